@@ -30,7 +30,7 @@ struct op_otel_head {
 
 _Static_assert(sizeof(struct op_otel_head) == OP_CONTEXT_HEAD_BYTES, "layout");
 
-static __always_inline bool op_context_read(void *to, __u32 len, __u64 from)
+static __always_inline bool op_process_context_read(void *to, __u32 len, __u64 from)
 {
 	return !bpf_probe_read_user(to, len, (const void *)from);
 }
@@ -44,8 +44,9 @@ static __always_inline bool op_context_variable(const struct op_context_place *p
 	if (!thread_pointer)
 		return false;
 	if (place->module &&
-	    (!op_context_read(&block, 8, thread_pointer + (__s64)place->dtv_at) ||
-	     !op_context_read(&block, 8, block + (__u64)place->module * place->dtv_step)))
+	    (!op_process_context_read(&block, 8, thread_pointer + (__s64)place->dtv_at) ||
+	     !op_process_context_read(&block, 8,
+				      block + (__u64)place->module * place->dtv_step)))
 		return false;
 	*ret = block + (__u64)place->offset;
 	return block && block != ~0ULL; /* the thread has not used the module yet */
@@ -152,8 +153,9 @@ __attribute__((noinline)) int op_label_add(__u32 number, __u32 n)
 	label = (struct op_label *)slot->labels_word + n;
 	label->key_len = (__u8)key_len;
 	label->value_len = (__u8)value_len;
-	if (!op_context_read(label->key, (__u32)key_len, slot->label_key.at) ||
-	    !op_context_read(label->value, (__u32)value_len, slot->label_value.at)) {
+	if (!op_process_context_read(label->key, (__u32)key_len, slot->label_key.at) ||
+	    !op_process_context_read(label->value, (__u32)value_len,
+				     slot->label_value.at)) {
 		op_count_in(counts, OP_COUNT_CONTEXT_UNREAD);
 		return (int)n;
 	}
@@ -168,7 +170,7 @@ static __always_inline bool op_context_otel(struct op_slot *slot,
 	struct op_otel_head head;
 	__u32 bytes;
 
-	if (!op_context_read(&head, sizeof(head), record))
+	if (!op_process_context_read(&head, sizeof(head), record))
 		return false;
 	if (head.valid != 1)
 		return true;
@@ -184,7 +186,7 @@ static __always_inline bool op_context_otel(struct op_slot *slot,
 	if (!bytes || bytes > OP_CONTEXT_ATTRIBUTES_BYTES)
 		return true;
 	slot->labels_word[bytes / 8] = 0; /* it may be read in part only */
-	if (!op_context_read(slot->labels_word, bytes, record + sizeof(head)))
+	if (!op_process_context_read(slot->labels_word, bytes, record + sizeof(head)))
 		return false;
 	(void)op_labels_name(slot->number, bytes);
 	return true;
@@ -211,11 +213,11 @@ static __always_inline bool op_context_custom(struct op_slot *slot, __u64 at)
 	__u32 n = 0;
 	__u32 i;
 
-	if (!op_context_read(&set, sizeof(set), at))
+	if (!op_process_context_read(&set, sizeof(set), at))
 		return false;
 	for (i = 0; i < 2 * OP_LABELS_MAX && i < set.count; i++) {
-		if (!op_context_read(&label, sizeof(label),
-				     set.storage + i * sizeof(label)))
+		if (!op_process_context_read(&label, sizeof(label),
+					     set.storage + i * sizeof(label)))
 			return false;
 		if (!label.key.at)
 			continue;
@@ -239,12 +241,12 @@ static __always_inline bool op_context_go_list(struct op_slot *slot, __u64 at, _
 	__u32 n = 0;
 	__u32 i;
 
-	if (!op_context_read(&list, sizeof(list), at))
+	if (!op_process_context_read(&list, sizeof(list), at))
 		return false;
 	for (i = 0; i <= OP_LABELS_MAX && i < list.len; i++) {
 		/* key and value */
-		if (!op_context_read(&slot->label_key, 2 * sizeof(list),
-				     list.at + i * 2 * sizeof(list)))
+		if (!op_process_context_read(&slot->label_key, 2 * sizeof(list),
+					     list.at + i * 2 * sizeof(list)))
 			return false;
 		n = (__u32)op_label_add(slot->number, n);
 	}
@@ -268,8 +270,8 @@ static __always_inline bool op_context_go_map(struct op_slot *slot, __u64 at, __
 	__u32 i;
 
 	/* the labels are a pointer to the map */
-	if (!op_context_read(&at, sizeof(at), at) ||
-	    !op_context_read(&map, sizeof(map), at))
+	if (!op_process_context_read(&at, sizeof(at), at) ||
+	    !op_process_context_read(&map, sizeof(map), at))
 		return false;
 	for (i = 0; i < OP_GO_BUCKETS_MAX * OP_GO_BUCKET_LABELS; i++) {
 		__u32 bucket = i / OP_GO_BUCKET_LABELS;
@@ -280,12 +282,14 @@ static __always_inline bool op_context_go_map(struct op_slot *slot, __u64 at, __
 
 		if (n >= map.count || bucket >> (map.bucket_bits & 31))
 			break;
-		if (!op_context_read(&hash, 1, from + cell))
+		if (!op_process_context_read(&hash, 1, from + cell))
 			return false;
 		if (hash < 5) /* minTopHash: empty, or moved */
 			continue;
-		if (!op_context_read(&slot->label_key, 16, from + 8 + cell * 16) ||
-		    !op_context_read(&slot->label_value, 16, from + 8 + 128 + cell * 16))
+		if (!op_process_context_read(&slot->label_key, 16,
+					     from + 8 + cell * 16) ||
+		    !op_process_context_read(&slot->label_value, 16,
+					     from + 8 + 128 + cell * 16))
 			return false;
 		n = (__u32)op_label_add(slot->number, n);
 	}
@@ -300,12 +304,12 @@ static __always_inline bool op_context_go(struct op_slot *slot,
 	__u64 at = 0;
 	__u32 n = 0;
 
-	if (!op_context_read(&at, sizeof(at), g + place->go_m) ||
-	    !op_context_read(&at, sizeof(at), at + place->go_curg))
+	if (!op_process_context_read(&at, sizeof(at), g + place->go_m) ||
+	    !op_process_context_read(&at, sizeof(at), at + place->go_curg))
 		return false;
 	if (!at)
 		return true; /* the scheduler's own work */
-	if (!op_context_read(&labels, sizeof(labels), at + place->go_labels))
+	if (!op_process_context_read(&labels, sizeof(labels), at + place->go_labels))
 		return false;
 	if (!labels)
 		return true;
@@ -341,7 +345,7 @@ __attribute__((noinline)) int op_context_take(__u32 number)
 		at = slot->registers.reg[28];
 	else if (!op_context_variable(place, slot->registers.thread_pointer, &variable))
 		return 0; /* the thread has none yet */
-	else if (!op_context_read(&at, sizeof(at), variable))
+	else if (!op_process_context_read(&at, sizeof(at), variable))
 		goto unread;
 	if (!at)
 		return 0;

@@ -11,7 +11,7 @@
 #define OP_EVENT_H
 
 #include "bpf/context/context.h"
-#include "bpf/event/rules/targets.h"
+#include "bpf/event/rules/rules.h"
 #include "bpf/event/rules/thin.h"
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"

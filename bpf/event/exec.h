@@ -13,7 +13,7 @@
 #ifndef OP_EXEC_H
 #define OP_EXEC_H
 
-#include "bpf/event/rules/programs.h"
+#include "bpf/event/rules/matches.h"
 #include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
 
@@ -71,7 +71,7 @@ int op_exec(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&op_contexts, &record.pid);
 	record.interpreter = op_is_interpreter((struct linux_binprm *)ctx->args[2]);
 	/* a record that does not fit: its first sample comes as any other's */
-	if (op_programs_exec(record.pid) || record.interpreter)
+	if (op_match_exec(record.pid) || record.interpreter)
 		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
 				   BPF_RB_FORCE_WAKEUP);
 	return 0;
@@ -89,7 +89,7 @@ int op_fork(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!child || !op_task_ids(op_current_task(), &pid, &tid))
 		return 0;
-	op_programs_fork(pid, child);
+	op_match_fork(pid, child);
 	/* it has none until it publishes one */
 	bpf_map_delete_elem(&op_contexts, &child);
 	key = bpf_map_lookup_elem(&op_processes, &pid);

@@ -235,7 +235,7 @@ static __always_inline void op_send_request(struct op_slot *slot)
 	__u32 pid = slot->record.pid;
 	__u64 now = slot->record.time_ns;
 	__u64 *last = bpf_map_lookup_elem(&op_requests, &pid);
-	struct op_table_request q;
+	struct op_unwind_table_request q;
 
 	if (last && now - *last < OP_REQUEST_EVERY_NS)
 		return;

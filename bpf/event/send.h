@@ -24,7 +24,8 @@ _Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
 		       OP_WORDS_MAX * 8,
 	       "a slot's words take it all");
 _Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
-			       sizeof(struct op_above_record) + OP_STACK_COPY_BYTES <=
+			       sizeof(struct op_stack_chunk_record) +
+			       OP_STACK_COPY_BYTES <=
 		       OP_WORDS_MAX * 8,
 	       "and a part of the stack above");
 
@@ -193,8 +194,8 @@ __attribute__((noinline)) int op_copy_pages(__u32 number, __u32 to, __u64 from,
 
 enum {
 	/* bytes behind the beginning of a slot's words */
-	OP_ABOVE_AT = 8 * (OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS),
-	OP_ABOVE_PAGES_AT = OP_ABOVE_AT + sizeof(struct op_above_record),
+	OP_CHUNK_AT = 8 * (OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS),
+	OP_CHUNK_PAGES_AT = OP_CHUNK_AT + sizeof(struct op_stack_chunk_record),
 };
 
 /* Send the pages of slot @number's stack where it begins, but for what stands below @at, behind a
@@ -203,7 +204,7 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct op_above_record *a;
+	struct op_stack_chunk_record *a;
 	__u64 root;
 	__u64 page;
 	__u32 bytes;
@@ -211,7 +212,7 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 
 	if (!slot)
 		return 0;
-	a = (struct op_above_record *)((__u8 *)slot->word + OP_ABOVE_AT);
+	a = (struct op_stack_chunk_record *)((__u8 *)slot->word + OP_CHUNK_AT);
 	root = op_stack_root(slot);
 	page = ((root - 1) & ~(__u64)(OP_COPY_PAGE_BYTES - 1)) -
 	       (OP_ROOT_PAGES - 1) * OP_COPY_PAGE_BYTES;
@@ -222,7 +223,7 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 		if (op_ring_has(4))
 			return 0;
 		bytes = (__u32)op_copy_pages(
-			number, OP_ABOVE_PAGES_AT, page,
+			number, OP_CHUNK_PAGES_AT, page,
 			(__u32)((root - page - 1) / OP_COPY_PAGE_BYTES) + 1, true);
 		op_platform_bound(bytes);
 		if (bytes > OP_STACK_COPY_BYTES)
@@ -245,27 +246,27 @@ __attribute__((noinline)) int op_send_above(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct op_above_record *a;
+	struct op_stack_chunk_record *a;
 	__u32 bytes;
 	int i;
 
 	if (!slot)
 		return 0;
-	a = (struct op_above_record *)((__u8 *)slot->word + OP_ABOVE_AT);
+	a = (struct op_stack_chunk_record *)((__u8 *)slot->word + OP_CHUNK_AT);
 	a->header.version = OP_RECORD_VERSION;
 	a->time_ns = slot->record.time_ns;
 	a->tid = slot->record.tid;
 	a->cpu = slot->record.cpu;
-	for (i = 0; i < OP_ABOVE_RECORDS; i++) {
+	for (i = 0; i < OP_CHUNK_RECORDS; i++) {
 		/* a sample that is lost is worse than one that is cut */
 		if (op_ring_has(4))
 			return 0;
-		bytes = (__u32)op_copy_pages(number, OP_ABOVE_PAGES_AT, at,
+		bytes = (__u32)op_copy_pages(number, OP_CHUNK_PAGES_AT, at,
 					     OP_STACK_PAGES, false);
 		op_platform_bound(bytes);
 		if (!bytes || bytes > OP_STACK_COPY_BYTES)
 			break;
-		a->header.type = OP_RECORD_ABOVE;
+		a->header.type = OP_RECORD_CHUNK;
 		a->at = at;
 		a->header.bytes = sizeof(*a) + bytes;
 		if (bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes, BPF_RB_NO_WAKEUP))

@@ -101,7 +101,7 @@ enum op_save {
 };
 
 /*
- * The upper bits of op_rule.save (x86-64): where the caller's rbx is saved. A few files
+ * The upper bits of op_unwind_rule.save (x86-64): where the caller's rbx is saved. A few files
  * (the dynamic linker's resolver) compute the CFA from rbx in frames that are not the
  * leaf. 0: rbx is not followed; OP_SAVE_KEPT_SAME: it is unchanged; n: it is at CFA - 8 *
  * n.
@@ -115,7 +115,7 @@ enum {
 	OP_SAVE_KEPT_SAME = 15,
 };
 
-struct op_rule {
+struct op_unwind_rule {
 	__u8 cfa;	/* enum op_cfa */
 	__u8 save;	/* enum op_save, OP_SAVE_KEPT_* */
 	__s16 save_off; /* bytes */
@@ -123,10 +123,10 @@ struct op_rule {
 };
 
 enum {
-	OP_RULES_MAX = 32768,
-	OP_RULE_INVALID = 0, /* the numbers of three rules that always exist */
-	OP_RULE_STOP = 1,
-	OP_RULE_FRAME = 2,
+	OP_UNWIND_RULES_MAX = 32768,
+	OP_UNWIND_RULE_INVALID = 0, /* the numbers of three rules that always exist */
+	OP_UNWIND_RULE_STOP = 1,
+	OP_UNWIND_RULE_FRAME = 2,
 };
 
 /* DWARF register numbers of the leaf's registers (OP_CFA_REG, OP_SAVE_RA_REG). */
@@ -146,7 +146,7 @@ struct op_segment {
 		  [2]; /* ELF addresses [first, end) of the loop; the second is .cold */
 };
 
-/* enum flags of struct op_mapping */
+/* enum flags of struct op_arena_mapping */
 enum {
 	OP_MAPPING_ANON = 1 << 0, /* no file: JIT code; walked by frame pointer */
 	OP_MAPPING_VDSO = 1 << 1,
@@ -194,7 +194,7 @@ enum {
 };
 
 /* An executable mapping of a process; its start address is in the table of starts. */
-struct op_mapping {
+struct op_arena_mapping {
 	__u64 end;
 	/* process address - bias = ELF address; CODE: defined by the runtime */
 	__u64 bias;
@@ -228,7 +228,7 @@ struct op_process {
 	__u32 generation;
 	__u32 mapping_count;
 	op_ref starts;	 /* __u64[mapping_count], ascending */
-	op_ref mappings; /* struct op_mapping[mapping_count] */
+	op_ref mappings; /* struct op_arena_mapping[mapping_count] */
 	struct op_instance instance[OP_INSTANCES_MAX];
 	op_ref marks; /* struct op_mark[mark_count] */
 	__u32 mark_count;
@@ -246,10 +246,10 @@ struct op_process_key {
 };
 
 _Static_assert(sizeof(struct op_row) == 4, "rows are dense");
-_Static_assert(sizeof(struct op_rule) == 8, "rules are one word");
+_Static_assert(sizeof(struct op_unwind_rule) == 8, "rules are one word");
 _Static_assert(sizeof(struct op_page) == 8, "layout");
 _Static_assert(sizeof(struct op_segment) == 56, "layout");
-_Static_assert(sizeof(struct op_mapping) == 24, "layout");
+_Static_assert(sizeof(struct op_arena_mapping) == 24, "layout");
 _Static_assert(sizeof(struct op_process) == OP_PROCESS_MARKS + 8, "layout");
 _Static_assert(sizeof(struct op_mark) == 16, "layout");
 _Static_assert(OP_MARK_SEEN_MASK < 1 << OP_MARK_BITS, "what was seen fits its bits");

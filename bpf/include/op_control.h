@@ -59,12 +59,12 @@ struct op_interpreter {
 };
 
 /* What the programs need to know of a list of rules, beside its table. */
-struct op_targets_used {
-	__u32 kinds;	     /* a bit for each enum op_target_kind among them */
+struct op_rule_use {
+	__u32 kinds;	     /* a bit for each enum op_rule_kind among them */
 	__u32 cgroup_depths; /* a bit for each depth of their cgroups */
 	__u32 include;	     /* one includes: what none includes is left out */
 	__u32 random;	     /* one keeps one in several samples */
-	__u64 trees;	     /* a bit pid % 64 for each process whose tree a rule matches */
+	__u64 trees; /* a bit pid % 64 for each process whose tree a rule matches */
 	__u64 age_ns[OP_AGES_MAX]; /* different ages of rules, and 0 */
 };
 
@@ -78,7 +78,7 @@ struct op_control {
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
 	__u32 rules_changed; /* grows with each change of a rule */
-	struct op_targets_used used[2];
+	struct op_rule_use used[2];
 	/* For each rate of each list: the period of its samples in ns, << 32; and the share
 	 * of the clock's ticks that it takes, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
@@ -170,27 +170,27 @@ struct op_copier {
 /* ---- rules ---- */
 
 /* The kinds of targets by which rules are found. */
-enum op_target_kind {
-	OP_TARGET_PID = 0,
-	OP_TARGET_CGROUP,
-	OP_TARGET_COMM,
-	OP_TARGET_UID,
+enum op_rule_kind {
+	OP_RULE_PID = 0,
+	OP_RULE_CGROUP,
+	OP_RULE_COMM,
+	OP_RULE_UID,
 	OP_TARGET_ALL,	/* the word is 0 */
 	OP_TARGET_TREE, /* the pid of the process or of an ancestor */
-	OP_TARGET_AGE,	/* one of op_targets_used.age_ns */
+	OP_TARGET_AGE,	/* one of op_rule_use.age_ns */
 	/* Processes that user space found a rule for: their pids. */
-	OP_TARGET_EXECUTABLE,  /* removed at exec */
-	OP_TARGET_ENVIRONMENT, /* kept at exec, until user space has looked again */
-	OP_TARGET_KINDS,
+	OP_RULE_EXECUTABLE,  /* removed at exec */
+	OP_RULE_ENVIRONMENT, /* kept at exec, until user space has looked again */
+	OP_RULE_KINDS,
 };
 
 enum {
-	OP_TARGETS_OF_PROGRAMS = 1 << OP_TARGET_EXECUTABLE | 1 << OP_TARGET_ENVIRONMENT,
+	OP_RULE_KINDS_OF_PROGRAMS = 1 << OP_RULE_EXECUTABLE | 1 << OP_RULE_ENVIRONMENT,
 };
 
-struct op_target_key {
+struct op_rule_key {
 	__u64 word[2]; /* the number and 0, or the command name */
-	__u32 kind;    /* enum op_target_kind */
+	__u32 kind;    /* enum op_rule_kind */
 	__u32 reserved0;
 };
 
@@ -202,23 +202,23 @@ enum op_verdict {
 };
 
 enum {
-	OP_TARGET_SHIFT = 8,
-	OP_TARGET_MASK = 0xff,
+	OP_RULE_SHIFT = 8,
+	OP_RULE_MASK = 0xff,
 	OP_CGROUP_DEPTHS = 16, /* cgroups of rules are less deep than this */
 };
 
 /*
- * What the rules of one key say. The first two have a rule's rank << OP_TARGET_SHIFT, and
+ * What the rules of one key say. The first two have a rule's rank << OP_RULE_SHIFT, and
  * an enum op_verdict or the number of a rate. The largest of several values is that of the
  * last rule.
  */
-struct op_target_says {
+struct op_rule_decision {
 	__u64 verdict;
 	__u64 rate;
 	__u64 keep_one_in; /* of the verdict to keep: 0, 1: all */
 };
 
-_Static_assert(sizeof(struct op_target_key) == 24, "layout");
-_Static_assert(sizeof(struct op_target_says) == 24, "layout");
+_Static_assert(sizeof(struct op_rule_key) == 24, "layout");
+_Static_assert(sizeof(struct op_rule_decision) == 24, "layout");
 
 #endif

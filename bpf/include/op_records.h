@@ -16,7 +16,7 @@ enum {
 	/* bytes copied of the user stack of an unknown process */
 	OP_STACK_COPY_BYTES = 12288,
 	/* records with more of that stack, of as many bytes each */
-	OP_ABOVE_RECORDS = 4,
+	OP_CHUNK_RECORDS = 4,
 	/* the programs copy it page by page */
 	OP_COPY_PAGE_BYTES = 4096,
 	/* pages with the beginning of that stack */
@@ -94,14 +94,14 @@ enum op_record_type {
 	OP_RECORD_SAMPLE = 1,  /* struct op_record: a sample with its stack */
 	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
 	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
-	OP_RECORD_REQUEST = 4, /* struct op_table_request: a table is wanted */
+	OP_RECORD_REQUEST = 4, /* struct op_unwind_table_request: a table is wanted */
 	/* struct op_exec_record: a program was executed that is to be looked at now */
 	OP_RECORD_EXEC = 5,
-	/* struct op_above_record: more of a stack; its sample follows */
-	OP_RECORD_ABOVE = 6,
+	/* struct op_stack_chunk_record: more of a stack; its sample follows */
+	OP_RECORD_CHUNK = 6,
 	/* struct op_labels_record: labels that samples after it name */
 	OP_RECORD_LABELS = 7,
-	/* struct op_above_record: where a stack begins; its sample follows */
+	/* struct op_stack_chunk_record: where a stack begins; its sample follows */
 	OP_RECORD_ROOT = 8,
 	OP_RECORD_TYPES = 16,
 };
@@ -205,7 +205,7 @@ struct op_labels_record {
 
 /* OP_RECORD_REQUEST: the walk met code whose table is not made. Not every sample sends
  * one. */
-struct op_table_request {
+struct op_unwind_table_request {
 	struct op_record_header header;
 	__u64 time_ns;
 	__u64 pc;
@@ -225,16 +225,16 @@ struct op_exec_record {
 };
 
 /*
- * OP_RECORD_ABOVE: bytes of a stack above those in a record of OP_END_UNKNOWN. These
+ * OP_RECORD_CHUNK: bytes of a stack above those in a record of OP_END_UNKNOWN. These
  * records precede that record, in ascending order, from the same CPU. They are left out
  * if a quarter of the ring is full, and where the stack ends. In the copy that a record of
  * OP_END_UNKNOWN itself has, a page that was never written to is all zero.
  *
  * OP_RECORD_ROOT: of the last pages below the place where a stack begins. These records
- * follow those of OP_RECORD_ABOVE, in ascending order, if those do not reach so far. Pages
+ * follow those of OP_RECORD_CHUNK, in ascending order, if those do not reach so far. Pages
  * that were never written to are all zero, or left out.
  */
-struct op_above_record {
+struct op_stack_chunk_record {
 	struct op_record_header header;
 	__u64 time_ns; /* that of its sample */
 	__u64 at;      /* address of the first byte */
@@ -257,8 +257,8 @@ struct op_registers {
 _Static_assert(sizeof(struct op_record) == 88, "layout");
 _Static_assert(sizeof(struct op_named) == 88, "layout");
 _Static_assert(sizeof(struct op_labels_record) == 40, "layout");
-_Static_assert(sizeof(struct op_table_request) == 32, "layout");
-_Static_assert(sizeof(struct op_above_record) == 32, "layout");
+_Static_assert(sizeof(struct op_unwind_table_request) == 32, "layout");
+_Static_assert(sizeof(struct op_stack_chunk_record) == 32, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");
 
 #endif

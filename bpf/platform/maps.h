@@ -29,9 +29,9 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, OP_RULES_MAX);
+	__uint(max_entries, OP_UNWIND_RULES_MAX);
 	__type(key, __u32);
-	__type(value, struct op_rule);
+	__type(value, struct op_unwind_rule);
 } op_rules SEC(".maps");
 
 /*
@@ -84,11 +84,11 @@ struct {
 } op_copiers SEC(".maps");
 
 /* Rules, by what they are of. User space writes. */
-struct op_target_map {
+struct op_rule_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* each is made with its size */
-	__uint(key_size, sizeof(struct op_target_key));
-	__uint(value_size, sizeof(struct op_target_says));
+	__uint(key_size, sizeof(struct op_rule_key));
+	__uint(value_size, sizeof(struct op_rule_decision));
 };
 
 /* Of the list of rules in force, at op_control.rules_active, and of the one before. The
@@ -97,7 +97,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 2);
 	__type(key, __u32);
-	__array(values, struct op_target_map);
+	__array(values, struct op_rule_map);
 } op_targets SEC(".maps");
 
 /* How far each rate is on each CPU. Programs write. */

@@ -28,8 +28,8 @@ static __always_inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 i
 	return inner ? bpf_map_lookup_elem(inner, &zero) : NULL;
 }
 
-static __always_inline const struct op_rule *op_platform_rule(struct op_unwind *u,
-							      __u32 index)
+static __always_inline const struct op_unwind_rule *op_platform_rule(struct op_unwind *u,
+								     __u32 index)
 {
 	return bpf_map_lookup_elem(&op_rules, &index);
 }
@@ -38,7 +38,7 @@ static __always_inline const struct op_rule *op_platform_rule(struct op_unwind *
  * The rule at @pc in a mapping whose table is not made: only user space can compute one.
  */
 static __always_inline bool op_platform_direct_rule(struct op_unwind *u, __u64 pc,
-						    struct op_rule *ret)
+						    struct op_unwind_rule *ret)
 {
 	return false;
 }

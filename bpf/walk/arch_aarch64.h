@@ -100,7 +100,7 @@ static __always_inline bool op_arch_is_recordless(struct op_unwind *u, __u64 pc)
 
 /* Go to the caller's frame by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
-						  const struct op_rule *rule)
+						  const struct op_unwind_rule *rule)
 {
 	__u64 cfa = 0;
 	__u64 fp = u->fp;

@@ -139,8 +139,8 @@ static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 }
 
 /* Set OP_ARCH_KEPT_REG to the caller's value, if the rules of this file follow it. */
-static __always_inline void op_arch_keep(struct op_unwind *u, const struct op_rule *rule,
-					 __u64 cfa)
+static __always_inline void op_arch_keep(struct op_unwind *u,
+					 const struct op_unwind_rule *rule, __u64 cfa)
 {
 	__u32 kept = rule->save >> OP_SAVE_KEPT_SHIFT;
 
@@ -174,7 +174,7 @@ static __always_inline bool op_arch_is_recordless(struct op_unwind *u, __u64 pc)
 
 /* Go to the caller's frame by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
-						  const struct op_rule *rule)
+						  const struct op_unwind_rule *rule)
 {
 	__u64 cfa = 0;
 	__u64 ra = 0;

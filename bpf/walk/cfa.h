@@ -10,8 +10,8 @@
  * frame. */
 
 /* Compute the CFA by @rule. Returns 0 or an error. */
-static __always_inline __u32 op_find_cfa(struct op_unwind *u, const struct op_rule *rule,
-					 __u64 *ret)
+static __always_inline __u32 op_find_cfa(struct op_unwind *u,
+					 const struct op_unwind_rule *rule, __u64 *ret)
 {
 	__s32 off = rule->cfa_off;
 	__u64 at;

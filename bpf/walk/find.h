@@ -76,7 +76,7 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 	if (!slab)
 		return OP_ERROR_native_bad_slab;
 	base = (u->mappings << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
-	found *= sizeof(struct op_mapping) / 8;
+	found *= sizeof(struct op_arena_mapping) / 8;
 	u->map_end = op_slab_u64(slab, base, (__u32)found);
 	u->bias = op_slab_u64(slab, base, (__u32)found + 1);
 	last = op_slab_u64(slab, base, (__u32)found + 2); /* segment | flags << 32 */

@@ -44,7 +44,7 @@ static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32
 	int i;
 
 	if (!slab || !count)
-		return OP_RULE_INVALID;
+		return OP_UNWIND_RULE_INVALID;
 	for (i = 0; i < OP_PAGE_ROWS_STEPS && left > 1; i++)
 		OP_SEARCH_STEP(found, left, op_slab_row(slab, base, (__u32)at) & 0xffff,
 			       pc + 1);
@@ -72,9 +72,9 @@ static __always_inline bool op_read_segment(struct op_unwind *u)
 /* The unwind rule for process address @pc in u's mapping, and the runtime whose loop
  * contains it. Returns 0 or an error. */
 static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
-					  struct op_rule *ret, __u32 *ret_runtime)
+					  struct op_unwind_rule *ret, __u32 *ret_runtime)
 {
-	const struct op_rule *rule;
+	const struct op_unwind_rule *rule;
 	__u64 vaddr = pc - u->bias;
 	__u64 pages;
 	__u64 page;
@@ -84,7 +84,8 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 
 	*ret_runtime = OP_RUNTIME_NONE;
 	/* Code without a file is that of a runtime, with frame pointers. */
-	*ret = (struct op_rule){ .cfa = u->segment ? OP_CFA_INVALID : OP_CFA_FRAME };
+	*ret = (struct op_unwind_rule){ .cfa = u->segment ? OP_CFA_INVALID
+							  : OP_CFA_FRAME };
 	if (!u->segment)
 		return 0;
 	if (!op_read_segment(u))
@@ -146,7 +147,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
  * resumes it at this frame.
  */
 static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
-						    const struct op_rule *rule)
+						    const struct op_unwind_rule *rule)
 {
 	bool replaced = (u->map_flags & OP_MAPPING_REPLACED) && !u->heap_moved;
 	__u64 pc = u->pc;
@@ -179,7 +180,8 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 
 /* The end of the stack frame of the interpreter's loop, which begins at sp. Outside of
  * the loop's body (pushes, pops) the frame is not set up: then it is empty. */
-static __always_inline __u64 op_loop_cfa(struct op_unwind *u, const struct op_rule *rule)
+static __always_inline __u64 op_loop_cfa(struct op_unwind *u,
+					 const struct op_unwind_rule *rule)
 {
 	switch (rule->cfa) {
 	case OP_CFA_SP:
@@ -205,7 +207,7 @@ static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 /* Advance by one native frame: push the pc and go to the caller's frame. */
 static __always_inline enum op_next op_step_native(struct op_unwind *u)
 {
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 	__u64 look = u->exact ? u->pc : u->pc - 1;
 	/* the lowest sp that the caller may have */
 	__u64 sp = u->sp + (u->exact ? 0 : 1);

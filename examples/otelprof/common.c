@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "otlp/reader.h"
-#include "short.h"
+#include "short_name.h"
 
 static volatile sig_atomic_t caught;
 

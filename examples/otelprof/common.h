@@ -142,8 +142,8 @@ enum {
 	}
 extern const char shared_help[];
 /* How rules are judged, the same everywhere. */
-#define RULES_SENTENCE                                                                   \
-	"Of the rules that match a process, the last to include or exclude decides\n"    \
+#define RULES_SENTENCE                                                                      \
+	"Of the rules that match a process, the last to include or exclude decides\n"       \
 	"whether it is sampled and the last with a rate decides how often, and a process\n" \
 	"that no rule includes or excludes is sampled only if no rule includes.\n"
 
@@ -170,7 +170,7 @@ bool colour_wanted(FILE *f);
 /* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
  * only cut; 0: as a whole. */
 void print_safe(FILE *f, const char *text, size_t len, int columns);
-/* As print_safe(), of the name of a function: short.h. */
+/* As print_safe(), of the name of a function: short_name.h. */
 void print_name(FILE *f, const char *name, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 

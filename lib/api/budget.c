@@ -120,7 +120,7 @@ static double most(const struct op_budget *b)
 	return OP_MAX(OP_MAX(b->slow, b->fast), sure(b));
 }
 
-void op_budget_tell_lost(struct op_budget *b, uint64_t now_ns, uint64_t lost)
+void op_budget_report_lost(struct op_budget *b, uint64_t now_ns, uint64_t lost)
 {
 	if (lost != b->lost)
 		b->lost_ns = now_ns;

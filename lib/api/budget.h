@@ -47,7 +47,7 @@ uint32_t op_budget_rate(struct op_budget *budget, uint64_t now_ns, uint64_t used
 
 /* Tell how many samples had no room in the ring until now. What is lost is not paid for, so that
  * the use that is measured says nothing about a higher rate, until a while later. */
-void op_budget_tell_lost(struct op_budget *budget, uint64_t now_ns, uint64_t lost);
+void op_budget_report_lost(struct op_budget *budget, uint64_t now_ns, uint64_t lost);
 
 /* As op_budget_rate() without a rate, for times in which nothing is sampled. Returns whether it was time for
  * a check. */

@@ -22,7 +22,7 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz)
 	uint64_t words[OP_RATES_MAX];
 	int r;
 
-	op_rates_words(op_targets_rates(p->targets), hz, words);
+	op_rule_rates_words(op_rule_set_rates(p->targets), hz, words);
 	op_capture_set_rates(p->capture, hz, words);
 	if (hz == p->rate_hz)
 		return 0;
@@ -35,7 +35,7 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz)
 
 int op_handle_apply_rates(struct otelprof *p)
 {
-	uint32_t top = op_rates_top(op_targets_rates(p->targets));
+	uint32_t top = op_rule_rates_top(op_rule_set_rates(p->targets));
 	uint32_t hz = p->rate_hz;
 
 	if (top != p->budget.asked_hz) {
@@ -48,7 +48,7 @@ int op_handle_apply_rates(struct otelprof *p)
 
 void op_handle_expire_rules(struct otelprof *p)
 {
-	uint64_t next_ns = op_targets_next_ns(p->targets);
+	uint64_t next_ns = op_rule_set_next_ns(p->targets);
 	uint64_t now_ns;
 
 	if (!next_ns)
@@ -56,9 +56,9 @@ void op_handle_expire_rules(struct otelprof *p)
 	now_ns = op_clock_monotonic_ns();
 	if (now_ns < next_ns)
 		return;
-	if (op_targets_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
+	if (op_rule_set_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
 		op_log(&p->log, OP_LOG_WARNING, "%s", p->log.message);
-	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
+	op_capture_wake_at(p->capture, op_rule_set_next_ns(p->targets));
 }
 
 /* Make the tables of processes that rules include by number, if they are known. */
@@ -79,14 +79,14 @@ void op_handle_warm_rules(struct otelprof *p)
 	struct warm w = { p->processes, WARM_MAX };
 
 	if (p->scanned)
-		(void)op_targets_each(p->targets, 0, warm, &w);
+		(void)op_rule_set_each(p->targets, 0, warm, &w);
 }
 
 /* Rules have changed: the next polls come in time for them. */
 static void expect_work(struct otelprof *p)
 {
-	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
-	if (op_targets_work_ns(p->targets))
+	op_capture_wake_at(p->capture, op_rule_set_next_ns(p->targets));
+	if (op_rule_set_work_ns(p->targets))
 		op_capture_wake_before(p->capture, 0);
 }
 
@@ -108,7 +108,7 @@ int otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, si
 		return -ENOMEM;
 	r = op_config_rules(rules, len, &p->log, copy);
 	if (r == 0)
-		r = op_targets_set(p->targets, copy, len, op_clock_monotonic_ns(),
+		r = op_rule_set_replace(p->targets, copy, len, op_clock_monotonic_ns(),
 				   p->rate_hz);
 	if (r < 0)
 		return r;
@@ -132,13 +132,13 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 			       "otelprof_add_rule: an argument is NULL");
 	r = op_config_rule(rule, "the rule", &p->log, &copy);
 	if (r == 0)
-		r = op_targets_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
+		r = op_rule_set_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
 	if (r < 0)
 		return r;
 	expect_work(p);
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
 	if (r < 0) {
-		(void)op_targets_remove(p->targets, number);
+		(void)op_rule_set_remove(p->targets, number);
 		(void)op_handle_apply_rates(p);
 		return r;
 	}
@@ -153,7 +153,7 @@ int otelprof_remove_rule(struct otelprof *p, uint64_t number)
 
 	if (r < 0)
 		return r;
-	r = op_targets_remove(p->targets, number);
+	r = op_rule_set_remove(p->targets, number);
 	if (r == -ENOENT)
 		return op_fail(&p->log, r, "there is no rule with the number %llu",
 			       (unsigned long long)number);
@@ -169,7 +169,7 @@ int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
 		return r;
 	if (!fn)
 		return op_fail(&p->log, -EINVAL, "otelprof_rules: fn is NULL");
-	return op_targets_each(p->targets, op_clock_monotonic_ns(), fn, userdata);
+	return op_rule_set_each(p->targets, op_clock_monotonic_ns(), fn, userdata);
 }
 
 int otelprof_pause(struct otelprof *p)

@@ -81,7 +81,7 @@ static const char *text_of(struct rows *rows, char type, const char *value)
 }
 
 static void put_said(const struct otelprof *p, struct rows *rows,
-		     const struct op_attributes *attributes)
+		     const struct op_resource_attributes *attributes)
 {
 	const char *pos = attributes->text.data;
 	const char *end = pos + attributes->text.len;
@@ -136,18 +136,18 @@ static uint64_t on_process(void *ctx, const struct op_program *program)
 	_cleanup_free_ struct rows *rows = malloc(sizeof(*rows));
 	struct otelprof_process event = {
 		.size = sizeof(event),
-		.change =
-			program->told ? OTELPROF_PROCESS_CHANGED : OTELPROF_PROCESS_CAME,
+		.change = program->reported ? OTELPROF_PROCESS_CHANGED
+					    : OTELPROF_PROCESS_CAME,
 		.pid = program->pid,
 		.start_time_ns = program->start_time_ns,
 	};
 	uint64_t digest;
 
 	if (!rows)
-		return program->told; /* the next window tells it */
+		return program->reported; /* the next window tells it */
 	fill(p, program, rows);
 	digest = digest_of(rows);
-	if (digest == program->told)
+	if (digest == program->reported)
 		return digest;
 	event.attributes = rows->list;
 	event.attributes_len = rows->len;
@@ -186,8 +186,8 @@ static void on_executable(void *ctx, const struct op_executable *e, uint32_t pid
 	p->events.executable(p->events.userdata, &event);
 }
 
-void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
-			   uint64_t samples)
+void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
+			     uint64_t samples)
 {
 	const struct otelprof_window event = {
 		.size = sizeof(event),
@@ -200,9 +200,9 @@ void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_n
 		p->events.window(p->events.userdata, &event);
 }
 
-struct op_events op_handle_events(struct otelprof *p)
+struct op_event_handlers op_handle_events(struct otelprof *p)
 {
-	return (struct op_events){
+	return (struct op_event_handlers){
 		.ctx = p,
 		.executable = p->events.executable ? on_executable : NULL,
 		.process = p->events.process ? on_process : NULL,

@@ -22,7 +22,7 @@
 #include "parts/goroutines/golang.h"
 #include "parts/heap/heap.h"
 #include "parts/probes/probes.h"
-#include "parts/rules/targets.h"
+#include "parts/rules/rule_set.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
@@ -46,7 +46,7 @@ struct otelprof {
 	bool scanned;
 	struct op_capture *capture;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	struct op_kernel_symbols *kernel;
 	struct op_layouts *layouts; /* of layouts_dir; NULL: none */
 	struct op_processes *processes;
@@ -64,7 +64,7 @@ struct otelprof {
 	uint64_t map_failures; /* the arena's map failures that were already logged */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
-	struct op_targets *targets;
+	struct op_rule_set *targets;
 	bool paused;
 	uint32_t rate_hz;    /* rate at which the clock ticks */
 	struct op_turn turn; /* of the running poll */
@@ -120,9 +120,9 @@ void op_handle_expire_rules(struct otelprof *p);
  * the old period, without snapshots. The lock is held. */
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 /* What the parts of the handle call, so that p->events are called. */
-struct op_events op_handle_events(struct otelprof *p);
-void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
-			   uint64_t samples);
+struct op_event_handlers op_handle_events(struct otelprof *p);
+void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
+			     uint64_t samples);
 /* Do a bounded amount of work; *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
 /* Add the allocations that are in use at this moment to the window, if the kind heap is

@@ -5,7 +5,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "process/evict.h"
-#include "process/image/room.h"
+#include "process/image/memory_use.h"
 
 /* What a look does at most: deleting a slab waits for the kernel's readers, and a table that goes
  * is taken from each process that maps its file. */
@@ -38,7 +38,7 @@ uint64_t op_limit_used(struct otelprof *p)
 	op_processes_get_stats(p->processes, &processes);
 	op_exporters_get_stats(p->exporters, &exporters);
 	return op_capture_bytes(p->capture, op_clock_monotonic_ns()) +
-	       op_rules_bytes(p->rules) + op_window_bytes(p->window) +
+	       op_unwind_rules_bytes(p->rules) + op_window_bytes(p->window) +
 	       op_sampler_bytes(p->sampler) + op_kernel_symbols_bytes(p->kernel) +
 	       processes.symbol_bytes + processes.own_bytes + exporters.bytes;
 }
@@ -136,7 +136,7 @@ bool op_limit_may_take(void *handle, uint64_t bytes, bool needed)
 		return false;
 	/* the arena does not take it meanwhile */
 	op_arena_get_stats(p->arena, &arena);
-	op_arena_set_room(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
+	op_arena_set_limit(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
 	return true;
 }
 
@@ -159,6 +159,6 @@ void op_limit_keep(struct otelprof *p)
 	else
 		p->limit.stuck = 0;
 	op_arena_get_stats(p->arena, &arena);
-	op_arena_set_room(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
+	op_arena_set_limit(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
 	tell(p, now, used);
 }

@@ -90,7 +90,8 @@ static int make_parts(struct otelprof *p)
 			 &p->arena);
 	if (r < 0)
 		return r;
-	r = op_rules_new(op_capture_rules(p->capture), OP_RULES_MAX, &p->rules);
+	r = op_unwind_rules_new(op_capture_unwind_rules(p->capture), OP_UNWIND_RULES_MAX,
+				&p->rules);
 	if (r < 0)
 		return r;
 	r = op_kernel_symbols_new(config->procfs_root, config->sysfs_root, &p->log,
@@ -98,7 +99,7 @@ static int make_parts(struct otelprof *p)
 	if (r < 0)
 		return r;
 	if (config->layouts_dir) {
-		r = op_runtimes_layouts(config->layouts_dir, &p->log, &p->layouts);
+		r = op_runtime_layouts(config->layouts_dir, &p->log, &p->layouts);
 		if (r < 0)
 			return r;
 	}
@@ -111,11 +112,11 @@ static int make_parts(struct otelprof *p)
 		return r;
 	if (config->memory_limit_bytes)
 		op_processes_set_room(p->processes, op_limit_may_take, p);
-	r = op_sampler_new(
-		&(struct op_sampler_config){ .processes = p->processes,
-					     .kernel = p->kernel,
-					     .rules = op_capture_rules(p->capture) },
-		&p->sampler);
+	r = op_sampler_new(&(struct op_sampler_config){ .processes = p->processes,
+							.kernel = p->kernel,
+							.rules = op_capture_unwind_rules(
+								p->capture) },
+			   &p->sampler);
 	if (r < 0)
 		return r;
 	r = op_probes_new(&(struct op_probes_config){ .log = &p->log,
@@ -140,8 +141,8 @@ static int make_parts(struct otelprof *p)
 			  &p->golang);
 	if (r < 0)
 		return r;
-	r = op_targets_new(
-		&(struct op_targets_config){
+	r = op_rule_set_new(
+		&(struct op_rule_set_config){
 			.log = &p->log,
 			.capture = p->capture,
 			.target = op_processes_target(p->processes),
@@ -151,10 +152,10 @@ static int make_parts(struct otelprof *p)
 	if (r < 0)
 		return r;
 	op_processes_set_watch(p->processes,
-			       &(struct op_process_watch){ .on_fork = op_targets_on_fork,
-							   .on_exec = op_targets_on_exec,
-							   .on_exit = op_targets_on_exit,
-							   .on_lost = op_targets_on_lost,
+			       &(struct op_process_watch){ .on_fork = op_rule_set_on_fork,
+							   .on_exec = op_rule_set_on_exec,
+							   .on_exit = op_rule_set_on_exit,
+							   .on_lost = op_rule_set_on_lost,
 							   .ctx = p->targets });
 	r = op_handle_set_clock(p, p->rate_hz);
 	if (r < 0)
@@ -262,7 +263,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	}
 	op_exporters_free(p->exporters);
 	op_window_free(p->window);
-	op_targets_free(p->targets);
+	op_rule_set_free(p->targets);
 	op_golang_free(p->golang);
 	op_heap_free(p->heap);
 	op_sampler_free(p->sampler);
@@ -270,7 +271,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	op_processes_free(p->processes);
 	op_layouts_free(p->layouts);
 	op_kernel_symbols_free(p->kernel);
-	op_rules_free(p->rules);
+	op_unwind_rules_free(p->rules);
 	op_arena_free(p->arena);
 	op_capture_free(p->capture);
 	op_handle_deinit_waits(p, forked);
@@ -313,8 +314,8 @@ int otelprof_start(struct otelprof *p)
 		return r;
 	op_handle_warm_rules(p);
 	/* of rules that were added before: who began since is not known */
-	op_targets_on_lost(p->targets);
-	op_targets_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
+	op_rule_set_on_lost(p->targets);
+	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = p->paused ? 0 : op_handle_start_sampling(p);
 	if (r < 0)

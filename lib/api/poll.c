@@ -62,7 +62,7 @@ static void keep_budget(struct otelprof *p, bool drained)
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
 		    op_handle_cpu_ns(p, &used, &lost) < 0)
 			return;
-		op_budget_tell_lost(&p->budget, now, lost);
+		op_budget_report_lost(&p->budget, now, lost);
 		worked = op_processes_worked_ns(p->processes);
 		if (p->paused)
 			(void)op_budget_count(&p->budget, now, used, worked);
@@ -214,7 +214,7 @@ static void *worker_main(void *arg)
 
 int op_worker_start(struct otelprof *p)
 {
-	int r = op_thread_start(&p->worker, "otelprof-work", worker_main, p);
+	int r = op_sink_thread_start(&p->worker, "otelprof-work", worker_main, p);
 
 	p->worker_runs = r == 0;
 	return r;

@@ -8,8 +8,8 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "sample/context.h"
 #include "sample/ended.h"
+#include "sample/trace_contexts.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {
@@ -83,7 +83,7 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 {
 	struct op_processes_stats processes;
 	struct op_exporters_stats exporters;
-	struct op_programs_stats rules;
+	struct op_match_stats rules;
 	struct op_arena_stats arena;
 	struct op_heap_stats heap;
 
@@ -121,10 +121,10 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->cpu_ns = cpu_ns(p, counters, exporters.cpu_ns);
 	s->rate_changes = p->budget.changes;
 	s->sample_period_ns =
-		op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz);
-	s->rules = op_targets_len(p->targets);
-	op_targets_get_stats(p->targets, &rules);
-	s->rule_processes = rules.meant;
+		op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0, p->rate_hz);
+	s->rules = op_rule_set_len(p->targets);
+	op_rule_set_get_stats(p->targets, &rules);
+	s->rule_processes = rules.matched;
 	s->rule_processes_unread = rules.unread;
 	s->rule_processes_refused = rules.refused;
 	s->paused = p->paused;

@@ -134,15 +134,16 @@ static int close_window(struct otelprof *p, enum end end)
 	else if (samples)
 		r = encode_window(p, now);
 	op_window_reset(p->window);
-	op_window_set_period(p->window, op_rates_period_ns(op_targets_rates(p->targets),
-							   0, p->rate_hz));
+	op_window_set_period(
+		p->window,
+		op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0, p->rate_hz));
 	op_processes_window_end(p->processes, end != END_EXPORT);
 	op_sampler_window_end(p->sampler);
 	op_capture_next_window(p->capture);
 	rest_arena(p);
 	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
 	p->window_start_ns = now;
-	op_handle_tell_window(p, start, now, samples);
+	op_handle_report_window(p, start, now, samples);
 	if (r < 0)
 		return op_fail(&p->log, r,
 			       "the window could not be encoded: %s; its samples are "
@@ -188,8 +189,8 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	if (sample_rate_hz < 1 || sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
 		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to %d",
 			       sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
-	op_targets_rates(p->targets)->hz[0] = sample_rate_hz;
-	p->budget.asked_hz = op_rates_top(op_targets_rates(p->targets));
+	op_rule_set_rates(p->targets)->hz[0] = sample_rate_hz;
+	p->budget.asked_hz = op_rule_rates_top(op_rule_set_rates(p->targets));
 	p->wanted_hz = 0;
 	/* What is left then is in the next window, with its own period. */
 	r = op_handle_drain(p, DRAIN_NS);

@@ -29,7 +29,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static void pace(struct otelprof *p)
 {
 	op_capture_wake_at(p->capture, earlier(op_golang_next_ns(p->golang),
-					       op_targets_next_ns(p->targets)));
+					       op_rule_set_next_ns(p->targets)));
 }
 
 /* After the capture, which told of new processes. */
@@ -39,8 +39,8 @@ static void look_for_targets(struct otelprof *p)
 	uint64_t end_ns = op_turn_part(&p->turn, now_ns, RULES_PARTS);
 	uint64_t next_ns;
 
-	op_targets_work(p->targets, now_ns, end_ns - now_ns);
-	next_ns = op_targets_work_ns(p->targets);
+	op_rule_set_work(p->targets, now_ns, end_ns - now_ns);
+	next_ns = op_rule_set_work_ns(p->targets);
 	if (next_ns)
 		op_capture_wake_before(p->capture, next_ns);
 }

@@ -82,8 +82,8 @@ static void end_all(struct ending *e, size_t len)
 	size_t i;
 
 	for (i = 0; i + 1 < len; i++)
-		e[i].runs =
-			!op_thread_start(&e[i].thread, "otelprof-end", end_main, &e[i]);
+		e[i].runs = !op_sink_thread_start(&e[i].thread, "otelprof-end", end_main,
+						  &e[i]);
 	for (i = 0; i < len; i++)
 		if (!e[i].runs)
 			e[i].end(e[i].sink);

@@ -144,7 +144,7 @@ static void rest(struct op_file *f)
 	f->late = false;
 	f->queue.full = false;
 	set_busy(f, false);
-	(void)op_thread_wait(&f->queue.wake, &f->queue.lock, UINT64_MAX);
+	(void)op_sink_thread_wait(&f->queue.wake, &f->queue.lock, UINT64_MAX);
 	set_busy(f, true);
 }
 
@@ -191,7 +191,7 @@ static void wait_for_room(struct op_file *f, uint64_t len)
 	uint64_t until = soon_ns();
 
 	while (!f->late && q->memory_bytes + len > QUEUE_BYTES)
-		f->late = op_thread_wait(&q->idle, &q->lock, until) == ETIMEDOUT &&
+		f->late = op_sink_thread_wait(&q->idle, &q->lock, until) == ETIMEDOUT &&
 			  q->memory_bytes + len > QUEUE_BYTES;
 }
 
@@ -236,7 +236,7 @@ static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 	while (has_work(f) && err != ETIMEDOUT) {
 		f->completing = true;
 		(void)pthread_cond_signal(&q->wake);
-		err = op_thread_wait(&q->idle, &q->lock, deadline_ns);
+		err = op_sink_thread_wait(&q->idle, &q->lock, deadline_ns);
 	}
 	f->late |= has_work(f);
 	err = has_work(f) ? -ETIMEDOUT : 0;
@@ -298,7 +298,7 @@ static void file_finish(struct op_sink *s)
 	if (!f->ended || f->finished)
 		return;
 	f->finished = true;
-	if (op_thread_end(f->thread) < 0)
+	if (op_sink_thread_end(f->thread) < 0)
 		leave_behind(f);
 	else
 		(void)decide_waiting(f, OP_DROP_EXPORTER);
@@ -406,7 +406,7 @@ static int start(const struct op_sink *base, const struct op_recording *rec,
 	if (err < 0)
 		return err;
 	op_queue_ref(&f->queue); /* of the thread */
-	err = op_thread_start(&f->thread, "otelprof-file", file_main, f);
+	err = op_sink_thread_start(&f->thread, "otelprof-file", file_main, f);
 	if (err < 0) {
 		op_queue_deinit(&f->queue);
 		return op_fail(base->log, err, "exporter: cannot start its thread: %s",

@@ -2,7 +2,7 @@
 /* Makes an OTLP exporter, gRPC or HTTP, of settings, a transport and a
  * delivery thread. */
 #include "export/queue/delivery.h"
-#include "export/queue/settings.h"
+#include "export/queue/export_settings.h"
 #include "export/sinks.h"
 #include "export/transport/module.h"
 #include "otelprof/version.h"
@@ -10,7 +10,7 @@
 static const char user_agent[] = "OTel-OTLP-Exporter-C/" OTELPROF_VERSION " (otelprof)";
 
 static int open_with(const struct op_sink *base, const char *module,
-		     struct op_settings *s, struct op_sink **ret)
+		     struct op_export_settings *s, struct op_sink **ret)
 {
 	struct op_transport_config config = {
 		.target = s->endpoint.target,
@@ -42,14 +42,14 @@ static int open_with(const struct op_sink *base, const char *module,
 int op_sink_new_otlp(const struct op_sink *base,
 		     const struct otelprof_otlp_config *config, struct op_sink **ret)
 {
-	struct op_settings settings;
+	struct op_export_settings settings;
 	int err;
 
-	err = op_settings_init(&settings, config, base->log);
+	err = op_export_settings_init(&settings, config, base->log);
 	if (err < 0)
 		return err;
 	err = open_with(base, settings.protocol == OP_PROTOCOL_HTTP ? "http" : "grpc",
 			&settings, ret);
-	op_settings_deinit(&settings);
+	op_export_settings_deinit(&settings);
 	return err;
 }

@@ -193,7 +193,7 @@ static int open_bounded(const char *path, struct op_log *log, struct op_output *
 	if (!o)
 		return -ENOMEM;
 	o->path = strdup(path);
-	err = o->path ? op_thread_call(open_output, drop_opening, o) : -ENOMEM;
+	err = o->path ? op_sink_thread_call(open_output, drop_opening, o) : -ENOMEM;
 	if (err == -ETIMEDOUT)
 		return op_fail(
 			log, err,

@@ -32,7 +32,7 @@ struct op_recording {
 };
 
 /* Open the stream, or the first temporary file; @format: NULL for OTLP. A disk that does not
- * answer, or a FIFO that nobody opens, is waited for as op_thread_call() does. Returns 0 or
+ * answer, or a FIFO that nobody opens, is waited for as op_sink_thread_call() does. Returns 0 or
  * -errno. */
 int op_recording_open(struct op_recording *r, const char *path,
 		      const struct op_format *format, struct op_notes *notes,

@@ -67,7 +67,7 @@ static void count(struct consume *k, uint32_t type, int r)
 static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
 		     uint64_t *ret_time_ns)
 {
-	const struct op_table_request *request = data;
+	const struct op_unwind_table_request *request = data;
 	const struct op_record *record = data;
 
 	if (size >= sizeof(*record) && record->header.type == OP_RECORD_SAMPLE) {
@@ -312,7 +312,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
-	op_ends_deinit(&c->ends);
+	op_endings_deinit(&c->ends);
 	op_postponed_deinit(&c->postponed);
 	free(c);
 	return NULL;
@@ -495,7 +495,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 						  ? op_postponed_oldest_ns(&c->postponed)
 						  : begin_ns);
 	pace(c,
-	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
+	     op_sampler_take_new_code(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,
 	     c->sideband_left || (c->postponed.len && !waits)
 		     ? begin_ns

@@ -54,8 +54,9 @@ struct op_capture *op_capture_free(struct op_capture *c);
 OP_DEFINE_CLEANUP(struct op_capture *, op_capture_free)
 
 /* The memory of the arena and of the rules; valid until op_capture_free(). */
-const struct op_arena_ops *op_capture_arena_ops(void);	/* ctx: the capture */
-struct op_rule *op_capture_rules(struct op_capture *c); /* OP_RULES_MAX */
+const struct op_arena_ops *op_capture_arena_ops(void); /* ctx: the capture */
+struct op_unwind_rule *
+op_capture_unwind_rules(struct op_capture *c); /* OP_UNWIND_RULES_MAX */
 
 /* Callbacks for struct op_processes_config; their ctx is the capture. */
 int op_capture_publish(void *c, uint32_t pid, struct op_process_key key);
@@ -111,19 +112,19 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 
 /* Make a map for @max rules by target. Returns a descriptor, which the caller closes, or
  * -errno. */
-int op_capture_targets_make(struct op_capture *c, uint32_t max);
+int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
 /*
- * Put the list of rules with the table @fd, a map of op_capture_targets_make(), in force in
+ * Put the list of rules with the table @fd, a map of op_capture_rule_map_new(), in force in
  * place of the one before. A sample is judged by one of them alone. @rate: as in op_control.
  * Returns 0 or -errno.
  */
-int op_capture_targets_switch(struct op_capture *c, int fd,
-			      const struct op_targets_used *used,
+int op_capture_rule_map_switch(struct op_capture *c, int fd,
+			      const struct op_rule_use *used,
 			      const uint64_t rate[OP_RATES_MAX]);
 /* The rates in force. */
 void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX]);
 /* Call this after each change of the table in force. */
-void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used);
+void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used);
 /* The id and the depth of the cgroup that @text means as a rule's of @kind: CGROUP, CONTAINER or
  * POD of OTELPROF_MATCH_*. Returns 0 or -errno. */
 int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,

@@ -58,7 +58,7 @@ static bool is_wanted(const struct op_capture *c, const struct op_kind *kind, si
 
 /* Map the two position pages of ring @i of @object. */
 static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i,
-		     struct op_kicks *k)
+		     struct op_kick_ring *k)
 {
 	_cleanup_close_ int fd = -1;
 	char name[PROGRAM_NAME_BYTES];
@@ -316,12 +316,12 @@ void op_hooks_close(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; i < OP_KIND_BEGUN_MAX; i++)
 		op_closep(&c->begun[kind->event][i]);
 	for (i = 0; i < OP_KICK_RINGS; i++) {
-		struct op_kicks *k = &c->kicks[kind->event][i];
+		struct op_kick_ring *k = &c->kicks[kind->event][i];
 
 		if (k->consumer)
 			(void)munmap(k->consumer, c->page_size);
 		if (k->producer)
 			(void)munmap((void *)k->producer, c->page_size);
-		*k = (struct op_kicks){ 0 };
+		*k = (struct op_kick_ring){ 0 };
 	}
 }

@@ -189,7 +189,7 @@ static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
 	return n;
 }
 
-uint64_t op_kinds_missed(const struct op_capture *c)
+uint64_t op_capture_kinds_missed(const struct op_capture *c)
 {
 	uint64_t n = c->gone_missed;
 	uint32_t i;
@@ -213,7 +213,7 @@ static void turn_off(struct op_capture *c, const struct op_kind *kind)
 	}
 }
 
-int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
+int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind)
 {
 	void *before = op_object_hush();
 	uint32_t i;
@@ -242,10 +242,10 @@ int op_capture_load(struct op_capture *c)
 
 	for (i = 0; r == 0 && !c->loaded && i < OP_KINDS; i++)
 		if (c->config.kinds >> i & 1)
-			r = op_kinds_load(c, op_kinds()[i]);
+			r = op_capture_kinds_load(c, op_kinds()[i]);
 	if (r < 0) {
 		/* the next attempt, perhaps with other runtimes, starts from nothing */
-		op_kinds_close(c);
+		op_capture_kinds_close(c);
 		op_walkers_close(c);
 		return r;
 	}
@@ -276,7 +276,7 @@ static int reload(struct op_capture *c)
 		if (c->program[i][0] < 0)
 			continue;
 		turn_off(c, op_kinds()[i]);
-		r = op_kinds_load(c, op_kinds()[i]);
+		r = op_capture_kinds_load(c, op_kinds()[i]);
 	}
 	return r == 0 ? bring(c) : r;
 }
@@ -306,7 +306,7 @@ int op_capture_need_runtimes(void *ctx, uint64_t runtimes)
 
 static int turn_on(struct op_capture *c, const struct op_kind *kind)
 {
-	int r = op_kinds_load(c, kind);
+	int r = op_capture_kinds_load(c, kind);
 
 	if (r == 0)
 		r = bring(c);
@@ -341,7 +341,7 @@ int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t 
 	return c->sampling && !c->forked ? c->program[kind][i] : -1;
 }
 
-void op_kinds_close(struct op_capture *c)
+void op_capture_kinds_close(struct op_capture *c)
 {
 	uint32_t i;
 	uint32_t k;

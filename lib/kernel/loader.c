@@ -123,7 +123,7 @@ static int map_memory(struct op_capture *c, enum op_map map, size_t len, int pro
 static void name_interpreters(struct op_control *control)
 {
 	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	size_t n = 0;
 	size_t i;
 
@@ -153,7 +153,8 @@ static int open_all(struct op_capture *c)
 	r = load_base(c);
 	if (r < 0)
 		return r;
-	r = map_memory(c, OP_MAP_RULES, OP_RULES_MAX * sizeof(struct op_rule),
+	r = map_memory(c, OP_MAP_RULES,
+		       OP_UNWIND_RULES_MAX * sizeof(struct op_unwind_rule),
 		       PROT_READ | PROT_WRITE, &memory);
 	if (r < 0)
 		return r;
@@ -218,11 +219,12 @@ void op_loader_close(struct op_capture *c)
 	op_closep(&c->fork_program);
 	op_closep(&c->exec_fd);
 	op_closep(&c->exec_program);
-	op_kinds_close(c);
+	op_capture_kinds_close(c);
 	op_walkers_close(c);
 	op_slabs_close(c);
 	if (c->rules)
-		(void)munmap(c->rules, OP_RULES_MAX * sizeof(struct op_rule));
+		(void)munmap(c->rules,
+			     OP_UNWIND_RULES_MAX * sizeof(struct op_unwind_rule));
 	c->rules = NULL;
 	if (c->control)
 		(void)munmap(c->control, c->page_size);
@@ -232,7 +234,7 @@ void op_loader_close(struct op_capture *c)
 	op_closep(&c->types_fd);
 }
 
-struct op_rule *op_capture_rules(struct op_capture *c)
+struct op_unwind_rule *op_capture_unwind_rules(struct op_capture *c)
 {
 	return c->rules;
 }
@@ -303,7 +305,7 @@ int op_capture_counters(struct op_capture *c, uint64_t *ret)
 		for (cpu = 0; cpu < cpus; cpu++)
 			add_counts(&counts[cpu], ret);
 	}
-	missed = op_kinds_missed(c);
+	missed = op_capture_kinds_missed(c);
 	ret[OP_COUNT_TAKEN] += missed;
 	ret[OP_COUNT_NESTED] += missed;
 	return 0;

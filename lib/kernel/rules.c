@@ -123,11 +123,11 @@ static void rules_changed(struct op_capture *c)
 			 __ATOMIC_RELEASE);
 }
 
-int op_capture_targets_make(struct op_capture *c, uint32_t max)
+int op_capture_rule_map_new(struct op_capture *c, uint32_t max)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "op_target",
-				sizeof(struct op_target_key),
-				sizeof(struct op_target_says), max, NULL);
+	int fd =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "op_target", sizeof(struct op_rule_key),
+			       sizeof(struct op_rule_decision), max, NULL);
 
 	if (fd < 0)
 		return op_fail(c->log, fd, "a table for %u rules cannot be made: %s", max,
@@ -135,8 +135,8 @@ int op_capture_targets_make(struct op_capture *c, uint32_t max)
 	return op_fd_move_up(fd);
 }
 
-int op_capture_targets_switch(struct op_capture *c, int fd,
-			      const struct op_targets_used *used,
+int op_capture_rule_map_switch(struct op_capture *c, int fd,
+			      const struct op_rule_use *used,
 			      const uint64_t rate[OP_RATES_MAX])
 {
 	struct op_control *control = c->control;
@@ -162,9 +162,9 @@ void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX]
 	       RATES_BYTES);
 }
 
-void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used)
+void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used)
 {
-	struct op_targets_used *to = &c->control->used[c->control->rules_active];
+	struct op_rule_use *to = &c->control->used[c->control->rules_active];
 	size_t i;
 
 	__atomic_store_n(&to->cgroup_depths, used->cgroup_depths, __ATOMIC_RELAXED);

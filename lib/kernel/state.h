@@ -80,7 +80,7 @@ extern const char *const op_map_names[OP_MAPS];
 
 /* The position pages of a ring buffer by which a program asks for interrupts; its records
  * are thrown away. */
-struct op_kicks {
+struct op_kick_ring {
 	unsigned long *consumer; /* a page, or NULL */
 	const unsigned long *producer;
 };
@@ -119,7 +119,7 @@ struct op_capture {
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
 	/* the maps in which the programs of each kind note what has begun, or -1 */
 	int begun[OP_KINDS][OP_KIND_BEGUN_MAX];
-	struct op_kicks kicks[OP_KINDS][OP_KICK_RINGS];
+	struct op_kick_ring kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;
 	struct op_control *control; /* mapped */
@@ -127,7 +127,7 @@ struct op_capture {
 	uint64_t gone_run_count;
 	/* events that programs missed which were turned off, and samples that were held then */
 	uint64_t gone_missed;
-	struct op_rule *rules;
+	struct op_unwind_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
 	/* op_exec, which removes the tables of a process that executes; -1: none */
@@ -142,7 +142,7 @@ struct op_capture {
 	uint64_t drained_ns;
 	uint64_t drains_cut; /* drains that had no time for all records */
 	bool sideband_left;  /* the last one did */
-	struct op_ends ends;
+	struct op_endings ends;
 	uint64_t lost_ns; /* the last time that events were lost */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
@@ -221,9 +221,9 @@ void op_walkers_close(struct op_capture *c);
 /* kinds.c */
 /* The number of events that the kernel did not tell of, since the program for them was
  * already under way on that CPU. */
-uint64_t op_kinds_missed(const struct op_capture *c);
-int op_kinds_load(struct op_capture *c, const struct op_kind *kind);
-void op_kinds_close(struct op_capture *c);
+uint64_t op_capture_kinds_missed(const struct op_capture *c);
+int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind);
+void op_capture_kinds_close(struct op_capture *c);
 
 /* hooks.c: programs of kinds that are attached to tracepoints */
 int op_hooks_load(struct op_capture *c, const struct op_kind *kind);

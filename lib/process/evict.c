@@ -4,17 +4,17 @@
 #include <errno.h>
 
 #include "process/image/file.h"
-#include "process/image/room.h"
+#include "process/image/memory_use.h"
 #include "process/publish.h"
+#include "process/registry.h"
 #include "process/state.h"
-#include "process/table.h"
 #include "process/target/scan.h"
 
 enum {
 	/* A process of some mappings, which are often its parent's; with names and paths. */
 	PROCESS_BYTES = sizeof(struct op_proc) + sizeof(struct op_program) +
-			sizeof(struct op_generation) + sizeof(struct op_layout) +
-			8 * sizeof(struct op_vma) + 256,
+			sizeof(struct op_generation) + sizeof(struct op_mappings) +
+			8 * sizeof(struct op_mapping) + 256,
 	EXECUTABLE_BYTES = sizeof(struct op_executable) + 128,
 	/* a poll's share for a table that is made between samples */
 	GO_ON_PARTS = 6,
@@ -24,13 +24,13 @@ enum {
  * be smaller. */
 static const uint64_t EVICT_BYTES = UINT64_C(1) << 20;
 
-static bool layout_uses(const struct op_layout *layout, const struct op_image *image)
+static bool layout_uses(const struct op_mappings *mappings, const struct op_image *image)
 {
 	size_t i;
 
-	for (i = 0; i < layout->len; i++)
-		if (layout->vma[i].segment && layout->vma[i].exe &&
-		    layout->vma[i].exe->image == image)
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].segment && mappings->vma[i].exe &&
+		    mappings->vma[i].exe->image == image)
 			return true;
 	return false;
 }
@@ -49,7 +49,7 @@ static void detach_table(struct op_processes *p, const struct op_image *image)
 		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
 
 		if (proc->ended_ns || !proc->current ||
-		    !layout_uses(proc->current->layout, image))
+		    !layout_uses(proc->current->mappings, image))
 			continue;
 		if (op_publish(p, proc, true) < 0)
 			op_unpublish(p, proc);
@@ -67,7 +67,7 @@ static uint64_t evict(struct op_processes *p, uint64_t bytes, bool runtimes,
 
 	while (freed < bytes) {
 		struct op_image *image = op_images_coldest(images, runtimes);
-		struct op_table *table;
+		struct op_unwind_table *table;
 
 		if (!image || image == keep)
 			break;
@@ -77,7 +77,8 @@ static uint64_t evict(struct op_processes *p, uint64_t bytes, bool runtimes,
 		detach_table(p, image);
 		op_log(p->config.log, OP_LOG_DEBUG,
 		       "There is no room: gave up the table of %s", image->file);
-		(void)op_table_free(table, p->config.arena, p->config.rules, p->now_ns);
+		(void)op_unwind_table_free(table, p->config.arena, p->config.rules,
+					   p->now_ns);
 		p->tables_evicted++;
 	}
 	return freed;
@@ -99,16 +100,16 @@ void op_evict_processes(struct op_processes *p, uint64_t bytes, size_t most)
 	size_t i;
 
 	for (i = 0; i < most && freed < bytes; i++) {
-		struct op_proc *oldest = op_lists_least_used(p);
+		struct op_proc *oldest = op_proc_lists_least_used(p);
 
 		if (!oldest)
 			return;
 		/* One whose maps cannot be read could not be learnt again. */
 		if (!op_scan_readable(p->procfs_root, oldest->pid)) {
-			op_lists_use(p, oldest);
+			op_proc_lists_use(p, oldest);
 			continue;
 		}
-		op_table_forget(p, oldest);
+		op_registry_forget(p, oldest);
 		p->processes_evicted++;
 		freed += PROCESS_BYTES;
 	}
@@ -127,7 +128,7 @@ uint64_t op_evict_bytes(const struct op_processes *p)
 }
 
 int op_evict_make_table(struct op_processes *p, const struct op_program *program,
-			const struct op_vma *v)
+			const struct op_mapping *v)
 {
 	int r = op_publish_make_table(p, program, v);
 
@@ -136,7 +137,7 @@ int op_evict_make_table(struct op_processes *p, const struct op_program *program
 	return r;
 }
 
-bool op_evict_rule(const struct op_vma *v, uint64_t pc, struct op_rule *ret)
+bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rule *ret)
 {
 	const struct op_image_segment *s;
 	struct op_image *image;
@@ -159,11 +160,11 @@ static void touch_user(struct op_processes *p, struct op_proc *proc,
 {
 	size_t i;
 
-	for (i = 0; i < proc->layout->len; i++) {
-		const struct op_vma *v = &proc->layout->vma[i];
+	for (i = 0; i < proc->mappings->len; i++) {
+		const struct op_mapping *v = &proc->mappings->vma[i];
 
 		if (v->exe && v->exe->image == image) {
-			op_lists_touch(p, proc);
+			op_proc_lists_touch(p, proc);
 			return;
 		}
 	}

@@ -13,7 +13,7 @@
 struct op_image;
 struct op_processes;
 struct op_program;
-struct op_vma;
+struct op_mapping;
 
 /*
  * Give up the least recently used tables except that of @keep, until their sum is what
@@ -37,11 +37,11 @@ uint64_t op_evict_bytes(const struct op_processes *p);
 /* The same as op_publish_make_table(). If the arena is full, it gives up tables that no
  * sample needed lately, so that a later attempt finds room. */
 int op_evict_make_table(struct op_processes *p, const struct op_program *program,
-			const struct op_vma *v);
+			const struct op_mapping *v);
 
 /* Find the rule for @pc in @v while the table of its file is being made. Returns whether
  * it is known. */
-bool op_evict_rule(const struct op_vma *v, uint64_t pc, struct op_rule *ret);
+bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rule *ret);
 /* Go on with a table that was begun. When it is complete, the processes that map its file
  * are marked for publication. */
 void op_evict_go_on(struct op_processes *p);

@@ -18,10 +18,10 @@ bool op_generation_is_current(const struct op_processes *p, const struct op_proc
 	const struct op_process *there;
 	struct op_instance now[OP_INSTANCES_MAX];
 
-	if (!g || g->layout != proc->layout || g->program != proc->program)
+	if (!g || g->mappings != proc->mappings || g->program != proc->program)
 		return false;
 	there = op_arena_at(p->config.arena, g->process);
-	op_runtimes_fill(&proc->program->runtimes, now);
+	op_program_runtimes_fill(&proc->program->runtimes, now);
 	return there && memcmp(there->instance, now, sizeof(now)) == 0;
 }
 
@@ -31,7 +31,7 @@ void op_generation_free(struct op_processes *p, struct op_generation *g)
 		return;
 	op_arena_release(p->config.arena, g->process, sizeof(struct op_process),
 			 g->committed ? p->now_ns : 0);
-	op_layout_put(g->layout, &p->executables, p->now_ns);
+	op_mappings_put(g->mappings, &p->executables, p->now_ns);
 	op_program_put(p, g->program);
 	free(g);
 }
@@ -41,7 +41,7 @@ int op_generation_new(struct op_processes *p, struct op_proc *proc,
 {
 	struct op_generation *g = calloc(1, sizeof(*g));
 	struct op_process *there;
-	size_t starts_bytes = proc->layout->len * sizeof(uint64_t);
+	size_t starts_bytes = proc->mappings->len * sizeof(uint64_t);
 	void *memory;
 	int r;
 
@@ -56,19 +56,19 @@ int op_generation_new(struct op_processes *p, struct op_proc *proc,
 		p->next_generation = 1;
 	g->number = p->next_generation;
 	g->proc = proc;
-	g->layout = op_layout_ref(proc->layout);
+	g->mappings = op_mappings_ref(proc->mappings);
 	g->program = op_program_ref(proc->program);
 	there = memory;
 	*there = (struct op_process){ .generation = g->number };
-	if (proc->layout->block) {
-		there->mapping_count = (uint32_t)proc->layout->len;
-		there->starts = proc->layout->block;
+	if (proc->mappings->block) {
+		there->mapping_count = (uint32_t)proc->mappings->len;
+		there->starts = proc->mappings->block;
 		there->mappings =
-			proc->layout->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
-		there->marks = proc->layout->marks;
-		there->mark_count = proc->layout->mark_count;
+			proc->mappings->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
+		there->marks = proc->mappings->marks;
+		there->mark_count = proc->mappings->mark_count;
 	}
-	op_runtimes_fill(&proc->program->runtimes, there->instance);
+	op_program_runtimes_fill(&proc->program->runtimes, there->instance);
 	*ret = g;
 	return 0;
 }
@@ -115,7 +115,7 @@ int op_generation_commit(struct op_processes *p, struct op_proc *proc,
 	if (r < 0)
 		return r;
 	g->committed = true;
-	proc->publish_after_ns = p->now_ns + proc->layout->len * GAP_NS_PER_MAPPING;
+	proc->publish_after_ns = p->now_ns + proc->mappings->len * GAP_NS_PER_MAPPING;
 	return 0;
 }
 
@@ -134,13 +134,13 @@ void op_generation_keep(struct op_processes *p, struct op_proc *proc)
 
 	op_generation_retire(p, proc);
 	g = proc->older;
-	if (g && g->program == proc->program && g->layout == proc->layout)
+	if (g && g->program == proc->program && g->mappings == proc->mappings)
 		return;
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return; /* without memory its late records are not resolved */
 	g->proc = proc;
-	g->layout = op_layout_ref(proc->layout);
+	g->mappings = op_mappings_ref(proc->mappings);
 	g->program = op_program_ref(proc->program);
 	keep(p, proc, g);
 }

@@ -10,10 +10,10 @@
 #include "base/io.h"
 #include "process/context/schema.h"
 #include "process/mappings/context_place.h"
-#include "process/mappings/same.h"
-#include "process/resource/context.h"
+#include "process/mappings/same_process.h"
 #include "process/resource/environment.h"
 #include "process/resource/identity.h"
+#include "process/resource/process_context.h"
 #include "process/state.h"
 
 enum {
@@ -30,12 +30,13 @@ static const uint64_t DOUBT_NS = UINT64_C(1000000000);
 static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
 
 /* Its first file by what was mapped, where no event told: the executable lies lowest. */
-static void note_first_file(struct op_program *program, const struct op_layout *layout)
+static void note_first_file(struct op_program *program,
+			    const struct op_mappings *mappings)
 {
 	size_t i;
 
-	for (i = 0; !program->first_file && layout && i < layout->len; i++) {
-		const struct op_executable *exe = layout->vma[i].exe;
+	for (i = 0; !program->first_file && mappings && i < mappings->len; i++) {
+		const struct op_executable *exe = mappings->vma[i].exe;
 
 		if (exe && exe->path && exe->path[0] == '/')
 			program->first_file = strdup(exe->path);
@@ -70,13 +71,14 @@ static void ask_parent(struct op_processes *p, struct op_program *program,
  * first sample, then after 1 s, 2 s, 4 s and so on. */
 static void wait_for_context(struct op_processes *p, struct op_program *program)
 {
-	program->context_wait_ns = op_place_next_wait_ns(program->context_wait_ns);
+	program->context_wait_ns =
+		op_program_context_next_wait_ns(program->context_wait_ns);
 	program->context_after_ns = p->now_ns + program->context_wait_ns;
 }
 
 /* A new reading of what its own context says of its threads'. */
 static void take_schema(struct op_processes *p, struct op_program *program,
-			struct op_schema *schema, const struct op_layout *layout)
+			struct op_schema *schema, const struct op_mappings *mappings)
 {
 	program->schema = op_schema_free(program->schema);
 	if (schema->form)
@@ -89,17 +91,17 @@ static void take_schema(struct op_processes *p, struct op_program *program,
 	program->context_asked_ns = p->now_ns;
 	if (program->context_place.form == OP_CONTEXT_OTEL &&
 	    (!program->schema || program->schema->form != OP_SCHEMA_TLS))
-		op_place_publish(p, program, (struct op_context_place){ 0 });
-	op_place_find(p, program, layout);
+		op_program_context_publish(p, program, (struct op_context_place){ 0 });
+	op_program_context_find(p, program, mappings);
 }
 
 /* What it says of itself: of a key the first one stands. */
 static void read_attributes(struct op_processes *p, struct op_program *program,
-			    const struct op_layout *layout)
+			    const struct op_mappings *mappings)
 {
 	_cleanup_(op_schema_deinit) struct op_schema schema = { 0 };
-	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
-		op_attributes_new();
+	_cleanup_(op_resource_attributes_put_refp) struct op_resource_attributes
+		*attributes = op_resource_attributes_new();
 	_cleanup_free_ char *environ = NULL;
 	ssize_t len;
 	size_t i;
@@ -115,28 +117,30 @@ static void read_attributes(struct op_processes *p, struct op_program *program,
 		return; /* a child that is going: what its parent says */
 	program->context_published_ns = 0;
 	if (!program->context_addr ||
-	    op_context_read(&program->memory.memory, program->context_addr, attributes,
-			    &schema, &program->context_published_ns) == 0)
-		take_schema(p, program, &schema, layout);
+	    op_process_context_read(&program->memory.memory, program->context_addr,
+				    attributes, &schema,
+				    &program->context_published_ns) == 0)
+		take_schema(p, program, &schema, mappings);
 	if (len > 0)
 		op_environ_attributes(environ, (size_t)len, attributes);
-	(void)op_attributes_put_ref(program->attributes);
+	(void)op_resource_attributes_put_ref(program->attributes);
 	program->attributes = OP_TAKE_PTR(attributes);
 }
 
 static void find_context(struct op_processes *p, struct op_program *program)
 {
-	if (op_context_find(p->target, program->proc_pid, &program->context_addr) < 0)
+	if (op_process_context_find(p->target, program->proc_pid,
+				    &program->context_addr) < 0)
 		program->context_addr = 0;
 }
 
-static bool has_runtime(const struct op_layout *layout)
+static bool has_runtime(const struct op_mappings *mappings)
 {
 	size_t i;
 
-	for (i = 0; i < layout->len; i++)
-		if (layout->vma[i].exe && layout->vma[i].exe->image &&
-		    layout->vma[i].exe->image->runtime)
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe && mappings->vma[i].exe->image &&
+		    mappings->vma[i].exe->image->runtime)
 			return true;
 	return false;
 }
@@ -147,10 +151,11 @@ static bool has_runtime(const struct op_layout *layout)
  * interpreter's processes run different programs, and all of them are searched.
  */
 static void find_first_context(struct op_processes *p, struct op_program *program,
-			       const struct op_stat *stat, const struct op_layout *layout)
+			       const struct op_stat *stat,
+			       const struct op_mappings *mappings)
 {
-	const struct op_vma *code = op_same_code(stat, layout);
-	struct op_executable *exe = code && !has_runtime(layout) ? code->exe : NULL;
+	const struct op_mapping *code = op_same_code(stat, mappings);
+	struct op_executable *exe = code && !has_runtime(mappings) ? code->exe : NULL;
 
 	if (exe && ++exe->context_misses > CONTEXT_MISSES &&
 	    exe->context_misses % CONTEXT_MISSES)
@@ -161,13 +166,13 @@ static void find_first_context(struct op_processes *p, struct op_program *progra
 }
 
 /* One of these files has a program that publishes a context after all. */
-static void note_context(const struct op_layout *layout)
+static void note_context(const struct op_mappings *mappings)
 {
 	size_t i;
 
-	for (i = 0; layout && i < layout->len; i++)
-		if (layout->vma[i].exe)
-			layout->vma[i].exe->context_misses = 0;
+	for (i = 0; mappings && i < mappings->len; i++)
+		if (mappings->vma[i].exe)
+			mappings->vma[i].exe->context_misses = 0;
 }
 
 static void read_command_line(struct op_processes *p, struct op_program *program)
@@ -183,17 +188,18 @@ static void read_command_line(struct op_processes *p, struct op_program *program
 /* As read_attributes(), if it is what the program says: @stat was read before. */
 static bool read_own_attributes(struct op_processes *p, struct op_program *program,
 				const struct op_stat *stat,
-				const struct op_layout *layout)
+				const struct op_mappings *mappings)
 {
-	struct op_attributes *before =
-		program->attributes ? op_attributes_ref(program->attributes) : NULL;
+	struct op_resource_attributes *before =
+		program->attributes ? op_resource_attributes_ref(program->attributes)
+				    : NULL;
 
-	read_attributes(p, program, layout);
+	read_attributes(p, program, mappings);
 	if (op_same_exec(p, program, stat)) {
-		(void)op_attributes_put_ref(before);
+		(void)op_resource_attributes_put_ref(before);
 		return true;
 	}
-	(void)op_attributes_put_ref(program->attributes);
+	(void)op_resource_attributes_put_ref(program->attributes);
 	program->attributes = before;
 	return false;
 }
@@ -201,18 +207,18 @@ static bool read_own_attributes(struct op_processes *p, struct op_program *progr
 /* What /proc and the program's memory tell. An exec that was not heard of yet may come while
  * they are read, and all of it may be of the next program then. */
 static void read_program(struct op_processes *p, struct op_program *program,
-			 const struct op_stat *stat, const struct op_layout *layout)
+			 const struct op_stat *stat, const struct op_mappings *mappings)
 {
 	if (op_exe_path_read(p->procfs_root, program->proc_pid, &program->exe_path) < 0)
 		program->exe_path = NULL;
 	if (!program->exe_path && !program->first_file)
 		return; /* a kernel thread */
 	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
-	find_first_context(p, program, stat, layout);
+	find_first_context(p, program, stat, mappings);
 	wait_for_context(p, program);
 	if (p->config.flags & OTELPROF_COMMAND_LINE)
 		read_command_line(p, program);
-	if (read_own_attributes(p, program, stat, layout))
+	if (read_own_attributes(p, program, stat, mappings))
 		return;
 	free(program->exe_path);
 	program->exe_path = NULL;
@@ -220,7 +226,7 @@ static void read_program(struct op_processes *p, struct op_program *program,
 	program->command_line = NULL;
 	program->command_line_len = 0;
 	program->context_addr = 0;
-	note_first_file(program, layout);
+	note_first_file(program, mappings);
 }
 
 static void note_comm(struct op_program *program, const struct op_record *record)
@@ -230,7 +236,8 @@ static void note_comm(struct op_program *program, const struct op_record *record
 }
 
 void op_identify_identify(struct op_processes *p, struct op_program *program,
-			  const struct op_record *record, const struct op_layout *layout)
+			  const struct op_record *record,
+			  const struct op_mappings *mappings)
 {
 	struct op_stat stat;
 	bool there;
@@ -243,15 +250,15 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 		/* /proc tells of another program by now, or of none. */
 		if (!there)
 			ask_parent(p, program, record->cgroup);
-		note_first_file(program, layout);
+		note_first_file(program, mappings);
 		program->identified = true;
 		return;
 	}
 	if (!program->start_time_ns)
 		program->start_time_ns =
 			op_clock_realtime_ns() - op_clock_boottime_ns() + stat.start_ns;
-	if (!op_same_program(&stat, layout)) {
-		note_first_file(program, layout);
+	if (!op_same_program(&stat, mappings)) {
+		note_first_file(program, mappings);
 		if (!program->doubted_ns)
 			program->doubted_ns = p->now_ns;
 		program->doubt_after_ns = p->now_ns + DOUBT_AGAIN_NS;
@@ -259,19 +266,19 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 			return;
 	}
 	program->identified = true;
-	read_program(p, program, &stat, layout);
+	read_program(p, program, &stat, mappings);
 }
 
 /* Has the context gone, come or changed? */
 static bool context_changed(struct op_processes *p, struct op_program *program,
-			    const struct op_layout *layout)
+			    const struct op_mappings *mappings)
 {
-	struct op_context_header h;
+	struct op_process_context_header h;
 	int r;
 
 	if (program->context_addr) {
-		r = op_context_header_read(&program->memory.memory, program->context_addr,
-					   &h);
+		r = op_process_context_header_read(&program->memory.memory,
+						   program->context_addr, &h);
 		if (r >= 0)
 			return h.published_ns != program->context_published_ns;
 		if (r == -EAGAIN)
@@ -284,12 +291,13 @@ static bool context_changed(struct op_processes *p, struct op_program *program,
 	wait_for_context(p, program);
 	find_context(p, program);
 	if (program->context_addr)
-		note_context(layout);
+		note_context(mappings);
 	return program->context_addr != 0;
 }
 
 void op_identify_refresh(struct op_processes *p, struct op_program *program,
-			 const struct op_record *record, const struct op_layout *layout)
+			 const struct op_record *record,
+			 const struct op_mappings *mappings)
 {
 	struct op_stat stat;
 
@@ -299,17 +307,19 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 		identify_container(p, program, record->cgroup, true);
 	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
 		return;
-	if (!context_changed(p, program, layout) && !program->unread)
-		op_place_find(p, program, layout); /* its file may be loaded by now */
-	else if (op_same_runs(p, program, layout, &stat))
-		(void)read_own_attributes(p, program, &stat, layout);
+	if (!context_changed(p, program, mappings) && !program->unread)
+		op_program_context_find(p, program,
+					mappings); /* its file may be loaded by now */
+	else if (op_same_runs(p, program, mappings, &stat))
+		(void)read_own_attributes(p, program, &stat, mappings);
 }
 
 void op_identify_context(struct op_processes *p, struct op_program *program,
-			 const struct op_layout *layout)
+			 const struct op_mappings *mappings)
 {
 	_cleanup_(op_schema_deinit) struct op_schema schema = { 0 };
-	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes = NULL;
+	_cleanup_(op_resource_attributes_put_refp) struct op_resource_attributes
+		*attributes = NULL;
 	uint64_t published_ns;
 	bool found = false;
 
@@ -320,18 +330,18 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 		find_context(p, program);
 		found = program->context_addr != 0;
 		if (found)
-			note_context(layout);
+			note_context(mappings);
 	}
 	if (!found && (!program->context_asked || !program->context_addr ||
 		       p->now_ns < program->context_asked_ns + CONTEXT_ASK_NS))
 		return;
 	/* the resource has it from the next window on */
-	attributes = op_attributes_new();
+	attributes = op_resource_attributes_new();
 	if (attributes &&
-	    op_context_read(&program->memory.memory, program->context_addr, attributes,
-			    &schema, &published_ns) == 0 &&
-	    op_same_runs(p, program, layout, NULL))
-		take_schema(p, program, &schema, layout);
+	    op_process_context_read(&program->memory.memory, program->context_addr,
+				    attributes, &schema, &published_ns) == 0 &&
+	    op_same_runs(p, program, mappings, NULL))
+		take_schema(p, program, &schema, mappings);
 	program->context_asked = false;
 	program->context_asked_ns = p->now_ns;
 }

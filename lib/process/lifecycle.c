@@ -7,21 +7,21 @@
 #include <string.h>
 
 #include "process/generation.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/processes.h"
+#include "process/registry.h"
 #include "process/resource/attributes.h"
 #include "process/state.h"
-#include "process/table.h"
 
 static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool rescan)
 {
-	struct op_proc *proc = op_table_find_alive(p, pid);
+	struct op_proc *proc = op_registry_find_alive(p, pid);
 
 	if (proc) {
-		op_lists_use(p, proc);
+		op_proc_lists_use(p, proc);
 		return proc;
 	}
-	if (op_table_add(p, pid, 0, &proc) < 0)
+	if (op_registry_add(p, pid, 0, &proc) < 0)
 		return NULL;
 	proc->rescan = rescan;
 	return proc;
@@ -35,9 +35,9 @@ void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 	if (!proc)
 		return;
 	proc->kernel = false;
-	if (op_table_map(p, proc, e) == -ENOMEM) {
+	if (op_registry_map(p, proc, e) == -ENOMEM) {
 		proc->rescan = true;
-		op_lists_touch(p, proc);
+		op_proc_lists_touch(p, proc);
 	}
 }
 
@@ -63,7 +63,7 @@ static void note_birth(const struct op_processes *p, struct op_proc *proc,
 void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 			  uint64_t time_ns)
 {
-	struct op_proc *proc = op_table_find_alive(p, pid);
+	struct op_proc *proc = op_registry_find_alive(p, pid);
 	struct op_proc *from;
 	bool early;
 
@@ -78,23 +78,23 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	}
 	/* Mappings that came before their process's birth may be its own. */
 	early = proc && !proc->born_ns;
-	from = op_table_find_alive(p, parent);
+	from = op_registry_find_alive(p, parent);
 	if (from)
-		op_lists_use(p, from);
-	if (op_table_add(p, pid, time_ns, &proc) < 0) {
+		op_proc_lists_use(p, from);
+	if (op_registry_add(p, pid, time_ns, &proc) < 0) {
 		(void)p->config.unpublish(p->config.ctx, pid);
 		return;
 	}
 	proc->forked = true;
 	/* it may have been forgotten to make room */
-	from = op_table_find_alive(p, parent);
+	from = op_registry_find_alive(p, parent);
 	note_birth(p, proc, parent, time_ns);
 	if (!from) {
 		proc->rescan = true;
 		return;
 	}
-	op_layout_put(proc->layout, &p->executables, p->now_ns);
-	proc->layout = op_layout_ref(from->layout);
+	op_mappings_put(proc->mappings, &p->executables, p->now_ns);
+	proc->mappings = op_mappings_ref(from->mappings);
 	proc->rescan = from->rescan || early;
 	proc->kernel = from->kernel;
 	if (from->program->exe_path)
@@ -103,7 +103,8 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 		proc->program->first_file = strdup(from->program->first_file);
 	op_program_inherit(proc->program, from->program);
 	if (from->program->attributes)
-		proc->program->attributes = op_attributes_ref(from->program->attributes);
+		proc->program->attributes =
+			op_resource_attributes_ref(from->program->attributes);
 }
 
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
@@ -111,7 +112,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 {
 	struct op_proc *proc = get_or_add(p, pid, false);
 	struct op_program *program;
-	struct op_layout *layout;
+	struct op_mappings *mappings;
 
 	(void)comm; /* every sample has it */
 	op_processes_on_executed(p, pid);
@@ -119,10 +120,10 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 		return;
 	proc->rescan = false;
 	proc->kernel = false;
-	if (op_layout_new(&layout) < 0)
+	if (op_mappings_new(&mappings) < 0)
 		return;
 	if (op_program_new(p, pid, time_ns, &program) < 0) {
-		op_layout_put(layout, &p->executables, p->now_ns);
+		op_mappings_put(mappings, &p->executables, p->now_ns);
 		return;
 	}
 	program->born_ns = proc->program->born_ns;
@@ -130,25 +131,25 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	program->parent = proc->program->parent;
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);
-	program->told = proc->program->told;
+	program->reported = proc->program->reported;
 	op_generation_keep(p, proc);
 	op_program_end(proc->program, time_ns);
-	op_layout_put(proc->layout, &p->executables, p->now_ns);
+	op_mappings_put(proc->mappings, &p->executables, p->now_ns);
 	op_program_put(p, proc->program);
-	proc->layout = layout;
+	proc->mappings = mappings;
 	proc->program = program;
 	proc->publish_after_ns = 0;
-	op_lists_touch(p, proc);
+	op_proc_lists_touch(p, proc);
 }
 
 void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns)
 {
-	struct op_proc *proc = op_table_find_alive(p, pid);
+	struct op_proc *proc = op_registry_find_alive(p, pid);
 
 	if (p->watch.on_exit)
 		p->watch.on_exit(p->watch.ctx, pid);
 	if (proc)
-		op_table_end(p, proc, time_ns);
+		op_registry_end(p, proc, time_ns);
 }
 
 void op_processes_on_executed(struct op_processes *p, uint32_t pid)

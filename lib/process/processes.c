@@ -14,12 +14,12 @@
 #include "process/evict.h"
 #include "process/generation.h"
 #include "process/image/file.h"
-#include "process/image/room.h"
-#include "process/mappings/layout.h"
+#include "process/image/memory_use.h"
+#include "process/mappings/mappings.h"
 #include "process/mappings/runtimes.h"
 #include "process/publish.h"
+#include "process/registry.h"
 #include "process/state.h"
-#include "process/table.h"
 
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
@@ -30,7 +30,7 @@ enum {
 
 /* A publication that failed is tried again after this time. */
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
-/* The interval in which layouts with `fallback` are resolved again. */
+/* The interval in which mappings with `fallback` are resolved again. */
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
 /* How long the start works on the scan, which is enough for most hosts; the rest follows
  * in slices. */
@@ -121,7 +121,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 {
 	if (!p)
 		return NULL;
-	op_table_clear(p);
+	op_registry_clear(p);
 	op_sweep_deinit(&p->sweep);
 	op_executables_deinit(&p->executables);
 	op_memberships_deinit(&p->memberships);
@@ -155,7 +155,7 @@ int op_processes_scan_begin(struct op_processes *p)
 void op_processes_load_runtimes(struct op_processes *p)
 {
 	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	uint32_t runtimes = 0;
 	size_t i;
 
@@ -168,17 +168,17 @@ void op_processes_load_runtimes(struct op_processes *p)
 /* Makes the tables of a process that was asked for by pid, before its first sample. */
 int op_processes_warm(struct op_processes *p, uint32_t pid)
 {
-	struct op_proc *proc = op_table_find_alive(p, pid);
+	struct op_proc *proc = op_registry_find_alive(p, pid);
 	size_t i;
 
 	if (!proc)
-		proc = op_table_learn(p, pid); /* the scan has not reached it */
-	if (!proc || !proc->layout || !proc->program)
+		proc = op_registry_learn(p, pid); /* the scan has not reached it */
+	if (!proc || !proc->mappings || !proc->program)
 		return -ESRCH;
 	/* this finds out which mappings are lazy */
 	(void)op_publish(p, proc, false);
-	for (i = 0; i < proc->layout->len; i++) {
-		const struct op_vma *v = &proc->layout->vma[i];
+	for (i = 0; i < proc->mappings->len; i++) {
+		const struct op_mapping *v = &proc->mappings->vma[i];
 
 		/* a mapping whose table fails is walked by frame pointers, as at a first
 		 * sample */
@@ -227,7 +227,7 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 	int r;
 
 	if (proc->rescan) {
-		r = op_table_rescan(p, proc);
+		r = op_registry_rescan(p, proc);
 		if (r == -ENOMEM)
 			proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
 		else if (r < 0)
@@ -245,25 +245,25 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 		op_evict_table(p, NULL);
 	if (r < 0) {
 		proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
-		op_lists_touch(p, proc);
+		op_proc_lists_touch(p, proc);
 	}
 }
 
 static void touch_fallback(struct op_processes *p, struct op_proc *proc)
 {
-	if (proc->layout->fallback)
-		op_lists_touch(p, proc);
+	if (proc->mappings->fallback)
+		op_proc_lists_touch(p, proc);
 }
 
 static void touch_waiting(struct op_processes *p)
 {
 	if (p->attach_after_ns && p->now_ns >= p->attach_after_ns) {
 		p->attach_after_ns = 0; /* those that still wait set it again */
-		op_lists_touch_waiting(p);
+		op_proc_lists_touch_waiting(p);
 	}
 	if (p->now_ns >= p->fallback_after_ns) {
 		p->fallback_after_ns = p->now_ns + FALLBACK_CHECK_NS;
-		op_table_each(p, touch_fallback);
+		op_registry_each(p, touch_fallback);
 	}
 }
 
@@ -282,7 +282,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	p->executables.now_ns = p->now_ns;
 	/* First what releases memory, then what allocates. */
 	op_generation_expire(p);
-	op_table_expire(p);
+	op_registry_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
 	op_images_check_files(&p->executables.images, p->now_ns);
 	op_images_check_jobs(&p->executables.images, p->now_ns);
@@ -326,7 +326,7 @@ bool op_processes_busy(const struct op_processes *p)
 static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
 	(void)p;
-	op_runtimes_window_end(&proc->program->runtimes);
+	op_program_runtimes_window_end(&proc->program->runtimes);
 	proc->program->code_nameless = 0;
 	/* A perf map may have appeared since. */
 	if (!proc->program->perfmap)
@@ -337,7 +337,7 @@ void op_processes_window_end(struct op_processes *p, bool early)
 {
 	p->executables.images.window += !early;
 	op_images_rest_symbols(&p->executables.images, op_clock_monotonic_ns());
-	op_table_each(p, end_window_of);
+	op_registry_each(p, end_window_of);
 }
 
 void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns)
@@ -357,14 +357,14 @@ void op_processes_records_read(struct op_processes *p, uint64_t time_ns)
 
 bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t generation)
 {
-	const struct op_proc *proc = op_table_find(p, pid);
+	const struct op_proc *proc = op_registry_find(p, pid);
 
 	return proc && (!generation || op_generation_find(proc, generation));
 }
 
 uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid)
 {
-	const struct op_proc *proc = op_table_find_alive(p, pid);
+	const struct op_proc *proc = op_registry_find_alive(p, pid);
 
 	return proc ? proc->born_ns : 0;
 }
@@ -391,7 +391,7 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .processes_evicted = p->processes_evicted };
 }
 
-void op_processes_set_events(struct op_processes *p, struct op_events events)
+void op_processes_set_events(struct op_processes *p, struct op_event_handlers events)
 {
 	p->executables.events = events;
 }

@@ -39,7 +39,7 @@ struct op_processes;
 struct op_processes_config {
 	struct op_log *log;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	const char *procfs_root;
 	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
@@ -181,7 +181,7 @@ void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
 
 /* Call these from now on. */
-void op_processes_set_events(struct op_processes *p, struct op_events events);
+void op_processes_set_events(struct op_processes *p, struct op_event_handlers events);
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p);
 struct op_target *op_processes_target(const struct op_processes *p);

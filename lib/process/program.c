@@ -15,7 +15,7 @@
 #include "process/identify.h"
 #include "process/image/executable.h"
 #include "process/mappings/context_place.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/resource/attributes.h"
 #include "process/resource/identity.h"
 #include "process/state.h"
@@ -52,8 +52,8 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 {
 	if (!program || --program->refs)
 		return;
-	op_runtimes_detach(&program->runtimes, p->config.arena, &p->executables.images,
-			   p->now_ns);
+	op_program_runtimes_detach(&program->runtimes, p->config.arena,
+				   &p->executables.images, p->now_ns);
 	if (program->perfmap)
 		p->perfmaps--;
 	(void)op_perfmap_free(program->perfmap);
@@ -62,9 +62,9 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	free(program->exe_path);
 	free(program->command_line);
 	(void)op_membership_put(program->membership);
-	(void)op_attributes_put_ref(program->attributes);
+	(void)op_resource_attributes_put_ref(program->attributes);
 	(void)op_schema_free(program->schema);
-	op_place_publish(p, program, (struct op_context_place){ 0 });
+	op_program_context_publish(p, program, (struct op_context_place){ 0 });
 	free(program);
 }
 
@@ -143,7 +143,7 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 {
 	struct op_resource resource = { .pid = program->pid,
 					.start_time_ns = program->start_time_ns };
-	const struct op_attributes *attributes = program->attributes;
+	const struct op_resource_attributes *attributes = program->attributes;
 	int r;
 
 	if (program->namespace_pid != program->pid)
@@ -168,20 +168,20 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 /* Tell the host of it, if it is new or its resource has changed. */
 static void tell(struct op_processes *p, struct op_program *program)
 {
-	const struct op_events *events = &p->executables.events;
+	const struct op_event_handlers *events = &p->executables.events;
 
 	if (events->process && program->identified && !program->until_ns &&
 	    !program->went)
-		program->told = events->process(events->ctx, program);
+		program->reported = events->process(events->ctx, program);
 }
 
 void op_program_went(struct op_processes *p, struct op_program *program)
 {
-	const struct op_events *events = &p->executables.events;
+	const struct op_event_handlers *events = &p->executables.events;
 
-	if (events->process_went && program->told)
+	if (events->process_went && program->reported)
 		events->process_went(events->ctx, program);
-	program->told = 0;
+	program->reported = 0;
 	/* Samples that still wait may be of it; it must not come again by them. */
 	program->went = true;
 }
@@ -198,23 +198,24 @@ static bool resource_holds(const struct op_processes *p, const struct op_program
 }
 
 int op_program_resource(struct op_processes *p, struct op_program *program,
-			const struct op_layout *layout, const struct op_record *record,
-			struct op_window *window, uint32_t *ret)
+			const struct op_mappings *mappings,
+			const struct op_record *record, struct op_window *window,
+			uint32_t *ret)
 {
 	uint32_t epoch = op_window_epoch(window);
 	int r;
 
 	if (resource_holds(p, program, epoch, record)) {
-		op_identify_context(p, program, layout);
+		op_identify_context(p, program, mappings);
 		*ret = program->resource;
 		return 0;
 	}
 	if (program->identified && program->cgroup != record->cgroup)
 		program->moved_epoch = epoch;
 	if (!program->identified)
-		op_identify_identify(p, program, record, layout);
+		op_identify_identify(p, program, record, mappings);
 	else
-		op_identify_refresh(p, program, record, layout);
+		op_identify_refresh(p, program, record, mappings);
 	r = make_resource(p, program, window, &program->resource);
 	if (r < 0)
 		return r;
@@ -237,7 +238,7 @@ static int open_perfmap(void *ctx)
 		return -ESRCH;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map",
 		       op_namespace_pid_read(t->procfs_root, program->proc_pid));
-	r = op_open_own(t, program->proc_pid, path, &opened);
+	r = op_target_open_own(t, program->proc_pid, path, &opened);
 	return r < 0 ? r : opened.fd;
 }
 
@@ -253,7 +254,7 @@ static const char *perfmap_name(struct op_processes *p, struct op_program *progr
 }
 
 /* A file that the process has mapped. Its user is asked for each time: it may change it. */
-static int open_own(void *ctx, const struct op_vma *v)
+static int open_own(void *ctx, const struct op_mapping *v)
 {
 	const struct op_program *program = ctx;
 	struct op_target *t = program->memory.target;
@@ -279,30 +280,30 @@ static int open_own(void *ctx, const struct op_vma *v)
 }
 
 /* Find the mapping of the program's own file, or NULL. */
-static const struct op_vma *own_mapping(const struct op_program *program,
-					const struct op_layout *layout)
+static const struct op_mapping *own_mapping(const struct op_program *program,
+					    const struct op_mappings *mappings)
 {
 	size_t i;
 
-	for (i = 0; program->exe_path && i < layout->len; i++)
-		if (layout->vma[i].exe &&
-		    strcmp(layout->vma[i].exe->path, program->exe_path) == 0)
-			return &layout->vma[i];
+	for (i = 0; program->exe_path && i < mappings->len; i++)
+		if (mappings->vma[i].exe &&
+		    strcmp(mappings->vma[i].exe->path, program->exe_path) == 0)
+			return &mappings->vma[i];
 	return NULL;
 }
 
 /* Say once of each executable that nothing names the code which its processes make. A few
  * addresses are no news: libraries make trampolines. */
 static void note_nameless(struct op_processes *p, struct op_program *program,
-			  const struct op_layout *layout)
+			  const struct op_mappings *mappings)
 {
-	const struct op_vma *v;
+	const struct op_mapping *v;
 
 	/* Of one that has ended neither file can be read any more. */
 	if (program->until_ns || program->code_named ||
 	    ++program->code_nameless != NAMELESS_SAID)
 		return;
-	v = own_mapping(program, layout);
+	v = own_mapping(program, mappings);
 	if (!v || v->exe->nameless)
 		return;
 	v->exe->nameless = true;
@@ -314,28 +315,29 @@ static void note_nameless(struct op_processes *p, struct op_program *program,
 }
 
 int op_program_describe_code(struct op_processes *p, struct op_program *program,
-			     const struct op_layout *layout, uint64_t addr,
+			     const struct op_mappings *mappings, uint64_t addr,
 			     struct op_runtime_frame *ret)
 {
-	struct op_runtimes_context context = {
+	struct op_program_runtimes_context context = {
 		.images = &p->executables.images,
 		.log = p->config.log,
 		.now_ns = p->now_ns,
 		.pid = program->pid,
 		.memory = &program->memory.memory,
-		.layout = layout,
+		.mappings = mappings,
 		.open_own = open_own,
 		.ctx = program,
 	};
 	const char *name;
 
-	if (op_runtimes_describe_code(&program->runtimes, &context, addr, ret) == 1) {
+	if (op_program_runtimes_describe_code(&program->runtimes, &context, addr, ret) ==
+	    1) {
 		program->code_named = true;
 		return 1;
 	}
 	name = perfmap_name(p, program, addr);
 	if (!name) {
-		note_nameless(p, program, layout);
+		note_nameless(p, program, mappings);
 		return 0;
 	}
 	program->code_named = true;

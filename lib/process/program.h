@@ -16,7 +16,7 @@
 #include "process/mappings/runtimes.h"
 #include "process/target/remote.h"
 
-struct op_attributes;
+struct op_resource_attributes;
 struct op_membership;
 struct op_perfmap;
 struct op_processes;
@@ -33,17 +33,17 @@ struct op_program {
 	uint64_t born_ns;	/* CLOCK_MONOTONIC of the process's fork, 0: unknown */
 	uint64_t start_time_ns; /* of the process, Unix time; 0: unknown */
 	struct op_remote memory;
-	struct op_runtimes runtimes;
+	struct op_program_runtimes runtimes;
 	char *first_file; /* path of the first mapping: the executable's, for want of better */
 	char *exe_path;
 	char *command_line; /* a NUL between arguments */
 	size_t command_line_len;
-	struct op_membership *membership; /* a reference, or NULL */
-	struct op_attributes *attributes; /* a reference, or NULL */
-	uint64_t cgroup;		  /* the last one it was met in */
-	uint64_t context_addr;		  /* of its process context, 0: none found */
-	uint64_t context_published_ns;	  /* of what attributes have of it */
-	uint64_t context_after_ns;	  /* it is not looked for before */
+	struct op_membership *membership;	   /* a reference, or NULL */
+	struct op_resource_attributes *attributes; /* a reference, or NULL */
+	uint64_t cgroup;			   /* the last one it was met in */
+	uint64_t context_addr;	       /* of its process context, 0: none found */
+	uint64_t context_published_ns; /* of what attributes have of it */
+	uint64_t context_after_ns;     /* it is not looked for before */
 	uint64_t context_wait_ns;
 	uint64_t context_asked_ns; /* its names were read then */
 	struct op_schema *schema;  /* of its threads' contexts, or NULL */
@@ -65,10 +65,10 @@ struct op_program {
 	uint32_t code_nameless; /* addresses of a window in such code without one */
 	bool context_asked;	/* a thread has attributes that schema does not name */
 	bool identified;
-	bool unread;	/* what it says of itself could not be read for now */
-	uint64_t told;	/* digest of what the host was told; 0: nothing */
-	bool went;	/* the host was told that it went, or would have been */
-	uint32_t epoch; /* of resource */
+	bool unread;	   /* what it says of itself could not be read for now */
+	uint64_t reported; /* digest of what the host was told; 0: nothing */
+	bool went;	   /* the host was told that it went, or would have been */
+	uint32_t epoch;	   /* of resource */
 	uint32_t resource;
 	uint32_t moved_epoch;	  /* in which its cgroup was last seen to change */
 	char comm[OP_COMM_BYTES]; /* of a kernel thread: its name */
@@ -86,19 +86,20 @@ void op_program_end(struct op_program *program, uint64_t time_ns);
 /* Its process ended or is not followed any more: tell the host if it knows of it. */
 void op_program_went(struct op_processes *p, struct op_program *program);
 
-/* Its resource in @window; reads what is not known yet. @layout: what it had mapped at
+/* Its resource in @window; reads what is not known yet. @mappings: what it had mapped at
  * @record, or NULL. 0, -ENOMEM or -ENOSPC. */
 int op_program_resource(struct op_processes *p, struct op_program *program,
-			const struct op_layout *layout, const struct op_record *record,
-			struct op_window *window, uint32_t *ret);
+			const struct op_mappings *mappings,
+			const struct op_record *record, struct op_window *window,
+			uint32_t *ret);
 
 /*
- * What the process, or what it has mapped as @layout, says of code at @addr that is of no ELF
+ * What the process, or what it has mapped as @mappings, says of code at @addr that is of no ELF
  * file: a runtime of a file that is none (struct op_runtime_ops.describe_code), or its perf
  * map. Returns 1 with *@ret, valid until the next call, or 0.
  */
 int op_program_describe_code(struct op_processes *p, struct op_program *program,
-			     const struct op_layout *layout, uint64_t addr,
+			     const struct op_mappings *mappings, uint64_t addr,
 			     struct op_runtime_frame *ret);
 
 #endif

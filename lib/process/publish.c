@@ -14,7 +14,7 @@
 
 static struct op_executable_place place_of(const struct op_processes *p,
 					   const struct op_program *program,
-					   const struct op_vma *v)
+					   const struct op_mapping *v)
 {
 	return (struct op_executable_place){ .pid = program->proc_pid,
 					     .start = v->start,
@@ -23,7 +23,7 @@ static struct op_executable_place place_of(const struct op_processes *p,
 }
 
 int op_publish_open(struct op_processes *p, const struct op_program *program,
-		    const struct op_vma *v, bool need_file)
+		    const struct op_mapping *v, bool need_file)
 {
 	struct op_executable_place place = place_of(p, program, v);
 
@@ -34,7 +34,8 @@ int op_publish_open(struct op_processes *p, const struct op_program *program,
 }
 
 int op_publish_open_file(struct op_processes *p, const struct op_program *program,
-			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias)
+			 const struct op_mapping *v, struct op_elf **ret,
+			 uint64_t *ret_bias)
 {
 	const struct op_executable_place place = place_of(p, program, v);
 	const struct op_image_segment *s;
@@ -122,7 +123,7 @@ bool op_publish_is_late(struct op_processes *p)
 }
 
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
-			  const struct op_vma *v)
+			  const struct op_mapping *v)
 {
 	struct op_image *image;
 	int loop = 0;
@@ -160,8 +161,9 @@ struct opening {
 };
 
 /* How a mapping is to be published now, without regard to runtimes. */
-static struct op_vma resolve_file(const struct op_processes *p,
-				  const struct op_program *program, struct op_vma now)
+static struct op_mapping resolve_file(const struct op_processes *p,
+				      const struct op_program *program,
+				      struct op_mapping now)
 {
 	const struct op_executable *e = now.exe;
 	const struct op_image_segment *s;
@@ -199,17 +201,17 @@ static struct op_vma resolve_file(const struct op_processes *p,
 }
 
 /* How mapping number @i of @proc is to be published now. */
-static struct op_vma resolve(const struct op_processes *p, const struct op_proc *proc,
-			     size_t i)
+static struct op_mapping resolve(const struct op_processes *p, const struct op_proc *proc,
+				 size_t i)
 {
-	const struct op_vma *v = &proc->layout->vma[i];
-	struct op_vma now = resolve_file(p, proc->program, *v);
+	const struct op_mapping *v = &proc->mappings->vma[i];
+	struct op_mapping now = resolve_file(p, proc->program, *v);
 
-	op_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
+	op_program_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
 	return now;
 }
 
-/* Update the layout by what is known of its executables and runtimes, and write it to the
+/* Update the mappings by what is known of its executables and runtimes, and write it to the
  * arena. Returns 0 or -errno. */
 static int refresh(struct op_processes *p, struct op_proc *proc)
 {
@@ -217,33 +219,33 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 	size_t i;
 	int r;
 
-	for (i = 0; i < proc->layout->len && !changed; i++) {
-		const struct op_vma *v = &proc->layout->vma[i];
-		struct op_vma now = resolve(p, proc, i);
+	for (i = 0; i < proc->mappings->len && !changed; i++) {
+		const struct op_mapping *v = &proc->mappings->vma[i];
+		struct op_mapping now = resolve(p, proc, i);
 
 		changed = now.segment != v->segment || now.bias != v->bias ||
 			  now.room != v->room || now.flags != v->flags;
 	}
 	if (changed) {
-		r = op_layout_own(&proc->layout, &p->executables, p->now_ns);
+		r = op_mappings_own(&proc->mappings, &p->executables, p->now_ns);
 		if (r < 0)
 			return r;
-		proc->layout->fallback = false;
-		for (i = 0; i < proc->layout->len; i++) {
-			proc->layout->vma[i] = resolve(p, proc, i);
-			if (proc->layout->vma[i].flags & OP_MAPPING_ANON &&
-			    proc->layout->vma[i].exe &&
-			    proc->layout->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
-				proc->layout->fallback = true;
+		proc->mappings->fallback = false;
+		for (i = 0; i < proc->mappings->len; i++) {
+			proc->mappings->vma[i] = resolve(p, proc, i);
+			if (proc->mappings->vma[i].flags & OP_MAPPING_ANON &&
+			    proc->mappings->vma[i].exe &&
+			    proc->mappings->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
+				proc->mappings->fallback = true;
 		}
 	}
-	return op_layout_write(proc->layout, p->config.arena);
+	return op_mappings_write(proc->mappings, p->config.arena);
 }
 
 uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path)
 {
 	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	uint32_t like = 0;
 	size_t i;
 
@@ -264,8 +266,8 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 	size_t i;
 	int r;
 
-	for (i = 0; i < proc->layout->len; i++) {
-		const struct op_vma *v = &proc->layout->vma[i];
+	for (i = 0; i < proc->mappings->len; i++) {
+		const struct op_mapping *v = &proc->mappings->vma[i];
 		struct op_executable *e = v->exe;
 
 		if (!e || e->vdso || e->state == OP_EXECUTABLE_FOREIGN)
@@ -295,8 +297,8 @@ static void check_known(struct op_processes *p, struct op_proc *proc)
 {
 	size_t i;
 
-	for (i = 0; i < proc->layout->len; i++) {
-		const struct op_vma *v = &proc->layout->vma[i];
+	for (i = 0; i < proc->mappings->len; i++) {
+		const struct op_mapping *v = &proc->mappings->vma[i];
 
 		if (!v->exe || !v->exe->check || !v->exe->image || !v->exe->image->table)
 			continue;
@@ -307,7 +309,7 @@ static void check_known(struct op_processes *p, struct op_proc *proc)
 	}
 }
 
-static int open_file(void *ctx, const struct op_vma *v, struct op_elf **ret,
+static int open_file(void *ctx, const struct op_mapping *v, struct op_elf **ret,
 		     uint64_t *ret_bias)
 {
 	const struct opening *o = ctx;
@@ -315,13 +317,13 @@ static int open_file(void *ctx, const struct op_vma *v, struct op_elf **ret,
 	return op_publish_open_file(o->p, o->program, v, ret, ret_bias);
 }
 
-/* Attach the runtimes of @proc, whose layout is up to date. Returns whether that changed
+/* Attach the runtimes of @proc, whose mappings are up to date. Returns whether that changed
  * what is to be published. */
 static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_program *program = proc->program;
 	struct opening opening = { .p = p, .program = program };
-	struct op_runtimes_context context = {
+	struct op_program_runtimes_context context = {
 		.arena = p->config.arena,
 		.images = &p->executables.images,
 		.log = p->config.log,
@@ -331,7 +333,7 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 		.await_chains = !!(p->config.flags & OTELPROF_AWAIT_CHAINS),
 		.pid = program->pid,
 		.memory = &program->memory.memory,
-		.layout = proc->layout,
+		.mappings = proc->mappings,
 		.open_file = open_file,
 		.ctx = &opening,
 	};
@@ -339,7 +341,7 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 
 	if (program->until_ns)
 		return false;
-	changed = op_runtimes_attach(&program->runtimes, &context);
+	changed = op_program_runtimes_attach(&program->runtimes, &context);
 	if (context.ret_retry_ns &&
 	    (!p->attach_after_ns || context.ret_retry_ns < p->attach_after_ns))
 		p->attach_after_ns = context.ret_retry_ns;
@@ -353,8 +355,8 @@ static bool may_attach(struct op_processes *p, struct op_proc *proc)
 
 	if (!op_slice_is_over(&p->slice))
 		return true;
-	for (i = 0; i < proc->layout->len; i++) {
-		const struct op_executable *e = proc->layout->vma[i].exe;
+	for (i = 0; i < proc->mappings->len; i++) {
+		const struct op_executable *e = proc->mappings->vma[i].exe;
 
 		if (e && e->image && e->image->runtime)
 			proc->unfinished = true;
@@ -369,7 +371,7 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 
 	if (p->forked || proc->ended_ns)
 		return -ESRCH;
-	if (!proc->layout->len) {
+	if (!proc->mappings->len) {
 		/* An exec has no mappings yet: samples come with registers and stack. */
 		op_unpublish(p, proc);
 		return 0;
@@ -381,12 +383,12 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 	if (r == 0 && may_attach(p, proc) && attach_runtimes(p, proc))
 		r = refresh(p, proc);
 	if (proc->unfinished && !proc->past) {
-		op_lists_touch(p, proc);
+		op_proc_lists_touch(p, proc);
 		p->settle_on = true;
 	}
 	if (r < 0)
 		return r;
-	op_lists_note_waiting(p, proc);
+	op_proc_lists_note_waiting(p, proc);
 	if (op_generation_is_current(p, proc))
 		return committed ? op_generation_commit(p, proc, proc->current) : 0;
 	r = op_generation_new(p, proc, &g);
@@ -407,17 +409,17 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 void op_unpublish(struct op_processes *p, struct op_proc *proc)
 {
 	const struct op_generation *g;
-	bool told = proc->forked || (proc->current && proc->current->committed);
+	bool reported = proc->forked || (proc->current && proc->current->committed);
 
-	for (g = proc->older; g && !told; g = g->older)
-		told = g->committed;
-	if (told && !p->forked)
+	for (g = proc->older; g && !reported; g = g->older)
+		reported = g->committed;
+	if (reported && !p->forked)
 		(void)p->config.unpublish(p->config.ctx, proc->pid);
 	op_generation_retire(p, proc);
 }
 
 int op_publish_past(struct op_processes *p, struct op_program *program,
-		    struct op_layout *layout, struct op_proc **ret)
+		    struct op_mappings *mappings, struct op_proc **ret)
 {
 	struct op_proc *past = calloc(1, sizeof(*past));
 
@@ -427,7 +429,7 @@ int op_publish_past(struct op_processes *p, struct op_program *program,
 	past->past = true;
 	past->pid = program->pid;
 	past->program = op_program_ref(program);
-	past->layout = op_layout_ref(layout);
+	past->mappings = op_mappings_ref(mappings);
 	*ret = past;
 	return 0;
 }
@@ -437,7 +439,7 @@ void op_publish_past_free(struct op_processes *p, struct op_proc *past)
 	if (!past)
 		return;
 	op_generation_drop(p, past);
-	op_layout_put(past->layout, &p->executables, p->now_ns);
+	op_mappings_put(past->mappings, &p->executables, p->now_ns);
 	op_program_put(p, past->program);
 	free(past);
 }

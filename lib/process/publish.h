@@ -11,11 +11,11 @@
 
 #include "code/elf/file.h"
 
-struct op_layout;
+struct op_mappings;
 struct op_proc;
 struct op_processes;
 struct op_program;
-struct op_vma;
+struct op_mapping;
 
 /*
  * Make a generation of @proc as it is now, unless nothing has changed. With @commit it is
@@ -29,7 +29,7 @@ void op_unpublish(struct op_processes *p, struct op_proc *proc);
 /* Make a process from a program and its mappings of an earlier time, for the unwinder in
  * user space; the programs do not get it. Returns 0 or -ENOMEM. */
 int op_publish_past(struct op_processes *p, struct op_program *program,
-		    struct op_layout *layout, struct op_proc **ret);
+		    struct op_mappings *mappings, struct op_proc **ret);
 void op_publish_past_free(struct op_processes *p, struct op_proc *past);
 
 /* Load the steps of @runtimes (bits). Those that cannot be loaded are not tried again. */
@@ -40,18 +40,19 @@ uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path
 /*
  * Make the table for addresses in @v, and load the step of its runtime. Returns 0;
  * -ENOEXEC for memory without a table; -EINPROGRESS when the slice is used up; or -errno.
- * The layout changes at the next op_publish().
+ * The mappings change at the next op_publish().
  */
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
-			  const struct op_vma *v);
+			  const struct op_mapping *v);
 /* Is the poll's slice used up, so that long work must be left to the next one? */
 bool op_publish_is_late(struct op_processes *p);
 /* Open the file of @v; then its executable has an image. With @need_file the image's file
  * is open, too. */
 int op_publish_open(struct op_processes *p, const struct op_program *program,
-		    const struct op_vma *v, bool need_file);
+		    const struct op_mapping *v, bool need_file);
 /* Open the file of @v again, for a caller that keeps it. */
 int op_publish_open_file(struct op_processes *p, const struct op_program *program,
-			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias);
+			 const struct op_mapping *v, struct op_elf **ret,
+			 uint64_t *ret_bias);
 
 #endif

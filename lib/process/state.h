@@ -3,13 +3,13 @@
  * The objects of this folder and what they refer to:
  *
  *   op_processes ── by_pid ──> op_proc (alive, or ended and kept for late records)
- *     op_proc ──> op_layout      executable mappings; shared after a fork, copied on change
+ *     op_proc ──> op_mappings    executable mappings; shared after a fork, copied on change
  *             ──> op_program     the program, from fork or exec to exec or exit
  *             ──> op_generation  what was published of both; the current one and older ones
- *     op_layout ──> op_executable  a file, known by device and inode
+ *     op_mappings ──> op_executable  a file, known by device and inode
  *     op_executable ──> op_image   a file's content: unwind table, names, runtime
  *
- * Layouts, programs, executables and images are reference-counted; the others have one owner.
+ * Mappings, programs, executables and images are reference-counted; the others have one owner.
  */
 #ifndef OP_PROCESS_STATE_H
 #define OP_PROCESS_STATE_H
@@ -21,7 +21,7 @@
 #include "base/slice.h"
 #include "base/vec.h"
 #include "process/image/executable.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/resource/membership.h"
@@ -38,7 +38,7 @@ struct op_generation {
 	TAILQ_ENTRY(op_generation) link;
 	struct op_generation *older; /* an older one of the same process */
 	struct op_proc *proc;
-	struct op_layout *layout;
+	struct op_mappings *mappings;
 	struct op_program *program;
 	op_ref process;	 /* its struct op_process in the arena; 0: it was not published */
 	uint32_t number; /* unique in the handle; 0: it was not published */
@@ -53,12 +53,12 @@ struct op_proc {
 	/* op_processes.waiting: a runtime was not ready */
 	TAILQ_ENTRY(op_proc) waiting_link;
 	struct op_proc *same_pid; /* an earlier process with this pid, which has ended */
-	struct op_layout *layout;
+	struct op_mappings *mappings;
 	struct op_program *program;
 	struct op_generation *current;
 	struct op_generation *older; /* newest first */
 	uint64_t ended_ns;	     /* 0: alive */
-	/* it is not published before: large layouts are not published at every change */
+	/* it is not published before: long lists are not published at every change */
 	uint64_t publish_after_ns;
 	uint32_t pid;
 	uint64_t born_ns; /* time of its fork (CLOCK_MONOTONIC); 0: unknown */
@@ -110,7 +110,8 @@ struct op_processes {
 	uint64_t fallback_after_ns;
 	/* op_publish_open_file(), which is of a later place than its caller */
 	int (*open_file)(struct op_processes *p, const struct op_program *program,
-			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias);
+			 const struct op_mapping *v, struct op_elf **ret,
+			 uint64_t *ret_bias);
 	struct op_map64 contexts; /* pid to the number of the place that the kernel has */
 	uint32_t next_context;
 	uint64_t contexts_refused;     /* OP_CONTEXTS_MAX */
@@ -141,26 +142,26 @@ static inline uint64_t op_process_over_ns(const struct op_processes *p)
 	return read_ns < OP_PROCESS_KEEP_NS ? 0 : read_ns - OP_PROCESS_KEEP_NS;
 }
 
-/* lists.c: the lists that hold a process while it is alive: to be published, waiting for
+/* proc_lists.c: the lists that hold a process while it is alive: to be published, waiting for
  * a runtime, and by use. */
 
 /* Mark it: the next settle publishes it. */
-void op_lists_touch(struct op_processes *p, struct op_proc *proc);
+void op_proc_lists_touch(struct op_processes *p, struct op_proc *proc);
 /* If a runtime of it was not ready, have it published again when that runtime is tried
  * again; if its maps must be read for that, now. */
-void op_lists_note_waiting(struct op_processes *p, struct op_proc *proc);
+void op_proc_lists_note_waiting(struct op_processes *p, struct op_proc *proc);
 /* Mark all processes that wait for a runtime. */
-void op_lists_touch_waiting(struct op_processes *p);
+void op_proc_lists_touch_waiting(struct op_processes *p);
 /* Empty the lists by use: no process is left. */
-void op_lists_clear(struct op_processes *p);
+void op_proc_lists_clear(struct op_processes *p);
 /* Add a new process. */
-void op_lists_add(struct op_processes *p, struct op_proc *proc);
+void op_proc_lists_add(struct op_processes *p, struct op_proc *proc);
 /* The process was used by a record or an event. */
-void op_lists_use(struct op_processes *p, struct op_proc *proc);
+void op_proc_lists_use(struct op_processes *p, struct op_proc *proc);
 /* Remove a process that ended or is forgotten. */
-void op_lists_remove(struct op_processes *p, struct op_proc *proc);
+void op_proc_lists_remove(struct op_processes *p, struct op_proc *proc);
 /* The least recently used process; NULL if it was used within the last second, or if
  * there is none. */
-struct op_proc *op_lists_least_used(const struct op_processes *p);
+struct op_proc *op_proc_lists_least_used(const struct op_processes *p);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "process/registry.h"
 #include "process/state.h"
-#include "process/table.h"
 #include "process/target/scan.h"
 
 enum {
@@ -77,8 +77,8 @@ static void scan_next(struct op_processes *p)
 		return;
 	}
 	pid = op_scan_number(entry->d_name);
-	if (pid && !op_table_find_alive(p, pid))
-		(void)op_table_learn(p, pid);
+	if (pid && !op_registry_find_alive(p, pid))
+		(void)op_registry_learn(p, pid);
 }
 
 static void reread_next(struct op_processes *p)
@@ -90,8 +90,8 @@ static void reread_next(struct op_processes *p)
 	s->reread = TAILQ_PREV(proc, op_proc_used_list, used_link);
 	proc->reread = s->number;
 	if (!op_scan_exists(p->procfs_root, proc->pid))
-		op_table_end(p, proc, 0);
-	else if (op_table_rescan(p, proc) < 0)
+		op_registry_end(p, proc, 0);
+	else if (op_registry_rescan(p, proc) < 0)
 		proc->rescan = true;
 	if (s->reread)
 		return;
@@ -140,7 +140,7 @@ static void look_who_is_gone(struct op_processes *p)
 
 		s->gone = TAILQ_NEXT(proc, used_link);
 		if (!op_scan_exists(p->procfs_root, proc->pid))
-			op_table_end(p, proc, 0);
+			op_registry_end(p, proc, 0);
 	}
 }
 
@@ -156,9 +156,9 @@ static void forget_idle(struct op_processes *p)
 		/* A process whose maps cannot be read could not be learnt again, so it is
 		 * kept. */
 		if (op_scan_readable(p->procfs_root, proc->pid))
-			op_table_forget(p, proc);
+			op_registry_forget(p, proc);
 		else
-			op_lists_use(p, proc);
+			op_proc_lists_use(p, proc);
 	}
 }
 

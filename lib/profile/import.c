@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 
 static int import_string(struct op_window *to, const struct op_window *from,
 			 uint32_t string, uint32_t *ret)

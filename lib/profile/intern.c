@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 
 uint32_t op_window_hash(const struct op_window *w, const void *fixed, size_t fixed_bytes,
 			const uint32_t *list, size_t len)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 
 /* The members that make two samples equal; packed, without padding. */
 struct identity_key {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all tables of a window are built on: its memory, its indices and its strings. */
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static size_t index_bytes(const struct op_index *x)
 	return x->slots ? (x->mask + 1) * sizeof(*x->slots) : 0;
 }
 
-int op_window_index_add(struct op_window *w, enum op_table table, uint32_t hash,
+int op_window_index_add(struct op_window *w, enum op_window_table table, uint32_t hash,
 			uint32_t number)
 {
 	struct op_index *x = &w->index[table];

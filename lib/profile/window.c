@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 
 /* All arrays of a window; an OP_VEC() of any type has the layout of struct any_vec. */
 struct any_vec {

@@ -28,13 +28,13 @@ const struct op_runtime_ops *op_runtime_get(enum op_runtime id)
 	return NULL;
 }
 
-const struct op_runtime_ops *const *op_runtimes(size_t *ret_len)
+const struct op_runtime_ops *const *op_runtime_all(size_t *ret_len)
 {
 	*ret_len = OP_ARRAY_SIZE(runtimes);
 	return runtimes;
 }
 
-int op_runtimes_layouts(const char *dir, struct op_log *log, struct op_layouts **ret)
+int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **ret)
 {
 	_cleanup_(op_layouts_freep) struct op_layouts *layouts = NULL;
 	int r = op_layouts_new(&layouts);

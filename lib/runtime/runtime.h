@@ -184,11 +184,11 @@ struct op_runtime_ops {
 /* The runtime with that id, or NULL. */
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id);
 /* All runtimes; *@ret_len is their number. */
-const struct op_runtime_ops *const *op_runtimes(size_t *ret_len);
+const struct op_runtime_ops *const *op_runtime_all(size_t *ret_len);
 
 /* Read the layouts of all runtimes from the user's directory @dir. Returns 0, or -errno
  * with a sentence. The caller frees *@ret. */
-int op_runtimes_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
+int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
 
 /* Does the base name of @path look like an executable file of @ops, so that it is worth a
  * probe? */

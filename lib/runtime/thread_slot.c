@@ -107,8 +107,8 @@ static int musl_slot(const struct op_runtime_target *target, struct op_elf *elf,
 	r = op_elf_read_vaddr(elf, symbol.value, code, in.len);
 	if (r < 0)
 		return r;
-	r = op_elf_machine(elf) == EM_AARCH64 ? op_runtime_decode_aarch64(&in, &value)
-					      : op_runtime_decode_x86_64(&in, &value);
+	r = op_elf_machine(elf) == EM_AARCH64 ? op_decode_aarch64(&in, &value)
+					      : op_decode_x86_64(&in, &value);
 	if (r < 0)
 		return r;
 	if (value.kind != OP_DECODE_TP_INDEXED || value.scale != 8 ||

@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "process/evict.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/program.h"
 #include "process/publish.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "sample/state.h"
 
 enum {
@@ -113,7 +113,7 @@ static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, s
 
 void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers)
 {
-	struct op_host_stack *s = sampler->host_stack;
+	struct op_unwind_result *s = sampler->host_stack;
 
 	s->words = 1;
 	s->frames = 1;
@@ -124,9 +124,9 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
 }
 
 /* Is the rule of @pc, or of the call before it, known without the table? */
-static bool knows_rule(const struct op_vma *v, uint64_t pc)
+static bool knows_rule(const struct op_mapping *v, uint64_t pc)
 {
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 
 	return op_evict_rule(v, pc, &rule) || op_evict_rule(v, pc - 1, &rule);
 }
@@ -140,11 +140,11 @@ static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t p
 		    uint64_t *told)
 {
 	struct op_proc_view view = op_proc_view_now(proc);
-	const struct op_vma *v = op_layout_find(view.layout, pc);
+	const struct op_mapping *v = op_mappings_find(view.mappings, pc);
 	int r;
 
 	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
-		v = op_layout_find(view.layout, pc - 1);
+		v = op_mappings_find(view.mappings, pc - 1);
 	if (!v || !v->exe || !(v->flags & OP_MAPPING_LAZY))
 		return 0;
 	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
@@ -165,17 +165,18 @@ struct walk {
 	bool late; /* there was no time for a table that is missing */
 };
 
-static bool direct_rule(void *ctx, uint64_t pc, struct op_rule *ret)
+static bool direct_rule(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 {
 	const struct walk *w = ctx;
-	const struct op_vma *v = op_layout_find(op_proc_view_now(w->proc).layout, pc);
+	const struct op_mapping *v =
+		op_mappings_find(op_proc_view_now(w->proc).mappings, pc);
 
 	return v && op_evict_rule(v, pc, ret);
 }
 
 static int unwind_once(struct walk *w)
 {
-	struct op_host_input input = {
+	struct op_unwind_input input = {
 		.arena = op_processes_config(w->sampler->processes)->arena,
 		.rules = w->sampler->config.rules,
 		.process = op_proc_view_published_now(w->proc),
@@ -191,7 +192,7 @@ static int unwind_once(struct walk *w)
 	};
 
 	w->ran_out = false;
-	return op_host_unwind(&input, w->sampler->host_stack);
+	return op_unwind_host(&input, w->sampler->host_stack);
 }
 
 /* Walk; make the table that was missing; walk again. @pc: what is known to be missing. */
@@ -266,7 +267,7 @@ static int finish_live(struct walk *w)
 /* Say "cut", not "unreadable", where the stack goes on above the copy. */
 static void finish(const struct walk *w)
 {
-	struct op_host_stack *s = w->sampler->host_stack;
+	struct op_unwind_result *s = w->sampler->host_stack;
 
 	if (s->end == OP_END_UNKNOWN)
 		s->end = w->late ? OP_ERROR_native_no_time : OP_ERROR_native_no_mapping;
@@ -277,7 +278,7 @@ static void finish(const struct walk *w)
 /* Nothing is known of what is mapped: what the kernel found, or the pc. */
 static void give_up(struct op_sampler *sampler, const struct op_deferred *deferred)
 {
-	struct op_host_stack *s = sampler->host_stack;
+	struct op_unwind_result *s = sampler->host_stack;
 
 	op_deferred_leaf(sampler, deferred->registers);
 	if (!deferred->words_len || deferred->words_len > OP_USER_WORDS_MAX)

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "op_errors.h"
 #include "process/image/executable.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 
 enum {
 	PATH_BYTES = 255, /* of a longer path the end is kept */
@@ -19,15 +19,15 @@ static bool is_early(uint32_t end)
 	return end == OP_END_TRUNCATED || end == OP_END_NO_TABLE || end >= OP_END_MAX;
 }
 
-static const char *file_at(const struct op_layout *layout, uint64_t pc)
+static const char *file_at(const struct op_mappings *mappings, uint64_t pc)
 {
-	const struct op_vma *vma = op_layout_find(layout, pc);
+	const struct op_mapping *vma = op_mappings_find(mappings, pc);
 
 	return vma && vma->exe && vma->exe->path ? vma->exe->path : NULL;
 }
 
 /* The file of the outermost native frame, or NULL. */
-static const char *last_file(const struct op_layout *layout, const uint64_t *words,
+static const char *last_file(const struct op_mappings *mappings, const uint64_t *words,
 			     size_t len)
 {
 	uint64_t pc = 0;
@@ -40,7 +40,7 @@ static const char *last_file(const struct op_layout *layout, const uint64_t *wor
 			pc = (words[i] & OP_FRAME_ADDRESS_MASK) -
 			     (kind != OP_FRAME_NATIVE_EXACT);
 	}
-	return pc ? file_at(layout, pc) : NULL;
+	return pc ? file_at(mappings, pc) : NULL;
 }
 
 static void add_row(struct op_ended *ended, const char *file, uint32_t end, uint64_t key)
@@ -69,8 +69,8 @@ static void add_row(struct op_ended *ended, const char *file, uint32_t end, uint
 	ended->len++;
 }
 
-void op_ended_add(struct op_ended *ended, const struct op_layout *layout, uint32_t end,
-		  uint64_t pc, const uint64_t *words, size_t words_len)
+void op_ended_add(struct op_ended *ended, const struct op_mappings *mappings,
+		  uint32_t end, uint64_t pc, const uint64_t *words, size_t words_len)
 {
 	const char *file = NULL;
 	uint64_t key;
@@ -79,10 +79,10 @@ void op_ended_add(struct op_ended *ended, const struct op_layout *layout, uint32
 
 	if (!is_early(end))
 		return;
-	if (layout)
-		file = file_at(layout, pc);
-	if (layout && !file)
-		file = last_file(layout, words, words_len);
+	if (mappings)
+		file = file_at(mappings, pc);
+	if (mappings && !file)
+		file = last_file(mappings, words, words_len);
 	if (!file)
 		file = "";
 	len = strlen(file);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct op_layout;
+struct op_mappings;
 
 enum {
 	OP_ENDED_MAX = 256, /* pairs of a file and a reason */
@@ -30,12 +30,12 @@ struct op_ended {
 
 /*
  * Count a stack with words @words[@words_len], leaf first, that ended with @end at @pc in
- * a process with @layout (NULL: unknown). It counts for the file of the frame whose
+ * a process with @mappings (NULL: unknown). It counts for the file of the frame whose
  * caller was not found: that of @pc or, if no file is mapped there, that of the frame
  * that led there.
  */
-void op_ended_add(struct op_ended *ended, const struct op_layout *layout, uint32_t end,
-		  uint64_t pc, const uint64_t *words, size_t words_len);
+void op_ended_add(struct op_ended *ended, const struct op_mappings *mappings,
+		  uint32_t end, uint64_t pc, const uint64_t *words, size_t words_len);
 void op_ended_deinit(struct op_ended *ended);
 
 #endif

@@ -297,7 +297,7 @@ static int runtime_location(struct op_sampler *sampler, const struct op_frames_o
 			(struct op_runtime_function){ .name = unknown, .file = "" };
 		frame.len = 1;
 	}
-	sampler->news = sampler->news || frame.fresh;
+	sampler->new_code = sampler->new_code || frame.fresh;
 	r = op_frames_functions(of->window, &frame, &location);
 	if (r == 0)
 		r = op_window_string_attribute(
@@ -321,8 +321,8 @@ int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t len, uint32_t *ret)
 {
 	struct op_runtime_instance *instance =
-		of->program ? op_runtimes_get(&of->program->runtimes,
-					      op_frame_instance(words[0]))
+		of->program ? op_program_runtimes_get(&of->program->runtimes,
+						      op_frame_instance(words[0]))
 			    : NULL;
 	struct op_cache *cache = instance ? &instance->frames : NULL;
 	struct op_cache_key key;

@@ -20,7 +20,7 @@
 #include "process/image/names.h"
 
 struct op_kind;
-struct op_layout;
+struct op_mappings;
 struct op_sampler;
 struct op_program;
 struct op_window;
@@ -49,8 +49,8 @@ enum {
 
 /* Whose frames they are. */
 struct op_frames_of {
-	struct op_program *program; /* NULL: not tracked */
-	struct op_layout *layout;   /* NULL: not tracked */
+	struct op_program *program;   /* NULL: not tracked */
+	struct op_mappings *mappings; /* NULL: not tracked */
 	struct op_window *window;
 };
 

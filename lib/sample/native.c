@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "code/dwarf/eh_hdr.h"
 #include "process/image/executable.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/publish.h"
@@ -26,7 +26,7 @@ enum {
 /* An address in a file. */
 struct spot {
 	struct op_image *image;
-	const struct op_vma *vma;
+	const struct op_mapping *vma;
 	size_t segment;
 	uint64_t vaddr; /* ELF address */
 	bool guessed;
@@ -167,7 +167,7 @@ static void name_by_start(const struct spot *spot, struct op_place *place)
 		return;
 	if (op_eh_hdr_function(image->elf, spot->vaddr, &symbol.start, &end) <= 0) {
 		if (!entry || spot->vaddr < entry ||
-		    spot->vaddr - entry >= OP_TABLE_ENTRY_BYTES)
+		    spot->vaddr - entry >= OP_UNWIND_TABLE_ENTRY_BYTES)
 			return;
 		symbol.start = entry;
 	}
@@ -392,7 +392,7 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
  * describe it.
  */
 static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			 const struct op_vma *v, const char *file, uint64_t addr,
+			 const struct op_mapping *v, const char *file, uint64_t addr,
 			 bool guessed, uint32_t *ret)
 {
 	uint64_t offset = addr - (v->start - v->room) + (file ? v->offset : 0);
@@ -407,7 +407,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		*ret = (uint32_t)cached;
 		return 0;
 	}
-	if (op_program_describe_code(sampler->processes, of->program, of->layout, addr,
+	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
 				     &frame) == 1) {
 		r = described_location(sampler, of->window, addr, &frame, guessed, ret);
 	} else {
@@ -426,7 +426,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 /* Make the location of an address whose mapping is not known or whose file cannot be
  * read. */
 static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			  const struct op_vma *v, uint64_t addr, bool guessed,
+			  const struct op_mapping *v, uint64_t addr, bool guessed,
 			  uint32_t *ret)
 {
 	char name[NAME_BYTES];
@@ -455,13 +455,13 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 	bool guessed = kind == OP_FRAME_NATIVE_GUESSED;
 	uint64_t addr = kind == OP_FRAME_NATIVE_EXACT || !pc ? pc : pc - 1;
 	const struct op_image_segment *s;
-	struct op_vma *v = NULL;
+	struct op_mapping *v = NULL;
 	struct spot spot;
 	size_t i;
 
 	sampler->guessed += guessed;
-	if (of->layout && of->program)
-		v = op_layout_find_room(of->layout, addr);
+	if (of->mappings && of->program)
+		v = op_mappings_find_room(of->mappings, addr);
 	if (!v || !v->exe ||
 	    op_publish_open(sampler->processes, of->program, v, false) < 0)
 		return plain_location(sampler, of, v, addr, guessed, ret);

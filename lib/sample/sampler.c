@@ -35,9 +35,9 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 	if (!sampler)
 		return NULL;
 	op_frames_deinit(&sampler->frames);
-	op_above_clear(&sampler->above);
+	op_stack_chunks_clear(&sampler->chunks);
 	op_announced_deinit(&sampler->announced);
-	op_contexts_deinit(&sampler->contexts);
+	op_trace_contexts_deinit(&sampler->contexts);
 	op_ended_deinit(&sampler->ended);
 	op_cache_deinit(&sampler->stacks);
 	op_thread_cache_deinit(sampler->threads);
@@ -60,12 +60,12 @@ uint64_t op_sampler_bytes(const struct op_sampler *sampler)
 	       op_names_bytes(&sampler->frames.kernel_names);
 }
 
-bool op_sampler_take_news(struct op_sampler *sampler)
+bool op_sampler_take_new_code(struct op_sampler *sampler)
 {
-	bool news = sampler->news;
+	bool new_code = sampler->new_code;
 
-	sampler->news = false;
-	return news;
+	sampler->new_code = false;
+	return new_code;
 }
 
 void op_sampler_hurry(struct op_sampler *sampler, bool hurry)
@@ -80,10 +80,10 @@ void op_sampler_drained(struct op_sampler *sampler)
 
 void op_sampler_window_end(struct op_sampler *sampler)
 {
-	op_above_clear(&sampler->above);
+	op_stack_chunks_clear(&sampler->chunks);
 	if (sampler->drained || op_announced_is_large(&sampler->announced)) {
 		op_announced_turn(&sampler->announced);
-		op_contexts_turn(&sampler->contexts);
+		op_trace_contexts_turn(&sampler->contexts);
 		sampler->drained = false;
 	}
 	sampler->names.len = 0;
@@ -102,7 +102,7 @@ uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler)
 	return sampler->announcements_lost;
 }
 
-const struct op_contexts *op_sampler_contexts(const struct op_sampler *sampler)
+const struct op_trace_contexts *op_sampler_contexts(const struct op_sampler *sampler)
 {
 	return &sampler->contexts;
 }
@@ -134,6 +134,6 @@ void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watc
 bool op_sampler_is_sample(uint32_t type)
 {
 	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&
-	       type != OP_RECORD_ABOVE && type != OP_RECORD_ROOT &&
+	       type != OP_RECORD_CHUNK && type != OP_RECORD_ROOT &&
 	       type != OP_RECORD_LABELS;
 }

@@ -15,7 +15,7 @@
 #include "code/symbol/kernel.h"
 #include "op_user_types.h"
 
-struct op_contexts;
+struct op_trace_contexts;
 struct op_ended;
 struct op_proc;
 struct op_processes;
@@ -26,7 +26,8 @@ struct op_window_sample;
 struct op_sampler_config {
 	struct op_processes *processes;	  /* borrowed until op_sampler_free() */
 	struct op_kernel_symbols *kernel; /* borrowed; NULL: no kernel names */
-	const struct op_rule *rules; /* OP_RULES_MAX, what op_rules fills; borrowed */
+	const struct op_unwind_rule
+		*rules; /* OP_UNWIND_RULES_MAX, what op_rules fills; borrowed */
 };
 
 int op_sampler_new(const struct op_sampler_config *config, struct op_sampler **ret);
@@ -127,10 +128,10 @@ bool op_sampler_take_lost(struct op_sampler *sampler);
 /* How many such samples there were: they have a frame that says so. */
 uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler);
 /* For what it counts. */
-const struct op_contexts *op_sampler_contexts(const struct op_sampler *sampler);
+const struct op_trace_contexts *op_sampler_contexts(const struct op_sampler *sampler);
 
 /* Was code met for the first time since the last call, so that more of it may follow? */
-bool op_sampler_take_news(struct op_sampler *sampler);
+bool op_sampler_take_new_code(struct op_sampler *sampler);
 
 /* How the stacks ended that were walked here: OP_ERROR_LIMIT counts, by enum op_end or
  * error. Borrowed. */

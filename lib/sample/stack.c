@@ -5,7 +5,7 @@
 
 #include "base/macros.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "sample/deferred.h"
 #include "sample/state.h"
 
@@ -97,7 +97,7 @@ int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_proc *proc, uint32_t *ret)
 {
-	const struct op_host_stack *s = sampler->host_stack;
+	const struct op_unwind_result *s = sampler->host_stack;
 	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
 	uint32_t epoch = op_window_epoch(of->window);
 	struct op_cache_key key;
@@ -126,7 +126,7 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 		     const struct op_sampler_stack *stack, struct op_window *window,
 		     uint32_t *ret)
 {
-	const struct op_host_stack *s = sampler->host_stack;
+	const struct op_unwind_result *s = sampler->host_stack;
 	struct op_frames_of of = { .window = window };
 	const struct op_deferred deferred = { .registers = stack->registers,
 					      .stack = stack->bytes,
@@ -140,13 +140,13 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 		return e;
 	view = op_proc_view_now(proc);
 	of.program = view.program;
-	of.layout = view.layout;
+	of.mappings = view.mappings;
 	e = name_walked(sampler, &of, proc, ret);
 	if (e < 0)
 		return e;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
-	op_ended_add(&sampler->ended, of.layout, s->end, s->end_pc, s->word,
+	op_ended_add(&sampler->ended, of.mappings, s->end, s->end_pc, s->word,
 		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
 	return 0;
 }
@@ -182,7 +182,7 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 {
 	struct op_proc_view view = op_proc_view_now(proc);
 	const struct op_frames_of of = { .program = view.program,
-					 .layout = view.layout,
+					 .mappings = view.mappings,
 					 .window = window };
 	unsigned int end = truncated ? OP_END_TRUNCATED : OP_END_COMPLETE;
 	uint32_t epoch = op_window_epoch(window);

@@ -9,13 +9,13 @@
 #include "code/unwind/host.h"
 #include "kernel/kinds/kind.h"
 #include "profile/cache.h"
-#include "sample/context.h"
 #include "sample/ended.h"
 #include "sample/frames.h"
 #include "sample/sampler.h"
 #include "sample/thread_cache.h"
-#include "sample/waiting/above.h"
+#include "sample/trace_contexts.h"
 #include "sample/waiting/announced.h"
+#include "sample/waiting/stack_chunks.h"
 
 enum {
 	/* Room for a key of two words, and the kernel frames and user words of any
@@ -32,16 +32,16 @@ struct op_sampler {
 	struct op_frames frames;
 	struct op_cache stacks; /* words of a record -> stack */
 	struct op_thread_cache threads[OP_THREAD_CACHE_SLOTS];
-	struct op_host_stack *host_stack; /* scratch memory of deferred walks */
-	uint64_t ends[OP_ERROR_LIMIT];	  /* numbers of deferred walks by their end */
-	struct op_ended ended;		  /* of all stacks */
-	uint64_t *words;		  /* scratch memory for a record */
-	uint32_t *locations;		  /* scratch memory for a stack */
-	bool hurry;			  /* op_sampler_hurry() */
+	struct op_unwind_result *host_stack; /* scratch memory of deferred walks */
+	uint64_t ends[OP_ERROR_LIMIT];	     /* numbers of deferred walks by their end */
+	struct op_ended ended;		     /* of all stacks */
+	uint64_t *words;		     /* scratch memory for a record */
+	uint32_t *locations;		     /* scratch memory for a stack */
+	bool hurry;			     /* op_sampler_hurry() */
 	uint64_t guessed; /* number of frames that were found by guessing */
-	struct op_above above;
+	struct op_stack_chunks chunks;
 	struct op_announced announced;
-	struct op_contexts contexts;
+	struct op_trace_contexts contexts;
 	uint64_t announcements_lost; /* samples whose stack was not announced */
 	bool drained; /* op_sampler_drained(), since the last turn of them */
 	struct op_kind_names names; /* of this window */
@@ -51,7 +51,7 @@ struct op_sampler {
 	void *watch_ctx;
 	uint32_t watched;    /* enum op_event */
 	bool announce_again; /* op_sampler_take_lost() */
-	bool news;	     /* op_sampler_take_news() */
+	bool new_code;	     /* op_sampler_take_new_code() */
 };
 
 #endif

@@ -9,7 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/event/rules/targets.h"
+#include "bpf/event/rules/rules.h"
 
 enum {
 	OP_CGROUP_LEVELS_MAX = 16,
@@ -41,30 +41,30 @@ static __always_inline bool op_ids_of(struct task_struct *task, struct op_record
 }
 
 /* The verdict (enum op_verdict) of the rules of list @active on @task. */
-static __always_inline __u32 op_targets_mean(const struct op_targets_used *used,
-					     __u32 active, const struct op_record *r,
-					     struct task_struct *task)
+static __always_inline __u32 op_rule_decide_task(const struct op_rule_use *used,
+						 __u32 active, const struct op_record *r,
+						 struct task_struct *task)
 {
 	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	struct op_said said = { 0 };
+	struct op_rule_decisions decisions = { 0 };
 	void *targets = bpf_map_lookup_elem(&op_targets, &active);
 	int i;
 
 	if (!targets)
 		return OP_VERDICT_NONE;
-	op_target_find_record(targets, used, r, task, &said);
-	if (op_has_target(used, OP_TARGET_UID))
-		op_target_find(targets, OP_TARGET_UID,
-			       BPF_CORE_READ(task, real_cred, uid.val), 0, &said);
-	if (!op_has_target(used, OP_TARGET_CGROUP))
-		return said.best.verdict & OP_TARGET_MASK;
+	op_rule_find_record(targets, used, r, task, &decisions);
+	if (op_rule_has_kind(used, OP_RULE_UID))
+		op_rule_find(targets, OP_RULE_UID,
+			     BPF_CORE_READ(task, real_cred, uid.val), 0, &decisions);
+	if (!op_rule_has_kind(used, OP_RULE_CGROUP))
+		return decisions.best.verdict & OP_RULE_MASK;
 	for (i = 0; i < OP_CGROUP_LEVELS_MAX && cgroup; i++) {
-		op_target_find(targets, OP_TARGET_CGROUP, BPF_CORE_READ(cgroup, kn, id),
-			       0, &said);
+		op_rule_find(targets, OP_RULE_CGROUP, BPF_CORE_READ(cgroup, kn, id), 0,
+			     &decisions);
 		/* `self` is the first member of struct cgroup */
 		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
 	}
-	return said.best.verdict & OP_TARGET_MASK;
+	return decisions.best.verdict & OP_RULE_MASK;
 }
 
 /* Do the rules keep the thread? keep_one_in is ignored: in a snapshot no thread stands for
@@ -73,16 +73,16 @@ static __always_inline bool op_rules_keep(const struct op_record *r,
 					  struct task_struct *task)
 {
 	struct op_control *control = op_control();
-	const struct op_targets_used *used;
+	const struct op_rule_use *used;
 	__u32 verdict = OP_VERDICT_NONE;
 	__u32 active;
 
 	if (!control)
 		return true;
 	active = *(volatile __u32 *)&control->rules_active & 1;
-	used = op_targets_used(control, active);
+	used = op_rule_use(control, active);
 	if (used->kinds)
-		verdict = op_targets_mean(used, active, r, task);
+		verdict = op_rule_decide_task(used, active, r, task);
 	return verdict == OP_VERDICT_NONE ? !used->include : verdict == OP_VERDICT_KEEP;
 }
 

@@ -15,10 +15,10 @@
 
 #include "base/macros.h"
 #include "base/vec.h"
-#include "lines/covered.h"
-#include "lines/memory.h"
+#include "lines/debug_budget.h"
+#include "lines/debug_memory.h"
 #include "lines/ranges.h"
-#include "lines/room.h"
+#include "lines/symbol_spans.h"
 
 enum {
 	DWARF_FILES_FROM_0 = 5,
@@ -39,10 +39,10 @@ struct debuginfo {
 	Dwarf_Addr main_bias; /* address of the module - ELF address */
 	Dwarf_Addr bias;      /* address in the debug info - ELF address */
 	struct ranges code;
-	struct covered symbols;
+	struct symbol_spans symbols;
 	OP_VEC(struct unit) units;
 	size_t units_gone;
-	struct room room;
+	struct debug_budget room;
 	uint64_t before; /* of the heap, when it was opened */
 };
 
@@ -69,8 +69,8 @@ static int load(struct debuginfo *d, const char *path, Elf *elf)
 	struct debug_memory own = memory_of_elf(elf);
 	Dwarf_Addr bias = 0;
 
-	if (!room_take(&d->room, &own) ||
-	    (!own.suffices && !room_take_separate(&d->room, path)) ||
+	if (!debug_budget_take(&d->room, &own) ||
+	    (!own.suffices && !debug_budget_take_separate(&d->room, path)) ||
 	    !dwfl_module_getdwarf(d->module, &bias))
 		return -ENOENT;
 	d->bias = d->main_bias - bias;
@@ -82,7 +82,7 @@ int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 	static char *debug_path;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = room_find_separate,
+		.find_debuginfo = debug_budget_find_separate,
 		.section_address = dwfl_offline_section_address,
 		.debuginfo_path = &debug_path,
 	};
@@ -126,7 +126,7 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 		op_vec_clear(&unit->functions.items);
 	op_vec_clear(&d->units);
 	op_vec_clear(&d->code.items);
-	covered_clear(&d->symbols);
+	symbol_spans_clear(&d->symbols);
 	if (d->dwfl)
 		dwfl_end(d->dwfl);
 	free(d);
@@ -161,7 +161,7 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
 		more = memory_of_path(path);
 	}
-	return room_take(&d->room, &more);
+	return debug_budget_take(&d->room, &more);
 }
 
 /* Find the functions of the unit of @range, once: a program may have thousands of files. */
@@ -339,7 +339,7 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 	GElf_Sym sym;
 
 	name = NULL;
-	if (covered_has(&d->symbols, d->module, vaddr + d->main_bias))
+	if (symbol_spans_has(&d->symbols, d->module, vaddr + d->main_bias))
 		name = dwfl_module_addrinfo(d->module, vaddr + d->main_bias, &offset,
 					    &sym, NULL, NULL, NULL);
 	/* A symbol before it that ends before it, too, is another function's. */

@@ -14,8 +14,8 @@
 #include "common.h"
 #include "lines/cache.h"
 #include "lines/debuginfo.h"
+#include "lines/debuginfod.h"
 #include "lines/files.h"
-#include "lines/servers.h"
 #include "lines/store.h"
 #include "quality.h"
 
@@ -135,7 +135,7 @@ static void try_servers(const struct op_collect *c, uint32_t mapping)
 	_cleanup_free_ char *id = strndup(text, len);
 
 	if (id)
-		servers_try(id);
+		debuginfod_try(id);
 }
 
 /* Can nobody but root and this user have written what stands in the file? */
@@ -159,7 +159,7 @@ static int open_file(const struct adding *a, struct file *f)
 	f->opened = true;
 	r = file_find(a->c, f->mapping, a->directory, &path);
 	if (!r) {
-		servers_limit(a->deadline - now_seconds());
+		debuginfod_limit(a->deadline - now_seconds());
 		try_servers(a->c, f->mapping);
 		r = debuginfo_open(path, a->memory, &f->d);
 	}

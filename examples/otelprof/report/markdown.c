@@ -8,10 +8,10 @@
 #include "otlp/reader.h"
 #include "quality.h"
 #include "report/chains.h"
-#include "report/named.h"
+#include "report/function_name.h"
 #include "report/recording.h"
 #include "report/write.h"
-#include "short.h"
+#include "short_name.h"
 
 enum {
 	NAME_BYTES = 4096,
@@ -54,7 +54,7 @@ static void put(FILE *f, const char *text, int columns)
 	size_t i;
 
 	for (i = 0; text[i] && i + 1 < sizeof(plain); i++)
-		plain[i] = named_shown(text[i]);
+		plain[i] = function_name_shown(text[i]);
 	plain[i] = 0;
 	print_safe(f, plain, i, -columns);
 }
@@ -371,7 +371,7 @@ static void write_next(const struct out *o)
 	view_row_name(r->v, &r->v->rows.data[0], name, sizeof(name));
 	(void)fputs("\n## What to ask next\n- Who calls the hottest function: ", f);
 	for (c = name; *c; c++)
-		*c = named_shown(*c);
+		*c = function_name_shown(*c);
 	(void)fputs("`otelprof report --format=markdown --callers=", f);
 	put_word(f, name, WORD_BYTES);
 	(void)fputc(' ', f);

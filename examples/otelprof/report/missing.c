@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "report/named.h"
-#include "report/near.h"
+#include "report/function_name.h"
+#include "report/suggest.h"
 #include "report/sums.h"
 
 enum {
@@ -83,7 +83,7 @@ static bool finds(const struct view *v, unsigned int without)
 	op_vec_foreach(s, &v->c->stacks) {
 		if (view_wants(&other, s))
 			return !other.request.function ||
-			       named_find(&other, &function) == 0;
+			       function_name_find(&other, &function) == 0;
 	}
 	return false;
 }
@@ -133,10 +133,10 @@ static void put_label(FILE *f, const struct view *v, enum view_filter of, uint32
 
 /* End a sentence with the names that come near, else with the largest. */
 static void put_near(FILE *f, const struct view *v, enum view_filter of,
-		     const struct near *n)
+		     const struct suggestions *n)
 {
 	bool near = n->nearest_len;
-	const struct near_name *names = near ? n->nearest : n->largest;
+	const struct suggestion *names = near ? n->nearest : n->largest;
 	size_t len = near ? n->nearest_len : n->largest_len, i;
 
 	(void)fputs(near  ? "; did you mean "
@@ -165,9 +165,9 @@ static void say_filter(const struct view *v, enum view_filter f, const char *wha
 {
 	_cleanup_free_ char *text = NULL;
 	char name[NAME_BYTES];
-	struct near n = { .wanted = asked(v, f, name, sizeof(name)) };
+	struct suggestions n = { .wanted = asked(v, f, name, sizeof(name)) };
 	const struct op_collect_stack *s;
-	char other[NEAR_NAME_BYTES];
+	char other[SUGGESTION_BYTES];
 	struct sums sums = { 0 };
 	const struct sum *sum;
 	size_t size;
@@ -184,7 +184,7 @@ static void say_filter(const struct view *v, enum view_filter f, const char *wha
 		*other = 0;
 		if (f != VIEW_FILTER_PID)
 			view_text(v->c, (uint32_t)sum->key, other, sizeof(other));
-		near_add(&n, (uint32_t)sum->key, other, sum->value);
+		suggestions_add(&n, (uint32_t)sum->key, other, sum->value);
 	}
 	(void)fprintf(out, "%s has no samples of %s ", what, filters[f].what);
 	if (f == VIEW_FILTER_PID)
@@ -200,20 +200,21 @@ static void say_function(const struct view *v, const char *what)
 {
 	_cleanup_free_ int64_t *weights = NULL;
 	_cleanup_free_ char *text = NULL;
-	struct near n = { .wanted = v->request.function };
-	char name[NEAR_NAME_BYTES];
+	struct suggestions n = { .wanted = v->request.function };
+	char name[SUGGESTION_BYTES];
 	size_t size, i;
 	FILE *out;
 
 	weights = calloc(v->c->strings.places.len + 1, sizeof(*weights));
-	out = weights && !named_weigh(v, weights) ? open_memstream(&text, &size) : NULL;
+	out = weights && !function_name_weigh(v, weights) ? open_memstream(&text, &size)
+							  : NULL;
 	if (!out)
 		return;
 	for (i = 1; i < v->c->strings.places.len; i++) {
 		if (weights[i])
-			near_add(&n, (uint32_t)i,
-				 view_text(v->c, (uint32_t)i, name, sizeof(name)),
-				 weights[i]);
+			suggestions_add(&n, (uint32_t)i,
+					view_text(v->c, (uint32_t)i, name, sizeof(name)),
+					weights[i]);
 	}
 	(void)fprintf(out, "%s has no samples of a function ", what);
 	put_name(out, n.wanted, ASKED_COLUMNS);

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "export/format/kinds.h"
 #include "quality.h"
-#include "report/named.h"
+#include "report/function_name.h"
 
 /* State while stacks are added. */
 struct making {
@@ -358,7 +358,7 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	r = find_kind(ret);
 	ret->kind_found = !r;
 	if (!r && request->function)
-		r = named_find(ret, &ret->function);
+		r = function_name_find(ret, &ret->function);
 	m.seen = calloc(c->functions.len + c->strings.places.len + 1, sizeof(*m.seen));
 	m.processes = calloc(c->processes.len + 1, sizeof(*m.processes));
 	if (!r && (!m.seen || !m.processes))

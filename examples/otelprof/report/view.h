@@ -55,8 +55,9 @@ struct view_request {
 	const char *container; /* the beginning of its id; NULL: any */
 	enum view_by by;
 	enum view_tree tree;
-	const char *function; /* for callers and callees: a name, or a part (named.h) */
-	double min_percent;   /* rows of less come after all others */
+	const char *
+		function; /* for callers and callees: a name, or a part (function_name.h) */
+	double min_percent; /* rows of less come after all others */
 };
 
 struct view_row {

@@ -233,7 +233,7 @@ static int read_variables(struct otelprof_settings *s, struct op_log *log)
 	value = secure_getenv(ATTRIBUTES);
 	if (r == 0 && value && *value)
 		/* later than a file's, but OTELPROF_ATTRIBUTES wins */
-		r = op_pairs_parse(&s->values.list.attributes, value, is_own,
+		r = op_parse_pairs(&s->values.list.attributes, value, is_own,
 				   s->given[OP_KEY_NUMBER_attributes] == s->source,
 				   ATTRIBUTES, log);
 	return r;

@@ -33,7 +33,7 @@ static int set_number(void *to, const struct op_key *key, const char *text,
 	uint64_t n = 0;
 	bool power = key->type == OP_TYPE_POWER;
 
-	if (!op_number_parse(text, &n) ||
+	if (!op_parse_number(text, &n) ||
 	    ((n < key->min || n > key->max) && !(power && !n)))
 		return op_fail(log, -EINVAL,
 			       "%s: %s is \"%.*s\" and must be a number from %llu to "
@@ -198,7 +198,7 @@ static int add_rule(struct op_rule_list *rules, const char *text, const char *wh
 	if (rules->len == OP_RULE_LINES_MAX)
 		return op_fail(log, -EINVAL, "%s: there are more than %d rules", what,
 			       OP_RULE_LINES_MAX);
-	r = op_rule_parse(text, what, log, &rule);
+	r = op_parse_rule(text, what, log, &rule);
 	if (r < 0)
 		return r;
 	to = op_vec_push(rules);
@@ -231,7 +231,7 @@ int op_value_set(struct op_values *v, const struct op_key *key, const char *text
 	case OP_TYPE_TEXT:
 		return set_text(to, key, text);
 	case OP_TYPE_PAIRS:
-		return op_pairs_parse(to, text, NULL, false, what, log);
+		return op_parse_pairs(to, text, NULL, false, what, log);
 	case OP_TYPE_NAMES:
 		return add_names(to, key, text, what, log);
 	case OP_TYPE_PROBES:
@@ -337,8 +337,7 @@ static bool same_rules(const struct op_rule_list *a, const struct op_rule_list *
 
 		if (x->kind != y->kind || x->action != y->action ||
 		    x->number != y->number || x->sample_rate_hz != y->sample_rate_hz ||
-		    x->keep_one_in != y->keep_one_in ||
-		    !same_text(x->text, y->text))
+		    x->keep_one_in != y->keep_one_in || !same_text(x->text, y->text))
 			return false;
 	}
 	return a->len == b->len;

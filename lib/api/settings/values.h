@@ -31,14 +31,14 @@ void op_values_deinit(struct op_values *v);
 
 /* Add "key=value" pairs with commas. Those for whose key @skip is true are left out; NULL: none.
  * A key that is there already gets the new value, or with @first_wins keeps its own. */
-int op_pairs_parse(struct op_pairs *pairs, const char *text,
+int op_parse_pairs(struct op_pairs *pairs, const char *text,
 		   bool (*skip)(const char *key), bool first_wins, const char *what,
 		   struct op_log *log);
 /* Parse a rule into *@ret, whose text the caller frees. */
-int op_rule_parse(const char *text, const char *what, struct op_log *log,
+int op_parse_rule(const char *text, const char *what, struct op_log *log,
 		  struct otelprof_rule *ret);
 /* Parse a decimal number without sign, and nothing else. Returns false if @text is no such number. */
-bool op_number_parse(const char *text, uint64_t *ret);
+bool op_parse_number(const char *text, uint64_t *ret);
 /* Cut blanks off both ends. */
 char *op_trim(char *s);
 

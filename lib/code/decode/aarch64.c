@@ -69,10 +69,10 @@ static void step_memory(struct state *s, uint32_t op)
 		return;
 	if ((op & 0x3f400000) == 0x39400000 && bytes) { /* unsigned offset */
 		base = add_to(base, (uint64_t)(op >> 10 & 0xfff) * bytes);
-		set(s, rt, op_runtime_decode_load(s->in, base, bytes));
+		set(s, rt, op_decode_load(s->in, base, bytes));
 	} else if ((op & 0x3f600c00) == 0x38400000 && bytes) { /* ldur */
 		base = add_to(base, (uint64_t)sign_extend(op >> 12 & 0x1ff, 9));
-		set(s, rt, op_runtime_decode_load(s->in, base, bytes));
+		set(s, rt, op_decode_load(s->in, base, bytes));
 	} else if ((op & 0xffe00c00) == 0xf8600800) { /* ldr xt, [xn, xm, ext #3 or #0] */
 		value index = s->reg[op >> 16 & 31];
 		uint32_t scale = op & (1u << 12) ? 8 : 1;
@@ -161,8 +161,7 @@ static enum outcome step(struct state *s)
 	return GO_ON;
 }
 
-int op_runtime_decode_aarch64(const struct op_decode_input *in,
-			      struct op_decode_value *ret)
+int op_decode_aarch64(const struct op_decode_input *in, struct op_decode_value *ret)
 {
 	struct state s = { .in = in, .r = op_reader_init(in->code, in->len) };
 	uint32_t i;

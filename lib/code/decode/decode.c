@@ -2,8 +2,8 @@
 /* What both decoders share: the value that a load gives. */
 #include "code/decode/decode.h"
 
-struct op_decode_value op_runtime_decode_load(const struct op_decode_input *in,
-					      struct op_decode_value at, uint32_t bytes)
+struct op_decode_value op_decode_load(const struct op_decode_input *in,
+				      struct op_decode_value at, uint32_t bytes)
 {
 	struct op_decode_value v = { OP_DECODE_UNKNOWN, 0, 0 };
 

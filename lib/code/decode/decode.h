@@ -53,13 +53,11 @@ struct op_decode_input {
 
 /* Returns 0 with *@ret (of kind UNKNOWN if the value cannot be determined), or -ENOTSUP
  * if the code is not understood. */
-int op_runtime_decode_x86_64(const struct op_decode_input *in,
-			     struct op_decode_value *ret);
-int op_runtime_decode_aarch64(const struct op_decode_input *in,
-			      struct op_decode_value *ret);
+int op_decode_x86_64(const struct op_decode_input *in, struct op_decode_value *ret);
+int op_decode_aarch64(const struct op_decode_input *in, struct op_decode_value *ret);
 
 /* The value that a load of @bytes bytes at address @at gives. */
-struct op_decode_value op_runtime_decode_load(const struct op_decode_input *in,
-					      struct op_decode_value at, uint32_t bytes);
+struct op_decode_value op_decode_load(const struct op_decode_input *in,
+				      struct op_decode_value at, uint32_t bytes);
 
 #endif

@@ -121,7 +121,7 @@ static value load(const struct state *s, const struct operand *o, uint32_t bytes
 		return (value){ OP_DECODE_TP, 0, 0 };
 	if (o->address.kind == OP_DECODE_TP_INDEXED && bytes == 8)
 		return o->address;
-	return op_runtime_decode_load(s->in, o->address, bytes);
+	return op_decode_load(s->in, o->address, bytes);
 }
 
 /* Follow opcodes 81 and 83: arithmetic with an immediate. */
@@ -310,8 +310,7 @@ static enum outcome step(struct state *s)
 	return GO_ON;
 }
 
-int op_runtime_decode_x86_64(const struct op_decode_input *in,
-			     struct op_decode_value *ret)
+int op_decode_x86_64(const struct op_decode_input *in, struct op_decode_value *ret)
 {
 	struct state s = { .in = in, .r = op_reader_init(in->code, in->len) };
 	uint32_t i;

@@ -27,7 +27,7 @@ static int compare_ranges(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static int add_range(struct op_index_builder *b, uint64_t start, uint64_t size)
+static int add_range(struct op_symbol_index_builder *b, uint64_t start, uint64_t size)
 {
 	struct op_code_range *range;
 
@@ -40,7 +40,8 @@ static int add_range(struct op_index_builder *b, uint64_t start, uint64_t size)
 	return 0;
 }
 
-int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_bytes)
+int op_symbol_index_begin(struct op_symbol_index_builder *b, struct op_elf *elf,
+			  size_t limit_bytes)
 {
 	const struct op_elf_section *sections;
 	const struct op_elf_segment *segments;
@@ -49,7 +50,7 @@ int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_
 	size_t i;
 	int err = 0;
 
-	*b = (struct op_index_builder){
+	*b = (struct op_symbol_index_builder){
 		.limit = limit_bytes ? limit_bytes / sizeof(struct op_symbol_entry)
 				     : SIZE_MAX,
 	};
@@ -64,7 +65,7 @@ int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_
 			err = add_range(b, segments[i].vaddr, segments[i].memsz);
 	}
 	if (err) {
-		op_index_abort(b);
+		op_symbol_index_abort(b);
 		return err;
 	}
 	if (b->code.len)
@@ -72,13 +73,13 @@ int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_
 	return 0;
 }
 
-void op_index_abort(struct op_index_builder *b)
+void op_symbol_index_abort(struct op_symbol_index_builder *b)
 {
 	op_vec_clear(&b->code);
 	op_vec_clear(&b->raw);
 }
 
-static const struct op_code_range *find_range(const struct op_index_builder *b,
+static const struct op_code_range *find_range(const struct op_symbol_index_builder *b,
 					      uint64_t vaddr)
 {
 	size_t low = 0;
@@ -98,7 +99,7 @@ static const struct op_code_range *find_range(const struct op_index_builder *b,
 
 /* Is it "$x" or "$d.7"? On aarch64 these mark code and data and are not functions (ELF
  * for the Arm 64-bit architecture, "Mapping symbols"). */
-static bool is_mapping_symbol(struct op_index_builder *b, uint32_t name)
+static bool is_mapping_symbol(struct op_symbol_index_builder *b, uint32_t name)
 {
 	char first = 0;
 
@@ -109,7 +110,7 @@ static bool is_mapping_symbol(struct op_index_builder *b, uint32_t name)
 
 static int take_symbol(void *data, const struct op_elf_symbol *s, uint32_t name)
 {
-	struct op_index_builder *b = data;
+	struct op_symbol_index_builder *b = data;
 	const struct op_code_range *range;
 	struct op_symbol_raw *raw;
 	bool local = s->bind == STB_LOCAL;
@@ -144,7 +145,7 @@ static int take_symbol(void *data, const struct op_elf_symbol *s, uint32_t name)
 }
 
 /* How many symbols of a table of @count entries to make room for at once. */
-static size_t room_for(const struct op_index_builder *b, uint64_t count)
+static size_t room_for(const struct op_symbol_index_builder *b, uint64_t count)
 {
 	uint64_t left = OP_MIN(b->limit, (size_t)ROOM_MAX);
 
@@ -152,13 +153,14 @@ static size_t room_for(const struct op_index_builder *b, uint64_t count)
 	return (size_t)OP_MIN(count, left);
 }
 
-uint64_t op_index_room(const struct op_index_builder *b, uint64_t count)
+uint64_t op_symbol_index_bytes(const struct op_symbol_index_builder *b, uint64_t count)
 {
 	return OP_MIN(count, (uint64_t)b->limit) * sizeof(struct op_symbol_raw);
 }
 
-int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
-		       enum op_names_source source, const struct op_elf_symtab *table)
+int op_symbol_index_add_table(struct op_symbol_index_builder *b, struct op_elf *elf,
+			      enum op_names_source source,
+			      const struct op_elf_symtab *table)
 {
 	size_t before = b->raw.len;
 	int err;
@@ -184,7 +186,7 @@ struct pass {
 };
 
 /* Is the group of symbols at one address a function? @first is the best of them. */
-static bool is_function(struct op_index_builder *b, struct pass *pass,
+static bool is_function(struct op_symbol_index_builder *b, struct pass *pass,
 			const struct op_symbol_raw *first)
 {
 	const struct op_code_range *range =
@@ -208,7 +210,7 @@ static bool is_function(struct op_index_builder *b, struct pass *pass,
 
 /* A function without a size extends to the next one or to the end of its section, but not
  * far: code after it may have lost its names (static functions of assembly). */
-static void fill_sizes(struct op_index_builder *b, struct op_symbol_index *index)
+static void fill_sizes(struct op_symbol_index_builder *b, struct op_symbol_index *index)
 {
 	uint64_t base = b->code.data[0].start;
 	uint64_t next = UINT64_MAX;
@@ -229,7 +231,7 @@ static void fill_sizes(struct op_index_builder *b, struct op_symbol_index *index
 }
 
 /* Build the entries in place of the raw symbols they are made from: 12 bytes for 16. */
-static size_t compact(struct op_index_builder *b, struct op_symbol_entry *entries)
+static size_t compact(struct op_symbol_index_builder *b, struct op_symbol_entry *entries)
 {
 	struct op_symbol_raw *raw = b->raw.data;
 	struct pass pass = { 0 };
@@ -251,14 +253,15 @@ static size_t compact(struct op_index_builder *b, struct op_symbol_entry *entrie
 	return len;
 }
 
-void op_index_finish(struct op_index_builder *b, struct op_symbol_index *ret)
+void op_symbol_index_finish(struct op_symbol_index_builder *b,
+			    struct op_symbol_index *ret)
 {
 	struct op_symbol_entry *entries;
 	void *shrunk;
 
 	*ret = (struct op_symbol_index){ 0 };
 	if (!b->raw.len) {
-		op_index_abort(b);
+		op_symbol_index_abort(b);
 		return;
 	}
 	op_symbol_sort(b->raw.data, b->raw.len);
@@ -271,11 +274,11 @@ void op_index_finish(struct op_index_builder *b, struct op_symbol_index *ret)
 	shrunk = ret->len ? realloc(entries, ret->len * sizeof(*entries)) : NULL;
 	if (shrunk)
 		ret->entries = shrunk;
-	op_index_abort(b);
+	op_symbol_index_abort(b);
 }
 
-size_t op_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
-		       size_t *ret_first)
+size_t op_symbol_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
+			      size_t *ret_first)
 {
 	uint64_t addr = vaddr - index->base;
 	size_t low = 0;

@@ -70,7 +70,7 @@ struct op_symbol_index {
 	size_t len;
 };
 
-struct op_index_builder {
+struct op_symbol_index_builder {
 	struct op_elf *elf; /* the file being read */
 	enum op_names_source source;
 	struct op_elf_symtab table;
@@ -81,21 +81,24 @@ struct op_index_builder {
 };
 
 /* Begin the index of @elf's code. Returns 0 or -ENOMEM. */
-int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_bytes);
+int op_symbol_index_begin(struct op_symbol_index_builder *b, struct op_elf *elf,
+			  size_t limit_bytes);
 /* The most bytes that adding a table of @count entries makes the index larger by, until it is
  * finished. */
-uint64_t op_index_room(const struct op_index_builder *b, uint64_t count);
+uint64_t op_symbol_index_bytes(const struct op_symbol_index_builder *b, uint64_t count);
 /* Add the functions of one symbol table. Returns how many; or -EFBIG past the limit or
  * -errno, and then none is added. */
-int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
-		       enum op_names_source source, const struct op_elf_symtab *table);
+int op_symbol_index_add_table(struct op_symbol_index_builder *b, struct op_elf *elf,
+			      enum op_names_source source,
+			      const struct op_elf_symtab *table);
 /* Build the index from what was added and empty the builder. Cannot fail. */
-void op_index_finish(struct op_index_builder *b, struct op_symbol_index *ret);
-void op_index_abort(struct op_index_builder *b);
+void op_symbol_index_finish(struct op_symbol_index_builder *b,
+			    struct op_symbol_index *ret);
+void op_symbol_index_abort(struct op_symbol_index_builder *b);
 
 /* Find the entries [*@ret_first, returned end) that share one address and cover @vaddr.
  * If both are equal, there are none. */
-size_t op_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
-		       size_t *ret_first);
+size_t op_symbol_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
+			      size_t *ret_first);
 
 #endif

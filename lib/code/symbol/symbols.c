@@ -77,7 +77,7 @@ size_t op_symbols_bytes(const struct op_symbols *s)
 
 /* Add the symbol table of @elf. Returns how many functions it has, -ENOMEM or -EAGAIN; a table
  * that is too large or cannot be read is left out. */
-static int add_source(struct op_symbols *s, struct op_index_builder *b,
+static int add_source(struct op_symbols *s, struct op_symbol_index_builder *b,
 		      enum op_names_source source, struct op_elf *elf,
 		      const struct op_symbols_options *o, struct op_log *log)
 {
@@ -88,10 +88,10 @@ static int add_source(struct op_symbols *s, struct op_index_builder *b,
 
 	err = op_elf_symtab(elf, kind, &table);
 	if (err > 0 && o->may_take &&
-	    !o->may_take(o->may_take_ctx, op_index_room(b, table.count)))
+	    !o->may_take(o->may_take_ctx, op_symbol_index_bytes(b, table.count)))
 		return -EAGAIN;
 	if (err > 0)
-		err = op_index_add_table(b, elf, source, &table);
+		err = op_symbol_index_add_table(b, elf, source, &table);
 	if (err == -EFBIG)
 		op_log(log, OP_LOG_WARNING,
 		       "a symbol table of %llu entries exceeds the limit and is left out",
@@ -102,7 +102,7 @@ static int add_source(struct op_symbols *s, struct op_index_builder *b,
 	return err < 0 && err != -ENOMEM ? 0 : err;
 }
 
-static int add_debugfile(struct op_symbols *s, struct op_index_builder *b,
+static int add_debugfile(struct op_symbols *s, struct op_symbol_index_builder *b,
 			 const struct op_symbols_options *o, struct op_log *log)
 {
 	int err;
@@ -115,7 +115,7 @@ static int add_debugfile(struct op_symbols *s, struct op_index_builder *b,
 
 /* Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it
  * is used. */
-static int add_sources(struct op_symbols *s, struct op_index_builder *b,
+static int add_sources(struct op_symbols *s, struct op_symbol_index_builder *b,
 		       const struct op_symbols_options *o, struct op_log *log,
 		       struct op_elf **ret_mini)
 {
@@ -221,19 +221,19 @@ static int keep_mini_names(struct op_symbols *s, size_t limit)
 static int leave_out_mini(struct op_symbols *s, const struct op_symbols_options *o,
 			  struct op_log *log)
 {
-	_cleanup_(op_index_abort) struct op_index_builder b = { 0 };
+	_cleanup_(op_symbol_index_abort) struct op_symbol_index_builder b = { 0 };
 	int err;
 
 	op_log(log, OP_LOG_WARNING, "mini debug info exceeds the limit and is left out");
 	free(s->index.entries);
 	s->index = (struct op_symbol_index){ 0 };
-	err = op_index_begin(&b, s->elf, o->limit_bytes);
+	err = op_symbol_index_begin(&b, s->elf, o->limit_bytes);
 	b.without = s->go_range;
 	if (!err)
 		err = add_source(s, &b, OP_NAMES_DYNSYM, s->elf, o, log);
 	if (err < 0)
 		return err;
-	op_index_finish(&b, &s->index);
+	op_symbol_index_finish(&b, &s->index);
 	return 0;
 }
 
@@ -257,7 +257,7 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 	const struct op_symbols_options *o = options ? options : &none;
 	_cleanup_(op_symbols_freep) struct op_symbols *s = NULL;
 	_cleanup_(op_elf_freep) struct op_elf *mini = NULL;
-	_cleanup_(op_index_abort) struct op_index_builder b = { 0 };
+	_cleanup_(op_symbol_index_abort) struct op_symbol_index_builder b = { 0 };
 	int err;
 
 	s = calloc(1, sizeof(*s));
@@ -266,14 +266,14 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 	s->elf = elf;
 	err = open_go(s, log);
 	if (!err)
-		err = op_index_begin(&b, elf, o->limit_bytes);
+		err = op_symbol_index_begin(&b, elf, o->limit_bytes);
 	if (err)
 		return err;
 	b.without = s->go_range;
 	err = b.code.len ? add_sources(s, &b, o, log, &mini) : 0;
 	if (err)
 		return err;
-	op_index_finish(&b, &s->index);
+	op_symbol_index_finish(&b, &s->index);
 	if (mini)
 		err = keep_mini_names(s, o->limit_bytes ? o->limit_bytes / 2
 							: OP_NAME_OFFSET_MAX);
@@ -357,7 +357,7 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 	size_t end;
 	int err;
 
-	end = op_index_lookup(&s->index, vaddr, &first);
+	end = op_symbol_index_lookup(&s->index, vaddr, &first);
 	if (end == first)
 		return 0;
 	err = best_name(s, first, end, name, sizeof(name));

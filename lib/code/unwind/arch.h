@@ -12,16 +12,18 @@
 
 /* Returns true and *@ret; or false, and leaves *@ret untouched, if no rule can express
  * the row. */
-typedef bool (*op_arch_rule_fn)(const struct op_cfi_state *state, struct op_rule *ret);
+typedef bool (*op_arch_rule_fn)(const struct op_cfi_state *state,
+				struct op_unwind_rule *ret);
 
-bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret);
+bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_unwind_rule *ret);
 enum {
 	OP_ARCH_X86_64_KEPT = 3, /* rbx */
 };
 
 /* The same, and the rule says where state.kept is saved, too. */
-bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state, struct op_rule *ret);
-bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret);
+bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state,
+				 struct op_unwind_rule *ret);
+bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_unwind_rule *ret);
 
 /*
  * Is it the row of what a signal handler returns to, which stands for the kernel's signal
@@ -41,11 +43,11 @@ struct op_arch_parts {
 
 /* Join the parts to a rule with one store: the rule is read as one word right after, and
  * that load would stall on stores of single bytes. (Hosts are little-endian.) */
-static inline struct op_rule op_arch_join(struct op_arch_parts parts)
+static inline struct op_unwind_rule op_arch_join(struct op_arch_parts parts)
 {
 	uint64_t word = parts.cfa | parts.save << 8 | (uint32_t)parts.save_off << 16 |
 			(uint64_t)(uint32_t)parts.cfa_off << 32;
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 
 	memcpy(&rule, &word, sizeof(rule));
 	return rule;

@@ -49,12 +49,12 @@ static bool save(const struct op_cfi_state *state, struct op_arch_parts *ret)
 	       fp_same && save_at(ret, OP_SAVE_RA_REG, ra->reg);
 }
 
-bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret)
+bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_unwind_rule *ret)
 {
 	struct op_arch_parts rule = { 0 };
 
 	if (state->ra.how == OP_CFI_UNDEFINED) {
-		*ret = (struct op_rule){ .cfa = OP_CFA_STOP };
+		*ret = (struct op_unwind_rule){ .cfa = OP_CFA_STOP };
 		return true;
 	}
 	if (!save(state, &rule) || !op_arch_cfa(state, SP, FP, &rule))

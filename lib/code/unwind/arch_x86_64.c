@@ -56,12 +56,12 @@ static bool find_ra(const struct op_cfi_value *ra, struct op_arch_parts *ret)
 	return true;
 }
 
-bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret)
+bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_unwind_rule *ret)
 {
 	struct op_arch_parts rule = { 0 };
 
 	if (state->ra.how == OP_CFI_UNDEFINED) {
-		*ret = (struct op_rule){ .cfa = OP_CFA_STOP };
+		*ret = (struct op_unwind_rule){ .cfa = OP_CFA_STOP };
 		return true;
 	}
 	if (!save_fp(&state->fp, &rule) || !find_ra(&state->ra, &rule))
@@ -89,7 +89,8 @@ static uint32_t kept_at(const struct op_cfi_value *kept)
 	return (uint32_t)(kept->off / -8);
 }
 
-bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state, struct op_rule *ret)
+bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state,
+				 struct op_unwind_rule *ret)
 {
 	if (!op_arch_x86_64_rule(state, ret))
 		return false;

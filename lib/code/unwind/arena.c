@@ -43,7 +43,7 @@ struct op_arena {
 	bool *gone;	 /* [slabs_max]; of the first slabs_len: it was given back */
 	uint32_t slabs_len;
 	uint32_t slabs_gone;
-	uint32_t slabs_room; /* so many may exist: op_arena_set_room() */
+	uint32_t slabs_room; /* so many may exist: op_arena_set_limit() */
 	uint32_t slabs_max;
 	OP_VEC(struct extent) spare;
 	uint32_t first[CLASSES];      /* no extent before it has 2^i granules or more */
@@ -353,7 +353,7 @@ void op_arena_rest(struct op_arena *arena)
 			arena->slabs[i] = NULL;
 }
 
-void op_arena_set_room(struct op_arena *arena, uint64_t bytes)
+void op_arena_set_limit(struct op_arena *arena, uint64_t bytes)
 {
 	arena->slabs_room = (uint32_t)OP_MIN(OP_MAX(bytes / OP_SLAB_BYTES, UINT64_C(1)),
 					     (uint64_t)arena->slabs_max);

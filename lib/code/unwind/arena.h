@@ -46,7 +46,7 @@ struct op_arena_stats {
 	uint64_t grace_bytes; /* freed, in the grace period */
 	uint64_t slab_bytes;  /* of all slabs that there are */
 	uint64_t limit_bytes;
-	uint64_t room_bytes; /* so many there may be at present: op_arena_set_room() */
+	uint64_t room_bytes; /* so many there may be at present: op_arena_set_limit() */
 	uint64_t failed;     /* allocations refused because of the budget */
 	uint64_t unmapped_bytes; /* of slabs that are unmapped for now */
 	uint64_t map_failures;	 /* accesses to a slab that could not be mapped again */
@@ -80,7 +80,7 @@ void op_arena_rest(struct op_arena *arena);
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);
 /* From now on no slab is made that would make the bytes of all of them more than @bytes; the
  * budget holds as well. */
-void op_arena_set_room(struct op_arena *arena, uint64_t bytes);
+void op_arena_set_limit(struct op_arena *arena, uint64_t bytes);
 /* Give back slabs of which nothing is in use or in its grace period, @bytes of them or a slab
  * more. Returns how many bytes. */
 uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes);

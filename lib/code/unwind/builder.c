@@ -20,22 +20,23 @@ enum {
 	RUN_OFF_MAX = 64,
 	STEP = 8,
 	/* Once this many rules are used, no rules for new runs are made. */
-	RUN_RULES_MAX = OP_RULES_MAX / 4 * 3,
-	RUN_SET_MAX = OP_RULES_SET_MAX / 4 * 3,
+	RUN_RULES_MAX = OP_UNWIND_RULES_MAX / 4 * 3,
+	RUN_SET_MAX = OP_UNWIND_RULES_SET_MAX / 4 * 3,
 };
 
-static const struct op_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
-static const struct op_rule RULE_FRAME = { .cfa = OP_CFA_FRAME };
-static const struct op_rule RULE_STOP = { .cfa = OP_CFA_STOP };
+static const struct op_unwind_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
+static const struct op_unwind_rule RULE_FRAME = { .cfa = OP_CFA_FRAME };
+static const struct op_unwind_rule RULE_STOP = { .cfa = OP_CFA_STOP };
 
-void op_builder_init(struct op_builder *b, struct op_table *table, struct op_arena *arena,
-		     struct op_rules *rules, uint64_t entry)
+void op_builder_init(struct op_builder *b, struct op_unwind_table *table,
+		     struct op_arena *arena, struct op_unwind_rules *rules,
+		     uint64_t entry)
 {
 	struct op_arena_stats stats;
 
 	op_arena_get_stats(arena, &stats);
 	*b = (struct op_builder){
-		.share = OP_MAX(stats.room_bytes / OP_TABLE_ARENA_SHARE,
+		.share = OP_MAX(stats.room_bytes / OP_UNWIND_TABLE_ARENA_SHARE,
 				(uint64_t)OP_SLAB_BYTES),
 		.arena = arena,
 		.rules = rules,
@@ -74,13 +75,13 @@ static int publish(struct op_builder *b, const void *from, size_t bytes, op_ref 
 	return 0;
 }
 
-static int add_row(struct op_builder *b, uint16_t pc, struct op_rule rule)
+static int add_row(struct op_builder *b, uint16_t pc, struct op_unwind_rule rule)
 {
 	if (b->rows.len == b->rows.cap && op_vec_reserve(&b->rows, 1) < 0)
 		return -ENOMEM;
 	b->rows.data[b->rows.len++] = (struct op_row){
 		.pc = pc,
-		.rule = op_rules_intern(b->rules, &b->table->rules, rule),
+		.rule = op_unwind_rules_intern(b->rules, &b->table->rules, rule),
 	};
 	return 0;
 }
@@ -113,7 +114,8 @@ static __attribute__((noinline)) int finish_page(struct op_builder *b)
  * halves and read back as one word would stall.
  */
 static __attribute__((noinline)) int put(struct op_builder *b, uint64_t pc,
-					 struct op_rule rule, struct op_rule after)
+					 struct op_unwind_rule rule,
+					 struct op_unwind_rule after)
 {
 	uint64_t off = pc - b->base;
 	int r;
@@ -136,7 +138,8 @@ static __attribute__((noinline)) int put(struct op_builder *b, uint64_t pc,
 
 /* Returns @rule with another CFA. It is changed in a register, since reading single
  * fields that were stored back as one word would stall. */
-static struct op_rule with_cfa(struct op_rule rule, uint8_t cfa, uint32_t cfa_off)
+static struct op_unwind_rule with_cfa(struct op_unwind_rule rule, uint8_t cfa,
+				      uint32_t cfa_off)
 {
 	uint64_t word;
 
@@ -149,7 +152,7 @@ static struct op_rule with_cfa(struct op_rule rule, uint8_t cfa, uint32_t cfa_of
 static int flush_run(struct op_builder *b)
 {
 	struct op_builder_row *run = &b->run;
-	struct op_rule rule = run->rule;
+	struct op_unwind_rule rule = run->rule;
 	uint8_t cfa = rule.cfa;
 
 	if (!run->set)
@@ -165,7 +168,7 @@ static int flush_run(struct op_builder *b)
 
 /* Do the rules differ in nothing but the CFA's offset? Then their first halves are
  * equal. */
-static bool same_kind(struct op_rule a, struct op_rule b)
+static bool same_kind(struct op_unwind_rule a, struct op_unwind_rule b)
 {
 	uint32_t half_a;
 	uint32_t half_b;
@@ -177,7 +180,7 @@ static bool same_kind(struct op_rule a, struct op_rule b)
 
 /* Add the row to the run, as one of its steps or because it is equal. Returns false if it
  * is neither. */
-static bool extend_run(struct op_builder *b, uint64_t pc, struct op_rule rule)
+static bool extend_run(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
 	struct op_builder_row *run = &b->run;
 	uint64_t distance = pc - run->pc;
@@ -216,7 +219,7 @@ static __attribute__((noinline)) int start_run(struct op_builder *b)
 	b->run.now = b->last.rule.cfa_off;
 	b->run.steps = 0;
 	b->run.step = 0;
-	b->may_step = op_rules_used(b->rules) < RUN_RULES_MAX &&
+	b->may_step = op_unwind_rules_used(b->rules) < RUN_RULES_MAX &&
 		      b->table->rules.numbers.len < RUN_SET_MAX;
 	return 0;
 }
@@ -232,7 +235,7 @@ static inline int flush_last(struct op_builder *b)
 	return start_run(b);
 }
 
-static inline int add(struct op_builder *b, uint64_t pc, struct op_rule rule)
+static inline int add(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
 	if (!b->last.set || pc > b->last.pc) {
 		int r = flush_last(b);
@@ -250,28 +253,28 @@ static inline int add(struct op_builder *b, uint64_t pc, struct op_rule rule)
 
 static uint64_t segment_end(const struct op_builder *b)
 {
-	const struct op_table_segment *s = &b->table->segments[b->segment];
+	const struct op_unwind_table_segment *s = &b->table->segments[b->segment];
 
 	return s->vaddr + s->memsz;
 }
 
-static bool is_first_of_function(struct op_rule rule)
+static bool is_first_of_function(struct op_unwind_rule rule)
 {
-	const struct op_rule first = { .cfa = OP_CFA_SP,
-				       .cfa_off = STEP,
-				       .save = OP_SAVE_CHECK };
+	const struct op_unwind_rule first = { .cfa = OP_CFA_SP,
+					      .cfa_off = STEP,
+					      .save = OP_SAVE_CHECK };
 
 	return memcmp(&rule, &first, sizeof(rule)) == 0;
 }
 
 /*
- * Nothing has called _start. If it is in a gap, it gets OP_RULE_STOP for
- * OP_TABLE_ENTRY_BYTES or up to the next function, if that is known and nearer. Returns 1
+ * Nothing has called _start. If it is in a gap, it gets OP_UNWIND_RULE_STOP for
+ * OP_UNWIND_TABLE_ENTRY_BYTES or up to the next function, if that is known and nearer. Returns 1
  * if the row at @pc is covered by it, 0, or -errno.
  */
-static int stop_at_entry(struct op_builder *b, uint64_t pc, struct op_rule rule)
+static int stop_at_entry(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
-	uint64_t after = b->entry + OP_TABLE_ENTRY_BYTES;
+	uint64_t after = b->entry + OP_UNWIND_TABLE_ENTRY_BYTES;
 	int r;
 
 	if (!b->stopping && pc < b->entry)
@@ -288,7 +291,7 @@ static int stop_at_entry(struct op_builder *b, uint64_t pc, struct op_rule rule)
 	return pc > after ? add(b, after, b->gap_rule) : 0;
 }
 
-int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
+int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
 	int r = 0;
 
@@ -303,11 +306,12 @@ int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
 static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padding)
 {
 	uint64_t size = end - start;
-	struct op_rule rule = size >= OP_TABLE_GAP_FRAME ? RULE_FRAME : RULE_INVALID;
+	struct op_unwind_rule rule =
+		size >= OP_UNWIND_TABLE_GAP_FRAME ? RULE_FRAME : RULE_INVALID;
 	bool has_entry = b->entry && b->entry >= start && b->entry < end;
 	int r;
 
-	if (!size || (padding && size <= OP_TABLE_PADDING_MAX && !has_entry))
+	if (!size || (padding && size <= OP_UNWIND_TABLE_PADDING_MAX && !has_entry))
 		return 0;
 	b->gap_start = start;
 	b->gap_end = end;
@@ -323,7 +327,7 @@ static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padd
 
 static int open_segment(struct op_builder *b)
 {
-	const struct op_table_segment *s = &b->table->segments[b->segment];
+	const struct op_unwind_table_segment *s = &b->table->segments[b->segment];
 	uint64_t base = OP_ALIGN_DOWN(s->vaddr, (uint64_t)PAGE_BYTES);
 	uint64_t pages = (s->vaddr + s->memsz - base + PAGE_BYTES - 1) >> OP_PAGE_SHIFT;
 
@@ -360,7 +364,7 @@ static int finish_pages(struct op_builder *b, op_ref *ret)
  * has no pages. */
 static int close_segment(struct op_builder *b)
 {
-	struct op_table_segment *s = &b->table->segments[b->segment];
+	struct op_unwind_table_segment *s = &b->table->segments[b->segment];
 	struct op_segment segment = { 0 };
 	int r;
 
@@ -428,7 +432,8 @@ int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end)
 		r = op_builder_function(b, start, end);
 	if (r <= 0)
 		return r;
-	return op_builder_row(b, b->function, (struct op_rule){ .cfa = OP_CFA_SIGNAL });
+	return op_builder_row(b, b->function,
+			      (struct op_unwind_rule){ .cfa = OP_CFA_SIGNAL });
 }
 
 int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end)
@@ -440,10 +445,11 @@ int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end)
 	if (r <= 0)
 		return r;
 	b->function -= early;
-	return op_builder_row(b, b->function, (struct op_rule){ .cfa = OP_CFA_SIGNAL });
+	return op_builder_row(b, b->function,
+			      (struct op_unwind_rule){ .cfa = OP_CFA_SIGNAL });
 }
 
-int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
+int op_builder_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
 	if (pc >= b->covered)
 		return 0; /* it is past the segment, where the function was cut */

@@ -21,10 +21,10 @@ enum {
 struct op_builder_row {
 	bool set;
 	uint64_t pc;
-	struct op_rule rule; /* the plain rule at pc */
-	int32_t now;	     /* cfa_off after the steps */
-	uint32_t steps;	     /* bit i: a step i + 1 bytes after pc */
-	int32_t step;	     /* +8 or -8, 0 while there are no steps */
+	struct op_unwind_rule rule; /* the plain rule at pc */
+	int32_t now;		    /* cfa_off after the steps */
+	uint32_t steps;		    /* bit i: a step i + 1 bytes after pc */
+	int32_t step;		    /* +8 or -8, 0 while there are no steps */
 };
 
 struct op_builder;
@@ -32,19 +32,19 @@ struct op_builder;
 /* Give @b rows for [@start, @end), which no function covers, by op_builder_gap_row();
  * @none is the rule for parts without one. Returns 0 or -errno. */
 typedef int (*op_builder_gap_fn)(void *data, struct op_builder *b, uint64_t start,
-				 uint64_t end, struct op_rule none);
+				 uint64_t end, struct op_unwind_rule none);
 
 struct op_builder {
 	struct op_arena *arena;
-	struct op_rules *rules;
-	struct op_table *table; /* owned by the caller; segments are filled in */
-	uint64_t share;		/* bytes of the arena that this table may use */
-	uint64_t entry;		/* entry point of the ELF file; 0: none */
-	op_builder_gap_fn gap;	/* NULL: gaps have one rule each */
+	struct op_unwind_rules *rules;
+	struct op_unwind_table *table; /* owned by the caller; segments are filled in */
+	uint64_t share;		       /* bytes of the arena that this table may use */
+	uint64_t entry;		       /* entry point of the ELF file; 0: none */
+	op_builder_gap_fn gap;	       /* NULL: gaps have one rule each */
 	void *gap_data;
 	uint64_t gap_start; /* the gap whose rows are being given */
 	uint64_t gap_end;
-	struct op_rule gap_rule; /* rule of its last row */
+	struct op_unwind_rule gap_rule; /* rule of its last row */
 	bool stopping;	   /* the function of the entry point has begun in the gap */
 	size_t segment;	   /* being made */
 	bool open;	   /* a function was seen in `segment` */
@@ -58,16 +58,17 @@ struct op_builder {
 	struct {
 		bool set;
 		uint64_t pc;
-		struct op_rule rule;
+		struct op_unwind_rule rule;
 	} last; /* the row that is kept back */
 	struct op_builder_row run;
-	bool may_step;		 /* there is room for the rules of another run */
-	struct op_rule in_force; /* rule at the end of the last row in the page */
+	bool may_step;			/* there is room for the rules of another run */
+	struct op_unwind_rule in_force; /* rule at the end of the last row in the page */
 };
 
 /* @table must have its segments, in ascending order and without pages. */
-void op_builder_init(struct op_builder *b, struct op_table *table, struct op_arena *arena,
-		     struct op_rules *rules, uint64_t entry);
+void op_builder_init(struct op_builder *b, struct op_unwind_table *table,
+		     struct op_arena *arena, struct op_unwind_rules *rules,
+		     uint64_t entry);
 /* Free what the builder owns, and the pages of an unfinished segment. */
 void op_builder_deinit(struct op_builder *b);
 
@@ -81,10 +82,10 @@ int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end);
 int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end);
 /* @rule holds from @pc on in the current function. Pcs must ascend. Returns 0, -ENOSPC or
  * -ENOMEM. */
-int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule);
+int op_builder_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule);
 /* @rule holds from @pc on in the gap whose rows are being given. Returns as
  * op_builder_row(). */
-int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_rule rule);
+int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule);
 /* All functions were given: finish the segments. Returns 0, -ENOSPC or -ENOMEM. */
 int op_builder_finish(struct op_builder *b);
 

@@ -15,10 +15,10 @@
 #include "code/unwind/arena.h"
 #include "op_user_types.h"
 
-struct op_host_input {
+struct op_unwind_input {
 	struct op_arena *arena;
-	const struct op_rule *rules; /* OP_RULES_MAX */
-	op_ref process;		     /* struct op_process in the arena */
+	const struct op_unwind_rule *rules; /* OP_UNWIND_RULES_MAX */
+	op_ref process;			    /* struct op_process in the arena */
 	const struct op_registers *registers;
 	const struct op_memory *memory;
 	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
@@ -33,11 +33,11 @@ struct op_host_input {
 	bool heap_moved;
 	/* Finds the rule for process address @pc of a mapping that is still lazy. Returns
 	 * whether it is known. May be NULL. */
-	bool (*direct)(void *ctx, uint64_t pc, struct op_rule *ret);
+	bool (*direct)(void *ctx, uint64_t pc, struct op_unwind_rule *ret);
 	void *direct_ctx;
 };
 
-struct op_host_stack {
+struct op_unwind_result {
 	uint32_t words;
 	uint32_t frames;
 	uint16_t end; /* enum op_end, or an error */
@@ -51,6 +51,6 @@ struct op_host_stack {
  * at a mapping that is still lazy if `direct` did not know the rule. Returns 0, -ENOMEM,
  * or -EINVAL for too many words.
  */
-int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret);
+int op_unwind_host(const struct op_unwind_input *input, struct op_unwind_result *ret);
 
 #endif

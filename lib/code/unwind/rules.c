@@ -18,12 +18,12 @@ enum {
 };
 
 struct cached {
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 	uint16_t number;
 };
 
-struct op_rules {
-	struct op_rule *memory;
+struct op_unwind_rules {
+	struct op_unwind_rule *memory;
 	uint32_t *refs;
 	size_t cap;
 	size_t len;
@@ -36,7 +36,7 @@ struct op_rules {
 	struct cached cache[CACHE_SLOTS];
 };
 
-static uint64_t word_of(const struct op_rule *rule)
+static uint64_t word_of(const struct op_unwind_rule *rule)
 {
 	uint64_t word;
 
@@ -47,7 +47,7 @@ static uint64_t word_of(const struct op_rule *rule)
 
 /* ---- places ---- */
 
-static void forget(struct op_rules *rules, uint16_t number)
+static void forget(struct op_unwind_rules *rules, uint16_t number)
 {
 	uint64_t word = word_of(&rules->memory[number]);
 
@@ -60,7 +60,7 @@ static void forget(struct op_rules *rules, uint16_t number)
 	rules->unused--;
 }
 
-void op_rules_reclaim(struct op_rules *rules, uint64_t now_ns)
+void op_unwind_rules_reclaim(struct op_unwind_rules *rules, uint64_t now_ns)
 {
 	size_t i;
 
@@ -71,7 +71,7 @@ void op_rules_reclaim(struct op_rules *rules, uint64_t now_ns)
 			forget(rules, (uint16_t)i);
 }
 
-static int new_place(struct op_rules *rules, uint64_t word, uint16_t *ret)
+static int new_place(struct op_unwind_rules *rules, uint64_t word, uint16_t *ret)
 {
 	uint16_t number;
 
@@ -91,17 +91,18 @@ static int new_place(struct op_rules *rules, uint64_t word, uint16_t *ret)
 
 /* ---- sets ---- */
 
-static bool set_has(const struct op_rule_set *set, uint16_t number)
+static bool set_has(const struct op_unwind_rule_set *set, uint16_t number)
 {
 	return set->has && set->has[number / BITS] & (1u << number % BITS);
 }
 
 /* Take a reference to a rule for @set. Returns 0 or -errno. */
-static int set_add(struct op_rules *rules, struct op_rule_set *set, uint16_t number)
+static int set_add(struct op_unwind_rules *rules, struct op_unwind_rule_set *set,
+		   uint16_t number)
 {
 	if (number < CONSTANTS || set_has(set, number))
 		return 0;
-	if (set->numbers.len >= OP_RULES_SET_MAX)
+	if (set->numbers.len >= OP_UNWIND_RULES_SET_MAX)
 		return -E2BIG;
 	if (!set->has)
 		set->has = calloc(1, rules->cap / BITS + 1);
@@ -115,8 +116,8 @@ static int set_add(struct op_rules *rules, struct op_rule_set *set, uint16_t num
 }
 
 /* Find the number of a rule, or give it one, with a reference for @set. */
-static int find_place(struct op_rules *rules, struct op_rule_set *set,
-		      const struct op_rule *rule, uint16_t *ret)
+static int find_place(struct op_unwind_rules *rules, struct op_unwind_rule_set *set,
+		      const struct op_unwind_rule *rule, uint16_t *ret)
 {
 	uint64_t word = word_of(rule);
 	uint64_t known;
@@ -127,7 +128,7 @@ static int find_place(struct op_rules *rules, struct op_rule_set *set,
 		*ret = (uint16_t)known;
 		return set_add(rules, set, *ret);
 	}
-	if (set->numbers.len >= OP_RULES_SET_MAX)
+	if (set->numbers.len >= OP_UNWIND_RULES_SET_MAX)
 		return -E2BIG;
 	r = new_place(rules, word, &number);
 	if (r < 0) {
@@ -141,8 +142,9 @@ static int find_place(struct op_rules *rules, struct op_rule_set *set,
 	return set_add(rules, set, number);
 }
 
-uint16_t op_rules_intern(struct op_rules *rules, struct op_rule_set *set,
-			 struct op_rule rule)
+uint16_t op_unwind_rules_intern(struct op_unwind_rules *rules,
+				struct op_unwind_rule_set *set,
+				struct op_unwind_rule rule)
 {
 	uint64_t word = word_of(&rule);
 	struct cached *slot = &rules->cache[(op_hash_u64(word) >> 32) % CACHE_SLOTS];
@@ -153,19 +155,20 @@ uint16_t op_rules_intern(struct op_rules *rules, struct op_rule_set *set,
 		return slot->number;
 	if (find_place(rules, set, &rule, &number) < 0) {
 		rules->refused++;
-		return OP_RULE_INVALID;
+		return OP_UNWIND_RULE_INVALID;
 	}
 	*slot = (struct cached){ .rule = rule, .number = number };
 	return number;
 }
 
-void op_rule_set_close(struct op_rule_set *set)
+void op_unwind_rule_set_close(struct op_unwind_rule_set *set)
 {
 	free(set->has);
 	set->has = NULL;
 }
 
-void op_rules_release(struct op_rules *rules, struct op_rule_set *set, uint64_t now_ns)
+void op_unwind_rules_release(struct op_unwind_rules *rules,
+			     struct op_unwind_rule_set *set, uint64_t now_ns)
 {
 	size_t i;
 
@@ -178,17 +181,17 @@ void op_rules_release(struct op_rules *rules, struct op_rule_set *set, uint64_t 
 		rules->since_ns[number] = now_ns;
 	}
 	op_vec_clear(&set->numbers);
-	op_rule_set_close(set);
+	op_unwind_rule_set_close(set);
 }
 
 /* ---- the table ---- */
 
-static int add_constants(struct op_rules *rules)
+static int add_constants(struct op_unwind_rules *rules)
 {
-	static const struct op_rule first[CONSTANTS] = {
-		[OP_RULE_INVALID] = { .cfa = OP_CFA_INVALID },
-		[OP_RULE_STOP] = { .cfa = OP_CFA_STOP },
-		[OP_RULE_FRAME] = { .cfa = OP_CFA_FRAME },
+	static const struct op_unwind_rule first[CONSTANTS] = {
+		[OP_UNWIND_RULE_INVALID] = { .cfa = OP_CFA_INVALID },
+		[OP_UNWIND_RULE_STOP] = { .cfa = OP_CFA_STOP },
+		[OP_UNWIND_RULE_FRAME] = { .cfa = OP_CFA_FRAME },
 	};
 	uint16_t number;
 	size_t i;
@@ -203,9 +206,10 @@ static int add_constants(struct op_rules *rules)
 	return 0;
 }
 
-int op_rules_new(struct op_rule *memory, size_t cap, struct op_rules **ret)
+int op_unwind_rules_new(struct op_unwind_rule *memory, size_t cap,
+			struct op_unwind_rules **ret)
 {
-	_cleanup_(op_rules_freep) struct op_rules *rules = NULL;
+	_cleanup_(op_unwind_rules_freep) struct op_unwind_rules *rules = NULL;
 	int r;
 
 	if (cap < CONSTANTS || cap > UINT16_MAX + 1)
@@ -226,7 +230,7 @@ int op_rules_new(struct op_rule *memory, size_t cap, struct op_rules **ret)
 	return 0;
 }
 
-struct op_rules *op_rules_free(struct op_rules *rules)
+struct op_unwind_rules *op_unwind_rules_free(struct op_unwind_rules *rules)
 {
 	if (!rules)
 		return NULL;
@@ -238,22 +242,22 @@ struct op_rules *op_rules_free(struct op_rules *rules)
 	return NULL;
 }
 
-size_t op_rules_used(const struct op_rules *rules)
+size_t op_unwind_rules_used(const struct op_unwind_rules *rules)
 {
 	return rules->len - rules->free.len - rules->unused;
 }
 
-size_t op_rules_len(const struct op_rules *rules)
+size_t op_unwind_rules_len(const struct op_unwind_rules *rules)
 {
 	return rules->len;
 }
 
-uint64_t op_rules_refused(const struct op_rules *rules)
+uint64_t op_unwind_rules_refused(const struct op_unwind_rules *rules)
 {
 	return rules->refused;
 }
 
-size_t op_rules_bytes(const struct op_rules *rules)
+size_t op_unwind_rules_bytes(const struct op_unwind_rules *rules)
 {
 	return sizeof(*rules) + op_map64_bytes(&rules->by_rule) +
 	       rules->cap * (sizeof(*rules->refs) + sizeof(*rules->since_ns));

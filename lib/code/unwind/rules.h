@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of unwind rules that all executables share. A rule is referenced by the
- * tables that use it (struct op_rule_set). When the last of them is gone and no program
- * can be reading the rule, its number is used for another one. OP_RULE_INVALID,
- * OP_RULE_STOP and OP_RULE_FRAME always exist.
+ * tables that use it (struct op_unwind_rule_set). When the last of them is gone and no program
+ * can be reading the rule, its number is used for another one. OP_UNWIND_RULE_INVALID,
+ * OP_UNWIND_RULE_STOP and OP_UNWIND_RULE_FRAME always exist.
  *
- * One table uses at most OP_RULES_SET_MAX rules: a further rule becomes OP_RULE_INVALID
+ * One table uses at most OP_UNWIND_RULES_SET_MAX rules: a further rule becomes OP_UNWIND_RULE_INVALID
  * and is counted as refused. The same happens when all numbers are taken;
- * op_rule_set.full then says so, so that other tables can be given up.
+ * op_unwind_rule_set.full then says so, so that other tables can be given up.
  */
 #ifndef OP_CODE_UNWIND_RULES_H
 #define OP_CODE_UNWIND_RULES_H
@@ -23,40 +23,43 @@
 enum {
 	/* Rules of one executable. The largest executables of a distribution have some
 	 * 2,000. */
-	OP_RULES_SET_MAX = OP_RULES_MAX / 4,
+	OP_UNWIND_RULES_SET_MAX = OP_UNWIND_RULES_MAX / 4,
 };
 
-struct op_rules;
+struct op_unwind_rules;
 
 /* The rules of one table, each of them once. A set of zeroes is empty. */
-struct op_rule_set {
+struct op_unwind_rule_set {
 	OP_VEC(uint16_t) numbers;
 	uint8_t *has; /* a bit for each number; only while the table is being made */
 	bool full;    /* there was no number left for a rule */
 };
 
-/* @memory is struct op_rule[@cap], the mapping of the programs' map; it is borrowed until
- * op_rules_free(). */
-int op_rules_new(struct op_rule *memory, size_t cap, struct op_rules **ret);
-struct op_rules *op_rules_free(struct op_rules *rules);
-OP_DEFINE_CLEANUP(struct op_rules *, op_rules_free)
+/* @memory is struct op_unwind_rule[@cap], the mapping of the programs' map; it is borrowed until
+ * op_unwind_rules_free(). */
+int op_unwind_rules_new(struct op_unwind_rule *memory, size_t cap,
+			struct op_unwind_rules **ret);
+struct op_unwind_rules *op_unwind_rules_free(struct op_unwind_rules *rules);
+OP_DEFINE_CLEANUP(struct op_unwind_rules *, op_unwind_rules_free)
 
 /* The number of @rule, which is added to the table and to @set if it is new there. */
-uint16_t op_rules_intern(struct op_rules *rules, struct op_rule_set *set,
-			 struct op_rule rule);
+uint16_t op_unwind_rules_intern(struct op_unwind_rules *rules,
+				struct op_unwind_rule_set *set,
+				struct op_unwind_rule rule);
 /* The table is complete: no rule is added to @set any more. */
-void op_rule_set_close(struct op_rule_set *set);
+void op_unwind_rule_set_close(struct op_unwind_rule_set *set);
 /* The table of @set is gone: release its rules. @set is empty then. @now_ns is as for
  * op_arena_release(). */
-void op_rules_release(struct op_rules *rules, struct op_rule_set *set, uint64_t now_ns);
+void op_unwind_rules_release(struct op_unwind_rules *rules,
+			     struct op_unwind_rule_set *set, uint64_t now_ns);
 /* Make numbers whose grace period is over available again. */
-void op_rules_reclaim(struct op_rules *rules, uint64_t now_ns);
+void op_unwind_rules_reclaim(struct op_unwind_rules *rules, uint64_t now_ns);
 
 /* Numbers in use; and the highest number that was ever used, + 1. */
-size_t op_rules_used(const struct op_rules *rules);
-size_t op_rules_len(const struct op_rules *rules);
-uint64_t op_rules_refused(const struct op_rules *rules);
+size_t op_unwind_rules_used(const struct op_unwind_rules *rules);
+size_t op_unwind_rules_len(const struct op_unwind_rules *rules);
+uint64_t op_unwind_rules_refused(const struct op_unwind_rules *rules);
 /* User memory in use, without the map's. */
-size_t op_rules_bytes(const struct op_rules *rules);
+size_t op_unwind_rules_bytes(const struct op_unwind_rules *rules);
 
 #endif

@@ -22,7 +22,7 @@ struct op_source {
 	struct op_log *log;
 	struct op_slice *slice; /* of the running call */
 	op_arch_rule_fn rule;
-	struct op_rule last;	 /* rule of the previous row */
+	struct op_unwind_rule last; /* rule of the previous row */
 	struct op_source_go *go; /* NULL: there is no Go code, or it was read already */
 	uint64_t go_start;
 	uint64_t go_end;
@@ -104,7 +104,7 @@ static int begin_signal(struct op_source *s, const struct op_cfi_fde *fde,
 
 /* Returns @rule with another offset from sp. It is changed as one word, since it is read
  * as one right after. */
-static struct op_rule moved_to(struct op_rule rule, int32_t cfa_off)
+static struct op_unwind_rule moved_to(struct op_unwind_rule rule, int32_t cfa_off)
 {
 	uint64_t word;
 
@@ -118,7 +118,7 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 		  const struct op_cfi_state *state, bool moved)
 {
 	struct op_source *s = data;
-	struct op_rule rule = { .cfa = OP_CFA_INVALID };
+	struct op_unwind_rule rule = { .cfa = OP_CFA_INVALID };
 	int r;
 
 	if (s->signal) {

@@ -41,7 +41,7 @@ OP_DEFINE_CLEANUP(struct op_source_direct *, op_source_direct_free)
 /* Find the rule for @vaddr, as the table will have it. Returns 1; 0 if neither an FDE
  * that can be searched for nor the linkage table covers it; or -errno. */
 int op_source_direct_find(struct op_source_direct *direct, uint64_t vaddr,
-			  struct op_rule *ret);
+			  struct op_unwind_rule *ret);
 
 /* ---- Go ---- */
 
@@ -79,7 +79,7 @@ struct op_source_plt_rows {
 	size_t len;
 	struct {
 		uint64_t pc;
-		struct op_rule rule;
+		struct op_unwind_rule rule;
 	} row[3];
 };
 struct op_source_plt_rows op_source_plt_rows(const struct op_source_plt *plt);

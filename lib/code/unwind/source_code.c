@@ -12,7 +12,7 @@ struct sink {
 	uint64_t start;
 };
 
-static int on_rule(void *data, size_t off, struct op_rule rule)
+static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
 {
 	const struct sink *s = data;
 
@@ -28,7 +28,7 @@ static void end_gap(struct op_source_code *code)
 
 /* Returns 1; 0 if the bytes cannot be read; or -ENOMEM. */
 static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
-		     struct op_rule none)
+		     struct op_unwind_rule none)
 {
 	int r;
 
@@ -51,7 +51,7 @@ static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 
 /* After -EINPROGRESS the builder asks for the same gap again. */
 static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t end,
-		    struct op_rule none)
+		    struct op_unwind_rule none)
 {
 	struct op_source_code *code = data;
 	struct sink sink = { .b = b, .start = start };

@@ -22,7 +22,7 @@ struct op_source_direct {
 	struct op_source_plt plt; /* end 0: there is none */
 	struct op_map64 known;	  /* ELF address -> rule */
 	uint64_t vaddr;		  /* the address that is looked for */
-	struct op_rule found;
+	struct op_unwind_rule found;
 };
 
 int op_source_direct_new(struct op_elf *elf, struct op_source_direct **ret)
@@ -58,7 +58,7 @@ static int on_direct_fde(void *data, const struct op_cfi_fde *fde)
 	struct op_source_direct *d = data;
 
 	(void)fde;
-	d->found = (struct op_rule){ .cfa = OP_CFA_INVALID };
+	d->found = (struct op_unwind_rule){ .cfa = OP_CFA_INVALID };
 	return 1;
 }
 
@@ -70,7 +70,7 @@ static int on_direct_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 	(void)moved;
 	if (pc > d->vaddr)
 		return 0;
-	d->found = (struct op_rule){ .cfa = OP_CFA_INVALID };
+	d->found = (struct op_unwind_rule){ .cfa = OP_CFA_INVALID };
 	if (state && fde->signal && op_arch_is_signal_frame(d->machine, state))
 		d->found.cfa = OP_CFA_SIGNAL;
 	else if (state)
@@ -91,7 +91,8 @@ static bool find_plt(struct op_source_direct *d)
 	return true;
 }
 
-int op_source_direct_find(struct op_source_direct *d, uint64_t vaddr, struct op_rule *ret)
+int op_source_direct_find(struct op_source_direct *d, uint64_t vaddr,
+			  struct op_unwind_rule *ret)
 {
 	const struct op_cfi_sink sink = { .data = d,
 					  .fde = on_direct_fde,

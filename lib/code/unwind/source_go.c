@@ -210,9 +210,9 @@ static bool saves_fp(struct op_source_go *go, uint64_t pc, int32_t delta)
 	return delta >= WORD && stores_fp(go, pc, delta - WORD);
 }
 
-static struct op_rule rule_of(const struct op_source_go *go, int32_t delta)
+static struct op_unwind_rule rule_of(const struct op_source_go *go, int32_t delta)
 {
-	struct op_rule rule = { .cfa = OP_CFA_SP, .cfa_off = delta };
+	struct op_unwind_rule rule = { .cfa = OP_CFA_SP, .cfa_off = delta };
 
 	if (!go->is_arm) {
 		rule.cfa_off += WORD; /* the return address */
@@ -225,7 +225,7 @@ static struct op_rule rule_of(const struct op_source_go *go, int32_t delta)
 	rule.cfa_off += go->below;
 	if (delta) {
 		if (delta > INT16_MAX - WORD - INJECTED_BYTES)
-			return (struct op_rule){ .cfa = OP_CFA_INVALID };
+			return (struct op_unwind_rule){ .cfa = OP_CFA_INVALID };
 		rule.save = OP_SAVE_PAIR;
 		rule.save_off = (int16_t)(-go->below - delta - WORD);
 	}
@@ -236,7 +236,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 {
 	struct op_source_go *go = data;
 	uint32_t range = go->ranges++;
-	struct op_rule rule = { .cfa = OP_CFA_INVALID };
+	struct op_unwind_rule rule = { .cfa = OP_CFA_INVALID };
 
 	if (delta < 0 || delta > INT32_MAX - WORD || delta % WORD) {
 		go->b->table->inexpressible++;
@@ -246,7 +246,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 		go->saves_fp = saves_fp(go, start, delta);
 	/* Before its frame is set up, SP is unchanged. */
 	if (go->switches && (range > 0 || end >= go->function->end))
-		rule = (struct op_rule){ .cfa = OP_CFA_FRAME_SWITCH };
+		rule = (struct op_unwind_rule){ .cfa = OP_CFA_FRAME_SWITCH };
 	else
 		rule = rule_of(go, delta);
 	return op_builder_row(go->b, start, rule);
@@ -254,7 +254,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 
 static int read_deltas(struct op_source_go *go, const struct op_go_function *f)
 {
-	const struct op_rule invalid = { .cfa = OP_CFA_INVALID };
+	const struct op_unwind_rule invalid = { .cfa = OP_CFA_INVALID };
 	int r;
 
 	/* There is no rule until the first value is read. */
@@ -289,13 +289,14 @@ static int on_function(void *data, const struct op_go_function *f)
 		return OP_MIN(r, 0);
 	if (kind == GO_TOP)
 		return op_builder_row(go->b, f->entry,
-				      (struct op_rule){ .cfa = OP_CFA_STOP });
+				      (struct op_unwind_rule){ .cfa = OP_CFA_STOP });
 	if (kind == GO_LEAVES)
-		return op_builder_row(go->b, f->entry,
-				      (struct op_rule){ .cfa = OP_CFA_FRAME_SWITCH });
+		return op_builder_row(
+			go->b, f->entry,
+			(struct op_unwind_rule){ .cfa = OP_CFA_FRAME_SWITCH });
 	if (!f->pcsp)
 		return op_builder_row(go->b, f->entry,
-				      (struct op_rule){ .cfa = OP_CFA_FRAME });
+				      (struct op_unwind_rule){ .cfa = OP_CFA_FRAME });
 	r = read_deltas(go, f);
 	return r < 0 ? r : 0;
 }

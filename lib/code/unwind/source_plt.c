@@ -77,10 +77,11 @@ bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret)
 
 static struct op_source_plt_rows rows_x86(const struct op_source_plt *plt)
 {
-	const struct op_rule entry = { .cfa = OP_CFA_PLT, .cfa_off = plt->entry_pushed };
-	const struct op_rule jump = { .cfa = OP_CFA_SP, .cfa_off = 8 };
-	const struct op_rule first = { .cfa = OP_CFA_SP, .cfa_off = 16 };
-	const struct op_rule pushed = { .cfa = OP_CFA_SP, .cfa_off = 24 };
+	const struct op_unwind_rule entry = { .cfa = OP_CFA_PLT,
+					      .cfa_off = plt->entry_pushed };
+	const struct op_unwind_rule jump = { .cfa = OP_CFA_SP, .cfa_off = 8 };
+	const struct op_unwind_rule first = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	const struct op_unwind_rule pushed = { .cfa = OP_CFA_SP, .cfa_off = 24 };
 
 	if (!plt->pushed)
 		return (struct op_source_plt_rows){ 1, { { plt->start, jump } } };
@@ -92,11 +93,11 @@ static struct op_source_plt_rows rows_x86(const struct op_source_plt *plt)
 
 static struct op_source_plt_rows rows_aarch64(const struct op_source_plt *plt)
 {
-	const struct op_rule leaf = { .cfa = OP_CFA_SP, .save = OP_SAVE_NONE };
-	const struct op_rule pushed = { .cfa = OP_CFA_SP,
-					.cfa_off = PUSHED_BYTES,
-					.save = OP_SAVE_RA,
-					.save_off = LR_AT };
+	const struct op_unwind_rule leaf = { .cfa = OP_CFA_SP, .save = OP_SAVE_NONE };
+	const struct op_unwind_rule pushed = { .cfa = OP_CFA_SP,
+					       .cfa_off = PUSHED_BYTES,
+					       .save = OP_SAVE_RA,
+					       .save_off = LR_AT };
 
 	return (struct op_source_plt_rows){ plt->pushed ? 3 : 1,
 					    { { plt->start, leaf },

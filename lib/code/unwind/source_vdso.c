@@ -87,14 +87,14 @@ static void find_starts(struct op_elf *elf, struct code *code)
 	}
 }
 
-static struct op_rule rule_of(enum frame frame, int32_t bytes)
+static struct op_unwind_rule rule_of(enum frame frame, int32_t bytes)
 {
 	if (frame == FRAME_NONE)
-		return (struct op_rule){ .cfa = OP_CFA_SP, .save = OP_SAVE_NONE };
-	return (struct op_rule){ .cfa = frame == FRAME_SP ? OP_CFA_SP : OP_CFA_FP,
-				 .cfa_off = bytes,
-				 .save = OP_SAVE_PAIR,
-				 .save_off = (int16_t)-bytes };
+		return (struct op_unwind_rule){ .cfa = OP_CFA_SP, .save = OP_SAVE_NONE };
+	return (struct op_unwind_rule){ .cfa = frame == FRAME_SP ? OP_CFA_SP : OP_CFA_FP,
+					.cfa_off = bytes,
+					.save = OP_SAVE_PAIR,
+					.save_off = (int16_t)-bytes };
 }
 
 /* Give @b the rows of instructions [@from, @to). */

@@ -12,15 +12,16 @@
 #include "code/unwind/source.h"
 
 /* Collect the executable segments of @elf. */
-static void find_segments(struct op_elf *elf, struct op_table *table)
+static void find_segments(struct op_elf *elf, struct op_unwind_table *table)
 {
 	size_t len = 0;
 	const struct op_elf_segment *s = op_elf_segments(elf, &len);
-	uint64_t text = op_elf_data(elf) * OP_TABLE_TEXT_FACTOR + OP_TABLE_TEXT_MORE;
+	uint64_t text = op_elf_data(elf) * OP_UNWIND_TABLE_TEXT_FACTOR +
+			OP_UNWIND_TABLE_TEXT_MORE;
 	uint64_t last_end = 0;
 	size_t i;
 
-	for (i = 0; i < len && table->segments_len < OP_TABLE_SEGMENTS_MAX; i++) {
+	for (i = 0; i < len && table->segments_len < OP_UNWIND_TABLE_SEGMENTS_MAX; i++) {
 		/* The part of a segment that is not in the file has no code. */
 		uint64_t size = OP_MIN(s[i].memsz, s[i].filesz);
 		uint64_t end;
@@ -33,7 +34,7 @@ static void find_segments(struct op_elf *elf, struct op_table *table)
 			continue;
 		last_end = end;
 		text -= size;
-		table->segments[table->segments_len++] = (struct op_table_segment){
+		table->segments[table->segments_len++] = (struct op_unwind_table_segment){
 			.vaddr = s[i].vaddr,
 			.memsz = size,
 			.offset = s[i].offset,
@@ -43,14 +44,14 @@ static void find_segments(struct op_elf *elf, struct op_table *table)
 }
 
 /* Write the interpreter's loop into the segments that contain it. */
-static void set_loop(const struct op_table *table, struct op_arena *arena,
-		     const struct op_table_loop *loop)
+static void set_loop(const struct op_unwind_table *table, struct op_arena *arena,
+		     const struct op_unwind_table_loop *loop)
 {
 	size_t i;
 	size_t j;
 
 	for (i = 0; i < table->segments_len; i++) {
-		const struct op_table_segment *s = &table->segments[i];
+		const struct op_unwind_table_segment *s = &table->segments[i];
 		struct op_segment *segment = op_arena_at(arena, s->segment);
 
 		for (j = 0; j < OP_MIN(loop->count, OP_ARRAY_SIZE(loop->range)); j++) {
@@ -65,28 +66,28 @@ static void set_loop(const struct op_table *table, struct op_arena *arena,
 }
 
 /* A table that is being made, in one pass over the file or two. */
-struct op_table_job {
+struct op_unwind_table_job {
 	struct op_elf *elf;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	struct op_log *log;
-	struct op_table_loop loop;
+	struct op_unwind_table_loop loop;
 	struct op_builder builder;
 	struct op_source *source;
-	struct op_table *table; /* of the present pass */
-	struct op_table *first; /* of the first pass, during a second one */
+	struct op_unwind_table *table; /* of the present pass */
+	struct op_unwind_table *first; /* of the first pass, during a second one */
 };
 
-static void end_go(struct op_table_job *job)
+static void end_go(struct op_unwind_table_job *job)
 {
 	if (!job->source)
 		return;
 	job->source = op_source_free(job->source);
 	op_builder_deinit(&job->builder);
-	op_rule_set_close(&job->table->rules);
+	op_unwind_rule_set_close(&job->table->rules);
 }
 
-static int begin_go(struct op_table_job *job, bool keep)
+static int begin_go(struct op_unwind_table_job *job, bool keep)
 {
 	uint64_t entry = op_elf_type(job->elf) == ET_REL ? 0 : op_elf_entry(job->elf);
 	int r;
@@ -102,11 +103,11 @@ static int begin_go(struct op_table_job *job, bool keep)
 	return r;
 }
 
-int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
-		     struct op_arena *arena, struct op_rules *rules, struct op_log *log,
-		     struct op_table_job **ret)
+int op_unwind_table_job_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
+			    struct op_arena *arena, struct op_unwind_rules *rules,
+			    struct op_log *log, struct op_unwind_table_job **ret)
 {
-	struct op_table_job *job = calloc(1, sizeof(*job));
+	struct op_unwind_table_job *job = calloc(1, sizeof(*job));
 	int r;
 
 	if (!job)
@@ -119,25 +120,25 @@ int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
 		job->loop = *loop;
 	r = begin_go(job, false);
 	if (r < 0) {
-		op_table_job_free(job);
+		op_unwind_table_job_free(job);
 		return r;
 	}
 	*ret = job;
 	return 0;
 }
 
-struct op_table_job *op_table_job_free(struct op_table_job *job)
+struct op_unwind_table_job *op_unwind_table_job_free(struct op_unwind_table_job *job)
 {
 	if (!job)
 		return NULL;
 	end_go(job);
-	op_table_free(job->table, job->arena, job->rules, 0);
-	op_table_free(job->first, job->arena, job->rules, 0);
+	op_unwind_table_free(job->table, job->arena, job->rules, 0);
+	op_unwind_table_free(job->first, job->arena, job->rules, 0);
 	free(job);
 	return NULL;
 }
 
-size_t op_table_job_bytes(const struct op_table_job *job)
+size_t op_unwind_table_job_bytes(const struct op_unwind_table_job *job)
 {
 	const struct op_builder *b = &job->builder;
 
@@ -149,15 +150,15 @@ size_t op_table_job_bytes(const struct op_table_job *job)
 }
 
 /* Rules that follow a register need more rows, so this is done only if a CFA needs it. */
-static bool wants_second(const struct op_table_job *job)
+static bool wants_second(const struct op_unwind_table_job *job)
 {
 	return !job->first && job->table->wants_kept &&
-	       job->table->fdes <= OP_TABLE_KEEP_FDES_MAX;
+	       job->table->fdes <= OP_UNWIND_TABLE_KEEP_FDES_MAX;
 }
 
 /* A pass has ended with @r. Returns 0, -errno, or -EINPROGRESS if a second pass
  * begins. */
-static int finish_go(struct op_table_job *job, int r)
+static int finish_go(struct op_unwind_table_job *job, int r)
 {
 	/* Rules are missing since other tables use all numbers: there may be room
 	 * later. */
@@ -174,14 +175,14 @@ static int finish_go(struct op_table_job *job, int r)
 	if (r == 0 || !job->first)
 		return r;
 	/* The second pass failed: use the table of the first. */
-	op_table_free(job->table, job->arena, job->rules, 0);
+	op_unwind_table_free(job->table, job->arena, job->rules, 0);
 	job->table = job->first;
 	job->first = NULL;
 	return 0;
 }
 
-int op_table_job_run(struct op_table_job *job, struct op_slice *slice,
-		     struct op_table **ret)
+int op_unwind_table_job_run(struct op_unwind_table_job *job, struct op_slice *slice,
+			    struct op_unwind_table **ret)
 {
 	int r;
 
@@ -199,16 +200,16 @@ int op_table_job_run(struct op_table_job *job, struct op_slice *slice,
 	return 0;
 }
 
-int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
-		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
-		 struct op_table **ret)
+int op_unwind_table_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
+			struct op_arena *arena, struct op_unwind_rules *rules,
+			struct op_log *log, struct op_unwind_table **ret)
 {
-	struct op_table_job *job = NULL;
-	int r = op_table_job_new(elf, loop, arena, rules, log, &job);
+	struct op_unwind_table_job *job = NULL;
+	int r = op_unwind_table_job_new(elf, loop, arena, rules, log, &job);
 
 	if (r == 0)
-		r = op_table_job_run(job, NULL, ret);
-	op_table_job_free(job);
+		r = op_unwind_table_job_run(job, NULL, ret);
+	op_unwind_table_job_free(job);
 	return r;
 }
 
@@ -232,8 +233,10 @@ static void release_segment(struct op_arena *arena, op_ref ref, uint64_t now_ns)
 	op_arena_release(arena, ref, sizeof(segment), now_ns);
 }
 
-struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
-			       struct op_rules *rules, uint64_t now_ns)
+struct op_unwind_table *op_unwind_table_free(struct op_unwind_table *table,
+					     struct op_arena *arena,
+					     struct op_unwind_rules *rules,
+					     uint64_t now_ns)
 {
 	size_t i;
 
@@ -241,7 +244,7 @@ struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
 		return NULL;
 	for (i = 0; i < table->segments_len; i++)
 		release_segment(arena, table->segments[i].segment, now_ns);
-	op_rules_release(rules, &table->rules, now_ns);
+	op_unwind_rules_release(rules, &table->rules, now_ns);
 	free(table);
 	return NULL;
 }
@@ -263,14 +266,15 @@ static const struct op_row *find_row(const struct op_row *rows, uint32_t len, ui
 	return &rows[found];
 }
 
-int op_table_lookup(const struct op_table *table, struct op_arena *arena,
-		    const struct op_rule *rules, uint64_t vaddr, struct op_rule *ret)
+int op_unwind_table_lookup(const struct op_unwind_table *table, struct op_arena *arena,
+			   const struct op_unwind_rule *rules, uint64_t vaddr,
+			   struct op_unwind_rule *ret)
 {
-	const struct op_table_segment *s = table->segments;
+	const struct op_unwind_table_segment *s = table->segments;
 	const struct op_segment *segment;
 	const struct op_page *page;
 	const struct op_row *row;
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 	size_t i;
 
 	for (i = 0; i < table->segments_len; i++, s++) {

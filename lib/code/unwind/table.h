@@ -2,7 +2,7 @@
 /*
  * The unwind table of an executable in the arena, made from .eh_frame and .debug_frame or
  * from .gopclntab: pages of rows (bpf/include/op_arena.h). The file is read in pieces, so
- * that at most OP_TABLE_WORK_BYTES of memory are used, whatever its size. A record that
+ * that at most OP_UNWIND_TABLE_WORK_BYTES of memory are used, whatever its size. A record that
  * cannot be read costs only its own addresses.
  */
 #ifndef OP_CODE_UNWIND_TABLE_H
@@ -20,41 +20,41 @@
 #include "op_user_types.h"
 
 enum {
-	OP_TABLE_SEGMENTS_MAX = 16,
+	OP_UNWIND_TABLE_SEGMENTS_MAX = 16,
 	/* One table takes at most a quarter of the arena. */
-	OP_TABLE_ARENA_SHARE = 4,
+	OP_UNWIND_TABLE_ARENA_SHARE = 4,
 	/* A file of n bytes of content has pages for at most this many times n bytes of
 	 * text, and this many more. Text that is not in the file has no rows. */
-	OP_TABLE_TEXT_FACTOR = 8,
-	OP_TABLE_TEXT_MORE = 64 << 20,
+	OP_UNWIND_TABLE_TEXT_FACTOR = 8,
+	OP_UNWIND_TABLE_TEXT_MORE = 64 << 20,
 	/* The most memory of this process that making a table uses at a time: FDEs being
 	 * sorted, windows on the file, the rows of a page and the page directory. */
-	OP_TABLE_WORK_BYTES = 12 * 1024 * 1024,
+	OP_UNWIND_TABLE_WORK_BYTES = 12 * 1024 * 1024,
 	/* A gap between two functions of at most this many bytes counts as padding. */
-	OP_TABLE_PADDING_MAX = 15,
+	OP_UNWIND_TABLE_PADDING_MAX = 15,
 	/*
 	 * A gap of at least this size is code of another kind, maybe with frame pointers
-	 * (the builtins of V8), and gets OP_RULE_FRAME; a smaller one gets
-	 * OP_RULE_INVALID. This holds for parts whose instructions give no rule
+	 * (the builtins of V8), and gets OP_UNWIND_RULE_FRAME; a smaller one gets
+	 * OP_UNWIND_RULE_INVALID. This holds for parts whose instructions give no rule
 	 * (code/unwind/heights/heights.h).
 	 */
-	OP_TABLE_GAP_FRAME = 1 << OP_PAGE_SHIFT,
+	OP_UNWIND_TABLE_GAP_FRAME = 1 << OP_PAGE_SHIFT,
 	/* A file with at most this many FDEs may be read twice, to follow a register. */
-	OP_TABLE_KEEP_FDES_MAX = 1 << 15,
+	OP_UNWIND_TABLE_KEEP_FDES_MAX = 1 << 15,
 	/* If no FDE covers the ELF entry point, _start is taken to have at most this many
 	 * bytes. */
-	OP_TABLE_ENTRY_BYTES = 64,
+	OP_UNWIND_TABLE_ENTRY_BYTES = 64,
 };
 
 /* The interpreter's loop in the file, as the runtime's probe found it. */
-struct op_table_loop {
+struct op_unwind_table_loop {
 	uint32_t runtime; /* enum op_runtime, 0: none */
 	uint32_t count;
 	uint64_t range[2][2]; /* ELF addresses [first, end) */
 };
 
 /* An executable PT_LOAD and its struct op_segment in the arena. */
-struct op_table_segment {
+struct op_unwind_table_segment {
 	uint64_t vaddr; /* p_vaddr */
 	uint64_t memsz;
 	uint64_t offset; /* p_offset */
@@ -62,56 +62,59 @@ struct op_table_segment {
 	op_ref segment; /* never 0 */
 };
 
-struct op_table {
-	struct op_table_segment segments[OP_TABLE_SEGMENTS_MAX];
+struct op_unwind_table {
+	struct op_unwind_table_segment segments[OP_UNWIND_TABLE_SEGMENTS_MAX];
 	size_t segments_len;
 	uint64_t arena_bytes;
-	struct op_rule_set rules;
+	struct op_unwind_rule_set rules;
 	uint64_t rows;
 	uint64_t fdes;	   /* FDEs that were read */
 	uint64_t bad_fdes; /* FDEs that were unreadable, wholly or from some pc on */
 	bool wants_kept;   /* a CFA is computed from rbx, which functions preserve */
-	/* rows with OP_RULE_INVALID, since no op_rule can express them */
+	/* rows with OP_UNWIND_RULE_INVALID, since no op_unwind_rule can express them */
 	uint64_t inexpressible;
 };
 
 /*
- * Make the table of @elf. It takes at most OP_TABLE_ARENA_SHARE of the arena and
- * OP_RULES_SET_MAX rules. @loop may be NULL. A file without unwind information gives a
+ * Make the table of @elf. It takes at most OP_UNWIND_TABLE_ARENA_SHARE of the arena and
+ * OP_UNWIND_RULES_SET_MAX rules. @loop may be NULL. A file without unwind information gives a
  * table without rows (the programs then guess callers: bpf/walk/guess.h). Returns 0;
  * -ENOSPC past the arena's budget or if all rules are taken (nothing is kept); -EFBIG
  * past its share, or past the work that a file of its size may cost; -ENOMEM; or -errno.
  */
-int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
-		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
-		 struct op_table **ret);
+int op_unwind_table_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
+			struct op_arena *arena, struct op_unwind_rules *rules,
+			struct op_log *log, struct op_unwind_table **ret);
 /* The same in slices. */
-struct op_table_job;
+struct op_unwind_table_job;
 
 /* Begin a table. All arguments are borrowed except @loop, which is copied. Returns 0,
  * -ENOMEM or -errno. */
-int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
-		     struct op_arena *arena, struct op_rules *rules, struct op_log *log,
-		     struct op_table_job **ret);
+int op_unwind_table_job_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
+			    struct op_arena *arena, struct op_unwind_rules *rules,
+			    struct op_log *log, struct op_unwind_table_job **ret);
 /* Free the job and what was made so far. */
-struct op_table_job *op_table_job_free(struct op_table_job *job);
-/* User memory that the job has, about; at most OP_TABLE_WORK_BYTES. */
-size_t op_table_job_bytes(const struct op_table_job *job);
-/* Go on with the table. Returns as op_table_new() does, or -EINPROGRESS when @slice (may
+struct op_unwind_table_job *op_unwind_table_job_free(struct op_unwind_table_job *job);
+/* User memory that the job has, about; at most OP_UNWIND_TABLE_WORK_BYTES. */
+size_t op_unwind_table_job_bytes(const struct op_unwind_table_job *job);
+/* Go on with the table. Returns as op_unwind_table_new() does, or -EINPROGRESS when @slice (may
  * be NULL) is used up; after any other result the job is over. */
-int op_table_job_run(struct op_table_job *job, struct op_slice *slice,
-		     struct op_table **ret);
+int op_unwind_table_job_run(struct op_unwind_table_job *job, struct op_slice *slice,
+			    struct op_unwind_table **ret);
 /* Release the table's arena memory, which has a grace period, and free the table. NULL
  * does nothing. */
-struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
-			       struct op_rules *rules, uint64_t now_ns);
+struct op_unwind_table *op_unwind_table_free(struct op_unwind_table *table,
+					     struct op_arena *arena,
+					     struct op_unwind_rules *rules,
+					     uint64_t now_ns);
 
 /*
  * The rule for an ELF address, as the programs find it. It is for tests and for `otelprof
  * doctor`, not for a hot path. Runs of pushes and pops are resolved to OP_CFA_SP. Returns
  * 1 and *@ret, or 0 if no row covers the address.
  */
-int op_table_lookup(const struct op_table *table, struct op_arena *arena,
-		    const struct op_rule *rules, uint64_t vaddr, struct op_rule *ret);
+int op_unwind_table_lookup(const struct op_unwind_table *table, struct op_arena *arena,
+			   const struct op_unwind_rule *rules, uint64_t vaddr,
+			   struct op_unwind_rule *ret);
 
 #endif

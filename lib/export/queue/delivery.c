@@ -98,9 +98,10 @@ static void *delivery_main(void *arg)
 	(void)pthread_mutex_lock(&q->lock);
 	while (!d->stop) {
 		if (TAILQ_EMPTY(&q->entries))
-			(void)op_thread_wait(&q->wake, &q->lock, UINT64_MAX);
+			(void)op_sink_thread_wait(&q->wake, &q->lock, UINT64_MAX);
 		else if (op_clock_monotonic_ns() < d->tries.not_before_ns)
-			(void)op_thread_wait(&q->wake, &q->lock, d->tries.not_before_ns);
+			(void)op_sink_thread_wait(&q->wake, &q->lock,
+						  d->tries.not_before_ns);
 		else {
 			uint64_t used_ns;
 
@@ -133,7 +134,7 @@ static int delivery_flush(struct op_sink *s, uint64_t deadline_ns)
 
 	(void)pthread_mutex_lock(&q->lock);
 	while (!TAILQ_EMPTY(&q->entries) && err != ETIMEDOUT)
-		err = op_thread_wait(&q->idle, &q->lock, deadline_ns);
+		err = op_sink_thread_wait(&q->idle, &q->lock, deadline_ns);
 	err = TAILQ_EMPTY(&q->entries) ? 0 : -ETIMEDOUT;
 	(void)pthread_mutex_unlock(&q->lock);
 	return err;
@@ -177,7 +178,7 @@ static void delivery_finish(struct op_sink *s)
 	if (!d->abandoned || d->finished)
 		return;
 	d->finished = true;
-	if (op_thread_end(d->thread) < 0)
+	if (op_sink_thread_end(d->thread) < 0)
 		op_notes_add(d->sink.notes, OP_LOG_WARNING,
 			     "export: %s: the sending thread does not come back from a "
 			     "file or from its transport, and is left behind",
@@ -269,7 +270,7 @@ static void free_opening(void *arg)
 }
 
 static struct opening *new_opening(const struct op_sink *s,
-				   const struct op_settings *settings)
+				   const struct op_export_settings *settings)
 {
 	struct opening *o = calloc(1, sizeof(*o));
 
@@ -289,7 +290,7 @@ static struct opening *new_opening(const struct op_sink *s,
 }
 
 /* Open the spill directory and take over what an earlier run left in it. */
-static int open_spill(struct op_delivery *d, const struct op_settings *settings,
+static int open_spill(struct op_delivery *d, const struct op_export_settings *settings,
 		      struct op_log *log)
 {
 	struct opening *o;
@@ -298,7 +299,7 @@ static int open_spill(struct op_delivery *d, const struct op_settings *settings,
 	if (!settings->spill_dir)
 		return 0;
 	o = new_opening(&d->sink, settings);
-	err = o ? op_thread_call(open_directory, free_opening, o) : -ENOMEM;
+	err = o ? op_sink_thread_call(open_directory, free_opening, o) : -ENOMEM;
 	if (err == -ETIMEDOUT)
 		return op_fail(log, err, "spill_dir: the disk does not answer at %s",
 			       settings->spill_dir);
@@ -314,7 +315,7 @@ static int open_spill(struct op_delivery *d, const struct op_settings *settings,
 	return err;
 }
 
-static int start(struct op_delivery *d, const struct op_settings *settings,
+static int start(struct op_delivery *d, const struct op_export_settings *settings,
 		 struct op_log *log)
 {
 	int err;
@@ -323,7 +324,7 @@ static int start(struct op_delivery *d, const struct op_settings *settings,
 	if (err < 0)
 		return err;
 	op_queue_ref(&d->queue);
-	err = op_thread_start(&d->thread, "otelprof-send", delivery_main, d);
+	err = op_sink_thread_start(&d->thread, "otelprof-send", delivery_main, d);
 	if (err < 0)
 		op_queue_unref(&d->queue);
 	if (err < 0)
@@ -332,7 +333,7 @@ static int start(struct op_delivery *d, const struct op_settings *settings,
 	return 0;
 }
 
-int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
+int op_delivery_new(const struct op_sink *base, struct op_export_settings *settings,
 		    const struct op_transport_ops *ops, void *transport,
 		    struct op_sink **ret)
 {

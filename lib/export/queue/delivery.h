@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-#include "export/queue/settings.h"
+#include "export/queue/export_settings.h"
 #include "export/sink/sink.h"
 #include "export/transport/transport.h"
 
 /* Start the thread. Copies what it needs of @settings. On success it takes ownership of
  * the settings' certificates and of @transport. */
-int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
+int op_delivery_new(const struct op_sink *base, struct op_export_settings *settings,
 		    const struct op_transport_ops *ops, void *transport,
 		    struct op_sink **ret);
 

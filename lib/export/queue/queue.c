@@ -386,8 +386,8 @@ int op_queue_init(struct op_queue *q, struct op_account *account, struct op_note
 	};
 	TAILQ_INIT(&q->entries);
 	err = -pthread_mutex_init(&q->lock, NULL);
-	err = err ?: op_thread_cond_init(&q->wake);
-	return err ?: op_thread_cond_init(&q->idle);
+	err = err ?: op_sink_thread_cond_init(&q->wake);
+	return err ?: op_sink_thread_cond_init(&q->idle);
 }
 
 void op_queue_ref(struct op_queue *q)

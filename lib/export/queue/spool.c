@@ -119,8 +119,8 @@ int op_spool_new(struct op_spill *spill, struct op_ledger *ledger, pthread_mutex
 	s->ops = ops;
 	s->owner = owner;
 	TAILQ_INIT(&s->items);
-	err = op_thread_cond_init(&s->work) ?: op_thread_cond_init(&s->done);
-	err = err ?: op_thread_start(&s->thread, "otelprof-spill", spool_main, s);
+	err = op_sink_thread_cond_init(&s->work) ?: op_sink_thread_cond_init(&s->done);
+	err = err ?: op_sink_thread_start(&s->thread, "otelprof-spill", spool_main, s);
 	if (err < 0)
 		return err;
 	*ret = OP_TAKE_PTR(s);
@@ -133,7 +133,7 @@ int op_spool_finish(struct op_spool *s)
 	s->stop = true;
 	(void)pthread_cond_signal(&s->work);
 	(void)pthread_mutex_unlock(s->lock);
-	return op_thread_end(s->thread);
+	return op_sink_thread_end(s->thread);
 }
 
 struct op_spool *op_spool_free(struct op_spool *s)
@@ -170,7 +170,7 @@ void op_spool_put(struct op_spool *s, struct op_spool_item *item)
 	(void)pthread_cond_signal(&s->work);
 	/* @item may be freed before the wait is over. */
 	while (s->put < mine && !s->late) {
-		if (op_thread_wait(&s->done, s->lock, deadline) == ETIMEDOUT)
+		if (op_sink_thread_wait(&s->done, s->lock, deadline) == ETIMEDOUT)
 			s->late = s->put < mine;
 	}
 }

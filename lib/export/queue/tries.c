@@ -183,7 +183,7 @@ void op_tries_hurry(struct op_tries *t)
 		t->not_before_ns = 0;
 }
 
-void op_tries_init(struct op_tries *t, const struct op_settings *settings)
+void op_tries_init(struct op_tries *t, const struct op_export_settings *settings)
 {
 	*t = (struct op_tries){
 		.retry_elapsed_ns =

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "export/queue/export_settings.h"
 #include "export/queue/queue.h"
-#include "export/queue/settings.h"
 #include "export/transport/retry.h"
 
 enum {
@@ -30,7 +30,7 @@ struct op_tries {
 	char words[OP_TRIES_WORDS_BYTES];
 };
 
-void op_tries_init(struct op_tries *t, const struct op_settings *settings);
+void op_tries_init(struct op_tries *t, const struct op_export_settings *settings);
 /* A flush begins: do not wait for the next try. */
 void op_tries_hurry(struct op_tries *t);
 /*

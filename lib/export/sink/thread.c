@@ -15,7 +15,7 @@ enum {
 	LOOK_MS = 250, /* between two looks at the CPU time of a thread */
 };
 
-int op_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg)
+int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg)
 {
 	sigset_t all;
 	sigset_t old;
@@ -50,10 +50,10 @@ static uint64_t cpu_of(pthread_t thread)
 	return (uint64_t)ts.tv_sec * OP_THREAD_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-int op_thread_end(pthread_t thread)
+int op_sink_thread_end(pthread_t thread)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = now + (uint64_t)OP_THREAD_END_MS * OP_THREAD_NS_PER_MS;
+	uint64_t end = now + (uint64_t)OP_SINK_THREAD_END_MS * OP_THREAD_NS_PER_MS;
 	uint64_t moved = now;
 	uint64_t seen = 0;
 	uint64_t cpu;
@@ -69,7 +69,7 @@ int op_thread_end(pthread_t thread)
 		moved = cpu != seen ? now : moved;
 		seen = cpu;
 	} while (now < end &&
-		 now - moved < (uint64_t)OP_THREAD_STUCK_MS * OP_THREAD_NS_PER_MS);
+		 now - moved < (uint64_t)OP_SINK_THREAD_STUCK_MS * OP_THREAD_NS_PER_MS);
 	(void)pthread_detach(thread);
 	return -ETIMEDOUT;
 }
@@ -99,7 +99,7 @@ static void *call_main(void *arg)
 	return NULL;
 }
 
-int op_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg)
+int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg)
 {
 	_cleanup_free_ struct call *c = malloc(sizeof(*c));
 	pthread_t thread;
@@ -108,11 +108,11 @@ int op_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg)
 	if (!c)
 		return -ENOMEM;
 	*c = (struct call){ .fn = fn, .drop = drop, .arg = arg };
-	err = op_thread_start(&thread, "otelprof-open", call_main, c);
+	err = op_sink_thread_start(&thread, "otelprof-open", call_main, c);
 	if (err < 0)
 		return err;
 	/* It may have come back just now. */
-	if (op_thread_end(thread) < 0 &&
+	if (op_sink_thread_end(thread) < 0 &&
 	    __atomic_exchange_n(&c->state, CALL_LEFT, __ATOMIC_ACQ_REL) == CALL_RUNS) {
 		(void)OP_TAKE_PTR(c);
 		return -ETIMEDOUT;
@@ -121,7 +121,7 @@ int op_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg)
 }
 
 /* On Linux these calls allocate nothing, so none of them fails or must be undone. */
-int op_thread_cond_init(pthread_cond_t *cond)
+int op_sink_thread_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 	int err;
@@ -135,7 +135,7 @@ int op_thread_cond_init(pthread_cond_t *cond)
 	return -err;
 }
 
-int op_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
+int op_sink_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)
 {
 	struct timespec ts = to_timespec(deadline_ns);
 

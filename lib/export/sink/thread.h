@@ -10,34 +10,36 @@ enum {
 	OP_THREAD_NS_PER_MS = 1000000,
 	OP_THREAD_NS_PER_S = 1000000000,
 	/* At its end a thread may take so long without any CPU time, and so long in all. */
-	OP_THREAD_STUCK_MS = 10000,
-	OP_THREAD_END_MS = 60000,
+	OP_SINK_THREAD_STUCK_MS = 10000,
+	OP_SINK_THREAD_END_MS = 60000,
 };
 
 /* Start a thread that blocks all signals, because they are for the host program's
  * threads. Returns 0 or -errno. */
-int op_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg);
+int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *),
+			 void *arg);
 
 /*
  * Wait until @thread has ended, as pthread_join(3) does. A thread that is stuck in a call of
- * the kernel (OP_THREAD_STUCK_MS), or works on and on (OP_THREAD_END_MS), is left behind:
+ * the kernel (OP_SINK_THREAD_STUCK_MS), or works on and on (OP_SINK_THREAD_END_MS), is left behind:
  * all that it uses must belong to it as well. Returns 0 or -ETIMEDOUT.
  */
-int op_thread_end(pthread_t thread);
+int op_sink_thread_end(pthread_t thread);
 
 /*
  * Call @fn in a thread of its own, because a disk may not answer it, and wait for it as
- * op_thread_end() does. Returns 0 when it is done; -ETIMEDOUT: it goes on, and calls @drop
+ * op_sink_thread_end() does. Returns 0 when it is done; -ETIMEDOUT: it goes on, and calls @drop
  * instead of the caller when it is done, so @arg is no longer the caller's; -ENOMEM or -EAGAIN
  * if there is no thread.
  */
-int op_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg);
+int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg);
 
-/* Initialise a condition for op_thread_wait(). Returns 0 or -errno. */
-int op_thread_cond_init(pthread_cond_t *cond);
+/* Initialise a condition for op_sink_thread_wait(). Returns 0 or -errno. */
+int op_sink_thread_cond_init(pthread_cond_t *cond);
 
 /* Wait until @deadline_ns; UINT64_MAX: no deadline. Returns 0 or ETIMEDOUT, like
  * pthread_cond_timedwait(3). */
-int op_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns);
+int op_sink_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+			uint64_t deadline_ns);
 
 #endif

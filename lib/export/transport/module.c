@@ -166,7 +166,7 @@ int op_module_load(const char *name, struct op_log *log,
 	struct loading *l = new_loading(name);
 	int err;
 
-	err = l ? op_thread_call(load, free_loading, l) : -ENOMEM;
+	err = l ? op_sink_thread_call(load, free_loading, l) : -ENOMEM;
 	if (err == -ETIMEDOUT)
 		return op_fail(
 			log, err,

@@ -52,7 +52,7 @@ static void on_comm(struct op_capture *c, struct op_processes *processes,
 	comm = op_read_cstr(r);
 	if (r->failed || !comm || !(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
-	op_ends_on_exec(c, pid);
+	op_endings_on_exec(c, pid);
 	op_processes_on_exec(processes, pid, comm, time_ns);
 }
 
@@ -69,12 +69,12 @@ static void on_task(struct op_capture *c, struct op_processes *processes,
 	if (r->failed)
 		return;
 	if (type == PERF_RECORD_EXIT) {
-		op_ends_on_exit(c, processes, pid, tid, time_ns);
+		op_endings_on_exit(c, processes, pid, tid, time_ns);
 	} else if (pid == tid) {
-		op_ends_on_fork(c, processes, pid);
+		op_endings_on_fork(c, processes, pid);
 		op_processes_on_fork(processes, pid, parent, time_ns);
 	} else {
-		op_ends_on_thread(c, pid, time_ns);
+		op_endings_on_thread(c, pid, time_ns);
 	}
 }
 
@@ -234,6 +234,6 @@ uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
 	c->sideband_left = c->merge.heap.len;
 	if (c->sideband_left)
 		leave(c, before_ns);
-	op_ends_check(c, processes);
+	op_endings_check(c, processes);
 	return records;
 }

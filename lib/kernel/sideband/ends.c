@@ -19,7 +19,7 @@ enum {
 	UNKNOWN = 2, /* threads of a process that cannot be read: it lives */
 };
 
-void op_ends_deinit(struct op_ends *ends)
+void op_endings_deinit(struct op_endings *ends)
 {
 	op_vec_clear(&ends->ending);
 	op_map64_clear(&ends->leader_exited);
@@ -46,7 +46,7 @@ static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 	return p ? strtoul(p + 1, NULL, 10) : 0;
 }
 
-void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
+void op_endings_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
 {
 	if (c->ends.threaded.len >= THREADED_MAX) {
 		op_map64_clear(&c->ends.threaded);
@@ -71,7 +71,7 @@ static bool may_have_threads(struct op_capture *c, const struct op_processes *pr
 	return born_ns <= c->lost_ns || op_map64_get(&c->ends.threaded, pid, &unused);
 }
 
-static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
+static struct op_ending *find_ending(struct op_endings *ends, uint32_t pid)
 {
 	struct op_ending *e;
 
@@ -81,7 +81,7 @@ static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
 	return NULL;
 }
 
-static void forget(struct op_ends *ends, uint32_t pid)
+static void forget(struct op_endings *ends, uint32_t pid)
 {
 	struct op_ending *e = find_ending(ends, pid);
 
@@ -98,10 +98,10 @@ static void end(struct op_capture *c, struct op_processes *processes, uint32_t p
 	op_processes_on_exit(processes, pid, time_ns);
 }
 
-void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint32_t pid,
-		     uint32_t tid, uint64_t time_ns)
+void op_endings_on_exit(struct op_capture *c, struct op_processes *processes,
+			uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
-	struct op_ends *ends = &c->ends;
+	struct op_endings *ends = &c->ends;
 	struct op_ending *e = find_ending(ends, pid);
 	uint64_t unused;
 
@@ -121,7 +121,8 @@ void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint3
 		(void)op_map64_put(&ends->leader_exited, pid, 1);
 }
 
-void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint32_t pid)
+void op_endings_on_fork(struct op_capture *c, struct op_processes *processes,
+			uint32_t pid)
 {
 	const struct op_ending *e = find_ending(&c->ends, pid);
 
@@ -130,7 +131,7 @@ void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint3
 	(void)op_map64_remove(&c->ends.leader_exited, pid);
 }
 
-void op_ends_on_exec(struct op_capture *c, uint32_t pid)
+void op_endings_on_exec(struct op_capture *c, uint32_t pid)
 {
 	forget(&c->ends, pid);
 	(void)op_map64_remove(&c->ends.leader_exited, pid);
@@ -143,9 +144,9 @@ static bool is_over(const struct op_capture *c, const struct op_ending *e)
 	return e->alone_ns && e->alone_ns < c->drained_ns;
 }
 
-void op_ends_check(struct op_capture *c, struct op_processes *processes)
+void op_endings_check(struct op_capture *c, struct op_processes *processes)
 {
-	struct op_ends *ends = &c->ends;
+	struct op_endings *ends = &c->ends;
 	size_t i = 0;
 
 	while (i < ends->ending.len) {

@@ -23,24 +23,25 @@ struct op_ending {
 	uint64_t alone_ns;
 };
 
-struct op_ends {
+struct op_endings {
 	OP_VEC(struct op_ending) ending;
 	struct op_map64 leader_exited; /* processes that live on without their leader */
 	struct op_map64 threaded;      /* processes that were seen to start a thread */
 };
 
-void op_ends_deinit(struct op_ends *ends);
+void op_endings_deinit(struct op_endings *ends);
 
 /* A thread other than the leader began. */
-void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns);
+void op_endings_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns);
 /* Thread @tid of @pid ended. */
-void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint32_t pid,
-		     uint32_t tid, uint64_t time_ns);
+void op_endings_on_exit(struct op_capture *c, struct op_processes *processes,
+			uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* @pid is a new process: the one that had the number has ended. */
-void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint32_t pid);
+void op_endings_on_fork(struct op_capture *c, struct op_processes *processes,
+			uint32_t pid);
 /* A thread of @pid has executed a program and is its leader now. */
-void op_ends_on_exec(struct op_capture *c, uint32_t pid);
+void op_endings_on_exec(struct op_capture *c, uint32_t pid);
 /* The side-bands were drained: end the processes that have no more threads to end. */
-void op_ends_check(struct op_capture *c, struct op_processes *processes);
+void op_endings_check(struct op_capture *c, struct op_processes *processes);
 
 #endif

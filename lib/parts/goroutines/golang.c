@@ -9,11 +9,11 @@
 #include "base/macros.h"
 #include "kernel/capture.h"
 #include "parts/goroutines/heaps.h"
-#include "parts/goroutines/known.h"
+#include "parts/goroutines/processes.h"
 #include "parts/goroutines/visit.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 
 #define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
 
@@ -30,8 +30,8 @@ static const uint64_t SEARCH_AGAIN_NS = UINT64_C(60000000000);
 
 struct op_golang {
 	struct op_golang_config config;
-	struct op_golang_known known;
-	struct op_golang_wanted wanted; /* of the snapshot that is under way */
+	struct op_golang_processes go_processes;
+	struct op_golang_queue queue; /* of the snapshot that is under way */
 	uint32_t round;
 	bool due;   /* this window has no snapshot yet */
 	bool early; /* op_golang_ends_early() was called for it */
@@ -47,8 +47,8 @@ int op_golang_new(const struct op_golang_config *config, struct op_golang **ret)
 	if (!g)
 		return -ENOMEM;
 	g->config = *config;
-	g->known.processes = config->processes;
-	op_golang_heaps_init(&g->heaps, &g->known, config);
+	g->go_processes.processes = config->processes;
+	op_golang_heaps_init(&g->heaps, &g->go_processes, config);
 	g->visit.processes = config->processes;
 	g->visit.sampler = config->sampler;
 	g->due = true;
@@ -61,8 +61,8 @@ struct op_golang *op_golang_free(struct op_golang *g)
 	if (!g)
 		return NULL;
 	op_golang_heaps_deinit(&g->heaps);
-	op_golang_known_deinit(&g->known);
-	op_golang_wanted_clear(&g->wanted);
+	op_golang_processes_deinit(&g->go_processes);
+	op_golang_queue_clear(&g->queue);
 	free(g);
 	return NULL;
 }
@@ -72,14 +72,14 @@ static void enter(struct op_golang *g, const struct op_record *record,
 		  const struct op_window *window, struct op_golang_taken *taken)
 {
 	struct op_processes *p = g->config.processes;
-	struct op_proc *proc = op_golang_wanted_proc(&g->wanted, p, record);
-	size_t i = proc ? op_golang_known_get(&g->known, proc) : SIZE_MAX;
+	struct op_proc *proc = op_golang_queue_proc(&g->queue, p, record);
+	size_t i = proc ? op_golang_processes_get(&g->go_processes, proc) : SIZE_MAX;
 	struct op_golang_process *process;
 	int r;
 
 	if (i == SIZE_MAX)
 		return;
-	process = g->known.list.data[i];
+	process = g->go_processes.list.data[i];
 	process->round = g->round;
 	if (!process->searched ||
 	    (!process->places.allgs &&
@@ -99,14 +99,14 @@ static void enter(struct op_golang *g, const struct op_record *record,
 
 static bool is_under_way(const struct op_golang *g)
 {
-	return g->visit.process || g->wanted.records.len;
+	return g->visit.process || g->queue.records.len;
 }
 
 /* List the processes. If the snapshot before this one was cut short, it begins where that
  * had come to. */
 static void begin(struct op_golang *g, int program)
 {
-	(void)op_golang_wanted_list(&g->wanted, program, g->config.log, "goroutines");
+	(void)op_golang_queue_list(&g->queue, program, g->config.log, "goroutines");
 	g->due = false;
 	g->round++;
 }
@@ -117,11 +117,11 @@ static void end(struct op_golang *g)
 	size_t i = 0;
 
 	op_golang_visit_end(&g->visit);
-	g->wanted.records.len = 0;
-	while (i < g->known.list.len)
-		if (g->known.list.data[i]->round != g->round &&
-		    !g->known.list.data[i]->heap_round)
-			op_golang_known_forget(&g->known, i);
+	g->queue.records.len = 0;
+	while (i < g->go_processes.list.len)
+		if (g->go_processes.list.data[i]->round != g->round &&
+		    !g->go_processes.list.data[i]->heap_round)
+			op_golang_processes_forget(&g->go_processes, i);
 		else
 			i++;
 }
@@ -139,7 +139,7 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 			r = op_golang_visit_go_on(&g->visit, window, taken);
 			continue;
 		}
-		record = op_golang_wanted_next(&g->wanted);
+		record = op_golang_queue_next(&g->queue);
 		if (record)
 			enter(g, record, window, taken);
 		else
@@ -156,21 +156,22 @@ static void count_late(struct op_golang *g, struct op_golang_taken *taken)
 
 	if (g->visit.process) {
 		/* One that had a whole window for itself lets others go first. */
-		g->wanted.first = g->wanted.at > 1 ? g->visit.process->pid : 0;
+		g->queue.first = g->queue.at > 1 ? g->visit.process->pid : 0;
 		left = g->visit.slice.len - g->visit.index;
 	}
-	while ((record = op_golang_wanted_next(&g->wanted))) {
+	while ((record = op_golang_queue_next(&g->queue))) {
 		struct op_proc *proc =
-			op_table_find_alive(g->config.processes, record->pid);
-		size_t i = proc ? op_golang_known_find(&g->known, proc) : SIZE_MAX;
+			op_registry_find_alive(g->config.processes, record->pid);
+		size_t i = proc ? op_golang_processes_find(&g->go_processes, proc)
+				: SIZE_MAX;
 		struct op_golang_slice slice;
 
-		g->wanted.first = g->wanted.first ? g->wanted.first : record->pid;
+		g->queue.first = g->queue.first ? g->queue.first : record->pid;
 		if (i == SIZE_MAX)
 			continue;
-		g->known.list.data[i]->round = g->round;
+		g->go_processes.list.data[i]->round = g->round;
 		if (op_golang_read_allgs(&op_proc_view_now(proc).program->memory.memory,
-					 g->known.list.data[i]->places.allgs,
+					 g->go_processes.list.data[i]->places.allgs,
 					 &slice) == 0)
 			left += OP_MIN(slice.len, (uint64_t)OP_GOROUTINES_MAX);
 	}

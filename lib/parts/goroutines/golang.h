@@ -7,10 +7,10 @@
  *   heaps.c      the same of heaps
  *   heap.c       the heap of one process
  *   buckets/     reads the runtime's memory profile and checks what it reads
- *   known.c      the processes
+ *   processes.c      the processes
  *   visit.c      the goroutines of one process
  *   process.c    what is known of a Go process
- *   find.c       where its runtime has its variables
+ *   variables.c       where its runtime has its variables
  *   goroutine.c  reads a goroutine and checks what it reads
  *   layout.c     members of runtime.g by version
  */

@@ -9,7 +9,7 @@
 #include "parts/goroutines/buckets/scale.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
 
@@ -24,7 +24,7 @@ enum {
 	WINDOW_BYTES_MAX = 16 << 20,
 };
 
-/* What reading a profile may cost (ahead.h), all tries together: some 20 ms. */
+/* What reading a profile may cost (readahead.h), all tries together: some 20 ms. */
 static const uint64_t READ_LIMIT = UINT64_C(32) << 20;
 
 /* Allocations of a bucket that were told of; false: it is not remembered. */
@@ -39,12 +39,12 @@ static bool before(const struct op_golang_heap *h, const struct op_golang_entry 
 static int remember(struct op_golang_heap *h, const struct op_golang_entry *e)
 {
 	struct op_map64 *allocs = &h->process->heap_allocs;
-	uint64_t told;
-	bool known = before(h, e, &told);
+	uint64_t reported;
+	bool known = before(h, e, &reported);
 	int r;
 
 	/* What is told once stays told, also if the runtime takes it back. */
-	if (known && told >= e->sums.allocs)
+	if (known && reported >= e->sums.allocs)
 		return 0;
 	if (!known && (h->remembered >= OP_GOLANG_REMEMBERED_MAX ||
 		       allocs->len >= OP_GOLANG_BUCKETS_MAX))
@@ -61,12 +61,12 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 	int r = -EAGAIN;
 	int i;
 
-	op_golang_buckets_ahead(&h->ahead, memory);
-	op_ahead_limit(&h->ahead, READ_LIMIT, until_ns);
+	op_golang_buckets_readahead(&h->ahead, memory);
+	op_readahead_limit(&h->ahead, READ_LIMIT, until_ns);
 	for (i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i)
 			(void)nanosleep(&pause, NULL);
-		op_ahead_forget(&h->ahead);
+		op_readahead_forget(&h->ahead);
 		r = op_golang_profile_read(&h->ahead.memory, &h->process->places.buckets,
 					   &h->profile);
 	}
@@ -116,21 +116,22 @@ static void count(int result, struct op_golang_taken *taken)
 }
 
 /* What the bucket's samples tell of. */
-struct told {
+struct reported {
 	struct op_golang_estimate allocated; /* since the last time */
 	struct op_golang_estimate in_use;
 };
 
-static struct told tell(const struct op_golang_heap *h, const struct op_golang_entry *e)
+static struct reported report(const struct op_golang_heap *h,
+			      const struct op_golang_entry *e)
 {
 	uint64_t rate = h->profile.rate;
 	struct op_golang_estimate old;
-	struct told t = { 0 };
-	uint64_t told;
+	struct reported t = { 0 };
+	uint64_t reported;
 
-	(void)before(h, e, &told);
-	if (e->sums.allocs > told) {
-		old = op_golang_scale(told, e->size, rate);
+	(void)before(h, e, &reported);
+	if (e->sums.allocs > reported) {
+		old = op_golang_scale(reported, e->size, rate);
 		t.allocated = op_golang_scale(e->sums.allocs, e->size, rate);
 		t.allocated.objects -= OP_MIN(old.objects, t.allocated.objects);
 		t.allocated.bytes -= OP_MIN(old.bytes, t.allocated.bytes);
@@ -159,7 +160,7 @@ static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e
 		       struct op_window_sample *ret)
 {
 	struct op_golang_bucket *b = &h->profile.bucket;
-	struct op_proc *proc = op_table_find_alive(h->processes, h->process->pid);
+	struct op_proc *proc = op_registry_find_alive(h->processes, h->process->pid);
 	size_t depth = h->process->minor < MINOR_23 ? DEPTH : DEPTH_SINCE_23;
 	struct op_proc_view view;
 	int r;
@@ -175,13 +176,13 @@ static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e
 	if (r < 0)
 		return r;
 	view = op_proc_view_now(proc);
-	return op_program_resource(h->processes, view.program, view.layout, &h->record,
+	return op_program_resource(h->processes, view.program, view.mappings, &h->record,
 				   h->window, &ret->resource);
 }
 
 /* Take the bucket of @e. Returns 0 or -EINPROGRESS. */
 static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
-		const struct told *told, struct op_golang_taken *taken)
+		const struct reported *reported, struct op_golang_taken *taken)
 {
 	struct op_window_sample sample = {
 		.cpu = (uint32_t)OP_WINDOW_NO_THREAD,
@@ -198,13 +199,13 @@ static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
 		return 0;
 	}
 	/* What cannot be remembered would be told again. */
-	if (told->allocated.bytes && remember(h, e) < 0) {
+	if (reported->allocated.bytes && remember(h, e) < 0) {
 		taken->taken++;
 		taken->dropped_late++;
 	} else {
-		add(h, &sample, OP_EVENT_HEAP, &told->allocated, taken);
+		add(h, &sample, OP_EVENT_HEAP, &reported->allocated, taken);
 	}
-	add(h, &sample, OP_EVENT_HEAP_LIVE, &told->in_use, taken);
+	add(h, &sample, OP_EVENT_HEAP_LIVE, &reported->in_use, taken);
 	return 0;
 }
 
@@ -234,16 +235,16 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->window = window;
 	h->process->heap_stacks = 0;
 	h->process->heap_stopped = 0;
-	op_ahead_limit(&h->ahead, UINT64_MAX, until_ns);
-	op_ahead_forget(&h->ahead);
+	op_readahead_limit(&h->ahead, UINT64_MAX, until_ns);
+	op_readahead_forget(&h->ahead);
 	op_processes_slice(h->processes, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;
 		const struct op_golang_entry *e =
 			&h->profile.entries.data[at < len ? at : at - len];
-		struct told told = tell(h, e);
+		struct reported reported = report(h, e);
 
-		if (!told.allocated.bytes && !told.in_use.bytes)
+		if (!reported.allocated.bytes && !reported.in_use.bytes)
 			continue;
 		h->process->heap_stacks++;
 		if (r == 0 && op_clock_monotonic_ns() >= until_ns)
@@ -251,7 +252,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 		if (r == 0 && op_window_bytes(window) > window_bytes + WINDOW_BYTES_MAX)
 			count(-ENOSPC, taken);
 		else if (r == 0)
-			r = take(h, e, &told, taken);
+			r = take(h, e, &reported, taken);
 		if (r == 0)
 			continue;
 		if (!h->process->heap_stopped)

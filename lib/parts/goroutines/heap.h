@@ -14,7 +14,7 @@
 #include "parts/goroutines/buckets/buckets.h"
 #include "parts/goroutines/golang.h"
 #include "parts/goroutines/process.h"
-#include "runtime/ahead.h"
+#include "runtime/readahead.h"
 
 enum {
 	OP_GOLANG_REMEMBERED_MAX = 262144, /* buckets of all processes */
@@ -29,7 +29,7 @@ struct op_golang_heap {
 	struct op_record record;
 	struct op_window *window;
 	struct op_golang_profile profile;
-	struct op_ahead ahead;
+	struct op_readahead ahead;
 };
 
 /*

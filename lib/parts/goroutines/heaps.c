@@ -7,7 +7,7 @@
 #include "base/macros.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 
 enum {
 	TURN_PARTS = 4, /* a poll's share for a slice */
@@ -19,10 +19,11 @@ enum {
 /* A process that began this long before the last list may have been missing in it. */
 static const uint64_t LATE_NS = UINT64_C(1000000000);
 
-void op_golang_heaps_init(struct op_golang_heaps *h, struct op_golang_known *known,
+void op_golang_heaps_init(struct op_golang_heaps *h,
+			  struct op_golang_processes *go_processes,
 			  const struct op_golang_config *config)
 {
-	h->known = known;
+	h->go_processes = go_processes;
 	h->log = config->log;
 	h->heap.processes = config->processes;
 	h->heap.sampler = config->sampler;
@@ -31,7 +32,7 @@ void op_golang_heaps_init(struct op_golang_heaps *h, struct op_golang_known *kno
 void op_golang_heaps_deinit(struct op_golang_heaps *h)
 {
 	op_golang_heap_deinit(&h->heap);
-	op_golang_wanted_clear(&h->wanted);
+	op_golang_queue_clear(&h->queue);
 }
 
 /* The kind is off: forget what heaps had. */
@@ -39,9 +40,9 @@ static void forget(struct op_golang_heaps *h)
 {
 	size_t i;
 
-	for (i = 0; h->round && i < h->known->list.len; i++)
-		op_golang_process_forget_heap(h->known->list.data[i]);
-	h->wanted.records.len = 0;
+	for (i = 0; h->round && i < h->go_processes->list.len; i++)
+		op_golang_process_forget_heap(h->go_processes->list.data[i]);
+	h->queue.records.len = 0;
 	h->noting = false;
 	h->round = 0;
 	h->on_ns = 0;
@@ -51,17 +52,17 @@ static void forget(struct op_golang_heaps *h)
 static void begin(struct op_golang_heaps *h, int program)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	int r = op_golang_wanted_list(&h->wanted, program, h->log, "Go heaps");
+	int r = op_golang_queue_list(&h->queue, program, h->log, "Go heaps");
 	size_t i;
 
 	h->round++;
 	h->heap.remembered = 0;
-	for (i = 0; i < h->known->list.len; i++)
-		h->heap.remembered += h->known->list.data[i]->heap_allocs.len;
+	for (i = 0; i < h->go_processes->list.len; i++)
+		h->heap.remembered += h->go_processes->list.data[i]->heap_allocs.len;
 	/* A list that was cut tells nothing of those that are not in it. */
-	for (i = 0; r < 0 && i < h->known->list.len; i++)
-		if (h->known->list.data[i]->heap_round)
-			h->known->list.data[i]->heap_round = h->round;
+	for (i = 0; r < 0 && i < h->go_processes->list.len; i++)
+		if (h->go_processes->list.data[i]->heap_round)
+			h->go_processes->list.data[i]->heap_round = h->round;
 	h->listed_ns = now;
 }
 
@@ -71,17 +72,17 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 		     struct op_golang_taken *taken)
 {
 	struct op_processes *p = h->heap.processes;
-	struct op_proc *proc = op_golang_wanted_proc(&h->wanted, p, record);
-	size_t i = proc ? op_golang_known_get(h->known, proc) : SIZE_MAX;
+	struct op_proc *proc = op_golang_queue_proc(&h->queue, p, record);
+	size_t i = proc ? op_golang_processes_get(h->go_processes, proc) : SIZE_MAX;
 	struct op_golang_process *process;
 	uint64_t since_ns;
 	int r;
 
 	if (i == SIZE_MAX)
 		return -ENOENT;
-	process = h->known->list.data[i];
+	process = h->go_processes->list.data[i];
 	/* It may have no other records, and would be forgotten, with what was told of it. */
-	op_table_use(p, proc);
+	op_registry_use(p, proc);
 	/* What it allocated while the filter left it out is nobody's. */
 	if (process->heap_round && process->heap_round + 1 != h->round)
 		op_golang_process_forget_heap(process);
@@ -124,7 +125,7 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 		return;
 	until_ns = op_turn_part(turn, now, TURN_PARTS);
 	do {
-		record = op_golang_wanted_next(&h->wanted);
+		record = op_golang_queue_next(&h->queue);
 		/* one that began since then has no past to leave out */
 		if (record)
 			(void)read_heap(h, record, h->on_ns + LATE_NS, now + NOTE_NS,
@@ -147,17 +148,18 @@ static bool count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
 	bool some = false;
 	uint64_t left = 0;
 
-	while ((record = op_golang_wanted_next(&h->wanted))) {
+	while ((record = op_golang_queue_next(&h->queue))) {
 		struct op_proc *proc =
-			op_table_find_alive(h->heap.processes, record->pid);
-		size_t i = proc ? op_golang_known_find(h->known, proc) : SIZE_MAX;
+			op_registry_find_alive(h->heap.processes, record->pid);
+		size_t i =
+			proc ? op_golang_processes_find(h->go_processes, proc) : SIZE_MAX;
 
 		some = true;
-		h->wanted.first = h->wanted.first ? h->wanted.first : record->pid;
-		if (i == SIZE_MAX || !h->known->list.data[i]->heap_round)
+		h->queue.first = h->queue.first ? h->queue.first : record->pid;
+		if (i == SIZE_MAX || !h->go_processes->list.data[i]->heap_round)
 			continue;
-		h->known->list.data[i]->heap_round = h->round;
-		left += h->known->list.data[i]->heap_stacks;
+		h->go_processes->list.data[i]->heap_round = h->round;
+		left += h->go_processes->list.data[i]->heap_stacks;
 	}
 	taken->taken += left;
 	taken->dropped_late += left;
@@ -169,13 +171,13 @@ static void sweep(struct op_golang_heaps *h)
 {
 	size_t i = 0;
 
-	while (i < h->known->list.len) {
-		struct op_golang_process *process = h->known->list.data[i];
+	while (i < h->go_processes->list.len) {
+		struct op_golang_process *process = h->go_processes->list.data[i];
 		struct op_proc *proc =
-			op_table_find_alive(h->heap.processes, process->pid);
+			op_registry_find_alive(h->heap.processes, process->pid);
 
 		if (!proc || !op_golang_process_is(process, proc)) {
-			op_golang_known_forget(h->known, i);
+			op_golang_processes_forget(h->go_processes, i);
 			continue;
 		}
 		if (process->heap_round != h->round)
@@ -197,19 +199,19 @@ void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 	h->noting = false;
 	begin(h, program);
 	while (r == 0 && op_clock_monotonic_ns() < until_ns &&
-	       (record = op_golang_wanted_next(&h->wanted))) {
+	       (record = op_golang_queue_next(&h->queue))) {
 		r = read_heap(h, record, listed_before_ns, until_ns, taken);
 		if (r == 0)
 			r = op_golang_heap_take(&h->heap, record, window, until_ns,
 						taken);
 		/* One that had all the time for itself lets others go first. */
 		if (r == -EINPROGRESS || r == -ETIME)
-			h->wanted.first = h->wanted.at > 1 ? record->pid : 0;
+			h->queue.first = h->queue.at > 1 ? record->pid : 0;
 		r = r == -EINPROGRESS ? r : 0;
 	}
 	/* Where it did not come to all, those that began since the list before are still whole. */
 	if (count_late(h, taken))
 		h->listed_ns = listed_before_ns;
 	sweep(h);
-	h->wanted.records.len = 0;
+	h->queue.records.len = 0;
 }

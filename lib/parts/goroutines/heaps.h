@@ -9,12 +9,12 @@
 
 #include "parts/goroutines/golang.h"
 #include "parts/goroutines/heap.h"
-#include "parts/goroutines/known.h"
+#include "parts/goroutines/processes.h"
 
 struct op_golang_heaps {
-	struct op_golang_known *known; /* borrowed */
-	struct op_log *log;	       /* borrowed */
-	struct op_golang_wanted wanted;
+	struct op_golang_processes *go_processes; /* borrowed */
+	struct op_log *log;			  /* borrowed */
+	struct op_golang_queue queue;
 	uint32_t round; /* number of the last snapshot; 0: the kind is off */
 	uint64_t
 		on_ns; /* when the kind was switched on (CLOCK_MONOTONIC); 0: it is off */
@@ -24,7 +24,8 @@ struct op_golang_heaps {
 	struct op_golang_heap heap;
 };
 
-void op_golang_heaps_init(struct op_golang_heaps *h, struct op_golang_known *known,
+void op_golang_heaps_init(struct op_golang_heaps *h,
+			  struct op_golang_processes *go_processes,
 			  const struct op_golang_config *config);
 void op_golang_heaps_deinit(struct op_golang_heaps *h);
 /* @program: the iterator that lists the processes; negative: the kind is off. Goes on with

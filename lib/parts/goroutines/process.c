@@ -9,26 +9,26 @@
 #include "code/elf/gopclntab.h"
 #include "process/context/place.h"
 #include "process/image/executable.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/program.h"
 #include "process/publish.h"
-#include "process/table.h"
+#include "process/registry.h"
 
 /* The mapping of the program's own code: the executable lies lowest. NULL: none. */
-static const struct op_vma *code_of(const struct op_proc *proc)
+static const struct op_mapping *code_of(const struct op_proc *proc)
 {
-	const struct op_layout *layout = op_proc_view_now(proc).layout;
+	const struct op_mappings *mappings = op_proc_view_now(proc).mappings;
 	size_t i;
 
-	for (i = 0; i < layout->len; i++)
-		if (layout->vma[i].exe && !layout->vma[i].exe->vdso)
-			return &layout->vma[i];
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe && !mappings->vma[i].exe->vdso)
+			return &mappings->vma[i];
 	return NULL;
 }
 
 /* Does the file look like a Go program? It is opened if nobody has done so yet. */
 static bool is_go(struct op_processes *p, const struct op_program *program,
-		  const struct op_vma *v)
+		  const struct op_mapping *v)
 {
 	if (op_publish_open(p, program, v, false) < 0 || !v->exe->image->elf)
 		return false;
@@ -37,7 +37,7 @@ static bool is_go(struct op_processes *p, const struct op_program *program,
 
 /* Find what symbols tell. Returns 0, also where there are none, or -ENOMEM. */
 static int find(struct op_golang_process *g, struct op_processes *p,
-		const struct op_program *program, const struct op_vma *v)
+		const struct op_program *program, const struct op_mapping *v)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	int r = op_publish_open_file(p, program, v, &elf, &g->bias);
@@ -58,7 +58,7 @@ void op_golang_process_search(struct op_golang_process *g, struct op_processes *
 	const struct op_program *program = op_proc_view_now(proc).program;
 	const struct op_memory *memory = &program->memory.memory;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	const struct op_vma *v = code_of(proc);
+	const struct op_mapping *v = code_of(proc);
 	int r = 0;
 
 	g->searched = true;
@@ -93,7 +93,7 @@ int op_golang_process_search_heap(struct op_golang_process *g, struct op_process
 {
 	const struct op_program *program = op_proc_view_now(proc).program;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	const struct op_vma *v = code_of(proc);
+	const struct op_mapping *v = code_of(proc);
 	struct op_golang_buckets_at at;
 	int r;
 
@@ -121,7 +121,7 @@ int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
 {
 	_cleanup_(op_golang_process_freep) struct op_golang_process *g = NULL;
 	const struct op_program *program = op_proc_view_now(proc).program;
-	const struct op_vma *v = code_of(proc);
+	const struct op_mapping *v = code_of(proc);
 	int r;
 
 	*ret = NULL;
@@ -161,7 +161,7 @@ bool op_golang_process_is(const struct op_golang_process *g, const struct op_pro
 static void open_table(struct op_golang_process *g, struct op_processes *p,
 		       const struct op_proc *proc)
 {
-	const struct op_vma *v = code_of(proc);
+	const struct op_mapping *v = code_of(proc);
 
 	g->no_table = true;
 	if (!v || op_publish_open_file(p, op_proc_view_now(proc).program, v, &g->elf,

@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "parts/goroutines/buckets/search.h"
-#include "parts/goroutines/find.h"
 #include "parts/goroutines/goroutine.h"
+#include "parts/goroutines/variables.h"
 
 struct op_elf;
 struct op_gopclntab;

@@ -7,7 +7,7 @@
 #include "base/macros.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "profile/window.h"
 #include "sample/labels.h"
 #include "sample/sampler.h"
@@ -149,7 +149,7 @@ static int take_one(struct op_golang_visit *v, struct op_proc *proc, uint64_t ad
 	if (r < 0)
 		return r;
 	view = op_proc_view_now(proc);
-	r = op_program_resource(v->processes, view.program, view.layout, &v->record,
+	r = op_program_resource(v->processes, view.program, view.mappings, &v->record,
 				window, &sample.resource);
 	if (r == 0)
 		r = add_labels(v, &g, window, &sample.labels);
@@ -229,7 +229,7 @@ static int take_next(struct op_golang_visit *v, struct op_proc *proc,
 int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,
 			  struct op_golang_taken *taken)
 {
-	struct op_proc *proc = op_table_find_alive(v->processes, v->process->pid);
+	struct op_proc *proc = op_registry_find_alive(v->processes, v->process->pid);
 	int r = proc && op_golang_process_is(v->process, proc);
 
 	if (r > 0)

@@ -12,9 +12,9 @@
 #include "base/slice.h"
 #include "parts/heap/images.h"
 #include "parts/heap/live.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "process/target/open.h"
 #include "sample/sampler.h"
 
@@ -34,7 +34,7 @@ struct op_heap {
 	bool on;
 	bool busy;	   /* nothing can be opened until again_ns */
 	uint64_t again_ns; /* look again for files that could not be opened; 0: none */
-	bool told;	   /* logged that the probes of a file could not be attached */
+	bool reported;	   /* logged that the probes of a file could not be attached */
 };
 
 static void keep(void *ctx, const struct op_record *record,
@@ -70,7 +70,7 @@ struct op_heap *op_heap_free(struct op_heap *h)
 {
 	if (!h)
 		return NULL;
-	op_news_ask(h->images.executables, false);
+	op_new_files_ask(h->images.executables, false);
 	op_sampler_watch(h->config.sampler, OP_EVENT_HEAP, NULL, NULL);
 	op_heap_images_deinit(&h->images);
 	op_live_deinit(&h->live);
@@ -84,15 +84,15 @@ static void note_process(struct op_processes *p, struct op_proc *proc)
 	struct op_proc_view view = op_proc_view_now(proc);
 	size_t i;
 
-	for (i = 0; i < view.layout->len; i++) {
-		const struct op_vma *vma = &view.layout->vma[i];
+	for (i = 0; i < view.mappings->len; i++) {
+		const struct op_mapping *vma = &view.mappings->vma[i];
 
 		if (vma->exe)
-			op_news_note(op_processes_executables(p), vma->exe,
-				     &(struct op_executable_place){
-					     .pid = view.program->proc_pid,
-					     .start = vma->start,
-					     .end = vma->end });
+			op_new_files_note(op_processes_executables(p), vma->exe,
+					  &(struct op_executable_place){
+						  .pid = view.program->proc_pid,
+						  .start = vma->start,
+						  .end = vma->end });
 	}
 }
 
@@ -101,19 +101,19 @@ static int tell(struct op_heap *h, const char *path, int error)
 {
 	if (error >= 0)
 		return 0;
-	if (!h->told && error != -ENOMEM)
+	if (!h->reported && error != -ENOMEM)
 		op_log(h->config.log, OP_LOG_WARNING,
 		       "the probes of allocations in %s could not be attached (%s): what its "
 		       "processes allocate is not seen",
 		       path, strerror(-error));
-	h->told = true;
+	h->reported = true;
 	return error;
 }
 
-static void look_into(struct op_heap *h, const struct op_executable_new *n)
+static void look_into(struct op_heap *h, const struct op_new_file *n)
 {
 	struct op_opened opened;
-	int r = op_news_open(h->images.executables, n, &opened);
+	int r = op_new_files_open(h->images.executables, n, &opened);
 
 	if (r < 0) {
 		h->busy = r == -EBUSY;
@@ -132,9 +132,9 @@ static void look_into(struct op_heap *h, const struct op_executable_new *n)
  * wait. */
 static bool look_into_next(struct op_heap *h)
 {
-	struct op_executable_new n;
+	struct op_new_file n;
 
-	if (h->busy || !op_news_take(h->images.executables, &n))
+	if (h->busy || !op_new_files_take(h->images.executables, &n))
 		return false;
 	look_into(h, &n);
 	op_executable_put(h->images.executables, n.exe);
@@ -150,7 +150,7 @@ bool op_heap_poll(struct op_heap *h, const struct op_turn *turn)
 		h->again_ns = 0;
 		h->busy = false;
 		/* perhaps another process maps them, or has mapped them all the time */
-		op_table_each(h->config.processes, note_process);
+		op_registry_each(h->config.processes, note_process);
 	}
 	while (h->on && look_into_next(h))
 		if (op_clock_monotonic_ns() >= end)
@@ -174,10 +174,10 @@ int op_heap_switch(struct op_heap *h, bool on)
 	if (h->on == on)
 		return 0;
 	h->on = on;
-	h->told = false;
+	h->reported = false;
 	h->busy = false;
 	h->again_ns = 0;
-	op_news_ask(h->images.executables, on);
+	op_new_files_ask(h->images.executables, on);
 	if (!on) {
 		/* what is in use may still be asked for */
 		op_heap_images_clear(&h->images);
@@ -189,7 +189,7 @@ int op_heap_switch(struct op_heap *h, bool on)
 	/* here, since no poll has the time */
 	op_heap_images_prepare(&h->images);
 	(void)attach_installed(h);
-	op_table_each(h->config.processes, note_process);
+	op_registry_each(h->config.processes, note_process);
 	while (look_into_next(h))
 		;
 	return 0;

@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "kernel/capture.h"
 #include "parts/probes/spec.h"
-#include "process/image/news.h"
+#include "process/image/new_files.h"
 
 enum {
 	OP_HEAP_IMAGES_MAX = 64,

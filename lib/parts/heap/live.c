@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "process/target/scan.h"
 #include "profile/import.h"
 
@@ -162,7 +162,7 @@ static void sweep(struct op_live *l)
 /* Is the process that made the allocation @live still running? */
 static bool is_alive(struct op_live *l, const struct op_heap_live *live)
 {
-	struct op_proc *proc = op_table_find_alive(l->processes, live->pid);
+	struct op_proc *proc = op_registry_find_alive(l->processes, live->pid);
 
 	/* A process without samples for a long time may have been forgotten by
 	 * the table. */

@@ -76,7 +76,7 @@ int op_patterns_add(struct op_patterns *p, uint32_t kind, const char *text,
 	pattern->kind = kind;
 	pattern->len = len;
 	memcpy(pattern->text, text, len);
-	pattern->glob = kind == OP_TARGET_EXECUTABLE && strchr(text, '*');
+	pattern->glob = kind == OP_RULE_EXECUTABLE && strchr(text, '*');
 	if (op_vec_reserve(&p->globs, 1))
 		return -ENOMEM;
 	pattern->next = first(p, hash);
@@ -142,7 +142,7 @@ void op_patterns_of_path(const struct op_patterns *p, const char *path, op_patte
 			 void *ctx)
 {
 	size_t len = strlen(path);
-	struct op_pattern *found = op_patterns_find(p, OP_TARGET_EXECUTABLE, path, len);
+	struct op_pattern *found = op_patterns_find(p, OP_RULE_EXECUTABLE, path, len);
 	size_t i;
 
 	/* one with a * is tried below, though a file may have that very name */
@@ -171,11 +171,11 @@ void op_patterns_of_environ(const struct op_patterns *p, const char *text, size_
 			return;
 		equals = memchr(at, '=', (size_t)(nul - at));
 		if (equals) {
-			found = op_patterns_find(p, OP_TARGET_ENVIRONMENT, at,
+			found = op_patterns_find(p, OP_RULE_ENVIRONMENT, at,
 						 (size_t)(nul - at));
 			if (found)
 				fn(ctx, found);
-			found = op_patterns_find(p, OP_TARGET_ENVIRONMENT, at,
+			found = op_patterns_find(p, OP_RULE_ENVIRONMENT, at,
 						 (size_t)(equals - at));
 			if (found)
 				fn(ctx, found);

@@ -18,10 +18,10 @@
 /* The text of a rule. */
 struct op_pattern {
 	struct op_pattern *next; /* of the same hash */
-	uint32_t kind;		 /* OP_TARGET_EXECUTABLE or _ENVIRONMENT */
+	uint32_t kind;		 /* OP_RULE_EXECUTABLE or _ENVIRONMENT */
 	bool glob;		 /* a path with a * */
 	size_t users;		 /* processes that it means */
-	struct op_target_says says;
+	struct op_rule_decision decision;
 	size_t len;
 	char text[];
 };
@@ -30,7 +30,7 @@ struct op_patterns {
 	uint64_t seed;
 	struct op_map64 by_hash;
 	OP_VEC(struct op_pattern *) globs;
-	size_t len[OP_TARGET_KINDS];
+	size_t len[OP_RULE_KINDS];
 };
 
 void op_patterns_init(struct op_patterns *p);

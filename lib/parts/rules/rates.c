@@ -10,14 +10,14 @@
 #define NS_A_SECOND   UINT64_C(1000000000)
 #define PERIOD_MAX_NS UINT64_C(4000000000) /* fits 32 bits */
 
-void op_rates_init(struct op_rates *rates, uint32_t hz)
+void op_rule_rates_init(struct op_rule_rates *rates, uint32_t hz)
 {
 	memset(rates, 0, sizeof(*rates));
 	rates->hz[0] = hz;
 	rates->users[0] = 1;
 }
 
-int op_rates_take(struct op_rates *rates, uint32_t hz)
+int op_rule_rates_take(struct op_rule_rates *rates, uint32_t hz)
 {
 	uint32_t found = 0;
 	uint32_t i;
@@ -37,13 +37,13 @@ int op_rates_take(struct op_rates *rates, uint32_t hz)
 	return (int)found;
 }
 
-void op_rates_put(struct op_rates *rates, uint32_t number)
+void op_rule_rates_put(struct op_rule_rates *rates, uint32_t number)
 {
 	assert(number && number < OP_RATES_MAX && rates->users[number]);
 	rates->users[number]--;
 }
 
-uint32_t op_rates_top(const struct op_rates *rates)
+uint32_t op_rule_rates_top(const struct op_rule_rates *rates)
 {
 	uint32_t top = 0;
 	uint32_t i;
@@ -54,10 +54,10 @@ uint32_t op_rates_top(const struct op_rates *rates)
 	return top;
 }
 
-uint32_t op_rates_period_ns(const struct op_rates *rates, uint32_t number,
-			    uint32_t clock_hz)
+uint32_t op_rule_rates_period_ns(const struct op_rule_rates *rates, uint32_t number,
+				 uint32_t clock_hz)
 {
-	uint64_t top = op_rates_top(rates);
+	uint64_t top = op_rule_rates_top(rates);
 	uint64_t ns = NS_A_SECOND * top / ((uint64_t)clock_hz * rates->hz[number]);
 
 	return (uint32_t)OP_MIN(ns, PERIOD_MAX_NS);
@@ -71,14 +71,14 @@ static uint32_t share(uint64_t period_ns, uint32_t clock_hz)
 	return period_ns <= clock_ns ? 0 : (uint32_t)((clock_ns << 32) / period_ns);
 }
 
-void op_rates_words(const struct op_rates *rates, uint32_t clock_hz,
-		    uint64_t ret[OP_RATES_MAX])
+void op_rule_rates_words(const struct op_rule_rates *rates, uint32_t clock_hz,
+			 uint64_t ret[OP_RATES_MAX])
 {
 	uint32_t i;
 
 	for (i = 0; i < OP_RATES_MAX; i++) {
 		uint32_t of = rates->users[i] ? i : 0;
-		uint64_t period_ns = op_rates_period_ns(rates, of, clock_hz);
+		uint64_t period_ns = op_rule_rates_period_ns(rates, of, clock_hz);
 
 		ret[i] = period_ns << 32 | share(period_ns, clock_hz);
 	}

@@ -11,22 +11,22 @@
 
 #include "op_user_types.h"
 
-struct op_rates {
+struct op_rule_rates {
 	uint32_t hz[OP_RATES_MAX];
 	uint32_t users[OP_RATES_MAX]; /* 0: free; number 0 always has one */
 };
 
-void op_rates_init(struct op_rates *rates, uint32_t hz);
+void op_rule_rates_init(struct op_rule_rates *rates, uint32_t hz);
 /* One more rule of @hz. The number of that rate, or -ENOSPC. */
-int op_rates_take(struct op_rates *rates, uint32_t hz);
-void op_rates_put(struct op_rates *rates, uint32_t number);
+int op_rule_rates_take(struct op_rule_rates *rates, uint32_t hz);
+void op_rule_rates_put(struct op_rule_rates *rates, uint32_t number);
 /* The highest. */
-uint32_t op_rates_top(const struct op_rates *rates);
+uint32_t op_rule_rates_top(const struct op_rule_rates *rates);
 /* The period of samples of rate @number, where the clock ticks at @clock_hz. */
-uint32_t op_rates_period_ns(const struct op_rates *rates, uint32_t number,
-			    uint32_t clock_hz);
+uint32_t op_rule_rates_period_ns(const struct op_rule_rates *rates, uint32_t number,
+				 uint32_t clock_hz);
 /* The same of all of them, as op_control.rate has it. */
-void op_rates_words(const struct op_rates *rates, uint32_t clock_hz,
-		    uint64_t ret[OP_RATES_MAX]);
+void op_rule_rates_words(const struct op_rule_rates *rates, uint32_t clock_hz,
+			 uint64_t ret[OP_RATES_MAX]);
 
 #endif

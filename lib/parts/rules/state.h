@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this folder share: the rules, and the kernel's table of what they say
- * (table.c). */
+ * (rule_table.c). */
 #ifndef OP_PARTS_RULES_STATE_H
 #define OP_PARTS_RULES_STATE_H
 
@@ -8,39 +8,39 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "parts/rules/programs.h"
-#include "parts/rules/targets.h"
+#include "parts/rules/matches.h"
+#include "parts/rules/rule_set.h"
 
 /* Rules of the same target stand in a list, that of the highest rank first. */
-struct op_target_rule {
+struct op_rule {
 	struct otelprof_rule of; /* its text is ours */
 	uint64_t number;
-	/* Its place among all. Those of op_targets_set() come first, and behind them those that
+	/* Its place among all. Those of op_rule_set_replace() come first, and behind them those that
 	 * were added singly. */
 	uint64_t rank;
 	uint64_t until_ns; /* 0: no end */
-	/* the kind is OP_TARGET_KINDS while it waits for a control group */
-	struct op_target_key key;
+	/* the kind is OP_RULE_KINDS while it waits for a control group */
+	struct op_rule_key key;
 	uint32_t depth; /* of its cgroup */
 	uint32_t rate;	/* number, or 0 */
 	uint64_t hash;
-	struct op_target_rule *older;
+	struct op_rule *older;
 };
 
-struct op_targets {
-	struct op_targets_config config;
-	struct op_rates rates;
-	struct op_programs *programs;
+struct op_rule_set {
+	struct op_rule_set_config config;
+	struct op_rule_rates rates;
+	struct op_matches *matches;
 	uint64_t seed;
 	uint64_t last;		/* number that was given */
-	struct op_map64 rules;	/* number -> struct op_target_rule */
+	struct op_map64 rules;	/* number -> struct op_rule */
 	struct op_map64 by_key; /* hash -> the last one of that hash */
 	size_t published;	/* entries of the kernel's map, or due there */
 	uint32_t room;		/* of that */
 	int fd;			/* of that, or -1 */
 	uint64_t next_ns;	/* no rule's time ends before; 0: none's ever does */
 	/* Rules by what they are: */
-	size_t kinds[OP_TARGET_KINDS];
+	size_t kinds[OP_RULE_KINDS];
 	size_t depths[OP_CGROUP_DEPTHS];
 	size_t trees[64];
 	struct {
@@ -56,45 +56,46 @@ struct op_targets {
 	bool changed; /* the table, and the programs do not know yet */
 };
 
-static inline struct op_target_rule *op_target_rule_of(uint64_t word)
+static inline struct op_rule *op_rule_of(uint64_t word)
 {
-	return (struct op_target_rule *)(uintptr_t)word;
+	return (struct op_rule *)(uintptr_t)word;
 }
 
 /* The last rule of those whose targets have this hash, or NULL. */
-struct op_target_rule *op_table_newest(const struct op_targets *t, uint64_t hash);
+struct op_rule *op_rule_table_newest(const struct op_rule_set *t, uint64_t hash);
 /* Bring what the rules of @like's target say to the kernel. Returns 0 or -errno. */
-int op_table_publish(struct op_targets *t, const struct op_target_rule *like);
+int op_rule_table_publish(struct op_rule_set *t, const struct op_rule *like);
 /* Make room for all that is published. Returns 0 or -errno. */
-int op_table_make_room(struct op_targets *t);
+int op_rule_table_reserve(struct op_rule_set *t);
 /* Put all rules of @t in force with a table of their own, in place of those of @before.
  * Returns 0 or -errno; then nothing has changed. */
-int op_table_replace(struct op_targets *t, struct op_targets *before, uint32_t clock_hz);
+int op_rule_table_replace(struct op_rule_set *t, struct op_rule_set *before,
+		     uint32_t clock_hz);
 /* Then forget what only the rules of @before had. */
-void op_table_drop_texts(struct op_targets *t, const struct op_targets *before);
+void op_rule_table_drop_texts(struct op_rule_set *t, const struct op_rule_set *before);
 /* Tell the programs which kinds of rules there are, and that one has changed. */
-void op_table_tell_used(struct op_targets *t);
-/* Of op_programs_config. */
-int op_table_publish_process(void *ctx, const struct op_target_key *key,
-			     const struct op_target_says *says, bool fresh);
-void op_table_unpublish_process(void *ctx, const struct op_target_key *key, bool known);
+void op_rule_table_publish_use(struct op_rule_set *t);
+/* Of op_matches_config. */
+int op_rule_table_publish_process(void *ctx, const struct op_rule_key *key,
+				  const struct op_rule_decision *decision, bool fresh);
+void op_rule_table_unpublish_process(void *ctx, const struct op_rule_key *key,
+				     bool known);
 
-static inline bool op_target_same(const struct op_target_rule *a,
-				  const struct op_target_rule *b)
+static inline bool op_rule_same(const struct op_rule *a, const struct op_rule *b)
 {
 	return memcmp(&a->key, &b->key, sizeof(a->key)) == 0;
 }
 
 /* Does user space look for the processes that the rule means? */
-static inline bool op_target_is_of_programs(const struct op_target_rule *rule)
+static inline bool op_rule_is_of_programs(const struct op_rule *rule)
 {
-	return OP_TARGETS_OF_PROGRAMS >> rule->key.kind & 1;
+	return OP_RULE_KINDS_OF_PROGRAMS >> rule->key.kind & 1;
 }
 
 /* Is what it names not there yet? */
-static inline bool op_target_waits(const struct op_target_rule *rule)
+static inline bool op_rule_waits(const struct op_rule *rule)
 {
-	return rule->key.kind == OP_TARGET_KINDS;
+	return rule->key.kind == OP_RULE_KINDS;
 }
 
 #endif

@@ -117,7 +117,7 @@ static void put_names(struct out *o, const struct otelprof_process_context *proc
 	put_any_array(o, process);
 }
 
-size_t op_context_encode(const struct otelprof_process_context *process, uint8_t *ret)
+size_t op_writer_encode(const struct otelprof_process_context *process, uint8_t *ret)
 {
 	struct out o = { .at = ret };
 	struct out count = { 0 };

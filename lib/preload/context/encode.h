@@ -9,6 +9,6 @@
 #include <otelprof/context.h>
 
 /* Write the message to @ret, or only count where that is NULL. Returns its bytes. */
-size_t op_context_encode(const struct otelprof_process_context *process, uint8_t *ret);
+size_t op_writer_encode(const struct otelprof_process_context *process, uint8_t *ret);
 
 #endif

@@ -201,7 +201,7 @@ static int publish(const struct otelprof_process_context *process, size_t len)
 		(void)munmap(message, room);
 		return r;
 	}
-	(void)op_context_encode(process, message);
+	(void)op_writer_encode(process, message);
 	if (state.header)
 		before_ns = atomic_exchange(&state.header->published_ns, 0);
 	state.header = header;
@@ -242,7 +242,7 @@ int otelprof_context_publish(const struct otelprof_process_context *process)
 		r = check(&ours);
 	if (r < 0)
 		return r;
-	len = op_context_encode(&ours, NULL);
+	len = op_writer_encode(&ours, NULL);
 	if (len > MESSAGE_MAX)
 		return -E2BIG;
 	forget_parents();

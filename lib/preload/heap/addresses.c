@@ -52,24 +52,24 @@ static bool change(uint64_t hash, uintptr_t from, uintptr_t to)
 	return false;
 }
 
-bool op_heap_addresses_add(void *p)
+bool op_preload_addresses_add(void *p)
 {
 	uint64_t hash = mix(p);
 
 	/* An address freed while nobody listened may still be there: do not add
 	 * it twice. */
 	if (__atomic_load_n(counter_of(hash), __ATOMIC_RELAXED))
-		(void)op_heap_addresses_take(p);
+		(void)op_preload_addresses_take(p);
 	__atomic_add_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
 	if (change(hash, 0, (uintptr_t)p)) {
-		__atomic_store_n(&op_heap_free_gate.part.holds, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&op_preload_free_gate.part.holds, 1, __ATOMIC_RELAXED);
 		return true;
 	}
 	__atomic_sub_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
 	return false;
 }
 
-bool op_heap_addresses_take(void *p)
+bool op_preload_addresses_take(void *p)
 {
 	uint64_t hash = mix(p);
 
@@ -81,11 +81,11 @@ bool op_heap_addresses_take(void *p)
 	return true;
 }
 
-void op_heap_addresses_clear(void)
+void op_preload_addresses_clear(void)
 {
 	int i;
 
-	__atomic_store_n(&op_heap_free_gate.part.holds, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&op_preload_free_gate.part.holds, 0, __ATOMIC_RELAXED);
 	for (i = 0; i < LINES * LINE_SLOTS; i++) {
 		uintptr_t *slot = &table[i / LINE_SLOTS][i % LINE_SLOTS];
 		uintptr_t p = __atomic_load_n(slot, __ATOMIC_RELAXED);
@@ -93,6 +93,6 @@ void op_heap_addresses_clear(void)
 		/* Remove each address in the usual way, so that the counters
 		 * stay right. */
 		if (p)
-			(void)op_heap_addresses_take((void *)p);
+			(void)op_preload_addresses_take((void *)p);
 	}
 }

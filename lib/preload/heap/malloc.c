@@ -10,9 +10,9 @@
 
 #include "preload/heap/sampler.h"
 
-__attribute__((noinline)) void op_heap_made(void *p, size_t size)
+__attribute__((noinline)) void op_preload_made(void *p, size_t size)
 {
-	struct op_heap_thread *t = &op_heap_thread;
+	struct op_preload_thread *t = &op_preload_thread;
 	uint64_t weight;
 
 	if (!p)
@@ -24,47 +24,47 @@ __attribute__((noinline)) void op_heap_made(void *p, size_t size)
 		      !__builtin_sub_overflow(t->left, (int64_t)size, &t->left) &&
 		      t->left >= 0))
 		return;
-	weight = op_heap_sample(size);
+	weight = op_preload_sample(size);
 	if (!weight)
 		return;
-	if (op_heap_addresses_add(p)) {
-		op_heap_tell_alloc(p, size, weight);
+	if (op_preload_addresses_add(p)) {
+		op_preload_report_alloc(p, size, weight);
 		return;
 	}
 	/* Its free could not be recognised, so report it as allocated and freed
 	 * at once. */
-	op_heap_tell_alloc(p, size, weight);
-	op_heap_tell_free(p);
+	op_preload_report_alloc(p, size, weight);
+	op_preload_report_free(p);
 }
 
-__attribute__((noinline)) void op_heap_unmade(void *p)
+__attribute__((noinline)) void op_preload_unmade(void *p)
 {
 	if (!p)
 		return;
-	if (!__atomic_load_n(&op_heap_free_gate.part.listeners, __ATOMIC_RELAXED)) {
-		op_heap_addresses_clear(); /* nobody listens any more */
+	if (!__atomic_load_n(&op_preload_free_gate.part.listeners, __ATOMIC_RELAXED)) {
+		op_preload_addresses_clear(); /* nobody listens any more */
 		return;
 	}
-	if (op_heap_addresses_take(p))
-		op_heap_tell_free(p);
+	if (op_preload_addresses_take(p))
+		op_preload_report_free(p);
 }
 
 OP_HEAP_EXPORT void *malloc(size_t size)
 {
 	void *p;
 
-	if (!op_heap_heard())
-		return op_heap_next.malloc(size);
-	p = op_heap_next.malloc(size);
-	op_heap_made(p, size);
+	if (!op_preload_heard())
+		return op_preload_next.malloc(size);
+	p = op_preload_next.malloc(size);
+	op_preload_made(p, size);
 	return p;
 }
 
 OP_HEAP_EXPORT void free(void *p)
 {
-	if (op_heap_free_heard())
-		op_heap_unmade(p);
-	op_heap_next.free(p);
+	if (op_preload_free_heard())
+		op_preload_unmade(p);
+	op_preload_next.free(p);
 }
 
 OP_HEAP_EXPORT void *calloc(size_t n, size_t size)
@@ -72,13 +72,13 @@ OP_HEAP_EXPORT void *calloc(size_t n, size_t size)
 	uint64_t before;
 	void *p;
 
-	if (!op_heap_heard())
-		return op_heap_next.calloc(n, size);
-	before = op_heap_thread.made;
-	p = op_heap_next.calloc(n, size);
-	if (op_heap_thread.made == before)
+	if (!op_preload_heard())
+		return op_preload_next.calloc(n, size);
+	before = op_preload_thread.made;
+	p = op_preload_next.calloc(n, size);
+	if (op_preload_thread.made == before)
 		/* there is memory, so the product did not overflow */
-		op_heap_made(p, n * size);
+		op_preload_made(p, n * size);
 	return p;
 }
 
@@ -89,14 +89,14 @@ OP_HEAP_EXPORT void *realloc(void *old, size_t size)
 	uint64_t before;
 	void *p;
 
-	if (op_heap_free_heard())
-		op_heap_unmade(old);
-	if (!op_heap_heard())
-		return op_heap_next.realloc(old, size);
-	before = op_heap_thread.made;
-	p = op_heap_next.realloc(old, size);
-	if (op_heap_thread.made == before)
-		op_heap_made(p, size);
+	if (op_preload_free_heard())
+		op_preload_unmade(old);
+	if (!op_preload_heard())
+		return op_preload_next.realloc(old, size);
+	before = op_preload_thread.made;
+	p = op_preload_next.realloc(old, size);
+	if (op_preload_thread.made == before)
+		op_preload_made(p, size);
 	return p;
 }
 
@@ -122,18 +122,18 @@ typedef void (*free_aligned_fn)(void *, size_t, size_t);
 OP_HEAP_EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 {
 	static void *place;
-	posix_fn next = (posix_fn)op_heap_find(&place, "posix_memalign");
-	uint64_t before = op_heap_thread.made;
+	posix_fn next = (posix_fn)op_preload_find(&place, "posix_memalign");
+	uint64_t before = op_preload_thread.made;
 	int r = next ? next(ret, align, size) : ENOMEM;
 
-	if (r == 0 && op_heap_heard() && op_heap_thread.made == before)
-		op_heap_made(*ret, size);
+	if (r == 0 && op_preload_heard() && op_preload_thread.made == before)
+		op_preload_made(*ret, size);
 	return r;
 }
 
 static void *aligned(aligned_fn next, size_t align, size_t size)
 {
-	uint64_t before = op_heap_thread.made;
+	uint64_t before = op_preload_thread.made;
 	void *p;
 
 	if (!next) {
@@ -141,8 +141,8 @@ static void *aligned(aligned_fn next, size_t align, size_t size)
 		return NULL;
 	}
 	p = next(align, size);
-	if (op_heap_heard() && op_heap_thread.made == before)
-		op_heap_made(p, size);
+	if (op_preload_heard() && op_preload_thread.made == before)
+		op_preload_made(p, size);
 	return p;
 }
 
@@ -150,19 +150,19 @@ OP_HEAP_EXPORT void *aligned_alloc(size_t align, size_t size)
 {
 	static void *place;
 
-	return aligned((aligned_fn)op_heap_find(&place, "aligned_alloc"), align, size);
+	return aligned((aligned_fn)op_preload_find(&place, "aligned_alloc"), align, size);
 }
 
 OP_HEAP_EXPORT void *memalign(size_t align, size_t size)
 {
 	static void *place;
 
-	return aligned((aligned_fn)op_heap_find(&place, "memalign"), align, size);
+	return aligned((aligned_fn)op_preload_find(&place, "memalign"), align, size);
 }
 
 static void *paged(one_fn next, size_t size)
 {
-	uint64_t before = op_heap_thread.made;
+	uint64_t before = op_preload_thread.made;
 	void *p;
 
 	if (!next) {
@@ -170,8 +170,8 @@ static void *paged(one_fn next, size_t size)
 		return NULL;
 	}
 	p = next(size);
-	if (op_heap_heard() && op_heap_thread.made == before)
-		op_heap_made(p, size);
+	if (op_preload_heard() && op_preload_thread.made == before)
+		op_preload_made(p, size);
 	return p;
 }
 
@@ -179,14 +179,14 @@ OP_HEAP_EXPORT void *valloc(size_t size)
 {
 	static void *place;
 
-	return paged((one_fn)op_heap_find(&place, "valloc"), size);
+	return paged((one_fn)op_preload_find(&place, "valloc"), size);
 }
 
 OP_HEAP_EXPORT void *pvalloc(size_t size)
 {
 	static void *place;
 
-	return paged((one_fn)op_heap_find(&place, "pvalloc"), size);
+	return paged((one_fn)op_preload_find(&place, "pvalloc"), size);
 }
 
 /* Since C23. */
@@ -194,14 +194,14 @@ OP_HEAP_EXPORT void free_sized(void *p, size_t size);
 OP_HEAP_EXPORT void free_sized(void *p, size_t size)
 {
 	static void *place;
-	free_sized_fn next = (free_sized_fn)op_heap_find(&place, "free_sized");
+	free_sized_fn next = (free_sized_fn)op_preload_find(&place, "free_sized");
 
-	if (op_heap_free_heard())
-		op_heap_unmade(p);
+	if (op_preload_free_heard())
+		op_preload_unmade(p);
 	if (next)
 		next(p, size);
 	else
-		op_heap_next.free(p);
+		op_preload_next.free(p);
 }
 
 OP_HEAP_EXPORT void free_aligned_sized(void *p, size_t align, size_t size);
@@ -209,12 +209,12 @@ OP_HEAP_EXPORT void free_aligned_sized(void *p, size_t align, size_t size)
 {
 	static void *place;
 	free_aligned_fn next =
-		(free_aligned_fn)op_heap_find(&place, "free_aligned_sized");
+		(free_aligned_fn)op_preload_find(&place, "free_aligned_sized");
 
-	if (op_heap_free_heard())
-		op_heap_unmade(p);
+	if (op_preload_free_heard())
+		op_preload_unmade(p);
 	if (next)
 		next(p, align, size);
 	else
-		op_heap_next.free(p);
+		op_preload_next.free(p);
 }

@@ -22,16 +22,16 @@ static void *first_calloc(size_t n, size_t size);
 static void *first_realloc(void *p, size_t size);
 static void first_free(void *p);
 
-struct op_heap_next op_heap_next = { first_malloc, first_calloc, first_realloc,
-				     first_free };
+struct op_preload_next op_preload_next = { first_malloc, first_calloc, first_realloc,
+					   first_free };
 
-static struct op_heap_next behind; /* the functions of the next allocator */
+static struct op_preload_next behind; /* the functions of the next allocator */
 static char pool[POOL_BYTES] __attribute__((aligned(POOL_ALIGN)));
 static size_t pool_used;
 static bool asking;
 static char none; /* its address stands for "there is no such function" */
 
-void *op_heap_find(void **place, const char *name)
+void *op_preload_find(void **place, const char *name)
 {
 	void *f = __atomic_load_n(place, __ATOMIC_RELAXED);
 
@@ -81,7 +81,7 @@ static void *pool_realloc(void *p, size_t size)
 
 static void ask(void)
 {
-	struct op_heap_next found = { 0 };
+	struct op_preload_next found = { 0 };
 
 	asking = true;
 	found.malloc = dlsym(RTLD_NEXT, "malloc");
@@ -93,7 +93,7 @@ static void ask(void)
 		found.free = pool_free;
 		found.realloc = pool_realloc;
 	}
-	op_heap_next = found;
+	op_preload_next = found;
 	asking = false;
 }
 
@@ -102,7 +102,7 @@ static void *first_malloc(size_t size)
 	if (asking)
 		return pool_alloc(size);
 	ask();
-	return op_heap_next.malloc(size);
+	return op_preload_next.malloc(size);
 }
 
 static void *first_calloc(size_t n, size_t size)
@@ -111,7 +111,7 @@ static void *first_calloc(size_t n, size_t size)
 
 	if (!asking) {
 		ask();
-		return op_heap_next.calloc(n, size);
+		return op_preload_next.calloc(n, size);
 	}
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
@@ -125,7 +125,7 @@ static void *first_realloc(void *p, size_t size)
 
 	if (!asking) {
 		ask();
-		return op_heap_next.realloc(p, size);
+		return op_preload_next.realloc(p, size);
 	}
 	to = pool_alloc(size);
 	if (to && p)
@@ -138,7 +138,7 @@ static void first_free(void *p)
 	if (asking)
 		return;
 	ask();
-	op_heap_next.free(p);
+	op_preload_next.free(p);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -146,8 +146,8 @@ __attribute__((constructor)) static void begin(void)
 	const char *bytes = getenv(OP_HEAP_INTERVAL_ENV);
 	uint64_t mean = bytes ? strtoull(bytes, NULL, 10) : 0;
 
-	if (op_heap_next.malloc == first_malloc && !asking)
+	if (op_preload_next.malloc == first_malloc && !asking)
 		ask();
 	if (mean && mean <= UINT32_MAX)
-		op_heap_set_interval(mean);
+		op_preload_set_interval(mean);
 }

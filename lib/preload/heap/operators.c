@@ -19,7 +19,7 @@ static void *find(void **place, const char *name)
 {
 	static void *plain;
 
-	return op_heap_find(&plain, "_Znwm") ? op_heap_find(place, name) : NULL;
+	return op_preload_find(&plain, "_Znwm") ? op_preload_find(place, name) : NULL;
 }
 
 static void *unaligned(size_t size)
@@ -62,14 +62,14 @@ static void *or_throw(void *p)
 	{                                                                                \
 		static void *place;                                                      \
 		void *(*next)parameters = (void *(*)parameters)find(&place, #name);      \
-		uint64_t before = op_heap_thread.made;                                   \
+		uint64_t before = op_preload_thread.made;                                \
 		void *p;                                                                 \
                                                                                          \
 		if (!next)                                                               \
 			return otherwise;                                                \
 		p = next arguments;                                                      \
-		if (op_heap_heard() && op_heap_thread.made == before)                    \
-			op_heap_made(p, size);                                           \
+		if (op_preload_heard() && op_preload_thread.made == before)              \
+			op_preload_made(p, size);                                        \
 		return p;                                                                \
 	}
 
@@ -80,12 +80,12 @@ static void *or_throw(void *p)
 		static void *place;                                                      \
 		void(*next) parameters = (void(*) parameters)find(&place, #name);        \
                                                                                          \
-		if (op_heap_free_heard())                                                \
-			op_heap_unmade(p);                                               \
+		if (op_preload_free_heard())                                             \
+			op_preload_unmade(p);                                            \
 		if (next)                                                                \
 			next arguments;                                                  \
 		else                                                                     \
-			op_heap_next.free(p);                                            \
+			op_preload_next.free(p);                                         \
 	}
 
 /* clang-format off */

@@ -8,14 +8,14 @@
 
 #define HIDDEN __attribute__((section(".probes"), used, visibility("hidden")))
 
-HIDDEN volatile uint16_t op_heap_alloc_listeners;
-HIDDEN union op_heap_free_gate op_heap_free_gate __attribute__((aligned(4)));
+HIDDEN volatile uint16_t op_preload_alloc_listeners;
+HIDDEN union op_preload_free_gate op_preload_free_gate __attribute__((aligned(4)));
 
 /* The base: its address tells by how much the file was shifted after it was linked. */
 __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
-	".hidden op_heap_probe_base\n"
-	"op_heap_probe_base: .space 1\n"
-	".size op_heap_probe_base, 1\n"
+	".hidden op_preload_probe_base\n"
+	"op_preload_probe_base: .space 1\n"
+	".size op_preload_probe_base, 1\n"
 	".popsection\n");
 
 #define PROBE(name, semaphore, arguments)                                                \
@@ -26,7 +26,7 @@ __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 	"991:	.asciz \"stapsdt\"\n"                                                      \
 	"992:	.balign 4\n"                                                               \
 	"993:	.8byte 990b\n"                                                             \
-	".8byte op_heap_probe_base\n"                                                    \
+	".8byte op_preload_probe_base\n"                                                 \
 	".8byte " semaphore "\n"                                                         \
 	".asciz \"otel_memory\"\n"                                                       \
 	".asciz \"" name "\"\n"                                                          \
@@ -46,23 +46,24 @@ __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 #define THIRD  "x2"
 #endif
 
-__attribute__((noinline)) void op_heap_tell_alloc(void *p, uint64_t size, uint64_t weight)
+__attribute__((noinline)) void op_preload_report_alloc(void *p, uint64_t size,
+						       uint64_t weight)
 {
 	register void *first __asm__(FIRST) = p;
 	register uint64_t second __asm__(SECOND) = size;
 	register uint64_t third __asm__(THIRD) = weight;
 
-	__asm__ volatile(PROBE("alloc", "op_heap_alloc_listeners", "8@%0 8@%1 8@%2")
+	__asm__ volatile(PROBE("alloc", "op_preload_alloc_listeners", "8@%0 8@%1 8@%2")
 			 :
 			 : "r"(first), "r"(second), "r"(third)
 			 : "memory");
 }
 
-__attribute__((noinline)) void op_heap_tell_free(void *p)
+__attribute__((noinline)) void op_preload_report_free(void *p)
 {
 	register void *first __asm__(FIRST) = p;
 
-	__asm__ volatile(PROBE("free", "op_heap_free_gate", "8@%0")
+	__asm__ volatile(PROBE("free", "op_preload_free_gate", "8@%0")
 			 :
 			 : "r"(first)
 			 : "memory");

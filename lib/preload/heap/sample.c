@@ -24,12 +24,13 @@ enum {
 	EXPONENT_BIAS = 1023,
 };
 
-__thread struct op_heap_thread op_heap_thread __attribute__((tls_model("initial-exec")));
+__thread struct op_preload_thread op_preload_thread
+	__attribute__((tls_model("initial-exec")));
 
 static uint64_t interval = OP_HEAP_INTERVAL_DEFAULT;
 static uint64_t threads; /* number of threads that have random numbers */
 
-void op_heap_set_interval(uint64_t bytes)
+void op_preload_set_interval(uint64_t bytes)
 {
 	interval = bytes;
 }
@@ -77,7 +78,7 @@ static double rising(double x)
 	return p;
 }
 
-uint64_t op_heap_weight(uint64_t size, uint64_t mean)
+uint64_t op_preload_weight(uint64_t size, uint64_t mean)
 {
 	double x = (double)size / (double)mean;
 
@@ -97,7 +98,7 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* Seed the random numbers of a new thread, or of the child of a fork. */
-static void seed(struct op_heap_thread *t, int32_t pid)
+static void seed(struct op_preload_thread *t, int32_t pid)
 {
 	const void *given = (const void *)getauxval(AT_RANDOM); /* 16 bytes, or NULL */
 	uint64_t number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
@@ -110,7 +111,7 @@ static void seed(struct op_heap_thread *t, int32_t pid)
 	t->pid = pid;
 }
 
-static int64_t draw(struct op_heap_thread *t)
+static int64_t draw(struct op_preload_thread *t)
 {
 	uint64_t bits = next_random(&t->random) >> (64 - RANDOM_BITS);
 
@@ -120,9 +121,9 @@ static int64_t draw(struct op_heap_thread *t)
 			 (double)interval);
 }
 
-uint64_t op_heap_sample(uint64_t size)
+uint64_t op_preload_sample(uint64_t size)
 {
-	struct op_heap_thread *t = &op_heap_thread;
+	struct op_preload_thread *t = &op_preload_thread;
 	bool is_new = !t->random;
 	int32_t pid = getpid();
 
@@ -135,5 +136,5 @@ uint64_t op_heap_sample(uint64_t size)
 			return 0;
 	}
 	t->left = draw(t);
-	return op_heap_weight(size, interval);
+	return op_preload_weight(size, interval);
 }

@@ -34,79 +34,79 @@
  * flag whether the table of addresses may contain any, so that one load of 32 bits reads
  * both.
  */
-struct op_heap_gate {
+struct op_preload_gate {
 	uint16_t listeners;
 	uint16_t holds;
 };
-extern volatile uint16_t op_heap_alloc_listeners;
-extern union op_heap_free_gate {
-	struct op_heap_gate part;
+extern volatile uint16_t op_preload_alloc_listeners;
+extern union op_preload_free_gate {
+	struct op_preload_gate part;
 	uint32_t both;
-} op_heap_free_gate;
+} op_preload_free_gate;
 
-void op_heap_tell_alloc(void *p, uint64_t size, uint64_t weight);
-void op_heap_tell_free(void *p);
+void op_preload_report_alloc(void *p, uint64_t size, uint64_t weight);
+void op_preload_report_free(void *p);
 
 /* ---- sample.c ---- */
 
-struct op_heap_thread {
+struct op_preload_thread {
 	int64_t left;	 /* bytes until the next sampled one */
 	uint64_t random; /* 0: the thread is new */
 	uint64_t made;	 /* allocations that were examined */
 	int32_t pid;	 /* process that seeded the random numbers */
 };
-extern __thread struct op_heap_thread op_heap_thread
+extern __thread struct op_preload_thread op_preload_thread
 	__attribute__((tls_model("initial-exec")));
 
 /* The mean distance of sampled bytes, and the variable that sets it. */
 #define OP_HEAP_INTERVAL_DEFAULT UINT64_C(524288)
 #define OP_HEAP_INTERVAL_ENV	 "OTELPROF_HEAP_INTERVAL"
-void op_heap_set_interval(uint64_t bytes);
+void op_preload_set_interval(uint64_t bytes);
 
 /* The countdown of bytes has ended within the allocation of @size bytes: returns the
  * weight of its sample. Returns 0 if the thread is new and had no countdown. */
-uint64_t op_heap_sample(uint64_t size);
-uint64_t op_heap_weight(uint64_t size, uint64_t interval);
+uint64_t op_preload_sample(uint64_t size);
+uint64_t op_preload_weight(uint64_t size, uint64_t interval);
 
 /* ---- addresses.c ---- */
 
 /* Add @p. Returns false if there is no room. */
-bool op_heap_addresses_add(void *p);
+bool op_preload_addresses_add(void *p);
 /* Remove @p. Returns false if it is not there. */
-bool op_heap_addresses_take(void *p);
-void op_heap_addresses_clear(void);
+bool op_preload_addresses_take(void *p);
+void op_preload_addresses_clear(void);
 
 /* ---- malloc.c ---- */
 
 /* @p of @size bytes was allocated while somebody listens. */
-void op_heap_made(void *p, size_t size);
+void op_preload_made(void *p, size_t size);
 /* @p is about to be freed, and the gate of `free` is not zero. */
-void op_heap_unmade(void *p);
+void op_preload_unmade(void *p);
 
 /* Does somebody listen to allocations? */
-static inline bool op_heap_heard(void)
+static inline bool op_preload_heard(void)
 {
-	return op_unlikely(op_heap_alloc_listeners);
+	return op_unlikely(op_preload_alloc_listeners);
 }
 
-static inline bool op_heap_free_heard(void)
+static inline bool op_preload_free_heard(void)
 {
-	return op_unlikely(__atomic_load_n(&op_heap_free_gate.both, __ATOMIC_RELAXED));
+	return op_unlikely(__atomic_load_n(&op_preload_free_gate.both, __ATOMIC_RELAXED));
 }
 
 /* ---- next.c ---- */
 
 /* The functions of the next allocator; each is valid from the first call on. */
-struct op_heap_next {
+struct op_preload_next {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
 	void *(*realloc)(void *, size_t);
 	void (*free)(void *);
 };
-extern struct op_heap_next op_heap_next;
+extern struct op_preload_next op_preload_next;
 
 /* Look up the next definition of @name, only once. NULL: there is none. */
-void *op_heap_find(void **place, const char *name);
+void *op_preload_find(void **place, const char *name);
 
 #define OP_HEAP_EXPORT __attribute__((visibility("default")))
 

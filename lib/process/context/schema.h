@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process context (process/resource/context.h) says of the contexts of threads: in which form
+ * What a process context (process/resource/process_context.h) says of the contexts of threads: in which form
  * they are, and what the numbers of their attributes mean (OTEP 4947). A process wrote it.
  */
 #ifndef OP_PROCESS_CONTEXT_SCHEMA_H

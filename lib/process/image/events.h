@@ -9,7 +9,7 @@ struct op_executable;
 struct op_program;
 
 /* A member that is NULL is not called. */
-struct op_events {
+struct op_event_handlers {
 	void *ctx;
 	/* The content of @e is known; its file is open. @pid has it mapped. */
 	void (*executable)(void *ctx, const struct op_executable *e, uint32_t pid);

@@ -250,7 +250,7 @@ int op_executable_open_mapped(struct op_target *t, const struct op_executable *e
 		.path = e->path,
 	};
 
-	return op_open_mapped(t, place->pid, &file, ret);
+	return op_target_open_mapped(t, place->pid, &file, ret);
 }
 
 /* Open the file. Returns a descriptor or -errno. */
@@ -382,9 +382,9 @@ static int open_vdso(struct op_executables *x, struct op_executable *e)
 /* Tell the host, once for each content. */
 static void tell(struct op_executables *x, const struct op_executable *e, uint32_t pid)
 {
-	if (!x->events.executable || e->image->told)
+	if (!x->events.executable || e->image->reported)
 		return;
-	e->image->told = true;
+	e->image->reported = true;
 	x->events.executable(x->events.ctx, e, pid);
 }
 

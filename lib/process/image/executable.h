@@ -52,7 +52,7 @@ struct op_executable {
 	bool nameless; /* the log has it that code which its processes make has no names */
 	uint32_t failures;
 	uint64_t retry_ns;    /* could not be opened: not before */
-	uint32_t noted;	      /* in which round of op_executables.news */
+	uint32_t noted;	      /* in which round of op_executables.new_files */
 	uint32_t news_failed; /* times that it could not be opened since it was noted */
 	uint32_t
 		context_misses; /* of its processes, in a row, without a process context */
@@ -70,25 +70,25 @@ struct op_executable_place {
 	bool gone; /* the process has ended: a failure says nothing about the file */
 };
 
-struct op_executable_new {
+struct op_new_file {
 	struct op_executable *exe; /* a counted reference */
 	struct op_executable_place place;
 };
 
 /* Files that were mapped for the first time, for those who look into each of them
- * (news.h). */
-struct op_executable_news {
+ * (new_files.h). */
+struct op_new_files {
 	uint32_t round;	 /* 0: nobody asks for them */
 	uint32_t rounds; /* number of rounds so far */
-	OP_VEC(struct op_executable_new) queue;
+	OP_VEC(struct op_new_file) queue;
 	size_t taken;  /* number of entries of the queue that were taken */
 	uint64_t lost; /* files that found no room in the queue */
 };
 
 struct op_executables {
-	struct op_executable_news news;
+	struct op_new_files new_files;
 	struct op_images images;
-	struct op_events events;
+	struct op_event_handlers events;
 	struct op_target *target; /* borrowed */
 	struct op_arena *arena;
 	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];
@@ -124,7 +124,7 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,
 			    uint32_t pid, uint64_t now_ns);
 
-/* Open the file of @e through its mapping @place; see op_open_mapped() in
+/* Open the file of @e through its mapping @place; see op_target_open_mapped() in
  * process/target/open.h. */
 int op_executable_open_mapped(struct op_target *t, const struct op_executable *e,
 			      const struct op_executable_place *place,

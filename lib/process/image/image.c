@@ -40,7 +40,7 @@ static void take_segments(struct op_image *image, const struct op_elf *elf)
 	const struct op_elf_segment *s = op_elf_segments(elf, &len);
 	size_t i;
 
-	for (i = 0; i < len && image->segments_len < OP_TABLE_SEGMENTS_MAX; i++) {
+	for (i = 0; i < len && image->segments_len < OP_UNWIND_TABLE_SEGMENTS_MAX; i++) {
 		if (s[i].type != PT_LOAD || !(s[i].flags & PF_X))
 			continue;
 		image->segments[image->segments_len++] =
@@ -74,7 +74,7 @@ static void take_mark(struct op_image *image, struct op_elf *elf)
 static void probe(struct op_images *x, struct op_image *image, const char *path)
 {
 	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	size_t i;
 
 	for (i = 0; i < len; i++) {
@@ -92,7 +92,7 @@ static void probe_other(struct op_images *x, struct op_image *image, int fd,
 			const char *path)
 {
 	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	size_t i;
 
 	for (i = 0; i < len && !image->runtime; i++) {
@@ -298,7 +298,7 @@ void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
 	unlink_image(x, image);
 	TAILQ_REMOVE(&x->lru, image, lru);
 	op_image_end_job(x, image);
-	image->table = op_table_free(image->table, x->arena, x->rules, now_ns);
+	image->table = op_unwind_table_free(image->table, x->arena, x->rules, now_ns);
 	image_free(x, image);
 }
 
@@ -382,7 +382,8 @@ static int open_debug(void *ctx, const char *path)
 {
 	const struct debug_place *place = ctx;
 	struct op_opened opened;
-	int r = op_open_of_owner(place->target, place->pid, path, place->uid, &opened);
+	int r = op_target_open_of_owner(place->target, place->pid, path, place->uid,
+					&opened);
 
 	return r < 0 ? r : opened.fd;
 }

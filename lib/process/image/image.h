@@ -29,7 +29,7 @@
 #include "code/unwind/source.h"
 #include "code/unwind/table.h"
 #include "process/image/names.h"
-#include "process/image/work.h"
+#include "process/image/work_budget.h"
 #include "runtime/runtime.h"
 
 struct op_target;
@@ -71,7 +71,7 @@ struct op_image {
 	struct op_build_ids ids;
 	struct op_file_stamp stamp; /* of the file from which it was made */
 	char *file;		    /* base name */
-	struct op_image_segment segments[OP_TABLE_SEGMENTS_MAX];
+	struct op_image_segment segments[OP_UNWIND_TABLE_SEGMENTS_MAX];
 	size_t segments_len;
 	/* The first word of its build id, and the ELF address where it is mapped. 0: it has
 	 * none. */
@@ -82,14 +82,14 @@ struct op_image {
 	const void *opener; /* the executable through which the file was opened */
 	bool other;	    /* it is no ELF file */
 	bool copy;	    /* the descriptor is a copy in memory of a served file */
-	bool told;	    /* the host was told of it (op_events.executable) */
-	struct op_table *table;
+	bool reported;	    /* the host was told of it (op_event_handlers.executable) */
+	struct op_unwind_table *table;
 	/* finds single rules while the table is being made */
 	struct op_source_direct *direct;
-	struct op_table_job *job; /* makes the table; NULL: it is not being made */
-	bool job_postponed;	  /* it was counted in tables_postponed */
-	uint64_t job_ns;	  /* when it was last asked for */
-	uint64_t job_allowed_ns;  /* op_images.allowed_ns then */
+	struct op_unwind_table_job *job; /* makes the table; NULL: it is not being made */
+	bool job_postponed;		 /* it was counted in tables_postponed */
+	uint64_t job_ns;		 /* when it was last asked for */
+	uint64_t job_allowed_ns;	 /* op_images.allowed_ns then */
 	/* making it failed; it is not tried again before this time */
 	uint64_t table_retry_ns;
 	uint32_t table_failures;
@@ -106,7 +106,7 @@ struct op_image {
 	struct op_names names;
 	uint32_t epoch; /* the window's epoch in which mapping[] is valid */
 	/* numbers of the segments' mappings in the window */
-	uint32_t mapping[OP_TABLE_SEGMENTS_MAX];
+	uint32_t mapping[OP_UNWIND_TABLE_SEGMENTS_MAX];
 };
 
 TAILQ_HEAD(op_image_list, op_image);
@@ -114,7 +114,7 @@ TAILQ_HEAD(op_image_list, op_image);
 struct op_images {
 	struct op_log *log;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	uint64_t runtimes_off;
 	/* layouts that the user gave; NULL: none. Borrowed */
 	const struct op_layouts *layouts;
@@ -179,7 +179,7 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 /* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
  * is not known before the table is complete, and always for a runtime's file. */
-bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_rule *ret);
+bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret);
 /* Give up unfinished tables that nobody goes on with, though there was CPU time for it. */
 void op_images_check_jobs(struct op_images *x, uint64_t now_ns);
 /* Give up the table that is being made, if any. */

@@ -6,7 +6,7 @@
 
 #include "code/elf/file.h"
 #include "process/context/schema.h"
-#include "process/mappings/same.h"
+#include "process/mappings/same_process.h"
 #include "process/state.h"
 
 enum {
@@ -17,13 +17,13 @@ enum {
 static const uint64_t WAIT_FIRST_NS = UINT64_C(1000000000);
 static const uint64_t WAIT_MAX_NS = UINT64_C(256000000000);
 
-uint64_t op_place_next_wait_ns(uint64_t wait_ns)
+uint64_t op_program_context_next_wait_ns(uint64_t wait_ns)
 {
 	return OP_MIN(OP_MAX(wait_ns * WAIT_FACTOR, WAIT_FIRST_NS), WAIT_MAX_NS);
 }
 
-void op_place_publish(struct op_processes *p, struct op_program *program,
-		      struct op_context_place place)
+void op_program_context_publish(struct op_processes *p, struct op_program *program,
+				struct op_context_place place)
 {
 	uint64_t known;
 
@@ -54,21 +54,22 @@ void op_place_publish(struct op_processes *p, struct op_program *program,
  * the place of this one. The kernel forgets a place at exec, so the program is looked at again
  * when the place stands there. */
 static void offer_place(struct op_processes *p, struct op_program *program,
-			const struct op_layout *layout, struct op_context_place place)
+			const struct op_mappings *mappings, struct op_context_place place)
 {
-	if (!op_same_runs(p, program, layout, NULL))
+	if (!op_same_runs(p, program, mappings, NULL))
 		return;
-	op_place_publish(p, program, place);
-	if (!op_same_runs(p, program, layout, NULL))
-		op_place_publish(p, program, (struct op_context_place){ 0 });
+	op_program_context_publish(p, program, place);
+	if (!op_same_runs(p, program, mappings, NULL))
+		op_program_context_publish(p, program, (struct op_context_place){ 0 });
 }
 
-static bool is_musl(const struct op_layout *layout)
+static bool is_musl(const struct op_mappings *mappings)
 {
 	size_t i;
 
-	for (i = 0; i < layout->len; i++)
-		if (layout->vma[i].exe && strstr(layout->vma[i].exe->path, "/ld-musl-"))
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe &&
+		    strstr(mappings->vma[i].exe->path, "/ld-musl-"))
 			return true;
 	return false;
 }
@@ -77,7 +78,7 @@ typedef int (*place_fn)(const struct op_context_file *file, struct op_context_pl
 
 /* Look into one of its files. 1 and *@ret, 0 or -errno. */
 static int place_in(struct op_processes *p, struct op_program *program,
-		    const struct op_vma *v, bool musl, place_fn find,
+		    const struct op_mapping *v, bool musl, place_fn find,
 		    struct op_context_place *ret)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
@@ -92,7 +93,8 @@ static int place_in(struct op_processes *p, struct op_program *program,
 
 /* Its executable tells, once for all of its processes, where that depends on the file alone. */
 static void find_in_executable(struct op_processes *p, struct op_program *program,
-			       const struct op_layout *layout, const struct op_vma *v)
+			       const struct op_mappings *mappings,
+			       const struct op_mapping *v)
 {
 	struct op_context_place place = v->exe->context;
 	int r;
@@ -109,7 +111,7 @@ static void find_in_executable(struct op_processes *p, struct op_program *progra
 			v->exe->context = place;
 	}
 	if (place.form)
-		offer_place(p, program, layout, place);
+		offer_place(p, program, mappings, place);
 }
 
 static bool has_custom_labels(const char *path)
@@ -123,15 +125,15 @@ static bool has_custom_labels(const char *path)
 /* A program that publishes nothing: its executable may tell. And libraries with custom-labels
  * have a name of their own. */
 static void find_unpublished(struct op_processes *p, struct op_program *program,
-			     const struct op_layout *layout)
+			     const struct op_mappings *mappings)
 {
 	struct op_context_place place = { 0 };
 	const struct op_executable *before = NULL;
 	bool first = true;
 	size_t i;
 
-	for (i = 0; layout && i < layout->len && !program->context_place.form; i++) {
-		const struct op_vma *v = &layout->vma[i];
+	for (i = 0; mappings && i < mappings->len && !program->context_place.form; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
 
 		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
@@ -139,13 +141,13 @@ static void find_unpublished(struct op_processes *p, struct op_program *program,
 			if (before || op_slice_is_over(&p->slice))
 				continue; /* one is enough */
 			before = v->exe;
-			if (place_in(p, program, v, is_musl(layout),
+			if (place_in(p, program, v, is_musl(mappings),
 				     op_context_place_custom, &place) > 0)
-				offer_place(p, program, layout, place);
+				offer_place(p, program, mappings, place);
 		} else if (first && program->exe_path &&
 			   strcmp(program->exe_path, v->exe->path) == 0) {
 			first = false;
-			find_in_executable(p, program, layout, v);
+			find_in_executable(p, program, mappings, v);
 		}
 	}
 }
@@ -154,15 +156,15 @@ static void find_unpublished(struct op_processes *p, struct op_program *program,
  * one call leaves, the next one goes on with; where no file has it, all are looked at again
  * after a wait that grows. */
 static void find_variable(struct op_processes *p, struct op_program *program,
-			  const struct op_layout *layout)
+			  const struct op_mappings *mappings)
 {
 	struct op_context_place place = { 0 };
 	const struct op_executable *before = NULL;
 	uint32_t files = 0;
 	size_t i;
 
-	for (i = program->place_at; i < layout->len; i++) {
-		const struct op_vma *v = &layout->vma[i];
+	for (i = program->place_at; i < mappings->len; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
 
 		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
@@ -171,25 +173,25 @@ static void find_variable(struct op_processes *p, struct op_program *program,
 			return;
 		}
 		before = v->exe;
-		if (place_in(p, program, v, is_musl(layout), op_context_place_otel,
+		if (place_in(p, program, v, is_musl(mappings), op_context_place_otel,
 			     &place) > 0) {
-			offer_place(p, program, layout, place);
+			offer_place(p, program, mappings, place);
 			return;
 		}
 	}
 	program->place_at = 0;
-	program->place_wait_ns = op_place_next_wait_ns(program->place_wait_ns);
+	program->place_wait_ns = op_program_context_next_wait_ns(program->place_wait_ns);
 	program->place_after_ns = p->now_ns + program->place_wait_ns;
 }
 
-void op_place_find(struct op_processes *p, struct op_program *program,
-		   const struct op_layout *layout)
+void op_program_context_find(struct op_processes *p, struct op_program *program,
+			     const struct op_mappings *mappings)
 {
 	if (program->schema && program->schema->form == OP_SCHEMA_TLS) {
-		if (layout && program->context_place.form != OP_CONTEXT_OTEL &&
+		if (mappings && program->context_place.form != OP_CONTEXT_OTEL &&
 		    p->now_ns >= program->place_after_ns)
-			find_variable(p, program, layout);
+			find_variable(p, program, mappings);
 	} else if (!program->context_place.form) {
-		find_unpublished(p, program, layout);
+		find_unpublished(p, program, mappings);
 	}
 }

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "process/image/executable.h"
-#include "process/mappings/numbers.h"
+#include "process/mappings/instance_numbers.h"
 
 /*
  * The interval between attempts to attach a runtime that has not started up: 2 ms, 4 ms,
@@ -32,9 +32,9 @@ enum {
 /* The process as a runtime sees it. */
 struct target {
 	struct op_runtime_target base;
-	const struct op_runtimes_context *context;
+	const struct op_program_runtimes_context *context;
 	const struct op_image *image;
-	/* Where code_mapping() stands: at mapping `at` of the layout, with `made` mappings
+	/* Where code_mapping() stands: at mapping `at` of the process, with `made` mappings
 	 * of code that the process made below it. */
 	size_t at;
 	size_t made;
@@ -44,9 +44,9 @@ static int open_image(const struct op_runtime_target *base, const char *prefix,
 		      struct op_elf **ret, uint64_t *ret_bias)
 {
 	const struct target *t = op_container_of(base, struct target, base);
-	const struct op_layout *layout = t->context->layout;
-	const struct op_vma *v = prefix ? op_layout_find_named(layout, prefix)
-					: op_layout_find_image(layout, t->image);
+	const struct op_mappings *mappings = t->context->mappings;
+	const struct op_mapping *v = prefix ? op_mappings_find_named(mappings, prefix)
+					    : op_mappings_find_image(mappings, t->image);
 
 	return v ? t->context->open_file(t->context->ctx, v, ret, ret_bias) : -ENOENT;
 }
@@ -54,8 +54,9 @@ static int open_image(const struct op_runtime_target *base, const char *prefix,
 static int open_self(const struct op_runtime_target *base)
 {
 	const struct target *t = op_container_of(base, struct target, base);
-	const struct op_layout *layout = t->context->layout;
-	const struct op_vma *v = layout ? op_layout_find_image(layout, t->image) : NULL;
+	const struct op_mappings *mappings = t->context->mappings;
+	const struct op_mapping *v =
+		mappings ? op_mappings_find_image(mappings, t->image) : NULL;
 
 	return v ? t->context->open_own(t->context->ctx, v) : -ENOENT;
 }
@@ -65,14 +66,14 @@ static int code_mapping(const struct op_runtime_target *base, size_t i,
 			struct op_runtime_mapping *ret)
 {
 	struct target *t = op_container_of(base, struct target, base);
-	const struct op_layout *layout = t->context->layout;
+	const struct op_mappings *mappings = t->context->mappings;
 
 	if (i < t->made)
 		t->at = t->made = 0;
-	for (; t->at < layout->len; t->at++) {
-		const struct op_vma *v = &layout->vma[t->at];
+	for (; t->at < mappings->len; t->at++) {
+		const struct op_mapping *v = &mappings->vma[t->at];
 
-		if (!op_vma_is_made(v))
+		if (!op_mapping_is_made(v))
 			continue;
 		if (t->made < i) {
 			t->made++;
@@ -86,7 +87,7 @@ static int code_mapping(const struct op_runtime_target *base, size_t i,
 	return -ENOENT;
 }
 
-static struct target target_of(const struct op_runtimes_context *context,
+static struct target target_of(const struct op_program_runtimes_context *context,
 			       const struct op_runtime_instance *i)
 {
 	return (struct target){ .base = { .pid = (int)context->pid,
@@ -107,32 +108,35 @@ static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
 {
 	void *there;
 	op_ref ref;
-	int r = op_arena_alloc(arena, op_runtimes_bpf_bytes(i->ops), &ref, &there);
+	int r = op_arena_alloc(arena, op_program_runtimes_bpf_bytes(i->ops), &ref,
+			       &there);
 
 	if (r < 0)
 		return r;
 	/* It is complete before a program can see it. */
-	memcpy(there, i->bpf, op_runtimes_bpf_bytes(i->ops));
-	op_arena_release(arena, i->ref, op_runtimes_bpf_bytes(i->ops), now_ns);
+	memcpy(there, i->bpf, op_program_runtimes_bpf_bytes(i->ops));
+	op_arena_release(arena, i->ref, op_program_runtimes_bpf_bytes(i->ops), now_ns);
 	i->ref = ref;
 	return 0;
 }
 
-static void try_after(struct op_runtime_instance *i, struct op_runtimes_context *context,
-		      uint64_t after_ns)
+static void try_after(struct op_runtime_instance *i,
+		      struct op_program_runtimes_context *context, uint64_t after_ns)
 {
 	i->retry_ns = context->now_ns + after_ns;
-	op_runtimes_remind(context, i->retry_ns);
+	op_program_runtimes_remind(context, i->retry_ns);
 }
 
-static void try_again(struct op_runtime_instance *i, struct op_runtimes_context *context)
+static void try_again(struct op_runtime_instance *i,
+		      struct op_program_runtimes_context *context)
 {
 	try_after(i, context, RETRY_NS << OP_MIN(i->failures, RETRY_SHIFT_MAX));
 	i->failures++;
 }
 
 /* Ask an attached runtime where its code is. Returns true if something changed. */
-static bool update(struct op_runtime_instance *i, struct op_runtimes_context *context)
+static bool update(struct op_runtime_instance *i,
+		   struct op_program_runtimes_context *context)
 {
 	struct target t = target_of(context, i);
 	struct op_runtime_code code = { 0 };
@@ -164,10 +168,11 @@ static bool update(struct op_runtime_instance *i, struct op_runtimes_context *co
 	return moved || written;
 }
 
-static int attach(struct op_runtime_instance *i, struct op_runtimes_context *context)
+static int attach(struct op_runtime_instance *i,
+		  struct op_program_runtimes_context *context)
 {
 	struct target t = target_of(context, i);
-	_cleanup_free_ uint8_t *bpf = calloc(1, op_runtimes_bpf_bytes(i->ops));
+	_cleanup_free_ uint8_t *bpf = calloc(1, op_program_runtimes_bpf_bytes(i->ops));
 	void *instance = NULL;
 	int r;
 
@@ -196,16 +201,16 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 
 /* Has a file come that the attached runtime waits for? It tells of tasks alone. */
 static bool module_came(const struct op_runtime_instance *i,
-			const struct op_runtimes_context *context)
+			const struct op_program_runtimes_context *context)
 {
 	return context->await_chains && i->ops->module && !i->module_seen &&
-	       op_layout_find_named(context->layout, i->ops->module);
+	       op_mappings_find_named(context->mappings, i->ops->module);
 }
 
 /* Attach one instance, or ask it for its code, whose checksum is @code. Returns true if
  * something changed. */
-static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context,
-		    uint64_t code)
+static bool work_on(struct op_runtime_instance *i,
+		    struct op_program_runtimes_context *context, uint64_t code)
 {
 	bool changed = false;
 	bool came;
@@ -214,7 +219,7 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 	if (i->given_up)
 		return false;
 	if (context->now_ns < i->retry_ns && (!i->instance || i->update_again)) {
-		op_runtimes_remind(context, i->retry_ns);
+		op_program_runtimes_remind(context, i->retry_ns);
 		return false;
 	}
 	if (!i->instance) {
@@ -241,7 +246,8 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 }
 
 /* Is @v of a runtime's file that may be attached? */
-static bool is_runtime(const struct op_vma *v, const struct op_runtimes_context *context)
+static bool is_runtime(const struct op_mapping *v,
+		       const struct op_program_runtimes_context *context)
 {
 	const struct op_image *image = v->exe ? v->exe->image : NULL;
 
@@ -249,46 +255,48 @@ static bool is_runtime(const struct op_vma *v, const struct op_runtimes_context 
 	       !(context->refused & UINT32_C(1) << image->runtime->id);
 }
 
-bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *context)
+bool op_program_runtimes_attach(struct op_program_runtimes *r,
+				struct op_program_runtimes_context *context)
 {
-	const struct op_layout *layout = context->layout;
-	bool changed = r->slot && op_runtimes_give_back(r, context);
+	const struct op_mappings *mappings = context->mappings;
+	bool changed = r->slot && op_program_runtimes_give_back(r, context);
 	bool full = false;
 	uint64_t code = 0;
 	size_t i;
 
-	for (i = 0; i < layout->len; i++) {
-		const struct op_vma *v = &layout->vma[i];
+	for (i = 0; i < mappings->len; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
 		struct op_runtime_instance *slot;
 
 		if (!is_runtime(v, context))
 			continue;
 		if (!r->slot)
 			r->slot = calloc(OP_INSTANCES_MAX, sizeof(*r->slot));
-		slot = r->slot ? op_runtimes_take(r, v->exe->image, v->bias) : NULL;
+		slot = r->slot ? op_program_runtimes_take(r, v->exe->image, v->bias)
+			       : NULL;
 		full |= r->slot && !slot;
 		if (slot && !code)
-			code = op_layout_made_sum(layout);
+			code = op_mappings_made_sum(mappings);
 		if (slot)
 			changed |= work_on(slot, context, code);
 	}
-	op_runtimes_want(r, context, full);
+	op_program_runtimes_want(r, context, full);
 	return changed;
 }
 
-void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
-			struct op_images *images, uint64_t now_ns)
+void op_program_runtimes_detach(struct op_program_runtimes *r, struct op_arena *arena,
+				struct op_images *images, uint64_t now_ns)
 {
 	size_t i;
 
 	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++)
 		if (r->slot[i].image)
-			op_runtimes_release(&r->slot[i], arena, images, now_ns);
+			op_program_runtimes_release(&r->slot[i], arena, images, now_ns);
 	free(r->slot);
 	r->slot = NULL;
 }
 
-bool op_runtimes_waiting(const struct op_runtimes *r)
+bool op_program_runtimes_waiting(const struct op_program_runtimes *r)
 {
 	size_t i;
 
@@ -306,7 +314,7 @@ bool op_runtimes_waiting(const struct op_runtimes *r)
 
 /* The range of the code of @i that @v overlaps, or NULL. */
 static const struct op_runtime_range *range_of(const struct op_runtime_instance *i,
-					       const struct op_vma *v)
+					       const struct op_mapping *v)
 {
 	size_t k;
 
@@ -316,9 +324,10 @@ static const struct op_runtime_range *range_of(const struct op_runtime_instance 
 	return NULL;
 }
 
-void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v, uint64_t below)
+void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_mapping *v,
+			      uint64_t below)
 {
-	bool anonymous = op_vma_is_made(v);
+	bool anonymous = op_mapping_is_made(v);
 	uint32_t i;
 
 	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
@@ -341,8 +350,8 @@ void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v, uint64_t be
 	}
 }
 
-void op_runtimes_fill(const struct op_runtimes *r,
-		      struct op_instance ret[OP_INSTANCES_MAX])
+void op_program_runtimes_fill(const struct op_program_runtimes *r,
+			      struct op_instance ret[OP_INSTANCES_MAX])
 {
 	size_t i;
 
@@ -353,7 +362,7 @@ void op_runtimes_fill(const struct op_runtimes *r,
 						       .ref = r->slot[i].ref };
 }
 
-void op_runtimes_window_end(struct op_runtimes *r)
+void op_program_runtimes_window_end(struct op_program_runtimes *r)
 {
 	size_t i;
 
@@ -365,9 +374,9 @@ void op_runtimes_window_end(struct op_runtimes *r)
 	}
 }
 
-int op_runtimes_describe_code(const struct op_runtimes *r,
-			      const struct op_runtimes_context *context, uint64_t addr,
-			      struct op_runtime_frame *ret)
+int op_program_runtimes_describe_code(const struct op_program_runtimes *r,
+				      const struct op_program_runtimes_context *context,
+				      uint64_t addr, struct op_runtime_frame *ret)
 {
 	size_t i;
 
@@ -382,7 +391,8 @@ int op_runtimes_describe_code(const struct op_runtimes *r,
 	return 0;
 }
 
-struct op_runtime_instance *op_runtimes_get(const struct op_runtimes *r, uint32_t number)
+struct op_runtime_instance *op_program_runtimes_get(const struct op_program_runtimes *r,
+						    uint32_t number)
 {
 	if (!r->slot || number >= OP_INSTANCES_MAX || !r->slot[number].instance)
 		return NULL;

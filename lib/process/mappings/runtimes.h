@@ -13,7 +13,7 @@
 
 #include "op_user_types.h"
 #include "process/image/image.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "profile/cache.h"
 #include "runtime/runtime.h"
 
@@ -26,7 +26,7 @@ struct op_runtime_instance {
 	op_ref ref;		/* that struct in the arena */
 	uint64_t bias;		/* load bias of the file */
 	struct op_runtime_code code;
-	uint64_t seen_code; /* op_layout_made_sum() at the last update() */
+	uint64_t seen_code; /* op_mappings_made_sum() at the last update() */
 	uint64_t retry_ns;
 	uint64_t gone_ns; /* when its file was first seen not to be mapped; 0: it is */
 	uint32_t failures;
@@ -37,7 +37,7 @@ struct op_runtime_instance {
 };
 
 /* The instances of one process; their numbers are those of op_process.instance. */
-struct op_runtimes {
+struct op_program_runtimes {
 	struct op_runtime_instance
 		*slot;	   /* [OP_INSTANCES_MAX]; NULL while there is no instance */
 	uint64_t retry_ns; /* while it is full: when the maps are read again */
@@ -48,56 +48,59 @@ struct op_runtimes {
 };
 
 /* What attaching needs. All pointers are borrowed during the call. */
-struct op_runtimes_context {
+struct op_program_runtimes_context {
 	struct op_arena *arena;
 	struct op_images *images;
 	struct op_log *log;
 	uint64_t now_ns;
-	/* No records of what had gone at this time are to come any more. 0: the layout is
+	/* No records of what had gone at this time are to come any more. 0: the list is
 	 * that of an earlier time. */
 	uint64_t over_ns;
 	uint32_t refused;  /* bits of enum op_runtime that must not be attached */
 	bool await_chains; /* OTELPROF_AWAIT_CHAINS */
 	uint32_t pid;
 	const struct op_memory *memory;
-	const struct op_layout *layout;
-	/* Open the file of a mapping of the layout; the caller frees *@ret. */
-	int (*open_file)(void *ctx, const struct op_vma *v, struct op_elf **ret,
+	const struct op_mappings *mappings;
+	/* Open the file of a mapping; the caller frees *@ret. */
+	int (*open_file)(void *ctx, const struct op_mapping *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
 	/* Open the mapped file itself, if the process's user or root owns it. Returns a
 	 * descriptor. */
-	int (*open_own)(void *ctx, const struct op_vma *v);
+	int (*open_own)(void *ctx, const struct op_mapping *v);
 	void *ctx;
 	/* when the next attempt is due, the earliest of all; 0: none */
 	uint64_t ret_retry_ns;
 };
 
 /*
- * Attach the runtimes of the layout that are not attached yet, and update the others if
+ * Attach the runtimes of the mappings that are not attached yet, and update the others if
  * code came or went. A runtime that has not started up is tried again later. Returns true
  * if the process must be published again.
  */
-bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *context);
-void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
-			struct op_images *images, uint64_t now_ns);
+bool op_program_runtimes_attach(struct op_program_runtimes *r,
+				struct op_program_runtimes_context *context);
+void op_program_runtimes_detach(struct op_program_runtimes *r, struct op_arena *arena,
+				struct op_images *images, uint64_t now_ns);
 /* Does an instance, or a file without a number, wait for another attempt? */
-bool op_runtimes_waiting(const struct op_runtimes *r);
+bool op_program_runtimes_waiting(const struct op_program_runtimes *r);
 /*
  * Set the flags of @v, and the bias and room of code, by which the programs find its
  * instance. The other fields are set already. @below is the end of the mapping below it.
  */
-void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v, uint64_t below);
+void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_mapping *v,
+			      uint64_t below);
 /* Fill in the table of instances for the arena. */
-void op_runtimes_fill(const struct op_runtimes *r,
-		      struct op_instance ret[OP_INSTANCES_MAX]);
+void op_program_runtimes_fill(const struct op_program_runtimes *r,
+			      struct op_instance ret[OP_INSTANCES_MAX]);
 /* A window ended. */
-void op_runtimes_window_end(struct op_runtimes *r);
+void op_program_runtimes_window_end(struct op_program_runtimes *r);
 
 /* Ask the instances for the function at @addr. Returns 1 and *@ret, or 0. */
-int op_runtimes_describe_code(const struct op_runtimes *r,
-			      const struct op_runtimes_context *context, uint64_t addr,
-			      struct op_runtime_frame *ret);
+int op_program_runtimes_describe_code(const struct op_program_runtimes *r,
+				      const struct op_program_runtimes_context *context,
+				      uint64_t addr, struct op_runtime_frame *ret);
 /* Instance @number; NULL if there is none or it is not attached. */
-struct op_runtime_instance *op_runtimes_get(const struct op_runtimes *r, uint32_t number);
+struct op_runtime_instance *op_program_runtimes_get(const struct op_program_runtimes *r,
+						    uint32_t number);
 
 #endif

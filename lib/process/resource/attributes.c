@@ -46,22 +46,24 @@ static bool is_observed(const char *key, size_t len)
 	return false;
 }
 
-struct op_attributes *op_attributes_new(void)
+struct op_resource_attributes *op_resource_attributes_new(void)
 {
-	struct op_attributes *c = calloc(1, sizeof(*c));
+	struct op_resource_attributes *c = calloc(1, sizeof(*c));
 
 	if (c)
 		c->refs = 1;
 	return c;
 }
 
-struct op_attributes *op_attributes_ref(struct op_attributes *c)
+struct op_resource_attributes *
+op_resource_attributes_ref(struct op_resource_attributes *c)
 {
 	c->refs++;
 	return c;
 }
 
-struct op_attributes *op_attributes_put_ref(struct op_attributes *c)
+struct op_resource_attributes *
+op_resource_attributes_put_ref(struct op_resource_attributes *c)
 {
 	if (c && --c->refs == 0) {
 		op_strbuf_deinit(&c->text);
@@ -72,7 +74,7 @@ struct op_attributes *op_attributes_put_ref(struct op_attributes *c)
 
 /* Is @key in the text? Each entry is a key with its NUL, then a type and a value with its
  * NUL. */
-static bool has_key(const struct op_attributes *c, const char *key, size_t len)
+static bool has_key(const struct op_resource_attributes *c, const char *key, size_t len)
 {
 	const char *pos = c->text.data;
 	const char *end = pos + c->text.len;
@@ -88,8 +90,8 @@ static bool has_key(const struct op_attributes *c, const char *key, size_t len)
 	return false;
 }
 
-static void put(struct op_attributes *c, const char *key, size_t key_len, char type,
-		const char *value, size_t value_len)
+static void put(struct op_resource_attributes *c, const char *key, size_t key_len,
+		char type, const char *value, size_t value_len)
 {
 	size_t before = c->text.len;
 
@@ -116,7 +118,7 @@ static void put(struct op_attributes *c, const char *key, size_t key_len, char t
 	c->len++;
 }
 
-static void put_service(struct op_attributes *c, const char *value, size_t len)
+static void put_service(struct op_resource_attributes *c, const char *value, size_t len)
 {
 	if (c->service_name[0] || !len)
 		return;
@@ -128,8 +130,9 @@ static void put_service(struct op_attributes *c, const char *value, size_t len)
 	c->service_name[len] = 0;
 }
 
-void op_attributes_put(struct op_attributes *c, const char *key, size_t key_len,
-		       char type, const char *value, size_t value_len)
+void op_resource_attributes_put(struct op_resource_attributes *c, const char *key,
+				size_t key_len, char type, const char *value,
+				size_t value_len)
 {
 	static const char service[] = "service.name";
 
@@ -141,8 +144,9 @@ void op_attributes_put(struct op_attributes *c, const char *key, size_t key_len,
 	}
 }
 
-void op_attributes_put_observed(struct op_attributes *c, const char *key,
-				const char *value, size_t value_len)
+void op_resource_attributes_put_observed(struct op_resource_attributes *c,
+					 const char *key, const char *value,
+					 size_t value_len)
 {
 	put(c, key, strlen(key), OP_VALUE_STRING, value, value_len);
 }

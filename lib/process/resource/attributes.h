@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a process says about itself: service.name and other resource attributes, from its
- * process context (context.h) and environment (environment.h). All of it is bounded,
+ * process context (process_context.h) and environment (environment.h). All of it is bounded,
  * because any process may say anything. What exceeds a limit is counted, and the count is
  * exported with the resource (dropped_attributes_count).
  *
  * Such claims never override what is observed from outside: process.*, container.id,
- * host.*, k8s.* and other keys are not accepted, see op_attributes_put(). Nor do they
+ * host.*, k8s.* and other keys are not accepted, see op_resource_attributes_put(). Nor do they
  * override what the configuration sets (profile/otlp/resource.c).
  */
 #ifndef OP_PROCESS_RESOURCE_ATTRIBUTES_H
@@ -27,7 +27,7 @@ enum {
 };
 
 /* Reference-counted: a child process shares its parent's until it is examined itself. */
-struct op_attributes {
+struct op_resource_attributes {
 	uint32_t refs;
 	uint32_t len;
 	uint32_t dropped; /* past a limit, or of a type that is not supported */
@@ -37,22 +37,26 @@ struct op_attributes {
 };
 
 /* Returns an empty set with one reference, or NULL without memory. */
-struct op_attributes *op_attributes_new(void);
-struct op_attributes *op_attributes_ref(struct op_attributes *c);
+struct op_resource_attributes *op_resource_attributes_new(void);
+struct op_resource_attributes *
+op_resource_attributes_ref(struct op_resource_attributes *c);
 /* Accepts NULL; returns NULL. */
-struct op_attributes *op_attributes_put_ref(struct op_attributes *c);
-OP_DEFINE_CLEANUP(struct op_attributes *, op_attributes_put_ref)
+struct op_resource_attributes *
+op_resource_attributes_put_ref(struct op_resource_attributes *c);
+OP_DEFINE_CLEANUP(struct op_resource_attributes *, op_resource_attributes_put_ref)
 
 /*
  * Add one attribute. @type is of enum op_value_type (profile/window.h), and @value the
  * text for it. The first value of a key is kept. An empty key and keys that are observed
  * are ignored. A NUL in either text, or a length past its limit, is counted in dropped.
  */
-void op_attributes_put(struct op_attributes *c, const char *key, size_t key_len,
-		       char type, const char *value, size_t value_len);
+void op_resource_attributes_put(struct op_resource_attributes *c, const char *key,
+				size_t key_len, char type, const char *value,
+				size_t value_len);
 
 /* As above for an observed attribute: any key is accepted. */
-void op_attributes_put_observed(struct op_attributes *c, const char *key,
-				const char *value, size_t value_len);
+void op_resource_attributes_put_observed(struct op_resource_attributes *c,
+					 const char *key, const char *value,
+					 size_t value_len);
 
 #endif

@@ -100,7 +100,7 @@ static void percent_decode(struct part *p)
 
 /* Handle each pair of @list, from the end, so that the last value of a key is kept.
  * @attributes NULL: only check. Returns false if a pair is malformed. */
-static bool each_pair(char *list, struct op_attributes *attributes)
+static bool each_pair(char *list, struct op_resource_attributes *attributes)
 {
 	size_t left = strlen(list);
 
@@ -120,13 +120,13 @@ static bool each_pair(char *list, struct op_attributes *attributes)
 			continue;
 		percent_decode(&key);
 		percent_decode(&value);
-		op_attributes_put(attributes, key.text, key.len, OP_VALUE_STRING,
-				  value.text, value.len);
+		op_resource_attributes_put(attributes, key.text, key.len, OP_VALUE_STRING,
+					   value.text, value.len);
 	}
 	return true;
 }
 
-static void take_list(const char *text, struct op_attributes *attributes)
+static void take_list(const char *text, struct op_resource_attributes *attributes)
 {
 	_cleanup_free_ char *list = strdup(text);
 
@@ -136,21 +136,22 @@ static void take_list(const char *text, struct op_attributes *attributes)
 		(void)each_pair(list, attributes);
 }
 
-void op_environ_attributes(const char *text, size_t len, struct op_attributes *attributes)
+void op_environ_attributes(const char *text, size_t len,
+			   struct op_resource_attributes *attributes)
 {
 	static const char service[] = "service.name";
 	const char *value = find(text, len, "OTEL_SERVICE_NAME");
 
 	if (value)
-		op_attributes_put(attributes, service, sizeof(service) - 1,
-				  OP_VALUE_STRING, value, strlen(value));
+		op_resource_attributes_put(attributes, service, sizeof(service) - 1,
+					   OP_VALUE_STRING, value, strlen(value));
 	value = find(text, len, "OTEL_RESOURCE_ATTRIBUTES");
 	if (value)
 		take_list(value, attributes);
 }
 
 void op_environ_variable(const char *text, size_t len, const char *name,
-			 struct op_attributes *attributes)
+			 struct op_resource_attributes *attributes)
 {
 	char key[sizeof("process.environment_variable.") + OP_VARIABLE_NAME_MAX];
 	const char *value = find(text, len, name);
@@ -158,5 +159,5 @@ void op_environ_variable(const char *text, size_t len, const char *name,
 	if (!value || snprintf(key, sizeof(key), "process.environment_variable.%s",
 			       name) >= (int)sizeof(key))
 		return;
-	op_attributes_put_observed(attributes, key, value, strlen(value));
+	op_resource_attributes_put_observed(attributes, key, value, strlen(value));
 }

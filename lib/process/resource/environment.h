@@ -32,11 +32,11 @@ ssize_t op_environ_read(struct op_target *t, uint32_t pid, char **ret);
  * variable is ignored.
  */
 void op_environ_attributes(const char *text, size_t len,
-			   struct op_attributes *attributes);
+			   struct op_resource_attributes *attributes);
 
 /* Take the variable @name as process.environment_variable.NAME if it is set. A name has
  * at most OP_VARIABLE_NAME_MAX bytes. */
 void op_environ_variable(const char *text, size_t len, const char *name,
-			 struct op_attributes *attributes);
+			 struct op_resource_attributes *attributes);
 
 #endif

@@ -27,8 +27,8 @@ enum {
 	STAT_START_STACK_FIELD = 28,
 };
 
-ssize_t op_proc_file_read(const char *procfs_root, uint32_t pid, const char *name,
-			  size_t limit, char **ret)
+ssize_t op_procfs_read(const char *procfs_root, uint32_t pid, const char *name,
+		       size_t limit, char **ret)
 {
 	_cleanup_close_ int fd = -1;
 	_cleanup_free_ char *buf = NULL;
@@ -142,7 +142,7 @@ int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 int op_stat_read(const char *procfs_root, uint32_t pid, struct op_stat *ret)
 {
 	_cleanup_free_ char *text = NULL;
-	ssize_t len = op_proc_file_read(procfs_root, pid, "stat", STAT_MAX, &text);
+	ssize_t len = op_procfs_read(procfs_root, pid, "stat", STAT_MAX, &text);
 	long ticks = sysconf(_SC_CLK_TCK);
 
 	if (len < 0)
@@ -165,7 +165,7 @@ uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid)
 	const char *line;
 	uint32_t last = pid;
 
-	if (op_proc_file_read(procfs_root, pid, "status", STATUS_MAX, &text) < 0)
+	if (op_procfs_read(procfs_root, pid, "status", STATUS_MAX, &text) < 0)
 		return pid;
 	line = strstr(text, "\nNSpid:");
 	if (!line)

@@ -19,8 +19,8 @@ struct op_target;
  * kernel makes alone (process/target/target.h reads text that the process can stall). The caller
  * frees *@ret. Returns the number of bytes or -errno.
  */
-ssize_t op_proc_file_read(const char *procfs_root, uint32_t pid, const char *name,
-			  size_t limit, char **ret);
+ssize_t op_procfs_read(const char *procfs_root, uint32_t pid, const char *name,
+		       size_t limit, char **ret);
 
 /* Get the executable's path as the process sees it, without " (deleted)". The caller
  * frees *@ret. Returns 0, -ENOENT for a kernel thread, or -errno. */

@@ -113,7 +113,7 @@ static bool by_mounts(const struct op_memberships *m, uint32_t pid,
 
 	if (m->host_mounts && is_in_mounts(m, pid))
 		return false;
-	len = op_proc_file_read(m->procfs_root, pid, "mountinfo", MOUNTINFO_MAX, &text);
+	len = op_procfs_read(m->procfs_root, pid, "mountinfo", MOUNTINFO_MAX, &text);
 	return len > 0 && op_container_of_mountinfo(text, (size_t)len, ret);
 }
 
@@ -158,7 +158,7 @@ static struct op_membership *look(struct op_memberships *m, uint32_t pid, uint64
 {
 	_cleanup_free_ char *text = NULL;
 	ssize_t len =
-		op_proc_file_read(m->procfs_root, pid, "cgroup", CGROUP_FILE_MAX, &text);
+		op_procfs_read(m->procfs_root, pid, "cgroup", CGROUP_FILE_MAX, &text);
 	struct op_membership *s;
 	struct op_container c;
 	bool unified = false;

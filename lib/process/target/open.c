@@ -338,8 +338,8 @@ static int open_by(struct op_target *t, uint32_t pid, enum op_target_by by, op_t
 	return finish(t, pid, fn, q, ret);
 }
 
-int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_file *f,
-		   struct op_opened *ret)
+int op_target_open_mapped(struct op_target *t, uint32_t pid,
+			  const struct op_mapped_file *f, struct op_opened *ret)
 {
 	if (f->dev_major && !op_target_is_served(t) &&
 	    open_by(t, pid, OP_TARGET_SELF, open_on_disk, f, ret) == 0)
@@ -347,8 +347,8 @@ int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_fil
 	return open_by(t, pid, OP_TARGET_CHILD, open_mapped, f, ret);
 }
 
-int op_open_own(struct op_target *t, uint32_t pid, const char *path,
-		struct op_opened *ret)
+int op_target_open_own(struct op_target *t, uint32_t pid, const char *path,
+		       struct op_opened *ret)
 {
 	void *data;
 	int r = begin(t, pid, OP_TARGET_CHILD, path, &data);
@@ -356,8 +356,8 @@ int op_open_own(struct op_target *t, uint32_t pid, const char *path,
 	return r < 0 ? r : finish(t, pid, open_own, data, ret);
 }
 
-int op_open_of_owner(struct op_target *t, uint32_t pid, const char *path, uint32_t uid,
-		     struct op_opened *ret)
+int op_target_open_of_owner(struct op_target *t, uint32_t pid, const char *path,
+			    uint32_t uid, struct op_opened *ret)
 {
 	struct request *q;
 	void *data;

@@ -48,20 +48,20 @@ struct op_opened {
  * another file is there; -ENOEXEC if it is not a regular file; -EFBIG past
  * OP_SERVED_FILE_MAX; or -errno.
  */
-int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_file *f,
-		   struct op_opened *ret);
+int op_target_open_mapped(struct op_target *t, uint32_t pid,
+			  const struct op_mapped_file *f, struct op_opened *ret);
 
 /* Open the regular file @path below the root of process @pid; links are followed. Its
  * owner must be @uid or root; otherwise -EPERM. */
-int op_open_of_owner(struct op_target *t, uint32_t pid, const char *path, uint32_t uid,
-		     struct op_opened *ret);
+int op_target_open_of_owner(struct op_target *t, uint32_t pid, const char *path,
+			    uint32_t uid, struct op_opened *ret);
 
 /*
  * Open the regular file @path below the root of process @pid; its last component must not
  * be a link. Returns as above; -EPERM if its owner is neither the process's user nor
  * root; -EREMOTE if the file is served.
  */
-int op_open_own(struct op_target *t, uint32_t pid, const char *path,
-		struct op_opened *ret);
+int op_target_open_own(struct op_target *t, uint32_t pid, const char *path,
+		       struct op_opened *ret);
 
 #endif

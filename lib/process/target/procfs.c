@@ -121,7 +121,8 @@ static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 	if (fd < 0)
 		return false;
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", t->procfs_root, pid);
-	op_stat_numbers(path, OP_STAT_ARGUMENTS_FIELD, numbers, OP_ARRAY_SIZE(numbers));
+	op_task_stat_numbers(path, OP_STAT_ARGUMENTS_FIELD, numbers,
+			     OP_ARRAY_SIZE(numbers));
 	/* A process title longer than the arguments continues in the environment. */
 	if (!numbers[0] || numbers[0] > numbers[2] || numbers[2] > numbers[3])
 		return false;

@@ -47,13 +47,13 @@ static OP_TASK_CODE int read_memory(void *data, int *ret_fd)
 
 	(void)ret_fd;
 	if (!start)
-		start = op_stat_start(q->stat);
+		start = op_task_stat_start(q->stat);
 	n = op_syscall6(SYS_process_vm_readv, q->pid, (long)&here, 1, (long)&there, 1, 0);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n != q->len)
 		return -EFAULT;
-	if (!start || op_stat_start(q->stat) != start)
+	if (!start || op_task_stat_start(q->stat) != start)
 		return -ESRCH;
 	q->start_ticks = start;
 	return 0;

@@ -71,7 +71,7 @@ bool op_scan_is_ending(const char *procfs_root, uint32_t pid)
 	uint64_t flags;
 
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", procfs_root, pid);
-	op_stat_numbers(path, OP_STAT_FLAGS_FIELD, &flags, 1);
+	op_task_stat_numbers(path, OP_STAT_FLAGS_FIELD, &flags, 1);
 	return flags & FLAG_EXITING;
 }
 

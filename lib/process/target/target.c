@@ -62,7 +62,7 @@ void op_target_rest(struct op_target *t, uint64_t now_ns)
 
 bool op_target_is_served(struct op_target *t)
 {
-	return op_servers_seen(&t->servers, t->procfs_root, op_clock_monotonic_ns());
+	return op_stall_risk_seen(&t->servers, t->procfs_root, op_clock_monotonic_ns());
 }
 
 bool op_target_is_aside(struct op_target *t, uint32_t pid)

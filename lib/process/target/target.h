@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "process/target/servers.h"
+#include "process/target/stall_risk.h"
 #include "process/target/task/task.h"
 #include "process/target/view.h"
 
@@ -47,7 +47,7 @@ enum op_target_by {
 struct op_target {
 	struct op_tasks tasks;
 	struct op_views views;
-	struct op_servers servers;
+	struct op_stall_risk servers;
 	void *own; /* memory for requests that this process makes; NULL: none yet */
 	bool by_self;
 	char *procfs_root;

@@ -60,7 +60,7 @@ static int view_open(struct op_view *view, const char *procfs_root, int pid)
 	/* Read the start time last: the descriptors cannot belong to an earlier process
 	 * with this pid. */
 	(void)snprintf(path, sizeof(path), "%s/%d/stat", procfs_root, pid);
-	view->start_ticks = op_stat_start(path);
+	view->start_ticks = op_task_stat_start(path);
 	return view->start_ticks ? 0 : -ESRCH;
 }
 

@@ -143,7 +143,7 @@ static int add_string(struct op_dictionary *d, uint32_t entry)
 }
 
 /* Append @message, which is an entry of the window's table @t, to its encoded table. */
-static int put(struct op_dictionary *d, enum op_table t, const pb_msgdesc_t *desc,
+static int put(struct op_dictionary *d, enum op_window_table t, const pb_msgdesc_t *desc,
 	       const void *message, size_t bound)
 {
 	return op_bytes_message(&d->table[t].bytes, FIELD[t], desc, message, bound);
@@ -300,7 +300,7 @@ static int (*const ADD[OP_DICTIONARY_TABLES])(struct op_dictionary *d, uint32_t 
 	[OP_TABLE_STACK] = add_stack,
 };
 
-int op_dictionary_ref(struct op_dictionary *d, enum op_table table, uint32_t entry,
+int op_dictionary_ref(struct op_dictionary *d, enum op_window_table table, uint32_t entry,
 		      int32_t *ret)
 {
 	struct op_dictionary_table *t = &d->table[table];
@@ -324,8 +324,8 @@ int op_dictionary_ref(struct op_dictionary *d, enum op_table table, uint32_t ent
 	return 0;
 }
 
-int op_dictionary_refs(struct op_dictionary *d, enum op_table t, const uint32_t *in,
-		       size_t len, int32_t *ret)
+int op_dictionary_refs(struct op_dictionary *d, enum op_window_table t,
+		       const uint32_t *in, size_t len, int32_t *ret)
 {
 	size_t i;
 	int r;

@@ -8,10 +8,11 @@
 #define OP_PROFILE_OTLP_DICTIONARY_H
 
 #include "profile/otlp/bytes.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 
 enum {
-	OP_DICTIONARY_TABLES = OP_TABLE_STACK + 1, /* the first tables of enum op_table */
+	OP_DICTIONARY_TABLES =
+		OP_TABLE_STACK + 1, /* the first tables of enum op_window_table */
 	/* strings that are not in the window */
 	OP_DICTIONARY_STRINGS_MAX = 64,
 	/* nanopb in Debian's build counts in 16 bits, and so do readers built with it. */
@@ -47,11 +48,11 @@ int op_dictionary_begin(struct op_dictionary *d);
 
 /* The number in this request of entry @entry of the window's table @t, which is added if
  * needed. Returns 0, -ENOMEM, or -ENOSPC if a list would exceed OP_OTLP_LIST_MAX. */
-int op_dictionary_ref(struct op_dictionary *d, enum op_table t, uint32_t entry,
+int op_dictionary_ref(struct op_dictionary *d, enum op_window_table t, uint32_t entry,
 		      int32_t *ret);
 /* The same for all @len numbers of @in; @ret has room for @len. */
-int op_dictionary_refs(struct op_dictionary *d, enum op_table t, const uint32_t *in,
-		       size_t len, int32_t *ret);
+int op_dictionary_refs(struct op_dictionary *d, enum op_window_table t,
+		       const uint32_t *in, size_t len, int32_t *ret);
 /* A string for op_dictionary_ref() that need not be in the window. Borrows @s. */
 uint32_t op_dictionary_string(struct op_dictionary *d, const char *s);
 

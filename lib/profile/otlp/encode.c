@@ -9,7 +9,7 @@
 
 #include "base/macros.h"
 #include "profile/otlp/kinds.h"
-#include "profile/otlp/request.h"
+#include "profile/otlp/otlp_request.h"
 
 enum {
 	DEFAULT_MAX_BYTES = 4000000, /* gRPC servers refuse more than 4 MiB by default */
@@ -29,7 +29,7 @@ struct encoder {
 	const struct op_otlp_kinds *kinds;
 	op_otlp_emit_fn emit;
 	void *data;
-	struct op_request request;
+	struct op_otlp_request request;
 	OP_VEC(uint32_t) resources; /* the one with the most samples first */
 	/* index in sorted at which each (resource, event) begins */
 	OP_VEC(uint32_t) groups;
@@ -42,7 +42,7 @@ struct encoder {
 
 static void deinit(struct encoder *x)
 {
-	op_request_deinit(&x->request);
+	op_otlp_request_deinit(&x->request);
 	op_vec_clear(&x->resources);
 	op_vec_clear(&x->groups);
 	op_vec_clear(&x->sorted);
@@ -120,7 +120,7 @@ static int sort_resources(struct encoder *x)
  * sample. */
 static void set_times(struct encoder *x, const struct op_otlp_options *options)
 {
-	struct op_request *q = &x->request;
+	struct op_otlp_request *q = &x->request;
 	const struct op_taken *t;
 
 	q->start_ns = options->start_ns ? options->start_ns : UINT64_MAX;
@@ -140,9 +140,9 @@ static int finish(struct encoder *x)
 	size_t len;
 	int r;
 
-	if (op_request_empty(&x->request))
+	if (op_otlp_request_empty(&x->request))
 		return 0;
-	r = op_request_finish(&x->request, &bytes, &len, &samples);
+	r = op_otlp_request_finish(&x->request, &bytes, &len, &samples);
 	if (r < 0)
 		return r;
 	return x->emit(x->data, bytes, len, samples);
@@ -155,9 +155,9 @@ static int encode_identity(struct encoder *x, const struct op_identity *e, bool 
 	uint32_t at = e->first;
 
 	while (left) {
-		int64_t n = op_request_add(&x->request, e, &at, left);
+		int64_t n = op_otlp_request_add(&x->request, e, &at, left);
 
-		if (n == -ENOSPC && op_request_empty(&x->request)) {
+		if (n == -ENOSPC && op_otlp_request_empty(&x->request)) {
 			x->left_out += counts ? left : 0;
 			return 0;
 		}
@@ -247,7 +247,7 @@ static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
 {
 	bool counts = row_counts(x->kinds, row);
 	uint32_t i;
-	int r = op_request_profile(&x->request, &x->kinds->rows[row], period_ns);
+	int r = op_otlp_request_profile(&x->request, &x->kinds->rows[row], period_ns);
 
 	for (i = group[0]; i < group[1] && r >= 0; i++)
 		if (!identity_at(x, i)->alone &&
@@ -349,7 +349,7 @@ static int encode_typed(struct encoder *x, uint32_t from, uint32_t to)
 	int r = 0;
 
 	while (r >= 0 && next_key(x, from, to, &key)) {
-		r = op_request_profile(&x->request, typed_row(x, &key), key.period);
+		r = op_otlp_request_profile(&x->request, typed_row(x, &key), key.period);
 		for (i = from; i < to && r >= 0; i++) {
 			const struct op_identity *e = identity_at(x, i);
 			struct typed_key mine = key_of(e);
@@ -377,7 +377,7 @@ static int encode(struct encoder *x)
 
 		if (group[0] == group[OP_EVENT_MAX])
 			continue;
-		r = op_request_resource(&x->request, *resource);
+		r = op_otlp_request_resource(&x->request, *resource);
 		for (row = 0; row < x->kinds->len && r >= 0; row++)
 			r = encode_group(x, *resource, row);
 		if (r >= 0)
@@ -405,7 +405,7 @@ int op_otlp_encode_kinds(const struct op_window *w, const struct op_otlp_kinds *
 	int r = 0;
 
 	if (op_window_samples(w)) {
-		r = op_request_init(&x.request, w, options);
+		r = op_otlp_request_init(&x.request, w, options);
 		x.request.max_bytes = max_bytes(options);
 		set_times(&x, options);
 		if (r >= 0)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "profile/tables.h"
 #include "profile/utf8.h"
+#include "profile/window_tables.h"
 #include "resource.pb.h"
 
 enum {

@@ -11,12 +11,12 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/ahead.h"
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/layout.h"
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/methods.h"
 #include "runtime/hotspot/scopes.h"
+#include "runtime/readahead.h"
 
 #include "op_hotspot.h"
 
@@ -95,7 +95,7 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 			  struct op_log *log, void *bpf, void **ret_instance)
 {
 	_cleanup_free_ struct hotspot_instance *instance = calloc(1, sizeof(*instance));
-	_cleanup_free_ struct op_ahead *ahead = malloc(sizeof(*ahead));
+	_cleanup_free_ struct op_readahead *ahead = malloc(sizeof(*ahead));
 	struct op_hotspot_image *image = image_data;
 	const char *missing = NULL;
 	int r;
@@ -103,7 +103,7 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 	if (!instance || !ahead)
 		return -ENOMEM;
 	/* thousands of entries, flags and their names, a few bytes each */
-	op_ahead_init(ahead, target->memory);
+	op_readahead_init(ahead, target->memory);
 	r = op_runtime_hotspot_layout(&ahead->memory, image, target->bias,
 				      &instance->layout, &missing);
 	if (r == 0)

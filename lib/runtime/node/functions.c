@@ -59,11 +59,11 @@ void op_runtime_node_functions_window(struct op_node_functions *functions)
 	functions->scripts.window++;
 }
 
-void op_runtime_node_functions_make_room(struct op_node_functions *functions)
+void op_runtime_node_functions_trim(struct op_node_functions *functions)
 {
 	if (functions->all.len >= OP_NODE_FUNCTIONS_MAX)
 		drop_all(functions);
-	op_runtime_node_scripts_make_room(&functions->scripts);
+	op_runtime_node_scripts_trim(&functions->scripts);
 }
 
 static int read_head(const struct op_node_heap *heap, uint64_t object, struct head *ret)

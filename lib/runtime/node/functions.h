@@ -46,7 +46,7 @@ void op_runtime_node_functions_window(struct op_node_functions *functions);
 
 /* Drop all entries if there are too many; strings given out before are freed then. Call
  * this before the functions of a frame are read. */
-void op_runtime_node_functions_make_room(struct op_node_functions *functions);
+void op_runtime_node_functions_trim(struct op_node_functions *functions);
 
 /*
  * Get the SharedFunctionInfo that @object points to. If @id is not NULL, it must have

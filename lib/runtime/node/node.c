@@ -284,7 +284,7 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 
 	if (!parse_words(words, len, &w))
 		return -EBADMSG;
-	op_runtime_node_functions_make_room(&instance->functions);
+	op_runtime_node_functions_trim(&instance->functions);
 	ret->len = 0;
 	r = w.kind == OP_NODE_INTERPRETED ? describe_interpreted(instance, &w, ret)
 					  : describe_code(instance, &w, ret);

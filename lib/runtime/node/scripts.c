@@ -63,7 +63,7 @@ void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts)
 	op_vec_clear(&scripts->all);
 }
 
-void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts)
+void op_runtime_node_scripts_trim(struct op_node_scripts *scripts)
 {
 	if (scripts->all.len >= OP_NODE_SCRIPTS_MAX || scripts->full)
 		drop_all(scripts);

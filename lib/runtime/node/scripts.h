@@ -53,7 +53,7 @@ void op_runtime_node_scripts_init(struct op_node_scripts *scripts,
 void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts);
 
 /* Drop all entries if there are too many; strings given out before are freed then. */
-void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts);
+void op_runtime_node_scripts_trim(struct op_node_scripts *scripts);
 
 /* *@ret is borrowed until the next call, its name until room is made. Returns 0; -EBADMSG
  * if @object is not a Script; an error of reading; -ENOMEM. */

@@ -9,7 +9,7 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/cold.h"
+#include "runtime/cold_part.h"
 #include "runtime/exports.h"
 
 enum symbol {

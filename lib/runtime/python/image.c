@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "runtime/cold.h"
+#include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/python/edges.h"
 #include "runtime/python/tasks.h"

@@ -75,8 +75,8 @@ static int decode_accessor(const struct op_python_image *image,
 
 	if (r < 0)
 		return r;
-	return image->machine == EM_AARCH64 ? op_runtime_decode_aarch64(&in, ret)
-					    : op_runtime_decode_x86_64(&in, ret);
+	return image->machine == EM_AARCH64 ? op_decode_aarch64(&in, ret)
+					    : op_decode_x86_64(&in, ret);
 }
 
 /* Since 3.15 the thread state is in a thread-local variable: find its offset from the

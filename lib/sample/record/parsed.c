@@ -32,7 +32,8 @@ int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 	memcpy(ret->words, pos, words * sizeof(uint64_t));
 	pos += words * sizeof(uint64_t);
 	left -= words * sizeof(uint64_t);
-	if (op_contexts_read(pos, left, ret->header.context_bytes, &ret->context) < 0)
+	if (op_trace_contexts_read(pos, left, ret->header.context_bytes, &ret->context) <
+	    0)
 		return -EBADMSG;
 	pos += ret->header.context_bytes;
 	left -= ret->header.context_bytes;

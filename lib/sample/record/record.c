@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "sample/deferred.h"
 #include "sample/record/parsed.h"
 #include "sample/record/resolve.h"
@@ -96,8 +96,8 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 	}
 	if (e < 0)
 		return e;
-	e = op_contexts_read((const uint8_t *)record + sizeof(n), len - sizeof(n),
-			     n.context_bytes, &r.context);
+	e = op_trace_contexts_read((const uint8_t *)record + sizeof(n), len - sizeof(n),
+				   n.context_bytes, &r.context);
 	if (e < 0)
 		return e;
 	h->time_ns = n.time_ns;
@@ -115,14 +115,14 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 
 static int take_request(struct op_sampler *sampler, const void *record, size_t len)
 {
-	struct op_table_request q;
+	struct op_unwind_table_request q;
 	struct op_proc *proc;
 
 	if (len < sizeof(q))
 		return -EBADMSG;
 	memcpy(&q, record, sizeof(q));
-	proc = op_table_find_alive(sampler->processes, q.pid);
-	sampler->news = true;
+	proc = op_registry_find_alive(sampler->processes, q.pid);
+	sampler->new_code = true;
 	return proc ? op_deferred_make(sampler, proc, q.pc) : 0;
 }
 
@@ -143,10 +143,10 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 	if (len < sizeof(header) || op_parsed_read(sampler, record, len, &r) < 0 ||
 	    !r.stack)
 		return 0;
-	root = op_above_root(&sampler->above, &r.header, &root_at, &root_len);
-	stack = op_above_take(&sampler->above, &r.header,
-			      r.registers.sp - r.header.stack_below, r.stack,
-			      r.header.stack_bytes, &stack_len);
+	root = op_stack_chunks_root(&sampler->chunks, &r.header, &root_at, &root_len);
+	stack = op_stack_chunks_take(&sampler->chunks, &r.header,
+				     r.registers.sp - r.header.stack_below, r.stack,
+				     r.header.stack_bytes, &stack_len);
 	if (!stack)
 		stack_len = r.header.stack_bytes;
 	if ((!stack && !root) || stack_len > UINT16_MAX)
@@ -195,12 +195,12 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 		return take_named(sampler, record, h.bytes, window);
 	case OP_RECORD_REQUEST:
 		return take_request(sampler, record, h.bytes);
-	case OP_RECORD_ABOVE:
-		return op_above_add(&sampler->above, record, h.bytes);
+	case OP_RECORD_CHUNK:
+		return op_stack_chunks_add(&sampler->chunks, record, h.bytes);
 	case OP_RECORD_LABELS:
-		return op_contexts_announce(&sampler->contexts, record, h.bytes);
+		return op_trace_contexts_announce(&sampler->contexts, record, h.bytes);
 	case OP_RECORD_ROOT:
-		return op_above_add_root(&sampler->above, record, h.bytes);
+		return op_stack_chunks_add_root(&sampler->chunks, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "kernel/kinds/kind.h"
 #include "process/generation.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/program.h"
 #include "process/publish.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "sample/deferred.h"
 #include "sample/labels.h"
 #include "sample/record/parsed.h"
@@ -106,21 +106,22 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 					.is_caller = is_caller(&r->header),
 					.end_pc = r->header.end_pc,
 					.live = r->live };
-	const struct op_host_stack *s = sampler->host_stack;
+	const struct op_unwind_result *s = sampler->host_stack;
 	uint64_t at = r->registers.sp - r->header.stack_below;
 	_cleanup_free_ uint8_t *joined = NULL;
 	int e = 0;
 
-	joined = op_above_take(&sampler->above, &r->header, at, deferred.stack,
-			       deferred.stack_len, &deferred.stack_len);
+	joined = op_stack_chunks_take(&sampler->chunks, &r->header, at, deferred.stack,
+				      deferred.stack_len, &deferred.stack_len);
 	if (joined)
 		deferred.stack = joined;
 	if (!deferred.root)
-		deferred.root = op_above_root(&sampler->above, &r->header,
-					      &deferred.root_at, &deferred.root_len);
+		deferred.root =
+			op_stack_chunks_root(&sampler->chunks, &r->header,
+					     &deferred.root_at, &deferred.root_len);
 	if (proc) {
 		e = op_deferred_unwind(sampler, proc, &deferred);
-		of->layout = op_proc_view_now(proc).layout;
+		of->mappings = op_proc_view_now(proc).mappings;
 	} else {
 		op_deferred_leaf(sampler, &r->registers);
 	}
@@ -129,13 +130,14 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,
 			       NULL, ret);
 	if (e == -EINPROGRESS && joined)
-		op_above_give_back(&sampler->above, &r->header, at, r->header.stack_bytes,
-				   OP_TAKE_PTR(joined), deferred.stack_len);
+		op_stack_chunks_give_back(&sampler->chunks, &r->header, at,
+					  r->header.stack_bytes, OP_TAKE_PTR(joined),
+					  deferred.stack_len);
 	if (e < 0)
 		return e;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
-	op_ended_add(&sampler->ended, of->layout, s->end, s->end_pc, s->word,
+	op_ended_add(&sampler->ended, of->mappings, s->end, s->end_pc, s->word,
 		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
 	return 0;
 }
@@ -144,7 +146,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_frames_of *of, const struct op_parsed *r, uint32_t *ret)
 {
-	struct op_layout *layout = of->layout;
+	struct op_mappings *mappings = of->mappings;
 	struct op_proc *past = NULL;
 	int e;
 
@@ -155,11 +157,11 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 					   r->header.generation);
 		return deferred_stack(sampler, proc, of, r, ret);
 	}
-	e = op_publish_past(sampler->processes, of->program, of->layout, &past);
+	e = op_publish_past(sampler->processes, of->program, of->mappings, &past);
 	if (e < 0)
 		return e;
 	e = deferred_stack(sampler, past, of, r, ret);
-	of->layout = layout; /* the past one's ends here */
+	of->mappings = mappings; /* the past one's ends here */
 	op_publish_past_free(sampler->processes, past);
 	return e;
 }
@@ -169,7 +171,7 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
  * the registers are not yet the new one's.
  */
 static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
-		    const struct op_layout *before)
+		    const struct op_mappings *before)
 {
 	const struct op_record *h = &r->header;
 	uint64_t pc;
@@ -188,7 +190,7 @@ static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
 		pc = r->registers.pc;
 	else
 		return false;
-	return op_layout_find(before, pc) && !op_layout_find(of->layout, pc);
+	return op_mappings_find(before, pc) && !op_mappings_find(of->mappings, pc);
 }
 
 /* Was @program forked, and not executed since? Its mappings are then its parent's, and so
@@ -207,7 +209,7 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		   struct op_frames_of *of, uint32_t *ret_generation)
 {
 	struct op_record *h = &r->header;
-	const struct op_layout *before;
+	const struct op_mappings *before;
 	struct op_proc_view view;
 	bool found;
 
@@ -218,13 +220,13 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 	if (found && (h->end != OP_END_UNKNOWN || h->user_words) &&
 	    (!view.program->until_ns || h->time_ns <= view.program->until_ns)) {
 		of->program = view.program;
-		of->layout = view.layout;
+		of->mappings = view.mappings;
 		*ret_generation = h->generation;
 		return;
 	}
 	view = op_proc_view_at(proc, h->time_ns, &before);
 	of->program = view.program;
-	of->layout = view.layout;
+	of->mappings = view.mappings;
 	if (in_exec(r, of, before)) {
 		h->user_words = 0;
 		h->end = OP_END_NO_USER;
@@ -243,7 +245,7 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	struct op_resource resource = { .pid = r->header.pid };
 
 	if (of->program)
-		return op_program_resource(sampler->processes, of->program, of->layout,
+		return op_program_resource(sampler->processes, of->program, of->mappings,
 					   &r->header, of->window, ret);
 	return op_window_resource(of->window, &resource, ret);
 }
@@ -281,8 +283,8 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	if (e == 0)
 		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
 	if (e == 0) {
-		if (!op_contexts_apply(&sampler->contexts, of->program, &r->context,
-				       of->window, &sample))
+		if (!op_trace_contexts_apply(&sampler->contexts, of->program, &r->context,
+					     of->window, &sample))
 			sampler->announce_again = true;
 		*ret = sample;
 	}
@@ -299,14 +301,15 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *r,
 	int e;
 
 	op_processes_advance(sampler->processes, r->header.time_ns);
-	proc = op_table_of_record(sampler->processes, &r->header);
+	proc = op_registry_of_record(sampler->processes, &r->header);
 	locate(proc, r, &of, &generation);
 	if (r->header.end == OP_END_UNKNOWN)
 		e = first_stack(sampler, proc, &of, r, &stack);
 	else
 		e = find_stack(sampler, &of, r, generation, &stack);
 	if (e == 0 && r->header.end != OP_END_UNKNOWN)
-		op_ended_add(&sampler->ended, of.layout, r->header.end, r->header.end_pc,
-			     r->words + r->header.kernel_count, r->header.user_words);
+		op_ended_add(&sampler->ended, of.mappings, r->header.end,
+			     r->header.end_pc, r->words + r->header.kernel_count,
+			     r->header.user_words);
 	return e < 0 ? e : make_sample(sampler, &of, r, stack, ret);
 }

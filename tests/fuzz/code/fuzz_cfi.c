@@ -12,7 +12,7 @@ struct last {
 	uint64_t start;
 	uint64_t pc;
 	op_arch_rule_fn rule;
-	struct op_rule row;
+	struct op_unwind_rule row;
 };
 
 /* What lib/unwind relies on: FDEs ascend, and rows within them. */
@@ -30,8 +30,8 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 		  const struct op_cfi_state *state, bool moved)
 {
 	struct last *last = data;
-	struct op_rule rule = { .cfa = OP_CFA_INVALID };
-	struct op_rule expected = last->row;
+	struct op_unwind_rule rule = { .cfa = OP_CFA_INVALID };
+	struct op_unwind_rule expected = last->row;
 
 	if (pc < last->pc || pc >= fde->end)
 		abort();

@@ -12,7 +12,7 @@ struct seen {
 	size_t size;
 };
 
-static int on_rule(void *data, size_t off, struct op_rule rule)
+static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
 {
 	struct seen *seen = data;
 
@@ -30,7 +30,7 @@ static int on_rule(void *data, size_t off, struct op_rule rule)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct op_rule none = { .cfa = OP_CFA_INVALID };
+	const struct op_unwind_rule none = { .cfa = OP_CFA_INVALID };
 	struct seen seen = { .size = size };
 
 	if (size && op_heights_read(data, size, size, none, on_rule, &seen) == 0 &&

@@ -27,8 +27,8 @@ static int make_slab(void *ctx, uint32_t index, void **ret)
 }
 
 /* What the programs rely on: a page begins with a row of pc 0, rows ascend, rules exist. */
-static void check_segment(struct op_arena *arena, const struct op_rules *rules,
-			  const struct op_table_segment *s)
+static void check_segment(struct op_arena *arena, const struct op_unwind_rules *rules,
+			  const struct op_unwind_table_segment *s)
 {
 	const struct op_segment *segment = op_arena_at(arena, s->segment);
 	const struct op_page *pages;
@@ -44,7 +44,7 @@ static void check_segment(struct op_arena *arena, const struct op_rules *rules,
 		if (!pages[i].count || rows[0].pc)
 			abort();
 		for (j = 0; j < pages[i].count; j++) {
-			if (rows[j].rule >= op_rules_len(rules) ||
+			if (rows[j].rule >= op_unwind_rules_len(rules) ||
 			    (j && rows[j].pc <= rows[j - 1].pc))
 				abort();
 		}
@@ -52,10 +52,10 @@ static void check_segment(struct op_arena *arena, const struct op_rules *rules,
 }
 
 /* Rules of single addresses: any that are, or none. */
-static void check_direct(struct op_elf *elf, const struct op_table *table)
+static void check_direct(struct op_elf *elf, const struct op_unwind_table *table)
 {
 	_cleanup_(op_source_direct_freep) struct op_source_direct *direct = NULL;
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 	uint64_t n;
 	size_t i;
 
@@ -73,24 +73,24 @@ static void check_direct(struct op_elf *elf, const struct op_table *table)
 				abort();
 }
 
-static void check(struct op_elf *elf, struct op_arena *arena, struct op_rules *rules,
-		  const struct op_rule *memory)
+static void check(struct op_elf *elf, struct op_arena *arena,
+		  struct op_unwind_rules *rules, const struct op_unwind_rule *memory)
 {
 	struct op_arena_stats stats;
-	struct op_table *table = NULL;
+	struct op_unwind_table *table = NULL;
 	size_t i;
 
-	if (op_table_new(elf, NULL, arena, rules, NULL, &table) == 0) {
+	if (op_unwind_table_new(elf, NULL, arena, rules, NULL, &table) == 0) {
 		for (i = 0; i < table->segments_len; i++) {
-			const struct op_table_segment *s = &table->segments[i];
-			struct op_rule rule;
+			const struct op_unwind_table_segment *s = &table->segments[i];
+			struct op_unwind_rule rule;
 			uint64_t n;
 
 			check_segment(arena, rules, s);
 			for (n = 0; n < LOOKUPS; n++) {
-				if (op_table_lookup(table, arena, memory,
-						    s->vaddr + s->memsz / LOOKUPS * n,
-						    &rule) &&
+				if (op_unwind_table_lookup(
+					    table, arena, memory,
+					    s->vaddr + s->memsz / LOOKUPS * n, &rule) &&
 				    (rule.cfa >= OP_CFA_MAX ||
 				     (rule.save & OP_SAVE_MASK) >= OP_SAVE_MAX))
 					abort();
@@ -98,18 +98,18 @@ static void check(struct op_elf *elf, struct op_arena *arena, struct op_rules *r
 		}
 		check_direct(elf, table);
 	}
-	op_table_free(table, arena, rules, 0);
+	op_unwind_table_free(table, arena, rules, 0);
 	op_arena_get_stats(arena, &stats);
-	if (stats.used_bytes || op_rules_used(rules) != RULES_FIRST)
+	if (stats.used_bytes || op_unwind_rules_used(rules) != RULES_FIRST)
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct op_arena_ops ops = { .add_slab = make_slab };
-	struct op_rule *memory = calloc(OP_RULES_MAX, sizeof(*memory));
+	struct op_unwind_rule *memory = calloc(OP_UNWIND_RULES_MAX, sizeof(*memory));
 	_cleanup_(op_arena_freep) struct op_arena *arena = NULL;
-	_cleanup_(op_rules_freep) struct op_rules *rules = NULL;
+	_cleanup_(op_unwind_rules_freep) struct op_unwind_rules *rules = NULL;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	void *slabs[SLABS] = { 0 };
 	void *copy = malloc(size + !size);
@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf && memory &&
 	    op_arena_new(&ops, slabs, sizeof(slabs) / sizeof(slabs[0]) * OP_SLAB_BYTES,
 			 &arena) == 0 &&
-	    op_rules_new(memory, OP_RULES_MAX, &rules) == 0)
+	    op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &rules) == 0)
 		check(elf, arena, rules, memory);
 	for (i = 0; i < SLABS; i++)
 		free(slabs[i]);

@@ -29,7 +29,7 @@ static void check_container(const char *text, size_t size, const struct op_conta
 		__builtin_trap();
 }
 
-static void check_claims(const struct op_attributes *c)
+static void check_claims(const struct op_resource_attributes *c)
 {
 	size_t at = 0;
 	uint32_t n = 0;
@@ -52,8 +52,8 @@ static void check_claims(const struct op_attributes *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
-		op_attributes_new();
+	_cleanup_(op_resource_attributes_put_refp) struct op_resource_attributes
+		*attributes = op_resource_attributes_new();
 	const char *text = (const char *)data;
 	struct op_container c;
 	struct op_stat st;

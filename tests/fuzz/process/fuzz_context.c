@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "process/resource/context.h"
+#include "process/resource/process_context.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +25,7 @@ static int read_there(const struct op_memory *m, uint64_t addr, void *buf, size_
 	return 0;
 }
 
-static void check(const struct op_attributes *c)
+static void check(const struct op_resource_attributes *c)
 {
 	size_t at = 0;
 	uint32_t n = 0;
@@ -45,18 +45,19 @@ static void check(const struct op_attributes *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
-		op_attributes_new();
+	_cleanup_(op_resource_attributes_put_refp) struct op_resource_attributes
+		*attributes = op_resource_attributes_new();
 	struct there t = { .memory.read = read_there, .data = data, .size = size };
 	uint64_t number;
 
 	if (!attributes)
 		return 0;
-	(void)op_context_read(&t.memory, 0, attributes, NULL, &number);
-	if (size > OP_CONTEXT_HEADER_BYTES)
-		(void)op_context_payload(data + OP_CONTEXT_HEADER_BYTES,
-					 size - OP_CONTEXT_HEADER_BYTES, attributes);
+	(void)op_process_context_read(&t.memory, 0, attributes, NULL, &number);
+	if (size > OP_PROCESS_CONTEXT_HEADER_BYTES)
+		(void)op_process_context_payload(data + OP_PROCESS_CONTEXT_HEADER_BYTES,
+						 size - OP_PROCESS_CONTEXT_HEADER_BYTES,
+						 attributes);
 	check(attributes);
-	(void)op_context_of_line((const char *)data, size, &number);
+	(void)op_process_context_of_line((const char *)data, size, &number);
 	return 0;
 }

@@ -6,7 +6,7 @@
  */
 #include "parts/goroutines/buckets/buckets.h"
 #include "parts/goroutines/buckets/scale.h"
-#include "runtime/ahead.h"
+#include "runtime/readahead.h"
 
 #include "pieces.h"
 
@@ -45,7 +45,7 @@ static void check(const struct op_memory *memory, uint32_t minor,
 static void read_as(const uint8_t *data, size_t size, uint32_t minor)
 {
 	static struct op_golang_profile profile;
-	static struct op_ahead ahead;
+	static struct op_readahead ahead;
 	struct op_reader r = op_reader_init(data, size);
 	struct op_golang_buckets_at at = { .list = op_read_u64(&r), .minor = minor };
 	struct pieces in;
@@ -53,7 +53,7 @@ static void read_as(const uint8_t *data, size_t size, uint32_t minor)
 	at.rate = op_read_u64(&r);
 	at.cycle = op_read_u64(&r);
 	pieces_init(&in, &r, READS_MAX);
-	op_golang_buckets_ahead(&ahead, &in.memory);
+	op_golang_buckets_readahead(&ahead, &in.memory);
 	if (op_golang_profile_read(&ahead.memory, &at, &profile) == 0)
 		check(&ahead.memory, minor, &profile);
 	else if (profile.entries.len)

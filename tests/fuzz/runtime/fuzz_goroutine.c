@@ -5,8 +5,8 @@
  * the reader needs of a few goroutines.
  */
 #include "op_user_types.h"
-#include "parts/goroutines/find.h"
 #include "parts/goroutines/goroutine.h"
+#include "parts/goroutines/variables.h"
 
 #include "pieces.h"
 

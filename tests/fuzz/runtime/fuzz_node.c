@@ -84,7 +84,7 @@ static void try_functions(const struct op_node_heap *heap)
 
 	op_runtime_node_functions_init(&functions, heap);
 	for (i = 0; i < 4; i++) {
-		op_runtime_node_functions_make_room(&functions);
+		op_runtime_node_functions_trim(&functions);
 		if (op_runtime_node_function(&functions, functions_at[i & 1], NULL, &f))
 			continue;
 		if (!*f->name)

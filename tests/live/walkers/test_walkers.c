@@ -96,7 +96,7 @@ static size_t runtimes_len(void)
 {
 	size_t len;
 
-	(void)op_runtimes(&len);
+	(void)op_runtime_all(&len);
 	return len;
 }
 
@@ -104,7 +104,7 @@ static const struct op_runtime_ops *runtime_at(size_t i)
 {
 	size_t len;
 
-	return op_runtimes(&len)[i];
+	return op_runtime_all(&len)[i];
 }
 
 /* Add @runtime to all of @c's walkers: one more program each, and no other changes, or the

@@ -68,8 +68,8 @@ static void run(struct machine *m, int seconds)
 
 		if (m->starved) {
 			cost /= 10;
-			op_budget_tell_lost(&m->budget, (uint64_t)m->steps * STEP_NS,
-					    ++m->lost);
+			op_budget_report_lost(&m->budget, (uint64_t)m->steps * STEP_NS,
+					      ++m->lost);
 		}
 		m->owed += 0.4 * cost;
 		m->used += 0.6 * cost;

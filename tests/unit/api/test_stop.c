@@ -106,11 +106,11 @@ static void host_init(struct host *h)
 							   .processes = p->processes,
 							   .sampler = p->sampler },
 			       &p->golang));
-	CHECK_OK(op_targets_new(
-		&(struct op_targets_config){ .capture = p->capture,
-					     .target = op_processes_target(p->processes),
-					     .procfs_root = "/proc",
-					     .sample_rate_hz = 100 },
+	CHECK_OK(op_rule_set_new(
+		&(struct op_rule_set_config){ .capture = p->capture,
+					      .target = op_processes_target(p->processes),
+					      .procfs_root = "/proc",
+					      .sample_rate_hz = 100 },
 		&p->targets));
 	p->running = true;
 	p->rate_hz = p->budget.asked_hz = 100;
@@ -128,7 +128,7 @@ static void host_deinit(struct host *h)
 {
 	struct otelprof *p = &h->p;
 
-	op_targets_free(p->targets);
+	op_rule_set_free(p->targets);
 	op_golang_free(p->golang);
 	op_heap_free(p->heap);
 	op_probes_free(p->probes);

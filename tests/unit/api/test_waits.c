@@ -192,8 +192,8 @@ static void end(struct rig *g)
 {
 	CHECK(!pthread_join(g->thread, NULL));
 	/* not at once: a disk may be slow */
-	CHECK(g->took_ms > OP_THREAD_STUCK_MS - 1000);
-	CHECK(g->took_ms < OP_THREAD_STUCK_MS + 5000);
+	CHECK(g->took_ms > OP_SINK_THREAD_STUCK_MS - 1000);
+	CHECK(g->took_ms < OP_SINK_THREAD_STUCK_MS + 5000);
 	CHECK(g->longest_ms < PROMPT_MS);
 }
 

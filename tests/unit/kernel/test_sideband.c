@@ -54,7 +54,7 @@ static void host_deinit(struct host *h)
 		free(e->sideband);
 	op_vec_clear(&h->capture->cpus);
 	op_merge_clear(&h->capture->merge);
-	op_ends_deinit(&h->capture->ends);
+	op_endings_deinit(&h->capture->ends);
 	free(h->capture);
 	world_deinit(&h->world);
 }

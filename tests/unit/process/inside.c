@@ -2,9 +2,9 @@
 #include "inside.h"
 
 #include "process/image/file.h"
-#include "process/image/room.h"
+#include "process/image/memory_use.h"
+#include "process/registry.h"
 #include "process/state.h"
-#include "process/table.h"
 
 uint32_t inside_readings(const struct op_processes *p)
 {
@@ -24,7 +24,7 @@ bool inside_settles_on(const struct op_processes *p)
 
 uint64_t inside_context(const struct op_processes *p, uint32_t pid)
 {
-	const struct op_proc *proc = op_table_find(p, pid);
+	const struct op_proc *proc = op_registry_find(p, pid);
 
 	return proc ? proc->program->context_addr : 0;
 }

@@ -13,7 +13,7 @@
 
 struct snapshot {
 	struct op_registers registers;
-	uint8_t stack[(1 + OP_ABOVE_RECORDS) * OP_STACK_COPY_BYTES];
+	uint8_t stack[(1 + OP_CHUNK_RECORDS) * OP_STACK_COPY_BYTES];
 	size_t len;
 };
 

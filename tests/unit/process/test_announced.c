@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "process/processes.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 #include "sample/sampler.h"
 
 #include "test.h"

@@ -33,7 +33,7 @@ static int keep(void *ctx, const struct op_mmap_event *e)
 
 /* A first sample whose pc is @pc: its table is wanted. The stack has nothing. Returns how the
  * mapping is published then; NULL: without room for it the process is forgotten. */
-static const struct op_mapping *sample(struct world *w, uint64_t pc)
+static const struct op_arena_mapping *sample(struct world *w, uint64_t pc)
 {
 	struct op_registers registers = { .pc = pc, .sp = 0x7ffc00001000 };
 	uint64_t stack[16] = { 0 };
@@ -60,7 +60,7 @@ static void want(struct world *w, uint64_t pc)
 
 static bool has_table(struct world *w, uint64_t pc)
 {
-	const struct op_mapping *m = world_mapping(w, (uint32_t)getpid(), pc, NULL);
+	const struct op_arena_mapping *m = world_mapping(w, (uint32_t)getpid(), pc, NULL);
 
 	CHECK(m);
 	CHECK(!m->segment || !(m->flags & OP_MAPPING_LAZY));
@@ -207,7 +207,7 @@ static void test_windows_cut_short(void)
 static void test_hot_tables_stay(void)
 {
 	const struct world_options options = { .arena_bytes = OP_SLAB_BYTES };
-	const struct op_mapping *m;
+	const struct op_arena_mapping *m;
 	struct images x = { 0 };
 	size_t refused;
 	size_t room;

@@ -10,7 +10,7 @@
 static void test_first_sample_is_unwound(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
-	const struct op_mapping *m;
+	const struct op_arena_mapping *m;
 	uint32_t before;
 	struct world w;
 	size_t i;
@@ -45,7 +45,7 @@ static void test_first_sample_is_unwound(void)
 static void test_known_file_is_not_lazy(void)
 {
 	const uint64_t known = (uint64_t)(uintptr_t)known_function;
-	const struct op_mapping *m;
+	const struct op_arena_mapping *m;
 	struct world w;
 
 	memset(&snapshot, 0, sizeof(snapshot));
@@ -92,7 +92,7 @@ static void test_short_copy_is_truncated(void)
 static void test_missing_table_above_the_copy(void)
 {
 	const uint64_t missing = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
-	const struct op_mapping *m;
+	const struct op_arena_mapping *m;
 	struct world w;
 
 	memset(&snapshot, 0, sizeof(snapshot));

@@ -75,7 +75,7 @@ static void test_scan_publishes_what_is_mapped(void)
 	CHECK(process);
 	CHECK_INT(process->mapping_count, x.len);
 	for (i = 0; i < x.len; i++) {
-		const struct op_mapping *m =
+		const struct op_arena_mapping *m =
 			world_mapping(&w, world_self(), x.e[i].start, &start);
 
 		CHECK(m);
@@ -192,7 +192,7 @@ static void test_code_without_a_file(void)
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t words[] = { world_exact(page + 0x123),
 				   world_native((void *)0x4242) };
-	const struct op_mapping *m;
+	const struct op_arena_mapping *m;
 	char path[64];
 	struct world w;
 	FILE *f;

@@ -38,11 +38,11 @@ struct scene {
 	struct op_images images;
 	struct op_image image;
 	struct op_executable exe;
-	struct op_layout layout;
-	struct op_vma vma[OP_MAPPINGS_MAX];
+	struct op_mappings mappings;
+	struct op_mapping vma[OP_MAPPINGS_MAX];
 	struct op_log log;
-	struct op_runtimes runtimes;
-	struct op_runtimes_context context;
+	struct op_program_runtimes runtimes;
+	struct op_program_runtimes_context context;
 };
 
 static int fake_attach(void *image, const struct op_runtime_target *target,
@@ -116,18 +116,18 @@ static void begin(struct scene *s)
 	s->exe = (struct op_executable){ .refs = 1,
 					 .state = OP_EXECUTABLE_READY,
 					 .image = &s->image };
-	s->layout = (struct op_layout){ .refs = 1, .vma = s->vma };
-	s->context = (struct op_runtimes_context){ .arena = s->arena,
-						   .images = &s->images,
-						   .log = &s->log,
-						   .now_ns = 10 * KEEP_NS,
-						   .pid = 1,
-						   .layout = &s->layout };
+	s->mappings = (struct op_mappings){ .refs = 1, .vma = s->vma };
+	s->context = (struct op_program_runtimes_context){ .arena = s->arena,
+							   .images = &s->images,
+							   .log = &s->log,
+							   .now_ns = 10 * KEEP_NS,
+							   .pid = 1,
+							   .mappings = &s->mappings };
 }
 
 static void end(struct scene *s)
 {
-	op_runtimes_detach(&s->runtimes, s->arena, &s->images, s->context.now_ns);
+	op_program_runtimes_detach(&s->runtimes, s->arena, &s->images, s->context.now_ns);
 	CHECK_INT(s->image.refs, 1);
 	CHECK_INT(fake.attached, 0);
 	op_arena_free(s->arena);
@@ -136,12 +136,12 @@ static void end(struct scene *s)
 
 static void map_file(struct scene *s, uint64_t bias)
 {
-	CHECK(s->layout.len < OP_MAPPINGS_MAX);
-	s->vma[s->layout.len++] = (struct op_vma){ .start = bias + 0x1000,
-						   .end = bias + 0x2000,
-						   .exe = &s->exe,
-						   .bias = bias,
-						   .segment = 1 };
+	CHECK(s->mappings.len < OP_MAPPINGS_MAX);
+	s->vma[s->mappings.len++] = (struct op_mapping){ .start = bias + 0x1000,
+							 .end = bias + 0x2000,
+							 .exe = &s->exe,
+							 .bias = bias,
+							 .segment = 1 };
 }
 
 /* When the next attempt is due, until which the time goes on. */
@@ -150,14 +150,14 @@ static bool attach_then(struct scene *s)
 	s->context.now_ns = OP_MAX(s->context.now_ns, s->context.ret_retry_ns);
 	s->context.ret_retry_ns = 0;
 	s->context.over_ns = s->context.now_ns - KEEP_NS;
-	return op_runtimes_attach(&s->runtimes, &s->context);
+	return op_program_runtimes_attach(&s->runtimes, &s->context);
 }
 
 static void map_code(struct scene *s, uint64_t start)
 {
-	CHECK(s->layout.len < OP_MAPPINGS_MAX);
-	s->vma[s->layout.len++] =
-		(struct op_vma){ .start = start, .end = start + 0x1000 };
+	CHECK(s->mappings.len < OP_MAPPINGS_MAX);
+	s->vma[s->mappings.len++] =
+		(struct op_mapping){ .start = start, .end = start + 0x1000 };
 }
 
 static uint64_t published(const struct scene *s)
@@ -165,7 +165,7 @@ static uint64_t published(const struct scene *s)
 	struct op_instance instance[OP_INSTANCES_MAX];
 	const uint64_t *there;
 
-	op_runtimes_fill(&s->runtimes, instance);
+	op_program_runtimes_fill(&s->runtimes, instance);
 	there = op_arena_at(s->arena, instance[1].ref);
 	CHECK(there);
 	return *there;
@@ -205,7 +205,7 @@ static void test_no_room(void)
 	map_code(&s, 0x20000000); /* new code, so it is asked */
 	(void)attach_then(&s);
 	CHECK_INT(published(&s), 1);
-	CHECK(op_runtimes_waiting(&s.runtimes));
+	CHECK(op_program_runtimes_waiting(&s.runtimes));
 	/* It does not ask every moment. */
 	for (i = 0; i < 8; i++)
 		CHECK(!attach_then(&s));
@@ -214,14 +214,15 @@ static void test_no_room(void)
 	op_arena_release(s.arena, ref, bytes, 0);
 	CHECK(attach_then(&s));
 	CHECK_INT(published(&s), 2);
-	CHECK(!op_runtimes_waiting(&s.runtimes));
+	CHECK(!op_program_runtimes_waiting(&s.runtimes));
 	end(&s);
 }
 
 /* The load bias of instance @number; 0: it is free. */
 static uint64_t bias_of(const struct scene *s, uint32_t number)
 {
-	const struct op_runtime_instance *i = op_runtimes_get(&s->runtimes, number);
+	const struct op_runtime_instance *i =
+		op_program_runtimes_get(&s->runtimes, number);
 
 	return i ? i->bias : 0;
 }
@@ -235,7 +236,7 @@ static void test_one_after_another(void)
 
 	begin(&s);
 	for (i = 1; i <= 7; i++) {
-		s.layout.len = 0;
+		s.mappings.len = 0;
 		map_file(&s, i << 32);
 		if (i == 2)
 			gone_ns = s.context.now_ns;
@@ -243,15 +244,15 @@ static void test_one_after_another(void)
 		s.context.now_ns += 1000;
 	}
 	CHECK_INT(fake.attached, 7);
-	CHECK(!op_runtimes_waiting(&s.runtimes));
+	CHECK(!op_program_runtimes_waiting(&s.runtimes));
 
 	/* All numbers are given away; those of the first may still be in late records. */
-	s.layout.len = 0;
+	s.mappings.len = 0;
 	map_file(&s, i << 32);
 	CHECK(!attach_then(&s));
 	while (s.context.ret_retry_ns < gone_ns + KEEP_NS) {
 		CHECK(s.context.ret_retry_ns > s.context.now_ns);
-		CHECK(op_runtimes_waiting(&s.runtimes));
+		CHECK(op_program_runtimes_waiting(&s.runtimes));
 		CHECK(!s.runtimes.rescan); /* what is mapped is known */
 		CHECK(!attach_then(&s));
 		CHECK_INT(bias_of(&s, 1), UINT64_C(1) << 32);
@@ -261,17 +262,17 @@ static void test_one_after_another(void)
 	CHECK_INT(bias_of(&s, 1), i << 32);
 	CHECK_INT(bias_of(&s, 2), UINT64_C(2) << 32);
 	CHECK_INT(fake.attached, 7);
-	CHECK(!op_runtimes_waiting(&s.runtimes));
+	CHECK(!op_program_runtimes_waiting(&s.runtimes));
 	CHECK_INT(s.context.ret_retry_ns, 0);
 
 	/* One that is mapped again keeps its number, and is the last to lose it. */
 	for (i = 9; i <= 30; i++) {
-		s.layout.len = 0;
+		s.mappings.len = 0;
 		map_file(&s, UINT64_C(2) << 32);
 		map_file(&s, i << 32);
 		do
 			(void)attach_then(&s);
-		while (op_runtimes_waiting(&s.runtimes));
+		while (op_program_runtimes_waiting(&s.runtimes));
 		CHECK_INT(bias_of(&s, 2), UINT64_C(2) << 32);
 		CHECK_INT(fake.attached, 7);
 	}
@@ -296,7 +297,7 @@ static void take_line(void *userdata, int level, const char *message)
 static void test_eight_at_a_time(void)
 {
 	static struct scene s;
-	struct op_layout *layout = &s.layout;
+	struct op_mappings *mappings = &s.mappings;
 	size_t rescans = 0;
 	uint64_t i;
 
@@ -310,7 +311,7 @@ static void test_eight_at_a_time(void)
 	CHECK(s.runtimes.rescan);
 	CHECK_INT(logged.lines, 0); /* some may have been unmapped */
 	for (i = 0; i < 20; i++) {
-		CHECK(op_runtimes_waiting(&s.runtimes));
+		CHECK(op_program_runtimes_waiting(&s.runtimes));
 		rescans += s.runtimes.rescan;
 		s.runtimes.rescan = false;
 		CHECK(!attach_then(&s));
@@ -320,17 +321,17 @@ static void test_eight_at_a_time(void)
 	CHECK_INT(logged.lines, 1);
 	CHECK_INT(logged.warnings, 1);
 
-	/* A layout of an earlier time says nothing about now. */
+	/* Mappings of an earlier time say nothing about now. */
 	s.context.over_ns = 0;
-	layout->len = 1;
-	CHECK(!op_runtimes_attach(&s.runtimes, &s.context));
-	layout->len = 8;
-	CHECK(op_runtimes_waiting(&s.runtimes));
+	mappings->len = 1;
+	CHECK(!op_program_runtimes_attach(&s.runtimes, &s.context));
+	mappings->len = 8;
+	CHECK(op_program_runtimes_waiting(&s.runtimes));
 
 	s.runtimes.rescan = false;
-	memmove(&layout->vma[3], &layout->vma[4], 4 * sizeof(layout->vma[0]));
-	layout->len = 7;
-	while (op_runtimes_waiting(&s.runtimes)) {
+	memmove(&mappings->vma[3], &mappings->vma[4], 4 * sizeof(mappings->vma[0]));
+	mappings->len = 7;
+	while (op_program_runtimes_waiting(&s.runtimes)) {
 		CHECK_INT(bias_of(&s, 4), UINT64_C(4) << 32);
 		(void)attach_then(&s);
 		CHECK(!s.runtimes.rescan);

@@ -184,17 +184,17 @@ static void test_no_cliff_at_the_limit(void)
 	uint32_t pid = 100000;
 	struct world w;
 	uint64_t below;
-	uint64_t above;
+	uint64_t chunks;
 
 	world_init(&w, &options);
 	begin_many(&w, 100, MANY - 1);
 	below = cost_beside(&w, &pid);
 	begin(&w, 99);
 	world_settle(&w, 2 * SECOND);
-	above = cost_beside(&w, &pid); /* each takes the place of an idle one */
+	chunks = cost_beside(&w, &pid); /* each takes the place of an idle one */
 	printf("ns a process below the limit: %llu, at it: %llu\n",
-	       (unsigned long long)below, (unsigned long long)above);
-	CHECK(above <= below * FACTOR_MAX);
+	       (unsigned long long)below, (unsigned long long)chunks);
+	CHECK(chunks <= below * FACTOR_MAX);
 	op_processes_get_stats(w.p, &stats);
 	CHECK_INT(stats.unseen, 0);
 	world_deinit(&w);

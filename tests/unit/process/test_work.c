@@ -20,7 +20,7 @@ static struct op_processes_stats stats_of(const struct world *w)
 	return s;
 }
 
-static const struct op_mapping *own_code(const struct world *w)
+static const struct op_arena_mapping *own_code(const struct world *w)
 {
 	return world_mapping(w, world_self(), (uint64_t)(uintptr_t)known_function, NULL);
 }

@@ -64,9 +64,9 @@ void world_init(struct world *w, const struct world_options *options)
 	w->now_ns = op_clock_monotonic_ns();
 	CHECK_OK(op_arena_new(&ops, w, o->arena_bytes ? o->arena_bytes : 64 << 20,
 			      &w->arena));
-	w->rules_memory = calloc(OP_RULES_MAX, sizeof(*w->rules_memory));
+	w->rules_memory = calloc(OP_UNWIND_RULES_MAX, sizeof(*w->rules_memory));
 	CHECK(w->rules_memory);
-	CHECK_OK(op_rules_new(w->rules_memory, OP_RULES_MAX, &w->rules));
+	CHECK_OK(op_unwind_rules_new(w->rules_memory, OP_UNWIND_RULES_MAX, &w->rules));
 	CHECK_OK(op_window_new(&window, &w->window));
 	config.arena = w->arena;
 	config.rules = w->rules;
@@ -88,7 +88,7 @@ void world_deinit(struct world *w)
 	op_arena_get_stats(w->arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
 	op_window_free(w->window);
-	op_rules_free(w->rules);
+	op_unwind_rules_free(w->rules);
 	op_arena_free(w->arena);
 	op_map64_clear(&w->keys);
 	free(w->rules_memory);
@@ -124,11 +124,11 @@ uint32_t world_generation(const struct world *w, uint32_t pid)
 	return process ? process->generation : 0;
 }
 
-const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint64_t addr,
-				       uint64_t *ret_start)
+const struct op_arena_mapping *world_mapping(const struct world *w, uint32_t pid,
+					     uint64_t addr, uint64_t *ret_start)
 {
 	const struct op_process *process = world_process(w, pid);
-	const struct op_mapping *mapping;
+	const struct op_arena_mapping *mapping;
 	const uint64_t *start;
 	uint32_t i;
 
@@ -255,11 +255,12 @@ int world_missed_sample(struct world *w, uint32_t pid,
 static int add_piece(struct world *w, uint16_t type, uint32_t tid, uint64_t at,
 		     const void *bytes, size_t len)
 {
-	struct op_above_record record = { .header = { .type = type,
-						      .version = OP_RECORD_VERSION },
-					  .time_ns = w->now_ns + 1,
-					  .at = at,
-					  .tid = tid };
+	struct op_stack_chunk_record record = {
+		.header = { .type = type, .version = OP_RECORD_VERSION },
+		.time_ns = w->now_ns + 1,
+		.at = at,
+		.tid = tid
+	};
 	uint8_t *all = malloc(sizeof(record) + len);
 	int r;
 
@@ -274,7 +275,7 @@ static int add_piece(struct world *w, uint16_t type, uint32_t tid, uint64_t at,
 
 int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len)
 {
-	return add_piece(w, OP_RECORD_ABOVE, tid, at, bytes, len);
+	return add_piece(w, OP_RECORD_CHUNK, tid, at, bytes, len);
 }
 
 int world_root(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len)

@@ -7,7 +7,7 @@
 #define OP_TEST_PROCESS_WORLD_H
 
 #include "process/processes.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 #include "sample/sampler.h"
 
 enum {
@@ -17,8 +17,8 @@ enum {
 
 struct world {
 	struct op_arena *arena;
-	struct op_rules *rules;
-	struct op_rule *rules_memory;
+	struct op_unwind_rules *rules;
+	struct op_unwind_rule *rules_memory;
 	struct op_window *window;
 	struct op_processes *p;
 	struct op_sampler *sampler;
@@ -52,8 +52,8 @@ void world_settle(struct world *w, uint64_t ns);
 const struct op_process *world_process(const struct world *w, uint32_t pid);
 uint32_t world_generation(const struct world *w, uint32_t pid);
 /* The published mapping that holds @addr, or NULL. */
-const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint64_t addr,
-				       uint64_t *ret_start);
+const struct op_arena_mapping *world_mapping(const struct world *w, uint32_t pid,
+					     uint64_t addr, uint64_t *ret_start);
 
 /* Of a record without words. */
 #define WORLD_RECORD_HEADER                                                              \

@@ -3,8 +3,8 @@
 #ifndef MAKE_WINDOW_H
 #define MAKE_WINDOW_H
 
-#include "profile/tables.h"
 #include "profile/window.h"
+#include "profile/window_tables.h"
 #include "test.h"
 
 static inline struct op_window *make(size_t limit)

@@ -3,7 +3,7 @@
 #include "profile/import.h"
 
 #include "make_window.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 #include "test.h"
 
 /* A stack of two frames, one of which has an inlined function. */

@@ -2,7 +2,7 @@
 #include "profile/window.h"
 
 #include "make_window.h"
-#include "profile/tables.h"
+#include "profile/window_tables.h"
 #include "test.h"
 
 static uint32_t location(struct op_window *w, uint64_t address)

@@ -193,7 +193,7 @@ static void attach(struct live *live, struct op_process *ret)
 	size_t len;
 	size_t i, k;
 
-	all = op_runtimes(&len);
+	all = op_runtime_all(&len);
 	for (i = 0; i < live->files && !live->instance; i++) {
 		struct live_file *file = &live->file[i];
 		struct live_target target = { .live = live };
@@ -230,7 +230,7 @@ static void attach(struct live *live, struct op_process *ret)
 }
 
 /* Of memory without a file: is it code that the runtime made? */
-static void mark_code(const struct live *live, struct op_mapping *m, uint64_t start)
+static void mark_code(const struct live *live, struct op_arena_mapping *m, uint64_t start)
 {
 	size_t i;
 
@@ -247,8 +247,8 @@ static op_ref table_of(struct live *live, const struct mapping *m)
 {
 	struct live_file *file = &live->file[m->file];
 	bool runtime = live->ops && strcmp(file->path, live->runtime_path) == 0;
-	struct op_table_loop loop = { .runtime = runtime ? live->ops->id : 0 };
-	struct op_table *table;
+	struct op_unwind_table_loop loop = { .runtime = runtime ? live->ops->id : 0 };
+	struct op_unwind_table *table;
 	uint64_t vaddr = vaddr_of(file->elf, m->offset);
 	op_ref ret = 0;
 	size_t i;
@@ -257,7 +257,8 @@ static op_ref table_of(struct live *live, const struct mapping *m)
 		loop.count = live->loop.count;
 		memcpy(loop.range, live->loop.range, sizeof(loop.range));
 	}
-	CHECK_OK(op_table_new(file->elf, &loop, live->arena, live->rules, NULL, &table));
+	CHECK_OK(op_unwind_table_new(file->elf, &loop, live->arena, live->rules, NULL,
+				     &table));
 	for (i = 0; i < table->segments_len; i++)
 		if (vaddr < table->segments[i].vaddr + table->segments[i].memsz && !ret &&
 		    vaddr + 4096 > table->segments[i].vaddr)
@@ -271,17 +272,18 @@ void live_open(struct live *live)
 {
 	static struct mapping maps[1024];
 	struct op_process process = { .generation = 1 };
-	struct op_mapping *mappings;
+	struct op_arena_mapping *mappings;
 	uint64_t *starts;
 	size_t len;
 	size_t i;
 	void *to;
 
-	live->rules_memory = calloc(OP_RULES_MAX, sizeof(*live->rules_memory));
+	live->rules_memory = calloc(OP_UNWIND_RULES_MAX, sizeof(*live->rules_memory));
 	CHECK(live->rules_memory);
 	CHECK_OK(op_arena_new(&arena_ops, live, LIVE_SLABS_MAX * (uint64_t)OP_SLAB_BYTES,
 			      &live->arena));
-	CHECK_OK(op_rules_new(live->rules_memory, OP_RULES_MAX, &live->rules));
+	CHECK_OK(op_unwind_rules_new(live->rules_memory, OP_UNWIND_RULES_MAX,
+				     &live->rules));
 	len = read_maps(live, maps, OP_ARRAY_SIZE(maps));
 	attach(live, &process);
 	CHECK_OK(op_arena_alloc(live->arena, len * 8, &process.starts, &to));
@@ -291,7 +293,7 @@ void live_open(struct live *live)
 	mappings = to;
 	for (i = 0; i < len; i++) {
 		starts[i] = maps[i].start;
-		mappings[i] = (struct op_mapping){ .end = maps[i].end };
+		mappings[i] = (struct op_arena_mapping){ .end = maps[i].end };
 		mark_code(live, &mappings[i], starts[i]);
 		if (maps[i].file == LIVE_FILES_MAX)
 			continue;
@@ -347,18 +349,18 @@ static void read_registers(int tid, struct op_registers *ret)
 #endif
 }
 
-void live_walk_stopped(struct live *live, int tid, struct op_host_stack *ret)
+void live_walk_stopped(struct live *live, int tid, struct op_unwind_result *ret)
 {
 	struct op_registers registers;
-	struct op_host_input input = { .arena = live->arena,
-				       .rules = live->rules_memory,
-				       .process = live->process,
-				       .registers = &registers,
-				       .memory = &live->memory,
-				       .heap_moved = live->heap_moved };
+	struct op_unwind_input input = { .arena = live->arena,
+					 .rules = live->rules_memory,
+					 .process = live->process,
+					 .registers = &registers,
+					 .memory = &live->memory,
+					 .heap_moved = live->heap_moved };
 
 	read_registers(tid, &registers);
-	CHECK_OK(op_host_unwind(&input, ret));
+	CHECK_OK(op_unwind_host(&input, ret));
 }
 
 void live_stop(int tid)
@@ -374,7 +376,7 @@ void live_stop(int tid)
 	CHECK(waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status));
 }
 
-void live_walk(struct live *live, int tid, struct op_host_stack *ret)
+void live_walk(struct live *live, int tid, struct op_unwind_result *ret)
 {
 	live_stop(tid);
 	live_walk_stopped(live, tid, ret);
@@ -428,7 +430,7 @@ void live_free(struct live *live)
 		live->ops->image_free(live->image);
 	for (i = 0; i < live->files; i++)
 		op_elf_free(live->file[i].elf);
-	op_rules_free(live->rules);
+	op_unwind_rules_free(live->rules);
 	op_arena_free(live->arena);
 	for (i = 0; i < LIVE_SLABS_MAX; i++)
 		free(live->slab[i]);

@@ -41,8 +41,8 @@ struct live {
 	uint64_t loop_bias;
 	char runtime_path[512];
 	struct op_arena *arena;
-	struct op_rules *rules;
-	struct op_rule *rules_memory;
+	struct op_unwind_rules *rules;
+	struct op_unwind_rule *rules_memory;
 	op_ref process;
 	void *slab[LIVE_SLABS_MAX];
 	struct op_runtime_code code;
@@ -53,17 +53,17 @@ struct live {
 
 /* Start @argv. */
 struct live *live_start(char *const *argv);
-/* Read its mappings and make its tables; what op_runtimes() finds in it is attached.
+/* Read its mappings and make its tables; what op_runtime_all() finds in it is attached.
  * Call when it has started up and does not change. */
 void live_open(struct live *live);
 /* As op_runtime_thread_slot() of it. */
 int live_thread_slot(struct live *live, uint32_t key, struct op_thread_slot *ret);
 /* Stop its thread @tid, walk its stack, let it go on. */
-void live_walk(struct live *live, int tid, struct op_host_stack *ret);
+void live_walk(struct live *live, int tid, struct op_unwind_result *ret);
 /* Stop its thread @tid by ptrace, for the caller to go on with. */
 void live_stop(int tid);
 /* Walk the stack of a thread that is stopped. */
-void live_walk_stopped(struct live *live, int tid, struct op_host_stack *ret);
+void live_walk_stopped(struct live *live, int tid, struct op_unwind_result *ret);
 /* Is @word a native frame in the interpreter's loop? */
 bool live_in_loop(const struct live *live, uint64_t word);
 /* Its threads; returns how many. */

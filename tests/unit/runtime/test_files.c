@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told from files alone: exports, the cold part of a function, which file is CPython. */
-#include "runtime/cold.h"
+#include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/runtime.h"
 
@@ -318,7 +318,7 @@ static void test_registry(void)
 	size_t len = 0;
 	size_t i;
 
-	all = op_runtimes(&len);
+	all = op_runtime_all(&len);
 	CHECK(len >= 1);
 	for (i = 0; i < len; i++)
 		CHECK(op_runtime_get(all[i]->id) == all[i]);

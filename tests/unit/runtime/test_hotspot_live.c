@@ -170,7 +170,7 @@ static size_t add_names(const struct op_runtime_frame *f,
 	return len;
 }
 
-static void describe(struct live *live, const struct op_host_stack *stack,
+static void describe(struct live *live, const struct op_unwind_result *stack,
 		     struct frames *ret)
 {
 	static char name[FRAMES_MAX][96];
@@ -220,7 +220,7 @@ static void check_follows(const struct frames *a, const struct frames *b, int st
 /* The thread whose stack begins in @scene's main, or 0. */
 static int find_main(struct live *live, const struct scene *scene, struct frames *ret)
 {
-	static struct op_host_stack stack;
+	static struct op_unwind_result stack;
 	int tid[THREADS_MAX];
 	size_t len = live_threads(live, tid, THREADS_MAX);
 	char name[64];
@@ -280,7 +280,7 @@ static bool single_step(int tid)
 /* Returns how many instructions were of an upcall's stub. */
 static int check_each_instruction(const struct scene *scene)
 {
-	static struct op_host_stack stack;
+	static struct op_unwind_result stack;
 	static struct frames frames[2];
 	char folder[] = "/tmp/otelprof-known-XXXXXX";
 	struct live *live = start(folder, scene);

@@ -47,10 +47,10 @@ static union {
 } slab;
 static const struct op_hotspot_view view = { .slab = slab.bytes };
 static uint64_t words[OP_WORDS_MAX];
-static struct op_host_input input = { .memory = &fake.memory };
-static struct op_host_context context = { .input = &input,
-					  .last_slab = slab.bytes,
-					  .words = words };
+static struct op_unwind_input input = { .memory = &fake.memory };
+static struct op_unwind_context context = { .input = &input,
+					    .last_slab = slab.bytes,
+					    .words = words };
 
 /* A library with calls in it, at @at. */
 static void put_library(uint64_t at)

@@ -64,7 +64,7 @@ static struct op_layouts *read_dir(void)
 {
 	struct op_layouts *layouts = NULL;
 
-	CHECK_OK(op_runtimes_layouts(dir, &capture, &layouts));
+	CHECK_OK(op_runtime_layouts(dir, &capture, &layouts));
 	return layouts;
 }
 
@@ -110,7 +110,7 @@ static void test_built_in(void)
 static void test_built_in_files_are_right(void)
 {
 	size_t len;
-	const struct op_runtime_ops *const *all = op_runtimes(&len);
+	const struct op_runtime_ops *const *all = op_runtime_all(&len);
 	size_t i;
 
 	for (i = 0; i < len; i++) {
@@ -234,10 +234,10 @@ static void test_who_may_write(void)
 		CHECK(strstr(logged[3], "e.layout belongs to another user"));
 	op_layouts_free(layouts);
 	CHECK_OK(chmod(dir, 0777));
-	CHECK_INT(op_runtimes_layouts(dir, &capture, &layouts), -EPERM);
+	CHECK_INT(op_runtime_layouts(dir, &capture, &layouts), -EPERM);
 	CHECK(strstr(capture.message, "can be written by others"));
 	end(NULL);
-	CHECK_INT(op_runtimes_layouts(dir, &capture, &layouts), -ENOENT);
+	CHECK_INT(op_runtime_layouts(dir, &capture, &layouts), -ENOENT);
 	CHECK(strstr(capture.message, "cannot be read: No such file"));
 }
 

@@ -53,7 +53,7 @@ static struct live *start(const char *mode)
 	return live;
 }
 
-static void describe(struct live *live, const struct op_host_stack *stack,
+static void describe(struct live *live, const struct op_unwind_result *stack,
 		     struct frames *ret)
 {
 	static char name[FRAMES_MAX][96];
@@ -116,7 +116,7 @@ static bool single_step(int tid)
 
 static void step_through(const char *mode)
 {
-	static struct op_host_stack stack;
+	static struct op_unwind_result stack;
 	static struct frames frames[2];
 	struct live *live = start(mode);
 	size_t deepest = 0;

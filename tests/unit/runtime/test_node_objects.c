@@ -145,7 +145,7 @@ static void lines_have_a_limit(void)
 	CHECK_INT(op_runtime_node_place(script, 0).line, 0);
 	CHECK_INT(scripts.lines, most);
 	CHECK_INT(scripts.refused, 1);
-	op_runtime_node_scripts_make_room(&scripts);
+	op_runtime_node_scripts_trim(&scripts);
 	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
 	CHECK_INT(script->len, most);
 	/* another one in its place */

@@ -77,7 +77,7 @@ static void test_python_with_a_late_key(void)
 	char variable[600];
 	char *argv[] = { (char *)"/usr/bin/env", variable,	  NULL, (char *)KNOWN_PY,
 			 (char *)"hold",	 (char *)"plain", NULL };
-	static struct op_host_stack stack;
+	static struct op_unwind_result stack;
 	struct pythons pythons;
 	struct live *live;
 	char line[512];

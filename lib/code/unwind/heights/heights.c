@@ -36,14 +36,14 @@ struct target {
 
 struct row {
 	uint32_t off;
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 };
 
 struct op_heights {
 	const uint8_t *code;
 	size_t len;
 	size_t phase; /* address of code[0] modulo ALIGNMENT */
-	struct op_rule none;
+	struct op_unwind_rule none;
 	struct target *target;	 /* [TARGET_SLOTS] */
 	OP_VEC(uint32_t) starts; /* starts of functions, as calls tell; ascending */
 	uint32_t function;	 /* number of the function that is being read */
@@ -178,7 +178,7 @@ static bool is_start(const struct op_heights *p, size_t off)
 
 /* ---- functions ---- */
 
-static int add_row(struct op_heights *p, size_t off, struct op_rule rule)
+static int add_row(struct op_heights *p, size_t off, struct op_unwind_rule rule)
 {
 	if (p->rows.len &&
 	    !memcmp(&p->rows.data[p->rows.len - 1].rule, &rule, sizeof(rule)))
@@ -359,8 +359,8 @@ static bool is_outermost(const struct op_heights *p)
 
 static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 {
-	const struct op_rule signal = { .cfa = OP_CFA_SIGNAL };
-	const struct op_rule stop = { .cfa = OP_CFA_STOP };
+	const struct op_unwind_rule signal = { .cfa = OP_CFA_SIGNAL };
+	const struct op_unwind_rule stop = { .cfa = OP_CFA_STOP };
 	size_t i;
 	int r = 0;
 
@@ -436,8 +436,8 @@ int op_heights_on(struct op_heights *p, struct op_slice *slice, op_heights_fn fn
 	return r < 0 ? r : 0;
 }
 
-int op_heights_new(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
-		   struct op_heights **ret)
+int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
+		   struct op_unwind_rule none, struct op_heights **ret)
 {
 	struct op_heights *p = calloc(1, sizeof(*p));
 
@@ -468,8 +468,8 @@ struct op_heights *op_heights_free(struct op_heights *p)
 	return NULL;
 }
 
-int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
-		    op_heights_fn fn, void *data)
+int op_heights_read(const uint8_t *code, size_t len, uint64_t addr,
+		    struct op_unwind_rule none, op_heights_fn fn, void *data)
 {
 	struct op_heights *p;
 	int r = op_heights_new(code, len, addr, none, &p);

@@ -31,22 +31,22 @@ enum {
 
 /* Called with a rule that holds from @off on. A negative result stops the reading and is
  * returned. */
-typedef int (*op_heights_fn)(void *data, size_t off, struct op_rule rule);
+typedef int (*op_heights_fn)(void *data, size_t off, struct op_unwind_rule rule);
 
 /*
  * Give @fn the rules of @code[@len], which is at ELF address @addr, in ascending order
  * from offset 0 on; @none for parts without a rule. Between two functions the rule before
  * holds. Returns 0, -ENOMEM, or what @fn returned.
  */
-int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
-		    op_heights_fn fn, void *data);
+int op_heights_read(const uint8_t *code, size_t len, uint64_t addr,
+		    struct op_unwind_rule none, op_heights_fn fn, void *data);
 
 /* The same in slices. */
 struct op_heights;
 
 /* @code is borrowed. Returns 0 or -ENOMEM. */
-int op_heights_new(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
-		   struct op_heights **ret);
+int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
+		   struct op_unwind_rule none, struct op_heights **ret);
 struct op_heights *op_heights_free(struct op_heights *h);
 /* Go on with the rules. Returns 0 at the end, -EINPROGRESS when @slice is used up,
  * -ENOMEM, or what @fn returned. */

@@ -162,9 +162,10 @@ void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *i)
 	}
 }
 
-struct op_rule op_code_stack_rule(const struct op_code_stack *s, struct op_rule none)
+struct op_unwind_rule op_code_stack_rule(const struct op_code_stack *s,
+					 struct op_unwind_rule none)
 {
-	struct op_rule rule = { .save = OP_SAVE_CHECK };
+	struct op_unwind_rule rule = { .save = OP_SAVE_CHECK };
 
 	if (s->saved > SAVED_MAX)
 		return none;

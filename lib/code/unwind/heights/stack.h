@@ -45,6 +45,7 @@ static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *insn);
 
 /* The rule for this state, with OP_SAVE_CHECK; or @none. */
-struct op_rule op_code_stack_rule(const struct op_code_stack *s, struct op_rule none);
+struct op_unwind_rule op_code_stack_rule(const struct op_code_stack *s,
+					 struct op_unwind_rule none);
 
 #endif

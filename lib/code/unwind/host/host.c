@@ -22,7 +22,7 @@
 #include "bpf/walk/fold.h"
 #include "bpf/walk/step.h"
 
-static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
+static void host_prepare(struct op_unwind *u, const struct op_unwind_input *input)
 {
 	const struct op_registers *r = input->registers;
 	__u64 words;
@@ -50,11 +50,11 @@ static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
 	u->end = OP_END_TRUNCATED;
 }
 
-int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret)
+int op_unwind_host(const struct op_unwind_input *input, struct op_unwind_result *ret)
 {
 	_cleanup_free_ struct op_unwind *u = calloc(1, sizeof(*u));
 	_cleanup_free_ uint64_t *words = calloc(OP_WORDS_MAX, sizeof(*words));
-	struct op_host_context context = { .input = input, .words = words };
+	struct op_unwind_context context = { .input = input, .words = words };
 	int steps = OP_DEEP_STEPS_MAX;
 
 	if (!u || !words)

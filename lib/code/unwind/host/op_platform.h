@@ -8,16 +8,16 @@
 
 #include "code/unwind/host.h"
 
-struct op_host_context {
-	const struct op_host_input *input;
+struct op_unwind_context {
+	const struct op_unwind_input *input;
 	const uint8_t *last_slab; /* number last_index; NULL: none yet */
 	uint32_t last_index;
 	uint64_t *words; /* OP_WORDS_MAX */
 };
 
-static inline struct op_host_context *op_host_context(struct op_unwind *u)
+static inline struct op_unwind_context *op_unwind_context(struct op_unwind *u)
 {
-	return (struct op_host_context *)(uintptr_t)u->platform;
+	return (struct op_unwind_context *)(uintptr_t)u->platform;
 }
 
 #define op_platform_bound(x) ((void)(x))
@@ -29,7 +29,7 @@ static inline __u64 op_platform_zero(struct op_unwind *u)
 
 static inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
 {
-	struct op_host_context *c = op_host_context(u);
+	struct op_unwind_context *c = op_unwind_context(u);
 
 	if (c->last_slab && c->last_index == index)
 		return c->last_slab;
@@ -38,27 +38,29 @@ static inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
 	return c->last_slab;
 }
 
-static inline const struct op_rule *op_platform_rule(struct op_unwind *u, __u32 index)
+static inline const struct op_unwind_rule *op_platform_rule(struct op_unwind *u,
+							    __u32 index)
 {
-	return index < OP_RULES_MAX ? &op_host_context(u)->input->rules[index] : NULL;
+	return index < OP_UNWIND_RULES_MAX ? &op_unwind_context(u)->input->rules[index]
+					   : NULL;
 }
 
 static inline bool op_platform_direct_rule(struct op_unwind *u, __u64 pc,
-					   struct op_rule *ret)
+					   struct op_unwind_rule *ret)
 {
-	const struct op_host_input *input = op_host_context(u)->input;
+	const struct op_unwind_input *input = op_unwind_context(u)->input;
 
 	return input->direct && input->direct(input->direct_ctx, pc, ret);
 }
 
 static inline long op_platform_read(struct op_unwind *u, void *to, __u32 len, __u64 addr)
 {
-	return op_memory_read(op_host_context(u)->input->memory, addr, to, len);
+	return op_memory_read(op_unwind_context(u)->input->memory, addr, to, len);
 }
 
 static inline __u64 *op_platform_words(struct op_unwind *u)
 {
-	return (__u64 *)op_host_context(u)->words;
+	return (__u64 *)op_unwind_context(u)->words;
 }
 
 static inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,

@@ -17,8 +17,8 @@
 #include "export/transport/gzip.h"
 #include "export/transport/http/response.h"
 #include "export/transport/retry.h"
+#include "export/transport/tls/messages.h"
 #include "export/transport/tls/probe.h"
-#include "export/transport/tls/words.h"
 #include "export/transport/transport.h"
 #include "export/transport/zstd.h"
 
@@ -298,10 +298,10 @@ static void explain_tls(struct transport *t, CURLcode code,
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		/* Up to 1 (unspecified) the chain is good, so curl's check of the name
 		 * has failed. */
-		op_tls_words(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host,
-			     t->certs.ca_file, t->error, words, cap);
+		op_tls_message(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host,
+			       t->certs.ca_file, t->error, words, cap);
 	else if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
-		 !op_tls_alert_words(t->error, t->host, words, cap))
+		 !op_tls_alert_message(t->error, t->host, words, cap))
 		(void)op_tls_probe(&t->probe, words, cap);
 }
 

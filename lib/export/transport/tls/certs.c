@@ -83,7 +83,7 @@ static void free_reading(void *arg)
 /* As read_now() in this thread, or, because its disk may not answer, in another one. */
 static int read_bounded(void *arg)
 {
-	return op_thread_call(read_now, free_reading, arg);
+	return op_sink_thread_call(read_now, free_reading, arg);
 }
 
 static int read_here(void *arg)

@@ -47,7 +47,7 @@ struct op_certs {
 };
 
 /* Read the files that @config or the environment names, each in a thread of its own that is
- * waited for as op_thread_call() does. Returns 0; -EINVAL, -ETIMEDOUT or the errno of a file,
+ * waited for as op_sink_thread_call() does. Returns 0; -EINVAL, -ETIMEDOUT or the errno of a file,
  * with a sentence that names it; or -ENOMEM. */
 int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log);

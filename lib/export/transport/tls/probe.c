@@ -17,7 +17,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "export/transport/tls/lookup.h"
-#include "export/transport/tls/words.h"
+#include "export/transport/tls/messages.h"
 
 enum {
 	/* For the name, then for the connection, and then for the whole handshake. */
@@ -258,15 +258,15 @@ static bool explain(const struct op_tls_probe *p, SSL *tls, const char *host, ch
 	read_errors(errors, sizeof(errors));
 	verify = SSL_get_verify_result(tls);
 	if (verify != X509_V_OK) {
-		op_tls_words(verify, host, p->certs->ca_file,
-			     X509_verify_cert_error_string(verify), ret, cap);
+		op_tls_message(verify, host, p->certs->ca_file,
+			       X509_verify_cert_error_string(verify), ret, cap);
 		return true;
 	}
-	if (op_tls_alert_words(errors, host, ret, cap))
+	if (op_tls_alert_message(errors, host, ret, cap))
 		return true;
 	/* Some servers, such as grpc's own, close the connection without an alert. */
 	return asked && closed &&
-	       op_tls_alert_words("alert certificate required", host, ret, cap);
+	       op_tls_alert_message("alert certificate required", host, ret, cap);
 }
 
 bool op_tls_probe(struct op_tls_probe *p, char *ret, size_t cap)

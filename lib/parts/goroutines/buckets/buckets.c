@@ -215,9 +215,9 @@ void op_golang_profile_deinit(struct op_golang_profile *p)
 	op_vec_clear(&p->entries);
 }
 
-void op_golang_buckets_ahead(struct op_ahead *a, const struct op_memory *of)
+void op_golang_buckets_readahead(struct op_readahead *a, const struct op_memory *of)
 {
-	op_ahead_init(a, of);
+	op_readahead_init(a, of);
 	a->below = BELOW_BYTES;
 	/* -EAGAIN is for numbers that change. */
 	a->again = -ETIMEDOUT;

@@ -19,7 +19,7 @@
 
 #include "base/memory.h"
 #include "base/vec.h"
-#include "runtime/ahead.h"
+#include "runtime/readahead.h"
 
 enum {
 	OP_GOLANG_BUCKETS_MAX = 65536, /* that are looked at of one process */
@@ -72,7 +72,7 @@ int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
 			  uint32_t minor, uint32_t cycle, struct op_golang_bucket *ret);
 /* Begin to read a process's buckets from @of by @a->memory. A read of it that gave -EAGAIN gives
  * -ETIMEDOUT. */
-void op_golang_buckets_ahead(struct op_ahead *a, const struct op_memory *of);
+void op_golang_buckets_readahead(struct op_readahead *a, const struct op_memory *of);
 /*
  * Read the profile of one moment into @p, which is all zero before its first use. Returns 0;
  * -ENOENT: the process keeps none; -EAGAIN: it was being changed; -EBADMSG: it is none;

@@ -11,7 +11,8 @@ enum {
 	STATE_FIELD = 3, /* the first field after the command name */
 };
 
-OP_TASK_CODE void op_stat_numbers(const char *path, int first, uint64_t *ret, size_t len)
+OP_TASK_CODE void op_task_stat_numbers(const char *path, int first, uint64_t *ret,
+				       size_t len)
 {
 	char text[STAT_BYTES];
 	int field = STATE_FIELD - 1;
@@ -41,10 +42,10 @@ OP_TASK_CODE void op_stat_numbers(const char *path, int first, uint64_t *ret, si
 	}
 }
 
-OP_TASK_CODE uint64_t op_stat_start(const char *path)
+OP_TASK_CODE uint64_t op_task_stat_start(const char *path)
 {
 	uint64_t ticks;
 
-	op_stat_numbers(path, OP_STAT_START_FIELD, &ticks, 1);
+	op_task_stat_numbers(path, OP_STAT_START_FIELD, &ticks, 1);
 	return ticks;
 }

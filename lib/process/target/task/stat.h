@@ -16,9 +16,9 @@ enum {
 };
 
 /* Read @len numbers from field @first on; a missing one is 0. */
-void op_stat_numbers(const char *path, int first, uint64_t *ret, size_t len);
+void op_task_stat_numbers(const char *path, int first, uint64_t *ret, size_t len);
 /* The start time of the process in clock ticks after boot; 0: there is no
  * such process. */
-uint64_t op_stat_start(const char *path);
+uint64_t op_task_stat_start(const char *path);
 
 #endif

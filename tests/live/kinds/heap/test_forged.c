@@ -27,8 +27,8 @@ static PLACE void forges_here(int n)
 	int i;
 
 	for (i = 0; i < n; i++)
-		op_heap_tell_alloc((void *)(uintptr_t)(i * 16 + 16),
-				   UINT64_MAX - (uint64_t)i, UINT64_MAX);
+		op_preload_report_alloc((void *)(uintptr_t)(i * 16 + 16),
+					UINT64_MAX - (uint64_t)i, UINT64_MAX);
 	STAYS("forges");
 }
 
@@ -38,10 +38,10 @@ static PLACE void lies_here(void)
 	int i;
 
 	for (i = 0; i < 100; i++) {
-		op_heap_tell_free((void *)(uintptr_t)(i * 4096 + 8));
-		op_heap_tell_alloc(NULL, 0, 0);
-		op_heap_tell_free(NULL);
-		op_heap_tell_free(NULL);
+		op_preload_report_free((void *)(uintptr_t)(i * 4096 + 8));
+		op_preload_report_alloc(NULL, 0, 0);
+		op_preload_report_free(NULL);
+		op_preload_report_free(NULL);
 	}
 	STAYS("lies");
 }

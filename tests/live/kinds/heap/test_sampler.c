@@ -12,8 +12,8 @@
 #include "test.h"
 
 /* of the probes, which nobody hears here */
-volatile uint16_t op_heap_alloc_listeners;
-union op_heap_free_gate op_heap_free_gate;
+volatile uint16_t op_preload_alloc_listeners;
+union op_preload_free_gate op_preload_free_gate;
 
 static void test_weights(void)
 {
@@ -24,7 +24,7 @@ static void test_weights(void)
 
 	for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
 		double want = (double)size[i] / -expm1(-(double)size[i] / 524288);
-		double got = (double)op_heap_weight(size[i], 524288);
+		double got = (double)op_preload_weight(size[i], 524288);
 
 		if (fabs(got - want) > 0.5 + want * 1e-12)
 			TEST_FAIL("the weight of %llu is %.1f, not %.1f",
@@ -35,19 +35,19 @@ static void test_weights(void)
 /* Sums of many allocations of @size, in units of their standard deviation. */
 static void check_sum(uint64_t size, uint64_t interval, uint64_t n)
 {
-	struct op_heap_thread *t = &op_heap_thread;
+	struct op_preload_thread *t = &op_preload_thread;
 	double q = -expm1(-(double)size / (double)interval);
 	double deviation = (double)size * sqrt((double)n * (1 - q) / q);
 	double sum = 0;
 	double off;
 	uint64_t i;
 
-	op_heap_set_interval(interval);
-	*t = (struct op_heap_thread){ 0 }; /* no countdown of another interval */
+	op_preload_set_interval(interval);
+	*t = (struct op_preload_thread){ 0 }; /* no countdown of another interval */
 	for (i = 0; i < n; i++) {
 		if (t->random && (t->left -= (int64_t)size) >= 0)
 			continue;
-		sum += (double)op_heap_sample(size);
+		sum += (double)op_preload_sample(size);
 	}
 	off = (sum - (double)(n * size)) / deviation;
 	printf("  %llu of %llu bytes, interval %llu: %+.2f standard deviations\n",
@@ -76,29 +76,29 @@ static void test_addresses(void)
 	size_t refused = 0;
 
 	for (i = 1; i <= KEPT; i++)
-		refused += !op_heap_addresses_add((void *)(i * 4112));
+		refused += !op_preload_addresses_add((void *)(i * 4112));
 	CHECK(refused < KEPT / 1000);
-	CHECK(op_heap_free_gate.part.holds);
+	CHECK(op_preload_free_gate.part.holds);
 	for (i = 1; i <= KEPT; i++)
-		CHECK(!op_heap_addresses_take((void *)(i * 4112 + 16)));
+		CHECK(!op_preload_addresses_take((void *)(i * 4112 + 16)));
 	for (i = 1; i <= KEPT; i++)
-		refused -= !op_heap_addresses_take((void *)(i * 4112));
+		refused -= !op_preload_addresses_take((void *)(i * 4112));
 	CHECK_INT(refused, 0);
 	for (i = 1; i <= KEPT; i++)
-		CHECK(!op_heap_addresses_take((void *)(i * 4112)));
+		CHECK(!op_preload_addresses_take((void *)(i * 4112)));
 	/* one that is added twice stands there once */
-	CHECK(op_heap_addresses_add((void *)4096));
-	CHECK(op_heap_addresses_add((void *)4096));
-	CHECK(op_heap_addresses_take((void *)4096));
-	CHECK(!op_heap_addresses_take((void *)4096));
+	CHECK(op_preload_addresses_add((void *)4096));
+	CHECK(op_preload_addresses_add((void *)4096));
+	CHECK(op_preload_addresses_take((void *)4096));
+	CHECK(!op_preload_addresses_take((void *)4096));
 	/* full: it says so */
 	for (refused = 0, i = 1; i <= 100000; i++)
-		refused += !op_heap_addresses_add((void *)(i * 4112));
+		refused += !op_preload_addresses_add((void *)(i * 4112));
 	CHECK(refused >= 100000 - 32768);
-	op_heap_addresses_clear();
+	op_preload_addresses_clear();
 	for (i = 1; i <= 100000; i++)
-		CHECK(!op_heap_addresses_take((void *)(i * 4112)));
-	CHECK(!op_heap_free_gate.part.holds);
+		CHECK(!op_preload_addresses_take((void *)(i * 4112)));
+	CHECK(!op_preload_free_gate.part.holds);
 }
 
 static void *add_and_take(void *arg)
@@ -109,10 +109,10 @@ static void *add_and_take(void *arg)
 
 	for (k = 0; k < 200; k++) {
 		for (i = 1; i <= 1000; i++)
-			if (!op_heap_addresses_add((void *)(base + i * 48)))
+			if (!op_preload_addresses_add((void *)(base + i * 48)))
 				return (void *)"not added";
 		for (i = 1; i <= 1000; i++)
-			if (!op_heap_addresses_take((void *)(base + i * 48)))
+			if (!op_preload_addresses_take((void *)(base + i * 48)))
 				return (void *)"not there";
 	}
 	return NULL;
@@ -174,8 +174,8 @@ static void test_asks_once(void)
 
 	asked = 0;
 	for (i = 0; i < 3; i++) {
-		CHECK(!op_heap_find(&missing, "op_no_such_function"));
-		CHECK(op_heap_find(&there, "posix_memalign"));
+		CHECK(!op_preload_find(&missing, "op_no_such_function"));
+		CHECK(op_preload_find(&there, "posix_memalign"));
 	}
 	CHECK_INT(asked, 2);
 }

@@ -130,8 +130,8 @@ static PLACE void dies_here(void)
 /* Hits the probe of allocations like a program that samples its own. */
 static PLACE void allocates_here(void)
 {
-	op_heap_tell_alloc((void *)4096, 100, 5000);
-	op_heap_tell_free((void *)4096);
+	op_preload_report_alloc((void *)4096, 100, 5000);
+	op_preload_report_free((void *)4096);
 	STAYS("allocates");
 }
 
@@ -238,8 +238,7 @@ static void check_all_or_dropped(int64_t got, int64_t want, uint64_t dropped)
 static void test_all_at_once(void)
 {
 	static const char *probe = "tracepoint:task_rename";
-	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_TREE };
+	struct otelprof_rule rule = { .size = sizeof(rule), .kind = OTELPROF_MATCH_TREE };
 	struct kind_child c = kind_child_start(serve);
 	struct got all = { 0 };
 	const int64_t *got = all.here;

@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "context"))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 import build  # noqa: E402
 import check  # noqa: E402
-import go_odd  # noqa: E402
+import go_unusual  # noqa: E402
 import labels  # noqa: E402
 import suite  # noqa: E402
 from cells import CELLS  # noqa: E402
@@ -122,8 +122,8 @@ def labels_cell(run, name, version):
                                             GO111MODULE="off"))
 
 
-ODD = {"go-plugin": go_odd.plugin, "go-unknown": go_odd.unknown,
-       "go-unknown-table": go_odd.unknown_table}
+ODD = {"go-plugin": go_unusual.plugin, "go-unknown": go_unusual.unknown,
+       "go-unknown-table": go_unusual.unknown_table}
 
 
 def odd(run, name):

@@ -33,7 +33,7 @@ from cells import Cell, chain  # noqa: E402
 PROGRAM = os.path.join(HERE, "known.py")
 VERSIONS = ["3.%d" % n for n in range(6, 16)]
 # Debug builds; builds with the compiler of traces, which PYTHON_JIT switches on; and those of
-# tests/live/languages/python/odd.sh.
+# tests/live/languages/python/build_python.sh.
 TASKS = ["3.14-tasks", "3.15-tasks"]
 BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n"]
 MODES = {"d": "debug build", "j": "compiled traces", "s": "static", "m": "musl",
@@ -127,11 +127,11 @@ def interpreters(roots):
 
 
 def odd_interpreters(wanted):
-    """As interpreters(), of those that odd.sh builds. It takes minutes, so only where one is
+    """As interpreters(), of those that build_python.sh builds. It takes minutes, so only where one is
     @wanted."""
     if not wanted:
         return {}
-    done = subprocess.run(["sh", os.path.join(HERE, "odd.sh")], capture_output=True, text=True)
+    done = subprocess.run(["sh", os.path.join(HERE, "build_python.sh")], capture_output=True, text=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     found = {}
     for letter, path, home in rows:

@@ -50,9 +50,9 @@ static void check(decode_fn fn, enum op_decode_want want, const uint8_t *code, s
 }
 
 #define CHECK_X86(want, code, kind, at)                                                  \
-	check(op_runtime_decode_x86_64, want, code, sizeof(code), kind, at)
+	check(op_decode_x86_64, want, code, sizeof(code), kind, at)
 #define CHECK_ARM(want, code, kind, at)                                                  \
-	check(op_runtime_decode_aarch64, want, code, sizeof(code), kind, at)
+	check(op_decode_aarch64, want, code, sizeof(code), kind, at)
 
 static void test_x86_argument_through_got(void)
 {
@@ -112,8 +112,7 @@ static void test_x86_thread_pointer(void)
 	struct op_decode_value v;
 
 	CHECK_X86(OP_DECODE_RETURN, code, OP_DECODE_TP_INDEXED, 0x80);
-	CHECK_OK(decode(op_runtime_decode_x86_64, OP_DECODE_RETURN, code, sizeof(code),
-			&v));
+	CHECK_OK(decode(op_decode_x86_64, OP_DECODE_RETURN, code, sizeof(code), &v));
 	CHECK_INT(v.scale, 8);
 	CHECK_X86(OP_DECODE_RETURN, tls, OP_DECODE_TP_MEMORY, -24);
 }
@@ -125,11 +124,9 @@ static void test_x86_not_understood(void)
 	static const uint8_t cut[] = { 0x48, 0x8b };
 	struct op_decode_value v;
 
-	CHECK_INT(decode(op_runtime_decode_x86_64, OP_DECODE_CALL, endless, 2, &v),
-		  -ENOTSUP);
-	CHECK_INT(decode(op_runtime_decode_x86_64, OP_DECODE_CALL, vector, 4, &v),
-		  -ENOTSUP);
-	CHECK_INT(decode(op_runtime_decode_x86_64, OP_DECODE_CALL, cut, 2, &v), -ENOTSUP);
+	CHECK_INT(decode(op_decode_x86_64, OP_DECODE_CALL, endless, 2, &v), -ENOTSUP);
+	CHECK_INT(decode(op_decode_x86_64, OP_DECODE_CALL, vector, 4, &v), -ENOTSUP);
+	CHECK_INT(decode(op_decode_x86_64, OP_DECODE_CALL, cut, 2, &v), -ENOTSUP);
 }
 
 #define A64(word)                                                                        \

@@ -40,12 +40,12 @@ static int read_all(const char *path, uint64_t *ret_rows)
 {
 	static const struct op_arena_ops ops = { .add_slab = make_slab };
 	struct op_symbols_options options = { .path = path };
-	struct op_rule *memory = calloc(OP_RULES_MAX, sizeof(*memory));
+	struct op_unwind_rule *memory = calloc(OP_UNWIND_RULES_MAX, sizeof(*memory));
 	_cleanup_(op_arena_freep) struct op_arena *arena = NULL;
-	_cleanup_(op_rules_freep) struct op_rules *rules = NULL;
+	_cleanup_(op_unwind_rules_freep) struct op_unwind_rules *rules = NULL;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	struct op_symbols *symbols = NULL;
-	struct op_table *table = NULL;
+	struct op_unwind_table *table = NULL;
 	struct op_arena_stats stats;
 	void *slabs[SLABS] = { 0 };
 	struct op_symbol found;
@@ -53,9 +53,9 @@ static int read_all(const char *path, uint64_t *ret_rows)
 	int i;
 
 	CHECK_OK(op_arena_new(&ops, slabs, SLABS * OP_SLAB_BYTES, &arena));
-	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &rules));
+	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &rules));
 	if (op_elf_open_path(path, &elf) == 0) {
-		if (op_table_new(elf, NULL, arena, rules, NULL, &table) == 0)
+		if (op_unwind_table_new(elf, NULL, arena, rules, NULL, &table) == 0)
 			*ret_rows = table->rows;
 		if (op_symbols_new(elf, &options, NULL, &symbols) == 0)
 			for (i = 0; i < FINDS; i++)
@@ -64,7 +64,7 @@ static int read_all(const char *path, uint64_t *ret_rows)
 					 found.name[0] == 'g';
 	}
 	op_symbols_free(symbols);
-	op_table_free(table, arena, rules, 0);
+	op_unwind_table_free(table, arena, rules, 0);
 	op_arena_get_stats(arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
 	for (i = 0; i < SLABS; i++)

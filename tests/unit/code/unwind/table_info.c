@@ -22,7 +22,7 @@ static int make_slab(void *ctx, uint32_t index, void **ret)
 }
 
 static const struct op_arena_ops ops = { .add_slab = make_slab };
-static struct op_rule memory[OP_RULES_MAX];
+static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 
 static long peak_kb(void)
 {
@@ -32,7 +32,7 @@ static long peak_kb(void)
 	return u.ru_maxrss;
 }
 
-static bool same(const struct op_rule *a, const struct op_rule *b)
+static bool same(const struct op_unwind_rule *a, const struct op_unwind_rule *b)
 {
 	const uint8_t mask = OP_SAVE_MASK | OP_SAVE_CHECK;
 
@@ -40,7 +40,7 @@ static bool same(const struct op_rule *a, const struct op_rule *b)
 	       (a->save & mask) == (b->save & mask) && a->save_off == b->save_off;
 }
 
-static void query(struct op_elf *elf, const struct op_table *table,
+static void query(struct op_elf *elf, const struct op_unwind_table *table,
 		  struct op_arena *arena)
 {
 	struct op_source_direct *direct = NULL;
@@ -50,9 +50,9 @@ static void query(struct op_elf *elf, const struct op_table *table,
 
 	CHECK(op_source_direct_new(elf, &direct) == !!op_elf_section(elf, ".eh_frame"));
 	while (scanf("%" SCNx64, &at) == 1) {
-		struct op_rule r = { 0 };
-		struct op_rule alone = { 0 };
-		int found = op_table_lookup(table, arena, memory, at, &r);
+		struct op_unwind_rule r = { 0 };
+		struct op_unwind_rule alone = { 0 };
+		int found = op_unwind_table_lookup(table, arena, memory, at, &r);
 		int i;
 
 		for (i = 0; i < 2; i++) { /* the second time it is known */
@@ -80,12 +80,12 @@ int main(int argc, char **argv)
 {
 	bool is_query = argc > 1 && strcmp(argv[1], "-q") == 0;
 	struct op_arena *arena = NULL;
-	struct op_rules *rules = NULL;
-	struct op_table *table = NULL;
+	struct op_unwind_rules *rules = NULL;
+	struct op_unwind_table *table = NULL;
 	int i;
 
 	CHECK_OK(op_arena_new(&ops, NULL, UINT64_C(1) << 30, &arena));
-	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &rules));
+	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &rules));
 	for (i = 1 + is_query; i < argc; i++) {
 		struct op_elf *elf = NULL;
 		uint64_t start;
@@ -98,22 +98,24 @@ int main(int argc, char **argv)
 		}
 		start = op_clock_monotonic_ns();
 		if (is_query) {
-			CHECK_OK(op_table_new(elf, NULL, arena, rules, NULL, &table));
+			CHECK_OK(op_unwind_table_new(elf, NULL, arena, rules, NULL,
+						     &table));
 			query(elf, table, arena);
 		} else {
-			CHECK_OK(op_table_new(elf, NULL, arena, rules, NULL, &table));
+			CHECK_OK(op_unwind_table_new(elf, NULL, arena, rules, NULL,
+						     &table));
 			printf("%s: %.1f ms, %" PRIu64 " rows, %" PRIu64
 			       " arena bytes, %" PRIu64 " FDEs, %" PRIu64 " bad, %" PRIu64
 			       " inexpressible, %zu rules, peak +%ld KiB\n",
 			       argv[i], (double)(op_clock_monotonic_ns() - start) / 1e6,
 			       table->rows, table->arena_bytes, table->fdes,
-			       table->bad_fdes, table->inexpressible, op_rules_len(rules),
-			       peak_kb() - peak);
+			       table->bad_fdes, table->inexpressible,
+			       op_unwind_rules_len(rules), peak_kb() - peak);
 		}
 		op_elf_free(elf);
-		op_table_free(table, arena, rules, 0);
+		op_unwind_table_free(table, arena, rules, 0);
 	}
-	op_rules_free(rules);
+	op_unwind_rules_free(rules);
 	op_arena_free(arena);
 	for (i = 0; i < OP_SLABS_MAX; i++)
 		free(slabs[i]);

@@ -13,10 +13,10 @@ struct rig {
 	struct builder b;
 	void *slabs[OP_SLABS_MAX];
 	struct op_arena *arena;
-	struct op_rule memory[OP_RULES_MAX];
-	struct op_rules *rules;
+	struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
+	struct op_unwind_rules *rules;
 	struct op_elf *elf;
-	struct op_table *table;
+	struct op_unwind_table *table;
 };
 
 static struct rig rig;
@@ -49,17 +49,18 @@ static inline void rig_finish(void)
 
 	builder_finish(&rig.b);
 	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &rig.arena));
-	CHECK_OK(op_rules_new(rig.memory, OP_RULES_MAX, &rig.rules));
+	CHECK_OK(op_unwind_rules_new(rig.memory, OP_UNWIND_RULES_MAX, &rig.rules));
 	CHECK_OK(op_elf_open_bytes(builder_copy(&rig.b), rig.b.len, &rig.elf));
-	CHECK_OK(op_table_new(rig.elf, NULL, rig.arena, rig.rules, NULL, &rig.table));
+	CHECK_OK(op_unwind_table_new(rig.elf, NULL, rig.arena, rig.rules, NULL,
+				     &rig.table));
 }
 
 /* The rule at an ELF address; zeros where there is none. */
-static inline struct op_rule rig_rule(uint64_t at)
+static inline struct op_unwind_rule rig_rule(uint64_t at)
 {
-	struct op_rule rule = { 0 };
+	struct op_unwind_rule rule = { 0 };
 
-	(void)op_table_lookup(rig.table, rig.arena, rig.memory, at, &rule);
+	(void)op_unwind_table_lookup(rig.table, rig.arena, rig.memory, at, &rule);
 	return rule;
 }
 
@@ -67,9 +68,9 @@ static inline void rig_end(void)
 {
 	size_t i;
 
-	op_table_free(rig.table, rig.arena, rig.rules, 0);
+	op_unwind_table_free(rig.table, rig.arena, rig.rules, 0);
 	op_elf_free(rig.elf);
-	op_rules_free(rig.rules);
+	op_unwind_rules_free(rig.rules);
 	op_arena_free(rig.arena);
 	for (i = 0; i < OP_SLABS_MAX; i++)
 		free(rig.slabs[i]);

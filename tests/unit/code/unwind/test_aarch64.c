@@ -44,8 +44,8 @@ static int read_stack(const struct op_memory *m, uint64_t addr, void *buf, size_
 }
 
 static const struct op_memory memory = { .read = read_stack };
-static const struct op_host_input input = { .memory = &memory };
-static struct op_host_context context = { .input = &input };
+static const struct op_unwind_input input = { .memory = &memory };
+static struct op_unwind_context context = { .input = &input };
 
 /* A walk at its leaf, in a process whose addresses have @bits bits. */
 static struct op_unwind walk_of(int bits)
@@ -94,7 +94,7 @@ static void check_every_signature(void (*check)(int bits, uint64_t code, uint64_
 
 static void check_saved_pair(int bits, uint64_t code, uint64_t ra)
 {
-	static const struct op_rule rule = {
+	static const struct op_unwind_rule rule = {
 		.cfa = OP_CFA_SP, .cfa_off = 32, .save = OP_SAVE_PAIR, .save_off = -32
 	};
 	struct op_unwind u = walk_of(bits);
@@ -110,7 +110,8 @@ static void check_saved_pair(int bits, uint64_t code, uint64_t ra)
 /* In a function that calls no other, the signed address is in lr. */
 static void check_link_register(int bits, uint64_t code, uint64_t ra)
 {
-	static const struct op_rule rule = { .cfa = OP_CFA_SP, .save = OP_SAVE_NONE };
+	static const struct op_unwind_rule rule = { .cfa = OP_CFA_SP,
+						    .save = OP_SAVE_NONE };
 	struct op_unwind u = walk_of(bits);
 
 	u.lr = ra;

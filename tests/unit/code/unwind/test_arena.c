@@ -433,12 +433,12 @@ static void test_slabs_are_given_back(void)
 	CHECK_INT(stats.unmapped_bytes, 0);
 	op_arena_rest(arena);
 	/* no more than the room */
-	op_arena_set_room(arena, 4 * OP_SLAB_BYTES);
+	op_arena_set_limit(arena, 4 * OP_SLAB_BYTES);
 	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[1], &at));
 	CHECK_INT(whole[1] >> OP_REF_SLAB_SHIFT, 2);
 	memset(at, 7, OP_SLAB_BYTES);
 	CHECK_INT(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[2], &at), -ENOSPC);
-	op_arena_set_room(arena, 100 * OP_SLAB_BYTES);
+	op_arena_set_limit(arena, 100 * OP_SLAB_BYTES);
 	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[2], &at));
 	CHECK_INT(whole[2] >> OP_REF_SLAB_SHIFT, 3);
 	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &small, &at));

@@ -50,8 +50,8 @@ static int no_slab(void *ctx, uint32_t index, void **ret)
 
 static const struct op_arena_ops arena_ops = { .add_slab = no_slab };
 static const struct op_memory memory = { .read = read_memory };
-static struct op_host_input input = { .memory = &memory };
-static struct op_host_context context = { .input = &input };
+static struct op_unwind_input input = { .memory = &memory };
+static struct op_unwind_context context = { .input = &input };
 
 /* In FUNCTION, at its leaf or not, with nothing on the stack. */
 static struct op_unwind walk_of(bool exact)
@@ -215,7 +215,7 @@ static void test_none(void)
 
 static void test_zero_return(void)
 {
-	static const struct op_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	static const struct op_unwind_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 16 };
 	struct op_unwind u = walk_of(false);
 
 	/* as of makecontext(3) */
@@ -317,15 +317,16 @@ static void test_recordless(void)
 /* The dynamic linker's resolver: its CFA is in rbx, which the function it called has saved. */
 static void test_kept_register(void)
 {
-	const struct op_rule callee = { .cfa = OP_CFA_SP,
-					.cfa_off = 64,
-					.save = 7 << OP_SAVE_KEPT_SHIFT };
-	const struct op_rule same = { .cfa = OP_CFA_SP,
-				      .cfa_off = 16,
-				      .save = OP_SAVE_KEPT_SAME << OP_SAVE_KEPT_SHIFT };
-	const struct op_rule unknown = { .cfa = OP_CFA_SP, .cfa_off = 16 };
-	const struct op_rule resolver = { .cfa = OP_CFA_REG,
-					  .cfa_off = 24 << 8 | OP_X86_RBX };
+	const struct op_unwind_rule callee = { .cfa = OP_CFA_SP,
+					       .cfa_off = 64,
+					       .save = 7 << OP_SAVE_KEPT_SHIFT };
+	const struct op_unwind_rule same = { .cfa = OP_CFA_SP,
+					     .cfa_off = 16,
+					     .save = OP_SAVE_KEPT_SAME
+						     << OP_SAVE_KEPT_SHIFT };
+	const struct op_unwind_rule unknown = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	const struct op_unwind_rule resolver = { .cfa = OP_CFA_REG,
+						 .cfa_off = 24 << 8 | OP_X86_RBX };
 	struct op_unwind u = walk_of(true);
 
 	stack[1] = STACK_AT + 800;
@@ -349,7 +350,7 @@ static void test_kept_register(void)
  * wrong the walk ends before this frame, to be resumed. */
 static void test_replaced(void)
 {
-	const struct op_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 32 };
+	const struct op_unwind_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 32 };
 	struct op_unwind u = walk_of(true);
 
 	u.map_flags = OP_MAPPING_REPLACED;
@@ -466,9 +467,9 @@ static void test_fold(void)
 /* A rule read from code: where it is wrong the caller is guessed. */
 static void test_checked_rule(void)
 {
-	const struct op_rule rule = { .cfa = OP_CFA_SP,
-				      .cfa_off = 32,
-				      .save = OP_SAVE_CHECK };
+	const struct op_unwind_rule rule = { .cfa = OP_CFA_SP,
+					     .cfa_off = 32,
+					     .save = OP_SAVE_CHECK };
 	struct op_unwind u = walk_of(true);
 
 	stack[3] = call_to(0x5000, FUNCTION);
@@ -496,9 +497,9 @@ static void run(void (*test)(void))
 	arena = op_arena_free(arena);
 }
 
-static struct op_rule rule_of_all;
+static struct op_unwind_rule rule_of_all;
 
-static bool rule_of_any(void *ctx, uint64_t pc, struct op_rule *ret)
+static bool rule_of_any(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 {
 	(void)ctx;
 	(void)pc;
@@ -507,7 +508,7 @@ static bool rule_of_any(void *ctx, uint64_t pc, struct op_rule *ret)
 }
 
 /* A step from the middle of the stack to a lower frame. */
-static enum op_next step_down(struct op_unwind *u, struct op_rule rule)
+static enum op_next step_down(struct op_unwind *u, struct op_unwind_rule rule)
 {
 	static uint64_t words[OP_WORDS_MAX];
 	enum op_next next;
@@ -534,15 +535,16 @@ static void test_another_stack(void)
 {
 	struct op_unwind u;
 
-	CHECK_INT(step_down(&u, (struct op_rule){ .cfa = OP_CFA_DEREF_SP,
-						  .cfa_off = 16 << 16 | 8 }),
+	CHECK_INT(step_down(&u, (struct op_unwind_rule){ .cfa = OP_CFA_DEREF_SP,
+							 .cfa_off = 16 << 16 | 8 }),
 		  OP_NEXT_CONTINUE);
 	CHECK_INT(u.sp, STACK_AT + 0x110);
 	CHECK_INT(u.pc, CODE_AT + 0x5000);
-	(void)step_down(
-		&u, (struct op_rule){ .cfa = OP_CFA_DEREF_FP, .cfa_off = 16 << 16 | 8 });
+	(void)step_down(&u, (struct op_unwind_rule){ .cfa = OP_CFA_DEREF_FP,
+						     .cfa_off = 16 << 16 | 8 });
 	CHECK_INT(u.end, OP_ERROR_native_stuck);
-	(void)step_down(&u, (struct op_rule){ .cfa = OP_CFA_SP, .cfa_off = -0xf0 });
+	(void)step_down(&u,
+			(struct op_unwind_rule){ .cfa = OP_CFA_SP, .cfa_off = -0xf0 });
 	CHECK_INT(u.end, OP_ERROR_native_stuck);
 }
 

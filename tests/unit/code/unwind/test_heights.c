@@ -118,14 +118,14 @@ extern const uint8_t heights_spawn[];
 extern const uint8_t heights_restorer[];
 extern const uint8_t heights_libc_end[];
 
-static const struct op_rule NONE = { .cfa = OP_CFA_INVALID };
+static const struct op_unwind_rule NONE = { .cfa = OP_CFA_INVALID };
 
 struct rows {
 	OP_VEC(size_t) off;
-	OP_VEC(struct op_rule) rule;
+	OP_VEC(struct op_unwind_rule) rule;
 };
 
-static int on_rule(void *data, size_t off, struct op_rule rule)
+static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
 {
 	struct rows *rows = data;
 
@@ -137,7 +137,7 @@ static int on_rule(void *data, size_t off, struct op_rule rule)
 }
 
 static void *slabs[OP_SLABS_MAX];
-static struct op_rule memory[OP_RULES_MAX];
+static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 
 static int make_slab(void *ctx, uint32_t index, void **ret)
 {
@@ -150,9 +150,9 @@ static const struct op_arena_ops ops = { .add_slab = make_slab };
 
 struct file {
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	struct op_elf *elf;
-	struct op_table *table;
+	struct op_unwind_table *table;
 };
 
 static struct file open_file(const char *path)
@@ -160,9 +160,9 @@ static struct file open_file(const char *path)
 	struct file f = { 0 };
 
 	CHECK_OK(op_arena_new(&ops, NULL, UINT64_C(1) << 28, &f.arena));
-	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &f.rules));
+	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &f.rules));
 	CHECK_OK(op_elf_open_path(path, &f.elf));
-	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
+	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
 	return f;
 }
 
@@ -170,9 +170,9 @@ static void close_file(struct file *f)
 {
 	size_t i;
 
-	op_table_free(f->table, f->arena, f->rules, 0);
+	op_unwind_table_free(f->table, f->arena, f->rules, 0);
 	op_elf_free(f->elf);
-	op_rules_free(f->rules);
+	op_unwind_rules_free(f->rules);
 	op_arena_free(f->arena);
 	for (i = 0; i < OP_SLABS_MAX; i++) {
 		free(slabs[i]);
@@ -180,15 +180,15 @@ static void close_file(struct file *f)
 	}
 }
 
-static struct op_rule by_frame_information(const struct file *f, uint64_t at)
+static struct op_unwind_rule by_frame_information(const struct file *f, uint64_t at)
 {
-	struct op_rule rule = NONE;
+	struct op_unwind_rule rule = NONE;
 
-	(void)op_table_lookup(f->table, f->arena, memory, at, &rule);
+	(void)op_unwind_table_lookup(f->table, f->arena, memory, at, &rule);
 	return rule;
 }
 
-static struct op_rule by_code(const struct rows *rows, size_t off)
+static struct op_unwind_rule by_code(const struct rows *rows, size_t off)
 {
 	size_t i = rows->off.len;
 
@@ -209,8 +209,8 @@ static void test_written(void)
 	CHECK_OK(op_heights_read(heights_begin, len, (uintptr_t)heights_begin, NONE,
 				 on_rule, &rows));
 	for (at = 0; at < len; at += insn.len) {
-		struct op_rule code = by_code(&rows, at);
-		struct op_rule want = by_frame_information(
+		struct op_unwind_rule code = by_code(&rows, at);
+		struct op_unwind_rule want = by_frame_information(
 			&f, (uint64_t)(heights_begin - __ehdr_start) + at);
 
 		CHECK(op_insn_read(heights_begin + at, len - at, &insn));
@@ -317,7 +317,7 @@ static void test_system(void)
 	CHECK_OK(op_elf_read_vaddr(f.elf, text->addr, code, text->size));
 	CHECK_OK(op_heights_read(code, text->size, text->addr, NONE, on_rule, &rows));
 	for (at = 0; at < text->size; at += insn.len) {
-		struct op_rule want = by_frame_information(&f, text->addr + at);
+		struct op_unwind_rule want = by_frame_information(&f, text->addr + at);
 
 		while (row + 1 < rows.off.len && rows.off.data[row + 1] <= at)
 			row++;

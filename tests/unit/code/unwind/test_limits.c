@@ -30,8 +30,8 @@ enum {
 struct fixture {
 	void *slabs[SLABS];
 	struct op_arena *arena;
-	struct op_rule memory[OP_RULES_MAX];
-	struct op_rules *rules;
+	struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
+	struct op_unwind_rules *rules;
 	struct op_elf *elf;
 };
 
@@ -95,7 +95,7 @@ static void begin(uint64_t text_bytes, uint32_t name, const struct bytes *frame,
 	CHECK_OK(truncate(tools_path("file"), (off_t)(sh[1].sh_offset + frame_bytes)));
 	f = (struct fixture){ 0 };
 	CHECK_OK(op_arena_new(&ops, NULL, SLABS * (uint64_t)OP_SLAB_BYTES, &f.arena));
-	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
+	CHECK_OK(op_unwind_rules_new(f.memory, OP_UNWIND_RULES_MAX, &f.rules));
 	CHECK_OK(op_elf_open_path(tools_path("file"), &f.elf));
 }
 
@@ -107,7 +107,7 @@ static void end(void)
 	op_arena_get_stats(f.arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
 	op_elf_free(f.elf);
-	op_rules_free(f.rules);
+	op_unwind_rules_free(f.rules);
 	op_arena_free(f.arena);
 	for (i = 0; i < SLABS; i++)
 		free(f.slabs[i]);
@@ -117,11 +117,11 @@ static void end(void)
 /* Make the table. Returns what that returned; the table is given back. */
 static int make_table(void)
 {
-	struct op_table *table = NULL;
-	int r = op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &table);
+	struct op_unwind_table *table = NULL;
+	int r = op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &table);
 
 	CHECK(!table == (r < 0));
-	op_table_free(table, f.arena, f.rules, 0);
+	op_unwind_table_free(table, f.arena, f.rules, 0);
 	return r;
 }
 

@@ -45,7 +45,7 @@ static void setup(uint16_t machine, const uint32_t *first, uint64_t flags, size_
 
 static void check_leaf(uint64_t at)
 {
-	struct op_rule rule = rig_rule(at);
+	struct op_unwind_rule rule = rig_rule(at);
 
 	CHECK_INT(rule.cfa, OP_CFA_SP);
 	CHECK_INT(rule.cfa_off, 0);
@@ -58,7 +58,7 @@ static void check_first(const uint32_t *first, unsigned int before)
 
 	setup(EM_AARCH64, first, SHF_ALLOC | SHF_EXECINSTR, PLT_BYTES);
 	for (at = 0; at < PLT_BYTES; at += 4) {
-		struct op_rule rule = rig_rule(plt + at);
+		struct op_unwind_rule rule = rig_rule(plt + at);
 
 		if (at < before || at >= FIRST_BYTES) {
 			check_leaf(plt + at);
@@ -103,7 +103,7 @@ static void check_x86(const uint8_t *entry, uint32_t pushed)
 	setup(EM_X86_64, (const uint32_t *)(const void *)code, SHF_ALLOC | SHF_EXECINSTR,
 	      0);
 	for (at = 0; at < PLT_BYTES; at++) {
-		struct op_rule rule = rig_rule(plt + at);
+		struct op_unwind_rule rule = rig_rule(plt + at);
 		int32_t want = at < 6 ? 16 : 24;
 
 		if (at >= ENTRY_BYTES) {

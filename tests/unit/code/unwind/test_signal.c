@@ -13,10 +13,10 @@ enum {
 static uint64_t text; /* ELF address */
 
 /* The rule of @at, which is the same whether it is looked up in the table or found alone. */
-static struct op_rule rule_of(struct op_source_direct *direct, uint64_t at)
+static struct op_unwind_rule rule_of(struct op_source_direct *direct, uint64_t at)
 {
-	struct op_rule rule = rig_rule(text + at);
-	struct op_rule alone = { 0 };
+	struct op_unwind_rule rule = rig_rule(text + at);
+	struct op_unwind_rule alone = { 0 };
 
 	if (op_source_direct_find(direct, text + at, &alone) > 0)
 		CHECK(!memcmp(&rule, &alone, sizeof(rule)));
@@ -26,7 +26,7 @@ static struct op_rule rule_of(struct op_source_direct *direct, uint64_t at)
 static void check_rule(struct op_source_direct *direct, uint64_t at, uint32_t cfa,
 		       int32_t cfa_off)
 {
-	struct op_rule rule = rule_of(direct, at);
+	struct op_unwind_rule rule = rule_of(direct, at);
 
 	CHECK_INT(rule.cfa, cfa);
 	CHECK_INT(rule.cfa_off, cfa_off);

@@ -21,10 +21,10 @@ struct fixture {
 	uint64_t text; /* ELF address of TEXT_BYTES of code */
 	void *slabs[OP_SLABS_MAX];
 	struct op_arena *arena;
-	struct op_rule memory[OP_RULES_MAX];
-	struct op_rules *rules;
+	struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
+	struct op_unwind_rules *rules;
 	struct op_elf *elf;
-	struct op_table *table;
+	struct op_unwind_table *table;
 	int logged; /* lines about a section that is left out */
 };
 
@@ -71,9 +71,9 @@ static void make_table(void)
 	struct op_log log = { .fn = on_log, .level = OP_LOG_DEBUG };
 
 	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &f.arena));
-	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
+	CHECK_OK(op_unwind_rules_new(f.memory, OP_UNWIND_RULES_MAX, &f.rules));
 	CHECK_OK(op_elf_open_bytes(builder_copy(&f.b), f.b.len, &f.elf));
-	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, &log, &f.table));
+	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, &log, &f.table));
 	op_log_deinit(&log);
 }
 
@@ -81,9 +81,9 @@ static void finish(void)
 {
 	size_t i;
 
-	op_table_free(f.table, f.arena, f.rules, 0);
+	op_unwind_table_free(f.table, f.arena, f.rules, 0);
 	op_elf_free(f.elf);
-	op_rules_free(f.rules);
+	op_unwind_rules_free(f.rules);
 	op_arena_free(f.arena);
 	free(f.eh.data);
 	free(f.debug.data);
@@ -94,9 +94,9 @@ static void finish(void)
 /* The offset of the CFA from sp at @at in the code; 0: none is known, -1: no row. */
 static int cfa_at(uint64_t at)
 {
-	struct op_rule rule = { 0 };
+	struct op_unwind_rule rule = { 0 };
 
-	if (!op_table_lookup(f.table, f.arena, f.memory, f.text + at, &rule))
+	if (!op_unwind_table_lookup(f.table, f.arena, f.memory, f.text + at, &rule))
 		return -1;
 	if (rule.cfa == OP_CFA_INVALID)
 		return 0;

@@ -88,10 +88,10 @@ struct fixture {
 	void *slabs[OP_SLABS_MAX];
 	uint32_t slabs_len;
 	struct op_arena *arena;
-	struct op_rule memory[OP_RULES_MAX];
-	struct op_rules *rules;
+	struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
+	struct op_unwind_rules *rules;
 	struct op_elf *elf;
-	struct op_table *table;
+	struct op_unwind_table *table;
 };
 
 static struct fixture f;
@@ -110,14 +110,14 @@ static const struct op_arena_ops ops = { .add_slab = make_slab };
 
 /* Takes @frame's bytes. */
 static void setup(struct bytes *frame, uint16_t machine, uint64_t entry,
-		  const struct op_table_loop *loop)
+		  const struct op_unwind_table_loop *loop)
 {
 	f = (struct fixture){ 0 };
 	CHECK_OK(op_arena_new(&ops, NULL, 4 * OP_SLAB_BYTES, &f.arena));
-	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
+	CHECK_OK(op_unwind_rules_new(f.memory, OP_UNWIND_RULES_MAX, &f.rules));
 	f.elf = make_elf(frame, machine, entry);
 	free(frame->data);
-	CHECK_OK(op_table_new(f.elf, loop, f.arena, f.rules, NULL, &f.table));
+	CHECK_OK(op_unwind_table_new(f.elf, loop, f.arena, f.rules, NULL, &f.table));
 }
 
 /* Releasing the table gives back all of the arena. */
@@ -129,11 +129,11 @@ static void teardown(void)
 	op_arena_get_stats(f.arena, &stats);
 	if (f.table)
 		CHECK_INT(stats.used_bytes, f.table->arena_bytes);
-	op_table_free(f.table, f.arena, f.rules, 1);
+	op_unwind_table_free(f.table, f.arena, f.rules, 1);
 	op_arena_get_stats(f.arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
 	op_elf_free(f.elf);
-	op_rules_free(f.rules);
+	op_unwind_rules_free(f.rules);
 	op_arena_free(f.arena);
 	for (i = 0; i < f.slabs_len; i++)
 		free(f.slabs[i]);
@@ -141,8 +141,9 @@ static void teardown(void)
 
 #define CHECK_RULE(at, want_cfa, want_off, want_save, want_save_off)                     \
 	do {                                                                             \
-		struct op_rule _r = { 0 };                                               \
-		CHECK_INT(op_table_lookup(f.table, f.arena, f.memory, at, &_r), 1);      \
+		struct op_unwind_rule _r = { 0 };                                        \
+		CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, at, &_r),   \
+			  1);                                                            \
 		CHECK_INT(_r.cfa, want_cfa);                                             \
 		CHECK_INT(_r.cfa_off, want_off);                                         \
 		CHECK_INT(_r.save, want_save);                                           \
@@ -178,12 +179,12 @@ static void test_gaps_padding_and_ends(void)
 	CHECK_RULE(TEXT + 0x2ffff, OP_CFA_FRAME, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x30004, OP_CFA_SP, 48, 0, 0);
 	CHECK_RULE(TEXT + TEXT_BYTES - 1, OP_CFA_FRAME, 0, 0, 0);
-	CHECK_INT(op_table_lookup(f.table, f.arena, f.memory, TEXT - 1,
-				  &(struct op_rule){ 0 }),
+	CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT - 1,
+					 &(struct op_unwind_rule){ 0 }),
 		  0);
 	/* The other segment has no functions and so no pages. */
-	CHECK_INT(op_table_lookup(f.table, f.arena, f.memory, TEXT2,
-				  &(struct op_rule){ 0 }),
+	CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT2,
+					 &(struct op_unwind_rule){ 0 }),
 		  0);
 	CHECK(f.table->segments[1].segment != 0);
 	teardown();
@@ -279,9 +280,9 @@ static void test_signal_plt_stop_and_entry(void)
 	struct bytes b = { .addr = FRAME_ADDR };
 	size_t cie = put_x86_cie(&b);
 	size_t signal = put_cie(&b, "zRS", 0x1b, 16, X86_CIE, sizeof(X86_CIE));
-	struct op_table_loop loop = { .runtime = OP_RUNTIME_PYTHON, .count = 2 };
+	struct op_unwind_table_loop loop = { .runtime = OP_RUNTIME_PYTHON, .count = 2 };
 	const struct op_segment *segment;
-	struct op_rule before;
+	struct op_unwind_rule before;
 
 	PUT_FDE(&b, cie, TEXT, 0x20, 0x0e, 16, 0x46, 0x0e, 24, 0x4a, /* .plt */
 		0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
@@ -299,7 +300,8 @@ static void test_signal_plt_stop_and_entry(void)
 	CHECK_RULE(TEXT + 15, OP_CFA_SP, 24, 0, 0);
 	CHECK_RULE(TEXT + 16, OP_CFA_PLT, 11, 0, 0);
 	CHECK_RULE(TEXT + 0x100, OP_CFA_STOP, 0, 0, 0);
-	CHECK(op_table_lookup(f.table, f.arena, f.memory, TEXT + 0x1fe, &before) == 1 &&
+	CHECK(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT + 0x1fe, &before) ==
+		      1 &&
 	      before.cfa != OP_CFA_SIGNAL);
 	CHECK_RULE(TEXT + 0x1ff, OP_CFA_SIGNAL, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x208, OP_CFA_SIGNAL, 0, 0, 0);
@@ -309,8 +311,8 @@ static void test_signal_plt_stop_and_entry(void)
 	CHECK_RULE(TEXT2, OP_CFA_SIGNAL, 0, 0, 0);
 	/* The entry point, which no FDE covers. */
 	CHECK_RULE(TEXT + 0x300, OP_CFA_STOP, 0, 0, 0);
-	CHECK_RULE(TEXT + 0x300 + OP_TABLE_ENTRY_BYTES - 1, OP_CFA_STOP, 0, 0, 0);
-	CHECK_RULE(TEXT + 0x300 + OP_TABLE_ENTRY_BYTES, OP_CFA_FRAME, 0, 0, 0);
+	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES - 1, OP_CFA_STOP, 0, 0, 0);
+	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES, OP_CFA_FRAME, 0, 0, 0);
 	segment = op_arena_at(f.arena, f.table->segments[0].segment);
 	CHECK_INT(segment->runtime, OP_RUNTIME_PYTHON);
 	CHECK_INT(segment->loop_count, 1);
@@ -376,13 +378,13 @@ static void test_aarch64(void)
 static void test_no_information_no_pages(void)
 {
 	struct bytes b = { .addr = FRAME_ADDR };
-	struct op_rule rule;
+	struct op_unwind_rule rule;
 
 	put32(&b, 0);
 	setup(&b, EM_X86_64, TEXT, NULL);
 	CHECK_INT(f.table->rows, 0);
 	CHECK_INT(f.table->segments_len, 2);
-	CHECK_INT(op_table_lookup(f.table, f.arena, f.memory, TEXT, &rule), 0);
+	CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT, &rule), 0);
 	teardown();
 }
 
@@ -399,7 +401,7 @@ static void test_nothing_is_kept_past_the_budget(void)
 			(uint8_t)(24 + i % 13 * 8));
 	PUT_FDE(&b, cie, TEXT2, 32, 0);
 	setup(&b, EM_X86_64, 0, NULL);
-	op_table_free(f.table, f.arena, f.rules, 0);
+	op_unwind_table_free(f.table, f.arena, f.rules, 0);
 	f.table = NULL;
 	op_arena_reclaim(f.arena, UINT64_MAX);
 	/* Take the rest in ever smaller pieces: the table is refused at each of its
@@ -415,8 +417,8 @@ static void test_nothing_is_kept_past_the_budget(void)
 			continue;
 		}
 		op_arena_get_stats(f.arena, &before);
-		i = op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table);
-		op_table_free(f.table, f.arena, f.rules, 0);
+		i = op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table);
+		op_unwind_table_free(f.table, f.arena, f.rules, 0);
 		op_arena_get_stats(f.arena, &after);
 		op_arena_reclaim(f.arena, UINT64_MAX);
 		CHECK_INT(after.used_bytes, before.used_bytes);
@@ -426,7 +428,7 @@ static void test_nothing_is_kept_past_the_budget(void)
 	}
 	CHECK(refused > 4);
 	op_elf_free(f.elf);
-	op_rules_free(f.rules);
+	op_unwind_rules_free(f.rules);
 	op_arena_free(f.arena);
 	for (i = 0; i < (int)f.slabs_len; i++)
 		free(f.slabs[i]);
@@ -463,7 +465,7 @@ static void test_flood_of_rules(void)
 {
 	struct bytes b = { .addr = FRAME_ADDR };
 	size_t cie = put_x86_cie(&b);
-	struct op_table *again = NULL;
+	struct op_unwind_table *again = NULL;
 	int i;
 
 	for (i = 0; i < 32768; i++)
@@ -471,14 +473,14 @@ static void test_flood_of_rules(void)
 			(uint8_t)(0x80 | (i & 0x7f)), (uint8_t)(0x80 | (i >> 7 & 0x7f)),
 			(uint8_t)(1 + (i >> 14)));
 	setup(&b, EM_X86_64, 0, NULL);
-	CHECK_INT(f.table->rules.numbers.len, OP_RULES_SET_MAX);
-	CHECK(op_rules_used(f.rules) < OP_RULES_MAX / 2);
-	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &again));
-	CHECK_INT(again->rules.numbers.len, OP_RULES_SET_MAX);
-	op_table_free(again, f.arena, f.rules, 0);
-	op_table_free(f.table, f.arena, f.rules, 0);
+	CHECK_INT(f.table->rules.numbers.len, OP_UNWIND_RULES_SET_MAX);
+	CHECK(op_unwind_rules_used(f.rules) < OP_UNWIND_RULES_MAX / 2);
+	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &again));
+	CHECK_INT(again->rules.numbers.len, OP_UNWIND_RULES_SET_MAX);
+	op_unwind_table_free(again, f.arena, f.rules, 0);
+	op_unwind_table_free(f.table, f.arena, f.rules, 0);
 	f.table = NULL;
-	CHECK_INT(op_rules_used(f.rules), 3);
+	CHECK_INT(op_unwind_rules_used(f.rules), 3);
 	teardown();
 }
 
@@ -492,12 +494,12 @@ static void test_segments_of_nothing(void)
 	PUT_FDE(&b, cie, TEXT, 32, 0);
 	f = (struct fixture){ 0 };
 	CHECK_OK(op_arena_new(&ops, NULL, 4 * OP_SLAB_BYTES, &f.arena));
-	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
+	CHECK_OK(op_unwind_rules_new(f.memory, OP_UNWIND_RULES_MAX, &f.rules));
 	huge_memsz = true;
 	f.elf = make_elf(&b, EM_X86_64, 0);
 	huge_memsz = false;
 	free(b.data);
-	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
+	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
 	CHECK_INT(f.table->segments_len, 1);
 	CHECK_INT(f.table->segments[0].memsz, TEXT_BYTES);
 	CHECK(f.table->arena_bytes < 4096);
@@ -505,34 +507,34 @@ static void test_segments_of_nothing(void)
 }
 
 /* Make the table of @elf, a little in each call. Returns how many there were. */
-static unsigned int make_in_slices(struct op_elf *elf, struct op_table **ret)
+static unsigned int make_in_slices(struct op_elf *elf, struct op_unwind_table **ret)
 {
-	struct op_table_job *job = NULL;
+	struct op_unwind_table_job *job = NULL;
 	unsigned int calls = 0;
 	int r;
 
-	CHECK_OK(op_table_job_new(elf, NULL, f.arena, f.rules, NULL, &job));
+	CHECK_OK(op_unwind_table_job_new(elf, NULL, f.arena, f.rules, NULL, &job));
 	do {
 		struct op_slice over = op_slice_until(1);
 
-		r = op_table_job_run(job, &over, ret);
+		r = op_unwind_table_job_run(job, &over, ret);
 		calls++;
 	} while (r == -EINPROGRESS);
 	CHECK_OK(r);
-	op_table_job_free(job);
+	op_unwind_table_job_free(job);
 	return calls;
 }
 
 /* A table that is made in slices is the one that is made at once, rule for rule. */
 static void check_slices(struct op_elf *elf, uint64_t step)
 {
-	struct op_table *whole = NULL;
-	struct op_table *parts = NULL;
-	const struct op_table_segment *s;
+	struct op_unwind_table *whole = NULL;
+	struct op_unwind_table *parts = NULL;
+	const struct op_unwind_table_segment *s;
 	uint64_t rules = 0;
 	size_t i;
 
-	CHECK_OK(op_table_new(elf, NULL, f.arena, f.rules, NULL, &whole));
+	CHECK_OK(op_unwind_table_new(elf, NULL, f.arena, f.rules, NULL, &whole));
 	CHECK(make_in_slices(elf, &parts) > 10);
 	CHECK_INT(parts->rows, whole->rows);
 	CHECK_INT(parts->fdes, whole->fdes);
@@ -543,18 +545,19 @@ static void check_slices(struct op_elf *elf, uint64_t step)
 
 		s = &whole->segments[i];
 		for (at = s->vaddr; at < s->vaddr + s->memsz; at += step) {
-			struct op_rule a = { 0 };
-			struct op_rule b = { 0 };
+			struct op_unwind_rule a = { 0 };
+			struct op_unwind_rule b = { 0 };
 
-			CHECK_INT(op_table_lookup(parts, f.arena, f.memory, at, &a),
-				  op_table_lookup(whole, f.arena, f.memory, at, &b));
+			CHECK_INT(
+				op_unwind_table_lookup(parts, f.arena, f.memory, at, &a),
+				op_unwind_table_lookup(whole, f.arena, f.memory, at, &b));
 			CHECK(memcmp(&a, &b, sizeof(a)) == 0);
 			rules += a.cfa == OP_CFA_SP;
 		}
 	}
 	CHECK(rules > 100);
-	op_table_free(parts, f.arena, f.rules, 0);
-	op_table_free(whole, f.arena, f.rules, 0);
+	op_unwind_table_free(parts, f.arena, f.rules, 0);
+	op_unwind_table_free(whole, f.arena, f.rules, 0);
 }
 
 static void test_slices(void)
@@ -564,8 +567,8 @@ static void test_slices(void)
 	struct op_arena_stats before;
 	struct op_arena_stats after;
 	struct op_slice over = op_slice_until(1);
-	struct op_table_job *job = NULL;
-	struct op_table *none = NULL;
+	struct op_unwind_table_job *job = NULL;
+	struct op_unwind_table *none = NULL;
 	struct op_elf *self = NULL;
 	int i;
 
@@ -580,10 +583,10 @@ static void test_slices(void)
 	check_slices(self, 13);
 	/* given up half-way: nothing is left behind */
 	op_arena_get_stats(f.arena, &before);
-	CHECK_OK(op_table_job_new(self, NULL, f.arena, f.rules, NULL, &job));
+	CHECK_OK(op_unwind_table_job_new(self, NULL, f.arena, f.rules, NULL, &job));
 	for (i = 0; i < 60; i++)
-		CHECK_INT(op_table_job_run(job, &over, &none), -EINPROGRESS);
-	op_table_job_free(job);
+		CHECK_INT(op_unwind_table_job_run(job, &over, &none), -EINPROGRESS);
+	op_unwind_table_job_free(job);
 	op_arena_get_stats(f.arena, &after);
 	CHECK_INT(after.used_bytes, before.used_bytes);
 	op_elf_free(self);

@@ -11,19 +11,19 @@ enum {
 	CALL_LAST = 0x94000006, /* bl, six instructions on */
 };
 
-static const struct op_rule LEAF = { .cfa = OP_CFA_SP };
-static const struct op_rule PUSHED = {
+static const struct op_unwind_rule LEAF = { .cfa = OP_CFA_SP };
+static const struct op_unwind_rule PUSHED = {
 	.cfa = OP_CFA_SP, .cfa_off = 128, .save = OP_SAVE_PAIR, .save_off = -128
 };
-static const struct op_rule BODY = {
+static const struct op_unwind_rule BODY = {
 	.cfa = OP_CFA_FP, .cfa_off = 128, .save = OP_SAVE_PAIR, .save_off = -128
 };
-static const struct op_rule SIGNAL = { .cfa = OP_CFA_SIGNAL };
+static const struct op_unwind_rule SIGNAL = { .cfa = OP_CFA_SIGNAL };
 
 /* The code, and the rule that holds at each instruction. */
 static const struct {
 	uint32_t word;
-	const struct op_rule *rule;
+	const struct op_unwind_rule *rule;
 } LINES[] = {
 	/* a function without a frame */
 	{ NOP, &LEAF },
@@ -97,9 +97,9 @@ static void setup(uint16_t machine, bool has_cfi, bool change)
 	rig_finish();
 }
 
-static void check_rule(uint64_t at, const struct op_rule *want)
+static void check_rule(uint64_t at, const struct op_unwind_rule *want)
 {
-	struct op_rule rule = rig_rule(text + at);
+	struct op_unwind_rule rule = rig_rule(text + at);
 
 	if (memcmp(&rule, want, sizeof(rule)) != 0)
 		TEST_FAIL("at %" PRIx64 ": cfa %u %d, save %u %d", at, rule.cfa,
@@ -130,7 +130,7 @@ static void test_frame_information_but_for_the_signal(void)
 
 static void test_what_is_not_it(void)
 {
-	const struct op_rule none = { 0 };
+	const struct op_unwind_rule none = { 0 };
 
 	setup(EM_AARCH64, false, true);
 	check_rule(SIGNAL_AT * 4, &none);

@@ -90,9 +90,9 @@ struct op_transport_result answer(int status, int64_t delay_ms)
 	return r;
 }
 
-struct op_settings quick(void)
+struct op_export_settings quick(void)
 {
-	return (struct op_settings){
+	return (struct op_export_settings){
 		.endpoint = { .target = (char *)(uintptr_t) "host:1" },
 		.timeout_ms = 1000,
 		.retry_initial_ms = 5,
@@ -103,10 +103,10 @@ struct op_settings quick(void)
 	};
 }
 
-void rig_up(struct rig *g, const struct op_settings *wanted,
+void rig_up(struct rig *g, const struct op_export_settings *wanted,
 	    const struct op_transport_result *script, size_t len)
 {
-	struct op_settings settings = *wanted;
+	struct op_export_settings settings = *wanted;
 
 	memset(g, 0, sizeof(*g));
 	CHECK(!pthread_mutex_init(&g->fake.lock, NULL));

@@ -51,8 +51,8 @@ void wait_for_send(struct fake *f);
 struct op_transport_result answer(int status, int64_t delay_ms);
 
 /* Back-offs of milliseconds and a queue of ten bytes. */
-struct op_settings quick(void);
-void rig_up(struct rig *g, const struct op_settings *wanted,
+struct op_export_settings quick(void);
+void rig_up(struct rig *g, const struct op_export_settings *wanted,
 	    const struct op_transport_result *script, size_t len);
 void rig_down(struct rig *g);
 /* The rest of it, where the test has freed the delivery. */

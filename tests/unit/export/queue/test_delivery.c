@@ -11,7 +11,7 @@
 static void test_requests_go_in_order(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, &ok, 1);
@@ -41,7 +41,7 @@ static void test_unavailable_is_tried_again(void)
 		answer(OP_GRPC_RESOURCE_EXHAUSTED, 1),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, script, 4);
@@ -60,7 +60,7 @@ static void test_unavailable_is_tried_again(void)
 static void test_errno_is_tried_again(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, &ok, 1);
@@ -84,7 +84,7 @@ static void test_server_s_delay_is_kept(void)
 		answer(OP_GRPC_UNAVAILABLE, 200),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, script, 2);
@@ -105,7 +105,7 @@ static void test_flush_ends_a_back_off(void)
 		answer(OP_GRPC_UNAVAILABLE, -1),
 		answer(OP_GRPC_OK, -1),
 	};
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 	struct rig g;
 	int i;
 
@@ -127,7 +127,7 @@ static void check_refused(int status, int64_t delay)
 		answer(status, delay),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, script, 2);
@@ -154,7 +154,7 @@ static void test_refused_is_dropped_at_once(void)
 static void test_patience_ends(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, -1);
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 	uint64_t began;
 	struct rig g;
 
@@ -174,7 +174,7 @@ static void test_patience_ends(void)
 static void test_too_long_a_delay_is_given_up(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 20000);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, &away, 1);
@@ -189,7 +189,7 @@ static void test_too_long_a_delay_is_given_up(void)
 static void test_oldest_is_dropped_first(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, &ok, 1);
@@ -220,7 +220,7 @@ static void test_waiting_for_a_try_is_droppable(void)
 		answer(OP_GRPC_UNAVAILABLE, 100),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, script, 2);
@@ -241,7 +241,7 @@ static void check_partial(uint64_t rejected, uint64_t exported, uint64_t refused
 	/* resource { scope { profile, profile } } */
 	static const uint8_t body[] = { 0x0a, 0x06, 0x12, 0x04, 0x12, 0, 0x12, 0 };
 	struct op_transport_result partial = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct op_request *r = NULL;
 	struct rig g;
 	void *copy = malloc(sizeof(body));
@@ -271,7 +271,7 @@ static void test_partial_success_is_counted(void)
 static void test_free_cuts_a_send_short(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, &ok, 1);
@@ -287,7 +287,7 @@ static void test_free_cuts_a_send_short(void)
 static void test_free_ends_a_back_off(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 9000);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	uint64_t began = op_clock_monotonic_ns();
 	struct rig g;
 
@@ -303,7 +303,7 @@ static void test_free_ends_a_back_off(void)
 static void test_abandoned_is_counted(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	struct rig g;
 
 	rig_up(&g, &s, &ok, 1);
@@ -335,7 +335,7 @@ static void test_shared_requests_add_up(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
 	const struct op_transport_result no = answer(OP_GRPC_INTERNAL, -1);
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 	struct op_sink *second = NULL;
 	struct rig g;
 	struct rig h;
@@ -369,7 +369,7 @@ static void test_shared_requests_add_up(void)
 static void test_forked_child_touches_nothing(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = quick();
+	const struct op_export_settings s = quick();
 	int status = 0;
 	struct rig g;
 	pid_t pid;
@@ -412,7 +412,7 @@ static void test_certificates_are_tried_again(void)
 {
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
 	char path[] = "/tmp/otelprof-delivery-XXXXXX";
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 	int fd = mkstemp(path);
 	struct rig g;
 

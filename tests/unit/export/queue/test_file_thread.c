@@ -175,8 +175,8 @@ static void check_bound(uint64_t began_ms)
 	uint64_t took = now_ms() - began_ms;
 
 	/* not at once: a disk may be slow */
-	CHECK(took > OP_THREAD_STUCK_MS - 1000);
-	CHECK(took < OP_THREAD_STUCK_MS + 5000);
+	CHECK(took > OP_SINK_THREAD_STUCK_MS - 1000);
+	CHECK(took < OP_SINK_THREAD_STUCK_MS + 5000);
 }
 
 /* A pager that nobody scrolls: a queue is kept, the oldest of the rest go, and all of them

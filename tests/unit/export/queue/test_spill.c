@@ -24,10 +24,10 @@ enum {
 static char root[] = "/tmp/otelprof-spill-XXXXXX";
 
 /* A directory of its own for a test, and settings that use it. */
-static struct op_settings spilling(const char *name)
+static struct op_export_settings spilling(const char *name)
 {
 	static char path[64];
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 
 	if (!strcmp(root + sizeof(root) - 7, "XXXXXX"))
 		CHECK(mkdtemp(root));
@@ -41,7 +41,7 @@ static struct op_settings spilling(const char *name)
 }
 
 /* The one directory that a destination made in the spill directory. */
-static const char *destination(const struct op_settings *s)
+static const char *destination(const struct op_export_settings *s)
 {
 	static char path[PATH_BYTES];
 	_cleanup_closedir_ DIR *dir = opendir(s->spill_dir);
@@ -61,7 +61,8 @@ static const char *destination(const struct op_settings *s)
 }
 
 /* Files there whose names end with @suffix; the last one's path in @ret, if not NULL. */
-static size_t count_files(const struct op_settings *s, const char *suffix, char *ret)
+static size_t count_files(const struct op_export_settings *s, const char *suffix,
+			  char *ret)
 {
 	const char *path = destination(s);
 	_cleanup_closedir_ DIR *dir = opendir(path);
@@ -82,7 +83,7 @@ static size_t count_files(const struct op_settings *s, const char *suffix, char 
 	return n;
 }
 
-static void wait_for_files(const struct op_settings *s, size_t want)
+static void wait_for_files(const struct op_export_settings *s, size_t want)
 {
 	unsigned int i;
 
@@ -111,7 +112,7 @@ static void check_drops(struct rig *g, int reason, uint64_t samples)
 static void test_written_before_submit_returns(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
-	const struct op_settings s = spilling("written");
+	const struct op_export_settings s = spilling("written");
 	struct stat st;
 	struct rig g;
 
@@ -135,7 +136,7 @@ static void test_next_run_sends_them_in_order(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = spilling("order");
+	const struct op_export_settings s = spilling("order");
 	struct rig g;
 
 	rig_up(&g, &s, &away, 1);
@@ -170,7 +171,7 @@ static void test_killed_loses_nothing_submitted(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = spilling("killed");
+	const struct op_export_settings s = spilling("killed");
 	int told[2];
 	int status = 0;
 	int life;
@@ -209,8 +210,8 @@ static void test_killed_loses_nothing_submitted(void)
 static void test_two_cannot_share(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
-	const struct op_settings s = spilling("two");
-	struct op_settings again = s;
+	const struct op_export_settings s = spilling("two");
+	struct op_export_settings again = s;
 	struct op_log log = { 0 };
 	struct op_sink *sink = NULL;
 	struct op_sink base;
@@ -236,7 +237,7 @@ static void test_bound_drops_the_oldest(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	struct op_settings s = spilling("bound");
+	struct op_export_settings s = spilling("bound");
 	struct rig g;
 
 	s.spill_bytes = 3 * (OP_SPILL_HEADER_BYTES + 2);
@@ -269,7 +270,7 @@ static void test_waiting_takes_no_memory(void)
 		answer(OP_GRPC_UNAVAILABLE, 300),
 		answer(OP_GRPC_OK, -1),
 	};
-	struct op_settings s = spilling("memory");
+	struct op_export_settings s = spilling("memory");
 	struct rig g;
 	int i;
 
@@ -309,7 +310,7 @@ static void test_damaged_files_are_counted(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = spilling("damaged");
+	const struct op_export_settings s = spilling("damaged");
 	static const char *const bodies[] = { "aaaa", "bbbb", "cccc", "dddd" };
 	char paths[4][PATH_BYTES];
 	char foreign[PATH_BYTES + 8];
@@ -356,7 +357,7 @@ static void test_another_version_s_files_are_kept(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	const struct op_settings s = spilling("version");
+	const struct op_export_settings s = spilling("version");
 	static const uint32_t version = 2;
 	char path[PATH_BYTES];
 	struct rig g;
@@ -383,7 +384,7 @@ static void test_deleted_file_is_counted(void)
 		answer(OP_GRPC_UNAVAILABLE, 200),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = spilling("deleted");
+	const struct op_export_settings s = spilling("deleted");
 	char path[PATH_BYTES];
 	struct rig g;
 
@@ -423,7 +424,7 @@ static void test_full_disk_falls_back_to_memory(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	struct op_settings s = spilling("disk");
+	struct op_export_settings s = spilling("disk");
 	char filler[PATH_BYTES + 8];
 	char big[4000];
 	struct rig g;
@@ -467,8 +468,8 @@ static void test_shared_with_one_that_delivers(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
 	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
-	struct op_settings s = spilling("shared");
-	struct op_settings plain = quick();
+	struct op_export_settings s = spilling("shared");
+	struct op_export_settings plain = quick();
 	struct op_request *r = NULL;
 	struct op_sink *second = NULL;
 	struct rig g;
@@ -494,7 +495,7 @@ static void test_shared_with_one_that_delivers(void)
 
 static void test_directory_that_cannot_be_is_refused(void)
 {
-	struct op_settings s = spilling("refused/deeper");
+	struct op_export_settings s = spilling("refused/deeper");
 	struct op_log log = { 0 };
 	struct fake fake = { 0 };
 	struct op_ledger ledger;
@@ -527,7 +528,7 @@ static void test_clean_up(void)
 /* Who owns the directory or may write to it can take requests away and put in others. */
 static void test_foreign_directory_is_refused(void)
 {
-	const struct op_settings s = spilling("foreign");
+	const struct op_export_settings s = spilling("foreign");
 	struct op_spill_list list = { 0 };
 	struct op_spill *spill = NULL;
 	struct stat st;

@@ -94,10 +94,10 @@ static void wait_until_stuck(void)
 	CHECK(!pthread_mutex_unlock(&disk.lock));
 }
 
-static struct op_settings spilling(const char *name)
+static struct op_export_settings spilling(const char *name)
 {
 	static char path[64];
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 
 	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
 	s.endpoint.id = (char *)(uintptr_t) "grpc://host:1";
@@ -150,8 +150,8 @@ static void come_back(struct rig *g)
 static void check_end(struct rig *g, double seconds)
 {
 	/* not at once: a disk may be slow */
-	CHECK(seconds > OP_THREAD_STUCK_MS / 1000.0 - 1);
-	CHECK(seconds < OP_THREAD_STUCK_MS / 1000.0 + 5);
+	CHECK(seconds > OP_SINK_THREAD_STUCK_MS / 1000.0 - 1);
+	CHECK(seconds < OP_SINK_THREAD_STUCK_MS / 1000.0 + 5);
 	op_ledger_get_stats(g->base.ledger, &g->stats);
 	CHECK_INT(g->stats.samples_pending, 0);
 }
@@ -159,7 +159,7 @@ static void check_end(struct rig *g, double seconds)
 static void test_a_write_that_never_ends(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
-	const struct op_settings s = spilling("write");
+	const struct op_export_settings s = spilling("write");
 	uint64_t begin;
 	struct rig g;
 
@@ -192,7 +192,7 @@ static void test_a_read_that_never_ends(void)
 		answer(OP_GRPC_UNAVAILABLE, 60000),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = spilling("read");
+	const struct op_export_settings s = spilling("read");
 	uint64_t begin;
 	struct rig g;
 
@@ -220,8 +220,8 @@ static void test_a_read_that_never_ends(void)
 static void test_an_open_that_never_ends(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
-	const struct op_settings s = quick();
-	struct op_settings wanted;
+	const struct op_export_settings s = quick();
+	struct op_export_settings wanted;
 	struct op_sink *sink = NULL;
 	struct op_log log = { 0 };
 	uint64_t begin;
@@ -236,7 +236,7 @@ static void test_an_open_that_never_ends(void)
 	CHECK_INT(op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink),
 		  -ETIMEDOUT);
 	CHECK(op_clock_monotonic_ns() - begin <
-	      (OP_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_THREAD_NS_PER_S);
+	      (OP_SINK_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_THREAD_NS_PER_S);
 	CHECK(strstr(log.message, "the disk does not answer"));
 	CHECK(strstr(log.message, wanted.spill_dir));
 	/* The thread comes back, and leaves the directory to others. */

@@ -6,7 +6,7 @@
 
 #include "parts/goroutines/buckets/buckets.h"
 #include "parts/goroutines/buckets/scale.h"
-#include "runtime/ahead.h"
+#include "runtime/readahead.h"
 #include "test.h"
 
 enum {
@@ -336,27 +336,27 @@ static void test_cut(void)
 
 static void test_ahead(void)
 {
-	static struct op_ahead ahead;
+	static struct op_readahead ahead;
 	static const int many = 1000;
 	int i;
 
 	build(many);
-	op_golang_buckets_ahead(&ahead, &fake.memory);
-	op_ahead_limit(&ahead, 8 << 20, UINT64_MAX);
+	op_golang_buckets_readahead(&ahead, &fake.memory);
+	op_readahead_limit(&ahead, 8 << 20, UINT64_MAX);
 	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), 0);
 	CHECK_INT(profile.entries.len, many);
 	for (i = 0; i < many; i++)
 		CHECK_INT(entry_of(i)->sums.allocs, 10);
-	CHECK(fake.reads < 2 * many * STEP / OP_AHEAD_BYTES + 100);
+	CHECK(fake.reads < 2 * many * STEP / OP_READAHEAD_BYTES + 100);
 	/* the more there is to read, the more it costs */
-	op_golang_buckets_ahead(&ahead, &fake.memory);
-	op_ahead_limit(&ahead, 200 << 10, UINT64_MAX);
+	op_golang_buckets_readahead(&ahead, &fake.memory);
+	op_readahead_limit(&ahead, 200 << 10, UINT64_MAX);
 	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	CHECK_INT(profile.entries.len, 0);
 	CHECK(fake.reads < 300);
 	/* and it takes no longer than it may */
-	op_golang_buckets_ahead(&ahead, &fake.memory);
-	op_ahead_limit(&ahead, 8 << 20, 1);
+	op_golang_buckets_readahead(&ahead, &fake.memory);
+	op_readahead_limit(&ahead, 8 << 20, 1);
 	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	op_golang_profile_deinit(&profile);
 }

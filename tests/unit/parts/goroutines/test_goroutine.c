@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "op_user_types.h"
-#include "parts/goroutines/find.h"
 #include "parts/goroutines/goroutine.h"
+#include "parts/goroutines/variables.h"
 #include "test.h"
 
 enum {

@@ -92,11 +92,11 @@ static void test_a_path_finds_its_text_and_globs(void)
 	struct found found;
 
 	op_patterns_init(&p);
-	(void)add(&p, OP_TARGET_EXECUTABLE, "/usr/bin/python3");
-	glob = add(&p, OP_TARGET_EXECUTABLE, "/usr/*");
-	(void)add(&p, OP_TARGET_EXECUTABLE, "/opt/*");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "/usr/bin/python3");
-	CHECK_INT(p.len[OP_TARGET_EXECUTABLE], 3);
+	(void)add(&p, OP_RULE_EXECUTABLE, "/usr/bin/python3");
+	glob = add(&p, OP_RULE_EXECUTABLE, "/usr/*");
+	(void)add(&p, OP_RULE_EXECUTABLE, "/opt/*");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "/usr/bin/python3");
+	CHECK_INT(p.len[OP_RULE_EXECUTABLE], 3);
 	found = of_path(&p, "/usr/bin/python3");
 	CHECK_INT(found.len, 2);
 	CHECK(has(&found, "/usr/bin/python3") && has(&found, "/usr/*"));
@@ -106,7 +106,7 @@ static void test_a_path_finds_its_text_and_globs(void)
 	op_patterns_remove(&p, glob);
 	CHECK_INT(of_path(&p, "/usr/bin/python3").len, 1);
 	CHECK_INT(of_path(&p, "/opt/x").len, 1);
-	CHECK_INT(p.len[OP_TARGET_EXECUTABLE], 2);
+	CHECK_INT(p.len[OP_RULE_EXECUTABLE], 2);
 	op_patterns_deinit(&p);
 }
 
@@ -125,13 +125,13 @@ static void test_an_environment_finds_names_and_values(void)
 	struct found found;
 
 	op_patterns_init(&p);
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "A");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "A=1");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "A=2");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "B=2=3");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "EMPTY=");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "none");
-	(void)add(&p, OP_TARGET_ENVIRONMENT, "LAST");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "A");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "A=1");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "A=2");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "B=2=3");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "EMPTY=");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "none");
+	(void)add(&p, OP_RULE_ENVIRONMENT, "LAST");
 	found = of_environ(&p, text, sizeof(text) - 1); /* the last one has no NUL */
 	CHECK_INT(found.len, 4);
 	CHECK(has(&found, "A") && has(&found, "A=1") && has(&found, "B=2=3") &&
@@ -153,19 +153,19 @@ static void test_there_may_be_many(void)
 	op_patterns_init(&p);
 	for (i = 0; i < OTELPROF_GLOBS_MAX; i++) {
 		(void)snprintf(text, sizeof(text), "/%d*", i);
-		CHECK_INT(op_patterns_add(&p, OP_TARGET_EXECUTABLE, text, &pattern), 0);
+		CHECK_INT(op_patterns_add(&p, OP_RULE_EXECUTABLE, text, &pattern), 0);
 	}
 	for (i = 0; i < 10000; i++) {
 		(void)snprintf(text, sizeof(text), "/%d", i);
-		(void)add(&p, OP_TARGET_EXECUTABLE, text);
+		(void)add(&p, OP_RULE_EXECUTABLE, text);
 	}
 	CHECK_INT(of_path(&p, "/zz").len, 0);
 	CHECK_INT(of_path(&p, "/7").len, 2);
 	/* a * means nothing in a variable */
-	CHECK_INT(op_patterns_add(&p, OP_TARGET_ENVIRONMENT, "A=*", &pattern), 0);
+	CHECK_INT(op_patterns_add(&p, OP_RULE_ENVIRONMENT, "A=*", &pattern), 0);
 	CHECK(!pattern->glob);
-	op_patterns_remove(&p, op_patterns_find(&p, OP_TARGET_EXECUTABLE, "/7*", 3));
-	CHECK_INT(op_patterns_add(&p, OP_TARGET_EXECUTABLE, "/x*", &pattern), 0);
+	op_patterns_remove(&p, op_patterns_find(&p, OP_RULE_EXECUTABLE, "/7*", 3));
+	CHECK_INT(op_patterns_add(&p, OP_RULE_EXECUTABLE, "/x*", &pattern), 0);
 	op_patterns_deinit(&p);
 }
 
@@ -174,5 +174,4 @@ TEST_MAIN({ "a_star_stands_for_any_bytes", test_a_star_stands_for_any_bytes },
 	  { "a_path_finds_its_text_and_globs", test_a_path_finds_its_text_and_globs },
 	  { "an_environment_finds_names_and_values",
 	    test_an_environment_finds_names_and_values },
-	  { "there_may_be_many",
-	    test_there_may_be_many })
+	  { "there_may_be_many", test_there_may_be_many })

@@ -12,7 +12,7 @@
 
 #include "base/io.h"
 #include "process/image/executable.h"
-#include "process/mappings/layout.h"
+#include "process/mappings/mappings.h"
 #include "process/target/open.h"
 #include "process/target/target.h"
 #include "test.h"
@@ -102,7 +102,7 @@ static void test_number_of_another_file(void)
 {
 	struct op_executables x;
 	struct op_executable *e;
-	struct op_vma v = { 0 };
+	struct op_mapping v = { 0 };
 	struct file f;
 	int fd = temporary();
 
@@ -113,15 +113,16 @@ static void test_number_of_another_file(void)
 	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/a", &e));
 	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ENOEXEC);
 	v.exe = e;
-	CHECK(op_vma_is_made(&v));
+	CHECK(op_mapping_is_made(&v));
 	/* while somebody maps it, it is the same file */
 	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/a", &v.exe));
-	CHECK(v.exe == e && op_vma_is_made(&v));
+	CHECK(v.exe == e && op_mapping_is_made(&v));
 	op_executable_put(&x, e);
 	op_executable_put(&x, e);
 	write_program(fd);
 	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/b", &v.exe));
-	CHECK(!op_vma_is_made(&v)); /* it is opened for its first sample, as any other */
+	CHECK(!op_mapping_is_made(
+		&v)); /* it is opened for its first sample, as any other */
 	CHECK_OK(op_executable_open(&x, v.exe, &f.place, false));
 	CHECK(v.exe->image && v.exe->state == OP_EXECUTABLE_READY);
 	op_executable_put(&x, v.exe);

@@ -7,7 +7,7 @@
 #include "base/io.h"
 #include "code/symbol/index.h"
 #include "process/image/image.h"
-#include "process/image/room.h"
+#include "process/image/memory_use.h"
 #include "process/target/target.h"
 #include "test.h"
 

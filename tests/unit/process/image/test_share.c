@@ -211,7 +211,7 @@ static void test_share_of_tables(void)
 		FILES = 6,
 	};
 	static const struct op_arena_ops ops = { .add_slab = add_slab };
-	static struct op_rule memory[OP_RULES_MAX];
+	static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 	struct op_images x = { 0 };
 	struct op_arena_stats stats;
 	struct op_image *image[FILES];
@@ -219,7 +219,7 @@ static void test_share_of_tables(void)
 
 	op_images_init(&x);
 	CHECK_OK(op_arena_new(&ops, NULL, SLABS * (uint64_t)OP_SLAB_BYTES, &x.arena));
-	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &x.rules));
+	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &x.rules));
 	op_arena_get_stats(x.arena, &stats);
 	CHECK_OK(make_table(&x, 1001, &image[0]));
 	CHECK(image[0]->table->arena_bytes > 0);
@@ -237,7 +237,7 @@ static void test_share_of_tables(void)
 	for (i = 0; i < FILES; i++)
 		op_image_put(&x, image[i], 1);
 	op_images_deinit(&x);
-	op_rules_free(x.rules);
+	op_unwind_rules_free(x.rules);
 	op_arena_free(x.arena);
 	free_slabs();
 }
@@ -246,7 +246,7 @@ static void test_share_of_tables(void)
 static void test_places_of_jobs(void)
 {
 	static const struct op_arena_ops ops = { .add_slab = add_slab };
-	static struct op_rule memory[OP_RULES_MAX];
+	static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 	const uint64_t later = 1 + UINT64_C(3000000000);
 	struct op_images x = { 0 };
 	struct op_image *image[OP_IMAGES_JOBS_MAX + 1];
@@ -255,7 +255,7 @@ static void test_places_of_jobs(void)
 
 	op_images_init(&x);
 	CHECK_OK(op_arena_new(&ops, NULL, SLABS * (uint64_t)OP_SLAB_BYTES, &x.arena));
-	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &x.rules));
+	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &x.rules));
 	op_work_allow(&x.work, 0);
 	for (i = 0; i < OP_ARRAY_SIZE(image); i++) {
 		int fd = copy_of_program();
@@ -286,7 +286,7 @@ static void test_places_of_jobs(void)
 		op_image_put(&x, image[i], 1);
 	CHECK_INT(x.jobs, 0);
 	op_images_deinit(&x);
-	op_rules_free(x.rules);
+	op_unwind_rules_free(x.rules);
 	op_arena_free(x.arena);
 	free_slabs();
 }

@@ -7,19 +7,19 @@
 /* The attributes of an environment; each variable of the literal with its NUL. */
 #define CLAIMS(text) claims_of(text, sizeof(text))
 
-static struct op_attributes *last;
+static struct op_resource_attributes *last;
 
-static const struct op_attributes *claims_of(const char *text, size_t len)
+static const struct op_resource_attributes *claims_of(const char *text, size_t len)
 {
-	last = op_attributes_put_ref(last);
-	last = op_attributes_new();
+	last = op_resource_attributes_put_ref(last);
+	last = op_resource_attributes_new();
 	CHECK(last);
 	op_environ_attributes(text, len, last);
 	return last;
 }
 
 /* All attributes as "key=stext;" */
-static const char *shown(const struct op_attributes *c)
+static const char *shown(const struct op_resource_attributes *c)
 {
 	static char out[OP_RESOURCE_ATTRIBUTES_BYTES_MAX + 1];
 	unsigned int nuls = 0;
@@ -73,7 +73,7 @@ static void test_no_service_name(void)
 
 static void test_attributes(void)
 {
-	const struct op_attributes *c = CLAIMS(
+	const struct op_resource_attributes *c = CLAIMS(
 		"OTEL_RESOURCE_ATTRIBUTES=service.version=1.2,"
 		"deployment.environment.name=a%2Cb%3dc , team = red,service.version=1.3,x=");
 
@@ -96,7 +96,7 @@ static void test_malformed_lists_are_void(void)
 		char text[100];
 		int len = snprintf(text, sizeof(text), "OTEL_RESOURCE_ATTRIBUTES=%s",
 				   lists[i]);
-		const struct op_attributes *c = claims_of(text, (size_t)len + 1);
+		const struct op_resource_attributes *c = claims_of(text, (size_t)len + 1);
 
 		if (c->len || c->dropped != 1)
 			TEST_FAIL("%s: %s", lists[i], shown(c));
@@ -120,7 +120,7 @@ static void test_limits(void)
 {
 	char text[40000] = "OTEL_RESOURCE_ATTRIBUTES=";
 	size_t len = strlen(text);
-	const struct op_attributes *c;
+	const struct op_resource_attributes *c;
 	int i;
 
 	/* from the end on: the last ones are taken */
@@ -165,7 +165,7 @@ static void test_limits(void)
 static void test_variables_asked_for(void)
 {
 	static const char text[] = "SECRET=x\0APP_MODE=blue green\0EMPTY=\0APP_MODES=no";
-	struct op_attributes *c = op_attributes_new();
+	struct op_resource_attributes *c = op_resource_attributes_new();
 
 	CHECK(c);
 	op_environ_variable(text, sizeof(text), "APP_MODE", c);
@@ -174,8 +174,8 @@ static void test_variables_asked_for(void)
 	op_environ_variable(text, sizeof(text), "APP", c);
 	CHECK_STR(shown(c), "process.environment_variable.APP_MODE=sblue green;"
 			    "process.environment_variable.EMPTY=s;");
-	op_attributes_put_ref(c);
-	last = op_attributes_put_ref(last);
+	op_resource_attributes_put_ref(c);
+	last = op_resource_attributes_put_ref(last);
 }
 
 TEST_MAIN({ "service", test_service_name }, { "no_service", test_no_service_name },

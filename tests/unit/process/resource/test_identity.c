@@ -120,9 +120,9 @@ static void test_long_files(void)
 	for (i = 0; i < 5000; i++)
 		(void)fprintf(f, "%04d", i);
 	CHECK(fclose(f) == 0);
-	CHECK_INT(op_proc_file_read(dir, 1, "long", 1 << 20, &text), 20000);
+	CHECK_INT(op_procfs_read(dir, 1, "long", 1 << 20, &text), 20000);
 	CHECK(memcmp(text + 19996, "4999", 5) == 0);
-	CHECK_INT(op_proc_file_read(dir, 1, "long", 6000, &cut), 6000);
+	CHECK_INT(op_procfs_read(dir, 1, "long", 6000, &cut), 6000);
 	CHECK(memcmp(cut + 5996, "1499", 5) == 0);
 	CHECK(unlink(path) == 0);
 	*strrchr(path, '/') = 0;

@@ -70,15 +70,16 @@ static void test_swapped_mapping(void)
 	tools_write_bytes("second", "second", 6);
 	at = map_file(first, NULL);
 	f = mapped_file(first, at);
-	CHECK_OK(op_open_mapped(target, (uint32_t)getpid(), &f, &opened));
+	CHECK_OK(op_target_open_mapped(target, (uint32_t)getpid(), &f, &opened));
 	check_content(opened.fd, "first");
 	CHECK_INT(opened.size, 5);
 	(void)map_file(second, at);
-	CHECK_OK(op_open_mapped(target, (uint32_t)getpid(), &f, &opened));
+	CHECK_OK(op_target_open_mapped(target, (uint32_t)getpid(), &f, &opened));
 	check_content(opened.fd, "first");
 	/* With its path taken too it is nowhere. */
 	CHECK_OK(rename(second, first));
-	CHECK_INT(op_open_mapped(target, (uint32_t)getpid(), &f, &opened), -ESTALE);
+	CHECK_INT(op_target_open_mapped(target, (uint32_t)getpid(), &f, &opened),
+		  -ESTALE);
 	CHECK_OK(munmap(at, PAGE));
 	free((char *)(uintptr_t)first);
 	free((char *)(uintptr_t)second);
@@ -92,13 +93,17 @@ static void test_not_a_file(void)
 	CHECK_OK(mkfifo(tools_path("pipe"), 0600));
 	f.path = tools_path("pipe");
 	/* what was mapped is not at its path any more, or never was on this side */
-	CHECK_INT(op_open_mapped(target, (uint32_t)getpid(), &f, &opened), -ESTALE);
-	CHECK_INT(op_open_own(target, (uint32_t)getpid(), f.path, &opened), -ENOEXEC);
+	CHECK_INT(op_target_open_mapped(target, (uint32_t)getpid(), &f, &opened),
+		  -ESTALE);
+	CHECK_INT(op_target_open_own(target, (uint32_t)getpid(), f.path, &opened),
+		  -ENOEXEC);
 	CHECK_OK(unlink(f.path));
 	CHECK_OK(symlink("/etc/passwd", f.path));
-	CHECK_INT(op_open_own(target, (uint32_t)getpid(), f.path, &opened), -ELOOP);
+	CHECK_INT(op_target_open_own(target, (uint32_t)getpid(), f.path, &opened),
+		  -ELOOP);
 	CHECK_OK(unlink(f.path));
-	CHECK_INT(op_open_own(target, (uint32_t)getpid(), f.path, &opened), -ENOENT);
+	CHECK_INT(op_target_open_own(target, (uint32_t)getpid(), f.path, &opened),
+		  -ENOENT);
 }
 
 static pid_t start_as(uid_t uid)
@@ -134,12 +139,12 @@ static void test_owner(void)
 	tools_write_bytes("owned", "map", 3);
 	pid = start_as(1001);
 	CHECK_OK(chown(path, 1001, 0));
-	CHECK_OK(op_open_own(target, (uint32_t)pid, path, &opened));
+	CHECK_OK(op_target_open_own(target, (uint32_t)pid, path, &opened));
 	check_content(opened.fd, "map");
 	CHECK_OK(chown(path, 1002, 0));
-	CHECK_INT(op_open_own(target, (uint32_t)pid, path, &opened), -EPERM);
+	CHECK_INT(op_target_open_own(target, (uint32_t)pid, path, &opened), -EPERM);
 	CHECK_OK(chown(path, 0, 0));
-	CHECK_OK(op_open_own(target, (uint32_t)pid, path, &opened));
+	CHECK_OK(op_target_open_own(target, (uint32_t)pid, path, &opened));
 	(void)close(opened.fd);
 	end(pid);
 }
@@ -157,17 +162,18 @@ static void test_debug_owner(void)
 	}
 	tools_write_bytes("prog.debug", "debug", 5);
 	CHECK_OK(chown(path, 1001, 0));
-	CHECK_OK(op_open_of_owner(target, pid, path, 1001, &opened));
+	CHECK_OK(op_target_open_of_owner(target, pid, path, 1001, &opened));
 	check_content(opened.fd, "debug");
-	CHECK_INT(op_open_of_owner(target, pid, path, 1002, &opened), -EPERM);
-	CHECK_INT(op_open_of_owner(target, pid, path, 0, &opened), -EPERM);
+	CHECK_INT(op_target_open_of_owner(target, pid, path, 1002, &opened), -EPERM);
+	CHECK_INT(op_target_open_of_owner(target, pid, path, 0, &opened), -EPERM);
 	CHECK_OK(chown(path, 0, 0));
-	CHECK_OK(op_open_of_owner(target, pid, path, 1002, &opened));
+	CHECK_OK(op_target_open_of_owner(target, pid, path, 1002, &opened));
 	(void)close(opened.fd);
 	CHECK_OK(chown(path, 1001, 0));
 	(void)unlink(tools_path("link.debug"));
 	CHECK_OK(symlink(path, tools_path("link.debug")));
-	CHECK_INT(op_open_of_owner(target, pid, tools_path("link.debug"), 1002, &opened),
+	CHECK_INT(op_target_open_of_owner(target, pid, tools_path("link.debug"), 1002,
+					  &opened),
 		  -EPERM);
 	free((char *)(uintptr_t)path);
 }

@@ -401,10 +401,10 @@ static void test_file(void)
 	CHECK(op_target_is_served(t)); /* as the kernel's list of connections tells */
 	(void)alarm(HANG_S);
 	began = now_ms();
-	CHECK_INT(op_open_mapped(t, (uint32_t)c.pid, &f, &opened), -ETIMEDOUT);
+	CHECK_INT(op_target_open_mapped(t, (uint32_t)c.pid, &f, &opened), -ETIMEDOUT);
 	CHECK(now_ms() - began < 500);
 	/* Its own perf map would stall too. */
-	CHECK_INT(op_open_own(t, (uint32_t)c.pid, "/mnt/perf-1.map", &opened),
+	CHECK_INT(op_target_open_own(t, (uint32_t)c.pid, "/mnt/perf-1.map", &opened),
 		  -ETIMEDOUT);
 	(void)alarm(0);
 	child_end(&c);

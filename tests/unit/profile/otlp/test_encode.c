@@ -5,7 +5,7 @@
 #include <pb_decode.h>
 
 #include "model.h"
-#include "profile/otlp/request.h"
+#include "profile/otlp/otlp_request.h"
 #include "reader.h"
 
 enum {
@@ -146,24 +146,25 @@ static void test_timestamps_of_one_sample_are_split(void)
 static void test_longest_list(void)
 {
 	_cleanup_(op_window_freep) struct op_window *w = make();
-	struct op_request q;
+	struct op_otlp_request q;
 	uint64_t samples;
 	uint32_t at = 0;
 	size_t len;
 	void *bytes;
 
 	fill_one(w, 70000);
-	CHECK_OK(op_request_init(&q, w, &OPTIONS));
+	CHECK_OK(op_otlp_request_init(&q, w, &OPTIONS));
 	q.max_bytes = 4000000;
-	CHECK_OK(op_request_resource(&q, 0));
-	CHECK_OK(op_request_profile(&q, &op_kind_cpu.rows[0], 0));
-	CHECK_INT(op_request_add(&q, &w->identities.data[0], &at, 70000), 65535);
+	CHECK_OK(op_otlp_request_resource(&q, 0));
+	CHECK_OK(op_otlp_request_profile(&q, &op_kind_cpu.rows[0], 0));
+	CHECK_INT(op_otlp_request_add(&q, &w->identities.data[0], &at, 70000), 65535);
 	CHECK(!q.profile_open);
-	CHECK_INT(op_request_add(&q, &w->identities.data[0], &at, 70000 - 65535), 4465);
-	CHECK_OK(op_request_finish(&q, &bytes, &len, &samples));
+	CHECK_INT(op_otlp_request_add(&q, &w->identities.data[0], &at, 70000 - 65535),
+		  4465);
+	CHECK_OK(op_otlp_request_finish(&q, &bytes, &len, &samples));
 	CHECK(len > 70000 * 8 && len < 70000 * 8 + 1000);
 	free(bytes);
-	op_request_deinit(&q);
+	op_otlp_request_deinit(&q);
 }
 
 /* Pyroscope takes 16,000 samples a profile. */
@@ -172,7 +173,7 @@ static void test_longest_profile(void)
 	_cleanup_(op_window_freep) struct op_window *w = make();
 	struct op_window_sample s = { .time_ns = START };
 	struct op_resource r = { .pid = 1 };
-	struct op_request q;
+	struct op_otlp_request q;
 	uint32_t i;
 
 	CHECK_OK(op_window_resource(w, &r, &s.resource));
@@ -180,19 +181,19 @@ static void test_longest_profile(void)
 		s.tid = i;
 		CHECK_OK(op_window_add(w, &s));
 	}
-	CHECK_OK(op_request_init(&q, w, &OPTIONS));
+	CHECK_OK(op_otlp_request_init(&q, w, &OPTIONS));
 	q.max_bytes = 40000000;
-	CHECK_OK(op_request_resource(&q, 0));
-	CHECK_OK(op_request_profile(&q, &op_kind_cpu.rows[0], 0));
+	CHECK_OK(op_otlp_request_resource(&q, 0));
+	CHECK_OK(op_otlp_request_profile(&q, &op_kind_cpu.rows[0], 0));
 	for (i = 0; i <= 16000; i++) {
 		uint32_t at = i;
 
 		CHECK_INT(q.profiles.len, 0);
-		CHECK_INT(op_request_add(&q, &w->identities.data[i], &at, 1), 1);
+		CHECK_INT(op_otlp_request_add(&q, &w->identities.data[i], &at, 1), 1);
 	}
 	CHECK(q.profiles.len > 0);
 	CHECK_INT(q.profile_samples, 1);
-	op_request_deinit(&q);
+	op_otlp_request_deinit(&q);
 }
 
 static void test_too_large_a_sample_is_left_out(void)

@@ -65,7 +65,7 @@ static void read_truth(struct live *live, struct frames *ret)
 /* Walk @tid and describe its Python frames. */
 static void walk(struct live *live, int tid, struct frames *ret)
 {
-	static struct op_host_stack stack;
+	static struct op_unwind_result stack;
 	uint32_t i;
 
 	memset(ret, 0, sizeof(*ret));

@@ -45,8 +45,8 @@ enum {
 
 static uint8_t slab[OP_SLAB_BYTES] __attribute__((aligned(8)));
 static uint64_t words[OP_WORDS_MAX];
-static struct op_host_input input = { .memory = &fake.memory };
-static struct op_host_context context = { .input = &input, .words = words };
+static struct op_unwind_input input = { .memory = &fake.memory };
+static struct op_unwind_context context = { .input = &input, .words = words };
 
 static uint64_t coroutine(int i)
 {

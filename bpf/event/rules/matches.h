@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Rules by what a program is: user space finds out which processes they mean. Here is what
+ * cannot wait for it. A child is what its parent is. A process that executed a program is of
+ * another file, and its environment is what it was given, which most pass on.
+ */
+#ifndef OP_MATCHES_H
+#define OP_MATCHES_H
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/rules/rules.h"
+#include "bpf/platform/maps.h"
+
+/* The table of rules, if any of @kinds is in it. */
+static __always_inline void *op_match_table(__u32 kinds)
+{
+	struct op_control *control = op_control();
+	__u32 active;
+
+	if (!control)
+		return NULL;
+	active = control->rules_active & 1;
+	return op_rule_use(control, active)->kinds & kinds
+		       ? bpf_map_lookup_elem(&op_targets, &active)
+		       : NULL;
+}
+
+/* Process @pid has executed a program. Must user space look at it now? */
+static __always_inline bool op_match_exec(__u32 pid)
+{
+	struct op_rule_key key = { .word = { pid }, .kind = OP_RULE_EXECUTABLE };
+	void *targets = op_match_table(OP_RULE_KINDS_OF_PROGRAMS);
+
+	if (!targets)
+		return false;
+	bpf_map_delete_elem(targets, &key);
+	return true;
+}
+
+static __always_inline void op_match_inherit(__u32 kind, __u32 parent, __u32 child)
+{
+	struct op_rule_key key = { .word = { parent }, .kind = kind };
+	void *targets = op_match_table(1 << kind);
+	struct op_rule_decision *decision;
+	struct op_rule_decision copy;
+
+	if (!targets)
+		return;
+	decision = bpf_map_lookup_elem(targets, &key);
+	key.word[0] = child;
+	if (!decision) {
+		/* what is left of an earlier process of that number */
+		bpf_map_delete_elem(targets, &key);
+		return;
+	}
+	copy = *decision;
+	bpf_map_update_elem(targets, &key, &copy, 0);
+}
+
+static __always_inline void op_match_fork(__u32 parent, __u32 child)
+{
+	op_match_inherit(OP_RULE_EXECUTABLE, parent, child);
+	op_match_inherit(OP_RULE_ENVIRONMENT, parent, child);
+}
+
+#endif

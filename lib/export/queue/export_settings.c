@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and checks the settings of an OTLP exporter, one group after the other. */
+#include "export/queue/export_settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "export/sink/sink.h"
+#include "export/spill/spill_file.h"
+#include "export/transport/env.h"
+
+/* The defaults that otelprof/export.h names. */
+enum {
+	DEFAULT_TIMEOUT_MS = 10000,
+	DEFAULT_RETRY_INITIAL_MS = 1000,
+	DEFAULT_RETRY_MAX_MS = 30000,
+	DEFAULT_RETRY_ELAPSED_MS = 300000,
+	DEFAULT_QUEUE_BYTES = 16 << 20,
+	DEFAULT_SPILL_BYTES = 256 << 20,
+};
+
+static const char default_endpoint[] = "http://localhost:4317";
+static const char default_http_endpoint[] = "http://localhost:4318";
+
+static int read_insecure(const struct otelprof_otlp_config *config, struct op_log *log,
+			 bool *ret)
+{
+	struct op_env_value v;
+
+	*ret = config->insecure;
+	if (config->insecure > 1)
+		return op_fail(log, -EINVAL, "insecure: %u is not 0 or 1",
+			       config->insecure);
+	if (config->insecure)
+		return 0;
+	v = op_env_get(OP_ENV_INSECURE);
+	if (!v.text || !strcasecmp(v.text, "false"))
+		return 0;
+	if (strcasecmp(v.text, "true") != 0)
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not true or false", v.from,
+			       v.text);
+	*ret = true;
+	return 0;
+}
+
+/* Read the protocol. The default is gRPC, because OTLP profiles began with it. */
+static int read_protocol(struct op_export_settings *s,
+			 const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	struct op_env_value v;
+
+	if (config->protocol > OTELPROF_PROTOCOL_HTTP)
+		return op_fail(log, -EINVAL, "protocol: %u is unknown", config->protocol);
+	s->protocol = config->protocol == OTELPROF_PROTOCOL_HTTP ? OP_PROTOCOL_HTTP
+								 : OP_PROTOCOL_GRPC;
+	v = op_env_get(OP_ENV_PROTOCOL);
+	if (config->protocol != OTELPROF_PROTOCOL_DEFAULT || !v.text ||
+	    !strcmp(v.text, "grpc"))
+		return 0;
+	if (strcmp(v.text, "http/protobuf") != 0)
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not grpc or http/protobuf",
+			       v.from, v.text);
+	s->protocol = OP_PROTOCOL_HTTP;
+	return 0;
+}
+
+static int read_grpc_endpoint(struct op_export_settings *s,
+			      const struct otelprof_otlp_config *config,
+			      struct op_log *log)
+{
+	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
+	bool insecure = false;
+	int err;
+
+	err = read_insecure(config, log, &insecure);
+	if (err < 0)
+		return err;
+	if (!v.text)
+		v = (struct op_env_value){ default_endpoint, "endpoint" };
+	err = op_endpoint_parse(v.text, insecure, v.from, log, &s->endpoint);
+	if (err < 0)
+		return err;
+	if (s->endpoint.has_path)
+		op_log(log, OP_LOG_WARNING,
+		       "%s: gRPC has no path: what follows %s is ignored", v.from,
+		       s->endpoint.target);
+	return 0;
+}
+
+/* The variable of the profiles signal is a whole URL; any other is a base to which the
+ * path is added. */
+static int read_http_endpoint(struct op_export_settings *s,
+			      const struct otelprof_otlp_config *config,
+			      struct op_log *log)
+{
+	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
+	bool whole = v.text && op_env_is_specific(v);
+
+	if (!v.text)
+		v = (struct op_env_value){ default_http_endpoint, "endpoint" };
+	return op_endpoint_parse_http(v.text, whole, v.from, log, &s->endpoint);
+}
+
+static int read_endpoint(struct op_export_settings *s,
+			 const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	return s->protocol == OP_PROTOCOL_HTTP ? read_http_endpoint(s, config, log)
+					       : read_grpc_endpoint(s, config, log);
+}
+
+static int read_certificates(struct op_export_settings *s,
+			     const struct otelprof_otlp_config *config,
+			     struct op_log *log)
+{
+	return op_certs_init(&s->certs, config, s->endpoint.tls, s->endpoint.target, log);
+}
+
+static int read_headers(struct op_export_settings *s,
+			const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	struct op_env_value v = { 0 };
+	size_t i;
+	int err;
+
+	for (i = 0; i < config->headers_len; i++) {
+		err = op_headers_add(&s->headers, config->headers[i].key,
+				     config->headers[i].value, "headers", log);
+		if (err < 0)
+			return err;
+	}
+	if (!config->headers_len)
+		v = op_env_get(OP_ENV_HEADERS);
+	return v.text ? op_headers_parse(&s->headers, v.text, v.from, log) : 0;
+}
+
+static int check_compression(const struct op_export_settings *s, const char *from,
+			     struct op_log *log)
+{
+	if (s->compression == OP_COMPRESSION_ZSTD && s->protocol != OP_PROTOCOL_HTTP)
+		return op_fail(log, -EINVAL,
+			       "%s: zstd is of HTTP alone, and this exporter uses gRPC: "
+			       "write gzip, or set protocol to http/protobuf",
+			       from);
+	return 0;
+}
+
+static int read_compression(struct op_export_settings *s,
+			    const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	static const enum op_compression given[] = {
+		[OTELPROF_COMPRESSION_DEFAULT] = OP_COMPRESSION_GZIP,
+		[OTELPROF_COMPRESSION_NONE] = OP_COMPRESSION_NONE,
+		[OTELPROF_COMPRESSION_GZIP] = OP_COMPRESSION_GZIP,
+		[OTELPROF_COMPRESSION_ZSTD] = OP_COMPRESSION_ZSTD,
+	};
+	struct op_env_value v;
+
+	if (config->compression >= OP_ARRAY_SIZE(given))
+		return op_fail(log, -EINVAL, "compression: %u is unknown",
+			       config->compression);
+	s->compression = given[config->compression];
+	if (config->compression != OTELPROF_COMPRESSION_DEFAULT)
+		return check_compression(s, "compression", log);
+	v = op_env_get(OP_ENV_COMPRESSION);
+	if (!v.text || !strcmp(v.text, "gzip"))
+		return 0;
+	if (!strcmp(v.text, "none"))
+		s->compression = OP_COMPRESSION_NONE;
+	else if (!strcmp(v.text, "zstd"))
+		s->compression = OP_COMPRESSION_ZSTD;
+	else
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not gzip, zstd or none",
+			       v.from, v.text);
+	return check_compression(s, v.from, log);
+}
+
+static int read_timeout(struct op_export_settings *s,
+			const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	struct op_env_value v;
+	char *end = NULL;
+	unsigned long n;
+
+	s->timeout_ms = config->timeout_ms ?: DEFAULT_TIMEOUT_MS;
+	v = op_env_get(OP_ENV_TIMEOUT);
+	if (config->timeout_ms || !v.text)
+		return 0;
+	errno = 0;
+	n = strtoul(v.text, &end, 10);
+	if (errno || *end || v.text[0] < '0' || v.text[0] > '9' || !n || n > INT32_MAX)
+		return op_fail(log, -EINVAL,
+			       "%s: \"%.64s\" is not a number of milliseconds above 0",
+			       v.from, v.text);
+	s->timeout_ms = (uint32_t)n;
+	return 0;
+}
+
+static int read_limits(struct op_export_settings *s,
+		       const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	s->retry_initial_ms = config->retry_initial_ms ?: DEFAULT_RETRY_INITIAL_MS;
+	s->retry_max_ms = config->retry_max_ms ?: DEFAULT_RETRY_MAX_MS;
+	s->retry_elapsed_ms = config->retry_elapsed_ms;
+	/* With a spill directory requests wait until the directory is full. */
+	if (!s->retry_elapsed_ms && !s->spill_dir)
+		s->retry_elapsed_ms = DEFAULT_RETRY_ELAPSED_MS;
+	s->queue_bytes = config->queue_bytes ?: DEFAULT_QUEUE_BYTES;
+	s->max_request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
+	if (s->max_request > OP_REQUEST_BYTES_MAX)
+		return op_fail(log, -EINVAL,
+			       "max_request_bytes: the value is above 64 MiB");
+	if (s->queue_bytes < s->max_request) {
+		if (config->queue_bytes && config->max_request_bytes)
+			return op_fail(log, -EINVAL,
+				       "queue_bytes: %llu is less than one request may "
+				       "have: max_request_bytes is %llu",
+				       (unsigned long long)s->queue_bytes,
+				       (unsigned long long)s->max_request);
+		/* One of the two is a default: the user's value wins. */
+		if (config->queue_bytes)
+			s->max_request = s->queue_bytes;
+		else
+			s->queue_bytes = s->max_request;
+	}
+	if (s->retry_initial_ms > s->retry_max_ms) {
+		if (config->retry_initial_ms && config->retry_max_ms)
+			return op_fail(log, -EINVAL,
+				       "retry_initial_ms: %u is above retry_max_ms %u",
+				       s->retry_initial_ms, s->retry_max_ms);
+		/* One of the two is a default: the user's value wins. */
+		if (config->retry_max_ms)
+			s->retry_initial_ms = s->retry_max_ms;
+		else
+			s->retry_max_ms = s->retry_initial_ms;
+	}
+	return 0;
+}
+
+static int read_spill(struct op_export_settings *s,
+		      const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	uint64_t request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
+
+	s->spill_bytes = config->spill_bytes ?: DEFAULT_SPILL_BYTES;
+	if (!config->spill_dir || !*config->spill_dir)
+		return 0;
+	if (s->spill_bytes < request + OP_SPILL_HEADER_BYTES)
+		return op_fail(log, -EINVAL,
+			       "spill_bytes: %llu is less than one request may have: "
+			       "max_request_bytes is %llu",
+			       (unsigned long long)s->spill_bytes,
+			       (unsigned long long)request);
+	s->spill_dir = strdup(config->spill_dir);
+	return s->spill_dir ? 0 : -ENOMEM;
+}
+
+/* Warn of secrets sent in plain text: whoever is on the way can read them. Traffic within
+ * the machine is exempt. */
+static void warn_of_headers(const struct op_export_settings *s, struct op_log *log)
+{
+	static const char *const here[] = { "localhost:", "127.", "[::1]:" };
+	size_t i;
+
+	if (!s->headers.len || s->endpoint.tls || s->endpoint.socket)
+		return;
+	for (i = 0; i < OP_ARRAY_SIZE(here); i++)
+		if (!strncmp(s->endpoint.target, here[i], strlen(here[i])))
+			return;
+	op_log(log, OP_LOG_WARNING,
+	       "headers: they are sent to %s without TLS, so anybody on the way can read "
+	       "them; use an endpoint with https",
+	       s->endpoint.target);
+}
+
+int op_export_settings_init(struct op_export_settings *s,
+			    const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	int (*const steps[])(struct op_export_settings *,
+			     const struct otelprof_otlp_config *, struct op_log *) = {
+		read_protocol,	  read_endpoint, read_certificates, read_headers,
+		read_compression, read_timeout,	 read_spill,	    read_limits,
+	};
+	struct op_export_settings made = { 0 };
+	size_t i;
+	int err;
+
+	for (i = 0; i < OP_ARRAY_SIZE(steps); i++) {
+		err = steps[i](&made, config, log);
+		if (err < 0) {
+			op_export_settings_deinit(&made);
+			return err;
+		}
+	}
+	warn_of_headers(&made, log);
+	*s = made;
+	return 0;
+}
+
+void op_export_settings_deinit(struct op_export_settings *s)
+{
+	op_certs_deinit(&s->certs);
+	op_freep(&s->spill_dir);
+	op_endpoint_deinit(&s->endpoint);
+	op_headers_deinit(&s->headers);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which processes a snapshot is of, and those of them that are known to run Go. */
+#ifndef OP_PARTS_GOROUTINES_PROCESSES_H
+#define OP_PARTS_GOROUTINES_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "op_user_types.h"
+#include "parts/goroutines/process.h"
+
+struct op_golang_processes {
+	struct op_processes *processes; /* borrowed */
+	OP_VEC(struct op_golang_process *) list;
+};
+
+void op_golang_processes_deinit(struct op_golang_processes *k);
+/* The number of @proc in the list, or SIZE_MAX. */
+size_t op_golang_processes_find(const struct op_golang_processes *k,
+				const struct op_proc *proc);
+/* The same; it is learnt if it is not known. SIZE_MAX: it does not run Go. */
+size_t op_golang_processes_get(struct op_golang_processes *k, const struct op_proc *proc);
+/* Forget number @i; the last one takes its place. */
+void op_golang_processes_forget(struct op_golang_processes *k, size_t i);
+
+/* The processes that the filter includes, one after another. */
+struct op_golang_queue {
+	OP_VEC(struct op_record) records;
+	size_t begun; /* in records, which processes are taken from */
+	size_t at;    /* how many were taken */
+	uint32_t learnt;
+	uint32_t first; /* pid of the process that the next list begins with; 0: any */
+	bool reported;	/* logged that not all could be listed */
+};
+
+/* List them by the iterator @program (a descriptor). Returns 0, or -errno with those that were
+ * listed; the first such error goes to @log, which names @what the snapshot is of. */
+int op_golang_queue_list(struct op_golang_queue *w, int program, struct op_log *log,
+			 const char *what);
+/* The next process, or NULL. */
+const struct op_record *op_golang_queue_next(struct op_golang_queue *w);
+/* The process of @record; it is read in /proc if it had been forgotten because it was idle
+ * for so long, a bounded number of them a list. NULL: it is not known. */
+struct op_proc *op_golang_queue_proc(struct op_golang_queue *w, struct op_processes *p,
+				     const struct op_record *record);
+void op_golang_queue_clear(struct op_golang_queue *w);
+
+#endif

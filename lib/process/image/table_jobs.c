@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the unwind tables of images, in slices. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "process/image/file.h"
+#include "process/image/image.h"
+
+enum {
+	OWNER_SHARE = 2,
+	/* What making a table takes of user memory, but for gaps without unwind data. */
+	JOB_BYTES = 1 << 20,
+};
+
+/* A table that could not be made is tried again after this time, which doubles with each
+ * failure, at most 5 times. */
+static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
+/* A table that nobody has worked on for so long is given up: its process is gone. Time in which
+ * CPU time ran out does not count; but where the file is closed, so long is enough, too. */
+static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
+static const uint64_t JOB_CLOSED_NS = UINT64_C(30000000000);
+
+void op_image_end_job(struct op_images *x, struct op_image *image)
+{
+	if (!image->job)
+		return;
+	image->job = op_unwind_table_job_free(image->job);
+	image->job_postponed = false;
+	image->direct = op_source_direct_free(image->direct);
+	x->jobs--;
+}
+
+/* Do the tables of this file's owner use half of the arena or of the rules? Root is
+ * exempt, since its files are the host's. */
+static bool owner_is_greedy(const struct op_images *x, const struct op_image *image)
+{
+	const struct op_image *i;
+	struct op_arena_stats stats;
+	uint64_t bytes = 0;
+	uint64_t rules = 0;
+
+	if (!image->stamp.uid)
+		return false;
+	TAILQ_FOREACH(i, &x->lru, lru) {
+		if (!i->table || i->stamp.uid != image->stamp.uid)
+			continue;
+		bytes += i->table->arena_bytes;
+		rules += i->table->rules.numbers.len;
+	}
+	op_arena_get_stats(x->arena, &stats);
+	return bytes > stats.room_bytes / OWNER_SHARE ||
+	       rules > OP_UNWIND_RULES_MAX / OWNER_SHARE;
+}
+
+void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
+{
+	struct op_image *image;
+
+	if (!x->work.was_out)
+		x->allowed_ns += now_ns - x->jobs_checked_ns;
+	x->work.was_out = !op_work_may(&x->work);
+	x->jobs_checked_ns = now_ns;
+	if (!x->jobs)
+		return;
+	TAILQ_FOREACH(image, &x->lru, lru) {
+		if (!image->job)
+			continue;
+		if (x->allowed_ns >= image->job_allowed_ns + JOB_IDLE_NS ||
+		    (!op_image_has_file(image) &&
+		     now_ns >= image->job_ns + JOB_CLOSED_NS))
+			op_image_end_job(x, image);
+	}
+}
+
+/* Give up the job of a closed file that nobody has asked for the longest: there are only so many
+ * at once. Returns false if there is none. */
+static bool give_up_oldest(struct op_images *x, uint64_t now_ns)
+{
+	struct op_image *oldest = NULL;
+	struct op_image *image;
+
+	TAILQ_FOREACH(image, &x->lru, lru)
+		if (image->job && !op_image_has_file(image) &&
+		    now_ns >= image->job_ns + JOB_IDLE_NS &&
+		    (!oldest || image->job_ns < oldest->job_ns))
+			oldest = image;
+	if (oldest)
+		op_image_end_job(x, oldest);
+	return oldest;
+}
+
+static int begin_job(struct op_images *x, struct op_image *image, bool with_loop)
+{
+	struct op_unwind_table_loop loop = { 0 };
+	int r;
+
+	if (x->jobs >= OP_IMAGES_JOBS_MAX && !give_up_oldest(x, image->job_ns))
+		return -EINPROGRESS;
+	if (owner_is_greedy(x, image))
+		return -EDQUOT;
+	if (x->may_take &&
+	    !x->may_take(x->may_take_ctx, OP_MIN(op_elf_size(image->elf), JOB_BYTES),
+			 true)) {
+		x->tables_postponed++;
+		return -ENOSPC;
+	}
+	if (image->runtime && with_loop) {
+		loop.runtime = image->runtime->id;
+		loop.count = OP_MIN(image->loop.count, 2u);
+		memcpy(loop.range, image->loop.range, sizeof(loop.range));
+	}
+	r = op_unwind_table_job_new(image->elf, &loop, x->arena, x->rules, x->log,
+				    &image->job);
+	if (r == 0)
+		x->jobs++;
+	return r;
+}
+
+bool op_image_may_work(const struct op_images *x, const struct op_image *image)
+{
+	return image->runtime || op_work_may(&x->work);
+}
+
+/* Is the job to wait for CPU time? A caller without a slice does not wait. */
+static bool postpone_job(struct op_images *x, struct op_image *image,
+			 const struct op_slice *slice)
+{
+	if (!slice || !slice->end_ns || op_image_may_work(x, image))
+		return false;
+	x->tables_postponed += !image->job_postponed;
+	image->job_postponed = true;
+	return true;
+}
+
+/* Begin the job, if that was not done yet, and go on with it. */
+static int do_job(struct op_images *x, struct op_image *image, bool with_loop,
+		  struct op_slice *slice)
+{
+	uint64_t begin_ns = op_work_begin(&x->work);
+	int r = 0;
+
+	if (!image->job)
+		r = begin_job(x, image, with_loop);
+	if (r == 0 && postpone_job(x, image, slice))
+		r = -EINPROGRESS;
+	if (r == 0)
+		r = op_unwind_table_job_run(image->job, slice, &image->table);
+	op_work_end(&x->work, begin_ns);
+	return r;
+}
+
+int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
+			uint64_t now_ns, struct op_slice *slice)
+{
+	int r;
+
+	if (image->table)
+		return 0;
+	if (now_ns < image->table_retry_ns)
+		return -EAGAIN;
+	image->job_ns = now_ns;
+	image->job_allowed_ns = x->allowed_ns;
+	r = do_job(x, image, with_loop, slice);
+	if (r == -EINPROGRESS)
+		return r;
+	op_image_end_job(x, image);
+	op_unwind_rules_reclaim(x->rules, now_ns);
+	if (r < 0) {
+		/* No program has seen the unfinished table: its memory can be reused at
+		 * once. */
+		op_arena_reclaim(x->arena, now_ns);
+		image->table_retry_ns =
+			now_ns + (TABLE_RETRY_NS << OP_MIN(image->table_failures, 5u));
+		/* Room may become free at any time, so a lack of it does not lengthen the
+		 * interval. */
+		image->table_failures += r != -ENOSPC && r != -EDQUOT;
+		x->tables_failed++;
+		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,
+		       strerror(-r));
+	}
+	return r;
+}
+
+bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret)
+{
+	if (!image->job || image->runtime || !op_image_has_file(image))
+		return false;
+	if (!image->direct && op_source_direct_new(image->elf, &image->direct) <= 0)
+		return false;
+	return op_source_direct_find(image->direct, vaddr, ret) > 0;
+}

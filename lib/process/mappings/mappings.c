@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/mappings/mappings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/vec.h"
+#include "code/unwind/arena.h"
+#include "process/image/executable.h"
+
+int op_mappings_new(struct op_mappings **ret)
+{
+	struct op_mappings *mappings = calloc(1, sizeof(*mappings));
+
+	if (!mappings)
+		return -ENOMEM;
+	mappings->refs = 1;
+	*ret = mappings;
+	return 0;
+}
+
+struct op_mappings *op_mappings_ref(struct op_mappings *mappings)
+{
+	mappings->refs++;
+	return mappings;
+}
+
+void op_mappings_put(struct op_mappings *mappings, struct op_executables *x,
+		     uint64_t now_ns)
+{
+	size_t i;
+
+	if (!mappings || --mappings->refs)
+		return;
+	for (i = 0; i < mappings->len; i++)
+		op_executable_put(x, mappings->vma[i].exe);
+	op_arena_release(x->arena, mappings->block, mappings->block_bytes, now_ns);
+	free(mappings->vma);
+	free(mappings);
+}
+
+int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
+		    uint64_t now_ns)
+{
+	const struct op_mappings *old = *mappings;
+	struct op_mappings *copy;
+	size_t i;
+
+	if (old->refs == 1 && !old->block)
+		return 0;
+	if (op_mappings_new(&copy) < 0)
+		return -ENOMEM;
+	if (op_vec_grow((void **)&copy->vma, &copy->cap, 0, old->len + 1,
+			sizeof(*copy->vma)) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	for (i = 0; i < old->len; i++) {
+		copy->vma[i] = old->vma[i];
+		if (copy->vma[i].exe)
+			op_executable_ref(copy->vma[i].exe);
+	}
+	copy->len = old->len;
+	copy->refused = old->refused;
+	op_mappings_put(*mappings, x, now_ns);
+	*mappings = copy;
+	return 0;
+}
+
+/* The index of the first mapping that ends above @addr. */
+static size_t first_above(const struct op_mappings *mappings, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = mappings->len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (mappings->vma[mid].end > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t addr)
+{
+	size_t i = first_above(mappings, addr);
+
+	if (i == mappings->len || mappings->vma[i].start > addr)
+		return NULL;
+	return &mappings->vma[i];
+}
+
+struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
+					 uint64_t addr)
+{
+	size_t i = first_above(mappings, addr);
+
+	if (i == mappings->len || mappings->vma[i].start - mappings->vma[i].room > addr)
+		return NULL;
+	return &mappings->vma[i];
+}
+
+static bool base_name_begins(const char *path, const char *prefix)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
+}
+
+const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,
+						const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++) {
+		const struct op_executable *e = mappings->vma[i].exe;
+
+		if (e && !e->vdso && base_name_begins(e->path, prefix))
+			return &mappings->vma[i];
+	}
+	return NULL;
+}
+
+const struct op_mapping *op_mappings_find_image(const struct op_mappings *mappings,
+						const struct op_image *image)
+{
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe && mappings->vma[i].exe->image == image)
+			return &mappings->vma[i];
+	return NULL;
+}
+
+bool op_mapping_is_made(const struct op_mapping *v)
+{
+	return !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
+}
+
+uint64_t op_mappings_made_sum(const struct op_mappings *mappings)
+{
+	uint64_t sum = 1;
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
+
+		if (op_mapping_is_made(v))
+			sum = (sum ^ v->start) * UINT64_C(0x9e3779b97f4a7c15) + v->end;
+	}
+	return sum;
+}
+
+bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping *vma)
+{
+	const struct op_mapping *there = op_mappings_find(mappings, vma->start);
+
+	if (!there || there->exe != vma->exe || there->end < vma->end)
+		return false;
+	if (!vma->exe)
+		return true;
+	return there->start == vma->start && there->end == vma->end &&
+	       there->offset == vma->offset;
+}
+
+/* Open a gap of @more elements at @at. */
+static void shift(struct op_mappings *mappings, size_t at, size_t more)
+{
+	memmove(&mappings->vma[at + more], &mappings->vma[at],
+		(mappings->len - at) * sizeof(*mappings->vma));
+	mappings->len += more;
+}
+
+/* Remove @count elements at @at. Their references were dropped or taken over before. */
+static void unshift(struct op_mappings *mappings, size_t at, size_t count)
+{
+	memmove(&mappings->vma[at], &mappings->vma[at + count],
+		(mappings->len - at - count) * sizeof(*mappings->vma));
+	mappings->len -= count;
+}
+
+/* Unmap [@start, @end). The caller has made room for one more element. If a mapping must
+ * be split at the limit of mappings, its upper part is dropped. */
+static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
+		  struct op_executables *x)
+{
+	size_t i = first_above(mappings, start);
+	size_t gone = 0;
+	struct op_mapping *v = &mappings->vma[i];
+
+	if (i < mappings->len && v->start < start && v->end > end &&
+	    mappings->len < OP_MAPPINGS_MAX) {
+		/* The range is in the middle of the mapping: two remain. */
+		shift(mappings, i, 1);
+		v[0].end = start;
+		v[1].offset += end - v[1].start;
+		v[1].start = end;
+		if (v[1].exe)
+			op_executable_ref(v[1].exe);
+		return;
+	}
+	if (i < mappings->len && v->start < start) {
+		v->end = start;
+		i++;
+	}
+	while (i + gone < mappings->len && mappings->vma[i + gone].end <= end)
+		op_executable_put(x, mappings->vma[i + gone++].exe);
+	if (gone)
+		unshift(mappings, i, gone);
+	v = &mappings->vma[i];
+	if (i < mappings->len && v->start < end) {
+		v->offset += end - v->start;
+		v->start = end;
+	}
+}
+
+/* Does the file mapping @vma replace one of another file, or one that had replaced
+ * another? */
+static bool replaces(const struct op_mappings *mappings, const struct op_mapping *vma)
+{
+	size_t i;
+
+	if (!vma->exe)
+		return false;
+	for (i = first_above(mappings, vma->start);
+	     i < mappings->len && mappings->vma[i].start < vma->end; i++)
+		if (mappings->vma[i].replaced ||
+		    (mappings->vma[i].exe && mappings->vma[i].exe != vma->exe))
+			return true;
+	return false;
+}
+
+int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
+		       struct op_executables *x)
+{
+	struct op_mapping new = *vma;
+	size_t i;
+
+	if (new.start >= new.end)
+		return 0;
+	/* Room for two more: the new mapping, and the second half of one that it
+	 * splits. */
+	if (op_vec_grow((void **)&mappings->vma, &mappings->cap, mappings->len, 2,
+			sizeof(*mappings->vma)) < 0)
+		return -ENOMEM;
+	if (new.exe)
+		op_executable_ref(new.exe);
+	new.replaced = replaces(mappings, &new);
+	punch(mappings, new.start, new.end, x);
+	if (mappings->len + 1 > OP_MAPPINGS_MAX) {
+		op_executable_put(x, new.exe);
+		mappings->refused++;
+		return -E2BIG;
+	}
+	new.bias = 0;
+	new.room = 0;
+	new.segment = 0;
+	i = first_above(mappings, new.start);
+	/* JIT code grows in steps, so adjacent mappings without a file become one. */
+	if (!new.exe && i < mappings->len && mappings->vma[i].start == new.end &&
+	    !mappings->vma[i].exe) {
+		new.end = mappings->vma[i].end;
+		unshift(mappings, i, 1);
+	}
+	if (!new.exe && i > 0 && mappings->vma[i - 1].end == new.start &&
+	    !mappings->vma[i - 1].exe) {
+		mappings->vma[i - 1].end = new.end;
+		return 0;
+	}
+	shift(mappings, i, 1);
+	mappings->vma[i] = new;
+	return 0;
+}
+
+/* Has @v a mark, by which the programs see whether its file is still there? */
+static bool has_mark(const struct op_mapping *v)
+{
+	return (v->flags & OP_MAPPING_REPLACED) && v->segment && v->exe &&
+	       v->exe->image && v->exe->image->mark;
+}
+
+/* Write the marks of the first @n mappings, and their numbers into @mapping. */
+static void write_marks(struct op_mappings *mappings, size_t n,
+			struct op_arena_mapping *mapping, struct op_mark *mark)
+{
+	size_t i;
+
+	for (i = 0; i < n && mappings->mark_count < OP_MARKS_MAX; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
+
+		if (!has_mark(v))
+			continue;
+		*mark++ = (struct op_mark){ .at = v->bias + v->exe->image->mark_vaddr,
+					    .word = v->exe->image->mark };
+		mapping[i].flags |= ++mappings->mark_count << OP_MAPPING_MARK_SHIFT;
+	}
+}
+
+int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena)
+{
+	size_t n = OP_MIN(mappings->len, (size_t)OP_MAPPINGS_MAX);
+	struct op_arena_mapping *mapping;
+	size_t marks = 0;
+	uint64_t *start;
+	size_t bytes;
+	void *block;
+	size_t i;
+	int r;
+
+	if (mappings->block || !n)
+		return 0;
+	for (i = 0; i < n; i++)
+		marks += has_mark(&mappings->vma[i]);
+	bytes = n * (sizeof(*start) + sizeof(*mapping));
+	mappings->marks = (op_ref)(bytes >> OP_REF_SHIFT);
+	bytes += OP_MIN(marks, (size_t)OP_MARKS_MAX) * sizeof(struct op_mark);
+	r = op_arena_alloc(arena, bytes, &mappings->block, &block);
+	if (r < 0)
+		return r;
+	mappings->block_bytes = bytes;
+	start = block;
+	mapping = (struct op_arena_mapping *)(start + n);
+	for (i = 0; i < n; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
+
+		start[i] = v->start - v->room;
+		mapping[i] = (struct op_arena_mapping){ .end = v->end,
+							.bias = v->bias,
+							.segment = v->segment,
+							.flags = v->flags };
+	}
+	mappings->marks += mappings->block;
+	mappings->mark_count = 0;
+	write_marks(mappings, n, mapping, (struct op_mark *)(mapping + n));
+	return 0;
+}

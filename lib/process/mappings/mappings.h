@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable mappings of a process, sorted by address and without overlaps. The list
+ * is reference-counted. One that has more than one holder, or that was written to the
+ * arena, does not change any more: op_mappings_own() gives its holder a copy.
+ */
+#ifndef OP_PROCESS_MAPPINGS_MAPPINGS_H
+#define OP_PROCESS_MAPPINGS_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+
+struct op_arena;
+struct op_executable;
+struct op_executables;
+struct op_image;
+
+struct op_mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;	   /* offset in the file */
+	struct op_executable *exe; /* a counted reference; NULL: no file */
+	uint64_t bias;		   /* process address - ELF address, as published */
+	uint64_t room;	/* as published: bytes below `start` that belong to it, too */
+	op_ref segment; /* as published, 0: none */
+	uint32_t flags; /* OP_MAPPING_*, as published */
+	bool replaced;	/* another file was mapped at this address before */
+};
+
+struct op_mappings {
+	uint32_t refs;
+	size_t len;
+	size_t cap;
+	struct op_mapping *vma;
+	uint64_t refused; /* mappings past OP_MAPPINGS_MAX */
+	op_ref block; /* its block in the arena: starts, mappings, marks; 0: not written */
+	size_t block_bytes;
+	op_ref marks; /* in the block */
+	uint32_t mark_count;
+	/* the table of a file could not be made: it is walked by frame pointers for
+	 * now */
+	bool fallback;
+};
+
+int op_mappings_new(struct op_mappings **ret);
+struct op_mappings *op_mappings_ref(struct op_mappings *mappings);
+/* Drop a reference. With the last one its arena block is released and its executables are
+ * dropped. */
+void op_mappings_put(struct op_mappings *mappings, struct op_executables *x,
+		     uint64_t now_ns);
+
+/* Make *@mappings one that has no other holder and is not written to the arena, by a copy
+ * if needed. Returns 0 or -ENOMEM. */
+int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
+		    uint64_t now_ns);
+
+/* Is @vma there already? Yes if the same mapping is there or, without a file, one
+ * without a file that contains it: then op_mappings_insert() would change nothing. */
+bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping *vma);
+/* Map @vma in place of what was mapped there; a reference to its exe is taken. @mappings
+ * must be one of op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX. */
+int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
+		       struct op_executables *x);
+
+/* The mapping that holds @addr, or NULL. */
+struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t addr);
+/* The same, or the mapping whose room holds @addr. */
+struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
+					 uint64_t addr);
+
+/* The first mapping of a file whose base name begins with @prefix, or NULL. */
+const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,
+						const char *prefix);
+/* The first mapping of a file with that image, or NULL. */
+const struct op_mapping *op_mappings_find_image(const struct op_mappings *mappings,
+						const struct op_image *image);
+
+/* Is it memory without an ELF file, so that the process made the code? */
+bool op_mapping_is_made(const struct op_mapping *vma);
+/* A checksum of such mappings, which changes when one comes or goes. */
+uint64_t op_mappings_made_sum(const struct op_mappings *mappings);
+
+/* Write starts and mappings to the arena if that was not done yet. Returns 0 or
+ * -errno. */
+int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena);
+
+#endif

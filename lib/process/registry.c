@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/registry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/generation.h"
+#include "process/image/new_files.h"
+#include "process/mappings/context_place.h"
+#include "process/publish.h"
+#include "process/state.h"
+#include "process/target/scan.h"
+
+struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid)
+{
+	uint64_t value;
+
+	if (!op_map64_get(&p->by_pid, pid, &value))
+		return NULL;
+	return (struct op_proc *)(uintptr_t)value;
+}
+
+struct op_proc *op_registry_find_alive(const struct op_processes *p, uint32_t pid)
+{
+	struct op_proc *proc = op_registry_find(p, pid);
+
+	return proc && !proc->ended_ns ? proc : NULL;
+}
+
+static void proc_free(struct op_processes *p, struct op_proc *proc)
+{
+	if (!proc)
+		return;
+	if (proc->dirty)
+		TAILQ_REMOVE(&p->dirty, proc, dirty_link);
+	if (proc->waiting)
+		TAILQ_REMOVE(&p->waiting, proc, waiting_link);
+	op_generation_drop(p, proc);
+	op_mappings_put(proc->mappings, &p->executables, p->now_ns);
+	op_program_put(p, proc->program);
+	free(proc);
+}
+
+/* Remove an ended process from its chain and free it. */
+static void expire(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_proc *head = op_registry_find(p, proc->pid);
+
+	if (head == proc && !proc->same_pid) {
+		(void)op_map64_remove(&p->by_pid, proc->pid);
+	} else if (head == proc) {
+		/* The key exists, so this allocates no memory. */
+		(void)op_map64_put(&p->by_pid, proc->pid, (uintptr_t)proc->same_pid);
+	} else {
+		while (head->same_pid != proc)
+			head = head->same_pid;
+		head->same_pid = proc->same_pid;
+	}
+	TAILQ_REMOVE(&p->ended, proc, ended_link);
+	p->kept--;
+	proc_free(p, proc);
+}
+
+/* The process is no longer tracked, but kept for late records. */
+static void retire(struct op_processes *p, struct op_proc *proc)
+{
+	op_program_went(p, proc->program);
+	op_proc_lists_remove(p, proc);
+	op_unpublish(p, proc);
+	op_program_context_publish(p, proc->program, (struct op_context_place){ 0 });
+	proc->ended_ns = OP_MAX(p->now_ns, UINT64_C(1));
+	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
+	p->alive--;
+	p->kept++;
+	/* With very many short-lived processes the oldest are dropped, and their late
+	 * records are not resolved. */
+	while (p->kept > p->config.max_processes)
+		expire(p, TAILQ_FIRST(&p->ended));
+}
+
+void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns)
+{
+	if (proc->ended_ns)
+		return;
+	op_program_end(proc->program, time_ns ? time_ns : p->now_ns);
+	p->now_ns = OP_MAX(p->now_ns, time_ns);
+	retire(p, proc);
+}
+
+void op_registry_forget(struct op_processes *p, struct op_proc *proc)
+{
+	/* Its exit will not be noticed, and its pid may belong to another process then:
+	 * its memory must not be read any more. */
+	proc->program->memory.gone = true;
+	retire(p, proc);
+}
+
+/* Make room for one more process at max_processes: forget the least recently used one. */
+static bool make_room(struct op_processes *p)
+{
+	struct op_proc *oldest = op_proc_lists_least_used(p);
+
+	if (oldest) {
+		op_registry_forget(p, oldest);
+		p->processes_evicted++;
+	}
+	return oldest != NULL;
+}
+
+int op_registry_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
+		    struct op_proc **ret)
+{
+	struct op_proc *proc = op_registry_find_alive(p, pid);
+
+	if (proc)
+		op_registry_end(p, proc, born_ns);
+	if (p->alive >= p->config.max_processes && !make_room(p)) {
+		p->unseen++;
+		return -ENOSPC;
+	}
+	proc = calloc(1, sizeof(*proc));
+	if (!proc)
+		return -ENOMEM;
+	proc->pid = pid;
+	proc->born_ns = born_ns;
+	proc->same_pid = op_registry_find(p, pid); /* looked up after room was made */
+	if (op_mappings_new(&proc->mappings) < 0 ||
+	    op_program_new(p, pid, born_ns, &proc->program) < 0 ||
+	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
+		proc_free(p, proc);
+		return -ENOMEM;
+	}
+	p->alive++;
+	op_proc_lists_add(p, proc);
+	op_proc_lists_touch(p, proc);
+	*ret = proc;
+	return 0;
+}
+
+void op_registry_use(struct op_processes *p, struct op_proc *proc)
+{
+	op_proc_lists_use(p, proc);
+}
+
+void op_registry_expire(struct op_processes *p)
+{
+	struct op_proc *proc;
+
+	while ((proc = TAILQ_FIRST(&p->ended)) && op_process_is_over(p, proc->ended_ns))
+		expire(p, proc);
+}
+
+void op_registry_clear(struct op_processes *p)
+{
+	uint64_t value;
+	size_t at = 0;
+
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
+
+		while (proc) {
+			struct op_proc *next = proc->same_pid;
+
+			proc_free(p, proc);
+			proc = next;
+		}
+	}
+	op_map64_clear(&p->by_pid);
+	op_proc_lists_clear(p);
+	TAILQ_INIT(&p->ended);
+	p->alive = 0;
+	p->kept = 0;
+}
+
+void op_registry_each(struct op_processes *p,
+		      void (*fn)(struct op_processes *p, struct op_proc *proc))
+{
+	uint64_t value;
+	size_t at = 0;
+
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
+
+		if (!proc->ended_ns)
+			fn(p, proc);
+	}
+}
+
+/* The executable of an event; *@ret is NULL for memory without one. Returns 0 or
+ * -errno. */
+static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
+			 struct op_executable **ret)
+{
+	const char *path = e->path ? e->path : "";
+	int r;
+
+	*ret = NULL;
+	p->executables.now_ns = p->now_ns;
+	if (strcmp(path, "[vdso]") == 0)
+		return op_executable_get_vdso(&p->executables, ret);
+	if (!e->inode)
+		return 0;
+	r = op_executable_get(&p->executables, e->dev_major, e->dev_minor, e->inode, path,
+			      ret);
+	return r == -ENFILE ? 0 : r;
+}
+
+/* Insert an event's mapping into *@mappings, which is copied if it may not change. Returns
+ * 0, 1 if nothing changed, or -errno. */
+static int insert(struct op_processes *p, struct op_mappings **mappings,
+		  const struct op_mmap_event *e)
+{
+	struct op_mapping vma = { .start = e->start, .end = e->end, .offset = e->offset };
+	int r;
+
+	/* The kernel emulates its calls; no user code runs there. */
+	if (e->path && strcmp(e->path, "[vsyscall]") == 0)
+		return 1;
+	r = executable_of(p, e, &vma.exe);
+	if (r < 0)
+		return r;
+	r = 1;
+	if (!op_mappings_has(*mappings, &vma)) {
+		r = op_mappings_own(mappings, &p->executables, p->now_ns);
+		if (r == 0)
+			r = op_mappings_insert(*mappings, &vma, &p->executables);
+	}
+	if (vma.exe)
+		op_new_files_note(&p->executables, vma.exe,
+				  &(struct op_executable_place){ .pid = e->pid,
+								 .start = e->start,
+								 .end = e->end });
+	op_executable_put(&p->executables, vma.exe);
+	return r;
+}
+
+int op_registry_map(struct op_processes *p, struct op_proc *proc,
+		    const struct op_mmap_event *e)
+{
+	struct op_program *program = proc->program;
+	int r;
+
+	/* The first mapping is that of the executable: the kernel maps it before the
+	 * dynamic linker. */
+	if (!program->first_file && e->inode && e->path && e->path[0] == '/')
+		program->first_file = strdup(e->path);
+	r = insert(p, &proc->mappings, e);
+	if (r == 0)
+		op_proc_lists_touch(p, proc);
+	return r;
+}
+
+struct rescan {
+	struct op_processes *p;
+	struct op_mappings *mappings;
+};
+
+static int rescan_one(void *ctx, const struct op_mmap_event *e)
+{
+	struct rescan *s = ctx;
+	int r = insert(s->p, &s->mappings, e);
+
+	return r == -ENOMEM ? r : 0;
+}
+
+static bool layout_equal(const struct op_mappings *a, const struct op_mappings *b)
+{
+	size_t i;
+
+	if (a->len != b->len)
+		return false;
+	for (i = 0; i < a->len; i++)
+		if (a->vma[i].start != b->vma[i].start ||
+		    a->vma[i].end != b->vma[i].end || a->vma[i].exe != b->vma[i].exe ||
+		    (a->vma[i].exe && a->vma[i].offset != b->vma[i].offset))
+			return false;
+	return true;
+}
+
+int op_registry_rescan(struct op_processes *p, struct op_proc *proc)
+{
+	struct rescan s = { .p = p };
+	uint32_t thread;
+	int r;
+
+	r = op_mappings_new(&s.mappings);
+	if (r < 0)
+		return r;
+	thread = proc->program->proc_pid;
+	r = op_scan_maps(p->target, proc->pid, &thread, rescan_one, &s);
+	if (thread != proc->program->proc_pid) {
+		proc->program->proc_pid = thread;
+		op_remote_follow(&proc->program->memory, (int)thread);
+	}
+	if (r >= 0) {
+		proc->kernel = r == 0;
+		proc->rescan = false;
+	}
+	if (r > 0 && !layout_equal(s.mappings, proc->mappings)) {
+		struct op_mappings *old = proc->mappings;
+
+		proc->mappings = s.mappings;
+		s.mappings = old;
+		op_proc_lists_touch(p, proc);
+	}
+	op_mappings_put(s.mappings, &p->executables, p->now_ns);
+	return r < 0 ? r : 0;
+}
+
+struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid)
+{
+	struct op_proc *proc;
+
+	if (!op_scan_exists(p->procfs_root, pid) || op_registry_add(p, pid, 0, &proc) < 0)
+		return NULL;
+	if (op_registry_rescan(p, proc) < 0)
+		proc->rescan = true;
+	return proc;
+}
+
+struct op_proc *op_registry_of_record(struct op_processes *p,
+				      const struct op_record *record)
+{
+	/* A task may run for a moment after its exit event. */
+	static const uint64_t exit_ns = UINT64_C(20000000);
+	struct op_proc *proc = op_registry_find(p, record->pid);
+	struct op_proc *new;
+
+	if (proc &&
+	    (!proc->ended_ns || record->time_ns <= proc->program->until_ns + exit_ns)) {
+		op_proc_lists_use(p, proc);
+		return proc;
+	}
+	/* Freeing much memory takes longer, and since Linux 6.16 comes after the event. */
+	if (proc && op_scan_is_ending(p->procfs_root, record->pid))
+		return proc;
+	new = op_registry_learn(p, record->pid);
+	/* Making room may have freed the process that ended. */
+	return new ? new : op_registry_find(p, record->pid);
+}
+
+struct op_proc_view op_proc_view_now(const struct op_proc *proc)
+{
+	return (struct op_proc_view){ .program = proc->program,
+				      .mappings = proc->mappings };
+}
+
+bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
+			    struct op_proc_view *ret)
+{
+	const struct op_generation *g = op_generation_find(proc, number);
+
+	if (!g)
+		return false;
+	*ret = (struct op_proc_view){ .program = g->program, .mappings = g->mappings };
+	return true;
+}
+
+struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
+				    const struct op_mappings **ret_before)
+{
+	const struct op_generation *g;
+	struct op_proc_view view;
+
+	*ret_before = NULL;
+	while (proc->same_pid && proc->born_ns > time_ns)
+		proc = proc->same_pid;
+	view = op_proc_view_now(proc);
+	/* from the newest to the oldest */
+	for (g = proc->older; g; g = g->older) {
+		if (view.program->since_ns > time_ns) {
+			view.program = g->program;
+			view.mappings = g->mappings;
+		} else if (g->program != view.program) {
+			*ret_before = g->mappings;
+			break;
+		}
+	}
+	return view;
+}
+
+op_ref op_proc_view_published_now(const struct op_proc *proc)
+{
+	return proc->current ? proc->current->process : 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of processes: it adds, changes and ends them, and tells what each was at an
+ * earlier time. */
+#ifndef OP_PROCESS_REGISTRY_H
+#define OP_PROCESS_REGISTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+#include "process/processes.h"
+
+struct op_mappings;
+struct op_proc;
+struct op_processes;
+struct op_program;
+
+/* The newest process with that pid, alive or ended; or NULL. */
+struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid);
+/* The process with that pid that is alive; or NULL. */
+struct op_proc *op_registry_find_alive(const struct op_processes *p, uint32_t pid);
+/* Add a process; one with that pid that is alive ends. Returns 0, -ENOMEM, or -ENOSPC at
+ * max_processes. */
+int op_registry_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
+		    struct op_proc **ret);
+/* The process ended at @time_ns (0: at an unknown time). It is kept for late records. */
+void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns);
+/* Stop tracking a process that is alive. It is learnt again when it is next met. */
+void op_registry_forget(struct op_processes *p, struct op_proc *proc);
+/* @proc is of use, though there may be no records of it: it is not forgotten as an idle one. */
+void op_registry_use(struct op_processes *p, struct op_proc *proc);
+/* Free the ended processes that were kept long enough. */
+void op_registry_expire(struct op_processes *p);
+/* Free all processes. */
+void op_registry_clear(struct op_processes *p);
+
+/* Add a mapping to @proc. Returns 0, 1 if nothing changed, or -errno. */
+int op_registry_map(struct op_processes *p, struct op_proc *proc,
+		    const struct op_mmap_event *e);
+
+/* Read the maps of @proc and replace its mappings by them. Returns 0 or -errno. */
+int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
+/* Learn a process from /proc. Returns NULL if it is not there. */
+struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid);
+/* The process of a record; it is learnt if it is not known. Returns NULL if it cannot
+ * be. */
+struct op_proc *op_registry_of_record(struct op_processes *p,
+				      const struct op_record *record);
+
+/* Call @fn for each living process; it must not add or remove any. */
+void op_registry_each(struct op_processes *p,
+		      void (*fn)(struct op_processes *p, struct op_proc *proc));
+
+/* A process at one time: its program, and the mappings that it had. */
+struct op_proc_view {
+	struct op_program *program;
+	struct op_mappings *mappings;
+};
+
+/* The process as it is now. */
+struct op_proc_view op_proc_view_now(const struct op_proc *proc);
+/* The process as it was published under @number. Returns false if that is no longer
+ * kept. */
+bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
+			    struct op_proc_view *ret);
+/* The process as it was at @time_ns if that is known, otherwise as it is now.
+ * *@ret_before: the mappings of the program that ran before that one, or NULL. */
+struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
+				    const struct op_mappings **ret_before);
+/* The struct op_process that is published now, in the arena; 0: none. */
+op_ref op_proc_view_published_now(const struct op_proc *proc);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mappings against a model: an array with a page's owner and file offset for each page. */
+#include "process/mappings/mappings.h"
+
+#include "base/hash.h"
+#include "code/unwind/arena.h"
+#include "process/image/executable.h"
+#include "process/image/image.h"
+#include "test.h"
+
+enum {
+	PAGES = 256,
+	PAGE = 4096,
+	FILES = 5,
+	ROUNDS = 20000,
+};
+
+struct page {
+	int file;	 /* 0: not mapped, 1: no file, 2 and on: a file */
+	uint64_t offset; /* of a file */
+};
+
+struct world {
+	struct op_executables x;
+	struct op_executable *file[FILES + 2];
+	struct op_mappings *mappings;
+	struct page page[PAGES];
+};
+
+static void world_init(struct world *w)
+{
+	int i;
+
+	memset(w, 0, sizeof(*w));
+	op_executables_init(&w->x);
+	for (i = 2; i < FILES + 2; i++)
+		CHECK_OK(op_executable_get(&w->x, 8, 1, (uint64_t)i, "/a/file",
+					   &w->file[i]));
+	CHECK_OK(op_mappings_new(&w->mappings));
+}
+
+static void world_deinit(struct world *w)
+{
+	int i;
+
+	op_mappings_put(w->mappings, &w->x, 0);
+	for (i = 2; i < FILES + 2; i++) {
+		/* our reference is the last: none was lost or kept */
+		CHECK_INT(w->file[i]->refs, 1);
+		op_executable_put(&w->x, w->file[i]);
+	}
+	CHECK_INT(w->x.len, FILES);
+	op_executables_deinit(&w->x);
+	CHECK_INT(w->x.len, 0);
+}
+
+static void map(struct world *w, size_t first, size_t len, int file, uint64_t offset)
+{
+	struct op_mapping vma = { .start = (first + 1) * PAGE,
+				  .end = (first + len + 1) * PAGE,
+				  .offset = file > 1 ? offset : 0,
+				  .exe = w->file[file] };
+	size_t i;
+
+	CHECK_OK(op_mappings_own(&w->mappings, &w->x, 0));
+	CHECK_OK(op_mappings_insert(w->mappings, &vma, &w->x));
+	for (i = 0; i < len; i++)
+		w->page[first + i] =
+			(struct page){ .file = file,
+				       .offset = file > 1 ? offset + i * PAGE : 0 };
+	CHECK(op_mappings_has(w->mappings, &vma));
+}
+
+static void check(const struct world *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->mappings->len; i++) {
+		CHECK(w->mappings->vma[i].start < w->mappings->vma[i].end);
+		CHECK(!i || w->mappings->vma[i - 1].end <= w->mappings->vma[i].start);
+	}
+	for (i = 0; i < PAGES; i++) {
+		uint64_t addr = (i + 1) * PAGE + 5;
+		const struct op_mapping *v = op_mappings_find(w->mappings, addr);
+
+		CHECK_INT(v != NULL, w->page[i].file != 0);
+		if (!v)
+			continue;
+		CHECK(v->exe == w->file[w->page[i].file]);
+		if (v->exe)
+			CHECK_INT(addr - v->start + v->offset, w->page[i].offset + 5);
+	}
+	CHECK(!op_mappings_find(w->mappings, 5));
+	CHECK(!op_mappings_find(w->mappings, (PAGES + 1) * PAGE));
+}
+
+static void test_random_mappings_follow_the_model(void)
+{
+	uint64_t random = 1;
+	struct world w;
+	int round;
+
+	world_init(&w);
+	for (round = 0; round < ROUNDS; round++) {
+		size_t first = op_hash_u64(++random) % PAGES;
+		size_t len = op_hash_u64(++random) % 24;
+		int file = 1 + (int)(op_hash_u64(++random) % (FILES + 1));
+
+		if (first + len > PAGES)
+			len = PAGES - first;
+		if (len)
+			map(&w, first, len, file, (op_hash_u64(++random) % 64) * PAGE);
+		if (round % 16 == 0)
+			check(&w);
+	}
+	check(&w);
+	world_deinit(&w);
+}
+
+/* A holder's change is not seen by the other holder. */
+static void test_copy_on_change(void)
+{
+	struct op_mappings *other;
+	struct world w;
+
+	world_init(&w);
+	map(&w, 0, 4, 2, 0);
+	other = op_mappings_ref(w.mappings);
+	map(&w, 2, 4, 3, 0);
+	CHECK(other != w.mappings);
+	CHECK_INT(other->len, 1);
+	CHECK(op_mappings_find(other, 3 * PAGE)->exe == w.file[2]);
+	check(&w);
+	op_mappings_put(other, &w.x, 0);
+	world_deinit(&w);
+}
+
+static void test_limit_of_mappings(void)
+{
+	struct world w;
+	struct op_mapping vma = { 0 };
+	size_t i;
+
+	world_init(&w);
+	for (i = 0; i < OP_MAPPINGS_MAX; i++) {
+		vma = (struct op_mapping){ .start = i * 3 * PAGE,
+					   .end = (i * 3 + 3) * PAGE,
+					   .exe = w.file[2 + i % 2] };
+		CHECK_OK(op_mappings_insert(w.mappings, &vma, &w.x));
+	}
+	vma.start = vma.end;
+	vma.end += PAGE;
+	vma.exe = w.file[4];
+	CHECK_INT(op_mappings_insert(w.mappings, &vma, &w.x), -E2BIG);
+	/* in the middle of one: it would make two more */
+	vma.start = PAGE;
+	vma.end = 2 * PAGE;
+	CHECK_INT(op_mappings_insert(w.mappings, &vma, &w.x), -E2BIG);
+	CHECK_INT(w.mappings->len, OP_MAPPINGS_MAX);
+	CHECK_INT(w.mappings->refused, 2);
+	/* in place of one is no more */
+	vma.start = 3 * PAGE;
+	vma.end = 6 * PAGE;
+	CHECK_OK(op_mappings_insert(w.mappings, &vma, &w.x));
+	CHECK(op_mappings_find(w.mappings, 4 * PAGE)->exe == w.file[4]);
+	world_deinit(&w);
+}
+
+static uint64_t slab_memory[OP_SLAB_BYTES / 8];
+
+static int add_slab(void *ctx, uint32_t index, void **ret)
+{
+	(void)ctx;
+	CHECK_INT(index, 0);
+	*ret = slab_memory;
+	return 0;
+}
+
+static void test_arena_block(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	const struct op_arena_mapping *mapping;
+	struct op_arena_stats stats;
+	struct op_arena *arena;
+	const uint64_t *start;
+	struct world w;
+	size_t i;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	for (i = 0; i < 10; i++)
+		map(&w, i * 4, 2, 2, i * PAGE);
+	w.mappings->vma[3].bias = 0x1234;
+	w.mappings->vma[3].segment = 77;
+	w.mappings->vma[3].flags = OP_MAPPING_VDSO;
+	CHECK_OK(op_mappings_write(w.mappings, arena));
+	start = op_arena_at(arena, w.mappings->block);
+	mapping = (const struct op_arena_mapping *)(start + 10);
+	for (i = 0; i < 10; i++) {
+		CHECK_INT(start[i], (i * 4 + 1) * PAGE);
+		CHECK_INT(mapping[i].end, (i * 4 + 3) * PAGE);
+	}
+	CHECK_INT(mapping[3].bias, 0x1234);
+	CHECK_INT(mapping[3].segment, 77);
+	CHECK_INT(mapping[3].flags, OP_MAPPING_VDSO);
+	/* what is written does not change: a change makes a copy that is not written */
+	map(&w, 100, 1, 3, 0);
+	CHECK_INT(w.mappings->block, 0);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.used_bytes, 0);
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
+/* Room below a mapping is published as its own, and is none of what is mapped. */
+static void test_room(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	const struct op_arena_mapping *mapping;
+	struct op_arena *arena;
+	const uint64_t *start;
+	struct world w;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	map(&w, 10, 2, 2, 0);
+	map(&w, 20, 2, 2, 4 * PAGE);
+	w.mappings->vma[1].room = 3 * PAGE;
+	CHECK_OK(op_mappings_write(w.mappings, arena));
+	start = op_arena_at(arena, w.mappings->block);
+	mapping = (const struct op_arena_mapping *)(start + 2);
+	CHECK_INT(start[0], 11 * PAGE);
+	CHECK_INT(start[1], 18 * PAGE);
+	CHECK_INT(mapping[1].end, 23 * PAGE);
+	CHECK(!op_mappings_find(w.mappings, 18 * PAGE));
+	CHECK(op_mappings_find_room(w.mappings, 18 * PAGE) == &w.mappings->vma[1]);
+	CHECK(op_mappings_find_room(w.mappings, 22 * PAGE) == &w.mappings->vma[1]);
+	CHECK(!op_mappings_find_room(w.mappings, 18 * PAGE - 1));
+	/* what is mapped there is not less mapped for it */
+	map(&w, 18, 1, 3, 0);
+	CHECK_INT(w.mappings->len, 3);
+	CHECK_INT(w.mappings->vma[1].room, 0);
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
+static bool is_replaced(const struct world *w, size_t page)
+{
+	return op_mappings_find(w->mappings, (page + 1) * PAGE)->replaced;
+}
+
+/* Where one file took another's place the next may do so. */
+static void test_replaced(void)
+{
+	struct world w;
+
+	world_init(&w);
+	map(&w, 10, 4, 2, 0);
+	map(&w, 20, 4, 3, 0);
+	CHECK(!is_replaced(&w, 10));
+	map(&w, 12, 4, 3, 0);
+	CHECK(is_replaced(&w, 12));
+	CHECK(!is_replaced(&w, 10));
+	CHECK(!is_replaced(&w, 20));
+	map(&w, 12, 4, 3, PAGE);
+	CHECK(is_replaced(&w, 12));
+	map(&w, 30, 4, 1, 0); /* memory that got a file is none that lost one */
+	map(&w, 30, 4, 2, 0);
+	CHECK(!is_replaced(&w, 30));
+	world_deinit(&w);
+}
+
+/*
+ * Where the next file may take a place, the programs find by its mark whether this one is
+ * still there. Only so many fit into a mapping's flags.
+ */
+static void test_marks(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	struct op_arena *arena;
+	struct op_image image = { .mark = 0x1234, .mark_vaddr = 0x250 };
+	struct op_image none = { .mark = 0 };
+	const struct op_arena_mapping *mapping;
+	const struct op_mark *mark;
+	struct world w;
+	uint32_t i;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	for (i = 0; i < OP_MARKS_MAX + 3; i++)
+		map(&w, i, 1, 2 + (int)(i % 2), 0);
+	w.file[2]->image = &image;
+	w.file[3]->image = &none;
+	for (i = 0; i < w.mappings->len; i++) {
+		w.mappings->vma[i].segment = 8;
+		w.mappings->vma[i].bias = i * PAGE;
+		w.mappings->vma[i].flags = i < 6 ? OP_MAPPING_REPLACED : 0;
+	}
+	CHECK_OK(op_mappings_write(w.mappings, arena));
+	CHECK_INT(w.mappings->mark_count, 3);
+	mark = op_arena_at(arena, w.mappings->marks);
+	mapping = op_arena_at(
+		arena, w.mappings->block + (op_ref)(w.mappings->len * 8 >> OP_REF_SHIFT));
+	for (i = 0; i < 6; i++) {
+		CHECK_INT(mapping[i].flags >> OP_MAPPING_MARK_SHIFT,
+			  i % 2 ? 0 : 1 + i / 2);
+		if (i % 2 == 0) {
+			CHECK_INT(mark[i / 2].at, i * PAGE + 0x250);
+			CHECK_INT(mark[i / 2].word, 0x1234);
+		}
+	}
+	CHECK_INT(mapping[6].flags, 0);
+	CHECK_OK(op_mappings_own(&w.mappings, &w.x, 0));
+	w.file[3]->image = &image;
+	for (i = 0; i < w.mappings->len; i++)
+		w.mappings->vma[i].flags = OP_MAPPING_REPLACED;
+	CHECK_OK(op_mappings_write(w.mappings, arena));
+	CHECK_INT(w.mappings->mark_count, OP_MARKS_MAX);
+	w.file[2]->image = w.file[3]->image = NULL;
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
+TEST_MAIN({ "model", test_random_mappings_follow_the_model },
+	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
+	  { "arena", test_arena_block }, { "room", test_room },
+	  { "replaced", test_replaced }, { "marks", test_marks })
