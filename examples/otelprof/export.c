@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof export: a daemon in the foreground that sends profiles over gRPC or HTTP. */
+#include "base/macros.h"
 #include "common.h"
 #include "control/control.h"
 #include "notify.h"
@@ -29,7 +30,6 @@ enum {
 	OPTION_CONTROL_GROUP,
 	MIB_SHIFT = 20,
 	SPILL_MAX_MIB = 1 << 20,
-	MS_PER_S = 1000,
 	HEAP_KEEPS_BYTES = 128 * 1024,
 	RETRY_MAX_S = 4 * 1000 * 1000, /* fits into 32 bits of milliseconds */
 };
@@ -145,7 +145,7 @@ static int take_limit(struct export *e, int c, const char *arg)
 		e->reload.given.spill_bytes = (uint64_t)n << MIB_SHIFT;
 	} else {
 		r = parse_number("export", "--retry-for", arg, 1, RETRY_MAX_S, &n);
-		e->reload.given.retry_elapsed_ms = (uint32_t)(n * MS_PER_S);
+		e->reload.given.retry_elapsed_ms = (uint32_t)(n * OP_MS_PER_S);
 	}
 	return r;
 }

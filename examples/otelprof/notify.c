@@ -10,9 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "common.h"
-
-#define US_PER_S 1e6
 
 void notify_open(struct notify *n)
 {
@@ -22,7 +21,7 @@ void notify_open(struct notify *n)
 	*n = (struct notify){ 0 };
 	/* Half the manager's timeout, as sd_watchdog_enabled(3) recommends. */
 	if (us && (!pid || strtol(pid, NULL, 10) == (long)getpid()))
-		n->watchdog_s = (double)strtoull(us, NULL, 10) / US_PER_S / 2;
+		n->watchdog_s = (double)strtoull(us, NULL, 10) / OP_US_PER_S / 2;
 }
 
 void notify_send(const char *state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reload.h"
 
+#include "base/macros.h"
 #include "choose/rules.h"
 #include "common.h"
 #include "notify.h"
@@ -15,9 +16,7 @@
 enum {
 	REMOVE_MS = 2000, /* for what an exporter still has queued when it is replaced */
 	NAMES_BYTES = 512,
-	NS_A_US = 1000,
 };
-#define US_A_SECOND UINT64_C(1000000)
 
 static volatile sig_atomic_t hung_up;
 
@@ -235,8 +234,8 @@ static void tell_manager(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	(void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		       (uint64_t)ts.tv_sec * US_A_SECOND +
-			       (uint64_t)ts.tv_nsec / NS_A_US);
+		       (uint64_t)ts.tv_sec * OP_US_PER_S +
+			       (uint64_t)ts.tv_nsec / OP_NS_PER_US);
 	notify_send(state);
 }
 

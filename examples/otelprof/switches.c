@@ -4,12 +4,13 @@
 
 #include <string.h>
 
+#include "base/macros.h"
+
 enum {
 	FRAMES_MIN = 16,
 	FRAMES_MAX = 1024,
 	BUDGET_MAX_MIB = 1 << 20,
 	MIB_SHIFT = 20,
-	NS_PER_US = 1000,
 	OFF_CPU_MAX_US = 1000000000,
 };
 
@@ -93,7 +94,7 @@ static int take_number(struct options *o, int c, const char *arg)
 		o->max_frames = (uint32_t)n;
 	} else {
 		r = parse_number(o->command, "--off-cpu-min", arg, 0, OFF_CPU_MAX_US, &n);
-		o->off_cpu_min_ns = (uint64_t)n * NS_PER_US;
+		o->off_cpu_min_ns = (uint64_t)n * OP_NS_PER_US;
 	}
 	return r;
 }

@@ -3,7 +3,6 @@
 
 #include "base/macros.h"
 
-#define NS_A_SECOND 1e9
 /* Delivery works in bursts, one for each window, so the mean that decides spans several
  * of them. */
 #define FAST_SECONDS 1.0
@@ -129,7 +128,7 @@ void op_budget_report_lost(struct op_budget *b, uint64_t now_ns, uint64_t lost)
 
 int64_t op_budget_left_ns(const struct op_budget *b)
 {
-	return (int64_t)(b->left * NS_A_SECOND);
+	return (int64_t)(b->left * OP_NS_PER_S);
 }
 
 bool op_budget_count(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
@@ -148,9 +147,9 @@ bool op_budget_count(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 	}
 	if (now_ns < b->checked_ns + OP_BUDGET_CHECK_NS)
 		return false;
-	add(b, (double)(now_ns - b->checked_ns) / NS_A_SECOND,
-	    (double)(used_ns - b->used_ns) / NS_A_SECOND,
-	    (double)(worked_ns - b->worked_ns) / NS_A_SECOND);
+	add(b, (double)(now_ns - b->checked_ns) / OP_NS_PER_S,
+	    (double)(used_ns - b->used_ns) / OP_NS_PER_S,
+	    (double)(worked_ns - b->worked_ns) / OP_NS_PER_S);
 	b->checked_ns = now_ns;
 	b->used_ns = used_ns;
 	b->worked_ns = worked_ns;

@@ -24,8 +24,6 @@ static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
 
 enum {
-	NS_A_SECOND = 1000000000,
-	NS_A_MS = 1000000,
 	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
 	/* of memory_limit_bytes, and at most */
 	WINDOW_PART = 4,
@@ -78,7 +76,7 @@ static int make_parts(struct otelprof *p)
 		.need_runtimes = op_capture_need_runtimes,
 	};
 	struct op_window_config window = {
-		.period_ns = NS_A_SECOND / config->sample_rate_hz,
+		.period_ns = OP_NS_PER_S / config->sample_rate_hz,
 		.limit_bytes = window_limit(config),
 	};
 	int r;
@@ -386,7 +384,7 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		 * others go on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
-		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
 		if (r >= 0 || r == -EDEADLK || r == -ENOENT || r == -OTELPROF_E_FORKED ||
 		    (timeout_ms >= 0 && waited_ms >= (uint64_t)timeout_ms))
 			return first ?: r;

@@ -8,10 +8,10 @@
 
 #include "api/handle.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 enum {
-	NS_A_MS = 1000000,
 	WORKER_PAUSE_MS = 100,
 	/* a change of the rate waits this long for an empty ring */
 	WANTED_NS = 500000000,
@@ -153,7 +153,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 		if (timeout_ms < 0)
 			continue;
 		/* our timer woke us, but there was nothing to do: go on waiting */
-		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
 		if (waited_ms >= (uint64_t)timeout_ms)
 			return 0;
 		left = timeout_ms - (int)waited_ms;

@@ -24,4 +24,13 @@
 #define op_likely(x)   __builtin_expect(!!(x), 1)
 #define op_unlikely(x) __builtin_expect(!!(x), 0)
 
+/* How many of a smaller unit of time a larger one has. */
+enum {
+	OP_MS_PER_S = 1000,
+	OP_NS_PER_US = 1000,
+	OP_US_PER_S = 1000000,
+	OP_NS_PER_MS = 1000000,
+	OP_NS_PER_S = 1000000000,
+};
+
 #endif

@@ -72,7 +72,6 @@ static inline bool op_slice_step(struct op_slice *s)
 enum {
 	OP_TURN_DEFAULT_MS = 20,
 	OP_TURN_MAX_MS = 1000,
-	OP_TURN_NS_A_MS = 1000000,
 	/* where nothing is left, a part gets one of so many: all work is done some day, however
 	 * long other parts take */
 	OP_TURN_LEAST = 20,
@@ -88,15 +87,15 @@ struct op_turn {
 
 static inline struct op_turn op_turn_begin(uint32_t ms)
 {
-	uint64_t whole_ns = (uint64_t)(ms ? ms : OP_TURN_DEFAULT_MS) * OP_TURN_NS_A_MS;
+	uint64_t whole_ns = (uint64_t)(ms ? ms : OP_TURN_DEFAULT_MS) * OP_NS_PER_MS;
 
 	return (struct op_turn){ op_clock_monotonic_ns() + whole_ns, whole_ns };
 }
 
 static inline uint64_t op_turn_share(const struct op_turn *t, uint32_t parts)
 {
-	uint64_t whole_ns = t->whole_ns ? t->whole_ns
-					: OP_TURN_DEFAULT_MS * (uint64_t)OP_TURN_NS_A_MS;
+	uint64_t whole_ns =
+		t->whole_ns ? t->whole_ns : OP_TURN_DEFAULT_MS * (uint64_t)OP_NS_PER_MS;
 
 	return whole_ns / parts;
 }

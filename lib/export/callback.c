@@ -13,16 +13,17 @@ struct op_callback {
 	void *userdata;
 };
 
-static void callback_submit(struct op_sink *s, struct op_request *r)
+static void callback_submit(struct op_sink *s, struct op_request *request)
 {
 	struct op_callback *c = op_container_of(s, struct op_callback, sink);
-	int err;
+	int r;
 
-	/* @r->bytes stay valid while this exporter is a reader, so no lock is needed. */
-	err = c->fn(c->userdata, r->bytes, r->len, r->samples);
-	if (err < 0)
-		op_log(s->log, OP_LOG_DEBUG, "export: callback: it returned %d", err);
-	op_request_settle(&s->account, r, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
+	/* @request->bytes stay valid while this exporter is a reader, so no lock is needed. */
+	r = c->fn(c->userdata, request->bytes, request->len, request->samples);
+	if (r < 0)
+		op_log(s->log, OP_LOG_DEBUG, "export: callback: it returned %d", r);
+	op_request_settle(&s->account, request,
+			  r < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 }
 
 static int callback_flush(struct op_sink *s, uint64_t deadline_ns)

@@ -7,15 +7,12 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "export/sink/notes.h"
 #include "export/sink/request.h"
 #include "export/sink/thread.h"
 #include "export/sinks.h"
-
-enum {
-	NS_PER_MS = 1000000
-};
 
 struct op_exporters {
 	struct op_log *log;
@@ -29,15 +26,15 @@ struct op_exporters {
 int op_exporters_new(struct op_log *log, struct op_exporters **ret)
 {
 	_cleanup_free_ struct op_exporters *x = NULL;
-	int err;
+	int r;
 
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
 	x->log = log;
-	err = op_shared_new(log && log->fn ? log->level : -1, &x->shared);
-	if (err < 0)
-		return err;
+	r = op_shared_new(log && log->fn ? log->level : -1, &x->shared);
+	if (r < 0)
+		return r;
 	*ret = OP_TAKE_PTR(x);
 	return 0;
 }
@@ -156,7 +153,7 @@ static void begin(struct op_exporters *x, struct making *m)
 }
 
 /* Keep the sink that was made, unless @err is an error. Returns its number or -errno. */
-static int keep(struct op_exporters *x, struct making *m, int err)
+static int keep(struct op_exporters *x, struct making *m, int r)
 {
 	struct op_sink **place = NULL;
 
@@ -164,8 +161,8 @@ static int keep(struct op_exporters *x, struct making *m, int err)
 	op_fail_pass(x->log, &m->log);
 	op_log_deinit(&m->log);
 	op_notes_emit(&x->shared->notes, x->log);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	place = op_vec_push(&x->sinks);
 	if (!place) {
 		leave(x);
@@ -225,9 +222,9 @@ size_t op_exporters_max_request(const struct op_exporters *x)
 
 int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_t samples)
 {
-	struct op_request *r = NULL;
+	struct op_request *request = NULL;
 	struct op_sink **s;
-	int err;
+	int r;
 
 	op_notes_emit(&x->shared->notes, x->log);
 	if (!x->sinks.len) {
@@ -235,18 +232,18 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_
 		op_ledger_drop(&x->shared->ledger, samples, OP_DROP_NOWHERE);
 		return 0;
 	}
-	err = op_request_new(&x->shared->ledger, bytes, len, samples,
-			     (uint32_t)x->sinks.len, &r);
-	if (err < 0)
-		return err;
-	/* @r exists until the last exporter has decided, so it is valid in each round of
+	r = op_request_new(&x->shared->ledger, bytes, len, samples,
+			   (uint32_t)x->sinks.len, &request);
+	if (r < 0)
+		return r;
+	/* @request exists until the last exporter has decided, so it is valid in each round of
 	 * the loop. */
 	op_vec_foreach(s, &x->sinks) {
-		op_account_hand(&(*s)->account, r);
+		op_account_hand(&(*s)->account, request);
 		if (len > (*s)->max_request)
-			op_request_settle(&(*s)->account, r, OP_DROP_ENCODE);
+			op_request_settle(&(*s)->account, request, OP_DROP_ENCODE);
 		else
-			(*s)->ops->submit(*s, r);
+			(*s)->ops->submit(*s, request);
 	}
 	return 0;
 }
@@ -255,7 +252,7 @@ static uint64_t deadline_of(int timeout_ms)
 {
 	if (timeout_ms < 0)
 		return UINT64_MAX;
-	return op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)timeout_ms * OP_NS_PER_MS;
 }
 
 static struct op_sink **find(struct op_exporters *x, uint32_t number)
@@ -318,7 +315,7 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 	uint64_t deadline = deadline_of(timeout_ms);
 	struct op_sink **s;
 	int first = 0;
-	int err;
+	int r;
 
 	if (number && !find(x, number))
 		return -ENOENT;
@@ -326,11 +323,11 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 	op_vec_foreach(s, &x->sinks) {
 		if (number && (*s)->number != number)
 			continue;
-		err = (*s)->finishing ? -ETIMEDOUT : (*s)->ops->flush(*s, deadline);
+		r = (*s)->finishing ? -ETIMEDOUT : (*s)->ops->flush(*s, deadline);
 		/* An exporter reports an error only once, but a timeout again and again:
 		 * prefer the error. */
-		if (err < 0 && (!first || first == -ETIMEDOUT))
-			first = err;
+		if (r < 0 && (!first || first == -ETIMEDOUT))
+			first = r;
 	}
 	op_notes_emit(&x->shared->notes, x->log);
 	return first;

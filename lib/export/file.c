@@ -77,7 +77,7 @@ static void write_first(struct op_file *f)
 	struct op_queue_entry *e = TAILQ_FIRST(&q->entries);
 	struct op_queue_bytes b = { 0 };
 	bool lost = false;
-	int err;
+	int r;
 
 	if (f->given_up || op_vec_reserve(&f->waiting, 1)) {
 		op_queue_settle(q, e, f->given_up ? OP_DROP_EXPORTER : OP_DROP_MEMORY);
@@ -85,16 +85,16 @@ static void write_first(struct op_file *f)
 	}
 	(void)op_queue_send(q, e, &b); /* it is in memory */
 	(void)pthread_mutex_unlock(&q->lock);
-	err = op_recording_take(&f->rec, b.bytes, b.len, &lost);
+	r = op_recording_take(&f->rec, b.bytes, b.len, &lost);
 	(void)pthread_mutex_lock(&q->lock);
 	if (!op_queue_sent(q, e, &b))
 		return;
 	if (lost)
 		(void)decide_waiting(f, OP_DROP_EXPORTER);
-	if (err < 0) {
+	if (r < 0) {
 		op_notes_add(f->sink.notes, OP_LOG_WARNING,
 			     "export: %s: cannot write a request: %s; dropping it",
-			     f->target, strerror(-err));
+			     f->target, strerror(-r));
 		op_queue_settle(q, e, OP_DROP_EXPORTER);
 	} else if (op_recording_is_direct(&f->rec)) {
 		op_queue_settle(q, e, OP_FATE_EXPORTED);
@@ -106,30 +106,30 @@ static void write_first(struct op_file *f)
 /* The same for what a flush asks for. */
 static void complete(struct op_file *f)
 {
-	int err;
+	int r;
 
 	if (!f->waiting.len || f->unwritten) {
 		f->completing = false;
 		return;
 	}
 	(void)pthread_mutex_unlock(&f->queue.lock);
-	err = op_recording_complete(&f->rec);
+	r = op_recording_complete(&f->rec);
 	(void)pthread_mutex_lock(&f->queue.lock);
 	if (f->queue.ended)
 		return;
 	f->completing = false;
-	f->unwritten = err < 0 && op_recording_keeps(&f->rec);
-	f->given_up = err < 0 && f->rec.out.stream;
-	if (err < 0) {
-		f->error = err;
+	f->unwritten = r < 0 && op_recording_keeps(&f->rec);
+	f->given_up = r < 0 && f->rec.out.stream;
+	if (r < 0) {
+		f->error = r;
 		op_notes_add(f->sink.notes, OP_LOG_ERROR,
 			     "export: %s: cannot complete it: %s; its new samples %s "
 			     "and what was there before stays",
-			     f->target, strerror(-err),
+			     f->target, strerror(-r),
 			     f->unwritten ? "wait for the next flush" : "are dropped");
 	}
 	if (!f->unwritten)
-		(void)decide_waiting(f, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
+		(void)decide_waiting(f, r < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 }
 
 /* The child of a fork sees whether the thread was changing something. */
@@ -181,7 +181,7 @@ static void *file_main(void *arg)
 
 static uint64_t soon_ns(void)
 {
-	return op_clock_monotonic_ns() + (uint64_t)WAIT_MS * OP_THREAD_NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)WAIT_MS * OP_NS_PER_MS;
 }
 
 /* A burst may be larger than the queue: then a disk that works is waited for. */
@@ -226,24 +226,24 @@ static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 {
 	struct op_file *f = file_of(s);
 	struct op_queue *q = &f->queue;
-	int err = 0;
+	int r = 0;
 
 	if (f->ended)
 		return 0;
 	(void)pthread_mutex_lock(&q->lock);
 	if (!f->late)
 		deadline_ns = OP_MAX(deadline_ns, soon_ns());
-	while (has_work(f) && err != ETIMEDOUT) {
+	while (has_work(f) && r != ETIMEDOUT) {
 		f->completing = true;
 		(void)pthread_cond_signal(&q->wake);
-		err = op_sink_thread_wait(&q->idle, &q->lock, deadline_ns);
+		r = op_sink_thread_wait(&q->idle, &q->lock, deadline_ns);
 	}
 	f->late |= has_work(f);
-	err = has_work(f) ? -ETIMEDOUT : 0;
-	err = f->error ?: err;
+	r = has_work(f) ? -ETIMEDOUT : 0;
+	r = f->error ?: r;
 	f->error = 0;
 	(void)pthread_mutex_unlock(&q->lock);
-	return err;
+	return r;
 }
 
 static void file_hurry(struct op_sink *s)
@@ -391,7 +391,7 @@ static int start(const struct op_sink *base, const struct op_recording *rec,
 	static const struct op_queue_limits limits = { .memory_bytes = QUEUE_BYTES };
 	_cleanup_free_ struct op_file *f = calloc(1, sizeof(*f));
 	_cleanup_free_ char *target = NULL;
-	int err;
+	int r;
 
 	if (!f || asprintf(&target, "file %s", rec->out.path) < 0)
 		return -ENOMEM;
@@ -401,16 +401,16 @@ static int start(const struct op_sink *base, const struct op_recording *rec,
 	f->sink.max_request = OP_REQUEST_BYTES_DEFAULT;
 	f->rec = *rec;
 	f->target = target;
-	err = op_queue_init(&f->queue, &f->sink.account, base->notes, target, limits,
-			    destroy);
-	if (err < 0)
-		return err;
+	r = op_queue_init(&f->queue, &f->sink.account, base->notes, target, limits,
+			  destroy);
+	if (r < 0)
+		return r;
 	op_queue_ref(&f->queue); /* of the thread */
-	err = op_sink_thread_start(&f->thread, "otelprof-file", file_main, f);
-	if (err < 0) {
+	r = op_sink_thread_start(&f->thread, "otelprof-file", file_main, f);
+	if (r < 0) {
 		op_queue_deinit(&f->queue);
-		return op_fail(base->log, err, "exporter: cannot start its thread: %s",
-			       strerror(-err));
+		return op_fail(base->log, r, "exporter: cannot start its thread: %s",
+			       strerror(-r));
 	}
 	(void)op_shared_ref(base->shared);
 	(void)OP_TAKE_PTR(target);
@@ -423,18 +423,18 @@ int op_sink_new_file(const struct op_sink *base,
 {
 	const struct op_format *format = op_format_get(config->format);
 	struct op_recording rec;
-	int err;
+	int r;
 
 	if (!config->path || !*config->path)
 		return op_fail(base->log, -EINVAL, "file exporter: path is empty");
 	if (!format && config->format != OTELPROF_FORMAT_OTLP)
 		return op_fail(base->log, -EINVAL, "file exporter: there is no format %u",
 			       config->format);
-	err = op_recording_open(&rec, config->path, format, base->notes, base->log);
-	if (err < 0)
-		return err;
-	err = start(base, &rec, ret);
-	if (err < 0)
+	r = op_recording_open(&rec, config->path, format, base->notes, base->log);
+	if (r < 0)
+		return r;
+	r = start(base, &rec, ret);
+	if (r < 0)
 		op_recording_deinit(&rec);
-	return err;
+	return r;
 }

@@ -25,31 +25,31 @@ static int open_with(const struct op_sink *base, const char *module,
 	};
 	const struct op_transport_ops *ops = NULL;
 	void *transport = NULL;
-	int err;
+	int r;
 
-	err = op_module_load(module, base->log, &ops);
-	if (err < 0)
-		return err;
-	err = ops->open(&config, base->log, &transport);
-	if (err < 0)
-		return err;
-	err = op_delivery_new(base, s, ops, transport, ret);
-	if (err < 0)
+	r = op_module_load(module, base->log, &ops);
+	if (r < 0)
+		return r;
+	r = ops->open(&config, base->log, &transport);
+	if (r < 0)
+		return r;
+	r = op_delivery_new(base, s, ops, transport, ret);
+	if (r < 0)
 		ops->close(transport);
-	return err;
+	return r;
 }
 
 int op_sink_new_otlp(const struct op_sink *base,
 		     const struct otelprof_otlp_config *config, struct op_sink **ret)
 {
 	struct op_export_settings settings;
-	int err;
+	int r;
 
-	err = op_export_settings_init(&settings, config, base->log);
-	if (err < 0)
-		return err;
-	err = open_with(base, settings.protocol == OP_PROTOCOL_HTTP ? "http" : "grpc",
-			&settings, ret);
+	r = op_export_settings_init(&settings, config, base->log);
+	if (r < 0)
+		return r;
+	r = open_with(base, settings.protocol == OP_PROTOCOL_HTTP ? "http" : "grpc",
+		      &settings, ret);
 	op_export_settings_deinit(&settings);
-	return err;
+	return r;
 }

@@ -25,39 +25,39 @@ static void put_be32(uint8_t *p, uint32_t v)
 static int write_frame(int fd, const void *bytes, size_t len)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
-	int err;
+	int r;
 
 	put_be32(header, (uint32_t)len);
-	err = op_write_full(fd, header, sizeof(header));
-	if (err < 0)
-		return err;
+	r = op_write_full(fd, header, sizeof(header));
+	if (r < 0)
+		return r;
 	return op_write_full(fd, bytes, len);
 }
 
 /* Open the temporary file, positioned for the next request. */
-static int open_frames(struct op_recording *r)
+static int open_frames(struct op_recording *recording)
 {
-	int err;
+	int r;
 
-	if (r->out.fd >= 0)
+	if (recording->out.fd >= 0)
 		return 0;
-	err = op_output_open(&r->out);
-	if (err < 0)
-		return err;
-	err = op_output_continue(&r->out, r->published_len);
-	if (err == -ENODATA) {
-		op_notes_add(r->notes, OP_LOG_WARNING,
+	r = op_output_open(&recording->out);
+	if (r < 0)
+		return r;
+	r = op_output_continue(&recording->out, recording->published_len);
+	if (r == -ENODATA) {
+		op_notes_add(recording->notes, OP_LOG_WARNING,
 			     "export: file %s: somebody truncated, renamed or removed "
 			     "it; it begins anew",
-			     r->out.path);
-		r->published_len = 0;
-		err = 0;
+			     recording->out.path);
+		recording->published_len = 0;
+		r = 0;
 	}
-	if (err < 0) {
-		op_output_discard(&r->out);
-		return err;
+	if (r < 0) {
+		op_output_discard(&recording->out);
+		return r;
 	}
-	r->whole_len = r->published_len;
+	recording->whole_len = recording->published_len;
 	return 0;
 }
 
@@ -74,33 +74,33 @@ static bool cut_frames(struct op_recording *r)
 	return fresh;
 }
 
-static int append_frame(struct op_recording *r, const void *bytes, size_t len,
+static int append_frame(struct op_recording *recording, const void *bytes, size_t len,
 			bool *ret_lost)
 {
-	int err;
+	int r;
 
-	err = open_frames(r);
-	if (err < 0)
-		return err;
-	err = write_frame(r->out.fd, bytes, len);
-	if (err < 0) {
-		*ret_lost = cut_frames(r);
-		return err;
+	r = open_frames(recording);
+	if (r < 0)
+		return r;
+	r = write_frame(recording->out.fd, bytes, len);
+	if (r < 0) {
+		*ret_lost = cut_frames(recording);
+		return r;
 	}
-	r->whole_len += FRAME_HEADER_BYTES + len;
+	recording->whole_len += FRAME_HEADER_BYTES + len;
 	return 0;
 }
 
 /* The thread blocks SIGPIPE like all signals. */
-static int stream_frame(struct op_recording *r, const void *bytes, size_t len)
+static int stream_frame(struct op_recording *recording, const void *bytes, size_t len)
 {
-	int err;
+	int r;
 
-	if (r->broken)
+	if (recording->broken)
 		return -EPIPE;
-	err = write_frame(r->out.fd, bytes, len);
-	r->broken = err < 0;
-	return err;
+	r = write_frame(recording->out.fd, bytes, len);
+	recording->broken = r < 0;
+	return r;
 }
 
 bool op_recording_is_direct(const struct op_recording *r)
@@ -119,33 +119,33 @@ int op_recording_take(struct op_recording *r, const void *bytes, size_t len,
 	return append_frame(r, bytes, len, ret_lost);
 }
 
-static int write_format(struct op_recording *r)
+static int write_format(struct op_recording *recording)
 {
-	int err;
+	int r;
 
-	if (r->out.stream)
-		return r->format->write(r->collect, r->out.fd);
-	err = op_output_open(&r->out);
-	if (err < 0)
-		return err;
-	err = r->format->write(r->collect, r->out.fd);
-	if (err < 0)
-		op_output_discard(&r->out);
-	return err;
+	if (recording->out.stream)
+		return recording->format->write(recording->collect, recording->out.fd);
+	r = op_output_open(&recording->out);
+	if (r < 0)
+		return r;
+	r = recording->format->write(recording->collect, recording->out.fd);
+	if (r < 0)
+		op_output_discard(&recording->out);
+	return r;
 }
 
-int op_recording_complete(struct op_recording *r)
+int op_recording_complete(struct op_recording *recording)
 {
-	int err = 0;
+	int r = 0;
 
-	if (r->format)
-		err = write_format(r);
-	if (err < 0 || r->out.stream)
-		return err;
-	err = op_output_publish(&r->out);
-	if (err < 0)
-		return err;
-	r->published_len = r->whole_len;
+	if (recording->format)
+		r = write_format(recording);
+	if (r < 0 || recording->out.stream)
+		return r;
+	r = op_output_publish(&recording->out);
+	if (r < 0)
+		return r;
+	recording->published_len = recording->whole_len;
 	return 0;
 }
 
@@ -188,44 +188,44 @@ static void drop_opening(void *arg)
 static int open_bounded(const char *path, struct op_log *log, struct op_output *ret)
 {
 	struct opening *o = calloc(1, sizeof(*o));
-	int err;
+	int r;
 
 	if (!o)
 		return -ENOMEM;
 	o->path = strdup(path);
-	err = o->path ? op_sink_thread_call(open_output, drop_opening, o) : -ENOMEM;
-	if (err == -ETIMEDOUT)
+	r = o->path ? op_sink_thread_call(open_output, drop_opening, o) : -ENOMEM;
+	if (r == -ETIMEDOUT)
 		return op_fail(
-			log, err,
+			log, r,
 			"file exporter: cannot create %s: its disk does not answer, "
 			"or nobody opens it to read",
 			path);
-	if (err == 0 && o->err < 0)
-		err = op_fail(log, o->err, "file exporter: cannot create %s: %s", path,
-			      strerror(-o->err));
-	else if (err == 0)
+	if (r == 0 && o->err < 0)
+		r = op_fail(log, o->err, "file exporter: cannot create %s: %s", path,
+			    strerror(-o->err));
+	else if (r == 0)
 		*ret = o->out;
 	free_opening(o);
-	return err;
+	return r;
 }
 
-int op_recording_open(struct op_recording *r, const char *path,
+int op_recording_open(struct op_recording *recording, const char *path,
 		      const struct op_format *format, struct op_notes *notes,
 		      struct op_log *log)
 {
 	struct op_recording new = { .notes = notes, .format = format };
-	int err = 0;
+	int r = 0;
 
 	if (format)
-		err = op_collect_new(format->detail, &new.collect);
-	if (err < 0)
-		return err;
-	err = open_bounded(path, log, &new.out);
-	if (err < 0) {
+		r = op_collect_new(format->detail, &new.collect);
+	if (r < 0)
+		return r;
+	r = open_bounded(path, log, &new.out);
+	if (r < 0) {
 		(void)op_collect_free(new.collect);
-		return err;
+		return r;
 	}
-	*r = new;
+	*recording = new;
 	return 0;
 }
 

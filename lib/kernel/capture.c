@@ -12,8 +12,6 @@
 #include "kernel/state.h"
 
 enum {
-	NS_A_MS = 1000000,
-	MS_A_SECOND = 1000,
 	/* returned by the record callback: this poll has done enough */
 	RING_STOP = -ECANCELED,
 	EPOLL_EVENTS = 16,
@@ -231,12 +229,12 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 /* Have the timer fire every @ms. 0: at once, and then each millisecond. */
 static int set_timer(struct op_capture *c, uint32_t ms)
 {
-	struct timespec span = { .tv_sec = ms / MS_A_SECOND,
-				 .tv_nsec = (long)(ms % MS_A_SECOND) * NS_A_MS };
+	struct timespec span = { .tv_sec = ms / OP_MS_PER_S,
+				 .tv_nsec = (long)(ms % OP_MS_PER_S) * OP_NS_PER_MS };
 	struct itimerspec every = { .it_interval = span, .it_value = span };
 
 	if (!ms) {
-		every.it_interval.tv_nsec = NS_A_MS;
+		every.it_interval.tv_nsec = OP_NS_PER_MS;
 		every.it_value.tv_nsec = 1;
 	}
 	if ((!ms || ms != c->timer_ms) &&
@@ -380,7 +378,7 @@ static void on_timer(struct op_capture *c, struct op_processes *processes,
 	uint64_t now = op_clock_monotonic_ns();
 
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
-	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
+	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * OP_NS_PER_MS &&
 	    (c->listening || c->sampling) &&
 	    op_perf_update_cpus(c, processes, end_ns) < 0) {
 		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
@@ -397,7 +395,7 @@ void op_capture_wake_at(struct op_capture *c, uint64_t time_ns)
 void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t ms = time_ns > now ? (time_ns - now) / NS_A_MS + 1 : 1;
+	uint64_t ms = time_ns > now ? (time_ns - now) / OP_NS_PER_MS + 1 : 1;
 
 	/* if the timer cannot be set, the old interval stays */
 	if (ms < c->timer_ms)
@@ -417,16 +415,17 @@ static void pace(struct op_capture *c, bool fresh, uint64_t next_ns,
 
 	if (fresh)
 		c->news_ns = now;
-	ms = now - c->news_ns < (uint64_t)OP_QUIET_AFTER_MS * NS_A_MS ? OP_TIMER_MS
-								      : OP_TIMER_QUIET_MS;
-	if (now - c->exec_ns < (uint64_t)OP_EXEC_FOR_MS * NS_A_MS)
+	ms = now - c->news_ns < (uint64_t)OP_QUIET_AFTER_MS * OP_NS_PER_MS
+		     ? OP_TIMER_MS
+		     : OP_TIMER_QUIET_MS;
+	if (now - c->exec_ns < (uint64_t)OP_EXEC_FOR_MS * OP_NS_PER_MS)
 		ms = OP_TIMER_EXEC_MS;
 	if (c->wake_ns && (!next_ns || c->wake_ns < next_ns))
 		next_ns = c->wake_ns;
 	if (next_ns && next_ns <= now && op_turn_is_used(turn, now))
 		ms = 0;
 	else if (next_ns)
-		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
+		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / OP_NS_PER_MS + 1 : 1);
 	(void)set_timer(c, (uint32_t)ms);
 }
 

@@ -25,7 +25,6 @@
 #include "otelprof/error.h"
 
 enum {
-	NS_A_SECOND = 1000000000,
 	CPU_LIST_BYTES_MAX = 64 * 1024,
 };
 
@@ -284,7 +283,7 @@ static void note_sleep(struct op_capture *c)
 {
 	int64_t asleep_ns = (int64_t)(op_clock_boottime_ns() - op_clock_monotonic_ns());
 
-	if (c->checked_cpus_ns && asleep_ns - c->asleep_ns > NS_A_SECOND)
+	if (c->checked_cpus_ns && asleep_ns - c->asleep_ns > OP_NS_PER_S)
 		c->slept = c->cpus_changed = true;
 	c->asleep_ns = asleep_ns;
 }
@@ -371,7 +370,7 @@ void op_perf_close(struct op_capture *c)
 
 static int set_period(struct op_capture *c, const struct op_cpu_events *e, uint32_t kind)
 {
-	uint64_t period_ns = NS_A_SECOND / c->rate_hz;
+	uint64_t period_ns = OP_NS_PER_S / c->rate_hz;
 	int fd = e->kind_fd[kind][0];
 
 	if (fd < 0 || !op_kinds()[kind]->ticks ||

@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "kernel/state.h"
 #include "process/resource/groups.h"
 
 enum {
 	MOUNT_BYTES = 256,
 	LINKS_ALONE = 2, /* of a directory without others in it */
-	NS_A_SECOND = 1000000000,
 	RATES_BYTES = OP_RATES_MAX * sizeof(uint64_t),
 };
 
@@ -183,7 +183,7 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 	__u64 *to = &c->control->rate[c->control->rules_active * OP_RATES_MAX];
 	size_t i;
 
-	__atomic_store_n(&c->control->clock_ns, NS_A_SECOND / clock_hz, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->control->clock_ns, OP_NS_PER_S / clock_hz, __ATOMIC_RELAXED);
 	for (i = 0; i < OP_RATES_MAX; i++)
 		__atomic_store_n(&to[i], rate[i], __ATOMIC_RELAXED);
 }

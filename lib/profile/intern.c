@@ -399,28 +399,30 @@ static bool resource_equal(const void *elements, uint32_t i, const void *key)
 	return !memcmp(&w->resources.data[i], key, sizeof(struct op_resource));
 }
 
-int op_window_resource(struct op_window *w, const struct op_resource *r, uint32_t *ret)
+int op_window_resource(struct op_window *w, const struct op_resource *resource,
+		       uint32_t *ret)
 {
-	uint32_t hash = op_window_hash(w, r, sizeof(*r), NULL, 0);
-	uint32_t number =
-		op_index_find(&w->index[OP_TABLE_RESOURCE], hash, w, r, resource_equal);
-	int err;
+	uint32_t hash = op_window_hash(w, resource, sizeof(*resource), NULL, 0);
+	uint32_t number = op_index_find(&w->index[OP_TABLE_RESOURCE], hash, w, resource,
+					resource_equal);
+	int r;
 
 	if (number == UINT32_MAX) {
-		assert(r->container_id < w->strings.len &&
-		       r->executable_name < w->strings.len &&
-		       r->executable_path < w->strings.len &&
-		       r->service_name < w->strings.len &&
-		       r->command_args < w->strings.len &&
-		       r->container_name < w->strings.len &&
-		       r->pod_uid < w->strings.len && r->attributes < w->strings.len);
+		assert(resource->container_id < w->strings.len &&
+		       resource->executable_name < w->strings.len &&
+		       resource->executable_path < w->strings.len &&
+		       resource->service_name < w->strings.len &&
+		       resource->command_args < w->strings.len &&
+		       resource->container_name < w->strings.len &&
+		       resource->pod_uid < w->strings.len &&
+		       resource->attributes < w->strings.len);
 		number = (uint32_t)w->resources.len;
-		err = op_window_reserve(w, &w->resources, 1);
-		if (err >= 0)
-			err = op_window_index_add(w, OP_TABLE_RESOURCE, hash, number);
-		if (err < 0)
-			return err;
-		w->resources.data[w->resources.len++] = *r;
+		r = op_window_reserve(w, &w->resources, 1);
+		if (r >= 0)
+			r = op_window_index_add(w, OP_TABLE_RESOURCE, hash, number);
+		if (r < 0)
+			return r;
+		w->resources.data[w->resources.len++] = *resource;
 	}
 	*ret = number;
 	return 0;

@@ -14,18 +14,18 @@ static int add_attribute(const struct op_kind_attribute *a, struct op_window *wi
 {
 	uint32_t *index = &labels->index[labels->len];
 	struct op_attribute number = { .integer = a->integer, .is_int = 1 };
-	int e;
+	int r;
 
 	if (a->is_integer) {
-		e = op_window_string(window, a->key, strlen(a->key), &number.key);
-		if (e == 0)
-			e = op_window_attribute(window, &number, index);
+		r = op_window_string(window, a->key, strlen(a->key), &number.key);
+		if (r == 0)
+			r = op_window_attribute(window, &number, index);
 	} else {
-		e = op_window_string_attribute(window, a->key, a->text, index);
+		r = op_window_string_attribute(window, a->key, a->text, index);
 	}
-	if (e == 0)
+	if (r == 0)
 		labels->len++;
-	return e;
+	return r;
 }
 
 static int compare_u32(const void *a, const void *b)
@@ -50,12 +50,12 @@ static int add_attributes(struct op_sampler *sampler, const struct op_record *h,
 	struct op_kind_attribute attribute[OP_KIND_ATTRIBUTES_MAX];
 	size_t len = kind->attributes(&sample, attribute);
 	size_t i;
-	int e = 0;
+	int r = 0;
 
-	for (i = 0; i < len && e == 0; i++)
-		e = add_attribute(&attribute[i], window, labels);
+	for (i = 0; i < len && r == 0; i++)
+		r = add_attribute(&attribute[i], window, labels);
 	qsort(labels->index, labels->len, sizeof(labels->index[0]), compare_u32);
-	return e;
+	return r;
 }
 
 const struct op_detail *op_labels_detail(const struct op_sampler *sampler,
@@ -69,19 +69,19 @@ int op_labels_type(const struct op_sampler *sampler, const struct op_record *h,
 {
 	const struct op_kind *kind = op_kind_of(h->event);
 	const struct op_detail *detail = NULL;
-	int e;
+	int r;
 
 	if (kind && kind->details_by_number)
 		detail = op_labels_detail(sampler, h);
 	if (!detail || !detail->type)
 		return 0;
-	e = op_window_string(window, detail->type, strlen(detail->type), &sample->type);
-	if (e == 0)
-		e = op_window_string(window, detail->unit, strlen(detail->unit),
+	r = op_window_string(window, detail->type, strlen(detail->type), &sample->type);
+	if (r == 0)
+		r = op_window_string(window, detail->unit, strlen(detail->unit),
 				     &sample->unit);
 	sample->alone = detail->alone;
 	sample->period_ns = detail->period;
-	return e;
+	return r;
 }
 
 /* Add the probe's name. A probe that has been detached since may have no name any

@@ -58,7 +58,7 @@ int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 	const uint64_t *leaf = words;
 	bool unknown = false;
 	size_t used;
-	int e = 0;
+	int r = 0;
 
 	for (; left; words += used, left -= used) {
 		uint32_t *location = &sampler->locations[*len];
@@ -68,29 +68,29 @@ int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 		*len += known;
 		if (known)
 			break;
-		e = add_frame(sampler, of, words, (size_t)(words - leaf), left, &used,
+		r = add_frame(sampler, of, words, (size_t)(words - leaf), left, &used,
 			      location);
-		if (e < 0)
+		if (r < 0)
 			break;
-		unknown = unknown || e == OP_FRAMES_UNKNOWN;
+		unknown = unknown || r == OP_FRAMES_UNKNOWN;
 		if (callers)
 			op_thread_cache_keep(callers, left, used, *location);
 		(*len)++;
 	}
-	if (callers && (unknown || e < 0))
+	if (callers && (unknown || r < 0))
 		op_thread_cache_forget(callers);
-	return e < 0 ? e : 0;
+	return r < 0 ? r : 0;
 }
 
 int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 		     unsigned int end, size_t *len)
 {
 	uint32_t *location = &sampler->locations[*len];
-	int e = op_frames_end(sampler, window, end, location);
+	int r = op_frames_end(sampler, window, end, location);
 
-	if (e == 0 && *location)
+	if (r == 0 && *location)
 		(*len)++;
-	return e;
+	return r;
 }
 
 /* The number of the stack that was walked last, by the cache. */
@@ -102,7 +102,7 @@ static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of
 	uint32_t epoch = op_window_epoch(of->window);
 	struct op_cache_key key;
 	size_t len = 0;
-	int e;
+	int r;
 
 	/* User words mean something while these mappings are published. */
 	sampler->words[0] =
@@ -112,14 +112,14 @@ static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of
 	key = op_cache_key(&sampler->stacks, sampler->words, KEY_WORDS + words);
 	if (op_cache_find(&sampler->stacks, epoch, &key, ret))
 		return 0;
-	e = op_stack_add_user(sampler, of, s->word, words, NULL, &len);
-	if (e == 0)
-		e = op_stack_add_end(sampler, of->window, s->end, &len);
-	if (e == 0)
-		e = op_window_stack(of->window, sampler->locations, len, ret);
-	if (e == 0)
+	r = op_stack_add_user(sampler, of, s->word, words, NULL, &len);
+	if (r == 0)
+		r = op_stack_add_end(sampler, of->window, s->end, &len);
+	if (r == 0)
+		r = op_window_stack(of->window, sampler->locations, len, ret);
+	if (r == 0)
 		op_cache_add(&sampler->stacks, &key, *ret);
-	return e;
+	return r;
 }
 
 int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
@@ -134,16 +134,16 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 					      .stack_below = stack->below,
 					      .is_caller = stack->is_caller };
 	struct op_proc_view view;
-	int e = op_deferred_unwind(sampler, proc, &deferred);
+	int r = op_deferred_unwind(sampler, proc, &deferred);
 
-	if (e < 0)
-		return e;
+	if (r < 0)
+		return r;
 	view = op_proc_view_now(proc);
 	of.program = view.program;
 	of.mappings = view.mappings;
-	e = name_walked(sampler, &of, proc, ret);
-	if (e < 0)
-		return e;
+	r = name_walked(sampler, &of, proc, ret);
+	if (r < 0)
+		return r;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
 	op_ended_add(&sampler->ended, of.mappings, s->end, s->end_pc, s->word,
@@ -161,11 +161,11 @@ static int add_callers(struct op_sampler *sampler, const struct op_frames_of *of
 
 	for (i = 0; i < pcs_len; i++) {
 		uint32_t *location = &sampler->locations[*len];
-		int e = op_frames_native(sampler, of, pcs[i] & OP_FRAME_ADDRESS_MASK,
+		int r = op_frames_native(sampler, of, pcs[i] & OP_FRAME_ADDRESS_MASK,
 					 OP_FRAME_NATIVE, location);
 
-		if (e < 0)
-			return e;
+		if (r < 0)
+			return r;
 		left = last ? op_window_inlined(of->window, last, left, *location) : 0;
 		if (left)
 			continue;
@@ -188,7 +188,7 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 	uint32_t epoch = op_window_epoch(window);
 	struct op_cache_key key;
 	size_t named = 0;
-	int e;
+	int r;
 
 	len = OP_MIN(len, (size_t)OP_FRAMES_MAX);
 	sampler->words[0] =
@@ -198,12 +198,12 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 	key = op_cache_key(&sampler->stacks, sampler->words, KEY_WORDS + len);
 	if (op_cache_find(&sampler->stacks, epoch, &key, ret))
 		return 0;
-	e = add_callers(sampler, &of, pcs, len, &named);
-	if (e == 0)
-		e = op_stack_add_end(sampler, window, end, &named);
-	if (e == 0)
-		e = op_window_stack(window, sampler->locations, named, ret);
-	if (e == 0)
+	r = add_callers(sampler, &of, pcs, len, &named);
+	if (r == 0)
+		r = op_stack_add_end(sampler, window, end, &named);
+	if (r == 0)
+		r = op_window_stack(window, sampler->locations, named, ret);
+	if (r == 0)
 		op_cache_add(&sampler->stacks, &key, *ret);
-	return e;
+	return r;
 }

@@ -32,7 +32,7 @@ enum {
 	DUPPERS = 3, /* beside the thread that tells */
 	LINE = 64,   /* of a cache */
 	MALLOC_BYTES = 1024,
-	NS_A_SECOND = 1000000000,
+	NS_PER_S = 1000000000,
 };
 
 typedef uint64_t (*loop_fn)(void); /* some rounds; returns how many operations */
@@ -47,12 +47,12 @@ static int64_t clock_ns(void)
 	struct timespec t;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
 static int64_t time_ns(struct timeval t)
 {
-	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_usec * 1000;
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_usec * 1000;
 }
 
 static int64_t cpu_ns(void)
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 		int64_t now = begin;
 		uint64_t done = 0;
 
-		while (now < begin + NS_A_SECOND) {
+		while (now < begin + NS_PER_S) {
 			done += loop();
 			now = clock_ns();
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line of the control socket to calls of the library, and what they return to lines. */
+#include "base/macros.h"
 #include "control.h"
 
 #include "common.h"
@@ -12,8 +13,6 @@
 enum {
 	LAST_BYTES = 512, /* kept for the last line */
 };
-#define NS_A_SECOND UINT64_C(1000000000)
-#define NS_A_MS	    UINT64_C(1000000)
 
 /* What rules match, by kind. */
 static const char *const names[] = {
@@ -160,14 +159,14 @@ static void say_rule(void *userdata, uint64_t n, const struct otelprof_rule *rul
 	struct reply *reply = userdata;
 
 	say(reply, "%" PRIu64 " %" PRIu64 " %s ", n,
-	    (rule->duration_ns + NS_A_SECOND - 1) / NS_A_SECOND, actions[rule->action]);
+	    (rule->duration_ns + OP_NS_PER_S - 1) / OP_NS_PER_S, actions[rule->action]);
 	if (rule->sample_rate_hz)
 		say(reply, "%u ", rule->sample_rate_hz);
 	if (rule->keep_one_in > 1)
 		say(reply, "1/%u ", rule->keep_one_in);
 	say(reply, "%s", names[rule->kind]);
 	if (rule->kind == OTELPROF_MATCH_AGE)
-		say(reply, "%" PRIu64 "ms\n", rule->number / NS_A_MS);
+		say(reply, "%" PRIu64 "ms\n", rule->number / OP_NS_PER_MS);
 	else if (rule->text)
 		say(reply, "%s\n", rule->text);
 	else if (rule->kind == OTELPROF_MATCH_ALL)
@@ -200,7 +199,7 @@ static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 		r = otelprof_settings_set(settings, "rules", arg, &why);
 	if (r == 0 && otelprof_settings_get_rules(settings, &len) && len) {
 		rule = *otelprof_settings_get_rules(settings, &len);
-		rule.duration_ns = s * NS_A_SECOND;
+		rule.duration_ns = s * (uint64_t)OP_NS_PER_S;
 		r = otelprof_add_rule(p, &rule, &given);
 		if (r == 0)
 			say(reply, "number %" PRIu64 "\n", given);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control socket: who may use it, and one client after the other, in a thread of its own. */
+#include "base/macros.h"
 #include "control.h"
 
 #include "common.h"
@@ -24,7 +25,6 @@ enum {
 	SOCKET_MODE = 0660,
 	DIRECTORY_MODE = 0755,
 	PAUSE_MS = 100,
-	MS_PER_S = 1000,
 };
 
 /* Is the peer in the group by one of its other groups? */
@@ -60,7 +60,7 @@ static bool wait_for(const struct control *c, int fd, short events, double until
 				 { .fd = c->quit_fd, .events = POLLIN } };
 	double left = until - now_seconds();
 
-	return left > 0 && poll(fds, 2, (int)(left * MS_PER_S) + 1) > 0 &&
+	return left > 0 && poll(fds, 2, (int)(left * OP_MS_PER_S) + 1) > 0 &&
 	       !fds[1].revents;
 }
 

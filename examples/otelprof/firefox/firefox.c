@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "common.h"
 #include "firefox/categories.h"
 #include "firefox/used.h"
@@ -21,7 +22,6 @@
 
 /* The columns of tables that are not known, or not of native code. */
 #define NOT_KNOWN "null"
-#define NS_PER_MS 1e6
 
 struct out {
 	const struct timeline *t;
@@ -232,7 +232,7 @@ static const char *weight_of(const struct timeline *t, const struct timeline_kin
 		return "bytes";
 	if (!timeline_string_is(t, k->unit, "nanoseconds"))
 		return "samples";
-	*ret_scale = NS_PER_MS;
+	*ret_scale = OP_NS_PER_MS;
 	return "tracing-ms";
 }
 
@@ -256,7 +256,8 @@ static void write_samples(const struct out *o, const struct timeline_sample *fir
 	(void)fputs("],\n\"time\":[", o->f);
 	for (s = first; s < end; s++)
 		(void)fprintf(o->f, s == first ? "%.4f" : ",%.4f",
-			      (double)(int64_t)(s->time_ns - o->t->start_ns) / NS_PER_MS);
+			      (double)(int64_t)(s->time_ns - o->t->start_ns) /
+				      OP_NS_PER_MS);
 	(void)fputs("],\n\"weight\":[", o->f);
 	for (s = first; s < end; s++)
 		(void)fprintf(o->f, s == first ? "%.10g" : ",%.10g",
@@ -365,7 +366,7 @@ static double interval_ms(const struct out *o)
 	for (i = 0; i < o->t->kinds.len; i++) {
 		if (KIND(o, i)->period > 0 &&
 		    timeline_string_is(o->t, KIND(o, i)->period_unit, "nanoseconds"))
-			return (double)KIND(o, i)->period / NS_PER_MS;
+			return (double)KIND(o, i)->period / OP_NS_PER_MS;
 	}
 	return 1;
 }
@@ -387,8 +388,8 @@ static void write_head(const struct out *o)
 		      "\"oscpu\":\"Linux\",\"markerSchema\":[],"
 		      "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
 		      "\"threadCPUDelta\":\"ns\"},",
-		      interval_ms(o), (double)t->start_ns / NS_PER_MS,
-		      (double)(t->end_ns - t->start_ns) / NS_PER_MS);
+		      interval_ms(o), (double)t->start_ns / OP_NS_PER_MS,
+		      (double)(t->end_ns - t->start_ns) / OP_NS_PER_MS);
 	categories_write(o->f);
 	(void)fputs("},\n", o->f);
 	write_libraries(o);

@@ -125,34 +125,35 @@ static int take_all(struct lines_cache *c, struct op_reader *r, const struct poo
 int lines_cache_parse(struct lines_cache *c, const void *bytes, size_t len,
 		      const char *build_id)
 {
-	struct op_reader r = op_reader_init(bytes, len);
+	struct op_reader reader = op_reader_init(bytes, len);
 	uint32_t version, crc, id_len, places, frames;
 	const uint8_t *start, *id;
 	struct pool p;
-	int err;
+	int r;
 
-	start = op_read_bytes(&r, sizeof(magic));
-	version = op_read_u32(&r);
-	crc = op_read_u32(&r);
-	if (r.failed || memcmp(start, magic, sizeof(magic)) != 0 ||
+	start = op_read_bytes(&reader, sizeof(magic));
+	version = op_read_u32(&reader);
+	crc = op_read_u32(&reader);
+	if (reader.failed || memcmp(start, magic, sizeof(magic)) != 0 ||
 	    version != LINES_CACHE_VERSION || len > LINES_CACHE_FILE_BYTES_MAX ||
-	    crc32(0, r.pos, (uInt)op_reader_left(&r)) != crc)
+	    crc32(0, reader.pos, (uInt)op_reader_left(&reader)) != crc)
 		return -EBADMSG;
-	id_len = op_read_u32(&r);
-	p.len = op_read_u32(&r);
-	places = op_read_u32(&r);
-	frames = op_read_u32(&r);
-	id = op_read_bytes(&r, id_len);
-	p.text = (const char *)op_read_bytes(&r, p.len);
-	if (r.failed || id_len != strlen(build_id) || memcmp(id, build_id, id_len) != 0 ||
-	    !p.len || p.text[p.len - 1] || places > LINES_CACHE_PLACES_MAX ||
-	    op_reader_left(&r) !=
+	id_len = op_read_u32(&reader);
+	p.len = op_read_u32(&reader);
+	places = op_read_u32(&reader);
+	frames = op_read_u32(&reader);
+	id = op_read_bytes(&reader, id_len);
+	p.text = (const char *)op_read_bytes(&reader, p.len);
+	if (reader.failed || id_len != strlen(build_id) ||
+	    memcmp(id, build_id, id_len) != 0 || !p.len || p.text[p.len - 1] ||
+	    places > LINES_CACHE_PLACES_MAX ||
+	    op_reader_left(&reader) !=
 		    (uint64_t)places * PLACE_BYTES + (uint64_t)frames * FRAME_BYTES)
 		return -EBADMSG;
-	err = take_all(c, &r, &p, places, frames);
-	if (err)
+	r = take_all(c, &reader, &p, places, frames);
+	if (r)
 		empty(c);
-	return err;
+	return r;
 }
 
 bool lines_cache_find(const struct lines_cache *c, uint64_t vaddr, bool named,

@@ -59,17 +59,17 @@ struct range *ranges_find(const struct ranges *r, Dwarf_Addr pc)
 }
 
 /* Functions are in a unit, or in a namespace or class. */
-static int add_functions(struct ranges *r, Dwarf_Die *parent, int depth)
+static int add_functions(struct ranges *ranges, Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die child;
-	int err = 0;
+	int r = 0;
 
 	if (depth == NESTING_MAX || dwarf_child(parent, &child) != 0)
 		return 0;
 	do {
 		switch (dwarf_tag(&child)) {
 		case DW_TAG_subprogram:
-			err = ranges_add(r, &child, 0);
+			r = ranges_add(ranges, &child, 0);
 			break;
 		case DW_TAG_namespace:
 		case DW_TAG_module:
@@ -77,11 +77,11 @@ static int add_functions(struct ranges *r, Dwarf_Die *parent, int depth)
 		case DW_TAG_structure_type:
 		case DW_TAG_union_type:
 		case DW_TAG_enumeration_type:
-			err = add_functions(r, &child, depth + 1);
+			r = add_functions(ranges, &child, depth + 1);
 			break;
 		}
-	} while (!err && dwarf_siblingof(&child, &child) == 0);
-	return err;
+	} while (!r && dwarf_siblingof(&child, &child) == 0);
+	return r;
 }
 
 int ranges_add_functions(struct ranges *r, Dwarf_Die *unit)

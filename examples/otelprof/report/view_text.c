@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "export/format/kinds.h"
 #include "report/view.h"
 
 enum {
 	SHORT_ID = 12, /* of a container's id, as container tools show it */
 };
-#define NS_PER_S 1e9
 
 bool view_text_is(const struct op_collect *c, uint32_t string, const char *text)
 {
@@ -164,9 +164,10 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 
 	/* Each sample of a clock stands for one period. */
 	if (op_collect_is_clock(v->c, k))
-		seconds_in_words((double)value * (double)k->period / NS_PER_S, buf, size);
+		seconds_in_words((double)value * (double)k->period / OP_NS_PER_S, buf,
+				 size);
 	else if (view_text_is(v->c, k->unit, "nanoseconds"))
-		seconds_in_words((double)value / NS_PER_S, buf, size);
+		seconds_in_words((double)value / OP_NS_PER_S, buf, size);
 	else if (view_text_is(v->c, k->unit, "bytes"))
 		bytes_in_words((double)value, buf, size);
 	else
@@ -222,7 +223,7 @@ const char *view_what(const struct view *v, char *buf, size_t size)
 
 	if (view_text_is(v->c, k->period_type, "cpu") && k->period > 0)
 		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
-			       NS_PER_S / (double)k->period);
+			       OP_NS_PER_S / (double)k->period);
 	else if (op_collect_is_weighed(k) && view_text_is(v->c, k->type, "cpu"))
 		(void)snprintf(buf, size, "CPU time, sampled at several rates");
 	else if (words)

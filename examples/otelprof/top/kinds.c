@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "otlp/reader.h"
-
-#define NS_PER_US 1e3
-#define NS_PER_MS 1e6
-#define NS_PER_S  1e9
 
 static void copy_name(char to[KIND_NAME_BYTES], struct otlp_text from)
 {
@@ -102,12 +99,12 @@ void kinds_clear(struct kinds *k)
 
 static void time_amount(double ns, char buf[KIND_AMOUNT_BYTES])
 {
-	if (ns < NS_PER_MS)
-		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.1f us", ns / NS_PER_US);
-	else if (ns < NS_PER_S)
-		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.1f ms", ns / NS_PER_MS);
+	if (ns < OP_NS_PER_MS)
+		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.1f us", ns / OP_NS_PER_US);
+	else if (ns < OP_NS_PER_S)
+		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.1f ms", ns / OP_NS_PER_MS);
 	else
-		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.2f s", ns / NS_PER_S);
+		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.2f s", ns / OP_NS_PER_S);
 }
 
 static void byte_amount(double bytes, char buf[KIND_AMOUNT_BYTES])

@@ -26,25 +26,25 @@ int op_elf_dynamic_each(struct op_elf *elf,
 		return 0;
 	for (i = 0; i < OP_ELF_DYNAMIC_MAX; i++) {
 		uint8_t bytes[sizeof(Elf64_Dyn)];
-		struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+		struct op_reader reader = op_reader_init(bytes, sizeof(bytes));
 		uint64_t off = i * sizeof(bytes);
 		uint64_t value;
 		int64_t tag;
-		int err;
+		int r;
 
 		if (!op_range_ok(off, sizeof(bytes), dynamic->filesz) ||
 		    op_add_overflow(off, dynamic->offset, &off))
 			return 0;
-		err = op_elf_read(elf, off, bytes, sizeof(bytes));
-		if (err)
-			return err;
-		tag = op_read_s64(&r);
-		value = op_read_u64(&r);
+		r = op_elf_read(elf, off, bytes, sizeof(bytes));
+		if (r)
+			return r;
+		tag = op_read_s64(&reader);
+		value = op_read_u64(&reader);
 		if (tag == DT_NULL)
 			return 0;
-		err = fn(data, tag, value);
-		if (err)
-			return err;
+		r = fn(data, tag, value);
+		if (r)
+			return r;
 	}
 	return 0;
 }
@@ -70,23 +70,23 @@ static int take_needed(void *data, int64_t tag, uint64_t value)
 	struct needed *n = data;
 	char name[NEEDED_NAME_MAX];
 	uint64_t addr;
-	int err;
+	int r;
 
 	if (tag != DT_NEEDED || op_add_overflow(n->strings, value, &addr))
 		return 0;
-	err = op_elf_read_vaddr_str(n->elf, addr, name, sizeof(name));
-	if (err == -ENODATA || err == -ENAMETOOLONG)
+	r = op_elf_read_vaddr_str(n->elf, addr, name, sizeof(name));
+	if (r == -ENODATA || r == -ENAMETOOLONG)
 		return 0;
-	return err ? err : n->fn(n->data, name);
+	return r ? r : n->fn(n->data, name);
 }
 
 int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name), void *data)
 {
 	struct needed n = { .elf = elf, .fn = fn, .data = data };
-	int err;
+	int r;
 
-	err = op_elf_dynamic_each(elf, take_strtab, &n);
-	if (err || !n.strings)
-		return err;
+	r = op_elf_dynamic_each(elf, take_strtab, &n);
+	if (r || !n.strings)
+		return r;
 	return op_elf_dynamic_each(elf, take_needed, &n);
 }

@@ -32,33 +32,33 @@ static int read_header(struct op_elf *elf, struct header *ret)
 {
 	uint8_t bytes[sizeof(Elf64_Ehdr)];
 	struct header h = { 0 };
-	struct op_reader r;
+	struct op_reader reader;
 	uint16_t phentsize;
 	uint16_t shentsize;
-	int err;
+	int r;
 
-	err = op_elf_read(elf, 0, bytes, sizeof(bytes));
-	if (err)
-		return err == -ENODATA ? -ENOEXEC : err;
+	r = op_elf_read(elf, 0, bytes, sizeof(bytes));
+	if (r)
+		return r == -ENODATA ? -ENOEXEC : r;
 	if (memcmp(bytes, ELFMAG, SELFMAG) != 0)
 		return -ENOEXEC;
 	if (bytes[EI_CLASS] != ELFCLASS64 || bytes[EI_DATA] != ELFDATA2LSB)
 		return -ENOTSUP;
 
-	r = op_reader_init(bytes, sizeof(bytes));
-	op_read_skip(&r, EI_NIDENT);
-	elf->type = op_read_u16(&r);
-	elf->machine = op_read_u16(&r);
-	op_read_skip(&r, 4); /* e_version */
-	elf->entry = op_read_u64(&r);
-	h.phoff = op_read_u64(&r);
-	h.shoff = op_read_u64(&r);
-	op_read_skip(&r, 4 + 2); /* e_flags, e_ehsize */
-	phentsize = op_read_u16(&r);
-	h.phnum = op_read_u16(&r);
-	shentsize = op_read_u16(&r);
-	h.shnum = op_read_u16(&r);
-	h.shstrndx = op_read_u16(&r);
+	reader = op_reader_init(bytes, sizeof(bytes));
+	op_read_skip(&reader, EI_NIDENT);
+	elf->type = op_read_u16(&reader);
+	elf->machine = op_read_u16(&reader);
+	op_read_skip(&reader, 4); /* e_version */
+	elf->entry = op_read_u64(&reader);
+	h.phoff = op_read_u64(&reader);
+	h.shoff = op_read_u64(&reader);
+	op_read_skip(&reader, 4 + 2); /* e_flags, e_ehsize */
+	phentsize = op_read_u16(&reader);
+	h.phnum = op_read_u16(&reader);
+	shentsize = op_read_u16(&reader);
+	h.shnum = op_read_u16(&reader);
+	h.shstrndx = op_read_u16(&reader);
 
 	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64)
 		return -ENOTSUP;
@@ -74,7 +74,7 @@ static int read_segments(struct op_elf *elf, const struct header *h)
 {
 	uint8_t bytes[sizeof(Elf64_Phdr)];
 	size_t i;
-	int err;
+	int r;
 
 	if (!h->phnum)
 		return 0;
@@ -86,20 +86,19 @@ static int read_segments(struct op_elf *elf, const struct header *h)
 		return -ENOMEM;
 	for (i = 0; i < h->phnum; i++) {
 		struct op_elf_segment *s = &elf->segments[i];
-		struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+		struct op_reader reader = op_reader_init(bytes, sizeof(bytes));
 
-		err = op_elf_read(elf, h->phoff + i * sizeof(bytes), bytes,
-				  sizeof(bytes));
-		if (err)
-			return err;
-		s->type = op_read_u32(&r);
-		s->flags = op_read_u32(&r);
-		s->offset = op_read_u64(&r);
-		s->vaddr = op_read_u64(&r);
-		op_read_skip(&r, 8); /* p_paddr */
-		s->filesz = op_read_u64(&r);
-		s->memsz = op_read_u64(&r);
-		s->align = op_read_u64(&r);
+		r = op_elf_read(elf, h->phoff + i * sizeof(bytes), bytes, sizeof(bytes));
+		if (r)
+			return r;
+		s->type = op_read_u32(&reader);
+		s->flags = op_read_u32(&reader);
+		s->offset = op_read_u64(&reader);
+		s->vaddr = op_read_u64(&reader);
+		op_read_skip(&reader, 8); /* p_paddr */
+		s->filesz = op_read_u64(&reader);
+		s->memsz = op_read_u64(&reader);
+		s->align = op_read_u64(&reader);
 	}
 	elf->segments_len = h->phnum;
 	return 0;
@@ -110,23 +109,23 @@ static int read_section(struct op_elf *elf, uint64_t shoff, size_t i,
 			struct op_elf_section *ret, uint32_t *ret_name)
 {
 	uint8_t bytes[sizeof(Elf64_Shdr)];
-	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
-	int err;
+	struct op_reader reader = op_reader_init(bytes, sizeof(bytes));
+	int r;
 
-	err = op_elf_read(elf, shoff + i * sizeof(bytes), bytes, sizeof(bytes));
-	if (err)
-		return err;
-	*ret_name = op_read_u32(&r);
+	r = op_elf_read(elf, shoff + i * sizeof(bytes), bytes, sizeof(bytes));
+	if (r)
+		return r;
+	*ret_name = op_read_u32(&reader);
 	ret->name = "";
-	ret->type = op_read_u32(&r);
-	ret->flags = op_read_u64(&r);
-	ret->addr = op_read_u64(&r);
-	ret->offset = op_read_u64(&r);
-	ret->size = op_read_u64(&r);
-	ret->link = op_read_u32(&r);
-	ret->info = op_read_u32(&r);
-	op_read_skip(&r, 8); /* sh_addralign */
-	ret->entsize = op_read_u64(&r);
+	ret->type = op_read_u32(&reader);
+	ret->flags = op_read_u64(&reader);
+	ret->addr = op_read_u64(&reader);
+	ret->offset = op_read_u64(&reader);
+	ret->size = op_read_u64(&reader);
+	ret->link = op_read_u32(&reader);
+	ret->info = op_read_u32(&reader);
+	op_read_skip(&reader, 8); /* sh_addralign */
+	ret->entsize = op_read_u64(&reader);
 	return 0;
 }
 
@@ -136,13 +135,13 @@ static int extend_header(struct op_elf *elf, struct header *h)
 {
 	struct op_elf_section first;
 	uint32_t name;
-	int err;
+	int r;
 
 	if (h->shnum && h->shstrndx != SHN_XINDEX)
 		return 0;
-	err = read_section(elf, h->shoff, 0, &first, &name);
-	if (err)
-		return err;
+	r = read_section(elf, h->shoff, 0, &first, &name);
+	if (r)
+		return r;
 	if (!h->shnum)
 		h->shnum = (uint32_t)OP_MIN(first.size, UINT32_MAX);
 	if (h->shstrndx == SHN_XINDEX)
@@ -154,7 +153,7 @@ static int extend_header(struct op_elf *elf, struct header *h)
 static int read_section_names(struct op_elf *elf, const struct header *h, size_t *ret_len)
 {
 	const struct op_elf_section *s;
-	int err;
+	int r;
 
 	*ret_len = 0;
 	if (h->shstrndx >= h->shnum)
@@ -165,9 +164,9 @@ static int read_section_names(struct op_elf *elf, const struct header *h, size_t
 	elf->names = malloc(s->size + 1);
 	if (!elf->names)
 		return -ENOMEM;
-	err = op_elf_read(elf, s->offset, elf->names, s->size);
-	if (err)
-		return err;
+	r = op_elf_read(elf, s->offset, elf->names, s->size);
+	if (r)
+		return r;
 	elf->names[s->size] = 0;
 	*ret_len = s->size;
 	return 0;
@@ -178,13 +177,13 @@ static int read_sections(struct op_elf *elf, struct header *h)
 	_cleanup_free_ uint32_t *names = NULL;
 	size_t names_len = 0;
 	size_t i;
-	int err;
+	int r;
 
 	if (!h->shoff)
 		return 0;
-	err = extend_header(elf, h);
-	if (err)
-		return err;
+	r = extend_header(elf, h);
+	if (r)
+		return r;
 	if (!h->shnum)
 		return 0;
 	if (h->shnum > OP_ELF_SECTIONS_MAX ||
@@ -195,13 +194,13 @@ static int read_sections(struct op_elf *elf, struct header *h)
 	if (!elf->sections || !names)
 		return -ENOMEM;
 	for (i = 0; i < h->shnum; i++) {
-		err = read_section(elf, h->shoff, i, &elf->sections[i], &names[i]);
-		if (err)
-			return err;
+		r = read_section(elf, h->shoff, i, &elf->sections[i], &names[i]);
+		if (r)
+			return r;
 	}
-	err = read_section_names(elf, h, &names_len);
-	if (err)
-		return err;
+	r = read_section_names(elf, h, &names_len);
+	if (r)
+		return r;
 	for (i = 0; i < h->shnum; i++) {
 		if (names[i] < names_len)
 			elf->sections[i].name = elf->names + names[i];
@@ -213,17 +212,17 @@ static int read_sections(struct op_elf *elf, struct header *h)
 static int open_common(struct op_elf *elf)
 {
 	struct header h;
-	int err;
+	int r;
 
-	err = read_header(elf, &h);
-	if (!err)
-		err = read_segments(elf, &h);
-	if (err)
-		return err;
-	err = read_sections(elf, &h);
-	if (err == -ENOMEM || (err && !elf->segments_len))
-		return err;
-	if (err) {
+	r = read_header(elf, &h);
+	if (!r)
+		r = read_segments(elf, &h);
+	if (r)
+		return r;
+	r = read_sections(elf, &h);
+	if (r == -ENOMEM || (r && !elf->segments_len))
+		return r;
+	if (r) {
 		/* The section table is cut off or scrambled, as some strippers leave it.
 		 * Like the dynamic linker we can do with the segments alone. */
 		free(elf->sections);
@@ -237,7 +236,7 @@ int op_elf_open(int fd, struct op_elf **ret)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	struct stat st;
-	int err;
+	int r;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
@@ -250,10 +249,10 @@ int op_elf_open(int fd, struct op_elf **ret)
 	elf->size = (uint64_t)st.st_size;
 	elf->data = OP_MIN(elf->size, (uint64_t)st.st_blocks * BLOCK_BYTES);
 	elf->work_ns = op_clock_monotonic_ns();
-	err = open_common(elf);
-	if (err) {
+	r = open_common(elf);
+	if (r) {
 		elf->fd = -1; /* the caller keeps it */
-		return err;
+		return r;
 	}
 	*ret = OP_TAKE_PTR(elf);
 	return 0;
@@ -262,22 +261,22 @@ int op_elf_open(int fd, struct op_elf **ret)
 int op_elf_open_path(const char *path, struct op_elf **ret)
 {
 	_cleanup_close_ int fd = -1;
-	int err;
+	int r;
 
 	/* O_NONBLOCK, because opening a FIFO could block. */
 	fd = op_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return fd;
-	err = op_elf_open(fd, ret);
-	if (!err)
+	r = op_elf_open(fd, ret);
+	if (!r)
 		fd = -1;
-	return err;
+	return r;
 }
 
 int op_elf_open_bytes(void *bytes, size_t len, struct op_elf **ret)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	int err;
+	int r;
 
 	elf = calloc(1, sizeof(*elf));
 	if (!elf)
@@ -286,10 +285,10 @@ int op_elf_open_bytes(void *bytes, size_t len, struct op_elf **ret)
 	elf->bytes = bytes;
 	elf->size = elf->data = len;
 	elf->work_ns = op_clock_monotonic_ns();
-	err = open_common(elf);
-	if (err) {
+	r = open_common(elf);
+	if (r) {
 		elf->bytes = NULL; /* the caller keeps them */
-		return err;
+		return r;
 	}
 	*ret = OP_TAKE_PTR(elf);
 	return 0;

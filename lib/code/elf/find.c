@@ -85,22 +85,22 @@ static int scan_strings(struct find *f, struct op_elf *elf, uint64_t off, uint64
 		const char *end = buf + kept + n;
 		const char *nul;
 		uint64_t strings = 0;
-		int err;
+		int r;
 
-		err = op_elf_read(elf, off + done, buf + kept, n);
-		if (err)
-			return err;
+		r = op_elf_read(elf, off + done, buf + kept, n);
+		if (r)
+			return r;
 		done += n;
 		while ((nul = memchr(start, 0, (size_t)(end - start)))) {
-			err = note_string(f, start, nul, done - (uint64_t)(end - nul));
-			if (err)
-				return err;
+			r = note_string(f, start, nul, done - (uint64_t)(end - nul));
+			if (r)
+				return r;
 			start = nul + 1;
 			strings++;
 		}
-		err = op_elf_work(elf, strings * OP_ELF_SYMBOL_WORK);
-		if (err)
-			return err;
+		r = op_elf_work(elf, strings * OP_ELF_SYMBOL_WORK);
+		if (r)
+			return r;
 		kept = OP_MIN((size_t)(end - start), f->longest);
 		memmove(buf, end - kept, kept);
 	}
@@ -167,15 +167,15 @@ static size_t count_found(struct find *f)
 static int find_in(struct find *f, struct op_elf *elf, enum op_elf_symtab_kind kind)
 {
 	struct op_elf_symtab table;
-	int err;
+	int r;
 
-	err = op_elf_symtab(elf, kind, &table);
-	if (err <= 0)
-		return err;
+	r = op_elf_symtab(elf, kind, &table);
+	if (r <= 0)
+		return r;
 	f->places.len = 0;
-	err = scan_strings(f, elf, table.str_offset, table.str_size);
-	if (err || !f->places.len)
-		return err;
+	r = scan_strings(f, elf, table.str_offset, table.str_size);
+	if (r || !f->places.len)
+		return r;
 	qsort(f->places.data, f->places.len, sizeof(*f->places.data), compare_places);
 	return op_elf_symbol_each(elf, &table, match_symbol, f);
 }
@@ -203,18 +203,18 @@ static int find_init(struct find *f)
 static int find_all(struct find *f, struct op_elf *elf)
 {
 	size_t found;
-	int err;
+	int r;
 
-	err = find_init(f);
-	if (!err)
-		err = find_in(f, elf, OP_ELF_DYNSYM);
-	if (err)
-		return err;
+	r = find_init(f);
+	if (!r)
+		r = find_in(f, elf, OP_ELF_DYNSYM);
+	if (r)
+		return r;
 	found = count_found(f);
 	if (found < f->len) {
-		err = find_in(f, elf, OP_ELF_SYMTAB);
-		if (err)
-			return err;
+		r = find_in(f, elf, OP_ELF_SYMTAB);
+		if (r)
+			return r;
 		found = count_found(f);
 	}
 	return (int)found;

@@ -40,14 +40,14 @@ static int next_byte(struct values *v, uint8_t *ret)
 {
 	if (v->pos == v->len) {
 		size_t n;
-		int err;
+		int r;
 
 		if (v->off >= v->end)
 			return -EBADMSG;
 		n = (size_t)OP_MIN(v->end - v->off, (uint64_t)sizeof(v->buf));
-		err = op_elf_read(v->elf, v->off, v->buf, n);
-		if (err)
-			return err;
+		r = op_elf_read(v->elf, v->off, v->buf, n);
+		if (r)
+			return r;
 		v->off += n;
 		v->pos = 0;
 		v->len = n;
@@ -63,10 +63,10 @@ static int next_varint(struct values *v, uint32_t *ret)
 
 	for (i = 0; i < VARINT_BYTES_MAX; i++) {
 		uint8_t byte;
-		int err = next_byte(v, &byte);
+		int r = next_byte(v, &byte);
 
-		if (err)
-			return err;
+		if (r)
+			return r;
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);
 		if (!(byte & 0x80)) {
 			*ret = (uint32_t)value;
@@ -94,27 +94,27 @@ int op_gopclntab_values(
 	for (i = 0; i < most && pc < f->end; i++) {
 		uint64_t start = pc;
 		uint32_t delta;
-		int err;
+		int r;
 
 		if (!t->steps_left)
 			return -EFBIG;
 		t->steps_left--;
-		err = next_varint(&v, &delta);
-		if (err)
-			return err;
+		r = next_varint(&v, &delta);
+		if (r)
+			return r;
 		/* A zero ends the table, except as its first value. */
 		if (!delta && i)
 			return 0;
 		value += (delta >> 1) ^ (0 - (delta & 1));
-		err = next_varint(&v, &delta);
-		if (err)
-			return err;
+		r = next_varint(&v, &delta);
+		if (r)
+			return r;
 		pc += (uint64_t)delta * t->quantum;
 		if (pc == start)
 			continue;
-		err = fn(data, start, OP_MIN(pc, f->end), (int32_t)value);
-		if (err)
-			return err;
+		r = fn(data, start, OP_MIN(pc, f->end), (int32_t)value);
+		if (r)
+			return r;
 	}
 	return pc >= f->end ? 0 : -EBADMSG;
 }
@@ -138,25 +138,25 @@ int op_gopclntab_value(struct op_gopclntab *t, const struct op_go_function *f,
 		       uint32_t offset, uint64_t vaddr, int32_t *ret)
 {
 	struct value_at at = { .vaddr = vaddr };
-	int err;
+	int r;
 
-	err = op_gopclntab_values(t, f, offset, take_value, &at);
-	if (err > 0)
+	r = op_gopclntab_values(t, f, offset, take_value, &at);
+	if (r > 0)
 		*ret = at.value;
-	return err;
+	return r;
 }
 
 /* Read a string of one of the tables, cut to the buffer. */
 static int read_name(struct op_gopclntab *t, uint64_t off, char *buf, size_t size)
 {
-	int err;
+	int r;
 
-	err = op_elf_read_str(t->elf, off, t->end, buf, size);
-	if (err == -ENAMETOOLONG) {
+	r = op_elf_read_str(t->elf, off, t->end, buf, size);
+	if (r == -ENAMETOOLONG) {
 		buf[size - 1] = 0;
-		err = 0;
+		r = 0;
 	}
-	return err;
+	return r;
 }
 
 int op_gopclntab_name(struct op_gopclntab *t, const struct op_go_function *f, char *buf,
@@ -171,14 +171,14 @@ static int read_file(struct op_gopclntab *t, const struct op_go_function *f,
 	uint64_t base = t->version == OP_GO_1_2 ? t->files : t->cutab;
 	uint64_t strings = t->version == OP_GO_1_2 ? t->start : t->files;
 	uint32_t offset;
-	int err;
+	int r;
 
 	if (number < 0)
 		return -ENODATA;
-	err = op_elf_read(t->elf, base + 4 * ((uint64_t)f->cu + (uint32_t)number),
-			  &offset, sizeof(offset));
-	if (err)
-		return err;
+	r = op_elf_read(t->elf, base + 4 * ((uint64_t)f->cu + (uint32_t)number), &offset,
+			sizeof(offset));
+	if (r)
+		return r;
 	if (offset == UINT32_MAX) /* the linker removed the file */
 		return -ENODATA;
 	return read_name(t, strings + offset, buf, size);
@@ -214,15 +214,15 @@ static int find_tree(struct op_gopclntab *t, const struct op_go_function *f,
 	uint64_t off = f->at + op_gopclntab_record_bytes(t) + 4 * (uint64_t)f->npcdata;
 	size_t size = t->version >= OP_GO_1_18 ? 4 : 8;
 	uint64_t tree = 0;
-	int err;
+	int r;
 
 	if (t->version < OP_GO_1_16 || f->nfuncdata <= FUNCDATA_INLINE)
 		return -ENODATA;
 	if (size == 8)
 		off += (t->vaddr + (off - t->start)) & 4; /* addresses are aligned */
-	err = op_elf_read(t->elf, off + FUNCDATA_INLINE * size, &tree, size);
-	if (err || tree == (size == 8 ? 0 : UINT32_MAX))
-		return err ? err : -ENODATA;
+	r = op_elf_read(t->elf, off + FUNCDATA_INLINE * size, &tree, size);
+	if (r || tree == (size == 8 ? 0 : UINT32_MAX))
+		return r ? r : -ENODATA;
 	*ret = tree;
 	return 0;
 }
@@ -234,28 +234,28 @@ static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
 {
 	size_t size = t->version >= OP_GO_1_20 ? 16 : 20;
 	uint8_t bytes[CALL_BYTES_MAX];
-	struct op_reader r = op_reader_init(bytes, size);
+	struct op_reader reader = op_reader_init(bytes, size);
 	uint32_t parent;
-	int err;
+	int r;
 
-	err = op_elf_read_vaddr(t->elf, tree + (uint64_t)(uint32_t)number * size, bytes,
-				size);
-	if (err)
-		return err;
+	r = op_elf_read_vaddr(t->elf, tree + (uint64_t)(uint32_t)number * size, bytes,
+			      size);
+	if (r)
+		return r;
 	/* 1.20: funcID, 3 of padding, name, parent, start line.
 	 * 1.16: parent's number, funcID, 1 of padding, file, line, name, parent. */
 	if (t->version >= OP_GO_1_20) {
 		if (bytes[1] || bytes[2] || bytes[3])
 			return -EBADMSG; /* it is the layout of a later version */
-		op_read_skip(&r, 4);
+		op_read_skip(&reader, 4);
 	} else {
-		if ((int16_t)op_read_u16(&r) >= number)
+		if ((int16_t)op_read_u16(&reader) >= number)
 			return -EBADMSG; /* parents are first */
-		op_read_skip(&r, 10);
+		op_read_skip(&reader, 10);
 	}
-	ret->name = op_read_u32(&r);
-	parent = op_read_u32(&r);
-	ret->start_line = t->version >= OP_GO_1_20 ? op_read_u32(&r) : 0;
+	ret->name = op_read_u32(&reader);
+	parent = op_read_u32(&reader);
+	ret->start_line = t->version >= OP_GO_1_20 ? op_read_u32(&reader) : 0;
 	if (parent >= f->end - f->entry)
 		return -EBADMSG;
 	*ret_vaddr = f->entry + parent;
@@ -305,13 +305,13 @@ static int seek_gofunc(struct op_gopclntab *t)
 
 	for (i = 0; i < OP_GO_PLACES; i++) {
 		struct sample s = { .t = t, .place = t->places[i] };
-		int err;
+		int r;
 
 		if (op_elf_vaddr_offset(t->elf, s.place, 1, &off))
 			continue;
-		err = op_gopclntab_each(t, take_sample, &s);
-		if (err < 0)
-			return err;
+		r = op_gopclntab_each(t, take_sample, &s);
+		if (r < 0)
+			return r;
 		if (s.right <= s.trees / 2)
 			continue;
 		t->gofunc = s.place;
@@ -325,18 +325,18 @@ static int seek_gofunc(struct op_gopclntab *t)
 static int find_gofunc(struct op_gopclntab *t)
 {
 	uint64_t left = t->steps_left;
-	int err;
+	int r;
 
 	if (t->gofunc_sought)
 		return 0;
 	t->steps_left = VALUE_STEPS_MAX;
-	err = seek_gofunc(t);
+	r = seek_gofunc(t);
 	if (!t->steps_left) { /* what was found may be wrong */
 		t->gofunc = 0;
 		t->gofunc_sought = true;
 	}
 	t->steps_left = left;
-	return err;
+	return r;
 }
 
 /* The ELF address of the tree of @f's inlined calls. */
@@ -344,18 +344,18 @@ static int locate_tree(struct op_gopclntab *t, const struct op_go_function *f,
 		       uint64_t *ret)
 {
 	uint64_t tree;
-	int err;
+	int r;
 
-	err = find_tree(t, f, &tree);
-	if (!err && t->version >= OP_GO_1_18) {
-		err = find_gofunc(t);
+	r = find_tree(t, f, &tree);
+	if (!r && t->version >= OP_GO_1_18) {
+		r = find_gofunc(t);
 		tree += t->gofunc;
-		if (!err && !t->gofunc)
-			err = -ENODATA;
+		if (!r && !t->gofunc)
+			r = -ENODATA;
 	}
-	if (!err)
+	if (!r)
 		*ret = tree;
-	return err;
+	return r;
 }
 
 /* Find the inlined calls at @vaddr, innermost first. Returns how many. */

@@ -78,11 +78,11 @@ static int locate_symbol(struct op_gopclntab *t)
 {
 	struct op_elf_symbol symbol;
 	const struct op_elf_section *s;
-	int err;
+	int r;
 
-	err = op_elf_find_symbol(t->elf, "runtime.pclntab", &symbol);
-	if (err <= 0)
-		return err;
+	r = op_elf_find_symbol(t->elf, "runtime.pclntab", &symbol);
+	if (r <= 0)
+		return r;
 	if (symbol.shndx >= t->elf->sections_len)
 		return 0;
 	s = &t->elf->sections[symbol.shndx];
@@ -100,20 +100,20 @@ static int scan(struct op_gopclntab *t, uint64_t off, uint64_t size, uint64_t va
 {
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream s = { 0 };
 	uint64_t at;
-	int err;
+	int r;
 
 	if (!op_range_ok(off, size, t->elf->size))
 		return 0;
-	err = op_elf_stream_init(&s, t->elf, SCAN_STREAM_BYTES);
-	if (err)
-		return err;
+	r = op_elf_stream_init(&s, t->elf, SCAN_STREAM_BYTES);
+	if (r)
+		return r;
 	for (at = OP_ALIGN_UP(vaddr, UINT64_C(8)) - vaddr; op_range_ok(at, 8, size);
 	     at += 8) {
 		const uint8_t *bytes;
 
-		err = op_elf_stream_get(&s, off + at, 8, &bytes);
-		if (err)
-			return err;
+		r = op_elf_stream_get(&s, off + at, 8, &bytes);
+		if (r)
+			return r;
 		if (bytes[3] != 0xff || !op_gopclntab_is_header(bytes))
 			continue;
 		set_place(t, vaddr + at, off + at, off + size);
@@ -126,21 +126,21 @@ static int scan(struct op_gopclntab *t, uint64_t off, uint64_t size, uint64_t va
 static int locate_scan(struct op_gopclntab *t)
 {
 	size_t i;
-	int err = 0;
+	int r = 0;
 
-	for (i = 0; i < t->elf->sections_len && !err; i++) {
+	for (i = 0; i < t->elf->sections_len && !r; i++) {
 		const struct op_elf_section *s = &t->elf->sections[i];
 
 		if (s->type == SHT_PROGBITS && strcmp(s->name, ".data.rel.ro") == 0)
-			err = scan(t, s->offset, s->size, s->addr);
+			r = scan(t, s->offset, s->size, s->addr);
 	}
-	for (i = 0; i < t->elf->segments_len && !err && !t->elf->sections_len; i++) {
+	for (i = 0; i < t->elf->segments_len && !r && !t->elf->sections_len; i++) {
 		const struct op_elf_segment *s = &t->elf->segments[i];
 
 		if (s->type == PT_LOAD && !(s->flags & PF_X))
-			err = scan(t, s->offset, s->filesz, s->vaddr);
+			r = scan(t, s->offset, s->filesz, s->vaddr);
 	}
-	return err;
+	return r;
 }
 
 int op_gopclntab_locate(struct op_gopclntab *t)
@@ -163,20 +163,20 @@ static int find_word(struct op_elf *elf, const struct op_elf_section *section,
 {
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream s = { 0 };
 	uint64_t at;
-	int err;
+	int r;
 
 	if (section->type == SHT_NOBITS ||
 	    !op_range_ok(section->offset, section->size, elf->size))
 		return 0;
-	err = op_elf_stream_init(&s, elf, SCAN_STREAM_BYTES);
-	if (err)
-		return err;
+	r = op_elf_stream_init(&s, elf, SCAN_STREAM_BYTES);
+	if (r)
+		return r;
 	for (at = 0; op_range_ok(at, 8, section->size); at += 8) {
 		const uint8_t *bytes;
 
-		err = op_elf_stream_get(&s, section->offset + at, 8, &bytes);
-		if (err)
-			return err;
+		r = op_elf_stream_get(&s, section->offset + at, 8, &bytes);
+		if (r)
+			return r;
 		if (memcmp(bytes, &value, sizeof(value)) == 0) {
 			*ret = section->addr + at;
 			return 1;
@@ -193,36 +193,36 @@ static int locate_module(struct op_gopclntab *t, uint64_t *ret)
 	const struct op_elf_section *s;
 	struct op_elf_symbol symbol;
 	size_t i;
-	int err;
+	int r;
 
 	s = op_elf_section(t->elf, ".go.module"); /* since 1.26 */
 	if (s) {
 		*ret = s->addr;
 		return 1;
 	}
-	err = op_elf_find_symbol(t->elf, "runtime.firstmoduledata", &symbol);
-	if (err > 0)
+	r = op_elf_find_symbol(t->elf, "runtime.firstmoduledata", &symbol);
+	if (r > 0)
 		*ret = symbol.value;
-	for (i = 0; i < OP_ARRAY_SIZE(names) && !err; i++) {
+	for (i = 0; i < OP_ARRAY_SIZE(names) && !r; i++) {
 		s = op_elf_section(t->elf, names[i]);
 		if (s)
-			err = find_word(t->elf, s, t->vaddr, ret);
+			r = find_word(t->elf, s, t->vaddr, ret);
 	}
-	return err;
+	return r;
 }
 
 int op_gopclntab_read_module(struct op_gopclntab *t)
 {
 	uint64_t words[MODULE_WORDS];
 	uint64_t vaddr;
-	int err;
+	int r;
 
-	err = locate_module(t, &vaddr);
-	if (err <= 0)
-		return err;
-	err = op_elf_read_words(t->elf, vaddr, words, MODULE_WORDS);
-	if (err)
-		return err == -ENODATA ? 0 : err;
+	r = locate_module(t, &vaddr);
+	if (r <= 0)
+		return r;
+	r = op_elf_read_words(t->elf, vaddr, words, MODULE_WORDS);
+	if (r)
+		return r == -ENODATA ? 0 : r;
 	if (words[MODULE_HEADER] != t->vaddr ||
 	    words[MODULE_MINPC] > words[MODULE_MAXPC] ||
 	    (t->text && words[MODULE_TEXT] != t->text))

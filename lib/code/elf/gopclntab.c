@@ -54,24 +54,24 @@ static int part(const struct op_gopclntab *t, uint64_t off, uint64_t *ret)
 	return 0;
 }
 
-static int read_parts(struct op_gopclntab *t, struct op_reader *r)
+static int read_parts(struct op_gopclntab *t, struct op_reader *reader)
 {
-	int err;
+	int r;
 
-	op_read_skip(r, 8); /* files */
+	op_read_skip(reader, 8); /* files */
 	if (t->version >= OP_GO_1_18)
-		t->text = op_read_u64(r);
-	err = part(t, op_read_u64(r), &t->names);
-	if (!err)
-		err = part(t, op_read_u64(r), &t->cutab);
-	if (!err)
-		err = part(t, op_read_u64(r), &t->files);
-	if (!err)
-		err = part(t, op_read_u64(r), &t->values);
-	if (!err)
-		err = part(t, op_read_u64(r), &t->functab);
+		t->text = op_read_u64(reader);
+	r = part(t, op_read_u64(reader), &t->names);
+	if (!r)
+		r = part(t, op_read_u64(reader), &t->cutab);
+	if (!r)
+		r = part(t, op_read_u64(reader), &t->files);
+	if (!r)
+		r = part(t, op_read_u64(reader), &t->values);
+	if (!r)
+		r = part(t, op_read_u64(reader), &t->functab);
 	t->funcs = t->functab;
-	return err;
+	return r;
 }
 
 /* Check that the function table is inside: pairs of address and record, and the end of
@@ -92,34 +92,34 @@ static int check_functab(struct op_gopclntab *t)
 static int read_header(struct op_gopclntab *t)
 {
 	uint8_t bytes[HEADER_BYTES] = { 0 };
-	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	struct op_reader reader = op_reader_init(bytes, sizeof(bytes));
 	uint32_t offset;
-	int err;
+	int r;
 
-	err = op_elf_read(t->elf, t->start, bytes,
-			  (size_t)OP_MIN(t->end - t->start, (uint64_t)HEADER_BYTES));
-	if (!err)
-		err = set_version(t, op_read_u32(&r));
-	if (err)
-		return err == -ENODATA ? -EBADMSG : err;
+	r = op_elf_read(t->elf, t->start, bytes,
+			(size_t)OP_MIN(t->end - t->start, (uint64_t)HEADER_BYTES));
+	if (!r)
+		r = set_version(t, op_read_u32(&reader));
+	if (r)
+		return r == -ENODATA ? -EBADMSG : r;
 	if (!op_gopclntab_is_header(bytes))
 		return -EBADMSG;
-	op_read_skip(&r, 2);
-	t->quantum = op_read_u8(&r);
-	op_read_skip(&r, 1); /* pointer size */
-	t->len = op_read_u64(&r);
+	op_read_skip(&reader, 2);
+	t->quantum = op_read_u8(&reader);
+	op_read_skip(&reader, 1); /* pointer size */
+	t->len = op_read_u64(&reader);
 	if (t->version != OP_GO_1_2) {
-		err = read_parts(t, &r);
-		return err ? err : check_functab(t);
+		r = read_parts(t, &reader);
+		return r ? r : check_functab(t);
 	}
 
 	t->functab = t->start + 16;
 	t->funcs = t->names = t->values = t->start;
-	err = check_functab(t);
-	if (!err)
-		err = op_elf_read(t->elf, t->functab + 16 * t->len + 8, &offset,
-				  sizeof(offset));
-	return err ? err : part(t, offset, &t->files);
+	r = check_functab(t);
+	if (!r)
+		r = op_elf_read(t->elf, t->functab + 16 * t->len + 8, &offset,
+				sizeof(offset));
+	return r ? r : part(t, offset, &t->files);
 }
 
 /* Find the start of the text, which functions are relative to. Until 1.25 it is in the
@@ -127,60 +127,59 @@ static int read_header(struct op_gopclntab *t)
 static int find_text(struct op_gopclntab *t)
 {
 	struct op_elf_symbol symbol;
-	int err;
+	int r;
 
 	if (t->version < OP_GO_1_18)
 		return 0;
 	if (!t->text) {
-		err = op_elf_read_words(t->elf, t->vaddr + HEADER_TEXT, &t->text, 1);
-		if (err)
+		r = op_elf_read_words(t->elf, t->vaddr + HEADER_TEXT, &t->text, 1);
+		if (r)
 			t->text = 0;
-		if (err && err != -ENODATA)
-			return err;
+		if (r && r != -ENODATA)
+			return r;
 	}
-	err = op_gopclntab_read_module(t);
-	if (err || t->text)
-		return err;
-	err = op_elf_find_symbol(t->elf, "runtime.text", &symbol);
-	if (err > 0)
+	r = op_gopclntab_read_module(t);
+	if (r || t->text)
+		return r;
+	r = op_elf_find_symbol(t->elf, "runtime.text", &symbol);
+	if (r > 0)
 		t->text = symbol.value;
-	return err < 0 ? err : err > 0 ? 0 : -EBADMSG;
+	return r < 0 ? r : r > 0 ? 0 : -EBADMSG;
 }
 
 /* Read field number @i of the function table, an address. */
 static int read_pc(struct op_gopclntab *t, uint64_t i, uint64_t *ret)
 {
 	uint64_t value = 0;
-	int err;
+	int r;
 
-	err = op_elf_read(t->elf, t->functab + i * field_bytes(t), &value,
-			  field_bytes(t));
-	if (!err)
+	r = op_elf_read(t->elf, t->functab + i * field_bytes(t), &value, field_bytes(t));
+	if (!r)
 		*ret = t->text + value;
-	return err;
+	return r;
 }
 
 int op_gopclntab_open(struct op_elf *elf, struct op_gopclntab **ret)
 {
 	_cleanup_(op_gopclntab_freep) struct op_gopclntab *t = NULL;
-	int err;
+	int r;
 
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	t->elf = elf;
 	t->steps_left = UINT64_MAX;
-	err = op_gopclntab_locate(t);
-	if (!err)
-		err = read_header(t);
-	if (!err)
-		err = find_text(t);
-	if (!err)
-		err = read_pc(t, 0, &t->first_pc);
-	if (!err)
-		err = read_pc(t, 2 * t->len, &t->last_pc);
-	if (err)
-		return err;
+	r = op_gopclntab_locate(t);
+	if (!r)
+		r = read_header(t);
+	if (!r)
+		r = find_text(t);
+	if (!r)
+		r = read_pc(t, 0, &t->first_pc);
+	if (!r)
+		r = read_pc(t, 2 * t->len, &t->last_pc);
+	if (r)
+		return r;
 	*ret = OP_TAKE_PTR(t);
 	return 0;
 }
@@ -246,25 +245,25 @@ static int read_function(struct op_gopclntab *t, const uint8_t *fields,
 			 struct op_elf_stream *records, struct op_go_function *ret)
 {
 	bool narrow = field_bytes(t) == 4;
-	struct op_reader r = op_reader_init(fields, 3 * field_bytes(t));
+	struct op_reader reader = op_reader_init(fields, 3 * field_bytes(t));
 	struct op_go_function f = { 0 };
 	uint8_t buf[RECORD_BYTES_MAX];
 	const uint8_t *bytes = buf;
 	uint64_t offset;
-	int err;
+	int r;
 
-	f.entry = t->text + (narrow ? op_read_u32(&r) : op_read_u64(&r));
-	offset = narrow ? op_read_u32(&r) : op_read_u64(&r);
-	f.end = t->text + (narrow ? op_read_u32(&r) : op_read_u64(&r));
+	f.entry = t->text + (narrow ? op_read_u32(&reader) : op_read_u64(&reader));
+	offset = narrow ? op_read_u32(&reader) : op_read_u64(&reader);
+	f.end = t->text + (narrow ? op_read_u32(&reader) : op_read_u64(&reader));
 	if (!op_range_ok(offset, op_gopclntab_record_bytes(t), t->end - t->funcs) ||
 	    f.end < f.entry)
 		return -EBADMSG;
 	f.at = t->funcs + offset;
-	err = records ? op_elf_stream_get(records, f.at, op_gopclntab_record_bytes(t),
-					  &bytes)
-		      : op_elf_read(t->elf, f.at, buf, op_gopclntab_record_bytes(t));
-	if (err)
-		return err;
+	r = records ? op_elf_stream_get(records, f.at, op_gopclntab_record_bytes(t),
+					&bytes)
+		    : op_elf_read(t->elf, f.at, buf, op_gopclntab_record_bytes(t));
+	if (r)
+		return r;
 	parse_record(t, bytes, &f);
 	*ret = f;
 	return 0;
@@ -284,29 +283,29 @@ int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice
 {
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream fields = { 0 };
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream records = { 0 };
-	int err;
+	int r;
 
-	err = op_elf_stream_init(&fields, t->elf, STREAM_BYTES);
-	if (!err)
-		err = op_elf_stream_init(&records, t->elf, STREAM_BYTES);
-	if (err)
-		return err;
+	r = op_elf_stream_init(&fields, t->elf, STREAM_BYTES);
+	if (!r)
+		r = op_elf_stream_init(&records, t->elf, STREAM_BYTES);
+	if (r)
+		return r;
 	for (; *at < t->len; (*at)++) {
 		size_t field = field_bytes(t);
 		struct op_go_function f;
 		const uint8_t *bytes;
 
-		err = op_elf_stream_get(&fields, t->functab + 2 * *at * field, 3 * field,
-					&bytes);
-		if (err)
-			return err;
-		err = read_function(t, bytes, &records, &f);
-		if (err == -EBADMSG || err == -ENODATA)
+		r = op_elf_stream_get(&fields, t->functab + 2 * *at * field, 3 * field,
+				      &bytes);
+		if (r)
+			return r;
+		r = read_function(t, bytes, &records, &f);
+		if (r == -EBADMSG || r == -ENODATA)
 			continue;
-		if (!err)
-			err = fn(data, &f);
-		if (err)
-			return err;
+		if (!r)
+			r = fn(data, &f);
+		if (r)
+			return r;
 		if (op_slice_step(slice)) {
 			(*at)++;
 			return -EINPROGRESS;
@@ -323,26 +322,26 @@ static int make_index(struct op_gopclntab *t)
 	uint64_t step;
 	size_t len;
 	size_t i;
-	int err;
+	int r;
 
 	step = OP_MAX(t->len / OP_GO_INDEX_MAX + 1, (uint64_t)OP_GO_STEP_MIN);
 	len = (size_t)((t->len + step - 1) / step);
 	index = calloc(len, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
-	err = op_elf_stream_init(&s, t->elf, STREAM_BYTES);
-	for (i = 0; i < len && !err; i++) {
+	r = op_elf_stream_init(&s, t->elf, STREAM_BYTES);
+	for (i = 0; i < len && !r; i++) {
 		const uint8_t *bytes;
 		uint64_t value = 0;
 
-		err = op_elf_stream_get(&s, t->functab + 2 * i * step * field, field,
-					&bytes);
-		if (!err)
+		r = op_elf_stream_get(&s, t->functab + 2 * i * step * field, field,
+				      &bytes);
+		if (!r)
 			memcpy(&value, bytes, field);
 		index[i] = t->text + value;
 	}
-	if (err)
-		return err;
+	if (r)
+		return r;
 	t->index = OP_TAKE_PTR(index);
 	t->index_len = len;
 	t->index_step = step;
@@ -371,14 +370,14 @@ int op_gopclntab_find(struct op_gopclntab *t, uint64_t vaddr, struct op_go_funct
 	uint8_t fields[3 * sizeof(uint64_t)];
 	uint64_t low;
 	uint64_t high;
-	int err;
+	int r;
 
 	if (!t->len || vaddr < t->first_pc || vaddr >= t->last_pc)
 		return 0;
 	if (!t->index) {
-		err = make_index(t);
-		if (err)
-			return err;
+		r = make_index(t);
+		if (r)
+			return r;
 	}
 	low = find_in_index(t, vaddr) * t->index_step;
 	high = OP_MIN(low + t->index_step, t->len);
@@ -386,19 +385,19 @@ int op_gopclntab_find(struct op_gopclntab *t, uint64_t vaddr, struct op_go_funct
 		uint64_t mid = low + (high - low) / 2;
 		uint64_t pc;
 
-		err = read_pc(t, 2 * mid, &pc);
-		if (err)
-			return err;
+		r = read_pc(t, 2 * mid, &pc);
+		if (r)
+			return r;
 		if (pc <= vaddr)
 			low = mid;
 		else
 			high = mid;
 	}
-	err = op_elf_read(t->elf, t->functab + 2 * low * field_bytes(t), fields,
-			  3 * field_bytes(t));
-	if (!err)
-		err = read_function(t, fields, NULL, ret);
-	if (err)
-		return err == -EBADMSG ? 0 : err;
+	r = op_elf_read(t->elf, t->functab + 2 * low * field_bytes(t), fields,
+			3 * field_bytes(t));
+	if (!r)
+		r = read_function(t, fields, NULL, ret);
+	if (r)
+		return r == -EBADMSG ? 0 : r;
 	return vaddr >= ret->entry && vaddr < ret->end;
 }

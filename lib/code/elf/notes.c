@@ -72,32 +72,32 @@ static int read_notes(struct op_elf *elf, uint64_t off, uint64_t size, uint64_t 
 		      struct op_build_ids *ids)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
-	int err;
+	int r;
 
 	if (!size || size > NOTES_BYTES_MAX)
 		return 0;
 	bytes = malloc(size);
 	if (!bytes)
 		return -ENOMEM;
-	err = op_elf_read(elf, off, bytes, size);
-	if (!err)
+	r = op_elf_read(elf, off, bytes, size);
+	if (!r)
 		op_elf_parse_notes(bytes, size, align == 8 ? 8 : 4, off, ids);
-	return err == -ENODATA ? 0 : err;
+	return r == -ENODATA ? 0 : r;
 }
 
 int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids)
 {
 	size_t i;
-	int err;
+	int r;
 
 	for (i = 0; i < elf->sections_len; i++) {
 		const struct op_elf_section *s = &elf->sections[i];
 
 		if (s->type != SHT_NOTE)
 			continue;
-		err = read_notes(elf, s->offset, s->size, 4, ids);
-		if (err)
-			return err;
+		r = read_notes(elf, s->offset, s->size, 4, ids);
+		if (r)
+			return r;
 	}
 	for (i = 0; i < elf->segments_len; i++) {
 		const struct op_elf_segment *s = &elf->segments[i];
@@ -106,9 +106,9 @@ int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids)
 		 * only these. */
 		if (s->type != PT_NOTE || (ids->gnu[0] && ids->go[0]))
 			continue;
-		err = read_notes(elf, s->offset, s->filesz, s->align, ids);
-		if (err)
-			return err;
+		r = read_notes(elf, s->offset, s->filesz, s->align, ids);
+		if (r)
+			return r;
 	}
 	return 0;
 }
@@ -116,11 +116,11 @@ int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids)
 static int hash_piece(struct op_elf *elf, SHA2_CTX *ctx, uint64_t off, size_t len)
 {
 	uint8_t bytes[HASH_PIECE];
-	int err;
+	int r;
 
-	err = op_elf_read(elf, off, bytes, len);
-	if (err)
-		return err;
+	r = op_elf_read(elf, off, bytes, len);
+	if (r)
+		return r;
 	SHA256Update(ctx, bytes, len);
 	return 0;
 }
@@ -138,14 +138,14 @@ static int hash_file(struct op_elf *elf, struct op_build_ids *ids)
 	uint8_t length[8];
 	SHA2_CTX ctx;
 	size_t i;
-	int err;
+	int r;
 
 	SHA256Init(&ctx);
-	err = hash_piece(elf, &ctx, 0, n);
-	if (!err)
-		err = hash_piece(elf, &ctx, elf->size - n, n);
-	if (err)
-		return err;
+	r = hash_piece(elf, &ctx, 0, n);
+	if (!r)
+		r = hash_piece(elf, &ctx, elf->size - n, n);
+	if (r)
+		return r;
 	for (i = 0; i < sizeof(length); i++)
 		length[i] = (uint8_t)(elf->size >> (56 - 8 * i));
 	SHA256Update(&ctx, length, sizeof(length));
@@ -157,12 +157,12 @@ static int hash_file(struct op_elf *elf, struct op_build_ids *ids)
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret)
 {
 	struct op_build_ids ids = { 0 };
-	int err;
+	int r;
 
-	err = op_elf_read_notes(elf, &ids);
-	if (!err)
-		err = hash_file(elf, &ids);
-	if (!err)
+	r = op_elf_read_notes(elf, &ids);
+	if (!r)
+		r = hash_file(elf, &ids);
+	if (!r)
 		*ret = ids;
-	return err;
+	return r;
 }

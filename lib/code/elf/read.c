@@ -58,14 +58,14 @@ int op_elf_work(struct op_elf *elf, uint64_t bytes)
 /* Check and account for a read. Returns 1; 0 if @len is 0; or -errno. */
 static int begin_read(struct op_elf *elf, uint64_t off, size_t len)
 {
-	int err;
+	int r;
 
 	if (!op_range_ok(off, len, elf->size))
 		return -ENODATA;
 	if (!len)
 		return 0;
-	err = op_elf_work(elf, len + OP_ELF_CALL_WORK);
-	return err ? err : 1;
+	r = op_elf_work(elf, len + OP_ELF_CALL_WORK);
+	return r ? r : 1;
 }
 
 static bool is_in_window(const struct op_elf *elf, uint64_t off, size_t len)
@@ -76,10 +76,10 @@ static bool is_in_window(const struct op_elf *elf, uint64_t off, size_t len)
 
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 {
-	int err = begin_read(elf, off, len);
+	int r = begin_read(elf, off, len);
 
-	if (err <= 0)
-		return err;
+	if (r <= 0)
+		return r;
 	if (elf->bytes) {
 		memcpy(buf, elf->bytes + off, len);
 		return 0;
@@ -90,11 +90,11 @@ int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 		uint64_t page = OP_ALIGN_DOWN(off, (uint64_t)OP_ELF_WINDOW_BYTES);
 		uint64_t start = off + len <= page + OP_ELF_WINDOW_BYTES ? page : off;
 
-		err = move_window(elf, start);
-		if (err == -ENOMEM)
+		r = move_window(elf, start);
+		if (r == -ENOMEM)
 			return read_direct(elf, off, buf, len);
-		if (err)
-			return err;
+		if (r)
+			return r;
 		if (!is_in_window(elf, off, len))
 			return -ENODATA;
 	}
@@ -104,10 +104,10 @@ int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 
 int op_elf_read_apart(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 {
-	int err = begin_read(elf, off, len);
+	int r = begin_read(elf, off, len);
 
-	if (err <= 0)
-		return err;
+	if (r <= 0)
+		return r;
 	if (elf->bytes)
 		memcpy(buf, elf->bytes + off, len);
 	else if (is_in_window(elf, off, len))
@@ -120,7 +120,7 @@ int op_elf_read_apart(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 int op_elf_read_kept(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 {
 	struct op_elf_kept *kept;
-	int err;
+	int r;
 
 	if (elf->bytes || !len || len > OP_ELF_KEPT_BYTES)
 		return op_elf_read_apart(elf, off, buf, len);
@@ -131,9 +131,9 @@ int op_elf_read_kept(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 	kept = &elf->kept[op_hash_u64(off) % OP_ELF_KEPT];
 	if (kept->off != off || kept->len != len) {
 		kept->len = 0;
-		err = op_elf_read_apart(elf, off, kept->bytes, len);
-		if (err)
-			return err;
+		r = op_elf_read_apart(elf, off, kept->bytes, len);
+		if (r)
+			return r;
 		kept->off = off;
 		kept->len = (uint8_t)len;
 	}
@@ -170,10 +170,10 @@ int op_elf_vaddr_offset(const struct op_elf *elf, uint64_t vaddr, uint64_t len,
 int op_elf_read_vaddr(struct op_elf *elf, uint64_t vaddr, void *buf, size_t len)
 {
 	uint64_t off;
-	int err;
+	int r;
 
-	err = op_elf_vaddr_offset(elf, vaddr, len, &off);
-	return err ? err : op_elf_read(elf, off, buf, len);
+	r = op_elf_vaddr_offset(elf, vaddr, len, &off);
+	return r ? r : op_elf_read(elf, off, buf, len);
 }
 
 int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
@@ -185,10 +185,10 @@ int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
 	while (done < size && off < end) {
 		size_t n = (size_t)OP_MIN(OP_MIN((uint64_t)(size - done), end - off),
 					  OP_ELF_STRING_STEP);
-		int err = op_elf_read(elf, off, buf + done, n);
+		int r = op_elf_read(elf, off, buf + done, n);
 
-		if (err)
-			return err;
+		if (r)
+			return r;
 		if (memchr(buf + done, 0, n))
 			return 0;
 		done += n;

@@ -47,25 +47,25 @@ int op_elf_read_words(struct op_elf *elf, uint64_t vaddr, uint64_t *ret, size_t 
 	struct rela rela = { 0 };
 	uint64_t off;
 	uint64_t i;
-	int err;
+	int r;
 
-	err = op_elf_read_vaddr(elf, vaddr, ret, len * sizeof(*ret));
-	if (!err)
-		err = op_elf_dynamic_each(elf, take_rela, &rela);
-	if (err || !rela.address || !rela.size)
-		return err;
+	r = op_elf_read_vaddr(elf, vaddr, ret, len * sizeof(*ret));
+	if (!r)
+		r = op_elf_dynamic_each(elf, take_rela, &rela);
+	if (r || !rela.address || !rela.size)
+		return r;
 	if (op_elf_vaddr_offset(elf, rela.address, rela.size, &off))
 		return 0;
-	err = op_elf_stream_init(&s, elf, OP_ELF_PIECE_BYTES);
-	if (err)
-		return err;
+	r = op_elf_stream_init(&s, elf, OP_ELF_PIECE_BYTES);
+	if (r)
+		return r;
 	for (i = 0; i < rela.size / sizeof(Elf64_Rela); i++) {
 		const uint8_t *entry;
 
-		err = op_elf_stream_get(&s, off + i * sizeof(Elf64_Rela),
-					sizeof(Elf64_Rela), &entry);
-		if (err)
-			return err;
+		r = op_elf_stream_get(&s, off + i * sizeof(Elf64_Rela),
+				      sizeof(Elf64_Rela), &entry);
+		if (r)
+			return r;
 		apply(elf, entry, vaddr, ret, len);
 	}
 	return 0;

@@ -18,14 +18,14 @@
 static int read_plain(struct op_elf *elf, uint64_t off, uint64_t size, void **ret)
 {
 	_cleanup_free_ void *data = NULL;
-	int err;
+	int r;
 
 	data = malloc(size ? size : 1);
 	if (!data)
 		return -ENOMEM;
-	err = op_elf_read(elf, off, data, size);
-	if (err)
-		return err;
+	r = op_elf_read(elf, off, data, size);
+	if (r)
+		return r;
 	*ret = OP_TAKE_PTR(data);
 	return 0;
 }
@@ -40,11 +40,11 @@ static int inflate_pieces(struct op_elf *elf, z_stream *z, uint64_t off, uint64_
 		return -ENOMEM;
 	while (len) {
 		size_t n = (size_t)OP_MIN(len, (uint64_t)OP_ELF_PIECE_BYTES);
-		int err = op_elf_read(elf, off, piece, n);
+		int r = op_elf_read(elf, off, piece, n);
 		int z_err;
 
-		if (err)
-			return err;
+		if (r)
+			return r;
 		z->next_in = piece;
 		z->avail_in = (uInt)n;
 		z_err = inflate(z, Z_NO_FLUSH);
@@ -64,7 +64,7 @@ static int read_zlib(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 		     size_t size)
 {
 	z_stream z = { 0 };
-	int err;
+	int r;
 
 	if (size > UINT32_MAX)
 		return -EFBIG;
@@ -72,11 +72,11 @@ static int read_zlib(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 		return -ENOMEM;
 	z.next_out = buf;
 	z.avail_out = (uInt)size;
-	err = inflate_pieces(elf, &z, off, len);
-	if (!err && z.avail_out)
-		err = -EBADMSG;
+	r = inflate_pieces(elf, &z, off, len);
+	if (!r && z.avail_out)
+		r = -EBADMSG;
 	(void)inflateEnd(&z);
-	return err;
+	return r;
 }
 
 /* Decompress at once: a stream would need a window of up to 128 MiB besides
@@ -86,13 +86,13 @@ static int read_zstd(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 {
 	_cleanup_free_ void *in = NULL;
 	size_t n;
-	int err;
+	int r;
 
 	if (len > ZSTD_compressBound(size))
 		return -EBADMSG;
-	err = read_plain(elf, off, len, &in);
-	if (err)
-		return err;
+	r = read_plain(elf, off, len, &in);
+	if (r)
+		return r;
 	n = ZSTD_decompress(buf, size, in, len);
 	return ZSTD_isError(n) || n != size ? -EBADMSG : 0;
 }
@@ -101,23 +101,23 @@ static int read_compressed(struct op_elf *elf, const struct op_elf_section *sect
 			   size_t limit, void **ret, size_t *ret_len)
 {
 	uint8_t header[sizeof(Elf64_Chdr)];
-	struct op_reader r = op_reader_init(header, sizeof(header));
+	struct op_reader reader = op_reader_init(header, sizeof(header));
 	_cleanup_free_ void *data = NULL;
 	uint64_t off;
 	uint64_t len;
 	uint64_t size;
 	uint32_t type;
-	int err;
+	int r;
 
 	if (section->size < sizeof(header) ||
 	    op_add_overflow(section->offset, sizeof(header), &off))
 		return -EBADMSG;
-	err = op_elf_read(elf, section->offset, header, sizeof(header));
-	if (err)
-		return err;
-	type = op_read_u32(&r);
-	op_read_skip(&r, 4); /* ch_reserved */
-	size = op_read_u64(&r);
+	r = op_elf_read(elf, section->offset, header, sizeof(header));
+	if (r)
+		return r;
+	type = op_read_u32(&reader);
+	op_read_skip(&reader, 4); /* ch_reserved */
+	size = op_read_u64(&reader);
 	len = section->size - sizeof(header);
 	if (size > limit)
 		return -EFBIG;
@@ -125,13 +125,13 @@ static int read_compressed(struct op_elf *elf, const struct op_elf_section *sect
 	if (!data)
 		return -ENOMEM;
 	if (type == ELFCOMPRESS_ZLIB)
-		err = read_zlib(elf, off, len, data, size);
+		r = read_zlib(elf, off, len, data, size);
 	else if (type == ELFCOMPRESS_ZSTD)
-		err = read_zstd(elf, off, len, data, size);
+		r = read_zstd(elf, off, len, data, size);
 	else
-		err = -ENOTSUP;
-	if (err)
-		return err;
+		r = -ENOTSUP;
+	if (r)
+		return r;
 	*ret = OP_TAKE_PTR(data);
 	*ret_len = size;
 	return 0;
@@ -140,7 +140,7 @@ static int read_compressed(struct op_elf *elf, const struct op_elf_section *sect
 int op_elf_section_data(struct op_elf *elf, const struct op_elf_section *section,
 			size_t limit, void **ret, size_t *ret_len)
 {
-	int err;
+	int r;
 
 	if (section->type == SHT_NOBITS ||
 	    !op_range_ok(section->offset, section->size, elf->size))
@@ -149,8 +149,8 @@ int op_elf_section_data(struct op_elf *elf, const struct op_elf_section *section
 		return read_compressed(elf, section, limit, ret, ret_len);
 	if (section->size > limit)
 		return -EFBIG;
-	err = read_plain(elf, section->offset, section->size, ret);
-	if (!err)
+	r = read_plain(elf, section->offset, section->size, ret);
+	if (!r)
 		*ret_len = section->size;
-	return err;
+	return r;
 }

@@ -24,17 +24,17 @@ int op_elf_stream_get(struct op_elf_stream *s, uint64_t off, size_t len,
 		      const uint8_t **ret)
 {
 	uint64_t size = op_elf_size(s->elf);
-	int err;
+	int r;
 
 	if (len > s->cap || !op_range_ok(off, len, size))
 		return -ENODATA;
 	if (off < s->off || !op_range_ok(off - s->off, len, s->len)) {
 		s->len = 0;
 		s->off = off;
-		err = op_elf_read(s->elf, off, s->buf,
-				  (size_t)OP_MIN((uint64_t)s->cap, size - off));
-		if (err)
-			return err;
+		r = op_elf_read(s->elf, off, s->buf,
+				(size_t)OP_MIN((uint64_t)s->cap, size - off));
+		if (r)
+			return r;
 		s->len = (size_t)OP_MIN((uint64_t)s->cap, size - off);
 	}
 	*ret = s->buf + (off - s->off);

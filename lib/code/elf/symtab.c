@@ -95,18 +95,18 @@ static int count_gnu_hash(struct op_elf *elf, uint64_t at, uint64_t *ret)
 	uint32_t highest = 0;
 	uint32_t value;
 	uint32_t i;
-	int err;
+	int r;
 
-	err = op_elf_read_vaddr(elf, at, word, sizeof(word));
-	if (err)
-		return err;
+	r = op_elf_read_vaddr(elf, at, word, sizeof(word));
+	if (r)
+		return r;
 	/* word: nbuckets, symoffset, words of the Bloom filter, which follows 16 bytes */
 	buckets = at + 16 + 8 * (uint64_t)word[2];
 	chains = buckets + 4 * (uint64_t)word[0];
 	for (i = 0; i < word[0]; i++) {
-		err = read_u32(elf, buckets + 4 * (uint64_t)i, &value);
-		if (err)
-			return err;
+		r = read_u32(elf, buckets + 4 * (uint64_t)i, &value);
+		if (r)
+			return r;
 		highest = OP_MAX(highest, value);
 	}
 	if (highest < word[1]) {
@@ -114,9 +114,9 @@ static int count_gnu_hash(struct op_elf *elf, uint64_t at, uint64_t *ret)
 		return 0;
 	}
 	for (i = 0; i < HASH_CHAIN_MAX; i++, highest++) {
-		err = read_u32(elf, chains + 4 * ((uint64_t)highest - word[1]), &value);
-		if (err)
-			return err;
+		r = read_u32(elf, chains + 4 * ((uint64_t)highest - word[1]), &value);
+		if (r)
+			return r;
 		if (value & 1)
 			break;
 	}
@@ -127,14 +127,14 @@ static int count_gnu_hash(struct op_elf *elf, uint64_t at, uint64_t *ret)
 static int count_dynamic(struct op_elf *elf, const struct dynamic *d, uint64_t *ret)
 {
 	uint32_t chains;
-	int err;
+	int r;
 
 	if (!d->hash)
 		return d->gnu_hash ? count_gnu_hash(elf, d->gnu_hash, ret) : -ENODATA;
-	err = read_u32(elf, d->hash + 4, &chains); /* nchain */
-	if (!err)
+	r = read_u32(elf, d->hash + 4, &chains); /* nchain */
+	if (!r)
 		*ret = chains;
-	return err;
+	return r;
 }
 
 /* Find .dynsym in a file without section headers. */
@@ -142,21 +142,21 @@ static int symtab_of_dynamic(struct op_elf *elf, struct op_elf_symtab *ret)
 {
 	struct op_elf_symtab t = { 0 };
 	struct dynamic d = { 0 };
-	int err;
+	int r;
 
-	err = op_elf_dynamic_each(elf, take_dynamic, &d);
-	if (err || !d.symtab || !d.strtab)
-		return err == -ENODATA ? 0 : err;
-	err = count_dynamic(elf, &d, &t.count);
-	if (!err && t.count > elf->size / sizeof(Elf64_Sym))
-		err = -ENODATA;
-	if (!err)
-		err = op_elf_vaddr_offset(elf, d.symtab, t.count * sizeof(Elf64_Sym),
-					  &t.offset);
-	if (!err)
-		err = op_elf_vaddr_offset(elf, d.strtab, d.strsz, &t.str_offset);
-	if (err)
-		return err == -ENODATA ? 0 : err;
+	r = op_elf_dynamic_each(elf, take_dynamic, &d);
+	if (r || !d.symtab || !d.strtab)
+		return r == -ENODATA ? 0 : r;
+	r = count_dynamic(elf, &d, &t.count);
+	if (!r && t.count > elf->size / sizeof(Elf64_Sym))
+		r = -ENODATA;
+	if (!r)
+		r = op_elf_vaddr_offset(elf, d.symtab, t.count * sizeof(Elf64_Sym),
+					&t.offset);
+	if (!r)
+		r = op_elf_vaddr_offset(elf, d.strtab, d.strsz, &t.str_offset);
+	if (r)
+		return r == -ENODATA ? 0 : r;
 	t.str_size = d.strsz;
 	*ret = t;
 	return 1;
@@ -175,25 +175,25 @@ int op_elf_symtab(struct op_elf *elf, enum op_elf_symtab_kind kind,
 static int each_in_piece(const uint8_t *piece, size_t len, bool skip_first,
 			 op_elf_symbol_fn fn, void *data)
 {
-	struct op_reader r = op_reader_init(piece, len);
+	struct op_reader reader = op_reader_init(piece, len);
 
 	if (skip_first)
-		op_read_skip(&r, sizeof(Elf64_Sym));
-	while (op_reader_left(&r) >= sizeof(Elf64_Sym)) {
+		op_read_skip(&reader, sizeof(Elf64_Sym));
+	while (op_reader_left(&reader) >= sizeof(Elf64_Sym)) {
 		struct op_elf_symbol symbol;
-		uint32_t name = op_read_u32(&r);
-		uint8_t info = op_read_u8(&r);
-		int err;
+		uint32_t name = op_read_u32(&reader);
+		uint8_t info = op_read_u8(&reader);
+		int r;
 
-		op_read_skip(&r, 1); /* st_other */
+		op_read_skip(&reader, 1); /* st_other */
 		symbol.type = ELF64_ST_TYPE(info);
 		symbol.bind = ELF64_ST_BIND(info);
-		symbol.shndx = op_read_u16(&r);
-		symbol.value = op_read_u64(&r);
-		symbol.size = op_read_u64(&r);
-		err = fn(data, &symbol, name);
-		if (err)
-			return err;
+		symbol.shndx = op_read_u16(&reader);
+		symbol.value = op_read_u64(&reader);
+		symbol.size = op_read_u64(&reader);
+		r = fn(data, &symbol, name);
+		if (r)
+			return r;
 	}
 	return 0;
 }
@@ -212,17 +212,16 @@ int op_elf_symbol_each(struct op_elf *elf, const struct op_elf_symtab *table,
 		return -ENOMEM;
 	while (done < table->count) {
 		uint64_t n = OP_MIN(table->count - done, (uint64_t)PIECE_SYMBOLS);
-		int err;
+		int r;
 
-		err = op_elf_read(elf, table->offset + done * sizeof(Elf64_Sym), piece,
-				  n * sizeof(Elf64_Sym));
-		if (!err)
-			err = op_elf_work(elf, n * OP_ELF_SYMBOL_WORK);
-		if (!err)
-			err = each_in_piece(piece, n * sizeof(Elf64_Sym), !done, fn,
-					    data);
-		if (err)
-			return err;
+		r = op_elf_read(elf, table->offset + done * sizeof(Elf64_Sym), piece,
+				n * sizeof(Elf64_Sym));
+		if (!r)
+			r = op_elf_work(elf, n * OP_ELF_SYMBOL_WORK);
+		if (!r)
+			r = each_in_piece(piece, n * sizeof(Elf64_Sym), !done, fn, data);
+		if (r)
+			return r;
 		done += n;
 	}
 	return 0;

@@ -95,13 +95,13 @@ static bool crc_is(struct op_elf *file, uint32_t want)
 static int same_build(const struct wanted *w, struct op_elf *file, bool by_link)
 {
 	struct op_build_ids ids;
-	int err;
+	int r;
 
 	if (op_elf_machine(file) != op_elf_machine(w->elf))
 		return 0;
-	err = op_elf_build_ids(file, &ids);
-	if (err)
-		return err == -ENOMEM ? err : 0;
+	r = op_elf_build_ids(file, &ids);
+	if (r)
+		return r == -ENOMEM ? r : 0;
 	if (w->build_id[0] && ids.gnu[0])
 		return strcmp(w->build_id, ids.gnu) == 0;
 	return by_link && crc_is(file, w->crc);
@@ -113,21 +113,21 @@ static int try_file(const struct wanted *w, const struct place *place, const cha
 	_cleanup_(op_elf_freep) struct op_elf *file = NULL;
 	struct op_elf_symtab table;
 	int fd;
-	int err;
+	int r;
 
 	fd = open_below(place, path);
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;
-	if (same_file(fd, op_elf_fd(w->elf)) || (err = op_elf_open(fd, &file))) {
+	if (same_file(fd, op_elf_fd(w->elf)) || (r = op_elf_open(fd, &file))) {
 		(void)close(fd);
 		return 0;
 	}
-	err = same_build(w, file, by_link);
-	if (err > 0)
-		err = op_elf_symtab(file, OP_ELF_SYMTAB, &table);
-	if (err > 0)
+	r = same_build(w, file, by_link);
+	if (r > 0)
+		r = op_elf_symtab(file, OP_ELF_SYMTAB, &table);
+	if (r > 0)
 		*ret = OP_TAKE_PTR(file);
-	return err == -ENOMEM ? err : err > 0;
+	return r == -ENOMEM ? r : r > 0;
 }
 
 static int try_build_id(const struct wanted *w, const struct place *place,
@@ -170,22 +170,22 @@ static int read_link(struct wanted *w)
 {
 	const struct op_elf_section *s = op_elf_section(w->elf, ".gnu_debuglink");
 	_cleanup_free_ void *data = NULL;
-	struct op_reader r;
+	struct op_reader reader;
 	const char *name;
 	size_t len;
-	int err;
+	int r;
 
 	if (!s)
 		return 0;
-	err = op_elf_section_data(w->elf, s, LINK_SECTION_MAX, &data, &len);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	r = op_reader_init(data, len);
-	name = op_read_cstr(&r);
-	op_reader_seek(&r, OP_ALIGN_UP(op_reader_pos(&r), (size_t)4));
-	w->crc = op_read_u32(&r);
+	r = op_elf_section_data(w->elf, s, LINK_SECTION_MAX, &data, &len);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	reader = op_reader_init(data, len);
+	name = op_read_cstr(&reader);
+	op_reader_seek(&reader, OP_ALIGN_UP(op_reader_pos(&reader), (size_t)4));
+	w->crc = op_read_u32(&reader);
 	/* Accept only a plain name, as objcopy makes it: a path could lead elsewhere. */
-	if (r.failed || strchr(name, '/') || strlen(name) > NAME_MAX)
+	if (reader.failed || strchr(name, '/') || strlen(name) > NAME_MAX)
 		return 0;
 	(void)snprintf(w->link, sizeof(w->link), "%s", name);
 	return 0;

@@ -48,7 +48,7 @@ int op_symbol_index_begin(struct op_symbol_index_builder *b, struct op_elf *elf,
 	size_t sections_len;
 	size_t segments_len;
 	size_t i;
-	int err = 0;
+	int r = 0;
 
 	*b = (struct op_symbol_index_builder){
 		.limit = limit_bytes ? limit_bytes / sizeof(struct op_symbol_entry)
@@ -56,17 +56,17 @@ int op_symbol_index_begin(struct op_symbol_index_builder *b, struct op_elf *elf,
 	};
 	sections = op_elf_sections(elf, &sections_len);
 	segments = op_elf_segments(elf, &segments_len);
-	for (i = 0; i < sections_len && !err; i++) {
+	for (i = 0; i < sections_len && !r; i++) {
 		if (sections[i].flags & SHF_EXECINSTR && sections[i].flags & SHF_ALLOC)
-			err = add_range(b, sections[i].addr, sections[i].size);
+			r = add_range(b, sections[i].addr, sections[i].size);
 	}
-	for (i = 0; i < segments_len && !sections_len && !err; i++) {
+	for (i = 0; i < segments_len && !sections_len && !r; i++) {
 		if (segments[i].type == PT_LOAD && segments[i].flags & PF_X)
-			err = add_range(b, segments[i].vaddr, segments[i].memsz);
+			r = add_range(b, segments[i].vaddr, segments[i].memsz);
 	}
-	if (err) {
+	if (r) {
 		op_symbol_index_abort(b);
-		return err;
+		return r;
 	}
 	if (b->code.len)
 		qsort(b->code.data, b->code.len, sizeof(*b->code.data), compare_ranges);
@@ -163,17 +163,17 @@ int op_symbol_index_add_table(struct op_symbol_index_builder *b, struct op_elf *
 			      const struct op_elf_symtab *table)
 {
 	size_t before = b->raw.len;
-	int err;
+	int r;
 
 	b->elf = elf;
 	b->source = source;
 	b->table = *table;
 	/* Room that grows is taken twice for a moment. Where there is none, it grows. */
 	(void)op_vec_reserve(&b->raw, room_for(b, table->count));
-	err = op_elf_symbol_each(elf, table, take_symbol, b);
-	if (err) {
+	r = op_elf_symbol_each(elf, table, take_symbol, b);
+	if (r) {
 		b->raw.len = before;
-		return err;
+		return r;
 	}
 	return (int)OP_MIN(b->raw.len - before, (size_t)INT32_MAX);
 }

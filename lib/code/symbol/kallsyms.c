@@ -96,7 +96,7 @@ static int put(struct op_kallsyms_builder *b, uint64_t addr, const char *name,
 	struct op_kallsyms *t = &b->table;
 	size_t len = strlen(name) + 1;
 	uint32_t *offset;
-	int err;
+	int r;
 
 	if (t->offsets.len >= OP_KALLSYMS_SYMBOLS_MAX) {
 		t->refused++;
@@ -104,9 +104,9 @@ static int put(struct op_kallsyms_builder *b, uint64_t addr, const char *name,
 	}
 	if (b->block.len == OP_KALLSYMS_BLOCK || b->block.module != module ||
 	    addr < b->block.base || addr - b->block.base > UINT32_MAX) {
-		err = put_block(b);
-		if (err)
-			return err;
+		r = put_block(b);
+		if (r)
+			return r;
 	}
 	if (!b->block.len)
 		b->block = (struct op_kallsyms_block){
@@ -151,7 +151,7 @@ int op_kallsyms_add(struct op_kallsyms_builder *b, uint64_t addr, uint32_t rank,
 		    const char *name, uint32_t module)
 {
 	struct op_kallsyms_symbol *last = &b->last;
-	int err;
+	int r;
 
 	if (b->has_last && last->addr == addr && last->module == module &&
 	    last->rank <= rank)
@@ -161,9 +161,9 @@ int op_kallsyms_add(struct op_kallsyms_builder *b, uint64_t addr, uint32_t rank,
 		 * independent. */
 		bool same = last->module == module;
 
-		err = put_last(b);
-		if (err)
-			return err;
+		r = put_last(b);
+		if (r)
+			return r;
 		b->in_gap = b->in_gap || !same;
 	}
 	last->addr = addr;
@@ -187,13 +187,13 @@ int op_kallsyms_finish(struct op_kallsyms_builder *b)
 {
 	struct op_kallsyms *t = &b->table;
 	void *p;
-	int err;
+	int r;
 
-	err = put_last(b);
-	if (!err)
-		err = put_block(b);
-	if (err || !t->blocks.len)
-		return err;
+	r = put_last(b);
+	if (!r)
+		r = put_block(b);
+	if (r || !t->blocks.len)
+		return r;
 	qsort(t->blocks.data, t->blocks.len, sizeof(*t->blocks.data), compare_blocks);
 	/* Growth leaves up to half of the memory unused; failing to shrink
 	 * is harmless. */

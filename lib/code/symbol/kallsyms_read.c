@@ -111,11 +111,11 @@ static int end_module(struct input *in)
 	qsort(in->symbols.data, in->symbols.len, sizeof(*in->symbols.data),
 	      compare_symbols);
 	op_vec_foreach(s, &in->symbols) {
-		int err = op_kallsyms_add(&in->b, s->addr, s->rank,
-					  in->names.data + s->name, in->module);
+		int r = op_kallsyms_add(&in->b, s->addr, s->rank,
+					in->names.data + s->name, in->module);
 
-		if (err)
-			return err;
+		if (r)
+			return r;
 	}
 	in->symbols.len = 0;
 	in->names.len = 0;
@@ -127,14 +127,14 @@ static int set_module(struct input *in, const char *name)
 {
 	struct op_kallsyms_module *m;
 	size_t i;
-	int err;
+	int r;
 
 	if (in->b.table.modules.len &&
 	    strcmp(in->b.table.modules.data[in->module].name, name) == 0)
 		return 0;
-	err = end_module(in);
-	if (err)
-		return err;
+	r = end_module(in);
+	if (r)
+		return r;
 	for (i = 0; i < in->b.table.modules.len; i++) {
 		if (strcmp(in->b.table.modules.data[i].name, name) == 0) {
 			in->module = (uint32_t)i;
@@ -180,13 +180,13 @@ static int take_line(struct input *in, char *text)
 {
 	struct line line;
 	uint32_t rank;
-	int err;
+	int r;
 
 	if (!parse_line(text, &line) || !line.addr || is_ignored(line.name))
 		return 0;
-	err = set_module(in, line.module);
-	if (err)
-		return err;
+	r = set_module(in, line.module);
+	if (r)
+		return r;
 	rank = op_kallsyms_rank(line.type, line.name);
 	if (strcmp(line.module, "vmlinux") != 0)
 		return collect(in, &line, rank);
@@ -202,12 +202,12 @@ static int take_lines(struct input *in, char *buf, size_t *len)
 	char *newline;
 
 	while ((newline = memchr(start, '\n', (size_t)(end - start)))) {
-		int err;
+		int r;
 
 		*newline = 0;
-		err = take_line(in, start);
-		if (err)
-			return err;
+		r = take_line(in, start);
+		if (r)
+			return r;
 		start = newline + 1;
 	}
 	*len = (size_t)(end - start);
@@ -222,7 +222,7 @@ static int read_lines(struct input *in, int fd)
 {
 	_cleanup_free_ char *buf = NULL;
 	size_t len = 0;
-	int err;
+	int r;
 
 	buf = malloc(PIECE_BYTES);
 	if (!buf)
@@ -235,24 +235,24 @@ static int read_lines(struct input *in, int fd)
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		len += (size_t)n;
-		err = take_lines(in, buf, &len);
-		if (err)
-			return err;
+		r = take_lines(in, buf, &len);
+		if (r)
+			return r;
 	}
 }
 
 int op_kallsyms_read(int fd, struct op_kallsyms *ret)
 {
 	_cleanup_(input_deinit) struct input in = { 0 };
-	int err;
+	int r;
 
-	err = read_lines(&in, fd);
-	if (!err)
-		err = end_module(&in);
-	if (!err)
-		err = op_kallsyms_finish(&in.b);
-	if (err)
-		return err;
+	r = read_lines(&in, fd);
+	if (!r)
+		r = end_module(&in);
+	if (!r)
+		r = op_kallsyms_finish(&in.b);
+	if (r)
+		return r;
 	*ret = in.b.table;
 	in.b.table = (struct op_kallsyms){ 0 };
 	return 0;

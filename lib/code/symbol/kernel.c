@@ -113,15 +113,15 @@ static void load(struct op_kernel_symbols *k)
 	uint64_t start = op_clock_monotonic_ns();
 	struct op_kallsyms table = { 0 };
 	uint64_t end;
-	int err;
+	int r;
 
-	err = read_table(k, &table);
+	r = read_table(k, &table);
 	end = op_clock_monotonic_ns();
 	k->loaded = true;
 	k->stale = false;
 	k->next_load_ns = end + OP_MAX((end - start) * RELOAD_SHARE, second_ns);
-	if (err) {
-		warn_once(k, strerror(-err));
+	if (r) {
+		warn_once(k, strerror(-r));
 		return;
 	}
 	if (!table.symbols)

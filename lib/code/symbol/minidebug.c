@@ -55,33 +55,33 @@ static int read_image(struct op_elf *elf, size_t limit, void **ret, size_t *ret_
 	_cleanup_free_ void *in = NULL;
 	lzma_stream lzma = LZMA_STREAM_INIT;
 	size_t in_len;
-	int err;
+	int r;
 
 	if (!s)
 		return -ENODATA;
-	err = op_elf_section_data(elf, s, COMPRESSED_MAX, &in, &in_len);
-	if (err)
-		return err;
+	r = op_elf_section_data(elf, s, COMPRESSED_MAX, &in, &in_len);
+	if (r)
+		return r;
 	if (lzma_stream_decoder(&lzma, LZMA_MEMORY_MAX, 0) != LZMA_OK)
 		return -ENOMEM;
 	lzma.next_in = in;
 	lzma.avail_in = in_len;
-	err = decompress(&lzma, limit, ret, ret_len);
+	r = decompress(&lzma, limit, ret, ret_len);
 	lzma_end(&lzma);
-	return err;
+	return r;
 }
 
 int op_minidebug_open(struct op_elf *elf, size_t limit, struct op_elf **ret)
 {
 	_cleanup_free_ void *image = NULL;
 	size_t len;
-	int err;
+	int r;
 
-	err = read_image(elf, limit, &image, &len);
-	if (!err)
-		err = op_elf_open_bytes(image, len, ret);
-	if (err)
-		return err == -ENOMEM ? err : 0;
+	r = read_image(elf, limit, &image, &len);
+	if (!r)
+		r = op_elf_open_bytes(image, len, ret);
+	if (r)
+		return r == -ENOMEM ? r : 0;
 	image = NULL;
 	return 1;
 }

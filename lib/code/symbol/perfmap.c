@@ -113,11 +113,11 @@ static ssize_t take_piece(struct op_perfmap *map, const char *piece, size_t len)
 	const char *newline;
 
 	while ((newline = memchr(start, '\n', len - (size_t)(start - piece)))) {
-		int err = take_line(map, start, newline,
-				    map->read + (uint64_t)(start - piece));
+		int r = take_line(map, start, newline,
+				  map->read + (uint64_t)(start - piece));
 
-		if (err)
-			return err;
+		if (r)
+			return r;
 		start = newline + 1;
 	}
 	/* A line that fills a whole piece is not a line of a perf map. */
@@ -233,7 +233,7 @@ static void reopen(struct op_perfmap *map, uint64_t now_ns)
 static int look(struct op_perfmap *map)
 {
 	struct stat st;
-	int err;
+	int r;
 	int e;
 
 	if (fstat(map->fd, &st) < 0)
@@ -242,33 +242,33 @@ static int look(struct op_perfmap *map)
 		forget(map);
 	if ((uint64_t)st.st_size == map->read)
 		return 0;
-	err = read_more(map, (uint64_t)st.st_size);
+	r = read_more(map, (uint64_t)st.st_size);
 	e = sort(map);
 	if (e < 0)
 		map->entries.len = map->sorted;
-	return err < 0 ? err : e;
+	return r < 0 ? r : e;
 }
 
 static int refresh(struct op_perfmap *map)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
 	uint64_t took;
-	int err;
+	int r;
 
 	if (now_ns < map->look_ns)
 		return 0;
 	reopen(map, now_ns);
-	err = look(map);
+	r = look(map);
 	took = op_clock_monotonic_ns() - now_ns;
 	if (took > QUICK_NS)
 		map->look_ns = now_ns + 5 * took;
-	return err;
+	return r;
 }
 
 int op_perfmap_new(op_perfmap_open_fn open_file, void *ctx, struct op_perfmap **ret)
 {
 	_cleanup_(op_perfmap_freep) struct op_perfmap *map = NULL;
-	int err;
+	int r;
 
 	map = calloc(1, sizeof(*map));
 	if (!map)
@@ -279,9 +279,9 @@ int op_perfmap_new(op_perfmap_open_fn open_file, void *ctx, struct op_perfmap **
 	map->fd = open_file(ctx);
 	if (map->fd < 0)
 		return map->fd;
-	err = refresh(map);
-	if (err)
-		return err;
+	r = refresh(map);
+	if (r)
+		return r;
 	*ret = OP_TAKE_PTR(map);
 	return 0;
 }

@@ -84,33 +84,33 @@ static int add_source(struct op_symbols *s, struct op_symbol_index_builder *b,
 	enum op_elf_symtab_kind kind =
 		source == OP_NAMES_DYNSYM ? OP_ELF_DYNSYM : OP_ELF_SYMTAB;
 	struct op_elf_symtab table;
-	int err;
+	int r;
 
-	err = op_elf_symtab(elf, kind, &table);
-	if (err > 0 && o->may_take &&
+	r = op_elf_symtab(elf, kind, &table);
+	if (r > 0 && o->may_take &&
 	    !o->may_take(o->may_take_ctx, op_symbol_index_bytes(b, table.count)))
 		return -EAGAIN;
-	if (err > 0)
-		err = op_symbol_index_add_table(b, elf, source, &table);
-	if (err == -EFBIG)
+	if (r > 0)
+		r = op_symbol_index_add_table(b, elf, source, &table);
+	if (r == -EFBIG)
 		op_log(log, OP_LOG_WARNING,
 		       "a symbol table of %llu entries exceeds the limit and is left out",
 		       (unsigned long long)table.count);
-	if (err > 0)
+	if (r > 0)
 		s->names[source] =
 			(struct names){ elf, table.str_offset, table.str_size };
-	return err < 0 && err != -ENOMEM ? 0 : err;
+	return r < 0 && r != -ENOMEM ? 0 : r;
 }
 
 static int add_debugfile(struct op_symbols *s, struct op_symbol_index_builder *b,
 			 const struct op_symbols_options *o, struct op_log *log)
 {
-	int err;
+	int r;
 
 	if (!o->root && !o->open)
 		return 0;
-	err = op_debugfile_find(s->elf, o, &s->debug);
-	return err > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : err;
+	r = op_debugfile_find(s->elf, o, &s->debug);
+	return r > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : r;
 }
 
 /* Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it
@@ -119,27 +119,27 @@ static int add_sources(struct op_symbols *s, struct op_symbol_index_builder *b,
 		       const struct op_symbols_options *o, struct op_log *log,
 		       struct op_elf **ret_mini)
 {
-	int err;
+	int r;
 
-	err = add_source(s, b, OP_NAMES_SYMTAB, s->elf, o, log);
-	if (!err)
-		err = add_debugfile(s, b, o, log);
-	if (!err) {
-		err = op_minidebug_open(s->elf, MINIDEBUG_BYTES_MAX, ret_mini);
-		if (err > 0)
-			err = add_source(s, b, OP_NAMES_MINIDEBUG, *ret_mini, o, log);
+	r = add_source(s, b, OP_NAMES_SYMTAB, s->elf, o, log);
+	if (!r)
+		r = add_debugfile(s, b, o, log);
+	if (!r) {
+		r = op_minidebug_open(s->elf, MINIDEBUG_BYTES_MAX, ret_mini);
+		if (r > 0)
+			r = add_source(s, b, OP_NAMES_MINIDEBUG, *ret_mini, o, log);
 	}
-	if (err < 0)
-		return err;
-	err = add_source(s, b, OP_NAMES_DYNSYM, s->elf, o, log);
-	return err < 0 ? err : 0;
+	if (r < 0)
+		return r;
+	r = add_source(s, b, OP_NAMES_DYNSYM, s->elf, o, log);
+	return r < 0 ? r : 0;
 }
 
 static int read_name(const struct op_symbols *s, uint32_t name, char *buf, size_t size)
 {
 	const struct names *n = &s->names[name >> OP_NAME_SOURCE_SHIFT];
 	uint32_t offset = name & OP_NAME_OFFSET_MAX;
-	int err;
+	int r;
 
 	if (!n->elf) {
 		if (offset >= s->blob_len)
@@ -149,12 +149,12 @@ static int read_name(const struct op_symbols *s, uint32_t name, char *buf, size_
 	}
 	if (offset >= n->size)
 		return -ENODATA;
-	err = op_elf_read_str(n->elf, n->offset + offset, n->offset + n->size, buf, size);
-	if (err == -ENAMETOOLONG) {
+	r = op_elf_read_str(n->elf, n->offset + offset, n->offset + n->size, buf, size);
+	if (r == -ENAMETOOLONG) {
 		buf[size - 1] = 0;
-		err = 0;
+		r = 0;
 	}
-	return err;
+	return r;
 }
 
 struct keep {
@@ -194,23 +194,23 @@ static int keep_mini_names(struct op_symbols *s, size_t limit)
 {
 	struct keep k = { 0 };
 	size_t i;
-	int err = 0;
+	int r = 0;
 
-	for (i = 0; i < s->index.len && !err; i++) {
+	for (i = 0; i < s->index.len && !r; i++) {
 		struct op_symbol_entry *e = &s->index.entries[i];
 		uint32_t at;
 
 		if (e->name >> OP_NAME_SOURCE_SHIFT != OP_NAMES_MINIDEBUG)
 			continue;
-		err = keep_name(s, &k, e->name, limit, &at);
-		if (!err)
+		r = keep_name(s, &k, e->name, limit, &at);
+		if (!r)
 			e->name = (e->name & ~(uint32_t)OP_NAME_OFFSET_MAX) | at;
 	}
 	op_map64_clear(&k.known);
 	s->names[OP_NAMES_MINIDEBUG] = (struct names){ 0 };
-	if (err) {
+	if (r) {
 		op_vec_clear(&k.blob);
-		return err;
+		return r;
 	}
 	s->blob = k.blob.data;
 	s->blob_len = k.blob.len;
@@ -222,32 +222,32 @@ static int leave_out_mini(struct op_symbols *s, const struct op_symbols_options 
 			  struct op_log *log)
 {
 	_cleanup_(op_symbol_index_abort) struct op_symbol_index_builder b = { 0 };
-	int err;
+	int r;
 
 	op_log(log, OP_LOG_WARNING, "mini debug info exceeds the limit and is left out");
 	free(s->index.entries);
 	s->index = (struct op_symbol_index){ 0 };
-	err = op_symbol_index_begin(&b, s->elf, o->limit_bytes);
+	r = op_symbol_index_begin(&b, s->elf, o->limit_bytes);
 	b.without = s->go_range;
-	if (!err)
-		err = add_source(s, &b, OP_NAMES_DYNSYM, s->elf, o, log);
-	if (err < 0)
-		return err;
+	if (!r)
+		r = add_source(s, &b, OP_NAMES_DYNSYM, s->elf, o, log);
+	if (r < 0)
+		return r;
 	op_symbol_index_finish(&b, &s->index);
 	return 0;
 }
 
 static int open_go(struct op_symbols *s, struct op_log *log)
 {
-	int err;
+	int r;
 
-	err = op_gopclntab_open(s->elf, &s->go);
-	if (!err)
+	r = op_gopclntab_open(s->elf, &s->go);
+	if (!r)
 		op_gopclntab_range(s->go, &s->go_range.start, &s->go_range.end);
-	else if (err != -ENOENT && err != -ENOMEM)
+	else if (r != -ENOENT && r != -ENOMEM)
 		op_log(log, OP_LOG_WARNING,
-		       "a Go program's function table cannot be read (%d)", err);
-	return err == -ENOMEM ? err : 0;
+		       "a Go program's function table cannot be read (%d)", r);
+	return r == -ENOMEM ? r : 0;
 }
 
 int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
@@ -258,29 +258,29 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 	_cleanup_(op_symbols_freep) struct op_symbols *s = NULL;
 	_cleanup_(op_elf_freep) struct op_elf *mini = NULL;
 	_cleanup_(op_symbol_index_abort) struct op_symbol_index_builder b = { 0 };
-	int err;
+	int r;
 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->elf = elf;
-	err = open_go(s, log);
-	if (!err)
-		err = op_symbol_index_begin(&b, elf, o->limit_bytes);
-	if (err)
-		return err;
+	r = open_go(s, log);
+	if (!r)
+		r = op_symbol_index_begin(&b, elf, o->limit_bytes);
+	if (r)
+		return r;
 	b.without = s->go_range;
-	err = b.code.len ? add_sources(s, &b, o, log, &mini) : 0;
-	if (err)
-		return err;
+	r = b.code.len ? add_sources(s, &b, o, log, &mini) : 0;
+	if (r)
+		return r;
 	op_symbol_index_finish(&b, &s->index);
 	if (mini)
-		err = keep_mini_names(s, o->limit_bytes ? o->limit_bytes / 2
-							: OP_NAME_OFFSET_MAX);
-	if (err == -EFBIG)
-		err = leave_out_mini(s, o, log);
-	if (err)
-		return err;
+		r = keep_mini_names(s, o->limit_bytes ? o->limit_bytes / 2
+						      : OP_NAME_OFFSET_MAX);
+	if (r == -EFBIG)
+		r = leave_out_mini(s, o, log);
+	if (r)
+		return r;
 	*ret = OP_TAKE_PTR(s);
 	return 0;
 }
@@ -323,12 +323,12 @@ static int best_name(const struct op_symbols *s, size_t first, size_t end, char 
 	for (i = first; i < end; i++) {
 		uint32_t name = s->index.entries[i].name;
 		bool other_weak = name >> OP_NAME_WEAK_SHIFT & 1;
-		int err = read_name(s, name, found ? other : buf, size);
+		int r = read_name(s, name, found ? other : buf, size);
 
-		if (err == -ENODATA)
+		if (r == -ENODATA)
 			continue;
-		if (err)
-			return err;
+		if (r)
+			return r;
 		if (!found) {
 			found = true;
 			weak = other_weak;
@@ -355,14 +355,14 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 	char name[NAME_BYTES_MAX];
 	size_t first;
 	size_t end;
-	int err;
+	int r;
 
 	end = op_symbol_index_lookup(&s->index, vaddr, &first);
 	if (end == first)
 		return 0;
-	err = best_name(s, first, end, name, sizeof(name));
-	if (err <= 0)
-		return err;
+	r = best_name(s, first, end, name, sizeof(name));
+	if (r <= 0)
+		return r;
 	cut_version(name);
 	free(s->raw);
 	free(s->readable);

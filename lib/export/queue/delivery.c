@@ -40,19 +40,19 @@ struct op_delivery {
 static void refresh_certs(struct op_delivery *d)
 {
 	struct op_transport_tls tls;
-	int err;
+	int r;
 
 	if (op_certs_refresh(&d->certs, d->sink.notes))
 		d->certs_due = true;
 	if (!d->certs_due)
 		return;
 	tls = op_certs_get(&d->certs);
-	err = d->ops->set_tls(d->transport, &tls);
-	d->certs_due = err < 0;
-	if (err < 0)
+	r = d->ops->set_tls(d->transport, &tls);
+	d->certs_due = r < 0;
+	if (r < 0)
 		op_notes_add(d->sink.notes, OP_LOG_WARNING,
 			     "export: %s: the new certificates cannot be used yet: %s",
-			     d->target, strerror(-err));
+			     d->target, strerror(-r));
 }
 
 /* Send the first request of the queue. Called and returns with the lock held; it is
@@ -63,28 +63,28 @@ static void send_first(struct op_delivery *d)
 	struct op_transport_result result = { .retry_delay_ms = -1 };
 	struct op_queue_bytes b = { 0 };
 	uint64_t profiles = 0;
-	int err;
+	int r;
 
 	if (!e->first_try_ns)
 		e->first_try_ns = op_clock_monotonic_ns();
-	err = op_queue_send(&d->queue, e, &b);
-	if (err < 0) {
+	r = op_queue_send(&d->queue, e, &b);
+	if (r < 0) {
 		if (op_queue_sent(&d->queue, e, &b))
-			op_tries_lost(&d->tries, &d->queue, e, err);
+			op_tries_lost(&d->tries, &d->queue, e, r);
 		return;
 	}
 	(void)pthread_mutex_unlock(&d->queue.lock);
 	refresh_certs(d);
-	err = d->ops->send(d->transport, b.bytes, b.len, d->timeout_ms, &result);
+	r = d->ops->send(d->transport, b.bytes, b.len, d->timeout_ms, &result);
 	if (result.rejected)
 		profiles = op_reply_count_profiles(b.bytes, b.len);
 	(void)pthread_mutex_lock(&d->queue.lock);
 	if (!op_queue_sent(&d->queue, e, &b))
 		return;
-	if (err < 0) {
+	if (r < 0) {
 		/* Nothing was sent (no memory): treat it like a network failure. */
 		result.grpc_status = OP_GRPC_UNAVAILABLE;
-		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
+		(void)strlcpy(result.message, strerror(-r), sizeof(result.message));
 	}
 	op_tries_judge(&d->tries, &d->queue, e, &result, profiles, d->stop);
 }
@@ -130,14 +130,14 @@ static int delivery_flush(struct op_sink *s, uint64_t deadline_ns)
 {
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
 	struct op_queue *q = &d->queue;
-	int err = 0;
+	int r = 0;
 
 	(void)pthread_mutex_lock(&q->lock);
-	while (!TAILQ_EMPTY(&q->entries) && err != ETIMEDOUT)
-		err = op_sink_thread_wait(&q->idle, &q->lock, deadline_ns);
-	err = TAILQ_EMPTY(&q->entries) ? 0 : -ETIMEDOUT;
+	while (!TAILQ_EMPTY(&q->entries) && r != ETIMEDOUT)
+		r = op_sink_thread_wait(&q->idle, &q->lock, deadline_ns);
+	r = TAILQ_EMPTY(&q->entries) ? 0 : -ETIMEDOUT;
 	(void)pthread_mutex_unlock(&q->lock);
-	return err;
+	return r;
 }
 
 static void delivery_hurry(struct op_sink *s)
@@ -294,42 +294,42 @@ static int open_spill(struct op_delivery *d, const struct op_export_settings *se
 		      struct op_log *log)
 {
 	struct opening *o;
-	int err;
+	int r;
 
 	if (!settings->spill_dir)
 		return 0;
 	o = new_opening(&d->sink, settings);
-	err = o ? op_sink_thread_call(open_directory, free_opening, o) : -ENOMEM;
-	if (err == -ETIMEDOUT)
-		return op_fail(log, err, "spill_dir: the disk does not answer at %s",
+	r = o ? op_sink_thread_call(open_directory, free_opening, o) : -ENOMEM;
+	if (r == -ETIMEDOUT)
+		return op_fail(log, r, "spill_dir: the disk does not answer at %s",
 			       settings->spill_dir);
-	if (err == 0 && o->log.error)
+	if (r == 0 && o->log.error)
 		(void)op_fail(log, o->log.error, "%s", o->log.message);
-	if (err == 0)
-		err = o->err;
-	if (err == 0)
-		err = op_queue_use_spill(&d->queue, o->spill, &o->list);
-	if (err == 0)
+	if (r == 0)
+		r = o->err;
+	if (r == 0)
+		r = op_queue_use_spill(&d->queue, o->spill, &o->list);
+	if (r == 0)
 		o->spill = NULL;
 	free_opening(o);
-	return err;
+	return r;
 }
 
 static int start(struct op_delivery *d, const struct op_export_settings *settings,
 		 struct op_log *log)
 {
-	int err;
+	int r;
 
-	err = open_spill(d, settings, log);
-	if (err < 0)
-		return err;
+	r = open_spill(d, settings, log);
+	if (r < 0)
+		return r;
 	op_queue_ref(&d->queue);
-	err = op_sink_thread_start(&d->thread, "otelprof-send", delivery_main, d);
-	if (err < 0)
+	r = op_sink_thread_start(&d->thread, "otelprof-send", delivery_main, d);
+	if (r < 0)
 		op_queue_unref(&d->queue);
-	if (err < 0)
-		return op_fail(log, err, "exporter: cannot start its thread: %s",
-			       strerror(-err));
+	if (r < 0)
+		return op_fail(log, r, "exporter: cannot start its thread: %s",
+			       strerror(-r));
 	return 0;
 }
 
@@ -341,7 +341,7 @@ int op_delivery_new(const struct op_sink *base, struct op_export_settings *setti
 						settings->spill_bytes };
 	_cleanup_free_ struct op_delivery *d = calloc(1, sizeof(*d));
 	_cleanup_free_ char *target = strdup(settings->endpoint.target);
-	int err;
+	int r;
 
 	if (!d || !target)
 		return -ENOMEM;
@@ -352,21 +352,21 @@ int op_delivery_new(const struct op_sink *base, struct op_export_settings *setti
 	d->transport = transport;
 	d->timeout_ms = settings->timeout_ms;
 	op_tries_init(&d->tries, settings);
-	err = op_queue_init(&d->queue, &d->sink.account, base->notes, target, limits,
-			    destroy);
-	if (err < 0)
-		return err;
+	r = op_queue_init(&d->queue, &d->sink.account, base->notes, target, limits,
+			  destroy);
+	if (r < 0)
+		return r;
 	d->target = OP_TAKE_PTR(target);
 	(void)op_shared_ref(base->shared);
 	d->certs = settings->certs;
-	err = start(d, settings, base->log);
-	if (err < 0) {
+	r = start(d, settings, base->log);
+	if (r < 0) {
 		/* These stay the caller's. */
 		d->transport = NULL;
 		d->certs = (struct op_certs){ 0 };
 		op_queue_end(&d->queue);
 		op_queue_unref(&OP_TAKE_PTR(d)->queue);
-		return err;
+		return r;
 	}
 	settings->certs = (struct op_certs){ 0 };
 	*ret = &OP_TAKE_PTR(d)->sink;

@@ -73,16 +73,16 @@ static int read_grpc_endpoint(struct op_export_settings *s,
 {
 	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
 	bool insecure = false;
-	int err;
+	int r;
 
-	err = read_insecure(config, log, &insecure);
-	if (err < 0)
-		return err;
+	r = read_insecure(config, log, &insecure);
+	if (r < 0)
+		return r;
 	if (!v.text)
 		v = (struct op_env_value){ default_endpoint, "endpoint" };
-	err = op_endpoint_parse(v.text, insecure, v.from, log, &s->endpoint);
-	if (err < 0)
-		return err;
+	r = op_endpoint_parse(v.text, insecure, v.from, log, &s->endpoint);
+	if (r < 0)
+		return r;
 	if (s->endpoint.has_path)
 		op_log(log, OP_LOG_WARNING,
 		       "%s: gRPC has no path: what follows %s is ignored", v.from,
@@ -123,13 +123,13 @@ static int read_headers(struct op_export_settings *s,
 {
 	struct op_env_value v = { 0 };
 	size_t i;
-	int err;
+	int r;
 
 	for (i = 0; i < config->headers_len; i++) {
-		err = op_headers_add(&s->headers, config->headers[i].key,
-				     config->headers[i].value, "headers", log);
-		if (err < 0)
-			return err;
+		r = op_headers_add(&s->headers, config->headers[i].key,
+				   config->headers[i].value, "headers", log);
+		if (r < 0)
+			return r;
 	}
 	if (!config->headers_len)
 		v = op_env_get(OP_ENV_HEADERS);
@@ -285,13 +285,13 @@ int op_export_settings_init(struct op_export_settings *s,
 	};
 	struct op_export_settings made = { 0 };
 	size_t i;
-	int err;
+	int r;
 
 	for (i = 0; i < OP_ARRAY_SIZE(steps); i++) {
-		err = steps[i](&made, config, log);
-		if (err < 0) {
+		r = steps[i](&made, config, log);
+		if (r < 0) {
 			op_export_settings_deinit(&made);
-			return err;
+			return r;
 		}
 	}
 	warn_of_headers(&made, log);

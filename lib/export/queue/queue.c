@@ -135,31 +135,31 @@ static bool make_files(struct op_queue *q, uint64_t len)
 	return q->file_bytes + len <= limit && q->files < OP_SPILL_FILES_MAX;
 }
 
-static void note_disk(struct op_queue *q, int err)
+static void note_disk(struct op_queue *q, int r)
 {
 	const char *path = op_spill_path(op_spool_spill(q->spool));
 
-	if (err < 0) {
+	if (r < 0) {
 		op_ledger_spill_error(q->ledger, 1);
 		op_notes_add(q->notes, q->disk_failing ? OP_LOG_DEBUG : OP_LOG_WARNING,
 			     "export: %s: cannot write to %s: %s; what waits stays in "
 			     "memory, up to queue_bytes",
-			     q->target, path, strerror(-err));
+			     q->target, path, strerror(-r));
 	} else if (q->disk_failing) {
 		op_notes_add(q->notes, OP_LOG_INFO, "export: %s: %s can be written again",
 			     q->target, path);
 	}
-	q->disk_failing = err < 0;
+	q->disk_failing = r < 0;
 }
 
 /* Called in the spool's thread with the lock held. */
-static void on_written(void *owner, struct op_spool_item *item, int err)
+static void on_written(void *owner, struct op_spool_item *item, int r)
 {
 	struct op_queue *q = owner;
 	struct op_queue_entry *e = entry_of(item);
 
-	note_disk(q, err);
-	if (err < 0)
+	note_disk(q, r);
+	if (r < 0)
 		leave_disk(q, e);
 	else if (e != TAILQ_FIRST(&q->entries) && !e->sending)
 		leave_memory(q, e);
@@ -221,7 +221,7 @@ int op_queue_send(struct op_queue *q, struct op_queue_entry *e,
 	struct op_queue_bytes b = { .len = e->item.request->len };
 	char name[OP_SPILL_NAME_BYTES];
 	size_t len = 0;
-	int err;
+	int r;
 
 	e->sending = true;
 	if (e->in_memory) {
@@ -233,15 +233,15 @@ int op_queue_send(struct op_queue *q, struct op_queue_entry *e,
 	}
 	memcpy(name, e->item.name, sizeof(name));
 	(void)pthread_mutex_unlock(&q->lock);
-	err = op_spill_get(spill, name, &b.loaded, &len);
-	if (!err && len != b.len)
-		err = -EBADMSG;
-	if (err == -EBADMSG)
+	r = op_spill_get(spill, name, &b.loaded, &len);
+	if (!r && len != b.len)
+		r = -EBADMSG;
+	if (r == -EBADMSG)
 		op_spill_set_aside(spill, name);
 	(void)pthread_mutex_lock(&q->lock);
 	b.bytes = b.loaded;
 	*ret = b;
-	return q->ended ? -ECANCELED : err;
+	return q->ended ? -ECANCELED : r;
 }
 
 bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
@@ -260,13 +260,13 @@ bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
 static int restore_one(struct op_queue *q, const struct op_spill_found *f)
 {
 	_cleanup_free_ struct op_queue_entry *e = new_entry(NULL);
-	int err;
+	int r;
 
 	if (!e)
 		return -ENOMEM;
-	err = op_request_restore(q->account, f->len, f->samples, &e->item.request);
-	if (err < 0)
-		return err;
+	r = op_request_restore(q->account, f->len, f->samples, &e->item.request);
+	if (r < 0)
+		return r;
 	(void)make_files(q, file_bytes(e->item.request));
 	(void)strlcpy(e->item.name, f->name, sizeof(e->item.name));
 	e->item.state = OP_SPOOL_WRITTEN;
@@ -282,13 +282,13 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 {
 	const struct op_spill_found *f;
 	uint64_t samples = 0;
-	int err;
+	int r;
 
 	op_queue_ref(q); /* of the thread */
-	err = op_spool_new(spill, q->ledger, &q->lock, &spool_ops, q, &q->spool);
-	if (err < 0) {
+	r = op_spool_new(spill, q->ledger, &q->lock, &spool_ops, q, &q->spool);
+	if (r < 0) {
 		op_queue_unref(q);
-		return err;
+		return r;
 	}
 	op_ledger_spill_error(q->ledger, list->bad);
 	(void)pthread_mutex_lock(&q->lock);
@@ -341,13 +341,13 @@ void op_queue_end(struct op_queue *q)
 	struct op_queue_entry *e;
 	uint64_t requests = 0;
 	uint64_t samples = 0;
-	int err = 0;
+	int r = 0;
 
 	if (q->spool) {
 		(void)pthread_mutex_lock(&q->lock);
 		write_again(q);
 		(void)pthread_mutex_unlock(&q->lock);
-		err = op_spool_finish(q->spool);
+		r = op_spool_finish(q->spool);
 	}
 	(void)pthread_mutex_lock(&q->lock);
 	while ((e = TAILQ_FIRST(&q->entries))) {
@@ -358,7 +358,7 @@ void op_queue_end(struct op_queue *q)
 		op_queue_settle(q, e, written ? OP_FATE_SPILLED : OP_DROP_GIVEN_UP);
 	}
 	q->ended = true;
-	if (err < 0)
+	if (r < 0)
 		say_stuck(q, requests, samples);
 	(void)pthread_mutex_unlock(&q->lock);
 }
@@ -373,7 +373,7 @@ int op_queue_init(struct op_queue *q, struct op_account *account, struct op_note
 		  const char *target, struct op_queue_limits limits,
 		  void (*destroy)(struct op_queue *q))
 {
-	int err;
+	int r;
 
 	*q = (struct op_queue){
 		.account = account,
@@ -385,9 +385,9 @@ int op_queue_init(struct op_queue *q, struct op_account *account, struct op_note
 		.destroy = destroy,
 	};
 	TAILQ_INIT(&q->entries);
-	err = -pthread_mutex_init(&q->lock, NULL);
-	err = err ?: op_sink_thread_cond_init(&q->wake);
-	return err ?: op_sink_thread_cond_init(&q->idle);
+	r = -pthread_mutex_init(&q->lock, NULL);
+	r = r ?: op_sink_thread_cond_init(&q->wake);
+	return r ?: op_sink_thread_cond_init(&q->idle);
 }
 
 void op_queue_ref(struct op_queue *q)

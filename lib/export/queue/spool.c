@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 enum {
@@ -37,16 +38,16 @@ struct op_spool {
 static int write_item(struct op_spool *s, struct op_spool_item *item)
 {
 	char name[OP_SPILL_NAME_BYTES] = "";
-	struct op_request *r = item->request;
-	int err;
+	struct op_request *request = item->request;
+	int r;
 
 	item->state = OP_SPOOL_WRITING;
 	(void)pthread_mutex_unlock(s->lock);
-	err = op_spill_put(s->spill, r->bytes, r->len, r->samples, name);
+	r = op_spill_put(s->spill, request->bytes, request->len, request->samples, name);
 	(void)pthread_mutex_lock(s->lock);
 	memcpy(item->name, name, sizeof(name));
-	item->state = err < 0 ? OP_SPOOL_FAILED : OP_SPOOL_WRITTEN;
-	return err;
+	item->state = r < 0 ? OP_SPOOL_FAILED : OP_SPOOL_WRITTEN;
+	return r;
 }
 
 /* Called with the lock held, which is released while the disk works. */
@@ -65,19 +66,19 @@ static void finish_item(struct op_spool *s, struct op_spool_item *item)
 static void do_item(struct op_spool *s, struct op_spool_item *item)
 {
 	struct op_request *held = NULL;
-	int err = 0;
+	int r = 0;
 
 	if (item->state == OP_SPOOL_WAITING) {
 		held = item->request;
 		if (!item->forgotten)
-			err = write_item(s, item);
+			r = write_item(s, item);
 		s->put++;
 		(void)pthread_cond_broadcast(&s->done);
 	}
 	if (item->forgotten)
 		finish_item(s, item);
 	else
-		s->ops->written(s->owner, item, err);
+		s->ops->written(s->owner, item, r);
 	if (held)
 		op_request_read(s->ledger, held);
 }
@@ -109,7 +110,7 @@ int op_spool_new(struct op_spill *spill, struct op_ledger *ledger, pthread_mutex
 		 const struct op_spool_ops *ops, void *owner, struct op_spool **ret)
 {
 	_cleanup_free_ struct op_spool *s = calloc(1, sizeof(*s));
-	int err;
+	int r;
 
 	if (!s)
 		return -ENOMEM;
@@ -119,10 +120,10 @@ int op_spool_new(struct op_spill *spill, struct op_ledger *ledger, pthread_mutex
 	s->ops = ops;
 	s->owner = owner;
 	TAILQ_INIT(&s->items);
-	err = op_sink_thread_cond_init(&s->work) ?: op_sink_thread_cond_init(&s->done);
-	err = err ?: op_sink_thread_start(&s->thread, "otelprof-spill", spool_main, s);
-	if (err < 0)
-		return err;
+	r = op_sink_thread_cond_init(&s->work) ?: op_sink_thread_cond_init(&s->done);
+	r = r ?: op_sink_thread_start(&s->thread, "otelprof-spill", spool_main, s);
+	if (r < 0)
+		return r;
 	*ret = OP_TAKE_PTR(s);
 	return 0;
 }
@@ -161,7 +162,7 @@ struct op_spill *op_spool_spill(struct op_spool *s)
 void op_spool_put(struct op_spool *s, struct op_spool_item *item)
 {
 	uint64_t deadline =
-		op_clock_monotonic_ns() + (uint64_t)PUT_WAIT_MS * OP_THREAD_NS_PER_MS;
+		op_clock_monotonic_ns() + (uint64_t)PUT_WAIT_MS * OP_NS_PER_MS;
 	uint64_t mine = ++s->asked;
 
 	op_request_hold(s->ledger, item->request);

@@ -35,7 +35,7 @@ struct op_spool_item {
 /* Called in the spool's thread with the lock held. */
 struct op_spool_ops {
 	/* @err: 0, or the -errno of writing @item */
-	void (*written)(void *owner, struct op_spool_item *item, int err);
+	void (*written)(void *owner, struct op_spool_item *item, int r);
 	void (*free)(struct op_spool_item *item);
 	/* The thread ends, and uses neither @owner nor the spool after this. Without the
 	 * lock; @owner may free the spool. */

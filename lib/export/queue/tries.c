@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 enum {
@@ -94,8 +95,8 @@ static void try_later(struct op_tries *t, struct op_queue *q, struct op_queue_en
 		      const struct op_transport_result *result)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t wait = op_backoff_next(&t->backoff, result->retry_delay_ms) *
-			OP_THREAD_NS_PER_MS;
+	uint64_t wait =
+		op_backoff_next(&t->backoff, result->retry_delay_ms) * OP_NS_PER_MS;
 	uint64_t give_up = UINT64_MAX;
 
 	if (t->retry_elapsed_ns)
@@ -109,11 +110,10 @@ static void try_later(struct op_tries *t, struct op_queue *q, struct op_queue_en
 	if (now < give_up && t->not_before_ns > give_up && result->retry_delay_ms < 0)
 		t->not_before_ns = give_up;
 	else if (t->not_before_ns > give_up) {
-		op_notes_add(q->notes, OP_LOG_WARNING,
-			     "export: %s: a request was given up after %llu ms",
-			     q->target,
-			     (unsigned long long)((now - e->first_try_ns) /
-						  OP_THREAD_NS_PER_MS));
+		op_notes_add(
+			q->notes, OP_LOG_WARNING,
+			"export: %s: a request was given up after %llu ms", q->target,
+			(unsigned long long)((now - e->first_try_ns) / OP_NS_PER_MS));
 		op_queue_settle(q, e, OP_DROP_GIVEN_UP);
 	}
 }
@@ -154,7 +154,7 @@ void op_tries_judge(struct op_tries *t, struct op_queue *q, struct op_queue_entr
 }
 
 void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry *e,
-		   int err)
+		   int r)
 {
 	struct op_transport_result result = {
 		.grpc_status = OP_GRPC_UNAVAILABLE,
@@ -162,8 +162,8 @@ void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry
 	};
 	struct op_spill *spill = op_spool_spill(q->spool);
 
-	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
-		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
+		(void)strlcpy(result.message, strerror(-r), sizeof(result.message));
 		try_later(t, q, e, &result);
 		return;
 	}
@@ -171,8 +171,8 @@ void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry
 	op_notes_add(q->notes, OP_LOG_WARNING,
 		     "export: %s: %s/%s: %s; the %llu samples in it are lost", q->target,
 		     op_spill_path(spill), e->item.name,
-		     err == -EBADMSG ? "is damaged, its name now ends with .bad"
-				     : strerror(-err),
+		     r == -EBADMSG ? "is damaged, its name now ends with .bad"
+				   : strerror(-r),
 		     (unsigned long long)e->item.request->samples);
 	op_queue_settle(q, e, OP_DROP_SPILL);
 }
@@ -186,8 +186,7 @@ void op_tries_hurry(struct op_tries *t)
 void op_tries_init(struct op_tries *t, const struct op_export_settings *settings)
 {
 	*t = (struct op_tries){
-		.retry_elapsed_ns =
-			(uint64_t)settings->retry_elapsed_ms * OP_THREAD_NS_PER_MS,
+		.retry_elapsed_ns = (uint64_t)settings->retry_elapsed_ms * OP_NS_PER_MS,
 		.backoff = { .initial_ms = settings->retry_initial_ms,
 			     .max_ms = settings->retry_max_ms,
 			     .random = op_hash_seed() ^ op_clock_monotonic_ns() },

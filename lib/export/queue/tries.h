@@ -42,6 +42,6 @@ void op_tries_judge(struct op_tries *t, struct op_queue *q, struct op_queue_entr
 		    bool interrupted);
 /* The file of @e cannot be read back: the request is lost, unless @err will pass. */
 void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry *e,
-		   int err);
+		   int r);
 
 #endif

@@ -75,15 +75,15 @@ int op_output_init(struct op_output *o, const char *path)
 {
 	struct op_output out = { .fd = -1, .published_fd = -1 };
 	bool stream = false;
-	int err;
+	int r;
 
-	err = resolve(path, &out.path, &stream);
-	if (err < 0)
-		return err;
-	err = stream ? open_stream(&out, path) : op_output_open(&out);
-	if (err < 0) {
+	r = resolve(path, &out.path, &stream);
+	if (r < 0)
+		return r;
+	r = stream ? open_stream(&out, path) : op_output_open(&out);
+	if (r < 0) {
 		free(out.path);
-		return err;
+		return r;
 	}
 	*o = out;
 	return 0;
@@ -123,7 +123,7 @@ int op_output_open(struct op_output *o)
 		return 0;
 	for (try = 0; try < TEMP_NAME_TRIES; try++) {
 		_cleanup_free_ char *name = temp_name(o->path, try);
-		int err;
+		int r;
 		int fd;
 
 		if (!name)
@@ -138,9 +138,9 @@ int op_output_open(struct op_output *o)
 		/* The file is private, because profiles reveal much about a host. */
 		if (fchmod(fd, FILE_MODE) == 0)
 			return 0;
-		err = -errno;
+		r = -errno;
 		op_output_discard(o);
-		return err;
+		return r;
 	}
 	return -EEXIST;
 }
@@ -190,12 +190,12 @@ int op_output_continue(struct op_output *o, uint64_t len)
 
 int op_output_publish(struct op_output *o)
 {
-	int err;
+	int r;
 
 	if (rename(o->temp, o->path) < 0) {
-		err = -errno;
+		r = -errno;
 		op_output_discard(o);
-		return err;
+		return r;
 	}
 	op_freep(&o->temp);
 	op_closep(&o->published_fd);

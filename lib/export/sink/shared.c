@@ -9,18 +9,18 @@
 int op_shared_new(int level, struct op_shared **ret)
 {
 	_cleanup_free_ struct op_shared *s = calloc(1, sizeof(*s));
-	int err;
+	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->users = 1;
-	err = op_ledger_init(&s->ledger);
-	if (err < 0)
-		return err;
-	err = op_notes_init(&s->notes, level);
-	if (err < 0) {
+	r = op_ledger_init(&s->ledger);
+	if (r < 0)
+		return r;
+	r = op_notes_init(&s->notes, level);
+	if (r < 0) {
 		op_ledger_deinit(&s->ledger);
-		return err;
+		return r;
 	}
 	*ret = OP_TAKE_PTR(s);
 	return 0;

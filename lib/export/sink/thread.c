@@ -19,14 +19,14 @@ int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), 
 {
 	sigset_t all;
 	sigset_t old;
-	int err;
+	int r;
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(ret, NULL, fn, arg);
+	r = pthread_create(ret, NULL, fn, arg);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return -err;
+	if (r)
+		return -r;
 	(void)pthread_setname_np(*ret, name);
 	return 0;
 }
@@ -34,8 +34,8 @@ int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), 
 static struct timespec to_timespec(uint64_t ns)
 {
 	return (struct timespec){
-		.tv_sec = (time_t)(ns / OP_THREAD_NS_PER_S),
-		.tv_nsec = (long)(ns % OP_THREAD_NS_PER_S),
+		.tv_sec = (time_t)(ns / OP_NS_PER_S),
+		.tv_nsec = (long)(ns % OP_NS_PER_S),
 	};
 }
 
@@ -47,20 +47,19 @@ static uint64_t cpu_of(pthread_t thread)
 
 	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts) < 0)
 		return 0;
-	return (uint64_t)ts.tv_sec * OP_THREAD_NS_PER_S + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * OP_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
 int op_sink_thread_end(pthread_t thread)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = now + (uint64_t)OP_SINK_THREAD_END_MS * OP_THREAD_NS_PER_MS;
+	uint64_t end = now + (uint64_t)OP_SINK_THREAD_END_MS * OP_NS_PER_MS;
 	uint64_t moved = now;
 	uint64_t seen = 0;
 	uint64_t cpu;
 
 	do {
-		struct timespec ts =
-			to_timespec(now + (uint64_t)LOOK_MS * OP_THREAD_NS_PER_MS);
+		struct timespec ts = to_timespec(now + (uint64_t)LOOK_MS * OP_NS_PER_MS);
 
 		if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts) != ETIMEDOUT)
 			return 0;
@@ -69,7 +68,7 @@ int op_sink_thread_end(pthread_t thread)
 		moved = cpu != seen ? now : moved;
 		seen = cpu;
 	} while (now < end &&
-		 now - moved < (uint64_t)OP_SINK_THREAD_STUCK_MS * OP_THREAD_NS_PER_MS);
+		 now - moved < (uint64_t)OP_SINK_THREAD_STUCK_MS * OP_NS_PER_MS);
 	(void)pthread_detach(thread);
 	return -ETIMEDOUT;
 }
@@ -103,14 +102,14 @@ int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *ar
 {
 	_cleanup_free_ struct call *c = malloc(sizeof(*c));
 	pthread_t thread;
-	int err;
+	int r;
 
 	if (!c)
 		return -ENOMEM;
 	*c = (struct call){ .fn = fn, .drop = drop, .arg = arg };
-	err = op_sink_thread_start(&thread, "otelprof-open", call_main, c);
-	if (err < 0)
-		return err;
+	r = op_sink_thread_start(&thread, "otelprof-open", call_main, c);
+	if (r < 0)
+		return r;
 	/* It may have come back just now. */
 	if (op_sink_thread_end(thread) < 0 &&
 	    __atomic_exchange_n(&c->state, CALL_LEFT, __ATOMIC_ACQ_REL) == CALL_RUNS) {
@@ -124,15 +123,15 @@ int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *ar
 int op_sink_thread_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
-	int err;
+	int r;
 
-	err = pthread_condattr_init(&attr);
-	if (err)
-		return -err;
+	r = pthread_condattr_init(&attr);
+	if (r)
+		return -r;
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	err = pthread_cond_init(cond, &attr);
+	r = pthread_cond_init(cond, &attr);
 	(void)pthread_condattr_destroy(&attr);
-	return -err;
+	return -r;
 }
 
 int op_sink_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)

@@ -7,8 +7,6 @@
 #include <stdint.h>
 
 enum {
-	OP_THREAD_NS_PER_MS = 1000000,
-	OP_THREAD_NS_PER_S = 1000000000,
 	/* At its end a thread may take so long without any CPU time, and so long in all. */
 	OP_SINK_THREAD_STUCK_MS = 10000,
 	OP_SINK_THREAD_END_MS = 60000,

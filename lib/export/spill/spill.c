@@ -101,10 +101,10 @@ static int check_parent(const char *dir, struct op_log *log)
 static int check_own(const struct op_spill *s, struct op_log *log)
 {
 	struct stat st;
-	int err = check_directory(s->dir_fd, s->path, 0, log);
+	int r = check_directory(s->dir_fd, s->path, 0, log);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (fstat(s->dir_fd, &st) < 0 || !(st.st_mode & (S_IRWXG | S_IRWXO)))
 		return 0;
 	return fchmod(s->dir_fd, DIR_MODE) < 0
@@ -146,15 +146,15 @@ static int read_header(int fd, struct op_spill_header *ret, const char **ret_why
 	struct op_spill_header h;
 	struct stat st;
 	ssize_t n;
-	int err;
+	int r;
 
 	n = op_pread_full(fd, bytes, sizeof(bytes), 0);
 	*ret_why = "it cannot be read";
 	if (n < 0)
 		return (int)n;
-	err = op_spill_decode(bytes, (size_t)n, &h, ret_why);
-	if (err < 0)
-		return err;
+	r = op_spill_decode(bytes, (size_t)n, &h, ret_why);
+	if (r < 0)
+		return r;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if ((uint64_t)st.st_size != sizeof(bytes) + h.len) {
@@ -174,19 +174,19 @@ static int take_file(struct op_spill *s, const char *name, struct op_log *log,
 	struct op_spill_header h = { 0 };
 	struct op_spill_found *f;
 	const char *why = "it cannot be opened";
-	int err = fd < 0 ? fd : read_header(fd, &h, &why);
+	int r = fd < 0 ? fd : read_header(fd, &h, &why);
 
-	if (err == -EPROTONOSUPPORT) {
+	if (r == -EPROTONOSUPPORT) {
 		op_log(log, OP_LOG_WARNING, "spill_dir: %s/%s is left alone: %s", s->path,
 		       name, why);
 		return 0;
 	}
-	if (err < 0) {
+	if (r < 0) {
 		list->bad++;
 		op_log(log, OP_LOG_WARNING, "spill_dir: %s/%s cannot be used: %s%s",
 		       s->path, name, why,
-		       err == -EBADMSG ? "; its name now ends with .bad" : "");
-		if (err == -EBADMSG)
+		       r == -EBADMSG ? "; its name now ends with .bad" : "");
+		if (r == -EBADMSG)
 			op_spill_set_aside(s, name);
 		return 0;
 	}
@@ -230,15 +230,15 @@ static int scan(struct op_spill *s, struct op_log *log, struct op_spill_list *li
 {
 	_cleanup_closedir_ DIR *dir = opendir(s->path);
 	struct dirent *e;
-	int err;
+	int r;
 
 	if (!dir)
 		return op_fail(log, -errno, "spill_dir: cannot list %s: %s", s->path,
 			       strerror(errno));
 	while ((e = readdir(dir))) {
-		err = take_entry(s, e->d_name, log, list);
-		if (err < 0)
-			return err;
+		r = take_entry(s, e->d_name, log, list);
+		if (r < 0)
+			return r;
 	}
 	if (list->files.len)
 		qsort(list->files.data, list->files.len, sizeof(*list->files.data),
@@ -250,7 +250,7 @@ int op_spill_open(const char *dir, const char *target, struct op_log *log,
 		  struct op_spill_list *list, struct op_spill **ret)
 {
 	_cleanup_(op_spill_closep) struct op_spill *s = calloc(1, sizeof(*s));
-	int err;
+	int r;
 
 	if (!s)
 		return -ENOMEM;
@@ -259,29 +259,29 @@ int op_spill_open(const char *dir, const char *target, struct op_log *log,
 	s->path = directory_name(dir, target);
 	if (!s->path)
 		return -ENOMEM;
-	err = make_directory(dir);
-	if (err < 0)
-		return op_fail(log, err, "spill_dir: cannot make %s: %s", dir,
-			       strerror(-err));
-	err = check_parent(dir, log);
-	if (err < 0)
-		return err;
-	err = make_directory(s->path);
-	if (err < 0)
-		return op_fail(log, err, "spill_dir: cannot make %s: %s", s->path,
-			       strerror(-err));
+	r = make_directory(dir);
+	if (r < 0)
+		return op_fail(log, r, "spill_dir: cannot make %s: %s", dir,
+			       strerror(-r));
+	r = check_parent(dir, log);
+	if (r < 0)
+		return r;
+	r = make_directory(s->path);
+	if (r < 0)
+		return op_fail(log, r, "spill_dir: cannot make %s: %s", s->path,
+			       strerror(-r));
 	s->dir_fd = op_open(s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	if (s->dir_fd < 0)
 		return op_fail(log, s->dir_fd, "spill_dir: cannot open %s: %s", s->path,
 			       strerror(-s->dir_fd));
-	err = check_own(s, log);
-	if (err == 0)
-		err = lock_directory(s, log);
-	if (err < 0)
-		return err;
-	err = scan(s, log, list);
-	if (err < 0)
-		return err;
+	r = check_own(s, log);
+	if (r == 0)
+		r = lock_directory(s, log);
+	if (r < 0)
+		return r;
+	r = scan(s, log, list);
+	if (r < 0)
+		return r;
 	*ret = OP_TAKE_PTR(s);
 	return 0;
 }
@@ -313,11 +313,11 @@ static void next_name(struct op_spill *s, char ret[OP_SPILL_NAME_BYTES])
 static int write_file(int fd, const struct op_spill_header *h, const void *request)
 {
 	uint8_t header[OP_SPILL_HEADER_BYTES];
-	int err;
+	int r;
 
 	op_spill_encode(h, header);
-	err = op_write_full(fd, header, sizeof(header));
-	return err < 0 ? err : op_write_full(fd, request, h->len);
+	r = op_write_full(fd, header, sizeof(header));
+	return r < 0 ? r : op_write_full(fd, request, h->len);
 }
 
 int op_spill_put(struct op_spill *s, const void *request, size_t len, uint64_t samples,
@@ -331,7 +331,7 @@ int op_spill_put(struct op_spill *s, const void *request, size_t len, uint64_t s
 		.len = len,
 		.crc = op_spill_crc(request, len),
 	};
-	int err;
+	int r;
 
 	next_name(s, name);
 	h.time_ns = s->last_ns;
@@ -339,12 +339,12 @@ int op_spill_put(struct op_spill *s, const void *request, size_t len, uint64_t s
 	fd = op_openat(s->dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
-	err = fchmod(fd, 0600) < 0 ? -errno : write_file(fd, &h, request);
-	if (!err && renameat(s->dir_fd, temp, s->dir_fd, name) < 0)
-		err = -errno;
-	if (err < 0) {
+	r = fchmod(fd, 0600) < 0 ? -errno : write_file(fd, &h, request);
+	if (!r && renameat(s->dir_fd, temp, s->dir_fd, name) < 0)
+		r = -errno;
+	if (r < 0) {
 		(void)unlinkat(s->dir_fd, temp, 0);
-		return err;
+		return r;
 	}
 	(void)strlcpy(ret_name, name, OP_SPILL_NAME_BYTES);
 	return 0;
@@ -358,13 +358,13 @@ int op_spill_get(struct op_spill *s, const char *name, void **ret, size_t *ret_l
 	struct op_spill_header h;
 	const char *why;
 	ssize_t n;
-	int err;
+	int r;
 
 	if (fd < 0)
 		return fd;
-	err = read_header(fd, &h, &why);
-	if (err < 0)
-		return err;
+	r = read_header(fd, &h, &why);
+	if (r < 0)
+		return r;
 	body = malloc(h.len);
 	if (!body)
 		return -ENOMEM;

@@ -184,19 +184,19 @@ int op_endpoint_parse(const char *text, bool insecure, const char *what,
 					      .tls_port = OP_ENDPOINT_PORT };
 	struct op_endpoint e = { 0 };
 	const char *path;
-	int err;
+	int r;
 
 	if (is_unix(text)) {
-		err = parse_unix(text, "grpc", what, log, &e);
-		if (err < 0)
+		r = parse_unix(text, "grpc", what, log, &e);
+		if (r < 0)
 			op_endpoint_deinit(&e);
 		else
 			*ret = e;
-		return err;
+		return r;
 	}
-	err = parse_target(text, &grpc, insecure, what, log, &e, &path);
-	if (err < 0)
-		return err;
+	r = parse_target(text, &grpc, insecure, what, log, &e, &path);
+	if (r < 0)
+		return r;
 	e.has_path = *path && strcmp(path, "/") != 0;
 	if (asprintf(&e.id, "grpc://%s", e.target) < 0) {
 		e.id = NULL;
@@ -260,33 +260,32 @@ int op_endpoint_parse_http(const char *text, bool whole, const char *what,
 					      .tls_port = HTTPS_PORT };
 	struct op_endpoint e = { 0 };
 	const char *path;
-	int err;
+	int r;
 
 	if (is_unix(text)) {
-		err = parse_unix(text, "http", what, log, &e);
-		if (err == 0 &&
-		    asprintf(&e.url, "http://localhost%s", profiles_path) < 0) {
+		r = parse_unix(text, "http", what, log, &e);
+		if (r == 0 && asprintf(&e.url, "http://localhost%s", profiles_path) < 0) {
 			e.url = NULL;
-			err = -ENOMEM;
+			r = -ENOMEM;
 		}
-		if (err < 0)
+		if (r < 0)
 			op_endpoint_deinit(&e);
 		else
 			*ret = e;
-		return err;
+		return r;
 	}
-	err = parse_target(text, &http, false, what, log, &e, &path);
-	if (err < 0)
-		return err;
+	r = parse_target(text, &http, false, what, log, &e, &path);
+	if (r < 0)
+		return r;
 	if (!path_ok(path) || (!whole && strchr(path, '?')))
-		err = op_fail(log, -EINVAL,
-			      "%s: \"%.*s\" has a path that is not valid in a URL", what,
-			      (int)(path - text), text);
+		r = op_fail(log, -EINVAL,
+			    "%s: \"%.*s\" has a path that is not valid in a URL", what,
+			    (int)(path - text), text);
 	else
-		err = make_url(&e, path, whole);
-	if (err < 0) {
+		r = make_url(&e, path, whole);
+	if (r < 0) {
 		op_endpoint_deinit(&e);
-		return err;
+		return r;
 	}
 	*ret = e;
 	return 0;

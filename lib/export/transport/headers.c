@@ -100,7 +100,7 @@ int op_headers_add(struct op_headers *h, const char *key, const char *value,
 	_cleanup_free_ char *k = NULL;
 	_cleanup_free_ char *v = NULL;
 	char *p;
-	int err;
+	int r;
 
 	if (!key || !value)
 		return op_fail(log, -EINVAL, "%s: a header has no name or no value",
@@ -111,9 +111,9 @@ int op_headers_add(struct op_headers *h, const char *key, const char *value,
 		return -ENOMEM;
 	for (p = k; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
-	err = check(h, k, v, what, log);
-	if (err < 0)
-		return err;
+	r = check(h, k, v, what, log);
+	if (r < 0)
+		return r;
 	h->data[h->len++] = (struct op_transport_header){
 		.key = OP_TAKE_PTR(k),
 		.value = OP_TAKE_PTR(v),
@@ -154,16 +154,16 @@ int op_headers_parse(struct op_headers *h, const char *text, const char *what,
 	_cleanup_free_ char *copy = strdup(text);
 	char *next = copy;
 	char *item;
-	int err;
+	int r;
 
 	if (!copy)
 		return -ENOMEM;
 	while ((item = strsep(&next, ","))) {
 		if (!*trim(item))
 			continue;
-		err = parse_one(h, item, what, log);
-		if (err < 0)
-			return err;
+		r = parse_one(h, item, what, log);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -96,15 +96,14 @@ static int try_all(struct loading *l)
 		{ OP_MODULE_DIR, "" },
 	};
 	size_t i;
-	int err;
+	int r;
 
 	for (i = 0; i < OP_ARRAY_SIZE(places); i++) {
 		if (!places[i].dir || !*places[i].dir)
 			continue;
-		err = try_path(places[i].dir, places[i].sub, l->name, &l->reasons,
-			       &l->ops);
-		if (err < 0 || l->ops)
-			return err;
+		r = try_path(places[i].dir, places[i].sub, l->name, &l->reasons, &l->ops);
+		if (r < 0 || l->ops)
+			return r;
 	}
 	return -OTELPROF_E_MODULE;
 }
@@ -164,16 +163,16 @@ int op_module_load(const char *name, struct op_log *log,
 		   const struct op_transport_ops **ret)
 {
 	struct loading *l = new_loading(name);
-	int err;
+	int r;
 
-	err = l ? op_sink_thread_call(load, free_loading, l) : -ENOMEM;
-	if (err == -ETIMEDOUT)
+	r = l ? op_sink_thread_call(load, free_loading, l) : -ENOMEM;
+	if (r == -ETIMEDOUT)
 		return op_fail(
-			log, err,
+			log, r,
 			"%s exporter: the disk of libotelprof-%s.so does not answer",
 			name, name);
-	if (err == 0)
-		err = judge(l, log, ret);
+	if (r == 0)
+		r = judge(l, log, ret);
 	free_loading(l);
-	return err;
+	return r;
 }

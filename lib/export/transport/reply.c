@@ -25,12 +25,6 @@ enum {
 	DURATION_NANOS = 2,
 };
 
-enum {
-	MS_PER_S = 1000,
-	NS_PER_MS = 1000000,
-	NS_PER_S = 1000000000,
-};
-
 static const char retry_info_url[] = "type.googleapis.com/google.rpc.RetryInfo";
 
 void op_reply_copy_text(const void *text, size_t len, char *ret, size_t cap)
@@ -65,16 +59,16 @@ static int parse_partial(struct op_reader *r, uint64_t *rejected, char *message,
 int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *message,
 		   size_t cap)
 {
-	struct op_reader r = op_reader_init(bytes, len);
+	struct op_reader reader = op_reader_init(bytes, len);
 	struct op_wire_field f;
 	uint64_t rejected = 0;
-	int err = 0;
+	int r = 0;
 
-	while (!err && op_wire_next(&r, &f)) {
+	while (!r && op_wire_next(&reader, &f)) {
 		if (op_wire_is_bytes(&f, RESPONSE_PARTIAL_SUCCESS))
-			err = parse_partial(&f.bytes, &rejected, message, cap);
+			r = parse_partial(&f.bytes, &rejected, message, cap);
 	}
-	if (err || r.failed)
+	if (r || reader.failed)
 		return -EBADMSG;
 	*ret_rejected = rejected;
 	return 0;
@@ -92,10 +86,10 @@ static int64_t parse_duration(struct op_reader *r)
 		else if (op_wire_is_varint(&f, DURATION_NANOS))
 			nanos = (int64_t)f.value;
 	}
-	if (r->failed || seconds < 0 || nanos < 0 || nanos >= NS_PER_S ||
-	    seconds > INT64_MAX / MS_PER_S - MS_PER_S)
+	if (r->failed || seconds < 0 || nanos < 0 || nanos >= OP_NS_PER_S ||
+	    seconds > INT64_MAX / OP_MS_PER_S - OP_MS_PER_S)
 		return -1;
-	return seconds * MS_PER_S + (nanos + NS_PER_MS - 1) / NS_PER_MS;
+	return seconds * OP_MS_PER_S + (nanos + OP_NS_PER_MS - 1) / OP_NS_PER_MS;
 }
 
 static int64_t parse_retry_info(struct op_reader *r)

@@ -3,11 +3,8 @@
  * machines have too. */
 #include <linux/perf_event.h>
 
+#include "base/macros.h"
 #include "kernel/kinds/kind.h"
-
-enum {
-	NS_A_SECOND = 1000000000,
-};
 
 void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 		   struct perf_event_attr *ret)
@@ -15,6 +12,6 @@ void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 	(void)i;
 	ret->type = PERF_TYPE_SOFTWARE;
 	ret->config = PERF_COUNT_SW_CPU_CLOCK;
-	ret->sample_period = NS_A_SECOND / options->rate_hz;
+	ret->sample_period = OP_NS_PER_S / options->rate_hz;
 	ret->exclude_idle = 1;
 }

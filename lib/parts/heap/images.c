@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "code/elf/file.h"
 #include "parts/probes/argument.h"
 #include "parts/probes/attach.h"
@@ -22,7 +23,6 @@ enum {
 	ALLOC_ARGUMENTS = 3,
 	FREE_ARGUMENTS = 1,
 	OVERLAY_INODE_BITS = 32, /* above them it may have the number of a layer */
-	NS_A_SECOND = 1000000000,
 };
 
 static const char PROVIDER[] = "otel_memory";
@@ -173,7 +173,7 @@ static bool is_there(const struct op_heap_images *x, const struct op_executable 
 
 static int64_t ns_of(struct timespec t)
 {
-	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+	return (int64_t)t.tv_sec * OP_NS_PER_S + t.tv_nsec;
 }
 
 static int file_of(int fd, struct op_heap_file *ret)

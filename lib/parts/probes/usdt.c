@@ -122,28 +122,28 @@ int op_probe_usdt_find(struct op_elf *elf, const struct op_probe_spec *spec,
 {
 	const struct op_elf_section *section = op_elf_section(elf, ".note.stapsdt");
 	_cleanup_free_ void *bytes = NULL;
-	struct op_reader r;
+	struct op_reader reader;
 	struct note note;
 	size_t len = 0;
-	int e = -ENOENT;
+	int r = -ENOENT;
 
 	ret->sites_len = 0;
 	if (section)
-		e = op_elf_section_data(elf, section, NOTES_BYTES_MAX, &bytes, &len);
-	if (e < 0)
-		return e;
-	r = op_reader_init(bytes, len);
-	while (op_reader_left(&r)) {
-		int is = next_note(&r, &note);
+		r = op_elf_section_data(elf, section, NOTES_BYTES_MAX, &bytes, &len);
+	if (r < 0)
+		return r;
+	reader = op_reader_init(bytes, len);
+	while (op_reader_left(&reader)) {
+		int is = next_note(&reader, &note);
 
 		if (is < 0)
 			break;
 		if (!is || strcmp(note.provider, spec->provider) != 0 ||
 		    strcmp(note.name, spec->symbol) != 0)
 			continue;
-		e = add_site(elf, &note, ret);
-		if (e < 0)
-			return e;
+		r = add_site(elf, &note, ret);
+		if (r < 0)
+			return r;
 	}
 	return ret->sites_len ? 0 : -ENOENT;
 }

@@ -7,7 +7,6 @@
 
 #include "base/macros.h"
 
-#define NS_A_SECOND   UINT64_C(1000000000)
 #define PERIOD_MAX_NS UINT64_C(4000000000) /* fits 32 bits */
 
 void op_rule_rates_init(struct op_rule_rates *rates, uint32_t hz)
@@ -58,7 +57,8 @@ uint32_t op_rule_rates_period_ns(const struct op_rule_rates *rates, uint32_t num
 				 uint32_t clock_hz)
 {
 	uint64_t top = op_rule_rates_top(rates);
-	uint64_t ns = NS_A_SECOND * top / ((uint64_t)clock_hz * rates->hz[number]);
+	uint64_t ns =
+		(uint64_t)OP_NS_PER_S * top / ((uint64_t)clock_hz * rates->hz[number]);
 
 	return (uint32_t)OP_MIN(ns, PERIOD_MAX_NS);
 }
@@ -66,7 +66,7 @@ uint32_t op_rule_rates_period_ns(const struct op_rule_rates *rates, uint32_t num
 /* The clock's period by a rate's, in parts of 2^32; 0: all ticks. */
 static uint32_t share(uint64_t period_ns, uint32_t clock_hz)
 {
-	uint64_t clock_ns = NS_A_SECOND / clock_hz;
+	uint64_t clock_ns = OP_NS_PER_S / clock_hz;
 
 	return period_ns <= clock_ns ? 0 : (uint32_t)((clock_ns << 32) / period_ns);
 }

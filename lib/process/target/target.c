@@ -14,7 +14,6 @@ enum {
 	ASIDE_SHIFT_MAX = 6,
 	ASIDE_STALLS_MAX = 255,
 	ASIDE_STALLS_BITS = 8,
-	NS_PER_MS = 1000000,
 };
 
 /* A call that ends within this time is free of charge. */
@@ -73,7 +72,7 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid)
 
 	if (!t->aside.len || !op_map64_get(&t->aside, pid, &known))
 		return false;
-	now_ms = op_clock_monotonic_ns() / NS_PER_MS;
+	now_ms = op_clock_monotonic_ns() / OP_NS_PER_MS;
 	until_ms = known >> ASIDE_STALLS_BITS;
 	if (now_ms < until_ms)
 		return true;
@@ -97,7 +96,7 @@ static void set_aside(struct op_target *t, uint32_t pid)
 	if (t->aside.len >= OP_TARGET_ASIDE_MAX)
 		op_map64_clear(&t->aside);
 	(void)op_map64_put(&t->aside, pid,
-			   until_ns / NS_PER_MS << ASIDE_STALLS_BITS | stalls);
+			   until_ns / OP_NS_PER_MS << ASIDE_STALLS_BITS | stalls);
 }
 
 static void fill(struct op_target *t, uint64_t now_ns)

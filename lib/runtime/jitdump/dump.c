@@ -105,19 +105,19 @@ static int add_entry(struct op_jitdump *d, uint64_t index,
 	return op_map64_put(&d->by_index, index, number);
 }
 
-static int take_load(struct op_jitdump *d, struct op_reader *r)
+static int take_load(struct op_jitdump *d, struct op_reader *reader)
 {
 	struct op_jitdump_entry e = { 0 };
 	const char *name;
 	uint64_t index;
-	int err;
+	int r;
 
-	op_read_skip(r, 8 + 8); /* pid, tid, the address it is linked at */
-	e.start = op_read_u64(r);
-	e.size = op_read_u64(r);
-	index = op_read_u64(r);
-	name = op_read_cstr(r);
-	if (r->failed || !name)
+	op_read_skip(reader, 8 + 8); /* pid, tid, the address it is linked at */
+	e.start = op_read_u64(reader);
+	e.size = op_read_u64(reader);
+	index = op_read_u64(reader);
+	name = op_read_cstr(reader);
+	if (reader->failed || !name)
 		return -EBADMSG;
 	if (!*name || !e.size || e.size > CODE_BYTES_MAX || e.start > UINT64_MAX - e.size)
 		return 0;
@@ -130,8 +130,8 @@ static int take_load(struct op_jitdump *d, struct op_reader *r)
 		e.lines = d->debug_lines;
 	}
 	d->debug_lines = 0;
-	err = keep_text(d, name, &e.name);
-	return err <= 0 ? err : add_entry(d, index, &e);
+	r = keep_text(d, name, &e.name);
+	return r <= 0 ? r : add_entry(d, index, &e);
 }
 
 static int take_move(struct op_jitdump *d, struct op_reader *r)
@@ -166,18 +166,18 @@ static int take_move(struct op_jitdump *d, struct op_reader *r)
 
 /* Read one line of the debug record for the code at @addr. Returns 1; 0 if the record has
  * no more lines; -ENOMEM. */
-static int take_line(struct op_jitdump *d, struct op_reader *r, uint64_t addr,
+static int take_line(struct op_jitdump *d, struct op_reader *reader, uint64_t addr,
 		     uint32_t *file)
 {
 	struct op_jitdump_line *line;
-	uint64_t offset = op_read_u64(r) - addr;
-	uint32_t number = op_read_u32(r);
+	uint64_t offset = op_read_u64(reader) - addr;
+	uint32_t number = op_read_u32(reader);
 	const char *name;
-	int err = 1;
+	int r = 1;
 
-	op_read_skip(r, 4); /* the discriminator, which is a column in V8's files */
-	name = op_read_cstr(r);
-	if (r->failed || !name)
+	op_read_skip(reader, 4); /* the discriminator, which is a column in V8's files */
+	name = op_read_cstr(reader);
+	if (reader->failed || !name)
 		return 0;
 	if (d->lines.len >= OP_JITDUMP_LINES_MAX) {
 		d->refused++;
@@ -185,11 +185,11 @@ static int take_line(struct op_jitdump *d, struct op_reader *r, uint64_t addr,
 	}
 	if (strcmp(name, same_file) != 0 &&
 	    (!d->debug_lines || strcmp(name, d->text.data + *file) != 0))
-		err = keep_text(d, name, file);
+		r = keep_text(d, name, file);
 	else if (!d->debug_lines)
 		return 0;
-	if (err <= 0)
-		return err;
+	if (r <= 0)
+		return r;
 	line = op_vec_push(&d->lines);
 	if (!line)
 		return -ENOMEM;
@@ -202,28 +202,28 @@ static int take_line(struct op_jitdump *d, struct op_reader *r, uint64_t addr,
 	return offset <= CODE_BYTES_MAX ? 1 : -EBADMSG;
 }
 
-static int take_debug_info(struct op_jitdump *d, struct op_reader *r)
+static int take_debug_info(struct op_jitdump *d, struct op_reader *reader)
 {
 	uint32_t file = 0;
 	uint64_t count;
 	size_t before;
 	uint32_t i;
-	int err = 1;
+	int r = 1;
 
 	d->lines.len -= d->debug_lines; /* these lines wait for code that never came */
 	before = d->lines.len;
-	d->debug_addr = op_read_u64(r);
-	count = op_read_u64(r);
-	if (r->failed)
+	d->debug_addr = op_read_u64(reader);
+	count = op_read_u64(reader);
+	if (reader->failed)
 		return -EBADMSG;
 	d->debug_line = (uint32_t)before;
 	d->debug_lines = 0;
-	while (count-- && err > 0)
-		err = take_line(d, r, d->debug_addr, &file);
-	if (err < 0) {
+	while (count-- && r > 0)
+		r = take_line(d, reader, d->debug_addr, &file);
+	if (r < 0) {
 		d->lines.len = before;
 		d->debug_lines = 0;
-		return err == -ENOMEM ? err : 0;
+		return r == -ENOMEM ? r : 0;
 	}
 	for (i = 0; i < d->debug_lines; i++)
 		if (d->lines.data[before + i].offset < ELF_HEADER_BYTES)
@@ -236,28 +236,28 @@ static int take_debug_info(struct op_jitdump *d, struct op_reader *r)
 int64_t op_jitdump_record(struct op_jitdump *d, const uint8_t *bytes, size_t len,
 			  uint64_t left)
 {
-	struct op_reader r = op_reader_init(bytes, len);
-	uint32_t id = op_read_u32(&r);
-	uint32_t size = op_read_u32(&r);
-	int err = 0;
+	struct op_reader reader = op_reader_init(bytes, len);
+	uint32_t id = op_read_u32(&reader);
+	uint32_t size = op_read_u32(&reader);
+	int r = 0;
 
 	if (left < RECORD_BYTES_MIN)
 		return 0;
-	if (r.failed || size < RECORD_BYTES_MIN)
+	if (reader.failed || size < RECORD_BYTES_MIN)
 		return -EBADMSG;
 	if (size > left)
 		return 0;
-	r = op_reader_init(bytes, OP_MIN(len, (size_t)size));
-	op_read_skip(&r, RECORD_BYTES_MIN);
+	reader = op_reader_init(bytes, OP_MIN(len, (size_t)size));
+	op_read_skip(&reader, RECORD_BYTES_MIN);
 	if (id == CODE_LOAD)
-		err = take_load(d, &r);
+		r = take_load(d, &reader);
 	else if (id == CODE_MOVE)
-		err = take_move(d, &r);
+		r = take_move(d, &reader);
 	else if (id == CODE_DEBUG_INFO)
-		err = take_debug_info(d, &r);
+		r = take_debug_info(d, &reader);
 	else if (id == CODE_CLOSE)
 		d->closed = true;
-	return err < 0 ? err : (int64_t)size;
+	return r < 0 ? r : (int64_t)size;
 }
 
 static int compare_places(const void *a, const void *b)

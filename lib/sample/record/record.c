@@ -12,61 +12,62 @@
 #include "sample/stack.h"
 #include "sample/state.h"
 
-static int add_record(struct op_sampler *sampler, struct op_parsed *r,
+static int add_record(struct op_sampler *sampler, struct op_parsed *parsed,
 		      struct op_window *window)
 {
 	struct op_window_sample sample;
-	int e = op_record_resolve(sampler, r, window, &sample);
+	int r = op_record_resolve(sampler, parsed, window, &sample);
 
-	if (e == 0)
-		e = op_window_add(window, &sample);
-	if (e == 0 && r->header.event == sampler->watched && sampler->watch)
-		sampler->watch(sampler->watch_ctx, &r->header, window, &sample);
-	return e;
+	if (r == 0)
+		r = op_window_add(window, &sample);
+	if (r == 0 && parsed->header.event == sampler->watched && sampler->watch)
+		sampler->watch(sampler->watch_ctx, &parsed->header, window, &sample);
+	return r;
 }
 
 int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
 		      bool late, struct op_window *window, struct op_window_sample *ret)
 {
-	struct op_parsed r;
-	int e = op_parsed_read(sampler, record, len, &r);
+	struct op_parsed parsed;
+	int r = op_parsed_read(sampler, record, len, &parsed);
 
-	if (e < 0)
-		return e;
-	r.live = !late;
-	if (r.header.detail == OP_THREAD_RUNNING)
-		r.header.end = OP_END_RUNNING;
-	else if (late && r.header.end == OP_END_UNKNOWN)
-		r.header.end = OP_ERROR_native_late;
-	return op_record_resolve(sampler, &r, window, ret);
+	if (r < 0)
+		return r;
+	parsed.live = !late;
+	if (parsed.header.detail == OP_THREAD_RUNNING)
+		parsed.header.end = OP_END_RUNNING;
+	else if (late && parsed.header.end == OP_END_UNKNOWN)
+		parsed.header.end = OP_ERROR_native_late;
+	return op_record_resolve(sampler, &parsed, window, ret);
 }
 
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack)
 {
 	size_t len = 0;
-	int e = op_stack_add_end(sampler, window, OP_END_RUNNING, &len);
+	int r = op_stack_add_end(sampler, window, OP_END_RUNNING, &len);
 
-	return e < 0 ? e : op_window_stack(window, sampler->locations, len, ret_stack);
+	return r < 0 ? r : op_window_stack(window, sampler->locations, len, ret_stack);
 }
 
 static int take_sample(struct op_sampler *sampler, const void *record, size_t len,
 		       struct op_window *window)
 {
-	struct op_parsed r;
-	int e = op_parsed_read(sampler, record, len, &r);
+	struct op_parsed parsed;
+	int r = op_parsed_read(sampler, record, len, &parsed);
 
-	return e < 0 ? e : add_record(sampler, &r, window);
+	return r < 0 ? r : add_record(sampler, &parsed, window);
 }
 
 /* Keep an announced stack. One that cannot be kept is lost to the samples that name it. */
 static int take_stack(struct op_sampler *sampler, const void *record, size_t len)
 {
-	struct op_parsed r;
-	int e = op_parsed_read(sampler, record, len, &r);
+	struct op_parsed parsed;
+	int r = op_parsed_read(sampler, record, len, &parsed);
 
-	return e < 0 ? e
-		     : op_announced_add(&sampler->announced, &r.header.hash, record, len);
+	return r < 0 ? r
+		     : op_announced_add(&sampler->announced, &parsed.header.hash, record,
+					len);
 }
 
 /* A sample of a stack that was announced. Without the announcement it has one frame, which
@@ -74,13 +75,13 @@ static int take_stack(struct op_sampler *sampler, const void *record, size_t len
 static int take_named(struct op_sampler *sampler, const void *record, size_t len,
 		      struct op_window *window)
 {
-	struct op_parsed r = { .header.end = OP_END_NO_STACK,
-			       .words = sampler->words + OP_KEY_WORDS };
-	struct op_record *h = &r.header;
+	struct op_parsed parsed = { .header.end = OP_END_NO_STACK,
+				    .words = sampler->words + OP_KEY_WORDS };
+	struct op_record *h = &parsed.header;
 	const void *stack;
 	struct op_named n;
 	size_t stack_len;
-	int e = 0;
+	int r = 0;
 
 	if (len < sizeof(n))
 		return -EBADMSG;
@@ -89,17 +90,17 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 		return -EBADMSG;
 	stack = op_announced_find(&sampler->announced, &n.hash, &stack_len);
 	if (stack) {
-		e = op_parsed_read(sampler, stack, stack_len, &r);
+		r = op_parsed_read(sampler, stack, stack_len, &parsed);
 	} else {
 		sampler->announcements_lost++;
 		sampler->announce_again = true;
 	}
-	if (e < 0)
-		return e;
-	e = op_trace_contexts_read((const uint8_t *)record + sizeof(n), len - sizeof(n),
-				   n.context_bytes, &r.context);
-	if (e < 0)
-		return e;
+	if (r < 0)
+		return r;
+	r = op_trace_contexts_read((const uint8_t *)record + sizeof(n), len - sizeof(n),
+				   n.context_bytes, &parsed.context);
+	if (r < 0)
+		return r;
 	h->time_ns = n.time_ns;
 	h->value = n.value;
 	h->cgroup = n.cgroup;
@@ -108,9 +109,9 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 	h->cpu = (uint16_t)n.cpu;
 	h->event = n.event;
 	h->detail = n.detail;
-	r.extra = n.extra;
+	parsed.extra = n.extra;
 	memcpy(h->comm, n.comm, sizeof(h->comm));
-	return add_record(sampler, &r, window);
+	return add_record(sampler, &parsed, window);
 }
 
 static int take_request(struct op_sampler *sampler, const void *record, size_t len)

@@ -19,18 +19,18 @@
 #include "sample/state.h"
 
 static int add_kernel(struct op_sampler *sampler, struct op_window *window,
-		      const struct op_parsed *r, size_t *len)
+		      const struct op_parsed *parsed, size_t *len)
 {
 	size_t i;
 
-	i = op_frames_kernel_begin(sampler, op_kind_of(r->header.event), r->words,
-				   r->header.kernel_count);
-	for (; i < r->header.kernel_count; i++) {
-		int e = op_frames_kernel(sampler, window, r->words[i], i == 0,
+	i = op_frames_kernel_begin(sampler, op_kind_of(parsed->header.event),
+				   parsed->words, parsed->header.kernel_count);
+	for (; i < parsed->header.kernel_count; i++) {
+		int r = op_frames_kernel(sampler, window, parsed->words[i], i == 0,
 					 &sampler->locations[*len]);
 
-		if (e < 0)
-			return e;
+		if (r < 0)
+			return r;
 		(*len)++;
 	}
 	return 0;
@@ -38,32 +38,33 @@ static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 
 /* The stack of @of's frames: kernel, then user. @callers may be NULL. */
 static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
-		      const struct op_parsed *r, const uint64_t *user, size_t user_len,
-		      unsigned int end, struct op_thread_cache *callers, uint32_t *ret)
+		      const struct op_parsed *parsed, const uint64_t *user,
+		      size_t user_len, unsigned int end, struct op_thread_cache *callers,
+		      uint32_t *ret)
 {
 	size_t len = 0;
-	int e;
+	int r;
 
-	e = add_kernel(sampler, of->window, r, &len);
-	if (e == 0)
-		e = op_stack_add_user(sampler, of, user, user_len, callers, &len);
-	if (e == 0)
-		e = op_stack_add_end(sampler, of->window, end, &len);
-	return e < 0 ? e : op_window_stack(of->window, sampler->locations, len, ret);
+	r = add_kernel(sampler, of->window, parsed, &len);
+	if (r == 0)
+		r = op_stack_add_user(sampler, of, user, user_len, callers, &len);
+	if (r == 0)
+		r = op_stack_add_end(sampler, of->window, end, &len);
+	return r < 0 ? r : op_window_stack(of->window, sampler->locations, len, ret);
 }
 
 /* As make_stack() of the record's own words, by the cache. */
 static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
-		      struct op_parsed *r, uint32_t generation, uint32_t *ret)
+		      struct op_parsed *parsed, uint32_t generation, uint32_t *ret)
 {
-	const struct op_record *h = &r->header;
+	const struct op_record *h = &parsed->header;
 	const struct op_thread_cache_owner owner = { .epoch = op_window_epoch(of->window),
 						     .generation = generation,
 						     .tid = h->tid };
-	const uint64_t *user = r->words + h->kernel_count;
+	const uint64_t *user = parsed->words + h->kernel_count;
 	struct op_thread_cache *callers = NULL;
 	struct op_cache_key key;
-	int e;
+	int r;
 
 	/* User words mean something in one generation only. */
 	sampler->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
@@ -75,10 +76,10 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (generation && h->user_words)
 		callers = op_thread_cache_begin(sampler->threads, &owner, user,
 						h->user_words);
-	e = make_stack(sampler, of, r, user, h->user_words, h->end, callers, ret);
-	if (e == 0)
+	r = make_stack(sampler, of, parsed, user, h->user_words, h->end, callers, ret);
+	if (r == 0)
 		op_cache_add(&sampler->stacks, &key, *ret);
-	return e;
+	return r;
 }
 
 /* Are a record's registers those of a caller that the walk came to? */
@@ -89,52 +90,54 @@ static bool is_caller(const struct op_record *h)
 
 /* Walk and name a record with registers and stack, of @proc as it is. */
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
-			  struct op_frames_of *of, const struct op_parsed *r,
+			  struct op_frames_of *of, const struct op_parsed *parsed,
 			  uint32_t *ret)
 {
-	struct op_deferred deferred = { .registers = &r->registers,
-					.stack = r->stack,
-					.stack_len = r->header.stack_bytes,
-					.stack_below = r->header.stack_below,
-					.unread = r->unread,
-					.root = r->root,
-					.root_len = r->root_len,
-					.root_at = r->root_at,
-					.words = r->words + r->header.kernel_count,
-					.words_len = r->header.user_words,
-					.frames = r->header.user_frames,
-					.is_caller = is_caller(&r->header),
-					.end_pc = r->header.end_pc,
-					.live = r->live };
+	struct op_deferred deferred = { .registers = &parsed->registers,
+					.stack = parsed->stack,
+					.stack_len = parsed->header.stack_bytes,
+					.stack_below = parsed->header.stack_below,
+					.unread = parsed->unread,
+					.root = parsed->root,
+					.root_len = parsed->root_len,
+					.root_at = parsed->root_at,
+					.words = parsed->words +
+						 parsed->header.kernel_count,
+					.words_len = parsed->header.user_words,
+					.frames = parsed->header.user_frames,
+					.is_caller = is_caller(&parsed->header),
+					.end_pc = parsed->header.end_pc,
+					.live = parsed->live };
 	const struct op_unwind_result *s = sampler->host_stack;
-	uint64_t at = r->registers.sp - r->header.stack_below;
+	uint64_t at = parsed->registers.sp - parsed->header.stack_below;
 	_cleanup_free_ uint8_t *joined = NULL;
-	int e = 0;
+	int r = 0;
 
-	joined = op_stack_chunks_take(&sampler->chunks, &r->header, at, deferred.stack,
-				      deferred.stack_len, &deferred.stack_len);
+	joined = op_stack_chunks_take(&sampler->chunks, &parsed->header, at,
+				      deferred.stack, deferred.stack_len,
+				      &deferred.stack_len);
 	if (joined)
 		deferred.stack = joined;
 	if (!deferred.root)
 		deferred.root =
-			op_stack_chunks_root(&sampler->chunks, &r->header,
+			op_stack_chunks_root(&sampler->chunks, &parsed->header,
 					     &deferred.root_at, &deferred.root_len);
 	if (proc) {
-		e = op_deferred_unwind(sampler, proc, &deferred);
+		r = op_deferred_unwind(sampler, proc, &deferred);
 		of->mappings = op_proc_view_now(proc).mappings;
 	} else {
-		op_deferred_leaf(sampler, &r->registers);
+		op_deferred_leaf(sampler, &parsed->registers);
 	}
-	if (e == 0)
-		e = make_stack(sampler, of, r, s->word,
+	if (r == 0)
+		r = make_stack(sampler, of, parsed, s->word,
 			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,
 			       NULL, ret);
-	if (e == -EINPROGRESS && joined)
-		op_stack_chunks_give_back(&sampler->chunks, &r->header, at,
-					  r->header.stack_bytes, OP_TAKE_PTR(joined),
+	if (r == -EINPROGRESS && joined)
+		op_stack_chunks_give_back(&sampler->chunks, &parsed->header, at,
+					  parsed->header.stack_bytes, OP_TAKE_PTR(joined),
 					  deferred.stack_len);
-	if (e < 0)
-		return e;
+	if (r < 0)
+		return r;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
 	op_ended_add(&sampler->ended, of->mappings, s->end, s->end_pc, s->word,
@@ -144,26 +147,27 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 
 /* A record with registers and stack: of the process as it is now, or as it was then. */
 static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
-		       struct op_frames_of *of, const struct op_parsed *r, uint32_t *ret)
+		       struct op_frames_of *of, const struct op_parsed *parsed,
+		       uint32_t *ret)
 {
 	struct op_mappings *mappings = of->mappings;
 	struct op_proc *past = NULL;
-	int e;
+	int r;
 
 	if (!proc ||
 	    (op_proc_view_now(proc).program == of->program && !of->program->until_ns)) {
-		if (proc && r->header.generation)
+		if (proc && parsed->header.generation)
 			op_generation_mend(sampler->processes, proc,
-					   r->header.generation);
-		return deferred_stack(sampler, proc, of, r, ret);
+					   parsed->header.generation);
+		return deferred_stack(sampler, proc, of, parsed, ret);
 	}
-	e = op_publish_past(sampler->processes, of->program, of->mappings, &past);
-	if (e < 0)
-		return e;
-	e = deferred_stack(sampler, past, of, r, ret);
+	r = op_publish_past(sampler->processes, of->program, of->mappings, &past);
+	if (r < 0)
+		return r;
+	r = deferred_stack(sampler, past, of, parsed, ret);
 	of->mappings = mappings; /* the past one's ends here */
 	op_publish_past_free(sampler->processes, past);
-	return e;
+	return r;
 }
 
 /*
@@ -252,10 +256,10 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 
 /* The sample of @stack as it goes into the window. */
 static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
-		       const struct op_parsed *r, uint32_t stack,
+		       const struct op_parsed *parsed, uint32_t stack,
 		       struct op_window_sample *ret)
 {
-	const struct op_record *h = &r->header;
+	const struct op_record *h = &parsed->header;
 	const struct op_kind *kind = op_kind_of(h->event);
 	struct op_window_sample sample = {
 		.event = h->event,
@@ -267,49 +271,50 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		.value = (int64_t)h->value,
 		.count = kind && kind->count ? kind->count(h->value) : 1,
 	};
-	int e;
+	int r;
 
 	if (kind && kind->rows_len && kind->rows[0].period == OP_OTLP_PERIOD_WINDOW) {
 		sample.period_ns = (uint32_t)h->value;
 		sample.value = 0;
 	}
 
-	e = resource_of(sampler, of, r, &sample.resource);
-	if (e == 0)
-		e = op_window_string(of->window, h->comm,
+	r = resource_of(sampler, of, parsed, &sample.resource);
+	if (r == 0)
+		r = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
-	if (e == 0)
-		e = op_labels_type(sampler, h, of->window, &sample);
-	if (e == 0)
-		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
-	if (e == 0) {
-		if (!op_trace_contexts_apply(&sampler->contexts, of->program, &r->context,
-					     of->window, &sample))
+	if (r == 0)
+		r = op_labels_type(sampler, h, of->window, &sample);
+	if (r == 0)
+		r = op_labels_add(sampler, h, parsed->extra, of->window, &sample.labels);
+	if (r == 0) {
+		if (!op_trace_contexts_apply(&sampler->contexts, of->program,
+					     &parsed->context, of->window, &sample))
 			sampler->announce_again = true;
 		*ret = sample;
 	}
-	return e;
+	return r;
 }
 
-int op_record_resolve(struct op_sampler *sampler, struct op_parsed *r,
+int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		      struct op_window *window, struct op_window_sample *ret)
 {
 	struct op_frames_of of = { .window = window };
 	struct op_proc *proc;
 	uint32_t generation;
 	uint32_t stack;
-	int e;
+	int r;
 
-	op_processes_advance(sampler->processes, r->header.time_ns);
-	proc = op_registry_of_record(sampler->processes, &r->header);
-	locate(proc, r, &of, &generation);
-	if (r->header.end == OP_END_UNKNOWN)
-		e = first_stack(sampler, proc, &of, r, &stack);
+	op_processes_advance(sampler->processes, parsed->header.time_ns);
+	proc = op_registry_of_record(sampler->processes, &parsed->header);
+	locate(proc, parsed, &of, &generation);
+	if (parsed->header.end == OP_END_UNKNOWN)
+		r = first_stack(sampler, proc, &of, parsed, &stack);
 	else
-		e = find_stack(sampler, &of, r, generation, &stack);
-	if (e == 0 && r->header.end != OP_END_UNKNOWN)
-		op_ended_add(&sampler->ended, of.mappings, r->header.end,
-			     r->header.end_pc, r->words + r->header.kernel_count,
-			     r->header.user_words);
-	return e < 0 ? e : make_sample(sampler, &of, r, stack, ret);
+		r = find_stack(sampler, &of, parsed, generation, &stack);
+	if (r == 0 && parsed->header.end != OP_END_UNKNOWN)
+		op_ended_add(&sampler->ended, of.mappings, parsed->header.end,
+			     parsed->header.end_pc,
+			     parsed->words + parsed->header.kernel_count,
+			     parsed->header.user_words);
+	return r < 0 ? r : make_sample(sampler, &of, parsed, stack, ret);
 }

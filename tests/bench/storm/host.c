@@ -26,7 +26,7 @@
 
 enum {
 	TELL_MS = 250,
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 	MAPS_MAX = 1024,
 	LARGE_BYTES = 128 << 10, /* blocks of the heap that are mapped each by itself */
 };
@@ -36,7 +36,7 @@ static uint64_t clock_ns(clockid_t clock)
 	struct timespec t;
 
 	(void)clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000 * NS_A_MS + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * 1000 * NS_PER_MS + (uint64_t)t.tv_nsec;
 }
 
 /* The number behind @name in the file at @path; 0: it is not there. */
@@ -188,9 +188,9 @@ int main(int argc, char **argv)
 	p = start(argv + 3);
 	/* loading parses the kernel's types */
 	(void)malloc_trim(0);
-	window_ns = (uint64_t)(atof(argv[2]) * 1000) * NS_A_MS;
+	window_ns = (uint64_t)(atof(argv[2]) * 1000) * NS_PER_MS;
 	began_ns = clock_ns(CLOCK_MONOTONIC);
-	end_ns = began_ns + (uint64_t)(atof(argv[1]) * 1000) * NS_A_MS;
+	end_ns = began_ns + (uint64_t)(atof(argv[1]) * 1000) * NS_PER_MS;
 	export_ns = began_ns + window_ns;
 	tell_ns = began_ns;
 	puts("ready");
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		if (clock_ns(CLOCK_MONOTONIC) >= tell_ns) {
 			tell(p, began_ns);
-			tell_ns += (uint64_t)TELL_MS * NS_A_MS;
+			tell_ns += (uint64_t)TELL_MS * NS_PER_MS;
 		}
 		if (otelprof_poll(p, TELL_MS / 10) < 0)
 			(void)usleep(TELL_MS);

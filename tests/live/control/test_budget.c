@@ -19,7 +19,7 @@ enum {
 	POLL_MS = 20,
 	POLLS = 50000,
 	FRAMES = 400,
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 /* Many frames, so that a sample costs much more than what else there is to do. */
@@ -74,7 +74,7 @@ static struct otelprof_stats stats_of(struct otelprof *p)
 
 static void poll_for(struct otelprof *p, int ms)
 {
-	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_PER_MS;
 
 	while (kind_clock_ns(CLOCK_MONOTONIC) < until)
 		CHECK_OK(otelprof_poll(p, POLL_MS));

@@ -19,7 +19,7 @@ enum {
 	ON_CPU_MS = 500, /* of each process */
 	POLL_MS = 20,
 	WAIT_MS = 20000,
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 static struct {
@@ -168,9 +168,9 @@ static void drain(struct otelprof *p)
  */
 static void measure(struct otelprof *p, bool inside, bool outside)
 {
-	int64_t until_ns = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)WAIT_MS * NS_A_MS;
-	int64_t cpu_ns[] = { cpu_ns_of(g.inside) + (int64_t)ON_CPU_MS * NS_A_MS,
-			     cpu_ns_of(g.outside) + (int64_t)ON_CPU_MS * NS_A_MS };
+	int64_t until_ns = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)WAIT_MS * NS_PER_MS;
+	int64_t cpu_ns[] = { cpu_ns_of(g.inside) + (int64_t)ON_CPU_MS * NS_PER_MS,
+			     cpu_ns_of(g.outside) + (int64_t)ON_CPU_MS * NS_PER_MS };
 
 	drain(p);
 	memset(g.samples, 0, sizeof(g.samples));

@@ -29,7 +29,7 @@ enum {
 	NAMES_BYTES = 1 << 20,	 /* more than what is always there */
 	POLL_MS = 10,
 	REST_MS = 2500, /* more than the arena's grace period, and some looks */
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 static int64_t now_ns(void)
@@ -37,7 +37,7 @@ static int64_t now_ns(void)
 	struct timespec t;
 
 	CHECK_INT(clock_gettime(CLOCK_MONOTONIC, &t), 0);
-	return (int64_t)t.tv_sec * 1000 * NS_A_MS + t.tv_nsec;
+	return (int64_t)t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
 }
 
 static int throw_away(void *userdata, const void *request, size_t len, uint64_t samples)
@@ -113,7 +113,7 @@ static void look(struct seen *seen, const struct otelprof_stats *s)
 /* Poll until the unwind table of what was just begun is made, which a busy machine delays. */
 static void poll_until_table(struct otelprof *p, struct seen *seen)
 {
-	int64_t until = now_ns() + (int64_t)RUN_MS * NS_A_MS;
+	int64_t until = now_ns() + (int64_t)RUN_MS * NS_PER_MS;
 	struct otelprof_stats before = stats_of(p);
 	struct otelprof_stats s;
 
@@ -201,7 +201,7 @@ static void test_memory_stays_within_its_limit(void)
 	int64_t until;
 
 	run_programs(p, &seen);
-	for (until = now_ns() + (int64_t)REST_MS * NS_A_MS; now_ns() < until;)
+	for (until = now_ns() + (int64_t)REST_MS * NS_PER_MS; now_ns() < until;)
 		CHECK_OK(otelprof_poll(p, POLL_MS));
 	s = stats_of(p);
 	print("with a limit of 16.8 MB", &seen, &s);

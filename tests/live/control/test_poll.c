@@ -35,7 +35,7 @@ enum {
 	/* what cannot be divided: above all opening a file and looking what it is */
 	PIECE_MS = 16,
 	LATE_ONE_IN = 50, /* polls that are longer for what the kernel does meanwhile */
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 /* Of a run. */
@@ -56,7 +56,7 @@ static int64_t clock_ns(clockid_t clock)
 	struct timespec t;
 
 	CHECK_INT(clock_gettime(clock, &t), 0);
-	return (int64_t)t.tv_sec * 1000 * NS_A_MS + t.tv_nsec;
+	return (int64_t)t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
 }
 
 static int count(void *userdata, const void *request, size_t len, uint64_t samples)
@@ -191,9 +191,9 @@ static void poll_once(struct run *run)
 	r = otelprof_poll(run->p, WAIT_MS);
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	CHECK_OK(r);
-	run->polls += cpu_ns > NS_A_MS / 2;
-	run->cpu_ns += cpu_ns > NS_A_MS / 2 ? cpu_ns : 0;
-	run->late += cpu_ns > (int64_t)(run->budget_ms + PIECE_MS) * NS_A_MS;
+	run->polls += cpu_ns > NS_PER_MS / 2;
+	run->cpu_ns += cpu_ns > NS_PER_MS / 2 ? cpu_ns : 0;
+	run->late += cpu_ns > (int64_t)(run->budget_ms + PIECE_MS) * NS_PER_MS;
 	run->longest_ns = cpu_ns > run->longest_ns ? cpu_ns : run->longest_ns;
 }
 
@@ -211,7 +211,7 @@ static void poll_until_quiet(struct run *run)
 
 static void run_with(uint32_t budget_ms, struct run *run)
 {
-	int64_t until = clock_ns(CLOCK_MONOTONIC) + (int64_t)LIMIT_S * 1000 * NS_A_MS;
+	int64_t until = clock_ns(CLOCK_MONOTONIC) + (int64_t)LIMIT_S * 1000 * NS_PER_MS;
 	struct otelprof_stats s;
 	int64_t stopped_polls;
 	uint64_t before;
@@ -245,8 +245,8 @@ static void run_with(uint32_t budget_ms, struct run *run)
 	printf("  %u ms: %lld polls of more than half a millisecond, %.2f ms each, the "
 	       "longest %.2f ms, %lld late; %.1f MB of tables\n",
 	       budget_ms, (long long)run->polls,
-	       (double)run->cpu_ns / (double)(run->polls ? run->polls : 1) / NS_A_MS,
-	       (double)run->longest_ns / NS_A_MS, (long long)run->late,
+	       (double)run->cpu_ns / (double)(run->polls ? run->polls : 1) / NS_PER_MS,
+	       (double)run->longest_ns / NS_PER_MS, (long long)run->late,
 	       (double)(s.arena_bytes - before) / 1e6);
 	CHECK_OK(otelprof_stop(run->p));
 	CHECK_OK(otelprof_export(run->p));

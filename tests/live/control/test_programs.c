@@ -23,7 +23,7 @@ enum {
 	UNWATCHED_MS = 100, /* of CPU time, while nobody polls */
 	POLL_MS = 20,
 	MANY = 10000,
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 #define SPINS "while :; do :; done"
@@ -136,7 +136,7 @@ static int try_add(struct otelprof *p, uint32_t kind, uint32_t action, const cha
 	rule.action = action;
 	rule.text = text;
 	rule.sample_rate_hz = hz;
-	rule.duration_ns = ms * NS_A_MS;
+	rule.duration_ns = ms * NS_PER_MS;
 	return otelprof_add_rule(p, &rule, ret);
 }
 
@@ -160,7 +160,7 @@ static struct otelprof_stats stats_of(struct otelprof *p)
 
 static void poll_for(struct otelprof *p, int ms)
 {
-	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_PER_MS;
 
 	while (kind_clock_ns(CLOCK_MONOTONIC) < until)
 		CHECK_OK(otelprof_poll(p, POLL_MS));
@@ -191,7 +191,7 @@ static void measure(struct otelprof *p)
 	g.begin_ns = (uint64_t)kind_clock_ns(CLOCK_REALTIME);
 	for (i = 0; i < g.len; i++) {
 		CHECK_INT(clock_getcpuclockid(g.pid[i], &clock), 0);
-		cpu_ns[i] = kind_clock_ns(clock) + (int64_t)ON_CPU_MS * NS_A_MS;
+		cpu_ns[i] = kind_clock_ns(clock) + (int64_t)ON_CPU_MS * NS_PER_MS;
 	}
 	while (more) {
 		poll_for(p, POLL_MS);
@@ -294,7 +294,7 @@ static void run_unwatched(struct otelprof *p, int i)
 	int64_t until_ns;
 
 	CHECK_INT(clock_getcpuclockid(g.pid[i], &clock), 0);
-	until_ns = (int64_t)UNWATCHED_MS * NS_A_MS;
+	until_ns = (int64_t)UNWATCHED_MS * NS_PER_MS;
 	while (kind_clock_ns(clock) < until_ns)
 		(void)usleep(1000);
 	CHECK_INT(kill(g.pid[i], SIGSTOP), 0);
@@ -421,7 +421,7 @@ static double first_sample_ms(struct otelprof *p)
 	drain(p);
 	for (i = 0; i < PROCESSES; i++) {
 		CHECK(g.first_ns[i]);
-		late_ms[i] = ((double)g.first_ns[i] - late_ms[i]) / NS_A_MS;
+		late_ms[i] = ((double)g.first_ns[i] - late_ms[i]) / NS_PER_MS;
 	}
 	end_all();
 	qsort(late_ms, PROCESSES, sizeof(late_ms[0]), by_value);

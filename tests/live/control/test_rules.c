@@ -27,7 +27,7 @@ enum {
 	POLL_MS = 20,
 	MANY = 10000,
 	WAKES_MAX = 600, /* a second: many less, but for execs on a busy machine */
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 /* Processes that run all the time, and what their samples say. */
@@ -166,7 +166,7 @@ static void fleet_check(const struct fleet *f, int from, int to, uint32_t hz)
 
 static void poll_for(struct otelprof *p, int ms)
 {
-	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_PER_MS;
 
 	while (kind_clock_ns(CLOCK_MONOTONIC) < until)
 		CHECK_OK(otelprof_poll(p, POLL_MS));
@@ -183,7 +183,7 @@ static void measure(struct otelprof *p, struct fleet *f)
 		poll_for(p, 5 * POLL_MS);
 		for (cpu_ns = i = 0; i < PROCESSES; i++)
 			cpu_ns += f->cpu_ns[i] + (now[i] = cpu_ns_of(f->pid[i]));
-	} while (cpu_ns < (int64_t)MEASURE_MS * NS_A_MS);
+	} while (cpu_ns < (int64_t)MEASURE_MS * NS_PER_MS);
 	f->end_ns = (uint64_t)kind_clock_ns(CLOCK_REALTIME);
 	f->stolen_ns += stolen_ns();
 	for (i = 0; i < PROCESSES; i++)
@@ -212,7 +212,7 @@ static uint64_t add(struct otelprof *p, uint32_t kind, uint32_t action, uint64_t
 	rule.number = value;
 	rule.text = text;
 	rule.sample_rate_hz = hz;
-	rule.duration_ns = ms * NS_A_MS;
+	rule.duration_ns = ms * NS_PER_MS;
 	CHECK_OK(otelprof_add_rule(p, &rule, &number));
 	CHECK(number);
 	return number;
@@ -335,7 +335,7 @@ static void test_ten_thousand_rules_one_by_one(void)
 
 		at = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) - at;
 		longest = at > longest ? at : longest;
-		over += at > NS_A_MS;
+		over += at > NS_PER_MS;
 		first = first ? first : number;
 	}
 	printf("  %d rules: %.1f us each, the longest %.0f us, %d above 1 ms\n", MANY,
@@ -465,7 +465,7 @@ static void test_the_end_of_a_removed_rule_passes(void)
 	poll_for(p, SETTLE_MS);
 	fd.fd = otelprof_get_fd(p);
 	CHECK(fd.fd >= 0);
-	until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)SETTLE_MS * NS_A_MS;
+	until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)SETTLE_MS * NS_PER_MS;
 	while (kind_clock_ns(CLOCK_MONOTONIC) < until) {
 		wakes += poll(&fd, 1, POLL_MS) > 0;
 		CHECK_OK(otelprof_poll(p, 0));

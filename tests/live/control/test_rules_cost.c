@@ -34,7 +34,7 @@ enum {
 	SAMPLES_MIN = 20, /* else the machine was busy with something else */
 	POLL_MS = 20,
 	POLL_RULES = 256, /* that many are added between two polls */
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 #define RATIO_MOST 1.1
 
@@ -60,7 +60,7 @@ static void throw_away(struct kind_profile *profile, const struct otlp_sample_vi
 
 static void poll_for(struct otelprof *p, int ms)
 {
-	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_PER_MS;
 
 	while (kind_clock_ns(CLOCK_MONOTONIC) < until)
 		CHECK_OK(otelprof_poll(p, POLL_MS));

@@ -27,7 +27,7 @@ enum {
 	EXPORT_EVERY = 10, /* polls */
 	LIMIT_S = 30,
 	ARGUMENTS = 6,
-	NS_A_MS = 1000000,
+	NS_PER_MS = 1000000,
 };
 
 static const char FUNCTION[] = "spin_in_python";
@@ -62,7 +62,7 @@ static int64_t clock_ns(clockid_t clock)
 	struct timespec t;
 
 	CHECK_INT(clock_gettime(clock, &t), 0);
-	return (int64_t)t.tv_sec * 1000 * NS_A_MS + t.tv_nsec;
+	return (int64_t)t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
 }
 
 /* What is to be in a request. */
@@ -101,7 +101,7 @@ static pid_t run_stopped(const char *preload)
 
 static void check(uint64_t kinds, const char *preload, const char *words)
 {
-	int64_t until = clock_ns(CLOCK_MONOTONIC) + (int64_t)LIMIT_S * 1000 * NS_A_MS;
+	int64_t until = clock_ns(CLOCK_MONOTONIC) + (int64_t)LIMIT_S * 1000 * NS_PER_MS;
 	struct otelprof_callback_config callback;
 	struct otelprof_config config;
 	struct otelprof *p;
@@ -139,7 +139,7 @@ static void check(uint64_t kinds, const char *preload, const char *words)
 	}
 	printf("  %d programs loaded until the start, %d in %d polls, the longest of %.1f ms "
 	       "of CPU time\n",
-	       before, loads - before, polls, (double)longest_ns / NS_A_MS);
+	       before, loads - before, polls, (double)longest_ns / NS_PER_MS);
 	CHECK(sought.found);
 	CHECK_INT(loads - before, 0);
 	CHECK_INT(kill(pid, SIGKILL), 0);

@@ -13,6 +13,7 @@
 
 #include "api/handle.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/exporter.h"
 #include "export/sink/thread.h"
 
@@ -44,7 +45,7 @@ struct rig {
 
 static uint64_t now_ms(void)
 {
-	return op_clock_monotonic_ns() / OP_THREAD_NS_PER_MS;
+	return op_clock_monotonic_ns() / OP_NS_PER_MS;
 }
 
 static int add(struct rig *g, const char *path)

@@ -246,13 +246,13 @@ static bool is_cancelled(void *transport)
 static int open_grpc(struct transport *t, const struct op_transport_config *config,
 		     struct op_log *log)
 {
-	int err;
+	int r;
 
-	err = copy_headers(t, config, log);
-	if (!err)
-		err = op_tls_copy(&t->certs, &config->certs);
-	if (err < 0)
-		return err;
+	r = copy_headers(t, config, log);
+	if (!r)
+		r = op_tls_copy(&t->certs, &config->certs);
+	if (r < 0)
+		return r;
 	t->tls = config->tls;
 	t->probe.target = t->target + strlen(target_scheme);
 	t->probe.certs = &t->certs;
@@ -273,7 +273,7 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 {
 	struct transport *t = calloc(1, sizeof(*t));
 	sigset_t old;
-	int err;
+	int r;
 
 	if (!t)
 		return -ENOMEM;
@@ -286,11 +286,11 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 		t->target = NULL;
 	t->user_agent = strdup(config->user_agent);
 	t->gzip = config->compression != OP_COMPRESSION_NONE;
-	err = t->target && t->user_agent ? open_grpc(t, config, log) : -ENOMEM;
+	r = t->target && t->user_agent ? open_grpc(t, config, log) : -ENOMEM;
 	restore_signals(&old);
-	if (err < 0) {
+	if (r < 0) {
 		transport_close(t);
-		return err;
+		return r;
 	}
 	*ret = t;
 	return 0;
@@ -390,16 +390,16 @@ static int replace_creds(struct transport *t, const struct op_transport_tls *cer
 {
 	grpc_channel_credentials *old = t->creds;
 	grpc_channel_credentials *fresh = make_creds(certs);
-	int err;
+	int r;
 
 	if (!fresh)
 		return -EINVAL;
 	t->creds = fresh;
-	err = replace_channel(t);
-	if (err < 0)
+	r = replace_channel(t);
+	if (r < 0)
 		t->creds = old;
-	grpc_channel_credentials_release(err < 0 ? fresh : old);
-	return err;
+	grpc_channel_credentials_release(r < 0 ? fresh : old);
+	return r;
 }
 
 static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
@@ -407,18 +407,18 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	struct transport *t = transport;
 	struct op_transport_tls copy = { 0 };
 	sigset_t signals;
-	int err;
+	int r;
 
-	err = op_tls_copy(&copy, certs);
-	if (err < 0)
-		return err;
+	r = op_tls_copy(&copy, certs);
+	if (r < 0)
+		return r;
 	block_signals(&signals);
-	err = replace_creds(t, certs);
+	r = replace_creds(t, certs);
 	restore_signals(&signals);
-	op_tls_clear(err < 0 ? &copy : &t->certs);
-	if (!err)
+	op_tls_clear(r < 0 ? &copy : &t->certs);
+	if (!r)
 		t->certs = copy;
-	return err;
+	return r;
 }
 
 /* Replace grpc's message by a better one if there is one. If the channel is ready, the
@@ -437,14 +437,14 @@ static int transport_send(void *transport, const void *request, size_t len,
 	gpr_timespec deadline = deadline_in(timeout_ms);
 	struct transport *t = transport;
 	struct op_exchange x;
-	int err = 0;
+	int r = 0;
 
 	await_channel(t, timeout_ms);
 	op_exchange_init(&x, t->channel, t->queue, deadline, request, len, t->gzip);
 	if (begin_call(t, x.call)) {
-		err = op_exchange_run(&x, t->headers, t->headers_len);
+		r = op_exchange_run(&x, t->headers, t->headers_len);
 		end_call(t);
-		if (!err) {
+		if (!r) {
 			op_exchange_read(&x, ret);
 			explain_tls(t, ret);
 		}
@@ -455,9 +455,9 @@ static int transport_send(void *transport, const void *request, size_t len,
 		};
 	}
 	op_exchange_deinit(&x);
-	if (!err)
+	if (!r)
 		renew_channel(t, ret->grpc_status);
-	return err;
+	return r;
 }
 
 extern const struct op_transport_ops op_transport_module;

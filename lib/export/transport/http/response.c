@@ -13,7 +13,6 @@
 
 enum {
 	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10 recommends this limit to clients */
-	MS_PER_S = 1000,
 };
 
 static int64_t read_retry_after(const char *text)
@@ -23,12 +22,12 @@ static int64_t read_retry_after(const char *text)
 	time_t at;
 
 	if (end != text)
-		return s >= 0 && s < INT64_MAX / MS_PER_S ? s * MS_PER_S : -1;
+		return s >= 0 && s < INT64_MAX / OP_MS_PER_S ? s * OP_MS_PER_S : -1;
 	at = curl_getdate(text, NULL);
 	if (at < 0)
 		return -1;
 	s = (long long)at - time(NULL);
-	return s > 0 ? s * MS_PER_S : 0;
+	return s > 0 ? s * OP_MS_PER_S : 0;
 }
 
 /* If the header @line has the name @name, copy its value to @ret, trimmed. */

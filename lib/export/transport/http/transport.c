@@ -23,8 +23,6 @@
 #include "export/transport/zstd.h"
 
 enum {
-	MS_PER_S = 1000,
-	NS_PER_MS = 1000000,
 	COMPRESSIONS = OP_COMPRESSION_ZSTD + 1,
 	/* An older connection is not used again, so that a silent peer is
 	 * noticed sooner. */
@@ -149,17 +147,17 @@ static int make_headers(struct curl_slist **list, enum op_compression compressio
 		[OP_COMPRESSION_ZSTD] = "zstd",
 	};
 	size_t i;
-	int err;
+	int r;
 
-	err = add_header(list, "Content-Type", "application/x-protobuf");
+	r = add_header(list, "Content-Type", "application/x-protobuf");
 	/* Do not wait for "100 Continue" with larger requests. */
-	if (!err)
-		err = add_header(list, "Expect", "");
-	if (!err && encodings[compression])
-		err = add_header(list, "Content-Encoding", encodings[compression]);
-	for (i = 0; !err && i < config->headers_len; i++)
-		err = add_header(list, config->headers[i].key, config->headers[i].value);
-	return err;
+	if (!r)
+		r = add_header(list, "Expect", "");
+	if (!r && encodings[compression])
+		r = add_header(list, "Content-Encoding", encodings[compression]);
+	for (i = 0; !r && i < config->headers_len; i++)
+		r = add_header(list, config->headers[i].key, config->headers[i].value);
+	return r;
 }
 
 static void transport_close(void *transport)
@@ -186,7 +184,7 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 		     struct op_log *log)
 {
 	enum op_compression i;
-	int err;
+	int r;
 
 	t->url = strdup(config->url);
 	t->host = strndup(config->target,
@@ -202,9 +200,9 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	t->wanted = config->compression;
 	t->compression = config->compression;
 	for (i = 0; i <= t->compression; i++) {
-		err = make_headers(&t->headers[i], i, config);
-		if (err < 0)
-			return err;
+		r = make_headers(&t->headers[i], i, config);
+		if (r < 0)
+			return r;
 	}
 	t->multi = curl_multi_init();
 	t->easy = make_easy(t, config->user_agent, config->socket, &config->certs);
@@ -217,7 +215,7 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 			  void **ret)
 {
 	struct transport *t = calloc(1, sizeof(*t));
-	int err;
+	int r;
 
 	if (!t)
 		return -ENOMEM;
@@ -226,10 +224,10 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
 	}
 	(void)pthread_mutex_init(&t->lock, NULL);
-	err = open_curl(t, config, log);
-	if (err < 0) {
+	r = open_curl(t, config, log);
+	if (r < 0) {
 		transport_close(t);
-		return err;
+		return r;
 	}
 	*ret = t;
 	return 0;
@@ -276,7 +274,7 @@ static CURLcode run(struct transport *t)
 		if (curl_multi_perform(t->multi, &running))
 			break;
 		if (running)
-			(void)curl_multi_poll(t->multi, NULL, 0, MS_PER_S, NULL);
+			(void)curl_multi_poll(t->multi, NULL, 0, OP_MS_PER_S, NULL);
 	}
 	while ((m = curl_multi_info_read(t->multi, &left))) {
 		if (m->msg == CURLMSG_DONE)
@@ -342,18 +340,18 @@ static int compress_by(enum op_compression compression, const void *bytes, size_
 static int post(struct transport *t, enum op_compression compression, const void *request,
 		size_t len, uint32_t timeout_ms, struct op_transport_result *result)
 {
-	_cleanup_free_ struct op_response *r = calloc(1, sizeof(*r));
+	_cleanup_free_ struct op_response *response = calloc(1, sizeof(*response));
 	_cleanup_free_ void *small = NULL;
 	CURLcode code;
-	int err;
+	int r;
 
-	if (!r)
+	if (!response)
 		return -ENOMEM;
-	r->retry_after_ms = -1;
+	response->retry_after_ms = -1;
 	if (compression != OP_COMPRESSION_NONE) {
-		err = compress_by(compression, request, len, &small, &len);
-		if (err < 0)
-			return err;
+		r = compress_by(compression, request, len, &small, &len);
+		if (r < 0)
+			return r;
 		request = small;
 	}
 	t->error[0] = 0;
@@ -361,12 +359,12 @@ static int post(struct transport *t, enum op_compression compression, const void
 	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) ||
 	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers[compression]) ||
 	    curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms) ||
-	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, r) ||
-	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, r))
+	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, response) ||
+	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, response))
 		return -ENOMEM;
 	code = run(t);
 	if (code == CURLE_OK)
-		op_response_read(r, t->easy, result);
+		op_response_read(response, t->easy, result);
 	else
 		read_failure(t, code, result);
 	return 0;
@@ -375,24 +373,24 @@ static int post(struct transport *t, enum op_compression compression, const void
 static int transport_send(void *transport, const void *request, size_t len,
 			  uint32_t timeout_ms, struct op_transport_result *ret)
 {
-	uint64_t end_ns = op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t end_ns = op_clock_monotonic_ns() + (uint64_t)timeout_ms * OP_NS_PER_MS;
 	struct op_transport_result result;
 	struct transport *t = transport;
 	enum op_compression compression =
 		t->refuses_all ? OP_COMPRESSION_NONE : t->compression;
 	uint32_t recompressed = 0;
-	int err;
+	int r;
 
 	for (;; compression--, recompressed++) {
 		uint64_t now_ns = op_clock_monotonic_ns();
-		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / OP_NS_PER_MS : 0;
 
 		result = (struct op_transport_result){ .retry_delay_ms = -1 };
 		/* to curl 0 is no limit */
-		err = post(t, compression, request, len,
-			   OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
-		if (err < 0)
-			return err;
+		r = post(t, compression, request, len,
+			 OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
+		if (r < 0)
+			return r;
 		if (!op_response_refuses_encoding(&result))
 			break;
 		if (compression == OP_COMPRESSION_NONE) {

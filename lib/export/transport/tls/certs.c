@@ -61,12 +61,13 @@ struct reading {
 
 static void read_now(void *arg)
 {
-	struct reading *r = arg;
-	int err;
+	struct reading *reading = arg;
+	int r;
 
 	/* Take the stamp first, so that a file that changes after it is read again. */
-	err = read_stamp(r->path, &r->stamp);
-	r->len = err < 0 ? err : op_read_file(r->path, PEM_BYTES_MAX, &r->text);
+	r = read_stamp(reading->path, &reading->stamp);
+	reading->len =
+		r < 0 ? r : op_read_file(reading->path, PEM_BYTES_MAX, &reading->text);
 }
 
 static void free_reading(void *arg)
@@ -136,12 +137,12 @@ static int read_all(struct op_certs *c, int (*read)(void *reading), struct op_lo
 	const struct op_cert_file *cert = &c->files[OP_CERT_CLIENT];
 	const struct op_cert_file *key = &c->files[OP_CERT_KEY];
 	enum op_cert_kind i;
-	int err;
+	int r;
 
 	for (i = 0; i < OP_CERT_KINDS; i++) {
-		err = read_file(&c->files[i], i, read, log);
-		if (err < 0)
-			return err;
+		r = read_file(&c->files[i], i, read, log);
+		if (r < 0)
+			return r;
 	}
 	if (cert->pem && !op_pem_match(cert->pem, key->pem))
 		return op_fail(log, -EINVAL,
@@ -184,7 +185,7 @@ static int load(struct op_certs *c, const char *target, struct op_log *log)
 {
 	const struct op_cert_file *f = c->files;
 	char date[DATE_BYTES];
-	int err;
+	int r;
 
 	if (!f[OP_CERT_CLIENT].path != !f[OP_CERT_KEY].path) {
 		bool cert = f[OP_CERT_CLIENT].path;
@@ -202,27 +203,27 @@ static int load(struct op_certs *c, const char *target, struct op_log *log)
 			       target);
 		return 0;
 	}
-	err = read_all(c, read_bounded, log);
-	if (!err && out_of_date(c, date, sizeof(date)))
+	r = read_all(c, read_bounded, log);
+	if (!r && out_of_date(c, date, sizeof(date)))
 		op_log(log, OP_LOG_WARNING,
 		       "%s: %s was valid until %s: servers will refuse it; put a new one in "
 		       "its place",
 		       f[OP_CERT_CLIENT].from, f[OP_CERT_CLIENT].path, date);
-	return err;
+	return r;
 }
 
 int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log)
 {
 	struct op_certs made = { .tls = tls };
-	int err;
+	int r;
 
-	err = name_files(&made, config);
-	if (!err)
-		err = load(&made, target, log);
-	if (err < 0) {
+	r = name_files(&made, config);
+	if (!r)
+		r = load(&made, target, log);
+	if (r < 0) {
 		op_certs_deinit(&made);
-		return err;
+		return r;
 	}
 	*c = made;
 	return 0;

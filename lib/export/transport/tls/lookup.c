@@ -7,11 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-	MS_PER_S = 1000,
-	NS_PER_MS = 1000000,
-	NS_PER_S = 1000000000,
-};
+#include "base/macros.h"
 
 struct op_lookup {
 	char *host;
@@ -70,22 +66,22 @@ static int start(struct op_lookup *l)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
-	int err;
+	int r;
 
-	err = pthread_attr_init(&attr);
-	if (err)
-		return -err;
+	r = pthread_attr_init(&attr);
+	if (r)
+		return -r;
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	l->users = 2;
-	err = pthread_create(&thread, &attr, look_up, l);
+	r = pthread_create(&thread, &attr, look_up, l);
 	(void)pthread_attr_destroy(&attr);
-	return -err;
+	return -r;
 }
 
 int op_lookup_begin(const char *host, const char *port, struct op_lookup **ret)
 {
 	struct op_lookup *l = calloc(1, sizeof(*l));
-	int err;
+	int r;
 
 	if (!l)
 		return -ENOMEM;
@@ -93,10 +89,10 @@ int op_lookup_begin(const char *host, const char *port, struct op_lookup **ret)
 	(void)pthread_cond_init(&l->ended, NULL);
 	l->host = strdup(host);
 	l->port = strdup(port);
-	err = l->host && l->port ? start(l) : -ENOMEM;
-	if (err < 0) {
+	r = l->host && l->port ? start(l) : -ENOMEM;
+	if (r < 0) {
 		destroy(l);
-		return err;
+		return r;
 	}
 	*ret = l;
 	return 0;
@@ -106,19 +102,18 @@ bool op_lookup_wait(struct op_lookup *l, uint32_t ms, const struct addrinfo **re
 {
 	struct timespec until;
 	bool done;
-	int err = 0;
+	int r = 0;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / MS_PER_S;
-	until.tv_nsec += (long)(ms % MS_PER_S) * NS_PER_MS;
-	if (until.tv_nsec >= NS_PER_S) {
-		until.tv_nsec -= NS_PER_S;
+	until.tv_sec += ms / OP_MS_PER_S;
+	until.tv_nsec += (long)(ms % OP_MS_PER_S) * OP_NS_PER_MS;
+	if (until.tv_nsec >= OP_NS_PER_S) {
+		until.tv_nsec -= OP_NS_PER_S;
 		until.tv_sec++;
 	}
 	(void)pthread_mutex_lock(&l->lock);
-	while (!l->done && !err)
-		err = pthread_cond_clockwait(&l->ended, &l->lock, CLOCK_MONOTONIC,
-					     &until);
+	while (!l->done && !r)
+		r = pthread_cond_clockwait(&l->ended, &l->lock, CLOCK_MONOTONIC, &until);
 	done = l->done;
 	if (done)
 		*ret = l->list;

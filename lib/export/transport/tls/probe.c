@@ -23,7 +23,6 @@ enum {
 	/* For the name, then for the connection, and then for the whole handshake. */
 	STEP_MS = 1000,
 	SLICE_MS = 50, /* how soon it is noticed that it was cancelled */
-	NS_PER_MS = 1000000,
 	ERROR_BYTES = 256,
 };
 
@@ -48,14 +47,14 @@ static int split_target(const char *target, char **ret_host, const char **ret_po
 
 static uint64_t step_end_ns(void)
 {
-	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * OP_NS_PER_MS;
 }
 
 /* How long to wait now, in ms; 0: it is time to end. */
 static uint32_t slice(const struct op_tls_probe *p, uint64_t end_ns)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
-	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / OP_NS_PER_MS : 0;
 
 	return p->cancelled(p->transport) ? 0
 					  : (uint32_t)OP_MIN(left_ms, (uint64_t)SLICE_MS);
@@ -78,14 +77,14 @@ static int connect_one(const struct op_tls_probe *p, const struct addrinfo *a,
 	_cleanup_close_ int fd = op_fd_move_up(
 		socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	socklen_t len = sizeof(int);
-	int err = 0;
+	int r = 0;
 
 	if (fd < 0)
 		return -EIO;
 	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 &&
 	    (errno != EINPROGRESS || !wait_for(p, fd, POLLOUT, end_ns)))
 		return -EIO;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &r, &len) < 0 || r)
 		return -EIO;
 	return OP_TAKE_FD(fd);
 }

@@ -37,7 +37,6 @@ enum {
 	 * that is read.
 	 */
 	RUNNABLE_TRIES = 10,
-	NS_PER_MS = 1000000,
 	KILL_WAIT_MS = 1,
 	END_WAIT_MS = 100, /* for a task that was idle */
 };
@@ -173,28 +172,28 @@ static int start(struct op_task_region *r, int far)
 
 static int task_new(struct op_task_region **ret)
 {
-	struct op_task_region *r;
+	struct op_task_region *region;
 	int pair[2];
-	int e;
+	int r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	pair[0] = op_fd_move_up(pair[0]);
 	pair[1] = op_fd_move_up(pair[1]);
-	r = pair[0] < 0 || pair[1] < 0 ? NULL : region_new();
-	if (!r) {
+	region = pair[0] < 0 || pair[1] < 0 ? NULL : region_new();
+	if (!region) {
 		op_closep(&pair[0]);
 		op_closep(&pair[1]);
 		return -ENOMEM;
 	}
-	r->sock = pair[0];
-	e = start(r, pair[1]);
+	region->sock = pair[0];
+	r = start(region, pair[1]);
 	op_closep(&pair[1]);
-	if (e < 0) {
-		region_free(r);
-		return e;
+	if (r < 0) {
+		region_free(region);
+		return r;
 	}
-	*ret = r;
+	*ret = region;
 	return 0;
 }
 
@@ -376,8 +375,8 @@ static int take_answer(struct op_task_region *r, int *ret_fd)
 static int wait_answer(struct op_task_region *r, uint64_t deadline_ns)
 {
 	struct pollfd p = { .fd = r->sock, .events = POLLIN };
-	struct timespec ts = { .tv_sec = (time_t)(deadline_ns / (1000 * NS_PER_MS)),
-			       .tv_nsec = (long)(deadline_ns % (1000 * NS_PER_MS)) };
+	struct timespec ts = { .tv_sec = (time_t)(deadline_ns / OP_NS_PER_S),
+			       .tv_nsec = (long)(deadline_ns % OP_NS_PER_S) };
 	int tries;
 
 	for (tries = 0; tries < RUNNABLE_TRIES; tries++) {
@@ -394,39 +393,39 @@ static int wait_answer(struct op_task_region *r, uint64_t deadline_ns)
 
 int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *ret_fd)
 {
-	struct op_task_region *r = t->current;
+	struct op_task_region *region = t->current;
 	uint8_t byte = 0;
 	int fd = -1;
-	int e;
+	int r;
 
 	if (ret_fd)
 		*ret_fd = -1;
 	t->spent_ns = deadline_ns;
 	t->used_ns = op_clock_monotonic_ns();
-	if (!r)
+	if (!region)
 		return -EAGAIN;
 	if (t->direct) {
-		e = fn(r->data, &fd);
+		r = fn(region->data, &fd);
 		t->spent_ns = 0;
 		fd = op_fd_move_up(fd);
 		if (ret_fd)
 			*ret_fd = fd;
 		else
 			op_closep(&fd);
-		return e;
+		return r;
 	}
-	r->fn = fn;
-	if (send(r->sock, &byte, 1, MSG_NOSIGNAL) != 1) {
+	region->fn = fn;
+	if (send(region->sock, &byte, 1, MSG_NOSIGNAL) != 1) {
 		/* Somebody killed it; the next call makes a new one. */
 		abandon(t);
 		return -EAGAIN;
 	}
-	e = wait_answer(r, deadline_ns);
-	if (e == 0) {
-		t->spent_ns = r->spent_ns;
-		e = take_answer(r, ret_fd);
+	r = wait_answer(region, deadline_ns);
+	if (r == 0) {
+		t->spent_ns = region->spent_ns;
+		r = take_answer(region, ret_fd);
 	}
-	if (e == -ETIMEDOUT)
+	if (r == -ETIMEDOUT)
 		abandon(t);
-	return e;
+	return r;
 }

@@ -20,8 +20,8 @@
 #define STAYS(name) __asm__ volatile("/* " name " */")
 
 enum {
-	NS_A_SECOND = 1000000000,
-	NS_A_MS = 1000000,
+	NS_PER_S = 1000000000,
+	NS_PER_MS = 1000000,
 	SLEEP_NS = 500000,
 	SLOW_NS = 10000000, /* 100 switches a second */
 	ROUND = 10,	    /* waits: five, three and two */
@@ -51,12 +51,12 @@ static int64_t clock_ns(clockid_t clock)
 	struct timespec t;
 
 	(void)clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
 static void sleep_ns(long ns)
 {
-	struct timespec t = { .tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND };
+	struct timespec t = { .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
 
 	(void)nanosleep(&t, NULL);
 }
@@ -135,7 +135,7 @@ static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool move
 			long sleep)
 {
 	int64_t begin = clock_ns(CLOCK_MONOTONIC);
-	int64_t end = begin + (int64_t)ms * NS_A_MS;
+	int64_t end = begin + (int64_t)ms * NS_PER_MS;
 	int64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct off_ns off = off_begin(CLOCK_PROCESS_CPUTIME_ID, task_clock, p ? 2 : 1);
 	int64_t now = begin;
@@ -203,11 +203,11 @@ static PLACE void *short_lived(void *arg)
 	int i;
 
 	t[0] = clock_ns(CLOCK_MONOTONIC);
-	waits_in_a(NULL, 5 * NS_A_MS);
+	waits_in_a(NULL, 5 * NS_PER_MS);
 	t[1] = clock_ns(CLOCK_MONOTONIC);
-	waits_in_b(NULL, 3 * NS_A_MS);
+	waits_in_b(NULL, 3 * NS_PER_MS);
 	t[2] = clock_ns(CLOCK_MONOTONIC);
-	waits_in_c(NULL, 2 * NS_A_MS);
+	waits_in_c(NULL, 2 * NS_PER_MS);
 	t[3] = clock_ns(CLOCK_MONOTONIC);
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	for (i = 0; i < PLACES; i++) {
@@ -221,7 +221,7 @@ static PLACE void *short_lived(void *arg)
 
 static void work_short_lived(struct answer *a, uint32_t ms)
 {
-	int64_t end = clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+	int64_t end = clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_PER_MS;
 	pthread_t thread;
 
 	while (clock_ns(CLOCK_MONOTONIC) < end) {

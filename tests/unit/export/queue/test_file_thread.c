@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/exporter.h"
 #include "export/sink/thread.h"
 
@@ -71,7 +72,7 @@ static void stick(bool stuck)
 
 static uint64_t now_ms(void)
 {
-	return op_clock_monotonic_ns() / OP_THREAD_NS_PER_MS;
+	return op_clock_monotonic_ns() / OP_NS_PER_MS;
 }
 
 /* One exporter of a path of its own. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/exporter.h"
 #include "export/sink/thread.h"
 #include "otelprof/error.h"
@@ -53,7 +54,7 @@ static void *add(void *arg)
 	uint64_t begin = op_clock_monotonic_ns();
 
 	g->result = op_exporters_add_otlp(g->x, &g->config);
-	g->took_ms = (op_clock_monotonic_ns() - begin) / OP_THREAD_NS_PER_MS;
+	g->took_ms = (op_clock_monotonic_ns() - begin) / OP_NS_PER_MS;
 	return NULL;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 /* What openat(2) waits for. */
@@ -132,7 +133,7 @@ static double end(struct rig *g)
 	uint64_t begin = op_clock_monotonic_ns();
 
 	g->sink->ops->free(g->sink);
-	return (double)(op_clock_monotonic_ns() - begin) / OP_THREAD_NS_PER_S;
+	return (double)(op_clock_monotonic_ns() - begin) / OP_NS_PER_S;
 }
 
 /* The thread that was left behind comes back, and frees what it used. */
@@ -172,7 +173,7 @@ static void test_a_write_that_never_ends(void)
 	submit(&g, "c", 4);
 	submit(&g, "d", 8);
 	/* A poll waits for a disk once, 200 ms. */
-	CHECK(op_clock_monotonic_ns() - begin < OP_THREAD_NS_PER_S);
+	CHECK(op_clock_monotonic_ns() - begin < OP_NS_PER_S);
 	check_end(&g, end(&g));
 	CHECK_INT(g.stats.samples_spilled, 1);
 	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 14);
@@ -207,7 +208,7 @@ static void test_a_read_that_never_ends(void)
 	wait_until_stuck();
 	begin = op_clock_monotonic_ns();
 	submit(&g, "c", 4);
-	CHECK(op_clock_monotonic_ns() - begin < OP_THREAD_NS_PER_S);
+	CHECK(op_clock_monotonic_ns() - begin < OP_NS_PER_S);
 	check_end(&g, end(&g));
 	CHECK_INT(g.stats.samples_spilled, 7);
 	CHECK(said(&g, "left behind"));
@@ -236,7 +237,7 @@ static void test_an_open_that_never_ends(void)
 	CHECK_INT(op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink),
 		  -ETIMEDOUT);
 	CHECK(op_clock_monotonic_ns() - begin <
-	      (OP_SINK_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_THREAD_NS_PER_S);
+	      (OP_SINK_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_NS_PER_S);
 	CHECK(strstr(log.message, "the disk does not answer"));
 	CHECK(strstr(log.message, wanted.spill_dir));
 	/* The thread comes back, and leaves the directory to others. */
@@ -245,7 +246,7 @@ static void test_an_open_that_never_ends(void)
 		wanted = spilling("open");
 		err = op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink);
 	} while (err == -EBUSY &&
-		 op_clock_monotonic_ns() - begin < 60 * (uint64_t)OP_THREAD_NS_PER_S);
+		 op_clock_monotonic_ns() - begin < 60 * (uint64_t)OP_NS_PER_S);
 	CHECK_OK(err);
 	sink->ops->free(sink);
 	/* What is refused is refused by the call. */
