@@ -35,7 +35,9 @@ int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-struct config_rules;
+enum {
+	OPTION_RULES_MAX = 256
+};
 
 /* The options of every command that profiles. */
 struct options {
@@ -53,9 +55,9 @@ struct options {
 	const char *config_path; /* of --config; NULL: none */
 	/* what no option says; NULL: nothing. Borrowed until session_open() returns */
 	const struct otelprof_settings *settings;
-	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
-	size_t rules_len; /* rules that exclude come first, then those that include */
-	size_t includes;
+	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts as those of attributes */
+	size_t rules_len;
+	size_t includes; /* of them, by options that include: they come first */
 	const char *probes[OTELPROF_PROBES_MAX]; /* valid until the program ends */
 	size_t probes_len;
 	/* Settings of struct otelprof_config; 0: its default. */
@@ -80,6 +82,7 @@ enum {
 	OPTION_TREE,
 	OPTION_USER,
 	OPTION_EXCLUDE,
+	OPTION_RULE,
 	OPTION_LAYOUTS,
 	OPTION_CPU_BUDGET,
 	OPTION_SERVICE_NAME,
@@ -114,6 +117,7 @@ enum {
 		{ "tree", required_argument, NULL, OPTION_TREE },                        \
 		{ "user", required_argument, NULL, OPTION_USER },                        \
 		{ "exclude", required_argument, NULL, OPTION_EXCLUDE },                  \
+		{ "rule", required_argument, NULL, OPTION_RULE },                        \
 		{ "layouts", required_argument, NULL, OPTION_LAYOUTS },                  \
 		{ "cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET },            \
 		{ "service-name", required_argument, NULL, OPTION_SERVICE_NAME },        \
@@ -137,11 +141,14 @@ enum {
 		"comm", required_argument, NULL, OPTION_COMM                             \
 	}
 extern const char shared_help[];
+/* How rules are judged, the same everywhere. */
+#define RULES_SENTENCE                                                                      \
+	"Of the rules that match a process, the last to include or exclude decides\n"       \
+	"whether it is sampled and the last with a rate decides how often, and a process\n" \
+	"that no rule includes or excludes is sampled only if no rule includes.\n"
 
 /* Parse an option that commands share. Returns 0, or STATUS_USAGE after a message. */
 int options_take(struct options *o, int c, const char *arg);
-/* Add a rule that includes. Returns 0 or STATUS_USAGE. */
-int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text);
 /* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */
 int parse_number(const char *command, const char *option, const char *arg, long long min,
 		 long long max, long long *ret);
@@ -177,13 +184,9 @@ double now_seconds(void);
 /* Read the file of --config, if there is one, and the environment above it. Returns 0, or
  * STATUS_FAILED after a message. */
 int session_settings(const char *path, struct otelprof_settings **ret);
-/* Make a handle with the rate and the filter of @o. Returns 0, or STATUS_FAILED after a
+/* Make a handle with the rate and the rules of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);
-
-/* Put the rules of the settings in force. What the command line says of what to sample is in
- * their place. Returns 0, or STATUS_FAILED after a message. */
-int session_rules(const struct options *o, struct otelprof *p, struct config_rules *ret);
 
 /* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
  * are available again. */

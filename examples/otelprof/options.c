@@ -52,9 +52,12 @@ const char shared_help[] =
 	"      --container ID   this container, by the first digits of its id or by name\n"
 	"      --pod UID        this pod of Kubernetes\n"
 	"      --comm NAME      threads of this name (as ps -L -o comm shows it)\n"
-	"      --exclude WHAT   leave out pid=N, tree=N, user=U, cgroup=PATH,\n"
-	"                       container=C, pod=UID or comm=NAME\n"
-	"\n"
+	"      --exclude TARGET leave this out, as in --rule 'exclude TARGET'\n"
+	"      --rule RULE      a rule, which may be repeated: include,\n"
+	"                       exclude or rate, [HZ] [1/N], and all, pid:N, tree:N, uid:N,\n"
+	"                       age:Ns, comm:NAME, cgroup:PATH, container:ID, pod:UID,\n"
+	"                       exe:PATH or env:NAME[=VALUE]\n"
+	"\n" RULES_SENTENCE "\n"
 	"  -v, --verbose        say more on stderr; twice: everything\n"
 	"  -h, --help           show this text\n";
 
@@ -243,8 +246,6 @@ int options_take(struct options *o, int c, const char *arg)
 		return 0;
 	case OPTION_ATTRIBUTE:
 		return take_attribute(o, arg);
-	case OPTION_EXCLUDE:
-		return rules_exclude(o, arg);
 	default:
 		r = switches_take(o, c, arg);
 		return r < 0 ? rules_take(o, c, arg) : r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
 #include "child.h"
-#include "choose/config_rules.h"
+#include "choose/rules.h"
 #include "common.h"
 #include "formats.h"
 #include "summary.h"
@@ -30,7 +30,6 @@ struct record {
 	struct child child;
 	struct summary summary;
 	struct otelprof_settings *settings;
-	struct config_rules rules; /* of the settings */
 	bool quiet;
 };
 
@@ -201,7 +200,6 @@ static bool is_done(void *data)
 {
 	struct record *rec = data;
 
-	config_rules_look(&rec->rules);
 	return rec->argv && child_ended(&rec->child);
 }
 
@@ -274,16 +272,12 @@ int command_record(int argc, char **argv)
 	if (rec.argv) {
 		r = child_fork(&rec.child, rec.argv);
 		if (!r)
-			r = options_include(&rec.o, OTELPROF_FILTER_PID_TREE,
-					    (uint64_t)rec.child.pid, NULL);
+			r = rules_include_tree(&rec.o, rec.child.pid);
 	}
 	if (!r)
 		r = session_open(&rec.o, &p);
 	if (!r)
-		r = session_rules(&rec.o, p, &rec.rules);
-	if (!r)
 		r = profile(&rec, p);
-	config_rules_end(&rec.rules);
 	(void)otelprof_free(p);
 	(void)otelprof_settings_free(rec.settings);
 	summary_clear(&rec.summary);

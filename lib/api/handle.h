@@ -38,11 +38,6 @@ struct op_handle_waits {
 	int worker_error;
 };
 
-struct op_handle_pids {
-	uint32_t pid[OTELPROF_FILTER_RULES];
-	size_t len;
-};
-
 struct otelprof {
 	struct op_handle_waits waits;
 	struct op_log log;
@@ -65,9 +60,8 @@ struct otelprof {
 	struct op_session *session;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
-	uint64_t window_start_ns;     /* Unix time */
-	uint64_t dropped[OP_DROPS];   /* by the end of windows; others count theirs */
-	struct op_handle_pids wanted; /* those that the filter includes */
+	uint64_t window_start_ns;   /* Unix time */
+	uint64_t dropped[OP_DROPS]; /* by the end of windows; others count theirs */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
 	uint32_t rate_hz;	       /* rate at which the clock ticks */
@@ -110,6 +104,8 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz);
 /* Call this when rates came or went: the clock then ticks at the highest rate, reduced as
  * the budget demands. */
 int op_handle_apply_rates(struct otelprof *p);
+/* Make the unwind tables of processes that rules include by number. */
+void op_handle_warm_rules(struct otelprof *p);
 /* Remove the rules that have expired. */
 void op_handle_expire_rules(struct otelprof *p);
 /* For the budget, in a poll: set the clock to @hz and export the open window, whose samples have

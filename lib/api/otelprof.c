@@ -118,31 +118,6 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	return NULL;
 }
 
-/* Make the tables of the processes that the filter includes by pid, if they are known. */
-static void warm_wanted(struct otelprof *p)
-{
-	size_t i;
-
-	for (i = 0; p->scanned && i < p->wanted.len; i++)
-		(void)op_processes_warm(p->processes, p->wanted.pid[i]);
-}
-
-/* Note the processes that @rules include by pid. */
-static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
-{
-	size_t i;
-
-	p->wanted.len = 0;
-	for (i = 0; i < rules->len; i++) {
-		const struct otelprof_filter_rule *rule = &rules->rule[i];
-
-		if (rule->action == OTELPROF_FILTER_INCLUDE &&
-		    (rule->kind == OTELPROF_FILTER_PID ||
-		     rule->kind == OTELPROF_FILTER_PID_TREE))
-			p->wanted.pid[p->wanted.len++] = (uint32_t)rule->number;
-	}
-}
-
 int otelprof_start(struct otelprof *p)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -174,7 +149,7 @@ int otelprof_start(struct otelprof *p)
 	r = op_capture_load(p->capture);
 	if (r < 0)
 		return r;
-	warm_wanted(p);
+	op_handle_warm_rules(p);
 	/* of rules that were added before: who began since is not known */
 	op_rule_set_on_lost(p->targets);
 	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
@@ -275,23 +250,6 @@ int otelprof_abandon(struct otelprof *p)
 	if (r == 0)
 		op_exporters_abandon(p->exporters);
 	return r;
-}
-
-int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
-{
-	_cleanup_leave_ struct otelprof *held = NULL;
-	struct op_config_rules rules;
-	int r = op_handle_enter(p, &held);
-
-	if (r == 0)
-		r = op_config_filter(filter, &p->log, &rules);
-	if (r == 0)
-		r = op_capture_set_filter(p->capture, rules.rule, rules.len);
-	if (r < 0)
-		return r;
-	note_wanted(p, &rules);
-	warm_wanted(p);
-	return 0;
 }
 
 int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)

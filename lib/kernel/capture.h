@@ -10,7 +10,7 @@
  *   hooks.c     kinds whose programs are attached to tracepoints
  *   perf.c      perf events of the kinds and of the side-band on each CPU; CPU hot-plug
  *   sideband/   reads the side-bands of all CPUs in their order
- *   filter.c    translates a public filter for the programs
+ *   rules.c     the programs' table of rules
  */
 #ifndef OP_KERNEL_CAPTURE_H
 #define OP_KERNEL_CAPTURE_H
@@ -119,24 +119,22 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 /* Make a map for @max rules by target. Returns a descriptor, which the caller closes, or
  * -errno. */
 int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
-/* From now on the programs look rules up in @fd, a map of op_capture_rule_map_new().
- * Returns 0 or -errno. */
-int op_capture_rule_map_use(struct op_capture *c, int fd);
-/* Members of op_control that say whether the programs look rules up, and by which
- * keys. */
-struct op_rule_use {
-	uint32_t kinds;
-	uint32_t cgroup_depths;
-	uint32_t include;
-};
-/* Call this after each change of that map. */
+/*
+ * Put the list of rules with the table @fd, a map of op_capture_rule_map_new(), in force in
+ * place of the one before. A sample is judged by one of them alone. @rate: as in op_control.
+ * Returns 0 or -errno.
+ */
+int op_capture_rule_map_switch(struct op_capture *c, int fd,
+			       const struct op_rule_use *used,
+			       const uint64_t rate[OP_RATES_MAX]);
+/* The rates in force. */
+void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX]);
+/* Call this after each change of the table in force. */
 void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used);
 /* The id and the depth of the cgroup that @text means as a rule's of @kind: CGROUP, CONTAINER or
- * POD of OTELPROF_FILTER_*. Returns 0 or -errno. */
+ * POD of OTELPROF_MATCH_*. Returns 0 or -errno. */
 int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
 		      uint64_t *ret_id, uint32_t *ret_depth);
-int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
-			  size_t len);
 
 /*
  * Turn kinds of events on and off. Those that are on take samples once op_capture_start()

@@ -139,7 +139,6 @@ static int open_all(struct op_capture *c)
 	if (r < 0)
 		return r;
 	c->control = memory;
-	c->control->filter_active = OP_FILTER_EMPTY;
 	return 0;
 }
 

@@ -71,8 +71,7 @@ type Config struct {
 	Runtimes     map[string]bool `mapstructure:"runtimes"`
 	LayoutsDir   string          `mapstructure:"layouts_dir"`
 
-	Filter []Rule   `mapstructure:"filter"`
-	Rules  []string `mapstructure:"rules"` // in the words of the library's key
+	Rules []string `mapstructure:"rules"` // in the words of the library's key
 
 	ServiceName    *string           `mapstructure:"service_name"` // nil: the executable's name
 	HostAttributes bool              `mapstructure:"host_attributes"`
@@ -168,12 +167,7 @@ func (c *Config) Validate() error {
 		c.validateRuntimes(),
 		c.validateAttributes(),
 		c.validateEnvironment(),
-		validateRules(c.Filter),
 		validateRuleTexts(c.Rules),
-	}
-	if len(c.Rules) > 0 && c.ProbabilisticThreshold < 100 {
-		errs = append(errs, errors.New("rules and a probabilistic_threshold below 100 do not go "+
-			"together: a rule has the last word on what it means"))
 	}
 	if c.MemoryLimitBytes != 0 && c.MemoryLimitBytes < memoryLimitMin {
 		errs = append(errs, fmt.Errorf("memory_limit_bytes is %d and must be 0 or at least %d",

@@ -113,26 +113,6 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	return c
 }
 
-func cFilter(rules []Rule, m *cMemory) *C.struct_otelprof_filter {
-	filter := &block[C.struct_otelprof_filter](m, 1)[0]
-	C.otelprof_filter_init(filter, C.sizeof_struct_otelprof_filter)
-	to := block[C.struct_otelprof_filter_rule](m, len(rules))
-	for i := range rules {
-		kind, number, text, _ := rules[i].condition() // cannot fail: Validate has checked it
-		to[i].size = C.sizeof_struct_otelprof_filter_rule
-		to[i].kind = C.uint32_t(kind)
-		to[i].number = C.uint64_t(number)
-		to[i].text = m.text(text)
-		to[i].keep_one_in = C.uint32_t(rules[i].KeepOneIn)
-		if rules[i].Action == "exclude" {
-			to[i].action = C.OTELPROF_FILTER_EXCLUDE
-		}
-	}
-	filter.rules = unsafe.SliceData(to)
-	filter.rules_len = C.size_t(len(to))
-	return filter
-}
-
 func goStats(c *C.struct_otelprof_stats, unwinds, drops map[string]uint64) stats {
 	s := stats{
 		taken:           uint64(c.samples_taken),

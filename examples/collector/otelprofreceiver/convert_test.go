@@ -5,6 +5,7 @@
 package otelprofreceiver
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,81 +98,6 @@ func TestConfigInC(t *testing.T) {
 	equal(t, "flags of the default", cConfig(defaultConfig(), m).flags, 0)
 }
 
-func TestFilterInC(t *testing.T) {
-	m := &cMemory{}
-	defer m.free()
-	filter := cFilter([]Rule{
-		{Action: "exclude", All: true},
-		{Action: "include", PID: 11},
-		{Action: "include", PIDTree: 12},
-		{Action: "exclude", Comm: "name"},
-		{Action: "include", UID: uid(0)},
-		{Action: "include", Cgroup: "/sys/fs/cgroup/a", KeepOneIn: 7},
-		{Action: "include", MinAge: 3 * time.Second},
-		{Action: "include", Container: "3f4e1c0a"},
-		{Action: "include", Pod: "5d2a3c1e"},
-	}, m)
-	rules := unsafe.Slice(filter.rules, filter.rules_len)
-	equal(t, "rules", len(rules), 9)
-	for kind, want := range []struct {
-		action, keep uint32
-		number       uint64
-		text         string
-	}{
-		{1, 0, 0, "NULL"}, {0, 0, 11, "NULL"}, {0, 0, 12, "NULL"}, {1, 0, 0, "name"},
-		{0, 0, 0, "NULL"}, {0, 7, 0, "/a"}, {0, 0, 3_000_000_000, "NULL"},
-		{0, 0, 0, "3f4e1c0a"}, {0, 0, 0, "5d2a3c1e"},
-	} {
-		r := &rules[kind]
-		equal(t, "kind", uint32(r.kind), uint32(kind))
-		equal(t, "action", uint32(r.action), want.action)
-		equal(t, "keep_one_in", uint32(r.keep_one_in), want.keep)
-		equal(t, "number", uint64(r.number), want.number)
-		equal(t, "text", goText(r.text), want.text)
-		equal(t, "size", uintptr(r.size), unsafe.Sizeof(*r))
-	}
-	equal(t, "rules of no filter", cFilter(nil, m).rules_len, 0)
-}
-
-// Validate and the library must refuse the same values.
-func TestLimitsAreTheLibrarys(t *testing.T) {
-	for key, wrong := range map[string][]func(*Config){
-		"sample_rate_hz": {func(c *Config) { c.SampleRateHz = rateMaxHz + 1 }},
-		"max_frames": {func(c *Config) { c.MaxFrames = framesMin - 1 },
-			func(c *Config) { c.MaxFrames = framesMax + 1 }},
-		"max_processes": {func(c *Config) { c.MaxProcesses = processesMax + 1 }},
-		"memory_budget_bytes": {func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMin - 1 },
-			func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMax + 1 }},
-		"poll_budget_ms":     {func(c *Config) { c.PollBudget = pollBudgetMax + 1 }},
-		"memory_limit_bytes": {func(c *Config) { c.MemoryLimitBytes = memoryLimitMin - 1 }},
-		"ring_bytes": {func(c *Config) { c.RingBytes = ringBytesMin / 2 },
-			func(c *Config) { c.RingBytes = ringBytesMax * 2 },
-			func(c *Config) { c.RingBytes = ringBytesMin + 1 }},
-		"environment": {
-			func(c *Config) { c.Environment = make([]string, environmentMax+1) },
-			func(c *Config) { c.Environment = []string{"A=B"} },
-			func(c *Config) {
-				c.Environment = []string{strings.Repeat("A", variableNameMax+1)}
-			}},
-	} {
-		for _, change := range wrong {
-			config := defaultConfig()
-			change(config)
-			if err := config.Validate(); err == nil || !strings.Contains(err.Error(), key) {
-				t.Errorf("%s: Validate: %v", key, err)
-			}
-			p, err := openProfiler(config, nil, zap.NewNop())
-			if err == nil {
-				p.close()
-			}
-			if err == nil || !strings.Contains(err.Error(), key) {
-				t.Errorf("%s: the library: %v", key, err)
-			}
-		}
-	}
-}
-
-// The library must accept the largest values that Validate accepts.
 func TestLimitsAreTaken(t *testing.T) {
 	needLive(t)
 	for _, change := range []func(*Config){
@@ -183,10 +109,7 @@ func TestLimitsAreTaken(t *testing.T) {
 			c.SampleRateHz, c.MaxFrames, c.MemoryBudgetBytes = rateMaxHz, framesMax, memoryBudgetMax
 			c.MaxRequestBytes, c.QueueBytes = requestBytesMax, requestBytesMax
 			c.Environment = []string{strings.Repeat("A", variableNameMax)}
-			c.Filter = make([]Rule, rulesMax)
-			for i := range c.Filter {
-				c.Filter[i] = Rule{Action: "include", Comm: strings.Repeat("c", commMax)}
-			}
+			c.Rules = slices.Repeat([]string{"include comm:" + strings.Repeat("c", 15)}, 4096)
 		},
 	} {
 		config := defaultConfig()

@@ -95,7 +95,7 @@ type profiler struct {
 	wakeFD  int        // an eventfd: readable when wake was called
 	logger  *zap.Logger
 	put     func(request) bool
-	rules   *rules            // nil: none
+	off     C.uint64_t        // the rule that switches sampling off; 0: none
 	unwinds map[string]uint64 // filled by unwindErrors
 	drops   map[string]uint64 // filled by drops
 }
@@ -136,17 +136,7 @@ func (p *profiler) init(config *Config) error {
 	if err := p.setProbes(config.probes); err != nil {
 		return err
 	}
-	if len(config.Rules) > 0 {
-		rules, err := readRules(config.Rules)
-		if err != nil {
-			return err
-		}
-		p.rules = rules
-		if err := p.standRules(); err != nil {
-			return err
-		}
-	}
-	return p.setFilter(config.Filter)
+	return p.setRules(config.Rules)
 }
 
 func (p *profiler) setProbes(specs []string) error {
@@ -169,9 +159,6 @@ func (p *profiler) setProbes(specs []string) error {
 func (p *profiler) close() {
 	C.otelprof_free(p.p)
 	p.p = nil
-	if p.rules != nil {
-		p.rules.free()
-	}
 	p.self.Delete()
 	_ = unix.Close(p.wakeFD)
 }
@@ -187,16 +174,6 @@ func (p *profiler) start() error {
 func (p *profiler) stop() error {
 	if r := C.otelprof_stop(p.p); r < 0 {
 		return p.failed("otelprof_stop", r)
-	}
-	return nil
-}
-
-// setFilter sets rules, which must be valid.
-func (p *profiler) setFilter(rules []Rule) error {
-	memory := &cMemory{}
-	defer memory.free()
-	if r := C.otelprof_set_filter(p.p, cFilter(rules, memory)); r < 0 {
-		return p.failed("otelprof_set_filter", r)
 	}
 	return nil
 }

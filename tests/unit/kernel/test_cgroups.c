@@ -32,7 +32,7 @@ static int find(const char *container)
 {
 	uint64_t id = 0;
 	uint32_t depth = 0;
-	int r = op_capture_cgroup(c, OTELPROF_FILTER_CONTAINER, container, &id, &depth);
+	int r = op_capture_cgroup(c, OTELPROF_MATCH_CONTAINER, container, &id, &depth);
 
 	CHECK(r < 0 || id);
 	CHECK_INT(depth, r < 0 ? 0 : 1);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translates a public filter, which was checked before, into the form that the programs
- * try, and puts it in force; and tells the programs where to look up rules by target. */
-#include <assert.h>
+/* Finds the control groups of rules, and gives the programs the table of rules. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +14,8 @@
 enum {
 	MOUNT_BYTES = 256,
 	LINKS_ALONE = 2, /* of a directory without others in it */
+	RATES_BYTES = OP_RATES_MAX * sizeof(uint64_t),
 };
-
-_Static_assert(OTELPROF_FILTER_RULES == OP_FILTER_RULES, "as many as the kernel tries");
 
 static uint32_t depth_of(const char *path)
 {
@@ -76,9 +73,13 @@ static int stat_group(const struct op_capture *c, const char *mount, const char 
 {
 	char path[OP_GROUP_PATH_MAX];
 	struct stat st;
+	size_t len = strlen(mount);
 
 	if (leads_up(name))
 		return op_fail(c->log, -EINVAL, "the cgroup's path %s has \"..\"", name);
+	/* the path of a shell is as good as one below the mount */
+	if (strncmp(name, mount, len) == 0 && (!name[len] || name[len] == '/'))
+		name += len;
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", mount,
 			     name + strspn(name, "/")) >= sizeof(path))
 		return op_fail(c->log, -ENAMETOOLONG, "the cgroup's path is too long");
@@ -107,42 +108,12 @@ int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
 			"a rule by cgroup, container or pod needs cgroup v2, which is "
 			"not mounted");
 	/* a pod has its processes in groups below its own */
-	if (kind == OTELPROF_FILTER_POD && !c->settings.cgroup_ancestors)
+	if (kind == OTELPROF_MATCH_POD && !c->settings.cgroup_ancestors)
 		return op_fail(c->log, -EOPNOTSUPP, "a rule by pod needs Linux 5.16");
-	if (kind == OTELPROF_FILTER_CGROUP)
+	if (kind == OTELPROF_MATCH_CGROUP)
 		return stat_group(c, mount, text, false, ret_id, ret_depth);
-	r = find_group(c, kind == OTELPROF_FILTER_POD, mount, text, path);
+	r = find_group(c, kind == OTELPROF_MATCH_POD, mount, text, path);
 	return r < 0 ? r : stat_group(c, mount, path, true, ret_id, ret_depth);
-}
-
-static int convert(struct op_capture *c, const struct otelprof_filter_rule *from,
-		   struct op_filter_rule *to)
-{
-	uint64_t cgroup;
-	uint32_t depth;
-	int r;
-
-	*to = (struct op_filter_rule){ .kind = from->kind,
-				       .action = from->action,
-				       .keep_one_in = from->keep_one_in,
-				       .number = from->number };
-	switch (from->kind) {
-	case OTELPROF_FILTER_COMM:
-		(void)snprintf(to->comm, sizeof(to->comm), "%s", from->text);
-		return 0;
-	case OTELPROF_FILTER_CGROUP:
-	case OTELPROF_FILTER_CONTAINER:
-	case OTELPROF_FILTER_POD:
-		r = op_capture_cgroup(c, from->kind, from->text, &cgroup, &depth);
-		if (r < 0)
-			return r;
-		to->kind = OTELPROF_FILTER_CGROUP;
-		to->number = cgroup;
-		to->reserved0 = depth;
-		return 0;
-	default:
-		return 0;
-	}
 }
 
 /* What the programs know of the old rules holds no longer. */
@@ -150,40 +121,6 @@ static void rules_changed(struct op_capture *c)
 {
 	__atomic_store_n(&c->control->rules_changed, c->control->rules_changed + 1,
 			 __ATOMIC_RELEASE);
-}
-
-int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
-			  size_t len)
-{
-	struct op_filter kernel = { 0 };
-	uint32_t next = !(c->control->filter_active & 1);
-	size_t i;
-	int r;
-
-	assert(len <= OP_FILTER_RULES);
-	kernel.default_action = OTELPROF_FILTER_INCLUDE;
-	for (i = 0; i < len; i++) {
-		r = convert(c, &rules[i], &kernel.rules[i]);
-		if (r < 0)
-			return r;
-		if (rules[i].action == OTELPROF_FILTER_INCLUDE)
-			kernel.default_action = OTELPROF_FILTER_EXCLUDE;
-		if (rules[i].keep_one_in > 1)
-			kernel.random = 1;
-		kernel.count++;
-	}
-	r = bpf_map_update_elem(c->map[OP_MAP_FILTERS], &next, &kernel, BPF_ANY);
-	if (r < 0)
-		return op_fail(c->log, r,
-			       "the filter could not be given to the kernel: %s",
-			       strerror(-r));
-	if (!kernel.count)
-		next |= OP_FILTER_EMPTY;
-	/* one word is switched, so that each sample sees either the old filter or the new
-	 * one */
-	__atomic_store_n(&c->control->filter_active, next, __ATOMIC_RELEASE);
-	rules_changed(c);
-	return 0;
 }
 
 int op_capture_rule_map_new(struct op_capture *c, uint32_t max)
@@ -198,33 +135,55 @@ int op_capture_rule_map_new(struct op_capture *c, uint32_t max)
 	return op_fd_move_up(fd);
 }
 
-int op_capture_rule_map_use(struct op_capture *c, int fd)
+int op_capture_rule_map_switch(struct op_capture *c, int fd,
+			      const struct op_rule_use *used,
+			      const uint64_t rate[OP_RATES_MAX])
 {
-	const uint32_t zero = 0;
-	int r = bpf_map_update_elem(c->map[OP_MAP_TARGETS], &zero, &fd, BPF_ANY);
+	struct op_control *control = c->control;
+	const uint32_t next = !control->rules_active;
+	/* It waits for programs that run, so none reads what is written below. */
+	int r = bpf_map_update_elem(c->map[OP_MAP_TARGETS], &next, &fd, BPF_ANY);
 
 	if (r < 0)
 		return op_fail(c->log, r,
 			       "the table of rules could not be given to the kernel: %s",
 			       strerror(-r));
+	control->used[next] = *used;
+	memcpy(&control->rate[next * OP_RATES_MAX], rate, RATES_BYTES);
+	/* one word: each sample sees either the old list or the new one */
+	__atomic_store_n(&control->rules_active, next, __ATOMIC_RELEASE);
+	rules_changed(c);
 	return 0;
+}
+
+void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX])
+{
+	memcpy(ret, &c->control->rate[c->control->rules_active * OP_RATES_MAX],
+	       RATES_BYTES);
 }
 
 void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used)
 {
-	__atomic_store_n(&c->control->cgroup_depths, used->cgroup_depths,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&c->control->rules_include, used->include, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->control->rule_kinds, used->kinds, __ATOMIC_RELEASE);
+	struct op_rule_use *to = &c->control->used[c->control->rules_active];
+	size_t i;
+
+	__atomic_store_n(&to->cgroup_depths, used->cgroup_depths, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->random, used->random, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->trees, used->trees, __ATOMIC_RELAXED);
+	for (i = 0; i < OP_AGES_MAX; i++)
+		__atomic_store_n(&to->age_ns[i], used->age_ns[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&to->kinds, used->kinds, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->include, used->include, __ATOMIC_RELEASE);
 	rules_changed(c);
 }
 
 void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 			  const uint64_t rate[OP_RATES_MAX])
 {
+	__u64 *to = &c->control->rate[c->control->rules_active * OP_RATES_MAX];
 	size_t i;
 
 	__atomic_store_n(&c->control->clock_ns, OP_NS_PER_S / clock_hz, __ATOMIC_RELAXED);
 	for (i = 0; i < OP_RATES_MAX; i++)
-		__atomic_store_n(&c->control->rate[i], rate[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&to[i], rate[i], __ATOMIC_RELAXED);
 }
