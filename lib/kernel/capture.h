@@ -131,10 +131,8 @@ int op_capture_rule_map_switch(struct op_capture *c, int fd,
 void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX]);
 /* Call this after each change of the table in force. */
 void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used);
-/* The id and the depth of the cgroup that @text means as a rule's of @kind: CGROUP, CONTAINER or
- * POD of OTELPROF_MATCH_*. Returns 0 or -errno. */
-int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
-		      uint64_t *ret_id, uint32_t *ret_depth);
+/* Do the programs see the control groups above that of a task? (Linux 5.16) */
+bool op_capture_sees_ancestors(const struct op_capture *c);
 
 /*
  * Turn kinds of events on and off. Those that are on take samples once op_capture_start()

@@ -26,7 +26,6 @@ _KINDS = "the rows of a kind stand beside its hooks"
 FOLDERS_ALLOWED = {
     ("lib/export/format/kinds.c", "kernel/kinds/kind.h"): _KINDS,
     ("lib/profile/otlp/kinds.h", "kernel/kinds/kind.h"): _KINDS,
-    ("lib/kernel/rules.c", "process/resource/groups.h"): "the driver finds control groups",
 }
 
 # Writable symbols: why each is there.

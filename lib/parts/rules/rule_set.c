@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "parts/rules/cgroup.h"
 #include "parts/rules/state.h"
 
 /* Between two looks for what rules wait for. */
@@ -118,6 +119,11 @@ static int set_key(struct op_rule_set *t, struct op_rule *rule)
 		[OTELPROF_MATCH_UID] = OP_RULE_UID,
 		[OTELPROF_MATCH_AGE] = OP_TARGET_AGE,
 	};
+	const struct op_rule_groups groups = {
+		.log = t->config.log,
+		.procfs_root = t->config.procfs_root,
+		.ancestors = op_capture_sees_ancestors(t->config.capture),
+	};
 	char *comm = (char *)rule->key.word;
 	uint64_t cgroup;
 	int r;
@@ -139,8 +145,8 @@ static int set_key(struct op_rule_set *t, struct op_rule *rule)
 	case OTELPROF_MATCH_CONTAINER:
 	case OTELPROF_MATCH_POD:
 		rule->key.kind = OP_RULE_CGROUP;
-		r = op_capture_cgroup(t->config.capture, rule->of.kind, rule->of.text,
-				      &cgroup, &rule->depth);
+		r = op_rule_cgroup(&groups, rule->of.kind, rule->of.text, &cgroup,
+				   &rule->depth);
 		if (r == 0)
 			rule->key.word[0] = cgroup;
 		break;
@@ -489,8 +495,8 @@ static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
 	return r;
 }
 
-int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules, size_t len,
-		   uint64_t now_ns, uint32_t clock_hz)
+int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules,
+			size_t len, uint64_t now_ns, uint32_t clock_hz)
 {
 	struct op_rule_set before;
 	struct op_rule_set next = { .config = t->config,
