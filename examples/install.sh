@@ -22,7 +22,7 @@ tests="
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
 	abigail-tools build-essential chromium debhelper debootstrap debuginfod dpkg-dev dwz elfutils
 	fakeroot fish git linux-perf lintian mmdebstrap openjdk-17-jdk-headless shellcheck systemd
-	tmux uidmap umoci uwsgi-core uwsgi-plugin-python3 yamllint zsh"
+	php8.2-cli php8.2-opcache tmux uidmap umoci uwsgi-core uwsgi-plugin-python3 yamllint zsh"
 wild="
 	p7zip-full brotli cargo-web chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools

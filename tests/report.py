@@ -64,11 +64,13 @@ def tally(cells):
     return {word: sum(1 for status, _, _ in cells if status == word) for word in WORDS}
 
 
-def summary(rows, seconds):
-    """@seconds: by suite."""
-    print("%-12s %8s %8s %8s %8s" % ("suite", *WORDS.values(), "seconds"))
-    for suite, cells in by_suite(rows).items():
-        print("%-12s %8d %8d %8d %8d" % (suite, *tally(cells).values(), seconds.get(suite, 0)))
+def summary(rows, times):
+    """@times: seconds, and seconds of CPU time, of each suite and build."""
+    print("%-16s %8s %8s %8s %8s %8s" % ("suite", *WORDS.values(), "seconds", "of CPU"))
+    suites = by_suite(rows)
+    for name in dict.fromkeys([*times, *suites]):
+        print("%-16s %8s %8s %8s %8d %8d" % (name, *(
+            tally(suites[name]).values() if name in suites else "   "), *times.get(name, (0, 0))))
     for status, suite, cell, text in rows:
         if status != "ok":
             print("%s %s %s: %s" % (status, suite, cell, text))

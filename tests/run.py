@@ -20,6 +20,7 @@ the program, and the folder of what stays from run to run.
 
 import argparse
 import configparser
+import contextlib
 import os
 import pathlib
 import re
@@ -75,7 +76,7 @@ class Run:
         self.began = time.monotonic()
         self.built = {}  # build → why it fails, or None
         self.why = None  # "" or why nothing can be profiled here
-        self.times = []
+        self.times = {}  # of a suite or build: seconds, and seconds of CPU time
         self.rows = OUT / "results"
         OUT.mkdir(parents=True, exist_ok=True)
         self.rows.write_text("")
@@ -92,12 +93,19 @@ class Run:
         print(line, flush=True)
         self.result(line)
 
+    @contextlib.contextmanager
+    def timed(self, what):
+        began, cpu = time.monotonic(), sum(os.times()[2:4])
+        yield
+        self.times[what] = time.monotonic() - began, sum(os.times()[2:4]) - cpu
+
     def build(self, name):
         """Configure and build, once a run: an old build would be tested in place of the tree.
         Returns why it fails, or None."""
         if name not in self.built:
             self.say("%s build" % name)
-            self.built[name] = self.make(name)
+            with self.timed(name + " build"):
+                self.built[name] = self.make(name)
         return self.built[name]
 
     def make(self, name):
@@ -128,21 +136,22 @@ class Run:
             if done.returncode else ""
 
     def suite(self, suite):
-        began = time.monotonic()
-        self.run(suite)
-        self.times.append((suite.name, time.monotonic() - began))
-
-    def run(self, suite):
         build = {"live": "release"}.get(suite.needs, suite.needs)
         why = build and self.build(build)
         if why:
-            return self.one("FAIL %s all: %s" % (suite.name, why))
-        self.say(suite.title)
+            self.one("FAIL %s all: %s" % (suite.name, why))
+        else:
+            self.say(suite.title)
+            with self.timed(suite.name):
+                self.run(suite, build)
+
+    def run(self, suite, build):
         if suite.needs == "live":
             if self.why is None:
                 self.why = self.why_not_live()
             if self.why:
-                return self.one("skip %s all: %s" % (suite.name, self.why))
+                self.one("skip %s all: %s" % (suite.name, self.why))
+                return
         log = OUT / (suite.name + ".log")
         words = {"out": OUT, "build": OUT / (build or "release"), "otelprof": self.otelprof(),
                  "cache": os.environ["OTELPROF_CACHE"]}
@@ -229,7 +238,7 @@ def main():
     if args.write_matrix:
         write_tables(run.rows, level)
     rows = report.read(run.rows)
-    report.summary(rows, dict(run.times))
+    report.summary(rows, run.times)
     missed = [s.name for s in suites if s.must and os.environ.get("CI") == "true" and
               not any(row[0] == "ok" and row[1] == s.name for row in rows)]
     if missed:

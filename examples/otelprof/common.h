@@ -9,10 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit statuses of all commands. */
+#include "recording/read/print.h"
+#include "recording/read/say.h"
+
+/* Exit statuses of all commands. STATUS_FAILED, 1, is in say.h. */
 enum {
 	STATUS_OK = 0,
-	STATUS_FAILED = 1, /* after one sentence on stderr */
 	STATUS_USAGE = 2,
 };
 
@@ -156,30 +158,15 @@ int parse_seconds(const char *command, const char *option, const char *arg, doub
 /* Print "Try 'otelprof record --help'." Returns STATUS_USAGE. */
 int usage_hint(const char *command);
 
-/* Print "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */
-int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print why a call on @p failed. Returns STATUS_FAILED. */
 int fail_library(struct otelprof *p, const char *what, int error);
 /* The same for otelprof_init(), which filled @why. */
 int fail_init(const struct otelprof_error_info *why, int error);
-void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* May colours be printed to @f? It must be a terminal that is not dumb,
- * without NO_COLOR. */
-bool colour_wanted(FILE *f);
-/* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
- * only cut; 0: as a whole. */
-void print_safe(FILE *f, const char *text, size_t len, int columns);
-/* As print_safe(), of the name of a function: short_name.h. */
-void print_name(FILE *f, const char *name, int columns);
-void print_json_string(FILE *f, const char *text, size_t len);
 
 /* Catch the first SIGINT or SIGTERM, which signal_seen() returns; the second one ends the
  * program. */
 void signals_catch(void);
 int signal_seen(void);
-
-double now_seconds(void);
 
 /* Read the file of --config, if there is one, and the environment above it. Returns 0, or
  * STATUS_FAILED after a message. */

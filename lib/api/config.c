@@ -10,7 +10,7 @@
 #include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "kernel/kinds/kind.h"
+#include "base/rows/rows.h"
 #include "op_user_types.h"
 #include "process/resource/environment.h"
 #include "process/resource/host.h"
@@ -38,9 +38,6 @@ static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
 static const uint64_t MEMORY_LIMIT_MIN = UINT64_C(16) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 11) - 1;
-static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON | OTELPROF_RUNTIME_PHP |
-				       OTELPROF_RUNTIME_HOTSPOT | OTELPROF_RUNTIME_NODE |
-				       OTELPROF_RUNTIME_JITDUMP;
 
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 		   struct op_log *log, const char *what)
@@ -143,7 +140,7 @@ static int check_environment(const struct otelprof_config *c, struct op_log *log
 
 int op_config_kinds(uint64_t kinds, struct op_log *log)
 {
-	if (kinds & ~op_kinds_known())
+	if (kinds & ~op_word_bits(op_word_kinds))
 		return op_fail(log, -E2BIG, "kinds has bits this library does not know");
 	return 0;
 }
@@ -154,7 +151,7 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 
 	if (c->flags & ~FLAGS_KNOWN)
 		return op_fail(log, -E2BIG, "flags has bits this library does not know");
-	if (c->runtimes_off & ~RUNTIMES_KNOWN)
+	if (c->runtimes_off & ~op_word_bits(op_word_runtimes))
 		return op_fail(log, -E2BIG,
 			       "runtimes_off has bits this library does not know");
 	if (op_config_kinds(c->kinds, log) < 0)

@@ -76,8 +76,8 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 			    0 ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return op_fail(c->log, -errno,
-				       "%s could not be attached to CPU %u: %s",
-				       kind->says, e->cpu, strerror(errno));
+				       "the kind %s could not be attached to CPU %u: %s",
+				       op_kind_name(kind), e->cpu, strerror(errno));
 		e->kind_fd[kind->event][i] = OP_TAKE_FD(fd);
 	}
 	return 0;

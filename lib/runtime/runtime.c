@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The registry of language runtimes. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -7,9 +8,20 @@
 #include "base/macros.h"
 #include "runtime/layouts_dir.h"
 
-#define ROW(name) &op_runtime_##name,
-static const struct op_runtime_ops *const runtimes[] = { OP_RUNTIMES(ROW) };
-#undef ROW
+static const struct op_runtime_ops *const runtimes[] = {
+#define OP_RUNTIME(number, upper, lower, page, tells) &op_runtime_##lower,
+#include "op_runtimes.def"
+};
+
+const char *op_runtime_name(const struct op_runtime_ops *ops)
+{
+	static const char *const NAMES[OP_RUNTIME_MAX] = {
+#define OP_RUNTIME(number, upper, lower, page, tells) [number] = #lower,
+#include "op_runtimes.def"
+	};
+
+	return NAMES[ops->id];
+}
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)
 {

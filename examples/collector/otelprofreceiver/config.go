@@ -209,12 +209,6 @@ func (c *Config) validateRing() error {
 	return within("ring_bytes", c.RingBytes, ringBytesMin, ringBytesMax)
 }
 
-// kinds maps the names of kinds of events to their bits OTELPROF_KIND_*.
-var kinds = map[string]uint64{"cpu": 1 << 0, "page_faults": 1 << 1, "off_cpu": 1 << 2,
-	"locks": 1 << 3, "block_io": 1 << 4, "signals": 1 << 5,
-	"wall": 1 << 6, "threads": 1 << 8, "probes": 1 << 9, "heap": 1 << 10,
-	"goroutines": 1 << 12, "kernel_locks": 1 << 13, "wakers": 1 << 14}
-
 func (c *Config) validateKinds() error {
 	for _, name := range c.Kinds {
 		if kinds[name] == 0 {
@@ -227,9 +221,9 @@ func (c *Config) validateKinds() error {
 
 func (c *Config) validateRuntimes() error {
 	for name := range c.Runtimes {
-		if !slices.Contains(runtimeNames(), name) {
+		if runtimes[name] == 0 {
 			return fmt.Errorf("runtimes::%s is not known; there are: %s", name,
-				strings.Join(runtimeNames(), ", "))
+				strings.Join(slices.Sorted(maps.Keys(runtimes)), ", "))
 		}
 	}
 	return nil

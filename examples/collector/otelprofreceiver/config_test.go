@@ -155,11 +155,11 @@ var keys = []struct {
 	{yaml: "tracers: all", want: func(*Config) {}},
 	{yaml: "tracers: python",
 		want: func(c *Config) {
-			c.Runtimes = map[string]bool{"python": true, "php": false, "hotspot": false, "v8": false}
+			c.Runtimes = map[string]bool{"python": true, "php": false, "hotspot": false, "node": false}
 		}},
 	{yaml: "tracers: go, native",
 		want: func(c *Config) {
-			c.Runtimes = map[string]bool{"python": false, "php": false, "hotspot": false, "v8": false}
+			c.Runtimes = map[string]bool{"python": false, "php": false, "hotspot": false, "node": false}
 		}},
 	{yaml: "tracers: cobol", wrong: `tracers: "cobol" is not known`},
 	{yaml: "tracers: labels", wrong: "labels are not there yet"},

@@ -71,7 +71,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	flag(!config.HostAttributes, C.OTELPROF_NO_HOST)
 	for name, on := range config.Runtimes {
 		if !on {
-			c.runtimes_off |= runtimes[name]
+			c.runtimes_off |= C.uint64_t(runtimes[name])
 		}
 	}
 	for _, name := range config.Kinds {
@@ -149,8 +149,4 @@ func goStats(c *C.struct_otelprof_stats, unwinds, drops map[string]uint64) stats
 		requestBytes: uint64(c.bytes_sent),
 	}
 	return s
-}
-
-func runtimeNames() []string {
-	return slices.Sorted(maps.Keys(runtimes))
 }

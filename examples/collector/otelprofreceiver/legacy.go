@@ -291,8 +291,11 @@ func (l *legacyConfig) age(c *Config) error {
 // setRuntime switches one interpreter of the other receiver; explicit: it was named by
 // the user.
 func (c *Config) setRuntime(key, name string, on, explicit bool) error {
+	if name == "v8" {
+		name = "node"
+	}
 	switch {
-	case slices.Contains(runtimeNames(), name):
+	case runtimes[name] != 0:
 		if c.Runtimes == nil {
 			c.Runtimes = map[string]bool{}
 		}

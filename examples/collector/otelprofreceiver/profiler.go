@@ -77,15 +77,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runtimes are the language runtimes of the library that can be switched off.
-var runtimes = map[string]C.uint64_t{
-	"hotspot": C.OTELPROF_RUNTIME_HOTSPOT,
-	"jitdump": C.OTELPROF_RUNTIME_JITDUMP,
-	"v8":      C.OTELPROF_RUNTIME_NODE,
-	"php":     C.OTELPROF_RUNTIME_PHP,
-	"python":  C.OTELPROF_RUNTIME_PYTHON,
-}
-
 // profiler is a handle of the library. All its methods except wake belong to one
 // goroutine.
 type profiler struct {

@@ -4,7 +4,7 @@
 #define OTELPROF_TOP_H
 
 #include "common.h"
-#include "top/kinds.h"
+#include "recording/read/kinds.h"
 
 enum {
 	/* requests kept for one table; further ones are left out */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "kernel/kinds/kind.h"
 
 /* Where a value stands: each type has its part of struct op_values. */
 #define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
@@ -80,20 +79,6 @@ const struct op_key *op_key_like(const char *name)
 	return best;
 }
 
-/* Those of kinds that the library uses by itself are no words, see op_kinds_known(). */
-static const struct op_word KINDS[] = {
-#define OP_KIND(number, upper, lower) { #lower, UINT64_C(1) << (number) },
-#include "op_kinds.def"
-#undef OP_KIND
-	{ NULL, 0 },
-};
-
-static const struct op_word RUNTIMES[] = {
-	{ "hotspot", OTELPROF_RUNTIME_HOTSPOT }, { "jitdump", OTELPROF_RUNTIME_JITDUMP },
-	{ "php", OTELPROF_RUNTIME_PHP },	 { "python", OTELPROF_RUNTIME_PYTHON },
-	{ "v8", OTELPROF_RUNTIME_NODE },	 { NULL, 0 },
-};
-
 static const struct op_word LEVELS[] = {
 	{ "error", OTELPROF_LOG_ERROR },
 	{ "warning", OTELPROF_LOG_WARNING },
@@ -118,8 +103,8 @@ static const struct op_word COMPRESSIONS[] = {
 const struct op_word *op_words_get(enum op_words which)
 {
 	static const struct op_word *const LISTS[OP_WORDS_LEN] = {
-		[OP_WORDS_KINDS] = KINDS,
-		[OP_WORDS_RUNTIMES] = RUNTIMES,
+		[OP_WORDS_KINDS] = op_word_kinds,
+		[OP_WORDS_RUNTIMES] = op_word_runtimes,
 		[OP_WORDS_LEVELS] = LEVELS,
 		[OP_WORDS_PROTOCOLS] = PROTOCOLS,
 		[OP_WORDS_COMPRESSIONS] = COMPRESSIONS,

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rows/rows.h"
 #include "base/vec.h"
 #include "otelprof/config.h"
 #include "otelprof/export.h"
@@ -34,12 +35,6 @@ enum op_words {
 	OP_WORDS_PROTOCOLS,
 	OP_WORDS_COMPRESSIONS,
 	OP_WORDS_LEN,
-};
-
-/* A word of a value. A list ends with one without a name. */
-struct op_word {
-	const char *name;
-	uint64_t value;
 };
 
 /* The lists own their strings. */

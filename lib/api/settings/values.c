@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "kernel/kinds/kind.h"
 #include "process/resource/environment.h"
 
 static void *at(struct op_values *v, const struct op_key *key)
@@ -66,36 +65,17 @@ static int set_switch(void *to, const struct op_key *key, const char *text,
 	return 0;
 }
 
-/* May users name this word? */
-static bool is_open(enum op_words list, const struct op_word *word)
+static const struct op_word *find_word(const struct op_key *key, const char *name)
 {
-	return list != OP_WORDS_KINDS || word->value & op_kinds_known();
-}
-
-static const struct op_word *find_word(enum op_words list, const char *name)
-{
-	const struct op_word *word;
-
-	for (word = op_words_get(list); word->name; word++)
-		if (strcmp(word->name, name) == 0 && is_open(list, word))
-			return word;
-	return NULL;
+	return op_word_find(op_words_get((enum op_words)key->min), name, strlen(name));
 }
 
 static int bad_word(const struct op_key *key, const char *text, const char *what,
 		    struct op_log *log)
 {
-	enum op_words list = (enum op_words)key->min;
-	const struct op_word *word;
-	char names[128] = "";
+	char names[OP_WORD_LIST_BYTES];
 
-	for (word = op_words_get(list); word->name; word++) {
-		if (!is_open(list, word))
-			continue;
-		if (*names)
-			(void)strlcat(names, ", ", sizeof(names));
-		(void)strlcat(names, word->name, sizeof(names));
-	}
+	op_word_list(op_words_get((enum op_words)key->min), names);
 	return op_fail(log, -EINVAL, "%s: %s is \"%.*s\" and must be of: %s", what,
 		       key->name, OP_VALUE_QUOTED, text, names);
 }
@@ -103,7 +83,7 @@ static int bad_word(const struct op_key *key, const char *text, const char *what
 static int set_word(void *to, const struct op_key *key, const char *text,
 		    const char *what, struct op_log *log)
 {
-	const struct op_word *word = find_word((enum op_words)key->min, text);
+	const struct op_word *word = find_word(key, text);
 
 	if (!word)
 		return bad_word(key, text, what, log);
@@ -127,7 +107,7 @@ static int set_bits(void *to, const struct op_key *key, const char *text,
 		item = op_trim(item);
 		if (!*item)
 			continue;
-		word = find_word((enum op_words)key->min, item);
+		word = find_word(key, item);
 		if (!word)
 			return bad_word(key, item, what, log);
 		bits |= word->value;

@@ -8,15 +8,6 @@
 
 #include "heap.object.h"
 
-#define ROW(of_shape, of_type, of_unit)                                                  \
-	.event = OP_EVENT_HEAP, .shape = of_shape, .type = of_type, .unit = of_unit,     \
-	.period = OP_OTLP_PERIOD_ONE, .period_type = "space", .period_unit = "bytes"
-
-static const struct op_otlp_kind ROWS[] = {
-	{ ROW(OP_OTLP_SUM, "alloc_space", "bytes"), .mask = OP_HEAP_BYTES_MAX },
-	{ ROW(OP_OTLP_COUNT, "alloc_objects", "count") },
-};
-
 /* A sample's weight in bytes, divided by the allocation's size, is the number of
  * allocations. */
 static double count(uint64_t value)
@@ -26,13 +17,9 @@ static double count(uint64_t value)
 
 const struct op_kind op_kind_heap = {
 	.event = OP_EVENT_HEAP,
-	.name = "heap",
-	.says = "sampling of allocations",
 	.object = &op_heap_object,
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.slots = 3, /* the same as of probes */
 	.with = UINT64_C(1) << OP_EVENT_HEAP_LIVE,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.count = count,
 };

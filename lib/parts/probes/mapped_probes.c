@@ -45,7 +45,7 @@ void op_mapped_probes_clear(struct op_mapped_probes *x)
 	for (i = 0; i < x->programs_len; i++)
 		op_closep(&x->program[i].fd);
 	x->programs_len = 0;
-	x->told = false;
+	x->reported = false;
 }
 
 int op_mapped_probes_load(struct op_mapped_probes *x, size_t i,
@@ -211,13 +211,13 @@ int op_mapped_probes_attach(struct op_mapped_probes *x, struct op_executable *ex
 {
 	int r = is_there(x, exe) ? 0 : add(x, exe, elf);
 
-	if (r >= 0 || r == -ENOMEM || x->told)
+	if (r >= 0 || r == -ENOMEM || x->reported)
 		return r;
 	op_log(x->config.log, OP_LOG_WARNING,
 	       "the probes of %s in %s could not be attached (%s): what its processes do "
 	       "there is not seen",
 	       x->config.what, exe ? exe->path : "an installed file", strerror(-r));
-	x->told = true;
+	x->reported = true;
 	return r;
 }
 

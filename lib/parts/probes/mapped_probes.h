@@ -83,7 +83,7 @@ struct op_mapped_probes {
 	size_t programs_len;
 	struct op_mapped_attached attached[OP_MAPPED_FILES_MAX + 1]; /* one to try */
 	size_t len;
-	bool told; /* logged that those of a file could not be attached */
+	bool reported; /* logged that those of a file could not be attached */
 };
 
 /* Load the program of probe @i for arguments at the places @argument, where it is not loaded yet.

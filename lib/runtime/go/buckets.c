@@ -66,23 +66,23 @@ static int read_record(const struct op_memory *memory, uint64_t address, uint32_
 	bool is_short = minor >= SHORT_SINCE;
 	size_t len = (1 + CYCLES) * (is_short ? SHORT_CYCLE_BYTES : CYCLE_BYTES);
 	uint8_t bytes[(1 + CYCLES) * CYCLE_BYTES];
-	struct op_reader reader = op_reader_init(bytes, len);
-	int r = op_memory_read(memory, address, bytes, len);
+	struct op_reader r = op_reader_init(bytes, len);
+	int e = op_memory_read(memory, address, bytes, len);
 	uint32_t i;
 
 	b->published = b->due = b->later = (struct op_go_sums){ 0 };
-	if (r == 0)
-		r = read_sums(&reader, is_short, b->size, &b->published);
-	for (i = 0; r == 0 && i < CYCLES; i++) {
+	if (e == 0)
+		e = read_sums(&r, is_short, b->size, &b->published);
+	for (i = 0; e == 0 && i < CYCLES; i++) {
 		if (i == cycle % CYCLES) {
-			r = read_sums(&reader, is_short, b->size, &b->due);
+			e = read_sums(&r, is_short, b->size, &b->due);
 			continue;
 		}
-		r = read_sums(&reader, is_short, b->size, &b->later);
+		e = read_sums(&r, is_short, b->size, &b->later);
 		/* these two are counted in all the time */
-		r = r == -EAGAIN ? 0 : r;
+		e = e == -EAGAIN ? 0 : e;
 	}
-	return r;
+	return e;
 }
 
 int op_go_bucket_read(const struct op_memory *memory, uint64_t address, uint32_t minor,

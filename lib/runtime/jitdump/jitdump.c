@@ -241,7 +241,6 @@ static const char *const jitdump_file_names[] = { prefix, NULL };
 
 const struct op_runtime_ops op_runtime_jitdump = {
 	.id = OP_RUNTIME_JITDUMP,
-	.name = "jitdump",
 	.frame_type = "native",
 	.file_names = jitdump_file_names,
 	.probe_other = jitdump_probe,

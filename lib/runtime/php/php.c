@@ -237,7 +237,6 @@ static const char *const php_file_names[] = { "php", "libphp", NULL };
 
 const struct op_runtime_ops op_runtime_php = {
 	.id = OP_RUNTIME_PHP,
-	.name = "php",
 	.frame_type = "php",
 	.bpf_size = sizeof(struct op_php),
 	.file_names = php_file_names,

@@ -3,7 +3,7 @@
 // exception has to wait until the library has returned, and while the profiler samples. The
 // handle is freed by its destructor in both cases.
 #define main main_of_the_example
-#include "../../examples/hosts/profile.cc"
+#include "../../../examples/hosts/profile.cc"
 #undef main
 
 #include <cstdlib>

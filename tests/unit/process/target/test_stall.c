@@ -226,6 +226,7 @@ static void test_many(void)
 	_cleanup_(op_target_freep) struct op_target *t = NULL;
 	struct child c[MANY];
 	uint64_t began;
+	uint64_t may_ns = 0; /* at least: the waits that were allowed */
 	char buf[8];
 	int i;
 
@@ -233,16 +234,21 @@ static void test_many(void)
 	for (i = 0; i < MANY; i++)
 		c[i] = child_new(stall_memory);
 	(void)alarm(HANG_S);
-	began = now_ms();
+	began = op_clock_monotonic_ns();
 	for (i = 0; i < MANY; i++) {
+		uint64_t may = OP_MIN(t->may_wait_ns, OP_TARGET_DEADLINE_NS);
+		uint64_t stalled = t->stats.stalled;
 		struct op_remote m;
 
 		op_remote_init(&m, t, c[i].pid);
 		CHECK(op_memory_read(&m.memory, c[i].addr + PAGE, buf, 8) < 0);
+		may_ns += t->stats.stalled > stalled ? may : 0;
 	}
-	/* Two deadlines are all that is to be waited; a busy machine may add to it. */
-	CHECK(now_ms() - began < 300);
-	CHECK(t->stats.stalled <= 5);
+	/* Two deadlines at once, and then that share of the time, which is more on a busy
+	 * machine. */
+	CHECK(t->stats.stalled > 0);
+	CHECK(may_ns <= OP_TARGET_WAIT_MAX_NS +
+				(op_clock_monotonic_ns() - began) / OP_TARGET_WAIT_SHARE);
 	(void)alarm(0);
 	for (i = 0; i < MANY; i++)
 		child_end(&c[i]);
