@@ -282,11 +282,11 @@ static int take(struct options *o, int c, const char *name, char *arg)
 	case OPTION_CONFIG:
 		o->config_path = arg;
 		return 0;
-	case OPTION_EXCLUDE:
-		return rules_exclude(o, arg);
 	case OPTION_KEY:
 		if (strcmp(name, "kinds") == 0)
 			return take_kinds(o, arg);
+		if (strncmp(name, "rule", strlen("rule")) == 0)
+			return rules_take(o, OPTION_RULE, arg);
 		return give(o, name, arg ? arg : "true");
 	default:
 		return rules_take(o, c, arg);

@@ -19,18 +19,11 @@ FILES_MAX = 20  # .c and .h files of a folder of lib/, bpf/ or examples/
 ERROR_RANGE = range(32, 160)
 
 # The rooms of lib in the order data flows; a room calls only those of a later place, and base.
-ROOMS = ["api", "recording", "parts", "sample", "process", "runtime", "code", "kernel", "profile",
-         "export"]
+ROOMS = ["api", "recording", "session", "parts", "sample", "process", "runtime", "code", "kernel",
+         "profile", "export"]
 
 # (path, header) that break the order, and why they may.
-_POLL = "the poll is in the driver"
 FOLDERS_ALLOWED = {
-    ("lib/kernel/capture.h", "code/unwind/arena.h"): "the driver makes the arena's slabs",
-    ("lib/kernel/capture.h", "process/processes.h"): _POLL,
-    ("lib/kernel/capture.h", "sample/sampler.h"): _POLL,
-    ("lib/kernel/filter.c", "process/resource/groups.h"): _POLL,
-    ("lib/kernel/loader.c", "runtime/runtime.h"): _POLL,
-    ("lib/kernel/state.h", "sample/waiting/postponed.h"): _POLL,
 }
 
 # What the program includes of the library beside lib/recording: plain C, and nothing of profiles.

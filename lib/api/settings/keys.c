@@ -5,7 +5,7 @@
 
 #include "api/config.h"
 #include "base/macros.h"
-#include "base/slice.h"
+#include "base/allowance.h"
 #include "op_records.h"
 
 /* Where a value stands: each type has its part of struct op_values. */

@@ -283,7 +283,7 @@ static void test_a_cgroup_has_a_rate_of_its_own(void)
 	measure(p, &f);
 	fleet_check(&f, 0, PROCESSES, FLEET_HZ);
 	CHECK_INT(stats_of(p).samples_thinned, 0);
-	number = add(p, OTELPROF_FILTER_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
+	number = add(p, OTELPROF_MATCH_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
 		     FAST_HZ, 0);
 	fleet_begin(p, &f);
 	measure(p, &f);
@@ -297,7 +297,7 @@ static void test_a_cgroup_has_a_rate_of_its_own(void)
 	/* One with a time limit goes by itself. How long a measurement takes on a busy machine
 	 * is not known beforehand, so this is another. */
 	CHECK_OK(otelprof_remove_rule(p, number));
-	(void)add(p, OTELPROF_FILTER_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
+	(void)add(p, OTELPROF_MATCH_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
 		  FAST_HZ, SETTLE_MS);
 	CHECK_INT(stats_of(p).rules, 1);
 	poll_for(p, 3 * SETTLE_MS);
@@ -326,11 +326,11 @@ static void test_ten_thousand_rules_one_by_one(void)
 	memset(&f, 0, sizeof(f));
 	p = kind_start_all(FLEET_HZ, &profile);
 	/* makes the table */
-	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, 1, NULL, 0, 0);
+	(void)add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE, 1, NULL, 0, 0);
 	begin = kind_clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < MANY; i++) {
 		int64_t at = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		uint64_t number = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
+		uint64_t number = add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE,
 				      (uint64_t)(10000000 + i), NULL, 0, 0);
 
 		at = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) - at;
@@ -366,7 +366,7 @@ static void test_too_many_rules_of_one_target(void)
 	memset(&f, 0, sizeof(f));
 	p = kind_start_all(FLEET_HZ, &profile);
 	otelprof_rule_init(&rule, sizeof(rule));
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = OTELPROF_MATCH_PID;
 	/* so that the newest one says all, and the others are not looked at */
 	rule.sample_rate_hz = FLEET_HZ;
 	rule.number = 1;
@@ -397,15 +397,15 @@ static void test_the_last_rule_decides(void)
 	fleet_start(&f);
 	p = kind_start_all(FLEET_HZ, &profile);
 	poll_for(p, SETTLE_MS);
-	(void)add(p, OTELPROF_FILTER_UID, OTELPROF_FILTER_EXCLUDE, getuid(), NULL, 0, 0);
+	(void)add(p, OTELPROF_MATCH_UID, OTELPROF_RULE_EXCLUDE, getuid(), NULL, 0, 0);
 	CHECK_INT(samples_of(p, &f, 3), 0);
 	/* while one includes, what none includes is left out */
-	number = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_INCLUDE, (uint64_t)f.pid[3],
+	number = add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_INCLUDE, (uint64_t)f.pid[3],
 		     NULL, FAST_HZ, 0);
 	CHECK(samples_of(p, &f, 3) > 20);
 	CHECK_INT(f.samples[4], 0);
 	CHECK_INT(f.period_ns[0], 1000000000 / FAST_HZ);
-	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, (uint64_t)f.pid[3],
+	(void)add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE, (uint64_t)f.pid[3],
 		  NULL, 0, 0);
 	CHECK_INT(samples_of(p, &f, 3), 0);
 	CHECK_OK(otelprof_remove_rule(p, number));
@@ -460,7 +460,7 @@ static void test_the_end_of_a_removed_rule_passes(void)
 	p = kind_start_all(FLEET_HZ, &profile);
 	CHECK_OK(otelprof_pause(p));
 	CHECK_OK(otelprof_remove_rule(p,
-				      add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
+				      add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE,
 					  1, NULL, 0, SETTLE_MS / 10)));
 	poll_for(p, SETTLE_MS);
 	fd.fd = otelprof_get_fd(p);
@@ -489,18 +489,18 @@ static void test_what_is_no_rule_is_refused(void)
 	CHECK_INT(otelprof_add_rule(p, NULL, &number), -EINVAL);
 	CHECK_INT(otelprof_add_rule(p, &rule, NULL), -EINVAL);
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG); /* _ALL */
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = OTELPROF_MATCH_PID;
 	rule.action = OTELPROF_RULE_RATE;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no rate */
 	rule.sample_rate_hz = 1001;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.sample_rate_hz = 10;
-	rule.action = OTELPROF_FILTER_EXCLUDE;
+	rule.action = OTELPROF_RULE_EXCLUDE;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.action = 3;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG);
 	rule.action = OTELPROF_RULE_RATE;
-	rule.kind = OTELPROF_FILTER_CGROUP;
+	rule.kind = OTELPROF_MATCH_CGROUP;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no text */
 	rule.text = "/no/such/cgroup";
 	CHECK(otelprof_add_rule(p, &rule, &number) < 0);
@@ -508,7 +508,7 @@ static void test_what_is_no_rule_is_refused(void)
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.text = "..";
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = OTELPROF_MATCH_PID;
 	rule.text = NULL;
 	for (rule.sample_rate_hz = 1; rule.sample_rate_hz <= OTELPROF_RATES_MAX;
 	     rule.sample_rate_hz++)
