@@ -109,7 +109,7 @@ int otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, si
 	r = op_config_rules(rules, len, &p->log, copy);
 	if (r == 0)
 		r = op_rule_set_replace(p->targets, copy, len, op_clock_monotonic_ns(),
-				   p->rate_hz);
+					p->rate_hz);
 	if (r < 0)
 		return r;
 	op_handle_warm_rules(p);

@@ -119,8 +119,8 @@ int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
  * Returns 0 or -errno.
  */
 int op_capture_rule_map_switch(struct op_capture *c, int fd,
-			      const struct op_rule_use *used,
-			      const uint64_t rate[OP_RATES_MAX]);
+			       const struct op_rule_use *used,
+			       const uint64_t rate[OP_RATES_MAX]);
 /* The rates in force. */
 void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX]);
 /* Call this after each change of the table in force. */

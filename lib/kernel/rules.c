@@ -136,8 +136,8 @@ int op_capture_rule_map_new(struct op_capture *c, uint32_t max)
 }
 
 int op_capture_rule_map_switch(struct op_capture *c, int fd,
-			      const struct op_rule_use *used,
-			      const uint64_t rate[OP_RATES_MAX])
+			       const struct op_rule_use *used,
+			       const uint64_t rate[OP_RATES_MAX])
 {
 	struct op_control *control = c->control;
 	const uint32_t next = !control->rules_active;

@@ -136,7 +136,7 @@ static int set(struct op_matches *p, uint32_t kind, const char *text,
 }
 
 int op_matches_say(struct op_matches *p, uint32_t kind, const char *text,
-		    const struct op_rule_decision *decision)
+		   const struct op_rule_decision *decision)
 {
 	struct op_pattern *pattern;
 

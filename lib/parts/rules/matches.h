@@ -53,7 +53,7 @@ int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
 		   const struct op_rule_decision *decision);
 /* The same, but the kernel's table is not told: op_matches_each() fills another one. */
 int op_matches_say(struct op_matches *p, uint32_t kind, const char *text,
-		    const struct op_rule_decision *decision);
+		   const struct op_rule_decision *decision);
 /* No rule has that text any more. */
 void op_matches_unset(struct op_matches *p, uint32_t kind, const char *text);
 

@@ -489,8 +489,8 @@ static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
 	return r;
 }
 
-int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules, size_t len,
-		   uint64_t now_ns, uint32_t clock_hz)
+int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules,
+			size_t len, uint64_t now_ns, uint32_t clock_hz)
 {
 	struct op_rule_set before;
 	struct op_rule_set next = { .config = t->config,
@@ -607,7 +607,7 @@ static void look(struct op_rule_set *t, uint64_t now_ns)
 {
 	struct op_log *log = t->config.log;
 	struct op_log kept = *log;
-	size_t left = OP_TARGETS_LOOK;
+	size_t left = OP_RULE_SET_LOOK;
 	uint64_t word;
 
 	log->detail = NULL;

@@ -22,7 +22,7 @@ enum {
 	/* and OP_RULE_SET_MAX, where processes that rules mean want it */
 	OP_RULE_SET_MAX = OTELPROF_RULES_MAX + 2 * OP_MATCHES_MAX,
 	OP_RULE_SET_EXPIRE = 64, /* a poll does no more */
-	OP_TARGETS_LOOK = 16,	 /* control groups that are looked for at a time */
+	OP_RULE_SET_LOOK = 16,	 /* control groups that are looked for at a time */
 };
 
 struct op_rule_set;
@@ -51,8 +51,8 @@ int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *rule,
  * were added singly stay behind it. No sample is judged by half of it. One whose cgroup is
  * not there waits for it. @clock_hz: the clock's rate now. On failure nothing has changed.
  */
-int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules, size_t len,
-		   uint64_t now_ns, uint32_t clock_hz);
+int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules,
+			size_t len, uint64_t now_ns, uint32_t clock_hz);
 /* Returns 0, or -ENOENT where it is not there, or not any more. */
 int op_rule_set_remove(struct op_rule_set *t, uint64_t number);
 /* Remove those whose time is over, OP_RULE_SET_EXPIRE at most. Returns how many. */

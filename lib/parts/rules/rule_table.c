@@ -195,7 +195,8 @@ static int forget(const struct op_rule_set *t, const struct op_rule *like, void 
 	return 0;
 }
 
-int op_rule_table_replace(struct op_rule_set *t, struct op_rule_set *before, uint32_t clock_hz)
+int op_rule_table_replace(struct op_rule_set *t, struct op_rule_set *before,
+			  uint32_t clock_hz)
 {
 	uint64_t rate[OP_RATES_MAX];
 	int r;

@@ -70,7 +70,7 @@ int op_rule_table_reserve(struct op_rule_set *t);
 /* Put all rules of @t in force with a table of their own, in place of those of @before.
  * Returns 0 or -errno; then nothing has changed. */
 int op_rule_table_replace(struct op_rule_set *t, struct op_rule_set *before,
-		     uint32_t clock_hz);
+			  uint32_t clock_hz);
 /* Then forget what only the rules of @before had. */
 void op_rule_table_drop_texts(struct op_rule_set *t, const struct op_rule_set *before);
 /* Tell the programs which kinds of rules there are, and that one has changed. */
