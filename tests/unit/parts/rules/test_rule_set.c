@@ -92,6 +92,7 @@ static void *look_up(const void *map, const void *key)
 #define OP_SLOT_H
 #define OP_TASK_H
 #define OP_MAPS_H
+#undef __always_inline
 #define __always_inline		      inline __attribute__((always_inline))
 #define READ_2(task, a)		      ((task)->a)
 #define READ_3(task, a, b)	      ((task)->a->b)
@@ -103,7 +104,7 @@ static void *look_up(const void *map, const void *key)
 #define op_control()		      (&k.control)
 #define op_slot_at(i)		      (&k.slot)
 #define op_current_task()	      (k.current)
-#define op_ancestor_pid(pid, level)   0
+#define op_ancestor_pid(pid, level)   ((void)(level), 0U)
 #define bpf_get_prandom_u32()	      1U /* keep_one_in > 1 keeps none */
 #define bpf_get_current_uid_gid()     ((uint64_t)k.current->uid)
 #define bpf_get_current_cgroup_id()   0
