@@ -32,8 +32,8 @@ static inline struct otelprof *kind_new(const struct otelprof_config *config)
 static inline struct otelprof *kind_open(const struct otelprof_config *config, pid_t pid)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct otelprof *p = kind_new(config);
 
 	CHECK_OK(otelprof_set_rules(p, &rule, 1));

@@ -62,9 +62,9 @@ static __always_inline bool op_rules_random(const struct op_control *control)
 /* Look up the rules for the process of @task and its ancestors. Most are no root of a tree
  * with a rule, and cost no look-up. */
 static __always_inline void op_rule_find_trees(void *targets,
-						 const struct op_rule_use *used,
-						 struct task_struct *task,
-						 struct op_rule_decisions *decisions)
+					       const struct op_rule_use *used,
+					       struct task_struct *task,
+					       struct op_rule_decisions *decisions)
 {
 	struct op_control *control = op_control();
 	__u32 level = control ? control->pid_level : 0;
@@ -87,9 +87,9 @@ static __always_inline void op_rule_find_trees(void *targets,
 }
 
 static __always_inline void op_rule_find_ages(void *targets,
-						const struct op_rule_use *used,
-						__u64 age_ns,
-						struct op_rule_decisions *decisions)
+					      const struct op_rule_use *used,
+					      __u64 age_ns,
+					      struct op_rule_decisions *decisions)
 {
 	int i;
 
@@ -122,9 +122,9 @@ static __always_inline void op_rule_find_record(void *targets,
 		op_rule_find_trees(targets, used, task, decisions);
 	if (op_rule_has_kind(used, OP_TARGET_AGE))
 		op_rule_find_ages(targets, used,
-				    r->time_ns -
-					    BPF_CORE_READ(task, group_leader, start_time),
-				    decisions);
+				  r->time_ns -
+					  BPF_CORE_READ(task, group_leader, start_time),
+				  decisions);
 }
 
 /* Look up the rules for the current task's cgroups, at the depths that rules have. */

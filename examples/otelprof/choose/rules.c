@@ -33,10 +33,11 @@ static int insert(struct options *o, size_t at, const char *begin, const char *r
 	if (r == -ENOMEM)
 		return fail("out of memory");
 	if (!len || o->rules_len == OPTION_RULES_MAX) {
-		(void)fail("%s", o->rules_len == OPTION_RULES_MAX
-					 ? "there are too many options that choose processes"
-				 : r < 0 ? why.message
-					 : "an option that chooses processes has no value");
+		(void)fail("%s",
+			   o->rules_len == OPTION_RULES_MAX
+				   ? "there are too many options that choose processes"
+			   : r < 0 ? why.message
+				   : "an option that chooses processes has no value");
 		return usage_hint(o->command);
 	}
 	memmove(&o->rules[at + 1], &o->rules[at], (o->rules_len - at) * sizeof(rule));

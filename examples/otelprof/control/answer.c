@@ -16,16 +16,11 @@ enum {
 
 /* What rules match, by kind. */
 static const char *const names[] = {
-	[OTELPROF_MATCH_ALL] = "all",
-	[OTELPROF_MATCH_PID] = "pid:",
-	[OTELPROF_MATCH_TREE] = "tree:",
-	[OTELPROF_MATCH_COMM] = "comm:",
-	[OTELPROF_MATCH_UID] = "uid:",
-	[OTELPROF_MATCH_CGROUP] = "cgroup:",
-	[OTELPROF_MATCH_AGE] = "age:",
-	[OTELPROF_MATCH_CONTAINER] = "container:",
-	[OTELPROF_MATCH_POD] = "pod:",
-	[OTELPROF_MATCH_EXECUTABLE] = "exe:",
+	[OTELPROF_MATCH_ALL] = "all",	       [OTELPROF_MATCH_PID] = "pid:",
+	[OTELPROF_MATCH_TREE] = "tree:",       [OTELPROF_MATCH_COMM] = "comm:",
+	[OTELPROF_MATCH_UID] = "uid:",	       [OTELPROF_MATCH_CGROUP] = "cgroup:",
+	[OTELPROF_MATCH_AGE] = "age:",	       [OTELPROF_MATCH_CONTAINER] = "container:",
+	[OTELPROF_MATCH_POD] = "pod:",	       [OTELPROF_MATCH_EXECUTABLE] = "exe:",
 	[OTELPROF_MATCH_ENVIRONMENT] = "env:",
 };
 static const char *const actions[] = { "include", "exclude", "rate" };

@@ -38,8 +38,8 @@ static int help(FILE *f)
 		"TARGET is all, pid:N, tree:N (with its descendants), uid:N, age:Ns (at least),\n"
 		"comm:NAME (a command name), cgroup:PATH (below the mount of cgroup v2),\n"
 		"container:ID, pod:UID, exe:PATH (of the executable, where * stands for any\n"
-		"bytes) or env:NAME[=VALUE] (of the environment that it was begun with).\n"
-		RULES_SENTENCE "A new rule comes last.\n\n"
+		"bytes) or env:NAME[=VALUE] (of the environment that it was begun with).\n" RULES_SENTENCE
+		"A new rule comes last.\n\n"
 		"      --for S          the rule goes by itself after S seconds\n"
 		"      --socket PATH    of the daemon (" CONTROL_PATH ")\n"
 		"  -h, --help           show this text\n",

@@ -613,7 +613,7 @@ static void look(struct op_rule_set *t, uint64_t now_ns)
 {
 	struct op_log *log = t->config.log;
 	struct op_log kept = *log;
-	size_t left = OP_TARGETS_LOOK;
+	size_t left = OP_RULE_SET_LOOK;
 	uint64_t word;
 
 	log->detail = NULL;

@@ -22,7 +22,7 @@ enum {
 	/* and OP_RULE_SET_MAX, where processes that rules mean want it */
 	OP_RULE_SET_MAX = OTELPROF_RULES_MAX + 2 * OP_MATCHES_MAX,
 	OP_RULE_SET_EXPIRE = 64, /* a poll does no more */
-	OP_TARGETS_LOOK = 16,	 /* control groups that are looked for at a time */
+	OP_RULE_SET_LOOK = 16,	 /* control groups that are looked for at a time */
 };
 
 struct op_rule_set;

@@ -186,9 +186,7 @@ static void measure(struct otelprof *p, bool inside, bool outside)
 
 static void check_filter(uint32_t kind, const char *text)
 {
-	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = kind,
-					     .text = text };
+	struct otelprof_rule rule = { .size = sizeof(rule), .kind = kind, .text = text };
 	struct kind_profile profile;
 	struct otelprof *p = start(&profile);
 

@@ -129,8 +129,8 @@ static void poll_until_table(struct otelprof *p, struct seen *seen)
 static void sample_only(struct otelprof *p, pid_t pid)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 
 	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 }

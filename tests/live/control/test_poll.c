@@ -129,10 +129,9 @@ static void sample_only(const struct run *run)
 	int i;
 
 	for (i = 0; i < PROGRAMS; i++)
-		rule[i] =
-			(struct otelprof_rule){ .size = sizeof(rule[i]),
-						       .kind = OTELPROF_MATCH_PID,
-						       .number = (uint64_t)run->pid[i] };
+		rule[i] = (struct otelprof_rule){ .size = sizeof(rule[i]),
+						  .kind = OTELPROF_MATCH_PID,
+						  .number = (uint64_t)run->pid[i] };
 	CHECK_OK(otelprof_set_rules(run->p, rule, PROGRAMS));
 }
 

@@ -313,8 +313,7 @@ static void test_what_user_space_has_not_seen(void)
 	int turned;
 
 	CHECK(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
-	number =
-		add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, own, 1000, 0);
+	number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, own, 1000, 0);
 	poll_for(p, FOUND_MS);
 	g.begin_ns = 0;
 	memset(g.samples, 0, sizeof(g.samples));
@@ -331,8 +330,7 @@ static void test_what_user_space_has_not_seen(void)
 	CHECK_OK(otelprof_remove_rule(p, number));
 	end_all();
 	/* the test has this variable */
-	(void)add(p, OTELPROF_MATCH_ENVIRONMENT, OTELPROF_RULE_INCLUDE, "PATH", 1000,
-		  0);
+	(void)add(p, OTELPROF_MATCH_ENVIRONMENT, OTELPROF_RULE_INCLUDE, "PATH", 1000, 0);
 	poll_for(p, FOUND_MS);
 	memset(g.samples, 0, sizeof(g.samples));
 	turned = run(g.one, NULL, SPINS);
@@ -455,8 +453,7 @@ static void test_what_is_no_rule_is_refused(void)
 	char text[5000];
 	int i;
 
-	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, NULL, 0, 0, &number),
-		  -EINVAL);
+	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, NULL, 0, 0, &number), -EINVAL);
 	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, "", 0, 0, &number), -EINVAL);
 	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, "sshd", 0, 0, &number),
 		  -EINVAL);
@@ -464,8 +461,7 @@ static void test_what_is_no_rule_is_refused(void)
 		  -EINVAL);
 	memset(text, '/', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
-	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, text, 0, 0, &number),
-		  -EINVAL);
+	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, text, 0, 0, &number), -EINVAL);
 	for (i = 0; i <= OTELPROF_GLOBS_MAX; i++) {
 		(void)snprintf(text, sizeof(text), "/no/%d/*", i);
 		CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_EXCLUDE,
@@ -491,8 +487,8 @@ static void test_ten_thousand_paths(void)
 		uint64_t number;
 
 		(void)snprintf(text, sizeof(text), "/no/such/%d", i);
-		number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_EXCLUDE, text,
-			     0, 0);
+		number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_EXCLUDE, text, 0,
+			     0);
 		first = first ? first : number;
 	}
 	printf("  %d paths: %.1f us each\n", MANY,

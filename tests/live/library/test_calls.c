@@ -22,8 +22,8 @@ enum {
 static struct otelprof *make(uint32_t threads, pid_t pid)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct otelprof_error_info why = { .size = sizeof(why) };
 	struct otelprof_config config;
 	struct otelprof *p = NULL;

@@ -59,9 +59,9 @@ static void look(void *userdata, const struct otelprof_unwind_file *row)
 static struct otelprof *make(pid_t pid)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .action = OTELPROF_RULE_INCLUDE,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .action = OTELPROF_RULE_INCLUDE,
+				      .number = (uint64_t)pid };
 	struct otelprof_config config;
 	struct otelprof *p = NULL;
 	int r;

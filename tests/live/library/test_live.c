@@ -132,8 +132,8 @@ static void test_a_filter_takes_effect_at_once(void)
 	pid_t wanted = child_spin("op-wanted");
 	pid_t other = child_spin("op-other");
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)wanted };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)wanted };
 	struct otelprof_stats before;
 	struct otelprof_stats after;
 	struct got got = { 0 };
@@ -225,8 +225,8 @@ static uint64_t stacks_of(const struct otelprof_stats *s)
 static void filter_all(struct otelprof *p)
 {
 	struct otelprof_rule nobody = { .size = sizeof(nobody),
-					       .kind = OTELPROF_MATCH_COMM,
-					       .text = "op-nobody" };
+					.kind = OTELPROF_MATCH_COMM,
+					.text = "op-nobody" };
 
 	CHECK_OK(otelprof_set_rules(p, &nobody, 1));
 }
@@ -311,15 +311,15 @@ static void test_each_kind_of_rule(void)
 	pid_t inside = child_spin("op-inside");
 	pid_t outside = child_spin("op-outside");
 	struct otelprof_rule comm = { .size = sizeof(comm),
-					     .kind = OTELPROF_MATCH_COMM,
-					     .text = "op-inside" };
+				      .kind = OTELPROF_MATCH_COMM,
+				      .text = "op-inside" };
 	struct otelprof_rule tree = { .size = sizeof(tree),
-					     .kind = OTELPROF_MATCH_TREE,
-					     .number = (uint64_t)inside };
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)inside };
 	struct otelprof_rule exclude = { .size = sizeof(exclude),
-						.kind = OTELPROF_MATCH_COMM,
-						.action = OTELPROF_RULE_EXCLUDE,
-						.text = "op-outside" };
+					 .kind = OTELPROF_MATCH_COMM,
+					 .action = OTELPROF_RULE_EXCLUDE,
+					 .text = "op-outside" };
 
 	check_rule(&comm, "op-inside");
 	check_rule(&tree, "op-inside");
@@ -332,8 +332,8 @@ static void test_the_rate_changes(void)
 {
 	pid_t pid = child_spin("op-rate");
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 	uint64_t slow;
@@ -510,8 +510,8 @@ static void test_the_walker_of_old_kernels(void)
 {
 	pid_t pid = child_spin("op-tail");
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, OTELPROF_NO_BPF_LOOP);
 	struct otelprof_stats s;

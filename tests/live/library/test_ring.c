@@ -83,8 +83,8 @@ static void run_children(const char *program, int len, int count)
 static void sample_only(struct otelprof *p, const char *comm)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_COMM,
-					     .text = comm };
+				      .kind = OTELPROF_MATCH_COMM,
+				      .text = comm };
 
 	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 }

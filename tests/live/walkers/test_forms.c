@@ -69,8 +69,8 @@ static void poll_for(struct otelprof *p, int ms)
 static struct otelprof *make(uint64_t flags, pid_t pid, const char *folded)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_PID,
-					     .number = (uint64_t)pid };
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct otelprof_file_config file;
 	struct otelprof_config config;
 	struct otelprof *p = NULL;

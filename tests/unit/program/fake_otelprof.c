@@ -66,7 +66,7 @@ struct otelprof {
 		struct otelprof_rule of;
 		char text[256];
 		uint64_t number;
-		bool set; /* by otelprof_set_rules() */
+		bool set;   /* by otelprof_set_rules() */
 	} rules[RULES_MAX]; /* in the order of adding */
 	uint64_t last_rule;
 	uint64_t lost;	    /* in the ring */
@@ -476,7 +476,8 @@ int otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, si
 	}
 	for (i = 0; i < len && acts("config"); i++)
 		(void)fprintf(stderr, "fake: add %u %u %s\n", rules[i].action,
-			      rules[i].sample_rate_hz, rules[i].text ? rules[i].text : "");
+			      rules[i].sample_rate_hz,
+			      rules[i].text ? rules[i].text : "");
 	return 0;
 }
 

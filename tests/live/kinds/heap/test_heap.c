@@ -267,8 +267,8 @@ static void test_fork(void)
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
 	struct kind_child c = start_program(PLACES, INTERVAL);
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_TREE,
-					     .number = (uint64_t)c.pid };
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)c.pid };
 	struct otelprof *p = start(&c, &profile);
 
 	CHECK_OK(otelprof_set_rules(p, &rule, 1));

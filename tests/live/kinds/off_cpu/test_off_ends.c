@@ -122,8 +122,8 @@ static void test_ends(void)
 {
 	struct kind_child c = kind_child_start(serve);
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_TREE,
-					     .number = (uint64_t)c.pid };
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)c.pid };
 	struct otelprof_config config;
 	struct got got = { 0 };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };

@@ -97,8 +97,8 @@ static void test_one_for_each_process(void)
 {
 	struct kind_child c = kind_child_start(serve);
 	struct otelprof_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_MATCH_TREE,
-					     .number = (uint64_t)c.pid };
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)c.pid };
 	struct got got = { 0 };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
 	struct otelprof_config config;
