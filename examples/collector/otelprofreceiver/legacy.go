@@ -274,14 +274,16 @@ func (l *legacyConfig) age(c *Config) error {
 		return fmt.Errorf("filter_min_process_age is %v and must not be negative",
 			*l.FilterMinProcessAge)
 	}
-	for _, rule := range c.Rules {
-		if strings.HasPrefix(strings.TrimSpace(rule), "include") {
+	rules := slices.Concat(c.list("rule"), c.list("rules"))
+	for _, rule := range rules {
+		if strings.HasPrefix(strings.TrimSpace(fmt.Sprint(rule)), "include") {
 			return errors.New("filter_min_process_age does not go with rules that include: " +
 				"use a rule \"include age:...\"")
 		}
 	}
+	delete(c.Settings, "rule") // the other name of rules
 	age := fmt.Sprintf("include age:%dms", l.FilterMinProcessAge.Milliseconds())
-	c.Rules = append([]string{age}, c.Rules...)
+	c.set("rules", append([]any{age}, rules...))
 	return nil
 }
 

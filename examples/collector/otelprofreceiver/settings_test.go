@@ -7,9 +7,9 @@ package otelprofreceiver
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"go.uber.org/zap"
@@ -49,8 +49,7 @@ func TestSettingsInC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRules(s)
-	defer r.free()
+	defer freeSettings(s)
 	c := settingsConfig(s)
 	equal(t, "sample_rate_hz", c.sample_rate_hz, 49)
 	equal(t, "kinds", c.kinds, 1<<0|1<<2|1<<9)
@@ -70,7 +69,10 @@ func TestSettingsInC(t *testing.T) {
 	environment := unsafe.Slice(c.environment, c.environment_len)
 	equal(t, "environment", len(environment), 2)
 	equal(t, "environment 1", goText(environment[1]), "F")
-	equal(t, "rules", len(r.number), 2)
+	rules := settingsRules(s)
+	equal(t, "rules", len(rules), 2)
+	equal(t, "rule 0", rules[0].number, 1)
+	equal(t, "rule 1", goText(rules[1].text), "a,b")
 }
 
 // keyLine is a key of the table that a receiver has, its type and its least value.
@@ -100,42 +102,6 @@ func TestKeysOfTheLibrary(t *testing.T) {
 	}
 }
 
-func TestFilterInC(t *testing.T) {
-	m := &cMemory{}
-	defer m.free()
-	filter := cFilter([]Rule{
-		{Action: "exclude", All: true},
-		{Action: "include", PID: 11},
-		{Action: "include", PIDTree: 12},
-		{Action: "exclude", Comm: "name"},
-		{Action: "include", UID: uid(0)},
-		{Action: "include", Cgroup: "/sys/fs/cgroup/a", KeepOneIn: 7},
-		{Action: "include", MinAge: 3 * time.Second},
-		{Action: "include", Container: "3f4e1c0a"},
-		{Action: "include", Pod: "5d2a3c1e"},
-	}, m)
-	rules := unsafe.Slice(filter.rules, filter.rules_len)
-	equal(t, "rules", len(rules), 9)
-	for kind, want := range []struct {
-		action, keep uint32
-		number       uint64
-		text         string
-	}{
-		{1, 0, 0, "NULL"}, {0, 0, 11, "NULL"}, {0, 0, 12, "NULL"}, {1, 0, 0, "name"},
-		{0, 0, 0, "NULL"}, {0, 7, 0, "/a"}, {0, 0, 3_000_000_000, "NULL"},
-		{0, 0, 0, "3f4e1c0a"}, {0, 0, 0, "5d2a3c1e"},
-	} {
-		r := &rules[kind]
-		equal(t, "kind", uint32(r.kind), uint32(kind))
-		equal(t, "action", uint32(r.action), want.action)
-		equal(t, "keep_one_in", uint32(r.keep_one_in), want.keep)
-		equal(t, "number", uint64(r.number), want.number)
-		equal(t, "text", goText(r.text), want.text)
-		equal(t, "size", uintptr(r.size), unsafe.Sizeof(*r))
-	}
-	equal(t, "rules of no filter", cFilter(nil, m).rules_len, 0)
-}
-
 // The library must accept the largest values that Validate accepts.
 func TestLimitsAreTaken(t *testing.T) {
 	needLive(t)
@@ -155,10 +121,7 @@ func TestLimitsAreTaken(t *testing.T) {
 			c.set("memory_budget_bytes", "1GiB")
 			c.MaxRequestBytes, c.QueueBytes = requestBytesMax, requestBytesMax
 			c.add("environment", strings.Repeat("A", 128))
-			c.Filter = make([]Rule, rulesMax)
-			for i := range c.Filter {
-				c.Filter[i] = Rule{Action: "include", Comm: strings.Repeat("c", commMax)}
-			}
+			c.add("rules", slices.Repeat([]string{"include comm:" + strings.Repeat("c", 15)}, 4096)...)
 		},
 	} {
 		config := defaultConfig()
