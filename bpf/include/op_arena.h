@@ -204,11 +204,8 @@ struct op_arena_mapping {
 
 enum op_runtime {
 	OP_RUNTIME_NONE = 0,
-	OP_RUNTIME_PYTHON = 1,
-	OP_RUNTIME_PHP = 2,
-	OP_RUNTIME_HOTSPOT = 3,
-	OP_RUNTIME_NODE = 4,
-	OP_RUNTIME_JITDUMP = 5, /* names code; it has no step */
+#define OP_RUNTIME(number, upper, lower, page, tells) OP_RUNTIME_##upper = number,
+#include "op_runtimes.def"
 	OP_RUNTIME_MAX = 16,
 };
 

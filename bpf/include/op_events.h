@@ -8,9 +8,8 @@
 
 /* The kind of event that a record was taken for. */
 enum op_event {
-#define OP_KIND(number, upper, lower) OP_EVENT_##upper = number,
+#define OP_KIND(number, upper, lower, page, tells) OP_EVENT_##upper = number,
 #include "op_kinds.def"
-#undef OP_KIND
 	OP_EVENT_MAX = 16,
 };
 

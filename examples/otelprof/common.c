@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, printing of foreign text, signals, clock. */
+/* Messages, signals, clock. */
 #include "common.h"
 
 #include <signal.h>
@@ -9,8 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "otlp/reader.h"
-#include "short_name.h"
+enum {
+	COLUMNS = 80, /* of a help text */
+};
 
 static volatile sig_atomic_t caught;
 
@@ -49,16 +50,6 @@ double now_seconds(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-bool colour_wanted(FILE *f)
-{
-	const char *no = getenv("NO_COLOR");
-	const char *term = getenv("TERM");
-
-	if (no && *no)
-		return false;
-	return isatty(fileno(f)) && term && strcmp(term, "dumb") != 0;
 }
 
 static void say(const char *colour, const char *fmt, va_list ap)
@@ -120,56 +111,19 @@ int usage_hint(const char *command)
 	return STATUS_USAGE;
 }
 
-void print_safe(FILE *f, const char *text, size_t len, int columns)
+void print_wrapped(FILE *f, const char *text, int column, int indent)
 {
-	int width = abs(columns);
-	const unsigned char *s = (const unsigned char *)text, *end = s + len;
-	int column = 0;
-	size_t n;
+	int len;
 
-	for (; s < end && (!width || column < width); s += n, column++) {
-		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
-		if (!n || *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
-			n = n ? n : 1;
-			(void)fputc('?', f);
-		} else if (width && column == width - 1 && s + n < end) {
-			(void)fputs("…", f);
-		} else {
-			(void)fwrite(s, 1, n, f);
-		}
+	if (column >= indent - 1)
+		column = COLUMNS;
+	else
+		column += fprintf(f, "%*s", indent - 1 - column, "");
+	for (; *text; text += len + (text[len] == ' ')) {
+		len = (int)strcspn(text, " ");
+		if (column + 1 + len > COLUMNS)
+			column = fprintf(f, "\n%*s", indent - 1, "") - 1;
+		column += fprintf(f, " %.*s", len, text);
 	}
-	for (; column < columns; column++)
-		(void)fputc(' ', f);
-}
-
-void print_name(FILE *f, const char *name, int columns)
-{
-	char text[4096];
-
-	(void)snprintf(text, sizeof(text), "%s", name);
-	if (columns)
-		name_shorten(text, abs(columns));
-	print_safe(f, text, strlen(text), columns);
-}
-
-void print_json_string(FILE *f, const char *text, size_t len)
-{
-	const unsigned char *s = (const unsigned char *)text, *end = s + len;
-	size_t n;
-
-	(void)fputc('"', f);
-	for (; s < end; s += n) {
-		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
-		if (!n) {
-			n = 1;
-			(void)fputs("\\ufffd", f);
-		} else if (*s == '"' || *s == '\\') {
-			(void)fprintf(f, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			(void)fprintf(f, "\\u%04x", *s);
-		} else {
-			(void)fwrite(s, 1, n, f);
-		}
-	}
-	(void)fputc('"', f);
+	(void)fputc('\n', f);
 }

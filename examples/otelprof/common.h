@@ -9,10 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit statuses of all commands. */
+#include "recording/read/print.h"
+#include "recording/read/say.h"
+
+/* Exit statuses of all commands. STATUS_FAILED, 1, is in say.h. */
 enum {
 	STATUS_OK = 0,
-	STATUS_FAILED = 1, /* after one sentence on stderr */
 	STATUS_USAGE = 2,
 };
 
@@ -37,109 +39,58 @@ int command_doctor(int argc, char **argv);
 
 struct config_rules;
 
+/* A switch that is a key of the settings. */
+struct given {
+	const char *name; /* as it was written, without "--" */
+	const char *value;
+};
+
 /* The options of every command that profiles. */
 struct options {
 	const char *command;
-	uint32_t rate_hz;
-	bool rate_given;			     /* rate_hz is no default */
-	double seconds;				     /* 0: until a signal */
-	uint64_t kinds;				     /* OTELPROF_KIND_*; 0: the default */
-	const char *layouts_dir;		     /* NULL: none */
-	uint32_t cpu_budget_permille;		     /* 0: none */
-	const char *service_name;		     /* NULL: each executable's */
-	const struct otelprof_attribute *attributes; /* valid until the program ends */
-	size_t attributes_len;
+	const char *rate; /* the default of sample_rate_hz */
+	bool exports;	  /* the command has the options of exporters, too */
+	double seconds;	  /* 0: until a signal */
 	int verbose;
 	const char *config_path; /* of --config; NULL: none */
-	/* what no option says; NULL: nothing. Borrowed until session_open() returns */
-	const struct otelprof_settings *settings;
+	struct given *given;	 /* in their order */
+	size_t given_len;
+	struct otelprof_settings
+		*settings; /* all together, by session_settings(); borrowed */
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
 	size_t rules_len; /* rules that exclude come first, then those that include */
 	size_t includes;
-	const char *probes[OTELPROF_PROBES_MAX]; /* valid until the program ends */
-	size_t probes_len;
-	/* Settings of struct otelprof_config; 0: its default. */
-	uint64_t flags;
-	uint64_t runtimes_off;
-	uint64_t memory_budget_bytes;
-	uint64_t symbol_budget_bytes;
-	uint64_t memory_limit_bytes;
-	uint64_t off_cpu_min_ns;
-	uint32_t max_frames;
-	const char *environment[OTELPROF_ENVIRONMENT_MAX];
-	size_t environment_len;
 };
 
-#define SHARED_SHORT "hvd:F:p:"
+/* Values of options; those of keys are in `given`. */
 enum {
 	OPTION_CGROUP = 256,
 	OPTION_CONTAINER,
 	OPTION_POD,
 	OPTION_COMM,
-	OPTION_KINDS,
 	OPTION_TREE,
 	OPTION_USER,
 	OPTION_EXCLUDE,
-	OPTION_LAYOUTS,
-	OPTION_CPU_BUDGET,
-	OPTION_SERVICE_NAME,
-	OPTION_ATTRIBUTE,
-	OPTION_ALL_KERNEL,
-	OPTION_ALL_USER,
-	OPTION_IDLE,
-	OPTION_WAKERS,
-	OPTION_AWAIT_CHAINS,
-	OPTION_MAX_FRAMES,
-	OPTION_NO_RUNTIME,
-	OPTION_NO_NATIVE_NAMES,
-	OPTION_OFF_CPU_MIN,
-	OPTION_MEMORY_BUDGET,
-	OPTION_MEMORY_LIMIT,
-	OPTION_SYMBOL_BUDGET,
-	OPTION_COMMAND_LINE,
-	OPTION_ENVIRONMENT,
 	OPTION_CONFIG,
+	OPTION_KEY,
 	OPTION_OWN
 };
-#define SHARED_LONG                                                                      \
-	{ "help", no_argument, NULL, 'h' }, { "verbose", no_argument, NULL, 'v' },       \
-		{ "duration", required_argument, NULL, 'd' },                            \
-		{ "frequency", required_argument, NULL, 'F' },                           \
-		{ "pid", required_argument, NULL, 'p' },                                 \
-		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
-		{ "container", required_argument, NULL, OPTION_CONTAINER },              \
-		{ "pod", required_argument, NULL, OPTION_POD },                          \
-		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
-		{ "kind", required_argument, NULL, OPTION_KINDS },                       \
-		{ "tree", required_argument, NULL, OPTION_TREE },                        \
-		{ "user", required_argument, NULL, OPTION_USER },                        \
-		{ "exclude", required_argument, NULL, OPTION_EXCLUDE },                  \
-		{ "layouts", required_argument, NULL, OPTION_LAYOUTS },                  \
-		{ "cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET },            \
-		{ "service-name", required_argument, NULL, OPTION_SERVICE_NAME },        \
-		{ "attribute", required_argument, NULL, OPTION_ATTRIBUTE },              \
-		{ "all-kernel", no_argument, NULL, OPTION_ALL_KERNEL },                  \
-		{ "all-user", no_argument, NULL, OPTION_ALL_USER },                      \
-		{ "idle", no_argument, NULL, OPTION_IDLE },                              \
-		{ "wakers", no_argument, NULL, OPTION_WAKERS },                          \
-		{ "await-chains", no_argument, NULL, OPTION_AWAIT_CHAINS },              \
-		{ "max-frames", required_argument, NULL, OPTION_MAX_FRAMES },            \
-		{ "no-runtime", required_argument, NULL, OPTION_NO_RUNTIME },            \
-		{ "no-native-names", no_argument, NULL, OPTION_NO_NATIVE_NAMES },        \
-		{ "off-cpu-min", required_argument, NULL, OPTION_OFF_CPU_MIN },          \
-		{ "memory-budget", required_argument, NULL, OPTION_MEMORY_BUDGET },      \
-		{ "symbol-budget", required_argument, NULL, OPTION_SYMBOL_BUDGET },      \
-		{ "memory-limit", required_argument, NULL, OPTION_MEMORY_LIMIT },        \
-		{ "command-line", no_argument, NULL, OPTION_COMMAND_LINE },              \
-		{ "environment", required_argument, NULL, OPTION_ENVIRONMENT },          \
-		{ "config", required_argument, NULL, OPTION_CONFIG },                    \
-	{                                                                                \
-		"comm", required_argument, NULL, OPTION_COMM                             \
-	}
-extern const char shared_help[];
 
-/* Parse an option that commands share. Returns 0, or STATUS_USAGE after a message. */
-int options_take(struct options *o, int c, const char *arg);
+enum {
+	OPTIONS_HELP = -1
+};
+
+/* Take an option of a command's own. Returns 0, or an exit status after a message. */
+typedef int (*option_fn)(void *data, int c, char *arg);
+/*
+ * Parse @argv: @letters, as of getopt(), and @longs, which a line of zeroes ends, are the command's
+ * own. What follows the options begins at optind. Returns 0; OPTIONS_HELP; or an exit status after
+ * a message.
+ */
+int options_parse(struct options *o, int argc, char **argv, const char *letters,
+		  const struct option *longs, option_fn take, void *data);
+/* Print what commands that profile share. The texts of options begin in column 30. */
+void options_help(FILE *f, const struct options *o);
 /* Add a rule that includes. Returns 0 or STATUS_USAGE. */
 int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text);
 /* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */
@@ -149,34 +100,22 @@ int parse_seconds(const char *command, const char *option, const char *arg, doub
 /* Print "Try 'otelprof record --help'." Returns STATUS_USAGE. */
 int usage_hint(const char *command);
 
-/* Print "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */
-int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print why a call on @p failed. Returns STATUS_FAILED. */
 int fail_library(struct otelprof *p, const char *what, int error);
 /* The same for otelprof_init(), which filled @why. */
 int fail_init(const struct otelprof_error_info *why, int error);
-void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* May colours be printed to @f? It must be a terminal that is not dumb,
- * without NO_COLOR. */
-bool colour_wanted(FILE *f);
-/* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
- * only cut; 0: as a whole. */
-void print_safe(FILE *f, const char *text, size_t len, int columns);
-/* As print_safe(), of the name of a function: short_name.h. */
-void print_name(FILE *f, const char *name, int columns);
-void print_json_string(FILE *f, const char *text, size_t len);
+/* Print the words of @text from column @indent on, after @column columns of the line. */
+void print_wrapped(FILE *f, const char *text, int column, int indent);
 
 /* Catch the first SIGINT or SIGTERM, which signal_seen() returns; the second one ends the
  * program. */
 void signals_catch(void);
 int signal_seen(void);
 
-double now_seconds(void);
-
-/* Read the file of --config, if there is one, and the environment above it. Returns 0, or
- * STATUS_FAILED after a message. */
-int session_settings(const char *path, struct otelprof_settings **ret);
+/* Read the file of --config, if there is one, the environment, and what the command line has:
+ * the later one wins. Returns 0, or an exit status after a message. */
+int session_settings(const struct options *o, struct otelprof_settings **ret);
 /* Make a handle with the rate and the filter of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);

@@ -50,28 +50,44 @@ struct otelprof_attribute {
 	(UINT64_C(1) << 10) /* stacks of asyncio's tasks are joined */
 
 /* Bits of otelprof_config.runtimes_off, one for each language runtime. */
-#define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)
-#define OTELPROF_RUNTIME_PHP	 (UINT64_C(1) << 2)
+/* CPython */
+#define OTELPROF_RUNTIME_PYTHON (UINT64_C(1) << 1)
+/* PHP */
+#define OTELPROF_RUNTIME_PHP (UINT64_C(1) << 2)
+/* Java on OpenJDK's HotSpot */
 #define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
-#define OTELPROF_RUNTIME_NODE	 (UINT64_C(1) << 4)
-#define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5) /* names from jitdump files */
+/* JavaScript on Node.js */
+#define OTELPROF_RUNTIME_NODE (UINT64_C(1) << 4)
+/* names of generated code from jitdump files */
+#define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5)
 
 /* Bits of otelprof_config.kinds and otelprof_set_kinds(): what is sampled. */
-#define OTELPROF_KIND_CPU	  (UINT64_C(1) << 0) /* time on the CPUs, sample_rate_hz */
-#define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1) /* every page fault */
-#define OTELPROF_KIND_OFF_CPU	  (UINT64_C(1) << 2) /* time off the CPUs, and why */
-#define OTELPROF_KIND_LOCKS	  (UINT64_C(1) << 3) /* waits for locks of user programs */
-#define OTELPROF_KIND_BLOCK_IO	  (UINT64_C(1) << 4) /* requests to block devices */
-#define OTELPROF_KIND_SIGNALS	  (UINT64_C(1) << 5) /* signals that end a process */
-#define OTELPROF_KIND_WALL	  (UINT64_C(1) << 6) /* wall-clock time, on and off CPU */
-/* The bit 1 << 7 is used by the library itself. */
-#define OTELPROF_KIND_THREADS (UINT64_C(1) << 8)  /* every thread, at each export */
-#define OTELPROF_KIND_PROBES  (UINT64_C(1) << 9)  /* places of otelprof_set_probes() */
-#define OTELPROF_KIND_HEAP    (UINT64_C(1) << 10) /* memory allocated and in use */
-/* The bit 1 << 11 is used by the library itself. */
-#define OTELPROF_KIND_GOROUTINES   (UINT64_C(1) << 12) /* every goroutine, once a window */
-#define OTELPROF_KIND_KERNEL_LOCKS (UINT64_C(1) << 13) /* waits for locks of the kernel */
-#define OTELPROF_KIND_WAKERS	   (UINT64_C(1) << 14) /* who ends threads' sleeps */
+/* time on the CPUs */
+#define OTELPROF_KIND_CPU (UINT64_C(1) << 0)
+/* page faults, and where memory grows */
+#define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1)
+/* time off the CPUs, and why */
+#define OTELPROF_KIND_OFF_CPU (UINT64_C(1) << 2)
+/* waits for locks of programs */
+#define OTELPROF_KIND_LOCKS (UINT64_C(1) << 3)
+/* requests to block devices */
+#define OTELPROF_KIND_BLOCK_IO (UINT64_C(1) << 4)
+/* signals that end a process */
+#define OTELPROF_KIND_SIGNALS (UINT64_C(1) << 5)
+/* wall-clock time, on and off the CPUs */
+#define OTELPROF_KIND_WALL (UINT64_C(1) << 6)
+/* every thread, at each export */
+#define OTELPROF_KIND_THREADS (UINT64_C(1) << 8)
+/* passes of places that a user names */
+#define OTELPROF_KIND_PROBES (UINT64_C(1) << 9)
+/* memory that programs allocate, and what is in use */
+#define OTELPROF_KIND_HEAP (UINT64_C(1) << 10)
+/* every goroutine, once a window */
+#define OTELPROF_KIND_GOROUTINES (UINT64_C(1) << 12)
+/* waits for locks inside the kernel */
+#define OTELPROF_KIND_KERNEL_LOCKS (UINT64_C(1) << 13)
+/* who ends the sleeps of threads */
+#define OTELPROF_KIND_WAKERS (UINT64_C(1) << 14)
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

@@ -38,6 +38,12 @@ struct op_budget {
 	double balance; /* CPU seconds that are saved or, if negative, owed */
 	double debt;	/* CPU seconds above the budget, whatever was saved before */
 	double left;	/* CPU seconds that work may take until the next check */
+	/* What the handle counts and decides: */
+	uint32_t
+		wanted_hz; /* the rate to change to once the ring is empty; 0: no change */
+	uint64_t wanted_ns;  /* since when it is wanted */
+	uint64_t own_ns;     /* CPU time of public calls, if there is a budget */
+	uint64_t entered_ns; /* that of the thread that holds the lock, when it took it */
 };
 
 /* At @now_ns the profiler has used @used_ns of CPU time in all, of it @worked_ns by work, and

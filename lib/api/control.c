@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes while the profiler runs: rules, rates, pauses. */
+/* Changes while the profiler runs: rules, rates, pauses. All that takes samples is attached while
+ * it runs and is not paused. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ int op_handle_apply_rates(struct otelprof *p)
 	if (top != p->budget.asked_hz) {
 		hz = op_budget_scaled(p->rate_hz, p->budget.asked_hz, top);
 		p->budget.asked_hz = top;
-		p->wanted_hz = 0;
+		p->budget.wanted_hz = 0;
 	}
 	return op_handle_set_clock(p, hz);
 }
@@ -53,7 +54,7 @@ void op_handle_expire_rules(struct otelprof *p)
 		return;
 	if (op_rule_set_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
 		op_log(&p->log, OP_LOG_WARNING, "%s", p->log.message);
-	op_capture_wake_at(p->capture, op_rule_set_next_ns(p->targets));
+	op_handle_wake(p);
 }
 
 /* A path or a variable, which filters do not have. */
@@ -138,9 +139,7 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		r = op_rule_set_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
 	if (r < 0)
 		return r;
-	op_capture_wake_at(p->capture, op_rule_set_next_ns(p->targets));
-	if (op_rule_set_work_ns(p->targets))
-		op_capture_wake_before(p->capture, 0);
+	op_handle_wake(p);
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
 	if (r < 0) {
 		(void)op_rule_set_remove(p->targets, number);
@@ -175,6 +174,37 @@ int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
 	if (!fn)
 		return op_fail(&p->log, -EINVAL, "otelprof_rules: fn is NULL");
 	return op_rule_set_each(p->targets, op_clock_monotonic_ns(), fn, userdata);
+}
+
+int op_handle_start_sampling(struct otelprof *p)
+{
+	int r = op_capture_start(p->capture);
+
+	if (r == 0)
+		r = op_parts_set_kinds(p->parts, p->kinds);
+	if (r < 0)
+		op_handle_stop_sampling(p);
+	return r;
+}
+
+int op_handle_resume_sampling(struct otelprof *p)
+{
+	int r = op_capture_start(p->capture);
+
+	if (r < 0) {
+		op_handle_stop_sampling(p);
+		return r;
+	}
+	if (op_parts_set_kinds(p->parts, p->kinds) < 0)
+		op_log(&p->log, OP_LOG_WARNING, "%s; sampling goes on without it",
+		       p->log.message);
+	return 0;
+}
+
+void op_handle_stop_sampling(struct otelprof *p)
+{
+	(void)op_parts_set_kinds(p->parts, 0);
+	op_capture_stop(p->capture);
 }
 
 int otelprof_pause(struct otelprof *p)

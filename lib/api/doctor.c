@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
 #include "otelprof/stats.h"
 #include "process/resource/membership.h"
@@ -162,58 +163,6 @@ static const struct bpf_insn NOTHING[] = {
 	{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
 };
 
-/* Can a program be attached to every tracepoint of @kind? If not, *@ret is the first one
- * that fails. */
-static bool can_hook(const struct op_kind *kind, const char **ret)
-{
-	_cleanup_close_ int program =
-		bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "op_probe", "GPL", NOTHING,
-			      OP_ARRAY_SIZE(NOTHING), NULL);
-	size_t i;
-
-	for (i = 0; i < kind->hooks_len; i++) {
-		_cleanup_close_ int hook = -1;
-
-		*ret = kind->hooks[i].tracepoint;
-		if (program >= 0)
-			hook = bpf_raw_tracepoint_open(*ret, program);
-		if (hook < 0)
-			return false;
-	}
-	return true;
-}
-
-static void check_hooks(struct doctor *d)
-{
-	static const struct {
-		enum op_event event;
-		const char *feature;
-		const char *needs;
-		const char *lost;
-	} hooks[] = {
-		{ OP_EVENT_OFF_CPU, "time off the CPUs, waits for locks",
-		  "raw tracepoints at sched_switch and in the interrupt of irq_work",
-		  "the kinds off_cpu, wall and locks cannot be turned on" },
-		{ OP_EVENT_KERNEL_LOCKS, "waits for locks of the kernel",
-		  "raw tracepoints contention_begin and contention_end: Linux 5.19",
-		  "the kind kernel_locks cannot be turned on" },
-		{ OP_EVENT_BLOCK_IO, "block I/O",
-		  "raw tracepoints where block I/O begins and ends",
-		  "the kind block_io cannot be turned on" },
-		{ OP_EVENT_SIGNALS, "fatal signals", "a raw tracepoint at signal_deliver",
-		  "the kind signals cannot be turned on" },
-	};
-	size_t i;
-
-	for (i = 0; i < OP_ARRAY_SIZE(hooks); i++) {
-		const char *tracepoint = "";
-		bool ok = can_hook(op_kind_of(hooks[i].event), &tracepoint);
-
-		row(d, or_less(ok), hooks[i].feature, hooks[i].needs, hooks[i].lost,
-		    ok ? "programs attach" : "none attaches to %s", tracepoint);
-	}
-}
-
 /* Load an iterator over the tasks and open it. Returns 0 or -errno. */
 static int try_iterator(void)
 {
@@ -235,16 +184,74 @@ static int try_iterator(void)
 	return fd < 0 ? -errno : 0;
 }
 
-static void check_threads(struct doctor *d)
+/* The first tracepoint of @kind at which no program can be attached, or NULL. */
+static const char *refused_at(const struct op_kind *kind)
+{
+	_cleanup_close_ int program =
+		bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "op_probe", "GPL", NOTHING,
+			      OP_ARRAY_SIZE(NOTHING), NULL);
+	size_t i;
+
+	for (i = 0; i < kind->hooks_len; i++) {
+		const char *tracepoint = kind->hooks[i].tracepoint;
+		_cleanup_close_ int hook = -1;
+
+		if (program >= 0)
+			hook = bpf_raw_tracepoint_open(tracepoint, program);
+		if (hook < 0)
+			return tracepoint;
+	}
+	return NULL;
+}
+
+static void check_tracepoints(struct doctor *d, const struct op_kind *kind,
+			      const char *feature, const char *lost)
+{
+	char needs[TEXT_BYTES] = "tracepoints";
+	const char *refused = refused_at(kind);
+	const struct op_kind_hook *hook = kind->hooks;
+
+	for (; hook < kind->hooks + kind->hooks_len; hook++) {
+		if (hook->needs)
+			(void)strlcpy(needs, hook->needs, sizeof(needs));
+		if (hook->needs || hook->instead)
+			continue;
+		(void)strlcat(needs, hook == kind->hooks ? " " : ", ", sizeof(needs));
+		(void)strlcat(needs, hook->tracepoint, sizeof(needs));
+	}
+	row(d, or_less(!refused), feature, needs, lost,
+	    refused ? "none attaches to %s" : "programs attach", refused);
+}
+
+static void check_iterator(struct doctor *d, const char *feature, const char *lost)
 {
 	libbpf_print_fn_t before = libbpf_set_print(NULL);
 	int r = try_iterator();
 
 	(void)libbpf_set_print(before);
-	row(d, or_less(r == 0), "snapshots of threads",
-	    "BPF iterators over the tasks: Linux 5.8",
-	    "the kinds threads and goroutines cannot be turned on",
+	row(d, or_less(r == 0), feature, "BPF iterators over the tasks: Linux 5.8", lost,
 	    r == 0 ? "one can be read" : "%s", strerror(-r));
+}
+
+/* The kinds whose programs are attached to something that a kernel may lack. */
+static void check_kinds(struct doctor *d)
+{
+	const struct op_word *word;
+
+	for (word = op_word_kinds; word->name; word++) {
+		const struct op_kind *kind =
+			op_kind_of((uint32_t)__builtin_ctzll(word->value));
+		char feature[TEXT_BYTES];
+		char lost[TEXT_BYTES];
+
+		(void)snprintf(feature, sizeof(feature), "kind %s", word->name);
+		(void)snprintf(lost, sizeof(lost), "it cannot be turned on: %s",
+			       word->tells);
+		if (kind->snapshot)
+			check_iterator(d, feature, lost);
+		else if (kind->hooks)
+			check_tracepoints(d, kind, feature, lost);
+	}
 }
 
 /* Probes at tracepoints need no row: they need nothing but BPF. */
@@ -330,6 +337,7 @@ static void check_other_processes(struct doctor *d)
 	bool may_open =
 		has_capability(CAP_SYS_ADMIN) || has_capability(CAP_CHECKPOINT_RESTORE);
 	bool may_read;
+	char runtimes[OP_WORD_LIST_BYTES];
 	int list;
 	int memory;
 
@@ -355,6 +363,10 @@ static void check_other_processes(struct doctor *d)
 	    : may_read ? "the capability is there; of process 1: %s"
 		       : "%s",
 	    strerror(memory));
+	op_word_list(op_word_runtimes, runtimes);
+	row(d, or_less(!memory || may_read), "language runtimes",
+	    "reading the memory of their processes", "these have native frames alone",
+	    "%s", runtimes);
 }
 
 static void check_cgroups(struct doctor *d)
@@ -416,8 +428,7 @@ int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 	check_btf(&d);
 	check_sampling(&d);
 	check_programs(&d);
-	check_hooks(&d);
-	check_threads(&d);
+	check_kinds(&d);
 	check_probes(&d);
 	check_kernel_names(&d);
 	check_other_processes(&d);

@@ -27,11 +27,11 @@ int op_handle_enter(struct otelprof *p, struct otelprof **ret_held)
 
 	if (r < 0)
 		return r;
-	r = pthread_mutex_lock(&p->lock);
+	r = pthread_mutex_lock(&p->waits.lock);
 	if (r)
 		return -r;
 	if (p->config.cpu_budget_permille)
-		p->entered_ns = op_clock_thread_ns();
+		p->budget.entered_ns = op_clock_thread_ns();
 	*ret_held = p;
 	return 0;
 }
@@ -43,8 +43,8 @@ void op_handle_leavep(struct otelprof **held)
 	if (!p)
 		return;
 	if (p->config.cpu_budget_permille)
-		p->own_ns += op_clock_thread_ns() - p->entered_ns;
-	(void)pthread_mutex_unlock(&p->lock);
+		p->budget.own_ns += op_clock_thread_ns() - p->budget.entered_ns;
+	(void)pthread_mutex_unlock(&p->waits.lock);
 }
 
 static void leave(void *owner)
@@ -96,21 +96,23 @@ int op_handle_init_waits(struct otelprof *p)
 {
 	int r;
 
-	p->wake_fd = p->quit_fd = -1;
-	r = init_lock(&p->lock);
+	p->waits.wake_fd = p->waits.quit_fd = -1;
+	r = init_lock(&p->waits.lock);
 	if (r < 0)
 		return r;
-	p->wake_fd = make_event();
-	p->quit_fd = make_event();
-	return p->wake_fd < 0 ? p->wake_fd : p->quit_fd < 0 ? p->quit_fd : 0;
+	p->waits.wake_fd = make_event();
+	p->waits.quit_fd = make_event();
+	return p->waits.wake_fd < 0   ? p->waits.wake_fd
+	       : p->waits.quit_fd < 0 ? p->waits.quit_fd
+				      : 0;
 }
 
 void op_handle_deinit_waits(struct otelprof *p, bool forked)
 {
-	op_closep(&p->wake_fd);
-	op_closep(&p->quit_fd);
+	op_closep(&p->waits.wake_fd);
+	op_closep(&p->waits.quit_fd);
 	if (forked)
 		return;
-	(void)pthread_mutex_unlock(&p->lock);
-	(void)pthread_mutex_destroy(&p->lock);
+	(void)pthread_mutex_unlock(&p->waits.lock);
+	(void)pthread_mutex_destroy(&p->waits.lock);
 }

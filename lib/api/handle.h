@@ -19,17 +19,15 @@
 #include "export/exporter.h"
 #include "kernel/capture.h"
 #include "otelprof/otelprof.h"
-#include "parts/goroutines/golang.h"
-#include "parts/heap/heap.h"
-#include "parts/probes/probes.h"
+#include "parts/parts.h"
 #include "parts/rules/rule_set.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
 
-/* One call at a time works on a handle: each public call takes the lock, and waits for
- * work or for a delivery only while it does not hold the lock. */
-struct otelprof {
+/* What threads wait for. One call at a time works on a handle: each public call takes the lock,
+ * and waits for work or for a delivery only while it does not hold the lock. */
+struct op_handle_waits {
 	pthread_mutex_t lock;
 	/* an eventfd: otelprof_wakeup() was called, or the worker has an error */
 	int wake_fd;
@@ -38,11 +36,21 @@ struct otelprof {
 	bool worker_runs;
 	/* why the worker's last poll failed, until otelprof_poll() returns it */
 	int worker_error;
+};
+
+struct op_handle_pids {
+	uint32_t pid[OTELPROF_FILTER_RULES];
+	size_t len;
+};
+
+struct otelprof {
+	struct op_handle_waits waits;
 	struct op_log log;
 	struct otelprof_config config; /* our complete copy */
 	struct otelprof_events events;
 	pid_t owner; /* getpid() at otelprof_init() */
 	bool running;
+	bool paused;
 	bool scanned;
 	struct op_capture *capture;
 	struct op_arena *arena;
@@ -52,32 +60,21 @@ struct otelprof {
 	struct op_processes *processes;
 	struct op_sampler *sampler;
 	struct op_window *window;
-	struct op_probes *probes;
-	struct op_heap *heap;
-	struct op_golang *golang;
-	uint64_t kinds; /* the kinds that are on */
+	struct op_parts *parts;
+	struct op_rule_set *targets; /* borrowed of parts */
+	uint64_t kinds;		     /* the kinds that are on */
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */
 	uint64_t records;	  /* taken out of the ring */
-	uint64_t threads;	  /* samples of snapshots, which user space takes */
 	uint64_t dropped[OP_DROPS];
-	uint32_t wanted[OTELPROF_FILTER_RULES]; /* pids that the filter includes */
-	size_t wanted_len;
+	struct op_handle_pids wanted; /* those that the filter includes */
 	uint64_t map_failures; /* the arena's map failures that were already logged */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
-	struct op_rule_set *targets;
-	bool paused;
 	uint32_t rate_hz;    /* rate at which the clock ticks */
 	struct op_turn turn; /* of the running poll */
 	struct op_budget budget;
 	struct op_limit limit;
-	/* the rate to change to once the ring is empty; 0: no change */
-	uint32_t wanted_hz;
-	uint64_t wanted_ns; /* since when it is wanted */
-	uint64_t own_ns;    /* CPU time of public calls, if there is a budget */
-	/* CPU time of the thread that holds the lock, when it took it */
-	uint64_t entered_ns;
 };
 
 /* Returns 0, -EINVAL for NULL, -OTELPROF_E_FORKED in the child of a fork. */
@@ -96,9 +93,11 @@ int op_handle_init_waits(struct otelprof *p);
 /* The lock is held. @forked: this is the child of a fork, where it may be held for ever. */
 void op_handle_deinit_waits(struct otelprof *p, bool forked);
 
-/* With @running, attach the probes and those of allocations if their kinds are on; detach
- * them otherwise. The lock is held. */
-int op_handle_switch_probes(struct otelprof *p, bool running);
+/* Make what @p->config asks for, and free it. @forked: this is the child of a fork. */
+int op_handle_make(struct otelprof *p);
+void op_handle_unmake(struct otelprof *p, bool forked);
+/* Poll in time for what the parts have under way. The lock is held. */
+void op_handle_wake(struct otelprof *p);
 /* Attach or detach all that takes samples. The lock is held. Returns 0 or -errno. */
 int op_handle_start_sampling(struct otelprof *p);
 /* As op_handle_start_sampling(), but without probes whose places are gone by now: what
@@ -125,14 +124,6 @@ void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end
 			     uint64_t samples);
 /* Do a bounded amount of work; *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
-/* Add the allocations that are in use at this moment to the window, if the kind heap is
- * on and sampling is not paused. The lock is held. */
-void op_handle_take_heap(struct otelprof *p);
-/* Add what the snapshot of goroutines did to the statistics. The lock is held. */
-void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *taken);
-/* Complete the window's snapshot of goroutines in @limit_ns, if that kind is on. The lock
- * is held. */
-void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns);
 /* Process the records that wait in the ring, for about @limit_ns. The lock is held. */
 int op_handle_drain(struct otelprof *p, uint64_t limit_ns);
 /* The same, when no more will follow: what waits for CPU time is processed, too. What is left

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Makes, starts, stops and frees a handle and its parts. Records flow from capture
- * through processes into the window; otelprof_export() encodes the window and hands the
- * requests to the exporters.
- */
+/* The public calls that make, start, stop and free a handle, and change what it samples. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,158 +10,20 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "runtime/runtime.h"
+#include "parts/probes/probes.h"
 
-/* Time for the last window's snapshot of goroutines. */
-static const uint64_t LAST_GOROUTINES_NS = UINT64_C(1000000000);
-/* Time for its last records: nothing is sampled any more, so there are few. */
+/* Time for the last window's last records: nothing is sampled any more, so there are few. */
 static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 /* How long the start looks for processes that rules mean, before the first sample. */
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
 
 enum {
 	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
-	/* of memory_limit_bytes, and at most */
-	WINDOW_PART = 4,
-	WINDOW_MOST = 64 << 20,
 };
 
 const char *otelprof_version(void)
 {
 	return OTELPROF_VERSION;
-}
-
-/* The open window cannot be given up: at its limit samples are dropped, and counted. */
-static size_t window_limit(const struct otelprof_config *config)
-{
-	return OP_MIN(config->memory_limit_bytes / WINDOW_PART, (uint64_t)WINDOW_MOST);
-}
-
-static int make_parts(struct otelprof *p)
-{
-	const struct otelprof_config *config = &p->config;
-	struct op_capture_config capture = {
-		.log = &p->log,
-		.flags = config->flags,
-		.sample_rate_hz = config->sample_rate_hz,
-		.max_frames = config->max_frames,
-		.max_processes = config->max_processes,
-		.ring_bytes = config->ring_bytes,
-		.kinds = config->kinds,
-		.off_cpu_min_ns = config->off_cpu_min_ns,
-		.off_cpu_samples = config->off_cpu_samples,
-		.probe_samples = config->probe_samples,
-		.procfs_root = config->procfs_root,
-		.sysfs_root = config->sysfs_root,
-	};
-	struct op_processes_config processes = {
-		.log = &p->log,
-		.procfs_root = config->procfs_root,
-		.runtimes_off = config->runtimes_off,
-		.flags = config->flags,
-		.symbol_budget_bytes = config->symbol_budget_bytes,
-		.max_processes = config->max_processes,
-		.sysfs_root = config->sysfs_root,
-		.service_name = config->service_name,
-		.environment = config->environment,
-		.environment_len = config->environment_len,
-		.realtime_offset_ns = op_clock_monotonic_offset_ns(),
-		.publish = op_capture_publish,
-		.unpublish = op_capture_unpublish,
-		.publish_context = op_capture_publish_context,
-		.need_runtimes = op_capture_need_runtimes,
-	};
-	struct op_window_config window = {
-		.period_ns = OP_NS_PER_S / config->sample_rate_hz,
-		.limit_bytes = window_limit(config),
-	};
-	int r;
-
-	r = op_capture_new(&capture, &p->capture);
-	if (r < 0)
-		return r;
-	r = op_arena_new(op_capture_arena_ops(), p->capture, config->memory_budget_bytes,
-			 &p->arena);
-	if (r < 0)
-		return r;
-	r = op_unwind_rules_new(op_capture_unwind_rules(p->capture), OP_UNWIND_RULES_MAX,
-				&p->rules);
-	if (r < 0)
-		return r;
-	r = op_kernel_symbols_new(config->procfs_root, config->sysfs_root, &p->log,
-				  &p->kernel);
-	if (r < 0)
-		return r;
-	if (config->layouts_dir) {
-		r = op_runtime_layouts(config->layouts_dir, &p->log, &p->layouts);
-		if (r < 0)
-			return r;
-	}
-	processes.layouts = p->layouts;
-	processes.arena = p->arena;
-	processes.rules = p->rules;
-	processes.ctx = p->capture;
-	r = op_processes_new(&processes, &p->processes);
-	if (r < 0)
-		return r;
-	if (config->memory_limit_bytes)
-		op_processes_set_room(p->processes, op_limit_may_take, p);
-	r = op_sampler_new(&(struct op_sampler_config){ .processes = p->processes,
-							.kernel = p->kernel,
-							.rules = op_capture_unwind_rules(
-								p->capture) },
-			   &p->sampler);
-	if (r < 0)
-		return r;
-	r = op_probes_new(&(struct op_probes_config){ .log = &p->log,
-						      .capture = p->capture,
-						      .sysfs_root = config->sysfs_root },
-			  &p->probes);
-	if (r < 0)
-		return r;
-	op_sampler_name_detail(p->sampler, op_probes_detail, p->probes);
-	r = op_heap_new(&(struct op_heap_config){ .log = &p->log,
-						  .capture = p->capture,
-						  .processes = p->processes,
-						  .sampler = p->sampler,
-						  .sysfs_root = config->sysfs_root },
-			&p->heap);
-	if (r < 0)
-		return r;
-	r = op_golang_new(&(struct op_golang_config){ .log = &p->log,
-						      .capture = p->capture,
-						      .processes = p->processes,
-						      .sampler = p->sampler },
-			  &p->golang);
-	if (r < 0)
-		return r;
-	r = op_rule_set_new(
-		&(struct op_rule_set_config){
-			.log = &p->log,
-			.capture = p->capture,
-			.target = op_processes_target(p->processes),
-			.procfs_root = op_processes_config(p->processes)->procfs_root,
-			.sample_rate_hz = config->sample_rate_hz },
-		&p->targets);
-	if (r < 0)
-		return r;
-	op_processes_set_watch(p->processes,
-			       &(struct op_process_watch){ .on_fork = op_rule_set_on_fork,
-							   .on_exec = op_rule_set_on_exec,
-							   .on_exit = op_rule_set_on_exit,
-							   .on_lost = op_rule_set_on_lost,
-							   .ctx = p->targets });
-	r = op_handle_set_clock(p, p->rate_hz);
-	if (r < 0)
-		return r;
-	p->kinds = config->kinds;
-	r = op_window_new(&window, &p->window);
-	if (r < 0)
-		return r;
-	r = op_exporters_new(&p->log, &p->exporters);
-	if (r == 0)
-		op_handle_lend_lock(p);
-	return r;
 }
 
 static int make_handle(const struct otelprof_config *config, struct otelprof *p)
@@ -180,7 +38,7 @@ static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 	p->rate_hz = p->budget.asked_hz = p->config.sample_rate_hz;
 	p->budget.share = p->config.cpu_budget_permille / 1000.0;
 	r = op_config_add_host(&p->config);
-	return r < 0 ? r : make_parts(p);
+	return r < 0 ? r : op_handle_make(p);
 }
 
 int otelprof_init(const struct otelprof_config *config, struct otelprof_error_info *why,
@@ -229,9 +87,9 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
  * holds the lock is told so; others would wait. */
 static bool in_callback(struct otelprof *p)
 {
-	if (pthread_mutex_lock(&p->lock) == EDEADLK)
+	if (pthread_mutex_lock(&p->waits.lock) == EDEADLK)
 		return true;
-	(void)pthread_mutex_unlock(&p->lock);
+	(void)pthread_mutex_unlock(&p->waits.lock);
 	return false;
 }
 
@@ -247,31 +105,9 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	if (!forked) {
 		(void)op_worker_stop(p);
 		/* to the end: the log is called back meanwhile, and calls of it are refused */
-		(void)pthread_mutex_lock(&p->lock);
+		(void)pthread_mutex_lock(&p->waits.lock);
 	}
-	if (forked) {
-		if (p->capture)
-			op_capture_forked(p->capture);
-		if (p->processes)
-			op_processes_forked(p->processes);
-		if (p->exporters)
-			op_exporters_forked(p->exporters);
-	} else if (p->capture) {
-		op_capture_stop(p->capture);
-	}
-	op_exporters_free(p->exporters);
-	op_window_free(p->window);
-	op_rule_set_free(p->targets);
-	op_golang_free(p->golang);
-	op_heap_free(p->heap);
-	op_sampler_free(p->sampler);
-	op_probes_free(p->probes);
-	op_processes_free(p->processes);
-	op_layouts_free(p->layouts);
-	op_kernel_symbols_free(p->kernel);
-	op_unwind_rules_free(p->rules);
-	op_arena_free(p->arena);
-	op_capture_free(p->capture);
+	op_handle_unmake(p, forked);
 	op_handle_deinit_waits(p, forked);
 	op_config_deinit(&p->config);
 	op_log_deinit(&p->log);
@@ -284,8 +120,8 @@ static void warm_wanted(struct otelprof *p)
 {
 	size_t i;
 
-	for (i = 0; p->scanned && i < p->wanted_len; i++)
-		(void)op_processes_warm(p->processes, p->wanted[i]);
+	for (i = 0; p->scanned && i < p->wanted.len; i++)
+		(void)op_processes_warm(p->processes, p->wanted.pid[i]);
 }
 
 /* Note the processes that @rules include by pid. */
@@ -293,14 +129,14 @@ static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
 {
 	size_t i;
 
-	p->wanted_len = 0;
+	p->wanted.len = 0;
 	for (i = 0; i < rules->len; i++) {
 		const struct otelprof_filter_rule *rule = &rules->rule[i];
 
 		if (rule->action == OTELPROF_FILTER_INCLUDE &&
 		    (rule->kind == OTELPROF_FILTER_PID ||
 		     rule->kind == OTELPROF_FILTER_PID_TREE))
-			p->wanted[p->wanted_len++] = (uint32_t)rule->number;
+			p->wanted.pid[p->wanted.len++] = (uint32_t)rule->number;
 	}
 }
 
@@ -370,13 +206,12 @@ int otelprof_stop(struct otelprof *p)
 		r = op_handle_enter(p, &held);
 	if (r < 0 || !p->running)
 		return r;
-	/* it cannot be begun after the stop */
-	op_handle_take_golang(p, LAST_GOROUTINES_NS);
+	op_parts_snapshot(p->parts, p->window, OP_PART_END_STOP);
 	op_handle_stop_sampling(p);
 	p->running = false;
 	r = op_handle_drain_all(p, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */
-	op_handle_take_heap(p);
+	op_parts_snapshot(p->parts, p->window, OP_PART_END_LAST);
 	return r;
 }
 
@@ -460,7 +295,7 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_enter(p, &held);
-	int probes;
+	int parts;
 
 	if (r < 0)
 		return r;
@@ -471,8 +306,8 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 		return r;
 	p->kinds = kinds;
 	r = op_capture_set_kinds(p->capture, kinds);
-	probes = op_handle_switch_probes(p, p->running && !p->paused);
-	return r < 0 ? r : probes;
+	parts = op_parts_set_kinds(p->parts, p->running && !p->paused ? kinds : 0);
+	return r < 0 ? r : parts;
 }
 
 int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len)
@@ -489,7 +324,7 @@ int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len
 		if (!specs[i])
 			return op_fail(&p->log, -EINVAL,
 				       "otelprof_set_probes: probe %zu is NULL", i);
-	return op_probes_set(p->probes, specs, len);
+	return op_probes_set(op_parts_probes(p->parts), specs, len);
 }
 
 int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)

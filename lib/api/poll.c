@@ -56,7 +56,7 @@ static void keep_budget(struct otelprof *p, bool drained)
 
 	if (!p->running || !p->config.cpu_budget_permille)
 		return;
-	if (!p->wanted_hz || p->paused) {
+	if (!p->budget.wanted_hz || p->paused) {
 		uint32_t hz = p->rate_hz;
 
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
@@ -71,20 +71,20 @@ static void keep_budget(struct otelprof *p, bool drained)
 		op_processes_allow_work(p->processes, op_budget_left_ns(&p->budget));
 		if (hz == p->rate_hz)
 			return;
-		p->wanted_hz = hz;
-		p->wanted_ns = now;
+		p->budget.wanted_hz = hz;
+		p->budget.wanted_ns = now;
 	}
-	if (!drained && now < p->wanted_ns + WANTED_NS)
+	if (!drained && now < p->budget.wanted_ns + WANTED_NS)
 		return;
 	op_log(&p->log, OP_LOG_INFO,
 	       "the rate is %u now and was %u: the profiler uses %.1f %% of one core, and "
 	       "the budget is %.1f %%",
-	       p->wanted_hz, p->rate_hz,
-	       100 * (p->budget.work + p->budget.slow * p->rate_hz / p->wanted_hz),
+	       p->budget.wanted_hz, p->rate_hz,
+	       100 * (p->budget.work + p->budget.slow * p->rate_hz / p->budget.wanted_hz),
 	       100 * p->budget.share);
 	/* if it fails, the log says why, and the next check tries again */
-	(void)op_handle_keep_rate(p, p->wanted_hz);
-	p->wanted_hz = 0;
+	(void)op_handle_keep_rate(p, p->budget.wanted_hz);
+	p->budget.wanted_hz = 0;
 }
 
 /* The CPU time of this thread, if it is counted. */
@@ -104,7 +104,7 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 	if (r < 0)
 		return r;
 	if (since_ns)
-		p->own_ns += p->entered_ns - since_ns;
+		p->budget.own_ns += p->budget.entered_ns - since_ns;
 	r = op_handle_poll(p, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);
@@ -112,7 +112,7 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 		op_limit_keep(p);
 	}
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
-	*ret_woken = !p->config.threads && take_event(p->wake_fd);
+	*ret_woken = !p->config.threads && take_event(p->waits.wake_fd);
 	if (r < 0)
 		return r;
 	/* what took long is a poll's whole work, also where no record came of it */
@@ -122,12 +122,12 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 /* The worker does the work; wait only for its errors and for otelprof_wakeup(). */
 static int watch_worker(struct otelprof *p, int timeout_ms)
 {
-	int r = wait_for(p->wake_fd, -1, timeout_ms);
+	int r = wait_for(p->waits.wake_fd, -1, timeout_ms);
 
 	if (r <= 0)
 		return r;
-	(void)take_event(p->wake_fd);
-	return __atomic_exchange_n(&p->worker_error, 0, __ATOMIC_RELAXED);
+	(void)take_event(p->waits.wake_fd);
+	return __atomic_exchange_n(&p->waits.worker_error, 0, __ATOMIC_RELAXED);
 }
 
 int otelprof_poll(struct otelprof *p, int timeout_ms)
@@ -145,7 +145,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 		bool woken = false;
 		uint64_t waited_ms;
 
-		r = wait_for(op_capture_fd(p->capture), p->wake_fd, left);
+		r = wait_for(op_capture_fd(p->capture), p->waits.wake_fd, left);
 		if (r >= 0)
 			r = work(p, since_ns, &woken);
 		if (r || woken)
@@ -168,7 +168,7 @@ int otelprof_wakeup(struct otelprof *p)
 	/* the descriptor is the parent's, too */
 	if (p->owner != getpid())
 		return -OTELPROF_E_FORKED;
-	put_event(p->wake_fd);
+	put_event(p->waits.wake_fd);
 	return 0;
 }
 
@@ -182,10 +182,10 @@ int otelprof_get_fd(struct otelprof *p)
 	if (r < 0)
 		return r;
 	if (p->config.threads)
-		return p->wake_fd;
+		return p->waits.wake_fd;
 	fd = op_capture_fd(p->capture);
-	event.data.fd = p->wake_fd;
-	if (epoll_ctl(fd, EPOLL_CTL_ADD, p->wake_fd, &event) < 0 && errno != EEXIST)
+	event.data.fd = p->waits.wake_fd;
+	if (epoll_ctl(fd, EPOLL_CTL_ADD, p->waits.wake_fd, &event) < 0 && errno != EEXIST)
 		return op_fail(&p->log, -errno, "otelprof_get_fd: %s", strerror(errno));
 	return fd;
 }
@@ -196,27 +196,27 @@ static void *worker_main(void *arg)
 	bool woken;
 	int r = 0;
 
-	while (!take_event(p->quit_fd)) {
+	while (!take_event(p->waits.quit_fd)) {
 		uint64_t since_ns = thread_ns(p);
 
-		r = wait_for(op_capture_fd(p->capture), p->quit_fd, -1);
+		r = wait_for(op_capture_fd(p->capture), p->waits.quit_fd, -1);
 		if (r >= 0)
 			r = work(p, since_ns, &woken);
 		if (r >= 0 || r == -EINTR)
 			continue;
-		__atomic_store_n(&p->worker_error, r, __ATOMIC_RELAXED);
-		put_event(p->wake_fd);
+		__atomic_store_n(&p->waits.worker_error, r, __ATOMIC_RELAXED);
+		put_event(p->waits.wake_fd);
 		/* what failed may fail again at once, so wait between attempts */
-		(void)wait_for(p->quit_fd, -1, WORKER_PAUSE_MS);
+		(void)wait_for(p->waits.quit_fd, -1, WORKER_PAUSE_MS);
 	}
 	return NULL;
 }
 
 int op_worker_start(struct otelprof *p)
 {
-	int r = op_sink_thread_start(&p->worker, "otelprof-work", worker_main, p);
+	int r = op_sink_thread_start(&p->waits.worker, "otelprof-work", worker_main, p);
 
-	p->worker_runs = r == 0;
+	p->waits.worker_runs = r == 0;
 	return r;
 }
 
@@ -228,12 +228,12 @@ int op_worker_stop(struct otelprof *p)
 
 	if (r < 0)
 		return r;
-	runs = p->worker_runs;
-	p->worker_runs = false;
+	runs = p->waits.worker_runs;
+	p->waits.worker_runs = false;
 	op_handle_leavep(&held);
 	held = NULL;
 	if (!runs)
 		return 0;
-	put_event(p->quit_fd);
-	return -pthread_join(p->worker, NULL);
+	put_event(p->waits.quit_fd);
+	return -pthread_join(p->waits.worker, NULL);
 }

@@ -36,7 +36,8 @@ static void read_drops(struct otelprof *p, const uint64_t *counters,
 
 	op_exporters_get_stats(p->exporters, &exporters);
 	for (i = 0; i < OP_DROPS; i++)
-		ret[i] = p->dropped[i] + exporters.samples_dropped[i];
+		ret[i] = p->dropped[i] + op_parts_taken(p->parts)->dropped[i] +
+			 exporters.samples_dropped[i];
 	ret[OP_DROP_RING] += counters[OP_COUNT_RING_FULL];
 	ret[OP_DROP_NESTED] += counters[OP_COUNT_NESTED];
 	ret[OP_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
@@ -57,10 +58,10 @@ static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 /* The CPU time that the profiler has used until now. @counters are the programs'. */
 static uint64_t cpu_ns(struct otelprof *p, const uint64_t *counters, uint64_t delivery_ns)
 {
-	uint64_t ns = p->own_ns + delivery_ns + counters[OP_COUNT_SPENT_NS];
+	uint64_t ns = p->budget.own_ns + delivery_ns + counters[OP_COUNT_SPENT_NS];
 
 	if (p->config.cpu_budget_permille)
-		ns += op_clock_thread_ns() - p->entered_ns;
+		ns += op_clock_thread_ns() - p->budget.entered_ns;
 	return ns;
 }
 
@@ -83,13 +84,9 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 {
 	struct op_processes_stats processes;
 	struct op_exporters_stats exporters;
-	struct op_match_stats rules;
 	struct op_arena_stats arena;
-	struct op_heap_stats heap;
 
-	op_heap_get_stats(p->heap, &heap);
-	s->heap_in_use = heap.live;
-	s->heap_untracked += heap.untracked;
+	op_parts_get_stats(p->parts, s);
 	op_processes_get_stats(p->processes, &processes);
 	op_exporters_get_stats(p->exporters, &exporters);
 	op_arena_get_stats(p->arena, &arena);
@@ -122,11 +119,6 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->rate_changes = p->budget.changes;
 	s->sample_period_ns =
 		op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0, p->rate_hz);
-	s->rules = op_rule_set_len(p->targets);
-	op_rule_set_get_stats(p->targets, &rules);
-	s->rule_processes = rules.matched;
-	s->rule_processes_unread = rules.unread;
-	s->rule_processes_refused = rules.refused;
 	s->paused = p->paused;
 	s->memory_bytes = op_limit_used(p);
 	s->memory_limit_bytes = p->config.memory_limit_bytes;
@@ -154,7 +146,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
 			       strerror(-r));
 	from_kernel(counters, &s);
-	s.samples_taken += p->threads; /* samples that user space took */
+	s.samples_taken += op_parts_taken(p->parts)->taken;
 	read_drops(p, counters, drops);
 	for (i = 0; i < OP_DROPS; i++)
 		s.samples_dropped += drops[i];

@@ -8,11 +8,8 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "parts/threads/threads.h"
 #include "profile/otlp/encode.h"
 
-/* Time for what is left of a snapshot of goroutines when a window is closed. */
-static const uint64_t GOROUTINES_NS = UINT64_C(50000000);
 /* Time for what was sampled before the rate changes. */
 static const uint64_t DRAIN_NS = UINT64_C(20000000);
 
@@ -64,69 +61,15 @@ static void rest_arena(struct otelprof *p)
 	p->map_failures = stats.map_failures;
 }
 
-/* Add a snapshot of all threads to the window, if the kind threads is on. */
-static void take_threads(struct otelprof *p)
-{
-	struct op_threads_taken taken = { 0 };
-	int r = p->running
-			? op_threads_snapshot(p->capture, p->sampler, p->window, &taken)
-			: 0;
-
-	if (r < 0)
-		op_log(&p->log, OP_LOG_WARNING,
-		       "the snapshot of threads is not complete (%s), ignoring",
-		       strerror(-r));
-	p->threads += taken.taken;
-	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
-	p->dropped[OP_DROP_RECORD] += taken.dropped_record;
-}
-
-void op_handle_take_heap(struct otelprof *p)
-{
-	struct op_heap_taken taken = { 0 };
-	int r = 0;
-
-	/* during a pause frees are not seen */
-	if (p->kinds & OTELPROF_KIND_HEAP && !p->paused)
-		r = op_heap_snapshot(p->heap, p->window, &taken);
-	if (r < 0)
-		op_log(&p->log, OP_LOG_WARNING,
-		       "the allocations in use could not be read (%s), ignoring",
-		       strerror(-r));
-	p->threads += taken.taken;
-	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
-}
-
-void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns)
-{
-	struct op_golang_taken taken = { 0 };
-
-	op_golang_finish(p->golang, p->window, limit_ns, &taken);
-	op_handle_count_golang(p, &taken);
-}
-
-/* Why a window is closed. */
-enum end {
-	END_EXPORT,
-	END_RATE,   /* the rate changes before the window's time is over */
-	END_BUDGET, /* the same in a poll, which has no time for a snapshot */
-};
-
-static int close_window(struct otelprof *p, enum end end)
+static int close_window(struct otelprof *p, enum op_part_end end)
 {
 	uint64_t start = p->window_start_ns;
 	uint64_t now;
 	uint64_t samples;
 	int r = 0;
 
-	if (end != END_BUDGET)
-		take_threads(p);
-	if (p->running && end != END_BUDGET)
-		op_handle_take_heap(p);
 	if (p->running)
-		op_handle_take_golang(p, GOROUTINES_NS);
+		op_parts_snapshot(p->parts, p->window, end);
 	now = op_clock_realtime_ns();
 	samples = op_window_samples(p->window);
 	if (samples && !op_exporters_len(p->exporters))
@@ -137,7 +80,7 @@ static int close_window(struct otelprof *p, enum end end)
 	op_window_set_period(
 		p->window,
 		op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0, p->rate_hz));
-	op_processes_window_end(p->processes, end != END_EXPORT);
+	op_processes_window_end(p->processes, end != OP_PART_END_EXPORT);
 	op_sampler_window_end(p->sampler);
 	op_capture_next_window(p->capture);
 	rest_arena(p);
@@ -157,26 +100,22 @@ int otelprof_export(struct otelprof *p)
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_enter(p, &held);
 
-	return r < 0 ? r : close_window(p, END_EXPORT);
+	return r < 0 ? r : close_window(p, OP_PART_END_EXPORT);
 }
 
-static int change_rate(struct otelprof *p, uint32_t hz, enum end end)
+static int change_rate(struct otelprof *p, uint32_t hz, enum op_part_end end)
 {
 	int r = op_handle_set_clock(p, hz);
 
 	if (r < 0)
 		return r;
-	/* A budget changes the rate because of what was spent: a snapshot now, or one that
-	 * follows, would be spent again. */
-	if (p->running)
-		op_golang_ends_early(p->golang);
 	r = close_window(p, end);
 	return r < 0 ? r : 0;
 }
 
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz)
 {
-	return change_rate(p, hz, END_BUDGET);
+	return change_rate(p, hz, OP_PART_END_BUDGET);
 }
 
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
@@ -191,8 +130,8 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 			       sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
 	op_rule_set_rates(p->targets)->hz[0] = sample_rate_hz;
 	p->budget.asked_hz = op_rule_rates_top(op_rule_set_rates(p->targets));
-	p->wanted_hz = 0;
+	p->budget.wanted_hz = 0;
 	/* What is left then is in the next window, with its own period. */
 	r = op_handle_drain(p, DRAIN_NS);
-	return r < 0 ? r : change_rate(p, p->budget.asked_hz, END_RATE);
+	return r < 0 ? r : change_rate(p, p->budget.asked_hz, OP_PART_END_RATE);
 }

@@ -46,7 +46,7 @@ static void name_of(const struct op_capture *c, const struct op_kind *kind, size
 	if (kind->hooks[i].program)
 		(void)snprintf(name, PROGRAM_NAME_BYTES, "%s", kind->hooks[i].program);
 	else
-		(void)snprintf(name, PROGRAM_NAME_BYTES, "op_%s%s", kind->name,
+		(void)snprintf(name, PROGRAM_NAME_BYTES, "op_%s%s", op_kind_name(kind),
 			       c->form == OP_WALKER_WHOLE ? "_whole" : "");
 }
 
@@ -103,7 +103,7 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 
 int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 {
-	const struct op_object_source source = { kind->name, kind->object };
+	const struct op_object_source source = { op_kind_name(kind), kind->object };
 	struct op_settings settings =
 		op_capture_settings_of(c, kind->program_type, kind->holds);
 	const struct op_walkers *walkers = NULL;
@@ -196,8 +196,8 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX; i++)
 		if (c->begun[kind->event][i] >= 0)
 			r = empty(c->begun[kind->event][i], &gone);
-	return r < 0 ? op_fail(c->log, r, "%s could not be begun anew: %s", kind->says,
-			       strerror(-r))
+	return r < 0 ? op_fail(c->log, r, "the kind %s could not be begun anew: %s",
+			       op_kind_name(kind), strerror(-r))
 		     : 0;
 }
 

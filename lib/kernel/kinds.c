@@ -22,11 +22,20 @@ enum {
 static const char HEAP_LIVES[] = "op_heap_lives";
 static const char HEAP_OF_PID[] = "op_heap_of_pid";
 
+/* Probes at events of perf have an entry program of their own. */
+static const char *entry_of(const struct op_kind *kind)
+{
+	if (kind->event == OP_EVENT_PROBES &&
+	    kind->program_type == BPF_PROG_TYPE_PERF_EVENT)
+		return "perf";
+	return op_kind_name(kind);
+}
+
 /* Open the object of @kind, and see to the types and walkers that it needs. */
 static int open_entry(struct op_capture *c, const struct op_kind *kind,
 		      const struct op_settings *settings, struct bpf_object **ret)
 {
-	const struct op_object_source source = { kind->name, kind->object };
+	const struct op_object_source source = { entry_of(kind), kind->object };
 	const struct op_walkers *walkers;
 	int r;
 
@@ -80,7 +89,7 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	r = open_entry(c, kind, &settings, &object);
 	if (r < 0)
 		return r;
-	(void)snprintf(name, sizeof(name), "op_%s%s", kind->name,
+	(void)snprintf(name, sizeof(name), "op_%s%s", entry_of(kind),
 		       c->form == OP_WALKER_WHOLE ? "_whole" : "");
 	r = op_object_want(object, name, kind->program_type);
 	if (r == 0)
@@ -99,8 +108,6 @@ int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
 	int r;
 
 	kind.program_type = type;
-	if (type == BPF_PROG_TYPE_PERF_EVENT) /* it has a program of its own */
-		kind.name = "perf";
 	r = load_entry(c, &kind, number, value);
 	op_object_unhush(before);
 	return r;
@@ -230,8 +237,8 @@ int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind)
 	turn_off(c, kind);
 	if (!kind->optional || r == -ENOMEM)
 		return r;
-	op_log(c->log, OP_LOG_WARNING, "%s are not seen (%s), ignoring", kind->says,
-	       strerror(-r));
+	op_log(c->log, OP_LOG_WARNING, "the kind %s is off (%s), ignoring",
+	       op_kind_name(kind), strerror(-r));
 	return 0;
 }
 

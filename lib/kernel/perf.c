@@ -75,8 +75,8 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, c->program[kind->event][i]) < 0 ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return op_fail(c->log, -errno,
-				       "%s could not be attached to CPU %u: %s",
-				       kind->says, e->cpu, strerror(errno));
+				       "the kind %s could not be attached to CPU %u: %s",
+				       op_kind_name(kind), e->cpu, strerror(errno));
 		e->kind_fd[kind->event][i] = OP_TAKE_FD(fd);
 	}
 	return 0;

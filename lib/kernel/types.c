@@ -242,8 +242,9 @@ static size_t sources_of(uint64_t kinds, struct op_object_source ret[OBJECTS_MAX
 	ret[len++] = op_base_source;
 	for (i = 0; i < OP_KINDS; i++)
 		if (kinds >> i & 1)
-			ret[len++] = (struct op_object_source){ op_kinds()[i]->name,
-								op_kinds()[i]->object };
+			ret[len++] =
+				(struct op_object_source){ op_kind_name(op_kinds()[i]),
+							   op_kinds()[i]->object };
 	return len;
 }
 

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of language runtimes. A new runtime adds one include and one line here. */
+/* The registry of language runtimes. */
 #include "runtime/runtime.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/hotspot/hotspot.h"
-#include "runtime/jitdump/jitdump.h"
 #include "runtime/layouts_dir.h"
-#include "runtime/node/node.h"
-#include "runtime/php/php.h"
-#include "runtime/python/python.h"
 
 static const struct op_runtime_ops *const runtimes[] = {
-	&op_runtime_python, &op_runtime_php,	 &op_runtime_hotspot,
-	&op_runtime_node,   &op_runtime_jitdump,
+#define OP_RUNTIME(number, upper, lower, page, tells) &op_runtime_##lower,
+#include "op_runtimes.def"
 };
+
+const char *op_runtime_name(const struct op_runtime_ops *ops)
+{
+	static const char *const NAMES[OP_RUNTIME_MAX] = {
+#define OP_RUNTIME(number, upper, lower, page, tells) [number] = #lower,
+#include "op_runtimes.def"
+	};
+
+	return NAMES[ops->id];
+}
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)
 {

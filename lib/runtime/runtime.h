@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interface of language runtimes. Each is one struct op_runtime_ops in one folder,
- * one BPF header and one line of the registry (runtime.c). See docs/adding-a-runtime.md.
+ * one BPF header and a row of op_runtimes.def. See docs/adding-a-runtime.md.
  *
  *   probe    once per mapped file: is it this runtime, in which version, and where is its
  *            interpreter loop? For a file that is not ELF: probe_other
@@ -108,7 +108,6 @@ struct op_runtime_code {
 
 struct op_runtime_ops {
 	enum op_runtime id;
-	const char *name;	/* "python" */
 	const char *frame_type; /* profile.frame.type: "cpython" */
 	/* bytes of the runtime's struct in the arena; 0: it has no step */
 	size_t bpf_size;
@@ -181,6 +180,12 @@ struct op_runtime_ops {
 	void (*window_end)(void *instance);
 };
 
+#define OP_RUNTIME(number, upper, lower, page, tells)                                    \
+	extern const struct op_runtime_ops op_runtime_##lower;
+#include "op_runtimes.def"
+
+/* The runtime's word. */
+const char *op_runtime_name(const struct op_runtime_ops *ops);
 /* The runtime with that id, or NULL. */
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id);
 /* All runtimes; *@ret_len is their number. */

@@ -292,7 +292,7 @@ static int runtime_location(struct op_sampler *sampler, const struct op_frames_o
 		*ret_known = !frame.again;
 	} else {
 		(void)snprintf(unknown, sizeof(unknown), "[unknown %s function]",
-			       instance ? instance->ops->name : "runtime's");
+			       instance ? op_runtime_name(instance->ops) : "runtime's");
 		frame.function[0] =
 			(struct op_runtime_function){ .name = unknown, .file = "" };
 		frame.len = 1;

@@ -15,18 +15,16 @@ import sys
 from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
 
 LINES_MAX = 600
-FILES_MAX = 20  # .c and .h files of a folder of lib/ or bpf/
+FILES_MAX = 20  # .c and .h files of a folder of lib/, bpf/ or examples/
 ERROR_RANGE = range(32, 160)
 
 # The rooms of lib in the order data flows; a room calls only those of a later place, and base.
-ROOMS = ["api", "parts", "sample", "process", "runtime", "code", "kernel", "profile", "export"]
+ROOMS = ["api", "recording", "parts", "sample", "process", "runtime", "code", "kernel", "profile",
+         "export"]
 
 # (path, header) that break the order, and why they may.
-_KINDS = "the rows of a kind stand beside its hooks"
 _POLL = "the poll is in the driver"
 FOLDERS_ALLOWED = {
-    ("lib/export/format/kinds.c", "kernel/kinds/kind.h"): _KINDS,
-    ("lib/profile/otlp/kinds.h", "kernel/kinds/kind.h"): _KINDS,
     ("lib/kernel/capture.h", "code/unwind/arena.h"): "the driver makes the arena's slabs",
     ("lib/kernel/capture.h", "process/processes.h"): _POLL,
     ("lib/kernel/capture.h", "sample/sampler.h"): _POLL,
@@ -34,6 +32,11 @@ FOLDERS_ALLOWED = {
     ("lib/kernel/loader.c", "runtime/runtime.h"): _POLL,
     ("lib/kernel/state.h", "sample/waiting/postponed.h"): _POLL,
 }
+
+# What the program includes of the library beside lib/recording: plain C, and nothing of profiles.
+PROGRAM_ALLOWED = {"base/cleanup.h", "base/macros.h", "base/strbuf.h",
+                   # the tables of options, kinds and runtimes: its switches are their rows
+                   "api/settings/each.h", "base/rows/rows.h"}
 
 # Writable symbols: why each is there.
 DATA_ALLOWED = {
@@ -126,6 +129,20 @@ def folders(path, text, exists=lambda path: True):
             yield line_of(text, match.start()), "the insides of another folder: " + header
 
 
+def examples(path, text, exists=lambda path: True):
+    """Examples use the public header alone. The program uses lib/recording, too."""
+    if not is_c(path) or not path.startswith("examples/"):
+        return
+    program = path.startswith("examples/otelprof/")
+    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', text, re.M):
+        header = match.group(1)
+        allowed = header.startswith("otelprof/") or program and (
+            header.startswith("recording/") or header in PROGRAM_ALLOWED)
+        if not allowed and any(exists(home + header)
+                               for home in ("lib/", "proto/", "bpf/", "bpf/include/")):
+            yield line_of(text, match.start()), "an inside of the library: " + header
+
+
 def marks(path, text):
     """What is left to do is in no comment."""
     yield from find(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", text, "%s")
@@ -191,7 +208,7 @@ def tools(path, text):
                     r"language mo" r"del|ai assis" r"tant)\b", text, "%s")
 
 
-RULES = [spdx, comments, output, close_on_exec, folders, marks, bpf_tests, error_numbers, machine,
+RULES = [spdx, comments, output, close_on_exec, folders, examples, marks, bpf_tests, error_numbers, machine,
          foreign, tools]
 
 
@@ -207,7 +224,7 @@ def check_text(root):
             continue
         for rule in RULES:
             more = {"exists": lambda name: pathlib.Path(root, name).exists()} \
-                if rule is folders else {}
+                if rule in (folders, examples) else {}
             wrong += ["%s:%d: %s [%s]" % (path, line, message, rule.__name__)
                       for line, message in rule(path, text, **more)]
         lines = text.count("\n")
@@ -222,7 +239,7 @@ def crowded(paths):
     for path in paths:
         folder, name = path.rpartition("/")[::2]
         inputs = "/corpus/" in path or folder.endswith("/golden") or name == "meson.build"
-        if is_c(path) and path.startswith(("lib/", "bpf/")) or \
+        if is_c(path) and path.startswith(("lib/", "bpf/", "examples/")) or \
                 path.startswith("tests/") and not inputs:
             folders[folder] = folders.get(folder, 0) + 1
     for folder, count in sorted(folders.items()):

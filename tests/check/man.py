@@ -16,6 +16,9 @@ import tempfile
 
 from source import blank
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs"))
+import rows  # noqa: E402
+
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "RETURN VALUE", "ERRORS", "EXAMPLES", "SEE ALSO"]
 NO_FIELDS = {"reserved0"}
 NO_PAGE = {"OTELPROF_API", "OTELPROF_MUST_CHECK", "OTELPROF_BEGIN_DECLS",
@@ -152,7 +155,8 @@ def main(root, *args):
     includes = args[:args.index("--built")] if built else args
     headers = "\n".join(p.read_text() for p in sorted((root / "include/otelprof").glob("*.h*")))
     errors = (root / "bpf/include/op_errors.def").read_text()
-    pages = {p.stem: p.read_text() for p in sorted((root / "docs/man").rglob("*.scd"))}
+    pages = {p.stem: rows.filled(root, p.read_text())
+             for p in sorted((root / "docs/man").rglob("*.scd"))}
     wrong = list(check_contents(headers, errors,
                                 {n: p for n, p in pages.items() if n.endswith(".3")}))
     wrong += check_commands(pages)

@@ -59,6 +59,11 @@ BAD = {
         ("lib/sample/a.c", '#include "process/state.h"\n', 1),
         ("lib/code/symbol/a.c", '#include "code/elf/private.h"\n', 1),
     ],
+    lint.examples: [
+        ("examples/otelprof/top/a.c", C + '#include "base/vec.h"\n', 2),
+        ("examples/otelprof/a.h", "#include <export/format/format.h>\n", 1),
+        ("examples/minimal.c", '#include "recording/tree/view.h"\n', 1),
+    ],
     lint.marks: [
         ("lib/base/a.c", C + "/* TO" "DO: b */\n", 2),
         ("docs/a.md", "FIX" "ME\n", 1),
@@ -139,6 +144,11 @@ GOOD = {
         ("lib/code/symbol/a.c", '#include "code/elf/file.h"\n#include "op_user_types.h"\n'),
         ("lib/api/a.c", '#include "kernel/capture.h"\n#include "export/exporter.h"\n'),
         ("lib/process/a.c", '#include "otelprof/config.h"\n/* #include "capture/b.h" */\n'),
+    ],
+    lint.examples: [
+        ("examples/otelprof/a.c", '#include "recording/tree/view.h"\n#include "base/cleanup.h"\n'),
+        ("examples/minimal.c", "#include <otelprof/otelprof.h>\n"),
+        ("tests/unit/a.c", '#include "base/vec.h"\n'),
     ],
     lint.marks: [("lib/base/a.c", '"/tmp/aXXXXXX" hackney TODOS\n')],
     lint.bpf_tests: [

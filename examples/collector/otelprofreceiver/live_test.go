@@ -78,10 +78,10 @@ func burn(d time.Duration) {
 func TestProfilesItself(t *testing.T) {
 	needLive(t)
 	config := defaultConfig()
-	config.SampleRateHz = 199
+	config.set("sample_rate_hz", 199)
 	config.ReportInterval = 200 * time.Millisecond
 	config.StatsInterval = 100 * time.Millisecond
-	config.Attributes = map[string]string{"a": "", "test.key": "test value"}
+	config.set("attributes", map[string]any{"a": "", "test.key": "test value"})
 	config.Filter = []Rule{{Action: "include", PID: uint32(os.Getpid())}}
 	reader := sdk.NewManualReader()
 	settings := receivertest.NewNopSettings(componentType)
@@ -173,7 +173,7 @@ func TestStartFails(t *testing.T) {
 	for _, mode := range []string{errorPropagate, errorIgnore} {
 		config := defaultConfig()
 		config.ErrorMode = mode
-		config.ProcfsRoot = "/nowhere"
+		config.set("procfs_root", "/nowhere")
 		h := &host{}
 		r := create(t, config, receivertest.NewNopSettings(componentType), &pipeline{})
 		err := r.Start(context.Background(), h)
@@ -278,7 +278,7 @@ func TestManyCycles(t *testing.T) {
 	}
 	const cycles, warm = 100, 20
 	config := defaultConfig()
-	config.SampleRateHz = 199
+	config.set("sample_rate_hz", 199)
 	config.ReportInterval = 100 * time.Millisecond
 	settings := receivertest.NewNopSettings(componentType)
 	var before held
@@ -370,9 +370,9 @@ func TestRules(t *testing.T) {
 	mount := cgroup2(t)
 	group := fmt.Sprintf("otelprof-receiver-%d", os.Getpid())
 	config := defaultConfig()
-	config.SampleRateHz = 19
-	config.Rules = []string{fmt.Sprintf("rate 199 pid:%d", os.Getpid()),
-		"rate 499 cgroup:/" + group, fmt.Sprintf("rate 99 pid:%d", os.Getpid())}
+	config.set("sample_rate_hz", 19)
+	config.add("rules", fmt.Sprintf("rate 199 pid:%d", os.Getpid()),
+		"rate 499 cgroup:/"+group, fmt.Sprintf("rate 99 pid:%d", os.Getpid()))
 	periods := map[int64]int{}
 	p, err := openProfiler(config, func(r request) bool {
 		for _, period := range periodsOf(t, r, os.Getpid()) {
@@ -419,7 +419,7 @@ func TestRuleThatIncludesWaits(t *testing.T) {
 	needLive(t)
 	cgroup2(t)
 	config := defaultConfig()
-	config.Rules = []string{"include cgroup:/no/such/group"}
+	config.add("rules", "include cgroup:/no/such/group")
 	p, err := openProfiler(config, func(request) bool { return true },
 		componenttest.NewNopTelemetrySettings().Logger)
 	if err != nil {
@@ -435,9 +435,9 @@ func TestRuleThatIncludesWaits(t *testing.T) {
 func TestDiceDecide(t *testing.T) {
 	needLive(t)
 	config := defaultConfig()
-	config.SampleRateHz = 499
+	config.set("sample_rate_hz", 499)
 	config.ProbabilisticThreshold = 50
-	config.IdleStacks = true // idle CPUs would count as filtered
+	config.set("idle_stacks", true) // idle CPUs would count as filtered
 	p, err := openProfiler(config, func(request) bool { return true },
 		componenttest.NewNopTelemetrySettings().Logger)
 	if err != nil {

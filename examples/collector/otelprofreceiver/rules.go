@@ -10,9 +10,7 @@ package otelprofreceiver
 import "C"
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"go.uber.org/zap"
 )
@@ -25,48 +23,17 @@ type rules struct {
 	standIn  C.uint64_t                  // see setStandIn; 0: none
 }
 
-// readRules reads rules in the words of the library's own key; the caller frees them.
-func readRules(texts []string) (*rules, error) {
-	m := &cMemory{}
-	defer m.free()
-	r := &rules{number: make([]C.uint64_t, len(texts)), told: make([]bool, len(texts))}
-	if C.otelprof_settings_new(&r.settings) < 0 {
-		return nil, fmt.Errorf("rules: no memory")
+// newRules takes over settings.
+func newRules(settings *C.struct_otelprof_settings) *rules {
+	n := 0
+	for C.otelprof_settings_get_rule(settings, C.size_t(n)) != nil {
+		n++
 	}
-	lines := ""
-	for i, text := range texts {
-		if strings.TrimSpace(text) == "" {
-			r.free()
-			return nil, fmt.Errorf("rules: rule %d is empty", i+1)
-		}
-		if strings.ContainsAny(text, "\n\x00") {
-			r.free()
-			return nil, fmt.Errorf("rules: rule %d has more than one line", i+1)
-		}
-		lines += "rules = " + text + "\n"
-	}
-	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
-	if C.otelprof_settings_read(r.settings, m.whole("rules"), m.whole(lines),
-		C.size_t(len(lines)), &why) < 0 {
-		r.free()
-		return nil, fmt.Errorf("%s", C.GoString(&why.message[0]))
-	}
-	return r, nil
+	return &rules{settings: settings, number: make([]C.uint64_t, n), told: make([]bool, n)}
 }
 
 func (r *rules) free() {
 	r.settings = C.otelprof_settings_free(r.settings)
-}
-
-func validateRuleTexts(texts []string) error {
-	if len(texts) == 0 {
-		return nil
-	}
-	r, err := readRules(texts)
-	if err == nil {
-		r.free()
-	}
-	return err
 }
 
 // standRules adds the rules that are not in force yet, as far as there is what they name.
@@ -74,9 +41,6 @@ func validateRuleTexts(texts []string) error {
 // are added again behind it.
 func (p *profiler) standRules() error {
 	r := p.rules
-	if r == nil {
-		return nil
-	}
 	for i := range r.number {
 		if r.number[i] != 0 {
 			continue

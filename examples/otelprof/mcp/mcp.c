@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "common.h"
 #include "mcp/tools.h"
 

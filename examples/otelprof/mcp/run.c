@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "otlp/reader.h"
 
 enum {
 	OUTPUT_MAX = 128 << 10, /* bytes of an answer */
@@ -22,7 +21,6 @@ enum {
 	OUT = 0, /* indices of the streams */
 	ERR = 1,
 	STREAMS = 2,
-	UTF8_BYTES = 4, /* of the longest character */
 };
 
 extern char **environ;
@@ -76,18 +74,15 @@ static bool take(struct run *run, int stream)
 	return true;
 }
 
-/* Take away the part of a character at the end of a text that was cut. */
+/* Take away the last character of a text that was cut: it may be a part of one. */
 static void trim(struct op_strbuf *text)
 {
-	size_t start = text->len;
-
 	if (text->len < OUTPUT_MAX)
 		return;
-	while (start && text->len - start < UTF8_BYTES &&
-	       ((unsigned char)text->data[start - 1] & 0xc0) == 0x80)
-		start--;
-	if (start && !otlp_utf8_len(text->data + start - 1, text->len - start + 1))
-		text->len = start - 1;
+	while (text->len && (text->data[text->len - 1] & 0xc0) == 0x80)
+		text->len--;
+	if (text->len && text->data[text->len - 1] & 0x80)
+		text->len--;
 }
 
 /* Read until both streams have ended. Returns false if the time was over first. */

@@ -56,7 +56,12 @@ struct tool {
 #define FILE_ARGUMENT                                                                    \
 	{                                                                                \
 		"file", ARGUMENT_FILE, NULL,                                             \
-			"Path of a recording (OTLP), such as record answers", true, 0, 0 \
+			"Path of a recording (OTLP), such as record answers", true       \
+	}
+#define PID_ARGUMENT(min)                                                                \
+	{                                                                                \
+		"pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, min,        \
+			INT_MAX                                                          \
 	}
 #define LINES_ARGUMENT                                                                   \
 	{                                                                                \
@@ -74,16 +79,13 @@ static const struct tool all[] = {
 		.arguments = {
 			{ "seconds", ARGUMENT_NUMBER, "--duration",
 			  "How long; 10 where it is left out", false, 1, SECONDS_MAX },
-			{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 1,
-			  INT_MAX },
+			PID_ARGUMENT(1),
 			{ "frequency", ARGUMENT_NUMBER, "--frequency",
 			  "Samples a second and CPU; 99 where it is left out", false, 1,
 			  HZ_MAX },
-			{ "comm", ARGUMENT_TEXT, "--comm", "Only threads of this name",
-			  false, 0, 0 },
+			{ "comm", ARGUMENT_TEXT, "--comm", "Only threads of this name" },
 			{ "kinds", ARGUMENT_TEXT, "--kinds",
-			  "Kinds of samples, with commas: cpu, page_faults, ...", false,
-			  0, 0 },
+			  "Kinds of samples, with commas: cpu, page_faults, ..." },
 		},
 		.records = true,
 		.seconds = 90,
@@ -97,8 +99,7 @@ static const struct tool all[] = {
 			{ "seconds", ARGUMENT_NUMBER, "--duration",
 			  "How long; 5 where it is left out", false, 1, SECONDS_MAX },
 			LINES_ARGUMENT,
-			{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 1,
-			  INT_MAX },
+			PID_ARGUMENT(1),
 		},
 		.seconds = 90,
 	},
@@ -111,14 +112,11 @@ static const struct tool all[] = {
 			FILE_ARGUMENT,
 			{ "by", ARGUMENT_TEXT, "--by",
 			  "Rows by function, module, process, program, thread, container "
-			  "or service",
-			  false, 0, 0 },
-			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples", false, 0,
-			  0 },
-			{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 0,
-			  INT_MAX },
+			  "or service" },
+			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples" },
+			PID_ARGUMENT(0),
 			{ "program", ARGUMENT_TEXT, "--program",
-			  "Only processes of this name", false, 0, 0 },
+			  "Only processes of this name" },
 			LINES_ARGUMENT,
 		},
 		.seconds = 60,
@@ -130,7 +128,7 @@ static const struct tool all[] = {
 		.arguments = {
 			FILE_ARGUMENT,
 			{ "function", ARGUMENT_TEXT, "--callers",
-			  "Its name, or a part of it", true, 0, 0 },
+			  "Its name, or a part of it", true },
 			LINES_ARGUMENT,
 		},
 		.seconds = 60,
@@ -142,7 +140,7 @@ static const struct tool all[] = {
 		.arguments = {
 			FILE_ARGUMENT,
 			{ "function", ARGUMENT_TEXT, "--callees",
-			  "Its name, or a part of it", true, 0, 0 },
+			  "Its name, or a part of it", true },
 			LINES_ARGUMENT,
 		},
 		.seconds = 60,
@@ -152,15 +150,11 @@ static const struct tool all[] = {
 		.description = "What grew and what shrank from one recording to another.",
 		.command = { "diff", "--format=markdown" },
 		.arguments = {
-			{ "before", ARGUMENT_FILE, NULL, "Path of the first recording",
-			  true, 0, 0 },
-			{ "after", ARGUMENT_FILE, NULL, "Path of the second recording",
-			  true, 0, 0 },
+			{ "before", ARGUMENT_FILE, NULL, "Path of the first recording", true },
+			{ "after", ARGUMENT_FILE, NULL, "Path of the second recording", true },
 			{ "by", ARGUMENT_TEXT, "--by",
-			  "Rows by function, module, program, container or service", false,
-			  0, 0 },
-			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples", false, 0,
-			  0 },
+			  "Rows by function, module, program, container or service" },
+			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples" },
 			LINES_ARGUMENT,
 		},
 		.seconds = 60,
@@ -197,6 +191,11 @@ bool tools_know(const char *name)
 	return find(name) != NULL;
 }
 
+static void put_text(struct json_object *o, const char *key, const char *text)
+{
+	json_object_object_add(o, key, json_object_new_string(text));
+}
+
 static struct json_object *describe_arguments(const struct tool *tool)
 {
 	struct json_object *schema = json_object_new_object();
@@ -207,12 +206,8 @@ static struct json_object *describe_arguments(const struct tool *tool)
 
 	for (a = tool->arguments; a->name; a++) {
 		p = json_object_new_object();
-		json_object_object_add(p, "type",
-				       json_object_new_string(a->type == ARGUMENT_NUMBER
-								      ? "integer"
-								      : "string"));
-		json_object_object_add(p, "description",
-				       json_object_new_string(a->description));
+		put_text(p, "type", a->type == ARGUMENT_NUMBER ? "integer" : "string");
+		put_text(p, "description", a->description);
 		if (a->type == ARGUMENT_NUMBER) {
 			json_object_object_add(p, "minimum",
 					       json_object_new_int64(a->min));
@@ -223,7 +218,7 @@ static struct json_object *describe_arguments(const struct tool *tool)
 		if (a->required)
 			json_object_array_add(required, json_object_new_string(a->name));
 	}
-	json_object_object_add(schema, "type", json_object_new_string("object"));
+	put_text(schema, "type", "object");
 	json_object_object_add(schema, "properties", properties);
 	json_object_object_add(schema, "required", required);
 	json_object_object_add(schema, "additionalProperties",
@@ -239,9 +234,8 @@ struct json_object *tools_list(void)
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		tool = json_object_new_object();
 		hints = json_object_new_object();
-		json_object_object_add(tool, "name", json_object_new_string(all[i].name));
-		json_object_object_add(tool, "description",
-				       json_object_new_string(all[i].description));
+		put_text(tool, "name", all[i].name);
+		put_text(tool, "description", all[i].description);
 		json_object_object_add(tool, "inputSchema", describe_arguments(&all[i]));
 		json_object_object_add(hints, "readOnlyHint",
 				       json_object_new_boolean(true));

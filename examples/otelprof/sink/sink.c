@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "otlp/reader.h"
+#include "recording/read/check.h"
 #include "sink/server.h"
 
 enum {
@@ -55,22 +55,6 @@ static int help(FILE *f)
 		"Exit status: 0 all requests kept the rules, 1 one did not.\n",
 		f);
 	return STATUS_OK;
-}
-
-struct totals {
-	uint64_t samples;
-	uint64_t events;
-	uint64_t frames;
-};
-
-static int add_sample(void *data, const struct otlp_sample_view *s)
-{
-	struct totals *t = data;
-
-	t->samples++;
-	t->events += s->count;
-	t->frames += s->frames_len;
-	return 0;
 }
 
 static void print_violation(void *data, const char *sentence, uint64_t cases)
@@ -145,48 +129,44 @@ static int write_request(struct sink *s, const void *request, size_t len)
 	return fail("cannot write a request to %s: %s", s->dir, strerror(-r));
 }
 
-static int examine(struct sink *s, const struct otlp_profiles *p, size_t len)
-{
-	struct totals t = { 0 };
-	int r = otlp_each_sample(p, add_sample, &t);
+/* The request at hand. */
+struct request {
+	const struct sink *s;
+	size_t len;
+};
 
-	if (r)
-		return r;
+static void print_counts(void *data, const struct request_counts *c)
+{
+	const struct request *q = data;
+
 	(void)printf("request %" PRIu64 ": %" PRIu64 " events in %" PRIu64
-		     " samples of %u processes, %u functions, %u stacks, %zu bytes\n",
-		     s->requests, t.events, t.samples, p->resources.len,
-		     p->functions.len ? p->functions.len - 1 : 0,
-		     p->stacks.len ? p->stacks.len - 1 : 0, len);
-	r = otlp_check(p, print_violation, NULL);
-	if (r > 0)
-		s->failed++;
-	return r < 0 ? r : 0;
+		     " samples of %zu processes, %zu functions, %zu stacks, %zu bytes\n",
+		     q->s->requests, c->events, c->samples, c->processes, c->functions,
+		     c->stacks, q->len);
 }
 
 static struct server_answer on_request(void *data, const void *request, size_t len)
 {
 	struct sink *s = data;
-	struct otlp_profiles *p = NULL;
-	const char *reason = "out of memory";
+	struct request q = { s, len };
+	const struct request_checks checks = { print_counts, print_violation, &q };
+	const char *reason = NULL;
 	int r;
 
 	s->requests++;
 	if (s->dir && write_request(s, request, len))
 		s->write_failed = true;
-	r = otlp_read(request, len, &p, &reason);
-	if (!r)
-		r = examine(s, p, len);
-	else
+	r = request_check(request, len, &checks, &reason);
+	if (reason)
 		(void)printf("request %" PRIu64 ": not readable: %s (%zu bytes)\n",
 			     s->requests, reason, len);
-	(void)otlp_free(p);
 	(void)fflush(stdout);
-	if (!r)
+	s->failed += r != 0;
+	if (r >= 0)
 		return (struct server_answer){ 0, NULL };
-	s->failed++;
 	return (struct server_answer){ r == -EBADMSG ? GRPC_INVALID_ARGUMENT
 						     : GRPC_INTERNAL,
-				       reason };
+				       reason ? reason : "out of memory" };
 }
 
 static void on_listening(void *data, int port)

@@ -5,7 +5,7 @@
 
 #include "choose/config_rules.h"
 #include "common.h"
-#include "top/kinds.h"
+#include "recording/read/kinds.h"
 
 enum {
 	/* requests kept for one table; further ones are left out */

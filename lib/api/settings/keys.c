@@ -3,14 +3,17 @@
 
 #include <string.h>
 
+#include "api/config.h"
 #include "base/macros.h"
-#include "kernel/kinds/kind.h"
+#include "base/slice.h"
+#include "op_records.h"
 
 /* Where a value stands: each type has its part of struct op_values. */
 #define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
 #define LIST(of, field)		 offsetof(struct op_values, list.field)
 #define OFFSET_U32(of, field)	 PLAIN(of, field)
 #define OFFSET_U64(of, field)	 PLAIN(of, field)
+#define OFFSET_LIMIT(of, field)	 PLAIN(of, field)
 #define OFFSET_POWER(of, field)	 PLAIN(of, field)
 #define OFFSET_ON(of, field)	 PLAIN(of, field)
 #define OFFSET_OFF(of, field)	 PLAIN(of, field)
@@ -24,12 +27,26 @@
 #define OFFSET_RULES(of, field)	 LIST(of, field)
 
 static const struct op_key KEYS[OP_KEYS] = {
-#define OP_KEY(name, of, field, type, min, max, live, text)                              \
-	{ #name, text, OFFSET_##type(of, field), min, max, OP_TYPE_##type, live },
-#define OP_NO_KEY(of, field, why)
-#include "api/settings/keys.def"
-#undef OP_KEY
-#undef OP_NO_KEY
+#define OP_KEY(name, of, field, type, min, max, live, unit, where, word, fallback, text) \
+	{ #name,                                                                         \
+	  text " Default: " fallback ".",                                                \
+	  fallback,                                                                      \
+	  OFFSET_##type(of, field),                                                      \
+	  min,                                                                           \
+	  max,                                                                           \
+	  OP_TYPE_##type,                                                                \
+	  OP_UNIT_##unit,                                                                \
+	  live },
+#include "api/settings/each.h"
+};
+
+static const struct {
+	const char *name;
+	const char *as;
+	enum op_key_number key;
+} ALIASES[] = {
+#define OP_ALIAS(name, letter, key, as, word) { #name, as, OP_KEY_NUMBER_##key },
+#include "api/settings/each.h"
 };
 
 const struct op_key *op_key_get(enum op_key_number number)
@@ -42,13 +59,24 @@ size_t op_key_number(const struct op_key *key)
 	return (size_t)(key - KEYS);
 }
 
-const struct op_key *op_key_find(const char *name)
+const struct op_key *op_key_find(const char *name, const char **ret_as)
 {
+	static const char NO[] = "no_";
+	bool no;
 	size_t i;
 
+	for (i = 0; i < OP_ARRAY_SIZE(ALIASES); i++)
+		if (strcmp(ALIASES[i].name, name) == 0) {
+			*ret_as = ALIASES[i].as;
+			return &KEYS[ALIASES[i].key];
+		}
+	no = strncmp(name, NO, strlen(NO)) == 0;
 	for (i = 0; i < OP_KEYS; i++)
-		if (strcmp(KEYS[i].name, name) == 0)
+		if ((!no || KEYS[i].type == OP_TYPE_OFF) &&
+		    strcmp(KEYS[i].name, name + (no ? strlen(NO) : 0)) == 0) {
+			*ret_as = no ? "not" : "";
 			return &KEYS[i];
+		}
 	return NULL;
 }
 
@@ -80,20 +108,6 @@ const struct op_key *op_key_like(const char *name)
 	return best;
 }
 
-/* Those of kinds that the library uses by itself are no words, see op_kinds_known(). */
-static const struct op_word KINDS[] = {
-#define OP_KIND(number, upper, lower) { #lower, UINT64_C(1) << (number) },
-#include "op_kinds.def"
-#undef OP_KIND
-	{ NULL, 0 },
-};
-
-static const struct op_word RUNTIMES[] = {
-	{ "hotspot", OTELPROF_RUNTIME_HOTSPOT }, { "jitdump", OTELPROF_RUNTIME_JITDUMP },
-	{ "php", OTELPROF_RUNTIME_PHP },	 { "python", OTELPROF_RUNTIME_PYTHON },
-	{ "v8", OTELPROF_RUNTIME_NODE },	 { NULL, 0 },
-};
-
 static const struct op_word LEVELS[] = {
 	{ "error", OTELPROF_LOG_ERROR },
 	{ "warning", OTELPROF_LOG_WARNING },
@@ -118,8 +132,8 @@ static const struct op_word COMPRESSIONS[] = {
 const struct op_word *op_words_get(enum op_words which)
 {
 	static const struct op_word *const LISTS[OP_WORDS_LEN] = {
-		[OP_WORDS_KINDS] = KINDS,
-		[OP_WORDS_RUNTIMES] = RUNTIMES,
+		[OP_WORDS_KINDS] = op_word_kinds,
+		[OP_WORDS_RUNTIMES] = op_word_runtimes,
 		[OP_WORDS_LEVELS] = LEVELS,
 		[OP_WORDS_PROTOCOLS] = PROTOCOLS,
 		[OP_WORDS_COMPRESSIONS] = COMPRESSIONS,

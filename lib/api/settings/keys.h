@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rows/rows.h"
 #include "base/vec.h"
 #include "otelprof/config.h"
 #include "otelprof/export.h"
@@ -14,6 +15,7 @@
 enum op_key_type {
 	OP_TYPE_U32,
 	OP_TYPE_U64,
+	OP_TYPE_LIMIT,	/* uint64_t: 0, or a number */
 	OP_TYPE_POWER,	/* uint32_t: 0, or a power of two */
 	OP_TYPE_ON,	/* true sets a bit */
 	OP_TYPE_OFF,	/* false sets a bit */
@@ -27,6 +29,15 @@ enum op_key_type {
 	OP_TYPE_RULES,	/* struct op_rule_list */
 };
 
+/* What numbers without a unit are in. */
+enum op_unit {
+	OP_UNIT_NONE,
+	OP_UNIT_BYTES,
+	OP_UNIT_NS,
+	OP_UNIT_MS,
+	OP_UNIT_PERMILLE,
+};
+
 enum op_words {
 	OP_WORDS_KINDS,
 	OP_WORDS_RUNTIMES,
@@ -34,12 +45,6 @@ enum op_words {
 	OP_WORDS_PROTOCOLS,
 	OP_WORDS_COMPRESSIONS,
 	OP_WORDS_LEN,
-};
-
-/* A word of a value. A list ends with one without a name. */
-struct op_word {
-	const char *name;
-	uint64_t value;
 };
 
 /* The lists own their strings. */
@@ -77,27 +82,26 @@ struct op_values {
 };
 
 enum op_key_number {
-#define OP_KEY(name, of, field, type, min, max, live, text) OP_KEY_NUMBER_##name,
-#define OP_NO_KEY(of, field, why)
-#include "api/settings/keys.def"
-#undef OP_KEY
-#undef OP_NO_KEY
+#define OP_KEY(name, ...) OP_KEY_NUMBER_##name,
+#include "api/settings/each.h"
 	OP_KEYS,
 };
 
 struct op_key {
 	const char *name;
 	const char *text;
+	const char *fallback;
 	size_t offset; /* of the value in struct op_values */
 	uint64_t min;
 	uint64_t max;
 	enum op_key_type type;
+	enum op_unit unit;
 	bool live;
 };
 
 const struct op_key *op_key_get(enum op_key_number number);
-/* The key with that name, or NULL. */
-const struct op_key *op_key_find(const char *name);
+/* The key of that name, or NULL. *@ret_as: how an alias of it is read; "" a key itself. */
+const struct op_key *op_key_find(const char *name, const char **ret_as);
 /* The key whose name is most like @name, or NULL if none is. */
 const struct op_key *op_key_like(const char *name);
 size_t op_key_number(const struct op_key *key);

@@ -302,7 +302,8 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 
 /* The numbers of @k are the last in location_numbers; they stay there if the stack is
  * new. */
-static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
+static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
+		     uint32_t *ret)
 {
 	uint32_t hash =
 		hash_of(c, k->numbers, k->stack.locations_len * sizeof(uint32_t)) ^
@@ -315,12 +316,13 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 	if (i != UINT32_MAX) {
 		c->stacks.data[i].value = op_collect_sum(c->stacks.data[i].value, value);
 		c->location_numbers.len -= k->stack.locations_len;
+		*ret = i;
 		return 0;
 	}
 	if (c->stacks.len >= c->stacks_max && !k->is_other) {
 		int r = make_other(c, k);
 
-		return r ? r : add_stack(c, k, value);
+		return r ? r : add_stack(c, k, value, ret);
 	}
 	if (c->stacks.len >= c->stacks_max + OP_COLLECT_OTHERS_MAX)
 		return -ENOSPC;
@@ -329,7 +331,8 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 		return -ENOMEM;
 	*s = k->stack;
 	s->value = value;
-	return op_index_add(&c->stack_index, hash, (uint32_t)c->stacks.len - 1);
+	*ret = (uint32_t)c->stacks.len - 1;
+	return op_index_add(&c->stack_index, hash, *ret);
 }
 
 /* Of values of one moment a newer window replaces an older one. Returns whether the
@@ -406,6 +409,8 @@ static int collect_frames(struct op_collect *c, const struct otlp_sample_view *v
 struct adding {
 	struct op_collect *c;
 	const struct otlp_profiles *p;
+	op_collect_fn fn; /* may be NULL */
+	void *data;
 };
 
 /* The trace that a sample is linked to; link 0 is none. */
@@ -435,6 +440,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	const struct adding *a = data;
 	struct op_collect *c = a->c;
 	struct stack_key k = { .stack = { .thread_id = -1 } };
+	uint32_t stack = 0;
 	int r = op_collect_find_kind(c, v, &k.stack.kind);
 
 	widen_time(c, v->profile);
@@ -452,19 +458,27 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		r = collect_trace(a, v, &k.stack.trace);
 	if (!r)
 		r = collect_frames(c, v, &k);
-	return r ? r : add_stack(c, &k, op_collect_kind_value(c, k.stack.kind, v));
+	if (!r)
+		r = add_stack(c, &k, op_collect_kind_value(c, k.stack.kind, v), &stack);
+	return r || !a->fn ? r : a->fn(a->data, a->p, v, stack);
 }
 
-int op_collect_add(struct op_collect *c, const void *request, size_t len)
+int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
+			op_collect_fn fn, void *data)
 {
 	struct otlp_profiles *p = NULL;
 	int r = otlp_read(request, len, &p, NULL);
-	struct adding a = { c, p };
+	struct adding a = { c, p, fn, data };
 
 	if (!r)
 		r = otlp_each_sample(p, add_sample, &a);
 	(void)otlp_free(p);
 	return r;
+}
+
+int op_collect_add(struct op_collect *c, const void *request, size_t len)
+{
+	return op_collect_add_each(c, request, len, NULL, NULL);
 }
 
 int op_collect_path(const struct op_collect *c, const struct op_collect_stack *s,

@@ -129,6 +129,13 @@ OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
  */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 
+/* Called for each sample, with the number of its stack. Returns 0 or a negative errno. */
+typedef int (*op_collect_fn)(void *data, const struct otlp_profiles *p,
+			     const struct otlp_sample_view *v, uint32_t stack);
+/* The same, which calls @fn for each sample that counts, and returns what it fails with. */
+int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
+			op_collect_fn fn, void *data);
+
 /* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {
 	const char *function; /* NULL: keep the location's function */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "kernel/kinds/kind.h"
+#include "base/rows/rows.h"
 
 /* The order of units of one type. */
 static const char *const unit_order[] = { "nanoseconds", "bytes", "count" };
@@ -102,12 +102,11 @@ int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 /* The place of a type among the rows of all kinds; behind them if none has it. */
 static size_t type_place(const struct op_collect *c, uint32_t string)
 {
-	size_t at = 0, i, k;
+	size_t len, at;
+	const struct op_otlp_kind *rows = op_otlp_kinds(&len);
 
-	for (k = 0; k < OP_KINDS; k++)
-		for (i = 0; i < op_kinds()[k]->rows_len; i++, at++)
-			if (text_is(c, string, op_kinds()[k]->rows[i].type))
-				return at;
+	for (at = 0; at < len && !text_is(c, string, rows[at].type); at++)
+		;
 	return at;
 }
 

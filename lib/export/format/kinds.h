@@ -28,7 +28,7 @@ int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 bool op_collect_is_clock(const struct op_collect *c, const struct op_collect_kind *k);
 bool op_collect_is_weighed(const struct op_collect_kind *k);
 
-/* Is kind @a shown before kind @b? The order is that of lib/kind, CPU samples first, and
+/* Is kind @a shown before kind @b? The order is that of op_kinds.def, CPU samples first, and
  * does not depend on what came first. */
 bool op_collect_kind_before(const struct op_collect *c, uint32_t a, uint32_t b);
 /* The kind that is shown first; 0 where there is none. */

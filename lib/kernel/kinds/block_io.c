@@ -30,35 +30,6 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "block_bio_queue", NULL, .loses = true },
 };
 
-static uint64_t queue_ns(uint64_t value)
-{
-	return op_short_ns(value & ((1 << OP_BLOCK_SERVICE_SHIFT) - 1));
-}
-
-static uint64_t service_ns(uint64_t value)
-{
-	return queue_ns(value >> OP_BLOCK_SERVICE_SHIFT);
-}
-
-static uint64_t total_ns(uint64_t value)
-{
-	return queue_ns(value) + service_ns(value);
-}
-
-#define ROW(of_shape, of_type, of_unit)                                                  \
-	.event = OP_EVENT_BLOCK_IO, .shape = of_shape, .type = of_type, .unit = of_unit, \
-	.period = OP_OTLP_PERIOD_ONE, .period_type = "block_io", .period_unit = "count"
-
-/* A value holds both times and the sectors. */
-static const struct op_otlp_kind ROWS[] = {
-	{ ROW(OP_OTLP_SUM, "block_io", "nanoseconds"), .part = total_ns },
-	{ ROW(OP_OTLP_SUM, "block_io_queue", "nanoseconds"), .part = queue_ns },
-	{ ROW(OP_OTLP_SUM, "block_io_service", "nanoseconds"), .part = service_ns },
-	{ ROW(OP_OTLP_SUM, "block_io", "bytes"), .shift = OP_BLOCK_SECTORS_SHIFT,
-	  .mask = OP_BLOCK_SECTORS_MAX, .scale = OP_BLOCK_SECTOR_BYTES },
-	{ ROW(OP_OTLP_COUNT, "block_io", "count") },
-};
-
 /* The name of @device in /dev, or its two numbers. */
 static void name_device(const char *sysfs_root, uint32_t device,
 			char ret[static OP_KIND_TEXT_BYTES])
@@ -115,8 +86,6 @@ static size_t attributes(const struct op_kind_sample *sample,
 
 const struct op_kind op_kind_block_io = {
 	.event = OP_EVENT_BLOCK_IO,
-	.name = "block_io",
-	.says = "sampling of block I/O",
 	.object = &op_block_io_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,
@@ -124,8 +93,6 @@ const struct op_kind op_kind_block_io = {
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.holds = true,
 	.begun = { "op_held" },
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.attributes = attributes,
 	.kernel_from = "submit_bio_noacct_nocheck",
 };

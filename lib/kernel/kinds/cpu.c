@@ -15,21 +15,12 @@ static void clock_event(uint32_t i, const struct op_kind_options *options,
 	ret->exclude_idle = !options->idle;
 }
 
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_CPU, OP_OTLP_TIMES, "samples", "count", OP_OTLP_PERIOD_WINDOW, "cpu",
-	  "nanoseconds" },
-};
-
 const struct op_kind op_kind_cpu = {
 	.event = OP_EVENT_CPU,
-	.name = "cpu",
-	.says = "sampling of the CPUs",
 	.object = &op_cpu_object,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.slots = 1,
 	.perf_events = 1,
 	.perf_event = clock_event,
 	.ticks = true,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 };

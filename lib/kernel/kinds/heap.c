@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind heap, allocations: docs/kinds/heap.md. lib/heap loads and attaches its programs;
- * lib/golang takes the allocations of Go programs. */
+/* The kind heap, allocations: docs/kinds/heap.md. lib/parts/heap loads and attaches its programs.
+ * lib/parts/goroutines takes the allocations of Go programs. */
 #include <linux/bpf.h>
 
 #include "base/macros.h"
 #include "kernel/kinds/kind.h"
 
 #include "heap.object.h"
-
-#define ROW(of_shape, of_type, of_unit)                                                  \
-	.event = OP_EVENT_HEAP, .shape = of_shape, .type = of_type, .unit = of_unit,     \
-	.period = OP_OTLP_PERIOD_ONE, .period_type = "space", .period_unit = "bytes"
-
-static const struct op_otlp_kind ROWS[] = {
-	{ ROW(OP_OTLP_SUM, "alloc_space", "bytes"), .mask = OP_HEAP_BYTES_MAX },
-	{ ROW(OP_OTLP_COUNT, "alloc_objects", "count") },
-};
 
 /* A sample's weight in bytes, divided by the allocation's size, is the number of
  * allocations. */
@@ -26,13 +17,9 @@ static double count(uint64_t value)
 
 const struct op_kind op_kind_heap = {
 	.event = OP_EVENT_HEAP,
-	.name = "heap",
-	.says = "sampling of allocations",
 	.object = &op_heap_object,
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.slots = 3, /* the same as of probes */
 	.with = UINT64_C(1) << OP_EVENT_HEAP_LIVE,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.count = count,
 };

@@ -21,12 +21,8 @@ static const struct op_kind_hook HOOKS[] = {
 	  .needs = NEEDS },
 };
 
-static const struct op_otlp_kind ROWS[] = { OP_KIND_LOCK_ROWS(OP_EVENT_KERNEL_LOCKS) };
-
 const struct op_kind op_kind_kernel_locks = {
 	.event = OP_EVENT_KERNEL_LOCKS,
-	.name = "kernel_locks",
-	.says = "sampling of waits for locks of the kernel",
 	.object = &op_kernel_locks_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,
@@ -35,8 +31,6 @@ const struct op_kind op_kind_kernel_locks = {
 	.size = op_kind_kicks_size,
 	.kicks = true,
 	.begun = { "op_lock_waits", "op_lock_cpus" },
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = OP_KIND_LOCK_KEY,
 	.details = op_kind_lock_types,
 	.details_len = OP_LOCK_TYPES,

@@ -7,9 +7,13 @@
 #include "kernel/kinds/kind.h"
 
 static const struct op_kind *const KINDS[OP_KINDS] = {
-#define OP_KIND(number, upper, lower) [number] = &op_kind_##lower,
+#define OP_KIND(number, upper, lower, page, tells) [number] = &op_kind_##lower,
 #include "op_kinds.def"
-#undef OP_KIND
+};
+
+static const char *const NAMES[OP_KINDS] = {
+#define OP_KIND(number, upper, lower, page, tells) [number] = #lower,
+#include "op_kinds.def"
 };
 
 const struct op_kind *const *op_kinds(void)
@@ -22,15 +26,9 @@ const struct op_kind *op_kind_of(uint32_t event)
 	return event < OP_KINDS ? KINDS[event] : NULL;
 }
 
-uint64_t op_kinds_known(void)
+const char *op_kind_name(const struct op_kind *kind)
 {
-	uint64_t known = 0;
-	uint32_t i;
-
-	for (i = 0; i < OP_KINDS; i++)
-		if (!KINDS[i]->hidden)
-			known |= UINT64_C(1) << i;
-	return known;
+	return NAMES[kind->event];
 }
 
 uint64_t op_kinds_with(uint64_t kinds)
@@ -50,14 +48,16 @@ void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
 	const struct op_kind_hook *hook = &kind->hooks[i];
 
 	if (error == -ENOENT && hook->needs)
-		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES, "%s needs %s", kind->says,
-			       hook->needs);
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES, "the kind %s needs %s",
+			       op_kind_name(kind), hook->needs);
 	else if (error == -ENOENT)
-		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES,
-			       "%s needs the tracepoint %s, which this kernel has not",
-			       kind->says, hook->tracepoint);
+		(void)snprintf(
+			ret, OP_KIND_SENTENCE_BYTES,
+			"the kind %s needs the tracepoint %s, which this kernel has not",
+			op_kind_name(kind), hook->tracepoint);
 	else
-		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES,
-			       "%s could not be attached to the tracepoint %s: %s",
-			       kind->says, hook->tracepoint, strerror(-error));
+		(void)snprintf(
+			ret, OP_KIND_SENTENCE_BYTES,
+			"the kind %s could not be attached to the tracepoint %s: %s",
+			op_kind_name(kind), hook->tracepoint, strerror(-error));
 }

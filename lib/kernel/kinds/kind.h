@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kinds of events that samples are taken of, one struct each: the program that runs
- * at the event, how it is attached, and the names of the samples in OTLP. A kind is a
- * line of op_kinds.def, bpf/event/NAME.bpf.c, lib/kernel/kinds/NAME.c, tests/NAME/ and
- * docs/kinds/NAME.md.
+ * at the event, how it is attached, and what its samples have. See docs/adding-a-kind.md.
  */
 #ifndef OP_KERNEL_KINDS_KIND_H
 #define OP_KERNEL_KINDS_KIND_H
@@ -19,47 +17,11 @@ struct bpf_object;
 struct perf_event_attr;
 
 enum {
-#define OP_KIND(number, upper, lower) OP_KIND_COUNT_##upper,
+#define OP_KIND(number, upper, lower, page, tells) OP_KIND_COUNT_##upper,
 #include "op_kinds.def"
-#undef OP_KIND
 	OP_KINDS,
 	OP_KIND_PROGRAMS_MAX = 5, /* of one kind: for its perf events, or for its hooks */
 	OP_KIND_BEGUN_MAX = 2,
-};
-
-enum op_otlp_shape {
-	OP_OTLP_TIMES,	      /* only timestamps: each stands for one event */
-	OP_OTLP_TIMES_VALUES, /* a timestamp and a value for each sample */
-	OP_OTLP_SUM,	      /* one value: the sum */
-	OP_OTLP_COUNT,	      /* one value: how many events the samples stand for */
-};
-
-enum op_otlp_period {
-	OP_OTLP_PERIOD_NONE,
-	OP_OTLP_PERIOD_WINDOW, /* the window's period_ns */
-	OP_OTLP_PERIOD_ONE,    /* every event is a sample */
-	OP_OTLP_PERIOD_EVENTS, /* the sample's period, in events */
-};
-
-/*
- * How samples appear in OTLP: one row for each profile. docs/otlp.md gives the reasons.
- */
-struct op_otlp_kind {
-	uint32_t event; /* enum op_event */
-	enum op_otlp_shape shape;
-	const char *type;
-	const char *unit;
-	enum op_otlp_period period;
-	const char *period_type; /* NULL if there is no period */
-	const char *period_unit;
-	/* For a value that holds several numbers: the bits from `shift` on, under `mask`.
-	 * mask 0: the whole value. */
-	uint32_t shift;
-	uint64_t mask;
-	uint32_t scale; /* what one unit of these bits stands for; 0: 1 */
-	/* Or what else the value gives; NULL: those bits. */
-	uint64_t (*part)(uint64_t value);
-	bool sparse; /* stacks whose values are all 0 are left out of it */
 };
 
 /* Options that perf events depend on. */
@@ -122,8 +84,6 @@ struct op_kind_attribute {
 
 struct op_kind {
 	enum op_event event;
-	const char *name;
-	const char *says; /* noun phrase for messages: "sampling of the CPUs" */
 
 	/* The kernel part: an object with the programs op_NAME and op_NAME_whole. */
 	const struct op_packed_object *object;
@@ -159,12 +119,9 @@ struct op_kind {
 	uint64_t with;
 	/* no walk in the kernel: user space reads the stacks at each export */
 	bool snapshot;
-	bool hidden;   /* it is only switched on together with another kind */
-	bool optional; /* if its programs cannot be loaded, that other kind does without */
+	/* if its programs cannot be loaded, the kind that it is on with does without */
+	bool optional;
 
-	/* Rows in OTLP; the first one counts the samples. */
-	const struct op_otlp_kind *rows;
-	size_t rows_len;
 	/* The attribute that gives op_record.detail a name, or NULL. */
 	const char *detail_key;
 	const char *const *details;
@@ -191,8 +148,8 @@ void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 		   struct perf_event_attr *ret);
 /* The kind of @event, or NULL. */
 const struct op_kind *op_kind_of(uint32_t event);
-/* A bit for each kind that a user can ask for. */
-uint64_t op_kinds_known(void);
+/* Its word. */
+const char *op_kind_name(const struct op_kind *kind);
 /* The bits @kinds, and those of the kinds that are switched on with them. */
 uint64_t op_kinds_with(uint64_t kinds);
 enum {
@@ -204,8 +161,8 @@ void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
 /* All OP_KINDS kinds, by number. */
 const struct op_kind *const *op_kinds(void);
 
-#define OP_KIND(number, upper, lower) extern const struct op_kind op_kind_##lower;
+#define OP_KIND(number, upper, lower, page, tells)                                       \
+	extern const struct op_kind op_kind_##lower;
 #include "op_kinds.def"
-#undef OP_KIND
 
 #endif

@@ -28,12 +28,8 @@ const char *const op_kind_lock_types[OP_LOCK_TYPES] = {
 	[OP_LOCK_SEMAPHORE] = "semaphore",
 };
 
-static const struct op_otlp_kind ROWS[] = { OP_KIND_LOCK_ROWS(OP_EVENT_LOCKS) };
-
 const struct op_kind op_kind_locks = {
 	.event = OP_EVENT_LOCKS,
-	.name = "locks",
-	.says = "sampling of waits for locks",
 	.object = &op_locks_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
@@ -42,8 +38,6 @@ const struct op_kind op_kind_locks = {
 	.size = op_kind_off_size,
 	.kicks = true,
 	.begun = { OP_KIND_OFF_BEGUN },
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = OP_KIND_LOCK_KEY,
 	.details = op_kind_lock_types,
 	.details_len = OP_LOCK_TYPES,

@@ -28,18 +28,4 @@ int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *size
 #define OP_KIND_LOCK_KEY "lock.type"
 extern const char *const op_kind_lock_types[OP_LOCK_TYPES];
 
-#define OP_KIND_LOCK_ROW(of_event, of_type, of_unit)                                     \
-	.event = of_event, .shape = OP_OTLP_SUM, .type = of_type, .unit = of_unit,       \
-	.period = OP_OTLP_PERIOD_ONE, .period_type = "contentions",                      \
-	.period_unit = "count"
-
-/* Their rows. A value holds both the number of waits and their time. */
-#define OP_KIND_LOCK_ROWS(of_event)                                                      \
-	{ OP_KIND_LOCK_ROW(of_event, "contentions", "count"),                            \
-	  .shift = OP_LOCKS_COUNT_SHIFT, .mask = OP_LOCKS_COUNT_MAX },                   \
-	{                                                                                \
-		OP_KIND_LOCK_ROW(of_event, "delay", "nanoseconds"),                      \
-			.mask = OP_LOCKS_DELAY_MAX                                       \
-	}
-
 #endif

@@ -56,15 +56,8 @@ int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *size
 	return r < 0 ? r : op_kind_kicks_size(object, sizes);
 }
 
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_OFF_CPU, OP_OTLP_TIMES_VALUES, "off_cpu", "nanoseconds",
-	  OP_OTLP_PERIOD_NONE, NULL, NULL },
-};
-
 const struct op_kind op_kind_off_cpu = {
 	.event = OP_EVENT_OFF_CPU,
-	.name = "off_cpu",
-	.says = "sampling of time off the CPUs",
 	.object = &op_off_cpu_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
@@ -73,8 +66,6 @@ const struct op_kind op_kind_off_cpu = {
 	.size = op_kind_off_size,
 	.kicks = true,
 	.begun = { OP_KIND_OFF_BEGUN },
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "off_cpu.reason",
 	.details = op_kind_off_reasons,
 	.details_len = OP_REASONS,

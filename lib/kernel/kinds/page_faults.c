@@ -28,34 +28,14 @@ static void fault_event(uint32_t i, const struct op_kind_options *options,
 	ret->sample_period = 1;
 }
 
-static uint64_t bytes_of(uint64_t pages)
-{
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-#define ROW(of_shape, of_type, of_unit)                                                  \
-	.event = OP_EVENT_PAGE_FAULTS, .shape = of_shape, .type = of_type,               \
-	.unit = of_unit, .period = OP_OTLP_PERIOD_ONE, .period_type = "page_faults",     \
-	.period_unit = "count"
-
-/* A value is how many pages the process's memory has grown by. */
-static const struct op_otlp_kind ROWS[] = {
-	{ ROW(OP_OTLP_TIMES, "page_faults", "count") },
-	{ ROW(OP_OTLP_SUM, "memory_growth", "bytes"), .part = bytes_of, .sparse = true },
-};
-
 const struct op_kind op_kind_page_faults = {
 	.event = OP_EVENT_PAGE_FAULTS,
-	.name = "page_faults",
-	.says = "sampling of page faults",
 	.object = &op_page_faults_object,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.slots = 1,
 	.perf_events = TYPES,
 	.perf_event = fault_event,
 	.begun = { "op_grown" },
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "system.paging.fault.type",
 	.details = TYPE,
 	.details_len = TYPES,

@@ -15,11 +15,6 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "signal_deliver", NULL, .loses = true },
 };
 
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_SIGNALS, OP_OTLP_COUNT, "signals", "count", OP_OTLP_PERIOD_ONE,
-	  "signals", "count" },
-};
-
 static void name_signal(int signal, char ret[static OP_KIND_TEXT_BYTES])
 {
 	const char *name = sigabbrev_np(signal);
@@ -54,15 +49,11 @@ static size_t attributes(const struct op_kind_sample *sample,
 
 const struct op_kind op_kind_signals = {
 	.event = OP_EVENT_SIGNALS,
-	.name = "signals",
-	.says = "sampling of fatal signals",
 	.object = &op_signals_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.attributes = attributes,
 	.kernel_from = "get_signal",
 };

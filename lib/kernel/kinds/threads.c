@@ -16,28 +16,19 @@ static const char *const STATE[OP_THREAD_STATES] = {
 	[OP_THREAD_STOPPED] = "stopped",
 };
 
-/* lib/threads relies on this order. */
+/* lib/parts/threads relies on this order. */
 static const struct op_kind_hook HOOKS[] = {
 	{ NULL, "op_threads" },
 	{ NULL, "op_threads_now" },
 };
 
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_THREADS, OP_OTLP_COUNT, "threads", "count", OP_OTLP_PERIOD_ONE,
-	  "threads", "count" },
-};
-
 const struct op_kind op_kind_threads = {
 	.event = OP_EVENT_THREADS,
-	.name = "threads",
-	.says = "the snapshot of threads",
 	.object = &op_threads_object,
 	.program_type = BPF_PROG_TYPE_TRACING,
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.snapshot = true,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "thread.state",
 	.details = STATE,
 	.details_len = OP_THREAD_STATES,

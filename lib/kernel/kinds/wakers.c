@@ -13,15 +13,8 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "sched_switch", "op_wakers_left" },
 };
 
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_WAKERS, OP_OTLP_SUM, "off_cpu_wakers", "nanoseconds",
-	  OP_OTLP_PERIOD_ONE, "off_cpu_wakers", "nanoseconds" },
-};
-
 const struct op_kind op_kind_wakers = {
 	.event = OP_EVENT_WAKERS,
-	.name = "wakers",
-	.says = "sampling of who wakes threads",
 	.object = &op_wakers_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,
@@ -30,8 +23,6 @@ const struct op_kind op_kind_wakers = {
 	.size = op_kind_threads_size,
 	.begun = { OP_KIND_OFF_BEGUN },
 	.woken = true,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "off_cpu.reason",
 	.details = op_kind_off_reasons,
 	.details_len = OP_REASONS,

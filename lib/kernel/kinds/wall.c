@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind wall, wall-clock time; this is its part off the CPU: docs/kinds/wall.md. */
+/* The kind wall, wall-clock time: docs/kinds/wall.md. Its part on the CPU is the kind wall_tick, whose
+ * samples count as those of wall. */
 #include <linux/bpf.h>
 #include <stdio.h>
 
@@ -7,16 +8,12 @@
 #include "kernel/kinds/off.h"
 
 #include "wall.object.h"
+#include "wall_tick.object.h"
 
 /* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_wall_switched", .loses = true },
-};
-
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_WALL, OP_OTLP_SUM, "wall", "nanoseconds", OP_OTLP_PERIOD_ONE, "wall",
-	  "nanoseconds" },
 };
 
 static size_t attributes(const struct op_kind_sample *sample,
@@ -33,8 +30,6 @@ static size_t attributes(const struct op_kind_sample *sample,
 
 const struct op_kind op_kind_wall = {
 	.event = OP_EVENT_WALL,
-	.name = "wall",
-	.says = "sampling of wall-clock time",
 	.object = &op_wall_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
@@ -44,8 +39,16 @@ const struct op_kind op_kind_wall = {
 	.kicks = true,
 	.begun = { OP_KIND_OFF_BEGUN },
 	.with = UINT64_C(1) << OP_EVENT_WALL_TICK,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.attributes = attributes,
 	.kernel_from = "__schedule",
+};
+
+const struct op_kind op_kind_wall_tick = {
+	.event = OP_EVENT_WALL_TICK,
+	.object = &op_wall_tick_object,
+	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.slots = 1,
+	.perf_events = 1,
+	.perf_event = op_kind_clock,
+	.ticks = true,
 };

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes a snapshot of goroutines, one process after another, in slices of time. */
-#include "parts/goroutines/golang.h"
-
+/*
+ * What Go's runtime itself keeps of a process, read from outside while the processes run, once
+ * a window: all goroutines (the kind goroutines), and the memory profile (of the kind heap).
+ * A snapshot is taken one process after another, in slices of time.
+ *
+ *   golang.c     snapshots of goroutines: rounds over the processes
+ *   heaps.c      the same of heaps
+ *   heap.c       the heap of one process
+ *   processes.c      the processes
+ *   visit.c      the goroutines of one process
+ *   process.c    what is known of a Go process
+ *
+ * runtime/go reads the runtime's structs.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,9 +22,14 @@
 #include "parts/goroutines/heaps.h"
 #include "parts/goroutines/processes.h"
 #include "parts/goroutines/visit.h"
+#include "parts/parts.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"
+
+/* Time for what is left of a snapshot when a window ends, and for that of the last window. */
+static const uint64_t LIMIT_NS = UINT64_C(50000000);
+static const uint64_t LAST_NS = UINT64_C(1000000000);
 
 #define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
 
@@ -29,18 +45,17 @@ enum {
 static const uint64_t SEARCH_AGAIN_NS = UINT64_C(60000000000);
 
 struct op_golang {
-	struct op_golang_config config;
+	struct op_part_config config;
 	struct op_golang_processes go_processes;
 	struct op_golang_queue queue; /* of the snapshot that is under way */
 	uint32_t round;
-	bool due;   /* this window has no snapshot yet */
-	bool early; /* op_golang_ends_early() was called for it */
+	bool due; /* this window has no snapshot yet */
 	uint64_t next_ns;
 	struct op_golang_visit visit;
 	struct op_golang_heaps heaps;
 };
 
-int op_golang_new(const struct op_golang_config *config, struct op_golang **ret)
+static int golang_make(const struct op_part_config *config, void **ret)
 {
 	struct op_golang *g = calloc(1, sizeof(*g));
 
@@ -56,20 +71,19 @@ int op_golang_new(const struct op_golang_config *config, struct op_golang **ret)
 	return 0;
 }
 
-struct op_golang *op_golang_free(struct op_golang *g)
+static void golang_free(void *part)
 {
-	if (!g)
-		return NULL;
+	struct op_golang *g = part;
+
 	op_golang_heaps_deinit(&g->heaps);
 	op_golang_processes_deinit(&g->go_processes);
 	op_golang_queue_clear(&g->queue);
 	free(g);
-	return NULL;
 }
 
 /* Begin with the process of @record, if it runs Go. */
 static void enter(struct op_golang *g, const struct op_record *record,
-		  const struct op_window *window, struct op_golang_taken *taken)
+		  const struct op_window *window, struct op_part_taken *taken)
 {
 	struct op_processes *p = g->config.processes;
 	struct op_proc *proc = op_golang_queue_proc(&g->queue, p, record);
@@ -112,7 +126,7 @@ static void begin(struct op_golang *g, int program)
 }
 
 /* What was learnt of processes that are not in it is forgotten, but for their heaps. */
-static void end(struct op_golang *g)
+static void rest(struct op_golang *g)
 {
 	size_t i = 0;
 
@@ -128,7 +142,7 @@ static void end(struct op_golang *g)
 
 /* Go on until @until_ns, or until it is complete. */
 static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_ns,
-		  struct op_golang_taken *taken)
+		  struct op_part_taken *taken)
 {
 	const struct op_record *record;
 	int r = 0;
@@ -143,13 +157,13 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 		if (record)
 			enter(g, record, window, taken);
 		else
-			end(g);
+			rest(g);
 	} while (r == 0 && is_under_way(g) && op_clock_monotonic_ns() < until_ns);
 	op_processes_slice(g->config.processes, 0);
 }
 
 /* Count the goroutines of the known processes that were not come to. */
-static void count_late(struct op_golang *g, struct op_golang_taken *taken)
+static void count_late(struct op_golang *g, struct op_part_taken *taken)
 {
 	const struct op_record *record;
 	uint64_t left = 0;
@@ -164,19 +178,18 @@ static void count_late(struct op_golang *g, struct op_golang_taken *taken)
 			op_registry_find_alive(g->config.processes, record->pid);
 		size_t i = proc ? op_golang_processes_find(&g->go_processes, proc)
 				: SIZE_MAX;
-		struct op_golang_slice slice;
+		struct op_go_slice slice;
 
 		g->queue.first = g->queue.first ? g->queue.first : record->pid;
 		if (i == SIZE_MAX)
 			continue;
 		g->go_processes.list.data[i]->round = g->round;
-		if (op_golang_read_allgs(&op_proc_view_now(proc).program->memory.memory,
-					 g->go_processes.list.data[i]->places.allgs,
-					 &slice) == 0)
+		if (op_go_read_allgs(&op_proc_view_now(proc).program->memory.memory,
+				     g->go_processes.list.data[i]->places.allgs,
+				     &slice) == 0)
 			left += OP_MIN(slice.len, (uint64_t)OP_GOROUTINES_MAX);
 	}
-	taken->taken += left;
-	taken->dropped_late += left;
+	op_part_drop(taken, OP_DROP_LATE, left);
 }
 
 static int heaps_program(const struct op_golang *g)
@@ -184,9 +197,10 @@ static int heaps_program(const struct op_golang *g)
 	return op_capture_program(g->config.capture, OP_EVENT_HEAP_LIVE, PROGRAM);
 }
 
-void op_golang_poll(struct op_golang *g, struct op_window *window,
-		    const struct op_turn *turn, struct op_golang_taken *taken)
+static void poll_goroutines(void *part, const struct op_turn *turn,
+			    struct op_window *window, struct op_part_taken *taken)
 {
+	struct op_golang *g = part;
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
 	uint64_t now;
 
@@ -195,7 +209,7 @@ void op_golang_poll(struct op_golang *g, struct op_window *window,
 	if (program < 0) {
 		if (is_under_way(g))
 			count_late(g, taken);
-		end(g);
+		rest(g);
 	} else if (g->due && !op_processes_busy(g->config.processes)) {
 		begin(g, program);
 	}
@@ -205,8 +219,9 @@ void op_golang_poll(struct op_golang *g, struct op_window *window,
 	}
 }
 
-uint64_t op_golang_next_ns(const struct op_golang *g)
+static uint64_t next_ns(const void *part)
 {
+	const struct op_golang *g = part;
 	uint64_t heaps_ns = op_golang_heaps_next_ns(&g->heaps);
 
 	if (!is_under_way(g))
@@ -214,30 +229,46 @@ uint64_t op_golang_next_ns(const struct op_golang *g)
 	return heaps_ns ? OP_MIN(heaps_ns, g->next_ns) : g->next_ns;
 }
 
-void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t limit_ns,
-		      struct op_golang_taken *taken)
+/*
+ * End the window's snapshot. What is left is dropped, and the next snapshot begins with those
+ * processes. A window that ends early takes no heaps: what they allocate is told in the one after
+ * it, which gets no snapshot of goroutines.
+ */
+static int snapshot(void *part, struct op_window *window, enum op_part_end end,
+		    struct op_part_taken *taken)
 {
+	struct op_golang *g = part;
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
+	bool early = end == OP_PART_END_RATE || end == OP_PART_END_BUDGET;
+	uint64_t limit_ns = end == OP_PART_END_STOP ? LAST_NS : LIMIT_NS;
 	uint64_t until_ns = op_clock_monotonic_ns() + limit_ns;
 
+	/* it cannot begin after the stop */
+	if (end == OP_PART_END_LAST)
+		return 0;
 	if (program >= 0 && g->due)
 		begin(g, program);
 	if (is_under_way(g))
 		go_on(g, window, until_ns, taken);
 	if (is_under_way(g))
 		count_late(g, taken);
-	end(g);
-	if (!g->early)
+	rest(g);
+	if (!early)
 		op_golang_heaps_finish(&g->heaps, heaps_program(g), window,
 				       OP_MAX(until_ns, op_clock_monotonic_ns() +
 								limit_ns / HEAPS_SHARE),
 				       taken);
-	g->due = !g->early;
-	g->early = false;
+	g->due = !early;
 	g->next_ns = 0;
+	return 0;
 }
 
-void op_golang_ends_early(struct op_golang *g)
-{
-	g->early = true;
-}
+const struct op_part_ops op_part_goroutines = {
+	.name = "goroutines",
+	.when = OP_PART_BEFORE_RING,
+	.make = golang_make,
+	.free = golang_free,
+	.poll = poll_goroutines,
+	.next_ns = next_ns,
+	.snapshot = snapshot,
+};

@@ -6,11 +6,11 @@
 
 #include "base/io.h"
 #include "base/macros.h"
-#include "parts/goroutines/buckets/scale.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"
 #include "profile/window.h"
+#include "runtime/go/scale.h"
 #include "sample/sampler.h"
 
 enum {
@@ -28,7 +28,7 @@ enum {
 static const uint64_t READ_LIMIT = UINT64_C(32) << 20;
 
 /* Allocations of a bucket that were told of; false: it is not remembered. */
-static bool before(const struct op_golang_heap *h, const struct op_golang_entry *e,
+static bool before(const struct op_golang_heap *h, const struct op_go_entry *e,
 		   uint64_t *ret)
 {
 	*ret = 0;
@@ -36,7 +36,7 @@ static bool before(const struct op_golang_heap *h, const struct op_golang_entry 
 }
 
 /* Remember that they were told of. Returns 0, -ENOSPC or -ENOMEM. */
-static int remember(struct op_golang_heap *h, const struct op_golang_entry *e)
+static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 {
 	struct op_map64 *allocs = &h->process->heap_allocs;
 	uint64_t reported;
@@ -47,7 +47,7 @@ static int remember(struct op_golang_heap *h, const struct op_golang_entry *e)
 	if (known && reported >= e->sums.allocs)
 		return 0;
 	if (!known && (h->remembered >= OP_GOLANG_REMEMBERED_MAX ||
-		       allocs->len >= OP_GOLANG_BUCKETS_MAX))
+		       allocs->len >= OP_GO_PROFILE_BUCKETS_MAX))
 		return -ENOSPC;
 	r = op_map64_put(allocs, e->address, e->sums.allocs);
 	h->remembered += r == 0 && !known;
@@ -61,23 +61,23 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 	int r = -EAGAIN;
 	int i;
 
-	op_golang_buckets_readahead(&h->ahead, memory);
+	op_go_buckets_readahead(&h->ahead, memory);
 	op_readahead_limit(&h->ahead, READ_LIMIT, until_ns);
 	for (i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i)
 			(void)nanosleep(&pause, NULL);
 		op_readahead_forget(&h->ahead);
-		r = op_golang_profile_read(&h->ahead.memory, &h->process->places.buckets,
-					   &h->profile);
+		r = op_go_profile_read(&h->ahead.memory, &h->process->places.buckets,
+				       &h->profile);
 	}
 	return r;
 }
 
 int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *process,
 			const struct op_proc *proc, bool whole, uint64_t until_ns,
-			struct op_golang_taken *taken)
+			struct op_part_taken *taken)
 {
-	const struct op_golang_entry *e;
+	const struct op_go_entry *e;
 	uint64_t lost = 0;
 	int r;
 
@@ -99,51 +99,38 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	/* What is not remembered would be told as new some day. */
 	process->heap_known = lost == 0;
 	lost += h->profile.cut;
-	taken->taken += lost;
-	taken->dropped_late += lost;
+	op_part_drop(taken, OP_DROP_LATE, lost);
 	return 0;
-}
-
-static void count(int result, struct op_golang_taken *taken)
-{
-	taken->taken++;
-	if (result == -ENOSPC)
-		taken->dropped_window++;
-	else if (result == -ENOMEM)
-		taken->dropped_memory++;
-	else if (result < 0)
-		taken->dropped_record++;
 }
 
 /* What the bucket's samples tell of. */
 struct reported {
-	struct op_golang_estimate allocated; /* since the last time */
-	struct op_golang_estimate in_use;
+	struct op_go_estimate allocated; /* since the last time */
+	struct op_go_estimate in_use;
 };
 
-static struct reported report(const struct op_golang_heap *h,
-			      const struct op_golang_entry *e)
+static struct reported report(const struct op_golang_heap *h, const struct op_go_entry *e)
 {
 	uint64_t rate = h->profile.rate;
-	struct op_golang_estimate old;
+	struct op_go_estimate old;
 	struct reported t = { 0 };
 	uint64_t reported;
 
 	(void)before(h, e, &reported);
 	if (e->sums.allocs > reported) {
-		old = op_golang_scale(reported, e->size, rate);
-		t.allocated = op_golang_scale(e->sums.allocs, e->size, rate);
+		old = op_go_scale(reported, e->size, rate);
+		t.allocated = op_go_scale(e->sums.allocs, e->size, rate);
 		t.allocated.objects -= OP_MIN(old.objects, t.allocated.objects);
 		t.allocated.bytes -= OP_MIN(old.bytes, t.allocated.bytes);
 	}
 	if (e->sums.allocs > e->sums.frees)
-		t.in_use = op_golang_scale(e->sums.allocs - e->sums.frees, e->size, rate);
+		t.in_use = op_go_scale(e->sums.allocs - e->sums.frees, e->size, rate);
 	return t;
 }
 
 static void add(struct op_golang_heap *h, const struct op_window_sample *of,
-		enum op_event event, const struct op_golang_estimate *e,
-		struct op_golang_taken *taken)
+		enum op_event event, const struct op_go_estimate *e,
+		struct op_part_taken *taken)
 {
 	struct op_window_sample sample = *of;
 
@@ -152,14 +139,14 @@ static void add(struct op_golang_heap *h, const struct op_window_sample *of,
 	sample.event = event;
 	sample.value = (int64_t)OP_MIN(e->bytes, (uint64_t)OP_HEAP_BYTES_MAX);
 	sample.count = (double)e->objects;
-	count(op_window_add(h->window, &sample), taken);
+	op_part_count(taken, op_window_add(h->window, &sample));
 }
 
 /* The stack and the resource of the bucket of @e. Returns 0 or -errno. */
-static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e,
+static int make_sample(struct op_golang_heap *h, const struct op_go_entry *e,
 		       struct op_window_sample *ret)
 {
-	struct op_golang_bucket *b = &h->profile.bucket;
+	struct op_go_bucket *b = &h->profile.bucket;
 	struct op_proc *proc = op_registry_find_alive(h->processes, h->process->pid);
 	size_t depth = h->process->minor < MINOR_23 ? DEPTH : DEPTH_SINCE_23;
 	struct op_proc_view view;
@@ -168,7 +155,7 @@ static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e
 	if (!proc || !op_golang_process_is(h->process, proc))
 		return -ESRCH;
 	/* Its stack does not change; its numbers may, and are those that were read. */
-	r = op_golang_bucket_read(&h->ahead.memory, e->address, h->process->minor, 0, b);
+	r = op_go_bucket_read(&h->ahead.memory, e->address, h->process->minor, 0, b);
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	r = op_sampler_callers(h->sampler, proc, b->pcs, b->pcs_len, b->pcs_len >= depth,
@@ -181,8 +168,8 @@ static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e
 }
 
 /* Take the bucket of @e. Returns 0 or -EINPROGRESS. */
-static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
-		const struct reported *reported, struct op_golang_taken *taken)
+static int take(struct op_golang_heap *h, const struct op_go_entry *e,
+		const struct reported *reported, struct op_part_taken *taken)
 {
 	struct op_window_sample sample = {
 		.cpu = (uint32_t)OP_WINDOW_NO_THREAD,
@@ -195,13 +182,12 @@ static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
 	if (r == -EINPROGRESS)
 		return r;
 	if (r < 0) {
-		count(r, taken);
+		op_part_count(taken, r);
 		return 0;
 	}
 	/* What cannot be remembered would be told again. */
 	if (reported->allocated.bytes && remember(h, e) < 0) {
-		taken->taken++;
-		taken->dropped_late++;
+		op_part_drop(taken, OP_DROP_LATE, 1);
 	} else {
 		add(h, &sample, OP_EVENT_HEAP, &reported->allocated, taken);
 	}
@@ -222,7 +208,7 @@ static size_t stopped_at(const struct op_golang_heap *h)
 
 int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record,
 			struct op_window *window, uint64_t until_ns,
-			struct op_golang_taken *taken)
+			struct op_part_taken *taken)
 {
 	size_t window_bytes = op_window_bytes(window);
 	size_t len = h->profile.entries.len;
@@ -240,7 +226,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	op_processes_slice(h->processes, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;
-		const struct op_golang_entry *e =
+		const struct op_go_entry *e =
 			&h->profile.entries.data[at < len ? at : at - len];
 		struct reported reported = report(h, e);
 
@@ -250,15 +236,14 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 		if (r == 0 && op_clock_monotonic_ns() >= until_ns)
 			r = -EINPROGRESS;
 		if (r == 0 && op_window_bytes(window) > window_bytes + WINDOW_BYTES_MAX)
-			count(-ENOSPC, taken);
+			op_part_count(taken, -ENOSPC);
 		else if (r == 0)
 			r = take(h, e, &reported, taken);
 		if (r == 0)
 			continue;
 		if (!h->process->heap_stopped)
 			h->process->heap_stopped = e->address;
-		taken->taken++;
-		taken->dropped_late++;
+		op_part_drop(taken, OP_DROP_LATE, 1);
 	}
 	op_processes_slice(h->processes, 0);
 	return r;
@@ -266,5 +251,5 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 
 void op_golang_heap_deinit(struct op_golang_heap *h)
 {
-	op_golang_profile_deinit(&h->profile);
+	op_go_profile_deinit(&h->profile);
 }

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "op_user_types.h"
-#include "parts/goroutines/buckets/buckets.h"
-#include "parts/goroutines/golang.h"
 #include "parts/goroutines/process.h"
+#include "parts/parts.h"
+#include "runtime/go/buckets.h"
 #include "runtime/readahead.h"
 
 enum {
@@ -28,7 +28,7 @@ struct op_golang_heap {
 	struct op_golang_process *process;
 	struct op_record record;
 	struct op_window *window;
-	struct op_golang_profile profile;
+	struct op_go_profile profile;
 	struct op_readahead ahead;
 };
 
@@ -40,7 +40,7 @@ struct op_golang_heap {
  */
 int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *process,
 			const struct op_proc *proc, bool whole, uint64_t until_ns,
-			struct op_golang_taken *taken);
+			struct op_part_taken *taken);
 /*
  * Take what was read, and what was allocated since the last time, into @window. It stops at
  * @until_ns; then what is left counts as dropped, and what was allocated there is told the next
@@ -48,7 +48,7 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
  */
 int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record,
 			struct op_window *window, uint64_t until_ns,
-			struct op_golang_taken *taken);
+			struct op_part_taken *taken);
 void op_golang_heap_deinit(struct op_golang_heap *h);
 
 #endif

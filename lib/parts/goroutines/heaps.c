@@ -21,7 +21,7 @@ static const uint64_t LATE_NS = UINT64_C(1000000000);
 
 void op_golang_heaps_init(struct op_golang_heaps *h,
 			  struct op_golang_processes *go_processes,
-			  const struct op_golang_config *config)
+			  const struct op_part_config *config)
 {
 	h->go_processes = go_processes;
 	h->log = config->log;
@@ -69,7 +69,7 @@ static void begin(struct op_golang_heaps *h, int program)
 /* Read the heap of a process. Returns 0; -ENOENT if it has none; -errno. */
 static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 		     uint64_t listed_before_ns, uint64_t until_ns,
-		     struct op_golang_taken *taken)
+		     struct op_part_taken *taken)
 {
 	struct op_processes *p = h->heap.processes;
 	struct op_proc *proc = op_golang_queue_proc(&h->queue, p, record);
@@ -93,19 +93,19 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 				until_ns, taken);
 	if (r < 0 && r != -ENOENT) {
 		bool late = r == -ETIME || r == -ETIMEDOUT;
-		/* as many stacks as it had */
-		uint64_t stacks = OP_MAX(process->heap_stacks, UINT64_C(1));
 
-		taken->taken += stacks;
-		taken->dropped_moved += r == -EAGAIN ? stacks : 0;
-		taken->dropped_late += late ? stacks : 0;
-		taken->dropped_record += r != -EAGAIN && !late ? stacks : 0;
+		/* as many stacks as it had */
+		op_part_drop(taken,
+			     late	    ? OP_DROP_LATE
+			     : r == -EAGAIN ? OP_DROP_MOVED
+					    : OP_DROP_RECORD,
+			     OP_MAX(process->heap_stacks, UINT64_C(1)));
 	}
 	return r;
 }
 
 void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
-			  const struct op_turn *turn, struct op_golang_taken *taken)
+			  const struct op_turn *turn, struct op_part_taken *taken)
 {
 	uint64_t now = op_clock_monotonic_ns();
 	const struct op_record *record;
@@ -142,7 +142,7 @@ uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h)
 
 /* Count the stacks of the processes that were not come to: as many as they had. Returns whether
  * there are any. */
-static bool count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
+static bool count_late(struct op_golang_heaps *h, struct op_part_taken *taken)
 {
 	const struct op_record *record;
 	bool some = false;
@@ -161,8 +161,7 @@ static bool count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
 		h->go_processes->list.data[i]->heap_round = h->round;
 		left += h->go_processes->list.data[i]->heap_stacks;
 	}
-	taken->taken += left;
-	taken->dropped_late += left;
+	op_part_drop(taken, OP_DROP_LATE, left);
 	return some;
 }
 
@@ -188,7 +187,7 @@ static void sweep(struct op_golang_heaps *h)
 
 void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 			    struct op_window *window, uint64_t until_ns,
-			    struct op_golang_taken *taken)
+			    struct op_part_taken *taken)
 {
 	uint64_t listed_before_ns = h->round ? h->listed_ns : 0;
 	const struct op_record *record;

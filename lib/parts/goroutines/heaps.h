@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "parts/goroutines/golang.h"
 #include "parts/goroutines/heap.h"
 #include "parts/goroutines/processes.h"
+#include "parts/parts.h"
 
 struct op_golang_heaps {
 	struct op_golang_processes *go_processes; /* borrowed */
@@ -26,18 +26,18 @@ struct op_golang_heaps {
 
 void op_golang_heaps_init(struct op_golang_heaps *h,
 			  struct op_golang_processes *go_processes,
-			  const struct op_golang_config *config);
+			  const struct op_part_config *config);
 void op_golang_heaps_deinit(struct op_golang_heaps *h);
 /* @program: the iterator that lists the processes; negative: the kind is off. Goes on with
  * noting for a share of @turn. */
 void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
-			  const struct op_turn *turn, struct op_golang_taken *taken);
+			  const struct op_turn *turn, struct op_part_taken *taken);
 /* When that is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
 uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h);
 /* Take the heaps into @window, until @until_ns (CLOCK_MONOTONIC). The next snapshot begins with
  * the process in which this one ends. */
 void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 			    struct op_window *window, uint64_t until_ns,
-			    struct op_golang_taken *taken);
+			    struct op_part_taken *taken);
 
 #endif

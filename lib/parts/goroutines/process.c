@@ -7,12 +7,12 @@
 #include "base/io.h"
 #include "code/elf/file.h"
 #include "code/elf/gopclntab.h"
-#include "process/context/place.h"
 #include "process/image/executable.h"
 #include "process/mappings/mappings.h"
 #include "process/program.h"
 #include "process/publish.h"
 #include "process/registry.h"
+#include "runtime/go/go.h"
 
 /* The mapping of the program's own code: the executable lies lowest. NULL: none. */
 static const struct op_mapping *code_of(const struct op_proc *proc)
@@ -44,10 +44,10 @@ static int find(struct op_golang_process *g, struct op_processes *p,
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	g->minor = op_context_go_minor(elf);
-	g->layout = op_golang_layout(g->minor);
+	g->minor = op_go_minor(elf);
+	g->layout = op_go_layout(g->minor);
 	if (g->layout)
-		r = op_golang_find_symbols(elf, g->bias, &g->places);
+		r = op_go_find_symbols(elf, g->bias, &g->places);
 	g->places.buckets.minor = g->minor;
 	return r == -ENOMEM ? r : 0;
 }
@@ -68,14 +68,14 @@ void op_golang_process_search(struct op_golang_process *g, struct op_processes *
 	if (!g->places.allgs || !g->places.reasons)
 		r = op_publish_open_file(p, program, v, &elf, &g->bias);
 	if (r == 0 && elf)
-		(void)op_golang_find_content(elf, g->bias, memory, g->layout, &g->places);
+		(void)op_go_find_content(elf, g->bias, memory, g->layout, &g->places);
 	if (g->places.allgs && g->places.reasons)
-		op_golang_read_reasons(memory, g->places.reasons, &g->reasons);
+		op_go_read_reasons(memory, g->places.reasons, &g->reasons);
 }
 
 /* Go on with the search in @elf. Returns 1 and ELF addresses, 0 or -errno. */
 static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t until_ns,
-		       struct op_golang_buckets_at *ret)
+		       struct op_go_buckets_at *ret)
 {
 	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
 	struct op_slice slice = op_slice_until(until_ns);
@@ -85,7 +85,7 @@ static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t
 		return 0; /* a table that nobody can read */
 	if (r < 0)
 		return r;
-	return op_golang_search(&g->heap_search, elf, table, g->minor, &slice, ret);
+	return op_go_search(&g->heap_search, elf, table, g->minor, &slice, ret);
 }
 
 int op_golang_process_search_heap(struct op_golang_process *g, struct op_processes *p,
@@ -94,11 +94,11 @@ int op_golang_process_search_heap(struct op_golang_process *g, struct op_process
 	const struct op_program *program = op_proc_view_now(proc).program;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	const struct op_mapping *v = code_of(proc);
-	struct op_golang_buckets_at at;
+	struct op_go_buckets_at at;
 	int r;
 
 	if (g->heap_searched || g->places.buckets.list || !v || !g->layout ||
-	    g->minor < OP_GOLANG_SEARCH_SINCE)
+	    g->minor < OP_GO_SEARCH_SINCE)
 		return 0;
 	r = op_publish_open_file(p, program, v, &elf, &g->bias);
 	if (r == 0)
@@ -107,7 +107,7 @@ int op_golang_process_search_heap(struct op_golang_process *g, struct op_process
 		return r;
 	g->heap_searched = true;
 	if (r > 0)
-		g->places.buckets = (struct op_golang_buckets_at){
+		g->places.buckets = (struct op_go_buckets_at){
 			.list = at.list + g->bias,
 			.rate = at.rate + g->bias,
 			.cycle = at.cycle + g->bias,

@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "parts/goroutines/buckets/search.h"
-#include "parts/goroutines/goroutine.h"
-#include "parts/goroutines/variables.h"
+#include "runtime/go/goroutine.h"
+#include "runtime/go/search.h"
+#include "runtime/go/variables.h"
 
 struct op_elf;
 struct op_gopclntab;
@@ -33,12 +33,12 @@ struct op_golang_process {
 	uint32_t minor; /* its version: Go 1.minor */
 	bool searched;	/* for goroutines, at searched_ns (CLOCK_MONOTONIC) */
 	uint64_t searched_ns;
-	const struct op_golang_layout *layout;
-	struct op_golang_places places;
-	struct op_golang_reasons reasons;
-	struct op_golang_search heap_search; /* for places.buckets */
-	bool heap_searched;		     /* it is over */
-	struct op_map64 entries; /* pc -> 1 if a function begins there, or 0 */
+	const struct op_go_layout *layout;
+	struct op_go_places places;
+	struct op_go_reasons reasons;
+	struct op_go_search heap_search; /* for places.buckets */
+	bool heap_searched;		 /* it is over */
+	struct op_map64 entries;	 /* pc -> 1 if a function begins there, or 0 */
 	/* Its file, open during a snapshot if it was needed; NULL: not open. */
 	struct op_elf *elf;
 	struct op_gopclntab *table;

@@ -24,19 +24,18 @@ static const char REASON_KEY[] = "goroutine.wait_reason";
 
 int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
 			  const struct op_record *record, const struct op_memory *memory,
-			  const struct op_window *window, struct op_golang_taken *taken)
+			  const struct op_window *window, struct op_part_taken *taken)
 {
 	int r = -EBADMSG;
 	int i;
 
 	/* the runtime may be about to change it */
 	for (i = 0; i < TRIES && r == -EBADMSG; i++)
-		r = op_golang_read_allgs(memory, process->places.allgs, &v->slice);
+		r = op_go_read_allgs(memory, process->places.allgs, &v->slice);
 	if (r < 0)
 		return r;
 	if (v->slice.len > OP_GOROUTINES_MAX) {
-		taken->taken += v->slice.len - OP_GOROUTINES_MAX;
-		taken->dropped_late += v->slice.len - OP_GOROUTINES_MAX;
+		op_part_drop(taken, OP_DROP_LATE, v->slice.len - OP_GOROUTINES_MAX);
 		v->slice.len = OP_GOROUTINES_MAX;
 	}
 	v->process = process;
@@ -62,7 +61,7 @@ static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 		    uint64_t address, struct op_goroutine *ret, size_t *ret_len,
 		    size_t *ret_below)
 {
-	const struct op_golang_layout *layout = v->process->layout;
+	const struct op_go_layout *layout = v->process->layout;
 	struct op_goroutine after;
 	int i;
 	int r;
@@ -114,7 +113,7 @@ static int add_labels(struct op_golang_visit *v, const struct op_goroutine *g,
 
 	v->record.detail = (uint16_t)g->state;
 	r = op_labels_add(v->sampler, &v->record, 0, window, labels);
-	if (g->reason < OP_GOLANG_REASONS_MAX)
+	if (g->reason < OP_GO_REASONS_MAX)
 		reason = v->process->reasons.text[g->reason];
 	if (r < 0 || !*reason)
 		return r;
@@ -158,7 +157,7 @@ static int take_one(struct op_golang_visit *v, struct op_proc *proc, uint64_t ad
 	return r < 0 ? r : 1;
 }
 
-static void count(struct op_golang_visit *v, int result, struct op_golang_taken *taken)
+static void count(struct op_golang_visit *v, int result, struct op_part_taken *taken)
 {
 	bool unread =
 		result < 0 && result != -ENOSPC && result != -ENOMEM && result != -EBUSY;
@@ -166,15 +165,10 @@ static void count(struct op_golang_visit *v, int result, struct op_golang_taken 
 	v->failures = unread ? v->failures + 1 : 0;
 	if (result == 0)
 		return;
-	taken->taken++;
-	if (unread)
-		taken->dropped_record++;
-	else if (result == -EBUSY)
-		taken->dropped_moved++;
-	else if (result == -ENOSPC)
-		taken->dropped_window++;
-	else if (result == -ENOMEM)
-		taken->dropped_memory++;
+	if (result == -EBUSY)
+		op_part_drop(taken, OP_DROP_MOVED, 1);
+	else
+		op_part_count(taken, result);
 }
 
 /* Read the pointers from v->index on. The list only grows, so that an index stays, but it
@@ -182,10 +176,10 @@ static void count(struct op_golang_visit *v, int result, struct op_golang_taken 
 static int fill_chunk(struct op_golang_visit *v, const struct op_memory *memory)
 {
 	size_t n = (size_t)OP_MIN(v->slice.len - v->index, (uint64_t)OP_GOLANG_CHUNK);
-	struct op_golang_slice now;
+	struct op_go_slice now;
 	int r;
 
-	if (op_golang_read_allgs(memory, v->process->places.allgs, &now) == 0 &&
+	if (op_go_read_allgs(memory, v->process->places.allgs, &now) == 0 &&
 	    now.len >= v->slice.len)
 		v->slice.at = now.at;
 	r = op_memory_read(memory, v->slice.at + v->index * sizeof(v->chunk[0]), v->chunk,
@@ -199,7 +193,7 @@ static int fill_chunk(struct op_golang_visit *v, const struct op_memory *memory)
 
 /* Returns 1; 0: the visit is over; -EINPROGRESS. */
 static int take_next(struct op_golang_visit *v, struct op_proc *proc,
-		     struct op_window *window, struct op_golang_taken *taken)
+		     struct op_window *window, struct op_part_taken *taken)
 {
 	uint64_t left = v->slice.len - v->index;
 	int r;
@@ -209,13 +203,11 @@ static int take_next(struct op_golang_visit *v, struct op_proc *proc,
 	if (v->failures >= FAILURES_MAX ||
 	    (v->index - v->chunk_index >= v->chunk_len &&
 	     fill_chunk(v, &op_proc_view_now(proc).program->memory.memory) < 0)) {
-		taken->taken += left;
-		taken->dropped_record += left;
+		op_part_drop(taken, OP_DROP_RECORD, left);
 		return 0;
 	}
 	if (op_window_bytes(window) > v->window_bytes + WINDOW_BYTES_MAX) {
-		taken->taken += left;
-		taken->dropped_window += left;
+		op_part_drop(taken, OP_DROP_WINDOW, left);
 		return 0;
 	}
 	r = take_one(v, proc, v->chunk[v->index - v->chunk_index], window);
@@ -227,7 +219,7 @@ static int take_next(struct op_golang_visit *v, struct op_proc *proc,
 }
 
 int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,
-			  struct op_golang_taken *taken)
+			  struct op_part_taken *taken)
 {
 	struct op_proc *proc = op_registry_find_alive(v->processes, v->process->pid);
 	int r = proc && op_golang_process_is(v->process, proc);

@@ -1,40 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Switches the kind on and off, and examines files for its probes as they are mapped. */
-#include "parts/heap/heap.h"
-
+/*
+ * The kind heap: the static probes otel_memory:alloc and otel_memory:free of every
+ * executable file that has them, and the sampled allocations that are still in use.
+ *
+ *   heap.c   the kind: on and off, its probes, and the programs of these
+ *   live.c   the stacks of what is in use, and a snapshot of it
+ *
+ * libotelprof-heap.so, which programs preload, has these probes (lib/preload/heap).
+ */
+#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io.h"
-#include "base/log.h"
-#include "base/slice.h"
-#include "parts/heap/images.h"
+#include "code/elf/file.h"
+#include "kernel/capture.h"
+#include "otelprof/config.h"
+#include "otelprof/stats.h"
 #include "parts/heap/live.h"
-#include "process/mappings/mappings.h"
-#include "process/program.h"
-#include "process/registry.h"
-#include "process/target/open.h"
+#include "parts/parts.h"
+#include "parts/probes/argument.h"
+#include "parts/probes/mapped_probes.h"
+#include "process/processes.h"
 #include "sample/sampler.h"
 
 #include "parts/heap/sampler_path.h"
 
-/* how long after a failure the files that could not be opened are tried again */
-enum {
-	TURN_PARTS = 4, /* a poll's share for files */
+enum probes {
+	FREE, /* first, so that no free of a tracked allocation is missed */
+	ALLOC,
+	PROBES
 };
 
-#define AGAIN_NS UINT64_C(200000000)
+static const struct op_mapped_probe PROBE[PROBES] = {
+	[FREE] = { .type = OP_PROBE_STATIC,
+		   .provider = "otel_memory",
+		   .symbol = "free",
+		   .arguments = 1,
+		   .optional = true },
+	[ALLOC] = { .type = OP_PROBE_STATIC,
+		    .provider = "otel_memory",
+		    .symbol = "alloc",
+		    .arguments = 3 },
+};
 
 struct op_heap {
-	struct op_heap_config config;
-	struct op_heap_images images;
+	struct op_part_config config;
+	struct op_mapped_probes probes;
+	struct op_capture_heap maps;
 	struct op_live live;
 	bool on;
-	bool busy;	   /* nothing can be opened until again_ns */
-	uint64_t again_ns; /* look again for files that could not be opened; 0: none */
-	bool reported;	   /* logged that the probes of a file could not be attached */
+	bool stops; /* it was on when sampling stopped */
 };
 
 static void keep(void *ctx, const struct op_record *record,
@@ -42,171 +59,146 @@ static void keep(void *ctx, const struct op_record *record,
 {
 	struct op_heap *h = ctx;
 
-	op_live_keep(&h->live, &h->images.maps, record, window, sample);
+	op_live_keep(&h->live, &h->maps, record, window, sample);
 }
 
-int op_heap_new(const struct op_heap_config *config, struct op_heap **ret)
+static int load(void *ctx, size_t i, const struct op_argument argument[OP_ARGUMENTS_MAX])
 {
-	_cleanup_(op_heap_freep) struct op_heap *h = calloc(1, sizeof(*h));
+	struct op_heap *h = ctx;
+
+	return op_capture_load_heap(h->config.capture, i == FREE, argument, &h->maps);
+}
+
+static int heap_make(const struct op_part_config *config, void **ret)
+{
+	struct op_heap *h = calloc(1, sizeof(*h));
 	int r;
 
 	if (!h)
 		return -ENOMEM;
+	*ret = h;
 	h->config = *config;
-	h->images.log = config->log;
-	h->images.capture = config->capture;
-	h->images.executables = op_processes_executables(config->processes);
-	h->images.sysfs_root = config->sysfs_root;
-	op_heap_images_init(&h->images);
+	h->maps = (struct op_capture_heap){ -1, -1 };
+	h->probes.config = (struct op_mapped_probes_config){
+		.log = config->log,
+		.executables = op_processes_executables(config->processes),
+		.sysfs_root = config->sysfs_root,
+		.what = "allocations",
+		.probe = PROBE,
+		.len = PROBES,
+		.load = load,
+		.ctx = h,
+	};
 	r = op_live_init(&h->live, config->processes);
-	if (r < 0)
-		return r;
-	op_sampler_watch(config->sampler, OP_EVENT_HEAP, keep, h);
-	*ret = OP_TAKE_PTR(h);
-	return 0;
+	if (r == 0)
+		op_sampler_watch(config->sampler, OP_EVENT_HEAP, keep, h);
+	return r;
 }
 
-struct op_heap *op_heap_free(struct op_heap *h)
+static void close_maps(struct op_heap *h)
 {
-	if (!h)
-		return NULL;
-	op_new_files_ask(h->images.executables, false);
+	op_closep(&h->maps.lives);
+	op_closep(&h->maps.of_pid);
+}
+
+static void heap_free(void *part)
+{
+	struct op_heap *h = part;
+
+	op_mapped_off(h->config.mapped, &h->probes);
 	op_sampler_watch(h->config.sampler, OP_EVENT_HEAP, NULL, NULL);
-	op_heap_images_deinit(&h->images);
+	close_maps(h);
 	op_live_deinit(&h->live);
 	free(h);
-	return NULL;
 }
 
-/* Treat every file that the process @proc maps as new. */
-static void note_process(struct op_processes *p, struct op_proc *proc)
+/* Load the programs for the arguments of libotelprof-heap, which takes the kernel some tens of
+ * milliseconds: no file with its probes needs another one. Without them a file loads its own. */
+static void load_usual(struct op_heap *h)
 {
-	struct op_proc_view view = op_proc_view_now(proc);
-	size_t i;
+	/* where both ABIs pass them; lib/preload/heap/probe.c sees to that */
+#if defined(__x86_64__)
+	static const char usual[] = "8@%rdi 8@%rsi 8@%rdx";
+	enum {
+		MACHINE = EM_X86_64
+	};
+#else
+	static const char usual[] = "8@x0 8@x1 8@x2";
+	enum {
+		MACHINE = EM_AARCH64
+	};
+#endif
+	struct op_argument argument[OP_ARGUMENTS_MAX] = { 0 };
+	size_t n = PROBE[FREE].arguments;
 
-	for (i = 0; i < view.mappings->len; i++) {
-		const struct op_mapping *vma = &view.mappings->vma[i];
-
-		if (vma->exe)
-			op_new_files_note(op_processes_executables(p), vma->exe,
-					  &(struct op_executable_place){
-						  .pid = view.program->proc_pid,
-						  .start = vma->start,
-						  .end = vma->end });
-	}
-}
-
-/* Log an error of attaching, once as a warning. Returns 0 or -errno. */
-static int tell(struct op_heap *h, const char *path, int error)
-{
-	if (error >= 0)
-		return 0;
-	if (!h->reported && error != -ENOMEM)
-		op_log(h->config.log, OP_LOG_WARNING,
-		       "the probes of allocations in %s could not be attached (%s): what its "
-		       "processes allocate is not seen",
-		       path, strerror(-error));
-	h->reported = true;
-	return error;
-}
-
-static void look_into(struct op_heap *h, const struct op_new_file *n)
-{
-	struct op_opened opened;
-	int r = op_new_files_open(h->images.executables, n, &opened);
-
-	if (r < 0) {
-		h->busy = r == -EBUSY;
-		if (!n->exe->noted)
-			h->again_ns = op_clock_monotonic_ns() + AGAIN_NS;
-		return;
-	}
-	if (opened.served) {
-		op_closep(&opened.fd);
-		return;
-	}
-	(void)tell(h, n->exe->path, op_heap_images_add(&h->images, n->exe, opened.fd));
-}
-
-/* Examine the next file that was mapped. Returns false if there was none, or if it has to
- * wait. */
-static bool look_into_next(struct op_heap *h)
-{
-	struct op_new_file n;
-
-	if (h->busy || !op_new_files_take(h->images.executables, &n))
-		return false;
-	look_into(h, &n);
-	op_executable_put(h->images.executables, n.exe);
-	return true;
-}
-
-bool op_heap_poll(struct op_heap *h, const struct op_turn *turn)
-{
-	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = op_turn_part(turn, now, TURN_PARTS);
-
-	if (h->on && h->again_ns && now >= h->again_ns) {
-		h->again_ns = 0;
-		h->busy = false;
-		/* perhaps another process maps them, or has mapped them all the time */
-		op_registry_each(h->config.processes, note_process);
-	}
-	while (h->on && look_into_next(h))
-		if (op_clock_monotonic_ns() >= end)
-			return true;
-	return false;
+	(void)op_probe_arguments_parse(usual, MACHINE, argument);
+	(void)op_mapped_probes_load(&h->probes, ALLOC, argument);
+	memset(argument + n, 0, (OP_ARGUMENTS_MAX - n) * sizeof(*argument));
+	(void)op_mapped_probes_load(&h->probes, FREE, argument);
 }
 
 /* Attach to the installed sampler, so that new processes are seen from their first call
  * on. */
-static int attach_installed(struct op_heap *h)
+static void attach_installed(struct op_heap *h)
 {
-	int fd = op_open(OP_HEAP_SAMPLER, O_RDONLY);
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 
-	if (fd < 0)
-		return 0;
-	return tell(h, OP_HEAP_SAMPLER, op_heap_images_add(&h->images, NULL, fd));
+	if (op_elf_open_path(OP_HEAP_SAMPLER, &elf) == 0)
+		(void)op_mapped_probes_attach(&h->probes, NULL, elf);
 }
 
-int op_heap_switch(struct op_heap *h, bool on)
+static int set_kinds(void *part, uint64_t kinds)
 {
+	struct op_heap *h = part;
+	bool on = kinds & OTELPROF_KIND_HEAP;
+
 	if (h->on == on)
 		return 0;
 	h->on = on;
-	h->reported = false;
-	h->busy = false;
-	h->again_ns = 0;
-	op_new_files_ask(h->images.executables, on);
 	if (!on) {
 		/* what is in use may still be asked for */
-		op_heap_images_clear(&h->images);
+		op_mapped_off(h->config.mapped, &h->probes);
 		return 0;
 	}
 	/* Frees in the meantime were not seen, so what was in use is unknown now. */
-	op_heap_images_deinit(&h->images);
+	close_maps(h);
 	op_live_reset(&h->live);
 	/* here, since no poll has the time */
-	op_heap_images_prepare(&h->images);
-	(void)attach_installed(h);
-	op_registry_each(h->config.processes, note_process);
-	while (look_into_next(h))
-		;
+	load_usual(h);
+	attach_installed(h);
+	op_mapped_on(h->config.mapped, &h->probes);
 	return 0;
 }
 
-int op_heap_snapshot(struct op_heap *h, struct op_window *window,
-		     struct op_heap_taken *ret)
+/* In a pause frees are not seen. What is in use at the end is known when the last records are. */
+static int snapshot(void *part, struct op_window *window, enum op_part_end end,
+		    struct op_part_taken *taken)
 {
-	op_heap_images_trim(&h->images);
-	if (h->images.maps.lives < 0)
+	struct op_heap *h = part;
+
+	if (end == OP_PART_END_STOP)
+		h->stops = h->on;
+	if (end == OP_PART_END_STOP || end == OP_PART_END_BUDGET ||
+	    !(end == OP_PART_END_LAST ? h->stops : h->on))
 		return 0;
-	return op_live_snapshot(&h->live, &h->images.maps, window, ret);
+	if (h->maps.lives < 0)
+		return 0;
+	return op_live_snapshot(&h->live, &h->maps, window, taken);
 }
 
-void op_heap_get_stats(const struct op_heap *h, struct op_heap_stats *ret)
+static void get_stats(const void *part, struct otelprof_stats *ret)
 {
-	*ret = (struct op_heap_stats){ .live = h->live.count,
-				       .images = h->images.len,
-				       .untracked = h->live.unknown };
+	const struct op_heap *h = part;
+
+	ret->heap_in_use = h->live.count;
+	ret->heap_untracked += h->live.unknown;
 }
+
+const struct op_part_ops op_part_heap = {
+	.name = "allocations in use",
+	.make = heap_make,
+	.free = heap_free,
+	.set_kinds = set_kinds,
+	.snapshot = snapshot,
+	.get_stats = get_stats,
+};

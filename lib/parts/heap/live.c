@@ -334,24 +334,17 @@ static int emit(struct op_live *l, const struct sum *sum, uint64_t time_ns,
 }
 
 static void emit_all(struct reading *g, struct op_window *window,
-		     struct op_heap_taken *ret)
+		     struct op_part_taken *ret)
 {
 	uint64_t now = op_clock_realtime_ns();
 	size_t i;
 
-	for (i = 0; i < g->sums.len; i++) {
-		int r = emit(g->live, &g->sums.data[i], now, window);
-
-		ret->taken++;
-		if (r == -ENOSPC)
-			ret->dropped_window++;
-		else if (r < 0)
-			ret->dropped_memory++;
-	}
+	for (i = 0; i < g->sums.len; i++)
+		op_part_count(ret, emit(g->live, &g->sums.data[i], now, window));
 }
 
 int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
-		     struct op_window *window, struct op_heap_taken *ret)
+		     struct op_window *window, struct op_part_taken *ret)
 {
 	struct reading g = { .live = l, .maps = maps };
 	int r = read_lives(&g);

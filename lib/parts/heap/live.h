@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
-#include "parts/heap/heap.h"
+#include "parts/parts.h"
 #include "profile/window.h"
 
 enum {
@@ -51,6 +51,6 @@ void op_live_keep(struct op_live *l, const struct op_capture_heap *maps,
 		  const struct op_window_sample *sample);
 /* Add to @window what is in use according to the kernel's @maps. Returns 0 or -errno. */
 int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
-		     struct op_window *window, struct op_heap_taken *ret);
+		     struct op_window *window, struct op_part_taken *ret);
 
 #endif

@@ -7,20 +7,25 @@
 #include "parts/probes/spec.h"
 #include "parts/probes/usdt.h"
 
-int op_probe_place_find(const struct op_probe_spec *spec, struct op_probe_place *ret)
+int op_probe_place_in(struct op_elf *elf, const struct op_probe_spec *spec,
+		      struct op_probe_place *ret)
 {
-	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	struct op_elf_symbol symbol;
-	int r = op_elf_open_path(spec->file, &elf);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (spec->type == OP_PROBE_STATIC)
 		return op_probe_usdt_find(elf, spec, ret);
 	r = op_elf_find_symbol(elf, spec->symbol, &symbol);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
-	ret->sites_len = 1;
-	ret->semaphore[0] = 0;
+	*ret = (struct op_probe_place){ .sites_len = 1 };
 	return op_probe_offset(elf, symbol.value + spec->offset, &ret->site[0]);
+}
+
+int op_probe_place_find(const struct op_probe_spec *spec, struct op_probe_place *ret)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	int r = op_elf_open_path(spec->file, &elf);
+
+	return r < 0 ? r : op_probe_place_in(elf, spec, ret);
 }

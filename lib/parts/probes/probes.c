@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "kernel/capture.h"
 #include "otelprof/otelprof.h"
+#include "parts/parts.h"
 #include "parts/probes/attach.h"
 #include "parts/probes/spec.h"
 #include "sample/sampler.h"
@@ -43,24 +44,13 @@ struct name {
 };
 
 struct op_probes {
-	struct op_probes_config config;
+	struct op_part_config config;
 	struct probe probe[OTELPROF_PROBES_MAX];
 	size_t len;
 	struct name *name[NAMES_MAX]; /* by number */
 	uint32_t next;		      /* the next number to try */
 	bool on;
 };
-
-int op_probes_new(const struct op_probes_config *config, struct op_probes **ret)
-{
-	struct op_probes *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	p->config = *config;
-	*ret = p;
-	return 0;
-}
 
 static void detach(struct probe *probe)
 {
@@ -78,25 +68,36 @@ static void detach(struct probe *probe)
 	op_closep(&probe->program);
 }
 
-struct op_probes *op_probes_free(struct op_probes *p)
+static void probes_free(void *part)
 {
+	struct op_probes *p = part;
 	size_t i;
 
-	if (!p)
-		return NULL;
 	for (i = 0; i < p->len; i++)
 		detach(&p->probe[i]);
 	for (i = 0; i < NAMES_MAX; i++)
 		free(p->name[i]);
 	free(p);
-	return NULL;
 }
 
-const struct op_detail *op_probes_detail(void *ctx, uint32_t number)
+/* What the number of a probe stands for, that one has or had; or NULL. */
+static const struct op_detail *detail_of(void *ctx, uint32_t number)
 {
 	const struct op_probes *p = ctx;
 
 	return number < NAMES_MAX && p->name[number] ? &p->name[number]->detail : NULL;
+}
+
+static int probes_make(const struct op_part_config *config, void **ret)
+{
+	struct op_probes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->config = *config;
+	op_sampler_name_detail(config->sampler, detail_of, p);
+	*ret = p;
+	return 0;
 }
 
 /* Tell the user why the probe @text cannot be used. Returns @error. */
@@ -273,16 +274,17 @@ static int attach(struct op_probes *p, struct probe *probe)
 	return r;
 }
 
-int op_probes_switch(struct op_probes *p, bool on)
+static int set_kinds(void *part, uint64_t kinds)
 {
-	size_t i;
+	struct op_probes *p = part;
 	int error = 0;
+	size_t i;
 
-	p->on = on;
+	p->on = kinds & OTELPROF_KIND_PROBES;
 	for (i = 0; i < p->len; i++) {
 		int r = 0;
 
-		if (on)
+		if (p->on)
 			r = attach(p, &p->probe[i]);
 		else
 			detach(&p->probe[i]);
@@ -411,8 +413,15 @@ int op_probes_set(struct op_probes *p, const char *const *specs, size_t len)
 			r = add(p, specs[i]);
 	if (r < 0 || !p->on)
 		return r;
-	r = op_probes_switch(p, true);
+	r = set_kinds(p, OTELPROF_KIND_PROBES);
 	if (r < 0)
 		drop_refused(p);
 	return r;
 }
+
+const struct op_part_ops op_part_probes = {
+	.name = "probes",
+	.make = probes_make,
+	.free = probes_free,
+	.set_kinds = set_kinds,
+};

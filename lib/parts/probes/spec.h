@@ -8,6 +8,8 @@
 
 #include "op_user_types.h"
 
+struct op_elf;
+
 enum op_probe_type {
 	OP_PROBE_KERNEL, /* kprobe */
 	OP_PROBE_USER,
@@ -77,7 +79,10 @@ int op_probe_event_parse(char *text, struct op_probe_spec *ret);
 int op_probe_value_place(const struct op_probe_spec *spec,
 			 const struct op_probe_place *place, uint32_t site,
 			 struct op_argument *ret);
-/* Find the place in the file. Returns 0, -ENOENT, or -errno of reading. */
+/* Find the place in @elf, or in the file that @spec names. Returns 0, -ENOENT, or -errno of
+ * reading. */
+int op_probe_place_in(struct op_elf *elf, const struct op_probe_spec *spec,
+		      struct op_probe_place *ret);
 int op_probe_place_find(const struct op_probe_spec *spec, struct op_probe_place *ret);
 
 #endif

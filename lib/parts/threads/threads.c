@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes a snapshot of threads by two BPF iterators. */
-#include "parts/threads/threads.h"
-
+/*
+ * A snapshot of threads: each thread that the filter includes, with its state, its kernel
+ * stack and its user stack. A BPF iterator lists all threads (bpf/event/snapshot/threads.bpf.c).
+ * Their stacks are read and walked here. Then a second iterator tells which threads ran
+ * meanwhile: their stacks are unknown.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -9,11 +12,14 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
+#include "parts/parts.h"
 #include "parts/threads/iterate.h"
+#include "sample/sampler.h"
 
 enum {
 	PROGRAM_ALL = 0, /* index in op_kind_threads.hooks */
 	PROGRAM_NOW = 1,
+	THREADS_MAX = 131072, /* threads of a snapshot */
 };
 
 /*
@@ -33,23 +39,13 @@ struct thread {
 struct snapshot {
 	struct op_sampler *sampler;
 	struct op_window *window;
-	struct op_threads_taken *taken;
+	struct op_part_taken *taken;
 	OP_VEC(struct thread) threads;
 	struct op_map64
 		by_tid; /* tid -> index in threads + 1; 0: its stack was unchanged */
 	uint64_t until_ns;
 	struct op_map64 spent; /* pid -> ns that its threads have taken */
 };
-
-static void drop(struct op_threads_taken *taken, int error)
-{
-	if (error == -ENOSPC)
-		taken->dropped_window++;
-	else if (error == -ENOMEM)
-		taken->dropped_memory++;
-	else
-		taken->dropped_record++;
-}
 
 /* Read the stack of the thread of @record, or leave it out if there is no time left. */
 static int read_thread(struct snapshot *s, uint32_t pid, const void *record, size_t len,
@@ -76,12 +72,11 @@ static void take_thread(struct snapshot *s, const void *record, size_t len)
 	struct thread *t;
 	int r = -ENOSPC;
 
-	s->taken->taken++;
 	memcpy(&h, record, sizeof(h));
-	t = s->threads.len < OP_THREADS_MAX ? op_vec_push(&s->threads) : NULL;
+	t = s->threads.len < THREADS_MAX ? op_vec_push(&s->threads) : NULL;
 	if (t)
 		r = read_thread(s, h.pid, record, len, &t->sample);
-	else if (s->threads.len < OP_THREADS_MAX)
+	else if (s->threads.len < THREADS_MAX)
 		r = -ENOMEM;
 	if (r == 0) {
 		t->switches = h.value;
@@ -91,7 +86,7 @@ static void take_thread(struct snapshot *s, const void *record, size_t len)
 		return;
 	if (t)
 		s->threads.len--;
-	drop(s->taken, r);
+	op_part_count(s->taken, r);
 }
 
 static int64_t take_all(void *ctx, const uint8_t *bytes, size_t len)
@@ -134,7 +129,7 @@ static int64_t take_now(void *ctx, const uint8_t *bytes, size_t len)
 
 /* Add all threads to the window. A thread that ran meanwhile is added without
  * its stack. */
-static int add_all(struct snapshot *s)
+static void add_all(struct snapshot *s)
 {
 	struct thread *t;
 	uint32_t running;
@@ -148,31 +143,35 @@ static int add_all(struct snapshot *s)
 			t->sample.stack = running;
 		t->sample.value = 1;
 		r = r < 0 ? r : op_window_add(s->window, &t->sample);
-		if (r < 0)
-			drop(s->taken, r);
+		op_part_count(s->taken, r);
 	}
-	return 0;
 }
 
-int op_threads_snapshot(struct op_capture *capture, struct op_sampler *sampler,
-			struct op_window *window, struct op_threads_taken *ret)
+static int snapshot(void *part, struct op_window *window, enum op_part_end end,
+		    struct op_part_taken *taken)
 {
-	int all = op_capture_program(capture, OP_EVENT_THREADS, PROGRAM_ALL);
-	int now = op_capture_program(capture, OP_EVENT_THREADS, PROGRAM_NOW);
-	struct snapshot s = { .sampler = sampler,
+	const struct op_part_config *config = part;
+	int all = op_capture_program(config->capture, OP_EVENT_THREADS, PROGRAM_ALL);
+	int now = op_capture_program(config->capture, OP_EVENT_THREADS, PROGRAM_NOW);
+	struct snapshot s = { .sampler = config->sampler,
 			      .window = window,
-			      .taken = ret,
+			      .taken = taken,
 			      .until_ns = op_clock_monotonic_ns() + LIMIT_NS };
 	int r;
 
-	if (all < 0 || now < 0)
+	if (all < 0 || now < 0 || (end != OP_PART_END_EXPORT && end != OP_PART_END_RATE))
 		return 0;
 	r = op_threads_iterate(all, take_all, &s);
 	if (r == 0)
 		r = op_threads_iterate(now, take_now, &s);
-	(void)add_all(&s);
+	add_all(&s);
 	op_map64_clear(&s.by_tid);
 	op_map64_clear(&s.spent);
 	op_vec_clear(&s.threads);
 	return r;
 }
+
+const struct op_part_ops op_part_threads = {
+	.name = "threads",
+	.snapshot = snapshot,
+};

@@ -35,7 +35,7 @@ __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 	".popsection\n"
 
 /* Where the ABI passes them, with every compiler: the profiler has programs for these places
- * before it meets a file (lib/parts/heap/images.c). */
+ * before it meets a file (lib/parts/heap/heap.c). */
 #if defined(__x86_64__)
 #define FIRST  "rdi"
 #define SECOND "rsi"

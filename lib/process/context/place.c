@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "code/elf/file.h"
 #include "code/elf/tls.h"
+#include "runtime/go/go.h"
 
 enum {
 	CUSTOM_VERSION = 1,
@@ -106,4 +107,12 @@ int op_context_place_custom(const struct op_context_file *file,
 		return r < 0 ? r : 0;
 	*ret = place;
 	return 1;
+}
+
+int op_context_place_executable(const struct op_context_file *file,
+				struct op_context_place *ret)
+{
+	int r = op_context_place_custom(file, ret);
+
+	return r ? r : op_go_labels(file->elf, ret);
 }

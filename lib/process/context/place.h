@@ -36,14 +36,4 @@ int op_context_place_custom(const struct op_context_file *file,
 int op_context_place_executable(const struct op_context_file *file,
 				struct op_context_place *ret);
 
-enum {
-	OP_GO_MINOR_UNKNOWN =
-		28, /* the first version of Go whose structs nobody has looked at */
-};
-
-/* The minor version of a Go program, by .go.buildinfo; 0: it is none, or older than 1.18. */
-uint32_t op_context_go_minor(struct op_elf *elf);
-/* The place in a Go program of version 1.@minor; 0 where it is not known. */
-int op_context_place_go(uint32_t minor, struct op_context_place *ret);
-
 #endif

@@ -230,7 +230,7 @@ static bool work_on(struct op_runtime_instance *i,
 			 * tried FAILURES_MAX times. */
 			i->given_up = r != -EAGAIN && i->failures >= FAILURES_MAX;
 			op_log(context->log, OP_LOG_DEBUG, "Runtime %s of process %u: %s",
-			       i->ops->name, context->pid, strerror(-r));
+			       op_runtime_name(i->ops), context->pid, strerror(-r));
 			return false;
 		}
 		changed = true;

@@ -3,7 +3,6 @@
  * cut. */
 #include "profile/otlp/encode.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,8 +12,7 @@
 
 enum {
 	DEFAULT_MAX_BYTES = 4000000, /* gRPC servers refuse more than 4 MiB by default */
-	OP_OTLP_ROWS_A_KIND = 5,
-	TYPE_BYTES = 128, /* of the name of a type, or of its unit */
+	TYPE_BYTES = 128,	     /* of the name of a type, or of its unit */
 };
 
 /* A row that samples bring with them. */
@@ -421,18 +419,8 @@ int op_otlp_encode_kinds(const struct op_window *w, const struct op_otlp_kinds *
 int op_otlp_encode(const struct op_window *w, const struct op_otlp_options *options,
 		   op_otlp_emit_fn emit, void *data, uint64_t *ret_left_out)
 {
-	struct op_otlp_kind rows[OP_KINDS * OP_OTLP_ROWS_A_KIND];
-	struct op_otlp_kinds kinds = { .rows = rows };
-	uint32_t i;
+	struct op_otlp_kinds kinds = { 0 };
 
-	for (i = 0; i < OP_KINDS; i++) {
-		const struct op_kind *kind = op_kinds()[i];
-
-		assert(kind->rows_len <= OP_OTLP_ROWS_A_KIND);
-		if (!kind->rows_len)
-			continue; /* its samples are counted as another kind's */
-		memcpy(rows + kinds.len, kind->rows, kind->rows_len * sizeof(rows[0]));
-		kinds.len += kind->rows_len;
-	}
+	kinds.rows = op_otlp_kinds(&kinds.len);
 	return op_otlp_encode_kinds(w, &kinds, options, emit, data, ret_left_out);
 }

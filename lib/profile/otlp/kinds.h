@@ -2,12 +2,12 @@
 /*
  * Encodes with a given table of kinds, which determines the kinds of a request and their
  * order. An event may have several rows (such as bytes and objects of an allocation); the
- * first one counts its samples. The library's own kinds are in lib/kind.
+ * first one counts its samples. The library's own are op_otlp_kinds().
  */
 #ifndef OP_PROFILE_OTLP_KINDS_H
 #define OP_PROFILE_OTLP_KINDS_H
 
-#include "kernel/kinds/kind.h"
+#include "base/rows/rows.h"
 #include "profile/otlp/encode.h"
 
 struct op_otlp_kinds {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of HotSpot, for a file, a process and a frame. */
-#include "runtime/hotspot/hotspot.h"
+#include "runtime/runtime.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -295,8 +295,8 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 	if (r < 0) {
 		/* It was gone before it could be read. Its address serves as a name, so
 		 * that different functions stay different. */
-		(void)snprintf(instance->name, sizeof(instance->name), "java@0x%" PRIx64,
-			       addr);
+		(void)snprintf(instance->name, sizeof(instance->name),
+			       "hotspot@0x%" PRIx64, addr);
 		ret->function[0] = (struct op_runtime_function){ .name = instance->name,
 								 .file = "" };
 		ret->len = 1;
@@ -320,7 +320,6 @@ static const char *const hotspot_file_names[] = { "libjvm.so", NULL };
 
 const struct op_runtime_ops op_runtime_hotspot = {
 	.id = OP_RUNTIME_HOTSPOT,
-	.name = "hotspot",
 	.frame_type = "jvm",
 	.bpf_size = sizeof(struct op_hotspot),
 	.file_names = hotspot_file_names,

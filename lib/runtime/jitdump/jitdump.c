@@ -4,7 +4,7 @@
  * perf(1) sees it. Here that mapping leads to the file. The runtime has no frames and no
  * step of its own: it only names code.
  */
-#include "runtime/jitdump/jitdump.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -241,7 +241,6 @@ static const char *const jitdump_file_names[] = { prefix, NULL };
 
 const struct op_runtime_ops op_runtime_jitdump = {
 	.id = OP_RUNTIME_JITDUMP,
-	.name = "jitdump",
 	.frame_type = "native",
 	.file_names = jitdump_file_names,
 	.probe_other = jitdump_probe,

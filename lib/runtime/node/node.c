@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of Node.js, for a file, a process and a frame. */
-#include "runtime/node/node.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -301,7 +301,7 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 		/* It was gone before it could be read. Its address serves as a name, so
 		 * that different functions stay different. */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
-			       "v8@0x%" PRIx64, w.shared - 1);
+			       "node@0x%" PRIx64, w.shared - 1);
 		ret->function[0] =
 			(struct op_runtime_function){ .name = instance->unknown,
 						      .file = "" };
@@ -325,7 +325,6 @@ static const char *const node_file_names[] = { "node", "libnode", NULL };
 
 const struct op_runtime_ops op_runtime_node = {
 	.id = OP_RUNTIME_NODE,
-	.name = "node",
 	.frame_type = "v8js",
 	.bpf_size = sizeof(struct op_node),
 	.file_names = node_file_names,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of PHP, for a file, a process and a frame. */
-#include "runtime/php/php.h"
+#include "runtime/runtime.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -237,7 +237,6 @@ static const char *const php_file_names[] = { "php", "libphp", NULL };
 
 const struct op_runtime_ops op_runtime_php = {
 	.id = OP_RUNTIME_PHP,
-	.name = "php",
 	.frame_type = "php",
 	.bpf_size = sizeof(struct op_php),
 	.file_names = php_file_names,

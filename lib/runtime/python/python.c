@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of CPython, for a file, a process and a frame. */
-#include "runtime/python/python.h"
+#include "runtime/runtime.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -357,7 +357,6 @@ static const char *const python_file_names[] = { "python", "libpython", NULL };
 
 const struct op_runtime_ops op_runtime_python = {
 	.id = OP_RUNTIME_PYTHON,
-	.name = "python",
 	.frame_type = "cpython",
 	.bpf_size = sizeof(struct op_python),
 	.file_names = python_file_names,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
 #include "process/generation.h"
 #include "process/mappings/mappings.h"
@@ -261,6 +262,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 {
 	const struct op_record *h = &parsed->header;
 	const struct op_kind *kind = op_kind_of(h->event);
+	const struct op_otlp_kind *row = op_otlp_kind_of(h->event);
 	struct op_window_sample sample = {
 		.event = h->event,
 		.stack = stack,
@@ -273,7 +275,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	};
 	int r;
 
-	if (kind && kind->rows_len && kind->rows[0].period == OP_OTLP_PERIOD_WINDOW) {
+	if (row && row->period == OP_OTLP_PERIOD_WINDOW) {
 		sample.period_ns = (uint32_t)h->value;
 		sample.value = 0;
 	}

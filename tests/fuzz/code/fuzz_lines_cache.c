@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "lines/cache.h"
+#include "recording/lines/cache.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search for the variables of Go's memory profile, in an ELF file of any content. The inputs
- * are those of tests/unit/parts/goroutines/program.h, and what was made of them.
+ * are those of tests/unit/runtime/go/program.h, and what was made of them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "base/macros.h"
 #include "code/elf/file.h"
 #include "code/elf/gopclntab.h"
-#include "parts/goroutines/buckets/search.h"
+#include "runtime/go/search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	CALLS_MAX = OP_GOLANG_SEARCHED_MAX / OP_SLICE_STEPS + 2,
+	CALLS_MAX = OP_GO_SEARCHED_MAX / OP_SLICE_STEPS + 2,
 };
 
 static void check(struct op_elf *elf, uint64_t at, uint64_t width)
@@ -34,11 +34,11 @@ static void check(struct op_elf *elf, uint64_t at, uint64_t width)
 
 static void search(struct op_elf *elf, struct op_gopclntab *table, uint32_t minor)
 {
-	struct op_golang_search whole = { 0 };
-	struct op_golang_search sliced = { 0 };
-	struct op_golang_buckets_at at = { 0 };
-	struct op_golang_buckets_at again = { 0 };
-	int r = op_golang_search(&whole, elf, table, minor, NULL, &at);
+	struct op_go_search whole = { 0 };
+	struct op_go_search sliced = { 0 };
+	struct op_go_buckets_at at = { 0 };
+	struct op_go_buckets_at again = { 0 };
+	int r = op_go_search(&whole, elf, table, minor, NULL, &at);
 	int calls = 0;
 	int other;
 
@@ -54,7 +54,7 @@ static void search(struct op_elf *elf, struct op_gopclntab *table, uint32_t mino
 
 		if (++calls > CALLS_MAX)
 			abort();
-		other = op_golang_search(&sliced, elf, table, minor, &slice, &again);
+		other = op_go_search(&sliced, elf, table, minor, &slice, &again);
 	} while (other == -EINPROGRESS);
 	/* the work on a file is limited by the second */
 	if (r >= 0 && other >= 0 && (r != other || memcmp(&at, &again, sizeof(at)) != 0))

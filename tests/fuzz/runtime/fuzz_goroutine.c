@@ -5,8 +5,8 @@
  * the reader needs of a few goroutines.
  */
 #include "op_user_types.h"
-#include "parts/goroutines/goroutine.h"
-#include "parts/goroutines/variables.h"
+#include "runtime/go/goroutine.h"
+#include "runtime/go/variables.h"
 
 #include "pieces.h"
 
@@ -19,20 +19,19 @@ enum {
 
 static void try_reasons(const struct op_memory *memory, uint64_t at)
 {
-	struct op_golang_reasons reasons;
+	struct op_go_reasons reasons;
 	size_t i;
 
-	op_golang_read_reasons(memory, at, &reasons);
-	for (i = 0; i < OP_GOLANG_REASONS_MAX; i++)
-		if (strnlen(reasons.text[i], OP_GOLANG_REASON_BYTES) ==
-		    OP_GOLANG_REASON_BYTES)
+	op_go_read_reasons(memory, at, &reasons);
+	for (i = 0; i < OP_GO_REASONS_MAX; i++)
+		if (strnlen(reasons.text[i], OP_GO_REASON_BYTES) == OP_GO_REASON_BYTES)
 			abort();
 }
 
 static void try_goroutine(const struct op_memory *memory,
-			  const struct op_golang_layout *layout, uint64_t address)
+			  const struct op_go_layout *layout, uint64_t address)
 {
-	static uint8_t stack[OP_GOLANG_STACK_BYTES];
+	static uint8_t stack[OP_GO_STACK_BYTES];
 	struct op_goroutine g;
 	size_t below;
 	size_t len;
@@ -49,13 +48,13 @@ static void try_goroutine(const struct op_memory *memory,
 		abort();
 }
 
-static void try_list(const struct op_memory *memory,
-		     const struct op_golang_layout *layout, uint64_t allgs)
+static void try_list(const struct op_memory *memory, const struct op_go_layout *layout,
+		     uint64_t allgs)
 {
-	struct op_golang_slice slice;
+	struct op_go_slice slice;
 	uint64_t i;
 
-	if (op_golang_read_allgs(memory, allgs, &slice) < 0)
+	if (op_go_read_allgs(memory, allgs, &slice) < 0)
 		return;
 	for (i = 0; i < slice.len && i < GOROUTINES; i++) {
 		uint64_t address;
@@ -72,14 +71,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t minor = op_read_u32(&r);
 	uint64_t start = op_read_u64(&r);
 	uint64_t end = op_read_u64(&r);
-	const struct op_golang_layout *layout = op_golang_layout(minor);
-	struct op_golang_places places = { 0 };
+	const struct op_go_layout *layout = op_go_layout(minor);
+	struct op_go_places places = { 0 };
 	struct pieces in;
 
 	pieces_init(&in, &r, READS_MAX);
 	if (!layout)
 		return 0;
-	if (op_golang_scan(&in.memory, layout, start, end, &places) < 0)
+	if (op_go_scan(&in.memory, layout, start, end, &places) < 0)
 		return 0;
 	try_list(&in.memory, layout, places.allgs ? places.allgs : start);
 	try_reasons(&in.memory, places.reasons ? places.reasons : start);

@@ -10,4 +10,4 @@
 
 #include "tests/live/walkers/ten_steps.h"
 
-#include "bpf/event/cpu.bpf.c"
+#include "bpf/event/kinds/cpu.bpf.c"

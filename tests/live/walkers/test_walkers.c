@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 #include <unistd.h>
 
+#include "base/rows/rows.h"
 #include "kernel/state.h"
 #include "otelprof/config.h"
 #include "otelprof/error.h"
@@ -221,11 +222,11 @@ static void test_kinds_later(void)
 
 	CHECK_INT(c->typed_kinds, cpu);
 	for (i = 0; i < OP_KINDS; i++) {
-		if (op_kinds()[i]->hidden)
+		if (!(op_word_bits(op_word_kinds) >> i & 1))
 			continue;
 		if (op_capture_set_kinds(c, cpu | UINT64_C(1) << i) < 0)
-			TEST_FAIL("%s: %s %s", op_kinds()[i]->name, c->log->message,
-				  c->log->detail ? c->log->detail : "");
+			TEST_FAIL("%s: %s %s", op_kind_name(op_kinds()[i]),
+				  c->log->message, c->log->detail ? c->log->detail : "");
 		if (i == OP_EVENT_PROBES) {
 			int fd = op_capture_load_probe(c, BPF_PROG_TYPE_KPROBE, 0, NULL);
 
@@ -261,7 +262,7 @@ static void test_what_it_costs(void)
 	for (i = 0; i < runtimes_len(); i++) {
 		printf("with none\n");
 		c = make(OP_WALKER_AUTO, 0);
-		printf("with %s\n", runtime_at(i)->name);
+		printf("with %s\n", op_runtime_name(runtime_at(i)));
 		CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(i)->id));
 		op_capture_free(c);
 	}

@@ -105,7 +105,7 @@ static void test_types_of_probes(void)
 /* Where an iterator over the tasks is there for us, the doctor finds it. */
 static void test_snapshots(void)
 {
-	struct found found = { .feature = "snapshots of threads" };
+	struct found found = { .feature = "kind threads" };
 	int fd = libbpf_find_vmlinux_btf_id("task", BPF_TRACE_ITER);
 
 	if (fd < 0 || geteuid() != 0)

@@ -96,22 +96,12 @@ static void host_init(struct host *h)
 	p->window = h->world.window;
 	CHECK_OK(op_handle_init_waits(p));
 	CHECK_OK(op_exporters_new(&p->log, &p->exporters));
-	CHECK_OK(op_probes_new(&(struct op_probes_config){ .capture = p->capture },
-			       &p->probes));
-	CHECK_OK(op_heap_new(&(struct op_heap_config){ .capture = p->capture,
-						       .processes = p->processes,
-						       .sampler = p->sampler },
-			     &p->heap));
-	CHECK_OK(op_golang_new(&(struct op_golang_config){ .capture = p->capture,
-							   .processes = p->processes,
-							   .sampler = p->sampler },
-			       &p->golang));
-	CHECK_OK(op_rule_set_new(
-		&(struct op_rule_set_config){ .capture = p->capture,
-					      .target = op_processes_target(p->processes),
-					      .procfs_root = "/proc",
-					      .sample_rate_hz = 100 },
-		&p->targets));
+	CHECK_OK(op_parts_new(&(struct op_part_config){ .capture = p->capture,
+							.processes = p->processes,
+							.sampler = p->sampler,
+							.sample_rate_hz = 100 },
+			      &p->parts));
+	p->targets = op_parts_targets(p->parts);
 	p->running = true;
 	p->rate_hz = p->budget.asked_hz = 100;
 	p->config.cpu_budget_permille = BUDGET_PERMILLE;
@@ -128,10 +118,7 @@ static void host_deinit(struct host *h)
 {
 	struct otelprof *p = &h->p;
 
-	op_rule_set_free(p->targets);
-	op_golang_free(p->golang);
-	op_heap_free(p->heap);
-	op_probes_free(p->probes);
+	op_parts_free(p->parts);
 	op_exporters_free(p->exporters);
 	op_handle_deinit_waits(p, false);
 	op_log_deinit(&p->log);

@@ -85,7 +85,6 @@ static int fake_update(void *instance, const struct op_runtime_target *target, v
 
 static const struct op_runtime_ops fake_ops = {
 	.id = OP_RUNTIME_PHP,
-	.name = "fake",
 	.frame_type = "fake",
 	.bpf_size = sizeof(uint64_t),
 	.attach = fake_attach,

@@ -292,7 +292,7 @@ static int check_each_instruction(const struct scene *scene)
 
 	live_open(live);
 	CHECK(live->ops);
-	CHECK_STR(live->ops->name, "hotspot");
+	CHECK_STR(op_runtime_name(live->ops), "hotspot");
 	tid = main_thread(live, scene, &frames[0]);
 	live_stop(tid);
 	live_walk_stopped(live, tid, &stack);

@@ -127,7 +127,7 @@ static void step_through(const char *mode)
 
 	live_open(live);
 	CHECK(live->ops);
-	CHECK_STR(live->ops->name, "node");
+	CHECK_STR(op_runtime_name(live->ops), "node");
 	tid = live->pid;
 	live_stop(tid);
 	live_walk_stopped(live, tid, &stack);

@@ -13,7 +13,7 @@
 
 #include "fake_memory.h"
 #include "runtime/php/image.h"
-#include "runtime/php/php.h"
+#include "runtime/runtime.h"
 #include "test.h"
 
 enum {

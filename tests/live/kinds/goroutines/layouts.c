@@ -5,9 +5,9 @@
 
 #include "code/elf/file.h"
 #include "code/elf/gopclntab.h"
-#include "parts/goroutines/buckets/search.h"
-#include "parts/goroutines/layout.h"
-#include "process/context/place.h"
+#include "runtime/go/go.h"
+#include "runtime/go/layout.h"
+#include "runtime/go/search.h"
 
 enum {
 	MINOR_MAX = 64,
@@ -17,16 +17,15 @@ static int search(const char *path)
 {
 	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	struct op_golang_search search = { 0 };
-	struct op_golang_buckets_at at = { 0 };
+	struct op_go_search search = { 0 };
+	struct op_go_buckets_at at = { 0 };
 	uint64_t began_ns = op_clock_monotonic_ns();
 	int r = op_elf_open_path(path, &elf);
 
 	if (r == 0)
 		r = op_gopclntab_open(elf, &table);
 	if (r == 0)
-		r = op_golang_search(&search, elf, table, op_context_go_minor(elf), NULL,
-				     &at);
+		r = op_go_search(&search, elf, table, op_go_minor(elf), NULL, &at);
 	fprintf(stderr, "%d after %llu functions, %llu us\n", r,
 		(unsigned long long)search.next,
 		(unsigned long long)(op_clock_monotonic_ns() - began_ns) / 1000);
@@ -45,14 +44,14 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return search(argv[1]);
 	for (minor = 0; minor < MINOR_MAX; minor++) {
-		const struct op_golang_layout *l = op_golang_layout(minor);
+		const struct op_go_layout *l = op_go_layout(minor);
 
 		if (!l)
 			continue;
-		printf("%u stack %d\n", minor, OP_GOLANG_STACK);
-		printf("%u sched.sp %d\n", minor, OP_GOLANG_SCHED_SP);
-		printf("%u sched.pc %d\n", minor, OP_GOLANG_SCHED_PC);
-		printf("%u sched.g %d\n", minor, OP_GOLANG_SCHED_G);
+		printf("%u stack %d\n", minor, OP_GO_STACK);
+		printf("%u sched.sp %d\n", minor, OP_GO_SCHED_SP);
+		printf("%u sched.pc %d\n", minor, OP_GO_SCHED_PC);
+		printf("%u sched.g %d\n", minor, OP_GO_SCHED_G);
 		printf("%u sched.lr %u\n", minor, l->sched_lr);
 		printf("%u sched.bp %u\n", minor, l->sched_bp);
 		printf("%u syscallsp %u\n", minor, l->syscall_sp);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storm.java: what is said of code that is unloaded, deoptimised and whose memory is used again.
-A method that is gone before it was read has no name (java@0x...), and no other's."""
+A method that is gone before it was read has no name (hotspot@0x...), and no other's."""
 
 import os
 import shutil

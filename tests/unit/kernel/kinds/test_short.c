@@ -2,7 +2,7 @@
 /* The two times of a block I/O in one value: op_short_of() and back. */
 #include <stdint.h>
 
-#include "kernel/kinds/kind.h"
+#include "base/rows/rows.h"
 #include "test.h"
 
 enum {
@@ -62,13 +62,12 @@ static void test_order(void)
 /* As a kernel of this kind's programs packs them, the rows take them apart. */
 static void test_rows(void)
 {
-	const struct op_kind *kind = &op_kind_block_io;
+	const struct op_otlp_kind *total = op_otlp_kind_of(OP_EVENT_BLOCK_IO);
+	const struct op_otlp_kind *queue = total + 1;
+	const struct op_otlp_kind *service = total + 2;
 	uint64_t value = UINT64_C(128) << OP_BLOCK_SECTORS_SHIFT |
 			 op_short_of(3000000) << OP_BLOCK_SERVICE_SHIFT |
 			 op_short_of(41234);
-	const struct op_otlp_kind *total = &kind->rows[0];
-	const struct op_otlp_kind *queue = &kind->rows[1];
-	const struct op_otlp_kind *service = &kind->rows[2];
 
 	CHECK_STR(total->type, "block_io");
 	CHECK_STR(queue->type, "block_io_queue");

@@ -7,7 +7,7 @@
 #include "test.h"
 
 static const char LOCKS[] =
-	"sampling of waits for locks of the kernel needs the tracepoints "
+	"the kind kernel_locks needs the tracepoints "
 	"lock:contention_begin and lock:contention_end, which Linux has since 5.19";
 
 static void check(const struct op_kind *kind, const char *tracepoint, int error,
@@ -34,10 +34,10 @@ static void test_sentences(void)
 	check(&op_kind_kernel_locks, "contention_begin", -ENOENT, LOCKS);
 	check(&op_kind_kernel_locks, "contention_end", -ENOENT, LOCKS);
 	check(&op_kind_block_io, "block_rq_issue", -ENOENT,
-	      "sampling of block I/O needs the tracepoint block_rq_issue, which this "
+	      "the kind block_io needs the tracepoint block_rq_issue, which this "
 	      "kernel has not");
 	check(&op_kind_kernel_locks, "contention_end", -EPERM,
-	      "sampling of waits for locks of the kernel could not be attached to the "
+	      "the kind kernel_locks could not be attached to the "
 	      "tracepoint contention_end: Operation not permitted");
 }
 

@@ -43,7 +43,7 @@ int __wrap_bpf_map_delete_elem(int fd, const void *key)
 static void test_unknown_once(void)
 {
 	const struct op_capture_heap maps = { LIVES, OF_PID };
-	struct op_heap_taken taken = { 0 };
+	struct op_part_taken taken = { 0 };
 	struct op_live l = { 0 };
 	struct world w;
 	int i;

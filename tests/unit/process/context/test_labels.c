@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "process/context/ids.h"
-#include "process/context/place.h"
 #include "process/context/schema.h"
 #include "test.h"
 
@@ -157,19 +156,6 @@ static void test_more_than_are_taken(void)
 	CHECK_INT(labels.len, 1);
 }
 
-static void test_versions_of_go(void)
-{
-	struct op_context_place place = { 0 };
-
-	CHECK_INT(op_context_place_go(17, &place), 0);
-	CHECK_INT(op_context_place_go(28, &place), 0);
-	CHECK_INT(op_context_place_go(0, &place), 0);
-	CHECK_INT(op_context_place_go(22, &place), 1);
-	CHECK(place.go_map && place.go_labels == 344 && place.go_curg == 192);
-	CHECK_INT(op_context_place_go(27, &place), 1);
-	CHECK(!place.go_map && place.go_labels == 352 && place.go_curg == 184);
-}
-
 TEST_MAIN({ "names", test_names }, { "versions", test_versions },
 	  { "last", test_the_last_of_a_key_stands }, { "ids", test_ids },
-	  { "more", test_more_than_are_taken }, { "go", test_versions_of_go })
+	  { "more", test_more_than_are_taken })

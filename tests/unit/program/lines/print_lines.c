@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "code/elf/gopclntab.h"
-#include "lines/debuginfo.h"
+#include "recording/lines/debuginfo.h"
 
 static uint64_t peak(void)
 {

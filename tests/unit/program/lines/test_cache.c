@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "lines/cache.h"
-#include "lines/store.h"
+#include "recording/lines/cache.h"
+#include "recording/lines/store.h"
+#include "recording/read/say.h"
 
 #include "test.h"
 

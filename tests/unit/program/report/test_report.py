@@ -531,7 +531,7 @@ class Diff(Recordings):
                      ['report', '--by=process', '--tree', self.a],
                      ['report', '--callers=work', '--callees=work', self.a],
                      ['convert', self.a], ['convert', '-o', 'x.svg', self.a],
-                     ['convert', '--lines', '-o', 'x.firefox.json', self.a],
+                     ['convert', '--lines', '-o', 'x.otlp', self.a],
                      ['merge', self.a], ['merge', '-o', 'x.otlp'],
                      ['merge', '-o', 'x.html', self.a]):
             r = run(*args)
@@ -554,8 +554,8 @@ class Convert(Recordings):
 
     def test_a_name_without_a_format(self):
         for args, want in ((['-o', '-'], b'standard output needs --format'),
-                           (['-o', 'x.pdf'], b'.html, .pb.gz, .folded, .otlp, .firefox.json or '
-                                             b'.speedscope.json, or use --format'),
+                           (['-o', 'x.pdf'], b'.html, .pb.gz, .folded, .speedscope.json, '
+                                             b'.firefox.json or .otlp, or use --format'),
                            (['-o', 'x'], b'"x" names no format: use')):
             r = run('convert', *args, self.a)
             self.assertEqual((r.returncode, r.stdout), (2, b''))

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof record: profiles into a file, for some time or as long as a command runs. */
+#include "choose/config_rules.h"
+#include "common.h"
+#include "formats.h"
+#include "record/child.h"
+#include "record/summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum {
+	DEFAULT_SECONDS = 10,
+	DEFAULT_PATH_BYTES = 32,
+	FLUSH_MS = -1 /* who reads a pipe may take long */
+};
+#define WINDOW_S 5.0 /* memory is bounded by a window, not by the whole recording */
+
+struct record {
+	struct options o;
+	const char *path;
+	char default_path[DEFAULT_PATH_BYTES]; /* without -o */
+	const struct op_form *format;
+	char **argv; /* the command to run, or NULL */
+	struct child child;
+	struct summary summary;
+	struct otelprof_settings *settings;
+	struct config_rules rules; /* of the settings */
+	bool quiet;
+};
+
+enum {
+	OPTION_FORMAT = OPTION_OWN
+};
+
+static int help(FILE *f, const struct options *o)
+{
+	(void)fputs(
+		"Usage: otelprof record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n\n"
+		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
+		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
+		"  -o, --output FILE           the output file (profile.html); \"-\" is standard\n"
+		"                              output; an older file is kept as FILE.old\n",
+		f);
+	format_help(f, FORM_RECORD, 30, "%s; by the ending of FILE");
+	(void)fputs("  -q, --quiet                 no summary at the end\n", f);
+	options_help(f, o);
+	(void)fputs(
+		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
+		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
+		"request after its length as 4 bytes, big endian.\n"
+		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
+		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
+		"After -d seconds a COMMAND that still runs gets SIGTERM.\n",
+		f);
+	return STATUS_OK;
+}
+
+static int settle_output(struct record *rec)
+{
+	if (!rec->format && rec->path)
+		return format_by_ending("record", rec->path, FORM_RECORD, &rec->format);
+	if (!rec->format)
+		return format_by_name("record", "html", FORM_RECORD, &rec->format);
+	return 0;
+}
+
+static int take(void *data, int c, char *arg)
+{
+	struct record *rec = data;
+
+	if (c == OPTION_FORMAT)
+		return format_by_name("record", arg, FORM_RECORD, &rec->format);
+	if (c == 'q')
+		rec->quiet = true;
+	else
+		rec->path = arg;
+	return 0;
+}
+
+static int parse(struct record *rec, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ NULL, 0, NULL, 0 },
+	};
+	/* "+": words after the first one that is not an option belong to the command. */
+	int r = options_parse(&rec->o, argc, argv, "+o:q", longs, take, rec);
+
+	if (r)
+		return r;
+	if (optind < argc)
+		rec->argv = argv + optind;
+	if (rec->argv && rec->o.includes) {
+		(void)fail("give either a command or what to sample, not both");
+		return usage_hint("record");
+	}
+	if (!rec->argv && rec->o.seconds <= 0)
+		rec->o.seconds = DEFAULT_SECONDS;
+	r = settle_output(rec);
+	if (!r && !rec->path) {
+		(void)snprintf(rec->default_path, sizeof(rec->default_path), "profile%s",
+			       rec->format->endings[0]);
+		rec->path = rec->default_path;
+	}
+	return r;
+}
+
+/* An older recording, which is kept as NAME.old, as perf does, once there is a new one. */
+struct older {
+	char *name; /* that it is to have; NULL: there is none */
+	char *link; /* its second name until then; NULL: it could not be made */
+};
+
+/* Its own name stays until the new recording takes it, so that there is always a file of that
+ * name. */
+static void keep_older(const char *path, struct older *ret)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+	struct stat st;
+
+	/* What is opened as a stream is no file of that name. */
+	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || !real ||
+	    stat(real, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	if (asprintf(&ret->name, "%s.old", real) < 0)
+		ret->name = NULL;
+	if (asprintf(&ret->link, "%s.old.%d", real, (int)getpid()) < 0)
+		ret->link = NULL;
+	if (!ret->name || !ret->link || link(real, ret->link) == 0)
+		return;
+	/* Not every file system has links. */
+	note("warning: the older %s is not kept: %s", path, strerror(errno));
+	free(ret->link);
+	ret->link = NULL;
+}
+
+static bool is_one_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* Where no new recording has its name, it has that itself, and what was kept before stays. */
+static void end_older(const char *path, struct older *older)
+{
+	if (older->link && !is_one_file(path, older->link)) {
+		if (rename(older->link, older->name) < 0)
+			note("warning: %s cannot be kept: %s", path, strerror(errno));
+		else
+			note("the older %s is kept as %s", path, older->name);
+	}
+	if (older->link)
+		(void)unlink(older->link);
+	free(older->link);
+	free(older->name);
+}
+
+/* Lines of folded stacks have no place for a unit. */
+static void tell_of_one_kind(const struct record *rec)
+{
+	struct otelprof_config config;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(rec->settings, &config);
+	if (rec->format->one_kind && config.kinds & (config.kinds - 1))
+		note("warning: %s will have one kind of samples, those of the CPUs if "
+		     "there are any; -o FILE.otlp keeps all",
+		     rec->path);
+}
+
+static int open_file(struct record *rec, struct otelprof *p)
+{
+	struct otelprof_file_config config;
+	int r;
+
+	tell_of_one_kind(rec);
+	otelprof_file_config_init(&config, sizeof(config));
+	config.path = rec->path;
+	config.format = rec->format->library->format;
+	r = otelprof_exporter_file(p, &config);
+	return r < 0 ? fail_library(p, "cannot record", r) : 0;
+}
+
+/* Between polls. */
+static bool is_done(void *data)
+{
+	struct record *rec = data;
+
+	config_rules_look(&rec->rules);
+	return rec->argv && child_ended(&rec->child);
+}
+
+/* Print the summary. @status: how the session ended. Returns the exit status. */
+static int report(struct record *rec, struct otelprof *p, int status)
+{
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st, sizeof(st));
+	(void)otelprof_get_stats(p, &st);
+	if (!status && !st.samples_exported)
+		status = rec->argv && child_cannot_run(&rec->child)
+				 ? STATUS_FAILED
+				 : fail_no_samples(p, &rec->o, rec->argv);
+	else if (!status)
+		note("%" PRIu64 " sample%s in %s", st.samples_exported,
+		     st.samples_exported == 1 ? "" : "s", rec->path);
+	if (!rec->quiet)
+		summary_print(&rec->summary, p);
+	if (st.samples_dropped || rec->o.verbose)
+		print_accounting(stderr, p);
+	if (rec->o.verbose)
+		print_stacks(stderr, p);
+	return status;
+}
+
+static int profile(struct record *rec, struct otelprof *p)
+{
+	struct older older = { NULL, NULL };
+	int r = open_file(rec, p), closed;
+
+	if (r)
+		return r;
+	r = rec->quiet ? 0 : summary_watch(&rec->summary, p);
+	if (r < 0)
+		return fail_library(p, "cannot watch what is recorded", r);
+	r = otelprof_start(p);
+	if (r < 0)
+		return fail_library(p, "cannot start sampling", r);
+	if (rec->argv) {
+		r = child_go(&rec->child);
+		if (r)
+			return r;
+	}
+	r = session_run(p, &rec->o, WINDOW_S, true, is_done, rec);
+	keep_older(rec->path, &older);
+	closed = session_close(p, FLUSH_MS);
+	end_older(rec->path, &older);
+	return report(rec, p, r ? r : closed);
+}
+
+int command_record(int argc, char **argv)
+{
+	struct record rec = {
+		.o = { .command = "record", .rate = "99" },
+		.child = CHILD_NONE,
+	};
+	struct otelprof *p = NULL;
+	int r = parse(&rec, argc, argv);
+
+	if (r)
+		return r == OPTIONS_HELP ? help(stdout, &rec.o) : r;
+	signals_catch();
+	r = session_settings(&rec.o, &rec.settings);
+	if (r)
+		return r;
+	rec.o.settings = rec.settings;
+	/* Fork before the handle is made; the child executes when sampling has begun. */
+	if (rec.argv) {
+		r = child_fork(&rec.child, rec.argv);
+		if (!r)
+			r = options_include(&rec.o, OTELPROF_FILTER_PID_TREE,
+					    (uint64_t)rec.child.pid, NULL);
+	}
+	if (!r)
+		r = session_open(&rec.o, &p);
+	if (!r)
+		r = session_rules(&rec.o, p, &rec.rules);
+	if (!r)
+		r = profile(&rec, p);
+	config_rules_end(&rec.rules);
+	(void)otelprof_free(p);
+	(void)otelprof_settings_free(rec.settings);
+	summary_clear(&rec.summary);
+	return rec.argv ? child_finish(&rec.child, r) : r;
+}

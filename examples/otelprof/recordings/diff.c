@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof diff: prints what grew and what shrank from one recording to another. */
+#include <string.h>
+#include <strings.h>
+
+#include "formats.h"
+#include "recording/write/output.h"
+#include "recordings/command.h"
+
+enum {
+	OPTION_FORMAT = OPTION_OWN,
+	OPTION_BY,
+	OPTION_KIND,
+	OPTION_MIN,
+	OPTION_TOTAL,
+	ROWS_DEFAULT = 20,
+	ROWS_MAX = 1000000,
+};
+
+struct options_of_diff {
+	struct view_request request;
+	const struct op_form *form;
+	long long lines;
+	const char *page; /* NULL: a table on standard output */
+	struct diff diff;
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof diff [OPTIONS] BEFORE AFTER\n\n"
+		"Compares two recordings: for each function its share of the time in both, and\n"
+		"what has changed, the largest change first. Shares are compared, so recordings\n"
+		"of different lengths are comparable.\n\n"
+		"  -o, --output FILE   write a page with both as one flame graph: red grew, blue\n"
+		"                      shrank; in place of the table\n",
+		f);
+	format_help(f, FORM_DIFF, 22, "%s");
+	(void)fputs(
+		"      --by WHAT       function, module, program, container or service\n"
+		"      --total         order by the time with what a function calls\n"
+		"  -n, --lines N       at most N lines (20)\n"
+		"      --min POINTS    omit smaller changes (0.1 per cent of the whole)\n"
+		"      --kind TYPE     one kind of samples, where there are several\n"
+		"  -h, --help          show this text\n\n"
+		"Exit status: 0 compared, 1 not (with the reason), 2 usage.\n",
+		f);
+	return STATUS_OK;
+}
+
+static int take(struct options_of_diff *d, int c, const char *arg)
+{
+	switch (c) {
+	case OPTION_FORMAT:
+		return format_by_name("diff", arg, FORM_DIFF, &d->form);
+	case OPTION_BY:
+		if (view_by_parse(arg, &d->request.by) == 0 &&
+		    d->request.by != VIEW_BY_PROCESS && d->request.by != VIEW_BY_THREAD &&
+		    d->request.by != VIEW_BY_TRACE)
+			return 0;
+		(void)fail("--by takes function, module, program, container or service, "
+			   "not \"%s\"",
+			   arg);
+		return usage_hint("diff");
+	case OPTION_KIND:
+		d->request.kind = arg;
+		return 0;
+	case OPTION_MIN:
+		return percent_parse("diff", "--min", arg, &d->diff.min_percent);
+	case OPTION_TOTAL:
+		d->diff.by_total = true;
+		return 0;
+	case 'o':
+		d->page = arg;
+		return 0;
+	case 'n':
+		return parse_number("diff", "-n", arg, 1, ROWS_MAX, &d->lines);
+	default:
+		return usage_hint("diff");
+	}
+}
+
+/* A name with another ending than a page's promises something else. */
+static bool is_page(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+
+	return !dot || (slash && dot < slash) || strcasecmp(dot, ".html") == 0 ||
+	       strcasecmp(dot, ".htm") == 0;
+}
+
+static int parse(struct options_of_diff *d, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ "by", required_argument, NULL, OPTION_BY },
+		{ "total", no_argument, NULL, OPTION_TOTAL },
+		{ "lines", required_argument, NULL, 'n' },
+		{ "min", required_argument, NULL, OPTION_MIN },
+		{ "kind", required_argument, NULL, OPTION_KIND },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "hn:o:", longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		r = take(d, c, optarg);
+	}
+	if (!r && argc - optind != DIFF_SIDES) {
+		(void)fail("diff takes two recordings");
+		return usage_hint("diff");
+	}
+	if (!r && d->page && !is_page(d->page)) {
+		(void)fail("diff -o writes a page: \"%s\" has to end with .html",
+			   d->page);
+		r = usage_hint("diff");
+	}
+	d->diff.files = argv + optind;
+	d->diff.limit = (size_t)d->lines;
+	if (d->request.by > VIEW_BY_MODULE)
+		d->diff.by_total = true; /* a process has no self time */
+	return r;
+}
+
+static int write_page(void *data, int fd)
+{
+	struct options_of_diff *d = data;
+
+	return diff_page(&d->diff, d->page, fd);
+}
+
+int command_diff(int argc, char **argv)
+{
+	struct options_of_diff d = { .form = &op_form_text,
+				     .lines = ROWS_DEFAULT,
+				     .diff = { .min_percent = 0.1 } };
+	bool helped = false;
+	int r = parse(&d, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	r = diff_make(&d.diff, &d.request);
+	if (!r && d.page) {
+		r = output_write(d.page, write_page, &d);
+	} else if (!r) {
+		d.form->diff(&d.diff, stdout);
+		r = end_output();
+	}
+	diff_clear(&d.diff);
+	return r;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof merge: makes one recording of several. */
+#include <string.h>
+
+#include "common.h"
+#include "recording/merge/merge.h"
+#include "recording/write/form.h"
+#include "recording/write/output.h"
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof merge [OPTIONS] -o OUTPUT FILE...\n\n"
+		"Makes one recording of several, or a smaller one of one: what the requests in\n"
+		"them have in common is written once. No sample, time or attribute is lost.\n"
+		"FILE is of 'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is\n"
+		"standard input.\n\n"
+		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n"
+		"  -h, --help           show this text\n\n"
+		"Example: otelprof merge -o day.otlp profiles-*.otlp\n",
+		f);
+	return STATUS_OK;
+}
+
+static int parse(struct conversion *m, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "output", required_argument, NULL, 'o' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const struct op_form *form;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		if (c != 'o')
+			return usage_hint("merge");
+		m->path = optarg;
+	}
+	if (!m->path || optind == argc) {
+		(void)fail(m->path ? "merge takes recordings" : "merge takes -o OUTPUT");
+		return usage_hint("merge");
+	}
+	form = form_by_ending(m->path, FORM_CONVERT);
+	if (form && strcmp(form->name, "otlp") != 0) {
+		(void)fail("merge writes OTLP; 'otelprof convert' writes %s", form->name);
+		return usage_hint("merge");
+	}
+	m->files = argv + optind;
+	m->files_len = (size_t)(argc - optind);
+	return 0;
+}
+
+static int write_output(void *data, int fd)
+{
+	const struct conversion *m = data;
+
+	return merge_write(m->files, m->files_len, m->path, fd);
+}
+
+int command_merge(int argc, char **argv)
+{
+	struct conversion m = { 0 };
+	bool helped = false;
+	int r = parse(&m, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	return output_write(m.path, write_output, &m);
+}

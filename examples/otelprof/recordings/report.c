@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof report: prints where the time of a recording went. */
+#include <limits.h>
+
+#include "formats.h"
+#include "recording/tree/missing.h"
+#include "recordings/command.h"
+
+enum {
+	OPTION_FORMAT = OPTION_OWN,
+	OPTION_BY,
+	OPTION_TREE_ONLY,
+	OPTION_CALLERS,
+	OPTION_CALLEES,
+	OPTION_KIND,
+	OPTION_MIN,
+	OPTION_PROGRAM,
+	OPTION_THREAD,
+	OPTION_NO_LINES,
+	ROWS_DEFAULT = 20,
+	TREE_ROWS_DEFAULT = 60,
+	ROWS_MAX = 1000000,
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof report [OPTIONS] FILE...\n\n"
+		"Shows where the time of recordings went: the hottest functions, the calls, and\n"
+		"how good the stacks are. FILE is of 'otelprof record -o FILE.otlp' or of\n"
+		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n",
+		f);
+	format_help(f, FORM_REPORT, 25, "%s");
+	(void)fputs(
+		"      --by WHAT          rows by function, module, process, program (processes\n"
+		"                         of one name together), thread, container, service or\n"
+		"                         trace\n"
+		"      --tree             the tree of calls from the outermost frame, no rows\n"
+		"      --callers NAME     who calls this function (a part of its name will do)\n"
+		"      --callees NAME     what this function calls\n"
+		"  -n, --lines N          at most N lines (20; of a tree 60)\n"
+		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n"
+		"      --kind TYPE        one kind of samples, where FILE has several\n"
+		"  -p, --pid PID          only this process\n"
+		"      --program NAME     only processes of this name\n"
+		"      --thread NAME      only threads of this name\n"
+		"      --container ID     only this container (the beginning of its id will do)\n"
+		"      --no-lines         no source lines and inlined functions of native code\n"
+		"      --symbols DIR      more files with debug info, by name or build id\n"
+		"      --lines-time S     at most so many seconds looking lines up (60)\n"
+		"      --lines-memory M   leave out debug info that takes more MiB (1024)\n"
+		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
+		"      --no-lines-cache   keep nothing, and use nothing that was kept\n"
+		"  -h, --help             show this text\n\n"
+		"Exit status: 0 shown, 1 nothing to show (with the reason), 2 usage.\n",
+		f);
+	return STATUS_OK;
+}
+
+struct options_of_report {
+	struct view_request request;
+	const struct op_form *form;
+	bool tree_only;
+	bool by_given;
+	struct recording_request read;
+	long long lines;
+	double min_percent;
+};
+
+static int take_by(struct options_of_report *o, const char *arg)
+{
+	if (view_by_parse(arg, &o->request.by) == 0) {
+		o->by_given = true;
+		return 0;
+	}
+	(void)fail("--by takes function, module, process, program, thread, container, "
+		   "service or trace, not \"%s\"",
+		   arg);
+	return usage_hint("report");
+}
+
+static int take(struct options_of_report *o, int c, const char *arg)
+{
+	long long n = 0;
+	int r;
+
+	switch (c) {
+	case OPTION_FORMAT:
+		return format_by_name("report", arg, FORM_REPORT, &o->form);
+	case OPTION_BY:
+		return take_by(o, arg);
+	case OPTION_TREE_ONLY:
+		o->tree_only = true;
+		return 0;
+	case OPTION_CALLERS:
+	case OPTION_CALLEES:
+		if (!*arg) {
+			(void)fail("%s takes the name of a function",
+				   c == OPTION_CALLERS ? "--callers" : "--callees");
+			return usage_hint("report");
+		}
+		if (o->request.function) {
+			(void)fail(
+				"--callers and --callees take one function, of one of them");
+			return usage_hint("report");
+		}
+		o->request.tree = c == OPTION_CALLERS ? VIEW_CALLERS : VIEW_CALLEES;
+		o->request.function = arg;
+		return 0;
+	case OPTION_KIND:
+		o->request.kind = arg;
+		return 0;
+	case OPTION_NO_LINES:
+		o->read.lines.wanted = false;
+		return 0;
+	case OPTION_PROGRAM:
+		o->request.filters[VIEW_FILTER_PROGRAM] = arg;
+		return 0;
+	case OPTION_THREAD:
+		o->request.filters[VIEW_FILTER_THREAD] = arg;
+		return 0;
+	case OPTION_CONTAINER:
+		o->request.filters[VIEW_FILTER_CONTAINER] = arg;
+		return 0;
+	case OPTION_MIN:
+		return percent_parse("report", "--min", arg, &o->min_percent);
+	case 'n':
+		return parse_number("report", "-n", arg, 1, ROWS_MAX, &o->lines);
+	case 'p':
+		r = parse_number("report", "-p", arg, 0, INT_MAX, &n);
+		o->request.filters[VIEW_FILTER_PID] = arg;
+		return r;
+	default:
+		return lines_take("report", c, arg, &o->read.lines);
+	}
+}
+
+static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ "by", required_argument, NULL, OPTION_BY },
+		{ "tree", no_argument, NULL, OPTION_TREE_ONLY },
+		{ "callers", required_argument, NULL, OPTION_CALLERS },
+		{ "callees", required_argument, NULL, OPTION_CALLEES },
+		{ "lines", required_argument, NULL, 'n' },
+		{ "min", required_argument, NULL, OPTION_MIN },
+		{ "kind", required_argument, NULL, OPTION_KIND },
+		{ "pid", required_argument, NULL, 'p' },
+		{ "program", required_argument, NULL, OPTION_PROGRAM },
+		{ "thread", required_argument, NULL, OPTION_THREAD },
+		{ "container", required_argument, NULL, OPTION_CONTAINER },
+		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
+		LINES_LONG,
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "hn:p:", longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		r = take(o, c, optarg);
+	}
+	if (r)
+		return r;
+	if (optind == argc) {
+		(void)fail("report takes a recording");
+		return usage_hint("report");
+	}
+	if ((o->request.function || o->tree_only) && o->by_given) {
+		(void)fail("--by cannot be combined with --tree, --callers or --callees");
+		return usage_hint("report");
+	}
+	return 0;
+}
+
+static int show(const struct options_of_report *o, const struct view *v,
+		char *const *files, size_t files_len)
+{
+	bool tree_only = o->tree_only || o->request.function;
+	struct report r = {
+		.v = v,
+		.files = files,
+		.files_len = files_len,
+		.min_percent = o->min_percent,
+		.show_rows = !tree_only,
+		.show_tree = !o->by_given,
+	};
+
+	r.limit = (size_t)(o->lines    ? o->lines
+			   : tree_only ? TREE_ROWS_DEFAULT
+				       : ROWS_DEFAULT);
+	o->form->report(&r, stdout);
+	return end_output();
+}
+
+int command_report(int argc, char **argv)
+{
+	struct options_of_report o = { .form = &op_form_text,
+				       .min_percent = 0.1,
+				       .read = { .lines = { .wanted = true } } };
+	struct recording rec = { 0 };
+	struct view v = { 0 };
+	bool helped = false;
+	int r = parse(&o, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	o.request.min_percent = o.min_percent;
+	o.read.detail =
+		o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES : OP_COLLECT_LOCATIONS;
+	r = recording_load(argv + optind, (size_t)(argc - optind), &o.read, &rec);
+	if (!r)
+		r = view_make_or_say(rec.c, &o.request,
+				     argc - optind == 1 ? recording_title(argv[optind])
+							: "what was recorded",
+				     &v);
+	if (!r)
+		r = show(&o, &v, argv + optind, (size_t)(argc - optind));
+	view_clear(&v);
+	recording_clear(&rec);
+	return r;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recording/lines/debug_budget.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more)
+{
+	uint64_t used = r->mapped + r->unpacked, left = r->memory - used;
+
+	if (more->mapped <= left && more->unpacked <= left - more->mapped) {
+		r->mapped += more->mapped;
+		r->unpacked += more->unpacked;
+		return true;
+	}
+	left = more->mapped > UINT64_MAX - more->unpacked ? UINT64_MAX
+							  : more->mapped + more->unpacked;
+	left = left > UINT64_MAX - used ? UINT64_MAX : left + used;
+	if (left > r->left_out)
+		r->left_out = left;
+	return false;
+}
+
+/* A file of dwz(1) is measured before libdw loads it. */
+int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char *name,
+			       Dwarf_Addr base, const char *file, const char *link,
+			       GElf_Word crc, char **ret_path)
+{
+	int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link,
+					      crc, ret_path);
+	struct debug_budget *r = *userdata;
+	struct debug_memory more;
+	struct stat st;
+
+	if (fd < 0 ||
+	    (r->has_separate && fstat(fd, &st) == 0 && st.st_dev == r->separate.st_dev &&
+	     st.st_ino == r->separate.st_ino) ||
+	    (memory_of_fd(fd, &more) == 0 && debug_budget_take(r, &more)))
+		return fd;
+	(void)close(fd);
+	free(*ret_path);
+	*ret_path = NULL;
+	return -1;
+}
+
+/* libdw takes a separate file that it did not ask for as one with descriptor 0, and closes that
+ * at the end. */
+static void end_search(Dwfl *dwfl)
+{
+	int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	dwfl_end(dwfl);
+	if (input < 0)
+		return;
+	(void)dup3(input, STDIN_FILENO, O_CLOEXEC);
+	(void)fcntl(STDIN_FILENO, F_SETFD, 0); /* programs inherit it */
+	(void)close(input);
+}
+
+/*
+ * Find the separate file of @path and measure it. It is searched for by another session: in one
+ * that has found a file libdw uses it, whatever a callback says.
+ */
+bool debug_budget_take_separate(struct debug_budget *r, const char *path)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	struct debug_memory more = { 0, 0, false };
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
+	const unsigned char *id;
+	char *found = NULL;
+	const char *link;
+	GElf_Word crc = 0;
+	void *data = NULL;
+	bool room = true;
+	GElf_Addr bias;
+	int fd = -1;
+	Elf *elf;
+
+	elf = module && dwfl_report_end(dwfl, NULL, NULL) == 0
+		      ? dwfl_module_getelf(module, &bias)
+		      : NULL;
+	if (elf) {
+		/* Files are searched for by the id that was asked for. */
+		(void)dwfl_module_build_id(module, &id, &bias);
+		link = dwelf_elf_gnu_debuglink(elf, &crc);
+		fd = dwfl_standard_find_debuginfo(module, &data, "", 0, path, link, crc,
+						  &found);
+	}
+	/* What is no ELF file may be a compressed one, which libdw would unpack as a whole. */
+	if (fd >= 0) {
+		r->has_separate = fstat(fd, &r->separate) == 0;
+		room = memory_of_fd(fd, &more) == 0 && debug_budget_take(r, &more);
+	}
+	if (dwfl)
+		end_search(dwfl);
+	if (fd >= 0)
+		(void)close(fd);
+	free(found);
+	return room;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that the debug info of a file may take, counted before it is loaded. */
+#ifndef OP_RECORDING_LINES_DEBUG_BUDGET_H
+#define OP_RECORDING_LINES_DEBUG_BUDGET_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "recording/lines/debug_memory.h"
+
+struct debug_budget {
+	uint64_t memory; /* that it may take */
+	uint64_t mapped; /* sections in files, and those that were unpacked */
+	uint64_t unpacked;
+	bool has_separate; /* separate: its separate file */
+	struct stat separate;
+	uint64_t left_out; /* the memory that it would take with what had no room */
+};
+
+/* Is there room for these sections? If so they count from now on. */
+bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);
+/* Find the separate file of the file @path. Is there room for it, or none to be found? */
+bool debug_budget_take_separate(struct debug_budget *r, const char *path);
+/* A callback of libdw, with a pointer to the room in *@userdata: finds what is used besides, if
+ * there is room. */
+int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char *name,
+			       Dwarf_Addr base, const char *file, const char *link,
+			       GElf_Word crc, char **ret_path);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libdw loads all debug sections of a file when it is opened, and unpacks compressed ones. The
+ * size that a header states for that is the size that libelf allocates. */
+#include "recording/lines/debug_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <malloc.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+enum {
+	ZDEBUG_BYTES = 12, /* "ZLIB" and the size, big endian */
+	ZDEBUG_SIZE_AT = 4,
+};
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The unpacked size of a .zdebug section; 0: it is not one. */
+static uint64_t zdebug_size(Elf_Scn *section)
+{
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	const uint8_t *bytes = data ? data->d_buf : NULL;
+	uint64_t size = 0;
+	int i;
+
+	if (!bytes || data->d_size < ZDEBUG_BYTES || memcmp(bytes, "ZLIB", 4) != 0)
+		return 0;
+	for (i = ZDEBUG_SIZE_AT; i < ZDEBUG_BYTES; i++)
+		size = size << 8 | bytes[i];
+	return size;
+}
+
+/* libdw is content with one of these. */
+static bool is_enough(const char *name)
+{
+	return strcmp(name, "info") == 0 || strcmp(name, "line") == 0 ||
+	       strcmp(name, "frame") == 0;
+}
+
+static void add_section(Elf_Scn *section, const GElf_Shdr *header, bool zdebug,
+			struct debug_memory *ret)
+{
+	uint64_t unpacked = zdebug ? zdebug_size(section) : 0;
+	GElf_Chdr compressed;
+
+	if (header->sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compressed))
+		unpacked = compressed.ch_size;
+	if (unpacked)
+		ret->unpacked = sum_of(ret->unpacked, unpacked);
+	else if (header->sh_type != SHT_NOBITS)
+		ret->mapped = sum_of(ret->mapped, header->sh_size);
+}
+
+struct debug_memory memory_of_elf(Elf *elf)
+{
+	static const char plain[] = ".debug_", packed[] = ".zdebug_";
+	struct debug_memory sum = { 0, 0, false };
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	const char *name;
+	size_t names;
+	bool zdebug;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return sum;
+	while ((section = elf_nextscn(elf, section))) {
+		name = gelf_getshdr(section, &header)
+			       ? elf_strptr(elf, names, header.sh_name)
+			       : NULL;
+		zdebug = name && strncmp(name, packed, sizeof(packed) - 1) == 0;
+		if (!name || (!zdebug && strncmp(name, plain, sizeof(plain) - 1) != 0))
+			continue;
+		name += zdebug ? sizeof(packed) - 1 : sizeof(plain) - 1;
+		sum.suffices |= header.sh_type != SHT_NOBITS && is_enough(name);
+		add_section(section, &header, zdebug, &sum);
+	}
+	return sum;
+}
+
+int memory_of_fd(int fd, struct debug_memory *ret)
+{
+	Elf *elf;
+	int r = -EINVAL;
+
+	(void)elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF) {
+		*ret = memory_of_elf(elf);
+		r = 0;
+	}
+	(void)elf_end(elf);
+	return r;
+}
+
+struct debug_memory memory_of_path(const char *path)
+{
+	_cleanup_close_ int fd = op_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	struct debug_memory sum = { 0, 0, false };
+
+	if (fd >= 0)
+		(void)memory_of_fd(fd, &sum);
+	return sum;
+}
+
+uint64_t memory_in_use(void)
+{
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+	struct mallinfo2 m = mallinfo2();
+
+	return (uint64_t)m.uordblks + m.hblkhd;
+#else
+	return 0;
+#endif
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The debug info of one file: source lines and inlined functions at an address. */
+#ifndef OP_RECORDING_LINES_DEBUGINFO_H
+#define OP_RECORDING_LINES_DEBUGINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	DEBUGINFO_LINES_MAX = 32
+};
+
+/* A function at an address; the innermost inlined one is first. Strings live as long as
+ * the debug info. */
+struct debuginfo_line {
+	const char *function; /* NULL: the function in the symbol table */
+	const char *linkage;  /* its linkage name, or NULL */
+	const char *file;     /* NULL: unknown */
+	uint32_t line;
+	uint32_t start_line;
+};
+
+struct debuginfo;
+
+/* Open the debug info of the file @path. What would take more than @memory bytes is left out.
+ * Returns 0, also with symbols alone or where debug info was left out; -ENOENT if there is
+ * neither; -ENOMEM. */
+int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret);
+struct debuginfo *debuginfo_free(struct debuginfo *d);
+
+/* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */
+size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
+		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX]);
+/* The name of the function at @vaddr in the symbol table of the file or of its debug file,
+ * else in the debug info; mangled, as it stands there. NULL: unknown. */
+const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr);
+/* The separate file that it was read from; NULL if it stands in the file itself. */
+const char *debuginfo_path(const struct debuginfo *d);
+/* Are there symbols alone? */
+bool debuginfo_has_no_lines(const struct debuginfo *d);
+/* What debug info that was left out would have taken, with what is in memory; 0: none was. */
+uint64_t debuginfo_left_out(const struct debuginfo *d);
+/* Does it take more memory by now than it may? Look-ups make tables. */
+bool debuginfo_is_full(const struct debuginfo *d);
+/* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */
+bool debuginfo_is_partial(const struct debuginfo *d);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds a recording's files on this machine. */
+#ifndef OP_RECORDING_LINES_FILES_H
+#define OP_RECORDING_LINES_FILES_H
+
+#include "export/format/collect.h"
+
+/*
+ * Find the file of @mapping or its debug file, with the same build id: in @directory (may
+ * be NULL), at the paths of the executables of @c, and where libraries are. The caller
+ * frees *@ret with free(). Returns 0, -ENOENT or -ENOMEM.
+ */
+int file_find(const struct op_collect *c, uint32_t mapping, const char *directory,
+	      char **ret);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds lines to the locations of a collection, one file after the other: from the cache,
+ * else from the debug info, which is opened when the first of them is not in the cache. */
+#include "recording/lines/lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "code/symbol/demangle.h"
+#include "recording/lines/cache.h"
+#include "recording/lines/debuginfo.h"
+#include "recording/lines/debuginfod.h"
+#include "recording/lines/files.h"
+#include "recording/lines/store.h"
+#include "recording/read/quality.h"
+#include "recording/read/say.h"
+
+enum {
+	LOOK_UPS_A_CHECK = 32, /* of the memory that debug info takes */
+};
+
+/* Is it native code of a file, with an unknown line? */
+static bool lacks_line(const struct op_collect *c, const struct op_collect_location *l)
+{
+	const struct op_collect_mapping *m = &c->mappings.data[l->mapping];
+
+	return l->mapping && m->build_id && l->lines_len == 1 && l->address &&
+	       !c->lines.data[l->lines].line;
+}
+
+/* State while lines are added. */
+struct adding {
+	struct op_collect *c;
+	const char *directory;
+	double deadline;
+	uint64_t memory;
+	bool has_store;
+	struct store store;
+	struct debuginfod *servers;
+	struct lines_stats *stats;
+};
+
+/* The file whose locations get lines now. */
+struct file {
+	uint32_t mapping;
+	char *id;		   /* its build id; NULL: there is no cache for it */
+	char *bytes;		   /* of its file in the cache */
+	struct lines_cache *cache; /* NULL: there is none */
+	bool opened;		   /* or tried */
+	struct debuginfo *d;	   /* NULL: there is none */
+	size_t found;		   /* look-ups in it */
+	size_t heavy;		   /* those for which there was no memory */
+	bool full;		   /* it takes all the memory that it may */
+	bool kept;		   /* what is looked up goes into the cache */
+};
+
+/* What is known of an address. */
+struct known {
+	struct debuginfo_line lines[DEBUGINFO_LINES_MAX];
+	size_t len;
+	const char *name; /* NULL: unknown */
+};
+
+static bool lacks_name(const struct op_collect *c, const struct op_collect_location *l)
+{
+	const struct op_collect_function *f =
+		&c->functions.data[c->lines.data[l->lines].function];
+	size_t len;
+	const char *name = op_collect_text(c, f->name, &len);
+
+	return !len || quality_is_unnamed(name, len);
+}
+
+static void set_name(struct op_collect_source *s, const char *linkage,
+		     const char *otherwise, char **ret_readable)
+{
+	enum op_mangling mangling;
+
+	free(*ret_readable); /* of a name that this one replaces */
+	*ret_readable = linkage ? op_demangle_kind(linkage, &mangling) : NULL;
+	s->function = *ret_readable ? *ret_readable : linkage ? linkage : otherwise;
+	s->system_name = *ret_readable ? linkage : NULL;
+}
+
+/* Give a location what is known of it. */
+static int set_location(const struct adding *a, uint32_t location, const struct known *k)
+{
+	struct op_collect_source source[DEBUGINFO_LINES_MAX] = { 0 };
+	char *readable[DEBUGINFO_LINES_MAX] = { NULL };
+	const char *name =
+		lacks_name(a->c, &a->c->locations.data[location]) ? k->name : NULL;
+	size_t n = k->len, i;
+	int r;
+
+	if (!n && !name)
+		return 0;
+	for (i = 0; i < n; i++) {
+		source[i] = (struct op_collect_source){
+			.file = k->lines[i].file,
+			.line = k->lines[i].line,
+			.start_line = k->lines[i].start_line,
+		};
+		set_name(&source[i], k->lines[i].linkage, k->lines[i].function,
+			 &readable[i]);
+	}
+	/* The last one is the function around those that were inlined. */
+	if (name)
+		set_name(&source[n ? n - 1 : 0], name, NULL, &readable[n ? n - 1 : 0]);
+	r = op_collect_set_lines(a->c, location, source, n ? n : 1);
+	a->stats->found += !r && n && k->lines[0].line;
+	a->stats->named += !r && name;
+	for (i = 0; i < DEBUGINFO_LINES_MAX; i++)
+		free(readable[i]);
+	return r;
+}
+
+static size_t count_wanted(const struct op_collect *c, uint32_t mapping)
+{
+	size_t wanted = 0, i;
+
+	for (i = 0; i < c->locations.len; i++)
+		wanted += c->locations.data[i].mapping == mapping &&
+			  lacks_line(c, &c->locations.data[i]);
+	return wanted;
+}
+
+/* The servers are tried with the first file. */
+static void try_servers(const struct adding *a, uint32_t mapping)
+{
+	size_t len;
+	const char *text =
+		op_collect_text(a->c, a->c->mappings.data[mapping].build_id, &len);
+	_cleanup_free_ char *id = strndup(text, len);
+
+	if (id)
+		debuginfod_try(a->servers, id);
+}
+
+/* Can nobody but root and this user have written what stands in the file? */
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	       !(st.st_mode & S_IWOTH);
+}
+
+/* Open the debug info, once. Returns 0, also where there is none, or -ENOMEM. */
+static int open_file(const struct adding *a, struct file *f)
+{
+	_cleanup_free_ char *path = NULL;
+	const char *separate;
+	int r;
+
+	if (f->opened)
+		return 0;
+	f->opened = true;
+	r = file_find(a->c, f->mapping, a->directory, &path);
+	if (!r) {
+		debuginfod_limit(a->servers, a->deadline - now_seconds());
+		try_servers(a, f->mapping);
+		r = debuginfo_open(path, a->memory, &f->d);
+	}
+	if (r) {
+		a->stats->files_without++;
+		return r == -ENOENT ? 0 : r;
+	}
+	/* Symbols alone are not kept: debug info may be installed later. */
+	separate = debuginfo_path(f->d);
+	f->kept = f->cache && !debuginfo_has_no_lines(f->d) && is_ours(path) &&
+		  (!separate || is_ours(separate));
+	return 0;
+}
+
+/* Is this all that the debug info can say? What has no name stands in a file, of dwz(1),
+ * that is not there. */
+static bool is_whole(const struct known *k, bool named)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < k->len; i++) {
+		if (!k->lines[i].function && !k->lines[i].linkage)
+			return false;
+	}
+	return !named || !k->len || k->name;
+}
+
+static int add_location(const struct adding *a, struct file *f, uint32_t location)
+{
+	const struct op_collect_location *l = &a->c->locations.data[location];
+	uint64_t vaddr = l->address;
+	bool named = lacks_name(a->c, l);
+	struct known k = { 0 };
+	int r;
+
+	if (f->cache &&
+	    lines_cache_find(f->cache, vaddr, named, k.lines, &k.len, &k.name)) {
+		a->stats->cached++;
+		return set_location(a, location, &k);
+	}
+	if (now_seconds() >= a->deadline) {
+		a->stats->late++;
+		return 0;
+	}
+	r = open_file(a, f);
+	if (r || !f->d)
+		return r;
+	f->full =
+		f->full || (f->found % LOOK_UPS_A_CHECK == 0 && debuginfo_is_full(f->d));
+	f->found++;
+	if (f->full) {
+		f->heavy++;
+		return 0;
+	}
+	k.len = debuginfo_find(f->d, vaddr, k.lines);
+	f->heavy += !k.len && debuginfo_left_out(f->d);
+	k.name = named ? debuginfo_name(f->d, vaddr) : NULL;
+	/* What has no room or no memory is looked up again the next time. */
+	if (f->kept && is_whole(&k, named))
+		(void)lines_cache_add(f->cache, vaddr, k.lines, k.len, named, k.name);
+	return set_location(a, location, &k);
+}
+
+/* Read the file's part of the cache. Without memory for it there is none. */
+static void open_cache(const struct adding *a, struct file *f)
+{
+	const char *text;
+	ssize_t n;
+	size_t len;
+
+	text = op_collect_text(a->c, a->c->mappings.data[f->mapping].build_id, &len);
+	f->id = a->has_store ? strndup(text, len) : NULL;
+	if (!f->id || !store_can_name(f->id))
+		return;
+	f->cache = lines_cache_new();
+	n = f->cache ? store_read(&a->store, f->id, &f->bytes) : -ENOENT;
+	/* One that is nearly full is begun anew, or nothing new would have room for ever. */
+	if (n > LINES_CACHE_FULL_BYTES)
+		return;
+	if (n >= 0)
+		n = lines_cache_parse(f->cache, f->bytes, (size_t)n, f->id);
+	a->stats->refused += n < 0 && n != -ENOENT && n != -ENOMEM;
+}
+
+/* Write what was added, unless a part of the debug info was not there. */
+static void close_cache(const struct adding *a, struct file *f)
+{
+	struct op_strbuf bytes = { 0 };
+
+	if (f->d && f->kept && lines_cache_changed(f->cache) &&
+	    !debuginfo_is_partial(f->d) &&
+	    lines_cache_encode(f->cache, f->id, &bytes) == 0 &&
+	    store_write(&a->store, f->id, bytes.data, bytes.len) == 0)
+		a->stats->written++;
+	op_strbuf_deinit(&bytes);
+	(void)lines_cache_free(f->cache);
+	free(f->bytes);
+	free(f->id);
+}
+
+static void count_heavy(const struct adding *a, const struct file *f)
+{
+	uint64_t bytes = f->d ? debuginfo_left_out(f->d) : 0;
+
+	if (!f->heavy)
+		return;
+	a->stats->heavy += f->heavy;
+	a->stats->heavy_files++;
+	/* Of one that grew too large no more is known than that. */
+	bytes = bytes > a->memory ? bytes : a->memory;
+	if (bytes >= a->stats->heaviest) {
+		a->stats->heaviest = bytes;
+		a->stats->heaviest_of = f->mapping;
+	}
+}
+
+static int add_mapping(const struct adding *a, uint32_t mapping)
+{
+	struct file f = { .mapping = mapping };
+	size_t wanted = count_wanted(a->c, mapping);
+	uint32_t i;
+	int r = 0;
+
+	if (!wanted)
+		return 0;
+	a->stats->locations += wanted;
+	a->stats->files++;
+	open_cache(a, &f);
+	for (i = 0; !r && i < a->c->locations.len; i++) {
+		if (a->c->locations.data[i].mapping == mapping &&
+		    lacks_line(a->c, &a->c->locations.data[i]))
+			r = add_location(a, &f, i);
+	}
+	close_cache(a, &f);
+	count_heavy(a, &f);
+	if (f.d)
+		a->stats->files_without +=
+			debuginfo_is_partial(f.d) || debuginfo_has_no_lines(f.d);
+	(void)debuginfo_free(f.d);
+	return r;
+}
+
+int lines_add(struct op_collect *c, const struct lines_request *request,
+	      struct lines_stats *ret)
+{
+	struct debuginfod servers;
+	struct adding a = {
+		.c = c,
+		.servers = &servers,
+		.directory = request->directory,
+		.memory = request->memory,
+		.deadline = now_seconds() + request->seconds,
+		.stats = ret,
+	};
+	uint32_t i;
+	int r = 0;
+
+	*ret = (struct lines_stats){ 0 };
+	debuginfod_init(&servers);
+	a.has_store = !request->no_cache && store_open(request->cache, &a.store);
+	for (i = 1; !r && i < c->mappings.len; i++)
+		r = add_mapping(&a, i);
+	if (ret->written)
+		store_trim(&a.store, STORE_BYTES_MAX);
+	if (a.has_store)
+		store_close(&a.store);
+	return r;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The code of the units of a file, or of the functions of a unit. */
+#ifndef OP_RECORDING_LINES_RANGES_H
+#define OP_RECORDING_LINES_RANGES_H
+
+#include <elfutils/libdw.h>
+#include <stddef.h>
+
+#include "base/vec.h"
+
+/* The code of a unit or of a function. */
+struct range {
+	Dwarf_Addr start;
+	Dwarf_Addr end;
+	Dwarf_Die die;
+	size_t unit; /* for units: the number of the unit */
+};
+
+struct ranges {
+	OP_VEC(struct range) items;
+};
+
+/* Add the code of @die. Returns 0 or -ENOMEM. */
+int ranges_add(struct ranges *r, Dwarf_Die *die, size_t unit);
+/* Add the functions of a unit. Returns 0 or -ENOMEM. */
+int ranges_add_functions(struct ranges *r, Dwarf_Die *unit);
+/* Call this before ranges_find(), when all are added. */
+void ranges_sort(struct ranges *r);
+/* The range that holds @pc, the innermost where they overlap; NULL: none. */
+struct range *ranges_find(const struct ranges *r, Dwarf_Addr pc);
+
+#endif

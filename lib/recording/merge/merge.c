@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recording/merge/merge.h"
+
+#include <string.h>
+
+#include "recording/merge/join.h"
+#include "recording/read/requests.h"
+#include "recording/read/say.h"
+
+struct merge {
+	int fd;
+	int error; /* of a write */
+	struct join *join;
+};
+
+/* A join_emit_fn. */
+static int write_request(void *data, const void *request, size_t len)
+{
+	struct merge *m = data;
+
+	m->error = recording_append(m->fd, request, len);
+	return m->error;
+}
+
+/* A recording_fn. A failed write is no fault of the file that is read. */
+static int add_request(void *data, const void *request, size_t len)
+{
+	struct merge *m = data;
+	int r = m->error ? 0 : join_add(m->join, request, len);
+
+	return m->error ? 0 : r;
+}
+
+int merge_write(char *const *files, size_t len, const char *path, int fd)
+{
+	struct merge m = { .fd = fd };
+	int r, err;
+
+	if (join_new(write_request, &m, &m.join))
+		return fail("out of memory");
+	r = recording_read(files, len, add_request, &m);
+	err = r || m.error ? m.error : join_finish(m.join);
+	(void)join_free(m.join);
+	return r || !err ? r : fail("cannot write %s: %s", path, strerror(-err));
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields that are numbers of dictionary entries, and the copy that replaces them. */
+#include "recording/merge/rewrite.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	DEPTH_MAX = 64,	      /* of messages in each other; lists of values may nest */
+	VARINT_BYTES_MAX = 10 /* of 64 bits */
+};
+
+/* What becomes of a field: it is a number of @table, or a message, or it is left out. */
+struct rule {
+	uint32_t field;
+	enum otlp_table table;
+	const struct schema *message;
+	bool drop;
+};
+
+struct schema {
+	const struct rule *rules;
+	size_t len;
+};
+
+#define NUMBER(field, table)                                                             \
+	{                                                                                \
+		field, table, NULL, false                                                \
+	}
+#define MESSAGE(field, schema)                                                           \
+	{                                                                                \
+		field, OTLP_TABLE_NONE, schema, false                                    \
+	}
+#define DROP(field)                                                                      \
+	{                                                                                \
+		field, OTLP_TABLE_NONE, NULL, true                                       \
+	}
+#define SCHEMA(rules)                                                                    \
+	{                                                                                \
+		rules, sizeof(rules) / sizeof((rules)[0])                                \
+	}
+
+/* AnyValue, ArrayValue, KeyValueList and KeyValue hold each other. */
+static const struct schema any_value, array_value, key_values, key_value;
+static const struct rule any_value_rules[] = {
+	MESSAGE(5, &array_value),
+	MESSAGE(6, &key_values),
+	NUMBER(8, OTLP_TABLE_STRING),
+};
+static const struct schema any_value = SCHEMA(any_value_rules);
+static const struct rule array_value_rules[] = { MESSAGE(1, &any_value) };
+static const struct schema array_value = SCHEMA(array_value_rules);
+static const struct rule key_values_rules[] = { MESSAGE(1, &key_value) };
+static const struct schema key_values = SCHEMA(key_values_rules);
+static const struct rule key_value_rules[] = {
+	MESSAGE(2, &any_value),
+	NUMBER(3, OTLP_TABLE_STRING),
+};
+static const struct schema key_value = SCHEMA(key_value_rules);
+
+static const struct rule resource_rules[] = { MESSAGE(1, &key_value) };
+static const struct schema resource = SCHEMA(resource_rules);
+static const struct rule resource_head_rules[] = { MESSAGE(1, &resource), DROP(2) };
+const struct schema schema_resource_head = SCHEMA(resource_head_rules);
+
+static const struct rule scope_rules[] = { MESSAGE(3, &key_value) };
+static const struct schema scope = SCHEMA(scope_rules);
+static const struct rule scope_head_rules[] = { MESSAGE(1, &scope), DROP(2) };
+const struct schema schema_scope_head = SCHEMA(scope_head_rules);
+
+static const struct rule value_type_rules[] = {
+	NUMBER(1, OTLP_TABLE_STRING),
+	NUMBER(2, OTLP_TABLE_STRING),
+};
+static const struct schema value_type = SCHEMA(value_type_rules);
+static const struct rule sample_rules[] = {
+	NUMBER(1, OTLP_TABLE_STACK),
+	NUMBER(2, OTLP_TABLE_ATTRIBUTE),
+	NUMBER(3, OTLP_TABLE_LINK),
+};
+static const struct schema sample = SCHEMA(sample_rules);
+static const struct rule profile_rules[] = {
+	MESSAGE(1, &value_type),
+	MESSAGE(2, &sample),
+	MESSAGE(5, &value_type),
+	NUMBER(11, OTLP_TABLE_ATTRIBUTE),
+};
+const struct schema schema_profile = SCHEMA(profile_rules);
+
+static const struct rule mapping_rules[] = {
+	NUMBER(4, OTLP_TABLE_STRING),
+	NUMBER(5, OTLP_TABLE_ATTRIBUTE),
+};
+static const struct rule line_rules[] = { NUMBER(1, OTLP_TABLE_FUNCTION) };
+static const struct schema line = SCHEMA(line_rules);
+static const struct rule location_rules[] = {
+	NUMBER(1, OTLP_TABLE_MAPPING),
+	MESSAGE(3, &line),
+	NUMBER(4, OTLP_TABLE_ATTRIBUTE),
+};
+static const struct rule function_rules[] = {
+	NUMBER(1, OTLP_TABLE_STRING),
+	NUMBER(2, OTLP_TABLE_STRING),
+	NUMBER(3, OTLP_TABLE_STRING),
+};
+static const struct rule attribute_rules[] = {
+	NUMBER(1, OTLP_TABLE_STRING),
+	MESSAGE(2, &any_value),
+	NUMBER(3, OTLP_TABLE_STRING),
+};
+static const struct rule stack_rules[] = { NUMBER(1, OTLP_TABLE_LOCATION) };
+
+static const struct schema tables[OTLP_TABLES] = {
+	[OTLP_TABLE_MAPPING] = SCHEMA(mapping_rules),
+	[OTLP_TABLE_LOCATION] = SCHEMA(location_rules),
+	[OTLP_TABLE_FUNCTION] = SCHEMA(function_rules),
+	[OTLP_TABLE_LINK] = { NULL, 0 },
+	[OTLP_TABLE_ATTRIBUTE] = SCHEMA(attribute_rules),
+	[OTLP_TABLE_STACK] = SCHEMA(stack_rules),
+};
+
+const struct schema *schema_of_table(enum otlp_table t)
+{
+	return &tables[t];
+}
+
+bool wire_next(struct op_reader *r, struct wire_field *ret)
+{
+	const char *start = (const char *)r->pos;
+	uint64_t tag, len;
+
+	if (r->failed || !op_reader_left(r))
+		return false;
+	*ret = (struct wire_field){ 0 };
+	tag = op_read_uleb(r);
+	ret->number = (uint32_t)(tag >> 3);
+	ret->type = (uint32_t)(tag & 7);
+	switch (ret->type) {
+	case WIRE_VARINT:
+		ret->value = op_read_uleb(r);
+		break;
+	case WIRE_FIXED64:
+		op_read_skip(r, sizeof(uint64_t));
+		break;
+	case WIRE_BYTES:
+		len = op_read_uleb(r);
+		ret->bytes.data = (const char *)op_read_bytes(r, len);
+		ret->bytes.len = r->failed ? 0 : (size_t)len;
+		break;
+	case WIRE_FIXED32:
+		op_read_skip(r, sizeof(uint32_t));
+		break;
+	default:
+		r->failed = true;
+	}
+	ret->whole = (struct otlp_text){ start, (size_t)((const char *)r->pos - start) };
+	return !r->failed;
+}
+
+static int put_varint(struct op_bytes *b, uint64_t v)
+{
+	if (op_vec_reserve(b, VARINT_BYTES_MAX))
+		return -ENOMEM;
+	for (; v >= 0x80; v >>= 7)
+		b->data[b->len++] = (uint8_t)v | 0x80;
+	b->data[b->len++] = (uint8_t)v;
+	return 0;
+}
+
+static int put_number(const struct rewrite *w, enum otlp_table t, uint64_t old,
+		      struct op_bytes *out)
+{
+	uint32_t number = 0;
+	int r = w->number(w->data, t, (int32_t)(uint32_t)old, &number);
+
+	return r ? r : put_varint(out, number);
+}
+
+/* Begin a field whose length is not known yet. */
+static int open_field(struct op_bytes *out, size_t *ret_start)
+{
+	*ret_start = out->len;
+	if (op_vec_reserve(out, OP_FIELD_BYTES))
+		return -ENOMEM;
+	out->len += OP_FIELD_BYTES; /* the longest head */
+	return 0;
+}
+
+/* Write its head and move the bytes to the head's end. */
+static int close_field(struct op_bytes *out, uint32_t field, size_t start)
+{
+	size_t body = start + OP_FIELD_BYTES;
+	size_t len = out->len - body;
+	int r;
+
+	out->len = start;
+	r = op_bytes_head(out, field, len);
+	if (r)
+		return r;
+	memmove(out->data + out->len, out->data + body, len);
+	out->len += len;
+	return 0;
+}
+
+/* A list of numbers, packed. */
+static int copy_numbers(const struct rewrite *w, const struct rule *rule,
+			const struct wire_field *f, struct op_bytes *out)
+{
+	struct op_reader list = op_reader_init(f->bytes.data, f->bytes.len);
+	size_t start;
+	uint64_t old;
+	int r = open_field(out, &start);
+
+	while (!r && op_reader_left(&list)) {
+		old = op_read_uleb(&list);
+		r = list.failed ? -EBADMSG : put_number(w, rule->table, old, out);
+	}
+	return r ? r : close_field(out, f->number, start);
+}
+
+static int copy_message(const struct rewrite *w, const struct schema *s,
+			struct otlp_text in, unsigned int depth, struct op_bytes *out);
+
+static int copy_field(const struct rewrite *w, const struct rule *rule,
+		      const struct wire_field *f, unsigned int depth,
+		      struct op_bytes *out)
+{
+	size_t start;
+	int r;
+
+	if (rule->message && f->type == WIRE_BYTES) {
+		r = open_field(out, &start);
+		if (!r)
+			r = copy_message(w, rule->message, f->bytes, depth + 1, out);
+		return r ? r : close_field(out, f->number, start);
+	}
+	if (rule->table && f->type == WIRE_BYTES)
+		return copy_numbers(w, rule, f, out);
+	if (rule->table && f->type == WIRE_VARINT) {
+		r = put_varint(out, (uint64_t)f->number << 3 | WIRE_VARINT);
+		return r ? r : put_number(w, rule->table, f->value, out);
+	}
+	return -EBADMSG;
+}
+
+static const struct rule *find_rule(const struct schema *s, uint32_t field)
+{
+	size_t i;
+
+	for (i = 0; i < s->len; i++) {
+		if (s->rules[i].field == field)
+			return &s->rules[i];
+	}
+	return NULL;
+}
+
+static int copy_message(const struct rewrite *w, const struct schema *s,
+			struct otlp_text in, unsigned int depth, struct op_bytes *out)
+{
+	struct op_reader reader = op_reader_init(in.data, in.len);
+	const struct rule *rule;
+	struct wire_field f;
+	int r = 0;
+
+	if (depth == DEPTH_MAX)
+		return -EBADMSG;
+	while (!r && wire_next(&reader, &f)) {
+		rule = find_rule(s, f.number);
+		if (!rule)
+			r = op_bytes_add(out, f.whole.data, f.whole.len);
+		else if (!rule->drop)
+			r = copy_field(w, rule, &f, depth, out);
+	}
+	return !r && reader.failed ? -EBADMSG : r;
+}
+
+int rewrite_message(const struct rewrite *w, const struct schema *s, struct otlp_text in,
+		    struct op_bytes *out)
+{
+	return copy_message(w, s, in, 0, out);
+}

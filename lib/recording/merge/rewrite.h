@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies encoded OTLP messages with other numbers of dictionary entries. A table says which
+ * fields are such numbers; all other fields, also those of later versions, are copied as bytes.
+ */
+#ifndef OP_RECORDING_MERGE_REWRITE_H
+#define OP_RECORDING_MERGE_REWRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/reader.h"
+#include "otlp/reader.h"
+#include "profile/otlp/bytes.h"
+
+struct schema;
+
+extern const struct schema
+	schema_resource_head; /* ResourceProfiles without scope_profiles */
+extern const struct schema schema_scope_head; /* ScopeProfiles without profiles */
+extern const struct schema schema_profile;
+
+/* The schema of an entry of @t. */
+const struct schema *schema_of_table(enum otlp_table t);
+/* Get the new number of entry @old of table @t. Returns 0 or a negative errno. */
+typedef int (*rewrite_number_fn)(void *data, enum otlp_table t, int32_t old,
+				 uint32_t *ret);
+
+struct rewrite {
+	rewrite_number_fn number;
+	void *data;
+};
+
+/* Append the message @in to @out. Returns 0, -EBADMSG, -ENOMEM or what the number function
+ * returned; after an error a part has been appended. */
+int rewrite_message(const struct rewrite *w, const struct schema *s, struct otlp_text in,
+		    struct op_bytes *out);
+
+/* A field of an encoded message. */
+struct wire_field {
+	uint32_t number;
+	uint32_t type;		/* WIRE_* */
+	uint64_t value;		/* of WIRE_VARINT */
+	struct otlp_text bytes; /* of WIRE_BYTES */
+	struct otlp_text whole; /* with its tag */
+};
+
+enum {
+	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
+	WIRE_BYTES = 2,
+	WIRE_FIXED32 = 5,
+};
+
+/* Get the next field. Returns false at the end, and with r->failed at a damaged place. */
+bool wire_next(struct op_reader *r, struct wire_field *ret);
+
+#endif

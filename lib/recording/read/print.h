@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints text that is foreign, and names of functions. */
+#ifndef OP_RECORDING_READ_PRINT_H
+#define OP_RECORDING_READ_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* May colours be printed to @f? It must be a terminal that is not dumb,
+ * without NO_COLOR. */
+bool colour_wanted(FILE *f);
+/* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
+ * only cut; 0: as a whole. */
+void print_safe(FILE *f, const char *text, size_t len, int columns);
+/* As print_safe(), of the name of a function: short_name.h. */
+void print_name(FILE *f, const char *name, int columns);
+void print_json_string(FILE *f, const char *text, size_t len);
+/* "1.25 s", "3.0 MiB", into @buf. */
+void print_seconds(double s, char *buf, size_t size);
+void print_bytes(double b, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads requests from files whose lengths and contents are not trusted. */
+#include "recording/read/requests.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "recording/read/say.h"
+
+enum {
+	/* a larger length is not a length; the bytes may be a protobuf field */
+	REQUEST_MAX_BYTES = 1 << 26,
+	/* read in steps, so that memory grows with the data, not with a stated length */
+	STEP_BYTES = 1 << 16,
+	LENGTH_BYTES = 4,
+	/* first byte of a request without a length: its first resource */
+	FIELD_1_BYTES = 0x0a,
+	FIELD_2_BYTES = 0x12, /* or its dictionary */
+};
+
+struct reading {
+	const char *path; /* for messages */
+	FILE *f;
+	OP_VEC(uint8_t) bytes;
+	uint64_t requests;
+	uint64_t offset;
+};
+
+/* Read @len more bytes after those in memory. Returns how many came, or -ENOMEM. */
+static ssize_t read_more(struct reading *rec, size_t len)
+{
+	size_t want, got, sum = 0;
+
+	while (sum < len) {
+		want = len - sum < STEP_BYTES ? len - sum : STEP_BYTES;
+		if (op_vec_reserve(&rec->bytes, want))
+			return -ENOMEM;
+		got = fread(rec->bytes.data + rec->bytes.len, 1, want, rec->f);
+		rec->bytes.len += got;
+		sum += got;
+		if (got < want)
+			break;
+	}
+	return (ssize_t)sum;
+}
+
+static int say_what_it_is(const struct reading *rec)
+{
+	static const struct {
+		const char *magic;
+		const char *what;
+	} known[] = {
+		{ "\x1f\x8b", "a gzip file, perhaps of pprof" },
+		{ "<", "a page" },
+		{ "{", "JSON" },
+		{ "PERFILE2", "a file of perf" },
+	};
+	const char *what = "something else";
+	size_t i, len;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		len = strlen(known[i].magic);
+		if (rec->bytes.len >= len &&
+		    memcmp(rec->bytes.data, known[i].magic, len) == 0)
+			what = known[i].what;
+	}
+	return fail("%s is no recording but %s; 'otelprof record -o FILE.otlp' makes one",
+		    rec->path, what);
+}
+
+/* Is the file one request without a length? Its first byte is that of a field then. */
+static bool bare_request(const struct reading *rec)
+{
+	const uint8_t *b = rec->bytes.data;
+
+	return rec->bytes.len == LENGTH_BYTES &&
+	       (b[0] == FIELD_1_BYTES || b[0] == FIELD_2_BYTES);
+}
+
+static int read_bare(struct reading *rec, recording_fn fn, void *data)
+{
+	ssize_t n = read_more(rec, REQUEST_MAX_BYTES);
+	int r;
+
+	if (n < 0)
+		return fail("%s: out of memory", rec->path);
+	r = fn(data, rec->bytes.data, rec->bytes.len);
+	if (r == -EBADMSG)
+		return say_what_it_is(rec);
+	if (r < 0)
+		return fail("%s: %s", rec->path, strerror(-r));
+	rec->requests = 1;
+	return 0;
+}
+
+/* The file is damaged here: the requests before still count. */
+static int damaged(const struct reading *rec, const char *what)
+{
+	if (!rec->requests)
+		return fail("%s: %s, and there is none before it", rec->path, what);
+	note("%s: %s at byte %" PRIu64 "; the %" PRIu64 " requests before it are used",
+	     rec->path, what, rec->offset, rec->requests);
+	return 0;
+}
+
+/*
+ * Read one request after its length. Returns 1, 0 at the end, or a negative errno. If the
+ * file is at fault, @ret_what says what is wrong, or is "" if it is not a recording at
+ * all.
+ */
+static int read_one(struct reading *rec, recording_fn fn, void *data,
+		    const char **ret_what)
+{
+	const uint8_t *b = rec->bytes.data;
+	ssize_t got;
+	uint32_t len;
+	int r;
+
+	len = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+	if (len > REQUEST_MAX_BYTES) {
+		*ret_what = rec->requests ? "there is no length of a request" : "";
+		return -EBADMSG;
+	}
+	rec->bytes.len = 0;
+	got = read_more(rec, len);
+	if (got < 0)
+		return (int)got;
+	if ((size_t)got < len) {
+		*ret_what = "a request is cut off";
+		return -EBADMSG;
+	}
+	r = fn(data, rec->bytes.data, len);
+	if (r == -EBADMSG)
+		*ret_what = rec->requests ? "a request cannot be read" : "";
+	else if (r == -EFBIG)
+		*ret_what = "there is more than is read";
+	return r < 0 ? r : 1;
+}
+
+static int read_all(struct reading *rec, recording_fn fn, void *data)
+{
+	const char *what = NULL;
+	ssize_t n;
+	int r;
+
+	for (;;) {
+		rec->bytes.len = 0;
+		n = read_more(rec, LENGTH_BYTES);
+		if (n == 0)
+			break;
+		if (n < 0)
+			return fail("%s: out of memory", rec->path);
+		if (n < LENGTH_BYTES)
+			return rec->requests ? damaged(rec, "a length is cut off")
+					     : say_what_it_is(rec);
+		if (!rec->requests && bare_request(rec))
+			return read_bare(rec, fn, data);
+		r = read_one(rec, fn, data, &what);
+		if (what)
+			return *what ? damaged(rec, what) : say_what_it_is(rec);
+		if (r < 0)
+			return fail("%s: %s", rec->path, strerror(-r));
+		rec->requests++;
+		rec->offset = rec->offset + LENGTH_BYTES + rec->bytes.len;
+	}
+	if (ferror(rec->f))
+		return damaged(rec, "a read failed");
+	return rec->requests ? 0 : fail("%s is empty", rec->path);
+}
+
+const char *recording_title(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+static int read_file(const char *path, recording_fn fn, void *data)
+{
+	struct reading rec = { .path = recording_title(path) };
+	struct stat st;
+	int r;
+
+	if (strcmp(path, "-") == 0) {
+		rec.path = "standard input";
+		rec.f = stdin;
+	} else {
+		rec.f = fopen(path, "re");
+	}
+	if (rec.f && fstat(fileno(rec.f), &st) == 0 && S_ISDIR(st.st_mode)) {
+		if (rec.f != stdin)
+			(void)fclose(rec.f);
+		rec.f = NULL;
+		errno = EISDIR;
+	}
+	if (!rec.f)
+		return fail("cannot read %s: %s", rec.path, strerror(errno));
+	r = read_all(&rec, fn, data);
+	op_vec_clear(&rec.bytes);
+	if (rec.f != stdin)
+		(void)fclose(rec.f);
+	return r;
+}
+
+int recording_read(char *const *paths, size_t len, recording_fn fn, void *data)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; !r && i < len; i++)
+		r = read_file(paths[i], fn, data);
+	return r;
+}
+
+int recording_append(int fd, const void *request, size_t len)
+{
+	const uint8_t header[LENGTH_BYTES] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16),
+					       (uint8_t)(len >> 8), (uint8_t)len };
+	int r = op_write_full(fd, header, sizeof(header));
+
+	return r ? r : op_write_full(fd, request, len);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads recordings: files of ExportProfilesServiceRequest messages, each preceded by its
+ * length as 4 bytes, big endian (`otelprof record -o FILE.otlp`), or one message as
+ * `otelprof sink --dir` writes it.
+ */
+#ifndef OP_RECORDING_READ_REQUESTS_H
+#define OP_RECORDING_READ_REQUESTS_H
+
+#include <stddef.h>
+
+/* Called with one request, which is valid during the call. A negative errno ends the
+ * reading and is reported as a fault of the file. */
+typedef int (*recording_fn)(void *data, const void *request, size_t len);
+
+/* What messages call it: @path, or "standard input" for "-". */
+const char *recording_title(const char *path);
+
+/*
+ * Call @fn for each request of the files @paths ("-": standard input). What follows a
+ * damaged place is skipped with a message on stderr; the requests before it count.
+ * Returns 0, or STATUS_FAILED after a message if there was no request that could be read.
+ */
+int recording_read(char *const *paths, size_t len, recording_fn fn, void *data);
+
+/* Writes a request as a recording has it. Returns 0 or a negative errno. */
+int recording_append(int fd, const void *request, size_t len);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the function that somebody names. A name may be copied from a report, which shows
+ * long ones cut and some characters as others.
+ */
+#include "recording/tree/function_name.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "recording/read/short_name.h"
+
+enum {
+	NAME_BYTES = 65536,
+	/* how well a name fits */
+	FITS_NOT = 0,
+	FITS_INSIDE,
+	FITS_BEGINNING,
+	FITS_WHOLE,
+	FITS_EXACTLY,
+};
+
+char function_name_shown(char c)
+{
+	if ((unsigned char)c < 0x20 || c == 0x7f)
+		return '?';
+	return c == '|' || c == '`' ? '\'' : c;
+}
+
+static void show(char *text)
+{
+	for (; *text; text++)
+		*text = function_name_shown(*text);
+}
+
+/*
+ * Find @pattern in @text; a "…" in it is what a report left out. Returns the end of what was
+ * found, and where it begins; or NULL.
+ */
+static const char *find_parts(const char *text, char *pattern, const char **ret_start)
+{
+	char *mark = strstr(pattern, SHORT_MARK), *part = pattern;
+	const char *at = text;
+	size_t len;
+
+	for (; mark; mark = strstr(part, SHORT_MARK)) {
+		*mark = 0;
+		at = strstr(at, part);
+		*mark = SHORT_MARK[0];
+		if (!at)
+			return NULL;
+		*ret_start = part == pattern ? at : *ret_start;
+		at += (size_t)(mark - part);
+		part = mark + strlen(SHORT_MARK);
+	}
+	len = strlen(part);
+	/* What ends with the last part is it whole; other names have it at their end too. */
+	if (part != pattern && len && strlen(at) >= len &&
+	    strcmp(at + strlen(at) - len, part) == 0)
+		return at + strlen(at);
+	at = strstr(at, part);
+	if (!at)
+		return NULL;
+	*ret_start = part == pattern ? at : *ret_start;
+	return at + len;
+}
+
+static int fit(const struct view *v, uint32_t string, char *part, char *buf)
+{
+	const char *at = buf, *end;
+
+	if (view_text_is(v->c, string, v->request.function))
+		return FITS_EXACTLY;
+	show((char *)view_text(v->c, string, buf, NAME_BYTES));
+	end = find_parts(buf, part, &at);
+	if (!end)
+		return FITS_NOT;
+	if (at != buf)
+		return FITS_INSIDE;
+	return *end ? FITS_BEGINNING : FITS_WHOLE;
+}
+
+int function_name_weigh(const struct view *v, int64_t *ret)
+{
+	_cleanup_free_ uint32_t *last =
+		calloc(v->c->strings.places.len + 1, sizeof(*last));
+	struct op_collect_path path = { 0 };
+	const struct op_collect_stack *s;
+	uint32_t stack = 0, name;
+	int r = last ? 0 : -ENOMEM;
+	size_t i;
+
+	op_vec_foreach(s, &v->c->stacks) {
+		if (r)
+			break;
+		if (!view_wants(v, s))
+			continue;
+		stack++;
+		r = op_collect_path(v->c, s, &path);
+		for (i = 0; !r && i < path.len; i++) {
+			name = v->c->functions.data[path.data[i]].name;
+			if (last[name] != stack)
+				ret[name] = op_collect_sum(ret[name], s->value);
+			last[name] = stack;
+		}
+	}
+	free(path.data);
+	return r;
+}
+
+int function_name_find(const struct view *v, uint32_t *ret)
+{
+	size_t strings = v->c->strings.places.len;
+	_cleanup_free_ int64_t *weights = calloc(strings + 1, sizeof(*weights));
+	_cleanup_free_ char *part = strdup(v->request.function);
+	_cleanup_free_ char *buf = malloc(NAME_BYTES);
+	const struct op_collect_function *f;
+	int best = FITS_NOT, fits, r;
+
+	if (!weights || !part || !buf)
+		return -ENOMEM;
+	r = function_name_weigh(v, weights);
+	if (r)
+		return r;
+	show(part);
+	op_vec_foreach(f, &v->c->functions) {
+		fits = weights[f->name] ? fit(v, f->name, part, buf) : FITS_NOT;
+		if (fits > best ||
+		    (fits && fits == best && weights[f->name] > weights[*ret])) {
+			best = fits;
+			*ret = f->name;
+		}
+	}
+	return best ? 0 : -ENOENT;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The function that a request names. */
+#ifndef OP_RECORDING_TREE_FUNCTION_NAME_H
+#define OP_RECORDING_TREE_FUNCTION_NAME_H
+
+#include <stdint.h>
+
+#include "recording/tree/view.h"
+
+/*
+ * Find the name of the function that the request of @v means, of those with samples in the
+ * view: that name, else the one with the most samples that begins with it, else that has it
+ * inside. The text may be as a report shows it: cut with "…", and with the characters of
+ * function_name_shown(). Returns 0 with a string of the collection, -ENOENT or -ENOMEM.
+ */
+int function_name_find(const struct view *v, uint32_t *ret);
+
+/* Add up the values of the samples that each function is in, by the string of its name: @ret has
+ * one for each string of the collection. Returns 0 or -ENOMEM. */
+int function_name_weigh(const struct view *v, int64_t *ret);
+
+/* How a character of a name is shown in Markdown, where some have a meaning. */
+char function_name_shown(char c);
+
+#endif

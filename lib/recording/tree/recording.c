@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fills a collection from the requests of files, and adds source lines. */
+#include "recording/tree/recording.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "otlp/reader.h"
+#include "recording/read/say.h"
+#include "recording/tree/view.h"
+
+enum {
+	LINES_SECONDS = 60,
+	LINES_MIB = 1024,
+	MIB_SHIFT = 20,
+};
+
+static void note_heavy(const struct op_collect *c, const struct lines_request *request,
+		       const struct lines_stats *stats)
+{
+	char name[256];
+
+	if (!stats->heavy)
+		return;
+	view_text(c, c->mappings.data[stats->heaviest_of].file, name, sizeof(name));
+	note("source lines: %zu of %zu places of native code have none, because debug info "
+	     "of %zu file%s takes more than %" PRIu64 " MiB (--lines-memory); that of %s "
+	     "%" PRIu64 " MiB or more",
+	     stats->heavy, stats->locations, stats->heavy_files,
+	     stats->heavy_files == 1 ? "" : "s", request->memory >> MIB_SHIFT, name,
+	     stats->heaviest >> MIB_SHIFT);
+}
+
+static int add_lines(struct op_collect *c, const struct recording_lines *lines)
+{
+	struct lines_request request = lines->request;
+	struct lines_stats stats;
+
+	if (!(request.seconds > 0))
+		request.seconds = LINES_SECONDS;
+	if (!request.memory)
+		request.memory = (uint64_t)LINES_MIB << MIB_SHIFT;
+	if (lines_add(c, &request, &stats) < 0)
+		return fail("out of memory");
+	if (stats.late)
+		note("source lines: the time was over; %zu of %zu places of native code "
+		     "were not looked up",
+		     stats.late, stats.locations);
+	note_heavy(c, &request, &stats);
+	if (lines->told)
+		note("source lines: %zu of %zu places of native code, and names of %zu "
+		     "that had none; of %zu files %zu have no debug info here",
+		     stats.found, stats.locations, stats.named, stats.files,
+		     stats.files_without);
+	if (lines->told && !request.no_cache)
+		note("source lines: %zu of these places were in the cache; %zu of its files "
+		     "were written, %zu refused",
+		     stats.cached, stats.written, stats.refused);
+	return 0;
+}
+
+static int push_sample(struct recording *r, struct recording_sample sample)
+{
+	struct recording_sample *s;
+
+	if (r->samples.len == RECORDING_SAMPLES_MAX)
+		return -EFBIG;
+	s = op_vec_push(&r->samples);
+	if (!s)
+		return -ENOMEM;
+	*s = sample;
+	return 0;
+}
+
+/*
+ * Add a sample for each time that is given. Values are one for each time, or none, or a sum,
+ * which the first one gets. Without a time, and of what is a state of one moment, it is that of
+ * the window.
+ */
+static int add_times(void *data, const struct otlp_profiles *p,
+		     const struct otlp_sample_view *v, uint32_t stack)
+{
+	struct recording *rec = data;
+	struct otlp_range values = v->sample->values;
+	uint32_t times = v->sample->timestamps.len, i;
+	struct recording_sample s = { v->profile->time_ns, v->value, stack };
+	int r = 0;
+
+	if (!times || rec->c->stacks.data[stack].moment != OP_MOMENT_NONE)
+		return push_sample(rec, s);
+	for (i = 0; !r && i < times; i++) {
+		s.time_ns = v->timestamps[i];
+		if (!values.len)
+			s.value = 1;
+		else if (values.len == times)
+			s.value = p->values.data[values.first + i];
+		else
+			s.value = i ? 0 : v->value;
+		r = push_sample(rec, s);
+	}
+	return r;
+}
+
+static int load_request(void *data, const void *request, size_t len)
+{
+	struct recording *r = data;
+
+	return op_collect_add_each(r->c, request, len, r->timed ? add_times : NULL, r);
+}
+
+/* Of a state only the newest window of each host stays. */
+static void drop_older(struct recording *r)
+{
+	const struct recording_sample *s;
+	size_t kept = 0;
+	uint32_t moment;
+
+	op_vec_foreach(s, &r->samples) {
+		moment = r->c->stacks.data[s->stack].moment;
+		if (moment == OP_MOMENT_NONE ||
+		    s->time_ns == r->c->moments.all.data[moment].time_ns)
+			r->samples.data[kept++] = *s;
+	}
+	r->samples.len = kept;
+}
+
+int recording_load(char *const *paths, size_t len,
+		   const struct recording_request *request, struct recording *ret)
+{
+	int r;
+
+	if (op_collect_new(request->detail, &ret->c) < 0)
+		return fail("out of memory");
+	ret->timed = request->timed;
+	r = recording_read(paths, len, load_request, ret);
+	drop_older(ret);
+	return r || !request->lines.wanted ? r : add_lines(ret->c, &request->lines);
+}
+
+void recording_clear(struct recording *r)
+{
+	r->c = op_collect_free(r->c);
+	op_vec_clear(&r->samples);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recordings in memory: what their samples are of, once each, and the samples. */
+#ifndef OP_RECORDING_TREE_RECORDING_H
+#define OP_RECORDING_TREE_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "export/format/collect.h"
+#include "recording/lines/lines.h"
+#include "recording/read/requests.h"
+
+/* The sources of line numbers for native code. */
+struct recording_lines {
+	bool wanted;
+	bool told;		      /* print on stderr what was found */
+	struct lines_request request; /* seconds, memory: 0: the default */
+};
+
+enum {
+	/* A recording with more samples is cut there, if it has their times. */
+	RECORDING_SAMPLES_MAX = 1 << 22,
+};
+
+struct recording_sample {
+	uint64_t time_ns; /* Unix time */
+	int64_t value;
+	uint32_t stack; /* of the collection */
+};
+
+/* Recordings, read. */
+struct recording {
+	struct op_collect *c;
+	bool timed;
+	OP_VEC(struct recording_sample) samples; /* each with its time, if it is timed */
+};
+
+struct recording_request {
+	enum op_collect_detail detail;
+	bool timed;
+	struct recording_lines lines;
+};
+
+/* Read all requests of @paths into the empty @ret; the caller calls recording_clear() in every
+ * case. Returns 0, or STATUS_FAILED after a message. */
+int recording_load(char *const *paths, size_t len,
+		   const struct recording_request *request, struct recording *ret);
+void recording_clear(struct recording *r);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds and sorts a call tree whose nodes are in one array and refer to each other by
+ * index. */
+#include "recording/tree/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "export/format/collect.h"
+
+struct edge {
+	uint32_t parent;
+	uint32_t label;
+};
+
+static bool node_equal(const void *elements, uint32_t i, const void *key)
+{
+	const struct tree *t = elements;
+	const struct edge *e = key;
+
+	return t->nodes.data[i].parent == e->parent && t->nodes.data[i].label == e->label;
+}
+
+static int child_of(struct tree *t, uint32_t parent, uint32_t label, uint32_t *ret)
+{
+	struct edge e = { parent, label };
+	uint32_t hash = (uint32_t)op_hash_u64((uint64_t)parent << 32 | label);
+	uint32_t i = op_index_find(&t->index, hash, t, &e, node_equal);
+	struct tree_node *n;
+
+	if (i != UINT32_MAX) {
+		*ret = i;
+		return 0;
+	}
+	n = op_vec_push(&t->nodes);
+	if (!n)
+		return -ENOMEM;
+	i = (uint32_t)t->nodes.len - 1;
+	*n = (struct tree_node){ .label = label,
+				 .parent = parent,
+				 .next = t->nodes.data[parent].child };
+	t->nodes.data[parent].child = i;
+	*ret = i;
+	return op_index_add(&t->index, hash, i);
+}
+
+int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value,
+	     uint32_t *ret)
+{
+	struct tree_node *root;
+	uint32_t at = 0;
+	size_t i;
+	int r;
+
+	if (!t->nodes.len) {
+		root = op_vec_push(&t->nodes);
+		if (!root)
+			return -ENOMEM;
+		*root = (struct tree_node){ .label = UINT32_MAX, .parent = UINT32_MAX };
+	}
+	t->nodes.data[0].total = op_collect_sum(t->nodes.data[0].total, value);
+	for (i = 0; i < len; i++) {
+		r = child_of(t, at, labels[i], &at);
+		if (r)
+			return r;
+		t->nodes.data[at].total = op_collect_sum(t->nodes.data[at].total, value);
+	}
+	t->nodes.data[at].self = op_collect_sum(t->nodes.data[at].self, value);
+	if (ret)
+		*ret = at;
+	return 0;
+}
+
+static int compare_nodes(const void *a, const void *b, void *data)
+{
+	const struct tree_node *nodes = data;
+	const struct tree_node *x = &nodes[*(const uint32_t *)a];
+	const struct tree_node *y = &nodes[*(const uint32_t *)b];
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->label < y->label ? -1 : x->label > y->label;
+}
+
+int tree_sort(struct tree *t)
+{
+	_cleanup_free_ uint32_t *order = NULL;
+	struct tree_node *n;
+	uint32_t i;
+
+	if (!t->nodes.len)
+		return 0;
+	order = malloc(t->nodes.len * sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (i = 0; i < t->nodes.len; i++) {
+		order[i] = i;
+		t->nodes.data[i].child = t->nodes.data[i].next = 0;
+	}
+	qsort_r(order, t->nodes.len, sizeof(*order), compare_nodes, t->nodes.data);
+	/* Begin with the smallest, and put each in front of its siblings. */
+	for (i = (uint32_t)t->nodes.len; i--;) {
+		n = &t->nodes.data[order[i]];
+		if (n->parent == UINT32_MAX)
+			continue;
+		n->next = t->nodes.data[n->parent].child;
+		t->nodes.data[n->parent].child = order[i];
+	}
+	return 0;
+}
+
+void tree_clear(struct tree *t)
+{
+	op_vec_clear(&t->nodes);
+	op_index_clear(&t->index);
+}

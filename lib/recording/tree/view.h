@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report shows of a collection: one kind of samples, of some processes; the
+ * functions and their time, the call tree, and how good the stacks are. */
+#ifndef OP_RECORDING_TREE_VIEW_H
+#define OP_RECORDING_TREE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/format/collect.h"
+#include "recording/tree/sums.h"
+#include "recording/tree/tree.h"
+
+/* A label of the tree is a function of the collection. With this bit it is a string of
+ * it, the name of a process. */
+#define VIEW_PROCESS UINT32_C(0x80000000)
+
+enum view_by {
+	VIEW_BY_FUNCTION,
+	VIEW_BY_MODULE,
+	VIEW_BY_PROCESS, /* one row for each process */
+	VIEW_BY_PROGRAM, /* one row for all processes of the same name */
+	VIEW_BY_THREAD,
+	VIEW_BY_CONTAINER,
+	VIEW_BY_SERVICE,
+	VIEW_BY_TRACE, /* needs OP_COLLECT_TRACES */
+	VIEW_BY_MAX,
+};
+
+enum view_tree {
+	VIEW_CALLS,   /* from the outermost frame inwards, below the program */
+	VIEW_CALLERS, /* from the requested function outwards */
+	VIEW_CALLEES, /* from the requested function inwards */
+};
+
+/* What chooses among the samples of a kind. */
+enum view_filter {
+	VIEW_FILTER_PID,
+	VIEW_FILTER_PROGRAM,
+	VIEW_FILTER_THREAD,
+	VIEW_FILTER_CONTAINER,
+	VIEW_FILTERS,
+};
+
+struct view;
+
+struct view_request {
+	const char *kind; /* sample type; NULL: the main one */
+	/* the kind of this view in place of that; NULL: none */
+	const struct view *same_kind;
+	/* What each asks for; NULL: any. A process is a number, a container the beginning of
+	 * its id, the others are names. */
+	const char *filters[VIEW_FILTERS];
+	enum view_by by;
+	enum view_tree tree;
+	const char *
+		function; /* for callers and callees: a name, or a part (function_name.h) */
+	double min_percent; /* rows of less come after all others */
+};
+
+struct view_row {
+	/* depends on request.by: function, string, process, or number of a thread */
+	uint32_t label;
+	uint32_t line; /* the line with the most samples, 0: unknown */
+	int64_t line_value;
+	int64_t self;
+	int64_t total;
+};
+
+struct view {
+	const struct op_collect *c;
+	struct view_request request;
+	bool kind_found;
+	uint32_t kind;
+	uint32_t
+		function; /* the name that the request means: a string of the collection */
+	int64_t total;
+	size_t processes;
+	OP_VEC(struct view_row)
+	rows;		   /* largest self first; if not by function: largest total */
+	size_t rows_large; /* of these so many have request.min_percent of the whole */
+	struct tree tree;
+	/* The quality of the stacks; each value is in units of the kind. */
+	/* stacks that end early, by the string of their last frame */
+	struct sums endings;
+	int64_t early;
+	struct sums unnamed; /* frames without a name, by the string of their module */
+	int64_t frames;	     /* all frames of all samples */
+	int64_t frames_unnamed;
+};
+
+/* Make the view of @c, which is borrowed. Returns 0; -ENOENT if no sample is of that
+ * kind, of that function, and passes all filters; -ENOMEM. The caller calls view_clear() in every case. */
+int view_make(const struct op_collect *c, const struct view_request *request,
+	      struct view *ret);
+void view_clear(struct view *v);
+
+/* Does this filter of the request, if there is one, let the stack pass? */
+bool view_passes(const struct view *v, enum view_filter f,
+		 const struct op_collect_stack *s);
+/* Is the stack of the kind that the view shows, and do all filters let it pass? */
+bool view_wants(const struct view *v, const struct op_collect_stack *s);
+
+const char *view_by_name(enum view_by by);
+/* Returns 0 or -ENOENT. */
+int view_by_parse(const char *name, enum view_by *ret);
+
+/* The full name of a row or a node. Returns @buf. */
+const char *view_row_name(const struct view *v, const struct view_row *row, char *buf,
+			  size_t size);
+const char *view_label_name(const struct view *v, uint32_t label, char *buf, size_t size);
+/* The last component of the path of a function's module, else of its source file; "" if
+ * unknown. */
+const char *view_module(const struct view *v, uint32_t function, char *buf, size_t size);
+/* "file:line" of a function's row, as far as it is known, or "". Returns @buf. */
+const char *view_place(const struct view *v, const struct view_row *row, char *buf,
+		       size_t size);
+/* A string of the collection with its control characters replaced. Returns @buf. */
+const char *view_text(const struct op_collect *c, uint32_t string, char *buf,
+		      size_t size);
+
+double view_percent(const struct view *v, int64_t value);
+/* The share of whole stacks and of frames with a name, in per cent. */
+double view_whole_percent(const struct view *v);
+double view_named_percent(const struct view *v);
+/* Is the string of the collection equal to @text? */
+bool view_text_is(const struct op_collect *c, uint32_t string, const char *text);
+/* Format a value of the view's kind: "1.23 s", "12.5 MB", "1,234". Returns @buf. */
+const char *view_value(const struct view *v, int64_t value, char *buf, size_t size);
+/* What is measured: "CPU time, 99 samples a second". Returns @buf. */
+const char *view_what(const struct view *v, char *buf, size_t size);
+
+#endif

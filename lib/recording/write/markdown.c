@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a report as Markdown for an assistant: short, and self-explaining. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "otlp/reader.h"
+#include "recording/read/print.h"
+#include "recording/read/quality.h"
+#include "recording/read/short_name.h"
+#include "recording/tree/chains.h"
+#include "recording/tree/function_name.h"
+#include "recording/tree/recording.h"
+#include "recording/write/form.h"
+
+enum {
+	NAME_BYTES = 4096,
+	VALUE_BYTES = 64,
+	SUMS_SHOWN = 3,
+	WORD_BYTES = 80,
+	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
+	DOCUMENT_BYTES = 8192,
+	LEAST_SHOWN = 10000, /* less than one of so many is left out */
+	DIFF_NAME_COLUMNS = 90,
+	CALLERS_OF = 3, /* functions whose callers are told */
+};
+#define CALLERS_PERCENT 1.0 /* if they have so much self time */
+#define SELF_PERCENT	1.0 /* of a function in the tree, that is told */
+
+/* How much is written. The first size that fits is taken. */
+static const struct size {
+	size_t rows;
+	size_t chains;
+	int name_columns;
+	int place_columns;
+	int chain_columns; /* of each name in the tree */
+} sizes[] = {
+	{ 12, 30, 90, 70, 60 },
+	{ 12, 24, 70, 60, 40 },
+	{ 10, 12, 40, 40, 30 },
+	{ 6, 8, 24, 24, 16 },
+};
+
+struct out {
+	const struct report *r;
+	const struct size *size;
+	FILE *f;
+};
+
+/* Print text for a table, without characters that are special to Markdown or
+ * a terminal. */
+static void put(FILE *f, const char *text, int columns)
+{
+	char plain[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; text[i] && i + 1 < sizeof(plain); i++)
+		plain[i] = function_name_shown(text[i]);
+	plain[i] = 0;
+	print_safe(f, plain, i, -columns);
+}
+
+static void put_code(FILE *f, const char *text, int columns)
+{
+	(void)fputc('`', f);
+	put(f, text, columns);
+	(void)fputc('`', f);
+}
+
+/* Print the name of a function or a group. @name is shortened. */
+static void put_name(FILE *f, char *name, int columns)
+{
+	name_shorten(name, columns);
+	put_code(f, name, columns);
+}
+
+static void write_head(const struct out *o)
+{
+	const struct report *r = o->r;
+	FILE *f = o->f;
+	const struct view *v = r->v;
+	char what[VALUE_BYTES], value[VALUE_BYTES];
+
+	(void)fputs("# Profile ", f);
+	put_code(f,
+		 r->files_len == 1 ? recording_title(r->files[0]) : "several recordings",
+		 o->size->name_columns);
+	(void)fprintf(f,
+		      "\n\n%s: %s in %zu process%s within %.1f s. "
+		      "Self is time in the function itself, total with what it calls.\n",
+		      view_what(v, what, sizeof(what)),
+		      view_value(v, v->total, value, sizeof(value)), v->processes,
+		      v->processes == 1 ? "" : "es", report_duration(r));
+}
+
+static void write_path(const struct out *o)
+{
+	const struct report *r = o->r;
+	FILE *f = o->f;
+	const struct view_row *path[REPORT_PATH_MAX];
+	char name[NAME_BYTES];
+	size_t n = report_path(r, path), i;
+
+	if (!n)
+		return;
+	(void)fputs("\n## Hottest path, callers first\n", f);
+	for (i = 0; i < n; i++) {
+		(void)fprintf(f, "- %.1f%% ", view_percent(r->v, path[i]->total));
+		view_row_name(r->v, path[i], name, sizeof(name));
+		put_name(f, name, o->size->name_columns);
+		view_place(r->v, path[i], name, sizeof(name));
+		if (*name) {
+			(void)fputs(" at ", f);
+			put_code(f, name, o->size->place_columns);
+		}
+		(void)fputc('\n', f);
+	}
+}
+
+static void write_row(const struct out *o, const struct view_row *row)
+{
+	const struct view *v = o->r->v;
+	FILE *f = o->f;
+	char name[NAME_BYTES];
+
+	(void)fprintf(f, "| %.1f%% | %.1f%% | ", view_percent(v, row->self),
+		      view_percent(v, row->total));
+	view_row_name(v, row, name, sizeof(name));
+	put_name(f, name, o->size->name_columns);
+	if (v->request.by == VIEW_BY_FUNCTION) {
+		(void)fputs(" | ", f);
+		put(f, view_place(v, row, name, sizeof(name)), o->size->place_columns);
+		(void)fputs(" | ", f);
+		put(f, view_module(v, row->label, name, sizeof(name)),
+		    o->size->place_columns);
+	}
+	(void)fputs(" |\n", f);
+}
+
+static void write_rows(const struct out *o)
+{
+	const struct report *r = o->r;
+	FILE *f = o->f;
+	const struct view *v = r->v;
+	bool functions = v->request.by == VIEW_BY_FUNCTION;
+	size_t n = report_rows(r), i;
+
+	n = n < o->size->rows ? n : o->size->rows;
+	(void)fprintf(f, "\n## Most self time, by %s\n| self | total | %s |%s\n|%s\n",
+		      view_by_name(v->request.by), view_by_name(v->request.by),
+		      functions ? " most at line | module |" : "",
+		      functions ? "---|---|---|---|---|" : "---|---|---|");
+	for (i = 0; i < n; i++)
+		write_row(o, &v->rows.data[i]);
+	if (n < v->rows.len)
+		(void)fprintf(f, "\n%zu more are not shown.\n", v->rows.len - n);
+}
+
+/*
+ * How many names of a long chain are shown, at its two ends: those that are next to the function
+ * that was asked for, or to the leaf.
+ */
+static const struct ends {
+	size_t first, last;
+} chain_ends[] = {
+	[VIEW_CALLS] = { 1, 2 },
+	[VIEW_CALLERS] = { 4, 1 },
+	[VIEW_CALLEES] = { 2, 2 },
+};
+
+/* Print the names of a chain: those at its ends, and how many are between. */
+static void write_chain(const struct out *o, const struct chain *c)
+{
+	const struct view *v = o->r->v;
+	const struct tree_node *nodes = v->tree.nodes.data;
+	const struct ends *ends = &chain_ends[v->request.tree];
+	size_t shown = ends->first + ends->last, i;
+	char name[NAME_BYTES];
+	uint32_t at = c->first;
+
+	(void)fprintf(o->f, "%*s- %.1f%% ", 2 * (int)c->depth, "",
+		      view_percent(v, nodes[c->first].total));
+	for (i = 0; i < c->nodes; i++, at = nodes[at].child) {
+		if (c->nodes > shown + 1 && i >= ends->first &&
+		    i < c->nodes - ends->last) {
+			if (i == ends->first)
+				(void)fprintf(o->f, " > %zu more", c->nodes - shown);
+			continue;
+		}
+		(void)fputs(i ? " > " : "", o->f);
+		view_label_name(v, nodes[at].label, name, sizeof(name));
+		put_name(o->f, name, o->size->chain_columns);
+	}
+	/* In a tree of callers the values are those of the function that is asked for. */
+	if (v->request.tree != VIEW_CALLERS &&
+	    view_percent(v, nodes[c->last].self) >= SELF_PERCENT)
+		(void)fprintf(o->f, ", itself %.1f%%",
+			      view_percent(v, nodes[c->last].self));
+	(void)fputc('\n', o->f);
+}
+
+static void write_callers_of(const struct out *o, const struct view_row *row,
+			     const struct callers *c)
+{
+	const struct view *v = o->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	(void)fputs("- ", o->f);
+	view_row_name(v, row, name, sizeof(name));
+	put_name(o->f, name, o->size->chain_columns);
+	for (i = 0; i < c->len; i++) {
+		(void)fputs(i ? ", " : " is called by ", o->f);
+		view_label_name(v, c->of[i].label, name, sizeof(name));
+		put_name(o->f, name, o->size->chain_columns);
+		(void)fprintf(o->f, " %.1f%%", view_percent(v, c->of[i].value));
+	}
+	if (c->known > c->len)
+		(void)fprintf(o->f, " and %zu more", c->known - c->len);
+	(void)fputc('\n', o->f);
+}
+
+/* A function that is called from many places stands in the tree in as many. */
+static void write_callers(const struct out *o)
+{
+	const struct view *v = o->r->v;
+	struct callers callers[CALLERS_OF];
+	size_t len = 0, i;
+
+	if (v->request.by != VIEW_BY_FUNCTION || v->request.tree != VIEW_CALLS)
+		return;
+	while (len < CALLERS_OF && len < v->rows.len &&
+	       view_percent(v, v->rows.data[len].self) >= CALLERS_PERCENT)
+		len++;
+	if (!len || callers_find(v, len, callers))
+		return;
+	(void)fputs("\nDirect callers, of the most self time:\n", o->f);
+	for (i = 0; i < len; i++)
+		write_callers_of(o, &v->rows.data[i], &callers[i]);
+}
+
+static void write_tree(const struct out *o)
+{
+	static const char *const titles[] = {
+		[VIEW_CALLS] = "Calls",
+		[VIEW_CALLERS] = "Callers, the function first",
+		[VIEW_CALLEES] = "Callees, the function first",
+	};
+	const struct report *r = o->r;
+	const struct view *v = r->v;
+	struct chains chains;
+	size_t i;
+
+	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
+	chains_make(&v->tree, r->limit < o->size->chains ? r->limit : o->size->chains,
+		    (int64_t)((double)v->total * r->min_percent / 100), &chains);
+	for (i = 0; i < chains.len; i++)
+		write_chain(o, &chains.of[i]);
+	if (chains.next)
+		(void)fprintf(o->f, "\nWhat is not shown has at most %.1f%% each.\n",
+			      view_percent(v, chains.next));
+	write_callers(o);
+}
+
+static void put_words(FILE *f, const char *name)
+{
+	const char *words = quality_words(name, strlen(name));
+
+	if (words)
+		(void)fprintf(f, ". %s", words);
+}
+
+static void write_sums(const struct out *o, const struct sums *s, int64_t whole,
+		       const char *what)
+{
+	const struct view *v = o->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < s->items.len && i < SUMS_SHOWN; i++) {
+		if ((double)s->items.data[i].value * LEAST_SHOWN < (double)whole)
+			break;
+		(void)fprintf(o->f, "- %.2f%% of %s ",
+			      whole ? 100.0 * (double)s->items.data[i].value /
+					      (double)whole
+				    : 0.0,
+			      what);
+		view_text(v->c, (uint32_t)s->items.data[i].key, name, sizeof(name));
+		put_code(o->f, *name ? name : "[no file]", o->size->place_columns);
+		put_words(o->f, name);
+		(void)fputc('\n', o->f);
+	}
+}
+
+/* Explain frames that stand for something else than a function, of the rows that are shown. */
+static void write_no_functions(const struct out *o)
+{
+	const struct view *v = o->r->v;
+	size_t n = report_rows(o->r), i;
+	char name[NAME_BYTES];
+
+	if (v->request.by != VIEW_BY_FUNCTION || !o->r->show_rows)
+		return;
+	for (i = 0; i < n && i < o->size->rows; i++) {
+		view_row_name(v, &v->rows.data[i], name, sizeof(name));
+		if (!quality_words(name, strlen(name)) ||
+		    quality_is_ending(name, strlen(name)))
+			continue;
+		(void)fprintf(o->f, "- %.1f%% is in ",
+			      view_percent(v, v->rows.data[i].total));
+		put_code(o->f, name, o->size->name_columns);
+		put_words(o->f, name);
+		(void)fputc('\n', o->f);
+	}
+}
+
+static void write_quality(const struct out *o)
+{
+	const struct view *v = o->r->v;
+
+	(void)fprintf(o->f,
+		      "\n## What is missing\n- %.2f%% of the stacks are whole, %.2f%% of "
+		      "the frames have names.\n",
+		      view_whole_percent(v), view_named_percent(v));
+	write_sums(o, &v->endings, v->total, "the stacks end early:");
+	write_sums(o, &v->unnamed, v->frames, "the frames have no symbols:");
+	write_no_functions(o);
+}
+
+/* Print a word for a shell: at most @len bytes of @text, whole characters, in quotes. */
+static void put_word(FILE *f, const char *text, size_t len)
+{
+	size_t n;
+
+	(void)fputc('\'', f);
+	for (; *text; text += n) {
+		n = otlp_utf8_len(text, strlen(text));
+		if (!n || n > len)
+			break;
+		len -= n;
+		if (*text == '\'')
+			(void)fputs("'\\''", f);
+		else
+			(void)fwrite(text, 1, n, f);
+	}
+	(void)fputc('\'', f);
+}
+
+/* Most paths need no quotes. */
+static void put_path(FILE *f, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-+=:,@";
+
+	if (*path && !path[strspn(path, plain)])
+		(void)fputs(path, f);
+	else
+		put_word(f, path, strlen(path));
+}
+
+/* The first bytes of a long name will do: `--callers` takes a part. */
+static void write_next(const struct out *o)
+{
+	const struct report *r = o->r;
+	bool named = strcmp(r->files[0], "-") != 0 && strlen(r->files[0]) <= PATH_BYTES;
+	const char *file = named ? r->files[0] : "FILE";
+	FILE *f = o->f;
+	char name[NAME_BYTES], *c;
+
+	if (r->v->request.by != VIEW_BY_FUNCTION || !r->v->rows.len)
+		return;
+	view_row_name(r->v, &r->v->rows.data[0], name, sizeof(name));
+	(void)fputs("\n## What to ask next\n- Who calls the hottest function: ", f);
+	for (c = name; *c; c++)
+		*c = function_name_shown(*c);
+	(void)fputs("`otelprof report --format=markdown --callers=", f);
+	put_word(f, name, WORD_BYTES);
+	(void)fputc(' ', f);
+	put_path(f, file);
+	(void)fputs("`\n- Other groups: `otelprof report --by=program ", f);
+	put_path(f, file);
+	(void)fputs("` (or process, thread, module, container, service, trace)\n"
+		    "- Two recordings: `otelprof diff BEFORE AFTER`\n",
+		    f);
+}
+
+static void write_document(const struct out *o)
+{
+	write_head(o);
+	if (o->r->show_rows) {
+		write_path(o);
+		write_rows(o);
+	}
+	if (o->r->show_tree)
+		write_tree(o);
+	write_quality(o);
+	write_next(o);
+}
+
+static void report_markdown(const struct report *r, FILE *f)
+{
+	const size_t last = sizeof(sizes) / sizeof(sizes[0]) - 1;
+	_cleanup_free_ char *text = NULL;
+	struct out o = { .r = r };
+	size_t len = 0, i;
+
+	for (i = 0; i <= last; i++) {
+		free(text);
+		text = NULL;
+		o.size = &sizes[i];
+		o.f = open_memstream(&text, &len);
+		if (!o.f)
+			break;
+		write_document(&o);
+		if (fclose(o.f) != 0)
+			break;
+		if (len < DOCUMENT_BYTES || i == last) {
+			(void)fwrite(text, 1, len, f);
+			return;
+		}
+	}
+	/* Without memory for the text it goes out as it is made. */
+	o.size = &sizes[last];
+	o.f = f;
+	write_document(&o);
+}
+
+static void diff_markdown(const struct diff *d, FILE *f)
+{
+	const struct change *c;
+	char what[VALUE_BYTES];
+	size_t large = diff_large(d), n = diff_rows(d), i;
+
+	(void)fprintf(
+		f,
+		"# Profiles compared: `%s` (before), `%s` (after)\n\n"
+		"%s. Shares of each recording's whole, in per cent; the change in points."
+		"\n\n| self before | after | change | total before | after | change | %s | "
+		"module |\n|---|---|---|---|---|---|---|---|\n",
+		recording_title(d->files[0]), recording_title(d->files[1]),
+		view_what(&d->views[0], what, sizeof(what)),
+		view_by_name(d->views[0].request.by));
+	for (i = 0; i < n; i++) {
+		c = &d->changes[i];
+		(void)fprintf(f, "| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | `",
+			      c->self[0], c->self[1], c->self[1] - c->self[0],
+			      c->total[0], c->total[1], c->total[1] - c->total[0]);
+		print_name(f, c->name, -DIFF_NAME_COLUMNS);
+		(void)fprintf(f, "` | ");
+		print_safe(f, c->module, strlen(c->module), 0);
+		(void)fprintf(f, " |\n");
+	}
+	if (!n)
+		(void)fprintf(f, "\nNothing has changed by %g%% of the whole or more.\n",
+			      d->min_percent);
+	else if (n < large)
+		(void)fprintf(f, "\n%zu more are not shown.\n", large - n);
+}
+
+const struct op_form op_form_markdown = {
+	.name = "markdown",
+	.hint = "(small, for assistants)",
+	.report = report_markdown,
+	.diff = diff_markdown,
+};
