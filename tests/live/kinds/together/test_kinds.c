@@ -331,7 +331,12 @@ static int count_of_mappings(const char *of)
 	return n;
 }
 
-/* Kinds are switched on and off, and nothing of them is left. */
+static void leave(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+}
+
+/* Kinds are switched on and off, and nothing of them is left. Of this process alone: a runtime
+ * that somebody starts meanwhile would load its walker. */
 static void test_many_switches(void)
 {
 	static const char *const probes[] = { "tracepoint:task_rename",
@@ -343,12 +348,16 @@ static void test_many_switches(void)
 		OTELPROF_KIND_LOCKS | OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
 		OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES |
 		OTELPROF_KIND_HEAP | OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
-	struct otelprof *p = kind_defaults();
+	struct kind_profile profile = { .fn = leave };
+	struct otelprof_config config;
+	struct otelprof *p;
 	int objects = 0;
 	int mappings = 0;
 	int kernels = 0;
 	int i;
 
+	otelprof_config_init(&config, sizeof(config));
+	p = kind_start(&config, getpid(), &profile);
 	for (i = 0; i < switches; i++) {
 		CHECK_OK(otelprof_set_probes(p, probes, i & 1 ? 2 : 1));
 		CHECK_OK(otelprof_set_kinds(p, all));
