@@ -9,6 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+enum {
+	COLUMNS = 80, /* of a help text */
+};
+
 static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
@@ -105,4 +109,21 @@ int usage_hint(const char *command)
 	(void)fprintf(stderr, "Try 'otelprof %s%s--help'.\n", command,
 		      *command ? " " : "");
 	return STATUS_USAGE;
+}
+
+void print_wrapped(FILE *f, const char *text, int column, int indent)
+{
+	int len;
+
+	if (column >= indent - 1)
+		column = COLUMNS;
+	else
+		column += fprintf(f, "%*s", indent - 1 - column, "");
+	for (; *text; text += len + (text[len] == ' ')) {
+		len = (int)strcspn(text, " ");
+		if (column + 1 + len > COLUMNS)
+			column = fprintf(f, "\n%*s", indent - 1, "") - 1;
+		column += fprintf(f, " %.*s", len, text);
+	}
+	(void)fputc('\n', f);
 }

@@ -41,116 +41,65 @@ enum {
 	OPTION_RULES_MAX = 256
 };
 
+/* A switch that is a key of the settings. */
+struct given {
+	const char *name; /* as it was written, without "--" */
+	const char *value;
+};
+
 /* The options of every command that profiles. */
 struct options {
 	const char *command;
-	uint32_t rate_hz;
-	bool rate_given;			     /* rate_hz is no default */
-	double seconds;				     /* 0: until a signal */
-	uint64_t kinds;				     /* OTELPROF_KIND_*; 0: the default */
-	const char *layouts_dir;		     /* NULL: none */
-	uint32_t cpu_budget_permille;		     /* 0: none */
-	const char *service_name;		     /* NULL: each executable's */
-	const struct otelprof_attribute *attributes; /* valid until the program ends */
-	size_t attributes_len;
+	const char *rate; /* the default of sample_rate_hz */
+	bool exports;	  /* the command has the options of exporters, too */
+	double seconds;	  /* 0: until a signal */
 	int verbose;
 	const char *config_path; /* of --config; NULL: none */
-	/* what no option says; NULL: nothing. Borrowed until session_open() returns */
-	const struct otelprof_settings *settings;
-	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts as those of attributes */
+	struct given *given;	 /* in their order */
+	size_t given_len;
+	struct otelprof_settings
+		*settings; /* all together, by session_settings(); borrowed */
+	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts are of the heap */
 	size_t rules_len;
 	size_t includes; /* of them, by options that include: they come first */
-	const char *probes[OTELPROF_PROBES_MAX]; /* valid until the program ends */
-	size_t probes_len;
-	/* Settings of struct otelprof_config; 0: its default. */
-	uint64_t flags;
-	uint64_t runtimes_off;
-	uint64_t memory_budget_bytes;
-	uint64_t symbol_budget_bytes;
-	uint64_t memory_limit_bytes;
-	uint64_t off_cpu_min_ns;
-	uint32_t max_frames;
-	const char *environment[OTELPROF_ENVIRONMENT_MAX];
-	size_t environment_len;
 };
 
-#define SHARED_SHORT "hvd:F:p:"
+/* Values of options; those of keys are in `given`. */
 enum {
 	OPTION_CGROUP = 256,
 	OPTION_CONTAINER,
 	OPTION_POD,
 	OPTION_COMM,
-	OPTION_KINDS,
 	OPTION_TREE,
 	OPTION_USER,
 	OPTION_EXCLUDE,
 	OPTION_RULE,
-	OPTION_LAYOUTS,
-	OPTION_CPU_BUDGET,
-	OPTION_SERVICE_NAME,
-	OPTION_ATTRIBUTE,
-	OPTION_ALL_KERNEL,
-	OPTION_ALL_USER,
-	OPTION_IDLE,
-	OPTION_WAKERS,
-	OPTION_AWAIT_CHAINS,
-	OPTION_MAX_FRAMES,
-	OPTION_NO_RUNTIME,
-	OPTION_NO_NATIVE_NAMES,
-	OPTION_OFF_CPU_MIN,
-	OPTION_MEMORY_BUDGET,
-	OPTION_MEMORY_LIMIT,
-	OPTION_SYMBOL_BUDGET,
-	OPTION_COMMAND_LINE,
-	OPTION_ENVIRONMENT,
 	OPTION_CONFIG,
+	OPTION_KEY,
 	OPTION_OWN
 };
-#define SHARED_LONG                                                                      \
-	{ "help", no_argument, NULL, 'h' }, { "verbose", no_argument, NULL, 'v' },       \
-		{ "duration", required_argument, NULL, 'd' },                            \
-		{ "frequency", required_argument, NULL, 'F' },                           \
-		{ "pid", required_argument, NULL, 'p' },                                 \
-		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
-		{ "container", required_argument, NULL, OPTION_CONTAINER },              \
-		{ "pod", required_argument, NULL, OPTION_POD },                          \
-		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
-		{ "kind", required_argument, NULL, OPTION_KINDS },                       \
-		{ "tree", required_argument, NULL, OPTION_TREE },                        \
-		{ "user", required_argument, NULL, OPTION_USER },                        \
-		{ "exclude", required_argument, NULL, OPTION_EXCLUDE },                  \
-		{ "rule", required_argument, NULL, OPTION_RULE },                        \
-		{ "layouts", required_argument, NULL, OPTION_LAYOUTS },                  \
-		{ "cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET },            \
-		{ "service-name", required_argument, NULL, OPTION_SERVICE_NAME },        \
-		{ "attribute", required_argument, NULL, OPTION_ATTRIBUTE },              \
-		{ "all-kernel", no_argument, NULL, OPTION_ALL_KERNEL },                  \
-		{ "all-user", no_argument, NULL, OPTION_ALL_USER },                      \
-		{ "idle", no_argument, NULL, OPTION_IDLE },                              \
-		{ "wakers", no_argument, NULL, OPTION_WAKERS },                          \
-		{ "await-chains", no_argument, NULL, OPTION_AWAIT_CHAINS },              \
-		{ "max-frames", required_argument, NULL, OPTION_MAX_FRAMES },            \
-		{ "no-runtime", required_argument, NULL, OPTION_NO_RUNTIME },            \
-		{ "no-native-names", no_argument, NULL, OPTION_NO_NATIVE_NAMES },        \
-		{ "off-cpu-min", required_argument, NULL, OPTION_OFF_CPU_MIN },          \
-		{ "memory-budget", required_argument, NULL, OPTION_MEMORY_BUDGET },      \
-		{ "symbol-budget", required_argument, NULL, OPTION_SYMBOL_BUDGET },      \
-		{ "memory-limit", required_argument, NULL, OPTION_MEMORY_LIMIT },        \
-		{ "command-line", no_argument, NULL, OPTION_COMMAND_LINE },              \
-		{ "environment", required_argument, NULL, OPTION_ENVIRONMENT },          \
-		{ "config", required_argument, NULL, OPTION_CONFIG },                    \
-	{                                                                                \
-		"comm", required_argument, NULL, OPTION_COMM                             \
-	}
-extern const char shared_help[];
+
+enum {
+	OPTIONS_HELP = -1
+};
+
 /* How rules are judged, the same everywhere. */
 #define RULES_SENTENCE                                                                      \
 	"Of the rules that match a process, the last to include or exclude decides\n"       \
 	"whether it is sampled and the last with a rate decides how often, and a process\n" \
 	"that no rule includes or excludes is sampled only if no rule includes.\n"
 
-/* Parse an option that commands share. Returns 0, or STATUS_USAGE after a message. */
-int options_take(struct options *o, int c, const char *arg);
+/* Take an option of a command's own. Returns 0, or an exit status after a message. */
+typedef int (*option_fn)(void *data, int c, char *arg);
+/*
+ * Parse @argv: @letters, as of getopt(), and @longs, which a line of zeroes ends, are the command's
+ * own. What follows the options begins at optind. Returns 0; OPTIONS_HELP; or an exit status after
+ * a message.
+ */
+int options_parse(struct options *o, int argc, char **argv, const char *letters,
+		  const struct option *longs, option_fn take, void *data);
+/* Print what commands that profile share. The texts of options begin in column 30. */
+void options_help(FILE *f, const struct options *o);
 /* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */
 int parse_number(const char *command, const char *option, const char *arg, long long min,
 		 long long max, long long *ret);
@@ -163,14 +112,17 @@ int fail_library(struct otelprof *p, const char *what, int error);
 /* The same for otelprof_init(), which filled @why. */
 int fail_init(const struct otelprof_error_info *why, int error);
 
+/* Print the words of @text from column @indent on, after @column columns of the line. */
+void print_wrapped(FILE *f, const char *text, int column, int indent);
+
 /* Catch the first SIGINT or SIGTERM, which signal_seen() returns; the second one ends the
  * program. */
 void signals_catch(void);
 int signal_seen(void);
 
-/* Read the file of --config, if there is one, and the environment above it. Returns 0, or
- * STATUS_FAILED after a message. */
-int session_settings(const char *path, struct otelprof_settings **ret);
+/* Read the file of --config, if there is one, the environment, and what the command line has:
+ * the later one wins. Returns 0, or an exit status after a message. */
+int session_settings(const struct options *o, struct otelprof_settings **ret);
 /* Make a handle with the rate and the rules of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);

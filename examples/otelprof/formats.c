@@ -7,7 +7,6 @@
 
 enum {
 	LIST_BYTES = 512,
-	COLUMNS = 80, /* of a help text */
 };
 
 int format_by_name(const char *command, const char *name, enum form_use use,
@@ -44,19 +43,11 @@ int format_by_ending(const char *command, const char *path, enum form_use use,
 void format_help(FILE *f, enum form_use use, int indent, const char *text)
 {
 	char names[LIST_BYTES], endings[LIST_BYTES], whole[2 * LIST_BYTES + LIST_BYTES];
-	int column = fprintf(f, "      --format NAME"), len;
-	const char *word;
+	int column = fprintf(f, "      --format NAME");
 
 	(void)form_list(use, use == FORM_REPORT ? FORM_HINTS : FORM_NAMES, ", ", " or ",
 			names, sizeof(names));
 	(void)form_list(use, FORM_ENDINGS, " ", " ", endings, sizeof(endings));
 	(void)snprintf(whole, sizeof(whole), text, names, endings);
-	column += fprintf(f, "%*s", indent - column - 1, "");
-	for (word = whole; *word; word += len + (word[len] == ' ')) {
-		len = (int)strcspn(word, " ");
-		if (column + 1 + len >= COLUMNS)
-			column = fprintf(f, "\n%*s", indent - 1, "") - 1;
-		column += fprintf(f, " %.*s", len, word);
-	}
-	(void)fputc('\n', f);
+	print_wrapped(f, whole, column, indent);
 }

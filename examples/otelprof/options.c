@@ -1,65 +1,206 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the options of the commands that profile. */
+/* The options of the commands that profile, most of which are keys of the settings: the library's
+ * table says which there are, and what the help has of each. */
+#include "base/rows/rows.h"
 #include "choose/rules.h"
 #include "common.h"
-#include "switches.h"
 
+#include <ctype.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	RATE_MAX_HZ = 1000,
-	BUDGET_MAX_PERCENT = 10000,
-	ATTRIBUTES_MAX = 32
+	TEXT_COLUMN = 30,
+	NAME_BYTES = 32,
+	LONGS_MAX = 160,
+	LETTERS_BYTES = 32,
+	TEXT_BYTES = 512,
 };
 #define SECONDS_MAX 31536000.0 /* a year */
 
-const char shared_help[] =
-	"      --config FILE    keys as otelprof_settings_new(3) has them; the variable\n"
-	"                       OTELPROF_KEY of each wins over it, an option over both\n"
-	"  -d, --duration S     end after S seconds\n"
-	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
-	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
-	"                       page_faults, off_cpu, locks, kernel_locks, wakers,\n"
-	"                       block_io, signals, wall, threads, goroutines, heap,\n"
-	"                       probe:SPEC, perf:EVENT; --kind is the same\n"
-	"      --cpu-budget PCT at most this share of one CPU; rate and names give way\n"
-	"      --all-kernel     stacks of the kernel alone\n"
-	"      --all-user       stacks of programs alone, without the kernel's frames\n"
-	"      --idle           keep samples of CPUs with nothing to do\n"
-	"      --wakers         off_cpu and locks tell who woke the thread\n"
-	"      --await-chains   Python's tasks have the frames of those that await them\n"
-	"      --max-frames N   of a program's stack, 16 to 1024 (1024)\n"
-	"      --off-cpu-min US leave out shorter times off the CPUs\n"
-	"      --no-runtime L   native frames alone: python, php, hotspot, node, jitdump\n"
-	"      --no-native-names  the back end names native code\n"
-	"      --memory-budget M  MiB of the kernel's memory for tables (64)\n"
-	"      --symbol-budget M  MiB of memory for names (64)\n"
-	"      --memory-limit M MiB of all memory: names, tables, processes give way\n"
-	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
-	"      --service-name NAME   for processes that set none\n"
-	"      --attribute KEY=VALUE on every resource; may be repeated\n"
-	"      --command-line   process.command_args on each resource; may be secret\n"
-	"      --environment NAME    this variable of each process; may be repeated\n"
-	"\n"
-	"What to sample (several: any of them; none: every process):\n"
-	"  -p, --pid PID        this process\n"
-	"      --tree PID       this process and its descendants\n"
-	"      --user USER      processes of this user, by name or number\n"
-	"      --cgroup PATH    this control group and those below it\n"
-	"      --container ID   this container, by the first digits of its id or by name\n"
-	"      --pod UID        this pod of Kubernetes\n"
-	"      --comm NAME      threads of this name (as ps -L -o comm shows it)\n"
-	"      --exclude TARGET leave this out, as in --rule 'exclude TARGET'\n"
-	"      --rule RULE      a rule, which may be repeated: include,\n"
-	"                       exclude or rate, [HZ] [1/N], and all, pid:N, tree:N, uid:N,\n"
-	"                       age:Ns, comm:NAME, cgroup:PATH, container:ID, pod:UID,\n"
-	"                       exe:PATH or env:NAME[=VALUE]\n"
-	"\n" RULES_SENTENCE "\n"
-	"  -v, --verbose        say more on stderr; twice: everything\n"
-	"  -h, --help           show this text\n";
+enum where {
+	WHERE_ALL,
+	WHERE_PROGRAM,
+	WHERE_EXPORT,
+	WHERE_LIBRARY,
+};
+
+static const struct setting {
+	const char *key; /* NULL: @text is the heading of a group */
+	const char *word;
+	const char *fallback;
+	const char *text;
+	const char *type;
+	enum where where;
+} settings[] = {
+#define OP_GROUP(heading) { .text = heading },
+#define OP_KEY(key, of, field, type, min, max, live, unit, where, word, fallback, text)  \
+	{ #key, word, fallback, text, #type, WHERE_##where },
+#include "api/settings/each.h"
+};
+
+static const struct alias {
+	const char *name;
+	const char *key;
+	const char *as;
+	const char *word;
+	char letter;
+} aliases[] = {
+#define OP_ALIAS(name, letter, key, as, word) { #name, #key, as, word, letter },
+#include "api/settings/each.h"
+};
+
+enum {
+	SETTINGS = sizeof(settings) / sizeof(settings[0]),
+	ALIASES = sizeof(aliases) / sizeof(aliases[0]),
+};
+
+static const struct option shared[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "duration", required_argument, NULL, 'd' },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "cgroup", required_argument, NULL, OPTION_CGROUP },
+	{ "container", required_argument, NULL, OPTION_CONTAINER },
+	{ "pod", required_argument, NULL, OPTION_POD },
+	{ "tree", required_argument, NULL, OPTION_TREE },
+	{ "user", required_argument, NULL, OPTION_USER },
+	{ "exclude", required_argument, NULL, OPTION_EXCLUDE },
+	{ "config", required_argument, NULL, OPTION_CONFIG },
+	{ "comm", required_argument, NULL, OPTION_COMM },
+	{ NULL, 0, NULL, 0 },
+};
+
+static bool has(const struct options *o, const struct setting *s)
+{
+	return s->key && (s->where == WHERE_ALL || s->where == WHERE_PROGRAM ||
+			  (s->where == WHERE_EXPORT && o->exports));
+}
+
+static bool is_off(const struct setting *s)
+{
+	return strcmp(s->type, "OFF") == 0;
+}
+
+static const struct setting *setting_of(const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < SETTINGS; i++)
+		if (settings[i].key && strcmp(settings[i].key, key) == 0)
+			return &settings[i];
+	return NULL;
+}
+
+/* The alias that the help has in place of @key, or NULL. */
+static const struct alias *alias_of(const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < ALIASES; i++)
+		if (strcmp(aliases[i].key, key) == 0 &&
+		    strcmp(aliases[i].as, "not") != 0 &&
+		    strcmp(aliases[i].as, "one") != 0)
+			return &aliases[i];
+	return NULL;
+}
+
+/* "max-frames" for max_frames. */
+static const char *switch_of(const char *prefix, const char *key, char *ret)
+{
+	char *c;
+
+	(void)snprintf(ret, NAME_BYTES, "%s%s", prefix, key);
+	for (c = ret; *c; c++)
+		if (*c == '_')
+			*c = '-';
+	return ret;
+}
+
+/* The line of the help for @s begins so. */
+static void print_left(FILE *f, const struct setting *s, int *ret_columns)
+{
+	const struct alias *a = alias_of(s->key);
+	const char *word = a ? a->word : s->word;
+	char letter[] = "    ", name[NAME_BYTES];
+
+	if (a && a->letter)
+		(void)snprintf(letter, sizeof(letter), "-%c, ", a->letter);
+	(void)switch_of(is_off(s) ? "no-" : "", a ? a->name : s->key, name);
+	*ret_columns = fprintf(f, "  %s--%s%s%s", letter, name, *word ? " " : "", word);
+}
+
+/* The first sentence of its text, and its default. */
+static void print_setting(FILE *f, const struct setting *s, const char *fallback)
+{
+	static const char *const plain[] = { "none", "0", "true", "false" };
+	const char *from = s->text + (is_off(s) ? strlen("false: ") : 0);
+	const char *end = strstr(from, ". ");
+	int len = end ? (int)(end - from) : (int)strlen(from) - 1;
+	char text[TEXT_BYTES];
+	char filled[TEXT_BYTES];
+	int columns = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (strcmp(fallback, plain[i]) == 0)
+			fallback = "";
+	(void)snprintf(text, sizeof(text), "%.*s%s%s%s", len, from, *fallback ? " (" : "",
+		       fallback, *fallback ? ")" : "");
+	if (islower((unsigned char)text[1]) || text[1] == ' ')
+		*text = (char)tolower((unsigned char)*text);
+	op_word_fill(text,
+		     strcmp(s->key, "kinds") == 0 ? op_word_kinds : op_word_runtimes,
+		     filled, sizeof(filled));
+	print_left(f, s, &columns);
+	print_wrapped(f, filled, columns, TEXT_COLUMN);
+}
+
+void options_help(FILE *f, const struct options *o)
+{
+	const char *heading = NULL;
+	size_t i;
+
+	(void)fputs(
+		"  -d, --duration S            end after S seconds\n"
+		"      --config FILE           read options from this file\n"
+		"  -v, --verbose               say more on stderr; twice: everything\n"
+		"  -h, --help                  show this text\n"
+		"\n"
+		"What to sample (several: any of them; none: every process):\n"
+		"  -p, --pid PID               this process\n"
+		"      --tree PID              this process and its descendants\n"
+		"      --user USER             processes of this user, by name or number\n"
+		"      --cgroup PATH           this control group and those below it\n"
+		"      --container ID          this container, by the first digits of its id or\n"
+		"                              by name\n"
+		"      --pod UID               this pod of Kubernetes\n"
+		"      --comm NAME             threads of this name (as ps -L -o comm shows it)\n"
+		"      --exclude WHAT          leave out pid=N, tree=N, user=U, cgroup=PATH,\n"
+		"                              container=C, pod=UID or comm=NAME\n",
+		f);
+	for (i = 0; i < SETTINGS; i++) {
+		const struct setting *s = &settings[i];
+
+		if (!s->key)
+			heading = s->text;
+		if (!has(o, s))
+			continue;
+		if (heading)
+			(void)fprintf(f, "\n%s:\n", heading);
+		heading = NULL;
+		print_setting(f, s,
+			      strcmp(s->key, "sample_rate_hz") == 0 ? o->rate
+								    : s->fallback);
+	}
+	(void)fputs(
+		"\nA SIZE takes KiB, MiB or GiB, a TIME ms, s or m. Options from \"Samples\" on are\n"
+		"keys of a --config FILE, too, and variables: --max-frames 64, max_frames = 64,\n"
+		"OTELPROF_MAX_FRAMES=64; otelprof_settings_new(3) has all. An option wins over a\n"
+		"variable, and that over the file.\n",
+		f);
+}
 
 int parse_number(const char *command, const char *option, const char *arg, long long min,
 		 long long max, long long *ret)
@@ -90,164 +231,152 @@ int parse_seconds(const char *command, const char *option, const char *arg, doub
 	return 0;
 }
 
-/* The names that --kinds accepts; the help text above lists them. */
-static const struct {
-	const char *name;
-	const char *short_name;
-	uint64_t bit;
-} KINDS[] = {
-	{ "cpu", "cpu", OTELPROF_KIND_CPU },
-	{ "page_faults", "faults", OTELPROF_KIND_PAGE_FAULTS },
-	{ "off_cpu", "offcpu", OTELPROF_KIND_OFF_CPU },
-	{ "locks", "lock", OTELPROF_KIND_LOCKS },
-	{ "kernel_locks", "kernel-locks", OTELPROF_KIND_KERNEL_LOCKS },
-	{ "wakers", "waker", OTELPROF_KIND_WAKERS },
-	{ "block_io", "block", OTELPROF_KIND_BLOCK_IO },
-	{ "signals", "signals", OTELPROF_KIND_SIGNALS },
-	{ "wall", "wall", OTELPROF_KIND_WALL },
-	{ "threads", "threads", OTELPROF_KIND_THREADS },
-	{ "goroutines", "goroutines", OTELPROF_KIND_GOROUTINES },
-	{ "heap", "heap", OTELPROF_KIND_HEAP },
-};
-
-static bool is_name(const char *name, const char *text, size_t len)
+static int give(struct options *o, const char *name, const char *value)
 {
-	return strlen(name) == len && !strncmp(name, text, len);
-}
+	struct given *more = reallocarray(o->given, o->given_len + 1, sizeof(*o->given));
 
-/* Parse "probe:SPEC"; @spec is the part after the first colon. */
-static int take_probe(struct options *o, const char *spec, size_t len)
-{
-	char *copy = strndup(spec, len);
-
-	if (!copy)
+	if (!more)
 		return fail("out of memory");
-	if (o->probes_len == OTELPROF_PROBES_MAX) {
-		free(copy);
-		(void)fail("at most %d probes can be given", OTELPROF_PROBES_MAX);
-		return usage_hint(o->command);
-	}
-	o->probes[o->probes_len++] = copy;
-	o->kinds |= OTELPROF_KIND_PROBES;
+	o->given = more;
+	o->given[o->given_len++] = (struct given){ name, value };
 	return 0;
 }
 
-static int take_kind(struct options *o, const char *name, size_t len)
+static bool is_given(const struct options *o, const char *name)
 {
-	static const char probe[] = "probe:";
-	static const char perf[] = "perf:";
 	size_t i;
 
-	if (len > sizeof(probe) - 1 && !strncmp(name, probe, sizeof(probe) - 1))
-		return take_probe(o, name + sizeof(probe) - 1, len - sizeof(probe) + 1);
-	if (len > sizeof(perf) - 1 && !strncmp(name, perf, sizeof(perf) - 1))
-		return take_probe(o, name, len);
-	for (i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
-		if (is_name(KINDS[i].name, name, len) ||
-		    is_name(KINDS[i].short_name, name, len)) {
-			o->kinds |= KINDS[i].bit;
-			return 0;
-		}
-	(void)fail(
-		"--kinds takes cpu, page_faults, off_cpu, locks, kernel_locks, wakers, "
-		"block_io, signals, wall, threads, goroutines, heap, probe:SPEC and perf:EVENT, not "
-		"\"%.*s\"",
-		(int)len, name);
-	return usage_hint(o->command);
+	for (i = 0; i < o->given_len; i++)
+		if (strcmp(o->given[i].name, name) == 0)
+			return true;
+	return false;
 }
 
-/* Parse a list of kinds, separated by commas. */
-static int take_kinds(struct options *o, const char *list)
+/* Kinds of the command line stand in place of others with their probes. @list stays changed. */
+static int take_kinds(struct options *o, char *list)
 {
-	int r = 0;
+	int r = is_given(o, "probes") ? 0 : give(o, "probes", "");
+	char *item;
 
-	for (; r == 0; list++) {
-		size_t len = strcspn(list, ",");
+	while (!r && (item = strsep(&list, ","))) {
+		bool probe = strncmp(item, "probe:", strlen("probe:")) == 0;
 
-		r = take_kind(o, list, len);
-		list += len;
-		if (!*list)
-			break;
+		if (!probe && strncmp(item, "perf:", strlen("perf:")) != 0) {
+			r = give(o, "kinds", item);
+			continue;
+		}
+		r = give(o, "kinds", "probes");
+		if (!r)
+			r = give(o, "probes", item + (probe ? strlen("probe:") : 0));
 	}
 	return r;
 }
 
-/* Parse "0.5" or "0.5%", which mean shares of one CPU. */
-static int take_cpu_budget(struct options *o, const char *arg)
+static int take(struct options *o, int c, const char *name, char *arg)
 {
-	char *end = NULL;
-	double v = strtod(arg, &end);
-
-	if (end != arg && *end == '%')
-		end++;
-	if (end == arg || *end || !(v >= 0.1 && v <= BUDGET_MAX_PERCENT)) {
-		(void)fail("--cpu-budget takes 0.1 to %d per cent of one CPU, not \"%s\"",
-			   BUDGET_MAX_PERCENT, arg);
-		return usage_hint(o->command);
-	}
-	o->cpu_budget_permille = (uint32_t)lround(v * 10);
-	return 0;
-}
-
-/* Parse "KEY=VALUE". */
-static int take_attribute(struct options *o, const char *arg)
-{
-	static struct otelprof_attribute attributes[ATTRIBUTES_MAX];
-	const char *equals = strchr(arg, '=');
-	char *key;
-
-	if (!equals || equals == arg) {
-		(void)fail("--attribute takes KEY=VALUE, not \"%s\"", arg);
-		return usage_hint(o->command);
-	}
-	if (o->attributes_len == ATTRIBUTES_MAX) {
-		(void)fail("at most %d attributes can be given", ATTRIBUTES_MAX);
-		return usage_hint(o->command);
-	}
-	key = strndup(arg, (size_t)(equals - arg));
-	if (!key)
-		return fail("out of memory");
-	attributes[o->attributes_len++] =
-		(struct otelprof_attribute){ .key = key, .value = equals + 1 };
-	o->attributes = attributes;
-	return 0;
-}
-
-int options_take(struct options *o, int c, const char *arg)
-{
-	long long n = 0;
-	int r;
-
 	switch (c) {
 	case 'v':
-		o->verbose++;
-		return 0;
+		return give(o, "log-level", o->verbose++ ? "debug" : "info");
 	case 'd':
 		return parse_seconds(o->command, "-d", arg, &o->seconds);
-	case 'F':
-		r = parse_number(o->command, "-F", arg, 1, RATE_MAX_HZ, &n);
-		if (!r) {
-			o->rate_hz = (uint32_t)n;
-			o->rate_given = true;
-		}
-		return r;
-	case OPTION_KINDS:
-		return take_kinds(o, arg);
 	case OPTION_CONFIG:
 		o->config_path = arg;
 		return 0;
-	case OPTION_LAYOUTS:
-		o->layouts_dir = arg;
-		return 0;
-	case OPTION_CPU_BUDGET:
-		return take_cpu_budget(o, arg);
-	case OPTION_SERVICE_NAME:
-		o->service_name = arg;
-		return 0;
-	case OPTION_ATTRIBUTE:
-		return take_attribute(o, arg);
+	case OPTION_KEY:
+		if (strcmp(name, "kinds") == 0)
+			return take_kinds(o, arg);
+		if (strncmp(name, "rule", strlen("rule")) == 0)
+			return rules_take(o, OPTION_RULE, arg);
+		return give(o, name, arg ? arg : "true");
 	default:
-		r = switches_take(o, c, arg);
-		return r < 0 ? rules_take(o, c, arg) : r;
+		return rules_take(o, c, arg);
 	}
+}
+
+/* All long options, which end with a line of zeroes. */
+struct longs {
+	struct option of[LONGS_MAX];
+	size_t len;
+};
+
+static void add_all(struct longs *l, const struct option *more)
+{
+	for (; more->name; more++)
+		l->of[l->len++] = *more;
+}
+
+static void add_setting(struct longs *l, const char *prefix, const char *name,
+			const struct setting *s)
+{
+	static char names[LONGS_MAX][NAME_BYTES];
+
+	l->of[l->len] = (struct option){
+		.name = switch_of(prefix, name, names[l->len]),
+		.has_arg = *s->word ? required_argument : optional_argument,
+		.val = OPTION_KEY,
+	};
+	l->len++;
+}
+
+static void add_settings(struct longs *l, const struct options *o)
+{
+	size_t i;
+
+	for (i = 0; i < SETTINGS; i++) {
+		if (!has(o, &settings[i]))
+			continue;
+		add_setting(l, "", settings[i].key, &settings[i]);
+		if (is_off(&settings[i]))
+			add_setting(l, "no-", settings[i].key, &settings[i]);
+	}
+	for (i = 0; i < ALIASES; i++) {
+		const struct setting *s = setting_of(aliases[i].key);
+
+		if (has(o, s))
+			add_setting(l, "", aliases[i].name, s);
+	}
+}
+
+/* The alias with the letter @c, or NULL. */
+static const char *name_of_letter(int c)
+{
+	size_t i;
+
+	for (i = 0; i < ALIASES; i++)
+		if (aliases[i].letter == c)
+			return aliases[i].name;
+	return NULL;
+}
+
+static bool is_own(int c, const char *letters)
+{
+	return c >= OPTION_OWN || (c < OPTION_CGROUP && strchr(letters, c));
+}
+
+int options_parse(struct options *o, int argc, char **argv, const char *letters,
+		  const struct option *longs, option_fn take_own, void *data)
+{
+	struct longs all = { .len = 0 };
+	char all_letters[LETTERS_BYTES];
+	int c, at = 0, r = 0;
+
+	add_all(&all, longs);
+	add_all(&all, shared);
+	add_settings(&all, o);
+	(void)snprintf(all_letters, sizeof(all_letters), "%shvd:F:p:", letters);
+	while (!r && (c = getopt_long(argc, argv, all_letters, all.of, &at)) != -1) {
+		const char *letter = c < OPTION_CGROUP ? name_of_letter(c) : NULL;
+
+		if (c == 'h')
+			return OPTIONS_HELP;
+		if (c == '?')
+			return usage_hint(o->command);
+		if (is_own(c, letters))
+			r = take_own(data, c, optarg);
+		else if (letter)
+			r = take(o, OPTION_KEY, letter, optarg);
+		else
+			r = take(o, c, all.of[at].name, optarg);
+	}
+	return r;
 }

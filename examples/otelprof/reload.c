@@ -36,34 +36,7 @@ void reload_catch(const struct reload *l)
 
 int reload_read(struct reload *l)
 {
-	return session_settings(l->o->config_path, &l->settings);
-}
-
-/* What @settings have, and above it what the command line has. */
-static void get_otlp(const struct reload *l, const struct otelprof_settings *settings,
-		     struct otelprof_otlp_config *ret)
-{
-	const struct otelprof_otlp_config *given = &l->given;
-
-	otelprof_otlp_config_init(ret, sizeof(*ret));
-	(void)otelprof_settings_get_otlp(settings, ret);
-	if (given->headers_len) {
-		ret->headers = given->headers;
-		ret->headers_len = given->headers_len;
-	}
-#define TAKE(field)                                                                      \
-	if (given->field)                                                                \
-	ret->field = given->field
-	TAKE(ca_file);
-	TAKE(client_cert_file);
-	TAKE(client_key_file);
-	TAKE(insecure);
-	TAKE(compression);
-	TAKE(protocol);
-	TAKE(spill_dir);
-	TAKE(spill_bytes);
-	TAKE(retry_elapsed_ms);
-#undef TAKE
+	return session_settings(l->o, &l->settings);
 }
 
 static void remove_exporters(const struct reload *l, struct reload_exporters *x)
@@ -77,32 +50,47 @@ static void remove_exporters(const struct reload *l, struct reload_exporters *x)
 	x->len = 0;
 }
 
-/* Add all exporters of @settings, or none. Without an endpoint the library takes it from the
- * environment. */
+static int add_exporter(const struct reload *l, const struct otelprof_otlp_config *otlp,
+			struct reload_exporters *x)
+{
+	int r;
+
+	if (x->len == RELOAD_ENDPOINTS_MAX)
+		return fail("--endpoint can be given at most %d times",
+			    RELOAD_ENDPOINTS_MAX);
+	r = otelprof_exporter_otlp(l->p, otlp);
+	if (r < 0)
+		return fail_library(l->p,
+				    otlp->endpoint ? otlp->endpoint : "cannot export", r);
+	x->numbers[x->len++] = r;
+	return 0;
+}
+
+/* Add all exporters of @settings, or none: one for each endpoint of the command line. Without an
+ * endpoint the library takes it from the environment. */
 static int add_exporters(const struct reload *l, const struct otelprof_settings *settings,
 			 struct reload_exporters *ret)
 {
 	struct reload_exporters made = { .len = 0 };
 	struct otelprof_otlp_config otlp;
 	size_t i;
+	int r = 0;
 
-	get_otlp(l, settings, &otlp);
-	for (i = 0; i < (l->endpoints_len ? l->endpoints_len : 1); i++) {
-		int r;
-
-		if (l->endpoints_len)
-			otlp.endpoint = l->endpoints[i];
-		r = otelprof_exporter_otlp(l->p, &otlp);
-		if (r < 0) {
-			(void)fail_library(
-				l->p, otlp.endpoint ? otlp.endpoint : "cannot export", r);
-			remove_exporters(l, &made);
-			return STATUS_FAILED;
-		}
-		made.numbers[made.len++] = r;
+	otelprof_otlp_config_init(&otlp, sizeof(otlp));
+	(void)otelprof_settings_get_otlp(settings, &otlp);
+	for (i = 0; !r && i < l->o->given_len; i++) {
+		if (strcmp(l->o->given[i].name, "endpoint") != 0)
+			continue;
+		otlp.endpoint = l->o->given[i].value;
+		r = add_exporter(l, &otlp, &made);
 	}
-	*ret = made;
-	return 0;
+	if (!r && !made.len)
+		r = add_exporter(l, &otlp, &made);
+	if (r)
+		remove_exporters(l, &made);
+	else
+		*ret = made;
+	return r;
 }
 
 int reload_begin(struct reload *l, struct otelprof *p)
@@ -152,8 +140,7 @@ static void note_exporters(void *userdata, const struct otelprof_settings_key *k
 
 static int change_rate(const struct reload *l, const struct otelprof_config *config)
 {
-	uint32_t hz = config->sample_rate_hz ? config->sample_rate_hz : l->o->rate_hz;
-	int r = otelprof_set_rate(l->p, hz);
+	int r = otelprof_set_rate(l->p, config->sample_rate_hz);
 
 	return r < 0 ? fail_library(l->p, "cannot change the rate", r) : 0;
 }
@@ -170,11 +157,12 @@ static int change_kinds(const struct reload *l, const struct otelprof_config *co
 	return r < 0 ? fail_library(l->p, "cannot change what is sampled", r) : 0;
 }
 
-static bool spills(const struct reload *l, const struct otelprof_settings *settings)
+static bool spills(const struct otelprof_settings *settings)
 {
 	struct otelprof_otlp_config otlp;
 
-	get_otlp(l, settings, &otlp);
+	otelprof_otlp_config_init(&otlp, sizeof(otlp));
+	(void)otelprof_settings_get_otlp(settings, &otlp);
 	return otlp.spill_dir;
 }
 
@@ -182,7 +170,7 @@ static bool spills(const struct reload *l, const struct otelprof_settings *setti
  * whatever happens; but a spill directory has room for one. */
 static void change_exporters(struct reload *l)
 {
-	bool first = spills(l, l->settings) && spills(l, l->exporters_of);
+	bool first = spills(l->settings) && spills(l->exporters_of);
 	struct reload_exporters made;
 
 	if (first)
@@ -208,9 +196,9 @@ static void apply(struct reload *l, const struct changes *c)
 
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(l->settings, &config);
-	if ((c->rate || l->rate_failed) && !l->o->rate_given)
+	if (c->rate || l->rate_failed)
 		l->rate_failed = change_rate(l, &config) != 0;
-	if ((c->kinds || l->kinds_failed) && !l->o->kinds)
+	if (c->kinds || l->kinds_failed)
 		l->kinds_failed = change_kinds(l, &config) != 0;
 	if ((c->rules || l->rules_failed) && !l->o->rules_len) {
 		l->rules_failed = rules_set(l->p, l->settings) != 0;

@@ -23,12 +23,8 @@ struct reload_exporters {
 };
 
 struct reload {
-	struct otelprof *p;	 /* borrowed */
-	const struct options *o; /* borrowed */
-	/* what the command line says of exporters; 0: nothing */
-	struct otelprof_otlp_config given;
-	const char *endpoints[RELOAD_ENDPOINTS_MAX];
-	size_t endpoints_len;
+	struct otelprof *p;		    /* borrowed */
+	const struct options *o;	    /* borrowed */
 	struct otelprof_settings *settings; /* in force */
 	struct reload_exporters exporters;
 	/* What the exporters were made of: the settings in force, or older ones where those

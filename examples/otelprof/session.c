@@ -2,7 +2,6 @@
 /* A profiling session: open, run, close, and account for its samples. */
 #include "choose/rules.h"
 #include "common.h"
-#include "switches.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +18,7 @@ enum {
 	DRAIN_ROUNDS = 1000,
 	FAILED_MAX = 20, /* polls or exports in a row; after these it gives up */
 	PAUSE_NS = 100000000,
+	KEY_BYTES = 64,
 	LARGE_BYTES = 128 << 10, /* of the heap: each is mapped by itself */
 };
 #define PROGRESS_S 0.2
@@ -34,44 +34,12 @@ static void on_log(void *userdata, int level, const char *message)
 		note("%s%s", level == OTELPROF_LOG_WARNING ? "warning: " : "", message);
 }
 
-/* The settings, and above them the options. */
-static void make_config(const struct options *o, struct otelprof_config *ret)
-{
-	otelprof_config_init(ret, sizeof(*ret));
-	if (o->settings)
-		(void)otelprof_settings_get_config(o->settings, ret);
-	if (o->rate_given || !ret->sample_rate_hz)
-		ret->sample_rate_hz = o->rate_hz;
-	if (o->kinds)
-		ret->kinds = o->kinds;
-	if (o->layouts_dir)
-		ret->layouts_dir = o->layouts_dir;
-	if (o->cpu_budget_permille)
-		ret->cpu_budget_permille = o->cpu_budget_permille;
-	if (o->service_name)
-		ret->service_name = o->service_name;
-	if (o->attributes_len) {
-		ret->attributes = o->attributes;
-		ret->attributes_len = o->attributes_len;
-	}
-	switches_apply(o, ret);
-	ret->log = on_log;
-	if (o->verbose)
-		ret->log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG : OTELPROF_LOG_INFO;
-}
-
 static int set_probes(struct otelprof *p, const struct options *o)
 {
-	const char *const *probes = o->probes;
-	size_t len = o->probes_len;
-	int r;
+	size_t len = 0;
+	const char *const *probes = otelprof_settings_get_probes(o->settings, &len);
+	int r = len ? otelprof_set_probes(p, probes, len) : 0;
 
-	/* kinds of options are in place of those of the settings, with their probes */
-	if (!o->kinds && o->settings)
-		probes = otelprof_settings_get_probes(o->settings, &len);
-	if (!len)
-		return 0;
-	r = otelprof_set_probes(p, probes, len);
 	return r < 0 ? fail_library(p, "cannot take that probe", r) : 0;
 }
 
@@ -82,7 +50,9 @@ int session_open(const struct options *o, struct otelprof **ret)
 	struct otelprof *p = NULL;
 	int r;
 
-	make_config(o, &config);
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(o->settings, &config);
+	config.log = on_log;
 	r = otelprof_init(&config, &why, &p);
 	if (r < 0)
 		return fail_init(&why, r);
@@ -97,21 +67,61 @@ int session_open(const struct options *o, struct otelprof **ret)
 	return 0;
 }
 
-int session_settings(const char *path, struct otelprof_settings **ret)
+/* Set what the command line has. */
+static int set_given(const struct options *o, struct otelprof_settings *settings)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	char key[KEY_BYTES], *c;
+	size_t i;
+
+	for (i = 0; i < o->given_len; i++) {
+		const struct given *g = &o->given[i];
+
+		(void)snprintf(key, sizeof(key), "%s", g->name);
+		for (c = key; *c; c++)
+			if (*c == '-')
+				*c = '_';
+		if (otelprof_settings_set(settings, key, g->value, &why) == 0)
+			continue;
+		c = strstr(why.message, ": ");
+		(void)fail("--%s%s", g->name, c ? c : "");
+		return usage_hint(o->command);
+	}
+	return 0;
+}
+
+static int check_stacks(const struct options *o, const struct otelprof_settings *settings)
+{
+	const uint64_t none = OTELPROF_NO_KERNEL_STACKS | OTELPROF_NO_USER_STACKS;
+	struct otelprof_config config;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(settings, &config);
+	if ((config.flags & none) != none)
+		return 0;
+	(void)fail("without kernel_stacks and user_stacks there are no frames");
+	return usage_hint(o->command);
+}
+
+int session_settings(const struct options *o, struct otelprof_settings **ret)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
 	struct otelprof_settings *settings = NULL;
 	int r = otelprof_settings_new(&settings);
 
-	if (r < 0)
-		return fail("out of memory");
-	if (path)
-		r = otelprof_settings_read_file(settings, path, &why);
+	if (r == 0)
+		r = otelprof_settings_set(settings, "sample_rate_hz", o->rate, &why);
+	if (r == 0 && o->config_path)
+		r = otelprof_settings_read_file(settings, o->config_path, &why);
 	if (r == 0)
 		r = otelprof_settings_read_environment(settings, &why);
-	if (r < 0) {
+	r = r < 0 ? fail("%s", *why.message ? why.message : "out of memory")
+		  : set_given(o, settings);
+	if (!r)
+		r = check_stacks(o, settings);
+	if (r) {
 		(void)otelprof_settings_free(settings);
-		return fail("%s", why.message);
+		return r;
 	}
 	*ret = settings;
 	return 0;

@@ -43,7 +43,8 @@ otelprof_settings_free(struct otelprof_settings *settings);
 /**
  * The four ways to set keys. What is set later wins: read a file first, then the environment,
  * then set what the command line says. A key with a list adds to it when it is given again in
- * the same call of _read(), _read_file() or _read_environment(), and replaces it otherwise.
+ * the same call of _read(), _read_file() or _read_environment(), or in calls of _set() in a row,
+ * and replaces it otherwise. An empty value empties a list.
  *
  * Return 0; -EINVAL for an unknown key or a bad value; -E2BIG for a text of more than 1 MiB or a
  * line of more than 8,192 bytes; the errno of reading the file; -ENOMEM. After an error, what

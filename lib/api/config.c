@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/settings/values.h"
 #include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
@@ -18,25 +19,11 @@
 enum {
 	/* larger than any struct will ever be: a size above it is an error */
 	STRUCT_BYTES_MAX = 4096,
-	RATE_HZ_DEFAULT = 20,
-	OFF_CPU_SAMPLES_DEFAULT = 2000,
-	OFF_CPU_SAMPLES_MAX = 100000,
-	PROBE_SAMPLES_DEFAULT = 1000,
-	CPU_BUDGET_MAX = 1000000, /* thousandths of a core, so a thousand cores */
-	PROBE_SAMPLES_MAX = 1000000,
-	FRAMES_MIN = 16,
-	PROCESSES_DEFAULT = 8192,
-	PROCESSES_MAX = 1 << 20,
-	RING_BYTES_MIN = 64 * 1024,
-	RING_BYTES_LIMIT = 1 << 30,
 	COMM_LEN_MAX = OP_COMM_BYTES - 1,
 	RULE_NAME_BYTES = 32,
 	RULE_TEXT_MAX = 4095, /* as long as a path may be */
 };
 
-static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
-static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
-static const uint64_t MEMORY_LIMIT_MIN = UINT64_C(16) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 11) - 1;
 
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
@@ -103,16 +90,6 @@ int op_config_give_error(const struct op_log *log, struct otelprof_error_info *r
 			      OP_CONFIG_THROUGH(struct otelprof_error_info, detail));
 }
 
-static int check_range(struct op_log *log, const char *field, uint64_t value,
-		       uint64_t min, uint64_t max)
-{
-	if (value >= min && value <= max)
-		return 0;
-	return op_fail(log, -EINVAL, "%s is %llu and must be %llu to %llu", field,
-		       (unsigned long long)value, (unsigned long long)min,
-		       (unsigned long long)max);
-}
-
 static int check_environment(const struct otelprof_config *c, struct op_log *log)
 {
 	size_t i;
@@ -160,32 +137,6 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 		return op_fail(
 			log, -E2BIG,
 			"struct otelprof_config: reserved1 and reserved2 must be 0");
-	if (c->threads > 1)
-		return op_fail(log, -EINVAL, "threads is %u and must be 0 or 1",
-			       c->threads);
-	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1,
-			OP_CONFIG_RATE_HZ_MAX) ||
-	    check_range(log, "off_cpu_samples", c->off_cpu_samples, 1,
-			OFF_CPU_SAMPLES_MAX) ||
-	    (c->cpu_budget_permille &&
-	     check_range(log, "cpu_budget_permille", c->cpu_budget_permille, 1,
-			 CPU_BUDGET_MAX)) ||
-	    check_range(log, "poll_budget_ms", c->poll_budget_ms, 1, OP_POLL_MAX_MS) ||
-	    check_range(log, "probe_samples", c->probe_samples, 1, PROBE_SAMPLES_MAX) ||
-	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
-	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
-	    check_range(log, "memory_budget_bytes", c->memory_budget_bytes,
-			MEMORY_BUDGET_MIN, (uint64_t)OP_SLABS_MAX << OP_SLAB_SHIFT))
-		return -EINVAL;
-	if (c->memory_limit_bytes &&
-	    check_range(log, "memory_limit_bytes", c->memory_limit_bytes,
-			MEMORY_LIMIT_MIN, UINT64_MAX))
-		return -EINVAL;
-	if (c->ring_bytes && check_range(log, "ring_bytes", c->ring_bytes, RING_BYTES_MIN,
-					 RING_BYTES_LIMIT))
-		return -EINVAL;
-	if (c->ring_bytes & (c->ring_bytes - 1))
-		return op_fail(log, -EINVAL, "ring_bytes must be a power of two");
 	if (c->attributes_len && !c->attributes)
 		return op_fail(log, -EINVAL,
 			       "attributes is NULL with attributes_len set");
@@ -197,36 +148,33 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	return check_environment(c, log);
 }
 
-static void set_defaults(struct otelprof_config *c)
+/* Set defaults, and check ranges, of the keys of the settings. */
+static int settle(struct otelprof_config *c, struct op_log *log)
 {
-	if (!c->sample_rate_hz)
-		c->sample_rate_hz = RATE_HZ_DEFAULT;
-	if (!c->off_cpu_samples)
-		c->off_cpu_samples = OFF_CPU_SAMPLES_DEFAULT;
-	if (!c->probe_samples)
-		c->probe_samples = PROBE_SAMPLES_DEFAULT;
-	if (!c->poll_budget_ms)
-		c->poll_budget_ms = OP_POLL_DEFAULT_MS;
-	if (!c->kinds)
-		c->kinds = OTELPROF_KIND_CPU;
-	if (!c->max_frames)
-		c->max_frames = OP_FRAMES_MAX;
-	if (!c->max_processes)
-		c->max_processes = PROCESSES_DEFAULT;
-	if (!c->memory_budget_bytes)
-		c->memory_budget_bytes = MEMORY_BUDGET_DEFAULT;
-	if (!c->symbol_budget_bytes)
-		c->symbol_budget_bytes = MEMORY_BUDGET_DEFAULT;
+	struct op_values values = { .plain.config = *c };
+	int r = 0;
+	int i;
+
+	for (i = 0; r == 0 && i < OP_KEYS; i++) {
+		const struct op_key *key = op_key_get((enum op_key_number)i);
+
+		if (key->offset < offsetof(struct op_values, plain.otlp))
+			r = op_value_settle(&values, key, log);
+	}
+	if (r < 0)
+		return r;
+	*c = values.plain.config;
 	/* what cannot be given up at once must leave room for the rest */
 	if (c->memory_limit_bytes)
 		c->symbol_budget_bytes =
 			OP_MIN(c->symbol_budget_bytes, c->memory_limit_bytes / 2);
-	if (!c->log_level)
-		c->log_level = OTELPROF_LOG_WARNING;
+	if (!c->kinds)
+		c->kinds = OTELPROF_KIND_CPU;
 	if (!c->procfs_root)
 		c->procfs_root = "/proc";
 	if (!c->sysfs_root)
 		c->sysfs_root = "/sys";
+	return 0;
 }
 
 static int copy_string(const char **s)
@@ -319,8 +267,9 @@ int op_config_init(const struct otelprof_config *from, struct op_log *log,
 			   "struct otelprof_config");
 	if (r < 0)
 		return r;
-	set_defaults(&c);
 	r = check(&c, log);
+	if (r == 0)
+		r = settle(&c, log);
 	if (r < 0)
 		return r;
 	r = copy_strings(&c);

@@ -1,27 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """lib/api/settings/keys.def has each field and each bit of the structs that it is for, or says why
-not; and the keys in the man page are those of the table.
+not; and the pages below have what it says of each key.
 
     settings.py ROOT            is it so?
-    settings.py --write ROOT    write them into the man page
+    settings.py --write ROOT    write it into the pages
 """
 import pathlib
 import re
 import sys
 import textwrap
+import typing
 
-PAGE = "docs/man/otelprof_settings_new.3.scd"
-BEGIN, END = "; keys: by tests/abi/settings.py --write\n", "; end of keys\n"
+BEGIN, END = "keys: by tests/abi/settings.py --write", "end of keys"
 # Bits of other fields than flags stand in lists of words.
 WORDS = {"OTELPROF_LOG_": "lib/api/settings/keys.c",
          "OTELPROF_PROTOCOL_": "lib/api/settings/keys.c", "OTELPROF_COMPRESSION_": "lib/api/settings/keys.c"}
 NO_WORD = {"OTELPROF_PROTOCOL_DEFAULT", "OTELPROF_COMPRESSION_DEFAULT"}
 
 
+class Key(typing.NamedTuple):
+    group: str
+    key: str
+    struct: str
+    field: str
+    kind: str
+    least: str
+    where: str
+    word: str
+    default: str
+    text: str
+    aliases: list  # (name, letter, as, word) of each
+
+
 def keys(table):
-    """(key, struct, field, type, least, text) of each line."""
-    return re.findall(r'^OP_KEY\((\w+), (\w+), (\w+), (\w+), (\w+), \w+, [01],\n\s+"(.*)"\)$',
-                      table, re.M)
+    group, found = "", []
+    aliases = re.findall(r"^OP_ALIAS\((\w+), (0|'.'), (\w+), \"(.*)\", \"(.*)\"\)$", table, re.M)
+    for heading, *row in re.findall(
+            r'^OP_GROUP\("(.*)"\)$|'
+            r'^OP_KEY\((\w+), (\w+), (\w+), (\w+), (\w+), \w+, [01], \w+, (\w+), "(.*)", "(.*)",\n'
+            r'\s+"(.*)"\)$', table, re.M):
+        group = heading or group
+        if not heading:
+            found.append(Key(group, *row, [(name, letter.strip("'"), like, word) for
+                                           name, letter, key, like, word in aliases
+                                           if key == row[0]]))
+    return found
 
 
 def fields(header, struct):
@@ -34,10 +57,76 @@ def escaped(text):
     return re.sub(r"([_*])", r"\\\1", text)
 
 
-def page_of(table):
-    return "".join("_%s_\n%s\n\n" % (key, textwrap.fill(
-        escaped(text), 90, initial_indent="\t", subsequent_indent="\t",
-        break_long_words=False, break_on_hyphens=False)) for key, *_, text in keys(table))
+# Where the words of a list go: in a man page a line that docs/rows.py replaces, else a link.
+LISTS = {"kinds": "kinds", "runtimes_off": "runtimes"}
+
+
+def entry(title, text, words=None):
+    parts = [textwrap.fill(escaped(part), 90, initial_indent="\t", subsequent_indent="\t",
+                           break_long_words=False, break_on_hyphens=False)
+             for part in re.split(r"\{words\}\. ?", text)]
+    return "%s\n%s\n\n" % (title, ("\n\t; rows: %s.\n" % words).join(parts).rstrip("\n"))
+
+
+def settings_page(table):
+    says = {"": "", "not": ", its opposite", "one": ", an entry with its commas"}
+    return "\n" + "".join(entry(f"_{k.key}_", f"{k.text} Default: {k.default}." + "".join(
+        f" Also {name}{says.get(like, ', in ' + like)}." for name, _, like, _ in k.aliases),
+        LISTS.get(k.key)) for k in keys(table))
+
+
+def switches(k):
+    names = [(name, letter, word) for name, letter, like, word in k.aliases
+             if like not in ("not", "one")]
+    names += [("no_" * (k.kind == "OFF") + k.key, "0", k.word)]
+    names += [(name, letter, word) for name, letter, like, word in k.aliases
+              if like in ("not", "one")]
+    return ", ".join(f"*-{letter}*, " * (letter != "0") + f"*--{name.replace('_', '-')}*" +
+                     f" _{word}_" * bool(word) for name, letter, word in names)
+
+
+def program_page(where):
+    def page(table):
+        text, group = "\n", ""
+        for k in keys(table):
+            if k.where not in where:
+                continue
+            if k.group != group:
+                group = k.group
+                text += f"## {group}\n\n"
+            says = k.text
+            if k.kind == "OFF":
+                says = says[len("false: ")].upper() + says[len("false: ") + 1:]
+            default = "99" if k.key == "sample_rate_hz" else k.default
+            text += entry(switches(k), says + f" Default: {default}." * (default not in ("true", "false", "none")),
+                          LISTS.get(k.key))
+        return text
+    return page
+
+
+def receiver_page(table):
+    def quoted(k):
+        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", k.text).replace("|", "\\|")
+        words = LISTS.get(k.key)
+        return text.replace("{words}", f"the [{words}]({words}/README.md)")
+    return "\n| key | default | what it does |\n|---|---|---|\n" + "".join(
+        f"| `{k.key}` | {k.default} | {quoted(k)} |\n" for k in keys(table)
+        if k.where == "ALL") + "\n"
+
+
+PAGES = {"docs/man/otelprof_settings_new.3.scd": settings_page,
+         "docs/man/otelprof/otelprof-record.1.scd": program_page(("ALL", "PROGRAM")),
+         "docs/man/otelprof/otelprof-export.1.scd": program_page(("EXPORT",)),
+         "docs/collector.md": receiver_page}
+
+
+def right(root, path, table):
+    """(the page, the page as it should be)"""
+    page = (root / path).read_text()
+    begin, end = (f"<!-- {mark} -->\n" if path.endswith(".md") else f"; {mark}\n"
+                  for mark in (BEGIN, END))
+    before, rest = page.split(begin)
+    return page, before + begin + PAGES[path](table) + end + rest.split(end)[1]
 
 
 def uncovered(table, root):
@@ -45,7 +134,7 @@ def uncovered(table, root):
     structs = {"config": fields(config, "otelprof_config"),
                "otlp": fields((root / "include/otelprof/export.h").read_text(),
                               "otelprof_otlp_config")}
-    there = {(of, field) for _, of, field, *_ in keys(table)}
+    there = {(k.struct, k.field) for k in keys(table)}
     there |= set(re.findall(r'^OP_NO_KEY\((\w+), (\w+), "', table, re.M))
     for of, names in structs.items():
         for name in names:
@@ -55,7 +144,7 @@ def uncovered(table, root):
         if of in structs and name not in structs[of]:
             yield f"keys.def: the struct for {of} has no {name}"
     flags = config.split("/* Bits of otelprof_config.flags. */")[1].split("\n\n")[0]
-    bits = [least for *_, kind, least, _ in keys(table) if kind in ("ON", "OFF")]
+    bits = [k.least for k in keys(table) if k.kind in ("ON", "OFF")]
     for flag in re.findall(r"#define (OTELPROF_\w+)", flags):
         if bits.count(flag) != 1:
             yield f"{flag}: {bits.count(flag)} keys"
@@ -70,18 +159,16 @@ def main(args):
     write = args[0] == "--write"
     root = pathlib.Path(args[write])
     table = (root / "lib/api/settings/keys.def").read_text()
-    page = (root / PAGE).read_text()
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    right = before + BEGIN + "\n" + page_of(table) + END + after
+    pages = {path: right(root, path, table) for path in PAGES}
     if write:
-        (root / PAGE).write_text(right)
+        for path, (_, page) in pages.items():
+            (root / path).write_text(page)
         return 0
     wrong = list(uncovered(table, root))
     if len(keys(table)) != table.count("\nOP_KEY("):
         wrong.append("keys.def: a line is not as its head says")
-    if page != right:
-        wrong.append(f"{PAGE}: its keys are not those of lib/api/settings/keys.def; settings.py --write")
+    wrong += [f"{path}: its keys are not those of lib/api/settings/keys.def; settings.py --write"
+              for path, (page, should) in pages.items() if page != should]
     # a table without a field, and one without a flag, are found
     for less in ("OP_KEY(sample_rate_hz, config, sample_rate_hz", "OP_NO_KEY(otlp, reserved0",
                  "OP_KEY(idle_stacks, config, flags"):
@@ -91,4 +178,5 @@ def main(args):
     return bool(wrong)
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

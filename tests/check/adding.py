@@ -18,9 +18,8 @@ from source import tracked
 
 PLACES_MAX = 6
 CHECKS = [("docs/rows.py",), ("tests/check/lint.py", "text"), ("tests/check/links.py",)]
-# page, macro of its rows, table of them, word of the one that it adds
-PAGES = [("docs/adding-a-kind.md", "OP_KIND", "op_kinds.def", "forks"),
-         ("docs/adding-a-runtime.md", "OP_RUNTIME", "op_runtimes.def", "basic")]
+# page: word of what it adds
+PAGES = {"docs/adding-a-kind.md": "forks", "docs/adding-a-runtime.md": "basic"}
 STEP = re.compile(r"^`([\w./-]+)`(?:, before `([^`]+)`|, (at the end))?:\n\n```\w*\n(.*?)^```\n"
                   r"|^```sh\n(.*?)^```\n", re.M | re.S)
 
@@ -35,13 +34,13 @@ def places(page):
     return re.findall(r"^\| `([^`]+)` \|", part, re.M)
 
 
-def renumbered(text, macro, table):
+def renumbered(text, table):
     """@text with the next free number of @table in its row."""
-    taken = [int(n) for n in re.findall(r"^%s\w*\((\d+)," % macro, table, re.M)]
-    return re.sub(r"^(%s\()\d+" % macro, r"\g<1>%d" % (max(taken) + 1), text, flags=re.M)
+    taken = [int(n) for n in re.findall(r"^OP_\w+\((\d+),", table, re.M)]
+    return re.sub(r"^(OP_\w+\()\d+", r"\g<1>%d" % (max(taken) + 1), text, flags=re.M)
 
 
-def take(copy, step, macro, table):
+def take(copy, step):
     path, line, end, text, command = step
     if command:
         subprocess.run(["sh", "-e", "-c", command], cwd=copy, check=True)
@@ -54,8 +53,8 @@ def take(copy, step, macro, table):
         file.write_text(text)
         return
     before = file.read_text()
-    if path.endswith(table):
-        text = renumbered(text, macro, before)
+    if path.endswith(".def"):
+        text = renumbered(text, before)
     at = len(before) if end else ("\n" + before).find("\n" + line)
     if at < 0:
         raise ValueError("%s has no line that begins with %s" % (path, line))
@@ -66,12 +65,12 @@ def snapshot(root, names):
     return {name: (root / name).read_bytes() for name in names}
 
 
-def follow(copy, names, page, macro, table):
+def follow(copy, names, page):
     """Take the steps of @page in @copy, and say what it gets wrong."""
     text = (copy / page).read_text()
     before = snapshot(copy, names)
     for step in steps(text):
-        take(copy, step, macro, table)
+        take(copy, step)
     after = snapshot(copy, names)
     touched = sorted(name for name in names if before[name] != after[name])
     listed = sorted(places(text))
@@ -115,7 +114,7 @@ def build(copy):
     run("ninja", "-C", folder, *targets, stdout=subprocess.DEVNULL)
     run(folder / "tests/unit/runtime/basic/test_basic")
     library = next(folder.glob("lib/libotelprof.so.0"))
-    for *_, word in PAGES:
+    for word in PAGES.values():
         yield from said(copy, folder / "examples/otelprof/otelprof", library, word)
     for check, *args in CHECKS:
         out = subprocess.run([sys.executable, copy / check, *args, copy], text=True,
@@ -133,8 +132,8 @@ def main(root, *args):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, copy / name, follow_symlinks=False)
         wrong = []
-        for page, macro, table, _ in PAGES:
-            wrong += follow(copy, names, page, macro, table)
+        for page in PAGES:
+            wrong += follow(copy, names, page)
         if "--build" in args and not wrong:
             wrong += build(copy)
     print("\n".join(wrong))

@@ -35,7 +35,11 @@ func load(t *testing.T, yaml string) (*Config, error) {
 	return got, errors.Join(got.Validate(), got.Retry.Validate())
 }
 
-func text(s string) *string { return &s }
+func uid(n uint32) *uint32 { return &n }
+
+func sets(key string, value any) func(*Config) {
+	return func(c *Config) { c.set(key, value) }
+}
 
 // Each key: a line of YAML, and what it must change in the default, or words of the
 // error.
@@ -45,9 +49,8 @@ var keys = []struct {
 	wrong string
 }{
 	{yaml: "{}", want: func(*Config) {}},
-	{yaml: "sample_rate_hz: 99", want: func(c *Config) { c.SampleRateHz = 99 }},
-	{yaml: "sample_rate_hz: 0", wrong: "sample_rate_hz is 0 and must be 1 to 1000"},
-	{yaml: "sample_rate_hz: 1001", wrong: "sample_rate_hz is 1001"},
+	{yaml: "sample_rate_hz: 0", wrong: "sample_rate_hz is \"0\" and must be a number from 1 to 1000"},
+	{yaml: "sample_rate_hz: 1001", wrong: "sample_rate_hz is \"1001\""},
 	{yaml: "report_interval: 10s", want: func(c *Config) { c.ReportInterval = 10 * time.Second }},
 	{yaml: "report_interval: 0", wrong: "report_interval is 0s and must be at least 100ms"},
 	{yaml: "report_jitter: 0", want: func(c *Config) { c.ReportJitter = 0 }},
@@ -55,63 +58,54 @@ var keys = []struct {
 	{yaml: "report_jitter: .nan", wrong: "report_jitter is NaN"},
 	{yaml: "stats_interval: 1s", want: func(c *Config) { c.StatsInterval = time.Second }},
 	{yaml: "stats_interval: -1s", wrong: "stats_interval is -1s"},
-	{yaml: "poll_budget_ms: 5", want: func(c *Config) { c.PollBudget = 5 }},
-	{yaml: "poll_budget_ms: 0", wrong: "poll_budget_ms is 0 and must be 1 to 1000"},
-	{yaml: "poll_budget_ms: 1001", wrong: "poll_budget_ms is 1001"},
-	{yaml: "max_frames: 64", want: func(c *Config) { c.MaxFrames = 64 }},
-	{yaml: "max_frames: 15", wrong: "max_frames is 15 and must be 16 to 1024"},
-	{yaml: "max_processes: 100", want: func(c *Config) { c.MaxProcesses = 100 }},
-	{yaml: "max_processes: 0", wrong: "max_processes is 0"},
-	{yaml: "memory_budget_bytes: 8388608",
-		want: func(c *Config) { c.MemoryBudgetBytes = 8 << 20 }},
-	{yaml: "memory_budget_bytes: 1", wrong: "memory_budget_bytes is 1"},
-	{yaml: "symbol_budget_bytes: 1048576",
-		want: func(c *Config) { c.SymbolBudgetBytes = 1 << 20 }},
-	{yaml: "symbol_budget_bytes: 0", wrong: "symbol_budget_bytes is 0"},
-	{yaml: "memory_limit_bytes: 33554432",
-		want: func(c *Config) { c.MemoryLimitBytes = 32 << 20 }},
-	{yaml: "memory_limit_bytes: 1", wrong: "memory_limit_bytes is 1 and must be 0 or at least"},
-	{yaml: "ring_bytes: 1048576", want: func(c *Config) { c.RingBytes = 1 << 20 }},
-	{yaml: "ring_bytes: 100000", wrong: "ring_bytes is 100000 and must be a power of two"},
-	{yaml: "ring_bytes: 4096", wrong: "ring_bytes is 4096 and must be 65536"},
-	{yaml: "kernel_stacks: false", want: func(c *Config) { c.KernelStacks = false }},
-	{yaml: "user_stacks: false", want: func(c *Config) { c.UserStacks = false }},
+	{yaml: "poll_budget_ms: 0", wrong: "poll_budget_ms is \"0\" and must be a number from 1 to 1000"},
+	{yaml: "poll_budget_ms: 1001", wrong: "poll_budget_ms is \"1001\""},
+	{yaml: "max_frames: 15", wrong: "max_frames is \"15\" and must be a number from 16 to 1024"},
+	{yaml: "max_processes: 0", wrong: "max_processes is \"0\""},
+	{yaml: "memory_budget_bytes: 1", wrong: "memory_budget_bytes is \"1\""},
+	{yaml: "symbol_budget_bytes: 0", wrong: "symbol_budget_bytes is \"0\""},
+	{yaml: "memory_limit_bytes: 1", wrong: "memory_limit_bytes is \"1\" and must be a number from 16777216"},
+	{yaml: "ring_bytes: 100000", wrong: "ring_bytes is \"100000\" and must be a power of two"},
+	{yaml: "ring_bytes: 4096", wrong: "ring_bytes is \"4096\" and must be a number from 65536"},
 	{yaml: "{user_stacks: false, kernel_stacks: false}", wrong: "are both off"},
-	{yaml: "native_names: false", want: func(c *Config) { c.NativeNames = false }},
-	{yaml: "await_chains: true", want: func(c *Config) { c.AwaitChains = true }},
-	{yaml: "idle_stacks: true", want: func(c *Config) { c.IdleStacks = true }},
-	{yaml: "start_scan: false", want: func(c *Config) { c.StartScan = false }},
-	{yaml: "layouts_dir: /etc/otelprof/layouts",
-		want: func(c *Config) { c.LayoutsDir = "/etc/otelprof/layouts" }},
 	{yaml: "runtimes: {python: false}",
 		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
-	{yaml: "runtimes: {cobol: true}", wrong: "runtimes::cobol is not known; there are: "},
-	{yaml: "rules: [include comm:nginx, rate 199 cgroup:/kubepods.slice/a, 'exclude exe:/usr/*/x']",
+	{yaml: "runtimes: {cobol: true}", wrong: "runtimes_off is \"cobol\" and must be of: "},
+	{yaml: "filter: [{action: include, comm: nginx}, {action: exclude, uid: 0}]",
 		want: func(c *Config) {
-			c.Rules = []string{"include comm:nginx", "rate 199 cgroup:/kubepods.slice/a",
-				"exclude exe:/usr/*/x"}
+			c.Filter = []Rule{{Action: "include", Comm: "nginx"},
+				{Action: "exclude", UID: uid(0)}}
 		}},
-	{yaml: "rules: [include pid:1, keep pid:2]", wrong: "rules:2"},
-	{yaml: "rules: [rate 1001 pid:1]", wrong: "rules:1"},
-	{yaml: `rules: ["include pid:1", " "]`, wrong: "rule 2 is empty"},
-	{yaml: `rules: ["include pid:1\nkinds = wall"]`, wrong: "rule 1 has more than one line"},
-	{yaml: "service_name: edge", want: func(c *Config) { c.ServiceName = text("edge") }},
-	{yaml: `service_name: ""`, want: func(c *Config) { c.ServiceName = text("") }},
-	{yaml: "host_attributes: false", want: func(c *Config) { c.HostAttributes = false }},
-	{yaml: "attributes: {deployment.environment.name: prod}",
+	{yaml: "filter: [{action: include, cgroup: /kubepods.slice, keep_one_in: 10}]",
 		want: func(c *Config) {
-			c.Attributes = map[string]string{"deployment.environment.name": "prod"}
+			c.Filter = []Rule{{Action: "include", Cgroup: "/kubepods.slice", KeepOneIn: 10}}
 		}},
-	{yaml: `attributes: {"": prod}`, wrong: "attributes has an empty key"},
-	{yaml: "command_line: true", want: func(c *Config) { c.CommandLine = true }},
-	{yaml: "environment: []", want: func(c *Config) { c.Environment = []string{} }},
-	{yaml: "environment: [POD_NAME]",
-		want: func(c *Config) { c.Environment = []string{"POD_NAME"} }},
-	{yaml: "environment: [POD_NAME=x]", wrong: `environment: "POD_NAME=x" is not the name`},
+	{yaml: "filter: [{action: include, container: 3f4e1c0a}, {action: include, pod: 5d2a3c1e}]",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", Container: "3f4e1c0a"},
+				{Action: "include", Pod: "5d2a3c1e"}}
+		}},
+	{yaml: "filter: [{action: include, pid_tree: 1}, {action: include, min_age: 5s}]",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", PIDTree: 1},
+				{Action: "include", MinAge: 5 * time.Second}}
+		}},
+	{yaml: "rules: [include pid:1, keep pid:2]", wrong: "is no rule"},
+	{yaml: "rules: [rate 1001 pid:1]", wrong: "is no rule"},
+	{yaml: `rules: ["include pid:1", " "]`, wrong: "rules: entry 2 is empty"},
+	{yaml: `rules: ["include pid:1\nkinds = wall"]`, wrong: "rules: a value has more than one line"},
+	{yaml: "{rules: [include pid:1], probabilistic_threshold: 50}", wrong: "do not go together"},
+	{yaml: "filter: [{action: keep, pid: 1}]",
+		wrong: `filter: rule 1: action is "keep" and must be "include" or "exclude"`},
+	{yaml: "filter: [{action: include}]", wrong: "rule 1: has 0 conditions"},
+	{yaml: "filter: [{action: include, pid: 1, uid: 0}]", wrong: "has 2 conditions"},
+	{yaml: "filter: [{action: include, comm: a-name-that-is-long}]", wrong: "keeps 15 bytes"},
+	{yaml: "filter: [{action: exclude, all: true, keep_one_in: 2}]", wrong: "keep_one_in goes"},
+	{yaml: "filter: [{action: include, min_age: -5s}]", wrong: "min_age is -5s"},
+	{yaml: `attributes: {"": prod}`, wrong: "an entry has no key before"},
+	{yaml: "environment: [POD_NAME=x]", wrong: `environment is "POD_NAME=x" and must be a name`},
 	{yaml: "environment: [" + strings.Repeat("A, ", 32) + "A]",
-		wrong: "environment has 33 names and may have 32"},
-	{yaml: "procfs_root: /host/proc", want: func(c *Config) { c.ProcfsRoot = "/host/proc" }},
-	{yaml: "sysfs_root: /host/sys", want: func(c *Config) { c.SysfsRoot = "/host/sys" }},
+		wrong: "environment has more than 32 names"},
 	{yaml: "max_request_bytes: 1000000",
 		want: func(c *Config) { c.MaxRequestBytes = 1_000_000 }},
 	{yaml: "max_request_bytes: 100", wrong: "max_request_bytes is 100"},
@@ -126,10 +120,18 @@ var keys = []struct {
 	{yaml: "error_mode: ignore", want: func(c *Config) { c.ErrorMode = "ignore" }},
 	{yaml: "error_mode: IGNORE", want: func(c *Config) { c.ErrorMode = "ignore" }},
 	{yaml: "error_mode: never", wrong: `error_mode is "never" and must be "propagate"`},
-	{yaml: "sample_rate: 99", wrong: "sample_rate"}, // there is no such key
+	{yaml: "off_cpu_min: 10us", want: sets("off_cpu_min", "10us")},
+	{yaml: "{memory_limit_bytes: 64MiB, service_name: ~}", want: func(c *Config) {
+		c.set("memory_limit_bytes", "64MiB")
+		c.set("service_name", nil)
+	}},
+	{yaml: "endpoint: http://localhost:4317", wrong: "are those of an exporter"},
+	{yaml: "log_level: debug", wrong: "use service::telemetry::logs::level"},
+	{yaml: "threads: 1", wrong: "the receiver has its own"},
+	{yaml: "sample_rate: 99", wrong: "perhaps it is sample_rate_hz"}, // there is no such key
 
 	// Keys of the other receiver.
-	{yaml: "samples_per_second: 99", want: func(c *Config) { c.SampleRateHz = 99 }},
+	{yaml: "samples_per_second: 99", want: sets("sample_rate_hz", 99)},
 	{yaml: "{samples_per_second: 99, sample_rate_hz: 99}",
 		wrong: "samples_per_second and sample_rate_hz are one setting"},
 	{yaml: "reporter_interval: 10s",
@@ -167,38 +169,35 @@ var keys = []struct {
 	{yaml: "clock_sync_interval: 1s", wrong: "use report_interval"},
 	{yaml: "send_error_frames: false", want: func(*Config) {}},
 	{yaml: "send_error_frames: true", wrong: "otelprof.unwind.errors"},
-	{yaml: "send_idle_frames: true", want: func(c *Config) { c.IdleStacks = true }},
+	{yaml: "send_idle_frames: true", want: sets("idle_stacks", true)},
 	{yaml: "filter_min_process_age: 5s",
-		want: func(c *Config) { c.Rules = []string{"include age:5000ms"} }},
-	{yaml: "{filter_min_process_age: 5s, rules: [exclude uid:0]}",
-		want: func(c *Config) { c.Rules = []string{"include age:5000ms", "exclude uid:0"} }},
-	{yaml: "{filter_min_process_age: 5s, rules: [include uid:0]}", wrong: "include age:"},
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", MinAge: 5 * time.Second}}
+		}},
+	{yaml: "{filter_min_process_age: 5s, filter: [{action: exclude, uid: 0}]}",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "exclude", UID: uid(0)},
+				{Action: "include", MinAge: 5 * time.Second}}
+		}},
+	{yaml: "{filter_min_process_age: 5s, filter: [{action: include, uid: 0}]}",
+		wrong: "use min_age in a rule of filter"},
 	{yaml: "filter_min_process_age: -5s", wrong: "must not be negative"},
 	{yaml: "verbose_mode: false", want: func(*Config) {}},
 	{yaml: "verbose_mode: true", wrong: "service::telemetry::logs::level"},
 	{yaml: "off_cpu_threshold: 0", want: func(*Config) {}},
-	{yaml: "off_cpu_threshold: 0.1",
-		want: func(c *Config) { c.Kinds = []string{"cpu", "off_cpu"} }},
-	{yaml: "{off_cpu_threshold: 1, kinds: [off_cpu, locks]}",
-		want: func(c *Config) { c.Kinds = []string{"off_cpu", "locks"} }},
+	{yaml: "off_cpu_threshold: 0.1", want: sets("kinds", []any{"cpu", "off_cpu"})},
+	{yaml: "{off_cpu_threshold: 1, kinds: [off_cpu, locks]}", want: sets("kinds", []any{"off_cpu", "locks", "off_cpu"})},
 	{yaml: "off_cpu_threshold: 1.5", wrong: "off_cpu_threshold is 1.5 and must be 0 to 1"},
-	{yaml: "kinds: [cpu, page_faults]",
-		want: func(c *Config) { c.Kinds = []string{"cpu", "page_faults"} }},
-	{yaml: "kinds: [allocations]", wrong: `kinds: "allocations" is not known`},
-	{yaml: "off_cpu_samples: 0", wrong: "off_cpu_samples is 0 and must be 1 to 100000"},
-	{yaml: "off_cpu_min: 10us", want: func(c *Config) { c.OffCPUMin = 10 * time.Microsecond }},
-	{yaml: "off_cpu_min: -1s", wrong: "off_cpu_min is -1s and must be at least 0s"},
+	{yaml: "kinds: [allocations]", wrong: `kinds is "allocations" and must be of: cpu, `},
+	{yaml: "off_cpu_samples: 0", wrong: "off_cpu_samples is \"0\" and must be a number from 1 to 100000"},
+	{yaml: "off_cpu_min: -1s", wrong: "off_cpu_min_ns is \"-1s\" and must be a number"},
 	{yaml: `include_env_vars: ""`, want: func(*Config) {}},
-	{yaml: `include_env_vars: "POD_NAME, NODE"`,
-		want: func(c *Config) { c.Environment = []string{"POD_NAME", "NODE"} }},
-	{yaml: `include_env_vars: "A,,B"`, wrong: `environment: "" is not the name`},
+	{yaml: `include_env_vars: "POD_NAME, NODE"`, want: sets("environment", []any{"POD_NAME", "NODE"})},
+	{yaml: `include_env_vars: "A,,B"`, wrong: "environment: entry 2 is empty"},
 	{yaml: "load_probe: false", want: func(*Config) {}},
 	{yaml: "load_probe: true", wrong: "load_probe: not there yet"},
 	{yaml: "probe_links: []", want: func(*Config) {}},
-	{yaml: `probe_links: ["uprobe:/bin/sh:main"]`, want: func(c *Config) {
-		c.probes = []string{"uprobe:/bin/sh:main"}
-		c.Kinds = []string{"cpu", "probes"}
-	}},
+	{yaml: `probe_links: ["uprobe:/bin/sh:main"]`, want: sets("probes", []any{"uprobe:/bin/sh:main"})},
 	{yaml: "map_scale_factor: 0", want: func(*Config) {}},
 	{yaml: "map_scale_factor: 2", wrong: "use memory_budget_bytes and max_processes"},
 	{yaml: "bpf_verifier_log_level: 0", want: func(*Config) {}},
@@ -217,20 +216,17 @@ var keys = []struct {
 	{yaml: `pin_cpu_ids: "0-3"`, wrong: "pin_cpu_ids: not there yet"},
 	{yaml: `pin_cpu_ids: ""`, want: func(*Config) {}},
 	{yaml: "probes: []", want: func(*Config) {}},
-	{yaml: "probes: [{type: kprobe, symbol: vfs_open}]", want: func(c *Config) {
-		c.probes = []string{"kprobe:vfs_open"}
-		c.Kinds = []string{"cpu", "probes"}
-	}},
+	{yaml: "probes: [{type: kprobe, symbol: vfs_open}]", want: sets("probes", []any{"kprobe:vfs_open"})},
 	{yaml: "{probes: [{type: kprobe, mode: uretprobe, symbol: f, target: /bin/sh}], kinds: [probes]}",
 		want: func(c *Config) {
-			c.probes = []string{"uretprobe:/bin/sh:f"}
-			c.Kinds = []string{"probes"}
+			c.set("probes", []any{"uretprobe:/bin/sh:f"})
+			c.set("kinds", []any{"probes"})
 		}},
 	{yaml: "probes: [{mode: uprobe, symbol: f}]", wrong: "uprobe of f has no target"},
 	{yaml: "probes: [{mode: kprobe}]", wrong: "a probe has no symbol"},
 	{yaml: "probes: [{mode: xprobe, symbol: f}]", wrong: `mode "xprobe" is not known`},
-	{yaml: "cpu_budget_permille: -1", wrong: "cpu_budget_permille is -1 and must be 0 to 1000000"},
-	{yaml: "probe_samples: 0", wrong: "probe_samples is 0 and must be 1 to 1000000"},
+	{yaml: "cpu_budget_permille: -1", wrong: "cpu_budget_permille is \"-1\" and must be a number from 0 to 1000000"},
+	{yaml: "probe_samples: 0", wrong: "probe_samples is \"0\" and must be a number from 1 to 1000000"},
 	{yaml: "{probes: [{type: kprobe}], load_probe: true}", wrong: "load_probe: not there yet"},
 }
 
@@ -250,6 +246,9 @@ func TestKeys(t *testing.T) {
 			want := defaultConfig()
 			k.want(want)
 			got.notes = nil
+			if len(got.Settings) == 0 {
+				got.Settings = nil
+			}
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("got  %+v\nwant %+v", got, want)
 			}
@@ -262,7 +261,7 @@ func TestKeysAreAllTested(t *testing.T) {
 	all := legacyKeys()
 	own := reflect.TypeFor[Config]()
 	for i := range own.NumField() {
-		if key := own.Field(i).Tag.Get("mapstructure"); key != "" {
+		if key := own.Field(i).Tag.Get("mapstructure"); key != "" && key[0] != ',' {
 			all = append(all, key)
 		}
 	}
@@ -286,5 +285,24 @@ func TestDefaults(t *testing.T) {
 	}
 	if err := defaultConfig().Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTooManyRules(t *testing.T) {
+	rule := "{action: include, pid: 1}"
+	_, err := load(t, fmt.Sprintf("filter: [%s]", strings.Repeat(rule+", ", 32)+rule))
+	if err == nil || !strings.Contains(err.Error(), "33 rules and may have 32") {
+		t.Error(err)
+	}
+}
+
+func TestBelowMount(t *testing.T) {
+	for in, want := range map[string]string{
+		"/a.slice": "/a.slice", "/sys/fs/cgroup": "/", "/sys/fs/cgroup/a/b": "/a/b",
+		"/sys/fs/cgroups": "/sys/fs/cgroups",
+	} {
+		if got := belowMount(in); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
 	}
 }

@@ -8,11 +8,7 @@ package otelprofreceiver
 // #include <otelprof/otelprof.h>
 import "C"
 
-import (
-	"maps"
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
 // cMemory is C memory that lives as long as one call.
 type cMemory struct {
@@ -53,64 +49,24 @@ func block[T any](m *cMemory, n int) []T {
 	return unsafe.Slice((*T)(p), n)
 }
 
-func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
-	c := &block[C.struct_otelprof_config](m, 1)[0]
-	C.otelprof_config_init(c, C.sizeof_struct_otelprof_config)
-	flag := func(on bool, bit C.uint64_t) {
-		if on {
-			c.flags |= bit
+func cFilter(rules []Rule, m *cMemory) *C.struct_otelprof_filter {
+	filter := &block[C.struct_otelprof_filter](m, 1)[0]
+	C.otelprof_filter_init(filter, C.sizeof_struct_otelprof_filter)
+	to := block[C.struct_otelprof_filter_rule](m, len(rules))
+	for i := range rules {
+		kind, number, text, _ := rules[i].condition() // cannot fail: Validate has checked it
+		to[i].size = C.sizeof_struct_otelprof_filter_rule
+		to[i].kind = C.uint32_t(kind)
+		to[i].number = C.uint64_t(number)
+		to[i].text = m.text(text)
+		to[i].keep_one_in = C.uint32_t(rules[i].KeepOneIn)
+		if rules[i].Action == "exclude" {
+			to[i].action = C.OTELPROF_FILTER_EXCLUDE
 		}
 	}
-	flag(!config.KernelStacks, C.OTELPROF_NO_KERNEL_STACKS)
-	flag(!config.UserStacks, C.OTELPROF_NO_USER_STACKS)
-	flag(!config.NativeNames, C.OTELPROF_NO_NATIVE_NAMES)
-	flag(config.IdleStacks, C.OTELPROF_IDLE)
-	flag(config.AwaitChains, C.OTELPROF_AWAIT_CHAINS)
-	flag(config.CommandLine, C.OTELPROF_COMMAND_LINE)
-	flag(!config.StartScan, C.OTELPROF_NO_START_SCAN)
-	flag(!config.HostAttributes, C.OTELPROF_NO_HOST)
-	for name, on := range config.Runtimes {
-		if !on {
-			c.runtimes_off |= C.uint64_t(runtimes[name])
-		}
-	}
-	for _, name := range config.Kinds {
-		c.kinds |= C.uint64_t(kinds[name])
-	}
-	c.off_cpu_samples = C.uint32_t(config.OffCPUSamples)
-	c.off_cpu_min_ns = C.uint64_t(config.OffCPUMin)
-	c.cpu_budget_permille = C.uint32_t(config.CPUBudget)
-	c.poll_budget_ms = C.uint32_t(config.PollBudget)
-	c.probe_samples = C.uint32_t(config.ProbeSamples)
-	c.layouts_dir = m.text(config.LayoutsDir)
-	c.memory_budget_bytes = C.uint64_t(config.MemoryBudgetBytes)
-	c.symbol_budget_bytes = C.uint64_t(config.SymbolBudgetBytes)
-	c.memory_limit_bytes = C.uint64_t(config.MemoryLimitBytes)
-	c.sample_rate_hz = C.uint32_t(config.SampleRateHz)
-	c.max_frames = C.uint32_t(config.MaxFrames)
-	c.max_processes = C.uint32_t(config.MaxProcesses)
-	c.ring_bytes = C.uint32_t(config.RingBytes)
-	c.procfs_root = m.text(config.ProcfsRoot)
-	c.sysfs_root = m.text(config.SysfsRoot)
-	if config.ServiceName != nil {
-		c.service_name = m.whole(*config.ServiceName)
-	}
-
-	attributes := block[C.struct_otelprof_attribute](m, len(config.Attributes))
-	for i, key := range slices.Sorted(maps.Keys(config.Attributes)) {
-		attributes[i].key = m.whole(key)
-		attributes[i].value = m.whole(config.Attributes[key])
-	}
-	c.attributes = unsafe.SliceData(attributes)
-	c.attributes_len = C.size_t(len(attributes))
-
-	environment := block[*C.char](m, len(config.Environment))
-	for i, name := range config.Environment {
-		environment[i] = m.whole(name)
-	}
-	c.environment = unsafe.SliceData(environment)
-	c.environment_len = C.size_t(len(environment))
-	return c
+	filter.rules = unsafe.SliceData(to)
+	filter.rules_len = C.size_t(len(to))
+	return filter
 }
 
 func goStats(c *C.struct_otelprof_stats, unwinds, drops map[string]uint64) stats {

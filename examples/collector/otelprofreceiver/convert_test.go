@@ -5,7 +5,8 @@
 package otelprofreceiver
 
 import (
-	"slices"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -33,83 +34,131 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// Every key must reach its own member. The expected bits and kinds are written by hand
-// from config.h.
-func TestConfigInC(t *testing.T) {
-	m := &cMemory{}
-	defer m.free()
-	config := &Config{
-		SampleRateHz: 1, Kinds: []string{"cpu", "off_cpu"}, OffCPUSamples: 7, CPUBudget: 9,
-		PollBudget: 11, OffCPUMin: 8 * time.Microsecond, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
-		SymbolBudgetBytes: 5, MemoryLimitBytes: 10, RingBytes: 6, ServiceName: text("name"),
-		ProcfsRoot: "/p", SysfsRoot: "/s", LayoutsDir: "/l", Attributes: map[string]string{"b": "", "a": "x"},
-		Environment: []string{"E", "F"}, Runtimes: map[string]bool{"python": false},
+// What one line of YAML makes of the library's configuration. The expected bits and kinds are
+// written by hand from config.h.
+func TestSettingsInC(t *testing.T) {
+	config, err := load(t, `{sample_rate_hz: 49, kinds: [cpu, off_cpu], off_cpu_min: 8us,
+		cpu_budget: 0.5, memory_limit_bytes: 64MiB, ring_bytes: 65536, kernel_stacks: false,
+		idle_stacks: true, runtimes: {php: true, python: false}, service_name: "",
+		attributes: {b: "", a: "x,%2C"}, environment: [E, F], procfs_root: /p,
+		probes: ["kprobe:x"], rules: [include pid:1, "exclude comm:a,b"]}`)
+	if err != nil {
+		t.Fatal(err)
 	}
-	c := cConfig(config, m)
-	equal(t, "sample_rate_hz", c.sample_rate_hz, 1)
-	equal(t, "max_frames", c.max_frames, 2)
-	equal(t, "max_processes", c.max_processes, 3)
-	equal(t, "memory_budget_bytes", c.memory_budget_bytes, 4)
-	equal(t, "symbol_budget_bytes", c.symbol_budget_bytes, 5)
-	equal(t, "memory_limit_bytes", c.memory_limit_bytes, 10)
-	equal(t, "ring_bytes", c.ring_bytes, 6)
-	equal(t, "service_name", goText(c.service_name), "name")
-	equal(t, "procfs_root", goText(c.procfs_root), "/p")
-	equal(t, "sysfs_root", goText(c.sysfs_root), "/s")
-	equal(t, "layouts_dir", goText(c.layouts_dir), "/l")
-	equal(t, "kinds", c.kinds, 1<<0|1<<2)
-	equal(t, "off_cpu_samples", c.off_cpu_samples, 7)
-	equal(t, "cpu_budget_permille", c.cpu_budget_permille, 9)
-	equal(t, "poll_budget_ms", c.poll_budget_ms, 11)
+	s, err := newSettings(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRules(s)
+	defer r.free()
+	c := settingsConfig(s)
+	equal(t, "sample_rate_hz", c.sample_rate_hz, 49)
+	equal(t, "kinds", c.kinds, 1<<0|1<<2|1<<9)
 	equal(t, "off_cpu_min_ns", c.off_cpu_min_ns, 8000)
+	equal(t, "cpu_budget_permille", c.cpu_budget_permille, 5)
+	equal(t, "memory_limit_bytes", c.memory_limit_bytes, 64<<20)
+	equal(t, "ring_bytes", c.ring_bytes, 65536)
+	equal(t, "flags", c.flags, 1<<0|1<<3)
 	equal(t, "runtimes_off", c.runtimes_off, 1<<1)
-	equal(t, "size", uintptr(c.size), unsafe.Sizeof(*c))
-
+	equal(t, "service_name", goText(c.service_name), "")
+	equal(t, "procfs_root", goText(c.procfs_root), "/p")
+	equal(t, "sysfs_root", goText(c.sysfs_root), "NULL")
 	attributes := unsafe.Slice(c.attributes, c.attributes_len)
 	equal(t, "attributes", len(attributes), 2)
-	equal(t, "attribute 0", goText(attributes[0].key)+"="+goText(attributes[0].value), "a=x")
+	equal(t, "attribute 0", goText(attributes[0].key)+"="+goText(attributes[0].value), "a=x,%2C")
 	equal(t, "attribute 1", goText(attributes[1].key)+"="+goText(attributes[1].value), "b=")
 	environment := unsafe.Slice(c.environment, c.environment_len)
 	equal(t, "environment", len(environment), 2)
 	equal(t, "environment 1", goText(environment[1]), "F")
-
-	equal(t, "service_name, unset", goText(cConfig(&Config{}, m).service_name), "NULL")
-	equal(t, "service_name, empty",
-		goText(cConfig(&Config{ServiceName: text("")}, m).service_name), "")
-	for _, flag := range []struct {
-		bit    uint
-		config Config
-	}{
-		{0, Config{UserStacks: true, NativeNames: true, StartScan: true, HostAttributes: true}},
-		{1, Config{KernelStacks: true, NativeNames: true, StartScan: true, HostAttributes: true}},
-		{2, Config{KernelStacks: true, UserStacks: true, StartScan: true, HostAttributes: true}},
-		{3, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true,
-			HostAttributes: true, IdleStacks: true}},
-		{4, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true,
-			HostAttributes: true, CommandLine: true}},
-		{5, Config{KernelStacks: true, UserStacks: true, NativeNames: true,
-			HostAttributes: true}},
-		{7, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true}},
-		{10, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true,
-			HostAttributes: true, AwaitChains: true}},
-	} {
-		equal(t, "flags", uint64(cConfig(&flag.config, m).flags), 1<<flag.bit)
-	}
-	equal(t, "flags of the default", cConfig(defaultConfig(), m).flags, 0)
+	equal(t, "rules", len(r.number), 2)
 }
 
+// keyLine is a key of the table that a receiver has, its type and its least value.
+var keyLine = regexp.MustCompile(`(?m)^OP_KEY\((\w+), \w+, \w+, (\w+), (\w+), .*, ALL, `)
+
+// Each key of the table is one of the receiver, with a value of YAML's own type.
+func TestKeysOfTheLibrary(t *testing.T) {
+	table, err := os.ReadFile("../../../lib/api/settings/keys.def")
+	if err != nil {
+		t.Skip(err)
+	}
+	found := keyLine.FindAllStringSubmatch(string(table), -1)
+	if len(found) < 30 {
+		t.Fatal("keys: ", len(found))
+	}
+	for _, row := range found {
+		values := map[string]string{"ON": "true", "OFF": "false", "TEXT": "/x", "NAMES": "[A, B]",
+			"PAIRS": "{a: b}", "PROBES": "[kprobe:x]", "RULES": "[include pid:1]",
+			"BITS": map[string]string{"kinds": "[cpu, wall]", "runtimes_off": "[php]"}[row[1]]}
+		value := values[row[2]]
+		if value == "" {
+			value = strings.Replace(row[3], "UINT64_MAX", "1", 1)
+		}
+		if _, err := load(t, row[1]+": "+value); err != nil {
+			t.Errorf("%s: %s: %v", row[1], value, err)
+		}
+	}
+}
+
+func TestFilterInC(t *testing.T) {
+	m := &cMemory{}
+	defer m.free()
+	filter := cFilter([]Rule{
+		{Action: "exclude", All: true},
+		{Action: "include", PID: 11},
+		{Action: "include", PIDTree: 12},
+		{Action: "exclude", Comm: "name"},
+		{Action: "include", UID: uid(0)},
+		{Action: "include", Cgroup: "/sys/fs/cgroup/a", KeepOneIn: 7},
+		{Action: "include", MinAge: 3 * time.Second},
+		{Action: "include", Container: "3f4e1c0a"},
+		{Action: "include", Pod: "5d2a3c1e"},
+	}, m)
+	rules := unsafe.Slice(filter.rules, filter.rules_len)
+	equal(t, "rules", len(rules), 9)
+	for kind, want := range []struct {
+		action, keep uint32
+		number       uint64
+		text         string
+	}{
+		{1, 0, 0, "NULL"}, {0, 0, 11, "NULL"}, {0, 0, 12, "NULL"}, {1, 0, 0, "name"},
+		{0, 0, 0, "NULL"}, {0, 7, 0, "/a"}, {0, 0, 3_000_000_000, "NULL"},
+		{0, 0, 0, "3f4e1c0a"}, {0, 0, 0, "5d2a3c1e"},
+	} {
+		r := &rules[kind]
+		equal(t, "kind", uint32(r.kind), uint32(kind))
+		equal(t, "action", uint32(r.action), want.action)
+		equal(t, "keep_one_in", uint32(r.keep_one_in), want.keep)
+		equal(t, "number", uint64(r.number), want.number)
+		equal(t, "text", goText(r.text), want.text)
+		equal(t, "size", uintptr(r.size), unsafe.Sizeof(*r))
+	}
+	equal(t, "rules of no filter", cFilter(nil, m).rules_len, 0)
+}
+
+// The library must accept the largest values that Validate accepts.
 func TestLimitsAreTaken(t *testing.T) {
 	needLive(t)
 	for _, change := range []func(*Config){
 		func(c *Config) {
-			c.SampleRateHz, c.MaxFrames, c.MemoryBudgetBytes = 1, framesMin, memoryBudgetMin
-			c.MaxProcesses, c.RingBytes, c.MaxRequestBytes = 1, ringBytesMin, requestBytesMin
+			for _, key := range []string{"sample_rate_hz", "max_processes"} {
+				c.set(key, 1)
+			}
+			c.set("max_frames", 16)
+			c.set("memory_budget_bytes", "1MiB")
+			c.set("ring_bytes", "64KiB")
+			c.MaxRequestBytes = requestBytesMin
 		},
 		func(c *Config) {
-			c.SampleRateHz, c.MaxFrames, c.MemoryBudgetBytes = rateMaxHz, framesMax, memoryBudgetMax
+			c.set("sample_rate_hz", 1000)
+			c.set("max_frames", 1024)
+			c.set("memory_budget_bytes", "1GiB")
 			c.MaxRequestBytes, c.QueueBytes = requestBytesMax, requestBytesMax
-			c.Environment = []string{strings.Repeat("A", variableNameMax)}
-			c.Rules = slices.Repeat([]string{"include comm:" + strings.Repeat("c", 15)}, 4096)
+			c.add("environment", strings.Repeat("A", 128))
+			c.Filter = make([]Rule, rulesMax)
+			for i := range c.Filter {
+				c.Filter[i] = Rule{Action: "include", Comm: strings.Repeat("c", commMax)}
+			}
 		},
 	} {
 		config := defaultConfig()

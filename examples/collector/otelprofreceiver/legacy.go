@@ -43,7 +43,7 @@ type legacyConfig struct {
 	OBIProcessCtx           *bool                        `mapstructure:"obi_process_ctx"`
 	PIDNamespaceTranslation *bool                        `mapstructure:"pid_namespace_translation"`
 	PinCPUIDs               *string                      `mapstructure:"pin_cpu_ids"`
-	Probes                  []map[string]any             `mapstructure:"probes"`
+	Probes                  []any                        `mapstructure:"probes"`
 }
 
 type legacyInterpreter struct {
@@ -130,8 +130,12 @@ func (l *legacyConfig) apply(c *Config) error {
 	set(&c.ReportInterval, l.ReporterInterval)
 	set(&c.ReportJitter, l.ReporterJitter)
 	set(&c.StatsInterval, l.MonitorInterval)
-	set(&c.SampleRateHz, l.SamplesPerSecond)
-	set(&c.IdleStacks, l.SendIdleFrames)
+	if l.SamplesPerSecond != nil {
+		c.set("sample_rate_hz", *l.SamplesPerSecond)
+	}
+	if l.SendIdleFrames != nil {
+		c.set("idle_stacks", *l.SendIdleFrames)
+	}
 	if l.MaxRPCMsgSize != nil {
 		if *l.MaxRPCMsgSize < 0 || *l.MaxRPCMsgSize > math.MaxInt {
 			return fmt.Errorf("max_rpc_msg_size is %d", *l.MaxRPCMsgSize)
@@ -141,7 +145,7 @@ func (l *legacyConfig) apply(c *Config) error {
 	}
 	if given(l.IncludeEnvVars) {
 		for name := range strings.SplitSeq(*l.IncludeEnvVars, ",") {
-			c.Environment = append(c.Environment, strings.TrimSpace(name))
+			c.add("environment", strings.TrimSpace(name))
 		}
 	}
 	return errors.Join(l.refused(), l.offCPU(c), l.clock(c), l.age(c), l.interpreters(c), l.tracers(c),
@@ -187,12 +191,10 @@ func (l *legacyConfig) offCPU(c *Config) error {
 	}
 	c.notes = append(c.notes, "off_cpu_threshold: intervals are taken by their length, "+
 		"at most off_cpu_samples a second, and the values stand for all")
-	if len(c.Kinds) == 0 {
-		c.Kinds = []string{"cpu"}
+	if c.Settings["kinds"] == nil {
+		c.add("kinds", "cpu")
 	}
-	if !slices.Contains(c.Kinds, "off_cpu") {
-		c.Kinds = append(c.Kinds, "off_cpu")
-	}
+	c.add("kinds", "off_cpu")
 	return nil
 }
 
@@ -228,26 +230,21 @@ func probeSpec(probe map[string]any) (string, error) {
 	return "", fmt.Errorf("probes: mode %q is not known", text["mode"])
 }
 
-// probes converts probe_links, which are specifications, and probes. The kind is switched
-// on if there are any.
+// probes converts probe_links, which are specifications, and probes, which may be.
 func (l *legacyConfig) probes(c *Config) error {
 	specs := l.ProbeLinks
 	for _, probe := range l.Probes {
-		spec, err := probeSpec(probe)
-		if err != nil {
-			return err
+		spec := fmt.Sprint(probe)
+		if table, ok := probe.(map[string]any); ok {
+			var err error
+			if spec, err = probeSpec(table); err != nil {
+				return err
+			}
 		}
 		specs = append(specs, spec)
 	}
-	if len(specs) == 0 {
-		return nil
-	}
-	c.probes = specs
-	if len(c.Kinds) == 0 {
-		c.Kinds = []string{"cpu"}
-	}
-	if !slices.Contains(c.Kinds, "probes") {
-		c.Kinds = append(c.Kinds, "probes")
+	if len(specs) > 0 {
+		c.add("probes", specs...)
 	}
 	return nil
 }
@@ -295,7 +292,7 @@ func (c *Config) setRuntime(key, name string, on, explicit bool) error {
 		name = "node"
 	}
 	switch {
-	case runtimes[name] != 0:
+	case hasRuntime(name):
 		if c.Runtimes == nil {
 			c.Runtimes = map[string]bool{}
 		}

@@ -78,11 +78,11 @@ func burn(d time.Duration) {
 func TestProfilesItself(t *testing.T) {
 	needLive(t)
 	config := defaultConfig()
-	config.SampleRateHz = 199
+	config.set("sample_rate_hz", 199)
 	config.ReportInterval = 200 * time.Millisecond
 	config.StatsInterval = 100 * time.Millisecond
-	config.Attributes = map[string]string{"a": "", "test.key": "test value"}
-	config.Rules = []string{fmt.Sprintf("include pid:%d", os.Getpid())}
+	config.set("attributes", map[string]any{"a": "", "test.key": "test value"})
+	config.Filter = []Rule{{Action: "include", PID: uint32(os.Getpid())}}
 	reader := sdk.NewManualReader()
 	settings := receivertest.NewNopSettings(componentType)
 	settings.MeterProvider = sdk.NewMeterProvider(sdk.WithReader(reader))
@@ -91,7 +91,7 @@ func TestProfilesItself(t *testing.T) {
 	if err := r.Start(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}
-	burnElsewhere(t) // otherwise there might be nothing to leave out
+	burnElsewhere(t) // otherwise there might be nothing to filter
 	burn(time.Second)
 	values := collect(t, reader)
 	if err := r.Shutdown(context.Background()); err != nil {
@@ -108,7 +108,7 @@ func TestProfilesItself(t *testing.T) {
 	}
 	pid, ok := attributes.Get("process.pid")
 	if !ok || pid.Int() != int64(os.Getpid()) {
-		t.Error("not the process of the rules: ", pid.AsString())
+		t.Error("not the process of the filter: ", pid.AsString())
 	}
 	checkMetrics(t, values)
 	want := []componentstatus.Status{componentstatus.StatusOK}
@@ -173,7 +173,7 @@ func TestStartFails(t *testing.T) {
 	for _, mode := range []string{errorPropagate, errorIgnore} {
 		config := defaultConfig()
 		config.ErrorMode = mode
-		config.ProcfsRoot = "/nowhere"
+		config.set("procfs_root", "/nowhere")
 		h := &host{}
 		r := create(t, config, receivertest.NewNopSettings(componentType), &pipeline{})
 		err := r.Start(context.Background(), h)
@@ -278,7 +278,7 @@ func TestManyCycles(t *testing.T) {
 	}
 	const cycles, warm = 100, 20
 	config := defaultConfig()
-	config.SampleRateHz = 199
+	config.set("sample_rate_hz", 199)
 	config.ReportInterval = 100 * time.Millisecond
 	settings := receivertest.NewNopSettings(componentType)
 	var before held
@@ -363,15 +363,16 @@ func periodsOf(t *testing.T, r request, pid int) (periods []int64) {
 	return periods
 }
 
-// Rules have a rate per target; one waits for its control group, and the last one decides.
+// Rules have a rate per target; one waits for its control group and takes its place among the
+// others when that is there.
 func TestRules(t *testing.T) {
 	needLive(t)
-	cgroup2(t)
+	mount := cgroup2(t)
 	group := fmt.Sprintf("otelprof-receiver-%d", os.Getpid())
 	config := defaultConfig()
-	config.SampleRateHz = 19
-	config.Rules = []string{fmt.Sprintf("rate 199 pid:%d", os.Getpid()),
-		"rate 499 cgroup:/" + group, fmt.Sprintf("rate 99 pid:%d", os.Getpid())}
+	config.set("sample_rate_hz", 19)
+	config.add("rules", fmt.Sprintf("rate 199 pid:%d", os.Getpid()),
+		"rate 499 cgroup:/"+group, fmt.Sprintf("rate 99 pid:%d", os.Getpid()))
 	periods := map[int64]int{}
 	p, err := openProfiler(config, func(r request) bool {
 		for _, period := range periodsOf(t, r, os.Getpid()) {
@@ -383,6 +384,19 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
+	if p.rules.number[1] != 0 || p.rules.number[0] == 0 || p.rules.number[2] == 0 {
+		t.Fatal("what is in force: ", p.rules.number)
+	}
+	if err := os.Mkdir(filepath.Join(mount, group), 0o755); err != nil {
+		t.Skip("no cgroup can be made here: ", err)
+	}
+	defer os.Remove(filepath.Join(mount, group))
+	if err := p.standRules(); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.rules.number; n[1] <= n[0] || n[2] <= n[1] {
+		t.Error("not in the order of the list: ", n)
+	}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -400,13 +414,30 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// A rule that includes and waits is not "all".
+func TestRuleThatIncludesWaits(t *testing.T) {
+	needLive(t)
+	cgroup2(t)
+	config := defaultConfig()
+	config.add("rules", "include cgroup:/no/such/group")
+	p, err := openProfiler(config, func(request) bool { return true },
+		componenttest.NewNopTelemetrySettings().Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if p.rules.standIn == 0 {
+		t.Error("nothing stands in for it")
+	}
+}
+
 // With a probability of 50 in 100, the dice decide which intervals are sampled.
 func TestDiceDecide(t *testing.T) {
 	needLive(t)
 	config := defaultConfig()
-	config.SampleRateHz = 499
+	config.set("sample_rate_hz", 499)
 	config.ProbabilisticThreshold = 50
-	config.IdleStacks = true // idle CPUs would count as filtered
+	config.set("idle_stacks", true) // idle CPUs would count as filtered
 	p, err := openProfiler(config, func(request) bool { return true },
 		componenttest.NewNopTelemetrySettings().Logger)
 	if err != nil {

@@ -38,10 +38,25 @@ static void on_drop(void *userdata, const char *name, const char *sentence, uint
 	otelprofGoDrop((uintptr_t)userdata, (char *)name, count);
 }
 
-static void set_log(struct otelprof_config *config, uintptr_t handle)
+static int init(const struct otelprof_settings *settings, uint32_t log_level, uintptr_t handle,
+		struct otelprof_error_info *why, struct otelprof **ret)
 {
-	config->log = on_log;
-	config->log_userdata = (void *)handle;
+	struct otelprof_config config;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(settings, &config);
+	config.log_level = log_level;
+	config.log = on_log;
+	config.log_userdata = (void *)handle;
+	return otelprof_init(&config, why, ret);
+}
+
+static int set_probes(struct otelprof *p, const struct otelprof_settings *settings)
+{
+	size_t len = 0;
+	const char *const *probes = otelprof_settings_get_probes(settings, &len);
+
+	return len ? otelprof_set_probes(p, probes, len) : 0;
 }
 
 static int add_callback(struct otelprof *p, uintptr_t handle, uint64_t max_request_bytes)
@@ -86,7 +101,7 @@ type profiler struct {
 	wakeFD  int        // an eventfd: readable when wake was called
 	logger  *zap.Logger
 	put     func(request) bool
-	off     C.uint64_t        // the rule that switches sampling off; 0: none
+	rules   *rules            // nil: none
 	unwinds map[string]uint64 // filled by unwindErrors
 	drops   map[string]uint64 // filled by drops
 }
@@ -107,13 +122,13 @@ func openProfiler(config *Config, put func(request) bool, logger *zap.Logger) (*
 }
 
 func (p *profiler) init(config *Config) error {
-	memory := &cMemory{}
-	defer memory.free()
-	c := cConfig(config, memory)
-	c.log_level = logLevel(p.logger)
-	C.set_log(c, C.uintptr_t(p.self))
+	settings, err := newSettings(config)
+	if err != nil {
+		return err
+	}
+	p.rules = newRules(settings)
 	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
-	if r := C.otelprof_init(c, &why, &p.p); r < 0 {
+	if r := C.init(settings, logLevel(p.logger), C.uintptr_t(p.self), &why, &p.p); r < 0 {
 		return p.because("otelprof_init", &why, r)
 	}
 	r := C.add_callback(p.p, C.uintptr_t(p.self), C.uint64_t(config.MaxRequestBytes))
@@ -124,32 +139,22 @@ func (p *profiler) init(config *Config) error {
 		return p.failed("otelprof_get_fd", r)
 	}
 	p.fd = int(r)
-	if err := p.setProbes(config.probes); err != nil {
-		return err
-	}
-	return p.setRules(config.Rules)
-}
-
-func (p *profiler) setProbes(specs []string) error {
-	if len(specs) == 0 {
-		return nil
-	}
-	m := &cMemory{}
-	defer m.free()
-	c := block[*C.char](m, len(specs))
-	for i, spec := range specs {
-		c[i] = m.whole(spec)
-	}
-	if r := C.otelprof_set_probes(p.p, &c[0], C.size_t(len(specs))); r < 0 {
+	if r = C.set_probes(p.p, settings); r < 0 {
 		return p.failed("otelprof_set_probes", r)
 	}
-	return nil
+	if err := p.standRules(); err != nil {
+		return err
+	}
+	return p.setFilter(config.Filter)
 }
 
 // close frees all that openProfiler made. No callback runs after it returns.
 func (p *profiler) close() {
 	C.otelprof_free(p.p)
 	p.p = nil
+	if p.rules != nil {
+		p.rules.free()
+	}
 	p.self.Delete()
 	_ = unix.Close(p.wakeFD)
 }
@@ -165,6 +170,16 @@ func (p *profiler) start() error {
 func (p *profiler) stop() error {
 	if r := C.otelprof_stop(p.p); r < 0 {
 		return p.failed("otelprof_stop", r)
+	}
+	return nil
+}
+
+// setFilter sets rules, which must be valid.
+func (p *profiler) setFilter(rules []Rule) error {
+	memory := &cMemory{}
+	defer memory.free()
+	if r := C.otelprof_set_filter(p.p, cFilter(rules, memory)); r < 0 {
+		return p.failed("otelprof_set_filter", r)
 	}
 	return nil
 }

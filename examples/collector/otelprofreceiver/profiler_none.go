@@ -25,7 +25,7 @@ func (*profiler) start() error      { return nil }
 func (*profiler) stop() error       { return nil }
 func (*profiler) sample(bool) error { return nil }
 
-func validateRuleTexts([]string) error { return nil }
+func validateSettings(*Config) error { return nil }
 
 func (*profiler) work(time.Duration) (bool, error) { return false, nil }
 
@@ -34,3 +34,5 @@ func (*profiler) export() error         { return nil }
 func (*profiler) stats() (stats, error) { return stats{}, nil }
 
 func libraryVersion() string { return "none" }
+
+func hasRuntime(string) bool { return true }

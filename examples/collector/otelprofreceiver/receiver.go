@@ -82,8 +82,7 @@ func (r *profilesReceiver) Start(_ context.Context, host component.Host) error {
 	}
 	s.delivery = startDelivery(s.queue, r.next, r.config.Retry, s.status, s.logger)
 	r.session = s
-	s.logger.Info("profiling", zap.String("libotelprof", libraryVersion()),
-		zap.Int("sample_rate_hz", r.config.SampleRateHz))
+	s.logger.Info("profiling", zap.String("libotelprof", libraryVersion()))
 	return nil
 }
 

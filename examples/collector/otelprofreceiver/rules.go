@@ -4,79 +4,106 @@
 
 package otelprofreceiver
 
+// #include <errno.h>
 // #include <stdlib.h>
 // #include <otelprof/otelprof.h>
 import "C"
 
 import (
-	"fmt"
-	"strings"
+	"math"
+
+	"go.uber.org/zap"
 )
 
-// readRules reads rules in the words of the library's own key; the caller frees them.
-func readRules(texts []string) (*C.struct_otelprof_settings, error) {
-	m := &cMemory{}
-	defer m.free()
-	lines := ""
-	for i, text := range texts {
-		if strings.TrimSpace(text) == "" {
-			return nil, fmt.Errorf("rules: rule %d is empty", i+1)
+// rules are those of the key rules, each in force or waiting until there is what it names.
+type rules struct {
+	settings *C.struct_otelprof_settings // has them
+	number   []C.uint64_t                // of each in the library; 0: it waits
+	told     []bool                      // that it waits
+	standIn  C.uint64_t                  // see setStandIn; 0: none
+}
+
+// newRules takes over settings.
+func newRules(settings *C.struct_otelprof_settings) *rules {
+	n := 0
+	for C.otelprof_settings_get_rule(settings, C.size_t(n)) != nil {
+		n++
+	}
+	return &rules{settings: settings, number: make([]C.uint64_t, n), told: make([]bool, n)}
+}
+
+func (r *rules) free() {
+	r.settings = C.otelprof_settings_free(r.settings)
+}
+
+// standRules adds the rules that are not in force yet, as far as there is what they name.
+// Of the rules that mean a sample the last one decides, so those behind one that comes late
+// are added again behind it.
+func (p *profiler) standRules() error {
+	r := p.rules
+	for i := range r.number {
+		if r.number[i] != 0 {
+			continue
 		}
-		if strings.ContainsAny(text, "\n\x00") {
-			return nil, fmt.Errorf("rules: rule %d has more than one line", i+1)
+		code := C.otelprof_add_rule(p.p, C.otelprof_settings_get_rule(r.settings, C.size_t(i)),
+			&r.number[i])
+		if code == -C.ENOENT {
+			p.tellWaiting(i, code)
+			continue
 		}
-		lines += "rules = " + text + "\n"
+		if code < 0 {
+			return p.failed("otelprof_add_rule", code)
+		}
+		if r.told[i] {
+			p.logger.Info("a rule is in force that waited", zap.Int("rule", i+1))
+		}
+		for j := i + 1; j < len(r.number); j++ {
+			if r.number[j] != 0 {
+				C.otelprof_remove_rule(p.p, r.number[j])
+				r.number[j] = 0
+			}
+		}
 	}
-	var settings *C.struct_otelprof_settings
-	if C.otelprof_settings_new(&settings) < 0 {
-		return nil, fmt.Errorf("rules: no memory")
-	}
-	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
-	if C.otelprof_settings_read(settings, m.whole("rules"), m.whole(lines),
-		C.size_t(len(lines)), &why) < 0 {
-		C.otelprof_settings_free(settings)
-		return nil, fmt.Errorf("%s", C.GoString(&why.message[0]))
-	}
-	return settings, nil
+	return p.setStandIn(r.includeWaits())
 }
 
-func validateRuleTexts(texts []string) error {
-	settings, err := readRules(texts)
-	C.otelprof_settings_free(settings)
-	return err
+func (p *profiler) tellWaiting(i int, code C.int) {
+	if p.rules.told[i] {
+		return
+	}
+	p.rules.told[i] = true
+	p.logger.Warn("a rule waits until there is what it names", zap.Int("rule", i+1),
+		zap.Error(p.failed("otelprof_add_rule", code)))
 }
 
-// setRules sets the list of rules.
-func (p *profiler) setRules(texts []string) error {
-	settings, err := readRules(texts)
-	if err != nil {
-		return err
+func (r *rules) includeWaits() bool {
+	for i, number := range r.number {
+		rule := C.otelprof_settings_get_rule(r.settings, C.size_t(i))
+		if number == 0 && rule.action == C.OTELPROF_FILTER_INCLUDE {
+			return true
+		}
 	}
-	defer C.otelprof_settings_free(settings)
-	n := C.size_t(0)
-	rules := C.otelprof_settings_get_rules(settings, &n)
-	if r := C.otelprof_set_rules(p.p, rules, n); r < 0 {
-		return p.failed("otelprof_set_rules", r)
-	}
-	return nil
+	return false
 }
 
-// sample switches sampling on or off, by a rule behind all others.
-func (p *profiler) sample(on bool) error {
-	if on == (p.off == 0) {
+// setStandIn: while a rule that includes waits, what it does not mean is left out, too. A rule
+// that includes no process stands in for it.
+func (p *profiler) setStandIn(wanted bool) error {
+	r := p.rules
+	if wanted == (r.standIn != 0) {
 		return nil
 	}
-	if on {
-		C.otelprof_remove_rule(p.p, p.off)
-		p.off = 0
+	if !wanted {
+		C.otelprof_remove_rule(p.p, r.standIn)
+		r.standIn = 0
 		return nil
 	}
 	rule := C.struct_otelprof_rule{}
 	C.otelprof_rule_init(&rule, C.sizeof_struct_otelprof_rule)
-	rule.kind = C.OTELPROF_MATCH_ALL
-	rule.action = C.OTELPROF_RULE_EXCLUDE
-	if r := C.otelprof_add_rule(p.p, &rule, &p.off); r < 0 {
-		return p.failed("otelprof_add_rule", r)
+	rule.kind = C.OTELPROF_FILTER_PID
+	rule.number = math.MaxInt32 // above what a process can have
+	if code := C.otelprof_add_rule(p.p, &rule, &r.standIn); code < 0 {
+		return p.failed("otelprof_add_rule", code)
 	}
 	return nil
 }

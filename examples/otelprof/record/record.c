@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 
 enum {
-	DEFAULT_HZ = 99,
 	DEFAULT_SECONDS = 10,
 	DEFAULT_PATH_BYTES = 32,
 	FLUSH_MS = -1 /* who reads a pipe may take long */
@@ -39,22 +38,22 @@ enum {
 	OPTION_FORMAT = OPTION_OWN
 };
 
-static int help(FILE *f)
+static int help(FILE *f, const struct options *o)
 {
 	(void)fputs(
 		"Usage: otelprof record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n\n"
 		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
 		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
-		"  -o, --output FILE    the output file; \"-\" is standard output (profile.html);\n"
-		"                       an older one of that name is kept as FILE.old\n",
+		"  -o, --output FILE           the output file (profile.html); \"-\" is standard\n"
+		"                              output; an older file is kept as FILE.old\n",
 		f);
-	format_help(f, FORM_RECORD, 23, "%s; by the ending of FILE");
-	(void)fputs("  -q, --quiet          no summary at the end\n", f);
-	(void)fputs(shared_help, f);
+	format_help(f, FORM_RECORD, 30, "%s; by the ending of FILE");
+	(void)fputs("  -q, --quiet                 no summary at the end\n", f);
+	options_help(f, o);
 	(void)fputs(
 		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
 		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
-		"request after its length as 4 bytes, big endian. The default rate is 99.\n"
+		"request after its length as 4 bytes, big endian.\n"
 		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
 		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
 		"After -d seconds a COMMAND that still runs gets SIGTERM.\n",
@@ -71,33 +70,30 @@ static int settle_output(struct record *rec)
 	return 0;
 }
 
-static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
+static int take(void *data, int c, char *arg)
+{
+	struct record *rec = data;
+
+	if (c == OPTION_FORMAT)
+		return format_by_name("record", arg, FORM_RECORD, &rec->format);
+	if (c == 'q')
+		rec->quiet = true;
+	else
+		rec->path = arg;
+	return 0;
+}
+
+static int parse(struct record *rec, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		SHARED_LONG,
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c, r = 0;
-
 	/* "+": words after the first one that is not an option belong to the command. */
-	while (!r &&
-	       (c = getopt_long(argc, argv, "+o:q" SHARED_SHORT, longs, NULL)) != -1) {
-		if (c == 'h') {
-			*ret_help = true;
-			return help(stdout);
-		}
-		if (c == 'o')
-			rec->path = optarg;
-		else if (c == 'q')
-			rec->quiet = true;
-		else if (c == OPTION_FORMAT)
-			r = format_by_name("record", optarg, FORM_RECORD, &rec->format);
-		else
-			r = options_take(&rec->o, c, optarg);
-	}
+	int r = options_parse(&rec->o, argc, argv, "+o:q", longs, take, rec);
+
 	if (r)
 		return r;
 	if (optind < argc)
@@ -176,8 +172,6 @@ static void tell_of_one_kind(const struct record *rec)
 
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(rec->settings, &config);
-	if (rec->o.kinds)
-		config.kinds = rec->o.kinds;
 	if (rec->format->one_kind && config.kinds & (config.kinds - 1))
 		note("warning: %s will have one kind of samples, those of the CPUs if "
 		     "there are any; -o FILE.otlp keeps all",
@@ -256,17 +250,16 @@ static int profile(struct record *rec, struct otelprof *p)
 int command_record(int argc, char **argv)
 {
 	struct record rec = {
-		.o = { .command = "record", .rate_hz = DEFAULT_HZ },
+		.o = { .command = "record", .rate = "99" },
 		.child = CHILD_NONE,
 	};
 	struct otelprof *p = NULL;
-	bool helped = false;
-	int r = parse(&rec, argc, argv, &helped);
+	int r = parse(&rec, argc, argv);
 
-	if (r || helped)
-		return r;
+	if (r)
+		return r == OPTIONS_HELP ? help(stdout, &rec.o) : r;
 	signals_catch();
-	r = session_settings(rec.o.config_path, &rec.settings);
+	r = session_settings(&rec.o, &rec.settings);
 	if (r)
 		return r;
 	rec.o.settings = rec.settings;

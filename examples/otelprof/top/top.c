@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 enum {
-	DEFAULT_HZ = 99,
 	DEFAULT_ROWS = 20,
 	ROWS_MAX = 100000,
 	FLUSH_MS = 5000,
@@ -25,52 +24,49 @@ enum {
 #define ONCE_S	  5.0
 #define REFRESH_S 2.0
 
-static int help(FILE *f)
+static int help(FILE *f, const struct options *o)
 {
 	(void)fputs(
 		"Usage: otelprof top [OPTIONS]\n\n"
 		"Shows the functions that take the CPUs. On a terminal the table is made anew\n"
 		"every 2 seconds until q; else once, of 5 seconds, by process. With --kinds\n"
 		"there is a table for each type of samples, in its own unit.\n\n"
-		"  -n, --lines N        at most N functions (20, or as many as fit)\n"
-		"  -1, --once           one table, on a terminal too\n"
-		"      --json           for programs: one object, once\n",
+		"  -n, --lines N               at most N functions (20, or as many as fit)\n"
+		"  -1, --once                  one table, on a terminal too\n"
+		"      --json                  for programs: one object, once\n",
 		f);
-	(void)fputs(shared_help, f);
+	options_help(f, o);
 	(void)fputs(
 		"\nSELF is time in the function itself, TOTAL with what it calls. -d gives\n"
-		"the seconds of one table. The default rate is 99. On a terminal h shows the\n"
-		"keys: by process, program, container or thread, order, filter, search, pause.\n",
+		"the seconds of one table. On a terminal h shows the keys: by process, program,\n"
+		"container or thread, order, filter, search, pause.\n",
 		f);
 	return STATUS_OK;
 }
 
-static int parse(struct top *t, int argc, char **argv, bool *ret_help)
+static int take(void *data, int c, char *arg)
+{
+	struct top *t = data;
+
+	if (c == 'n')
+		return parse_number("top", "-n", arg, 1, ROWS_MAX, &t->rows);
+	if (c == '1')
+		t->live = false;
+	else
+		t->json = true;
+	return 0;
+}
+
+static int parse(struct top *t, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		SHARED_LONG,
 		{ "lines", required_argument, NULL, 'n' },
 		{ "once", no_argument, NULL, '1' },
 		{ "json", no_argument, NULL, OPTION_JSON },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c, r = 0;
+	int r = options_parse(&t->o, argc, argv, "n:1", longs, take, t);
 
-	while (!r &&
-	       (c = getopt_long(argc, argv, "n:1" SHARED_SHORT, longs, NULL)) != -1) {
-		if (c == 'h') {
-			*ret_help = true;
-			return help(stdout);
-		}
-		if (c == 'n')
-			r = parse_number("top", "-n", optarg, 1, ROWS_MAX, &t->rows);
-		else if (c == '1')
-			t->live = false;
-		else if (c == OPTION_JSON)
-			t->json = true;
-		else
-			r = options_take(&t->o, c, optarg);
-	}
 	if (!r && optind < argc) {
 		(void)fail("top does not take \"%s\"", argv[optind]);
 		return usage_hint("top");
@@ -426,19 +422,17 @@ static int run(struct top *t, struct otelprof *p)
 int command_top(int argc, char **argv)
 {
 	struct top t = {
-		.o = { .command = "top", .rate_hz = DEFAULT_HZ },
+		.o = { .command = "top", .rate = "99" },
 		.live = isatty(STDOUT_FILENO),
 	};
 	struct otelprof_settings *settings = NULL;
 	struct otelprof *p = NULL;
-	bool helped = false;
-	int r = parse(&t, argc, argv, &helped);
+	int r = parse(&t, argc, argv);
 
-	if (r || helped)
-		return r;
-	t.rate_hz = t.o.rate_hz;
+	if (r)
+		return r == OPTIONS_HELP ? help(stdout, &t.o) : r;
 	signals_catch();
-	r = session_settings(t.o.config_path, &settings);
+	r = session_settings(&t.o, &settings);
 	t.o.settings = settings;
 	if (!r)
 		r = session_open(&t.o, &p);

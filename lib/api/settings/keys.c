@@ -3,13 +3,17 @@
 
 #include <string.h>
 
+#include "api/config.h"
 #include "base/macros.h"
+#include "base/slice.h"
+#include "op_records.h"
 
 /* Where a value stands: each type has its part of struct op_values. */
 #define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
 #define LIST(of, field)		 offsetof(struct op_values, list.field)
 #define OFFSET_U32(of, field)	 PLAIN(of, field)
 #define OFFSET_U64(of, field)	 PLAIN(of, field)
+#define OFFSET_LIMIT(of, field)	 PLAIN(of, field)
 #define OFFSET_POWER(of, field)	 PLAIN(of, field)
 #define OFFSET_ON(of, field)	 PLAIN(of, field)
 #define OFFSET_OFF(of, field)	 PLAIN(of, field)
@@ -23,12 +27,26 @@
 #define OFFSET_RULES(of, field)	 LIST(of, field)
 
 static const struct op_key KEYS[OP_KEYS] = {
-#define OP_KEY(name, of, field, type, min, max, live, text)                              \
-	{ #name, text, OFFSET_##type(of, field), min, max, OP_TYPE_##type, live },
-#define OP_NO_KEY(of, field, why)
-#include "api/settings/keys.def"
-#undef OP_KEY
-#undef OP_NO_KEY
+#define OP_KEY(name, of, field, type, min, max, live, unit, where, word, fallback, text) \
+	{ #name,                                                                         \
+	  text " Default: " fallback ".",                                                \
+	  fallback,                                                                      \
+	  OFFSET_##type(of, field),                                                      \
+	  min,                                                                           \
+	  max,                                                                           \
+	  OP_TYPE_##type,                                                                \
+	  OP_UNIT_##unit,                                                                \
+	  live },
+#include "api/settings/each.h"
+};
+
+static const struct {
+	const char *name;
+	const char *as;
+	enum op_key_number key;
+} ALIASES[] = {
+#define OP_ALIAS(name, letter, key, as, word) { #name, as, OP_KEY_NUMBER_##key },
+#include "api/settings/each.h"
 };
 
 const struct op_key *op_key_get(enum op_key_number number)
@@ -41,13 +59,24 @@ size_t op_key_number(const struct op_key *key)
 	return (size_t)(key - KEYS);
 }
 
-const struct op_key *op_key_find(const char *name)
+const struct op_key *op_key_find(const char *name, const char **ret_as)
 {
+	static const char NO[] = "no_";
+	bool no;
 	size_t i;
 
+	for (i = 0; i < OP_ARRAY_SIZE(ALIASES); i++)
+		if (strcmp(ALIASES[i].name, name) == 0) {
+			*ret_as = ALIASES[i].as;
+			return &KEYS[ALIASES[i].key];
+		}
+	no = strncmp(name, NO, strlen(NO)) == 0;
 	for (i = 0; i < OP_KEYS; i++)
-		if (strcmp(KEYS[i].name, name) == 0)
+		if ((!no || KEYS[i].type == OP_TYPE_OFF) &&
+		    strcmp(KEYS[i].name, name + (no ? strlen(NO) : 0)) == 0) {
+			*ret_as = no ? "not" : "";
 			return &KEYS[i];
+		}
 	return NULL;
 }
 

@@ -15,6 +15,7 @@
 enum op_key_type {
 	OP_TYPE_U32,
 	OP_TYPE_U64,
+	OP_TYPE_LIMIT,	/* uint64_t: 0, or a number */
 	OP_TYPE_POWER,	/* uint32_t: 0, or a power of two */
 	OP_TYPE_ON,	/* true sets a bit */
 	OP_TYPE_OFF,	/* false sets a bit */
@@ -26,6 +27,15 @@ enum op_key_type {
 	OP_TYPE_NAMES,	/* struct op_texts, with commas */
 	OP_TYPE_PROBES, /* struct op_texts, one at a time */
 	OP_TYPE_RULES,	/* struct op_rule_list */
+};
+
+/* What numbers without a unit are in. */
+enum op_unit {
+	OP_UNIT_NONE,
+	OP_UNIT_BYTES,
+	OP_UNIT_NS,
+	OP_UNIT_MS,
+	OP_UNIT_PERMILLE,
 };
 
 enum op_words {
@@ -72,27 +82,26 @@ struct op_values {
 };
 
 enum op_key_number {
-#define OP_KEY(name, of, field, type, min, max, live, text) OP_KEY_NUMBER_##name,
-#define OP_NO_KEY(of, field, why)
-#include "api/settings/keys.def"
-#undef OP_KEY
-#undef OP_NO_KEY
+#define OP_KEY(name, ...) OP_KEY_NUMBER_##name,
+#include "api/settings/each.h"
 	OP_KEYS,
 };
 
 struct op_key {
 	const char *name;
 	const char *text;
+	const char *fallback;
 	size_t offset; /* of the value in struct op_values */
 	uint64_t min;
 	uint64_t max;
 	enum op_key_type type;
+	enum op_unit unit;
 	bool live;
 };
 
 const struct op_key *op_key_get(enum op_key_number number);
-/* The key with that name, or NULL. */
-const struct op_key *op_key_find(const char *name);
+/* The key of that name, or NULL. *@ret_as: how an alias of it is read; "" a key itself. */
+const struct op_key *op_key_find(const char *name, const char **ret_as);
 /* The key whose name is most like @name, or NULL if none is. */
 const struct op_key *op_key_like(const char *name);
 size_t op_key_number(const struct op_key *key);

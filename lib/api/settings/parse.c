@@ -73,7 +73,7 @@ static int replace_value(struct otelprof_attribute *pair, const char *value)
 
 /* A value may be a secret, so no sentence quotes one. */
 static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const char *key),
-		      bool first_wins, const char *what, struct op_log *log)
+		      bool first_wins, bool decode, const char *what, struct op_log *log)
 {
 	char *value = strchr(item, '=');
 	struct otelprof_attribute *pair;
@@ -90,7 +90,7 @@ static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const cha
 	if (!*key)
 		return op_fail(log, -EINVAL, "%s: an entry has no key before \"=\"",
 			       what);
-	if (!op_percent_decode(value))
+	if (decode && !op_percent_decode(value))
 		return op_fail(log, -EINVAL,
 			       "%s: the value of \"%.*s\" has a %% without two hex "
 			       "digits; write %%25 for a %%",
@@ -119,8 +119,16 @@ int op_parse_pairs(struct op_pairs *pairs, const char *text,
 
 	while (r == 0 && (item = strsep(&next, ",")))
 		if (*op_trim(item))
-			r = parse_pair(pairs, item, skip, first_wins, what, log);
+			r = parse_pair(pairs, item, skip, first_wins, true, what, log);
 	return r;
+}
+
+int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
+		  struct op_log *log)
+{
+	_cleanup_(op_wipep) char *copy = strdup(text);
+
+	return copy ? parse_pair(pairs, copy, NULL, false, false, what, log) : -ENOMEM;
 }
 
 /* What rules match. */

@@ -18,6 +18,7 @@ enum {
 	TEXT_BYTES_MAX = 1 << 20,
 	LINE_BYTES_MAX = 8192,
 	PLACE_BYTES = 256, /* "NAME:LINE" in a sentence */
+	KEY_TEXT_BYTES = 1024,
 	VARIABLE_BYTES = 64,
 };
 
@@ -25,7 +26,8 @@ static const char VARIABLE_PREFIX[] = "OTELPROF_";
 
 struct otelprof_settings {
 	struct op_values values;
-	uint32_t source;	 /* number of the present call that sets */
+	uint32_t source; /* number of the present call that sets, or row of _set() */
+	bool setting;	 /* that row goes on */
 	uint32_t given[OP_KEYS]; /* the source that last set the key; 0: none */
 };
 
@@ -66,16 +68,11 @@ static bool is_wrong(const struct otelprof_settings *settings,
 	return !settings || (why && !op_config_takes_error(why));
 }
 
-/* Set a key for the present source. */
-static int set(struct otelprof_settings *s, const struct op_key *key, const char *value,
-	       const char *what, struct op_log *log)
+static void begin_source(struct otelprof_settings *s, bool setting)
 {
-	size_t number = op_key_number(key);
-
-	if (s->given[number] != s->source)
-		op_value_clear(&s->values, key);
-	s->given[number] = s->source;
-	return op_value_set(&s->values, key, value, what, log);
+	if (!setting || !s->setting)
+		s->source++;
+	s->setting = setting;
 }
 
 static int no_key(const char *name, const char *what, struct op_log *log)
@@ -95,11 +92,27 @@ static int no_key(const char *name, const char *what, struct op_log *log)
 		       like ? like->name : "", like ? "; " : "");
 }
 
+/* Set a key for the present source. An empty value empties a list. */
+static int set(struct otelprof_settings *s, const char *name, const char *value,
+	       const char *what, struct op_log *log)
+{
+	const char *as = "";
+	const struct op_key *key = op_key_find(name, &as);
+	size_t number;
+
+	if (!key)
+		return no_key(name, what, log);
+	number = op_key_number(key);
+	if (s->given[number] != s->source || !*value)
+		op_value_clear(&s->values, key);
+	s->given[number] = s->source;
+	return op_value_set(&s->values, key, value, as, what, log);
+}
+
 /* Take one line, which is changed. */
 static int take_line(struct otelprof_settings *s, char *line, const char *what,
 		     struct op_log *log)
 {
-	const struct op_key *key;
 	char *value;
 
 	line = op_trim(line);
@@ -112,9 +125,7 @@ static int take_line(struct otelprof_settings *s, char *line, const char *what,
 			       "VALUE",
 			       what);
 	*value++ = 0;
-	line = op_trim(line);
-	key = op_key_find(line);
-	return key ? set(s, key, op_trim(value), what, log) : no_key(line, what, log);
+	return set(s, op_trim(line), op_trim(value), what, log);
 }
 
 static int read_lines(struct otelprof_settings *s, const char *name, const char *text,
@@ -126,7 +137,7 @@ static int read_lines(struct otelprof_settings *s, const char *name, const char 
 	unsigned int number = 0;
 	int r = line ? 0 : -ENOMEM;
 
-	s->source++;
+	begin_source(s, false);
 	while (r == 0 && text < last) {
 		const char *newline = memchr(text, '\n', (size_t)(last - text));
 		size_t bytes = (size_t)((newline ? newline : last) - text);
@@ -222,13 +233,13 @@ static int read_variables(struct otelprof_settings *s, struct op_log *log)
 	int r = 0;
 	int i;
 
-	s->source++;
+	begin_source(s, false);
 	for (i = 0; r == 0 && i < OP_KEYS; i++) {
 		const struct op_key *key = op_key_get((enum op_key_number)i);
 
 		value = secure_getenv(variable_of(key, variable, sizeof(variable)));
 		if (value && *value)
-			r = set(s, key, value, variable, log);
+			r = set(s, key->name, value, variable, log);
 	}
 	value = secure_getenv(ATTRIBUTES);
 	if (r == 0 && value && *value)
@@ -253,16 +264,12 @@ int otelprof_settings_set(struct otelprof_settings *settings, const char *key,
 			  const char *value, struct otelprof_error_info *why)
 {
 	static const char WHAT[] = "otelprof_settings_set";
-	const struct op_key *known;
 	struct op_log log = { 0 };
-	int r;
 
 	if (is_wrong(settings, why) || !key || !value)
 		return -EINVAL;
-	settings->source++;
-	known = op_key_find(key);
-	r = known ? set(settings, known, value, WHAT, &log) : no_key(key, WHAT, &log);
-	return end(r, &log, WHAT, why);
+	begin_source(settings, true);
+	return end(set(settings, key, value, WHAT, &log), &log, WHAT, why);
 }
 
 int otelprof_settings_get_config(const struct otelprof_settings *settings,
@@ -320,14 +327,19 @@ otelprof_settings_get_rules(const struct otelprof_settings *settings, size_t *re
 static void tell(const struct op_key *key, otelprof_settings_fn fn, void *userdata)
 {
 	char variable[VARIABLE_BYTES];
+	char text[KEY_TEXT_BYTES];
 	const struct otelprof_settings_key row = {
 		.size = sizeof(row),
 		.key = key->name,
 		.variable = variable_of(key, variable, sizeof(variable)),
-		.text = key->text,
+		.text = text,
 		.live = key->live,
 	};
 
+	op_word_fill(key->text,
+		     key->type == OP_TYPE_BITS ? op_words_get((enum op_words)key->min)
+					       : NULL,
+		     text, sizeof(text));
 	fn(userdata, &row);
 }
 

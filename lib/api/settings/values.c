@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/settings/values.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,10 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "process/resource/environment.h"
+
+enum {
+	FRACTION_DIGITS = 9, /* so that they fit with any factor */
+};
 
 static void *at(struct op_values *v, const struct op_key *key)
 {
@@ -26,23 +31,86 @@ static int bad(const struct op_key *key, const char *text, const char *must,
 		       OP_VALUE_QUOTED, text, must);
 }
 
-static int set_number(void *to, const struct op_key *key, const char *text,
-		      const char *what, struct op_log *log)
+/* What a value of @unit is multiplied by for the suffix @name; 0: there is none such. */
+static uint64_t factor_of(enum op_unit unit, const char *name)
 {
+	static const struct {
+		enum op_unit unit;
+		const char *name;
+		uint64_t factor;
+	} SUFFIXES[] = {
+		{ OP_UNIT_BYTES, "KiB", UINT64_C(1) << 10 },
+		{ OP_UNIT_BYTES, "MiB", UINT64_C(1) << 20 },
+		{ OP_UNIT_BYTES, "GiB", UINT64_C(1) << 30 },
+		{ OP_UNIT_NS, "ns", 1 },
+		{ OP_UNIT_NS, "us", 1000 },
+		{ OP_UNIT_NS, "ms", 1000000 },
+		{ OP_UNIT_NS, "s", 1000000000 },
+		{ OP_UNIT_MS, "ms", 1 },
+		{ OP_UNIT_MS, "s", 1000 },
+		{ OP_UNIT_MS, "m", 60000 },
+		{ OP_UNIT_PERMILLE, "%", 10 },
+	};
+	size_t i;
+
+	if (!*name)
+		return 1;
+	for (i = 0; i < OP_ARRAY_SIZE(SUFFIXES); i++)
+		if (SUFFIXES[i].unit == unit && strcmp(SUFFIXES[i].name, name) == 0)
+			return SUFFIXES[i].factor;
+	return 0;
+}
+
+/* Parse "64", "64MiB" or "0.5%"; @as is the suffix of what has none. */
+static bool parse_number(const struct op_key *key, const char *text, const char *as,
+			 uint64_t *ret)
+{
+	size_t whole = strspn(text, "0123456789");
+	size_t part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+	const char *suffix = text + whole + (part ? part + 1 : 0);
+	uint64_t factor;
+	uint64_t fraction = 0;
+	uint64_t scale = 1;
+	size_t i;
+
+	suffix += strspn(suffix, " ");
+	factor = factor_of(key->unit, *suffix ? suffix : as);
+	if (!whole || !factor || part > FRACTION_DIGITS || (part && factor == 1))
+		return false;
+	for (i = 1; i <= part; i++, scale *= 10)
+		fraction = fraction * 10 + (uint64_t)(text[whole + i] - '0');
+	errno = 0;
+	*ret = strtoull(text, NULL, 10);
+	return !errno && !__builtin_mul_overflow(*ret, factor, ret) &&
+	       !__builtin_add_overflow(*ret, fraction * factor / scale, ret);
+}
+
+static int set_number(void *to, const struct op_key *key, const char *text,
+		      const char *as, const char *what, struct op_log *log)
+{
+	static const char *const UNITS[] = {
+		[OP_UNIT_NONE] = "in digits alone",
+		[OP_UNIT_BYTES] = "or with KiB, MiB or GiB",
+		[OP_UNIT_NS] = "or with us, ms or s",
+		[OP_UNIT_MS] = "or with s or m",
+		[OP_UNIT_PERMILLE] = "or with %",
+	};
 	uint64_t n = 0;
 	bool power = key->type == OP_TYPE_POWER;
 
-	if (!op_parse_number(text, &n) ||
-	    ((n < key->min || n > key->max) && !(power && !n)))
+	if (!parse_number(key, text, as, &n) ||
+	    ((n < key->min || n > key->max) &&
+	     !(!n && (power || key->type == OP_TYPE_LIMIT))))
 		return op_fail(log, -EINVAL,
-			       "%s: %s is \"%.*s\" and must be a number from %llu to "
-			       "%llu, in digits alone",
+			       "%s: %s is \"%.*s%s\" and must be a number from %llu to "
+			       "%llu, %s",
 			       what, key->name, OP_VALUE_QUOTED, text,
-			       (unsigned long long)key->min,
-			       (unsigned long long)key->max);
+			       text[strspn(text, "0123456789.")] ? "" : as,
+			       (unsigned long long)key->min, (unsigned long long)key->max,
+			       UNITS[key->unit]);
 	if (power && n & (n - 1))
 		return bad(key, text, "a power of two", what, log);
-	if (key->type == OP_TYPE_U64)
+	if (key->type == OP_TYPE_U64 || key->type == OP_TYPE_LIMIT)
 		*(uint64_t *)to = n;
 	else
 		*(uint32_t *)to = (uint32_t)n;
@@ -50,12 +118,13 @@ static int set_number(void *to, const struct op_key *key, const char *text,
 }
 
 static int set_switch(void *to, const struct op_key *key, const char *text,
-		      const char *what, struct op_log *log)
+		      const char *as, const char *what, struct op_log *log)
 {
 	bool on = strcmp(text, "true") == 0;
 
 	if (!on && strcmp(text, "false") != 0)
 		return bad(key, text, "true or false", what, log);
+	on ^= strcmp(as, "not") == 0;
 	if (key->type == OP_TYPE_FLAG)
 		*(uint32_t *)to = on;
 	else if (on == (key->type == OP_TYPE_ON))
@@ -112,7 +181,7 @@ static int set_bits(void *to, const struct op_key *key, const char *text,
 			return bad_word(key, item, what, log);
 		bits |= word->value;
 	}
-	*(uint64_t *)to = bits;
+	*(uint64_t *)to |= bits;
 	return 0;
 }
 
@@ -190,20 +259,43 @@ static int add_rule(struct op_rule_list *rules, const char *text, const char *wh
 	return 0;
 }
 
+/* Protocols want the keys of headers in lower case. */
+static int set_pairs(struct op_values *v, struct op_pairs *pairs, const char *text,
+		     const char *as, const char *what, struct op_log *log)
+{
+	struct otelprof_attribute *pair;
+	int r;
+
+	if (*text && strcmp(as, "one") == 0)
+		r = op_parse_pair(pairs, text, what, log);
+	else
+		r = op_parse_pairs(pairs, text, NULL, false, what, log);
+	if (pairs != &v->list.headers)
+		return r;
+	op_vec_foreach(pair, pairs) {
+		char *c;
+
+		for (c = (char *)pair->key; *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+	}
+	return r;
+}
+
 int op_value_set(struct op_values *v, const struct op_key *key, const char *text,
-		 const char *what, struct op_log *log)
+		 const char *as, const char *what, struct op_log *log)
 {
 	void *to = at(v, key);
 
 	switch (key->type) {
 	case OP_TYPE_U32:
 	case OP_TYPE_U64:
+	case OP_TYPE_LIMIT:
 	case OP_TYPE_POWER:
-		return set_number(to, key, text, what, log);
+		return set_number(to, key, text, as, what, log);
 	case OP_TYPE_ON:
 	case OP_TYPE_OFF:
 	case OP_TYPE_FLAG:
-		return set_switch(to, key, text, what, log);
+		return set_switch(to, key, text, as, what, log);
 	case OP_TYPE_WORD:
 		return set_word(to, key, text, what, log);
 	case OP_TYPE_BITS:
@@ -211,7 +303,7 @@ int op_value_set(struct op_values *v, const struct op_key *key, const char *text
 	case OP_TYPE_TEXT:
 		return set_text(to, key, text);
 	case OP_TYPE_PAIRS:
-		return op_parse_pairs(to, text, NULL, false, what, log);
+		return set_pairs(v, to, text, as, what, log);
 	case OP_TYPE_NAMES:
 		return add_names(to, key, text, what, log);
 	case OP_TYPE_PROBES:
@@ -225,6 +317,29 @@ int op_value_set(struct op_values *v, const struct op_key *key, const char *text
 		return *text ? add_rule(to, text, what, log) : 0;
 	}
 	return -EINVAL;
+}
+
+int op_value_settle(struct op_values *v, const struct op_key *key, struct op_log *log)
+{
+	bool wide = key->type == OP_TYPE_U64 || key->type == OP_TYPE_LIMIT;
+	const void *at = at_const(v, key);
+	uint64_t n;
+
+	if (key->type > OP_TYPE_POWER && key->type != OP_TYPE_WORD)
+		return 0;
+	n = wide ? *(const uint64_t *)at : *(const uint32_t *)at;
+	if (!n && key->type != OP_TYPE_LIMIT && key->type != OP_TYPE_POWER)
+		return op_value_set(v, key, key->fallback, "", "default", log);
+	if (!n || key->type == OP_TYPE_WORD)
+		return 0;
+	if (n < key->min || n > key->max)
+		return op_fail(log, -EINVAL, "%s is %llu and must be %llu to %llu",
+			       key->name, (unsigned long long)n,
+			       (unsigned long long)key->min,
+			       (unsigned long long)key->max);
+	if (key->type == OP_TYPE_POWER && n & (n - 1))
+		return op_fail(log, -EINVAL, "%s must be a power of two", key->name);
+	return 0;
 }
 
 static void clear_pairs(struct op_pairs *pairs)
@@ -264,6 +379,8 @@ void op_value_clear(struct op_values *v, const struct op_key *key)
 		clear_texts(at(v, key));
 	else if (key->type == OP_TYPE_RULES)
 		clear_rules(at(v, key));
+	else if (key->type == OP_TYPE_BITS)
+		*(uint64_t *)at(v, key) = 0;
 }
 
 void op_values_deinit(struct op_values *v)
@@ -336,6 +453,7 @@ bool op_value_equal(const struct op_values *a, const struct op_values *b,
 	case OP_TYPE_WORD:
 		return *(const uint32_t *)x == *(const uint32_t *)y;
 	case OP_TYPE_U64:
+	case OP_TYPE_LIMIT:
 	case OP_TYPE_BITS:
 		return *(const uint64_t *)x == *(const uint64_t *)y;
 	case OP_TYPE_ON:

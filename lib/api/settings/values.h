@@ -17,11 +17,14 @@ enum {
 };
 
 /*
- * Set the value of @key to @text, or add to it if it is a list. @what begins the sentence of an
- * error. Returns 0; -EINVAL with a sentence; or -ENOMEM.
+ * Set the value of @key to @text, or add to it if it is a list. @as: how an alias is read, see
+ * keys.def. @what begins the sentence of an error. Returns 0; -EINVAL with a sentence; or -ENOMEM.
  */
 int op_value_set(struct op_values *v, const struct op_key *key, const char *text,
-		 const char *what, struct op_log *log);
+		 const char *as, const char *what, struct op_log *log);
+/* Where a number or word is 0, set the default. Returns 0, or -EINVAL with a
+ * sentence if it is out of its range. */
+int op_value_settle(struct op_values *v, const struct op_key *key, struct op_log *log);
 /* Empty the list of @key; nothing if its value is no list. */
 void op_value_clear(struct op_values *v, const struct op_key *key);
 bool op_value_equal(const struct op_values *a, const struct op_values *b,
@@ -29,7 +32,10 @@ bool op_value_equal(const struct op_values *a, const struct op_values *b,
 /* Free all that @v owns, and set nothing. */
 void op_values_deinit(struct op_values *v);
 
-/* Add "key=value" pairs with commas. Those for whose key @skip is true are left out; NULL: none.
+/* Add one "key=value" as it is. */
+int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
+		  struct op_log *log);
+/* Add such pairs with commas, whose values are percent-decoded. Those for whose key @skip is true are left out; NULL: none.
  * A key that is there already gets the new value, or with @first_wins keeps its own. */
 int op_parse_pairs(struct op_pairs *pairs, const char *text,
 		   bool (*skip)(const char *key), bool first_wins, const char *what,

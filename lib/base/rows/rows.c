@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/rows/rows.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +57,21 @@ void op_word_list(const struct op_word *list, char ret[static OP_WORD_LIST_BYTES
 		if (list[1].name)
 			(void)strlcat(ret, ", ", OP_WORD_LIST_BYTES);
 	}
+}
+
+void op_word_fill(const char *text, const struct op_word *list, char *ret, size_t size)
+{
+	static const char WORDS[] = "{words}";
+	const char *at = strstr(text, WORDS);
+	char words[OP_WORD_LIST_BYTES];
+
+	if (!at) {
+		(void)strlcpy(ret, text, size);
+		return;
+	}
+	op_word_list(list, words);
+	(void)snprintf(ret, size, "%.*s%s%s", (int)(at - text), text, words,
+		       at + strlen(WORDS));
 }
 
 /* What else a value gives than bits of it. */

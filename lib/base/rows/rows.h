@@ -36,6 +36,9 @@ uint64_t op_word_bits(const struct op_word *list);
 /* The names of @list in one text, ", " between them. */
 void op_word_list(const struct op_word *list, char ret[static OP_WORD_LIST_BYTES]);
 
+/* @text with the names of @list in place of "{words}", if it has that. */
+void op_word_fill(const char *text, const struct op_word *list, char *ret, size_t size);
+
 enum op_otlp_shape {
 	OP_OTLP_TIMES,	      /* only timestamps: each stands for one event */
 	OP_OTLP_TIMES_VALUES, /* a timestamp and a value for each sample */

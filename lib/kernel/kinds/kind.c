@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of kinds of events. */
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "kernel/kinds/kind.h"
 
 static const struct op_kind *const KINDS[OP_KINDS] = {
@@ -62,15 +60,4 @@ void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
 			ret, OP_KIND_SENTENCE_BYTES,
 			"the kind %s could not be attached to the tracepoint %s: %s",
 			op_kind_name(kind), hook->tracepoint, strerror(-error));
-}
-
-/* A software clock, which virtual machines have too. */
-void op_kind_clock(uint32_t i, const struct op_kind_options *options,
-		   struct perf_event_attr *ret)
-{
-	(void)i;
-	ret->type = PERF_TYPE_SOFTWARE;
-	ret->config = PERF_COUNT_SW_CPU_CLOCK;
-	ret->sample_period = OP_NS_PER_S / options->rate_hz;
-	ret->exclude_idle = 1;
 }

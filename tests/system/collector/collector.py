@@ -291,7 +291,7 @@ def validate(run, name, collector):
                 .replace("sample_rate_hz: 199", "samples_per_second: 0"))
     done = subprocess.run([collector, "validate", GATE, "--config", config],
                           capture_output=True, text=True, timeout=60)
-    said = "sample_rate_hz is 0 and must be 1 to 1000" in done.stderr + done.stdout
+    said = 'sample_rate_hz is "0" and must be a number from 1 to 1000' in done.stderr + done.stdout
     result.need(done.returncode != 0 and said, "a rate of 0 is refused in words %s" %
                 (done.stderr + done.stdout)[-300:])
     run.judge(name, result)

@@ -127,6 +127,68 @@ static void test_each_kind_of_value(void)
 	otelprof_settings_free(s);
 }
 
+static void test_units(void)
+{
+	struct otelprof_settings *s = make();
+
+	read_text(s, "memory_limit_bytes = 1.5GiB\nmemory_budget_bytes = 2 MiB\n"
+		     "symbol_budget = 3\noff_cpu_min = 7\ncpu_budget = 0.5\n"
+		     "retry_for = 2\ntimeout_ms = 1.25s\n");
+	CHECK(config_of(s).memory_limit_bytes == UINT64_C(3) << 29);
+	CHECK_INT(config_of(s).memory_budget_bytes, 2 << 20);
+	CHECK_INT(config_of(s).symbol_budget_bytes, 3 << 20);
+	CHECK_INT(config_of(s).off_cpu_min_ns, 7000);
+	CHECK_INT(config_of(s).cpu_budget_permille, 5);
+	CHECK_INT(otlp_of(s).retry_elapsed_ms, 2000);
+	CHECK_INT(otlp_of(s).timeout_ms, 1250);
+	/* one of its own stands before that of an alias */
+	read_text(s, "off_cpu_min = 7ns\nsymbol_budget = 1KiB\nmemory_limit = 0\n"
+		     "cpu_budget_permille = 3%\n");
+	CHECK_INT(config_of(s).off_cpu_min_ns, 7);
+	CHECK_INT(config_of(s).symbol_budget_bytes, 1024);
+	CHECK_INT(config_of(s).memory_limit_bytes, 0);
+	CHECK_INT(config_of(s).cpu_budget_permille, 30);
+	otelprof_settings_free(s);
+}
+
+static void test_other_names(void)
+{
+	struct otelprof_settings *s = make();
+
+	read_text(s, "frequency = 7\nall_user = true\nno_native_names = true\n"
+		     "attribute = a=1,%2C\nno_runtime = php\nheader = X-A=b,c\n");
+	CHECK_INT(config_of(s).sample_rate_hz, 7);
+	CHECK_INT(config_of(s).flags,
+		  OTELPROF_NO_KERNEL_STACKS | OTELPROF_NO_NATIVE_NAMES);
+	CHECK_STR(config_of(s).attributes[0].value, "1,%2C");
+	CHECK_INT(config_of(s).runtimes_off, OTELPROF_RUNTIME_PHP);
+	CHECK_STR(otlp_of(s).headers[0].key, "x-a");
+	CHECK_STR(otlp_of(s).headers[0].value, "b,c");
+	read_text(s, "all_user = false\n");
+	CHECK_INT(config_of(s).flags, OTELPROF_NO_NATIVE_NAMES);
+	otelprof_settings_free(s);
+}
+
+/* Calls in a row add to lists, as switches of a command line do. */
+static void test_one_key_set_again(void)
+{
+	struct otelprof_settings *s = make();
+
+	read_text(s, "environment = X\nkinds = heap\n");
+	CHECK_OK(otelprof_settings_set(s, "environment", "A", NULL));
+	CHECK_OK(otelprof_settings_set(s, "kinds", "cpu", NULL));
+	CHECK_OK(otelprof_settings_set(s, "environment", "B", NULL));
+	CHECK_OK(otelprof_settings_set(s, "kinds", "wall", NULL));
+	CHECK_INT(config_of(s).environment_len, 2);
+	CHECK_STR(config_of(s).environment[0], "A");
+	CHECK_INT(config_of(s).kinds, OTELPROF_KIND_CPU | OTELPROF_KIND_WALL);
+	CHECK_OK(otelprof_settings_set(s, "environment", "", NULL));
+	CHECK_OK(otelprof_settings_set(s, "kinds", "", NULL));
+	CHECK_INT(config_of(s).environment_len, 0);
+	CHECK_INT(config_of(s).kinds, 0);
+	otelprof_settings_free(s);
+}
+
 static void test_rules_and_probes(void)
 {
 	struct otelprof_settings *s = make();
@@ -219,7 +281,7 @@ static void test_mistakes_are_one_sentence(void)
 		  "1000, in digits alone" },
 		{ "off_cpu_min_ns = 18446744073709551616", -EINVAL,
 		  "a.conf:1: off_cpu_min_ns is \"18446744073709551616\" and must be a "
-		  "number from 0 to 18446744073709551615, in digits alone" },
+		  "number from 0 to 18446744073709551615, or with us, ms or s" },
 		{ "ring_bytes = 65537", -EINVAL,
 		  "a.conf:1: ring_bytes is \"65537\" and must be a power of two" },
 		{ "command_line = yes", -EINVAL,
@@ -304,6 +366,15 @@ static void test_more_mistakes(void)
 		"sample_rate_hz = 1 2",
 		"threads = 2",
 		"max_frames = 15",
+		"max_frames = 64KiB",
+		"max_frames = 64.5",
+		"off_cpu_min_ns = 1MiB",
+		"off_cpu_min_ns = .5s",
+		"off_cpu_min_ns = 18446744073709551615s",
+		"timeout_ms = 1.0000000001s",
+		"memory_limit_bytes = 15MiB",
+		"no_sample_rate_hz = 1",
+		"no_idle_stacks = true",
 		"log_level = loud",
 	};
 	size_t i;
@@ -478,48 +549,6 @@ static void test_keys_are_told(void)
 	CHECK_INT(seen.len, OP_KEYS);
 }
 
-/* The ranges of the table are those of otelprof_init(), of both of which one could be changed
- * alone. */
-static void test_ranges_are_those_of_the_library(void)
-{
-	size_t i;
-
-	for (i = 0; i < OP_KEYS; i++) {
-		const struct op_key *key = op_key_get((enum op_key_number)i);
-		const size_t end = offsetof(struct op_values, plain.otlp);
-		uint64_t value;
-		int step;
-
-		if ((key->type != OP_TYPE_U32 && key->type != OP_TYPE_POWER) ||
-		    key->offset >= end)
-			continue;
-		/* below, the least, the most, above */
-		for (step = 0; step < 4; step++) {
-			struct otelprof_config from;
-			struct otelprof_config copy;
-			bool good = step == 1 || step == 2;
-			int r;
-
-			value = step < 2 ? key->min - (step == 0)
-					 : key->max + (step == 3);
-			/* 0 is the default, or no number of the range at all */
-			if ((step == 0 && key->min <= 1) || value > UINT32_MAX)
-				continue;
-			if (!good && key->type == OP_TYPE_POWER)
-				value = step == 0 ? key->min / 2 : key->max * 2;
-			otelprof_config_init(&from, sizeof(from));
-			memcpy((char *)&from +
-				       (key->offset - offsetof(struct op_values, plain)),
-			       &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
-			r = op_config_init(&from, NULL, &copy);
-			if ((r == 0) != good)
-				TEST_FAIL("%s = %" PRIu64 ": %d", key->name, value, r);
-			if (r == 0)
-				op_config_deinit(&copy);
-		}
-	}
-}
-
 static int read_all(struct otelprof_settings **ret)
 {
 	static const char text[] =
@@ -555,7 +584,9 @@ static void test_every_allocation_may_fail(void)
 }
 
 TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
-	  { "each_kind_of_value", test_each_kind_of_value },
+	  { "each_kind_of_value", test_each_kind_of_value }, { "units", test_units },
+	  { "other_names", test_other_names },
+	  { "one_key_set_again", test_one_key_set_again },
 	  { "rules_and_probes", test_rules_and_probes },
 	  { "mistakes_are_one_sentence", test_mistakes_are_one_sentence },
 	  { "more_mistakes", test_more_mistakes }, { "bounds", test_bounds },
@@ -565,5 +596,4 @@ TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
 	  { "mistakes_of_the_environment", test_mistakes_of_the_environment },
 	  { "compare_names_what_differs", test_compare_names_what_differs },
 	  { "keys_are_told", test_keys_are_told },
-	  { "ranges_are_those_of_the_library", test_ranges_are_those_of_the_library },
 	  { "every_allocation_may_fail", test_every_allocation_may_fail })

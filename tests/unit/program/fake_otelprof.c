@@ -11,6 +11,7 @@
  *   later   work takes 14 in place of 4
  *   slow    the rate is 10 Hz, whatever was asked for
  *   config  otelprof_init() tells what it was given
+ *   dump    it tells each key, and no exporter can be made
  *   name=X  all events are of a function X         long    of 40 with long names
  *   hiccup  the first three polls fail  windows each export tells when it comes
  *   pager   the first three flushes are not over in time; stuck: none is
@@ -41,6 +42,7 @@
 
 #include "export/format/format.h"
 #include "fake_budget.h"
+#include "fake_dump.h"
 #include "request.h"
 
 enum {
@@ -162,6 +164,8 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 		(void)strcpy(why->message, "CAP_BPF is missing");
 		return -OTELPROF_E_CAPABILITY;
 	}
+	if (acts("dump"))
+		dump_config(config);
 	if (acts("config"))
 		(void)fprintf(
 			stderr,
@@ -517,6 +521,10 @@ int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config
 {
 	size_t i;
 
+	if (acts("dump")) {
+		dump_otlp(config);
+		return refuse(p, -EINVAL);
+	}
 	if (config->endpoint && strcmp(config->endpoint, "http://bad:1") == 0)
 		return refuse(p, -EINVAL);
 	if (config->ca_file && access(config->ca_file, R_OK) < 0)

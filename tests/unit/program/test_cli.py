@@ -203,7 +203,7 @@ class Record(unittest.TestCase):
                       f'symbols {6 << 20} limit {32 << 20} frames 77 off 20000 environment 2 HOME\n', r.stderr)
         r, _ = self.record('a.html', '--all-kernel')
         self.assertIn('fake: flags 2 runtimes 0 memory', r.stderr)
-        for args in (['--all-kernel', '--all-user'], ['--no-runtime', 'php,'],
+        for args in (['--all-kernel', '--all-user'], ['--wakers=yes'],
                      ['--no-runtime', 'cobol'], ['--max-frames', '15'], ['--environment', 'A=B'],
                      ['--memory-budget', '0'], ['--off-cpu-min', '-1']):
             r, path = self.record('b.html', *args)

@@ -222,7 +222,7 @@ class Kinds(unittest.TestCase):
              ('off_cpu', 'nanoseconds', 250_000_000)]
 
     def top(self, mode, *args):
-        return subprocess.run([PROGRAM, 'top', '-d', '0.1', '--kind=cpu,offcpu,lock,heap', *args],
+        return subprocess.run([PROGRAM, 'top', '-d', '0.1', '--kinds=cpu,off_cpu,locks,heap', *args],
                               text=True, env=dict(os.environ, FAKE_OTELPROF=mode), check=True,
                               capture_output=True, timeout=60).stdout
 

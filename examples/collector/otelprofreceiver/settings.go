@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && cgo
+
+package otelprofreceiver
+
+// #include <stdlib.h>
+// #include <otelprof/otelprof.h>
+import "C"
+
+import (
+	"errors"
+	"strings"
+)
+
+// newSettings gives the keys of config to the library, which knows them, their ranges and units.
+// The caller frees them.
+func newSettings(config *Config) (*C.struct_otelprof_settings, error) {
+	m := &cMemory{}
+	defer m.free()
+	var s *C.struct_otelprof_settings
+	if C.otelprof_settings_new(&s) < 0 {
+		return nil, errors.New("no memory")
+	}
+	err := config.texts(func(key, text string) error {
+		why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
+		if C.otelprof_settings_set(s, m.whole(key), m.whole(text), &why) < 0 {
+			return errors.New(strings.TrimPrefix(C.GoString(&why.message[0]),
+				"otelprof_settings_set: "))
+		}
+		return nil
+	})
+	if err == nil {
+		err = checkSettings(s)
+	}
+	if err != nil {
+		return C.otelprof_settings_free(s), err
+	}
+	return s, nil
+}
+
+func settingsConfig(s *C.struct_otelprof_settings) C.struct_otelprof_config {
+	c := C.struct_otelprof_config{size: C.sizeof_struct_otelprof_config}
+	C.otelprof_settings_get_config(s, &c)
+	return c
+}
+
+// checkSettings refuses keys that a receiver does not have.
+func checkSettings(s *C.struct_otelprof_settings) error {
+	const noStacks = C.OTELPROF_NO_KERNEL_STACKS | C.OTELPROF_NO_USER_STACKS
+	c := settingsConfig(s)
+	none := C.struct_otelprof_otlp_config{size: C.sizeof_struct_otelprof_otlp_config}
+	otlp := none
+	C.otelprof_settings_get_otlp(s, &otlp)
+	switch {
+	case c.flags&noStacks == noStacks:
+		return errors.New("kernel_stacks and user_stacks are both off: nothing is left to profile")
+	case c.threads != 0:
+		return errors.New("threads: the receiver has its own")
+	case c.log_level != 0:
+		return errors.New("log_level: use service::telemetry::logs::level")
+	case otlp != none:
+		return errors.New("the keys of otelprof export for its server are those of an exporter here")
+	}
+	return nil
+}
+
+func validateSettings(config *Config) error {
+	s, err := newSettings(config)
+	C.otelprof_settings_free(s)
+	return err
+}
+
+// hasRuntime tells whether the library has a runtime of this name.
+func hasRuntime(name string) bool {
+	return validateSettings(&Config{Runtimes: map[string]bool{name: true}}) == nil
+}
