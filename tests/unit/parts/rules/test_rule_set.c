@@ -17,7 +17,9 @@
 #include "base/hash.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "kernel/capture.h"
 #include "otelprof/config.h"
+#include "parts/rules/cgroup.h"
 #include "test.h"
 
 enum {
@@ -120,6 +122,12 @@ static struct table *table_of(int fd)
 	return &k.table[fd];
 }
 
+bool op_capture_sees_ancestors(const struct op_capture *c)
+{
+	(void)c;
+	return true;
+}
+
 int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
 int op_capture_rule_map_new(struct op_capture *c, uint32_t max)
 {
@@ -203,12 +211,12 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 
 static uint32_t groups_there;
 
-int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
-		      uint64_t *ret_id, uint32_t *ret_depth)
+int op_rule_cgroup(const struct op_rule_groups *g, uint32_t kind, const char *text,
+		   uint64_t *ret_id, uint32_t *ret_depth)
 {
 	int group = *text - '0';
 
-	(void)c;
+	(void)g;
 	(void)kind;
 	if (!(groups_there >> group & 1))
 		return -ENOENT;
