@@ -177,7 +177,7 @@ void options_help(FILE *f, const struct options *o)
 		"                              by name\n"
 		"      --pod UID               this pod of Kubernetes\n"
 		"      --comm NAME             threads of this name (as ps -L -o comm shows it)\n"
-		"      --exclude TARGET        leave this out, as in --rules 'exclude TARGET'\n",
+		"      --exclude TARGET        leave this out, as in --rules 'exclude TARGET'\n\n" RULES_SENTENCE,
 		f);
 	for (i = 0; i < SETTINGS; i++) {
 		const struct setting *s = &settings[i];

@@ -30,7 +30,7 @@ static int help(FILE *f)
 		"  status               what it does and did\n"
 		"  rate HZ              samples a second and CPU of what no rule gives a rate\n"
 		"  rate HZ TARGET       of what TARGET means\n"
-		"  include [HZ] [1/N] TARGET  sample it, one in N, and nothing that no rule includes\n"
+		"  include [HZ] [1/N] TARGET  sample it, one in N; nothing that no rule includes\n"
 		"  exclude TARGET       do not sample it\n"
 		"  rules                the rules there are, with their numbers\n"
 		"  remove NUMBER        remove a rule\n"

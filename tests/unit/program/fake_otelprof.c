@@ -438,6 +438,16 @@ static int put_rule(struct otelprof *p, const struct otelprof_rule *rule, bool s
 	return rates(p) > OTELPROF_RATES_MAX ? -ENOSPC : 0;
 }
 
+static void tell_rule(const struct otelprof_rule *rule)
+{
+	(void)fprintf(stderr, "fake: rule %s%u %llu %s\n",
+		      rule->action == OTELPROF_RULE_EXCLUDE ? "not " : "", rule->kind,
+		      rule->kind == OTELPROF_MATCH_TREE
+			      ? 0ULL
+			      : (unsigned long long)rule->number,
+		      rule->text ? rule->text : "-");
+}
+
 int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		      uint64_t *ret_number)
 {
@@ -449,12 +459,7 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		return refuse(p, r);
 	}
 	*ret_number = p->last_rule;
-	(void)fprintf(stderr, "fake: rule %s%u %llu %s\n",
-		      rule->action == OTELPROF_RULE_EXCLUDE ? "not " : "", rule->kind,
-		      rule->kind == OTELPROF_MATCH_TREE
-			      ? 0ULL
-			      : (unsigned long long)rule->number,
-		      rule->text ? rule->text : "-");
+	tell_rule(rule);
 	return 0;
 }
 
@@ -474,6 +479,8 @@ int otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, si
 		*p = before;
 		return refuse(p, r);
 	}
+	for (i = 0; i < len && acts("dump"); i++)
+		tell_rule(&rules[i]);
 	for (i = 0; i < len && acts("config"); i++)
 		(void)fprintf(stderr, "fake: add %u %u %s\n", rules[i].action,
 			      rules[i].sample_rate_hz,
