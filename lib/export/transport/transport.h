@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 enum {
-	OP_TRANSPORT_ABI = 4
+	OP_TRANSPORT_ABI = 5
 };
 
 /* How requests are compressed; a server that refuses one is sent the one before it. */
@@ -36,7 +36,6 @@ struct op_transport_tls {
 	const char *ca_pem; /* NULL: the system's roots */
 	const char *client_cert_pem;
 	const char *client_key_pem;
-	const char *ca_file; /* for messages; NULL if ca_pem is */
 };
 
 /* Everything that a transport needs, after environment and defaults were applied. */

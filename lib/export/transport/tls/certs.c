@@ -295,6 +295,5 @@ struct op_transport_tls op_certs_get(const struct op_certs *c)
 		.ca_pem = c->files[OP_CERT_CA].pem,
 		.client_cert_pem = c->files[OP_CERT_CLIENT].pem,
 		.client_key_pem = c->files[OP_CERT_KEY].pem,
-		.ca_file = c->tls ? c->files[OP_CERT_CA].path : NULL,
 	};
 }
