@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/macros.h"
 
 static const char suffix[] = ".layout";
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 
 #ifdef OP_HAVE_LIBDEFLATE
 

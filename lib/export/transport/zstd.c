@@ -6,7 +6,6 @@
 #include <zstd.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 
 enum {
 	LEVEL = 3, /* zstd's default */

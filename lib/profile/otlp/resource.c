@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "profile/utf8.h"
 #include "profile/window_tables.h"
 #include "resource.pb.h"

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/vec.h"
 #include "recording/tree/recording.h"
 #include "recording/tree/tree.h"

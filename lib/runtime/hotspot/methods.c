@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/reader.h"
 #include "base/strbuf.h"
 #include "runtime/hotspot/names.h"

@@ -4,11 +4,9 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/python/edges.h"

@@ -7,7 +7,6 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stddef.h>
 #include <time.h>
 
 /* Without this OpenSSL would ask for a pass phrase on the terminal. */
