@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists, checks and reads the files of a layout directory. */
-#include "runtime/layouts_dir.h"
+#include "runtime/layouts.h"
 
 #include <errno.h>
 #include <fcntl.h>

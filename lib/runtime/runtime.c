@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/layouts_dir.h"
+#include "runtime/layouts.h"
 
 static const struct op_runtime_ops *const runtimes[] = {
 #define OP_RUNTIME(number, upper, lower, page, tells) &op_runtime_##lower,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/transport/zstd.h"
+#include "export/transport/compress.h"
 
 #include <errno.h>
 #include <stdlib.h>

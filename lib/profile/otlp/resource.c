@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes resources. Keys and strings are inline, not in the dictionary, because
  * Collectors 0.148 to 0.160 do not resolve references in resources. */
-#include "profile/otlp/resource.h"
+#include "profile/otlp/otlp_request.h"
 
 #include <errno.h>
 #include <stdlib.h>

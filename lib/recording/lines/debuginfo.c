@@ -14,9 +14,7 @@
 
 #include "base/vec.h"
 #include "recording/lines/debug_budget.h"
-#include "recording/lines/debug_memory.h"
 #include "recording/lines/ranges.h"
-#include "recording/lines/symbol_spans.h"
 
 enum {
 	DWARF_FILES_FROM_0 = 5,

@@ -9,7 +9,6 @@
 #include "base/reader.h"
 #include "base/strbuf.h"
 #include "runtime/hotspot/names.h"
-#include "runtime/hotspot/owner.h"
 
 enum {
 	/* bytes read of a Method, ConstMethod or ConstantPool header */

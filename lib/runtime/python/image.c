@@ -9,7 +9,6 @@
 
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
-#include "runtime/python/edges.h"
 #include "runtime/python/tasks.h"
 
 enum symbol {

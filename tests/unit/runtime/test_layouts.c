@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/layouts_dir.h"
+#include "runtime/layouts.h"
 #include "runtime/php/layout.h"
 #include "runtime/python/layout.h"
 #include "runtime/runtime.h"

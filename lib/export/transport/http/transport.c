@@ -14,12 +14,11 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "export/transport/gzip.h"
+#include "export/transport/compress.h"
 #include "export/transport/http/response.h"
 #include "export/transport/retry.h"
 #include "export/transport/tls/explain.h"
 #include "export/transport/transport.h"
-#include "export/transport/zstd.h"
 
 enum {
 	COMPRESSIONS = OP_COMPRESSION_ZSTD + 1,

@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "export/sink/thread.h"
 #include "export/transport/env.h"
-#include "export/transport/tls/pem.h"
 
 enum {
 	PEM_BYTES_MAX = 4 << 20,

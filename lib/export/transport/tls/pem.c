@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses PEM texts with OpenSSL. */
-#include "export/transport/tls/pem.h"
+#include "export/transport/tls/certs.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
