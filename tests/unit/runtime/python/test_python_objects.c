@@ -36,10 +36,10 @@ static void put_code(const struct op_python_layout *l, const char *name, const c
 	static const uint8_t table[] = { 0x80 | 13 << 3 | 7, 2 };
 
 	put_u64(CODE + 8, TYPE);
-	put(CODE + l->code_first_line, &first_line, sizeof(first_line));
-	put_u64(CODE + l->code_file, FILE_NAME);
-	put_u64(CODE + l->code_qualname, NAME);
-	put_u64(CODE + l->code_lines, TABLE);
+	put(CODE + l->code.first_line, &first_line, sizeof(first_line));
+	put_u64(CODE + l->code.file, FILE_NAME);
+	put_u64(CODE + l->code.qualname, NAME);
+	put_u64(CODE + l->code.lines, TABLE);
 	put_str(l, NAME, 1, true, name, strlen(name));
 	put_str(l, FILE_NAME, 1, true, file, strlen(file));
 	put_u64(TABLE + 16, sizeof(table));
@@ -271,15 +271,15 @@ static void test_published_layout(void)
 
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030d, &l));
 	CHECK_INT(l.state_frame, 64);
-	CHECK_INT(l.frame_previous, 16);
-	CHECK_INT(l.frame_code, 8);
-	CHECK_INT(l.frame_place, 48);
-	CHECK_INT(l.frame_mark, 72);
-	CHECK_INT(l.code_file, 144);
-	CHECK_INT(l.code_qualname, 160);
-	CHECK_INT(l.code_lines, 168);
-	CHECK_INT(l.code_first_line, 76);
-	CHECK_INT(l.code_units, 232);
+	CHECK_INT(l.frame.previous, 16);
+	CHECK_INT(l.frame.code, 8);
+	CHECK_INT(l.frame.place, 48);
+	CHECK_INT(l.frame.mark, 72);
+	CHECK_INT(l.code.file, 144);
+	CHECK_INT(l.code.qualname, 160);
+	CHECK_INT(l.code.lines, 168);
+	CHECK_INT(l.code.first_line, 76);
+	CHECK_INT(l.code.units, 232);
 	op_runtime_python_layout_step(&l, &step);
 	CHECK_INT(step.read_from, 8);
 	CHECK_INT(step.frame_code, 0);
@@ -346,11 +346,11 @@ static void test_published_layout_3_15(void)
 	words[3 + 3 + 16 + 16 + 1 + 8 + 9] = 208; /* co_code_adaptive */
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030f, &l));
 	CHECK_INT(l.state_frame, 72);
-	CHECK_INT(l.frame_previous, 8);
-	CHECK_INT(l.frame_place, 56);
-	CHECK_INT(l.frame_mark, 74);
-	CHECK_INT(l.code_qualname, 128);
-	CHECK_INT(l.code_units, 208);
+	CHECK_INT(l.frame.previous, 8);
+	CHECK_INT(l.frame.place, 56);
+	CHECK_INT(l.frame.mark, 74);
+	CHECK_INT(l.code.qualname, 128);
+	CHECK_INT(l.code.units, 208);
 	CHECK_INT(l.bytes_text, 32);
 	CHECK_INT(l.unicode_compact, 56);
 	CHECK_INT(l.pointer_mask, 3);
@@ -363,7 +363,7 @@ static void test_published_layout_3_15(void)
 	words[at - 4] = UINT64_C(1) << 32; /* the generator's size */
 	l = *begin(0x030f);
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030f, &l));
-	CHECK_INT(l.frame_place, 56);
+	CHECK_INT(l.frame.place, 56);
 	CHECK_INT(l.generator_frame, 0);
 }
 
