@@ -77,6 +77,21 @@ struct op_proc {
 TAILQ_HEAD(op_proc_list, op_proc);
 TAILQ_HEAD(op_generation_list, op_generation);
 
+/* Which runtimes are attached. */
+struct op_processes_runtimes {
+	uint32_t wanted; /* bits of enum op_runtime whose steps were loaded */
+	uint32_t refused;
+	uint64_t attach_after_ns; /* when one is tried again; 0: none waits */
+	uint64_t fallback_after_ns;
+};
+
+/* The places of threads' contexts that the kernel has. */
+struct op_processes_contexts {
+	struct op_map64 numbers; /* by pid */
+	uint32_t next;
+	uint64_t refused; /* OP_CONTEXTS_MAX */
+};
+
 struct op_processes {
 	struct op_processes_config config;
 	char *procfs_root;
@@ -104,17 +119,12 @@ struct op_processes {
 	size_t alive;
 	size_t kept; /* processes that ended and are still in by_pid */
 	uint32_t next_generation;
-	uint32_t runtimes_wanted; /* bits of enum op_runtime whose steps were loaded */
-	uint32_t runtimes_refused;
-	uint64_t attach_after_ns; /* when a runtime is tried again; 0: none waits */
-	uint64_t fallback_after_ns;
+	struct op_processes_runtimes runtimes;
+	struct op_processes_contexts contexts;
 	/* op_publish_open_file(), which is of a later place than its caller */
 	int (*open_file)(struct op_processes *p, const struct op_program *program,
 			 const struct op_mapping *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
-	struct op_map64 contexts; /* pid to the number of the place that the kernel has */
-	uint32_t next_context;
-	uint64_t contexts_refused;     /* OP_CONTEXTS_MAX */
 	struct op_process_watch watch; /* all NULL: nobody wants to hear */
 	bool forked;
 };
