@@ -9,8 +9,6 @@
 
 #include "base/io.h"
 #include "process/context/schema.h"
-#include "process/mappings/context_place.h"
-#include "process/mappings/same_process.h"
 #include "process/resource/environment.h"
 #include "process/resource/identity.h"
 #include "process/resource/process_context.h"

@@ -14,7 +14,6 @@
 #include "process/context/schema.h"
 #include "process/identify.h"
 #include "process/image/executable.h"
-#include "process/mappings/context_place.h"
 #include "process/mappings/mappings.h"
 #include "process/resource/attributes.h"
 #include "process/resource/identity.h"

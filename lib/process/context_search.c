@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/mappings/context_place.h"
-
+/* Finds where the threads of a program have their trace contexts, and tells the kernel. */
 #include <errno.h>
 #include <string.h>
 
 #include "code/elf/file.h"
 #include "process/context/schema.h"
-#include "process/mappings/same_process.h"
+#include "process/identify.h"
 #include "process/state.h"
 
 enum {
