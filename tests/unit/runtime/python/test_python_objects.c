@@ -190,85 +190,26 @@ static void test_what_is_no_code_object(void)
 
 static void test_published_layout(void)
 {
-	/* _Py_DebugOffsets of 3.13, with offsets that no row has */
-	static const uint64_t words[] = {
-		UINT64_C(0x7970677562656478),
-		0x030d05f0,
-		0, /* "xdebugpy" */
-		1,
-		2,
-		3, /* runtime_state */
-		1,
-		2,
-		3,
-		4,
-		5,
-		6,
-		7,
-		8,
-		9,
-		10,
-		11,
-		12,
-		13, /* interpreter_state */
-		300,
-		0,
-		8,
-		16,
-		64,
-		1,
-		2,
-		3,
-		4, /* thread_state */
-		88,
-		16,
-		8,
-		48,
-		80,
-		72, /* interpreter_frame */
-		240,
-		144,
-		152,
-		160,
-		168,
-		76,
-		1,
-		1,
-		1,
-		232, /* code_object */
-		16,
-		8, /* pyobject */
-		416,
-		24,
-		88,
-		168, /* type_object */
-		32,
-		24,
-		16,
-		40,
-		24,
-		16,
-		48,
-		32,
-		40, /* tuple, list, dict */
-		24,
-		16,
-		32,
-		16,
-		24, /* float, long */
-		40,
-		16,
-		32, /* bytes_object */
-		64,
-		32,
-		16,
-		40, /* unicode_object */
-	};
+	/* Groups of 3.13, with offsets that no row has: runtime_state, interpreter_state,
+	 * thread_state, interpreter_frame, code_object, pyobject, type_object, tuple, list, dict,
+	 * float, long, bytes_object, unicode_object */
+	static const uint16_t groups[] = { 1,	2,   3,	  1,   2,   3,	 4,   5,  6,  7,
+					   8,	9,   10,  11,  12,  13,	 300, 0,  8,  16,
+					   64,	1,   2,	  3,   4,   88,	 16,  8,  48, 80,
+					   72,	240, 144, 152, 160, 168, 76,  1,  1,  1,
+					   232, 16,  8,	  416, 24,  88,	 168, 32, 24, 16,
+					   40,	24,  16,  48,  32,  40,	 24,  16, 32, 16,
+					   24,	40,  16,  32,  64,  32,	 16,  40 };
+	uint64_t words[3 + OP_ARRAY_SIZE(groups)] = { UINT64_C(0x7970677562656478),
+						      0x030d05f0 }; /* "xdebugpy" */
 	struct op_python_layout before = *begin(0x030d);
 	struct op_python_layout l = before;
 	uint64_t bad[sizeof(words) / 8];
 	struct op_python step = { 0 };
+	size_t i;
 
+	for (i = 0; i < OP_ARRAY_SIZE(groups); i++)
+		words[3 + i] = groups[i];
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030d, &l));
 	CHECK_INT(l.state_frame, 64);
 	CHECK_INT(l.frame.previous, 16);
