@@ -130,7 +130,7 @@ __attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i)
 	if (!slot || i >= OP_MARKS_MAX)
 		return 0;
 	u = &slot->unwind;
-	marks = (op_ref)op_arena_u64(u, u->process, OP_PROCESS_MARKS);
+	marks = (op_ref)op_arena_u64(u, u->process.at, OP_PROCESS_MARKS);
 	if (bpf_probe_read_user(&now, sizeof(now), (void *)op_arena_u64(u, marks, off)))
 		return 0; /* the page is not in memory: nothing is known */
 	seen = now == op_arena_u64(u, marks, off + 8) ? OP_MARK_SEEN_HELD
@@ -170,9 +170,9 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
 	u->fp = slot->registers.fp;
 	u->lr = slot->registers.lr;
 	__builtin_memcpy(u->reg, slot->registers.reg, OP_ARCH_REGS * sizeof(u->reg[0]));
-	u->max_frames = op_settings.max_frames;
-	u->thread_pointer = slot->registers.thread_pointer;
-	u->task_size = slot->registers.task_size;
+	u->out.max_frames = op_settings.max_frames;
+	u->process.thread_pointer = slot->registers.thread_pointer;
+	u->process.task_size = slot->registers.task_size;
 	op_walk_begin(u);
 
 	key = bpf_map_lookup_elem(&op_processes, &pid);
@@ -184,14 +184,14 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
 	slot->record.generation = (__u32)(words >> 32);
 	if (!process)
 		return OP_END_UNKNOWN;
-	u->process = process;
+	u->process.at = process;
 	words = op_arena_u64(u, process, 0);
 	if ((__u32)words != slot->record.generation)
 		return OP_END_UNKNOWN; /* the element was given to another meanwhile */
-	u->mapping_count = (__u32)(words >> 32);
+	u->process.mapping_count = (__u32)(words >> 32);
 	words = op_arena_u64(u, process, 8);
-	u->starts = (op_ref)words;
-	u->mappings = (op_ref)(words >> 32);
+	u->process.starts = (op_ref)words;
+	u->process.mappings = (op_ref)(words >> 32);
 	words = op_arena_u64(u, process, OP_PROCESS_MARKS); /* marks | mark_count << 32 */
 	if (words >> 32)
 		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
@@ -229,8 +229,8 @@ static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 	if (bytes < 0)
 		bytes = 0;
 	slot->record.kernel_count = (__u16)(bytes / 8);
-	u->words = u->words_user = slot->record.kernel_count;
-	u->frames = 0;
+	u->out.words = u->out.words_user = slot->record.kernel_count;
+	u->out.frames = 0;
 	u->end_pc = 0;
 }
 

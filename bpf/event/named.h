@@ -64,7 +64,7 @@ __attribute__((noinline)) int op_hash_some(__u32 number, __u32 from)
 		__u32 at = from + i;
 
 		op_platform_bound(at);
-		if (at >= OP_WORDS_MAX || at >= slot->unwind.words)
+		if (at >= OP_WORDS_MAX || at >= slot->unwind.out.words)
 			break;
 		op_hash_add(&h, slot->word[at]);
 	}
@@ -75,12 +75,12 @@ __attribute__((noinline)) int op_hash_some(__u32 number, __u32 from)
 static __always_inline void op_hash_stack(struct op_slot *slot)
 {
 	struct op_hash h = { { op_settings.hash_seed, ~op_settings.hash_seed } };
-	__u32 words = slot->unwind.words;
+	__u32 words = slot->unwind.out.words;
 	__u32 number = slot->number;
 	__u32 from;
 
 	op_hash_add(&h, (__u64)slot->record.pid << 32 | slot->record.generation);
-	op_hash_add(&h, (__u64)slot->unwind.words_user << 16 | slot->unwind.end);
+	op_hash_add(&h, (__u64)slot->unwind.out.words_user << 16 | slot->unwind.end);
 	slot->sample.hash = h;
 	for (from = 0; from < OP_WORDS_MAX && from < words; from += OP_HASH_WORDS)
 		(void)op_hash_some(number, from);
@@ -94,15 +94,15 @@ static __always_inline bool op_announce(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_record *r = &slot->record;
-	__u32 bytes = sizeof(*r) + u->words * 8;
+	__u32 bytes = sizeof(*r) + u->out.words * 8;
 
 	op_platform_bound(bytes);
 	if (bytes > sizeof(*r) + sizeof(slot->word))
 		return false;
 	r->end = u->end;
 	r->end_pc = u->end_pc;
-	r->user_frames = (__u16)u->frames;
-	r->user_words = (__u16)(u->words - u->words_user);
+	r->user_frames = (__u16)u->out.frames;
+	r->user_words = (__u16)(u->out.words - u->out.words_user);
 	r->hash = slot->sample.hash;
 	r->header.type = OP_RECORD_STACK;
 	r->header.version = OP_RECORD_VERSION;

@@ -38,7 +38,7 @@ __attribute__((noinline)) int op_put_context(__u32 number)
 
 	if (!slot)
 		return 0;
-	at = slot->unwind.words;
+	at = slot->unwind.out.words;
 	op_platform_bound(at);
 	if (at > OP_WORDS_MAX - OP_CONTEXT_WORDS)
 		return 0;
@@ -57,11 +57,11 @@ static __always_inline void op_send_sample(struct op_slot *slot, struct op_count
 
 	r->end = u->end;
 	r->end_pc = u->end_pc;
-	r->user_frames = (__u16)u->frames;
-	r->user_words = (__u16)(u->words - u->words_user);
+	r->user_frames = (__u16)u->out.frames;
+	r->user_words = (__u16)(u->out.words - u->out.words_user);
 	if (slot->context_bytes)
 		(void)op_put_context(slot->number);
-	bytes = sizeof(*r) + u->words * 8 + r->context_bytes;
+	bytes = sizeof(*r) + u->out.words * 8 + r->context_bytes;
 	if (u->end == OP_END_UNKNOWN) {
 		bytes += sizeof(struct op_registers) + r->stack_bytes;
 		flags = BPF_RB_FORCE_WAKEUP; /* to be walked while its process lives */
@@ -128,9 +128,9 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
 
-	if (u->words == u->words_user || u->words > OP_RESUME_WORDS_MAX) {
-		u->words = u->words_user;
-		u->frames = 0;
+	if (u->out.words == u->out.words_user || u->out.words > OP_RESUME_WORDS_MAX) {
+		u->out.words = u->out.words_user;
+		u->out.frames = 0;
 		return;
 	}
 	slot->registers.pc = u->pc;
@@ -303,7 +303,7 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 		slot->record.stack_below = OP_STACK_BELOW;
 		sp -= OP_STACK_BELOW;
 	}
-	at = slot->unwind.words + slot->context_bytes / 8; /* op_put_context() */
+	at = slot->unwind.out.words + slot->context_bytes / 8; /* op_put_context() */
 	op_platform_bound(at);
 	if (at > OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS)
 		return 0;
@@ -368,8 +368,8 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 	}
 	if (op_stack_is_gone(slot)) {
 		u->end = OP_END_NO_USER;
-		u->words = u->words_user;
-		u->frames = 0;
+		u->out.words = u->out.words_user;
+		u->out.frames = 0;
 	}
 	return 0;
 }

@@ -98,7 +98,7 @@ static __always_inline void op_hotspot_push(struct op_unwind *u,
 	op_push_word(u, op_runtime_word(u, OP_HOTSPOT_FRAME_WORDS, address));
 	op_push_word(u, (__u64)kind << OP_HOTSPOT_KIND_SHIFT |
 				(where & OP_FRAME_ADDRESS_MASK));
-	u->frames++;
+	u->out.frames++;
 }
 
 /* Go on at the caller: with this step while the pc is in the code cache,

@@ -85,7 +85,7 @@ static __always_inline void op_node_push(struct op_unwind *u, __u64 shared, __u6
 	op_push_word(u, op_runtime_word(u, OP_NODE_FRAME_WORDS, shared));
 	op_push_word(u, where | (u->heap_moved ? OP_NODE_LATE : 0));
 	op_push_word(u, address & OP_FRAME_ADDRESS_MASK);
-	u->frames++;
+	u->out.frames++;
 }
 
 /* A builtin's frame is native: the node binary's symbols name it. */
@@ -93,7 +93,7 @@ static __always_inline void op_node_push_builtin(struct op_unwind *u)
 {
 	op_push_word(u, op_frame_word(u->exact ? OP_FRAME_NATIVE_EXACT : OP_FRAME_NATIVE,
 				      u->pc));
-	u->frames++;
+	u->out.frames++;
 }
 
 /* Go on at the caller: with this step while its code is V8's, else natively. */

@@ -69,7 +69,7 @@ static __always_inline __u64 op_php_word(struct op_unwind *u, __u32 off)
 
 static __always_inline bool op_php_in_jit(struct op_unwind *u)
 {
-	return (u->map_flags & OP_MAPPING_CODE) != 0;
+	return (u->map.flags & OP_MAPPING_CODE) != 0;
 }
 
 /* The pc of the loop's native frame. JIT code has no frame of its own: it uses the
@@ -235,7 +235,7 @@ static __always_inline enum op_next op_php_resumer(struct op_unwind *u, __u64 fi
 		     op_frame_word(u->exact && !op_php_in_jit(u) ? OP_FRAME_NATIVE_EXACT
 								 : OP_FRAME_NATIVE,
 				   op_php_loop_pc(u)));
-	u->frames++;
+	u->out.frames++;
 	op_state(u)->word[OP_PHP_NEXT] = op_php_field(
 		u, OP_PHP_BYTE(op_state(u)->word[OP_PHP_BEGUN], frame_previous));
 	op_state(u)->word[OP_PHP_FIBER] = context[1] == kind ? caller - (__u16)word : 0;
@@ -282,8 +282,8 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	if (is_code &&
 	    (beginner == OP_PHP_BEGINS_FUNCTION || beginner == OP_PHP_BEGINS_GENERATOR)) {
 		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_FIRST];
-		u->words = (__u32)(pushed >> 32);
-		u->frames = (__u32)pushed;
+		u->out.words = (__u32)(pushed >> 32);
+		u->out.frames = (__u32)pushed;
 		return op_php_leave(u, 0);
 	}
 	return op_php_end_run(u);
@@ -398,7 +398,7 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 				     : op_php_function_guard(u, word, function, head));
 	else if (op_php_push_copy(u, function, opline, call))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
-	u->frames++;
+	u->out.frames++;
 	if (internal) {
 		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
 		return OP_NEXT_CONTINUE;
@@ -419,7 +419,7 @@ static __always_inline bool op_php_enter(struct op_unwind *u, __u64 word)
 			      (OP_PHP_BYTE(word, flags) & OP_PHP_BODY_FP ? u->fp : u->sp);
 	}
 	op_state(u)->word[OP_PHP_FIRST] = next;
-	op_state(u)->word[OP_PHP_PUSHED] = (__u64)u->words << 32 | u->frames;
+	op_state(u)->word[OP_PHP_PUSHED] = (__u64)u->out.words << 32 | u->out.frames;
 	return next && !op_php_returns(u, word, next);
 }
 

@@ -72,7 +72,7 @@ static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref proce
 	__u64 id = 0;
 
 	if (!at || op_python_read(u, at, &state) || !state || state == own ||
-	    op_python_read(u, state + thread, &id) || id != u->thread_pointer)
+	    op_python_read(u, state + thread, &id) || id != u->process.thread_pointer)
 		return own;
 	op_state(u)->word[OP_PY_OTHER] = own;
 	return state;
@@ -85,9 +85,9 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 {
 	__u64 at = op_arena_u64(u, process, 0);
 	__u8 flags = OP_PY_BYTE(words, flags);
-	__u64 state = u->thread_pointer + (__s64)(__s32)at;
+	__u64 state = u->process.thread_pointer + (__s64)(__s32)at;
 
-	if (!u->thread_pointer)
+	if (!u->process.thread_pointer)
 		return OP_ERROR_python_no_state;
 	if ((flags & OP_PYTHON_STATE_INDIRECT) != 0) {
 		if (op_python_read(u, state, &state))
@@ -184,7 +184,7 @@ static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 		return false;
 	}
 	op_state(u)->word[OP_PY_RUN] = op_state(u)->word[OP_PY_FRAME];
-	op_state(u)->word[OP_PY_PUSHED] = (__u64)u->words << 32 | u->frames;
+	op_state(u)->word[OP_PY_PUSHED] = (__u64)u->out.words << 32 | u->out.frames;
 	return op_state(u)->word[OP_PY_FRAME] != 0;
 }
 
@@ -199,8 +199,8 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 	if ((flags & OP_PYTHON_CFRAME) == 0 && !op_python_in_loop_frame(u, frame)) {
 		op_state(u)->word[OP_PY_FRAME] = op_state(u)->word[OP_PY_RUN];
 		op_state(u)->word[OP_PY_COROUTINE] &= ~(__u64)OP_PY_AWAITED;
-		u->words = (__u32)(pushed >> 32);
-		u->frames = (__u32)pushed;
+		u->out.words = (__u32)(pushed >> 32);
+		u->out.frames = (__u32)pushed;
 		return op_python_leave(u, u->exact ? 0 : OP_ERROR_python_other_chain);
 	}
 	return op_python_leave(u, 0);
@@ -264,7 +264,7 @@ static __always_inline enum op_next op_step_python(struct op_unwind *u, bool fol
 	__u64 words[2];
 	__u32 error;
 
-	if (u->map_flags & OP_MAPPING_CODE)
+	if (u->map.flags & OP_MAPPING_CODE)
 		return op_step_python_trace(u);
 	if (op_state(u)->error)
 		return op_python_leave(u, 0);

@@ -32,7 +32,7 @@ enum {
 struct op_python_await {
 	__u64 task;	 /* whose frames are pushed, or whose awaiter is looked for */
 	__u64 coroutine; /* whose frame is the next, or 0 */
-	__u32 words;	 /* u->words and u->frames before the task's own */
+	__u32 words;	 /* u->out.words and u->out.frames before the task's own */
 	__u32 frames;
 	__u32 low; /* the words of the frames that are exchanged next, if low < high */
 	__u32 high;
@@ -109,8 +109,8 @@ static __always_inline enum op_next op_python_await_drop(struct op_unwind *u, __
 {
 	struct op_python_await *a = op_python_awaits(u);
 
-	u->words = a->words;
-	u->frames = a->frames;
+	u->out.words = a->words;
+	u->out.frames = a->frames;
 	return op_python_await_end(u, error);
 }
 
@@ -139,8 +139,8 @@ static __always_inline enum op_next op_python_await_task(struct op_unwind *u,
 	     op_python_read(u, awaiter + OP_PY_TASKS_BYTE(tasks, task_coroutine),
 			    &a->coroutine)))
 		return op_python_await_end(u, OP_ERROR_python_read_frame);
-	a->words = u->words;
-	a->frames = u->frames;
+	a->words = u->out.words;
+	a->frames = u->out.frames;
 	return OP_NEXT_CONTINUE;
 }
 
@@ -151,7 +151,7 @@ static __always_inline enum op_next op_python_await_turn(struct op_unwind *u)
 
 	a->coroutine = 0;
 	a->low = a->words;
-	a->high = u->words - OP_PYTHON_FRAME_WORDS;
+	a->high = u->out.words - OP_PYTHON_FRAME_WORDS;
 	return OP_NEXT_CONTINUE;
 }
 

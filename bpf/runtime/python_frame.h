@@ -74,7 +74,7 @@ static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
 	}
 	op_push_word(u, op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code));
 	op_push_word(u, (__u32)place | (globals >> OP_PYTHON_GLOBALS_SHIFT) << 32);
-	u->frames++;
+	u->out.frames++;
 }
 
 #endif

@@ -67,7 +67,7 @@ static __always_inline enum op_next op_python_leave_trace(struct op_unwind *u, _
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	op_push_word(u, op_frame_word(op_frame_kind_now(u), u->pc));
-	u->frames++;
+	u->out.frames++;
 	u->guessed = 0;
 	if (!op_python_is_fp(u, at, u->fp)) {
 		if (op_python_is_fp(u, at, saved))

@@ -54,7 +54,7 @@ static __always_inline __u64 op_arch_code_mask(__u64 task_size)
  * those of the process's addresses. */
 static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
 {
-	return ra & op_arch_code_mask(u->task_size);
+	return ra & op_arch_code_mask(u->process.task_size);
 }
 
 /* Go to the interrupted frame of a signal: the kernel saved its registers at sp. */

@@ -86,9 +86,9 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 	__u64 to = ra + (__u64)(__s64)(__s32)(code >> 32);
 
 	if (((code >> 24) & 255) == 0xe8)
-		return u->pc - to < OP_X86_FUNCTION_MAX || !u->segment ||
-				       (u->pc - u->map_start >=
-						u->map_end - u->map_start &&
+		return u->pc - to < OP_X86_FUNCTION_MAX || !u->map.segment ||
+				       (u->pc - u->map.start >=
+						u->map.end - u->map.start &&
 					op_arch_is_plt(u, to))
 			       ? OP_CALL_HERE
 			       : OP_CALL_ELSEWHERE;

@@ -55,35 +55,35 @@ static __always_inline __u32 op_flags_now(const struct op_unwind *u, __u32 flags
 static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 {
 	const __u8 *slab;
-	__u32 count = u->mapping_count;
-	__u32 base = (u->starts << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	__u32 count = u->process.mapping_count;
+	__u32 base = (u->process.starts << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
 	__u64 left = count;
 	__u64 found = op_platform_zero(u);
 	__u64 last;
 	int i;
 
-	if (pc >= u->map_start && pc < u->map_end)
+	if (pc >= u->map.start && pc < u->map.end)
 		return 0;
-	slab = op_platform_slab(u, u->starts >> OP_REF_SLAB_SHIFT);
+	slab = op_platform_slab(u, u->process.starts >> OP_REF_SLAB_SHIFT);
 	if (!slab || !count)
 		return OP_ERROR_native_no_mapping;
 	/* Find the last start that is not above pc. starts[0] is not compared; the range
 	 * test below checks the result. */
 	for (i = 0; i < OP_MAPPINGS_STEPS && left > 1; i++)
 		OP_SEARCH_STEP(found, left, op_slab_u64(slab, base, (__u32)at), pc + 1);
-	u->map_start = op_slab_u64(slab, base, (__u32)found);
-	slab = op_platform_slab(u, u->mappings >> OP_REF_SLAB_SHIFT);
+	u->map.start = op_slab_u64(slab, base, (__u32)found);
+	slab = op_platform_slab(u, u->process.mappings >> OP_REF_SLAB_SHIFT);
 	if (!slab)
 		return OP_ERROR_native_bad_slab;
-	base = (u->mappings << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	base = (u->process.mappings << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
 	found *= sizeof(struct op_arena_mapping) / 8;
-	u->map_end = op_slab_u64(slab, base, (__u32)found);
-	u->bias = op_slab_u64(slab, base, (__u32)found + 1);
+	u->map.end = op_slab_u64(slab, base, (__u32)found);
+	u->map.bias = op_slab_u64(slab, base, (__u32)found + 1);
 	last = op_slab_u64(slab, base, (__u32)found + 2); /* segment | flags << 32 */
-	u->segment = (op_ref)last;
-	u->map_flags = op_flags_now(u, (__u32)(last >> 32));
-	if (pc < u->map_start || pc >= u->map_end) {
-		u->map_start = u->map_end = 0;
+	u->map.segment = (op_ref)last;
+	u->map.flags = op_flags_now(u, (__u32)(last >> 32));
+	if (pc < u->map.start || pc >= u->map.end) {
+		u->map.start = u->map.end = 0;
 		return OP_ERROR_native_no_mapping;
 	}
 	return 0;

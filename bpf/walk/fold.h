@@ -16,13 +16,13 @@
  * made again. */
 static __always_inline bool op_fold(struct op_unwind *u)
 {
-	__u32 quarter = u->max_frames / 4;
-	__u32 third = u->words_user + 2 * quarter;
-	__u32 last = u->words - (quarter - 1);
+	__u32 quarter = u->out.max_frames / 4;
+	__u32 third = u->out.words_user + 2 * quarter;
+	__u32 last = u->out.words - (quarter - 1);
 
 	if (u->end != OP_END_TRUNCATED || u->step != OP_STEP_NATIVE ||
 	    u->state.instance || op_frame_room(u) ||
-	    u->words != u->words_user + u->frames)
+	    u->out.words != u->out.words_user + u->out.frames)
 		return false;
 	op_platform_bound(third);
 	op_platform_bound(quarter);
@@ -32,8 +32,8 @@ static __always_inline bool op_fold(struct op_unwind *u)
 		return false;
 	op_platform_words(u)[third] = op_frame_word(OP_FRAME_LEFT_OUT, 0);
 	op_platform_move(u, third + 1, last, quarter - 1);
-	u->frames = 3 * quarter;
-	u->words = third + quarter;
+	u->out.frames = 3 * quarter;
+	u->out.words = third + quarter;
 	return true;
 }
 

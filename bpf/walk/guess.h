@@ -24,9 +24,9 @@ enum {
 static __always_inline enum op_next op_guess_begin(struct op_unwind *u)
 {
 	u->step = OP_STEP_GUESS;
-	u->guess_slot = 0;
-	u->guess_else = 0;
-	u->guess_fp = 0;
+	u->guess.slot = 0;
+	u->guess.elsewhere = 0;
+	u->guess.fp = 0;
 	return OP_NEXT_CONTINUE;
 }
 
@@ -78,7 +78,7 @@ static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp,
  */
 static __always_inline bool op_leads_to_code(struct op_unwind *u)
 {
-	bool made = !u->segment;
+	bool made = !u->map.segment;
 	__u64 fp = u->fp;
 	__u64 ra = 0;
 
@@ -122,8 +122,8 @@ static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
 
 	if (fp + 8 == at)
 		op_read_stack(u, fp, &fp);
-	else if (!op_is_frame_pointer(at, fp) && u->guess_fp)
-		fp = u->guess_fp;
+	else if (!op_is_frame_pointer(at, fp) && u->guess.fp)
+		fp = u->guess.fp;
 	return fp;
 }
 
@@ -135,10 +135,10 @@ static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
  */
 static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 {
-	__u64 at = u->sp + (__u64)u->guess_else * 8;
+	__u64 at = u->sp + (__u64)u->guess.elsewhere * 8;
 	__u64 ra = 0;
 
-	if (!u->guess_else || op_read_stack(u, at - 8, &ra))
+	if (!u->guess.elsewhere || op_read_stack(u, at - 8, &ra))
 		return op_end(u, u->fp || u->exact ? OP_ERROR_native_no_rule
 						   : OP_END_COMPLETE);
 	return op_guess_take(u, at, op_guess_fp(u, at - 8), op_arch_code_address(u, ra));
@@ -147,7 +147,7 @@ static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 /* Search a few more words of the stack. */
 static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 {
-	__u32 slot = u->guess_slot;
+	__u32 slot = u->guess.slot;
 	enum op_call call;
 	int i;
 
@@ -165,12 +165,12 @@ static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 		call = op_is_return_address(u, ra);
 		if (call == OP_CALL_HERE)
 			return op_guess_take(u, at + 8, op_guess_fp(u, at), ra);
-		if (call && !u->guess_else)
-			u->guess_else = slot;
+		if (call && !u->guess.elsewhere)
+			u->guess.elsewhere = slot;
 		if (op_is_frame_pointer(at, word))
-			u->guess_fp = word;
+			u->guess.fp = word;
 	}
-	u->guess_slot = slot;
+	u->guess.slot = slot;
 	return OP_NEXT_CONTINUE;
 }
 

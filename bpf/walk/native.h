@@ -10,14 +10,14 @@
  * OP_RUNTIME_NONE. */
 static __always_inline __u32 op_loop_runtime(struct op_unwind *u, __u64 vaddr)
 {
-	__u32 off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
-	__u64 word = u->segment_loops;
+	__u32 off = (u->map.segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	__u64 word = u->map.loops;
 	__u32 runtime = (__u32)word;
 	const __u8 *slab;
 
 	if (!runtime || runtime >= OP_RUNTIME_MAX)
 		return OP_RUNTIME_NONE;
-	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
+	slab = op_platform_slab(u, u->map.segment >> OP_REF_SLAB_SHIFT);
 	if (!slab)
 		return OP_RUNTIME_NONE;
 	if (vaddr >= op_slab_u64(slab, off, 3) && vaddr < op_slab_u64(slab, off, 4))
@@ -54,18 +54,18 @@ static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32
 /* Read the words of u's segment into u. Returns false if there is no such slab. */
 static __always_inline bool op_read_segment(struct op_unwind *u)
 {
-	__u32 off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	__u32 off = (u->map.segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
 	const __u8 *slab;
 
-	if (u->segment_read == u->segment)
+	if (u->map.read == u->map.segment)
 		return true;
-	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
+	slab = op_platform_slab(u, u->map.segment >> OP_REF_SLAB_SHIFT);
 	if (!slab)
 		return false;
-	u->segment_vaddr = op_slab_u64(slab, off, 0);
-	u->segment_pages = op_slab_u64(slab, off, 1); /* pages | page_count << 32 */
-	u->segment_loops = op_slab_u64(slab, off, 2); /* runtime | loop_count << 32 */
-	u->segment_read = u->segment;
+	u->map.vaddr = op_slab_u64(slab, off, 0);
+	u->map.pages = op_slab_u64(slab, off, 1); /* pages | page_count << 32 */
+	u->map.loops = op_slab_u64(slab, off, 2); /* runtime | loop_count << 32 */
+	u->map.read = u->map.segment;
 	return true;
 }
 
@@ -75,7 +75,7 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 					  struct op_unwind_rule *ret, __u32 *ret_runtime)
 {
 	const struct op_unwind_rule *rule;
-	__u64 vaddr = pc - u->bias;
+	__u64 vaddr = pc - u->map.bias;
 	__u64 pages;
 	__u64 page;
 	__u64 entry;
@@ -84,15 +84,15 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 
 	*ret_runtime = OP_RUNTIME_NONE;
 	/* Code without a file is that of a runtime, with frame pointers. */
-	*ret = (struct op_unwind_rule){ .cfa = u->segment ? OP_CFA_INVALID
-							  : OP_CFA_FRAME };
-	if (!u->segment)
+	*ret = (struct op_unwind_rule){ .cfa = u->map.segment ? OP_CFA_INVALID
+							      : OP_CFA_FRAME };
+	if (!u->map.segment)
 		return 0;
 	if (!op_read_segment(u))
 		return OP_ERROR_native_bad_slab;
 	*ret_runtime = op_loop_runtime(u, vaddr);
-	pages = u->segment_pages;
-	page = (vaddr - u->segment_vaddr) >> OP_PAGE_SHIFT;
+	pages = u->map.pages;
+	page = (vaddr - u->map.vaddr) >> OP_PAGE_SHIFT;
 	if (!(pages >> 32))
 		return 0;
 	if (page >= pages >> 32)
@@ -122,7 +122,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 	__u64 ra = 0;
 
 	/* The fp of a leaf that has no frame yet may have any value. */
-	if (!fp && (u->segment || !u->exact))
+	if (!fp && (u->map.segment || !u->exact))
 		return op_end(u, OP_END_COMPLETE);
 	if (fp < lowest || (fp & 7))
 		return op_end(u, OP_ERROR_native_frame_pointer);
@@ -149,7 +149,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 						    const struct op_unwind_rule *rule)
 {
-	bool replaced = (u->map_flags & OP_MAPPING_REPLACED) && !u->heap_moved;
+	bool replaced = (u->map.flags & OP_MAPPING_REPLACED) && !u->heap_moved;
 	__u64 pc = u->pc;
 	__u64 sp = u->sp;
 	__u64 fp = u->fp;
@@ -173,8 +173,8 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 	u->exact = exact;
 	if (!replaced)
 		return op_guess_begin(u);
-	u->words--;
-	u->frames--;
+	u->out.words--;
+	u->out.frames--;
 	return op_end(u, OP_END_UNKNOWN);
 }
 
@@ -222,11 +222,11 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	error = op_find_mapping(u, look);
 	if (error)
 		return op_end(u, error);
-	lazy = u->map_flags & OP_MAPPING_LAZY;
+	lazy = u->map.flags & OP_MAPPING_LAZY;
 	if (lazy && !op_platform_direct_rule(u, look, &rule))
 		return op_end(u, OP_END_UNKNOWN);
-	instance = u->map_flags >> OP_MAPPING_INSTANCE_SHIFT & OP_MAPPING_INSTANCE_MASK;
-	if ((u->map_flags & OP_MAPPING_CODE) && !u->runtime_done)
+	instance = u->map.flags >> OP_MAPPING_INSTANCE_SHIFT & OP_MAPPING_INSTANCE_MASK;
+	if ((u->map.flags & OP_MAPPING_CODE) && !u->runtime_done)
 		return op_enter_runtime(u, instance);
 	runtime = OP_RUNTIME_NONE;
 	error = lazy ? 0 : op_find_rule(u, look, &rule, &runtime);
@@ -244,7 +244,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	op_push_word(u, op_frame_word(rule.cfa == OP_CFA_SIGNAL ? OP_FRAME_NATIVE_EXACT
 								: op_frame_kind_now(u),
 				      u->pc));
-	u->frames++;
+	u->out.frames++;
 	if (u->exact)
 		u->kept_lost = 0;
 
@@ -256,10 +256,10 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
-		u->guessed = u->segment ? 0 : OP_GUESSED_FRAME;
+		u->guessed = u->map.segment ? 0 : OP_GUESSED_FRAME;
 		/* Code without unwind data, of a file or of a runtime's stubs, may or may
 		 * not keep frame pointers. */
-		if ((!u->segment && u->exact && op_arch_is_recordless(u, look)) ||
+		if ((!u->map.segment && u->exact && op_arch_is_recordless(u, look)) ||
 		    !op_leads_to_code(u))
 			return op_guess_begin(u);
 		next = op_step_frame_record(u, u->sp);

@@ -52,46 +52,67 @@ enum op_next {
 	OP_NEXT_END = 1, /* u->end says why */
 };
 
+/* The process of a walk. */
+struct op_walk_process {
+	__u64 thread_pointer; /* of the thread; 0: unknown */
+	__u64 task_size;      /* where the process's addresses end; 0: unknown */
+	op_ref at;
+	op_ref starts;
+	op_ref mappings;
+	__u32 mapping_count;
+};
+
+/* What a walk has pushed. */
+struct op_walk_output {
+	__u32 frames;
+	__u32 max_frames;
+	__u32 words;	  /* of word[], kernel's included */
+	__u32 words_user; /* where the user's words begin */
+};
+
+/* The mapping that held the last pc, and its segment. */
+struct op_walk_mapping {
+	__u64 start;
+	__u64 end;
+	__u64 bias;
+	op_ref segment;
+	__u32 flags;
+	/* the words of segment `read`, 0: none's */
+	__u64 vaddr;
+	__u64 pages;
+	__u64 loops;
+	op_ref read;
+	__u32 reserved;
+};
+
+/* What a guess looks at. */
+struct op_walk_guess {
+	__u64 fp;	 /* a word on the way that looks like a saved fp, or 0 */
+	__u32 slot;	 /* of the stack, which the guess looks at next */
+	__u32 elsewhere; /* 1 + the first with a return address of a call elsewhere, or 0 */
+};
+
 struct op_unwind {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
 	__u64 lr;
-	__u64 thread_pointer; /* of the thread; 0: unknown */
-	__u64 task_size;      /* where the process's addresses end; 0: unknown */
 	__u64 end_pc;
 	__u64 marks;	/* OP_MARK_SEEN_* for each mark, at OP_MARK_BITS * its number */
 	__u64 platform; /* the host's context; unused in the kernel */
 
-	/* the process */
-	op_ref starts;
-	op_ref mappings;
-	__u32 mapping_count;
+	struct op_walk_process process;
+	struct op_walk_output out;
 	__u32 step;  /* OP_STEP_NATIVE or enum op_runtime */
 	__u32 exact; /* pc was interrupted (registers are whole), not a return address */
 	__u32 runtime_done; /* the interpreter's frames at this native frame are pushed */
-	__u32 frames;
-	__u32 max_frames;
-	__u32 words;	  /* of word[], kernel's included */
-	__u32 words_user; /* where the user's words begin */
 	__u16 end;
 	__u16 guessed; /* the last step went where no table led it: OP_GUESSED_* */
-	op_ref process;
 
-	/* the mapping that held the last pc, and its segment */
-	__u64 map_start;
-	__u64 map_end;
-	__u64 bias;
-	op_ref segment;
-	__u32 map_flags;
+	struct op_walk_mapping map;
 	__u32 heap_moved; /* the process went on since: code is as it was, the heap is not */
-	/* the words of segment `segment_read`, 0: none's */
-	__u64 segment_vaddr;
-	__u64 segment_pages;
-	__u64 segment_loops;
-	op_ref segment_read;
-	__u32 error;	    /* of a runtime that has no state, or 0 */
-	__u32 guesses;	    /* of this walk */
+	__u32 error;	  /* of a runtime that has no state, or 0 */
+	__u32 guesses;	  /* of this walk */
 	__u32 kept_lost;    /* reg[OP_ARCH_KEPT_REG] is not the frame's */
 	__u32 parked_count; /* of parked[] */
 	__u64 loop_cfa;	 /* of the native frame whose interpreter's frames are wanted */
@@ -104,9 +125,7 @@ struct op_unwind {
 
 	/* What most walks do not touch. */
 	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
-	__u64 guess_fp;	  /* a word on the way that looks like a saved fp, or 0 */
-	__u32 guess_slot; /* of the stack, which the guess looks at next */
-	__u32 guess_else; /* 1 + the first with a return address of a call elsewhere, or 0 */
+	struct op_walk_guess guess;
 	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
@@ -153,9 +172,9 @@ static __always_inline void op_walk_begin(struct op_unwind *u)
 	u->guesses = 0;
 	u->error = 0;
 	u->parked_count = 0;
-	u->map_start = u->map_end = 0;
+	u->map.start = u->map.end = 0;
 	u->marks = 0;
-	u->segment_read = 0;
+	u->map.read = 0;
 	u->window_at = ~0ULL;
 	u->state.instance = 0;
 	u->state.error = 0;
@@ -232,21 +251,21 @@ static __always_inline int op_read_stack(struct op_unwind *u, __u64 addr, __u64 
 /* Append a word to the stack. The caller has checked for room with op_frame_room(). */
 static __always_inline void op_push_word(struct op_unwind *u, __u64 word)
 {
-	__u32 i = u->words;
+	__u32 i = u->out.words;
 
 	op_platform_bound(i);
 	if (i >= OP_WORDS_MAX)
 		return;
 	op_platform_words(u)[i] = word;
-	u->words = i + 1;
+	u->out.words = i + 1;
 }
 
 /* Is there room for one more frame, of however many words? Otherwise the stack is truncated:
  * a record with more words is refused. */
 static __always_inline bool op_frame_room(struct op_unwind *u)
 {
-	return u->frames < u->max_frames &&
-	       u->words - u->words_user <= OP_USER_WORDS_MAX - OP_FRAME_WORDS_MAX;
+	return u->out.frames < u->out.max_frames &&
+	       u->out.words - u->out.words_user <= OP_USER_WORDS_MAX - OP_FRAME_WORDS_MAX;
 }
 
 static __always_inline __u64 op_frame_word(__u32 kind, __u64 address)
@@ -290,7 +309,7 @@ static __always_inline bool op_change_state(struct op_unwind *u, __u32 instance)
 	if (i < OP_RUNTIMES_ON_STACK - 1 && i < count) {
 		*next = u->parked[i];
 	} else {
-		words = op_arena_u64(u, u->process,
+		words = op_arena_u64(u, u->process.at,
 				     __builtin_offsetof(struct op_process, instance) +
 					     instance * sizeof(struct op_instance));
 		*next = (struct op_runtime_state){ .instance = instance,

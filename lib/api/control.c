@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 #include "base/io.h"
 #include "base/macros.h"
 

@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "api/config.h"
+#include "api/settings/config.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 
 const char *otelprof_strerror(int code)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 #include "base/hash.h"
 #include "process/image/executable.h"
 #include "process/program.h"

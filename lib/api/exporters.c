@@ -3,8 +3,8 @@
  * lib/export. */
 #include <errno.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 
 static int check_otlp(struct op_log *log, const struct otelprof_otlp_config *c)
 {

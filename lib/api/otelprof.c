@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "parts/probes/probes.h"

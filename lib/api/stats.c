@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "sample/kept/ended.h"

@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "api/config.h"
 #include "api/handle.h"
+#include "api/settings/config.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "profile/otlp/encode.h"

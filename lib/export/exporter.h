@@ -38,7 +38,7 @@ OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
 /* Without this call there is no lock. */
 void op_exporters_set_lock(struct op_exporters *x, const struct op_exporters_lock *lock);
 
-/* Add an exporter. Its struct was checked and completed before (lib/api/config.h) and is
+/* Add an exporter. Its struct was checked and completed before (lib/api/settings/config.h) and is
  * copied. Returns its number, 1 or more, or -errno. */
 int op_exporters_add_otlp(struct op_exporters *x,
 			  const struct otelprof_otlp_config *config);

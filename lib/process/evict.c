@@ -143,7 +143,7 @@ bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rul
 	struct op_image *image;
 	size_t i;
 
-	if (!v->exe || !v->exe->image || v->exe->check || !v->exe->image->job)
+	if (!v->exe || !v->exe->image || v->exe->check || !v->exe->image->job.running)
 		return false;
 	image = v->exe->image;
 	i = op_image_find_segment(image, v->offset, v->end - v->start);
@@ -176,7 +176,7 @@ static struct op_image *next_job(struct op_images *x)
 
 	if (x->jobs)
 		TAILQ_FOREACH(image, &x->lru, lru) {
-			if (image->job && op_image_has_file(image))
+			if (image->job.running && op_image_has_file(image))
 				return image;
 		}
 	return NULL;

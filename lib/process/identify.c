@@ -9,8 +9,6 @@
 
 #include "base/io.h"
 #include "process/context/schema.h"
-#include "process/mappings/context_place.h"
-#include "process/mappings/same_process.h"
 #include "process/resource/environment.h"
 #include "process/resource/identity.h"
 #include "process/resource/process_context.h"
@@ -71,26 +69,26 @@ static void ask_parent(struct op_processes *p, struct op_program *program,
  * first sample, then after 1 s, 2 s, 4 s and so on. */
 static void wait_for_context(struct op_processes *p, struct op_program *program)
 {
-	program->context_wait_ns =
-		op_program_context_next_wait_ns(program->context_wait_ns);
-	program->context_after_ns = p->now_ns + program->context_wait_ns;
+	program->context.wait_ns =
+		op_program_context_next_wait_ns(program->context.wait_ns);
+	program->context.after_ns = p->now_ns + program->context.wait_ns;
 }
 
 /* A new reading of what its own context says of its threads'. */
 static void take_schema(struct op_processes *p, struct op_program *program,
 			struct op_schema *schema, const struct op_mappings *mappings)
 {
-	program->schema = op_schema_free(program->schema);
+	program->context.schema = op_schema_free(program->context.schema);
 	if (schema->form)
-		program->schema = malloc(sizeof(*schema));
-	if (program->schema) {
-		*program->schema = *schema;
+		program->context.schema = malloc(sizeof(*schema));
+	if (program->context.schema) {
+		*program->context.schema = *schema;
 		*schema = (struct op_schema){ 0 };
 	}
-	program->context_asked = false;
-	program->context_asked_ns = p->now_ns;
-	if (program->context_place.form == OP_CONTEXT_OTEL &&
-	    (!program->schema || program->schema->form != OP_SCHEMA_TLS))
+	program->context.asked = false;
+	program->context.asked_ns = p->now_ns;
+	if (program->context.place.form == OP_CONTEXT_OTEL &&
+	    (!program->context.schema || program->context.schema->form != OP_SCHEMA_TLS))
 		op_program_context_publish(p, program, (struct op_context_place){ 0 });
 	op_program_context_find(p, program, mappings);
 }
@@ -113,13 +111,13 @@ static void read_attributes(struct op_processes *p, struct op_program *program,
 	for (i = 0; len > 0 && i < p->config.environment_len; i++)
 		op_environ_variable(environ, (size_t)len, p->config.environment[i],
 				    attributes);
-	if (len <= 0 && !program->context_addr && program->attributes)
+	if (len <= 0 && !program->context.addr && program->attributes)
 		return; /* a child that is going: what its parent says */
-	program->context_published_ns = 0;
-	if (!program->context_addr ||
-	    op_process_context_read(&program->memory.memory, program->context_addr,
+	program->context.published_ns = 0;
+	if (!program->context.addr ||
+	    op_process_context_read(&program->memory.memory, program->context.addr,
 				    attributes, &schema,
-				    &program->context_published_ns) == 0)
+				    &program->context.published_ns) == 0)
 		take_schema(p, program, &schema, mappings);
 	if (len > 0)
 		op_environ_attributes(environ, (size_t)len, attributes);
@@ -130,8 +128,8 @@ static void read_attributes(struct op_processes *p, struct op_program *program,
 static void find_context(struct op_processes *p, struct op_program *program)
 {
 	if (op_process_context_find(p->target, program->proc_pid,
-				    &program->context_addr) < 0)
-		program->context_addr = 0;
+				    &program->context.addr) < 0)
+		program->context.addr = 0;
 }
 
 static bool has_runtime(const struct op_mappings *mappings)
@@ -161,7 +159,7 @@ static void find_first_context(struct op_processes *p, struct op_program *progra
 	    exe->context_misses % CONTEXT_MISSES)
 		return;
 	find_context(p, program);
-	if (exe && program->context_addr)
+	if (exe && program->context.addr)
 		exe->context_misses = 0;
 }
 
@@ -225,7 +223,7 @@ static void read_program(struct op_processes *p, struct op_program *program,
 	free(program->command_line);
 	program->command_line = NULL;
 	program->command_line_len = 0;
-	program->context_addr = 0;
+	program->context.addr = 0;
 	note_first_file(program, mappings);
 }
 
@@ -276,23 +274,23 @@ static bool context_changed(struct op_processes *p, struct op_program *program,
 	struct op_process_context_header h;
 	int r;
 
-	if (program->context_addr) {
+	if (program->context.addr) {
 		r = op_process_context_header_read(&program->memory.memory,
-						   program->context_addr, &h);
+						   program->context.addr, &h);
 		if (r >= 0)
-			return h.published_ns != program->context_published_ns;
+			return h.published_ns != program->context.published_ns;
 		if (r == -EAGAIN)
 			return false; /* next time */
-		program->context_addr = 0;
+		program->context.addr = 0;
 		return true;
 	}
-	if (p->now_ns < program->context_after_ns)
+	if (p->now_ns < program->context.after_ns)
 		return false;
 	wait_for_context(p, program);
 	find_context(p, program);
-	if (program->context_addr)
+	if (program->context.addr)
 		note_context(mappings);
-	return program->context_addr != 0;
+	return program->context.addr != 0;
 }
 
 void op_identify_refresh(struct op_processes *p, struct op_program *program,
@@ -325,23 +323,23 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 
 	if (!program->attributes || program->until_ns || !program->identified)
 		return;
-	if (!program->context_addr && p->now_ns >= program->context_after_ns) {
+	if (!program->context.addr && p->now_ns >= program->context.after_ns) {
 		wait_for_context(p, program);
 		find_context(p, program);
-		found = program->context_addr != 0;
+		found = program->context.addr != 0;
 		if (found)
 			note_context(mappings);
 	}
-	if (!found && (!program->context_asked || !program->context_addr ||
-		       p->now_ns < program->context_asked_ns + CONTEXT_ASK_NS))
+	if (!found && (!program->context.asked || !program->context.addr ||
+		       p->now_ns < program->context.asked_ns + CONTEXT_ASK_NS))
 		return;
 	/* the resource has it from the next window on */
 	attributes = op_resource_attributes_new();
 	if (attributes &&
-	    op_process_context_read(&program->memory.memory, program->context_addr,
+	    op_process_context_read(&program->memory.memory, program->context.addr,
 				    attributes, &schema, &published_ns) == 0 &&
 	    op_same_runs(p, program, mappings, NULL))
 		take_schema(p, program, &schema, mappings);
-	program->context_asked = false;
-	program->context_asked_ns = p->now_ns;
+	program->context.asked = false;
+	program->context.asked_ns = p->now_ns;
 }

@@ -7,11 +7,16 @@
 #ifndef OP_PROCESS_IDENTIFY_H
 #define OP_PROCESS_IDENTIFY_H
 
-#include "op_user_types.h"
+#include <stdbool.h>
 
+#include "op_user_types.h"
+#include "process/context/place.h"
+
+struct op_mapping;
 struct op_mappings;
 struct op_processes;
 struct op_program;
+struct op_stat;
 
 /*
  * Learn what is not known yet of @program, from which @record was taken; @mappings is what
@@ -37,5 +42,39 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
  */
 void op_identify_context(struct op_processes *p, struct op_program *program,
 			 const struct op_mappings *mappings);
+
+/* context_search.c */
+
+/*
+ * Look for the place if it is not known, by what the program's own context says (its schema)
+ * or else by its files; @mappings is what it has mapped, or NULL. What one call leaves, a later
+ * one goes on with.
+ */
+void op_program_context_find(struct op_processes *p, struct op_program *program,
+			     const struct op_mappings *mappings);
+/* Tell the kernel where the program's threads have their contexts; form 0: nowhere. */
+void op_program_context_publish(struct op_processes *p, struct op_program *program,
+				struct op_context_place place);
+/* How long to wait before the next look at a program, after one of @wait_ns (0: none). */
+uint64_t op_program_context_next_wait_ns(uint64_t wait_ns);
+
+/* same_process.c */
+
+/* Is what /proc has under the program's pid still the same process? Another one of that pid
+ * began later. */
+bool op_same_process(const struct op_program *program, const struct op_stat *stat);
+/* Does the code that /proc tells of lie in what the program had mapped? True where that
+ * cannot be told. */
+bool op_same_program(const struct op_stat *stat, const struct op_mappings *mappings);
+/* Find the mapping of the program's own code, as /proc tells where it ends, or NULL. */
+const struct op_mapping *op_same_code(const struct op_stat *stat,
+				      const struct op_mappings *mappings);
+/* Does the program still run in its process? *@ret, which may be NULL, is of what does, if it
+ * is true. */
+bool op_same_runs(struct op_processes *p, const struct op_program *program,
+		  const struct op_mappings *mappings, struct op_stat *ret);
+/* Has no other program been executed since @before was read? */
+bool op_same_exec(struct op_processes *p, const struct op_program *program,
+		  const struct op_stat *before);
 
 #endif

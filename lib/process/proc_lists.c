@@ -60,7 +60,7 @@ static void remove_used(struct op_processes *p, struct op_proc *proc)
 	struct op_sweep *s = &p->sweep;
 
 	if (s->reread == proc)
-		s->reread = TAILQ_PREV(proc, op_proc_used_list, used_link);
+		s->reread = TAILQ_PREV(proc, op_proc_list, used_link);
 	if (s->gone == proc)
 		s->gone = TAILQ_NEXT(proc, used_link);
 	TAILQ_REMOVE(&s->used, proc, used_link);

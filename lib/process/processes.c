@@ -126,7 +126,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	op_sweep_deinit(&p->sweep);
 	op_executables_deinit(&p->executables);
 	op_memberships_deinit(&p->memberships);
-	op_map64_clear(&p->contexts);
+	op_map64_clear(&p->contexts.numbers);
 	(void)op_target_free(p->target);
 	free(p->procfs_root);
 	free(p->sysfs_root);
@@ -225,12 +225,12 @@ static void touch_fallback(struct op_processes *p, struct op_proc *proc)
 
 static void touch_waiting(struct op_processes *p)
 {
-	if (p->attach_after_ns && p->now_ns >= p->attach_after_ns) {
-		p->attach_after_ns = 0; /* those that still wait set it again */
+	if (p->runtimes.attach_after_ns && p->now_ns >= p->runtimes.attach_after_ns) {
+		p->runtimes.attach_after_ns = 0; /* those that still wait set it again */
 		op_proc_lists_touch_waiting(p);
 	}
-	if (p->now_ns >= p->fallback_after_ns) {
-		p->fallback_after_ns = p->now_ns + FALLBACK_CHECK_NS;
+	if (p->now_ns >= p->runtimes.fallback_after_ns) {
+		p->runtimes.fallback_after_ns = p->now_ns + FALLBACK_CHECK_NS;
 		op_registry_each(p, touch_fallback);
 	}
 }
@@ -273,17 +273,17 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 
 bool op_processes_waiting(const struct op_processes *p)
 {
-	return p->attach_after_ns || !TAILQ_EMPTY(&p->dirty);
+	return p->runtimes.attach_after_ns || !TAILQ_EMPTY(&p->dirty);
 }
 
 uint64_t op_processes_next_ns(const struct op_processes *p)
 {
 	if (p->settle_on)
 		return p->now_ns;
-	if (op_sweep_busy(p) &&
-	    (!p->attach_after_ns || p->sweep.slice_after_ns < p->attach_after_ns))
+	if (op_sweep_busy(p) && (!p->runtimes.attach_after_ns ||
+				 p->sweep.slice_after_ns < p->runtimes.attach_after_ns))
 		return p->sweep.slice_after_ns;
-	return p->attach_after_ns;
+	return p->runtimes.attach_after_ns;
 }
 
 bool op_processes_busy(const struct op_processes *p)
@@ -294,10 +294,10 @@ bool op_processes_busy(const struct op_processes *p)
 static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
 	op_program_runtimes_window_end(&proc->program->runtimes);
-	proc->program->code_nameless = 0;
+	proc->program->code.nameless = 0;
 	/* A perf map may have appeared since. */
-	if (!proc->program->perfmap)
-		proc->program->perfmap_tried = false;
+	if (!proc->program->code.perfmap)
+		proc->program->code.perfmap_tried = false;
 }
 
 void op_processes_window_end(struct op_processes *p, bool early)
@@ -349,7 +349,7 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .reads_by_child = p->target->stats.asked,
 					    .reads_stalled = p->target->stats.stalled,
 					    .reads_refused = p->target->stats.refused,
-					    .contexts_refused = p->contexts_refused,
+					    .contexts_refused = p->contexts.refused,
 					    .own_bytes = op_evict_bytes(p),
 					    .names_postponed = images->names_postponed,
 					    .tables_postponed = images->tables_postponed,

@@ -14,7 +14,6 @@
 #include "process/context/schema.h"
 #include "process/identify.h"
 #include "process/image/executable.h"
-#include "process/mappings/context_place.h"
 #include "process/mappings/mappings.h"
 #include "process/resource/attributes.h"
 #include "process/resource/identity.h"
@@ -54,16 +53,16 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 		return;
 	op_program_runtimes_detach(&program->runtimes, p->config.arena,
 				   &p->executables.images, p->now_ns);
-	if (program->perfmap)
+	if (program->code.perfmap)
 		p->perfmaps--;
-	(void)op_perfmap_free(program->perfmap);
-	op_map64_clear(&program->places);
+	(void)op_perfmap_free(program->code.perfmap);
+	op_map64_clear(&program->code.places);
 	free(program->first_file);
 	free(program->exe_path);
 	free(program->command_line);
 	(void)op_membership_put(program->membership);
 	(void)op_resource_attributes_put_ref(program->attributes);
-	(void)op_schema_free(program->schema);
+	(void)op_schema_free(program->context.schema);
 	op_program_context_publish(p, program, (struct op_context_place){ 0 });
 	free(program);
 }
@@ -193,8 +192,8 @@ static bool resource_holds(const struct op_processes *p, const struct op_program
 {
 	if (!program->identified && p->now_ns >= program->doubt_after_ns)
 		return false;
-	return program->epoch == epoch &&
-	       (program->cgroup == record->cgroup || program->moved_epoch == epoch);
+	return program->window.epoch == epoch && (program->cgroup == record->cgroup ||
+						  program->window.moved_epoch == epoch);
 }
 
 int op_program_resource(struct op_processes *p, struct op_program *program,
@@ -207,20 +206,20 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 
 	if (resource_holds(p, program, epoch, record)) {
 		op_identify_context(p, program, mappings);
-		*ret = program->resource;
+		*ret = program->window.resource;
 		return 0;
 	}
 	if (program->identified && program->cgroup != record->cgroup)
-		program->moved_epoch = epoch;
+		program->window.moved_epoch = epoch;
 	if (!program->identified)
 		op_identify_identify(p, program, record, mappings);
 	else
 		op_identify_refresh(p, program, record, mappings);
-	r = make_resource(p, program, window, &program->resource);
+	r = make_resource(p, program, window, &program->window.resource);
 	if (r < 0)
 		return r;
-	program->epoch = epoch;
-	*ret = program->resource;
+	program->window.epoch = epoch;
+	*ret = program->window.resource;
 	tell(p, program);
 	return 0;
 }
@@ -245,12 +244,13 @@ static int open_perfmap(void *ctx)
 static const char *perfmap_name(struct op_processes *p, struct op_program *program,
 				uint64_t addr)
 {
-	if (!program->perfmap_tried && p->perfmaps < PERFMAPS_MAX) {
-		program->perfmap_tried = true;
-		if (op_perfmap_new(open_perfmap, program, &program->perfmap) == 0)
+	if (!program->code.perfmap_tried && p->perfmaps < PERFMAPS_MAX) {
+		program->code.perfmap_tried = true;
+		if (op_perfmap_new(open_perfmap, program, &program->code.perfmap) == 0)
 			p->perfmaps++;
 	}
-	return program->perfmap ? op_perfmap_find(program->perfmap, addr) : NULL;
+	return program->code.perfmap ? op_perfmap_find(program->code.perfmap, addr)
+				     : NULL;
 }
 
 /* A file that the process has mapped. Its user is asked for each time: it may change it. */
@@ -300,8 +300,8 @@ static void note_nameless(struct op_processes *p, struct op_program *program,
 	const struct op_mapping *v;
 
 	/* Of one that has ended neither file can be read any more. */
-	if (program->until_ns || program->code_named ||
-	    ++program->code_nameless != NAMELESS_SAID)
+	if (program->until_ns || program->code.named ||
+	    ++program->code.nameless != NAMELESS_SAID)
 		return;
 	v = own_mapping(program, mappings);
 	if (!v || v->exe->nameless)
@@ -332,7 +332,7 @@ int op_program_describe_code(struct op_processes *p, struct op_program *program,
 
 	if (op_program_runtimes_describe_code(&program->runtimes, &context, addr, ret) ==
 	    1) {
-		program->code_named = true;
+		program->code.named = true;
 		return 1;
 	}
 	name = perfmap_name(p, program, addr);
@@ -340,7 +340,7 @@ int op_program_describe_code(struct op_processes *p, struct op_program *program,
 		note_nameless(p, program, mappings);
 		return 0;
 	}
-	program->code_named = true;
+	program->code.named = true;
 	ret->function[0] = (struct op_runtime_function){ .name = name, .file = "" };
 	ret->len = 1;
 	return 1;

@@ -23,6 +23,40 @@ struct op_processes;
 struct op_schema;
 struct op_window;
 
+/* Its process context, and those of its threads. */
+struct op_program_context {
+	uint64_t addr;	       /* 0: none was found */
+	uint64_t published_ns; /* of what attributes have of it */
+	uint64_t after_ns;     /* it is not looked for before */
+	uint64_t wait_ns;
+	uint64_t asked_ns;	  /* its names were read then */
+	bool asked;		  /* a thread has attributes that schema does not name */
+	struct op_schema *schema; /* of its threads' contexts, or NULL */
+	/* The search for their variable: where it goes on, and when it begins again. */
+	size_t place_at;
+	uint64_t place_after_ns;
+	uint64_t place_wait_ns;
+	struct op_context_place place; /* as published; form 0: none is */
+};
+
+/* The code that it makes. */
+struct op_program_code {
+	struct op_perfmap *perfmap;
+	bool perfmap_tried;
+	bool named;		/* some of it has a name */
+	uint32_t nameless;	/* addresses of a window in it without one */
+	struct op_map64 places; /* epoch << 32 | location */
+};
+
+/* What it is in a window; each with the epoch in which it is valid. */
+struct op_program_window {
+	uint32_t epoch; /* of resource */
+	uint32_t resource;
+	uint32_t moved_epoch;  /* in which its cgroup was last seen to change */
+	uint32_t labels_epoch; /* of label_sets */
+	uint32_t label_sets;   /* different ones, OP_PROGRAM_LABELS_MAX */
+};
+
 struct op_program {
 	uint32_t refs;
 	uint32_t pid;
@@ -41,36 +75,17 @@ struct op_program {
 	struct op_membership *membership;	   /* a reference, or NULL */
 	struct op_resource_attributes *attributes; /* a reference, or NULL */
 	uint64_t cgroup;			   /* the last one it was met in */
-	uint64_t context_addr;	       /* of its process context, 0: none found */
-	uint64_t context_published_ns; /* of what attributes have of it */
-	uint64_t context_after_ns;     /* it is not looked for before */
-	uint64_t context_wait_ns;
-	uint64_t context_asked_ns; /* its names were read then */
-	struct op_schema *schema;  /* of its threads' contexts, or NULL */
-	/* The search for their variable: where it goes on, and when it begins again. */
-	size_t place_at;
-	uint64_t place_after_ns;
-	uint64_t place_wait_ns;
-	struct op_context_place context_place; /* as published; form 0: none is */
+	struct op_program_context context;
+	struct op_program_code code;
+	struct op_program_window window;
 	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
 	uint64_t doubt_after_ns; /* it is not asked again before */
 	uint32_t namespace_pid;	 /* 0: not known */
 	uint32_t parent;	 /* pid of who forked it, 0: not known */
-	struct op_perfmap *perfmap;
-	struct op_map64 places; /* of code without a file: epoch << 32 | location */
-	uint32_t labels_epoch;	/* the window that label_sets counts in */
-	uint32_t label_sets;	/* different ones, OP_PROGRAM_LABELS_MAX */
-	bool perfmap_tried;
-	bool code_named;	/* some of the code that it makes has a name */
-	uint32_t code_nameless; /* addresses of a window in such code without one */
-	bool context_asked;	/* a thread has attributes that schema does not name */
 	bool identified;
-	bool unread;	   /* what it says of itself could not be read for now */
-	uint64_t reported; /* digest of what the host was told; 0: nothing */
-	bool went;	   /* the host was told that it went, or would have been */
-	uint32_t epoch;	   /* of resource */
-	uint32_t resource;
-	uint32_t moved_epoch;	  /* in which its cgroup was last seen to change */
+	bool unread;		  /* what it says of itself could not be read for now */
+	uint64_t reported;	  /* digest of what the host was told; 0: nothing */
+	bool went;		  /* the host was told that it went, or would have been */
 	char comm[OP_COMM_BYTES]; /* of a kernel thread: its name */
 };
 

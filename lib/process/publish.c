@@ -80,13 +80,13 @@ static uint32_t with_step(uint32_t runtimes)
 
 void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 {
-	uint32_t more = with_step(runtimes) & ~(p->runtimes_wanted | p->runtimes_refused);
+	uint32_t more = with_step(runtimes) & ~(p->runtimes.wanted | p->runtimes.refused);
 	uint32_t one;
 
 	if (!more)
 		return;
 	if (!p->config.need_runtimes || !p->config.need_runtimes(p->config.ctx, more)) {
-		p->runtimes_wanted |= more;
+		p->runtimes.wanted |= more;
 		return;
 	}
 	one = more & -more;
@@ -96,7 +96,7 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 		op_publish_load_runtimes(p, more & ~one);
 		return;
 	}
-	p->runtimes_refused |= one;
+	p->runtimes.refused |= one;
 	op_log(p->config.log, OP_LOG_WARNING,
 	       "The kernel does not load the unwinder of runtime %d; its frames "
 	       "will be missing",
@@ -109,12 +109,12 @@ static int runtime_wanted(struct op_processes *p, enum op_runtime id)
 {
 	uint32_t bit = UINT32_C(1) << id;
 
-	if (!((p->runtimes_wanted | p->runtimes_refused) & bit)) {
+	if (!((p->runtimes.wanted | p->runtimes.refused) & bit)) {
 		if (op_allowance_is_half_over(p->config.allowance))
 			return -EINPROGRESS;
 		op_publish_load_runtimes(p, bit);
 	}
-	return p->runtimes_wanted & bit ? 1 : 0;
+	return p->runtimes.wanted & bit ? 1 : 0;
 }
 
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
@@ -134,7 +134,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	image = v->exe->image;
 	if (image->table)
 		return 0;
-	if (p->now_ns < image->table_retry_ns)
+	if (p->now_ns < image->job.retry_ns)
 		return -EAGAIN;
 	if (op_allowance_is_over(p->config.allowance))
 		return -EINPROGRESS;
@@ -191,8 +191,8 @@ static struct op_mapping resolve_file(const struct op_processes *p,
 	now.bias = now.start + s->offset - now.offset - s->vaddr;
 	now.segment = op_image_segment_ref(e->image, i);
 	if (!now.segment)
-		now.flags |= p->now_ns < e->image->table_retry_ns ? OP_MAPPING_ANON
-								  : OP_MAPPING_LAZY;
+		now.flags |= p->now_ns < e->image->job.retry_ns ? OP_MAPPING_ANON
+								: OP_MAPPING_LAZY;
 	return now;
 }
 
@@ -325,7 +325,7 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 		.log = p->config.log,
 		.now_ns = p->now_ns,
 		.over_ns = proc->past ? 0 : op_process_over_ns(p),
-		.refused = p->runtimes_refused,
+		.refused = p->runtimes.refused,
 		.await_chains = !!(p->config.flags & OTELPROF_AWAIT_CHAINS),
 		.pid = program->pid,
 		.memory = &program->memory.memory,
@@ -338,9 +338,9 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 	if (program->until_ns)
 		return false;
 	changed = op_program_runtimes_attach(&program->runtimes, &context);
-	if (context.ret_retry_ns &&
-	    (!p->attach_after_ns || context.ret_retry_ns < p->attach_after_ns))
-		p->attach_after_ns = context.ret_retry_ns;
+	if (context.ret_retry_ns && (!p->runtimes.attach_after_ns ||
+				     context.ret_retry_ns < p->runtimes.attach_after_ns))
+		p->runtimes.attach_after_ns = context.ret_retry_ns;
 	return changed;
 }
 

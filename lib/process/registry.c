@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "process/generation.h"
+#include "process/identify.h"
 #include "process/image/new_files.h"
-#include "process/mappings/context_place.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "process/target/scan.h"

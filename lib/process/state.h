@@ -14,6 +14,7 @@
 #ifndef OP_PROCESS_STATE_H
 #define OP_PROCESS_STATE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
@@ -24,7 +25,6 @@
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/resource/membership.h"
-#include "process/sweep.h"
 #include "process/target/target.h"
 #include "profile/cache.h"
 
@@ -76,6 +76,35 @@ struct op_proc {
 TAILQ_HEAD(op_proc_list, op_proc);
 TAILQ_HEAD(op_generation_list, op_generation);
 
+/* The work of sweep.c on all processes. */
+struct op_sweep {
+	struct op_proc_list used; /* those that are alive, least recently used first */
+	DIR *scan;		  /* the scan of /proc; NULL: none is under way */
+	struct op_proc *reread;	  /* the next one whose maps are read again; NULL: none */
+	struct op_proc *gone; /* the next one that is looked for in /proc; NULL: none */
+	uint32_t number;      /* of the last sweep that read all maps (op_proc.reread) */
+	bool lost;	      /* events were lost: all maps must be read again */
+	uint64_t began_ns;    /* when that sweep began */
+	uint64_t lost_after_ns; /* the next such sweep does not begin before */
+	uint64_t gone_after_ns;
+	uint64_t slice_after_ns;
+};
+
+/* Which runtimes are attached. */
+struct op_processes_runtimes {
+	uint32_t wanted; /* bits of enum op_runtime whose steps were loaded */
+	uint32_t refused;
+	uint64_t attach_after_ns; /* when one is tried again; 0: none waits */
+	uint64_t fallback_after_ns;
+};
+
+/* The places of threads' contexts that the kernel has. */
+struct op_processes_contexts {
+	struct op_map64 numbers; /* by pid */
+	uint32_t next;
+	uint64_t refused; /* OP_CONTEXTS_MAX */
+};
+
 struct op_processes {
 	struct op_processes_config config;
 	char *procfs_root;
@@ -101,17 +130,12 @@ struct op_processes {
 	size_t alive;
 	size_t kept; /* processes that ended and are still in by_pid */
 	uint32_t next_generation;
-	uint32_t runtimes_wanted; /* bits of enum op_runtime whose steps were loaded */
-	uint32_t runtimes_refused;
-	uint64_t attach_after_ns; /* when a runtime is tried again; 0: none waits */
-	uint64_t fallback_after_ns;
+	struct op_processes_runtimes runtimes;
+	struct op_processes_contexts contexts;
 	/* op_publish_open_file(), which is of a later place than its caller */
 	int (*open_file)(struct op_processes *p, const struct op_program *program,
 			 const struct op_mapping *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
-	struct op_map64 contexts; /* pid to the number of the place that the kernel has */
-	uint32_t next_context;
-	uint64_t contexts_refused;     /* OP_CONTEXTS_MAX */
 	struct op_process_watch watch; /* all NULL: nobody wants to hear */
 	bool forked;
 };
@@ -160,5 +184,23 @@ void op_proc_lists_remove(struct op_processes *p, struct op_proc *proc);
 /* The least recently used process; NULL if it was used within the last second, or if
  * there is none. */
 struct op_proc *op_proc_lists_least_used(const struct op_processes *p);
+
+/*
+ * sweep.c: work on all processes, in slices between which samples and events are handled: the
+ * scan of /proc, reading all maps again after events were lost, looking which processes are
+ * gone, and forgetting those that were idle for long. If the order matters, the most
+ * recently used process comes first.
+ */
+
+void op_sweep_init(struct op_sweep *s);
+void op_sweep_deinit(struct op_sweep *s);
+/* Begin a scan of /proc. Returns 0 or -errno. */
+int op_sweep_scan(struct op_processes *p);
+/* Work for about @budget_ns. Returns true while there is more to do. */
+bool op_sweep_run(struct op_processes *p, uint64_t budget_ns);
+/* Do a slice of the work that is due. It is cheap if there is none. */
+void op_sweep_settle(struct op_processes *p);
+/* Is a sweep or a scan under way? */
+bool op_sweep_busy(const struct op_processes *p);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/sweep.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,6 +10,9 @@
 #include "process/target/scan.h"
 
 enum {
+	/* Idle processes that are kept. Further ones are forgotten, and learnt from /proc
+	 * when they are sampled: an idle process must cost nothing. */
+	IDLE_MAX = 1024,
 	/*
 	 * After reading all maps the next such sweep waits this many times as long as the
 	 * last one took: so it takes only a part of the time even if reading causes the
@@ -71,8 +72,7 @@ static void scan_next(struct op_processes *p)
 	struct dirent *entry = readdir(s->scan);
 	uint32_t pid;
 
-	if (!entry || p->alive >= OP_SWEEP_IDLE_MAX ||
-	    p->alive >= p->config.max_processes) {
+	if (!entry || p->alive >= IDLE_MAX || p->alive >= p->config.max_processes) {
 		end_scan(s);
 		return;
 	}
@@ -87,7 +87,7 @@ static void reread_next(struct op_processes *p)
 	struct op_proc *proc = s->reread;
 	uint64_t now;
 
-	s->reread = TAILQ_PREV(proc, op_proc_used_list, used_link);
+	s->reread = TAILQ_PREV(proc, op_proc_list, used_link);
 	proc->reread = s->number;
 	if (!op_scan_exists(p->procfs_root, proc->pid))
 		op_registry_end(p, proc, 0);
@@ -125,7 +125,7 @@ static void begin_reread(struct op_processes *p)
 	s->number++;
 	s->began_ns = op_clock_monotonic_ns();
 	s->lost_after_ns = p->now_ns + LOST_PAUSE_NS;
-	s->reread = TAILQ_LAST(&s->used, op_proc_used_list);
+	s->reread = TAILQ_LAST(&s->used, op_proc_list);
 	(void)op_sweep_scan(p);
 }
 
@@ -148,7 +148,7 @@ static void forget_idle(struct op_processes *p)
 {
 	int i;
 
-	for (i = 0; p->alive > OP_SWEEP_IDLE_MAX && i < FORGET_A_SLICE; i++) {
+	for (i = 0; p->alive > IDLE_MAX && i < FORGET_A_SLICE; i++) {
 		struct op_proc *proc = TAILQ_FIRST(&p->sweep.used);
 
 		if (p->now_ns < proc->used_ns + IDLE_NS)

@@ -92,7 +92,7 @@ struct op_runtime_frame {
 struct op_runtime_range {
 	uint64_t start;
 	uint64_t end;
-	uint64_t value; /* the step gets it as u->bias */
+	uint64_t value; /* the step gets it as u->map.bias */
 	/*
 	 * New code may run before update() has seen it, because a code area grows
 	 * downwards. So this many bytes below start count as the runtime's, if no other

@@ -217,11 +217,11 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		spot->postponed = true;
 		return 0;
 	}
-	spot->image->symbols_used_ns = op_clock_monotonic_ns();
-	len = !spot->image->symbols
+	spot->image->symbols.used_ns = op_clock_monotonic_ns();
+	len = !spot->image->symbols.loaded
 		      ? 0
-		      : op_symbols_find_inlined(spot->image->symbols, spot->vaddr, found,
-						OP_LINES_MAX);
+		      : op_symbols_find_inlined(spot->image->symbols.loaded, spot->vaddr,
+						found, OP_LINES_MAX);
 	symbol = len > 0 ? &found[len - 1] : NULL;
 	if (!symbol || !symbol->name || is_behind(spot, symbol)) {
 		name_by_start(spot, place);
@@ -396,7 +396,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 			 bool guessed, uint32_t *ret)
 {
 	uint64_t offset = addr - (v->start - v->room) + (file ? v->offset : 0);
-	struct op_map64 *places = &of->program->places;
+	struct op_map64 *places = &of->program->code.places;
 	uint64_t epoch = op_window_epoch(of->window);
 	struct op_runtime_frame frame = { 0 };
 	char unnamed[NAME_BYTES];

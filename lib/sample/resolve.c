@@ -262,7 +262,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 {
 	const struct op_record *h = &parsed->header;
 	const struct op_kind *kind = op_kind_of(h->event);
-	const struct op_otlp_kind *row = op_otlp_kind_of(h->event);
+	const struct op_otlp_kind *row = op_rows_otlp_of(h->event);
 	struct op_window_sample sample = {
 		.event = h->event,
 		.stack = stack,

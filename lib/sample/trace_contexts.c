@@ -82,7 +82,7 @@ static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 		       const void *record, struct op_window *window,
 		       struct op_trace_context *ret, bool *ret_final)
 {
-	const struct op_schema *schema = program ? program->schema : NULL;
+	const struct op_schema *schema = program ? program->context.schema : NULL;
 	struct op_thread_context ids = { 0 };
 	struct op_context_labels labels;
 	struct op_labels_record head;
@@ -96,7 +96,7 @@ static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 	ret->hash = head.hash;
 	*ret_final = !labels.unknown_key;
 	if (labels.unknown_key && program)
-		program->context_asked = true;
+		program->context.asked = true;
 	if (head.form != OP_CONTEXT_OTEL && op_context_ids_of_labels(&labels, &ids)) {
 		memcpy(ret->link.trace_id, ids.trace_id, sizeof(ids.trace_id));
 		memcpy(ret->link.span_id, ids.span_id, sizeof(ids.span_id));
@@ -126,13 +126,13 @@ static bool may_have_labels(struct op_program *program, uint32_t epoch)
 {
 	if (!program)
 		return true;
-	if (program->labels_epoch != epoch) {
-		program->labels_epoch = epoch;
-		program->label_sets = 0;
+	if (program->window.labels_epoch != epoch) {
+		program->window.labels_epoch = epoch;
+		program->window.label_sets = 0;
 	}
-	if (program->label_sets >= OP_PROGRAM_LABELS_MAX)
+	if (program->window.label_sets >= OP_PROGRAM_LABELS_MAX)
 		return false;
-	program->label_sets++;
+	program->window.label_sets++;
 	return true;
 }
 

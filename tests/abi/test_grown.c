@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "api/config.h"
+#include "api/settings/config.h"
 #include "otelprof/stats.h"
 
 /* The bytes behind an old struct are anything. */

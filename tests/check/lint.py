@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+import house
 from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
 
 LINES_MAX = 600
@@ -24,6 +25,12 @@ ROOMS = ["api", "recording", "session", "parts", "sample", "process", "runtime",
 
 # (path, header) that break the order, and why they may.
 FOLDERS_ALLOWED = {
+}
+
+# Arrows between rooms or folders that would be in a circle, and why they may.
+CIRCLES_ALLOWED = {
+    ("kernel", "sample"): _POLL,
+    ("lib/kernel", "lib/kernel/sideband"): _POLL,
 }
 
 # What the program includes of the library beside lib/recording: plain C, and nothing of profiles.
@@ -223,7 +230,16 @@ def check_text(root):
         lines = text.count("\n")
         if lines > LINES_MAX and suffix(path) in C_SUFFIXES | {".py", ".sh"}:
             notes.append("note: %s has %d lines" % (path, lines))
-    return wrong + list(crowded(tracked(root))) + list(unneeded(root)), notes
+    wrong += list(crowded(tracked(root))) + list(unneeded(root)) + list(drawing(root))
+    return wrong, notes
+
+
+def drawing(root):
+    """One home for a tag and a prefix, and no circle of folders by what they include."""
+    tree = house.Tree(root)
+    for path, line, message in house.two_homes(tree.text):
+        yield "%s:%d: %s" % (path, line, message)
+    yield from house.folder_circles(house.includes(tree, "lib"), CIRCLES_ALLOWED)
 
 
 def crowded(paths):
@@ -296,8 +312,10 @@ def check_circles(file, nm):
     out = subprocess.run([nm, "-A", "-f", "posix", file], check=True, capture_output=True,
                          text=True).stdout
     pairs = re.findall(r"\[([^\]]+)\]: (\S+) (\w)", out)
-    return list(circles([(where, name) for where, name, kind in pairs if kind in "TDRBVW"],
-                        [(where, name) for where, name, kind in pairs if kind == "U"]))
+    wrong = list(circles([(where, name) for where, name, kind in pairs if kind in "TDRBVW"],
+                         [(where, name) for where, name, kind in pairs if kind == "U"]))
+    graph = house.calls(house.parse_nm(out, tracked(pathlib.Path(__file__).parents[2])))
+    return wrong + list(house.folder_circles(graph, CIRCLES_ALLOWED))
 
 
 def check_objects(file, wanted, nm="nm"):

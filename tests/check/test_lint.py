@@ -194,6 +194,7 @@ class Text(unittest.TestCase):
     def test_allowed_headers_have_reasons(self):
         self.assertTrue(all(lint.FOLDERS_ALLOWED.values()))
         self.assertTrue(all(lint.DATA_ALLOWED.values()))
+        self.assertTrue(all(lint.CIRCLES_ALLOWED.values()))
 
     def test_what_is_allowed_in_vain_is_found(self):
         with tempfile.TemporaryDirectory() as where:
@@ -227,6 +228,17 @@ class Text(unittest.TestCase):
         self.assertEqual([], list(lint.crowded(tests + inputs)))
         self.assertEqual(["tests/x has 21 source files, more than 20"],
                          list(lint.crowded(tests + ["tests/x/a.sh"])))
+
+    def test_drawing(self):
+        with tempfile.TemporaryDirectory() as where:
+            for name, text in [("x/a.h", '#include "y/b.h"\n'), ("y/b.h", '#include "x/a.h"\n'),
+                               ("y/c.c", "struct op_a {\n};\n"), ("z/c.c", "struct op_a {\n};\n")]:
+                path = pathlib.Path(where, "lib", name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            self.assertEqual(["lib/z/c.c:1: op_a is defined in lib/y/c.c, too",
+                              "rooms in a circle: x -> y (y/b.h), y -> x (x/a.h)"],
+                             list(lint.drawing(where))[:2])
 
     def test_a_header_of_no_folder_is_no_folder(self):
         text = '#include "capture/b.h"\n'

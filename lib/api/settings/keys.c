@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/config.h"
+#include "api/settings/config.h"
 #include "base/macros.h"
 #include "base/allowance.h"
 #include "op_records.h"
@@ -129,7 +129,7 @@ static const struct op_word COMPRESSIONS[] = {
 	{ NULL, 0 },
 };
 
-const struct op_word *op_words_get(enum op_words which)
+const struct op_word *op_key_words_get(enum op_key_words which)
 {
 	static const struct op_word *const LISTS[OP_WORDS_LEN] = {
 		[OP_WORDS_KINDS] = op_word_kinds,

@@ -38,7 +38,7 @@ enum op_unit {
 	OP_UNIT_PERMILLE,
 };
 
-enum op_words {
+enum op_key_words {
 	OP_WORDS_KINDS,
 	OP_WORDS_RUNTIMES,
 	OP_WORDS_LEVELS,
@@ -106,6 +106,6 @@ const struct op_key *op_key_find(const char *name, const char **ret_as);
 const struct op_key *op_key_like(const char *name);
 size_t op_key_number(const struct op_key *key);
 
-const struct op_word *op_words_get(enum op_words which);
+const struct op_word *op_key_words_get(enum op_key_words which);
 
 #endif

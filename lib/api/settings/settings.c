@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/settings/config.h"
 #include "api/settings/values.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -337,8 +337,9 @@ static void tell(const struct op_key *key, otelprof_settings_fn fn, void *userda
 	};
 
 	op_word_fill(key->text,
-		     key->type == OP_TYPE_BITS ? op_words_get((enum op_words)key->min)
-					       : NULL,
+		     key->type == OP_TYPE_BITS
+			     ? op_key_words_get((enum op_key_words)key->min)
+			     : NULL,
 		     text, sizeof(text));
 	fn(userdata, &row);
 }

@@ -136,7 +136,8 @@ static int set_switch(void *to, const struct op_key *key, const char *text,
 
 static const struct op_word *find_word(const struct op_key *key, const char *name)
 {
-	return op_word_find(op_words_get((enum op_words)key->min), name, strlen(name));
+	return op_word_find(op_key_words_get((enum op_key_words)key->min), name,
+			    strlen(name));
 }
 
 static int bad_word(const struct op_key *key, const char *text, const char *what,
@@ -144,7 +145,7 @@ static int bad_word(const struct op_key *key, const char *text, const char *what
 {
 	char names[OP_WORD_LIST_BYTES];
 
-	op_word_list(op_words_get((enum op_words)key->min), names);
+	op_word_list(op_key_words_get((enum op_key_words)key->min), names);
 	return op_fail(log, -EINVAL, "%s: %s is \"%.*s\" and must be of: %s", what,
 		       key->name, OP_VALUE_QUOTED, text, names);
 }

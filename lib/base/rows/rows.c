@@ -102,13 +102,13 @@ static const struct op_otlp_kind SAMPLES[] = {
 #include "op_kinds.def"
 };
 
-const struct op_otlp_kind *op_otlp_kinds(size_t *ret_len)
+const struct op_otlp_kind *op_rows_otlp(size_t *ret_len)
 {
 	*ret_len = OP_ARRAY_SIZE(SAMPLES);
 	return SAMPLES;
 }
 
-const struct op_otlp_kind *op_otlp_kind_of(uint32_t event)
+const struct op_otlp_kind *op_rows_otlp_of(uint32_t event)
 {
 	size_t i;
 

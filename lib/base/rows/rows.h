@@ -75,8 +75,8 @@ struct op_otlp_kind {
 };
 
 /* The rows of all kinds in the order of kinds; *@ret_len is their number. */
-const struct op_otlp_kind *op_otlp_kinds(size_t *ret_len);
+const struct op_otlp_kind *op_rows_otlp(size_t *ret_len);
 /* The row that counts the samples of @event, or NULL: they count as another kind's. */
-const struct op_otlp_kind *op_otlp_kind_of(uint32_t event);
+const struct op_otlp_kind *op_rows_otlp_of(uint32_t event);
 
 #endif

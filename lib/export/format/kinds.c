@@ -103,7 +103,7 @@ int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 static size_t type_place(const struct op_collect *c, uint32_t string)
 {
 	size_t len, at;
-	const struct op_otlp_kind *rows = op_otlp_kinds(&len);
+	const struct op_otlp_kind *rows = op_rows_otlp(&len);
 
 	for (at = 0; at < len && !text_is(c, string, rows[at].type); at++)
 		;

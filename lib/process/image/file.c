@@ -28,17 +28,17 @@ static bool is_deleted(const struct op_image *image)
 
 void op_image_drop_symbols(struct op_images *x, struct op_image *image)
 {
-	x->symbol_bytes -= image->symbols_bytes;
-	image->symbols_bytes = 0;
-	image->symbols_failed = false;
-	image->symbols = op_symbols_free(image->symbols);
+	x->symbol_bytes -= image->symbols.bytes;
+	image->symbols.bytes = 0;
+	image->symbols.failed = false;
+	image->symbols.loaded = op_symbols_free(image->symbols.loaded);
 }
 
 void op_image_close_file(struct op_images *x, struct op_image *image)
 {
 	/* Names of a separate debug file are read from that file, which is found again
 	 * when the names are loaded again. */
-	if (image->symbols && op_symbols_hold_file(image->symbols))
+	if (image->symbols.loaded && op_symbols_hold_file(image->symbols.loaded))
 		op_image_drop_symbols(x, image);
 	image->opener = NULL;
 	if (!is_open(image))
@@ -120,7 +120,7 @@ void op_image_opener_ends(struct op_images *x, struct op_image *image, const voi
 	/* The debug file may be from the root of this process and not from that of the
 	 * opener. */
 	if (image->opener == opener ||
-	    (image->symbols && op_symbols_hold_file(image->symbols)))
+	    (image->symbols.loaded && op_symbols_hold_file(image->symbols.loaded)))
 		op_image_close_file(x, image);
 }
 

@@ -362,7 +362,7 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (x->symbol_bytes + need <= x->symbol_budget_bytes)
 			return;
-		if (image == keep || !image->symbols)
+		if (image == keep || !image->symbols.loaded)
 			continue;
 		op_image_drop_symbols(x, image);
 		x->names_evicted++;
@@ -409,25 +409,25 @@ bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 	};
 	int r;
 
-	if (image->symbols || image->symbols_failed || !op_image_has_file(image))
+	if (image->symbols.loaded || image->symbols.failed || !op_image_has_file(image))
 		return true;
 	if (!op_allowance_has_cpu(x->allowance) ||
-	    op_clock_monotonic_ns() < image->symbols_after_ns)
+	    op_clock_monotonic_ns() < image->symbols.after_ns)
 		return false;
-	r = op_symbols_new(image->elf, &options, x->log, &image->symbols);
+	r = op_symbols_new(image->elf, &options, x->log, &image->symbols.loaded);
 	op_allowance_take_cpu(x->allowance, begin_ns);
 	if (r == -EAGAIN) {
-		image->symbols_after_ns = op_clock_monotonic_ns() + SYMBOLS_RETRY_NS;
+		image->symbols.after_ns = op_clock_monotonic_ns() + SYMBOLS_RETRY_NS;
 		return false;
 	}
-	image->symbols_failed = r < 0;
+	image->symbols.failed = r < 0;
 	if (r < 0)
 		return true;
-	image->symbols_cost_ns = op_clock_thread_ns() - begin_ns;
-	image->symbols_used_ns = op_clock_monotonic_ns();
-	image->symbols_bytes = op_symbols_bytes(image->symbols);
-	make_room(x, image->symbols_bytes, image);
-	x->symbol_bytes += image->symbols_bytes;
+	image->symbols.cost_ns = op_clock_thread_ns() - begin_ns;
+	image->symbols.used_ns = op_clock_monotonic_ns();
+	image->symbols.bytes = op_symbols_bytes(image->symbols.loaded);
+	make_room(x, image->symbols.bytes, image);
+	x->symbol_bytes += image->symbols.bytes;
 	return true;
 }
 
@@ -439,9 +439,9 @@ void op_images_rest_symbols(struct op_images *x, uint64_t now_ns)
 		return;
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		uint64_t rest_ns = OP_MAX(SYMBOLS_REST_NS,
-					  image->symbols_cost_ns * SYMBOLS_REST_FACTOR);
+					  image->symbols.cost_ns * SYMBOLS_REST_FACTOR);
 
-		if (image->symbols && now_ns >= image->symbols_used_ns + rest_ns)
+		if (image->symbols.loaded && now_ns >= image->symbols.used_ns + rest_ns)
 			op_image_drop_symbols(x, image);
 	}
 }

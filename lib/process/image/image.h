@@ -60,6 +60,27 @@ struct op_image_segment {
 	uint64_t filesz;
 };
 
+/* The table that is being made (table_jobs.c). */
+struct op_image_job {
+	struct op_unwind_table_job *running; /* NULL: the table is not being made */
+	struct op_source_direct *direct;     /* finds single rules meanwhile */
+	bool postponed;			     /* it was counted in tables_postponed */
+	uint64_t asked_ns;		     /* when it was last asked for */
+	uint64_t allowed_ns;		     /* op_images.allowed_ns then */
+	uint64_t retry_ns; /* it failed; it is not tried again before this time */
+	uint32_t failures;
+};
+
+/* The names that the file has. */
+struct op_image_symbols {
+	struct op_symbols *loaded;
+	size_t bytes;
+	bool failed;
+	uint64_t after_ns; /* there was no room for them; not before */
+	uint64_t cost_ns;  /* CPU time that loading them took */
+	uint64_t used_ns;  /* when a name was last looked up (CLOCK_MONOTONIC) */
+};
+
 struct op_image {
 	TAILQ_ENTRY(op_image) lru; /* all images, least recently used first */
 	/* images with a descriptor, the one opened first in front */
@@ -83,21 +104,8 @@ struct op_image {
 	bool copy;	    /* the descriptor is a copy in memory of a served file */
 	bool reported;	    /* the host was told of it (op_event_handlers.executable) */
 	struct op_unwind_table *table;
-	/* finds single rules while the table is being made */
-	struct op_source_direct *direct;
-	struct op_unwind_table_job *job; /* makes the table; NULL: it is not being made */
-	bool job_postponed;		 /* it was counted in tables_postponed */
-	uint64_t job_ns;		 /* when it was last asked for */
-	uint64_t job_allowed_ns;	 /* op_images.allowed_ns then */
-	/* making it failed; it is not tried again before this time */
-	uint64_t table_retry_ns;
-	uint32_t table_failures;
-	struct op_symbols *symbols;
-	size_t symbols_bytes;
-	bool symbols_failed;
-	uint64_t symbols_after_ns; /* there was no room for them; not before */
-	uint64_t symbols_cost_ns;  /* CPU time that loading them took */
-	uint64_t symbols_used_ns;  /* when a name was last looked up (CLOCK_MONOTONIC) */
+	struct op_image_job job;
+	struct op_image_symbols symbols;
 	const struct op_runtime_ops *runtime; /* NULL: none */
 	void *runtime_image;
 	struct op_runtime_loop loop;

@@ -27,7 +27,9 @@ uint64_t op_images_own_bytes(const struct op_images *x)
 
 	TAILQ_FOREACH(image, &x->lru, lru)
 		bytes += IMAGE_BYTES +
-			 (image->job ? op_unwind_table_job_bytes(image->job) : 0);
+			 (image->job.running
+				  ? op_unwind_table_job_bytes(image->job.running)
+				  : 0);
 	return bytes;
 }
 
@@ -40,9 +42,9 @@ uint64_t op_images_give_up_indices(struct op_images *x, uint64_t bytes,
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (freed >= bytes)
 			break;
-		if (!image->symbols || image->symbols_used_ns > unused_ns)
+		if (!image->symbols.loaded || image->symbols.used_ns > unused_ns)
 			continue;
-		freed += image->symbols_bytes;
+		freed += image->symbols.bytes;
 		op_image_drop_symbols(x, image);
 		x->names_evicted++;
 	}

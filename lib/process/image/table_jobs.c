@@ -23,11 +23,11 @@ static const uint64_t JOB_CLOSED_NS = UINT64_C(30000000000);
 
 void op_image_end_job(struct op_images *x, struct op_image *image)
 {
-	if (!image->job)
+	if (!image->job.running)
 		return;
-	image->job = op_unwind_table_job_free(image->job);
-	image->job_postponed = false;
-	image->direct = op_source_direct_free(image->direct);
+	image->job.running = op_unwind_table_job_free(image->job.running);
+	image->job.postponed = false;
+	image->job.direct = op_source_direct_free(image->job.direct);
 	x->jobs--;
 }
 
@@ -65,11 +65,11 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 	if (!x->jobs)
 		return;
 	TAILQ_FOREACH(image, &x->lru, lru) {
-		if (!image->job)
+		if (!image->job.running)
 			continue;
-		if (x->allowed_ns >= image->job_allowed_ns + JOB_IDLE_NS ||
+		if (x->allowed_ns >= image->job.allowed_ns + JOB_IDLE_NS ||
 		    (!op_image_has_file(image) &&
-		     now_ns >= image->job_ns + JOB_CLOSED_NS))
+		     now_ns >= image->job.asked_ns + JOB_CLOSED_NS))
 			op_image_end_job(x, image);
 	}
 }
@@ -82,9 +82,9 @@ static bool give_up_oldest(struct op_images *x, uint64_t now_ns)
 	struct op_image *image;
 
 	TAILQ_FOREACH(image, &x->lru, lru)
-		if (image->job && !op_image_has_file(image) &&
-		    now_ns >= image->job_ns + JOB_IDLE_NS &&
-		    (!oldest || image->job_ns < oldest->job_ns))
+		if (image->job.running && !op_image_has_file(image) &&
+		    now_ns >= image->job.asked_ns + JOB_IDLE_NS &&
+		    (!oldest || image->job.asked_ns < oldest->job.asked_ns))
 			oldest = image;
 	if (oldest)
 		op_image_end_job(x, oldest);
@@ -96,7 +96,7 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 	struct op_unwind_table_loop loop = { 0 };
 	int r;
 
-	if (x->jobs >= OP_IMAGES_JOBS_MAX && !give_up_oldest(x, image->job_ns))
+	if (x->jobs >= OP_IMAGES_JOBS_MAX && !give_up_oldest(x, image->job.asked_ns))
 		return -EINPROGRESS;
 	if (owner_is_greedy(x, image))
 		return -EDQUOT;
@@ -111,7 +111,7 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 		memcpy(loop.range, image->loop.range, sizeof(loop.range));
 	}
 	r = op_unwind_table_job_new(image->elf, &loop, x->arena, x->rules, x->log,
-				    &image->job);
+				    &image->job.running);
 	if (r == 0)
 		x->jobs++;
 	return r;
@@ -128,8 +128,8 @@ static bool postpone_job(struct op_images *x, struct op_image *image,
 {
 	if (!allowance || !allowance->end_ns || op_image_may_work(x, image))
 		return false;
-	x->tables_postponed += !image->job_postponed;
-	image->job_postponed = true;
+	x->tables_postponed += !image->job.postponed;
+	image->job.postponed = true;
 	return true;
 }
 
@@ -140,12 +140,12 @@ static int do_job(struct op_images *x, struct op_image *image, bool with_loop,
 	uint64_t begin_ns = op_allowance_begin_cpu(x->allowance);
 	int r = 0;
 
-	if (!image->job)
+	if (!image->job.running)
 		r = begin_job(x, image, with_loop);
 	if (r == 0 && postpone_job(x, image, allowance))
 		r = -EINPROGRESS;
 	if (r == 0)
-		r = op_unwind_table_job_run(image->job, allowance, &image->table);
+		r = op_unwind_table_job_run(image->job.running, allowance, &image->table);
 	op_allowance_take_cpu(x->allowance, begin_ns);
 	return r;
 }
@@ -157,10 +157,10 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 
 	if (image->table)
 		return 0;
-	if (now_ns < image->table_retry_ns)
+	if (now_ns < image->job.retry_ns)
 		return -EAGAIN;
-	image->job_ns = now_ns;
-	image->job_allowed_ns = x->allowed_ns;
+	image->job.asked_ns = now_ns;
+	image->job.allowed_ns = x->allowed_ns;
 	r = do_job(x, image, with_loop, allowance);
 	if (r == -EINPROGRESS)
 		return r;
@@ -170,11 +170,11 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 		/* No program has seen the unfinished table: its memory can be reused at
 		 * once. */
 		op_arena_reclaim(x->arena, now_ns);
-		image->table_retry_ns =
-			now_ns + (TABLE_RETRY_NS << OP_MIN(image->table_failures, 5u));
+		image->job.retry_ns =
+			now_ns + (TABLE_RETRY_NS << OP_MIN(image->job.failures, 5u));
 		/* Room may become free at any time, so a lack of it does not lengthen the
 		 * interval. */
-		image->table_failures += r != -ENOSPC && r != -EDQUOT;
+		image->job.failures += r != -ENOSPC && r != -EDQUOT;
 		x->tables_failed++;
 		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,
 		       strerror(-r));
@@ -184,9 +184,10 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret)
 {
-	if (!image->job || image->runtime || !op_image_has_file(image))
+	if (!image->job.running || image->runtime || !op_image_has_file(image))
 		return false;
-	if (!image->direct && op_source_direct_new(image->elf, &image->direct) <= 0)
+	if (!image->job.direct &&
+	    op_source_direct_new(image->elf, &image->job.direct) <= 0)
 		return false;
-	return op_source_direct_find(image->direct, vaddr, ret) > 0;
+	return op_source_direct_find(image->job.direct, vaddr, ret) > 0;
 }

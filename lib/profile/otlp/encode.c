@@ -421,6 +421,6 @@ int op_otlp_encode(const struct op_window *w, const struct op_otlp_options *opti
 {
 	struct op_otlp_kinds kinds = { 0 };
 
-	kinds.rows = op_otlp_kinds(&kinds.len);
+	kinds.rows = op_rows_otlp(&kinds.len);
 	return op_otlp_encode_kinds(w, &kinds, options, emit, data, ret_left_out);
 }

@@ -2,7 +2,7 @@
 /*
  * Encodes with a given table of kinds, which determines the kinds of a request and their
  * order. An event may have several rows (such as bytes and objects of an allocation); the
- * first one counts its samples. The library's own are op_otlp_kinds().
+ * first one counts its samples. The library's own are op_rows_otlp().
  */
 #ifndef OP_PROFILE_OTLP_KINDS_H
 #define OP_PROFILE_OTLP_KINDS_H

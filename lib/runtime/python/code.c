@@ -66,21 +66,21 @@ static int read_head(const struct op_python_codes *codes, uint64_t addr, struct 
 {
 	const struct op_python_layout *l = codes->layout;
 	uint8_t bytes[CODE_BYTES_MAX];
-	struct op_reader r = op_reader_init(bytes, l->code_bytes);
+	struct op_reader r = op_reader_init(bytes, l->code.bytes);
 	struct head h = { 0 };
 	int error;
 
-	if (l->code_bytes > sizeof(bytes))
+	if (l->code.bytes > sizeof(bytes))
 		return -EBADMSG;
-	error = op_memory_read(codes->memory, addr, bytes, l->code_bytes);
+	error = op_memory_read(codes->memory, addr, bytes, l->code.bytes);
 	if (error < 0)
 		return error;
-	h.file = u64_at(bytes, l->code_bytes, l->code_file);
-	h.name = u64_at(bytes, l->code_bytes,
-			l->code_qualname ? l->code_qualname : l->code_name);
-	h.lines = u64_at(bytes, l->code_bytes, l->code_lines);
-	h.type = u64_at(bytes, l->code_bytes, TYPE_OFFSET);
-	op_reader_seek(&r, l->code_first_line);
+	h.file = u64_at(bytes, l->code.bytes, l->code.file);
+	h.name = u64_at(bytes, l->code.bytes,
+			l->code.qualname ? l->code.qualname : l->code.name);
+	h.lines = u64_at(bytes, l->code.bytes, l->code.lines);
+	h.type = u64_at(bytes, l->code.bytes, TYPE_OFFSET);
+	op_reader_seek(&r, l->code.first_line);
 	h.first_line = op_read_u32(&r);
 	if (codes->code_type && h.type != codes->code_type)
 		return -EBADMSG;

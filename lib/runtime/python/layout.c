@@ -11,12 +11,14 @@
 #include "base/macros.h"
 #include "base/reader.h"
 
-#define FIELD(member) OP_LAYOUTS_FIELD(struct op_python_layout, member)
-#define WORDS(member, list)                                                              \
+#define ROW(name, member, words)                                                         \
 	{                                                                                \
-#member, offsetof(struct op_python_layout, member),                      \
-			sizeof(((struct op_python_layout *)0)->member), 1, list          \
+		name, offsetof(struct op_python_layout, member),                         \
+			sizeof(((struct op_python_layout *)0)->member), 1, words         \
 	}
+#define FIELD(member)		ROW(#member, member, NULL)
+#define FIELD_OF(group, member) ROW(#group "_" #member, group.member, NULL)
+#define WORDS(list)		ROW(#list, list, list)
 
 enum {
 	CODE_BYTES_MIN = 144,
@@ -42,34 +44,34 @@ static const struct op_layouts_word lines[] = {
 };
 
 static const struct op_layouts_field fields[] = {
-	WORDS(flags, flags),
-	WORDS(lines, lines),
+	WORDS(flags),
+	WORDS(lines),
 	FIELD(state_frame),
 	FIELD(state_cframe),
 	FIELD(state_thread),
 	FIELD(runtime_current),
 	FIELD(cframe_frame),
 	FIELD(cframe_previous),
-	FIELD(frame_code),
-	FIELD(frame_previous),
-	FIELD(frame_place),
-	FIELD(frame_globals),
-	FIELD(frame_function),
-	FIELD(frame_mark),
-	FIELD(frame_stack),
+	FIELD_OF(frame, code),
+	FIELD_OF(frame, previous),
+	FIELD_OF(frame, place),
+	FIELD_OF(frame, globals),
+	FIELD_OF(frame, function),
+	FIELD_OF(frame, mark),
+	FIELD_OF(frame, stack),
 	FIELD(mark),
 	FIELD(pointer_mask),
 	FIELD(generator_frame),
 	FIELD(generator_state),
 	FIELD(generator_awaits),
 	FIELD(generator_below),
-	FIELD(code_bytes),
-	FIELD(code_first_line),
-	FIELD(code_file),
-	FIELD(code_name),
-	FIELD(code_qualname),
-	FIELD(code_lines),
-	FIELD(code_units),
+	FIELD_OF(code, bytes),
+	FIELD_OF(code, first_line),
+	FIELD_OF(code, file),
+	FIELD_OF(code, name),
+	FIELD_OF(code, qualname),
+	FIELD_OF(code, lines),
+	FIELD_OF(code, units),
 	FIELD(unicode_length),
 	FIELD(unicode_state),
 	FIELD(unicode_ascii),
@@ -83,11 +85,11 @@ static const struct op_layouts_field fields[] = {
 /* Check that the step can read a frame: whole words, at most OP_PYTHON_READ_MAX bytes. */
 static const char *check_frame(const struct op_python_layout *l)
 {
-	const uint8_t words[] = { l->frame_code,     l->frame_previous, l->frame_globals,
-				  l->frame_function, l->frame_stack,	l->frame_place };
+	const uint8_t words[] = { l->frame.code,     l->frame.previous, l->frame.globals,
+				  l->frame.function, l->frame.stack,	l->frame.place };
 	size_t count = OP_ARRAY_SIZE(words) - !!(l->flags & OP_PYTHON_ONE_FRAME);
-	uint32_t first = l->frame_place;
-	uint32_t end = l->frame_place + 8u;
+	uint32_t first = l->frame.place;
+	uint32_t end = l->frame.place + 8u;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
@@ -101,10 +103,10 @@ static const char *check_frame(const struct op_python_layout *l)
 		end = OP_MAX(end, words[i] + 8u);
 	}
 	if (!(l->flags & OP_PYTHON_ONE_FRAME))
-		end = OP_MAX(end, l->frame_mark + 1u);
+		end = OP_MAX(end, l->frame.mark + 1u);
 	if (end - first > OP_PYTHON_READ_MAX)
 		return "what is read of a frame must lie within 104 bytes";
-	if (!(l->flags & OP_PYTHON_ONE_FRAME) && l->frame_mark < first)
+	if (!(l->flags & OP_PYTHON_ONE_FRAME) && l->frame.mark < first)
 		return "frame_mark must lie behind the first word of the frame";
 	return NULL;
 }
@@ -116,9 +118,9 @@ static const char *check(const void *layout)
 
 	if (l->lines > OP_PYTHON_LOCATIONS)
 		return "lines must be one word";
-	if (l->code_bytes < CODE_BYTES_MIN || l->code_bytes > CODE_BYTES_MAX)
+	if (l->code.bytes < CODE_BYTES_MIN || l->code.bytes > CODE_BYTES_MAX)
 		return "code_bytes must be 144 to 512";
-	if (!l->code_name || !l->code_file || !l->code_lines || !l->code_first_line)
+	if (!l->code.name || !l->code.file || !l->code.lines || !l->code.first_line)
 		return "code_name, code_file, code_lines and code_first_line must be given";
 	if (!l->unicode_length || !l->unicode_state || !l->unicode_ascii ||
 	    !l->unicode_compact || !l->bytes_length || !l->bytes_text)
@@ -203,7 +205,7 @@ static bool use_generator(const uint64_t *frame, const uint64_t *generator,
 	    !group_ok(generator, 4, GENERATOR_BYTES_MIN, GENERATOR_BYTES_MAX) ||
 	    frame[6] > UINT8_MAX || generator[2] > UINT8_MAX || generator[3] > UINT8_MAX)
 		return false;
-	l->frame_stack = (uint8_t)frame[6];
+	l->frame.stack = (uint8_t)frame[6];
 	l->generator_frame = (uint8_t)generator[2];
 	l->generator_state = (uint8_t)generator[3];
 	return l->generator_frame != 0;
@@ -224,16 +226,16 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 	    !group_ok(g[GROUP_UNICODE], 4, 48, 96) || g[GROUP_THREAD][4] > UINT8_MAX)
 		return -EBADMSG;
 	l.state_frame = (uint8_t)g[GROUP_THREAD][4];
-	l.frame_previous = (uint8_t)frame[1];
-	l.frame_code = (uint8_t)frame[2];
-	l.frame_place = (uint8_t)frame[3];
-	l.frame_mark = (uint8_t)frame[5];
-	l.code_file = (uint16_t)code[1];
-	l.code_name = (uint16_t)code[2];
-	l.code_qualname = (uint16_t)code[3];
-	l.code_lines = (uint16_t)code[4];
-	l.code_first_line = (uint16_t)code[5];
-	l.code_bytes = l.code_units = (uint16_t)code[9];
+	l.frame.previous = (uint8_t)frame[1];
+	l.frame.code = (uint8_t)frame[2];
+	l.frame.place = (uint8_t)frame[3];
+	l.frame.mark = (uint8_t)frame[5];
+	l.code.file = (uint16_t)code[1];
+	l.code.name = (uint16_t)code[2];
+	l.code.qualname = (uint16_t)code[3];
+	l.code.lines = (uint16_t)code[4];
+	l.code.first_line = (uint16_t)code[5];
+	l.code.bytes = l.code.units = (uint16_t)code[9];
 	l.bytes_length = (uint16_t)g[GROUP_BYTES][1];
 	l.bytes_text = (uint16_t)g[GROUP_BYTES][2];
 	l.unicode_state = (uint16_t)g[GROUP_UNICODE][1];
@@ -275,11 +277,11 @@ int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t v
 void op_runtime_python_layout_step(const struct op_python_layout *layout,
 				   struct op_python *ret)
 {
-	const uint8_t offsets[] = { layout->frame_code, layout->frame_previous,
-				    layout->frame_globals, layout->frame_function };
+	const uint8_t offsets[] = { layout->frame.code, layout->frame.previous,
+				    layout->frame.globals, layout->frame.function };
 	/* The position has 8 bytes, or 4 if it is f_lasti; the mark has one. */
-	uint8_t end = layout->frame_place + (layout->flags & OP_PYTHON_RELATIVE ? 8 : 4);
-	uint8_t from = layout->frame_place;
+	uint8_t end = layout->frame.place + (layout->flags & OP_PYTHON_RELATIVE ? 8 : 4);
+	uint8_t from = layout->frame.place;
 	size_t count = OP_ARRAY_SIZE(offsets) - !(layout->flags & OP_PYTHON_FUNCTION);
 	size_t i;
 
@@ -288,11 +290,11 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 		end = OP_MAX(end, (uint8_t)(offsets[i] + 8));
 	}
 	if (!(layout->flags & OP_PYTHON_ONE_FRAME))
-		end = OP_MAX(end, (uint8_t)(layout->frame_mark + 1));
+		end = OP_MAX(end, (uint8_t)(layout->frame.mark + 1));
 	if (layout->generator_frame) {
-		from = OP_MIN(from, layout->frame_stack);
-		end = OP_MAX(end, (uint8_t)(layout->frame_stack + 8));
-		ret->tasks.frame_stack = layout->frame_stack - from;
+		from = OP_MIN(from, layout->frame.stack);
+		end = OP_MAX(end, (uint8_t)(layout->frame.stack + 8));
+		ret->tasks.frame_stack = layout->frame.stack - from;
 		ret->tasks.generator_frame = layout->generator_frame;
 		ret->tasks.generator_state = layout->generator_state;
 		ret->tasks.awaits = layout->generator_awaits;
@@ -305,14 +307,14 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 	ret->cframe_previous = layout->cframe_previous;
 	ret->read_from = from;
 	ret->read_bytes = OP_ALIGN_UP((uint8_t)(end - from), 8);
-	ret->frame_code = layout->frame_code - from;
-	ret->frame_previous = layout->frame_previous - from;
-	ret->frame_place = layout->frame_place - from;
-	ret->frame_globals = layout->frame_globals - from;
+	ret->frame_code = layout->frame.code - from;
+	ret->frame_previous = layout->frame.previous - from;
+	ret->frame_place = layout->frame.place - from;
+	ret->frame_globals = layout->frame.globals - from;
 	if (layout->flags & OP_PYTHON_FUNCTION)
-		ret->frame_function = layout->frame_function - from;
+		ret->frame_function = layout->frame.function - from;
 	if (!(layout->flags & OP_PYTHON_ONE_FRAME))
-		ret->frame_mark = layout->frame_mark - from;
+		ret->frame_mark = layout->frame.mark - from;
 	ret->mark = layout->mark;
 	ret->state_thread = layout->state_thread;
 	ret->pointer_mask = layout->pointer_mask;

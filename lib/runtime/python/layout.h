@@ -27,7 +27,19 @@ enum {
 	OP_PYTHON_GROUPS = 17, /* groups of _Py_DebugOffsets */
 };
 
-/* Offsets in bytes; frame_* from the start of the frame. */
+struct op_python_frame_layout {
+	uint8_t code, previous, place, globals, function, mark;
+	uint8_t stack; /* where tasks are followed */
+};
+
+struct op_python_code_layout {
+	uint16_t bytes; /* size of PyCodeObject without its bytecode */
+	uint16_t first_line, file, name, lines;
+	uint16_t qualname; /* 0: the version has none */
+	uint16_t units;	   /* offset of the bytecode; 0: it is elsewhere */
+};
+
+/* Offsets in bytes; those of a frame from its start. */
 struct op_python_layout {
 	uint8_t flags; /* OP_PYTHON_*, of op_python.h */
 	uint8_t lines; /* enum op_python_lines */
@@ -38,13 +50,7 @@ struct op_python_layout {
 	uint8_t cframe_frame;
 	uint8_t cframe_previous;
 
-	uint8_t frame_code;
-	uint8_t frame_previous;
-	uint8_t frame_place;
-	uint8_t frame_globals;
-	uint8_t frame_function;
-	uint8_t frame_mark;
-	uint8_t frame_stack; /* where tasks are followed */
+	struct op_python_frame_layout frame;
 	uint8_t mark;
 	uint8_t pointer_mask;
 
@@ -55,13 +61,7 @@ struct op_python_layout {
 
 	uint16_t runtime_current; /* of _PyRuntime; 0: unknown */
 
-	uint16_t code_bytes; /* size of PyCodeObject without its bytecode */
-	uint16_t code_first_line;
-	uint16_t code_file;
-	uint16_t code_name;
-	uint16_t code_qualname; /* 0: the version has none */
-	uint16_t code_lines;
-	uint16_t code_units; /* offset of the bytecode; 0: it is elsewhere */
+	struct op_python_code_layout code;
 
 	uint16_t unicode_length;
 	uint16_t unicode_state;

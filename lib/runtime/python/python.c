@@ -289,7 +289,7 @@ static int python_update(void *data, const struct op_runtime_target *target, voi
 static int64_t bytecode_at(const struct op_python_layout *layout, uint32_t place)
 {
 	if (layout->flags & OP_PYTHON_RELATIVE)
-		return (int64_t)place - layout->code_units;
+		return (int64_t)place - layout->code.units;
 	if (layout->lines == OP_PYTHON_LINETABLE) /* f_lasti counts code units in 3.10 */
 		return (int64_t)(int32_t)place * 2;
 	return (int32_t)place;

@@ -3,7 +3,7 @@
  * Old programs with a new library and new programs with an old library: structs that are
  * shorter and longer than the library's.
  */
-#include "api/config.h"
+#include "api/settings/config.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * wins. Values are known by the text that is written here. */
 #include <otelprof/otelprof.h>
 
-#include "api/config.h"
+#include "api/settings/config.h"
 #include "api/settings/keys.h"
 #include "fail_alloc.h"
 #include "test.h"

@@ -26,7 +26,7 @@ uint64_t inside_context(const struct op_processes *p, uint32_t pid)
 {
 	const struct op_proc *proc = op_registry_find(p, pid);
 
-	return proc ? proc->program->context_addr : 0;
+	return proc ? proc->program->context.addr : 0;
 }
 
 uint64_t inside_name_bytes(struct op_processes *p)
@@ -45,6 +45,6 @@ void inside_close_jobs(struct op_processes *p)
 	struct op_image *image;
 
 	TAILQ_FOREACH(image, &images->lru, lru)
-		if (image->job)
+		if (image->job.running)
 			op_image_close_file(images, image);
 }

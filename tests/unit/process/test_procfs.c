@@ -610,7 +610,7 @@ static void test_search_for_contexts(void)
 }
 
 enum {
-	IDLE_MAX = 1024, /* OP_SWEEP_IDLE_MAX */
+	IDLE_MAX = 1024, /* of lib/process/sweep.c */
 	MANY = 1100,	 /* more than are known while they are idle */
 };
 

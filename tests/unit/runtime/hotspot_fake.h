@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/memory.h"
 #include "runtime/hotspot/layout.h"
 
@@ -134,6 +135,85 @@ static uint64_t fake_symbol(uint32_t number, const char *text)
 	return at;
 }
 
+static const struct {
+	const char *type;
+	const char *field;
+	bool is_static;
+	uint64_t value;
+} fake_fields[] = {
+	{ "Abstract_VM_Version", "_vm_major_version", true, FAKE_STATICS },
+	{ "AbstractInterpreter", "_code", true, FAKE_STATICS + 8 },
+	{ "StubRoutines", "_call_stub_return_address", true, FAKE_STATICS + 16 },
+	{ "CodeCache", "_heaps", true, FAKE_STATICS + 24 },
+	{ "GrowableArrayBase", "_len", false, 0 },
+	{ "GrowableArray<int>", "_data", false, 8 },
+	{ "StubQueue", "_stub_buffer", false, 8 },
+	{ "StubQueue", "_buffer_limit", false, 20 },
+	{ "StubQueue", "_queue_begin", false, 24 },
+	{ "StubQueue", "_queue_end", false, 28 },
+	{ "StubQueue", "_number_of_stubs", false, 32 },
+	{ "InterpreterCodelet", "_size", false, 8 },
+	{ "InterpreterCodelet", "_description", false, 0 },
+	{ "InterpreterCodelet", "_bytecode", false, 12 },
+	{ "CodeHeap", "_memory", false, 0 },
+	{ "CodeHeap", "_segmap", false, 112 },
+	{ "CodeHeap", "_log2_segment_size", false, 248 },
+	{ "VirtualSpace", "_low_boundary", false, 0 },
+	{ "VirtualSpace", "_high_boundary", false, 8 },
+	{ "CodeBlob", "_name", false, 8 },
+	{ "CodeBlob", "_size", false, 24 },
+	{ "CodeBlob", "_frame_size", false, 44 },
+	{ "CodeBlob", "_frame_complete_offset", false, 54 },
+	{ "CodeBlob", "_code_offset", false, 36 },
+	{ "CodeBlob", "_header_size", false, 52 },
+	{ "CodeBlob", "_data_offset", false, 40 },
+	{ "CodeBlob", "_mutable_data", false, 16 },
+	{ "CodeBlob", "_mutable_data_size", false, 48 },
+	{ "CodeBlob", "_relocation_size", false, 28 },
+	{ "nmethod", "_method", false, 80 },
+	{ "nmethod", "_compile_id", false, 212 },
+	{ "nmethod", "_orig_pc_offset", false, 208 },
+	{ "nmethod", "_deopt_handler_offset", false, 176 },
+	{ "nmethod", "_deopt_mh_handler_offset", false, 180 },
+	{ "nmethod", "_scopes_pcs_offset", false, 196 },
+	{ "nmethod", "_scopes_data_offset", false, 200 },
+	{ "nmethod", "_immutable_data", false, 96 },
+	{ "nmethod", "_immutable_data_size", false, 160 },
+	{ "PcDesc", "_pc_offset", false, 0 },
+	{ "PcDesc", "_scope_decode_offset", false, 4 },
+	{ "JVMFlag", "_name", false, 8 },
+	{ "JVMFlag", "_addr", false, 0 },
+	{ "JVMFlag", "flags", true, FAKE_STATICS + 32 },
+	{ "JVMFlag", "numFlags", true, FAKE_STATICS + 40 },
+	{ "Method", "_constMethod", false, 8 },
+	{ "ConstMethod", "_constMethod_size", false, 24 },
+	{ "ConstMethod", "_constants", false, 8 },
+	{ "ConstMethod", "_code_size", false, 34 },
+	{ "ConstMethod", "_flags._flags", false, 28 },
+	{ "ConstMethod", "_name_index", false, 36 },
+	{ "ConstMethod", "_signature_index", false, 38 },
+	{ "ConstantPool", "_length", false, 60 },
+	{ "ConstantPool", "_pool_holder", false, 24 },
+	{ "ConstantPool", "_source_file_name_index", false, 54 },
+	{ "Klass", "_name", false, 24 },
+	{ "Symbol", "_length", false, 4 },
+	{ "Symbol", "_body", false, 6 },
+};
+
+static const struct {
+	const char *name;
+	uint64_t size;
+} fake_sizes[] = {
+	{ "InterpreterCodelet", 16 },
+	{ "HeapBlock", 8 },
+	{ "Method", 88 },
+	{ "ConstMethod", 56 },
+	{ "ConstantPool", 72 },
+	{ "nmethod", 224 },
+	{ "PcDesc", 16 },
+	{ "JVMFlag", 24 },
+};
+
 static void fake_tables(void)
 {
 	static const uint64_t members[OP_HOTSPOT_SYMBOLS] = {
@@ -149,77 +229,17 @@ static void fake_tables(void)
 		[OP_HOTSPOT_TYPE_NAME] = 0,
 		[OP_HOTSPOT_TYPE_SIZE] = 16,
 	};
-	int i;
+	size_t i;
 
 	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++) {
-		fake.image.symbol[i] = (uint64_t)i * 8;
-		fake_u64(FAKE_SYMBOLS + (uint64_t)i * 8, members[i]);
+		fake.image.symbol[i] = i * 8;
+		fake_u64(FAKE_SYMBOLS + i * 8, members[i]);
 	}
-	fake_field("Abstract_VM_Version", "_vm_major_version", true, FAKE_STATICS);
-	fake_field("AbstractInterpreter", "_code", true, FAKE_STATICS + 8);
-	fake_field("StubRoutines", "_call_stub_return_address", true, FAKE_STATICS + 16);
-	fake_field("CodeCache", "_heaps", true, FAKE_STATICS + 24);
-	fake_field("GrowableArrayBase", "_len", false, 0);
-	fake_field("GrowableArray<int>", "_data", false, 8);
-	fake_field("StubQueue", "_stub_buffer", false, 8);
-	fake_field("StubQueue", "_buffer_limit", false, 20);
-	fake_field("StubQueue", "_queue_begin", false, 24);
-	fake_field("StubQueue", "_queue_end", false, 28);
-	fake_field("StubQueue", "_number_of_stubs", false, 32);
-	fake_field("InterpreterCodelet", "_size", false, 8);
-	fake_field("InterpreterCodelet", "_description", false, 0);
-	fake_field("InterpreterCodelet", "_bytecode", false, 12);
-	fake_field("CodeHeap", "_memory", false, 0);
-	fake_field("CodeHeap", "_segmap", false, 112);
-	fake_field("CodeHeap", "_log2_segment_size", false, 248);
-	fake_field("VirtualSpace", "_low_boundary", false, 0);
-	fake_field("VirtualSpace", "_high_boundary", false, 8);
-	fake_field("CodeBlob", "_name", false, 8);
-	fake_field("CodeBlob", "_size", false, 24);
-	fake_field("CodeBlob", "_frame_size", false, 44);
-	fake_field("CodeBlob", "_frame_complete_offset", false, 54);
-	fake_field("CodeBlob", "_code_offset", false, 36);
-	fake_field("CodeBlob", "_header_size", false, 52);
-	fake_field("CodeBlob", "_data_offset", false, 40);
-	fake_field("CodeBlob", "_mutable_data", false, 16);
-	fake_field("CodeBlob", "_mutable_data_size", false, 48);
-	fake_field("CodeBlob", "_relocation_size", false, 28);
-	fake_field("nmethod", "_method", false, 80);
-	fake_field("nmethod", "_compile_id", false, 212);
-	fake_field("nmethod", "_orig_pc_offset", false, 208);
-	fake_field("nmethod", "_deopt_handler_offset", false, 176);
-	fake_field("nmethod", "_deopt_mh_handler_offset", false, 180);
-	fake_field("nmethod", "_scopes_pcs_offset", false, 196);
-	fake_field("nmethod", "_scopes_data_offset", false, 200);
-	fake_field("nmethod", "_immutable_data", false, 96);
-	fake_field("nmethod", "_immutable_data_size", false, 160);
-	fake_field("PcDesc", "_pc_offset", false, 0);
-	fake_field("PcDesc", "_scope_decode_offset", false, 4);
-	fake_field("JVMFlag", "_name", false, 8);
-	fake_field("JVMFlag", "_addr", false, 0);
-	fake_field("JVMFlag", "flags", true, FAKE_STATICS + 32);
-	fake_field("JVMFlag", "numFlags", true, FAKE_STATICS + 40);
-	fake_field("Method", "_constMethod", false, 8);
-	fake_field("ConstMethod", "_constMethod_size", false, 24);
-	fake_field("ConstMethod", "_constants", false, 8);
-	fake_field("ConstMethod", "_code_size", false, 34);
-	fake_field("ConstMethod", "_flags._flags", false, 28);
-	fake_field("ConstMethod", "_name_index", false, 36);
-	fake_field("ConstMethod", "_signature_index", false, 38);
-	fake_field("ConstantPool", "_length", false, 60);
-	fake_field("ConstantPool", "_pool_holder", false, 24);
-	fake_field("ConstantPool", "_source_file_name_index", false, 54);
-	fake_field("Klass", "_name", false, 24);
-	fake_field("Symbol", "_length", false, 4);
-	fake_field("Symbol", "_body", false, 6);
-	fake_type("InterpreterCodelet", 16);
-	fake_type("HeapBlock", 8);
-	fake_type("Method", 88);
-	fake_type("ConstMethod", 56);
-	fake_type("ConstantPool", 72);
-	fake_type("nmethod", 224);
-	fake_type("PcDesc", 16);
-	fake_type("JVMFlag", 24);
+	for (i = 0; i < OP_ARRAY_SIZE(fake_fields); i++)
+		fake_field(fake_fields[i].type, fake_fields[i].field,
+			   fake_fields[i].is_static, fake_fields[i].value);
+	for (i = 0; i < OP_ARRAY_SIZE(fake_sizes); i++)
+		fake_type(fake_sizes[i].name, fake_sizes[i].size);
 }
 
 /* What the VM is; its statics are there, as after start-up. */

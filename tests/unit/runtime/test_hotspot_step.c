@@ -104,20 +104,20 @@ static struct op_unwind in_stub(uint64_t pc, bool exact, uint64_t ra)
 	put_u64(RECORD + 8, ra);
 	return (struct op_unwind){ .platform = (uintptr_t)&context,
 				   .window_at = ~0ULL,
-				   .max_frames = 100,
+				   .out.max_frames = 100,
 				   .pc = pc,
 				   .sp = STACK,
 				   .fp = RECORD,
 				   .step = OP_RUNTIME_HOTSPOT,
-				   .map_start = LIBRARY,
-				   .map_end = LIBRARY + 0x1000,
-				   .segment = 1,
+				   .map.start = LIBRARY,
+				   .map.end = LIBRARY + 0x1000,
+				   .map.segment = 1,
 				   .exact = exact };
 }
 
 static enum op_next step(struct op_unwind *u)
 {
-	u->words = 0;
+	u->out.words = 0;
 	return op_hotspot_other(u, &view, u->exact ? u->pc : u->pc - 1);
 }
 
@@ -129,7 +129,7 @@ static void check_caller(struct op_unwind *u, uint64_t pc, uint64_t sp, uint32_t
 	CHECK_INT(u->sp, sp);
 	CHECK_INT(u->fp, CALLER_FP);
 	CHECK_INT(u->exact, 0);
-	CHECK_INT(u->frames, 1);
+	CHECK_INT(u->out.frames, 1);
 	/* what Java code left in the registers is no caller's */
 	CHECK_INT(u->kept_lost, runtime == OP_STEP_NATIVE);
 }
@@ -223,7 +223,7 @@ static void test_upcall_of_none(void)
 	check_caller(&u, UNKNOWN + (CALLER - LIBRARY), RECORD + 16, OP_STEP_NATIVE);
 	CHECK_INT(op_step_native(&u), OP_NEXT_END);
 	CHECK_INT(u.end, OP_ERROR_native_no_mapping);
-	CHECK_INT(u.frames, 1);
+	CHECK_INT(u.out.frames, 1);
 	u = in_stub(INSIDE, false, CALLER);
 	u.fp = STACK - 8; /* below the frame */
 	check_no_caller(&u, OP_ERROR_hotspot_frame_pointer);

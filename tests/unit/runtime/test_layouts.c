@@ -94,9 +94,9 @@ static void test_built_in(void)
 
 	for (i = 0; i < sizeof(want) / sizeof(*want); i++) {
 		l = python(NULL, want[i].version);
-		CHECK_INT(l.frame_place, want[i].place);
-		CHECK_INT(l.frame_code, want[i].code);
-		CHECK_INT(l.code_bytes, want[i].code_bytes);
+		CHECK_INT(l.frame.place, want[i].place);
+		CHECK_INT(l.frame.code, want[i].code);
+		CHECK_INT(l.code.bytes, want[i].code_bytes);
 		CHECK_INT(l.unicode_ascii, want[i].ascii);
 	}
 	CHECK_INT(l.published[0], 3);
@@ -143,10 +143,10 @@ static void test_a_version_is_added_and_one_replaced(void)
 	layouts = read_dir();
 	CHECK_INT(lines, 0);
 	CHECK_INT(op_layouts_count(layouts), 3);
-	CHECK_INT(python(layouts, 0x0363).frame_mark, 0x48);
+	CHECK_INT(python(layouts, 0x0363).frame.mark, 0x48);
 	CHECK_INT(python(layouts, 0x0363).mark, 2);
-	CHECK_INT(python(layouts, 0x0363).frame_function, 16);
-	CHECK_INT(python(layouts, 0x030c).frame_mark, 70);
+	CHECK_INT(python(layouts, 0x0363).frame.function, 16);
+	CHECK_INT(python(layouts, 0x030c).frame.mark, 70);
 	CHECK_OK(op_runtime_php_layout(layouts, 0x0804, &php));
 	CHECK_INT(php.current, 504);
 	CHECK_INT(php.filename, 168);

@@ -45,7 +45,7 @@ static struct op_unwind walk_begin(void)
 	return (struct op_unwind){
 		.platform = (uintptr_t)&context,
 		.step = OP_RUNTIME_PHP,
-		.max_frames = 100,
+		.out.max_frames = 100,
 		.window_at = ~0ULL,
 		.state = { .instance = 1, .ref = 64 >> OP_REF_SHIFT, .runtime = 2 },
 	};
@@ -120,7 +120,7 @@ static uint32_t walk(struct op_unwind *u)
 	while (u->step == OP_RUNTIME_PHP && steps++ < 100)
 		CHECK_INT(op_step_php(u), OP_NEXT_CONTINUE);
 	CHECK_INT(u->state.error, 0);
-	return u->frames;
+	return u->out.frames;
 }
 
 /* The words of the frame at word @at. */
@@ -160,7 +160,7 @@ static void test_closures(void)
 		CHECK_INT(walk(&u), 2);
 		CHECK_INT(words_at(0), cases[i].words);
 		CHECK_INT(words_at(cases[i].words), OP_PHP_COPY_WORDS);
-		CHECK_INT(u.words, cases[i].words + OP_PHP_COPY_WORDS);
+		CHECK_INT(u.out.words, cases[i].words + OP_PHP_COPY_WORDS);
 		end();
 	}
 }
@@ -189,7 +189,7 @@ static void test_requests(void)
 	put_function(FUNCTION, 0);
 	put_frame(FUNCTION, TOP);
 	CHECK_INT(walk(&u), 1);
-	CHECK_INT(u.words, OP_PHP_FRAME_WORDS);
+	CHECK_INT(u.out.words, OP_PHP_FRAME_WORDS);
 	memcpy(first, words, sizeof(first));
 	check_described(first, "work", "/srv/a.php");
 
@@ -240,7 +240,7 @@ static void test_functions_that_stay(void)
 		put_frame(FUNCTION, 0);
 		fake.reads = 0;
 		CHECK_INT(walk(&u), 2);
-		CHECK_INT(u.words, 2 * OP_PHP_FRAME_WORDS);
+		CHECK_INT(u.out.words, 2 * OP_PHP_FRAME_WORDS);
 		CHECK_INT(words[1] & OP_PHP_OPLINE_MASK, OPS);
 		CHECK_INT(words[1] >> OP_PHP_GUARD_SHIFT == 0, cases[i].stays);
 		CHECK_INT(words[1], words[3]);

@@ -32,21 +32,21 @@ static void host_prepare(struct op_unwind *u, const struct op_unwind_input *inpu
 	u->fp = r->fp;
 	u->lr = r->lr;
 	memcpy(u->reg, r->reg, sizeof(u->reg));
-	u->thread_pointer = r->thread_pointer;
-	u->task_size = r->task_size;
+	u->process.thread_pointer = r->thread_pointer;
+	u->process.task_size = r->task_size;
 	op_walk_begin(u);
 	u->exact = !input->is_caller;
 	u->kept_lost = input->is_caller;
 	u->heap_moved = input->heap_moved;
-	u->words = input->words_len;
-	u->frames = input->frames;
-	u->max_frames = input->max_frames ? input->max_frames : OP_FRAMES_MAX;
-	u->process = input->process;
+	u->out.words = input->words_len;
+	u->out.frames = input->frames;
+	u->out.max_frames = input->max_frames ? input->max_frames : OP_FRAMES_MAX;
+	u->process.at = input->process;
 	words = op_arena_u64(u, input->process, 0);
-	u->mapping_count = (__u32)(words >> 32);
+	u->process.mapping_count = (__u32)(words >> 32);
 	words = op_arena_u64(u, input->process, 8);
-	u->starts = (op_ref)words;
-	u->mappings = (op_ref)(words >> 32);
+	u->process.starts = (op_ref)words;
+	u->process.mappings = (op_ref)(words >> 32);
 	u->end = OP_END_TRUNCATED;
 }
 
@@ -68,12 +68,12 @@ int op_unwind_host(const struct op_unwind_input *input, struct op_unwind_result 
 	while (steps-- > 0)
 		if (op_step(u, ~0ULL) != OP_NEXT_CONTINUE && !op_fold(u))
 			break;
-	ret->words = u->words;
-	ret->frames = u->frames;
+	ret->words = u->out.words;
+	ret->frames = u->out.frames;
 	ret->end = u->end;
 	ret->end_pc = u->end_pc;
 	ret->end_sp = u->sp;
 	memcpy(ret->word, words,
-	       OP_MIN(u->words, (uint32_t)OP_USER_WORDS_MAX) * sizeof(*words));
+	       OP_MIN(u->out.words, (uint32_t)OP_USER_WORDS_MAX) * sizeof(*words));
 	return 0;
 }

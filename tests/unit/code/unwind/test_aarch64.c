@@ -50,7 +50,7 @@ static struct op_unwind_context context = { .input = &input };
 static struct op_unwind walk_of(int bits)
 {
 	return (struct op_unwind){ .platform = (uintptr_t)&context,
-				   .task_size = 1ULL << bits,
+				   .process.task_size = 1ULL << bits,
 				   .window_at = ~0ULL,
 				   .sp = STACK_AT,
 				   .fp = STACK_AT,
@@ -151,8 +151,8 @@ static void test_guess_by_record(void)
 {
 	struct op_unwind u = walk_of(48);
 
-	u.map_start = CALL_AT & ~0xfffULL;
-	u.map_end = u.map_start + 4096;
+	u.map.start = CALL_AT & ~0xfffULL;
+	u.map.end = u.map.start + 4096;
 	stack[0] = STACK_AT + 48;
 	stack[1] = sign(CALL_AT + 4, 48, 1);
 	CHECK(op_guess_frame(&u));
@@ -167,8 +167,8 @@ static void test_guess_by_slots(void)
 {
 	struct op_unwind u = walk_of(48);
 
-	u.map_start = CALL_AT & ~0xfffULL;
-	u.map_end = u.map_start + 4096;
+	u.map.start = CALL_AT & ~0xfffULL;
+	u.map.end = u.map.start + 4096;
 	u.exact = 0;
 	u.fp = 0;
 	memset(stack, 0, sizeof(stack));

@@ -59,9 +59,9 @@ static struct op_unwind walk_of(bool exact)
 				   .pc = CODE_AT + FUNCTION + 0x20,
 				   .sp = STACK_AT,
 				   .fp = 1,
-				   .map_start = CODE_AT,
-				   .map_end = CODE_AT + CODE_BYTES,
-				   .segment = 1,
+				   .map.start = CODE_AT,
+				   .map.end = CODE_AT + CODE_BYTES,
+				   .map.segment = 1,
 				   .exact = exact };
 }
 
@@ -241,12 +241,12 @@ static void test_zero_frame_pointer(void)
 	struct op_unwind u = walk_of(true);
 
 	u.fp = 0;
-	u.segment = 0;
+	u.map.segment = 0;
 	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
 	CHECK_INT(u.end, OP_ERROR_native_frame_pointer);
 	u = walk_of(false);
 	u.fp = 0;
-	u.segment = 0;
+	u.map.segment = 0;
 	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_COMPLETE);
 	u = walk_of(true);
@@ -265,13 +265,13 @@ static void test_zero_in_made_code(void)
 	struct op_unwind u = walk_of(false);
 
 	u.fp = 0;
-	u.segment = 0;
+	u.map.segment = 0;
 	CHECK(!op_leads_to_code(&u));
 	stack[2] = call_to(0x5000, FUNCTION);
 	check_caller(&u, CODE_AT + 0x5000, 2, 0);
 	u = walk_of(false);
 	u.fp = 0;
-	u.segment = 0;
+	u.map.segment = 0;
 	check_end(&u, OP_END_COMPLETE);
 }
 
@@ -280,7 +280,7 @@ static void check_recordless(const char *bytes, size_t at, size_t ra_slot)
 	struct op_unwind u = walk_of(true);
 
 	u.fp = STACK_AT + 800;
-	u.segment = 0;
+	u.map.segment = 0;
 	stack[0] = u.fp; /* where it is pushed already */
 	stack[100] = STACK_AT + 900;
 	stack[101] = call_to(0x6000, FUNCTION);
@@ -349,39 +349,39 @@ static void test_replaced(void)
 	const struct op_unwind_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 32 };
 	struct op_unwind u = walk_of(true);
 
-	u.map_flags = OP_MAPPING_REPLACED;
-	u.words = u.frames = 1; /* its own */
+	u.map.flags = OP_MAPPING_REPLACED;
+	u.out.words = u.out.frames = 1; /* its own */
 	stack[3] = call_to(0x5000, FUNCTION);
 	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
 	CHECK_INT(u.pc, CODE_AT + 0x5000);
-	CHECK_INT(u.frames, 1);
+	CHECK_INT(u.out.frames, 1);
 	u = walk_of(true);
-	u.map_flags = OP_MAPPING_REPLACED;
-	u.words = u.frames = 1;
+	u.map.flags = OP_MAPPING_REPLACED;
+	u.out.words = u.out.frames = 1;
 	stack[3] = CODE_AT + 0x3000; /* no call stands before it */
 	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_UNKNOWN);
 	CHECK_INT(u.pc, CODE_AT + FUNCTION + 0x20);
 	CHECK_INT(u.sp, STACK_AT);
-	CHECK_INT(u.frames, 0);
-	CHECK_INT(u.words, 0);
+	CHECK_INT(u.out.frames, 0);
+	CHECK_INT(u.out.words, 0);
 	CHECK(u.exact);
 	/* nor is a word of a call elsewhere, which is over */
 	u = walk_of(true);
-	u.map_flags = OP_MAPPING_REPLACED;
-	u.words = u.frames = 1;
+	u.map.flags = OP_MAPPING_REPLACED;
+	u.out.words = u.out.frames = 1;
 	stack[3] = call_to(0x5000, FAR);
 	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_UNKNOWN);
 	/* nor is a zero the end of a stack there */
 	u = walk_of(true);
-	u.map_flags = OP_MAPPING_REPLACED;
-	u.words = u.frames = 1;
+	u.map.flags = OP_MAPPING_REPLACED;
+	u.out.words = u.out.frames = 1;
 	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_UNKNOWN);
 	/* user space knows what is mapped */
 	u = walk_of(true);
-	u.map_flags = OP_MAPPING_REPLACED;
+	u.map.flags = OP_MAPPING_REPLACED;
 	u.heap_moved = 1;
 	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_COMPLETE);
@@ -416,10 +416,10 @@ static void check_fold_odd(struct op_unwind *u, uint64_t *words)
 
 	for (i = 0; i < 22; i++)
 		words[i] = i;
-	u->max_frames = u->frames = 19;
-	u->words = 22;
+	u->out.max_frames = u->out.frames = 19;
+	u->out.words = 22;
 	CHECK(op_fold(u));
-	CHECK_INT(u->words, 15);
+	CHECK_INT(u->out.words, 15);
 	for (i = 0; i < 11; i++)
 		CHECK_INT(words[i], i);
 	for (i = 12; i < 15; i++)
@@ -437,15 +437,15 @@ static void test_fold(void)
 		words[i] = i;
 	context.words = words;
 	u.end = OP_END_TRUNCATED;
-	u.max_frames = u.frames = 16;
-	u.words_user = 3; /* after three of the kernel */
-	u.words = 19;
+	u.out.max_frames = u.out.frames = 16;
+	u.out.words_user = 3; /* after three of the kernel */
+	u.out.words = 19;
 	u.state.instance = 1; /* frames of a runtime may be taken back */
 	CHECK(!op_fold(&u));
 	u.state.instance = 0;
 	CHECK(op_fold(&u));
-	CHECK_INT(u.frames, 12);
-	CHECK_INT(u.words, 15);
+	CHECK_INT(u.out.frames, 12);
+	CHECK_INT(u.out.words, 15);
 	for (i = 0; i < 11; i++)
 		CHECK_INT(words[i], i);
 	CHECK_INT(words[11] >> OP_FRAME_KIND_SHIFT, OP_FRAME_LEFT_OUT);
@@ -453,8 +453,8 @@ static void test_fold(void)
 		CHECK_INT(words[i], i + 4);
 	CHECK(!op_fold(&u)); /* there is room */
 	check_fold_odd(&u, words);
-	u.frames = 16;
-	u.words = 19;
+	u.out.frames = 16;
+	u.out.words = 19;
 	u.end = OP_ERROR_native_no_rule;
 	CHECK(!op_fold(&u));
 	context.words = NULL;
@@ -508,8 +508,8 @@ static enum op_next step_down(struct op_unwind *u, struct op_unwind_rule rule)
 	enum op_next next;
 
 	*u = walk_of(false);
-	u->map_flags = OP_MAPPING_LAZY;
-	u->max_frames = 100;
+	u->map.flags = OP_MAPPING_LAZY;
+	u->out.max_frames = 100;
 	u->sp = STACK_AT + 0x200;
 	u->fp = STACK_AT + 0x300;
 	stack[0x208 / 8] = STACK_AT + 0x100; /* where the caller's stack was left */

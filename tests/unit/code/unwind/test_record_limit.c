@@ -78,9 +78,9 @@ static struct op_unwind walk(uint32_t kernel, uint32_t max_frames)
 			       .pc = CODE_AT + 0x100,
 			       .sp = STACK_AT,
 			       .fp = fp_of(0),
-			       .words = kernel,
-			       .words_user = kernel,
-			       .max_frames = max_frames,
+			       .out.words = kernel,
+			       .out.words_user = kernel,
+			       .out.max_frames = max_frames,
 			       .step = OP_RUNTIME_NODE,
 			       .end = OP_END_TRUNCATED,
 			       .state = { .instance = INSTANCE,
@@ -111,10 +111,10 @@ static void check_deep(uint32_t kernel)
 	uint32_t i;
 
 	CHECK_INT(u.end, OP_END_TRUNCATED);
-	CHECK(u.words - kernel <= OP_USER_WORDS_MAX);
-	CHECK(u.words - kernel > OP_USER_WORDS_MAX - OP_FRAME_WORDS_MAX);
-	CHECK_INT(u.words - kernel, u.frames * OP_NODE_FRAME_WORDS);
-	for (i = 0; i < u.frames; i++)
+	CHECK(u.out.words - kernel <= OP_USER_WORDS_MAX);
+	CHECK(u.out.words - kernel > OP_USER_WORDS_MAX - OP_FRAME_WORDS_MAX);
+	CHECK_INT(u.out.words - kernel, u.out.frames * OP_NODE_FRAME_WORDS);
+	for (i = 0; i < u.out.frames; i++)
 		CHECK_INT(op_frame_words(words[kernel + i * OP_NODE_FRAME_WORDS]),
 			  OP_NODE_FRAME_WORDS);
 }
@@ -131,8 +131,8 @@ static void test_node_frames(void)
 	struct op_unwind u = walk(0, 100);
 
 	CHECK_INT(u.end, OP_END_TRUNCATED);
-	CHECK_INT(u.frames, 100);
-	CHECK_INT(u.words, 100 * OP_NODE_FRAME_WORDS);
+	CHECK_INT(u.out.frames, 100);
+	CHECK_INT(u.out.words, 100 * OP_NODE_FRAME_WORDS);
 }
 
 /* Push frames of @frame_words while there is room, as a step does. */
@@ -140,19 +140,19 @@ static uint32_t frames_of(uint32_t frame_words, uint32_t kernel)
 {
 	struct op_unwind_context context = { .words = words };
 	struct op_unwind u = { .platform = (uintptr_t)&context,
-			       .words = kernel,
-			       .words_user = kernel,
-			       .max_frames = OP_FRAMES_MAX };
+			       .out.words = kernel,
+			       .out.words_user = kernel,
+			       .out.max_frames = OP_FRAMES_MAX };
 	uint32_t i;
 
 	while (op_frame_room(&u)) {
 		for (i = 0; i < frame_words; i++)
 			op_push_word(&u, 0);
-		u.frames++;
+		u.out.frames++;
 	}
-	CHECK_INT(u.words - kernel, u.frames * frame_words);
-	CHECK(u.words - kernel <= OP_USER_WORDS_MAX);
-	return u.frames;
+	CHECK_INT(u.out.words - kernel, u.out.frames * frame_words);
+	CHECK(u.out.words - kernel <= OP_USER_WORDS_MAX);
+	return u.out.frames;
 }
 
 /* Native frames and those of most runtimes reach the limit of frames. */

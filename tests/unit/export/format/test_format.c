@@ -104,7 +104,7 @@ static void add_kind(struct op_collect *c, const char *type, const char *unit)
 static void test_main_kind(void)
 {
 	size_t len, i;
-	const struct op_otlp_kind *rows = op_otlp_kinds(&len);
+	const struct op_otlp_kind *rows = op_rows_otlp(&len);
 	struct op_collect *c = NULL;
 
 	for (i = 0; i < len; i++) {

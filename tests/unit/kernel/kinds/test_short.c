@@ -62,7 +62,7 @@ static void test_order(void)
 /* As a kernel of this kind's programs packs them, the rows take them apart. */
 static void test_rows(void)
 {
-	const struct op_otlp_kind *total = op_otlp_kind_of(OP_EVENT_BLOCK_IO);
+	const struct op_otlp_kind *total = op_rows_otlp_of(OP_EVENT_BLOCK_IO);
 	const struct op_otlp_kind *queue = total + 1;
 	const struct op_otlp_kind *service = total + 2;
 	uint64_t value = UINT64_C(128) << OP_BLOCK_SECTORS_SHIFT |

@@ -29,7 +29,7 @@ static struct op_image *own_image(struct op_images *x)
 static void load(struct op_images *x, struct op_target *t, struct op_image *image)
 {
 	CHECK(op_image_load_symbols(x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
-	CHECK(image->symbols);
+	CHECK(image->symbols.loaded);
 	CHECK(x->symbol_bytes > 0);
 }
 
@@ -45,25 +45,25 @@ static void test_rest(void)
 	CHECK_OK(op_target_new("/proc", &t));
 	image = own_image(&x);
 	load(&x, t, image);
-	CHECK(image->symbols_cost_ns > 0);
+	CHECK(image->symbols.cost_ns > 0);
 	now = op_clock_monotonic_ns();
-	CHECK(image->symbols_used_ns <= now && image->symbols_used_ns + 5 * S > now);
+	CHECK(image->symbols.used_ns <= now && image->symbols.used_ns + 5 * S > now);
 
-	image->symbols_cost_ns = S / 1000; /* a millisecond: the least time holds */
-	image->symbols_used_ns = now;
+	image->symbols.cost_ns = S / 1000; /* a millisecond: the least time holds */
+	image->symbols.used_ns = now;
 	op_images_rest_symbols(&x, now + 9 * S);
-	CHECK(image->symbols);
+	CHECK(image->symbols.loaded);
 	op_images_rest_symbols(&x, now + 10 * S);
-	CHECK(!image->symbols && !image->symbols_failed);
+	CHECK(!image->symbols.loaded && !image->symbols.failed);
 	CHECK_INT(x.symbol_bytes, 0);
 
 	load(&x, t, image);
-	image->symbols_cost_ns = S / 50;
-	image->symbols_used_ns = now;
+	image->symbols.cost_ns = S / 50;
+	image->symbols.used_ns = now;
 	op_images_rest_symbols(&x, now + 19 * S);
-	CHECK(image->symbols);
+	CHECK(image->symbols.loaded);
 	op_images_rest_symbols(&x, now + 21 * S);
-	CHECK(!image->symbols);
+	CHECK(!image->symbols.loaded);
 
 	op_image_put(&x, image, 0);
 	op_images_deinit(&x);
@@ -92,7 +92,7 @@ static void test_names_are_given_up(void)
 	}
 	CHECK(op_images_name_bytes(&x) > index_bytes + 1000 * sizeof(struct op_place));
 	CHECK_INT(op_images_give_up_names(&x, 1), index_bytes);
-	CHECK(!image->symbols && op_names_get(&image->names, 7));
+	CHECK(!image->symbols.loaded && op_names_get(&image->names, 7));
 	CHECK_INT(x.names_evicted, 1);
 	CHECK(op_images_give_up_names(&x, 1) > 1000 * sizeof(struct op_place));
 	CHECK(!op_names_get(&image->names, 7));
@@ -136,14 +136,14 @@ static void test_no_room(void)
 	image = own_image(&x);
 	CHECK(!op_image_load_symbols(&x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
 	CHECK_INT(asked.times, 1);
-	CHECK(!image->symbols && !image->symbols_failed);
+	CHECK(!image->symbols.loaded && !image->symbols.failed);
 	CHECK_INT(x.symbol_bytes, 0);
 	/* it is not asked for at each frame */
 	asked.refuse = false;
 	CHECK(!op_image_load_symbols(&x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
 	CHECK_INT(asked.times, 1);
-	CHECK(image->symbols_after_ns > op_clock_monotonic_ns());
-	image->symbols_after_ns = op_clock_monotonic_ns();
+	CHECK(image->symbols.after_ns > op_clock_monotonic_ns());
+	image->symbols.after_ns = op_clock_monotonic_ns();
 	asked.bytes = 0;
 	load(&x, t, image);
 	/* it was charged before, with all that it takes meanwhile */
@@ -151,11 +151,11 @@ static void test_no_room(void)
 				     sizeof(struct op_symbol_entry) / 2);
 	index_bytes = x.symbol_bytes;
 	/* one that was used lately stays */
-	image->symbols_used_ns = 5 * S;
+	image->symbols.used_ns = 5 * S;
 	CHECK_INT(op_images_give_up_indices(&x, 1, 5 * S - 1), 0);
-	CHECK(image->symbols);
+	CHECK(image->symbols.loaded);
 	CHECK_INT(op_images_give_up_indices(&x, 1, 5 * S), index_bytes);
-	CHECK(!image->symbols);
+	CHECK(!image->symbols.loaded);
 	CHECK_INT(x.names_evicted, 1);
 	op_image_put(&x, image, 0);
 	op_images_deinit(&x);

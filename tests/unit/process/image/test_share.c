@@ -269,17 +269,17 @@ static void test_places_of_jobs(void)
 			  -EINPROGRESS);
 	}
 	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);
-	CHECK(!image[OP_IMAGES_JOBS_MAX]->job);
+	CHECK(!image[OP_IMAGES_JOBS_MAX]->job.running);
 	/* all may go on still */
 	CHECK_INT(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &part),
 		  -EINPROGRESS);
-	CHECK(!image[OP_IMAGES_JOBS_MAX]->job);
+	CHECK(!image[OP_IMAGES_JOBS_MAX]->job.running);
 	op_image_close_file(&x, image[3]);
 	op_image_close_file(&x, image[5]);
 	CHECK_INT(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &part),
 		  -EINPROGRESS);
-	CHECK(image[OP_IMAGES_JOBS_MAX]->job);
-	CHECK(!image[3]->job && image[5]->job);
+	CHECK(image[OP_IMAGES_JOBS_MAX]->job.running);
+	CHECK(!image[3]->job.running && image[5]->job.running);
 	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);
 	for (i = 0; i < OP_ARRAY_SIZE(image); i++)
 		op_image_put(&x, image[i], 1);

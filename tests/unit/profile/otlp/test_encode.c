@@ -156,7 +156,7 @@ static void test_longest_list(void)
 	CHECK_OK(op_otlp_request_init(&q, w, &OPTIONS));
 	q.max_bytes = 4000000;
 	CHECK_OK(op_otlp_request_resource(&q, 0));
-	CHECK_OK(op_otlp_request_profile(&q, op_otlp_kind_of(OP_EVENT_CPU), 0));
+	CHECK_OK(op_otlp_request_profile(&q, op_rows_otlp_of(OP_EVENT_CPU), 0));
 	CHECK_INT(op_otlp_request_add(&q, &w->identities.data[0], &at, 70000), 65535);
 	CHECK(!q.profile_open);
 	CHECK_INT(op_otlp_request_add(&q, &w->identities.data[0], &at, 70000 - 65535),
@@ -184,7 +184,7 @@ static void test_longest_profile(void)
 	CHECK_OK(op_otlp_request_init(&q, w, &OPTIONS));
 	q.max_bytes = 40000000;
 	CHECK_OK(op_otlp_request_resource(&q, 0));
-	CHECK_OK(op_otlp_request_profile(&q, op_otlp_kind_of(OP_EVENT_CPU), 0));
+	CHECK_OK(op_otlp_request_profile(&q, op_rows_otlp_of(OP_EVENT_CPU), 0));
 	for (i = 0; i <= 16000; i++) {
 		uint32_t at = i;
 
@@ -234,7 +234,7 @@ static void test_events_without_a_row_are_counted(void)
 {
 	_cleanup_(op_window_freep) struct op_window *w = make();
 	struct model m = model(13);
-	const struct op_otlp_kinds cpu = { op_otlp_kind_of(OP_EVENT_CPU), 1 };
+	const struct op_otlp_kinds cpu = { op_rows_otlp_of(OP_EVENT_CPU), 1 };
 	struct sink sink = { .max_bytes = 4000000 };
 	struct lines want = { 0 };
 	uint64_t left_out = 0;

@@ -36,10 +36,10 @@ static void put_code(const struct op_python_layout *l, const char *name, const c
 	static const uint8_t table[] = { 0x80 | 13 << 3 | 7, 2 };
 
 	put_u64(CODE + 8, TYPE);
-	put(CODE + l->code_first_line, &first_line, sizeof(first_line));
-	put_u64(CODE + l->code_file, FILE_NAME);
-	put_u64(CODE + l->code_qualname, NAME);
-	put_u64(CODE + l->code_lines, TABLE);
+	put(CODE + l->code.first_line, &first_line, sizeof(first_line));
+	put_u64(CODE + l->code.file, FILE_NAME);
+	put_u64(CODE + l->code.qualname, NAME);
+	put_u64(CODE + l->code.lines, TABLE);
 	put_str(l, NAME, 1, true, name, strlen(name));
 	put_str(l, FILE_NAME, 1, true, file, strlen(file));
 	put_u64(TABLE + 16, sizeof(table));
@@ -190,96 +190,37 @@ static void test_what_is_no_code_object(void)
 
 static void test_published_layout(void)
 {
-	/* _Py_DebugOffsets of 3.13, with offsets that no row has */
-	static const uint64_t words[] = {
-		UINT64_C(0x7970677562656478),
-		0x030d05f0,
-		0, /* "xdebugpy" */
-		1,
-		2,
-		3, /* runtime_state */
-		1,
-		2,
-		3,
-		4,
-		5,
-		6,
-		7,
-		8,
-		9,
-		10,
-		11,
-		12,
-		13, /* interpreter_state */
-		300,
-		0,
-		8,
-		16,
-		64,
-		1,
-		2,
-		3,
-		4, /* thread_state */
-		88,
-		16,
-		8,
-		48,
-		80,
-		72, /* interpreter_frame */
-		240,
-		144,
-		152,
-		160,
-		168,
-		76,
-		1,
-		1,
-		1,
-		232, /* code_object */
-		16,
-		8, /* pyobject */
-		416,
-		24,
-		88,
-		168, /* type_object */
-		32,
-		24,
-		16,
-		40,
-		24,
-		16,
-		48,
-		32,
-		40, /* tuple, list, dict */
-		24,
-		16,
-		32,
-		16,
-		24, /* float, long */
-		40,
-		16,
-		32, /* bytes_object */
-		64,
-		32,
-		16,
-		40, /* unicode_object */
-	};
+	/* Groups of 3.13, with offsets that no row has: runtime_state, interpreter_state,
+	 * thread_state, interpreter_frame, code_object, pyobject, type_object, tuple, list, dict,
+	 * float, long, bytes_object, unicode_object */
+	static const uint16_t groups[] = { 1,	2,   3,	  1,   2,   3,	 4,   5,  6,  7,
+					   8,	9,   10,  11,  12,  13,	 300, 0,  8,  16,
+					   64,	1,   2,	  3,   4,   88,	 16,  8,  48, 80,
+					   72,	240, 144, 152, 160, 168, 76,  1,  1,  1,
+					   232, 16,  8,	  416, 24,  88,	 168, 32, 24, 16,
+					   40,	24,  16,  48,  32,  40,	 24,  16, 32, 16,
+					   24,	40,  16,  32,  64,  32,	 16,  40 };
+	uint64_t words[3 + OP_ARRAY_SIZE(groups)] = { UINT64_C(0x7970677562656478),
+						      0x030d05f0 }; /* "xdebugpy" */
 	struct op_python_layout before = *begin(0x030d);
 	struct op_python_layout l = before;
 	uint64_t bad[sizeof(words) / 8];
 	struct op_python step = { 0 };
+	size_t i;
 
+	for (i = 0; i < OP_ARRAY_SIZE(groups); i++)
+		words[3 + i] = groups[i];
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030d, &l));
 	CHECK_INT(l.state_frame, 64);
-	CHECK_INT(l.frame_previous, 16);
-	CHECK_INT(l.frame_code, 8);
-	CHECK_INT(l.frame_place, 48);
-	CHECK_INT(l.frame_mark, 72);
-	CHECK_INT(l.code_file, 144);
-	CHECK_INT(l.code_qualname, 160);
-	CHECK_INT(l.code_lines, 168);
-	CHECK_INT(l.code_first_line, 76);
-	CHECK_INT(l.code_units, 232);
+	CHECK_INT(l.frame.previous, 16);
+	CHECK_INT(l.frame.code, 8);
+	CHECK_INT(l.frame.place, 48);
+	CHECK_INT(l.frame.mark, 72);
+	CHECK_INT(l.code.file, 144);
+	CHECK_INT(l.code.qualname, 160);
+	CHECK_INT(l.code.lines, 168);
+	CHECK_INT(l.code.first_line, 76);
+	CHECK_INT(l.code.units, 232);
 	op_runtime_python_layout_step(&l, &step);
 	CHECK_INT(step.read_from, 8);
 	CHECK_INT(step.frame_code, 0);
@@ -346,11 +287,11 @@ static void test_published_layout_3_15(void)
 	words[3 + 3 + 16 + 16 + 1 + 8 + 9] = 208; /* co_code_adaptive */
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030f, &l));
 	CHECK_INT(l.state_frame, 72);
-	CHECK_INT(l.frame_previous, 8);
-	CHECK_INT(l.frame_place, 56);
-	CHECK_INT(l.frame_mark, 74);
-	CHECK_INT(l.code_qualname, 128);
-	CHECK_INT(l.code_units, 208);
+	CHECK_INT(l.frame.previous, 8);
+	CHECK_INT(l.frame.place, 56);
+	CHECK_INT(l.frame.mark, 74);
+	CHECK_INT(l.code.qualname, 128);
+	CHECK_INT(l.code.units, 208);
 	CHECK_INT(l.bytes_text, 32);
 	CHECK_INT(l.unicode_compact, 56);
 	CHECK_INT(l.pointer_mask, 3);
@@ -363,7 +304,7 @@ static void test_published_layout_3_15(void)
 	words[at - 4] = UINT64_C(1) << 32; /* the generator's size */
 	l = *begin(0x030f);
 	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030f, &l));
-	CHECK_INT(l.frame_place, 56);
+	CHECK_INT(l.frame.place, 56);
 	CHECK_INT(l.generator_frame, 0);
 }
 

@@ -130,9 +130,9 @@ static struct op_unwind begin(void)
 	return (struct op_unwind){
 		.platform = (uintptr_t)&context,
 		.step = OP_RUNTIME_PYTHON,
-		.max_frames = 100,
+		.out.max_frames = 100,
 		.window_at = ~0ULL,
-		.thread_pointer = THREAD,
+		.process.thread_pointer = THREAD,
 		.sp = FRAMES + 0x200,
 		.loop_cfa = FRAMES + 0x300,
 		.state = { .instance = 1, .ref = 64 >> OP_REF_SHIFT, .runtime = 1 },
@@ -149,11 +149,11 @@ static void check(struct op_unwind *u, bool follow, const int *want)
 		CHECK_INT(op_step_python(u, follow), OP_NEXT_CONTINUE);
 	CHECK_INT(u->state.error, 0);
 	for (i = 0; want[i] >= 0; i++) {
-		CHECK(i < u->frames);
+		CHECK(i < u->out.frames);
 		CHECK_INT((words[i * 2] & OP_FRAME_ADDRESS_MASK) - CODE, want[i] * 16);
 	}
-	CHECK_INT(u->frames, i);
-	CHECK_INT(u->words, i * 2);
+	CHECK_INT(u->out.frames, i);
+	CHECK_INT(u->out.words, i * 2);
 }
 
 #define CHECK_CODES(u, follow, ...) check(u, follow, (const int[]){ __VA_ARGS__, -1 })
@@ -268,7 +268,7 @@ static void test_hostile(void)
 	CHECK_CODES(&u, true, 90, 0, 1, 91);
 	/* a stack that is full but for the event loop's frames */
 	u = begin_chain();
-	u.max_frames = 5;
+	u.out.max_frames = 5;
 	CHECK_CODES(&u, true, 90, 0, 1, 91);
 	CHECK_INT(u.error, OP_ERROR_python_awaits_cut);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/mappings/context_place.h"
-
+/* Finds where the threads of a program have their trace contexts, and tells the kernel. */
 #include <errno.h>
 #include <string.h>
 
 #include "code/elf/file.h"
 #include "process/context/schema.h"
-#include "process/mappings/same_process.h"
+#include "process/identify.h"
 #include "process/state.h"
 
 enum {
@@ -30,24 +29,24 @@ void op_program_context_publish(struct op_processes *p, struct op_program *progr
 	if (!p->config.publish_context)
 		return;
 	if (place.form) {
-		place.number = ++p->next_context;
-		if (op_map64_put(&p->contexts, program->pid, place.number) < 0 ||
+		place.number = ++p->contexts.next;
+		if (op_map64_put(&p->contexts.numbers, program->pid, place.number) < 0 ||
 		    p->config.publish_context(p->config.ctx, program->pid, &place) < 0) {
 			(void)p->config.publish_context(p->config.ctx, program->pid,
 							NULL);
-			op_map64_remove(&p->contexts, program->pid);
-			program->context_place = (struct op_context_place){ 0 };
-			p->contexts_refused++;
+			op_map64_remove(&p->contexts.numbers, program->pid);
+			program->context.place = (struct op_context_place){ 0 };
+			p->contexts.refused++;
 			return;
 		}
-	} else if (program->context_place.form &&
-		   op_map64_get(&p->contexts, program->pid, &known) &&
-		   known == program->context_place.number) {
+	} else if (program->context.place.form &&
+		   op_map64_get(&p->contexts.numbers, program->pid, &known) &&
+		   known == program->context.place.number) {
 		/* a later program of this pid may have one by now */
 		(void)p->config.publish_context(p->config.ctx, program->pid, NULL);
-		op_map64_remove(&p->contexts, program->pid);
+		op_map64_remove(&p->contexts.numbers, program->pid);
 	}
-	program->context_place = place;
+	program->context.place = place;
 }
 
 /* Publish what was found, unless the process runs another program by now: it would be read by
@@ -132,7 +131,7 @@ static void find_unpublished(struct op_processes *p, struct op_program *program,
 	bool first = true;
 	size_t i;
 
-	for (i = 0; mappings && i < mappings->len && !program->context_place.form; i++) {
+	for (i = 0; mappings && i < mappings->len && !program->context.place.form; i++) {
 		const struct op_mapping *v = &mappings->vma[i];
 
 		if (!v->exe || v->exe->vdso || v->exe == before)
@@ -163,13 +162,13 @@ static void find_variable(struct op_processes *p, struct op_program *program,
 	uint32_t files = 0;
 	size_t i;
 
-	for (i = program->place_at; i < mappings->len; i++) {
+	for (i = program->context.place_at; i < mappings->len; i++) {
 		const struct op_mapping *v = &mappings->vma[i];
 
 		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
 		if (files++ == FILES_MAX || op_allowance_is_over(p->config.allowance)) {
-			program->place_at = i;
+			program->context.place_at = i;
 			return;
 		}
 		before = v->exe;
@@ -179,19 +178,20 @@ static void find_variable(struct op_processes *p, struct op_program *program,
 			return;
 		}
 	}
-	program->place_at = 0;
-	program->place_wait_ns = op_program_context_next_wait_ns(program->place_wait_ns);
-	program->place_after_ns = p->now_ns + program->place_wait_ns;
+	program->context.place_at = 0;
+	program->context.place_wait_ns =
+		op_program_context_next_wait_ns(program->context.place_wait_ns);
+	program->context.place_after_ns = p->now_ns + program->context.place_wait_ns;
 }
 
 void op_program_context_find(struct op_processes *p, struct op_program *program,
 			     const struct op_mappings *mappings)
 {
-	if (program->schema && program->schema->form == OP_SCHEMA_TLS) {
-		if (mappings && program->context_place.form != OP_CONTEXT_OTEL &&
-		    p->now_ns >= program->place_after_ns)
+	if (program->context.schema && program->context.schema->form == OP_SCHEMA_TLS) {
+		if (mappings && program->context.place.form != OP_CONTEXT_OTEL &&
+		    p->now_ns >= program->context.place_after_ns)
 			find_variable(p, program, mappings);
-	} else if (!program->context_place.form) {
+	} else if (!program->context.place.form) {
 		find_unpublished(p, program, mappings);
 	}
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/mappings/same_process.h"
-
+/*
+ * Is what /proc tells still of the program that a sample was taken from? It may have executed
+ * another one, or ended, and its pid may have been given to another process.
+ */
 #include "base/io.h"
-#include "process/mappings/mappings.h"
+#include "process/identify.h"
 #include "process/resource/identity.h"
 #include "process/state.h"
 

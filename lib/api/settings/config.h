@@ -4,8 +4,8 @@
  * sized struct into a complete one of ours: a missing tail becomes zero, an unknown tail
  * must be zero. The rest of the library sees only the copy.
  */
-#ifndef OP_API_CONFIG_H
-#define OP_API_CONFIG_H
+#ifndef OP_API_SETTINGS_CONFIG_H
+#define OP_API_SETTINGS_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
