@@ -202,7 +202,8 @@ static void look_at(const struct store *s, const char *name, struct entries *all
 		return;
 	e->bytes = (uint64_t)st.st_size;
 	e->used = st.st_mtim;
-	(void)snprintf(e->name, sizeof(e->name), "%s", name);
+	memcpy(e->name, name, strnlen(name, sizeof(e->name) - 1) + 1);
+	e->name[sizeof(e->name) - 1] = '\0';
 	all->bytes += e->bytes;
 }
 
