@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every kind of event does at its entry: count, take a slot, ask the filter, note who
+ * What every kind of event does at its entry: count, take a slot, ask the rules, note who
  * runs, prepare the walk, and tail-call the walker of its program type (walker.h).
  *
  * A kind is one file KIND.bpf.c with two programs, op_KIND and op_KIND_whole. The whole one
@@ -11,7 +11,7 @@
 #define OP_EVENT_H
 
 #include "bpf/context/context.h"
-#include "bpf/event/filter.h"
+#include "bpf/event/rules/rules.h"
 #include "bpf/event/rules/thin.h"
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
@@ -87,7 +87,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
  * Begin a sample of kind @event that is counted as taken. @named: of a kind with many events,
  * whose stacks are announced once a window and then named, and never copied. Returns its
  * slot, where the record says who runs; or NULL where it is not wanted, and counted.
- * *@ret_filtered: it was the filter. @counts: those of the kind.
+ * *@ret_filtered: it was a rule. @counts: those of the kind.
  */
 static __always_inline struct op_slot *
 op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)

@@ -48,8 +48,8 @@ struct op_counts {
 enum {
 	/* different rates at a time; number 0 is the rate where no rule sets another */
 	OP_RATES_MAX = 16,
+	OP_AGES_MAX = 16, /* different ages of rules at a time */
 	OP_INTERPRETERS_MAX = 16,
-	OP_FILTER_EMPTY = 2, /* a flag: the filter has no rules and is skipped */
 };
 
 /* The first bytes of the base name of an interpreter's file: `bytes` under `mask`. */
@@ -58,25 +58,30 @@ struct op_interpreter {
 	__u64 mask; /* 0: none */
 };
 
+/* What the programs need to know of a list of rules, beside its table. */
+struct op_rule_use {
+	__u32 kinds;	     /* a bit for each enum op_rule_kind among them */
+	__u32 cgroup_depths; /* a bit for each depth of their cgroups */
+	__u32 include;	     /* one includes: what none includes is left out */
+	__u32 random;	     /* one keeps one in several samples */
+	__u64 trees; /* a bit pid % 64 for each process whose tree a rule matches */
+	__u64 age_ns[OP_AGES_MAX]; /* different ages of rules, and 0 */
+};
+
 /* What user space sets while the programs run, and what they set for user space. Each
  * member is one aligned word. */
 struct op_control {
-	__u32 filter_active; /* the index of op_filters in force, and OP_FILTER_EMPTY */
+	/* The index, in op_targets and below, of the list of rules in force. It changes when
+	 * a whole list takes the place of another. */
+	__u32 rules_active;
 	__u32 window;	 /* grows; stacks announced in an earlier window are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
-	/*
-	 * What rules op_targets has: a bit for each enum op_rule_kind among them; a bit
-	 * for each depth of their cgroups; and whether one of them includes, so that a
-	 * sample that no rule and no filter includes is left out.
-	 */
-	__u32 rule_kinds;
-	__u32 cgroup_depths;
-	__u32 rules_include;
-	__u32 rules_changed; /* grows with each change of the filter or of a rule */
-	/* For each rate: the period of its samples in ns, << 32; and the share of the
-	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
-	__u64 rate[OP_RATES_MAX];
+	__u32 rules_changed; /* grows with each change of a rule */
+	struct op_rule_use used[2];
+	/* For each rate of each list: the period of its samples in ns, << 32; and the share
+	 * of the clock's ticks that it takes, in units of 2^-32, 0: all. */
+	__u64 rate[2 * OP_RATES_MAX];
 	__u64 clock_ns; /* from one tick of the kind cpu to the next */
 };
 
@@ -162,29 +167,7 @@ struct op_copier {
 	__u32 reserved;
 };
 
-/* ---- filter ---- */
-enum {
-	OP_FILTER_RULES = 32,
-};
-
-struct op_filter_rule {
-	__u64 number;
-	char comm[OP_COMM_BYTES];
-	__u32 kind;   /* OTELPROF_FILTER_* */
-	__u32 action; /* OTELPROF_FILTER_INCLUDE, _EXCLUDE */
-	__u32 keep_one_in;
-	__u32 reserved0;
-};
-
-struct op_filter {
-	__u32 count;
-	__u32 default_action;
-	__u32 random; /* a rule keeps one in keep_one_in samples */
-	__u32 reserved0;
-	struct op_filter_rule rules[OP_FILTER_RULES];
-};
-
-/* ---- rules by what they are of ---- */
+/* ---- rules ---- */
 
 /* The kinds of targets by which rules are found. */
 enum op_rule_kind {
@@ -192,6 +175,9 @@ enum op_rule_kind {
 	OP_RULE_CGROUP,
 	OP_RULE_COMM,
 	OP_RULE_UID,
+	OP_TARGET_ALL,	/* the word is 0 */
+	OP_TARGET_TREE, /* the pid of the process or of an ancestor */
+	OP_TARGET_AGE,	/* one of op_rule_use.age_ns */
 	/* Processes that user space found a rule for: their pids. */
 	OP_RULE_EXECUTABLE,  /* removed at exec */
 	OP_RULE_ENVIRONMENT, /* kept at exec, until user space has looked again */
@@ -222,17 +208,17 @@ enum {
 };
 
 /*
- * What the rules of one key say. Each member has a rule's number << OP_RULE_SHIFT, and
- * an enum op_verdict or an index of op_control.rate. The largest of several values is
- * that of the latest rule.
+ * What the rules of one key say. The first two have a rule's rank << OP_RULE_SHIFT, and
+ * an enum op_verdict or the number of a rate. The largest of several values is that of the
+ * last rule.
  */
 struct op_rule_decision {
 	__u64 verdict;
 	__u64 rate;
+	__u64 keep_one_in; /* of the verdict to keep: 0, 1: all */
 };
 
 _Static_assert(sizeof(struct op_rule_key) == 24, "layout");
-_Static_assert(sizeof(struct op_rule_decision) == 16, "layout");
-_Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
+_Static_assert(sizeof(struct op_rule_decision) == 24, "layout");
 
 #endif

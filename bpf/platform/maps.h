@@ -83,15 +83,6 @@ struct {
 	__type(value, struct op_copier);
 } op_copiers SEC(".maps");
 
-/* Two filters: op_control.filter_active says which one is in force; user space writes the
- * other one. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct op_filter);
-} op_filters SEC(".maps");
-
 /* Rules, by what they are of. User space writes. */
 struct op_rule_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -100,10 +91,11 @@ struct op_rule_map {
 	__uint(value_size, sizeof(struct op_rule_decision));
 };
 
-/* One of these, which is made when the first rule comes. About 100 bytes a rule. */
+/* Of the list of rules in force, at op_control.rules_active, and of the one before. The
+ * first is made when the first rule comes. About 100 bytes a rule. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__array(values, struct op_rule_map);
 } op_targets SEC(".maps");

@@ -37,7 +37,9 @@ int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-struct config_rules;
+enum {
+	OPTION_RULES_MAX = 256
+};
 
 /* A switch that is a key of the settings. */
 struct given {
@@ -57,9 +59,9 @@ struct options {
 	size_t given_len;
 	struct otelprof_settings
 		*settings; /* all together, by session_settings(); borrowed */
-	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
-	size_t rules_len; /* rules that exclude come first, then those that include */
-	size_t includes;
+	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts are of the heap */
+	size_t rules_len;
+	size_t includes; /* of them, by options that include: they come first */
 };
 
 /* Values of options; those of keys are in `given`. */
@@ -71,6 +73,7 @@ enum {
 	OPTION_TREE,
 	OPTION_USER,
 	OPTION_EXCLUDE,
+	OPTION_RULE,
 	OPTION_CONFIG,
 	OPTION_KEY,
 	OPTION_OWN
@@ -79,6 +82,12 @@ enum {
 enum {
 	OPTIONS_HELP = -1
 };
+
+/* How rules are judged, the same everywhere. */
+#define RULES_SENTENCE                                                                      \
+	"Of the rules that match a process, the last to include or exclude decides\n"       \
+	"whether it is sampled and the last with a rate decides how often, and a process\n" \
+	"that no rule includes or excludes is sampled only if no rule includes.\n"
 
 /* Take an option of a command's own. Returns 0, or an exit status after a message. */
 typedef int (*option_fn)(void *data, int c, char *arg);
@@ -91,8 +100,6 @@ int options_parse(struct options *o, int argc, char **argv, const char *letters,
 		  const struct option *longs, option_fn take, void *data);
 /* Print what commands that profile share. The texts of options begin in column 30. */
 void options_help(FILE *f, const struct options *o);
-/* Add a rule that includes. Returns 0 or STATUS_USAGE. */
-int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text);
 /* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */
 int parse_number(const char *command, const char *option, const char *arg, long long min,
 		 long long max, long long *ret);
@@ -116,13 +123,9 @@ int signal_seen(void);
 /* Read the file of --config, if there is one, the environment, and what the command line has:
  * the later one wins. Returns 0, or an exit status after a message. */
 int session_settings(const struct options *o, struct otelprof_settings **ret);
-/* Make a handle with the rate and the filter of @o. Returns 0, or STATUS_FAILED after a
+/* Make a handle with the rate and the rules of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);
-
-/* Put the rules of the settings in force. What the command line says of what to sample is in
- * their place. Returns 0, or STATUS_FAILED after a message. */
-int session_rules(const struct options *o, struct otelprof *p, struct config_rules *ret);
 
 /* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
  * are available again. */

@@ -177,8 +177,7 @@ void options_help(FILE *f, const struct options *o)
 		"                              by name\n"
 		"      --pod UID               this pod of Kubernetes\n"
 		"      --comm NAME             threads of this name (as ps -L -o comm shows it)\n"
-		"      --exclude WHAT          leave out pid=N, tree=N, user=U, cgroup=PATH,\n"
-		"                              container=C, pod=UID or comm=NAME\n",
+		"      --exclude TARGET        leave this out, as in --rules 'exclude TARGET'\n\n" RULES_SENTENCE,
 		f);
 	for (i = 0; i < SETTINGS; i++) {
 		const struct setting *s = &settings[i];
@@ -282,11 +281,11 @@ static int take(struct options *o, int c, const char *name, char *arg)
 	case OPTION_CONFIG:
 		o->config_path = arg;
 		return 0;
-	case OPTION_EXCLUDE:
-		return rules_exclude(o, arg);
 	case OPTION_KEY:
 		if (strcmp(name, "kinds") == 0)
 			return take_kinds(o, arg);
+		if (strncmp(name, "rule", strlen("rule")) == 0)
+			return rules_take(o, OPTION_RULE, arg);
 		return give(o, name, arg ? arg : "true");
 	default:
 		return rules_take(o, c, arg);

@@ -2,6 +2,7 @@
 #include "reload.h"
 
 #include "base/macros.h"
+#include "choose/rules.h"
 #include "common.h"
 #include "notify.h"
 
@@ -94,18 +95,16 @@ static int add_exporters(const struct reload *l, const struct otelprof_settings 
 
 int reload_begin(struct reload *l, struct otelprof *p)
 {
-	int r;
-
-	l->p = l->rules.p = p;
+	l->p = p;
 	l->exporters_of = l->settings;
-	r = add_exporters(l, l->settings, &l->exporters);
-	return r ? r : config_rules_change(&l->rules, l->settings);
+	return add_exporters(l, l->settings, &l->exporters);
 }
 
 /* What is different in new settings. */
 struct changes {
 	bool rate;
 	bool kinds;
+	bool rules;
 	char live[NAMES_BYTES]; /* names of keys, with commas */
 	char later[NAMES_BYTES];
 };
@@ -121,6 +120,8 @@ static void note_change(void *userdata, const struct otelprof_settings_key *key)
 		c->rate = true;
 	else if (strcmp(key->key, "kinds") == 0 || strcmp(key->key, "probes") == 0)
 		c->kinds = true;
+	else if (strcmp(key->key, "rules") == 0)
+		c->rules = true;
 }
 
 /* A difference that exporters are to be made anew for? @userdata: bool. */
@@ -199,8 +200,11 @@ static void apply(struct reload *l, const struct changes *c)
 		l->rate_failed = change_rate(l, &config) != 0;
 	if (c->kinds || l->kinds_failed)
 		l->kinds_failed = change_kinds(l, &config) != 0;
-	if (config_rules_change(&l->rules, l->settings))
-		note("warning: the rules stay as they were");
+	if ((c->rules || l->rules_failed) && !l->o->rules_len) {
+		l->rules_failed = rules_set(l->p, l->settings) != 0;
+		if (l->rules_failed)
+			note("warning: the rules stay as they were");
+	}
 	(void)otelprof_settings_compare(l->exporters_of, l->settings, note_exporters,
 					&exporters);
 	if (exporters)
@@ -228,7 +232,6 @@ void reload_check(struct reload *l)
 	struct otelprof_settings *old = l->settings, *of = l->exporters_of;
 	struct changes changes = { 0 };
 
-	config_rules_look(&l->rules);
 	if (!hung_up)
 		return;
 	hung_up = 0;
@@ -248,7 +251,6 @@ void reload_check(struct reload *l)
 
 void reload_end(struct reload *l)
 {
-	config_rules_end(&l->rules);
 	if (l->exporters_of != l->settings)
 		(void)otelprof_settings_free(l->exporters_of);
 	(void)otelprof_settings_free(l->settings);

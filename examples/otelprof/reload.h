@@ -7,8 +7,6 @@
 #ifndef OTELPROF_RELOAD_H
 #define OTELPROF_RELOAD_H
 
-#include "choose/config_rules.h"
-
 #include <otelprof/otelprof.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,10 +30,10 @@ struct reload {
 	/* What the exporters were made of: the settings in force, or older ones where those
 	 * could not be had. */
 	struct otelprof_settings *exporters_of;
-	struct config_rules rules; /* of the settings */
 	/* What of the settings could not be put in force: it is tried again. */
 	bool rate_failed;
 	bool kinds_failed;
+	bool rules_failed;
 };
 
 /* From now on a SIGHUP is noticed, unless it means that the terminal of a program without a
@@ -43,9 +41,9 @@ struct reload {
 void reload_catch(const struct reload *l);
 /* Read the file and the environment. Returns 0 or STATUS_FAILED, said. */
 int reload_read(struct reload *l);
-/* Add the exporters and the rules. Returns 0 or STATUS_FAILED, said. */
+/* Add the exporters. Returns 0 or STATUS_FAILED, said. */
 int reload_begin(struct reload *l, struct otelprof *p);
-/* Between polls: read all again if there was a SIGHUP, and see after rules that wait. */
+/* Between polls: read all again if there was a SIGHUP. */
 void reload_check(struct reload *l);
 void reload_end(struct reload *l);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profiling session: open, run, close, and account for its samples. */
-#include "choose/config_rules.h"
+#include "choose/rules.h"
 #include "common.h"
 
 #include <errno.h>
@@ -34,20 +34,6 @@ static void on_log(void *userdata, int level, const char *message)
 		note("%s%s", level == OTELPROF_LOG_WARNING ? "warning: " : "", message);
 }
 
-static int set_filter(struct otelprof *p, const struct options *o)
-{
-	struct otelprof_filter filter;
-	int r;
-
-	if (!o->rules_len)
-		return 0;
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = o->rules;
-	filter.rules_len = o->rules_len;
-	r = otelprof_set_filter(p, &filter);
-	return r < 0 ? fail_library(p, "cannot choose what to sample", r) : 0;
-}
-
 static int set_probes(struct otelprof *p, const struct options *o)
 {
 	size_t len = 0;
@@ -70,7 +56,7 @@ int session_open(const struct options *o, struct otelprof **ret)
 	r = otelprof_init(&config, &why, &p);
 	if (r < 0)
 		return fail_init(&why, r);
-	r = set_filter(p, o);
+	r = rules_apply(o, p);
 	if (!r)
 		r = set_probes(p, o);
 	if (r) {
@@ -139,12 +125,6 @@ int session_settings(const struct options *o, struct otelprof_settings **ret)
 	}
 	*ret = settings;
 	return 0;
-}
-
-int session_rules(const struct options *o, struct otelprof *p, struct config_rules *ret)
-{
-	ret->p = p;
-	return o->rules_len ? 0 : config_rules_change(ret, o->settings);
 }
 
 static void show_progress(struct otelprof *p, double seconds)
@@ -364,7 +344,7 @@ static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
 		(void)snprintf(text, 256, "%s needs %s", row->feature, row->needs);
 }
 
-/* Why the filter let none through. */
+/* Why the rules let none through. */
 static const char *none_chosen(bool command)
 {
 	return command ? "the command used too little CPU time; a higher rate (-F) takes more, "

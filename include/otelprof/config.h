@@ -160,76 +160,47 @@ struct otelprof_config {
  */
 OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t size);
 
-/* Values of otelprof_filter_rule.kind. */
-#define OTELPROF_FILTER_ALL	 0 /* matches everything: a last rule that sets the default */
-#define OTELPROF_FILTER_PID	 1 /* number: one process */
-#define OTELPROF_FILTER_PID_TREE 2 /* number: a process and its descendants */
-#define OTELPROF_FILTER_COMM	 3 /* text: the thread's command name, whole, 15 bytes */
-#define OTELPROF_FILTER_UID	 4 /* number: real user id */
-/* text: path below cgroup v2's mount; children too (Linux 5.16). It is looked up when the
- * rule is given: one that is made anew at its path is another one. */
-#define OTELPROF_FILTER_CGROUP	5
-#define OTELPROF_FILTER_MIN_AGE 6 /* number: least age of the process in nanoseconds */
-/* Looked up when the rule is given; then as a rule by its cgroup. */
-#define OTELPROF_FILTER_CONTAINER                                                        \
-	7		      /* text: its id, 4 or more digits of it, or its name */
-#define OTELPROF_FILTER_POD 8 /* text: the uid of a Kubernetes pod */
-/* Of otelprof_add_rule() alone, not of a filter. */
-#define OTELPROF_FILTER_EXECUTABLE  9  /* text: its path; * stands for any bytes */
-#define OTELPROF_FILTER_ENVIRONMENT 10 /* text: NAME=VALUE or NAME, as it was begun */
+/* Values of otelprof_rule.kind: what the rule matches. */
+#define OTELPROF_MATCH_ALL  0 /* everything */
+#define OTELPROF_MATCH_PID  1 /* number: one process */
+#define OTELPROF_MATCH_TREE 2 /* number: a process and its descendants */
+#define OTELPROF_MATCH_COMM 3 /* text: the thread's command name, whole, 15 bytes */
+#define OTELPROF_MATCH_UID  4 /* number: real user id */
+/* text: path below cgroup v2's mount, or with it; children too (Linux 5.16). It is looked up
+ * when the rule is given: one that is made anew at its path is another one. */
+#define OTELPROF_MATCH_CGROUP 5
+#define OTELPROF_MATCH_AGE    6 /* number: least age of the process in nanoseconds */
+/* These two are looked up as control groups are. */
+#define OTELPROF_MATCH_CONTAINER 7 /* text: its id, 4 or more digits of it, or its name */
+#define OTELPROF_MATCH_POD	 8 /* text: the uid of a Kubernetes pod */
+#define OTELPROF_MATCH_EXECUTABLE                                                        \
+	9 /* text: its path, which begins with / or *; * stands for any bytes */
+#define OTELPROF_MATCH_ENVIRONMENT 10 /* text: NAME=VALUE or NAME, as it was begun */
 
-/* Values of otelprof_filter_rule.action. */
-#define OTELPROF_FILTER_INCLUDE 0
-#define OTELPROF_FILTER_EXCLUDE 1
-
-/**
- * One rule of a filter. Rules are tried in order, and the first one that matches decides.
- * If none matches, the sample is excluded if the filter has any rule that includes, and
- * included otherwise.
- */
-struct otelprof_filter_rule {
-	size_t size;	      /* of this struct; the same in a whole array */
-	uint32_t kind;	      /* OTELPROF_FILTER_PID and so on */
-	uint32_t action;      /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
-	uint32_t keep_one_in; /* 0, 1: all; N: one in N, others are "filtered" */
-	uint32_t reserved0;
-	uint64_t number;
-	const char *text;
-};
-
-/* A filter. The library copies it with its rules and strings. A filter without rules lets
- * all pass. */
-struct otelprof_filter {
-	size_t size;
-	const struct otelprof_filter_rule *rules;
-	size_t rules_len; /* at most OTELPROF_FILTER_RULES */
-};
-
-#define OTELPROF_FILTER_RULES 32
-
-/** Make it a filter without rules. Any thread. Since 0.1. */
-OTELPROF_API void otelprof_filter_init(struct otelprof_filter *filter, size_t size);
-
-/* otelprof_rule.action, beside OTELPROF_FILTER_INCLUDE and _EXCLUDE */
-#define OTELPROF_RULE_RATE 2 /* says how often what it means is sampled, not whether */
+/* Values of otelprof_rule.action. */
+#define OTELPROF_RULE_INCLUDE 0
+#define OTELPROF_RULE_EXCLUDE 1
+#define OTELPROF_RULE_RATE    2 /* says how often what it matches is sampled, not whether */
 
 /**
- * One rule of otelprof_add_rule(). What it means: a PID, COMM, UID, CGROUP, CONTAINER or POD of
- * OTELPROF_FILTER_*, as in a filter; or an EXECUTABLE or ENVIRONMENT.
+ * One rule of an ordered list. Of the rules that match a process, the last to include or exclude
+ * decides whether it is sampled and the last with a rate decides how often, and a process that
+ * no rule includes or excludes is sampled only if no rule includes.
  */
 struct otelprof_rule {
-	size_t size;
-	uint32_t kind;	 /* OTELPROF_FILTER_PID and so on */
-	uint32_t action; /* OTELPROF_FILTER_INCLUDE, _EXCLUDE or OTELPROF_RULE_RATE */
+	size_t size;	 /* of this struct; the same in a whole array */
+	uint32_t kind;	 /* OTELPROF_MATCH_PID and so on */
+	uint32_t action; /* OTELPROF_RULE_INCLUDE, _EXCLUDE or _RATE */
 	uint64_t number;
 	const char *text;
 	uint64_t duration_ns;	 /* after it the rule goes by itself; 0: it stays */
 	uint32_t sample_rate_hz; /* 1 to 1000; 0: the profiler's. Not with _EXCLUDE. */
-	uint32_t reserved0;
+	uint32_t keep_one_in;	 /* with _INCLUDE: 0, 1: all; N: one in N, at random */
 };
 
 #define OTELPROF_RULES_MAX 65536
 #define OTELPROF_RATES_MAX 15  /* different rates of rules at once */
+#define OTELPROF_AGES_MAX  16  /* different ages of rules at once */
 #define OTELPROF_GLOBS_MAX 256 /* different paths with a * of rules at once */
 
 /** Nothing set. Any thread. Since 0.1. */

@@ -134,31 +134,33 @@ OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 OTELPROF_API int otelprof_abandon(struct otelprof *p);
 
 /**
- * Choose which processes are sampled, from the next sample on. The kernel decides before
- * any unwinding; what the filter leaves out is counted in samples_filtered. NULL or no
- * rules: everything. Before or after otelprof_start().
+ * Set the list of rules that choose processes, from the next sample on: each sample is judged by
+ * the old list or by the new one, whole. Of the rules that match a process, the last to include
+ * or exclude decides whether it is sampled and the last with a rate decides how often, and a
+ * process that no rule includes or excludes is sampled only if no rule includes.
  *
- * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup, container or pod that does not exist.
- * After an error the old filter stays. Since 0.1.
+ * The kernel decides before any unwinding, and 65,536 rules cost a sample no more than one. What
+ * is left out is counted in samples_filtered. Rules of otelprof_add_rule() stay, behind the
+ * list. A rule by a control group, container or pod that does not exist waits for it.
+ *
+ * The rate is that of samples of OTELPROF_KIND_CPU or _WALL: the clock ticks at the highest rate
+ * of all, and the kernel drops at random what is too much for a lower one. Such ticks count in
+ * samples_thinned, too, and each profile carries its true period.
+ *
+ * @len: at most OTELPROF_RULES_MAX; 0: no list. Returns 0; -EINVAL; -E2BIG if a rule has fields
+ * that this library does not know; -ENOSPC beyond OTELPROF_RULES_MAX, OTELPROF_RATES_MAX,
+ * OTELPROF_AGES_MAX or OTELPROF_GLOBS_MAX; -ENOMEM. After an error nothing has changed. Any
+ * thread, before or after otelprof_start(). Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
-otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
+otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, size_t len);
 
 /**
- * Add a rule, which applies beside the filter from the next sample on. Thousands of rules cost
- * a sample no more than one does. If several rules match a sample, the one added last decides
- * whether it is taken. If no rule matches, the filter decides; but while any rule includes
- * something, what neither the rules nor the filter names is left out. The rate of a sample of
- * OTELPROF_KIND_CPU or _WALL is that of the last matching rule with a sample_rate_hz: the clock
- * ticks at the highest rate of all, and before it walks a stack the kernel drops at random what
- * is too much for a lower rate. Such ticks count in samples_filtered and samples_thinned, and
- * each profile carries its true period. *@ret_number is the number of the rule.
+ * Add a rule at the end, from the next sample on. *@ret_number is the number of the rule.
  *
- * Returns 0; -EINVAL; -E2BIG if the rule has fields that this library does not know; -ENOENT for
- * a cgroup, container or pod that does not exist; -ENOSPC beyond OTELPROF_RULES_MAX,
- * OTELPROF_RATES_MAX or OTELPROF_GLOBS_MAX; -ENOMEM. After an error nothing has changed. Any
- * thread, before or after otelprof_start(). The first rule makes a table of 1.5 MB in the kernel.
- * Since 0.1.
+ * Returns what otelprof_set_rules() does; or -ENOENT for a control group, container or pod that
+ * does not exist. After an error nothing has changed. Any thread, before or after
+ * otelprof_start(). The first rule makes a table of 1.6 MB in the kernel. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_add_rule(struct otelprof *p,
 						       const struct otelprof_rule *rule,
@@ -174,7 +176,7 @@ typedef void (*otelprof_rule_fn)(void *userdata, uint64_t number,
 				 const struct otelprof_rule *rule);
 
 /**
- * Call @fn for each rule, in the order in which they were added. duration_ns is the time that the
+ * Call @fn for each rule, in their order, the last one last. duration_ns is the time that the
  * rule has left. The rule is valid during the call. Returns 0, or a negative errno. Any thread.
  * Since 0.1.
  */

@@ -79,10 +79,10 @@ OTELPROF_API int otelprof_settings_get_otlp(const struct otelprof_settings *sett
 OTELPROF_API const char *const *
 otelprof_settings_get_probes(const struct otelprof_settings *settings, size_t *ret_len);
 
-/** Rule number @i, from 0, for otelprof_add_rule(); NULL past the last one. It is valid as
+/** The rules, for otelprof_set_rules(): *@ret_len structs. NULL: none. They are valid as
  * above. Since 0.1. */
 OTELPROF_API const struct otelprof_rule *
-otelprof_settings_get_rule(const struct otelprof_settings *settings, size_t i);
+otelprof_settings_get_rules(const struct otelprof_settings *settings, size_t *ret_len);
 
 /* A key. The strings are valid during the call. */
 struct otelprof_settings_key {

@@ -28,7 +28,7 @@ struct otelprof;
 struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
-	/* by otelprof_set_filter() and rules; above a rate or limit; the idle task; intervals
+	/* by rules; above a rate or limit; the idle task; intervals
 	 * off the CPUs that sampling by duration left out */
 	uint64_t samples_filtered;
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */

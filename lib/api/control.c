@@ -2,7 +2,7 @@
 /* Changes while the profiler runs: rules, rates, pauses. All that takes samples is attached while
  * it runs and is not paused. */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "api/handle.h"
 #include "api/settings/config.h"
@@ -10,7 +10,12 @@
 #include "base/macros.h"
 
 enum {
-	RULE_TEXT_MAX = 4095, /* as long as a path may be */
+	WARM_MAX = 32, /* processes whose tables are made in a call */
+};
+
+struct warm {
+	struct op_processes *processes;
+	size_t left;
 };
 
 int op_handle_set_clock(struct otelprof *p, uint32_t hz)
@@ -54,67 +59,55 @@ void op_handle_expire_rules(struct otelprof *p)
 		return;
 	if (op_rule_set_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
 		op_log(&p->log, OP_LOG_WARNING, "%s", p->log.message);
-	op_handle_wake(p);
+	op_session_wake(p->session);
 }
 
-/* A path or a variable, which filters do not have. */
-static int check_program(struct otelprof *p, const struct otelprof_rule *rule)
+/* Make the tables of processes that rules include by number, if they are known. */
+static void warm(void *ctx, uint64_t number, const struct otelprof_rule *rule)
 {
-	bool path = rule->kind == OTELPROF_FILTER_EXECUTABLE;
+	struct warm *w = ctx;
 
-	if (!rule->text || !*rule->text)
-		return op_fail(&p->log, -EINVAL, "the rule needs a text");
-	if (strnlen(rule->text, RULE_TEXT_MAX + 1) > RULE_TEXT_MAX)
-		return op_fail(&p->log, -EINVAL, "the rule's text has more than %d bytes",
-			       RULE_TEXT_MAX);
-	if (path && *rule->text != '/' && *rule->text != '*')
-		return op_fail(&p->log, -EINVAL,
-			       "an executable's path begins with / or *, as in "
-			       "\"*/%.64s\"",
-			       rule->text);
-	if (!path && *rule->text == '=')
-		return op_fail(&p->log, -EINVAL,
-			       "a variable of the environment has no name before \"=\"");
-	return 0;
+	(void)number;
+	if (rule->action != OTELPROF_RULE_INCLUDE || !w->left ||
+	    (rule->kind != OTELPROF_MATCH_PID && rule->kind != OTELPROF_MATCH_TREE))
+		return;
+	w->left--;
+	(void)op_processes_warm(w->processes, (uint32_t)rule->number);
 }
 
-/* Check the kind, number and text as those of a filter's rule are checked. */
-static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
+void op_handle_warm_rules(struct otelprof *p)
 {
-	struct otelprof_filter_rule as = { .size = sizeof(as),
-					   .kind = rule->kind,
-					   .number = rule->number,
-					   .text = rule->text };
-	struct otelprof_filter_rule checked;
+	struct warm w = { p->processes, WARM_MAX };
 
-	if (rule->kind == OTELPROF_FILTER_ALL || rule->kind == OTELPROF_FILTER_PID_TREE ||
-	    rule->kind == OTELPROF_FILTER_MIN_AGE)
-		return op_fail(&p->log, -E2BIG, "a rule cannot have the kind %u",
-			       rule->kind);
-	if (rule->kind == OTELPROF_FILTER_EXECUTABLE ||
-	    rule->kind == OTELPROF_FILTER_ENVIRONMENT)
-		return check_program(p, rule);
-	return op_config_rule(&as, 0, &p->log, &checked);
+	if (p->scanned)
+		(void)op_rule_set_each(p->targets, 0, warm, &w);
 }
 
-static int check_rule(struct otelprof *p, const struct otelprof_rule *rule)
+int otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, size_t len)
 {
-	if (rule->action > OTELPROF_RULE_RATE)
-		return op_fail(&p->log, -E2BIG, "a rule's action %u is not known",
-			       rule->action);
-	if (rule->reserved0)
-		return op_fail(&p->log, -E2BIG, "a rule's reserved0 must be 0");
-	if (rule->sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
-		return op_fail(&p->log, -EINVAL,
-			       "a rule's rate is %u and must be 1 to %d",
-			       rule->sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
-	if (rule->action == OTELPROF_RULE_RATE && !rule->sample_rate_hz)
-		return op_fail(&p->log, -EINVAL,
-			       "a rule whose action is a rate needs a sample_rate_hz");
-	if (rule->action == OTELPROF_FILTER_EXCLUDE && rule->sample_rate_hz)
-		return op_fail(&p->log, -EINVAL,
-			       "a rule that excludes must have no sample_rate_hz");
-	return check_target(p, rule);
+	_cleanup_leave_ struct otelprof *held = NULL;
+	_cleanup_free_ struct otelprof_rule *copy = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0)
+		return r;
+	if (len && !rules)
+		return op_fail(&p->log, -EINVAL, "otelprof_set_rules: rules is NULL");
+	if (len > OTELPROF_RULES_MAX)
+		return op_fail(&p->log, -ENOSPC, "a list has at most %d rules",
+			       OTELPROF_RULES_MAX);
+	copy = calloc(len + 1, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	r = op_config_rules(rules, len, &p->log, copy);
+	if (r == 0)
+		r = op_rule_set_replace(p->targets, copy, len, op_clock_monotonic_ns(),
+					p->rate_hz);
+	if (r < 0)
+		return r;
+	op_handle_warm_rules(p);
+	op_session_wake(p->session);
+	return op_handle_apply_rates(p);
 }
 
 int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
@@ -130,16 +123,12 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 	if (!rule || !ret_number)
 		return op_fail(&p->log, -EINVAL,
 			       "otelprof_add_rule: an argument is NULL");
-	r = op_config_copy(&copy, sizeof(copy), rule,
-			   OP_CONFIG_THROUGH(struct otelprof_rule, reserved0), &p->log,
-			   "struct otelprof_rule");
-	if (r == 0)
-		r = check_rule(p, &copy);
+	r = op_config_rule(rule, "the rule", &p->log, &copy);
 	if (r == 0)
 		r = op_rule_set_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
 	if (r < 0)
 		return r;
-	op_handle_wake(p);
+	op_session_wake(p->session);
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
 	if (r < 0) {
 		(void)op_rule_set_remove(p->targets, number);

@@ -379,7 +379,8 @@ static void check_cgroups(struct doctor *d)
 	ok = op_read_file(path, MOUNTS_BYTES_MAX, &text) >= 0 &&
 	     strstr(text, " - cgroup2 ");
 	row(d, or_less(ok), "filter by cgroup", "cgroup v2 mounted",
-	    "otelprof_set_filter() refuses cgroup rules", ok ? "mounted" : "not mounted");
+	    "rules by cgroup, container and pod match nothing",
+	    ok ? "mounted" : "not mounted");
 }
 
 static void check_pid_namespace(struct doctor *d)

@@ -12,7 +12,6 @@
 #include "api/limit.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/slice.h"
 #include "code/symbol/kernel.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
@@ -24,6 +23,7 @@
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
+#include "session/session.h"
 
 /* What threads wait for. One call at a time works on a handle: each public call takes the lock,
  * and waits for work or for a delivery only while it does not hold the lock. */
@@ -36,11 +36,6 @@ struct op_handle_waits {
 	bool worker_runs;
 	/* why the worker's last poll failed, until otelprof_poll() returns it */
 	int worker_error;
-};
-
-struct op_handle_pids {
-	uint32_t pid[OTELPROF_FILTER_RULES];
-	size_t len;
 };
 
 struct otelprof {
@@ -62,17 +57,15 @@ struct otelprof {
 	struct op_window *window;
 	struct op_parts *parts;
 	struct op_rule_set *targets; /* borrowed of parts */
-	uint64_t kinds;		     /* the kinds that are on */
+	struct op_session *session;
+	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
-	uint64_t window_start_ns; /* Unix time */
-	uint64_t records;	  /* taken out of the ring */
-	uint64_t dropped[OP_DROPS];
-	struct op_handle_pids wanted; /* those that the filter includes */
-	uint64_t map_failures; /* the arena's map failures that were already logged */
+	uint64_t window_start_ns;   /* Unix time */
+	uint64_t dropped[OP_DROPS]; /* by the end of windows; others count theirs */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
-	uint32_t rate_hz;    /* rate at which the clock ticks */
-	struct op_turn turn; /* of the running poll */
+	uint32_t rate_hz;	       /* rate at which the clock ticks */
+	struct op_allowance allowance; /* of all work */
 	struct op_budget budget;
 	struct op_limit limit;
 };
@@ -96,8 +89,6 @@ void op_handle_deinit_waits(struct otelprof *p, bool forked);
 /* Make what @p->config asks for, and free it. @forked: this is the child of a fork. */
 int op_handle_make(struct otelprof *p);
 void op_handle_unmake(struct otelprof *p, bool forked);
-/* Poll in time for what the parts have under way. The lock is held. */
-void op_handle_wake(struct otelprof *p);
 /* Attach or detach all that takes samples. The lock is held. Returns 0 or -errno. */
 int op_handle_start_sampling(struct otelprof *p);
 /* As op_handle_start_sampling(), but without probes whose places are gone by now: what
@@ -113,6 +104,8 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz);
 /* Call this when rates came or went: the clock then ticks at the highest rate, reduced as
  * the budget demands. */
 int op_handle_apply_rates(struct otelprof *p);
+/* Make the unwind tables of processes that rules include by number. */
+void op_handle_warm_rules(struct otelprof *p);
 /* Remove the rules that have expired. */
 void op_handle_expire_rules(struct otelprof *p);
 /* For the budget, in a poll: set the clock to @hz and export the open window, whose samples have
@@ -122,13 +115,6 @@ int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 struct op_event_handlers op_handle_events(struct otelprof *p);
 void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
 			     uint64_t samples);
-/* Do a bounded amount of work; *@ret says what was done. */
-int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
-/* Process the records that wait in the ring, for about @limit_ns. The lock is held. */
-int op_handle_drain(struct otelprof *p, uint64_t limit_ns);
-/* The same, when no more will follow: what waits for CPU time is processed, too. What is left
- * after @limit_ns is taken without the tables that it waits for. */
-int op_handle_drain_all(struct otelprof *p, uint64_t limit_ns);
 /* Flush exporter @number, or all if it is 0. The lock is not held. */
 int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms);
 /* Start the worker thread, which does the work from now on. The lock is held. */

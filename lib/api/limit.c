@@ -38,9 +38,10 @@ uint64_t op_limit_used(struct otelprof *p)
 	op_processes_get_stats(p->processes, &processes);
 	op_exporters_get_stats(p->exporters, &exporters);
 	return op_capture_bytes(p->capture, op_clock_monotonic_ns()) +
-	       op_unwind_rules_bytes(p->rules) + op_window_bytes(p->window) +
-	       op_sampler_bytes(p->sampler) + op_kernel_symbols_bytes(p->kernel) +
-	       processes.symbol_bytes + processes.own_bytes + exporters.bytes;
+	       op_session_bytes(p->session) + op_unwind_rules_bytes(p->rules) +
+	       op_window_bytes(p->window) + op_sampler_bytes(p->sampler) +
+	       op_kernel_symbols_bytes(p->kernel) + processes.symbol_bytes +
+	       processes.own_bytes + exporters.bytes;
 }
 
 /* What is free after a grace period: of tables, and of processes that ended or were given up.
@@ -110,9 +111,10 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 	if (now < m->next_ns)
 		return used;
 	/* tables that runtimes need are not made again here */
-	op_processes_slice(p->processes, op_turn_part(&p->turn, now, GIVE_UP_PARTS));
+	op_allowance_until(&p->allowance,
+			   op_allowance_part(&p->allowance, now, GIVE_UP_PARTS));
 	freed = give_up(p, used - aim, &enough);
-	op_processes_slice(p->processes, 0);
+	op_allowance_until(&p->allowance, 0);
 	m->stuck = enough ? 0 : OP_MIN(m->stuck + 1, STUCK_MAX);
 	m->next_ns = now + (OP_LIMIT_CHECK_NS << m->stuck);
 	return used - OP_MIN(used, freed);

@@ -60,6 +60,7 @@ static int make_processes(struct otelprof *p)
 		.environment = config->environment,
 		.environment_len = config->environment_len,
 		.realtime_offset_ns = op_clock_monotonic_offset_ns(),
+		.allowance = &p->allowance,
 		.arena = p->arena,
 		.rules = p->rules,
 		.ctx = p->capture,
@@ -70,6 +71,10 @@ static int make_processes(struct otelprof *p)
 	};
 	int r = 0;
 
+	if (config->memory_limit_bytes) {
+		p->allowance.may_take = op_limit_may_take;
+		p->allowance.may_take_ctx = p;
+	}
 	if (config->layouts_dir)
 		r = op_runtime_layouts(config->layouts_dir, &p->log, &p->layouts);
 	processes.layouts = p->layouts;
@@ -77,8 +82,6 @@ static int make_processes(struct otelprof *p)
 		r = op_processes_new(&processes, &p->processes);
 	if (r < 0)
 		return r;
-	if (config->memory_limit_bytes)
-		op_processes_set_room(p->processes, op_limit_may_take, p);
 	return op_sampler_new(
 		&(struct op_sampler_config){
 			.processes = p->processes,
@@ -103,6 +106,25 @@ static int make_parts(struct otelprof *p)
 	p->targets = op_parts_targets(p->parts);
 	p->kinds = p->config.kinds;
 	return op_handle_set_clock(p, p->rate_hz);
+}
+
+static int make_session(struct otelprof *p)
+{
+	const struct op_session_config config = {
+		.log = &p->log,
+		.procfs_root = op_processes_config(p->processes)->procfs_root,
+		.poll_ms = p->config.poll_budget_ms,
+		.allowance = &p->allowance,
+		.capture = p->capture,
+		.arena = p->arena,
+		.kernel = p->kernel,
+		.processes = p->processes,
+		.sampler = p->sampler,
+		.window = p->window,
+		.parts = p->parts,
+	};
+
+	return op_session_new(&config, &p->session);
 }
 
 /* The open window cannot be given up: at its limit samples are dropped, and counted. */
@@ -131,7 +153,9 @@ int op_handle_make(struct otelprof *p)
 		r = make_processes(p);
 	if (r == 0)
 		r = make_parts(p);
-	return r < 0 ? r : make_window(p);
+	if (r == 0)
+		r = make_window(p);
+	return r < 0 ? r : make_session(p);
 }
 
 void op_handle_unmake(struct otelprof *p, bool forked)
@@ -147,6 +171,7 @@ void op_handle_unmake(struct otelprof *p, bool forked)
 		op_capture_stop(p->capture);
 	}
 	op_exporters_free(p->exporters);
+	op_session_free(p->session);
 	op_window_free(p->window);
 	op_parts_free(p->parts);
 	op_sampler_free(p->sampler);

@@ -37,6 +37,9 @@ static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 	p->log.level = (int)p->config.log_level;
 	p->rate_hz = p->budget.asked_hz = p->config.sample_rate_hz;
 	p->budget.share = p->config.cpu_budget_permille / 1000.0;
+	/* until it is first measured */
+	if (p->config.cpu_budget_permille)
+		op_allowance_give_cpu(&p->allowance, INT64_MAX);
 	r = op_config_add_host(&p->config);
 	return r < 0 ? r : op_handle_make(p);
 }
@@ -115,31 +118,6 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	return NULL;
 }
 
-/* Make the tables of the processes that the filter includes by pid, if they are known. */
-static void warm_wanted(struct otelprof *p)
-{
-	size_t i;
-
-	for (i = 0; p->scanned && i < p->wanted.len; i++)
-		(void)op_processes_warm(p->processes, p->wanted.pid[i]);
-}
-
-/* Note the processes that @rules include by pid. */
-static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
-{
-	size_t i;
-
-	p->wanted.len = 0;
-	for (i = 0; i < rules->len; i++) {
-		const struct otelprof_filter_rule *rule = &rules->rule[i];
-
-		if (rule->action == OTELPROF_FILTER_INCLUDE &&
-		    (rule->kind == OTELPROF_FILTER_PID ||
-		     rule->kind == OTELPROF_FILTER_PID_TREE))
-			p->wanted.pid[p->wanted.len++] = (uint32_t)rule->number;
-	}
-}
-
 int otelprof_start(struct otelprof *p)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -171,7 +149,7 @@ int otelprof_start(struct otelprof *p)
 	r = op_capture_load(p->capture);
 	if (r < 0)
 		return r;
-	warm_wanted(p);
+	op_handle_warm_rules(p);
 	/* of rules that were added before: who began since is not known */
 	op_rule_set_on_lost(p->targets);
 	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
@@ -209,7 +187,7 @@ int otelprof_stop(struct otelprof *p)
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_STOP);
 	op_handle_stop_sampling(p);
 	p->running = false;
-	r = op_handle_drain_all(p, LAST_RECORDS_NS);
+	r = op_session_drain_all(p->session, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_LAST);
 	return r;
@@ -272,23 +250,6 @@ int otelprof_abandon(struct otelprof *p)
 	if (r == 0)
 		op_exporters_abandon(p->exporters);
 	return r;
-}
-
-int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
-{
-	_cleanup_leave_ struct otelprof *held = NULL;
-	struct op_config_rules rules;
-	int r = op_handle_enter(p, &held);
-
-	if (r == 0)
-		r = op_config_filter(filter, &p->log, &rules);
-	if (r == 0)
-		r = op_capture_set_filter(p->capture, rules.rule, rules.len);
-	if (r < 0)
-		return r;
-	note_wanted(p, &rules);
-	warm_wanted(p);
-	return 0;
 }
 
 int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)

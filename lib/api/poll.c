@@ -63,12 +63,12 @@ static void keep_budget(struct otelprof *p, bool drained)
 		    op_handle_cpu_ns(p, &used, &lost) < 0)
 			return;
 		op_budget_report_lost(&p->budget, now, lost);
-		worked = op_processes_worked_ns(p->processes);
+		worked = p->allowance.cpu_used_ns;
 		if (p->paused)
 			(void)op_budget_count(&p->budget, now, used, worked);
 		else
 			hz = op_budget_rate(&p->budget, now, used, worked, p->rate_hz);
-		op_processes_allow_work(p->processes, op_budget_left_ns(&p->budget));
+		op_allowance_give_cpu(&p->allowance, op_budget_left_ns(&p->budget));
 		if (hz == p->rate_hz)
 			return;
 		p->budget.wanted_hz = hz;
@@ -98,25 +98,26 @@ static uint64_t thread_ns(const struct otelprof *p)
 static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
-	struct op_capture_work done;
+	struct op_session_work done;
+	bool worked;
 	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
 	if (since_ns)
 		p->budget.own_ns += p->budget.entered_ns - since_ns;
-	r = op_handle_poll(p, &done);
+	r = op_session_poll(p->session, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);
 		keep_budget(p, done.drained);
 		op_limit_keep(p);
 	}
+	/* what took long is a poll's whole work, also where no record came of it */
+	worked = op_allowance_has_worked(&p->allowance, op_clock_monotonic_ns());
+	op_allowance_end_poll(&p->allowance);
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->waits.wake_fd);
-	if (r < 0)
-		return r;
-	/* what took long is a poll's whole work, also where no record came of it */
-	return !done.idle || op_turn_is_used(&p->turn, op_clock_monotonic_ns());
+	return r < 0 ? r : !done.idle || worked;
 }
 
 /* The worker does the work; wait only for its errors and for otelprof_wakeup(). */

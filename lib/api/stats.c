@@ -8,7 +8,7 @@
 #include "api/settings/config.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "sample/ended.h"
+#include "sample/kept/ended.h"
 #include "sample/trace_contexts.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
@@ -36,7 +36,8 @@ static void read_drops(struct otelprof *p, const uint64_t *counters,
 
 	op_exporters_get_stats(p->exporters, &exporters);
 	for (i = 0; i < OP_DROPS; i++)
-		ret[i] = p->dropped[i] + op_parts_taken(p->parts)->dropped[i] +
+		ret[i] = p->dropped[i] + op_session_counts(p->session)->dropped[i] +
+			 op_parts_taken(p->parts)->dropped[i] +
 			 exporters.samples_dropped[i];
 	ret[OP_DROP_RING] += counters[OP_COUNT_RING_FULL];
 	ret[OP_DROP_NESTED] += counters[OP_COUNT_NESTED];
@@ -136,6 +137,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	uint64_t counters[OP_COUNTERS];
 	struct otelprof_stats s = { 0 };
 	uint64_t drops[OP_DROPS];
+	uint64_t records;
 	int r = op_handle_enter(p, &held);
 	size_t i;
 
@@ -151,8 +153,9 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	for (i = 0; i < OP_DROPS; i++)
 		s.samples_dropped += drops[i];
 	/* records that wait in the ring; one may be read before its program has counted it */
-	if (counters[OP_COUNT_OUTPUT] > p->records)
-		s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
+	records = op_session_counts(p->session)->records;
+	if (counters[OP_COUNT_OUTPUT] > records)
+		s.samples_pending = counters[OP_COUNT_OUTPUT] - records;
 	from_rooms(p, counters, &s);
 	s.events_lost = op_capture_events_lost(p->capture);
 	op_capture_run_time(p->capture, &s.bpf_run_ns, &s.bpf_run_count);

@@ -45,54 +45,48 @@ static int encode_window(struct otelprof *p, uint64_t end_ns)
 	return r;
 }
 
-/* User space changes tables rarely: the slabs are unmapped from this process until it
- * does. */
-static void rest_arena(struct otelprof *p)
-{
-	struct op_arena_stats stats;
+/* A window that is closed. */
+struct closed {
+	struct otelprof *p;
+	uint64_t samples;
+	uint64_t end_ns;
+};
 
-	op_arena_rest(p->arena);
-	op_arena_get_stats(p->arena, &stats);
-	if (stats.map_failures != p->map_failures)
-		op_log(&p->log, OP_LOG_WARNING,
-		       "unwind tables could not be mapped %llu times: there is not enough "
-		       "memory, and stacks are cut short",
-		       (unsigned long long)(stats.map_failures - p->map_failures));
-	p->map_failures = stats.map_failures;
+static int emit(void *ctx, uint64_t end_ns)
+{
+	struct closed *w = ctx;
+	struct otelprof *p = w->p;
+
+	w->end_ns = end_ns;
+	w->samples = op_window_samples(p->window);
+	if (w->samples && op_exporters_len(p->exporters))
+		return encode_window(p, end_ns);
+	p->dropped[OP_DROP_NOWHERE] += w->samples;
+	return 0;
 }
 
 static int close_window(struct otelprof *p, enum op_part_end end)
 {
+	struct closed window = { .p = p };
+	const struct op_window_end how = {
+		.running = p->running,
+		.why = end,
+		.period_ns = op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0,
+						     p->rate_hz),
+		.emit = emit,
+		.ctx = &window,
+	};
 	uint64_t start = p->window_start_ns;
-	uint64_t now;
-	uint64_t samples;
-	int r = 0;
+	int r = op_session_end_window(p->session, &how);
 
-	if (p->running)
-		op_parts_snapshot(p->parts, p->window, end);
-	now = op_clock_realtime_ns();
-	samples = op_window_samples(p->window);
-	if (samples && !op_exporters_len(p->exporters))
-		p->dropped[OP_DROP_NOWHERE] += samples;
-	else if (samples)
-		r = encode_window(p, now);
-	op_window_reset(p->window);
-	op_window_set_period(
-		p->window,
-		op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0, p->rate_hz));
-	op_processes_window_end(p->processes, end != OP_PART_END_EXPORT);
-	op_sampler_window_end(p->sampler);
-	op_capture_next_window(p->capture);
-	rest_arena(p);
-	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
-	p->window_start_ns = now;
-	op_handle_report_window(p, start, now, samples);
+	p->window_start_ns = window.end_ns;
+	op_handle_report_window(p, start, window.end_ns, window.samples);
 	if (r < 0)
 		return op_fail(&p->log, r,
 			       "the window could not be encoded: %s; its samples are "
 			       "counted as dropped",
 			       otelprof_strerror(r));
-	return (int)OP_MIN(samples, (uint64_t)INT_MAX);
+	return (int)OP_MIN(window.samples, (uint64_t)INT_MAX);
 }
 
 int otelprof_export(struct otelprof *p)
@@ -132,6 +126,6 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	p->budget.asked_hz = op_rule_rates_top(op_rule_set_rates(p->targets));
 	p->budget.wanted_hz = 0;
 	/* What is left then is in the next window, with its own period. */
-	r = op_handle_drain(p, DRAIN_NS);
+	r = op_session_drain(p->session, DRAIN_NS);
 	return r < 0 ? r : change_rate(p, p->budget.asked_hz, OP_PART_END_RATE);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel side. It loads and attaches the programs, and passes their records and those of
- * perf's side-band on to the processes and the window.
+ * The driver of the kernel's side. It loads and attaches the programs, and hands their records
+ * and the events of perf's side-band to the caller. It knows no process.
  *
  *   loader.c    which features the kernel has; the maps; the counters
  *   object.c    opens and loads one BPF object
@@ -9,8 +9,8 @@
  *   kinds.c     turns the kinds of events on and off
  *   hooks.c     kinds whose programs are attached to tracepoints
  *   perf.c      perf events of the kinds and of the side-band on each CPU; CPU hot-plug
- *   sideband/   turns side-band records into process events
- *   filter.c    translates a public filter for the programs
+ *   sideband/   reads the side-bands of all CPUs in their order
+ *   rules.c     the programs' table of rules
  */
 #ifndef OP_KERNEL_CAPTURE_H
 #define OP_KERNEL_CAPTURE_H
@@ -19,15 +19,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/slice.h"
-#include "code/unwind/arena.h"
+#include "kernel/ring.h"
+#include "kernel/sideband/events.h"
+#include "kernel/slabs.h"
 #include "op_user_types.h"
 #include "otelprof/config.h"
-#include "process/processes.h"
-#include "profile/window.h"
-#include "sample/sampler.h"
 
 struct op_capture;
 
@@ -65,8 +64,8 @@ int op_capture_publish_context(void *c, uint32_t pid,
 			       const struct op_context_place *place);
 int op_capture_need_runtimes(void *c, uint64_t runtimes);
 
-/* Begin to receive process events. Call this before op_processes_scan(), so that no
- * process is missed by both. */
+/* Begin to receive events of the side-band. Call this before processes are scanned, so that
+ * none is missed by both. */
 int op_capture_listen(struct op_capture *c);
 /*
  * Load the programs of the kinds, if that was not done yet, with the steps of all
@@ -81,28 +80,35 @@ void op_capture_stop(struct op_capture *c);
 /* The epoll descriptor, borrowed. */
 int op_capture_fd(const struct op_capture *c);
 
-/* What op_capture_poll() did; it adds to the counts. */
-struct op_capture_work {
-	uint64_t records;
-	uint64_t dropped_record; /* malformed records */
-	uint64_t dropped_window; /* the window had no room */
-	uint64_t dropped_memory;
-	bool more;	     /* it stopped at its limit, and more is waiting */
-	bool idle;	     /* nothing was waiting */
-	bool drained;	     /* no sample is waiting */
-	bool kernel_symbols; /* kernel symbols came or went */
-};
+/* The interval of the timer, which makes the descriptor readable. 0: at once, and then each
+ * millisecond. */
+void op_capture_wake_every(struct op_capture *c, uint32_t ms);
+/* Shorten the interval, so that the timer fires at @time_ns (CLOCK_MONOTONIC) at the latest. */
+void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
+/*
+ * See what the descriptor is readable for: acknowledge the timer, empty the rings that only ask
+ * for interrupts, and follow CPUs that came and went. What those have told goes to @sink first,
+ * while @allowance has time. Returns 0 if it was not readable, a positive number, or -errno.
+ */
+int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
+		     struct op_allowance *allowance);
+/*
+ * Pass the events of the side-bands to @sink while @allowance has time, a few at least.
+ * Returns their number. What is left then is passed by the next call.
+ */
+uint64_t op_capture_drain_sideband(struct op_capture *c,
+				   const struct op_sideband_sink *sink,
+				   struct op_allowance *allowance);
+/* Did the last drain leave events? */
+bool op_capture_sideband_left(const struct op_capture *c);
+/* All events of the side-bands until this time were passed. */
+uint64_t op_capture_drained_ns(const struct op_capture *c);
+/* Pass the programs' records to @fn, as op_ring_consume() does. */
+int op_capture_drain_ring(struct op_capture *c, op_ring_fn fn, void *ctx);
 
-/* Pass events and records that wait on to @processes and @window, as many as @turn has time
- * for. Adds to *@work. Returns 0 or -errno. */
-int op_capture_poll(struct op_capture *c, struct op_processes *processes,
-		    struct op_sampler *sampler, struct op_window *window,
-		    const struct op_turn *turn, struct op_capture_work *work);
-/* Pass all postponed records on, without the tables and names that they wait for where there
- * are none. Adds to the counts of *@work. */
-void op_capture_take_postponed(struct op_capture *c, struct op_processes *processes,
-			       struct op_sampler *sampler, struct op_window *window,
-			       struct op_capture_work *work);
+/* Name interpreter @number, of OP_INTERPRETERS_MAX: programs in files whose names begin like
+ * @name report their execution at once. */
+void op_capture_name_interpreter(struct op_capture *c, uint32_t number, const char *name);
 
 /* Set the rate of the clock; and what op_control says of it: its period, and how many of its ticks
  * each rate takes. */
@@ -113,29 +119,20 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 /* Make a map for @max rules by target. Returns a descriptor, which the caller closes, or
  * -errno. */
 int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
-/* From now on the programs look rules up in @fd, a map of op_capture_rule_map_new().
- * Returns 0 or -errno. */
-int op_capture_rule_map_use(struct op_capture *c, int fd);
-/* Members of op_control that say whether the programs look rules up, and by which
- * keys. */
-struct op_rule_use {
-	uint32_t kinds;
-	uint32_t cgroup_depths;
-	uint32_t include;
-};
-/* Call this after each change of that map. */
+/*
+ * Put the list of rules with the table @fd, a map of op_capture_rule_map_new(), in force in
+ * place of the one before. A sample is judged by one of them alone. @rate: as in op_control.
+ * Returns 0 or -errno.
+ */
+int op_capture_rule_map_switch(struct op_capture *c, int fd,
+			       const struct op_rule_use *used,
+			       const uint64_t rate[OP_RATES_MAX]);
+/* The rates in force. */
+void op_capture_get_rates(const struct op_capture *c, uint64_t ret[OP_RATES_MAX]);
+/* Call this after each change of the table in force. */
 void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used);
-/* The id and the depth of the cgroup that @text means as a rule's of @kind: CGROUP, CONTAINER or
- * POD of OTELPROF_FILTER_*. Returns 0 or -errno. */
-int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
-		      uint64_t *ret_id, uint32_t *ret_depth);
-/* A poll is wanted at @time_ns (CLOCK_MONOTONIC) at the latest: each poll sets the timer
- * by it. 0: no such time. */
-void op_capture_wake_at(struct op_capture *c, uint64_t time_ns);
-/* The same for the next poll alone, and from now on: this call sets the timer. */
-void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
-int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
-			  size_t len);
+/* Do the programs see the control groups above that of a task? (Linux 5.16) */
+bool op_capture_sees_ancestors(const struct op_capture *c);
 
 /*
  * Turn kinds of events on and off. Those that are on take samples once op_capture_start()
@@ -169,7 +166,6 @@ struct op_capture_heap {
 int op_capture_load_heap(struct op_capture *c, bool is_free,
 			 const struct op_argument argument[OP_ARGUMENTS_MAX],
 			 struct op_capture_heap *heap);
-bool op_capture_is_sampling(const struct op_capture *c);
 
 /* Have every stack announced again: call this when a window ended or an announcement was
  * lost. */
@@ -177,8 +173,8 @@ void op_capture_next_window(struct op_capture *c);
 
 /* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. */
 int op_capture_counters(struct op_capture *c, uint64_t *ret);
-/* Bytes of the maps, by the kernel's own count where /proc/self tells it; of the side-bands;
- * and of records that wait. Slabs are counted as they are now, the other maps as they were when
+/* Bytes of the maps, by the kernel's own count where /proc/self tells it, and of the
+ * side-bands. Slabs are counted as they are now, the other maps as they were when
  * it was last looked, a second ago or less. */
 uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns);
 uint64_t op_capture_events_lost(const struct op_capture *c);

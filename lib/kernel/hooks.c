@@ -89,15 +89,16 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 	int r = 0;
 
 	for (i = 0; r == 0 && kind->kicks && i < OP_KICK_RINGS; i++)
-		r = map_kicks(c, object, i, &c->kicks[kind->event][i]);
+		r = map_kicks(c, object, i, &c->kinds.kicks[kind->event][i]);
 	for (i = 0; r >= 0 && i < kind->hooks_len; i++) {
 		if (!is_wanted(c, kind, i))
 			continue;
 		name_of(c, kind, i, name);
-		r = c->program[kind->event][i] = op_object_program_fd(object, name);
+		r = c->kinds.program[kind->event][i] = op_object_program_fd(object, name);
 	}
 	for (i = 0; r >= 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
-		r = c->begun[kind->event][i] = op_object_map_fd(object, kind->begun[i]);
+		r = c->kinds.begun[kind->event][i] =
+			op_object_map_fd(object, kind->begun[i]);
 	return r < 0 ? r : 0;
 }
 
@@ -191,11 +192,11 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 	int r = 0;
 
 	for (i = 0; i < kind->hooks_len; i++)
-		if (c->hook[kind->event][i] >= 0)
+		if (c->kinds.hook[kind->event][i] >= 0)
 			return 0;
 	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX; i++)
-		if (c->begun[kind->event][i] >= 0)
-			r = empty(c->begun[kind->event][i], &gone);
+		if (c->kinds.begun[kind->event][i] >= 0)
+			r = empty(c->kinds.begun[kind->event][i], &gone);
 	return r < 0 ? op_fail(c->log, r, "the kind %s could not be begun anew: %s",
 			       op_kind_name(kind), strerror(-r))
 		     : 0;
@@ -209,7 +210,7 @@ static bool has_other(const struct op_kind *kind, size_t i)
 
 static bool is_attached(const struct op_capture *c, const struct op_kind *kind, size_t i)
 {
-	const int *hook = c->hook[kind->event];
+	const int *hook = c->kinds.hook[kind->event];
 
 	return hook[i] >= 0 || (kind->hooks[i].instead && hook[i - 1] >= 0) ||
 	       (has_other(kind, i) && hook[i + 1] >= 0);
@@ -232,13 +233,13 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 	if (r < 0)
 		return r;
 	for (i = 0; i < kind->hooks_len; i++) {
-		int *hook = &c->hook[kind->event][i];
+		int *hook = &c->kinds.hook[kind->event][i];
 
 		if (is_attached(c, kind, i) || !kind->hooks[i].tracepoint ||
 		    !is_wanted(c, kind, i))
 			continue;
 		*hook = op_fd_move_up(bpf_raw_tracepoint_open(
-			kind->hooks[i].tracepoint, c->program[kind->event][i]));
+			kind->hooks[i].tracepoint, c->kinds.program[kind->event][i]));
 		if (*hook < 0 && errno == EINVAL && has_other(kind, i))
 			continue;
 		if (*hook < 0)
@@ -253,7 +254,7 @@ int op_hooks_attach(struct op_capture *c)
 	int r = 0;
 
 	for (i = 0; r == 0 && i < OP_KINDS; i++)
-		if (op_kinds()[i]->hooks && c->program[i][0] >= 0)
+		if (op_kinds()[i]->hooks && c->kinds.program[i][0] >= 0)
 			r = attach(c, op_kinds()[i]);
 	return r;
 }
@@ -262,17 +263,17 @@ int op_hooks_attach(struct op_capture *c)
  * map of a process that has forked is its parent's. */
 static void count_held(struct op_capture *c, const struct op_kind *kind)
 {
-	int map = c->begun[kind->event][0];
+	int map = c->kinds.begun[kind->event][0];
 	uint64_t gone = 0;
 
 	if (kind->holds && !c->forked && map >= 0 && empty(map, &gone) == 0)
-		c->gone_missed += gone;
+		c->kinds.gone_missed += gone;
 }
 
 /* While no perf event is there, memory grows unseen: forget how large it was. */
 static void forget_seen(struct op_capture *c, const struct op_kind *kind)
 {
-	int map = c->begun[kind->event][0];
+	int map = c->kinds.begun[kind->event][0];
 	uint64_t gone = 0;
 
 	if (kind->perf_events && !c->forked && map >= 0)
@@ -287,8 +288,8 @@ void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
 	size_t i;
 
 	for (i = kind->hooks_len; i > 0; i--) {
-		attached |= c->hook[kind->event][i - 1] >= 0;
-		op_closep(&c->hook[kind->event][i - 1]);
+		attached |= c->kinds.hook[kind->event][i - 1] >= 0;
+		op_closep(&c->kinds.hook[kind->event][i - 1]);
 	}
 	if (attached)
 		count_held(c, kind);
@@ -301,9 +302,9 @@ void op_hooks_poll(struct op_capture *c)
 	uint32_t i;
 
 	for (k = 0; k < OP_KINDS; k++)
-		for (i = 0; i < OP_KICK_RINGS && c->kicks[k][i].producer; i++)
-			__atomic_store_n(c->kicks[k][i].consumer,
-					 __atomic_load_n(c->kicks[k][i].producer,
+		for (i = 0; i < OP_KICK_RINGS && c->kinds.kicks[k][i].producer; i++)
+			__atomic_store_n(c->kinds.kicks[k][i].consumer,
+					 __atomic_load_n(c->kinds.kicks[k][i].producer,
 							 __ATOMIC_ACQUIRE),
 					 __ATOMIC_RELEASE);
 }
@@ -314,9 +315,9 @@ void op_hooks_close(struct op_capture *c, const struct op_kind *kind)
 
 	op_hooks_detach(c, kind);
 	for (i = 0; i < OP_KIND_BEGUN_MAX; i++)
-		op_closep(&c->begun[kind->event][i]);
+		op_closep(&c->kinds.begun[kind->event][i]);
 	for (i = 0; i < OP_KICK_RINGS; i++) {
-		struct op_kick_ring *k = &c->kicks[kind->event][i];
+		struct op_kick_ring *k = &c->kinds.kicks[kind->event][i];
 
 		if (k->consumer)
 			(void)munmap(k->consumer, c->page_size);

@@ -57,7 +57,7 @@ static int reuse(struct bpf_object *object, const char *name, int fd)
 static int load_shared(struct op_capture *c, const struct op_kind *kind,
 		       struct bpf_object *object)
 {
-	int *begun = c->begun[kind->event];
+	int *begun = c->kinds.begun[kind->event];
 	uint32_t i;
 	int r = 0;
 
@@ -159,11 +159,6 @@ int op_capture_load_heap(struct op_capture *c, bool is_free,
 	return r;
 }
 
-bool op_capture_is_sampling(const struct op_capture *c)
-{
-	return c->sampling && !c->forked;
-}
-
 static void add_run_time(int fd, uint64_t *ns, uint64_t *count)
 {
 	struct bpf_prog_info info = { 0 };
@@ -192,13 +187,13 @@ static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
 
 	for (i = 0; i < kind->hooks_len; i++)
 		if (kind->hooks[i].loses)
-			n += missed_by(c->program[kind->event][i]);
+			n += missed_by(c->kinds.program[kind->event][i]);
 	return n;
 }
 
 uint64_t op_capture_kinds_missed(const struct op_capture *c)
 {
-	uint64_t n = c->gone_missed;
+	uint64_t n = c->kinds.gone_missed;
 	uint32_t i;
 
 	for (i = 0; i < OP_KINDS; i++)
@@ -212,11 +207,11 @@ static void turn_off(struct op_capture *c, const struct op_kind *kind)
 
 	op_perf_close_kind(c, kind);
 	op_hooks_close(c, kind);
-	c->gone_missed += missed(c, kind);
+	c->kinds.gone_missed += missed(c, kind);
 	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++) {
-		add_run_time(c->program[kind->event][i], &c->gone_run_ns,
-			     &c->gone_run_count);
-		op_closep(&c->program[kind->event][i]);
+		add_run_time(c->kinds.program[kind->event][i], &c->kinds.gone_run_ns,
+			     &c->kinds.gone_run_count);
+		op_closep(&c->kinds.program[kind->event][i]);
 	}
 }
 
@@ -227,9 +222,10 @@ int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind)
 	int r = 0;
 
 	for (i = 0; r >= 0 && i < kind->perf_events; i++)
-		if (c->program[kind->event][i] < 0)
-			r = c->program[kind->event][i] = load_entry(c, kind, i, NULL);
-	if (kind->hooks && c->program[kind->event][0] < 0)
+		if (c->kinds.program[kind->event][i] < 0)
+			r = c->kinds.program[kind->event][i] =
+				load_entry(c, kind, i, NULL);
+	if (kind->hooks && c->kinds.program[kind->event][0] < 0)
 		r = op_hooks_load(c, kind);
 	op_object_unhush(before);
 	if (r >= 0)
@@ -265,7 +261,7 @@ static int bring(struct op_capture *c)
 {
 	int r;
 
-	c->cpus_changed = true; /* so that every CPU gets the events of the kinds */
+	c->cpus.changed = true; /* so that every CPU gets the events of the kinds */
 	if (!c->sampling)
 		return 0;
 	r = op_perf_update_cpus(c, NULL, 0);
@@ -280,7 +276,7 @@ static int reload(struct op_capture *c)
 	int r = 0;
 
 	for (i = 0; r >= 0 && i < OP_KINDS; i++) {
-		if (c->program[i][0] < 0)
+		if (c->kinds.program[i][0] < 0)
 			continue;
 		turn_off(c, op_kinds()[i]);
 		r = op_capture_kinds_load(c, op_kinds()[i]);
@@ -345,7 +341,7 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 
 int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i)
 {
-	return c->sampling && !c->forked ? c->program[kind][i] : -1;
+	return c->sampling && !c->forked ? c->kinds.program[kind][i] : -1;
 }
 
 void op_capture_kinds_close(struct op_capture *c)
@@ -356,7 +352,7 @@ void op_capture_kinds_close(struct op_capture *c)
 	for (k = 0; k < OP_KINDS; k++) {
 		op_hooks_close(c, op_kinds()[k]);
 		for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
-			op_closep(&c->program[k][i]);
+			op_closep(&c->kinds.program[k][i]);
 	}
 }
 
@@ -365,9 +361,9 @@ void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_c
 	uint32_t i;
 	uint32_t k;
 
-	*ret_ns = c->gone_run_ns;
-	*ret_count = c->gone_run_count;
+	*ret_ns = c->kinds.gone_run_ns;
+	*ret_count = c->kinds.gone_run_count;
 	for (k = 0; k < OP_KINDS && !c->forked; k++)
 		for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
-			add_run_time(c->program[k][i], ret_ns, ret_count);
+			add_run_time(c->kinds.program[k][i], ret_ns, ret_count);
 }

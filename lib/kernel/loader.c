@@ -16,7 +16,6 @@
 #include "kernel/object.h"
 #include "kernel/state.h"
 #include "otelprof/error.h"
-#include "runtime/runtime.h"
 
 enum {
 	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
@@ -100,9 +99,9 @@ static int load_base(struct op_capture *c)
 	for (i = 0; r >= 0 && i < OP_MAPS; i++)
 		r = c->map[i] = op_object_map_fd(object, op_map_names[i]);
 	if (r >= 0)
-		r = c->exec_program = op_object_program_fd(object, "op_exec");
+		r = c->exec.program = op_object_program_fd(object, "op_exec");
 	if (r >= 0)
-		r = c->fork_program = op_object_program_fd(object, "op_fork");
+		r = c->fork.program = op_object_program_fd(object, "op_fork");
 	op_object_close(object);
 	return r < 0 ? r : 0;
 }
@@ -117,29 +116,6 @@ static int map_memory(struct op_capture *c, enum op_map map, size_t len, int pro
 			       op_map_names[map], strerror(errno));
 	*ret = memory;
 	return 0;
-}
-
-/* Tell the programs how names of interpreters begin: the first 8 bytes of each. */
-static void name_interpreters(struct op_control *control)
-{
-	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
-	size_t n = 0;
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		const char *const *name;
-
-		for (name = ops[i]->file_names; name && *name; name++) {
-			size_t bytes = OP_MIN(strlen(*name), sizeof(uint64_t));
-
-			if (n == OP_INTERPRETERS_MAX)
-				return;
-			memcpy(&control->interpreter[n].bytes, *name, bytes);
-			memset(&control->interpreter[n].mask, 0xff, bytes);
-			n++;
-		}
-	}
 }
 
 static int open_all(struct op_capture *c)
@@ -163,8 +139,6 @@ static int open_all(struct op_capture *c)
 	if (r < 0)
 		return r;
 	c->control = memory;
-	c->control->filter_active = OP_FILTER_EMPTY;
-	name_interpreters(c->control);
 	return 0;
 }
 
@@ -191,24 +165,24 @@ static void attach_fork(struct op_capture *c)
 {
 	/* Without op_exec, a child would keep its parent's tables when it executes a
 	 * program. */
-	if (c->exec_fd < 0)
+	if (c->exec.fd < 0)
 		return;
-	c->fork_fd = bpf_raw_tracepoint_open("sched_process_fork", c->fork_program);
-	if (c->fork_fd < 0)
+	c->fork.fd = bpf_raw_tracepoint_open("sched_process_fork", c->fork.program);
+	if (c->fork.fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_fork cannot be followed (%s): samples just after a fork "
 		       "come with a copy of their stack",
-		       strerror(-c->fork_fd));
+		       strerror(-c->fork.fd));
 }
 
 void op_loader_attach(struct op_capture *c)
 {
-	c->exec_fd = bpf_raw_tracepoint_open("sched_process_exec", c->exec_program);
-	if (c->exec_fd < 0)
+	c->exec.fd = bpf_raw_tracepoint_open("sched_process_exec", c->exec.program);
+	if (c->exec.fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_exec cannot be followed (%s): samples just after an exec "
 		       "may lack user frames",
-		       strerror(-c->exec_fd));
+		       strerror(-c->exec.fd));
 	attach_fork(c);
 }
 
@@ -216,10 +190,10 @@ void op_loader_close(struct op_capture *c)
 {
 	int i;
 
-	op_closep(&c->fork_fd);
-	op_closep(&c->fork_program);
-	op_closep(&c->exec_fd);
-	op_closep(&c->exec_program);
+	op_closep(&c->fork.fd);
+	op_closep(&c->fork.program);
+	op_closep(&c->exec.fd);
+	op_closep(&c->exec.program);
 	op_capture_kinds_close(c);
 	op_walkers_close(c);
 	op_slabs_close(c);
@@ -233,6 +207,16 @@ void op_loader_close(struct op_capture *c)
 	for (i = 0; i < OP_MAPS; i++)
 		op_closep(&c->map[i]);
 	op_closep(&c->types_fd);
+}
+
+void op_capture_name_interpreter(struct op_capture *c, uint32_t number, const char *name)
+{
+	size_t bytes = OP_MIN(strlen(name), sizeof(uint64_t));
+
+	if (number >= OP_INTERPRETERS_MAX)
+		return;
+	memcpy(&c->control->interpreter[number].bytes, name, bytes);
+	memset(&c->control->interpreter[number].mask, 0xff, bytes);
 }
 
 struct op_unwind_rule *op_capture_unwind_rules(struct op_capture *c)

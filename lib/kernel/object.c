@@ -26,14 +26,21 @@ static const char WALKERS_MAP[] = "op_walkers";
 static const char HELD_MAP[] = "op_held"; /* bpf/event/named.h */
 
 const char *const op_map_names[OP_MAPS] = {
-	[OP_MAP_SLABS] = "op_slabs",	     [OP_MAP_RULES] = "op_rules",
-	[OP_MAP_PROCESSES] = "op_processes", [OP_MAP_SLOTS] = "op_slots",
-	[OP_MAP_COUNTERS] = "op_counters",   [OP_MAP_CONTROLS] = "op_controls",
-	[OP_MAP_RING] = "op_ring",	     [OP_MAP_FILTERS] = "op_filters",
-	[OP_MAP_ANNOUNCED] = "op_announced", [OP_MAP_REQUESTS] = "op_requests",
-	[OP_MAP_COPIERS] = "op_copiers",     [OP_MAP_TARGETS] = "op_targets",
-	[OP_MAP_THINNINGS] = "op_thinnings", [OP_MAP_CLOCKS] = "op_clocks",
-	[OP_MAP_CONTEXTS] = "op_contexts",   [OP_MAP_LABEL_SETS] = "op_label_sets",
+	[OP_MAP_SLABS] = "op_slabs",
+	[OP_MAP_RULES] = "op_rules",
+	[OP_MAP_PROCESSES] = "op_processes",
+	[OP_MAP_SLOTS] = "op_slots",
+	[OP_MAP_COUNTERS] = "op_counters",
+	[OP_MAP_CONTROLS] = "op_controls",
+	[OP_MAP_RING] = "op_ring",
+	[OP_MAP_ANNOUNCED] = "op_announced",
+	[OP_MAP_REQUESTS] = "op_requests",
+	[OP_MAP_COPIERS] = "op_copiers",
+	[OP_MAP_TARGETS] = "op_targets",
+	[OP_MAP_THINNINGS] = "op_thinnings",
+	[OP_MAP_CLOCKS] = "op_clocks",
+	[OP_MAP_CONTEXTS] = "op_contexts",
+	[OP_MAP_LABEL_SETS] = "op_label_sets",
 };
 
 /* libbpf writes to stderr unless it is told otherwise, which is possible only for the

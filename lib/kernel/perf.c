@@ -72,7 +72,8 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 		fd = perf_open(&attr, e->cpu);
 		if (fd < 0)
 			return perf_failed(c, e->cpu, fd);
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, c->program[kind->event][i]) < 0 ||
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, c->kinds.program[kind->event][i]) <
+			    0 ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return op_fail(c->log, -errno,
 				       "the kind %s could not be attached to CPU %u: %s",
@@ -89,7 +90,7 @@ static int open_kinds(struct op_capture *c, struct op_cpu_events *e)
 	int r = 0;
 
 	for (i = 0; i < OP_KINDS && r == 0; i++)
-		if (c->program[i][0] >= 0)
+		if (c->kinds.program[i][0] >= 0)
 			r = open_kind(c, e, op_kinds()[i]);
 	return r;
 }
@@ -169,15 +170,15 @@ static void close_cpu(struct op_capture *c, struct op_cpu_events *e)
  * memory. */
 static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
 {
-	while (c->cpus.len <= cpu) {
-		struct op_cpu_events *e = op_vec_push(&c->cpus);
+	while (c->cpus.list.len <= cpu) {
+		struct op_cpu_events *e = op_vec_push(&c->cpus.list);
 
 		if (!e)
 			return NULL;
-		*e = (struct op_cpu_events){ .cpu = (uint32_t)c->cpus.len - 1 };
+		*e = (struct op_cpu_events){ .cpu = (uint32_t)c->cpus.list.len - 1 };
 		memset(e->kind_fd, 0xff, sizeof(e->kind_fd)); /* sets each to -1 */
 	}
-	return &c->cpus.data[cpu];
+	return &c->cpus.list.data[cpu];
 }
 
 /* Mark the CPUs of a list such as "0-3,8,10-11" as online. */
@@ -185,7 +186,7 @@ static int mark_online(struct op_capture *c, const char *list)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		e->online = false;
 	while (*list && *list != '\n') {
 		char *end;
@@ -217,18 +218,19 @@ static int read_online(struct op_capture *c, const char *path)
 	ssize_t n;
 	int r;
 
-	if (c->online_fd < 0)
-		c->online_fd = op_open(path, O_RDONLY);
-	n = c->online_fd < 0 ? c->online_fd
-			     : op_read_fd(c->online_fd, CPU_LIST_BYTES_MAX, &list);
+	if (c->cpus.online_fd < 0)
+		c->cpus.online_fd = op_open(path, O_RDONLY);
+	n = c->cpus.online_fd < 0
+		    ? c->cpus.online_fd
+		    : op_read_fd(c->cpus.online_fd, CPU_LIST_BYTES_MAX, &list);
 	if (n < 0)
 		return (int)n;
-	if (c->online_list && strcmp(c->online_list, list) == 0)
+	if (c->cpus.online && strcmp(c->cpus.online, list) == 0)
 		return 0;
 	r = mark_online(c, list);
-	free(c->online_list);
-	c->online_list = r < 0 ? NULL : OP_TAKE_PTR(list);
-	c->cpus_changed = true;
+	free(c->cpus.online);
+	c->cpus.online = r < 0 ? NULL : OP_TAKE_PTR(list);
+	c->cpus.changed = true;
 	return r;
 }
 
@@ -242,7 +244,7 @@ static int open_cpu(struct op_capture *c, struct op_cpu_events *e)
 	if (r == 0 && c->sampling)
 		r = open_kinds(c, e);
 	if (r == -ENODEV) { /* it went offline after the list was read */
-		c->cpus_changed = true;
+		c->cpus.changed = true;
 		return 0;
 	}
 	return r;
@@ -255,23 +257,23 @@ static int follow_cpus(struct op_capture *c)
 	struct op_cpu_events *e;
 	int r;
 
-	r = op_merge_reserve(&c->merge, c->cpus.len);
-	c->cpus_changed = false;
-	op_vec_foreach(e, &c->cpus) {
-		if (!e->online || c->slept) {
-			c->cpus_moved |= e->sideband != NULL;
+	r = op_merge_reserve(&c->sideband.merge, c->cpus.list.len);
+	c->cpus.changed = false;
+	op_vec_foreach(e, &c->cpus.list) {
+		if (!e->online || c->cpus.slept) {
+			c->cpus.moved |= e->sideband != NULL;
 			close_cpu(c, e);
 		}
 		if (e->online && r == 0) {
 			bool listened = e->sideband != NULL;
 
 			r = open_cpu(c, e);
-			c->cpus_moved |= !listened && e->sideband;
+			c->cpus.moved |= !listened && e->sideband;
 		}
 	}
-	c->slept = false;
+	c->cpus.slept = false;
 	if (r < 0)
-		c->cpus_changed = true;
+		c->cpus.changed = true;
 	return r;
 }
 
@@ -283,13 +285,13 @@ static void note_sleep(struct op_capture *c)
 {
 	int64_t asleep_ns = (int64_t)(op_clock_boottime_ns() - op_clock_monotonic_ns());
 
-	if (c->checked_cpus_ns && asleep_ns - c->asleep_ns > OP_NS_PER_S)
-		c->slept = c->cpus_changed = true;
-	c->asleep_ns = asleep_ns;
+	if (c->cpus.checked_ns && asleep_ns - c->cpus.asleep_ns > OP_NS_PER_S)
+		c->cpus.slept = c->cpus.changed = true;
+	c->cpus.asleep_ns = asleep_ns;
 }
 
-int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
-			uint64_t end_ns)
+int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
+			struct op_allowance *allowance)
 {
 	char path[256];
 	int r;
@@ -301,17 +303,17 @@ int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
 	if (r < 0)
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
-	if (c->cpus_changed) {
+	if (c->cpus.changed) {
 		/* what they told before comes first; if that takes long, at the next call */
-		if (processes)
-			(void)op_sideband_drain(c, processes, end_ns);
-		if (processes && c->sideband_left)
+		if (sink)
+			(void)op_capture_drain_sideband(c, sink, allowance);
+		if (sink && c->sideband.left)
 			return 0;
 		r = follow_cpus(c);
 		if (r < 0)
 			return r;
 	}
-	c->checked_cpus_ns = op_clock_monotonic_ns();
+	c->cpus.checked_ns = op_clock_monotonic_ns();
 	return 0;
 }
 
@@ -319,12 +321,12 @@ int op_perf_listen(struct op_capture *c)
 {
 	int r;
 
-	c->listening = c->cpus_changed = true;
-	r = op_perf_update_cpus(c, NULL, 0);
+	c->listening = c->cpus.changed = true;
+	r = op_perf_update_cpus(c, NULL, NULL);
 	if (r < 0)
 		c->listening = false;
 	else
-		c->cpus_moved = false; /* nothing is known of before */
+		c->cpus.moved = false; /* nothing is known of before */
 	return r;
 }
 
@@ -332,8 +334,8 @@ int op_perf_start(struct op_capture *c)
 {
 	int r;
 
-	c->sampling = c->cpus_changed = true;
-	r = op_perf_update_cpus(c, NULL, 0);
+	c->sampling = c->cpus.changed = true;
+	r = op_perf_update_cpus(c, NULL, NULL);
 	if (r < 0)
 		op_perf_stop(c);
 	return r;
@@ -344,7 +346,7 @@ void op_perf_stop(struct op_capture *c)
 	struct op_cpu_events *e;
 
 	c->sampling = false;
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		close_kinds(e);
 }
 
@@ -352,7 +354,7 @@ void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		close_kind(e, kind->event);
 }
 
@@ -360,12 +362,12 @@ void op_perf_close(struct op_capture *c)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		close_cpu(c, e);
-	op_vec_clear(&c->cpus);
-	op_merge_clear(&c->merge);
-	free(c->online_list);
-	c->online_list = NULL;
+	op_vec_clear(&c->cpus.list);
+	op_merge_clear(&c->sideband.merge);
+	free(c->cpus.online);
+	c->cpus.online = NULL;
 }
 
 static int set_period(struct op_capture *c, const struct op_cpu_events *e, uint32_t kind)
@@ -387,7 +389,7 @@ int op_perf_set_rate(struct op_capture *c, uint32_t hz)
 	int r = 0;
 
 	c->rate_hz = hz;
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		for (kind = 0; r == 0 && kind < OP_KINDS; kind++)
 			r = set_period(c, e, kind);
 	return r;

@@ -176,8 +176,9 @@ static uint64_t maps_bytes(const struct op_capture *c)
 		if (i == OP_MAP_RING && told < op_capture_ring_bytes(c))
 			bytes += op_capture_ring_bytes(c);
 	}
-	for (i = 0; i < c->walkers_len; i++)
-		bytes += map_bytes(c->walkers[i].fd) + map_bytes(c->walkers[i].held_fd);
+	for (i = 0; i < c->kinds.walkers_len; i++)
+		bytes += map_bytes(c->kinds.walkers[i].fd) +
+			 map_bytes(c->kinds.walkers[i].held_fd);
 	return bytes;
 }
 
@@ -191,8 +192,8 @@ uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns)
 		c->maps_bytes = maps_bytes(c);
 		c->maps_bytes_ns = now_ns;
 	}
-	bytes = c->maps_bytes + c->postponed.bytes;
-	op_vec_foreach(cpu, &c->cpus)
+	bytes = c->maps_bytes;
+	op_vec_foreach(cpu, &c->cpus.list)
 		bytes += cpu->sideband ? c->page_size + OP_SIDEBAND_BYTES : 0;
 	op_vec_foreach(slab, &c->slabs)
 		bytes += slab->memory || slab->fd >= 0 ? SLAB_BYTES : 0;

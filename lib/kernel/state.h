@@ -11,30 +11,13 @@
 #include "kernel/kinds/kind.h"
 #include "kernel/object.h"
 #include "kernel/ring.h"
-#include "kernel/sideband/ends.h"
 #include "kernel/sideband/merge.h"
-#include "sample/waiting/postponed.h"
-
-struct consume;
 
 enum {
 	/* of records of one CPU; a power of two of pages */
 	OP_SIDEBAND_BYTES = 64 * 1024,
 	OP_SIDEBAND_RECORD_MAX = 64 * 1024, /* perf_event_header.size is 16 bits */
-	/*
-	 * The ring is emptied at least this often. TIMER_MS: while something is new,
-	 * since the names of a short-lived process must be read soon or never. QUIET_MS:
-	 * once nothing was new for QUIET_AFTER_MS.
-	 */
-	OP_TIMER_MS = 200,
-	OP_TIMER_QUIET_MS = 1000,
-	OP_QUIET_AFTER_MS = 2000,
-	/* It is emptied this often, and for so long, after an interpreter's file was
-	 * executed, whose libraries are mapped within milliseconds. */
-	OP_TIMER_EXEC_MS = 3,
-	OP_EXEC_FOR_MS = 30,
 	OP_CPUS_CHECK_MS = 1000,
-	OP_RECORDS_A_POLL = 4096,
 };
 
 /* The perf events of one CPU. */
@@ -67,7 +50,6 @@ enum op_map {
 	OP_MAP_CONTROLS,
 	OP_MAP_RING,
 	OP_MAP_COPIERS,
-	OP_MAP_FILTERS,
 	OP_MAP_ANNOUNCED,
 	OP_MAP_REQUESTS,
 	OP_MAP_TARGETS,
@@ -109,12 +91,8 @@ struct op_walkers {
 	int held_fd;   /* its map op_held if `holds`, or -1 */
 };
 
-struct op_capture {
-	struct op_capture_config config;
-	struct op_log *log;
-	struct op_settings settings;
-	enum op_walker_form form;
-	int map[OP_MAPS];
+/* Of kinds.c, hooks.c and walkers.c. */
+struct op_capture_kinds {
 	/* the entry of each kind that is on, for each of its perf events, or -1 */
 	int program[OP_KINDS][OP_KIND_PROGRAMS_MAX];
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
@@ -123,35 +101,59 @@ struct op_capture {
 	struct op_kick_ring kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;
-	struct op_control *control; /* mapped */
-	uint64_t gone_run_ns;	    /* run time of entries that were turned off */
+	uint64_t gone_run_ns; /* run time of entries that were turned off */
 	uint64_t gone_run_count;
 	/* events that programs missed which were turned off, and samples that were held then */
 	uint64_t gone_missed;
+};
+
+/* A program of no kind. */
+struct op_capture_program {
+	int program; /* or -1 */
+	int fd;	     /* its attachment, or -1 */
+};
+
+/* The CPUs, of perf.c. */
+struct op_capture_cpus {
+	OP_VEC(struct op_cpu_events) list; /* indexed by the CPU's number */
+	int online_fd;			   /* descriptor of the list of CPUs, or -1 */
+	char *online;			   /* that list as it was last read, or NULL */
+	uint64_t checked_ns;		   /* when it was */
+	int64_t asleep_ns; /* how long the machine was asleep then, since it booted */
+	bool changed;	   /* the list has changed, or a CPU lacks an event */
+	bool moved;	   /* side-bands were closed or opened since the last drain */
+	bool slept;	   /* the machine was asleep: all events are opened anew */
+};
+
+/* Of sideband/. */
+struct op_capture_sideband {
+	struct op_merge merge; /* of all CPUs, while they are drained */
+	uint64_t drained_ns;   /* until then; newer records are left */
+	uint64_t drains_cut;   /* drains that had no time for all records */
+	bool left;	       /* the last one had none */
+	uint64_t lost;	       /* events */
+	uint8_t scratch[OP_SIDEBAND_RECORD_MAX];
+};
+
+struct op_capture {
+	struct op_capture_config config;
+	struct op_log *log;
+	struct op_settings settings;
+	enum op_walker_form form;
+	int map[OP_MAPS];
+	struct op_capture_kinds kinds;
+	struct op_control *control; /* mapped */
 	struct op_unwind_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
-	/* op_exec, which removes the tables of a process that executes; -1: none */
-	int exec_program;
-	int exec_fd; /* its attachment, or -1 */
-	/* op_fork, which gives a child the tables of its parent; -1: none */
-	int fork_program;
-	int fork_fd;			   /* its attachment, or -1 */
-	OP_VEC(struct op_cpu_events) cpus; /* indexed by the CPU's number */
-	struct op_merge merge; /* of the side-bands of all CPUs, while they are drained */
-	/* until when the side-bands are drained: newer records of them are left */
-	uint64_t drained_ns;
-	uint64_t drains_cut; /* drains that had no time for all records */
-	bool sideband_left;  /* the last one did */
-	struct op_endings ends;
-	uint64_t lost_ns; /* the last time that events were lost */
-	uint64_t events_lost;
-	uint64_t checked_cpus_ns; /* when the CPU list was last read */
-	uint64_t news_ns;	  /* when something new was last seen */
-	uint64_t exec_ns;	  /* when an interpreter's file was last executed */
-	uint64_t wake_ns;	  /* see op_capture_wake_at(); 0: none */
-	uint64_t maps_bytes;	  /* of all maps but slabs, as they were then */
-	uint64_t maps_bytes_ns;	  /* 0: not looked at yet */
+	/* op_exec, which removes the tables of a process that executes */
+	struct op_capture_program exec;
+	/* op_fork, which gives a child the tables of its parent */
+	struct op_capture_program fork;
+	struct op_capture_cpus cpus;
+	struct op_capture_sideband sideband;
+	uint64_t maps_bytes;	/* of all maps but slabs, as they were then */
+	uint64_t maps_bytes_ns; /* 0: not looked at yet */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;
@@ -160,22 +162,11 @@ struct op_capture {
 	bool listening;
 	bool sampling;
 	bool forked;
-	bool kernel_symbols_stale; /* a KSYMBOL event came */
 	/* descriptor of the copy of the kernel's types (types.h), or negative */
 	int types_fd;
 	uint64_t typed_kinds; /* the kinds whose programs' types are in that copy */
 	int epoll_fd;
 	int timer_fd;
-	int online_fd;	   /* descriptor of the list of CPUs, or -1 */
-	char *online_list; /* the list as it was last read, or NULL */
-	bool cpus_changed; /* the list has changed, or a CPU lacks an event */
-	bool cpus_moved;   /* side-bands were closed or opened since the last drain */
-	bool slept;	   /* the machine was asleep: all events are opened anew */
-	int64_t asleep_ns; /* how long it was at the last look, since it booted */
-	struct consume *consume; /* that of the running poll, or NULL */
-	bool put_off;		 /* the last poll left the records to the next one */
-	struct op_postponed postponed;
-	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };
 
 /* slabs.c */
@@ -242,20 +233,12 @@ int op_perf_start(struct op_capture *c);
 void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
 /* Open the events of CPUs that came online and close those of CPUs that went offline.
- * With @processes, what those have told is passed on first; where that takes until @end_ns
- * (0: no limit), the rest is left to the next call. */
-int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
-			uint64_t end_ns);
+ * With @sink, what those have told is passed on first; where @allowance has no time for all
+ * of it, the rest is left to the next call. */
+int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
+			struct op_allowance *allowance);
 /* Close the events of one kind. */
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);
-
-/*
- * sideband/drain.c: pass waiting side-band records on to @processes, until @end_ns (0: all of
- * them), a few at least. Returns their number. Where some are left, sideband_left says so, and
- * the next call goes on there.
- */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
-			   uint64_t end_ns);
 
 #endif

@@ -97,14 +97,14 @@ int op_walkers_need(struct op_capture *c, const struct op_kind *kind,
 	*ret = NULL;
 	if (c->form == OP_WALKER_WHOLE)
 		return 0;
-	for (i = 0; i < c->walkers_len; i++) {
-		w = &c->walkers[i];
+	for (i = 0; i < c->kinds.walkers_len; i++) {
+		w = &c->kinds.walkers[i];
 		if (w->type == kind->program_type && w->holds == kind->holds)
 			goto out;
 	}
 	if (i == OP_PROGRAM_TYPES_MAX)
 		return -ENOSPC;
-	w = &c->walkers[i];
+	w = &c->kinds.walkers[i];
 	*w = (struct op_walkers){
 		.type = kind->program_type, .holds = kind->holds, .fd = -1, .held_fd = -1
 	};
@@ -113,7 +113,7 @@ int op_walkers_need(struct op_capture *c, const struct op_kind *kind,
 		close_walkers(w);
 		return r;
 	}
-	c->walkers_len++;
+	c->kinds.walkers_len++;
 out:
 	*ret = w;
 	return 0;
@@ -123,9 +123,9 @@ void op_walkers_close(struct op_capture *c)
 {
 	size_t i;
 
-	for (i = 0; i < c->walkers_len; i++)
-		close_walkers(&c->walkers[i]);
-	c->walkers_len = 0;
+	for (i = 0; i < c->kinds.walkers_len; i++)
+		close_walkers(&c->kinds.walkers[i]);
+	c->kinds.walkers_len = 0;
 }
 
 int op_walkers_add(struct op_capture *c, uint64_t runtimes)
@@ -133,7 +133,7 @@ int op_walkers_add(struct op_capture *c, uint64_t runtimes)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; r == 0 && i < c->walkers_len; i++)
-		r = add_runtimes(c, &c->walkers[i], runtimes);
+	for (i = 0; r == 0 && i < c->kinds.walkers_len; i++)
+		r = add_runtimes(c, &c->kinds.walkers[i], runtimes);
 	return r;
 }

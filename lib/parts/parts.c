@@ -74,14 +74,14 @@ int op_parts_set_kinds(struct op_parts *p, uint64_t kinds)
 	return error;
 }
 
-void op_parts_poll(struct op_parts *p, enum op_part_when when, const struct op_turn *turn,
-		   struct op_window *window)
+void op_parts_poll(struct op_parts *p, enum op_part_when when,
+		   struct op_allowance *allowance, struct op_window *window)
 {
 	size_t i;
 
 	for (i = 0; i < PARTS; i++)
 		if (OPS[i]->poll && OPS[i]->when == when)
-			OPS[i]->poll(p->part[i], turn, window, &p->taken);
+			OPS[i]->poll(p->part[i], allowance, window, &p->taken);
 }
 
 uint64_t op_parts_next_ns(const struct op_parts *p)

@@ -27,7 +27,7 @@ struct op_probes;
 struct op_processes;
 struct op_sampler;
 struct op_rule_set;
-struct op_turn;
+struct op_allowance;
 struct op_window;
 struct otelprof_stats;
 
@@ -92,8 +92,8 @@ struct op_part_ops {
 	/* Attach what the kinds @kinds need, and detach the rest; 0: nothing is sampled. Returns
 	 * 0, or -errno with a sentence. */
 	int (*set_kinds)(void *part, uint64_t kinds);
-	/* Go on with what is under way, for a share of @turn. */
-	void (*poll)(void *part, const struct op_turn *turn, struct op_window *window,
+	/* Go on with what is under way, for a share of @allowance. */
+	void (*poll)(void *part, struct op_allowance *allowance, struct op_window *window,
 		     struct op_part_taken *taken);
 	/* When to poll next (CLOCK_MONOTONIC); 0: nothing is under way. */
 	uint64_t (*next_ns)(const void *part);
@@ -118,8 +118,8 @@ OP_DEFINE_CLEANUP(struct op_parts *, op_parts_free)
 /* See op_part_ops. All parts are set; the first error is returned. */
 int op_parts_set_kinds(struct op_parts *p, uint64_t kinds);
 /* Poll those that go on at @when. */
-void op_parts_poll(struct op_parts *p, enum op_part_when when, const struct op_turn *turn,
-		   struct op_window *window);
+void op_parts_poll(struct op_parts *p, enum op_part_when when,
+		   struct op_allowance *allowance, struct op_window *window);
 /* The earliest time at which one is to be polled (CLOCK_MONOTONIC); 0: none. */
 uint64_t op_parts_next_ns(const struct op_parts *p);
 /* Snapshots that are not complete are logged. */

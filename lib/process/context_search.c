@@ -137,7 +137,7 @@ static void find_unpublished(struct op_processes *p, struct op_program *program,
 		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
 		if (has_custom_labels(v->exe->path)) {
-			if (before || op_slice_is_over(&p->slice))
+			if (before || op_allowance_is_over(p->config.allowance))
 				continue; /* one is enough */
 			before = v->exe;
 			if (place_in(p, program, v, is_musl(mappings),
@@ -167,7 +167,7 @@ static void find_variable(struct op_processes *p, struct op_program *program,
 
 		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
-		if (files++ == FILES_MAX || op_slice_is_over(&p->slice)) {
+		if (files++ == FILES_MAX || op_allowance_is_over(p->config.allowance)) {
 			program->context.place_at = i;
 			return;
 		}

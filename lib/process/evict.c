@@ -184,8 +184,8 @@ static struct op_image *next_job(struct op_images *x)
 
 void op_evict_go_on(struct op_processes *p)
 {
-	struct op_slice slice = op_slice_until(
-		op_turn_part(&p->turn, op_clock_monotonic_ns(), GO_ON_PARTS));
+	struct op_allowance part = op_allowance_of_time(op_allowance_part(
+		p->config.allowance, op_clock_monotonic_ns(), GO_ON_PARTS));
 	struct op_image *image = next_job(&p->executables.images);
 	uint64_t value;
 	size_t at = 0;
@@ -194,7 +194,7 @@ void op_evict_go_on(struct op_processes *p)
 	if (!image || !op_image_may_work(&p->executables.images, image))
 		return;
 	p->settle_on = true; /* settle again at once */
-	r = op_image_make_table(&p->executables.images, image, false, p->now_ns, &slice);
+	r = op_image_make_table(&p->executables.images, image, false, p->now_ns, &part);
 	if (r == -EINPROGRESS)
 		return;
 	if (r == -ENOSPC)

@@ -82,6 +82,7 @@ static void init_executables(struct op_processes *p)
 	x->arena = p->config.arena;
 	x->images.arena = p->config.arena;
 	x->images.rules = p->config.rules;
+	x->images.allowance = p->config.allowance;
 	x->images.log = p->config.log;
 	x->images.runtimes_off = p->config.runtimes_off;
 	x->images.layouts = p->config.layouts;
@@ -188,39 +189,6 @@ int op_processes_warm(struct op_processes *p, uint32_t pid)
 	return op_publish(p, proc, true);
 }
 
-void op_processes_slice(struct op_processes *p, uint64_t end_ns)
-{
-	p->slice = op_slice_until(end_ns);
-}
-
-void op_processes_set_turn(struct op_processes *p, const struct op_turn *turn)
-{
-	p->turn = *turn;
-}
-
-void op_processes_allow_work(struct op_processes *p, int64_t ns)
-{
-	op_work_allow(&p->executables.images.work, ns);
-}
-
-uint64_t op_processes_worked_ns(const struct op_processes *p)
-{
-	return p->executables.images.work.used_ns;
-}
-
-void op_processes_set_room(struct op_processes *p,
-			   bool (*may_take)(void *ctx, uint64_t bytes, bool needed),
-			   void *ctx)
-{
-	p->executables.images.may_take = may_take;
-	p->executables.images.may_take_ctx = ctx;
-}
-
-bool op_processes_postpone(const struct op_processes *p)
-{
-	return !op_work_may(&p->executables.images.work);
-}
-
 /* Publish one marked process. */
 static void settle_one(struct op_processes *p, struct op_proc *proc)
 {
@@ -270,7 +238,7 @@ static void touch_waiting(struct op_processes *p)
 void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 {
 	uint64_t begin_ns = op_clock_monotonic_ns();
-	uint64_t end_ns = op_turn_part(&p->turn, begin_ns, SETTLE_PARTS);
+	uint64_t end_ns = op_allowance_part(p->config.allowance, begin_ns, SETTLE_PARTS);
 	struct op_proc *proc;
 	struct op_proc *last;
 	struct op_proc *next;

@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/slice.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
 #include "op_user_types.h"
@@ -40,6 +40,7 @@ struct op_processes_config {
 	struct op_log *log;
 	struct op_arena *arena;
 	struct op_unwind_rules *rules;
+	struct op_allowance *allowance; /* of all work; borrowed. NULL: anything */
 	const char *procfs_root;
 	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
@@ -88,8 +89,8 @@ struct op_processes_stats {
 	uint64_t
 		contexts_refused; /* programs whose threads' contexts cannot be published */
 	uint64_t own_bytes;	  /* of processes and executables, about */
-	/* There was no CPU time or no room for them, by op_processes_allow_work(): names of
-	 * so many frames, so many tables. */
+	/* The allowance had no CPU time or no bytes for them: names of so many frames, so many
+	 * tables. */
 	uint64_t names_postponed;
 	uint64_t tables_postponed;
 	/* Given up to make room: names of so many executables, tables, processes. */
@@ -136,24 +137,6 @@ void op_processes_on_executed(struct op_processes *p, uint32_t pid);
 /* Tell @watch of what these calls tell, before they do anything else. */
 void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch);
 
-/* The poll that runs, whose time all work takes its shares of; with no end: none runs. Copies
- * *@turn. */
-void op_processes_set_turn(struct op_processes *p, const struct op_turn *turn);
-/* From now until the next call, long work stops with -EINPROGRESS at @end_ns
- * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not stop. */
-void op_processes_slice(struct op_processes *p, uint64_t end_ns);
-/* From now on tables and names may take @ns of CPU time; if that is not more than 0, they are left
- * for later. Without a call of this they may take any. */
-void op_processes_allow_work(struct op_processes *p, int64_t ns);
-/* What they took in all, while that is limited. */
-uint64_t op_processes_worked_ns(const struct op_processes *p);
-/* From now on @may_take is asked before tables, which are needed more, and names take so many bytes
- * of user memory for a moment, or for long. It may give up indices of names (op_images_give_up_indices()). */
-void op_processes_set_room(struct op_processes *p,
-			   bool (*may_take)(void *ctx, uint64_t bytes, bool needed),
-			   void *ctx);
-/* Is there no CPU time for tables now? */
-bool op_processes_postpone(const struct op_processes *p);
 /* Publish what changed and release what is no longer needed. Call this after each batch
  * of events, before the records that follow. @now_ns is CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);

@@ -110,16 +110,11 @@ static int runtime_wanted(struct op_processes *p, enum op_runtime id)
 	uint32_t bit = UINT32_C(1) << id;
 
 	if (!((p->runtimes.wanted | p->runtimes.refused) & bit)) {
-		if (op_slice_is_used(&p->slice))
+		if (op_allowance_is_half_over(p->config.allowance))
 			return -EINPROGRESS;
 		op_publish_load_runtimes(p, bit);
 	}
 	return p->runtimes.wanted & bit ? 1 : 0;
-}
-
-bool op_publish_is_late(struct op_processes *p)
-{
-	return op_slice_is_over(&p->slice);
 }
 
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
@@ -129,8 +124,9 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	int loop = 0;
 	int r;
 
-	/* Work that cannot be interrupted is begun in time, or left to the next slice. */
-	if ((v->exe && (!v->exe->image || v->exe->check)) && op_slice_is_over(&p->slice))
+	/* Work that cannot be interrupted is begun in time, or left to a later poll. */
+	if ((v->exe && (!v->exe->image || v->exe->check)) &&
+	    op_allowance_is_over(p->config.allowance))
 		return -EINPROGRESS;
 	r = op_publish_open(p, program, v, false);
 	if (r < 0)
@@ -140,7 +136,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 		return 0;
 	if (p->now_ns < image->job.retry_ns)
 		return -EAGAIN;
-	if (op_slice_is_over(&p->slice))
+	if (op_allowance_is_over(p->config.allowance))
 		return -EINPROGRESS;
 	r = op_publish_open(p, program, v, true);
 	if (r < 0)
@@ -151,7 +147,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	if (loop < 0)
 		return loop;
 	return op_image_make_table(&p->executables.images, image, loop, p->now_ns,
-				   &p->slice);
+				   p->config.allowance);
 }
 
 /* The process whose files a runtime opens. */
@@ -276,7 +272,7 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 			continue;
 		if (e->image && !e->check && e->image->table)
 			continue;
-		r = op_slice_is_over(&p->slice)
+		r = op_allowance_is_over(p->config.allowance)
 			    ? -EINPROGRESS
 			    : op_publish_open(p, proc->program, v, false);
 		if (r == 0 && e->image->runtime)
@@ -302,7 +298,7 @@ static void check_known(struct op_processes *p, struct op_proc *proc)
 
 		if (!v->exe || !v->exe->check || !v->exe->image || !v->exe->image->table)
 			continue;
-		if (op_slice_is_over(&p->slice))
+		if (op_allowance_is_over(p->config.allowance))
 			proc->unfinished = true;
 		else
 			(void)op_publish_open(p, proc->program, v, false);
@@ -353,7 +349,7 @@ static bool may_attach(struct op_processes *p, struct op_proc *proc)
 {
 	size_t i;
 
-	if (!op_slice_is_over(&p->slice))
+	if (!op_allowance_is_over(p->config.allowance))
 		return true;
 	for (i = 0; i < proc->mappings->len; i++) {
 		const struct op_executable *e = proc->mappings->vma[i].exe;

@@ -39,13 +39,11 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes);
 uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path);
 /*
  * Make the table for addresses in @v, and load the step of its runtime. Returns 0;
- * -ENOEXEC for memory without a table; -EINPROGRESS when the slice is used up; or -errno.
+ * -ENOEXEC for memory without a table; -EINPROGRESS when there is no time; or -errno.
  * The mappings change at the next op_publish().
  */
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
 			  const struct op_mapping *v);
-/* Is the poll's slice used up, so that long work must be left to the next one? */
-bool op_publish_is_late(struct op_processes *p);
 /* Open the file of @v; then its executable has an image. With @need_file the image's file
  * is open, too. */
 int op_publish_open(struct op_processes *p, const struct op_program *program,

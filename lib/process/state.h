@@ -19,7 +19,6 @@
 #include <sys/queue.h>
 
 #include "base/hash.h"
-#include "base/slice.h"
 #include "base/vec.h"
 #include "process/image/executable.h"
 #include "process/mappings/mappings.h"
@@ -126,9 +125,7 @@ struct op_processes {
 	/* given up to make room */
 	uint64_t tables_evicted;
 	uint64_t processes_evicted;
-	struct op_turn turn;   /* that of the running poll */
-	struct op_slice slice; /* that of the work under way in it */
-	uint64_t now_ns;       /* time of the last settle or record */
+	uint64_t now_ns;  /* time of the last settle or record */
 	uint64_t read_ns; /* all records before this time were read; 0: nobody said so */
 	size_t alive;
 	size_t kept; /* processes that ended and are still in by_pid */

@@ -180,7 +180,7 @@ void op_sweep_settle(struct op_processes *p)
 	look_who_is_gone(p);
 	forget_idle(p);
 	now_ns = op_clock_monotonic_ns();
-	end_ns = op_turn_part(&p->turn, now_ns, SLICE_PARTS);
+	end_ns = op_allowance_part(p->config.allowance, now_ns, SLICE_PARTS);
 	(void)op_sweep_run(p, end_ns - now_ns);
 }
 

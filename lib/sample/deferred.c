@@ -205,7 +205,7 @@ static int unwind(struct walk *w, uint64_t pc)
 	for (round = 0; round < ROUNDS_MAX; round++) {
 		int made = make_for(w->sampler, w->proc, pc, &told);
 
-		if (made < 0 && !w->sampler->hurry)
+		if (made < 0 && !op_sampler_hurries(w->sampler))
 			return made;
 		w->late = made < 0;
 		r = op_publish(w->sampler->processes, w->proc, false);
@@ -339,7 +339,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	(void)op_publish(sampler->processes, proc, false);
 	/* What the kernel missed may stand above the copy's end: it comes first. */
 	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc, &told) : 0;
-	if (r != -EINPROGRESS || sampler->hurry)
+	if (r != -EINPROGRESS || op_sampler_hurries(sampler))
 		r = unwind(&w, deferred->registers->pc);
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);

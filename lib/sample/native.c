@@ -205,7 +205,7 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 
 	if (op_processes_config(sampler->processes)->flags & OTELPROF_NO_NATIVE_NAMES)
 		return 0;
-	if (!sampler->hurry && op_publish_is_late(sampler->processes))
+	if (op_allowance_must_wait(sampler->allowance))
 		return -EINPROGRESS;
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)

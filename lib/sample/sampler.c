@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
+#include "process/processes.h"
 #include "sample/state.h"
 
 enum {
@@ -20,6 +21,7 @@ int op_sampler_new(const struct op_sampler_config *config, struct op_sampler **r
 		return -ENOMEM;
 	sampler->config = *config;
 	sampler->processes = config->processes;
+	sampler->allowance = op_processes_config(config->processes)->allowance;
 	op_cache_init(&sampler->stacks, STACKS_MAX);
 	sampler->host_stack = calloc(1, sizeof(*sampler->host_stack));
 	sampler->words = calloc(OP_RECORD_WORDS, sizeof(*sampler->words));
@@ -66,11 +68,6 @@ bool op_sampler_take_new_code(struct op_sampler *sampler)
 
 	sampler->new_code = false;
 	return new_code;
-}
-
-void op_sampler_hurry(struct op_sampler *sampler, bool hurry)
-{
-	sampler->hurry = hurry;
 }
 
 void op_sampler_drained(struct op_sampler *sampler)

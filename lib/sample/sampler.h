@@ -37,7 +37,8 @@ OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
 /*
  * Put one record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
  * sense; -EPROTO for one of a type or version that is not known; -ENOSPC or -ENOMEM where the window could not take it;
- * -EINPROGRESS where the slice of op_processes_slice() is over: to be given again later.
+ * -EINPROGRESS where there is no time for a table or for names: to be given again later. If
+ * the allowance says to hurry, the stack ends there, with native_no_time.
  */
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window);
@@ -112,10 +113,6 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 
 /* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
 bool op_sampler_is_sample(uint32_t type);
-
-/* From now on records take no time for tables that are missing: their stacks end there, with
- * native_no_time. */
-void op_sampler_hurry(struct op_sampler *sampler, bool hurry);
 
 /* All records that had been sent were taken: none of them waits in the ring or is postponed. */
 void op_sampler_drained(struct op_sampler *sampler);

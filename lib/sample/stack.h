@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "sample/frames.h"
+#include "sample/kept/thread_cache.h"
 #include "sample/sampler.h"
-#include "sample/thread_cache.h"
 
 /* Add the locations of @left words to sampler->locations from *@len on, and raise *@len.
  * @callers may be NULL. Returns 0, -ENOMEM, -ENOSPC or -EINPROGRESS. */

@@ -6,16 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "code/unwind/host.h"
 #include "kernel/kinds/kind.h"
 #include "profile/cache.h"
-#include "sample/ended.h"
 #include "sample/frames.h"
+#include "sample/kept/announced.h"
+#include "sample/kept/ended.h"
+#include "sample/kept/stack_chunks.h"
+#include "sample/kept/thread_cache.h"
 #include "sample/sampler.h"
-#include "sample/thread_cache.h"
 #include "sample/trace_contexts.h"
-#include "sample/waiting/announced.h"
-#include "sample/waiting/stack_chunks.h"
 
 enum {
 	/* Room for a key of two words, and the kernel frames and user words of any
@@ -29,6 +30,7 @@ enum {
 struct op_sampler {
 	struct op_sampler_config config;
 	struct op_processes *processes;
+	struct op_allowance *allowance; /* that of the processes; NULL: anything */
 	struct op_frames frames;
 	struct op_cache stacks; /* words of a record -> stack */
 	struct op_thread_cache threads[OP_THREAD_CACHE_SLOTS];
@@ -37,7 +39,6 @@ struct op_sampler {
 	struct op_ended ended;		     /* of all stacks */
 	uint64_t *words;		     /* scratch memory for a record */
 	uint32_t *locations;		     /* scratch memory for a stack */
-	bool hurry;			     /* op_sampler_hurry() */
 	uint64_t guessed; /* number of frames that were found by guessing */
 	struct op_stack_chunks chunks;
 	struct op_announced announced;
@@ -53,5 +54,11 @@ struct op_sampler {
 	bool announce_again; /* op_sampler_take_lost() */
 	bool new_code;	     /* op_sampler_take_new_code() */
 };
+
+/* Is what there is no time for left out? */
+static inline bool op_sampler_hurries(const struct op_sampler *sampler)
+{
+	return sampler->allowance && sampler->allowance->hurry;
+}
 
 #endif

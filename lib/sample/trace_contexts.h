@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "profile/window.h"
-#include "sample/waiting/announced.h"
+#include "sample/kept/announced.h"
 
 struct op_program;
 

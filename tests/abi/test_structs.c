@@ -150,35 +150,19 @@ static void fill_callback(void *s)
 
 static int give_rule_array(struct otelprof *p, void *s)
 {
-	struct otelprof_filter filter;
 	size_t size = size_of(s);
 	char *two;
 	int r;
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = s;
-	filter.rules_len = 1;
 	if (size < sizeof(size))
-		return otelprof_set_filter(p, &filter);
+		return otelprof_set_rules(p, s, 1);
 	two = malloc(2 * size);
 	CHECK(two);
 	memcpy(two, s, size);
 	memcpy(two + size, s, size);
-	filter.rules = (const void *)two;
-	filter.rules_len = 2;
-	r = otelprof_set_filter(p, &filter);
+	r = otelprof_set_rules(p, (const void *)two, 2);
 	free(two);
 	return r;
-}
-
-static void fill_filter_rule(void *s)
-{
-	((struct otelprof_filter_rule *)s)->kind = OTELPROF_FILTER_UID;
-}
-
-static int give_filter(struct otelprof *p, void *s)
-{
-	return otelprof_set_filter(p, s);
 }
 
 static int give_rule(struct otelprof *p, void *s)
@@ -191,7 +175,7 @@ static int give_rule(struct otelprof *p, void *s)
 
 static void fill_rule(void *s)
 {
-	((struct otelprof_rule *)s)->kind = OTELPROF_FILTER_UID;
+	((struct otelprof_rule *)s)->kind = OTELPROF_MATCH_UID;
 	((struct otelprof_rule *)s)->sample_rate_hz = 99;
 }
 
@@ -294,11 +278,9 @@ static const struct row rows[] = {
 	{ ROW(otelprof_file_config, reserved0), CONFIGURES, true, fill_file, give_file },
 	{ ROW(otelprof_callback_config, max_request_bytes), CONFIGURES, true,
 	  fill_callback, give_callback },
-	{ ROW(otelprof_filter_rule, text), CONFIGURES, true, fill_filter_rule,
-	  give_rule_array },
-	{ ROW(otelprof_filter, rules_len), CONFIGURES, true, NULL, give_filter },
-	{ ROW(otelprof_rule, reserved0), CONFIGURES | HANDED, true, fill_rule,
+	{ ROW(otelprof_rule, keep_one_in), CONFIGURES | HANDED, true, fill_rule,
 	  give_rule },
+	{ ROW(otelprof_rule, keep_one_in), CONFIGURES, true, fill_rule, give_rule_array },
 	{ ROW(otelprof_events, window), CONFIGURES, true, NULL, give_events },
 	{ ROW(otelprof_process_context, keys_len), CONFIGURES, false, fill_context,
 	  publish },
@@ -498,12 +480,13 @@ static void test_rows_of_settings(void)
 {
 	struct otelprof_settings *settings = NULL;
 	const struct otelprof_rule *rule;
+	size_t len = 0;
 
 	CHECK_OK(otelprof_settings_keys(on_key, NULL));
 	CHECK_OK(otelprof_settings_new(&settings));
 	CHECK_OK(otelprof_settings_set(settings, "rules", "include uid:0", NULL));
-	rule = otelprof_settings_get_rule(settings, 0);
-	CHECK(rule);
+	rule = otelprof_settings_get_rules(settings, &len);
+	CHECK_INT(len, 1);
 	HAND(otelprof_rule, rule);
 	otelprof_settings_free(settings);
 }

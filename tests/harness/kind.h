@@ -31,16 +31,12 @@ static inline struct otelprof *kind_new(const struct otelprof_config *config)
 /* As kind_new(), of process @pid alone. */
 static inline struct otelprof *kind_open(const struct otelprof_config *config, pid_t pid)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)pid };
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct otelprof *p = kind_new(config);
-	struct otelprof_filter filter;
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	return p;
 }
 

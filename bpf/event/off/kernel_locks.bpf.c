@@ -27,7 +27,7 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-/* a thread that the filter or a rule left out is not asked for */
+/* a thread that a rule left out is not asked for */
 #define OP_LOCK_MUTE_NS 1000000000ULL
 
 enum {
@@ -261,7 +261,7 @@ static __always_inline struct op_lock_mute *op_lock_mute_of(struct op_lock_cpu *
 	return &cpu->mute[i & (OP_LOCK_MUTES - 1)];
 }
 
-/* Did the filter and the rules, as they are, leave the current thread out less than
+/* Did the rules, as they are, leave the current thread out less than
  * OP_LOCK_MUTE_NS ago? */
 static __always_inline bool op_lock_muted(struct op_lock_cpu *cpu, __u64 now)
 {
@@ -290,16 +290,14 @@ static __always_inline bool op_lock_kick(void)
 	return kicked;
 }
 
-/* The filter or a rule left the current thread out. */
+/* A rule left the current thread out. */
 static __always_inline void op_lock_leave_out(struct op_lock_cpu *cpu, __u64 now)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct op_lock_mute *mute = op_lock_mute_of(cpu, thread);
 	struct op_control *control = op_control();
-	__u32 active = control ? control->filter_active & 1 : 0;
-	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
 
-	if (!control || !filter || filter->random)
+	if (!control || op_rules_random(control))
 		return;
 	mute->thread = thread;
 	mute->until_ns = now + OP_LOCK_MUTE_NS;

@@ -11,7 +11,7 @@
 #include "bpf/event/settings.h"
 #include "bpf/platform/kernel.h"
 
-/* a thread that the filter or a rule left out is not asked for */
+/* a thread that a rule left out is not asked for */
 #define OP_OFF_MUTE_NS 1000000000ULL
 
 enum {
@@ -123,7 +123,7 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 	}
 }
 
-/* Did the filter and the rules, as they are, leave the thread out less than
+/* Did the rules, as they are, leave the thread out less than
  * OP_OFF_MUTE_NS ago? */
 static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u64 now)
 {
@@ -133,15 +133,13 @@ static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u
 	       thread->rules == control->rules_changed;
 }
 
-/* The filter or a rule left thread @tid out: do not ask for it again for OP_OFF_MUTE_NS. */
+/* A rule left thread @tid out: do not ask for it again for OP_OFF_MUTE_NS. */
 static __always_inline void op_off_mute(__u32 tid, __u64 now)
 {
 	struct op_off_thread *thread = bpf_map_lookup_elem(&op_off_threads, &tid);
 	struct op_control *control = op_control();
-	__u32 active = control ? control->filter_active & 1 : 0;
-	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
 
-	if (!thread || !control || !filter || filter->random)
+	if (!thread || !control || op_rules_random(control))
 		return;
 	thread->rules = control->rules_changed;
 	thread->mute_until_ns = now + OP_OFF_MUTE_NS;

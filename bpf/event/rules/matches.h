@@ -9,17 +9,21 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/rules/rules.h"
 #include "bpf/platform/maps.h"
 
 /* The table of rules, if any of @kinds is in it. */
 static __always_inline void *op_match_table(__u32 kinds)
 {
 	struct op_control *control = op_control();
-	__u32 zero = 0;
+	__u32 active;
 
-	if (!control || !(control->rule_kinds & kinds))
+	if (!control)
 		return NULL;
-	return bpf_map_lookup_elem(&op_targets, &zero);
+	active = control->rules_active & 1;
+	return op_rule_use(control, active)->kinds & kinds
+		       ? bpf_map_lookup_elem(&op_targets, &active)
+		       : NULL;
 }
 
 /* Process @pid has executed a program. Must user space look at it now? */

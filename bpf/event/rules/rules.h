@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules by target: one lookup for each kind of target that rules have, however many rules
- * there are. */
+/*
+ * Decides by the rules whether a sample is wanted, before anything is unwound. There is one
+ * look-up for each kind of target that rules have, however many rules there are; of what is
+ * found, the rule of the highest rank decides.
+ */
 #ifndef OP_RULES_H
 #define OP_RULES_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/event/settings.h"
 #include "bpf/event/slot.h"
+#include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
+
+enum {
+	OP_ANCESTORS_MAX = 24, /* the most that are compared for a process tree */
+};
 
 /* The latest verdict and the latest rate of the rules that were found. */
 struct op_rule_decisions {
@@ -24,40 +33,106 @@ static __always_inline void op_rule_find(void *targets, __u32 kind, __u64 first,
 
 	if (!target)
 		return;
-	if (target->verdict > decisions->best.verdict)
+	if (target->verdict > decisions->best.verdict) {
 		decisions->best.verdict = target->verdict;
+		decisions->best.keep_one_in = target->keep_one_in;
+	}
 	if (target->rate > decisions->best.rate)
 		decisions->best.rate = target->rate;
 }
 
-static __always_inline bool op_rule_has_kind(struct op_control *control, __u32 kind)
+static __always_inline bool op_rule_has_kind(const struct op_rule_use *used, __u32 kind)
 {
-	return control->rule_kinds >> kind & 1;
+	return used->kinds >> kind & 1;
 }
 
-/* Look up the rules for what the record says of the process. */
-static __always_inline void op_rule_find_record(void *targets, struct op_control *control,
+static __always_inline const struct op_rule_use *
+op_rule_use(const struct op_control *control, __u32 active)
+{
+	op_platform_bound(active);
+	return &control->used[active & 1];
+}
+
+/* Does one of the rules in force keep one in several samples? */
+static __always_inline bool op_rules_random(const struct op_control *control)
+{
+	return op_rule_use(control, control->rules_active)->random;
+}
+
+/* Look up the rules for the process of @task and its ancestors. Most are no root of a tree
+ * with a rule, and cost no look-up. */
+static __always_inline void op_rule_find_trees(void *targets,
+					       const struct op_rule_use *used,
+					       struct task_struct *task,
+					       struct op_rule_decisions *decisions)
+{
+	struct op_control *control = op_control();
+	__u32 level = control ? control->pid_level : 0;
+	__u64 trees = used->trees;
+	int i;
+
+	for (i = 0; i < OP_ANCESTORS_MAX; i++) {
+		__u32 tgid = BPF_CORE_READ(task, tgid);
+		__u32 pid = tgid;
+
+		if (op_settings.pid_namespace)
+			pid = op_ancestor_pid(
+				BPF_CORE_READ(task, group_leader, thread_pid), level);
+		if (trees >> (pid & 63) & 1)
+			op_rule_find(targets, OP_TARGET_TREE, pid, 0, decisions);
+		if (tgid <= 1)
+			return;
+		task = BPF_CORE_READ(task, real_parent);
+	}
+}
+
+static __always_inline void op_rule_find_ages(void *targets,
+					      const struct op_rule_use *used,
+					      __u64 age_ns,
+					      struct op_rule_decisions *decisions)
+{
+	int i;
+
+	for (i = 0; i < OP_AGES_MAX; i++)
+		if (used->age_ns[i] && age_ns >= used->age_ns[i])
+			op_rule_find(targets, OP_TARGET_AGE, used->age_ns[i], 0,
+				     decisions);
+}
+
+/* Look up the rules for what @r and @task say of the process. */
+static __always_inline void op_rule_find_record(void *targets,
+						const struct op_rule_use *used,
 						const struct op_record *r,
+						struct task_struct *task,
 						struct op_rule_decisions *decisions)
 {
 	const __u64 *comm = (const __u64 *)r->comm;
 
-	if (op_rule_has_kind(control, OP_RULE_PID))
+	if (op_rule_has_kind(used, OP_RULE_PID))
 		op_rule_find(targets, OP_RULE_PID, r->pid, 0, decisions);
-	if (op_rule_has_kind(control, OP_RULE_COMM))
+	if (op_rule_has_kind(used, OP_RULE_COMM))
 		op_rule_find(targets, OP_RULE_COMM, comm[0], comm[1], decisions);
-	if (op_rule_has_kind(control, OP_RULE_EXECUTABLE))
+	if (op_rule_has_kind(used, OP_RULE_EXECUTABLE))
 		op_rule_find(targets, OP_RULE_EXECUTABLE, r->pid, 0, decisions);
-	if (op_rule_has_kind(control, OP_RULE_ENVIRONMENT))
+	if (op_rule_has_kind(used, OP_RULE_ENVIRONMENT))
 		op_rule_find(targets, OP_RULE_ENVIRONMENT, r->pid, 0, decisions);
+	if (op_rule_has_kind(used, OP_TARGET_ALL))
+		op_rule_find(targets, OP_TARGET_ALL, 0, 0, decisions);
+	if (op_rule_has_kind(used, OP_TARGET_TREE))
+		op_rule_find_trees(targets, used, task, decisions);
+	if (op_rule_has_kind(used, OP_TARGET_AGE))
+		op_rule_find_ages(targets, used,
+				  r->time_ns -
+					  BPF_CORE_READ(task, group_leader, start_time),
+				  decisions);
 }
 
 /* Look up the rules for the current task's cgroups, at the depths that rules have. */
 static __always_inline void op_rule_find_cgroups(void *targets,
-						 struct op_control *control,
+						 const struct op_rule_use *used,
 						 struct op_rule_decisions *decisions)
 {
-	__u32 depths = control->cgroup_depths;
+	__u32 depths = used->cgroup_depths;
 	int i;
 
 	if (!op_settings.cgroup_ancestors) {
@@ -72,32 +147,65 @@ static __always_inline void op_rule_find_cgroups(void *targets,
 }
 
 /*
- * What the rules say about the current task, whose sample is in slot @number: an enum
- * op_verdict, and the number of a rate << OP_RULE_SHIFT. A global function, so that the
- * verifier checks it once.
+ * What the rules of list @active say about the current task, whose sample is in slot @number:
+ * an enum op_verdict, and the number of a rate << OP_RULE_SHIFT. A global function, so that
+ * the verifier checks it once.
  */
-__attribute__((noinline)) int op_rule_decide(__u32 number);
-__attribute__((noinline)) int op_rule_decide(__u32 number)
+__attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active);
+__attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_control *control = op_control();
 	struct op_rule_decisions decisions = { 0 };
-	__u32 zero = 0;
+	const struct op_rule_use *used;
+	__u32 verdict;
 	void *targets;
 
+	active &= 1;
 	if (!slot || !control)
 		return 0;
-	targets = bpf_map_lookup_elem(&op_targets, &zero);
+	targets = bpf_map_lookup_elem(&op_targets, &active);
 	if (!targets)
 		return 0;
-	op_rule_find_record(targets, control, &slot->record, &decisions);
-	if (op_rule_has_kind(control, OP_RULE_CGROUP))
-		op_rule_find_cgroups(targets, control, &decisions);
-	if (op_rule_has_kind(control, OP_RULE_UID))
+	used = op_rule_use(control, active);
+	op_rule_find_record(targets, used, &slot->record, op_current_task(), &decisions);
+	if (op_rule_has_kind(used, OP_RULE_CGROUP))
+		op_rule_find_cgroups(targets, used, &decisions);
+	if (op_rule_has_kind(used, OP_RULE_UID))
 		op_rule_find(targets, OP_RULE_UID, (__u32)bpf_get_current_uid_gid(), 0,
 			     &decisions);
-	return (int)((decisions.best.verdict & OP_RULE_MASK) |
-		     (decisions.best.rate & OP_RULE_MASK) << OP_RULE_SHIFT);
+	verdict = decisions.best.verdict & OP_RULE_MASK;
+	if (verdict == OP_VERDICT_KEEP && decisions.best.keep_one_in > 1 &&
+	    bpf_get_prandom_u32() % (__u32)decisions.best.keep_one_in)
+		verdict = OP_VERDICT_DROP;
+	return (int)(verdict | (decisions.best.rate & OP_RULE_MASK) << OP_RULE_SHIFT);
+}
+
+/* Is the sample in @slot wanted? *@ret_rate is the index in op_control.rate of the rate that
+ * applies if it is a clock's tick. */
+static __always_inline bool op_is_wanted(const struct op_slot *slot, __u32 *ret_rate)
+{
+	struct op_control *control = op_control();
+	const struct op_rule_use *used;
+	__u32 include;
+	__u32 active;
+	__u32 decisions;
+
+	*ret_rate = 0;
+	if (!control)
+		return true;
+	/* once: the sample is judged by one list */
+	active = *(volatile __u32 *)&control->rules_active & 1;
+	*ret_rate = active * OP_RATES_MAX;
+	/* before the look-ups: who sees that a rule includes then finds that rule */
+	used = op_rule_use(control, active);
+	include = *(volatile __u32 *)&used->include;
+	if (!used->kinds)
+		return !include;
+	decisions = (__u32)op_rule_decide(slot->number, active);
+	*ret_rate += decisions >> OP_RULE_SHIFT;
+	decisions &= OP_RULE_MASK;
+	return decisions == OP_VERDICT_NONE ? !include : decisions == OP_VERDICT_KEEP;
 }
 
 #endif

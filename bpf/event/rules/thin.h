@@ -38,18 +38,18 @@ static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 	return points;
 }
 
-/* Is a tick of rate @number taken? *@ret_period is the period of the rate. */
+/* Is a tick of rate @number of op_control taken? *@ret_period is the period of the rate. */
 static __always_inline bool op_tick_is_taken(__u32 number, __u64 *ret_period)
 {
 	struct op_control *control = op_control();
 	__u64 rate;
 
 	op_platform_bound(number);
-	if (!control || number >= OP_RATES_MAX)
+	if (!control || number >= 2 * OP_RATES_MAX)
 		return true;
 	rate = control->rate[number];
 	*ret_period = rate >> 32;
-	return !(__u32)rate || op_tick_is_due(number, (__u32)rate);
+	return !(__u32)rate || op_tick_is_due(number % OP_RATES_MAX, (__u32)rate);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which processes a snapshot of goroutines is of: an iterator over the tasks, which user
- * space reads. For each process that the filter keeps it writes a record without a stack.
+ * space reads. For each process that the rules keep it writes a record without a stack.
  * User space then reads the goroutines out of the memory of those that run Go.
  */
 #include "bpf/platform/kernel.h"
@@ -29,7 +29,7 @@ int op_goroutines(struct bpf_iter__task *ctx)
 	r.time_ns = bpf_ktime_get_ns();
 	/* up to the zero byte: an earlier name may follow it */
 	bpf_probe_read_kernel_str(r.comm, sizeof(r.comm), &task->comm);
-	if (!op_ids_of(task, &r) || !op_filter_means(&r, task))
+	if (!op_ids_of(task, &r) || !op_rules_keep(&r, task))
 		return 0;
 	r.header.type = OP_RECORD_SAMPLE;
 	r.header.version = OP_RECORD_VERSION;

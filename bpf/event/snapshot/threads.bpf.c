@@ -95,7 +95,7 @@ int op_threads(struct bpf_iter__task *ctx)
 	r->time_ns = bpf_ktime_get_ns();
 	/* up to the zero byte: an earlier name may follow it */
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), &task->comm);
-	if (!op_ids_of(task, r) || !op_filter_means(r, task))
+	if (!op_ids_of(task, r) || !op_rules_keep(r, task))
 		return 0;
 	op_fill(out, task);
 	words = r->kernel_count;

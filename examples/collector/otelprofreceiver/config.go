@@ -32,7 +32,6 @@ type Config struct {
 	StatsInterval  time.Duration `mapstructure:"stats_interval"`
 
 	Runtimes map[string]bool `mapstructure:"runtimes"`
-	Filter   []Rule          `mapstructure:"filter"`
 
 	// With a probability of threshold in 100, each interval is sampled.
 	ProbabilisticInterval  time.Duration `mapstructure:"probabilistic_interval"`
@@ -77,16 +76,21 @@ func (c *Config) set(key string, value any) {
 	c.Settings[key] = value
 }
 
-// add adds entries to a list of the library.
-func (c *Config) add(key string, entries ...string) {
-	list := []any{}
+// list is a copy of a list of the library.
+func (c *Config) list(key string) []any {
 	switch value := c.Settings[key].(type) {
 	case nil:
+		return nil
 	case []any:
-		list = slices.Clone(value)
+		return slices.Clone(value)
 	default:
-		list = append(list, value)
+		return []any{value}
 	}
+}
+
+// add adds entries to a list of the library.
+func (c *Config) add(key string, entries ...string) {
+	list := c.list(key)
 	for _, entry := range entries {
 		list = append(list, entry)
 	}
@@ -160,12 +164,7 @@ func (c *Config) Validate() error {
 		positive("stats_interval", c.StatsInterval, reportIntervalMin),
 		within("max_request_bytes", c.MaxRequestBytes, requestBytesMin, requestBytesMax),
 		within("probabilistic_threshold", c.ProbabilisticThreshold, 1, 100),
-		validateRules(c.Filter),
 		validateSettings(c),
-	}
-	if c.Settings["rules"] != nil && c.ProbabilisticThreshold < 100 {
-		errs = append(errs, errors.New("rules and a probabilistic_threshold below 100 do not go "+
-			"together: a rule has the last word on what it means"))
 	}
 	if c.ProbabilisticInterval < time.Minute || c.ProbabilisticInterval > 5*time.Minute {
 		errs = append(errs, fmt.Errorf("probabilistic_interval is %v and must be 1m to 5m",

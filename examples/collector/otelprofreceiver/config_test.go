@@ -4,7 +4,6 @@ package otelprofreceiver
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -34,8 +33,6 @@ func load(t *testing.T, yaml string) (*Config, error) {
 	got := c.(*Config)
 	return got, errors.Join(got.Validate(), got.Retry.Validate())
 }
-
-func uid(n uint32) *uint32 { return &n }
 
 func sets(key string, value any) func(*Config) {
 	return func(c *Config) { c.set(key, value) }
@@ -71,37 +68,17 @@ var keys = []struct {
 	{yaml: "runtimes: {python: false}",
 		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
 	{yaml: "runtimes: {cobol: true}", wrong: "runtimes_off is \"cobol\" and must be of: "},
-	{yaml: "filter: [{action: include, comm: nginx}, {action: exclude, uid: 0}]",
-		want: func(c *Config) {
-			c.Filter = []Rule{{Action: "include", Comm: "nginx"},
-				{Action: "exclude", UID: uid(0)}}
-		}},
-	{yaml: "filter: [{action: include, cgroup: /kubepods.slice, keep_one_in: 10}]",
-		want: func(c *Config) {
-			c.Filter = []Rule{{Action: "include", Cgroup: "/kubepods.slice", KeepOneIn: 10}}
-		}},
-	{yaml: "filter: [{action: include, container: 3f4e1c0a}, {action: include, pod: 5d2a3c1e}]",
-		want: func(c *Config) {
-			c.Filter = []Rule{{Action: "include", Container: "3f4e1c0a"},
-				{Action: "include", Pod: "5d2a3c1e"}}
-		}},
-	{yaml: "filter: [{action: include, pid_tree: 1}, {action: include, min_age: 5s}]",
-		want: func(c *Config) {
-			c.Filter = []Rule{{Action: "include", PIDTree: 1},
-				{Action: "include", MinAge: 5 * time.Second}}
-		}},
+	{yaml: "rules: [include comm:nginx, rate 199 cgroup:/kubepods.slice/a, 'exclude exe:/usr/*/x']",
+		want: sets("rules", []any{"include comm:nginx", "rate 199 cgroup:/kubepods.slice/a",
+			"exclude exe:/usr/*/x"})},
 	{yaml: "rules: [include pid:1, keep pid:2]", wrong: "is no rule"},
 	{yaml: "rules: [rate 1001 pid:1]", wrong: "is no rule"},
 	{yaml: `rules: ["include pid:1", " "]`, wrong: "rules: entry 2 is empty"},
 	{yaml: `rules: ["include pid:1\nkinds = wall"]`, wrong: "rules: a value has more than one line"},
-	{yaml: "{rules: [include pid:1], probabilistic_threshold: 50}", wrong: "do not go together"},
-	{yaml: "filter: [{action: keep, pid: 1}]",
-		wrong: `filter: rule 1: action is "keep" and must be "include" or "exclude"`},
-	{yaml: "filter: [{action: include}]", wrong: "rule 1: has 0 conditions"},
-	{yaml: "filter: [{action: include, pid: 1, uid: 0}]", wrong: "has 2 conditions"},
-	{yaml: "filter: [{action: include, comm: a-name-that-is-long}]", wrong: "keeps 15 bytes"},
-	{yaml: "filter: [{action: exclude, all: true, keep_one_in: 2}]", wrong: "keep_one_in goes"},
-	{yaml: "filter: [{action: include, min_age: -5s}]", wrong: "min_age is -5s"},
+	{yaml: "{rules: [include 1/10 all], probabilistic_threshold: 50}", want: func(c *Config) {
+		c.set("rules", []any{"include 1/10 all"})
+		c.ProbabilisticThreshold = 50
+	}},
 	{yaml: `attributes: {"": prod}`, wrong: "an entry has no key before"},
 	{yaml: "environment: [POD_NAME=x]", wrong: `environment is "POD_NAME=x" and must be a name`},
 	{yaml: "environment: [" + strings.Repeat("A, ", 32) + "A]",
@@ -170,17 +147,11 @@ var keys = []struct {
 	{yaml: "send_error_frames: false", want: func(*Config) {}},
 	{yaml: "send_error_frames: true", wrong: "otelprof.unwind.errors"},
 	{yaml: "send_idle_frames: true", want: sets("idle_stacks", true)},
-	{yaml: "filter_min_process_age: 5s",
-		want: func(c *Config) {
-			c.Filter = []Rule{{Action: "include", MinAge: 5 * time.Second}}
-		}},
-	{yaml: "{filter_min_process_age: 5s, filter: [{action: exclude, uid: 0}]}",
-		want: func(c *Config) {
-			c.Filter = []Rule{{Action: "exclude", UID: uid(0)},
-				{Action: "include", MinAge: 5 * time.Second}}
-		}},
-	{yaml: "{filter_min_process_age: 5s, filter: [{action: include, uid: 0}]}",
-		wrong: "use min_age in a rule of filter"},
+	{yaml: "filter_min_process_age: 5s", want: sets("rules", []any{"include age:5000ms"})},
+	{yaml: "{filter_min_process_age: 5s, rules: [exclude uid:0], rule: exclude uid:1}",
+		want: sets("rules", []any{"include age:5000ms", "exclude uid:1", "exclude uid:0"})},
+	{yaml: "{filter_min_process_age: 5s, rules: [include uid:0]}", wrong: "include age:"},
+	{yaml: "{filter_min_process_age: 5s, rules: include uid:0}", wrong: "include age:"},
 	{yaml: "filter_min_process_age: -5s", wrong: "must not be negative"},
 	{yaml: "verbose_mode: false", want: func(*Config) {}},
 	{yaml: "verbose_mode: true", wrong: "service::telemetry::logs::level"},
@@ -285,24 +256,5 @@ func TestDefaults(t *testing.T) {
 	}
 	if err := defaultConfig().Validate(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTooManyRules(t *testing.T) {
-	rule := "{action: include, pid: 1}"
-	_, err := load(t, fmt.Sprintf("filter: [%s]", strings.Repeat(rule+", ", 32)+rule))
-	if err == nil || !strings.Contains(err.Error(), "33 rules and may have 32") {
-		t.Error(err)
-	}
-}
-
-func TestBelowMount(t *testing.T) {
-	for in, want := range map[string]string{
-		"/a.slice": "/a.slice", "/sys/fs/cgroup": "/", "/sys/fs/cgroup/a/b": "/a/b",
-		"/sys/fs/cgroups": "/sys/fs/cgroups",
-	} {
-		if got := belowMount(in); got != want {
-			t.Errorf("%s: %s", in, got)
-		}
 	}
 }

@@ -265,7 +265,7 @@ func (l *legacyConfig) clock(c *Config) error {
 	return nil
 }
 
-// age turns filter_min_process_age into the last rule of the filter.
+// age turns filter_min_process_age into the first rule.
 func (l *legacyConfig) age(c *Config) error {
 	if !given(l.FilterMinProcessAge) {
 		return nil
@@ -274,13 +274,16 @@ func (l *legacyConfig) age(c *Config) error {
 		return fmt.Errorf("filter_min_process_age is %v and must not be negative",
 			*l.FilterMinProcessAge)
 	}
-	for i := range c.Filter {
-		if c.Filter[i].Action != "exclude" {
-			return errors.New("filter_min_process_age does not go with a filter that " +
-				"includes: use min_age in a rule of filter")
+	rules := slices.Concat(c.list("rule"), c.list("rules"))
+	for _, rule := range rules {
+		if strings.HasPrefix(strings.TrimSpace(fmt.Sprint(rule)), "include") {
+			return errors.New("filter_min_process_age does not go with rules that include: " +
+				"use a rule \"include age:...\"")
 		}
 	}
-	c.Filter = append(c.Filter, Rule{Action: "include", MinAge: *l.FilterMinProcessAge})
+	delete(c.Settings, "rule") // the other name of rules
+	age := fmt.Sprintf("include age:%dms", l.FilterMinProcessAge.Milliseconds())
+	c.set("rules", append([]any{age}, rules...))
 	return nil
 }
 
@@ -298,7 +301,7 @@ func (c *Config) setRuntime(key, name string, on, explicit bool) error {
 		c.Runtimes[name] = on
 	case name == "go" && !on:
 		return fmt.Errorf("%s: Go's frames are native frames here: "+
-			"exclude the processes by filter, or set native_names to false", key)
+			"exclude the processes by rules, or set native_names to false", key)
 	case name != "go" && on && explicit:
 		return fmt.Errorf("%s: the runtime %s is not there yet in this receiver: remove it",
 			key, name)

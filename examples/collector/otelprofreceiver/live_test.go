@@ -82,7 +82,7 @@ func TestProfilesItself(t *testing.T) {
 	config.ReportInterval = 200 * time.Millisecond
 	config.StatsInterval = 100 * time.Millisecond
 	config.set("attributes", map[string]any{"a": "", "test.key": "test value"})
-	config.Filter = []Rule{{Action: "include", PID: uint32(os.Getpid())}}
+	config.add("rules", fmt.Sprintf("include pid:%d", os.Getpid()))
 	reader := sdk.NewManualReader()
 	settings := receivertest.NewNopSettings(componentType)
 	settings.MeterProvider = sdk.NewMeterProvider(sdk.WithReader(reader))
@@ -91,7 +91,7 @@ func TestProfilesItself(t *testing.T) {
 	if err := r.Start(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}
-	burnElsewhere(t) // otherwise there might be nothing to filter
+	burnElsewhere(t) // otherwise there might be nothing to leave out
 	burn(time.Second)
 	values := collect(t, reader)
 	if err := r.Shutdown(context.Background()); err != nil {
@@ -108,7 +108,7 @@ func TestProfilesItself(t *testing.T) {
 	}
 	pid, ok := attributes.Get("process.pid")
 	if !ok || pid.Int() != int64(os.Getpid()) {
-		t.Error("not the process of the filter: ", pid.AsString())
+		t.Error("not the process of the rules: ", pid.AsString())
 	}
 	checkMetrics(t, values)
 	want := []componentstatus.Status{componentstatus.StatusOK}
@@ -327,8 +327,8 @@ func TestManyCycles(t *testing.T) {
 	}
 }
 
-// cgroup2 is where cgroup v2 is mounted.
-func cgroup2(t *testing.T) string {
+// needCgroup2 skips where cgroup v2 is not mounted.
+func needCgroup2(t *testing.T) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -336,11 +336,10 @@ func cgroup2(t *testing.T) string {
 	}
 	for _, line := range strings.Split(string(mounts), "\n") {
 		if words := strings.Fields(line); len(words) > 2 && words[2] == "cgroup2" {
-			return words[1]
+			return
 		}
 	}
 	t.Skip("cgroup v2 is not mounted")
-	return ""
 }
 
 // periodsOf are the periods of all profiles of process pid in a request.
@@ -363,11 +362,10 @@ func periodsOf(t *testing.T, r request, pid int) (periods []int64) {
 	return periods
 }
 
-// Rules have a rate per target; one waits for its control group and takes its place among the
-// others when that is there.
+// Rules have a rate per target; one waits for its control group, and the last one decides.
 func TestRules(t *testing.T) {
 	needLive(t)
-	mount := cgroup2(t)
+	needCgroup2(t)
 	group := fmt.Sprintf("otelprof-receiver-%d", os.Getpid())
 	config := defaultConfig()
 	config.set("sample_rate_hz", 19)
@@ -384,19 +382,6 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	if p.rules.number[1] != 0 || p.rules.number[0] == 0 || p.rules.number[2] == 0 {
-		t.Fatal("what is in force: ", p.rules.number)
-	}
-	if err := os.Mkdir(filepath.Join(mount, group), 0o755); err != nil {
-		t.Skip("no cgroup can be made here: ", err)
-	}
-	defer os.Remove(filepath.Join(mount, group))
-	if err := p.standRules(); err != nil {
-		t.Fatal(err)
-	}
-	if n := p.rules.number; n[1] <= n[0] || n[2] <= n[1] {
-		t.Error("not in the order of the list: ", n)
-	}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -411,23 +396,6 @@ func TestRules(t *testing.T) {
 	}
 	if len(periods) != 1 || periods[1000000000/99] == 0 {
 		t.Error("periods of this process: ", periods)
-	}
-}
-
-// A rule that includes and waits is not "all".
-func TestRuleThatIncludesWaits(t *testing.T) {
-	needLive(t)
-	cgroup2(t)
-	config := defaultConfig()
-	config.add("rules", "include cgroup:/no/such/group")
-	p, err := openProfiler(config, func(request) bool { return true },
-		componenttest.NewNopTelemetrySettings().Logger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	if p.rules.standIn == 0 {
-		t.Error("nothing stands in for it")
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 var instruments = []instrument{
 	{"otelprof.samples.taken", "{sample}", "Samples the kernel took", counter,
 		func(s *stats) uint64 { return s.taken }},
-	{"otelprof.samples.filtered", "{sample}", "Samples left out by the filter or by rates and limits, and idle ones",
+	{"otelprof.samples.filtered", "{sample}", "Samples left out by rules or by rates and limits, and idle ones",
 		counter, func(s *stats) uint64 { return s.filtered }},
 	{"otelprof.samples.exported", "{sample}", "Samples the pipeline took", counter,
 		func(s *stats) uint64 { return s.exported }},

@@ -86,6 +86,7 @@ import (
 	"fmt"
 	"runtime/cgo"
 	"time"
+	"unsafe"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -101,7 +102,7 @@ type profiler struct {
 	wakeFD  int        // an eventfd: readable when wake was called
 	logger  *zap.Logger
 	put     func(request) bool
-	rules   *rules            // nil: none
+	off     C.uint64_t        // the rule that switches sampling off; 0: none
 	unwinds map[string]uint64 // filled by unwindErrors
 	drops   map[string]uint64 // filled by drops
 }
@@ -126,7 +127,7 @@ func (p *profiler) init(config *Config) error {
 	if err != nil {
 		return err
 	}
-	p.rules = newRules(settings)
+	defer freeSettings(settings)
 	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
 	if r := C.init(settings, logLevel(p.logger), C.uintptr_t(p.self), &why, &p.p); r < 0 {
 		return p.because("otelprof_init", &why, r)
@@ -142,19 +143,18 @@ func (p *profiler) init(config *Config) error {
 	if r = C.set_probes(p.p, settings); r < 0 {
 		return p.failed("otelprof_set_probes", r)
 	}
-	if err := p.standRules(); err != nil {
-		return err
+	rules := settingsRules(settings)
+	r = C.otelprof_set_rules(p.p, unsafe.SliceData(rules), C.size_t(len(rules)))
+	if r < 0 {
+		return p.failed("otelprof_set_rules", r)
 	}
-	return p.setFilter(config.Filter)
+	return nil
 }
 
 // close frees all that openProfiler made. No callback runs after it returns.
 func (p *profiler) close() {
 	C.otelprof_free(p.p)
 	p.p = nil
-	if p.rules != nil {
-		p.rules.free()
-	}
 	p.self.Delete()
 	_ = unix.Close(p.wakeFD)
 }
@@ -174,12 +174,22 @@ func (p *profiler) stop() error {
 	return nil
 }
 
-// setFilter sets rules, which must be valid.
-func (p *profiler) setFilter(rules []Rule) error {
-	memory := &cMemory{}
-	defer memory.free()
-	if r := C.otelprof_set_filter(p.p, cFilter(rules, memory)); r < 0 {
-		return p.failed("otelprof_set_filter", r)
+// sample switches sampling on or off, by a rule behind all others.
+func (p *profiler) sample(on bool) error {
+	if on == (p.off == 0) {
+		return nil
+	}
+	if on {
+		C.otelprof_remove_rule(p.p, p.off)
+		p.off = 0
+		return nil
+	}
+	rule := C.struct_otelprof_rule{}
+	C.otelprof_rule_init(&rule, C.sizeof_struct_otelprof_rule)
+	rule.kind = C.OTELPROF_MATCH_ALL
+	rule.action = C.OTELPROF_RULE_EXCLUDE
+	if r := C.otelprof_add_rule(p.p, &rule, &p.off); r < 0 {
+		return p.failed("otelprof_add_rule", r)
 	}
 	return nil
 }
@@ -241,6 +251,44 @@ func (p *profiler) stats() (stats, error) {
 		return stats{}, p.failed("otelprof_drops", r)
 	}
 	return goStats(&c, p.unwinds, p.drops), nil
+}
+
+func goStats(c *C.struct_otelprof_stats, unwinds, drops map[string]uint64) stats {
+	s := stats{
+		taken:           uint64(c.samples_taken),
+		filtered:        uint64(c.samples_filtered),
+		exported:        uint64(c.samples_exported),
+		pending:         uint64(c.samples_pending),
+		dropped:         drops,
+		complete:        uint64(c.stacks_complete),
+		truncated:       uint64(c.stacks_truncated),
+		broken:          uint64(c.stacks_broken),
+		unwindErrors:    unwinds,
+		processes:       uint64(c.processes),
+		executables:     uint64(c.executables),
+		processesUnseen: uint64(c.processes_unseen),
+		eventsLost:      uint64(c.events_lost),
+		arenaBytes:      uint64(c.arena_bytes),
+		arenaLimitBytes: uint64(c.arena_limit_bytes),
+		symbolBytes:     uint64(c.symbol_bytes),
+		bpfRunNs:        uint64(c.bpf_run_ns),
+		bpfRuns:         uint64(c.bpf_run_count),
+		samplePeriodNs:  uint64(c.sample_period_ns),
+		rateChanges:     uint64(c.rate_changes),
+		cpuNs:           uint64(c.cpu_ns),
+
+		memoryBytes:      uint64(c.memory_bytes),
+		memoryLimitBytes: uint64(c.memory_limit_bytes),
+		memoryOver:       uint64(c.memory_over),
+		postponed: map[string]uint64{"names": uint64(c.names_postponed),
+			"tables": uint64(c.tables_postponed)},
+		evicted: map[string]uint64{"names": uint64(c.names_evicted),
+			"tables": uint64(c.tables_evicted), "processes": uint64(c.processes_evicted)},
+
+		requests:     uint64(c.requests_sent),
+		requestBytes: uint64(c.bytes_sent),
+	}
+	return s
 }
 
 // failed returns the library's sentence for a call that returned r, on the thread of that

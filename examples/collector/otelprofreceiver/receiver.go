@@ -161,7 +161,7 @@ func (s *session) loop() {
 	look, dice := now, now
 	for !s.stopped() {
 		if s.config.ProbabilisticThreshold < 100 && !now.Before(dice) {
-			s.note("filter", s.rolled(rand.IntN(100)))
+			s.note("dice", s.rolled(rand.IntN(100)))
 			dice = now.Add(s.config.ProbabilisticInterval)
 		}
 		s.work(min(report.Sub(now), look.Sub(now)))
@@ -172,7 +172,6 @@ func (s *session) loop() {
 		}
 		if !now.Before(look) {
 			s.note("stats", s.look())
-			s.note("rules", s.profiler.standRules())
 			look = now.Add(s.config.StatsInterval)
 		}
 	}
@@ -194,10 +193,7 @@ func (s *session) work(timeout time.Duration) {
 // rolled switches sampling on or off for one interval, by a die of 100 sides. Processes
 // are followed in either case.
 func (s *session) rolled(die int) error {
-	if die < s.config.ProbabilisticThreshold {
-		return s.profiler.setFilter(s.config.Filter)
-	}
-	return s.profiler.setFilter([]Rule{{Action: "exclude", All: true}})
+	return s.profiler.sample(die < s.config.ProbabilisticThreshold)
 }
 
 // drain exports what was sampled from the library.

@@ -11,20 +11,22 @@ import "C"
 import (
 	"errors"
 	"strings"
+	"unsafe"
 )
 
 // newSettings gives the keys of config to the library, which knows them, their ranges and units.
 // The caller frees them.
 func newSettings(config *Config) (*C.struct_otelprof_settings, error) {
-	m := &cMemory{}
-	defer m.free()
 	var s *C.struct_otelprof_settings
 	if C.otelprof_settings_new(&s) < 0 {
 		return nil, errors.New("no memory")
 	}
 	err := config.texts(func(key, text string) error {
 		why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
-		if C.otelprof_settings_set(s, m.whole(key), m.whole(text), &why) < 0 {
+		k, v := C.CString(key), C.CString(text)
+		defer C.free(unsafe.Pointer(k))
+		defer C.free(unsafe.Pointer(v))
+		if C.otelprof_settings_set(s, k, v, &why) < 0 {
 			return errors.New(strings.TrimPrefix(C.GoString(&why.message[0]),
 				"otelprof_settings_set: "))
 		}
@@ -43,6 +45,16 @@ func settingsConfig(s *C.struct_otelprof_settings) C.struct_otelprof_config {
 	c := C.struct_otelprof_config{size: C.sizeof_struct_otelprof_config}
 	C.otelprof_settings_get_config(s, &c)
 	return c
+}
+
+func settingsRules(s *C.struct_otelprof_settings) []C.struct_otelprof_rule {
+	n := C.size_t(0)
+	rules := C.otelprof_settings_get_rules(s, &n)
+	return unsafe.Slice(rules, n)
+}
+
+func freeSettings(s *C.struct_otelprof_settings) {
+	C.otelprof_settings_free(s)
 }
 
 // checkSettings refuses keys that a receiver does not have.
@@ -67,7 +79,7 @@ func checkSettings(s *C.struct_otelprof_settings) error {
 
 func validateSettings(config *Config) error {
 	s, err := newSettings(config)
-	C.otelprof_settings_free(s)
+	freeSettings(s)
 	return err
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the options that choose processes into rules of the library's filter. */
+/* Makes rules of the options that choose processes, in the words of the library's key. */
 #include "choose/rules.h"
 
 #include <errno.h>
@@ -10,167 +10,132 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	COMM_MAX = 15
-};
-
-static int add_rule(struct options *o, struct otelprof_filter_rule rule)
+/* Parse the rule of the two texts and insert it at @at. */
+static int insert(struct options *o, size_t at, const char *begin, const char *rest)
 {
-	size_t at = o->rules_len;
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_settings *settings = NULL;
+	struct otelprof_rule rule = { 0 };
+	char *line = NULL;
+	size_t len = 0;
+	int r = otelprof_settings_new(&settings);
 
-	if (o->rules_len == OTELPROF_FILTER_RULES) {
-		(void)fail(
-			"at most %d options that choose or --exclude processes can be given",
-			OTELPROF_FILTER_RULES);
+	if (r == 0 && asprintf(&line, "%s%s", begin, rest) < 0)
+		r = -ENOMEM;
+	if (r == 0)
+		r = otelprof_settings_set(settings, "rules", line, &why);
+	free(line);
+	if (r == 0 && otelprof_settings_get_rules(settings, &len) && len) {
+		rule = *otelprof_settings_get_rules(settings, &len);
+		rule.text = rule.text ? strdup(rule.text) : NULL;
+	}
+	(void)otelprof_settings_free(settings);
+	if (r == -ENOMEM)
+		return fail("out of memory");
+	if (!len || o->rules_len == OPTION_RULES_MAX) {
+		(void)fail("%s",
+			   o->rules_len == OPTION_RULES_MAX
+				   ? "there are too many options that choose processes"
+			   : r < 0 ? why.message
+				   : "an option that chooses processes has no value");
 		return usage_hint(o->command);
 	}
-	/* The first matching rule decides, so rules that exclude come before those that
-	 * include. */
-	if (rule.action == OTELPROF_FILTER_EXCLUDE) {
-		at = o->rules_len - o->includes;
-		memmove(&o->rules[at + 1], &o->rules[at], o->includes * sizeof(rule));
-	} else {
-		o->includes++;
-	}
-	rule.size = sizeof(rule);
+	memmove(&o->rules[at + 1], &o->rules[at], (o->rules_len - at) * sizeof(rule));
 	o->rules[at] = rule;
 	o->rules_len++;
 	return 0;
 }
 
-int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text)
+static int include(struct options *o, const char *target, const char *value)
 {
-	return add_rule(o, (struct otelprof_filter_rule){
-				   .kind = kind, .number = number, .text = text });
+	char begin[32];
+	int r;
+
+	(void)snprintf(begin, sizeof(begin), "include %s:", target);
+	r = insert(o, o->includes, begin, value);
+	o->includes += !r;
+	return r;
 }
 
-/* The library takes paths below the mount, but users paste the paths of their shell. */
-static const char *below_mount(const char *path)
+int rules_include_tree(struct options *o, pid_t pid)
 {
-	static const char mount[] = "/sys/fs/cgroup";
+	char number[24];
 
-	if (strncmp(path, mount, sizeof(mount) - 1) != 0 ||
-	    (path[sizeof(mount) - 1] && path[sizeof(mount) - 1] != '/'))
-		return path;
-	path += sizeof(mount) - 1;
-	return *path ? path : "/";
+	(void)snprintf(number, sizeof(number), "%d", (int)pid);
+	return include(o, "tree", number);
 }
 
-/* Make a rule for a process. It must exist, so that a typing error is reported
- * at once. */
-static int pid_rule(struct options *o, const char *option, const char *arg,
-		    struct otelprof_filter_rule *rule)
+/* The process must exist, so that a typing error is reported at once. */
+static int include_process(struct options *o, const char *option, const char *target,
+			   const char *arg)
 {
 	long long n = 0;
 	int r = parse_number(o->command, option, arg, 1, INT_MAX, &n);
 
 	if (r)
 		return r;
-	if (rule->action == OTELPROF_FILTER_INCLUDE && kill((pid_t)n, 0) < 0 &&
-	    errno == ESRCH)
+	if (kill((pid_t)n, 0) < 0 && errno == ESRCH)
 		return fail("there is no process %lld", n);
-	rule->number = (uint64_t)n;
-	return add_rule(o, *rule);
+	return include(o, target, arg);
 }
 
-static int user_rule(struct options *o, const char *option, const char *arg,
-		     struct otelprof_filter_rule *rule)
+static int include_user(struct options *o, const char *arg)
 {
 	const struct passwd *pw = getpwnam(arg);
-	long long n = pw ? (long long)pw->pw_uid : 0;
-	int r = 0;
+	char number[24];
 
-	if (!pw && *arg >= '0' && *arg <= '9')
-		r = parse_number(o->command, option, arg, 0, UINT32_MAX - 1, &n);
-	else if (!pw)
+	if (!pw && (*arg < '0' || *arg > '9'))
 		return fail("there is no user \"%s\"", arg);
-	rule->number = (uint64_t)n;
-	return r ? r : add_rule(o, *rule);
-}
-
-static int comm_rule(struct options *o, const char *option, const char *arg,
-		     struct otelprof_filter_rule *rule)
-{
-	if (!*arg || strlen(arg) > COMM_MAX) {
-		(void)fail("%s takes 1 to %d bytes: the kernel keeps no more", option,
-			   COMM_MAX);
-		return usage_hint(o->command);
-	}
-	rule->text = arg;
-	return add_rule(o, *rule);
-}
-
-static int cgroup_rule(struct options *o, const char *option, const char *arg,
-		       struct otelprof_filter_rule *rule)
-{
-	(void)option;
-	rule->text = below_mount(arg);
-	return add_rule(o, *rule);
-}
-
-/* The library looks for it. */
-static int group_rule(struct options *o, const char *option, const char *arg,
-		      struct otelprof_filter_rule *rule)
-{
-	if (!*arg) {
-		(void)fail("%s needs a text", option);
-		return usage_hint(o->command);
-	}
-	rule->text = arg;
-	return add_rule(o, *rule);
-}
-
-static const struct {
-	const char *name;
-	uint32_t kind;
-	int option;
-	int (*take)(struct options *o, const char *option, const char *arg,
-		    struct otelprof_filter_rule *rule);
-} subjects[] = {
-	{ "pid", OTELPROF_FILTER_PID, 'p', pid_rule },
-	{ "tree", OTELPROF_FILTER_PID_TREE, OPTION_TREE, pid_rule },
-	{ "user", OTELPROF_FILTER_UID, OPTION_USER, user_rule },
-	{ "cgroup", OTELPROF_FILTER_CGROUP, OPTION_CGROUP, cgroup_rule },
-	{ "container", OTELPROF_FILTER_CONTAINER, OPTION_CONTAINER, group_rule },
-	{ "pod", OTELPROF_FILTER_POD, OPTION_POD, group_rule },
-	{ "comm", OTELPROF_FILTER_COMM, OPTION_COMM, comm_rule },
-};
-enum {
-	SUBJECTS = sizeof(subjects) / sizeof(subjects[0])
-};
-
-/* Parse "pid=7". */
-int rules_exclude(struct options *o, const char *arg)
-{
-	struct otelprof_filter_rule rule = { .action = OTELPROF_FILTER_EXCLUDE };
-	size_t len = strcspn(arg, "="), i;
-
-	for (i = 0; arg[len] && i < SUBJECTS; i++) {
-		if (strlen(subjects[i].name) == len &&
-		    strncmp(subjects[i].name, arg, len) == 0) {
-			rule.kind = subjects[i].kind;
-			return subjects[i].take(o, "--exclude", arg + len + 1, &rule);
-		}
-	}
-	(void)fail("--exclude takes pid=N, tree=N, user=USER, cgroup=PATH, container=ID, "
-		   "pod=UID or comm=NAME, not \"%s\"",
-		   arg);
-	return usage_hint(o->command);
+	if (pw)
+		(void)snprintf(number, sizeof(number), "%u", (unsigned)pw->pw_uid);
+	return include(o, "uid", pw ? number : arg);
 }
 
 int rules_take(struct options *o, int c, const char *arg)
 {
-	struct otelprof_filter_rule rule = { .action = OTELPROF_FILTER_INCLUDE };
-	char option[16];
+	switch (c) {
+	case 'p':
+		return include_process(o, "-p", "pid", arg);
+	case OPTION_TREE:
+		return include_process(o, "--tree", "tree", arg);
+	case OPTION_USER:
+		return include_user(o, arg);
+	case OPTION_CGROUP:
+		return include(o, "cgroup", arg);
+	case OPTION_CONTAINER:
+		return include(o, "container", arg);
+	case OPTION_POD:
+		return include(o, "pod", arg);
+	case OPTION_COMM:
+		return include(o, "comm", arg);
+	case OPTION_EXCLUDE:
+		return insert(o, o->rules_len, "exclude ", arg);
+	case OPTION_RULE:
+		return insert(o, o->rules_len, "", arg);
+	default:
+		return usage_hint(o->command);
+	}
+}
+
+int rules_apply(const struct options *o, struct otelprof *p)
+{
+	uint64_t number;
 	size_t i;
 
-	for (i = 0; i < SUBJECTS; i++) {
-		if (subjects[i].option != c)
-			continue;
-		(void)snprintf(option, sizeof(option), c == 'p' ? "-%.1s" : "--%s",
-			       subjects[i].name);
-		rule.kind = subjects[i].kind;
-		return subjects[i].take(o, option, arg, &rule);
+	for (i = 0; i < o->rules_len; i++) {
+		int r = otelprof_add_rule(p, &o->rules[i], &number);
+
+		if (r < 0)
+			return fail_library(p, "cannot choose what to sample", r);
 	}
-	return usage_hint(o->command);
+	return o->rules_len || !o->settings ? 0 : rules_set(p, o->settings);
+}
+
+int rules_set(struct otelprof *p, const struct otelprof_settings *settings)
+{
+	size_t len = 0;
+	const struct otelprof_rule *rules = otelprof_settings_get_rules(settings, &len);
+	int r = otelprof_set_rules(p, rules, len);
+
+	return r < 0 ? fail_library(p, "cannot set the rules", r) : 0;
 }

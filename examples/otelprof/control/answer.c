@@ -11,23 +11,17 @@
 #include <string.h>
 
 enum {
-	NUMBER_BYTES = 24,
 	LAST_BYTES = 512, /* kept for the last line */
 };
 
-static const struct target_kind {
-	const char *name;
-	uint32_t kind;
-	bool text;
-} kinds[] = {
-	{ "pid:", OTELPROF_FILTER_PID, false },
-	{ "uid:", OTELPROF_FILTER_UID, false },
-	{ "comm:", OTELPROF_FILTER_COMM, true },
-	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
-	{ "container:", OTELPROF_FILTER_CONTAINER, true },
-	{ "pod:", OTELPROF_FILTER_POD, true },
-	{ "exe:", OTELPROF_FILTER_EXECUTABLE, true },
-	{ "env:", OTELPROF_FILTER_ENVIRONMENT, true },
+/* What rules match, by kind. */
+static const char *const names[] = {
+	[OTELPROF_MATCH_ALL] = "all",	       [OTELPROF_MATCH_PID] = "pid:",
+	[OTELPROF_MATCH_TREE] = "tree:",       [OTELPROF_MATCH_COMM] = "comm:",
+	[OTELPROF_MATCH_UID] = "uid:",	       [OTELPROF_MATCH_CGROUP] = "cgroup:",
+	[OTELPROF_MATCH_AGE] = "age:",	       [OTELPROF_MATCH_CONTAINER] = "container:",
+	[OTELPROF_MATCH_POD] = "pod:",	       [OTELPROF_MATCH_EXECUTABLE] = "exe:",
+	[OTELPROF_MATCH_ENVIRONMENT] = "env:",
 };
 static const char *const actions[] = { "include", "exclude", "rate" };
 
@@ -91,35 +85,11 @@ static bool number(const char *text, uint64_t most, uint64_t *ret)
 	return !*last && *ret <= most;
 }
 
-static bool read_target(const char *text, struct otelprof_rule *rule)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t len = strlen(kinds[i].name);
-
-		if (strncmp(text, kinds[i].name, len) != 0)
-			continue;
-		rule->kind = kinds[i].kind;
-		rule->text = kinds[i].text ? text + len : NULL;
-		return kinds[i].text || number(text + len, UINT32_MAX, &rule->number);
-	}
-	return false;
-}
-
 /* Rules are shown at terminals, to others than who added them. */
 static bool has_control_character(const char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return true;
-	return false;
-}
-
-static bool read_action(const char *text, uint32_t *ret)
-{
-	for (*ret = 0; *ret < sizeof(actions) / sizeof(actions[0]); ++*ret)
-		if (strcmp(text, actions[*ret]) == 0)
 			return true;
 	return false;
 }
@@ -182,49 +152,57 @@ static void do_status(struct otelprof *p, struct reply *reply)
 static void say_rule(void *userdata, uint64_t n, const struct otelprof_rule *rule)
 {
 	struct reply *reply = userdata;
-	char digits[NUMBER_BYTES];
-	size_t i;
 
-	for (i = 0; kinds[i].kind != rule->kind; i++)
-		if (i + 1 == sizeof(kinds) / sizeof(kinds[0]))
-			return;
-	(void)snprintf(digits, sizeof(digits), "%" PRIu64, rule->number);
-	say(reply, "%" PRIu64 " %s %u %" PRIu64 " %s%s\n", n, actions[rule->action],
-	    rule->sample_rate_hz, (rule->duration_ns + OP_NS_PER_S - 1) / OP_NS_PER_S,
-	    kinds[i].name, kinds[i].text ? rule->text : digits);
+	say(reply, "%" PRIu64 " %" PRIu64 " %s ", n,
+	    (rule->duration_ns + OP_NS_PER_S - 1) / OP_NS_PER_S, actions[rule->action]);
+	if (rule->sample_rate_hz)
+		say(reply, "%u ", rule->sample_rate_hz);
+	if (rule->keep_one_in > 1)
+		say(reply, "1/%u ", rule->keep_one_in);
+	say(reply, "%s", names[rule->kind]);
+	if (rule->kind == OTELPROF_MATCH_AGE)
+		say(reply, "%" PRIu64 "ms\n", rule->number / OP_NS_PER_MS);
+	else if (rule->text)
+		say(reply, "%s\n", rule->text);
+	else if (rule->kind == OTELPROF_MATCH_ALL)
+		say(reply, "\n");
+	else
+		say(reply, "%" PRIu64 "\n", rule->number);
 }
 
 static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 {
-	const char *action = strsep(&arg, " ");
-	const char *hz = arg ? strsep(&arg, " ") : NULL;
-	const char *seconds = arg ? strsep(&arg, " ") : NULL;
-	struct otelprof_rule rule;
-	uint64_t rate;
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_settings *settings = NULL;
+	const char *seconds = strsep(&arg, " ");
+	struct otelprof_rule rule = { 0 };
 	uint64_t given = 0;
+	size_t len = 0;
 	uint64_t s;
 	int r;
 
-	otelprof_rule_init(&rule, sizeof(rule));
-	if (!arg || !read_action(action, &rule.action) ||
-	    !number(hz, UINT32_MAX, &rate) || !number(seconds, UINT32_MAX, &s) ||
-	    !read_target(arg, &rule)) {
-		end(reply, "error ",
-		    "a rule is: include, exclude or rate, HZ, SECONDS, and pid:N, uid:N, "
-		    "comm:NAME, cgroup:PATH, container:ID, pod:UID, exe:PATH or "
-		    "env:NAME[=VALUE]");
+	if (!arg || !number(seconds, UINT32_MAX, &s)) {
+		end(reply, "error ", "a rule is SECONDS and the rule");
 		return;
 	}
 	if (has_control_character(arg)) {
 		end(reply, "error ", "the rule's name or path has a control character");
 		return;
 	}
-	rule.sample_rate_hz = (uint32_t)rate;
-	rule.duration_ns = s * (uint64_t)OP_NS_PER_S;
-	r = otelprof_add_rule(p, &rule, &given);
+	r = otelprof_settings_new(&settings);
 	if (r == 0)
-		say(reply, "number %" PRIu64 "\n", given);
-	end_call(reply, p, r);
+		r = otelprof_settings_set(settings, "rules", arg, &why);
+	if (r == 0 && otelprof_settings_get_rules(settings, &len) && len) {
+		rule = *otelprof_settings_get_rules(settings, &len);
+		rule.duration_ns = s * (uint64_t)OP_NS_PER_S;
+		r = otelprof_add_rule(p, &rule, &given);
+		if (r == 0)
+			say(reply, "number %" PRIu64 "\n", given);
+		end_call(reply, p, r);
+	} else {
+		end(reply, "error ", r < 0 ? why.message : "there is no rule");
+	}
+	(void)otelprof_settings_free(settings);
 }
 
 static void do_number(struct otelprof *p, const char *verb, const char *arg,

@@ -4,15 +4,13 @@
  * one line, and gets lines, of which the last is "ok" or "error SENTENCE":
  *
  *   status                        what it does and did: "NAME VALUE" a line
- *   rules                         "NUMBER ACTION HZ SECONDS TARGET" a line
+ *   rules                         "NUMBER SECONDS RULE" a line, SECONDS that are left
  *   pause, resume
  *   rate HZ                       of what no rule gives one
- *   rule ACTION HZ SECONDS TARGET "number N"; ACTION is include, exclude or rate; HZ 0: the
- *                                 profiler's; SECONDS 0: until it is removed
+ *   rule SECONDS RULE             "number N"; SECONDS 0: until it is removed
  *   remove NUMBER
  *
- * TARGET is pid:N, uid:N, comm:NAME, cgroup:PATH, container:ID, pod:UID, exe:PATH or
- * env:NAME[=VALUE], to the end of the line.
+ * RULE is one of the key "rules" of otelprof_settings_new(3), to the end of the line.
  */
 #ifndef OTELPROF_CONTROL_H
 #define OTELPROF_CONTROL_H

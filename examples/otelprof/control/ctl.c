@@ -20,7 +20,6 @@ enum {
 struct ctl {
 	const char *path;
 	const char *seconds;
-	const char *hz;
 };
 
 static int help(FILE *f)
@@ -31,17 +30,17 @@ static int help(FILE *f)
 		"  status               what it does and did\n"
 		"  rate HZ              samples a second and CPU of what no rule gives a rate\n"
 		"  rate HZ TARGET       of what TARGET means\n"
-		"  include TARGET       sample it, and nothing that no rule or option includes\n"
+		"  include [HZ] [1/N] TARGET  sample it, one in N; nothing that no rule includes\n"
 		"  exclude TARGET       do not sample it\n"
 		"  rules                the rules there are, with their numbers\n"
 		"  remove NUMBER        remove a rule\n"
 		"  pause, resume        take no samples; take them again\n\n"
-		"TARGET is pid:N, uid:N, comm:NAME (a command name), cgroup:PATH (below the\n"
-		"mount of cgroup v2), container:ID, pod:UID, exe:PATH (of the executable, where *\n"
-		"stands for any bytes) or env:NAME[=VALUE] (of the environment that it was\n"
-		"begun with). Of the rules that mean a sample the last one decides.\n\n"
+		"TARGET is all, pid:N, tree:N (with its descendants), uid:N, age:Ns (at least),\n"
+		"comm:NAME (a command name), cgroup:PATH (below the mount of cgroup v2),\n"
+		"container:ID, pod:UID, exe:PATH (of the executable, where * stands for any\n"
+		"bytes) or env:NAME[=VALUE] (of the environment that it was begun with).\n" RULES_SENTENCE
+		"A new rule comes last.\n\n"
 		"      --for S          the rule goes by itself after S seconds\n"
-		"  -F, --frequency HZ   of include: at this rate\n"
 		"      --socket PATH    of the daemon (" CONTROL_PATH ")\n"
 		"  -h, --help           show this text\n",
 		f);
@@ -139,15 +138,18 @@ static int ask(const struct ctl *ctl, const char *request)
 	return r;
 }
 
-static int ask_rule(const struct ctl *ctl, const char *action, const char *hz,
-		    const char *target)
+/* Join the words of a rule. */
+static int ask_rule(const struct ctl *ctl, int argc, char **argv)
 {
 	char line[CONTROL_LINE_BYTES];
+	size_t len = (size_t)snprintf(line, sizeof(line), "rule %.16s",
+				      ctl->seconds ? ctl->seconds : "0");
+	int i;
 
-	if (strchr(target, '\n') ||
-	    (size_t)snprintf(line, sizeof(line), "rule %s %s %s %s\n", action,
-			     hz ? hz : "0", ctl->seconds ? ctl->seconds : "0",
-			     target) >= sizeof(line)) {
+	for (i = 0; i < argc && len < sizeof(line); i++)
+		len += (size_t)snprintf(line + len, sizeof(line) - len, " %s%s", argv[i],
+					i + 1 == argc ? "\n" : "");
+	if (len >= sizeof(line) || strchr(line, '\n') != line + len - 1) {
 		(void)fail("the target is too long or has a newline");
 		return usage_hint("ctl");
 	}
@@ -158,23 +160,21 @@ static int request(const struct ctl *ctl, int argc, char **argv)
 {
 	const char *verb = argv[0];
 	char line[CONTROL_LINE_BYTES];
-	bool plain = !ctl->seconds && !ctl->hz;
 
-	if (argc == 1 && plain &&
+	if (argc == 1 && !ctl->seconds &&
 	    (!strcmp(verb, "status") || !strcmp(verb, "rules") ||
 	     !strcmp(verb, "pause") || !strcmp(verb, "resume"))) {
 		(void)snprintf(line, sizeof(line), "%s\n", verb);
 		return ask(ctl, line);
 	}
-	if (argc == 2 && plain && (!strcmp(verb, "rate") || !strcmp(verb, "remove"))) {
+	if (argc == 2 && !ctl->seconds &&
+	    (!strcmp(verb, "rate") || !strcmp(verb, "remove"))) {
 		(void)snprintf(line, sizeof(line), "%s %.32s\n", verb, argv[1]);
 		return ask(ctl, line);
 	}
-	if (argc == 3 && !ctl->hz && !strcmp(verb, "rate"))
-		return ask_rule(ctl, "rate", argv[1], argv[2]);
-	if (argc == 2 &&
-	    (!strcmp(verb, "include") || (!strcmp(verb, "exclude") && !ctl->hz)))
-		return ask_rule(ctl, verb, ctl->hz, argv[1]);
+	if (argc > 1 && (!strcmp(verb, "rate") || !strcmp(verb, "include") ||
+			 !strcmp(verb, "exclude")))
+		return ask_rule(ctl, argc, argv);
 	(void)fail("that is no request of ctl");
 	return usage_hint("ctl");
 }
@@ -185,21 +185,18 @@ int command_ctl(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "socket", required_argument, NULL, OPTION_SOCKET },
 		{ "for", required_argument, NULL, OPTION_FOR },
-		{ "frequency", required_argument, NULL, 'F' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct ctl ctl = { .path = CONTROL_PATH };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "hF:", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		if (c == 'h')
 			return help(stdout);
 		if (c == OPTION_SOCKET)
 			ctl.path = optarg;
 		else if (c == OPTION_FOR)
 			ctl.seconds = optarg;
-		else if (c == 'F')
-			ctl.hz = optarg;
 		else
 			return usage_hint("ctl");
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
-#include "choose/config_rules.h"
+#include "choose/rules.h"
 #include "common.h"
 #include "formats.h"
 #include "record/child.h"
@@ -31,7 +31,6 @@ struct record {
 	struct child child;
 	struct summary summary;
 	struct otelprof_settings *settings;
-	struct config_rules rules; /* of the settings */
 	bool quiet;
 };
 
@@ -197,7 +196,6 @@ static bool is_done(void *data)
 {
 	struct record *rec = data;
 
-	config_rules_look(&rec->rules);
 	return rec->argv && child_ended(&rec->child);
 }
 
@@ -269,16 +267,12 @@ int command_record(int argc, char **argv)
 	if (rec.argv) {
 		r = child_fork(&rec.child, rec.argv);
 		if (!r)
-			r = options_include(&rec.o, OTELPROF_FILTER_PID_TREE,
-					    (uint64_t)rec.child.pid, NULL);
+			r = rules_include_tree(&rec.o, rec.child.pid);
 	}
 	if (!r)
 		r = session_open(&rec.o, &p);
 	if (!r)
-		r = session_rules(&rec.o, p, &rec.rules);
-	if (!r)
 		r = profile(&rec, p);
-	config_rules_end(&rec.rules);
 	(void)otelprof_free(p);
 	(void)otelprof_settings_free(rec.settings);
 	summary_clear(&rec.summary);

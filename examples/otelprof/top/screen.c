@@ -475,7 +475,6 @@ static int loop(struct view *v, struct otelprof *p)
 		(void)poll(fds, 2, wait_ms(start + v->top->o.seconds - now));
 		if (fds[0].revents & (POLLHUP | POLLERR))
 			return 0; /* the terminal is gone */
-		config_rules_look(&v->top->rules);
 		r = otelprof_poll(p, 0);
 		r = session_try(p, &polls, r == -EINTR ? 0 : r);
 		if (r)

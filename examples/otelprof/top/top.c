@@ -354,15 +354,6 @@ void top_sum(struct top *t, const struct top_window *w)
 	kinds_sort(&t->kinds, t->order);
 }
 
-/* Between polls. */
-static bool look_at_rules(void *data)
-{
-	struct top *t = data;
-
-	config_rules_look(&t->rules);
-	return false;
-}
-
 /* Print one table after another until a signal; the last one is cut short. */
 static int run_live(struct top *t, struct otelprof *p)
 {
@@ -371,7 +362,7 @@ static int run_live(struct top *t, struct otelprof *p)
 	int r;
 
 	do {
-		r = session_run(p, &t->o, TOP_WINDOW_S, false, look_at_rules, t);
+		r = session_run(p, &t->o, TOP_WINDOW_S, false, NULL, NULL);
 		if (!r)
 			r = session_try(p, &exports, otelprof_export(p));
 		if (r)
@@ -390,7 +381,7 @@ static int run_live(struct top *t, struct otelprof *p)
 static int run_once(struct top *t, struct otelprof *p)
 {
 	double start = t->started;
-	int r = session_run(p, &t->o, TOP_WINDOW_S, true, look_at_rules, t);
+	int r = session_run(p, &t->o, TOP_WINDOW_S, true, NULL, NULL);
 
 	top_measure(t, p, now_seconds() - start);
 	if (!r)
@@ -446,10 +437,7 @@ int command_top(int argc, char **argv)
 	if (!r)
 		r = session_open(&t.o, &p);
 	if (!r)
-		r = session_rules(&t.o, p, &t.rules);
-	if (!r)
 		r = run(&t, p);
-	config_rules_end(&t.rules);
 	(void)otelprof_free(p);
 	(void)otelprof_settings_free(settings);
 	kinds_clear(&t.kinds);

@@ -3,7 +3,6 @@
 #ifndef OTELPROF_TOP_H
 #define OTELPROF_TOP_H
 
-#include "choose/config_rules.h"
 #include "common.h"
 #include "recording/read/kinds.h"
 
@@ -29,9 +28,8 @@ struct top_window {
 struct top {
 	struct options o;
 	struct kinds kinds;
-	struct kind_sums shown;	   /* the name of the kind on the screen */
-	struct config_rules rules; /* of the settings */
-	struct top_window window;  /* requests exported since it was cleared */
+	struct kind_sums shown;	  /* the name of the kind on the screen */
+	struct top_window window; /* requests exported since it was cleared */
 	enum function_order order;
 	long long rows; /* 0: as many as fit on the terminal */
 	bool json;

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "api/settings/values.h"
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/rows/rows.h"
-#include "base/slice.h"
 #include "op_user_types.h"
 #include "process/resource/environment.h"
 #include "process/resource/host.h"
@@ -20,7 +20,8 @@ enum {
 	/* larger than any struct will ever be: a size above it is an error */
 	STRUCT_BYTES_MAX = 4096,
 	COMM_LEN_MAX = OP_COMM_BYTES - 1,
-	RULE_NAME_BYTES = 40,
+	RULE_NAME_BYTES = 32,
+	RULE_TEXT_MAX = 4095, /* as long as a path may be */
 };
 
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 11) - 1;
@@ -347,85 +348,89 @@ void op_config_deinit(struct otelprof_config *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static int check_rule(const struct otelprof_filter_rule *rule, size_t i,
+static bool has_text(uint32_t kind)
+{
+	return kind == OTELPROF_MATCH_COMM || kind == OTELPROF_MATCH_CGROUP ||
+	       kind >= OTELPROF_MATCH_CONTAINER;
+}
+
+static int check_text(const struct otelprof_rule *rule, const char *what,
 		      struct op_log *log)
 {
-	bool text = rule->kind == OTELPROF_FILTER_COMM ||
-		    rule->kind == OTELPROF_FILTER_CGROUP ||
-		    rule->kind == OTELPROF_FILTER_CONTAINER ||
-		    rule->kind == OTELPROF_FILTER_POD;
+	size_t most = rule->kind == OTELPROF_MATCH_COMM ? COMM_LEN_MAX : RULE_TEXT_MAX;
 
-	if (rule->kind == OTELPROF_FILTER_EXECUTABLE ||
-	    rule->kind == OTELPROF_FILTER_ENVIRONMENT)
-		return op_fail(log, -E2BIG,
-			       "filter rule %zu: an executable or a variable is of "
-			       "otelprof_add_rule() alone",
-			       i);
-	if (rule->kind > OTELPROF_FILTER_POD)
-		return op_fail(log, -E2BIG, "filter rule %zu: kind %u is not known", i,
-			       rule->kind);
-	if (rule->action > OTELPROF_FILTER_EXCLUDE)
-		return op_fail(log, -E2BIG, "filter rule %zu: action %u is not known", i,
-			       rule->action);
-	if (rule->reserved0)
-		return op_fail(log, -E2BIG, "filter rule %zu: reserved0 must be 0", i);
-	if (text && (!rule->text || !*rule->text))
-		return op_fail(log, -EINVAL, "filter rule %zu needs a text", i);
-	if (rule->kind == OTELPROF_FILTER_COMM && strlen(rule->text) > COMM_LEN_MAX)
+	if (!rule->text || !*rule->text)
+		return op_fail(log, -EINVAL, "%s needs a text", what);
+	if (strnlen(rule->text, most + 1) > most)
+		return op_fail(log, -EINVAL, "the text of %s has more than %zu bytes",
+			       what, most);
+	if (rule->kind == OTELPROF_MATCH_EXECUTABLE && *rule->text != '/' &&
+	    *rule->text != '*')
 		return op_fail(log, -EINVAL,
-			       "filter rule %zu: a command name has at most %d bytes", i,
-			       COMM_LEN_MAX);
+			       "an executable's path begins with / or *, as in "
+			       "\"*/%.64s\"",
+			       rule->text);
+	if (rule->kind == OTELPROF_MATCH_ENVIRONMENT && *rule->text == '=')
+		return op_fail(log, -EINVAL,
+			       "a variable of the environment has no name before \"=\"");
 	return 0;
 }
 
-int op_config_rule(const struct otelprof_filter_rule *from, size_t i, struct op_log *log,
-		   struct otelprof_filter_rule *ret)
+static int check_rule(const struct otelprof_rule *rule, const char *what,
+		      struct op_log *log)
 {
-	char what[RULE_NAME_BYTES];
-	int r;
+	bool include = rule->action == OTELPROF_RULE_INCLUDE;
 
-	(void)snprintf(what, sizeof(what), "filter rule %zu", i);
-	r = op_config_copy(ret, sizeof(*ret), from,
-			   OP_CONFIG_THROUGH(struct otelprof_filter_rule, text), log,
-			   what);
-	return r < 0 ? r : check_rule(ret, i, log);
+	if (rule->kind > OTELPROF_MATCH_ENVIRONMENT)
+		return op_fail(log, -E2BIG, "kind %u of %s is not known", rule->kind,
+			       what);
+	if (rule->action > OTELPROF_RULE_RATE)
+		return op_fail(log, -E2BIG, "action %u of %s is not known", rule->action,
+			       what);
+	if (rule->sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
+		return op_fail(log, -EINVAL, "the rate of %s is %u and must be 1 to %d",
+			       what, rule->sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
+	if (rule->action == OTELPROF_RULE_RATE && !rule->sample_rate_hz)
+		return op_fail(log, -EINVAL, "%s says a rate and has no sample_rate_hz",
+			       what);
+	if (rule->action == OTELPROF_RULE_EXCLUDE && rule->sample_rate_hz)
+		return op_fail(log, -EINVAL, "%s excludes and has a sample_rate_hz",
+			       what);
+	if (rule->keep_one_in > 1 && !include)
+		return op_fail(log, -EINVAL, "%s has a keep_one_in and does not include",
+			       what);
+	return has_text(rule->kind) ? check_text(rule, what, log) : 0;
 }
 
-int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
-		     struct op_config_rules *ret)
+int op_config_rule(const struct otelprof_rule *from, const char *what, struct op_log *log,
+		   struct otelprof_rule *ret)
 {
-	struct otelprof_filter filter;
-	const char *rule;
+	int r = op_config_copy(ret, sizeof(*ret), from,
+			       OP_CONFIG_THROUGH(struct otelprof_rule, keep_one_in), log,
+			       what);
+
+	return r < 0 ? r : check_rule(ret, what, log);
+}
+
+int op_config_rules(const struct otelprof_rule *from, size_t len, struct op_log *log,
+		    struct otelprof_rule *ret)
+{
+	const char *at = (const char *)from;
+	char what[RULE_NAME_BYTES];
 	size_t i;
 	int r;
 
-	ret->len = 0;
-	if (!from)
-		return 0;
-	r = op_config_copy(&filter, sizeof(filter), from,
-			   OP_CONFIG_THROUGH(struct otelprof_filter, rules_len), log,
-			   "struct otelprof_filter");
-	if (r < 0)
-		return r;
-	if (filter.rules_len > OTELPROF_FILTER_RULES)
-		return op_fail(log, -EINVAL, "a filter has at most %d rules",
-			       OTELPROF_FILTER_RULES);
-	if (filter.rules_len && !filter.rules)
-		return op_fail(log, -EINVAL, "rules is NULL with rules_len set");
-	rule = (const char *)filter.rules;
-	for (i = 0; i < filter.rules_len; i++) {
+	for (i = 0; i < len; i++, at += from->size) {
+		(void)snprintf(what, sizeof(what), "rule %zu", i);
 		/* The distance between the caller's elements is the size of its struct,
 		 * not of ours. */
-		if (*(const size_t *)rule != filter.rules[0].size)
-			return op_fail(
-				log, -EINVAL,
-				"filter rule %zu: its size differs from the first rule's",
-				i);
-		r = op_config_rule((const void *)rule, i, log, &ret->rule[i]);
+		if (*(const size_t *)at != from->size)
+			return op_fail(log, -EINVAL,
+				       "the size of %s differs from the first rule's",
+				       what);
+		r = op_config_rule((const void *)at, what, log, &ret[i]);
 		if (r < 0)
 			return r;
-		rule += filter.rules[0].size;
 	}
-	ret->len = filter.rules_len;
 	return 0;
 }

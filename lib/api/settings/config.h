@@ -51,18 +51,14 @@ bool op_config_has_attribute(const struct otelprof_config *c, const char *key);
 int op_config_add_host(struct otelprof_config *config);
 void op_config_deinit(struct otelprof_config *config);
 
-/* The rules of a filter, copied into complete structs. */
-struct op_config_rules {
-	size_t len;
-	struct otelprof_filter_rule rule[OTELPROF_FILTER_RULES];
-};
+/* Check a rule and copy it into a complete struct, which borrows its text. @what: its name in
+ * sentences. */
+int op_config_rule(const struct otelprof_rule *from, const char *what, struct op_log *log,
+		   struct otelprof_rule *ret);
 
-/* Check a filter; *@ret borrows its strings. NULL: no rules. */
-int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
-		     struct op_config_rules *ret);
-/* The same for one rule, which error sentences call number @i. */
-int op_config_rule(const struct otelprof_filter_rule *from, size_t i, struct op_log *log,
-		   struct otelprof_filter_rule *ret);
+/* The same for @len rules, whose structs may be shorter or longer than ours. */
+int op_config_rules(const struct otelprof_rule *from, size_t len, struct op_log *log,
+		    struct otelprof_rule *ret);
 
 /* Are all of these bits OTELPROF_KIND_* that are known? Returns 0, or -E2BIG with a
  * sentence. */

@@ -24,11 +24,6 @@ void otelprof_config_init(struct otelprof_config *config, size_t size)
 	init(config, size);
 }
 
-void otelprof_filter_init(struct otelprof_filter *filter, size_t size)
-{
-	init(filter, size);
-}
-
 void otelprof_otlp_config_init(struct otelprof_otlp_config *config, size_t size)
 {
 	init(config, size);

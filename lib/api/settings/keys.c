@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "api/settings/config.h"
+#include "base/allowance.h"
 #include "base/macros.h"
-#include "base/slice.h"
 #include "op_records.h"
 
 /* Where a value stands: each type has its part of struct op_values. */

@@ -12,6 +12,7 @@
 
 enum {
 	COMM_MAX = 15,
+	NS_A_SECOND = 1000000000,
 };
 
 char *op_trim(char *s)
@@ -130,81 +131,109 @@ int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
 	return copy ? parse_pair(pairs, copy, NULL, false, false, what, log) : -ENOMEM;
 }
 
-/* The targets of rules, named as `otelprof ctl` names them. */
+/* What rules match. */
 static const struct {
 	const char *prefix;
 	uint32_t kind;
 	bool text;
 } TARGETS[] = {
-	{ "pid:", OTELPROF_FILTER_PID, false },
-	{ "uid:", OTELPROF_FILTER_UID, false },
-	{ "comm:", OTELPROF_FILTER_COMM, true },
-	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
-	{ "container:", OTELPROF_FILTER_CONTAINER, true },
-	{ "pod:", OTELPROF_FILTER_POD, true },
-	{ "exe:", OTELPROF_FILTER_EXECUTABLE, true },
-	{ "env:", OTELPROF_FILTER_ENVIRONMENT, true },
+	{ "pid:", OTELPROF_MATCH_PID, false },
+	{ "tree:", OTELPROF_MATCH_TREE, false },
+	{ "uid:", OTELPROF_MATCH_UID, false },
+	{ "age:", OTELPROF_MATCH_AGE, false },
+	{ "comm:", OTELPROF_MATCH_COMM, true },
+	{ "cgroup:", OTELPROF_MATCH_CGROUP, true },
+	{ "container:", OTELPROF_MATCH_CONTAINER, true },
+	{ "pod:", OTELPROF_MATCH_POD, true },
+	{ "exe:", OTELPROF_MATCH_EXECUTABLE, true },
+	{ "env:", OTELPROF_MATCH_ENVIRONMENT, true },
 };
 
-/* Returns what is after the prefix, or NULL. */
-static const char *parse_target(const char *text, struct otelprof_rule *rule)
+/* Parse "5s" or "500ms". */
+static bool parse_age(char *text, struct otelprof_rule *rule)
+{
+	char *unit = text + strspn(text, "0123456789");
+	uint64_t unit_ns = strcmp(unit, "s") == 0    ? NS_A_SECOND
+			   : strcmp(unit, "ms") == 0 ? NS_A_SECOND / 1000
+						     : 0;
+
+	*unit = 0;
+	return unit_ns && op_parse_number(text, &rule->number) &&
+	       !__builtin_mul_overflow(rule->number, unit_ns, &rule->number);
+}
+
+/* Parse "all", "pid:7" or "comm:web"; a text stays where it is. */
+static bool parse_target(char *text, struct otelprof_rule *rule)
 {
 	size_t i;
 
+	if (strcmp(text, "all") == 0) {
+		rule->kind = OTELPROF_MATCH_ALL;
+		return true;
+	}
 	for (i = 0; i < OP_ARRAY_SIZE(TARGETS); i++) {
 		size_t len = strlen(TARGETS[i].prefix);
 
 		if (strncmp(text, TARGETS[i].prefix, len) != 0)
 			continue;
-		text += len;
 		rule->kind = TARGETS[i].kind;
-		if (TARGETS[i].text)
-			return *text && (rule->kind != OTELPROF_FILTER_COMM ||
-					 strlen(text) <= COMM_MAX)
-				       ? text
-				       : NULL;
-		return op_parse_number(text, &rule->number) && rule->number <= UINT32_MAX
-			       ? text
-			       : NULL;
+		rule->text = TARGETS[i].text ? text + len : NULL;
+		if (rule->text)
+			return *rule->text && (rule->kind != OTELPROF_MATCH_COMM ||
+					       strlen(rule->text) <= COMM_MAX);
+		if (rule->kind == OTELPROF_MATCH_AGE)
+			return parse_age(text + len, rule);
+		return op_parse_number(text + len, &rule->number) &&
+		       rule->number <= UINT32_MAX;
 	}
-	return NULL;
+	return false;
 }
 
-/* Parse "[HZ ]TARGET". */
-static bool parse_rest(char *rest, struct otelprof_rule *rule, const char **ret_text)
+/* Take a word off @rest that begins with a digit, and the blanks behind it. */
+static char *take_number(char **rest)
+{
+	char *word = *rest;
+	char *space = strchr(word, ' ');
+
+	if (*word < '0' || *word > '9' || !space)
+		return NULL;
+	*space = 0;
+	*rest = op_trim(space + 1);
+	return word;
+}
+
+/* Parse "[HZ ][1/N ]TARGET". */
+static bool parse_rest(char *rest, struct otelprof_rule *rule)
 {
 	uint64_t hz = 0;
-	char *space = strchr(rest, ' ');
+	uint64_t n = 0;
+	char *word = take_number(&rest);
 
-	if (*rest >= '0' && *rest <= '9') {
-		if (!space)
+	if (word && strncmp(word, "1/", 2) != 0) {
+		if (!op_parse_number(word, &hz) || hz > 1000 || !hz)
 			return false;
-		*space = 0;
-		if (!op_parse_number(rest, &hz) || hz > 1000 || !hz)
-			return false;
-		rest = op_trim(space + 1);
+		word = take_number(&rest);
 	}
-	rule->sample_rate_hz = (uint32_t)hz;
-	*ret_text = parse_target(rest, rule);
-	if (!*ret_text)
+	if (word && (strncmp(word, "1/", 2) != 0 || !op_parse_number(word + 2, &n) ||
+		     !n || n > UINT32_MAX))
 		return false;
-	if (rule->kind == OTELPROF_FILTER_PID || rule->kind == OTELPROF_FILTER_UID)
-		*ret_text = NULL;
-	return rule->action == OTELPROF_RULE_RATE	 ? hz != 0
-	       : rule->action == OTELPROF_FILTER_EXCLUDE ? hz == 0
-							 : true;
+	rule->sample_rate_hz = (uint32_t)hz;
+	rule->keep_one_in = (uint32_t)n;
+	return parse_target(rest, rule) &&
+	       (rule->action == OTELPROF_RULE_INCLUDE || !n) &&
+	       (rule->action == OTELPROF_RULE_RATE) <= (hz != 0) &&
+	       (rule->action != OTELPROF_RULE_EXCLUDE || !hz);
 }
 
 int op_parse_rule(const char *text, const char *what, struct op_log *log,
 		  struct otelprof_rule *ret)
 {
 	static const struct op_word ACTIONS[] = {
-		{ "include ", OTELPROF_FILTER_INCLUDE },
-		{ "exclude ", OTELPROF_FILTER_EXCLUDE },
+		{ "include ", OTELPROF_RULE_INCLUDE },
+		{ "exclude ", OTELPROF_RULE_EXCLUDE },
 		{ "rate ", OTELPROF_RULE_RATE },
 	};
 	_cleanup_free_ char *copy = strdup(text);
-	const char *named = NULL;
 	bool good = false;
 	size_t i;
 
@@ -218,21 +247,20 @@ int op_parse_rule(const char *text, const char *what, struct op_log *log,
 		if (strncmp(copy, ACTIONS[i].name, len) != 0)
 			continue;
 		ret->action = (uint32_t)ACTIONS[i].value;
-		good = parse_rest(op_trim(copy + len), ret, &named);
+		good = parse_rest(op_trim(copy + len), ret);
 		break;
 	}
 	if (!good)
 		return op_fail(
 			log, -EINVAL,
-			"%s: \"%.*s\" is no rule; write include TARGET, include "
-			"HZ TARGET, exclude TARGET or rate HZ TARGET, where TARGET "
-			"is pid:N, uid:N, comm:NAME (at most 15 bytes), "
-			"cgroup:PATH, container:ID, pod:UID, exe:PATH or env:NAME[=VALUE] "
-			"and HZ is 1 to 1000",
+			"%s: \"%.*s\" is no rule; write include [HZ] [1/N] TARGET, exclude "
+			"TARGET or rate HZ TARGET, where TARGET is all, pid:N, tree:N, uid:N, "
+			"age:Ns or Nms, comm:NAME (at most 15 bytes), cgroup:PATH, "
+			"container:ID, pod:UID, exe:PATH or env:NAME[=VALUE], and HZ is 1 to "
+			"1000",
 			what, OP_VALUE_QUOTED, text);
-	ret->text = NULL;
-	if (named) {
-		ret->text = strdup(named);
+	if (ret->text) {
+		ret->text = strdup(ret->text);
 		if (!ret->text)
 			return -ENOMEM;
 	}

@@ -316,11 +316,12 @@ const char *const *otelprof_settings_get_probes(const struct otelprof_settings *
 }
 
 const struct otelprof_rule *
-otelprof_settings_get_rule(const struct otelprof_settings *settings, size_t i)
+otelprof_settings_get_rules(const struct otelprof_settings *settings, size_t *ret_len)
 {
-	if (!settings || i >= settings->values.list.rules.len)
+	if (!settings || !ret_len)
 		return NULL;
-	return &settings->values.list.rules.data[i];
+	*ret_len = settings->values.list.rules.len;
+	return settings->values.list.rules.data;
 }
 
 static void tell(const struct op_key *key, otelprof_settings_fn fn, void *userdata)

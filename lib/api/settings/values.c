@@ -435,7 +435,7 @@ static bool same_rules(const struct op_rule_list *a, const struct op_rule_list *
 
 		if (x->kind != y->kind || x->action != y->action ||
 		    x->number != y->number || x->sample_rate_hz != y->sample_rate_hz ||
-		    !same_text(x->text, y->text))
+		    x->keep_one_in != y->keep_one_in || !same_text(x->text, y->text))
 			return false;
 	}
 	return a->len == b->len;

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
-#include "base/slice.h"
 #include "code/elf/file.h"
 
 enum op_cfi_kind {
@@ -124,12 +124,12 @@ OP_DEFINE_CLEANUP(struct op_cfi_walk *, op_cfi_walk_free)
 /* User memory in use, with that of the sections. */
 size_t op_cfi_walk_bytes(const struct op_cfi_walk *walk);
 /*
- * Continue a walk. Returns 0 and *@ret_stats at the end; -EINPROGRESS when @slice is
+ * Continue a walk. Returns 0 and *@ret_stats at the end; -EINPROGRESS when @allowance is
  * over, or when the sink's fde() returned that (it is called again with the same FDE
  * then); -errno of reading; or the sink's negative value.
  */
 int op_cfi_walk_on(struct op_cfi_walk *walk, const struct op_cfi_sink *sink,
-		   struct op_slice *slice, struct op_cfi_stats *ret_stats);
+		   struct op_allowance *allowance, struct op_cfi_stats *ret_stats);
 
 /*
  * Give @sink the FDE that the search table of .eh_frame_hdr has for @vaddr, with all its

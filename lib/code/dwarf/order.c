@@ -39,7 +39,7 @@ static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_pla
 }
 
 /* Is the whole table sorted and inside of the section? Returns 1, 0 or -EINPROGRESS. */
-static int table_is_sane(struct op_cfi_order *order, struct op_slice *slice)
+static int table_is_sane(struct op_cfi_order *order, struct op_allowance *allowance)
 {
 	struct op_cfi_place place;
 
@@ -51,7 +51,7 @@ static int table_is_sane(struct op_cfi_order *order, struct op_slice *slice)
 			return 0;
 		order->before = place;
 		order->table_at += OP_EH_HDR_ENTRY_BYTES;
-		if (op_slice_step(slice))
+		if (op_allowance_step(allowance))
 			return -EINPROGRESS;
 	}
 	return 1;
@@ -81,9 +81,9 @@ static void begin_round(struct op_cfi_order *order)
 }
 
 /* Decide between the table and reading the section. Returns 0 or -EINPROGRESS. */
-static int check_table(struct op_cfi_order *order, struct op_slice *slice)
+static int check_table(struct op_cfi_order *order, struct op_allowance *allowance)
 {
-	int r = table_is_sane(order, slice);
+	int r = table_is_sane(order, allowance);
 
 	if (r < 0)
 		return r;
@@ -148,7 +148,7 @@ static int place_entry(struct op_cfi_order *order, const struct op_cfi_entry *en
 
 /* Read the section once and keep the next places, sorted. Returns 0, -EINPROGRESS or
  * -errno. */
-static int walk(struct op_cfi_order *order, struct op_slice *slice)
+static int walk(struct op_cfi_order *order, struct op_allowance *allowance)
 {
 	while (order->round_at < order->cfi->section.size) {
 		struct op_cfi_entry entry = { .next = 0 };
@@ -176,7 +176,7 @@ static int walk(struct op_cfi_order *order, struct op_slice *slice)
 				return r;
 		}
 		order->round_at = entry.next;
-		if (op_slice_step(slice))
+		if (op_allowance_step(allowance))
 			return -EINPROGRESS;
 	}
 	order->state = OP_CFI_ORDER_SORTED;
@@ -219,19 +219,20 @@ static int next_by_table(struct op_cfi_order *order, uint64_t *ret)
 	return 1;
 }
 
-int op_cfi_order_next(struct op_cfi_order *order, struct op_slice *slice, uint64_t *ret)
+int op_cfi_order_next(struct op_cfi_order *order, struct op_allowance *allowance,
+		      uint64_t *ret)
 {
 	int r = 0;
 
 	if (order->state == OP_CFI_ORDER_CHECK)
-		r = check_table(order, slice);
+		r = check_table(order, allowance);
 	if (r == 0 && order->state == OP_CFI_ORDER_BY_TABLE)
 		return next_by_table(order, ret);
 	if (r == 0 && order->state == OP_CFI_ORDER_SORTED && order->at == order->len &&
 	    order->more)
 		begin_round(order);
 	if (r == 0 && order->state == OP_CFI_ORDER_ROUND)
-		r = walk(order, slice);
+		r = walk(order, allowance);
 	if (r < 0)
 		return r;
 	if (order->at == order->len)

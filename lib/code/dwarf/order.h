@@ -7,7 +7,7 @@
 #ifndef OP_CODE_DWARF_ORDER_H
 #define OP_CODE_DWARF_ORDER_H
 
-#include "base/slice.h"
+#include "base/allowance.h"
 #include "code/dwarf/entry.h"
 
 struct op_cfi_place {
@@ -49,8 +49,9 @@ void op_cfi_order_init(struct op_cfi_order *order, struct op_cfi *cfi);
 void op_cfi_order_deinit(struct op_cfi_order *order);
 /* User memory in use. */
 size_t op_cfi_order_bytes(const struct op_cfi_order *order);
-/* Get the offset of the next FDE. Returns 1, 0 at the end, -EINPROGRESS when @slice (may
+/* Get the offset of the next FDE. Returns 1, 0 at the end, -EINPROGRESS when @allowance (may
  * be NULL) is over, or -errno. */
-int op_cfi_order_next(struct op_cfi_order *order, struct op_slice *slice, uint64_t *ret);
+int op_cfi_order_next(struct op_cfi_order *order, struct op_allowance *allowance,
+		      uint64_t *ret);
 
 #endif

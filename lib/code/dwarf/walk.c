@@ -46,14 +46,14 @@ static int parse(struct op_cfi *cfi, uint64_t off, struct op_cfi_parsed_fde *ret
 
 /* Find the next FDE that can be read and has addresses, unless one is pending already.
  * Returns 0, -EINPROGRESS or -errno. */
-static int find_next(struct stream *s, struct op_slice *slice)
+static int find_next(struct stream *s, struct op_allowance *allowance)
 {
 	uint64_t off;
 	int r;
 
 	if (!s->pending)
 		return 0;
-	while ((r = op_cfi_order_next(&s->order, slice, &off)) > 0) {
+	while ((r = op_cfi_order_next(&s->order, allowance, &off)) > 0) {
 		s->stats->fdes++;
 		r = parse(s->cfi, off, &s->next);
 		if (is_bad(r)) {
@@ -64,7 +64,7 @@ static int find_next(struct stream *s, struct op_slice *slice)
 			s->has = true;
 			break;
 		}
-		if (op_slice_step(slice))
+		if (op_allowance_step(allowance))
 			return -EINPROGRESS;
 	}
 	if (r != -EINPROGRESS)
@@ -184,14 +184,14 @@ struct op_cfi_walk *op_cfi_walk_free(struct op_cfi_walk *w)
 }
 
 int op_cfi_walk_on(struct op_cfi_walk *w, const struct op_cfi_sink *sink,
-		   struct op_slice *slice, struct op_cfi_stats *ret_stats)
+		   struct op_allowance *allowance, struct op_cfi_stats *ret_stats)
 {
 	int r;
 
 	for (;;) {
-		r = find_next(&w->first, slice);
+		r = find_next(&w->first, allowance);
 		if (r >= 0)
-			r = end_more(&w->stats, find_next(&w->second, slice));
+			r = end_more(&w->stats, find_next(&w->second, allowance));
 		if (r < 0)
 			return r;
 		if (!w->first.has && !w->second.has)
@@ -199,7 +199,7 @@ int op_cfi_walk_on(struct op_cfi_walk *w, const struct op_cfi_sink *sink,
 		r = give_next(w, sink);
 		if (r < 0)
 			return r;
-		if (op_slice_step(slice))
+		if (op_allowance_step(allowance))
 			return -EINPROGRESS;
 	}
 	*ret_stats = w->stats;

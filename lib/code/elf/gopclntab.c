@@ -277,7 +277,8 @@ int op_gopclntab_each(struct op_gopclntab *t,
 	return op_gopclntab_each_from(t, &at, NULL, fn, data);
 }
 
-int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice *slice,
+int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at,
+			   struct op_allowance *allowance,
 			   int (*fn)(void *data, const struct op_go_function *f),
 			   void *data)
 {
@@ -306,7 +307,7 @@ int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice
 			r = fn(data, &f);
 		if (r)
 			return r;
-		if (op_slice_step(slice)) {
+		if (op_allowance_step(allowance)) {
 			(*at)++;
 			return -EINPROGRESS;
 		}

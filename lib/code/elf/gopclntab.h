@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
-#include "base/slice.h"
 #include "code/elf/file.h"
 
 struct op_gopclntab;
@@ -74,10 +74,11 @@ int op_gopclntab_each(struct op_gopclntab *t,
 		      int (*fn)(void *data, const struct op_go_function *f), void *data);
 /*
  * As above, in slices: begins at function number *@at, which is advanced for the next
- * call. Also returns -EINPROGRESS when @slice is over, or when @fn returned it; then the
+ * call. Also returns -EINPROGRESS when @allowance is over, or when @fn returned it; then the
  * next call begins with the same function.
  */
-int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice *slice,
+int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at,
+			   struct op_allowance *allowance,
 			   int (*fn)(void *data, const struct op_go_function *f),
 			   void *data);
 /* Find the function that holds ELF address @vaddr. Returns 1 and *@ret; 0 if there is

@@ -15,31 +15,13 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "kernel/slabs.h"
 #include "op_user_types.h"
 
 /* Longer than any program runs: a sample is taken in interrupt context. */
 #define OP_ARENA_GRACE_NS UINT64_C(1000000000)
 
 struct op_arena;
-
-struct op_arena_ops {
-	/*
-	 * Make slab @index and map it: *@ret has OP_SLAB_BYTES of zeroes. The mapping
-	 * stays until the arena is freed; then the maker releases it. Returns 0 or
-	 * -errno.
-	 */
-	int (*add_slab)(void *ctx, uint32_t index, void **ret);
-	/* Either both or none is given. Unmap slab @index: returns 0, or -errno if it
-	 * stays mapped; and map it again with its contents. */
-	int (*unmap_slab)(void *ctx, uint32_t index);
-	int (*map_slab)(void *ctx, uint32_t index, void **ret);
-	/* Unmap and delete slab @index, of which nothing is in use: its number is given to
-	 * add_slab again. Returns 0, or -errno if it stays. May be NULL. */
-	int (*remove_slab)(void *ctx, uint32_t index);
-	/* The present time (CLOCK_MONOTONIC); NULL: the times that callers give do not
-	 * lag behind it. */
-	uint64_t (*clock_ns)(void *ctx);
-};
 
 struct op_arena_stats {
 	uint64_t used_bytes;  /* in allocated objects */

@@ -20,7 +20,7 @@ struct op_source {
 	struct op_builder *b;
 	struct op_elf *elf;
 	struct op_log *log;
-	struct op_slice *slice; /* of the running call */
+	struct op_allowance *allowance; /* of the running call */
 	op_arch_rule_fn rule;
 	struct op_unwind_rule last; /* rule of the previous row */
 	struct op_source_go *go; /* NULL: there is no Go code, or it was read already */
@@ -42,7 +42,7 @@ static int read_go(struct op_source *s)
 
 	if (!s->go)
 		return 0;
-	r = op_source_go_read(s->go, s->b, s->slice);
+	r = op_source_go_read(s->go, s->b, s->allowance);
 	if (r == -EINPROGRESS)
 		return r;
 	s->go = op_source_go_free(s->go);
@@ -231,7 +231,7 @@ static int read_cfi(struct op_source *s)
 {
 	const struct op_cfi_sink sink = { .data = s, .fde = on_fde, .row = on_row };
 	struct op_cfi_stats stats;
-	int r = op_cfi_walk_on(s->walk, &sink, s->slice, &stats);
+	int r = op_cfi_walk_on(s->walk, &sink, s->allowance, &stats);
 
 	if (r < 0)
 		return r;
@@ -245,11 +245,11 @@ static int read_cfi(struct op_source *s)
 	return 0;
 }
 
-int op_source_read(struct op_source *s, struct op_slice *slice)
+int op_source_read(struct op_source *s, struct op_allowance *allowance)
 {
 	int r = 0;
 
-	s->slice = s->code.slice = slice;
+	s->allowance = s->code.allowance = allowance;
 	if (s->walk)
 		r = read_cfi(s);
 	if (r >= 0)

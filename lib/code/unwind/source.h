@@ -21,9 +21,9 @@ int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op
 struct op_source *op_source_free(struct op_source *s);
 /* User memory in use, about. */
 size_t op_source_bytes(const struct op_source *s);
-/* Give the functions to the builder and finish it. Returns 0; -EINPROGRESS when @slice
+/* Give the functions to the builder and finish it. Returns 0; -EINPROGRESS when @allowance
  * (may be NULL) is used up; -ENOSPC, -ENOMEM or -errno. */
-int op_source_read(struct op_source *s, struct op_slice *slice);
+int op_source_read(struct op_source *s, struct op_allowance *allowance);
 
 /* The function that turns rows of the frame information of @elf into rules. @keep is as
  * above. */
@@ -57,7 +57,7 @@ void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
 			uint64_t *ret_end);
 /* Give its functions to @b. Returns 0, -EINPROGRESS or -errno. */
 int op_source_go_read(struct op_source_go *go, struct op_builder *b,
-		      struct op_slice *slice);
+		      struct op_allowance *allowance);
 
 /* ---- the procedure linkage table, where it has no frame information ---- */
 
@@ -100,7 +100,7 @@ struct op_source_code {
 	/* the gap that is being read */
 	struct op_heights *heights;
 	uint8_t *bytes;
-	struct op_slice *slice; /* of the running call; NULL: no limit */
+	struct op_allowance *allowance; /* of the running call; NULL: no limit */
 };
 
 /* Make @b take the rules of gaps from their instructions, as long as @code and @elf

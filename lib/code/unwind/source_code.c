@@ -59,7 +59,7 @@ static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t e
 
 	if (r <= 0)
 		return r < 0 ? r : op_builder_gap_row(b, start, none);
-	r = op_heights_on(code->heights, code->slice, on_rule, &sink);
+	r = op_heights_on(code->heights, code->allowance, on_rule, &sink);
 	if (r != -EINPROGRESS)
 		end_gap(code);
 	return r;

@@ -302,8 +302,8 @@ static int on_function(void *data, const struct op_go_function *f)
 }
 
 int op_source_go_read(struct op_source_go *go, struct op_builder *b,
-		      struct op_slice *slice)
+		      struct op_allowance *allowance)
 {
 	go->b = b;
-	return op_gopclntab_each_from(go->table, &go->at, slice, on_function, go);
+	return op_gopclntab_each_from(go->table, &go->at, allowance, on_function, go);
 }

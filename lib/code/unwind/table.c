@@ -181,17 +181,17 @@ static int finish_go(struct op_unwind_table_job *job, int r)
 	return 0;
 }
 
-int op_unwind_table_job_run(struct op_unwind_table_job *job, struct op_slice *slice,
-			    struct op_unwind_table **ret)
+int op_unwind_table_job_run(struct op_unwind_table_job *job,
+			    struct op_allowance *allowance, struct op_unwind_table **ret)
 {
 	int r;
 
 	do {
-		r = op_source_read(job->source, slice);
+		r = op_source_read(job->source, allowance);
 		if (r == -EINPROGRESS)
 			return r;
 		r = finish_go(job, r);
-	} while (r == -EINPROGRESS && !op_slice_is_over(slice));
+	} while (r == -EINPROGRESS && !op_allowance_is_over(allowance));
 	if (r < 0)
 		return r;
 	if (job->loop.runtime)

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/log.h"
-#include "base/slice.h"
 #include "code/elf/file.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
@@ -97,10 +97,10 @@ int op_unwind_table_job_new(struct op_elf *elf, const struct op_unwind_table_loo
 struct op_unwind_table_job *op_unwind_table_job_free(struct op_unwind_table_job *job);
 /* User memory that the job has, about; at most OP_UNWIND_TABLE_WORK_BYTES. */
 size_t op_unwind_table_job_bytes(const struct op_unwind_table_job *job);
-/* Go on with the table. Returns as op_unwind_table_new() does, or -EINPROGRESS when @slice (may
+/* Go on with the table. Returns as op_unwind_table_new() does, or -EINPROGRESS when @allowance (may
  * be NULL) is used up; after any other result the job is over. */
-int op_unwind_table_job_run(struct op_unwind_table_job *job, struct op_slice *slice,
-			    struct op_unwind_table **ret);
+int op_unwind_table_job_run(struct op_unwind_table_job *job,
+			    struct op_allowance *allowance, struct op_unwind_table **ret);
 /* Release the table's arena memory, which has a grace period, and free the table. NULL
  * does nothing. */
 struct op_unwind_table *op_unwind_table_free(struct op_unwind_table *table,

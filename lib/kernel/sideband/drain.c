@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns side-band records of perf (linux/perf_event.h, enum perf_event_type) into process
- * events. */
+/* Turns side-band records of perf (linux/perf_event.h, enum perf_event_type) into events. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -10,8 +9,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
-#include "base/slice.h"
-#include "kernel/sideband/ends.h"
 #include "kernel/state.h"
 
 enum {
@@ -22,7 +19,7 @@ enum {
 /* How much newer a record may be than the clock that was read before it. */
 static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
 
-static void on_mmap(struct op_processes *processes, struct op_reader *r)
+static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r)
 {
 	struct op_mmap_event e = { 0 };
 	uint64_t len;
@@ -39,11 +36,11 @@ static void on_mmap(struct op_processes *processes, struct op_reader *r)
 	e.path = op_read_cstr(r);
 	if (r->failed || !e.path || __builtin_add_overflow(e.start, len, &e.end))
 		return;
-	op_processes_on_mmap(processes, &e);
+	sink->on_mmap(sink->ctx, &e);
 }
 
-static void on_comm(struct op_capture *c, struct op_processes *processes,
-		    struct op_reader *r, uint16_t misc, uint64_t time_ns)
+static void on_comm(const struct op_sideband_sink *sink, struct op_reader *r,
+		    uint16_t misc, uint64_t time_ns)
 {
 	uint32_t pid = op_read_u32(r);
 	const char *comm;
@@ -52,12 +49,11 @@ static void on_comm(struct op_capture *c, struct op_processes *processes,
 	comm = op_read_cstr(r);
 	if (r->failed || !comm || !(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
-	op_endings_on_exec(c, pid);
-	op_processes_on_exec(processes, pid, comm, time_ns);
+	sink->on_exec(sink->ctx, pid, comm, time_ns);
 }
 
-static void on_task(struct op_capture *c, struct op_processes *processes,
-		    struct op_reader *r, uint32_t type)
+static void on_task(const struct op_sideband_sink *sink, struct op_reader *r,
+		    uint32_t type)
 {
 	uint32_t pid = op_read_u32(r);
 	uint32_t parent = op_read_u32(r);
@@ -68,17 +64,13 @@ static void on_task(struct op_capture *c, struct op_processes *processes,
 	time_ns = op_read_u64(r);
 	if (r->failed)
 		return;
-	if (type == PERF_RECORD_EXIT) {
-		op_endings_on_exit(c, processes, pid, tid, time_ns);
-	} else if (pid == tid) {
-		op_endings_on_fork(c, processes, pid);
-		op_processes_on_fork(processes, pid, parent, time_ns);
-	} else {
-		op_endings_on_thread(c, pid, time_ns);
-	}
+	if (type == PERF_RECORD_EXIT)
+		sink->on_exit(sink->ctx, pid, tid, time_ns);
+	else
+		sink->on_fork(sink->ctx, pid, parent, tid, time_ns);
 }
 
-static void on_record(struct op_capture *c, struct op_processes *processes,
+static void on_record(struct op_capture *c, const struct op_sideband_sink *sink,
 		      const struct op_cpu_events *e, const uint8_t *body, size_t len)
 {
 	struct op_reader r = op_reader_init(body, len - SAMPLE_ID_BYTES);
@@ -86,22 +78,21 @@ static void on_record(struct op_capture *c, struct op_processes *processes,
 	switch (e->next.type) {
 	case PERF_RECORD_LOST:
 		op_read_skip(&r, 8);
-		c->events_lost += op_read_u64(&r);
-		c->lost_ns = OP_MAX(c->lost_ns, e->next_ns);
-		op_processes_on_lost(processes);
+		c->sideband.lost += op_read_u64(&r);
+		sink->on_lost(sink->ctx, e->next_ns);
 		break;
 	case PERF_RECORD_MMAP2:
-		on_mmap(processes, &r);
+		on_mmap(sink, &r);
 		break;
 	case PERF_RECORD_COMM:
-		on_comm(c, processes, &r, e->next.misc, e->next_ns);
+		on_comm(sink, &r, e->next.misc, e->next_ns);
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		on_task(c, processes, &r, e->next.type);
+		on_task(sink, &r, e->next.type);
 		break;
 	case PERF_RECORD_KSYMBOL:
-		c->kernel_symbols_stale = true;
+		sink->on_kernel_symbols(sink->ctx);
 		break;
 	default:
 		break;
@@ -138,9 +129,9 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
 	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
 	/* a time that cannot be must not hold up what follows */
-	if (e->next_ns > c->drained_ns + AHEAD_NS_MAX)
-		e->next_ns = c->drained_ns;
-	return e->next_ns <= c->drained_ns;
+	if (e->next_ns > c->sideband.drained_ns + AHEAD_NS_MAX)
+		e->next_ns = c->sideband.drained_ns;
+	return e->next_ns <= c->sideband.drained_ns;
 }
 
 /* Add each CPU that has records to the merge. */
@@ -148,7 +139,7 @@ static void begin(struct op_capture *c)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus) {
+	op_vec_foreach(e, &c->cpus.list) {
 		struct perf_event_mmap_page *page = e->sideband;
 
 		if (!page)
@@ -158,28 +149,28 @@ static void begin(struct op_capture *c)
 		if (e->head == e->tail)
 			continue;
 		if (peek(c, e))
-			op_merge_add(&c->merge, e->cpu, e->next_ns);
+			op_merge_add(&c->sideband.merge, e->cpu, e->next_ns);
 		else
 			__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
 }
 
 /* Process the next record of @e. */
-static void take(struct op_capture *c, struct op_processes *processes,
+static void take(struct op_capture *c, const struct op_sideband_sink *sink,
 		 struct op_cpu_events *e)
 {
 	struct perf_event_mmap_page *page = e->sideband;
 	const uint8_t *ring = (const uint8_t *)page + c->page_size;
 	size_t len = e->next.size - sizeof(e->next);
 
-	copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
+	copy_out(ring, e->tail + sizeof(e->next), c->sideband.scratch, len);
 	e->tail += e->next.size;
-	on_record(c, processes, e, c->sideband_scratch, len);
+	on_record(c, sink, e, c->sideband.scratch, len);
 	if (e->tail != e->head && peek(c, e)) {
-		op_merge_advance(&c->merge, e->next_ns);
+		op_merge_advance(&c->sideband.merge, e->next_ns);
 		return;
 	}
-	op_merge_end(&c->merge);
+	op_merge_end(&c->sideband.merge);
 	__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 }
 
@@ -189,19 +180,19 @@ static void take(struct op_capture *c, struct op_processes *processes,
  */
 static void leave(struct op_capture *c, uint64_t before_ns)
 {
-	const struct op_merge_next *next = c->merge.heap.data;
+	const struct op_merge_next *next = c->sideband.merge.heap.data;
 	uint64_t oldest_ns = next->time_ns;
 	size_t i;
 
-	for (i = 0; i < c->merge.heap.len; i++) {
-		const struct op_cpu_events *e = &c->cpus.data[next[i].stream];
+	for (i = 0; i < c->sideband.merge.heap.len; i++) {
+		const struct op_cpu_events *e = &c->cpus.list.data[next[i].stream];
 		struct perf_event_mmap_page *page = e->sideband;
 
 		__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
-	c->merge.heap.len = 0;
-	c->drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
-	c->drains_cut++;
+	c->sideband.merge.heap.len = 0;
+	c->sideband.drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
+	c->sideband.drains_cut++;
 }
 
 /*
@@ -209,31 +200,29 @@ static void leave(struct op_capture *c, uint64_t before_ns)
  * all CPUs are merged by time. Those that are newer than the first look at a buffer are
  * left: what they follow from may stand in a buffer that was looked at before it came.
  */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
-			   uint64_t end_ns)
+uint64_t op_capture_drain_sideband(struct op_capture *c,
+				   const struct op_sideband_sink *sink,
+				   struct op_allowance *allowance)
 {
-	struct op_slice slice = op_slice_until(end_ns);
-	uint64_t before_ns = c->drained_ns;
+	uint64_t before_ns = c->sideband.drained_ns;
 	uint64_t records = 0;
 	bool over = false;
 	uint32_t cpu;
 
-	c->drained_ns = op_clock_monotonic_ns();
-	if (c->cpus_moved) {
+	c->sideband.drained_ns = op_clock_monotonic_ns();
+	if (c->cpus.moved) {
 		/* what they did while nobody listened is not known */
-		c->cpus_moved = false;
-		c->lost_ns = c->drained_ns;
-		op_processes_on_lost(processes);
+		c->cpus.moved = false;
+		sink->on_lost(sink->ctx, c->sideband.drained_ns);
 	}
 	begin(c);
-	while (!over && op_merge_oldest(&c->merge, &cpu)) {
-		take(c, processes, &c->cpus.data[cpu]);
+	while (!over && op_merge_oldest(&c->sideband.merge, &cpu)) {
+		take(c, sink, &c->cpus.list.data[cpu]);
 		records++;
-		over = op_slice_step(&slice);
+		over = op_allowance_step(allowance);
 	}
-	c->sideband_left = c->merge.heap.len;
-	if (c->sideband_left)
+	c->sideband.left = c->sideband.merge.heap.len;
+	if (c->sideband.left)
 		leave(c, before_ns);
-	op_endings_check(c, processes);
 	return records;
 }

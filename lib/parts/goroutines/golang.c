@@ -147,7 +147,7 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 	const struct op_record *record;
 	int r = 0;
 
-	op_processes_slice(g->config.processes, until_ns);
+	op_allowance_until(op_processes_config(g->config.processes)->allowance, until_ns);
 	do {
 		if (g->visit.process) {
 			r = op_golang_visit_go_on(&g->visit, window, taken);
@@ -159,7 +159,7 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 		else
 			rest(g);
 	} while (r == 0 && is_under_way(g) && op_clock_monotonic_ns() < until_ns);
-	op_processes_slice(g->config.processes, 0);
+	op_allowance_until(op_processes_config(g->config.processes)->allowance, 0);
 }
 
 /* Count the goroutines of the known processes that were not come to. */
@@ -197,14 +197,14 @@ static int heaps_program(const struct op_golang *g)
 	return op_capture_program(g->config.capture, OP_EVENT_HEAP_LIVE, PROGRAM);
 }
 
-static void poll_goroutines(void *part, const struct op_turn *turn,
+static void poll_goroutines(void *part, struct op_allowance *allowance,
 			    struct op_window *window, struct op_part_taken *taken)
 {
 	struct op_golang *g = part;
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
 	uint64_t now;
 
-	op_golang_heaps_poll(&g->heaps, heaps_program(g), turn, taken);
+	op_golang_heaps_poll(&g->heaps, heaps_program(g), allowance, taken);
 	now = op_clock_monotonic_ns();
 	if (program < 0) {
 		if (is_under_way(g))
@@ -214,7 +214,7 @@ static void poll_goroutines(void *part, const struct op_turn *turn,
 		begin(g, program);
 	}
 	if (is_under_way(g) && now >= g->next_ns) {
-		go_on(g, window, op_turn_part(turn, now, TURN_PARTS), taken);
+		go_on(g, window, op_allowance_part(allowance, now, TURN_PARTS), taken);
 		g->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
 	}
 }

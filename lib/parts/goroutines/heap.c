@@ -223,7 +223,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->process->heap_stopped = 0;
 	op_readahead_limit(&h->ahead, UINT64_MAX, until_ns);
 	op_readahead_forget(&h->ahead);
-	op_processes_slice(h->processes, until_ns);
+	op_allowance_until(op_processes_config(h->processes)->allowance, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;
 		const struct op_go_entry *e =
@@ -245,7 +245,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 			h->process->heap_stopped = e->address;
 		op_part_drop(taken, OP_DROP_LATE, 1);
 	}
-	op_processes_slice(h->processes, 0);
+	op_allowance_until(op_processes_config(h->processes)->allowance, 0);
 	return r;
 }
 

@@ -105,7 +105,7 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 }
 
 void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
-			  const struct op_turn *turn, struct op_part_taken *taken)
+			  struct op_allowance *allowance, struct op_part_taken *taken)
 {
 	uint64_t now = op_clock_monotonic_ns();
 	const struct op_record *record;
@@ -123,7 +123,7 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 	}
 	if (!h->noting || now < h->next_ns)
 		return;
-	until_ns = op_turn_part(turn, now, TURN_PARTS);
+	until_ns = op_allowance_part(allowance, now, TURN_PARTS);
 	do {
 		record = op_golang_queue_next(&h->queue);
 		/* one that began since then has no past to leave out */

@@ -29,9 +29,9 @@ void op_golang_heaps_init(struct op_golang_heaps *h,
 			  const struct op_part_config *config);
 void op_golang_heaps_deinit(struct op_golang_heaps *h);
 /* @program: the iterator that lists the processes; negative: the kind is off. Goes on with
- * noting for a share of @turn. */
+ * noting for a share of @allowance. */
 void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
-			  const struct op_turn *turn, struct op_part_taken *taken);
+			  struct op_allowance *allowance, struct op_part_taken *taken);
 /* When that is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
 uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h);
 /* Take the heaps into @window, until @until_ns (CLOCK_MONOTONIC). The next snapshot begins with

@@ -78,14 +78,14 @@ static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t
 		       struct op_go_buckets_at *ret)
 {
 	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
-	struct op_slice slice = op_slice_until(until_ns);
+	struct op_allowance part = op_allowance_of_time(until_ns);
 	int r = op_gopclntab_open(elf, &table);
 
 	if (r == -ENOENT || r == -ENOTSUP || r == -EBADMSG)
 		return 0; /* a table that nobody can read */
 	if (r < 0)
 		return r;
-	return op_go_search(&g->heap_search, elf, table, g->minor, &slice, ret);
+	return op_go_search(&g->heap_search, elf, table, g->minor, &part, ret);
 }
 
 int op_golang_process_search_heap(struct op_golang_process *g, struct op_processes *p,

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/allowance.h"
 #include "base/io.h"
-#include "base/slice.h"
 #include "parts/parts.h"
 #include "process/image/new_files.h"
 #include "process/mappings/mappings.h"
@@ -123,12 +123,12 @@ static int mapped_make(const struct op_part_config *config, void **ret)
 	return 0;
 }
 
-static void poll_files(void *part, const struct op_turn *turn, struct op_window *window,
-		       struct op_part_taken *taken)
+static void poll_files(void *part, struct op_allowance *allowance,
+		       struct op_window *window, struct op_part_taken *taken)
 {
 	struct op_mapped *m = part;
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = op_turn_part(turn, now, TURN_PARTS);
+	uint64_t end = op_allowance_part(allowance, now, TURN_PARTS);
 
 	m->left_ns = 0;
 	if (!m->users_len)

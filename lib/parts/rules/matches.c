@@ -119,8 +119,8 @@ static void leave(struct op_matches *p, struct op_match *m, struct op_pattern *p
 		op_match_forget(p, m);
 }
 
-int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
-		   const struct op_rule_decision *decision)
+static int set(struct op_matches *p, uint32_t kind, const char *text,
+	       const struct op_rule_decision *decision, struct op_pattern **ret)
 {
 	struct op_pattern *pattern =
 		op_patterns_find(&p->patterns, kind, text, strlen(text));
@@ -129,12 +129,29 @@ int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
 
 	if (r < 0)
 		return r;
+	p->again |= fresh;
 	pattern->decision = *decision;
-	if (fresh)
-		p->again = true;
-	else
-		each_user(p, pattern, publish_again);
+	*ret = pattern;
 	return 0;
+}
+
+int op_matches_say(struct op_matches *p, uint32_t kind, const char *text,
+		   const struct op_rule_decision *decision)
+{
+	struct op_pattern *pattern;
+
+	return set(p, kind, text, decision, &pattern);
+}
+
+int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
+		   const struct op_rule_decision *decision)
+{
+	struct op_pattern *pattern;
+	int r = set(p, kind, text, decision, &pattern);
+
+	if (r == 0)
+		each_user(p, pattern, publish_again);
+	return r;
 }
 
 void op_matches_unset(struct op_matches *p, uint32_t kind, const char *text)
@@ -395,6 +412,11 @@ uint64_t op_matches_next_ns(const struct op_matches *p)
 	for (i = 0; i < p->queue_len; i++)
 		next_ns = OP_MIN(next_ns, p->queue[i].after_ns + 1);
 	return next_ns == UINT64_MAX ? 0 : next_ns;
+}
+
+size_t op_matches_len(const struct op_matches *p)
+{
+	return p->matched.len;
 }
 
 int op_matches_each(const struct op_matches *p, op_matches_fn fn, void *ctx)

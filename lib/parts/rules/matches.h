@@ -47,9 +47,12 @@ int op_matches_new(const struct op_matches_config *config, struct op_matches **r
 struct op_matches *op_matches_free(struct op_matches *p);
 OP_DEFINE_CLEANUP(struct op_matches *, op_matches_free)
 
-/* From now on rules of @kind (enum op_rule_kind) with @text say @decision. Returns 0, -ENOMEM,
- * or -ENOSPC for too many paths with a *. */
+/* From now on rules of @kind (enum op_rule_kind) with @text say @decision. Returns 0 or
+ * -ENOMEM. */
 int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
+		   const struct op_rule_decision *decision);
+/* The same, but the kernel's table is not told: op_matches_each() fills another one. */
+int op_matches_say(struct op_matches *p, uint32_t kind, const char *text,
 		   const struct op_rule_decision *decision);
 /* No rule has that text any more. */
 void op_matches_unset(struct op_matches *p, uint32_t kind, const char *text);
@@ -67,6 +70,8 @@ void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns);
 /* When that is to be called next; 0: no process waits. */
 uint64_t op_matches_next_ns(const struct op_matches *p);
 
+/* How many entries the table has of it. */
+size_t op_matches_len(const struct op_matches *p);
 /* Call @fn for all entries, until it fails. Returns what it does. */
 typedef int (*op_matches_fn)(void *ctx, const struct op_rule_key *key,
 			     const struct op_rule_decision *decision);

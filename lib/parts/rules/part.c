@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules as a part of a handle. */
+#include "base/allowance.h"
 #include "base/io.h"
-#include "base/slice.h"
 #include "otelprof/stats.h"
 #include "parts/parts.h"
 #include "parts/rules/rule_set.h"
@@ -41,12 +41,13 @@ static void rules_free(void *part)
 	op_rule_set_free(part);
 }
 
-static void poll_processes(void *part, const struct op_turn *turn,
+static void poll_processes(void *part, struct op_allowance *allowance,
 			   struct op_window *window, struct op_part_taken *taken)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
 
-	op_rule_set_work(part, now_ns, op_turn_part(turn, now_ns, TURN_PARTS) - now_ns);
+	op_rule_set_work(part, now_ns,
+			 op_allowance_part(allowance, now_ns, TURN_PARTS) - now_ns);
 }
 
 /* Rules end, and processes wait. */

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "otelprof/config.h"
 
 static struct op_pattern *pattern_of(uint64_t word)
 {
@@ -78,8 +77,6 @@ int op_patterns_add(struct op_patterns *p, uint32_t kind, const char *text,
 	pattern->len = len;
 	memcpy(pattern->text, text, len);
 	pattern->glob = kind == OP_RULE_EXECUTABLE && strchr(text, '*');
-	if (pattern->glob && p->globs.len == OTELPROF_GLOBS_MAX)
-		return -ENOSPC;
 	if (op_vec_reserve(&p->globs, 1))
 		return -ENOMEM;
 	pattern->next = first(p, hash);

@@ -38,7 +38,7 @@ void op_patterns_deinit(struct op_patterns *p);
 /* The one of that text, or NULL. */
 struct op_pattern *op_patterns_find(const struct op_patterns *p, uint32_t kind,
 				    const char *text, size_t len);
-/* Add one that is not there. Returns 0, -ENOMEM, or -ENOSPC beyond OTELPROF_GLOBS_MAX. */
+/* Add one that is not there. Returns 0 or -ENOMEM. */
 int op_patterns_add(struct op_patterns *p, uint32_t kind, const char *text,
 		    struct op_pattern **ret);
 /* Remove and free. */

@@ -10,7 +10,23 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "parts/rules/cgroup.h"
 #include "parts/rules/state.h"
+
+/* Between two looks for what rules wait for. */
+static const uint64_t LOOK_NS = UINT64_C(5000000000);
+
+/* Pointers to rules, by rank. */
+struct op_ranked {
+	uint64_t *data;
+	size_t len;
+	size_t cap;
+};
+
+static void ranked_clear(struct op_ranked *sorted)
+{
+	op_vec_clear(sorted);
+}
 
 static uint64_t word_of(const struct op_rule *rule)
 {
@@ -49,19 +65,25 @@ int op_rule_set_new(const struct op_rule_set_config *config, struct op_rule_set 
 	return r;
 }
 
-struct op_rule_set *op_rule_set_free(struct op_rule_set *t)
+/* Free the rules and close their table. */
+static void clear(struct op_rule_set *t)
 {
 	uint64_t word;
 	size_t at = 0;
 
-	if (!t)
-		return NULL;
 	while (op_map64_next(&t->rules, &at, &word))
 		rule_free(op_rule_of(word));
 	op_map64_clear(&t->rules);
 	op_map64_clear(&t->by_key);
-	(void)op_matches_free(t->matches);
 	op_closep(&t->fd);
+}
+
+struct op_rule_set *op_rule_set_free(struct op_rule_set *t)
+{
+	if (!t)
+		return NULL;
+	clear(t);
+	(void)op_matches_free(t->matches);
 	free(t);
 	return NULL;
 }
@@ -90,45 +112,67 @@ static void set_text_key(const struct op_rule_set *t, struct op_rule *rule, uint
 
 static int set_key(struct op_rule_set *t, struct op_rule *rule)
 {
+	static const uint32_t kinds[] = {
+		[OTELPROF_MATCH_ALL] = OP_TARGET_ALL,
+		[OTELPROF_MATCH_PID] = OP_RULE_PID,
+		[OTELPROF_MATCH_TREE] = OP_TARGET_TREE,
+		[OTELPROF_MATCH_UID] = OP_RULE_UID,
+		[OTELPROF_MATCH_AGE] = OP_TARGET_AGE,
+	};
+	const struct op_rule_groups groups = {
+		.log = t->config.log,
+		.procfs_root = t->config.procfs_root,
+		.ancestors = op_capture_sees_ancestors(t->config.capture),
+	};
 	char *comm = (char *)rule->key.word;
 	uint64_t cgroup;
 	int r;
 
-	rule->key.word[0] = rule->of.number;
+	memset(&rule->key, 0, sizeof(rule->key));
 	switch (rule->of.kind) {
-	case OTELPROF_FILTER_PID:
-		rule->key.kind = OP_RULE_PID;
-		return 0;
-	case OTELPROF_FILTER_UID:
-		rule->key.kind = OP_RULE_UID;
-		return 0;
-	case OTELPROF_FILTER_COMM:
+	case OTELPROF_MATCH_COMM:
 		rule->key.kind = OP_RULE_COMM;
-		memset(rule->key.word, 0, sizeof(rule->key.word));
 		memcpy(comm, rule->of.text,
 		       OP_MIN(strlen(rule->of.text), sizeof(rule->key.word) - 1));
 		return 0;
-	case OTELPROF_FILTER_EXECUTABLE:
+	case OTELPROF_MATCH_EXECUTABLE:
 		set_text_key(t, rule, OP_RULE_EXECUTABLE);
 		return 0;
-	case OTELPROF_FILTER_ENVIRONMENT:
+	case OTELPROF_MATCH_ENVIRONMENT:
 		set_text_key(t, rule, OP_RULE_ENVIRONMENT);
 		return 0;
-	default:
+	case OTELPROF_MATCH_CGROUP:
+	case OTELPROF_MATCH_CONTAINER:
+	case OTELPROF_MATCH_POD:
 		rule->key.kind = OP_RULE_CGROUP;
-		r = op_capture_cgroup(t->config.capture, rule->of.kind, rule->of.text,
-				      &cgroup, &rule->depth);
+		r = op_rule_cgroup(&groups, rule->of.kind, rule->of.text, &cgroup,
+				   &rule->depth);
 		if (r == 0)
 			rule->key.word[0] = cgroup;
-		return r;
+		break;
+	default:
+		rule->key.kind = kinds[rule->of.kind];
+		rule->key.word[0] = rule->key.kind == OP_TARGET_ALL ? 0 : rule->of.number;
+		return 0;
 	}
+	if (r == 0 && rule->depth >= OP_CGROUP_DEPTHS)
+		return op_fail(t->config.log, -E2BIG,
+			       "the cgroup %s stands deeper than %d levels",
+			       rule->of.text, OP_CGROUP_DEPTHS - 1);
+	return r;
 }
 
-static int make_rule(struct op_rule_set *t, const struct otelprof_rule *from,
-		     uint64_t now_ns, struct op_rule **ret)
+static int find_key(struct op_rule_set *t, struct op_rule *rule)
+{
+	int r = set_key(t, rule);
+
+	rule->hash = op_hash_bytes(&rule->key, sizeof(rule->key), t->seed);
+	return r;
+}
+
+static int copy_rule(const struct otelprof_rule *from, struct op_rule **ret)
 {
 	_cleanup_(rule_freep) struct op_rule *rule = calloc(1, sizeof(*rule));
-	int r;
 
 	if (!rule)
 		return -ENOMEM;
@@ -136,41 +180,30 @@ static int make_rule(struct op_rule_set *t, const struct otelprof_rule *from,
 	rule->of.text = from->text ? strdup(from->text) : NULL;
 	if (from->text && !rule->of.text)
 		return -ENOMEM;
-	if (from->duration_ns &&
-	    __builtin_add_overflow(now_ns, from->duration_ns, &rule->until_ns))
-		rule->until_ns = 0;
-	r = set_key(t, rule);
-	if (r < 0)
-		return r;
-	if (rule->depth >= OP_CGROUP_DEPTHS)
-		return op_fail(t->config.log, -E2BIG,
-			       "the cgroup %s stands deeper than %d levels", from->text,
-			       OP_CGROUP_DEPTHS - 1);
-	rule->hash = op_hash_bytes(&rule->key, sizeof(rule->key), t->seed);
 	*ret = OP_TAKE_PTR(rule);
 	return 0;
 }
 
-/* Put it at the head of its list; 0 or -ENOMEM. */
+/* Insert the rule into the list of its target, by rank. Returns 0 or -ENOMEM. */
 static int link_rule(struct op_rule_set *t, struct op_rule *rule)
 {
-	int r;
+	struct op_rule *at = op_rule_table_newest(t, rule->hash);
 
-	rule->older = op_rule_table_newest(t, rule->hash);
-	r = op_map64_put(&t->rules, rule->number, word_of(rule));
-	if (r < 0)
-		return r;
-	r = op_map64_put(&t->by_key, rule->hash, word_of(rule));
-	if (r < 0)
-		(void)op_map64_remove(&t->rules, rule->number);
-	return r;
+	if (!at || at->rank < rule->rank) {
+		rule->older = at;
+		return op_map64_put(&t->by_key, rule->hash, word_of(rule));
+	}
+	while (at->older && at->older->rank > rule->rank)
+		at = at->older;
+	rule->older = at->older;
+	at->older = rule;
+	return 0;
 }
 
 static void unlink_rule(struct op_rule_set *t, const struct op_rule *rule)
 {
 	struct op_rule *at = op_rule_table_newest(t, rule->hash);
 
-	(void)op_map64_remove(&t->rules, rule->number);
 	if (at == rule && rule->older)
 		/* replaces: needs no memory */
 		(void)op_map64_put(&t->by_key, rule->hash, word_of(rule->older));
@@ -181,14 +214,112 @@ static void unlink_rule(struct op_rule_set *t, const struct op_rule *rule)
 			at->older = rule->older;
 }
 
-/* Count @by (1 or -1) more rules like @rule. */
+static bool is_glob(const struct op_rule *rule)
+{
+	return rule->key.kind == OP_RULE_EXECUTABLE && strchr(rule->of.text, '*');
+}
+
+/* The place in t->ages of rules of that age, or a free one; OP_AGES_MAX: none. */
+static size_t age_at(const struct op_rule_set *t, uint64_t ns)
+{
+	size_t found = OP_AGES_MAX;
+	size_t i;
+
+	for (i = 0; i < OP_AGES_MAX; i++) {
+		if (t->ages[i].rules && t->ages[i].ns == ns)
+			return i;
+		if (!t->ages[i].rules)
+			found = i;
+	}
+	return found;
+}
+
+/* Count @by (1 or -1) more rules like @rule, which is linked. */
 static void count(struct op_rule_set *t, const struct op_rule *rule, int by)
 {
+	const bool only = is_only_one(t, rule);
+	size_t age;
+
 	t->kinds[rule->key.kind] += (size_t)by;
 	if (rule->key.kind == OP_RULE_CGROUP)
 		t->depths[rule->depth] += (size_t)by;
-	if (rule->of.action == OTELPROF_FILTER_INCLUDE)
-		t->includes += (size_t)by;
+	if (rule->key.kind == OP_TARGET_TREE)
+		t->trees[rule->key.word[0] % OP_ARRAY_SIZE(t->trees)] += (size_t)by;
+	if (rule->key.kind == OP_TARGET_AGE) {
+		age = age_at(t, rule->key.word[0]);
+		t->ages[age].ns = rule->key.word[0];
+		t->ages[age].rules += (size_t)by;
+	}
+	if (only && !op_rule_is_of_programs(rule))
+		t->published += (size_t)by;
+	if (only && is_glob(rule))
+		t->globs += (size_t)by;
+}
+
+/* Link it, and count it as one that is found by what it is of. */
+static int add_target(struct op_rule_set *t, struct op_rule *rule)
+{
+	int r = link_rule(t, rule);
+
+	if (r == 0 && is_glob(rule) && is_only_one(t, rule) &&
+	    t->globs == OTELPROF_GLOBS_MAX)
+		r = op_fail(t->config.log, -ENOSPC,
+			    "rules have %d different paths with * already",
+			    OTELPROF_GLOBS_MAX);
+	else if (r == 0 && rule->key.kind == OP_TARGET_AGE &&
+		 age_at(t, rule->key.word[0]) == OP_AGES_MAX)
+		r = op_fail(t->config.log, -ENOSPC,
+			    "rules have %d different ages already", OP_AGES_MAX);
+	if (r < 0)
+		unlink_rule(t, rule);
+	else
+		count(t, rule, 1);
+	return r;
+}
+
+/* Take a rule in, whose text and rank are set. On success it is ours. The table is not told. */
+static int put_in(struct op_rule_set *t, struct op_rule *rule)
+{
+	int rate = 0;
+	int r = op_map64_put(&t->rules, rule->number, word_of(rule));
+
+	if (r == 0 && rule->of.sample_rate_hz) {
+		rate = op_rule_rates_take(&t->rates, rule->of.sample_rate_hz);
+		if (rate < 0)
+			r = op_fail(t->config.log, rate,
+				    "rules have %d different rates already",
+				    OP_RATES_MAX - 1);
+	}
+	rule->rate = (uint32_t)OP_MAX(rate, 0);
+	if (r == 0 && !op_rule_waits(rule))
+		r = add_target(t, rule);
+	if (r < 0) {
+		if (rule->rate)
+			op_rule_rates_put(&t->rates, rule->rate);
+		(void)op_map64_remove(&t->rules, rule->number);
+		return r;
+	}
+	t->waiting += op_rule_waits(rule);
+	t->includes += rule->of.action == OTELPROF_RULE_INCLUDE;
+	t->random += rule->of.keep_one_in > 1;
+	if (rule->until_ns && (!t->next_ns || rule->until_ns < t->next_ns))
+		t->next_ns = rule->until_ns;
+	return 0;
+}
+
+/* The opposite. */
+static void take_out(struct op_rule_set *t, const struct op_rule *rule)
+{
+	if (!op_rule_waits(rule)) {
+		count(t, rule, -1);
+		unlink_rule(t, rule);
+	}
+	(void)op_map64_remove(&t->rules, rule->number);
+	t->waiting -= op_rule_waits(rule);
+	t->includes -= rule->of.action == OTELPROF_RULE_INCLUDE;
+	t->random -= rule->of.keep_one_in > 1;
+	if (rule->rate)
+		op_rule_rates_put(&t->rates, rule->rate);
 }
 
 static void find_next(struct op_rule_set *t)
@@ -205,63 +336,49 @@ static void find_next(struct op_rule_set *t)
 	}
 }
 
-/* The rule has all but its place. On failure nothing has changed. */
-static int enforce(struct op_rule_set *t, struct op_rule *rule)
+/* Put a rule in force that is in. */
+static int enforce(struct op_rule_set *t, const struct op_rule *rule)
 {
-	bool fresh;
-	int r = link_rule(t, rule);
+	int r = op_rule_table_reserve(t);
 
-	if (r < 0)
-		return r;
-	fresh = !op_rule_is_of_programs(rule) && is_only_one(t, rule);
-	/* rules of programs want it for the first process that they mean */
-	if (fresh || t->fd < 0)
-		r = op_rule_table_reserve(t);
 	if (r == 0)
 		r = op_rule_table_publish(t, rule);
-	if (r < 0) {
-		unlink_rule(t, rule);
-		return r;
-	}
-	t->published += fresh;
-	count(t, rule, 1);
-	if (rule->until_ns && (!t->next_ns || rule->until_ns < t->next_ns))
-		t->next_ns = rule->until_ns;
-	op_rule_table_publish_use(t);
-	return 0;
+	if (r == 0)
+		op_rule_table_publish_use(t);
+	return r;
+}
+
+static void set_end(struct op_rule *rule, uint64_t now_ns)
+{
+	if (rule->of.duration_ns &&
+	    __builtin_add_overflow(now_ns, rule->of.duration_ns, &rule->until_ns))
+		rule->until_ns = 0;
 }
 
 int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *from,
 		    uint64_t now_ns, uint64_t *ret)
 {
 	_cleanup_(rule_freep) struct op_rule *rule = NULL;
-	int rate = 0;
 	int r;
 
 	if (t->rules.len >= OTELPROF_RULES_MAX)
 		return op_fail(t->config.log, -ENOSPC, "there are %d rules already",
 			       OTELPROF_RULES_MAX);
-	r = make_rule(t, from, now_ns, &rule);
+	r = copy_rule(from, &rule);
+	if (r == 0)
+		r = find_key(t, rule);
 	if (r < 0)
 		return r;
-	if (from->sample_rate_hz) {
-		rate = op_rule_rates_take(&t->rates, from->sample_rate_hz);
-		if (rate < 0)
-			return op_fail(t->config.log, rate,
-				       "rules have %d different rates already",
-				       OP_RATES_MAX - 1);
-	}
-	rule->rate = (uint32_t)rate;
+	set_end(rule, now_ns);
 	rule->number = ++t->last;
+	rule->rank = OTELPROF_RULES_MAX + rule->number;
+	r = put_in(t, rule);
+	if (r < 0)
+		return r;
 	r = enforce(t, rule);
 	if (r < 0) {
-		if (rate)
-			op_rule_rates_put(&t->rates, (uint32_t)rate);
-		return r == -ENOSPC ? op_fail(t->config.log, r,
-					      "rules have %d different paths with * "
-					      "already",
-					      OTELPROF_GLOBS_MAX)
-				    : r;
+		take_out(t, rule);
+		return r;
 	}
 	*ret = rule->number;
 	rule = NULL;
@@ -277,15 +394,141 @@ int op_rule_set_remove(struct op_rule_set *t, uint64_t number)
 	if (!op_map64_get(&t->rules, number, &word))
 		return -ENOENT;
 	rule = op_rule_of(word);
-	count(t, rule, -1);
-	t->published -= !op_rule_is_of_programs(rule) && is_only_one(t, rule);
-	unlink_rule(t, rule);
-	if (rule->rate)
-		op_rule_rates_put(&t->rates, rule->rate);
+	take_out(t, rule);
 	/* replacing and deleting need no room */
-	r = op_rule_table_publish(t, rule);
+	r = op_rule_waits(rule) ? 0 : op_rule_table_publish(t, rule);
 	op_rule_table_publish_use(t);
 	return r;
+}
+
+/* ---- a list at once ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct op_rule *x = op_rule_of(*(const uint64_t *)a);
+	const struct op_rule *y = op_rule_of(*(const uint64_t *)b);
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int sort(const struct op_rule_set *t, struct op_ranked *ret)
+{
+	uint64_t word;
+	size_t at = 0;
+
+	if (op_vec_reserve(ret, t->rules.len))
+		return -ENOMEM;
+	while (op_map64_next(&t->rules, &at, &word))
+		ret->data[ret->len++] = word;
+	if (ret->len)
+		qsort(ret->data, ret->len, sizeof(ret->data[0]), by_rank);
+	return 0;
+}
+
+/* Did a rule of that target wait before? */
+static bool waited(const struct op_rule_set *t, const struct op_rule *rule)
+{
+	uint64_t word;
+	size_t at = 0;
+
+	while (t->waiting && op_map64_next(&t->rules, &at, &word)) {
+		const struct op_rule *other = op_rule_of(word);
+
+		if (op_rule_waits(other) && other->of.kind == rule->of.kind &&
+		    strcmp(other->of.text, rule->of.text) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int put_in_copy(struct op_rule_set *t, const struct op_rule_set *before,
+		       const struct otelprof_rule *from, uint64_t rank, uint64_t now_ns)
+{
+	_cleanup_(rule_freep) struct op_rule *rule = NULL;
+	int r = copy_rule(from, &rule);
+
+	if (r == 0)
+		r = find_key(t, rule);
+	if (r == -ENOENT) {
+		rule->key.kind = OP_RULE_KINDS;
+		if (!waited(before, rule))
+			op_log(t->config.log, OP_LOG_WARNING,
+			       "a rule waits until there is what it names: %s",
+			       t->config.log->message);
+		r = 0;
+	}
+	if (r < 0)
+		return r;
+	set_end(rule, now_ns);
+	rule->number = ++t->last;
+	rule->rank = rank;
+	r = put_in(t, rule);
+	if (r == 0)
+		rule = NULL;
+	return r;
+}
+
+/* Take in what was added to @before singly, as it is there. */
+static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
+{
+	_cleanup_(ranked_clear) struct op_ranked all = { 0 };
+	const uint64_t *word;
+	int r = sort(before, &all);
+
+	op_vec_foreach(word, &all) {
+		_cleanup_(rule_freep) struct op_rule *rule = NULL;
+		const struct op_rule *from = op_rule_of(*word);
+		struct otelprof_rule of = from->of;
+
+		if (r < 0 || from->rank <= OTELPROF_RULES_MAX)
+			continue;
+		r = copy_rule(&of, &rule);
+		if (r < 0)
+			continue;
+		of.text = rule->of.text;
+		*rule = *from;
+		rule->of = of;
+		r = put_in(t, rule);
+		if (r == 0)
+			rule = NULL;
+	}
+	return r;
+}
+
+int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules,
+			size_t len, uint64_t now_ns, uint32_t clock_hz)
+{
+	struct op_rule_set before;
+	struct op_rule_set next = { .config = t->config,
+				    .matches = t->matches,
+				    .seed = t->seed,
+				    .last = t->last,
+				    .look_ns = now_ns + LOOK_NS,
+				    .fd = -1 };
+	size_t i;
+	int r = 0;
+
+	op_rule_rates_init(&next.rates, t->rates.hz[0]);
+	for (i = 0; r == 0 && i < len; i++)
+		r = put_in_copy(&next, t, &rules[i], i + 1, now_ns);
+	if (r == 0)
+		r = put_in_added(&next, t);
+	if (r == 0 && next.rules.len > OTELPROF_RULES_MAX)
+		r = op_fail(t->config.log, -ENOSPC,
+			    "%zu rules are more than %d, with those that were added",
+			    next.rules.len, OTELPROF_RULES_MAX);
+	next.published += op_matches_len(t->matches);
+	if (r == 0)
+		r = op_rule_table_replace(&next, t, clock_hz);
+	if (r < 0) {
+		clear(&next);
+		return r;
+	}
+	before = *t;
+	*t = next;
+	op_rule_table_drop_texts(t, &before);
+	clear(&before);
+	return 0;
 }
 
 size_t op_rule_set_expire(struct op_rule_set *t, uint64_t now_ns)
@@ -343,16 +586,68 @@ void op_rule_set_on_lost(void *ctx)
 	op_matches_on_lost(t->matches);
 }
 
+/* Does the rule wait no more? */
+static bool settle(struct op_rule_set *t, struct op_rule *rule)
+{
+	struct op_rule_key key = rule->key;
+	int r = find_key(t, rule);
+
+	if (r == 0)
+		r = add_target(t, rule);
+	if (r < 0) {
+		rule->key = key;
+		return false;
+	}
+	t->waiting--;
+	r = enforce(t, rule);
+	if (r == 0)
+		op_log(t->config.log, OP_LOG_INFO,
+		       "a rule is in force that waited for %s", rule->of.text);
+	else
+		op_log(t->config.log, OP_LOG_WARNING, "%s", t->config.log->message);
+	return true;
+}
+
+/* Look for what rules wait for: finding a container reads many directories. */
+static void look(struct op_rule_set *t, uint64_t now_ns)
+{
+	struct op_log *log = t->config.log;
+	struct op_log kept = *log;
+	size_t left = OP_RULE_SET_LOOK;
+	uint64_t word;
+
+	log->detail = NULL;
+	while (left && op_map64_next(&t->rules, &t->look_at, &word)) {
+		struct op_rule *rule = op_rule_of(word);
+
+		left -= op_rule_waits(rule);
+		if (op_rule_waits(rule))
+			(void)settle(t, rule);
+	}
+	if (left)
+		t->look_at = 0;
+	t->look_ns = now_ns + LOOK_NS;
+	/* the error of a call stays that of the call */
+	op_log_deinit(log);
+	*log = kept;
+}
+
 void op_rule_set_work(struct op_rule_set *t, uint64_t now_ns, uint64_t limit_ns)
 {
 	op_matches_work(t->matches, now_ns, limit_ns);
+	if (t->waiting && now_ns >= t->look_ns)
+		look(t, now_ns);
 	if (t->changed)
 		op_rule_table_publish_use(t);
 }
 
 uint64_t op_rule_set_work_ns(const struct op_rule_set *t)
 {
-	return op_matches_next_ns(t->matches);
+	uint64_t next_ns = op_matches_next_ns(t->matches);
+
+	if (!t->waiting || (next_ns && next_ns < t->look_ns))
+		return next_ns;
+	return t->look_ns + 1;
 }
 
 void op_rule_set_get_stats(const struct op_rule_set *t, struct op_match_stats *ret)
@@ -370,28 +665,13 @@ struct op_rule_rates *op_rule_set_rates(struct op_rule_set *t)
 	return &t->rates;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct op_rule *x = op_rule_of(*(const uint64_t *)a);
-	const struct op_rule *y = op_rule_of(*(const uint64_t *)b);
-
-	return (x->number > y->number) - (x->number < y->number);
-}
-
 int op_rule_set_each(const struct op_rule_set *t, uint64_t now_ns, op_rule_set_fn fn,
 		     void *ctx)
 {
-	OP_VEC(uint64_t) all = { 0 };
-	uint64_t *word;
-	uint64_t next;
-	size_t at = 0;
+	_cleanup_(ranked_clear) struct op_ranked all = { 0 };
+	const uint64_t *word;
+	int r = sort(t, &all);
 
-	if (op_vec_reserve(&all, t->rules.len))
-		return -ENOMEM;
-	while (op_map64_next(&t->rules, &at, &next))
-		all.data[all.len++] = next;
-	if (all.len)
-		qsort(all.data, all.len, sizeof(all.data[0]), by_number);
 	op_vec_foreach(word, &all) {
 		const struct op_rule *rule = op_rule_of(*word);
 		struct otelprof_rule copy = rule->of;
@@ -401,6 +681,5 @@ int op_rule_set_each(const struct op_rule_set *t, uint64_t now_ns, op_rule_set_f
 				rule->until_ns > now_ns ? rule->until_ns - now_ns : 1;
 		fn(ctx, rule->number, &copy);
 	}
-	op_vec_clear(&all);
-	return 0;
+	return r;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that come and go one by one: of a process, a control group (also as that of a
- * container or a pod), a command name, a user, an executable, a variable of the environment.
- * The kernel finds them by what they are of, so their number costs a sample nothing. Of the
- * rules that mean a sample the one added last decides whether it is taken, and the last one
- * with a rate how often.
+ * The rules that choose processes: an ordered list, set at once or changed one by one. The
+ * kernel finds them by what they are of, so their number costs a sample nothing, and by their
+ * rank it knows which of several decides.
  */
 #ifndef OP_PARTS_RULES_RULE_SET_H
 #define OP_PARTS_RULES_RULE_SET_H
@@ -24,6 +22,7 @@ enum {
 	/* and OP_RULE_SET_MAX, where processes that rules mean want it */
 	OP_RULE_SET_MAX = OTELPROF_RULES_MAX + 2 * OP_MATCHES_MAX,
 	OP_RULE_SET_EXPIRE = 64, /* a poll does no more */
+	OP_RULE_SET_LOOK = 16,	 /* control groups that are looked for at a time */
 };
 
 struct op_rule_set;
@@ -41,12 +40,19 @@ struct op_rule_set *op_rule_set_free(struct op_rule_set *t);
 OP_DEFINE_CLEANUP(struct op_rule_set *, op_rule_set_free)
 
 /*
- * Add a rule, which was checked; copies its text. *@ret is its number, which no other one has
- * had. Returns 0; -ENOSPC for too many rules or rates; -ENOENT for a cgroup that is not
- * there; -ENOMEM; or the kernel's errno.
+ * Add a rule at the end, which was checked; copies its text. *@ret is its number, which no
+ * other one has had. Returns 0; -ENOSPC for too many rules, rates, ages or paths with a *;
+ * -ENOENT for a cgroup that is not there; -ENOMEM; or the kernel's errno.
  */
 int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *rule,
 		    uint64_t now_ns, uint64_t *ret);
+/*
+ * Set a list of rules, which were checked, in place of those that were set before; those that
+ * were added singly stay behind it. No sample is judged by half of it. One whose cgroup is
+ * not there waits for it. @clock_hz: the clock's rate now. On failure nothing has changed.
+ */
+int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules,
+			size_t len, uint64_t now_ns, uint32_t clock_hz);
 /* Returns 0, or -ENOENT where it is not there, or not any more. */
 int op_rule_set_remove(struct op_rule_set *t, uint64_t number);
 /* Remove those whose time is over, OP_RULE_SET_EXPIRE at most. Returns how many. */
@@ -55,7 +61,7 @@ size_t op_rule_set_expire(struct op_rule_set *t, uint64_t now_ns);
  * One that was removed may have been the reason. */
 uint64_t op_rule_set_next_ns(const struct op_rule_set *t);
 size_t op_rule_set_len(const struct op_rule_set *t);
-/* Call @fn for each in the order of adding; rule->duration_ns is what is left of it. 0 or
+/* Call @fn for each in their order; rule->duration_ns is what is left of it. 0 or
  * -ENOMEM. */
 typedef void (*op_rule_set_fn)(void *ctx, uint64_t number,
 			       const struct otelprof_rule *rule);

@@ -11,11 +11,15 @@
 #include "parts/rules/matches.h"
 #include "parts/rules/rule_set.h"
 
-/* Rules of the same target stand in a list, the one added last first. */
+/* Rules of the same target stand in a list, that of the highest rank first. */
 struct op_rule {
 	struct otelprof_rule of; /* its text is ours */
 	uint64_t number;
+	/* Its place among all. Those of op_rule_set_replace() come first, and behind them those that
+	 * were added singly. */
+	uint64_t rank;
 	uint64_t until_ns; /* 0: no end */
+	/* the kind is OP_RULE_KINDS while it waits for a control group */
 	struct op_rule_key key;
 	uint32_t depth; /* of its cgroup */
 	uint32_t rate;	/* number, or 0 */
@@ -31,13 +35,24 @@ struct op_rule_set {
 	uint64_t last;		/* number that was given */
 	struct op_map64 rules;	/* number -> struct op_rule */
 	struct op_map64 by_key; /* hash -> the last one of that hash */
-	size_t published;	/* entries of the kernel's map */
+	size_t published;	/* entries of the kernel's map, or due there */
 	uint32_t room;		/* of that */
 	int fd;			/* of that, or -1 */
 	uint64_t next_ns;	/* no rule's time ends before; 0: none's ever does */
+	/* Rules by what they are: */
 	size_t kinds[OP_RULE_KINDS];
 	size_t depths[OP_CGROUP_DEPTHS];
+	size_t trees[64];
+	struct {
+		uint64_t ns;
+		size_t rules; /* 0: free */
+	} ages[OP_AGES_MAX];
+	size_t globs; /* different ones */
 	size_t includes;
+	size_t random;
+	size_t waiting;
+	uint64_t look_ns; /* when to look for what rules wait for */
+	size_t look_at;
 	bool changed; /* the table, and the programs do not know yet */
 };
 
@@ -46,12 +61,18 @@ static inline struct op_rule *op_rule_of(uint64_t word)
 	return (struct op_rule *)(uintptr_t)word;
 }
 
-/* The rule added last of those whose targets have this hash, or NULL. */
+/* The last rule of those whose targets have this hash, or NULL. */
 struct op_rule *op_rule_table_newest(const struct op_rule_set *t, uint64_t hash);
 /* Bring what the rules of @like's target say to the kernel. Returns 0 or -errno. */
 int op_rule_table_publish(struct op_rule_set *t, const struct op_rule *like);
-/* Make room for one more target. Returns 0 or -errno. */
+/* Make room for all that is published. Returns 0 or -errno. */
 int op_rule_table_reserve(struct op_rule_set *t);
+/* Put all rules of @t in force with a table of their own, in place of those of @before.
+ * Returns 0 or -errno; then nothing has changed. */
+int op_rule_table_replace(struct op_rule_set *t, struct op_rule_set *before,
+			  uint32_t clock_hz);
+/* Then forget what only the rules of @before had. */
+void op_rule_table_drop_texts(struct op_rule_set *t, const struct op_rule_set *before);
 /* Tell the programs which kinds of rules there are, and that one has changed. */
 void op_rule_table_publish_use(struct op_rule_set *t);
 /* Of op_matches_config. */
@@ -69,6 +90,12 @@ static inline bool op_rule_same(const struct op_rule *a, const struct op_rule *b
 static inline bool op_rule_is_of_programs(const struct op_rule *rule)
 {
 	return OP_RULE_KINDS_OF_PROGRAMS >> rule->key.kind & 1;
+}
+
+/* Is what it names not there yet? */
+static inline bool op_rule_waits(const struct op_rule *rule)
+{
+	return rule->key.kind == OP_RULE_KINDS;
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include "kernel/capture.h"
 #include "parts/parts.h"
 #include "parts/threads/iterate.h"
+#include "profile/window.h"
 #include "sample/sampler.h"
 
 enum {

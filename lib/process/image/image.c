@@ -392,7 +392,7 @@ static bool may_take_names(void *ctx, uint64_t bytes)
 {
 	const struct op_images *x = ctx;
 
-	return !x->may_take || x->may_take(x->may_take_ctx, bytes, false);
+	return op_allowance_may_take(x->allowance, bytes, false);
 }
 
 bool op_image_load_symbols(struct op_images *x, struct op_image *image,
@@ -412,10 +412,11 @@ bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 
 	if (image->symbols.loaded || image->symbols.failed || !op_image_has_file(image))
 		return true;
-	if (!op_work_may(&x->work) || op_clock_monotonic_ns() < image->symbols.after_ns)
+	if (!op_allowance_has_cpu(x->allowance) ||
+	    op_clock_monotonic_ns() < image->symbols.after_ns)
 		return false;
 	r = op_symbols_new(image->elf, &options, x->log, &image->symbols.loaded);
-	op_work_end(&x->work, begin_ns);
+	op_allowance_take_cpu(x->allowance, begin_ns);
 	if (r == -EAGAIN) {
 		image->symbols.after_ns = op_clock_monotonic_ns() + SYMBOLS_RETRY_NS;
 		return false;

@@ -29,7 +29,6 @@
 #include "code/unwind/source.h"
 #include "code/unwind/table.h"
 #include "process/image/names.h"
-#include "process/image/work_budget.h"
 #include "runtime/runtime.h"
 
 struct op_target;
@@ -147,11 +146,7 @@ struct op_images {
 	uint64_t tables_failed;
 	/* images whose names were given up because there was no room for all */
 	uint64_t names_evicted;
-	struct op_work work;
-	/* May so much more user memory be taken now? Where it is @needed, up to the limit itself.
-	 * NULL: yes. */
-	bool (*may_take)(void *ctx, uint64_t bytes, bool needed);
-	void *may_take_ctx;
+	struct op_allowance *allowance; /* borrowed; NULL: anything */
 	/* There was no CPU time or no room for them: frames that got no name; tables, each once. */
 	uint64_t names_postponed;
 	uint64_t tables_postponed;
@@ -176,13 +171,13 @@ void op_image_touch(struct op_images *x, struct op_image *image);
 
 /*
  * Make the table; @with_loop: mark the interpreter's loop in it. The file must be open.
- * Returns 0, -errno, -EAGAIN if it failed a short while ago, or -EINPROGRESS when @slice
- * (may be NULL) is used up, or if it has an end and there is no CPU time for it (x->work); a
+ * Returns 0, -errno, -EAGAIN if it failed a short while ago, or -EINPROGRESS when the time of
+ * @allowance (may be NULL) is over, or if it has an end and x->allowance has no CPU time; a
  * table that nobody goes on with is given up after a while. -ENOSPC: there is no room.
  */
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
-			uint64_t now_ns, struct op_slice *slice);
-/* May the table of @image be gone on with, by x->work? That of a runtime always, since no rule
+			uint64_t now_ns, struct op_allowance *allowance);
+/* Is there CPU time to go on with the table of @image? That of a runtime always, since no rule
  * of its file is known before. */
 bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 /* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
@@ -201,8 +196,8 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 /*
  * Load the names, within the budget; the file must be open. A separate debug file is
  * looked for on the host and below the root of process @pid, which maps the file at
- * @path. Returns false if that is left for later, since there is no CPU time for it (x->work) or
- * no room (x->may_take).
+ * @path. Returns false if that is left for later, since x->allowance has no CPU time or no
+ * bytes for it.
  */
 bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path);

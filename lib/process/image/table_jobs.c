@@ -57,9 +57,10 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 {
 	struct op_image *image;
 
-	if (!x->work.was_out)
+	if (!x->allowance || !x->allowance->cpu_was_out)
 		x->allowed_ns += now_ns - x->jobs_checked_ns;
-	x->work.was_out = !op_work_may(&x->work);
+	if (x->allowance)
+		x->allowance->cpu_was_out = !op_allowance_has_cpu(x->allowance);
 	x->jobs_checked_ns = now_ns;
 	if (!x->jobs)
 		return;
@@ -99,9 +100,8 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 		return -EINPROGRESS;
 	if (owner_is_greedy(x, image))
 		return -EDQUOT;
-	if (x->may_take &&
-	    !x->may_take(x->may_take_ctx, OP_MIN(op_elf_size(image->elf), JOB_BYTES),
-			 true)) {
+	if (!op_allowance_may_take(x->allowance,
+				   OP_MIN(op_elf_size(image->elf), JOB_BYTES), true)) {
 		x->tables_postponed++;
 		return -ENOSPC;
 	}
@@ -119,14 +119,14 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 
 bool op_image_may_work(const struct op_images *x, const struct op_image *image)
 {
-	return image->runtime || op_work_may(&x->work);
+	return image->runtime || op_allowance_has_cpu(x->allowance);
 }
 
-/* Is the job to wait for CPU time? A caller without a slice does not wait. */
+/* Is the job to wait for CPU time? A caller whose work has no end does not wait. */
 static bool postpone_job(struct op_images *x, struct op_image *image,
-			 const struct op_slice *slice)
+			 const struct op_allowance *allowance)
 {
-	if (!slice || !slice->end_ns || op_image_may_work(x, image))
+	if (!allowance || !allowance->end_ns || op_image_may_work(x, image))
 		return false;
 	x->tables_postponed += !image->job.postponed;
 	image->job.postponed = true;
@@ -135,23 +135,23 @@ static bool postpone_job(struct op_images *x, struct op_image *image,
 
 /* Begin the job, if that was not done yet, and go on with it. */
 static int do_job(struct op_images *x, struct op_image *image, bool with_loop,
-		  struct op_slice *slice)
+		  struct op_allowance *allowance)
 {
-	uint64_t begin_ns = op_work_begin(&x->work);
+	uint64_t begin_ns = op_allowance_begin_cpu(x->allowance);
 	int r = 0;
 
 	if (!image->job.running)
 		r = begin_job(x, image, with_loop);
-	if (r == 0 && postpone_job(x, image, slice))
+	if (r == 0 && postpone_job(x, image, allowance))
 		r = -EINPROGRESS;
 	if (r == 0)
-		r = op_unwind_table_job_run(image->job.running, slice, &image->table);
-	op_work_end(&x->work, begin_ns);
+		r = op_unwind_table_job_run(image->job.running, allowance, &image->table);
+	op_allowance_take_cpu(x->allowance, begin_ns);
 	return r;
 }
 
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
-			uint64_t now_ns, struct op_slice *slice)
+			uint64_t now_ns, struct op_allowance *allowance)
 {
 	int r;
 
@@ -161,7 +161,7 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 		return -EAGAIN;
 	image->job.asked_ns = now_ns;
 	image->job.allowed_ns = x->allowed_ns;
-	r = do_job(x, image, with_loop, slice);
+	r = do_job(x, image, with_loop, allowance);
 	if (r == -EINPROGRESS)
 		return r;
 	op_image_end_job(x, image);

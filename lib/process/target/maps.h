@@ -7,25 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/sideband/events.h"
+
 enum {
 	/* Limit of a line: addresses and numbers, then a path in which each byte may be
 	 * escaped by 4. */
 	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
 	/* Limit of the file: 65,530 mappings, the kernel's limit, of 128 bytes each. */
 	OP_MAPS_BYTES_MAX = 8 << 20,
-};
-
-/* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
-struct op_mmap_event {
-	uint32_t pid;
-	uint32_t tid;
-	uint64_t start;
-	uint64_t end;
-	uint64_t offset; /* in the file */
-	uint32_t dev_major;
-	uint32_t dev_minor;
-	uint64_t inode;	  /* 0: no file */
-	const char *path; /* as in the kernel's text; borrowed */
 };
 
 /* A value other than 0 ends the reading and is returned. */

@@ -145,7 +145,8 @@ static uint64_t only(const struct op_go_common *c)
 }
 
 int op_go_search(struct op_go_search *s, struct op_elf *elf, struct op_gopclntab *table,
-		 uint32_t minor, struct op_slice *slice, struct op_go_buckets_at *ret)
+		 uint32_t minor, struct op_allowance *allowance,
+		 struct op_go_buckets_at *ret)
 {
 	struct pass p = { .search = s, .elf = elf, .table = table };
 	struct op_go_buckets_at at = { .minor = minor };
@@ -154,7 +155,7 @@ int op_go_search(struct op_go_search *s, struct op_elf *elf, struct op_gopclntab
 
 	for (i = 0; i < OP_ARRAY_SIZE(FUNCTIONS); i++)
 		p.wanted |= is_wanted(minor, i) ? 1U << i : 0;
-	r = op_gopclntab_each_from(table, &s->next, slice, on_function, &p);
+	r = op_gopclntab_each_from(table, &s->next, allowance, on_function, &p);
 	if (r < 0)
 		return r;
 	at.list = only(&s->common[LIST]);

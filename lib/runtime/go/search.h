@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/slice.h"
+#include "base/allowance.h"
 #include "runtime/go/buckets.h"
 #include "runtime/go/loads.h"
 
@@ -39,11 +39,12 @@ struct op_go_search {
 };
 
 /*
- * Go on with the search in @elf, a program of Go 1.@minor, and its @table, until @slice is over.
+ * Go on with the search in @elf, a program of Go 1.@minor, and its @table, until @allowance is over.
  * Returns 1 and ELF addresses in @ret; 0 if they are not all found; -EINPROGRESS; -E2BIG if it has
  * more than OP_GO_SEARCHED_MAX functions; or -errno.
  */
 int op_go_search(struct op_go_search *s, struct op_elf *elf, struct op_gopclntab *table,
-		 uint32_t minor, struct op_slice *slice, struct op_go_buckets_at *ret);
+		 uint32_t minor, struct op_allowance *allowance,
+		 struct op_go_buckets_at *ret);
 
 #endif

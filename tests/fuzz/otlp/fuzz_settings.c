@@ -28,7 +28,7 @@ static size_t use(const struct otelprof_settings *settings)
 {
 	struct otelprof_otlp_config otlp = { .size = sizeof(otlp) };
 	struct otelprof_config config = { .size = sizeof(config) };
-	const struct otelprof_rule *rule;
+	const struct otelprof_rule *rules;
 	const char *const *probes;
 	size_t sum = 0, len, i;
 
@@ -44,8 +44,9 @@ static size_t use(const struct otelprof_settings *settings)
 	sum += length(otlp.endpoint) + length(otlp.spill_dir);
 	probes = otelprof_settings_get_probes(settings, &len);
 	sum += lengths(probes, len);
-	for (i = 0; (rule = otelprof_settings_get_rule(settings, i)); i++)
-		sum += length(rule->text);
+	rules = otelprof_settings_get_rules(settings, &len);
+	for (i = 0; i < len; i++)
+		sum += length(rules[i].text);
 	return sum;
 }
 

@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	CALLS_MAX = OP_GO_SEARCHED_MAX / OP_SLICE_STEPS + 2,
+	CALLS_MAX = OP_GO_SEARCHED_MAX / OP_ALLOWANCE_STEPS + 2,
 };
 
 static void check(struct op_elf *elf, uint64_t at, uint64_t width)
@@ -50,11 +50,11 @@ static void search(struct op_elf *elf, struct op_gopclntab *table, uint32_t mino
 		abort();
 	}
 	do {
-		struct op_slice slice = op_slice_until(1);
+		struct op_allowance part = op_allowance_of_time(1);
 
 		if (++calls > CALLS_MAX)
 			abort();
-		other = op_go_search(&sliced, elf, table, minor, &slice, &again);
+		other = op_go_search(&sliced, elf, table, minor, &part, &again);
 	} while (other == -EINPROGRESS);
 	/* the work on a file is limited by the second */
 	if (r >= 0 && other >= 0 && (r != other || memcmp(&at, &again, sizeof(at)) != 0))

@@ -186,29 +186,23 @@ static void measure(struct otelprof *p, bool inside, bool outside)
 
 static void check_filter(uint32_t kind, const char *text)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = kind,
-					     .text = text };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule), .kind = kind, .text = text };
 	struct kind_profile profile;
 	struct otelprof *p = start(&profile);
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	measure(p, true, false);
-	rule.action = OTELPROF_FILTER_EXCLUDE;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	rule.action = OTELPROF_RULE_EXCLUDE;
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	measure(p, false, true);
 	(void)kind_close(p);
 }
 
 static void test_filter(void)
 {
-	check_filter(OTELPROF_FILTER_CONTAINER, "c0ffee00");
-	check_filter(OTELPROF_FILTER_CONTAINER, CONTAINER_ID);
-	check_filter(OTELPROF_FILTER_POD, g.uid);
+	check_filter(OTELPROF_MATCH_CONTAINER, "c0ffee00");
+	check_filter(OTELPROF_MATCH_CONTAINER, CONTAINER_ID);
+	check_filter(OTELPROF_MATCH_POD, g.uid);
 }
 
 /* ---- one by one ---- */
@@ -250,8 +244,8 @@ static void check_rule(uint32_t kind, const char *text)
 
 static void test_rules(void)
 {
-	check_rule(OTELPROF_FILTER_CONTAINER, "c0ffee00");
-	check_rule(OTELPROF_FILTER_POD, g.uid);
+	check_rule(OTELPROF_MATCH_CONTAINER, "c0ffee00");
+	check_rule(OTELPROF_MATCH_POD, g.uid);
 }
 
 static void test_no_such(void)
@@ -263,12 +257,12 @@ static void test_no_such(void)
 	uint64_t number;
 
 	otelprof_rule_init(&rule, sizeof(rule));
-	rule.kind = OTELPROF_FILTER_CONTAINER;
+	rule.kind = OTELPROF_MATCH_CONTAINER;
 	rule.text = "f00dfacef00dface";
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -ENOENT);
 	CHECK_OK(otelprof_last_error(p, &why));
 	CHECK(strstr(why.message, "there is no container \"f00dfacef00dface\""));
-	rule.kind = OTELPROF_FILTER_POD;
+	rule.kind = OTELPROF_MATCH_POD;
 	rule.text = "5d2a3c1e";
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -ENOENT);
 	CHECK_OK(otelprof_last_error(p, &why));

@@ -128,15 +128,11 @@ static void poll_until_table(struct otelprof *p, struct seen *seen)
 /* Sample @pid alone, so that what else runs here means nothing. */
 static void sample_only(struct otelprof *p, pid_t pid)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)pid };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 }
 
 static void run_programs(struct otelprof *p, struct seen *seen)

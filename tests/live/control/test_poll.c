@@ -125,19 +125,14 @@ static void signal_all(const struct run *run, int signal)
 /* Sample the programs alone, so that what else runs here means little. */
 static void sample_only(const struct run *run)
 {
-	struct otelprof_filter_rule rule[PROGRAMS];
-	struct otelprof_filter filter;
+	struct otelprof_rule rule[PROGRAMS];
 	int i;
 
 	for (i = 0; i < PROGRAMS; i++)
-		rule[i] =
-			(struct otelprof_filter_rule){ .size = sizeof(rule[i]),
-						       .kind = OTELPROF_FILTER_PID,
-						       .number = (uint64_t)run->pid[i] };
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = rule;
-	filter.rules_len = PROGRAMS;
-	CHECK_OK(otelprof_set_filter(run->p, &filter));
+		rule[i] = (struct otelprof_rule){ .size = sizeof(rule[i]),
+						  .kind = OTELPROF_MATCH_PID,
+						  .number = (uint64_t)run->pid[i] };
+	CHECK_OK(otelprof_set_rules(run->p, rule, PROGRAMS));
 }
 
 static void begin(struct run *run, uint32_t budget_ms)

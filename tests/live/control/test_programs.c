@@ -225,7 +225,7 @@ static void test_an_executable(void)
 	int later;
 
 	poll_for(p, FOUND_MS);
-	number = add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, g.one, 0, 0);
+	number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, g.one, 0, 0);
 	later = run(g.one, NULL, SPINS);
 	measure(p);
 	CHECK(g.samples[first] > 5);
@@ -240,7 +240,7 @@ static void test_an_executable(void)
 	CHECK_INT(g.samples[turned], 0);
 	CHECK(g.samples[later] > 5);
 	/* it ends with the rule */
-	(void)add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, g.two, 0, 0);
+	(void)add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, g.two, 0, 0);
 	CHECK_OK(otelprof_remove_rule(p, number));
 	measure(p);
 	CHECK(g.samples[turned] > 5);
@@ -259,7 +259,7 @@ static void test_a_path_with_stars(void)
 	int two = run(g.two, NULL, SPINS);
 	uint64_t number;
 
-	number = add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_EXCLUDE,
+	number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_EXCLUDE,
 		     "*/otelprof-programs-*/shell-t*", 0, 0);
 	measure(p);
 	CHECK(g.samples[one] > 5);
@@ -313,8 +313,7 @@ static void test_what_user_space_has_not_seen(void)
 	int turned;
 
 	CHECK(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
-	number =
-		add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, own, 1000, 0);
+	number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, own, 1000, 0);
 	poll_for(p, FOUND_MS);
 	g.begin_ns = 0;
 	memset(g.samples, 0, sizeof(g.samples));
@@ -331,8 +330,7 @@ static void test_what_user_space_has_not_seen(void)
 	CHECK_OK(otelprof_remove_rule(p, number));
 	end_all();
 	/* the test has this variable */
-	(void)add(p, OTELPROF_FILTER_ENVIRONMENT, OTELPROF_FILTER_INCLUDE, "PATH", 1000,
-		  0);
+	(void)add(p, OTELPROF_MATCH_ENVIRONMENT, OTELPROF_RULE_INCLUDE, "PATH", 1000, 0);
 	poll_for(p, FOUND_MS);
 	memset(g.samples, 0, sizeof(g.samples));
 	turned = run(g.one, NULL, SPINS);
@@ -351,7 +349,7 @@ static void test_a_child_is_what_its_parent_is(void)
 	int child;
 
 	CHECK(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
-	(void)add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, own, 0, 0);
+	(void)add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, own, 0, 0);
 	poll_for(p, FOUND_MS);
 	other = run(g.one, NULL, SPINS);
 	child = spin();
@@ -372,7 +370,7 @@ static void test_a_rate_for_a_variable(void)
 	int passed = run(g.one, "MARK=blue", turns_into(g.two));
 	uint64_t number;
 
-	number = add(p, OTELPROF_FILTER_ENVIRONMENT, OTELPROF_RULE_RATE, "MARK=blue",
+	number = add(p, OTELPROF_MATCH_ENVIRONMENT, OTELPROF_RULE_RATE, "MARK=blue",
 		     FAST_HZ, 0);
 	measure(p);
 	CHECK_INT(g.period_ns[blue], 1000000000 / FAST_HZ);
@@ -383,8 +381,8 @@ static void test_a_rate_for_a_variable(void)
 	CHECK(g.samples[blue] > 2 * g.samples[red]);
 	CHECK_OK(otelprof_remove_rule(p, number));
 	/* any value; one that was added later and ends before it is measured */
-	(void)add(p, OTELPROF_FILTER_ENVIRONMENT, OTELPROF_FILTER_EXCLUDE, "MARK", 0, 0);
-	(void)add(p, OTELPROF_FILTER_ENVIRONMENT, OTELPROF_FILTER_INCLUDE, "MARK=red",
+	(void)add(p, OTELPROF_MATCH_ENVIRONMENT, OTELPROF_RULE_EXCLUDE, "MARK", 0, 0);
+	(void)add(p, OTELPROF_MATCH_ENVIRONMENT, OTELPROF_RULE_INCLUDE, "MARK=red",
 		  FAST_HZ, FOUND_MS / 2);
 	CHECK_INT(stats_of(p).rules, 2);
 	measure(p);
@@ -438,9 +436,9 @@ static void test_the_first_samples(void)
 	double all_ms;
 	double one_ms;
 
-	all = add(p, OTELPROF_FILTER_COMM, OTELPROF_FILTER_INCLUDE, "shell-one", 1000, 0);
+	all = add(p, OTELPROF_MATCH_COMM, OTELPROF_RULE_INCLUDE, "shell-one", 1000, 0);
 	all_ms = first_sample_ms(p);
-	(void)add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, g.one, 1000, 0);
+	(void)add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, g.one, 1000, 0);
 	CHECK_OK(otelprof_remove_rule(p, all));
 	one_ms = first_sample_ms(p);
 	/* the bound is one for busy machines */
@@ -450,40 +448,28 @@ static void test_the_first_samples(void)
 
 static void test_what_is_no_rule_is_refused(void)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule) };
 	struct otelprof *p = start();
-	struct otelprof_filter filter;
 	uint64_t number = 7;
 	char text[5000];
 	int i;
 
-	CHECK_INT(try_add(p, OTELPROF_FILTER_EXECUTABLE, 0, NULL, 0, 0, &number),
+	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, NULL, 0, 0, &number), -EINVAL);
+	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, "", 0, 0, &number), -EINVAL);
+	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, "sshd", 0, 0, &number),
 		  -EINVAL);
-	CHECK_INT(try_add(p, OTELPROF_FILTER_EXECUTABLE, 0, "", 0, 0, &number), -EINVAL);
-	CHECK_INT(try_add(p, OTELPROF_FILTER_EXECUTABLE, 0, "sshd", 0, 0, &number),
-		  -EINVAL);
-	CHECK_INT(try_add(p, OTELPROF_FILTER_ENVIRONMENT, 0, "=x", 0, 0, &number),
+	CHECK_INT(try_add(p, OTELPROF_MATCH_ENVIRONMENT, 0, "=x", 0, 0, &number),
 		  -EINVAL);
 	memset(text, '/', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
-	CHECK_INT(try_add(p, OTELPROF_FILTER_EXECUTABLE, 0, text, 0, 0, &number),
-		  -EINVAL);
+	CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, 0, text, 0, 0, &number), -EINVAL);
 	for (i = 0; i <= OTELPROF_GLOBS_MAX; i++) {
 		(void)snprintf(text, sizeof(text), "/no/%d/*", i);
-		CHECK_INT(try_add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_EXCLUDE,
+		CHECK_INT(try_add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_EXCLUDE,
 				  text, 0, 0, &number),
 			  i < OTELPROF_GLOBS_MAX ? 0 : -ENOSPC);
 	}
 	CHECK_INT(stats_of(p).rules, OTELPROF_GLOBS_MAX);
 	/* filters have none of them */
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	rule.text = "/x";
-	rule.kind = OTELPROF_FILTER_EXECUTABLE;
-	CHECK_INT(otelprof_set_filter(p, &filter), -E2BIG);
-	rule.kind = OTELPROF_FILTER_ENVIRONMENT;
-	CHECK_INT(otelprof_set_filter(p, &filter), -E2BIG);
 	(void)kind_close(p);
 }
 
@@ -501,13 +487,13 @@ static void test_ten_thousand_paths(void)
 		uint64_t number;
 
 		(void)snprintf(text, sizeof(text), "/no/such/%d", i);
-		number = add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_EXCLUDE, text,
-			     0, 0);
+		number = add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_EXCLUDE, text, 0,
+			     0);
 		first = first ? first : number;
 	}
 	printf("  %d paths: %.1f us each\n", MANY,
 	       (double)(kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000 / MANY);
-	(void)add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, g.one, 0, 0);
+	(void)add(p, OTELPROF_MATCH_EXECUTABLE, OTELPROF_RULE_INCLUDE, g.one, 0, 0);
 	one = run(g.one, NULL, SPINS);
 	measure(p);
 	CHECK(g.samples[one] > 5);

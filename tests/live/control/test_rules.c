@@ -26,6 +26,7 @@ enum {
 	MEASURE_MS = 8000, /* of CPU time, of all processes together */
 	POLL_MS = 20,
 	MANY = 10000,
+	RENAMES = 20000,
 	WAKES_MAX = 600, /* a second: many less, but for execs on a busy machine */
 	NS_PER_MS = 1000000,
 };
@@ -283,7 +284,7 @@ static void test_a_cgroup_has_a_rate_of_its_own(void)
 	measure(p, &f);
 	fleet_check(&f, 0, PROCESSES, FLEET_HZ);
 	CHECK_INT(stats_of(p).samples_thinned, 0);
-	number = add(p, OTELPROF_FILTER_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
+	number = add(p, OTELPROF_MATCH_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
 		     FAST_HZ, 0);
 	fleet_begin(p, &f);
 	measure(p, &f);
@@ -297,7 +298,7 @@ static void test_a_cgroup_has_a_rate_of_its_own(void)
 	/* One with a time limit goes by itself. How long a measurement takes on a busy machine
 	 * is not known beforehand, so this is another. */
 	CHECK_OK(otelprof_remove_rule(p, number));
-	(void)add(p, OTELPROF_FILTER_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
+	(void)add(p, OTELPROF_MATCH_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
 		  FAST_HZ, SETTLE_MS);
 	CHECK_INT(stats_of(p).rules, 1);
 	poll_for(p, 3 * SETTLE_MS);
@@ -326,11 +327,11 @@ static void test_ten_thousand_rules_one_by_one(void)
 	memset(&f, 0, sizeof(f));
 	p = kind_start_all(FLEET_HZ, &profile);
 	/* makes the table */
-	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, 1, NULL, 0, 0);
+	(void)add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE, 1, NULL, 0, 0);
 	begin = kind_clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < MANY; i++) {
 		int64_t at = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		uint64_t number = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
+		uint64_t number = add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE,
 				      (uint64_t)(10000000 + i), NULL, 0, 0);
 
 		at = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) - at;
@@ -366,7 +367,7 @@ static void test_too_many_rules_of_one_target(void)
 	memset(&f, 0, sizeof(f));
 	p = kind_start_all(FLEET_HZ, &profile);
 	otelprof_rule_init(&rule, sizeof(rule));
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = OTELPROF_MATCH_PID;
 	/* so that the newest one says all, and the others are not looked at */
 	rule.sample_rate_hz = FLEET_HZ;
 	rule.number = 1;
@@ -397,21 +398,152 @@ static void test_the_last_rule_decides(void)
 	fleet_start(&f);
 	p = kind_start_all(FLEET_HZ, &profile);
 	poll_for(p, SETTLE_MS);
-	(void)add(p, OTELPROF_FILTER_UID, OTELPROF_FILTER_EXCLUDE, getuid(), NULL, 0, 0);
+	(void)add(p, OTELPROF_MATCH_UID, OTELPROF_RULE_EXCLUDE, getuid(), NULL, 0, 0);
 	CHECK_INT(samples_of(p, &f, 3), 0);
 	/* while one includes, what none includes is left out */
-	number = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_INCLUDE, (uint64_t)f.pid[3],
+	number = add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_INCLUDE, (uint64_t)f.pid[3],
 		     NULL, FAST_HZ, 0);
 	CHECK(samples_of(p, &f, 3) > 20);
 	CHECK_INT(f.samples[4], 0);
 	CHECK_INT(f.period_ns[0], 1000000000 / FAST_HZ);
-	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, (uint64_t)f.pid[3],
-		  NULL, 0, 0);
+	(void)add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE, (uint64_t)f.pid[3], NULL,
+		  0, 0);
 	CHECK_INT(samples_of(p, &f, 3), 0);
 	CHECK_OK(otelprof_remove_rule(p, number));
 	CHECK_INT(samples_of(p, &f, 3), 0);
 	CHECK_INT(stats_of(p).rules, 2);
 	fleet_end(&f);
+	(void)kind_close(p);
+}
+
+static struct otelprof_rule rule_of(uint32_t kind, uint32_t action, uint64_t number,
+				    const char *text)
+{
+	return (struct otelprof_rule){ .size = sizeof(struct otelprof_rule),
+				       .kind = kind,
+				       .action = action,
+				       .number = number,
+				       .text = text };
+}
+
+/* Rules of most kinds in one list, and the same in the other order. */
+static void test_a_mixed_list(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof_rule rules[8];
+	struct otelprof_rule last;
+	struct otelprof *p;
+	char path[300];
+	int i;
+
+	fleet_start(&f);
+	p = kind_start_all(FLEET_HZ, &profile);
+	cgroup_make(&f, path, sizeof(path));
+	rules[0] = rule_of(OTELPROF_MATCH_ALL, OTELPROF_RULE_EXCLUDE, 0, NULL);
+	rules[1] = rule_of(OTELPROF_MATCH_TREE, OTELPROF_RULE_INCLUDE, (uint64_t)getpid(),
+			   NULL);
+	rules[2] = rule_of(OTELPROF_MATCH_CGROUP, OTELPROF_RULE_EXCLUDE, 0, path);
+	rules[3] = rule_of(OTELPROF_MATCH_PID, OTELPROF_RULE_INCLUDE, (uint64_t)f.pid[0],
+			   NULL);
+	rules[4] = rule_of(OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE, (uint64_t)f.pid[5],
+			   NULL);
+	rules[5] = rule_of(OTELPROF_MATCH_AGE, OTELPROF_RULE_EXCLUDE,
+			   (uint64_t)86400 * NS_PER_MS * 1000, NULL);
+	rules[6] = rule_of(OTELPROF_MATCH_UID, OTELPROF_RULE_RATE, getuid(), NULL);
+	rules[6].sample_rate_hz = FAST_HZ;
+	rules[7] = rule_of(OTELPROF_MATCH_COMM, OTELPROF_RULE_EXCLUDE, 0, "nobody");
+	CHECK_OK(otelprof_set_rules(p, rules, 8));
+	fleet_begin(p, &f);
+	measure(p, &f);
+	for (i = 0; i < PROCESSES; i++)
+		CHECK((f.samples[i] > 0) == (i == 0 || (i >= FAST && i != 5)));
+	CHECK_INT(f.period_ns[1], 1000000000 / FAST_HZ);
+	/* now the first one is the last, and only what was added decides after it */
+	last = rules[0];
+	memmove(&rules[0], &rules[1], 7 * sizeof(rules[0]));
+	rules[7] = last;
+	(void)add(p, OTELPROF_MATCH_AGE, OTELPROF_RULE_INCLUDE, 1, NULL, 0, SETTLE_MS);
+	CHECK_OK(otelprof_set_rules(p, rules, 8));
+	CHECK_INT(stats_of(p).rules, 9);
+	poll_for(p, 3 * SETTLE_MS);
+	CHECK_INT(stats_of(p).rules, 8);
+	fleet_begin(p, &f);
+	measure(p, &f);
+	for (i = 0; i < PROCESSES; i++)
+		CHECK_INT(f.samples[i], 0);
+	fleet_end(&f);
+	CHECK_INT(rmdir(path), 0);
+	(void)kind_close(p);
+}
+
+static void count_renames(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	struct fleet *f = profile->data;
+
+	if (s->thread_id == f->pid[0])
+		f->samples[0] += (uint64_t)s->value;
+}
+
+/* A child that renames itself RENAMES times, in some seconds. */
+static pid_t rename_often(void)
+{
+	pid_t pid = fork();
+	int i;
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)raise(SIGSTOP);
+	for (i = 0; i < RENAMES; i++) {
+		(void)prctl(PR_SET_NAME, "op-renames");
+		if (i % 10 == 0)
+			(void)usleep(1000);
+	}
+	_exit(0);
+}
+
+/* One of two lists has to keep each event, whichever is in force: half of one would not. */
+static void test_lists_are_set_at_once(void)
+{
+	const char *probe = "tracepoint:task_rename";
+	struct fleet f = { 0 };
+	struct kind_profile profile = { .fn = count_renames, .data = &f };
+	struct otelprof_config config;
+	struct otelprof_rule by_pid[2];
+	struct otelprof_rule by_user[2];
+	struct otelprof *p;
+	int status;
+	int sets = 0;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.kinds = OTELPROF_KIND_PROBES;
+	config.probe_samples = 1000000;
+	p = kind_new(&config);
+	kind_pass(p, &profile);
+	CHECK_OK(otelprof_set_probes(p, &probe, 1));
+	f.pid[0] = rename_often();
+	CHECK_INT(waitpid(f.pid[0], &status, WUNTRACED), f.pid[0]);
+	by_pid[0] = rule_of(OTELPROF_MATCH_ALL, OTELPROF_RULE_EXCLUDE, 0, NULL);
+	by_pid[1] = rule_of(OTELPROF_MATCH_PID, OTELPROF_RULE_INCLUDE, (uint64_t)f.pid[0],
+			    NULL);
+	by_user[0] = rule_of(OTELPROF_MATCH_UID, OTELPROF_RULE_INCLUDE, getuid(), NULL);
+	by_user[1] = rule_of(OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE, 1, NULL);
+	CHECK_OK(otelprof_set_rules(p, by_pid, 2));
+	CHECK_OK(otelprof_start(p));
+	(void)kill(f.pid[0], SIGCONT);
+	while (waitpid(f.pid[0], &status, WNOHANG) == 0) {
+		CHECK_OK(otelprof_set_rules(p, sets % 2 ? by_pid : by_user, 2));
+		CHECK_OK(otelprof_poll(p, 1));
+		sets++;
+	}
+	drain(p);
+	printf("  %d lists, %llu of %d renames\n", sets, (unsigned long long)f.samples[0],
+	       RENAMES);
+	CHECK_INT(stats_of(p).samples_dropped, 0);
+	CHECK(sets > 10);
+	CHECK_INT(f.samples[0], RENAMES);
 	(void)kind_close(p);
 }
 
@@ -459,9 +591,8 @@ static void test_the_end_of_a_removed_rule_passes(void)
 	memset(&f, 0, sizeof(f));
 	p = kind_start_all(FLEET_HZ, &profile);
 	CHECK_OK(otelprof_pause(p));
-	CHECK_OK(otelprof_remove_rule(p,
-				      add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
-					  1, NULL, 0, SETTLE_MS / 10)));
+	CHECK_OK(otelprof_remove_rule(p, add(p, OTELPROF_MATCH_PID, OTELPROF_RULE_EXCLUDE,
+					     1, NULL, 0, SETTLE_MS / 10)));
 	poll_for(p, SETTLE_MS);
 	fd.fd = otelprof_get_fd(p);
 	CHECK(fd.fd >= 0);
@@ -488,19 +619,22 @@ static void test_what_is_no_rule_is_refused(void)
 	otelprof_rule_init(&rule, sizeof(rule));
 	CHECK_INT(otelprof_add_rule(p, NULL, &number), -EINVAL);
 	CHECK_INT(otelprof_add_rule(p, &rule, NULL), -EINVAL);
-	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG); /* _ALL */
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = 99;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG);
+	CHECK_INT(otelprof_set_rules(p, &rule, 1), -E2BIG);
+	CHECK_INT(otelprof_set_rules(p, NULL, 1), -EINVAL);
+	rule.kind = OTELPROF_MATCH_PID;
 	rule.action = OTELPROF_RULE_RATE;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no rate */
 	rule.sample_rate_hz = 1001;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.sample_rate_hz = 10;
-	rule.action = OTELPROF_FILTER_EXCLUDE;
+	rule.action = OTELPROF_RULE_EXCLUDE;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.action = 3;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG);
 	rule.action = OTELPROF_RULE_RATE;
-	rule.kind = OTELPROF_FILTER_CGROUP;
+	rule.kind = OTELPROF_MATCH_CGROUP;
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no text */
 	rule.text = "/no/such/cgroup";
 	CHECK(otelprof_add_rule(p, &rule, &number) < 0);
@@ -508,7 +642,7 @@ static void test_what_is_no_rule_is_refused(void)
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.text = "..";
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = OTELPROF_MATCH_PID;
 	rule.text = NULL;
 	for (rule.sample_rate_hz = 1; rule.sample_rate_hz <= OTELPROF_RATES_MAX;
 	     rule.sample_rate_hz++)
@@ -524,6 +658,8 @@ TEST_MAIN({ "a_cgroup_has_a_rate_of_its_own", test_a_cgroup_has_a_rate_of_its_ow
 	  { "ten_thousand_rules_one_by_one", test_ten_thousand_rules_one_by_one },
 	  { "too_many_rules_of_one_target", test_too_many_rules_of_one_target },
 	  { "the_last_rule_decides", test_the_last_rule_decides },
+	  { "a_mixed_list", test_a_mixed_list },
+	  { "lists_are_set_at_once", test_lists_are_set_at_once },
 	  { "a_pause_takes_nothing", test_a_pause_takes_nothing },
 	  { "the_end_of_a_removed_rule_passes", test_the_end_of_a_removed_rule_passes },
 	  { "what_is_no_rule_is_refused", test_what_is_no_rule_is_refused })

@@ -83,8 +83,8 @@ static void add(struct otelprof *p, const struct rules *of, int i)
 
 	otelprof_rule_init(&rule, sizeof(rule));
 	rule.kind = of->kind;
-	rule.action = i ? OTELPROF_FILTER_EXCLUDE : OTELPROF_FILTER_INCLUDE;
-	if (of->kind == OTELPROF_FILTER_PID) {
+	rule.action = i ? OTELPROF_RULE_EXCLUDE : OTELPROF_RULE_INCLUDE;
+	if (of->kind == OTELPROF_MATCH_PID) {
 		rule.number = i ? (uint64_t)(10000000 + i) : of->pid;
 	} else {
 		if (i)
@@ -235,7 +235,7 @@ static void run(const struct rules *of, int many, const char *what)
 
 static void test_processes(void)
 {
-	struct rules of = { .kind = OTELPROF_FILTER_PID };
+	struct rules of = { .kind = OTELPROF_MATCH_PID };
 
 	spin();
 	of.pid = (uint64_t)g.pid[0];
@@ -245,7 +245,7 @@ static void test_processes(void)
 
 static void test_executables(void)
 {
-	struct rules of = { .kind = OTELPROF_FILTER_EXECUTABLE,
+	struct rules of = { .kind = OTELPROF_MATCH_EXECUTABLE,
 			    .format = "/no/such/program-%d" };
 
 	spin();
@@ -320,7 +320,7 @@ static void make_groups(int many)
 
 static void test_groups(void)
 {
-	struct rules of = { .kind = OTELPROF_FILTER_CGROUP };
+	struct rules of = { .kind = OTELPROF_MATCH_CGROUP };
 	int many = getenv("OTELPROF_TURNS") ? MANY : MANY_GROUPS;
 
 	spin();

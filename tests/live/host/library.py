@@ -40,17 +40,11 @@ class Config(ctypes.Structure):
 
 
 class Rule(ctypes.Structure):
-    """struct otelprof_filter_rule"""
+    """struct otelprof_rule"""
     _fields_ = [("size", ctypes.c_size_t), ("kind", ctypes.c_uint32),
-                ("action", ctypes.c_uint32), ("keep_one_in", ctypes.c_uint32),
-                ("reserved0", ctypes.c_uint32), ("number", ctypes.c_uint64),
-                ("text", ctypes.c_char_p)]
-
-
-class Filter(ctypes.Structure):
-    """struct otelprof_filter"""
-    _fields_ = [("size", ctypes.c_size_t), ("rules", ctypes.POINTER(Rule)),
-                ("rules_len", ctypes.c_size_t)]
+                ("action", ctypes.c_uint32), ("number", ctypes.c_uint64),
+                ("text", ctypes.c_char_p), ("duration_ns", ctypes.c_uint64),
+                ("sample_rate_hz", ctypes.c_uint32), ("keep_one_in", ctypes.c_uint32)]
 
 
 class ErrorInfo(ctypes.Structure):
@@ -131,8 +125,7 @@ class Profiler:
         if pids:
             rules = (Rule * len(pids))(*[Rule(size=ctypes.sizeof(Rule), kind=1, number=p)
                                          for p in pids])
-            self.call("otelprof_set_filter", self.handle, ctypes.byref(
-                Filter(size=ctypes.sizeof(Filter), rules=rules, rules_len=len(pids))))
+            self.call("otelprof_set_rules", self.handle, rules, len(pids))
 
     def run(self):
         result = {"windows": [], "rss_before_kb": rss_kb()}

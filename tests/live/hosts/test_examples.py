@@ -135,7 +135,7 @@ class Examples(unittest.TestCase):
             f.write(str(inside.pid))
         with tempfile.TemporaryDirectory() as d:
             for args, seen in ((['--container', digits[:12]], {inside.pid}),
-                               (['--exclude', f'container={digits[:12]}'], {self.busy.pid})):
+                               (['--exclude', f'container:{digits[:12]}'], {self.busy.pid})):
                 path = os.path.join(d, 'a.otlp')
                 r = run(OTELPROF, 'record', '-d', '1', *args, '-o', path)
                 self.assertEqual(r.returncode, 0, r.stderr)

@@ -21,11 +21,10 @@ enum {
 /* Of process @pid alone; without one of nobody, so that there is nothing to do. */
 static struct otelprof *make(uint32_t threads, pid_t pid)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)pid };
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct otelprof_error_info why = { .size = sizeof(why) };
-	struct otelprof_filter filter;
 	struct otelprof_config config;
 	struct otelprof *p = NULL;
 	int r;
@@ -38,10 +37,7 @@ static struct otelprof *make(uint32_t threads, pid_t pid)
 		SKIP("no rights or no BTF here: %s", why.message);
 	if (r < 0)
 		TEST_FAIL("%s", why.message);
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	return p;
 }
 
@@ -286,7 +282,7 @@ static unsigned int free_with_a_talker(pid_t pid)
 	config.log_level = OTELPROF_LOG_DEBUG;
 	CHECK_OK(otelprof_init(&config, NULL, &p));
 	otelprof_rule_init(&rule, sizeof(rule));
-	rule.kind = OTELPROF_FILTER_PID;
+	rule.kind = OTELPROF_MATCH_PID;
 	rule.number = (uint64_t)pid;
 	CHECK_OK(otelprof_add_rule(p, &rule, &number));
 	talker.p = p;
@@ -362,8 +358,6 @@ static void test_few_descriptors(void)
 /* A later version may give them a meaning. */
 static void test_reserved_fields_must_be_zero(void)
 {
-	struct otelprof_rule rule;
-	uint64_t number;
 	struct otelprof_otlp_config otlp;
 	struct otelprof_file_config file;
 	struct otelprof *p = make(0, 0);
@@ -378,13 +372,6 @@ static void test_reserved_fields_must_be_zero(void)
 	CHECK_INT(otelprof_exporter_file(p, &file), -E2BIG);
 	file.reserved0 = 0;
 	CHECK_INT(otelprof_exporter_file(p, &file), 1);
-	otelprof_rule_init(&rule, sizeof(rule));
-	rule.kind = OTELPROF_FILTER_PID;
-	rule.number = 1;
-	rule.reserved0 = 1;
-	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG);
-	rule.reserved0 = 0;
-	CHECK_OK(otelprof_add_rule(p, &rule, &number));
 	otelprof_free(p);
 }
 

@@ -58,11 +58,10 @@ static void look(void *userdata, const struct otelprof_unwind_file *row)
 
 static struct otelprof *make(pid_t pid)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .action = OTELPROF_FILTER_INCLUDE,
-					     .number = (uint64_t)pid };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .action = OTELPROF_RULE_INCLUDE,
+				      .number = (uint64_t)pid };
 	struct otelprof_config config;
 	struct otelprof *p = NULL;
 	int r;
@@ -73,10 +72,7 @@ static struct otelprof *make(pid_t pid)
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	CHECK_OK(r);
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	return p;
 }
 #endif

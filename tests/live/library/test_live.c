@@ -131,10 +131,9 @@ static void test_a_filter_takes_effect_at_once(void)
 {
 	pid_t wanted = child_spin("op-wanted");
 	pid_t other = child_spin("op-other");
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)wanted };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)wanted };
 	struct otelprof_stats before;
 	struct otelprof_stats after;
 	struct got got = { 0 };
@@ -151,10 +150,7 @@ static void test_a_filter_takes_effect_at_once(void)
 	CHECK(holds(&got, "op-wanted"));
 	CHECK(holds(&got, "op-other"));
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	poll_for(p, 200); /* what was in the ring */
 	CHECK_OK(otelprof_export(p));
 	got.len = 0;
@@ -166,7 +162,7 @@ static void test_a_filter_takes_effect_at_once(void)
 	CHECK(!holds(&got, "op-other"));
 	CHECK(after.samples_filtered > before.samples_filtered);
 
-	CHECK_OK(otelprof_set_filter(p, NULL));
+	CHECK_OK(otelprof_set_rules(p, NULL, 0));
 	got.len = 0;
 	poll_for(p, 400);
 	CHECK_OK(otelprof_export(p));
@@ -196,20 +192,16 @@ static bool is_wanted(int i)
 /* Let the filter pass the two of @pids that are wanted. */
 static void filter_the_crowd(struct otelprof *p, const pid_t *pids)
 {
-	struct otelprof_filter_rule rules[] = {
+	struct otelprof_rule rules[] = {
 		{ .size = sizeof(rules[0]),
-		  .kind = OTELPROF_FILTER_PID,
+		  .kind = OTELPROF_MATCH_PID,
 		  .number = (uint64_t)pids[CROWD_WANTED_A] },
 		{ .size = sizeof(rules[0]),
-		  .kind = OTELPROF_FILTER_PID,
+		  .kind = OTELPROF_MATCH_PID,
 		  .number = (uint64_t)pids[CROWD_WANTED_B] },
 	};
-	struct otelprof_filter filter;
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = rules;
-	filter.rules_len = 2;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, rules, 2));
 }
 
 static void say_cost(const char *when, const struct otelprof_stats *a,
@@ -232,15 +224,11 @@ static uint64_t stacks_of(const struct otelprof_stats *s)
 /* From now on nothing passes. */
 static void filter_all(struct otelprof *p)
 {
-	struct otelprof_filter_rule nobody = { .size = sizeof(nobody),
-					       .kind = OTELPROF_FILTER_COMM,
-					       .text = "op-nobody" };
-	struct otelprof_filter filter;
+	struct otelprof_rule nobody = { .size = sizeof(nobody),
+					.kind = OTELPROF_MATCH_COMM,
+					.text = "op-nobody" };
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &nobody;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &nobody, 1));
 }
 
 /* Twenty run and all are seen; then a filter names two, and from then on only they are. */
@@ -301,16 +289,12 @@ static void test_a_filter_set_while_twenty_run(void)
 }
 
 /* Do only samples of @comm pass the filter of one rule? */
-static void check_rule(const struct otelprof_filter_rule *rule, const char *comm)
+static void check_rule(const struct otelprof_rule *rule, const char *comm)
 {
-	struct otelprof_filter filter;
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, rule, 1));
 	CHECK_OK(otelprof_start(p));
 	poll_for(p, 500);
 	CHECK_OK(otelprof_stop(p));
@@ -326,31 +310,20 @@ static void test_each_kind_of_rule(void)
 {
 	pid_t inside = child_spin("op-inside");
 	pid_t outside = child_spin("op-outside");
-	struct otelprof_filter_rule comm = { .size = sizeof(comm),
-					     .kind = OTELPROF_FILTER_COMM,
-					     .text = "op-inside" };
-	struct otelprof_filter_rule tree = { .size = sizeof(tree),
-					     .kind = OTELPROF_FILTER_PID_TREE,
-					     .number = (uint64_t)inside };
-	struct otelprof_filter_rule exclude = { .size = sizeof(exclude),
-						.kind = OTELPROF_FILTER_COMM,
-						.action = OTELPROF_FILTER_EXCLUDE,
-						.text = "op-outside" };
-	struct otelprof_filter_rule wrong = { .size = sizeof(wrong),
-					      .kind = OTELPROF_FILTER_CGROUP,
-					      .text = "/no/such/cgroup" };
-	struct otelprof_filter filter;
-	struct otelprof *p;
+	struct otelprof_rule comm = { .size = sizeof(comm),
+				      .kind = OTELPROF_MATCH_COMM,
+				      .text = "op-inside" };
+	struct otelprof_rule tree = { .size = sizeof(tree),
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)inside };
+	struct otelprof_rule exclude = { .size = sizeof(exclude),
+					 .kind = OTELPROF_MATCH_COMM,
+					 .action = OTELPROF_RULE_EXCLUDE,
+					 .text = "op-outside" };
 
 	check_rule(&comm, "op-inside");
 	check_rule(&tree, "op-inside");
 	check_rule(&exclude, "op-inside");
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &wrong;
-	filter.rules_len = 1;
-	p = make(NULL, 0);
-	CHECK_INT(otelprof_set_filter(p, &filter), -ENOENT);
-	otelprof_free(p);
 	child_end(inside);
 	child_end(outside);
 }
@@ -358,19 +331,15 @@ static void test_each_kind_of_rule(void)
 static void test_the_rate_changes(void)
 {
 	pid_t pid = child_spin("op-rate");
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)pid };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 	uint64_t slow;
 	uint64_t fast;
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	CHECK_OK(otelprof_set_rate(p, 20));
 	CHECK_OK(otelprof_start(p));
 	poll_for(p, 1000);
@@ -540,18 +509,14 @@ static void test_a_window_with_no_exporter_is_counted(void)
 static void test_the_walker_of_old_kernels(void)
 {
 	pid_t pid = child_spin("op-tail");
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)pid };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, OTELPROF_NO_BPF_LOOP);
 	struct otelprof_stats s;
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	CHECK_OK(otelprof_start(p));
 	poll_for(p, 400);
 	CHECK_OK(otelprof_stop(p));

@@ -80,17 +80,13 @@ static void run_children(const char *program, int len, int count)
 }
 
 /* The children alone: what else runs here is not known. */
-static void set_filter(struct otelprof *p, const char *comm)
+static void sample_only(struct otelprof *p, const char *comm)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_COMM,
-					     .text = comm };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_COMM,
+				      .text = comm };
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 }
 
 /* Profile @children that count to @count each, and take no sample out of a ring of @ring_bytes
@@ -112,7 +108,7 @@ static uint64_t profile(uint32_t ring_bytes, int children, int count, uint64_t *
 	CHECK(mkdtemp(folder));
 	(void)snprintf(program, sizeof(program), "%s/" COMM, folder);
 	CHECK_OK(symlink("/bin/sh", program));
-	set_filter(p, COMM);
+	sample_only(p, COMM);
 	CHECK_OK(otelprof_start(p));
 	began_ns = now_ns();
 	run_children(program, children, count);

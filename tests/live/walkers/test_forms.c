@@ -68,12 +68,11 @@ static void poll_for(struct otelprof *p, int ms)
 
 static struct otelprof *make(uint64_t flags, pid_t pid, const char *folded)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)pid };
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_PID,
+				      .number = (uint64_t)pid };
 	struct otelprof_file_config file;
 	struct otelprof_config config;
-	struct otelprof_filter filter;
 	struct otelprof *p = NULL;
 	int r;
 
@@ -84,10 +83,7 @@ static struct otelprof *make(uint64_t flags, pid_t pid, const char *folded)
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	CHECK_OK(r);
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	otelprof_file_config_init(&file, sizeof(file));
 	file.path = folded;
 	file.format = OTELPROF_FORMAT_FOLDED;

@@ -116,18 +116,18 @@ static void check_added(struct op_capture *c, enum op_runtime runtime)
 	uint32_t place;
 	size_t i;
 
-	for (i = 0; i < c->walkers_len; i++)
+	for (i = 0; i < c->kinds.walkers_len; i++)
 		for (place = 0; place < OP_RUNTIME_MAX; place++)
-			before[i][place] = number_at(&c->walkers[i], place);
+			before[i][place] = number_at(&c->kinds.walkers[i], place);
 	CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime));
-	for (i = 0; i < c->walkers_len; i++) {
+	for (i = 0; i < c->kinds.walkers_len; i++) {
 		uint32_t last = c->form == OP_WALKER_LOOP ? 0 : (uint32_t)runtime;
 
 		for (place = 0; place < OP_RUNTIME_MAX; place++)
 			if (place != last)
-				CHECK_INT(number_at(&c->walkers[i], place),
+				CHECK_INT(number_at(&c->kinds.walkers[i], place),
 					  before[i][place]);
-		CHECK(look(c, &c->walkers[i], last) != before[i][last]);
+		CHECK(look(c, &c->kinds.walkers[i], last) != before[i][last]);
 	}
 }
 
@@ -141,18 +141,18 @@ static void check_form(enum op_walker_form form, uint64_t flags)
 	struct op_kind kind = { 0 };
 	size_t i;
 
-	CHECK_INT(c->walkers_len, 1); /* what the kinds that are on need */
+	CHECK_INT(c->kinds.walkers_len, 1); /* what the kinds that are on need */
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		kind.program_type = types[i];
 		CHECK_OK(op_walkers_need(c, &kind, &walkers));
 	}
-	CHECK_INT(c->walkers_len, 3);
+	CHECK_INT(c->kinds.walkers_len, 3);
 	kind.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
 	kind.holds = true;
 	CHECK_OK(op_walkers_need(c, &kind, &walkers));
-	CHECK_INT(c->walkers_len, 4);
-	for (i = 0; i < c->walkers_len; i++)
-		CHECK(look(c, &c->walkers[i], 0));
+	CHECK_INT(c->kinds.walkers_len, 4);
+	for (i = 0; i < c->kinds.walkers_len; i++)
+		CHECK(look(c, &c->kinds.walkers[i], 0));
 	for (i = 0; i < runtimes_len(); i++)
 		check_added(c, runtime_at(i)->id);
 	op_capture_free(c);
@@ -180,13 +180,13 @@ static void test_a_program_a_runtime(void)
 static void check_whole(uint64_t flags)
 {
 	struct op_capture *c = make(OP_WALKER_WHOLE, flags);
-	uint32_t before = look_at(c, c->program[OP_EVENT_CPU][0]);
+	uint32_t before = look_at(c, c->kinds.program[OP_EVENT_CPU][0]);
 	size_t i;
 
-	CHECK_INT(c->walkers_len, 0);
+	CHECK_INT(c->kinds.walkers_len, 0);
 	for (i = 0; i < runtimes_len(); i++) {
 		CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(i)->id));
-		CHECK(look_at(c, c->program[OP_EVENT_CPU][0]) != before);
+		CHECK(look_at(c, c->kinds.program[OP_EVENT_CPU][0]) != before);
 	}
 	op_capture_free(c);
 }
@@ -203,13 +203,13 @@ static void test_once(void)
 	struct op_capture *c = open_capture(OP_WALKER_AUTO, 0);
 	uint32_t before;
 
-	CHECK_INT(c->walkers_len, 0);
-	CHECK_INT(c->program[OP_EVENT_CPU][0], -1);
+	CHECK_INT(c->kinds.walkers_len, 0);
+	CHECK_INT(c->kinds.program[OP_EVENT_CPU][0], -1);
 	CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(0)->id));
-	CHECK(c->program[OP_EVENT_CPU][0] >= 0);
-	before = look_at(c, c->program[OP_EVENT_CPU][0]);
+	CHECK(c->kinds.program[OP_EVENT_CPU][0] >= 0);
+	before = look_at(c, c->kinds.program[OP_EVENT_CPU][0]);
 	CHECK_OK(op_capture_load(c));
-	CHECK_INT(look_at(c, c->program[OP_EVENT_CPU][0]), before);
+	CHECK_INT(look_at(c, c->kinds.program[OP_EVENT_CPU][0]), before);
 	op_capture_free(c);
 }
 

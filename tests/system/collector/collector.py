@@ -35,7 +35,7 @@ receivers:
     sample_rate_hz: 199
     report_interval: 1s
     stats_interval: 200ms
-    filter: [{action: include, pid: %(pid)d}]
+    rules: ["include pid:%(pid)d"]
     attributes: {deployment.environment.name: test, empty: ""}
     environment: [OTELPROF_TEST]
 exporters:

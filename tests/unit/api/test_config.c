@@ -349,29 +349,30 @@ static void test_values_out_of_range_are_named(void)
 	refuse(unknown_kind, -E2BIG, "kinds");
 }
 
-static void test_filters_are_checked(void)
+static void test_rules_are_checked(void)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule) };
-	struct otelprof_filter from;
-	struct op_config_rules filter;
+	struct otelprof_rule rule = { .size = sizeof(rule) };
+	struct otelprof_rule got;
 
-	otelprof_filter_init(&from, sizeof(from));
-	CHECK_INT(op_config_filter(NULL, NULL, &filter), 0);
-	CHECK_INT(filter.len, 0);
-	from.rules_len = 1;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
-	from.rules = &rule;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), 0);
-	rule.kind = OTELPROF_FILTER_COMM;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	CHECK_INT(op_config_rules(NULL, 0, NULL, &got), 0);
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), 0);
+	rule.kind = OTELPROF_MATCH_COMM;
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), -EINVAL);
 	rule.text = "a-name-of-16-byt";
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), -EINVAL);
 	rule.text = "a-name-of-15-by";
-	CHECK_INT(op_config_filter(&from, NULL, &filter), 0);
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), 0);
+	rule.keep_one_in = 2;
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), 0);
+	rule.action = OTELPROF_RULE_EXCLUDE;
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), -EINVAL);
+	rule.action = OTELPROF_RULE_RATE;
+	rule.sample_rate_hz = 5;
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), -EINVAL);
+	rule.keep_one_in = 1;
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), 0);
 	rule.kind = 99;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
-	from.rules_len = OTELPROF_FILTER_RULES + 1;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	CHECK_INT(op_config_rule(&rule, "it", NULL, &got), -E2BIG);
 }
 
 /* Rules of a program whose header has more fields than ours: they are as far apart as it says,
@@ -379,43 +380,31 @@ static void test_filters_are_checked(void)
 static void test_rules_of_a_later_version(void)
 {
 	struct grown {
-		struct otelprof_filter_rule rule;
+		struct otelprof_rule rule;
 		uint64_t more;
 	} rules[2];
-	struct otelprof_filter from;
-	struct op_config_rules filter;
+	struct otelprof_rule got[2];
 
 	memset(rules, 0, sizeof(rules));
 	rules[0].rule.size = rules[1].rule.size = sizeof(rules[0]);
-	rules[0].rule.kind = rules[1].rule.kind = OTELPROF_FILTER_PID;
+	rules[0].rule.kind = rules[1].rule.kind = OTELPROF_MATCH_PID;
 	rules[0].rule.number = 11;
 	rules[1].rule.number = 22;
-	otelprof_filter_init(&from, sizeof(from));
-	from.rules = &rules[0].rule;
-	from.rules_len = 2;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), 0);
-	CHECK_INT(filter.len, 2);
-	CHECK_INT(filter.rule[0].number, 11);
-	CHECK_INT(filter.rule[1].number, 22);
+	CHECK_INT(op_config_rules(&rules[0].rule, 2, NULL, got), 0);
+	CHECK_INT(got[0].number, 11);
+	CHECK_INT(got[1].number, 22);
 	rules[1].more = 1;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
+	CHECK_INT(op_config_rules(&rules[0].rule, 2, NULL, got), -E2BIG);
 	rules[1].more = 0;
 	rules[1].rule.size--;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	CHECK_INT(op_config_rules(&rules[0].rule, 2, NULL, got), -EINVAL);
 }
 
 static void test_reserved_fields_must_be_zero(void)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule), .reserved0 = 1 };
 	struct otelprof_config config;
 	struct otelprof_config ours;
-	struct otelprof_filter from;
-	struct op_config_rules filter;
 
-	otelprof_filter_init(&from, sizeof(from));
-	from.rules = &rule;
-	from.rules_len = 1;
-	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
 	otelprof_config_init(&config, sizeof(config));
 	CHECK_OK(op_config_init(&config, NULL, &ours));
 	op_config_deinit(&ours);
@@ -441,6 +430,6 @@ TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
 	  { "layouts_dir_is_copied", test_layouts_dir_is_copied }, { "host", test_host },
 	  { "strings_are_copied", test_strings_are_copied },
 	  { "values_out_of_range_are_named", test_values_out_of_range_are_named },
-	  { "filters_are_checked", test_filters_are_checked },
+	  { "rules_are_checked", test_rules_are_checked },
 	  { "rules_of_a_later_version", test_rules_of_a_later_version },
 	  { "reserved_fields_must_be_zero", test_reserved_fields_must_be_zero })

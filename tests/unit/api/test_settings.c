@@ -52,12 +52,13 @@ static void test_nothing_is_the_default(void)
 	struct otelprof_settings *s = make();
 	struct otelprof_config zero = { .size = sizeof(zero) };
 	struct otelprof_config c;
+	size_t len = 9;
 
 	read_text(s, "");
 	read_text(s, "# sample_rate_hz = 7\n\n   \t\r\n  # more\n");
 	c = config_of(s);
 	CHECK(memcmp(&c, &zero, sizeof(c)) == 0);
-	CHECK(!otelprof_settings_get_rule(s, 0));
+	CHECK(!otelprof_settings_get_rules(s, &len) && !len);
 	CHECK(!otelprof_settings_free(s));
 	CHECK(!otelprof_settings_free(NULL));
 }
@@ -201,32 +202,45 @@ static void test_rules_and_probes(void)
 		     "rules = exclude uid:1000\n"
 		     "rules = rate 5 exe:/opt/*/bin/a b\n"
 		     "rules = exclude env:A=b c\n"
+		     "rules = include 1/10 all\n"
+		     "rules = include 7 1/2 tree:1\n"
+		     "rules = exclude age:1500ms\n"
 		     "probes = uprobe:/bin/a,b:main\n"
 		     "probes = kprobe:do_exit\n");
-	rule = otelprof_settings_get_rule(s, 0);
+	rule = otelprof_settings_get_rules(s, &len);
+	CHECK_INT(len, 9);
 	CHECK_INT(rule->size, sizeof(*rule));
-	CHECK_INT(rule->kind, OTELPROF_FILTER_PID);
-	CHECK_INT(rule->action, OTELPROF_FILTER_INCLUDE);
+	CHECK_INT(rule->kind, OTELPROF_MATCH_PID);
+	CHECK_INT(rule->action, OTELPROF_RULE_INCLUDE);
 	CHECK_INT(rule->number, 7);
 	CHECK_INT(rule->sample_rate_hz, 0);
-	rule = otelprof_settings_get_rule(s, 1);
+	rule++;
 	CHECK_INT(rule->action, OTELPROF_RULE_RATE);
 	CHECK_INT(rule->sample_rate_hz, 199);
 	CHECK_STR(rule->text, "/a b/c");
-	rule = otelprof_settings_get_rule(s, 2);
+	rule++;
 	CHECK_INT(rule->sample_rate_hz, 5);
 	CHECK_STR(rule->text, "web");
-	rule = otelprof_settings_get_rule(s, 3);
-	CHECK_INT(rule->kind, OTELPROF_FILTER_UID);
-	CHECK_INT(rule->action, OTELPROF_FILTER_EXCLUDE);
+	rule++;
+	CHECK_INT(rule->kind, OTELPROF_MATCH_UID);
+	CHECK_INT(rule->action, OTELPROF_RULE_EXCLUDE);
 	CHECK_INT(rule->number, 1000);
-	rule = otelprof_settings_get_rule(s, 4);
-	CHECK_INT(rule->kind, OTELPROF_FILTER_EXECUTABLE);
+	rule++;
+	CHECK_INT(rule->kind, OTELPROF_MATCH_EXECUTABLE);
 	CHECK_STR(rule->text, "/opt/*/bin/a b");
-	rule = otelprof_settings_get_rule(s, 5);
-	CHECK_INT(rule->kind, OTELPROF_FILTER_ENVIRONMENT);
+	rule++;
+	CHECK_INT(rule->kind, OTELPROF_MATCH_ENVIRONMENT);
 	CHECK_STR(rule->text, "A=b c");
-	CHECK(!otelprof_settings_get_rule(s, 6));
+	rule++;
+	CHECK_INT(rule->kind, OTELPROF_MATCH_ALL);
+	CHECK_INT(rule->keep_one_in, 10);
+	rule++;
+	CHECK_INT(rule->kind, OTELPROF_MATCH_TREE);
+	CHECK_INT(rule->sample_rate_hz, 7);
+	CHECK_INT(rule->keep_one_in, 2);
+	rule++;
+	CHECK_INT(rule->kind, OTELPROF_MATCH_AGE);
+	CHECK_INT(rule->number, 1500000000);
 	probes = otelprof_settings_get_probes(s, &len);
 	CHECK_INT(len, 2);
 	CHECK_STR(probes[0], "uprobe:/bin/a,b:main");
@@ -289,10 +303,11 @@ static void test_mistakes_are_one_sentence(void)
 		  "a.conf:1: environment is \"A=b\" and must be a name of at most 128 "
 		  "bytes without '='" },
 		{ "rules = include 0 pid:1", -EINVAL,
-		  "a.conf:1: \"include 0 pid:1\" is no rule; write include TARGET, "
-		  "include HZ TARGET, exclude TARGET or rate HZ TARGET, where TARGET is "
-		  "pid:N, uid:N, comm:NAME (at most 15 bytes), cgroup:PATH, container:ID, "
-		  "pod:UID, exe:PATH or env:NAME[=VALUE] and HZ is 1 to 1000" },
+		  "a.conf:1: \"include 0 pid:1\" is no rule; write include [HZ] "
+		  "[1/N] TARGET, exclude TARGET or rate HZ TARGET, where TARGET is all, "
+		  "pid:N, tree:N, uid:N, age:Ns or Nms, comm:NAME (at most 15 bytes), "
+		  "cgroup:PATH, container:ID, pod:UID, exe:PATH or env:NAME[=VALUE], and "
+		  "HZ is 1 to 1000" },
 	};
 	size_t i;
 
@@ -334,6 +349,16 @@ static void test_more_mistakes(void)
 		"rules = rate pid:1",
 		"rules = rate 1001 pid:1",
 		"rules = exclude 5 pid:1",
+		"rules = exclude 1/5 pid:1",
+		"rules = rate 1/5 pid:1",
+		"rules = include 1/0 pid:1",
+		"rules = include 1/5 5 pid:1",
+		"rules = include 2/5 pid:1",
+		"rules = include 5",
+		"rules = include age:5",
+		"rules = include age:s",
+		"rules = include age:99999999999s",
+		"rules = include all:1",
 		"rules = frob pid:1",
 		"kinds = cpu, wall_tick", /* which the library uses by itself */
 		"attributes = =x",

@@ -12,6 +12,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "kernel/state.h"
+#include "session/state.h"
 #include "test.h"
 
 enum {
@@ -43,12 +44,11 @@ static struct op_capture *capture_new(void)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	CHECK(c);
-	op_postponed_init(&c->postponed);
 	c->page_size = (uint32_t)page;
 	memset(c->map, 0xff, sizeof(c->map));
-	memset(c->program, 0xff, sizeof(c->program));
-	memset(c->hook, 0xff, sizeof(c->hook));
-	memset(c->begun, 0xff, sizeof(c->begun));
+	memset(c->kinds.program, 0xff, sizeof(c->kinds.program));
+	memset(c->kinds.hook, 0xff, sizeof(c->kinds.hook));
+	memset(c->kinds.begun, 0xff, sizeof(c->kinds.begun));
 	c->control = calloc(1, sizeof(*c->control));
 	CHECK(c->control);
 	c->map[OP_MAP_RING] = memfd_create("ring", MFD_CLOEXEC);
@@ -63,12 +63,11 @@ static struct op_capture *capture_new(void)
 
 static void capture_free(struct op_capture *c)
 {
-	op_postponed_deinit(&c->postponed);
 	op_ring_close(&c->ring);
 	CHECK_INT(close(c->map[OP_MAP_RING]), 0);
 	CHECK_INT(close(c->timer_fd), 0);
 	CHECK_INT(close(c->epoll_fd), 0);
-	op_merge_clear(&c->merge);
+	op_merge_clear(&c->sideband.merge);
 	free(c->control);
 	free(c);
 }
@@ -85,7 +84,7 @@ static void host_init(struct host *h)
 	int i;
 
 	memset(h, 0, sizeof(*h));
-	world_init(&h->world, NULL);
+	world_init(&h->world, &(struct world_options){ .allowance = &h->p.allowance });
 	world_learn_self(&h->world);
 	op_window_reset(h->world.window);
 	h->capture = capture_new();
@@ -102,14 +101,22 @@ static void host_init(struct host *h)
 							.sample_rate_hz = 100 },
 			      &p->parts));
 	p->targets = op_parts_targets(p->parts);
+	CHECK_OK(op_session_new(&(struct op_session_config){ .log = &p->log,
+							     .allowance = &p->allowance,
+							     .capture = p->capture,
+							     .processes = p->processes,
+							     .sampler = p->sampler,
+							     .window = p->window,
+							     .parts = p->parts },
+				&p->session));
 	p->running = true;
 	p->rate_hz = p->budget.asked_hz = 100;
 	p->config.cpu_budget_permille = BUDGET_PERMILLE;
 	p->budget.share = BUDGET_PERMILLE / 1000.0;
-	op_processes_allow_work(p->processes, -1);
+	op_allowance_give_cpu(&p->allowance, -1);
 	for (i = 0; i < RECORDS; i++) {
 		record.time_ns = op_clock_monotonic_ns();
-		CHECK_OK(op_postponed_add(&h->capture->postponed, record.pid,
+		CHECK_OK(op_postponed_add(&h->p.session->postponed, record.pid,
 					  record.time_ns, &record, sizeof(record)));
 	}
 }
@@ -118,6 +125,7 @@ static void host_deinit(struct host *h)
 {
 	struct otelprof *p = &h->p;
 
+	op_session_free(p->session);
 	op_parts_free(p->parts);
 	op_exporters_free(p->exporters);
 	op_handle_deinit_waits(p, false);
@@ -128,9 +136,9 @@ static void host_deinit(struct host *h)
 
 static void check_all_taken(struct host *h)
 {
-	CHECK_INT(h->p.records, RECORDS);
+	CHECK_INT(op_session_counts(h->p.session)->records, RECORDS);
 	CHECK_INT(op_window_samples(h->world.window), RECORDS);
-	CHECK_INT(h->capture->postponed.len, 0);
+	CHECK_INT(h->p.session->postponed.len, 0);
 }
 
 static void test_stop_takes_what_waits(void)
@@ -152,7 +160,7 @@ static void test_a_pause_gives_time(void)
 
 	host_init(&h);
 	h.p.paused = true;
-	for (i = 0; i < POLLS && h.capture->postponed.len; i++) {
+	for (i = 0; i < POLLS && h.p.session->postponed.len; i++) {
 		/* the timer of the capture is not waited for */
 		CHECK_OK(otelprof_wakeup(&h.p));
 		CHECK(otelprof_poll(&h.p, 0) >= 0);
@@ -171,10 +179,11 @@ static void test_the_rest_is_taken(void)
 		struct op_registers registers;
 		uint64_t stack[8];
 	} first = { .record = { .header = WORLD_RECORD_HEADER } };
-	struct op_capture_work work = { 0 };
+	const struct op_session_counts *counts;
 	struct host h;
 
 	host_init(&h);
+	counts = op_session_counts(h.p.session);
 	first.record.header.bytes = sizeof(first);
 	first.record.pid = first.record.tid = world_self();
 	first.record.time_ns = op_clock_monotonic_ns();
@@ -182,17 +191,16 @@ static void test_the_rest_is_taken(void)
 	first.record.stack_bytes = sizeof(first.stack);
 	first.registers.pc = world_native((const void *)known_function);
 	first.registers.sp = (uint64_t)(uintptr_t)first.stack;
-	op_processes_slice(h.p.processes, op_clock_monotonic_ns());
+	op_allowance_until(&h.p.allowance, op_clock_monotonic_ns());
 	CHECK_INT(op_sampler_add_record(h.p.sampler, &first, sizeof(first), h.p.window),
 		  -EINPROGRESS);
-	CHECK_OK(op_postponed_add(&h.capture->postponed, first.record.pid,
+	CHECK_OK(op_postponed_add(&h.p.session->postponed, first.record.pid,
 				  first.record.time_ns, &first, sizeof(first)));
-	op_capture_take_postponed(h.capture, h.p.processes, h.p.sampler, h.p.window,
-				  &work);
-	CHECK_INT(work.records, RECORDS + 1);
-	CHECK_INT(work.dropped_record, 0);
+	op_session_take_postponed(h.p.session);
+	CHECK_INT(counts->records, RECORDS + 1);
+	CHECK_INT(counts->dropped[OP_DROP_RECORD], 0);
 	CHECK_INT(op_window_samples(h.p.window), RECORDS + 1);
-	CHECK_INT(h.capture->postponed.len, 0);
+	CHECK_INT(h.p.session->postponed.len, 0);
 	host_deinit(&h);
 }
 

@@ -248,11 +248,11 @@ static void test_records_above_wait(void)
 		CHECK_OK(world_above(&w, world_self(), snapshot.registers.sp + at,
 				     snapshot.stack + at,
 				     OP_MIN(copy, snapshot.len - at)));
-	op_processes_slice(w.p, 1);
+	op_allowance_until(&w.allowance, 1);
 	CHECK_INT(world_first_sample(&w, world_self(), &snapshot.registers,
 				     snapshot.stack, copy),
 		  -EINPROGRESS);
-	op_processes_slice(w.p, 0);
+	op_allowance_until(&w.allowance, 0);
 	w.now_ns--; /* the same sample */
 	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
 				    copy));
@@ -278,11 +278,11 @@ static void test_gap_above_waits(void)
 	for (int i = 0; i < OP_CHUNK_RECORDS; i++, at += OP_STACK_COPY_BYTES)
 		CHECK_OK(world_above(&w, world_self(), snapshot.registers.sp + at,
 				     snapshot.stack + at, OP_STACK_COPY_BYTES));
-	op_processes_slice(w.p, 1);
+	op_allowance_until(&w.allowance, 1);
 	CHECK_INT(world_first_sample(&w, world_self(), &snapshot.registers,
 				     snapshot.stack, copy),
 		  -EINPROGRESS);
-	op_processes_slice(w.p, 0);
+	op_allowance_until(&w.allowance, 0);
 	w.now_ns--; /* the same sample */
 	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
 				    copy));

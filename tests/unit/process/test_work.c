@@ -59,7 +59,8 @@ static void first_sample(struct world *w)
 /* As the capture does it: its work has an end. */
 static void begin_poll(struct world *w)
 {
-	op_processes_slice(w->p, op_clock_monotonic_ns() + UINT64_C(60000000000));
+	op_allowance_until(&w->allowance,
+			   op_clock_monotonic_ns() + UINT64_C(60000000000));
 }
 
 static void test_waits(void)
@@ -74,8 +75,8 @@ static void test_waits(void)
 	snapshot.len = 4096;
 	CHECK_INT(level_one(0), 5);
 	world_init(&w, NULL);
-	op_processes_allow_work(w.p, 0);
-	CHECK(op_processes_postpone(w.p));
+	op_allowance_give_cpu(&w.allowance, 0);
+	CHECK(!op_allowance_has_cpu(&w.allowance));
 	begin_poll(&w);
 	first_sample(&w);
 	/* The stack is there, without names, and no table was made. */
@@ -102,10 +103,10 @@ static void test_waits(void)
 	CHECK_INT(stats_of(&w).tables_postponed, i);
 
 	/* There is time again: the table is made, and the next window has the names. */
-	op_processes_allow_work(w.p, INT64_C(10000000000));
-	CHECK(!op_processes_postpone(w.p));
+	op_allowance_give_cpu(&w.allowance, INT64_C(10000000000));
+	CHECK(op_allowance_has_cpu(&w.allowance));
 	world_settle(&w, 1000);
-	CHECK(op_processes_worked_ns(w.p) > 0);
+	CHECK(w.allowance.cpu_used_ns > 0);
 	op_window_reset(w.window);
 	first_sample(&w);
 	check_levels(&w, "test_waits");
@@ -129,15 +130,15 @@ static void test_little_at_a_time(void)
 	snapshot.len = 4096;
 	CHECK_INT(level_one(0), 5);
 	world_init(&w, NULL);
-	op_processes_allow_work(w.p, 0);
+	op_allowance_give_cpu(&w.allowance, 0);
 	begin_poll(&w);
 	first_sample(&w);
 	CHECK(inside_jobs(w.p) >= 1);
 	for (i = 0; i < GRANTS && inside_jobs(w.p); i++) {
-		op_processes_allow_work(w.p, INT64_C(3000000));
+		op_allowance_give_cpu(&w.allowance, INT64_C(3000000));
 		world_settle(&w, UINT64_C(3000000000));
 		/* none is left until the next time, or it was not needed */
-		op_processes_allow_work(w.p, 0);
+		op_allowance_give_cpu(&w.allowance, 0);
 		world_settle(&w, UINT64_C(100000000));
 	}
 	CHECK_INT(inside_jobs(w.p), 0);
@@ -155,7 +156,7 @@ static void test_a_closed_file(void)
 	snapshot.len = 4096;
 	CHECK_INT(level_one(0), 5);
 	world_init(&w, NULL);
-	op_processes_allow_work(w.p, 0);
+	op_allowance_give_cpu(&w.allowance, 0);
 	begin_poll(&w);
 	first_sample(&w);
 	inside_close_jobs(w.p);
@@ -175,11 +176,11 @@ static void test_is_owed(void)
 	snapshot.len = 4096;
 	CHECK_INT(level_one(0), 5);
 	world_init(&w, NULL);
-	op_processes_allow_work(w.p, 1);
+	op_allowance_give_cpu(&w.allowance, 1);
 	begin_poll(&w);
 	first_sample(&w);
-	CHECK(op_processes_postpone(w.p));
-	CHECK(op_processes_worked_ns(w.p) > 1);
+	CHECK(!op_allowance_has_cpu(&w.allowance));
+	CHECK(w.allowance.cpu_used_ns > 1);
 	world_deinit(&w);
 }
 
@@ -199,7 +200,8 @@ static void test_no_room(void)
 	snapshot.len = 4096;
 	CHECK_INT(level_one(0), 5);
 	world_init(&w, NULL);
-	op_processes_set_room(w.p, refuse, &asked);
+	w.allowance.may_take = refuse;
+	w.allowance.may_take_ctx = &asked;
 	begin_poll(&w);
 	first_sample(&w);
 	CHECK(asked >= 65536);
@@ -207,7 +209,7 @@ static void test_no_room(void)
 	CHECK(stats_of(&w).tables_postponed >= 1);
 	CHECK(stats_of(&w).names_postponed >= 1);
 	check_waits(&w, 0);
-	op_processes_set_room(w.p, NULL, NULL);
+	w.allowance.may_take = NULL;
 	world_settle(&w, UINT64_C(3000000000));
 	begin_poll(&w);
 	first_sample(&w);
@@ -227,8 +229,8 @@ static void test_without_a_budget(void)
 	begin_poll(&w);
 	first_sample(&w);
 	check_levels(&w, "test_without_a_budget");
-	CHECK(!op_processes_postpone(w.p));
-	CHECK_INT(op_processes_worked_ns(w.p), 0);
+	CHECK(op_allowance_has_cpu(&w.allowance));
+	CHECK_INT(w.allowance.cpu_used_ns, 0);
 	CHECK_INT(stats_of(&w).names_postponed, 0);
 	CHECK_INT(stats_of(&w).tables_postponed, 0);
 	world_deinit(&w);

@@ -70,6 +70,7 @@ void world_init(struct world *w, const struct world_options *options)
 	CHECK_OK(op_window_new(&window, &w->window));
 	config.arena = w->arena;
 	config.rules = w->rules;
+	config.allowance = o->allowance ? o->allowance : &w->allowance;
 	CHECK_OK(op_processes_new(&config, &w->p));
 	sampler.processes = w->p;
 	sampler.rules = w->rules_memory;

@@ -22,6 +22,7 @@ struct world {
 	struct op_window *window;
 	struct op_processes *p;
 	struct op_sampler *sampler;
+	struct op_allowance allowance; /* anything, until a test limits it */
 	void *slabs[WORLD_SLABS];
 	struct op_map64 keys; /* pid to process << 32 | generation */
 	uint64_t published;
@@ -41,6 +42,7 @@ struct world_options {
 	const char *service_name;
 	const char *const *environment;
 	size_t environment_len;
+	struct op_allowance *allowance; /* NULL: its own */
 };
 
 void world_init(struct world *w, const struct world_options *options);

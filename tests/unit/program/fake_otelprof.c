@@ -66,6 +66,7 @@ struct otelprof {
 		struct otelprof_rule of;
 		char text[256];
 		uint64_t number;
+		bool set;   /* by otelprof_set_rules() */
 	} rules[RULES_MAX]; /* in the order of adding */
 	uint64_t last_rule;
 	uint64_t lost;	    /* in the ring */
@@ -389,25 +390,6 @@ int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len
 	return 0;
 }
 
-int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
-{
-	const struct otelprof_filter_rule *rule;
-	size_t i;
-
-	(void)p;
-	for (i = 0; i < filter->rules_len; i++) {
-		rule = &filter->rules[i];
-		(void)fprintf(stderr, "fake: rule %s%u %llu %s\n",
-			      rule->action == OTELPROF_FILTER_EXCLUDE ? "not " : "",
-			      rule->kind,
-			      rule->kind == OTELPROF_FILTER_PID_TREE
-				      ? 0ULL
-				      : (unsigned long long)rule->number,
-			      rule->text ? rule->text : "-");
-	}
-	return 0;
-}
-
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 {
 	(void)p;
@@ -422,19 +404,10 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 	return 0;
 }
 
-static bool is_there(const char *text)
+/* How many different rates the rules have. */
+static int rates(const struct otelprof *p)
 {
-	static const char PREFIX[] = "/there";
-
-	if (strncmp(text, PREFIX, sizeof(PREFIX) - 1) == 0)
-		return access(text + sizeof(PREFIX) - 1, F_OK) == 0;
-	return strcmp(text, "/none") != 0;
-}
-
-/* How many different rates the rules have, with @hz. */
-static int rates_with(const struct otelprof *p, uint32_t hz)
-{
-	int rates = 1;
+	int found = 0;
 	uint64_t i, j;
 
 	for (i = 0; i < p->stats.rules; i++) {
@@ -442,31 +415,76 @@ static int rates_with(const struct otelprof *p, uint32_t hz)
 
 		for (j = 0; j < i && p->rules[j].of.sample_rate_hz != of; j++)
 			continue;
-		rates += of && of != hz && j == i;
+		found += of && j == i;
 	}
-	return rates;
+	return found;
+}
+
+static int put_rule(struct otelprof *p, const struct otelprof_rule *rule, bool set)
+{
+	struct fake_rule *to = &p->rules[p->stats.rules];
+
+	if (rule->text && strcmp(rule->text, "/deep") == 0)
+		return -E2BIG;
+	if (!set && rule->text && strcmp(rule->text, "/none") == 0)
+		return -ENOENT;
+	if (p->stats.rules == RULES_MAX)
+		return -ENOSPC;
+	to->of = *rule;
+	to->set = set;
+	(void)snprintf(to->text, sizeof(to->text), "%s", rule->text ? rule->text : "");
+	to->number = ++p->last_rule;
+	p->stats.rules++;
+	return rates(p) > OTELPROF_RATES_MAX ? -ENOSPC : 0;
+}
+
+static void tell_rule(const struct otelprof_rule *rule)
+{
+	(void)fprintf(stderr, "fake: rule %s%u %llu %s\n",
+		      rule->action == OTELPROF_RULE_EXCLUDE ? "not " : "", rule->kind,
+		      rule->kind == OTELPROF_MATCH_TREE
+			      ? 0ULL
+			      : (unsigned long long)rule->number,
+		      rule->text ? rule->text : "-");
 }
 
 int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		      uint64_t *ret_number)
 {
-	struct fake_rule *to = &p->rules[p->stats.rules];
+	uint64_t len = p->stats.rules;
+	int r = put_rule(p, rule, false);
 
-	if (rule->text && strcmp(rule->text, "/deep") == 0)
-		return refuse(p, -E2BIG);
-	if (rule->text && !is_there(rule->text))
-		return refuse(p, -ENOENT);
-	if (p->stats.rules == RULES_MAX ||
-	    (rule->sample_rate_hz &&
-	     rates_with(p, rule->sample_rate_hz) > OTELPROF_RATES_MAX))
-		return refuse(p, -ENOSPC);
-	to->of = *rule;
-	(void)snprintf(to->text, sizeof(to->text), "%s", rule->text ? rule->text : "");
-	*ret_number = to->number = ++p->last_rule;
-	p->stats.rules++;
-	if (acts("config") || acts("dump"))
-		(void)fprintf(stderr, "fake: add %u %u %s\n", rule->action,
-			      rule->sample_rate_hz, to->text);
+	if (r < 0) {
+		p->stats.rules = len;
+		return refuse(p, r);
+	}
+	*ret_number = p->last_rule;
+	tell_rule(rule);
+	return 0;
+}
+
+int otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, size_t len)
+{
+	struct otelprof before = *p;
+	uint64_t i;
+	int r = 0;
+
+	p->stats.rules = 0;
+	for (i = 0; r == 0 && i < len; i++)
+		r = put_rule(p, &rules[i], true);
+	for (i = 0; r == 0 && i < before.stats.rules; i++)
+		if (!before.rules[i].set)
+			p->rules[p->stats.rules++] = before.rules[i];
+	if (r < 0) {
+		*p = before;
+		return refuse(p, r);
+	}
+	for (i = 0; i < len && acts("dump"); i++)
+		tell_rule(&rules[i]);
+	for (i = 0; i < len && acts("config"); i++)
+		(void)fprintf(stderr, "fake: add %u %u %s\n", rules[i].action,
+			      rules[i].sample_rate_hz,
+			      rules[i].text ? rules[i].text : "");
 	return 0;
 }
 
@@ -489,7 +507,7 @@ int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
 	uint64_t i;
 
 	for (i = 0; i < p->stats.rules; i++) {
-		p->rules[i].of.text = p->rules[i].text;
+		p->rules[i].of.text = p->rules[i].of.text ? p->rules[i].text : NULL;
 		fn(userdata, p->rules[i].number, &p->rules[i].of);
 	}
 	return 0;

@@ -66,14 +66,15 @@ class Usage(unittest.TestCase):
                      ['record', '-F', '9x'], ['record', '-d', '0'], ['record', '-d', 'inf'],
                      ['record', '-d', '-1'], ['record', '--format', 'svg'],
                      ['record', '-o', 'x.svg'], ['record', '--bogus'], ['record', '-p', '0'],
-                     ['record', '-p', '1', '--', 'true'], ['record', '--exclude', 'x=1'],
-                     ['record', '--exclude', 'pid'], ['record', '--exclude', 'pid=x'], ['record', '--comm', ''],
+                     ['record', '-p', '1', '--', 'true'], ['record', '--exclude', 'x:1'],
+                     ['record', '--exclude', 'pid'], ['record', '--exclude', 'pid:x'],
+                     ['record', '--rule', ''], ['record', '--rule', 'keep pid:1'], ['record', '--comm', ''],
                      ['record', '--comm', 'sixteen-bytes-xx'], ['top', 'x'], ['top', '-n', '0'],
                      ['export', '--header', 'novalue'], ['export', '--compression', 'zip'],
                      ['export', '--protocol', 'http/json'], ['export', '--spill-size', '0'],
                      ['export', '--retry-for', 'x'],
                      ['export', '--interval', '0'], ['sink', '--count', '-1'],
-                     ['doctor', 'x'], ['record'] + ['-p', '1'] * 33):
+                     ['doctor', 'x'], ['record'] + ['-p', '1'] * 257):
             with self.subTest(args=args):
                 r = run(*args)
                 self.assertEqual(r.returncode, 2)
@@ -181,16 +182,16 @@ class Record(unittest.TestCase):
                            '--comm', 'nginx', '--cgroup', '/a', '-p', str(mother), '--user', 'root',
                            '--user', '77')
         rules = re.findall(r'fake: rule (.*)', r.stderr)
-        self.assertEqual(rules, [f'1 {me} -', '5 0 /system.slice', '3 0 nginx', '5 0 /a',
+        self.assertEqual(rules, [f'1 {me} -', '5 0 /sys/fs/cgroup/system.slice', '3 0 nginx', '5 0 /a',
                                  f'1 {mother} -', '4 0 -', '4 77 -'])
 
-    def test_what_excludes_comes_first(self):
-        r, _ = self.record('a.html', '--user', '7', '--exclude', 'comm=a=b', '--tree',
-                           str(os.getpid()), '--exclude', 'pid=12')
+    def test_what_excludes_comes_last(self):
+        r, _ = self.record('a.html', '--user', '7', '--exclude', 'comm:a=b', '--rule',
+                           'include 7 1/2 all', '--tree', str(os.getpid()), '--exclude', 'pid:12')
         rules = re.findall(r'fake: rule (.*)', r.stderr)
-        self.assertEqual(rules, ['not 3 0 a=b', 'not 1 12 -', '4 7 -', '2 0 -'])
-        r, _ = self.record('a.html', '--exclude', 'user=root', '--', 'true')
-        self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), ['not 4 0 -', '2 0 -'])
+        self.assertEqual(rules, ['4 7 -', '2 0 -', 'not 3 0 a=b', '0 0 -', 'not 1 12 -'])
+        r, _ = self.record('a.html', '--exclude', 'uid:0', '--', 'true')
+        self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), ['2 0 -', 'not 4 0 -'])
 
     def test_settings_reach_the_library(self):
         r, _ = self.record('a.html', '--all-user', '--idle', '--no-native-names',
@@ -210,8 +211,8 @@ class Record(unittest.TestCase):
             self.assertFalse(os.path.exists(path))
 
     def test_the_library_looks_for_containers_and_pods(self):
-        r, _ = self.record('a.html', '--container', 'f00d', '--pod', '5d2a', '--exclude', 'pod=77')
-        self.assertIn('fake: rule not 8 0 77\nfake: rule 7 0 f00d\nfake: rule 8 0 5d2a\n', r.stderr)
+        r, _ = self.record('a.html', '--container', 'f00d', '--pod', '5d2a', '--exclude', 'pod:77')
+        self.assertIn('fake: rule 7 0 f00d\nfake: rule 8 0 5d2a\nfake: rule not 8 0 77\n', r.stderr)
         self.assertEqual(self.record('b.html', '--pod', '')[0].returncode, 2)
 
     def test_nobody_is_told_at_once(self):
@@ -506,7 +507,7 @@ class Export(unittest.TestCase):
                 # a rule that cannot be: those before stay
                 write('sample_rate_hz = 99\nrules = include cgroup:/deep\n')
                 said = hangup()
-                self.assertIn('otelprof: cannot add a rule: ', said)
+                self.assertIn('otelprof: cannot set the rules: ', said)
                 self.assertIn('fake: endpoint - compression 0\n', said)
                 # back to what the program has without a file
                 write('')
@@ -555,13 +556,13 @@ class Export(unittest.TestCase):
                 self.assertEqual(ctl('rules').stdout, '')
                 r = ctl('--for', '600', 'rate', '100', 'cgroup:/a b/c')
                 self.assertEqual((r.stdout, r.stderr), ('number 1\n', ''))
-                self.assertEqual(ctl('rules').stdout, '1 rate 100 600 cgroup:/a b/c\n')
-                self.assertEqual(ctl('-F', '5', 'include', 'pid:7').stdout, 'number 2\n')
-                self.assertEqual(ctl('rules').stdout.splitlines()[-1], '2 include 5 0 pid:7')
+                self.assertEqual(ctl('rules').stdout, '1 600 rate 100 cgroup:/a b/c\n')
+                self.assertEqual(ctl('include', '5', 'pid:7').stdout, 'number 2\n')
+                self.assertEqual(ctl('rules').stdout.splitlines()[-1], '2 0 include 5 pid:7')
                 for target in ('exe:/usr/*/a b', 'env:A=b c', 'env:A'):
                     ctl('exclude', target)
                     last = ctl('rules').stdout.splitlines()[-1]
-                    self.assertRegex(last, r'^\d+ exclude 0 0 %s$' % re.escape(target))
+                    self.assertRegex(last, r'^\d+ 0 exclude %s$' % re.escape(target))
                     self.assertEqual(ctl('remove', last.split()[0]).returncode, 0)
                 self.assertEqual(ctl('exclude', 'comm:x').stdout, 'number 6\n')
                 self.assertEqual(ctl('remove', '6').returncode, 0)
@@ -577,7 +578,7 @@ class Export(unittest.TestCase):
                     self.assertEqual(ctl(*wrong).returncode, 2, wrong)
                 # what is no line ends at its bound, and the next client is served
                 for sent in (b'x' * 5000, b'status\0\n', b'', b'frob\n',
-                             b'rule exclude 0 0 comm:\x1b[2J\n'):
+                             b'rule 0 exclude comm:\x1b[2J\n'):
                     with socket.socket(socket.AF_UNIX) as s:
                         s.connect(path)
                         s.sendall(sent)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of a configuration that is read again: those that wait for their target, beside rules of
-`otelprof ctl`, and where some cannot be. fake_otelprof.c has the rules.
+"""Rules of a configuration that is read again, beside rules of `otelprof ctl`, and where some cannot
+be. fake_otelprof.c has the rules.
 
 usage: test_config_rules.py PROGRAM
 """
@@ -13,7 +13,6 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 READ = 'the configuration was read again'
-WAITS = 'warning: a rule waits until there is what it names: it cannot be made'
 
 
 class Rules(unittest.TestCase):
@@ -30,13 +29,13 @@ class Rules(unittest.TestCase):
         with open(self.path('a.conf'), 'w', encoding='utf-8') as f:
             f.writelines(f'rules = {rule}\n' for rule in rules)
 
-    def begin(self, *rules, mode=None):
+    def begin(self, *rules, mode=None, options=()):
         self.write(*rules)
         if mode:
             self.env['FAKE_OTELPROF'] = mode
         self.daemon = subprocess.Popen(
             [PROGRAM, 'export', '-d', '60', '--config', self.path('a.conf'),
-             '--control=' + self.path('control')],
+             '--control=' + self.path('control'), *options],
             env=dict(self.env, NO_COLOR='1'), stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end)
         return self.until('profiling at')
@@ -66,85 +65,49 @@ class Rules(unittest.TestCase):
         return r.stdout
 
     def has(self, *rules):
-        """The rules in force, in the order of adding: the last one wins."""
-        found = []
-        for line in self.ctl('rules').splitlines():
-            _, action, hz, _, target = line.split()
-            found.append(f'rate {hz} {target}' if action == 'rate' else f'{action} {target}')
+        """The rules in force, in their order: the last one wins."""
+        found = [line.split(maxsplit=2)[2] for line in self.ctl('rules').splitlines()]
         self.assertEqual(found, list(rules))
-
-    def test_what_is_not_there_is_waited_for(self):
-        away = f'exclude cgroup:/there{self.path("group")}'
-        said = self.begin(away, 'include pid:1')
-        self.assertEqual(said.count(WAITS), 1)
-        self.has('include pid:1')
-        # it keeps nothing else back, and is told of once
-        said = self.hangup(away, 'include pid:1', 'include pid:2')
-        self.assertNotIn(WAITS, said)
-        self.assertNotIn('cannot', said)
-        self.has('include pid:1', 'include pid:2')
-        with open(self.path('group'), 'w', encoding='utf-8'):
-            pass
-        self.until(f'a rule is in force that waited for /there{self.path("group")}')
-        # in the order of the file
-        self.has(away, 'include pid:1', 'include pid:2')
-        self.assertNotIn('wait', self.hangup(away))
-        self.has(away)
-
-    def test_what_waits_to_be_included_is_not_all(self):
-        away = f'include cgroup:/there{self.path("group")}'
-        stand_in = 'include pid:2147483647'
-        self.begin(away)
-        self.has(stand_in)
-        self.hangup('exclude comm:x')
-        self.has('exclude comm:x')
-        self.hangup('exclude comm:x', away)
-        self.has('exclude comm:x', stand_in)
-        with open(self.path('group'), 'w', encoding='utf-8'):
-            pass
-        self.until('a rule is in force that waited')
-        self.has('exclude comm:x', away)
 
     def test_rules_of_ctl_stay_the_last_ones(self):
         rules = 'include comm:web', 'rate 5 pid:1'
         self.begin(*rules)
         self.ctl('exclude', 'comm:web')
         self.ctl('remove', '2')
-        for _ in range(2):
+        for _ in range(2):  # what is the same is not touched
             self.hangup(*rules)
             self.has('include comm:web', 'exclude comm:web')
-        # one more and one less, and what stays is not touched
         self.hangup(*rules, 'include pid:2')
-        self.has('include comm:web', 'exclude comm:web', 'include pid:2')
+        self.has('include comm:web', 'rate 5 pid:1', 'include pid:2', 'exclude comm:web')
         self.hangup('include pid:2')
-        self.has('exclude comm:web', 'include pid:2')
+        self.has('include pid:2', 'exclude comm:web')
 
     def test_the_order_of_the_file_holds(self):
         self.begin('exclude cgroup:/a', 'include uid:7', 'exclude pid:1')
-        self.hangup('include comm:x', 'exclude cgroup:/a', 'include uid:7', 'exclude pid:1')
-        self.has('include comm:x', 'exclude cgroup:/a', 'include uid:7', 'exclude pid:1')
-        # a rule that says the same, or is of another process, stays where it is
-        self.hangup('exclude pid:2', 'include comm:x', 'exclude cgroup:/a', 'include uid:7',
-                    'exclude pid:1')
-        self.has('exclude pid:2', 'include comm:x', 'exclude cgroup:/a', 'include uid:7',
-                 'exclude pid:1')
-        self.hangup('exclude pid:1', 'include uid:7')
-        self.has('exclude pid:1', 'include uid:7')
-        self.hangup('exclude pid:1', 'exclude pid:1', 'include uid:7')
-        self.has('exclude pid:1', 'exclude pid:1', 'include uid:7')
+        for rules in (['include comm:x', 'exclude cgroup:/a', 'include uid:7', 'exclude pid:1'],
+                      ['exclude pid:1', 'include uid:7'],
+                      ['exclude pid:1', 'exclude pid:1', 'include 99 1/2 tree:7'],
+                      ['include all', 'exclude age:1500ms']):
+            self.hangup(*rules)
+            self.has(*rules)
 
     def test_one_that_cannot_be_leaves_those_of_before(self):
         self.begin('include pid:1', 'include pid:2')
-        said = self.hangup('include pid:2', 'include pid:3', 'exclude cgroup:/deep')
-        self.assertIn('cannot add a rule: it cannot be made', said)
+        rules = 'include pid:2', 'include pid:3', 'exclude cgroup:/deep'
+        said = self.hangup(*rules)
+        self.assertIn('cannot set the rules: it cannot be made', said)
         self.assertIn('the rules stay as they were', said)
-        self.assertEqual(set(self.ctl('rules').split()) & {'pid:1', 'pid:2', 'pid:3'},
-                         {'pid:1', 'pid:2'})
+        self.has('include pid:1', 'include pid:2')
         # it is tried again, also where nothing else changed
-        self.assertIn('cannot add', self.hangup('include pid:2', 'include pid:3',
-                                                'exclude cgroup:/deep'))
+        self.assertIn('cannot set', self.hangup(*rules))
         self.hangup('include pid:3')
         self.has('include pid:3')
+
+    def test_options_are_in_place_of_the_file(self):
+        self.begin('include pid:1', options=('--rule', 'exclude comm:a', '--comm', 'b'))
+        self.has('include comm:b', 'exclude comm:a')
+        self.hangup('include pid:2')
+        self.has('include comm:b', 'exclude comm:a')
 
     def test_status_tells_what_budgets_decided(self):
         self.begin('exclude comm:x', mode='budget')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/thread_cache.h"
+#include "sample/kept/thread_cache.h"
 
 #include "base/macros.h"
 #include "test.h"

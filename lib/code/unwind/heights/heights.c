@@ -421,7 +421,7 @@ static int begin(struct op_heights *p, op_heights_fn fn, void *data)
 	return r;
 }
 
-int op_heights_on(struct op_heights *p, struct op_slice *slice, op_heights_fn fn,
+int op_heights_on(struct op_heights *p, struct op_allowance *allowance, op_heights_fn fn,
 		  void *data)
 {
 	int r = p->begun ? 0 : begin(p, fn, data);
@@ -430,7 +430,7 @@ int op_heights_on(struct op_heights *p, struct op_slice *slice, op_heights_fn fn
 		if (!p->left)
 			return fn(data, p->start, p->none);
 		r = read_next(p, fn, data);
-		if (r >= 0 && op_slice_is_over(slice))
+		if (r >= 0 && op_allowance_is_over(allowance))
 			return -EINPROGRESS;
 	}
 	return r < 0 ? r : 0;

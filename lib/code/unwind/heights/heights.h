@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/slice.h"
+#include "base/allowance.h"
 #include "op_user_types.h"
 
 enum {
@@ -48,9 +48,9 @@ struct op_heights;
 int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
 		   struct op_unwind_rule none, struct op_heights **ret);
 struct op_heights *op_heights_free(struct op_heights *h);
-/* Go on with the rules. Returns 0 at the end, -EINPROGRESS when @slice is used up,
+/* Go on with the rules. Returns 0 at the end, -EINPROGRESS when @allowance is used up,
  * -ENOMEM, or what @fn returned. */
-int op_heights_on(struct op_heights *h, struct op_slice *slice, op_heights_fn fn,
+int op_heights_on(struct op_heights *h, struct op_allowance *allowance, op_heights_fn fn,
 		  void *data);
 
 #endif

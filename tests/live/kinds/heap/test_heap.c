@@ -266,16 +266,12 @@ static void test_fork(void)
 	struct got got = { .place = { { "place_child" }, { "place_a" } } };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
 	struct kind_child c = start_program(PLACES, INTERVAL);
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID_TREE,
-					     .number = (uint64_t)c.pid };
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)c.pid };
 	struct otelprof *p = start(&c, &profile);
-	struct otelprof_filter filter;
 
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	ask(p, &c, &profile, 'k', 1000, SIZE);
 	check_in_use(&got.place[1], 600, SIZE);
 	ask(p, &c, &profile, 'c', 600, SIZE);

@@ -332,8 +332,8 @@ static void test_a_rule_ends_at_once(void)
 	uint64_t number;
 
 	otelprof_rule_init(&rule, sizeof(rule));
-	rule.kind = OTELPROF_FILTER_PID;
-	rule.action = OTELPROF_FILTER_EXCLUDE;
+	rule.kind = OTELPROF_MATCH_PID;
+	rule.action = OTELPROF_RULE_EXCLUDE;
 	rule.number = (uint64_t)run.child.pid;
 	CHECK_OK(otelprof_add_rule(run.p, &rule, &number));
 	(void)work(&run, SLEEPS, 2 * WARM_MS);

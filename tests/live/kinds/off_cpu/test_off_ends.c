@@ -121,10 +121,9 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 static void test_ends(void)
 {
 	struct kind_child c = kind_child_start(serve);
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID_TREE,
-					     .number = (uint64_t)c.pid };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)c.pid };
 	struct otelprof_config config;
 	struct got got = { 0 };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
@@ -137,10 +136,7 @@ static void test_ends(void)
 	config.kinds = OTELPROF_KIND_OFF_CPU;
 	config.off_cpu_samples = SAMPLES;
 	p = kind_start(&config, c.pid, &profile);
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	for (i = 0; i < LIVES; i++) {
 		char execs = i % 2 == 1;
 		struct life life;

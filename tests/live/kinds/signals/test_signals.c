@@ -96,10 +96,9 @@ static void run_all(struct otelprof *p, const struct kind_child *c)
 static void test_one_for_each_process(void)
 {
 	struct kind_child c = kind_child_start(serve);
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID_TREE,
-					     .number = (uint64_t)c.pid };
-	struct otelprof_filter filter;
+	struct otelprof_rule rule = { .size = sizeof(rule),
+				      .kind = OTELPROF_MATCH_TREE,
+				      .number = (uint64_t)c.pid };
 	struct got got = { 0 };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
 	struct otelprof_config config;
@@ -109,10 +108,7 @@ static void test_one_for_each_process(void)
 	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_SIGNALS;
 	p = kind_start(&config, c.pid, &profile);
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	run_all(p, &c);
 	CHECK_INT(kind_close(p), 0);
 	kind_child_end(&c);

@@ -238,13 +238,11 @@ static void check_all_or_dropped(int64_t got, int64_t want, uint64_t dropped)
 static void test_all_at_once(void)
 {
 	static const char *probe = "tracepoint:task_rename";
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID_TREE };
+	struct otelprof_rule rule = { .size = sizeof(rule), .kind = OTELPROF_MATCH_TREE };
 	struct kind_child c = kind_child_start(serve);
 	struct got all = { 0 };
 	const int64_t *got = all.here;
 	struct kind_profile profile = { .fn = add_sample, .data = &all };
-	struct otelprof_filter filter;
 	struct otelprof_config config;
 	struct otelprof *p;
 	uint64_t dropped;
@@ -262,10 +260,7 @@ static void test_all_at_once(void)
 		OTELPROF_KIND_HEAP | OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
 	p = kind_start(&config, c.pid, &profile);
 	rule.number = (uint64_t)c.pid;
-	otelprof_filter_init(&filter, sizeof(filter));
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 	CHECK_OK(otelprof_set_probes(p, &probe, 1));
 	/* the tracepoints of this one came with Linux 5.19 */
 	r = otelprof_set_kinds(p, config.kinds | OTELPROF_KIND_KERNEL_LOCKS);
@@ -336,7 +331,12 @@ static int count_of_mappings(const char *of)
 	return n;
 }
 
-/* Kinds are switched on and off, and nothing of them is left. */
+static void leave(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+}
+
+/* Kinds are switched on and off, and nothing of them is left. Of this process alone: a runtime
+ * that somebody starts meanwhile would load its walker. */
 static void test_many_switches(void)
 {
 	static const char *const probes[] = { "tracepoint:task_rename",
@@ -348,12 +348,16 @@ static void test_many_switches(void)
 		OTELPROF_KIND_LOCKS | OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
 		OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES |
 		OTELPROF_KIND_HEAP | OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
-	struct otelprof *p = kind_defaults();
+	struct kind_profile profile = { .fn = leave };
+	struct otelprof_config config;
+	struct otelprof *p;
 	int objects = 0;
 	int mappings = 0;
 	int kernels = 0;
 	int i;
 
+	otelprof_config_init(&config, sizeof(config));
+	p = kind_start(&config, getpid(), &profile);
 	for (i = 0; i < switches; i++) {
 		CHECK_OK(otelprof_set_probes(p, probes, i & 1 ? 2 : 1));
 		CHECK_OK(otelprof_set_kinds(p, all));

@@ -125,9 +125,8 @@ static bool may_take(void *ctx, uint64_t bytes, bool needed)
 static void test_no_room(void)
 {
 	struct asked asked = { .refuse = true };
-	struct op_images x = { .symbol_budget_bytes = 64 << 20,
-			       .may_take = may_take,
-			       .may_take_ctx = &asked };
+	struct op_allowance allowance = { .may_take = may_take, .may_take_ctx = &asked };
+	struct op_images x = { .symbol_budget_bytes = 64 << 20, .allowance = &allowance };
 	struct op_target *t = NULL;
 	struct op_image *image;
 	uint64_t index_bytes;

@@ -250,35 +250,35 @@ static void test_places_of_jobs(void)
 	const uint64_t later = 1 + UINT64_C(3000000000);
 	struct op_images x = { 0 };
 	struct op_image *image[OP_IMAGES_JOBS_MAX + 1];
-	struct op_slice slice;
+	struct op_allowance allowance = { 0 };
+	struct op_allowance part;
 	size_t i;
 
 	op_images_init(&x);
 	CHECK_OK(op_arena_new(&ops, NULL, SLABS * (uint64_t)OP_SLAB_BYTES, &x.arena));
 	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &x.rules));
-	op_work_allow(&x.work, 0);
+	x.allowance = &allowance;
+	op_allowance_give_cpu(&allowance, 0);
 	for (i = 0; i < OP_ARRAY_SIZE(image); i++) {
 		int fd = copy_of_program();
 		struct op_file_stamp s = stamp(fd);
 
 		s.uid = (uint32_t)(1001 + i); /* they share nothing */
 		image[i] = image_of(&x, fd, &s);
-		slice = op_slice_until(UINT64_MAX);
-		CHECK_INT(op_image_make_table(&x, image[i], false, 1 + i, &slice),
+		part = op_allowance_of_time(UINT64_MAX);
+		CHECK_INT(op_image_make_table(&x, image[i], false, 1 + i, &part),
 			  -EINPROGRESS);
 	}
 	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);
 	CHECK(!image[OP_IMAGES_JOBS_MAX]->job.running);
 	/* all may go on still */
-	CHECK_INT(
-		op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &slice),
-		-EINPROGRESS);
+	CHECK_INT(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &part),
+		  -EINPROGRESS);
 	CHECK(!image[OP_IMAGES_JOBS_MAX]->job.running);
 	op_image_close_file(&x, image[3]);
 	op_image_close_file(&x, image[5]);
-	CHECK_INT(
-		op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &slice),
-		-EINPROGRESS);
+	CHECK_INT(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &part),
+		  -EINPROGRESS);
 	CHECK(image[OP_IMAGES_JOBS_MAX]->job.running);
 	CHECK(!image[3]->job.running && image[5]->job.running);
 	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);

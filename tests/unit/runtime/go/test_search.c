@@ -67,11 +67,11 @@ static struct op_elf *open_program(uint16_t machine)
 static int search_elf(struct op_elf *elf, uint32_t minor, uint64_t end_ns)
 {
 	struct op_gopclntab *table;
-	struct op_slice slice = op_slice_until(end_ns);
+	struct op_allowance part = op_allowance_of_time(end_ns);
 	int r;
 
 	CHECK_OK(op_gopclntab_open(elf, &table));
-	r = op_go_search(&state, elf, table, minor, &slice, &at);
+	r = op_go_search(&state, elf, table, minor, &part, &at);
 	op_gopclntab_free(table);
 	return r;
 }
@@ -248,7 +248,8 @@ static void test_slices(void)
 		uint64_t before = state.next;
 
 		r = search_elf(elf, GO, 1);
-		CHECK(state.next > before && state.next <= before + OP_SLICE_STEPS + 1);
+		CHECK(state.next > before &&
+		      state.next <= before + OP_ALLOWANCE_STEPS + 1);
 		CHECK(++calls < 100);
 	} while (r == -EINPROGRESS);
 	CHECK_INT(r, 0);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What work may take: time, CPU time and bytes. A handle has one allowance, which is passed down
+ * to all work; NULL allows anything.
+ *
+ * Time: a poll has so much, and each work in it a part, until @end_ns. A function whose time is
+ * over returns -EINPROGRESS, keeps what it has done, and goes on at the next call. It does a
+ * little in each call, however short the time, so that it always finishes.
+ *
+ * CPU time: a budget limits what no sample rate lowers, which is unwind tables and the indices of
+ * names. What is begun while some is left may take more than that, which is owed then.
+ *
+ * Bytes: what takes much user memory, for a moment or for long, asks before.
+ */
+#ifndef OP_BASE_ALLOWANCE_H
+#define OP_BASE_ALLOWANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+
+enum {
+	OP_ALLOWANCE_STEPS = 16, /* steps between two readings of the clock */
+	OP_POLL_DEFAULT_MS = 20,
+	OP_POLL_MAX_MS = 1000,
+	OP_POLL_NS_A_MS = 1000000,
+	/* where nothing is left, a part gets one of so many: all work is done some day, however
+	 * long other parts take */
+	OP_POLL_LEAST = 20,
+	/* a poll that worked for less than one of so many parts left its work for another reason
+	 * than time */
+	OP_POLL_LITTLE = 8,
+};
+
+struct op_allowance {
+	/* The work under way: */
+	uint64_t end_ns; /* CLOCK_MONOTONIC; 0: no limit */
+	uint64_t half_ns;
+	uint32_t steps; /* until the next reading of the clock */
+	bool over;
+	bool hurry; /* there is no later: what there is no time for is left out */
+	/* The poll: */
+	uint64_t poll_end_ns; /* 0: it has no end */
+	uint64_t poll_ns;     /* 0: the default */
+	/* CPU time: */
+	bool cpu_limited;
+	bool cpu_was_out;     /* none was left at times; whoever looks at it resets it */
+	int64_t cpu_left_ns;  /* of what was given; negative: owed */
+	uint64_t cpu_used_ns; /* in all, while it is limited */
+	/* May so many bytes be taken now, without going near the limit or, where they are
+	 * @needed, up to it? It may give up what is needed less. NULL: yes. */
+	bool (*may_take)(void *ctx, uint64_t bytes, bool needed);
+	void *may_take_ctx;
+};
+
+/* From now on work ends at @end_ns. 0: it has no end. */
+static inline void op_allowance_until(struct op_allowance *a, uint64_t end_ns)
+{
+	uint64_t now_ns = end_ns ? op_clock_monotonic_ns() : 0;
+	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+
+	if (!a)
+		return;
+	a->end_ns = end_ns;
+	a->half_ns = now_ns + left_ns / 2;
+	a->steps = OP_ALLOWANCE_STEPS;
+	a->over = false;
+}
+
+/* One of time alone, for work within other work. */
+static inline struct op_allowance op_allowance_of_time(uint64_t end_ns)
+{
+	struct op_allowance a = { 0 };
+
+	op_allowance_until(&a, end_ns);
+	return a;
+}
+
+/* Is no time left? */
+static inline bool op_allowance_is_over(struct op_allowance *a)
+{
+	if (!a || !a->end_ns)
+		return false;
+	a->over = a->over || op_clock_monotonic_ns() >= a->end_ns;
+	return a->over;
+}
+
+/* Is no time left, and is there a later time? */
+static inline bool op_allowance_must_wait(struct op_allowance *a)
+{
+	return a && !a->hurry && op_allowance_is_over(a);
+}
+
+/* Is more than half of it used? For work that takes longer than there is and cannot be
+ * divided. */
+static inline bool op_allowance_is_half_over(const struct op_allowance *a)
+{
+	return a && a->end_ns && op_clock_monotonic_ns() >= a->half_ns;
+}
+
+/* op_allowance_is_over() for many small steps: it reads the clock only now and then. */
+static inline bool op_allowance_step(struct op_allowance *a)
+{
+	if (!a || !a->end_ns)
+		return false;
+	if (!a->over && a->steps) {
+		a->steps--;
+		return false;
+	}
+	a->steps = OP_ALLOWANCE_STEPS;
+	return op_allowance_is_over(a);
+}
+
+/*
+ * A poll begins, of @ms (0: the default). Each part of its work takes a share of that and no more
+ * than is left, so that a poll ends in time, and yet no part keeps the others from their turn.
+ */
+static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
+{
+	a->poll_ns = (uint64_t)(ms ? ms : OP_POLL_DEFAULT_MS) * OP_POLL_NS_A_MS;
+	a->poll_end_ns = op_clock_monotonic_ns() + a->poll_ns;
+}
+
+static inline void op_allowance_end_poll(struct op_allowance *a)
+{
+	a->poll_end_ns = a->poll_ns = 0;
+}
+
+/* One of @parts of a poll's time. */
+static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t parts)
+{
+	uint64_t poll_ns = a && a->poll_ns
+				   ? a->poll_ns
+				   : OP_POLL_DEFAULT_MS * (uint64_t)OP_POLL_NS_A_MS;
+
+	return poll_ns / parts;
+}
+
+/* When a part of the work ends that begins at @now_ns and gets one of @parts. */
+static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t now_ns,
+					 uint32_t parts)
+{
+	uint64_t end_ns = now_ns + op_allowance_share(a, parts);
+
+	if (!a || !a->poll_end_ns)
+		return end_ns;
+	return OP_MAX(OP_MIN(end_ns, a->poll_end_ns),
+		      now_ns + op_allowance_share(a, OP_POLL_LEAST));
+}
+
+/* Was there much work in the poll until @now_ns? */
+static inline bool op_allowance_has_worked(const struct op_allowance *a, uint64_t now_ns)
+{
+	return now_ns + a->poll_ns >=
+	       a->poll_end_ns + op_allowance_share(a, OP_POLL_LITTLE);
+}
+
+/* Is there CPU time? */
+static inline bool op_allowance_has_cpu(const struct op_allowance *a)
+{
+	return !a || !a->cpu_limited || a->cpu_left_ns > 0;
+}
+
+/* From now on it may take @ns of CPU time; if that is not more than 0, none. */
+static inline void op_allowance_give_cpu(struct op_allowance *a, int64_t ns)
+{
+	a->cpu_was_out |= !op_allowance_has_cpu(a) || ns <= 0;
+	a->cpu_limited = true;
+	a->cpu_left_ns = ns;
+}
+
+/* The thread's CPU time, if it counts. */
+static inline uint64_t op_allowance_begin_cpu(const struct op_allowance *a)
+{
+	return a && a->cpu_limited ? op_clock_thread_ns() : 0;
+}
+
+/* Note the CPU time that was taken since op_clock_thread_ns() was @begin_ns. */
+static inline void op_allowance_take_cpu(struct op_allowance *a, uint64_t begin_ns)
+{
+	uint64_t ns;
+
+	if (!a || !a->cpu_limited)
+		return;
+	ns = op_clock_thread_ns() - begin_ns;
+	a->cpu_left_ns -= (int64_t)ns;
+	a->cpu_used_ns += ns;
+	a->cpu_was_out |= !op_allowance_has_cpu(a);
+}
+
+static inline bool op_allowance_may_take(const struct op_allowance *a, uint64_t bytes,
+					 bool needed)
+{
+	return !a || !a->may_take || a->may_take(a->may_take_ctx, bytes, needed);
+}
+
+#endif

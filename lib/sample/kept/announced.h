@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was announced, by its hash: stacks that samples of kinds with many events name, labels.
+ * What came before the last turn is kept until the next one, for records that name it may
+ * still wait in the ring when a window ends.
+ */
+#ifndef OP_SAMPLE_KEPT_ANNOUNCED_H
+#define OP_SAMPLE_KEPT_ANNOUNCED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "op_user_types.h"
+
+struct op_announced_head {
+	struct op_hash hash;
+	uint64_t len; /* of the record */
+};
+
+struct op_announced_table {
+	struct op_map64 by_hash; /* first word of the hash to the place in bytes */
+	OP_VEC(uint8_t) bytes;	 /* of each a struct op_announced_head, then the record */
+};
+
+struct op_announced {
+	struct op_announced_table now;
+	struct op_announced_table before;
+};
+
+/* Keep a copy of @record, @len bytes and checked, under @hash. Returns 0; -ENOSPC past
+ * OP_ANNOUNCED_BYTES_MAX; -ENOMEM. */
+int op_announced_add(struct op_announced *a, const struct op_hash *hash,
+		     const void *record, size_t len);
+/* The record announced under @hash, valid until the next call; or NULL. */
+const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,
+			      size_t *ret_len);
+/* Forget what was announced before the last turn: no record that names it waits any more. */
+void op_announced_turn(struct op_announced *a);
+/* Is there so much since the last turn that the rest may have no room? */
+bool op_announced_is_large(const struct op_announced *a);
+void op_announced_deinit(struct op_announced *a);
+
+enum {
+	OP_ANNOUNCED_BYTES_MAX = 32 << 20, /* between two turns */
+};
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/parsed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sample/state.h"
+
+_Static_assert(OP_RECORD_WORDS >= OP_KEY_WORDS + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
+	       "the scratch holds a key and any record");
+
+int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
+		   struct op_parsed *ret)
+{
+	const uint8_t *pos = bytes;
+	size_t words;
+	size_t left = len;
+
+	if (left < sizeof(ret->header))
+		return -EBADMSG;
+	memcpy(&ret->header, pos, sizeof(ret->header));
+	pos += sizeof(ret->header);
+	left -= sizeof(ret->header);
+	words = (size_t)ret->header.kernel_count + ret->header.user_words;
+	if (ret->header.kernel_count > OP_KERNEL_FRAMES_MAX ||
+	    ret->header.user_words > OP_USER_WORDS_MAX ||
+	    words * sizeof(uint64_t) > left || ret->header.event >= OP_EVENT_MAX)
+		return -EBADMSG;
+	ret->words = sampler->words + OP_KEY_WORDS;
+	ret->extra = 0;
+	ret->live = false;
+	memcpy(ret->words, pos, words * sizeof(uint64_t));
+	pos += words * sizeof(uint64_t);
+	left -= words * sizeof(uint64_t);
+	if (op_trace_contexts_read(pos, left, ret->header.context_bytes, &ret->context) <
+	    0)
+		return -EBADMSG;
+	pos += ret->header.context_bytes;
+	left -= ret->header.context_bytes;
+	ret->stack = NULL;
+	ret->root = NULL;
+	ret->root_len = 0;
+	ret->root_at = 0;
+	ret->unread = ret->header.stack_below & OP_STACK_UNREAD;
+	ret->header.stack_below &= (uint8_t)~OP_STACK_UNREAD;
+	if (ret->header.end != OP_END_UNKNOWN)
+		return 0;
+	if (left < sizeof(ret->registers) ||
+	    left - sizeof(ret->registers) < ret->header.stack_bytes)
+		return -EBADMSG;
+	memcpy(&ret->registers, pos, sizeof(ret->registers));
+	ret->stack = pos + sizeof(ret->registers);
+	left -= sizeof(ret->registers) + ret->header.stack_bytes;
+	if (left <= sizeof(ret->root_at))
+		return 0;
+	/* op_sampler_join() */
+	pos = ret->stack + ret->header.stack_bytes;
+	memcpy(&ret->root_at, pos, sizeof(ret->root_at));
+	ret->root = pos + sizeof(ret->root_at);
+	ret->root_len = left - sizeof(ret->root_at);
+	return 0;
+}

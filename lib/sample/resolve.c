@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/resolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/rows/rows.h"
+#include "kernel/kinds/kind.h"
+#include "process/generation.h"
+#include "process/mappings/mappings.h"
+#include "process/program.h"
+#include "process/publish.h"
+#include "process/registry.h"
+#include "sample/deferred.h"
+#include "sample/labels.h"
+#include "sample/parsed.h"
+#include "sample/stack.h"
+#include "sample/state.h"
+
+static int add_kernel(struct op_sampler *sampler, struct op_window *window,
+		      const struct op_parsed *parsed, size_t *len)
+{
+	size_t i;
+
+	i = op_frames_kernel_begin(sampler, op_kind_of(parsed->header.event),
+				   parsed->words, parsed->header.kernel_count);
+	for (; i < parsed->header.kernel_count; i++) {
+		int r = op_frames_kernel(sampler, window, parsed->words[i], i == 0,
+					 &sampler->locations[*len]);
+
+		if (r < 0)
+			return r;
+		(*len)++;
+	}
+	return 0;
+}
+
+/* The stack of @of's frames: kernel, then user. @callers may be NULL. */
+static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const struct op_parsed *parsed, const uint64_t *user,
+		      size_t user_len, unsigned int end, struct op_thread_cache *callers,
+		      uint32_t *ret)
+{
+	size_t len = 0;
+	int r;
+
+	r = add_kernel(sampler, of->window, parsed, &len);
+	if (r == 0)
+		r = op_stack_add_user(sampler, of, user, user_len, callers, &len);
+	if (r == 0)
+		r = op_stack_add_end(sampler, of->window, end, &len);
+	return r < 0 ? r : op_window_stack(of->window, sampler->locations, len, ret);
+}
+
+/* As make_stack() of the record's own words, by the cache. */
+static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
+		      struct op_parsed *parsed, uint32_t generation, uint32_t *ret)
+{
+	const struct op_record *h = &parsed->header;
+	const struct op_thread_cache_owner owner = { .epoch = op_window_epoch(of->window),
+						     .generation = generation,
+						     .tid = h->tid };
+	const uint64_t *user = parsed->words + h->kernel_count;
+	struct op_thread_cache *callers = NULL;
+	struct op_cache_key key;
+	int r;
+
+	/* User words mean something in one generation only. */
+	sampler->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
+	sampler->words[1] = (uint64_t)h->kernel_count << 16 | h->end;
+	key = op_cache_key(&sampler->stacks, sampler->words,
+			   (size_t)OP_KEY_WORDS + h->kernel_count + h->user_words);
+	if (op_cache_find(&sampler->stacks, owner.epoch, &key, ret))
+		return 0;
+	if (generation && h->user_words)
+		callers = op_thread_cache_begin(sampler->threads, &owner, user,
+						h->user_words);
+	r = make_stack(sampler, of, parsed, user, h->user_words, h->end, callers, ret);
+	if (r == 0)
+		op_cache_add(&sampler->stacks, &key, *ret);
+	return r;
+}
+
+/* Are a record's registers those of a caller that the walk came to? */
+static bool is_caller(const struct op_record *h)
+{
+	return h->user_words && h->resumed == OP_RESUMED_CALLER;
+}
+
+/* Walk and name a record with registers and stack, of @proc as it is. */
+static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
+			  struct op_frames_of *of, const struct op_parsed *parsed,
+			  uint32_t *ret)
+{
+	struct op_deferred deferred = { .registers = &parsed->registers,
+					.stack = parsed->stack,
+					.stack_len = parsed->header.stack_bytes,
+					.stack_below = parsed->header.stack_below,
+					.unread = parsed->unread,
+					.root = parsed->root,
+					.root_len = parsed->root_len,
+					.root_at = parsed->root_at,
+					.words = parsed->words +
+						 parsed->header.kernel_count,
+					.words_len = parsed->header.user_words,
+					.frames = parsed->header.user_frames,
+					.is_caller = is_caller(&parsed->header),
+					.end_pc = parsed->header.end_pc,
+					.live = parsed->live };
+	const struct op_unwind_result *s = sampler->host_stack;
+	uint64_t at = parsed->registers.sp - parsed->header.stack_below;
+	_cleanup_free_ uint8_t *joined = NULL;
+	int r = 0;
+
+	joined = op_stack_chunks_take(&sampler->chunks, &parsed->header, at,
+				      deferred.stack, deferred.stack_len,
+				      &deferred.stack_len);
+	if (joined)
+		deferred.stack = joined;
+	if (!deferred.root)
+		deferred.root =
+			op_stack_chunks_root(&sampler->chunks, &parsed->header,
+					     &deferred.root_at, &deferred.root_len);
+	if (proc) {
+		r = op_deferred_unwind(sampler, proc, &deferred);
+		of->mappings = op_proc_view_now(proc).mappings;
+	} else {
+		op_deferred_leaf(sampler, &parsed->registers);
+	}
+	if (r == 0)
+		r = make_stack(sampler, of, parsed, s->word,
+			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,
+			       NULL, ret);
+	if (r == -EINPROGRESS && joined)
+		op_stack_chunks_give_back(&sampler->chunks, &parsed->header, at,
+					  parsed->header.stack_bytes, OP_TAKE_PTR(joined),
+					  deferred.stack_len);
+	if (r < 0)
+		return r;
+	if (s->end < OP_ERROR_LIMIT)
+		sampler->ends[s->end]++;
+	op_ended_add(&sampler->ended, of->mappings, s->end, s->end_pc, s->word,
+		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
+	return 0;
+}
+
+/* A record with registers and stack: of the process as it is now, or as it was then. */
+static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
+		       struct op_frames_of *of, const struct op_parsed *parsed,
+		       uint32_t *ret)
+{
+	struct op_mappings *mappings = of->mappings;
+	struct op_proc *past = NULL;
+	int r;
+
+	if (!proc ||
+	    (op_proc_view_now(proc).program == of->program && !of->program->until_ns)) {
+		if (proc && parsed->header.generation)
+			op_generation_mend(sampler->processes, proc,
+					   parsed->header.generation);
+		return deferred_stack(sampler, proc, of, parsed, ret);
+	}
+	r = op_publish_past(sampler->processes, of->program, of->mappings, &past);
+	if (r < 0)
+		return r;
+	r = deferred_stack(sampler, past, of, parsed, ret);
+	of->mappings = mappings; /* the past one's ends here */
+	op_publish_past_free(sampler->processes, past);
+	return r;
+}
+
+/*
+ * Did the sample interrupt execve(2) itself? The old program's stack is gone by then, and
+ * the registers are not yet the new one's.
+ */
+static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
+		    const struct op_mappings *before)
+{
+	const struct op_record *h = &r->header;
+	uint64_t pc;
+
+	if (!h->kernel_count)
+		return false;
+	/* The memory goes a moment before the exec is told of. */
+	if (h->end == OP_END_UNKNOWN && !h->user_words && !h->stack_bytes &&
+	    of->program->until_ns)
+		return true;
+	if (!before)
+		return false;
+	if (h->user_words)
+		pc = r->words[h->kernel_count] & OP_FRAME_ADDRESS_MASK;
+	else if (h->end == OP_END_UNKNOWN)
+		pc = r->registers.pc;
+	else
+		return false;
+	return op_mappings_find(before, pc) && !op_mappings_find(of->mappings, pc);
+}
+
+/* Was @program forked, and not executed since? Its mappings are then its parent's, and so
+ * may be the generation by which the kernel walked it. */
+static bool is_forked(const struct op_program *program)
+{
+	return program->parent && program->since_ns &&
+	       program->since_ns == program->born_ns;
+}
+
+/*
+ * Find the generation the record was made with. A program that had ended before the sample
+ * was taken (an exec not yet seen in the kernel's table) gives no true frames: none then.
+ */
+static void locate(const struct op_proc *proc, struct op_parsed *r,
+		   struct op_frames_of *of, uint32_t *ret_generation)
+{
+	struct op_record *h = &r->header;
+	const struct op_mappings *before;
+	struct op_proc_view view;
+	bool found;
+
+	*ret_generation = 0;
+	if (!proc)
+		return;
+	found = h->generation && op_proc_view_published(proc, h->generation, &view);
+	if (found && (h->end != OP_END_UNKNOWN || h->user_words) &&
+	    (!view.program->until_ns || h->time_ns <= view.program->until_ns)) {
+		of->program = view.program;
+		of->mappings = view.mappings;
+		*ret_generation = h->generation;
+		return;
+	}
+	view = op_proc_view_at(proc, h->time_ns, &before);
+	of->program = view.program;
+	of->mappings = view.mappings;
+	if (in_exec(r, of, before)) {
+		h->user_words = 0;
+		h->end = OP_END_NO_USER;
+	} else if (h->user_words && !found && is_forked(of->program)) {
+		*ret_generation = h->generation;
+	} else if (h->user_words) {
+		h->user_words = 0;
+		h->end = OP_ERROR_native_no_mapping;
+	}
+}
+
+/* Its resource; of a process that is not tracked, the pid alone. */
+static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of,
+		       const struct op_parsed *r, uint32_t *ret)
+{
+	struct op_resource resource = { .pid = r->header.pid };
+
+	if (of->program)
+		return op_program_resource(sampler->processes, of->program, of->mappings,
+					   &r->header, of->window, ret);
+	return op_window_resource(of->window, &resource, ret);
+}
+
+/* The sample of @stack as it goes into the window. */
+static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
+		       const struct op_parsed *parsed, uint32_t stack,
+		       struct op_window_sample *ret)
+{
+	const struct op_record *h = &parsed->header;
+	const struct op_kind *kind = op_kind_of(h->event);
+	const struct op_otlp_kind *row = op_rows_otlp_of(h->event);
+	struct op_window_sample sample = {
+		.event = h->event,
+		.stack = stack,
+		.tid = h->tid,
+		.cpu = h->cpu,
+		.time_ns = h->time_ns + (uint64_t)op_processes_config(sampler->processes)
+						->realtime_offset_ns,
+		.value = (int64_t)h->value,
+		.count = kind && kind->count ? kind->count(h->value) : 1,
+	};
+	int r;
+
+	if (row && row->period == OP_OTLP_PERIOD_WINDOW) {
+		sample.period_ns = (uint32_t)h->value;
+		sample.value = 0;
+	}
+
+	r = resource_of(sampler, of, parsed, &sample.resource);
+	if (r == 0)
+		r = op_window_string(of->window, h->comm,
+				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
+	if (r == 0)
+		r = op_labels_type(sampler, h, of->window, &sample);
+	if (r == 0)
+		r = op_labels_add(sampler, h, parsed->extra, of->window, &sample.labels);
+	if (r == 0) {
+		if (!op_trace_contexts_apply(&sampler->contexts, of->program,
+					     &parsed->context, of->window, &sample))
+			sampler->announce_again = true;
+		*ret = sample;
+	}
+	return r;
+}
+
+int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
+		      struct op_window *window, struct op_window_sample *ret)
+{
+	struct op_frames_of of = { .window = window };
+	struct op_proc *proc;
+	uint32_t generation;
+	uint32_t stack;
+	int r;
+
+	op_processes_advance(sampler->processes, parsed->header.time_ns);
+	proc = op_registry_of_record(sampler->processes, &parsed->header);
+	locate(proc, parsed, &of, &generation);
+	if (parsed->header.end == OP_END_UNKNOWN)
+		r = first_stack(sampler, proc, &of, parsed, &stack);
+	else
+		r = find_stack(sampler, &of, parsed, generation, &stack);
+	if (r == 0 && parsed->header.end != OP_END_UNKNOWN)
+		op_ended_add(&sampler->ended, of.mappings, parsed->header.end,
+			     parsed->header.end_pc,
+			     parsed->words + parsed->header.kernel_count,
+			     parsed->header.user_words);
+	return r < 0 ? r : make_sample(sampler, &of, parsed, stack, ret);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the ring become samples. A record that needs a table or names waits until there is
+ * time for them. */
+#include <errno.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "process/processes.h"
+#include "sample/sampler.h"
+#include "session/state.h"
+
+enum {
+	RECORDS_A_POLL = 4096,
+};
+
+/* What the record callback works with during one consumption. */
+struct consume {
+	struct op_session *session;
+	struct op_session_records *records;
+	uint64_t until_ns;
+};
+
+/* Has this poll done enough? The clock is read after each record, since one may take
+ * long. */
+static int is_enough(struct consume *k)
+{
+	return ++k->records->taken < RECORDS_A_POLL &&
+			       op_clock_monotonic_ns() < k->until_ns
+		       ? 0
+		       : OP_SESSION_STOP;
+}
+
+static void count(struct op_session *s, uint32_t type, int r)
+{
+	struct op_session_counts *n = &s->counts;
+
+	if (!op_sampler_is_sample(type))
+		return;
+	n->records++;
+	if (r == -ENOSPC)
+		n->dropped[OP_DROP_WINDOW]++;
+	else if (r == -ENOMEM)
+		n->dropped[OP_DROP_MEMORY]++;
+	else if (r < 0)
+		n->dropped[OP_DROP_RECORD]++;
+}
+
+/* May the record be postponed until there is time for a table or for names? If so,
+ * *@ret_pid is its process and *@ret_time_ns its time. */
+static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
+		     uint64_t *ret_time_ns)
+{
+	const struct op_unwind_table_request *request = data;
+	const struct op_record *record = data;
+
+	if (size >= sizeof(*record) && record->header.type == OP_RECORD_SAMPLE) {
+		*ret_pid = record->pid;
+		*ret_time_ns = record->time_ns;
+		return true;
+	}
+	if (size < sizeof(*request) || request->header.type != OP_RECORD_REQUEST)
+		return false;
+	*ret_pid = request->pid;
+	*ret_time_ns = request->time_ns;
+	return true;
+}
+
+/* Does the record lack a table, as postponed records of the same process may, too? */
+static bool wants_table(const void *data)
+{
+	const struct op_record *record = data;
+
+	return record->header.type == OP_RECORD_REQUEST || record->end == OP_END_UNKNOWN;
+}
+
+static int postpone(struct op_session *s, uint32_t pid, uint64_t time_ns,
+		    const void *data, size_t size)
+{
+	_cleanup_free_ void *joined = NULL;
+	size_t joined_len;
+
+	if (op_sampler_join(s->config.sampler, data, size, &joined, &joined_len) > 0)
+		return op_postponed_add(&s->postponed, pid, time_ns, joined, joined_len);
+	return op_postponed_add(&s->postponed, pid, time_ns, data, size);
+}
+
+static int add(struct op_session *s, const void *data, size_t size)
+{
+	return op_sampler_add_record(s->config.sampler, data, size, s->config.window);
+}
+
+/* Add the record to the window, or postpone it until there is time for what it needs. If
+ * it cannot be postponed, it is processed at once. */
+static void take(struct op_session *s, const void *data, size_t size, uint32_t type)
+{
+	uint64_t time_ns = 0;
+	uint32_t pid = 0;
+	bool waits = may_wait(data, size, &pid, &time_ns);
+	int r = -EINPROGRESS;
+
+	if (!waits || !wants_table(data) || !op_postponed_has(&s->postponed, pid))
+		r = add(s, data, size);
+	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0)
+		return;
+	if (r == -EINPROGRESS) {
+		s->config.allowance->hurry = true;
+		r = add(s, data, size);
+		s->config.allowance->hurry = false;
+	}
+	count(s, type, r);
+}
+
+/* Each process with postponed records gets a part of the slice, in turn. */
+static void take_postponed(struct op_session *s, uint64_t end_ns)
+{
+	struct op_postponed *q = &s->postponed;
+	size_t turns = q->len;
+	uint64_t part_ns =
+		OP_MAX(op_allowance_share(s->config.allowance, OP_SESSION_PARTS) /
+			       OP_MAX(turns, (size_t)1),
+		       /* of one process at least */
+		       op_allowance_share(s->config.allowance, OP_POLL_LEAST));
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	for (; turns && now_ns < end_ns; turns--) {
+		struct op_waiter *w = op_postponed_turn(q);
+		uint64_t until_ns = OP_MIN(now_ns + part_ns, end_ns);
+		bool more = true;
+
+		op_allowance_until(s->config.allowance, until_ns);
+		while (more && now_ns < until_ns) {
+			size_t len;
+			const struct op_record_header *record = op_waiter_record(w, &len);
+			int r = add(s, record, len);
+
+			now_ns = op_clock_monotonic_ns();
+			if (r == -EINPROGRESS)
+				break;
+			count(s, record->type, r);
+			more = op_waiter_drop(q, w);
+		}
+		if (more)
+			op_waiter_yield(q, w);
+	}
+}
+
+void op_session_take_postponed(struct op_session *s)
+{
+	struct op_waiter *w;
+
+	/* nothing that may stop is begun */
+	op_allowance_until(s->config.allowance, op_clock_monotonic_ns());
+	s->config.allowance->hurry = true;
+	while ((w = op_postponed_turn(&s->postponed))) {
+		size_t len;
+		const struct op_record_header *record = op_waiter_record(w, &len);
+
+		count(s, record->type, add(s, record, len));
+		(void)op_waiter_drop(&s->postponed, w);
+	}
+	s->config.allowance->hurry = false;
+	op_allowance_until(s->config.allowance, 0);
+}
+
+/* Drain the side-bands while a record is processed, which is newer than they. */
+static bool catch_up(struct consume *k)
+{
+	struct op_session *s = k->session;
+	uint64_t least_ns = op_allowance_share(s->config.allowance, OP_POLL_LEAST);
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	if (!op_session_drain_sideband(s, OP_MAX(k->until_ns, now_ns + least_ns)))
+		return false;
+	op_processes_settle(s->config.processes, op_clock_monotonic_ns());
+	return true;
+}
+
+/* Its side-band events are there, too, so that the program can be identified now. */
+static void on_exec(struct consume *k, const void *data, size_t size)
+{
+	struct op_session *s = k->session;
+	const struct op_exec_record *record = data;
+
+	if (size < sizeof(*record))
+		return;
+	if (record->interpreter)
+		s->exec_ns = op_clock_monotonic_ns();
+	(void)catch_up(k);
+	op_processes_on_executed(s->config.processes, record->pid);
+}
+
+/* Side-band events of the record's process may have come after the side-band was last read. */
+static void know_process(struct consume *k, const struct op_record *record, size_t size)
+{
+	uint32_t type = record->header.type;
+	struct op_session *s = k->session;
+	bool wants = type == OP_RECORD_REQUEST ||
+		     (type == OP_RECORD_SAMPLE && size >= sizeof(*record) &&
+		      record->end == OP_END_UNKNOWN);
+
+	k->records->unknown |= wants;
+	if (!wants &&
+	    (type != OP_RECORD_SAMPLE || size < sizeof(*record) ||
+	     op_processes_knows(s->config.processes, record->pid, record->generation)))
+		return;
+	if (record->time_ns > op_capture_drained_ns(s->config.capture))
+		(void)catch_up(k);
+}
+
+static int on_record(void *ctx, const void *data, size_t size)
+{
+	struct consume *k = ctx;
+	const struct op_record *record = data;
+	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
+
+	if (type == OP_RECORD_EXEC) {
+		on_exec(k, data, size);
+		return is_enough(k);
+	}
+	if (type)
+		know_process(k, record, size);
+	take(k->session, data, size, type);
+	return is_enough(k);
+}
+
+int op_session_take_records(struct op_session *s, struct op_session_records *ret)
+{
+	struct consume k = { .session = s, .records = ret };
+	uint64_t begin_ns = op_clock_monotonic_ns();
+
+	/* Most of them wait for a table. */
+	if (op_allowance_has_cpu(s->config.allowance))
+		take_postponed(s, op_allowance_part(s->config.allowance, begin_ns,
+						    OP_SESSION_PARTS));
+	k.until_ns = OP_MIN(
+		op_allowance_part(s->config.allowance, op_clock_monotonic_ns(),
+				  OP_SESSION_PARTS),
+		op_allowance_part(s->config.allowance, begin_ns, OP_SESSION_LONG_PARTS));
+	op_allowance_until(s->config.allowance, k.until_ns);
+	return op_capture_drain_ring(s->config.capture, on_record, &k);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of a running profiler, and its order. Each poll goes on with the parts, drains the
+ * side-bands, so that processes are known, and then the ring, whose records become samples of the
+ * open window. Each takes a share of the poll's time. What there is no time for waits for a later
+ * poll, and the session sets the timer for it.
+ *
+ *   sideband.c   events of the side-band: which processes there are
+ *   records.c    records of the ring, and those that were postponed
+ *   postponed.c  records that wait for a table or for names
+ *   ends.c       when a process ends
+ *   window.c     the end of a window
+ */
+#ifndef OP_SESSION_SESSION_H
+#define OP_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/allowance.h"
+#include "base/cleanup.h"
+#include "base/drops.h"
+#include "parts/parts.h"
+
+struct op_arena;
+struct op_capture;
+struct op_kernel_symbols;
+struct op_log;
+struct op_parts;
+struct op_processes;
+struct op_sampler;
+struct op_session;
+struct op_window;
+
+/* All is borrowed until op_session_free(). */
+struct op_session_config {
+	struct op_log *log;
+	const char *procfs_root;
+	uint32_t poll_ms; /* the time of a poll; 0: the default */
+	struct op_allowance *allowance;
+	struct op_capture *capture;
+	struct op_arena *arena;
+	struct op_kernel_symbols *kernel;
+	struct op_processes *processes;
+	struct op_sampler *sampler;
+	struct op_window *window;
+	struct op_parts *parts;
+};
+
+/* What it has counted since it was made. */
+struct op_session_counts {
+	uint64_t records; /* samples that were taken out of the ring */
+	uint64_t dropped[OP_DROPS];
+};
+
+/* What a poll found. */
+struct op_session_work {
+	bool idle;    /* nothing was waiting */
+	bool drained; /* no sample is waiting */
+};
+
+int op_session_new(const struct op_session_config *config, struct op_session **ret);
+struct op_session *op_session_free(struct op_session *s);
+OP_DEFINE_CLEANUP(struct op_session *, op_session_free)
+
+/* Do a bounded amount of work. The poll of the allowance begins here; its end is the caller's,
+ * who may have more to do in it. Returns 0 or -errno. */
+int op_session_poll(struct op_session *s, struct op_session_work *ret);
+/* Poll until nothing is waiting, for about @limit_ns. */
+int op_session_drain(struct op_session *s, uint64_t limit_ns);
+/* The same, when no more will follow: what waits for CPU time is processed, too. What is left
+ * after @limit_ns is taken without the tables that it waits for. */
+int op_session_drain_all(struct op_session *s, uint64_t limit_ns);
+/* Take all postponed records, without the tables and names that they wait for where there are
+ * none. */
+void op_session_take_postponed(struct op_session *s);
+
+/* Poll in time for what the parts have under way. */
+void op_session_wake(struct op_session *s);
+
+/* How a window ends. */
+struct op_window_end {
+	bool running;	      /* sampling goes on */
+	enum op_part_end why; /* EXPORT, RATE or BUDGET */
+	uint64_t period_ns;   /* of the next one */
+	/* All samples are in the window: takes them out of it, until @end_ns (Unix time).
+	 * Returns 0 or -errno. */
+	int (*emit)(void *ctx, uint64_t end_ns);
+	void *ctx;
+};
+/* End the window and begin the next. Returns what emit() returned. */
+int op_session_end_window(struct op_session *s, const struct op_window_end *end);
+
+const struct op_session_counts *op_session_counts(const struct op_session *s);
+/* Bytes of records that wait. */
+uint64_t op_session_bytes(const struct op_session *s);
+
+#endif

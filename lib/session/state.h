@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The insides of a session, shared by the files of this folder. */
+#ifndef OP_SESSION_STATE_H
+#define OP_SESSION_STATE_H
+
+#include <errno.h>
+
+#include "kernel/capture.h"
+#include "session/ends.h"
+#include "session/postponed.h"
+#include "session/session.h"
+
+/*
+ * A poll's shares. It gives a quarter each to side-bands, to records from the ring, to postponed
+ * records, and to processes. Work that cannot be interrupted, such as reading the names of a large program,
+ * may take some 10 ms more; when half of the time is over, the rest of the work is left to the
+ * next poll.
+ */
+enum {
+	OP_SESSION_PARTS = 4,
+	OP_SESSION_LONG_PARTS = 2,
+	/* op_session_take_records(): this poll has done enough */
+	OP_SESSION_STOP = -ECANCELED,
+};
+
+struct op_session {
+	struct op_session_config config;
+	struct op_session_counts counts;
+	struct op_sideband_sink sink;
+	struct op_endings ends;
+	struct op_postponed postponed;
+	uint64_t news_ns;	   /* when something new was last seen */
+	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
+	bool put_off;		   /* the last poll left the records to the next one */
+	bool kernel_symbols_stale; /* kernel symbols came or went */
+	uint64_t map_failures;	   /* the arena's map failures that were already logged */
+};
+
+/* sideband.c */
+void op_session_init_sink(struct op_session *s);
+/* Pass what the side-bands tell to the processes until @end_ns. Returns the number of events. */
+uint64_t op_session_drain_sideband(struct op_session *s, uint64_t end_ns);
+
+/* records.c */
+/* What a poll did with the ring. */
+struct op_session_records {
+	uint64_t taken;
+	bool unknown; /* there was a record of a process or mapping without tables */
+};
+/* Take postponed records, then those of the ring. Returns 0, OP_SESSION_STOP or -errno. */
+int op_session_take_records(struct op_session *s, struct op_session_records *ret);
+
+#endif
