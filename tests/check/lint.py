@@ -27,11 +27,6 @@ ROOMS = ["api", "recording", "session", "parts", "sample", "process", "runtime",
 FOLDERS_ALLOWED = {
 }
 
-# Arrows between rooms or folders that would be in a circle, and why they may.
-CIRCLES_ALLOWED = {
-    ("lib/kernel", "lib/kernel/sideband"): "the driver drains what it opens",
-}
-
 # What the program includes of the library beside lib/recording: plain C, and nothing of profiles.
 PROGRAM_ALLOWED = {"base/cleanup.h", "base/macros.h", "base/strbuf.h",
                    # the tables of options, kinds and runtimes: its switches are their rows
@@ -240,7 +235,7 @@ def drawing(root):
     texts = {path: text for path, text in tree.text.items() if not path.startswith("tests/")}
     for path, line, message in house.two_homes(texts):
         yield "%s:%d: %s" % (path, line, message)
-    yield from house.folder_circles(house.includes(tree, "lib"), CIRCLES_ALLOWED)
+    yield from house.folder_circles(house.includes(tree, "lib"))
 
 
 def crowded(paths):
@@ -316,7 +311,7 @@ def check_circles(file, nm):
     wrong = list(circles([(where, name) for where, name, kind in pairs if kind in "TDRBVW"],
                          [(where, name) for where, name, kind in pairs if kind == "U"]))
     graph = house.calls(house.parse_nm(out, tracked(pathlib.Path(__file__).parents[2])))
-    return wrong + list(house.folder_circles(graph, CIRCLES_ALLOWED))
+    return wrong + list(house.folder_circles(graph))
 
 
 def check_objects(file, wanted, nm="nm"):
