@@ -10,7 +10,6 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "export/sink/notes.h"
-#include "export/sink/request.h"
 #include "export/sink/thread.h"
 #include "export/sinks.h"
 

@@ -4,7 +4,7 @@
 #include "export/queue/delivery.h"
 #include "export/queue/export_settings.h"
 #include "export/sinks.h"
-#include "export/transport/module.h"
+#include "export/transport/transport.h"
 #include "otelprof/version.h"
 
 static const char user_agent[] = "OTel-OTLP-Exporter-C/" OTELPROF_VERSION " (otelprof)";

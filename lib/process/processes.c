@@ -293,7 +293,6 @@ bool op_processes_busy(const struct op_processes *p)
 
 static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
-	(void)p;
 	op_program_runtimes_window_end(&proc->program->runtimes);
 	proc->program->code.nameless = 0;
 	/* A perf map may have appeared since. */

@@ -419,7 +419,6 @@ int op_publish_past(struct op_processes *p, struct op_program *program,
 {
 	struct op_proc *past = calloc(1, sizeof(*past));
 
-	(void)p;
 	if (!past)
 		return -ENOMEM;
 	past->past = true;

@@ -2,8 +2,6 @@
 /* A map from the hash of words to a number; it is emptied when a window ends. */
 #include "profile/cache.h"
 
-#include "base/macros.h"
-
 static bool equal(const void *elements, uint32_t i, const void *key)
 {
 	const struct op_cache_entry *e = (const struct op_cache_entry *)elements + i;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "profile/utf8.h"
 
 int op_window_grow(struct op_window *w, void **data, size_t *cap, size_t len, size_t more,

@@ -97,4 +97,14 @@ int op_layouts_unknown(const struct op_layouts_schema *schema, const char *versi
 /* The number of sections from the user's files. */
 size_t op_layouts_count(const struct op_layouts *layouts);
 
+/* Reads a directory of layout files that the user named. */
+
+/*
+ * Read the files NAME.layout of @dir in the order of their names. The directory and the
+ * files must belong to root or to this process's user, and nobody else may write them. A
+ * file with an error is left out with a warning. Returns 0, or -errno with a sentence if
+ * @dir cannot be used.
+ */
+int op_layouts_read_dir(struct op_layouts *layouts, const char *dir, struct op_log *log);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists, checks and reads the files of a layout directory. */
-#include "runtime/layouts_dir.h"
+#include "runtime/layouts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/macros.h"
 
 static const char suffix[] = ".layout";
 

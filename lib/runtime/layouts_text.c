@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "base/macros.h"
 
 static bool is_blank(char c)
 {

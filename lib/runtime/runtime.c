@@ -2,11 +2,14 @@
 /* The registry of language runtimes. */
 #include "runtime/runtime.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/layouts_dir.h"
+#include "runtime/layouts.h"
 
 static const struct op_runtime_ops *const runtimes[] = {
 #define OP_RUNTIME(number, upper, lower, page, tells) &op_runtime_##lower,
@@ -53,6 +56,19 @@ int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **
 	if (r == 0)
 		*ret = OP_TAKE_PTR(layouts);
 	return r;
+}
+
+void op_runtime_frame_gone(const struct op_runtime_ops *ops, uint64_t addr, int r,
+			   char name[static OP_RUNTIME_GONE_BYTES],
+			   struct op_runtime_frame *ret)
+{
+	(void)snprintf(name, OP_RUNTIME_GONE_BYTES, "%s@0x%" PRIx64, op_runtime_name(ops),
+		       addr);
+	ret->function[0] = (struct op_runtime_function){ .name = name, .file = "" };
+	ret->len = 1;
+	ret->fresh = true;
+	/* Its memory may be reused for another function with the same words. */
+	ret->again = r != -ESRCH;
 }
 
 bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path)

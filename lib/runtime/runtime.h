@@ -74,6 +74,7 @@ struct op_runtime_function {
 enum {
 	OP_RUNTIME_INLINED_MAX = 32, /* functions of one frame; more are not shown */
 	OP_RUNTIME_RANGES_MAX = 16,
+	OP_RUNTIME_GONE_BYTES = 40, /* of the name of a function that is gone */
 };
 
 /* A frame: one function, or the functions that are inlined in compiled code, innermost
@@ -126,8 +127,8 @@ struct op_runtime_ops {
 	const struct op_layouts_schema *layouts;
 
 	/*
-	 * Examine an ELF file. Returns 1 with *@ret_image and *@ret_loop if @elf is this
-	 * runtime; 0 if it is not; -ENOTSUP for an unknown version (op_layouts_unknown() tells
+	 * Examine an ELF file. Returns 1 with *@ret_image, which free(3) frees, and *@ret_loop if @elf
+	 * is this runtime; 0 if it is not; -ENOTSUP for an unknown version (op_layouts_unknown() tells
 	 * the user; its processes get native frames); or -errno. @layouts: the user's, for
 	 * op_layouts_find(); NULL: none. The member is NULL for a runtime without an ELF file.
 	 */
@@ -141,7 +142,6 @@ struct op_runtime_ops {
 	 */
 	int (*probe_other)(int fd, const char *path, struct op_log *log,
 			   void **ret_image);
-	void (*image_free)(void *image);
 
 	/*
 	 * Fill @bpf (bpf_size bytes, zeroed) for @target. Returns 0 with *@ret_instance;
@@ -194,6 +194,12 @@ const struct op_runtime_ops *const *op_runtime_all(size_t *ret_len);
 /* Read the layouts of all runtimes from the user's directory @dir. Returns 0, or -errno
  * with a sentence. The caller frees *@ret. */
 int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
+
+/* A function was gone before it could be read: @r says why. Fill @ret, with its address as the
+ * name, so that different functions stay different. @name is the memory for it. */
+void op_runtime_frame_gone(const struct op_runtime_ops *ops, uint64_t addr, int r,
+			   char name[static OP_RUNTIME_GONE_BYTES],
+			   struct op_runtime_frame *ret);
 
 /* Does the base name of @path look like an executable file of @ops, so that it is worth a
  * probe? */

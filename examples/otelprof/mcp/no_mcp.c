@@ -4,7 +4,5 @@
 
 int command_mcp(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	return fail("this otelprof was built without json-c, which mcp needs");
 }

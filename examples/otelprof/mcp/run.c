@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a program, reads both of its output streams, and ends it when its time is over.
  * */
-#include "mcp/run.h"
+#include "mcp/tools.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "mcp/run.h"
+#include "mcp/tools.h"
 
 enum {
 	SECONDS_MAX = 60,

@@ -32,4 +32,13 @@ bool tools_know(const char *name);
 bool tools_call(struct tools *t, const char *name, struct json_object *arguments,
 		struct op_strbuf *ret);
 
+/* Runs a program and keeps its output. */
+
+/*
+ * Run @argv for at most @seconds. Its output is added to @ret, cut at a limit with a
+ * sentence; after a failure its standard error is added, too. Returns true if it exited
+ * with 0.
+ */
+bool run_program(char **argv, double seconds, struct op_strbuf *ret);
+
 #endif

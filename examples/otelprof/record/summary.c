@@ -26,7 +26,6 @@ static int look(void *userdata, const void *request, size_t len, uint64_t sample
 {
 	struct summary *s = userdata;
 
-	(void)samples;
 	if (s->sums.len < FUNCTIONS_MAX)
 		(void)functions_add(&s->sums, request, len);
 	return -ECANCELED; /* we only look at the request */

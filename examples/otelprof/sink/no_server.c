@@ -4,7 +4,5 @@
 
 int command_sink(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	return fail("sink: this program was built without grpc");
 }

@@ -59,7 +59,6 @@ static int help(FILE *f)
 
 static void print_violation(void *data, const char *sentence, uint64_t cases)
 {
-	(void)data;
 	(void)fputs("  broken: ", stdout);
 	print_safe(stdout, sentence, strlen(sentence), 0);
 	if (cases > 1)

@@ -6,7 +6,5 @@
 
 int top_screen(struct top *t, struct otelprof *p)
 {
-	(void)t;
-	(void)p;
 	return -ENOTSUP;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "recording/read/short_name.h"
+#include "recording/read/print.h"
 #include "top/top.h"
 
 enum {

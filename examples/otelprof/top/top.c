@@ -117,7 +117,6 @@ static int on_request(void *userdata, const void *request, size_t len, uint64_t 
 {
 	struct top *t = userdata;
 
-	(void)samples;
 	return t->live ? keep(&t->window, request, len)
 		       : kinds_add(&t->kinds, request, len);
 }
@@ -255,7 +254,6 @@ static void print_json_drop(void *userdata, const char *name, const char *senten
 {
 	const char **separator = userdata;
 
-	(void)sentence;
 	if (!count)
 		return;
 	(void)printf("%s \"%s\": %" PRIu64, *separator, name, count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps windows of a section and replaces the least recently used one. */
-#include "code/dwarf/section.h"
+#include "code/dwarf/entry.h"
 
 #include <elf.h>
 #include <errno.h>

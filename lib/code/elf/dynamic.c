@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "base/checked.h"
-#include "base/macros.h"
 #include "base/reader.h"
 #include "code/elf/private.h"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/macros.h"
 #include "base/reader.h"
 #include "code/elf/private.h"
 #include "code/elf/stream.h"

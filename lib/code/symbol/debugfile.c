@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tries the places of separate debug files, and checks that a file belongs to the same
  * build. */
-#include "code/symbol/debugfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

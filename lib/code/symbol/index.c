@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "code/symbol/sort.h"
 
 enum {
 	/* Bits of op_symbol_raw.class; the source is in the bits below. */

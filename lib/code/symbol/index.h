@@ -101,4 +101,12 @@ void op_symbol_index_abort(struct op_symbol_index_builder *b);
 size_t op_symbol_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
 			      size_t *ret_first);
 
+/*
+ * Sorts symbols in place. The C library's qsort() takes as much memory again as what it sorts:
+ * of a large program's names that is most of what reading them takes.
+ */
+
+/* Sort by address, then by class, then by name. Takes no memory but a bounded stack. */
+void op_symbol_sort(struct op_symbol_raw *raw, size_t len);
+
 #endif

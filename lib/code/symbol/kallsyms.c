@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "code/symbol/kallsyms_private.h"
 
 enum {

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/macros.h"
 #include "code/symbol/kallsyms_private.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "code/symbol/debugfile.h"
+#include "code/symbol/symbols.h"
 
 enum {
 	COMPRESSED_MAX = 16 << 20,

@@ -4,7 +4,7 @@
  * exchanges, and each part is sorted by the bytes that follow. So however a file orders its
  * symbols, the work is bounded by their number times the bytes of a key.
  */
-#include "code/symbol/sort.h"
+#include "code/symbol/index.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/macros.h"
 #include "code/elf/gopclntab.h"
-#include "code/symbol/debugfile.h"
 #include "code/symbol/demangle.h"
 #include "code/symbol/index.h"
 

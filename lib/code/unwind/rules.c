@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/macros.h"
 #include "code/unwind/arena.h"
 
 /* Files repeat the same few hundred rules, so a small direct-mapped cache is asked before

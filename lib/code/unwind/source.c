@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "code/dwarf/cfi.h"
-#include "code/unwind/arch.h"
 
 /* What is known of an FDE of augmentation 'S'. */
 enum signal {

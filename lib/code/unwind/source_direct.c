@@ -57,7 +57,6 @@ static int on_direct_fde(void *data, const struct op_cfi_fde *fde)
 {
 	struct op_source_direct *d = data;
 
-	(void)fde;
 	d->found = (struct op_unwind_rule){ .cfa = OP_CFA_INVALID };
 	return 1;
 }
@@ -67,7 +66,6 @@ static int on_direct_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 {
 	struct op_source_direct *d = data;
 
-	(void)moved;
 	if (pc > d->vaddr)
 		return 0;
 	d->found = (struct op_unwind_rule){ .cfa = OP_CFA_INVALID };

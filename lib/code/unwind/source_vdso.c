@@ -65,7 +65,6 @@ static int on_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t na
 	struct code *code = data;
 	uint64_t at = symbol->value - code->addr;
 
-	(void)name;
 	if (at / INSTRUCTION < code->len)
 		code->starts[at / INSTRUCTION] = 1;
 	return 0;

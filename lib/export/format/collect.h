@@ -15,8 +15,59 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "export/format/moments.h"
-#include "export/format/strings.h"
+#include "otlp/reader.h"
+
+/* A table of strings, each stored once; number 0 is "". */
+struct op_string_place {
+	size_t offset; /* in text */
+	size_t len;
+};
+
+struct op_strings {
+	uint64_t seed;
+	OP_VEC(char) text;
+	OP_VEC(struct op_string_place) places;
+	struct op_index index;
+};
+
+/* Make the table, which is all zero, with string 0. Returns 0 or -ENOMEM. */
+int op_strings_init(struct op_strings *s, uint64_t seed);
+void op_strings_deinit(struct op_strings *s);
+/* The number of a string, which is added if it is not there. Returns 0 or -ENOMEM. */
+int op_strings_add(struct op_strings *s, struct otlp_text text, uint32_t *ret);
+/* Not NUL-terminated; valid until the next op_strings_add(). */
+struct otlp_text op_strings_get(const struct op_strings *s, uint32_t number);
+
+/*
+ * Which window counts of values that are the state of one moment: memory in use, threads,
+ * goroutines. They are not summed over time. Of each host and each kind of values the newest
+ * window counts, for recordings that are read as one may be of several hosts.
+ */
+#define OP_MOMENT_NONE UINT32_MAX
+
+struct op_moment {
+	uint32_t kind;	  /* the caller's number of it */
+	uint32_t host;	  /* hosts */
+	uint64_t time_ns; /* the newest so far, which the caller keeps; 0 at first */
+};
+
+struct op_moments {
+	struct op_strings hosts; /* apart from those that a format writes out */
+	OP_VEC(struct op_moment) all;
+	struct op_index index;
+};
+
+/* Make the table, which is all zero. Returns 0 or -ENOMEM. */
+int op_moments_init(struct op_moments *m, uint64_t seed);
+void op_moments_deinit(struct op_moments *m);
+
+/* Is a value of @type the state of one moment, and not what happened in a window? */
+bool op_moments_has_type(struct otlp_text type);
+
+/* The number of the moment that the value of @v, which is of @p, belongs to, or OP_MOMENT_NONE
+ * for one that is summed. Returns 0 or -ENOMEM. */
+int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
+		    const struct otlp_sample_view *v, uint32_t kind, uint32_t *ret);
 
 enum {
 	/* Distinct stacks. Samples of further ones keep their process and kind, and have one

@@ -17,7 +17,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "export/format/collect.h"
 #include "export/format/flamegraph.h"
 #include "export/format/html.h"
 #include "export/format/kinds.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that works through the queue of files to write and to remove. */
-#include "export/queue/spool.h"
+#include "export/queue/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "export/sink/thread.h"
 
 enum {
 	/* Different complaints logged in a row; further ones are logged at

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/sink/shared.h"
+#include "export/sink/sink.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,13 +10,29 @@
 #include "base/log.h"
 #include "export/sink/notes.h"
 #include "export/sink/request.h"
-#include "export/sink/shared.h"
 
 /* OTLP 1.10 tells exporters to refuse larger requests; 64 MiB before compression. */
 #define OP_REQUEST_BYTES_MAX	 (UINT64_C(64) << 20)
 #define OP_REQUEST_BYTES_DEFAULT UINT64_C(4000000)
 
 struct op_sink;
+
+/*
+ * What all exporters of a handle share: the ledger and the log lines. A thread that is stuck
+ * in a call of the kernel is left behind at the end (export/sink/thread.h), and keeps this until
+ * it ends.
+ */
+struct op_shared {
+	uint32_t users;
+	struct op_ledger ledger;
+	struct op_notes notes;
+};
+
+/* @level: of the log lines that are kept. Returns 0 or -errno. */
+int op_shared_new(int level, struct op_shared **ret);
+/* Both take NULL. The first returns @s, the second NULL. */
+struct op_shared *op_shared_ref(struct op_shared *s);
+struct op_shared *op_shared_unref(struct op_shared *s);
 
 struct op_sink_ops {
 	/* Accept @r, and decide now or later what becomes of it. */

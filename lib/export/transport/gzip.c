@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compresses with libdeflate or zlib, as configured at build time. */
-#include "export/transport/gzip.h"
+#include "export/transport/compress.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 
 #ifdef OP_HAVE_LIBDEFLATE
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches and loads transport modules. */
-#include "export/transport/module.h"
+#include "export/transport/transport.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "export/transport/wire.h"
 
 /* Field numbers of opentelemetry/proto 1.10 and of google/rpc. */
 enum {

@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 enum {
-	OP_TRANSPORT_ABI = 4
+	OP_TRANSPORT_ABI = 5
 };
 
 /* How requests are compressed; a server that refuses one is sent the one before it. */
@@ -36,7 +36,6 @@ struct op_transport_tls {
 	const char *ca_pem; /* NULL: the system's roots */
 	const char *client_cert_pem;
 	const char *client_key_pem;
-	const char *ca_file; /* for messages; NULL if ca_pem is */
 };
 
 /* Everything that a transport needs, after environment and defaults were applied. */
@@ -81,5 +80,17 @@ struct op_transport_ops {
 	void (*cancel)(void *transport);
 	void (*close)(void *transport);
 };
+
+/* Finds and loads a transport module. */
+
+/*
+ * Load a module; @name is "grpc" for libotelprof-grpc.so. Looks in $OTELPROF_MODULE_DIR,
+ * beside the library itself, and in the directory that the library was configured for. A
+ * loaded module stays until the end of the process, because its threads and exit handlers
+ * cannot be unmapped. It is done in a thread that is waited for as op_sink_thread_call() does.
+ * Returns 0, -OTELPROF_E_MODULE, -ETIMEDOUT, -ENOMEM or -EAGAIN.
+ */
+int op_module_load(const char *name, struct op_log *log,
+		   const struct op_transport_ops **ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses tags and lengths of protobuf fields. */
-#include "export/transport/wire.h"
+#include "export/transport/reply.h"
 
 enum {
 	TYPE_BITS = 3

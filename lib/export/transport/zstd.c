@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/transport/zstd.h"
+#include "export/transport/compress.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <zstd.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 
 enum {
 	LEVEL = 3, /* zstd's default */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "parts/threads/iterate.h"
 #include "process/program.h"
 #include "process/registry.h"

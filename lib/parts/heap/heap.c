@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "code/elf/file.h"
 #include "kernel/capture.h"
 #include "otelprof/config.h"

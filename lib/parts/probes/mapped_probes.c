@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "code/elf/file.h"
 #include "parts/probes/attach.h"
-#include "parts/probes/usdt.h"
 #include "process/image/executable.h"
 
 enum {

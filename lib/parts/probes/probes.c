@@ -11,7 +11,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "base/log.h"
 #include "kernel/capture.h"
 #include "otelprof/otelprof.h"

@@ -207,8 +207,7 @@ static void image_free(struct op_images *x, struct op_image *image)
 	if (!image)
 		return;
 	op_image_drop_file(x, image);
-	if (image->runtime && image->runtime_image)
-		image->runtime->image_free(image->runtime_image);
+	free(image->runtime_image);
 	op_names_clear(&image->names);
 	free(image->file);
 	free(image);

@@ -111,7 +111,6 @@ static bool is_container(const char *path, const char *name, const char *wanted)
 {
 	size_t len = strlen(name);
 
-	(void)path;
 	if (ends_with(name, len, ".scope"))
 		len -= strlen(".scope");
 	return id_matches(name, len, wanted) || name_matches(name, len, wanted);
@@ -121,7 +120,6 @@ static bool is_pod(const char *path, const char *name, const char *wanted)
 {
 	struct op_container c;
 
-	(void)name;
 	return op_container_of_path(path, strlen(path), &c) &&
 	       strcmp(c.pod_uid, wanted) == 0;
 }

@@ -40,7 +40,6 @@ static OP_TASK_CODE int read_piece(void *data, int *ret_fd)
 	size_t done = 0;
 	long n = 1;
 
-	(void)ret_fd;
 	if (p->fd < 0) {
 		n = op_syscall(SYS_openat, AT_FDCWD, p->path,
 			       O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);

@@ -45,7 +45,6 @@ static OP_TASK_CODE int read_memory(void *data, int *ret_fd)
 	uint64_t start = q->start_ticks;
 	long n;
 
-	(void)ret_fd;
 	if (!start)
 		start = op_task_stat_start(q->stat);
 	n = op_syscall6(SYS_process_vm_readv, q->pid, (long)&here, 1, (long)&there, 1, 0);

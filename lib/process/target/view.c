@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/macros.h"
 #include "process/target/task/stat.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds entries to a request's dictionary at their first reference, and removes them on
  * rollback. */
-#include "profile/otlp/dictionary.h"
+#include "profile/otlp/otlp_request.h"
 
 #include <assert.h>
 #include <errno.h>

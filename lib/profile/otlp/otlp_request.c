@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "profile/otlp/resource.h"
 #include "profiles_service.pb.h"
 
 static const char SCHEMA_URL[] = "https://opentelemetry.io/schemas/1.44.0";

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes resources. Keys and strings are inline, not in the dictionary, because
  * Collectors 0.148 to 0.160 do not resolve references in resources. */
-#include "profile/otlp/resource.h"
+#include "profile/otlp/otlp_request.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "profile/utf8.h"
 #include "profile/window_tables.h"
 #include "resource.pb.h"

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/reader.h"
 #include "base/vec.h"
-#include "export/format/strings.h"
+#include "export/format/collect.h"
 
 enum {
 	PLACE_BYTES = 16,

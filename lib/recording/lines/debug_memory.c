@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libdw loads all debug sections of a file when it is opened, and unpacks compressed ones. The
  * size that a header states for that is the size that libelf allocates. */
-#include "recording/lines/debug_memory.h"
+#include "recording/lines/debug_budget.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,17 +8,13 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "base/vec.h"
 #include "recording/lines/debug_budget.h"
-#include "recording/lines/debug_memory.h"
 #include "recording/lines/ranges.h"
-#include "recording/lines/symbol_spans.h"
 
 enum {
 	DWARF_FILES_FROM_0 = 5,

@@ -4,6 +4,8 @@
 #define OP_RECORDING_LINES_RANGES_H
 
 #include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/vec.h"
@@ -28,5 +30,22 @@ int ranges_add_functions(struct ranges *r, Dwarf_Die *unit);
 void ranges_sort(struct ranges *r);
 /* The range that holds @pc, the innermost where they overlap; NULL: none. */
 struct range *ranges_find(const struct ranges *r, Dwarf_Addr pc);
+
+/* Which addresses of a module a symbol covers. libdw goes through all symbols for each address
+ * that is looked up, and in a stripped program most have none. */
+struct symbol_span {
+	GElf_Addr start;
+	GElf_Addr end;
+};
+
+struct symbol_spans {
+	bool is_made;
+	bool is_all; /* there was no memory to tell */
+	OP_VEC(struct symbol_span) spans;
+};
+
+/* May a symbol of the module cover this address of it? */
+bool symbol_spans_has(struct symbol_spans *c, Dwfl_Module *module, GElf_Addr address);
+void symbol_spans_clear(struct symbol_spans *c);
 
 #endif

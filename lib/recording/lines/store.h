@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/cleanup.h"
-
 enum {
 	STORE_BYTES_MAX = 64 << 20, /* of all files; the oldest go first */
 	STORE_FILES_MAX = 4096,

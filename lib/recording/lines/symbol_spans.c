@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/lines/symbol_spans.h"
+#include "recording/lines/ranges.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "recording/merge/join.h"
 #include "recording/read/requests.h"
 #include "recording/read/say.h"
 

@@ -5,8 +5,39 @@
 
 #include <stddef.h>
 
+#include "base/cleanup.h"
+
 /* Write the requests of @files, joined, to the file @path, which is open as @fd. Returns 0, or
  * STATUS_FAILED after a message. */
 int merge_write(char *const *files, size_t len, const char *path, int fd);
+
+/*
+ * Joins ExportProfilesServiceRequest messages into few with one dictionary each: an entry that
+ * several requests have is written once, and what nothing refers to is left out. Profiles,
+ * samples and all their fields stay as they are, but for the numbers of dictionary entries.
+ */
+enum {
+	/* Receivers of OTLP take requests up to 4 MiB by default. One that holds a single
+	 * profile may be larger. */
+	JOIN_REQUEST_BYTES = 4000000,
+};
+
+/* Takes a joined request, which is valid during the call. Returns 0 or a number that ends the
+ * work and is returned from it. */
+typedef int (*join_emit_fn)(void *data, const void *request, size_t len);
+
+struct join;
+
+/* Returns 0 or -ENOMEM. The caller frees *@ret with join_free(). */
+int join_new(join_emit_fn emit, void *data, struct join **ret);
+struct join *join_free(struct join *j);
+OP_DEFINE_CLEANUP(struct join *, join_free)
+
+/* Add a request; what is full is emitted. Memory is bounded by @len and JOIN_REQUEST_BYTES.
+ * Returns 0, -EBADMSG, -EFBIG, -ENOMEM or what the emit function returned. After an error a part
+ * of the request may have been added. */
+int join_add(struct join *j, const void *request, size_t len);
+/* Emit what is left. Returns 0, -ENOMEM or what the emit function returned. */
+int join_finish(struct join *j);
 
 #endif

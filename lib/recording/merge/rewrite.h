@@ -14,8 +14,6 @@
 #include "otlp/reader.h"
 #include "profile/otlp/bytes.h"
 
-struct schema;
-
 extern const struct schema
 	schema_resource_head; /* ResourceProfiles without scope_profiles */
 extern const struct schema schema_scope_head; /* ScopeProfiles without profiles */

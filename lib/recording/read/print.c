@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "otlp/reader.h"
-#include "recording/read/short_name.h"
 
 bool colour_wanted(FILE *f)
 {

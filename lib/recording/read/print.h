@@ -20,4 +20,15 @@ void print_json_string(FILE *f, const char *text, size_t len);
 void print_seconds(double s, char *buf, size_t size);
 void print_bytes(double b, char *buf, size_t size);
 
+/*
+ * Names of C++ and Rust functions that have no room. What tells functions apart best is kept:
+ * first the parameters go, then what is nested in template arguments, then these. What was
+ * cut is a "…"; --callers and --callees take such names.
+ */
+
+#define SHORT_MARK "…"
+
+/* Shorten @name in place, as far as it can be, towards @columns. */
+void name_shorten(char *name, int columns);
+
 #endif

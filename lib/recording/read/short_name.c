@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/read/short_name.h"
+#include "recording/read/print.h"
 
 #include <ctype.h>
 #include <stdbool.h>

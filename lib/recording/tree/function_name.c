@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "recording/read/short_name.h"
+#include "recording/read/print.h"
 
 enum {
 	NAME_BYTES = 65536,

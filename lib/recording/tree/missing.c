@@ -11,8 +11,7 @@
 #include "recording/read/print.h"
 #include "recording/read/say.h"
 #include "recording/tree/function_name.h"
-#include "recording/tree/suggest.h"
-#include "recording/tree/sums.h"
+#include "recording/tree/view.h"
 
 enum {
 	KINDS_SHOWN = 12,

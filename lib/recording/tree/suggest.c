@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares names as people mistype them: other case, a part, letters missing or swapped. */
-#include "recording/tree/suggest.h"
+#include "recording/tree/missing.h"
 
 #include <ctype.h>
 #include <limits.h>

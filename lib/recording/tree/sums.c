@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums in an array, with a hash table from the key to the index. */
-#include "recording/tree/sums.h"
+#include "recording/tree/view.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,8 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+#include "base/vec.h"
 #include "export/format/collect.h"
-#include "recording/tree/sums.h"
 #include "recording/tree/tree.h"
 
 /* A label of the tree is a function of the collection. With this bit it is a string of
@@ -44,6 +45,25 @@ enum view_filter {
 };
 
 struct view;
+
+/* Sums of values, by a number as key. */
+struct sum {
+	uint64_t key;
+	int64_t value;
+};
+
+struct sums {
+	OP_VEC(struct sum) items;
+	struct op_map64 index;
+};
+
+/* Returns 0 or -ENOMEM. */
+int sums_add(struct sums *s, uint64_t key, int64_t value);
+/* The sum under @key, or 0. */
+int64_t sums_get(const struct sums *s, uint64_t key);
+/* Sort the largest first, equal ones by key. Nothing can be added afterwards. */
+void sums_sort(struct sums *s);
+void sums_clear(struct sums *s);
 
 struct view_request {
 	const char *kind; /* sample type; NULL: the main one */

@@ -14,7 +14,7 @@
 #include "recording/read/print.h"
 #include "recording/tree/view.h"
 #include "recording/write/form.h"
-#include "recording/write/used.h"
+#include "recording/write/timeline.h"
 
 enum {
 	NAME_BYTES = 129, /* of a thread */

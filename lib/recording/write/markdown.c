@@ -7,7 +7,6 @@
 #include "otlp/reader.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
-#include "recording/read/short_name.h"
 #include "recording/tree/chains.h"
 #include "recording/tree/function_name.h"
 #include "recording/tree/recording.h"

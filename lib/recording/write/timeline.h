@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/vec.h"
 #include "recording/tree/recording.h"
 #include "recording/tree/tree.h"
@@ -55,5 +54,25 @@ struct timeline {
  * caller calls timeline_clear() in both cases. */
 int timeline_make(const struct recording *r, struct timeline *ret);
 void timeline_clear(struct timeline *t);
+
+/* Which records of a timeline one thread uses, with numbers from 0 on. */
+struct used_set {
+	uint32_t *numbers;     /* by number in the timeline; TIMELINE_NONE: not used */
+	OP_VEC(uint32_t) list; /* numbers in the timeline */
+};
+
+struct used {
+	struct used_set nodes; /* callers before what they call */
+	struct used_set frames;
+	struct used_set functions;
+	struct used_set libraries;
+};
+
+/* Returns 0 or -ENOMEM; call used_clear() in both cases. */
+int used_init(struct used *u, const struct timeline *t);
+void used_clear(struct used *u);
+/* Find what the samples from @s to @end use. Returns 0 or -ENOMEM. */
+int used_find(struct used *u, const struct timeline *t, const struct timeline_sample *s,
+	      const struct timeline_sample *end);
 
 #endif

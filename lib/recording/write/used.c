@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks records from the samples on: nodes, their frames, and so on. */
-#include "recording/write/used.h"
+#include "recording/write/timeline.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,51 +6,14 @@
 #include "base/macros.h"
 #include "runtime/go/go.h"
 
-/* 1.23 added syscallbp, 1.25 removed sched.ret; the others moved what is behind. */
+/* In the order of the struct's members. 1.23 added syscallbp, 1.25 removed sched.ret; the others
+ * moved what is behind. */
 static const struct op_go_layout LAYOUTS[] = {
-	{ .first = 18,
-	  .sched_lr = 96,
-	  .sched_bp = 104,
-	  .syscall_sp = 112,
-	  .status = 144,
-	  .goid = 152,
-	  .wait_reason = 176,
-	  .start_pc = 312 },
-	{ .first = 21,
-	  .sched_lr = 96,
-	  .sched_bp = 104,
-	  .syscall_sp = 112,
-	  .status = 144,
-	  .goid = 152,
-	  .wait_reason = 176,
-	  .start_pc = 296 },
-	{ .first = 23,
-	  .sched_lr = 96,
-	  .sched_bp = 104,
-	  .syscall_sp = 112,
-	  .syscall_bp = 128,
-	  .status = 152,
-	  .goid = 160,
-	  .wait_reason = 184,
-	  .start_pc = 304 },
-	{ .first = 25,
-	  .sched_lr = 88,
-	  .sched_bp = 96,
-	  .syscall_sp = 104,
-	  .syscall_bp = 120,
-	  .status = 144,
-	  .goid = 152,
-	  .wait_reason = 176,
-	  .start_pc = 296 },
-	{ .first = 26,
-	  .sched_lr = 88,
-	  .sched_bp = 96,
-	  .syscall_sp = 104,
-	  .syscall_bp = 120,
-	  .status = 144,
-	  .goid = 152,
-	  .wait_reason = 176,
-	  .start_pc = 304 },
+	{ 18, 96, 104, 112, 0, 144, 152, 176, 312 },
+	{ 21, 96, 104, 112, 0, 144, 152, 176, 296 },
+	{ 23, 96, 104, 112, 128, 152, 160, 184, 304 },
+	{ 25, 88, 96, 104, 120, 144, 152, 176, 296 },
+	{ 26, 88, 96, 104, 120, 144, 152, 176, 304 },
 };
 
 const struct op_go_layout *op_go_layout(uint32_t minor)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/go/loads.h"
+#include "runtime/go/search.h"
 
 #include "base/reader.h"
 

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "base/strbuf.h"
 #include "runtime/hotspot/layout.h"
 
 #include "op_user_types.h"

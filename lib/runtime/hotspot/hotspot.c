@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,11 +56,6 @@ static int hotspot_probe(struct op_elf *elf, const char *path,
 	*ret_loop = (struct op_runtime_loop){ .count = 0 };
 	*ret_image = OP_TAKE_PTR(image);
 	return 1;
-}
-
-static void hotspot_image_free(void *image)
-{
-	free(image);
 }
 
 /* Report a VM that is not understood once per file. Other failures concern one process,
@@ -146,8 +140,6 @@ static int hotspot_update(void *data, const struct op_runtime_target *target, vo
 	struct hotspot_instance *instance = data;
 	size_t i;
 
-	(void)target;
-	(void)bpf;
 	ret->len = 0;
 	for (i = 0; i < OP_HOTSPOT_HEAPS; i++) {
 		const struct op_hotspot_heap *heap = &instance->bpf.heap[i];
@@ -293,17 +285,9 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 		return r;
 	ret->fresh = instance->methods.reads != reads;
 	if (r < 0) {
-		/* It was gone before it could be read. Its address serves as a name, so
-		 * that different functions stay different. */
-		(void)snprintf(instance->name, sizeof(instance->name),
-			       "hotspot@0x%" PRIx64, addr);
-		ret->function[0] = (struct op_runtime_function){ .name = instance->name,
-								 .file = "" };
-		ret->len = 1;
-		ret->fresh = true;
-		/* The memory of a Method may be reused for another one, so the same words
-		 * may mean a new method later. A compilation's number is never reused. */
-		ret->again = r != -ESRCH && r != -ESTALE;
+		op_runtime_frame_gone(&op_runtime_hotspot, addr, r, instance->name, ret);
+		/* A compilation's number is never reused. */
+		ret->again &= r != -ESTALE;
 	}
 	return 0;
 }
@@ -316,15 +300,12 @@ static void hotspot_window_end(void *data)
 	read_flag(instance);
 }
 
-static const char *const hotspot_file_names[] = { "libjvm.so", NULL };
-
 const struct op_runtime_ops op_runtime_hotspot = {
 	.id = OP_RUNTIME_HOTSPOT,
 	.frame_type = "jvm",
 	.bpf_size = sizeof(struct op_hotspot),
-	.file_names = hotspot_file_names,
+	.file_names = (const char *const[]){ "libjvm.so", NULL },
 	.probe = hotspot_probe,
-	.image_free = hotspot_image_free,
 	.attach = hotspot_attach,
 	.detach = hotspot_detach,
 	.update = hotspot_update,

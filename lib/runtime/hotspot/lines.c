@@ -2,8 +2,6 @@
 /* Decodes compressed numbers and line tables. */
 #include "runtime/hotspot/lines.h"
 
-#include "base/reader.h"
-
 enum {
 	ESCAPE = 0xff, /* two numbers follow */
 	BCI_SHIFT = 3, /* otherwise one byte: bci delta << 3 | line delta */

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/reader.h"
 #include "base/strbuf.h"
 #include "runtime/hotspot/names.h"
-#include "runtime/hotspot/owner.h"
 
 enum {
 	/* bytes read of a Method, ConstMethod or ConstantPool header */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks a Method against the list of methods of its class. */
-#include "runtime/hotspot/owner.h"
+#include "runtime/hotspot/methods.h"
 
 #include <errno.h>
 #include <string.h>

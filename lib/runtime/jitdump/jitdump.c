@@ -60,7 +60,6 @@ static int jitdump_probe(int fd, const char *path, struct op_log *log, void **re
 	ssize_t n = op_pread_full(fd, header, sizeof(header), 0);
 	uint32_t len = n < 0 ? 0 : op_jitdump_header(header, (size_t)n);
 
-	(void)log;
 	if (n < 0)
 		return (int)n;
 	/* LLVM maps its file before it writes to it. */
@@ -74,18 +73,12 @@ static int jitdump_probe(int fd, const char *path, struct op_log *log, void **re
 	return 1;
 }
 
-static void jitdump_image_free(void *image)
-{
-	free(image);
-}
-
 static int jitdump_attach(void *image_data, const struct op_runtime_target *target,
 			  struct op_log *log, void *bpf, void **ret_instance)
 {
 	const struct image *image = image_data;
 	struct jitdump_instance *instance = calloc(1, sizeof(*instance));
 
-	(void)bpf;
 	if (!instance)
 		return -ENOMEM;
 	op_jitdump_init(&instance->dump);
@@ -237,14 +230,11 @@ static int jitdump_describe_code(void *data, const struct op_runtime_target *tar
 	return 1;
 }
 
-static const char *const jitdump_file_names[] = { prefix, NULL };
-
 const struct op_runtime_ops op_runtime_jitdump = {
 	.id = OP_RUNTIME_JITDUMP,
 	.frame_type = "native",
-	.file_names = jitdump_file_names,
+	.file_names = (const char *const[]){ prefix, NULL },
 	.probe_other = jitdump_probe,
-	.image_free = jitdump_image_free,
 	.attach = jitdump_attach,
 	.detach = jitdump_detach,
 	.describe_code = jitdump_describe_code,

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/reader.h"
 
 enum {

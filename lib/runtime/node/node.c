@@ -3,13 +3,10 @@
 #include "runtime/runtime.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "runtime/node/code.h"
 #include "runtime/node/functions.h"
 #include "runtime/node/image.h"
@@ -28,7 +25,8 @@ struct node_instance {
 	struct op_node_functions functions;
 	struct op_node_codes codes;
 	struct op_node bpf; /* as published */
-	char unknown[40];   /* the name of a frame whose function cannot be read */
+	char unknown
+		[OP_RUNTIME_GONE_BYTES]; /* the name of a frame whose function cannot be read */
 };
 
 /* The words of a frame, decoded. */
@@ -56,11 +54,6 @@ static int node_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
-static void node_image_free(void *image)
-{
-	free(image);
-}
-
 static int node_attach(void *image_data, const struct op_runtime_target *target,
 		       struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -68,7 +61,6 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 	const struct op_node_layout *l = &image->layout;
 	struct node_instance *instance = calloc(1, sizeof(*instance));
 
-	(void)log;
 	if (!instance)
 		return -ENOMEM;
 	instance->heap = (struct op_node_heap){ target->memory, l };
@@ -298,17 +290,9 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 						      .file = "" };
 		ret->len = 1;
 	} else if (r < 0) {
-		/* It was gone before it could be read. Its address serves as a name, so
-		 * that different functions stay different. */
-		(void)snprintf(instance->unknown, sizeof(instance->unknown),
-			       "node@0x%" PRIx64, w.shared - 1);
-		ret->function[0] =
-			(struct op_runtime_function){ .name = instance->unknown,
-						      .file = "" };
-		ret->len = 1;
-		ret->fresh = true;
-		/* The garbage collector may be moving it. */
-		ret->again = r != -ESRCH;
+		/* Or the garbage collector is moving it. */
+		op_runtime_frame_gone(&op_runtime_node, w.shared - 1, r,
+				      instance->unknown, ret);
 	}
 	return 0;
 }
@@ -321,16 +305,13 @@ static void node_window_end(void *data)
 	op_runtime_node_codes_clear(&instance->codes);
 }
 
-static const char *const node_file_names[] = { "node", "libnode", NULL };
-
 const struct op_runtime_ops op_runtime_node = {
 	.id = OP_RUNTIME_NODE,
 	.frame_type = "v8js",
 	.bpf_size = sizeof(struct op_node),
-	.file_names = node_file_names,
+	.file_names = (const char *const[]){ "node", "libnode", NULL },
 	.layouts = &op_runtime_node_layouts,
 	.probe = node_probe,
-	.image_free = node_image_free,
 	.attach = node_attach,
 	.detach = node_detach,
 	.update = node_update,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the names and line ends of scripts. */
-#include "runtime/node/scripts.h"
+#include "runtime/node/functions.h"
 
 #include <errno.h>
 #include <stdlib.h>

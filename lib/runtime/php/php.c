@@ -4,8 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +31,8 @@ static const struct registers aarch64 = { 27, 28, 0 };
 
 struct php_instance {
 	struct op_php_functions functions;
-	char unknown[32]; /* the name of a frame whose function cannot be read */
+	char unknown
+		[OP_RUNTIME_GONE_BYTES]; /* the name of a frame whose function cannot be read */
 };
 
 static int php_probe(struct op_elf *elf, const char *path,
@@ -51,11 +50,6 @@ static int php_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
-static void php_image_free(void *image)
-{
-	free(image);
-}
-
 static int php_attach(void *image_data, const struct op_runtime_target *target,
 		      struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -67,7 +61,6 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 	struct op_php *php = bpf;
 	uint32_t i;
 
-	(void)log;
 	if (!instance)
 		return -ENOMEM;
 	op_runtime_php_functions_init(&instance->functions, target->memory, layout);
@@ -126,8 +119,6 @@ static int php_update(void *data, const struct op_runtime_target *target, void *
 	struct op_runtime_mapping m;
 	size_t i;
 
-	(void)data;
-	(void)bpf;
 	for (i = 0; target->code_mapping && ret->len < OP_RUNTIME_RANGES_MAX &&
 		    target->code_mapping(target, i, &m) == 0;
 	     i++)
@@ -203,17 +194,8 @@ static int php_describe(void *data, const uint64_t *words, size_t len,
 		return r;
 	ret->len = 1;
 	if (r < 0) {
-		/* It was gone before it could be read. Its address serves as a name, so
-		 * that different functions stay different. */
-		(void)snprintf(instance->unknown, sizeof(instance->unknown),
-			       "php@0x%" PRIx64,
-			       (uint64_t)(words[0] & OP_FRAME_ADDRESS_MASK));
-		ret->function[0] =
-			(struct op_runtime_function){ .name = instance->unknown,
-						      .file = "" };
-		ret->fresh = true;
-		/* Its memory may be reused for another function with the same words. */
-		ret->again = r != -ESRCH;
+		op_runtime_frame_gone(&op_runtime_php, words[0] & OP_FRAME_ADDRESS_MASK,
+				      r, instance->unknown, ret);
 		return 0;
 	}
 	ret->function[0] = (struct op_runtime_function){
@@ -233,16 +215,13 @@ static void php_window_end(void *data)
 	instance->functions.window++;
 }
 
-static const char *const php_file_names[] = { "php", "libphp", NULL };
-
 const struct op_runtime_ops op_runtime_php = {
 	.id = OP_RUNTIME_PHP,
 	.frame_type = "php",
 	.bpf_size = sizeof(struct op_php),
-	.file_names = php_file_names,
+	.file_names = (const char *const[]){ "php", "libphp", NULL },
 	.layouts = &op_runtime_php_layouts,
 	.probe = php_probe,
-	.image_free = php_image_free,
 	.attach = php_attach,
 	.detach = php_detach,
 	.update = php_update,

@@ -10,7 +10,7 @@
  * Bytes are compared at every offset, not instruction by instruction. A chance match is next
  * to impossible, because each exit must end in the same FRAME as the entry.
  */
-#include "runtime/python/edges.h"
+#include "runtime/python/image.h"
 
 #include <elf.h>
 #include <errno.h>

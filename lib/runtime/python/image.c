@@ -4,14 +4,11 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
-#include "runtime/python/edges.h"
 #include "runtime/python/tasks.h"
 
 enum symbol {

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "code/elf/file.h"
+#include "op_python.h"
 #include "runtime/python/layout.h"
 #include "runtime/runtime.h"
 
@@ -34,5 +35,20 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 			    const struct op_layouts *layouts, struct op_log *log,
 			    struct op_python_image *ret,
 			    struct op_runtime_loop *ret_loop);
+
+/*
+ * Before 3.11 nothing on the C stack tells whether an activation of the interpreter loop
+ * has linked its frame into the thread's chain. The pc does: from the loop's entry up to
+ * the store into tstate->frame it is not linked yet, and from the store of f->f_back up
+ * to the return it is no longer linked.
+ */
+
+/*
+ * Find these address ranges in the loop at ELF addresses [@start, @end) of an x86-64
+ * file. Returns how many of @ret were filled, 0 if the code does not look as expected, or
+ * -errno.
+ */
+int op_runtime_python_edges(struct op_elf *elf, uint64_t start, uint64_t end,
+			    uint64_t ret[OP_PYTHON_EDGES][2]);
 
 #endif

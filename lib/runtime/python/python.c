@@ -4,8 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +34,9 @@ struct python_instance {
 	struct op_log *log;
 	bool cut; /* it has more code than is searched for traces, and the log has it */
 	bool untold; /* the step's struct has asyncio's offsets, and no update() said so */
-	bool unread;	  /* asyncio's module could not be read, and the log has it */
-	char unknown[32]; /* the name of a frame whose code object cannot be read */
+	bool unread; /* asyncio's module could not be read, and the log has it */
+	char unknown
+		[OP_RUNTIME_GONE_BYTES]; /* the name of a frame whose code object cannot be read */
 };
 
 static int python_probe(struct op_elf *elf, const char *path,
@@ -53,11 +52,6 @@ static int python_probe(struct op_elf *elf, const char *path,
 	if (r == 1)
 		*ret_image = OP_TAKE_PTR(image);
 	return r;
-}
-
-static void python_image_free(void *image)
-{
-	free(image);
 }
 
 /* Decode the accessor of the thread state: find what @want asks for. */
@@ -321,17 +315,8 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		/* It was gone before it could be read. Its address serves as a name, so
-		 * that different functions stay different. */
-		(void)snprintf(instance->unknown, sizeof(instance->unknown),
-			       "python@0x%" PRIx64, addr);
-		ret->function[0] =
-			(struct op_runtime_function){ .name = instance->unknown,
-						      .file = "" };
-		ret->len = 1;
-		ret->fresh = true;
-		/* Its memory may be reused for another function with the same words. */
-		ret->again = r != -ESRCH;
+		op_runtime_frame_gone(&op_runtime_python, addr, r, instance->unknown,
+				      ret);
 		return 0;
 	}
 	ret->function[0] = (struct op_runtime_function){ .name = code->text,
@@ -353,17 +338,14 @@ static void python_window_end(void *data)
 	instance->codes.window++;
 }
 
-static const char *const python_file_names[] = { "python", "libpython", NULL };
-
 const struct op_runtime_ops op_runtime_python = {
 	.id = OP_RUNTIME_PYTHON,
 	.frame_type = "cpython",
 	.bpf_size = sizeof(struct op_python),
-	.file_names = python_file_names,
+	.file_names = (const char *const[]){ "python", "libpython", NULL },
 	.module = OP_PYTHON_TASKS_MODULE,
 	.layouts = &op_runtime_python_layouts,
 	.probe = python_probe,
-	.image_free = python_image_free,
 	.attach = python_attach,
 	.detach = python_detach,
 	.update = python_update,

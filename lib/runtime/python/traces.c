@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "base/macros.h"
-
 /* Traces generated in the second that may pass until a new mapping is known. */
 static const uint64_t ROOM_BYTES = UINT64_C(1) << 20;
 

@@ -84,17 +84,11 @@ static uint64_t map_bytes(void)
 
 static void on_log(void *userdata, int level, const char *message)
 {
-	(void)userdata;
-	(void)level;
 	(void)fprintf(stderr, "%s\n", message);
 }
 
 static int throw_away(void *userdata, const void *request, size_t len, uint64_t samples)
 {
-	(void)userdata;
-	(void)request;
-	(void)len;
-	(void)samples;
 	return 0;
 }
 

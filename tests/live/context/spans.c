@@ -177,7 +177,6 @@ static void *run_custom(void *arg)
 	uint64_t end = at + seconds * 1000000000U;
 	unsigned int i;
 
-	(void)arg;
 	for (i = 0; i < SPANS; i++) {
 		const struct label made[LABELS] = {
 			{ text("http.route"), text(of[i][0]) },
@@ -277,7 +276,6 @@ static void on_alarm(int number)
 	uint64_t others = now - handlers_start - handlers_ns;
 	struct otelprof_context *before;
 
-	(void)number;
 	if (others / 4 <= handlers_ns)
 		return;
 	before = otelprof_context_attach(&handlers_span);

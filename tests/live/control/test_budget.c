@@ -178,7 +178,6 @@ static int look_for_threads(void *userdata, const void *bytes, size_t len,
 	struct request *r = userdata;
 	bool found = memmem(bytes, len, type, sizeof(type) - 1) != NULL;
 
-	(void)samples;
 	r->in_polls += r->polling;
 	r->snapshots_in_polls += r->polling && found;
 	r->snapshots += found;

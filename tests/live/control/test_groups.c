@@ -116,7 +116,6 @@ static void set_up(void)
 
 static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
 {
-	(void)profile;
 	if (s->thread_id == g.inside || s->thread_id == g.outside)
 		g.samples[s->thread_id == g.outside] += s->count;
 }
@@ -216,7 +215,6 @@ static void list(void *userdata, uint64_t number, const struct otelprof_rule *ru
 {
 	struct listed *l = userdata;
 
-	(void)number;
 	l->kind = rule->kind;
 	(void)snprintf(l->text, sizeof(l->text), "%s", rule->text);
 }

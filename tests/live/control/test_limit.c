@@ -42,10 +42,6 @@ static int64_t now_ns(void)
 
 static int throw_away(void *userdata, const void *request, size_t len, uint64_t samples)
 {
-	(void)userdata;
-	(void)request;
-	(void)len;
-	(void)samples;
 	return 0;
 }
 

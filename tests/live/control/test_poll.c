@@ -63,8 +63,6 @@ static int count(void *userdata, const void *request, size_t len, uint64_t sampl
 {
 	struct run *run = userdata;
 
-	(void)request;
-	(void)len;
 	run->exported += samples;
 	return 0;
 }

@@ -102,7 +102,6 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 	uint64_t j;
 	int i;
 
-	(void)profile;
 	for (i = 0; i < g.len && s->thread_id != g.pid[i]; i++)
 		continue;
 	for (j = 0; i < g.len && j < s->count; j++) {

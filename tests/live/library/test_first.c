@@ -75,7 +75,6 @@ static int look_for(void *userdata, const void *request, size_t len, uint64_t sa
 {
 	struct sought *s = userdata;
 
-	(void)samples;
 	s->found |= memmem(request, len, s->words, strlen(s->words)) != NULL;
 	return 0;
 }

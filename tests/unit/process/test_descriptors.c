@@ -23,9 +23,6 @@ enum {
 int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 			   struct op_kernel_symbol *ret)
 {
-	(void)k;
-	(void)addr;
-	(void)ret;
 	return 0;
 }
 

@@ -21,9 +21,6 @@ static const uint64_t SECOND = 1000000000;
 int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 			   struct op_kernel_symbol *ret)
 {
-	(void)k;
-	(void)addr;
-	(void)ret;
 	return 0;
 }
 

@@ -170,7 +170,6 @@ static uint64_t slab_memory[OP_SLAB_BYTES / 8];
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
 {
-	(void)ctx;
 	CHECK_INT(index, 0);
 	*ret = slab_memory;
 	return 0;

@@ -48,10 +48,6 @@ struct scene {
 static int fake_attach(void *image, const struct op_runtime_target *target,
 		       struct op_log *log, void *bpf, void **ret_instance)
 {
-	(void)image;
-	(void)target;
-	(void)log;
-	(void)bpf;
 	fake.attached++;
 	fake.copy = 0;
 	*ret_instance = &fake;
@@ -60,7 +56,6 @@ static int fake_attach(void *image, const struct op_runtime_target *target,
 
 static void fake_detach(void *instance)
 {
-	(void)instance;
 	fake.attached--;
 }
 
@@ -70,8 +65,6 @@ static int fake_update(void *instance, const struct op_runtime_target *target, v
 {
 	struct op_runtime_mapping m = { 0 };
 
-	(void)instance;
-	(void)ret;
 	fake.updates++;
 	for (fake.mappings = 0; target->code_mapping(target, fake.mappings, &m) == 0;
 	     fake.mappings++)
@@ -285,7 +278,6 @@ static struct {
 
 static void take_line(void *userdata, int level, const char *message)
 {
-	(void)userdata;
 	if (!strstr(message, "more than 7 files"))
 		return;
 	logged.lines++;
@@ -395,9 +387,6 @@ static int order_update(void *instance, const struct op_runtime_target *target, 
 	struct op_runtime_mapping m = { 0 };
 	size_t i;
 
-	(void)instance;
-	(void)bpf;
-	(void)ret;
 	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		int r = target->code_mapping(target, order[i], &m);
 

@@ -33,9 +33,6 @@ size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 			   struct op_kernel_symbol *ret)
 {
-	(void)k;
-	(void)addr;
-	(void)ret;
 	return 0;
 }
 

@@ -217,13 +217,11 @@ int otelprof_start(struct otelprof *p)
 
 int otelprof_stop(struct otelprof *p)
 {
-	(void)p;
 	return 0;
 }
 
 int otelprof_get_fd(struct otelprof *p)
 {
-	(void)p;
 	return -ENOSYS;
 }
 
@@ -375,7 +373,6 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 
 int otelprof_abandon(struct otelprof *p)
 {
-	(void)p;
 	return 0;
 }
 
@@ -384,7 +381,6 @@ int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len
 {
 	size_t i;
 
-	(void)p;
 	for (i = 0; i < len; i++)
 		(void)fprintf(stderr, "fake: probe %s\n", specs[i]);
 	return 0;
@@ -392,14 +388,12 @@ int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len
 
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 {
-	(void)p;
 	(void)fprintf(stderr, "fake: rate %u\n", sample_rate_hz);
 	return sample_rate_hz ? 0 : -EINVAL;
 }
 
 int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 {
-	(void)p;
 	(void)fprintf(stderr, "fake: kinds %llu\n", (unsigned long long)kinds);
 	return 0;
 }
@@ -563,7 +557,6 @@ int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config
 
 int otelprof_exporter_remove(struct otelprof *p, int exporter, int timeout_ms)
 {
-	(void)timeout_ms;
 	if (exporter == p->spilling)
 		p->spilling = 0;
 	(void)fprintf(stderr, "fake: remove exporter %d\n", exporter);
@@ -607,7 +600,6 @@ int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 			   void *userdata)
 {
-	(void)p;
 	if (acts("poor")) {
 		fn(userdata, "native_rare", "It is rare.", 9);
 		fn(userdata, "native_no_memory", "It could not be read.", 41);
@@ -625,7 +617,6 @@ int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn, void *
 	char name[32];
 	int i;
 
-	(void)p;
 	/* one of a hostile name, one without a name, more than are shown, and the rest */
 	for (i = 0; i < 12; i++) {
 		(void)snprintf(name, sizeof(name), "/lib/%d\033[31m", i);
@@ -650,7 +641,6 @@ int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 	};
 	int missing = acts("missing") ? 1 : 0;
 
-	(void)config;
 	if (missing) {
 		row.state = OTELPROF_DOCTOR_MISSING;
 		row.found = "not there";

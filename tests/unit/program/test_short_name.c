@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names that are shortened where there is no room: by rules, not by what was printed. */
-#include "recording/read/short_name.h"
+#include "recording/read/print.h"
 
 #include "test.h"
 

@@ -343,8 +343,6 @@ static void read_registers(int tid, struct op_registers *ret)
 	ret->reg[14] = regs.r14;
 	ret->reg[15] = regs.r15;
 #else
-	(void)tid;
-	(void)ret;
 	SKIP("registers are read on x86-64 only");
 #endif
 }
@@ -426,8 +424,7 @@ void live_free(struct live *live)
 	(void)fclose(live->from);
 	if (live->instance)
 		live->ops->detach(live->instance);
-	if (live->image)
-		live->ops->image_free(live->image);
+	free(live->image);
 	for (i = 0; i < live->files; i++)
 		op_elf_free(live->file[i].elf);
 	op_unwind_rules_free(live->rules);

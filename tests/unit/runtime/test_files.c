@@ -92,7 +92,7 @@ static int probe_with(const char *name, const char *as, const struct op_layouts 
 		CHECK_INT(op_elf_find_symbol(elf, "_PyEval_EvalFrameDefault", &f), 1);
 		CHECK_INT(loop.range[0][0], f.value);
 		CHECK_INT(loop.range[0][1], f.value + f.size);
-		python->image_free(image);
+		free(image);
 	}
 	op_elf_free(elf);
 	return r;
@@ -143,8 +143,6 @@ static void test_which_is_python(void)
 
 static int read_nothing(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
-	(void)addr;
 	/* lea 0x7ffffff0(%rip),%rdi; jmp: the accessor; all else is not mapped */
 	static const uint8_t code[] = { 0x48, 0x8d, 0x3d, 0xf0, 0xff, 0xff,
 					0x7f, 0xe9, 0,	  0x10, 0,    0 };
@@ -158,8 +156,6 @@ static int read_nothing(const struct op_memory *m, uint64_t addr, void *buf, siz
 /* An accessor of code that no compiler makes: hlt. */
 static int read_unknown(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
-	(void)addr;
 	memset(buf, 0xf4, len);
 	return 0;
 }
@@ -167,10 +163,6 @@ static int read_unknown(const struct op_memory *m, uint64_t addr, void *buf, siz
 /* The process ended. */
 static int read_fails(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
-	(void)addr;
-	(void)buf;
-	(void)len;
 	return -EIO;
 }
 
@@ -202,13 +194,12 @@ static void test_attach_too_early(void)
 	CHECK_INT(python->probe(elf, "python3.11", NULL, NULL, &image, &loop), 1);
 	CHECK(sizeof(bpf) >= python->bpf_size);
 	CHECK_INT(python->attach(image, &target, NULL, bpf, &instance), -EAGAIN);
-	python->image_free(image);
+	free(image);
 	op_elf_free(elf);
 }
 
 static void count_warning(void *userdata, int level, const char *message)
 {
-	(void)message;
 	*(int *)userdata += level <= OP_LOG_WARNING;
 }
 
@@ -250,7 +241,7 @@ static int probe_v8(const char *name, struct op_log *log)
 	int r = node->probe(elf, "/opt/app/embedded", NULL, log, &image, &loop);
 
 	if (r == 1)
-		node->image_free(image);
+		free(image);
 	op_elf_free(elf);
 	return r;
 }
@@ -308,7 +299,7 @@ static void test_no_state_is_said_once_per_file(void)
 	CHECK_INT(python->attach(image, &target, &log, bpf, &instance), -ENOTSUP);
 	CHECK_INT(python->attach(image, &target, &log, bpf, &instance), -ENOTSUP);
 	CHECK_INT(warnings, 1);
-	python->image_free(image);
+	free(image);
 	op_elf_free(elf);
 }
 

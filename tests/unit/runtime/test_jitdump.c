@@ -300,7 +300,6 @@ static int opened = -1;
 
 static int open_again(const struct op_runtime_target *target)
 {
-	(void)target;
 	return dup(opened);
 }
 
@@ -321,7 +320,7 @@ static int probe_and_find(const char *path, int fd, const void *later, size_t la
 	CHECK_INT(pwrite(fd, later, later_len, 0), (ssize_t)later_len);
 	r = ops->describe_code(instance, &target, 0x1008, ret);
 	ops->detach(instance);
-	ops->image_free(image);
+	free(image);
 	return r;
 }
 

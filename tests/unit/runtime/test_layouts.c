@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/layouts_dir.h"
+#include "runtime/layouts.h"
 #include "runtime/php/layout.h"
 #include "runtime/python/layout.h"
 #include "runtime/runtime.h"
@@ -18,7 +18,6 @@ static size_t lines;
 
 static void note(void *userdata, int level, const char *message)
 {
-	(void)userdata;
 	if (level > OP_LOG_WARNING || lines == 8)
 		return;
 	(void)snprintf(logged[lines++], sizeof(logged[0]), "%s", message);

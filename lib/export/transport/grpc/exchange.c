@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "export/transport/gzip.h"
+#include "export/transport/compress.h"
 #include "export/transport/reply.h"
 
 enum {

@@ -23,7 +23,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "export/transport/grpc/exchange.h"
-#include "export/transport/tls/probe.h"
+#include "export/transport/tls/explain.h"
 #include "export/transport/transport.h"
 
 enum {
@@ -56,8 +56,6 @@ struct transport {
 	size_t headers_len;
 	unsigned int deadlines; /* deadlines exceeded in a row */
 	bool tls;
-	struct op_transport_tls certs; /* owned copies */
-	struct op_tls_probe probe;
 
 	pthread_mutex_t lock;
 	grpc_call *call; /* the running call, or NULL */
@@ -224,17 +222,14 @@ static void transport_close(void *transport)
 	stop_grpc();
 	restore_signals(&old);
 	(void)pthread_mutex_destroy(&t->lock);
-	op_tls_probe_clear(&t->probe);
-	op_tls_clear(&t->certs);
 	free(t->headers);
 	free(t->user_agent);
 	free(t->target);
 	free(t);
 }
 
-static bool is_cancelled(void *transport)
+static bool is_cancelled(struct transport *t)
 {
-	struct transport *t = transport;
 	bool cancelled;
 
 	(void)pthread_mutex_lock(&t->lock);
@@ -249,15 +244,9 @@ static int open_grpc(struct transport *t, const struct op_transport_config *conf
 	int r;
 
 	r = copy_headers(t, config, log);
-	if (!r)
-		r = op_tls_copy(&t->certs, &config->certs);
 	if (r < 0)
 		return r;
 	t->tls = config->tls;
-	t->probe.target = t->target + strlen(target_scheme);
-	t->probe.certs = &t->certs;
-	t->probe.cancelled = is_cancelled;
-	t->probe.transport = t;
 	t->creds = config->tls ? make_creds(&config->certs)
 			       : grpc_insecure_credentials_create();
 	if (!t->creds)
@@ -404,31 +393,22 @@ static int replace_creds(struct transport *t, const struct op_transport_tls *cer
 
 static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
 {
-	struct transport *t = transport;
-	struct op_transport_tls copy = { 0 };
 	sigset_t signals;
 	int r;
 
-	r = op_tls_copy(&copy, certs);
-	if (r < 0)
-		return r;
 	block_signals(&signals);
-	r = replace_creds(t, certs);
+	r = replace_creds(transport, certs);
 	restore_signals(&signals);
-	op_tls_clear(r < 0 ? &copy : &t->certs);
-	if (!r)
-		t->certs = copy;
 	return r;
 }
 
-/* Replace grpc's message by a better one if there is one. If the channel is ready, the
- * server has answered, and its message is the right one. */
+/* If the channel is ready, the server has answered, and its message is the right one. */
 static void explain_tls(struct transport *t, struct op_transport_result *result)
 {
 	if (t->tls &&
 	    grpc_channel_check_connectivity_state(t->channel, 0) != GRPC_CHANNEL_READY &&
-	    result->grpc_status == GRPC_STATUS_UNAVAILABLE && !is_cancelled(t))
-		(void)op_tls_probe(&t->probe, result->message, sizeof(result->message));
+	    result->grpc_status == GRPC_STATUS_UNAVAILABLE)
+		op_tls_explain(result->message, sizeof(result->message));
 }
 
 static int transport_send(void *transport, const void *request, size_t len,

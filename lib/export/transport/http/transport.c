@@ -14,13 +14,11 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "export/transport/gzip.h"
+#include "export/transport/compress.h"
 #include "export/transport/http/response.h"
 #include "export/transport/retry.h"
-#include "export/transport/tls/messages.h"
-#include "export/transport/tls/probe.h"
+#include "export/transport/tls/explain.h"
 #include "export/transport/transport.h"
-#include "export/transport/zstd.h"
 
 enum {
 	COMPRESSIONS = OP_COMPRESSION_ZSTD + 1,
@@ -33,10 +31,6 @@ struct transport {
 	CURLM *multi; /* has a wakeup call, which cancel() needs */
 	CURL *easy;
 	char *url;
-	char *target;
-	char *host;		       /* for messages */
-	struct op_transport_tls certs; /* owned copies */
-	struct op_tls_probe probe;
 	struct curl_slist *headers[COMPRESSIONS]; /* up to the one that was asked for */
 	bool tls;
 	enum op_compression wanted;	 /* that was asked for */
@@ -50,9 +44,8 @@ struct transport {
 	bool cancelled; /* permanently */
 };
 
-static bool is_cancelled(void *transport)
+static bool is_cancelled(struct transport *t)
 {
-	struct transport *t = transport;
 	bool cancelled;
 
 	(void)pthread_mutex_lock(&t->lock);
@@ -172,10 +165,6 @@ static void transport_close(void *transport)
 		curl_slist_free_all(t->headers[i]);
 	curl_global_cleanup();
 	(void)pthread_mutex_destroy(&t->lock);
-	op_tls_probe_clear(&t->probe);
-	op_tls_clear(&t->certs);
-	free(t->target);
-	free(t->host);
 	free(t->url);
 	free(t);
 }
@@ -187,16 +176,9 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	int r;
 
 	t->url = strdup(config->url);
-	t->host = strndup(config->target,
-			  (size_t)(strrchr(config->target, ':') - config->target));
-	t->target = strdup(config->target);
-	if (!t->url || !t->host || !t->target || op_tls_copy(&t->certs, &config->certs))
+	if (!t->url)
 		return -ENOMEM;
 	t->tls = config->tls;
-	t->probe.target = t->target;
-	t->probe.certs = &t->certs;
-	t->probe.cancelled = is_cancelled;
-	t->probe.transport = t;
 	t->wanted = config->compression;
 	t->compression = config->compression;
 	for (i = 0; i <= t->compression; i++) {
@@ -240,17 +222,13 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	CURL *fresh = curl_easy_duphandle(t->easy);
 	CURLM *multi = curl_multi_init();
 	CURLM *old = t->multi;
-	struct op_transport_tls copy = { 0 };
 
-	if (!fresh || !multi || !set_certificates(fresh, certs) ||
-	    op_tls_copy(&copy, certs)) {
+	if (!fresh || !multi || !set_certificates(fresh, certs)) {
 		curl_easy_cleanup(fresh);
 		if (multi)
 			(void)curl_multi_cleanup(multi);
 		return -ENOMEM;
 	}
-	op_tls_clear(&t->certs);
-	t->certs = copy;
 	curl_easy_cleanup(t->easy);
 	t->easy = fresh;
 	(void)pthread_mutex_lock(&t->lock);
@@ -284,25 +262,6 @@ static CURLcode run(struct transport *t)
 	return code;
 }
 
-/* Explain a TLS failure better than curl does, if possible. */
-static void explain_tls(struct transport *t, CURLcode code,
-			struct op_transport_result *result)
-{
-	char *words = result->message;
-	size_t cap = sizeof(result->message);
-	long verify = 0;
-
-	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
-	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		/* Up to 1 (unspecified) the chain is good, so curl's check of the name
-		 * has failed. */
-		op_tls_message(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host,
-			       t->certs.ca_file, t->error, words, cap);
-	else if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
-		 !op_tls_alert_message(t->error, t->host, words, cap))
-		(void)op_tls_probe(&t->probe, words, cap);
-}
-
 static void read_failure(struct transport *t, CURLcode code,
 			 struct op_transport_result *result)
 {
@@ -324,7 +283,7 @@ static void read_failure(struct transport *t, CURLcode code,
 	default:
 		result->grpc_status = OP_GRPC_UNAVAILABLE;
 		if (t->tls)
-			explain_tls(t, code, result);
+			op_tls_explain(result->message, sizeof(result->message));
 		break;
 	}
 }

@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "export/sink/thread.h"
 #include "export/transport/env.h"
-#include "export/transport/tls/pem.h"
 
 enum {
 	PEM_BYTES_MAX = 4 << 20,
@@ -295,6 +294,5 @@ struct op_transport_tls op_certs_get(const struct op_certs *c)
 		.ca_pem = c->files[OP_CERT_CA].pem,
 		.client_cert_pem = c->files[OP_CERT_CLIENT].pem,
 		.client_key_pem = c->files[OP_CERT_KEY].pem,
-		.ca_file = c->tls ? c->files[OP_CERT_CA].path : NULL,
 	};
 }

@@ -8,6 +8,7 @@
 #define OP_EXPORT_TRANSPORT_TLS_CERTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -59,5 +60,16 @@ int op_certs_refresh(struct op_certs *c, struct op_notes *notes);
 
 /* Borrows from @c until it changes. */
 struct op_transport_tls op_certs_get(const struct op_certs *c);
+
+/* Checks PEM texts early, because grpc reports problems only when a connection fails. */
+
+/* Does @pem begin with a valid certificate? */
+bool op_pem_has_certificate(const char *pem);
+/* Does @pem have a private key without a pass phrase? */
+bool op_pem_has_key(const char *pem);
+/* Has the first certificate expired? If so, *@ret_date is the end of its validity. */
+bool op_pem_expired(const char *pem, char *ret_date, size_t cap);
+/* Does @key_pem belong to the first certificate of @cert_pem? */
+bool op_pem_match(const char *cert_pem, const char *key_pem);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses PEM texts with OpenSSL. */
-#include "export/transport/tls/pem.h"
+#include "export/transport/tls/certs.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stddef.h>
 #include <time.h>
 
 /* Without this OpenSSL would ask for a pass phrase on the terminal. */

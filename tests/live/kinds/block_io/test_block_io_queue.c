@@ -51,7 +51,6 @@ static void *read_pages(void *unused)
 	void *page = aligned_alloc(PAGE_BYTES, PAGE_BYTES);
 	int which;
 
-	(void)unused;
 	for (;;) {
 		which = __atomic_fetch_add(&next_read, 1, __ATOMIC_RELAXED);
 		if (which >= last_read)

@@ -232,7 +232,6 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 
 static void on_violation(void *data, const char *sentence, uint64_t cases)
 {
-	(void)data;
 	TEST_FAIL("%s (%llu)", sentence, (unsigned long long)cases);
 }
 
@@ -241,7 +240,6 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 	struct otlp_profiles *p = NULL;
 	const char *reason = NULL;
 
-	(void)samples;
 	if (otlp_read(request, len, &p, &reason))
 		TEST_FAIL("not readable: %s", reason);
 	CHECK_INT(otlp_check(p, on_violation, NULL), 0);

@@ -160,7 +160,6 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 	struct otlp_profiles *profiles = NULL;
 	struct got *got = userdata;
 
-	(void)samples;
 	CHECK_OK(otlp_read(request, len, &profiles, NULL));
 	got->profiles = profiles;
 	CHECK_OK(otlp_each_sample(profiles, add, userdata));
@@ -191,7 +190,6 @@ static void add_drops(void *data, const char *name, const char *sentence, uint64
 {
 	struct got *got = data;
 
-	(void)sentence;
 	if (count)
 		printf("  dropped: %s, %llu\n", name, (unsigned long long)count);
 	if (!strcmp(name, "nested"))

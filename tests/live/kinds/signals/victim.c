@@ -50,7 +50,6 @@ static void start_threads(void)
 
 static void on_signal(int signal)
 {
-	(void)signal;
 }
 
 static void die(enum victim mode)

@@ -72,7 +72,6 @@ static pid_t waiter;
 
 static void on_signal(int signal)
 {
-	(void)signal;
 }
 
 static void *wait_for_signals(void *unused)

@@ -100,8 +100,6 @@ static void make_leaf(uint8_t *at)
 
 static void make_bare(uint8_t *at, const uint8_t *callee)
 {
-	(void)at;
-	(void)callee;
 	exit(2);
 }
 #endif

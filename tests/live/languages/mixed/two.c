@@ -50,8 +50,6 @@ static __attribute__((noinline)) PyObject *call_php(PyObject *self, PyObject *ar
 	zval name;
 	zval result;
 
-	(void)self;
-	(void)args;
 	ZVAL_STRING(&name, "middle");
 	call_user_function(NULL, NULL, &name, &result, 0, NULL);
 	zval_ptr_dtor(&name);
@@ -60,7 +58,6 @@ static __attribute__((noinline)) PyObject *call_php(PyObject *self, PyObject *ar
 
 static PyObject *set_inner(PyObject *self, PyObject *callable)
 {
-	(void)self;
 	inner = Py_NewRef(callable);
 	Py_RETURN_NONE;
 }

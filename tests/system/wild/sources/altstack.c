@@ -35,9 +35,6 @@ static __attribute__((noinline)) uint64_t down(int depth, uint64_t x)
 
 static void on_signal(int sign, siginfo_t *info, void *context)
 {
-	(void)sign;
-	(void)info;
-	(void)context;
 	sink += down(8, ++handled);
 	if (handled % 3 == 0)
 		siglongjmp(back, 1);

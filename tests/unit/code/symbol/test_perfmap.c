@@ -15,7 +15,6 @@ static const char *path(void)
 
 static int open_path(void *ctx)
 {
-	(void)ctx;
 	return op_open(path(), O_RDONLY);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols in the order of a hostile file are sorted as the C library sorts them. */
-#include "code/symbol/sort.h"
+#include "code/symbol/index.h"
 
 #include "test.h"
 

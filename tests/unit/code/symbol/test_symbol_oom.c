@@ -126,7 +126,6 @@ static int use_kernel(void)
 
 static int open_map(void *ctx)
 {
-	(void)ctx;
 	return op_open(tools_path("map"), O_RDONLY);
 }
 

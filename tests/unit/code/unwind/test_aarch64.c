@@ -31,7 +31,6 @@ static int read_stack(const struct op_memory *m, uint64_t addr, void *buf, size_
 	/* nop; bl +8 */
 	static const uint32_t code[] = { 0xd503201f, 0x94000002 };
 
-	(void)m;
 	if (addr == CALL_AT - 4 && len == sizeof(code)) {
 		memcpy(buf, code, len);
 		return 0;

@@ -28,7 +28,6 @@ static struct op_arena *arena;
 
 static int read_memory(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
 	if (addr >= STACK_AT && addr - STACK_AT <= sizeof(stack) - len) {
 		memcpy(buf, (const char *)stack + (addr - STACK_AT), len);
 		return 0;
@@ -42,9 +41,6 @@ static int read_memory(const struct op_memory *m, uint64_t addr, void *buf, size
 
 static int no_slab(void *ctx, uint32_t index, void **ret)
 {
-	(void)ctx;
-	(void)index;
-	(void)ret;
 	return -ENOMEM;
 }
 
@@ -501,8 +497,6 @@ static struct op_unwind_rule rule_of_all;
 
 static bool rule_of_any(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 {
-	(void)ctx;
-	(void)pc;
 	*ret = rule_of_all;
 	return true;
 }

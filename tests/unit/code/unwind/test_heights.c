@@ -141,7 +141,6 @@ static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 
 static int make_slab(void *ctx, uint32_t index, void **ret)
 {
-	(void)ctx;
 	*ret = slabs[index] = calloc(1, OP_SLAB_BYTES);
 	return *ret ? 0 : -ENOMEM;
 }

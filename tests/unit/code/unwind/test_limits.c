@@ -39,7 +39,6 @@ static struct fixture f;
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
 {
-	(void)ctx;
 	f.slabs[index] = *ret = malloc(OP_SLAB_BYTES);
 	return *ret ? 0 : -ENOMEM;
 }

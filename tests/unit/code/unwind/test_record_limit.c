@@ -30,7 +30,6 @@ static void *slab;
 
 static int read_memory(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
 	if (addr < STACK_AT || len > sizeof(stack) ||
 	    addr - STACK_AT > sizeof(stack) - len)
 		return -EFAULT;
@@ -40,8 +39,6 @@ static int read_memory(const struct op_memory *m, uint64_t addr, void *buf, size
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
 {
-	(void)ctx;
-	(void)index;
 	slab = calloc(1, OP_SLAB_BYTES);
 	*ret = slab;
 	return slab ? 0 : -ENOMEM;

@@ -12,8 +12,6 @@ static struct op_collect *collect;
 
 static int take(void *data, void *bytes, size_t len, uint64_t samples)
 {
-	(void)data;
-	(void)samples;
 	CHECK_OK(op_collect_add(collect, bytes, len));
 	free(bytes);
 	return 0;

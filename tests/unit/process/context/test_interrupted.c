@@ -114,7 +114,6 @@ static void write_own(void)
 
 static void on_signal(int number)
 {
-	(void)number;
 	signals++;
 	look();
 	write_own();

@@ -173,7 +173,6 @@ static void test_served(void)
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
 {
-	(void)ctx;
 	slabs[index] = *ret = calloc(1, OP_SLAB_BYTES);
 	return *ret ? 0 : -ENOMEM;
 }

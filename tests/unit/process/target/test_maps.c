@@ -128,7 +128,6 @@ static void test_live_mappings_are_found(void)
 
 static int stop(void *ctx, const struct op_mmap_event *e)
 {
-	(void)e;
 	return ++*(int *)ctx == 2 ? 42 : 0;
 }
 
@@ -143,7 +142,6 @@ static void test_callback_ends_reading(void)
 
 static int count(void *ctx, const struct op_mmap_event *e)
 {
-	(void)e;
 	(*(int *)ctx)++;
 	return 0;
 }

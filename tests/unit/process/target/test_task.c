@@ -24,8 +24,6 @@ static OP_TASK_CODE int work(void *data, int *ret_fd)
 	int64_t begin = -1;
 	int64_t now = 0;
 
-	(void)data;
-	(void)ret_fd;
 	do {
 		(void)op_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
 		now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -39,8 +37,6 @@ static OP_TASK_CODE int wait(void *data, int *ret_fd)
 {
 	struct timespec t = { .tv_nsec = WORK_NS };
 
-	(void)data;
-	(void)ret_fd;
 	return (int)op_syscall(SYS_nanosleep, &t, 0);
 }
 

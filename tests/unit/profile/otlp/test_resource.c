@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resource of a process as a message: which keys, of which types, and who wins. */
-#include "profile/otlp/resource.h"
+#include "profile/otlp/otlp_request.h"
 
 #include <errno.h>
 #include <pb_decode.h>

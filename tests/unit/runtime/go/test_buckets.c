@@ -56,7 +56,6 @@ static uint64_t get(uint64_t at)
 
 static int fake_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
 	fake.reads++;
 	if (addr < BASE || len > BYTES || addr - BASE > BYTES - len)
 		return -EFAULT;

@@ -39,7 +39,6 @@ static struct {
 
 static int fake_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	(void)m;
 	if (addr < BASE || len > BYTES || addr - BASE > BYTES - len)
 		return -EFAULT;
 	memcpy(buf, fake.bytes + (addr - BASE), len);

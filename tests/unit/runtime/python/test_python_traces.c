@@ -64,7 +64,6 @@ static const struct op_runtime_mapping mappings[] = {
 static int mapping(const struct op_runtime_target *target, size_t i,
 		   struct op_runtime_mapping *ret)
 {
-	(void)target;
 	if (i >= sizeof(mappings) / sizeof(mappings[0]))
 		return -ENOENT;
 	*ret = mappings[i];
@@ -107,7 +106,6 @@ enum {
 static int foreign(const struct op_runtime_target *target, size_t i,
 		   struct op_runtime_mapping *ret)
 {
-	(void)target;
 	if (i >= OP_MAPPINGS_MAX)
 		return -ENOENT;
 	*ret = (struct op_runtime_mapping){ .start = 0x100000 + i * 0x40000,

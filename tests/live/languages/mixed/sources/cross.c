@@ -67,7 +67,6 @@ static PyObject *call_inner(PyObject *unused)
 				     .options = options };
 	JavaVM *vm;
 
-	(void)unused;
 	if (!env) {
 		if (JNI_CreateJavaVM(&vm, (void **)&env, &arguments) ||
 		    !(cross = (*env)->FindClass(env, "Cross")))

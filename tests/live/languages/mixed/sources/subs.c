@@ -63,8 +63,6 @@ __attribute__((noinline)) static PyObject *enter(PyObject *self, PyObject *argum
 
 static PyObject *ready(PyObject *self, PyObject *arguments)
 {
-	(void)self;
-	(void)arguments;
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	Py_RETURN_NONE;
@@ -122,7 +120,6 @@ static void *in_thread(void *unused)
 		die("no interpreter");
 #endif
 	(void)state;
-	(void)unused;
 	run_until(define(), seconds);
 	_exit(0);
 }

@@ -4,12 +4,17 @@
  * because it takes 40 % of zlib's time and compresses profiles 2 % better; otherwise
  * zlib.
  */
-#ifndef OP_EXPORT_TRANSPORT_GZIP_H
-#define OP_EXPORT_TRANSPORT_GZIP_H
+#ifndef OP_EXPORT_TRANSPORT_COMPRESS_H
+#define OP_EXPORT_TRANSPORT_COMPRESS_H
 
 #include <stddef.h>
 
 /* Returns 0 with *@ret, which the caller frees, or -ENOMEM. */
 int op_gzip(const void *bytes, size_t len, void **ret, size_t *ret_len);
+
+/* Compresses a request in the zstd format (RFC 8878). */
+
+/* Returns 0 with *@ret, which the caller frees, or -ENOMEM. */
+int op_zstd(const void *bytes, size_t len, void **ret, size_t *ret_len);
 
 #endif
