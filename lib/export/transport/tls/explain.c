@@ -12,7 +12,7 @@
 	"endpoint, or issue one for this name"
 /* A server may close the connection before its alert is read. */
 #define CLOSED                                                                           \
-	"the server ended the connection: it may want a client certificate or another " \
+	"the server ended the connection: it may want a client certificate or another "  \
 	"one (client_cert_file, client_key_file)"
 
 /* The words of OpenSSL, grpc and curl. The first that is found counts. */
