@@ -3,8 +3,6 @@
 #include "runtime/runtime.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -15,16 +13,6 @@ static const struct op_runtime_ops *const runtimes[] = {
 #define OP_RUNTIME(number, upper, lower, page, tells) &op_runtime_##lower,
 #include "op_runtimes.def"
 };
-
-const char *op_runtime_name(const struct op_runtime_ops *ops)
-{
-	static const char *const NAMES[OP_RUNTIME_MAX] = {
-#define OP_RUNTIME(number, upper, lower, page, tells) [number] = #lower,
-#include "op_runtimes.def"
-	};
-
-	return NAMES[ops->id];
-}
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)
 {
@@ -56,19 +44,6 @@ int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **
 	if (r == 0)
 		*ret = OP_TAKE_PTR(layouts);
 	return r;
-}
-
-void op_runtime_frame_gone(const struct op_runtime_ops *ops, uint64_t addr, int r,
-			   char name[static OP_RUNTIME_GONE_BYTES],
-			   struct op_runtime_frame *ret)
-{
-	(void)snprintf(name, OP_RUNTIME_GONE_BYTES, "%s@0x%" PRIx64, op_runtime_name(ops),
-		       addr);
-	ret->function[0] = (struct op_runtime_function){ .name = name, .file = "" };
-	ret->len = 1;
-	ret->fresh = true;
-	/* Its memory may be reused for another function with the same words. */
-	ret->again = r != -ESRCH;
 }
 
 bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path)

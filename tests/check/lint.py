@@ -24,8 +24,7 @@ ROOMS = ["api", "recording", "session", "parts", "sample", "process", "runtime",
          "profile", "export"]
 
 # (path, header) that break the order, and why they may.
-FOLDERS_ALLOWED = {
-}
+FOLDERS_ALLOWED = {}
 
 # What the program includes of the library beside lib/recording: plain C, and nothing of profiles.
 PROGRAM_ALLOWED = {"base/cleanup.h", "base/macros.h", "base/strbuf.h",
