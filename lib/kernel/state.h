@@ -125,7 +125,7 @@ struct op_capture_cpus {
 	bool slept;	   /* the machine was asleep: all events are opened anew */
 };
 
-/* Of sideband/. */
+/* Of drain.c. */
 struct op_capture_sideband {
 	struct op_merge merge; /* of all CPUs, while they are drained */
 	uint64_t drained_ns;   /* until then; newer records are left */

@@ -256,13 +256,10 @@ def two_homes(texts):
                                                                        homes(folders)[0])
 
 
-def folder_circles(graph, allowed=()):
-    """No room and no folder calls itself through others. @graph is of files. Arrows of @allowed do
-    not count. Yields messages."""
+def folder_circles(graph):
+    """No room and no folder calls itself through others. @graph is of files. Yields messages."""
     for what, key in ("rooms", room_of), ("folders", folder_of):
         between = grouped(graph, key)
-        for a, b in allowed:
-            between.get(a, {}).pop(b, None)
         for group in circles(between):
             yield "%s in a circle: " % what + ", ".join(
                 "%s -> %s (%s)" % (a, b, between[a][b]) for a in group for b in group

@@ -194,7 +194,6 @@ class Text(unittest.TestCase):
     def test_allowed_headers_have_reasons(self):
         self.assertTrue(all(lint.FOLDERS_ALLOWED.values()))
         self.assertTrue(all(lint.DATA_ALLOWED.values()))
-        self.assertTrue(all(lint.CIRCLES_ALLOWED.values()))
 
     def test_what_is_allowed_in_vain_is_found(self):
         with tempfile.TemporaryDirectory() as where:
