@@ -38,7 +38,7 @@ def run(command, cwd, **more):
 def table(include):
     """structs.h: what the headers have, which the program must have a row for."""
     names = grown.sized(include)
-    if len(names) < 18:
+    if len(names) < 16:
         sys.exit(f"only {len(names)} structs found in the headers")
     rows = " ".join(f"OP_STRUCT({name})" for name in names)
     return f"#define OP_STRUCTS {rows}\n"
@@ -92,7 +92,9 @@ class Build:
 
 def sanitizers(build):
     """The options with which the library was built, which a program of its needs, too."""
-    return [word for word in build.commands["lib/libotelprof-private.a.p/api_config.c.o"]
+    command = next(c for output, c in build.commands.items()
+                   if output.startswith("lib/libotelprof-private.a.p/"))
+    return [word for word in command
             if word.startswith("-fsanitize")]
 
 

@@ -436,18 +436,19 @@ static void run_all(struct otelprof *p)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		const struct row *row = row_of(all[i]);
-
-		CHECK(row->first <= row->own - OWN_MORE);
-		if (row->live == (p != NULL))
-			run(p, row);
+	for (i = 0; i < ROWS; i++) {
+		CHECK(rows[i].first <= rows[i].own - OWN_MORE);
+		if (rows[i].live == (p != NULL))
+			run(p, &rows[i]);
 	}
 }
 
 static void test_every_struct_of_the_headers_has_a_row(void)
 {
-	CHECK_INT(sizeof(all) / sizeof(all[0]), ROWS);
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		CHECK(row_of(all[i]));
 	run_all(NULL);
 }
 
