@@ -55,7 +55,7 @@ struct options {
 	double seconds;	  /* 0: until a signal */
 	int verbose;
 	const char *config_path; /* of --config; NULL: none */
-	struct given *given;	 /* in their order */
+	struct given *given;	 /* in their order; by options_clear() */
 	size_t given_len;
 	struct otelprof_settings
 		*settings; /* all together, by session_settings(); borrowed */
@@ -98,6 +98,8 @@ typedef int (*option_fn)(void *data, int c, char *arg);
  */
 int options_parse(struct options *o, int argc, char **argv, const char *letters,
 		  const struct option *longs, option_fn take, void *data);
+/* Free what options_parse() took. */
+void options_clear(struct options *o);
 /* Print what commands that profile share. The texts of options begin in column 30. */
 void options_help(FILE *f, const struct options *o);
 /* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */

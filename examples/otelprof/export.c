@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 enum {
 	FLUSH_MS = 10000, /* less than the 30 s that orchestrators wait */
 	OPTION_INTERVAL = OPTION_OWN,
@@ -170,9 +172,15 @@ static void use_one_heap(void)
 #endif
 }
 
+static void export_clear(struct export *e)
+{
+	reload_end(&e->reload);
+	options_clear(&e->o);
+}
+
 int command_export(int argc, char **argv)
 {
-	struct export e = {
+	_cleanup_(export_clear) struct export e = {
 		.o = { .command = "export", .rate = "20", .exports = true },
 		.interval = DEFAULT_INTERVAL_S,
 	};
@@ -192,6 +200,5 @@ int command_export(int argc, char **argv)
 	if (!r)
 		r = run(&e, p);
 	(void)otelprof_free(p);
-	reload_end(&e.reload);
 	return r;
 }

@@ -230,6 +230,12 @@ int parse_seconds(const char *command, const char *option, const char *arg, doub
 	return 0;
 }
 
+void options_clear(struct options *o)
+{
+	free(o->given);
+	rules_clear(o);
+}
+
 static int give(struct options *o, const char *name, const char *value)
 {
 	struct given *more = reallocarray(o->given, o->given_len + 1, sizeof(*o->given));

@@ -91,6 +91,12 @@ static int include_user(struct options *o, const char *arg)
 	return include(o, "uid", pw ? number : arg);
 }
 
+void rules_clear(struct options *o)
+{
+	while (o->rules_len)
+		free((char *)o->rules[--o->rules_len].text);
+}
+
 int rules_take(struct options *o, int c, const char *arg)
 {
 	switch (c) {

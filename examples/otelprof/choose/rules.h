@@ -11,6 +11,8 @@
 int rules_take(struct options *o, int c, const char *arg);
 /* Include a process with its descendants, before the rules of options that do not include. */
 int rules_include_tree(struct options *o, pid_t pid);
+/* Free the rules of the options. */
+void rules_clear(struct options *o);
 /* Put the rules of the options in force, or those of the settings where there are none. Returns
  * 0, or STATUS_FAILED after a message. */
 int rules_apply(const struct options *o, struct otelprof *p);

@@ -247,9 +247,16 @@ static int profile(struct record *rec, struct otelprof *p)
 	return report(rec, p, r ? r : closed);
 }
 
+static void record_clear(struct record *rec)
+{
+	(void)otelprof_settings_free(rec->settings);
+	summary_clear(&rec->summary);
+	options_clear(&rec->o);
+}
+
 int command_record(int argc, char **argv)
 {
-	struct record rec = {
+	_cleanup_(record_clear) struct record rec = {
 		.o = { .command = "record", .rate = "99" },
 		.child = CHILD_NONE,
 	};
@@ -274,7 +281,5 @@ int command_record(int argc, char **argv)
 	if (!r)
 		r = profile(&rec, p);
 	(void)otelprof_free(p);
-	(void)otelprof_settings_free(rec.settings);
-	summary_clear(&rec.summary);
 	return rec.argv ? child_finish(&rec.child, r) : r;
 }

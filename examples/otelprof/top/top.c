@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 enum {
 	DEFAULT_ROWS = 20,
 	ROWS_MAX = 100000,
@@ -417,28 +419,31 @@ static int run(struct top *t, struct otelprof *p)
 	return r == -ENOTSUP ? run_live(t, p) : r;
 }
 
+static void top_clear(struct top *t)
+{
+	(void)otelprof_settings_free(t->o.settings);
+	kinds_clear(&t->kinds);
+	top_window_clear(&t->window);
+	options_clear(&t->o);
+}
+
 int command_top(int argc, char **argv)
 {
-	struct top t = {
+	_cleanup_(top_clear) struct top t = {
 		.o = { .command = "top", .rate = "99" },
 		.live = isatty(STDOUT_FILENO),
 	};
-	struct otelprof_settings *settings = NULL;
 	struct otelprof *p = NULL;
 	int r = parse(&t, argc, argv);
 
 	if (r)
 		return r == OPTIONS_HELP ? help(stdout, &t.o) : r;
 	signals_catch();
-	r = session_settings(&t.o, &settings);
-	t.o.settings = settings;
+	r = session_settings(&t.o, &t.o.settings);
 	if (!r)
 		r = session_open(&t.o, &p);
 	if (!r)
 		r = run(&t, p);
 	(void)otelprof_free(p);
-	(void)otelprof_settings_free(settings);
-	kinds_clear(&t.kinds);
-	top_window_clear(&t.window);
 	return r;
 }
