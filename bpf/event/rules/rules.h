@@ -19,26 +19,28 @@ enum {
 	OP_ANCESTORS_MAX = 24, /* the most that are compared for a process tree */
 };
 
-/* The latest verdict and the latest rate of the rules that were found. */
-struct op_rule_decisions {
-	struct op_rule_decision best;
-};
-
-static __always_inline void op_rule_find(void *targets, __u32 kind, __u64 first,
-					 __u64 second,
-					 struct op_rule_decisions *decisions)
+/* Keep in @best the latest verdict and the latest rate of the rules that were found. */
+static __always_inline void op_rule_find_key(void *targets, const struct op_rule_key *key,
+					     struct op_rule_decision *best)
 {
-	struct op_rule_key key = { .word = { first, second }, .kind = kind };
-	struct op_rule_decision *target = bpf_map_lookup_elem(targets, &key);
+	struct op_rule_decision *target = bpf_map_lookup_elem(targets, key);
 
 	if (!target)
 		return;
-	if (target->verdict > decisions->best.verdict) {
-		decisions->best.verdict = target->verdict;
-		decisions->best.keep_one_in = target->keep_one_in;
+	if (target->verdict > best->verdict) {
+		best->verdict = target->verdict;
+		best->keep_one_in = target->keep_one_in;
 	}
-	if (target->rate > decisions->best.rate)
-		decisions->best.rate = target->rate;
+	if (target->rate > best->rate)
+		best->rate = target->rate;
+}
+
+static __always_inline void op_rule_find(void *targets, __u32 kind, __u64 first,
+					 __u64 second, struct op_rule_decision *best)
+{
+	struct op_rule_key key = { .word = { first, second }, .kind = kind };
+
+	op_rule_find_key(targets, &key, best);
 }
 
 static __always_inline bool op_rule_has_kind(const struct op_rule_use *used, __u32 kind)
@@ -64,10 +66,11 @@ static __always_inline bool op_rules_random(const struct op_control *control)
 static __always_inline void op_rule_find_trees(void *targets,
 					       const struct op_rule_use *used,
 					       struct task_struct *task,
-					       struct op_rule_decisions *decisions)
+					       struct op_rule_decision *best)
 {
 	struct op_control *control = op_control();
 	__u32 level = control ? control->pid_level : 0;
+	struct op_rule_key key = { .kind = OP_TARGET_TREE };
 	__u64 trees = used->trees;
 	int i;
 
@@ -78,8 +81,9 @@ static __always_inline void op_rule_find_trees(void *targets,
 		if (op_settings.pid_namespace)
 			pid = op_ancestor_pid(
 				BPF_CORE_READ(task, group_leader, thread_pid), level);
+		key.word[0] = pid;
 		if (trees >> (pid & 63) & 1)
-			op_rule_find(targets, OP_TARGET_TREE, pid, 0, decisions);
+			op_rule_find_key(targets, &key, best);
 		if (tgid <= 1)
 			return;
 		task = BPF_CORE_READ(task, real_parent);
@@ -88,15 +92,17 @@ static __always_inline void op_rule_find_trees(void *targets,
 
 static __always_inline void op_rule_find_ages(void *targets,
 					      const struct op_rule_use *used,
-					      __u64 age_ns,
-					      struct op_rule_decisions *decisions)
+					      __u64 age_ns, struct op_rule_decision *best)
 {
+	struct op_rule_key key = { .kind = OP_TARGET_AGE };
 	int i;
 
-	for (i = 0; i < OP_AGES_MAX; i++)
-		if (used->age_ns[i] && age_ns >= used->age_ns[i])
-			op_rule_find(targets, OP_TARGET_AGE, used->age_ns[i], 0,
-				     decisions);
+#pragma unroll
+	for (i = 0; i < OP_AGES_MAX; i++) {
+		key.word[0] = used->age_ns[i];
+		if (key.word[0] && age_ns >= key.word[0])
+			op_rule_find_key(targets, &key, best);
+	}
 }
 
 /* Look up the rules for what @r and @task say of the process. */
@@ -104,46 +110,49 @@ static __always_inline void op_rule_find_record(void *targets,
 						const struct op_rule_use *used,
 						const struct op_record *r,
 						struct task_struct *task,
-						struct op_rule_decisions *decisions)
+						struct op_rule_decision *best)
 {
 	const __u64 *comm = (const __u64 *)r->comm;
 
-	if (op_rule_has_kind(used, OP_RULE_PID))
-		op_rule_find(targets, OP_RULE_PID, r->pid, 0, decisions);
-	if (op_rule_has_kind(used, OP_RULE_COMM))
-		op_rule_find(targets, OP_RULE_COMM, comm[0], comm[1], decisions);
-	if (op_rule_has_kind(used, OP_RULE_EXECUTABLE))
-		op_rule_find(targets, OP_RULE_EXECUTABLE, r->pid, 0, decisions);
-	if (op_rule_has_kind(used, OP_RULE_ENVIRONMENT))
-		op_rule_find(targets, OP_RULE_ENVIRONMENT, r->pid, 0, decisions);
-	if (op_rule_has_kind(used, OP_TARGET_ALL))
-		op_rule_find(targets, OP_TARGET_ALL, 0, 0, decisions);
 	if (op_rule_has_kind(used, OP_TARGET_TREE))
-		op_rule_find_trees(targets, used, task, decisions);
+		op_rule_find_trees(targets, used, task, best);
 	if (op_rule_has_kind(used, OP_TARGET_AGE))
-		op_rule_find_ages(targets, used,
-				  r->time_ns -
-					  BPF_CORE_READ(task, group_leader, start_time),
-				  decisions);
+		op_rule_find_ages(
+			targets, used,
+			r->time_ns - BPF_CORE_READ(task, group_leader, start_time), best);
+	if (op_rule_has_kind(used, OP_TARGET_ALL))
+		op_rule_find(targets, OP_TARGET_ALL, 0, 0, best);
+	if (op_rule_has_kind(used, OP_RULE_PID))
+		op_rule_find(targets, OP_RULE_PID, r->pid, 0, best);
+	if (op_rule_has_kind(used, OP_RULE_COMM))
+		op_rule_find(targets, OP_RULE_COMM, comm[0], comm[1], best);
+	if (op_rule_has_kind(used, OP_RULE_EXECUTABLE))
+		op_rule_find(targets, OP_RULE_EXECUTABLE, r->pid, 0, best);
+	if (op_rule_has_kind(used, OP_RULE_ENVIRONMENT))
+		op_rule_find(targets, OP_RULE_ENVIRONMENT, r->pid, 0, best);
 }
 
 /* Look up the rules for the current task's cgroups, at the depths that rules have. */
 static __always_inline void op_rule_find_cgroups(void *targets,
 						 const struct op_rule_use *used,
-						 struct op_rule_decisions *decisions)
+						 struct op_rule_decision *best)
 {
+	struct op_rule_key key = { .kind = OP_RULE_CGROUP };
 	__u32 depths = used->cgroup_depths;
 	int i;
 
 	if (!op_settings.cgroup_ancestors) {
-		op_rule_find(targets, OP_RULE_CGROUP, bpf_get_current_cgroup_id(), 0,
-			     decisions);
+		key.word[0] = bpf_get_current_cgroup_id();
+		op_rule_find_key(targets, &key, best);
 		return;
 	}
-	for (i = 0; i < OP_CGROUP_DEPTHS; i++)
-		if (depths >> i & 1)
-			op_rule_find(targets, OP_RULE_CGROUP,
-				     bpf_get_current_ancestor_cgroup_id(i), 0, decisions);
+#pragma unroll
+	for (i = 0; i < OP_CGROUP_DEPTHS; i++) {
+		if (!(depths >> i & 1))
+			continue;
+		key.word[0] = bpf_get_current_ancestor_cgroup_id(i);
+		op_rule_find_key(targets, &key, best);
+	}
 }
 
 /*
@@ -156,7 +165,7 @@ __attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_control *control = op_control();
-	struct op_rule_decisions decisions = { 0 };
+	struct op_rule_decision best = { 0 };
 	const struct op_rule_use *used;
 	__u32 verdict;
 	void *targets;
@@ -168,17 +177,17 @@ __attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active)
 	if (!targets)
 		return 0;
 	used = op_rule_use(control, active);
-	op_rule_find_record(targets, used, &slot->record, op_current_task(), &decisions);
+	op_rule_find_record(targets, used, &slot->record, op_current_task(), &best);
 	if (op_rule_has_kind(used, OP_RULE_CGROUP))
-		op_rule_find_cgroups(targets, used, &decisions);
+		op_rule_find_cgroups(targets, used, &best);
 	if (op_rule_has_kind(used, OP_RULE_UID))
 		op_rule_find(targets, OP_RULE_UID, (__u32)bpf_get_current_uid_gid(), 0,
-			     &decisions);
-	verdict = decisions.best.verdict & OP_RULE_MASK;
-	if (verdict == OP_VERDICT_KEEP && decisions.best.keep_one_in > 1 &&
-	    bpf_get_prandom_u32() % (__u32)decisions.best.keep_one_in)
+			     &best);
+	verdict = best.verdict & OP_RULE_MASK;
+	if (verdict == OP_VERDICT_KEEP && best.keep_one_in > 1 &&
+	    bpf_get_prandom_u32() % (__u32)best.keep_one_in)
 		verdict = OP_VERDICT_DROP;
-	return (int)(verdict | (decisions.best.rate & OP_RULE_MASK) << OP_RULE_SHIFT);
+	return (int)(verdict | (best.rate & OP_RULE_MASK) << OP_RULE_SHIFT);
 }
 
 /* Is the sample in @slot wanted? *@ret_rate is the index in op_control.rate of the rate that

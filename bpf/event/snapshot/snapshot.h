@@ -46,25 +46,25 @@ static __always_inline __u32 op_rule_decide_task(const struct op_rule_use *used,
 						 struct task_struct *task)
 {
 	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	struct op_rule_decisions decisions = { 0 };
+	struct op_rule_decision best = { 0 };
 	void *targets = bpf_map_lookup_elem(&op_targets, &active);
 	int i;
 
 	if (!targets)
 		return OP_VERDICT_NONE;
-	op_rule_find_record(targets, used, r, task, &decisions);
+	op_rule_find_record(targets, used, r, task, &best);
 	if (op_rule_has_kind(used, OP_RULE_UID))
 		op_rule_find(targets, OP_RULE_UID,
-			     BPF_CORE_READ(task, real_cred, uid.val), 0, &decisions);
+			     BPF_CORE_READ(task, real_cred, uid.val), 0, &best);
 	if (!op_rule_has_kind(used, OP_RULE_CGROUP))
-		return decisions.best.verdict & OP_RULE_MASK;
+		return best.verdict & OP_RULE_MASK;
 	for (i = 0; i < OP_CGROUP_LEVELS_MAX && cgroup; i++) {
 		op_rule_find(targets, OP_RULE_CGROUP, BPF_CORE_READ(cgroup, kn, id), 0,
-			     &decisions);
+			     &best);
 		/* `self` is the first member of struct cgroup */
 		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
 	}
-	return decisions.best.verdict & OP_RULE_MASK;
+	return best.verdict & OP_RULE_MASK;
 }
 
 /* Do the rules keep the thread? keep_one_in is ignored: in a snapshot no thread stands for
