@@ -493,11 +493,11 @@ static void test_a_list_that_cannot_be(void)
 	CHECK_INT(op_rule_set_replace(t, rules, OTELPROF_RATES_MAX + 1, 1, HZ), -ENOSPC);
 	for (i = 0; i <= OTELPROF_AGES_MAX; i++)
 		rules[i] = (struct otelprof_rule){ .kind = OTELPROF_MATCH_AGE,
-						   .number = i + 1 };
+						   .number = (i + 1) * 2 * AGE_NS };
 	CHECK_INT(op_rule_set_replace(t, rules, OTELPROF_AGES_MAX + 1, 1, HZ), -ENOSPC);
 	for (i = 0; i < PROCESSES; i++)
 		check(t, &tasks[i], comms[0]);
-	/* as many, and all others */
+	/* as many, with an age that the added rule may have, and all others */
 	CHECK_OK(op_rule_set_replace(t, rules, OTELPROF_AGES_MAX, 1, HZ));
 	CHECK_INT(op_rule_set_len(t), OTELPROF_AGES_MAX + added_len);
 	(void)op_rule_set_free(t);
