@@ -15,7 +15,8 @@ Each section of a file suite.ini is a suite:
     matrix
 
 {out}, {build}, {otelprof} and {cache} are the folder for files of this run, that of the build,
-the program, and the folder of what stays from run to run.
+the program, and the folder of what stays from run to run. {jobs} is twice the number of CPUs, for
+tests that mostly wait.
 """
 
 import argparse
@@ -154,7 +155,7 @@ class Run:
                 return
         log = OUT / (suite.name + ".log")
         words = {"out": OUT, "build": OUT / (build or "release"), "otelprof": self.otelprof(),
-                 "cache": os.environ["OTELPROF_CACHE"]}
+                 "cache": os.environ["OTELPROF_CACHE"], "jobs": 2 * len(os.sched_getaffinity(0))}
         kind = "meson" if "meson" in suite.keys else "run"
         command = [word.format(**words) for word in
                    shlex.split(suite.keys[kind] + " " + suite.arguments(self.level))]
