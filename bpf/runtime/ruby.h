@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The Ruby step. A thread's control frames stand in an array, the newest one first. One C
+ * activation of vm_exec() runs a section of it, a "run": down to the frame that C code began
+ * (FINISH). vm_exec() calls vm_exec_core(), which runs the instructions, or compiled code. The
+ * step pushes the run's frames at vm_exec_core()'s native frame, or else at vm_exec()'s, one a
+ * call; the next activation goes on where this one ended. Functions in C have frames in the run
+ * of the activation that called them, and native frames before it. So native and Ruby frames
+ * appear in their true order.
+ *
+ * The frames and the activations do not change at the same moment: C code pushes the first
+ * frame of a run before it calls vm_exec(), and the run's end pops it before vm_exec()
+ * returns. So at the innermost activation the step decides whether it has frames.
+ */
+#ifndef OP_RUBY_STEP_H
+#define OP_RUBY_STEP_H
+
+#include "bpf/walk/unwind.h"
+#include "op_ruby.h"
+
+/* Numbers of op_state(u)->word. */
+enum {
+	OP_RB_NEXT = 0, /* the next control frame */
+	OP_RB_END = 1,	/* behind the last one that counts */
+	OP_RB_TAG = 2,	/* the newest tag: vm_exec() has one in its stack frame */
+	/* flags and frame_bytes of struct op_ruby, with a bit that is always set; 0: the walk
+	 * has not begun */
+	OP_RB_BEGUN = 3,
+	OP_RB_SETTLED = 4, /* it is known whether the innermost activation has frames */
+	OP_RB_DONE = 5, /* vm_exec_core() has had the frames of its caller, vm_exec() */
+};
+
+enum {
+	OP_RB_BEGUN_BIT = 63,
+	OP_RB_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
+	OP_RB_STACK_MAX = 1 << 27, /* words; a larger size is garbage */
+	/* of runtime_bytes */
+	OP_RB_ENV = 64,
+	OP_RB_BODY = 128,
+	OP_RB_METHOD = 224,
+#if defined(__TARGET_ARCH_arm64)
+	OP_RB_FRAME_REG = 20, /* DECL_SC_REG of vm_exec.c */
+#else
+	OP_RB_FRAME_REG = 15,
+#endif
+};
+
+static __always_inline __u64 op_rb_word(struct op_unwind *u, __u32 off)
+{
+	return op_arena_u64(u, op_state(u)->ref, off);
+}
+
+#define OP_RB_WORD(u, member) op_rb_word(u, __builtin_offsetof(struct op_ruby, member))
+/* Byte @member of the word of struct op_ruby that begins with its flags. */
+#define OP_RB_BYTE(word, member)                                                         \
+	((__u8)((word) >> ((__builtin_offsetof(struct op_ruby, member) -                 \
+			    __builtin_offsetof(struct op_ruby, flags)) *                 \
+			   8)))
+
+static __always_inline __u64 op_rb_field(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+}
+
+static __always_inline bool op_rb_within(struct op_unwind *u, __u64 addr, __u32 range)
+{
+	return addr >= op_rb_word(u, range) && addr < op_rb_word(u, range + 8);
+}
+
+/* Leave the step and go on with the native frame. After an @error no Ruby frame follows. */
+static __always_inline enum op_next op_rb_leave(struct op_unwind *u, __u32 error)
+{
+	if (error)
+		op_state(u)->error = error;
+	return op_leave_runtime(u, 1);
+}
+
+/* The thread's execution context. Returns 0 or an error number. */
+static __always_inline __u32 op_rb_context(struct op_unwind *u, __u64 word, __u64 *ret)
+{
+	__u64 at = OP_RB_WORD(u, ec_at);
+	__u64 module = OP_RB_WORD(u, module);
+	__u64 block = u->process.thread_pointer;
+	__u64 thread = 0;
+
+	if (!block)
+		return OP_ERROR_ruby_no_context;
+	if (OP_RB_BYTE(word, flags) & OP_RUBY_SHARED) {
+		/* another thread's, while this one runs without the lock */
+		if (op_platform_read(u, ret, 8, at) || !*ret ||
+		    op_platform_read(u, &thread, 8, *ret + OP_RB_BYTE(word, ec_thread)) ||
+		    op_platform_read(u, &thread, 8, thread + (word >> 32 & 0x7fffffff)) ||
+		    thread != block)
+			return OP_ERROR_ruby_no_context;
+		return 0;
+	}
+	if ((__u32)module &&
+	    (op_platform_read(u, &block, 8, block + (__s64)(__s16)(module >> 32)) ||
+	     op_platform_read(u, &block, 8, block + (__u32)module * (module >> 48)) ||
+	     !block || block == ~0ULL))
+		return OP_ERROR_ruby_no_context;
+	if (op_platform_read(u, ret, 8, block + at) || !*ret)
+		return OP_ERROR_ruby_no_context;
+	return 0;
+}
+
+/* The first step of a walk: find the newest frame. Returns 0 or an error number. */
+static __always_inline __u32 op_rb_begin(struct op_unwind *u)
+{
+	__u64 word = OP_RB_WORD(u, flags);
+	__u64 *state = op_state(u)->word;
+	__u64 ec = 0;
+	__u64 head[4]; /* stack, its words, frame, tag */
+	__u32 error;
+
+	if (u->heap_moved)
+		return OP_ERROR_ruby_late;
+	error = op_rb_context(u, word, &ec);
+	if (error)
+		return error;
+	if (op_platform_read(u, head, sizeof(head), ec + OP_RUBY_EC_STACK))
+		return OP_ERROR_ruby_read_context;
+	if (!head[0] || head[1] > OP_RB_STACK_MAX || head[2] < head[0] ||
+	    head[2] > head[0] + head[1] * 8)
+		return OP_ERROR_ruby_read_context;
+	state[OP_RB_NEXT] = head[2];
+	state[OP_RB_END] = head[0] + head[1] * 8 - OP_RB_BYTE(word, frame_bytes);
+	state[OP_RB_TAG] = head[3];
+	state[OP_RB_BEGUN] = word | 1ULL << OP_RB_BEGUN_BIT;
+	return 0;
+}
+
+/* Read the control frame at @frame with its flags, and the body of its code, if it has any.
+ * Returns 0 or -1. */
+static __always_inline int op_rb_read(struct op_unwind *u, __u64 frame)
+{
+	__u64 iseq;
+	__u64 body = 0;
+
+	*(__u64 *)(u->runtime_bytes + OP_RB_METHOD) = 0;
+	if (op_platform_read(u, u->runtime_bytes, OP_RUBY_FRAME_EP + 8, frame) ||
+	    op_platform_read(u, u->runtime_bytes + OP_RB_ENV, OP_RUBY_ENV_METHOD + 8,
+			     op_rb_field(u, OP_RUBY_FRAME_EP) - OP_RUBY_ENV_METHOD))
+		return -1;
+	iseq = op_rb_field(u, OP_RUBY_FRAME_ISEQ);
+	if (!iseq || !op_rb_field(u, OP_RUBY_FRAME_PC) ||
+	    (op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD) & OP_RUBY_FRAME_CFRAME))
+		return 0;
+	if (op_platform_read(u, &body, 8, iseq + OP_RUBY_ISEQ_BODY) ||
+	    op_platform_read(u, u->runtime_bytes + OP_RB_BODY, OP_RUBY_BODY_BYTES, body))
+		return -1;
+	*(__u64 *)(u->runtime_bytes + OP_RB_METHOD) = body;
+	return 0;
+}
+
+/* Has the code of the frame in runtime_bytes not begun yet? */
+static __always_inline bool op_rb_is_new(struct op_unwind *u)
+{
+	return op_rb_field(u, OP_RB_METHOD) &&
+	       op_rb_field(u, OP_RUBY_FRAME_PC) ==
+		       op_rb_field(u, OP_RB_BODY + OP_RUBY_BODY_CODE);
+}
+
+/*
+ * Has the run of the innermost activation ended, whose native frame is vm_exec_core()'s? Where it
+ * was interrupted, its register names the frame that it runs. A frame that is newer than the
+ * thread's newest one was just popped. @is_new: the newest frame has not begun to run, and C code
+ * pushed it.
+ */
+static __always_inline bool op_rb_core_ended(struct op_unwind *u, bool is_new)
+{
+	__u64 popped = u->reg[OP_RB_FRAME_REG];
+	__u64 ep = 0;
+	__u64 flags = 0;
+
+	if (!u->exact)
+		return false;
+	if (u->loop_cfa - u->sp <= OP_RB_SAVED_BYTES)
+		return !is_new;
+	return popped + OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], frame_bytes) ==
+		       op_state(u)->word[OP_RB_NEXT] &&
+	       !op_platform_read(u, &ep, 8, popped + OP_RUBY_FRAME_EP) &&
+	       !op_platform_read(u, &flags, 8, ep) && (flags & OP_RUBY_FRAME_FINISH);
+}
+
+/* The same where it is vm_exec()'s, which has not called vm_exec_core(). */
+static __always_inline bool op_rb_exec_ended(struct op_unwind *u, bool is_new)
+{
+	__u64 tag = op_state(u)->word[OP_RB_TAG];
+	__u32 after = __builtin_offsetof(struct op_ruby, after);
+
+	/* Its tag is no longer there: it throws to its caller. */
+	if (!u->exact)
+		return tag >= u->loop_cfa;
+	if (tag < u->sp || tag >= u->loop_cfa)
+		return !is_new;
+	return op_rb_within(u, u->pc, after) || op_rb_within(u, u->pc, after + 16);
+}
+
+/* Was C code interrupted between pushing a frame and calling vm_exec()? */
+static __always_inline bool op_rb_is_calling(struct op_unwind *u)
+{
+	__u32 i = u->out.words_user;
+	__u64 leaf;
+
+	op_platform_bound(i);
+	if (i >= OP_WORDS_MAX)
+		return false;
+	leaf = op_platform_words(u)[i];
+	return leaf >> OP_FRAME_KIND_SHIFT == OP_FRAME_NATIVE_EXACT &&
+	       op_rb_within(u, leaf & OP_FRAME_ADDRESS_MASK,
+			    __builtin_offsetof(struct op_ruby, callers));
+}
+
+/* Push the frame of a function in C. Returns 0 or -1. */
+static __always_inline int op_rb_push_c(struct op_unwind *u)
+{
+	__u64 method = op_rb_field(u, OP_RB_ENV);
+	__u64 words[3]; /* def, called_id, owner */
+
+	if (op_platform_read(u, words, sizeof(words), method + OP_RUBY_METHOD_DEF))
+		return -1;
+	op_push_word(u, op_runtime_word(u, OP_RUBY_FRAME_WORDS, method));
+	op_push_word(u,
+		     OP_RUBY_IN_C | (__u64)op_ruby_guard(words[0], words[1], words[2], 0)
+					    << 32);
+	u->out.frames++;
+	return 0;
+}
+
+/* Push the frame of Ruby code in runtime_bytes. */
+static __always_inline void op_rb_push(struct op_unwind *u)
+{
+	__u64 code = op_rb_field(u, OP_RB_BODY + OP_RUBY_BODY_CODE);
+	__u64 size = op_rb_field(u, OP_RB_BODY) >> 32;
+	__u64 place = (op_rb_field(u, OP_RUBY_FRAME_PC) - code) / 8;
+	__u32 location = OP_RB_BODY + OP_RUBY_BODY_LOCATION;
+	__u32 guard = op_ruby_guard(code, op_rb_field(u, location),
+				    op_rb_field(u, location + 16),
+				    op_rb_field(u, location + 24));
+
+	if (place > size)
+		place = OP_RUBY_NO_PLACE;
+	op_push_word(
+		u, op_runtime_word(u, OP_RUBY_FRAME_WORDS, op_rb_field(u, OP_RB_METHOD)));
+	op_push_word(u, place | (__u64)guard << 32);
+	u->out.frames++;
+}
+
+/* Leave the step behind the frames of an activation. */
+static __always_inline enum op_next op_rb_end(struct op_unwind *u, bool in_core)
+{
+	op_state(u)->word[OP_RB_DONE] = in_core;
+	return op_rb_leave(u, 0);
+}
+
+/* Push the next frame of the run, or find that there is none. */
+static __always_inline enum op_next op_rb_frame(struct op_unwind *u, bool in_core)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 flags;
+	bool is_c;
+	bool ends;
+	bool is_new;
+
+	if (state[OP_RB_NEXT] >= state[OP_RB_END])
+		return op_rb_end(u, in_core);
+	if (op_rb_read(u, state[OP_RB_NEXT]))
+		return op_rb_leave(u, OP_ERROR_ruby_read_frame);
+	flags = op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD);
+	is_c = (flags & OP_RUBY_FRAME_TYPE) == OP_RUBY_FRAME_IS_C;
+	ends = flags & OP_RUBY_FRAME_FINISH;
+	if (!state[OP_RB_SETTLED]) {
+		state[OP_RB_SETTLED] = 1;
+		is_new = ends && op_rb_is_new(u);
+		if (in_core ? op_rb_core_ended(u, is_new) : op_rb_exec_ended(u, is_new))
+			return op_rb_end(u, in_core);
+		if (!u->exact && is_new && op_rb_is_calling(u))
+			ends = false;
+	}
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	if (is_c && op_rb_push_c(u))
+		return op_rb_leave(u, OP_ERROR_ruby_read_frame);
+	if (!is_c && op_rb_field(u, OP_RB_METHOD))
+		op_rb_push(u);
+	state[OP_RB_NEXT] += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
+	return ends ? op_rb_end(u, in_core) : OP_NEXT_CONTINUE;
+}
+
+/* Push one frame of the activation at u->pc, or go on natively. */
+static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
+{
+	bool in_core;
+	__u32 error;
+
+	if (op_state(u)->error)
+		return op_rb_leave(u, 0);
+	if (!op_state(u)->word[OP_RB_BEGUN]) {
+		error = op_rb_begin(u);
+		if (error)
+			return op_rb_leave(u, error);
+	}
+	in_core = op_rb_within(u, u->exact ? u->pc : u->pc - 1,
+			       __builtin_offsetof(struct op_ruby, core));
+	if (!in_core && op_state(u)->word[OP_RB_DONE])
+		return op_rb_end(u, false);
+	return op_rb_frame(u, in_core);
+}
+
+#endif

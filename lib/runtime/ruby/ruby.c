@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime operations of Ruby, for a file, a process and a frame. */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "runtime/ruby/function.h"
+#include "runtime/ruby/image.h"
+
+#include "op_ruby.h"
+
+enum {
+	/* behind vm_exec(), in its source file: the functions that call it */
+	CALLERS_BYTES = 1 << 16,
+};
+
+struct ruby_instance {
+	struct op_ruby_functions functions;
+	char unknown[OP_RUNTIME_GONE_BYTES]; /* the name of a frame that cannot be read */
+};
+
+static int ruby_probe(struct op_elf *elf, const char *path,
+		      const struct op_layouts *layouts, struct op_log *log,
+		      void **ret_image, struct op_runtime_loop *ret_loop)
+{
+	_cleanup_free_ struct op_ruby_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	r = op_runtime_ruby_image(elf, path, layouts, log, image, ret_loop);
+	if (r == 1)
+		*ret_image = OP_TAKE_PTR(image);
+	return r;
+}
+
+/* Find where threads have their execution context. */
+static int find_context(const struct op_ruby_image *image,
+			const struct op_runtime_target *target, struct op_ruby *ruby)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	_cleanup_(op_elf_freep) struct op_elf *musl = NULL;
+	struct op_elf_tls_place place;
+	uint64_t bias;
+	int r;
+
+	if (image->shared) {
+		ruby->flags |= OP_RUBY_SHARED;
+		ruby->ec_at = (int64_t)(image->shared + target->bias);
+		ruby->ec_thread = image->layout.ec_thread;
+		ruby->thread_id = image->layout.thread_id;
+		return 0;
+	}
+	r = target->open_image(target, NULL, &elf, &bias);
+	if (r < 0)
+		return r;
+	r = target->open_image(target, "ld-musl-", &musl, &bias);
+	r = op_elf_tls_place(elf, &image->tls, target->memory, target->bias, r == 0,
+			     &place);
+	if (r <= 0)
+		return r < 0 ? r : -EAGAIN;
+	ruby->ec_at = place.offset;
+	ruby->module = place.module;
+	ruby->dtv_at = place.dtv_at;
+	ruby->dtv_step = place.dtv_step;
+	return 0;
+}
+
+static void add_bias(__u64 to[2], const uint64_t range[2], uint64_t bias)
+{
+	to[0] = range[0] ? range[0] + bias : 0;
+	to[1] = range[0] ? range[1] + bias : 0;
+}
+
+static int ruby_attach(void *image_data, const struct op_runtime_target *target,
+		       struct op_log *log, void *bpf, void **ret_instance)
+{
+	const struct op_ruby_image *image = image_data;
+	const struct op_ruby_loop *loop = &image->loop;
+	_cleanup_free_ struct ruby_instance *instance = calloc(1, sizeof(*instance));
+	struct op_ruby *ruby = bpf;
+	uint32_t i;
+	int r;
+
+	if (!instance)
+		return -ENOMEM;
+	r = find_context(image, target, ruby);
+	if (r < 0)
+		return r;
+	ruby->frame_bytes = image->layout.frame_bytes;
+	add_bias(ruby->core, loop->core, target->bias);
+	for (i = 0; i < OP_RUBY_AFTER; i++)
+		add_bias(ruby->after[i], loop->after[i], target->bias);
+	ruby->callers[0] = loop->exec[1] + target->bias;
+	ruby->callers[1] = ruby->callers[0] + CALLERS_BYTES;
+	op_runtime_ruby_functions_init(
+		&instance->functions, target->memory, &image->layout,
+		image->symbols ? image->symbols + target->bias : 0);
+	*ret_instance = OP_TAKE_PTR(instance);
+	return 0;
+}
+
+static void ruby_detach(void *data)
+{
+	struct ruby_instance *instance = data;
+
+	if (!instance)
+		return;
+	op_runtime_ruby_functions_deinit(&instance->functions);
+	free(instance);
+}
+
+static int ruby_describe(void *data, const uint64_t *words, size_t len,
+			 struct op_runtime_frame *ret)
+{
+	struct ruby_instance *instance = data;
+	const struct op_ruby_function *f;
+	uint64_t reads = instance->functions.reads;
+	int r;
+
+	if (len != OP_RUBY_FRAME_WORDS)
+		return -EBADMSG;
+	r = op_runtime_ruby_functions_get(&instance->functions, words, &f);
+	if (r == -ENOMEM)
+		return r;
+	ret->len = 1;
+	if (r < 0) {
+		op_runtime_frame_gone(&op_runtime_ruby, words[0] & OP_FRAME_ADDRESS_MASK,
+				      r, instance->unknown, ret);
+		return 0;
+	}
+	ret->function[0] = (struct op_runtime_function){
+		.name = f->name,
+		.file = f->file,
+		.line = op_runtime_ruby_line(f, words),
+		.start_line = f->first_line,
+	};
+	ret->fresh = instance->functions.reads != reads;
+	return 0;
+}
+
+static void ruby_window_end(void *data)
+{
+	struct ruby_instance *instance = data;
+
+	instance->functions.window++;
+}
+
+const struct op_runtime_ops op_runtime_ruby = {
+	.id = OP_RUNTIME_RUBY,
+	.frame_type = "ruby",
+	.bpf_size = sizeof(struct op_ruby),
+	.file_names = (const char *const[]){ "ruby", "libruby", NULL },
+	.layouts = &op_runtime_ruby_layouts,
+	.probe = ruby_probe,
+	.attach = ruby_attach,
+	.detach = ruby_detach,
+	.describe = ruby_describe,
+	.window_end = ruby_window_end,
+};
