@@ -38,8 +38,9 @@ enum {
 	/* before the word that a frame's ep leads to, which has its flags */
 	OP_RUBY_ENV_METHOD = 16,
 	OP_RUBY_ISEQ_BODY = 16, /* rb_iseq_t */
-	/* rb_iseq_constant_body: the number of instructions, the instructions, where the
-	 * source is (pathobj, base_label, label, first_lineno) */
+	/* rb_iseq_constant_body: its type and the number of instructions, 4 bytes each; the
+	 * instructions; where the source is (pathobj, base_label, label, first_lineno) */
+	OP_RUBY_BODY_TYPE = 0, /* then its size */
 	OP_RUBY_BODY_SIZE = 4,
 	OP_RUBY_BODY_CODE = 8,
 	OP_RUBY_BODY_LOCATION = 64,
@@ -49,16 +50,42 @@ enum {
 	OP_RUBY_METHOD_BYTES = 24,
 
 	/* the flags of a frame (vm_core.h) */
-	OP_RUBY_FRAME_IS_C = 0x55550001,
 	OP_RUBY_FRAME_TYPE = 0x7fff0001,
+	OP_RUBY_FRAME_IS_C = 0x55550001,
 	OP_RUBY_FRAME_FINISH = 0x20, /* C code began it: vm_exec() returns behind it */
 	OP_RUBY_FRAME_CFRAME = 0x80, /* it has no instruction sequence */
+	OP_RUBY_ENV_LOCAL = 0x2,     /* no other environment stands behind this one */
+
+	/* an object's flags: is it an imemo, and what is it? */
+	OP_RUBY_OBJECT_TYPE = 0x1f,
+	OP_RUBY_IMEMO = 0x1a,
+	OP_RUBY_IMEMO_SHIFT = 12,
+	OP_RUBY_IMEMO_MASK = 0xf,
+	OP_RUBY_IMEMO_SVAR = 2,
+	OP_RUBY_IMEMO_METHOD = 6,
+	OP_RUBY_SVAR_METHOD = 8, /* vm_svar: what it stands in front of */
 };
+
+/* rb_iseq_constant_body.type */
+enum {
+	OP_RUBY_ISEQ_METHOD = 1,
+	OP_RUBY_ISEQ_BLOCK = 2,
+	OP_RUBY_ISEQ_RESCUE = 4,
+	OP_RUBY_ISEQ_ENSURE = 5,
+	OP_RUBY_ISEQ_EVAL = 6,
+	OP_RUBY_ISEQ_PLAIN = 8,
+	/* a bit for each of these: the label has the method's class */
+	OP_RUBY_ISEQ_OF_METHODS = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8,
+};
+
+#define OP_RUBY_ADDRESS_MASK ((1ULL << OP_RUBY_GUARD_SHIFT) - 1)
 
 /* Flags of struct op_ruby. */
 enum {
 	/* ec_at is the address of a pointer that all threads share: to 2.7 */
 	OP_RUBY_SHARED = 1 << 0,
+	/* labels have the class of the method: since 3.4 */
+	OP_RUBY_CLASSES = 1 << 1,
 };
 
 /* What the step needs to know of a process. Offsets are in bytes. */
@@ -75,6 +102,7 @@ struct op_ruby {
 	__u8 reserved;
 	__u32 thread_id; /* OP_RUBY_SHARED: in rb_thread_t, its pthread_t */
 	/* Address ranges, [first, end). */
+	__u64 exec[2];		       /* vm_exec() */
 	__u64 core[2];		       /* vm_exec_core(), which vm_exec() calls */
 	__u64 after[OP_RUBY_AFTER][2]; /* in vm_exec(), behind that call */
 	__u64 callers[2];	       /* the functions that call vm_exec() */
@@ -92,6 +120,6 @@ static inline __attribute__((always_inline)) __u32 op_ruby_guard(__u64 a, __u64 
 	return (__u32)(mix >> 32);
 }
 
-_Static_assert(sizeof(struct op_ruby) == 88, "layout");
+_Static_assert(sizeof(struct op_ruby) == 104, "layout");
 
 #endif

@@ -27,12 +27,20 @@ enum {
 	 * has not begun */
 	OP_RB_BEGUN = 3,
 	OP_RB_SETTLED = 4, /* it is known whether the innermost activation has frames */
-	OP_RB_DONE = 5, /* vm_exec_core() has had the frames of its caller, vm_exec() */
+	OP_RB_DONE = 5,	  /* vm_exec_core() has had the frames of its caller, vm_exec() */
+	OP_RB_HIDDEN = 6, /* the next frame of Ruby code has no label of its own */
+	OP_RB_COMPILED = 7, /* compiled code was interrupted: enum op_rb_compiled */
+};
+
+enum op_rb_compiled {
+	OP_RB_IN_CODE = 1,
+	OP_RB_IN_EXIT = 2, /* where it returns to C; its last frame is popped */
 };
 
 enum {
 	OP_RB_BEGUN_BIT = 63,
 	OP_RB_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
+	OP_RB_ENVS_MAX = 8,	/* of blocks in blocks, that are searched for a method */
 	OP_RB_STACK_MAX = 1 << 27, /* words; a larger size is garbage */
 	/* of runtime_bytes */
 	OP_RB_ENV = 64,
@@ -130,6 +138,18 @@ static __always_inline __u32 op_rb_begin(struct op_unwind *u)
 	return 0;
 }
 
+/* Was the frame that was popped last the end of a run? */
+static __always_inline bool op_rb_popped_end(struct op_unwind *u)
+{
+	__u64 popped = op_state(u)->word[OP_RB_NEXT] -
+		       OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], frame_bytes);
+	__u64 ep = 0;
+	__u64 flags = 0;
+
+	return !op_platform_read(u, &ep, 8, popped + OP_RUBY_FRAME_EP) &&
+	       !op_platform_read(u, &flags, 8, ep) && (flags & OP_RUBY_FRAME_FINISH);
+}
+
 /* Read the control frame at @frame with its flags, and the body of its code, if it has any.
  * Returns 0 or -1. */
 static __always_inline int op_rb_read(struct op_unwind *u, __u64 frame)
@@ -143,7 +163,9 @@ static __always_inline int op_rb_read(struct op_unwind *u, __u64 frame)
 			     op_rb_field(u, OP_RUBY_FRAME_EP) - OP_RUBY_ENV_METHOD))
 		return -1;
 	iseq = op_rb_field(u, OP_RUBY_FRAME_ISEQ);
-	if (!iseq || !op_rb_field(u, OP_RUBY_FRAME_PC) ||
+	/* compiled code sets the pc only before it calls C */
+	if (!iseq ||
+	    (!op_rb_field(u, OP_RUBY_FRAME_PC) && !op_state(u)->word[OP_RB_COMPILED]) ||
 	    (op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD) & OP_RUBY_FRAME_CFRAME))
 		return 0;
 	if (op_platform_read(u, &body, 8, iseq + OP_RUBY_ISEQ_BODY) ||
@@ -169,18 +191,14 @@ static __always_inline bool op_rb_is_new(struct op_unwind *u)
  */
 static __always_inline bool op_rb_core_ended(struct op_unwind *u, bool is_new)
 {
-	__u64 popped = u->reg[OP_RB_FRAME_REG];
-	__u64 ep = 0;
-	__u64 flags = 0;
-
 	if (!u->exact)
 		return false;
 	if (u->loop_cfa - u->sp <= OP_RB_SAVED_BYTES)
 		return !is_new;
-	return popped + OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], frame_bytes) ==
+	return u->reg[OP_RB_FRAME_REG] +
+			       OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], frame_bytes) ==
 		       op_state(u)->word[OP_RB_NEXT] &&
-	       !op_platform_read(u, &ep, 8, popped + OP_RUBY_FRAME_EP) &&
-	       !op_platform_read(u, &flags, 8, ep) && (flags & OP_RUBY_FRAME_FINISH);
+	       op_rb_popped_end(u);
 }
 
 /* The same where it is vm_exec()'s, which has not called vm_exec_core(). */
@@ -191,7 +209,9 @@ static __always_inline bool op_rb_exec_ended(struct op_unwind *u, bool is_new)
 
 	/* Its tag is no longer there: it throws to its caller. */
 	if (!u->exact)
-		return tag >= u->loop_cfa;
+		return tag >= u->loop_cfa ||
+		       (op_state(u)->word[OP_RB_COMPILED] == OP_RB_IN_EXIT &&
+			op_rb_popped_end(u));
 	if (tag < u->sp || tag >= u->loop_cfa)
 		return !is_new;
 	return op_rb_within(u, u->pc, after) || op_rb_within(u, u->pc, after + 16);
@@ -228,22 +248,96 @@ static __always_inline int op_rb_push_c(struct op_unwind *u)
 	return 0;
 }
 
-/* Push the frame of Ruby code in runtime_bytes. */
+/* What kind of imemo is the object at @addr? Returns -1 if it is none. */
+static __always_inline int op_rb_imemo(struct op_unwind *u, __u64 addr)
+{
+	__u64 flags = 0;
+
+	if (!addr || (addr & 7) || op_platform_read(u, &flags, 8, addr) ||
+	    (flags & OP_RUBY_OBJECT_TYPE) != OP_RUBY_IMEMO)
+		return -1;
+	return (int)(flags >> OP_RUBY_IMEMO_SHIFT & OP_RUBY_IMEMO_MASK);
+}
+
+/*
+ * The method entry that the frame in runtime_bytes is of: it stands in the frame's environment, or
+ * in that of a block around it. Returns 0 if there is none.
+ */
+static __always_inline __u64 op_rb_method(struct op_unwind *u)
+{
+	__u32 i;
+
+	for (i = 0; i < OP_RB_ENVS_MAX; i++) {
+		__u64 object = op_rb_field(u, OP_RB_ENV);
+		bool local = op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD) &
+			     OP_RUBY_ENV_LOCAL;
+		int kind = op_rb_imemo(u, object);
+
+		if (local && kind == OP_RUBY_IMEMO_SVAR &&
+		    !op_platform_read(u, &object, 8, object + OP_RUBY_SVAR_METHOD))
+			kind = op_rb_imemo(u, object);
+		if (kind == OP_RUBY_IMEMO_METHOD)
+			return object;
+		if (local || op_platform_read(u, u->runtime_bytes + OP_RB_ENV,
+					      OP_RUBY_ENV_METHOD + 8,
+					      (op_rb_field(u, OP_RB_ENV + 8) & ~3ULL) -
+						      OP_RUBY_ENV_METHOD))
+			return 0;
+	}
+	return 0;
+}
+
+/* The third word of the frame of Ruby code in runtime_bytes, or 0. */
+static __always_inline __u64 op_rb_method_word(struct op_unwind *u)
+{
+	__u32 type = (__u32)op_rb_field(u, OP_RB_BODY);
+	__u64 method;
+	__u64 words[3]; /* def, called_id, owner */
+
+	if (!(OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], flags) & OP_RUBY_CLASSES) ||
+	    type > OP_RUBY_ISEQ_PLAIN || !(OP_RUBY_ISEQ_OF_METHODS >> type & 1))
+		return 0;
+	method = op_rb_method(u);
+	if (!method ||
+	    op_platform_read(u, words, sizeof(words), method + OP_RUBY_METHOD_DEF))
+		return 0;
+	return method | (__u64)(op_ruby_guard(words[0], words[1], words[2], 0) >>
+				OP_RUBY_GUARD_CUT)
+				<< OP_RUBY_GUARD_SHIFT;
+}
+
+/*
+ * Push the frame of Ruby code in runtime_bytes. Code that rescues or ensures has a frame of its
+ * own above that of its function; since 3.4 both have one label.
+ */
 static __always_inline void op_rb_push(struct op_unwind *u)
 {
+	__u64 *hidden = &op_state(u)->word[OP_RB_HIDDEN];
 	__u64 code = op_rb_field(u, OP_RB_BODY + OP_RUBY_BODY_CODE);
+	__u32 type = (__u32)op_rb_field(u, OP_RB_BODY);
 	__u64 size = op_rb_field(u, OP_RB_BODY) >> 32;
 	__u64 place = (op_rb_field(u, OP_RUBY_FRAME_PC) - code) / 8;
 	__u32 location = OP_RB_BODY + OP_RUBY_BODY_LOCATION;
 	__u32 guard = op_ruby_guard(code, op_rb_field(u, location),
 				    op_rb_field(u, location + 16),
 				    op_rb_field(u, location + 24));
+	bool is_hidden = *hidden;
+	__u64 method;
 
-	if (place > size)
+	*hidden = (OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], flags) & OP_RUBY_CLASSES) &&
+		  (type == OP_RUBY_ISEQ_RESCUE || type == OP_RUBY_ISEQ_ENSURE);
+	if (is_hidden)
+		return;
+	if (place > size || op_state(u)->word[OP_RB_COMPILED] == OP_RB_IN_CODE)
 		place = OP_RUBY_NO_PLACE;
+	op_state(u)->word[OP_RB_COMPILED] = 0;
+	method = op_rb_method_word(u);
 	op_push_word(
-		u, op_runtime_word(u, OP_RUBY_FRAME_WORDS, op_rb_field(u, OP_RB_METHOD)));
+		u, op_runtime_word(u, method ? OP_RUBY_METHOD_WORDS : OP_RUBY_FRAME_WORDS,
+				   op_rb_field(u, OP_RB_METHOD)));
 	op_push_word(u, place | (__u64)guard << 32);
+	if (method)
+		op_push_word(u, method);
 	u->out.frames++;
 }
 
@@ -288,12 +382,65 @@ static __always_inline enum op_next op_rb_frame(struct op_unwind *u, bool in_cor
 	return ends ? op_rb_end(u, in_core) : OP_NEXT_CONTINUE;
 }
 
+/* The bytes between sp and the CFA of compiled code, which begins by pushing three registers. */
+static __always_inline __u32 op_rb_code_bytes(struct op_unwind *u)
+{
+	__u64 *compiled = &op_state(u)->word[OP_RB_COMPILED];
+	__u64 code = 0;
+
+	if (!u->exact || op_platform_read(u, &code, 8, u->pc))
+		return 32;
+	*compiled = OP_RB_IN_EXIT;
+	if ((code & 0xffffffffffff) == 0xc35d415c415b) /* pop rbx, r12, r13; ret */
+		return 32;
+	if ((code & 0xffffffffff) == 0xc35d415c41)
+		return 24;
+	if ((code & 0xffffff) == 0xc35d41)
+		return 16;
+	if ((code & 0xff) == 0xc3)
+		return 8;
+	*compiled = OP_RB_IN_CODE;
+	if ((code & 0xffffffffff) == 0x5354415541) /* push r13, r12, rbx */
+		return 8;
+	if ((code & 0xffffff) == 0x535441)
+		return 16;
+	return (code & 0xff) == 0x53 ? 24 : 32;
+}
+
+/*
+ * YJIT's code. It has one native frame for many of Ruby, whose control frames are pushed at
+ * vm_exec() or vm_exec_core(), which called it. It keeps two more words around some calls. What
+ * looks otherwise is walked as any code without a file.
+ */
+static __always_inline enum op_next op_rb_code(struct op_unwind *u)
+{
+	__u64 sp = u->sp + op_rb_code_bytes(u) - 8;
+	__u64 ra = 0;
+
+	if (op_read_stack(u, sp, &ra) ||
+	    (!op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, exec)) &&
+	     !op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, core)))) {
+		sp += 16;
+		if (op_read_stack(u, sp, &ra) ||
+		    (!op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, exec)) &&
+		     !op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, core))))
+			return op_leave_runtime(u, 1);
+	}
+	u->pc = ra;
+	u->sp = sp + 8;
+	u->exact = 0;
+	u->kept_lost = 1;
+	return op_leave_runtime(u, 0);
+}
+
 /* Push one frame of the activation at u->pc, or go on natively. */
 static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
 {
 	bool in_core;
 	__u32 error;
 
+	if (u->map.flags & OP_MAPPING_CODE)
+		return op_rb_code(u);
 	if (op_state(u)->error)
 		return op_rb_leave(u, 0);
 	if (!op_state(u)->word[OP_RB_BEGUN]) {

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/reader.h"
+#include "runtime/ruby/label.h"
 #include "runtime/ruby/lines.h"
 
 #include "op_user_types.h"
@@ -133,6 +134,39 @@ static uint32_t guard_of(struct op_reader *in)
 			     u64_at(in, LOCATION_LABEL), u64_at(in, LOCATION_LINE));
 }
 
+/* Read the words of the method entry at @addr: def, called_id, owner. */
+static int read_entry(const struct op_ruby_functions *functions, uint64_t addr,
+		      uint64_t ret[OP_RUBY_METHOD_BYTES / 8], uint32_t *ret_guard)
+{
+	int r = op_memory_read(functions->read.memory, addr + OP_RUBY_METHOD_DEF, ret,
+			       OP_RUBY_METHOD_BYTES);
+
+	*ret_guard = r < 0 ? 0 : op_ruby_guard(ret[0], ret[1], ret[2], 0);
+	return r;
+}
+
+/* Read the label of the sequence with the body at f->addr, whose own is at @label. */
+static int read_label(const struct op_ruby_functions *functions,
+		      const struct op_ruby_function *f, uint64_t label,
+		      struct op_strbuf *text)
+{
+	uint64_t words[OP_RUBY_METHOD_BYTES / 8] = { 0 };
+	uint32_t guard;
+	int r = 0;
+
+	if (!functions->read.layout->parent)
+		return op_runtime_ruby_string(&functions->read, label, text);
+	if (f->method) {
+		r = read_entry(functions, f->method & OP_RUBY_ADDRESS_MASK, words,
+			       &guard);
+		if (r == 0 &&
+		    guard >> OP_RUBY_GUARD_CUT != f->method >> OP_RUBY_GUARD_SHIFT)
+			r = -EBADMSG;
+	}
+	return r < 0 ? r
+		     : op_runtime_ruby_label(&functions->read, f->addr, words[2], text);
+}
+
 /* Read the label and then the file of the sequence with the body at f->addr. */
 static int read_sequence(const struct op_ruby_functions *functions,
 			 struct op_ruby_function *f, struct op_strbuf *text,
@@ -151,7 +185,7 @@ static int read_sequence(const struct op_ruby_functions *functions,
 	f->first_line = u32_at(&in, LOCATION_LINE) >> functions->read.layout->line_shift;
 	if (f->first_line > INT32_MAX)
 		f->first_line = 0;
-	r = op_runtime_ruby_string(&functions->read, u64_at(&in, LOCATION_LABEL), text);
+	r = read_label(functions, f, u64_at(&in, LOCATION_LABEL), text);
 	if (r < 0)
 		return r;
 	op_strbuf_add(text, "", 1);
@@ -174,17 +208,19 @@ static int read_method(const struct op_ruby_functions *functions,
 		       struct op_ruby_function *f, struct op_strbuf *text,
 		       size_t *ret_file)
 {
-	uint64_t words[OP_RUBY_METHOD_BYTES / 8]; /* def, called_id, owner */
+	uint64_t words[OP_RUBY_METHOD_BYTES / 8];
+	uint32_t guard;
 	uint64_t id;
-	int r = op_memory_read(functions->read.memory, f->addr + OP_RUBY_METHOD_DEF,
-			       words, sizeof(words));
+	int r = read_entry(functions, f->addr, words, &guard);
 
 	if (r < 0)
 		return r;
-	if (op_ruby_guard(words[0], words[1], words[2], 0) != f->guard)
+	if (guard != f->guard)
 		return -EBADMSG;
 	r = op_memory_read(functions->read.memory, words[0] + OP_RUBY_DEF_ORIGINAL_ID,
 			   &id, sizeof(id));
+	if (r == 0 && functions->read.layout->parent)
+		r = op_runtime_ruby_class(&functions->read, words[2], text);
 	if (r == 0)
 		r = op_runtime_ruby_symbol(&functions->read, id, text);
 	op_strbuf_add(text, "", 1);
@@ -192,8 +228,8 @@ static int read_method(const struct op_ruby_functions *functions,
 	return r;
 }
 
-static int read_function(const struct op_ruby_functions *functions, uint64_t addr,
-			 uint64_t word, struct op_ruby_function **ret)
+static int read_function(const struct op_ruby_functions *functions,
+			 const uint64_t words[3], struct op_ruby_function **ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
 	_cleanup_(function_freep) struct op_ruby_function *f = calloc(1, sizeof(*f));
@@ -202,10 +238,11 @@ static int read_function(const struct op_ruby_functions *functions, uint64_t add
 
 	if (!f)
 		return -ENOMEM;
-	f->addr = addr;
-	f->guard = (uint32_t)(word >> 32);
+	f->addr = words[0] & OP_FRAME_ADDRESS_MASK;
+	f->method = words[2];
+	f->guard = (uint32_t)(words[1] >> 32);
 	f->window = functions->window;
-	if ((uint32_t)word == OP_RUBY_IN_C)
+	if ((uint32_t)words[1] == OP_RUBY_IN_C)
 		r = read_method(functions, f, &text, &file);
 	else
 		r = read_sequence(functions, f, &text, &file);
@@ -221,12 +258,12 @@ static int read_function(const struct op_ruby_functions *functions, uint64_t add
 }
 
 int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
-				  const uint64_t words[2],
+				  const uint64_t words[3],
 				  const struct op_ruby_function **ret)
 {
 	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
 	uint32_t guard = (uint32_t)(words[1] >> 32);
-	uint64_t key = addr ^ (uint64_t)guard << 32;
+	uint64_t key = addr ^ (uint64_t)guard << 32 ^ words[2] << 5;
 	struct op_ruby_function *made = NULL;
 	struct op_ruby_function *f;
 	uint64_t at;
@@ -234,13 +271,13 @@ int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
 
 	op_objects_begin(&functions->objects);
 	f = op_objects_find(&functions->objects, key, &at);
-	if (f && (f->addr != addr || f->guard != guard))
+	if (f && (f->addr != addr || f->guard != guard || f->method != words[2]))
 		f = NULL; /* another one has the same key */
 	if (f && f->window == functions->window) {
 		*ret = f;
 		return 0;
 	}
-	r = read_function(functions, addr, words[1], &made);
+	r = read_function(functions, words, &made);
 	if (r < 0 && (r == -ENOMEM || !f))
 		return r;
 	if (r < 0) { /* it is gone; the frame was its */

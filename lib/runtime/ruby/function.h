@@ -26,6 +26,7 @@ enum {
 
 struct op_ruby_function {
 	uint64_t addr;
+	uint64_t method; /* the third word of its frames, or 0 */
 	uint32_t guard;
 	uint32_t window; /* the window of the last read */
 	uint32_t first_line;
@@ -50,11 +51,11 @@ void op_runtime_ruby_functions_init(struct op_ruby_functions *functions,
 void op_runtime_ruby_functions_deinit(struct op_ruby_functions *functions);
 
 /*
- * Get the function of a frame by its first two words (op_ruby.h). *@ret is borrowed until the
- * next call. Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM.
+ * Get the function of a frame by its words (op_ruby.h), the third one 0 if it has none. *@ret is
+ * borrowed until the next call. Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM.
  */
 int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
-				  const uint64_t words[2],
+				  const uint64_t words[3],
 				  const struct op_ruby_function **ret);
 
 /* The line that a frame of @function is at; 0 if it is unknown. */

@@ -34,7 +34,9 @@ static const char *const names[SYMBOLS] = {
 
 enum {
 	VERSION_BYTES = 16,
-	CODE_BYTES = 256,   /* of a function that are looked at */
+	CODE_BYTES = 256, /* of a function that are looked at */
+	CODE_BYTES_MIN = 16,
+	ACCESS_BYTES = 16,
 	STACK_GUARD = 0x28, /* from the thread pointer: the stack protector's word */
 };
 
@@ -50,9 +52,18 @@ static bool parse_version(const char *text, char ret[OP_LAYOUTS_VERSION_MAX + 1]
 	return true;
 }
 
+/* Read the code at @addr; what lies behind the end of its segment is 0. */
 static int read_code(struct op_elf *elf, uint64_t addr, uint8_t code[CODE_BYTES])
 {
-	return op_elf_read_vaddr(elf, addr, code, CODE_BYTES);
+	size_t len = CODE_BYTES;
+	int r;
+
+	memset(code, 0, CODE_BYTES);
+	do {
+		r = op_elf_read_vaddr(elf, addr, code, len);
+		len /= 2;
+	} while (r == -ENODATA && len >= CODE_BYTES_MIN);
+	return r;
 }
 
 static uint64_t s32_at(const uint8_t *code, size_t pos)
@@ -63,35 +74,59 @@ static uint64_t s32_at(const uint8_t *code, size_t pos)
 	return (uint64_t)(int64_t)op_read_s32(&r);
 }
 
-/*
- * The execution context's place, from the code of rb_profile_frames(): it asks for the address of
- * {module, offset}, or reads it by an offset from the thread pointer.
- */
+/* Code that asks for a thread-local variable: a load of an address relative to the pc, or of an
+ * offset from the thread pointer, and what stands behind its 4 bytes. */
+static const struct {
+	enum op_elf_tls_form form;
+	uint8_t load[5];
+	uint8_t load_len;
+	uint8_t then[4];
+	uint8_t then_len;
+} accesses[] = {
+	/* data16 lea X(%rip),%rdi; data16 data16 rex.W call __tls_get_addr */
+	{ OP_ELF_TLS_SLOT_MODULE,
+	  { 0x66, 0x48, 0x8d, 0x3d },
+	  4,
+	  { 0x66, 0x66, 0x48, 0xe8 },
+	  4 },
+	/* the same; data16 rex.W call *__tls_get_addr(%rip) */
+	{ OP_ELF_TLS_SLOT_MODULE,
+	  { 0x66, 0x48, 0x8d, 0x3d },
+	  4,
+	  { 0x66, 0x48, 0xff, 0x15 },
+	  4 },
+	/* mov X(%rip),%rax; mov %fs:(%rax),... */
+	{ OP_ELF_TLS_SLOT_OFFSET, { 0x48, 0x8b, 0x05 }, 3, { 0x64, 0x48, 0x8b }, 3 },
+	/* mov %fs:X,%rax; %rbx; %rdi */
+	{ OP_ELF_TLS_STATIC, { 0x64, 0x48, 0x8b, 0x04, 0x25 }, 5, { 0 }, 0 },
+	{ OP_ELF_TLS_STATIC, { 0x64, 0x48, 0x8b, 0x1c, 0x25 }, 5, { 0 }, 0 },
+	{ OP_ELF_TLS_STATIC, { 0x64, 0x48, 0x8b, 0x3c, 0x25 }, 5, { 0 }, 0 },
+};
+
+/* The execution context's place, which rb_profile_frames() asks for. Returns 1, 0 or -errno. */
 static int tls_by_code(struct op_elf *elf, uint64_t frames, struct op_elf_tls *ret)
 {
-	/* data16 lea X(%rip),%rdi; data16 data16 rex.W call __tls_get_addr */
-	static const uint8_t lea[] = { 0x66, 0x48, 0x8d, 0x3d };
-	static const uint8_t call[] = { 0x66, 0x66, 0x48, 0xe8 };
-	static const uint8_t load[] = { 0x64, 0x48, 0x8b }; /* mov %fs:X,%reg */
 	uint8_t code[CODE_BYTES];
+	size_t at;
 	size_t i;
 	int r = read_code(elf, frames, code);
 
-	for (i = 0; r == 0 && i + 12 <= sizeof(code); i++) {
-		if (memcmp(code + i, lea, sizeof(lea)) == 0 &&
-		    memcmp(code + i + 8, call, sizeof(call)) == 0) {
+	for (at = 0; r == 0 && at + ACCESS_BYTES <= sizeof(code); at++) {
+		for (i = 0; i < OP_ARRAY_SIZE(accesses); i++) {
+			size_t end = at + accesses[i].load_len + 4;
+			uint64_t off = s32_at(code, end - 4);
+			bool is_static = accesses[i].form == OP_ELF_TLS_STATIC;
+
+			if (memcmp(code + at, accesses[i].load, accesses[i].load_len) !=
+				    0 ||
+			    memcmp(code + end, accesses[i].then, accesses[i].then_len) !=
+				    0 ||
+			    (is_static && off == STACK_GUARD))
+				continue;
 			*ret = (struct op_elf_tls){
-				.form = OP_ELF_TLS_SLOT_MODULE,
-				.slot = frames + i + 8 + s32_at(code, i + 4),
-			};
-			return 1;
-		}
-		if (memcmp(code + i, load, sizeof(load)) == 0 &&
-		    (code[i + 3] & 0xc7) == 0x04 && code[i + 4] == 0x25 &&
-		    s32_at(code, i + 5) != STACK_GUARD) {
-			*ret = (struct op_elf_tls){
-				.form = OP_ELF_TLS_STATIC,
-				.offset = (int64_t)s32_at(code, i + 5),
+				.form = accesses[i].form,
+				.offset = is_static ? (int64_t)off : 0,
+				.slot = is_static ? 0 : frames + end + off,
 			};
 			return 1;
 		}

@@ -11,8 +11,10 @@
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_ruby_layout, member)
 
 static const struct op_layouts_field fields[] = {
-	FIELD(frame_bytes), FIELD(ec_thread),  FIELD(thread_id), FIELD(insns),
-	FIELD(insn_bytes),  FIELD(line_shift), FIELD(last_op),	 FIELD(string_embedded),
+	FIELD(frame_bytes),    FIELD(ec_thread),       FIELD(thread_id),
+	FIELD(insns),	       FIELD(insn_bytes),      FIELD(line_shift),
+	FIELD(last_op),	       FIELD(string_embedded), FIELD(parent),
+	FIELD(class_attached), FIELD(class_path),      FIELD(class_permanent),
 };
 
 static const char *check(const void *layout)
@@ -30,6 +32,9 @@ static const char *check(const void *layout)
 		return "string_embedded must be 16 or 24";
 	if (l->line_shift > 1 || !l->last_op)
 		return "line_shift must be 0 or 1, and last_op must be given";
+	if (l->parent && (!l->class_attached || !l->class_path || !l->class_permanent))
+		return "with parent, class_attached, class_path and class_permanent "
+		       "must be given";
 	return NULL;
 }
 

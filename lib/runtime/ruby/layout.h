@@ -18,6 +18,11 @@ struct op_ruby_layout {
 	uint8_t line_shift;
 	uint8_t string_embedded;
 	uint16_t last_op;
+	/* since 3.4, whose labels have the method's class; else 0 */
+	uint16_t parent;
+	uint16_t class_attached;
+	uint16_t class_path;
+	uint16_t class_permanent;
 };
 
 /* Offsets and values that have been the same since Ruby 2.6. */

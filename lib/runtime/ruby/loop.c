@@ -3,7 +3,9 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
@@ -123,13 +125,25 @@ static uint64_t target_of(const uint8_t *code, size_t len, uint64_t addr, size_t
 	return r.failed ? 0 : addr + op_reader_pos(&r) + (uint64_t)(int64_t)(int32_t)off;
 }
 
-/* The end of the code from @pos on that pops registers and returns, or 0. */
+/* Does the instruction that ends at @pos leave a stack frame: pop, leave, add X,%rsp? */
+static bool is_epilogue(const uint8_t *code, size_t pos)
+{
+	static const uint8_t near[] = { 0x48, 0x83, 0xc4 };
+	static const uint8_t far[] = { 0x48, 0x81, 0xc4 };
+
+	return (code[pos - 1] >= 0x58 && code[pos - 1] <= 0x5f) ||
+	       code[pos - 1] == 0xc9 ||
+	       (pos >= 4 && memcmp(code + pos - 4, near, sizeof(near)) == 0) ||
+	       (pos >= 7 && memcmp(code + pos - 7, far, sizeof(far)) == 0);
+}
+
+/* The end of the code from @pos on that returns, or 0. */
 static size_t end_of_return(const uint8_t *code, size_t len, size_t pos)
 {
 	size_t i;
 
 	for (i = pos + 1; i < len && i < pos + AFTER_BYTES; i++)
-		if (code[i] == 0xc3 && code[i - 1] >= 0x58 && code[i - 1] <= 0x5f)
+		if (code[i] == 0xc3 && is_epilogue(code, i))
 			return i + 1;
 	return 0;
 }

@@ -18,8 +18,12 @@ enum {
 	CALLERS_BYTES = 1 << 16,
 };
 
+/* YJIT's code calls the library by relative addresses: it stands that close. */
+static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
+
 struct ruby_instance {
 	struct op_ruby_functions functions;
+	uint64_t exec;			     /* address of vm_exec() */
 	char unknown[OP_RUNTIME_GONE_BYTES]; /* the name of a frame that cannot be read */
 };
 
@@ -92,15 +96,42 @@ static int ruby_attach(void *image_data, const struct op_runtime_target *target,
 	if (r < 0)
 		return r;
 	ruby->frame_bytes = image->layout.frame_bytes;
+	if (image->layout.parent)
+		ruby->flags |= OP_RUBY_CLASSES;
+	add_bias(ruby->exec, loop->exec, target->bias);
 	add_bias(ruby->core, loop->core, target->bias);
 	for (i = 0; i < OP_RUBY_AFTER; i++)
 		add_bias(ruby->after[i], loop->after[i], target->bias);
+	instance->exec = ruby->exec[0];
 	ruby->callers[0] = loop->exec[1] + target->bias;
 	ruby->callers[1] = ruby->callers[0] + CALLERS_BYTES;
 	op_runtime_ruby_functions_init(
 		&instance->functions, target->memory, &image->layout,
 		image->symbols ? image->symbols + target->bias : 0);
 	*ret_instance = OP_TAKE_PTR(instance);
+	return 0;
+}
+
+/* YJIT reserves memory near the library. Since 3.4 the kernel has a name for it. */
+static int ruby_update(void *data, const struct op_runtime_target *target, void *bpf,
+		       struct op_runtime_code *ret)
+{
+	const struct ruby_instance *instance = data;
+	struct op_runtime_mapping m;
+	size_t i;
+
+	for (i = 0; target->code_mapping && ret->len < OP_RUNTIME_RANGES_MAX &&
+		    target->code_mapping(target, i, &m) == 0;
+	     i++) {
+		uint64_t far = m.start > instance->exec ? m.start - instance->exec
+							: instance->exec - m.start;
+
+		if (far < NEAR_BYTES &&
+		    (!m.path[0] || strncmp(m.path, "[anon:Ruby:", 11) == 0))
+			ret->range[ret->len++] =
+				(struct op_runtime_range){ .start = m.start,
+							   .end = m.end };
+	}
 	return 0;
 }
 
@@ -120,11 +151,13 @@ static int ruby_describe(void *data, const uint64_t *words, size_t len,
 	struct ruby_instance *instance = data;
 	const struct op_ruby_function *f;
 	uint64_t reads = instance->functions.reads;
+	uint64_t all[OP_RUBY_METHOD_WORDS] = { 0 };
 	int r;
 
-	if (len != OP_RUBY_FRAME_WORDS)
+	if (len != OP_RUBY_FRAME_WORDS && len != OP_RUBY_METHOD_WORDS)
 		return -EBADMSG;
-	r = op_runtime_ruby_functions_get(&instance->functions, words, &f);
+	memcpy(all, words, len * sizeof(*words));
+	r = op_runtime_ruby_functions_get(&instance->functions, all, &f);
 	if (r == -ENOMEM)
 		return r;
 	ret->len = 1;
@@ -159,6 +192,7 @@ const struct op_runtime_ops op_runtime_ruby = {
 	.probe = ruby_probe,
 	.attach = ruby_attach,
 	.detach = ruby_detach,
+	.update = ruby_update,
 	.describe = ruby_describe,
 	.window_end = ruby_window_end,
 };

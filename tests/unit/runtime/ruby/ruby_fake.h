@@ -13,6 +13,7 @@
 #include "fake_memory.h"
 
 enum {
+	T_CLASS = 2,
 	T_STRING = 5,
 	T_ARRAY = 7,
 	IN_HEAP = 1 << 13,  /* of a String */

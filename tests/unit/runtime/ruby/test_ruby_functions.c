@@ -19,6 +19,10 @@ enum {
 	IDS = BASE + 0xb300,
 	UNIT = BASE + 0xb400,
 	NAME = BASE + 0xe000,
+	CLASS = BASE + 0x2400,
+	SINGLETON = BASE + 0x2600,
+	ISEQS = BASE + 0x2800,
+	BODIES = BASE + 0xc000,
 };
 
 static const char *const versions[] = { "2.7", "3.0", "3.1", "3.2", "3.3" };
@@ -40,7 +44,7 @@ static void begin(struct op_ruby_functions *functions, const char *version)
 }
 
 static const struct op_ruby_function *get(struct op_ruby_functions *functions,
-					  const uint64_t words[2])
+					  const uint64_t words[3])
 {
 	const struct op_ruby_function *f = NULL;
 
@@ -52,7 +56,7 @@ static void test_sequences_of_each_version(void)
 {
 	struct op_ruby_functions functions;
 	const struct op_ruby_function *f;
-	uint64_t words[2];
+	uint64_t words[3] = { 0 };
 	size_t i;
 
 	for (i = 0; i < OP_ARRAY_SIZE(versions); i++) {
@@ -79,7 +83,7 @@ static void test_sequences_of_each_version(void)
 static void test_paths(void)
 {
 	struct op_ruby_functions functions;
-	uint64_t words[2];
+	uint64_t words[3] = { 0 };
 
 	begin(&functions, "3.3");
 	put_string(REAL_PATH, "/real.rb", 8);
@@ -178,7 +182,7 @@ static void test_methods(void)
 	static const uint64_t ids[] = { 43, (700 << 4) | 2 };
 	struct op_ruby_functions functions;
 	const struct op_ruby_function *f;
-	uint64_t words[2];
+	uint64_t words[3] = { 0 };
 	size_t i;
 
 	for (i = 0; i < 2 * OP_ARRAY_SIZE(versions); i++) {
@@ -214,8 +218,8 @@ static void test_guard(void)
 {
 	struct op_ruby_functions functions;
 	const struct op_ruby_function *f;
-	uint64_t first[2];
-	uint64_t second[2];
+	uint64_t first[3] = { 0 };
+	uint64_t second[3] = { 0 };
 	int reads;
 
 	begin(&functions, "3.1");
@@ -292,11 +296,85 @@ static void test_strings(void)
 	op_runtime_ruby_functions_deinit(&functions);
 }
 
+/* Sequence number @i of a few: its body's address. */
+static uint64_t put_sequence(uint32_t i, uint32_t type, uint32_t parent, uint32_t local)
+{
+	uint64_t body = BODIES + (uint64_t)i * 0x200;
+
+	put_u64(ISEQS + i * 0x40 + OP_RUBY_ISEQ_BODY, body);
+	put_body(body, CODE + i, 3, LABEL, PATH, 40);
+	put_u32(body, type);
+	put_u64(body + layout.parent, parent ? ISEQS + parent * 0x40 : 0);
+	put_u64(body + layout.parent + 8, ISEQS + local * 0x40);
+	return body;
+}
+
+static void check_label(struct op_ruby_functions *functions, uint64_t body,
+			uint64_t owner, const char *want)
+{
+	uint64_t words[3] = { 0 };
+	uint64_t method[2];
+
+	put_u64(METHOD + OP_RUBY_METHOD_DEF, DEF);
+	put_u64(METHOD + OP_RUBY_METHOD_DEF + 16, owner);
+	method_of(METHOD, method);
+	frame_of(body, 1, words);
+	if (owner)
+		words[2] = METHOD | method[1] >> 48 << OP_RUBY_GUARD_SHIFT;
+	functions->window++;
+	CHECK_STR(get(functions, words)->name, want);
+}
+
+/* Since 3.4 labels have the class that the method belongs to, if it has a name. */
+static void test_labels(void)
+{
+	struct op_ruby_functions functions;
+	const struct op_ruby_function *f;
+	uint64_t words[3] = { 0 };
+	uint64_t work;
+
+	begin(&functions, "3.4");
+	put_string(LABEL, "work", 4);
+	put_string(NAME, "Known::Made", 11);
+	put_u64(CLASS, T_CLASS);
+	put_u64(CLASS + layout.class_path, NAME);
+	fake.bytes[CLASS + layout.class_permanent - BASE] = 1;
+	put_u64(SINGLETON, T_CLASS | 1 << 13);
+	put_u64(SINGLETON + layout.class_attached, CLASS);
+	work = put_sequence(1, OP_RUBY_ISEQ_METHOD, 0, 1);
+	check_label(&functions, work, CLASS, "Known::Made#work");
+	check_label(&functions, work, SINGLETON, "Known::Made.work");
+	check_label(&functions, work, 0, "work");
+	check_label(&functions, put_sequence(2, OP_RUBY_ISEQ_BLOCK, 1, 1), CLASS,
+		    "block in Known::Made#work");
+	check_label(&functions, put_sequence(3, OP_RUBY_ISEQ_BLOCK, 2, 1), CLASS,
+		    "block (2 levels) in Known::Made#work");
+	check_label(&functions, put_sequence(4, OP_RUBY_ISEQ_RESCUE, 3, 1), CLASS,
+		    "block (2 levels) in Known::Made#work");
+	check_label(&functions, put_sequence(5, 7, 0, 5), CLASS, "work"); /* MAIN */
+	/* the singleton class of an object; a class without a name for good */
+	put_u64(SINGLETON + layout.class_attached, PATH);
+	check_label(&functions, work, SINGLETON, "work");
+	fake.bytes[CLASS + layout.class_permanent - BASE] = 0;
+	check_label(&functions, work, CLASS, "work");
+	/* sequences that stand in each other */
+	put_sequence(6, OP_RUBY_ISEQ_BLOCK, 7, 1);
+	frame_of(put_sequence(7, OP_RUBY_ISEQ_BLOCK, 6, 1), 1, words);
+	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+	frame_of(put_sequence(8, OP_RUBY_ISEQ_RESCUE, 8, 1), 1, words);
+	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+	/* the method's entry is another's by now */
+	frame_of(work, 1, words);
+	words[2] = METHOD | UINT64_C(0xdead) << OP_RUBY_GUARD_SHIFT;
+	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+	op_runtime_ruby_functions_deinit(&functions);
+}
+
 static void test_hostile(void)
 {
 	struct op_ruby_functions functions;
 	const struct op_ruby_function *f;
-	uint64_t words[2];
+	uint64_t words[3] = { 0 };
 
 	begin(&functions, "3.1");
 	put_body(BODY, CODE, UINT32_MAX, LABEL, PATH, 40);
@@ -327,7 +405,7 @@ static void test_limit(void)
 	begin(&functions, "3.3");
 	for (i = 0; i < 3 * (uint64_t)OP_RUBY_FUNCTIONS_MAX; i++) {
 		/* another guard each time: another path */
-		uint64_t words[2];
+		uint64_t words[3] = { 0 };
 
 		put_body(BODY, CODE + i, 3, LABEL, PATH, 1);
 		frame_of(BODY, 1, words);
@@ -339,5 +417,5 @@ static void test_limit(void)
 
 TEST_MAIN({ "sequences_of_each_version", test_sequences_of_each_version },
 	  { "paths", test_paths }, { "lines", test_lines }, { "methods", test_methods },
-	  { "guard", test_guard }, { "strings", test_strings },
+	  { "guard", test_guard }, { "strings", test_strings }, { "labels", test_labels },
 	  { "hostile", test_hostile }, { "limit", test_limit })

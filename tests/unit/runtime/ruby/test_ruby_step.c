@@ -262,6 +262,44 @@ static void test_calling(void)
 	CHECK_INT(walk(&u, CORE + 8), 1);
 }
 
+/* A frame's word of its method entry, which its environment has, or that of a block's parent. */
+static void test_methods(void)
+{
+	struct op_unwind u;
+	uint64_t env;
+
+	begin("3.4");
+	process()->flags = OP_RUBY_CLASSES;
+	push(BLOCK, 3);
+	env = ENVS + (frames - 1) * 0x40;
+	put_u32(BODIES + (frames - 1) * 0x100, OP_RUBY_ISEQ_BLOCK);
+	/* nothing in its own environment; a variable of $~ before the method in the next */
+	put_u64(env - 8, (ENVS + 0x1000) | 1);
+	put_u64(ENVS + 0x1000, OP_RUBY_ENV_LOCAL);
+	put_u64(ENVS + 0x1000 - 16, METHODS + 0x1000);
+	put_u64(METHODS + 0x1000,
+		OP_RUBY_IMEMO | OP_RUBY_IMEMO_SVAR << OP_RUBY_IMEMO_SHIFT);
+	put_u64(METHODS + 0x1000 + OP_RUBY_SVAR_METHOD, METHODS + 0x1100);
+	put_u64(METHODS + 0x1100,
+		OP_RUBY_IMEMO | OP_RUBY_IMEMO_METHOD << OP_RUBY_IMEMO_SHIFT);
+	u = walk_at(CORE + 8, false);
+	CHECK_INT(walk(&u, CORE + 8), 2);
+	CHECK_INT(op_frame_words(words[0]), 3);
+	CHECK_INT(words[2] & OP_RUBY_ADDRESS_MASK, METHODS + 0x1100);
+	/* an environment whose parent is itself */
+	put_u64(env - 8, env);
+	u = walk_at(CORE + 8, false);
+	CHECK_INT(walk(&u, CORE + 8), 2);
+	CHECK_INT(op_frame_words(words[0]), 2);
+	/* code that rescues stands for its function */
+	push(BLOCK, 2);
+	put_u32(BODIES + (frames - 1) * 0x100, OP_RUBY_ISEQ_RESCUE);
+	u = walk_at(CORE + 8, false);
+	CHECK_INT(walk(&u, CORE + 8), 2);
+	CHECK_INT((uint32_t)words[1], 2);
+	CHECK_INT((uint32_t)words[3], 5);
+}
+
 static uint32_t error_at(uint64_t pc)
 {
 	struct op_unwind u = walk_at(pc, false);
@@ -336,4 +374,4 @@ static void test_shared(void)
 TEST_MAIN({ "runs", test_runs }, { "without_core", test_without_core },
 	  { "ended_in_core", test_ended_in_core }, { "in_exec", test_in_exec },
 	  { "calling", test_calling }, { "hostile", test_hostile },
-	  { "shared", test_shared })
+	  { "methods", test_methods }, { "shared", test_shared })
