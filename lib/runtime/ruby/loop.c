@@ -21,6 +21,7 @@ enum {
 	CORE_BYTES_MAX = 1 << 20,
 	NEAR_BYTES = 1 << 16, /* vm_exec() stands that close to vm_exec_core() */
 	AFTER_BYTES = 160,
+	JUMP_BYTES = 32,
 };
 
 /* Words in a row that lead into a stretch of .text that one function may fill. */
@@ -148,24 +149,46 @@ static size_t end_of_return(const uint8_t *code, size_t len, size_t pos)
 	return 0;
 }
 
-/* What runs behind the call that returns to @pos, until the function returns. */
+/* The target of a jump of any kind at @pos of @code, and the jump's length; or 0. */
+static uint64_t jump_of(const uint8_t *code, size_t len, uint64_t addr, size_t pos,
+			uint32_t *ret_len)
+{
+	uint64_t to = target_of(code, len, addr, pos, 0xe9);
+
+	*ret_len = 5;
+	if (!to) {
+		to = target_of(code, len, addr, pos, 0xeb);
+		*ret_len = 2;
+	}
+	if (!to && pos + 1 < len && code[pos] == 0x0f && (code[pos + 1] & 0xfe) == 0x84) {
+		to = target_of(code, len, addr, pos + 1, code[pos + 1]);
+		*ret_len = 6;
+	}
+	return to >= addr && to < addr + len ? to : 0;
+}
+
+/* What runs behind the call that returns to @pos, until the function returns: in a row, or from
+ * where the first jump leads. */
 static void find_after(const uint8_t *code, size_t len, uint64_t addr, size_t pos,
 		       struct op_ruby_loop *ret)
 {
-	uint64_t to = target_of(code, len, addr, pos, 0xe9);
+	uint32_t jump;
+	uint64_t to = jump_of(code, len, addr, pos, &jump);
+	size_t end = to ? 0 : end_of_return(code, len, pos);
 	size_t next = pos;
-	size_t end;
+	size_t i;
 
-	if (!to)
-		to = target_of(code, len, addr, pos, 0xeb);
-	if (to) {
-		if (to < addr || to >= addr + len)
+	for (i = pos; !end && i < pos + JUMP_BYTES; i++) {
+		to = jump_of(code, len, addr, i, &jump);
+		if (!to)
+			continue;
+		next = (size_t)(to - addr);
+		end = end_of_return(code, len, next);
+		if (!end)
 			return;
 		ret->after[1][0] = addr + pos;
-		ret->after[1][1] = addr + pos + 5;
-		next = (size_t)(to - addr);
+		ret->after[1][1] = addr + i + jump;
 	}
-	end = end_of_return(code, len, next);
 	if (end) {
 		ret->after[0][0] = addr + next;
 		ret->after[0][1] = addr + end;
