@@ -5,8 +5,8 @@
  * Code of Ruby has a frame of two words, or of three where a method entry names it:
  *   word 0  the address of the instruction sequence's body
  *   word 1  low half: the number of the instruction that is next, OP_RUBY_NO_PLACE if it is
- *           none of the sequence's; high half: op_ruby_guard() of words of the body, which
- *           tell it from a later one at the same address
+ *           none of the sequence's; high half: op_ruby_body_guard(), which tells it from a
+ *           later one at the same address
  *   word 2  the method entry's address; from bit OP_RUBY_GUARD_SHIFT on, the upper bits of
  *           its op_ruby_guard()
  *
@@ -68,6 +68,7 @@ enum {
 
 /* rb_iseq_constant_body.type */
 enum {
+	OP_RUBY_ISEQ_TOP = 0,
 	OP_RUBY_ISEQ_METHOD = 1,
 	OP_RUBY_ISEQ_BLOCK = 2,
 	OP_RUBY_ISEQ_RESCUE = 4,
@@ -118,6 +119,20 @@ static inline __attribute__((always_inline)) __u32 op_ruby_guard(__u64 a, __u64 
 	mix = (mix ^ mix >> 32 ^ c) * 0x94d049bb133111ebULL;
 	mix = (mix ^ mix >> 29 ^ d) * 0x9e3779b97f4a7c15ULL;
 	return (__u32)(mix >> 32);
+}
+
+/*
+ * The same of a body, of its type and size and three words of its location. The lowest bit is 1
+ * for the code of a file or of an eval(), which is dropped when it has run. Its label is its
+ * parent's or Ruby's own, and stays; so the guard alone, without the address, tells what it is.
+ */
+static inline __attribute__((always_inline)) __u32
+op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)
+{
+	__u32 type = (__u32)type_and_size;
+
+	return (op_ruby_guard(type_and_size, path, label, line) & ~1U) |
+	       (type == OP_RUBY_ISEQ_TOP || type == OP_RUBY_ISEQ_EVAL);
 }
 
 _Static_assert(sizeof(struct op_ruby) == 104, "layout");

@@ -41,6 +41,7 @@ enum {
 	OP_RB_BEGUN_BIT = 63,
 	OP_RB_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
 	OP_RB_ENVS_MAX = 8,	/* of blocks in blocks, that are searched for a method */
+	OP_RB_LAST_MAX = 3,	/* frames of functions in C at the start of a thread */
 	OP_RB_STACK_MAX = 1 << 27, /* words; a larger size is garbage */
 	/* of runtime_bytes */
 	OP_RB_ENV = 64,
@@ -318,9 +319,9 @@ static __always_inline void op_rb_push(struct op_unwind *u)
 	__u64 size = op_rb_field(u, OP_RB_BODY) >> 32;
 	__u64 place = (op_rb_field(u, OP_RUBY_FRAME_PC) - code) / 8;
 	__u32 location = OP_RB_BODY + OP_RUBY_BODY_LOCATION;
-	__u32 guard = op_ruby_guard(code, op_rb_field(u, location),
-				    op_rb_field(u, location + 16),
-				    op_rb_field(u, location + 24));
+	__u32 guard = op_ruby_body_guard(
+		op_rb_field(u, OP_RB_BODY), op_rb_field(u, location),
+		op_rb_field(u, location + 16), op_rb_field(u, location + 24));
 	bool is_hidden = *hidden;
 	__u64 method;
 
@@ -339,6 +340,29 @@ static __always_inline void op_rb_push(struct op_unwind *u)
 	if (method)
 		op_push_word(u, method);
 	u->out.frames++;
+}
+
+/*
+ * Are the remaining frames functions in C alone? C code has called them at the start of a thread or
+ * of a fiber, and no activation comes for them.
+ */
+static __always_inline bool op_rb_is_last(struct op_unwind *u)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 at = state[OP_RB_NEXT];
+	__u64 ep = 0;
+	__u64 flags = 0;
+	__u32 i;
+
+	for (i = 0; i < OP_RB_LAST_MAX; i++) {
+		if (at >= state[OP_RB_END])
+			return true;
+		if (op_platform_read(u, &ep, 8, at + OP_RUBY_FRAME_EP) ||
+		    op_platform_read(u, &flags, 8, ep) || (flags & OP_RUBY_FRAME_FINISH))
+			return false;
+		at += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
+	}
+	return false;
 }
 
 /* Leave the step behind the frames of an activation. */
@@ -379,7 +403,7 @@ static __always_inline enum op_next op_rb_frame(struct op_unwind *u, bool in_cor
 	if (!is_c && op_rb_field(u, OP_RB_METHOD))
 		op_rb_push(u);
 	state[OP_RB_NEXT] += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
-	return ends ? op_rb_end(u, in_core) : OP_NEXT_CONTINUE;
+	return ends && !op_rb_is_last(u) ? op_rb_end(u, in_core) : OP_NEXT_CONTINUE;
 }
 
 /* The bytes between sp and the CFA of compiled code, which begins by pushing three registers. */

@@ -130,8 +130,9 @@ static int read_lines(const struct op_ruby_functions *functions, uint64_t body,
 /* The guard of the body whose first bytes @in has. */
 static uint32_t guard_of(struct op_reader *in)
 {
-	return op_ruby_guard(u64_at(in, OP_RUBY_BODY_CODE), u64_at(in, LOCATION_PATH),
-			     u64_at(in, LOCATION_LABEL), u64_at(in, LOCATION_LINE));
+	return op_ruby_body_guard(u64_at(in, OP_RUBY_BODY_TYPE),
+				  u64_at(in, LOCATION_PATH), u64_at(in, LOCATION_LABEL),
+				  u64_at(in, LOCATION_LINE));
 }
 
 /* Read the words of the method entry at @addr: def, called_id, owner. */
@@ -263,7 +264,9 @@ int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
 {
 	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
 	uint32_t guard = (uint32_t)(words[1] >> 32);
-	uint64_t key = addr ^ (uint64_t)guard << 32 ^ words[2] << 5;
+	/* code that is dropped when it has run is known by its guard alone */
+	uint64_t of = (uint32_t)words[1] != OP_RUBY_IN_C && (guard & 1) ? 0 : addr;
+	uint64_t key = of ^ (uint64_t)guard << 32 ^ words[2] << 5;
 	struct op_ruby_function *made = NULL;
 	struct op_ruby_function *f;
 	uint64_t at;
@@ -271,7 +274,7 @@ int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
 
 	op_objects_begin(&functions->objects);
 	f = op_objects_find(&functions->objects, key, &at);
-	if (f && (f->addr != addr || f->guard != guard || f->method != words[2]))
+	if (f && ((of && f->addr != of) || f->guard != guard || f->method != words[2]))
 		f = NULL; /* another one has the same key */
 	if (f && f->window == functions->window) {
 		*ret = f;

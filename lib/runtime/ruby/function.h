@@ -5,7 +5,9 @@
  *
  * A frame has the address of an object and a guard of words in it, which tell it from a later
  * one at the address. An entry is kept under both. Objects of the same code that is made and
- * dropped time and again may have the same words too; so once a window an entry is read anew.
+ * dropped time and again may have the same words too; so once a window an entry is read anew. The
+ * code of a file or of an eval() is often gone before it can be read; where the guard is that of
+ * code that was read before, it is the same.
  */
 #ifndef OP_RUNTIME_RUBY_FUNCTION_H
 #define OP_RUNTIME_RUBY_FUNCTION_H

@@ -48,11 +48,11 @@ static uint64_t word_at(const struct input *in, uint64_t addr)
 static void frame_of(const struct input *in, uint64_t addr, bool in_c, uint64_t ret[2])
 {
 	uint64_t at = addr + (in_c ? OP_RUBY_METHOD_DEF : OP_RUBY_BODY_LOCATION);
-	uint32_t guard = in_c ? op_ruby_guard(word_at(in, at), word_at(in, at + 8),
-					      word_at(in, at + 16), 0)
-			      : op_ruby_guard(word_at(in, addr + OP_RUBY_BODY_CODE),
-					      word_at(in, at), word_at(in, at + 16),
-					      word_at(in, at + 24));
+	uint32_t guard =
+		in_c ? op_ruby_guard(word_at(in, at), word_at(in, at + 8),
+				     word_at(in, at + 16), 0)
+		     : op_ruby_body_guard(word_at(in, addr), word_at(in, at),
+					  word_at(in, at + 16), word_at(in, at + 24));
 
 	ret[0] = addr;
 	ret[1] = (uint64_t)guard << 32 | (in_c ? OP_RUBY_IN_C : 1);

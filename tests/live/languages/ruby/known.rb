@@ -318,9 +318,9 @@ class Added
 	def self.method_added(name) work end
 end
 
-# More than 54 and than 566 instructions stand before the call: all parts of Ruby's index of lines.
-eval("def long\n" + "\tx = [1, 2]; x\n" * 40 + "\ty = work\n" + "\tx = [1, 2]; x\n" * 400 +
-     "\tx = work\nend", binding, __FILE__, 1000)
+# Calls behind more than 54 and than 566 instructions: each part of Ruby's index of lines.
+eval("def longer\n" + "\tx = [1, 2]; x\n" * 40 + "\tx = work\nend", binding, __FILE__, 1000)
+eval("def longest\n" + "\tx = [1, 2]; x\n" * 400 + "\tx = work\nend", binding, __FILE__, 2000)
 
 def shape_plain() work end
 def shape_chain() f24(:in_chain) end
@@ -424,7 +424,8 @@ def shape_join() [MADE].join(",") end
 def shape_optional() optional(1) end
 def shape_keywords() keywords(a: 1) end
 def shape_splat() optional(*[1, work]) end
-def shape_long() long end
+def shape_longer() longer end
+def shape_longest() longest end
 def shape_ensure
 	1
 ensure
@@ -491,7 +492,7 @@ def shape_fiber_resumed
 	fiber.resume
 	fiber.resume
 end
-def shape_fiber_in_fiber() Fiber.new { yields { |x| shape_fiber } }.resume end
+def shape_fiber_in_fiber() Fiber.new { yields { |x| Fiber.new { work }.resume } }.resume end
 def shape_fiber_in_map() NUMBERS.map { |x| Fiber.new { work }.resume } end
 def shape_enumerator() Enumerator.new { |y| y << work }.next end
 def shape_enumerator_each() Enumerator.new { |y| work; y << 1 }.each { |x| x } end
@@ -545,17 +546,16 @@ LEFT_OUT = %i[shape_ractor shape_made_and_dropped]
 
 def shapes(seconds)
 	names = Object.private_instance_methods(false).grep(/\Ashape_/) - LEFT_OUT
-	names.each do |name|
-		out("scene #{name.to_s.delete_prefix('shape_')}\n")
-		$say = true
-		send(name)
-		$say = false
-	end
-	$stderr = File.open(File::NULL, "w")
-	out("ready #{Process.pid}\n")
+	said = false
 	stop = now + seconds
-	while now < stop
-		names.each { |name| send(name) }
+	while !said || now < stop
+		names.each do |name|
+			out("scene #{name.to_s.delete_prefix('shape_')}\n") unless said
+			$say = !said
+			send(name)
+		end
+		out("ready #{Process.pid}\n") unless said
+		said = true
 	end
 end
 

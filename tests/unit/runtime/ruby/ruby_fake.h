@@ -51,6 +51,7 @@ static inline void put_string(uint64_t addr, const char *text, size_t len)
 static inline void put_body(uint64_t addr, uint64_t code, uint32_t count, uint64_t label,
 			    uint64_t path, uint32_t line)
 {
+	put_u32(addr + OP_RUBY_BODY_TYPE, OP_RUBY_ISEQ_METHOD);
 	put_u32(addr + OP_RUBY_BODY_SIZE, count);
 	put_u64(addr + OP_RUBY_BODY_CODE, code);
 	put_u64(addr + OP_RUBY_BODY_LOCATION, path);
@@ -64,14 +65,14 @@ static inline void put_body(uint64_t addr, uint64_t code, uint32_t count, uint64
 static inline void frame_of(uint64_t body, uint32_t next, uint64_t ret[2])
 {
 	const uint8_t *at = fake.bytes + (body - BASE);
-	uint64_t code;
+	uint64_t head;
 	uint64_t location[4];
 
-	memcpy(&code, at + OP_RUBY_BODY_CODE, sizeof(code));
+	memcpy(&head, at, sizeof(head));
 	memcpy(location, at + OP_RUBY_BODY_LOCATION, sizeof(location));
 	ret[0] = body;
 	ret[1] = next |
-		 (uint64_t)op_ruby_guard(code, location[0], location[2], location[3])
+		 (uint64_t)op_ruby_body_guard(head, location[0], location[2], location[3])
 			 << 32;
 }
 

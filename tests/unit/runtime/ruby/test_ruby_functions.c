@@ -251,6 +251,44 @@ static void test_guard(void)
 	op_runtime_ruby_functions_deinit(&functions);
 }
 
+/* The code of an eval() goes when it has run: the same code is made again elsewhere, and may be gone
+ * before it is read. */
+static void test_dropped(void)
+{
+	const uint64_t again = BODY + 0x200;
+	struct op_ruby_functions functions;
+	const struct op_ruby_function *f;
+	uint64_t words[3] = { 0 };
+
+	begin(&functions, "3.1");
+	put_u32(BODY, OP_RUBY_ISEQ_EVAL);
+	frame_of(BODY, 2, words);
+	(void)get(&functions, words);
+	put_body(again, CODE, 3, LABEL, PATH, 40);
+	put_u32(again, OP_RUBY_ISEQ_EVAL);
+	frame_of(again, 2, words);
+	memset(fake.bytes + (again - BASE), 0xee, 0x100);
+	f = get(&functions, words);
+	CHECK_STR(f->name, "block in work");
+	CHECK_INT(op_runtime_ruby_line(f, words), 41);
+	functions.window++;
+	CHECK_STR(get(&functions, words)->name, "block in work");
+	/* other code of an eval(); a method */
+	put_body(again, CODE, 4, LABEL, PATH, 40);
+	put_u32(again, OP_RUBY_ISEQ_EVAL);
+	frame_of(again, 2, words);
+	memset(fake.bytes + (again - BASE), 0xee, 0x100);
+	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+	put_u32(BODY, OP_RUBY_ISEQ_METHOD);
+	frame_of(BODY, 2, words);
+	(void)get(&functions, words);
+	put_body(again, CODE, 3, LABEL, PATH, 40);
+	frame_of(again, 2, words);
+	memset(fake.bytes + (again - BASE), 0xee, 0x100);
+	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+	op_runtime_ruby_functions_deinit(&functions);
+}
+
 static void check_string(const char *version, const char *text, size_t len,
 			 const char *want)
 {
@@ -381,9 +419,11 @@ static void test_hostile(void)
 	frame_of(BODY, 1, words);
 	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
 	put_body(BODY, CODE, OP_RUBY_LINES_MAX + 1, LABEL, PATH, 40);
+	frame_of(BODY, 1, words);
 	CHECK(!get(&functions, words)->lines); /* a name, no lines */
 	functions.window++;
 	put_body(BODY, CODE, 3, LABEL, PATH, 40);
+	frame_of(BODY, 1, words);
 	put_u32(BODY + layout.insns + 16, 4); /* more entries than instructions */
 	CHECK(!get(&functions, words)->lines);
 	functions.window++;
@@ -407,7 +447,7 @@ static void test_limit(void)
 		/* another guard each time: another path */
 		uint64_t words[3] = { 0 };
 
-		put_body(BODY, CODE + i, 3, LABEL, PATH, 1);
+		put_body(BODY, CODE, 3, LABEL, PATH, (uint32_t)i);
 		frame_of(BODY, 1, words);
 		(void)get(&functions, words);
 		CHECK(functions.objects.all.len <= OP_RUBY_FUNCTIONS_MAX);
@@ -417,5 +457,6 @@ static void test_limit(void)
 
 TEST_MAIN({ "sequences_of_each_version", test_sequences_of_each_version },
 	  { "paths", test_paths }, { "lines", test_lines }, { "methods", test_methods },
-	  { "guard", test_guard }, { "strings", test_strings }, { "labels", test_labels },
+	  { "guard", test_guard }, { "dropped", test_dropped },
+	  { "strings", test_strings }, { "labels", test_labels },
 	  { "hostile", test_hostile }, { "limit", test_limit })

@@ -300,6 +300,21 @@ static void test_methods(void)
 	CHECK_INT((uint32_t)words[3], 5);
 }
 
+/* A thread that begins with a function in C, which no activation calls. */
+static void test_begun_in_c(void)
+{
+	struct op_unwind u;
+
+	begin("3.1");
+	frames = 1;
+	push(IN_C, 0);
+	push(IN_C, 0);
+	push(BLOCK | FINISH, 3);
+	u = walk_at(CORE + 8, false);
+	CHECK_INT(walk(&u, CORE + 8), 3);
+	CHECK_INT(walk(&u, EXEC), 0);
+}
+
 static uint32_t error_at(uint64_t pc)
 {
 	struct op_unwind u = walk_at(pc, false);
@@ -374,4 +389,5 @@ static void test_shared(void)
 TEST_MAIN({ "runs", test_runs }, { "without_core", test_without_core },
 	  { "ended_in_core", test_ended_in_core }, { "in_exec", test_in_exec },
 	  { "calling", test_calling }, { "hostile", test_hostile },
-	  { "methods", test_methods }, { "shared", test_shared })
+	  { "begun_in_c", test_begun_in_c }, { "methods", test_methods },
+	  { "shared", test_shared })
