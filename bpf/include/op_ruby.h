@@ -106,7 +106,7 @@ struct op_ruby {
 	__u64 exec[2];		       /* vm_exec() */
 	__u64 core[2];		       /* vm_exec_core(), which vm_exec() calls */
 	__u64 after[OP_RUBY_AFTER][2]; /* in vm_exec(), behind that call */
-	__u64 callers[2];	       /* the functions that call vm_exec() */
+	__u64 callers[2];	       /* functions that push frames and call vm_exec() */
 };
 
 /* 32 bits that tell an object from a later one at its address, of words that do not change. */

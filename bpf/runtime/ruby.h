@@ -41,7 +41,7 @@ enum {
 	OP_RB_BEGUN_BIT = 63,
 	OP_RB_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
 	OP_RB_ENVS_MAX = 8,	/* of blocks in blocks, that are searched for a method */
-	OP_RB_LAST_MAX = 3,	/* frames of functions in C at the start of a thread */
+	OP_RB_LAST_MAX = 6,	/* frames of functions in C at the start of a thread */
 	OP_RB_STACK_MAX = 1 << 27, /* words; a larger size is garbage */
 	/* of runtime_bytes */
 	OP_RB_ENV = 64,
@@ -208,9 +208,9 @@ static __always_inline bool op_rb_exec_ended(struct op_unwind *u, bool is_new)
 	__u64 tag = op_state(u)->word[OP_RB_TAG];
 	__u32 after = __builtin_offsetof(struct op_ruby, after);
 
-	/* Its tag is no longer there: it throws to its caller. */
+	/* Without its tag it throws to its caller, or has just been called (setjmp). */
 	if (!u->exact)
-		return tag >= u->loop_cfa ||
+		return (tag >= u->loop_cfa && !is_new) ||
 		       (op_state(u)->word[OP_RB_COMPILED] == OP_RB_IN_EXIT &&
 			op_rb_popped_end(u));
 	if (tag < u->sp || tag >= u->loop_cfa)
@@ -358,7 +358,7 @@ static __always_inline bool op_rb_is_last(struct op_unwind *u)
 		if (at >= state[OP_RB_END])
 			return true;
 		if (op_platform_read(u, &ep, 8, at + OP_RUBY_FRAME_EP) ||
-		    op_platform_read(u, &flags, 8, ep) || (flags & OP_RUBY_FRAME_FINISH))
+		    op_platform_read(u, &flags, 8, ep) || !(flags & OP_RUBY_FRAME_CFRAME))
 			return false;
 		at += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
 	}

@@ -14,8 +14,10 @@
 #include "op_ruby.h"
 
 enum {
-	/* behind vm_exec(), in its source file: the functions that call it */
-	CALLERS_BYTES = 1 << 16,
+	/* Before and behind the loop, in its source file: the functions that push frames and call
+	 * vm_exec(). */
+	BEFORE_BYTES = 1 << 17,
+	BEHIND_BYTES = 1 << 16,
 };
 
 /* YJIT's code calls the library by relative addresses: it stands that close. */
@@ -103,8 +105,8 @@ static int ruby_attach(void *image_data, const struct op_runtime_target *target,
 	for (i = 0; i < OP_RUBY_AFTER; i++)
 		add_bias(ruby->after[i], loop->after[i], target->bias);
 	instance->exec = ruby->exec[0];
-	ruby->callers[0] = loop->exec[1] + target->bias;
-	ruby->callers[1] = ruby->callers[0] + CALLERS_BYTES;
+	ruby->callers[0] = ruby->core[0] - BEFORE_BYTES;
+	ruby->callers[1] = ruby->exec[1] + BEHIND_BYTES;
 	op_runtime_ruby_functions_init(
 		&instance->functions, target->memory, &image->layout,
 		image->symbols ? image->symbols + target->bias : 0);

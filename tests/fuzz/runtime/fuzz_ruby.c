@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const versions[] = { "2.7", "3.1", "3.2", "3.3" };
+	static const char *const versions[] = { "2.7", "3.1", "3.2", "3.3", "3.4" };
 	struct input in = { { read_input }, data + 1, size ? size - 1 : 0 };
 	struct op_ruby_functions functions;
 	struct op_ruby_layout layout;
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (op_runtime_ruby_functions_get(&functions, words, &f) < 0)
 			continue;
 		if (op_runtime_ruby_line(f, words) > INT32_MAX ||
-		    strlen(f->name) > OP_RUBY_TEXT_MAX ||
+		    strlen(f->name) > 2 * OP_RUBY_TEXT_MAX + 2048 ||
 		    strlen(f->file) > OP_RUBY_TEXT_MAX)
 			abort();
 	}

@@ -57,7 +57,7 @@ OTHERS_MOST = 0.025
 NOISE = 3 * 50
 CALLS = Cell(r"(?:(?:%(of)stick\n)?%(of)sleaf_calls\n|"
              r"(?:(?:(?:%(of)sadd\n)?block in %(of)sleaf_callbacks\n)?%(of)smap\n|(?:%(of)seach\n)?"
-             r"%(of)sto_a\n)?%(of)sleaf_callbacks\n)" % {"of": OF} +
+             r"(?:%(of)sto_a\n){1,2})?%(of)sleaf_callbacks\n)" % {"of": OF} +
              CHAIN + OF + "calls\n<main>\n", {}, only_type="ruby", leaf_points=None,
              others=r"(?:%s|(?:%sclock_gettime\n)?%snow\n)%scalls\n<main>\n" %
              (on_the_way(), OF, OF, OF))
@@ -106,7 +106,7 @@ class SceneCheck:
                     return "line %d of %s" % (frame.line, frame.name)
             elif not frame.file and not frame.line:
                 # In C, as its caller's place shows: Ruby says the same for both.
-                if (file, line) != self.scenes[name][i + 1][1:]:
+                if (file, line) != (self.scenes[name] + [("", "", 0)])[i + 1][1:] and file:
                     return "no file of %s" % label
             elif (frame.file, frame.line) != (file, line):
                 return "%s:%d of %s, not %s:%d" % (frame.file, frame.line, label, file, line)
