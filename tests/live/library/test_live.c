@@ -180,7 +180,7 @@ static const char *crowd_name(int i)
 {
 	static char name[16];
 
-	(void)snprintf(name, sizeof(name), "op-crowd-%02d.", i);
+	(void)snprintf(name, sizeof(name), "op-crowd-%02d.", i % 100);
 	return name;
 }
 
