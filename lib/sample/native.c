@@ -220,8 +220,8 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	spot->image->symbols.used_ns = op_clock_monotonic_ns();
 	len = !spot->image->symbols.loaded
 		      ? 0
-		      : op_symbols_find_inlined(spot->image->symbols.loaded, spot->vaddr,
-						found, OP_LINES_MAX);
+		      : op_symbols_find(spot->image->symbols.loaded, spot->vaddr, found,
+					OP_LINES_MAX);
 	symbol = len > 0 ? &found[len - 1] : NULL;
 	if (!symbol || !symbol->name || is_behind(spot, symbol)) {
 		name_by_start(spot, place);

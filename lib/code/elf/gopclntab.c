@@ -198,11 +198,6 @@ unsigned int op_gopclntab_version(const struct op_gopclntab *t)
 	return t->version;
 }
 
-uint64_t op_gopclntab_len(const struct op_gopclntab *t)
-{
-	return t->len;
-}
-
 void op_gopclntab_range(const struct op_gopclntab *t, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
