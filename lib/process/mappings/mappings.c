@@ -72,18 +72,7 @@ int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 /* The index of the first mapping that ends above @addr. */
 static size_t first_above(const struct op_mappings *mappings, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = mappings->len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (mappings->vma[mid].end > addr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return op_first_where(i, mappings->len, mappings->vma[i].end > addr);
 }
 
 struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t addr)

@@ -344,18 +344,7 @@ static bool is_there(const struct op_node_codes *codes, const struct op_node_cod
 /* The index of the first code whose end is above @pc. */
 static size_t place_of(const struct op_node_codes *codes, uint64_t pc)
 {
-	size_t low = 0;
-	size_t high = codes->all.len;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (codes->all.data[middle].end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return op_first_where(i, codes->all.len, codes->all.data[i].end > pc);
 }
 
 static void remove_code(struct op_node_codes *codes, size_t at)
