@@ -207,8 +207,8 @@ int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, siz
 	return to->failed ? -ENOMEM : 0;
 }
 
-int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint8_t **ret,
-			  size_t *ret_len)
+int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object,
+			  uint32_t offset, uint8_t **ret, size_t *ret_len)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	uint64_t word;
@@ -223,8 +223,7 @@ int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint
 	bytes = malloc(len ? (size_t)len : 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = op_memory_read(heap->memory, object - 1 + OP_NODE_ELEMENTS, bytes,
-			   (size_t)len);
+	r = op_memory_read(heap->memory, object - 1 + offset, bytes, (size_t)len);
 	if (r < 0)
 		return r;
 	*ret = OP_TAKE_PTR(bytes);
