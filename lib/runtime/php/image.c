@@ -220,7 +220,7 @@ static int find_layout(const struct op_layouts *layouts, uint16_t version,
 		       const char *path, struct op_log *log, struct op_php_layout *ret)
 {
 	char text[OP_LAYOUTS_VERSION_MAX + 1];
-	int r = op_runtime_php_layout(layouts, version, ret);
+	int r = op_layouts_find_number(layouts, &op_runtime_php_layouts, version, ret);
 
 	if (r != -ENOENT)
 		return r;

@@ -96,7 +96,7 @@ static int find_layout(struct op_elf *elf, const struct op_elf_symbol *runtime,
 		       struct op_python_layout *ret)
 {
 	uint8_t bytes[OP_PYTHON_PUBLISHED_MAX];
-	int r = op_runtime_python_layout(layouts, version, ret);
+	int r = op_layouts_find_number(layouts, &op_runtime_python_layouts, version, ret);
 
 	if (r < 0 || !ret->published[0])
 		return r;
