@@ -40,7 +40,6 @@ struct op_elf_section {
 	uint64_t addr;
 	uint64_t offset;
 	uint64_t size;
-	uint64_t entsize;
 };
 
 struct op_elf_symbol {
