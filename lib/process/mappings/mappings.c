@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "code/unwind/arena.h"
@@ -94,13 +95,6 @@ struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 	return &mappings->vma[i];
 }
 
-static bool base_name_begins(const char *path, const char *prefix)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
-}
-
 const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,
 						const char *prefix)
 {
@@ -109,7 +103,8 @@ const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappin
 	for (i = 0; i < mappings->len; i++) {
 		const struct op_executable *e = mappings->vma[i].exe;
 
-		if (e && !e->vdso && base_name_begins(e->path, prefix))
+		if (e && !e->vdso &&
+		    strncmp(op_base_name(e->path), prefix, strlen(prefix)) == 0)
 			return &mappings->vma[i];
 	}
 	return NULL;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/python/tasks.h"
@@ -61,9 +62,8 @@ enum {
 
 static bool name_says_python(const char *path)
 {
-	const char *base = strrchr(path, '/');
+	const char *base = op_base_name(path);
 
-	base = base ? base + 1 : path;
 	return strncmp(base, "python", 6) == 0 || strncmp(base, "libpython", 9) == 0;
 }
 
