@@ -255,7 +255,8 @@ int op_runtime_ruby_image(struct op_elf *elf, const char *path,
 		return r;
 	if (!symbol[FRAMES].value || !symbol[VERSION].value)
 		return 0;
-	r = op_elf_read_vaddr_str(elf, symbol[VERSION].value, text, sizeof(text));
+	r = op_elf_read_vaddr(elf, symbol[VERSION].value, text,
+			      OP_MIN(symbol[VERSION].size, sizeof(text) - 1));
 	if (r < 0)
 		return r;
 	if (!parse_version(text, version))
