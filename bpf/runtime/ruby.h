@@ -30,7 +30,15 @@ enum {
 	OP_RB_DONE = 5,	  /* vm_exec_core() has had the frames of its caller, vm_exec() */
 	OP_RB_HIDDEN = 6, /* the next frame of Ruby code has no label of its own */
 	OP_RB_COMPILED = 7, /* compiled code was interrupted: enum op_rb_compiled */
+	OP_RB_LOOK =
+		8, /* what the next step looks at: an address and OP_RB_LOOK_*; 0: a frame */
 };
+
+#define OP_RB_LOOK_AHEAD  (1ULL << 62)
+#define OP_RB_LOOK_METHOD (1ULL << 61)
+#define OP_RB_LOOK_ENDS	  (1ULL << 60) /* the method's frame ends the run */
+#define OP_RB_LOOK_NEXT	  (1ULL << 56) /* environments that were looked at: 4 bits */
+#define OP_RB_LOOK_COUNT  (15 * OP_RB_LOOK_NEXT)
 
 enum op_rb_compiled {
 	OP_RB_IN_CODE = 1,
@@ -40,8 +48,8 @@ enum op_rb_compiled {
 enum {
 	OP_RB_BEGUN_BIT = 63,
 	OP_RB_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
-	OP_RB_ENVS_MAX = 8,	/* of blocks in blocks, that are searched for a method */
-	OP_RB_LAST_MAX = 6,	/* frames of functions in C at the start of a thread */
+
+	OP_RB_LAST_MAX = 6,	   /* frames of functions in C at the start of a thread */
 	OP_RB_STACK_MAX = 1 << 27, /* words; a larger size is garbage */
 	/* of runtime_bytes */
 	OP_RB_ENV = 64,
@@ -54,12 +62,18 @@ enum {
 #endif
 };
 
-static __always_inline __u64 op_rb_word(struct op_unwind *u, __u32 off)
+/* The process's struct op_ruby: its slab, and where it stands there. */
+struct op_rb_process {
+	const __u8 *slab;
+	__u32 off;
+};
+
+static __always_inline __u64 op_rb_word(const struct op_rb_process *p, __u32 off)
 {
-	return op_arena_u64(u, op_state(u)->ref, off);
+	return op_slab_u64(p->slab, p->off, off / 8);
 }
 
-#define OP_RB_WORD(u, member) op_rb_word(u, __builtin_offsetof(struct op_ruby, member))
+#define OP_RB_WORD(p, member) op_rb_word(p, __builtin_offsetof(struct op_ruby, member))
 /* Byte @member of the word of struct op_ruby that begins with its flags. */
 #define OP_RB_BYTE(word, member)                                                         \
 	((__u8)((word) >> ((__builtin_offsetof(struct op_ruby, member) -                 \
@@ -71,9 +85,10 @@ static __always_inline __u64 op_rb_field(struct op_unwind *u, __u32 off)
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
 }
 
-static __always_inline bool op_rb_within(struct op_unwind *u, __u64 addr, __u32 range)
+static __always_inline bool op_rb_within(const struct op_rb_process *p, __u64 addr,
+					 __u32 range)
 {
-	return addr >= op_rb_word(u, range) && addr < op_rb_word(u, range + 8);
+	return addr >= op_rb_word(p, range) && addr < op_rb_word(p, range + 8);
 }
 
 /* Leave the step and go on with the native frame. After an @error no Ruby frame follows. */
@@ -85,10 +100,12 @@ static __always_inline enum op_next op_rb_leave(struct op_unwind *u, __u32 error
 }
 
 /* The thread's execution context. Returns 0 or an error number. */
-static __always_inline __u32 op_rb_context(struct op_unwind *u, __u64 word, __u64 *ret)
+static __always_inline __u32 op_rb_context(struct op_unwind *u,
+					   const struct op_rb_process *p, __u64 word,
+					   __u64 *ret)
 {
-	__u64 at = OP_RB_WORD(u, ec_at);
-	__u64 module = OP_RB_WORD(u, module);
+	__u64 at = OP_RB_WORD(p, ec_at);
+	__u64 module = OP_RB_WORD(p, module);
 	__u64 block = u->process.thread_pointer;
 	__u64 thread = 0;
 
@@ -114,9 +131,10 @@ static __always_inline __u32 op_rb_context(struct op_unwind *u, __u64 word, __u6
 }
 
 /* The first step of a walk: find the newest frame. Returns 0 or an error number. */
-static __always_inline __u32 op_rb_begin(struct op_unwind *u)
+static __always_inline __u32 op_rb_begin(struct op_unwind *u,
+					 const struct op_rb_process *p)
 {
-	__u64 word = OP_RB_WORD(u, flags);
+	__u64 word = OP_RB_WORD(p, flags);
 	__u64 *state = op_state(u)->word;
 	__u64 ec = 0;
 	__u64 head[4]; /* stack, its words, frame, tag */
@@ -124,7 +142,7 @@ static __always_inline __u32 op_rb_begin(struct op_unwind *u)
 
 	if (u->heap_moved)
 		return OP_ERROR_ruby_late;
-	error = op_rb_context(u, word, &ec);
+	error = op_rb_context(u, p, word, &ec);
 	if (error)
 		return error;
 	if (op_platform_read(u, head, sizeof(head), ec + OP_RUBY_EC_STACK))
@@ -185,41 +203,44 @@ static __always_inline bool op_rb_is_new(struct op_unwind *u)
 }
 
 /*
- * Has the run of the innermost activation ended, whose native frame is vm_exec_core()'s? Where it
- * was interrupted, its register names the frame that it runs. A frame that is newer than the
- * thread's newest one was just popped. @is_new: the newest frame has not begun to run, and C code
- * pushed it.
+ * Has the run of the innermost activation ended? @is_new: the newest frame has not begun to run, and
+ * C code pushed it.
+ *
+ * Where vm_exec_core() was interrupted, its register names the frame that it runs: one that is newer
+ * than the thread's newest was just popped. vm_exec() itself has a tag in its stack frame. Without it
+ * it throws to its caller, or has just been called.
  */
-static __always_inline bool op_rb_core_ended(struct op_unwind *u, bool is_new)
+static __always_inline bool
+op_rb_ended(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bool is_new)
 {
-	if (!u->exact)
-		return false;
-	if (u->loop_cfa - u->sp <= OP_RB_SAVED_BYTES)
-		return !is_new;
-	return u->reg[OP_RB_FRAME_REG] +
-			       OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], frame_bytes) ==
-		       op_state(u)->word[OP_RB_NEXT] &&
-	       op_rb_popped_end(u);
-}
-
-/* The same where it is vm_exec()'s, which has not called vm_exec_core(). */
-static __always_inline bool op_rb_exec_ended(struct op_unwind *u, bool is_new)
-{
-	__u64 tag = op_state(u)->word[OP_RB_TAG];
+	__u64 *state = op_state(u)->word;
+	__u64 tag = state[OP_RB_TAG];
 	__u32 after = __builtin_offsetof(struct op_ruby, after);
+	bool popped;
 
-	/* Without its tag it throws to its caller, or has just been called (setjmp). */
-	if (!u->exact)
-		return (tag >= u->loop_cfa && !is_new) ||
-		       (op_state(u)->word[OP_RB_COMPILED] == OP_RB_IN_EXIT &&
-			op_rb_popped_end(u));
-	if (tag < u->sp || tag >= u->loop_cfa)
-		return !is_new;
-	return op_rb_within(u, u->pc, after) || op_rb_within(u, u->pc, after + 16);
+	if (in_core) {
+		if (u->exact && u->loop_cfa - u->sp <= OP_RB_SAVED_BYTES)
+			return !is_new;
+		popped = u->exact &&
+			 u->reg[OP_RB_FRAME_REG] +
+					 OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes) ==
+				 state[OP_RB_NEXT];
+	} else if (!u->exact) {
+		if (tag >= u->loop_cfa)
+			return !is_new;
+		popped = state[OP_RB_COMPILED] == OP_RB_IN_EXIT;
+	} else {
+		if (tag < u->sp || tag >= u->loop_cfa)
+			return !is_new;
+		return op_rb_within(p, u->pc, after) ||
+		       op_rb_within(p, u->pc, after + 16);
+	}
+	return popped && op_rb_popped_end(u);
 }
 
 /* Was C code interrupted between pushing a frame and calling vm_exec()? */
-static __always_inline bool op_rb_is_calling(struct op_unwind *u)
+static __always_inline bool op_rb_is_calling(struct op_unwind *u,
+					     const struct op_rb_process *p)
 {
 	__u32 i = u->out.words_user;
 	__u64 leaf;
@@ -229,7 +250,7 @@ static __always_inline bool op_rb_is_calling(struct op_unwind *u)
 		return false;
 	leaf = op_platform_words(u)[i];
 	return leaf >> OP_FRAME_KIND_SHIFT == OP_FRAME_NATIVE_EXACT &&
-	       op_rb_within(u, leaf & OP_FRAME_ADDRESS_MASK,
+	       op_rb_within(p, leaf & OP_FRAME_ADDRESS_MASK,
 			    __builtin_offsetof(struct op_ruby, callers));
 }
 
@@ -261,108 +282,35 @@ static __always_inline int op_rb_imemo(struct op_unwind *u, __u64 addr)
 }
 
 /*
- * The method entry that the frame in runtime_bytes is of: it stands in the frame's environment, or
- * in that of a block around it. Returns 0 if there is none.
+ * Push the frame of Ruby code in runtime_bytes. @method: the address of its method entry, or 0.
  */
-static __always_inline __u64 op_rb_method(struct op_unwind *u)
+static __always_inline void op_rb_push(struct op_unwind *u, __u64 method)
 {
-	__u32 i;
-
-	for (i = 0; i < OP_RB_ENVS_MAX; i++) {
-		__u64 object = op_rb_field(u, OP_RB_ENV);
-		bool local = op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD) &
-			     OP_RUBY_ENV_LOCAL;
-		int kind = op_rb_imemo(u, object);
-
-		if (local && kind == OP_RUBY_IMEMO_SVAR &&
-		    !op_platform_read(u, &object, 8, object + OP_RUBY_SVAR_METHOD))
-			kind = op_rb_imemo(u, object);
-		if (kind == OP_RUBY_IMEMO_METHOD)
-			return object;
-		if (local || op_platform_read(u, u->runtime_bytes + OP_RB_ENV,
-					      OP_RUBY_ENV_METHOD + 8,
-					      (op_rb_field(u, OP_RB_ENV + 8) & ~3ULL) -
-						      OP_RUBY_ENV_METHOD))
-			return 0;
-	}
-	return 0;
-}
-
-/* The third word of the frame of Ruby code in runtime_bytes, or 0. */
-static __always_inline __u64 op_rb_method_word(struct op_unwind *u)
-{
-	__u32 type = (__u32)op_rb_field(u, OP_RB_BODY);
-	__u64 method;
-	__u64 words[3]; /* def, called_id, owner */
-
-	if (!(OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], flags) & OP_RUBY_CLASSES) ||
-	    type > OP_RUBY_ISEQ_PLAIN || !(OP_RUBY_ISEQ_OF_METHODS >> type & 1))
-		return 0;
-	method = op_rb_method(u);
-	if (!method ||
-	    op_platform_read(u, words, sizeof(words), method + OP_RUBY_METHOD_DEF))
-		return 0;
-	return method | (__u64)(op_ruby_guard(words[0], words[1], words[2], 0) >>
-				OP_RUBY_GUARD_CUT)
-				<< OP_RUBY_GUARD_SHIFT;
-}
-
-/*
- * Push the frame of Ruby code in runtime_bytes. Code that rescues or ensures has a frame of its
- * own above that of its function; since 3.4 both have one label.
- */
-static __always_inline void op_rb_push(struct op_unwind *u)
-{
-	__u64 *hidden = &op_state(u)->word[OP_RB_HIDDEN];
 	__u64 code = op_rb_field(u, OP_RB_BODY + OP_RUBY_BODY_CODE);
-	__u32 type = (__u32)op_rb_field(u, OP_RB_BODY);
 	__u64 size = op_rb_field(u, OP_RB_BODY) >> 32;
 	__u64 place = (op_rb_field(u, OP_RUBY_FRAME_PC) - code) / 8;
 	__u32 location = OP_RB_BODY + OP_RUBY_BODY_LOCATION;
 	__u32 guard = op_ruby_body_guard(
 		op_rb_field(u, OP_RB_BODY), op_rb_field(u, location),
 		op_rb_field(u, location + 16), op_rb_field(u, location + 24));
-	bool is_hidden = *hidden;
-	__u64 method;
+	__u64 words[3]; /* of the entry: def, called_id, owner */
 
-	*hidden = (OP_RB_BYTE(op_state(u)->word[OP_RB_BEGUN], flags) & OP_RUBY_CLASSES) &&
-		  (type == OP_RUBY_ISEQ_RESCUE || type == OP_RUBY_ISEQ_ENSURE);
-	if (is_hidden)
-		return;
 	if (place > size || op_state(u)->word[OP_RB_COMPILED] == OP_RB_IN_CODE)
 		place = OP_RUBY_NO_PLACE;
 	op_state(u)->word[OP_RB_COMPILED] = 0;
-	method = op_rb_method_word(u);
+	if (method &&
+	    op_platform_read(u, words, sizeof(words), method + OP_RUBY_METHOD_DEF))
+		method = 0;
 	op_push_word(
 		u, op_runtime_word(u, method ? OP_RUBY_METHOD_WORDS : OP_RUBY_FRAME_WORDS,
 				   op_rb_field(u, OP_RB_METHOD)));
 	op_push_word(u, place | (__u64)guard << 32);
 	if (method)
-		op_push_word(u, method);
+		op_push_word(u, method | (__u64)(op_ruby_guard(words[0], words[1],
+							       words[2], 0) >>
+						 OP_RUBY_GUARD_CUT)
+						 << OP_RUBY_GUARD_SHIFT);
 	u->out.frames++;
-}
-
-/*
- * Are the remaining frames functions in C alone? C code has called them at the start of a thread or
- * of a fiber, and no activation comes for them.
- */
-static __always_inline bool op_rb_is_last(struct op_unwind *u)
-{
-	__u64 *state = op_state(u)->word;
-	__u64 at = state[OP_RB_NEXT];
-	__u64 ep = 0;
-	__u64 flags = 0;
-	__u32 i;
-
-	for (i = 0; i < OP_RB_LAST_MAX; i++) {
-		if (at >= state[OP_RB_END])
-			return true;
-		if (op_platform_read(u, &ep, 8, at + OP_RUBY_FRAME_EP) ||
-		    op_platform_read(u, &flags, 8, ep) || !(flags & OP_RUBY_FRAME_CFRAME))
-			return false;
-		at += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
-	}
-	return false;
 }
 
 /* Leave the step behind the frames of an activation. */
@@ -372,12 +320,106 @@ static __always_inline enum op_next op_rb_end(struct op_unwind *u, bool in_core)
 	return op_rb_leave(u, 0);
 }
 
+/* The frame at hand is done; it @ends the run, or does not. */
+static __always_inline enum op_next op_rb_next(struct op_unwind *u, bool ends)
+{
+	__u64 *state = op_state(u)->word;
+
+	state[OP_RB_NEXT] += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
+	state[OP_RB_LOOK] = ends ? OP_RB_LOOK_AHEAD | state[OP_RB_NEXT] : 0;
+	return OP_NEXT_CONTINUE;
+}
+
+/*
+ * A run has ended. Are the remaining frames functions in C alone? Then C code has called them at the
+ * start of a thread or of a fiber, no activation comes for them, and they follow.
+ */
+static __always_inline enum op_next op_rb_ahead(struct op_unwind *u, __u64 at,
+						bool in_core)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 ep = 0;
+	__u64 flags = 0;
+
+	state[OP_RB_LOOK] = 0;
+	if (at >= state[OP_RB_END])
+		return OP_NEXT_CONTINUE;
+	if (at - state[OP_RB_NEXT] >= OP_RB_LAST_MAX * OP_RUBY_FRAME_BYTES_MAX ||
+	    op_platform_read(u, &ep, 8, at + OP_RUBY_FRAME_EP) ||
+	    op_platform_read(u, &flags, 8, ep) || !(flags & OP_RUBY_FRAME_CFRAME))
+		return op_rb_end(u, in_core);
+	state[OP_RB_LOOK] =
+		OP_RB_LOOK_AHEAD | (at + OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes));
+	return OP_NEXT_CONTINUE;
+}
+
+/*
+ * Look for the method entry of the frame in runtime_bytes: it stands in the frame's environment, or
+ * in that of a block around it. Push the frame when it is found, or when there is none.
+ */
+static __always_inline enum op_next op_rb_env(struct op_unwind *u, __u64 look)
+{
+	__u64 method = 0;
+	__u64 env[3]; /* method, parent, flags */
+	int kind = -1;
+	bool last = op_platform_read(u, env, sizeof(env),
+				     (look & OP_RUBY_ADDRESS_MASK) - OP_RUBY_ENV_METHOD);
+
+	if (!last) {
+		method = env[0];
+		kind = op_rb_imemo(u, method);
+		last = (env[2] & OP_RUBY_ENV_LOCAL) ||
+		       (look & OP_RB_LOOK_COUNT) == OP_RB_LOOK_COUNT;
+	}
+	if (kind == OP_RUBY_IMEMO_SVAR && last) {
+		if (op_platform_read(u, &method, 8, method + OP_RUBY_SVAR_METHOD))
+			method = 0;
+		kind = op_rb_imemo(u, method);
+	}
+	if (kind != OP_RUBY_IMEMO_METHOD) {
+		if (!last) {
+			op_state(u)->word[OP_RB_LOOK] =
+				(look & ~OP_RUBY_ADDRESS_MASK) + OP_RB_LOOK_NEXT +
+				(env[1] & OP_RUBY_ADDRESS_MASK & ~3ULL);
+			return OP_NEXT_CONTINUE;
+		}
+		method = 0;
+	}
+	op_rb_push(u, method);
+	return op_rb_next(u, look & OP_RB_LOOK_ENDS);
+}
+
+/*
+ * Push the frame of Ruby code in runtime_bytes, or have the next step do it. Code that rescues or
+ * ensures has a frame of its own above that of its function; since 3.4 both have one label.
+ */
+static __always_inline enum op_next op_rb_code_frame(struct op_unwind *u, bool ends)
+{
+	__u64 *state = op_state(u)->word;
+	bool classes = OP_RB_BYTE(state[OP_RB_BEGUN], flags) & OP_RUBY_CLASSES;
+	__u32 type = (__u32)op_rb_field(u, OP_RB_BODY);
+	bool hidden = state[OP_RB_HIDDEN];
+
+	if (!classes) {
+		op_rb_push(u, 0);
+		return op_rb_next(u, ends);
+	}
+	state[OP_RB_HIDDEN] = type == OP_RUBY_ISEQ_RESCUE || type == OP_RUBY_ISEQ_ENSURE;
+	if (hidden)
+		return op_rb_next(u, ends);
+	state[OP_RB_LOOK] = OP_RB_LOOK_METHOD | (ends ? OP_RB_LOOK_ENDS : 0) |
+			    (op_rb_field(u, OP_RUBY_FRAME_EP) & OP_RUBY_ADDRESS_MASK);
+	if (type > OP_RUBY_ISEQ_PLAIN || !(OP_RUBY_ISEQ_OF_METHODS >> type & 1))
+		state[OP_RB_LOOK] &= ~OP_RUBY_ADDRESS_MASK; /* there is none */
+	return OP_NEXT_CONTINUE;
+}
+
 /* Push the next frame of the run, or find that there is none. */
-static __always_inline enum op_next op_rb_frame(struct op_unwind *u, bool in_core)
+static __always_inline enum op_next
+op_rb_frame(struct op_unwind *u, const struct op_rb_process *p, bool in_core)
 {
 	__u64 *state = op_state(u)->word;
 	__u64 flags;
-	bool is_c;
 	bool ends;
 	bool is_new;
 
@@ -386,24 +428,22 @@ static __always_inline enum op_next op_rb_frame(struct op_unwind *u, bool in_cor
 	if (op_rb_read(u, state[OP_RB_NEXT]))
 		return op_rb_leave(u, OP_ERROR_ruby_read_frame);
 	flags = op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD);
-	is_c = (flags & OP_RUBY_FRAME_TYPE) == OP_RUBY_FRAME_IS_C;
 	ends = flags & OP_RUBY_FRAME_FINISH;
 	if (!state[OP_RB_SETTLED]) {
 		state[OP_RB_SETTLED] = 1;
 		is_new = ends && op_rb_is_new(u);
-		if (in_core ? op_rb_core_ended(u, is_new) : op_rb_exec_ended(u, is_new))
+		if (op_rb_ended(u, p, in_core, is_new))
 			return op_rb_end(u, in_core);
-		if (!u->exact && is_new && op_rb_is_calling(u))
+		if (!u->exact && is_new && op_rb_is_calling(u, p))
 			ends = false;
 	}
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	if (is_c && op_rb_push_c(u))
+	if (op_rb_field(u, OP_RB_METHOD))
+		return op_rb_code_frame(u, ends);
+	if ((flags & OP_RUBY_FRAME_TYPE) == OP_RUBY_FRAME_IS_C && op_rb_push_c(u))
 		return op_rb_leave(u, OP_ERROR_ruby_read_frame);
-	if (!is_c && op_rb_field(u, OP_RB_METHOD))
-		op_rb_push(u);
-	state[OP_RB_NEXT] += OP_RB_BYTE(state[OP_RB_BEGUN], frame_bytes);
-	return ends && !op_rb_is_last(u) ? op_rb_end(u, in_core) : OP_NEXT_CONTINUE;
+	return op_rb_next(u, ends);
 }
 
 /* The bytes between sp and the CFA of compiled code, which begins by pushing three registers. */
@@ -433,25 +473,24 @@ static __always_inline __u32 op_rb_code_bytes(struct op_unwind *u)
 
 /*
  * YJIT's code. It has one native frame for many of Ruby, whose control frames are pushed at
- * vm_exec() or vm_exec_core(), which called it. It keeps two more words around some calls. What
- * looks otherwise is walked as any code without a file.
+ * vm_exec() or vm_exec_core(), which called it. What looks otherwise is walked as any code without a
+ * file.
  */
-static __always_inline enum op_next op_rb_code(struct op_unwind *u)
+static __always_inline enum op_next op_rb_code(struct op_unwind *u,
+					       const struct op_rb_process *p)
 {
-	__u64 sp = u->sp + op_rb_code_bytes(u) - 8;
+	__u64 cfa;
 	__u64 ra = 0;
 
-	if (op_read_stack(u, sp, &ra) ||
-	    (!op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, exec)) &&
-	     !op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, core)))) {
-		sp += 16;
-		if (op_read_stack(u, sp, &ra) ||
-		    (!op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, exec)) &&
-		     !op_rb_within(u, ra, __builtin_offsetof(struct op_ruby, core))))
-			return op_leave_runtime(u, 1);
-	}
+	/* in memory: to the verifier all ways to here are one then */
+	*(__u64 *)u->runtime_bytes = u->sp + op_rb_code_bytes(u);
+	cfa = op_rb_field(u, 0);
+	if (op_read_stack(u, cfa - 8, &ra) ||
+	    (!op_rb_within(p, ra, __builtin_offsetof(struct op_ruby, exec)) &&
+	     !op_rb_within(p, ra, __builtin_offsetof(struct op_ruby, core))))
+		return op_leave_runtime(u, 1);
 	u->pc = ra;
-	u->sp = sp + 8;
+	u->sp = cfa;
 	u->exact = 0;
 	u->kept_lost = 1;
 	return op_leave_runtime(u, 0);
@@ -460,23 +499,34 @@ static __always_inline enum op_next op_rb_code(struct op_unwind *u)
 /* Push one frame of the activation at u->pc, or go on natively. */
 static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
 {
+	__u64 *state = op_state(u)->word;
+	struct op_rb_process p = {
+		.slab = op_platform_slab(u, op_state(u)->ref >> OP_REF_SLAB_SHIFT),
+		.off = (op_state(u)->ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8),
+	};
 	bool in_core;
 	__u32 error;
 
+	if (!p.slab)
+		return op_rb_leave(u, 0);
 	if (u->map.flags & OP_MAPPING_CODE)
-		return op_rb_code(u);
+		return op_rb_code(u, &p);
 	if (op_state(u)->error)
 		return op_rb_leave(u, 0);
-	if (!op_state(u)->word[OP_RB_BEGUN]) {
-		error = op_rb_begin(u);
+	if (!state[OP_RB_BEGUN]) {
+		error = op_rb_begin(u, &p);
 		if (error)
 			return op_rb_leave(u, error);
 	}
-	in_core = op_rb_within(u, u->exact ? u->pc : u->pc - 1,
+	if (state[OP_RB_LOOK] & OP_RB_LOOK_METHOD)
+		return op_rb_env(u, state[OP_RB_LOOK]);
+	in_core = op_rb_within(&p, u->exact ? u->pc : u->pc - 1,
 			       __builtin_offsetof(struct op_ruby, core));
-	if (!in_core && op_state(u)->word[OP_RB_DONE])
+	if (state[OP_RB_LOOK])
+		return op_rb_ahead(u, state[OP_RB_LOOK] & ~OP_RB_LOOK_AHEAD, in_core);
+	if (!in_core && state[OP_RB_DONE])
 		return op_rb_end(u, false);
-	return op_rb_frame(u, in_core);
+	return op_rb_frame(u, &p, in_core);
 }
 
 #endif
