@@ -36,7 +36,7 @@ enum {
 	VERSION_BYTES = 16,
 	CODE_BYTES = 256, /* of a function that are looked at */
 	CODE_BYTES_MIN = 16,
-	ACCESS_BYTES = 16,
+	ACCESS_BYTES = 24,
 	STACK_GUARD = 0x28, /* from the thread pointer: the stack protector's word */
 };
 
@@ -78,7 +78,7 @@ static uint64_t s32_at(const uint8_t *code, size_t pos)
  * offset from the thread pointer, and what stands behind its 4 bytes. */
 static const struct {
 	enum op_elf_tls_form form;
-	uint8_t load[5];
+	uint8_t load[12];
 	uint8_t load_len;
 	uint8_t then[4];
 	uint8_t then_len;
@@ -97,6 +97,12 @@ static const struct {
 	  4 },
 	/* mov X(%rip),%rax; mov %fs:(%rax),... */
 	{ OP_ELF_TLS_SLOT_OFFSET, { 0x48, 0x8b, 0x05 }, 3, { 0x64, 0x48, 0x8b }, 3 },
+	/* what the linker makes of the first one: mov %fs:0,%rax; lea X(%rax),%rax */
+	{ OP_ELF_TLS_STATIC,
+	  { 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x48, 0x8d, 0x80 },
+	  12,
+	  { 0 },
+	  0 },
 	/* mov %fs:X,%rax; %rbx; %rdi */
 	{ OP_ELF_TLS_STATIC, { 0x64, 0x48, 0x8b, 0x04, 0x25 }, 5, { 0 }, 0 },
 	{ OP_ELF_TLS_STATIC, { 0x64, 0x48, 0x8b, 0x1c, 0x25 }, 5, { 0 }, 0 },
@@ -121,7 +127,7 @@ static int tls_by_code(struct op_elf *elf, uint64_t frames, struct op_elf_tls *r
 				    0 ||
 			    memcmp(code + end, accesses[i].then, accesses[i].then_len) !=
 				    0 ||
-			    (is_static && off == STACK_GUARD))
+			    (is_static && (!off || off == STACK_GUARD)))
 				continue;
 			*ret = (struct op_elf_tls){
 				.form = accesses[i].form,

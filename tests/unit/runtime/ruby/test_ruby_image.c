@@ -157,4 +157,29 @@ static void test_not_ruby(void)
 	CHECK_INT(probe(make("3.3.8", 40, "")), -ENOTSUP); /* no table of that length */
 }
 
-TEST_MAIN({ "found", test_found }, { "not_ruby", test_not_ruby })
+/* A program with Ruby in it, stripped. */
+static void test_program(void)
+{
+	struct op_elf_symbol context;
+	struct op_ruby_image image = { 0 };
+	struct op_runtime_loop loop;
+	struct op_elf *elf;
+
+	make_source("3.3.8", INSNS);
+	add("int outside(void *p) { return p != 0; }\nint main(void) { return 0; }\n");
+	if (!tools_compile("gcc -fPIC -O2 -w -pie -rdynamic", source, "made"))
+		SKIP("no gcc");
+	CHECK_OK(op_elf_open_path(tools_path("made"), &elf));
+	context = symbol(elf, "made_context");
+	op_elf_free(elf);
+	TOOLS_RUN("strip made");
+	CHECK_OK(op_elf_open_path(tools_path("made"), &elf));
+	CHECK_INT(op_runtime_ruby_image(elf, "made", NULL, NULL, &image, &loop), 1);
+	CHECK_INT(image.tls.form, OP_ELF_TLS_STATIC);
+	/* two variables of 8 bytes end at the thread pointer */
+	CHECK_INT(image.tls.offset, (int64_t)context.value - 16);
+	op_elf_free(elf);
+}
+
+TEST_MAIN({ "found", test_found }, { "program", test_program },
+	  { "not_ruby", test_not_ruby })
