@@ -286,9 +286,9 @@ static void test_mistakes_are_one_sentence(void)
 		  "a.conf:1: ring_bytes is \"65537\" and must be a power of two" },
 		{ "command_line = yes", -EINVAL,
 		  "a.conf:1: command_line is \"yes\" and must be true or false" },
-		{ "runtimes_off = php, ruby", -EINVAL,
-		  "a.conf:1: runtimes_off is \"ruby\" and must be of: python, php, "
-		  "hotspot, node, jitdump" },
+		{ "runtimes_off = php, cobol", -EINVAL,
+		  "a.conf:1: runtimes_off is \"cobol\" and must be of: python, php, "
+		  "hotspot, node, jitdump, ruby" },
 		{ "protocol = http/json", -EINVAL,
 		  "a.conf:1: protocol is \"http/json\" and must be of: grpc, "
 		  "http/protobuf" },
