@@ -98,6 +98,11 @@ static void take(struct op_session *s, const void *data, size_t size, uint32_t t
 	bool waits = may_wait(data, size, &pid, &time_ns);
 	int r = -EINPROGRESS;
 
+	/* There was no time for all events before it: what it would be named by may be gone. */
+	if (waits && time_ns > op_capture_drained_ns(s->config.capture) &&
+	    op_capture_sideband_left(s->config.capture) &&
+	    postpone(s, pid, time_ns, data, size) == 0)
+		return;
 	if (!waits || !wants_table(data) || !op_postponed_has(&s->postponed, pid))
 		r = add(s, data, size);
 	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0)
@@ -189,7 +194,8 @@ static void on_exec(struct consume *k, const void *data, size_t size)
 	op_processes_on_executed(s->config.processes, record->pid);
 }
 
-/* Side-band events of the record's process may have come after the side-band was last read. */
+/* Side-band events of the record's process, as of code that took the place of other code, may have
+ * come after the side-band was last read. */
 static void know_process(struct consume *k, const struct op_record *record, size_t size)
 {
 	uint32_t type = record->header.type;
@@ -199,9 +205,7 @@ static void know_process(struct consume *k, const struct op_record *record, size
 		      record->end == OP_END_UNKNOWN);
 
 	k->records->unknown |= wants;
-	if (!wants &&
-	    (type != OP_RECORD_SAMPLE || size < sizeof(*record) ||
-	     op_processes_knows(s->config.processes, record->pid, record->generation)))
+	if (!wants && (type != OP_RECORD_SAMPLE || size < sizeof(*record)))
 		return;
 	if (record->time_ns > op_capture_drained_ns(s->config.capture))
 		(void)catch_up(k);
