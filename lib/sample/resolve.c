@@ -411,13 +411,34 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	return r;
 }
 
+/* Did the program find another word where the file at the pc has its mark, though no event told of
+ * another file there? */
+static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
+{
+	const struct op_record *h = &r->header;
+	uint64_t pc = h->end_pc ? h->end_pc : r->registers.pc;
+	const struct op_mapping *v;
+	struct op_proc_view view;
+
+	if (h->end != OP_END_UNKNOWN ||
+	    !op_proc_view_published(proc, h->generation, &view))
+		return false;
+	v = op_mappings_find(view.mappings, pc);
+	return v && (v->flags & OP_MAPPING_REPLACED) && !(v->flags & OP_MAPPING_LAZY) &&
+	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc);
+}
+
 /* Did the kernel see that the process had mapped other code than it was told of? Then no event
  * told of it either, as of what was unmapped. */
 static void look_again(struct op_sampler *sampler, struct op_proc *proc,
-		       struct op_record *h)
+		       struct op_parsed *r)
 {
+	struct op_record *h = &r->header;
+
 	if (!proc)
 		return;
+	if (h->generation && mark_failed(proc, r))
+		h->resumed |= OP_REMAPPED;
 	/* Its table was not there to compare with, as of a child that was just forked. */
 	if (!h->generation && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
 		h->resumed |= OP_REMAPPED;
@@ -440,7 +461,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 
 	op_processes_advance(sampler->processes, parsed->header.time_ns);
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
-	look_again(sampler, proc, &parsed->header);
+	look_again(sampler, proc, parsed);
 	locate(proc, parsed, &of, &generation);
 	if (parsed->header.end == OP_END_UNKNOWN)
 		r = first_stack(sampler, proc, &of, parsed, &stack);
