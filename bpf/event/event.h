@@ -149,9 +149,10 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Prepare the walk: what is known of the process. Returns why there is none, or
- * OP_END_COMPLETE where it may begin. */
-static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
+/* Prepare the walk: what is known of the process. @whole: a constant of the program, which the
+ * verifier's bound leaves no room for more. Returns why there is none, or OP_END_COMPLETE where
+ * it may begin. */
+static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_process_key *key;
@@ -163,8 +164,9 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
 		return OP_END_OFF;
 	if ((OP_CURRENT(flags) & PF_KTHREAD) || !OP_CURRENT(mm))
 		return OP_END_NO_USER;
+	/* a worker of the kernel's in a process, as of io_uring or vhost */
 	if (!slot->registers.sp)
-		return OP_ERROR_native_compat;
+		return slot->registers.pc ? OP_ERROR_native_compat : OP_END_NO_USER;
 	u->pc = slot->registers.pc;
 	u->sp = slot->registers.sp;
 	u->fp = slot->registers.fp;
@@ -195,6 +197,9 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
 	words = op_arena_u64(u, process, OP_PROCESS_MARKS); /* marks | mark_count << 32 */
 	if (words >> 32)
 		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
+	words = op_arena_u64(u, process, OP_PROCESS_CODE_PAGES);
+	if (!whole && words && words != op_code_pages())
+		slot->record.resumed |= OP_REMAPPED;
 	return OP_END_COMPLETE;
 }
 
@@ -246,7 +251,7 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 		op_event_context(slot);
 	op_event_waker(slot);
 	op_event_kernel(slot, kernel_bytes);
-	u->end = (__u16)op_prepare_walk(slot);
+	u->end = (__u16)op_prepare_walk(slot, whole);
 	if (u->end == OP_END_COMPLETE && whole) {
 		u->end = OP_END_TRUNCATED;
 		op_walk_whole(slot);

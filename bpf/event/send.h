@@ -138,7 +138,7 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 	slot->registers.fp = u->fp;
 	slot->registers.lr = u->lr;
 	__builtin_memcpy(slot->registers.reg, u->reg, OP_ARCH_REGS * sizeof(u->reg[0]));
-	slot->record.resumed = u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
+	slot->record.resumed |= u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
 }
 
 /*
@@ -341,7 +341,8 @@ static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 	return op_task_in_exec(op_current_task());
 }
 
-/* Slot @number's walk has not come to the outermost frame: is it to go on in user space? Global:
+/* Slot @number's walk has not come to the outermost frame, or by a table that does not hold any
+ * more: is it to go on in user space? Global:
  * the verifier follows what comes after it once, and not once for each way through it. */
 __attribute__((noinline)) int op_finish_incomplete(__u32 number);
 __attribute__((noinline)) int op_finish_incomplete(__u32 number)
@@ -360,6 +361,13 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 		u->end = OP_ERROR_native_no_copy;
 	else if (u->end == OP_ERROR_native_no_mapping && !u->guessed && op_may_copy(slot))
 		u->end = OP_END_UNKNOWN;
+	else if ((slot->record.resumed & OP_REMAPPED) && !slot->named &&
+		 op_room_for_copy(slot) && op_may_copy(slot)) {
+		/* from the leaf: the way to the end may be by what was there before */
+		u->out.words = u->out.words_user;
+		u->out.frames = 0;
+		u->end = OP_END_UNKNOWN;
+	}
 	if (u->end == OP_END_UNKNOWN && slot->named) {
 		op_send_request(slot);
 		u->end = OP_END_NO_TABLE;
@@ -381,7 +389,7 @@ static __always_inline int op_finish(struct op_slot *slot)
 	struct op_unwind *u = &slot->unwind;
 	__u64 now;
 
-	if (u->end != OP_END_COMPLETE)
+	if (u->end != OP_END_COMPLETE || (slot->record.resumed & OP_REMAPPED))
 		(void)op_finish_incomplete(slot->number);
 	op_count_end(counts, u->end);
 	if (slot->named)

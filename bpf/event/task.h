@@ -28,6 +28,15 @@ static __always_inline struct task_struct *op_current_task(void)
 		 ? bpf_get_current_task_btf()->field                                     \
 		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
 
+/* Pages of the current process, which has memory, that hold code and cannot be written to. */
+static __always_inline __u64 op_code_pages(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
+				       BPF_FUNC_get_current_task_btf___probe))
+		return bpf_get_current_task_btf()->mm->exec_vm;
+	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, exec_vm);
+}
+
 static __always_inline struct upid *op_upid_at(struct pid *pid, __u32 level)
 {
 	return (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +

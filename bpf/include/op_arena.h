@@ -229,10 +229,13 @@ struct op_process {
 	struct op_instance instance[OP_INSTANCES_MAX];
 	op_ref marks; /* struct op_mark[mark_count] */
 	__u32 mark_count;
+	/* pages of its executable mappings that it may not write to; 0: not known */
+	__u64 code_pages;
 };
 
 enum {
 	OP_PROCESS_MARKS = 80, /* the offset of `marks` and `mark_count` */
+	OP_PROCESS_CODE_PAGES = 88,
 };
 
 /* Value of the process map. It is one word, so that readers see a change as a whole. */
@@ -247,7 +250,7 @@ _Static_assert(sizeof(struct op_unwind_rule) == 8, "rules are one word");
 _Static_assert(sizeof(struct op_page) == 8, "layout");
 _Static_assert(sizeof(struct op_segment) == 56, "layout");
 _Static_assert(sizeof(struct op_arena_mapping) == 24, "layout");
-_Static_assert(sizeof(struct op_process) == OP_PROCESS_MARKS + 8, "layout");
+_Static_assert(sizeof(struct op_process) == OP_PROCESS_CODE_PAGES + 8, "layout");
 _Static_assert(sizeof(struct op_mark) == 16, "layout");
 _Static_assert(OP_MARK_SEEN_MASK < 1 << OP_MARK_BITS, "what was seen fits its bits");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");

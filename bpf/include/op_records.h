@@ -129,7 +129,11 @@ struct op_record_header {
 enum op_resumed {
 	OP_RESUMED_CALLER = 0,
 	OP_RESUMED_EXACT = 1, /* the pc was interrupted: it is below a signal frame */
+	OP_RESUMED_MASK = 0x7f,
 };
+
+/* In op_record.resumed, of any record: the process has mapped other code than its table says. */
+#define OP_REMAPPED 0x80
 
 /* In op_record.stack_below: the copy is zero up to the end of sp's page, which could not be
  * read. */
@@ -162,7 +166,7 @@ struct op_record {
 	__u16 stack_bytes;
 	/* of the kind, to tell its samples apart, such as enum op_off_reason */
 	__u16 detail;
-	__u8 resumed;	  /* OP_END_UNKNOWN with user words: enum op_resumed */
+	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed; | OP_REMAPPED */
 	__u8 stack_below; /* | OP_STACK_UNREAD */
 	union {
 		char comm[OP_COMM_BYTES];

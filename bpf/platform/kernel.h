@@ -79,6 +79,7 @@ enum {
 };
 
 struct mm_struct {
+	unsigned long exec_vm;
 	unsigned long start_stack;
 	unsigned long task_size;
 	struct percpu_counter rss_stat[NR_MM_COUNTERS]; /* 6.2 */

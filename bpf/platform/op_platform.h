@@ -49,6 +49,13 @@ static __always_inline long op_platform_read(struct op_unwind *u, void *to, __u3
 	return bpf_probe_read_user(to, len, (const void *)addr);
 }
 
+/* The same, of a stack, which moves on while the thread runs. */
+static __always_inline long op_platform_read_stack(struct op_unwind *u, void *to,
+						   __u32 len, __u64 addr)
+{
+	return op_platform_read(u, to, len, addr);
+}
+
 static __always_inline __u64 *op_platform_words(struct op_unwind *u)
 {
 	return ((struct op_slot *)((char *)u -

@@ -63,8 +63,8 @@ static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 	__u64 at = u->sp + OP_ARM64_REGS;
 	__u64 last[4]; /* x29, x30, sp, pc */
 
-	if (op_platform_read(u, u->reg, OP_ARM64_FP * 8, at) ||
-	    op_platform_read(u, last, sizeof(last), at + OP_ARM64_FP * 8))
+	if (op_platform_read_stack(u, u->reg, OP_ARM64_FP * 8, at) ||
+	    op_platform_read_stack(u, last, sizeof(last), at + OP_ARM64_FP * 8))
 		return op_end(u, OP_ERROR_native_read_signal);
 	u->fp = last[0];
 	u->lr = last[1];
@@ -139,8 +139,10 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 	ra = op_arch_code_address(u, ra);
 	u->sp = cfa;
 	u->fp = fp;
+	/* after a guess it is more likely that the walk went wrong */
 	if (!ra)
-		return op_end(u, OP_END_COMPLETE);
+		return op_end(u,
+			      u->guesses ? OP_ERROR_native_zero_return : OP_END_COMPLETE);
 	u->pc = ra;
 	u->exact = 0;
 	return OP_NEXT_CONTINUE;

@@ -114,7 +114,7 @@ static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 	__u64 *g = (__u64 *)(void *)u->runtime_bytes;
 
 	_Static_assert(OP_X86_GREGS_LEN * 8 <= sizeof(u->runtime_bytes), "they fit");
-	if (op_platform_read(u, g, OP_X86_GREGS_LEN * 8, u->sp + OP_X86_GREGS))
+	if (op_platform_read_stack(u, g, OP_X86_GREGS_LEN * 8, u->sp + OP_X86_GREGS))
 		return op_end(u, OP_ERROR_native_read_signal);
 	u->reg[OP_X86_R8] = g[0];
 	u->reg[OP_X86_R9] = g[1];

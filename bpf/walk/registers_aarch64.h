@@ -8,6 +8,11 @@ enum {
 	OP_PSR_MODE32 = 1 << 4,	    /* a 32-bit process */
 	OP_ARM64_GENERAL_REGS = 29, /* x0 to x28 */
 	OP_ARCH_REGS = 32,	    /* entries of op_registers.reg that exist */
+	OP_CALL_FUTEX = 98,
+	/* those of 32-bit code */
+	OP_CALL32_FUTEX = 240,
+	OP_CALL32_FUTEX_TIME64 = 422,
+	OP_CALL_OTHER = 0x7fff,
 };
 
 static __always_inline __u64 op_task_thread_pointer(void)
@@ -43,16 +48,23 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 	return BPF_CORE_READ(task, thread.uw.tp_value);
 }
 
-/* The number of the system call that the current task is in; negative: none, it was
- * interrupted. */
+/* The number of the system call that the current task is in, of 64-bit code's table; negative:
+ * none, it was interrupted. */
 static __always_inline __s32 op_saved_syscall(void)
 {
-	return BPF_CORE_READ(op_task_registers(), syscallno);
+	struct pt_regs *regs = op_task_registers();
+	__s32 call = BPF_CORE_READ(regs, syscallno);
+
+	if (call < 0 || !(BPF_CORE_READ(regs, pstate) & OP_PSR_MODE32))
+		return call;
+	return call == OP_CALL32_FUTEX || call == OP_CALL32_FUTEX_TIME64 ? OP_CALL_FUTEX
+									 : OP_CALL_OTHER;
 }
 
 static __always_inline bool op_is_futex(__s32 call)
 {
-	return call == 98 || call == 455 || call == 449; /* futex, _wait, _waitv */
+	return call == OP_CALL_FUTEX || call == 455 ||
+	       call == 449; /* futex, _wait, _waitv */
 }
 
 /* Read the user registers. The context has those of the interrupted code. Returns whether

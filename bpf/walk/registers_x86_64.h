@@ -4,7 +4,14 @@
 #define OP_REGISTERS_ARCH_H
 
 enum {
-	OP_USER_CS = 0x33, /* __USER_CS: 64-bit code */
+	/* __USER32_CS; 64-bit code has __USER_CS, or with Xen PV another one */
+	OP_USER32_CS = 0x23,
+	OP_X32_CALL = 0x40000000, /* __X32_SYSCALL_BIT */
+	OP_CALL_FUTEX = 202,
+	/* those of i386 */
+	OP_CALL32_FUTEX = 240,
+	OP_CALL32_FUTEX_TIME64 = 422,
+	OP_CALL_OTHER = 0x7fff,
 	OP_ARCH_REGS = 16, /* entries of op_registers.reg that exist */
 };
 
@@ -44,7 +51,7 @@ static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 	to->reg[14] = r14;
 	to->reg[15] = r15;
 	to->pc = regs->ip;
-	to->sp = (regs->cs & 0xffff) == OP_USER_CS ? regs->sp : 0;
+	to->sp = (regs->cs & 0xffff) == OP_USER32_CS ? 0 : regs->sp;
 	to->lr = 0;
 }
 
@@ -79,16 +86,25 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 	return BPF_CORE_READ(task, thread.fsbase);
 }
 
-/* The number of the system call that the current task is in; negative: none, it was
- * interrupted. */
+/* The number of the system call that the current task is in, of 64-bit code's table; negative:
+ * none, it was interrupted. */
 static __always_inline __s32 op_saved_syscall(void)
 {
-	return (__s32)BPF_CORE_READ(op_task_registers(), orig_ax);
+	struct pt_regs *regs = op_task_registers();
+	__s32 call = (__s32)BPF_CORE_READ(regs, orig_ax);
+
+	if (call < 0)
+		return call;
+	if ((BPF_CORE_READ(regs, cs) & 0xffff) != OP_USER32_CS)
+		return call & ~OP_X32_CALL;
+	return call == OP_CALL32_FUTEX || call == OP_CALL32_FUTEX_TIME64 ? OP_CALL_FUTEX
+									 : OP_CALL_OTHER;
 }
 
 static __always_inline bool op_is_futex(__s32 call)
 {
-	return call == 202 || call == 455 || call == 449; /* futex, _wait, _waitv */
+	return call == OP_CALL_FUTEX || call == 455 ||
+	       call == 449; /* futex, _wait, _waitv */
 }
 
 /* Read the user registers. The context has those of the interrupted code. Returns whether
@@ -120,7 +136,7 @@ static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 	to->reg[15] = ctx->r15;
 	to->pc = ctx->ip;
 	to->fp = ctx->bp;
-	to->sp = cs == OP_USER_CS ? ctx->sp : 0;
+	to->sp = (cs & 0xffff) == OP_USER32_CS ? 0 : ctx->sp;
 	to->lr = 0;
 	return false;
 }

@@ -235,8 +235,8 @@ static __always_inline int op_read_stack(struct op_unwind *u, __u64 addr, __u64 
 		__u64 start = addr - OP_WINDOW_BELOW;
 
 		u->window_at = ~0ULL;
-		if (op_platform_read(u, u->window, OP_WINDOW_BYTES, start))
-			return op_platform_read(u, ret, sizeof(*ret), addr);
+		if (op_platform_read_stack(u, u->window, OP_WINDOW_BYTES, start))
+			return op_platform_read_stack(u, ret, sizeof(*ret), addr);
 		u->window_at = start;
 		off = OP_WINDOW_BELOW;
 	}

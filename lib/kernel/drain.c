@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/io.h"
 #include "base/macros.h"
@@ -19,9 +20,10 @@ enum {
 /* How much newer a record may be than the clock that was read before it. */
 static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
 
-static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r)
+static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r,
+		    uint64_t time_ns)
 {
-	struct op_mmap_event e = { 0 };
+	struct op_mmap_event e = { .time_ns = time_ns };
 	uint64_t len;
 
 	e.pid = op_read_u32(r);
@@ -32,7 +34,9 @@ static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r)
 	e.dev_major = op_read_u32(r);
 	e.dev_minor = op_read_u32(r);
 	e.inode = op_read_u64(r);
-	op_read_skip(r, 8 + 4 + 4); /* inode generation, prot, flags */
+	e.generation = op_read_u64(r);
+	e.writable = op_read_u32(r) & PROT_WRITE;
+	op_read_skip(r, 4); /* flags */
 	e.path = op_read_cstr(r);
 	if (r->failed || !e.path || __builtin_add_overflow(e.start, len, &e.end))
 		return;
@@ -82,7 +86,7 @@ static void on_record(struct op_capture *c, const struct op_sideband_sink *sink,
 		sink->on_lost(sink->ctx, e->next_ns);
 		break;
 	case PERF_RECORD_MMAP2:
-		on_mmap(sink, &r);
+		on_mmap(sink, &r, e->next_ns);
 		break;
 	case PERF_RECORD_COMM:
 		on_comm(sink, &r, e->next.misc, e->next_ns);

@@ -143,7 +143,8 @@ bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rul
 	struct op_image *image;
 	size_t i;
 
-	if (!v->exe || !v->exe->image || v->exe->check || !v->exe->image->job.running)
+	if (!v->exe || !v->exe->image || op_mapping_is_doubted(v) ||
+	    !v->exe->image->job.running)
 		return false;
 	image = v->exe->image;
 	i = op_image_find_segment(image, v->offset, v->end - v->start);

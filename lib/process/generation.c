@@ -7,9 +7,24 @@
 
 #include "process/state.h"
 
+enum {
+	/* looks in a row that found no change of files */
+	VAIN_LOOKS_MAX = 8,
+};
+
 /* The time between two generations of one process, for each of its mappings: 1 ms for 50
  * mappings. */
 static const uint64_t GAP_NS_PER_MAPPING = 20000;
+
+/* The pages by which the programs see whether the process has mapped something else since. Where
+ * that is no news, as of code that is made writable for a moment, they do not look. */
+static uint64_t code_pages(const struct op_proc *proc)
+{
+	if (proc->rescan || proc->mappings->refused || !proc->mappings->block ||
+	    proc->vain_looks >= VAIN_LOOKS_MAX)
+		return 0;
+	return op_mappings_code_pages(proc->mappings);
+}
 
 /* Would a new generation be equal to the current one? */
 bool op_generation_is_current(const struct op_processes *p, const struct op_proc *proc)
@@ -22,7 +37,8 @@ bool op_generation_is_current(const struct op_processes *p, const struct op_proc
 		return false;
 	there = op_arena_at(p->config.arena, g->process);
 	op_program_runtimes_fill(&proc->program->runtimes, now);
-	return there && memcmp(there->instance, now, sizeof(now)) == 0;
+	return there && memcmp(there->instance, now, sizeof(now)) == 0 &&
+	       there->code_pages == code_pages(proc);
 }
 
 void op_generation_free(struct op_processes *p, struct op_generation *g)
@@ -55,6 +71,7 @@ int op_generation_new(struct op_processes *p, struct op_proc *proc,
 	if (!++p->next_generation)
 		p->next_generation = 1;
 	g->number = p->next_generation;
+	g->change_number = proc->changes.number;
 	g->proc = proc;
 	g->mappings = op_mappings_ref(proc->mappings);
 	g->program = op_program_ref(proc->program);
@@ -67,6 +84,7 @@ int op_generation_new(struct op_processes *p, struct op_proc *proc,
 			proc->mappings->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
 		there->marks = proc->mappings->marks;
 		there->mark_count = proc->mappings->mark_count;
+		there->code_pages = code_pages(proc);
 	}
 	op_program_runtimes_fill(&proc->program->runtimes, there->instance);
 	*ret = g;
@@ -139,6 +157,7 @@ void op_generation_keep(struct op_processes *p, struct op_proc *proc)
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return; /* without memory its late records are not resolved */
+	g->change_number = proc->changes.number;
 	g->proc = proc;
 	g->mappings = op_mappings_ref(proc->mappings);
 	g->program = op_program_ref(proc->program);
@@ -184,4 +203,16 @@ struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t nu
 				return g;
 	}
 	return NULL;
+}
+
+void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
+			   uint64_t end, uint64_t time_ns)
+{
+	const struct op_change change = {
+		.start = start, .end = end, .since_ns = time_ns, .until_ns = time_ns
+	};
+
+	proc->replaces = true;
+	proc->vain_looks = 0;
+	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
 }

@@ -41,4 +41,8 @@ void op_generation_drop(struct op_processes *p, struct op_proc *proc);
  * longer kept. */
 struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t number);
 
+/* What @proc has mapped at [@start, @end) since @time_ns is not what was there before. */
+void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
+			   uint64_t end, uint64_t time_ns);
+
 #endif

@@ -86,6 +86,7 @@ static void init_executables(struct op_processes *p)
 	x->images.log = p->config.log;
 	x->images.runtimes_off = p->config.runtimes_off;
 	x->images.layouts = p->config.layouts;
+	x->realtime_offset_ns = p->config.realtime_offset_ns;
 	x->images.symbol_budget_bytes = p->config.symbol_budget_bytes;
 }
 
@@ -301,6 +302,7 @@ void op_processes_window_end(struct op_processes *p, bool early)
 void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns)
 {
 	p->config.realtime_offset_ns = realtime_offset_ns;
+	p->executables.realtime_offset_ns = realtime_offset_ns;
 }
 
 void op_processes_forked(struct op_processes *p)

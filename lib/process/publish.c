@@ -8,6 +8,7 @@
 
 #include "otelprof/config.h"
 #include "process/generation.h"
+#include "process/image/new_files.h"
 #include "process/mappings/runtimes.h"
 #include "process/state.h"
 #include "process/target/open.h"
@@ -19,7 +20,8 @@ static struct op_executable_place place_of(const struct op_processes *p,
 	return (struct op_executable_place){ .pid = program->proc_pid,
 					     .start = v->start,
 					     .end = v->end,
-					     .gone = program->until_ns != 0 };
+					     .gone = program->until_ns != 0,
+					     .claim = &v->claim };
 }
 
 int op_publish_open(struct op_processes *p, const struct op_program *program,
@@ -125,7 +127,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	int r;
 
 	/* Work that cannot be interrupted is begun in time, or left to a later poll. */
-	if ((v->exe && (!v->exe->image || v->exe->check)) &&
+	if ((v->exe && (!v->exe->image || op_mapping_is_doubted(v))) &&
 	    op_allowance_is_over(p->config.allowance))
 		return -EINPROGRESS;
 	r = op_publish_open(p, program, v, false);
@@ -174,7 +176,7 @@ static struct op_mapping resolve_file(const struct op_processes *p,
 	now.flags = e->vdso ? OP_MAPPING_VDSO : 0;
 	if (now.replaced)
 		now.flags |= OP_MAPPING_REPLACED;
-	if (!e->image || e->check) {
+	if (!e->image || op_mapping_is_doubted(&now)) {
 		now.flags |= op_executable_may_open(&p->executables, e, program->proc_pid,
 						    p->now_ns)
 				     ? OP_MAPPING_LAZY
@@ -196,13 +198,61 @@ static struct op_mapping resolve_file(const struct op_processes *p,
 	return now;
 }
 
+/* Is @v a file that its process opened while it ran, and that has a mark? */
+static bool is_late(const struct op_mapping *v, uint64_t start_ns)
+{
+	return v->exe && v->exe->image && v->exe->image->mark && !v->replaced &&
+	       v->claim.mapped_ns > start_ns;
+}
+
+/*
+ * A process that put one file into the place of another does so again, and then with a file that
+ * it opened while it ran: the newest of these get the marks that are left. Returns the time since
+ * when a file was mapped that gets one; UINT64_MAX: none does.
+ */
+static uint64_t marked_since(const struct op_proc *proc)
+{
+	const struct op_mappings *mappings = proc->mappings;
+	uint64_t start_ns;
+	uint64_t since_ns = UINT64_MAX;
+	size_t room = OP_MARKS_MAX;
+	size_t i;
+
+	if (!proc->replaces)
+		return UINT64_MAX;
+	start_ns = op_mappings_start_ns(mappings);
+	for (i = 0; i < mappings->len; i++)
+		room -= room && mappings->vma[i].replaced;
+	for (; room; room--) {
+		uint64_t newest_ns = 0;
+		size_t same = 0;
+
+		for (i = 0; i < mappings->len; i++) {
+			uint64_t ns = mappings->vma[i].claim.mapped_ns;
+
+			if (ns >= since_ns || ns < newest_ns ||
+			    !is_late(&mappings->vma[i], start_ns))
+				continue;
+			same = ns == newest_ns ? same + 1 : 1;
+			newest_ns = ns;
+		}
+		if (!newest_ns || same > room)
+			break;
+		room -= same - 1;
+		since_ns = newest_ns;
+	}
+	return since_ns;
+}
+
 /* How mapping number @i of @proc is to be published now. */
 static struct op_mapping resolve(const struct op_processes *p, const struct op_proc *proc,
-				 size_t i)
+				 size_t i, uint64_t marked_ns)
 {
 	const struct op_mapping *v = &proc->mappings->vma[i];
 	struct op_mapping now = resolve_file(p, proc->program, *v);
 
+	if (now.segment && v->claim.mapped_ns >= marked_ns && v->exe->image->mark)
+		now.flags |= OP_MAPPING_REPLACED;
 	op_program_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
 	return now;
 }
@@ -211,13 +261,14 @@ static struct op_mapping resolve(const struct op_processes *p, const struct op_p
  * arena. Returns 0 or -errno. */
 static int refresh(struct op_processes *p, struct op_proc *proc)
 {
+	uint64_t marked_ns = marked_since(proc);
 	bool changed = false;
 	size_t i;
 	int r;
 
 	for (i = 0; i < proc->mappings->len && !changed; i++) {
 		const struct op_mapping *v = &proc->mappings->vma[i];
-		struct op_mapping now = resolve(p, proc, i);
+		struct op_mapping now = resolve(p, proc, i, marked_ns);
 
 		changed = now.segment != v->segment || now.bias != v->bias ||
 			  now.room != v->room || now.flags != v->flags;
@@ -228,7 +279,7 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 			return r;
 		proc->mappings->fallback = false;
 		for (i = 0; i < proc->mappings->len; i++) {
-			proc->mappings->vma[i] = resolve(p, proc, i);
+			proc->mappings->vma[i] = resolve(p, proc, i, marked_ns);
 			if (proc->mappings->vma[i].flags & OP_MAPPING_ANON &&
 			    proc->mappings->vma[i].exe &&
 			    proc->mappings->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
@@ -270,7 +321,7 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 			continue;
 		if (e->image ? !e->image->runtime : !op_publish_runtimes_like(p, e->path))
 			continue;
-		if (e->image && !e->check && e->image->table)
+		if (e->image && e->image->table)
 			continue;
 		r = op_allowance_is_over(p->config.allowance)
 			    ? -EINPROGRESS
@@ -284,24 +335,52 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 	}
 }
 
+/* Settle the claim of mapping number @i of @proc on its file. Returns as op_claim_settle(). */
+static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
+{
+	struct op_mapping *v = &proc->mappings->vma[i];
+	const struct op_executable_place place = place_of(p, proc->program, v);
+	struct op_executable *e = op_executable_ref(v->exe);
+	struct op_claim claim = v->claim;
+	int r = op_claim_settle(&p->executables, &e, &place, &claim);
+
+	/* Other holders of the list may be of another time. */
+	if (r > 0)
+		r = op_mappings_own(&proc->mappings, &p->executables, p->now_ns);
+	if (r == 0) {
+		v = &proc->mappings->vma[i];
+		v->claim = claim;
+	}
+	if (r == 0 && e != v->exe) {
+		op_executable_put(&p->executables, v->exe);
+		v->exe = op_executable_ref(e);
+		proc->changes.number++;
+		op_generation_changed(p, proc, v->start, v->end, claim.mapped_ns);
+		op_new_files_note(&p->executables, e, &place);
+	}
+	op_executable_put(&p->executables, e);
+	return r;
+}
+
 /*
- * A file that nobody mapped for a while must be compared before its table is used. If it
- * has a table, that is done now: otherwise the first sample of a short-lived process,
- * which has few others, would come with a copy of its stack.
+ * A file that was mapped is compared with what is known of it. That is done now: otherwise the
+ * first sample of a short-lived process, which has few others, would come with a copy of its
+ * stack.
  */
-static void check_known(struct op_processes *p, struct op_proc *proc)
+static void settle_claims(struct op_processes *p, struct op_proc *proc)
 {
 	size_t i;
 
+	if (proc->program->until_ns)
+		return;
+	p->executables.now_ns = p->now_ns;
 	for (i = 0; i < proc->mappings->len; i++) {
-		const struct op_mapping *v = &proc->mappings->vma[i];
-
-		if (!v->exe || !v->exe->check || !v->exe->image || !v->exe->image->table)
+		if (!op_mapping_is_doubted(&proc->mappings->vma[i]))
 			continue;
 		if (op_allowance_is_over(p->config.allowance))
 			proc->unfinished = true;
-		else
-			(void)op_publish_open(p, proc->program, v, false);
+		else if (settle_claim(p, proc, i) == -ENOMEM)
+			return;
 	}
 }
 
@@ -373,8 +452,8 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 		return 0;
 	}
 	proc->unfinished = false;
+	settle_claims(p, proc);
 	prepare_runtimes(p, proc);
-	check_known(p, proc);
 	r = refresh(p, proc);
 	if (r == 0 && may_attach(p, proc) && attach_runtimes(p, proc))
 		r = refresh(p, proc);

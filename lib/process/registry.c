@@ -5,12 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
+#include "base/macros.h"
 #include "process/generation.h"
 #include "process/identify.h"
 #include "process/image/new_files.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "process/target/scan.h"
+
+/* Between two looks at one process that samples ask for: at least that, or so many times what the
+ * last one took; twice as long after each that told nothing new of files, and no more than that,
+ * or than the other if it told of memory without a file. */
+#define LOOK_LEAST_NS	     UINT64_C(2000000)
+#define LOOK_PAUSE_FACTOR    20
+#define LOOK_MOST_NS	     UINT64_C(64000000000)
+#define LOOK_CHANGED_MOST_NS UINT64_C(50000000)
 
 struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid)
 {
@@ -38,6 +48,7 @@ static void proc_free(struct op_processes *p, struct op_proc *proc)
 		TAILQ_REMOVE(&p->waiting, proc, waiting_link);
 	op_generation_drop(p, proc);
 	op_mappings_put(proc->mappings, &p->executables, p->now_ns);
+	op_changes_clear(&proc->changes);
 	op_program_put(p, proc->program);
 	free(proc);
 }
@@ -190,8 +201,10 @@ void op_registry_each(struct op_processes *p,
 /* The executable of an event; *@ret is NULL for memory without one. Returns 0 or
  * -errno. */
 static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
-			 struct op_executable **ret)
+			 struct op_executable **ret, struct op_claim *ret_claim)
 {
+	const struct op_file_key key = { e->dev_major, e->dev_minor, e->inode,
+					 e->generation };
 	const char *path = e->path ? e->path : "";
 	int r;
 
@@ -201,27 +214,49 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 		return op_executable_get_vdso(&p->executables, ret);
 	if (!e->inode)
 		return 0;
-	r = op_executable_get(&p->executables, e->dev_major, e->dev_minor, e->inode, path,
-			      ret);
+	r = op_executable_get(&p->executables, &key, path, ret);
+	if (r == 0)
+		*ret_claim = op_claim_of(*ret, &key, path,
+					 e->time_ns ? e->time_ns : p->now_ns);
 	return r == -ENFILE ? 0 : r;
 }
 
-/* Insert an event's mapping into *@mappings, which is copied if it may not change. Returns
- * 0, 1 if nothing changed, or -errno. */
-static int insert(struct op_processes *p, struct op_mappings **mappings,
-		  const struct op_mmap_event *e)
+/* @vma was mapped again: its file may be another one by now. Returns 0 if so, 1 if it is as it
+ * was. */
+static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 {
-	struct op_mapping vma = { .start = e->start, .end = e->end, .offset = e->offset };
+	struct op_mapping *there = op_mappings_find(mappings, vma->start);
+
+	if (!vma->exe)
+		return 1;
+	/* Other holders of the list have the doubt, too, which their next publication settles. */
+	there->claim = vma->claim;
+	return op_mapping_is_doubted(there) ? 0 : 1;
+}
+
+/* Insert an event's mapping into *@mappings, which is copied if it may not change. Returns
+ * 0, 1 if nothing changed, or -errno. *@ret_replaces, which may be NULL: something else was
+ * there. */
+static int insert(struct op_processes *p, struct op_mappings **mappings,
+		  const struct op_mmap_event *e, bool *ret_replaces)
+{
+	struct op_mapping vma = { .start = e->start,
+				  .end = e->end,
+				  .offset = e->offset,
+				  .writable = e->writable };
 	int r;
 
 	/* The kernel emulates its calls; no user code runs there. */
 	if (e->path && strcmp(e->path, "[vsyscall]") == 0)
 		return 1;
-	r = executable_of(p, e, &vma.exe);
+	r = executable_of(p, e, &vma.exe, &vma.claim);
 	if (r < 0)
 		return r;
-	r = 1;
-	if (!op_mappings_has(*mappings, &vma)) {
+	if (ret_replaces)
+		*ret_replaces = op_mappings_replaces(*mappings, &vma);
+	if (op_mappings_has(*mappings, &vma)) {
+		r = map_again(*mappings, &vma);
+	} else {
 		r = op_mappings_own(mappings, &p->executables, p->now_ns);
 		if (r == 0)
 			r = op_mappings_insert(*mappings, &vma, &p->executables);
@@ -239,15 +274,21 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 		    const struct op_mmap_event *e)
 {
 	struct op_program *program = proc->program;
+	bool replaces = false;
 	int r;
 
 	/* The first mapping is that of the executable: the kernel maps it before the
 	 * dynamic linker. */
 	if (!program->first_file && e->inode && e->path && e->path[0] == '/')
 		program->first_file = strdup(e->path);
-	r = insert(p, &proc->mappings, e);
-	if (r == 0)
+	r = insert(p, &proc->mappings, e, &replaces);
+	if (r == 0) {
+		proc->changes.number++;
 		op_proc_lists_touch(p, proc);
+	}
+	if (r == 0 && replaces)
+		op_generation_changed(p, proc, e->start, e->end,
+				      e->time_ns ? e->time_ns : p->now_ns);
 	return r;
 }
 
@@ -259,7 +300,7 @@ struct rescan {
 static int rescan_one(void *ctx, const struct op_mmap_event *e)
 {
 	struct rescan *s = ctx;
-	int r = insert(s->p, &s->mappings, e);
+	int r = insert(s->p, &s->mappings, e, NULL);
 
 	return r == -ENOMEM ? r : 0;
 }
@@ -273,12 +314,83 @@ static bool layout_equal(const struct op_mappings *a, const struct op_mappings *
 	for (i = 0; i < a->len; i++)
 		if (a->vma[i].start != b->vma[i].start ||
 		    a->vma[i].end != b->vma[i].end || a->vma[i].exe != b->vma[i].exe ||
+		    a->vma[i].writable != b->vma[i].writable ||
 		    (a->vma[i].exe && a->vma[i].offset != b->vma[i].offset))
 			return false;
 	return true;
 }
 
-int op_registry_rescan(struct op_processes *p, struct op_proc *proc)
+/* The mappings of @proc look as before. Events were lost, so each may be a new one: it is
+ * compared again. */
+static void take_claims(struct op_processes *p, struct op_proc *proc,
+			const struct op_mappings *from)
+{
+	bool doubted = false;
+	size_t i;
+
+	for (i = 0; i < from->len; i++) {
+		struct op_mapping *v = &proc->mappings->vma[i];
+
+		v->claim = from->vma[i].claim;
+		doubted = doubted || op_mapping_is_doubted(v);
+	}
+	if (doubted)
+		op_proc_lists_touch(p, proc);
+}
+
+static void note_change(struct op_processes *p, struct op_proc *proc,
+			const struct op_mapping *v)
+{
+	const struct op_change change = { .start = v->start,
+					  .end = v->end,
+					  .since_ns = proc->matched_ns,
+					  .until_ns = OP_MAX(p->now_ns,
+							     op_clock_monotonic_ns()) };
+
+	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
+}
+
+/* The mappings of @proc are @now, since some time after the last record that matched the ones
+ * before. */
+static void note_changes(struct op_processes *p, struct op_proc *proc,
+			 const struct op_mappings *now)
+{
+	const struct op_mappings *before = proc->mappings;
+	size_t i;
+
+	proc->changes.number++;
+	for (i = 0; i < now->len; i++)
+		if (op_mappings_replaces(before, &now->vma[i]))
+			note_change(p, proc, &now->vma[i]);
+	for (i = 0; i < before->len; i++) {
+		const struct op_mapping *v = &before->vma[i];
+
+		if (!v->exe || op_mappings_has(now, v))
+			continue;
+		note_change(p, proc, v);
+		proc->replaces = true;
+	}
+}
+
+/* Keep what is known of the mappings that are there as @before. @told: events told of all others. */
+static void keep_known(struct op_mappings *now, const struct op_mappings *before,
+		       bool told)
+{
+	size_t i;
+
+	for (i = 0; i < now->len; i++) {
+		struct op_mapping *v = &now->vma[i];
+		const struct op_mapping *there = op_mappings_find(before, v->start);
+
+		if (!v->exe || !op_mappings_has(before, v))
+			continue;
+		v->replaced = there->replaced;
+		if (told)
+			v->claim = there->claim;
+	}
+}
+
+static int rescan(struct op_processes *p, struct op_proc *proc, bool told)
 {
 	struct rescan s = { .p = p };
 	uint32_t thread;
@@ -297,15 +409,62 @@ int op_registry_rescan(struct op_processes *p, struct op_proc *proc)
 		proc->kernel = r == 0;
 		proc->rescan = false;
 	}
-	if (r > 0 && !layout_equal(s.mappings, proc->mappings)) {
+	if (r > 0 && layout_equal(s.mappings, proc->mappings)) {
+		if (!told)
+			take_claims(p, proc, s.mappings);
+	} else if (r > 0) {
 		struct op_mappings *old = proc->mappings;
 
+		keep_known(s.mappings, old, told);
+		note_changes(p, proc, s.mappings);
 		proc->mappings = s.mappings;
 		s.mappings = old;
 		op_proc_lists_touch(p, proc);
 	}
 	op_mappings_put(s.mappings, &p->executables, p->now_ns);
 	return r < 0 ? r : 0;
+}
+
+int op_registry_rescan(struct op_processes *p, struct op_proc *proc)
+{
+	return rescan(p, proc, false);
+}
+
+bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
+			    uint64_t time_ns)
+{
+	const struct op_mappings *mappings = proc->mappings;
+	uint64_t files = op_mappings_files_sum(mappings);
+	uint64_t begin_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns());
+	uint64_t most_ns = LOOK_MOST_NS;
+	uint64_t least_ns;
+
+	if (time_ns && time_ns < proc->looked_ns)
+		return true;
+	if (proc->past || proc->ended_ns || begin_ns < proc->look_after_ns ||
+	    rescan(p, proc, !proc->rescan) < 0)
+		return false;
+	least_ns = OP_MAX(LOOK_LEAST_NS,
+			  (op_clock_monotonic_ns() - begin_ns) * LOOK_PAUSE_FACTOR);
+	if (files != op_mappings_files_sum(proc->mappings)) {
+		proc->vain_looks = 0;
+		proc->look_wait_ns = 0;
+	} else {
+		proc->vain_looks += !proc->replaces;
+		op_proc_lists_touch(p, proc);
+	}
+	if (proc->mappings != mappings)
+		most_ns = LOOK_CHANGED_MOST_NS;
+	proc->look_wait_ns = OP_MIN(OP_MAX(2 * proc->look_wait_ns, least_ns),
+				    OP_MAX(most_ns, least_ns));
+	proc->looked_ns = begin_ns;
+	proc->look_after_ns = begin_ns + proc->look_wait_ns;
+	return true;
+}
+
+void op_registry_matched(struct op_proc *proc, uint64_t time_ns)
+{
+	proc->matched_ns = OP_MAX(proc->matched_ns, time_ns);
 }
 
 struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid)
@@ -340,10 +499,17 @@ struct op_proc *op_registry_of_record(struct op_processes *p,
 	return new ? new : op_registry_find(p, record->pid);
 }
 
+bool op_proc_replaces(const struct op_proc *proc)
+{
+	return proc->replaces;
+}
+
 struct op_proc_view op_proc_view_now(const struct op_proc *proc)
 {
 	return (struct op_proc_view){ .program = proc->program,
-				      .mappings = proc->mappings };
+				      .mappings = proc->mappings,
+				      .changes = &proc->changes,
+				      .change_number = proc->changes.number };
 }
 
 bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
@@ -353,7 +519,10 @@ bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
 
 	if (!g)
 		return false;
-	*ret = (struct op_proc_view){ .program = g->program, .mappings = g->mappings };
+	*ret = (struct op_proc_view){ .program = g->program,
+				      .mappings = g->mappings,
+				      .changes = &g->proc->changes,
+				      .change_number = g->change_number };
 	return true;
 }
 
@@ -372,6 +541,7 @@ struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns
 		if (view.program->since_ns > time_ns) {
 			view.program = g->program;
 			view.mappings = g->mappings;
+			view.change_number = g->change_number;
 		} else if (g->program != view.program) {
 			*ret_before = g->mappings;
 			break;

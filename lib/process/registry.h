@@ -10,6 +10,7 @@
 #include "op_user_types.h"
 #include "process/processes.h"
 
+struct op_changes;
 struct op_mappings;
 struct op_proc;
 struct op_processes;
@@ -40,6 +41,13 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 
 /* Read the maps of @proc and replace its mappings by them. Returns 0 or -errno. */
 int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
+/* A sample told that @proc has mapped other code than is known: read its maps again, but not soon
+ * again if that tells nothing new of files. Returns whether they were read after @time_ns, which
+ * is the sample's (0: now). */
+bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
+			    uint64_t time_ns);
+/* A sample told that they were as they are known at @time_ns. */
+void op_registry_matched(struct op_proc *proc, uint64_t time_ns);
 /* Learn a process from /proc. Returns NULL if it is not there. */
 struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid);
 /* The process of a record; it is learnt if it is not known. Returns NULL if it cannot
@@ -55,7 +63,12 @@ void op_registry_each(struct op_processes *p,
 struct op_proc_view {
 	struct op_program *program;
 	struct op_mappings *mappings;
+	const struct op_changes *changes; /* of the process */
+	uint32_t change_number;		  /* op_changes.number of the mappings */
 };
+
+/* Has @proc put one thing into the place of another, or taken one away? */
+bool op_proc_replaces(const struct op_proc *proc);
 
 /* The process as it is now. */
 struct op_proc_view op_proc_view_now(const struct op_proc *proc);

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "process/image/executable.h"
+#include "process/mappings/changes.h"
 #include "process/mappings/mappings.h"
 #include "process/processes.h"
 #include "process/program.h"
@@ -39,6 +40,7 @@ struct op_generation {
 	struct op_proc *proc;
 	struct op_mappings *mappings;
 	struct op_program *program;
+	uint32_t change_number; /* op_changes.number of its mappings */
 	op_ref process;	 /* its struct op_process in the arena; 0: it was not published */
 	uint32_t number; /* unique in the handle; 0: it was not published */
 	bool committed;	 /* it was given to the programs' map */
@@ -53,6 +55,7 @@ struct op_proc {
 	TAILQ_ENTRY(op_proc) waiting_link;
 	struct op_proc *same_pid; /* an earlier process with this pid, which has ended */
 	struct op_mappings *mappings;
+	struct op_changes changes; /* of mappings */
 	struct op_program *program;
 	struct op_generation *current;
 	struct op_generation *older; /* newest first */
@@ -63,8 +66,16 @@ struct op_proc {
 	uint64_t born_ns; /* time of its fork (CLOCK_MONOTONIC); 0: unknown */
 	bool past; /* a process at an earlier time, made for one walk: it is in no list */
 	bool dirty;
-	bool rescan; /* its maps must be read, since not all mappings are known */
-	bool kernel; /* a kernel thread: there is nothing to publish */
+	/* The kernel saw that mappings was what is mapped. */
+	uint64_t matched_ns;
+	uint64_t looked_ns; /* its maps were read then, because a sample asked for it */
+	uint64_t
+		look_after_ns; /* its maps are not read again before, if samples ask for it */
+	uint64_t look_wait_ns;
+	uint32_t vain_looks; /* in a row that told nothing new of files */
+	bool replaces;	     /* one thing took the place of another in its mappings */
+	bool rescan;	     /* its maps must be read, since not all mappings are known */
+	bool kernel;	     /* a kernel thread: there is nothing to publish */
 	/* there was no time for all the work that its publication needs */
 	bool unfinished;
 	bool waiting;	 /* it is in op_processes.waiting */

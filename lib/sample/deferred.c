@@ -25,9 +25,9 @@ enum {
 };
 
 /*
- * How far above sp memory counts as stack (the default limit of a stack). The stack may
- * have moved on since the copy was made: what is not in the copy is read only where it
- * has been seen that it did not (still_there()).
+ * How far above sp the stack of sp reaches (the default limit of a stack). It may have moved on
+ * since the copy was made: what is not in the copy is read only where it has been seen that it
+ * did not (still_there()). Of another stack, as that below a signal's own, that cannot be seen.
  */
 static const uint64_t STACK_SPAN = UINT64_C(8) << 20;
 /* Below sp: the red zone, and what a leaf without a frame may touch. */
@@ -35,7 +35,8 @@ static const uint64_t STACK_BELOW = 4096;
 
 /* The memory of a process as it was: the copied stack, and what does not move. */
 struct copy {
-	struct op_memory memory;
+	struct op_memory memory;      /* all of it */
+	struct op_memory stack;	      /* its stacks */
 	const struct op_memory *live; /* heap objects of interpreters; they may move on */
 	const uint8_t *bytes;
 	uint64_t at; /* where the copy begins: sp, or a little below */
@@ -94,20 +95,29 @@ static bool read_copied(const struct copy *c, uint64_t addr, void *buf, size_t l
 	return true;
 }
 
+static int read_stack(const struct copy *c, uint64_t addr, void *buf, size_t len)
+{
+	if (read_copied(c, addr, buf, len))
+		return 0;
+	if (c->still || (c->beyond && addr >= c->at && addr - c->at < STACK_SPAN))
+		return op_memory_read(c->live, addr, buf, len);
+	*c->ran_out = true;
+	return -EFAULT;
+}
+
+static int copy_read_stack(const struct op_memory *memory, uint64_t addr, void *buf,
+			   size_t len)
+{
+	return read_stack(op_container_of(memory, struct copy, stack), addr, buf, len);
+}
+
 static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, size_t len)
 {
 	const struct copy *c = op_container_of(memory, struct copy, memory);
 	uint64_t low = c->at > STACK_BELOW ? c->at - STACK_BELOW : 0;
-	uint64_t high;
 
-	if (read_copied(c, addr, buf, len))
-		return 0;
-	if (op_add_overflow(c->at, STACK_SPAN, &high))
-		high = UINT64_MAX;
-	if (addr >= low && addr < high && !c->still && !(c->beyond && addr >= c->at)) {
-		*c->ran_out = true;
-		return -EFAULT;
-	}
+	if (addr >= low && addr - low < STACK_SPAN + STACK_BELOW)
+		return read_stack(c, addr, buf, len);
 	return op_memory_read(c->live, addr, buf, len);
 }
 
@@ -131,24 +141,39 @@ static bool knows_rule(const struct op_mapping *v, uint64_t pc)
 	return op_evict_rule(v, pc, &rule) || op_evict_rule(v, pc - 1, &rule);
 }
 
+/* The mapping of @pc that waits for its table, or NULL. A return address may be the first byte
+ * after its mapping, so the byte before counts, too. */
+static const struct op_mapping *find_lazy(const struct op_mappings *mappings, uint64_t pc)
+{
+	const struct op_mapping *v = op_mappings_find(mappings, pc);
+
+	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
+		v = op_mappings_find(mappings, pc - 1);
+	return v && v->exe && (v->flags & OP_MAPPING_LAZY) ? v : NULL;
+}
+
 /*
- * Make what @pc waits for. A return address may be the first byte after its mapping, so
- * the byte before counts, too. While it is made single rules are told: that of *@told is
+ * Make what @pc waits for. While it is made single rules are told: that of *@told is
  * not asked for again. Returns 1 where it is worth another try; 0; -EINPROGRESS.
  */
 static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc,
 		    uint64_t *told)
 {
 	struct op_proc_view view = op_proc_view_now(proc);
-	const struct op_mapping *v = op_mappings_find(view.mappings, pc);
+	const struct op_mapping *v = find_lazy(view.mappings, pc);
 	int r;
 
-	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
-		v = op_mappings_find(view.mappings, pc - 1);
-	if (!v || !v->exe || !(v->flags & OP_MAPPING_LAZY))
+	if (!v)
 		return 0;
 	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
 	r = op_evict_make_table(sampler->processes, view.program, v);
+	if (r == -EINPROGRESS && op_mapping_is_doubted(v)) {
+		/* its file was opened just now: this compares it */
+		(void)op_publish(sampler->processes, proc, false);
+		v = find_lazy(op_proc_view_now(proc).mappings, pc);
+		if (!v)
+			return 1;
+	}
 	if (r == -EINPROGRESS && (pc == *told || !knows_rule(v, pc)))
 		return r;
 	*told = pc;
@@ -182,6 +207,7 @@ static int unwind_once(struct walk *w)
 		.process = op_proc_view_published_now(w->proc),
 		.registers = w->deferred->registers,
 		.memory = &w->copy.memory,
+		.stack = &w->copy.stack,
 		.words = w->deferred->words,
 		.words_len = (uint32_t)w->deferred->words_len,
 		.frames = w->deferred->frames,
@@ -275,6 +301,16 @@ static void finish(const struct walk *w)
 		s->end = OP_END_TRUNCATED;
 }
 
+/* Is @pc, or the call before it, in nothing that is known? Then no event told of what is there, as
+ * of memory that was moved. */
+static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
+{
+	const struct op_mappings *mappings = op_proc_view_now(proc).mappings;
+
+	return pc && !op_mappings_find_room(mappings, pc) &&
+	       !op_mappings_find_room(mappings, pc - 1);
+}
+
 /* Nothing is known of what is mapped: what the kernel found, or the pc. */
 static void give_up(struct op_sampler *sampler, const struct op_deferred *deferred)
 {
@@ -319,6 +355,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		.proc = proc,
 		.deferred = deferred,
 		.copy = { .memory.read = copy_read,
+			  .stack.read = copy_read_stack,
 			  .live = &program->memory.memory,
 			  .bytes = deferred->stack,
 			  .at = at,
@@ -341,6 +378,10 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc, &told) : 0;
 	if (r != -EINPROGRESS || op_sampler_hurries(sampler))
 		r = unwind(&w, deferred->registers->pc);
+	if (r == 0 && sampler->host_stack->end == OP_ERROR_native_no_mapping &&
+	    is_unmapped(proc, sampler->host_stack->end_pc) &&
+	    op_registry_look_again(sampler->processes, proc, 0))
+		r = unwind(&w, deferred->registers->pc);
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);
 	if (r == -ENOMEM || r == -EINPROGRESS)
@@ -360,6 +401,8 @@ int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 {
 	uint64_t told = 0;
 
+	if (is_unmapped(proc, pc))
+		(void)op_registry_look_again(sampler->processes, proc, 0);
 	(void)op_publish(sampler->processes, proc, false);
 	if (make_for(sampler, proc, pc, &told) == -EINPROGRESS)
 		return -EINPROGRESS;

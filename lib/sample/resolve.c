@@ -9,6 +9,7 @@
 #include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
 #include "process/generation.h"
+#include "process/mappings/changes.h"
 #include "process/mappings/mappings.h"
 #include "process/program.h"
 #include "process/publish.h"
@@ -86,7 +87,78 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 /* Are a record's registers those of a caller that the walk came to? */
 static bool is_caller(const struct op_record *h)
 {
-	return h->user_words && h->resumed == OP_RESUMED_CALLER;
+	return h->user_words && (h->resumed & OP_RESUMED_MASK) == OP_RESUMED_CALLER;
+}
+
+/* Which changes of a process's mappings count. */
+struct changed {
+	const struct op_proc_view *view;
+	uint64_t time_ns;
+	bool later; /* after the sample; otherwise before it, where the walk did not know of it */
+	/* The process changed, and not all is known of it: what it opened later may be gone. */
+	uint64_t start_ns;
+};
+
+/* Is @addr in a file that was opened while the process ran? */
+static bool is_late(const struct changed *c, uint64_t addr)
+{
+	const struct op_mapping *v = op_mappings_find(c->view->mappings, addr);
+
+	return v && v->exe && v->claim.mapped_ns > c->start_ns;
+}
+
+/* Is @word a native frame at an address that changed? */
+static bool is_changed(const struct changed *c, uint64_t word)
+{
+	unsigned int kind = (unsigned int)(word >> OP_FRAME_KIND_SHIFT);
+	uint64_t addr = (word & OP_FRAME_ADDRESS_MASK) - (kind != OP_FRAME_NATIVE_EXACT);
+
+	if (kind >= OP_FRAME_NATIVE_KINDS || kind == OP_FRAME_LEFT_OUT)
+		return false;
+	if (c->start_ns && is_late(c, addr))
+		return true;
+	return c->later ? op_changes_after(c->view->changes, c->time_ns, addr)
+			: op_changes_before(c->view->changes, c->view->change_number,
+					    c->time_ns, addr);
+}
+
+/* How many of the words stand before the first frame that changed. */
+static size_t unchanged(const struct changed *c, const uint64_t *words, size_t len)
+{
+	size_t i;
+
+	if (!c->start_ns && (!c->view->changes || !c->view->changes->list.len))
+		return len;
+	for (i = 0; i < len && !is_changed(c, words[i]); i += op_frame_words(words[i]))
+		continue;
+	return OP_MIN(i, len);
+}
+
+/* When the files were opened that may be gone, though nothing is known of it; 0: none. */
+static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *h,
+			    const struct op_proc_view *view)
+{
+	return (h->resumed & OP_REMAPPED) && op_proc_replaces(proc)
+		       ? op_mappings_start_ns(view->mappings)
+		       : 0;
+}
+
+/* What was walked now is of the time of the sample only where nothing changed since. */
+static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
+		      const struct op_record *h)
+{
+	const struct op_proc_view view = op_proc_view_now(proc);
+	const struct changed c = { .view = &view,
+				   .time_ns = h->time_ns,
+				   .later = true,
+				   .start_ns = doubt_after(proc, h, &view) };
+	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
+	size_t kept = unchanged(&c, s->word, words);
+
+	if (kept == words)
+		return;
+	s->words = (uint32_t)kept;
+	s->end = OP_ERROR_native_no_mapping;
 }
 
 /* Walk and name a record with registers and stack, of @proc as it is. */
@@ -126,6 +198,8 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	if (proc) {
 		r = op_deferred_unwind(sampler, proc, &deferred);
 		of->mappings = op_proc_view_now(proc).mappings;
+		if (r == 0)
+			cut_later(sampler->host_stack, proc, &parsed->header);
 	} else {
 		op_deferred_leaf(sampler, &parsed->registers);
 	}
@@ -207,6 +281,42 @@ static bool is_forked(const struct op_program *program)
 }
 
 /*
+ * The kernel walked the record by @published, before it was told of code that took the place of
+ * other code. What stands above the first frame in such code was found by the rules of what
+ * was there before. That frame itself is named by what is there now, if it is that still.
+ */
+static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
+			struct op_frames_of *of, const struct op_proc_view *published,
+			uint32_t *ret_generation)
+{
+	static const uint32_t BY_NUMBER = UINT32_C(1) << 31;
+	struct op_record *h = &r->header;
+	const uint64_t *words = r->words + h->kernel_count;
+	struct op_proc_view now = op_proc_view_now(proc);
+	const struct changed before = { .view = published,
+					.time_ns = h->time_ns,
+					.start_ns = doubt_after(proc, h, published) };
+	const struct changed after = { .view = &now,
+				       .time_ns = h->time_ns,
+				       .later = true,
+				       .start_ns = before.start_ns };
+	size_t kept = unchanged(&before, words, h->user_words);
+	size_t with;
+
+	if (kept == h->user_words)
+		return;
+	with = OP_MIN(kept + op_frame_words(words[kept]), (size_t)h->user_words);
+	if (now.program == published->program && unchanged(&after, words, with) == with) {
+		of->mappings = now.mappings;
+		/* what words mean, for the caches */
+		*ret_generation = BY_NUMBER | now.change_number;
+		kept = with;
+	}
+	h->user_words = (uint16_t)kept;
+	h->end = OP_ERROR_native_no_mapping;
+}
+
+/*
  * Find the generation the record was made with. A program that had ended before the sample
  * was taken (an exec not yet seen in the kernel's table) gives no true frames: none then.
  */
@@ -227,6 +337,7 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		of->program = view.program;
 		of->mappings = view.mappings;
 		*ret_generation = h->generation;
+		cut_changed(proc, r, of, &view, ret_generation);
 		return;
 	}
 	view = op_proc_view_at(proc, h->time_ns, &before);
@@ -236,7 +347,10 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		h->user_words = 0;
 		h->end = OP_END_NO_USER;
 	} else if (h->user_words && !found && is_forked(of->program)) {
+		/* by its parent's table, before any change of its own */
+		view.change_number = 0;
 		*ret_generation = h->generation;
+		cut_changed(proc, r, of, &view, ret_generation);
 	} else if (h->user_words) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;
@@ -297,6 +411,45 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	return r;
 }
 
+/* Did the program find another word where the file at the pc has its mark, though no event told of
+ * another file there? */
+static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
+{
+	const struct op_record *h = &r->header;
+	uint64_t pc = h->end_pc ? h->end_pc : r->registers.pc;
+	const struct op_mapping *v;
+	struct op_proc_view view;
+
+	if (h->end != OP_END_UNKNOWN ||
+	    !op_proc_view_published(proc, h->generation, &view))
+		return false;
+	v = op_mappings_find(view.mappings, pc);
+	return v && (v->flags & OP_MAPPING_REPLACED) && !(v->flags & OP_MAPPING_LAZY) &&
+	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc);
+}
+
+/* Did the kernel see that the process had mapped other code than it was told of? Then no event
+ * told of it either, as of what was unmapped. */
+static void look_again(struct op_sampler *sampler, struct op_proc *proc,
+		       struct op_parsed *r)
+{
+	struct op_record *h = &r->header;
+
+	if (!proc)
+		return;
+	if (h->generation && mark_failed(proc, r))
+		h->resumed |= OP_REMAPPED;
+	/* Its table was not there to compare with, as of a child that was just forked. */
+	if (!h->generation && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
+		h->resumed |= OP_REMAPPED;
+	if (!h->generation && !(h->resumed & OP_REMAPPED))
+		return;
+	if (!(h->resumed & OP_REMAPPED))
+		op_registry_matched(proc, h->time_ns);
+	else if (op_registry_look_again(sampler->processes, proc, h->time_ns))
+		h->resumed &= OP_RESUMED_MASK;
+}
+
 int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		      struct op_window *window, struct op_window_sample *ret)
 {
@@ -308,6 +461,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 
 	op_processes_advance(sampler->processes, parsed->header.time_ns);
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
+	look_again(sampler, proc, parsed);
 	locate(proc, parsed, &of, &generation);
 	if (parsed->header.end == OP_END_UNKNOWN)
 		r = first_stack(sampler, proc, &of, parsed, &stack);

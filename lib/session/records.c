@@ -98,6 +98,11 @@ static void take(struct op_session *s, const void *data, size_t size, uint32_t t
 	bool waits = may_wait(data, size, &pid, &time_ns);
 	int r = -EINPROGRESS;
 
+	/* There was no time for all events before it: what it would be named by may be gone. */
+	if (waits && time_ns > op_capture_drained_ns(s->config.capture) &&
+	    op_capture_sideband_left(s->config.capture) &&
+	    postpone(s, pid, time_ns, data, size) == 0)
+		return;
 	if (!waits || !wants_table(data) || !op_postponed_has(&s->postponed, pid))
 		r = add(s, data, size);
 	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0)
@@ -162,14 +167,23 @@ void op_session_take_postponed(struct op_session *s)
 	op_allowance_until(s->config.allowance, 0);
 }
 
-/* Drain the side-bands while a record is processed, which is newer than they. */
-static bool catch_up(struct consume *k)
+/* Drain the side-bands while a record is processed, which is newer than they. Returns whether
+ * something was new. */
+static bool drain(struct consume *k)
 {
 	struct op_session *s = k->session;
 	uint64_t least_ns = op_allowance_share(s->config.allowance, OP_POLL_LEAST);
 	uint64_t now_ns = op_clock_monotonic_ns();
 
-	if (!op_session_drain_sideband(s, OP_MAX(k->until_ns, now_ns + least_ns)))
+	return op_session_drain_sideband(s, OP_MAX(k->until_ns, now_ns + least_ns)) != 0;
+}
+
+/* The same, and publish what changed. */
+static bool catch_up(struct consume *k)
+{
+	struct op_session *s = k->session;
+
+	if (!drain(k))
 		return false;
 	op_processes_settle(s->config.processes, op_clock_monotonic_ns());
 	return true;
@@ -189,7 +203,8 @@ static void on_exec(struct consume *k, const void *data, size_t size)
 	op_processes_on_executed(s->config.processes, record->pid);
 }
 
-/* Side-band events of the record's process may have come after the side-band was last read. */
+/* Side-band events of the record's process, as of code that took the place of other code, may have
+ * come after the side-band was last read. */
 static void know_process(struct consume *k, const struct op_record *record, size_t size)
 {
 	uint32_t type = record->header.type;
@@ -199,12 +214,15 @@ static void know_process(struct consume *k, const struct op_record *record, size
 		      record->end == OP_END_UNKNOWN);
 
 	k->records->unknown |= wants;
-	if (!wants &&
-	    (type != OP_RECORD_SAMPLE || size < sizeof(*record) ||
-	     op_processes_knows(s->config.processes, record->pid, record->generation)))
+	if (!wants && (type != OP_RECORD_SAMPLE || size < sizeof(*record)))
 		return;
-	if (record->time_ns > op_capture_drained_ns(s->config.capture))
+	if (record->time_ns <= op_capture_drained_ns(s->config.capture))
+		return;
+	if (wants ||
+	    !op_processes_knows(s->config.processes, record->pid, record->generation))
 		(void)catch_up(k);
+	else
+		(void)drain(k);
 }
 
 static int on_record(void *ctx, const void *data, size_t size)

@@ -112,6 +112,13 @@ static int add_debugfile(struct op_symbols *s, struct op_symbol_index_builder *b
 	return r > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : r;
 }
 
+/* May @elf have been stripped but for some names? */
+static bool has_more(const struct op_elf *elf)
+{
+	return op_elf_section(elf, ".gnu_debuglink") ||
+	       op_elf_section(elf, ".gnu_debugdata");
+}
+
 /* Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it
  * is used. */
 static int add_sources(struct op_symbols *s, struct op_symbol_index_builder *b,
@@ -121,7 +128,7 @@ static int add_sources(struct op_symbols *s, struct op_symbol_index_builder *b,
 	int r;
 
 	r = add_source(s, b, OP_NAMES_SYMTAB, s->elf, o, log);
-	if (!r)
+	if (!r || (r > 0 && has_more(s->elf)))
 		r = add_debugfile(s, b, o, log);
 	if (!r) {
 		r = op_minidebug_open(s->elf, MINIDEBUG_BYTES_MAX, ret_mini);
@@ -299,6 +306,9 @@ static bool is_better(const char *a, bool a_weak, const char *b, bool b_weak)
 	size_t x = underscores(a);
 	size_t y = underscores(b);
 
+	/* a label of the compiler's */
+	if ((a[0] == '.') != (b[0] == '.'))
+		return b[0] == '.';
 	if (x != y)
 		return x < y;
 	if (a_weak != b_weak)
@@ -339,12 +349,21 @@ static int best_name(const struct op_symbols *s, size_t first, size_t end, char 
 	return found && buf[0];
 }
 
-/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14". */
-static void cut_version(char *name)
+/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14", or "memcpy@GLIBC_2.2.5" of a
+ * file that defines versions. Names of Crystal and OCaml have an '@' of their own. */
+static void cut_version(const struct op_symbols *s, char *name)
 {
-	char *at = strchr(name, '@');
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-+";
+	char *at = strrchr(name, '@');
 
-	if (at && at != name)
+	if (!at || at == name || !at[1] || at[1 + strspn(at + 1, plain)])
+		return;
+	if (at[-1] == '@')
+		at--;
+	else if (!op_elf_section(s->elf, ".gnu.version_d"))
+		return;
+	if (at != name)
 		*at = 0;
 }
 
@@ -362,7 +381,7 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 	r = best_name(s, first, end, name, sizeof(name));
 	if (r <= 0)
 		return r;
-	cut_version(name);
+	cut_version(s, name);
 	free(s->raw);
 	free(s->readable);
 	s->readable = NULL;

@@ -21,7 +21,8 @@ struct op_unwind_input {
 	op_ref process;			    /* struct op_process in the arena */
 	const struct op_registers *registers;
 	const struct op_memory *memory;
-	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
+	const struct op_memory *stack; /* of stacks; NULL: memory */
+	uint32_t max_frames;	       /* 0: OP_FRAMES_MAX */
 	/* The words that the programs' walk found before it came to the frame of the
 	 * registers, which is not among them. */
 	const uint64_t *words;

@@ -3,6 +3,7 @@
 #ifndef OP_KERNEL_SIDEBAND_EVENTS_H
 #define OP_KERNEL_SIDEBAND_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
@@ -14,7 +15,11 @@ struct op_mmap_event {
 	uint64_t offset; /* in the file */
 	uint32_t dev_major;
 	uint32_t dev_minor;
-	uint64_t inode;	  /* 0: no file */
+	uint64_t inode; /* 0: no file */
+	/* of the inode: another one for another file of its number; 0: unknown */
+	uint64_t generation;
+	uint64_t time_ns; /* when it was mapped (CLOCK_MONOTONIC); 0: unknown */
+	bool writable;	  /* the process may write there */
 	const char *path; /* as in the kernel's text; borrowed */
 };
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executable files as mappings name them, by device and inode. Mappings hold references.
- * A file that nobody maps is kept for a while, since the next process is likely to run
- * the same file. While a file is mapped, its inode is not given to another one. After a
- * time without mappings it may have been: the file is compared when it is next needed.
+ * Executable files as mappings name them. Mappings hold references. A file that nobody maps is
+ * kept for a while, since the next process is likely to run the same file.
+ *
+ * Device and inode do not tell a file: the number of one that is gone is given to another, a
+ * file is rewritten in place, file systems take the device number of one that was unmounted, and
+ * btrfs has one device for several spaces of inodes. So several executables may have one device
+ * and inode, and a mapping has a claim (claim.h) until its file was compared.
  */
 #ifndef OP_PROCESS_IMAGE_EXECUTABLE_H
 #define OP_PROCESS_IMAGE_EXECUTABLE_H
@@ -17,6 +20,8 @@
 #include "process/image/events.h"
 #include "process/image/image.h"
 
+struct op_claim;
+struct op_mapped_file;
 struct op_opened;
 struct op_target;
 
@@ -36,19 +41,29 @@ enum op_executable_state {
 	OP_EXECUTABLE_FOREIGN = 2,
 };
 
-struct op_executable {
-	TAILQ_ENTRY(op_executable) idle;
-	struct op_executable *next; /* in the same bucket */
-	uint32_t refs;
+/* What the kernel says of the file of a mapping. */
+struct op_file_key {
 	uint32_t dev_major;
 	uint32_t dev_minor;
-	uint32_t state; /* enum op_executable_state */
 	uint64_t inode;
-	char *path;
+	uint64_t generation; /* struct op_mmap_event.generation */
+};
+
+struct op_executable {
+	TAILQ_ENTRY(op_executable) idle;
+	struct op_executable
+		*next; /* in the same bucket; of one inode, the last met first */
+	uint32_t refs;
+	uint32_t state; /* enum op_executable_state */
+	struct op_file_key key;
+	char *path; /* by which its content was first mapped */
 	struct op_image *image;
-	struct op_file_stamp stamp;
-	bool check; /* compare the stamp before use */
+	struct op_file_stamp stamp; /* of the content; inode 0: it is not known yet */
+	/* The content was that at all times from one to the other (CLOCK_MONOTONIC). */
+	uint64_t same_since_ns;
+	uint64_t same_until_ns;
 	bool vdso;
+	bool memory;   /* it is shared memory of the kernel's and no file */
 	bool nameless; /* the log has it that code which its processes make has no names */
 	uint32_t failures;
 	uint64_t retry_ns;    /* could not be opened: not before */
@@ -68,6 +83,7 @@ struct op_executable_place {
 	uint64_t start;
 	uint64_t end;
 	bool gone; /* the process has ended: a failure says nothing about the file */
+	const struct op_claim *claim; /* NULL: it maps what the executable is */
 };
 
 struct op_new_file {
@@ -98,13 +114,18 @@ struct op_executables {
 	size_t idle_len;
 	uint64_t memory_device; /* of the kernel's shared memory; 0: unknown */
 	uint64_t now_ns;
-	uint64_t refused; /* files refused because of OP_EXECUTABLES_MAX */
+	int64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t refused;	    /* files refused because of OP_EXECUTABLES_MAX */
 };
 
-/* Find the file or add it; *@ret is a counted reference. Returns 0, -ENOMEM, or -ENFILE
- * at the limit. */
-int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,
-		      uint64_t inode, const char *path, struct op_executable **ret);
+/* Find the file that @key and @path most likely are, or add it; *@ret is a counted reference.
+ * Whether a mapping is of it, its claim tells. Returns 0, -ENOMEM, or -ENFILE at the limit. */
+int op_executable_get(struct op_executables *x, const struct op_file_key *key,
+		      const char *path, struct op_executable **ret);
+/* Find the executable of @e's inode whose content has @stamp, or add it. As above. */
+int op_executable_get_other(struct op_executables *x, struct op_executable *e,
+			    const struct op_file_stamp *stamp,
+			    struct op_executable **ret);
 /* The same for the kernel's vDSO. */
 int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret);
 struct op_executable *op_executable_ref(struct op_executable *e);
@@ -113,7 +134,8 @@ void op_executable_put(struct op_executables *x, struct op_executable *e);
 /*
  * Open the file if that was not done yet; then e->image is set. With @need_file the
  * image's file is open, too. Returns 0; -ENOEXEC or -ENOTSUP for what is no ELF file of
- * this machine; -EAGAIN if it failed a short while ago; or -errno.
+ * this machine; -EAGAIN if it failed a short while ago; -ESTALE if @place maps another file, or
+ * if that cannot be told any more; or -errno.
  */
 int op_executable_open(struct op_executables *x, struct op_executable *e,
 		       const struct op_executable_place *place, bool need_file);
@@ -123,6 +145,16 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,
 			    uint32_t pid, uint64_t now_ns);
 
+/* Forget its content: it is not opened yet. */
+void op_executable_forget_image(struct op_executables *x, struct op_executable *e);
+/* Is it the path by which its content was first mapped? */
+bool op_executable_has_path(const struct op_executable *e, const char *path);
+bool op_file_stamp_same(const struct op_file_stamp *a, const struct op_file_stamp *b);
+/* The stamp of an opened file. */
+struct op_file_stamp op_file_stamp_of(const struct op_opened *o);
+/* What @place maps, if it is @e. */
+struct op_mapped_file op_executable_mapped(const struct op_executable *e,
+					   const struct op_executable_place *place);
 /* Open the file of @e through its mapping @place; see op_target_open_mapped() in
  * process/target/open.h. */
 int op_executable_open_mapped(struct op_target *t, const struct op_executable *e,

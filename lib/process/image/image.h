@@ -50,6 +50,7 @@ struct op_file_stamp {
 	int64_t ctime_ns; /* set by the kernel's clock alone */
 	uint32_t uid;	  /* its owner */
 	bool served;	  /* a program serves the file, and can report any values */
+	uint64_t mount;	  /* struct op_opened.mount */
 };
 
 /* An executable PT_LOAD. */

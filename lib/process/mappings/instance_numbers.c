@@ -76,14 +76,16 @@ bool op_program_runtimes_give_back(struct op_program_runtimes *r,
 	if (!context->over_ns)
 		return false;
 	for (i = 0; i < mappings->len; i++) {
-		const struct op_executable *e = mappings->vma[i].exe;
+		const struct op_mapping *v = &mappings->vma[i];
+		const struct op_executable *e = v->exe;
 		const struct op_runtime_instance *slot;
 
 		if (!e || !e->image || !e->image->runtime)
 			continue;
-		if (e->check) /* its place is not known before the file is compared */
+		if (op_mapping_is_doubted(
+			    v)) /* its place is not known before the file is compared */
 			return false;
-		slot = find(r, e->image, mappings->vma[i].bias);
+		slot = find(r, e->image, v->bias);
 		if (slot)
 			mapped |= UINT32_C(1) << (slot - r->slot);
 	}

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
@@ -121,6 +123,11 @@ const struct op_mapping *op_mappings_find_image(const struct op_mappings *mappin
 	return NULL;
 }
 
+bool op_mapping_is_doubted(const struct op_mapping *v)
+{
+	return v->exe && op_claim_is_doubted(v->exe, &v->claim);
+}
+
 bool op_mapping_is_made(const struct op_mapping *v)
 {
 	return !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
@@ -140,11 +147,26 @@ uint64_t op_mappings_made_sum(const struct op_mappings *mappings)
 	return sum;
 }
 
+uint64_t op_mappings_files_sum(const struct op_mappings *mappings)
+{
+	uint64_t sum = 1;
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
+
+		if (v->exe)
+			sum = op_hash_u64(sum ^ v->start ^ (uintptr_t)v->exe) + v->end;
+	}
+	return sum;
+}
+
 bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping *vma)
 {
 	const struct op_mapping *there = op_mappings_find(mappings, vma->start);
 
-	if (!there || there->exe != vma->exe || there->end < vma->end)
+	if (!there || there->exe != vma->exe || there->end < vma->end ||
+	    there->writable != vma->writable)
 		return false;
 	if (!vma->exe)
 		return true;
@@ -219,6 +241,37 @@ static bool replaces(const struct op_mappings *mappings, const struct op_mapping
 	return false;
 }
 
+/* Drop a mapping without a file: one with a file has a table and names. Returns false if there is
+ * none. */
+static bool drop_made(struct op_mappings *mappings)
+{
+	size_t i = mappings->len;
+
+	while (i && mappings->vma[i - 1].exe)
+		i--;
+	if (!i)
+		return false;
+	unshift(mappings, i - 1, 1);
+	mappings->refused++;
+	return true;
+}
+
+bool op_mappings_replaces(const struct op_mappings *mappings,
+			  const struct op_mapping *vma)
+{
+	size_t i;
+
+	for (i = first_above(mappings, vma->start);
+	     i < mappings->len && mappings->vma[i].start < vma->end; i++) {
+		const struct op_mapping *v = &mappings->vma[i];
+
+		if (v->exe != vma->exe ||
+		    (v->exe && v->start - v->offset != vma->start - vma->offset))
+			return true;
+	}
+	return false;
+}
+
 int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
 		       struct op_executables *x)
 {
@@ -236,7 +289,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 		op_executable_ref(new.exe);
 	new.replaced = replaces(mappings, &new);
 	punch(mappings, new.start, new.end, x);
-	if (mappings->len + 1 > OP_MAPPINGS_MAX) {
+	if (mappings->len + 1 > OP_MAPPINGS_MAX && (!new.exe || !drop_made(mappings))) {
 		op_executable_put(x, new.exe);
 		mappings->refused++;
 		return -E2BIG;
@@ -247,18 +300,43 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	i = first_above(mappings, new.start);
 	/* JIT code grows in steps, so adjacent mappings without a file become one. */
 	if (!new.exe && i < mappings->len && mappings->vma[i].start == new.end &&
-	    !mappings->vma[i].exe) {
+	    !mappings->vma[i].exe && mappings->vma[i].writable == new.writable) {
 		new.end = mappings->vma[i].end;
 		unshift(mappings, i, 1);
 	}
 	if (!new.exe && i > 0 && mappings->vma[i - 1].end == new.start &&
-	    !mappings->vma[i - 1].exe) {
+	    !mappings->vma[i - 1].exe && mappings->vma[i - 1].writable == new.writable) {
 		mappings->vma[i - 1].end = new.end;
 		return 0;
 	}
 	shift(mappings, i, 1);
 	mappings->vma[i] = new;
 	return 0;
+}
+
+uint64_t op_mappings_code_pages(const struct op_mappings *mappings)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++)
+		if (!mappings->vma[i].writable)
+			bytes += mappings->vma[i].end - mappings->vma[i].start;
+	return bytes / page_bytes;
+}
+
+uint64_t op_mappings_start_ns(const struct op_mappings *mappings)
+{
+	/* A process opens the files that it was linked with in this time. */
+	static const uint64_t start_ns = UINT64_C(100000000);
+	uint64_t first_ns = UINT64_MAX - start_ns;
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe && !mappings->vma[i].exe->vdso)
+			first_ns = OP_MIN(first_ns, mappings->vma[i].claim.mapped_ns);
+	return first_ns + start_ns;
 }
 
 /* Has @v a mark, by which the programs see whether its file is still there? */

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "op_user_types.h"
+#include "process/image/claim.h"
 
 struct op_arena;
-struct op_executable;
 struct op_executables;
 struct op_image;
 
@@ -23,10 +23,12 @@ struct op_mapping {
 	uint64_t end;
 	uint64_t offset;	   /* offset in the file */
 	struct op_executable *exe; /* a counted reference; NULL: no file */
+	struct op_claim claim;	   /* on exe */
 	uint64_t bias;		   /* process address - ELF address, as published */
 	uint64_t room;	/* as published: bytes below `start` that belong to it, too */
 	op_ref segment; /* as published, 0: none */
 	uint32_t flags; /* OP_MAPPING_*, as published */
+	bool writable;	/* the process may write there */
 	bool replaced;	/* another file was mapped at this address before */
 };
 
@@ -65,6 +67,11 @@ bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping
 int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
 		       struct op_executables *x);
 
+/* Would @vma take the place of something else: of another file, of another part of its file, or of
+ * memory without one? */
+bool op_mappings_replaces(const struct op_mappings *mappings,
+			  const struct op_mapping *vma);
+
 /* The mapping that holds @addr, or NULL. */
 struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t addr);
 /* The same, or the mapping whose room holds @addr. */
@@ -78,11 +85,19 @@ const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappin
 const struct op_mapping *op_mappings_find_image(const struct op_mappings *mappings,
 						const struct op_image *image);
 
+/* Must its file be compared before what is known of vma->exe is used? */
+bool op_mapping_is_doubted(const struct op_mapping *vma);
 /* Is it memory without an ELF file, so that the process made the code? */
 bool op_mapping_is_made(const struct op_mapping *vma);
 /* A checksum of such mappings, which changes when one comes or goes. */
 uint64_t op_mappings_made_sum(const struct op_mappings *mappings);
 
+/* The pages of all that the process may not write to (struct op_process.code_pages). */
+uint64_t op_mappings_code_pages(const struct op_mappings *mappings);
+/* Until when @mappings had what their program was started with: files of later may go again. */
+uint64_t op_mappings_start_ns(const struct op_mappings *mappings);
+/* A checksum of the mappings of files. */
+uint64_t op_mappings_files_sum(const struct op_mappings *mappings);
 /* Write starts and mappings to the arena if that was not done yet. Returns 0 or
  * -errno. */
 int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena);

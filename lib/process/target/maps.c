@@ -86,6 +86,7 @@ int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret)
 		return -EBADMSG;
 	if (perms[2] != 'x')
 		return 0;
+	e.writable = perms[1] == 'w';
 	while (s.pos < s.end && *s.pos == ' ')
 		s.pos++;
 	e.dev_major = (uint32_t)major;
@@ -96,8 +97,7 @@ int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret)
 	return 1;
 }
 
-/* Parse the complete lines at the front of @buf; the rest is moved to its start. */
-static int take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx)
+int op_maps_take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx)
 {
 	char *pos = buf;
 	char *newline;
@@ -137,7 +137,7 @@ int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx)
 		if (n == 0)
 			return 0;
 		len += (size_t)n;
-		r = take_lines(buf, &len, fn, ctx);
+		r = op_maps_take_lines(buf, &len, fn, ctx);
 		if (r)
 			return r;
 		if (len == READ_BYTES)
@@ -145,23 +145,9 @@ int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx)
 	}
 }
 
-int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx)
+int op_maps_take_executable(void *ctx, char *line, size_t len)
 {
-	size_t left = len;
-
-	/* A last line without a newline was cut by a limit: leave it out. */
-	return take_lines(text, &left, fn, ctx);
-}
-
-struct executables {
-	op_maps_fn fn;
-	void *ctx;
-	int lines;
-};
-
-static int take_executable(void *ctx, char *line, size_t len)
-{
-	struct executables *x = ctx;
+	struct op_maps_executables *x = ctx;
 	struct op_mmap_event e;
 
 	if (x->lines < INT_MAX)
@@ -169,18 +155,10 @@ static int take_executable(void *ctx, char *line, size_t len)
 	return op_maps_parse_line(line, len, &e) > 0 ? x->fn(x->ctx, &e) : 0;
 }
 
-int op_maps_executables_of(char *text, size_t len, op_maps_fn fn, void *ctx)
-{
-	struct executables x = { .fn = fn, .ctx = ctx };
-	int r = op_maps_lines_of(text, len, take_executable, &x);
-
-	return r ? r : x.lines;
-}
-
 int op_maps_read(const char *path, op_maps_fn fn, void *ctx)
 {
-	struct executables x = { .fn = fn, .ctx = ctx };
-	int r = op_maps_each_line(path, take_executable, &x);
+	struct op_maps_executables x = { .fn = fn, .ctx = ctx };
+	int r = op_maps_each_line(path, op_maps_take_executable, &x);
 
 	return r ? r : x.lines;
 }

@@ -13,8 +13,6 @@ enum {
 	/* Limit of a line: addresses and numbers, then a path in which each byte may be
 	 * escaped by 4. */
 	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
-	/* Limit of the file: 65,530 mappings, the kernel's limit, of 128 bytes each. */
-	OP_MAPS_BYTES_MAX = 8 << 20,
 };
 
 /* A value other than 0 ends the reading and is returned. */
@@ -42,9 +40,19 @@ typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
  * @fn returned. */
 int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
 
-/* As the two functions above, for text in memory, which is modified. */
-int op_maps_executables_of(char *text, size_t len, op_maps_fn fn, void *ctx);
-int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx);
+/* Call @fn for the complete lines at the front of the *@len bytes of @buf; the rest is moved to
+ * its start. Returns 0 or what @fn returned. */
+int op_maps_take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx);
+
+struct op_maps_executables {
+	op_maps_fn fn;
+	void *ctx;
+	int lines; /* all that were met */
+};
+
+/* An op_maps_line_fn: give the line to fn of struct op_maps_executables if it is of an executable
+ * mapping. */
+int op_maps_take_executable(void *ctx, char *line, size_t len);
 
 struct op_target;
 

@@ -25,6 +25,10 @@
 #ifndef __NR_openat2
 #define __NR_openat2 437
 #endif
+#define LOOP_MAJOR	   7
+#define STATX_MOUNT_UNIQUE 0x4000u /* STATX_MNT_ID_UNIQUE, Linux 6.8 */
+#define STATX_WORDS_MOUNT                                                                \
+	18 /* place of stx_mnt_id in struct statx, in words of 8 bytes */
 
 enum {
 	COPY_BYTES = 1 << 20,
@@ -96,6 +100,50 @@ static OP_TASK_CODE bool is_on_disk(const struct request *q, long path_fd)
 static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
 {
 	return (uint32_t)fs->f_type == type;
+}
+
+/* Does another file system get the number of this one when it is unmounted? */
+static OP_TASK_CODE bool is_number_reused(const struct request *q)
+{
+	return !q->dev_major || q->dev_major == LOOP_MAJOR;
+}
+
+/* The attributes of @path, or of @fd if that is "". */
+static OP_TASK_CODE long take_attributes(struct request *q, long fd, const char *path)
+{
+	struct op_opened *o = &q->opened;
+	union {
+		struct statx st;
+		uint64_t word[sizeof(struct statx) / sizeof(uint64_t)];
+	} u;
+	long r = op_syscall(SYS_statx, fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			    STATX_BASIC_STATS | STATX_MOUNT_UNIQUE, &u.st);
+
+	if (r < 0)
+		return r;
+	o->uid = u.st.stx_uid;
+	o->dev = gnu_dev_makedev(u.st.stx_dev_major, u.st.stx_dev_minor);
+	o->inode = u.st.stx_ino;
+	o->size = u.st.stx_size;
+	o->mtime_ns =
+		u.st.stx_mtime.tv_sec * INT64_C(1000000000) + u.st.stx_mtime.tv_nsec;
+	o->ctime_ns =
+		u.st.stx_ctime.tv_sec * INT64_C(1000000000) + u.st.stx_ctime.tv_nsec;
+	o->mount = u.st.stx_mask & STATX_MOUNT_UNIQUE && is_number_reused(q)
+			   ? u.word[STATX_WORDS_MOUNT]
+			   : 0;
+	return 0;
+}
+
+static OP_TASK_CODE int stat_mapped(void *data, int *ret_fd)
+{
+	struct request *q = data;
+
+	*ret_fd = -1;
+	q->opened.fd = -1;
+	q->opened.served = false;
+	q->opened.mapped = true;
+	return (int)take_attributes(q, AT_FDCWD, q->mapping);
 }
 
 /* Is the file system served by a program or another machine, so that each read
@@ -179,12 +227,9 @@ static OP_TASK_CODE long take_file(struct request *q, long fd, bool mapped)
 		return close_with(fd, -ENOEXEC);
 	if (mapped && !is_same(q, &st, &fs))
 		return close_with(fd, -ESTALE);
-	o->uid = st.st_uid;
-	o->dev = st.st_dev;
-	o->inode = st.st_ino;
-	o->size = (uint64_t)st.st_size;
-	o->mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	o->ctime_ns = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
+	r = take_attributes(q, fd, "");
+	if (r < 0)
+		return close_with(fd, r);
 	o->served = is_served(&fs);
 	return o->served && mapped ? copy_file(fd, o->size) : fd;
 }
@@ -222,6 +267,7 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 	fd = op_syscall(SYS_openat, AT_FDCWD, q->mapping, O_PATH | O_CLOEXEC, 0);
 	if (fd >= 0)
 		fd = take_file(q, reopen_regular(fd), true);
+	q->opened.mapped = fd >= 0;
 	if (fd < 0 && fd != -ENOEXEC && fd != -EFBIG && q->path[0] == '/') {
 		/* If the file was removed, another may have its path: the inode tells. */
 		fd = open_path(q, q->root);
@@ -242,6 +288,7 @@ static OP_TASK_CODE int open_on_disk(void *data, int *ret_fd)
 	if (fd >= 0)
 		fd = is_on_disk(q, fd) ? take_file(q, reopen_regular(fd), true)
 				       : close_with(fd, -ESTALE);
+	q->opened.mapped = true;
 	*ret_fd = (int)fd;
 	return fd < 0 ? (int)fd : 0;
 }
@@ -318,8 +365,9 @@ static int finish(struct op_target *t, uint32_t pid, op_task_fn fn,
 	return 0;
 }
 
-static int open_by(struct op_target *t, uint32_t pid, enum op_target_by by, op_task_fn fn,
-		   const struct op_mapped_file *f, struct op_opened *ret)
+/* Begin a call about a mapped file. */
+static int begin_mapped(struct op_target *t, uint32_t pid, enum op_target_by by,
+			const struct op_mapped_file *f, struct request **ret)
 {
 	struct request *q;
 	void *data;
@@ -335,7 +383,31 @@ static int open_by(struct op_target *t, uint32_t pid, enum op_target_by by, op_t
 	q->dev_major = f->dev_major;
 	q->dev_minor = f->dev_minor;
 	q->inode = f->inode;
-	return finish(t, pid, fn, q, ret);
+	*ret = q;
+	return 0;
+}
+
+static int open_by(struct op_target *t, uint32_t pid, enum op_target_by by, op_task_fn fn,
+		   const struct op_mapped_file *f, struct op_opened *ret)
+{
+	struct request *q;
+	int r = begin_mapped(t, pid, by, f, &q);
+
+	return r < 0 ? r : finish(t, pid, fn, q, ret);
+}
+
+int op_target_stat_mapped(struct op_target *t, uint32_t pid,
+			  const struct op_mapped_file *f, struct op_opened *ret)
+{
+	struct request *q;
+	int r = begin_mapped(
+		t, pid, op_target_is_served(t) ? OP_TARGET_CHILD : OP_TARGET_SELF, f, &q);
+
+	if (r == 0)
+		r = op_target_run(t, pid, stat_mapped, NULL);
+	if (r == 0)
+		*ret = q->opened;
+	return r;
 }
 
 int op_target_open_mapped(struct op_target *t, uint32_t pid,

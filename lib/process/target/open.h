@@ -38,6 +38,9 @@ struct op_opened {
 	int64_t mtime_ns;
 	int64_t ctime_ns;
 	bool served; /* a program or another machine serves it: @fd is a copy in memory */
+	bool mapped; /* by the mapping, so it is what is mapped there; otherwise by a path */
+	uint64_t
+		mount; /* op_target_stat_mapped(): unique number of the mount; 0: unknown */
 };
 
 /*
@@ -49,6 +52,13 @@ struct op_opened {
  * OP_SERVED_FILE_MAX; or -errno.
  */
 int op_target_open_mapped(struct op_target *t, uint32_t pid,
+			  const struct op_mapped_file *f, struct op_opened *ret);
+
+/*
+ * The attributes of the file that process @pid has mapped there, without opening it. A program
+ * that serves the file is not asked. Returns 0 and *@ret without a descriptor, or -errno.
+ */
+int op_target_stat_mapped(struct op_target *t, uint32_t pid,
 			  const struct op_mapped_file *f, struct op_opened *ret);
 
 /* Open the regular file @path below the root of process @pid; links are followed. Its

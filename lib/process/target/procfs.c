@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/io.h"
 #include "base/macros.h"
@@ -18,6 +19,7 @@
 
 enum {
 	PIECE_BYTES = OP_VIEW_BYTES_MAX,
+	LINES_BYTES = PIECE_BYTES + OP_MAPS_LINE_MAX,
 	SHOWN_BYTES_MAX = 8 << 20, /* Linux allows 6 MiB of arguments and environment */
 };
 
@@ -176,18 +178,209 @@ ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
 	return (ssize_t)len;
 }
 
+/* The text is never whole in memory: a process may have as many mappings as it likes. */
 int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx)
 {
-	_cleanup_free_ char *text = NULL;
-	ssize_t len = op_target_read_proc(t, pid, "maps", OP_MAPS_BYTES_MAX, &text);
+	enum op_target_by by = who_reads(t, pid, "maps", 0);
+	_cleanup_free_ char *buf = malloc(LINES_BYTES);
+	uint64_t killed = 0;
+	size_t len = 0;
+	int fd = -1;
+	int r;
 
-	return len < 0 ? (int)len : op_maps_lines_of(text, (size_t)len, fn, ctx);
+	if (!buf)
+		return -ENOMEM;
+	do {
+		size_t want = OP_MIN((size_t)LINES_BYTES - len, (size_t)PIECE_BYTES);
+		struct piece *p;
+
+		r = next_piece(t, pid, by, "maps", want, false, &fd, &killed, &p);
+		if (r < 0)
+			return r;
+		memcpy(buf + len, p->bytes, p->len);
+		len += p->len;
+		r = op_maps_take_lines(buf, &len, fn, ctx);
+		if (r == 0 && len == LINES_BYTES)
+			r = -EBADMSG; /* no line is so long */
+	} while (r == 0 && fd >= 0);
+	if (fd >= 0) /* a piece of nothing closes the file */
+		(void)next_piece(t, pid, by, "maps", 0, true, &fd, &killed,
+				 &(struct piece *){ NULL });
+	return r;
+}
+
+static int text_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx)
+{
+	struct op_maps_executables x = { .fn = fn, .ctx = ctx };
+	int r = op_target_each_line(t, pid, op_maps_take_executable, &x);
+
+	return r ? r : x.lines;
+}
+
+/* ---- the kernel's own search for executable mappings (Linux 6.11) ---- */
+
+/* struct procmap_query of linux/fs.h. */
+struct mapping_query {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t addr;
+	uint64_t start;
+	uint64_t end;
+	uint64_t vma_flags;
+	uint64_t page_size;
+	uint64_t offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t name_size;
+	uint32_t build_id_size;
+	uint64_t name;
+	uint64_t build_id;
+};
+
+#define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
+
+enum {
+	QUERY_WRITABLE = 0x02,
+	QUERY_EXECUTABLE = 0x04,
+	QUERY_THIS_OR_NEXT = 0x10,
+	NAME_BYTES = 4096,
+};
+
+struct found_mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t name_bytes; /* with its NUL; the name follows, up to a multiple of 8 */
+	uint32_t writable;
+};
+
+/* Executable mappings from @at on, as many as there is room for. */
+struct query {
+	char path[OP_TARGET_PATH_MAX];
+	uint64_t at;
+	bool over; /* there are no more */
+	size_t len;
+	char bytes[PIECE_BYTES];
+};
+
+_Static_assert(sizeof(struct query) <= OP_TASK_DATA_BYTES, "a request fits");
+
+static OP_TASK_CODE int query_mappings(void *data, int *ret_fd)
+{
+	struct query *q = data;
+	long fd = op_syscall(SYS_openat, AT_FDCWD, q->path, O_RDONLY | O_CLOEXEC, 0);
+	long r = 0;
+
+	*ret_fd = -1;
+	q->len = 0;
+	q->over = false;
+	if (fd < 0)
+		return (int)fd;
+	while (q->len + sizeof(struct found_mapping) + NAME_BYTES <= sizeof(q->bytes)) {
+		struct found_mapping *f = (void *)(q->bytes + q->len);
+		struct mapping_query m;
+
+		m.size = sizeof(m);
+		m.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT;
+		m.addr = q->at;
+		m.name_size = NAME_BYTES;
+		m.name = (uint64_t)(uintptr_t)(f + 1);
+		m.build_id_size = 0;
+		m.build_id = 0;
+		r = op_syscall(SYS_ioctl, fd, MAPPING_QUERY, &m);
+		if (r < 0)
+			break;
+		f->start = m.start;
+		f->end = m.end;
+		f->offset = m.offset;
+		f->inode = m.inode;
+		f->dev_major = m.dev_major;
+		f->dev_minor = m.dev_minor;
+		f->name_bytes = m.name_size;
+		f->writable = !!(m.vma_flags & QUERY_WRITABLE);
+		q->len += sizeof(*f) + ((m.name_size + 7) & ~(size_t)7);
+		q->at = m.end;
+	}
+	(void)op_syscall(SYS_close, fd);
+	q->over = r == -ENOENT || r == -ESRCH;
+	return r < 0 && !q->over ? (int)r : 0;
+}
+
+/* Give what was found to @fn. Returns what it returned. */
+static int give_found(char *bytes, size_t len, op_maps_fn fn, void *ctx)
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && at + sizeof(struct found_mapping) <= len) {
+		struct found_mapping *f = (void *)(bytes + at);
+		size_t name = OP_MIN((size_t)f->name_bytes, len - at - sizeof(*f));
+		char *path = (char *)(f + 1);
+		struct op_mmap_event e = { .start = f->start,
+					   .end = f->end,
+					   .offset = f->offset,
+					   .inode = f->inode,
+					   .dev_major = f->dev_major,
+					   .dev_minor = f->dev_minor,
+					   .writable = f->writable,
+					   .path = name ? path : "" };
+
+		if (name)
+			path[name - 1] = 0;
+		at += sizeof(*f) + ((name + 7) & ~(size_t)7);
+		r = fn(ctx, &e);
+	}
+	return r;
+}
+
+/* As op_target_executables(); -ENOTTY if the kernel has no such search. */
+static int found_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx)
+{
+	enum op_target_by by = who_reads(t, pid, "maps", 0);
+	_cleanup_free_ char *bytes = malloc(PIECE_BYTES);
+	uint64_t at = 0;
+	int found = 0;
+	bool over = false;
+	int r = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	while (r == 0 && !over) {
+		struct query *q;
+		void *data;
+		size_t len;
+
+		r = op_target_begin(t, pid, by, &data);
+		if (r < 0)
+			return r;
+		q = data;
+		if (snprintf(q->path, sizeof(q->path), "%s/%u/maps", t->procfs_root,
+			     pid) >= (int)sizeof(q->path))
+			return -ENAMETOOLONG;
+		q->at = at;
+		r = op_target_run(t, pid, query_mappings, NULL);
+		if (r < 0)
+			return r;
+		over = q->over;
+		at = q->at;
+		len = q->len;
+		memcpy(bytes, q->bytes, len); /* @fn may make calls of its own */
+		found += len > 0;
+		r = give_found(bytes, len, fn, ctx);
+	}
+	return r ? r : found;
 }
 
 int op_target_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx)
 {
-	_cleanup_free_ char *text = NULL;
-	ssize_t len = op_target_read_proc(t, pid, "maps", OP_MAPS_BYTES_MAX, &text);
+	int r = t->no_search ? -ENOTTY : found_executables(t, pid, fn, ctx);
 
-	return len < 0 ? (int)len : op_maps_executables_of(text, (size_t)len, fn, ctx);
+	if (r != -ENOTTY)
+		return r;
+	t->no_search = true;
+	return text_executables(t, pid, fn, ctx);
 }

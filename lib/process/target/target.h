@@ -50,6 +50,7 @@ struct op_target {
 	struct op_stall_risk servers;
 	void *own; /* memory for requests that this process makes; NULL: none yet */
 	bool by_self;
+	bool no_search; /* the kernel does not search mappings by itself */
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
 	uint64_t may_wait_ns;

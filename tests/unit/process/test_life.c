@@ -195,6 +195,49 @@ static void test_child_by_parents_table(void)
 	world_deinit(&w);
 }
 
+/* Other code takes the place of known code. Until the kernel has heard of it, it walks by what was
+ * there before; a sample from before that still is of it. */
+static void test_code_takes_a_place(void)
+{
+	const uint64_t words[] = { world_exact((const void *)other_function),
+				   world_native((const char *)(void *)known_function +
+						1) };
+	struct op_mmap_event e = { .path = "//anon" };
+	uint32_t old;
+	uint64_t t;
+	struct world w;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	world_settle(&w, 0);
+	old = world_generation(&w, world_self());
+	t = w.now_ns += SECOND;
+	e.pid = world_self();
+	e.start = (uint64_t)(uintptr_t)known_function;
+	e.end = e.start + 1;
+	e.time_ns = t;
+	op_processes_on_mmap(w.p, &e);
+	CHECK_OK(world_late_sample(&w, world_self(), old, t - 1, words, 2));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 1), "known_function");
+	/* what is below it holds, it is what is there now, and what is above it is not known */
+	CHECK_OK(world_late_sample(&w, world_self(), old, t + 1, words, 2));
+	CHECK_INT(world_frames(&w), 3);
+	CHECK_STR(world_name(&w, 0), "other_function");
+	CHECK_STR(world_name(&w, 1), "[anon]+0x0");
+	CHECK_STR(world_name(&w, 2), "[unwind error: native_no_mapping]");
+	/* the same words, of another time */
+	CHECK_OK(world_late_sample(&w, world_self(), old, t - 1, words, 2));
+	CHECK_STR(world_name(&w, 1), "known_function");
+	/* by the new table all of it holds */
+	world_settle(&w, SECOND);
+	CHECK(world_generation(&w, world_self()) != old);
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 1), "[anon]+0x0");
+	world_deinit(&w);
+}
+
 static void test_exit_keeps_for_late_records(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
@@ -435,6 +478,7 @@ static void test_untold_exit(void)
 
 TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own },
 	  { "exec", test_exec_changes_everything },
+	  { "takes-a-place", test_code_takes_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },

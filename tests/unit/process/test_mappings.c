@@ -6,6 +6,7 @@
 #include "code/unwind/arena.h"
 #include "process/image/executable.h"
 #include "process/image/image.h"
+#include "process/mappings/changes.h"
 #include "test.h"
 
 enum {
@@ -34,8 +35,9 @@ static void world_init(struct world *w)
 	memset(w, 0, sizeof(*w));
 	op_executables_init(&w->x);
 	for (i = 2; i < FILES + 2; i++)
-		CHECK_OK(op_executable_get(&w->x, 8, 1, (uint64_t)i, "/a/file",
-					   &w->file[i]));
+		CHECK_OK(op_executable_get(&w->x,
+					   &(struct op_file_key){ 8, 1, (uint64_t)i, 0 },
+					   "/a/file", &w->file[i]));
 	CHECK_OK(op_mappings_new(&w->mappings));
 }
 
@@ -323,7 +325,54 @@ static void test_marks(void)
 	op_arena_free(arena);
 }
 
-TEST_MAIN({ "model", test_random_mappings_follow_the_model },
+static void change_at(struct op_changes *c, uint64_t start, uint64_t time_ns)
+{
+	const struct op_change change = { .start = start,
+					  .end = start + PAGE,
+					  .since_ns = time_ns,
+					  .until_ns = time_ns };
+
+	c->number++;
+	op_changes_add(c, &change, 0);
+}
+
+/* What changed, when, and for whom. Of very many changes the oldest become one, which says no less
+ * than they did. */
+static void test_changes(void)
+{
+	struct op_changes c = { 0 };
+	struct op_changes child = { 0 };
+	uint64_t i;
+
+	change_at(&c, 0x10000, 100);
+	CHECK(op_changes_before(&c, 0, 100, 0x10000));
+	CHECK(op_changes_before(&c, 0, 100, 0x10fff));
+	CHECK(!op_changes_before(&c, 0, 100, 0x11000));
+	CHECK(!op_changes_before(&c, 0, 99, 0x10000));	/* a sample of before */
+	CHECK(!op_changes_before(&c, 1, 100, 0x10000)); /* a table that has it */
+	CHECK(op_changes_after(&c, 99, 0x10000));
+	CHECK(!op_changes_after(&c, 100, 0x10000));
+	for (i = 1; i <= 3 * OP_CHANGES_MAX; i++)
+		change_at(&c, 0x10000 + i * 0x10000, 100 + i);
+	CHECK_INT(c.list.len, OP_CHANGES_MAX);
+	for (i = 0; i <= 3 * OP_CHANGES_MAX; i++) {
+		uint64_t at = 0x10000 + i * 0x10000;
+
+		CHECK(op_changes_before(&c, (uint32_t)i, 100 + i, at));
+		CHECK(op_changes_after(&c, 100 + i - 1, at));
+	}
+	op_changes_inherit(&child, &c);
+	CHECK(op_changes_before(&child, 0, 500, 0x10000));
+	CHECK(!op_changes_before(&child, 1, 500, 0x10000));
+	op_changes_clear(&child);
+	/* what is over is forgotten */
+	op_changes_add(&c, &(struct op_change){ .since_ns = 1000, .until_ns = 1000 },
+		       900);
+	CHECK_INT(c.list.len, 1);
+	op_changes_clear(&c);
+}
+
+TEST_MAIN({ "changes", test_changes }, { "model", test_random_mappings_follow_the_model },
 	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
 	  { "arena", test_arena_block }, { "room", test_room },
 	  { "replaced", test_replaced }, { "marks", test_marks })

@@ -58,6 +58,14 @@ static inline long op_platform_read(struct op_unwind *u, void *to, __u32 len, __
 	return op_memory_read(op_unwind_context(u)->input->memory, addr, to, len);
 }
 
+static inline long op_platform_read_stack(struct op_unwind *u, void *to, __u32 len,
+					  __u64 addr)
+{
+	const struct op_unwind_input *input = op_unwind_context(u)->input;
+
+	return op_memory_read(input->stack ? input->stack : input->memory, addr, to, len);
+}
+
 static inline __u64 *op_platform_words(struct op_unwind *u)
 {
 	return (__u64 *)op_unwind_context(u)->words;

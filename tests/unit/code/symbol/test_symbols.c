@@ -524,6 +524,11 @@ static void test_aliases_and_nesting(void)
 		{ "outer", T + 48, 100, STB_GLOBAL, STT_FUNC, 1 },
 		{ "nested", T + 58, 10, STB_LOCAL, STT_FUNC, 1 },
 		{ "versioned@@LIB_1.0", T + 160, 8, STB_GLOBAL, STT_FUNC, 1 },
+		{ "*Crate(Int32)@Work#spin<Int32>", T + 152, 4, STB_LOCAL, STT_FUNC, 1 },
+		{ "camlOps__@", T + 156, 2, STB_LOCAL, STT_FUNC, 1 },
+		{ "other@plain", T + 158, 2, STB_LOCAL, STT_FUNC, 1 },
+		{ "function_of_a_label", T + 168, 8, STB_LOCAL, STT_FUNC, 1 },
+		{ ".LTHUNK0.lto_priv.0", T + 168, 8, STB_LOCAL, STT_FUNC, 1 },
 		{ "data", T + 176, 8, STB_GLOBAL, STT_OBJECT, 1 },
 		{ "absolute", T + 184, 8, STB_GLOBAL, STT_FUNC, SHN_ABS },
 		{ "endless", T + 200, UINT64_MAX, STB_GLOBAL, STT_FUNC, 1 },
@@ -550,6 +555,11 @@ static void test_aliases_and_nesting(void)
 	check_at(o.symbols, T + 147, "outer", T + 48);
 	check_none(o.symbols, T + 148);
 	check_at(o.symbols, T + 160, "versioned", T + 160);
+	/* a version is one only where the file defines some, or behind "@@" */
+	check_at(o.symbols, T + 152, "*Crate(Int32)@Work#spin<Int32>", T + 152);
+	check_at(o.symbols, T + 156, "camlOps__@", T + 156);
+	check_at(o.symbols, T + 158, "other@plain", T + 158);
+	check_at(o.symbols, T + 168, "function_of_a_label", T + 168);
 	check_none(o.symbols, T + 176);
 	check_none(o.symbols, T + 184);
 	check_at(o.symbols, T + 0xff, "endless", T + 200);

@@ -93,7 +93,9 @@ static void test_one_file_once(void)
 	CHECK(executables);
 	op_executables_init(executables);
 	for (i = 0; i < 3; i++)
-		CHECK_OK(op_executable_get(executables, 0, i + 1, 7, "/a", &exe[i]));
+		CHECK_OK(op_executable_get(executables,
+					   &(struct op_file_key){ 0, i + 1, 7, 0 }, "/a",
+					   &exe[i]));
 
 	CHECK_INT(attach_fd(x, exe[0], sampler()), 1);
 	once = attached;
@@ -115,7 +117,8 @@ static void test_one_file_once(void)
 	/* the installed one stays, though a process maps it and ends */
 	CHECK_INT(attach_fd(x, NULL, sampler()), 1);
 	CHECK_INT(attached, 3 * once);
-	CHECK_OK(op_executable_get(executables, 0, 1, 7, "/a", &exe[0]));
+	CHECK_OK(op_executable_get(executables, &(struct op_file_key){ 0, 1, 7, 0 }, "/a",
+				   &exe[0]));
 	CHECK_INT(attach_fd(x, exe[0], sampler()), 0);
 	CHECK_INT(attached, 3 * once);
 	op_executable_put(executables, exe[0]);
@@ -140,7 +143,9 @@ static void test_one_program_for_the_same_places(void)
 	CHECK(executables);
 	op_executables_init(executables);
 	for (i = 0; i < 2; i++)
-		CHECK_OK(op_executable_get(executables, 0, i + 1, 7, "/a", &exe[i]));
+		CHECK_OK(op_executable_get(executables,
+					   &(struct op_file_key){ 0, i + 1, 7, 0 }, "/a",
+					   &exe[i]));
 	loaded = 0;
 	CHECK_INT(attach_fd(x, exe[0], sampler()), 1);
 	CHECK_INT(loaded, 2);
@@ -164,7 +169,8 @@ static void test_trim_of_two(void)
 
 	CHECK(executables);
 	op_executables_init(executables);
-	CHECK_OK(op_executable_get(executables, 0, 1, 7, "/a", &exe));
+	CHECK_OK(op_executable_get(executables, &(struct op_file_key){ 0, 1, 7, 0 }, "/a",
+				   &exe));
 	for (i = 0; i < 2; i++) {
 		x[i] = probes_new(executables);
 		CHECK_INT(attach_fd(x[i], exe, sampler()), 1);

@@ -25,9 +25,7 @@ enum {
 struct file {
 	int fd;
 	void *map;
-	uint32_t dev_major;
-	uint32_t dev_minor;
-	uint64_t inode;
+	struct op_file_key key;
 	struct op_executable_place place;
 };
 
@@ -39,9 +37,9 @@ static void write_text(int fd)
 	CHECK(pwrite(fd, text, sizeof(text), 0) == sizeof(text));
 }
 
-static void write_program(int fd)
+static void write_program(int fd, const char *path)
 {
-	int from = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	int from = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	off_t at = 0;
 
@@ -62,9 +60,7 @@ static void map_file(int fd, struct file *f)
 	CHECK(fd >= 0 && fstat(fd, &st) == 0);
 	f->map = mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 	CHECK(f->map != MAP_FAILED);
-	f->dev_major = major(st.st_dev);
-	f->dev_minor = minor(st.st_dev);
-	f->inode = st.st_ino;
+	f->key = (struct op_file_key){ major(st.st_dev), minor(st.st_dev), st.st_ino, 0 };
 	f->place = (struct op_executable_place){
 		.pid = (uint32_t)getpid(),
 		.start = (uintptr_t)f->map,
@@ -89,6 +85,22 @@ static void begin(struct op_executables *x)
 	op_executables_init(x);
 	CHECK_OK(op_target_new("/proc", &x->target));
 	x->now_ns = op_clock_monotonic_ns();
+	x->realtime_offset_ns = op_clock_monotonic_offset_ns();
+}
+
+/* Find the file of @f as a mapping made now has it, under @path. */
+static struct op_claim claim(struct op_executables *x, struct file *f, const char *path,
+			     struct op_executable **ret)
+{
+	struct op_claim made;
+
+	(void)usleep(20000); /* file systems set times by the ticks of the clock */
+	x->now_ns = op_clock_monotonic_ns();
+	CHECK_OK(op_executable_get(x, &f->key, path, ret));
+	made = op_claim_of(*ret, &f->key, path, x->now_ns);
+	(void)usleep(20000);
+	x->now_ns = op_clock_monotonic_ns();
+	return made;
 }
 
 static void end(struct op_executables *x)
@@ -110,23 +122,120 @@ static void test_number_of_another_file(void)
 	CHECK(fd >= 0);
 	write_text(fd);
 	map_file(fd, &f);
-	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/a", &e));
+	CHECK_OK(op_executable_get(&x, &f.key, "/a", &e));
 	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ENOEXEC);
 	v.exe = e;
 	CHECK(op_mapping_is_made(&v));
 	/* while somebody maps it, it is the same file */
-	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/a", &v.exe));
+	CHECK_OK(op_executable_get(&x, &f.key, "/a", &v.exe));
 	CHECK(v.exe == e && op_mapping_is_made(&v));
 	op_executable_put(&x, e);
 	op_executable_put(&x, e);
-	write_program(fd);
-	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/b", &v.exe));
+	write_program(fd, "/bin/true");
+	v.claim = claim(&x, &f, "/b", &v.exe);
+	CHECK(op_mapping_is_doubted(&v));
+	CHECK_INT(op_claim_settle(&x, &v.exe, &f.place, &v.claim), 1);
+	CHECK(v.exe != e && !op_mapping_is_doubted(&v));
 	CHECK(!op_mapping_is_made(
 		&v)); /* it is opened for its first sample, as any other */
 	CHECK_OK(op_executable_open(&x, v.exe, &f.place, false));
 	CHECK(v.exe->image && v.exe->state == OP_EXECUTABLE_READY);
 	op_executable_put(&x, v.exe);
 	unmap_file(&f);
+	end(&x);
+}
+
+/* A file is rewritten, while somebody is thought to map it: whoever mapped it before has what
+ * was there, whoever maps it after has what is there. */
+static void test_rewritten_while_held(void)
+{
+	struct op_executable_place gone;
+	struct op_executables x;
+	struct op_executable *first;
+	struct op_executable *e;
+	struct op_claim before;
+	struct op_claim after;
+	struct op_claim again;
+	struct file f;
+	int fd = temporary();
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	before = claim(&x, &f, "/a", &first);
+	f.place.claim = &before;
+	CHECK_OK(op_executable_open(&x, first, &f.place, false));
+	/* mapped before it was compared, by a process that has ended */
+	gone = f.place;
+	gone.gone = true;
+	CHECK_OK(op_executable_open(&x, first, &gone, false));
+	write_program(fd, "/bin/cat");
+	after = claim(&x, &f, "/a", &e);
+	CHECK(e == first && op_claim_is_doubted(e, &after));
+	gone.claim = f.place.claim = &after;
+	CHECK_INT(op_executable_open(&x, e, &gone, false), -ESTALE);
+	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ESTALE);
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &after), 1);
+	CHECK(e != first && !op_claim_is_doubted(e, &after));
+	CHECK_OK(op_executable_open(&x, e, &f.place, false));
+	CHECK(e->image != first->image && e->stamp.size != first->stamp.size);
+	CHECK(!op_claim_is_doubted(first, &before));
+	/* the next process finds the new one at once, and need not look */
+	op_executable_put(&x, e);
+	again = claim(&x, &f, "/a", &e);
+	CHECK(e != first && op_claim_is_doubted(e, &again));
+	f.place.claim = &again;
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &again), 0);
+	/* of one that ended before anybody looked nothing is known */
+	op_executable_put(&x, e);
+	op_executable_put(&x, first);
+	unmap_file(&f);
+	end(&x);
+}
+
+/* Several files have one inode at one time: their paths differ, and what is mapped tells. */
+static void test_two_of_one_number(void)
+{
+	struct op_executables x;
+	struct op_executable *one;
+	struct op_executable *two;
+	struct op_executable *e;
+	struct op_claim c;
+	struct file f, g;
+
+	begin(&x);
+	f.fd = temporary();
+	write_program(f.fd, "/bin/true");
+	map_file(f.fd, &f);
+	g.fd = temporary();
+	write_program(g.fd, "/bin/cat");
+	map_file(g.fd, &g);
+	c = claim(&x, &f, "/a", &one);
+	f.place.claim = &c;
+	CHECK_OK(op_executable_open(&x, one, &f.place, false));
+	/* the mapping of g, whose number is said to be that of f */
+	CHECK_OK(op_executable_get(&x, &f.key, "/b", &e));
+	c = op_claim_of(e, &f.key, "/b", one->same_until_ns);
+	CHECK(e == one && op_claim_is_doubted(e, &c));
+	op_executable_put(&x, e);
+	/* a generation that differs is another file's, of a known one the path decides */
+	f.key.generation = 1;
+	CHECK_OK(op_executable_get(&x, &f.key, "/c", &e));
+	CHECK(e == one);
+	one->key.generation = 1;
+	f.key.generation = 2;
+	CHECK_OK(op_executable_get(&x, &f.key, "/a", &two));
+	CHECK(two != one);
+	f.key.generation = 0;
+	op_executable_put(&x, e);
+	CHECK_OK(op_executable_get(&x, &f.key, "/a (deleted)", &e));
+	CHECK(e == two);
+	op_executable_put(&x, e);
+	op_executable_put(&x, two);
+	op_executable_put(&x, one);
+	unmap_file(&f);
+	unmap_file(&g);
 	end(&x);
 }
 
@@ -150,11 +259,10 @@ static void test_failures_of_others(void)
 	begin(&x);
 	fd = memfd_create("program", MFD_CLOEXEC); /* such a one is opened by the child */
 	CHECK(fd >= 0);
-	write_program(fd);
+	write_program(fd, "/bin/true");
 	map_file(fd, &f);
-	CHECK_INT(f.dev_major, 0);
-	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
-				   "/memfd:program", &e));
+	CHECK_INT(f.key.dev_major, 0);
+	CHECK_OK(op_executable_get(&x, &f.key, "/memfd:program", &e));
 	other = f.place;
 	other.pid = (uint32_t)child;
 	CHECK_OK(op_map64_put(&x.target->aside, other.pid, UINT64_MAX));
@@ -193,10 +301,9 @@ static void test_names_of_shared_memory(void)
 		int fd = temporary();
 
 		begin(&x);
-		write_program(fd);
+		write_program(fd, "/bin/true");
 		map_file(fd, &f);
-		CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
-					   names[i], &e));
+		CHECK_OK(op_executable_get(&x, &f.key, names[i], &e));
 		CHECK_OK(op_executable_open(&x, e, &f.place, false));
 		CHECK(e->image);
 		op_executable_put(&x, e);
@@ -205,12 +312,10 @@ static void test_names_of_shared_memory(void)
 		CHECK(fd >= 0);
 		write_text(fd);
 		map_file(fd, &f);
-		CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
-					   names[i], &memory));
+		CHECK_OK(op_executable_get(&x, &f.key, names[i], &memory));
 		CHECK_INT(memory->state, OP_EXECUTABLE_FOREIGN);
 		op_executable_put(&x, memory);
-		CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
-					   names[i], &memory));
+		CHECK_OK(op_executable_get(&x, &f.key, names[i], &memory));
 		CHECK_INT(memory->state, OP_EXECUTABLE_FOREIGN);
 		op_executable_put(&x, memory);
 		unmap_file(&f);
@@ -219,5 +324,7 @@ static void test_names_of_shared_memory(void)
 }
 
 TEST_MAIN({ "number", test_number_of_another_file },
+	  { "rewritten", test_rewritten_while_held },
+	  { "two-of-one", test_two_of_one_number },
 	  { "failures", test_failures_of_others },
 	  { "shared-memory", test_names_of_shared_memory })

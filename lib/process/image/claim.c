@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/image/claim.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/macros.h"
+#include "process/image/executable.h"
+#include "process/target/open.h"
+
+struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_key *key,
+			    const char *path, uint64_t mapped_ns)
+{
+	return (struct op_claim){
+		.mapped_ns = mapped_ns,
+		.other_path = !op_executable_has_path(e, path),
+		.numbered = key->generation && e->key.generation == key->generation,
+	};
+}
+
+/* Does the kernel name the file by another device than the file's own? Then its number may be
+ * that of another file, too (btrfs, layers of overlayfs). */
+static bool is_ambiguous(const struct op_executable *e)
+{
+	return e->stamp.dev != gnu_dev_makedev(e->key.dev_major, e->key.dev_minor);
+}
+
+bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *claim)
+{
+	if (!claim || claim->compared || e->vdso || e->memory ||
+	    (!e->image && e->state != OP_EXECUTABLE_FOREIGN))
+		return false;
+	return claim->other_path || (is_ambiguous(e) && !claim->numbered) ||
+	       claim->mapped_ns < e->same_since_ns || claim->mapped_ns > e->same_until_ns;
+}
+
+/* The file had @stamp before x->now_ns. */
+static void note_same(const struct op_executables *x, struct op_executable *e)
+{
+	uint64_t since_ns = (uint64_t)e->stamp.ctime_ns - (uint64_t)x->realtime_offset_ns;
+
+	/* Who serves a file tells any time. */
+	e->same_since_ns = e->stamp.served	   ? UINT64_MAX
+			   : (int64_t)since_ns < 0 ? 0
+						   : since_ns;
+	e->same_until_ns = OP_MAX(e->same_until_ns, x->now_ns - 1);
+}
+
+/* What is mapped there now? Without the right to look at the mapping, what its path has. */
+static int look(struct op_executables *x, const struct op_executable *e,
+		const struct op_executable_place *place, struct op_opened *ret)
+{
+	const struct op_mapped_file file = op_executable_mapped(e, place);
+	int r = op_target_stat_mapped(x->target, place->pid, &file, ret);
+
+	if (r != -EPERM && r != -EACCES)
+		return r;
+	r = op_target_open_mapped(x->target, place->pid, &file, ret);
+	if (r == 0)
+		op_closep(&ret->fd);
+	return r;
+}
+
+/* Returns 0, 1 if another file is mapped (*@ret), or -errno. */
+static int compare(struct op_executables *x, struct op_executable *e,
+		   const struct op_executable_place *place, struct op_file_stamp *ret)
+{
+	struct op_opened opened;
+	int r;
+
+	if (place->gone)
+		return -ESTALE;
+	r = look(x, e, place, &opened);
+	if (r < 0)
+		return r;
+	if ((uint32_t)opened.inode != (uint32_t)e->key.inode)
+		return -ESTALE; /* the mapping is gone, and another one is there */
+	*ret = op_file_stamp_of(&opened);
+	ret->served = e->stamp.served;
+	if (!op_file_stamp_same(&e->stamp, ret))
+		return opened.mapped ? 1 : -ESTALE;
+	note_same(x, e);
+	if (opened.mapped && place->claim)
+		e->same_until_ns = OP_MAX(e->same_until_ns, place->claim->mapped_ns);
+	return opened.mapped || !op_claim_is_doubted(e, place->claim) ? 0 : -ESTALE;
+}
+
+int op_claim_check(struct op_executables *x, struct op_executable *e,
+		   const struct op_executable_place *place)
+{
+	struct op_file_stamp stamp;
+	int r = compare(x, e, place, &stamp);
+
+	return r > 0 ? -ESTALE : r;
+}
+
+int op_claim_settle(struct op_executables *x, struct op_executable **e,
+		    const struct op_executable_place *place, struct op_claim *claim)
+{
+	struct op_executable *other;
+	struct op_file_stamp stamp;
+	int r = compare(x, *e, place, &stamp);
+
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		r = op_executable_get_other(x, *e, &stamp, &other);
+		if (r < 0)
+			return r;
+		op_executable_put(x, *e);
+		*e = other;
+		r = 1;
+	}
+	claim->compared = true;
+	return r;
+}
+
+int op_claim_take(struct op_executables *x, struct op_executable *e,
+		  const struct op_executable_place *place, const struct op_opened *o)
+{
+	const struct op_claim *claim = place->claim;
+	struct op_executable as = *e;
+
+	as.state = OP_EXECUTABLE_FOREIGN; /* something is known of it */
+	as.stamp = op_file_stamp_of(o);
+	as.same_until_ns = 0;
+	note_same(x, &as);
+	if (o->mapped && claim)
+		as.same_until_ns = OP_MAX(as.same_until_ns, claim->mapped_ns);
+	/* A path may lead to another file by now. */
+	if (!o->mapped && claim && !claim->compared &&
+	    (claim->other_path || (is_ambiguous(&as) && !claim->numbered) ||
+	     claim->mapped_ns < as.same_since_ns))
+		return -ESRCH;
+	e->stamp = as.stamp;
+	e->same_since_ns = as.same_since_ns;
+	e->same_until_ns = as.same_until_ns;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where something else took the place of what a process had mapped, and when. Events are heard of
+ * later than they happen, and records later than they are made. So a frame is of what is known of
+ * its address only if nothing else was mapped there between the two.
+ */
+#ifndef OP_PROCESS_MAPPINGS_CHANGES_H
+#define OP_PROCESS_MAPPINGS_CHANGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+enum {
+	OP_CHANGES_MAX = 64, /* of one process; the two oldest become one */
+};
+
+/* [start, end) changed at a time from since_ns to until_ns (CLOCK_MONOTONIC). */
+struct op_change {
+	uint64_t start;
+	uint64_t end;
+	uint64_t since_ns;
+	uint64_t until_ns;
+	uint32_t number;
+};
+
+struct op_changes {
+	OP_VEC(struct op_change) list; /* the oldest first */
+	uint32_t number;	       /* counts the mappings' changes of any kind */
+};
+
+/* A change under the number that the mappings have now. What ended before @over_ns is
+ * forgotten. */
+void op_changes_add(struct op_changes *c, const struct op_change *change,
+		    uint64_t over_ns);
+/* Did @addr change by @time_ns in a way that the mappings of @number did not have yet? */
+bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t time_ns,
+		       uint64_t addr);
+/* Did @addr change after @time_ns? */
+bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t addr);
+/* @to begins as a copy, whose changes are all of number 1. Without memory it has none. */
+void op_changes_inherit(struct op_changes *to, const struct op_changes *from);
+void op_changes_clear(struct op_changes *c);
+
+#endif
