@@ -79,6 +79,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->stack_bytes = 0;
 	r->resumed = 0;
 	r->stack_below = 0;
+	r->hits = 1;
 	op_event_ready(slot, named);
 	return slot;
 }
