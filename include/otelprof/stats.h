@@ -129,7 +129,7 @@ struct otelprof_stats {
 	uint64_t tables_postponed;
 	/* Processes that rules by executable mean now, and by environment; how often a
 	 * process could not be read for that; and how often a limit or a lack of memory
-	 * left a process out: 32,768 processes of each, 64 texts of rules that mean one. */
+	 * left a process out: 32,768 processes of each, 64 texts of rules that match one. */
 	uint64_t rule_processes;
 	uint64_t rule_processes_unread;
 	uint64_t rule_processes_refused;

@@ -8,6 +8,7 @@
 #include "api/handle.h"
 #include "api/settings/config.h"
 #include "base/hash.h"
+#include "base/io.h"
 #include "process/image/executable.h"
 #include "process/program.h"
 #include "process/resource/attributes.h"
@@ -41,8 +42,7 @@ static void put(struct rows *rows, const char *key, const char *value)
 static const char *put_executable(struct rows *rows, const struct op_program *program)
 {
 	const char *path = program->exe_path ? program->exe_path : program->first_file;
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	const char *name = slash ? slash + 1 : path;
+	const char *name = path ? op_base_name(path) : NULL;
 
 	if (!path) {
 		(void)snprintf(rows->name, sizeof(rows->name), "[%s]", program->comm);

@@ -4,6 +4,7 @@
 #define OP_BASE_HEX_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The value of a hex digit of either case; -1 if @c is not one. */
 static inline int op_hex_digit(char c)
@@ -12,6 +13,17 @@ static inline int op_hex_digit(char c)
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
 	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
 				      : -1;
+}
+
+/* Are these @len lower-case hex digits? */
+static inline bool op_is_hex(const char *s, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!((s[i] >= '0' && s[i] <= '9') || (s[i] >= 'a' && s[i] <= 'f')))
+			return false;
+	return true;
 }
 
 /* Decode %XX in place. Returns false if a % is not followed by two hex digits, or makes a NUL. */

@@ -115,6 +115,13 @@ int op_write_full(int fd, const void *buf, size_t len)
 	return 0;
 }
 
+const char *op_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts = { 0 };

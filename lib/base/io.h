@@ -29,6 +29,9 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off);
 /* write(2) until all is written. Returns 0 or -errno. */
 int op_write_full(int fd, const void *buf, size_t len);
 
+/* The last component of @path, of which it is a part. */
+const char *op_base_name(const char *path);
+
 uint64_t op_clock_monotonic_ns(void);
 uint64_t op_clock_realtime_ns(void);
 /* Like the monotonic clock, but including time asleep. */

@@ -14,6 +14,26 @@
 #define OP_ALIGN_UP(x, n)   (((x) + ((n)-1)) & ~((__typeof__(x))(n)-1))
 #define OP_ALIGN_DOWN(x, n) ((x) & ~((__typeof__(x))(n)-1))
 
+/*
+ * By bisection, the first number from 0 to @len at which @condition is true, which is
+ * about the number @i. It is false at the numbers below that one and true from there on.
+ */
+#define op_first_where(i, len, condition)                                                \
+	({                                                                               \
+		size_t _low = 0;                                                         \
+		size_t _high = (len);                                                    \
+                                                                                         \
+		while (_low < _high) {                                                   \
+			size_t i = _low + (_high - _low) / 2;                            \
+                                                                                         \
+			if (condition)                                                   \
+				_high = i;                                               \
+			else                                                             \
+				_low = i + 1;                                            \
+		}                                                                        \
+		_low;                                                                    \
+	})
+
 #define op_container_of(ptr, type, member)                                               \
 	((type *)((char *)(ptr)-offsetof(type, member)))
 

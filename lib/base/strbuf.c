@@ -26,6 +26,23 @@ void op_strbuf_puts(struct op_strbuf *s, const char *text)
 	op_strbuf_add(s, text, strlen(text));
 }
 
+void op_strbuf_utf8(struct op_strbuf *s, uint32_t c)
+{
+	/* of the first byte, by the number of bytes that follow it */
+	static const uint8_t marks[] = { 0, 0xc0, 0xe0, 0xf0 };
+	uint8_t bytes[OP_ARRAY_SIZE(marks)];
+	uint32_t more;
+	uint32_t i;
+
+	if (!c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		c = 0xfffd;
+	more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	bytes[0] = (uint8_t)(marks[more] | c >> 6 * more);
+	for (i = 1; i <= more; i++)
+		bytes[i] = (uint8_t)(0x80 | (c >> 6 * (more - i) & 0x3f));
+	op_strbuf_add(s, bytes, more + 1);
+}
+
 void op_strbuf_printf(struct op_strbuf *s, const char *fmt, ...)
 {
 	va_list ap;

@@ -135,15 +135,6 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	return NULL;
 }
 
-int op_processes_scan(struct op_processes *p)
-{
-	int r = op_processes_scan_begin(p);
-
-	while (r == 0 && op_sweep_run(p, FIRST_SLICE_NS))
-		continue;
-	return r;
-}
-
 int op_processes_scan_begin(struct op_processes *p)
 {
 	int r = op_sweep_scan(p);

@@ -109,8 +109,6 @@ OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
  * op_processes_busy() is true until then.
  */
 int op_processes_scan_begin(struct op_processes *p);
-/* The same for all processes at once. */
-int op_processes_scan(struct op_processes *p);
 
 /* Load the programs' steps for all runtimes that are not off, also those that nobody runs yet:
  * verifying a program is one system call that takes longer than a poll may. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/log.h"
 #include "code/symbol/perfmap.h"
 #include "process/context/schema.h"
@@ -90,7 +91,6 @@ static int intern_name(const struct op_program *program, struct op_window *windo
 		       struct op_resource *resource)
 {
 	const char *path = program->exe_path ? program->exe_path : program->first_file;
-	const char *slash;
 	char name[OP_COMM_BYTES + 2];
 	int r;
 
@@ -98,8 +98,7 @@ static int intern_name(const struct op_program *program, struct op_window *windo
 		(void)snprintf(name, sizeof(name), "[%s]", program->comm);
 		return intern(window, name, &resource->executable_name);
 	}
-	slash = strrchr(path, '/');
-	r = intern(window, slash ? slash + 1 : path, &resource->executable_name);
+	r = intern(window, op_base_name(path), &resource->executable_name);
 	return r < 0 ? r : intern(window, path, &resource->executable_path);
 }
 

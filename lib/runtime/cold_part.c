@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/macros.h"
 #include "base/reader.h"
 
 enum {
@@ -79,18 +80,9 @@ static uint64_t table_word(const struct table *t, uint32_t i, uint32_t off)
  * none. */
 static uint32_t table_find(const struct table *t, uint64_t addr)
 {
-	uint32_t low = 0;
-	uint32_t high = t->count;
+	size_t above = op_first_where(i, t->count, table_word(t, (uint32_t)i, 0) > addr);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (table_word(t, mid, 0) <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : UINT32_MAX;
+	return above ? (uint32_t)above - 1 : UINT32_MAX;
 }
 
 /*

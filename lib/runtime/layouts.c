@@ -313,6 +313,16 @@ int op_layouts_find(const struct op_layouts *layouts,
 	return 0;
 }
 
+int op_layouts_find_number(const struct op_layouts *layouts,
+			   const struct op_layouts_schema *schema, uint16_t version,
+			   void *ret)
+{
+	char text[OP_LAYOUTS_VERSION_MAX + 1];
+
+	(void)snprintf(text, sizeof(text), "%u.%u", version >> 8u, version & 255u);
+	return op_layouts_find(layouts, schema, text, ret);
+}
+
 int op_layouts_unknown(const struct op_layouts_schema *schema, const char *version,
 		       const char *path, struct op_log *log)
 {

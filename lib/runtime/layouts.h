@@ -89,6 +89,11 @@ int op_layouts_find(const struct op_layouts *layouts,
 		    const struct op_layouts_schema *schema, const char *version,
 		    void *ret);
 
+/* The same of a version of two numbers: 0x030e is 3.14. */
+int op_layouts_find_number(const struct op_layouts *layouts,
+			   const struct op_layouts_schema *schema, uint16_t version,
+			   void *ret);
+
 /* Tell the user that @path is a version of a runtime that has no section, and what to do
  * about it. Returns -ENOTSUP. */
 int op_layouts_unknown(const struct op_layouts_schema *schema, const char *version,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "runtime/layouts.h"
 
@@ -48,8 +49,7 @@ int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **
 
 bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
+	const char *base = op_base_name(path);
 	const char *const *name;
 
 	for (name = ops->file_names; name && *name; name++)

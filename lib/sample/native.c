@@ -220,8 +220,8 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	spot->image->symbols.used_ns = op_clock_monotonic_ns();
 	len = !spot->image->symbols.loaded
 		      ? 0
-		      : op_symbols_find_inlined(spot->image->symbols.loaded, spot->vaddr,
-						found, OP_LINES_MAX);
+		      : op_symbols_find(spot->image->symbols.loaded, spot->vaddr, found,
+					OP_LINES_MAX);
 	symbol = len > 0 ? &found[len - 1] : NULL;
 	if (!symbol || !symbol->name || is_behind(spot, symbol)) {
 		name_by_start(spot, place);
@@ -431,7 +431,6 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 {
 	char name[NAME_BYTES];
 	const char *file;
-	const char *slash;
 	uint64_t offset;
 
 	if (!v) {
@@ -440,8 +439,7 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 	}
 	if (!v->exe)
 		return made_location(sampler, of, v, NULL, addr, guessed, ret);
-	slash = strrchr(v->exe->path, '/');
-	file = slash ? slash + 1 : v->exe->path;
+	file = op_base_name(v->exe->path);
 	if (v->exe->state == OP_EXECUTABLE_FOREIGN)
 		return made_location(sampler, of, v, file, addr, guessed, ret);
 	offset = addr - v->start + v->offset;

@@ -14,9 +14,19 @@ PATTERNS = ["%s/*.%s" % (folder, end) for end in "ch"
 TOOL = "clang-format-14"
 
 
-def differs(root, name):
-    return subprocess.run([TOOL, "--dry-run", "--Werror", name], cwd=root,
+BATCH = 100  # files of one run: most of a run for one file is its start
+
+
+def differ(root, *names):
+    return subprocess.run([TOOL, "--dry-run", "--Werror", *names], cwd=root,
                           stderr=subprocess.DEVNULL).returncode != 0
+
+
+def wrong_of(root, files):
+    for at in range(0, len(files), BATCH):
+        batch = files[at:at + BATCH]
+        if differ(root, *batch):
+            yield from (name for name in batch if differ(root, name))
 
 
 def modified(root):
@@ -30,7 +40,7 @@ def main(root, *options):
         print("SKIP: %s is not installed" % TOOL)
         return SKIP
     files = tracked(root, *PATTERNS)
-    wrong = [name for name in files if differs(root, name)]
+    wrong = list(wrong_of(root, files))
     if "--fix" in options:
         busy = modified(root)
         for name in [name for name in wrong if name not in busy]:

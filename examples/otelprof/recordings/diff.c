@@ -41,7 +41,7 @@ static int help(FILE *f)
 		"      --total         order by the time with what a function calls\n"
 		"  -n, --lines N       at most N lines (20)\n"
 		"      --min POINTS    omit smaller changes (0.1 per cent of the whole)\n"
-		"      --kind TYPE     one kind of samples, where there are several\n"
+		"      --kind KIND     one kind of samples, where there are several\n"
 		"  -h, --help          show this text\n\n"
 		"Exit status: 0 compared, 1 not (with the reason), 2 usage.\n",
 		f);

@@ -40,7 +40,7 @@ static int help(FILE *f)
 		"      --callees NAME     what this function calls\n"
 		"  -n, --lines N          at most N lines (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n"
-		"      --kind TYPE        one kind of samples, where FILE has several\n"
+		"      --kind KIND        one kind of samples, where FILE has several\n"
 		"  -p, --pid PID          only this process\n"
 		"      --program NAME     only processes of this name\n"
 		"      --thread NAME      only threads of this name\n"

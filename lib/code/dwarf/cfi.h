@@ -105,11 +105,6 @@ OP_DEFINE_CLEANUP(struct op_cfi *, op_cfi_free)
 /* Follow register @reg, too (state.kept). Call this before anything is read. */
 void op_cfi_keep(struct op_cfi *cfi, uint16_t reg);
 
-/* Give all FDEs to @sink. Returns 0, -errno of reading, or the sink's negative value. */
-int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
-		struct op_cfi_stats *ret_stats);
-
-/* A walk in slices. */
 struct op_cfi_walk;
 
 /*
@@ -124,9 +119,9 @@ OP_DEFINE_CLEANUP(struct op_cfi_walk *, op_cfi_walk_free)
 /* User memory in use, with that of the sections. */
 size_t op_cfi_walk_bytes(const struct op_cfi_walk *walk);
 /*
- * Continue a walk. Returns 0 and *@ret_stats at the end; -EINPROGRESS when @allowance is
- * over, or when the sink's fde() returned that (it is called again with the same FDE
- * then); -errno of reading; or the sink's negative value.
+ * Give the next FDEs to @sink. Returns 0 and *@ret_stats at the end; -EINPROGRESS when
+ * @allowance is over, or when the sink's fde() returned that (it is called again with the
+ * same FDE then); -errno of reading; or the sink's negative value.
  */
 int op_cfi_walk_on(struct op_cfi_walk *walk, const struct op_cfi_sink *sink,
 		   struct op_allowance *allowance, struct op_cfi_stats *ret_stats);

@@ -208,15 +208,6 @@ int op_cfi_walk_on(struct op_cfi_walk *w, const struct op_cfi_sink *sink,
 	return 0;
 }
 
-int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
-		struct op_cfi_stats *ret_stats)
-{
-	_cleanup_(op_cfi_walk_freep) struct op_cfi_walk *w = NULL;
-	int r = op_cfi_walk_new(cfi, NULL, &w);
-
-	return r < 0 ? r : op_cfi_walk_on(w, sink, NULL, ret_stats);
-}
-
 int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
 		   const struct op_cfi_sink *sink)
 {

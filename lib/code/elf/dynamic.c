@@ -6,11 +6,6 @@
 #include "base/reader.h"
 #include "code/elf/private.h"
 
-enum {
-	/* a DT_NEEDED is a file name or a path */
-	NEEDED_NAME_MAX = 4096,
-};
-
 int op_elf_dynamic_each(struct op_elf *elf,
 			int (*fn)(void *data, int64_t tag, uint64_t value), void *data)
 {
@@ -46,46 +41,4 @@ int op_elf_dynamic_each(struct op_elf *elf,
 			return r;
 	}
 	return 0;
-}
-
-struct needed {
-	struct op_elf *elf;
-	uint64_t strings; /* ELF address of the dynamic string table */
-	int (*fn)(void *data, const char *name);
-	void *data;
-};
-
-static int take_strtab(void *data, int64_t tag, uint64_t value)
-{
-	struct needed *n = data;
-
-	if (tag == DT_STRTAB)
-		n->strings = value;
-	return 0;
-}
-
-static int take_needed(void *data, int64_t tag, uint64_t value)
-{
-	struct needed *n = data;
-	char name[NEEDED_NAME_MAX];
-	uint64_t addr;
-	int r;
-
-	if (tag != DT_NEEDED || op_add_overflow(n->strings, value, &addr))
-		return 0;
-	r = op_elf_read_vaddr_str(n->elf, addr, name, sizeof(name));
-	if (r == -ENODATA || r == -ENAMETOOLONG)
-		return 0;
-	return r ? r : n->fn(n->data, name);
-}
-
-int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name), void *data)
-{
-	struct needed n = { .elf = elf, .fn = fn, .data = data };
-	int r;
-
-	r = op_elf_dynamic_each(elf, take_strtab, &n);
-	if (r || !n.strings)
-		return r;
-	return op_elf_dynamic_each(elf, take_needed, &n);
 }

@@ -124,8 +124,6 @@ static int read_section(struct op_elf *elf, uint64_t shoff, size_t i,
 	ret->size = op_read_u64(&reader);
 	ret->link = op_read_u32(&reader);
 	ret->info = op_read_u32(&reader);
-	op_read_skip(&reader, 8); /* sh_addralign */
-	ret->entsize = op_read_u64(&reader);
 	return 0;
 }
 

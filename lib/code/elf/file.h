@@ -40,7 +40,6 @@ struct op_elf_section {
 	uint64_t addr;
 	uint64_t offset;
 	uint64_t size;
-	uint64_t entsize;
 };
 
 struct op_elf_symbol {
@@ -112,10 +111,11 @@ int op_elf_read_apart(struct op_elf *elf, uint64_t off, void *buf, size_t len);
 int op_elf_read_kept(struct op_elf *elf, uint64_t off, void *buf, size_t len);
 /* Read at an ELF address, from the parts of PT_LOAD segments that are in the file. */
 int op_elf_read_vaddr(struct op_elf *elf, uint64_t vaddr, void *buf, size_t len);
-/* Read a NUL-terminated string at an ELF address, at most @size bytes with the NUL.
- * Returns 0; -ENAMETOOLONG if it is longer; -ENODATA if it has no end; or -errno. */
-int op_elf_read_vaddr_str(struct op_elf *elf, uint64_t vaddr, char *buf, size_t size);
-/* As above, at file offset @off; the string must end before offset @end. */
+/*
+ * Read a NUL-terminated string at file offset @off that ends before offset @end, at most
+ * @size bytes with the NUL. Returns 0; -ENAMETOOLONG if it is longer; -ENODATA if it has
+ * no end; or -errno.
+ */
 int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
 		    size_t size);
 
@@ -172,11 +172,6 @@ enum {
 };
 int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len,
 			struct op_elf_symbol *ret);
-
-/* Call @fn for each DT_NEEDED name. A value other than 0 ends the iteration and is
- * returned. */
-int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name),
-		  void *data);
 
 /* Get the file's build ids. Returns 0 (each may be ""), or -errno. */
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret);

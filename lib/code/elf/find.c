@@ -123,22 +123,14 @@ static int match_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t
 	uint8_t rank = symbol->bind == STB_GLOBAL || symbol->bind == STB_GNU_UNIQUE ? 3
 		       : symbol->bind == STB_WEAK				    ? 2
 										    : 1;
-	size_t low = 0;
-	size_t high = f->places.len;
+	size_t at;
 
 	if (symbol->shndx == SHN_UNDEF || symbol->type == STT_FILE ||
 	    symbol->type == STT_SECTION)
 		return 0;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->places.data[mid].offset < name)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < f->places.len && f->places.data[low].offset == name; low++) {
-		uint32_t i = f->places.data[low].wanted;
+	at = op_first_where(k, f->places.len, f->places.data[k].offset >= name);
+	for (; at < f->places.len && f->places.data[at].offset == name; at++) {
+		uint32_t i = f->places.data[at].wanted;
 
 		if (f->rank[i] >= rank)
 			continue;

@@ -198,11 +198,6 @@ unsigned int op_gopclntab_version(const struct op_gopclntab *t)
 	return t->version;
 }
 
-uint64_t op_gopclntab_len(const struct op_gopclntab *t)
-{
-	return t->len;
-}
-
 void op_gopclntab_range(const struct op_gopclntab *t, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
@@ -352,18 +347,9 @@ static int make_index(struct op_gopclntab *t)
 /* The last index entry at or below @vaddr; 0 if all are above. */
 static size_t find_in_index(const struct op_gopclntab *t, uint64_t vaddr)
 {
-	size_t low = 0;
-	size_t high = t->index_len;
+	size_t above = op_first_where(i, t->index_len, t->index[i] > vaddr);
 
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->index[mid] <= vaddr)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return above ? above - 1 : 0;
 }
 
 int op_gopclntab_find(struct op_gopclntab *t, uint64_t vaddr, struct op_go_function *ret)

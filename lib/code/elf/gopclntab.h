@@ -62,7 +62,6 @@ OP_DEFINE_CLEANUP(struct op_gopclntab *, op_gopclntab_free)
 
 /* The Go version that introduced the format: 102, 116, 118 or 120. */
 unsigned int op_gopclntab_version(const struct op_gopclntab *t);
-uint64_t op_gopclntab_len(const struct op_gopclntab *t); /* the number of functions */
 /* The range of ELF addresses of all Go code, [*@ret_start, *@ret_end). */
 void op_gopclntab_range(const struct op_gopclntab *t, uint64_t *ret_start,
 			uint64_t *ret_end);

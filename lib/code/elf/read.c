@@ -196,15 +196,3 @@ int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
 	}
 	return done < size ? -ENODATA : -ENAMETOOLONG;
 }
-
-int op_elf_read_vaddr_str(struct op_elf *elf, uint64_t vaddr, char *buf, size_t size)
-{
-	const struct op_elf_segment *s = find_load(elf, vaddr);
-	uint64_t start;
-	uint64_t end;
-
-	if (!s || op_add_overflow(s->offset, s->filesz, &end) ||
-	    op_add_overflow(s->offset, vaddr - s->vaddr, &start))
-		return -ENODATA;
-	return op_elf_read_str(elf, start, end, buf, size);
-}

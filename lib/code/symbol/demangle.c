@@ -78,7 +78,7 @@ static size_t length_without_llvm(const char *name)
 	return suffix ? (size_t)(suffix - name) : strlen(name);
 }
 
-char *op_demangle_kind(const char *name, enum op_mangling *ret_mangling)
+char *op_demangle(const char *name, enum op_mangling *ret_mangling)
 {
 	bool v0 = strncmp(name, "_R", 2) == 0;
 	_cleanup_free_ char *plain = NULL;
@@ -103,11 +103,4 @@ char *op_demangle_kind(const char *name, enum op_mangling *ret_mangling)
 	if (text)
 		*ret_mangling = OP_MANGLING_CXX;
 	return text;
-}
-
-char *op_demangle(const char *name)
-{
-	enum op_mangling mangling;
-
-	return op_demangle_kind(name, &mangling);
 }

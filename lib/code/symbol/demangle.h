@@ -14,9 +14,7 @@ enum op_mangling {
 };
 
 /* The readable form of @name, or NULL if it is not mangled or too long. The caller frees
- * it. */
-char *op_demangle(const char *name);
-/* As above; *@ret_mangling is set if the result is not NULL. */
-char *op_demangle_kind(const char *name, enum op_mangling *ret_mangling);
+ * it. *@ret_mangling is set if the result is not NULL. */
+char *op_demangle(const char *name, enum op_mangling *ret_mangling);
 
 #endif

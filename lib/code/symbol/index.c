@@ -81,19 +81,10 @@ void op_symbol_index_abort(struct op_symbol_index_builder *b)
 static const struct op_code_range *find_range(const struct op_symbol_index_builder *b,
 					      uint64_t vaddr)
 {
-	size_t low = 0;
-	size_t high = b->code.len;
+	size_t at = op_first_where(i, b->code.len, b->code.data[i].end > vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->code.data[mid].end <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < b->code.len && b->code.data[low].start <= vaddr ? &b->code.data[low]
-								     : NULL;
+	return at < b->code.len && b->code.data[at].start <= vaddr ? &b->code.data[at]
+								   : NULL;
 }
 
 /* Is it "$x" or "$d.7"? On aarch64 these mark code and data and are not functions (ELF
@@ -280,28 +271,20 @@ size_t op_symbol_index_lookup(const struct op_symbol_index *index, uint64_t vadd
 			      size_t *ret_first)
 {
 	uint64_t addr = vaddr - index->base;
-	size_t low = 0;
-	size_t high = index->len;
+	size_t above;
 	size_t end;
-	int i;
+	int n;
 
 	*ret_first = 0;
 	if (vaddr < index->base || addr > UINT32_MAX)
 		return 0;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (index->entries[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	above = op_first_where(i, index->len, index->entries[i].addr > addr);
 	/* The nearest entry may be a part of a larger one, or end before the address. */
-	for (i = 0; i < OP_SYMBOL_NESTING_MAX && low > 0; i++, low = *ret_first) {
-		const struct op_symbol_entry *e = &index->entries[low - 1];
+	for (n = 0; n < OP_SYMBOL_NESTING_MAX && above > 0; n++, above = *ret_first) {
+		const struct op_symbol_entry *e = &index->entries[above - 1];
 
-		end = low;
-		*ret_first = low - 1;
+		end = above;
+		*ret_first = above - 1;
 		while (*ret_first > 0 && index->entries[*ret_first - 1].addr == e->addr)
 			--*ret_first;
 		if (addr - e->addr < (e->size & OP_SYMBOL_SIZE_MAX))

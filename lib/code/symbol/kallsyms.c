@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "code/symbol/kallsyms_private.h"
 
 enum {
@@ -214,35 +215,17 @@ uint32_t op_kallsyms_lookup(const struct op_kallsyms *k, uint64_t addr,
 {
 	const struct op_kallsyms_block *block;
 	const uint32_t *offsets;
-	size_t low = 0;
-	size_t high = k->blocks.len;
+	size_t above = op_first_where(i, k->blocks.len, k->blocks.data[i].base > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (k->blocks.data[mid].base <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	if (!above)
 		return UINT32_MAX;
-	block = &k->blocks.data[low - 1];
+	block = &k->blocks.data[above - 1];
 	offsets = &k->offsets.data[block->first];
-	low = 0;
-	high = block->len;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (offsets[mid] <= addr - block->base)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || addr - block->base - offsets[low - 1] >= OP_KALLSYMS_FUNCTION_MAX)
+	above = op_first_where(i, block->len, offsets[i] > addr - block->base);
+	if (!above || addr - block->base - offsets[above - 1] >= OP_KALLSYMS_FUNCTION_MAX)
 		return UINT32_MAX;
 	*ret_block = block;
-	return block->first + (uint32_t)low - 1;
+	return block->first + (uint32_t)above - 1;
 }
 
 int op_kallsyms_names(const struct op_kallsyms *k, const struct op_kallsyms_block *block,

@@ -312,19 +312,10 @@ static const struct entry *lookup(const struct op_perfmap *map, uint64_t addr)
 {
 	const struct entry *e = map->entries.data;
 	const struct entry *found = NULL;
-	size_t low = 0;
-	size_t high = map->entries.len;
+	size_t above = op_first_where(k, map->entries.len, e[k].start > addr);
 	size_t i;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (e[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (i = low; i > 0 && low - i < NESTING_MAX; i--) {
+	for (i = above; i > 0 && above - i < NESTING_MAX; i--) {
 		if (addr - e[i - 1].start < e[i - 1].size &&
 		    (!found || e[i - 1].name > found->name))
 			found = &e[i - 1];

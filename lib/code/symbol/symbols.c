@@ -369,7 +369,7 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 	s->raw = strdup(name);
 	if (!s->raw)
 		return -ENOMEM;
-	s->readable = op_demangle_kind(s->raw, &mangling);
+	s->readable = op_demangle(s->raw, &mangling);
 	*ret = (struct op_symbol){
 		.name = s->readable ? s->readable : s->raw,
 		.system_name = s->readable ? s->raw : "",
@@ -412,23 +412,12 @@ static int find_go(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret,
 	return n > 0 && s->lines[n - 1].function[0] ? n : 0;
 }
 
-int op_symbols_find_inlined(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret,
-			    size_t len)
+int op_symbols_find(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret,
+		    size_t len)
 {
 	if (!len)
 		return 0;
 	if (vaddr >= s->go_range.start && vaddr < s->go_range.end)
 		return find_go(s, vaddr, ret, len);
 	return find_native(s, vaddr, ret);
-}
-
-int op_symbols_find(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret)
-{
-	struct op_symbol found;
-	int n;
-
-	n = op_symbols_find_inlined(s, vaddr, &found, 1);
-	if (n > 0)
-		*ret = found;
-	return n;
 }

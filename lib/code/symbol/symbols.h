@@ -55,16 +55,13 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 struct op_symbols *op_symbols_free(struct op_symbols *symbols);
 OP_DEFINE_CLEANUP(struct op_symbols *, op_symbols_free)
 
-/* Find the function that holds ELF address @vaddr. Returns 1 and *@ret; 0 if there is
- * none; -errno. */
-int op_symbols_find(struct op_symbols *symbols, uint64_t vaddr, struct op_symbol *ret);
 /*
- * As above, with the functions that are inlined at @vaddr, innermost first. At most @len
- * are returned (the outermost are kept). Only Go's tables name inlined functions. Returns
- * how many.
+ * Find the function that holds ELF address @vaddr, and before it those that are inlined
+ * there, innermost first. At most @len are returned (the outermost are kept). Only Go's
+ * tables name inlined functions. Returns how many, or -errno.
  */
-int op_symbols_find_inlined(struct op_symbols *symbols, uint64_t vaddr,
-			    struct op_symbol *ret, size_t len);
+int op_symbols_find(struct op_symbols *symbols, uint64_t vaddr, struct op_symbol *ret,
+		    size_t len);
 /* Is a separate debug file open? */
 bool op_symbols_hold_file(const struct op_symbols *symbols);
 /* User memory in use. */

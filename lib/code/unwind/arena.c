@@ -99,18 +99,7 @@ static uint32_t granules(size_t bytes)
 /* The index in `spare` of the first extent that starts after @start. */
 static size_t spare_after(const struct op_arena *arena, uint32_t start)
 {
-	size_t low = 0;
-	size_t high = arena->spare.len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (arena->spare.data[mid].start > start)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return op_first_where(i, arena->spare.len, arena->spare.data[i].start > start);
 }
 
 static bool touch(struct extent a, struct extent b)

@@ -200,19 +200,6 @@ int op_unwind_table_job_run(struct op_unwind_table_job *job,
 	return 0;
 }
 
-int op_unwind_table_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
-			struct op_arena *arena, struct op_unwind_rules *rules,
-			struct op_log *log, struct op_unwind_table **ret)
-{
-	struct op_unwind_table_job *job = NULL;
-	int r = op_unwind_table_job_new(elf, loop, arena, rules, log, &job);
-
-	if (r == 0)
-		r = op_unwind_table_job_run(job, NULL, ret);
-	op_unwind_table_job_free(job);
-	return r;
-}
-
 static void release_segment(struct op_arena *arena, op_ref ref, uint64_t now_ns)
 {
 	struct op_segment segment;
@@ -247,54 +234,4 @@ struct op_unwind_table *op_unwind_table_free(struct op_unwind_table *table,
 	op_unwind_rules_release(rules, &table->rules, now_ns);
 	free(table);
 	return NULL;
-}
-
-/* The last row at or before @pc. The first row has pc 0. */
-static const struct op_row *find_row(const struct op_row *rows, uint32_t len, uint16_t pc)
-{
-	uint32_t found = 0;
-	uint32_t end = len;
-
-	while (end - found > 1) {
-		uint32_t mid = found + (end - found) / 2;
-
-		if (rows[mid].pc <= pc)
-			found = mid;
-		else
-			end = mid;
-	}
-	return &rows[found];
-}
-
-int op_unwind_table_lookup(const struct op_unwind_table *table, struct op_arena *arena,
-			   const struct op_unwind_rule *rules, uint64_t vaddr,
-			   struct op_unwind_rule *ret)
-{
-	const struct op_unwind_table_segment *s = table->segments;
-	const struct op_segment *segment;
-	const struct op_page *page;
-	const struct op_row *row;
-	struct op_unwind_rule rule;
-	size_t i;
-
-	for (i = 0; i < table->segments_len; i++, s++) {
-		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->memsz)
-			break;
-	}
-	if (i == table->segments_len)
-		return 0;
-	segment = op_arena_at(arena, s->segment);
-	if (!segment->page_count)
-		return 0;
-	page = op_arena_at(arena, segment->pages);
-	page += (vaddr - segment->vaddr) >> OP_PAGE_SHIFT;
-	row = find_row(op_arena_at(arena, page->rows), page->count, (uint16_t)vaddr);
-	rule = rules[row->rule];
-	if (rule.cfa == OP_CFA_SP_PUSH || rule.cfa == OP_CFA_SP_POP) {
-		rule.cfa_off =
-			op_cfa_stepped(rule.cfa, rule.cfa_off, (uint16_t)vaddr - row->pc);
-		rule.cfa = OP_CFA_SP;
-	}
-	*ret = rule;
-	return 1;
 }

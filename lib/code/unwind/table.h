@@ -75,21 +75,10 @@ struct op_unwind_table {
 	uint64_t inexpressible;
 };
 
-/*
- * Make the table of @elf. It takes at most OP_UNWIND_TABLE_ARENA_SHARE of the arena and
- * OP_UNWIND_RULES_SET_MAX rules. @loop may be NULL. A file without unwind information gives a
- * table without rows (the programs then guess callers: bpf/walk/guess.h). Returns 0;
- * -ENOSPC past the arena's budget or if all rules are taken (nothing is kept); -EFBIG
- * past its share, or past the work that a file of its size may cost; -ENOMEM; or -errno.
- */
-int op_unwind_table_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
-			struct op_arena *arena, struct op_unwind_rules *rules,
-			struct op_log *log, struct op_unwind_table **ret);
-/* The same in slices. */
 struct op_unwind_table_job;
 
-/* Begin a table. All arguments are borrowed except @loop, which is copied. Returns 0,
- * -ENOMEM or -errno. */
+/* Begin the table of @elf. All arguments are borrowed except @loop, which is copied and
+ * may be NULL. Returns 0, -ENOMEM or -errno. */
 int op_unwind_table_job_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
 			    struct op_arena *arena, struct op_unwind_rules *rules,
 			    struct op_log *log, struct op_unwind_table_job **ret);
@@ -97,8 +86,14 @@ int op_unwind_table_job_new(struct op_elf *elf, const struct op_unwind_table_loo
 struct op_unwind_table_job *op_unwind_table_job_free(struct op_unwind_table_job *job);
 /* User memory that the job has, about; at most OP_UNWIND_TABLE_WORK_BYTES. */
 size_t op_unwind_table_job_bytes(const struct op_unwind_table_job *job);
-/* Go on with the table. Returns as op_unwind_table_new() does, or -EINPROGRESS when @allowance (may
- * be NULL) is used up; after any other result the job is over. */
+/*
+ * Go on with the table. It takes at most OP_UNWIND_TABLE_ARENA_SHARE of the arena and
+ * OP_UNWIND_RULES_SET_MAX rules. A file without unwind information gives a table without
+ * rows (the programs then guess callers: bpf/walk/guess.h). Returns -EINPROGRESS when
+ * @allowance (may be NULL) is used up. Else the job is over: 0; -ENOSPC past the arena's
+ * budget or if all rules are taken (nothing is kept); -EFBIG past its share, or past the
+ * work that a file of its size may cost; -ENOMEM; or -errno.
+ */
 int op_unwind_table_job_run(struct op_unwind_table_job *job,
 			    struct op_allowance *allowance, struct op_unwind_table **ret);
 /* Release the table's arena memory, which has a grace period, and free the table. NULL
@@ -107,14 +102,5 @@ struct op_unwind_table *op_unwind_table_free(struct op_unwind_table *table,
 					     struct op_arena *arena,
 					     struct op_unwind_rules *rules,
 					     uint64_t now_ns);
-
-/*
- * The rule for an ELF address, as the programs find it. It is for tests and for `otelprof
- * doctor`, not for a hot path. Runs of pushes and pops are resolved to OP_CFA_SP. Returns
- * 1 and *@ret, or 0 if no row covers the address.
- */
-int op_unwind_table_lookup(const struct op_unwind_table *table, struct op_arena *arena,
-			   const struct op_unwind_rule *rules, uint64_t vaddr,
-			   struct op_unwind_rule *ret);
 
 #endif

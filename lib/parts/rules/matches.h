@@ -37,7 +37,7 @@ struct op_matches_config {
 };
 
 struct op_match_stats {
-	uint64_t matched; /* processes and kinds of rules that mean them, now */
+	uint64_t matched; /* processes and kinds of rules that match them, now */
 	uint64_t unread;  /* times that a process could not be read */
 	uint64_t refused; /* times that one of the limits above or a lack of memory left a
 			   * process or a rule out */

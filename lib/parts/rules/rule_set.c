@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parts/rules/rule_set.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "parts/rules/cgroup.h"
 #include "parts/rules/state.h"
 
 /* Between two looks for what rules wait for. */
@@ -32,15 +30,6 @@ static uint64_t word_of(const struct op_rule *rule)
 {
 	return (uint64_t)(uintptr_t)rule;
 }
-
-static struct op_rule *rule_free(struct op_rule *rule)
-{
-	if (rule)
-		free((void *)rule->of.text);
-	free(rule);
-	return NULL;
-}
-OP_DEFINE_CLEANUP(struct op_rule *, rule_free)
 
 int op_rule_set_new(const struct op_rule_set_config *config, struct op_rule_set **ret)
 {
@@ -72,7 +61,7 @@ static void clear(struct op_rule_set *t)
 	size_t at = 0;
 
 	while (op_map64_next(&t->rules, &at, &word))
-		rule_free(op_rule_of(word));
+		op_rule_free(op_rule_of(word));
 	op_map64_clear(&t->rules);
 	op_map64_clear(&t->by_key);
 	op_closep(&t->fd);
@@ -98,90 +87,6 @@ static bool is_only_one(const struct op_rule_set *t, const struct op_rule *rule)
 		if (other != rule && op_rule_same(other, rule))
 			return false;
 	return true;
-}
-
-/* The text of any length is known by 128 bits of hashes. */
-static void set_text_key(const struct op_rule_set *t, struct op_rule *rule, uint32_t kind)
-{
-	size_t len = strlen(rule->of.text);
-
-	rule->key.kind = kind;
-	rule->key.word[0] = op_hash_bytes(rule->of.text, len, t->seed);
-	rule->key.word[1] = op_hash_bytes(rule->of.text, len, ~t->seed);
-}
-
-static int set_key(struct op_rule_set *t, struct op_rule *rule)
-{
-	static const uint32_t kinds[] = {
-		[OTELPROF_MATCH_ALL] = OP_TARGET_ALL,
-		[OTELPROF_MATCH_PID] = OP_RULE_PID,
-		[OTELPROF_MATCH_TREE] = OP_TARGET_TREE,
-		[OTELPROF_MATCH_UID] = OP_RULE_UID,
-		[OTELPROF_MATCH_AGE] = OP_TARGET_AGE,
-	};
-	const struct op_rule_groups groups = {
-		.log = t->config.log,
-		.procfs_root = t->config.procfs_root,
-		.ancestors = op_capture_sees_ancestors(t->config.capture),
-	};
-	char *comm = (char *)rule->key.word;
-	uint64_t cgroup;
-	int r;
-
-	memset(&rule->key, 0, sizeof(rule->key));
-	switch (rule->of.kind) {
-	case OTELPROF_MATCH_COMM:
-		rule->key.kind = OP_RULE_COMM;
-		memcpy(comm, rule->of.text,
-		       OP_MIN(strlen(rule->of.text), sizeof(rule->key.word) - 1));
-		return 0;
-	case OTELPROF_MATCH_EXECUTABLE:
-		set_text_key(t, rule, OP_RULE_EXECUTABLE);
-		return 0;
-	case OTELPROF_MATCH_ENVIRONMENT:
-		set_text_key(t, rule, OP_RULE_ENVIRONMENT);
-		return 0;
-	case OTELPROF_MATCH_CGROUP:
-	case OTELPROF_MATCH_CONTAINER:
-	case OTELPROF_MATCH_POD:
-		rule->key.kind = OP_RULE_CGROUP;
-		r = op_rule_cgroup(&groups, rule->of.kind, rule->of.text, &cgroup,
-				   &rule->depth);
-		if (r == 0)
-			rule->key.word[0] = cgroup;
-		break;
-	default:
-		rule->key.kind = kinds[rule->of.kind];
-		rule->key.word[0] = rule->key.kind == OP_TARGET_ALL ? 0 : rule->of.number;
-		return 0;
-	}
-	if (r == 0 && rule->depth >= OP_CGROUP_DEPTHS)
-		return op_fail(t->config.log, -E2BIG,
-			       "the cgroup %s stands deeper than %d levels",
-			       rule->of.text, OP_CGROUP_DEPTHS - 1);
-	return r;
-}
-
-static int find_key(struct op_rule_set *t, struct op_rule *rule)
-{
-	int r = set_key(t, rule);
-
-	rule->hash = op_hash_bytes(&rule->key, sizeof(rule->key), t->seed);
-	return r;
-}
-
-static int copy_rule(const struct otelprof_rule *from, struct op_rule **ret)
-{
-	_cleanup_(rule_freep) struct op_rule *rule = calloc(1, sizeof(*rule));
-
-	if (!rule)
-		return -ENOMEM;
-	rule->of = *from;
-	rule->of.text = from->text ? strdup(from->text) : NULL;
-	if (from->text && !rule->of.text)
-		return -ENOMEM;
-	*ret = OP_TAKE_PTR(rule);
-	return 0;
 }
 
 /* Insert the rule into the list of its target, by rank. Returns 0 or -ENOMEM. */
@@ -212,11 +117,6 @@ static void unlink_rule(struct op_rule_set *t, const struct op_rule *rule)
 	for (; at && at != rule; at = at->older)
 		if (at->older == rule)
 			at->older = rule->older;
-}
-
-static bool is_glob(const struct op_rule *rule)
-{
-	return rule->key.kind == OP_RULE_EXECUTABLE && strchr(rule->of.text, '*');
 }
 
 /* The place in t->ages of rules of that age, or a free one; OP_AGES_MAX: none. */
@@ -252,7 +152,7 @@ static void count(struct op_rule_set *t, const struct op_rule *rule, int by)
 	}
 	if (only && !op_rule_is_of_programs(rule))
 		t->published += (size_t)by;
-	if (only && is_glob(rule))
+	if (only && op_rule_is_glob(rule))
 		t->globs += (size_t)by;
 }
 
@@ -261,7 +161,7 @@ static int add_target(struct op_rule_set *t, struct op_rule *rule)
 {
 	int r = link_rule(t, rule);
 
-	if (r == 0 && is_glob(rule) && is_only_one(t, rule) &&
+	if (r == 0 && op_rule_is_glob(rule) && is_only_one(t, rule) &&
 	    t->globs == OTELPROF_GLOBS_MAX)
 		r = op_fail(t->config.log, -ENOSPC,
 			    "rules have %d different paths with * already",
@@ -358,15 +258,15 @@ static void set_end(struct op_rule *rule, uint64_t now_ns)
 int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *from,
 		    uint64_t now_ns, uint64_t *ret)
 {
-	_cleanup_(rule_freep) struct op_rule *rule = NULL;
+	_cleanup_(op_rule_freep) struct op_rule *rule = NULL;
 	int r;
 
 	if (t->rules.len >= OTELPROF_RULES_MAX)
 		return op_fail(t->config.log, -ENOSPC, "there are %d rules already",
 			       OTELPROF_RULES_MAX);
-	r = copy_rule(from, &rule);
+	r = op_rule_new(from, &rule);
 	if (r == 0)
-		r = find_key(t, rule);
+		r = op_rule_find_key(t, rule);
 	if (r < 0)
 		return r;
 	set_end(rule, now_ns);
@@ -387,7 +287,7 @@ int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *from,
 
 int op_rule_set_remove(struct op_rule_set *t, uint64_t number)
 {
-	_cleanup_(rule_freep) struct op_rule *rule = NULL;
+	_cleanup_(op_rule_freep) struct op_rule *rule = NULL;
 	uint64_t word;
 	int r;
 
@@ -444,11 +344,11 @@ static bool waited(const struct op_rule_set *t, const struct op_rule *rule)
 static int put_in_copy(struct op_rule_set *t, const struct op_rule_set *before,
 		       const struct otelprof_rule *from, uint64_t rank, uint64_t now_ns)
 {
-	_cleanup_(rule_freep) struct op_rule *rule = NULL;
-	int r = copy_rule(from, &rule);
+	_cleanup_(op_rule_freep) struct op_rule *rule = NULL;
+	int r = op_rule_new(from, &rule);
 
 	if (r == 0)
-		r = find_key(t, rule);
+		r = op_rule_find_key(t, rule);
 	if (r == -ENOENT) {
 		rule->key.kind = OP_RULE_KINDS;
 		if (!waited(before, rule))
@@ -476,18 +376,18 @@ static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
 	int r = sort(before, &all);
 
 	op_vec_foreach(word, &all) {
-		_cleanup_(rule_freep) struct op_rule *rule = NULL;
+		_cleanup_(op_rule_freep) struct op_rule *rule = NULL;
 		const struct op_rule *from = op_rule_of(*word);
-		struct otelprof_rule of = from->of;
+		const char *text;
 
 		if (r < 0 || from->rank <= OTELPROF_RULES_MAX)
 			continue;
-		r = copy_rule(&of, &rule);
+		r = op_rule_new(&from->of, &rule);
 		if (r < 0)
 			continue;
-		of.text = rule->of.text;
+		text = rule->of.text;
 		*rule = *from;
-		rule->of = of;
+		rule->of.text = text;
 		r = put_in(t, rule);
 		if (r == 0)
 			rule = NULL;
@@ -590,7 +490,7 @@ void op_rule_set_on_lost(void *ctx)
 static bool settle(struct op_rule_set *t, struct op_rule *rule)
 {
 	struct op_rule_key key = rule->key;
-	int r = find_key(t, rule);
+	int r = op_rule_find_key(t, rule);
 
 	if (r == 0)
 		r = add_target(t, rule);

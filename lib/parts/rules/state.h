@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share: the rules, and the kernel's table of what they say
- * (rule_table.c). */
+/* What the files of this folder share: the rules (rule.c, rule_set.c), and the kernel's
+ * table of what they say (rule_table.c). */
 #ifndef OP_PARTS_RULES_STATE_H
 #define OP_PARTS_RULES_STATE_H
 
@@ -61,6 +61,14 @@ static inline struct op_rule *op_rule_of(uint64_t word)
 	return (struct op_rule *)(uintptr_t)word;
 }
 
+/* Copy @from with its text. Returns 0 or -ENOMEM. */
+int op_rule_new(const struct otelprof_rule *from, struct op_rule **ret);
+struct op_rule *op_rule_free(struct op_rule *rule);
+OP_DEFINE_CLEANUP(struct op_rule *, op_rule_free)
+/* Set its key and the hash of that. Returns 0; -ENOENT for a cgroup that is not there; or
+ * -errno. */
+int op_rule_find_key(const struct op_rule_set *t, struct op_rule *rule);
+
 /* The last rule of those whose targets have this hash, or NULL. */
 struct op_rule *op_rule_table_newest(const struct op_rule_set *t, uint64_t hash);
 /* Bring what the rules of @like's target say to the kernel. Returns 0 or -errno. */
@@ -90,6 +98,11 @@ static inline bool op_rule_same(const struct op_rule *a, const struct op_rule *b
 static inline bool op_rule_is_of_programs(const struct op_rule *rule)
 {
 	return OP_RULE_KINDS_OF_PROGRAMS >> rule->key.kind & 1;
+}
+
+static inline bool op_rule_is_glob(const struct op_rule *rule)
+{
+	return rule->key.kind == OP_RULE_EXECUTABLE && strchr(rule->of.text, '*');
 }
 
 /* Is what it names not there yet? */

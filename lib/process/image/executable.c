@@ -304,7 +304,6 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 	e->retry_ns =
 		x->now_ns + (OPEN_RETRY_NS << OP_MIN(e->failures, OPEN_RETRY_SHIFT_MAX));
 	e->failures++;
-	x->open_failed++;
 }
 
 /* Make the image of the file, for the first time or because another file has its inode by

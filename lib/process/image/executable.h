@@ -98,7 +98,6 @@ struct op_executables {
 	size_t idle_len;
 	uint64_t memory_device; /* of the kernel's shared memory; 0: unknown */
 	uint64_t now_ns;
-	uint64_t open_failed;
 	uint64_t refused; /* files refused because of OP_EXECUTABLES_MAX */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "code/unwind/arena.h"
@@ -72,18 +73,7 @@ int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 /* The index of the first mapping that ends above @addr. */
 static size_t first_above(const struct op_mappings *mappings, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = mappings->len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (mappings->vma[mid].end > addr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return op_first_where(i, mappings->len, mappings->vma[i].end > addr);
 }
 
 struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t addr)
@@ -105,13 +95,6 @@ struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 	return &mappings->vma[i];
 }
 
-static bool base_name_begins(const char *path, const char *prefix)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
-}
-
 const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,
 						const char *prefix)
 {
@@ -120,7 +103,8 @@ const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappin
 	for (i = 0; i < mappings->len; i++) {
 		const struct op_executable *e = mappings->vma[i].exe;
 
-		if (e && !e->vdso && base_name_begins(e->path, prefix))
+		if (e && !e->vdso &&
+		    strncmp(op_base_name(e->path), prefix, strlen(prefix)) == 0)
 			return &mappings->vma[i];
 	}
 	return NULL;

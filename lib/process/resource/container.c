@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/macros.h"
 
 enum {
@@ -41,16 +42,6 @@ static bool next_part(struct cursor *c, char separator, struct part *ret)
 	return true;
 }
 
-static bool is_hex(const char *s, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (!((s[i] >= '0' && s[i] <= '9') || (s[i] >= 'a' && s[i] <= 'f')))
-			return false;
-	return true;
-}
-
 static bool is_decimal(const char *s, size_t len)
 {
 	size_t i;
@@ -72,7 +63,7 @@ static bool is_groups(struct part p, const char *groups, char dash)
 
 		if (at && (at >= p.len || p.text[at++] != dash))
 			return false;
-		if (p.len - at < digits || !is_hex(p.text + at, digits))
+		if (p.len - at < digits || !op_is_hex(p.text + at, digits))
 			return false;
 		at += digits;
 	}
@@ -118,36 +109,43 @@ static void set_id(struct op_container *c, struct part id)
 	c->name[0] = 0; /* drop the name of an enclosing container */
 }
 
-static int hex_digit(char c)
+size_t op_container_unit_name(const char *name, size_t len, char *ret, size_t size)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Set the name; if @unit, systemd's "\xNN" is decoded. */
-static void set_name(struct op_container *c, struct part p, bool unit)
-{
-	char name[OP_CONTAINER_NAME_MAX];
-	size_t len = 0;
+	size_t done = 0;
 	size_t i;
 
-	for (i = 0; i < p.len; i++) {
-		char byte = p.text[i];
+	for (i = 0; i < len; i++) {
+		char byte = name[i];
 
-		if (unit && byte == '\\' && p.len - i > 3 && p.text[i + 1] == 'x' &&
-		    hex_digit(p.text[i + 2]) >= 0 && hex_digit(p.text[i + 3]) >= 0) {
-			byte = (char)(hex_digit(p.text[i + 2]) << 4 |
-				      hex_digit(p.text[i + 3]));
+		if (byte == '\\' && len - i > 3 && name[i + 1] == 'x' &&
+		    op_is_hex(name + i + 2, 2)) {
+			byte = (char)(op_hex_digit(name[i + 2]) << 4 |
+				      op_hex_digit(name[i + 3]));
 			i += 3;
 		}
-		if (!byte || len + 1 >= sizeof(name))
-			return;
-		name[len++] = byte;
+		if (!byte || done + 1 >= size)
+			return 0;
+		ret[done++] = byte;
 	}
-	if (!len)
+	ret[done] = 0;
+	return done;
+}
+
+static void set_name(struct op_container *c, struct part name)
+{
+	if (!name.len || name.len >= sizeof(c->name))
 		return;
-	name[len] = 0;
-	memcpy(c->name, name, len + 1);
+	memcpy(c->name, name.text, name.len);
+	c->name[name.len] = 0;
 	c->id[0] = 0; /* drop the id of an enclosing container */
+}
+
+static void set_unit_name(struct op_container *c, struct part p)
+{
+	char name[OP_CONTAINER_NAME_MAX];
+	size_t len = op_container_unit_name(p.text, p.len, name, sizeof(name));
+
+	set_name(c, (struct part){ .text = name, .len = len });
 }
 
 /* Take a component that ends in 64 hex digits, alone or after a '-' or ':'. */
@@ -156,7 +154,7 @@ static bool take_id(struct op_container *c, struct part p)
 	struct part before;
 
 	(void)cut_end(&p, ".scope");
-	if (p.len < ID_DIGITS || !is_hex(p.text + p.len - ID_DIGITS, ID_DIGITS))
+	if (p.len < ID_DIGITS || !op_is_hex(p.text + p.len - ID_DIGITS, ID_DIGITS))
 		return false;
 	before = (struct part){ .text = p.text, .len = p.len - ID_DIGITS };
 	if (before.len) {
@@ -175,7 +173,7 @@ static bool is_fargate(struct part p)
 {
 	return p.len > FARGATE_DIGITS + 1 &&
 	       p.len <= FARGATE_DIGITS + 1 + FARGATE_NUMBER_MAX &&
-	       is_hex(p.text, FARGATE_DIGITS) && p.text[FARGATE_DIGITS] == '-' &&
+	       op_is_hex(p.text, FARGATE_DIGITS) && p.text[FARGATE_DIGITS] == '-' &&
 	       is_decimal(p.text + FARGATE_DIGITS + 1, p.len - FARGATE_DIGITS - 1);
 }
 
@@ -210,7 +208,7 @@ static void take_pod(struct op_container *c, struct part p)
 	if (!cut_front(&p, "pod"))
 		return;
 	if (!is_groups(p, "8444c", slice ? '_' : '-') &&
-	    !(p.len == STATIC_POD_DIGITS && is_hex(p.text, p.len)))
+	    !(p.len == STATIC_POD_DIGITS && op_is_hex(p.text, p.len)))
 		return;
 	for (i = 0; i < p.len; i++)
 		c->pod_uid[i] = p.text[i] == '_' ? '-' : p.text[i];
@@ -226,13 +224,13 @@ static void take_name(struct op_container *c, struct part p, struct part parent)
 		struct part type = p;
 
 		if (!cut_front(&type, "qemu\\x2d"))
-			set_name(c, p, true);
+			set_unit_name(c, p);
 	} else if (machine && cut_front(&p, "systemd-nspawn@") &&
 		   cut_end(&p, ".service")) {
-		set_name(c, p, true);
+		set_unit_name(c, p);
 	} else if (cut_front(&p, "lxc.payload.") || part_equal(parent, "lxc") ||
 		   part_equal(parent, "lxc.payload")) {
-		set_name(c, p, false);
+		set_name(c, p);
 	} else if (part_equal(p, "supervisor") &&
 		   (cut_front(&parent, "machine-") ||
 		    cut_front(&parent, "systemd-nspawn@"))) {
@@ -402,7 +400,7 @@ static void take_mount(struct evidence *e, struct part root, struct part point)
 			return;
 		e->pod = true;
 		if (is_groups(uid, "8444c", '-') ||
-		    (uid.len == STATIC_POD_DIGITS && is_hex(uid.text, uid.len))) {
+		    (uid.len == STATIC_POD_DIGITS && op_is_hex(uid.text, uid.len))) {
 			memcpy(e->container.pod_uid, uid.text, uid.len);
 			e->container.pod_uid[uid.len] = 0;
 		}
@@ -426,7 +424,7 @@ static void take_mount(struct evidence *e, struct part root, struct part point)
 	} else if (!part_equal(kind, "containers")) {
 		return;
 	}
-	if (id.len != ID_DIGITS || !is_hex(id.text, id.len))
+	if (id.len != ID_DIGITS || !op_is_hex(id.text, id.len))
 		return;
 	if (e->id.len && memcmp(e->id.text, id.text, id.len) != 0)
 		e->conflict = true;

@@ -58,6 +58,10 @@ bool op_container_of_path(const char *path, size_t len, struct op_container *ret
 bool op_container_of_text(const char *text, size_t len, struct op_container *ret,
 			  bool *ret_unified);
 
+/* Decode systemd's "\xNN" in a part of a unit's name. Returns the length without the NUL;
+ * 0 if it is empty, has a NUL, or needs more than @size bytes. */
+size_t op_container_unit_name(const char *name, size_t len, char *ret, size_t size);
+
 /* The path in the unified hierarchy, borrowed from @text, or NULL. */
 const char *op_container_unified_path(const char *text, size_t len, size_t *ret_len);
 

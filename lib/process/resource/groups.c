@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "base/io.h"
 #include "process/resource/container.h"
 
@@ -31,22 +32,6 @@ struct search {
 	char *ret;
 };
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool is_hex(const char *s, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		if (hex_digit(s[i]) < 0)
-			return false;
-	}
-	return true;
-}
-
 static bool ends_with(const char *s, size_t len, const char *end)
 {
 	size_t n = strlen(end);
@@ -60,7 +45,7 @@ static bool id_matches(const char *name, size_t len, const char *wanted)
 {
 	size_t wanted_len = strlen(wanted), before;
 
-	if (len < ID_DIGITS || !is_hex(name + len - ID_DIGITS, ID_DIGITS))
+	if (len < ID_DIGITS || !op_is_hex(name + len - ID_DIGITS, ID_DIGITS))
 		return false;
 	before = len - ID_DIGITS;
 	if (before && name[before - 1] != '-' && name[before - 1] != ':')
@@ -68,25 +53,6 @@ static bool id_matches(const char *name, size_t len, const char *wanted)
 	return wanted_len >= ID_DIGITS_MIN && wanted_len <= ID_DIGITS &&
 	       strncmp(name + before, wanted, wanted_len) == 0 &&
 	       !ends_with(name, before, "conmon-");
-}
-
-/* Copy a part of a unit's name, systemd's "\xNN" decoded. */
-static void decode(const char *name, size_t len, char ret[NAME_BYTES])
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < len && n + 1 < NAME_BYTES; i++) {
-		char byte = name[i];
-
-		if (byte == '\\' && len - i > 3 && name[i + 1] == 'x' &&
-		    hex_digit(name[i + 2]) >= 0 && hex_digit(name[i + 3]) >= 0) {
-			byte = (char)(hex_digit(name[i + 2]) << 4 |
-				      hex_digit(name[i + 3]));
-			i += 3;
-		}
-		ret[n++] = byte;
-	}
-	ret[n] = '\0';
 }
 
 static bool name_matches(const char *name, size_t len, const char *wanted)
@@ -100,8 +66,8 @@ static bool name_matches(const char *name, size_t len, const char *wanted)
 		n = strlen(prefixes[i]);
 		if (len <= n || memcmp(name, prefixes[i], n) != 0)
 			continue;
-		decode(name + n, len - n, plain);
-		if (strcmp(plain, wanted) == 0)
+		if (op_container_unit_name(name + n, len - n, plain, sizeof(plain)) &&
+		    strcmp(plain, wanted) == 0)
 			return true;
 	}
 	return false;

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/hash.h"
+#include "base/macros.h"
 #include "base/reader.h"
 #include "base/vec.h"
 #include "export/format/collect.h"
@@ -160,19 +161,12 @@ bool lines_cache_find(const struct lines_cache *c, uint64_t vaddr, bool named,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX], size_t *ret_len,
 		      const char **ret_name)
 {
-	size_t low = 0, high = c->read, middle;
+	size_t at = op_first_where(i, c->read, c->places.data[i].vaddr >= vaddr);
 	const struct place *s;
 
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (c->places.data[middle].vaddr < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == c->read)
+	if (at == c->read)
 		return false;
-	s = &c->places.data[low];
+	s = &c->places.data[at];
 	if (s->vaddr != vaddr || (named && !s->named))
 		return false;
 	if (s->len)

@@ -81,7 +81,7 @@ static void set_name(struct op_collect_source *s, const char *linkage,
 	enum op_mangling mangling;
 
 	free(*ret_readable); /* of a name that this one replaces */
-	*ret_readable = linkage ? op_demangle_kind(linkage, &mangling) : NULL;
+	*ret_readable = linkage ? op_demangle(linkage, &mangling) : NULL;
 	s->function = *ret_readable ? *ret_readable : linkage ? linkage : otherwise;
 	s->system_name = *ret_readable ? linkage : NULL;
 }

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/macros.h"
+
 enum {
 	RANGES_BACK = 8,  /* overlapping ranges that a lookup examines */
 	NESTING_MAX = 64, /* depth of nested namespaces and classes */
@@ -41,19 +43,12 @@ void ranges_sort(struct ranges *r)
 
 struct range *ranges_find(const struct ranges *r, Dwarf_Addr pc)
 {
-	size_t low = 0, high = r->items.len, middle;
+	size_t above = op_first_where(i, r->items.len, r->items.data[i].start > pc);
 	int back;
 
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (r->items.data[middle].start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (back = 0; low && back < RANGES_BACK; low--, back++) {
-		if (pc < r->items.data[low - 1].end)
-			return &r->items.data[low - 1];
+	for (back = 0; above && back < RANGES_BACK; above--, back++) {
+		if (pc < r->items.data[above - 1].end)
+			return &r->items.data[above - 1];
 	}
 	return NULL;
 }

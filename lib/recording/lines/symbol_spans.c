@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/macros.h"
+
 static int compare_spans(const void *a, const void *b)
 {
 	const struct symbol_span *x = a, *y = b;
@@ -47,20 +49,12 @@ static void make(struct symbol_spans *c, Dwfl_Module *module)
 
 bool symbol_spans_has(struct symbol_spans *c, Dwfl_Module *module, GElf_Addr address)
 {
-	size_t first = 0, last, middle;
+	size_t at;
 
 	if (!c->is_made)
 		make(c, module);
-	last = c->spans.len;
-	while (first < last) {
-		middle = first + (last - first) / 2;
-		if (c->spans.data[middle].end <= address)
-			first = middle + 1;
-		else
-			last = middle;
-	}
-	return c->is_all ||
-	       (first < c->spans.len && c->spans.data[first].start <= address);
+	at = op_first_where(i, c->spans.len, c->spans.data[i].end > address);
+	return c->is_all || (at < c->spans.len && c->spans.data[at].start <= address);
 }
 
 void symbol_spans_clear(struct symbol_spans *c)

@@ -7,9 +7,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/rows/rows.h"
 #include "export/format/kinds.h"
 #include "recording/read/quality.h"
 #include "recording/tree/function_name.h"
+
+enum {
+	TYPE_BYTES = 64, /* of the name of a type: no kind's is longer */
+};
 
 /* State while stacks are added. */
 struct making {
@@ -262,15 +267,17 @@ static int make_rows(struct making *m)
 	return 0;
 }
 
-/* Does the request mean this kind? By its type, that of its period, or what was counted. */
+/* Is this kind asked for? By its word, its type, that of its period, or what was counted. */
 static bool kind_is_asked_for(const struct view *v, uint32_t i)
 {
 	const struct op_collect_kind *k = &v->c->kinds.data[i];
 	const char *name = v->request.kind;
+	char type[TYPE_BYTES];
 
 	return !name || view_text_is(v->c, k->type, name) ||
 	       view_text_is(v->c, k->counted_type, name) ||
-	       view_text_is(v->c, k->period_type, name);
+	       view_text_is(v->c, k->period_type, name) ||
+	       op_rows_has_type(name, view_text(v->c, k->type, type, sizeof(type)));
 }
 
 static int find_kind(struct view *v)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/macros.h"
 #include "export/format/kinds.h"
 #include "recording/read/print.h"
@@ -81,12 +82,11 @@ const char *view_row_name(const struct view *v, const struct view_row *row, char
 const char *view_module(const struct view *v, uint32_t function, char *buf, size_t size)
 {
 	const struct op_collect_function *f = &v->c->functions.data[function];
-	const char *slash;
+	const char *name;
 
 	view_text(v->c, f->module ? f->module : f->file, buf, size);
-	slash = strrchr(buf, '/');
-	if (slash)
-		memmove(buf, slash + 1, strlen(slash + 1) + 1);
+	name = op_base_name(buf);
+	memmove(buf, name, strlen(name) + 1);
 	return buf;
 }
 

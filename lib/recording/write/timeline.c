@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 
 /* Numbers of things that are found by others. */
 struct numbers {
@@ -50,7 +51,7 @@ static int add_library(struct timeline *t, struct numbers *n, uint32_t mapping,
 	if (!l)
 		return -ENOMEM;
 	*l = (struct timeline_library){ .path = m->file, .build_id = m->build_id };
-	name.data = strrchr(copy, '/') ? strrchr(copy, '/') + 1 : copy;
+	name.data = op_base_name(copy);
 	name.len = strlen(name.data);
 	return op_strings_add(&t->c->strings, name, &l->name);
 }

@@ -18,7 +18,6 @@ enum {
 	DESCRIPTION_MAX = 128,
 	BYTECODES = 256,
 	MEMBER_MAX = 184, /* offsets in a blob that the BPF step can hold */
-	FREE_SEGMENT = 0xff,
 	MIRROR_SINCE = 9,
 	WORD_BYTES = 8,
 };
@@ -318,38 +317,6 @@ int op_runtime_hotspot_code(const struct op_memory *memory,
 	bpf->interpreter = q.buffer;
 	bpf->interpreter_end = q.buffer + q.end;
 	return 0;
-}
-
-int op_runtime_hotspot_blob(const struct op_memory *memory, const struct op_hotspot *bpf,
-			    uint64_t pc, uint64_t *ret)
-{
-	const struct op_hotspot_heap *heap = bpf->heap;
-	uint64_t segment;
-	uint8_t back;
-	int hops;
-	int i;
-
-	for (i = 0; i < OP_HOTSPOT_HEAPS; i++)
-		if (pc >= heap[i].low && pc < heap[i].high)
-			break;
-	if (i == OP_HOTSPOT_HEAPS)
-		return -ENOENT;
-	segment = (pc - heap[i].low) >> bpf->log2_segment;
-	for (hops = 0; hops < OP_HOTSPOT_HOPS; hops++) {
-		int error = op_memory_read(memory, heap[i].segmap + segment, &back, 1);
-
-		if (error < 0)
-			return error;
-		if (back == FREE_SEGMENT || back > segment)
-			return -ENOENT;
-		if (!back) {
-			*ret = heap[i].low + (segment << bpf->log2_segment) +
-			       bpf->block_bytes;
-			return 0;
-		}
-		segment -= back;
-	}
-	return -ENOENT;
 }
 
 int op_runtime_hotspot_blob_name(const struct op_memory *memory,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code cache of a process: its heaps, its interpreter, and the blob at an address. */
+/* The code cache of a process: its heaps, its interpreter, and the names of blobs. */
 #ifndef OP_RUNTIME_HOTSPOT_CODE_H
 #define OP_RUNTIME_HOTSPOT_CODE_H
 
@@ -28,10 +28,6 @@ int op_runtime_hotspot_code(const struct op_memory *memory,
 			    const struct op_hotspot_layout *layout,
 			    struct op_hotspot *bpf);
 
-/* Find the blob that holds @pc. Returns 0 with its address, -ENOENT or an error of
- * reading. */
-int op_runtime_hotspot_blob(const struct op_memory *memory, const struct op_hotspot *bpf,
-			    uint64_t pc, uint64_t *ret);
 /* The name of the blob at @blob; returns as op_runtime_hotspot_text(). */
 int op_runtime_hotspot_blob_name(const struct op_memory *memory,
 				 const struct op_hotspot_layout *layout, uint64_t blob,

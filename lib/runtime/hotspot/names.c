@@ -26,29 +26,6 @@ static size_t decode(const uint8_t *p, size_t left, uint32_t *ret)
 	return 0;
 }
 
-static void encode(struct op_strbuf *to, uint32_t c)
-{
-	uint8_t b[4];
-	size_t n = 0;
-
-	if (c < 0x80) {
-		b[n++] = (uint8_t)c;
-	} else if (c < 0x800) {
-		b[n++] = (uint8_t)(0xc0 | c >> 6);
-		b[n++] = (uint8_t)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		b[n++] = (uint8_t)(0xe0 | c >> 12);
-		b[n++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-		b[n++] = (uint8_t)(0x80 | (c & 0x3f));
-	} else {
-		b[n++] = (uint8_t)(0xf0 | c >> 18);
-		b[n++] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-		b[n++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-		b[n++] = (uint8_t)(0x80 | (c & 0x3f));
-	}
-	op_strbuf_add(to, b, n);
-}
-
 void op_runtime_hotspot_utf8(struct op_strbuf *to, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
@@ -65,9 +42,7 @@ void op_runtime_hotspot_utf8(struct op_strbuf *to, const void *bytes, size_t len
 			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 			i += 3;
 		}
-		if (!c || (c >= 0xd800 && c < 0xe000))
-			c = 0xfffd;
-		encode(to, c);
+		op_strbuf_utf8(to, c);
 	}
 }
 

@@ -313,22 +313,13 @@ static void find_line(const struct op_jitdump *d, const struct op_jitdump_entry 
 int op_jitdump_find(struct op_jitdump *d, uint64_t addr, struct op_jitdump_found *ret)
 {
 	const struct op_jitdump_entry *found = NULL;
-	size_t low = 0;
-	size_t high;
+	size_t above;
 	size_t i;
 
 	if (d->unsorted)
 		sort(d);
-	high = d->places.len;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (d->places.data[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (i = low; i > 0 && low - i < NESTING_MAX; i--) {
+	above = op_first_where(k, d->places.len, d->places.data[k].start > addr);
+	for (i = above; i > 0 && above - i < NESTING_MAX; i--) {
 		const struct op_jitdump_entry *e =
 			&d->entries.data[d->places.data[i - 1].entry];
 

@@ -48,9 +48,7 @@ static const char prefix[] = "jit-";
 
 static bool has_its_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, prefix, sizeof(prefix) - 1) == 0;
+	return strncmp(op_base_name(path), prefix, sizeof(prefix) - 1) == 0;
 }
 
 static int jitdump_probe(int fd, const char *path, struct op_log *log, void **ret_image)

@@ -94,7 +94,8 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 		return 0;
 	}
 	/* The table may be missing; positions are unknown then. */
-	r = op_runtime_node_bytes(heap, fresh.positions, &fresh.table, &fresh.table_len);
+	r = op_runtime_node_bytes(heap, fresh.positions, OP_NODE_ELEMENTS, &fresh.table,
+				  &fresh.table_len);
 	if (r == -ENOMEM)
 		return r;
 	if (codes->bytecodes.len >= OP_NODE_CODES_MAX ||
@@ -272,7 +273,7 @@ static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 	int r = element(heap, deopt, heap->layout->deopt_inlining, &word);
 
 	if (r == 0)
-		r = op_runtime_node_bytes(heap, word, &bytes, &len);
+		r = op_runtime_node_bytes(heap, word, OP_NODE_ELEMENTS, &bytes, &len);
 	if (r == 0)
 		r = element(heap, deopt, heap->layout->deopt_literals, &literals);
 	if (r < 0)
@@ -313,7 +314,8 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 		r = op_runtime_node_word(heap, object, l->code_positions, &table);
 	if (r < 0)
 		return r;
-	r = op_runtime_node_bytes(heap, table, &ret->table, &ret->table_len);
+	r = op_runtime_node_bytes(heap, table, OP_NODE_ELEMENTS, &ret->table,
+				  &ret->table_len);
 	if (r == -ENOMEM)
 		return r;
 	r = op_runtime_node_type(heap, deopt);
@@ -344,18 +346,7 @@ static bool is_there(const struct op_node_codes *codes, const struct op_node_cod
 /* The index of the first code whose end is above @pc. */
 static size_t place_of(const struct op_node_codes *codes, uint64_t pc)
 {
-	size_t low = 0;
-	size_t high = codes->all.len;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (codes->all.data[middle].end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return op_first_where(i, codes->all.len, codes->all.data[i].end > pc);
 }
 
 static void remove_code(struct op_node_codes *codes, size_t at)
@@ -434,25 +425,18 @@ static int baseline_offset(struct op_node_codes *codes, const struct op_node_cod
 {
 	const struct op_node_heap *heap = codes->heap;
 	_cleanup_free_ uint8_t *bytes = NULL;
-	uint64_t word;
 	int32_t offset;
-	int r = op_runtime_node_word(heap, bytecode, OP_NODE_LENGTH, &word);
+	size_t len;
+	int r = op_runtime_node_bytes(heap, bytecode, heap->layout->array_bytes, &bytes,
+				      &len);
 
 	if (r < 0)
 		return r;
-	if (!op_node_is_small(word) || op_node_small(word) <= 0 ||
-	    op_node_small(word) > OP_NODE_BYTES_MAX)
+	if (!len)
 		return -EBADMSG;
-	bytes = malloc((size_t)op_node_small(word));
-	if (!bytes)
-		return -ENOMEM;
-	r = op_memory_read(heap->memory, bytecode - 1 + heap->layout->array_bytes, bytes,
-			   (size_t)op_node_small(word));
-	if (r < 0)
-		return r;
-	offset = op_runtime_node_baseline(
-		code->table, code->table_len, bytes, (size_t)op_node_small(word),
-		codes->opcodes->size, codes->opcodes->count, pc);
+	offset =
+		op_runtime_node_baseline(code->table, code->table_len, bytes, len,
+					 codes->opcodes->size, codes->opcodes->count, pc);
 	if (offset < 0)
 		offset = 0;
 	*ret = heap->layout->array_bytes - 1 + (uint32_t)offset;

@@ -119,35 +119,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 	return -EBADMSG;
 }
 
-/* Append one character as UTF-8. A lone surrogate becomes U+FFFD. */
-static void add_utf8(struct op_strbuf *to, uint32_t c)
-{
-	char out[4];
-	size_t len = 1;
-
-	if (!c)
-		c = 0xfffd;
-	if (c < 0x80) {
-		out[0] = (char)c;
-	} else if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		len = 2;
-	} else if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		len = 3;
-	} else {
-		out[0] = (char)(0xf0 | c >> 18);
-		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[3] = (char)(0x80 | (c & 0x3f));
-		len = 4;
-	}
-	op_strbuf_add(to, out, len);
-}
-
+/* A surrogate that stands alone is no character. */
 static void add_wide(struct op_strbuf *to, struct op_reader *r, size_t count)
 {
 	uint32_t high = 0;
@@ -156,18 +128,19 @@ static void add_wide(struct op_strbuf *to, struct op_reader *r, size_t count)
 		uint32_t c = op_read_u16(r);
 
 		if (high && (c & 0xfc00) == 0xdc00) {
-			add_utf8(to, 0x10000 + ((high & 0x3ff) << 10) + (c & 0x3ff));
+			op_strbuf_utf8(to,
+				       0x10000 + ((high & 0x3ff) << 10) + (c & 0x3ff));
 			high = 0;
 			continue;
 		}
 		if (high)
-			add_utf8(to, 0xfffd);
+			op_strbuf_utf8(to, high);
 		high = (c & 0xfc00) == 0xd800 ? c : 0;
 		if (!high)
-			add_utf8(to, (c & 0xfc00) == 0xdc00 ? 0xfffd : c);
+			op_strbuf_utf8(to, c);
 	}
 	if (high)
-		add_utf8(to, 0xfffd);
+		op_strbuf_utf8(to, high);
 }
 
 static int add_chars(const struct op_node_heap *heap, const struct op_node_chars *chars,
@@ -189,7 +162,7 @@ static int add_chars(const struct op_node_heap *heap, const struct op_node_chars
 			add_wide(to, &r, n);
 		else
 			for (i = 0; i < n; i++)
-				add_utf8(to, bytes[i]);
+				op_strbuf_utf8(to, bytes[i]);
 		done += n;
 	}
 	return to->failed ? -ENOMEM : 0;
@@ -234,8 +207,8 @@ int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, siz
 	return to->failed ? -ENOMEM : 0;
 }
 
-int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint8_t **ret,
-			  size_t *ret_len)
+int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object,
+			  uint32_t offset, uint8_t **ret, size_t *ret_len)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	uint64_t word;
@@ -250,8 +223,7 @@ int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint
 	bytes = malloc(len ? (size_t)len : 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = op_memory_read(heap->memory, object - 1 + OP_NODE_ELEMENTS, bytes,
-			   (size_t)len);
+	r = op_memory_read(heap->memory, object - 1 + offset, bytes, (size_t)len);
 	if (r < 0)
 		return r;
 	*ret = OP_TAKE_PTR(bytes);

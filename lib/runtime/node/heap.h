@@ -50,10 +50,10 @@ int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object);
  * not a string; -ENOMEM; or an error of reading. */
 int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, size_t max,
 			   struct op_strbuf *to);
-/* Copy the bytes of the ByteArray @object. The caller frees *@ret. Returns 0
- * or -EBADMSG. */
-int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint8_t **ret,
-			  size_t *ret_len);
+/* Copy the bytes of the ByteArray or BytecodeArray @object, which begin at its @offset.
+ * The caller frees *@ret. Returns 0; -EBADMSG; -ENOMEM; or an error of reading. */
+int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object,
+			  uint32_t offset, uint8_t **ret, size_t *ret_len);
 
 /* The characters of a flat string, which lie in one piece. */
 struct op_node_chars {

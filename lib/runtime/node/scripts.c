@@ -301,23 +301,16 @@ struct op_node_place op_runtime_node_place(const struct op_node_script *script,
 					   int32_t offset)
 {
 	struct op_node_place ret = { 0 };
-	size_t low = 0;
-	size_t high = script->len;
+	size_t line;
 
-	if (offset < 0 || !script->len || (uint32_t)offset > script->ends[high - 1])
+	if (offset < 0 || !script->len ||
+	    (uint32_t)offset > script->ends[script->len - 1])
 		return ret;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (script->ends[middle] < (uint32_t)offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	ret.line = (uint32_t)low + 1 + script->first_line;
+	line = op_first_where(i, script->len, script->ends[i] >= (uint32_t)offset);
+	ret.line = (uint32_t)line + 1 + script->first_line;
 	/* the character that ends a line is its last */
-	ret.column = (uint32_t)offset + 1 - (low ? script->ends[low - 1] + 1 : 0);
-	if (low == 0)
+	ret.column = (uint32_t)offset + 1 - (line ? script->ends[line - 1] + 1 : 0);
+	if (line == 0)
 		ret.column += script->first_column;
 	return ret;
 }

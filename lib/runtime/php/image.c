@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
 #include "runtime/cold_part.h"
@@ -49,9 +50,8 @@ static const char version_mark[] = "X-Powered-By: PHP/";
 
 static bool name_says_php(const char *path)
 {
-	const char *base = strrchr(path, '/');
+	const char *base = op_base_name(path);
 
-	base = base ? base + 1 : path;
 	return strncmp(base, "php", 3) == 0 || strncmp(base, "libphp", 6) == 0;
 }
 
@@ -220,7 +220,7 @@ static int find_layout(const struct op_layouts *layouts, uint16_t version,
 		       const char *path, struct op_log *log, struct op_php_layout *ret)
 {
 	char text[OP_LAYOUTS_VERSION_MAX + 1];
-	int r = op_runtime_php_layout(layouts, version, ret);
+	int r = op_layouts_find_number(layouts, &op_runtime_php_layouts, version, ret);
 
 	if (r != -ENOENT)
 		return r;

@@ -3,7 +3,6 @@
 #include "runtime/php/layout.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/macros.h"
 
@@ -45,12 +44,3 @@ const struct op_layouts_schema op_runtime_php_layouts = {
 	.built_in = op_runtime_php_layout_text,
 	.check = check,
 };
-
-int op_runtime_php_layout(const struct op_layouts *layouts, uint16_t version,
-			  struct op_php_layout *ret)
-{
-	char text[OP_LAYOUTS_VERSION_MAX + 1];
-
-	(void)snprintf(text, sizeof(text), "%u.%u", version >> 8u, version & 255u);
-	return op_layouts_find(layouts, &op_runtime_php_layouts, text, ret);
-}

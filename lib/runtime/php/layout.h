@@ -55,10 +55,6 @@ enum op_php_type {
 
 extern const struct op_layouts_schema op_runtime_php_layouts;
 
-/* The layout of @version (such as 0x0804). Returns 0, -ENOENT or -ENOMEM. */
-int op_runtime_php_layout(const struct op_layouts *layouts, uint16_t version,
-			  struct op_php_layout *ret);
-
 /* The text of php.layout. */
 extern const unsigned char op_runtime_php_layout_text[];
 extern const size_t op_runtime_php_layout_text_len;

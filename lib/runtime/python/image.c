@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/python/tasks.h"
@@ -61,9 +62,8 @@ enum {
 
 static bool name_says_python(const char *path)
 {
-	const char *base = strrchr(path, '/');
+	const char *base = op_base_name(path);
 
-	base = base ? base + 1 : path;
 	return strncmp(base, "python", 6) == 0 || strncmp(base, "libpython", 9) == 0;
 }
 
@@ -96,7 +96,7 @@ static int find_layout(struct op_elf *elf, const struct op_elf_symbol *runtime,
 		       struct op_python_layout *ret)
 {
 	uint8_t bytes[OP_PYTHON_PUBLISHED_MAX];
-	int r = op_runtime_python_layout(layouts, version, ret);
+	int r = op_layouts_find_number(layouts, &op_runtime_python_layouts, version, ret);
 
 	if (r < 0 || !ret->published[0])
 		return r;

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -140,15 +139,6 @@ const struct op_layouts_schema op_runtime_python_layouts = {
 	.built_in = op_runtime_python_layout_text,
 	.check = check,
 };
-
-int op_runtime_python_layout(const struct op_layouts *layouts, uint16_t version,
-			     struct op_python_layout *ret)
-{
-	char text[OP_LAYOUTS_VERSION_MAX + 1];
-
-	(void)snprintf(text, sizeof(text), "%u.%u", version >> 8u, version & 255u);
-	return op_layouts_find(layouts, &op_runtime_python_layouts, text, ret);
-}
 
 /* _Py_DebugOffsets is a cookie, two words, and then groups of words. Minor versions
  * differ only in which groups there are and how long each of them is. */

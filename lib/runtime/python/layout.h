@@ -76,10 +76,6 @@ struct op_python_layout {
 
 extern const struct op_layouts_schema op_runtime_python_layouts;
 
-/* The layout of @version (such as 0x030b). Returns 0, -ENOENT or -ENOMEM. */
-int op_runtime_python_layout(const struct op_layouts *layouts, uint16_t version,
-			     struct op_python_layout *ret);
-
 /* The text of python.layout. */
 extern const unsigned char op_runtime_python_layout_text[];
 extern const size_t op_runtime_python_layout_text_len;

@@ -17,40 +17,7 @@ enum {
 	KIND_MASK = 7, /* bytes of a character: 1, 2 or 4 */
 	STATE_COMPACT = 1 << 5,
 	STATE_ASCII = 1 << 6,
-	REPLACEMENT = 0xfffd,
-	UNICODE_MAX = 0x10ffff,
 };
-
-/* Append @c as UTF-8. A NUL or an invalid character becomes U+FFFD, because the text is
- * used as a C string. */
-static void add_char(struct op_strbuf *to, uint32_t c)
-{
-	char out[4];
-	size_t n;
-
-	if (!c || c > UNICODE_MAX || (c >= 0xd800 && c <= 0xdfff))
-		c = REPLACEMENT;
-	if (c < 0x80) {
-		out[0] = (char)c;
-		n = 1;
-	} else if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 63));
-		n = 2;
-	} else if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 63));
-		out[2] = (char)(0x80 | (c & 63));
-		n = 3;
-	} else {
-		out[0] = (char)(0xf0 | c >> 18);
-		out[1] = (char)(0x80 | (c >> 12 & 63));
-		out[2] = (char)(0x80 | (c >> 6 & 63));
-		out[3] = (char)(0x80 | (c & 63));
-		n = 4;
-	}
-	op_strbuf_add(to, out, n);
-}
 
 static void add_chars(struct op_strbuf *to, const void *bytes, size_t chars,
 		      uint32_t kind)
@@ -59,9 +26,9 @@ static void add_chars(struct op_strbuf *to, const void *bytes, size_t chars,
 	size_t i;
 
 	for (i = 0; i < chars; i++)
-		add_char(to, kind == 1	 ? op_read_u8(&r)
-			     : kind == 2 ? op_read_u16(&r)
-					 : op_read_u32(&r));
+		op_strbuf_utf8(to, kind == 1   ? op_read_u8(&r)
+				   : kind == 2 ? op_read_u16(&r)
+					       : op_read_u32(&r));
 }
 
 static int read_chars(const struct op_memory *memory, uint64_t addr, uint64_t length,

@@ -53,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					    : op_arch_x86_64_rule };
 	const struct op_cfi_sink sink = { .data = &last, .fde = on_fde, .row = on_row };
 	_cleanup_(op_cfi_freep) struct op_cfi *cfi = NULL;
+	_cleanup_(op_cfi_walk_freep) struct op_cfi_walk *walk = NULL;
 	struct op_cfi_stats stats;
 
 	if (!size)
@@ -61,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     data[0] & 2 ? OP_CFI_DEBUG_FRAME : OP_CFI_EH_FRAME,
 			     is_arm ? EM_AARCH64 : EM_X86_64, &cfi) < 0)
 		return 0;
-	(void)op_cfi_walk(cfi, &sink, &stats);
+	if (op_cfi_walk_new(cfi, NULL, &walk) == 0)
+		(void)op_cfi_walk_on(walk, &sink, NULL, &stats);
 	return 0;
 }

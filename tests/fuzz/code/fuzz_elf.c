@@ -13,14 +13,6 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int take_needed(void *data, const char *name)
-{
-	size_t *total = data;
-
-	*total += strlen(name);
-	return 0;
-}
-
 static int take_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t name)
 {
 	size_t *total = data;
@@ -87,7 +79,6 @@ static void read_elf(struct op_elf *elf)
 	for (i = 0; i < len && i < 8; i++)
 		(void)op_elf_read_words(elf, segments[i].vaddr, words, 4);
 	(void)op_elf_build_ids(elf, &ids);
-	(void)op_elf_needed(elf, take_needed, &total);
 	(void)op_elf_find_symbols(elf, names, 4, symbols);
 	if (op_elf_symtab(elf, OP_ELF_DYNSYM, &table) > 0)
 		(void)op_elf_symbol_each(elf, &table, take_symbol, &total);

@@ -32,9 +32,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct op_unwind_rule none = { .cfa = OP_CFA_INVALID };
 	struct seen seen = { .size = size };
+	struct op_heights *h = NULL;
 
-	if (size && op_heights_read(data, size, size, none, on_rule, &seen) == 0 &&
-	    !seen.rows)
+	if (size && op_heights_new(data, size, size, none, &h) == 0 &&
+	    op_heights_on(h, NULL, on_rule, &seen) == 0 && !seen.rows)
 		abort();
+	op_heights_free(h);
 	return 0;
 }

@@ -15,16 +15,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void demangle(const uint8_t *data, size_t size)
 {
 	char *name = strndup((const char *)data, size);
+	enum op_mangling mangling;
 
 	if (name)
-		free(op_demangle(name));
+		free(op_demangle(name, &mangling));
 	free(name);
 }
 
 static void find(struct op_symbols *s, uint64_t vaddr)
 {
 	struct op_symbol found[4];
-	int n = op_symbols_find_inlined(s, vaddr, found, 4);
+	int n = op_symbols_find(s, vaddr, found, 4);
 	int i;
 
 	for (i = 0; i < n; i++) {

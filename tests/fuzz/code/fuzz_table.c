@@ -8,7 +8,7 @@
 
 #include "code/elf/file.h"
 #include "code/unwind/source.h"
-#include "code/unwind/table.h"
+#include "unwind_table.h"
 
 enum {
 	RULES_FIRST = 3, /* that every table of rules has */
@@ -80,7 +80,7 @@ static void check(struct op_elf *elf, struct op_arena *arena,
 	struct op_unwind_table *table = NULL;
 	size_t i;
 
-	if (op_unwind_table_new(elf, NULL, arena, rules, NULL, &table) == 0) {
+	if (make_unwind_table(elf, NULL, arena, rules, NULL, &table) == 0) {
 		for (i = 0; i < table->segments_len; i++) {
 			const struct op_unwind_table_segment *s = &table->segments[i];
 			struct op_unwind_rule rule;
@@ -88,9 +88,9 @@ static void check(struct op_elf *elf, struct op_arena *arena,
 
 			check_segment(arena, rules, s);
 			for (n = 0; n < LOOKUPS; n++) {
-				if (op_unwind_table_lookup(
-					    table, arena, memory,
-					    s->vaddr + s->memsz / LOOKUPS * n, &rule) &&
+				if (find_unwind_rule(table, arena, memory,
+						     s->vaddr + s->memsz / LOOKUPS * n,
+						     &rule) &&
 				    (rule.cfa >= OP_CFA_MAX ||
 				     (rule.save & OP_SAVE_MASK) >= OP_SAVE_MAX))
 					abort();

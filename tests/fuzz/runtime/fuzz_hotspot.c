@@ -94,7 +94,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct op_hotspot *bpf = calloc(1, sizeof(*bpf));
 	char name[OP_HOTSPOT_BLOB_NAME_MAX];
 	const char *missing;
-	uint64_t blob;
 	int i;
 
 	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++)
@@ -104,10 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)op_runtime_hotspot_code(&in.memory, &layout, bpf);
 		if (bpf->rule_count > OP_HOTSPOT_RULES)
 			abort();
-		if (op_runtime_hotspot_blob(&in.memory, bpf, bpf->heap[0].low + 0x100,
-					    &blob) == 0)
-			(void)op_runtime_hotspot_blob_name(&in.memory, &layout, blob,
-							   name);
+		(void)op_runtime_hotspot_blob_name(&in.memory, &layout,
+						   bpf->heap[0].low + 0x100, name);
 		(void)op_runtime_hotspot_codelet_name(
 			&in.memory, &layout, bpf->interpreter, name, sizeof(name));
 		try_method(&in.memory, &layout);

@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct op_php_layout layout;
 	uint64_t i;
 
-	if (!size || op_runtime_php_layout(NULL, versions[data[0] % 5], &layout) < 0)
+	if (!size || op_layouts_find_number(NULL, &op_runtime_php_layouts,
+					    versions[data[0] % 5], &layout) < 0)
 		return 0;
 	op_runtime_php_functions_init(&functions, &in.memory, &layout);
 	for (i = 0; i < TRIES; i++) {

@@ -18,7 +18,8 @@ static void layout_of(uint16_t version, const uint8_t *bytes, size_t len)
 	const uint8_t *words = &step.frame_code;
 	size_t i;
 
-	if (op_runtime_python_layout(NULL, version, &layout) < 0 ||
+	if (op_layouts_find_number(NULL, &op_runtime_python_layouts, version, &layout) <
+		    0 ||
 	    op_runtime_python_layout_published(bytes, len, version, &layout) < 0)
 		return;
 	op_runtime_python_layout_step(&layout, &step);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kind_profile.h"
+#include "stats.h"
 #include "test.h"
 
 enum {
@@ -61,15 +62,6 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 	sum->ns += s->value * s->profile->period;
 	sum->periods += sum->last != s->profile->period;
 	sum->last = s->profile->period;
-}
-
-static struct otelprof_stats stats_of(struct otelprof *p)
-{
-	struct otelprof_stats s;
-
-	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
-	return s;
 }
 
 static void poll_for(struct otelprof *p, int ms)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "kind.h"
+#include "stats.h"
 #include "test.h"
 
 enum {
@@ -43,15 +44,6 @@ static int64_t now_ns(void)
 static int throw_away(void *userdata, const void *request, size_t len, uint64_t samples)
 {
 	return 0;
-}
-
-static struct otelprof_stats stats_of(struct otelprof *p)
-{
-	struct otelprof_stats s;
-
-	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
-	return s;
 }
 
 /* A copy with content of its own: what is behind an ELF file's sections means nothing. */

@@ -12,6 +12,7 @@
 
 #include "kind_profile.h"
 #include "on_cpu.h"
+#include "stats.h"
 #include "test.h"
 
 enum {
@@ -146,15 +147,6 @@ static uint64_t add(struct otelprof *p, uint32_t kind, uint32_t action, const ch
 
 	CHECK_OK(try_add(p, kind, action, text, hz, ms, &number));
 	return number;
-}
-
-static struct otelprof_stats stats_of(struct otelprof *p)
-{
-	struct otelprof_stats s;
-
-	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
-	return s;
 }
 
 static void poll_for(struct otelprof *p, int ms)

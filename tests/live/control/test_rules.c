@@ -14,6 +14,7 @@
 
 #include "kind_profile.h"
 #include "on_cpu.h"
+#include "stats.h"
 #include "test.h"
 
 enum {
@@ -190,15 +191,6 @@ static void measure(struct otelprof *p, struct fleet *f)
 	for (i = 0; i < PROCESSES; i++)
 		f->cpu_ns[i] += now[i];
 	drain(p);
-}
-
-static struct otelprof_stats stats_of(struct otelprof *p)
-{
-	struct otelprof_stats s;
-
-	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
-	return s;
 }
 
 static uint64_t add(struct otelprof *p, uint32_t kind, uint32_t action, uint64_t value,

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "kind_profile.h"
+#include "stats.h"
 #include "test.h"
 #include "tools.h"
 
@@ -63,15 +64,6 @@ static void poll_for(struct otelprof *p, int ms)
 	while (kind_clock_ns(CLOCK_MONOTONIC) < until)
 		CHECK_OK(otelprof_poll(p, POLL_MS));
 	CHECK_OK(otelprof_export(p));
-}
-
-static struct otelprof_stats stats_of(struct otelprof *p)
-{
-	struct otelprof_stats s;
-
-	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
-	return s;
 }
 
 static void add(struct otelprof *p, const struct rules *of, int i)

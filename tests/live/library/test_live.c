@@ -12,6 +12,7 @@
 
 #include "child.h"
 #include "drops.h"
+#include "stats.h"
 #include "test.h"
 
 enum {
@@ -79,15 +80,6 @@ static void poll_for(struct otelprof *p, uint64_t ms)
 	/* One poll works for some ms: what waits still is taken, too. */
 	while (left-- && otelprof_poll(p, 0) > 0)
 		continue;
-}
-
-static struct otelprof_stats stats_of(struct otelprof *p)
-{
-	struct otelprof_stats s;
-
-	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
-	return s;
 }
 
 static void check_closed(struct otelprof *p)
@@ -180,7 +172,7 @@ static const char *crowd_name(int i)
 {
 	static char name[16];
 
-	(void)snprintf(name, sizeof(name), "op-crowd-%02d.", i);
+	(void)snprintf(name, sizeof(name), "op-crowd-%02d.", i % 100);
 	return name;
 }
 

@@ -17,6 +17,15 @@ void inside_reading_lasted(struct op_processes *p, uint64_t ns)
 	p->sweep.began_ns -= ns;
 }
 
+int inside_scan(struct op_processes *p)
+{
+	int r = op_processes_scan_begin(p);
+
+	while (r == 0 && op_sweep_run(p, 20000000))
+		continue;
+	return r;
+}
+
 bool inside_settles_on(const struct op_processes *p)
 {
 	return p->settle_on;

@@ -6,13 +6,14 @@
 #include "profile/window_tables.h"
 #include "sample/sampler.h"
 
+#include "inside.h"
 #include "test.h"
 #include "world.h"
 
 static void open_world(struct world *w)
 {
 	world_init(w, NULL);
-	CHECK_OK(op_processes_scan(w->p));
+	CHECK_OK(inside_scan(w->p));
 	world_settle(w, 0);
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "inside.h"
 #include "snapshot.h"
 #include "test.h"
 #include "world.h"
@@ -58,7 +59,7 @@ static void test_known_file_is_not_lazy(void)
 	op_processes_records_read(w.p, w.now_ns + 2 * OP_PROCESS_KEEP_NS);
 	world_settle(&w, 2 * OP_PROCESS_KEEP_NS);
 	CHECK(!world_mapping(&w, world_self(), known, NULL));
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	m = world_mapping(&w, world_self(), known, NULL);
 	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
@@ -99,7 +100,7 @@ static void test_missing_table_above_the_copy(void)
 	snapshot.len = 64;
 	CHECK_INT(level_one(0), 5);
 	world_init(&w, NULL);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	m = world_mapping(&w, world_self(), missing, NULL);
 	CHECK(m && m->flags & OP_MAPPING_LAZY);

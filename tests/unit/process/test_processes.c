@@ -7,6 +7,7 @@
 #include <otelprof/config.h>
 
 #include "code/symbol/kernel.h"
+#include "inside.h"
 #include "process/target/maps.h"
 #include "snapshot.h"
 #include "test.h"
@@ -69,7 +70,7 @@ static void test_scan_publishes_what_is_mapped(void)
 
 	world_init(&w, NULL);
 	CHECK(op_maps_read("/proc/self/maps", keep, &x) > 0);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	process = world_process(&w, world_self());
 	CHECK(process);
@@ -236,7 +237,7 @@ static void test_frames_left_out(void)
 		words[i] = word;
 	words[8] = (uint64_t)OP_FRAME_LEFT_OUT << OP_FRAME_KIND_SHIFT;
 	world_init(&w, NULL);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	for (i = 12; i <= 16; i++) {
 		CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, i,

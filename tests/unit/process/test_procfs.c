@@ -76,7 +76,7 @@ static void test_identity_by_procfs(void)
 	make_root();
 	make_server();
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	CHECK(world_process(&w, 100));
 	CHECK_INT(world_process(&w, 100)->mapping_count, 2);
@@ -192,7 +192,7 @@ static void test_exec_between_sample_and_reading(void)
 	FILE_OF("100/maps", "400000-401000 r-xp 00000000 08:01 77 /opt/app/other\n"
 			    "7f0000020000-7f0000030000 r-xp 0 08:01 78 /lib/libc.so\n");
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	make_stat("100/stat", 500, 0x55d000001000); /* not in its maps */
 	r = sample_of(&w, 100, 1);
@@ -207,7 +207,7 @@ static void test_exec_between_sample_and_reading(void)
 	world_deinit(&w);
 	/* no event comes: a program that moved its code; it is itself after all */
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	CHECK_STR(world_text(&w, sample_of(&w, 100, 1)->executable_path),
 		  "/opt/app/other");
 	world_settle(&w, UINT64_C(1100000000));
@@ -246,7 +246,7 @@ static void test_children_inherit(void)
 	make_root();
 	make_server();
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	(void)sample_of(&w, 100, 1);
 	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
 	op_processes_on_fork(w.p, 201, 100, ++w.now_ns);
@@ -284,7 +284,7 @@ static void test_samples_after_exit(void)
 	make_root();
 	make_server();
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	(void)sample_of(&w, 100, 1);
 	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
 	world_settle(&w, 1000);
@@ -487,7 +487,7 @@ static void test_kernel_thread(void)
 	make_dir("2");
 	FILE_OF("2/maps", "");
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	CHECK(!world_process(&w, 2));
 	record.time_ns = ++w.now_ns;
@@ -540,7 +540,7 @@ static void test_hidden_processes(void)
 	make_dir("not-a-pid");
 	make_dir("99999999999");
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	world_settle(&w, 0);
 	CHECK_OK(world_sample(&w, 7, NULL, 0, NULL, 0, OP_END_OFF));
 	CHECK_INT(world_resource(&w)->pid, 7);
@@ -554,7 +554,7 @@ static void test_hidden_processes(void)
 	world_deinit(&w);
 	/* and no /proc at all */
 	world_init(&w, &nowhere);
-	CHECK(op_processes_scan(w.p) < 0);
+	CHECK(inside_scan(w.p) < 0);
 	CHECK_OK(world_sample(&w, 7, NULL, 0, NULL, 0, OP_END_OFF));
 	world_deinit(&w);
 }
@@ -683,7 +683,7 @@ static void test_random_events(void)
 	make_root();
 	make_server();
 	world_init(&w, &options);
-	CHECK_OK(op_processes_scan(w.p));
+	CHECK_OK(inside_scan(w.p));
 	for (i = 0; i < 20000; i++) {
 		uint64_t r = op_hash_u64(++random);
 		uint32_t pid = 100 + (uint32_t)(r >> 8) % 60;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "code/unwind/table.h"
 
 #include "test.h"
+#include "unwind_table.h"
 
 static int read_process(const struct op_memory *memory, uint64_t addr, void *buf,
 			size_t len)
@@ -257,8 +257,8 @@ static op_ref table_of(struct live *live, const struct mapping *m)
 		loop.count = live->loop.count;
 		memcpy(loop.range, live->loop.range, sizeof(loop.range));
 	}
-	CHECK_OK(op_unwind_table_new(file->elf, &loop, live->arena, live->rules, NULL,
-				     &table));
+	CHECK_OK(make_unwind_table(file->elf, &loop, live->arena, live->rules, NULL,
+				   &table));
 	for (i = 0; i < table->segments_len; i++)
 		if (vaddr < table->segments[i].vaddr + table->segments[i].memsz && !ret &&
 		    vaddr + 4096 > table->segments[i].vaddr)

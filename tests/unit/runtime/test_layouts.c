@@ -71,7 +71,8 @@ static struct op_python_layout python(const struct op_layouts *layouts, uint16_t
 {
 	struct op_python_layout l;
 
-	CHECK_OK(op_runtime_python_layout(layouts, version, &l));
+	CHECK_OK(
+		op_layouts_find_number(layouts, &op_runtime_python_layouts, version, &l));
 	return l;
 }
 
@@ -102,7 +103,8 @@ static void test_built_in(void)
 	CHECK_INT(l.published[0], 3);
 	CHECK_INT(l.published[14], 4);
 	CHECK_INT(l.lines, OP_PYTHON_LOCATIONS);
-	CHECK_INT(op_runtime_python_layout(NULL, 0x0363, &l), -ENOENT);
+	CHECK_INT(op_layouts_find_number(NULL, &op_runtime_python_layouts, 0x0363, &l),
+		  -ENOENT);
 }
 
 /* The texts that are built in hold no mistake. */
@@ -147,7 +149,7 @@ static void test_a_version_is_added_and_one_replaced(void)
 	CHECK_INT(python(layouts, 0x0363).mark, 2);
 	CHECK_INT(python(layouts, 0x0363).frame.function, 16);
 	CHECK_INT(python(layouts, 0x030c).frame.mark, 70);
-	CHECK_OK(op_runtime_php_layout(layouts, 0x0804, &php));
+	CHECK_OK(op_layouts_find_number(layouts, &op_runtime_php_layouts, 0x0804, &php));
 	CHECK_INT(php.current, 504);
 	CHECK_INT(php.filename, 168);
 	end(layouts);
@@ -203,9 +205,13 @@ static void test_files_that_are_wrong(void)
 			CHECK_STR(logged[0], wrong[i].say);
 		CHECK(strstr(logged[0], "; this file is left out"));
 		CHECK_INT(op_layouts_count(layouts), 1);
-		CHECK_INT(op_runtime_python_layout(layouts, 0x0361, &l), -ENOENT);
-		CHECK_OK(op_runtime_python_layout(layouts, 0x0362, &l));
-		CHECK_OK(op_runtime_python_layout(layouts, 0x030b, &l));
+		CHECK_INT(op_layouts_find_number(layouts, &op_runtime_python_layouts,
+						 0x0361, &l),
+			  -ENOENT);
+		CHECK_OK(op_layouts_find_number(layouts, &op_runtime_python_layouts,
+						0x0362, &l));
+		CHECK_OK(op_layouts_find_number(layouts, &op_runtime_python_layouts,
+						0x030b, &l));
 		end(layouts);
 	}
 }

@@ -54,7 +54,7 @@ static void put_user(uint64_t addr, uint64_t ops, uint32_t count, uint32_t line)
 static void begin(struct op_php_functions *functions, uint16_t version)
 {
 	fake_begin();
-	CHECK_OK(op_runtime_php_layout(NULL, version, &layout));
+	CHECK_OK(op_layouts_find_number(NULL, &op_runtime_php_layouts, version, &layout));
 	CHECK(layout.function_bytes <= OP_PHP_FUNCTION_BYTES_MAX);
 	op_runtime_php_functions_init(functions, &fake.memory, &layout);
 	put_string(NAME, "work", 4);
@@ -128,8 +128,10 @@ static void test_functions_of_each_version(void)
 		CHECK_INT(functions.changed, 1);
 		op_runtime_php_functions_deinit(&functions);
 	}
-	CHECK_INT(op_runtime_php_layout(NULL, 0x0702, &layout), -ENOENT);
-	CHECK_INT(op_runtime_php_layout(NULL, 0x0900, &layout), -ENOENT);
+	CHECK_INT(op_layouts_find_number(NULL, &op_runtime_php_layouts, 0x0702, &layout),
+		  -ENOENT);
+	CHECK_INT(op_layouts_find_number(NULL, &op_runtime_php_layouts, 0x0900, &layout),
+		  -ENOENT);
 }
 
 static void test_internal(void)

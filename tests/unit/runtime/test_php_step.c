@@ -59,7 +59,7 @@ static struct op_unwind begin(uint16_t version)
 	fake_begin();
 	memset(slab, 0, sizeof(slab));
 	frames = 0;
-	CHECK_OK(op_runtime_php_layout(NULL, version, &layout));
+	CHECK_OK(op_layouts_find_number(NULL, &op_runtime_php_layouts, version, &layout));
 	image = (struct op_php_image){ .machine = EM_X86_64,
 				       .executor = EXECUTOR,
 				       .version = version,

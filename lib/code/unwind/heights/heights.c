@@ -467,16 +467,3 @@ struct op_heights *op_heights_free(struct op_heights *p)
 	free(p);
 	return NULL;
 }
-
-int op_heights_read(const uint8_t *code, size_t len, uint64_t addr,
-		    struct op_unwind_rule none, op_heights_fn fn, void *data)
-{
-	struct op_heights *p;
-	int r = op_heights_new(code, len, addr, none, &p);
-
-	if (r < 0)
-		return r;
-	r = op_heights_on(p, NULL, fn, data);
-	op_heights_free(p);
-	return r;
-}

@@ -33,23 +33,18 @@ enum {
  * returned. */
 typedef int (*op_heights_fn)(void *data, size_t off, struct op_unwind_rule rule);
 
-/*
- * Give @fn the rules of @code[@len], which is at ELF address @addr, in ascending order
- * from offset 0 on; @none for parts without a rule. Between two functions the rule before
- * holds. Returns 0, -ENOMEM, or what @fn returned.
- */
-int op_heights_read(const uint8_t *code, size_t len, uint64_t addr,
-		    struct op_unwind_rule none, op_heights_fn fn, void *data);
-
-/* The same in slices. */
 struct op_heights;
 
-/* @code is borrowed. Returns 0 or -ENOMEM. */
+/* The rules of @code[@len], which is borrowed and at ELF address @addr. @none is for
+ * parts without a rule. Returns 0 or -ENOMEM. */
 int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
 		   struct op_unwind_rule none, struct op_heights **ret);
 struct op_heights *op_heights_free(struct op_heights *h);
-/* Go on with the rules. Returns 0 at the end, -EINPROGRESS when @allowance is used up,
- * -ENOMEM, or what @fn returned. */
+/*
+ * Give @fn the next rules, in ascending order from offset 0 on. Between two functions the
+ * rule before holds. Returns 0 at the end, -EINPROGRESS when @allowance is used up,
+ * -ENOMEM, or what @fn returned.
+ */
 int op_heights_on(struct op_heights *h, struct op_allowance *allowance, op_heights_fn fn,
 		  void *data);
 

@@ -192,7 +192,7 @@ static void check_program(const char *name)
 	CHECK_INT(op_gopclntab_version(t), tools_go_minor() >= GO_START_LINE ? 120 : 118);
 	s.t = t;
 	CHECK_INT(op_gopclntab_each(t, search_name, &s), 0);
-	CHECK_INT(s.count, op_gopclntab_len(t));
+	CHECK(s.count > 1);
 	CHECK(s.f.entry);
 	CHECK_INT(op_gopclntab_find(t, s.f.end - 1, &f), 1);
 	CHECK_INT(f.entry, s.f.entry);

@@ -58,6 +58,14 @@ static int count_values(void *data, uint64_t start, uint64_t end, int32_t value)
 	return 0;
 }
 
+static int count_function(void *data, const struct op_go_function *f)
+{
+	int *count = data;
+
+	++*count;
+	return 0;
+}
+
 static void check_format(unsigned int version)
 {
 	struct op_elf *elf;
@@ -72,7 +80,9 @@ static void check_format(unsigned int version)
 	elf = open_built();
 	CHECK_OK(op_gopclntab_open(elf, &t));
 	CHECK_INT(op_gopclntab_version(t), version == 127 ? 120 : version);
-	CHECK_INT(op_gopclntab_len(t), 2);
+	CHECK_INT(op_gopclntab_each(t, count_function, &count), 0);
+	CHECK_INT(count, 2);
+	count = 0;
 	op_gopclntab_range(t, &start, &end);
 	CHECK_INT(start, GO_TEXT);
 	CHECK_INT(end, GO_TEXT + GO_TEXT_BYTES);

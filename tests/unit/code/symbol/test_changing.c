@@ -12,10 +12,10 @@
 
 #include "base/macros.h"
 #include "code/symbol/symbols.h"
-#include "code/unwind/table.h"
 
 #include "test.h"
 #include "tools.h"
+#include "unwind_table.h"
 
 enum {
 	SLABS = 4,
@@ -55,12 +55,12 @@ static int read_all(const char *path, uint64_t *ret_rows)
 	CHECK_OK(op_arena_new(&ops, slabs, SLABS * OP_SLAB_BYTES, &arena));
 	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &rules));
 	if (op_elf_open_path(path, &elf) == 0) {
-		if (op_unwind_table_new(elf, NULL, arena, rules, NULL, &table) == 0)
+		if (make_unwind_table(elf, NULL, arena, rules, NULL, &table) == 0)
 			*ret_rows = table->rows;
 		if (op_symbols_new(elf, &options, NULL, &symbols) == 0)
 			for (i = 0; i < FINDS; i++)
 				names += op_symbols_find(symbols, 512 * (unsigned)i,
-							 &found) == 1 &&
+							 &found, 1) == 1 &&
 					 found.name[0] == 'g';
 	}
 	op_symbols_free(symbols);

@@ -45,7 +45,7 @@ static bool find(struct root *root, unsigned long start, char name[static 64])
 	options.path = path;
 	CHECK_OK(op_elf_open_path(path, &elf));
 	CHECK_OK(op_symbols_new(elf, &options, NULL, &symbols));
-	r = op_symbols_find(symbols, start, &found);
+	r = op_symbols_find(symbols, start, &found, 1);
 	CHECK(r == 0 || r == 1);
 	(void)snprintf(name, 64, "%s", r ? found.name : "");
 	op_symbols_free(symbols);

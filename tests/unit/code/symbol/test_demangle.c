@@ -13,7 +13,7 @@
 static void check(const char *mangled, const char *expect, enum op_mangling kind)
 {
 	enum op_mangling got = OP_MANGLING_NONE;
-	char *text = op_demangle_kind(mangled, &got);
+	char *text = op_demangle(mangled, &got);
 
 	CHECK_STR(text, expect);
 	CHECK_INT(got, kind);
@@ -35,10 +35,11 @@ static void test_plain_names(void)
 	static const char *const names[] = { "",      "main", "_start",	     "_",
 					     "_Z",    "_R",   "_ZN",	     "Z3foov",
 					     "_Z3fo", "_R1",  "operator new" };
+	enum op_mangling mangling;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		CHECK(!op_demangle(names[i]));
+		CHECK(!op_demangle(names[i], &mangling));
 }
 
 static void test_rust_forms(void)
@@ -58,7 +59,8 @@ static void test_rust_forms(void)
 
 static void *hurt(void *data)
 {
-	char *text = op_demangle(data);
+	enum op_mangling mangling;
+	char *text = op_demangle(data, &mangling);
 
 	/* Within the bounds or not at all. */
 	CHECK(!text || strlen(text) <= 32 << 10);

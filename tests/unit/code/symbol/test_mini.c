@@ -100,7 +100,7 @@ static size_t load(uint64_t at, char *name, size_t size)
 
 	CHECK_OK(op_elf_open_path(tools_path("prog"), &elf));
 	CHECK_OK(op_symbols_new(elf, &options, NULL, &symbols));
-	CHECK_INT(op_symbols_find(symbols, at, &found), 1);
+	CHECK_INT(op_symbols_find(symbols, at, &found, 1), 1);
 	(void)snprintf(name, size, "%s", found.name);
 	bytes = op_symbols_bytes(symbols);
 	op_symbols_free(symbols);

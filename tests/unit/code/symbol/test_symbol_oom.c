@@ -104,7 +104,7 @@ static int use_symbols(void)
 	if (!err)
 		err = op_symbols_new(elf, &options, NULL, &s);
 	if (!err)
-		err = op_symbols_find(s, op_elf_entry(elf), &found);
+		err = op_symbols_find(s, op_elf_entry(elf), &found, 1);
 	return err < 0 ? err : 0;
 }
 
@@ -150,7 +150,8 @@ static int use_names(void)
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
-		char *text = op_demangle(names[i]);
+		enum op_mangling mangling;
+		char *text = op_demangle(names[i], &mangling);
 
 		CHECK(text || failed);
 		free(text);

@@ -58,7 +58,7 @@ static void check_at(struct op_symbols *s, uint64_t vaddr, const char *name,
 {
 	struct op_symbol found;
 
-	CHECK_INT(op_symbols_find(s, vaddr, &found), 1);
+	CHECK_INT(op_symbols_find(s, vaddr, &found, 1), 1);
 	CHECK_STR(found.name, name);
 	CHECK_INT(found.start, start);
 }
@@ -67,7 +67,7 @@ static void check_none(struct op_symbols *s, uint64_t vaddr)
 {
 	struct op_symbol found = { .name = "untouched" };
 
-	CHECK_INT(op_symbols_find(s, vaddr, &found), 0);
+	CHECK_INT(op_symbols_find(s, vaddr, &found, 1), 0);
 	CHECK_STR(found.name, "untouched");
 }
 
@@ -126,7 +126,7 @@ static void test_stripped_has_dynamic_names(void)
 		struct op_symbol found;
 
 		open_options(&o, "bare", NULL);
-		CHECK_INT(op_symbols_find(o.symbols, op_elf_entry(o.elf), &found), 0);
+		CHECK_INT(op_symbols_find(o.symbols, op_elf_entry(o.elf), &found, 1), 0);
 		close_opened(&o);
 	}
 }
@@ -211,7 +211,7 @@ static void test_label_ends(void)
 	f.start = strtoul(text, NULL, 16);
 	free(text);
 	check_at(o.symbols, f.start + 100, "label", f.start);
-	CHECK_INT(op_symbols_find(o.symbols, f.start, &found), 1);
+	CHECK_INT(op_symbols_find(o.symbols, f.start, &found, 1), 1);
 	CHECK(found.guessed);
 	check_none(o.symbols, f.start + 32768);
 	close_opened(&o);
@@ -343,7 +343,7 @@ static void test_every_function_of_nm(void)
 		CHECK(sscanf(row, "%lx %lx %*c %1023s", &start, &size, name) == 3);
 		if (strncmp(name, "op_", 3) != 0 || strchr(name, '@'))
 			continue;
-		CHECK_INT(op_symbols_find(o.symbols, start + size - 1, &found), 1);
+		CHECK_INT(op_symbols_find(o.symbols, start + size - 1, &found, 1), 1);
 		CHECK_STR(found.name, name);
 		CHECK_INT(found.start, start);
 		rows++;
@@ -373,14 +373,14 @@ static void test_cxx(void)
 	TOOLS_RUN("g++ -O1 -o cxx a.cc");
 	open_options(&o, "cxx", NULL);
 	f = from_nm("cxx", "_ZN5space3BoxIlE3putERKSt6vectorIlSaIlEEPFviE");
-	CHECK_INT(op_symbols_find(o.symbols, f.start, &found), 1);
+	CHECK_INT(op_symbols_find(o.symbols, f.start, &found, 1), 1);
 	CHECK_STR(found.name,
 		  "space::Box<long>::put(std::vector<long, std::allocator<long> > "
 		  "const&, void (*)(int))");
 	CHECK_STR(found.system_name, "_ZN5space3BoxIlE3putERKSt6vectorIlSaIlEEPFviE");
 	CHECK_STR(found.frame_type, "native");
 	f = from_nm("cxx", "plain");
-	CHECK_INT(op_symbols_find(o.symbols, f.start, &found), 1);
+	CHECK_INT(op_symbols_find(o.symbols, f.start, &found, 1), 1);
 	CHECK_STR(found.name, "plain");
 	CHECK_STR(found.system_name, "");
 	close_opened(&o);
@@ -397,14 +397,14 @@ static void check_rust(const char *flags)
 	open_options(&o, "rs", NULL);
 	text = tools_output("nm rs | grep 'workhorse' | head -1");
 	CHECK(sscanf(text, "%lx", &start) == 1);
-	CHECK_INT(op_symbols_find(o.symbols, start, &found), 1);
+	CHECK_INT(op_symbols_find(o.symbols, start, &found, 1), 1);
 	CHECK_STR(found.name, "a::inner::workhorse");
 	CHECK(strstr(text, found.system_name) && found.system_name[0] == '_');
 	CHECK_STR(found.frame_type, "rust");
 	free(text);
 	text = tools_output("nm rs | grep ' main$'");
 	CHECK(sscanf(text, "%lx", &start) == 1);
-	CHECK_INT(op_symbols_find(o.symbols, start, &found), 1);
+	CHECK_INT(op_symbols_find(o.symbols, start, &found, 1), 1);
 	CHECK_STR(found.name, "main");
 	CHECK_STR(found.frame_type, "native");
 	free(text);
@@ -443,7 +443,7 @@ static void test_go(void)
 	f = from_nm("gobin", "main.big");
 	open_options(&o, "gostripped", NULL);
 	for (pc = f.start; pc < f.start + f.size; pc++) {
-		int n = op_symbols_find_inlined(o.symbols, pc, found, 4);
+		int n = op_symbols_find(o.symbols, pc, found, 4);
 
 		CHECK(n == 1 || n == 2);
 		CHECK_STR(found[n - 1].name, "main.big");
@@ -457,7 +457,7 @@ static void test_go(void)
 			CHECK_INT(found[0].line, 5);
 			CHECK_INT(found[1].line, 9);
 		}
-		CHECK_INT(op_symbols_find(o.symbols, pc, found), 1);
+		CHECK_INT(op_symbols_find(o.symbols, pc, found, 1), 1);
 		CHECK_STR(found[0].name, "main.big");
 	}
 	CHECK(inlined);

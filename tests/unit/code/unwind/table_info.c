@@ -9,9 +9,9 @@
 #include "base/io.h"
 #include "code/elf/file.h"
 #include "code/unwind/source.h"
-#include "code/unwind/table.h"
 
 #include "test.h"
+#include "unwind_table.h"
 
 static void *slabs[OP_SLABS_MAX];
 
@@ -52,7 +52,7 @@ static void query(struct op_elf *elf, const struct op_unwind_table *table,
 	while (scanf("%" SCNx64, &at) == 1) {
 		struct op_unwind_rule r = { 0 };
 		struct op_unwind_rule alone = { 0 };
-		int found = op_unwind_table_lookup(table, arena, memory, at, &r);
+		int found = find_unwind_rule(table, arena, memory, at, &r);
 		int i;
 
 		for (i = 0; i < 2; i++) { /* the second time it is known */
@@ -98,12 +98,12 @@ int main(int argc, char **argv)
 		}
 		start = op_clock_monotonic_ns();
 		if (is_query) {
-			CHECK_OK(op_unwind_table_new(elf, NULL, arena, rules, NULL,
-						     &table));
+			CHECK_OK(
+				make_unwind_table(elf, NULL, arena, rules, NULL, &table));
 			query(elf, table, arena);
 		} else {
-			CHECK_OK(op_unwind_table_new(elf, NULL, arena, rules, NULL,
-						     &table));
+			CHECK_OK(
+				make_unwind_table(elf, NULL, arena, rules, NULL, &table));
 			printf("%s: %.1f ms, %" PRIu64 " rows, %" PRIu64
 			       " arena bytes, %" PRIu64 " FDEs, %" PRIu64 " bad, %" PRIu64
 			       " inexpressible, %zu rules, peak +%ld KiB\n",

@@ -4,10 +4,10 @@
 #define TEST_TABLE_RIG_H
 
 #include "code/elf/file.h"
-#include "code/unwind/table.h"
 
 #include "../elf/builder.h"
 #include "cfi_bytes.h"
+#include "unwind_table.h"
 
 struct rig {
 	struct builder b;
@@ -51,8 +51,8 @@ static inline void rig_finish(void)
 	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &rig.arena));
 	CHECK_OK(op_unwind_rules_new(rig.memory, OP_UNWIND_RULES_MAX, &rig.rules));
 	CHECK_OK(op_elf_open_bytes(builder_copy(&rig.b), rig.b.len, &rig.elf));
-	CHECK_OK(op_unwind_table_new(rig.elf, NULL, rig.arena, rig.rules, NULL,
-				     &rig.table));
+	CHECK_OK(
+		make_unwind_table(rig.elf, NULL, rig.arena, rig.rules, NULL, &rig.table));
 }
 
 /* The rule at an ELF address; zeros where there is none. */
@@ -60,7 +60,7 @@ static inline struct op_unwind_rule rig_rule(uint64_t at)
 {
 	struct op_unwind_rule rule = { 0 };
 
-	(void)op_unwind_table_lookup(rig.table, rig.arena, rig.memory, at, &rule);
+	(void)find_unwind_rule(rig.table, rig.arena, rig.memory, at, &rule);
 	return rule;
 }
 

@@ -58,6 +58,16 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 	return 0;
 }
 
+static void walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
+		 struct op_cfi_stats *ret)
+{
+	struct op_cfi_walk *walk = NULL;
+
+	CHECK_OK(op_cfi_walk_new(cfi, NULL, &walk));
+	CHECK_OK(op_cfi_walk_on(walk, sink, NULL, ret));
+	op_cfi_walk_free(walk);
+}
+
 static void read_all(const struct bytes *b, enum op_cfi_kind kind, uint16_t machine,
 		     struct seen *ret)
 {
@@ -66,7 +76,7 @@ static void read_all(const struct bytes *b, enum op_cfi_kind kind, uint16_t mach
 
 	*ret = (struct seen){ 0 };
 	CHECK_INT(op_cfi_new_bytes(b->data, b->len, b->addr, kind, machine, &cfi), 1);
-	CHECK_OK(op_cfi_walk(cfi, &sink, &ret->stats));
+	walk(cfi, &sink, &ret->stats);
 	op_cfi_free(cfi);
 }
 
@@ -380,7 +390,7 @@ static void test_many_in_several_rounds(void)
 	CHECK_INT(
 		op_cfi_new_bytes(b.data, b.len, b.addr, OP_CFI_EH_FRAME, EM_X86_64, &cfi),
 		1);
-	CHECK_OK(op_cfi_walk(cfi, &sink, &stats));
+	walk(cfi, &sink, &stats);
 	CHECK_INT(c.fdes, FDES);
 	CHECK_INT(stats.fdes, FDES);
 	CHECK_INT(stats.bad_fdes, 0);

@@ -7,9 +7,9 @@
 #include "code/elf/file.h"
 #include "code/unwind/heights/heights.h"
 #include "code/unwind/heights/instruction.h"
-#include "code/unwind/table.h"
 
 #include "test.h"
+#include "unwind_table.h"
 
 #ifdef __x86_64__
 #define FUNCTION(name) ".p2align 4; " name ": .cfi_startproc\n"
@@ -161,7 +161,7 @@ static struct file open_file(const char *path)
 	CHECK_OK(op_arena_new(&ops, NULL, UINT64_C(1) << 28, &f.arena));
 	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &f.rules));
 	CHECK_OK(op_elf_open_path(path, &f.elf));
-	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
+	CHECK_OK(make_unwind_table(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
 	return f;
 }
 
@@ -183,7 +183,7 @@ static struct op_unwind_rule by_frame_information(const struct file *f, uint64_t
 {
 	struct op_unwind_rule rule = NONE;
 
-	(void)op_unwind_table_lookup(f->table, f->arena, memory, at, &rule);
+	(void)find_unwind_rule(f->table, f->arena, memory, at, &rule);
 	return rule;
 }
 
@@ -196,6 +196,15 @@ static struct op_unwind_rule by_code(const struct rows *rows, size_t off)
 	return i ? rows->rule.data[i - 1] : NONE;
 }
 
+static void read_code(const uint8_t *code, size_t len, uint64_t addr, struct rows *ret)
+{
+	struct op_heights *h = NULL;
+
+	CHECK_OK(op_heights_new(code, len, addr, NONE, &h));
+	CHECK_OK(op_heights_on(h, NULL, on_rule, ret));
+	op_heights_free(h);
+}
+
 static void test_written(void)
 {
 	size_t len = (size_t)(heights_end - heights_begin);
@@ -205,8 +214,7 @@ static void test_written(void)
 	bool dead = false;
 	size_t at;
 
-	CHECK_OK(op_heights_read(heights_begin, len, (uintptr_t)heights_begin, NONE,
-				 on_rule, &rows));
+	read_code(heights_begin, len, (uintptr_t)heights_begin, &rows);
 	for (at = 0; at < len; at += insn.len) {
 		struct op_unwind_rule code = by_code(&rows, at);
 		struct op_unwind_rule want = by_frame_information(
@@ -237,9 +245,8 @@ static void test_not_understood(void)
 	struct rows rows = { 0 };
 	size_t i;
 
-	CHECK_OK(op_heights_read(heights_wrong,
-				 (size_t)(heights_wrong_end - heights_wrong),
-				 (uintptr_t)heights_wrong, NONE, on_rule, &rows));
+	read_code(heights_wrong, (size_t)(heights_wrong_end - heights_wrong),
+		  (uintptr_t)heights_wrong, &rows);
 	for (i = 0; i < rows.off.len; i++)
 		CHECK_INT(rows.rule.data[i].cfa, OP_CFA_INVALID);
 	op_vec_clear(&rows.off);
@@ -251,9 +258,8 @@ static void test_stack_of_its_own(void)
 	struct rows rows = { 0 };
 	size_t over = (size_t)(heights_over - heights_context);
 
-	CHECK_OK(op_heights_read(heights_context,
-				 (size_t)(heights_context_end - heights_context),
-				 (uintptr_t)heights_context, NONE, on_rule, &rows));
+	read_code(heights_context, (size_t)(heights_context_end - heights_context),
+		  (uintptr_t)heights_context, &rows);
 	/* looked up a byte early */
 	CHECK_INT(by_code(&rows, over - 1).cfa, OP_CFA_STOP);
 	CHECK_INT(by_code(&rows, over + 6).cfa, OP_CFA_STOP);
@@ -273,8 +279,8 @@ static void test_libc(void)
 	size_t restorer = (size_t)(heights_restorer - heights_libc);
 	size_t call = (size_t)(heights_thread_call - heights_libc);
 
-	CHECK_OK(op_heights_read(heights_libc, (size_t)(heights_libc_end - heights_libc),
-				 (uintptr_t)heights_libc, NONE, on_rule, &rows));
+	read_code(heights_libc, (size_t)(heights_libc_end - heights_libc),
+		  (uintptr_t)heights_libc, &rows);
 	CHECK_INT(by_code(&rows, call).cfa, OP_CFA_SP);
 	CHECK_INT(by_code(&rows, call).cfa_off, 24);
 	CHECK_INT(by_code(&rows, (size_t)(heights_spawn - heights_libc)).cfa_off, 8);
@@ -314,7 +320,7 @@ static void test_system(void)
 	code = malloc(text->size);
 	CHECK(code);
 	CHECK_OK(op_elf_read_vaddr(f.elf, text->addr, code, text->size));
-	CHECK_OK(op_heights_read(code, text->size, text->addr, NONE, on_rule, &rows));
+	read_code(code, text->size, text->addr, &rows);
 	for (at = 0; at < text->size; at += insn.len) {
 		struct op_unwind_rule want = by_frame_information(&f, text->addr + at);
 

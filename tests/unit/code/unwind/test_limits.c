@@ -4,10 +4,10 @@
 #include <time.h>
 
 #include "code/elf/file.h"
-#include "code/unwind/table.h"
 
 #include "cfi_bytes.h"
 #include "tools.h"
+#include "unwind_table.h"
 
 enum {
 	TEXT = 0x400000,
@@ -117,7 +117,7 @@ static void end(void)
 static int make_table(void)
 {
 	struct op_unwind_table *table = NULL;
-	int r = op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &table);
+	int r = make_unwind_table(f.elf, NULL, f.arena, f.rules, NULL, &table);
 
 	CHECK(!table == (r < 0));
 	op_unwind_table_free(table, f.arena, f.rules, 0);

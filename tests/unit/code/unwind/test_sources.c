@@ -4,10 +4,10 @@
 
 #include "code/dwarf/cfi.h"
 #include "code/elf/file.h"
-#include "code/unwind/table.h"
 
 #include "../elf/builder.h"
 #include "cfi_bytes.h"
+#include "unwind_table.h"
 
 enum {
 	TEXT_BYTES = 0x400,
@@ -73,7 +73,7 @@ static void make_table(void)
 	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &f.arena));
 	CHECK_OK(op_unwind_rules_new(f.memory, OP_UNWIND_RULES_MAX, &f.rules));
 	CHECK_OK(op_elf_open_bytes(builder_copy(&f.b), f.b.len, &f.elf));
-	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, &log, &f.table));
+	CHECK_OK(make_unwind_table(f.elf, NULL, f.arena, f.rules, &log, &f.table));
 	op_log_deinit(&log);
 }
 
@@ -96,7 +96,7 @@ static int cfa_at(uint64_t at)
 {
 	struct op_unwind_rule rule = { 0 };
 
-	if (!op_unwind_table_lookup(f.table, f.arena, f.memory, f.text + at, &rule))
+	if (!find_unwind_rule(f.table, f.arena, f.memory, f.text + at, &rule))
 		return -1;
 	if (rule.cfa == OP_CFA_INVALID)
 		return 0;

@@ -2,9 +2,9 @@
 #include <elf.h>
 
 #include "code/elf/file.h"
-#include "code/unwind/table.h"
 
 #include "cfi_bytes.h"
+#include "unwind_table.h"
 
 enum {
 	FRAME_ADDR = 0x100000, /* .eh_frame */
@@ -117,7 +117,7 @@ static void setup(struct bytes *frame, uint16_t machine, uint64_t entry,
 	CHECK_OK(op_unwind_rules_new(f.memory, OP_UNWIND_RULES_MAX, &f.rules));
 	f.elf = make_elf(frame, machine, entry);
 	free(frame->data);
-	CHECK_OK(op_unwind_table_new(f.elf, loop, f.arena, f.rules, NULL, &f.table));
+	CHECK_OK(make_unwind_table(f.elf, loop, f.arena, f.rules, NULL, &f.table));
 }
 
 /* Releasing the table gives back all of the arena. */
@@ -142,8 +142,7 @@ static void teardown(void)
 #define CHECK_RULE(at, want_cfa, want_off, want_save, want_save_off)                     \
 	do {                                                                             \
 		struct op_unwind_rule _r = { 0 };                                        \
-		CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, at, &_r),   \
-			  1);                                                            \
+		CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, at, &_r), 1);     \
 		CHECK_INT(_r.cfa, want_cfa);                                             \
 		CHECK_INT(_r.cfa_off, want_off);                                         \
 		CHECK_INT(_r.save, want_save);                                           \
@@ -179,12 +178,12 @@ static void test_gaps_padding_and_ends(void)
 	CHECK_RULE(TEXT + 0x2ffff, OP_CFA_FRAME, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x30004, OP_CFA_SP, 48, 0, 0);
 	CHECK_RULE(TEXT + TEXT_BYTES - 1, OP_CFA_FRAME, 0, 0, 0);
-	CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT - 1,
-					 &(struct op_unwind_rule){ 0 }),
+	CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, TEXT - 1,
+				   &(struct op_unwind_rule){ 0 }),
 		  0);
 	/* The other segment has no functions and so no pages. */
-	CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT2,
-					 &(struct op_unwind_rule){ 0 }),
+	CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, TEXT2,
+				   &(struct op_unwind_rule){ 0 }),
 		  0);
 	CHECK(f.table->segments[1].segment != 0);
 	teardown();
@@ -300,8 +299,7 @@ static void test_signal_plt_stop_and_entry(void)
 	CHECK_RULE(TEXT + 15, OP_CFA_SP, 24, 0, 0);
 	CHECK_RULE(TEXT + 16, OP_CFA_PLT, 11, 0, 0);
 	CHECK_RULE(TEXT + 0x100, OP_CFA_STOP, 0, 0, 0);
-	CHECK(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT + 0x1fe, &before) ==
-		      1 &&
+	CHECK(find_unwind_rule(f.table, f.arena, f.memory, TEXT + 0x1fe, &before) == 1 &&
 	      before.cfa != OP_CFA_SIGNAL);
 	CHECK_RULE(TEXT + 0x1ff, OP_CFA_SIGNAL, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x208, OP_CFA_SIGNAL, 0, 0, 0);
@@ -384,7 +382,7 @@ static void test_no_information_no_pages(void)
 	setup(&b, EM_X86_64, TEXT, NULL);
 	CHECK_INT(f.table->rows, 0);
 	CHECK_INT(f.table->segments_len, 2);
-	CHECK_INT(op_unwind_table_lookup(f.table, f.arena, f.memory, TEXT, &rule), 0);
+	CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, TEXT, &rule), 0);
 	teardown();
 }
 
@@ -417,7 +415,7 @@ static void test_nothing_is_kept_past_the_budget(void)
 			continue;
 		}
 		op_arena_get_stats(f.arena, &before);
-		i = op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table);
+		i = make_unwind_table(f.elf, NULL, f.arena, f.rules, NULL, &f.table);
 		op_unwind_table_free(f.table, f.arena, f.rules, 0);
 		op_arena_get_stats(f.arena, &after);
 		op_arena_reclaim(f.arena, UINT64_MAX);
@@ -475,7 +473,7 @@ static void test_flood_of_rules(void)
 	setup(&b, EM_X86_64, 0, NULL);
 	CHECK_INT(f.table->rules.numbers.len, OP_UNWIND_RULES_SET_MAX);
 	CHECK(op_unwind_rules_used(f.rules) < OP_UNWIND_RULES_MAX / 2);
-	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &again));
+	CHECK_OK(make_unwind_table(f.elf, NULL, f.arena, f.rules, NULL, &again));
 	CHECK_INT(again->rules.numbers.len, OP_UNWIND_RULES_SET_MAX);
 	op_unwind_table_free(again, f.arena, f.rules, 0);
 	op_unwind_table_free(f.table, f.arena, f.rules, 0);
@@ -499,7 +497,7 @@ static void test_segments_of_nothing(void)
 	f.elf = make_elf(&b, EM_X86_64, 0);
 	huge_memsz = false;
 	free(b.data);
-	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
+	CHECK_OK(make_unwind_table(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
 	CHECK_INT(f.table->segments_len, 1);
 	CHECK_INT(f.table->segments[0].memsz, TEXT_BYTES);
 	CHECK(f.table->arena_bytes < 4096);
@@ -534,7 +532,7 @@ static void check_slices(struct op_elf *elf, uint64_t step)
 	uint64_t rules = 0;
 	size_t i;
 
-	CHECK_OK(op_unwind_table_new(elf, NULL, f.arena, f.rules, NULL, &whole));
+	CHECK_OK(make_unwind_table(elf, NULL, f.arena, f.rules, NULL, &whole));
 	CHECK(make_in_slices(elf, &parts) > 10);
 	CHECK_INT(parts->rows, whole->rows);
 	CHECK_INT(parts->fdes, whole->fdes);
@@ -548,9 +546,8 @@ static void check_slices(struct op_elf *elf, uint64_t step)
 			struct op_unwind_rule a = { 0 };
 			struct op_unwind_rule b = { 0 };
 
-			CHECK_INT(
-				op_unwind_table_lookup(parts, f.arena, f.memory, at, &a),
-				op_unwind_table_lookup(whole, f.arena, f.memory, at, &b));
+			CHECK_INT(find_unwind_rule(parts, f.arena, f.memory, at, &a),
+				  find_unwind_rule(whole, f.arena, f.memory, at, &b));
 			CHECK(memcmp(&a, &b, sizeof(a)) == 0);
 			rules += a.cfa == OP_CFA_SP;
 		}

@@ -112,7 +112,10 @@ static void *look_up(const void *map, const void *key)
 #define bpf_get_current_cgroup_id()   0
 #define bpf_get_current_ancestor_cgroup_id(depth)                                        \
 	((uint64_t)(group_at(k.current->group, depth) + 1))
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunknown-pragmas" /* unroll is of clang */
 #include "bpf/event/rules/rules.h"
+#pragma GCC diagnostic pop
 #undef bpf_map_lookup_elem
 #undef op_control
 

@@ -51,7 +51,8 @@ static const struct op_python_layout *begin(uint16_t version)
 	static struct op_python_layout layout;
 
 	fake_begin();
-	CHECK_OK(op_runtime_python_layout(NULL, version, &layout));
+	CHECK_OK(op_layouts_find_number(NULL, &op_runtime_python_layouts, version,
+					&layout));
 	return &layout;
 }
 

@@ -103,7 +103,8 @@ static struct op_unwind begin(void)
 
 	fake_begin();
 	memset(slab, 0, sizeof(slab));
-	CHECK_OK(op_runtime_python_layout(NULL, 0x030e, &layout));
+	CHECK_OK(op_layouts_find_number(NULL, &op_runtime_python_layouts, 0x030e,
+					&layout));
 	op_runtime_python_layout_step(&layout, p);
 	p->tasks.state_task = STATE_TASK;
 	p->tasks.task_coroutine = TASK_COROUTINE;
