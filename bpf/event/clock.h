@@ -14,32 +14,27 @@
 #include "bpf/event/settings.h"
 #include "bpf/platform/maps.h"
 
-/* @most, times a random part of 1. */
-static __always_inline __u64 op_clock_random(__u64 most)
-{
-	return bpf_get_prandom_u32() * most >> 32; /* most < 2^32 */
-}
-
-/* Draw the moment of the interval after this one. */
+/* Draw the moment of the interval after this one. The high bits of the number say where it is,
+ * and the low ones how long the interval is. */
 static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 {
-	__u64 length = mean_ns - mean_ns / 8 + op_clock_random(mean_ns / 4);
+	__u64 random = bpf_get_prandom_u32();
+	__u64 length = mean_ns - mean_ns / 8 + ((random & 0xffff) * (mean_ns / 4) >> 16);
 
-	clock->point_ns = clock->end_ns + op_clock_random(length);
+	clock->point_ns = clock->end_ns + (random * length >> 32); /* length < 2^32 */
 	clock->end_ns += length;
 }
 
 /*
- * Is this tick of clock @number taken? Ticks of the idle task must ask, too: a moment at which a
+ * Is this tick of clock @number, at @now, taken? Ticks of the idle task must ask, too: a moment at which a
  * CPU was idle is not the next thread's. Several moments that lie before one tick are taken by
  * the next ticks, one each. A longer time without ticks counts for nothing: the clock or the CPU
  * stood.
  */
-static __always_inline bool op_clock_is_due(__u32 number)
+static __always_inline bool op_clock_is_due(__u32 number, __u64 now)
 {
 	struct op_clock *clock = bpf_map_lookup_elem(&op_clocks, &number);
 	struct op_control *control = op_control();
-	__u64 now = bpf_ktime_get_ns();
 	__u64 mean_ns;
 	__u64 most_ns;
 

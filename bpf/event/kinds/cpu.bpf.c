@@ -15,13 +15,14 @@ char op_license[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 {
+	__u64 now = bpf_ktime_get_ns();
 	struct op_slot *slot;
 
-	if (!op_clock_is_due(OP_CLOCK_CPU))
+	if (!op_clock_is_due(OP_CLOCK_CPU, now))
 		return 0;
 	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0)
 		return 0;
-	slot = op_event_tick(OP_EVENT_CPU);
+	slot = op_event_tick(OP_EVENT_CPU, now);
 	return slot ? op_event_perf(ctx, slot, whole) : 0;
 }
 

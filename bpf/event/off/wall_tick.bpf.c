@@ -15,11 +15,13 @@ char op_license[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline int op_wall_on(struct bpf_perf_event_data *ctx, bool whole)
 {
+	__u64 now = bpf_ktime_get_ns();
 	struct op_slot *slot;
 
-	if (!op_clock_is_due(OP_CLOCK_WALL) || (__u32)bpf_get_current_pid_tgid() == 0)
+	if (!op_clock_is_due(OP_CLOCK_WALL, now) ||
+	    (__u32)bpf_get_current_pid_tgid() == 0)
 		return 0;
-	slot = op_event_tick(OP_EVENT_WALL);
+	slot = op_event_tick(OP_EVENT_WALL, now);
 	if (!slot)
 		return 0;
 	slot->record.detail = OP_REASON_NONE;
