@@ -7,6 +7,7 @@
 #include "bpf/runtime/node.h"
 #include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
+#include "bpf/runtime/ruby.h"
 #include "bpf/walk/native.h"
 
 /* Advance the walk by one step. @runtimes is op_settings.runtimes_on; in the kernel it is a
@@ -33,6 +34,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_NODE:
 		if (runtimes & (1ULL << OP_RUNTIME_NODE))
 			return op_step_node(u);
+		break;
+	case OP_RUNTIME_RUBY:
+		if (runtimes & (1ULL << OP_RUNTIME_RUBY))
+			return op_step_ruby(u);
 		break;
 	}
 	/* the step of this runtime is not loaded: its frames stay native */

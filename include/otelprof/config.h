@@ -60,6 +60,8 @@ struct otelprof_attribute {
 #define OTELPROF_RUNTIME_NODE (UINT64_C(1) << 4)
 /* names of generated code from jitdump files */
 #define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5)
+/* Ruby */
+#define OTELPROF_RUNTIME_RUBY (UINT64_C(1) << 6)
 
 /* Bits of otelprof_config.kinds and otelprof_set_kinds(): what is sampled. */
 /* time on the CPUs */

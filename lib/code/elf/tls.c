@@ -17,7 +17,13 @@ enum {
 	FLAGS_1_PIE = 0x08000000,
 	THREAD_HEAD_BYTES = 16, /* aarch64: before the executable's block */
 	PIECE_BYTES = 65536,
+	MODULES_MAX = 1 << 16,
+	GLIBC_STEP = 16, /* of a DTV's entry */
+	MUSL_STEP = 8,
 };
+
+/* Static blocks stand next to the thread pointer: what is farther is an address. */
+static const int64_t STATIC_MAX = INT64_C(1) << 24;
 
 /* ---- the symbol ---- */
 
@@ -229,5 +235,59 @@ int op_elf_tls_find(struct op_elf *elf, const char *name, struct op_elf_tls *ret
 	}
 	if (r > 0)
 		*ret = tls;
+	return r;
+}
+
+/* ---- the place in a process ---- */
+
+/* Of a module's block, by the table that thread control blocks point to. */
+static int in_module(const struct op_elf *elf, bool musl, const uint64_t word[2],
+		     struct op_elf_tls_place *ret)
+{
+	if (!word[0])
+		return 0; /* not loaded yet */
+	if (word[0] > MODULES_MAX || word[1] > (uint64_t)STATIC_MAX)
+		return -EBADMSG;
+	ret->module = (uint32_t)word[0];
+	ret->offset = (int64_t)word[1];
+	ret->dtv_step = musl ? MUSL_STEP : GLIBC_STEP;
+	if (elf->machine == EM_X86_64)
+		ret->dtv_at = 8;
+	else
+		ret->dtv_at = musl ? -8 : 0;
+	return 1;
+}
+
+static int is_static(uint64_t word, struct op_elf_tls_place *ret)
+{
+	ret->offset = (int64_t)word;
+	return ret->offset && ret->offset > -STATIC_MAX && ret->offset < STATIC_MAX;
+}
+
+int op_elf_tls_place(struct op_elf *elf, const struct op_elf_tls *tls,
+		     const struct op_memory *memory, uint64_t bias, bool musl,
+		     struct op_elf_tls_place *ret)
+{
+	struct op_elf_tls_place place = { .offset = tls->offset };
+	size_t len = tls->form == OP_ELF_TLS_SLOT_OFFSET ? 1 : 2;
+	uint64_t word[2] = { 0 };
+	int r = 1;
+
+	if (tls->form != OP_ELF_TLS_STATIC)
+		r = op_memory_read(memory, tls->slot + bias, word, len * sizeof(word[0]));
+	if (r < 0)
+		return r;
+	if (tls->form == OP_ELF_TLS_SLOT_OFFSET) {
+		r = is_static(word[0], &place);
+	} else if (tls->form == OP_ELF_TLS_SLOT_MODULE) {
+		r = in_module(elf, musl, word, &place);
+	} else if (tls->form == OP_ELF_TLS_SLOT_DESCRIPTOR &&
+		   !(r = is_static(word[1], &place))) {
+		/* of a library that was loaded later: the argument leads to both */
+		r = op_memory_read(memory, word[1], word, sizeof(word));
+		r = r < 0 ? r : in_module(elf, musl, word, &place);
+	}
+	if (r > 0)
+		*ret = place;
 	return r;
 }

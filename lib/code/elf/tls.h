@@ -3,6 +3,7 @@
 #ifndef OP_CODE_ELF_TLS_H
 #define OP_CODE_ELF_TLS_H
 
+#include "base/memory.h"
 #include "code/elf/file.h"
 
 enum op_elf_tls_form {
@@ -25,5 +26,26 @@ struct op_elf_tls {
  * place, -errno.
  */
 int op_elf_tls_find(struct op_elf *elf, const char *name, struct op_elf_tls *ret);
+
+/*
+ * Where a thread of a process has the variable: the thread pointer + offset; or, where there is a
+ * module, that module's block of the thread + offset. The blocks' table (DTV) is found by the word
+ * at the thread pointer + dtv_at, and has dtv_step bytes a module.
+ */
+struct op_elf_tls_place {
+	int64_t offset;
+	uint32_t module; /* 0: static */
+	int16_t dtv_at;
+	uint16_t dtv_step;
+};
+
+/*
+ * Read the place of @tls in the process whose memory is @memory, and whose C library is musl or
+ * glibc. @bias: process address - ELF address. Returns 1 with *@ret; 0 where the loader has not
+ * written it yet; -EBADMSG; an error of reading.
+ */
+int op_elf_tls_place(struct op_elf *elf, const struct op_elf_tls *tls,
+		     const struct op_memory *memory, uint64_t bias, bool musl,
+		     struct op_elf_tls_place *ret);
 
 #endif

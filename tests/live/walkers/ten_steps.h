@@ -10,6 +10,7 @@
 #include "bpf/runtime/node.h"
 #include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
+#include "bpf/runtime/ruby.h"
 #include "bpf/walk/native.h"
 
 /* The empty line of assembly keeps the compiler from joining equal steps. */
@@ -38,7 +39,7 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 		TEST_STEP(3, op_step_hotspot);
 		TEST_STEP(4, op_step_node);
 		TEST_STEP(5, test_step_python);
-		TEST_STEP(6, op_step_php);
+		TEST_STEP(6, op_step_ruby);
 		TEST_STEP(7, op_step_hotspot);
 		TEST_STEP(8, op_step_node);
 		TEST_STEP(9, test_step_python);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cache of what frames of one process name: instruction sequences with their labels, files and
+ * lines, and methods in C with their names.
+ *
+ * A frame has the address of an object and a guard of words in it, which tell it from a later
+ * one at the address. An entry is kept under both. Objects of the same code that is made and
+ * dropped time and again may have the same words too; so once a window an entry is read anew. The
+ * code of a file or of an eval() is often gone before it can be read; where the guard is that of
+ * code that was read before, it is the same.
+ */
+#ifndef OP_RUNTIME_RUBY_FUNCTION_H
+#define OP_RUNTIME_RUBY_FUNCTION_H
+
+#include <stdint.h>
+
+#include "runtime/objects.h"
+#include "runtime/ruby/object.h"
+
+enum {
+	/* entries; beyond that all are dropped and read again */
+	OP_RUBY_FUNCTIONS_MAX = 16384,
+	/* the same limit for the bytes of names and lines */
+	OP_RUBY_FUNCTIONS_BYTES = 8 << 20,
+	/* instructions of a sequence; the lines of a longer one are not kept */
+	OP_RUBY_LINES_MAX = 32768,
+};
+
+struct op_ruby_function {
+	uint64_t addr;
+	uint64_t method; /* the third word of its frames, or 0 */
+	uint32_t guard;
+	uint32_t window; /* the window of the last read */
+	uint32_t first_line;
+	uint32_t count;	 /* of lines */
+	uint32_t *lines; /* the line of each instruction; NULL: not kept */
+	char *name;	 /* as Ruby's own backtraces have it */
+	char *file;	 /* "" if it has none; allocated together with name */
+};
+
+struct op_ruby_functions {
+	struct op_ruby_objects read;
+	struct op_objects objects;
+	uint32_t window;
+	uint64_t reads; /* functions read whole */
+};
+
+/* Borrows @memory and @layout. @symbols: as in struct op_ruby_objects. */
+void op_runtime_ruby_functions_init(struct op_ruby_functions *functions,
+				    const struct op_memory *memory,
+				    const struct op_ruby_layout *layout,
+				    uint64_t symbols);
+void op_runtime_ruby_functions_deinit(struct op_ruby_functions *functions);
+
+/*
+ * Get the function of a frame by its words (op_ruby.h), the third one 0 if it has none. *@ret is
+ * borrowed until the next call. Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM.
+ */
+int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
+				  const uint64_t words[3],
+				  const struct op_ruby_function **ret);
+
+/* The line that a frame of @function is at; 0 if it is unknown. */
+uint32_t op_runtime_ruby_line(const struct op_ruby_function *function,
+			      const uint64_t words[2]);
+
+#endif

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile tests/live/languages/ruby/known.rb under each Ruby at hand: a cell a version and mode.
+
+    ruby.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--seconds N] [--only CHECK]
+            [--peer TOOLS] [CELL...]
+
+A cell is ruby-VERSION. Rubies are those in Debian roots that fetch.sh finds or makes. --quick takes
+3.1. --peer runs the OpenTelemetry eBPF profiler beside, from the folder that
+tests/bench/build-peer.sh prints, and says what it makes of the chain and its shares. Prints lines
+like tests/live/languages/native/run.py's.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
+
+import beside  # noqa: E402
+import check  # noqa: E402
+import suite  # noqa: E402
+from cells import Cell, chain  # noqa: E402
+
+CELLS = {"ruby-" + version: version for version in ("2.7", "3.1", "3.3", "3.4")}
+QUICK = ["ruby-3.1"]
+FOLDER = "/tmp/otelprof-ruby"  # of the program, in the root
+# Since 3.4 labels have the class.
+OF = r"(?:(?:[A-Z]\w*(?:::)?)+[#.])?"
+LEAVES = {"a": OF + "leaf_50", "b": OF + "leaf_30", "c": OF + "leaf_20"}
+CHAIN = "(?:%ssend\n)?" % OF + chain(name=OF + "f%d")
+ROOT = OF + "spin\n<main>\n"
+
+
+def on_the_way():
+    """The chain from any link down: on the way to a leaf or back."""
+    pattern = ""
+    for name in ["send"] + ["f%d" % n for n in range(1, 25)]:
+        pattern = r"(?:%s%s%s\n)?" % (pattern, OF, name)
+    return pattern
+
+
+# The Ruby frames alone; between two leaves there are few, and they are bounded below.
+SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + CHAIN + ROOT, LEAVES,
+            only_type="ruby", leaf_points=1.0,
+            others=r"(?:%s|(?:(?:%sclock_gettime\n)?%s(?:cpu|now)\n)|"
+            r"(?:(?:block in %schoose\n)?%seach_pair\n)?%schoose\n|%s(?:next|took|to_i)\n)%s" %
+            (on_the_way(), OF, OF, OF, OF, OF, OF, ROOT))
+OTHERS_MOST = 0.025
+# A share's standard deviation is 50 points over the root of the number of samples, at most.
+NOISE = 3 * 50
+CALLS = Cell(r"(?:(?:%(of)stick\n)?%(of)sleaf_calls\n|"
+             r"(?:(?:(?:%(of)sadd\n)?block in %(of)sleaf_callbacks\n)?%(of)smap\n|(?:%(of)seach\n)?"
+             r"(?:%(of)sto_a\n){1,2})?%(of)sleaf_callbacks\n)" % {"of": OF} +
+             CHAIN + OF + "calls\n<main>\n", {}, only_type="ruby", leaf_points=None,
+             others=r"(?:%s|(?:%sclock_gettime\n)?%snow\n)%scalls\n<main>\n" %
+             (on_the_way(), OF, OF, OF))
+LEAF = "work"
+
+
+def bare(name):
+    return re.sub("^" + OF, "", name)
+
+
+def read_scenes(text):
+    """{name: [(label, file, line)]} of what known.rb said."""
+    scenes = {}
+    for part in re.findall(r"scene (\w+\??)\n((?:[^\n]+\n)+)\n", text):
+        scenes[part[0]] = [(row[0], row[1], int(row[2])) for row in
+                           (line.split("\t") for line in part[1].splitlines())]
+    return scenes
+
+
+def work_lines():
+    """The lines of work's loop."""
+    with open(os.path.join(HERE, "known.rb"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    first = next(n for n in range(lines.index("def work"), len(lines)) if "while n" in lines[n])
+    return {first + 1, first + 2, first + 3}
+
+
+class SceneCheck:
+    """Which of the scenes a sample is of, and whether all of it is right. A function in C has no
+    file here; Ruby says that of its caller."""
+
+    def __init__(self, scenes):
+        self.scenes = scenes
+        self.names = {}
+        self.lines = work_lines()
+        for name, frames in scenes.items():
+            self.names.setdefault(tuple(f[0] for f in frames), []).append(name)
+        self.seen = {}
+        self.wrong = {}
+        self.total = self.named = self.right = 0
+
+    def problem(self, name, frames):
+        for i, (frame, (label, file, line)) in enumerate(zip(frames, self.scenes[name])):
+            if i == 0:
+                if frame.line not in self.lines:
+                    return "line %d of %s" % (frame.line, frame.name)
+            elif not frame.file and not frame.line:
+                # In C, as its caller's place shows: Ruby says the same for both.
+                if (file, line) != (self.scenes[name] + [("", "", 0)])[i + 1][1:] and file:
+                    return "no file of %s" % label
+            elif (frame.file, frame.line) != (file, line):
+                return "%s:%d of %s, not %s:%d" % (frame.file, frame.line, label, file, line)
+        return None
+
+    def add(self, sample):
+        frames = [f for f in sample.frames if f.type == "ruby"]
+        key = tuple(f.name for f in frames)
+        if not key or bare(key[0]) != LEAF:
+            return
+        self.total += sample.count
+        self.named += sample.count if key in self.names else 0
+        problems = [self.problem(name, frames) for name in self.names.get(key, [])]
+        if problems and not all(problems):
+            name = self.names[key][problems.index(None)]
+            self.seen[name] = self.seen.get(name, 0) + sample.count
+            self.right += sample.count
+            return
+        text = "%s: %s" % ("; ".join(sorted({p for p in problems if p})) or "no such scene",
+                           " ".join("%s:%d" % (f.name, f.line) for f in sample.frames))
+        self.wrong[text] = self.wrong.get(text, 0) + sample.count
+
+    def judge(self, samples, result):
+        for sample in samples:
+            self.add(sample)
+        all_count = sum(s.count for s in samples)
+        # The rest is between two leaves.
+        result.need(self.total >= 0.8 * all_count,
+                    "%d of %d samples in scenes" % (self.total, all_count))
+        result.need(self.right >= 0.99 * self.total,
+                    "%d of %d samples of scenes exact with files and lines" %
+                    (self.right, self.total))
+        result.figures.update(samples=all_count, errors=check.errors_of(samples),
+                              exact=100 * self.named / max(self.total, 1),
+                              lines=100 * self.right / max(self.named, 1))
+        missing = sorted(set(self.scenes) - set(self.seen))
+        result.need(not missing, "%d scenes seen%s" % (
+            len(self.seen), ", not: " + " ".join(missing) if missing else ""))
+        if self.right < 0.99 * self.total or missing:
+            for text, count in sorted(self.wrong.items(), key=lambda x: -x[1])[:12]:
+                result.problems.append("  %d times: %s" % (count, text))
+
+
+class Ruby:
+    def __init__(self, version, root):
+        self.command = ["chroot", root, "/usr/bin/ruby" + version]
+        self.release = subprocess.run([*self.command, "-e", "print RUBY_VERSION"],
+                                      capture_output=True, text=True).stdout
+
+    def start(self, *arguments):
+        return subprocess.Popen([*self.command, FOLDER + "/known.rb", *arguments],
+                                stdout=subprocess.PIPE, text=True)
+
+
+def wait_ready(process):
+    text = ""
+    for line in process.stdout:
+        if line.startswith("ready"):
+            return text
+        text += line
+    raise RuntimeError("known.rb did not become ready: " + text[-300:])
+
+
+def record(run, name, ruby, what, seconds):
+    """Returns (capture, text, what the program said, its pid)."""
+    process = ruby.start(what, suite.LONG)
+    try:
+        said = wait_ready(process)
+        capture, text = run.record(name + "-" + what, "-F", str(run.args.hz), "-d", str(seconds),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    return capture, text, said, process.pid
+
+
+def check_mix(capture, result):
+    """Ruby's frames stand above the native one of the loop, down to the program's start."""
+    total = sum(s.count for s in capture.samples)
+    right = sum(s.count for s in capture.samples
+                if s.frames[-1].name == "_start" and
+                any(a.type == "ruby" and a.name == "<main>" and b.type == "native"
+                    for a, b in zip(s.frames, s.frames[1:])))
+    result.need(right >= 0.99 * total, "native and Ruby frames in true order to _start in %d of %d"
+                % (right, total))
+
+
+def spin_cell(samples):
+    """SPIN with the error that chance alone can make of a share; 1 point from 22,500 on."""
+    total = sum(s.count for s in samples)
+    return replace(SPIN, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
+
+
+def peers(samples):
+    """What the peer makes of the same seconds."""
+    other = check.Result()
+    shares = check.check_pattern(samples, replace(SPIN, exact=0), lambda f: f.name, "name", other)
+    check.check_shares(shares, replace(SPIN, leaf_points=100), other)
+    return other.figures
+
+
+def check_spin(run, name, ruby):
+    start_ns = time.time_ns()
+    capture, text, _, pid = record(run, name, ruby, "spin", run.args.seconds)
+    result = check.check_chain(capture, spin_cell(capture.samples), pid)
+    check_mix(capture, result)
+    total = sum(s.count for s in capture.samples)
+    others = sum(s.count for s in capture.samples
+                 if re.fullmatch(SPIN.others, check.stack_names(s, SPIN, check.name_by_record)))
+    result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
+    beside.tell(run, name, pid, start_ns, peers)
+    return [result, check.check_rules(capture), check.check_accounting(text)]
+
+
+def check_calls(run, name, ruby):
+    capture, _, _, pid = record(run, name, ruby, "calls", run.args.seconds)
+    result = check.check_chain(capture, CALLS, pid)
+    check_mix(capture, result)
+    return [result]
+
+
+def check_shapes(run, name, ruby):
+    capture, _, said, pid = record(run, name, ruby, "shapes", 2 * run.args.seconds)
+    result = check.Result()
+    SceneCheck(read_scenes(said)).judge(check.select(capture, pid), result)
+    return [result]
+
+
+CHECKS = {"spin": check_spin, "calls": check_calls, "shapes": check_shapes}
+
+
+def cell(run, name, root, why, wanted):
+    version = CELLS[name]
+    if not root:
+        raise suite.Skip("no Ruby %s: %s" % (version, why[-200:] or "fetch.sh has none"))
+    ruby = Ruby(version, root)
+    folder = root + FOLDER
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(os.path.join(HERE, "known.rb"), folder)
+    row = dict(run.row, release=ruby.release)
+    for what in wanted:
+        run.row = dict(row, program=what)
+        run.judge(name + "-" + what, *CHECKS[what](run, name, ruby))
+
+
+def roots(versions):
+    done = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *versions],
+                          capture_output=True, text=True)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
+        done.stderr.split())
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--hz", type=int, default=999)
+    parser.add_argument("--only", choices=CHECKS, action="append")
+    beside.add_option(parser)
+    run = suite.Run(parser.parse_args())
+    run.suite = "ruby"
+    wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
+    found, why = ({}, "") if run.args.list else roots(sorted({CELLS[name] for name in wanted}))
+    with beside.started(run):
+        for name in wanted:
+            run.cell(name, cell, found.get(CELLS[name]), why, run.args.only or list(CHECKS),
+                     row=suite.row("Ruby", CELLS[name], ""))
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
