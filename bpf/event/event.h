@@ -44,11 +44,14 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->waker.tid = 0;
 }
 
-/* As below. @tick: of a clock, so that it has a rate and a period, which is its value. */
+/* As below. @tick_ns: when a clock ticked, so that it has a rate and a period, which is its
+ * value; or 0. */
 static __always_inline struct op_slot *op_event_enter_as(struct op_counts *counts,
 							 __u32 event, bool named,
-							 bool tick, bool *ret_filtered)
+							 __u64 tick_ns,
+							 bool *ret_filtered)
 {
+	bool tick = tick_ns;
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
 
@@ -58,7 +61,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 		return NULL;
 	}
 	r = &slot->record;
-	r->time_ns = slot->begun_ns = bpf_ktime_get_ns();
+	r->time_ns = slot->begun_ns = tick ? tick_ns : bpf_ktime_get_ns();
 	/* Some kernels before 6.4 leave what follows the name as it was, and rules compare
 	 * all bytes. */
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
@@ -79,6 +82,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->stack_bytes = 0;
 	r->resumed = 0;
 	r->stack_below = 0;
+	r->hits = 1;
 	op_event_ready(slot, named);
 	return slot;
 }
@@ -92,7 +96,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 static __always_inline struct op_slot *
 op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
 {
-	return op_event_enter_as(counts, event, named, false, ret_filtered);
+	return op_event_enter_as(counts, event, named, 0, ret_filtered);
 }
 
 /* The same of an event that is not counted yet. */
@@ -105,14 +109,14 @@ static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 	return op_event_enter(counts, event, named, &filtered);
 }
 
-/* The same of a clock's tick, whose value is its period. */
-static __always_inline struct op_slot *op_event_tick(__u32 event)
+/* The same of a clock's tick at @now, whose value is its period. */
+static __always_inline struct op_slot *op_event_tick(__u32 event, __u64 now)
 {
 	struct op_counts *counts = op_counts_of(event);
 	bool filtered;
 
 	op_count_in(counts, OP_COUNT_TAKEN);
-	return op_event_enter_as(counts, event, false, true, &filtered);
+	return op_event_enter_as(counts, event, false, now, &filtered);
 }
 
 /* Look whether mark number @i of the process of slot @number stands where it did. Global, as

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A limit on the samples of a program per second and CPU. */
+/*
+ * A limit on the samples of a program per second and CPU, which leaves the sums as they are. All
+ * hits are taken as long as they are few. Where there are more, they are counted in blocks of
+ * equal length; of each block one is taken, which one is random, and it stands for all of the
+ * block. Blocks grow while a second has too many hits, and begin the next one as that one's
+ * number of hits says. So which hit is taken depends on their number alone, and not on what they
+ * are.
+ */
 #ifndef OP_RATE_H
 #define OP_RATE_H
 
@@ -9,10 +16,22 @@
 
 #define OP_RATE_SECOND_NS 1000000000ULL
 
-/* The number of samples that a CPU has taken since `since_ns`. */
+enum {
+	/* Behind as many samples as a second may have, blocks grow to twice the length with
+	 * each of these parts of it, which are as many again. */
+	OP_RATE_PARTS = 8,
+};
+
+/* A CPU. */
 struct op_rate {
-	__u64 since_ns;
-	__u64 taken;
+	__u64 since_ns; /* when this second began */
+	__u64 hits;	/* in it */
+	__u32 kept;	/* in it */
+	__u32 grow_at;	/* blocks become twice as long when so many are kept */
+	__u32 length;	/* of the next block */
+	__u32 block;	/* hits of this block */
+	__u32 at;	/* of them, those that have passed */
+	__u32 pick;	/* the number of the one that is kept */
 };
 
 struct {
@@ -22,20 +41,50 @@ struct {
 	__type(value, struct op_rate);
 } op_rates SEC(".maps");
 
-/* Count one more sample on this CPU. Returns false if it exceeds @most per second. */
-static __always_inline bool op_within_rate(__u32 most)
+/* A second begins, in which @most samples may be kept. */
+static __always_inline void op_rate_second(struct op_rate *rate, __u32 most, __u64 now)
+{
+	__u64 length = (rate->hits + most - 1) / most;
+
+	if (now - rate->since_ns >= 2 * OP_RATE_SECOND_NS)
+		length = 1;
+	rate->length = length >> 30 ? 1u << 30 : (__u32)length;
+	rate->since_ns = now;
+	rate->hits = 0;
+	rate->kept = 0;
+	rate->grow_at = most;
+}
+
+/* A block begins. */
+static __always_inline void op_rate_block(struct op_rate *rate)
+{
+	rate->block = rate->length ? rate->length : 1;
+	rate->at = 0;
+	rate->pick = (__u32)((__u64)bpf_get_prandom_u32() * rate->block >> 32);
+}
+
+/* One hit more on this CPU. Returns how many it stands for if it is kept, or 0. @most: samples in
+ * a second. */
+static __always_inline __u32 op_rate_keep(__u32 most)
 {
 	__u32 zero = 0;
 	struct op_rate *rate = bpf_map_lookup_elem(&op_rates, &zero);
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!rate)
-		return false;
-	if (now - rate->since_ns >= OP_RATE_SECOND_NS) {
-		rate->since_ns = now;
-		rate->taken = 0;
+	if (!rate || !most)
+		return 0;
+	if (now - rate->since_ns >= OP_RATE_SECOND_NS)
+		op_rate_second(rate, most, now);
+	if (rate->at >= rate->block)
+		op_rate_block(rate);
+	rate->hits++;
+	if (rate->at++ != rate->pick)
+		return 0;
+	if (++rate->kept >= rate->grow_at && !(rate->length >> 30)) {
+		rate->length *= 2;
+		rate->grow_at += most / OP_RATE_PARTS + 1;
 	}
-	return rate->taken++ < most;
+	return rate->block;
 }
 
 #endif

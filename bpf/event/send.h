@@ -398,8 +398,6 @@ static __always_inline int op_finish(struct op_slot *slot)
 		op_send_sample(slot, counts);
 	now = bpf_ktime_get_ns();
 	op_count_add(counts, OP_COUNT_SPENT_NS, now - slot->begun_ns);
-	if (op_settings.slot_alone && slot->record.event != OP_EVENT_CPU)
-		op_clock_passed(slot->begun_ns, now);
 	op_slot_release(slot);
 	return 0;
 }

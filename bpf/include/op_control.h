@@ -82,7 +82,7 @@ struct op_control {
 	/* For each rate of each list: the period of its samples in ns, << 32; and the share
 	 * of the clock's ticks that it takes, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
-	__u64 clock_ns; /* from one tick of the kind cpu to the next */
+	__u64 clock_ns; /* from one sample of a clock to the next, on average */
 };
 
 /* In op_settings.runtimes_on: Python's step follows tasks that await each other. */
@@ -132,15 +132,21 @@ struct op_thinning {
 	__u32 at;
 	__u32 point; /* the tick that contains it is taken */
 	__u32 owed;  /* two points were in one tick: the next tick is taken, too */
-	__u32 reserved0;
+	__u32 begun; /* the first position and point are drawn */
 };
 
-/* The clock of the kind cpu on a CPU, as seen by programs in which it may tick (event/count.h). */
+/* The clocks of a CPU: each kind that ticks has its own perf event. */
+enum op_clock_number {
+	OP_CLOCK_CPU = 0,
+	OP_CLOCK_WALL,
+	OP_CLOCKS,
+};
+
+/* The next sample of a clock (event/clock.h), CLOCK_MONOTONIC. */
 struct op_clock {
-	__u64 watched; /* there are such programs */
-	__u64 last_ns; /* of the last tick that the kind has seen */
-	__u64 due;     /* ticks since then that came due in such a program */
-	__u64 due_ns;  /* when the last program ended in which one did */
+	__u64 point_ns; /* the first tick from then on is taken */
+	__u64 end_ns;	/* of the interval that the point lies in */
+	__u64 last_ns;	/* the last tick, taken or not */
 };
 
 enum {

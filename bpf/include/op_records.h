@@ -110,7 +110,7 @@ enum op_record_type {
  * The version of the record format: a reader refuses versions that it was not built for.
  */
 enum {
-	OP_RECORD_VERSION = 1,
+	OP_RECORD_VERSION = 2,
 };
 
 /* The hash of a stack's words, its process and generation, and how it ended. */
@@ -168,6 +168,8 @@ struct op_record {
 	__u16 detail;
 	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed; | OP_REMAPPED */
 	__u8 stack_below; /* | OP_STACK_UNREAD */
+	__u32 hits;	  /* of OP_EVENT_PROBES: how many the sample stands for */
+	__u32 reserved0;
 	union {
 		char comm[OP_COMM_BYTES];
 		struct op_hash hash; /* OP_RECORD_STACK */
@@ -258,7 +260,7 @@ struct op_registers {
 	__u64 reg[OP_LEAF_REGS];
 };
 
-_Static_assert(sizeof(struct op_record) == 88, "layout");
+_Static_assert(sizeof(struct op_record) == 96, "layout");
 _Static_assert(sizeof(struct op_named) == 88, "layout");
 _Static_assert(sizeof(struct op_labels_record) == 40, "layout");
 _Static_assert(sizeof(struct op_unwind_table_request) == 32, "layout");

@@ -251,6 +251,13 @@ struct bpf_raw_tracepoint_args {
 	__u64 args[3];
 };
 
+/* What bpf_perf_prog_read_value() writes: a fixed layout of that interface, too. */
+struct bpf_perf_event_value {
+	__u64 counter;
+	__u64 enabled;
+	__u64 running;
+};
+
 /* What a perf_event program is given: a fixed layout of the kernel's user interface. */
 struct bpf_perf_event_data {
 #if defined(__TARGET_ARCH_x86)

@@ -108,10 +108,10 @@ struct {
 	__type(value, struct op_thinning);
 } op_thinnings SEC(".maps");
 
-/* The clock of each CPU. Programs write. */
+/* The clocks of each CPU. Programs write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, OP_CLOCKS);
 	__type(key, __u32);
 	__type(value, struct op_clock);
 } op_clocks SEC(".maps");

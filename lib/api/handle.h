@@ -60,7 +60,8 @@ struct otelprof {
 	struct op_session *session;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
-	uint64_t window_start_ns;   /* Unix time */
+	uint64_t window_start_ns;   /* CLOCK_MONOTONIC */
+	uint64_t stopped_ns;	    /* when sampling stopped; 0: it never did */
 	uint64_t dropped[OP_DROPS]; /* by the end of windows; others count theirs */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;

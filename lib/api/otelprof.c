@@ -81,7 +81,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 		(void)otelprof_free(p);
 		return r;
 	}
-	p->window_start_ns = op_clock_realtime_ns();
+	p->window_start_ns = op_clock_monotonic_ns();
 	*ret = p;
 	return 0;
 }
@@ -153,7 +153,7 @@ int otelprof_start(struct otelprof *p)
 	/* of rules that were added before: who began since is not known */
 	op_rule_set_on_lost(p->targets);
 	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
-	p->window_start_ns = op_clock_realtime_ns();
+	p->window_start_ns = op_clock_monotonic_ns();
 	r = p->paused ? 0 : op_handle_start_sampling(p);
 	if (r < 0)
 		return r;
@@ -186,6 +186,7 @@ int otelprof_stop(struct otelprof *p)
 		return r;
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_STOP);
 	op_handle_stop_sampling(p);
+	p->stopped_ns = op_clock_monotonic_ns();
 	p->running = false;
 	r = op_session_drain_all(p->session, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */

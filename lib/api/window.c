@@ -24,11 +24,11 @@ static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 	return 0;
 }
 
-static int encode_window(struct otelprof *p, uint64_t end_ns)
+static int encode_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns)
 {
 	struct op_otlp_options options = {
 		.max_bytes = op_exporters_max_request(p->exporters),
-		.start_ns = p->window_start_ns,
+		.start_ns = start_ns,
 		.end_ns = end_ns,
 		.version = OTELPROF_VERSION,
 		.attributes = (const struct op_otlp_attribute *)p->config.attributes,
@@ -49,18 +49,30 @@ static int encode_window(struct otelprof *p, uint64_t end_ns)
 struct closed {
 	struct otelprof *p;
 	uint64_t samples;
-	uint64_t end_ns;
+	uint64_t end_ns; /* CLOCK_MONOTONIC */
+	uint64_t start_unix_ns;
+	uint64_t end_unix_ns;
 };
 
-static int emit(void *ctx, uint64_t end_ns)
+/* When the window ends, CLOCK_MONOTONIC: now, or when sampling stopped, however long what was
+ * sampled has waited to be read. */
+static uint64_t end_of_window(const struct otelprof *p)
+{
+	return p->running || p->stopped_ns < p->window_start_ns ? op_clock_monotonic_ns()
+								: p->stopped_ns;
+}
+
+static int emit(void *ctx)
 {
 	struct closed *w = ctx;
 	struct otelprof *p = w->p;
 
-	w->end_ns = end_ns;
+	w->end_ns = end_of_window(p);
 	w->samples = op_window_samples(p->window);
+	w->start_unix_ns = op_processes_realtime_ns(p->processes, p->window_start_ns);
+	w->end_unix_ns = op_processes_realtime_ns(p->processes, w->end_ns);
 	if (w->samples && op_exporters_len(p->exporters))
-		return encode_window(p, end_ns);
+		return encode_window(p, w->start_unix_ns, w->end_unix_ns);
 	p->dropped[OP_DROP_NOWHERE] += w->samples;
 	return 0;
 }
@@ -76,11 +88,11 @@ static int close_window(struct otelprof *p, enum op_part_end end)
 		.emit = emit,
 		.ctx = &window,
 	};
-	uint64_t start = p->window_start_ns;
 	int r = op_session_end_window(p->session, &how);
 
 	p->window_start_ns = window.end_ns;
-	op_handle_report_window(p, start, window.end_ns, window.samples);
+	op_handle_report_window(p, window.start_unix_ns, window.end_unix_ns,
+				window.samples);
 	if (r < 0)
 		return op_fail(&p->log, r,
 			       "the window could not be encoded: %s; its samples are "

@@ -144,7 +144,7 @@ int op_capture_fd(const struct op_capture *c)
 
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz)
 {
-	return op_perf_set_rate(c, sample_rate_hz);
+	return op_clocks_set_rate(c, sample_rate_hz);
 }
 
 uint64_t op_capture_events_lost(const struct op_capture *c)
@@ -176,6 +176,14 @@ static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
 
 void op_capture_wake_every(struct op_capture *c, uint32_t ms)
 {
+	uint64_t next_ns = op_clocks_next_ns(c);
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	if (next_ns && ms)
+		ms = OP_MIN(ms,
+			    next_ns > now_ns
+				    ? (uint32_t)((next_ns - now_ns) / OP_NS_PER_MS) + 1
+				    : 1);
 	/* if the timer cannot be set, the old interval stays */
 	(void)set_timer(c, ms);
 }
@@ -203,6 +211,7 @@ int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
 		if (events[i].data.fd == c->timer_fd)
 			on_timer(c, sink, allowance);
 	op_hooks_poll(c);
+	op_clocks_poll(c);
 	return n;
 }
 

@@ -57,7 +57,7 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 		     const struct op_kind *kind)
 {
 	const struct op_kind_options options = {
-		.rate_hz = c->rate_hz,
+		.tick_ns = op_clocks_tick_ns(c),
 		.idle = !!(c->config.flags & OTELPROF_IDLE),
 	};
 	uint32_t i;
@@ -335,6 +335,7 @@ int op_perf_start(struct op_capture *c)
 	int r;
 
 	c->sampling = c->cpus.changed = true;
+	op_clocks_start(c);
 	r = op_perf_update_cpus(c, NULL, NULL);
 	if (r < 0)
 		op_perf_stop(c);
@@ -368,29 +369,4 @@ void op_perf_close(struct op_capture *c)
 	op_merge_clear(&c->sideband.merge);
 	free(c->cpus.online);
 	c->cpus.online = NULL;
-}
-
-static int set_period(struct op_capture *c, const struct op_cpu_events *e, uint32_t kind)
-{
-	uint64_t period_ns = OP_NS_PER_S / c->rate_hz;
-	int fd = e->kind_fd[kind][0];
-
-	if (fd < 0 || !op_kinds()[kind]->ticks ||
-	    ioctl(fd, PERF_EVENT_IOC_PERIOD, &period_ns) == 0)
-		return 0;
-	return op_fail(c->log, -errno, "the rate of CPU %u could not be changed: %s",
-		       e->cpu, strerror(errno));
-}
-
-int op_perf_set_rate(struct op_capture *c, uint32_t hz)
-{
-	struct op_cpu_events *e;
-	uint32_t kind;
-	int r = 0;
-
-	c->rate_hz = hz;
-	op_vec_foreach(e, &c->cpus.list)
-		for (kind = 0; r == 0 && kind < OP_KINDS; kind++)
-			r = set_period(c, e, kind);
-	return r;
 }

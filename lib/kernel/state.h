@@ -125,6 +125,13 @@ struct op_capture_cpus {
 	bool slept;	   /* the machine was asleep: all events are opened anew */
 };
 
+/* Of clock.c. */
+struct op_capture_clocks {
+	uint64_t random;  /* the state of op_random_next() */
+	uint64_t next_ns; /* when new periods are drawn */
+	uint64_t most_hz; /* perf_event_max_sample_rate; 0: not known */
+};
+
 /* Of drain.c. */
 struct op_capture_sideband {
 	struct op_merge merge; /* of all CPUs, while they are drained */
@@ -151,6 +158,7 @@ struct op_capture {
 	/* op_fork, which gives a child the tables of its parent */
 	struct op_capture_program fork;
 	struct op_capture_cpus cpus;
+	struct op_capture_clocks clocks;
 	struct op_capture_sideband sideband;
 	uint64_t maps_bytes;	/* of all maps but slabs, as they were then */
 	uint64_t maps_bytes_ns; /* 0: not looked at yet */
@@ -239,6 +247,14 @@ int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sin
 			struct op_allowance *allowance);
 /* Close the events of one kind. */
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
-int op_perf_set_rate(struct op_capture *c, uint32_t hz);
+
+/* clock.c: the clocks of the kinds that tick */
+void op_clocks_start(struct op_capture *c);
+/* A period for a clock, ns. */
+uint64_t op_clocks_tick_ns(struct op_capture *c);
+/* When op_clocks_poll() is to be called, which draws new periods; 0: not at all. */
+uint64_t op_clocks_next_ns(const struct op_capture *c);
+void op_clocks_poll(struct op_capture *c);
+int op_clocks_set_rate(struct op_capture *c, uint32_t hz);
 
 #endif

@@ -305,6 +305,11 @@ void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns)
 	p->executables.realtime_offset_ns = realtime_offset_ns;
 }
 
+uint64_t op_processes_realtime_ns(const struct op_processes *p, uint64_t time_ns)
+{
+	return time_ns + (uint64_t)p->config.realtime_offset_ns;
+}
+
 void op_processes_forked(struct op_processes *p)
 {
 	p->forked = true;

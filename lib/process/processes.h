@@ -157,6 +157,9 @@ bool op_processes_busy(const struct op_processes *p);
  * the time. */
 void op_processes_window_end(struct op_processes *p, bool early);
 void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
+/* The Unix time of @time_ns (CLOCK_MONOTONIC), by the wall clock as it stood when the window
+ * began: in a window times are as far apart as they were, whatever becomes of that clock. */
+uint64_t op_processes_realtime_ns(const struct op_processes *p, uint64_t time_ns);
 /* Call this in the child of a fork: no map of the kernel is touched from then on. */
 void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);

@@ -157,6 +157,7 @@ int op_window_add(struct op_window *w, const struct op_window_sample *s)
 		.count = s->count > 0 ? (float)s->count : 1,
 	};
 	e = &w->identities.data[number];
+	e->several |= s->count > 1;
 	if (e->count++)
 		w->taken.data[e->last].next = at;
 	else

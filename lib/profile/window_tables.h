@@ -63,6 +63,7 @@ struct op_identity {
 	uint32_t count;		   /* number of samples */
 	uint32_t first;		   /* head of their list in taken */
 	uint32_t last;
+	uint32_t several; /* a sample stands for several events */
 };
 
 static const uint32_t OP_TAKEN_END = UINT32_MAX;

@@ -369,6 +369,19 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
+/* @value of a record that stands for @hits of them. */
+static int64_t value_of(uint64_t value, uint32_t hits)
+{
+	int64_t one = (int64_t)value;
+	int64_t all;
+
+	if (hits <= 1)
+		return one;
+	if (__builtin_mul_overflow(one, (int64_t)hits, &all))
+		return one < 0 ? INT64_MIN : INT64_MAX;
+	return all;
+}
+
 /* The sample of @stack as it goes into the window. */
 static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *parsed, uint32_t stack,
@@ -382,10 +395,10 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		.stack = stack,
 		.tid = h->tid,
 		.cpu = h->cpu,
-		.time_ns = h->time_ns + (uint64_t)op_processes_config(sampler->processes)
-						->realtime_offset_ns,
-		.value = (int64_t)h->value,
-		.count = kind && kind->count ? kind->count(h->value) : 1,
+		.time_ns = op_processes_realtime_ns(sampler->processes, h->time_ns),
+		.value = value_of(h->value, h->hits),
+		.count =
+			kind && kind->count ? kind->count(h->value) : OP_MAX(h->hits, 1U),
 	};
 	int r;
 

@@ -85,7 +85,7 @@ struct op_window_end {
 	uint64_t period_ns;   /* of the next one */
 	/* All samples are in the window: takes them out of it, until @end_ns (Unix time).
 	 * Returns 0 or -errno. */
-	int (*emit)(void *ctx, uint64_t end_ns);
+	int (*emit)(void *ctx);
 	void *ctx;
 };
 /* End the window and begin the next. Returns what emit() returned. */

@@ -30,7 +30,7 @@ int op_session_end_window(struct op_session *s, const struct op_window_end *end)
 
 	if (end->running)
 		op_parts_snapshot(s->config.parts, s->config.window, end->why);
-	r = end->emit(end->ctx, op_clock_realtime_ns());
+	r = end->emit(end->ctx);
 	op_window_reset(s->config.window);
 	op_window_set_period(s->config.window, end->period_ns);
 	op_processes_window_end(s->config.processes, end->why != OP_PART_END_EXPORT);

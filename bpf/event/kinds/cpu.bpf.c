@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kind cpu: a sample for each tick of the CPU's clock event. */
+/* The kind cpu: a sample at a random moment of each interval of the CPU's clock. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"
@@ -8,21 +8,21 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/clock.h"
 #include "bpf/event/event.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 {
+	__u64 now = bpf_ktime_get_ns();
 	struct op_slot *slot;
 
-	(void)op_clock_ticks();
-	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {
-		op_count(OP_EVENT_CPU, OP_COUNT_TAKEN);
-		op_count(OP_EVENT_CPU, OP_COUNT_IDLE);
+	if (!op_clock_is_due(OP_CLOCK_CPU, now))
 		return 0;
-	}
-	slot = op_event_tick(OP_EVENT_CPU);
+	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0)
+		return 0;
+	slot = op_event_tick(OP_EVENT_CPU, now);
 	return slot ? op_event_perf(ctx, slot, whole) : 0;
 }
 

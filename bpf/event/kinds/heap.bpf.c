@@ -95,19 +95,25 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 	struct op_counts *counts = op_counts_of(OP_EVENT_HEAP);
 	struct op_slot *slot;
 	bool filtered;
+	__u64 weight;
+	__u32 hits;
 
 	op_count_in(counts, OP_COUNT_TAKEN);
 	slot = op_event_enter(counts, OP_EVENT_HEAP, false, &filtered);
 	if (!slot)
 		return 0;
-	if (!op_within_rate(op_settings.event_budget)) {
-		op_count_in(counts, OP_COUNT_RATE);
+	hits = op_rate_keep(op_settings.event_budget);
+	if (!hits) {
+		op_count_in(counts, OP_COUNT_FILTERED);
 		op_slot_release(slot);
 		return 0;
 	}
-	slot->record.value = op_heap_value(
-		op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE),
-		op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT));
+	weight = op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT);
+	if (weight > OP_HEAP_BYTES_MAX)
+		weight = OP_HEAP_BYTES_MAX;
+	slot->record.value =
+		op_heap_value(op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE),
+			      weight * hits);
 	if (!op_heap_keep(slot,
 			  op_argument_read((__u64)op_task_registers(), OP_HEAP_ADDRESS)))
 		op_count_in(counts, OP_COUNT_UNTRACKED);

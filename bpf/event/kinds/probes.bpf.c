@@ -37,7 +37,8 @@ static __always_inline struct op_slot *op_hit_begin(void)
 		return NULL;
 	/* The limit comes after the filter, so that samples that the filter leaves out do
 	 * not count. */
-	if (op_within_rate(op_settings.event_budget))
+	slot->record.hits = op_rate_keep(op_settings.event_budget);
+	if (slot->record.hits)
 		return slot;
 	op_count_in(counts, OP_COUNT_FILTERED);
 	op_slot_release(slot);
@@ -55,8 +56,33 @@ static __always_inline int op_hit(void *ctx, bool whole)
 	return op_event_task(ctx, slot, whole);
 }
 
+/* The count of this program's event on a CPU, at its last sample. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} op_perf_counts SEC(".maps");
+
+/* How many events have passed since the last sample, this one among them. At a rate the period
+ * in the context is the one that the kernel has just chosen, and no event has come by it yet. */
+static __always_inline __u64 op_perf_passed(struct bpf_perf_event_data *ctx)
+{
+	struct bpf_perf_event_value now = { 0 };
+	__u32 zero = 0;
+	__u64 *last = bpf_map_lookup_elem(&op_perf_counts, &zero);
+	__u64 passed;
+
+	if (!last || bpf_perf_prog_read_value(ctx, &now, sizeof(now)))
+		return ctx->sample_period;
+	passed = now.counter - *last;
+	*last = now.counter;
+	return passed;
+}
+
 static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whole)
 {
+	__u64 passed = op_perf_passed(ctx);
 	struct op_slot *slot;
 
 	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {
@@ -67,7 +93,7 @@ static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whol
 	slot = op_hit_begin();
 	if (!slot)
 		return 0;
-	slot->record.value = ctx->sample_period;
+	slot->record.value = passed;
 	return op_event_perf(ctx, slot, whole);
 }
 

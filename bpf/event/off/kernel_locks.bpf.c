@@ -24,11 +24,9 @@
 #include "bpf/event/event.h"
 #include "bpf/event/off/contention.h"
 #include "bpf/event/off/kick.h"
+#include "bpf/event/off/mute.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
-
-/* a thread that a rule left out is not asked for */
-#define OP_LOCK_MUTE_NS 1000000000ULL
 
 enum {
 	/* include/trace/events/lock.h */
@@ -73,8 +71,7 @@ struct op_lock_spin {
 /* A thread that was left out: by its numbers, for a task's address soon is another one's. */
 struct op_lock_mute {
 	__u64 thread; /* bpf_get_current_pid_tgid() */
-	__u64 until_ns;
-	__u64 rules; /* op_control.rules_changed */
+	struct op_mute mute;
 };
 
 /* A CPU. What spins is not preempted, so it ends where it began, and in the reverse order. */
@@ -261,16 +258,12 @@ static __always_inline struct op_lock_mute *op_lock_mute_of(struct op_lock_cpu *
 	return &cpu->mute[i & (OP_LOCK_MUTES - 1)];
 }
 
-/* Did the rules, as they are, leave the current thread out less than
- * OP_LOCK_MUTE_NS ago? */
 static __always_inline bool op_lock_muted(struct op_lock_cpu *cpu, __u64 now)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	const struct op_lock_mute *mute = op_lock_mute_of(cpu, thread);
-	struct op_control *control = op_control();
 
-	return mute->thread == thread && now < mute->until_ns && control &&
-	       mute->rules == control->rules_changed;
+	return mute->thread == thread && op_is_muted(&mute->mute, op_current_task(), now);
 }
 
 /* As op_kick(), if no other CPU writes to the ring just now. */
@@ -295,13 +288,10 @@ static __always_inline void op_lock_leave_out(struct op_lock_cpu *cpu, __u64 now
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct op_lock_mute *mute = op_lock_mute_of(cpu, thread);
-	struct op_control *control = op_control();
 
-	if (!control || op_rules_random(control))
-		return;
 	mute->thread = thread;
-	mute->until_ns = now + OP_LOCK_MUTE_NS;
-	mute->rules = control->rules_changed;
+	mute->mute.until_ns = 0;
+	op_mute_now(&mute->mute, now);
 }
 
 /* Note who runs: in the interrupt it may be another thread. Returns whether the sample is

@@ -90,7 +90,7 @@ static __always_inline void op_off_return(struct op_counts *counts,
 	weight = 0;
 	if (op_off_adapt(&cpu->points, op_settings.event_budget, now))
 		op_count_set(counts, OP_COUNT_THRESHOLD_NS, cpu->points.next_ns);
-	if (d >= op_settings.min_ns && !op_off_muted(thread, now))
+	if (d >= op_settings.min_ns && !op_is_muted(&thread->mute, task, now))
 		weight = op_off_weight(&cpu->points, d);
 	if (!weight) {
 		op_count_undisturbed(counts, OP_COUNT_FILTERED);

@@ -8,11 +8,9 @@
 
 #include "bpf/event/count.h"
 #include "bpf/event/event.h"
+#include "bpf/event/off/mute.h"
 #include "bpf/event/settings.h"
 #include "bpf/platform/kernel.h"
-
-/* a thread that a rule left out is not asked for */
-#define OP_OFF_MUTE_NS 1000000000ULL
 
 enum {
 	OP_TASK_INTERRUPTIBLE = 0x1,
@@ -38,11 +36,10 @@ enum {
 /* A thread that left a CPU at least once. */
 struct op_off_thread {
 	__u64 left_ns; /* 0: it is on a CPU, or was never seen to leave */
-	/* until then it is not asked for: it was left out at rules_changed `rules` */
-	__u64 mute_until_ns;
+	struct op_mute mute;
 	__u16 how;
 	__s16 call; /* with OP_OFF_NOTE_CALL: the system call that it sleeps in, or < 0 */
-	__u32 rules;
+	__u32 reserved0;
 	struct op_waker waker; /* of its last sleep */
 };
 
@@ -123,26 +120,13 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 	}
 }
 
-/* Did the rules, as they are, leave the thread out less than
- * OP_OFF_MUTE_NS ago? */
-static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u64 now)
-{
-	struct op_control *control = op_control();
-
-	return now < thread->mute_until_ns && control &&
-	       thread->rules == control->rules_changed;
-}
-
-/* A rule left thread @tid out: do not ask for it again for OP_OFF_MUTE_NS. */
+/* A rule left the current thread, @tid, out. */
 static __always_inline void op_off_mute(__u32 tid, __u64 now)
 {
 	struct op_off_thread *thread = bpf_map_lookup_elem(&op_off_threads, &tid);
-	struct op_control *control = op_control();
 
-	if (!thread || !control || op_rules_random(control))
-		return;
-	thread->rules = control->rules_changed;
-	thread->mute_until_ns = now + OP_OFF_MUTE_NS;
+	if (thread)
+		op_mute_now(&thread->mute, now);
 }
 
 /* Has the freezer of cgroup v2 (a paused container) stopped @task? */

@@ -56,7 +56,7 @@ static __always_inline bool op_waker_muted(__u32 tid, __u64 now)
 {
 	struct op_off_thread *thread = bpf_map_lookup_elem(&op_off_threads, &tid);
 
-	return thread && op_off_muted(thread, now);
+	return thread && op_is_muted(&thread->mute, op_current_task(), now);
 }
 
 static __always_inline __u64 op_interrupts_start(void)

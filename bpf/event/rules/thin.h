@@ -24,6 +24,11 @@ static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 
 	if (!t)
 		return true;
+	if (!t->begun) { /* in the middle of a piece, or the first tick would be taken */
+		t->begun = 1;
+		t->at = bpf_get_prandom_u32();
+		t->point = bpf_get_prandom_u32();
+	}
 	points = t->owed;
 	next = t->at + share;
 	if (next > t->at) {

@@ -44,8 +44,14 @@ static void weigh(struct op_collect *c, struct op_collect_kind *k)
 	k->period = 0;
 }
 
-/* Is @k, of a sample, of the kind @e? Where a count is no clock's, nothing says what samples
- * of another period are worth. */
+/* Are the values events of the very type that the period counts? They add up, whatever it is. */
+static bool counts_events(const struct op_collect_kind *k)
+{
+	return k->type == k->period_type && k->unit == k->period_unit;
+}
+
+/* Is @k, of a sample, of the kind @e? Where a count is neither of a clock's samples nor of
+ * events, nothing says what samples of another period are worth. */
 static bool is_of(const struct op_collect *c, const struct op_collect_kind *e,
 		  const struct op_collect_kind *k)
 {
@@ -55,6 +61,7 @@ static bool is_of(const struct op_collect *c, const struct op_collect_kind *e,
 	if (op_collect_is_weighed(e))
 		return op_collect_is_clock(c, k);
 	return e->period == k->period || !text_is(c, k->unit, "count") ||
+	       counts_events(k) ||
 	       (op_collect_is_clock(c, k) && op_collect_is_clock(c, e));
 }
 
@@ -80,6 +87,8 @@ int op_collect_find_kind(struct op_collect *c, const struct otlp_sample_view *v,
 			continue;
 		if (e->period != k.period && op_collect_is_clock(c, e))
 			weigh(c, e);
+		else if (e->period != k.period && counts_events(e))
+			e->period = 0;
 		*ret = (uint32_t)(e - c->kinds.data);
 		return 0;
 	}

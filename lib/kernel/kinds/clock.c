@@ -12,6 +12,5 @@ void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 	(void)i;
 	ret->type = PERF_TYPE_SOFTWARE;
 	ret->config = PERF_COUNT_SW_CPU_CLOCK;
-	ret->sample_period = OP_NS_PER_S / options->rate_hz;
-	ret->exclude_idle = 1;
+	ret->sample_period = options->tick_ns;
 }

@@ -8,19 +8,12 @@
 
 #include "cpu.object.h"
 
-static void clock_event(uint32_t i, const struct op_kind_options *options,
-			struct perf_event_attr *ret)
-{
-	op_kind_clock(i, options, ret);
-	ret->exclude_idle = !options->idle;
-}
-
 const struct op_kind op_kind_cpu = {
 	.event = OP_EVENT_CPU,
 	.object = &op_cpu_object,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.slots = 1,
 	.perf_events = 1,
-	.perf_event = clock_event,
+	.perf_event = op_kind_clock,
 	.ticks = true,
 };

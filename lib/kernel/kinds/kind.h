@@ -26,8 +26,8 @@ enum {
 
 /* Options that perf events depend on. */
 struct op_kind_options {
-	uint32_t rate_hz;
-	bool idle; /* sample the idle task, too */
+	uint64_t tick_ns; /* from one tick of a clock to the next */
+	bool idle;	  /* sample the idle task, too */
 };
 
 /* A raw tracepoint, and the program of the kind's object that runs there. */
@@ -111,7 +111,7 @@ struct op_kind {
 	uint32_t perf_events;
 	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
 			   struct perf_event_attr *ret);
-	bool ticks; /* its perf event is a clock at the configured rate */
+	bool ticks; /* its perf event is a clock, whose period changes (kernel/clock.c) */
 
 	/*
 	 * Bits of the kinds that are switched on with it; their samples count as its own.
@@ -143,7 +143,7 @@ struct op_kind {
 	const char *kernel_after;
 };
 
-/* op_kind.perf_event of a clock on each CPU that ticks at the rate of @options. */
+/* op_kind.perf_event of a clock on each CPU, which ticks on idle ones, too. */
 void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 		   struct perf_event_attr *ret);
 /* The kind of @event, or NULL. */

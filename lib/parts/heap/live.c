@@ -336,7 +336,8 @@ static int emit(struct op_live *l, const struct sum *sum, uint64_t time_ns,
 static void emit_all(struct reading *g, struct op_window *window,
 		     struct op_part_taken *ret)
 {
-	uint64_t now = op_clock_realtime_ns();
+	uint64_t now =
+		op_processes_realtime_ns(g->live->processes, op_clock_monotonic_ns());
 	size_t i;
 
 	for (i = 0; i < g->sums.len; i++)

@@ -225,8 +225,16 @@ static size_t bytes_so_far(const struct op_otlp_request *q)
 	       q->samples.len + op_dictionary_bytes(&q->dictionary) + ENVELOPE_BYTES;
 }
 
-/* For how many of @left samples is there room? */
-static uint64_t fitting(const struct op_otlp_request *q, size_t fixed, uint64_t left)
+/* Has each sample a value beside its time? Those of events have where one stands for several. */
+static bool has_values(const struct op_otlp_request *q, const struct op_identity *e)
+{
+	return q->kind->shape == OP_OTLP_TIMES_VALUES ||
+	       (q->kind->shape == OP_OTLP_TIMES && e->several);
+}
+
+/* For how many of @left samples of @e is there room? */
+static uint64_t fitting(const struct op_otlp_request *q, const struct op_identity *e,
+			size_t fixed, uint64_t left)
 {
 	size_t used = bytes_so_far(q) + fixed;
 	size_t room;
@@ -234,7 +242,7 @@ static uint64_t fitting(const struct op_otlp_request *q, size_t fixed, uint64_t 
 
 	if (q->kind->shape == OP_OTLP_SUM || q->kind->shape == OP_OTLP_COUNT)
 		return used + OP_INT64_BYTES < q->max_bytes ? left : 0;
-	if (q->kind->shape == OP_OTLP_TIMES_VALUES)
+	if (has_values(q, e))
 		each += OP_INT64_BYTES;
 	if (used >= q->max_bytes)
 		return 0;
@@ -256,10 +264,12 @@ static int64_t part_of(const struct op_otlp_kind *kind, int64_t value)
 	return (int64_t)(part * (kind->scale ? kind->scale : 1));
 }
 
-/* Collect values and times of @n samples from *@at on. */
-static int collect(struct op_otlp_request *q, uint32_t *at, uint64_t n)
+/* Collect values and times of @n samples of @e from *@at on. */
+static int collect(struct op_otlp_request *q, const struct op_identity *e, uint32_t *at,
+		   uint64_t n)
 {
 	const enum op_otlp_shape shape = q->kind->shape;
+	bool values = has_values(q, e);
 	uint64_t sum = 0;
 	double count = 0;
 	uint64_t i;
@@ -269,16 +279,17 @@ static int collect(struct op_otlp_request *q, uint32_t *at, uint64_t n)
 	if (shape == OP_OTLP_TIMES || shape == OP_OTLP_TIMES_VALUES)
 		if (op_vec_reserve(&q->times, n))
 			return -ENOMEM;
-	if (shape != OP_OTLP_TIMES)
-		if (op_vec_reserve(&q->values, shape == OP_OTLP_TIMES_VALUES ? n : 1))
-			return -ENOMEM;
+	if (op_vec_reserve(&q->values, values ? n : 1))
+		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		const struct op_taken *t = &q->w->taken.data[*at];
 
 		if (shape == OP_OTLP_TIMES || shape == OP_OTLP_TIMES_VALUES)
 			q->times.data[q->times.len++] = t->time_ns;
-		if (shape == OP_OTLP_TIMES_VALUES)
-			q->values.data[q->values.len++] = part_of(q->kind, t->value);
+		if (values)
+			q->values.data[q->values.len++] =
+				shape == OP_OTLP_TIMES ? (int64_t)((double)t->count + 0.5)
+						       : part_of(q->kind, t->value);
 		sum += (uint64_t)part_of(q->kind, t->value);
 		count += (double)t->count;
 		*at = t->next;
@@ -313,10 +324,10 @@ static int64_t try_add(struct op_otlp_request *q, const struct op_identity *e,
 				       e->attributes.len, q->attributes);
 	if (r < 0)
 		return r;
-	n = fitting(q, fixed, left);
+	n = fitting(q, e, fixed, left);
 	if (!n)
 		return -ENOSPC;
-	r = collect(q, at, n);
+	r = collect(q, e, at, n);
 	if (r < 0)
 		return r;
 	m.attribute_indices = q->attributes;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "export/format/kinds.h"
 #include "otlp/reader.h"
 #include "recording/read/say.h"
 #include "recording/tree/view.h"
@@ -72,6 +73,16 @@ static int push_sample(struct recording *r, struct recording_sample sample)
 	return 0;
 }
 
+/* What one sample of a clock stands for, whose rates may differ; of others 1. */
+static int64_t period_of(const struct op_collect *c, const struct otlp_sample_view *v,
+			 uint32_t stack)
+{
+	const struct op_collect_kind *k = &c->kinds.data[c->stacks.data[stack].kind];
+
+	return op_collect_is_clock(c, k) || op_collect_is_weighed(k) ? v->profile->period
+								     : 1;
+}
+
 /*
  * Add a sample for each time that is given. Values are one for each time, or none, or a sum,
  * which the first one gets. Without a time, and of what is a state of one moment, it is that of
@@ -83,7 +94,8 @@ static int add_times(void *data, const struct otlp_profiles *p,
 	struct recording *rec = data;
 	struct otlp_range values = v->sample->values;
 	uint32_t times = v->sample->timestamps.len, i;
-	struct recording_sample s = { v->profile->time_ns, v->value, stack };
+	int64_t each = period_of(rec->c, v, stack);
+	struct recording_sample s = { v->profile->time_ns, v->value * each, stack };
 	int r = 0;
 
 	if (!times || rec->c->stacks.data[stack].moment != OP_MOMENT_NONE)
@@ -91,11 +103,11 @@ static int add_times(void *data, const struct otlp_profiles *p,
 	for (i = 0; !r && i < times; i++) {
 		s.time_ns = v->timestamps[i];
 		if (!values.len)
-			s.value = 1;
+			s.value = each;
 		else if (values.len == times)
-			s.value = p->values.data[values.first + i];
+			s.value = p->values.data[values.first + i] * each;
 		else
-			s.value = i ? 0 : v->value;
+			s.value = i ? 0 : v->value * each;
 		r = push_sample(rec, s);
 	}
 	return r;

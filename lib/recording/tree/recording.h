@@ -26,8 +26,8 @@ enum {
 
 struct recording_sample {
 	uint64_t time_ns; /* Unix time */
-	int64_t value;
-	uint32_t stack; /* of the collection */
+	int64_t value;	  /* of a clock's sample the ns that it stands for */
+	uint32_t stack;	  /* of the collection */
 };
 
 /* Recordings, read. */

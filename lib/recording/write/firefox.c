@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "export/format/kinds.h"
 #include "otelprof/version.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"
@@ -228,7 +229,12 @@ static const char *weight_of(const struct op_collect *c, const struct op_collect
 	*ret_scale = 1;
 	if (view_text_is(c, k->counted_unit, "bytes"))
 		return "bytes";
-	if (!view_text_is(c, k->counted_unit, "nanoseconds"))
+	if (op_collect_is_clock(c, k)) {
+		*ret_scale = (double)k->period;
+		return "samples";
+	}
+	/* samples of several periods are told as their time */
+	if (!view_text_is(c, k->counted_unit, "nanoseconds") && !op_collect_is_weighed(k))
 		return "samples";
 	*ret_scale = OP_NS_PER_MS;
 	return "tracing-ms";

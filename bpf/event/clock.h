@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The clock of what is sampled by time. Time on each CPU is laid out in intervals, one for each
+ * sample, with a random moment in each: the first tick from that moment on is taken. The ticks
+ * are up to twice as many, and user space draws their period anew every few intervals
+ * (lib/kernel/clock.c), so that they are in step with no program's timer either. The lengths of
+ * the intervals differ a little, since a program's period may be their mean.
+ */
+#ifndef OP_EVENT_CLOCK_H
+#define OP_EVENT_CLOCK_H
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/settings.h"
+#include "bpf/platform/maps.h"
+
+/* Draw the moment of the interval after this one. The high bits of the number say where it is,
+ * and the low ones how long the interval is. */
+static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
+{
+	__u64 random = bpf_get_prandom_u32();
+	__u64 length = mean_ns - mean_ns / 8 + ((random & 0xffff) * (mean_ns / 4) >> 16);
+
+	clock->point_ns = clock->end_ns + (random * length >> 32); /* length < 2^32 */
+	clock->end_ns += length;
+}
+
+/*
+ * Is this tick of clock @number, at @now, taken? Ticks of the idle task must ask, too: a moment at which a
+ * CPU was idle is not the next thread's. Several moments that lie before one tick are taken by
+ * the next ticks, one each. A longer time without ticks counts for nothing: the clock or the CPU
+ * stood.
+ */
+static __always_inline bool op_clock_is_due(__u32 number, __u64 now)
+{
+	struct op_clock *clock = bpf_map_lookup_elem(&op_clocks, &number);
+	struct op_control *control = op_control();
+	__u64 mean_ns;
+	__u64 most_ns;
+
+	if (!clock || !control)
+		return true;
+	mean_ns = control->clock_ns;
+	/* new periods make two intervals of the longest pause */
+	most_ns = 2 * mean_ns + mean_ns / 4;
+	if (now - clock->last_ns > most_ns || clock->point_ns > now + most_ns) {
+		clock->end_ns = now;
+		op_clock_draw(clock, mean_ns);
+	}
+	clock->last_ns = now;
+	if (now < clock->point_ns)
+		return false;
+	op_clock_draw(clock, mean_ns);
+	return true;
+}
+
+#endif

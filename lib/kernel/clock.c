@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clocks of the kinds that tick. A clock with a fixed period is in step with programs that work
+ * by timers: each of its ticks finds them at the same place. So each CPU's clock gets a random
+ * period, and a new one every few intervals; the programs take a tick at a random moment of each
+ * interval (bpf/event/clock.h). A period for each tick would be best, but to set one interrupts
+ * the CPU, and takes as long as a sample.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "kernel/state.h"
+#include "otelprof/error.h"
+
+enum {
+	/* A period holds for half as long to one and a half times as long as so many intervals,
+	 * or so many milliseconds, whichever is longer. */
+	HOLDS_INTERVALS = 10,
+	HOLDS_MS = 50,
+	LIMIT_BYTES = 32,
+};
+
+/* @most times a random part of 1. */
+static uint64_t random_part(struct op_capture *c, uint64_t most)
+{
+	return (uint64_t)((double)most *
+			  ((double)(op_random_next(&c->clocks.random) >> 11) * 0x1p-53));
+}
+
+/* The kernel slows down events that come more often than this. */
+static uint64_t shortest_ns(const struct op_capture *c)
+{
+	return c->clocks.most_hz ? OP_NS_PER_S / c->clocks.most_hz : 0;
+}
+
+/* One to two ticks in an interval, each number as likely as any. */
+uint64_t op_clocks_tick_ns(struct op_capture *c)
+{
+	uint64_t mean_ns = OP_NS_PER_S / c->rate_hz;
+	uint64_t part = random_part(c, UINT32_MAX);
+	uint64_t tick_ns = (mean_ns << 32) / ((UINT64_C(1) << 32) + part);
+
+	return OP_MIN(OP_MAX(tick_ns, shortest_ns(c)), mean_ns);
+}
+
+static int set_tick(struct op_capture *c, const struct op_cpu_events *e, uint32_t kind)
+{
+	uint64_t tick_ns = op_clocks_tick_ns(c);
+	int fd = e->kind_fd[kind][0];
+
+	if (fd < 0 || !op_kinds()[kind]->ticks ||
+	    ioctl(fd, PERF_EVENT_IOC_PERIOD, &tick_ns) == 0)
+		return 0;
+	return op_fail(c->log, -errno, "the rate of CPU %u could not be changed: %s",
+		       e->cpu, strerror(errno));
+}
+
+static void read_limit(struct op_capture *c)
+{
+	_cleanup_close_ int fd =
+		op_open("/proc/sys/kernel/perf_event_max_sample_rate", O_RDONLY);
+	char text[LIMIT_BYTES] = "";
+
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		c->clocks.most_hz = strtoul(text, NULL, 10);
+}
+
+/* Give each clock a new period. */
+static int draw(struct op_capture *c, uint64_t now_ns)
+{
+	uint64_t holds_ns = OP_MAX(OP_NS_PER_S / c->rate_hz * HOLDS_INTERVALS,
+				   (uint64_t)HOLDS_MS * OP_NS_PER_MS);
+	struct op_cpu_events *e;
+	uint32_t kind;
+	int r = 0;
+
+	c->clocks.next_ns = now_ns + holds_ns / 2 + random_part(c, holds_ns);
+	op_vec_foreach(e, &c->cpus.list)
+		for (kind = 0; r == 0 && kind < OP_KINDS; kind++)
+			r = set_tick(c, e, kind);
+	return r;
+}
+
+static bool clocks_are_on(const struct op_capture *c)
+{
+	return c->sampling && (c->kinds.program[OP_EVENT_CPU][0] >= 0 ||
+			       c->kinds.program[OP_EVENT_WALL_TICK][0] >= 0);
+}
+
+void op_clocks_start(struct op_capture *c)
+{
+	if (!c->clocks.random)
+		c->clocks.random = op_hash_seed();
+	__atomic_store_n(&c->control->clock_ns, OP_NS_PER_S / c->rate_hz,
+			 __ATOMIC_RELAXED);
+	read_limit(c);
+}
+
+uint64_t op_clocks_next_ns(const struct op_capture *c)
+{
+	return clocks_are_on(c) ? c->clocks.next_ns : 0;
+}
+
+void op_clocks_poll(struct op_capture *c)
+{
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	/* a CPU that has just gone offline is noticed elsewhere */
+	if (clocks_are_on(c) && now_ns >= c->clocks.next_ns)
+		(void)draw(c, now_ns);
+}
+
+int op_clocks_set_rate(struct op_capture *c, uint32_t hz)
+{
+	c->rate_hz = hz;
+	return draw(c, op_clock_monotonic_ns());
+}

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every value is an unbiased estimate: programs that count for themselves beside what is told.
+
+    tests/live/numbers/numbers.py --otelprof PROGRAM --dir DIR [--full] [CELL...]
+
+step-HZ-PERIOD-PERCENT: tasks that work PERCENT of a CPU by timers of PERIOD ms, at phases of their
+own, sampled HZ times a second. Each task's samples are held against its CPU clock, in units of the
+noise of one sample at a random moment of each interval: sigma, the root of the sum of p (1 - p).
+
+limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
+mute: a thread that a filter leaves out, until it has another name.
+"""
+import itertools
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "framework"))
+import suite  # noqa: E402
+
+TICKS = 400  # of a cell, at least; a quarter of them in the default run
+SECONDS = 2
+PHASES = 10  # of each cell of the matrix
+MOST = 4.5  # sigma
+RARE = 3  # sigma: one in RARE_PARTS may lie beyond, and a few of the few in a short run
+RARE_PARTS = 100
+RARE_FEW = 2
+# A cell whose tasks begin and end at few places has hardly any noise by that sum.
+LEAST = 1  # sample
+CLOCK = 0.002  # of a CPU clock: it counts what the host or an interrupt takes
+FULL = ["step-%d-%d-%d" % cell
+        for cell in itertools.product((19, 20, 99, 100, 999), (1, 5, 10, 20, 50), (10, 20, 50))]
+BURSTS = 3
+CALLS = 4000
+# A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
+LIMIT_OFF = 0.1
+SLEEPS = 80
+MUTE_SECONDS = 4
+MUTE_OFF = 0.1  # of off_cpu's own sampling
+DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute"]
+
+
+def program(run, name):
+    path = run.path(name)
+    if not os.path.exists(path):
+        subprocess.run(["cc", "-O1", "-g", "-o", path, os.path.join(HERE, name + ".c"),
+                        "-lpthread"], check=True)
+    return path
+
+
+def read(folded):
+    with open(folded, encoding="utf-8") as f:
+        stacks = [line.rsplit(" ", 1) for line in f]
+    return [(stack.split(";"), int(n)) for stack, n in stacks]
+
+
+def record(run, name, options, *command):
+    """Returns (stacks and their values, what the command said)."""
+    folded = run.fresh(name + ".folded")
+    done = subprocess.run([run.args.otelprof, "record", "-q", "-o", folded, *options, "--",
+                           *command], capture_output=True, text=True, timeout=120, check=True)
+    return read(folded), done.stdout
+
+
+def step(run, hz, period_ms, percent, phases):
+    """The deviations of the tasks of a cell, in sigma."""
+    tasks = min(PHASES, 100 // percent)
+    found = []
+    for first in range(0, phases, tasks):
+        phase_us = 1000 * period_ms * first // (PHASES * tasks)
+        stacks, said = record(
+            run, "step", ["-F", str(hz)], program(run, "periodic"), str(1000 * period_ms),
+            str(10 * period_ms * percent), str(tasks), str(phase_us),
+            str(max(SECONDS, (TICKS if run.full else TICKS // 4) / hz)), str(hz))
+        for line in said.splitlines():
+            name, cpu_ns, variance = line.split()
+            got = sum(n for stack, n in stacks if name in stack)
+            want = int(cpu_ns) * hz / 1e9
+            sigma = max(float(variance), LEAST) ** 0.5 + CLOCK * want
+            found.append(((got - want) / sigma, got, want))
+    return found
+
+
+class Numbers(suite.Run):
+    suite = "numbers"
+    full = False
+
+    def __init__(self, args):
+        super().__init__(args)
+        self.deviations = []
+
+    def step(self, name, hz, period_ms, percent):
+        found = step(self, hz, period_ms, percent, PHASES if self.full else 1)
+        self.deviations += [abs(sigmas) for sigmas, _, _ in found]
+        worst = max(found, key=lambda f: abs(f[0]))
+        text = "told %d of %d, all tasks; at worst %d of %.1f, %.1f sigma" % (
+            sum(f[1] for f in found), sum(f[2] for f in found), worst[1], worst[2], worst[0])
+        self.say("FAIL" if abs(worst[0]) > MOST else "ok", name, text)
+
+    def close(self):
+        beyond = sum(d > RARE for d in self.deviations)
+        text = "%d of %d tasks beyond %d sigma; mean square %.2f" % (
+            beyond, len(self.deviations), RARE,
+            sum(d * d for d in self.deviations) / max(len(self.deviations), 1))
+        self.say("FAIL" if beyond > max(len(self.deviations) / RARE_PARTS, RARE_FEW) else "ok",
+                 "step", text)
+
+
+def cell_limit(run, name):
+    changes = program(run, "changes")
+    stacks, _ = record(run, name, ["--kinds", "probe:uprobe:%s:place" % changes], changes,
+                       "bursts", str(BURSTS), str(CALLS))
+    told = [sum(n for stack, n in stacks if place in stack) for place in ("first", "second")]
+    run.say("ok" if all(abs(n / (BURSTS * CALLS) - 1) < LIMIT_OFF for n in told) else "FAIL",
+            name, "%d and %d calls told, of %d each" % (*told, BURSTS * CALLS))
+
+
+def cell_mute(run, name):
+    changes = program(run, "changes")
+    folded = run.fresh(name + ".folded")
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "-o", folded, "--kinds", "off_cpu",
+                           "--comm", "after", "-d", str(MUTE_SECONDS)]) as recorder:
+        time.sleep(MUTE_SECONDS / 3)
+        said = subprocess.run([changes, "name", str(SLEEPS)], capture_output=True, text=True,
+                              check=True).stdout
+        recorder.wait()
+    stacks = read(folded) if os.path.exists(folded) else []
+    told = sum(n for _, n in stacks)
+    run.say("ok" if abs(told / int(said) - 1) < MUTE_OFF else "FAIL", name,
+            "%d ns told, of %s" % (told, said))
+
+
+def cell_step(run, name):
+    run.step(name, *[int(n) for n in name.split("-")[1:]])
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--full", action="store_true", help="every cell, at ten phases")
+    args = parser.parse_args()
+    why = suite.why_not_live(args.otelprof)
+    if why:
+        print("skip numbers all: %s" % why)
+        return 77
+    run = Numbers(args)
+    run.full = args.full
+    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute}
+    run.cells(known, list(known) if args.full else DEFAULT)
+    run.close()
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
