@@ -47,19 +47,25 @@ static void note_same(const struct op_executables *x, struct op_executable *e)
 	e->same_until_ns = OP_MAX(e->same_until_ns, x->now_ns - 1);
 }
 
-/* What is mapped there now? Without the right to look at the mapping, what its path has. */
+/* What is mapped there now? Where the mapping is gone or may not be looked at, what its path has,
+ * if that is a file of the same number. */
 static int look(struct op_executables *x, const struct op_executable *e,
 		const struct op_executable_place *place, struct op_opened *ret)
 {
 	const struct op_mapped_file file = op_executable_mapped(e, place);
-	int r = op_target_stat_mapped(x->target, place->pid, &file, ret);
+	int r = place->gone ? -ESRCH
+			    : op_target_stat_mapped(x->target, place->pid, &file, ret);
 
-	if (r != -EPERM && r != -EACCES)
+	if (r != -EPERM && r != -EACCES && r != -ENOENT && r != -ESRCH)
 		return r;
 	r = op_target_open_mapped(x->target, place->pid, &file, ret);
-	if (r == 0)
-		op_closep(&ret->fd);
-	return r;
+	if (r < 0)
+		return r;
+	op_closep(&ret->fd);
+	/* another process may have the number of one that is gone */
+	ret->mapped = ret->mapped && !place->gone;
+	ret->mount = e->stamp.mount;
+	return 0;
 }
 
 /* Returns 0, 1 if another file is mapped (*@ret), or -errno. */
@@ -69,8 +75,6 @@ static int compare(struct op_executables *x, struct op_executable *e,
 	struct op_opened opened;
 	int r;
 
-	if (place->gone)
-		return -ESTALE;
 	r = look(x, e, place, &opened);
 	if (r < 0)
 		return r;

@@ -7,7 +7,7 @@
  *     attribute of the file was changed since before (ctime, which only the kernel sets), and
  *     it was compared after, through whatever process.
  * Where files of one device may have one inode at one time, and where the path differs, only
- * the first counts. A process that ended can not be compared any more.
+ * the first counts. Of a process that ended, its path is compared.
  */
 #ifndef OP_PROCESS_IMAGE_CLAIM_H
 #define OP_PROCESS_IMAGE_CLAIM_H
