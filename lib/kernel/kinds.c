@@ -71,9 +71,9 @@ static int load_shared(struct op_capture *c, const struct op_kind *kind,
 	return r < 0 ? r : 0;
 }
 
-/* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
+/* Load @kind's entry for its perf event @i: a descriptor, or -errno. @most, @value: of a probe. */
 static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i,
-		      const struct op_argument *value)
+		      uint32_t most, const struct op_argument *value)
 {
 	struct op_settings settings =
 		op_capture_settings_of(c, kind->program_type, kind->holds);
@@ -83,7 +83,8 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 
 	settings.detail = i;
 	if (kind->event == OP_EVENT_PROBES)
-		settings.event_budget = c->config.probe_samples;
+		settings.event_budget = most ? OP_MIN(most, c->config.probe_samples)
+					     : c->config.probe_samples;
 	if (value)
 		settings.argument[0] = *value;
 	r = open_entry(c, kind, &settings, &object);
@@ -101,14 +102,14 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 }
 
 int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
-			  const struct op_argument *value)
+			  uint32_t most, const struct op_argument *value)
 {
 	struct op_kind kind = op_kind_probes;
 	void *before = op_object_hush();
 	int r;
 
 	kind.program_type = type;
-	r = load_entry(c, &kind, number, value);
+	r = load_entry(c, &kind, number, most, value);
 	op_object_unhush(before);
 	return r;
 }
@@ -224,7 +225,7 @@ int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; r >= 0 && i < kind->perf_events; i++)
 		if (c->kinds.program[kind->event][i] < 0)
 			r = c->kinds.program[kind->event][i] =
-				load_entry(c, kind, i, NULL);
+				load_entry(c, kind, i, 0, NULL);
 	if (kind->hooks && c->kinds.program[kind->event][0] < 0)
 		r = op_hooks_load(c, kind);
 	op_object_unhush(before);

@@ -82,7 +82,9 @@ static __always_inline __u64 op_perf_passed(struct bpf_perf_event_data *ctx)
 
 static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whole)
 {
-	__u64 passed = op_perf_passed(ctx);
+	/* the event's count is asked for where the kernel changes the period */
+	__u64 passed =
+		op_settings.argument[0].bytes ? op_perf_passed(ctx) : ctx->sample_period;
 	struct op_slot *slot;
 
 	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {

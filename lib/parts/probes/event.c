@@ -75,9 +75,14 @@ static const struct {
 	  "count" },
 };
 
-/* Parse "PERIOD" or "RATEhz". */
+/*
+ * Parse "PERIOD" or "RATEhz". Events that the kernel counts itself are few: at a rate each of them
+ * runs the program, which keeps so many and says what they stand for. The kernel finds a period
+ * for a rate too late for bursts.
+ */
 static int take_period(const char *text, struct op_probe_event *ret)
 {
+	bool each = ret->period;
 	unsigned long long n;
 	char *end;
 
@@ -89,9 +94,10 @@ static int take_period(const char *text, struct op_probe_event *ret)
 		return -EINVAL;
 	ret->period = 0;
 	ret->hz = 0;
-	if (!strcasecmp(end, "hz") && n <= HZ_MAX)
-		ret->hz = (uint32_t)n;
-	else if (!*end)
+	if (!strcasecmp(end, "hz") && n <= HZ_MAX) {
+		ret->period = each;
+		*(each ? &ret->most : &ret->hz) = (uint32_t)n;
+	} else if (!*end)
 		ret->period = n;
 	else
 		return -EINVAL;
@@ -140,6 +146,11 @@ int op_probe_event_parse(char *text, struct op_probe_spec *ret)
 	r = take_name(text, ret);
 	if (r == 0 && at)
 		r = take_period(at + 1, &ret->event);
+	/* of what the kernel itself counts only clocks are left, which keep their period */
+	if (r == 0 && ret->event.type == PERF_TYPE_SOFTWARE && ret->event.hz) {
+		ret->event.period = OP_NS_PER_S / ret->event.hz;
+		ret->event.hz = 0;
+	}
 	if (r < 0 || strlen(text) >= sizeof(ret->type_name))
 		return -EINVAL;
 	/* back ends take letters, digits and underscores */

@@ -183,10 +183,13 @@ static int load(struct op_probes *p, struct probe *probe,
 		r = op_probe_value_place(spec, place, site, &value);
 	else if (site)
 		return probe->program;
+	else if (spec->event.hz)
+		value.bytes =
+			sizeof(uint64_t); /* the count tells what the period does not */
 	if (r == 0)
 		r = op_capture_load_probe(p->config.capture,
 					  op_probe_program_type(spec->type),
-					  probe->number, &value);
+					  probe->number, spec->event.most, &value);
 	if (r >= 0)
 		*to = r;
 	return r;

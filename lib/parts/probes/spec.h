@@ -39,6 +39,7 @@ struct op_probe_event {
 	uint64_t config;
 	uint64_t period; /* events between two samples; 0: by frequency */
 	uint32_t hz;	 /* samples a second and CPU; 0: by period */
+	uint32_t most;	 /* samples a second and CPU that are kept; 0: the setting's */
 };
 
 /* A parsed specification. The strings point into `text`. */

@@ -245,7 +245,8 @@ static void test_kinds_later(void)
 			TEST_FAIL("%s: %s %s", op_kind_name(op_kinds()[i]),
 				  c->log->message, c->log->detail ? c->log->detail : "");
 		if (i == OP_EVENT_PROBES) {
-			int fd = op_capture_load_probe(c, BPF_PROG_TYPE_KPROBE, 0, NULL);
+			int fd = op_capture_load_probe(c, BPF_PROG_TYPE_KPROBE, 0, 0,
+						       NULL);
 
 			CHECK(fd >= 0);
 			(void)close(fd);

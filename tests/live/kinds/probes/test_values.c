@@ -25,6 +25,7 @@ enum {
 	SLEEP_NS = 1000000,
 	CLOCK_NS = 400000000,
 	FAULTS = 300,
+	ASKED = 5,
 	PAGE = 4096,
 	READS = 300,
 	FILE_BYTES = 64,
@@ -328,6 +329,30 @@ static void test_software_events(void)
 	kind_child_end(&c);
 }
 
+/* More come in a moment than the rate takes: each sample stands for a block of them. */
+static void test_software_events_at_a_rate(void)
+{
+	static const char *spec = "perf:minor-faults@20hz";
+	static const struct want want = { "minor_faults", "count", "faults_here", 0, 0 };
+	struct kind_child c = kind_child_start(serve);
+	struct got got = { .want = &want, .len = 1 };
+	struct kind_profile profile = { .fn = add_sample, .data = &got };
+	struct otelprof *p = start(&c, &profile);
+	int64_t all = (int64_t)ASKED * 2 * FAULTS;
+	int i;
+
+	CHECK_OK(otelprof_set_probes(p, &spec, 1));
+	(void)ask(p, &c);
+	memset(got.sum, 0, sizeof(got.sum));
+	for (i = 0; i < ASKED; i++)
+		(void)ask(p, &c);
+	printf("  %lld of %lld faults\n", (long long)got.sum[0], (long long)all);
+	CHECK(got.sum[0] > all * 3 / 4 && got.sum[0] < all * 5 / 4);
+	CHECK_OK(otelprof_set_probes(p, NULL, 0));
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+}
+
 /* Where there is no PMU, events of the hardware are refused with a sentence. */
 static void test_hardware_events(void)
 {
@@ -363,5 +388,7 @@ static void test_hardware_events(void)
 	kind_child_end(&c);
 }
 
-TEST_MAIN({ "arguments", test_arguments }, { "kernel", test_kernel_functions },
-	  { "software", test_software_events }, { "hardware", test_hardware_events })
+/* What this kernel may not have comes last: it ends the program. */
+TEST_MAIN({ "arguments", test_arguments }, { "software", test_software_events },
+	  { "rate", test_software_events_at_a_rate },
+	  { "hardware", test_hardware_events }, { "kernel", test_kernel_functions })

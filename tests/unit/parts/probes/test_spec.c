@@ -97,7 +97,7 @@ static void test_values(void)
 }
 
 static void check_event(const char *text, uint32_t type, uint64_t config, uint64_t period,
-			uint32_t hz, const char *name)
+			uint32_t hz, uint32_t most, const char *name)
 {
 	static struct op_probe_spec spec;
 
@@ -107,19 +107,22 @@ static void check_event(const char *text, uint32_t type, uint64_t config, uint64
 	CHECK_INT(spec.event.config, config);
 	CHECK_INT(spec.event.period, period);
 	CHECK_INT(spec.event.hz, hz);
+	CHECK_INT(spec.event.most, most);
 	CHECK_STR(spec.type_name, name);
 }
 
 static void test_events(void)
 {
 	/* numbers of the kernel's interface: enum perf_type_id and perf_hw_id */
-	check_event("perf:cycles", 0, 0, 0, 99, "cycles");
-	check_event("perf:cache-misses@1000", 0, 3, 1000, 0, "cache_misses");
-	check_event("perf:branch-misses@49Hz", 0, 5, 0, 49, "branch_misses");
-	check_event("perf:context-switches", 1, 3, 1, 0, "context_switches");
-	check_event("perf:task-clock", 1, 1, 0, 99, "task_clock");
-	check_event("perf:LLC-load-misses", 3, 0x10002, 0, 99, "LLC_load_misses");
-	check_event("perf:r01c2@5", 4, 0x1c2, 5, 0, "r01c2");
+	check_event("perf:cycles", 0, 0, 0, 99, 0, "cycles");
+	check_event("perf:cache-misses@1000", 0, 3, 1000, 0, 0, "cache_misses");
+	check_event("perf:branch-misses@49Hz", 0, 5, 0, 49, 0, "branch_misses");
+	check_event("perf:context-switches", 1, 3, 1, 0, 0, "context_switches");
+	/* each one runs the program, which keeps so many */
+	check_event("perf:context-switches@49hz", 1, 3, 1, 0, 49, "context_switches");
+	check_event("perf:task-clock", 1, 1, 10101010, 0, 0, "task_clock");
+	check_event("perf:LLC-load-misses", 3, 0x10002, 0, 99, 0, "LLC_load_misses");
+	check_event("perf:r01c2@5", 4, 0x1c2, 5, 0, 0, "r01c2");
 }
 
 static void test_what_says_nothing(void)
