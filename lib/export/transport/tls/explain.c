@@ -52,7 +52,10 @@ static const struct {
 	  "is out of date: set ca_file to the certificate of its authority, or renew it "
 	  "there" },
 	{ "Endpoint read failed", CLOSED }, /* grpc */
-	{ "OpenSSL SSL_", CLOSED },	    /* curl */
+	{ "OpenSSL SSL_", CLOSED },	    /* curl, and what follows */
+	{ "SSL_write() error", CLOSED },
+	{ "Connection reset by peer", CLOSED },
+	{ "getpeername() failed", CLOSED },
 };
 
 void op_tls_explain(char *text, size_t cap)
