@@ -7,13 +7,12 @@
  * the CPU, and takes as long as a sample.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
@@ -65,11 +64,10 @@ static int set_tick(struct op_capture *c, const struct op_cpu_events *e, uint32_
 
 static void read_limit(struct op_capture *c)
 {
-	_cleanup_close_ int fd =
-		op_open("/proc/sys/kernel/perf_event_max_sample_rate", O_RDONLY);
-	char text[LIMIT_BYTES] = "";
+	_cleanup_free_ char *text = NULL;
 
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+	if (op_read_file("/proc/sys/kernel/perf_event_max_sample_rate", LIMIT_BYTES,
+			 &text) > 0)
 		c->clocks.most_hz = strtoul(text, NULL, 10);
 }
 

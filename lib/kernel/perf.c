@@ -58,7 +58,6 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 {
 	const struct op_kind_options options = {
 		.tick_ns = op_clocks_tick_ns(c),
-		.idle = !!(c->config.flags & OTELPROF_IDLE),
 	};
 	uint32_t i;
 

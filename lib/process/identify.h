@@ -69,8 +69,8 @@ bool op_same_program(const struct op_stat *stat, const struct op_mappings *mappi
 /* Find the mapping of the program's own code, as /proc tells where it ends, or NULL. */
 const struct op_mapping *op_same_code(const struct op_stat *stat,
 				      const struct op_mappings *mappings);
-/* Does the program still run in its process? *@ret, which may be NULL, is of what does, if it
- * is true. */
+/* Does the program still run in its process? If so, *@ret, which may be NULL, tells of what
+ * runs. */
 bool op_same_runs(struct op_processes *p, const struct op_program *program,
 		  const struct op_mappings *mappings, struct op_stat *ret);
 /* Has no other program been executed since @before was read? */

@@ -143,7 +143,7 @@ static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *
 		       : 0;
 }
 
-/* What was walked now is of the time of the sample only where nothing changed since. */
+/* What was walked now was there at the time of the sample only where nothing changed since. */
 static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 		      const struct op_record *h)
 {

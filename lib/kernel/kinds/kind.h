@@ -27,7 +27,6 @@ enum {
 /* Options that perf events depend on. */
 struct op_kind_options {
 	uint64_t tick_ns; /* from one tick of a clock to the next */
-	bool idle;	  /* sample the idle task, too */
 };
 
 /* A raw tracepoint, and the program of the kind's object that runs there. */

@@ -58,7 +58,7 @@ static int look(struct op_executables *x, const struct op_executable *e,
 
 	if (r != -EPERM && r != -EACCES && r != -ENOENT && r != -ESRCH)
 		return r;
-	r = op_target_open_mapped(x->target, place->pid, &file, ret);
+	r = op_executable_open_mapped(x->target, e, place, ret);
 	if (r < 0)
 		return r;
 	op_closep(&ret->fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a mapping is of the file that an executable stands for. The kernel names files by
+ * Whether a mapping has the file that an executable stands for. The kernel names files by
  * device and inode, which another file may have had or may get (executable.h). A claim holds
  *   - if the file was compared by that very mapping, or
  *   - if the content that is known was there both before and after the process mapped it: no

@@ -119,7 +119,7 @@ struct op_executables {
 };
 
 /* Find the file that @key and @path most likely are, or add it; *@ret is a counted reference.
- * Whether a mapping is of it, its claim tells. Returns 0, -ENOMEM, or -ENFILE at the limit. */
+ * A mapping's claim tells whether it has that file. Returns 0, -ENOMEM, or -ENFILE at the limit. */
 int op_executable_get(struct op_executables *x, const struct op_file_key *key,
 		      const char *path, struct op_executable **ret);
 /* Find the executable of @e's inode whose content has @stamp, or add it. As above. */

@@ -50,8 +50,8 @@ struct op_maps_executables {
 	int lines; /* all that were met */
 };
 
-/* An op_maps_line_fn: give the line to fn of struct op_maps_executables if it is of an executable
- * mapping. */
+/* An op_maps_line_fn: give the line of an executable mapping to fn of struct
+ * op_maps_executables. */
 int op_maps_take_executable(void *ctx, char *line, size_t len);
 
 struct op_target;
