@@ -26,28 +26,49 @@ static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 }
 
 /*
+ * The clock stands while the kernel gives no ticks: it throttles them, the host has taken the
+ * CPU, and some kernels give none to an idle CPU. What runs at the first tick after that is
+ * told of the time since the tick before it, which was not given, and of no more.
+ */
+static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
+					   __u64 tick_ns)
+{
+	/* a new period begins when it is set, between two ticks */
+	__u64 before_ns = clock->tick_ns[0] > clock->tick_ns[1] ? clock->tick_ns[0]
+								: clock->tick_ns[1];
+	bool changed = clock->tick_ns[0] != tick_ns || clock->tick_ns[1] != tick_ns;
+	__u64 most_ns = tick_ns + (changed ? before_ns : 0) + tick_ns / 2;
+	__u64 stood_ns = now - clock->last_ns - tick_ns;
+
+	if (now - clock->last_ns > most_ns) {
+		clock->point_ns += stood_ns;
+		clock->end_ns += stood_ns;
+	}
+	clock->last_ns = now;
+	clock->tick_ns[1] = clock->tick_ns[0];
+	clock->tick_ns[0] = tick_ns;
+}
+
+/*
  * Is this tick of clock @number, at @now, taken? Ticks of the idle task must ask, too: a moment at which a
- * CPU was idle is not the next thread's. Several moments that lie before one tick are taken by
- * the next ticks, one each. A longer time without ticks counts for nothing: the clock or the CPU
- * stood.
+ * CPU was idle is not the next thread's. Two moments that lie before one tick are taken by the next
+ * ticks, one each.
  */
 static __always_inline bool op_clock_is_due(__u32 number, __u64 now)
 {
 	struct op_clock *clock = bpf_map_lookup_elem(&op_clocks, &number);
 	struct op_control *control = op_control();
 	__u64 mean_ns;
-	__u64 most_ns;
 
 	if (!clock || !control)
 		return true;
 	mean_ns = control->clock_ns;
-	/* new periods make two intervals of the longest pause */
-	most_ns = 2 * mean_ns + mean_ns / 4;
-	if (now - clock->last_ns > most_ns || clock->point_ns > now + most_ns) {
-		clock->end_ns = now;
+	op_clock_stand(clock, now, control->tick_ns);
+	/* the first interval, or one of a much lower rate */
+	if (!clock->end_ns || clock->point_ns > now + 2 * mean_ns) {
+		clock->end_ns = now - control->tick_ns;
 		op_clock_draw(clock, mean_ns);
 	}
-	clock->last_ns = now;
 	if (now < clock->point_ns)
 		return false;
 	op_clock_draw(clock, mean_ns);

@@ -83,6 +83,7 @@ struct op_control {
 	 * of the clock's ticks that it takes, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
 	__u64 clock_ns; /* from one sample of a clock to the next, on average */
+	__u64 tick_ns;	/* from one tick of the clocks to the next */
 };
 
 /* In op_settings.runtimes_on: Python's step follows tasks that await each other. */
@@ -144,9 +145,10 @@ enum op_clock_number {
 
 /* The next sample of a clock (event/clock.h), CLOCK_MONOTONIC. */
 struct op_clock {
-	__u64 point_ns; /* the first tick from then on is taken */
-	__u64 end_ns;	/* of the interval that the point lies in */
-	__u64 last_ns;	/* the last tick, taken or not */
+	__u64 point_ns;	  /* the first tick from then on is taken */
+	__u64 end_ns;	  /* of the interval that the point lies in */
+	__u64 last_ns;	  /* the last tick, taken or not */
+	__u64 tick_ns[2]; /* op_control.tick_ns at the last tick, and at the one before */
 };
 
 enum {

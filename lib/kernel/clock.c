@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clocks of the kinds that tick. A clock with a fixed period is in step with programs that work
- * by timers: each of its ticks finds them at the same place. So each CPU's clock gets a random
- * period, and a new one every few intervals; the programs take a tick at a random moment of each
+ * by timers: each of its ticks finds them at the same place. So the clocks get a random period,
+ * and a new one every few intervals; the programs take a tick at a random moment of each
  * interval (bpf/event/clock.h). A period for each tick would be best, but to set one interrupts
  * the CPU, and takes as long as a sample.
  */
@@ -41,13 +41,19 @@ static uint64_t shortest_ns(const struct op_capture *c)
 }
 
 /* One to two ticks in an interval, each number as likely as any. */
-uint64_t op_clocks_tick_ns(struct op_capture *c)
+static void draw_tick(struct op_capture *c)
 {
 	uint64_t mean_ns = OP_NS_PER_S / c->rate_hz;
 	uint64_t part = random_part(c, UINT32_MAX);
 	uint64_t tick_ns = (mean_ns << 32) / ((UINT64_C(1) << 32) + part);
 
-	return OP_MIN(OP_MAX(tick_ns, shortest_ns(c)), mean_ns);
+	tick_ns = OP_MIN(OP_MAX(tick_ns, shortest_ns(c)), mean_ns);
+	__atomic_store_n(&c->control->tick_ns, tick_ns, __ATOMIC_RELAXED);
+}
+
+uint64_t op_clocks_tick_ns(const struct op_capture *c)
+{
+	return c->control->tick_ns;
 }
 
 static int set_tick(struct op_capture *c, const struct op_cpu_events *e, uint32_t kind)
@@ -71,7 +77,7 @@ static void read_limit(struct op_capture *c)
 		c->clocks.most_hz = strtoul(text, NULL, 10);
 }
 
-/* Give each clock a new period. */
+/* Give the clocks a new period. */
 static int draw(struct op_capture *c, uint64_t now_ns)
 {
 	uint64_t holds_ns = OP_MAX(OP_NS_PER_S / c->rate_hz * HOLDS_INTERVALS,
@@ -81,6 +87,7 @@ static int draw(struct op_capture *c, uint64_t now_ns)
 	int r = 0;
 
 	c->clocks.next_ns = now_ns + holds_ns / 2 + random_part(c, holds_ns);
+	draw_tick(c);
 	op_vec_foreach(e, &c->cpus.list)
 		for (kind = 0; r == 0 && kind < OP_KINDS; kind++)
 			r = set_tick(c, e, kind);
@@ -100,6 +107,7 @@ void op_clocks_start(struct op_capture *c)
 	__atomic_store_n(&c->control->clock_ns, OP_NS_PER_S / c->rate_hz,
 			 __ATOMIC_RELAXED);
 	read_limit(c);
+	draw_tick(c);
 }
 
 uint64_t op_clocks_next_ns(const struct op_capture *c)

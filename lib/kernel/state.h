@@ -250,8 +250,8 @@ void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 
 /* clock.c: the clocks of the kinds that tick */
 void op_clocks_start(struct op_capture *c);
-/* A period for a clock, ns. */
-uint64_t op_clocks_tick_ns(struct op_capture *c);
+/* The period of the clocks, ns. */
+uint64_t op_clocks_tick_ns(const struct op_capture *c);
 /* When op_clocks_poll() is to be called, which draws new periods; 0: not at all. */
 uint64_t op_clocks_next_ns(const struct op_capture *c);
 void op_clocks_poll(struct op_capture *c);
