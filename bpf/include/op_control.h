@@ -29,7 +29,6 @@ enum op_counter {
 	OP_COUNT_SPENT_NS,  /* from the entry to the end of a sample */
 	/* Not a sum: the threshold T of a kind that thins out by duration (off/off.h). */
 	OP_COUNT_THRESHOLD_NS,
-	OP_COUNT_RATE, /* dropped: more than the kind takes in a second */
 	/* OP_EVENT_HEAP: allocations that are not tracked as in use */
 	OP_COUNT_UNTRACKED,
 	/* of OP_COUNT_FILTERED: ticks that a lower rate leaves out */

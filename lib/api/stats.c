@@ -42,7 +42,6 @@ static void read_drops(struct otelprof *p, const uint64_t *counters,
 	ret[OP_DROP_RING] += counters[OP_COUNT_RING_FULL];
 	ret[OP_DROP_NESTED] += counters[OP_COUNT_NESTED];
 	ret[OP_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
-	ret[OP_DROP_RATE] += counters[OP_COUNT_RATE];
 }
 
 /* Add how stacks ended that user space has walked. */
