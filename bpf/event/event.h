@@ -81,6 +81,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->generation = 0;
 	r->stack_bytes = 0;
 	r->resumed = 0;
+	r->code_pages = 0;
 	r->stack_below = 0;
 	r->hits = 1;
 	op_event_ready(slot, named);
@@ -202,8 +203,13 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	if (words >> 32)
 		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
 	words = op_arena_u64(u, process, OP_PROCESS_CODE_PAGES);
-	if (!whole && words && words != op_code_pages())
-		slot->record.resumed |= OP_REMAPPED;
+	if (!whole && words) {
+		__u64 pages = op_code_pages();
+
+		slot->record.code_pages = (__u32)pages;
+		if (words != pages)
+			slot->record.resumed |= OP_REMAPPED;
+	}
 	return OP_END_COMPLETE;
 }
 

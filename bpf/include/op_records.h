@@ -169,7 +169,8 @@ struct op_record {
 	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed; | OP_REMAPPED */
 	__u8 stack_below; /* | OP_STACK_UNREAD */
 	__u32 hits;	  /* of OP_EVENT_PROBES: how many the sample stands for */
-	__u32 reserved0;
+	/* that the process had then (op_process.code_pages), low bits; 0: not compared */
+	__u32 code_pages;
 	union {
 		char comm[OP_COMM_BYTES];
 		struct op_hash hash; /* OP_RECORD_STACK */

@@ -218,6 +218,7 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 	if (r == 0)
 		*ret_claim = op_claim_of(*ret, &key, path,
 					 e->time_ns ? e->time_ns : p->now_ns);
+	ret_claim->told = e->time_ns;
 	return r == -ENFILE ? 0 : r;
 }
 
@@ -350,6 +351,13 @@ static void note_change(struct op_processes *p, struct op_proc *proc,
 	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
 }
 
+/* Is @v news, to one who knew of something? */
+static bool is_new(const struct op_mappings *before, const struct op_mapping *v)
+{
+	return before->len && (op_mappings_replaces(before, v) ||
+			       (v->exe && !op_mappings_has(before, v)));
+}
+
 /* The mappings of @proc are @now, since some time after the last record that matched the ones
  * before. */
 static void note_changes(struct op_processes *p, struct op_proc *proc,
@@ -360,7 +368,7 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 
 	proc->changes.number++;
 	for (i = 0; i < now->len; i++)
-		if (op_mappings_replaces(before, &now->vma[i]))
+		if (is_new(before, &now->vma[i]))
 			note_change(p, proc, &now->vma[i]);
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
@@ -460,6 +468,12 @@ bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 	proc->looked_ns = begin_ns;
 	proc->look_after_ns = begin_ns + proc->look_wait_ns;
 	return true;
+}
+
+bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages)
+{
+	return code_pages &&
+	       (uint32_t)op_mappings_code_pages(proc->mappings) != code_pages;
 }
 
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns)

@@ -9,6 +9,7 @@
 #include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
 #include "process/generation.h"
+#include "process/image/executable.h"
 #include "process/mappings/changes.h"
 #include "process/mappings/mappings.h"
 #include "process/program.h"
@@ -99,12 +100,18 @@ struct changed {
 	uint64_t start_ns;
 };
 
-/* Is @addr in a file that was opened while the process ran? */
+/* Is @addr in a file that may not have been there at the time of the sample: one that was opened
+ * while the process ran, where all of these are in doubt; one that was mapped later; or one whose
+ * content was written later? */
 static bool is_late(const struct changed *c, uint64_t addr)
 {
 	const struct op_mapping *v = op_mappings_find(c->view->mappings, addr);
 
-	return v && v->exe && v->claim.mapped_ns > c->start_ns;
+	if (!v || !v->exe)
+		return false;
+	return (c->start_ns && v->claim.mapped_ns > c->start_ns) ||
+	       (c->later && v->claim.told && v->claim.mapped_ns > c->time_ns) ||
+	       v->exe->written_ns > c->time_ns;
 }
 
 /* Is @word a native frame at an address that changed? */
@@ -115,7 +122,7 @@ static bool is_changed(const struct changed *c, uint64_t word)
 
 	if (kind >= OP_FRAME_NATIVE_KINDS || kind == OP_FRAME_LEFT_OUT)
 		return false;
-	if (c->start_ns && is_late(c, addr))
+	if (is_late(c, addr))
 		return true;
 	return c->later ? op_changes_after(c->view->changes, c->time_ns, addr)
 			: op_changes_before(c->view->changes, c->view->change_number,
@@ -127,7 +134,8 @@ static size_t unchanged(const struct changed *c, const uint64_t *words, size_t l
 {
 	size_t i;
 
-	if (!c->start_ns && (!c->view->changes || !c->view->changes->list.len))
+	if (!c->start_ns && !c->later &&
+	    (!c->view->changes || !c->view->changes->list.len))
 		return len;
 	for (i = 0; i < len && !is_changed(c, words[i]); i += op_frame_words(words[i]))
 		continue;
@@ -143,28 +151,34 @@ static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *
 		       : 0;
 }
 
-/* What was walked now was there at the time of the sample only where nothing changed since. */
+/* What was walked now, in @walked, was there at the time of the sample only where nothing changed
+ * since in @proc. */
 static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
-		      const struct op_record *h)
+		      const struct op_proc *walked, const struct op_record *h)
 {
-	const struct op_proc_view view = op_proc_view_now(proc);
+	const struct op_proc_view now = op_proc_view_now(proc);
+	struct op_proc_view view = op_proc_view_now(walked);
 	const struct changed c = { .view = &view,
 				   .time_ns = h->time_ns,
 				   .later = true,
 				   .start_ns = doubt_after(proc, h, &view) };
 	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
-	size_t kept = unchanged(&c, s->word, words);
+	size_t kept;
 
+	if (now.program == view.program)
+		view.changes = now.changes;
+	kept = unchanged(&c, s->word, words);
 	if (kept == words)
 		return;
 	s->words = (uint32_t)kept;
 	s->end = OP_ERROR_native_no_mapping;
 }
 
-/* Walk and name a record with registers and stack, of @proc as it is. */
+/* Walk and name a record with registers and stack, of @proc as it is, or of @past, which is @proc as
+ * it was. */
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
-			  struct op_frames_of *of, const struct op_parsed *parsed,
-			  uint32_t *ret)
+			  struct op_proc *past, struct op_frames_of *of,
+			  const struct op_parsed *parsed, uint32_t *ret)
 {
 	struct op_deferred deferred = { .registers = &parsed->registers,
 					.stack = parsed->stack,
@@ -196,10 +210,12 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			op_stack_chunks_root(&sampler->chunks, &parsed->header,
 					     &deferred.root_at, &deferred.root_len);
 	if (proc) {
-		r = op_deferred_unwind(sampler, proc, &deferred);
-		of->mappings = op_proc_view_now(proc).mappings;
+		struct op_proc *walked = past ? past : proc;
+
+		r = op_deferred_unwind(sampler, walked, &deferred);
+		of->mappings = op_proc_view_now(walked).mappings;
 		if (r == 0)
-			cut_later(sampler->host_stack, proc, &parsed->header);
+			cut_later(sampler->host_stack, proc, walked, &parsed->header);
 	} else {
 		op_deferred_leaf(sampler, &parsed->registers);
 	}
@@ -234,12 +250,12 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 		if (proc && parsed->header.generation)
 			op_generation_mend(sampler->processes, proc,
 					   parsed->header.generation);
-		return deferred_stack(sampler, proc, of, parsed, ret);
+		return deferred_stack(sampler, proc, NULL, of, parsed, ret);
 	}
 	r = op_publish_past(sampler->processes, of->program, of->mappings, &past);
 	if (r < 0)
 		return r;
-	r = deferred_stack(sampler, past, of, parsed, ret);
+	r = deferred_stack(sampler, proc, past, of, parsed, ret);
 	of->mappings = mappings; /* the past one's ends here */
 	op_publish_past_free(sampler->processes, past);
 	return r;
@@ -452,14 +468,14 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		return;
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
-	/* Its table was not there to compare with, as of a child that was just forked. */
-	if (!h->generation && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
+	/* There was nothing to compare with, as of a child that was just forked. */
+	if (!h->code_pages && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
 		h->resumed |= OP_REMAPPED;
-	if (!h->generation && !(h->resumed & OP_REMAPPED))
-		return;
-	if (!(h->resumed & OP_REMAPPED))
+	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);
-	else if (op_registry_look_again(sampler->processes, proc, h->time_ns))
+	if ((h->resumed & OP_REMAPPED) &&
+	    op_registry_look_again(sampler->processes, proc, h->time_ns) &&
+	    !(op_proc_replaces(proc) && op_registry_differs(proc, h->code_pages)))
 		h->resumed &= OP_RESUMED_MASK;
 }
 

@@ -39,12 +39,16 @@ bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *c
 static void note_same(const struct op_executables *x, struct op_executable *e)
 {
 	uint64_t since_ns = (uint64_t)e->stamp.ctime_ns - (uint64_t)x->realtime_offset_ns;
+	int64_t written_ns;
 
 	/* Who serves a file tells any time. */
 	e->same_since_ns = e->stamp.served	   ? UINT64_MAX
 			   : (int64_t)since_ns < 0 ? 0
 						   : since_ns;
 	e->same_until_ns = OP_MAX(e->same_until_ns, x->now_ns - 1);
+	/* ctime changes when a name goes, too; mtime may be that of another file */
+	written_ns = OP_MIN(e->stamp.ctime_ns, e->stamp.mtime_ns) - x->realtime_offset_ns;
+	e->written_ns = e->stamp.served || written_ns < 0 ? 0 : (uint64_t)written_ns;
 }
 
 /* What is mapped there now? Where the mapping is gone or may not be looked at, what its path has,
@@ -140,5 +144,6 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	e->stamp = as.stamp;
 	e->same_since_ns = as.same_since_ns;
 	e->same_until_ns = as.same_until_ns;
+	e->written_ns = as.written_ns;
 	return 0;
 }

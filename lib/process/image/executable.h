@@ -62,6 +62,8 @@ struct op_executable {
 	/* The content was that at all times from one to the other (CLOCK_MONOTONIC). */
 	uint64_t same_since_ns;
 	uint64_t same_until_ns;
+	uint64_t
+		written_ns; /* the content was not written later, if nobody forges that */
 	bool vdso;
 	bool memory;   /* it is shared memory of the kernel's and no file */
 	bool nameless; /* the log has it that code which its processes make has no names */

@@ -227,7 +227,8 @@ static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
 
 /* Does the file mapping @vma replace one of another file, or one that had replaced
  * another? */
-static bool replaces(const struct op_mappings *mappings, const struct op_mapping *vma)
+static bool replaces_file(const struct op_mappings *mappings,
+			  const struct op_mapping *vma)
 {
 	size_t i;
 
@@ -287,7 +288,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 		return -ENOMEM;
 	if (new.exe)
 		op_executable_ref(new.exe);
-	new.replaced = replaces(mappings, &new);
+	new.replaced = replaces_file(mappings, &new);
 	punch(mappings, new.start, new.end, x);
 	if (mappings->len + 1 > OP_MAPPINGS_MAX && (!new.exe || !drop_made(mappings))) {
 		op_executable_put(x, new.exe);

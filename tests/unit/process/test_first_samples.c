@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* First samples of a process, which bring a copy of its stack to be walked in user space. */
 #include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "inside.h"
@@ -67,6 +69,52 @@ static void test_known_file_is_not_lazy(void)
 	m = world_mapping(&w, world_self(),
 			  (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "deflate"), NULL);
 	CHECK(!m || m->flags & OP_MAPPING_LAZY);
+	world_deinit(&w);
+}
+
+/* The text of this program, as an event that the kernel makes at @time_ns. */
+static void map_self(struct world *w, uint64_t time_ns)
+{
+	struct op_mmap_event e = { .pid = world_self(), .time_ns = time_ns };
+	uint64_t known = (uint64_t)(uintptr_t)known_function;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	char path[256];
+
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64
+			   " %255s",
+			   &e.start, &e.end, &e.offset, &e.dev_major, &e.dev_minor,
+			   &e.inode, path) == 7 &&
+		    e.start <= known && known < e.end)
+			break;
+	}
+	CHECK_OK(fclose(maps));
+	e.path = path;
+	op_processes_on_mmap(w->p, &e);
+}
+
+/* What was mapped after the sample was not there at the sample, whatever was. */
+static void test_mapped_after_the_sample(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	CHECK_OK(inside_scan(w.p));
+	world_settle(&w, 0);
+	map_self(&w, w.now_ns + 1);
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	CHECK_STR(world_name(&w, 0), "take_snapshot");
+	map_self(&w, w.now_ns + 100);
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
 	world_deinit(&w);
 }
 
@@ -204,6 +252,7 @@ static void test_first_sample_before_exit(void)
 TEST_MAIN({ "first", test_first_sample_is_unwound },
 	  { "missing-table", test_missing_table_above_the_copy },
 	  { "below-sp", test_copy_from_below_sp },
+	  { "mapped-after", test_mapped_after_the_sample },
 	  { "short", test_short_copy_is_truncated },
 	  { "known-file", test_known_file_is_not_lazy },
 	  { "resumed", test_walk_is_resumed },

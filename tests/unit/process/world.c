@@ -55,6 +55,8 @@ void world_init(struct world *w, const struct world_options *options)
 		.service_name = o->service_name,
 		.environment = o->environment,
 		.environment_len = o->environment_len,
+		/* its time begins now, after the files were written */
+		.realtime_offset_ns = (int64_t)op_clock_realtime_ns(),
 		.publish = publish,
 		.unpublish = unpublish,
 		.ctx = w,
