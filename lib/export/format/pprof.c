@@ -212,7 +212,7 @@ static void put_sample(struct pprof *p, const struct op_collect_stack *s)
 }
 
 /* Entry 0 means "none" and has no message. */
-static void put_mapping(struct pprof *p, uint32_t i)
+static void put_mapping(struct pprof *p, uint32_t i, uint32_t file)
 {
 	const struct op_collect_mapping *m = &p->c->mappings.data[i];
 
@@ -220,7 +220,7 @@ static void put_mapping(struct pprof *p, uint32_t i)
 	put_number(&p->part, MAPPING_START, m->start);
 	put_number(&p->part, MAPPING_LIMIT, m->limit);
 	put_number(&p->part, MAPPING_OFFSET, m->offset);
-	put_number(&p->part, MAPPING_FILE, m->file);
+	put_number(&p->part, MAPPING_FILE, file);
 	put_number(&p->part, MAPPING_BUILD_ID, m->build_id);
 	put_number(&p->part, MAPPING_HAS_FUNCTIONS, 1);
 	put_message(&p->out, PROFILE_MAPPING, &p->part);
@@ -273,8 +273,21 @@ static void put_strings(struct pprof *p)
 			  strlen(own_strings[i]));
 }
 
-/* The mapping of the program that has most samples of the first kind; 0: none. */
-static uint32_t main_mapping(const struct op_collect *c)
+/* Is @file that of the program at @path? Files are told with or without their directory. */
+static bool is_program(const struct op_collect *c, uint32_t file, uint32_t path)
+{
+	size_t file_len, path_len;
+	const char *name = op_collect_text(c, file, &file_len);
+	const char *whole = op_collect_text(c, path, &path_len);
+
+	if (file == path)
+		return true;
+	return file_len && file_len < path_len && whole[path_len - file_len - 1] == '/' &&
+	       memcmp(whole + path_len - file_len, name, file_len) == 0;
+}
+
+/* The mapping of the program that has most samples of the first kind, and its path; 0: none. */
+static uint32_t main_mapping(const struct op_collect *c, uint32_t *ret_path)
 {
 	_cleanup_free_ int64_t *values = calloc(c->processes.len + 1, sizeof(*values));
 	const struct op_collect_stack *s;
@@ -293,8 +306,9 @@ static uint32_t main_mapping(const struct op_collect *c)
 			most = i;
 	}
 	path = c->processes.data[most].path;
+	*ret_path = path;
 	for (i = 1; path && i < c->mappings.len; i++) {
-		if (c->mappings.data[i].file == path)
+		if (is_program(c, c->mappings.data[i].file, path))
 			return i;
 	}
 	return 0;
@@ -303,14 +317,15 @@ static uint32_t main_mapping(const struct op_collect *c)
 /* Tools take the first mapping for that of the program that was profiled. */
 static void put_mappings(struct pprof *p)
 {
-	uint32_t first = main_mapping(p->c);
+	uint32_t path = 0;
+	uint32_t first = main_mapping(p->c, &path);
 	uint32_t i;
 
 	if (first)
-		put_mapping(p, first);
+		put_mapping(p, first, path);
 	for (i = 1; i < p->c->mappings.len; i++) {
 		if (i != first)
-			put_mapping(p, i);
+			put_mapping(p, i, p->c->mappings.data[i].file);
 	}
 }
 

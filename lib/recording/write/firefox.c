@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/macros.h"
 #include "export/format/kinds.h"
 #include "otelprof/version.h"
@@ -45,11 +46,18 @@ enum {
 	CATEGORIES = sizeof(categories) / sizeof(categories[0])
 };
 
+/*
+ * The viewer tells threads apart by tid, and shows those of a process under its main thread. What
+ * is one thread for the kernel is several here: it has kinds of samples and may change its name, and
+ * its process may execute another program.
+ */
 struct out {
 	const struct timeline *t;
 	const struct op_collect *c;
 	FILE *f;
 	struct used used;
+	struct op_map64 mains; /* pid -> the first sample of its main thread */
+	struct op_map64 tids;  /* tid -> how many threads had it so far */
 };
 
 static const struct op_collect_function *function_of(const struct out *o,
@@ -288,34 +296,78 @@ static void write_thread_name(const struct out *o, const struct op_collect_stack
 	print_json_string(o->f, text, strlen(text));
 }
 
+static int64_t tid_of(const struct out *o, const struct op_collect_stack *thread)
+{
+	return thread->thread_id < 0 ? o->c->processes.data[thread->process].pid
+				     : thread->thread_id;
+}
+
+/* Is @thread the best main thread of its process: the first one, with time on the CPUs? */
+static bool is_first(const struct out *o, const struct op_collect_stack *thread)
+{
+	return tid_of(o, thread) == o->c->processes.data[thread->process].pid &&
+	       view_text_is(o->c, o->c->kinds.data[thread->kind].counted_type, "samples");
+}
+
+/* Choose a main thread for each process: the best one, or else any. */
+static int find_mains(struct out *o)
+{
+	const struct timeline_sample *all = o->t->samples.data;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < o->t->samples.len; i++) {
+		const struct op_collect_stack *thread = thread_of(o, &all[i]);
+		uint64_t pid = (uint64_t)o->c->processes.data[thread->process].pid;
+		uint64_t now;
+
+		if (i && all[i].thread == all[i - 1].thread)
+			continue;
+		if (!op_map64_get(&o->mains, pid, &now) ||
+		    (is_first(o, thread) && !is_first(o, thread_of(o, &all[now]))))
+			r = op_map64_put(&o->mains, pid, i);
+	}
+	return r;
+}
+
+/* A number, and a string for each further thread of that number. */
+static int write_tid(struct out *o, int64_t tid)
+{
+	uint64_t before = 0;
+
+	if (op_map64_get(&o->tids, (uint64_t)tid, &before))
+		(void)fprintf(o->f, "\"%" PRId64 ".%" PRIu64 "\"", tid, before);
+	else
+		(void)fprintf(o->f, "%" PRId64, tid);
+	return op_map64_put(&o->tids, (uint64_t)tid, before + 1);
+}
+
 static int write_thread(struct out *o, const struct timeline_sample *first,
 			const struct timeline_sample *end)
 {
 	const struct op_collect_stack *thread = thread_of(o, first);
 	const struct op_collect_process *p = &o->c->processes.data[thread->process];
-	bool cpu = view_text_is(o->c, o->c->kinds.data[thread->kind].counted_type,
-				"samples");
+	uint64_t main = 0;
 	int r = used_find(&o->used, o->t, first, end);
 
 	if (r)
 		return r;
+	(void)op_map64_get(&o->mains, (uint64_t)p->pid, &main);
 	(void)fputs("{", o->f);
 	write_thread_name(o, thread);
 	(void)fputs(",\"processName\":", o->f);
 	put_string(o, process_name(p));
+	(void)fprintf(o->f, ",\"pid\":\"%" PRId64 "\",\"tid\":", p->pid);
+	r = write_tid(o, tid_of(o, thread));
 	(void)fprintf(o->f,
-		      ",\"pid\":\"%" PRId64 "\",\"tid\":%" PRId64
 		      ",\"isMainThread\":%s,\"processType\":\"default\","
 		      "\"processStartupTime\":0,\"processShutdownTime\":null,"
 		      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\n",
-		      p->pid, thread->thread_id < 0 ? p->pid : thread->thread_id,
-		      cpu && (thread->thread_id < 0 || thread->thread_id == p->pid)
-			      ? "true"
-			      : "false");
+		      first == &o->t->samples.data[main] ? "true" : "false");
 	write_tables(o);
 	write_samples(o, first, end);
 	(void)fputs("}", o->f);
-	return 0;
+	return r;
 }
 
 static int write_threads(struct out *o)
@@ -412,10 +464,14 @@ static int write_all(const struct timeline *t, FILE *f)
 	struct out o = { .t = t, .c = t->c, .f = f };
 	int r = used_init(&o.used, t);
 
+	if (!r)
+		r = find_mains(&o);
 	if (!r) {
 		write_head(&o);
 		r = write_threads(&o);
 	}
+	op_map64_clear(&o.mains);
+	op_map64_clear(&o.tids);
 	used_clear(&o.used);
 	return r;
 }

@@ -97,7 +97,12 @@ class Moments(unittest.TestCase):
             self.run_it('convert', '-o', page, *files)
             with open(page, encoding='utf-8') as f:
                 shown = {}
-                for thread in json.load(f)['threads']:
+                all_threads = json.load(f)['threads']
+                # the viewer tells them apart by tid, and shows a process by its main thread
+                self.assertEqual(len({t['tid'] for t in all_threads}), len(all_threads))
+                mains = [t['pid'] for t in all_threads if t['isMainThread']]
+                self.assertEqual(sorted(mains), sorted({t['pid'] for t in all_threads}))
+                for thread in all_threads:
                     kind = thread['name'].split('(')[1].rstrip(')')
                     shown[kind] = shown.get(kind, 0) + sum(thread['samples']['weight'])
             self.assertEqual(shown, wanted, files)

@@ -231,7 +231,7 @@ static struct rq_buf two_programs(void)
 	rq_begin(&q);
 	vmlinux = rq_mapping(&q, "vmlinux", "aa");
 	small = rq_mapping(&q, "/bin/small", "bb");
-	large = rq_mapping(&q, "/bin/large", "cc");
+	large = rq_mapping(&q, "large", "cc"); /* as recordings tell it */
 	kernel = rq_location(&q, 0, vmlinux, 0x1000, rq_function(&q, "read", "", 0), 0, 0,
 			     0);
 	main = rq_location(&q, 0, small, 0x2000, rq_function(&q, "main", "", 0), 0, 0, 0);
@@ -251,14 +251,17 @@ static void test_pprof_begins_with_the_program(void)
 	struct rq_buf request = two_programs();
 	_cleanup_free_ char *bytes = NULL;
 	_cleanup_free_ char *top = NULL;
+	_cleanup_free_ char *raw = NULL;
 
 	if (system("go version >/dev/null 2>&1"))
 		SKIP("there is no go for `go tool pprof`");
 	bytes = make(OTELPROF_FORMAT_PPROF, &request, 1, path);
 	top = pprof_prints("-top", path);
+	raw = pprof_prints("-raw", path);
 	(void)unlink(path);
 	free(request.data);
 	CHECK(strstr(top, "File: large\n"));
+	CHECK(strstr(raw, " /bin/large "));
 }
 
 static void test_pprof_is_read_by_go(void)
