@@ -360,21 +360,25 @@ static int finish_pages(struct op_builder *b, op_ref *ret)
 	return r < 0 ? r : publish(b, b->pages, b->page_count * sizeof(*b->pages), ret);
 }
 
-/* The segment is complete: write its struct op_segment to the arena. Without functions it
- * has no pages. */
+/*
+ * The segment is complete: write its struct op_segment to the arena. Without functions it is one
+ * gap, where its code can be read or it has the entry point; else it has no pages.
+ */
 static int close_segment(struct op_builder *b)
 {
 	struct op_unwind_table_segment *s = &b->table->segments[b->segment];
 	struct op_segment segment = { 0 };
-	int r;
+	int r = 0;
 
 	segment.vaddr = OP_ALIGN_DOWN(s->vaddr, (uint64_t)PAGE_BYTES);
-	if (b->open) {
+	if (!b->open && (b->gap || b->entry - s->vaddr < s->memsz))
+		r = open_segment(b);
+	if (r == 0 && b->open) {
 		r = finish_pages(b, &segment.pages);
-		if (r < 0)
-			return r;
 		segment.page_count = b->page_count;
 	}
+	if (r < 0)
+		return r;
 	r = publish(b, &segment, sizeof(segment), &s->segment);
 	if (r < 0) {
 		op_arena_release(b->arena, segment.pages,
