@@ -35,6 +35,12 @@ static const struct op_code_stack OP_CODE_STACK_ENTRY = { .sp = OP_CODE_STACK_WO
 							  .copy = OP_CODE_STACK_UNKNOWN,
 							  .slot = OP_CODE_STACK_UNKNOWN };
 
+/* That of a place where nothing is known. */
+static const struct op_code_stack OP_CODE_STACK_LOST = { .sp = OP_CODE_STACK_UNKNOWN,
+							 .fp = OP_CODE_STACK_UNKNOWN,
+							 .copy = OP_CODE_STACK_UNKNOWN,
+							 .slot = OP_CODE_STACK_UNKNOWN };
+
 /* Is nothing pushed, as at a function's first instruction? */
 static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 {
