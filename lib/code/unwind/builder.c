@@ -25,7 +25,9 @@ enum {
 };
 
 static const struct op_unwind_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
-static const struct op_unwind_rule RULE_FRAME = { .cfa = OP_CFA_FRAME };
+/* where nothing says that the code keeps frame pointers */
+static const struct op_unwind_rule RULE_FRAME = { .cfa = OP_CFA_FRAME,
+						  .save = OP_SAVE_CHECK };
 static const struct op_unwind_rule RULE_STOP = { .cfa = OP_CFA_STOP };
 
 void op_builder_init(struct op_builder *b, struct op_unwind_table *table,
@@ -260,11 +262,8 @@ static uint64_t segment_end(const struct op_builder *b)
 
 static bool is_first_of_function(struct op_unwind_rule rule)
 {
-	const struct op_unwind_rule first = { .cfa = OP_CFA_SP,
-					      .cfa_off = STEP,
-					      .save = OP_SAVE_CHECK };
-
-	return memcmp(&rule, &first, sizeof(rule)) == 0;
+	return rule.cfa == OP_CFA_SP && rule.cfa_off == STEP && !rule.save_off &&
+	       (rule.save & (OP_SAVE_MASK | OP_SAVE_CHECK)) == OP_SAVE_CHECK;
 }
 
 /*

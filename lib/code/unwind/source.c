@@ -194,7 +194,7 @@ int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op
 	if (r > 0)
 		op_source_go_range(s->go, &s->go_start, &s->go_end);
 	(void)op_source_plt_find(elf, &s->plt);
-	op_source_code_use(&s->code, elf, b);
+	op_source_code_use(&s->code, elf, b, keep);
 	if (r >= 0)
 		r = open_cfi(s, elf, keep);
 	if (r < 0) {

@@ -99,13 +99,14 @@ struct op_source_code {
 	uint64_t left;	    /* bytes that may still be read */
 	struct op_heights *heights; /* of the gap that is being read, or NULL */
 	uint64_t start;		    /* its ELF address */
+	bool keep;
 	struct op_allowance *allowance; /* of the running call; NULL: no limit */
 };
 
 /* Make @b take the rules of gaps from their instructions, as long as @code and @elf
- * exist. */
+ * exist. @keep is as above. */
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
-			struct op_builder *b);
+			struct op_builder *b, bool keep);
 void op_source_code_deinit(struct op_source_code *code);
 
 /* ---- the vDSO ---- */

@@ -30,7 +30,7 @@ static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 		     struct op_unwind_rule none)
 {
 	const struct op_heights_code from = {
-		.read = read_code, .data = code, .len = size, .addr = start
+		.read = read_code, .data = code, .len = size, .addr = start, .keep = code->keep
 	};
 
 	if (size > code->left)
@@ -53,6 +53,7 @@ static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t e
 	if (r <= 0)
 		return r < 0 ? r : op_builder_gap_row(b, start, none);
 	r = op_heights_on(code->heights, code->allowance, on_rule, &sink);
+	b->table->wants_kept |= op_heights_wants_kept(code->heights);
 	if (r != -EINPROGRESS)
 		op_source_code_deinit(code);
 	return r;
@@ -64,11 +65,11 @@ void op_source_code_deinit(struct op_source_code *code)
 }
 
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
-			struct op_builder *b)
+			struct op_builder *b, bool keep)
 {
 	if (op_elf_machine(elf) != EM_X86_64)
 		return;
-	*code = (struct op_source_code){ .elf = elf, .left = OP_SOURCE_CODE_BYTES_MAX };
+	*code = (struct op_source_code){ .elf = elf, .left = OP_SOURCE_CODE_BYTES_MAX, .keep = keep };
 	b->gap = read_gap;
 	b->gap_data = code;
 }

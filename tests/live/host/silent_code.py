@@ -105,7 +105,7 @@ class Maker:
 
     def frame_register(self):
         """sp is kept in a register, as in OpenBLAS's kernels."""
-        reg = self.random.choice(["rbx", "rbx", "r12", "r14"])
+        reg = self.random.choice(["rbx"] * 7 + ["r12", "r14"])
         return (["sub $0x60,%rsp", "mov %" + reg + ",(%rsp)", "mov %rbp,8(%rsp)",
                  "mov %rsp,%" + reg, "sub $%d,%%rsp" % self.room(1),
                  "and $-%d,%%rsp" % self.random.choice([64, 4096]), "xor %ebp,%ebp"],

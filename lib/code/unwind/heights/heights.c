@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "code/unwind/arch.h"
 #include "code/unwind/heights/instruction.h"
 #include "code/unwind/heights/stack.h"
 
@@ -60,6 +61,7 @@ struct op_heights {
 	size_t left;	/* instructions that may still be read */
 	size_t scanned; /* bytes whose calls are known */
 	bool begun;
+	bool wants_kept;
 
 	size_t start;	  /* start of the function */
 	bool cut;	  /* the function is longer than can be read at once */
@@ -73,6 +75,7 @@ struct op_heights {
 	bool broken;	 /* the bytes where it ends are no instruction */
 	bool bad;	 /* it is broken, or words are still pushed at a return */
 	bool jumps;	 /* it has a jump or a return */
+	bool returns;	 /* it returns after fp was cleared: it is not outermost */
 	bool trampoline; /* control does not fall into it: a jump through a register */
 	uint8_t last;	 /* kind of the last instruction that was read */
 	size_t ended;	 /* where that instruction ends */
@@ -280,7 +283,7 @@ within:
 /* Is it a return with words still pushed? Then some instruction was not understood. */
 static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
 {
-	return i->kind == OP_INSN_RETURN && !p->lost &&
+	return i->kind == OP_INSN_RETURN && !p->lost && !p->now.outermost &&
 	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
@@ -305,6 +308,7 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 	if (!len)
 		return 0;
 	p->bad |= is_unbalanced(p, i);
+	p->returns |= i->kind == OP_INSN_RETURN && p->now.outermost;
 	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
 		jump(p, at + len, i->value);
 	op_code_stack_apply(&p->now, i);
@@ -318,6 +322,7 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 /* Read the function at p->start. Returns the offset of its end, or NO_MEMORY. */
 static size_t read_function(struct op_heights *p)
 {
+	struct op_unwind_rule rule;
 	struct op_insn i = { 0 };
 	size_t at = p->start;
 	bool called = false;
@@ -328,6 +333,7 @@ static size_t read_function(struct op_heights *p)
 	p->cut = false;
 	p->reach = at;
 	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
+	p->returns = false;
 	p->rows.len = 0;
 	while (at < p->end && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		size_t to = p->dead ? skip_padding(p, at) : at;
@@ -341,7 +347,8 @@ static size_t read_function(struct op_heights *p)
 			return at; /* the call did not return */
 		if (p->weak)
 			strengthen(p, at);
-		if (add_row(p, at, op_code_stack_rule(&p->now, p->none)) < 0)
+		rule = op_code_stack_rule(&p->now, p->from.keep, p->none);
+		if (add_row(p, at, rule) < 0)
 			return NO_MEMORY;
 		len = step(p, at, &i);
 		if (!len) {
@@ -351,6 +358,8 @@ static size_t read_function(struct op_heights *p)
 		padded = i.kind == OP_INSN_PAD;
 		if (!padded)
 			called = i.kind == OP_INSN_CALL || i.kind == OP_INSN_CALL_FAR;
+		p->wants_kept |= called && rule.cfa == OP_CFA_REG &&
+				 (rule.cfa_off & 255) == OP_ARCH_X86_64_KEPT;
 		at += len;
 	}
 	p->cut = at - p->start >= OP_HEIGHTS_FUNCTION_MAX;
@@ -388,10 +397,47 @@ static bool is_outermost(const struct op_heights *p)
 	       p->last == OP_INSN_TRAP && *code_at(p, p->ended - 1) == HLT;
 }
 
+/*
+ * Is it the end of a retpoline: the word at sp, which the call that leads here has pushed, gives way
+ * to the address to go to, or is dropped?
+ */
+static bool is_retpoline(const struct op_heights *p, size_t *ret_len)
+{
+	struct op_insn first;
+	struct op_insn second;
+	size_t left = p->end - p->start;
+	size_t len = op_insn_read(code_at(p, p->start), left, &first);
+
+	*ret_len = len;
+	if (!len || !op_insn_read(code_at(p, p->start + len), left - len, &second))
+		return false;
+	return second.kind == OP_INSN_RETURN &&
+	       ((first.kind == OP_INSN_STORE && !first.value) ||
+		(first.kind == OP_INSN_ADD_SP && first.value == OP_CODE_STACK_WORD));
+}
+
+/* Give the rules of the end of a retpoline, whose first instruction has @len bytes. */
+static int give_retpoline(const struct op_heights *p, size_t len, op_heights_fn fn,
+			  void *data)
+{
+	struct op_unwind_rule rule = { .cfa = OP_CFA_SP,
+				       .save = OP_SAVE_CHECK,
+				       .cfa_off = 2 * OP_CODE_STACK_WORD };
+	struct op_insn i;
+	int r = fn(data, p->start, rule);
+
+	(void)op_insn_read(code_at(p, p->start), len, &i);
+	if (r < 0 || i.kind != OP_INSN_ADD_SP)
+		return r;
+	rule.cfa_off = OP_CODE_STACK_WORD;
+	return fn(data, p->start + len, rule);
+}
+
 static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 {
 	const struct op_unwind_rule signal = { .cfa = OP_CFA_SIGNAL };
 	const struct op_unwind_rule stop = { .cfa = OP_CFA_STOP };
+	size_t len;
 	size_t i;
 	int r = 0;
 
@@ -405,10 +451,16 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	/* The byte above is the end of the jump, where no instruction begins. */
 	if (is_outermost(p))
 		return fn(data, p->start - 1, stop);
+	if (is_retpoline(p, &len))
+		return give_retpoline(p, len, fn, data);
 	if (p->bad)
 		return fn(data, p->start, p->none);
-	for (i = 0; i < p->rows.len && r >= 0; i++)
-		r = fn(data, p->rows.data[i].off, p->rows.data[i].rule);
+	for (i = 0; i < p->rows.len && r >= 0; i++) {
+		const struct row *row = &p->rows.data[i];
+		bool wrong = p->returns && row->rule.cfa == OP_CFA_STOP;
+
+		r = fn(data, row->off, wrong ? p->none : row->rule);
+	}
 	return r;
 }
 
@@ -509,6 +561,11 @@ int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule non
 		return -ENOMEM;
 	*ret = OP_TAKE_PTR(p);
 	return 0;
+}
+
+bool op_heights_wants_kept(const struct op_heights *p)
+{
+	return p->wants_kept;
 }
 
 size_t op_heights_bytes(const struct op_heights *p)

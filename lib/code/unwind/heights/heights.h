@@ -12,6 +12,7 @@
 #ifndef OP_CODE_UNWIND_HEIGHTS_HEIGHTS_H
 #define OP_CODE_UNWIND_HEIGHTS_HEIGHTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,7 @@ struct op_heights_code {
 	void *data;
 	size_t len;
 	uint64_t addr; /* ELF address of its first byte */
+	bool keep; /* say where the register is by which CFAs in mid-stack are computed */
 };
 
 struct op_heights;
@@ -51,6 +53,8 @@ struct op_heights;
  * rule. Returns 0 or -ENOMEM. */
 int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule none,
 		   struct op_heights **ret);
+/* Was there a frame that only that register leads out of, and that calls? */
+bool op_heights_wants_kept(const struct op_heights *h);
 /* User memory in use, about. */
 size_t op_heights_bytes(const struct op_heights *h);
 struct op_heights *op_heights_free(struct op_heights *h);

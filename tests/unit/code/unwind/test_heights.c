@@ -235,7 +235,8 @@ static void test_written(void)
 		dead = insn.kind == OP_INSN_RETURN || insn.kind == OP_INSN_JUMP ||
 		       insn.kind == OP_INSN_CALL_FAR;
 		if (heights_begin + at == heights_unknown + 4) {
-			CHECK_INT(code.cfa, OP_CFA_INVALID); /* sp is in r10 alone */
+			CHECK_INT(code.cfa, OP_CFA_REG); /* sp is in r10 alone */
+			CHECK_INT(code.cfa_off, 16 << 8 | 10);
 			continue;
 		}
 		CHECK_INT(code.save & OP_SAVE_CHECK, OP_SAVE_CHECK);
