@@ -73,7 +73,7 @@ static __always_inline enum op_next op_python_leave_trace(struct op_unwind *u, _
 		if (op_python_is_fp(u, at, saved))
 			u->fp = saved;
 		else
-			u->guessed = OP_GUESSED_CALLER;
+			u->guessed = OP_GUESSED_WAY;
 	}
 	u->sp = at + 8;
 	u->pc = ra;

@@ -4,8 +4,9 @@
  * tables, and code that a process generated without frame pointers. Its caller is
  * guessed, and the guess is checked: a return address must follow a call instruction in a
  * known executable mapping. The guess is the nearest such word above sp, or the return
- * address of the frame record that fp points to. A frame found this way is marked. A
- * stack slot with the return address of an earlier call can still mislead the walk.
+ * address of the frame record that fp points to. It is taken if its own caller holds, too:
+ * that must follow a call as well. A frame found this way is marked. A stack slot with the
+ * return address of an earlier call can still mislead the walk.
  */
 #ifndef OP_GUESS_H
 #define OP_GUESS_H
@@ -27,6 +28,30 @@ static __always_inline enum op_next op_guess_begin(struct op_unwind *u)
 	u->guess.slot = 0;
 	u->guess.elsewhere = 0;
 	u->guess.fp = 0;
+	u->guess.framed = 0;
+	u->guess.pc = u->pc;
+	u->guess.sp = u->sp;
+	u->guess.frame = u->fp;
+	u->guess.exact = u->exact;
+	u->guess.words = u->out.words;
+	return OP_NEXT_CONTINUE;
+}
+
+/* No rule leads on from the frame at hand. If it was @guessed it is not the caller, and the guess
+ * goes on below it; else its caller is guessed. */
+static __always_inline enum op_next op_guess_on(struct op_unwind *u, __u32 guessed)
+{
+	/* A runtime's frames, and those that were folded, are not taken back. */
+	if (guessed != OP_GUESSED_CALLER || u->out.words != u->guess.words + 1)
+		return op_guess_begin(u);
+	u->step = OP_STEP_GUESS;
+	u->pc = u->guess.pc;
+	u->sp = u->guess.sp;
+	u->fp = u->guess.frame;
+	u->exact = u->guess.exact;
+	u->guessed = 0;
+	u->out.words--;
+	u->out.frames--;
 	return OP_NEXT_CONTINUE;
 }
 
@@ -72,26 +97,26 @@ static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp,
 
 /*
  * Does the frame record at fp lead to known code, or does fp mark the end of the stack?
- * For code in no file the record must also be that of this frame: code without frame
- * pointers leaves its caller's record in fp, whose return address belongs to a call of
- * that caller; and 0 there may be anything, so that the stack ends where no caller is found.
+ * For @silent code, which nothing says keeps frame pointers, the record must also be that of this
+ * frame: code without frame pointers leaves its caller's record in fp, whose return address
+ * belongs to a call of that caller; and 0 there may be anything, so that the stack ends where no
+ * caller is found.
  */
-static __always_inline bool op_leads_to_code(struct op_unwind *u)
+static __always_inline bool op_leads_to_code(struct op_unwind *u, bool silent)
 {
-	bool made = !u->map.segment;
 	__u64 fp = u->fp;
 	__u64 ra = 0;
 
 	if (!fp)
-		return !u->exact && !made;
+		return !u->exact && !silent;
 	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp + 8, &ra))
 		return false;
 	ra = op_arch_code_address(u, ra);
 	if (!ra)
-		return true;
+		return !silent;
 	if (ra < OP_PC_MIN || ra >= OP_ARCH_USER_END || op_find_mapping(u, ra - 1))
 		return false;
-	return !made || op_call_before(u, ra) == OP_CALL_HERE;
+	return !silent || op_call_before(u, ra) == OP_CALL_HERE;
 }
 
 /* Go to the caller by the frame record at fp. Returns false if there is none. */
@@ -129,9 +154,7 @@ static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
 
 /*
  * No word is the return address of a call that leads here. The first one of a call that
- * leads elsewhere is used then, since functions also end with jumps. Without one the
- * frame may be the outermost one of code without tables, which has no frame pointer
- * either.
+ * leads elsewhere is used then, since functions also end with jumps.
  */
 static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 {
@@ -139,8 +162,9 @@ static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 	__u64 ra = 0;
 
 	if (!u->guess.elsewhere || op_read_stack(u, at - 8, &ra))
-		return op_end(u, u->fp || u->exact ? OP_ERROR_native_no_rule
-						   : OP_END_COMPLETE);
+		return op_end(u, OP_ERROR_native_no_rule);
+	u->guess.elsewhere = 0;
+	u->guess.slot = OP_GUESS_SLOTS;
 	return op_guess_take(u, at, op_guess_fp(u, at - 8), op_arch_code_address(u, ra));
 }
 
@@ -151,8 +175,11 @@ static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 	enum op_call call;
 	int i;
 
-	if (slot == (u->exact ? OP_GUESS_LEAF_SLOTS : 0) && op_guess_frame(u))
-		return OP_NEXT_CONTINUE;
+	if (slot >= (u->exact ? OP_GUESS_LEAF_SLOTS : 0) && !u->guess.framed) {
+		u->guess.framed = 1;
+		if (op_guess_frame(u))
+			return OP_NEXT_CONTINUE;
+	}
 	for (i = 0; i < OP_GUESS_A_STEP; i++) {
 		__u64 at = u->sp + (__u64)slot * 8;
 		__u64 word = 0;
@@ -163,6 +190,7 @@ static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 			return op_guess_end(u);
 		ra = op_arch_code_address(u, word);
 		call = op_is_return_address(u, ra);
+		u->guess.slot = slot;
 		if (call == OP_CALL_HERE)
 			return op_guess_take(u, at + 8, op_guess_fp(u, at), ra);
 		if (call && !u->guess.elsewhere)
@@ -170,7 +198,6 @@ static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 		if (op_is_frame_pointer(at, word))
 			u->guess.fp = word;
 	}
-	u->guess.slot = slot;
 	return OP_NEXT_CONTINUE;
 }
 

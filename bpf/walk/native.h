@@ -130,8 +130,8 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 		return op_end(u, OP_ERROR_native_frame_pointer);
 	ra = op_arch_code_address(u, ra);
 	if (!ra)
-		return op_end(u, next_fp && u->guesses ? OP_ERROR_native_zero_return
-						       : OP_END_COMPLETE);
+		return op_end(u, u->guesses ? OP_ERROR_native_zero_return
+					    : OP_END_COMPLETE);
 	u->kept_lost = 1;
 	u->sp = op_arch_sp_after_record(fp, next_fp);
 	u->fp = next_fp;
@@ -142,12 +142,14 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 
 /*
  * Go to the caller by @rule. A rule that was derived from code must lead to a return
- * address; otherwise the caller is guessed. The same is required if the code may belong
+ * address, and so must that of a frame that was @guessed; otherwise the caller is guessed, or
+ * the guess goes on. The same is required if the code may belong
  * to another file by now; otherwise the walk ends, and user space, which knows the file,
  * resumes it at this frame.
  */
 static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
-						    const struct op_unwind_rule *rule)
+						    const struct op_unwind_rule *rule,
+						    __u32 guessed)
 {
 	bool replaced = (u->map.flags & OP_MAPPING_REPLACED) && !u->heap_moved;
 	__u64 pc = u->pc;
@@ -158,7 +160,7 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 	enum op_call call;
 	__u64 ra;
 
-	if (!(rule->save & OP_SAVE_CHECK) && !replaced)
+	if (!(rule->save & OP_SAVE_CHECK) && !replaced && guessed != OP_GUESSED_CALLER)
 		return next;
 	ra = u->pc;
 	u->pc = pc; /* the code that the call must lead to */
@@ -172,7 +174,7 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 	u->fp = fp;
 	u->exact = exact;
 	if (!replaced)
-		return op_guess_begin(u);
+		return op_guess_on(u, guessed);
 	u->out.words--;
 	u->out.frames--;
 	return op_end(u, OP_END_UNKNOWN);
@@ -200,8 +202,7 @@ static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 {
 	if (u->exact)
 		return OP_FRAME_NATIVE_EXACT;
-	return u->guessed == OP_GUESSED_CALLER ? OP_FRAME_NATIVE_GUESSED
-					       : OP_FRAME_NATIVE;
+	return u->guessed > OP_GUESSED_FRAME ? OP_FRAME_NATIVE_GUESSED : OP_FRAME_NATIVE;
 }
 
 /* Advance by one native frame: push the pc and go to the caller's frame. */
@@ -214,7 +215,9 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	enum op_next next;
 	__u32 instance;
 	__u32 runtime;
+	__u32 guessed;
 	__u32 error;
+	bool silent;
 	bool lazy;
 
 	if (look < OP_PC_MIN || look >= OP_ARCH_USER_END)
@@ -248,6 +251,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	if (u->exact)
 		u->kept_lost = 0;
 
+	guessed = u->guessed;
+	silent = !u->map.segment || rule.save & OP_SAVE_CHECK;
 	switch (rule.cfa) {
 	case OP_CFA_INVALID:
 		return op_guess_begin(u);
@@ -256,12 +261,13 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
-		u->guessed = u->map.segment ? 0 : OP_GUESSED_FRAME;
+		u->guessed = u->map.segment ? silent * OP_GUESSED_WAY
+					    : OP_GUESSED_FRAME;
 		/* Code without unwind data, of a file or of a runtime's stubs, may or may
 		 * not keep frame pointers. */
 		if ((!u->map.segment && u->exact && op_arch_is_recordless(u, look)) ||
-		    !op_leads_to_code(u))
-			return op_guess_begin(u);
+		    !op_leads_to_code(u, silent))
+			return op_guess_on(u, guessed);
 		next = op_step_frame_record(u, u->sp);
 		break;
 	case OP_CFA_FRAME_SWITCH:
@@ -273,10 +279,10 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		/* A place that was loaded from the stack may be on another, lower one, as
 		 * where OCaml's code calls C. */
 		sp *= (((__u64)rule.cfa ^ OP_CFA_DEREF_SP) + 255) >> 8;
-		next = op_step_by_rule(u, &rule);
+		next = op_step_by_rule(u, &rule, guessed);
 		break;
 	}
-	if (next == OP_NEXT_CONTINUE && u->sp < sp)
+	if (next == OP_NEXT_CONTINUE && u->step == OP_STEP_NATIVE && u->sp < sp)
 		return op_end(u, OP_ERROR_native_stuck);
 	return next;
 }

@@ -23,7 +23,8 @@ enum {
 	OP_STEP_GUESS = OP_RUNTIME_MAX,
 	/* op_unwind.guessed */
 	OP_GUESSED_FRAME = 1, /* by frame pointer, in code that no file has */
-	OP_GUESSED_CALLER = 2,
+	OP_GUESSED_CALLER = 2, /* of several: u->guess has the others */
+	OP_GUESSED_WAY = 3,    /* by the only way that there was */
 	OP_RUNTIME_BYTES = 256,
 	OP_RUNTIME_WORDS = 9,	  /* of state, for each runtime on the stack */
 	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk */
@@ -90,6 +91,14 @@ struct op_walk_guess {
 	__u64 fp;	 /* a word on the way that looks like a saved fp, or 0 */
 	__u32 slot;	 /* of the stack, which the guess looks at next */
 	__u32 elsewhere; /* 1 + the first with a return address of a call elsewhere, or 0 */
+	/* the frame whose caller is guessed, for the case that the caller does not hold */
+	__u64 pc;
+	__u64 sp;
+	__u64 frame; /* its fp */
+	__u32 exact;
+	__u32 framed; /* its frame record was tried */
+	__u32 words;  /* of the stack up to it */
+	__u32 reserved;
 };
 
 struct op_unwind {

@@ -46,6 +46,8 @@ struct op_program_code {
 	bool named;		/* some of it has a name */
 	uint32_t nameless;	/* addresses of a window in it without one */
 	struct op_map64 places; /* epoch << 32 | location */
+	uint32_t checked;	/* addresses that were asked for a frame record */
+	uint32_t checked_epoch; /* in this window */
 };
 
 /* What it is in a window; each with the epoch in which it is valid. */

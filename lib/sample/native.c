@@ -10,7 +10,9 @@
 #include <otelprof/config.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "code/dwarf/eh_hdr.h"
+#include "code/unwind/heights/record.h"
 #include "process/image/executable.h"
 #include "process/mappings/mappings.h"
 #include "process/processes.h"
@@ -21,7 +23,12 @@
 enum {
 	NAME_BYTES = 512,
 	PLACES_MAX = 65536, /* addresses of a process's code without a file */
+	RECORDS_MAX = 512,  /* of them in a window: how many are asked for a frame record */
 };
+
+/* Values of the attribute "guessed": the frame was found by a guess; its caller may be missing. */
+static const char GUESSED[] = "true";
+static const char GUESSED_CALLER[] = "caller";
 
 /* An address in a file. */
 struct spot {
@@ -302,7 +309,7 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 	}
 	r = op_frames_type(sampler, window, type, &location.attributes);
 	if (r == 0 && spot->guessed)
-		r = add_id(window, "otelprof.frame.guessed", "true",
+		r = add_id(window, "otelprof.frame.guessed", GUESSED,
 			   &location.attributes);
 	if (r == 0 && spot->postponed)
 		r = add_id(window, "otelprof.frame.name_postponed", "true",
@@ -359,10 +366,11 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	return 0;
 }
 
-/* Make a location without a mapping from the description of its code. */
+/* Make a location without a mapping from the description of its code. @guess is the value of
+ * its attribute "guessed"; NULL: it has none. */
 static int described_location(struct op_sampler *sampler, struct op_window *window,
 			      uint64_t address, const struct op_runtime_frame *frame,
-			      bool guessed, uint32_t *ret)
+			      const char *guess, uint32_t *ret)
 {
 	struct op_location location = { .address = address };
 	int r;
@@ -371,19 +379,40 @@ static int described_location(struct op_sampler *sampler, struct op_window *wind
 	if (r == 0)
 		r = op_frames_type(sampler, window, OP_FRAME_TYPE_NATIVE,
 				   &location.attributes);
-	if (r == 0 && guessed)
-		r = add_id(window, "otelprof.frame.guessed", "true",
-			   &location.attributes);
+	if (r == 0 && guess)
+		r = add_id(window, "otelprof.frame.guessed", guess, &location.attributes);
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
 static int nameless_location(struct op_sampler *sampler, struct op_window *window,
-			     uint64_t address, const char *name, bool guessed,
+			     uint64_t address, const char *name, const char *guess,
 			     uint32_t *ret)
 {
 	struct op_runtime_frame frame = { .function = { { .name = name } }, .len = 1 };
 
-	return described_location(sampler, window, address, &frame, guessed, ret);
+	return described_location(sampler, window, address, &frame, guess, ret);
+}
+
+/*
+ * Does the code at @addr, which is in no file, say that it keeps a frame record there? Otherwise
+ * the walk by frame pointers may have left out its caller.
+ */
+static bool keeps_record(const struct op_frames_of *of, const struct op_mapping *v,
+			 uint64_t addr)
+{
+	struct op_program_code *made = &of->program->code;
+	uint32_t epoch = op_window_epoch(of->window);
+	uint8_t code[OP_RECORD_BEFORE + OP_RECORD_AFTER];
+	uint64_t from = addr - OP_MIN(addr - v->start, (uint64_t)OP_RECORD_BEFORE);
+	uint64_t to = OP_MIN(addr + OP_RECORD_AFTER, v->end);
+
+	if (made->checked_epoch != epoch)
+		made->checked = 0;
+	made->checked_epoch = epoch;
+	if (made->checked++ >= RECORDS_MAX)
+		return false;
+	return op_memory_read(&of->program->memory.memory, from, code, to - from) == 0 &&
+	       op_record_is_kept(code, to - from, from, addr - from);
 }
 
 /*
@@ -399,6 +428,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	struct op_map64 *places = &of->program->code.places;
 	uint64_t epoch = op_window_epoch(of->window);
 	struct op_runtime_frame frame = { 0 };
+	const char *guess = guessed ? GUESSED : NULL;
 	char unnamed[NAME_BYTES];
 	uint64_t cached;
 	int r;
@@ -407,13 +437,16 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		*ret = (uint32_t)cached;
 		return 0;
 	}
+	/* What a runtime knows is walked by that. */
+	if (!guessed && !(v->flags & OP_MAPPING_CODE) && !keeps_record(of, v, addr))
+		guess = GUESSED_CALLER;
 	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
 				     &frame) == 1) {
-		r = described_location(sampler, of->window, addr, &frame, guessed, ret);
+		r = described_location(sampler, of->window, addr, &frame, guess, ret);
 	} else {
 		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
 			       file ? file : "[anon]", offset);
-		r = nameless_location(sampler, of->window, addr, unnamed, guessed, ret);
+		r = nameless_location(sampler, of->window, addr, unnamed, guess, ret);
 	}
 	if (r < 0 || guessed)
 		return r;
@@ -430,12 +463,13 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 			  uint32_t *ret)
 {
 	char name[NAME_BYTES];
+	const char *guess = guessed ? GUESSED : NULL;
 	const char *file;
 	uint64_t offset;
 
 	if (!v) {
 		(void)snprintf(name, sizeof(name), "[unmapped]+0x%" PRIx64, addr);
-		return nameless_location(sampler, of->window, addr, name, guessed, ret);
+		return nameless_location(sampler, of->window, addr, name, guess, ret);
 	}
 	if (!v->exe)
 		return made_location(sampler, of, v, NULL, addr, guessed, ret);
@@ -444,7 +478,7 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 		return made_location(sampler, of, v, file, addr, guessed, ret);
 	offset = addr - v->start + v->offset;
 	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, file, offset);
-	return nameless_location(sampler, of->window, offset, name, guessed, ret);
+	return nameless_location(sampler, of->window, offset, name, guess, ret);
 }
 
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,

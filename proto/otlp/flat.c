@@ -142,6 +142,7 @@ static uint32_t expand_location(const struct otlp_profiles *p,
 	uint32_t i;
 
 	base.type = find_text(p, l->attributes, "profile.frame.type");
+	base.guessed = otlp_find_attribute(p, l->attributes, "otelprof.frame.guessed");
 	if (l->mapping > 0 && (uint32_t)l->mapping < p->mappings.len) {
 		base.mapping = &p->mappings.data[l->mapping];
 		base.module = otlp_string(p, base.mapping->file);

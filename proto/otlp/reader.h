@@ -222,6 +222,7 @@ struct otlp_frame {
 	int64_t start_line;
 	const struct otlp_mapping *mapping; /* NULL: none */
 	bool inlined; /* the next frame is the function it was inlined into */
+	bool guessed; /* otelprof.frame.guessed: it or its caller was found by a guess */
 };
 
 struct otlp_sample_view {

@@ -146,6 +146,12 @@ static void print_quality(struct summary *s, struct otelprof *p)
 	if (otelprof_get_stats(p, &st) < 0)
 		return;
 	print_whole(p, &st);
+	if (s->quality.guessed)
+		(void)fprintf(stderr,
+			      "%6.1f%%  of the stacks go by a guess: callers may be "
+			      "missing or wrong\n",
+			      100.0 * (double)s->quality.guessed /
+				      (double)s->quality.samples);
 	print_named(&s->quality);
 	if (st.samples_taken)
 		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n",

@@ -25,7 +25,9 @@ enum {
 };
 
 static const struct op_unwind_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
-static const struct op_unwind_rule RULE_FRAME = { .cfa = OP_CFA_FRAME };
+/* where nothing says that the code keeps frame pointers */
+static const struct op_unwind_rule RULE_FRAME = { .cfa = OP_CFA_FRAME,
+						  .save = OP_SAVE_CHECK };
 static const struct op_unwind_rule RULE_STOP = { .cfa = OP_CFA_STOP };
 
 void op_builder_init(struct op_builder *b, struct op_unwind_table *table,
@@ -260,11 +262,8 @@ static uint64_t segment_end(const struct op_builder *b)
 
 static bool is_first_of_function(struct op_unwind_rule rule)
 {
-	const struct op_unwind_rule first = { .cfa = OP_CFA_SP,
-					      .cfa_off = STEP,
-					      .save = OP_SAVE_CHECK };
-
-	return memcmp(&rule, &first, sizeof(rule)) == 0;
+	return rule.cfa == OP_CFA_SP && rule.cfa_off == STEP && !rule.save_off &&
+	       (rule.save & (OP_SAVE_MASK | OP_SAVE_CHECK)) == OP_SAVE_CHECK;
 }
 
 /*
@@ -360,21 +359,25 @@ static int finish_pages(struct op_builder *b, op_ref *ret)
 	return r < 0 ? r : publish(b, b->pages, b->page_count * sizeof(*b->pages), ret);
 }
 
-/* The segment is complete: write its struct op_segment to the arena. Without functions it
- * has no pages. */
+/*
+ * The segment is complete: write its struct op_segment to the arena. Without functions it is one
+ * gap, where its code can be read or it has the entry point; else it has no pages.
+ */
 static int close_segment(struct op_builder *b)
 {
 	struct op_unwind_table_segment *s = &b->table->segments[b->segment];
 	struct op_segment segment = { 0 };
-	int r;
+	int r = 0;
 
 	segment.vaddr = OP_ALIGN_DOWN(s->vaddr, (uint64_t)PAGE_BYTES);
-	if (b->open) {
+	if (!b->open && (b->gap || b->entry - s->vaddr < s->memsz))
+		r = open_segment(b);
+	if (r == 0 && b->open) {
 		r = finish_pages(b, &segment.pages);
-		if (r < 0)
-			return r;
 		segment.page_count = b->page_count;
 	}
+	if (r < 0)
+		return r;
 	r = publish(b, &segment, sizeof(segment), &s->segment);
 	if (r < 0) {
 		op_arena_release(b->arena, segment.pages,

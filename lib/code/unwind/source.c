@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "code/dwarf/cfi.h"
+#include "code/unwind/heights/heights.h"
 
 /* What is known of an FDE of augmentation 'S'. */
 enum signal {
@@ -193,7 +194,7 @@ int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op
 	if (r > 0)
 		op_source_go_range(s->go, &s->go_start, &s->go_end);
 	(void)op_source_plt_find(elf, &s->plt);
-	op_source_code_use(&s->code, elf, b);
+	op_source_code_use(&s->code, elf, b, keep);
 	if (r >= 0)
 		r = open_cfi(s, elf, keep);
 	if (r < 0) {
@@ -219,10 +220,9 @@ struct op_source *op_source_free(struct op_source *s)
 
 size_t op_source_bytes(const struct op_source *s)
 {
-	/* the bytes of a gap, and as much again for what is known of them */
-	size_t gap = s->code.bytes ? (size_t)(s->b->gap_end - s->b->gap_start) : 0;
+	size_t gap = s->code.heights ? op_heights_bytes(s->code.heights) : 0;
 
-	return sizeof(*s) + 2 * gap + (s->walk ? op_cfi_walk_bytes(s->walk) : 0);
+	return sizeof(*s) + gap + (s->walk ? op_cfi_walk_bytes(s->walk) : 0);
 }
 
 /* Read all FDEs, and the other sources between them. */

@@ -89,7 +89,7 @@ int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
 /* ---- code that nothing describes ---- */
 
 enum {
-	OP_SOURCE_CODE_BYTES_MAX = 4 << 20, /* bytes of code read in one file */
+	OP_SOURCE_CODE_BYTES_MAX = 512 << 20, /* bytes of code read in one file */
 };
 
 struct op_heights;
@@ -97,16 +97,16 @@ struct op_heights;
 struct op_source_code {
 	struct op_elf *elf; /* borrowed */
 	uint64_t left;	    /* bytes that may still be read */
-	/* the gap that is being read */
-	struct op_heights *heights;
-	uint8_t *bytes;
+	struct op_heights *heights; /* of the gap that is being read, or NULL */
+	uint64_t start;		    /* its ELF address */
+	bool keep;
 	struct op_allowance *allowance; /* of the running call; NULL: no limit */
 };
 
 /* Make @b take the rules of gaps from their instructions, as long as @code and @elf
- * exist. */
+ * exist. @keep is as above. */
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
-			struct op_builder *b);
+			struct op_builder *b, bool keep);
 void op_source_code_deinit(struct op_source_code *code);
 
 /* ---- the vDSO ---- */

@@ -45,6 +45,16 @@ static void find_x86(const uint8_t code[2 * X86_ENTRY], struct op_source_plt *re
 		ret->entry_pushed = 5;
 }
 
+/* Is it one whose entries return to what they lead to (LLVM's -z retpolineplt)? Its code is read
+ * as that of functions. */
+static bool is_retpoline(const uint8_t code[2 * X86_ENTRY])
+{
+	static const uint8_t load_r11[] = { 0x4c, 0x8b, 0x1d };
+
+	return code[0] == 0xe8 ||
+	       !memcmp(code + X86_FIRST_PUSHED, load_r11, sizeof(load_r11));
+}
+
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret)
 {
 	const struct op_elf_section *section = op_elf_section(elf, ".plt");
@@ -57,6 +67,8 @@ bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret)
 		return false;
 	if (op_elf_read_vaddr(elf, section->addr, x86,
 			      OP_MIN(sizeof(x86), section->size)) < 0)
+		return false;
+	if (op_elf_machine(elf) == EM_X86_64 && is_retpoline(x86))
 		return false;
 	memcpy(code, x86, sizeof(code));
 	*ret = (struct op_source_plt){ .start = section->addr,

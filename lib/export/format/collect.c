@@ -351,7 +351,7 @@ static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 	if (v->profile->time_ns > m->time_ns) {
 		op_vec_foreach(s, &c->stacks)
 			if (s->moment == moment)
-				s->value = 0;
+				s->value = s->guessed = 0;
 		m->time_ns = v->profile->time_ns;
 	}
 	return true;
@@ -435,12 +435,27 @@ static int collect_trace(const struct adding *a, const struct otlp_sample_view *
 			      ret);
 }
 
+/* Note the value of a sample of stack @s that goes by a guess. */
+static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_view *v,
+			int64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < v->frames_len; i++) {
+		if (!v->frames[i].guessed)
+			continue;
+		s->guessed = op_collect_sum(s->guessed, value);
+		return;
+	}
+}
+
 static int add_sample(void *data, const struct otlp_sample_view *v)
 {
 	const struct adding *a = data;
 	struct op_collect *c = a->c;
 	struct stack_key k = { .stack = { .thread_id = -1 } };
 	uint32_t stack = 0;
+	int64_t value;
 	int r = op_collect_find_kind(c, v, &k.stack.kind);
 
 	widen_time(c, v->profile);
@@ -458,8 +473,12 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		r = collect_trace(a, v, &k.stack.trace);
 	if (!r)
 		r = collect_frames(c, v, &k);
+	if (r)
+		return r;
+	value = op_collect_kind_value(c, k.stack.kind, v);
+	r = add_stack(c, &k, value, &stack);
 	if (!r)
-		r = add_stack(c, &k, op_collect_kind_value(c, k.stack.kind, v), &stack);
+		add_guessed(&c->stacks.data[stack], v, value);
 	return r || !a->fn ? r : a->fn(a->data, a->p, v, stack);
 }
 

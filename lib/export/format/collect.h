@@ -144,6 +144,7 @@ struct op_collect_stack {
 	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
 	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
 	int64_t value;
+	int64_t guessed; /* of it: in samples with a frame that was found by a guess */
 };
 
 struct op_collect {

@@ -87,6 +87,28 @@ static void put_strings(struct html *h)
 	op_strbuf_puts(&h->out, "]");
 }
 
+/* For each kind, how many of 100 stacks go by a guess. */
+static void put_guessed(struct html *h)
+{
+	const struct op_collect *c = h->c;
+	const struct op_collect_stack *s;
+	size_t i;
+
+	op_strbuf_puts(&h->out, ",\"guessed\":[");
+	for (i = 0; i < c->kinds.len; i++) {
+		double guessed = 0;
+		double all = 0;
+
+		op_vec_foreach(s, &c->stacks) {
+			guessed += s->kind == i ? (double)s->guessed : 0;
+			all += s->kind == i ? (double)s->value : 0;
+		}
+		op_strbuf_printf(&h->out, "%s%.2f", i ? "," : "",
+				 all > 0 ? 100 * guessed / all : 0.0);
+	}
+	op_strbuf_puts(&h->out, "]");
+}
+
 static void put_tables(struct html *h)
 {
 	const struct op_collect *c = h->c;
@@ -112,6 +134,7 @@ static void put_tables(struct html *h)
 	op_strbuf_printf(&h->out, "],\"main_kind\":%u", op_collect_main_kind(c));
 	op_strbuf_printf(&h->out, ",\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
 			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
+	put_guessed(h);
 	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
 }
 

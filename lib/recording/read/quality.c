@@ -129,8 +129,13 @@ static void add_file(struct quality *q, struct otlp_text module, uint64_t count)
 void quality_add(struct quality *q, const struct otlp_sample_view *s)
 {
 	const struct otlp_frame *f;
+	bool guessed = false;
 	size_t i;
 
+	for (i = 0; i < s->frames_len; i++)
+		guessed |= s->frames[i].guessed;
+	q->samples += s->count;
+	q->guessed += guessed ? s->count : 0;
 	for (i = 0; i < s->frames_len; i++) {
 		f = &s->frames[i];
 		if (quality_is_ending(f->function.data, f->function.len))

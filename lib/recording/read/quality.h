@@ -24,6 +24,8 @@ struct quality_file {
 struct quality {
 	uint64_t frames; /* of all samples; those that say why a stack ends are none */
 	uint64_t unnamed;
+	uint64_t samples;
+	uint64_t guessed; /* of them: with a frame that was found by a guess */
 	struct quality_file files[QUALITY_FILES_MAX];
 	size_t files_len;
 };

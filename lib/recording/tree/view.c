@@ -59,6 +59,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	size_t len, i;
 	int r;
 
+	v->guessed = op_collect_sum(v->guessed, s->guessed);
 	for (i = 0; i < m->path.len; i++) {
 		f = &v->c->functions.data[m->path.data[i]];
 		name = op_collect_text(v->c, f->name, &len);

@@ -105,6 +105,7 @@ struct view {
 	/* stacks that end early, by the string of their last frame */
 	struct sums endings;
 	int64_t early;
+	int64_t guessed; /* stacks with a frame that was found by a guess */
 	struct sums unnamed; /* frames without a name, by the string of their module */
 	int64_t frames;	     /* all frames of all samples */
 	int64_t frames_unnamed;
@@ -141,8 +142,9 @@ const char *view_text(const struct op_collect *c, uint32_t string, char *buf,
 		      size_t size);
 
 double view_percent(const struct view *v, int64_t value);
-/* The share of whole stacks and of frames with a name, in per cent. */
+/* The share of whole stacks, of those that go by a guess, and of frames with a name, in per cent. */
 double view_whole_percent(const struct view *v);
+double view_guessed_percent(const struct view *v);
 double view_named_percent(const struct view *v);
 /* Is the string of the collection equal to @text? */
 bool view_text_is(const struct op_collect *c, uint32_t string, const char *text);

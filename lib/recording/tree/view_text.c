@@ -114,6 +114,11 @@ double view_whole_percent(const struct view *v)
 	return 100 - view_percent(v, v->early);
 }
 
+double view_guessed_percent(const struct view *v)
+{
+	return view_percent(v, v->guessed);
+}
+
 double view_named_percent(const struct view *v)
 {
 	if (!v->frames)

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/vec.h"
+#include "code/unwind/arch.h"
 #include "code/unwind/heights/instruction.h"
 #include "code/unwind/heights/stack.h"
 
@@ -22,6 +24,7 @@ enum {
 	FAR = 4096,
 	TARGET_SLOTS = 1024, /* for targets of jumps in a function; a power of two */
 	TARGET_PROBES = 8,
+	SCAN_BYTES = 1 << 18, /* between two looks at the clock; at most the window */
 };
 
 #define NO_MEMORY SIZE_MAX
@@ -40,18 +43,29 @@ struct row {
 };
 
 struct op_heights {
-	const uint8_t *code;
+	struct op_heights_code from;
 	size_t len;
-	size_t phase; /* address of code[0] modulo ALIGNMENT */
+	size_t phase; /* address of offset 0 modulo ALIGNMENT */
 	struct op_unwind_rule none;
-	struct target *target;	 /* [TARGET_SLOTS] */
-	OP_VEC(uint32_t) starts; /* starts of functions, as calls tell; ascending */
-	uint32_t function;	 /* number of the function that is being read */
+	/* The code in memory: [window, end) of it. */
+	uint8_t *code;
+	size_t window;
+	size_t end;
+	struct target *target; /* [TARGET_SLOTS] */
+	/* Starts of functions, as calls tell: a bit for each byte of code; in code too large
+	 * for that, for each aligned one. */
+	uint8_t *starts;
+	unsigned int starts_step;
+	uint32_t function; /* number of the function that is being read */
 
-	size_t left; /* instructions that may still be read */
+	size_t left;	/* instructions that may still be read */
+	size_t scanned; /* bytes whose calls are known */
 	bool begun;
+	bool wants_kept;
 
 	size_t start;	  /* start of the function */
+	bool cut;	  /* the function is longer than can be read at once */
+	bool lost;	  /* `start` is amid one that was */
 	size_t reach;	  /* the farthest offset that it jumps to */
 	size_t reach_all; /* the same for it and all earlier functions */
 	struct op_code_stack now;
@@ -61,6 +75,7 @@ struct op_heights {
 	bool broken;	 /* the bytes where it ends are no instruction */
 	bool bad;	 /* it is broken, or words are still pushed at a return */
 	bool jumps;	 /* it has a jump or a return */
+	bool returns;	 /* it returns after fp was cleared: it is not outermost */
 	bool trampoline; /* control does not fall into it: a jump through a register */
 	uint8_t last;	 /* kind of the last instruction that was read */
 	size_t ended;	 /* where that instruction ends */
@@ -73,6 +88,34 @@ struct op_heights {
 static bool is_aligned(const struct op_heights *p, size_t off)
 {
 	return (off + p->phase) % ALIGNMENT == 0;
+}
+
+/* The code at @off, which is in memory. */
+static const uint8_t *code_at(const struct op_heights *p, size_t off)
+{
+	return p->code + (off - p->window);
+}
+
+/* Get [@from, @from + @len) into memory, as far as there is code. Returns 0 or -errno. */
+static int load(struct op_heights *p, size_t from, size_t len)
+{
+	len = OP_MIN(len, p->len - from);
+	p->window = p->end = from;
+	if (len && p->from.read(p->from.data, from, p->code, len) < 0)
+		return -EIO;
+	p->end = from + len;
+	return 0;
+}
+
+/* Have the function at p->start in memory, and what is looked at before it. */
+static int load_function(struct op_heights *p)
+{
+	size_t from = p->start > ALIGNMENT ? p->start - ALIGNMENT : 0;
+
+	if (p->end && from >= p->window &&
+	    (p->end == p->len || p->end - p->start > OP_HEIGHTS_FUNCTION_MAX + FAR))
+		return 0;
+	return load(p, from, OP_HEIGHTS_WINDOW_BYTES);
 }
 
 /* ---- jumps ---- */
@@ -116,28 +159,19 @@ static void jump(struct op_heights *p, size_t end, int64_t distance)
 		p->reach_all = p->reach;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a;
-	uint32_t y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Note that a function may begin at the target of the distance at @at. */
-static int add_start(struct op_heights *p, const uint8_t *at)
+static void add_start(struct op_heights *p, const uint8_t *at)
 {
 	int32_t distance;
 	int64_t to;
 
 	memcpy(&distance, at, sizeof(distance));
-	to = at + sizeof(distance) - p->code + (int64_t)distance;
-	if (to < 0 || to >= (int64_t)p->len || p->starts.len == OP_HEIGHTS_STARTS_MAX)
-		return 0;
-	if (op_vec_reserve(&p->starts, 1) < 0)
-		return -ENOMEM;
-	p->starts.data[p->starts.len++] = (uint32_t)to;
-	return 0;
+	to = at + sizeof(distance) - p->code + (int64_t)(p->window + p->phase) + distance;
+	if (to < (int64_t)p->phase || to >= (int64_t)(p->len + p->phase) ||
+	    to % p->starts_step)
+		return;
+	to /= p->starts_step;
+	p->starts[to / 8] |= (uint8_t)(1u << to % 8);
 }
 
 /* Is the opcode at @at a lea with an address relative to the pc? */
@@ -146,34 +180,31 @@ static bool is_address(const uint8_t *at)
 	return (at[-1] == 0x48 || at[-1] == 0x4c) && (at[1] & 0xc7) == 5;
 }
 
-/* Find addresses in the code that may be called, directly or by an address that is taken:
- * by bytes that look so, without knowing where instructions begin. */
-static int find_starts(struct op_heights *p)
+/* Find addresses that the code in memory may call, directly or by an address that is taken: by
+ * bytes that look so, without knowing where instructions begin. */
+static void find_starts(struct op_heights *p)
 {
-	const uint8_t *end = p->code + p->len;
+	const uint8_t *end = code_at(p, p->end);
 	const uint8_t *at = p->code;
-	int r = 0;
 
-	while (r == 0 && end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4))))
-		r = add_start(p, ++at);
+	while (end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4))))
+		add_start(p, ++at);
 	at = p->code + 1;
-	while (r == 0 && end - at > 6 &&
-	       (at = memchr(at, 0x8d, (size_t)(end - at - 5)))) {
+	while (end - at > 6 && (at = memchr(at, 0x8d, (size_t)(end - at - 5)))) {
 		if (is_address(at))
-			r = add_start(p, at + 2);
+			add_start(p, at + 2);
 		at++;
 	}
-	if (p->starts.len)
-		qsort(p->starts.data, p->starts.len, sizeof(*p->starts.data), compare);
-	return r;
 }
 
 static bool is_start(const struct op_heights *p, size_t off)
 {
-	uint32_t key = (uint32_t)off;
+	size_t bit = off + p->phase;
 
-	return p->starts.len &&
-	       bsearch(&key, p->starts.data, p->starts.len, sizeof(key), compare);
+	if (bit % p->starts_step)
+		return false;
+	bit /= p->starts_step;
+	return p->starts[bit / 8] >> bit % 8 & 1;
 }
 
 /* ---- functions ---- */
@@ -205,17 +236,18 @@ static size_t skip_padding(struct op_heights *p, size_t at)
 {
 	struct op_insn i;
 
-	while (at < p->len && p->left && !is_start(p, at)) {
+	while (at < p->end && p->left && !is_start(p, at)) {
 		p->left--;
-		if (p->code[at] == INT3 || !p->code[at]) {
+		if (*code_at(p, at) == INT3 || !*code_at(p, at)) {
 			at++;
 			continue;
 		}
-		if (!op_insn_read(p->code + at, p->len - at, &i) || i.kind != OP_INSN_PAD)
+		if (!op_insn_read(code_at(p, at), p->end - at, &i) ||
+		    i.kind != OP_INSN_PAD)
 			break;
 		at += i.len;
 	}
-	return at < p->len ? at : p->len;
+	return at < p->end ? at : p->end;
 }
 
 /*
@@ -251,7 +283,7 @@ within:
 /* Is it a return with words still pushed? Then some instruction was not understood. */
 static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
 {
-	return i->kind == OP_INSN_RETURN &&
+	return i->kind == OP_INSN_RETURN && !p->lost && !p->now.outermost &&
 	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
@@ -269,13 +301,14 @@ static void strengthen(struct op_heights *p, size_t off)
 /* Read the next instruction and apply it. Returns its length; 0: there is none. */
 static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 {
-	size_t len = op_insn_read(p->code + at, p->len - at, i);
+	size_t len = op_insn_read(code_at(p, at), p->end - at, i);
 
 	if (p->left)
 		p->left--;
 	if (!len)
 		return 0;
 	p->bad |= is_unbalanced(p, i);
+	p->returns |= i->kind == OP_INSN_RETURN && p->now.outermost;
 	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
 		jump(p, at + len, i->value);
 	op_code_stack_apply(&p->now, i);
@@ -289,20 +322,23 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 /* Read the function at p->start. Returns the offset of its end, or NO_MEMORY. */
 static size_t read_function(struct op_heights *p)
 {
+	struct op_unwind_rule rule;
 	struct op_insn i = { 0 };
 	size_t at = p->start;
 	bool called = false;
 	bool padded = false;
 	size_t len;
 
-	p->now = OP_CODE_STACK_ENTRY;
+	p->now = p->lost ? OP_CODE_STACK_LOST : OP_CODE_STACK_ENTRY;
+	p->cut = false;
 	p->reach = at;
 	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
+	p->returns = false;
 	p->rows.len = 0;
-	while (at < p->len && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
+	while (at < p->end && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		size_t to = p->dead ? skip_padding(p, at) : at;
 
-		if (to == p->len || (p->dead && begins_function(p, to, to > at, &i)))
+		if (to == p->end || (p->dead && begins_function(p, to, to > at, &i)))
 			return to;
 		at = to;
 		if (called && at > p->reach &&
@@ -311,7 +347,8 @@ static size_t read_function(struct op_heights *p)
 			return at; /* the call did not return */
 		if (p->weak)
 			strengthen(p, at);
-		if (add_row(p, at, op_code_stack_rule(&p->now, p->none)) < 0)
+		rule = op_code_stack_rule(&p->now, p->from.keep, p->none);
+		if (add_row(p, at, rule) < 0)
 			return NO_MEMORY;
 		len = step(p, at, &i);
 		if (!len) {
@@ -321,8 +358,11 @@ static size_t read_function(struct op_heights *p)
 		padded = i.kind == OP_INSN_PAD;
 		if (!padded)
 			called = i.kind == OP_INSN_CALL || i.kind == OP_INSN_CALL_FAR;
+		p->wants_kept |= called && rule.cfa == OP_CFA_REG &&
+				 (rule.cfa_off & 255) == OP_ARCH_X86_64_KEPT;
 		at += len;
 	}
+	p->cut = at - p->start >= OP_HEIGHTS_FUNCTION_MAX;
 	return at;
 }
 
@@ -332,9 +372,9 @@ static size_t skip_data(struct op_heights *p, size_t at)
 {
 	do {
 		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
-	} while (at < p->len && !is_start(p, at) && p->code[at - 1] != RET &&
-		 !is_padding(p->code[at - 1]));
-	return at < p->len ? skip_padding(p, at) : p->len;
+	} while (at < p->end && !is_start(p, at) && *code_at(p, at - 1) != RET &&
+		 !is_padding(*code_at(p, at - 1)));
+	return at < p->end ? skip_padding(p, at) : p->end;
 }
 
 /* Is it a call of rt_sigreturn(2), to which a signal handler returns? */
@@ -342,8 +382,8 @@ static bool is_restorer(const struct op_heights *p)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 
-	return p->len - p->start >= sizeof(code) &&
-	       !memcmp(p->code + p->start, code, sizeof(code));
+	return p->end - p->start >= sizeof(code) &&
+	       !memcmp(code_at(p, p->start), code, sizeof(code));
 }
 
 /*
@@ -354,13 +394,50 @@ static bool is_restorer(const struct op_heights *p)
 static bool is_outermost(const struct op_heights *p)
 {
 	return p->trampoline && is_start(p, p->start) && !p->bad && !p->jumps &&
-	       p->last == OP_INSN_TRAP && p->code[p->ended - 1] == HLT;
+	       p->last == OP_INSN_TRAP && *code_at(p, p->ended - 1) == HLT;
+}
+
+/*
+ * Is it the end of a retpoline: the word at sp, which the call that leads here has pushed, gives way
+ * to the address to go to, or is dropped?
+ */
+static bool is_retpoline(const struct op_heights *p, size_t *ret_len)
+{
+	struct op_insn first;
+	struct op_insn second;
+	size_t left = p->end - p->start;
+	size_t len = op_insn_read(code_at(p, p->start), left, &first);
+
+	*ret_len = len;
+	if (!len || !op_insn_read(code_at(p, p->start + len), left - len, &second))
+		return false;
+	return second.kind == OP_INSN_RETURN &&
+	       ((first.kind == OP_INSN_STORE && !first.value) ||
+		(first.kind == OP_INSN_ADD_SP && first.value == OP_CODE_STACK_WORD));
+}
+
+/* Give the rules of the end of a retpoline, whose first instruction has @len bytes. */
+static int give_retpoline(const struct op_heights *p, size_t len, op_heights_fn fn,
+			  void *data)
+{
+	struct op_unwind_rule rule = { .cfa = OP_CFA_SP,
+				       .save = OP_SAVE_CHECK,
+				       .cfa_off = 2 * OP_CODE_STACK_WORD };
+	struct op_insn i;
+	int r = fn(data, p->start, rule);
+
+	(void)op_insn_read(code_at(p, p->start), len, &i);
+	if (r < 0 || i.kind != OP_INSN_ADD_SP)
+		return r;
+	rule.cfa_off = OP_CODE_STACK_WORD;
+	return fn(data, p->start + len, rule);
 }
 
 static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 {
 	const struct op_unwind_rule signal = { .cfa = OP_CFA_SIGNAL };
 	const struct op_unwind_rule stop = { .cfa = OP_CFA_STOP };
+	size_t len;
 	size_t i;
 	int r = 0;
 
@@ -368,15 +445,22 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	 * byte is padding. */
 	if (is_restorer(p))
 		return fn(data,
-			  p->start - (p->start && is_padding(p->code[p->start - 1])),
+			  p->start -
+				  (p->start && is_padding(*code_at(p, p->start - 1))),
 			  signal);
 	/* The byte above is the end of the jump, where no instruction begins. */
 	if (is_outermost(p))
 		return fn(data, p->start - 1, stop);
+	if (is_retpoline(p, &len))
+		return give_retpoline(p, len, fn, data);
 	if (p->bad)
 		return fn(data, p->start, p->none);
-	for (i = 0; i < p->rows.len && r >= 0; i++)
-		r = fn(data, p->rows.data[i].off, p->rows.data[i].rule);
+	for (i = 0; i < p->rows.len && r >= 0; i++) {
+		const struct row *row = &p->rows.data[i];
+		bool wrong = p->returns && row->rule.cfa == OP_CFA_STOP;
+
+		r = fn(data, row->off, wrong ? p->none : row->rule);
+	}
 	return r;
 }
 
@@ -407,27 +491,47 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 		return -ENOMEM;
 	r = give(p, fn, data);
 	p->start = p->broken ? skip_data(p, end) : end;
+	p->lost = p->cut && !p->broken;
 	return r;
+}
+
+/* Learn where functions begin. Returns 0, -EINPROGRESS or -EIO. */
+static int scan(struct op_heights *p, struct op_allowance *allowance)
+{
+	while (p->scanned < p->len) {
+		if (load(p, p->scanned, SCAN_BYTES) < 0)
+			return -EIO;
+		find_starts(p);
+		p->scanned = p->end < p->len ? p->end - OP_INSN_BYTES_MAX : p->len;
+		if (p->scanned == p->len)
+			p->window = p->end = 0;
+		if (op_allowance_is_over(allowance))
+			return -EINPROGRESS;
+	}
+	return 0;
 }
 
 static int begin(struct op_heights *p, op_heights_fn fn, void *data)
 {
-	int r = find_starts(p);
+	int r = fn(data, 0, p->none);
 
-	if (r == 0)
-		r = fn(data, 0, p->none);
-	p->start = skip_padding(p, 0);
 	p->begun = true;
+	if (r >= 0 && load_function(p) == 0)
+		p->start = skip_padding(p, 0);
 	return r;
 }
 
 int op_heights_on(struct op_heights *p, struct op_allowance *allowance, op_heights_fn fn,
 		  void *data)
 {
-	int r = p->begun ? 0 : begin(p, fn, data);
+	int r = scan(p, allowance);
 
+	if (r == -EIO)
+		return fn(data, 0, p->none);
+	if (r == 0 && !p->begun)
+		r = begin(p, fn, data);
 	while (r >= 0 && p->start < p->len) {
-		if (!p->left)
+		if (!p->left || load_function(p) < 0)
 			return fn(data, p->start, p->none);
 		r = read_next(p, fn, data);
 		if (r >= 0 && op_allowance_is_over(allowance))
@@ -436,25 +540,40 @@ int op_heights_on(struct op_heights *p, struct op_allowance *allowance, op_heigh
 	return r < 0 ? r : 0;
 }
 
-int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
-		   struct op_unwind_rule none, struct op_heights **ret)
+int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule none,
+		   struct op_heights **ret)
 {
-	struct op_heights *p = calloc(1, sizeof(*p));
+	_cleanup_(op_heights_freep) struct op_heights *p = calloc(1, sizeof(*p));
+	size_t len = code->len > UINT32_MAX ? 0 : code->len;
 
 	if (!p)
 		return -ENOMEM;
-	p->code = code;
-	p->len = len > UINT32_MAX ? 0 : len;
-	p->phase = addr % ALIGNMENT;
+	p->from = *code;
+	p->len = len;
+	p->phase = code->addr % ALIGNMENT;
 	p->none = none;
 	p->left = len + OP_HEIGHTS_STEPS_MIN;
+	p->starts_step = len / 8 < OP_HEIGHTS_STARTS_BYTES ? 1 : ALIGNMENT;
+	p->starts = calloc((len + ALIGNMENT) / 8 / p->starts_step + 1, 1);
+	p->code = malloc(OP_MIN(len, (size_t)OP_HEIGHTS_WINDOW_BYTES) + 1);
 	p->target = calloc(TARGET_SLOTS, sizeof(*p->target));
-	if (!p->target) {
-		free(p);
+	if (!p->target || !p->starts || !p->code)
 		return -ENOMEM;
-	}
-	*ret = p;
+	*ret = OP_TAKE_PTR(p);
 	return 0;
+}
+
+bool op_heights_wants_kept(const struct op_heights *p)
+{
+	return p->wants_kept;
+}
+
+size_t op_heights_bytes(const struct op_heights *p)
+{
+	return sizeof(*p) + TARGET_SLOTS * sizeof(*p->target) +
+	       p->len / 8 / p->starts_step +
+	       OP_MIN(p->len, (size_t)OP_HEIGHTS_WINDOW_BYTES) +
+	       p->rows.cap * sizeof(*p->rows.data);
 }
 
 struct op_heights *op_heights_free(struct op_heights *p)
@@ -462,7 +581,8 @@ struct op_heights *op_heights_free(struct op_heights *p)
 	if (!p)
 		return NULL;
 	free(p->target);
-	op_vec_clear(&p->starts);
+	free(p->starts);
+	free(p->code);
 	op_vec_clear(&p->rows);
 	free(p);
 	return NULL;

@@ -12,15 +12,19 @@
 #ifndef OP_CODE_UNWIND_HEIGHTS_HEIGHTS_H
 #define OP_CODE_UNWIND_HEIGHTS_HEIGHTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/allowance.h"
+#include "base/cleanup.h"
 #include "op_user_types.h"
 
 enum {
-	OP_HEIGHTS_FUNCTION_MAX = 1 << 18, /* bytes of a function */
-	OP_HEIGHTS_STARTS_MAX = 1 << 16,   /* starts of functions that calls tell */
+	OP_HEIGHTS_FUNCTION_MAX = 1 << 19, /* bytes; what is behind has no rule */
+	/* bytes of code in memory at a time, and of the bits that say where functions begin */
+	OP_HEIGHTS_WINDOW_BYTES = 1 << 20,
+	OP_HEIGHTS_STARTS_BYTES = 4 << 20,
 	/*
 	 * The limit of instructions that are read, counting repeated ones, is the number
 	 * of bytes of the code and this. One instruction in four bytes is common, and
@@ -33,17 +37,32 @@ enum {
  * returned. */
 typedef int (*op_heights_fn)(void *data, size_t off, struct op_unwind_rule rule);
 
+/* The code to be read. It is read twice, in pieces. */
+struct op_heights_code {
+	/* Read @len bytes from offset @off on. Returns 0 or -errno. */
+	int (*read)(void *data, size_t off, void *buf, size_t len);
+	void *data;
+	size_t len;
+	uint64_t addr; /* ELF address of its first byte */
+	bool keep; /* say where the register is by which CFAs in mid-stack are computed */
+};
+
 struct op_heights;
 
-/* The rules of @code[@len], which is borrowed and at ELF address @addr. @none is for
- * parts without a rule. Returns 0 or -ENOMEM. */
-int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
-		   struct op_unwind_rule none, struct op_heights **ret);
+/* The rules of @code, which is copied; its data is borrowed. @none is for parts without a
+ * rule. Returns 0 or -ENOMEM. */
+int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule none,
+		   struct op_heights **ret);
+/* Was there a frame that only that register leads out of, and that calls? */
+bool op_heights_wants_kept(const struct op_heights *h);
+/* User memory in use, about. */
+size_t op_heights_bytes(const struct op_heights *h);
 struct op_heights *op_heights_free(struct op_heights *h);
+OP_DEFINE_CLEANUP(struct op_heights *, op_heights_free)
 /*
  * Give @fn the next rules, in ascending order from offset 0 on. Between two functions the
- * rule before holds. Returns 0 at the end, -EINPROGRESS when @allowance is used up,
- * -ENOMEM, or what @fn returned.
+ * rule before holds; what cannot be read has none. Returns 0 at the end, -EINPROGRESS when
+ * @allowance is used up, -ENOMEM, or what @fn returned.
  */
 int op_heights_on(struct op_heights *h, struct op_allowance *allowance, op_heights_fn fn,
 		  void *data);

@@ -15,6 +15,17 @@ enum {
 	MOFFS_BYTES = 8,
 };
 
+/* Registers, as bits. */
+enum {
+	AX = 1 << 0,
+	CX = 1 << 1,
+	DX = 1 << 2,
+	BX = 1 << 3,
+	SI = 1 << 6,
+	DI = 1 << 7,
+	R11 = 1 << 11,
+};
+
 /* Flags: what follows an opcode. */
 enum {
 	NONE = 0,
@@ -92,6 +103,7 @@ struct insn {
 	uint8_t reg; /* with REX.R */
 	uint8_t rm;  /* with REX.B */
 	bool on_sp;  /* the operand is memory at sp + disp and nothing else */
+	bool on_fp;  /* the same at fp + disp */
 	int32_t disp;
 };
 
@@ -118,6 +130,7 @@ static void read_modrm(struct insn *s)
 		s->disp = op_read_s32(&s->r); /* relative to the pc */
 		return;
 	}
+	s->on_fp = s->rm == OP_INSN_FP;
 	if (s->mod == 1)
 		s->disp = op_read_s8(&s->r);
 	else if (s->mod == 2 || (base == 5 && !s->mod))
@@ -183,7 +196,12 @@ static bool read_vex(struct insn *s, uint8_t prefix)
 		read_vector(s, first | 0x60, 1, false);
 		return true;
 	}
-	op_read_skip(&s->r, prefix == 0x62 ? 2 : 1);
+	if (prefix == 0x62)
+		op_read_skip(&s->r, 2);
+	else if ((first & 31) == 2) /* the registers of mulx and blsr are in the prefix */
+		s->out->regs |= (uint16_t)(1u << (~op_read_u8(&s->r) >> 3 & 15));
+	else
+		op_read_skip(&s->r, 1);
 	read_vector(s, first, first & (prefix == 0x62 ? 7 : 31), prefix == 0x62);
 	return true;
 }
@@ -198,9 +216,21 @@ static bool is_bare(uint8_t opcode)
 	       (opcode >= 0xc8 && opcode <= 0xcf);
 }
 
+/* The registers that an opcode writes to without naming them: cpuid, rdtsc, system calls,
+ * exchanges that compare. */
+static uint16_t escaped_writes(uint8_t opcode)
+{
+	if (opcode == 0x01 || opcode == 0x05 || opcode == 0xa2 ||
+	    (opcode >= 0x30 && opcode <= 0x37))
+		return AX | CX | DX | BX | R11;
+	return opcode == 0xb0 || opcode == 0xb1 || opcode == 0xc7 ? AX | DX : 0;
+}
+
 static bool read_escaped(struct insn *s)
 {
 	uint8_t opcode = op_read_u8(&s->r);
+
+	s->out->regs |= escaped_writes(opcode);
 
 	if (opcode >= 0x80 && opcode <= 0x8f) {
 		set(s, OP_INSN_JUMP_IF, OP_INSN_NO_REG, op_read_s32(&s->r));
@@ -290,8 +320,10 @@ static void read_mov(struct insn *s, bool to_rm)
 	else if (s->mod != MODRM_REG && !to_rm && to == OP_INSN_SP)
 		set(s, s->on_sp ? OP_INSN_LOAD_SP : OP_INSN_LOSE_SP, OP_INSN_NO_REG,
 		    s->disp);
-	else if (s->mod != MODRM_REG && s->on_sp && !to_rm)
+	else if (s->on_sp && !to_rm)
 		set(s, OP_INSN_LOAD, to, s->disp);
+	else if (s->on_fp && !to_rm)
+		set(s, OP_INSN_LOAD_FP, to, s->disp);
 }
 
 static void read_lea(struct insn *s, uint8_t sib)
@@ -323,10 +355,19 @@ static void read_arithmetic(struct insn *s, uint8_t opcode)
 		set(s, OP_INSN_LOSE_SP, OP_INSN_NO_REG, 0);
 }
 
+/* Is it an exclusive or of fp with itself? */
+static bool clears_fp(const struct insn *s, uint8_t opcode)
+{
+	return (opcode == 0x31 || opcode == 0x33) && s->mod == MODRM_REG &&
+	       s->rm == OP_INSN_FP && s->reg == OP_INSN_FP;
+}
+
 /* An opcode with a ModRM byte, which was read, and perhaps an immediate. */
 static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
 {
-	if (opcode == 0x81 || opcode == 0x83)
+	if (clears_fp(s, opcode))
+		set(s, OP_INSN_CLEAR_FP, OP_INSN_NO_REG, 0);
+	else if (opcode == 0x81 || opcode == 0x83)
 		read_group_1(s, value);
 	else if (opcode == 0x89 || opcode == 0x8b)
 		read_mov(s, opcode == 0x89);
@@ -340,6 +381,22 @@ static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
 		read_arithmetic(s, opcode);
 	else if ((opcode == 0xf6 || opcode == 0xf7) && (s->reg & 7) < 2)
 		(void)read_immediates(s, opcode == 0xf6 ? I8 : IZ);
+	if (opcode == 0xf6 || opcode == 0xf7)
+		s->out->regs |= AX | DX;
+}
+
+/* The registers that an opcode writes to without naming them: ax, those of strings, counters. */
+static uint16_t plain_writes(uint8_t opcode)
+{
+	if ((opcode < 0x40 && (opcode & 6) == 4) || (opcode >= 0xa0 && opcode <= 0xa3) ||
+	    (opcode >= 0xe4 && opcode <= 0xe5) || (opcode >= 0xec && opcode <= 0xed) ||
+	    opcode == 0xd7 || (opcode & 0xf8) == 0x90)
+		return AX;
+	if (opcode == 0x98 || opcode == 0x99)
+		return AX | DX;
+	if ((opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf))
+		return AX | CX | SI | DI;
+	return opcode >= 0xe0 && opcode <= 0xe2 ? CX : 0;
 }
 
 /* An opcode without a ModRM byte. */
@@ -347,6 +404,7 @@ static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 {
 	uint8_t reg = (opcode & 7) | (s->rex & REX_B ? 8 : 0);
 
+	s->out->regs |= plain_writes(opcode);
 	if ((opcode & 0xf8) == 0x50 || (opcode & 0xf8) == 0x58)
 		set(s, opcode < 0x58 ? OP_INSN_PUSH : OP_INSN_POP, reg, 0);
 	if ((opcode & 0xf8) == 0x58 || (opcode & 0xf0) == 0xb0 || (opcode & 0xf8) == 0x90)

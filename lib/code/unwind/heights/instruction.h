@@ -22,6 +22,8 @@ enum op_insn_kind {
 	OP_INSN_COPY_SP,  /* reg = sp + value */
 	OP_INSN_STORE,	  /* *(sp + value) = reg */
 	OP_INSN_LOAD,	  /* reg = *(sp + value) */
+	OP_INSN_LOAD_FP,  /* reg = *(fp + value) */
+	OP_INSN_CLEAR_FP, /* fp = 0 */
 	OP_INSN_LEAVE,	  /* sp = fp, pop fp */
 	OP_INSN_CALL,	  /* calls the address `value` bytes after its end */
 	OP_INSN_CALL_FAR, /* calls an address that the instruction does not contain */
@@ -34,6 +36,7 @@ enum op_insn_kind {
 };
 
 enum {
+	OP_INSN_BX = 3, /* rbx, in the numbering of instructions */
 	OP_INSN_FP = 5, /* rbp, in the numbering of instructions */
 	OP_INSN_SP = 4,
 	OP_INSN_NO_REG = 16,

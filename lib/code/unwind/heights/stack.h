@@ -18,7 +18,15 @@ enum {
 
 #define OP_CODE_STACK_UNKNOWN INT32_MIN
 
-/* The positions of values at a pc. All but `slot` are distances below the CFA. */
+/* What is known of a frame whose place is not, since sp was aligned or moved by a register. */
+enum op_code_stack_base {
+	OP_CODE_STACK_NO_BASE,
+	OP_CODE_STACK_FP_PUSHED, /* the caller's fp is at sp */
+	OP_CODE_STACK_FP_BASE,	 /* it is where fp points to */
+};
+
+/* The positions of values at a pc. All but `slot`, `drop` and `fp_slot` are distances below the
+ * CFA. */
 struct op_code_stack {
 	int32_t sp;
 	int32_t fp;    /* the address that fp holds; UNKNOWN: fp is no frame pointer */
@@ -26,26 +34,47 @@ struct op_code_stack {
 	int32_t copy;  /* the address that copy_reg holds, or UNKNOWN */
 	int32_t slot; /* the word at sp + slot holds the address slot_holds; or UNKNOWN */
 	int32_t slot_holds;
+	int32_t drop;	 /* with FP_BASE: sp is at fp - drop, or UNKNOWN */
+	int32_t fp_slot; /* the word at fp + fp_slot holds slot_holds; or UNKNOWN */
 	uint8_t copy_reg;
+	uint8_t base;	 /* enum op_code_stack_base */
+	bool outermost;	 /* fp was cleared, and not saved before: nothing called this */
+	/* the caller's rbx: OP_SAVE_KEPT_SAME, it is in rbx; else words below the CFA; 0: lost */
+	uint8_t kept;
 };
 
 /* The state at a function's first instruction. */
 static const struct op_code_stack OP_CODE_STACK_ENTRY = { .sp = OP_CODE_STACK_WORD,
 							  .fp = OP_CODE_STACK_UNKNOWN,
 							  .copy = OP_CODE_STACK_UNKNOWN,
-							  .slot = OP_CODE_STACK_UNKNOWN };
+							  .slot = OP_CODE_STACK_UNKNOWN,
+							  .drop = OP_CODE_STACK_UNKNOWN,
+							  .fp_slot =
+								  OP_CODE_STACK_UNKNOWN,
+							  .kept = OP_SAVE_KEPT_SAME };
+
+/* That of a place where nothing is known. */
+static const struct op_code_stack OP_CODE_STACK_LOST = { .sp = OP_CODE_STACK_UNKNOWN,
+							 .fp = OP_CODE_STACK_UNKNOWN,
+							 .copy = OP_CODE_STACK_UNKNOWN,
+							 .slot = OP_CODE_STACK_UNKNOWN,
+							  .drop = OP_CODE_STACK_UNKNOWN,
+							 .fp_slot =
+								 OP_CODE_STACK_UNKNOWN };
 
 /* Is nothing pushed, as at a function's first instruction? */
 static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 {
-	return s->sp == OP_CODE_STACK_WORD && !s->saved && s->fp == OP_CODE_STACK_UNKNOWN;
+	return s->sp == OP_CODE_STACK_WORD && !s->saved &&
+	       s->fp == OP_CODE_STACK_UNKNOWN && !s->outermost;
 }
 
 /* Change *@s as @insn changes the stack, if it does not jump. */
 void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *insn);
 
-/* The rule for this state, with OP_SAVE_CHECK; or @none. */
-struct op_unwind_rule op_code_stack_rule(const struct op_code_stack *s,
+/* The rule for this state, with OP_SAVE_CHECK, or OP_CFA_STOP; or @none. With @keep it tells where
+ * the caller's rbx is. */
+struct op_unwind_rule op_code_stack_rule(const struct op_code_stack *s, bool keep,
 					 struct op_unwind_rule none);
 
 #endif

@@ -195,7 +195,35 @@ static void test_pushed_fp(void)
 	check_caller(&u, CODE_AT + 0x5000, 3, STACK_AT + 50 * 8);
 }
 
-/* Nothing there: the outermost frame only where the ABI's mark of it stands. */
+/* A caller that does not hold is taken back, and the next one above it is tried. */
+static void test_next_candidate(void)
+{
+	struct op_unwind u = walk_of(true);
+
+	u.out.words = u.out.frames = 1;
+	stack[2] = call_to(0x4000, FUNCTION);
+	stack[5] = call_to(0x5000, FUNCTION);
+	check_caller(&u, CODE_AT + 0x4000, 2, 1);
+	CHECK_INT(u.guessed, OP_GUESSED_CALLER);
+	u.out.words = u.out.frames = 2;
+	CHECK_INT(op_guess_on(&u, u.guessed), OP_NEXT_CONTINUE);
+	CHECK_INT(u.out.frames, 1);
+	while (u.step == OP_STEP_GUESS)
+		CHECK_INT(op_step_guess(&u), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CODE_AT + 0x5000);
+	u.out.words = u.out.frames = 2;
+	CHECK_INT(op_guess_on(&u, u.guessed), OP_NEXT_CONTINUE);
+	while (u.step == OP_STEP_GUESS && !u.end)
+		(void)op_step_guess(&u);
+	CHECK_INT(u.end, OP_ERROR_native_no_rule);
+	/* what was not found by a guess, or has frames of a runtime on it, stays */
+	u = walk_of(true);
+	u.out.words = 3;
+	CHECK_INT(op_guess_on(&u, OP_GUESSED_CALLER), OP_NEXT_CONTINUE);
+	CHECK_INT(u.out.words, 3);
+}
+
+/* Nothing there: 0 in fp is no mark of the outermost frame in code that says nothing. */
 static void test_none(void)
 {
 	struct op_unwind u = walk_of(false);
@@ -203,7 +231,7 @@ static void test_none(void)
 	check_end(&u, OP_ERROR_native_no_rule);
 	u = walk_of(false);
 	u.fp = 0;
-	check_end(&u, OP_END_COMPLETE);
+	check_end(&u, OP_ERROR_native_no_rule);
 	u = walk_of(true);
 	u.fp = 0;
 	check_end(&u, OP_ERROR_native_no_rule);
@@ -255,7 +283,7 @@ static void test_zero_frame_pointer(void)
 	CHECK_INT(u.end, OP_END_COMPLETE);
 	u = walk_of(false);
 	u.fp = 0;
-	CHECK(op_leads_to_code(&u));
+	CHECK(op_leads_to_code(&u, !u.map.segment));
 }
 
 /* Code of no file may keep no frame pointer, and have 0 in its register: a caller is looked
@@ -266,13 +294,13 @@ static void test_zero_in_made_code(void)
 
 	u.fp = 0;
 	u.map.segment = 0;
-	CHECK(!op_leads_to_code(&u));
+	CHECK(!op_leads_to_code(&u, !u.map.segment));
 	stack[2] = call_to(0x5000, FUNCTION);
 	check_caller(&u, CODE_AT + 0x5000, 2, 0);
 	u = walk_of(false);
 	u.fp = 0;
 	u.map.segment = 0;
-	check_end(&u, OP_END_COMPLETE);
+	check_end(&u, OP_ERROR_native_no_rule);
 }
 
 static void check_recordless(const char *bytes, size_t at, size_t ra_slot)
@@ -285,7 +313,7 @@ static void check_recordless(const char *bytes, size_t at, size_t ra_slot)
 	stack[100] = STACK_AT + 900;
 	stack[101] = call_to(0x6000, FUNCTION);
 	stack[ra_slot] = call_to(0x5000, FUNCTION);
-	CHECK(op_leads_to_code(&u)); /* to the caller's caller */
+	CHECK(op_leads_to_code(&u, !u.map.segment)); /* to the caller's caller */
 	CHECK(!op_arch_is_recordless(&u, u.pc));
 	memcpy(code + FUNCTION + 0x20 - at, bytes, strlen(bytes));
 	CHECK(op_arch_is_recordless(&u, u.pc));
@@ -352,14 +380,14 @@ static void test_replaced(void)
 	u.map.flags = OP_MAPPING_REPLACED;
 	u.out.words = u.out.frames = 1; /* its own */
 	stack[3] = call_to(0x5000, FUNCTION);
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_CONTINUE);
 	CHECK_INT(u.pc, CODE_AT + 0x5000);
 	CHECK_INT(u.out.frames, 1);
 	u = walk_of(true);
 	u.map.flags = OP_MAPPING_REPLACED;
 	u.out.words = u.out.frames = 1;
 	stack[3] = CODE_AT + 0x3000; /* no call stands before it */
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_UNKNOWN);
 	CHECK_INT(u.pc, CODE_AT + FUNCTION + 0x20);
 	CHECK_INT(u.sp, STACK_AT);
@@ -371,19 +399,19 @@ static void test_replaced(void)
 	u.map.flags = OP_MAPPING_REPLACED;
 	u.out.words = u.out.frames = 1;
 	stack[3] = call_to(0x5000, FAR);
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_UNKNOWN);
 	/* nor is a zero the end of a stack there */
 	u = walk_of(true);
 	u.map.flags = OP_MAPPING_REPLACED;
 	u.out.words = u.out.frames = 1;
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_UNKNOWN);
 	/* user space knows what is mapped */
 	u = walk_of(true);
 	u.map.flags = OP_MAPPING_REPLACED;
 	u.heap_moved = 1;
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_COMPLETE);
 }
 
@@ -469,17 +497,17 @@ static void test_checked_rule(void)
 	struct op_unwind u = walk_of(true);
 
 	stack[3] = call_to(0x5000, FUNCTION);
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_CONTINUE);
 	CHECK_INT(u.pc, CODE_AT + 0x5000);
 	CHECK(!u.guesses);
 	/* a zero is no end of a stack there either */
 	u = walk_of(true);
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_CONTINUE);
 	CHECK_INT(u.step, OP_STEP_GUESS);
 	u = walk_of(true);
 	stack[3] = CODE_AT + 0x3000;
 	stack[5] = call_to(0x5000, FUNCTION);
-	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_CONTINUE);
 	CHECK_INT(u.step, OP_STEP_GUESS);
 	CHECK_INT(u.sp, STACK_AT);
 	check_caller(&u, CODE_AT + 0x5000, 5, 1);
@@ -553,6 +581,7 @@ TEST(every_call)
 TEST(call_elsewhere)
 TEST(frame_record)
 TEST(pushed_fp)
+TEST(next_candidate)
 TEST(none)
 TEST(zero_return)
 TEST(zero_frame_pointer)
@@ -568,7 +597,7 @@ TEST(another_stack)
 TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "every_call", run_every_call }, { "elsewhere", run_call_elsewhere },
 	  { "frame_record", run_frame_record }, { "pushed_fp", run_pushed_fp },
-	  { "none", run_none }, { "zero_return", run_zero_return },
+	  { "next_candidate", run_next_candidate }, { "none", run_none }, { "zero_return", run_zero_return },
 	  { "zero_frame_pointer", run_zero_frame_pointer },
 	  { "zero_in_made_code", run_zero_in_made_code },
 	  { "recordless", run_recordless }, { "kept_register", run_kept_register },

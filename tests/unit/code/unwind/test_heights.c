@@ -196,11 +196,20 @@ static struct op_unwind_rule by_code(const struct rows *rows, size_t off)
 	return i ? rows->rule.data[i - 1] : NONE;
 }
 
+static int read_bytes(void *data, size_t off, void *buf, size_t len)
+{
+	memcpy(buf, (const uint8_t *)data + off, len);
+	return 0;
+}
+
 static void read_code(const uint8_t *code, size_t len, uint64_t addr, struct rows *ret)
 {
+	const struct op_heights_code from = {
+		.read = read_bytes, .data = (void *)(uintptr_t)code, .len = len, .addr = addr
+	};
 	struct op_heights *h = NULL;
 
-	CHECK_OK(op_heights_new(code, len, addr, NONE, &h));
+	CHECK_OK(op_heights_new(&from, NONE, &h));
 	CHECK_OK(op_heights_on(h, NULL, on_rule, ret));
 	op_heights_free(h);
 }
@@ -226,7 +235,8 @@ static void test_written(void)
 		dead = insn.kind == OP_INSN_RETURN || insn.kind == OP_INSN_JUMP ||
 		       insn.kind == OP_INSN_CALL_FAR;
 		if (heights_begin + at == heights_unknown + 4) {
-			CHECK_INT(code.cfa, OP_CFA_INVALID); /* sp is in r10 alone */
+			CHECK_INT(code.cfa, OP_CFA_REG); /* sp is in r10 alone */
+			CHECK_INT(code.cfa_off, 16 << 8 | 10);
 			continue;
 		}
 		CHECK_INT(code.save & OP_SAVE_CHECK, OP_SAVE_CHECK);

@@ -174,17 +174,15 @@ static void test_gaps_padding_and_ends(void)
 	CHECK_RULE(TEXT + 0x14f, OP_CFA_INVALID, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x150, OP_CFA_SP, 8, 0, 0);
 	/* Much code without information may be of another kind. */
-	CHECK_RULE(TEXT + 0x160, OP_CFA_FRAME, 0, 0, 0);
-	CHECK_RULE(TEXT + 0x2ffff, OP_CFA_FRAME, 0, 0, 0);
+	CHECK_RULE(TEXT + 0x160, OP_CFA_FRAME, 0, OP_SAVE_CHECK, 0);
+	CHECK_RULE(TEXT + 0x2ffff, OP_CFA_FRAME, 0, OP_SAVE_CHECK, 0);
 	CHECK_RULE(TEXT + 0x30004, OP_CFA_SP, 48, 0, 0);
-	CHECK_RULE(TEXT + TEXT_BYTES - 1, OP_CFA_FRAME, 0, 0, 0);
+	CHECK_RULE(TEXT + TEXT_BYTES - 1, OP_CFA_FRAME, 0, OP_SAVE_CHECK, 0);
 	CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, TEXT - 1,
 				   &(struct op_unwind_rule){ 0 }),
 		  0);
-	/* The other segment has no functions and so no pages. */
-	CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, TEXT2,
-				   &(struct op_unwind_rule){ 0 }),
-		  0);
+	/* The other segment has no functions: it is one gap. */
+	CHECK_RULE(TEXT2, OP_CFA_INVALID, 0, 0, 0);
 	CHECK(f.table->segments[1].segment != 0);
 	teardown();
 }
@@ -270,7 +268,7 @@ static void test_overlapping_functions(void)
 	CHECK_RULE(TEXT + 0x60, OP_CFA_SP, 32, 0, 0);
 	CHECK_RULE(TEXT + 0x70, OP_CFA_SP, 48, 0, 0);
 	CHECK_RULE(TEXT + 0xbf, OP_CFA_SP, 48, 0, 0);
-	CHECK_RULE(TEXT + 0xc0, OP_CFA_FRAME, 0, 0, 0);
+	CHECK_RULE(TEXT + 0xc0, OP_CFA_FRAME, 0, OP_SAVE_CHECK, 0);
 	teardown();
 }
 
@@ -310,7 +308,7 @@ static void test_signal_plt_stop_and_entry(void)
 	/* The entry point, which no FDE covers. */
 	CHECK_RULE(TEXT + 0x300, OP_CFA_STOP, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES - 1, OP_CFA_STOP, 0, 0, 0);
-	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES, OP_CFA_FRAME, 0, 0, 0);
+	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES, OP_CFA_FRAME, 0, OP_SAVE_CHECK, 0);
 	segment = op_arena_at(f.arena, f.table->segments[0].segment);
 	CHECK_INT(segment->runtime, OP_RUNTIME_PYTHON);
 	CHECK_INT(segment->loop_count, 1);
@@ -373,16 +371,15 @@ static void test_aarch64(void)
 	teardown();
 }
 
-static void test_no_information_no_pages(void)
+/* A file without frame information: what its code and its entry point say. */
+static void test_no_information(void)
 {
 	struct bytes b = { .addr = FRAME_ADDR };
-	struct op_unwind_rule rule;
 
 	put32(&b, 0);
 	setup(&b, EM_X86_64, TEXT, NULL);
-	CHECK_INT(f.table->rows, 0);
 	CHECK_INT(f.table->segments_len, 2);
-	CHECK_INT(find_unwind_rule(f.table, f.arena, f.memory, TEXT, &rule), 0);
+	CHECK_RULE(TEXT, OP_CFA_STOP, 0, 0, 0);
 	teardown();
 }
 
@@ -596,6 +593,6 @@ TEST_MAIN({ "kept_register", test_kept_register }, { "gaps", test_gaps_padding_a
 	  { "overlap", test_overlapping_functions },
 	  { "signal", test_signal_plt_stop_and_entry },
 	  { "inexpressible", test_what_no_rule_says }, { "aarch64", test_aarch64 },
-	  { "none", test_no_information_no_pages }, { "rule_flood", test_flood_of_rules },
+	  { "none", test_no_information }, { "rule_flood", test_flood_of_rules },
 	  { "nothing", test_segments_of_nothing }, { "slices", test_slices },
 	  { "budget", test_nothing_is_kept_past_the_budget })

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tells by its instructions whether x86-64 code keeps a frame record. */
+#ifndef OP_CODE_UNWIND_HEIGHTS_RECORD_H
+#define OP_CODE_UNWIND_HEIGHTS_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	OP_RECORD_BEFORE = 8192, /* the most bytes that are looked at before an instruction */
+	OP_RECORD_AFTER = 64,
+};
+
+/* Has the function around offset @at of @code[@len], which is at @addr, its frame record at fp
+ * there? false: no, or that cannot be told. */
+bool op_record_is_kept(const uint8_t *code, size_t len, uint64_t addr, size_t at);
+
+#endif
