@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 enum {
 	COLUMNS = 80, /* of a help text */
 };
@@ -54,9 +56,19 @@ double now_seconds(void)
 static void say(const char *colour, const char *fmt, va_list ap)
 {
 	bool on = colour_wanted(stderr);
+	char line[OP_TEXT_LINE_BYTES];
+	char *all = NULL;
+	va_list again;
 
 	(void)fprintf(stderr, "%sotelprof:%s ", on ? colour : "", on ? "\033[0m" : "");
-	(void)vfprintf(stderr, fmt, ap);
+	va_copy(again, ap);
+	if (vasprintf(&all, fmt, ap) < 0) {
+		all = NULL;
+		(void)op_text_format(line, sizeof(line), fmt, again);
+	}
+	va_end(again);
+	print_text(stderr, all ? all : line);
+	free(all);
 	(void)fputc('\n', stderr);
 }
 
@@ -86,7 +98,7 @@ static int fail_because(const char *what, const struct otelprof_error_info *why,
 		return fail("%s: %s", what, otelprof_strerror(error));
 	(void)fail("%s: %s", what, why->message);
 	if (*why->detail)
-		(void)fprintf(stderr, "%s\n", why->detail);
+		print_lines(stderr, why->detail);
 	return STATUS_FAILED;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/text.h"
 #include "recording/read/print.h"
 #include "top/top.h"
 
@@ -102,13 +103,16 @@ static void sum_again(struct view *v)
 	(void)choose_rows(v);
 }
 
-/* Print @text within @columns of the current line; unprintable characters become '?'.
- * Returns the columns used. */
-static int put_text(const char *text, int columns)
+/* Print @whole within @columns of the current line, as text.h shows it; what the terminal cannot
+ * print becomes '?'. Returns the columns used. */
+static int put_text(const char *whole, int columns)
 {
+	char shown[NAME_BYTES];
+	const char *text = shown;
 	mbstate_t state = { 0 };
 	int used = 0;
 
+	(void)op_text_show(whole, strlen(whole), shown, sizeof(shown));
 	while (*text && used < columns) {
 		wchar_t c[2] = { 0 };
 		size_t n = mbrtowc(c, text, strlen(text), &state);
