@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
-
 enum {
 	COLUMNS = 80, /* of a help text */
 };
@@ -56,19 +54,9 @@ double now_seconds(void)
 static void say(const char *colour, const char *fmt, va_list ap)
 {
 	bool on = colour_wanted(stderr);
-	char line[OP_TEXT_LINE_BYTES];
-	char *all = NULL;
-	va_list again;
 
 	(void)fprintf(stderr, "%sotelprof:%s ", on ? colour : "", on ? "\033[0m" : "");
-	va_copy(again, ap);
-	if (vasprintf(&all, fmt, ap) < 0) {
-		all = NULL;
-		(void)op_text_format(line, sizeof(line), fmt, again);
-	}
-	va_end(again);
-	print_text(stderr, all ? all : line);
-	free(all);
+	print_formatted(stderr, fmt, ap);
 	(void)fputc('\n', stderr);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/foreign/text.h"
 
 void op_log(struct op_log *log, enum op_log_level level, const char *fmt, ...)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/foreign/text.h"
 
 bool op_utf8_valid(const char *str, size_t len)
 {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/text.h"
 #include "recording/read/print.h"
 #include "top/top.h"
 
@@ -103,7 +102,7 @@ static void sum_again(struct view *v)
 	(void)choose_rows(v);
 }
 
-/* Print @whole within @columns of the current line, as text.h shows it; what the terminal cannot
+/* Print @whole within @columns of the current line, as print_text(); what the terminal cannot
  * print becomes '?'. Returns the columns used. */
 static int put_text(const char *whole, int columns)
 {
@@ -112,7 +111,7 @@ static int put_text(const char *whole, int columns)
 	mbstate_t state = { 0 };
 	int used = 0;
 
-	(void)op_text_show(whole, strlen(whole), shown, sizeof(shown));
+	show_text(whole, shown, sizeof(shown));
 	while (*text && used < columns) {
 		wchar_t c[2] = { 0 };
 		size_t n = mbrtowc(c, text, strlen(text), &state);

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "export/format/collect.h"
 #include "export/format/kinds.h"
 #include "otelprof/export.h"

@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "export/format/flamegraph.h"
 #include "export/format/html.h"
 #include "export/format/kinds.h"

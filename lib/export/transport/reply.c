@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
 #include "base/macros.h"
-#include "base/text.h"
 
 /* Field numbers of opentelemetry/proto 1.10 and of google/rpc. */
 enum {

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/cleanup.h"
+#include "base/foreign/text.h"
 
 bool colour_wanted(FILE *f)
 {
@@ -43,6 +44,26 @@ void print_safe(FILE *f, const char *text, size_t len, int columns)
 void print_text(FILE *f, const char *text)
 {
 	print_safe(f, text, strlen(text), 0);
+}
+
+void print_formatted(FILE *f, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *all = NULL;
+	char line[OP_TEXT_LINE_BYTES];
+	va_list again;
+
+	va_copy(again, ap);
+	if (vasprintf(&all, fmt, ap) < 0) {
+		all = NULL;
+		(void)op_text_format(line, sizeof(line), fmt, again);
+	}
+	va_end(again);
+	print_text(f, all ? all : line);
+}
+
+void show_text(const char *text, char *buf, size_t size)
+{
+	(void)op_text_show(text, strlen(text), buf, size);
 }
 
 void print_lines(FILE *f, const char *text)

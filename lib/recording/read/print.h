@@ -3,6 +3,7 @@
 #ifndef OP_RECORDING_READ_PRINT_H
 #define OP_RECORDING_READ_PRINT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +15,10 @@ bool colour_wanted(FILE *f);
  * a whole. */
 void print_safe(FILE *f, const char *text, size_t len, int columns);
 void print_text(FILE *f, const char *text);
+void print_formatted(FILE *f, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+/* The same into @buf. */
+void show_text(const char *text, char *buf, size_t size);
 /* Print several lines, with a newline after the last. */
 void print_lines(FILE *f, const char *text);
 /* As print_safe(), of the name of a function: short_name.h. */

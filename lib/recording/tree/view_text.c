@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "base/text.h"
 #include "export/format/kinds.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "base/foreign/text.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
 #include "recording/tree/chains.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/text.h"
+#include "base/foreign/text.h"
 
 #include <string.h>
 
@@ -32,8 +32,13 @@ static void test_what_a_terminal_obeys(void)
 
 static void test_what_nobody_sees(void)
 {
-	check("\xe2\x80\xae" "evil\xe2\x81\xa6", "\\u202eevil\\u2066");
-	check("a\xe2\x80\x8b" "b\xe2\x80\xa8" "c\xef\xbb\xbf", "a\\u200bb\\u2028c\\ufeff");
+	check("\xe2\x80\xae"
+	      "evil\xe2\x81\xa6",
+	      "\\u202eevil\\u2066");
+	check("a\xe2\x80\x8b"
+	      "b\xe2\x80\xa8"
+	      "c\xef\xbb\xbf",
+	      "a\\u200bb\\u2028c\\ufeff");
 	check("a\xf3\xa0\x81\x81", "a\\U000e0041");
 	check("\xc2\xad\xef\xb8\x8f\xe3\x85\xa4", "\\u00ad\\ufe0f\\u3164");
 }
@@ -81,7 +86,8 @@ static void test_a_line_of_the_log(void)
 	struct op_log log = { .fn = keep, .userdata = line, .level = OP_LOG_DEBUG };
 	char name[2000];
 
-	op_log(&log, OP_LOG_WARNING, "%s: runs code", "x\x1b]0;PWNED\x07\xc2\x9b\x33\x31m");
+	op_log(&log, OP_LOG_WARNING, "%s: runs code",
+	       "x\x1b]0;PWNED\x07\xc2\x9b\x33\x31m");
 	CHECK_STR(line, "x\\x1b]0;PWNED\\x07\\u009b31m: runs code");
 	(void)op_fail(&log, -1, "HTTP 400: %s", "bad \x1b[2J");
 	CHECK_STR(log.message, "HTTP 400: bad \\x1b[2J");

@@ -124,5 +124,121 @@ class Names(Case):
             self.assertIsNone(complaint(r.stderr))
 
 
+def writers(out, recording):
+    """Every command that writes a file by itself; that of record is the library's."""
+    return (['merge', '-o', out, recording],
+            ['convert', '--format', 'folded', '-o', out, recording],
+            ['diff', '-o', out, recording, recording])
+
+
+NOBODY = 65534
+# close() and fsync() of regular files that are full only then, as those of NFS and FUSE.
+FULL = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/stat.h>
+static int full(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size && !(st.st_mode & 077);
+}
+int WHICH(int fd)
+{
+	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, NAME);
+	int bad = full(fd), r = real(fd);
+	if (bad)
+		errno = EDQUOT;
+	return bad ? -1 : r;
+}
+'''
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        q = Request()
+        q.sample([q.frame('f')])
+        self.good = q.write(self.path('good.otlp'))
+
+    def there(self, name, text='precious'):
+        with open(self.path(name), 'w', encoding='ascii') as f:
+            f.write(text)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), 'rb') as f:
+            return f.read()
+
+    def test_what_was_there_is_kept(self):
+        for args in writers(self.path('out'), self.good):
+            self.there('out')
+            r = self.clean(args, run(*args))
+            self.assertEqual(r.returncode, 0, (args, r.stderr))
+            self.assertEqual(self.read('out.old'), b'precious', args)
+            self.assertNotEqual(self.read('out'), b'precious', args)
+            self.assertEqual(os.stat(self.path('out')).st_mode & 0o777, 0o600, args)
+
+    def test_an_input_is_no_output(self):
+        before = self.read('good.otlp')
+        os.link(self.good, self.path('linked'))
+        for args in writers(self.path('linked'), self.good):
+            r = run(*args)
+            self.assertEqual((r.returncode, self.read('linked')), (1, before), args)
+
+    @unittest.skipIf(os.geteuid(), 'makes files of others')
+    def test_what_others_put_there(self):
+        os.mkdir(self.path('d'))
+        os.chmod(self.path('d'), 0o777)
+        out = self.path('d/out')
+        for make in ('link', 'dangling', 'fifo'):
+            for args in writers(out, self.good):
+                self.there('victim')
+                if make == 'fifo':
+                    os.mkfifo(out)
+                else:
+                    os.symlink(self.path('victim' if make == 'link' else 'none'), out)
+                os.chown(out, NOBODY, NOBODY, follow_symlinks=False)
+                r = self.clean(args, run(*args))
+                self.assertEqual(r.returncode, 1, (make, args))
+                self.assertEqual(self.read('victim'), b'precious')
+                self.assertFalse(os.path.exists(self.path('none')))
+                self.assertEqual(os.listdir(self.path('d')), ['out'])
+                os.unlink(out)
+
+    @unittest.skipIf(os.geteuid(), 'is root for another user')
+    def test_the_user_behind_sudo_owns_it(self):
+        for args in writers(self.path('out'), self.good):
+            r = run(*args, env={'SUDO_UID': '4711', 'SUDO_GID': '4712'})
+            self.assertEqual(r.returncode, 0, r.stderr)
+            st = os.stat(self.path('out'))
+            self.assertEqual((st.st_uid, st.st_gid, st.st_mode & 0o777), (4711, 4712, 0o600), args)
+
+    def test_a_disk_that_is_full_at_the_end(self):
+        library = self.path('full.so')
+        for call in ('fsync', 'close'):
+            source = FULL.replace('WHICH', call).replace('NAME', f'"{call}"')
+            subprocess.run(['cc', '-shared', '-fPIC', '-x', 'c', '-', '-o', library], check=True,
+                           input=source, text=True)
+            for args in writers(self.path('out'), self.good):
+                self.there('out')
+                r = run(*args, env={'LD_PRELOAD': library, 'ASAN_OPTIONS': 'verify_asan_link_order=0'})
+                self.assertEqual(r.returncode, 1, (call, args, r.stderr))
+                self.assertIn(b'quota', r.stderr, (call, args))
+                self.assertEqual(self.read('out'), b'precious', (call, args))
+                self.assertEqual(sorted(os.listdir(self.dir)), ['full.so', 'good.otlp', 'out'])
+
+    def test_standard_output_is_full(self):
+        for args in (['--version'], ['--help'], ['help', 'record'], ['doctor'], ['doctor', '--json'],
+                     ['top', '--once', '-d', '0.1'], ['top', '--once', '--json', '-d', '0.1'],
+                     ['report', self.good], ['report', '--format', 'json', self.good],
+                     ['diff', self.good, self.good], ['merge', '-o', '-', self.good],
+                     ['convert', '-o', '-', '--format', 'folded', self.good]):
+            with open('/dev/full', 'wb') as full:
+                r = run(*args, stdout=full)
+            self.assertEqual(r.returncode, 1, (args, r.stderr))
+            self.assertIn(b'cannot write', r.stderr, args)
+
+
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1], verbosity=1)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/text.h"
+#include "base/foreign/text.h"
 
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/macros.h"
 
 /* Characters that are not shown: Unicode's control and format characters, separators of
  * lines, selectors of variants, fillers, and what is no character. */
@@ -73,7 +71,7 @@ static bool is_hidden(uint32_t c)
 {
 	size_t i;
 
-	for (i = 0; i < OP_ARRAY_SIZE(hidden) && c >= hidden[i].first; i++)
+	for (i = 0; i < sizeof(hidden) / sizeof(hidden[0]) && c >= hidden[i].first; i++)
 		if (c <= hidden[i].last)
 			return true;
 	return false;

@@ -8,14 +8,12 @@
  *   what has no width, or turns the direction of writing	"\u202e", "\U000e0041"
  *   a byte that is no UTF-8  "\xff"
  */
-#ifndef OP_BASE_TEXT_H
-#define OP_BASE_TEXT_H
+#ifndef OP_BASE_FOREIGN_TEXT_H
+#define OP_BASE_FOREIGN_TEXT_H
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "base/macros.h"
 
 enum {
 	OP_TEXT_CHAR_BYTES = 12, /* room for one character as it is shown */
@@ -38,6 +36,6 @@ size_t op_text_show(const char *s, size_t len, char *ret, size_t size);
 
 /* As vsnprintf(), of at most OP_TEXT_LINE_BYTES: all of the line is shown. Returns its length. */
 size_t op_text_format(char *ret, size_t size, const char *fmt, va_list ap)
-	_op_printf_(3, 0);
+	__attribute__((format(printf, 3, 0)));
 
 #endif
