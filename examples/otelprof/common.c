@@ -56,7 +56,7 @@ static void say(const char *colour, const char *fmt, va_list ap)
 	bool on = colour_wanted(stderr);
 
 	(void)fprintf(stderr, "%sotelprof:%s ", on ? colour : "", on ? "\033[0m" : "");
-	(void)vfprintf(stderr, fmt, ap);
+	print_formatted(stderr, fmt, ap);
 	(void)fputc('\n', stderr);
 }
 
@@ -86,7 +86,7 @@ static int fail_because(const char *what, const struct otelprof_error_info *why,
 		return fail("%s: %s", what, otelprof_strerror(error));
 	(void)fail("%s: %s", what, why->message);
 	if (*why->detail)
-		(void)fprintf(stderr, "%s\n", why->detail);
+		print_lines(stderr, why->detail);
 	return STATUS_FAILED;
 }
 

@@ -49,9 +49,9 @@ static void print_json_row(struct table *t, const struct otelprof_doctor_row *ro
 static void print_text_row(const struct table *t, const struct otelprof_doctor_row *row,
 			   uint32_t state)
 {
-	(void)printf("%s%s%s  %-34s %s\n", t->colour ? state_colours[state] : "",
-		     state_words[state], t->colour ? "\033[0m" : "", row->feature,
-		     row->found);
+	(void)printf("%s%s%s  %-34s ", t->colour ? state_colours[state] : "",
+		     state_words[state], t->colour ? "\033[0m" : "", row->feature);
+	print_lines(stdout, row->found);
 	if (state == OTELPROF_DOCTOR_OK)
 		return;
 	(void)printf("%9sneeds: %s\n", "", row->needs);

@@ -2,6 +2,7 @@
 /* otelprof: profiles of every process of this host. Finds the command and runs it. */
 #include "common.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum {
@@ -46,7 +47,7 @@ static int help(FILE *f)
 	return f == stdout ? STATUS_OK : STATUS_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	char title[TITLE_BYTES];
 	size_t i;
@@ -78,4 +79,16 @@ int main(int argc, char **argv)
 	(void)fail("there is no %s \"%s\"", *argv[1] == '-' ? "option" : "command",
 		   argv[1]);
 	return usage_hint("");
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* What was to be printed and was not is an error of every command. */
+	errno = 0;
+	if ((fflush(stdout) != 0 || ferror(stdout)) && status == STATUS_OK)
+		status = fail("cannot write: %s",
+			      errno ? strerror(errno) : "standard output has failed");
+	return status;
 }

@@ -70,7 +70,9 @@ OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
 #define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph, by otelprof_flush() */
 
 /* Profiles into a file, which is written under a temporary name and renamed when it is
- * complete. A thread of the exporter writes; 16 MiB wait for it, and the oldest are dropped. */
+ * complete and on the disk. A thread of the exporter writes; 16 MiB wait for it, and the oldest are
+ * dropped. A link, a pipe or a device must be root's, of the process's user or, under root, of the
+ * user who called sudo (SUDO_UID, SUDO_GID), who owns the file: -EPERM. */
 struct otelprof_file_config {
 	size_t size;
 	const char *path;

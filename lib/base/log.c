@@ -7,15 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
+
 void op_log(struct op_log *log, enum op_log_level level, const char *fmt, ...)
 {
-	char line[512];
+	char line[OP_TEXT_LINE_BYTES];
 	va_list ap;
 
 	if (!log || !log->fn || (int)level > log->level)
 		return;
 	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	(void)op_text_format(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	log->fn(log->userdata, level, line);
 }
@@ -30,7 +32,7 @@ int op_fail(struct op_log *log, int code, const char *fmt, ...)
 	free(log->detail);
 	log->detail = NULL;
 	va_start(ap, fmt);
-	(void)vsnprintf(log->message, sizeof(log->message), fmt, ap);
+	(void)op_text_format(log->message, sizeof(log->message), fmt, ap);
 	va_end(ap);
 	op_log(log, OP_LOG_DEBUG, "%s", log->message);
 	return code;

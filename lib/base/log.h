@@ -5,6 +5,8 @@
  *
  * Library code logs at DEBUG what it does, and at WARNING what it continues without. A
  * failure is not logged but returned, with a sentence set by op_fail().
+ *
+ * Lines and sentences have names and words of others in them: both are cleaned here (text.h).
  */
 #ifndef OP_BASE_LOG_H
 #define OP_BASE_LOG_H

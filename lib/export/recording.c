@@ -201,8 +201,11 @@ static int open_bounded(const char *path, struct op_log *log, struct op_output *
 			"or nobody opens it to read",
 			path);
 	if (r == 0 && o->err < 0)
-		r = op_fail(log, o->err, "file exporter: cannot create %s: %s", path,
-			    strerror(-o->err));
+		r = op_fail(log, o->err, "file exporter: cannot create %s: %s%s", path,
+			    strerror(-o->err),
+			    o->err == -EPERM
+				    ? "; a link, a pipe or a device must be your own"
+				    : "");
 	else if (r == 0)
 		*ret = o->out;
 	free_opening(o);

@@ -5,38 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The length of the valid UTF-8 character at @s, which has @len bytes, or 0. */
-static size_t char_len(const uint8_t *s, size_t len)
-{
-	uint8_t low = 0x80;
-	uint8_t high = 0xbf;
-	size_t n;
-	size_t i;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (n > len)
-		return 0;
-	/* The second byte excludes overlong forms, surrogates, and code points above
-	 * U+10FFFF. */
-	if (s[0] == 0xe0)
-		low = 0xa0;
-	else if (s[0] == 0xf0)
-		low = 0x90;
-	if (s[0] == 0xed)
-		high = 0x9f;
-	else if (s[0] == 0xf4)
-		high = 0x8f;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (i = 2; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
+#include "base/foreign/text.h"
 
 bool op_utf8_valid(const char *str, size_t len)
 {
@@ -54,7 +23,7 @@ bool op_utf8_valid(const char *str, size_t len)
 				continue;
 			}
 		}
-		n = char_len(s + i, len - i);
+		n = op_text_char(str + i, len - i);
 		if (!n)
 			return false;
 		i += n;
@@ -69,7 +38,7 @@ size_t op_utf8_mend(const char *str, size_t len, char *ret)
 	size_t i = 0;
 
 	while (i < len) {
-		size_t n = char_len(s + i, len - i);
+		size_t n = op_text_char(str + i, len - i);
 
 		if (n) {
 			memcpy(ret + out, s + i, n);

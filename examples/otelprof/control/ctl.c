@@ -108,7 +108,7 @@ static int show(char *reply)
 	last = last ? last + 1 : reply;
 	if (last != reply) {
 		last[-1] = '\0';
-		(void)puts(reply);
+		print_lines(stdout, reply);
 	}
 	if (strcmp(last, "ok") == 0)
 		return STATUS_OK;

@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "recording/write/output.h"
 
 enum {
 	DEFAULT_SECONDS = 10,
@@ -113,58 +113,6 @@ static int parse(struct record *rec, int argc, char **argv)
 	return r;
 }
 
-/* An older recording, which is kept as NAME.old, as perf does, once there is a new one. */
-struct older {
-	char *name; /* that it is to have; NULL: there is none */
-	char *link; /* its second name until then; NULL: it could not be made */
-};
-
-/* Its own name stays until the new recording takes it, so that there is always a file of that
- * name. */
-static void keep_older(const char *path, struct older *ret)
-{
-	_cleanup_free_ char *real = realpath(path, NULL);
-	struct stat st;
-
-	/* What is opened as a stream is no file of that name. */
-	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || !real ||
-	    stat(real, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
-		return;
-	if (asprintf(&ret->name, "%s.old", real) < 0)
-		ret->name = NULL;
-	if (asprintf(&ret->link, "%s.old.%d", real, (int)getpid()) < 0)
-		ret->link = NULL;
-	if (!ret->name || !ret->link || link(real, ret->link) == 0)
-		return;
-	/* Not every file system has links. */
-	note("warning: the older %s is not kept: %s", path, strerror(errno));
-	free(ret->link);
-	ret->link = NULL;
-}
-
-static bool is_one_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino;
-}
-
-/* Where no new recording has its name, it has that itself, and what was kept before stays. */
-static void end_older(const char *path, struct older *older)
-{
-	if (older->link && !is_one_file(path, older->link)) {
-		if (rename(older->link, older->name) < 0)
-			note("warning: %s cannot be kept: %s", path, strerror(errno));
-		else
-			note("the older %s is kept as %s", path, older->name);
-	}
-	if (older->link)
-		(void)unlink(older->link);
-	free(older->link);
-	free(older->name);
-}
-
 /* Lines of folded stacks have no place for a unit. */
 static void tell_of_one_kind(const struct record *rec)
 {
@@ -241,9 +189,9 @@ static int profile(struct record *rec, struct otelprof *p)
 			return r;
 	}
 	r = session_run(p, &rec->o, WINDOW_S, true, is_done, rec);
-	keep_older(rec->path, &older);
+	older_keep(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);
-	end_older(rec->path, &older);
+	older_end(rec->path, &older);
 	return report(rec, p, r ? r : closed);
 }
 

@@ -255,7 +255,9 @@ static void print_file(void *userdata, const struct otelprof_unwind_file *row)
 		(void)fputs("where they ended early:\n", files->f);
 	(void)fprintf(files->f, "  %8" PRIu64 "  ", row->count);
 	print_safe(files->f, file, strlen(file), 0);
-	(void)fprintf(files->f, ": %s\n", row->reason);
+	(void)fputs(": ", files->f);
+	print_text(files->f, row->reason);
+	(void)fputc('\n', files->f);
 }
 
 void print_stacks(FILE *f, struct otelprof *p)

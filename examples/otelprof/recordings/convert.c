@@ -90,5 +90,5 @@ int command_convert(int argc, char **argv)
 
 	if (r || helped)
 		return r;
-	return output_write(v.path, write_output, &v);
+	return output_write(v.path, v.files, v.files_len, write_output, &v);
 }

@@ -146,7 +146,7 @@ int command_diff(int argc, char **argv)
 		return r;
 	r = diff_make(&d.diff, &d.request);
 	if (!r && d.page) {
-		r = output_write(d.page, write_page, &d);
+		r = output_write(d.page, d.diff.files, DIFF_SIDES, write_page, &d);
 	} else if (!r) {
 		d.form->diff(&d.diff, stdout);
 		r = end_output();

@@ -70,5 +70,5 @@ int command_merge(int argc, char **argv)
 
 	if (r || helped)
 		return r;
-	return output_write(m.path, write_output, &m);
+	return output_write(m.path, m.files, m.files_len, write_output, &m);
 }

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "recording/read/check.h"
+#include "recording/write/output.h"
 #include "sink/server.h"
 
 enum {
@@ -86,46 +87,20 @@ static int find_last(struct sink *s)
 	return 0;
 }
 
-/* Give the file its name. Returns 0 or -errno; -EEXIST if another sink took the name. */
-static int give_name(const char *temp, const char *path)
+static void next_name(void *data, char *ret, size_t size)
 {
-	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
-		return 0;
-	/* Some file systems know no such flag. */
-	if (errno != EINVAL || access(path, F_OK) == 0)
-		return errno == EINVAL ? -EEXIST : -errno;
-	return rename(temp, path) < 0 ? -errno : 0;
+	struct sink *s = data;
+
+	(void)snprintf(ret, size, "%s/profiles-%06" PRIu64 ".otlp", s->dir, ++s->last);
 }
 
 static int write_request(struct sink *s, const void *request, size_t len)
 {
-	char path[PATH_MAX], temp[PATH_MAX];
-	FILE *f;
-	bool ok;
-	int n, r;
+	int r = strlen(s->dir) + NAME_BYTES < PATH_MAX
+			? output_new(s->dir, request, len, next_name, s)
+			: -ENAMETOOLONG;
 
-	n = snprintf(temp, sizeof(temp), "%s/profiles-%ld.tmp", s->dir, (long)getpid());
-	if (n < 0 || (size_t)n + NAME_BYTES > sizeof(temp))
-		return fail("the name of %s is too long", s->dir);
-	f = fopen(temp, "we");
-	if (!f)
-		return fail("cannot write %s: %s", temp, strerror(errno));
-	ok = fwrite(request, 1, len, f) == len;
-	r = ok ? 0 : -errno;
-	if (fclose(f) != 0 && !r)
-		r = -errno;
-	while (!r) {
-		(void)snprintf(path, sizeof(path), "%s/profiles-%06" PRIu64 ".otlp",
-			       s->dir, ++s->last);
-		r = give_name(temp, path);
-		if (r != -EEXIST)
-			break;
-		r = 0;
-	}
-	if (!r)
-		return 0;
-	(void)unlink(temp);
-	return fail("cannot write a request to %s: %s", s->dir, strerror(-r));
+	return r ? fail("cannot write a request to %s: %s", s->dir, strerror(-r)) : 0;
 }
 
 /* The request at hand. */
@@ -153,9 +128,10 @@ static struct server_answer on_request(void *data, const void *request, size_t l
 	int r;
 
 	s->requests++;
-	if (s->dir && write_request(s, request, len))
-		s->write_failed = true;
 	r = request_check(request, len, &checks, &reason);
+	/* What is no request is nothing that anybody reads. */
+	if (s->dir && r != -EBADMSG && write_request(s, request, len))
+		s->write_failed = true;
 	if (reason)
 		(void)printf("request %" PRIu64 ": not readable: %s (%zu bytes)\n",
 			     s->requests, reason, len);
@@ -287,9 +263,7 @@ int command_sink(int argc, char **argv)
 	reason = cannot_bind(address, port);
 	if (reason)
 		return fail("cannot listen on %s: %s", s.listen, reason);
-	if (s.dir && mkdir(s.dir, 0777) < 0 && errno != EEXIST)
-		return fail("cannot make %s: %s", s.dir, strerror(errno));
-	if (s.dir && find_last(&s))
+	if (s.dir && (output_folder(s.dir) || find_last(&s)))
 		return STATUS_FAILED;
 	signals_catch();
 	config.listen = s.listen;

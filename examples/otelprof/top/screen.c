@@ -102,13 +102,16 @@ static void sum_again(struct view *v)
 	(void)choose_rows(v);
 }
 
-/* Print @text within @columns of the current line; unprintable characters become '?'.
- * Returns the columns used. */
-static int put_text(const char *text, int columns)
+/* Print @whole within @columns of the current line, as print_text(); what the terminal cannot
+ * print becomes '?'. Returns the columns used. */
+static int put_text(const char *whole, int columns)
 {
+	char shown[NAME_BYTES];
+	const char *text = shown;
 	mbstate_t state = { 0 };
 	int used = 0;
 
+	show_text(whole, shown, sizeof(shown));
 	while (*text && used < columns) {
 		wchar_t c[2] = { 0 };
 		size_t n = mbrtowc(c, text, strlen(text), &state);

@@ -374,7 +374,7 @@ static int run_live(struct top *t, struct otelprof *p)
 		print_tables(t);
 		top_window_clear(&t->window);
 		start = now_seconds();
-	} while (!signal_seen());
+	} while (!signal_seen() && !ferror(stdout));
 	return STATUS_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
@@ -23,19 +24,17 @@ struct folded_line {
 	int64_t value;
 };
 
-/* Append a name; characters with a meaning in this format are replaced. */
+/* Append a name; what has a meaning in this format is replaced. */
 static void put_name(struct op_strbuf *out, const char *s, size_t len)
 {
-	size_t at = out->len, i;
+	const char *end = s + len;
+	char shown[OP_TEXT_CHAR_BYTES];
 
-	op_strbuf_add(out, len ? s : "?", len ? len : 1);
-	if (out->failed)
-		return;
-	for (i = at; i < out->len; i++) {
-		if (out->data[i] == ';')
-			out->data[i] = ':';
-		else if ((unsigned char)out->data[i] < 0x20 || out->data[i] == 0x7f)
-			out->data[i] = '?';
+	if (!len)
+		op_strbuf_puts(out, "?");
+	while (s < end) {
+		s += op_text_show_char(s, (size_t)(end - s), shown);
+		op_strbuf_puts(out, *shown == ';' ? ":" : shown);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
@@ -23,7 +24,6 @@
 #include "export/format/ops.h"
 #include "otelprof/export.h"
 #include "otelprof/version.h"
-#include "otlp/reader.h"
 
 static const char profile_marker[] = "@PROFILE@";
 static const char before_marker[] = "@BEFORE@";
@@ -45,27 +45,19 @@ struct html {
 	OP_VEC(struct html_path) paths;
 };
 
-/* Is it U+2028 or U+2029, which end a line in old JavaScript? */
-static bool line_separator(const unsigned char *s, size_t n)
-{
-	return n == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9);
-}
-
 static void put_string(struct op_strbuf *out, const char *text, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)text, *end = s + len;
-	size_t n;
+	const char *s = text, *end = text + len, *c;
+	char shown[OP_TEXT_CHAR_BYTES];
 
 	op_strbuf_add(out, "\"", 1);
-	for (; s < end; s += n) {
-		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
-		if (!n || line_separator(s, n)) {
-			n = n ? n : 1;
-			op_strbuf_puts(out, "\\ufffd");
-		} else if (*s < 0x20 || *s == 0x7f || strchr("\"\\<>&'`", *s)) {
-			op_strbuf_printf(out, "\\u%04x", *s);
-		} else {
-			op_strbuf_add(out, s, n);
+	while (s < end) {
+		s += op_text_show_char(s, (size_t)(end - s), shown);
+		for (c = shown; *c; c++) {
+			if (strchr("\"\\<>&'`", *c))
+				op_strbuf_printf(out, "\\u%04x", (unsigned char)*c);
+			else
+				op_strbuf_add(out, c, 1);
 		}
 	}
 	op_strbuf_add(out, "\"", 1);

@@ -28,8 +28,17 @@ static bool is_stdout(const char *path)
 	return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
+/* Is it a descriptor of this process, which whoever started it has given? */
+static bool is_given(const char *path)
+{
+	return strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
+	       strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0 ||
+	       strcmp(path, "/dev/stderr") == 0;
+}
+
 static int open_stream(struct op_output *o, const char *path)
 {
+	struct stat st = { 0 };
 	int fd;
 
 	if (is_stdout(path)) {
@@ -42,7 +51,24 @@ static int open_stream(struct op_output *o, const char *path)
 		return fd;
 	o->fd = fd;
 	o->stream = true;
-	return 0;
+	/* It may be another one by now. */
+	if (is_stdout(path) || is_given(path) ||
+	    (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
+	     op_owner_is_ours(&o->owner, st.st_uid)))
+		return 0;
+	op_closep(&o->fd);
+	return -EPERM;
+}
+
+/* Who may put a link or a pipe in a folder may have what goes through it. */
+static bool is_of_others(const struct op_output *o, const char *path)
+{
+	struct stat st = { 0 };
+
+	if (is_stdout(path) || is_given(path))
+		return false;
+	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) &&
+	       !op_owner_is_ours(&o->owner, st.st_uid);
 }
 
 /* Copy the path, with the links of an existing file resolved. Those of a stream stay: a pipe
@@ -77,6 +103,9 @@ int op_output_init(struct op_output *o, const char *path)
 	bool stream = false;
 	int r;
 
+	out.owner = op_owner_behind_sudo();
+	if (is_of_others(&out, path))
+		return -EPERM;
 	r = resolve(path, &out.path, &stream);
 	if (r < 0)
 		return r;
@@ -135,7 +164,10 @@ int op_output_open(struct op_output *o)
 			return fd;
 		o->fd = fd;
 		o->temp = OP_TAKE_PTR(name);
-		/* The file is private, because profiles reveal much about a host. */
+		/* The file is private, because profiles reveal much about a host. Not every
+		 * file system has owners. */
+		if (o->owner.known)
+			(void)!fchown(fd, o->owner.uid, o->owner.gid);
 		if (fchmod(fd, FILE_MODE) == 0)
 			return 0;
 		r = -errno;
@@ -188,18 +220,75 @@ int op_output_continue(struct op_output *o, uint64_t len)
 	return 0;
 }
 
+/* Have the disk take what was written. Some file systems tell of an error only at a close. */
+static int settle(int fd)
+{
+	int copy, r = fsync(fd) < 0 ? -errno : 0;
+
+	/* Some know no such call. */
+	if (r < 0 && r != -EINVAL && r != -ENOSYS && r != -EOPNOTSUPP)
+		return r;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (copy < 0)
+		return -errno;
+	return close(copy) < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* The new name must last, too; where the folder cannot be opened it is as before. */
+static void settle_name(const char *path)
+{
+	_cleanup_free_ char *folder = strdup(path);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+	_cleanup_close_ int fd = -1;
+
+	if (slash)
+		slash[slash == folder] = '\0';
+	fd = op_open(slash ? folder : ".", O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		(void)fsync(fd);
+}
+
+static int name_new(const char *temp, const char *path)
+{
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		return 0;
+	/* Some file systems know no such flag. */
+	if (errno != EINVAL || access(path, F_OK) == 0)
+		return errno == EINVAL ? -EEXIST : -errno;
+	return rename(temp, path) < 0 ? -errno : 0;
+}
+
 int op_output_publish(struct op_output *o)
 {
-	int r;
+	int r = settle(o->fd);
 
-	if (rename(o->temp, o->path) < 0) {
+	if (r == 0 && rename(o->temp, o->path) < 0)
 		r = -errno;
+	if (r < 0) {
 		op_output_discard(o);
 		return r;
 	}
+	settle_name(o->path);
 	op_freep(&o->temp);
 	op_closep(&o->published_fd);
 	o->published_fd = OP_TAKE_FD(o->fd);
+	return 0;
+}
+
+int op_output_publish_new(struct op_output *o, const char *path)
+{
+	int r = settle(o->fd);
+
+	r = r ? r : name_new(o->temp, path);
+	if (r == -EEXIST)
+		return r;
+	if (r < 0) {
+		op_output_discard(o);
+		return r;
+	}
+	settle_name(path);
+	op_freep(&o->temp);
+	op_closep(&o->fd);
 	return 0;
 }
 

@@ -11,16 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/foreign/owner.h"
+
 struct op_output {
 	char *path;
 	char *temp;	  /* name of the file being written, or NULL */
 	int fd;		  /* of the temporary file; of the stream if @stream; or -1 */
 	int published_fd; /* the file that last got the path's name, or -1 */
 	bool stream;
+	struct op_owner owner; /* who gets the file */
 };
 
-/* Open the stream, or the first temporary file. Returns 0 or -errno. After success call
- * deinit. */
+/*
+ * Open the stream, or the first temporary file. A pipe, a socket, a device and a link must be of
+ * this user, of root or of the user behind sudo, who also gets the file: whoever may write in the
+ * folder could have made another one to get what is written. Returns 0; -EPERM for such a one; or
+ * another -errno. After success call deinit.
+ */
 int op_output_init(struct op_output *o, const char *path);
 /* Remove the unpublished file, if any, and close all descriptors. */
 void op_output_deinit(struct op_output *o);
@@ -35,9 +42,11 @@ int op_output_open(struct op_output *o);
  * published file: what was in it is theirs.
  */
 int op_output_continue(struct op_output *o, uint64_t len);
-/* Rename the temporary file to its path. Returns 0 or -errno; after an error it is
- * discarded. */
+/* Rename the temporary file to its path, once it is on the disk. Returns 0 or -errno; after an error
+ * it is discarded. */
 int op_output_publish(struct op_output *o);
+/* The same, unless there is a file of that name: -EEXIST then, and another path may be tried. */
+int op_output_publish_new(struct op_output *o, const char *path);
 /* Remove the temporary file. */
 void op_output_discard(struct op_output *o);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
 #include "base/macros.h"
 
 /* Field numbers of opentelemetry/proto 1.10 and of google/rpc. */
@@ -28,16 +29,7 @@ static const char retry_info_url[] = "type.googleapis.com/google.rpc.RetryInfo";
 
 void op_reply_copy_text(const void *text, size_t len, char *ret, size_t cap)
 {
-	size_t n = OP_MIN(len, cap - 1);
-	size_t i;
-
-	if (n)
-		memcpy(ret, text, n);
-	ret[n] = 0;
-	for (i = 0; i < n; i++) {
-		if ((unsigned char)ret[i] < ' ' || ret[i] == 0x7f)
-			ret[i] = ' ';
-	}
+	(void)op_text_show(text, len, ret, cap);
 }
 
 static int parse_partial(struct op_reader *r, uint64_t *rejected, char *message,

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "otlp/reader.h"
+#include "base/cleanup.h"
+#include "base/foreign/text.h"
 
 bool colour_wanted(FILE *f)
 {
@@ -20,31 +21,67 @@ bool colour_wanted(FILE *f)
 
 void print_safe(FILE *f, const char *text, size_t len, int columns)
 {
-	int width = abs(columns);
-	const unsigned char *s = (const unsigned char *)text, *end = s + len;
-	int column = 0;
-	size_t n;
+	int width = abs(columns), column = 0, left, wide;
+	const char *s = text, *end = text + len;
+	char shown[OP_TEXT_CHAR_BYTES];
 
-	for (; s < end && (!width || column < width); s += n, column++) {
-		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
-		if (!n || *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
-			n = n ? n : 1;
-			(void)fputc('?', f);
-		} else if (width && column == width - 1 && s + n < end) {
-			(void)fputs("…", f);
-		} else {
-			(void)fwrite(s, 1, n, f);
+	while (s < end && (!width || column < width)) {
+		s += op_text_show_char(s, (size_t)(end - s), shown);
+		wide = *shown == '\\' ? (int)strlen(shown) : 1;
+		left = width - column;
+		if (width && (wide > left || (wide == left && s < end))) {
+			(void)fputs(SHORT_MARK, f);
+			column++;
+			break;
 		}
+		(void)fputs(shown, f);
+		column += wide;
 	}
 	for (; column < columns; column++)
 		(void)fputc(' ', f);
+}
+
+void print_text(FILE *f, const char *text)
+{
+	print_safe(f, text, strlen(text), 0);
+}
+
+void print_formatted(FILE *f, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *all = NULL;
+	char line[OP_TEXT_LINE_BYTES];
+	va_list again;
+
+	va_copy(again, ap);
+	if (vasprintf(&all, fmt, ap) < 0) {
+		all = NULL;
+		(void)op_text_format(line, sizeof(line), fmt, again);
+	}
+	va_end(again);
+	print_text(f, all ? all : line);
+}
+
+void show_text(const char *text, char *buf, size_t size)
+{
+	(void)op_text_show(text, strlen(text), buf, size);
+}
+
+void print_lines(FILE *f, const char *text)
+{
+	size_t len;
+
+	for (; *text; text += len + (text[len] != '\0')) {
+		len = strcspn(text, "\n\t");
+		print_safe(f, text, len, 0);
+		(void)fputc(text[len] == '\t' ? '\t' : '\n', f);
+	}
 }
 
 void print_name(FILE *f, const char *name, int columns)
 {
 	char text[4096];
 
-	(void)snprintf(text, sizeof(text), "%s", name);
+	(void)op_text_show(name, strlen(name), text, sizeof(text));
 	if (columns)
 		name_shorten(text, abs(columns));
 	print_safe(f, text, strlen(text), columns);
@@ -52,21 +89,16 @@ void print_name(FILE *f, const char *name, int columns)
 
 void print_json_string(FILE *f, const char *text, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)text, *end = s + len;
-	size_t n;
+	const char *s = text, *end = text + len, *c;
+	char shown[OP_TEXT_CHAR_BYTES];
 
 	(void)fputc('"', f);
-	for (; s < end; s += n) {
-		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
-		if (!n) {
-			n = 1;
-			(void)fputs("\\ufffd", f);
-		} else if (*s == '"' || *s == '\\') {
-			(void)fprintf(f, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			(void)fprintf(f, "\\u%04x", *s);
-		} else {
-			(void)fwrite(s, 1, n, f);
+	while (s < end) {
+		s += op_text_show_char(s, (size_t)(end - s), shown);
+		for (c = shown; *c; c++) {
+			if (*c == '"' || *c == '\\')
+				(void)fputc('\\', f);
+			(void)fputc(*c, f);
 		}
 	}
 	(void)fputc('"', f);

@@ -24,8 +24,6 @@ enum {
 
 char function_name_shown(char c)
 {
-	if ((unsigned char)c < 0x20 || c == 0x7f)
-		return '?';
 	return c == '|' || c == '`' ? '\'' : c;
 }
 

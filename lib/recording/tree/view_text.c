@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "export/format/kinds.h"
@@ -24,13 +25,10 @@ bool view_text_is(const struct op_collect *c, uint32_t string, const char *text)
 
 const char *view_text(const struct op_collect *c, uint32_t string, char *buf, size_t size)
 {
-	size_t len, i;
+	size_t len;
 	const char *s = op_collect_text(c, string, &len);
 
-	len = len < size - 1 ? len : size - 1;
-	for (i = 0; i < len; i++)
-		buf[i] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
-	buf[len] = 0;
+	(void)op_text_show(s, len, buf, size);
 	return buf;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "otlp/reader.h"
+#include "base/foreign/text.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
 #include "recording/tree/chains.h"
@@ -24,7 +24,10 @@ enum {
 	CALLERS_OF = 3, /* functions whose callers are told */
 };
 #define CALLERS_PERCENT 1.0 /* if they have so much self time */
-#define SELF_PERCENT	1.0 /* of a function in the tree, that is told */
+/* What prose has that means nothing to Markdown. */
+#define WORD_CHARACTERS                                                                  \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ,./()"
+#define SELF_PERCENT 1.0 /* of a function in the tree, that is told */
 
 /* How much is written. The first size that fits is taken. */
 static const struct size {
@@ -46,24 +49,26 @@ struct out {
 	FILE *f;
 };
 
-/* Print text for a table, without characters that are special to Markdown or
- * a terminal. */
-static void put(FILE *f, const char *text, int columns)
-{
-	char plain[NAME_BYTES];
-	size_t i;
-
-	for (i = 0; text[i] && i + 1 < sizeof(plain); i++)
-		plain[i] = function_name_shown(text[i]);
-	plain[i] = 0;
-	print_safe(f, plain, i, -columns);
-}
-
+/* Print what is foreign as code, in which Markdown knows but the two characters that are replaced.
+ * Nothing else may come from a recording. */
 static void put_code(FILE *f, const char *text, int columns)
 {
+	char plain[NAME_BYTES];
+	size_t len = op_text_show(text, strlen(text), plain, sizeof(plain)), i;
+
+	for (i = 0; i < len; i++)
+		plain[i] = function_name_shown(plain[i]);
 	(void)fputc('`', f);
-	put(f, text, columns);
+	print_safe(f, plain, len, -columns);
 	(void)fputc('`', f);
+}
+
+/* A cell of a table. */
+static void put_cell(FILE *f, const char *text, int columns)
+{
+	(void)fputs(" | ", f);
+	if (*text)
+		put_code(f, text, columns);
 }
 
 /* Print the name of a function or a group. @name is shortened. */
@@ -73,21 +78,34 @@ static void put_name(FILE *f, char *name, int columns)
 	put_code(f, name, columns);
 }
 
+/* What is measured: types that this program does not know are words of the recording. */
+static void put_what(FILE *f, const struct view *v)
+{
+	char what[VALUE_BYTES];
+	const char *words = view_what(v, what, sizeof(what));
+
+	if (words[strspn(words, WORD_CHARACTERS)])
+		put_code(f, words, 0);
+	else
+		(void)fputs(words, f);
+}
+
 static void write_head(const struct out *o)
 {
 	const struct report *r = o->r;
 	FILE *f = o->f;
 	const struct view *v = r->v;
-	char what[VALUE_BYTES], value[VALUE_BYTES];
+	char value[VALUE_BYTES];
 
 	(void)fputs("# Profile ", f);
 	put_code(f,
 		 r->files_len == 1 ? recording_title(r->files[0]) : "several recordings",
 		 o->size->name_columns);
+	(void)fputs("\n\n", f);
+	put_what(f, v);
 	(void)fprintf(f,
-		      "\n\n%s: %s in %zu process%s within %.1f s. "
+		      ": %s in %zu process%s within %.1f s. "
 		      "Self is time in the function itself, total with what it calls.\n",
-		      view_what(v, what, sizeof(what)),
 		      view_value(v, v->total, value, sizeof(value)), v->processes,
 		      v->processes == 1 ? "" : "es", report_duration(r));
 }
@@ -127,11 +145,10 @@ static void write_row(const struct out *o, const struct view_row *row)
 	view_row_name(v, row, name, sizeof(name));
 	put_name(f, name, o->size->name_columns);
 	if (v->request.by == VIEW_BY_FUNCTION) {
-		(void)fputs(" | ", f);
-		put(f, view_place(v, row, name, sizeof(name)), o->size->place_columns);
-		(void)fputs(" | ", f);
-		put(f, view_module(v, row->label, name, sizeof(name)),
-		    o->size->place_columns);
+		put_cell(f, view_place(v, row, name, sizeof(name)),
+			 o->size->place_columns);
+		put_cell(f, view_module(v, row->label, name, sizeof(name)),
+			 o->size->place_columns);
 	}
 	(void)fputs(" |\n", f);
 }
@@ -338,7 +355,7 @@ static void put_word(FILE *f, const char *text, size_t len)
 
 	(void)fputc('\'', f);
 	for (; *text; text += n) {
-		n = otlp_utf8_len(text, strlen(text));
+		n = op_text_char(text, strlen(text));
 		if (!n || n > len)
 			break;
 		len -= n;
@@ -362,12 +379,21 @@ static void put_path(FILE *f, const char *path)
 		put_word(f, path, strlen(path));
 }
 
+/* Can a command in this document name the file? */
+static bool is_word(const char *path)
+{
+	char shown[PATH_BYTES + OP_TEXT_CHAR_BYTES];
+	size_t len = strlen(path);
+
+	return strcmp(path, "-") != 0 && len <= PATH_BYTES && !strchr(path, '`') &&
+	       op_text_show(path, len, shown, sizeof(shown)) == len;
+}
+
 /* The first bytes of a long name will do: `--callers` takes a part. */
 static void write_next(const struct out *o)
 {
 	const struct report *r = o->r;
-	bool named = strcmp(r->files[0], "-") != 0 && strlen(r->files[0]) <= PATH_BYTES;
-	const char *file = named ? r->files[0] : "FILE";
+	const char *file = is_word(r->files[0]) ? r->files[0] : "FILE";
 	FILE *f = o->f;
 	char name[NAME_BYTES], *c;
 
@@ -432,27 +458,30 @@ static void report_markdown(const struct report *r, FILE *f)
 static void diff_markdown(const struct diff *d, FILE *f)
 {
 	const struct change *c;
-	char what[VALUE_BYTES];
+	char name[NAME_BYTES];
 	size_t large = diff_large(d), n = diff_rows(d), i;
 
+	(void)fputs("# Profiles compared: ", f);
+	put_code(f, recording_title(d->files[0]), DIFF_NAME_COLUMNS);
+	(void)fputs(" (before), ", f);
+	put_code(f, recording_title(d->files[1]), DIFF_NAME_COLUMNS);
+	(void)fputs(" (after)\n\n", f);
+	put_what(f, &d->views[0]);
 	(void)fprintf(
 		f,
-		"# Profiles compared: `%s` (before), `%s` (after)\n\n"
-		"%s. Shares of each recording's whole, in per cent; the change in points."
+		". Shares of each recording's whole, in per cent; the change in points."
 		"\n\n| self before | after | change | total before | after | change | %s | "
 		"module |\n|---|---|---|---|---|---|---|---|\n",
-		recording_title(d->files[0]), recording_title(d->files[1]),
-		view_what(&d->views[0], what, sizeof(what)),
 		view_by_name(d->views[0].request.by));
 	for (i = 0; i < n; i++) {
 		c = &d->changes[i];
-		(void)fprintf(f, "| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | `",
+		(void)fprintf(f, "| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | ",
 			      c->self[0], c->self[1], c->self[1] - c->self[0],
 			      c->total[0], c->total[1], c->total[1] - c->total[0]);
-		print_name(f, c->name, -DIFF_NAME_COLUMNS);
-		(void)fprintf(f, "` | ");
-		print_safe(f, c->module, strlen(c->module), 0);
-		(void)fprintf(f, " |\n");
+		(void)op_text_show(c->name, strlen(c->name), name, sizeof(name));
+		put_name(f, name, DIFF_NAME_COLUMNS);
+		put_cell(f, c->module, DIFF_NAME_COLUMNS);
+		(void)fputs(" |\n", f);
 	}
 	if (!n)
 		(void)fprintf(f, "\nNothing has changed by %g%% of the whole or more.\n",

@@ -3,33 +3,142 @@
 #include "recording/write/output.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "export/sink/output.h"
 #include "recording/read/say.h"
 
-/* Give a file its name. For a stream the close may be the first to tell of an error. */
-static int complete(struct op_output *o)
+void older_keep(const char *path, struct older *ret)
 {
-	if (!o->stream)
-		return op_output_publish(o);
-	return close(OP_TAKE_FD(o->fd)) < 0 ? -errno : 0;
+	_cleanup_free_ char *real = realpath(path, NULL);
+	struct stat st;
+
+	/* What is opened as a stream is no file of that name. */
+	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || !real ||
+	    stat(real, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	if (asprintf(&ret->name, "%s.old", real) < 0)
+		ret->name = NULL;
+	if (asprintf(&ret->link, "%s.old.%d", real, (int)getpid()) < 0)
+		ret->link = NULL;
+	if (!ret->name || !ret->link || link(real, ret->link) == 0)
+		return;
+	/* Not every file system has links. */
+	note("warning: the older %s is not kept: %s", path, strerror(errno));
+	free(ret->link);
+	ret->link = NULL;
 }
 
-int output_write(const char *path, output_fn fn, void *data)
+static bool is_one_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+void older_end(const char *path, struct older *older)
+{
+	if (older->link && !is_one_file(path, older->link)) {
+		if (rename(older->link, older->name) < 0)
+			note("warning: %s cannot be kept: %s", path, strerror(errno));
+		else
+			note("the older %s is kept as %s", path, older->name);
+	}
+	if (older->link)
+		(void)unlink(older->link);
+	free(older->link);
+	free(older->name);
+	*older = (struct older){ NULL, NULL };
+}
+
+/* Give a file its name. For a stream the close may be the first to tell of an error. */
+static int complete(struct op_output *o, const char *path)
+{
+	struct older older = { NULL, NULL };
+	int r;
+
+	if (o->stream)
+		return close(OP_TAKE_FD(o->fd)) < 0 ? -errno : 0;
+	older_keep(path, &older);
+	r = op_output_publish(o);
+	older_end(path, &older);
+	return r;
+}
+
+int output_write(const char *path, char *const *inputs, size_t inputs_len, output_fn fn,
+		 void *data)
 {
 	struct op_output o;
+	size_t i;
 	int r, err;
 
+	for (i = 0; i < inputs_len; i++) {
+		if (strcmp(path, "-") != 0 && strncmp(path, "/dev/", 5) != 0 &&
+		    is_one_file(path, inputs[i]))
+			return fail("%s would be read and replaced: give another OUTPUT",
+				    path);
+	}
 	err = op_output_init(&o, path);
 	if (err < 0)
-		return fail("cannot write %s: %s", path, strerror(-err));
+		return fail("cannot write %s: %s%s", path, strerror(-err),
+			    err == -EPERM
+				    ? "; a link, a pipe or a device must be your own"
+				    : "");
 	r = fn(data, o.fd);
-	err = r ? 0 : complete(&o);
+	err = r ? 0 : complete(&o, path);
 	if (err < 0)
 		r = fail("cannot write %s: %s", path, strerror(-err));
 	op_output_deinit(&o);
 	return r;
+}
+
+int output_new(const char *folder, const void *bytes, size_t len, output_name_fn fill,
+	       void *data)
+{
+	struct op_output o = { .fd = -1, .published_fd = -1 };
+	char path[PATH_MAX];
+	int r;
+
+	if (asprintf(&o.path, "%s/profiles", folder) < 0)
+		return -ENOMEM;
+	o.owner = op_owner_behind_sudo();
+	r = op_output_open(&o);
+	if (!r)
+		r = op_write_full(o.fd, bytes, len);
+	while (!r) {
+		fill(data, path, sizeof(path));
+		r = op_output_publish_new(&o, path);
+		if (r != -EEXIST)
+			break;
+		r = 0;
+	}
+	op_output_deinit(&o);
+	return r;
+}
+
+int output_folder(const char *path)
+{
+	const struct op_owner owner = op_owner_behind_sudo();
+	struct stat st = { 0 };
+
+	if (mkdir(path, 0700) == 0)
+		return owner.known && lchown(path, owner.uid, owner.gid) < 0
+			       ? fail("cannot make %s: %s", path, strerror(errno))
+			       : 0;
+	if (errno != EEXIST)
+		return fail("cannot make %s: %s", path, strerror(errno));
+	if (stat(path, &st) < 0)
+		return fail("cannot read %s: %s", path, strerror(errno));
+	if (!op_owner_is_ours(&owner, st.st_uid))
+		return fail("%s is a folder of another user; give one of your own", path);
+	return 0;
 }

@@ -43,9 +43,9 @@ static void print_head(const struct text *t)
 	const struct view *v = t->r->v;
 	char what[VALUE_BYTES], value[VALUE_BYTES];
 
-	(void)fprintf(t->f, "%s: %s of %s in %zu process%s, within %.1f s\n",
-		      t->r->files_len == 1 ? recording_title(t->r->files[0])
-					   : "several recordings",
+	print_text(t->f, t->r->files_len == 1 ? recording_title(t->r->files[0])
+					      : "several recordings");
+	(void)fprintf(t->f, ": %s of %s in %zu process%s, within %.1f s\n",
 		      view_value(v, v->total, value, sizeof(value)),
 		      view_what(v, what, sizeof(what)), v->processes,
 		      v->processes == 1 ? "" : "es", report_duration(t->r));
@@ -211,12 +211,13 @@ static void diff_text(const struct diff *d, FILE *f)
 	bool functions = d->views[0].request.by == VIEW_BY_FUNCTION;
 	double delta;
 
-	(void)fprintf(f, "%s: %s before (%s), %s after (%s)\n\n",
-		      view_what(&d->views[0], what, sizeof(what)),
-		      view_value(&d->views[0], d->views[0].total, a, sizeof(a)),
-		      recording_title(d->files[0]),
-		      view_value(&d->views[1], d->views[1].total, b, sizeof(b)),
-		      recording_title(d->files[1]));
+	(void)fprintf(f, "%s: %s before (", view_what(&d->views[0], what, sizeof(what)),
+		      view_value(&d->views[0], d->views[0].total, a, sizeof(a)));
+	print_text(f, recording_title(d->files[0]));
+	(void)fprintf(f, "), %s after (",
+		      view_value(&d->views[1], d->views[1].total, b, sizeof(b)));
+	print_text(f, recording_title(d->files[1]));
+	(void)fputs(")\n\n", f);
 	if (!n) {
 		(void)fprintf(f, "Nothing has changed by %g%% of the whole or more.\n",
 			      d->min_percent);

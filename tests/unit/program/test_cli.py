@@ -622,7 +622,7 @@ class Export(unittest.TestCase):
             self.assertEqual(len(at), told, r.stderr)
             if not told:
                 continue
-            names = ['no file' if i == 1 else '/lib/%d?[31m' % i for i in range(10)]
+            names = ['no file' if i == 1 else '/lib/%d\\x1b[31m' % i for i in range(10)]
             self.assertEqual(lines[at[0] + 1:], [
                 '         3  native_no_rule: There is no rule.', 'where they ended early:',
                 *('%10d  %s: truncated' % (100 - i, name) for i, name in enumerate(names)),

@@ -17,6 +17,10 @@ enum {
 	FLUSH_MS = 10000
 };
 
+enum {
+	NOBODY = 65534
+};
+
 struct dir {
 	char path[64];
 };
@@ -282,6 +286,56 @@ static void test_link_keeps_pointing(void)
 	op_exporters_free(x);
 	CHECK(!lstat(link, &st) && S_ISLNK(st.st_mode));
 	check_content(path, FRAME_A, 7);
+	remove_dir(&d);
+}
+
+/* Whoever may write in a folder may put something there that leads elsewhere. */
+static void test_what_is_of_others_is_refused(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct otelprof_file_config config;
+	struct op_log log = { 0 };
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "real");
+	char *link = in_dir(&d, "link");
+	char *pipe = in_dir(&d, "pipe");
+
+	write_file(path, "precious");
+	CHECK(!symlink("real", link));
+	CHECK(!mkfifo(pipe, 0666));
+	CHECK_OK(op_exporters_new(&log, &x));
+	otelprof_file_config_init(&config, sizeof(config));
+	if (!geteuid()) {
+		CHECK(!lchown(link, NOBODY, NOBODY));
+		CHECK(!lchown(pipe, NOBODY, NOBODY));
+		config.path = link;
+		CHECK_INT(op_exporters_add_file(x, &config), -EPERM);
+		CHECK(strstr(log.message, "your own"));
+		config.path = pipe;
+		CHECK_INT(op_exporters_add_file(x, &config), -EPERM);
+		CHECK_INT(op_exporters_len(x), 0);
+	}
+	check_content(path, "precious", 8);
+	remove_dir(&d);
+}
+
+static void test_the_user_behind_sudo_owns_it(void)
+{
+	struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+	struct stat st = { 0 };
+
+	CHECK(!setenv("SUDO_UID", "65534", 1) && !setenv("SUDO_GID", "65533", 1));
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	op_exporters_free(x);
+	CHECK(!unsetenv("SUDO_UID") && !unsetenv("SUDO_GID"));
+	CHECK(!stat(path, &st));
+	CHECK_INT(st.st_mode & 0777, 0600);
+	CHECK_INT(st.st_uid, geteuid() ? geteuid() : NOBODY);
+	CHECK_INT(st.st_gid, geteuid() ? getegid() : NOBODY - 1);
 	remove_dir(&d);
 }
 
@@ -571,6 +625,8 @@ TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "free_completes_the_file", test_free_completes_the_file },
 	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
+	  { "what_is_of_others_is_refused", test_what_is_of_others_is_refused },
+	  { "the_user_behind_sudo_owns_it", test_the_user_behind_sudo_owns_it },
 	  { "bad_paths_are_refused", test_bad_paths_are_refused },
 	  { "pipe_is_written_straight", test_pipe_is_written_straight },
 	  { "a_pipe_without_a_path", test_a_pipe_without_a_path },

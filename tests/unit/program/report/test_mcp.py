@@ -83,7 +83,7 @@ class Mcp(unittest.TestCase):
         wrong, text = self.s.call('record', seconds=1)
         self.assertFalse(wrong, text)
         path = re.search(r'The recording is (\S+)', text).group(1)
-        self.assertIn('| 40.0% | 40.0% | `work` | app.py:12', text)
+        self.assertIn('| 40.0% | 40.0% | `work` | `app.py:12`', text)
         wrong, text = self.s.call('callers', file=path, function='ksys_read')
         self.assertFalse(wrong, text)
         self.assertIn('`handle`', text)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose files are those of the caller, who may be root for a user who called sudo. */
+#ifndef OP_BASE_FOREIGN_OWNER_H
+#define OP_BASE_FOREIGN_OWNER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct op_owner {
+	bool known; /* the process is root's, and a user called sudo */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Reads the environment. */
+struct op_owner op_owner_behind_sudo(void);
+
+/* Is @uid root, the user of this process, or the one behind sudo? */
+bool op_owner_is_ours(const struct op_owner *o, uid_t uid);
+
+#endif

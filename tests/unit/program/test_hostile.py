@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All commands on what others chose: names, files, recordings, signals.
+
+usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from hostile import NAMES, Request, complaint, markup
+
+PROGRAM = os.path.abspath(sys.argv[1])
+REPORTS = [['--format', f, *more] for f in ('text', 'json', 'markdown')
+           for more in ([], ['--tree'])] + [
+    ['--by', by] for by in ('module', 'program', 'process', 'thread', 'container', 'service')]
+
+
+def run(*args, mode=None, env=None, **kwargs):
+    env = dict(os.environ, NO_COLOR='1', **(env or {}))
+    env.pop('FAKE_OTELPROF', None)
+    if mode:
+        env['FAKE_OTELPROF'] = mode
+    kwargs = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, **kwargs}
+    return subprocess.run([PROGRAM, *args], env=env, stderr=subprocess.PIPE, timeout=60, **kwargs)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.dir = directory.name
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def clean(self, args, r):
+        """Nothing that a terminal obeys, and nothing of a sanitizer."""
+        for out in (r.stdout or b'', r.stderr):
+            self.assertIsNone(complaint(out), args)
+        self.assertIn(r.returncode, (0, 1, 2), (args, r.stderr))
+        self.assertNotIn(b'Sanitizer', r.stderr, args)
+        return r
+
+
+class Names(Case):
+    def recording(self):
+        """Each name stands wherever a name may."""
+        q = Request(**{'process.executable.name': NAMES[0], 'service.name': NAMES[7],
+                       'process.executable.path': '/x/' + NAMES[1], 'container.id': NAMES[9]})
+        for i, name in enumerate(NAMES):
+            q.sample([q.frame(name, '/f/' + NAMES[-1 - i], 3, 4, '/m/' + name, 'cpython'),
+                      q.frame(NAMES[(i + 1) % len(NAMES)])], 10 + i, [('thread.name', name)])
+            q.sample([q.frame(module=name), q.frame(name, kind='abort')], 2)
+        return q.write(self.path('names.otlp'))
+
+    def test_reports(self):
+        path = self.recording()
+        for args in [['report', *more, '-n', '1000', path] for more in REPORTS] + [
+                ['diff', '--format', f, path, path] for f in ('text', 'json', 'markdown')] + [
+                ['convert', '-o', '-', '--format', f, path] for f in ('folded', 'speedscope', 'firefox')]:
+            r = self.clean(args, run(*args))
+            self.assertEqual(r.returncode, 0, (args, r.stderr))
+            if 'markdown' in args:
+                self.assertIsNone(markup(r.stdout.decode()))
+            if 'json' in args or 'speedscope' in args or 'firefox' in args:
+                json.loads(r.stdout)
+
+    def test_pages(self):
+        path = self.recording()
+        for args in (['convert', '-o', self.path('a.html'), path],
+                     ['diff', '-o', self.path('a.html'), path, path]):
+            self.assertEqual(run(*args).returncode, 0, args)
+            with open(self.path('a.html'), 'rb') as f:
+                page = f.read()
+            self.assertIsNone(complaint(page, '\n\t'))
+            for name in ('</script><script>alert', '<img src=x'):
+                self.assertNotIn(name.encode(), page)
+
+    def test_names_that_differ_by_what_is_hidden_stay_two(self):
+        q = Request()
+        names = ['f\x01', 'f\x02', 'f\u200b', 'f\u200c', 'f\udc9b', 'f\x9b', 'f']
+        for name in names:
+            q.sample([q.frame(name)])
+        path = q.write(self.path('a.otlp'))
+        rows = json.loads(run('report', '--format', 'json', path).stdout)['rows']
+        self.assertEqual(len({row['name'] for row in rows}), len(names))
+        folded = run('convert', '-o', '-', '--format', 'folded', path).stdout.decode()
+        self.assertEqual(len(set(folded.splitlines())), len(names))
+        # What is shown names the function.
+        for row in rows:
+            r = run('report', '--callers', row['name'], path)
+            self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_live_commands(self):
+        for name in ('x'.join(NAMES[:5]), 'x'.join(NAMES[6:13])):
+            mode = 'name=' + name
+            for args in (['top', '--once', '-d', '0.1'], ['top', '--once', '--json', '-d', '0.1'],
+                         ['record', '-d', '0.1', '-o', self.path('a.html')]):
+                self.assertEqual(self.clean(args, run(*args, mode=mode)).returncode, 0)
+
+    def test_names_of_files_and_arguments(self):
+        good = self.recording()
+        for name in ('x'.join(NAMES[:13]), NAMES[13], 'A' * 4096):
+            there = self.path(name.replace('/', '') + '.otlp')
+            if len(name) < 200:
+                with open(good, 'rb') as a, open(os.fsencode(there), 'wb') as b:
+                    b.write(a.read())
+            for args in (['report', there], ['diff', there, good], ['diff', '--format', 'markdown', there, there],
+                         ['report', '--format', 'markdown', there], ['merge', '-o', self.path('m.otlp'), there],
+                         ['report', there + 'x'], ['merge', '-o', '/none/' + name, good],
+                         ['convert', '-o', name, good], ['convert', '--format', name, '-o', 'x', good],
+                         ['report', '--callers', name, good], ['report', '--kind', name, good],
+                         ['report', '--by', name, good], ['report', '--symbols', name, good],
+                         ['sink', '--listen', name], ['ctl', '--socket', name, 'status'], ['ctl', name],
+                         ['record', '--config', name], ['record', '--rule', name],
+                         ['record', '-o', '/none/' + name, '--format', 'otlp', '-d', '0.1'],
+                         ['record', '--pid', name], ['record', '-d', '0.1', '-o', self.path('y.html'), '--kinds', name], ['--' + name], [name]):
+                with self.subTest(args=args):
+                    self.clean(args, run(*[os.fsencode(a) for a in args]))
+            r = run('record', '-d', '0.1', '-o', self.path('x.html'), '--', os.fsencode('/none/' + name))
+            self.assertIsNone(complaint(r.stderr))
+
+
+def writers(out, recording):
+    """Every command that writes a file by itself; that of record is the library's."""
+    return (['merge', '-o', out, recording],
+            ['convert', '--format', 'folded', '-o', out, recording],
+            ['diff', '-o', out, recording, recording])
+
+
+NOBODY = 65534
+# close() and fsync() of regular files that are full only then, as those of NFS and FUSE.
+FULL = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/stat.h>
+static int full(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size && !(st.st_mode & 077);
+}
+int WHICH(int fd)
+{
+	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, NAME);
+	int bad = full(fd), r = real(fd);
+	if (bad)
+		errno = EDQUOT;
+	return bad ? -1 : r;
+}
+'''
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        q = Request()
+        q.sample([q.frame('f')])
+        self.good = q.write(self.path('good.otlp'))
+
+    def there(self, name, text='precious'):
+        with open(self.path(name), 'w', encoding='ascii') as f:
+            f.write(text)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), 'rb') as f:
+            return f.read()
+
+    def test_what_was_there_is_kept(self):
+        for args in writers(self.path('out'), self.good):
+            self.there('out')
+            r = self.clean(args, run(*args))
+            self.assertEqual(r.returncode, 0, (args, r.stderr))
+            self.assertEqual(self.read('out.old'), b'precious', args)
+            self.assertNotEqual(self.read('out'), b'precious', args)
+            self.assertEqual(os.stat(self.path('out')).st_mode & 0o777, 0o600, args)
+
+    def test_an_input_is_no_output(self):
+        before = self.read('good.otlp')
+        os.link(self.good, self.path('linked'))
+        for args in writers(self.path('linked'), self.good):
+            r = run(*args)
+            self.assertEqual((r.returncode, self.read('linked')), (1, before), args)
+
+    @unittest.skipIf(os.geteuid(), 'makes files of others')
+    def test_what_others_put_there(self):
+        os.mkdir(self.path('d'))
+        os.chmod(self.path('d'), 0o777)
+        out = self.path('d/out')
+        for make in ('link', 'dangling', 'fifo'):
+            for args in writers(out, self.good):
+                self.there('victim')
+                if make == 'fifo':
+                    os.mkfifo(out)
+                else:
+                    os.symlink(self.path('victim' if make == 'link' else 'none'), out)
+                os.chown(out, NOBODY, NOBODY, follow_symlinks=False)
+                r = self.clean(args, run(*args))
+                self.assertEqual(r.returncode, 1, (make, args))
+                self.assertEqual(self.read('victim'), b'precious')
+                self.assertFalse(os.path.exists(self.path('none')))
+                self.assertEqual(os.listdir(self.path('d')), ['out'])
+                os.unlink(out)
+
+    @unittest.skipIf(os.geteuid(), 'is root for another user')
+    def test_the_user_behind_sudo_owns_it(self):
+        for args in writers(self.path('out'), self.good):
+            r = run(*args, env={'SUDO_UID': '4711', 'SUDO_GID': '4712'})
+            self.assertEqual(r.returncode, 0, r.stderr)
+            st = os.stat(self.path('out'))
+            self.assertEqual((st.st_uid, st.st_gid, st.st_mode & 0o777), (4711, 4712, 0o600), args)
+
+    def test_a_disk_that_is_full_at_the_end(self):
+        library = self.path('full.so')
+        for call in ('fsync', 'close'):
+            source = FULL.replace('WHICH', call).replace('NAME', f'"{call}"')
+            subprocess.run(['cc', '-shared', '-fPIC', '-x', 'c', '-', '-o', library], check=True,
+                           input=source, text=True)
+            for args in writers(self.path('out'), self.good):
+                self.there('out')
+                r = run(*args, env={'LD_PRELOAD': library, 'ASAN_OPTIONS': 'verify_asan_link_order=0'})
+                self.assertEqual(r.returncode, 1, (call, args, r.stderr))
+                self.assertIn(b'quota', r.stderr, (call, args))
+                self.assertEqual(self.read('out'), b'precious', (call, args))
+                self.assertEqual(sorted(os.listdir(self.dir)), ['full.so', 'good.otlp', 'out'])
+
+    def test_standard_output_is_full(self):
+        for args in (['--version'], ['--help'], ['help', 'record'], ['doctor'], ['doctor', '--json'],
+                     ['top', '--once', '-d', '0.1'], ['top', '--once', '--json', '-d', '0.1'],
+                     ['report', self.good], ['report', '--format', 'json', self.good],
+                     ['diff', self.good, self.good], ['merge', '-o', '-', self.good],
+                     ['convert', '-o', '-', '--format', 'folded', self.good]):
+            with open('/dev/full', 'wb') as full:
+                r = run(*args, stdout=full)
+            self.assertEqual(r.returncode, 1, (args, r.stderr))
+            self.assertIn(b'cannot write', r.stderr, args)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1], verbosity=1)
