@@ -34,6 +34,18 @@ func load(t *testing.T, yaml string) (*Config, error) {
 	return got, errors.Join(got.Validate(), got.Retry.Validate())
 }
 
+// onlyRuntimes switches off all runtimes that both receivers know but those.
+func onlyRuntimes(on ...string) func(*Config) {
+	return func(c *Config) {
+		c.Runtimes = map[string]bool{"node": false} // v8 there
+		for _, name := range legacyRuntimes {
+			if hasRuntime(name) {
+				c.Runtimes[name] = slices.Contains(on, name)
+			}
+		}
+	}
+}
+
 func sets(key string, value any) func(*Config) {
 	return func(c *Config) { c.set(key, value) }
 }
@@ -132,14 +144,8 @@ var keys = []struct {
 	{yaml: "interpreters: {ruby: {disabled: true, skip_native_resume: true}}",
 		wrong: "skip_native_resume: not there yet"},
 	{yaml: "tracers: all", want: func(*Config) {}},
-	{yaml: "tracers: python",
-		want: func(c *Config) {
-			c.Runtimes = map[string]bool{"python": true, "php": false, "hotspot": false, "node": false}
-		}},
-	{yaml: "tracers: go, native",
-		want: func(c *Config) {
-			c.Runtimes = map[string]bool{"python": false, "php": false, "hotspot": false, "node": false}
-		}},
+	{yaml: "tracers: python", want: onlyRuntimes("python")},
+	{yaml: "tracers: go, native", want: onlyRuntimes()},
 	{yaml: "tracers: cobol", wrong: `tracers: "cobol" is not known`},
 	{yaml: "tracers: labels", wrong: "labels are not there yet"},
 	{yaml: "clock_sync_interval: 3m", want: func(*Config) {}},
