@@ -204,9 +204,10 @@ static int read_bytes(void *data, size_t off, void *buf, size_t len)
 
 static void read_code(const uint8_t *code, size_t len, uint64_t addr, struct rows *ret)
 {
-	const struct op_heights_code from = {
-		.read = read_bytes, .data = (void *)(uintptr_t)code, .len = len, .addr = addr
-	};
+	const struct op_heights_code from = { .read = read_bytes,
+					      .data = (void *)(uintptr_t)code,
+					      .len = len,
+					      .addr = addr };
 	struct op_heights *h = NULL;
 
 	CHECK_OK(op_heights_new(&from, NONE, &h));
