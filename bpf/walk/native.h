@@ -130,8 +130,8 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 		return op_end(u, OP_ERROR_native_frame_pointer);
 	ra = op_arch_code_address(u, ra);
 	if (!ra)
-		return op_end(u, u->guesses ? OP_ERROR_native_zero_return
-					    : OP_END_COMPLETE);
+		return op_end(u,
+			      u->guesses ? OP_ERROR_native_zero_return : OP_END_COMPLETE);
 	u->kept_lost = 1;
 	u->sp = op_arch_sp_after_record(fp, next_fp);
 	u->fp = next_fp;
@@ -147,9 +147,8 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
  * to another file by now; otherwise the walk ends, and user space, which knows the file,
  * resumes it at this frame.
  */
-static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
-						    const struct op_unwind_rule *rule,
-						    __u32 guessed)
+static __always_inline enum op_next
+op_step_by_rule(struct op_unwind *u, const struct op_unwind_rule *rule, __u32 guessed)
 {
 	bool replaced = (u->map.flags & OP_MAPPING_REPLACED) && !u->heap_moved;
 	__u64 pc = u->pc;
@@ -261,13 +260,12 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
-		u->guessed = u->map.segment ? silent * OP_GUESSED_WAY
-					    : OP_GUESSED_FRAME;
+		u->guessed = u->map.segment ? silent * OP_GUESSED_WAY : OP_GUESSED_FRAME;
 		/* Code without unwind data, of a file or of a runtime's stubs, may or may
 		 * not keep frame pointers. */
 		if ((!u->map.segment && u->exact && op_arch_is_recordless(u, look)) ||
 		    !op_leads_to_code(u, silent))
-			return op_guess_on(u, guessed);
+			return op_guess_on(u, silent ? 0 : guessed);
 		next = op_step_frame_record(u, u->sp);
 		break;
 	case OP_CFA_FRAME_SWITCH:

@@ -22,7 +22,7 @@ enum {
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
 	OP_STEP_GUESS = OP_RUNTIME_MAX,
 	/* op_unwind.guessed */
-	OP_GUESSED_FRAME = 1, /* by frame pointer, in code that no file has */
+	OP_GUESSED_FRAME = 1,  /* by frame pointer, in code that no file has */
 	OP_GUESSED_CALLER = 2, /* of several: u->guess has the others */
 	OP_GUESSED_WAY = 3,    /* by the only way that there was */
 	OP_RUNTIME_BYTES = 256,

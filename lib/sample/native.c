@@ -23,7 +23,8 @@
 enum {
 	NAME_BYTES = 512,
 	PLACES_MAX = 65536, /* addresses of a process's code without a file */
-	RECORDS_MAX = 512,  /* of them in a window: how many are asked for a frame record */
+	RECORDS_MAX =
+		512, /* of them in a window: how many are asked for a frame record */
 };
 
 /* Values of the attribute "guessed": the frame was found by a guess; its caller may be missing. */
@@ -402,9 +403,10 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 {
 	struct op_program_code *made = &of->program->code;
 	uint32_t epoch = op_window_epoch(of->window);
-	uint8_t code[OP_RECORD_BEFORE + OP_RECORD_AFTER];
-	uint64_t from = addr - OP_MIN(addr - v->start, (uint64_t)OP_RECORD_BEFORE);
-	uint64_t to = OP_MIN(addr + OP_RECORD_AFTER, v->end);
+	uint8_t code[OP_HEIGHTS_RECORD_BEFORE + OP_HEIGHTS_RECORD_AFTER];
+	uint64_t from =
+		addr - OP_MIN(addr - v->start, (uint64_t)OP_HEIGHTS_RECORD_BEFORE);
+	uint64_t to = OP_MIN(addr + OP_HEIGHTS_RECORD_AFTER, v->end);
 
 	if (made->checked_epoch != epoch)
 		made->checked = 0;
@@ -412,7 +414,7 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 	if (made->checked++ >= RECORDS_MAX)
 		return false;
 	return op_memory_read(&of->program->memory.memory, from, code, to - from) == 0 &&
-	       op_record_is_kept(code, to - from, from, addr - from);
+	       op_heights_keep_record(code, to - from, from, addr - from);
 }
 
 /*

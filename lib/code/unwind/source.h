@@ -95,8 +95,8 @@ enum {
 struct op_heights;
 
 struct op_source_code {
-	struct op_elf *elf; /* borrowed */
-	uint64_t left;	    /* bytes that may still be read */
+	struct op_elf *elf;	    /* borrowed */
+	uint64_t left;		    /* bytes that may still be read */
 	struct op_heights *heights; /* of the gap that is being read, or NULL */
 	uint64_t start;		    /* its ELF address */
 	bool keep;

@@ -29,9 +29,11 @@ static int read_code(void *data, size_t off, void *buf, size_t len)
 static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 		     struct op_unwind_rule none)
 {
-	const struct op_heights_code from = {
-		.read = read_code, .data = code, .len = size, .addr = start, .keep = code->keep
-	};
+	const struct op_heights_code from = { .read = read_code,
+					      .data = code,
+					      .len = size,
+					      .addr = start,
+					      .keep = code->keep };
 
 	if (size > code->left)
 		return 0;
@@ -69,7 +71,9 @@ void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
 {
 	if (op_elf_machine(elf) != EM_X86_64)
 		return;
-	*code = (struct op_source_code){ .elf = elf, .left = OP_SOURCE_CODE_BYTES_MAX, .keep = keep };
+	*code = (struct op_source_code){ .elf = elf,
+					 .left = OP_SOURCE_CODE_BYTES_MAX,
+					 .keep = keep };
 	b->gap = read_gap;
 	b->gap_data = code;
 }

@@ -68,8 +68,9 @@ struct op_unwind_table {
 	uint64_t arena_bytes;
 	struct op_unwind_rule_set rules;
 	uint64_t rows;
-	uint64_t fdes;	   /* FDEs that were read */
-	uint64_t unread;   /* bytes of code without unwind data that are too many to be read */
+	uint64_t fdes; /* FDEs that were read */
+	uint64_t
+		unread; /* bytes of code without unwind data that are too many to be read */
 	uint64_t bad_fdes; /* FDEs that were unreadable, wholly or from some pc on */
 	bool wants_kept;   /* a CFA is computed from rbx, which functions preserve */
 	/* rows with OP_UNWIND_RULE_INVALID, since no op_unwind_rule can express them */

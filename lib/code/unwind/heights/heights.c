@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "code/unwind/arch.h"
 #include "code/unwind/heights/instruction.h"
 #include "code/unwind/heights/stack.h"
 
@@ -24,6 +23,7 @@ enum {
 	FAR = 4096,
 	TARGET_SLOTS = 1024, /* for targets of jumps in a function; a power of two */
 	TARGET_PROBES = 8,
+	TRIED_BYTES_MAX = 1 << 16, /* of a function whose end is sought in three ways */
 	SCAN_BYTES = 1 << 18, /* between two looks at the clock; at most the window */
 };
 
@@ -238,7 +238,7 @@ static size_t skip_padding(struct op_heights *p, size_t at)
 
 	while (at < p->end && p->left && !is_start(p, at)) {
 		p->left--;
-		if (*code_at(p, at) == INT3 || !*code_at(p, at)) {
+		if (is_padding(*code_at(p, at))) {
 			at++;
 			continue;
 		}
@@ -359,7 +359,7 @@ static size_t read_function(struct op_heights *p)
 		if (!padded)
 			called = i.kind == OP_INSN_CALL || i.kind == OP_INSN_CALL_FAR;
 		p->wants_kept |= called && rule.cfa == OP_CFA_REG &&
-				 (rule.cfa_off & 255) == OP_ARCH_X86_64_KEPT;
+				 (rule.cfa_off & 255) == OP_CODE_STACK_KEPT;
 		at += len;
 	}
 	p->cut = at - p->start >= OP_HEIGHTS_FUNCTION_MAX;
@@ -445,8 +445,7 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	 * byte is padding. */
 	if (is_restorer(p))
 		return fn(data,
-			  p->start -
-				  (p->start && is_padding(*code_at(p, p->start - 1))),
+			  p->start - (p->start && is_padding(*code_at(p, p->start - 1))),
 			  signal);
 	/* The byte above is the end of the jump, where no instruction begins. */
 	if (is_outermost(p))
@@ -483,7 +482,7 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 		p->function++; /* no earlier jump leads past here */
 	for (p->split = 0; p->split <= 2; p->split++) {
 		end = read_twice(p);
-		if (end == NO_MEMORY || !p->bad)
+		if (end == NO_MEMORY || !p->bad || end - p->start > TRIED_BYTES_MAX)
 			break;
 		p->function++; /* the jumps of a failed attempt do not count */
 	}

@@ -21,9 +21,9 @@
 #include "op_user_types.h"
 
 enum {
-	OP_HEIGHTS_FUNCTION_MAX = 1 << 19, /* bytes; what is behind has no rule */
+	OP_HEIGHTS_FUNCTION_MAX = 1 << 18, /* bytes; what is behind has no rule */
 	/* bytes of code in memory at a time, and of the bits that say where functions begin */
-	OP_HEIGHTS_WINDOW_BYTES = 1 << 20,
+	OP_HEIGHTS_WINDOW_BYTES = 1 << 19,
 	OP_HEIGHTS_STARTS_BYTES = 4 << 20,
 	/*
 	 * The limit of instructions that are read, counting repeated ones, is the number

@@ -66,7 +66,7 @@ static bool may_begin(const uint8_t *code, uint64_t addr, size_t at)
 	       before == NOP || !before;
 }
 
-bool op_record_is_kept(const uint8_t *code, size_t len, uint64_t addr, size_t at)
+bool op_heights_keep_record(const uint8_t *code, size_t len, uint64_t addr, size_t at)
 {
 	unsigned int tries = 0;
 	size_t start = at + 1;

@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 enum {
-	OP_RECORD_BEFORE = 8192, /* the most bytes that are looked at before an instruction */
-	OP_RECORD_AFTER = 64,
+	OP_HEIGHTS_RECORD_BEFORE =
+		8192, /* the most bytes that are looked at before an instruction */
+	OP_HEIGHTS_RECORD_AFTER = 64,
 };
 
 /* Has the function around offset @at of @code[@len], which is at @addr, its frame record at fp
  * there? false: no, or that cannot be told. */
-bool op_record_is_kept(const uint8_t *code, size_t len, uint64_t addr, size_t at);
+bool op_heights_keep_record(const uint8_t *code, size_t len, uint64_t addr, size_t at);
 
 #endif

@@ -265,8 +265,8 @@ static struct op_unwind_rule rule_by_copy(const struct op_code_stack *s,
 	if (s->base == OP_CODE_STACK_FP_BASE && s->fp_slot != UNKNOWN && holds &&
 	    s->fp_slot >= INT16_MIN && s->fp_slot <= INT16_MAX) {
 		rule.cfa = OP_CFA_DEREF_FP;
-		rule.cfa_off = (int32_t)((uint16_t)s->fp_slot |
-					 (uint32_t)s->slot_holds << 16);
+		rule.cfa_off =
+			(int32_t)((uint16_t)s->fp_slot | (uint32_t)s->slot_holds << 16);
 		return rule;
 	}
 	if (s->slot != UNKNOWN && s->slot <= INT16_MAX && holds) {

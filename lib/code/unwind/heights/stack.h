@@ -14,6 +14,8 @@
 
 enum {
 	OP_CODE_STACK_WORD = 8, /* bytes */
+	OP_CODE_STACK_KEPT =
+		3, /* rbx in the numbering of rules: it is followed from frame to frame */
 };
 
 #define OP_CODE_STACK_UNKNOWN INT32_MIN
@@ -37,8 +39,8 @@ struct op_code_stack {
 	int32_t drop;	 /* with FP_BASE: sp is at fp - drop, or UNKNOWN */
 	int32_t fp_slot; /* the word at fp + fp_slot holds slot_holds; or UNKNOWN */
 	uint8_t copy_reg;
-	uint8_t base;	 /* enum op_code_stack_base */
-	bool outermost;	 /* fp was cleared, and not saved before: nothing called this */
+	uint8_t base;	/* enum op_code_stack_base */
+	bool outermost; /* fp was cleared, and not saved before: nothing called this */
 	/* the caller's rbx: OP_SAVE_KEPT_SAME, it is in rbx; else words below the CFA; 0: lost */
 	uint8_t kept;
 };
@@ -58,7 +60,7 @@ static const struct op_code_stack OP_CODE_STACK_LOST = { .sp = OP_CODE_STACK_UNK
 							 .fp = OP_CODE_STACK_UNKNOWN,
 							 .copy = OP_CODE_STACK_UNKNOWN,
 							 .slot = OP_CODE_STACK_UNKNOWN,
-							  .drop = OP_CODE_STACK_UNKNOWN,
+							 .drop = OP_CODE_STACK_UNKNOWN,
 							 .fp_slot =
 								 OP_CODE_STACK_UNKNOWN };
 

@@ -70,7 +70,10 @@ static long call2(long n, long a, long b)
 {
 	long ret;
 
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(n), "D"(a), "S"(b) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b)
+			 : "rcx", "r11", "memory");
 	return ret;
 }
 
@@ -122,7 +125,8 @@ static struct silent_code *make(const char *path, const char *names)
 	FILE *in = fopen(names, "r");
 	FILE *out;
 
-	if (!bytes || code == MAP_FAILED || read(fd, code, bytes) != (ssize_t)bytes || !in)
+	if (!bytes || code == MAP_FAILED || read(fd, code, bytes) != (ssize_t)bytes ||
+	    !in)
 		fail(path);
 	(void)snprintf(line, sizeof(line), "/tmp/perf-%d.map", (int)getpid());
 	out = fopen(line, "w");

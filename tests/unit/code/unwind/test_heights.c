@@ -7,6 +7,7 @@
 #include "code/elf/file.h"
 #include "code/unwind/heights/heights.h"
 #include "code/unwind/heights/instruction.h"
+#include "code/unwind/heights/record.h"
 
 #include "test.h"
 #include "unwind_table.h"
@@ -204,9 +205,10 @@ static int read_bytes(void *data, size_t off, void *buf, size_t len)
 
 static void read_code(const uint8_t *code, size_t len, uint64_t addr, struct rows *ret)
 {
-	const struct op_heights_code from = {
-		.read = read_bytes, .data = (void *)(uintptr_t)code, .len = len, .addr = addr
-	};
+	const struct op_heights_code from = { .read = read_bytes,
+					      .data = (void *)(uintptr_t)code,
+					      .len = len,
+					      .addr = addr };
 	struct op_heights *h = NULL;
 
 	CHECK_OK(op_heights_new(&from, NONE, &h));
@@ -302,6 +304,94 @@ static void test_libc(void)
 	op_vec_clear(&rows.rule);
 }
 
+/* What code in no file says of frame records; each has the instruction that is asked for at 20. */
+static void test_records(void)
+{
+	static const struct {
+		const char *code;
+		bool kept;
+	} cases[] = {
+		/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; nops; leave; ret */
+		{ "\x55\x48\x89\xe5\x48\x83\xec\x10\x89\xc0\x89\xc0\x89\xc0\x89\xc0"
+		  "\x89\xc0\x89\xc0\x89\xc0\x89\xc0\xc9\xc3",
+		  true },
+		/* the same, which has returned before; then sub $8,%rsp */
+		{ "\x55\x48\x89\xe5\xc9\xc3\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc"
+		  "\x48\x83\xec\x08\x89\xc0\x48\x83\xc4\x08\xc3",
+		  false },
+		/* push %rbp, which is data then */
+		{ "\x55\x48\x83\xec\x10\x31\xed\x89\xc0\x89\xc0\x89\xc0\x89\xc0\x89"
+		  "\xc0\x89\xc0\x89\xc0\x89\xc0\x90\x48\x83\xc4\x10\x5d\xc3",
+		  false },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_INT(op_heights_keep_record((const uint8_t *)cases[i].code,
+						 strlen(cases[i].code), 0x1000, 20),
+			  cases[i].kept);
+}
+
+static struct op_unwind_rule rule_of(const char *code, size_t len, size_t at)
+{
+	struct rows rows = { 0 };
+	struct op_unwind_rule rule;
+
+	read_code((const uint8_t *)code, len, 0x1000, &rows);
+	rule = by_code(&rows, at);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+	return rule;
+}
+
+#define RULE_OF(code, at) rule_of(code, sizeof(code) - 1, at)
+
+static void test_odd_frames(void)
+{
+	/* call 16; 5: pause; lfence; jmp 5; 16: mov %r11,(%rsp); ret */
+	static const char retpoline[] = "\xe8\x0b\0\0\0\xf3\x90\x0f\xae\xe8\xeb\xf9"
+					"\xcc\xcc\xcc\xcc\x4c\x89\x1c\x24\xc3";
+	/* xor %ebp,%ebp; mov %rsp,%rdi; and $-16,%rsp; call; hlt */
+	static const char start[] =
+		"\x31\xed\x48\x89\xe7\x48\x83\xe4\xf0\xe8\0\0\0\0\xf4";
+	/* the same, and it returns */
+	static const char back[] = "\x31\xed\x89\xc0\xc3";
+	/* lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; push %r10;
+	 * sub $40,%rsp; nop; mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret */
+	static const char realigned[] =
+		"\x4c\x8d\x54\x24\x08\x48\x83\xe4\xe0\x41\xff\x72\xf8\x55\x48\x89\xe5"
+		"\x41\x52\x48\x83\xec\x28\x90\x4c\x8b\x55\xf8\xc9\x49\x8d\x62\xf8\xc3";
+
+	CHECK_INT(RULE_OF(retpoline, 16).cfa_off, 16);
+	CHECK_INT(RULE_OF(retpoline, 20).cfa_off, 16);
+	CHECK_INT(RULE_OF(start, 9).cfa, OP_CFA_STOP);
+	CHECK(RULE_OF(back, 2).cfa != OP_CFA_STOP);
+	CHECK_INT(RULE_OF(realigned, 23).cfa, OP_CFA_DEREF_FP);
+	CHECK_INT(RULE_OF(realigned, 23).cfa_off, 0xfff8);
+	CHECK_INT(RULE_OF(realigned, 23).save, OP_SAVE_CHECK | OP_SAVE_FP_AT_FP);
+	CHECK_INT(RULE_OF(realigned, 33).cfa_off, 8);
+}
+
+/* Code of several windows: a function in the last one. */
+static void test_windows(void)
+{
+	enum {
+		BYTES = 3 * OP_HEIGHTS_WINDOW_BYTES,
+		AT = BYTES - 4096
+	};
+	/* ret; push %rbx; sub $32,%rsp; nop; add $32,%rsp; pop %rbx; ret */
+	static const char function[] =
+		"\xc3\x53\x48\x83\xec\x20\x90\x48\x83\xc4\x20\x5b\xc3";
+	char *code = malloc(BYTES);
+
+	CHECK(code);
+	memset(code, 0x90, BYTES);
+	memcpy(code + AT - 1, function, sizeof(function) - 1);
+	CHECK_INT(rule_of(code, BYTES, AT).cfa_off, 8);
+	CHECK_INT(rule_of(code, BYTES, AT + 5).cfa_off, 48);
+	free(code);
+}
+
 static const char LIBC[] = "/lib/x86_64-linux-gnu/libc.so.6";
 
 /*
@@ -357,7 +447,8 @@ static void test_system(void)
 
 TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
 	  { "stack_of_its_own", test_stack_of_its_own }, { "libc", test_libc },
-	  { "system", test_system })
+	  { "odd_frames", test_odd_frames }, { "windows", test_windows },
+	  { "records", test_records }, { "system", test_system })
 #else
 static void test_nothing(void)
 {

@@ -308,7 +308,8 @@ static void test_signal_plt_stop_and_entry(void)
 	/* The entry point, which no FDE covers. */
 	CHECK_RULE(TEXT + 0x300, OP_CFA_STOP, 0, 0, 0);
 	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES - 1, OP_CFA_STOP, 0, 0, 0);
-	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES, OP_CFA_FRAME, 0, OP_SAVE_CHECK, 0);
+	CHECK_RULE(TEXT + 0x300 + OP_UNWIND_TABLE_ENTRY_BYTES, OP_CFA_FRAME, 0,
+		   OP_SAVE_CHECK, 0);
 	segment = op_arena_at(f.arena, f.table->segments[0].segment);
 	CHECK_INT(segment->runtime, OP_RUNTIME_PYTHON);
 	CHECK_INT(segment->loop_count, 1);
