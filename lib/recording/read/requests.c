@@ -84,22 +84,6 @@ static bool bare_request(const struct reading *rec)
 	       (b[0] == FIELD_1_BYTES || b[0] == FIELD_2_BYTES);
 }
 
-static int read_bare(struct reading *rec, recording_fn fn, void *data)
-{
-	ssize_t n = read_more(rec, REQUEST_MAX_BYTES);
-	int r;
-
-	if (n < 0)
-		return fail("%s: out of memory", rec->path);
-	r = fn(data, rec->bytes.data, rec->bytes.len);
-	if (r == -EBADMSG)
-		return say_what_it_is(rec);
-	if (r < 0)
-		return fail("%s: %s", rec->path, strerror(-r));
-	rec->requests = 1;
-	return 0;
-}
-
 /* The file is damaged here: the requests before still count. */
 static int damaged(const struct reading *rec, const char *what)
 {
@@ -107,6 +91,27 @@ static int damaged(const struct reading *rec, const char *what)
 		return fail("%s: %s, and there is none before it", rec->path, what);
 	note("%s: %s at byte %" PRIu64 "; the %" PRIu64 " requests before it are used",
 	     rec->path, what, rec->offset, rec->requests);
+	return 0;
+}
+
+static int read_bare(struct reading *rec, recording_fn fn, void *data)
+{
+	ssize_t n = read_more(rec, REQUEST_MAX_BYTES);
+	int r;
+
+	if (n < 0)
+		return fail("%s: out of memory", rec->path);
+	if (n == REQUEST_MAX_BYTES)
+		return fail("%s is one request of more than %d MiB, or no recording",
+			    rec->path, REQUEST_MAX_BYTES >> 20);
+	r = fn(data, rec->bytes.data, rec->bytes.len);
+	if (r == -EBADMSG)
+		return say_what_it_is(rec);
+	if (r == -EFBIG)
+		return damaged(rec, "there is more than is read");
+	if (r < 0)
+		return fail("%s: %s", rec->path, strerror(-r));
+	rec->requests = 1;
 	return 0;
 }
 

@@ -5,12 +5,15 @@ usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
 """
 import json
 import os
+import resource
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from hostile import NAMES, Request, complaint, markup
+from hostile import (NAMES, Request, complaint, markup, number, numbers, piece, recording,
+                     varint)
 
 PROGRAM = os.path.abspath(sys.argv[1])
 REPORTS = [['--format', f, *more] for f in ('text', 'json', 'markdown')
@@ -238,6 +241,124 @@ class Files(Case):
                 r = run(*args, stdout=full)
             self.assertEqual(r.returncode, 1, (args, r.stderr))
             self.assertIn(b'cannot write', r.stderr, args)
+
+
+class Bombs(Case):
+    """Few bytes that ask for much. Each command ends soon, in little memory, with a sentence."""
+    SECONDS = 20 # of CPU time; sanitizers are slow
+    BYTES = 1 << 30
+
+    def ask(self, path):
+        commands = [['report', '--format', 'json', '--tree', path], ['merge', '-o', self.path('m'), path],
+                    ['diff', path, path], *(['convert', '--format', f, '-o', self.path('c'), path]
+                                            for f in ('html', 'firefox', 'pprof'))]
+        # Where each takes ten times as long, what all read with and what writes by itself.
+        for args in commands[:2] if self.sanitized() else commands:
+            def limit():
+                resource.setrlimit(resource.RLIMIT_CPU, (self.SECONDS, self.SECONDS))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (self.BYTES, self.BYTES))
+                if not self.sanitized():
+                    resource.setrlimit(resource.RLIMIT_AS, (self.BYTES, self.BYTES))
+            r = self.clean(args, run(*args, preexec_fn=limit))
+            if r.returncode:
+                self.assertEqual(r.stderr.count(b'\n'), 1, (args, r.stderr))
+                self.assertNotIn(b'memory', r.stderr, args)
+            if os.path.exists(self.path('m')):
+                self.assertLess(os.path.getsize(self.path('m')), 200 << 20)
+
+    @staticmethod
+    def sanitized():
+        with open(PROGRAM, 'rb') as f:
+            return b'__asan_init' in f.read()
+
+    def bomb(self, q, repeat=b'', times=0):
+        with open(self.path('bomb.otlp'), 'wb') as f:
+            f.write(recording(q.encode() + repeat * times))
+        self.ask(self.path('bomb.otlp'))
+
+    def test_lines_of_a_location_in_a_stack(self):
+        q = Request()
+        q.frame('f')
+        q.locations.append(piece(3, number(1, 1)) * 500000)
+        q.sample([len(q.locations) - 1] * 2000)
+        self.bomb(q)
+
+    def test_a_stack_of_many_samples(self):
+        q = Request()
+        f = q.frame('f' * 5000)
+        for depth in (30000, 40000):
+            q.samples = []
+            q.sample([f] * depth)
+            q.samples *= 50000
+            self.bomb(q)
+
+    def test_a_long_name_of_many_samples(self):
+        q = Request()
+        q.sample([q.frame('f' * (4 << 20))])
+        q.samples *= 100000
+        self.bomb(q)
+
+    def test_kinds(self):
+        q = Request()
+        q.sample([q.frame('f')])
+        names = [q.strings.__len__() + i for i in range(30000)]
+        q.strings += [b'%d' % i for i in range(30000)]
+        one = b''.join(piece(2, piece(1, number(1, n) + number(2, n)) + piece(2, q.samples[0]))
+                       for n in names)
+        self.bomb(q, piece(1, piece(2, one)), 1)
+
+    def test_windows_of_many_moments(self):
+        q = Request()
+        q.type = ('threads', 'count', '', '', 0)
+        frames = [q.frame('f%d' % i) for i in range(100)]
+        q.stacks += [numbers(1, [frames[i % 100], frames[i // 100]]) for i in range(10000)]
+        kind = number(1, q.string('threads')) + number(2, q.string('count'))
+        all_stacks = b''.join(piece(2, number(1, i + 1) + numbers(4, [1])) for i in range(10000))
+        q.samples = []
+        window = b''.join(piece(2, piece(1, kind) + piece(2, number(1, 1) + numbers(4, [1])) +
+                                varint(3 << 3 | 1) + struct.pack('<Q', 10**18 + i)) for i in range(20000))
+        self.bomb(q, piece(1, piece(2, piece(2, piece(1, kind) + all_stacks) + window)), 1)
+
+    def test_attributes_of_a_resource_and_of_a_mapping(self):
+        q = Request(**{'a%d' % i: 'x' for i in range(20000)})
+        q.type = ('threads', 'count', '', '', 0)
+        q.sample([q.frame('f')])
+        q.samples *= 100000
+        self.bomb(q)
+        q = Request()
+        q.mappings.append(numbers(5, [q.attribute('k', 'v')] * 200000))
+        q.locations += [number(1, 1)] * 200000
+        q.sample([1])
+        self.bomb(q)
+
+    def test_a_string_of_many_profiles(self):
+        q = Request()
+        q.sample([q.frame('f' * 3900000)])
+        profile = piece(2, piece(2, q.samples[0]))
+        self.bomb(q, piece(1, piece(2, profile)), 20000)
+
+    def test_values_in_values(self):
+        value = piece(1, 'x')
+        for _ in range(3000):
+            value = piece(5, piece(1, value))
+        q = Request()
+        q.attributes.append(number(1, q.string('k')) + piece(2, value))
+        q.sample([q.frame('f')], 1)
+        q.samples = [s + numbers(2, [len(q.attributes) - 1]) for s in q.samples]
+        self.bomb(q)
+
+    def test_recordings_that_were_cut(self):
+        q = Request()
+        for i in range(20):
+            q.sample([q.frame('f%d' % i, '/f', 1, i, '/m')])
+        whole = recording(q.encode())
+        for cut in range(1, len(whole), len(whole) // 12):
+            for data in (whole[:cut], whole + whole[:cut], whole[:cut] + b'\xff' + whole[cut + 1:]):
+                path = self.path('cut.otlp')
+                with open(path, 'wb') as f:
+                    f.write(data)
+                for args in (['report', path], ['merge', '-o', self.path('m'), path]):
+                    self.clean(args, run(*args))
 
 
 if __name__ == '__main__':
