@@ -6,10 +6,12 @@ usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
 import json
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from hostile import (NAMES, Request, complaint, markup, number, numbers, piece, recording,
@@ -359,6 +361,72 @@ class Bombs(Case):
                     f.write(data)
                 for args in (['report', path], ['merge', '-o', self.path('m'), path]):
                     self.clean(args, run(*args))
+
+
+class Signals(Case):
+    def start(self, *args, **kwargs):
+        p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                             env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
+        self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))
+        return p
+
+    def test_each_signal_at_some_moment_leaves_a_recording(self):
+        names = ['HUP', 'INT', 'TERM', 'USR1', 'USR2', 'ALRM', 'XCPU', 'PROF', 'VTALRM', 'IO']
+        started = [(i, name, self.start('record', '-q', '-o', self.path(name + '.html'), '-d', '30'))
+                   for i, name in enumerate(names)]
+        # The handlers stand when the fake has told that it is one.
+        for i, name, p in started:
+            p.stderr.readline()
+        for i, name, p in started:
+            time.sleep(0.02 * i)
+            p.send_signal(getattr(signal, 'SIG' + name))
+        for i, name, p in started:
+            self.assertEqual(p.wait(20), 0, name)
+            self.assertGreater(os.path.getsize(self.path(name + '.html')), 1000, name)
+        self.assertEqual(sorted(os.listdir(self.dir)), sorted(n + '.html' for n in names))
+
+    def test_what_is_ignored_stays_ignored(self):
+        def ignore():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        p = self.start('record', '-q', '-o', self.path('a.html'), '-d', '1.5', preexec_fn=ignore)
+        p.stderr.readline()
+        began = time.monotonic()
+        p.send_signal(signal.SIGHUP)
+        p.send_signal(signal.SIGINT)
+        self.assertEqual(p.wait(20), 0)
+        self.assertGreater(time.monotonic() - began, 0.8)
+
+    def test_interrupts_are_the_command_s(self):
+        script = ('import time\ntry:\n time.sleep(20)\nexcept KeyboardInterrupt:\n'
+                  ' time.sleep(0.5)\n open("state", "w").write("saved")\n')
+        p = self.start('record', '-o', 'a.html', '--', sys.executable, '-c', script, cwd=self.dir)
+        time.sleep(2)
+        os.killpg(p.pid, signal.SIGINT)
+        told = p.communicate(timeout=20)[1]
+        self.assertIn(b'until the command ends', told)
+        self.assertEqual(p.returncode, 0, told)
+        with open(self.path('state'), encoding='ascii') as f:
+            self.assertEqual(f.read(), 'saved')
+        # One that does not care ends at the second.
+        p = self.start('record', '-q', '-o', 'a.html', '--', 'sh', '-c', "trap '' INT; sleep 20", cwd=self.dir)
+        time.sleep(1.5)
+        os.killpg(p.pid, signal.SIGINT)
+        time.sleep(1)
+        self.assertIsNone(p.poll())
+        os.killpg(p.pid, signal.SIGINT)
+        self.assertEqual(p.wait(20), 0)
+
+    def test_a_limit_of_the_size_of_files(self):
+        q = Request()
+        for i in range(2000):
+            q.sample([q.frame('f%d' % i)])
+        path = q.write(self.path('a.otlp'))
+        for args in (['merge', '-o', self.path('m.otlp'), path], ['convert', '-o', self.path('m.html'), path]):
+            r = run(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+            self.assertEqual(r.returncode, 1, (args, r.stderr))
+            self.assertIn(b'File too large', r.stderr)
+        self.assertEqual(os.listdir(self.dir), ['a.otlp'])
 
 
 if __name__ == '__main__':
