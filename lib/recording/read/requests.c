@@ -3,6 +3,7 @@
 #include "recording/read/requests.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/vec.h"
 #include "recording/read/say.h"
@@ -185,26 +187,43 @@ const char *recording_title(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* A regular file, or a pipe, which a shell makes; a device only where the shell gave it. */
+static FILE *open_recording(const char *path)
+{
+	bool given = strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
+		     strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0 ||
+		     strcmp(path, "/dev/stdin") == 0;
+	_cleanup_close_ int fd = op_open_regular(path);
+	struct stat st;
+	FILE *f;
+
+	if (fd == -ENOTSUP && (given || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))))
+		fd = op_open(path, O_RDONLY | O_NOCTTY);
+	errno = fd < 0 ? -fd : 0;
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (f)
+		(void)OP_TAKE_FD(fd);
+	return f;
+}
+
+static const char *reason(int error)
+{
+	return error == ENOTSUP ? "it is no file" : strerror(error);
+}
+
 static int read_file(const char *path, recording_fn fn, void *data)
 {
 	struct reading rec = { .path = recording_title(path) };
-	struct stat st;
 	int r;
 
 	if (strcmp(path, "-") == 0) {
 		rec.path = "standard input";
 		rec.f = stdin;
 	} else {
-		rec.f = fopen(path, "re");
-	}
-	if (rec.f && fstat(fileno(rec.f), &st) == 0 && S_ISDIR(st.st_mode)) {
-		if (rec.f != stdin)
-			(void)fclose(rec.f);
-		rec.f = NULL;
-		errno = EISDIR;
+		rec.f = open_recording(path);
 	}
 	if (!rec.f)
-		return fail("cannot read %s: %s", rec.path, strerror(errno));
+		return fail("cannot read %s: %s", rec.path, reason(errno));
 	r = read_all(&rec, fn, data);
 	op_vec_clear(&rec.bytes);
 	if (rec.f != stdin)

@@ -3,10 +3,12 @@
 
 usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
 """
+import ctypes
 import json
 import os
 import resource
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -29,6 +31,8 @@ def run(*args, mode=None, env=None, **kwargs):
     if mode:
         env['FAKE_OTELPROF'] = mode
     kwargs = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, **kwargs}
+    if 'input' in kwargs:
+        del kwargs['stdin']
     return subprocess.run([PROGRAM, *args], env=env, stderr=subprocess.PIPE, timeout=60, **kwargs)
 
 
@@ -427,6 +431,88 @@ class Signals(Case):
             self.assertEqual(r.returncode, 1, (args, r.stderr))
             self.assertIn(b'File too large', r.stderr)
         self.assertEqual(os.listdir(self.dir), ['a.otlp'])
+
+
+class Paths(Case):
+    """Paths that a recording, an assistant or the environment names."""
+    ID = 'abcdef0123456789abcdef0123456789abcdef01'
+
+    def watch(self, path):
+        """Returns a function that tells whether the file was opened."""
+        libc = ctypes.CDLL(None)
+        fd = libc.inotify_init1(os.O_NONBLOCK)
+        self.assertGreaterEqual(fd, 0)
+        self.addCleanup(os.close, fd)
+        self.assertGreaterEqual(libc.inotify_add_watch(fd, os.fsencode(path), 0x20), 0)
+
+        def opened():
+            try:
+                return bool(os.read(fd, 4096))
+            except BlockingIOError:
+                return False
+        return opened
+
+    def test_a_recording_names_no_device(self):
+        for name, kind in (('fifo', stat.S_IFIFO), ('device', stat.S_IFCHR)):
+            if kind == stat.S_IFCHR and os.geteuid():
+                continue
+            os.mknod(self.path(name), kind | 0o600, os.makedev(1, 3))
+            opened = self.watch(self.path(name))
+            for path in (self.path(name), self.path('other')):
+                q = Request(**{'process.executable.path': path})
+                q.sample([q.frame(module=name, build_id=self.ID)])
+                recorded = q.write(self.path('a.otlp'))
+                for args in (['report', recorded], ['report', '--symbols', self.dir, recorded],
+                             ['convert', '--symbols', self.dir, '-o', self.path('c.folded'), recorded]):
+                    self.assertEqual(run(*args).returncode, 0, args)
+                    self.assertFalse(opened(), (name, args))
+
+    def test_an_argument_is_no_device(self):
+        os.mkfifo(self.path('fifo'))
+        for path in ('/dev/null', '/dev/zero'):
+            for args in (['report', path], ['diff', path, path], ['merge', '-o', self.path('m'), path]):
+                r = run(*args)
+                self.assertEqual((r.returncode, b'it is no file' in r.stderr), (1, True), r.stderr)
+        # What a shell makes is read: a pipe, and what it is given.
+        q = Request()
+        q.sample([q.frame('f')])
+        path = q.write(self.path('a.otlp'))
+        with open(path, 'rb') as f:
+            self.assertEqual(run('report', '/dev/stdin', stdin=f).returncode, 0)
+        r = subprocess.run(['bash', '-c', f'"{PROGRAM}" report <(cat "{path}")'], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.assertEqual(r.returncode, 0, r.stderr)
+
+    def ask(self, *requests):
+        r = run('mcp', input='\n'.join(json.dumps(q) for q in requests).encode() + b'\n', stdin=None)
+        if b'built without' in r.stderr:
+            self.skipTest('there is no mcp')
+        return [json.loads(line) for line in r.stdout.splitlines()]
+
+    def test_an_assistant_names_no_device_and_no_probe(self):
+        os.mkfifo(self.path('fifo'))
+        calls = [('report', {'file': self.path('fifo')}), ('report', {'file': '/dev/zero'}),
+                 ('diff', {'before': '/dev/zero', 'after': '/dev/zero'}),
+                 ('record', {'kinds': 'probe:uprobe:/lib/libc.so.6:malloc'}), ('record', {'kinds': 'cpu,perf:cycles'})]
+        began = time.monotonic()
+        for (tool, _), answer in zip(calls, self.ask(*(
+                {'jsonrpc': '2.0', 'id': i, 'method': 'tools/call', 'params': {'name': n, 'arguments': a}}
+                for i, (n, a) in enumerate(calls)))):
+            self.assertTrue(answer['result']['isError'], answer)
+            self.assertRegex(answer['result']['content'][0]['text'], 'must be a file|no probe', tool)
+        self.assertLess(time.monotonic() - began, 30)
+
+    @unittest.skipIf(os.geteuid(), 'is root in another home')
+    def test_nothing_is_made_in_another_s_home(self):
+        q = Request()
+        q.sample([q.frame(module='m', build_id=self.ID)])
+        recorded = q.write(self.path('a.otlp'))
+        home = self.path('home')
+        os.mkdir(home)
+        os.chown(home, NOBODY, NOBODY)
+        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home}):
+            self.assertEqual(run('report', recorded, env=env).returncode, 0)
+            self.assertEqual(os.listdir(home), [], env)
 
 
 if __name__ == '__main__':
