@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import resource
+import shutil
 import signal
 import stat
 import struct
@@ -513,6 +514,72 @@ class Paths(Case):
         for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home}):
             self.assertEqual(run('report', recorded, env=env).returncode, 0)
             self.assertEqual(os.listdir(home), [], env)
+
+
+# The trees of a page by their function's names and places, as its script pairs them.
+ADOPT = r'''
+const h = require('fs').readFileSync(process.argv[2], 'utf8');
+const D = JSON.parse(h.match(/id="profile">([\s\S]*?)<\/script>/)[1]);
+const B = JSON.parse(h.match(/id="before">([\s\S]*?)<\/script>/)[1]);
+const S = D.strings, F = D.functions;
+eval(h.match(/function adopt\(\) \{[\s\S]*?\n\}\nif \(B\)/)[0].replace(/\nif \(B\)$/, '') + ';adopt();');
+const trees = D.trees.map(t => [t.side === 0 ? 0 : 1, t.k, t.p, t.f.map((f, i) =>
+	[t.d[i], S[F[f][0]], S[F[f][1]], F[f][2], t.s[i]])]);
+console.log(JSON.stringify(trees));
+'''
+
+
+class Namesakes(Case):
+    """Two functions of one name are two."""
+    def recording(self, name, lines=((10, 60), (20, 40)), file='/app/a.py'):
+        q = Request()
+        main = q.frame('main', '/app/m.py', 1, 2, kind='cpython')
+        frames = [q.frame('run', file, line, line + 1, kind='cpython') for line, _ in lines]
+        other = q.frame('run', '/app/b.py', 10, 11, kind='cpython')
+        for frame, (_, value) in zip(frames, lines):
+            q.sample([frame, main], value)
+        q.sample([*frames, other, main], 100)
+        return q.write(self.path(name))
+
+    def changes(self, *args):
+        r = run('diff', '--format', 'json', '--min', '0', '-n', '1000', *args)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return {(c['name'], c['file'], c['line']): (c['total_percent_before'], c['total_percent_after'])
+                for c in json.loads(r.stdout)['changes']}
+
+    def test_a_recording_against_itself(self):
+        a = self.recording('a.otlp')
+        got = self.changes('--total', a, a)
+        self.assertEqual(len(got), 4)
+        for key, (before, after) in got.items():
+            self.assertEqual(before, after, key)
+            self.assertLessEqual(before, 100, key)
+        self.assertEqual(got['run', '/app/a.py', 10], (80, 80))
+        self.assertEqual(got['run', '/app/a.py', 20], (70, 70))
+
+    def test_lines_that_moved_are_paired_in_their_order(self):
+        a = self.recording('a.otlp')
+        b = self.recording('b.otlp', ((12, 60), (25, 40)))
+        got = self.changes('--total', a, b)
+        self.assertEqual(got['run', '/app/a.py', 10], (80, 80))
+        self.assertEqual(got['run', '/app/a.py', 20], (70, 70))
+        # One that is new is not another's.
+        c = self.recording('c.otlp', ((10, 50), (15, 10), (20, 40)))
+        got = self.changes('--total', a, c)
+        self.assertEqual(got['run', '/app/a.py', 20], (70, 70))
+        self.assertEqual(got['run', '/app/a.py', 15][0], 0)
+
+    def test_the_page(self):
+        if not shutil.which('node'):
+            self.skipTest('no node')
+        a = self.recording('a.otlp')
+        page, script = self.path('a.html'), self.path('adopt.js')
+        self.assertEqual(run('diff', '-o', page, a, a).returncode, 0)
+        with open(script, 'w', encoding='ascii') as f:
+            f.write(ADOPT)
+        r = subprocess.run(['node', script, page], check=True, capture_output=True, timeout=60)
+        trees = json.loads(r.stdout)
+        self.assertEqual([t[1:] for t in trees if t[0] == 0], [t[1:] for t in trees if t[0] == 1])
 
 
 if __name__ == '__main__':
