@@ -14,10 +14,27 @@ enum {
 };
 
 static volatile sig_atomic_t caught;
+static volatile sig_atomic_t seen;   /* signals that ask for an end */
+static volatile sig_atomic_t spared; /* the first interrupt is another's */
+
+/* What ends a program that does not ask for it. An end by any of them is one in order. */
+static const int ends[] = {
+	SIGHUP,	 SIGINT,  SIGTERM,   SIGUSR1, SIGUSR2, SIGALRM,
+	SIGXCPU, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,
+};
 
 static void on_signal(int number)
 {
+	struct sigaction def = { .sa_handler = SIG_DFL };
+
+	if (spared && number == SIGINT) {
+		spared = 0;
+		return;
+	}
 	caught = number;
+	/* The second one hurries what is left to do; the third has its default action. */
+	if (++seen > 1)
+		(void)sigaction(number, &def, NULL);
 }
 
 static void on_child(int number)
@@ -27,20 +44,40 @@ static void on_child(int number)
 
 void signals_catch(void)
 {
-	/* SA_RESETHAND: the second signal has its default action. */
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction sa = { .sa_handler = on_signal }, was;
+	size_t i;
 
-	(void)sigaction(SIGINT, &sa, NULL);
-	(void)sigaction(SIGTERM, &sa, NULL);
+	/* What was ignored stays so, as under nohup and for background jobs of a shell. */
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+			(void)sigaction(ends[i], &sa, NULL);
+	}
 	sa = (struct sigaction){ .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
 	(void)sigaction(SIGCHLD, &sa, NULL);
+	/* A reader that went, and a limit of the size of files, are errors of a write. */
 	sa = (struct sigaction){ .sa_handler = SIG_IGN };
 	(void)sigaction(SIGPIPE, &sa, NULL);
+	(void)sigaction(SIGXFSZ, &sa, NULL);
+}
+
+void signals_spare_interrupt(void)
+{
+	spared = 1;
+}
+
+bool signals_interrupt_was_spared(void)
+{
+	return !spared;
 }
 
 int signal_seen(void)
 {
 	return caught;
+}
+
+int signals_count(void)
+{
+	return seen;
 }
 
 double now_seconds(void)

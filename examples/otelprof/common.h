@@ -117,10 +117,14 @@ int fail_init(const struct otelprof_error_info *why, int error);
 /* Print the words of @text from column @indent on, after @column columns of the line. */
 void print_wrapped(FILE *f, const char *text, int column, int indent);
 
-/* Catch the first SIGINT or SIGTERM, which signal_seen() returns; the second one ends the
- * program. */
+/* Catch the signals that would end the program: signal_seen() returns the last one. Those that are
+ * ignored stay so. The third one ends it. */
 void signals_catch(void);
 int signal_seen(void);
+int signals_count(void);
+/* Leave the first SIGINT to a command that is run: the terminal sends it there, too. */
+void signals_spare_interrupt(void);
+bool signals_interrupt_was_spared(void);
 
 /* Read the file of --config, if there is one, the environment, and what the command line has:
  * the later one wins. Returns 0, or an exit status after a message. */

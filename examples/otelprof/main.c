@@ -3,6 +3,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 enum {
@@ -83,8 +84,11 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = run(argc, argv);
+	int status;
 
+	/* A limit of the size of files is an error of a write. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	status = run(argc, argv);
 	/* What was to be printed and was not is an error of every command. */
 	errno = 0;
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == STATUS_OK)

@@ -255,12 +255,12 @@ static bool all_spilled(struct otelprof *p)
 /* Without a limit the first signal that comes meanwhile ends the wait. */
 static int flush_until(struct otelprof *p, int timeout_ms)
 {
-	bool seen = signal_seen();
+	int seen = signals_count();
 	int r;
 
 	do
 		r = otelprof_flush(p, timeout_ms < 0 ? POLL_MS : timeout_ms);
-	while (r == -ETIMEDOUT && timeout_ms < 0 && (seen || !signal_seen()));
+	while (r == -ETIMEDOUT && timeout_ms < 0 && signals_count() == seen);
 	return r;
 }
 

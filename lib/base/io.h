@@ -12,6 +12,11 @@
 int op_open(const char *path, int flags);
 int op_openat(int dir, const char *path, int flags);
 
+/* Open a regular file to read. What it is is known before it is opened, because a device may obey
+ * and a pipe wait: a path that others chose is opened by this alone. Returns a descriptor above 2,
+ * -EISDIR, -ENOTSUP for what is no file, or another -errno. */
+int op_open_regular(const char *path);
+
 /* Move @fd to a number above 2 if needed; takes ownership. Returns the new number or
  * -errno. */
 int op_fd_move_up(int fd);

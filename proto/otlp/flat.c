@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	/* bytes that are one step of work */
+	WORK_TEXT_BYTES = 64,
+};
+
 struct otlp_text otlp_string(const struct otlp_profiles *p, int32_t index)
 {
 	if (index < 0 || (uint32_t)index >= p->strings.len)
@@ -157,12 +162,35 @@ static uint32_t expand_location(const struct otlp_profiles *p,
 	return n;
 }
 
+/* The attributes that expand() looks at, those of a mapping for each of its locations. */
+static uint64_t looks(const struct otlp_profiles *p)
+{
+	const struct otlp_location *l;
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < p->locations.len; i++) {
+		l = &p->locations.data[i];
+		n += l->attributes.len;
+		if (l->mapping > 0 && (uint32_t)l->mapping < p->mappings.len)
+			n += p->mappings.data[l->mapping].attributes.len;
+	}
+	return n;
+}
+
+static uint64_t work_max(const struct otlp_profiles *p)
+{
+	return OTLP_WORK_MIN + OTLP_WORK_PER_BYTE * (uint64_t)p->bytes;
+}
+
 static int expand(const struct otlp_profiles *p, struct expanded *ret)
 {
 	size_t total = (size_t)p->lines.len + p->locations.len;
 	uint32_t at = 0;
 	uint32_t i;
 
+	if (total > OTLP_LOCATION_FRAMES_MAX || looks(p) > work_max(p))
+		return -EFBIG;
 	ret->frames = calloc(total + 1, sizeof(*ret->frames));
 	ret->first = calloc((size_t)p->locations.len + 1, sizeof(*ret->first));
 	if (!ret->frames || !ret->first)
@@ -180,7 +208,32 @@ struct view {
 	struct expanded x;
 	struct otlp_frame *frames; /* of the sample at hand */
 	size_t cap;
+	uint64_t work; /* steps that are left */
 };
+
+/* Steps of the texts of a frame, which are looked at again for each sample. */
+static uint64_t text_work(const struct otlp_frame *f)
+{
+	return ((uint64_t)f->function.len + f->system_name.len + f->file.len +
+		f->type.len + f->module.len + f->build_id.len) /
+	       WORK_TEXT_BYTES;
+}
+
+static uint64_t resource_work(const struct otlp_resource *r)
+{
+	return r->attributes.len +
+	       ((uint64_t)r->executable_name.len + r->executable_path.len +
+		r->container_id.len + r->service_name.len) /
+		       WORK_TEXT_BYTES;
+}
+
+static bool spend(struct view *v, uint64_t steps)
+{
+	if (steps > v->work)
+		return false;
+	v->work -= steps;
+	return true;
+}
 
 static int fill_frames(struct view *v, int32_t stack, struct otlp_sample_view *out)
 {
@@ -202,6 +255,8 @@ static int fill_frames(struct view *v, int32_t stack, struct otlp_sample_view *o
 		if (!p->locations.len)
 			break;
 		n = v->x.first[loc + 1] - v->x.first[loc];
+		if (n > OTLP_STACK_FRAMES_MAX - len || !spend(v, n))
+			return -EFBIG;
 		if (len + n > v->cap) {
 			v->cap = (len + n) * 2;
 			more = reallocarray(v->frames, v->cap, sizeof(*v->frames));
@@ -213,6 +268,9 @@ static int fill_frames(struct view *v, int32_t stack, struct otlp_sample_view *o
 		       n * sizeof(*v->frames));
 		len += n;
 	}
+	for (i = 0; i < len; i++)
+		if (!spend(v, text_work(&v->frames[i])))
+			return -EFBIG;
 	out->frames = v->frames;
 	out->frames_len = len;
 	return 0;
@@ -245,7 +303,9 @@ static int each_of_profile(struct view *v, const struct otlp_profile *profile,
 		out->thread_id = find_int(p, s->attributes, "thread.id");
 		out->cpu = find_int(p, s->attributes, "cpu.logical_number");
 		fill_value(p, s, out);
-		r = fill_frames(v, s->stack, out);
+		r = spend(v, 1 + resource_work(out->resource)) ? 0 : -EFBIG;
+		if (!r)
+			r = fill_frames(v, s->stack, out);
 		if (!r)
 			r = fn(data, out);
 		if (r)
@@ -256,7 +316,7 @@ static int each_of_profile(struct view *v, const struct otlp_profile *profile,
 
 int otlp_each_sample(const struct otlp_profiles *p, otlp_sample_fn fn, void *data)
 {
-	struct view v = { .p = p };
+	struct view v = { .p = p, .work = work_max(p) };
 	struct otlp_sample_view out = { 0 };
 	const struct otlp_profile *profile;
 	uint32_t i;

@@ -191,6 +191,7 @@ int otlp_read(const void *request, size_t len, struct otlp_profiles **ret,
 
 	if (!p)
 		return -ENOMEM;
+	p->bytes = len;
 	if (!reserve_tables(&w) || !read_request(&w, &s)) {
 		if (ret_reason)
 			*ret_reason = w.reason;

@@ -20,6 +20,16 @@
 /* Numbers of all entries together. Each takes a byte at least: no request of 64 MiB, the
  * largest that OTLP wants to be taken, has more. */
 #define OTLP_NUMBERS_MAX (UINT32_C(1) << 26)
+/*
+ * What samples are when their frames are written out, of which a few bytes can ask for any number:
+ * a stack names a location many times, and many samples one stack. The frames of one stack, those
+ * of all locations once, and all frames that are handed out, in steps of work (a frame is one, and
+ * one for each 64 bytes of its texts): for each byte of the request, and for the smallest one.
+ */
+#define OTLP_STACK_FRAMES_MAX	 (UINT32_C(1) << 15)
+#define OTLP_LOCATION_FRAMES_MAX (UINT32_C(1) << 21)
+#define OTLP_WORK_PER_BYTE	 32
+#define OTLP_WORK_MIN		 (UINT64_C(1) << 24)
 
 struct otlp_text {
 	const char *data;
@@ -145,6 +155,7 @@ struct otlp_resource {
 	}
 
 struct otlp_profiles {
+	size_t bytes; /* of the request */
 	/* The dictionary. */
 	OTLP_TABLE(struct otlp_text) strings;
 	OTLP_TABLE(struct otlp_function) functions;
@@ -247,7 +258,7 @@ struct otlp_sample_view {
 typedef int (*otlp_sample_fn)(void *data, const struct otlp_sample_view *sample);
 
 /* Call @fn for each sample. Indices outside a table read as its zero entry. Returns 0,
- * -ENOMEM, or what @fn returned. */
+ * -ENOMEM, -EFBIG past the limits of frames, or what @fn returned. */
 int otlp_each_sample(const struct otlp_profiles *p, otlp_sample_fn fn, void *data);
 
 /* One line for a frame: its function, or "module+0x12" where it has none. Returns @buf. */

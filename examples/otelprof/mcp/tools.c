@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -28,6 +29,7 @@ enum {
 
 enum argument_type {
 	ARGUMENT_TEXT,
+	ARGUMENT_KINDS,
 	ARGUMENT_NUMBER,
 	ARGUMENT_FILE,
 };
@@ -84,7 +86,7 @@ static const struct tool all[] = {
 			  "Samples a second and CPU; 99 where it is left out", false, 1,
 			  HZ_MAX },
 			{ "comm", ARGUMENT_TEXT, "--comm", "Only threads of this name" },
-			{ "kinds", ARGUMENT_TEXT, "--kinds",
+			{ "kinds", ARGUMENT_KINDS, "--kinds",
 			  "Kinds of samples, with commas: cpu, page_faults, ..." },
 		},
 		.records = true,
@@ -256,6 +258,7 @@ static const char *add_argument(struct line *l, const struct argument *a,
 				struct json_object *value)
 {
 	const char *text;
+	struct stat st;
 	int64_t n;
 
 	if (a->type == ARGUMENT_NUMBER) {
@@ -272,6 +275,12 @@ static const char *add_argument(struct line *l, const struct argument *a,
 		text = json_object_get_string(value);
 		if (strlen(text) != (size_t)json_object_get_string_len(value) || !*text)
 			return "must be text without a zero byte";
+		/* Probes and events of perf have a ':', and change what they look at. */
+		if (a->type == ARGUMENT_KINDS && strchr(text, ':'))
+			return "takes kinds by their names: no probe, no event of perf";
+		if (a->type == ARGUMENT_FILE && stat(text, &st) == 0 &&
+		    !S_ISREG(st.st_mode))
+			return "must be a file";
 	}
 	if (a->option)
 		add_word(l, a->option);

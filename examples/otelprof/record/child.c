@@ -58,6 +58,7 @@ static void run_command(int gate, char **argv)
 	int error;
 
 	(void)sigaction(SIGPIPE, &def, NULL);
+	(void)sigaction(SIGXFSZ, &def, NULL);
 	/* End of file means that the parent gave up. */
 	if (read(gate, &byte, 1) != 1)
 		_exit(STATUS_FAILED);

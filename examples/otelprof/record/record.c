@@ -32,6 +32,7 @@ struct record {
 	struct summary summary;
 	struct otelprof_settings *settings;
 	bool quiet;
+	bool told; /* that the first interrupt was the command's */
 };
 
 enum {
@@ -56,7 +57,8 @@ static int help(FILE *f, const struct options *o)
 		"request after its length as 4 bytes, big endian.\n"
 		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
 		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
-		"After -d seconds a COMMAND that still runs gets SIGTERM.\n",
+		"After -d seconds a COMMAND that still runs gets SIGTERM. Ctrl-C is COMMAND's,\n"
+		"and is recorded until COMMAND ends; the second one ends the recording.\n",
 		f);
 	return STATUS_OK;
 }
@@ -144,6 +146,10 @@ static bool is_done(void *data)
 {
 	struct record *rec = data;
 
+	if (rec->argv && !rec->told && signals_interrupt_was_spared()) {
+		rec->told = true;
+		note("interrupted: recording until the command ends; again to end it");
+	}
 	return rec->argv && child_ended(&rec->child);
 }
 
@@ -220,6 +226,7 @@ int command_record(int argc, char **argv)
 	rec.o.settings = rec.settings;
 	/* Fork before the handle is made; the child executes when sampling has begun. */
 	if (rec.argv) {
+		signals_spare_interrupt();
 		r = child_fork(&rec.child, rec.argv);
 		if (!r)
 			r = rules_include_tree(&rec.o, rec.child.pid);

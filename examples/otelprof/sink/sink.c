@@ -130,7 +130,7 @@ static struct server_answer on_request(void *data, const void *request, size_t l
 	s->requests++;
 	r = request_check(request, len, &checks, &reason);
 	/* What is no request is nothing that anybody reads. */
-	if (s->dir && r != -EBADMSG && write_request(s, request, len))
+	if (s->dir && r != -EBADMSG && r != -EFBIG && write_request(s, request, len))
 		s->write_failed = true;
 	if (reason)
 		(void)printf("request %" PRIu64 ": not readable: %s (%zu bytes)\n",
@@ -139,8 +139,9 @@ static struct server_answer on_request(void *data, const void *request, size_t l
 	s->failed += r != 0;
 	if (r >= 0)
 		return (struct server_answer){ 0, NULL };
-	return (struct server_answer){ r == -EBADMSG ? GRPC_INVALID_ARGUMENT
-						     : GRPC_INTERNAL,
+	return (struct server_answer){ r == -EBADMSG || r == -EFBIG
+					       ? GRPC_INVALID_ARGUMENT
+					       : GRPC_INTERNAL,
 				       reason ? reason : "out of memory" };
 }
 

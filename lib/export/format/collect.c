@@ -117,6 +117,26 @@ static uint32_t line_number(int64_t line)
 	return line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
 }
 
+/*
+ * Add a text of the request at hand. The same few texts come with each sample; so that a long one
+ * is not read as often, the last ones are known by where they stand in the request.
+ */
+static int add_text_of(struct op_collect *c, struct otlp_text text, uint32_t *ret)
+{
+	struct op_collect_recent *e =
+		&c->recent[op_hash_u64((uintptr_t)text.data) % OP_COLLECT_RECENT];
+	int r;
+
+	if (e->request == c->requests && e->data == text.data && e->len == text.len) {
+		*ret = e->number;
+		return 0;
+	}
+	r = op_strings_add(&c->strings, text, ret);
+	if (!r)
+		*e = (struct op_collect_recent){ text.data, text.len, c->requests, *ret };
+	return r;
+}
+
 static int collect_function(struct op_collect *c, const struct otlp_frame *f,
 			    uint32_t *ret)
 {
@@ -128,16 +148,18 @@ static int collect_function(struct op_collect *c, const struct otlp_frame *f,
 	if (!name.len) {
 		name.data = otlp_frame_name(f, made, sizeof(made));
 		name.len = strlen(made);
+		r = op_strings_add(&c->strings, name, &fn.name);
+	} else {
+		r = add_text_of(c, name, &fn.name);
 	}
-	r = op_strings_add(&c->strings, name, &fn.name);
 	if (!r)
-		r = op_strings_add(&c->strings, f->system_name, &fn.system_name);
+		r = add_text_of(c, f->system_name, &fn.system_name);
 	if (!r)
-		r = op_strings_add(&c->strings, f->file, &fn.file);
+		r = add_text_of(c, f->file, &fn.file);
 	if (!r)
-		r = op_strings_add(&c->strings, f->type, &fn.type);
+		r = add_text_of(c, f->type, &fn.type);
 	if (!r)
-		r = op_strings_add(&c->strings, f->module, &fn.module);
+		r = add_text_of(c, f->module, &fn.module);
 	return r ? r : add_function(c, &fn, ret);
 }
 
@@ -153,9 +175,9 @@ static int collect_mapping(struct op_collect *c, const struct otlp_frame *f,
 	m.start = f->mapping->start;
 	m.limit = f->mapping->limit;
 	m.offset = f->mapping->offset;
-	r = op_strings_add(&c->strings, f->module, &m.file);
+	r = add_text_of(c, f->module, &m.file);
 	if (!r)
-		r = op_strings_add(&c->strings, f->build_id, &m.build_id);
+		r = add_text_of(c, f->build_id, &m.build_id);
 	return r ? r : add_mapping(c, &m, ret);
 }
 
@@ -300,6 +322,22 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	return 0;
 }
 
+/* Add to the value of a stack. What is of a moment is listed, so that a newer window finds it. */
+static int add_value(struct op_collect *c, uint32_t stack, int64_t value)
+{
+	struct op_collect_stack *s = &c->stacks.data[stack];
+	uint32_t *listed;
+
+	if (s->moment != OP_MOMENT_NONE && !s->value) {
+		listed = op_vec_push(&c->moments.all.data[s->moment].stacks);
+		if (!listed)
+			return -ENOMEM;
+		*listed = stack;
+	}
+	s->value = op_collect_sum(s->value, value);
+	return 0;
+}
+
 /* The numbers of @k are the last in location_numbers; they stay there if the stack is
  * new. */
 static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
@@ -314,10 +352,9 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 	struct op_collect_stack *s;
 
 	if (i != UINT32_MAX) {
-		c->stacks.data[i].value = op_collect_sum(c->stacks.data[i].value, value);
 		c->location_numbers.len -= k->stack.locations_len;
 		*ret = i;
-		return 0;
+		return add_value(c, i, value);
 	}
 	if (c->stacks.len >= c->stacks_max && !k->is_other) {
 		int r = make_other(c, k);
@@ -330,9 +367,10 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 	if (!s)
 		return -ENOMEM;
 	*s = k->stack;
-	s->value = value;
 	*ret = (uint32_t)c->stacks.len - 1;
-	return op_index_add(&c->stack_index, hash, *ret);
+	if (op_index_add(&c->stack_index, hash, *ret))
+		return -ENOMEM;
+	return add_value(c, *ret, value);
 }
 
 /* Of values of one moment a newer window replaces an older one. Returns whether the
@@ -340,8 +378,8 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 		      uint32_t moment)
 {
-	struct op_collect_stack *s;
 	struct op_moment *m;
+	uint32_t *stack;
 
 	if (moment == OP_MOMENT_NONE)
 		return true;
@@ -349,9 +387,12 @@ static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 	if (v->profile->time_ns < m->time_ns)
 		return false;
 	if (v->profile->time_ns > m->time_ns) {
-		op_vec_foreach(s, &c->stacks)
-			if (s->moment == moment)
-				s->value = s->guessed = 0;
+		op_vec_foreach(stack, &m->stacks) {
+			struct op_collect_stack *of = &c->stacks.data[*stack];
+
+			of->value = of->guessed = 0;
+		}
+		m->stacks.len = 0;
 		m->time_ns = v->profile->time_ns;
 	}
 	return true;
@@ -364,14 +405,14 @@ static int collect_process(struct op_collect *c, const struct otlp_sample_view *
 	struct op_collect_process p = { .pid = res->pid };
 	struct otlp_text name =
 		res->executable_name.len ? res->executable_name : v->thread_name;
-	int r = op_strings_add(&c->strings, name, &p.name);
+	int r = add_text_of(c, name, &p.name);
 
 	if (!r)
-		r = op_strings_add(&c->strings, res->executable_path, &p.path);
+		r = add_text_of(c, res->executable_path, &p.path);
 	if (!r)
-		r = op_strings_add(&c->strings, res->container_id, &p.container_id);
+		r = add_text_of(c, res->container_id, &p.container_id);
 	if (!r)
-		r = op_strings_add(&c->strings, res->service_name, &p.service_name);
+		r = add_text_of(c, res->service_name, &p.service_name);
 	return r ? r : add_process(c, &p, ret);
 }
 
@@ -467,7 +508,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		r = collect_process(c, v, &k.stack.process);
 	if (!r && c->detail >= OP_COLLECT_LOCATIONS) {
 		k.stack.thread_id = v->thread_id;
-		r = op_strings_add(&c->strings, v->thread_name, &k.stack.thread_name);
+		r = add_text_of(c, v->thread_name, &k.stack.thread_name);
 	}
 	if (!r && c->detail >= OP_COLLECT_TRACES)
 		r = collect_trace(a, v, &k.stack.trace);
@@ -489,6 +530,7 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 	int r = otlp_read(request, len, &p, NULL);
 	struct adding a = { c, p, fn, data };
 
+	c->requests++;
 	if (!r)
 		r = otlp_each_sample(p, add_sample, &a);
 	(void)otlp_free(p);

@@ -49,6 +49,7 @@ struct op_moment {
 	uint32_t kind;	  /* the caller's number of it */
 	uint32_t host;	  /* hosts */
 	uint64_t time_ns; /* the newest so far, which the caller keeps; 0 at first */
+	OP_VEC(uint32_t) stacks; /* of the caller, those with a value of it */
 };
 
 struct op_moments {
@@ -76,6 +77,9 @@ enum {
 	/* Of those samples: pairs of a process and a kind. Beyond it op_collect_add() returns
 	 * -ENOSPC and the request counts as dropped. */
 	OP_COLLECT_OTHERS_MAX = 1 << 16,
+	/* Kinds of samples, which are looked through for each sample. Beyond it op_collect_add()
+	 * returns -EFBIG. */
+	OP_COLLECT_KINDS_MAX = 1024,
 };
 
 /* What distinguishes stacks. */
@@ -147,6 +151,18 @@ struct op_collect_stack {
 	int64_t guessed; /* of it: in samples with a frame that was found by a guess */
 };
 
+enum {
+	OP_COLLECT_RECENT = 1024
+};
+
+/* A text of a request, by its place, and its number among the strings. */
+struct op_collect_recent {
+	const char *data;
+	size_t len;
+	uint64_t request;
+	uint32_t number;
+};
+
 struct op_collect {
 	enum op_collect_detail detail;
 	uint64_t seed;
@@ -168,6 +184,8 @@ struct op_collect {
 	struct op_index stack_index;
 	uint64_t start_ns; /* start of the first profile; 0: none */
 	uint64_t end_ns;
+	uint64_t requests; /* how many were added; what is recent is of the last one */
+	struct op_collect_recent recent[OP_COLLECT_RECENT];
 };
 
 int op_collect_new(enum op_collect_detail detail, struct op_collect **ret);
@@ -177,7 +195,7 @@ OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
 /*
  * Add one ExportProfilesServiceRequest. Values are summed, except those of one moment (memory
  * in use, threads, goroutines), of which only the last window of each host counts. Returns 0,
- * -EBADMSG, -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
+ * -EBADMSG, -EFBIG, -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
  */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 

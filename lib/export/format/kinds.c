@@ -92,6 +92,8 @@ int op_collect_find_kind(struct op_collect *c, const struct otlp_sample_view *v,
 		*ret = (uint32_t)(e - c->kinds.data);
 		return 0;
 	}
+	if (c->kinds.len == OP_COLLECT_KINDS_MAX)
+		return -EFBIG;
 	e = op_vec_push(&c->kinds);
 	if (!e)
 		return -ENOMEM;

@@ -13,6 +13,10 @@ int op_moments_init(struct op_moments *m, uint64_t seed)
 
 void op_moments_deinit(struct op_moments *m)
 {
+	struct op_moment *moment;
+
+	op_vec_foreach(moment, &m->all)
+		op_vec_clear(&moment->stacks);
 	op_strings_deinit(&m->hosts);
 	op_vec_clear(&m->all);
 	op_index_clear(&m->index);

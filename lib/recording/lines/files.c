@@ -5,7 +5,6 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <libelf.h>
 #include <limits.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ static void build_id_of(Elf *elf, char *ret)
 /* Is the file at search->path of the right build? */
 static bool is_it(struct search *s)
 {
-	_cleanup_close_ int fd = op_open(s->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = op_open_regular(s->path);
 	char id[2 * ID_BYTES_MAX + 1];
 	Elf *elf;
 

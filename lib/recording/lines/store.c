@@ -53,10 +53,10 @@ static int open_own(char *path)
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
 	if (!is_safe_parent(path))
 		return -EPERM;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
 	fd = op_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
@@ -67,7 +67,23 @@ static int open_own(char *path)
 	return OP_TAKE_FD(fd);
 }
 
-/* The folder as the XDG base directory specification has it, or NULL. */
+/* Is the folder that @path stands in this user's, or root's? */
+static bool is_at_home(char *path)
+{
+	char *slash = strrchr(path, '/');
+	struct stat st;
+	bool known;
+
+	if (slash == path)
+		return geteuid() == 0;
+	*slash = 0;
+	known = stat(path, &st) == 0;
+	*slash = '/';
+	return known && (st.st_uid == geteuid() || st.st_uid == 0);
+}
+
+/* The folder as the XDG base directory specification has it, or NULL. In the home of another user,
+ * as sudo may leave it to root, nothing is made. */
 static char *default_path(void)
 {
 	const char *base = getenv("XDG_CACHE_HOME");
@@ -79,7 +95,8 @@ static char *default_path(void)
 		parent = strdup(base);
 	else if (!home || *home != '/' || asprintf(&parent, "%s/.cache", home) < 0)
 		return NULL;
-	if (!parent || (mkdir(parent, 0700) < 0 && errno != EEXIST))
+	if (!parent || !is_at_home(parent) ||
+	    (mkdir(parent, 0700) < 0 && errno != EEXIST))
 		return NULL;
 	return asprintf(&path, "%s/otelprof", parent) < 0 ? NULL : path;
 }

@@ -58,6 +58,7 @@ struct join {
 	bool scope_made;
 	struct op_bytes profile;
 	struct op_bytes request;
+	uint64_t bytes_in, bytes_out;
 };
 
 static void clear_groups(struct join *j)
@@ -249,6 +250,9 @@ static int emit(struct join *j)
 	for (t = OTLP_TABLE_MAPPING; !r && t < OTLP_TABLES; t++)
 		r = op_bytes_add(&j->request, j->tables[t].bytes.data,
 				 j->tables[t].bytes.len);
+	j->bytes_out += j->request.len;
+	if (!r && j->bytes_out > j->bytes_in * JOIN_GROWTH + JOIN_GROWTH_BYTES)
+		r = -EFBIG;
 	return r ? r : j->emit(j->data, j->request.data, j->request.len);
 }
 
@@ -432,6 +436,7 @@ int join_add(struct join *j, const void *request, size_t len)
 	if (r)
 		return r;
 	j->in = p;
+	j->bytes_in += len;
 	r = prepare_numbers(j);
 	while (!r && wire_next(&reader, &f)) {
 		if (f.number == FIELD_RESOURCE && f.type == WIRE_BYTES)

@@ -20,6 +20,10 @@ enum {
 	/* Receivers of OTLP take requests up to 4 MiB by default. One that holds a single
 	 * profile may be larger. */
 	JOIN_REQUEST_BYTES = 4000000,
+	/* A joined request has what it refers to, so many small profiles of one large string would
+	 * be written as often. More than so many times what was read, and this much, is refused. */
+	JOIN_GROWTH = 8,
+	JOIN_GROWTH_BYTES = 64 << 20,
 };
 
 /* Takes a joined request, which is valid during the call. Returns 0 or a number that ends the

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recording/read/check.h"
 
+#include <errno.h>
+
 #include "otlp/reader.h"
 
 static int add_sample(void *data, const struct otlp_sample_view *s)
@@ -27,10 +29,10 @@ int request_check(const void *request, size_t len, const struct request_checks *
 	const char *reason = "out of memory";
 	int r = otlp_read(request, len, &p, &reason);
 
-	if (r)
-		*ret_reason = reason;
-	else
+	if (!r)
 		r = otlp_each_sample(p, add_sample, &c);
+	if (r)
+		*ret_reason = r == -EFBIG ? "there is more than is read" : reason;
 	if (!r) {
 		c.processes = p->resources.len;
 		c.functions = entries(p->functions.len);

@@ -3,6 +3,7 @@
 #include "recording/read/requests.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/vec.h"
 #include "recording/read/say.h"
@@ -84,22 +86,6 @@ static bool bare_request(const struct reading *rec)
 	       (b[0] == FIELD_1_BYTES || b[0] == FIELD_2_BYTES);
 }
 
-static int read_bare(struct reading *rec, recording_fn fn, void *data)
-{
-	ssize_t n = read_more(rec, REQUEST_MAX_BYTES);
-	int r;
-
-	if (n < 0)
-		return fail("%s: out of memory", rec->path);
-	r = fn(data, rec->bytes.data, rec->bytes.len);
-	if (r == -EBADMSG)
-		return say_what_it_is(rec);
-	if (r < 0)
-		return fail("%s: %s", rec->path, strerror(-r));
-	rec->requests = 1;
-	return 0;
-}
-
 /* The file is damaged here: the requests before still count. */
 static int damaged(const struct reading *rec, const char *what)
 {
@@ -107,6 +93,27 @@ static int damaged(const struct reading *rec, const char *what)
 		return fail("%s: %s, and there is none before it", rec->path, what);
 	note("%s: %s at byte %" PRIu64 "; the %" PRIu64 " requests before it are used",
 	     rec->path, what, rec->offset, rec->requests);
+	return 0;
+}
+
+static int read_bare(struct reading *rec, recording_fn fn, void *data)
+{
+	ssize_t n = read_more(rec, REQUEST_MAX_BYTES);
+	int r;
+
+	if (n < 0)
+		return fail("%s: out of memory", rec->path);
+	if (n == REQUEST_MAX_BYTES)
+		return fail("%s is one request of more than %d MiB, or no recording",
+			    rec->path, REQUEST_MAX_BYTES >> 20);
+	r = fn(data, rec->bytes.data, rec->bytes.len);
+	if (r == -EBADMSG)
+		return say_what_it_is(rec);
+	if (r == -EFBIG)
+		return damaged(rec, "there is more than is read");
+	if (r < 0)
+		return fail("%s: %s", rec->path, strerror(-r));
+	rec->requests = 1;
 	return 0;
 }
 
@@ -180,26 +187,43 @@ const char *recording_title(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* A regular file, or a pipe, which a shell makes; a device only where the shell gave it. */
+static FILE *open_recording(const char *path)
+{
+	bool given = strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
+		     strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0 ||
+		     strcmp(path, "/dev/stdin") == 0;
+	_cleanup_close_ int fd = op_open_regular(path);
+	struct stat st;
+	FILE *f;
+
+	if (fd == -ENOTSUP && (given || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))))
+		fd = op_open(path, O_RDONLY | O_NOCTTY);
+	errno = fd < 0 ? -fd : 0;
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (f)
+		(void)OP_TAKE_FD(fd);
+	return f;
+}
+
+static const char *reason(int error)
+{
+	return error == ENOTSUP ? "it is no file" : strerror(error);
+}
+
 static int read_file(const char *path, recording_fn fn, void *data)
 {
 	struct reading rec = { .path = recording_title(path) };
-	struct stat st;
 	int r;
 
 	if (strcmp(path, "-") == 0) {
 		rec.path = "standard input";
 		rec.f = stdin;
 	} else {
-		rec.f = fopen(path, "re");
-	}
-	if (rec.f && fstat(fileno(rec.f), &st) == 0 && S_ISDIR(st.st_mode)) {
-		if (rec.f != stdin)
-			(void)fclose(rec.f);
-		rec.f = NULL;
-		errno = EISDIR;
+		rec.f = open_recording(path);
 	}
 	if (!rec.f)
-		return fail("cannot read %s: %s", rec.path, strerror(errno));
+		return fail("cannot read %s: %s", rec.path, reason(errno));
 	r = read_all(&rec, fn, data);
 	op_vec_clear(&rec.bytes);
 	if (rec.f != stdin)

@@ -25,6 +25,139 @@ static int compare_names(const void *a, const void *b)
 	return c ? c : strcmp(x->module, y->module);
 }
 
+static struct otlp_text text_of(const struct view *v, uint32_t string)
+{
+	struct otlp_text t;
+
+	t.data = op_collect_text(v->c, string, &t.len);
+	return t;
+}
+
+static struct otlp_text base_of(struct otlp_text path)
+{
+	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+
+	if (slash) {
+		path.len -= (size_t)(slash + 1 - path.data);
+		path.data = slash + 1;
+	}
+	return path;
+}
+
+static int fill(struct change *c, const struct view *v, const struct view_row *row,
+		int side)
+{
+	const struct op_collect_function *f;
+	char name[NAME_BYTES];
+
+	c->name = strdup(view_row_name(v, row, name, sizeof(name)));
+	*name = 0;
+	if (v->request.by == VIEW_BY_FUNCTION) {
+		f = &v->c->functions.data[row->label];
+		view_module(v, row->label, name, sizeof(name));
+		c->key = text_of(v, f->name);
+		c->module_key = base_of(text_of(v, f->module ? f->module : f->file));
+		c->type = text_of(v, f->type);
+		c->file = text_of(v, f->file);
+		c->start_line = f->start_line;
+	} else {
+		c->key = text_of(v, row->label);
+	}
+	c->module = strdup(name);
+	c->self[side] = view_percent(v, row->self);
+	c->total[side] = view_percent(v, row->total);
+	return c->name && c->module ? 0 : -ENOMEM;
+}
+
+static int compare_texts(struct otlp_text a, struct otlp_text b)
+{
+	size_t len = OP_MIN(a.len, b.len);
+	int c = len ? memcmp(a.data, b.data, len) : 0;
+
+	return c ? c : a.len < b.len ? -1 : a.len > b.len;
+}
+
+/* How much of what two rows are must be equal. */
+enum depth {
+	ALL,
+	BUT_LINE,
+	BUT_FILE,
+	BUT_TYPE,
+	DEPTHS
+};
+
+static int compare_to(const struct change *x, const struct change *y, enum depth depth)
+{
+	int c = compare_texts(x->key, y->key);
+
+	c = c ? c : compare_texts(x->module_key, y->module_key);
+	if (!c && depth < BUT_TYPE)
+		c = compare_texts(x->type, y->type);
+	if (!c && depth < BUT_FILE)
+		c = compare_texts(x->file, y->file);
+	if (!c && depth < BUT_LINE)
+		c = x->start_line < y->start_line ? -1 : x->start_line > y->start_line;
+	return c;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	return compare_to(a, b, ALL);
+}
+
+/*
+ * Find for each row of one side that of the other: the one that is equal in all, then one of
+ * another line, of another file, and of another type, each in its order. Each row is taken once, so
+ * that two functions of one name stay two. Both sides are sorted by compare_keys().
+ */
+static void match(struct change *before, size_t before_len, struct change *after,
+		  size_t after_len, enum depth depth)
+{
+	size_t i = 0, j = 0;
+	int c;
+
+	while (i < before_len && j < after_len) {
+		if (before[i].both || after[j].both) {
+			i += before[i].both;
+			j += j < after_len && after[j].both;
+			continue;
+		}
+		c = compare_to(&before[i], &after[j], depth);
+		if (c) {
+			i += c < 0;
+			j += c > 0;
+			continue;
+		}
+		before[i].both = after[j].both = true;
+		before[i].self[1] = after[j].self[1];
+		before[i].total[1] = after[j].total[1];
+		i++;
+		j++;
+	}
+}
+
+/* Make one row of the two of each pair. @before_len of the changes are of the first side. */
+static void merge(struct diff *d, size_t before_len)
+{
+	struct change *after = d->changes + before_len;
+	size_t after_len = d->len - before_len, i;
+	enum depth depth;
+
+	qsort(d->changes, before_len, sizeof(*d->changes), compare_keys);
+	qsort(after, after_len, sizeof(*after), compare_keys);
+	for (depth = ALL; depth < DEPTHS; depth++)
+		match(d->changes, before_len, after, after_len, depth);
+	d->len = before_len;
+	for (i = 0; i < after_len; i++) {
+		if (!after[i].both) {
+			d->changes[d->len++] = after[i];
+			continue;
+		}
+		free(after[i].name);
+		free(after[i].module);
+	}
+}
+
 static double weight(const struct change *c, bool by_total)
 {
 	return by_total ? fabs(c->total[1] - c->total[0]) : fabs(c->self[1] - c->self[0]);
@@ -42,51 +175,13 @@ static int compare_changes(const void *a, const void *b, void *data)
 	q = weight(y, !d->by_total);
 	if (p != q)
 		return p > q ? -1 : 1;
-	return compare_names(a, b);
-}
-
-static int fill(struct change *c, const struct view *v, const struct view_row *row,
-		int side)
-{
-	char name[NAME_BYTES];
-
-	c->name = strdup(view_row_name(v, row, name, sizeof(name)));
-	*name = 0;
-	if (v->request.by == VIEW_BY_FUNCTION)
-		view_module(v, row->label, name, sizeof(name));
-	c->module = strdup(name);
-	c->self[side] = view_percent(v, row->self);
-	c->total[side] = view_percent(v, row->total);
-	return c->name && c->module ? 0 : -ENOMEM;
-}
-
-/* Merge rows of one name and module. */
-static void merge(struct diff *d)
-{
-	struct change *to;
-	size_t i, n = 0;
-	int side;
-
-	qsort(d->changes, d->len, sizeof(*d->changes), compare_names);
-	for (i = 0; i < d->len; i++) {
-		to = n ? &d->changes[n - 1] : NULL;
-		if (!to || compare_names(to, &d->changes[i]) != 0) {
-			d->changes[n++] = d->changes[i];
-			continue;
-		}
-		for (side = 0; side < DIFF_SIDES; side++) {
-			to->self[side] += d->changes[i].self[side];
-			to->total[side] += d->changes[i].total[side];
-		}
-		free(d->changes[i].name);
-		free(d->changes[i].module);
-	}
-	d->len = n;
+	return compare_names(a, b) ?: compare_to(x, y, ALL);
 }
 
 static int compare_views(struct diff *d)
 {
 	const struct view_row *row;
+	size_t before_len = 0;
 	int side;
 
 	d->changes = calloc(d->views[0].rows.len + d->views[1].rows.len + 1,
@@ -98,8 +193,10 @@ static int compare_views(struct diff *d)
 			if (fill(&d->changes[d->len++], &d->views[side], row, side) < 0)
 				return fail("out of memory");
 		}
+		if (!side)
+			before_len = d->len;
 	}
-	merge(d);
+	merge(d, before_len);
 	qsort_r(d->changes, d->len, sizeof(*d->changes), compare_changes, d);
 	return 0;
 }

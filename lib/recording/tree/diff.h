@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "otlp/reader.h"
 #include "recording/tree/recording.h"
 #include "recording/tree/view.h"
 
@@ -17,6 +18,10 @@ enum {
 struct change {
 	char *name;
 	char *module;
+	/* What it is, of one side; of functions with one name these tell them apart. */
+	struct otlp_text key, module_key, type, file;
+	uint32_t start_line;
+	bool both; /* its row of the other side is found */
 	double self[DIFF_SIDES];
 	double total[DIFF_SIDES];
 };

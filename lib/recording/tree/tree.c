@@ -25,7 +25,7 @@ static bool node_equal(const void *elements, uint32_t i, const void *key)
 static int child_of(struct tree *t, uint32_t parent, uint32_t label, uint32_t *ret)
 {
 	struct edge e = { parent, label };
-	uint32_t hash = (uint32_t)op_hash_u64((uint64_t)parent << 32 | label);
+	uint32_t hash = (uint32_t)op_hash_u64(((uint64_t)parent << 32 | label) ^ t->seed);
 	uint32_t i = op_index_find(&t->index, hash, t, &e, node_equal);
 	struct tree_node *n;
 
@@ -57,6 +57,7 @@ int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value,
 		root = op_vec_push(&t->nodes);
 		if (!root)
 			return -ENOMEM;
+		t->seed = op_hash_seed();
 		*root = (struct tree_node){ .label = UINT32_MAX, .parent = UINT32_MAX };
 	}
 	t->nodes.data[0].total = op_collect_sum(t->nodes.data[0].total, value);

@@ -26,6 +26,7 @@ struct tree_node {
 struct tree {
 	OP_VEC(struct tree_node) nodes;
 	struct op_index index;
+	uint64_t seed; /* labels may be numbers of a recording */
 };
 
 /* Add a stack, outermost label first. @ret, which may be NULL, is the node of the last one, which

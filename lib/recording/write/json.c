@@ -231,6 +231,11 @@ static void diff_json(const struct diff *d, FILE *f)
 		print_json_string(f, c->name, strlen(c->name));
 		(void)fprintf(f, ", \"module\": ");
 		print_json_string(f, c->module, strlen(c->module));
+		if (v->request.by == VIEW_BY_FUNCTION) {
+			(void)fprintf(f, ", \"file\": ");
+			print_json_string(f, c->file.data, c->file.len);
+			(void)fprintf(f, ", \"line\": %u", c->start_line);
+		}
 		put_shares(f, "self_percent", c->self);
 		put_shares(f, "total_percent", c->total);
 		(void)fprintf(f, " }");

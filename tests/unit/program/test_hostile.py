@@ -3,14 +3,22 @@
 
 usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
 """
+import ctypes
 import json
 import os
+import resource
+import shutil
+import signal
+import stat
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-from hostile import NAMES, Request, complaint, markup
+from hostile import (NAMES, Request, complaint, markup, number, numbers, piece, recording,
+                     varint)
 
 PROGRAM = os.path.abspath(sys.argv[1])
 REPORTS = [['--format', f, *more] for f in ('text', 'json', 'markdown')
@@ -24,6 +32,8 @@ def run(*args, mode=None, env=None, **kwargs):
     if mode:
         env['FAKE_OTELPROF'] = mode
     kwargs = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, **kwargs}
+    if 'input' in kwargs:
+        del kwargs['stdin']
     return subprocess.run([PROGRAM, *args], env=env, stderr=subprocess.PIPE, timeout=60, **kwargs)
 
 
@@ -238,6 +248,338 @@ class Files(Case):
                 r = run(*args, stdout=full)
             self.assertEqual(r.returncode, 1, (args, r.stderr))
             self.assertIn(b'cannot write', r.stderr, args)
+
+
+class Bombs(Case):
+    """Few bytes that ask for much. Each command ends soon, in little memory, with a sentence."""
+    SECONDS = 20 # of CPU time; sanitizers are slow
+    BYTES = 1 << 30
+
+    def ask(self, path):
+        commands = [['report', '--format', 'json', '--tree', path], ['merge', '-o', self.path('m'), path],
+                    ['diff', path, path], *(['convert', '--format', f, '-o', self.path('c'), path]
+                                            for f in ('html', 'firefox', 'pprof'))]
+        # Where each takes ten times as long, what all read with and what writes by itself.
+        for args in commands[:2] if self.sanitized() else commands:
+            def limit():
+                resource.setrlimit(resource.RLIMIT_CPU, (self.SECONDS, self.SECONDS))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (self.BYTES, self.BYTES))
+                if not self.sanitized():
+                    resource.setrlimit(resource.RLIMIT_AS, (self.BYTES, self.BYTES))
+            r = self.clean(args, run(*args, preexec_fn=limit))
+            if r.returncode:
+                self.assertEqual(r.stderr.count(b'\n'), 1, (args, r.stderr))
+                self.assertNotIn(b'memory', r.stderr, args)
+            if os.path.exists(self.path('m')):
+                self.assertLess(os.path.getsize(self.path('m')), 200 << 20)
+
+    @staticmethod
+    def sanitized():
+        with open(PROGRAM, 'rb') as f:
+            return b'__asan_init' in f.read()
+
+    def bomb(self, q, repeat=b'', times=0):
+        with open(self.path('bomb.otlp'), 'wb') as f:
+            f.write(recording(q.encode() + repeat * times))
+        self.ask(self.path('bomb.otlp'))
+
+    def test_lines_of_a_location_in_a_stack(self):
+        q = Request()
+        q.frame('f')
+        q.locations.append(piece(3, number(1, 1)) * 500000)
+        q.sample([len(q.locations) - 1] * 2000)
+        self.bomb(q)
+
+    def test_a_stack_of_many_samples(self):
+        q = Request()
+        f = q.frame('f' * 5000)
+        for depth in (30000, 40000):
+            q.samples = []
+            q.sample([f] * depth)
+            q.samples *= 50000
+            self.bomb(q)
+
+    def test_a_long_name_of_many_samples(self):
+        q = Request()
+        q.sample([q.frame('f' * (4 << 20))])
+        q.samples *= 100000
+        self.bomb(q)
+
+    def test_kinds(self):
+        q = Request()
+        q.sample([q.frame('f')])
+        names = [q.strings.__len__() + i for i in range(30000)]
+        q.strings += [b'%d' % i for i in range(30000)]
+        one = b''.join(piece(2, piece(1, number(1, n) + number(2, n)) + piece(2, q.samples[0]))
+                       for n in names)
+        self.bomb(q, piece(1, piece(2, one)), 1)
+
+    def test_windows_of_many_moments(self):
+        q = Request()
+        q.type = ('threads', 'count', '', '', 0)
+        frames = [q.frame('f%d' % i) for i in range(100)]
+        q.stacks += [numbers(1, [frames[i % 100], frames[i // 100]]) for i in range(10000)]
+        kind = number(1, q.string('threads')) + number(2, q.string('count'))
+        all_stacks = b''.join(piece(2, number(1, i + 1) + numbers(4, [1])) for i in range(10000))
+        q.samples = []
+        window = b''.join(piece(2, piece(1, kind) + piece(2, number(1, 1) + numbers(4, [1])) +
+                                varint(3 << 3 | 1) + struct.pack('<Q', 10**18 + i)) for i in range(20000))
+        self.bomb(q, piece(1, piece(2, piece(2, piece(1, kind) + all_stacks) + window)), 1)
+
+    def test_attributes_of_a_resource_and_of_a_mapping(self):
+        q = Request(**{'a%d' % i: 'x' for i in range(20000)})
+        q.type = ('threads', 'count', '', '', 0)
+        q.sample([q.frame('f')])
+        q.samples *= 100000
+        self.bomb(q)
+        q = Request()
+        q.mappings.append(numbers(5, [q.attribute('k', 'v')] * 200000))
+        q.locations += [number(1, 1)] * 200000
+        q.sample([1])
+        self.bomb(q)
+
+    def test_a_string_of_many_profiles(self):
+        q = Request()
+        q.sample([q.frame('f' * 3900000)])
+        profile = piece(2, piece(2, q.samples[0]))
+        self.bomb(q, piece(1, piece(2, profile)), 20000)
+
+    def test_values_in_values(self):
+        value = piece(1, 'x')
+        for _ in range(3000):
+            value = piece(5, piece(1, value))
+        q = Request()
+        q.attributes.append(number(1, q.string('k')) + piece(2, value))
+        q.sample([q.frame('f')], 1)
+        q.samples = [s + numbers(2, [len(q.attributes) - 1]) for s in q.samples]
+        self.bomb(q)
+
+    def test_recordings_that_were_cut(self):
+        q = Request()
+        for i in range(20):
+            q.sample([q.frame('f%d' % i, '/f', 1, i, '/m')])
+        whole = recording(q.encode())
+        for cut in range(1, len(whole), len(whole) // 12):
+            for data in (whole[:cut], whole + whole[:cut], whole[:cut] + b'\xff' + whole[cut + 1:]):
+                path = self.path('cut.otlp')
+                with open(path, 'wb') as f:
+                    f.write(data)
+                for args in (['report', path], ['merge', '-o', self.path('m'), path]):
+                    self.clean(args, run(*args))
+
+
+class Signals(Case):
+    def start(self, *args, **kwargs):
+        p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                             env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
+        self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))
+        return p
+
+    def test_each_signal_at_some_moment_leaves_a_recording(self):
+        names = ['HUP', 'INT', 'TERM', 'USR1', 'USR2', 'ALRM', 'XCPU', 'PROF', 'VTALRM', 'IO']
+        started = [(i, name, self.start('record', '-q', '-o', self.path(name + '.html'), '-d', '30'))
+                   for i, name in enumerate(names)]
+        # The handlers stand when the fake has told that it is one.
+        for i, name, p in started:
+            p.stderr.readline()
+        for i, name, p in started:
+            time.sleep(0.02 * i)
+            p.send_signal(getattr(signal, 'SIG' + name))
+        for i, name, p in started:
+            self.assertEqual(p.wait(20), 0, name)
+            self.assertGreater(os.path.getsize(self.path(name + '.html')), 1000, name)
+        self.assertEqual(sorted(os.listdir(self.dir)), sorted(n + '.html' for n in names))
+
+    def test_what_is_ignored_stays_ignored(self):
+        def ignore():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        p = self.start('record', '-q', '-o', self.path('a.html'), '-d', '1.5', preexec_fn=ignore)
+        p.stderr.readline()
+        began = time.monotonic()
+        p.send_signal(signal.SIGHUP)
+        p.send_signal(signal.SIGINT)
+        self.assertEqual(p.wait(20), 0)
+        self.assertGreater(time.monotonic() - began, 0.8)
+
+    def test_interrupts_are_the_command_s(self):
+        script = ('import time\ntry:\n time.sleep(20)\nexcept KeyboardInterrupt:\n'
+                  ' time.sleep(0.5)\n open("state", "w").write("saved")\n')
+        p = self.start('record', '-o', 'a.html', '--', sys.executable, '-c', script, cwd=self.dir)
+        time.sleep(2)
+        os.killpg(p.pid, signal.SIGINT)
+        told = p.communicate(timeout=20)[1]
+        self.assertIn(b'until the command ends', told)
+        self.assertEqual(p.returncode, 0, told)
+        with open(self.path('state'), encoding='ascii') as f:
+            self.assertEqual(f.read(), 'saved')
+        # One that does not care ends at the second.
+        p = self.start('record', '-q', '-o', 'a.html', '--', 'sh', '-c', "trap '' INT; sleep 20", cwd=self.dir)
+        time.sleep(1.5)
+        os.killpg(p.pid, signal.SIGINT)
+        time.sleep(1)
+        self.assertIsNone(p.poll())
+        os.killpg(p.pid, signal.SIGINT)
+        self.assertEqual(p.wait(20), 0)
+
+    def test_a_limit_of_the_size_of_files(self):
+        q = Request()
+        for i in range(2000):
+            q.sample([q.frame('f%d' % i)])
+        path = q.write(self.path('a.otlp'))
+        for args in (['merge', '-o', self.path('m.otlp'), path], ['convert', '-o', self.path('m.html'), path]):
+            r = run(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+            self.assertEqual(r.returncode, 1, (args, r.stderr))
+            self.assertIn(b'File too large', r.stderr)
+        self.assertEqual(os.listdir(self.dir), ['a.otlp'])
+
+
+class Paths(Case):
+    """Paths that a recording, an assistant or the environment names."""
+    ID = 'abcdef0123456789abcdef0123456789abcdef01'
+
+    def watch(self, path):
+        """Returns a function that tells whether the file was opened."""
+        libc = ctypes.CDLL(None)
+        fd = libc.inotify_init1(os.O_NONBLOCK)
+        self.assertGreaterEqual(fd, 0)
+        self.addCleanup(os.close, fd)
+        self.assertGreaterEqual(libc.inotify_add_watch(fd, os.fsencode(path), 0x20), 0)
+
+        def opened():
+            try:
+                return bool(os.read(fd, 4096))
+            except BlockingIOError:
+                return False
+        return opened
+
+    def test_a_recording_names_no_device(self):
+        for name, kind in (('fifo', stat.S_IFIFO), ('device', stat.S_IFCHR)):
+            if kind == stat.S_IFCHR and os.geteuid():
+                continue
+            os.mknod(self.path(name), kind | 0o600, os.makedev(1, 3))
+            opened = self.watch(self.path(name))
+            for path in (self.path(name), self.path('other')):
+                q = Request(**{'process.executable.path': path})
+                q.sample([q.frame(module=name, build_id=self.ID)])
+                recorded = q.write(self.path('a.otlp'))
+                for args in (['report', recorded], ['report', '--symbols', self.dir, recorded],
+                             ['convert', '--symbols', self.dir, '-o', self.path('c.folded'), recorded]):
+                    self.assertEqual(run(*args).returncode, 0, args)
+                    self.assertFalse(opened(), (name, args))
+
+    def test_an_argument_is_no_device(self):
+        os.mkfifo(self.path('fifo'))
+        for path in ('/dev/null', '/dev/zero'):
+            for args in (['report', path], ['diff', path, path], ['merge', '-o', self.path('m'), path]):
+                r = run(*args)
+                self.assertEqual((r.returncode, b'it is no file' in r.stderr), (1, True), r.stderr)
+        # What a shell makes is read: a pipe, and what it is given.
+        q = Request()
+        q.sample([q.frame('f')])
+        path = q.write(self.path('a.otlp'))
+        with open(path, 'rb') as f:
+            self.assertEqual(run('report', '/dev/stdin', stdin=f).returncode, 0)
+        r = subprocess.run(['bash', '-c', f'"{PROGRAM}" report <(cat "{path}")'], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.assertEqual(r.returncode, 0, r.stderr)
+
+    def ask(self, *requests):
+        r = run('mcp', input='\n'.join(json.dumps(q) for q in requests).encode() + b'\n', stdin=None)
+        if b'built without' in r.stderr:
+            self.skipTest('there is no mcp')
+        return [json.loads(line) for line in r.stdout.splitlines()]
+
+    def test_an_assistant_names_no_device_and_no_probe(self):
+        os.mkfifo(self.path('fifo'))
+        calls = [('report', {'file': self.path('fifo')}), ('report', {'file': '/dev/zero'}),
+                 ('diff', {'before': '/dev/zero', 'after': '/dev/zero'}),
+                 ('record', {'kinds': 'probe:uprobe:/lib/libc.so.6:malloc'}), ('record', {'kinds': 'cpu,perf:cycles'})]
+        began = time.monotonic()
+        for (tool, _), answer in zip(calls, self.ask(*(
+                {'jsonrpc': '2.0', 'id': i, 'method': 'tools/call', 'params': {'name': n, 'arguments': a}}
+                for i, (n, a) in enumerate(calls)))):
+            self.assertTrue(answer['result']['isError'], answer)
+            self.assertRegex(answer['result']['content'][0]['text'], 'must be a file|no probe', tool)
+        self.assertLess(time.monotonic() - began, 30)
+
+    @unittest.skipIf(os.geteuid(), 'is root in another home')
+    def test_nothing_is_made_in_another_s_home(self):
+        q = Request()
+        q.sample([q.frame(module='m', build_id=self.ID)])
+        recorded = q.write(self.path('a.otlp'))
+        home = self.path('home')
+        os.mkdir(home)
+        os.chown(home, NOBODY, NOBODY)
+        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home}):
+            self.assertEqual(run('report', recorded, env=env).returncode, 0)
+            self.assertEqual(os.listdir(home), [], env)
+
+
+# The trees of a page by their function's names and places, as its script pairs them.
+ADOPT = r'''
+const h = require('fs').readFileSync(process.argv[2], 'utf8');
+const D = JSON.parse(h.match(/id="profile">([\s\S]*?)<\/script>/)[1]);
+const B = JSON.parse(h.match(/id="before">([\s\S]*?)<\/script>/)[1]);
+const S = D.strings, F = D.functions;
+eval(h.match(/function adopt\(\) \{[\s\S]*?\n\}\nif \(B\)/)[0].replace(/\nif \(B\)$/, '') + ';adopt();');
+const trees = D.trees.map(t => [t.side === 0 ? 0 : 1, t.k, t.p, t.f.map((f, i) =>
+	[t.d[i], S[F[f][0]], S[F[f][1]], F[f][2], t.s[i]])]);
+console.log(JSON.stringify(trees));
+'''
+
+
+class Namesakes(Case):
+    """Two functions of one name are two."""
+    def recording(self, name, lines=((10, 60), (20, 40)), file='/app/a.py'):
+        q = Request()
+        main = q.frame('main', '/app/m.py', 1, 2, kind='cpython')
+        frames = [q.frame('run', file, line, line + 1, kind='cpython') for line, _ in lines]
+        other = q.frame('run', '/app/b.py', 10, 11, kind='cpython')
+        for frame, (_, value) in zip(frames, lines):
+            q.sample([frame, main], value)
+        q.sample([*frames, other, main], 100)
+        return q.write(self.path(name))
+
+    def changes(self, *args):
+        r = run('diff', '--format', 'json', '--min', '0', '-n', '1000', *args)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return {(c['name'], c['file'], c['line']): (c['total_percent_before'], c['total_percent_after'])
+                for c in json.loads(r.stdout)['changes']}
+
+    def test_a_recording_against_itself(self):
+        a = self.recording('a.otlp')
+        got = self.changes('--total', a, a)
+        self.assertEqual(len(got), 4)
+        for key, (before, after) in got.items():
+            self.assertEqual(before, after, key)
+            self.assertLessEqual(before, 100, key)
+        self.assertEqual(got['run', '/app/a.py', 10], (80, 80))
+        self.assertEqual(got['run', '/app/a.py', 20], (70, 70))
+
+    def test_lines_that_moved_are_paired_in_their_order(self):
+        a = self.recording('a.otlp')
+        b = self.recording('b.otlp', ((12, 60), (25, 40)))
+        got = self.changes('--total', a, b)
+        self.assertEqual(got['run', '/app/a.py', 10], (80, 80))
+        self.assertEqual(got['run', '/app/a.py', 20], (70, 70))
+        # One that is new is not another's.
+        c = self.recording('c.otlp', ((10, 50), (15, 10), (20, 40)))
+        got = self.changes('--total', a, c)
+        self.assertEqual(got['run', '/app/a.py', 20], (70, 70))
+        self.assertEqual(got['run', '/app/a.py', 15][0], 0)
+
+    def test_the_page(self):
+        if not shutil.which('node'):
+            self.skipTest('no node')
+        a = self.recording('a.otlp')
+        page, script = self.path('a.html'), self.path('adopt.js')
+        self.assertEqual(run('diff', '-o', page, a, a).returncode, 0)
+        with open(script, 'w', encoding='ascii') as f:
+            f.write(ADOPT)
+        r = subprocess.run(['node', script, page], check=True, capture_output=True, timeout=60)
+        trees = json.loads(r.stdout)
+        self.assertEqual([t[1:] for t in trees if t[0] == 0], [t[1:] for t in trees if t[0] == 1])
 
 
 if __name__ == '__main__':
