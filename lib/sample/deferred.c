@@ -141,15 +141,23 @@ static bool knows_rule(const struct op_mapping *v, uint64_t pc)
 	return op_evict_rule(v, pc, &rule) || op_evict_rule(v, pc - 1, &rule);
 }
 
+/* Publish the pages of @pc and of the call before it. Returns whether one is there. */
+static bool has_page(struct op_sampler *sampler, const struct op_mapping *v, uint64_t pc)
+{
+	bool here = op_evict_page(sampler->processes, v, pc);
+
+	return op_evict_page(sampler->processes, v, pc - 1) || here;
+}
+
 /* The mapping of @pc that waits for its table, or NULL. A return address may be the first byte
  * after its mapping, so the byte before counts, too. */
 static const struct op_mapping *find_lazy(const struct op_mappings *mappings, uint64_t pc)
 {
 	const struct op_mapping *v = op_mappings_find(mappings, pc);
 
-	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
+	if ((!v || !op_evict_waits(v)) && pc)
 		v = op_mappings_find(mappings, pc - 1);
-	return v && v->exe && (v->flags & OP_MAPPING_LAZY) ? v : NULL;
+	return v && op_evict_waits(v) ? v : NULL;
 }
 
 /*
@@ -174,6 +182,10 @@ static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t p
 		if (!v)
 			return 1;
 	}
+	if (r == -EINPROGRESS && pc != *told && has_page(sampler, v, pc)) {
+		*told = pc;
+		return 1;
+	}
 	if (r == -EINPROGRESS && (pc == *told || !knows_rule(v, pc)))
 		return r;
 	*told = pc;
@@ -196,7 +208,11 @@ static bool direct_rule(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 	const struct op_mapping *v =
 		op_mappings_find(op_proc_view_now(w->proc).mappings, pc);
 
-	return v && op_evict_rule(v, pc, ret);
+	if (!v)
+		return false;
+	/* for the samples to come */
+	(void)op_evict_page(w->sampler->processes, v, pc);
+	return op_evict_rule(v, pc, ret);
 }
 
 static int unwind_once(struct walk *w)
