@@ -20,6 +20,7 @@
 #include "process/publish.h"
 #include "process/registry.h"
 #include "process/state.h"
+#include "process/target/scan.h"
 
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
@@ -262,6 +263,16 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	}
 }
 
+/* The files of a process that is at work are opened before the first sample. That of a large one
+ * takes milliseconds, in which others fill the ring. */
+static void warm_busy(struct op_processes *p, struct op_proc *proc)
+{
+	if (!proc->ended_ns && !proc->kernel && proc->mappings &&
+	    !op_allowance_is_over(p->config.allowance) &&
+	    op_scan_is_busy(p->procfs_root, proc->pid))
+		(void)op_processes_warm(p, proc->pid);
+}
+
 void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 {
 	uint64_t end_ns = op_clock_monotonic_ns() + limit_ns;
@@ -270,6 +281,7 @@ void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 	do
 		op_processes_settle(p, op_clock_monotonic_ns());
 	while (p->settle_on && op_clock_monotonic_ns() < end_ns);
+	op_registry_each(p, warm_busy);
 	op_allowance_until(p->config.allowance, 0);
 }
 

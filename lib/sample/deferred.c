@@ -400,17 +400,20 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		r = unwind(&w, deferred->registers->pc);
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);
-	if (r == -ENOMEM || r == -EINPROGRESS)
+	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || !sampler->host_stack->words)
-		give_up(sampler, deferred);
-	finish(&w);
+	if (r != -EINPROGRESS) {
+		if (r < 0 || !sampler->host_stack->words)
+			give_up(sampler, deferred);
+		finish(&w);
+	}
 	if (program->until_ns)
-		return 0;
-	/* The kernel may hold on to a generation that was replaced here. */
+		return r == -EINPROGRESS ? r : 0;
+	/* The kernel may hold on to a generation that was replaced here. What was made so far
+	 * serves the samples to come. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
-	return 0;
+	return r == -EINPROGRESS ? r : 0;
 }
 
 int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
