@@ -64,7 +64,7 @@ enum op_cfa {
 	OP_CFA_SP_PUSH = 10,	  /* sp + op_cfa_stepped(): a run of pushes in one row */
 	OP_CFA_SP_POP = 11,	  /* the same for a run of pops */
 	OP_CFA_FRAME_SWITCH = 12, /* a frame record at fp, perhaps on another stack: Go */
-	OP_CFA_LATE = 13, /* user space will know: OP_UNWIND_RULE_LATE */
+	OP_CFA_LATE = 13,	  /* user space will know: OP_UNWIND_RULE_LATE */
 	OP_CFA_MAX,
 };
 

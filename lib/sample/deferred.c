@@ -237,6 +237,17 @@ static int unwind_once(struct walk *w)
 	return op_unwind_host(&input, w->sampler->host_stack);
 }
 
+/* The walk has used up the time: what it lacks gets a little, so that the next try, which begins
+ * anew, comes further than this one. */
+static void lengthen(struct op_sampler *sampler)
+{
+	struct op_allowance *a = op_processes_config(sampler->processes)->allowance;
+
+	if (!op_sampler_hurries(sampler) && op_allowance_is_over(a))
+		op_allowance_until(a, op_clock_monotonic_ns() +
+					      op_allowance_share(a, OP_POLL_LEAST));
+}
+
 /* Walk; make the table that was missing; walk again. @pc: what is known to be missing. */
 static int unwind(struct walk *w, uint64_t pc)
 {
@@ -245,8 +256,11 @@ static int unwind(struct walk *w, uint64_t pc)
 	int r = 0;
 
 	for (round = 0; round < ROUNDS_MAX; round++) {
-		int made = make_for(w->sampler, w->proc, pc, &told);
+		int made;
 
+		if (round == 1)
+			lengthen(w->sampler);
+		made = make_for(w->sampler, w->proc, pc, &told);
 		if (made < 0 && !op_sampler_hurries(w->sampler))
 			return made;
 		w->late = made < 0;
