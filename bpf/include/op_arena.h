@@ -64,6 +64,7 @@ enum op_cfa {
 	OP_CFA_SP_PUSH = 10,	  /* sp + op_cfa_stepped(): a run of pushes in one row */
 	OP_CFA_SP_POP = 11,	  /* the same for a run of pops */
 	OP_CFA_FRAME_SWITCH = 12, /* a frame record at fp, perhaps on another stack: Go */
+	OP_CFA_LATE = 13,	  /* user space will know: OP_UNWIND_RULE_LATE */
 	OP_CFA_MAX,
 };
 
@@ -127,6 +128,9 @@ enum {
 	OP_UNWIND_RULE_INVALID = 0, /* the numbers of three rules that always exist */
 	OP_UNWIND_RULE_STOP = 1,
 	OP_UNWIND_RULE_FRAME = 2,
+	/* The number of a rule that is not made yet. It is past the end of the rules, so that
+	 * no walk takes time to compare it. */
+	OP_UNWIND_RULE_LATE = 65535,
 };
 
 /* DWARF register numbers of the leaf's registers (OP_CFA_REG, OP_SAVE_RA_REG). */

@@ -70,7 +70,7 @@ static __always_inline bool op_read_segment(struct op_unwind *u)
 }
 
 /* The unwind rule for process address @pc in u's mapping, and the runtime whose loop
- * contains it. Returns 0 or an error. */
+ * contains it. Returns 0, an error, or OP_END_UNKNOWN where the rule is not made yet. */
 static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 					  struct op_unwind_rule *ret, __u32 *ret_runtime)
 {
@@ -101,8 +101,8 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	off = (__u32)vaddr & ((1u << OP_PAGE_SHIFT) - 1);
 	row = op_find_row(u, (op_ref)entry, (__u32)(entry >> 32), off);
 	rule = op_platform_rule(u, row >> 16);
-	if (!rule)
-		return OP_ERROR_native_bad_table;
+	if (!rule) /* OP_UNWIND_RULE_LATE */
+		return OP_END_UNKNOWN;
 	*ret = *rule;
 	if (ret->cfa == OP_CFA_SP_PUSH || ret->cfa == OP_CFA_SP_POP) {
 		ret->cfa_off =
@@ -232,6 +232,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return op_enter_runtime(u, instance);
 	runtime = OP_RUNTIME_NONE;
 	error = lazy ? 0 : op_find_rule(u, look, &rule, &runtime);
+	if (error == OP_END_UNKNOWN && op_platform_direct_rule(u, look, &rule))
+		error = 0;
 	if (error)
 		return op_end(u, error);
 	if (runtime != OP_RUNTIME_NONE && !u->runtime_done) {

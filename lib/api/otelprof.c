@@ -16,6 +16,8 @@
 static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 /* How long the start looks for processes that rules mean, before the first sample. */
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
+/* What attaching the runtimes that run already may take of a start. */
+static const uint64_t RUNTIMES_START_NS = UINT64_C(80000000);
 
 enum {
 	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
@@ -141,7 +143,8 @@ int otelprof_start(struct otelprof *p)
 		r = op_processes_scan_begin(p->processes);
 		if (r < 0)
 			return r;
-		op_processes_settle(p->processes, op_clock_monotonic_ns());
+		/* runtimes that run already are attached */
+		op_processes_settle_first(p->processes, RUNTIMES_START_NS);
 		p->scanned = true;
 	}
 	/* Before the first tick, too: the kernel's names take a tenth of a second. */

@@ -68,17 +68,22 @@ static uint64_t evict(struct op_processes *p, uint64_t bytes, bool runtimes,
 	while (freed < bytes) {
 		struct op_image *image = op_images_coldest(images, runtimes);
 		struct op_unwind_table *table;
+		struct op_unwind_early *early;
 
 		if (!image || image == keep)
 			break;
 		table = image->table;
-		freed += table->arena_bytes;
+		early = image->early;
+		freed += table ? table->arena_bytes : op_unwind_early_arena_bytes(early);
+		op_image_end_job(images, image);
 		image->table = NULL;
+		image->early = NULL;
 		detach_table(p, image);
 		op_log(p->config.log, OP_LOG_DEBUG,
 		       "There is no room: gave up the table of %s", image->file);
 		(void)op_unwind_table_free(table, p->config.arena, p->config.rules,
 					   p->now_ns);
+		(void)op_unwind_early_free(early, p->now_ns);
 		p->tables_evicted++;
 	}
 	return freed;
@@ -137,22 +142,44 @@ int op_evict_make_table(struct op_processes *p, const struct op_program *program
 	return r;
 }
 
-bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rule *ret)
+/* The ELF address of @pc in the image of @v. Returns false where that is not known. */
+static bool find_vaddr(const struct op_mapping *v, uint64_t pc, uint64_t *ret)
 {
 	const struct op_image_segment *s;
-	struct op_image *image;
 	size_t i;
 
-	if (!v->exe || !v->exe->image || op_mapping_is_doubted(v) ||
-	    !v->exe->image->job.running)
+	if (!v->exe || !v->exe->image || op_mapping_is_doubted(v))
 		return false;
-	image = v->exe->image;
-	i = op_image_find_segment(image, v->offset, v->end - v->start);
+	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);
 	if (i == SIZE_MAX)
 		return false;
-	s = &image->segments[i];
-	return op_image_rule(image, pc - v->start + v->offset - s->offset + s->vaddr,
-			     ret);
+	s = &v->exe->image->segments[i];
+	*ret = pc - v->start + v->offset - s->offset + s->vaddr;
+	return true;
+}
+
+bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rule *ret)
+{
+	uint64_t vaddr;
+
+	/* a runtime's loop is known by the segment alone */
+	return find_vaddr(v, pc, &vaddr) && (!v->exe->image->runtime || v->segment) &&
+	       op_image_rule(v->exe->image, vaddr, ret);
+}
+
+bool op_evict_page(struct op_processes *p, const struct op_mapping *v, uint64_t pc)
+{
+	uint64_t vaddr;
+
+	return find_vaddr(v, pc, &vaddr) && !op_allowance_is_over(p->config.allowance) &&
+	       op_image_page(&p->executables.images, v->exe->image, vaddr);
+}
+
+bool op_evict_waits(const struct op_mapping *v)
+{
+	return v->exe &&
+	       ((v->flags & OP_MAPPING_LAZY) ||
+		(v->segment && v->exe->image && op_image_is_early(v->exe->image)));
 }
 
 /* Mark @proc for publication if it has mapped the file. */
@@ -171,16 +198,19 @@ static void touch_user(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
+/* The table that a sample has waited for last: others are served by early pages. */
 static struct op_image *next_job(struct op_images *x)
 {
+	struct op_image *next = NULL;
 	struct op_image *image;
 
 	if (x->jobs)
 		TAILQ_FOREACH(image, &x->lru, lru) {
-			if (image->job.running && op_image_has_file(image))
-				return image;
+			if (image->job.running && op_image_has_file(image) &&
+			    (!next || image->job.waited_ns > next->job.waited_ns))
+				next = image;
 		}
-	return NULL;
+	return next;
 }
 
 void op_evict_go_on(struct op_processes *p)
@@ -195,7 +225,7 @@ void op_evict_go_on(struct op_processes *p)
 	if (!image || !op_image_may_work(&p->executables.images, image))
 		return;
 	p->settle_on = true; /* settle again at once */
-	r = op_image_make_table(&p->executables.images, image, false, p->now_ns, &part);
+	r = op_image_go_on(&p->executables.images, image, p->now_ns, &part);
 	if (r == -EINPROGRESS)
 		return;
 	if (r == -ENOSPC)

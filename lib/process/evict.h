@@ -42,6 +42,11 @@ int op_evict_make_table(struct op_processes *p, const struct op_program *program
 /* Find the rule for @pc in @v while the table of its file is being made. Returns whether
  * it is known. */
 bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rule *ret);
+/* Publish the page of @pc before the table is complete, if there is time. Returns whether it is
+ * there. */
+bool op_evict_page(struct op_processes *p, const struct op_mapping *v, uint64_t pc);
+/* Does @v wait for its table, in whole or in part? */
+bool op_evict_waits(const struct op_mapping *v);
 /* Go on with a table that was begun. When it is complete, the processes that map its file
  * are marked for publication. */
 void op_evict_go_on(struct op_processes *p);

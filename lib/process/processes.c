@@ -20,6 +20,7 @@
 #include "process/publish.h"
 #include "process/registry.h"
 #include "process/state.h"
+#include "process/target/scan.h"
 
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
@@ -249,7 +250,6 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_target_rest(p->target, p->now_ns);
 	op_sweep_settle(p);
 	touch_waiting(p);
-	op_evict_go_on(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
 		/* A process that fails goes to the end of the list and is tried at the
@@ -261,6 +261,34 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 			break;
 		}
 	}
+}
+
+/* The files of a process that is at work are opened before the first sample. That of a large one
+ * takes milliseconds, in which others fill the ring. */
+static void warm_busy(struct op_processes *p, struct op_proc *proc)
+{
+	if (!proc->ended_ns && !proc->kernel && proc->mappings &&
+	    !op_allowance_is_over(p->config.allowance) &&
+	    op_scan_is_busy(p->procfs_root, proc->pid))
+		(void)op_processes_warm(p, proc->pid);
+}
+
+void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
+{
+	uint64_t end_ns = op_clock_monotonic_ns() + limit_ns;
+
+	op_allowance_until(p->config.allowance, end_ns);
+	do
+		op_processes_settle(p, op_clock_monotonic_ns());
+	while (p->settle_on && op_clock_monotonic_ns() < end_ns);
+	op_registry_each(p, warm_busy);
+	op_allowance_until(p->config.allowance, 0);
+}
+
+void op_processes_go_on(struct op_processes *p)
+{
+	if (!p->forked)
+		op_evict_go_on(p);
 }
 
 bool op_processes_waiting(const struct op_processes *p)

@@ -138,6 +138,11 @@ void op_processes_set_watch(struct op_processes *p, const struct op_process_watc
 /* Publish what changed and release what is no longer needed. Call this after each batch
  * of events, before the records that follow. @now_ns is CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
+/* The same before the first sample: until all is done, or for about @limit_ns. */
+void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns);
+/* Go on with a table that is being made, once a poll: samples come first, and a settle comes with
+ * each that waits for one. */
+void op_processes_go_on(struct op_processes *p);
 /* All records that were made before @time_ns were read: what is kept for such records
  * only may be released. */
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns);

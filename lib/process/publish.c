@@ -331,7 +331,8 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 		/* a runtime's file that is no ELF file has no table */
 		if (r == -ENOEXEC && e->image && e->image->runtime)
 			op_publish_load_runtimes(p, UINT32_C(1) << e->image->runtime->id);
-		proc->unfinished |= r == -EINPROGRESS;
+		/* early pages serve meanwhile */
+		proc->unfinished |= r == -EINPROGRESS && !(e->image && e->image->early);
 	}
 }
 

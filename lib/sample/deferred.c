@@ -141,15 +141,23 @@ static bool knows_rule(const struct op_mapping *v, uint64_t pc)
 	return op_evict_rule(v, pc, &rule) || op_evict_rule(v, pc - 1, &rule);
 }
 
+/* Publish the pages of @pc and of the call before it. Returns whether one is there. */
+static bool has_page(struct op_sampler *sampler, const struct op_mapping *v, uint64_t pc)
+{
+	bool here = op_evict_page(sampler->processes, v, pc);
+
+	return op_evict_page(sampler->processes, v, pc - 1) || here;
+}
+
 /* The mapping of @pc that waits for its table, or NULL. A return address may be the first byte
  * after its mapping, so the byte before counts, too. */
 static const struct op_mapping *find_lazy(const struct op_mappings *mappings, uint64_t pc)
 {
 	const struct op_mapping *v = op_mappings_find(mappings, pc);
 
-	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
+	if ((!v || !op_evict_waits(v)) && pc)
 		v = op_mappings_find(mappings, pc - 1);
-	return v && v->exe && (v->flags & OP_MAPPING_LAZY) ? v : NULL;
+	return v && op_evict_waits(v) ? v : NULL;
 }
 
 /*
@@ -174,6 +182,10 @@ static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t p
 		if (!v)
 			return 1;
 	}
+	if (r == -EINPROGRESS && pc != *told && has_page(sampler, v, pc)) {
+		*told = pc;
+		return 1;
+	}
 	if (r == -EINPROGRESS && (pc == *told || !knows_rule(v, pc)))
 		return r;
 	*told = pc;
@@ -196,7 +208,11 @@ static bool direct_rule(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 	const struct op_mapping *v =
 		op_mappings_find(op_proc_view_now(w->proc).mappings, pc);
 
-	return v && op_evict_rule(v, pc, ret);
+	if (!v)
+		return false;
+	/* for the samples to come */
+	(void)op_evict_page(w->sampler->processes, v, pc);
+	return op_evict_rule(v, pc, ret);
 }
 
 static int unwind_once(struct walk *w)
@@ -221,6 +237,17 @@ static int unwind_once(struct walk *w)
 	return op_unwind_host(&input, w->sampler->host_stack);
 }
 
+/* The walk has used up the time: what it lacks gets a little, so that the next try, which begins
+ * anew, comes further than this one. */
+static void lengthen(struct op_sampler *sampler)
+{
+	struct op_allowance *a = op_processes_config(sampler->processes)->allowance;
+
+	if (!op_sampler_hurries(sampler) && op_allowance_is_over(a))
+		op_allowance_until(a, op_clock_monotonic_ns() +
+					      op_allowance_share(a, OP_POLL_LEAST));
+}
+
 /* Walk; make the table that was missing; walk again. @pc: what is known to be missing. */
 static int unwind(struct walk *w, uint64_t pc)
 {
@@ -229,8 +256,11 @@ static int unwind(struct walk *w, uint64_t pc)
 	int r = 0;
 
 	for (round = 0; round < ROUNDS_MAX; round++) {
-		int made = make_for(w->sampler, w->proc, pc, &told);
+		int made;
 
+		if (round == 1)
+			lengthen(w->sampler);
+		made = make_for(w->sampler, w->proc, pc, &told);
 		if (made < 0 && !op_sampler_hurries(w->sampler))
 			return made;
 		w->late = made < 0;
@@ -384,17 +414,20 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		r = unwind(&w, deferred->registers->pc);
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);
-	if (r == -ENOMEM || r == -EINPROGRESS)
+	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || !sampler->host_stack->words)
-		give_up(sampler, deferred);
-	finish(&w);
+	if (r != -EINPROGRESS) {
+		if (r < 0 || !sampler->host_stack->words)
+			give_up(sampler, deferred);
+		finish(&w);
+	}
 	if (program->until_ns)
-		return 0;
-	/* The kernel may hold on to a generation that was replaced here. */
+		return r == -EINPROGRESS ? r : 0;
+	/* The kernel may hold on to a generation that was replaced here. What was made so far
+	 * serves the samples to come. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
-	return 0;
+	return r == -EINPROGRESS ? r : 0;
 }
 
 int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)

@@ -143,6 +143,7 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 	bool fresh = op_sampler_take_new_code(s->config.sampler) ||
 		     op_processes_waiting(processes) || rest->fresh;
 
+	op_processes_go_on(processes);
 	op_allowance_until(s->config.allowance, 0);
 	if (op_sampler_take_lost(s->config.sampler))
 		op_capture_next_window(s->config.capture);

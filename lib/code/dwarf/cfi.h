@@ -135,4 +135,13 @@ int op_cfi_walk_on(struct op_cfi_walk *walk, const struct op_cfi_sink *sink,
 int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
 		   const struct op_cfi_sink *sink);
 
+/*
+ * Give @sink the FDEs that the search table of .eh_frame_hdr has for [@start, @end), cut to
+ * that range, in ascending order. @fdes_max and @program_max bound their number and the bytes
+ * of their instructions. Returns 1; 0 if there is no table; -E2BIG past a bound; -EBADMSG if
+ * the table is out of order or an FDE cannot be read; -errno; or the sink's negative value.
+ */
+int op_cfi_rows_between(struct op_cfi *cfi, uint64_t start, uint64_t end, size_t fdes_max,
+			size_t program_max, const struct op_cfi_sink *sink);
+
 #endif

@@ -197,6 +197,33 @@ int op_eh_hdr_find(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vad
 	return 1;
 }
 
+int op_eh_hdr_each(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t start,
+		   uint64_t end, int (*fn)(void *data, uint64_t start, uint64_t fde),
+		   void *data)
+{
+	uint8_t piece[PIECE * OP_EH_HDR_ENTRY_BYTES];
+	struct entry e;
+	uint64_t at;
+	int r = count_below(elf, hdr, start, &at, &e);
+
+	at -= at > 0;
+	while (r == 0 && at < hdr->count) {
+		size_t n = (size_t)OP_MIN(hdr->count - at, (uint64_t)PIECE);
+		size_t i;
+
+		r = op_elf_read_apart(elf, hdr->table + at * OP_EH_HDR_ENTRY_BYTES, piece,
+				      n * OP_EH_HDR_ENTRY_BYTES);
+		for (i = 0; r == 0 && i < n; i++) {
+			e = entry_of(hdr, piece + i * OP_EH_HDR_ENTRY_BYTES);
+			if (e.start >= end)
+				return 0;
+			r = fn(data, e.start, e.fde);
+		}
+		at += n;
+	}
+	return r;
+}
+
 int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
 		       uint64_t *ret_end)
 {

@@ -36,6 +36,13 @@ bool op_eh_hdr_find_frame(struct op_elf *elf, const struct op_eh_hdr *hdr,
 int op_eh_hdr_find(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
 		   uint64_t *ret_start, uint64_t *ret_fde);
 
+/* Give each entry from the last that begins at or below @start on, up to the first that begins
+ * at @end or later, to @fn, whose value other than 0 ends it. Returns that, 0, or -errno of
+ * reading. */
+int op_eh_hdr_each(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t start,
+		   uint64_t end, int (*fn)(void *data, uint64_t start, uint64_t fde),
+		   void *data);
+
 /*
  * The address range of the function that holds @vaddr, from its FDE; if that FDE has
  * another form, up to the next FDE. Returns 1; 0 if there is none; or -errno of reading.

@@ -235,6 +235,65 @@ int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
 	return r < 0 && !is_bad(r) ? r : 1;
 }
 
+/* A range whose FDEs are given. */
+struct range {
+	struct op_cfi *cfi;
+	const struct op_cfi_sink *sink;
+	uint64_t frame; /* ELF address of .eh_frame */
+	uint64_t start;
+	uint64_t end;
+	uint64_t last; /* where the last FDE began */
+	size_t fdes;   /* that may still be given */
+	size_t program;
+};
+
+static int give_entry(void *data, uint64_t start, uint64_t at)
+{
+	struct op_cfi_parsed_fde fde;
+	struct range *range = data;
+	size_t program;
+	int r;
+
+	if (start < range->last || at < range->frame)
+		return -EBADMSG;
+	range->last = start;
+	r = parse(range->cfi, at - range->frame, &fde);
+	if (r < 0 || fde.fde.start != start)
+		return r < 0 ? r : -EBADMSG;
+	fde.fde.start = OP_MAX(start, range->start);
+	fde.fde.end = OP_MIN(fde.fde.end, range->end);
+	program = op_reader_left(&fde.program);
+	if (fde.fde.start >= fde.fde.end)
+		return 0;
+	if (!range->fdes || program > range->program)
+		return -E2BIG;
+	range->fdes--;
+	range->program -= program;
+	r = range->sink->fde(range->sink->data, &fde.fde);
+	return r > 0 ? op_cfi_run_fde(range->cfi, &fde, range->sink) : r;
+}
+
+int op_cfi_rows_between(struct op_cfi *cfi, uint64_t start, uint64_t end, size_t fdes_max,
+			size_t program_max, const struct op_cfi_sink *sink)
+{
+	struct range range = { .cfi = cfi,
+			       .sink = sink,
+			       .start = start,
+			       .end = end,
+			       .fdes = fdes_max,
+			       .program = program_max };
+	struct op_eh_hdr hdr;
+	int r;
+
+	if (!cfi->elf || cfi->kind != OP_CFI_EH_FRAME ||
+	    !op_eh_hdr_read(cfi->elf, &hdr) || hdr.frame != cfi->section.addr ||
+	    !hdr.count)
+		return 0;
+	range.frame = hdr.frame;
+	r = op_eh_hdr_each(cfi->elf, &hdr, start, end, give_entry, &range);
+	return r < 0 ? r : 1;
+}
+
 static size_t stream_bytes(const struct stream *s)
 {
 	return s->cfi ? sizeof(*s->cfi) + op_dwarf_section_bytes(&s->cfi->section) +

@@ -344,8 +344,8 @@ static int open_segment(struct op_builder *b)
 	return 0;
 }
 
-/* Make the remaining pages and write their directory to the arena. */
-static int finish_pages(struct op_builder *b, op_ref *ret)
+/* Make the remaining pages. */
+static int finish_rows(struct op_builder *b)
 {
 	int r;
 
@@ -356,6 +356,14 @@ static int finish_pages(struct op_builder *b, op_ref *ret)
 		r = flush_run(b);
 	while (r == 0 && b->page < b->page_count)
 		r = finish_page(b);
+	return r;
+}
+
+/* Make the remaining pages and write their directory to the arena. */
+static int finish_pages(struct op_builder *b, op_ref *ret)
+{
+	int r = finish_rows(b);
+
 	return r < 0 ? r : publish(b, b->pages, b->page_count * sizeof(*b->pages), ret);
 }
 
@@ -468,4 +476,19 @@ int op_builder_finish(struct op_builder *b)
 			return r;
 	}
 	return 0;
+}
+
+int op_builder_finish_page(struct op_builder *b, struct op_page *ret)
+{
+	int r;
+
+	if (!b->open)
+		return 0;
+	assert(b->page_count == 1);
+	r = finish_rows(b);
+	if (r < 0)
+		return r;
+	*ret = b->pages[0];
+	b->page = 0; /* they are the caller's */
+	return 1;
 }

@@ -88,5 +88,8 @@ int op_builder_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule
 int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule);
 /* All functions were given: finish the segments. Returns 0, -ENOSPC or -ENOMEM. */
 int op_builder_finish(struct op_builder *b);
+/* The same where the table is one page of a segment: *@ret are its rows, which the caller
+ * owns. Returns 1, 0 if no function was given, -ENOSPC or -ENOMEM. */
+int op_builder_finish_page(struct op_builder *b, struct op_page *ret);
 
 #endif

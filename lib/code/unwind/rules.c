@@ -149,6 +149,8 @@ uint16_t op_unwind_rules_intern(struct op_unwind_rules *rules,
 	struct cached *slot = &rules->cache[(op_hash_u64(word) >> 32) % CACHE_SLOTS];
 	uint16_t number;
 
+	if (rule.cfa == OP_CFA_LATE)
+		return OP_UNWIND_RULE_LATE;
 	if (word_of(&slot->rule) == word &&
 	    (slot->number < CONSTANTS || set_has(set, slot->number)))
 		return slot->number;

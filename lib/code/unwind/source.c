@@ -16,6 +16,12 @@ enum signal {
 	SIGNAL_DONE,  /* no more rows of it are wanted */
 };
 
+enum {
+	/* of a page that is made before the others: FDEs, and bytes of their instructions */
+	BETWEEN_FDES_MAX = 8192,
+	BETWEEN_PROGRAM_MAX = 1 << 18,
+};
+
 struct op_source {
 	struct op_builder *b;
 	struct op_elf *elf;
@@ -259,4 +265,15 @@ int op_source_read(struct op_source *s, struct op_allowance *allowance)
 		return r;
 	s->vdso_read = true;
 	return op_builder_finish(s->b);
+}
+
+int op_source_between(struct op_elf *elf, struct op_cfi *cfi, struct op_builder *b,
+		      uint64_t start, uint64_t end)
+{
+	struct op_source s = { .b = b, .elf = elf, .go_start = UINT64_MAX };
+	const struct op_cfi_sink sink = { .data = &s, .fde = on_fde, .row = on_row };
+
+	s.rule = op_source_rule_fn(elf, false);
+	return op_cfi_rows_between(cfi, start, end, BETWEEN_FDES_MAX, BETWEEN_PROGRAM_MAX,
+				   &sink);
 }

@@ -4,6 +4,7 @@
 #define OP_CODE_UNWIND_SOURCE_H
 
 #include "base/log.h"
+#include "code/dwarf/cfi.h"
 #include "code/elf/file.h"
 #include "code/unwind/arch.h"
 #include "code/unwind/builder.h"
@@ -28,6 +29,11 @@ int op_source_read(struct op_source *s, struct op_allowance *allowance);
 /* The function that turns rows of the frame information of @elf into rules. @keep is as
  * above. */
 op_arch_rule_fn op_source_rule_fn(const struct op_elf *elf, bool keep);
+
+/* Give @b the functions of @cfi, the .eh_frame of @elf, in [@start, @end). Returns as
+ * op_cfi_rows_between(). */
+int op_source_between(struct op_elf *elf, struct op_cfi *cfi, struct op_builder *b,
+		      uint64_t start, uint64_t end);
 
 /* ---- one address ---- */
 

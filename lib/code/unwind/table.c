@@ -11,8 +11,7 @@
 #include "code/unwind/builder.h"
 #include "code/unwind/source.h"
 
-/* Collect the executable segments of @elf. */
-static void find_segments(struct op_elf *elf, struct op_unwind_table *table)
+void op_unwind_table_find_segments(struct op_elf *elf, struct op_unwind_table *table)
 {
 	size_t len = 0;
 	const struct op_elf_segment *s = op_elf_segments(elf, &len);
@@ -43,9 +42,8 @@ static void find_segments(struct op_elf *elf, struct op_unwind_table *table)
 	}
 }
 
-/* Write the interpreter's loop into the segments that contain it. */
-static void set_loop(const struct op_unwind_table *table, struct op_arena *arena,
-		     const struct op_unwind_table_loop *loop)
+void op_unwind_table_set_loop(const struct op_unwind_table *table, struct op_arena *arena,
+			      const struct op_unwind_table_loop *loop)
 {
 	size_t i;
 	size_t j;
@@ -95,7 +93,7 @@ static int begin_go(struct op_unwind_table_job *job, bool keep)
 	job->table = calloc(1, sizeof(*job->table));
 	if (!job->table)
 		return -ENOMEM;
-	find_segments(job->elf, job->table);
+	op_unwind_table_find_segments(job->elf, job->table);
 	op_builder_init(&job->builder, job->table, job->arena, job->rules, entry);
 	r = op_source_new(job->elf, &job->builder, keep, job->log, &job->source);
 	if (r < 0)
@@ -195,7 +193,7 @@ int op_unwind_table_job_run(struct op_unwind_table_job *job,
 	if (r < 0)
 		return r;
 	if (job->loop.runtime)
-		set_loop(job->table, job->arena, &job->loop);
+		op_unwind_table_set_loop(job->table, job->arena, &job->loop);
 	*ret = OP_TAKE_PTR(job->table);
 	return 0;
 }

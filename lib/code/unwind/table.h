@@ -77,6 +77,12 @@ struct op_unwind_table {
 	uint64_t inexpressible;
 };
 
+/* Collect the executable segments of @elf. */
+void op_unwind_table_find_segments(struct op_elf *elf, struct op_unwind_table *table);
+/* Write the interpreter's loop into the segments that contain it. */
+void op_unwind_table_set_loop(const struct op_unwind_table *table, struct op_arena *arena,
+			      const struct op_unwind_table_loop *loop);
+
 struct op_unwind_table_job;
 
 /* Begin the table of @elf. All arguments are borrowed except @loop, which is copied and

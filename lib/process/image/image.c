@@ -298,6 +298,7 @@ void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
 	TAILQ_REMOVE(&x->lru, image, lru);
 	op_image_end_job(x, image);
 	image->table = op_unwind_table_free(image->table, x->arena, x->rules, now_ns);
+	image->early = op_unwind_early_free(image->early, now_ns);
 	image_free(x, image);
 }
 
@@ -314,8 +315,12 @@ op_ref op_image_segment_ref(const struct op_image *image, size_t i)
 {
 	size_t j;
 
-	if (!image->table || i >= image->segments_len)
+	if (i >= image->segments_len)
 		return 0;
+	if (!image->table)
+		return image->early ? op_unwind_early_segment(image->early,
+							      image->segments[i].vaddr)
+				    : 0;
 	for (j = 0; j < image->table->segments_len; j++)
 		if (image->table->segments[j].vaddr == image->segments[i].vaddr)
 			return image->table->segments[j].segment;
@@ -453,7 +458,7 @@ struct op_image *op_images_coldest(struct op_images *x, bool runtimes)
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (image->used_window + 1 >= x->window)
 			return NULL;
-		if (image->table && (runtimes || !image->runtime))
+		if ((image->table || image->early) && (runtimes || !image->runtime))
 			return image;
 	}
 	return NULL;

@@ -25,6 +25,7 @@
 #include "code/elf/file.h"
 #include "code/symbol/symbols.h"
 #include "code/unwind/arena.h"
+#include "code/unwind/early/early.h"
 #include "code/unwind/rules.h"
 #include "code/unwind/source.h"
 #include "code/unwind/table.h"
@@ -66,7 +67,9 @@ struct op_image_job {
 	struct op_unwind_table_job *running; /* NULL: the table is not being made */
 	struct op_source_direct *direct;     /* finds single rules meanwhile */
 	bool postponed;			     /* it was counted in tables_postponed */
+	bool not_early;			     /* the file can have no early pages */
 	uint64_t asked_ns;		     /* when it was last asked for */
+	uint64_t waited_ns;		     /* when a sample last asked for it */
 	uint64_t allowed_ns;		     /* op_images.allowed_ns then */
 	uint64_t retry_ns; /* it failed; it is not tried again before this time */
 	uint32_t failures;
@@ -105,6 +108,8 @@ struct op_image {
 	bool copy;	    /* the descriptor is a copy in memory of a served file */
 	bool reported;	    /* the host was told of it (op_event_handlers.executable) */
 	struct op_unwind_table *table;
+	/* Pages of it that are published before it is complete; NULL: none */
+	struct op_unwind_early *early;
 	struct op_image_job job;
 	struct op_image_symbols symbols;
 	const struct op_runtime_ops *runtime; /* NULL: none */
@@ -178,11 +183,20 @@ void op_image_touch(struct op_images *x, struct op_image *image);
  */
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
 			uint64_t now_ns, struct op_allowance *allowance);
+/* Go on with the table that is being made, as above. What others wait for of a large file are
+ * the pages that were hit: the table itself is made here alone. */
+int op_image_go_on(struct op_images *x, struct op_image *image, uint64_t now_ns,
+		   struct op_allowance *allowance);
+/* Is its table not complete, and does what is published say so? */
+bool op_image_is_early(const struct op_image *image);
+/* Publish the page of ELF address @vaddr before the others, if there is CPU time. Returns
+ * whether it is there. */
+bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr);
 /* Is there CPU time to go on with the table of @image? That of a runtime always, since no rule
  * of its file is known before. */
 bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 /* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
- * is not known before the table is complete, and always for a runtime's file. */
+ * is not known before the table is complete. It does not tell of a runtime's loop. */
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret);
 /* Give up unfinished tables that nobody goes on with, though there was CPU time for it. */
 void op_images_check_jobs(struct op_images *x, uint64_t now_ns);

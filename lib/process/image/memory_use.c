@@ -29,7 +29,8 @@ uint64_t op_images_own_bytes(const struct op_images *x)
 		bytes += IMAGE_BYTES +
 			 (image->job.running
 				  ? op_unwind_table_job_bytes(image->job.running)
-				  : 0);
+				  : 0) +
+			 (image->early ? op_unwind_early_bytes(image->early) : 0);
 	return bytes;
 }
 

@@ -91,9 +91,21 @@ static bool give_up_oldest(struct op_images *x, uint64_t now_ns)
 	return oldest;
 }
 
-static int begin_job(struct op_images *x, struct op_image *image, bool with_loop)
+static struct op_unwind_table_loop loop_of(const struct op_image *image, bool with_loop)
 {
 	struct op_unwind_table_loop loop = { 0 };
+
+	if (image->runtime && with_loop) {
+		loop.runtime = image->runtime->id;
+		loop.count = OP_MIN(image->loop.count, 2u);
+		memcpy(loop.range, image->loop.range, sizeof(loop.range));
+	}
+	return loop;
+}
+
+static int begin_job(struct op_images *x, struct op_image *image, bool with_loop)
+{
+	struct op_unwind_table_loop loop = loop_of(image, with_loop);
 	int r;
 
 	if (x->jobs >= OP_IMAGES_JOBS_MAX && !give_up_oldest(x, image->job.asked_ns))
@@ -104,11 +116,6 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 				   OP_MIN(op_elf_size(image->elf), JOB_BYTES), true)) {
 		x->tables_postponed++;
 		return -ENOSPC;
-	}
-	if (image->runtime && with_loop) {
-		loop.runtime = image->runtime->id;
-		loop.count = OP_MIN(image->loop.count, 2u);
-		memcpy(loop.range, image->loop.range, sizeof(loop.range));
 	}
 	r = op_unwind_table_job_new(image->elf, &loop, x->arena, x->rules, x->log,
 				    &image->job.running);
@@ -133,16 +140,31 @@ static bool postpone_job(struct op_images *x, struct op_image *image,
 	return true;
 }
 
-/* Begin the job, if that was not done yet, and go on with it. */
-static int do_job(struct op_images *x, struct op_image *image, bool with_loop,
+/* Publish pages of a large file before its table, where making it may take more than one call. */
+static void begin_early(struct op_images *x, struct op_image *image, bool with_loop)
+{
+	struct op_unwind_table_loop loop = loop_of(image, with_loop);
+
+	if (!image->early && !image->job.not_early && op_image_has_file(image))
+		image->job.not_early = op_unwind_early_new(image->elf, &loop, x->arena,
+							   x->rules, &image->early) == 0;
+}
+
+/* Begin the job, if that was not done yet, and go on with it; with early pages only if
+ * @go_on. */
+static int do_job(struct op_images *x, struct op_image *image, bool with_loop, bool go_on,
 		  struct op_allowance *allowance)
 {
 	uint64_t begin_ns = op_allowance_begin_cpu(x->allowance);
+	bool ends = allowance && allowance->end_ns;
 	int r = 0;
 
 	if (!image->job.running)
 		r = begin_job(x, image, with_loop);
-	if (r == 0 && postpone_job(x, image, allowance))
+	if ((r == 0 || r == -EINPROGRESS) && ends && !go_on)
+		begin_early(x, image, with_loop);
+	if (r == 0 &&
+	    (postpone_job(x, image, allowance) || (image->early && ends && !go_on)))
 		r = -EINPROGRESS;
 	if (r == 0)
 		r = op_unwind_table_job_run(image->job.running, allowance, &image->table);
@@ -150,8 +172,21 @@ static int do_job(struct op_images *x, struct op_image *image, bool with_loop,
 	return r;
 }
 
-int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
-			uint64_t now_ns, struct op_allowance *allowance)
+/* The table is complete, or failed with @r: that is so for its early pages, too. */
+static void end_early(struct op_image *image, int r, uint64_t now_ns)
+{
+	if (!image->early)
+		return;
+	if (r < 0) {
+		op_unwind_early_give_up(image->early);
+		return;
+	}
+	op_unwind_early_complete(image->early, image->table, now_ns);
+	image->early = op_unwind_early_free(image->early, now_ns);
+}
+
+static int make_table(struct op_images *x, struct op_image *image, bool with_loop,
+		      bool go_on, uint64_t now_ns, struct op_allowance *allowance)
 {
 	int r;
 
@@ -160,11 +195,14 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 	if (now_ns < image->job.retry_ns)
 		return -EAGAIN;
 	image->job.asked_ns = now_ns;
+	if (!go_on)
+		image->job.waited_ns = now_ns;
 	image->job.allowed_ns = x->allowed_ns;
-	r = do_job(x, image, with_loop, allowance);
+	r = do_job(x, image, with_loop, go_on, allowance);
 	if (r == -EINPROGRESS)
 		return r;
 	op_image_end_job(x, image);
+	end_early(image, r, now_ns);
 	op_unwind_rules_reclaim(x->rules, now_ns);
 	if (r < 0) {
 		/* No program has seen the unfinished table: its memory can be reused at
@@ -182,9 +220,40 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 	return r;
 }
 
+int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
+			uint64_t now_ns, struct op_allowance *allowance)
+{
+	return make_table(x, image, with_loop, false, now_ns, allowance);
+}
+
+int op_image_go_on(struct op_images *x, struct op_image *image, uint64_t now_ns,
+		   struct op_allowance *allowance)
+{
+	return make_table(x, image, false, true, now_ns, allowance);
+}
+
+bool op_image_is_early(const struct op_image *image)
+{
+	return image->early && !op_unwind_early_is_over(image->early);
+}
+
+bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr)
+{
+	uint64_t begin_ns = op_allowance_begin_cpu(x->allowance);
+	int r;
+
+	if (!op_image_is_early(image) || !op_image_has_file(image) ||
+	    !op_image_may_work(x, image))
+		return false;
+	r = op_unwind_early_page(image->early, vaddr);
+	op_allowance_take_cpu(x->allowance, begin_ns);
+	return r > 0;
+}
+
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret)
 {
-	if (!image->job.running || image->runtime || !op_image_has_file(image))
+	if (!(image->job.running || op_image_is_early(image)) ||
+	    !op_image_has_file(image))
 		return false;
 	if (!image->job.direct &&
 	    op_source_direct_new(image->elf, &image->job.direct) <= 0)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,7 +18,8 @@
 
 enum {
 	LEADER_THREADS_MAX = 64, /* threads tried if the leader has exited */
-	FLAG_EXITING = 0x4,	 /* PF_EXITING */
+	BUSY_SHARE = 20,
+	FLAG_EXITING = 0x4, /* PF_EXITING */
 };
 
 uint32_t op_scan_number(const char *name)
@@ -73,6 +75,24 @@ bool op_scan_is_ending(const char *procfs_root, uint32_t pid)
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", procfs_root, pid);
 	op_task_stat_numbers(path, OP_STAT_FLAGS_FIELD, &flags, 1);
 	return flags & FLAG_EXITING;
+}
+
+bool op_scan_is_busy(const char *procfs_root, uint32_t pid)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now = { 0 };
+	char path[PATH_MAX];
+	uint64_t used[2]; /* by the program, by the kernel for it */
+	uint64_t start;
+	uint64_t ticks;
+
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", procfs_root, pid);
+	op_task_stat_numbers(path, OP_STAT_CPU_FIELD, used, 2);
+	start = op_task_stat_start(path);
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	ticks = (uint64_t)now.tv_sec * hz;
+	return start && ticks > start &&
+	       (used[0] + used[1]) >= (ticks - start) / BUSY_SHARE && used[0] + used[1];
 }
 
 bool op_scan_readable(const char *procfs_root, uint32_t pid)

@@ -16,6 +16,8 @@ uint32_t op_scan_number(const char *name);
 bool op_scan_exists(const char *procfs_root, uint32_t pid);
 /* Is it ending, or a zombie? It has no program and no memory any more then. */
 bool op_scan_is_ending(const char *procfs_root, uint32_t pid);
+/* Has it worked for a twentieth of its time or more? */
+bool op_scan_is_busy(const char *procfs_root, uint32_t pid);
 /* May we read the process's maps? */
 bool op_scan_readable(const char *procfs_root, uint32_t pid);
 /*

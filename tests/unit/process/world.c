@@ -102,9 +102,10 @@ void world_deinit(struct world *w)
 void world_settle(struct world *w, uint64_t ns)
 {
 	w->now_ns += ns;
-	do /* it works for some ms at each call */
+	do { /* they work for some ms at each call */
 		op_processes_settle(w->p, w->now_ns);
-	while (inside_settles_on(w->p));
+		op_processes_go_on(w->p);
+	} while (inside_settles_on(w->p));
 }
 
 const struct op_process *world_process(const struct world *w, uint32_t pid)

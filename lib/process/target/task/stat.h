@@ -10,6 +10,8 @@
 enum {
 	/* Numbers of fields as in proc(5), counted from 1. */
 	OP_STAT_FLAGS_FIELD = 9,
+	OP_STAT_CPU_FIELD =
+		14, /* and the next: clock ticks in the program and in the kernel */
 	OP_STAT_START_FIELD = 22,
 	/* the next three: end of arguments, environment and its end */
 	OP_STAT_ARGUMENTS_FIELD = 48,

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages of a table that are made before the others: those that were hit. Of a large file they
+ * serve in the programs within a millisecond, while the table is made in slices. The search
+ * table of .eh_frame_hdr leads to their FDEs.
+ *
+ * Its segments are published. Every page that is not made yet has OP_UNWIND_RULE_LATE, as have
+ * addresses of no FDE, since the table may know more of them. When the table is complete, its
+ * pages take the places of these.
+ */
+#ifndef OP_CODE_UNWIND_EARLY_EARLY_H
+#define OP_CODE_UNWIND_EARLY_EARLY_H
+
+#include "code/unwind/table.h"
+
+enum {
+	/* The table of a file with fewer FDEs takes less than a millisecond. */
+	OP_UNWIND_EARLY_FDES_MIN = 4096,
+};
+
+struct op_unwind_early;
+
+/* Returns 1 and *@ret; 0 if the file has no search table or is small; -ENOSPC; -ENOMEM. All
+ * arguments are borrowed except @loop, which may be NULL. */
+int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
+			struct op_arena *arena, struct op_unwind_rules *rules,
+			struct op_unwind_early **ret);
+/* NULL does nothing. @now_ns: as for op_arena_release(). */
+struct op_unwind_early *op_unwind_early_free(struct op_unwind_early *early,
+					     uint64_t now_ns);
+/* Make the page of ELF address @vaddr. Returns 1 if it is there; 0 if it cannot be made; -ENOSPC;
+ * -ENOMEM; or -errno of reading. */
+int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr);
+/* The segment that begins at ELF address @vaddr, or 0. */
+op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vaddr);
+/* The table is complete: put its pages in the places of these. @table gets the segments, and
+ * @early is to be freed. */
+void op_unwind_early_complete(struct op_unwind_early *early,
+			      struct op_unwind_table *table, uint64_t now_ns);
+/* There will be no table: callers of code in pages that were not made are guessed. */
+void op_unwind_early_give_up(struct op_unwind_early *early);
+/* Was it given up? */
+bool op_unwind_early_is_over(const struct op_unwind_early *early);
+/* Bytes of the arena; and user memory in use, about. */
+uint64_t op_unwind_early_arena_bytes(const struct op_unwind_early *early);
+size_t op_unwind_early_bytes(const struct op_unwind_early *early);
+
+#endif
