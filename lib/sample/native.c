@@ -440,8 +440,11 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		return 0;
 	}
 	/* What a runtime knows is walked by that. */
-	if (!guessed && !(v->flags & OP_MAPPING_CODE) && !keeps_record(of, v, addr))
-		guess = GUESSED_CALLER;
+	if (!guessed && !(v->flags & OP_MAPPING_CODE)) {
+		if (op_allowance_must_wait(sampler->allowance))
+			return -EINPROGRESS;
+		guess = keeps_record(of, v, addr) ? NULL : GUESSED_CALLER;
+	}
 	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
 				     &frame) == 1) {
 		r = described_location(sampler, of->window, addr, &frame, guess, ret);
