@@ -431,6 +431,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	uint64_t epoch = op_window_epoch(of->window);
 	struct op_runtime_frame frame = { 0 };
 	const char *guess = guessed ? GUESSED : NULL;
+	bool late = false; /* there was no time to read the code */
 	char unnamed[NAME_BYTES];
 	uint64_t cached;
 	int r;
@@ -440,8 +441,10 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		return 0;
 	}
 	/* What a runtime knows is walked by that. */
-	if (!guessed && !(v->flags & OP_MAPPING_CODE) && !keeps_record(of, v, addr))
-		guess = GUESSED_CALLER;
+	if (!guessed && !(v->flags & OP_MAPPING_CODE)) {
+		late = op_allowance_is_over(sampler->allowance);
+		guess = !late && keeps_record(of, v, addr) ? NULL : GUESSED_CALLER;
+	}
 	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
 				     &frame) == 1) {
 		r = described_location(sampler, of->window, addr, &frame, guess, ret);
@@ -450,7 +453,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 			       file ? file : "[anon]", offset);
 		r = nameless_location(sampler, of->window, addr, unnamed, guess, ret);
 	}
-	if (r < 0 || guessed)
+	if (r < 0 || guessed || late)
 		return r;
 	if (places->len >= PLACES_MAX)
 		op_map64_clear(places);

@@ -55,7 +55,9 @@ static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t e
 	if (r <= 0)
 		return r < 0 ? r : op_builder_gap_row(b, start, none);
 	r = op_heights_on(code->heights, code->allowance, on_rule, &sink);
-	b->table->wants_kept |= op_heights_wants_kept(code->heights);
+	/* A second pass over the file is for much code of that kind alone. */
+	b->table->wants_kept |= end - start >= OP_UNWIND_TABLE_GAP_FRAME &&
+				op_heights_wants_kept(code->heights);
 	if (r != -EINPROGRESS)
 		op_source_code_deinit(code);
 	return r;
