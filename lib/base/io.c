@@ -75,6 +75,25 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off)
 	return (ssize_t)done;
 }
 
+/* The same of a pipe, such as a shell's <(command): what comes next. */
+static ssize_t read_next(int fd, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(fd, (char *)buf + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
 ssize_t op_read_fd(int fd, size_t limit, char **ret)
 {
 	_cleanup_free_ char *buf = NULL;
@@ -94,6 +113,8 @@ ssize_t op_read_fd(int fd, size_t limit, char **ret)
 		buf = p;
 		cap = want;
 		n = op_pread_full(fd, buf + len, cap - len, len);
+		if (n == -ESPIPE)
+			n = read_next(fd, buf + len, cap - len);
 		if (n < 0)
 			return n;
 		len += (size_t)n;

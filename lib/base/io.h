@@ -25,7 +25,7 @@ int op_fd_move_up(int fd);
  * frees *@ret with free(). Returns its length, -EFBIG past the limit, or -errno. */
 ssize_t op_read_file(const char *path, size_t limit, char **ret);
 
-/* Like op_read_file(), for an open descriptor, from its start (pread). Borrows @fd. */
+/* Like op_read_file(), for an open descriptor, from its start (pread); of a pipe what comes. */
 ssize_t op_read_fd(int fd, size_t limit, char **ret);
 
 /* pread(2) until @len bytes or the end of file. Returns bytes read or -errno. */

@@ -362,7 +362,9 @@ static bool finish(struct op_exporters *x, struct ending *e, size_t cap, uint32_
 
 void op_exporters_abandon(struct op_exporters *x)
 {
-	_cleanup_free_ struct ending *all = calloc(x->sinks.len + 1, sizeof(*all));
+	/* others may add exporters while the lock is lent: the room stays what it was */
+	size_t cap = x->sinks.len;
+	_cleanup_free_ struct ending *all = calloc(cap + 1, sizeof(*all));
 	struct ending one;
 	struct op_sink **each;
 	uint32_t after = 0;
@@ -371,7 +373,7 @@ void op_exporters_abandon(struct op_exporters *x)
 		if ((*each)->ops->abandon)
 			(*each)->ops->abandon(*each);
 	}
-	while (finish(x, all ?: &one, all ? x->sinks.len : 1, &after))
+	while (finish(x, all ?: &one, all ? cap : 1, &after))
 		;
 	op_notes_emit(&x->shared->notes, x->log);
 }

@@ -5,6 +5,7 @@
 
 #include "common.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -81,8 +82,9 @@ static bool number(const char *text, uint64_t most, uint64_t *ret)
 
 	if (*text < '0' || *text > '9')
 		return false;
+	errno = 0;
 	*ret = strtoull(text, &last, 10);
-	return !*last && *ret <= most;
+	return !errno && !*last && *ret <= most;
 }
 
 /* Rules are shown at terminals, to others than who added them. */
@@ -208,15 +210,15 @@ static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 static void do_number(struct otelprof *p, const char *verb, const char *arg,
 		      struct reply *reply)
 {
+	bool removes = strcmp(verb, "remove") == 0;
 	uint64_t n;
 
-	if (!arg || !number(arg, UINT64_MAX, &n))
-		end(reply, "error ", "that takes one number");
-	else if (strcmp(verb, "remove") == 0)
+	if (!arg || !number(arg, removes ? UINT64_MAX : UINT32_MAX, &n))
+		end(reply, "error ", "that takes one number, in its range");
+	else if (removes)
 		end_call(reply, p, otelprof_remove_rule(p, n));
 	else
-		end_call(reply, p,
-			 otelprof_set_rate(p, n > UINT32_MAX ? 0 : (uint32_t)n));
+		end_call(reply, p, otelprof_set_rate(p, (uint32_t)n));
 }
 
 void control_answer(struct otelprof *p, char *request, char *ret, size_t size)

@@ -484,6 +484,13 @@ class Paths(Case):
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.assertEqual(r.returncode, 0, r.stderr)
 
+    def test_a_configuration_from_a_pipe(self):
+        for size in (0, 100000):
+            r = subprocess.run(['bash', '-c', f'"{PROGRAM}" record -q -d 0.1 -o "{self.path("c.html")}" '
+                                f'--config <(echo sample_rate_hz = 50; head -c {size} /dev/zero | tr "\\0" "\\n")'],
+                               check=False, stderr=subprocess.PIPE)
+            self.assertEqual(r.returncode, 0, r.stderr)
+
     def ask(self, *requests):
         r = run('mcp', input='\n'.join(json.dumps(q) for q in requests).encode() + b'\n', stdin=None)
         if b'built without' in r.stderr:
