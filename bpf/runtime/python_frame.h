@@ -86,13 +86,14 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[1])));
 	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[2])));
 	name = op_python_field(u, OP_PY_ID_BYTE(words, at[3]));
-	if (OP_PY_ID_BYTE(words, name) &&
-	    op_python_read(u, name + OP_PYTHON_NAME_HASH, &name))
-		return -1;
-	*ret = (__u32)(op_object_id(id, name) >> 32);
 	*ret_body =
 		!(u->runtime_bytes[OP_PY_ID_BYTE(words, flags) & (OP_RUNTIME_BYTES - 1)] &
 		  OP_PYTHON_OPTIMIZED);
+	/* bodies have a few names in common */
+	if (OP_PY_ID_BYTE(words, name) && !*ret_body &&
+	    op_python_read(u, name + OP_PYTHON_NAME_HASH, &name))
+		return -1;
+	*ret = (__u32)(op_object_id(id, name) >> 32);
 	return 0;
 }
 

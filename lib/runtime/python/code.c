@@ -87,10 +87,10 @@ static int read_head(const struct op_python_codes *codes, const struct op_memory
 		return -EBADMSG;
 	if (h.first_line > INT32_MAX)
 		h.first_line = 0;
-	if (whole && !l->code.version)
-		error = op_memory_read(
-			memory, u64_at(bytes, len, l->code.name) + OP_PYTHON_NAME_HASH,
-			&hash, sizeof(hash));
+	hash = u64_at(bytes, len, l->code.name);
+	if (whole && !l->code.version && (bytes[l->code.flags] & OP_PYTHON_OPTIMIZED))
+		error = op_memory_read(memory, hash + OP_PYTHON_NAME_HASH, &hash,
+				       sizeof(hash));
 	if (error < 0)
 		return error;
 	h.check = op_runtime_python_layout_id(l, addr, bytes, len, hash);

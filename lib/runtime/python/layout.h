@@ -99,7 +99,8 @@ int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t v
 				       struct op_python_layout *layout);
 
 /* The high half of a code object's identity, as the step finds it (op_python.h): of the object
- * at @addr, which begins with the @len bytes @code; @name_hash: that of its name. */
+ * at @addr, which begins with the @len bytes @code; @name_hash: that of its
+ * name, and of a body where its name is. */
 uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint64_t addr,
 				     const void *code, size_t len, uint64_t name_hash);
 

@@ -35,8 +35,10 @@ static void put_code(const struct op_python_layout *l, const char *name, const c
 		     uint32_t first_line)
 {
 	static const uint8_t table[] = { 0x80 | 13 << 3 | 7, 2 };
+	static const uint32_t optimized = OP_PYTHON_OPTIMIZED;
 
 	put_u64(CODE + 8, TYPE);
+	put(CODE + l->code.flags, &optimized, sizeof(optimized));
 	put(CODE + l->code.first_line, &first_line, sizeof(first_line));
 	put_u64(CODE + l->code.file, FILE_NAME);
 	put_u64(CODE + l->code.name, NAME);
