@@ -76,4 +76,11 @@ static __always_inline __u64 op_ring_wakeup(void)
 	return BPF_RB_NO_WAKEUP;
 }
 
+/* Have @eighths of the ring been filled? */
+static __always_inline bool op_ring_has(__u64 eighths)
+{
+	return bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) * 2 >=
+	       eighths * op_settings.wakeup_bytes;
+}
+
 #endif

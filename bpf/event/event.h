@@ -41,6 +41,7 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->absent = 0;
 	slot->named = named;
 	slot->context_bytes = 0;
+	slot->object.made = 0;
 	slot->waker.tid = 0;
 }
 

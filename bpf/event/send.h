@@ -77,13 +77,6 @@ static __always_inline void op_send_sample(struct op_slot *slot, struct op_count
 				    : OP_COUNT_OUTPUT);
 }
 
-/* Have @eighths of the ring been filled? */
-static __always_inline bool op_ring_has(__u64 eighths)
-{
-	return bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) * 2 >=
-	       eighths * op_settings.wakeup_bytes;
-}
-
 /* The last quarter of the ring is for samples without copies, some hundred bytes each: user
  * space may get no CPU for a second, and a sample that is lost is worse than one that is cut. */
 static __always_inline bool op_room_for_copy(const struct op_slot *slot)

@@ -4,6 +4,7 @@
 #ifndef OP_WALKER_H
 #define OP_WALKER_H
 
+#include "bpf/event/object.h"
 #include "bpf/event/slot.h"
 #include "bpf/walk/step.h"
 

@@ -33,10 +33,13 @@ enum op_counter {
 	OP_COUNT_UNTRACKED,
 	/* of OP_COUNT_FILTERED: ticks that a lower rate leaves out */
 	OP_COUNT_THINNED,
-	OP_COUNT_CONTEXTS,	 /* samples with a context */
-	OP_COUNT_CONTEXT_UNREAD, /* the memory of a context could not be read */
-	OP_COUNT_CONTEXT_CUT,	 /* more labels, or longer ones, than are taken */
-	OP_COUNT_ERRORS = 32,	 /* the first error; its number is OP_ERROR_FIRST */
+	OP_COUNT_CONTEXTS,	    /* samples with a context */
+	OP_COUNT_CONTEXT_UNREAD,    /* the memory of a context could not be read */
+	OP_COUNT_CONTEXT_CUT,	    /* more labels, or longer ones, than are taken */
+	OP_COUNT_OBJECTS,	    /* objects that name functions, put in the ring */
+	OP_COUNT_OBJECTS_LOST,	    /* there was no room for them: they are tried again */
+	OP_COUNT_OBJECTS_FORGOTTEN, /* others took their place: they are sent again */
+	OP_COUNT_ERRORS = 32,	    /* the first error; its number is OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
 
@@ -116,9 +119,10 @@ struct op_settings {
 	 * descendants.
 	 */
 	__u8 cgroup_ancestors;
-	__u8 holds;  /* samples wait in op_held until their event ends */
-	__u8 wakers; /* who woke a thread, or which, is noted and told */
-	__u8 reserved0[6];
+	__u8 holds;   /* samples wait in op_held until their event ends */
+	__u8 wakers;  /* who woke a thread, or which, is noted and told */
+	__u8 objects; /* what names functions is copied when they are first met */
+	__u8 reserved0[5];
 	/* samples per second and CPU, of kinds that thin out (off/off.h) */
 	__u32 event_budget;
 	__u64 min_ns; /* shorter intervals are filtered out */

@@ -6,19 +6,24 @@
  *   word 0  the code object's address
  * |  word 1  low half: the position in the code. Since 3.11: instruction pointer - code
  *           object; before: f_lasti. OP_PYTHON_NO_PLACE if it does not fit.
- *           high half: bits 4 to 35 of the address of the frame's globals. They tell when
- *           the code object's memory now holds another function.
+ *           high half: that of the code object's identity. It tells one from another that
+ *           had its memory before.
  */
 #ifndef OP_PYTHON_H
 #define OP_PYTHON_H
+
+#include "op_records.h"
 
 #define OP_PYTHON_NO_PLACE 0xfffffffeU
 
 enum {
 	OP_PYTHON_FRAME_WORDS = 2,
 	OP_PYTHON_READ_MAX = 104, /* bytes read of a frame */
-	OP_PYTHON_GLOBALS_SHIFT = 4,
 	OP_PYTHON_EDGES = 4,
+	OP_PYTHON_CODE_WORDS = 4, /* of a code object's identity */
+	OP_PYTHON_OPTIMIZED = 1,  /* CO_OPTIMIZED of co_flags: a function's */
+	OP_PYTHON_NAME_HASH =
+		24, /* PyASCIIObject.hash; that of a code object's name is known */
 	/* objects that are looked at on the way through tasks that await each other */
 	OP_PYTHON_AWAITS_MAX = 128,
 };
@@ -64,6 +69,19 @@ struct op_python_tasks {
 };
 
 /*
+ * What tells one code object from another at the same address. Since 3.12 its version, a number
+ * that no other has; before, where its name and file are, its first line, and of a function the
+ * hash of its name.
+ */
+struct op_python_code_id {
+	__u8 from; /* first byte that is read of it */
+	__u8 bytes;
+	__u8 at[OP_PYTHON_CODE_WORDS]; /* words, from there on */
+	__u8 name;  /* 1: and the hash of the name, which the last one points to */
+	__u8 flags; /* the low byte of co_flags, from there on */
+};
+
+/*
  * What the step needs to know of a process. Offsets are in bytes: state_* in
  * PyThreadState, cframe_* in _PyCFrame, frame_* from the first byte that is read of a
  * frame.
@@ -82,7 +100,7 @@ struct op_python {
 	__u8 frame_code;
 	__u8 frame_previous;
 	__u8 frame_place;
-	__u8 frame_globals;
+	__u8 reserved;
 	__u8 frame_mark;   /* a byte that marks the first frame of a C activation */
 	__u8 mark;	   /* the value of that byte */
 	__u8 pointer_mask; /* low bits of the code pointer that are tags */
@@ -102,8 +120,10 @@ struct op_python {
 	__u64 current;
 	__u64 state_thread;
 	struct op_python_tasks tasks;
+	struct op_python_code_id id;
+	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a code object */
 };
 
-_Static_assert(sizeof(struct op_python) == 112 + OP_PYTHON_EDGES * 16, "layout");
+_Static_assert(sizeof(struct op_python) == 168 + OP_PYTHON_EDGES * 16, "layout");
 
 #endif

@@ -103,6 +103,8 @@ enum op_record_type {
 	OP_RECORD_LABELS = 7,
 	/* struct op_stack_chunk_record: where a stack begins; its sample follows */
 	OP_RECORD_ROOT = 8,
+	/* struct op_object_record: what names a function; samples of it follow */
+	OP_RECORD_OBJECT = 9,
 	OP_RECORD_TYPES = 16,
 };
 
@@ -249,6 +251,56 @@ struct op_stack_chunk_record {
 	__u32 cpu;
 };
 
+/*
+ * OP_RECORD_OBJECT: the objects of a runtime that name a function, copied when a walk first met
+ * it: it may be gone before user space can read it. It is followed by pieces of memory, each a
+ * struct op_object_piece and its bytes, which zeros fill up to a multiple of 8.
+ */
+struct op_object_record {
+	struct op_record_header header;
+	__u64 time_ns; /* that of its sample */
+	__u64 frame;   /* the first word of its frames */
+	__u32 pid;
+	__u32 generation; /* as in struct op_record */
+	__u32 check;	  /* which object at that address it is: op_object_id() */
+	__u32 reserved0;
+};
+
+struct op_object_piece {
+	__u64 at; /* address of the first byte */
+	__u32 bytes;
+	__u32 reserved0;
+};
+
+enum {
+	OP_OBJECT_STEPS = 6,	    /* pieces of one record */
+	OP_OBJECT_CHARS_MAX = 2048, /* of op_object_step.most */
+	OP_OBJECT_PIECE_MAX = sizeof(struct op_object_piece) + 256 + OP_OBJECT_CHARS_MAX,
+	OP_OBJECT_BYTES = 4096, /* of all pieces */
+};
+
+/*
+ * How the pieces are found, as a runtime's struct in the arena says. The first piece is the
+ * object that the frame names; a pointer to each further one stands in a piece before it.
+ */
+struct op_object_step {
+	__u8 piece;	/* which piece has the pointer, */
+	__u8 at;	/* and where */
+	__u8 bytes;	/* that are copied in any case; 0: no more steps */
+	__u8 length_at; /* where it has how many characters follow: 4 bytes. 0: none do */
+	/* the byte that has the bytes of a character, in its bits 2 to 4; 0: it is one */
+	__u8 width_at;
+	__u8 tag;   /* is taken off the pointer */
+	__u16 most; /* bytes of characters that are copied at most */
+};
+
+/* Add @word to the identity of an object, which begins as its address. */
+static inline __attribute__((always_inline)) __u64 op_object_id(__u64 id, __u64 word)
+{
+	id = (id ^ word) * 0x9e3779b97f4a7c15ULL;
+	return id ^ id >> 29;
+}
+
 /* The user registers at the interruption, under their DWARF numbers. */
 struct op_registers {
 	__u64 pc;
@@ -266,6 +318,8 @@ _Static_assert(sizeof(struct op_named) == 88, "layout");
 _Static_assert(sizeof(struct op_labels_record) == 40, "layout");
 _Static_assert(sizeof(struct op_unwind_table_request) == 32, "layout");
 _Static_assert(sizeof(struct op_stack_chunk_record) == 32, "layout");
+_Static_assert(sizeof(struct op_object_record) == 40, "layout");
+_Static_assert(sizeof(struct op_object_step) == 8, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");
 
 #endif

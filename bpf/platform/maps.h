@@ -8,6 +8,18 @@
 
 #include <bpf/bpf_helpers.h>
 
+enum {
+	OP_OBJECT_SETS_BITS = 13,
+	OP_OBJECT_SETS = 1 << OP_OBJECT_SETS_BITS,
+	/* The state of an object: its identity << 32, and then */
+	OP_OBJECT_KEY = 0xff,	   /* of the key */
+	OP_OBJECT_OLD = 1 << 8,	   /* it has been the same for a while */
+	OP_OBJECT_SHORT = 1 << 9,  /* its memory is soon another's */
+	OP_OBJECT_TIME_SHIFT = 10, /* when it was met, or an old one was looked at */
+	OP_OBJECT_TIME_MASK = (1 << 22) - 1, /* in units of 2^20 ns */
+	OP_OBJECT_OLD_AFTER = 1000,	     /* of such units */
+};
+
 /* One slab of the arena. User space writes it through mmap, programs read it. */
 struct op_slab_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -132,6 +144,23 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } op_requests SEC(".maps");
+
+/*
+ * The objects that were sent, by a hash of process and frame: 32,768 of them in 512 KiB, in sets
+ * of four, the latest first. Programs write. CPUs may write at once, so each word is right by
+ * itself: a state belongs to its key where the low byte is the key's.
+ */
+struct op_objects_met {
+	__u64 key[4];
+	__u64 state[4]; /* OP_OBJECT_* */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, OP_OBJECT_SETS);
+	__type(key, __u32);
+	__type(value, struct op_objects_met);
+} op_objects SEC(".maps");
 
 /* Process -> where its threads have their context. User space writes. */
 struct {

@@ -63,6 +63,51 @@ static __always_inline __u64 *op_platform_words(struct op_unwind *u)
 		->word;
 }
 
+static __always_inline struct op_slot *op_platform_slot(struct op_unwind *u)
+{
+	return (struct op_slot *)((char *)u - __builtin_offsetof(struct op_slot, unwind));
+}
+
+/* event/object.h */
+int op_object_look(__u32 number, __u64 word);
+int op_object_met(__u32 number, __u32 recipe, __u64 word, __u32 check, __u32 is_short);
+
+/*
+ * The object that the frame with the first word @word names need not be looked at: it has been
+ * there for long, and was looked at a moment ago. *@ret: the high half of its identity.
+ */
+static __always_inline bool op_platform_object_known(struct op_unwind *u, __u64 word,
+						     __u32 *ret)
+{
+	struct op_slot *slot = op_platform_slot(u);
+	struct op_object_known *known;
+	__u64 key;
+
+	if (!op_settings.objects)
+		return false;
+	key = op_object_key(word, slot->record.pid);
+	known = &slot->known[key >> (64 - OP_OBJECTS_KNOWN_BITS)];
+	if ((known->key != key ||
+	     (__s32)(known->until - op_object_time(slot->record.time_ns)) <= 0) &&
+	    !op_object_look(slot->number, word))
+		return false;
+	*ret = known->check;
+	return true;
+}
+
+/*
+ * The object that a frame names was looked at, and has the identity @check: send what names it,
+ * unless that was done. @recipe: where the runtime's struct says how. @is_short: an object of
+ * this kind does not live for long.
+ */
+static __always_inline void op_platform_object(struct op_unwind *u, __u32 recipe,
+					       __u64 word, __u32 check, bool is_short)
+{
+	if (op_settings.objects)
+		(void)op_object_met(op_platform_slot(u)->number, recipe, word, check,
+				    is_short);
+}
+
 /* Copy @count words of the stack from the one at @from to the one at @to; both have room for
  * as many as a quarter of OP_FRAMES_MAX. They do not overlap. */
 static __always_inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,

@@ -230,9 +230,11 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 		return op_end(u, OP_END_TRUNCATED);
 	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & ~pointer_mask;
 	function = op_python_field(u, OP_PY_BYTE(words, frame_function)) & ~pointer_mask;
-	if (code && ((flags & OP_PYTHON_FUNCTION) == 0 ||
-		     function != op_state(u)->word[OP_PY_NONE]))
-		op_python_push(u, code, words);
+	if (code &&
+	    ((flags & OP_PYTHON_FUNCTION) == 0 ||
+	     function != op_state(u)->word[OP_PY_NONE]) &&
+	    op_python_push(u, code, words))
+		return op_python_leave(u, OP_ERROR_python_read_frame);
 	op_state(u)->word[OP_PY_FRAME] = previous;
 	if (marked || !previous)
 		return op_python_leave(u, 0);
@@ -251,6 +253,8 @@ static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 		return OP_ERROR_python_late;
 	words[0] = op_arena_u64(u, process, 8);
 	words[1] = op_arena_u64(u, process, 16);
+	op_state(u)->word[OP_PY_CODE] =
+		op_arena_u64(u, process, __builtin_offsetof(struct op_python, id));
 	op_state(u)->word[OP_PY_NONE] =
 		op_arena_u64(u, process, __builtin_offsetof(struct op_python, none));
 	return op_python_begin(u, process, words, follow);

@@ -220,12 +220,13 @@ op_python_await_frame(struct op_unwind *u, const __u64 *words, const __u64 *task
 		    OP_PY_OWNED_BY_GENERATOR)
 		return op_python_await_turn(u);
 	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & mask;
+	object = op_python_field(u, OP_PY_TASKS_BYTE(tasks, frame_stack));
 	if (!op_frame_room(u) || !code)
 		return op_python_await_drop(u, OP_ERROR_python_awaits_cut);
-	op_python_push(u, code, words);
+	if (op_python_push(u, code, words))
+		return op_python_await_drop(u, OP_ERROR_python_read_frame);
 	if (state != OP_PY_TASKS_BYTE(tasks, awaits))
 		return op_python_await_turn(u);
-	object = op_python_field(u, OP_PY_TASKS_BYTE(tasks, frame_stack));
 	if (op_python_read(u, object - OP_PY_TASKS_BYTE(tasks, awaited_below),
 			   &a->coroutine))
 		return op_python_await_drop(u, OP_ERROR_python_read_frame);

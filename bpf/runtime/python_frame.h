@@ -22,6 +22,7 @@ enum {
 	OP_PY_OTHER =
 		7, /* to 3.11: the PyThreadState whose frames are further out, or 0 */
 	OP_PY_TASK = 8, /* since 3.14: the running task, or 0 */
+	OP_PY_CODE = 9, /* op_python.id */
 };
 
 enum {
@@ -60,21 +61,67 @@ static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
 }
 
-/* Push the frame in runtime_bytes. */
-static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
-					   const __u64 *words)
+/* Byte @member of struct op_python_code_id in @id. */
+#define OP_PY_ID_BYTE(id, member)                                                        \
+	((__u8)((id) >> __builtin_offsetof(struct op_python_code_id, member) * 8))
+
+/*
+ * Which code object is at @code? Reads it into runtime_bytes. Returns 0 and the high half of its
+ * identity, or -1. *@ret_body: it is not a function's, but runs once, as a module's does.
+ */
+static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, __u32 *ret,
+					      bool *ret_body)
+{
+	__u64 words = op_state(u)->word[OP_PY_CODE];
+	__u32 len = OP_PY_ID_BYTE(words, bytes);
+	__u64 name = 0;
+	__u64 id;
+
+	op_platform_bound(len);
+	if (len > OP_PY_FRAME_BYTES)
+		len = OP_PY_FRAME_BYTES;
+	if (op_platform_read(u, u->runtime_bytes, len, code + OP_PY_ID_BYTE(words, from)))
+		return -1;
+	id = op_object_id(code, op_python_field(u, OP_PY_ID_BYTE(words, at[0])));
+	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[1])));
+	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[2])));
+	name = op_python_field(u, OP_PY_ID_BYTE(words, at[3]));
+	*ret_body =
+		!(u->runtime_bytes[OP_PY_ID_BYTE(words, flags) & (OP_RUNTIME_BYTES - 1)] &
+		  OP_PYTHON_OPTIMIZED);
+	/* bodies have a few names in common */
+	if (OP_PY_ID_BYTE(words, name) && !*ret_body &&
+	    op_python_read(u, name + OP_PYTHON_NAME_HASH, &name))
+		return -1;
+	*ret = (__u32)(op_object_id(id, name) >> 32);
+	return 0;
+}
+
+/* Push the frame in runtime_bytes, which may then be lost. Returns 0, or -1 where its code is
+ * none. */
+static __always_inline int op_python_push(struct op_unwind *u, __u64 code,
+					  const __u64 *words)
 {
 	__u64 place = op_python_field(u, OP_PY_BYTE(words, frame_place));
-	__u64 globals = op_python_field(u, OP_PY_BYTE(words, frame_globals));
+	__u64 word = op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code);
+	__u32 check = 0;
+	bool body;
 
+	if (!op_platform_object_known(u, word, &check)) {
+		if (op_python_identify(u, code, &check, &body))
+			return -1;
+		op_platform_object(u, __builtin_offsetof(struct op_python, object), word,
+				   check, body);
+	}
 	if ((OP_PY_BYTE(words, flags) & OP_PYTHON_RELATIVE) != 0) {
 		place -= code;
 		if (place > OP_PYTHON_NO_PLACE)
 			place = OP_PYTHON_NO_PLACE;
 	}
-	op_push_word(u, op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code));
-	op_push_word(u, (__u32)place | (globals >> OP_PYTHON_GLOBALS_SHIFT) << 32);
+	op_push_word(u, word);
+	op_push_word(u, (__u32)place | (__u64)check << 32);
 	u->out.frames++;
+	return 0;
 }
 
 #endif

@@ -26,7 +26,7 @@ enum {
 	OP_GUESSED_CALLER = 2, /* of several: u->guess has the others */
 	OP_GUESSED_WAY = 3,    /* by the only way that there was */
 	OP_RUNTIME_BYTES = 256,
-	OP_RUNTIME_WORDS = 9,	  /* of state, for each runtime on the stack */
+	OP_RUNTIME_WORDS = 10,	  /* of state, for each runtime on the stack */
 	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk */
 };
 
@@ -138,6 +138,43 @@ struct op_unwind {
 	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
+/* An object that is old and need not be looked at for a while. A slot has a few: a walk comes to
+ * memory that other programs have driven out of the caches. */
+struct op_object_known {
+	__u64 key; /* op_object_key() */
+	__u32 check;
+	__u32 until; /* op_object_time() */
+};
+
+enum {
+	OP_OBJECTS_KNOWN_BITS = 8,
+};
+
+/* A hash of a process and the first word of a frame. */
+static __always_inline __u64 op_object_key(__u64 word, __u32 pid)
+{
+	return op_object_id(word, pid) | 1;
+}
+
+/* In units of 2^20 ns. */
+static __always_inline __u32 op_object_time(__u64 time_ns)
+{
+	return (__u32)(time_ns >> 20);
+}
+
+/* The record of an object that is copied (event/object.h). */
+struct op_object_copy {
+	__u32 made;   /* of this walk */
+	__u32 recipe; /* where the runtime's struct has its steps */
+	__u32 bytes;  /* of pieces */
+	__u32 reserved0;
+	__u64 addr;
+	__u64 known;			  /* of the object that was looked up */
+	__u32 start[OP_OBJECT_STEPS + 2]; /* the first byte of each piece */
+	struct op_object_record record;
+	__u8 pieces[OP_OBJECT_BYTES];
+};
+
 /*
  * A slot: the state of one walk. Walks that interrupt each other on a CPU have one each
  * (event/slot.h). The record and its words stand together as they go out.
@@ -165,6 +202,8 @@ struct op_slot {
 	struct op_context_text label_value;
 	struct op_labels_record labels;
 	__u64 labels_word[OP_LABELS_BYTES / 8];
+	struct op_object_copy object; /* where op_settings.objects, as what follows */
+	struct op_object_known known[1 << OP_OBJECTS_KNOWN_BITS];
 	struct op_record record;
 	__u64 word[OP_WORDS_MAX];
 };

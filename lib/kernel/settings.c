@@ -101,6 +101,8 @@ struct op_settings op_capture_settings_of(const struct op_capture *c,
 
 	s.runtimes_on = op_capture_steps(c, s.runtimes_on);
 	s.holds = holds;
+	/* the bound of what the verifier looks at has no room for it in the whole program */
+	s.objects = c->form != OP_WALKER_WHOLE;
 	s.slot_alone = program_type == BPF_PROG_TYPE_PERF_EVENT;
 	s.slot_first = s.slot_alone ? 0 : 1;
 	s.slots = s.slot_alone ? 1 : OP_MAX(op_capture_slots(), 2U) - 1;

@@ -315,9 +315,6 @@ static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
 	op_program_runtimes_window_end(&proc->program->runtimes);
 	proc->program->code.nameless = 0;
-	/* A perf map may have appeared since. */
-	if (!proc->program->code.perfmap)
-		proc->program->code.perfmap_tried = false;
 }
 
 void op_processes_window_end(struct op_processes *p, bool early)

@@ -21,6 +21,9 @@
 #include "process/state.h"
 #include "process/target/open.h"
 
+/* A perf map may appear while its process runs. */
+static const uint64_t PERFMAP_WAIT_NS = UINT64_C(1000000000);
+
 enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
 	NAMELESS_SAID = 8,  /* so many addresses of a window without a name are told */
@@ -243,13 +246,29 @@ static int open_perfmap(void *ctx)
 static const char *perfmap_name(struct op_processes *p, struct op_program *program,
 				uint64_t addr)
 {
-	if (!program->code.perfmap_tried && p->perfmaps < PERFMAPS_MAX) {
-		program->code.perfmap_tried = true;
+	if (!program->code.perfmap && p->now_ns >= program->code.perfmap_after_ns &&
+	    p->perfmaps < PERFMAPS_MAX) {
+		program->code.perfmap_after_ns = p->now_ns + PERFMAP_WAIT_NS;
 		if (op_perfmap_new(open_perfmap, program, &program->code.perfmap) == 0)
 			p->perfmaps++;
 	}
 	return program->code.perfmap ? op_perfmap_find(program->code.perfmap, addr)
 				     : NULL;
+}
+
+uint64_t op_program_code_number(struct op_program *program, uint32_t moment)
+{
+	struct op_program_code *code = &program->code;
+	uint64_t number;
+
+	if (!code->perfmap || code->moment == moment)
+		return code->perfmap_number;
+	code->moment = moment;
+	number = op_perfmap_number(code->perfmap);
+	if (number != code->perfmap_number)
+		op_map64_clear(&code->places);
+	code->perfmap_number = number;
+	return number;
 }
 
 /* A file that the process has mapped. Its user is asked for each time: it may change it. */

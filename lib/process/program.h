@@ -42,12 +42,14 @@ struct op_program_context {
 /* The code that it makes. */
 struct op_program_code {
 	struct op_perfmap *perfmap;
-	bool perfmap_tried;
-	bool named;		/* some of it has a name */
-	uint32_t nameless;	/* addresses of a window in it without one */
-	struct op_map64 places; /* epoch << 32 | location */
-	uint32_t checked;	/* addresses that were asked for a frame record */
-	uint32_t checked_epoch; /* in this window */
+	uint64_t perfmap_after_ns; /* it is not looked for again before then */
+	uint64_t perfmap_number;   /* op_perfmap_number() */
+	uint32_t moment;	   /* of the last look at it */
+	bool named;		   /* some of it has a name */
+	uint32_t nameless;	   /* addresses of a window in it without one */
+	struct op_map64 places;	   /* epoch << 32 | location */
+	uint32_t checked;	   /* addresses that were asked for a frame record */
+	uint32_t checked_epoch;	   /* in this window */
 };
 
 /* What it is in a window; each with the epoch in which it is valid. */
@@ -118,5 +120,9 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 int op_program_describe_code(struct op_processes *p, struct op_program *program,
 			     const struct op_mappings *mappings, uint64_t addr,
 			     struct op_runtime_frame *ret);
+
+/* Look whether the names of the program's own code have changed, once a @moment. Returns a number
+ * that differs where they may. */
+uint64_t op_program_code_number(struct op_program *program, uint32_t moment);
 
 #endif

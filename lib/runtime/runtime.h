@@ -176,6 +176,13 @@ struct op_runtime_ops {
 	 */
 	int (*describe_code)(void *instance, const struct op_runtime_target *target,
 			     uint64_t addr, struct op_runtime_frame *ret);
+	/*
+	 * The kernel met the object at @addr for the first time, with the identity @check, and
+	 * copied what names it: @copy can read that and nothing else. The sample follows. 0 or
+	 * -errno. NULL: its struct in the arena has no struct op_object_step.
+	 */
+	int (*keep_object)(void *instance, uint64_t addr, uint32_t check,
+			   const struct op_memory *copy);
 	/* A window ended: forget what the process may have reused since then. */
 	void (*window_end)(void *instance);
 };

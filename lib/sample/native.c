@@ -417,6 +417,14 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 	       op_heights_keep_record(code, to - from, from, addr - from);
 }
 
+/* What stands for the window's epoch at an address that has no name: the name may come late, as
+ * where a program writes its perf map by a buffer, so it is looked for four times a second. */
+static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
+{
+	return UINT64_C(1) << 31 |
+	       ((epoch * UINT64_C(0x9e3779b1) + sampler->moment) & INT32_MAX);
+}
+
 /*
  * Make the location of code that the process generated, in memory without a file (@file:
  * NULL) or in a file that is no executable. The process's runtimes or perf map may
@@ -432,13 +440,16 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	struct op_runtime_frame frame = { 0 };
 	const char *guess = guessed ? GUESSED : NULL;
 	bool late = false; /* there was no time to read the code */
+	uint64_t nameless = nameless_epoch(sampler, epoch);
 	char unnamed[NAME_BYTES];
+	bool named = true;
 	uint64_t cached;
 	int r;
 
-	if (!guessed && op_map64_get(places, addr, &cached) && cached >> 32 == epoch) {
+	if (!guessed && op_map64_get(places, addr, &cached) &&
+	    (cached >> 32 == epoch || cached >> 32 == nameless)) {
 		*ret = (uint32_t)cached;
-		return 0;
+		return cached >> 32 == epoch ? 0 : OP_FRAMES_UNKNOWN;
 	}
 	/* What a runtime knows is walked by that. */
 	if (!guessed && !(v->flags & OP_MAPPING_CODE)) {
@@ -452,13 +463,15 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
 			       file ? file : "[anon]", offset);
 		r = nameless_location(sampler, of->window, addr, unnamed, guess, ret);
+		named = false;
 	}
-	if (r < 0 || guessed || late)
+	if (r < 0)
 		return r;
-	if (places->len >= PLACES_MAX)
+	if (!guessed && places->len >= PLACES_MAX)
 		op_map64_clear(places);
-	(void)op_map64_put(places, addr, epoch << 32 | *ret);
-	return 0;
+	if (!guessed && !late)
+		(void)op_map64_put(places, addr, (named ? epoch : nameless) << 32 | *ret);
+	return named ? 0 : OP_FRAMES_UNKNOWN;
 }
 
 /* Make the location of an address whose mapping is not known or whose file cannot be

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "process/registry.h"
 #include "sample/deferred.h"
+#include "sample/kept/objects.h"
 #include "sample/parsed.h"
 #include "sample/resolve.h"
 #include "sample/stack.h"
@@ -202,6 +203,8 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 		return op_trace_contexts_announce(&sampler->contexts, record, h.bytes);
 	case OP_RECORD_ROOT:
 		return op_stack_chunks_add_root(&sampler->chunks, record, h.bytes);
+	case OP_RECORD_OBJECT:
+		return op_objects_keep_record(sampler->processes, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

@@ -61,8 +61,12 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      struct op_parsed *parsed, uint32_t generation, uint32_t *ret)
 {
 	const struct op_record *h = &parsed->header;
+	/* what its code's addresses mean */
+	uint64_t number =
+		of->program ? op_program_code_number(of->program, sampler->moment) : 0;
 	const struct op_thread_cache_owner owner = { .epoch = op_window_epoch(of->window),
-						     .generation = generation,
+						     .generation = generation ^
+								   (uint32_t)number,
 						     .tid = h->tid };
 	const uint64_t *user = parsed->words + h->kernel_count;
 	struct op_thread_cache *callers = NULL;
@@ -71,7 +75,7 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 
 	/* User words mean something in one generation only. */
 	sampler->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
-	sampler->words[1] = (uint64_t)h->kernel_count << 16 | h->end;
+	sampler->words[1] = number << 32 | (uint64_t)h->kernel_count << 16 | h->end;
 	key = op_cache_key(&sampler->stacks, sampler->words,
 			   (size_t)OP_KEY_WORDS + h->kernel_count + h->user_words);
 	if (op_cache_find(&sampler->stacks, owner.epoch, &key, ret))
@@ -80,7 +84,7 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		callers = op_thread_cache_begin(sampler->threads, &owner, user,
 						h->user_words);
 	r = make_stack(sampler, of, parsed, user, h->user_words, h->end, callers, ret);
-	if (r == 0)
+	if (r == 0 && !sampler->nameless)
 		op_cache_add(&sampler->stacks, &key, *ret);
 	return r;
 }
@@ -489,6 +493,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 	int r;
 
 	op_processes_advance(sampler->processes, parsed->header.time_ns);
+	sampler->moment = (uint32_t)(parsed->header.time_ns >> 28);
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
 	look_again(sampler, proc, parsed);
 	locate(proc, parsed, &of, &generation);

@@ -77,6 +77,7 @@ int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 			op_thread_cache_keep(callers, left, used, *location);
 		(*len)++;
 	}
+	sampler->nameless = unknown;
 	if (callers && (unknown || r < 0))
 		op_thread_cache_forget(callers);
 	return r < 0 ? r : 0;
@@ -117,7 +118,7 @@ static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of
 		r = op_stack_add_end(sampler, of->window, s->end, &len);
 	if (r == 0)
 		r = op_window_stack(of->window, sampler->locations, len, ret);
-	if (r == 0)
+	if (r == 0 && !sampler->nameless)
 		op_cache_add(&sampler->stacks, &key, *ret);
 	return r;
 }

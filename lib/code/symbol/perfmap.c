@@ -20,8 +20,10 @@
 
 enum {
 	PIECE_BYTES = 64 << 10,
-	/* 4 MiB of memory; lines beyond that are counted and left out. */
+	/* 4 MiB of memory; beyond that the older half is counted and dropped. */
 	ENTRIES_MAX = 1 << 18,
+	DIGIT_BITS = 11, /* of the search for the middle */
+	DIGITS = 1 << DIGIT_BITS,
 	/* The most that one look reads, however fast the process writes: a few ms of
 	 * work. The next look continues. */
 	READ_BYTES_MAX = 2 << 20,
@@ -53,7 +55,9 @@ struct op_perfmap {
 	uint64_t read;	    /* bytes of the file that are parsed */
 	OP_VEC(struct entry) entries;
 	size_t sorted;	  /* the first so many entries are sorted by address */
-	uint64_t refused; /* lines left out */
+	uint64_t refused; /* lines dropped */
+	bool behind;	  /* there is more to read: a later line may name the same code */
+	uint64_t begun;	  /* grows with each file that is read from its start */
 	char name[NAME_BYTES_MAX];
 };
 
@@ -81,6 +85,53 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 	return p;
 }
 
+/* Where the name of the entry is that is in the middle of the file, digit by digit from the
+ * highest. */
+static uint32_t middle(const struct op_perfmap *map)
+{
+	size_t before = map->entries.len / 2;
+	uint32_t found = 0;
+	int shift;
+
+	for (shift = 2 * DIGIT_BITS; shift >= 0; shift -= DIGIT_BITS) {
+		uint32_t counts[DIGITS] = { 0 };
+		uint64_t above = UINT64_C(1) << (shift + DIGIT_BITS);
+		uint32_t digit = 0;
+		size_t i;
+
+		for (i = 0; i < map->entries.len; i++) {
+			uint32_t name = map->entries.data[i].name;
+
+			if (name / above == found / above)
+				counts[name >> shift & (DIGITS - 1)]++;
+		}
+		while (digit + 1 < DIGITS && counts[digit] <= before)
+			before -= counts[digit++];
+		found |= digit << shift;
+	}
+	return found;
+}
+
+/* Drop the half of the entries that was written first: its code is the likeliest to be gone. */
+static void drop_older_half(struct op_perfmap *map)
+{
+	uint32_t from = middle(map);
+	struct entry *e = map->entries.data;
+	size_t sorted = 0;
+	size_t len = 0;
+	size_t i;
+
+	for (i = 0; i < map->entries.len; i++) {
+		if (e[i].name < from)
+			continue;
+		sorted += i < map->sorted;
+		e[len++] = e[i];
+	}
+	map->refused += map->entries.len - len;
+	map->entries.len = len;
+	map->sorted = sorted;
+}
+
 /* Parse the line [@p, @end) at offset @off of the file. */
 static int take_line(struct op_perfmap *map, const char *p, const char *end, uint64_t off)
 {
@@ -93,10 +144,8 @@ static int take_line(struct op_perfmap *map, const char *p, const char *end, uin
 	p = p ? parse_hex(p, end, &size) : NULL;
 	if (!p || p == end || !size || size > UINT32_MAX || start > UINT64_MAX - size)
 		return 0;
-	if (map->entries.len >= ENTRIES_MAX) {
-		map->refused++;
-		return 0;
-	}
+	if (map->entries.len >= ENTRIES_MAX)
+		drop_older_half(map);
 	e = op_vec_push(&map->entries);
 	if (!e)
 		return -ENOMEM;
@@ -150,6 +199,7 @@ static int read_more(struct op_perfmap *map, uint64_t size)
 static void forget(struct op_perfmap *map)
 {
 	op_vec_clear(&map->entries);
+	map->begun += FILE_BYTES_MAX;
 	map->read = 0;
 	map->sorted = 0;
 }
@@ -243,6 +293,8 @@ static int look(struct op_perfmap *map)
 	if ((uint64_t)st.st_size == map->read)
 		return 0;
 	r = read_more(map, (uint64_t)st.st_size);
+	map->behind =
+		OP_MIN((uint64_t)st.st_size, FILE_BYTES_MAX) > map->read + PIECE_BYTES;
 	e = sort(map);
 	if (e < 0)
 		map->entries.len = map->sorted;
@@ -302,6 +354,12 @@ size_t op_perfmap_bytes(const struct op_perfmap *map)
 	return sizeof(*map) + map->entries.cap * sizeof(*map->entries.data);
 }
 
+uint64_t op_perfmap_number(struct op_perfmap *map)
+{
+	(void)refresh(map);
+	return map->read + map->begun;
+}
+
 uint64_t op_perfmap_refused(const struct op_perfmap *map)
 {
 	return map->refused;
@@ -331,7 +389,7 @@ const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr)
 
 	/* Without memory for the new lines, the old ones still hold. */
 	(void)refresh(map);
-	e = lookup(map, addr);
+	e = map->behind ? NULL : lookup(map, addr);
 	if (!e)
 		return NULL;
 	n = op_pread_full(map->fd, map->name, sizeof(map->name) - 1, e->name);

@@ -24,7 +24,9 @@ struct op_perfmap *op_perfmap_free(struct op_perfmap *map);
 OP_DEFINE_CLEANUP(struct op_perfmap *, op_perfmap_free)
 /* The name at a process address, or NULL. Valid until the next call. */
 const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr);
-/* The number of lines left out because of the limit of 262,144. */
+/* Read what was appended. Returns a number that differs where names may differ. */
+uint64_t op_perfmap_number(struct op_perfmap *map);
+/* The number of lines dropped, the oldest first, because of the limit of 262,144. */
 uint64_t op_perfmap_refused(const struct op_perfmap *map);
 /* User memory in use. */
 size_t op_perfmap_bytes(const struct op_perfmap *map);

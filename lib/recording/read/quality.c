@@ -86,7 +86,10 @@ bool quality_is_unnamed(const char *name, size_t len)
 	/* without a file it is the address alone */
 	if (digits && len == 2)
 		return memcmp(name, "0x", 2) == 0;
-	return digits && len >= 3 && memcmp(name + len - 3, "+0x", 3) == 0;
+	/* behind a file, or, as java@0x, behind a runtime whose object was gone */
+	return digits && len >= 3 &&
+	       (memcmp(name + len - 3, "+0x", 3) == 0 ||
+		memcmp(name + len - 3, "@0x", 3) == 0);
 }
 
 static struct otlp_text last_part(struct otlp_text path)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads code objects, and keeps them by address. */
+/* Reads code objects, and keeps them by address and identity. */
 #include "runtime/python/code.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/reader.h"
 #include "base/strbuf.h"
 #include "runtime/python/text.h"
 
+#include "op_python.h"
+
 enum {
-	CODE_BYTES_MAX = 512,
 	TYPE_OFFSET = 8, /* ob_type */
 };
 
@@ -20,8 +22,8 @@ struct head {
 	uint64_t file;
 	uint64_t name;
 	uint64_t lines;
-	uint64_t type;
 	uint32_t first_line;
+	uint32_t check;
 };
 
 static size_t code_bytes(const void *object)
@@ -62,72 +64,75 @@ static uint64_t u64_at(const void *bytes, size_t len, uint64_t off)
 	return op_read_u64(&r);
 }
 
-static int read_head(const struct op_python_codes *codes, uint64_t addr, struct head *ret)
+/* @whole: the memory has all objects, and not the copied ones alone. */
+static int read_head(const struct op_python_codes *codes, const struct op_memory *memory,
+		     bool whole, uint64_t addr, struct head *ret)
 {
 	const struct op_python_layout *l = codes->layout;
-	uint8_t bytes[CODE_BYTES_MAX];
-	struct op_reader r = op_reader_init(bytes, l->code.bytes);
+	size_t len = OP_MIN((size_t)l->code.bytes, (size_t)OP_PYTHON_OBJECT_BYTES);
+	uint8_t bytes[OP_PYTHON_OBJECT_BYTES] = { 0 };
+	struct op_reader r = op_reader_init(bytes, len);
 	struct head h = { 0 };
-	int error;
+	uint64_t hash = 0;
+	int error = op_memory_read(memory, addr, bytes, len);
 
-	if (l->code.bytes > sizeof(bytes))
-		return -EBADMSG;
-	error = op_memory_read(codes->memory, addr, bytes, l->code.bytes);
 	if (error < 0)
 		return error;
-	h.file = u64_at(bytes, l->code.bytes, l->code.file);
-	h.name = u64_at(bytes, l->code.bytes,
-			l->code.qualname ? l->code.qualname : l->code.name);
-	h.lines = u64_at(bytes, l->code.bytes, l->code.lines);
-	h.type = u64_at(bytes, l->code.bytes, TYPE_OFFSET);
+	h.file = u64_at(bytes, len, l->code.file);
+	h.name = u64_at(bytes, len, l->code.qualname ? l->code.qualname : l->code.name);
+	h.lines = u64_at(bytes, len, l->code.lines);
 	op_reader_seek(&r, l->code.first_line);
 	h.first_line = op_read_u32(&r);
-	if (codes->code_type && h.type != codes->code_type)
+	if (codes->code_type && u64_at(bytes, len, TYPE_OFFSET) != codes->code_type)
 		return -EBADMSG;
 	if (h.first_line > INT32_MAX)
 		h.first_line = 0;
+	hash = u64_at(bytes, len, l->code.name);
+	if (whole && !l->code.version && (bytes[l->code.flags] & OP_PYTHON_OPTIMIZED))
+		error = op_memory_read(memory, hash + OP_PYTHON_NAME_HASH, &hash,
+				       sizeof(hash));
+	if (error < 0)
+		return error;
+	h.check = op_runtime_python_layout_id(l, addr, bytes, len, hash);
 	*ret = h;
 	return 0;
 }
 
-static uint64_t cookie_of(const struct head *h)
-{
-	const uint64_t words[] = { h->file, h->name, h->lines, h->type, h->first_line };
-
-	return op_hash_bytes(words, sizeof(words), 0);
-}
-
 /* Read the code object whose header is @h. The caller frees *@ret with free(). */
-static int read_code(const struct op_python_codes *codes, uint64_t addr,
+static int read_code(const struct op_python_codes *codes, const struct op_memory *memory,
 		     const struct head *h, struct op_python_code **ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
 	struct op_python_code *code;
+	bool whole = true;
 	uint32_t file;
 	uint32_t lines;
-	int error = op_runtime_python_str(codes->memory, codes->layout, h->name, &text);
+	int error = op_runtime_python_str(memory, codes->layout, h->name, &text);
 
 	if (error < 0)
 		return error;
 	file = (uint32_t)text.len;
-	error = op_runtime_python_str(codes->memory, codes->layout, h->file, &text);
+	error = op_runtime_python_str(memory, codes->layout, h->file, &text);
 	if (error == -ENOMEM)
 		return error;
 	if (error < 0) { /* a name alone is worth having */
 		text.len = file;
 		op_strbuf_add(&text, "", 1);
+		whole = false;
 	}
 	lines = (uint32_t)text.len;
-	error = op_runtime_python_bytes(codes->memory, codes->layout, h->lines, &text);
-	if (error < 0 && error != -ENOMEM)
-		text.len = lines;
+	error = op_runtime_python_bytes(memory, codes->layout, h->lines, &text);
 	if (error == -ENOMEM || text.failed)
 		return -ENOMEM;
+	/* what there is of the table tells the lines of the first places; but the oldest form
+	 * has a last line that goes on to the end */
+	if (error < 0 && codes->layout->lines == OP_PYTHON_LNOTAB)
+		text.len = lines;
 	code = malloc(sizeof(*code) + text.len);
 	if (!code)
 		return -ENOMEM;
-	*code = (struct op_python_code){ .addr = addr,
-					 .cookie = cookie_of(h),
+	*code = (struct op_python_code){ .whole = whole && error == 0,
+					 .has_lines = error == 0 || text.len > lines,
 					 .first_line = h->first_line,
 					 .file = file,
 					 .lines = lines,
@@ -137,46 +142,101 @@ static int read_code(const struct op_python_codes *codes, uint64_t addr,
 	return 0;
 }
 
+static uint64_t key_of(uint64_t addr, uint32_t check)
+{
+	return op_object_id(addr, check);
+}
+
+static struct op_python_code *find(const struct op_python_codes *codes, uint64_t addr,
+				   uint32_t check, uint64_t *ret_at)
+{
+	struct op_python_code *code =
+		op_objects_find(&codes->objects, key_of(addr, check), ret_at);
+
+	return code && code->addr == addr && code->check == check ? code : NULL;
+}
+
+/* Keep @code, which is consumed. */
+static int keep(struct op_python_codes *codes, uint64_t addr, uint32_t check, uint64_t at,
+		struct op_python_code *code)
+{
+	code->addr = addr;
+	code->check = check;
+	code->window = codes->window;
+	return op_objects_keep(&codes->objects, key_of(addr, check), code, at);
+}
+
+/* Read the object from the process, where it is the one that @check tells of. */
+static int read_living(struct op_python_codes *codes, uint64_t addr, uint32_t check,
+		       struct op_python_code **ret)
+{
+	_cleanup_free_ struct op_python_code *code = NULL;
+	struct head head;
+	int r = read_head(codes, codes->memory, true, addr, &head);
+
+	if (r == 0 && head.check == check)
+		r = read_code(codes, codes->memory, &head, &code);
+	/* it was there all the while */
+	if (r == 0 && head.check == check)
+		r = read_head(codes, codes->memory, true, addr, &head);
+	if (r < 0)
+		return r;
+	if (head.check != check) {
+		codes->changed++;
+		return -ESTALE;
+	}
+	codes->reads++;
+	*ret = OP_TAKE_PTR(code);
+	return 0;
+}
+
 int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 				uint32_t check, const struct op_python_code **ret)
 {
 	struct op_python_code *code;
-	struct head head;
+	struct op_python_code *living;
 	uint64_t at;
-	int error;
+	int r;
 
 	op_objects_begin(&codes->objects);
-	code = op_objects_find(&codes->objects, addr, &at);
-	if (code && code->check == check && code->window == codes->window) {
+	code = find(codes, addr, check, &at);
+	if (code && (code->whole || code->window == codes->window)) {
 		*ret = code;
 		return 0;
 	}
-	error = read_head(codes, addr, &head);
-	if (error < 0) {
-		/* The process or the object is gone. What is cached is right for frames
-		 * with the same check value. */
-		if (!code || code->check != check || error == -EBADMSG)
-			return error;
-		*ret = code;
-		return 0;
+	r = read_living(codes, addr, check, &living);
+	if (r == -ENOMEM || (r < 0 && !code))
+		return r;
+	if (r == 0) {
+		code = living;
+		r = keep(codes, addr, check, at, code);
+		if (r < 0)
+			return r;
 	}
-	if (code && code->cookie == cookie_of(&head)) {
-		code->window = codes->window;
-		code->check = check;
-		*ret = code;
-		return 0;
-	}
-	if (code)
-		codes->changed++;
-	error = read_code(codes, addr, &head, &code);
-	if (error < 0)
-		return error;
-	codes->reads++;
-	code->check = check;
 	code->window = codes->window;
-	error = op_objects_keep(&codes->objects, addr, code, at);
-	if (error < 0)
-		return error;
 	*ret = code;
 	return 0;
+}
+
+int op_runtime_python_codes_add(struct op_python_codes *codes, uint64_t addr,
+				uint32_t check, const struct op_memory *copy)
+{
+	struct op_python_code *code;
+	struct head head;
+	uint64_t at;
+	int r;
+
+	op_objects_begin(&codes->objects);
+	if (find(codes, addr, check, &at))
+		return 0;
+	r = read_head(codes, copy, false, addr, &head);
+	if (r == 0)
+		r = read_code(codes, copy, &head, &code);
+	if (r < 0)
+		return r;
+	r = keep(codes, addr, check, at, code);
+	/* what was cut off can be read while the object lives */
+	if (r == 0 && !code->whole)
+		code->window--;
+	return r;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cache of the code objects of one process that frames named: name, file, first line
- * and line table. Once a window an entry is checked against the process (one read),
- * because a code object's memory may have been reused for another function.
+ * and line table. An object is known by its address and by the identity that the frame has
+ * of it, because its memory may have been another's and become another's. Most come as
+ * copies that the kernel made; what is missing is read from the process.
  */
 #ifndef OP_RUNTIME_PYTHON_CODE_H
 #define OP_RUNTIME_PYTHON_CODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/memory.h"
@@ -22,9 +24,10 @@ enum {
 
 struct op_python_code {
 	uint64_t addr;
-	uint64_t cookie; /* hash of the object's constant members */
-	uint32_t check;	 /* check value of the frames that name it: op_python.h */
-	uint32_t window; /* the window of the last check */
+	uint32_t check;	 /* its identity in frames: op_python.h */
+	uint32_t window; /* the window in which it was last read */
+	bool whole;	 /* nothing of it was cut off */
+	bool has_lines;	 /* otherwise its line table was */
 	uint32_t first_line;
 	uint32_t lines_len;
 	uint32_t file;	/* offset of the file's name in text */
@@ -39,7 +42,7 @@ struct op_python_codes {
 	struct op_objects objects;
 	uint32_t window;
 	uint64_t reads;	  /* objects read whole */
-	uint64_t changed; /* reads that found another function at the address */
+	uint64_t changed; /* reads that found another object at the address */
 };
 
 /* Borrows @memory and @layout. */
@@ -49,9 +52,13 @@ void op_runtime_python_codes_init(struct op_python_codes *codes,
 				  uint64_t code_type);
 void op_runtime_python_codes_deinit(struct op_python_codes *codes);
 
-/* Get the code object at @addr. *@ret is borrowed until the next call. Returns 0;
- * -EBADMSG if there is none; an error of reading; -ENOMEM. */
+/* Get the code object that was at @addr. *@ret is borrowed until the next call. Returns 0;
+ * -EBADMSG if there is none; -ESTALE if it is another one by now; an error of reading; -ENOMEM. */
 int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 				uint32_t check, const struct op_python_code **ret);
+
+/* Keep the object of which @copy has what was copied. 0, -ENOMEM or an error of reading. */
+int op_runtime_python_codes_add(struct op_python_codes *codes, uint64_t addr,
+				uint32_t check, const struct op_memory *copy);
 
 #endif

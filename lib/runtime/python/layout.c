@@ -23,6 +23,10 @@ enum {
 	CODE_BYTES_MIN = 144,
 	CODE_BYTES_MAX = 512,
 	GROUP_WORDS_MAX = 24,
+	OBJECT_OFFSET_MAX = 240,
+	ID_BYTES_MAX = 128,
+	TEXT_MAX =
+		256, /* bytes that are copied of a name; of a file's at most twice that */
 };
 
 static const struct op_layouts_word flags[] = {
@@ -54,7 +58,6 @@ static const struct op_layouts_field fields[] = {
 	FIELD_OF(frame, code),
 	FIELD_OF(frame, previous),
 	FIELD_OF(frame, place),
-	FIELD_OF(frame, globals),
 	FIELD_OF(frame, function),
 	FIELD_OF(frame, mark),
 	FIELD_OF(frame, stack),
@@ -71,6 +74,8 @@ static const struct op_layouts_field fields[] = {
 	FIELD_OF(code, qualname),
 	FIELD_OF(code, lines),
 	FIELD_OF(code, units),
+	FIELD_OF(code, flags),
+	FIELD_OF(code, version),
 	FIELD(unicode_length),
 	FIELD(unicode_state),
 	FIELD(unicode_ascii),
@@ -84,8 +89,8 @@ static const struct op_layouts_field fields[] = {
 /* Check that the step can read a frame: whole words, at most OP_PYTHON_READ_MAX bytes. */
 static const char *check_frame(const struct op_python_layout *l)
 {
-	const uint8_t words[] = { l->frame.code,     l->frame.previous, l->frame.globals,
-				  l->frame.function, l->frame.stack,	l->frame.place };
+	const uint8_t words[] = { l->frame.code, l->frame.previous, l->frame.function,
+				  l->frame.stack, l->frame.place };
 	size_t count = OP_ARRAY_SIZE(words) - !!(l->flags & OP_PYTHON_ONE_FRAME);
 	uint32_t first = l->frame.place;
 	uint32_t end = l->frame.place + 8u;
@@ -93,10 +98,10 @@ static const char *check_frame(const struct op_python_layout *l)
 
 	for (i = 0; i < count; i++) {
 		if (words[i] % 8)
-			return "frame_code, _previous, _globals, _function, _stack and _place "
+			return "frame_code, _previous, _function, _stack and _place "
 			       "must be multiples of 8";
-		if ((i == 3 && !(l->flags & OP_PYTHON_FUNCTION)) ||
-		    (i == 4 && !l->generator_frame))
+		if ((i == 2 && !(l->flags & OP_PYTHON_FUNCTION)) ||
+		    (i == 3 && !l->generator_frame))
 			continue;
 		first = OP_MIN(first, (uint32_t)words[i]);
 		end = OP_MAX(end, words[i] + 8u);
@@ -110,6 +115,47 @@ static const char *check_frame(const struct op_python_layout *l)
 	return NULL;
 }
 
+/* The first and the last byte of what tells code objects apart. */
+static uint16_t first_of_id(const struct op_python_layout *l)
+{
+	uint16_t first = OP_MIN(l->code.first_line, l->code.flags);
+
+	return OP_MIN(first, l->code.version ? l->code.version
+					     : OP_MIN(l->code.file, l->code.name));
+}
+
+static uint16_t end_of_id(const struct op_python_layout *l)
+{
+	uint16_t last = OP_MAX(l->code.file, OP_MAX(l->code.name, l->code.qualname));
+
+	if (l->code.version)
+		last = l->code.version;
+	return (uint16_t)(OP_ALIGN_DOWN(OP_MAX(last, l->code.first_line), 8) + 8);
+}
+
+/* Check that the step can tell code objects apart, and copy what names them. */
+static const char *check_code(const struct op_python_layout *l)
+{
+	const uint16_t words[] = { l->code.file, l->code.name, l->code.qualname,
+				   l->code.lines };
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(words); i++)
+		if (words[i] % 8 || words[i] > OBJECT_OFFSET_MAX)
+			return "code_file, _name, _qualname and _lines must be multiples of 8, "
+			       "up to 240";
+	if (l->code.first_line > OBJECT_OFFSET_MAX ||
+	    l->code.version > OBJECT_OFFSET_MAX || l->code.flags > OBJECT_OFFSET_MAX)
+		return "code_first_line, _version and _flags must be up to 240";
+	if (OP_ALIGN_DOWN(first_of_id(l), 8) + ID_BYTES_MAX < end_of_id(l))
+		return "what tells code objects apart must lie within 128 bytes";
+	if (l->unicode_compact > UINT8_MAX || l->unicode_state > UINT8_MAX ||
+	    l->unicode_length > UINT8_MAX || l->bytes_text > UINT8_MAX ||
+	    l->bytes_length > UINT8_MAX)
+		return "unicode_* and bytes_* must be up to 255";
+	return NULL;
+}
+
 static const char *check(const void *layout)
 {
 	const struct op_python_layout *l = layout;
@@ -119,8 +165,11 @@ static const char *check(const void *layout)
 		return "lines must be one word";
 	if (l->code.bytes < CODE_BYTES_MIN || l->code.bytes > CODE_BYTES_MAX)
 		return "code_bytes must be 144 to 512";
-	if (!l->code.name || !l->code.file || !l->code.lines || !l->code.first_line)
-		return "code_name, code_file, code_lines and code_first_line must be given";
+	if (!l->code.name || !l->code.file || !l->code.lines || !l->code.first_line ||
+	    !l->code.flags)
+		return "code_name, _file, _lines, _first_line and _flags must be given";
+	if (check_code(l))
+		return check_code(l);
 	if (!l->unicode_length || !l->unicode_state || !l->unicode_ascii ||
 	    !l->unicode_compact || !l->bytes_length || !l->bytes_text)
 		return "all of unicode_* and bytes_* must be given";
@@ -264,11 +313,71 @@ int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t v
 	return use_groups(g, layout);
 }
 
+/* What tells code objects apart: op_python.h. */
+static void set_id(const struct op_python_layout *l, struct op_python_code_id *ret)
+{
+	uint16_t from = OP_ALIGN_DOWN(first_of_id(l), 8);
+	uint16_t at[OP_PYTHON_CODE_WORDS] = { l->code.first_line, l->code.file,
+					      l->code.qualname ? l->code.qualname
+							       : l->code.file,
+					      l->code.name };
+	size_t i;
+
+	if (l->code.version)
+		at[1] = at[2] = at[3] = l->code.version;
+	for (i = 0; i < OP_PYTHON_CODE_WORDS; i++)
+		ret->at[i] = (uint8_t)(OP_ALIGN_DOWN(at[i], 8) - from);
+	ret->from = (uint8_t)from;
+	ret->bytes = (uint8_t)(end_of_id(l) - from);
+	ret->name = !l->code.version;
+	ret->flags = (uint8_t)(l->code.flags - from);
+}
+
+/* What names a code object: itself, its name, its file, and its line table. */
+static void set_object(const struct op_python_layout *l, struct op_object_step *ret)
+{
+	const struct op_object_step text = { .bytes = (uint8_t)l->unicode_compact,
+					     .length_at = (uint8_t)l->unicode_length,
+					     .width_at = (uint8_t)l->unicode_state,
+					     .most = TEXT_MAX };
+
+	ret[0] = (struct op_object_step){
+		.bytes = (uint8_t)OP_MIN(l->code.bytes, (uint16_t)OP_PYTHON_OBJECT_BYTES)
+	};
+	ret[1] = ret[2] = text;
+	ret[1].at = (uint8_t)(l->code.qualname ? l->code.qualname : l->code.name);
+	ret[2].at = (uint8_t)l->code.file;
+	ret[2].most = 2 * TEXT_MAX;
+	ret[3] = (struct op_object_step){ .at = (uint8_t)l->code.lines,
+					  .bytes = (uint8_t)l->bytes_text,
+					  .length_at = (uint8_t)l->bytes_length,
+					  .most = OP_OBJECT_CHARS_MAX };
+}
+
+uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint64_t addr,
+				     const void *code, size_t len, uint64_t name_hash)
+{
+	struct op_python_code_id of;
+	struct op_reader r;
+	uint64_t id = addr;
+	size_t i;
+
+	set_id(layout, &of);
+	r = op_reader_init(code, len);
+	for (i = 0; i < OP_PYTHON_CODE_WORDS; i++) {
+		op_reader_seek(&r, (size_t)of.from + of.at[i]);
+		id = op_object_id(id, i + 1 < OP_PYTHON_CODE_WORDS || !of.name
+					      ? op_read_u64(&r)
+					      : name_hash);
+	}
+	return (uint32_t)(id >> 32);
+}
+
 void op_runtime_python_layout_step(const struct op_python_layout *layout,
 				   struct op_python *ret)
 {
 	const uint8_t offsets[] = { layout->frame.code, layout->frame.previous,
-				    layout->frame.globals, layout->frame.function };
+				    layout->frame.function };
 	/* The position has 8 bytes, or 4 if it is f_lasti; the mark has one. */
 	uint8_t end = layout->frame.place + (layout->flags & OP_PYTHON_RELATIVE ? 8 : 4);
 	uint8_t from = layout->frame.place;
@@ -300,7 +409,6 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 	ret->frame_code = layout->frame.code - from;
 	ret->frame_previous = layout->frame.previous - from;
 	ret->frame_place = layout->frame.place - from;
-	ret->frame_globals = layout->frame.globals - from;
 	if (layout->flags & OP_PYTHON_FUNCTION)
 		ret->frame_function = layout->frame.function - from;
 	if (!(layout->flags & OP_PYTHON_ONE_FRAME))
@@ -308,4 +416,6 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 	ret->mark = layout->mark;
 	ret->state_thread = layout->state_thread;
 	ret->pointer_mask = layout->pointer_mask;
+	set_id(layout, &ret->id);
+	set_object(layout, ret->object);
 }

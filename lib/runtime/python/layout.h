@@ -28,7 +28,7 @@ enum {
 };
 
 struct op_python_frame_layout {
-	uint8_t code, previous, place, globals, function, mark;
+	uint8_t code, previous, place, function, mark;
 	uint8_t stack; /* where tasks are followed */
 };
 
@@ -37,6 +37,8 @@ struct op_python_code_layout {
 	uint16_t first_line, file, name, lines;
 	uint16_t qualname; /* 0: the version has none */
 	uint16_t units;	   /* offset of the bytecode; 0: it is elsewhere */
+	uint16_t flags;
+	uint16_t version; /* of a number that no other has; 0: there is none */
 };
 
 /* Offsets in bytes; those of a frame from its start. */
@@ -81,6 +83,8 @@ extern const unsigned char op_runtime_python_layout_text[];
 extern const size_t op_runtime_python_layout_text_len;
 
 enum {
+	/* read of a code object, whatever its size */
+	OP_PYTHON_OBJECT_BYTES = 248,
 	/* Bytes of _Py_DebugOffsets that op_runtime_python_layout_published() needs at
 	 * most. */
 	OP_PYTHON_PUBLISHED_MAX = 1024,
@@ -93,6 +97,12 @@ enum {
  */
 int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t version,
 				       struct op_python_layout *layout);
+
+/* The high half of a code object's identity, as the step finds it (op_python.h): of the object
+ * at @addr, which begins with the @len bytes @code; @name_hash: that of its
+ * name, and of a body where its name is. */
+uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint64_t addr,
+				     const void *code, size_t len, uint64_t name_hash);
 
 /* Copy the part of @layout that the step needs. */
 void op_runtime_python_layout_step(const struct op_python_layout *layout,

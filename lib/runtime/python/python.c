@@ -324,11 +324,19 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 							 .start_line = code->first_line };
 	ret->len = 1;
 	ret->fresh = instance->codes.reads != reads;
-	if (place != OP_PYTHON_NO_PLACE)
+	if (place != OP_PYTHON_NO_PLACE && code->has_lines)
 		ret->function[0].line = op_runtime_python_line(
 			layout->lines, code->text + code->lines, code->lines_len,
 			code->first_line, bytecode_at(layout, place));
 	return 0;
+}
+
+static int python_keep_object(void *data, uint64_t addr, uint32_t check,
+			      const struct op_memory *copy)
+{
+	struct python_instance *instance = data;
+
+	return op_runtime_python_codes_add(&instance->codes, addr, check, copy);
 }
 
 static void python_window_end(void *data)
@@ -350,5 +358,6 @@ const struct op_runtime_ops op_runtime_python = {
 	.detach = python_detach,
 	.update = python_update,
 	.describe = python_describe,
+	.keep_object = python_keep_object,
 	.window_end = python_window_end,
 };

@@ -71,6 +71,17 @@ static inline __u64 *op_platform_words(struct op_unwind *u)
 	return (__u64 *)op_unwind_context(u)->words;
 }
 
+/* What names the function can be read when the frame is. */
+static inline bool op_platform_object_known(struct op_unwind *u, __u64 word, __u32 *ret)
+{
+	return false;
+}
+
+static inline void op_platform_object(struct op_unwind *u, __u32 recipe, __u64 word,
+				      __u32 check, bool is_short)
+{
+}
+
 static inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,
 				    __u32 count)
 {

@@ -6,6 +6,7 @@
 #include "runtime/python/layout.h"
 #include "runtime/python/tasks.h"
 #include "runtime/python/text.h"
+#include "sample/kept/objects.h"
 
 #include "fake_memory.h"
 #include "test.h"
@@ -34,16 +35,27 @@ static void put_code(const struct op_python_layout *l, const char *name, const c
 		     uint32_t first_line)
 {
 	static const uint8_t table[] = { 0x80 | 13 << 3 | 7, 2 };
+	static const uint32_t optimized = OP_PYTHON_OPTIMIZED;
 
 	put_u64(CODE + 8, TYPE);
+	put(CODE + l->code.flags, &optimized, sizeof(optimized));
 	put(CODE + l->code.first_line, &first_line, sizeof(first_line));
 	put_u64(CODE + l->code.file, FILE_NAME);
-	put_u64(CODE + l->code.qualname, NAME);
+	put_u64(CODE + l->code.name, NAME);
+	put_u64(CODE + (l->code.qualname ? l->code.qualname : l->code.name), NAME);
 	put_u64(CODE + l->code.lines, TABLE);
 	put_str(l, NAME, 1, true, name, strlen(name));
+	put_u64(NAME + OP_PYTHON_NAME_HASH, op_hash_bytes(name, strlen(name), 0));
 	put_str(l, FILE_NAME, 1, true, file, strlen(file));
 	put_u64(TABLE + 16, sizeof(table));
 	put(TABLE + 32, table, sizeof(table));
+}
+
+/* co_version, where there is one. */
+static void put_number(const struct op_python_layout *l, uint32_t number)
+{
+	if (l->code.version)
+		put(CODE + l->code.version, &number, sizeof(number));
 }
 
 static const struct op_python_layout *begin(uint16_t version)
@@ -112,6 +124,16 @@ static void test_str_that_is_none(void)
 	op_strbuf_deinit(&s);
 }
 
+/* The identity of the code object that is there now. */
+static uint32_t check_of(const struct op_python_layout *l)
+{
+	uint64_t hash;
+
+	memcpy(&hash, fake.bytes + (NAME + OP_PYTHON_NAME_HASH - BASE), sizeof(hash));
+	return op_runtime_python_layout_id(l, CODE, fake.bytes + (CODE - BASE),
+					   l->code.bytes, hash);
+}
+
 static const struct op_python_code *get(struct op_python_codes *codes, uint32_t check)
 {
 	const struct op_python_code *code = NULL;
@@ -120,43 +142,60 @@ static const struct op_python_code *get(struct op_python_codes *codes, uint32_t 
 	return code;
 }
 
-static void test_codes_are_read_once_a_window(void)
+static void test_codes_are_read_once(void)
 {
 	const struct op_python_layout *l = begin(0x030b);
 	struct op_python_codes codes;
+	uint32_t check;
 
 	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
 	put_code(l, "first", "a.py", 3);
-	CHECK_STR(get(&codes, 1)->text, "first");
-	CHECK_STR(get(&codes, 1)->text + get(&codes, 1)->file, "a.py");
-	CHECK_INT(get(&codes, 1)->first_line, 3);
-	CHECK_INT(get(&codes, 1)->lines_len, 2);
+	check = check_of(l);
+	CHECK_STR(get(&codes, check)->text, "first");
+	CHECK_STR(get(&codes, check)->text + get(&codes, check)->file, "a.py");
+	CHECK_INT(get(&codes, check)->first_line, 3);
+	CHECK_INT(get(&codes, check)->lines_len, 2);
 	fake.reads = 0;
-	CHECK_STR(get(&codes, 1)->text, "first");
-	CHECK_INT(fake.reads, 0);
 	codes.window++;
-	CHECK_STR(get(&codes, 1)->text, "first");
-	CHECK_INT(fake.reads, 1);
+	CHECK_STR(get(&codes, check)->text, "first");
+	CHECK_INT(fake.reads, 0);
 	op_runtime_python_codes_deinit(&codes);
 }
 
-static void test_reused_memory_is_read_anew(void)
+/* The next object at the address has another name, and nothing else that differs. */
+static void check_next_object(uint16_t version)
 {
-	const struct op_python_layout *l = begin(0x030b);
+	const struct op_python_layout *l = begin(version);
+	const struct op_python_code *code;
 	struct op_python_codes codes;
+	uint32_t first;
+	uint32_t second;
 
 	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
 	put_code(l, "first", "a.py", 3);
-	CHECK_STR(get(&codes, 1)->text, "first");
-	put_code(l, "second", "b.py", 4);
-	/* within the window a frame of other globals tells … */
-	CHECK_STR(get(&codes, 2)->text, "second");
-	put_code(l, "third", "b.py", 5);
-	/* … and any frame in the next */
-	codes.window++;
-	CHECK_STR(get(&codes, 2)->text, "third");
-	CHECK_INT(codes.changed, 2);
+	put_number(l, 7);
+	first = check_of(l);
+	CHECK_STR(get(&codes, first)->text, "first");
+	put_code(l, "other", "a.py", 3);
+	put_number(l, 8);
+	second = check_of(l);
+	CHECK(first != second);
+	CHECK_STR(get(&codes, second)->text, "other");
+	CHECK_STR(get(&codes, first)->text, "first");
+	put_number(l, 9);
+	/* one that was never read has no name, and not that of what is there */
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, second + 1, &code), -ESTALE);
+	CHECK_INT(codes.changed, 1);
 	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_a_name_is_of_an_object(void)
+{
+	check_next_object(0x0306);
+	check_next_object(0x030a);
+	check_next_object(0x030b);
+	check_next_object(0x030c);
+	check_next_object(0x030e);
 }
 
 static void test_process_that_is_gone(void)
@@ -164,15 +203,17 @@ static void test_process_that_is_gone(void)
 	const struct op_python_layout *l = begin(0x030b);
 	const struct op_python_code *code;
 	struct op_python_codes codes;
+	uint32_t check;
 
 	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
 	put_code(l, "first", "a.py", 3);
-	CHECK_STR(get(&codes, 1)->text, "first");
+	check = check_of(l);
+	CHECK_STR(get(&codes, check)->text, "first");
 	codes.window++;
 	fake.gone = true;
-	CHECK_STR(get(&codes, 1)->text, "first");
-	CHECK_INT(op_runtime_python_codes_get(&codes, CODE + 64, 1, &code), -ESRCH);
-	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, 2, &code), -ESRCH);
+	CHECK_STR(get(&codes, check)->text, "first");
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE + 64, check, &code), -ESRCH);
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, check + 1, &code), -ESRCH);
 	op_runtime_python_codes_deinit(&codes);
 }
 
@@ -185,8 +226,121 @@ static void test_what_is_no_code_object(void)
 	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
 	put_code(l, "first", "a.py", 3);
 	put_u64(CODE + 8, TYPE + 8);
-	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, 1, &code), -EBADMSG);
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, check_of(l), &code),
+		  -EBADMSG);
 	op_runtime_python_codes_deinit(&codes);
+}
+
+/* The record that the kernel would make, by the steps that it is given; but of no more than
+ * @most bytes of the line table. Returns its length. */
+static size_t copy_object(const struct op_python_layout *l, uint32_t most, uint8_t *to)
+{
+	struct op_object_record record = { .frame = CODE, .check = check_of(l) };
+	struct op_python p = { 0 };
+	uint64_t start[OP_OBJECT_STEPS] = { 0 };
+	size_t at = sizeof(record);
+	size_t i;
+
+	op_runtime_python_layout_step(l, &p);
+	memcpy(to, &record, sizeof(record));
+	for (i = 0; i < OP_OBJECT_STEPS && p.object[i].bytes; i++) {
+		const struct op_object_step *s = &p.object[i];
+		struct op_object_piece piece = { .at = CODE };
+		uint32_t chars = 0;
+
+		if (i)
+			memcpy(&piece.at, to + start[s->piece] + s->at, 8);
+		if (s->length_at)
+			memcpy(&chars, fake.bytes + (piece.at + s->length_at - BASE), 4);
+		if (s->width_at)
+			chars *= fake.bytes[piece.at + s->width_at - BASE] >> 2 & 7;
+		piece.bytes = s->bytes + OP_MIN(chars, (uint32_t)s->most);
+		if (i == 3)
+			piece.bytes = OP_MIN(piece.bytes, s->bytes + most);
+		memcpy(to + at, &piece, sizeof(piece));
+		start[i] = at += sizeof(piece);
+		memcpy(to + at, fake.bytes + (piece.at - BASE), piece.bytes);
+		at += OP_ALIGN_UP(piece.bytes, 8);
+	}
+	CHECK_INT(i, 4);
+	return at;
+}
+
+static void check_copied(uint16_t version)
+{
+	const struct op_python_layout *l = begin(version);
+	static uint8_t record[OP_OBJECT_BYTES];
+	struct op_object_copied copied;
+	struct op_python_codes codes;
+	uint32_t check;
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	put_code(l, "young", "a.py", 3);
+	check = check_of(l);
+	CHECK_OK(op_object_copied_read(record, copy_object(l, 100, record), &copied));
+	fake.gone = true;
+	CHECK_OK(op_runtime_python_codes_add(&codes, CODE, check, &copied.memory));
+	CHECK_STR(get(&codes, check)->text, "young");
+	CHECK_STR(get(&codes, check)->text + get(&codes, check)->file, "a.py");
+	CHECK_INT(get(&codes, check)->first_line, 3);
+	CHECK_INT(get(&codes, check)->lines_len, 2);
+	CHECK(get(&codes, check)->whole);
+	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_copied_before_it_was_gone(void)
+{
+	check_copied(0x0306);
+	check_copied(0x030b);
+	check_copied(0x030e);
+}
+
+static void test_what_was_cut_off_is_read(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	static uint8_t record[OP_OBJECT_BYTES];
+	struct op_object_copied copied;
+	struct op_python_codes codes;
+	uint32_t check;
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	put_code(l, "long", "a.py", 3);
+	check = check_of(l);
+	CHECK_OK(op_object_copied_read(record, copy_object(l, 1, record), &copied));
+	CHECK_OK(op_runtime_python_codes_add(&codes, CODE, check, &copied.memory));
+	CHECK_INT(get(&codes, check)->lines_len, 2);
+	CHECK(get(&codes, check)->whole);
+	op_runtime_python_codes_deinit(&codes);
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	CHECK_OK(op_runtime_python_codes_add(&codes, CODE, check, &copied.memory));
+	fake.gone = true;
+	CHECK_STR(get(&codes, check)->text, "long");
+	CHECK(!get(&codes, check)->whole && !get(&codes, check)->has_lines);
+	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_hostile_records(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	static uint8_t record[OP_OBJECT_BYTES];
+	struct op_object_copied copied;
+	uint8_t byte;
+	size_t len;
+	size_t i;
+
+	put_code(l, "young", "a.py", 3);
+	len = copy_object(l, 100, record);
+	CHECK_OK(op_object_copied_read(record, len, &copied));
+	CHECK_INT(op_memory_read(&copied.memory, CODE - 1, &byte, 1), -EFAULT);
+	CHECK_INT(op_memory_read(&copied.memory, CODE + l->code.bytes, &byte, 1),
+		  -EFAULT);
+	CHECK_OK(op_memory_read(&copied.memory, CODE + l->code.bytes - 1, &byte, 1));
+	for (i = 0; i < len; i++)
+		(void)op_object_copied_read(record, i, &copied);
+	CHECK_INT(op_object_copied_read(record, len - 1, &copied), -EBADMSG);
+	memset(record + sizeof(struct op_object_record) + 8, 0xff, 4);
+	CHECK_INT(op_object_copied_read(record, len, &copied), -EBADMSG);
 }
 
 static void test_published_layout(void)
@@ -344,8 +498,11 @@ static void test_published_tasks(void)
 
 TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind },
 	  { "str_that_is_none", test_str_that_is_none },
-	  { "codes_are_read_once_a_window", test_codes_are_read_once_a_window },
-	  { "reused_memory_is_read_anew", test_reused_memory_is_read_anew },
+	  { "codes_are_read_once", test_codes_are_read_once },
+	  { "a_name_is_of_an_object", test_a_name_is_of_an_object },
+	  { "copied_before_it_was_gone", test_copied_before_it_was_gone },
+	  { "what_was_cut_off_is_read", test_what_was_cut_off_is_read },
+	  { "hostile_records", test_hostile_records },
 	  { "process_that_is_gone", test_process_that_is_gone },
 	  { "what_is_no_code_object", test_what_is_no_code_object },
 	  { "published_layout", test_published_layout },

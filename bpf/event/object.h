@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Objects that name functions: a copy goes out when a walk first meets one, because the body of
+ * a module or a generated function may be gone before user space reads it. Which ones went out
+ * is remembered (op_objects); the one of a set that was met longest ago is forgotten, and sent
+ * again when it is met.
+ *
+ * An object's memory may become another's, so a walk looks at what tells one from the other. What
+ * has been the same for a second it looks at once a second, as one read a frame is much: the
+ * functions of a program live as long as it does. Not so what is soon gone, and memory that was
+ * another object's before.
+ *
+ * A copy must not cost a sample: there are a few to a walk, and none where little of the ring is
+ * left, which is less than what copies of stacks leave.
+ */
+#ifndef OP_OBJECT_H
+#define OP_OBJECT_H
+
+#include "bpf/event/count.h"
+#include "bpf/event/slot.h"
+
+enum {
+	OP_OBJECTS_A_WALK = 32,
+};
+
+/* Copy piece number @i of slot @number's object. Returns 0 after the last. Global: the verifier
+ * looks at it once. */
+__attribute__((noinline)) int op_object_piece(__u32 number, __u32 i);
+__attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_object_piece piece = { 0 };
+	struct op_object_copy *o;
+	struct op_object_step step;
+	__u32 length = 0;
+	__u8 width = 0;
+	__u64 row;
+	__u32 to;
+
+	if (!slot || i >= OP_OBJECT_STEPS)
+		return 0;
+	o = &slot->object;
+	row = op_arena_u64(&slot->unwind, op_state(&slot->unwind)->ref,
+			   o->recipe + i * sizeof(step));
+	__builtin_memcpy(&step, &row, sizeof(step));
+	to = o->start[step.piece & (OP_OBJECT_STEPS + 1)] + step.at;
+	op_platform_bound(to);
+	if (!step.bytes || to > OP_OBJECT_BYTES - sizeof(piece.at))
+		return 0;
+	piece.at = i ? *(__u64 *)(o->pieces + to) - step.tag : o->addr;
+	to = o->bytes;
+	op_platform_bound(to);
+	if (to > OP_OBJECT_BYTES - OP_OBJECT_PIECE_MAX)
+		return 0;
+	o->start[i] = to + sizeof(piece);
+	if (step.length_at && bpf_probe_read_user(&length, sizeof(length),
+						  (void *)(piece.at + step.length_at)))
+		length = 0;
+	if (step.width_at && !bpf_probe_read_user(&width, sizeof(width),
+						  (void *)(piece.at + step.width_at)))
+		length *= width >> 2 & 7;
+	if (length > step.most)
+		length = step.most;
+	op_platform_bound(length);
+	if (length > OP_OBJECT_CHARS_MAX)
+		length = OP_OBJECT_CHARS_MAX;
+	length += step.bytes;
+	op_platform_bound(length);
+	if (length > OP_OBJECT_CHARS_MAX + 255 ||
+	    bpf_probe_read_user(o->pieces + to + sizeof(piece), length, (void *)piece.at))
+		length = 0;
+	piece.bytes = length;
+	*(struct op_object_piece *)(o->pieces + to) = piece;
+	o->bytes = to + sizeof(piece) + ((length + 7) & ~7u);
+	return (int)(length || i);
+}
+
+static __always_inline __u32 op_object_age(const struct op_slot *slot, __u64 state)
+{
+	return (op_object_time(slot->record.time_ns) -
+		(__u32)(state >> OP_OBJECT_TIME_SHIFT)) &
+	       OP_OBJECT_TIME_MASK;
+}
+
+static __always_inline struct op_objects_met *op_object_set(__u64 key)
+{
+	__u32 i = (__u32)(key >> (64 - OP_OBJECT_SETS_BITS));
+
+	return bpf_map_lookup_elem(&op_objects, &i);
+}
+
+/* The state of the object of @key, or 0. */
+static __always_inline __u64 op_object_state(const struct op_objects_met *met, __u64 key)
+{
+	__u64 state = 0;
+	__u32 i;
+
+#pragma unroll
+	for (i = 0; i < 4; i++)
+		if (met->key[i] == key)
+			state = met->state[i];
+	return (state & OP_OBJECT_KEY) == (key & OP_OBJECT_KEY) ? state : 0;
+}
+
+/* Put the state of the object of @key where it stands, or in the first place. */
+static __always_inline void op_object_note(struct op_counts *counts,
+					   struct op_objects_met *met, __u64 key,
+					   __u64 state)
+{
+	__u32 i;
+
+	state |= key & OP_OBJECT_KEY;
+#pragma unroll
+	for (i = 0; i < 4; i++)
+		if (met->key[i] == key) {
+			met->state[i] = state;
+			return;
+		}
+	if (met->key[3])
+		op_count_in(counts, OP_COUNT_OBJECTS_FORGOTTEN);
+#pragma unroll
+	for (i = 3; i > 0; i--) {
+		met->key[i] = met->key[i - 1];
+		met->state[i] = met->state[i - 1];
+	}
+	met->key[0] = key;
+	met->state[0] = state;
+}
+
+/* An object is old: it need not be looked at for @units of time. */
+static __always_inline void op_object_is_known(struct op_slot *slot, __u64 key,
+					       __u32 check, __u32 units)
+{
+	struct op_object_known *known = &slot->known[key >> (64 - OP_OBJECTS_KNOWN_BITS)];
+
+	known->key = key;
+	known->check = check;
+	known->until = op_object_time(slot->record.time_ns) + units;
+}
+
+/* Is the object of slot @number's frame @word old, and was it looked at a moment ago? */
+__attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_objects_met *met;
+	__u64 state;
+	__u64 key;
+	__u32 age;
+
+	if (!slot)
+		return 0;
+	key = op_object_key(word, slot->record.pid);
+	met = op_object_set(key);
+	if (!met)
+		return 0;
+	state = op_object_state(met, key);
+	age = op_object_age(slot, state);
+	if (!(state & OP_OBJECT_OLD) || age >= OP_OBJECT_OLD_AFTER)
+		return 0;
+	op_object_is_known(slot, key, (__u32)(state >> 32), OP_OBJECT_OLD_AFTER - age);
+	return 1;
+}
+
+/* Send the object that slot @number's copy is to be of. Returns whether the ring took it. */
+__attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 check);
+__attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 check)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_object_copy *o;
+	__u32 bytes;
+	__u32 i;
+
+	if (!slot)
+		return 0;
+	o = &slot->object;
+	if (o->made >= OP_OBJECTS_A_WALK || op_ring_has(7))
+		return 0;
+	o->made++;
+	o->addr = word & OP_FRAME_ADDRESS_MASK;
+	o->bytes = 0;
+	if (!op_object_piece(number, 0))
+		return 0;
+	for (i = 1; i < OP_OBJECT_STEPS; i++)
+		if (!op_object_piece(number, i))
+			break;
+	bytes = sizeof(o->record) + o->bytes;
+	op_platform_bound(bytes);
+	if (bytes > sizeof(o->record) + OP_OBJECT_BYTES)
+		return 0;
+	o->record.header.type = OP_RECORD_OBJECT;
+	o->record.header.version = OP_RECORD_VERSION;
+	o->record.header.bytes = bytes;
+	o->record.time_ns = slot->record.time_ns;
+	o->record.frame = word;
+	o->record.pid = slot->record.pid;
+	o->record.generation = slot->record.generation;
+	o->record.check = check;
+	o->record.reserved0 = 0;
+	return !bpf_ringbuf_output(&op_ring, &o->record, bytes, BPF_RB_NO_WAKEUP);
+}
+
+__attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 word,
+					    __u32 check, __u32 is_short)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_objects_met *met;
+	struct op_counts *counts;
+	__u64 state;
+	__u64 key;
+
+	if (!slot)
+		return 0;
+	key = op_object_key(word, slot->record.pid);
+	met = op_object_set(key);
+	if (!met)
+		return 0;
+	counts = op_counts_of(slot->record.event);
+	state = op_object_state(met, key);
+	if (state && (__u32)(state >> 32) == check) {
+		if ((state & OP_OBJECT_SHORT) ||
+		    op_object_age(slot, state) < OP_OBJECT_OLD_AFTER)
+			return 0;
+		state = OP_OBJECT_OLD;
+		op_object_is_known(slot, key, check, OP_OBJECT_OLD_AFTER);
+	} else {
+		slot->object.recipe = recipe;
+		if (!op_object_send(number, word, check)) {
+			op_count_in(counts, OP_COUNT_OBJECTS_LOST);
+			return 0;
+		}
+		op_count_in(counts, OP_COUNT_OBJECTS);
+		/* memory that was another object's will be so again */
+		state = state || is_short ? OP_OBJECT_SHORT : 0;
+	}
+	op_object_note(counts, met, key,
+		       (__u64)check << 32 | state |
+			       (__u64)(op_object_time(slot->record.time_ns) &
+				       OP_OBJECT_TIME_MASK)
+				       << OP_OBJECT_TIME_SHIFT);
+	return 0;
+}
+
+#endif

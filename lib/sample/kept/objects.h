@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects that name functions, which the kernel copied: OP_RECORD_OBJECT. */
+#ifndef OP_SAMPLE_KEPT_OBJECTS_H
+#define OP_SAMPLE_KEPT_OBJECTS_H
+
+#include <stddef.h>
+
+#include "base/memory.h"
+#include "op_user_types.h"
+
+struct op_processes;
+
+/* The pieces of memory of a record. */
+struct op_object_copied {
+	struct op_memory memory; /* reads of what was not copied fail with -EFAULT */
+	struct op_object_record record;
+	struct {
+		uint64_t at;
+		const uint8_t *bytes; /* borrowed of the record */
+		size_t len;
+	} piece[OP_OBJECT_STEPS];
+	size_t len;
+};
+
+/* Take the @len bytes of a record apart. Returns 0, or -EBADMSG where it is not as long as it
+ * says. */
+int op_object_copied_read(const void *bytes, size_t len, struct op_object_copied *ret);
+
+/* Give the object of a record to the runtime that it is of, if that is known. Returns 0;
+ * -EBADMSG; -ENOMEM. */
+int op_objects_keep_record(struct op_processes *processes, const void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which frames count as nameless. */
+#include "recording/read/quality.h"
+
+#include <string.h>
+
+#include "test.h"
+
+/* An address in place of a name is none, whatever stands before it. */
+static void test_names_that_are_none(void)
+{
+	static const char *const none[] = { "libc.so.6+0x1f", "[anon]+0xabc", "0x1f",
+					    "python@0x7f01", "java@0xf4cc" };
+	static const char *const named[] = { "main", "operator+", "f@0x",
+					     "0x",   "a@0xg",	  "python@7f01" };
+	size_t i;
+
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		CHECK(quality_is_unnamed(none[i], strlen(none[i])));
+	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		CHECK(!quality_is_unnamed(named[i], strlen(named[i])));
+}
+
+TEST_MAIN({ "names_that_are_none", test_names_that_are_none })
