@@ -32,7 +32,7 @@ enum {
 	OP_DN_MAP_WORDS = OP_DN_MAP_BYTES / 4,
 	OP_DN_SCAN_MAX = 256 * OP_DN_MAP_WORDS, /* 1 MiB of code, the longest method */
 	OP_DN_FRAGMENTS = 3,
-	OP_DN_PARTS = 16,      /* unwind records of a method: itself and its handlers */
+	OP_DN_PARTS = 12,      /* unwind records of a method: itself and its handlers */
 	OP_DN_CODES = 24,      /* words of unwind codes */
 	OP_DN_OPERATIONS = 11, /* pushes or saves, two allocations, a frame register */
 	OP_DN_UNWIND_MASK = 126,
@@ -42,7 +42,7 @@ enum {
 	OP_DN_EPILOG = 128,
 	OP_DN_EPILOG_BYTES = 32, /* from OP_DN_BEFORE bytes before the pc on */
 	OP_DN_BEFORE = 8,
-	OP_DN_POPS = 8,
+	OP_DN_POPS = 7,
 	/* unwind operations */
 	OP_DN_PUSH = 0,
 	OP_DN_ALLOC_LARGE = 1,

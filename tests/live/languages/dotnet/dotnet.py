@@ -112,7 +112,7 @@ def judge(version, said, stacks):
     for text, count in wrong.most_common(8):
         print("  wrong %d: %s" % (count, text))
     few = [s for s in scenes.values() if seen[s] < LEAST and not s.startswith("may-")]
-    if few:
+    if few:  # the machine was busy, or the scene is wrong
         print("  too few samples: " + " ".join(few))
     return exact >= EXACT and not few
 
