@@ -3,6 +3,7 @@
 #ifndef OP_STEP_H
 #define OP_STEP_H
 
+#include "bpf/runtime/dotnet.h"
 #include "bpf/runtime/hotspot.h"
 #include "bpf/runtime/node.h"
 #include "bpf/runtime/php.h"
@@ -38,6 +39,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_RUBY:
 		if (runtimes & (1ULL << OP_RUNTIME_RUBY))
 			return op_step_ruby(u);
+		break;
+	case OP_RUNTIME_DOTNET:
+		if (runtimes & (1ULL << OP_RUNTIME_DOTNET))
+			return op_step_dotnet(u);
 		break;
 	}
 	/* the step of this runtime is not loaded: its frames stay native */

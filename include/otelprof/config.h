@@ -62,6 +62,8 @@ struct otelprof_attribute {
 #define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5)
 /* Ruby */
 #define OTELPROF_RUNTIME_RUBY (UINT64_C(1) << 6)
+/* .NET */
+#define OTELPROF_RUNTIME_DOTNET (UINT64_C(1) << 7)
 
 /* Bits of otelprof_config.kinds and otelprof_set_kinds(): what is sampled. */
 /* time on the CPUs */

@@ -57,3 +57,20 @@ bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path)
 			return true;
 	return false;
 }
+
+int op_runtime_as_elf(int fd, uint64_t off, int *ret_fd)
+{
+	size_t len;
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		int r = -ENOEXEC;
+
+		if (ops[i]->as_elf && !(off & UINT64_C(1) << ops[i]->id))
+			r = ops[i]->as_elf(fd, ret_fd);
+		if (r != -ENOEXEC)
+			return r;
+	}
+	return -ENOEXEC;
+}

@@ -144,6 +144,14 @@ struct op_runtime_ops {
 			   void **ret_image);
 
 	/*
+	 * Make an ELF file of @fd, a file of code of this runtime in another format: it is then
+	 * taken as that file in all things, and needs no instance. Returns 0 and a
+	 * descriptor of a file in memory; -ENOEXEC if it is no such file; or -errno. NULL:
+	 * there are none.
+	 */
+	int (*as_elf)(int fd, int *ret_fd);
+
+	/*
 	 * Fill @bpf (bpf_size bytes, zeroed) for @target. Returns 0 with *@ret_instance;
 	 * -EAGAIN if the runtime has not started up yet (the caller tries again later);
 	 * or -errno. @image and target->memory are borrowed and outlive the instance.
@@ -197,6 +205,10 @@ const char *op_runtime_name(const struct op_runtime_ops *ops);
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id);
 /* All runtimes; *@ret_len is their number. */
 const struct op_runtime_ops *const *op_runtime_all(size_t *ret_len);
+
+/* Make an ELF file of @fd by the first runtime that knows its format. Returns as as_elf(). @off:
+ * bits of enum op_runtime that are not asked. */
+int op_runtime_as_elf(int fd, uint64_t off, int *ret_fd);
 
 /* Read the layouts of all runtimes from the user's directory @dir. Returns 0, or -errno
  * with a sentence. The caller frees *@ret. */

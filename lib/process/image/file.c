@@ -21,7 +21,7 @@ static bool is_deleted(const struct op_image *image)
 	struct stat st;
 
 	/* A copy in memory has no link, and occupies no file system. */
-	if (image->copy)
+	if (image->copy || image->made)
 		return false;
 	return fstat(op_elf_fd(image->elf), &st) < 0 || st.st_nlink == 0;
 }

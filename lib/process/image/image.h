@@ -105,6 +105,7 @@ struct op_image {
 		*elf; /* suspended while its file is closed (process/image/file.h) */
 	const void *opener; /* the executable through which the file was opened */
 	bool other;	    /* it is no ELF file */
+	bool made;	    /* the ELF file is one that a runtime made of it */
 	bool copy;	    /* the descriptor is a copy in memory of a served file */
 	bool reported;	    /* the host was told of it (op_event_handlers.executable) */
 	struct op_unwind_table *table;

@@ -95,12 +95,26 @@ static void take_other(struct op_executables *x, struct op_executable *e, int fd
 	e->state = OP_EXECUTABLE_FOREIGN;
 }
 
+/* Put an ELF file that a runtime makes of *@fd into its place. */
+static int make_elf(const struct op_executables *x, int *fd)
+{
+	int made;
+	int r = op_runtime_as_elf(*fd, x->images.runtimes_off, &made);
+
+	if (r < 0)
+		return r;
+	op_closep(fd);
+	*fd = made;
+	return 0;
+}
+
 /* Use the opened file @taken_fd, which is taken even on failure. */
 static int take_file(struct op_executables *x, struct op_executable *e, int taken_fd,
 		     const struct op_file_stamp *stamp)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	_cleanup_close_ int fd = taken_fd;
+	bool made = e->image && e->image->made;
 	int r;
 
 	if (e->image && !is_unchanged(e, stamp))
@@ -108,16 +122,25 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (e->image) {
 		if (!op_image_may_read(e->image, stamp))
 			return -ESTALE;
+		r = made ? make_elf(x, &fd) : 0;
+		if (r < 0)
+			return r;
 		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd), stamp->served);
 		return 0;
 	}
 	r = op_elf_open(fd, &elf);
+	if (is_foreign(r) && make_elf(x, &fd) == 0) {
+		made = true;
+		r = op_elf_open(fd, &elf);
+	}
 	if (is_foreign(r))
 		take_other(x, e, fd, stamp);
 	if (r < 0)
 		return r;
 	fd = -1;
 	r = take_content(x, e, elf, stamp);
+	if (r == 0)
+		e->image->made = made;
 	if (r == 0)
 		elf = NULL;
 	return r;

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The .NET step unwinds methods that the JIT compiled. Half of them keep no frame pointer, but
+ * each has unwind data, of the form of Windows (UNWIND_INFO), in the same heap. The runtime has
+ * maps from an address to the heap, and from there to the method's header. The step follows
+ * them at the sample, so a method is known from its first instruction on.
+ *
+ * Other code that the runtime generates is stubs: they run between a call and its target, with
+ * the return address at sp.
+ */
+#ifndef OP_DOTNET_STEP_H
+#define OP_DOTNET_STEP_H
+
+#include "bpf/walk/native.h"
+#include "bpf/walk/unwind.h"
+#include "op_dotnet.h"
+
+/* Numbers of op_state(u)->word. */
+enum {
+	OP_DN_BEGIN = 0, /* [begin, end) of the heap that was used last */
+	OP_DN_END = 1,
+	OP_DN_BASE = 2,	  /* where its map of methods begins */
+	OP_DN_MAP = 3,	  /* that map */
+	OP_DN_SCAN = 4,	  /* words of the map that were looked at for this pc */
+	OP_DN_START = 5,  /* where its method begins; 0: not found yet */
+	OP_DN_DATA = 6,	  /* the unwind data of the method that was pushed; 0: none was */
+	OP_DN_OFFSET = 7, /* of the pc from the beginning of what that data is of */
+};
+
+enum {
+	OP_DN_MAP_BYTES = 64, /* of the map that a step looks at: 4 KiB of code */
+	OP_DN_MAP_WORDS = OP_DN_MAP_BYTES / 4,
+	OP_DN_SCAN_MAX = 256 * OP_DN_MAP_WORDS, /* 1 MiB of code, the longest method */
+	OP_DN_FRAGMENTS = 3,
+	OP_DN_PARTS = 12,      /* unwind records of a method: itself and its handlers */
+	OP_DN_CODES = 24,      /* words of unwind codes */
+	OP_DN_OPERATIONS = 11, /* pushes or saves, two allocations, a frame register */
+	OP_DN_UNWIND_MASK = 126,
+	/* of runtime_bytes */
+	OP_DN_RECORDS = OP_DOTNET_HEADER_UNWIND,
+	OP_DN_UNWIND = 0,
+	OP_DN_EPILOG = 128,
+	OP_DN_EPILOG_BYTES = 32, /* from OP_DN_BEFORE bytes before the pc on */
+	OP_DN_BEFORE = 8,
+	OP_DN_POPS = 7,
+	/* unwind operations */
+	OP_DN_PUSH = 0,
+	OP_DN_ALLOC_LARGE = 1,
+	OP_DN_ALLOC = 2,
+	OP_DN_SET_FP = 3,
+	OP_DN_SAVE = 4, /* a register that is not followed */
+	OP_DN_SET_FP_LARGE = 11,
+	OP_DN_KNOWN = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 11,
+	OP_DN_RBP = 5, /* the number of rbp in unwind codes and instructions */
+};
+
+/* A method's frame while it is undone. */
+struct op_dn_frame {
+	__u64 sp;
+	__u64 fp_at;  /* where the caller's fp is saved; 0: it is in fp */
+	__u64 offset; /* of the pc in its code; of a handler, from its own beginning on */
+};
+
+static __always_inline __u64 op_dn_word(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+}
+
+static __always_inline __u32 op_dn_half(struct op_unwind *u, __u32 off)
+{
+	return *(__u32 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 4)));
+}
+
+static __always_inline __u32 op_dn_byte(struct op_unwind *u, __u32 off)
+{
+	return u->runtime_bytes[off & (OP_RUNTIME_BYTES - 1)];
+}
+
+/* @yes where @condition is 1, @no where it is 0; without a branch, each of which the verifier
+ * would follow. */
+static __always_inline __u64 op_dn_pick(__u64 condition, __u64 yes, __u64 no)
+{
+	op_platform_bound(condition);
+	return no ^ ((yes ^ no) & -condition);
+}
+
+/* 1 if a < b, 0 if not, of numbers below 1 << 63; without a branch. */
+static __always_inline __u64 op_dn_less(__u64 a, __u64 b)
+{
+	return (a - b) >> 63;
+}
+
+/* 1 if a == b, as above. */
+static __always_inline __u64 op_dn_is(__u64 a, __u64 b)
+{
+	return ((a ^ b) - 1) >> 63;
+}
+
+/* The step is over: @u has the caller's registers. */
+static __always_inline enum op_next op_dn_go(struct op_unwind *u, __u64 pc, __u64 sp)
+{
+	u->pc = pc;
+	u->sp = sp;
+	u->exact = 0;
+	u->guessed = 0;
+	u->kept_lost = 1;
+	op_state(u)->word[OP_DN_SCAN] = 0;
+	op_state(u)->word[OP_DN_START] = 0;
+	if (pc - 1 - op_state(u)->word[OP_DN_BEGIN] <
+	    op_state(u)->word[OP_DN_END] - op_state(u)->word[OP_DN_BEGIN])
+		return OP_NEXT_CONTINUE;
+	return op_leave_runtime(u, 0);
+}
+
+/* The pc is in a stub, which has pushed nothing. */
+static __always_inline enum op_next op_dn_stub(struct op_unwind *u)
+{
+	__u64 sp = u->sp;
+	__u64 ra = 0;
+
+	if (!u->exact)
+		return op_end(u, OP_ERROR_dotnet_no_method);
+	op_push_word(u, op_frame_word(OP_FRAME_NATIVE_EXACT, u->pc));
+	u->out.frames++;
+	if (op_read_stack(u, sp, &ra))
+		return op_end(u, OP_ERROR_dotnet_read_frame);
+	return op_dn_go(u, ra, sp + 8);
+}
+
+/* Find the heap that holds @look. Returns false if none does. */
+static __always_inline bool op_dn_find_heap(struct op_unwind *u, __u64 look)
+{
+	__u64 *word = op_state(u)->word;
+	__u64 at = op_arena_u64(u, op_state(u)->ref,
+				__builtin_offsetof(struct op_dotnet, ranges));
+	__u64 f[OP_DOTNET_FRAGMENT_BYTES / 8];
+	__u64 heap = 0;
+	__u32 shift = OP_DOTNET_RANGE_BITS + OP_DOTNET_LEVELS * OP_DOTNET_LEVEL_BITS;
+	int i;
+
+	for (i = 0; i < OP_DOTNET_LEVELS; i++) {
+		shift -= OP_DOTNET_LEVEL_BITS;
+		at += (look >> shift & 255) * 8;
+		if (op_platform_read(u, &at, sizeof(at), at) || !(at & ~1ULL))
+			return false;
+		at &= ~1ULL;
+	}
+	for (i = 0; i < OP_DN_FRAGMENTS; i++) {
+		if (op_platform_read(u, f, sizeof(f), at))
+			return false;
+		if (look >= f[1] && look < f[2])
+			break;
+		at = f[0] & ~1ULL;
+	}
+	if (i == OP_DN_FRAGMENTS ||
+	    op_platform_read(u, &heap, 8, f[3] + OP_DOTNET_SECTION_HEAP) || !heap ||
+	    op_platform_read(u, &word[OP_DN_BASE], 16, heap + OP_DOTNET_HEAP_BASE))
+		return false;
+	word[OP_DN_BEGIN] = f[1];
+	word[OP_DN_END] = f[2];
+	return true;
+}
+
+/* Where in the 32 bits of the map's @w its lowest nibble that is not 0 begins. */
+static __always_inline __u32 op_dn_lowest(__u32 w)
+{
+	__u32 at = 0;
+	__u32 none;
+
+	none = !(w & 0xffff);
+	op_platform_bound(none);
+	at = none << 4;
+	none = !(w >> (at & 31) & 0xff);
+	op_platform_bound(none);
+	at += none << 3;
+	none = !(w >> (at & 31) & 0xf);
+	op_platform_bound(none);
+	return at + (none << 2);
+}
+
+/*
+ * Find the beginning of the method that holds @look, in as many words of the map as a step
+ * looks at. Returns 0 where they have none. A word is eight nibbles, each for 32 bytes of code:
+ * 0, or where in them a method begins. Since .NET 10 a word may also say how far away the
+ * method begins; its lowest nibble is greater than 8 then.
+ */
+static __always_inline __u64 op_dn_find_start(struct op_unwind *u, __u64 look)
+{
+	__u64 *word = op_state(u)->word;
+	__u64 off = look - word[OP_DN_BASE];
+	__u64 last = (off >> OP_DOTNET_MAP_WORD_BITS) - word[OP_DN_SCAN];
+	__u64 first = last >= OP_DN_MAP_WORDS ? last - (OP_DN_MAP_WORDS - 1) : 0;
+	__u32 bits = 28 - ((__u32)off >> OP_DOTNET_BUCKET_BITS & 7) * 4;
+	__u64 found = 0; /* the number of the word, and the word */
+	__u32 next;
+	__u32 w;
+	__u32 i;
+
+	if (op_platform_read(u, u->runtime_bytes, OP_DN_MAP_BYTES,
+			     word[OP_DN_MAP] + first * 4))
+		return 0;
+	w = op_dn_half(u, (__u32)(last - first) * 4);
+	/* of the word of @look, the nibbles behind it do not count */
+	next = w >> (bits & 31);
+	next &= ~op_dn_pick(op_dn_less((((__u32)off >> 2) & 7) + 1, next & 15), 15, 0);
+	next <<= bits & 31;
+	w = op_dn_pick(op_dn_is(word[OP_DN_SCAN], 0) & op_dn_less(w & 15, 9), next, w);
+	*(__u32 *)(u->runtime_bytes +
+		   ((__u32)(last - first) * 4 & (OP_RUNTIME_BYTES - 4))) = w;
+	for (i = 0; i < OP_DN_MAP_WORDS; i++) {
+		__u64 use;
+
+		w = op_dn_half(u, i * 4);
+		use = ((__u64)w | -(__u64)w) >> 63 & (i - (last - first) - 1) >> 63;
+		op_platform_bound(use);
+		found ^= (found ^ ((__u64)i << 32 | w)) & -use;
+	}
+	w = (__u32)found;
+	off = (first + (found >> 32)) << OP_DOTNET_MAP_WORD_BITS;
+	if (!w) {
+		word[OP_DN_SCAN] += OP_DN_MAP_WORDS;
+		if (!first)
+			word[OP_DN_SCAN] = OP_DN_SCAN_MAX;
+		return 0;
+	}
+	if ((w & 15) > 8)
+		return word[OP_DN_BASE] + (w & ~15U) + (((w & 15) - 9) << 2);
+	bits = op_dn_lowest(w);
+	return word[OP_DN_BASE] + off + ((28 - bits) << 3) +
+	       (((w >> (bits & 31) & 15) - 1) << 2);
+}
+
+/* Undo what the unwind codes in runtime_bytes did up to f->offset. Returns 0 or an error
+ * number. */
+static __always_inline __u32 op_dn_undo(struct op_unwind *u, struct op_dn_frame *f)
+{
+	__u64 count = op_dn_byte(u, OP_DN_UNWIND + 2);
+	__u64 base = op_dn_byte(u, OP_DN_UNWIND + 3) >> 4;
+	__u64 at = op_platform_zero(u);
+	__u64 bad = 0;
+	int i;
+
+	for (i = 0; i < OP_DN_OPERATIONS; i++) {
+		__u64 code = *(__u64 *)(u->runtime_bytes + ((OP_DN_UNWIND + 4 + at * 2) &
+							    OP_DN_UNWIND_MASK));
+		__u64 op = code >> 8 & 15;
+		__u64 info = code >> 12 & 15;
+		__u64 far = code >> 16 & 0xffffffff;
+		__u64 live = op_dn_less(at, count);
+		__u64 done = live & op_dn_less(code & 255, f->offset + 1);
+		__u64 push = op_dn_is(op, OP_DN_PUSH);
+		__u64 large = op_dn_is(op, OP_DN_ALLOC_LARGE);
+		__u64 fp_far = op_dn_is(op, OP_DN_SET_FP_LARGE);
+		__u64 save = op_dn_is(op, OP_DN_SAVE);
+		__u64 size = op_dn_pick(push, 8, op_dn_pick(save, 0, info * 8 + 8));
+		__u64 set = op_dn_pick(fp_far, far, base) * 16;
+
+		size = op_dn_pick(large,
+				  op_dn_pick(op_dn_is(info, 0), (far & 0xffff) * 8, far),
+				  size);
+		f->fp_at = op_dn_pick(done & push & op_dn_is(info, OP_DN_RBP), f->sp,
+				      f->fp_at);
+		f->sp = op_dn_pick(done,
+				   op_dn_pick(fp_far | op_dn_is(op, OP_DN_SET_FP),
+					      u->fp - set, f->sp + size),
+				   f->sp);
+		bad |= live & (~(OP_DN_KNOWN >> op) | (save & op_dn_is(info, OP_DN_RBP)));
+		at += live + (live & (large | save)) +
+		      (live & large & ~op_dn_is(info, 0)) + (live & fp_far) * 2;
+	}
+	bad = (bad & 1) | op_dn_less(at, count);
+	return op_dn_pick(bad, OP_ERROR_dotnet_unwind_data, 0);
+}
+
+/* Does the jump at the pc, whose code was read, end an epilog: is the instruction before it one
+ * that takes the frame away? */
+static __always_inline bool op_dn_ends(struct op_unwind *u)
+{
+	__u32 before = op_dn_half(u, OP_DN_EPILOG + 4);
+	__u32 far = op_dn_half(u, OP_DN_EPILOG) >> 8;
+
+	/* add rsp, n; pop */
+	return (before & 0xffffff) == 0xc48348 || far == 0xc48148 ||
+	       (before >> 24 & 0xf8) == 0x58;
+}
+
+/*
+ * Is the interrupted pc in an epilog, where all that follows are pops, and then a return or a
+ * jump? Unwind data does not tell. Then undo the pops. Where the pops are still to come after
+ * an addition to sp, the unwind codes hold.
+ */
+static __always_inline bool op_dn_epilog(struct op_unwind *u, struct op_dn_frame *f)
+{
+	__u64 at = op_platform_zero(u) + OP_DN_BEFORE;
+	__u64 live = 1;
+	__u64 sp = u->sp;
+	__u64 fp_at = 0;
+	__u64 b;
+	int i;
+
+	if (op_platform_read(u, u->runtime_bytes + OP_DN_EPILOG, OP_DN_EPILOG_BYTES,
+			     u->pc - OP_DN_BEFORE))
+		return false;
+	for (i = 0; i < OP_DN_POPS; i++) {
+		__u64 far = op_dn_is(op_dn_byte(u, OP_DN_EPILOG + (__u32)at), 0x41);
+
+		b = op_dn_byte(u, OP_DN_EPILOG + (__u32)(at + far));
+		live &= op_dn_is(b & 0xf8, 0x58);
+		fp_at = op_dn_pick(live & ~far & op_dn_is(b, 0x58 + OP_DN_RBP), sp,
+				   fp_at);
+		at += live + (live & far);
+		sp += live * 8;
+	}
+	/* a prefix of the jump */
+	at += op_dn_is(op_dn_byte(u, OP_DN_EPILOG + (__u32)at), 0x48);
+	b = op_dn_byte(u, OP_DN_EPILOG + (__u32)at);
+	live = op_dn_byte(u, OP_DN_EPILOG + (__u32)at + 1);
+	if (b != 0xc3) {
+		if (b != 0xe9 && (b != 0xff || (live & 0x38) != 0x20))
+			return false;
+		if (sp == u->sp && !op_dn_ends(u))
+			return false;
+	}
+	f->sp = sp;
+	f->fp_at = fp_at;
+	return true;
+}
+
+/* The header of the method, at @header, is in runtime_bytes: find the unwind data of the part
+ * that holds @look. Returns 0 or an error number. */
+static __always_inline __u32 op_dn_find_unwind(struct op_unwind *u, __u64 header,
+					       __u64 start, __u64 look)
+{
+	__u32 count = op_dn_half(u, OP_DN_RECORDS - 4);
+	__u64 part = 0;
+	__u64 base;
+	__u64 off;
+	__u32 i;
+
+	op_platform_bound(count);
+	if (!count || count > OP_DN_PARTS)
+		return OP_ERROR_dotnet_unwind_data;
+	if (op_platform_read(u, u->runtime_bytes, count * OP_DOTNET_UNWIND_BYTES,
+			     header + OP_DOTNET_HEADER_UNWIND))
+		return OP_ERROR_dotnet_read_method;
+	/* The first record is the method's own. What it counts from is not the same in all
+	 * kinds of heaps. */
+	base = start - op_dn_half(u, 0);
+	off = look - base;
+	for (i = 0; i < OP_DN_PARTS; i++)
+		part = op_dn_pick(
+			op_dn_less(i, count) &
+				op_dn_less(op_dn_half(u, i * OP_DOTNET_UNWIND_BYTES),
+					   off + 1),
+			i, part);
+	part *= OP_DOTNET_UNWIND_BYTES;
+	if (off < op_dn_half(u, (__u32)part) || off >= op_dn_half(u, (__u32)part + 4))
+		return OP_ERROR_dotnet_no_method;
+	op_state(u)->word[OP_DN_OFFSET] = u->pc - base - op_dn_half(u, (__u32)part);
+	op_state(u)->word[OP_DN_DATA] = base + op_dn_half(u, (__u32)part + 8);
+	return 0;
+}
+
+/* The method that holds the pc begins at @start: push it, and find its unwind data. */
+static __always_inline enum op_next op_dn_method(struct op_unwind *u, __u64 start,
+						 __u64 look)
+{
+	__u64 header = 0;
+	__u32 error;
+
+	if (op_platform_read(u, &header, sizeof(header), start - 8))
+		return op_end(u, OP_ERROR_dotnet_read_method);
+	if (header <= OP_DOTNET_STUB_MAX)
+		return op_dn_stub(u);
+	if (op_platform_read(u, u->runtime_bytes, OP_DN_RECORDS, header))
+		return op_end(u, OP_ERROR_dotnet_read_method);
+	op_push_word(u, op_runtime_word(u, OP_DOTNET_FRAME_WORDS, op_dn_word(u, 24)));
+	op_push_word(u, (__u64)op_dotnet_guard(op_dn_word(u, 0), op_dn_word(u, 16),
+					       op_dn_word(u, 24))
+					<< 32 |
+				(__u32)(look - start));
+	op_push_word(u, start & OP_FRAME_ADDRESS_MASK);
+	u->out.frames++;
+	error = op_dn_find_unwind(u, header, start, look);
+	return error ? op_end(u, error) : OP_NEXT_CONTINUE;
+}
+
+/* Read the unwind data at @at, and undo the frame by it. Returns 0 or an error number. */
+static __always_inline __u32 op_dn_unwind(struct op_unwind *u, __u64 at,
+					  struct op_dn_frame *f)
+{
+	__u32 error;
+	__u32 bytes;
+
+	if (op_platform_read(u, u->runtime_bytes, 4, at))
+		return OP_ERROR_dotnet_read_method;
+	bytes = op_dn_byte(u, 2) * 2;
+	op_platform_bound(bytes);
+	if ((op_dn_byte(u, 0) & 7) != 1 || bytes > OP_DN_CODES * 2)
+		return OP_ERROR_dotnet_unwind_data;
+	if (op_platform_read(u, u->runtime_bytes + 4, bytes, at + 4))
+		return OP_ERROR_dotnet_read_method;
+	error = op_dn_undo(u, f);
+	if (u->exact && f->offset >= op_dn_byte(u, 1) && op_dn_epilog(u, f))
+		error = 0;
+	return error;
+}
+
+/* The method was pushed: go to its caller. */
+static __always_inline enum op_next op_dn_caller(struct op_unwind *u)
+{
+	__u64 *word = op_state(u)->word;
+	struct op_dn_frame f = { .sp = u->sp, .offset = word[OP_DN_OFFSET] };
+	__u64 fp = u->fp;
+	__u64 ra = 0;
+	__u32 error = op_dn_unwind(u, word[OP_DN_DATA], &f);
+
+	word[OP_DN_DATA] = 0;
+	word[OP_DN_START] = 0;
+	if (error)
+		return op_end(u, error);
+	if (f.sp < u->sp)
+		return op_end(u, OP_ERROR_native_stuck);
+	if (op_read_stack(u, f.sp, &ra) || (f.fp_at && op_read_stack(u, f.fp_at, &fp)))
+		return op_end(u, OP_ERROR_dotnet_read_frame);
+	u->fp = fp;
+	return op_dn_go(u, ra, f.sp + 8);
+}
+
+/* Make a piece of the way to the caller: find the heap; find the method in it; push it and find
+ * its unwind data; undo its frame. */
+static __always_inline enum op_next op_step_dotnet(struct op_unwind *u)
+{
+	__u64 *word = op_state(u)->word;
+	__u64 look = u->pc - op_dn_is(u->exact, 0);
+
+	if (!op_state(u)->ref)
+		return op_end(u, OP_ERROR_dotnet_no_process);
+	if (word[OP_DN_DATA])
+		return op_dn_caller(u);
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	if (look - word[OP_DN_BEGIN] >= word[OP_DN_END] - word[OP_DN_BEGIN])
+		return op_dn_find_heap(u, look) ? OP_NEXT_CONTINUE : op_dn_stub(u);
+	if (word[OP_DN_START])
+		return op_dn_method(u, word[OP_DN_START], look);
+	word[OP_DN_START] = op_dn_find_start(u, look);
+	if (!word[OP_DN_START] && word[OP_DN_SCAN] >= OP_DN_SCAN_MAX)
+		return op_dn_stub(u);
+	return OP_NEXT_CONTINUE;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime operations of .NET, for a file, a process and a frame. */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "runtime/dotnet/elf.h"
+#include "runtime/dotnet/image.h"
+#include "runtime/dotnet/methods.h"
+
+#include "op_dotnet.h"
+
+/* The memory in which .NET makes code that it does not run as it writes it. */
+static const char doubled[] = "/memfd:doublemapper";
+/* Mappings closer than that are of one range: other code stands far from it. */
+static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
+
+struct dotnet_instance {
+	struct op_dotnet_methods methods;
+	const struct op_memory *memory;
+	uint64_t ranges;
+	char unknown[OP_RUNTIME_GONE_BYTES]; /* the name of a frame that cannot be read */
+};
+
+static int dotnet_probe(struct op_elf *elf, const char *path,
+			const struct op_layouts *layouts, struct op_log *log,
+			void **ret_image, struct op_runtime_loop *ret_loop)
+{
+	_cleanup_free_ struct op_dotnet_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	r = op_runtime_dotnet_image(elf, path, layouts, log, image);
+	if (r == 1)
+		*ret_image = OP_TAKE_PTR(image);
+	return r;
+}
+
+static int dotnet_attach(void *image_data, const struct op_runtime_target *target,
+			 struct op_log *log, void *bpf, void **ret_instance)
+{
+	const struct op_dotnet_image *image = image_data;
+	struct op_dotnet *dotnet = bpf;
+	struct dotnet_instance *instance;
+	uint64_t ranges = 0;
+	int r;
+
+	/* The first word of the table; the runtime fills it when it starts. */
+	r = op_memory_read(target->memory, image->table + target->bias, &ranges,
+			   sizeof(ranges));
+	if (r < 0)
+		return r;
+	if (!ranges)
+		return -EAGAIN;
+	instance = calloc(1, sizeof(*instance));
+	if (!instance)
+		return -ENOMEM;
+	dotnet->ranges = ranges;
+	instance->memory = target->memory;
+	instance->ranges = ranges;
+	op_runtime_dotnet_methods_init(&instance->methods, target->memory,
+				       &image->layout);
+	*ret_instance = instance;
+	return 0;
+}
+
+static void dotnet_detach(void *data)
+{
+	struct dotnet_instance *instance = data;
+
+	if (!instance)
+		return;
+	op_runtime_dotnet_methods_deinit(&instance->methods);
+	free(instance);
+}
+
+/* Does the runtime's own map have a range that holds the code at @addr? */
+static bool knows_code(const struct dotnet_instance *instance, uint64_t addr)
+{
+	uint32_t shift = OP_DOTNET_RANGE_BITS + OP_DOTNET_LEVELS * OP_DOTNET_LEVEL_BITS;
+	uint64_t at = instance->ranges;
+	int i;
+
+	for (i = 0; i < OP_DOTNET_LEVELS; i++) {
+		shift -= OP_DOTNET_LEVEL_BITS;
+		if (op_memory_read(instance->memory, at + (addr >> shift & 255) * 8, &at,
+				   sizeof(at)) < 0)
+			return false;
+		at &= ~UINT64_C(1);
+		if (!at)
+			return false;
+	}
+	return true;
+}
+
+static int dotnet_update(void *data, const struct op_runtime_target *target, void *bpf,
+			 struct op_runtime_code *ret)
+{
+	const struct dotnet_instance *instance = data;
+	struct op_runtime_mapping m;
+	size_t i;
+
+	for (i = 0; target->code_mapping && target->code_mapping(target, i, &m) == 0;
+	     i++) {
+		struct op_runtime_range *last =
+			ret->len ? &ret->range[ret->len - 1] : NULL;
+
+		if (strncmp(m.path, doubled, sizeof(doubled) - 1) != 0 &&
+		    (m.path[0] || !knows_code(instance, m.start)))
+			continue;
+		if (last && m.start - last->end < NEAR_BYTES)
+			last->end = m.end;
+		else if (ret->len < OP_RUNTIME_RANGES_MAX)
+			ret->range[ret->len++] =
+				(struct op_runtime_range){ .start = m.start,
+							   .end = m.end };
+	}
+	return 0;
+}
+
+static int dotnet_describe(void *data, const uint64_t *words, size_t len,
+			   struct op_runtime_frame *ret)
+{
+	struct dotnet_instance *instance = data;
+	const struct op_dotnet_method *method;
+	uint64_t reads = instance->methods.reads;
+	int r;
+
+	if (len != OP_DOTNET_FRAME_WORDS)
+		return -EBADMSG;
+	r = op_runtime_dotnet_methods_get(&instance->methods, words, &method);
+	if (r == -ENOMEM)
+		return r;
+	ret->len = 1;
+	if (r < 0) {
+		op_runtime_frame_gone(&op_runtime_dotnet,
+				      words[0] & OP_FRAME_ADDRESS_MASK, r,
+				      instance->unknown, ret);
+		return 0;
+	}
+	ret->function[0] =
+		(struct op_runtime_function){ .name = method->name, .file = "" };
+	ret->fresh = instance->methods.reads != reads;
+	return 0;
+}
+
+static void dotnet_window_end(void *data)
+{
+	struct dotnet_instance *instance = data;
+
+	instance->methods.window++;
+}
+
+const struct op_runtime_ops op_runtime_dotnet = {
+	.id = OP_RUNTIME_DOTNET,
+	.frame_type = "dotnet",
+	.bpf_size = sizeof(struct op_dotnet),
+	.file_names = (const char *const[]){ "libcoreclr.so", NULL },
+	.layouts = &op_runtime_dotnet_layouts,
+	.probe = dotnet_probe,
+	.as_elf = op_runtime_dotnet_elf,
+	.attach = dotnet_attach,
+	.detach = dotnet_detach,
+	.update = dotnet_update,
+	.describe = dotnet_describe,
+	.window_end = dotnet_window_end,
+};

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/dotnet/elf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "base/reader.h"
+#include "runtime/dotnet/entries.h"
+#include "runtime/dotnet/metadata.h"
+#include "runtime/dotnet/pe.h"
+
+enum {
+	READY_FUNCTIONS = 102, /* sections of READYTORUN_HEADER */
+	READY_ENTRIES = 103,
+	SECTION_CODE = 0x20,
+	INFO_BYTES = 4 + 2 * 255,
+	PAGE = 4096,
+	SLOTS = 256,
+	HASH_BYTES = 16,
+	SECTIONS = 6,
+};
+
+/* The file, of which the pages that were read last are kept. */
+struct file {
+	struct op_memory memory;
+	int fd;
+	uint64_t size;
+	uint64_t *page; /* 1 + the number of the page in each slot */
+	uint8_t *bytes;
+};
+
+/* The page with number @page, of which the part behind the file's end is 0. */
+static const uint8_t *get_page(struct file *f, uint64_t page)
+{
+	const size_t slot = page % SLOTS;
+	uint8_t *to = f->bytes + slot * PAGE;
+	ssize_t n;
+
+	if (f->page[slot] == page + 1)
+		return to;
+	f->page[slot] = 0;
+	n = pread(f->fd, to, PAGE, (off_t)(page * PAGE));
+	if (n < 0)
+		return NULL;
+	memset(to + n, 0, PAGE - (size_t)n);
+	f->page[slot] = page + 1;
+	return to;
+}
+
+static int file_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	struct file *f = op_container_of(m, struct file, memory);
+	uint8_t *to = buf;
+
+	if (!op_range_ok(addr, len, f->size))
+		return -EFAULT;
+	while (len) {
+		const uint8_t *from = get_page(f, addr / PAGE);
+		size_t n = OP_MIN((size_t)(PAGE - addr % PAGE), len);
+
+		if (!from)
+			return -EIO;
+		memcpy(to, from + addr % PAGE, n);
+		to += n;
+		addr += n;
+		len -= n;
+	}
+	return 0;
+}
+
+struct conversion {
+	struct file file;
+	struct op_dotnet_pe pe;
+	const struct op_dotnet_section *text;
+	uint8_t *functions;
+	uint32_t count;
+	struct op_dotnet_bytes frames;	/* .eh_frame */
+	struct op_dotnet_bytes symbols; /* .symtab */
+	struct op_dotnet_bytes strings; /* .strtab */
+};
+
+static void conversion_deinit(struct conversion *c)
+{
+	free(c->file.page);
+	free(c->file.bytes);
+	free(c->functions);
+	op_vec_clear(&c->frames.v);
+	op_vec_clear(&c->symbols.v);
+	op_vec_clear(&c->strings.v);
+}
+
+static int file_init(struct file *f, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > OP_DOTNET_IMAGE_MAX)
+		return -EFBIG;
+	*f = (struct file){ .memory = { file_read },
+			    .fd = fd,
+			    .size = (uint64_t)st.st_size };
+	f->page = calloc(SLOTS, sizeof(*f->page));
+	f->bytes = malloc((size_t)SLOTS * PAGE);
+	return f->page && f->bytes ? 0 : -ENOMEM;
+}
+
+/* Find the code and the table of functions. */
+static int open_image(struct conversion *c, int fd)
+{
+	struct op_dotnet_place place;
+	uint32_t i;
+	int r = file_init(&c->file, fd);
+
+	if (r == 0)
+		r = op_runtime_dotnet_pe(&c->file.memory, 0, &c->pe);
+	if (r < 0)
+		return r == -EFAULT ? -ENOEXEC : r;
+	if (c->pe.machine != OP_DOTNET_MACHINE_X86_64 || !c->pe.flat)
+		return -ENOEXEC;
+	r = op_runtime_dotnet_pe_ready(&c->pe, READY_FUNCTIONS, &place);
+	if (r <= 0)
+		return r < 0 ? r : -ENOEXEC;
+	for (i = 0; i < c->pe.sections && !c->text; i++)
+		if (c->pe.section[i].flags & SECTION_CODE)
+			c->text = &c->pe.section[i];
+	c->count = place.size / OP_DOTNET_FUNCTION_BYTES;
+	if (!c->text || !c->count || c->count > OP_DOTNET_FUNCTIONS_MAX ||
+	    c->text->offset < sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr))
+		return -ENOEXEC;
+	c->functions = malloc((size_t)c->count * OP_DOTNET_FUNCTION_BYTES);
+	if (!c->functions)
+		return -ENOMEM;
+	return op_memory_read(&c->file.memory,
+			      op_runtime_dotnet_pe_at(&c->pe, place.rva, place.size),
+			      c->functions, (size_t)c->count * OP_DOTNET_FUNCTION_BYTES);
+}
+
+/* Function number @i. Returns its unwind data's place, or 0 if it is none of the text's. */
+static uint32_t function_at(const struct conversion *c, uint32_t i,
+			    struct op_dotnet_function *ret)
+{
+	const size_t at = (size_t)i * OP_DOTNET_FUNCTION_BYTES;
+	struct op_reader r = op_reader_init(c->functions + at, OP_DOTNET_FUNCTION_BYTES);
+	const uint32_t end = c->text->rva + OP_MIN(c->text->bytes, c->text->size);
+
+	*ret = (struct op_dotnet_function){ .begin = op_read_u32(&r),
+					    .end = op_read_u32(&r) };
+	if (ret->begin < c->text->rva || ret->end > end || ret->begin >= ret->end ||
+	    ret->end - ret->begin > OP_DOTNET_FUNCTION_CODE_MAX)
+		return 0;
+	return op_read_u32(&r);
+}
+
+static int read_frames(struct conversion *c)
+{
+	_cleanup_free_ uint8_t *code = malloc(OP_DOTNET_FUNCTION_CODE_MAX);
+	uint8_t info[INFO_BYTES];
+	uint32_t i;
+
+	if (!code)
+		return -ENOMEM;
+	op_runtime_dotnet_cie(&c->frames);
+	for (i = 0; i < c->count && !c->frames.failed; i++) {
+		struct op_dotnet_function f;
+		uint32_t unwind = function_at(c, i, &f);
+		uint64_t at = op_runtime_dotnet_pe_at(&c->pe, unwind, 4);
+		uint64_t text = op_runtime_dotnet_pe_at(&c->pe, f.begin, f.end - f.begin);
+
+		if (!unwind || !at || !text ||
+		    op_memory_read(&c->file.memory, at, info, 4) < 0)
+			continue;
+		f.info_len = 4 + 2 * (size_t)info[2];
+		if (op_memory_read(&c->file.memory, at, info, f.info_len) < 0 ||
+		    op_memory_read(&c->file.memory, text, code, f.end - f.begin) < 0)
+			continue;
+		f.info = info;
+		f.code = code;
+		op_runtime_dotnet_fde(&c->frames, &f);
+	}
+	op_runtime_dotnet_put_u32(&c->frames, 0);
+	return c->frames.failed ? -ENOMEM : 0;
+}
+
+static void put_symbol(struct conversion *c, const struct op_dotnet_function *f,
+		       const struct op_strbuf *name)
+{
+	Elf64_Sym symbol = { .st_name = (Elf64_Word)c->strings.v.len,
+			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			     .st_shndx = 1,
+			     .st_value = f->begin,
+			     .st_size = f->end - f->begin };
+
+	op_runtime_dotnet_put(&c->strings, name->data, name->len + 1);
+	op_runtime_dotnet_put(&c->symbols, &symbol, sizeof(symbol));
+}
+
+/* Name the functions that are a method's own code. */
+static int read_names(struct conversion *c)
+{
+	static const Elf64_Sym none;
+	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
+	struct op_dotnet_metadata metadata;
+	struct op_dotnet_entries entries;
+	uint32_t row;
+	int r;
+
+	op_runtime_dotnet_put(&c->strings, "", 1);
+	op_runtime_dotnet_put(&c->symbols, &none, sizeof(none));
+	r = op_runtime_dotnet_metadata(
+		&c->file.memory,
+		op_runtime_dotnet_pe_at(&c->pe, c->pe.metadata.rva, c->pe.metadata.size),
+		c->pe.metadata.size, &metadata);
+	if (r == 0)
+		r = op_runtime_dotnet_entries(&c->pe, READY_ENTRIES, &entries);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0; /* it has no names */
+	for (row = 1; row <= metadata.table[OP_DOTNET_METHOD_DEF].rows; row++) {
+		struct op_dotnet_function f;
+		uint32_t function;
+
+		if (op_runtime_dotnet_entry(&entries, row - 1, &function) != 1 ||
+		    function >= c->count || !function_at(c, function, &f))
+			continue;
+		op_strbuf_reset(&name);
+		r = op_runtime_dotnet_method_name(
+			&metadata, (uint32_t)OP_DOTNET_METHOD_DEF << 24 | row, &name);
+		if (r == 0 && name.len)
+			put_symbol(c, &f, &name);
+	}
+	return c->strings.failed || c->symbols.failed ? -ENOMEM : 0;
+}
+
+static int put_at(int fd, uint64_t at, const void *bytes, size_t len)
+{
+	const uint8_t *from = bytes;
+
+	while (len) {
+		ssize_t n = pwrite(fd, from, len, (off_t)at);
+
+		if (n < 0)
+			return -errno;
+		from += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* What is written behind the image's bytes. */
+struct part {
+	const char *name;
+	uint32_t type;
+	const void *bytes;
+	size_t len;
+	uint32_t link;
+	uint32_t entry;
+	uint32_t align;
+};
+
+static int write_headers(const struct conversion *c, int fd, uint64_t sections)
+{
+	const uint32_t size = OP_MIN(c->text->bytes, c->text->size);
+	const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_shoff = sections,
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = SECTIONS + 1,
+		.e_shstrndx = SECTIONS,
+	};
+	const Elf64_Phdr segment = { .p_type = PT_LOAD,
+				     .p_flags = PF_R | PF_X,
+				     .p_offset = c->text->offset,
+				     .p_vaddr = c->text->rva,
+				     .p_paddr = c->text->rva,
+				     .p_filesz = size,
+				     .p_memsz = size,
+				     .p_align = 1 };
+	int r = put_at(fd, 0, &header, sizeof(header));
+
+	return r < 0 ? r : put_at(fd, sizeof(header), &segment, sizeof(segment));
+}
+
+static int write_parts(const struct conversion *c, int fd,
+		       const struct part part[SECTIONS])
+{
+	Elf64_Shdr section[SECTIONS + 1] = { 0 };
+	_cleanup_(op_strbuf_deinit) struct op_strbuf names = { 0 };
+	uint64_t at = (c->file.size + PAGE - 1) / PAGE * PAGE;
+	size_t i;
+	int r = 0;
+
+	op_strbuf_add(&names, "", 1);
+	for (i = 0; i < SECTIONS; i++) {
+		Elf64_Shdr *s = &section[i + 1];
+
+		at = (at + 15) & ~UINT64_C(15);
+		*s = (Elf64_Shdr){ .sh_name = (Elf64_Word)names.len,
+				   .sh_type = part[i].type,
+				   .sh_offset = at,
+				   .sh_size = part[i].len,
+				   .sh_link = part[i].link,
+				   .sh_entsize = part[i].entry,
+				   .sh_addralign = part[i].align };
+		op_strbuf_add(&names, part[i].name, strlen(part[i].name) + 1);
+		if (i == 0) { /* the code, which stands in the image */
+			s->sh_offset = c->text->offset;
+			s->sh_addr = c->text->rva;
+			s->sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+			continue;
+		}
+		if (i + 1 == SECTIONS) {
+			s->sh_size = names.len;
+			r = names.failed ? -ENOMEM
+					 : put_at(fd, at, names.data, names.len);
+		} else {
+			r = put_at(fd, at, part[i].bytes, part[i].len);
+		}
+		if (r < 0)
+			return r;
+		at += s->sh_size;
+	}
+	at = (at + 15) & ~UINT64_C(15);
+	r = write_headers(c, fd, at);
+	return r < 0 ? r : put_at(fd, at, section, sizeof(section));
+}
+
+static int write_elf(const struct conversion *c, int *ret)
+{
+	struct {
+		Elf64_Nhdr header;
+		char owner[4];
+		uint8_t id[HASH_BYTES];
+	} note = { .header = { .n_namesz = 4,
+			       .n_descsz = HASH_BYTES,
+			       .n_type = NT_GNU_BUILD_ID },
+		   .owner = "GNU" };
+	const struct part part[SECTIONS] = {
+		{ ".text", SHT_NOBITS, NULL, OP_MIN(c->text->bytes, c->text->size), 0, 0,
+		  1 },
+		{ ".eh_frame", SHT_PROGBITS, c->frames.v.data, c->frames.v.len, 0, 0, 4 },
+		{ ".symtab", SHT_SYMTAB, c->symbols.v.data, c->symbols.v.len, 4,
+		  sizeof(Elf64_Sym), 8 },
+		{ ".strtab", SHT_STRTAB, c->strings.v.data, c->strings.v.len, 0, 0, 1 },
+		{ ".note.gnu.build-id", SHT_NOTE, &note, sizeof(note), 0, 0, 4 },
+		{ ".shstrtab", SHT_STRTAB, NULL, 0, 0, 0, 1 },
+	};
+	_cleanup_close_ int fd = memfd_create("dotnet", MFD_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	op_hash_fnv128a((const char *)c->frames.v.data, c->frames.v.len, note.id);
+	r = write_parts(c, fd, part);
+	if (r == 0)
+		*ret = OP_TAKE_FD(fd);
+	return r;
+}
+
+int op_runtime_dotnet_elf(int fd, int *ret)
+{
+	_cleanup_(conversion_deinit) struct conversion c = { 0 };
+	int r = open_image(&c, fd);
+
+	if (r == 0)
+		r = read_frames(&c);
+	if (r == 0)
+		r = read_names(&c);
+	return r < 0 ? r : write_elf(&c, ret);
+}

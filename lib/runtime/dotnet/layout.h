@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout of .NET's own objects: dotnet.layout has a section for each minor version. */
+#ifndef OP_RUNTIME_DOTNET_LAYOUT_H
+#define OP_RUNTIME_DOTNET_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/layouts.h"
+
+/* Offsets in bytes; dotnet.layout says what each is. */
+struct op_dotnet_layout {
+	uint16_t module_base;
+	uint16_t module_assembly;
+	uint16_t assembly_image;
+	uint16_t image_layout;
+	uint16_t layout_base;
+	uint16_t dynamic_name;
+};
+
+/* Offsets that have been the same since .NET 8. */
+enum {
+	OP_DOTNET_METHOD_CHUNK = 2, /* MethodDesc: its number in the chunk */
+	OP_DOTNET_METHOD_FLAGS = 6,
+	OP_DOTNET_METHOD_KIND = 7, /* of these flags */
+	OP_DOTNET_METHOD_DYNAMIC = 7,
+	OP_DOTNET_METHOD_ARRAY = 4,
+	OP_DOTNET_METHOD_ALIGN = 8,
+	OP_DOTNET_TOKEN_BITS =
+		12, /* of a token, in the MethodDesc; the others are the chunk's */
+	OP_DOTNET_CHUNK_BYTES = 24,
+	OP_DOTNET_CHUNK_TOKEN = 18,
+	OP_DOTNET_TABLE_MODULE = 24, /* MethodTable: its Module */
+};
+
+extern const struct op_layouts_schema op_runtime_dotnet_layouts;
+
+/* The text of dotnet.layout. */
+extern const unsigned char op_runtime_dotnet_layout_text[];
+extern const size_t op_runtime_dotnet_layout_text_len;
+
+#endif
