@@ -90,6 +90,9 @@ uint32_t op_capture_slots(void)
 
 uint64_t op_capture_steps(const struct op_capture *c, uint64_t runtimes)
 {
+	/* the bound of what the verifier looks at has no room for it in the whole program */
+	if (c->form == OP_WALKER_WHOLE)
+		runtimes &= ~(UINT64_C(1) << OP_RUNTIME_DOTNET);
 	return runtimes |
 	       (c->config.flags & OTELPROF_AWAIT_CHAINS ? OP_STEPS_AWAIT : UINT64_C(0));
 }
@@ -101,7 +104,6 @@ struct op_settings op_capture_settings_of(const struct op_capture *c,
 
 	s.runtimes_on = op_capture_steps(c, s.runtimes_on);
 	s.holds = holds;
-	/* the bound of what the verifier looks at has no room for it in the whole program */
 	s.objects = c->form != OP_WALKER_WHOLE;
 	s.slot_alone = program_type == BPF_PROG_TYPE_PERF_EVENT;
 	s.slot_first = s.slot_alone ? 0 : 1;

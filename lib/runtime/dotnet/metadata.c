@@ -382,7 +382,7 @@ int op_runtime_dotnet_method_name(const struct op_dotnet_metadata *m, uint32_t t
 	struct op_dotnet_source_name source = { .text = name };
 	char text[OP_DOTNET_NAME_MAX];
 	uint32_t row = token & 0xffffff;
-	uint32_t type;
+	uint32_t type = 0;
 	int error;
 
 	if (token >> 24 != OP_DOTNET_METHOD_DEF)

@@ -154,7 +154,7 @@ static int read_dynamic(const struct op_dotnet_methods *methods, uint64_t desc,
 static int read_name(struct op_dotnet_methods *methods, uint64_t desc,
 		     struct op_strbuf *name)
 {
-	const struct op_dotnet_metadata *metadata;
+	const struct op_dotnet_metadata *metadata = NULL;
 	uint8_t bytes[OP_DOTNET_CHUNK_BYTES];
 	struct op_reader in = op_reader_init(bytes, OP_DOTNET_METHOD_ALIGN);
 	uint64_t table;

@@ -6,6 +6,7 @@
 #ifndef OP_STEP_H
 #define OP_STEP_H
 
+#include "bpf/event/settings.h"
 #include "bpf/runtime/hotspot.h"
 #include "bpf/runtime/node.h"
 #include "bpf/runtime/php.h"
