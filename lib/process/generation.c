@@ -23,7 +23,7 @@ static uint64_t code_pages(const struct op_proc *proc)
 	if (proc->rescan || proc->mappings->refused || !proc->mappings->block ||
 	    proc->vain_looks >= VAIN_LOOKS_MAX)
 		return 0;
-	return op_mappings_code_pages(proc->mappings);
+	return op_mappings_code_pages(proc->mappings, UINT64_MAX);
 }
 
 /* Would a new generation be equal to the current one? */

@@ -351,11 +351,23 @@ static void note_change(struct op_processes *p, struct op_proc *proc,
 	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
 }
 
-/* Is @v news, to one who knew of something? */
-static bool is_new(const struct op_mappings *before, const struct op_mapping *v)
+/* Is @v a mapping of the file that @there is one of? Its end may be another: a file whose first
+ * segment is code is mapped whole, and then its data over the rest. */
+static bool is_same(const struct op_mapping *there, const struct op_mapping *v)
 {
-	return before->len && (op_mappings_replaces(before, v) ||
-			       (v->exe && !op_mappings_has(before, v)));
+	return there && there->exe == v->exe &&
+	       there->start - there->offset == v->start - v->offset;
+}
+
+/* Does @v, which @proc has mapped now, take the place of something? Where files come and go that may be
+ * something that is not known. */
+static bool replaces(const struct op_proc *proc, const struct op_mapping *v)
+{
+	const struct op_mappings *before = proc->mappings;
+
+	return op_mappings_replaces(before, v) ||
+	       (proc->replaces && v->exe &&
+		!is_same(op_mappings_find(before, v->start), v));
 }
 
 /* The mappings of @proc are @now, since some time after the last record that matched the ones
@@ -368,12 +380,12 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 
 	proc->changes.number++;
 	for (i = 0; i < now->len; i++)
-		if (is_new(before, &now->vma[i]))
+		if (replaces(proc, &now->vma[i]))
 			note_change(p, proc, &now->vma[i]);
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
 
-		if (!v->exe || op_mappings_has(now, v))
+		if (!v->exe || is_same(op_mappings_find(now, v->start), v))
 			continue;
 		note_change(p, proc, v);
 		proc->replaces = true;
@@ -390,7 +402,7 @@ static void keep_known(struct op_mappings *now, const struct op_mappings *before
 		struct op_mapping *v = &now->vma[i];
 		const struct op_mapping *there = op_mappings_find(before, v->start);
 
-		if (!v->exe || !op_mappings_has(before, v))
+		if (!v->exe || !is_same(there, v))
 			continue;
 		v->replaced = there->replaced;
 		if (told)
@@ -470,10 +482,11 @@ bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 	return true;
 }
 
-bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages)
+bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
+			 uint64_t time_ns)
 {
 	return code_pages &&
-	       (uint32_t)op_mappings_code_pages(proc->mappings) != code_pages;
+	       (uint32_t)op_mappings_code_pages(proc->mappings, time_ns) != code_pages;
 }
 
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns)

@@ -46,9 +46,10 @@ int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
  * is the sample's (0: now). */
 bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			    uint64_t time_ns);
-/* Is what is known of @proc not what it had at a sample, which told of so many pages of code? 0: the
- * sample did not tell. */
-bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages);
+/* Is what is known of @proc not what it had at a sample of @time_ns, which told of so many pages of
+ * code? 0: the sample did not tell. */
+bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
+			 uint64_t time_ns);
 /* A sample told that they were as they are known at @time_ns. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);
 /* Learn a process from /proc. Returns NULL if it is not there. */

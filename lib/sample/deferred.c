@@ -320,17 +320,6 @@ static int finish_live(struct walk *w)
 	return r == -ENOMEM || r == -EINPROGRESS ? r : unwind(w, 0);
 }
 
-/* Say "cut", not "unreadable", where the stack goes on above the copy. */
-static void finish(const struct walk *w)
-{
-	struct op_unwind_result *s = w->sampler->host_stack;
-
-	if (s->end == OP_END_UNKNOWN)
-		s->end = w->late ? OP_ERROR_native_no_time : OP_ERROR_native_no_mapping;
-	else if (is_cut(w))
-		s->end = OP_END_TRUNCATED;
-}
-
 /* Is @pc, or the call before it, in nothing that is known? Then no event told of what is there, as
  * of memory that was moved. */
 static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
@@ -339,6 +328,19 @@ static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
 
 	return pc && !op_mappings_find_room(mappings, pc) &&
 	       !op_mappings_find_room(mappings, pc - 1);
+}
+
+/* Say "cut", not "unreadable", where the stack goes on above the copy. */
+static void finish(const struct walk *w)
+{
+	struct op_unwind_result *s = w->sampler->host_stack;
+
+	if (s->end == OP_END_UNKNOWN)
+		s->end = w->late || !is_unmapped(w->proc, s->end_pc)
+				 ? OP_ERROR_native_no_time
+				 : OP_ERROR_native_no_mapping;
+	else if (is_cut(w))
+		s->end = OP_END_TRUNCATED;
 }
 
 /* Nothing is known of what is mapped: what the kernel found, or the pc. */

@@ -204,7 +204,7 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	case OP_RECORD_ROOT:
 		return op_stack_chunks_add_root(&sampler->chunks, record, h.bytes);
 	case OP_RECORD_OBJECT:
-		return op_objects_keep_record(sampler->processes, record, h.bytes);
+		return op_copied_object_keep(sampler->processes, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

@@ -479,7 +479,8 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		op_registry_matched(proc, h->time_ns);
 	if ((h->resumed & OP_REMAPPED) &&
 	    op_registry_look_again(sampler->processes, proc, h->time_ns) &&
-	    !(op_proc_replaces(proc) && op_registry_differs(proc, h->code_pages)))
+	    !(op_proc_replaces(proc) &&
+	      op_registry_differs(proc, h->code_pages, h->time_ns)))
 		h->resumed &= OP_RESUMED_MASK;
 }
 

@@ -315,14 +315,16 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	return 0;
 }
 
-uint64_t op_mappings_code_pages(const struct op_mappings *mappings)
+uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t time_ns)
 {
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t bytes = 0;
 	size_t i;
 
 	for (i = 0; i < mappings->len; i++)
-		if (!mappings->vma[i].writable)
+		if (!mappings->vma[i].writable &&
+		    (!mappings->vma[i].exe ||
+		     mappings->vma[i].claim.mapped_ns <= time_ns))
 			bytes += mappings->vma[i].end - mappings->vma[i].start;
 	return bytes / page_bytes;
 }

@@ -92,8 +92,9 @@ bool op_mapping_is_made(const struct op_mapping *vma);
 /* A checksum of such mappings, which changes when one comes or goes. */
 uint64_t op_mappings_made_sum(const struct op_mappings *mappings);
 
-/* The pages of all that the process may not write to (struct op_process.code_pages). */
-uint64_t op_mappings_code_pages(const struct op_mappings *mappings);
+/* The pages of all that the process may not write to (struct op_process.code_pages), without files
+ * that were mapped after @time_ns. */
+uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t time_ns);
 /* Until when @mappings had what their program was started with: files of later may go again. */
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings);
 /* A checksum of the mappings of files. */

@@ -12,10 +12,10 @@
 
 static int read_copied(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
-	const struct op_object_copied *copied = (const struct op_object_copied *)m;
+	const struct op_copied_object *copied = (const struct op_copied_object *)m;
 	size_t i;
 
-	_Static_assert(offsetof(struct op_object_copied, memory) == 0, "it is the first");
+	_Static_assert(offsetof(struct op_copied_object, memory) == 0, "it is the first");
 	for (i = 0; i < copied->len; i++) {
 		uint64_t off = addr - copied->piece[i].at;
 
@@ -27,10 +27,10 @@ static int read_copied(const struct op_memory *m, uint64_t addr, void *buf, size
 	return -EFAULT;
 }
 
-int op_object_copied_read(const void *bytes, size_t len, struct op_object_copied *ret)
+int op_copied_object_read(const void *bytes, size_t len, struct op_copied_object *ret)
 {
 	const uint8_t *pos = bytes;
-	struct op_object_copied copied = { .memory.read = read_copied };
+	struct op_copied_object copied = { .memory.read = read_copied };
 	struct op_object_piece piece;
 	size_t size;
 
@@ -75,12 +75,12 @@ static struct op_runtime_instance *instance_of(struct op_processes *processes,
 			    : NULL;
 }
 
-int op_objects_keep_record(struct op_processes *processes, const void *bytes, size_t len)
+int op_copied_object_keep(struct op_processes *processes, const void *bytes, size_t len)
 {
-	struct op_object_copied copied;
+	struct op_copied_object copied;
 	const struct op_object_record *record = &copied.record;
 	struct op_runtime_instance *instance;
-	int r = op_object_copied_read(bytes, len, &copied);
+	int r = op_copied_object_read(bytes, len, &copied);
 
 	if (r < 0)
 		return r;

@@ -11,7 +11,7 @@
 struct op_processes;
 
 /* The pieces of memory of a record. */
-struct op_object_copied {
+struct op_copied_object {
 	struct op_memory memory; /* reads of what was not copied fail with -EFAULT */
 	struct op_object_record record;
 	struct {
@@ -24,10 +24,10 @@ struct op_object_copied {
 
 /* Take the @len bytes of a record apart. Returns 0, or -EBADMSG where it is not as long as it
  * says. */
-int op_object_copied_read(const void *bytes, size_t len, struct op_object_copied *ret);
+int op_copied_object_read(const void *bytes, size_t len, struct op_copied_object *ret);
 
 /* Give the object of a record to the runtime that it is of, if that is known. Returns 0;
  * -EBADMSG; -ENOMEM. */
-int op_objects_keep_record(struct op_processes *processes, const void *bytes, size_t len);
+int op_copied_object_keep(struct op_processes *processes, const void *bytes, size_t len);
 
 #endif

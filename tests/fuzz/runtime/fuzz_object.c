@@ -16,7 +16,7 @@ static int read_none(const struct op_memory *m, uint64_t addr, void *buf, size_t
 	return -1;
 }
 
-static void as_python(const struct op_object_copied *copied, uint16_t version)
+static void as_python(const struct op_copied_object *copied, uint16_t version)
 {
 	const struct op_memory none = { .read = read_none };
 	const uint64_t addr = copied->record.frame & OP_FRAME_ADDRESS_MASK;
@@ -37,9 +37,9 @@ static void as_python(const struct op_object_copied *copied, uint16_t version)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct op_object_copied copied;
+	struct op_copied_object copied;
 
-	if (op_object_copied_read(data, size, &copied) < 0)
+	if (op_copied_object_read(data, size, &copied) < 0)
 		return 0;
 	as_python(&copied, 0x0306);
 	as_python(&copied, 0x030b);

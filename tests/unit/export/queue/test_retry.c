@@ -191,7 +191,7 @@ static void test_partial_success_is_read(void)
 				 sizeof(message)),
 		  0);
 	CHECK_INT(rejected, 3);
-	CHECK_STR(message, "too big ");
+	CHECK_STR(message, "too\\x0abig\\x7f");
 	CHECK_INT(op_reply_parse(reply, sizeof(reply) - 1, &rejected, message, 4), 0);
 	CHECK_STR(message, "too");
 	CHECK_INT(op_reply_parse("", 0, &rejected, message, sizeof(message)), 0);

@@ -270,14 +270,14 @@ static void check_copied(uint16_t version)
 {
 	const struct op_python_layout *l = begin(version);
 	static uint8_t record[OP_OBJECT_BYTES];
-	struct op_object_copied copied;
+	struct op_copied_object copied;
 	struct op_python_codes codes;
 	uint32_t check;
 
 	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
 	put_code(l, "young", "a.py", 3);
 	check = check_of(l);
-	CHECK_OK(op_object_copied_read(record, copy_object(l, 100, record), &copied));
+	CHECK_OK(op_copied_object_read(record, copy_object(l, 100, record), &copied));
 	fake.gone = true;
 	CHECK_OK(op_runtime_python_codes_add(&codes, CODE, check, &copied.memory));
 	CHECK_STR(get(&codes, check)->text, "young");
@@ -299,14 +299,14 @@ static void test_what_was_cut_off_is_read(void)
 {
 	const struct op_python_layout *l = begin(0x030b);
 	static uint8_t record[OP_OBJECT_BYTES];
-	struct op_object_copied copied;
+	struct op_copied_object copied;
 	struct op_python_codes codes;
 	uint32_t check;
 
 	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
 	put_code(l, "long", "a.py", 3);
 	check = check_of(l);
-	CHECK_OK(op_object_copied_read(record, copy_object(l, 1, record), &copied));
+	CHECK_OK(op_copied_object_read(record, copy_object(l, 1, record), &copied));
 	CHECK_OK(op_runtime_python_codes_add(&codes, CODE, check, &copied.memory));
 	CHECK_INT(get(&codes, check)->lines_len, 2);
 	CHECK(get(&codes, check)->whole);
@@ -324,23 +324,23 @@ static void test_hostile_records(void)
 {
 	const struct op_python_layout *l = begin(0x030b);
 	static uint8_t record[OP_OBJECT_BYTES];
-	struct op_object_copied copied;
+	struct op_copied_object copied;
 	uint8_t byte;
 	size_t len;
 	size_t i;
 
 	put_code(l, "young", "a.py", 3);
 	len = copy_object(l, 100, record);
-	CHECK_OK(op_object_copied_read(record, len, &copied));
+	CHECK_OK(op_copied_object_read(record, len, &copied));
 	CHECK_INT(op_memory_read(&copied.memory, CODE - 1, &byte, 1), -EFAULT);
 	CHECK_INT(op_memory_read(&copied.memory, CODE + l->code.bytes, &byte, 1),
 		  -EFAULT);
 	CHECK_OK(op_memory_read(&copied.memory, CODE + l->code.bytes - 1, &byte, 1));
 	for (i = 0; i < len; i++)
-		(void)op_object_copied_read(record, i, &copied);
-	CHECK_INT(op_object_copied_read(record, len - 1, &copied), -EBADMSG);
+		(void)op_copied_object_read(record, i, &copied);
+	CHECK_INT(op_copied_object_read(record, len - 1, &copied), -EBADMSG);
 	memset(record + sizeof(struct op_object_record) + 8, 0xff, 4);
-	CHECK_INT(op_object_copied_read(record, len, &copied), -EBADMSG);
+	CHECK_INT(op_copied_object_read(record, len, &copied), -EBADMSG);
 }
 
 static void test_published_layout(void)

@@ -34,8 +34,8 @@ enum {
 	IS_TASK = 108,
 	IN_SET = 109,
 	TASK_COROUTINE = 128,
-	STACK = 0xf0,	 /* of a coroutine: where the end of its stack is */
-	CODE = 0x600000, /* of frame N: CODE + N * 16 */
+	STACK = 0xf0,	      /* of a coroutine: where the end of its stack is */
+	CODE = BASE + 0xe000, /* of frame N: CODE + N * 16 */
 	HIDDEN = 3,
 	/* gi_frame_state */
 	AWAITS = 0xff,
