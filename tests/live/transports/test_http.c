@@ -70,7 +70,7 @@ static void test_refusals_are_dropped_and_explained(void)
 	check_refused("status:401:who", "HTTP 401: who; see headers");
 	check_refused("status:413:request body too large", "max_request_bytes");
 	check_refused("status:500:oops", "HTTP 500: oops");
-	check_refused("page:501:<h1>no\t</h1>", "HTTP 501: <h1>no </h1>");
+	check_refused("page:501:<h1>no\t</h1>", "HTTP 501: <h1>no\\x09</h1>");
 	check_refused("redirect:308:https://elsewhere/",
 		      "to https://elsewhere/; redirects");
 	check_refused("big", "larger than 4 MiB");

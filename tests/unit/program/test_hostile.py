@@ -370,6 +370,8 @@ class Bombs(Case):
 
 class Signals(Case):
     def start(self, *args, **kwargs):
+        # what nohup ignores would stay ignored
+        kwargs.setdefault('preexec_fn', lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                              env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
         self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))
