@@ -17,7 +17,7 @@ enum {
 			8 * sizeof(struct op_mapping) + 256,
 	EXECUTABLE_BYTES = sizeof(struct op_executable) + 128,
 	/* a poll's share for a table that is made between samples */
-	GO_ON_PARTS = 6,
+	GO_ON_PARTS = 2,
 };
 
 /* How many bytes of tables are given up at once. The table that did not fit is likely to
