@@ -198,17 +198,7 @@ static void touch_user(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
-/* Is @image to be worked on rather than @other? One that was begun between samples is ended first:
- * of many that go on by turns all would be late. */
-static bool is_before(const struct op_image *image, const struct op_image *other)
-{
-	if (image->job.goes_on != other->job.goes_on)
-		return image->job.goes_on;
-	return image->job.waited_ns > other->job.waited_ns;
-}
-
-/* The table that is under way, or that a sample has waited for last: others are served by early
- * pages. */
+/* The table that a sample has waited for last: others are served by early pages. */
 static struct op_image *next_job(struct op_images *x)
 {
 	struct op_image *next = NULL;
@@ -217,7 +207,7 @@ static struct op_image *next_job(struct op_images *x)
 	if (x->jobs)
 		TAILQ_FOREACH(image, &x->lru, lru) {
 			if (image->job.running && op_image_has_file(image) &&
-			    (!next || is_before(image, next)))
+			    (!next || image->job.waited_ns > next->job.waited_ns))
 				next = image;
 		}
 	return next;

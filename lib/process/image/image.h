@@ -70,7 +70,6 @@ struct op_image_job {
 	bool not_early;			     /* the file can have no early pages */
 	uint64_t asked_ns;		     /* when it was last asked for */
 	uint64_t waited_ns;		     /* when a sample last asked for it */
-	bool goes_on;			     /* it was worked on between samples */
 	uint64_t allowed_ns;		     /* op_images.allowed_ns then */
 	uint64_t retry_ns; /* it failed; it is not tried again before this time */
 	uint32_t failures;

@@ -26,7 +26,7 @@ void op_image_end_job(struct op_images *x, struct op_image *image)
 	if (!image->job.running)
 		return;
 	image->job.running = op_unwind_table_job_free(image->job.running);
-	image->job.postponed = image->job.goes_on = false;
+	image->job.postponed = false;
 	image->job.direct = op_source_direct_free(image->job.direct);
 	x->jobs--;
 }
@@ -229,7 +229,6 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 int op_image_go_on(struct op_images *x, struct op_image *image, uint64_t now_ns,
 		   struct op_allowance *allowance)
 {
-	image->job.goes_on = true;
 	return make_table(x, image, false, true, now_ns, allowance);
 }
 
