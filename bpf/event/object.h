@@ -82,10 +82,14 @@ static __always_inline __u32 op_object_age(const struct op_slot *slot, __u64 sta
 	       OP_OBJECT_TIME_MASK;
 }
 
-static __always_inline struct op_objects_met *op_object_set(__u64 key)
+/* The set that has the object of frame @word, if any has; *@ret_key: its key. */
+static __always_inline struct op_objects_met *op_object_set(const struct op_slot *slot,
+							    __u64 word, __u64 *ret_key)
 {
+	__u64 key = op_object_key(word, slot->record.pid);
 	__u32 i = (__u32)(key >> (64 - OP_OBJECT_SETS_BITS));
 
+	*ret_key = key;
 	return bpf_map_lookup_elem(&op_objects, &i);
 }
 
@@ -149,8 +153,7 @@ __attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
 
 	if (!slot)
 		return 0;
-	key = op_object_key(word, slot->record.pid);
-	met = op_object_set(key);
+	met = op_object_set(slot, word, &key);
 	if (!met)
 		return 0;
 	state = op_object_state(met, key);
@@ -210,8 +213,7 @@ __attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 wo
 
 	if (!slot)
 		return 0;
-	key = op_object_key(word, slot->record.pid);
-	met = op_object_set(key);
+	met = op_object_set(slot, word, &key);
 	if (!met)
 		return 0;
 	counts = op_counts_of(slot->record.event);

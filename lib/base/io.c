@@ -56,13 +56,15 @@ int op_open_regular(const char *path)
 	return op_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
-ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off)
+/* Read until there is nothing more: from @off on, or what comes next if that is negative. */
+static ssize_t read_full(int fd, void *buf, size_t len, int64_t off)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n =
-			pread(fd, (char *)buf + done, len - done, (off_t)(off + done));
+		char *to = (char *)buf + done;
+		ssize_t n = off < 0 ? read(fd, to, len - done)
+				    : pread(fd, to, len - done, off + (off_t)done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -75,23 +77,9 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off)
 	return (ssize_t)done;
 }
 
-/* The same of a pipe, such as a shell's <(command): what comes next. */
-static ssize_t read_next(int fd, void *buf, size_t len)
+ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off)
 {
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, (char *)buf + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	return off > INT64_MAX ? -EINVAL : read_full(fd, buf, len, (int64_t)off);
 }
 
 ssize_t op_read_fd(int fd, size_t limit, char **ret)
@@ -113,8 +101,8 @@ ssize_t op_read_fd(int fd, size_t limit, char **ret)
 		buf = p;
 		cap = want;
 		n = op_pread_full(fd, buf + len, cap - len, len);
-		if (n == -ESPIPE)
-			n = read_next(fd, buf + len, cap - len);
+		if (n == -ESPIPE) /* a pipe, such as a shell's <(command) */
+			n = read_full(fd, buf + len, cap - len, -1);
 		if (n < 0)
 			return n;
 		len += (size_t)n;

@@ -215,10 +215,11 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 	if (!e->inode)
 		return 0;
 	r = op_executable_get(&p->executables, &key, path, ret);
-	if (r == 0)
+	if (r == 0) {
 		*ret_claim = op_claim_of(*ret, &key, path,
 					 e->time_ns ? e->time_ns : p->now_ns);
-	ret_claim->told = e->time_ns;
+		ret_claim->told = e->time_ns;
+	}
 	return r == -ENFILE ? 0 : r;
 }
 
@@ -351,23 +352,22 @@ static void note_change(struct op_processes *p, struct op_proc *proc,
 	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
 }
 
-/* Is @v a mapping of the file that @there is one of? Its end may be another: a file whose first
- * segment is code is mapped whole, and then its data over the rest. */
-static bool is_same(const struct op_mapping *there, const struct op_mapping *v)
+/* Does @mappings have the file of @v where @v begins? */
+static bool has_same(const struct op_mappings *mappings, const struct op_mapping *v)
 {
-	return there && there->exe == v->exe &&
-	       there->start - there->offset == v->start - v->offset;
+	const struct op_mapping *there = op_mappings_find(mappings, v->start);
+
+	return there && op_mapping_is_same(there, v);
 }
 
 /* Does @v, which @proc has mapped now, take the place of something? Where files come and go that may be
  * something that is not known. */
-static bool replaces(const struct op_proc *proc, const struct op_mapping *v)
+static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 {
 	const struct op_mappings *before = proc->mappings;
 
 	return op_mappings_replaces(before, v) ||
-	       (proc->replaces && v->exe &&
-		!is_same(op_mappings_find(before, v->start), v));
+	       (proc->replaces && v->exe && !has_same(before, v));
 }
 
 /* The mappings of @proc are @now, since some time after the last record that matched the ones
@@ -380,12 +380,12 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 
 	proc->changes.number++;
 	for (i = 0; i < now->len; i++)
-		if (replaces(proc, &now->vma[i]))
+		if (is_replacing(proc, &now->vma[i]))
 			note_change(p, proc, &now->vma[i]);
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
 
-		if (!v->exe || is_same(op_mappings_find(now, v->start), v))
+		if (!v->exe || has_same(now, v))
 			continue;
 		note_change(p, proc, v);
 		proc->replaces = true;
@@ -400,10 +400,11 @@ static void keep_known(struct op_mappings *now, const struct op_mappings *before
 
 	for (i = 0; i < now->len; i++) {
 		struct op_mapping *v = &now->vma[i];
-		const struct op_mapping *there = op_mappings_find(before, v->start);
+		const struct op_mapping *there;
 
-		if (!v->exe || !is_same(there, v))
+		if (!v->exe || !has_same(before, v))
 			continue;
+		there = op_mappings_find(before, v->start);
 		v->replaced = there->replaced;
 		if (told)
 			v->claim = there->claim;

@@ -257,6 +257,11 @@ static bool drop_made(struct op_mappings *mappings)
 	return true;
 }
 
+bool op_mapping_is_same(const struct op_mapping *a, const struct op_mapping *b)
+{
+	return a->exe == b->exe && a->start - a->offset == b->start - b->offset;
+}
+
 bool op_mappings_replaces(const struct op_mappings *mappings,
 			  const struct op_mapping *vma)
 {
@@ -266,8 +271,7 @@ bool op_mappings_replaces(const struct op_mappings *mappings,
 	     i < mappings->len && mappings->vma[i].start < vma->end; i++) {
 		const struct op_mapping *v = &mappings->vma[i];
 
-		if (v->exe != vma->exe ||
-		    (v->exe && v->start - v->offset != vma->start - vma->offset))
+		if (v->exe ? !op_mapping_is_same(v, vma) : vma->exe != NULL)
 			return true;
 	}
 	return false;

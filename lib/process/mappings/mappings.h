@@ -87,6 +87,9 @@ const struct op_mapping *op_mappings_find_image(const struct op_mappings *mappin
 
 /* Must its file be compared before what is known of vma->exe is used? */
 bool op_mapping_is_doubted(const struct op_mapping *vma);
+/* Are @a and @b of one file, at one place? The ends may differ: a file whose first segment is code is
+ * mapped whole, and then its data over the rest. */
+bool op_mapping_is_same(const struct op_mapping *a, const struct op_mapping *b);
 /* Is it memory without an ELF file, so that the process made the code? */
 bool op_mapping_is_made(const struct op_mapping *vma);
 /* A checksum of such mappings, which changes when one comes or goes. */

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "process/target/target.h"
 #include "process/target/task/stat.h"
 
@@ -82,17 +83,18 @@ bool op_scan_is_busy(const char *procfs_root, uint32_t pid)
 	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	struct timespec now = { 0 };
 	char path[PATH_MAX];
-	uint64_t used[2]; /* by the program, by the kernel for it */
+	uint64_t field[OP_STAT_START_FIELD - OP_STAT_CPU_FIELD + 1];
+	uint64_t used;
 	uint64_t start;
 	uint64_t ticks;
 
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", procfs_root, pid);
-	op_task_stat_numbers(path, OP_STAT_CPU_FIELD, used, 2);
-	start = op_task_stat_start(path);
+	op_task_stat_numbers(path, OP_STAT_CPU_FIELD, field, OP_ARRAY_SIZE(field));
+	used = field[0] + field[1]; /* by the program, by the kernel for it */
+	start = field[OP_STAT_START_FIELD - OP_STAT_CPU_FIELD];
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
 	ticks = (uint64_t)now.tv_sec * hz;
-	return start && ticks > start &&
-	       (used[0] + used[1]) >= (ticks - start) / BUSY_SHARE && used[0] + used[1];
+	return used && start && ticks > start && used >= (ticks - start) / BUSY_SHARE;
 }
 
 bool op_scan_readable(const char *procfs_root, uint32_t pid)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "input.h"
 #include "runtime/dotnet/elf.h"
 #include "runtime/dotnet/entries.h"
 #include "runtime/dotnet/metadata.h"
@@ -14,23 +15,6 @@ enum {
 	TRIES = 16,
 	HEAD = 4,
 };
-
-struct input {
-	struct op_memory memory;
-	const uint8_t *bytes;
-	size_t len;
-};
-
-static int read_input(const struct op_memory *memory, uint64_t addr, void *buf,
-		      size_t len)
-{
-	const struct input *in = op_container_of(memory, struct input, memory);
-
-	if (addr > in->len || len > in->len - addr)
-		return -EFAULT;
-	memcpy(buf, in->bytes + addr, len);
-	return 0;
-}
 
 static void try_names(const struct op_memory *memory, uint64_t at, uint32_t size)
 {
@@ -51,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct input in = { { read_input }, data, len };
+	struct input in = { { read_input }, data, len, 0 };
 	struct op_dotnet_bytes out = { 0 };
 	struct op_dotnet_entries entries;
 	struct op_dotnet_pe pe;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "input.h"
 #include "runtime/php/function.h"
 
 enum {
@@ -13,29 +14,12 @@ enum {
 	TRIES = 8,
 };
 
-struct input {
-	struct op_memory memory;
-	const uint8_t *bytes;
-	size_t len;
-};
-
-static int read_input(const struct op_memory *memory, uint64_t addr, void *buf,
-		      size_t len)
-{
-	const struct input *in = op_container_of(memory, struct input, memory);
-
-	if (addr < BASE || addr - BASE > in->len || len > in->len - (addr - BASE))
-		return -EFAULT;
-	memcpy(buf, in->bytes + (addr - BASE), len);
-	return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t versions[] = { 0x0703, 0x0704, 0x0802, 0x0803, 0x0804 };
-	struct input in = { { read_input }, data + 1, size ? size - 1 : 0 };
+	struct input in = { { read_input }, data + 1, size ? size - 1 : 0, BASE };
 	struct op_php_functions functions;
 	struct op_php_layout layout;
 	uint64_t i;

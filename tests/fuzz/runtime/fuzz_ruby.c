@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "input.h"
 #include "runtime/ruby/function.h"
 #include "runtime/ruby/lines.h"
 
@@ -18,23 +19,6 @@ enum {
 	TRIES = 8,
 	LINES = 2048,
 };
-
-struct input {
-	struct op_memory memory;
-	const uint8_t *bytes;
-	size_t len;
-};
-
-static int read_input(const struct op_memory *memory, uint64_t addr, void *buf,
-		      size_t len)
-{
-	const struct input *in = op_container_of(memory, struct input, memory);
-
-	if (addr < BASE || addr - BASE > in->len || len > in->len - (addr - BASE))
-		return -EFAULT;
-	memcpy(buf, in->bytes + (addr - BASE), len);
-	return 0;
-}
 
 static uint64_t word_at(const struct input *in, uint64_t addr)
 {
@@ -82,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const versions[] = { "2.7", "3.1", "3.2", "3.3", "3.4" };
-	struct input in = { { read_input }, data + 1, size ? size - 1 : 0 };
+	struct input in = { { read_input }, data + 1, size ? size - 1 : 0, BASE };
 	struct op_ruby_functions functions;
 	struct op_ruby_layout layout;
 	uint64_t i;
