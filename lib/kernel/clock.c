@@ -23,7 +23,7 @@ enum {
 	/* A period holds for half as long to one and a half times as long as so many intervals,
 	 * or so many milliseconds, whichever is longer. */
 	HOLDS_INTERVALS = 10,
-	HOLDS_MS = 50,
+	HOLDS_MS = 20,
 	LIMIT_BYTES = 32,
 };
 

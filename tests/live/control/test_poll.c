@@ -29,7 +29,7 @@ enum {
 	TABLE_BYTES = 400 << 10, /* of one program, at least */
 	READABLE_MS = 5000,	 /* the library looks about itself each second */
 	LIMIT_S = 40,
-	QUIET_POLLS = 8, /* so many without work: nothing is left */
+	QUIET_MS = 300, /* no poll worked for so long: nothing is left */
 	WAIT_MS = 100,	 /* a call that has worked must not go on */
 	SMALL_MS = 4,
 	LARGE_MS = 80,
@@ -172,6 +172,7 @@ static void poll_once(struct run *run)
 {
 	struct pollfd fd = { .fd = otelprof_get_fd(run->p), .events = POLLIN };
 	int64_t cpu_ns;
+	bool worked;
 	int r;
 
 	CHECK(fd.fd >= 0);
@@ -180,22 +181,25 @@ static void poll_once(struct run *run)
 	r = otelprof_poll(run->p, WAIT_MS);
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	CHECK_OK(r);
-	run->polls += cpu_ns > NS_PER_MS / 2;
-	run->cpu_ns += cpu_ns > NS_PER_MS / 2 ? cpu_ns : 0;
+	/* a call that waited to its end has done many little things */
+	worked = r > 0 && cpu_ns > NS_PER_MS / 2;
+	run->polls += worked;
+	run->cpu_ns += worked ? cpu_ns : 0;
 	run->late += cpu_ns > (int64_t)(run->budget_ms + PIECE_MS) * NS_PER_MS;
 	run->longest_ns = cpu_ns > run->longest_ns ? cpu_ns : run->longest_ns;
 }
 
 static void poll_until_quiet(struct run *run)
 {
-	int quiet = 0;
+	int64_t worked_ns = clock_ns(CLOCK_MONOTONIC);
+	int64_t polls;
 
-	while (quiet < QUIET_POLLS) {
-		int64_t worked = run->polls;
-
+	do {
+		polls = run->polls;
 		poll_once(run);
-		quiet = run->polls == worked ? quiet + 1 : 0;
-	}
+		if (run->polls != polls)
+			worked_ns = clock_ns(CLOCK_MONOTONIC);
+	} while (clock_ns(CLOCK_MONOTONIC) < worked_ns + (int64_t)QUIET_MS * NS_PER_MS);
 }
 
 static void run_with(uint32_t budget_ms, struct run *run)

@@ -24,8 +24,7 @@ import suite  # noqa: E402
 TICKS = 400  # of a cell, at least; a quarter of them in the default run
 SECONDS = 2
 PHASES = 10  # of each cell of the matrix
-# sigma; more than 4.5, since ticks near the period of a task are in step with it for 50 ms
-MOST = 6
+MOST = 4.5  # sigma
 RARE = 3  # sigma: one in RARE_PARTS may lie beyond, and a few of the few in a short run
 RARE_PARTS = 100
 RARE_FEW = 2
