@@ -5,6 +5,7 @@
  * Every run ends with 0 or a negative code, leaks nothing (under ASan), and a run that
  * got as far as sampling closes its accounts.
  */
+#include <stdlib.h>
 #include <time.h>
 
 #include <otelprof/otelprof.h>
@@ -15,7 +16,11 @@
 enum {
 	RATE_HZ = 499,
 	POLL_MS = 30,
-	FAIL_DENSE = 150, /* each of the first; then ever fewer */
+	/* each of the first; then ever fewer, as many of each distance */
+	DENSE = 40,
+	DENSE_FULL = 150,
+	ALIKE = 6,
+	ALIKE_FULL = 16,
 	RUNS_MAX = 2000,
 	POLLS_MAX = 100,
 };
@@ -94,14 +99,20 @@ static int live(long n)
 
 static void test_every_allocation_may_fail(void)
 {
+	bool full = getenv("OTELPROF_TEST_FULL");
+	int dense = full ? DENSE_FULL : DENSE;
+	int alike = full ? ALIKE_FULL : ALIKE;
 	long n = 0;
 	long step = 1;
 	int runs = 0;
+	unsigned int seed = (unsigned int)time(NULL);
 	int r = live(-1);
 
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	CHECK_INT(r, 0);
+	printf("seed %u\n", seed);
+	srandom(seed);
 	for (;;) {
 		r = live(n);
 		if (!failed)
@@ -111,9 +122,10 @@ static void test_every_allocation_may_fail(void)
 				  otelprof_strerror(r));
 		if (++runs >= RUNS_MAX)
 			break;
-		if (n >= FAIL_DENSE && runs % 16 == 0)
+		if (n >= dense && runs % alike == 0)
 			step *= 2;
-		n += step;
+		/* another one in each run of the test */
+		n += step > 1 ? 1 + random() % (2 * step - 1) : 1;
 	}
 	printf("%d lives, up to allocation %ld\n", runs, n);
 	CHECK(runs > 50);
