@@ -44,11 +44,17 @@ static inline int find_unwind_rule(const struct op_unwind_table *table,
 		return 0;
 	page = op_arena_at(arena, segment->pages);
 	page += (vaddr - segment->vaddr) >> OP_PAGE_SHIFT;
+	if (!page->count)
+		return 0;
 	row = op_arena_at(arena, page->rows);
 	/* the first row has pc 0 */
 	for (i = page->count; i > 1 && row[i - 1].pc > (uint16_t)vaddr; i--)
 		continue;
 	row += i - 1;
+	if (row->rule == OP_UNWIND_RULE_LATE) {
+		*ret = (struct op_unwind_rule){ .cfa = OP_CFA_LATE };
+		return 1;
+	}
 	*ret = rules[row->rule];
 	if (ret->cfa == OP_CFA_SP_PUSH || ret->cfa == OP_CFA_SP_POP) {
 		ret->cfa_off =

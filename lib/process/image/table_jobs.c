@@ -23,11 +23,12 @@ static const uint64_t JOB_CLOSED_NS = UINT64_C(30000000000);
 
 void op_image_end_job(struct op_images *x, struct op_image *image)
 {
+	/* early pages have single rules without a job, too */
+	image->job.direct = op_source_direct_free(image->job.direct);
 	if (!image->job.running)
 		return;
 	image->job.running = op_unwind_table_job_free(image->job.running);
 	image->job.postponed = false;
-	image->job.direct = op_source_direct_free(image->job.direct);
 	x->jobs--;
 }
 

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages that are made before the table say what the table says, or nothing. The file is a library
+ * with more functions than OP_UNWIND_EARLY_FDES_MIN. */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "code/elf/file.h"
+#include "code/unwind/early/early.h"
+#include "test.h"
+#include "unwind_table.h"
+
+enum {
+	PAGES = 100, /* that are made early, some of them twice */
+	STEP = 7,    /* bytes from one address to the next */
+	PAGE = 1 << OP_PAGE_SHIFT,
+};
+
+static const char LIBRARY[] = "libcrypto.so.3";
+
+static struct {
+	void *slabs[OP_SLABS_MAX];
+	struct op_arena *arena;
+	struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
+	struct op_unwind_rules *rules;
+	struct op_elf *elf;
+	struct op_unwind_table *table;
+	struct op_unwind_early *early;
+	struct op_unwind_table view; /* the segments of the early pages */
+} rig;
+
+static int make_slab(void *ctx, uint32_t index, void **ret)
+{
+	*ret = rig.slabs[index] = calloc(1, OP_SLAB_BYTES);
+	CHECK(*ret);
+	return 0;
+}
+
+static void begin(void)
+{
+	static const struct op_arena_ops ops = { .add_slab = make_slab };
+	void *library = dlopen(LIBRARY, RTLD_LAZY);
+	struct link_map *map;
+	size_t i;
+
+	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) < 0)
+		SKIP("no %s", LIBRARY);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &rig.arena));
+	CHECK_OK(op_unwind_rules_new(rig.memory, OP_UNWIND_RULES_MAX, &rig.rules));
+	CHECK_OK(op_elf_open_path(map->l_name, &rig.elf));
+	CHECK_INT(op_unwind_early_new(rig.elf, NULL, rig.arena, rig.rules, &rig.early),
+		  1);
+	CHECK_OK(
+		make_unwind_table(rig.elf, NULL, rig.arena, rig.rules, NULL, &rig.table));
+	rig.view = *rig.table;
+	for (i = 0; i < rig.view.segments_len; i++)
+		rig.view.segments[i].segment =
+			op_unwind_early_segment(rig.early, rig.view.segments[i].vaddr);
+	CHECK_INT(dlclose(library), 0);
+}
+
+static void end(void)
+{
+	size_t i;
+
+	(void)op_unwind_early_free(rig.early, 0);
+	(void)op_unwind_table_free(rig.table, rig.arena, rig.rules, 0);
+	op_elf_free(rig.elf);
+	op_unwind_rules_free(rig.rules);
+	op_arena_free(rig.arena);
+	for (i = 0; i < OP_SLABS_MAX; i++)
+		free(rig.slabs[i]);
+	memset(&rig, 0, sizeof(rig));
+}
+
+/* Zeros where there is none. */
+static struct op_unwind_rule rule_of(const struct op_unwind_table *table, uint64_t vaddr)
+{
+	struct op_unwind_rule rule = { 0 };
+
+	(void)find_unwind_rule(table, rig.arena, rig.memory, vaddr, &rule);
+	return rule;
+}
+
+static bool is_late(uint64_t vaddr)
+{
+	return rule_of(&rig.view, vaddr).cfa == OP_CFA_LATE;
+}
+
+/* Returns how many addresses of the page have a rule. */
+static size_t check_page(uint64_t vaddr)
+{
+	const struct op_unwind_table_segment *s = rig.view.segments;
+	uint64_t at = OP_MAX(vaddr & ~(uint64_t)(PAGE - 1), s->vaddr);
+	uint64_t end = OP_MIN((vaddr | (PAGE - 1)) + 1, s->vaddr + s->memsz);
+	size_t known = 0;
+
+	for (; at < end; at += STEP) {
+		struct op_unwind_rule early = rule_of(&rig.view, at);
+		struct op_unwind_rule whole = rule_of(rig.table, at);
+
+		if (early.cfa == OP_CFA_LATE)
+			continue;
+		CHECK(!memcmp(&early, &whole, sizeof(early)));
+		known++;
+	}
+	return known;
+}
+
+static void test_pages_say_what_the_table_says(void)
+{
+	unsigned int seed = (unsigned int)time(NULL);
+	const struct op_unwind_table_segment *s;
+	size_t known = 0;
+	uint64_t vaddr;
+	int made = 0;
+	int i, r;
+
+	begin();
+	printf("seed %u\n", seed);
+	srandom(seed);
+	s = rig.view.segments;
+	for (i = 0; i < PAGES; i++) {
+		vaddr = s->vaddr + (uint64_t)random() % s->memsz;
+		r = op_unwind_early_page(rig.early, vaddr);
+		CHECK(r == 0 || r == 1);
+		if (!r)
+			continue; /* code without an FDE */
+		CHECK_INT(op_unwind_early_page(rig.early, vaddr), 1); /* it is there */
+		known += check_page(vaddr);
+		made++;
+	}
+	CHECK(made > PAGES / 2);
+	/* not many bytes are between functions */
+	CHECK(known > (size_t)made * PAGE / STEP / 2);
+	end();
+}
+
+static void test_what_was_not_made_is_late(void)
+{
+	const struct op_unwind_table_segment *s;
+
+	begin();
+	s = rig.view.segments;
+	CHECK(is_late(s->vaddr + s->memsz / 2));
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr - 1), 0);
+	CHECK_INT(op_unwind_early_page(rig.early, UINT64_MAX), 0);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr + s->memsz / 2), 1);
+	CHECK(is_late(s->vaddr + s->memsz / 2 + PAGE));
+	end();
+}
+
+static void test_the_table_takes_their_places(void)
+{
+	const struct op_unwind_table_segment *s;
+	struct op_unwind_rule *before;
+	uint64_t at;
+	size_t n = 0;
+
+	begin();
+	s = rig.view.segments;
+	before = calloc(s->memsz / STEP + 1, sizeof(*before));
+	CHECK(before);
+	for (at = 0; at < s->memsz; at += STEP)
+		before[n++] = rule_of(rig.table, s->vaddr + at);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr + s->memsz / 2), 1);
+	op_unwind_early_complete(rig.early, rig.table, 0);
+	rig.early = op_unwind_early_free(rig.early, 0);
+	/* those that programs hold are the table's now */
+	CHECK_INT(rig.table->segments[0].segment, s->segment);
+	for (n = 0, at = 0; at < s->memsz; at += STEP, n++) {
+		struct op_unwind_rule now = rule_of(&rig.view, s->vaddr + at);
+
+		CHECK(!memcmp(&before[n], &now, sizeof(now)));
+	}
+	free(before);
+	end();
+}
+
+static void test_without_a_table_callers_are_guessed(void)
+{
+	const struct op_unwind_table_segment *s;
+	uint64_t made;
+
+	begin();
+	s = rig.view.segments;
+	made = s->vaddr + s->memsz / 2;
+	CHECK_INT(op_unwind_early_page(rig.early, made), 1);
+	op_unwind_early_give_up(rig.early);
+	CHECK(op_unwind_early_is_over(rig.early));
+	CHECK_INT(op_unwind_early_page(rig.early, made + PAGE), 0);
+	CHECK(check_page(made) > 0);
+	CHECK(!is_late(made + PAGE));
+	end();
+}
+
+TEST_MAIN({ "pages_say_what_the_table_says", test_pages_say_what_the_table_says },
+	  { "what_was_not_made_is_late", test_what_was_not_made_is_late },
+	  { "the_table_takes_their_places", test_the_table_takes_their_places },
+	  { "without_a_table_callers_are_guessed",
+	    test_without_a_table_callers_are_guessed })
