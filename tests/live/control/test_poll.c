@@ -30,7 +30,7 @@ enum {
 	READABLE_MS = 5000,	 /* the library looks about itself each second */
 	LIMIT_S = 40,
 	QUIET_MS = 300, /* no poll worked for so long: nothing is left */
-	WAIT_MS = 100,	 /* a call that has worked must not go on */
+	WAIT_MS = 100,	/* a call that has worked must not go on */
 	SMALL_MS = 4,
 	LARGE_MS = 80,
 	/* what cannot be divided: above all opening a file and looking what it is */
