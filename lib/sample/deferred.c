@@ -244,7 +244,7 @@ static void lengthen(struct op_sampler *sampler)
 	struct op_allowance *a = op_processes_config(sampler->processes)->allowance;
 
 	if (!op_sampler_hurries(sampler) && op_allowance_is_over(a))
-		op_allowance_until(a, op_clock_monotonic_ns() +
+		op_allowance_until(a, op_clock_work_ns() +
 					      op_allowance_share(a, OP_POLL_LEAST));
 }
 
@@ -444,4 +444,16 @@ int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
 	return 0;
+}
+
+void op_deferred_page(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+{
+	struct op_allowance *allowance =
+		op_processes_config(sampler->processes)->allowance;
+	struct op_proc_view view = op_proc_view_now(proc);
+	const struct op_mapping *v = find_lazy(view.mappings, pc);
+
+	if (v && !view.program->until_ns && !op_allowance_is_over(allowance) &&
+	    !has_page(sampler, v, pc))
+		(void)op_deferred_make(sampler, proc, pc);
 }

@@ -48,5 +48,8 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
 
 /* The kernel asks for the table that @pc lacks: make and publish it. 0 or -EINPROGRESS. */
 int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
+/* A stack ended at @pc, and there was no room for a copy of it: make what the next ones need there,
+ * if there is time. */
+void op_deferred_page(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
 
 #endif

@@ -484,6 +484,12 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		h->resumed &= OP_RESUMED_MASK;
 }
 
+/* Is a table missing, and was there no copy of the stack? */
+static bool was_cut(const struct op_record *h)
+{
+	return h->end == OP_ERROR_native_no_room || h->end == OP_ERROR_native_no_copy;
+}
+
 int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		      struct op_window *window, struct op_window_sample *ret)
 {
@@ -507,5 +513,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 			     parsed->header.end_pc,
 			     parsed->words + parsed->header.kernel_count,
 			     parsed->header.user_words);
+	if (r == 0 && proc && was_cut(&parsed->header))
+		op_deferred_page(sampler, proc, parsed->header.end_pc);
 	return r < 0 ? r : make_sample(sampler, &of, parsed, stack, ret);
 }
