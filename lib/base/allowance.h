@@ -3,7 +3,8 @@
  * What work may take: time, CPU time and bytes. A handle has one allowance, which is passed down
  * to all work; NULL allows anything.
  *
- * Time: a poll has so much, and each work in it a part, until @end_ns. A function whose time is
+ * Time: a poll has so much, and each work in it a part, until @end_ns. What others run on the CPU
+ * meanwhile does not count: on a busy machine a poll would do next to nothing. A function whose time is
  * over returns -EINPROGRESS, keeps what it has done, and goes on at the next call. It does a
  * little in each call, however short the time, so that it always finishes.
  *
@@ -36,7 +37,7 @@ enum {
 
 struct op_allowance {
 	/* The work under way: */
-	uint64_t end_ns; /* CLOCK_MONOTONIC; 0: no limit */
+	uint64_t end_ns; /* by op_clock_work_ns(); 0: no limit */
 	uint64_t half_ns;
 	uint32_t steps; /* until the next reading of the clock */
 	bool over;
@@ -58,7 +59,7 @@ struct op_allowance {
 /* From now on work ends at @end_ns. 0: it has no end. */
 static inline void op_allowance_until(struct op_allowance *a, uint64_t end_ns)
 {
-	uint64_t now_ns = end_ns ? op_clock_monotonic_ns() : 0;
+	uint64_t now_ns = end_ns ? op_clock_work_ns() : 0;
 	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
 
 	if (!a)
@@ -83,7 +84,7 @@ static inline bool op_allowance_is_over(struct op_allowance *a)
 {
 	if (!a || !a->end_ns)
 		return false;
-	a->over = a->over || op_clock_monotonic_ns() >= a->end_ns;
+	a->over = a->over || op_clock_work_ns() >= a->end_ns;
 	return a->over;
 }
 
@@ -97,7 +98,7 @@ static inline bool op_allowance_must_wait(struct op_allowance *a)
  * divided. */
 static inline bool op_allowance_is_half_over(const struct op_allowance *a)
 {
-	return a && a->end_ns && op_clock_monotonic_ns() >= a->half_ns;
+	return a && a->end_ns && op_clock_work_ns() >= a->half_ns;
 }
 
 /* op_allowance_is_over() for many small steps: it reads the clock only now and then. */
@@ -120,7 +121,7 @@ static inline bool op_allowance_step(struct op_allowance *a)
 static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
 {
 	a->poll_ns = (uint64_t)(ms ? ms : OP_POLL_DEFAULT_MS) * OP_POLL_NS_A_MS;
-	a->poll_end_ns = op_clock_monotonic_ns() + a->poll_ns;
+	a->poll_end_ns = op_clock_work_ns() + a->poll_ns;
 }
 
 static inline void op_allowance_end_poll(struct op_allowance *a)
@@ -138,7 +139,8 @@ static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t
 	return poll_ns / parts;
 }
 
-/* When a part of the work ends that begins at @now_ns and gets one of @parts. */
+/* When a part of the work ends that begins at @now_ns and gets one of @parts; both by
+ * op_clock_work_ns(). */
 static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t now_ns,
 					 uint32_t parts)
 {

@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 
 enum {
 	CLOCK_READINGS = 5,
 	READ_FIRST_BYTES = 4096,
+	SCHEDSTAT_BYTES = 64, /* three numbers */
 };
 
 int op_fd_move_up(int fd)
@@ -149,6 +151,9 @@ const char *op_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Shorter waits for a CPU do not matter. */
+static const uint64_t WAIT_MIN_NS = 1000000;
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts = { 0 };
@@ -175,6 +180,34 @@ uint64_t op_clock_boottime_ns(void)
 uint64_t op_clock_thread_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* How long this thread has waited for a CPU, in all; 0 where the kernel does not tell. */
+static uint64_t waited_ns(void)
+{
+	char text[SCHEDSTAT_BYTES] = "";
+	_cleanup_close_ int fd =
+		open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	char *at = text;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	(void)strtoull(at, &at, 10); /* time on a CPU */
+	return strtoull(at, NULL, 10);
+}
+
+uint64_t op_clock_work_ns(void)
+{
+	static __thread uint64_t read_ns; /* the last reading */
+	static __thread uint64_t waited;
+	static __thread uint64_t told_ns;
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	if (now_ns - read_ns >= WAIT_MIN_NS)
+		waited = OP_MAX(waited, waited_ns());
+	read_ns = now_ns;
+	told_ns = OP_MAX(told_ns, now_ns - waited);
+	return told_ns;
 }
 
 int64_t op_clock_monotonic_offset_ns(void)

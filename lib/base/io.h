@@ -43,6 +43,9 @@ uint64_t op_clock_realtime_ns(void);
 uint64_t op_clock_boottime_ns(void);
 /* CPU time of this thread. */
 uint64_t op_clock_thread_ns(void);
+/* For limits of work: a monotonic clock that stands while this thread waits for a CPU. It goes on
+ * while the thread sleeps. Readings of two threads cannot be compared. */
+uint64_t op_clock_work_ns(void);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now: the most exact of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);
 

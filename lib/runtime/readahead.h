@@ -27,17 +27,17 @@ struct op_readahead {
 	struct op_memory memory;
 	const struct op_memory *of; /* borrowed */
 	uint64_t left;		    /* that reads may cost still, about in bytes */
-	uint64_t until_ns;	    /* nothing is read from then on (CLOCK_MONOTONIC) */
-	size_t below;		    /* bytes of a piece before what is asked for */
-	int again;		    /* given in place of -EAGAIN */
-	unsigned int next;	    /* the piece that is read over next */
+	uint64_t until_ns; /* nothing is read from then on (op_clock_work_ns()) */
+	size_t below;	   /* bytes of a piece before what is asked for */
+	int again;	   /* given in place of -EAGAIN */
+	unsigned int next; /* the piece that is read over next */
 	struct op_readahead_piece piece[OP_READAHEAD_PIECES];
 };
 
 /* Begin to read @of by @a->memory, without a limit, in pieces from what is asked for on. What was
  * read before is forgotten. */
 void op_readahead_init(struct op_readahead *a, const struct op_memory *of);
-/* From now on it gives -ETIME once reads have cost @limit, and from @until_ns (CLOCK_MONOTONIC)
+/* From now on it gives -ETIME once reads have cost @limit, and from @until_ns (op_clock_work_ns())
  * on. */
 void op_readahead_limit(struct op_readahead *a, uint64_t limit, uint64_t until_ns);
 /* Forget what was read. */

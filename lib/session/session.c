@@ -102,7 +102,7 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * OP_NS_PER_MS)
 		ms = TIMER_EXEC_MS;
 	if (next_ns && next_ns <= now &&
-	    op_allowance_has_worked(s->config.allowance, now))
+	    op_allowance_has_worked(s->config.allowance, op_clock_work_ns()))
 		ms = 0;
 	else if (next_ns)
 		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / OP_NS_PER_MS + 1 : 1);
@@ -113,7 +113,7 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
  * -errno. */
 static int learn_processes(struct op_session *s, bool *ret)
 {
-	uint64_t end_ns = op_allowance_part(s->config.allowance, op_clock_monotonic_ns(),
+	uint64_t end_ns = op_allowance_part(s->config.allowance, op_clock_work_ns(),
 					    OP_SESSION_PARTS);
 	struct op_allowance part = op_allowance_of_time(end_ns);
 	int n = op_capture_woken(s->config.capture, &s->sink, &part);
@@ -164,19 +164,20 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 
 /* Is the ring left to the next poll? If this one has already taken long, or processes have done
  * more than it knows of. The next one comes at once. */
-static bool put_off(struct op_session *s, uint64_t since_ns, uint64_t now_ns)
+static bool put_off(struct op_session *s, uint64_t since_ns)
 {
 	s->put_off =
-		!s->put_off && (op_capture_sideband_left(s->config.capture) ||
-				now_ns > op_allowance_part(s->config.allowance, since_ns,
-							   OP_SESSION_LONG_PARTS));
+		!s->put_off &&
+		(op_capture_sideband_left(s->config.capture) ||
+		 op_clock_work_ns() > op_allowance_part(s->config.allowance, since_ns,
+							OP_SESSION_LONG_PARTS));
 	return s->put_off;
 }
 
 static int poll_kernel(struct op_session *s, struct op_session_work *ret)
 {
 	struct op_session_records records = { 0 };
-	uint64_t since_ns = op_clock_monotonic_ns();
+	uint64_t since_ns = op_clock_work_ns();
 	struct rest rest = { 0 };
 	bool events = false;
 	bool waits;
@@ -186,8 +187,7 @@ static int poll_kernel(struct op_session *s, struct op_session_work *ret)
 		return r;
 	rest.begin_ns = op_clock_monotonic_ns();
 	waits = !op_allowance_has_cpu(s->config.allowance);
-	r = put_off(s, since_ns, rest.begin_ns) ? OP_SESSION_STOP
-						: op_session_take_records(s, &records);
+	r = put_off(s, since_ns) ? OP_SESSION_STOP : op_session_take_records(s, &records);
 	rest.fresh = events || records.unknown;
 	rest.records = r != 0;
 	rest.sideband = op_capture_sideband_left(s->config.capture);

@@ -233,7 +233,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 		if (!reported.allocated.bytes && !reported.in_use.bytes)
 			continue;
 		h->process->heap_stacks++;
-		if (r == 0 && op_clock_monotonic_ns() >= until_ns)
+		if (r == 0 && op_clock_work_ns() >= until_ns)
 			r = -EINPROGRESS;
 		if (r == 0 && op_window_bytes(window) > window_bytes + WINDOW_BYTES_MAX)
 			op_part_count(taken, -ENOSPC);

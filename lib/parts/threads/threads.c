@@ -52,7 +52,7 @@ struct snapshot {
 static int read_thread(struct snapshot *s, uint32_t pid, const void *record, size_t len,
 		       struct op_window_sample *ret)
 {
-	uint64_t begin_ns = op_clock_monotonic_ns();
+	uint64_t begin_ns = op_clock_work_ns();
 	uint64_t spent_ns = 0;
 	bool late;
 	int r;
@@ -62,7 +62,7 @@ static int read_thread(struct snapshot *s, uint32_t pid, const void *record, siz
 	r = op_sampler_thread(s->sampler, record, len, late, s->window, ret);
 	if (late)
 		return r;
-	spent_ns += op_clock_monotonic_ns() - begin_ns;
+	spent_ns += op_clock_work_ns() - begin_ns;
 	return op_map64_put(&s->spent, pid, spent_ns) < 0 ? -ENOMEM : r;
 }
 
@@ -157,7 +157,7 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 	struct snapshot s = { .sampler = config->sampler,
 			      .window = window,
 			      .taken = taken,
-			      .until_ns = op_clock_monotonic_ns() + LIMIT_NS };
+			      .until_ns = op_clock_work_ns() + LIMIT_NS };
 	int r;
 
 	if (all < 0 || now < 0 || (end != OP_PART_END_EXPORT && end != OP_PART_END_RATE))

@@ -2,19 +2,30 @@
 /* The shares that the parts of a poll take of its time, and what else work may take. */
 #include "base/allowance.h"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "test.h"
+
+enum {
+	RIVALS = 4
+};
 
 #define MS UINT64_C(1000000)
 
 static void test_default(void)
 {
-	uint64_t before = op_clock_monotonic_ns();
+	uint64_t before = op_clock_work_ns();
 	struct op_allowance t = { 0 };
 
 	op_allowance_begin_poll(&t, 0);
 	CHECK_INT(t.poll_ns, 20 * MS);
 	CHECK(t.poll_end_ns >= before + 20 * MS);
-	CHECK(t.poll_end_ns <= op_clock_monotonic_ns() + 20 * MS);
+	CHECK(t.poll_end_ns <= op_clock_work_ns() + 20 * MS);
 }
 
 static void test_a_part_takes_its_share_of_what_is_left(void)
@@ -107,10 +118,64 @@ static void test_bytes(void)
 	      !op_allowance_may_take(&t, 11, true));
 }
 
+static pid_t spin_here(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	return pid;
+}
+
+static void test_waiting_for_a_cpu_is_no_work(void)
+{
+	struct op_allowance t;
+	pid_t rival[RIVALS];
+	cpu_set_t before, one;
+	uint64_t cpu_ns;
+	int i;
+
+	CHECK_INT(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK_INT(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (i = 0; i < RIVALS; i++)
+		rival[i] = spin_here();
+	cpu_ns = op_clock_thread_ns();
+	t = op_allowance_of_time(op_clock_work_ns() + 40 * MS);
+	while (!op_allowance_is_over(&t))
+		;
+	cpu_ns = op_clock_thread_ns() - cpu_ns;
+	for (i = 0; i < RIVALS; i++) {
+		CHECK_INT(kill(rival[i], SIGKILL), 0);
+		CHECK_INT(waitpid(rival[i], NULL, 0), rival[i]);
+	}
+	CHECK_INT(sched_setaffinity(0, sizeof(before), &before), 0);
+	/* by the clock it would be 8 */
+	CHECK(cpu_ns >= 25 * MS);
+	CHECK(cpu_ns <= 45 * MS);
+}
+
+static void test_sleep_takes_time(void)
+{
+	const struct timespec pause = { .tv_nsec = 30 * MS };
+	struct op_allowance t = op_allowance_of_time(op_clock_work_ns() + 20 * MS);
+
+	CHECK(!op_allowance_is_over(&t));
+	CHECK_INT(nanosleep(&pause, NULL), 0);
+	CHECK(op_allowance_is_over(&t));
+}
+
 TEST_MAIN({ "default", test_default },
 	  { "a_part_takes_its_share_of_what_is_left",
 	    test_a_part_takes_its_share_of_what_is_left },
 	  { "each_part_gets_a_little", test_each_part_gets_a_little },
 	  { "without_a_poll_there_is_no_end", test_without_a_poll_there_is_no_end },
 	  { "used", test_used }, { "time", test_time }, { "cpu", test_cpu },
-	  { "bytes", test_bytes })
+	  { "bytes", test_bytes },
+	  { "waiting_for_a_cpu_is_no_work", test_waiting_for_a_cpu_is_no_work },
+	  { "sleep_takes_time", test_sleep_takes_time })
