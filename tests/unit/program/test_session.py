@@ -4,12 +4,14 @@ export that delivered nothing, and the file that is written over.
 
 usage: test_session.py PROGRAM
 """
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
@@ -33,6 +35,25 @@ class Session(unittest.TestCase):
         self.assertGreater(times[0], 0.4)
         self.assertLess(times[0], 1.2)
         self.assertGreater(times[1], 1.3)
+
+    @unittest.skipIf(os.geteuid(), 'takes root')
+    def test_it_goes_first_unless_its_user_says_otherwise(self):
+        # COMMAND keeps the priority of the one who runs it
+        for nice, while_it_runs in ((0, -10), (5, 5), (-3, -3)):
+            with tempfile.TemporaryDirectory() as folder:
+                told = os.path.join(folder, 'nice')
+                p = subprocess.Popen([PROGRAM, 'record', '-o', '/dev/null', '--format', 'otlp', '--',
+                                      'sh', '-c', f'nice > {told}; sleep 2'],
+                                     stderr=subprocess.DEVNULL,
+                                     preexec_fn=lambda n=nice: os.setpriority(os.PRIO_PROCESS, 0, n))
+                seen = set()
+                while p.poll() is None:
+                    with contextlib.suppress(ProcessLookupError):
+                        seen.add(os.getpriority(os.PRIO_PROCESS, p.pid))
+                    time.sleep(0.01)
+                self.assertIn(while_it_runs, seen)
+                with open(told) as f:
+                    self.assertEqual(int(f.read()), nice)
 
     def test_a_failed_poll_is_no_end(self):
         r = run('export', '-d', '1', mode='hiccup')
