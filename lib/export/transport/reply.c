@@ -7,6 +7,8 @@
 
 #include "base/foreign/text.h"
 #include "base/macros.h"
+#include "export/transport/retry.h"
+#include "export/transport/transport.h"
 
 /* Field numbers of opentelemetry/proto 1.10 and of google/rpc. */
 enum {
@@ -25,6 +27,7 @@ enum {
 	DURATION_NANOS = 2,
 };
 
+static const char NOT_OTLP[] = "an answer that is not OTLP";
 static const char retry_info_url[] = "type.googleapis.com/google.rpc.RetryInfo";
 
 void op_reply_copy_text(const void *text, size_t len, char *ret, size_t cap)
@@ -63,6 +66,15 @@ int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *
 		return -EBADMSG;
 	*ret_rejected = rejected;
 	return 0;
+}
+
+void op_reply_read(const void *bytes, size_t len, struct op_transport_result *ret)
+{
+	if (op_reply_parse(bytes, len, &ret->rejected, ret->message,
+			   sizeof(ret->message)) == 0)
+		return;
+	ret->grpc_status = OP_GRPC_UNKNOWN;
+	(void)strlcpy(ret->message, NOT_OTLP, sizeof(ret->message));
 }
 
 static int64_t parse_duration(struct op_reader *r)

@@ -15,6 +15,12 @@
 int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *message,
 		   size_t cap);
 
+struct op_transport_result;
+
+/* The body of an answer of success. One that is not OTLP, as of a web server at a wrong port, has
+ * accepted nothing: *@ret says so. */
+void op_reply_read(const void *bytes, size_t len, struct op_transport_result *ret);
+
 /* The delay of the RetryInfo in a google.rpc.Status (the trailer
  * grpc-status-details-bin), in milliseconds, rounded up; -1 if there is none. */
 int64_t op_reply_retry_delay_ms(const void *bytes, size_t len);

@@ -70,12 +70,13 @@ const char *op_retry_result_name(const struct op_transport_result *result)
 		const char *name;
 	} names[] = {
 #define OP_HTTP(number) { number, "HTTP " #number }
-		OP_HTTP(300), OP_HTTP(301), OP_HTTP(302), OP_HTTP(303), OP_HTTP(307),
-		OP_HTTP(308), OP_HTTP(400), OP_HTTP(401), OP_HTTP(402), OP_HTTP(403),
-		OP_HTTP(404), OP_HTTP(405), OP_HTTP(406), OP_HTTP(407), OP_HTTP(408),
-		OP_HTTP(411), OP_HTTP(413), OP_HTTP(414), OP_HTTP(415), OP_HTTP(422),
-		OP_HTTP(426), OP_HTTP(429), OP_HTTP(431), OP_HTTP(451), OP_HTTP(500),
-		OP_HTTP(501), OP_HTTP(502), OP_HTTP(503), OP_HTTP(504), OP_HTTP(505),
+		OP_HTTP(200), OP_HTTP(201), OP_HTTP(202), OP_HTTP(300), OP_HTTP(301),
+		OP_HTTP(302), OP_HTTP(303), OP_HTTP(307), OP_HTTP(308), OP_HTTP(400),
+		OP_HTTP(401), OP_HTTP(402), OP_HTTP(403), OP_HTTP(404), OP_HTTP(405),
+		OP_HTTP(406), OP_HTTP(407), OP_HTTP(408), OP_HTTP(411), OP_HTTP(413),
+		OP_HTTP(414), OP_HTTP(415), OP_HTTP(422), OP_HTTP(426), OP_HTTP(429),
+		OP_HTTP(431), OP_HTTP(451), OP_HTTP(500), OP_HTTP(501), OP_HTTP(502),
+		OP_HTTP(503), OP_HTTP(504), OP_HTTP(505),
 #undef OP_HTTP
 	};
 	size_t i;
@@ -132,6 +133,10 @@ const char *op_retry_hint(const struct op_transport_result *result)
 	case OP_GRPC_FAILED_PRECONDITION:
 		return result->http_status
 			       ? "redirects are not followed: set endpoint to where it is"
+			       : NULL;
+	case OP_GRPC_UNKNOWN:
+		return says(result, "not OTLP")
+			       ? "is it a receiver of OTLP profiles that listens there?"
 			       : NULL;
 	case OP_GRPC_UNAVAILABLE:
 		if (says(result, "http1.x server"))

@@ -201,7 +201,7 @@ void test_partial_success_is_not_sent_again(void)
 	server_stop(&s);
 }
 
-void test_junk_reply_is_a_reply(void)
+void test_junk_reply_accepts_nothing(void)
 {
 	struct server s = start("junk", NULL, NULL, NULL);
 	struct rig g;
@@ -209,7 +209,8 @@ void test_junk_reply_is_a_reply(void)
 	rig_up(&g, s.port);
 	submit(&g, "abc", 7);
 	CHECK_INT(flush(&g, 20000), 0);
-	CHECK_INT(g.stats.samples_exported, 7);
+	CHECK_INT(g.stats.samples_exported, 0);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 7);
 	CHECK(said(&g, "not OTLP"));
 	rig_down(&g);
 	server_stop(&s);

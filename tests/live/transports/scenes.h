@@ -19,7 +19,7 @@ extern const struct transport {
 	X(request_arrives_whole)                                                         \
 	X(compression_is_as_asked)                                                       \
 	X(partial_success_is_not_sent_again)                                             \
-	X(junk_reply_is_a_reply)                                                         \
+	X(junk_reply_accepts_nothing)                                                    \
 	X(hang_ends_at_the_deadline)                                                     \
 	X(free_cancels_a_hang)                                                           \
 	X(nobody_listens_is_given_up)                                                    \

@@ -73,6 +73,9 @@ static void test_refusals_are_dropped_and_explained(void)
 	check_refused("page:501:<h1>no\t</h1>", "HTTP 501: <h1>no\\x09</h1>");
 	check_refused("redirect:308:https://elsewhere/",
 		      "to https://elsewhere/; redirects");
+	check_refused("page:200:<html>It works!</html>",
+		      "HTTP 200: an answer that is not OTLP; is it a receiver");
+	check_refused("page:202:{}", "HTTP 202: an answer that is not OTLP");
 	check_refused("big", "larger than 4 MiB");
 }
 

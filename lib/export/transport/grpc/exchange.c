@@ -120,13 +120,7 @@ static void read_response(const struct op_exchange *x, struct op_transport_resul
 
 	if (!read_buffer(x->response, &s))
 		return;
-	/* Even with a reply that cannot be parsed, the server has accepted
-	 * the request. */
-	if (op_reply_parse(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s),
-			   &result->rejected, result->message,
-			   sizeof(result->message)) < 0)
-		(void)snprintf(result->message, sizeof(result->message),
-			       "a response that is not OTLP");
+	op_reply_read(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s), result);
 	grpc_slice_unref(s);
 }
 

@@ -140,12 +140,7 @@ void op_response_read(const struct op_response *r, CURL *easy,
 			result->retry_delay_ms = r->retry_after_ms;
 		return;
 	}
-	/* Even with a reply that cannot be parsed, the server has accepted
-	 * the request. */
-	if (op_reply_parse(r->bytes, r->len, &result->rejected, result->message,
-			   sizeof(result->message)) < 0)
-		(void)strlcpy(result->message, "a response that is not OTLP",
-			      sizeof(result->message));
+	op_reply_read(r->bytes, r->len, result);
 }
 
 bool op_response_refuses_encoding(const struct op_transport_result *result)
