@@ -36,6 +36,8 @@ enum {
 
 /* Time between two checks whether another file has taken its place. */
 static const uint64_t OPEN_NS = UINT64_C(1000000000);
+/* A last line without a newline is whole once it has stood for so long. */
+static const uint64_t REST_NS = UINT64_C(500000000);
 /* A look for new lines that took longer than this is followed by a pause of four times
  * its duration. */
 static const uint64_t QUICK_NS = UINT64_C(100000);
@@ -57,9 +59,16 @@ struct op_perfmap {
 	size_t sorted;	  /* the first so many entries are sorted by address */
 	uint64_t refused; /* lines dropped */
 	bool behind;	  /* there is more to read: a later line may name the same code */
-	uint64_t begun;	  /* grows with each file that is read from its start */
+	uint64_t rest;	  /* where a last line without a newline ended, and since when */
+	uint64_t rest_ns;
+	uint64_t begun; /* grows with each file that is read from its start */
 	char name[NAME_BYTES_MAX];
 };
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
 
 static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 {
@@ -77,9 +86,9 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 			return NULL;
 		value = value << 4 | (uint64_t)digit;
 	}
-	if (p == start || p == end || *p != ' ')
+	if (p == start || p == end || !is_blank(*p))
 		return NULL;
-	while (p < end && *p == ' ')
+	while (p < end && is_blank(*p))
 		p++;
 	*ret = value;
 	return p;
@@ -175,6 +184,25 @@ static ssize_t take_piece(struct op_perfmap *map, const char *piece, size_t len)
 	return start - piece;
 }
 
+/* A last line without a newline: it may not be completely written yet. After a while it is. */
+static int take_rest(struct op_perfmap *map, const char *rest, size_t len)
+{
+	uint64_t now_ns = op_clock_monotonic_ns();
+	size_t before = map->entries.len;
+	int r;
+
+	if (map->rest != map->read + len) {
+		map->rest = map->read + len;
+		map->rest_ns = now_ns;
+	}
+	if (now_ns < map->rest_ns + REST_NS)
+		return 0;
+	r = take_line(map, rest, rest + len, map->read);
+	if (r == 0 && map->entries.len > before)
+		map->read += len;
+	return r;
+}
+
 static int read_more(struct op_perfmap *map, uint64_t size)
 {
 	_cleanup_free_ char *piece = NULL;
@@ -185,10 +213,13 @@ static int read_more(struct op_perfmap *map, uint64_t size)
 	size = OP_MIN(OP_MIN(size, FILE_BYTES_MAX), map->read + READ_BYTES_MAX);
 	while (map->read < size) {
 		ssize_t n = op_pread_full(map->fd, piece, PIECE_BYTES, map->read);
+		ssize_t len;
 
+		len = n;
 		if (n > 0)
 			n = take_piece(map, piece, (size_t)n);
-		/* The last line may not be completely written yet. */
+		if (n == 0 && len > 0)
+			return take_rest(map, piece, (size_t)len);
 		if (n <= 0)
 			return (int)n;
 		map->read += (uint64_t)n;

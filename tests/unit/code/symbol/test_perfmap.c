@@ -132,6 +132,25 @@ static void test_bad_lines_are_left_out(void)
 	op_perfmap_free(map);
 }
 
+static void test_tabs_and_a_last_line_without_newline(void)
+{
+	struct op_perfmap *map = NULL;
+
+	fresh("1000\t10\ttabs\n2000 10 last");
+	CHECK_OK(op_perfmap_new(open_path, NULL, &map));
+	CHECK_STR(op_perfmap_find(map, 0x1000), "tabs");
+	check_none(map, 0x2000);
+	check_soon(map, 0x2000, "last");
+	append(" word\n3000 10 next\n4000 1");
+	check_soon(map, 0x3000, "next");
+	CHECK_STR(op_perfmap_find(map, 0x2000), "last word");
+	CHECK_OK(usleep(1100000));
+	check_none(map, 0x4000);
+	append("0 whole\n");
+	check_soon(map, 0x400f, "whole");
+	op_perfmap_free(map);
+}
+
 static void test_not_there(void)
 {
 	struct op_perfmap *map = NULL;
@@ -212,5 +231,7 @@ static void test_growth_is_cheap(void)
 TEST_MAIN({ "ranges", test_ranges }, { "later_lines_hold", test_later_lines_hold },
 	  { "grows_line_by_line", test_grows_line_by_line },
 	  { "bad_lines_are_left_out", test_bad_lines_are_left_out },
+	  { "tabs_and_a_last_line_without_newline",
+	    test_tabs_and_a_last_line_without_newline },
 	  { "not_there", test_not_there }, { "growth_is_cheap", test_growth_is_cheap },
 	  { "many_lines_are_bounded", test_many_lines_are_bounded })
