@@ -24,6 +24,7 @@
 #include "base/macros.h"
 #include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
+#include "kernel/object.h"
 #include "otelprof/stats.h"
 #include "process/resource/membership.h"
 
@@ -88,14 +89,35 @@ static bool has_capability(int cap)
 	return data[cap / 32].effective & (1u << (cap % 32));
 }
 
+/* Make a small map. Returns 0 or -errno. */
+static int try_bpf(void)
+{
+	_cleanup_close_ int fd = bpf_map_create(
+		BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
+
+	return fd < 0 ? -errno : 0;
+}
+
+static void check_bpf(struct doctor *d, bool has_it)
+{
+	int r = has_it ? try_bpf() : 0;
+	const char *refusal = r ? op_object_refusal() : NULL;
+
+	row(d, or_missing(has_it && !r), "BPF",
+	    "CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN), and a kernel that lets bpf(2) in",
+	    "nothing can be profiled", "%s",
+	    !has_it   ? "it is missing"
+	    : !r      ? "the capability is there"
+	    : refusal ? refusal
+		      : strerror(-r));
+}
+
 static void check_rights(struct doctor *d)
 {
 	bool admin = has_capability(CAP_SYS_ADMIN);
-	bool bpf = admin || has_capability(CAP_BPF);
 	bool perfmon = admin || has_capability(CAP_PERFMON);
 
-	row(d, or_missing(bpf), "BPF", "CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)",
-	    "nothing can be profiled", bpf ? "the capability is there" : "it is missing");
+	check_bpf(d, admin || has_capability(CAP_BPF));
 	row(d, or_missing(perfmon), "tracing",
 	    "CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)", "nothing can be profiled",
 	    perfmon ? "the capability is there" : "it is missing");

@@ -18,6 +18,7 @@
 
 enum {
 	VERIFIER_LOG_BYTES = 256 * 1024,
+	SELF_BYTES_MAX = 16 << 10,
 	VERIFIER_LOG_SHOWN = 2000, /* bytes of its end, where the reason is */
 };
 
@@ -178,16 +179,36 @@ int op_object_want(struct bpf_object *object, const char *name, uint32_t type)
 	return bpf_program__set_autoload(program, true);
 }
 
+const char *op_object_refusal(void)
+{
+	_cleanup_free_ char *status = NULL;
+	_cleanup_free_ char *map = NULL;
+	unsigned long first, parent, count;
+
+	if (op_read_file("/proc/self/uid_map", SELF_BYTES_MAX, &map) >= 0 &&
+	    (sscanf(map, "%lu %lu %lu", &first, &parent, &count) != 3 || first ||
+	     parent || count != UINT32_MAX))
+		return "this is a user namespace (/proc/self/uid_map), where nobody may "
+		       "load kernel programs: run it outside";
+	if (op_read_file("/proc/self/status", SELF_BYTES_MAX, &status) > 0 &&
+	    strstr(status, "\nSeccomp:\t2\n"))
+		return "a seccomp filter is on (/proc/self/status): it must allow bpf and "
+		       "perf_event_open";
+	return NULL;
+}
+
 static int load_failed(struct op_capture *c, const char *program, const char *verifier,
 		       int error)
 {
 	size_t len = verifier ? strlen(verifier) : 0;
+	const char *refusal = op_object_refusal();
 	int r;
 
-	if (error == -EPERM)
+	if (error == -EPERM || (refusal && !len))
 		return op_fail(c->log, -OTELPROF_E_CAPABILITY,
-			       "loading the kernel programs is not permitted: "
-			       "CAP_BPF and CAP_PERFMON (or root) are needed");
+			       "loading the kernel programs is not permitted: %s",
+			       refusal ? refusal
+				       : "CAP_BPF and CAP_PERFMON (or root) are needed");
 	if (error == -ENOMEM)
 		return op_fail(c->log, error,
 			       "there is not enough memory for the kernel's maps; "

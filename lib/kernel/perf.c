@@ -21,6 +21,7 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "kernel/object.h"
 #include "kernel/state.h"
 #include "otelprof/error.h"
 
@@ -38,12 +39,15 @@ static int perf_open(struct perf_event_attr *attr, uint32_t cpu)
 
 static int perf_failed(struct op_capture *c, uint32_t cpu, int error)
 {
-	if (error == -EACCES || error == -EPERM)
-		return op_fail(
-			c->log, -OTELPROF_E_CAPABILITY,
-			"perf_event_open on CPU %u is not permitted: CAP_PERFMON (or root) "
-			"is needed, or kernel.perf_event_paranoid below 1",
-			cpu);
+	if (error == -EACCES || error == -EPERM || error == -ENOSYS) {
+		const char *refusal = op_object_refusal();
+
+		return op_fail(c->log, -OTELPROF_E_CAPABILITY,
+			       "perf_event_open on CPU %u is not permitted: %s", cpu,
+			       refusal ? refusal
+				       : "CAP_PERFMON (or root) is needed, or "
+					 "kernel.perf_event_paranoid below 1");
+	}
 	if (error == -EMFILE)
 		return op_fail(c->log, error,
 			       "no descriptor is left for CPU %u: raise RLIMIT_NOFILE",

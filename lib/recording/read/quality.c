@@ -79,6 +79,9 @@ bool quality_is_unnamed(const char *name, size_t len)
 {
 	size_t digits = 0;
 
+	/* the host hides its kernel's names */
+	if (is_text(name, len, "[kernel]"))
+		return true;
 	while (len && strchr("0123456789abcdef", name[len - 1])) {
 		len--;
 		digits++;

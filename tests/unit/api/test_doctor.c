@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the doctor over directories made here in place of /proc. */
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <otelprof/otelprof.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -116,8 +124,74 @@ static void test_snapshots(void)
 	CHECK_INT(found.state, OTELPROF_DOCTOR_OK);
 }
 
+/* Let @number fail with EPERM in this process. */
+static int refuse(unsigned int number)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* In a child: what the doctor says of BPF, and why a start fails. */
+static void check_refused(const char *word)
+{
+	struct found found = { .feature = "BPF" };
+	struct otelprof_config config;
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config, sizeof(config));
+	CHECK_OK(otelprof_doctor(&config, on_row, &found));
+	CHECK(found.seen);
+	CHECK_INT(found.state, OTELPROF_DOCTOR_MISSING);
+	CHECK(strstr(found.text, word));
+	r = otelprof_init(&config, &why, &p);
+	CHECK_INT(r, -OTELPROF_E_CAPABILITY);
+	CHECK(strstr(why.message, word));
+	_exit(0);
+}
+
+static void check_child(pid_t child)
+{
+	int status;
+
+	CHECK(child > 0);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+}
+
+static void test_a_refusal_is_named(void)
+{
+	pid_t child;
+
+	if (geteuid())
+		SKIP("not root");
+	child = fork();
+	if (child == 0) {
+		CHECK_OK(refuse(SYS_bpf));
+		check_refused("seccomp");
+	}
+	check_child(child);
+	child = fork();
+	if (child == 0) {
+		if (unshare(CLONE_NEWUSER) < 0)
+			_exit(0); /* this kernel allows none */
+		check_refused("user namespace");
+	}
+	check_child(child);
+}
+
 TEST_MAIN({ "functions_come_first", test_functions_come_first },
 	  { "per_cpu_symbols_come_first", test_per_cpu_symbols_come_first },
 	  { "hidden_addresses", test_hidden_addresses },
 	  { "no_kallsyms", test_no_kallsyms },
-	  { "types_of_probes", test_types_of_probes }, { "snapshots", test_snapshots })
+	  { "types_of_probes", test_types_of_probes }, { "snapshots", test_snapshots },
+	  { "a_refusal_is_named", test_a_refusal_is_named })

@@ -9,8 +9,10 @@
 /* An address in place of a name is none, whatever stands before it. */
 static void test_names_that_are_none(void)
 {
-	static const char *const none[] = { "libc.so.6+0x1f", "[anon]+0xabc", "0x1f",
-					    "python@0x7f01", "java@0xf4cc" };
+	static const char *const none[] = {
+		"libc.so.6+0x1f", "[anon]+0xabc", "0x1f",
+		"python@0x7f01",  "java@0xf4cc",  "[kernel]"
+	};
 	static const char *const named[] = { "main", "operator+", "f@0x",
 					     "0x",   "a@0xg",	  "python@7f01" };
 	size_t i;
