@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "otelprof/config.h"
-#include "process/resource/groups.h"
 
 enum {
 	MOUNT_BYTES = 256,
@@ -67,9 +66,8 @@ static int find_group(const struct op_rule_groups *g, bool pod, const char *moun
 /* The id of a cgroup is the inode number of its directory, whose number of links tells of
  * groups below it. */
 static int stat_group(const struct op_rule_groups *g, const char *mount, const char *name,
-		      bool whole, uint64_t *ret_id, uint32_t *ret_depth)
+		      bool whole, struct op_rule_group *ret)
 {
-	char path[OP_GROUP_PATH_MAX];
 	struct stat st;
 	size_t len = strlen(mount);
 
@@ -78,23 +76,30 @@ static int stat_group(const struct op_rule_groups *g, const char *mount, const c
 	/* the path of a shell is as good as one below the mount */
 	if (strncmp(name, mount, len) == 0 && (!name[len] || name[len] == '/'))
 		name += len;
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", mount,
-			     name + strspn(name, "/")) >= sizeof(path))
+	if ((size_t)snprintf(ret->path, sizeof(ret->path), "%s/%s", mount,
+			     name + strspn(name, "/")) >= sizeof(ret->path))
 		return op_fail(g->log, -ENAMETOOLONG, "the cgroup's path is too long");
-	if (stat(path, &st) < 0)
-		return op_fail(g->log, -errno, "the cgroup %s cannot be found: %s", path,
-			       strerror(errno));
+	if (stat(ret->path, &st) < 0)
+		return op_fail(g->log, -errno, "the cgroup %s cannot be found: %s",
+			       ret->path, strerror(errno));
 	if (whole && !g->ancestors && st.st_nlink > LINKS_ALONE)
 		return op_fail(g->log, -EOPNOTSUPP,
 			       "a rule by a container that has control groups of its own "
 			       "needs Linux 5.16: give the cgroup of its processes");
-	*ret_id = st.st_ino;
-	*ret_depth = depth_of(path + strlen(mount));
+	ret->id = st.st_ino;
+	ret->depth = depth_of(ret->path + strlen(mount));
 	return 0;
 }
 
+uint64_t op_rule_cgroup_now(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? st.st_ino : 0;
+}
+
 int op_rule_cgroup(const struct op_rule_groups *g, uint32_t kind, const char *text,
-		   uint64_t *ret_id, uint32_t *ret_depth)
+		   struct op_rule_group *ret)
 {
 	char mount[MOUNT_BYTES];
 	char path[OP_GROUP_PATH_MAX];
@@ -109,7 +114,7 @@ int op_rule_cgroup(const struct op_rule_groups *g, uint32_t kind, const char *te
 	if (kind == OTELPROF_MATCH_POD && !g->ancestors)
 		return op_fail(g->log, -EOPNOTSUPP, "a rule by pod needs Linux 5.16");
 	if (kind == OTELPROF_MATCH_CGROUP)
-		return stat_group(g, mount, text, false, ret_id, ret_depth);
+		return stat_group(g, mount, text, false, ret);
 	r = find_group(g, kind == OTELPROF_MATCH_POD, mount, text, path);
-	return r < 0 ? r : stat_group(g, mount, path, true, ret_id, ret_depth);
+	return r < 0 ? r : stat_group(g, mount, path, true, ret);
 }

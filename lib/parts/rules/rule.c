@@ -25,6 +25,8 @@ int op_rule_new(const struct otelprof_rule *from, struct op_rule **ret)
 struct op_rule *op_rule_free(struct op_rule *rule)
 {
 	if (rule)
+		free(rule->group);
+	if (rule)
 		free((void *)rule->of.text);
 	free(rule);
 	return NULL;
@@ -40,6 +42,30 @@ static void set_text_key(const struct op_rule_set *t, struct op_rule *rule, uint
 	rule->key.word[1] = op_hash_bytes(rule->of.text, len, ~t->seed);
 }
 
+static int set_group(const struct op_rule_set *t, struct op_rule *rule)
+{
+	const struct op_rule_groups groups = {
+		.log = t->config.log,
+		.procfs_root = t->config.procfs_root,
+		.ancestors = op_capture_sees_ancestors(t->config.capture),
+	};
+	struct op_rule_group group;
+	int r = op_rule_cgroup(&groups, rule->of.kind, rule->of.text, &group);
+
+	rule->key.kind = OP_RULE_CGROUP;
+	if (r < 0)
+		return r;
+	if (group.depth >= OP_CGROUP_DEPTHS)
+		return op_fail(t->config.log, -E2BIG,
+			       "the cgroup %s stands deeper than %d levels",
+			       rule->of.text, OP_CGROUP_DEPTHS - 1);
+	free(rule->group);
+	rule->group = strdup(group.path);
+	rule->key.word[0] = group.id;
+	rule->depth = group.depth;
+	return rule->group ? 0 : -ENOMEM;
+}
+
 static int set_key(const struct op_rule_set *t, struct op_rule *rule)
 {
 	static const uint32_t kinds[] = {
@@ -49,14 +75,7 @@ static int set_key(const struct op_rule_set *t, struct op_rule *rule)
 		[OTELPROF_MATCH_UID] = OP_RULE_UID,
 		[OTELPROF_MATCH_AGE] = OP_TARGET_AGE,
 	};
-	const struct op_rule_groups groups = {
-		.log = t->config.log,
-		.procfs_root = t->config.procfs_root,
-		.ancestors = op_capture_sees_ancestors(t->config.capture),
-	};
 	char *comm = (char *)rule->key.word;
-	uint64_t cgroup;
-	int r;
 
 	memset(&rule->key, 0, sizeof(rule->key));
 	switch (rule->of.kind) {
@@ -74,22 +93,12 @@ static int set_key(const struct op_rule_set *t, struct op_rule *rule)
 	case OTELPROF_MATCH_CGROUP:
 	case OTELPROF_MATCH_CONTAINER:
 	case OTELPROF_MATCH_POD:
-		rule->key.kind = OP_RULE_CGROUP;
-		r = op_rule_cgroup(&groups, rule->of.kind, rule->of.text, &cgroup,
-				   &rule->depth);
-		if (r == 0)
-			rule->key.word[0] = cgroup;
-		break;
+		return set_group(t, rule);
 	default:
 		rule->key.kind = kinds[rule->of.kind];
 		rule->key.word[0] = rule->key.kind == OP_TARGET_ALL ? 0 : rule->of.number;
 		return 0;
 	}
-	if (r == 0 && rule->depth >= OP_CGROUP_DEPTHS)
-		return op_fail(t->config.log, -E2BIG,
-			       "the cgroup %s stands deeper than %d levels",
-			       rule->of.text, OP_CGROUP_DEPTHS - 1);
-	return r;
 }
 
 int op_rule_find_key(const struct op_rule_set *t, struct op_rule *rule)

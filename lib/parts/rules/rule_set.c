@@ -9,10 +9,12 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "parts/rules/cgroup.h"
 #include "parts/rules/state.h"
 
 /* Between two looks for what rules wait for. */
 static const uint64_t LOOK_NS = UINT64_C(5000000000);
+static const uint64_t FOLLOW_NS = UINT64_C(400000000);
 
 /* Pointers to rules, by rank. */
 struct op_ranked {
@@ -388,7 +390,8 @@ static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
 		text = rule->of.text;
 		*rule = *from;
 		rule->of.text = text;
-		r = put_in(t, rule);
+		rule->group = from->group ? strdup(from->group) : NULL;
+		r = from->group && !rule->group ? -ENOMEM : put_in(t, rule);
 		if (r == 0)
 			rule = NULL;
 	}
@@ -404,6 +407,7 @@ int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules
 				    .seed = t->seed,
 				    .last = t->last,
 				    .look_ns = now_ns + LOOK_NS,
+				    .follow_ns = now_ns + FOLLOW_NS,
 				    .fd = -1 };
 	size_t i;
 	int r = 0;
@@ -508,15 +512,50 @@ static bool settle(struct op_rule_set *t, struct op_rule *rule)
 	return true;
 }
 
+/* Its control group is gone: the rule waits for the next one. */
+static void lose_group(struct op_rule_set *t, struct op_rule *rule)
+{
+	count(t, rule, -1);
+	unlink_rule(t, rule);
+	(void)op_rule_table_publish(t, rule);
+	rule->key.kind = OP_RULE_KINDS;
+	t->waiting++;
+	t->changed = true;
+	op_log(t->config.log, OP_LOG_INFO,
+	       "the control group of a rule is gone; it waits for the next %s",
+	       rule->of.text);
+}
+
+/* A unit or a container that restarts has another control group at the same path. */
+static void follow(struct op_rule_set *t, uint64_t now_ns)
+{
+	size_t left = OP_RULE_SET_FOLLOW;
+	uint64_t word;
+
+	while (left && op_map64_next(&t->rules, &t->follow_at, &word)) {
+		struct op_rule *rule = op_rule_of(word);
+		uint64_t id;
+
+		if (!rule->group)
+			continue;
+		left--;
+		id = op_rule_cgroup_now(rule->group);
+		if (!op_rule_waits(rule) && id != rule->key.word[0])
+			lose_group(t, rule);
+		if (id && op_rule_waits(rule))
+			(void)settle(t, rule);
+	}
+	if (left)
+		t->follow_at = 0;
+	t->follow_ns = now_ns + FOLLOW_NS;
+}
+
 /* Look for what rules wait for: finding a container reads many directories. */
 static void look(struct op_rule_set *t, uint64_t now_ns)
 {
-	struct op_log *log = t->config.log;
-	struct op_log kept = *log;
 	size_t left = OP_RULE_SET_LOOK;
 	uint64_t word;
 
-	log->detail = NULL;
 	while (left && op_map64_next(&t->rules, &t->look_at, &word)) {
 		struct op_rule *rule = op_rule_of(word);
 
@@ -527,6 +566,23 @@ static void look(struct op_rule_set *t, uint64_t now_ns)
 	if (left)
 		t->look_at = 0;
 	t->look_ns = now_ns + LOOK_NS;
+}
+
+static bool has_groups(const struct op_rule_set *t)
+{
+	return t->waiting || t->kinds[OP_RULE_CGROUP];
+}
+
+static void look_at_groups(struct op_rule_set *t, uint64_t now_ns)
+{
+	struct op_log *log = t->config.log;
+	struct op_log kept = *log;
+
+	log->detail = NULL;
+	if (now_ns >= t->follow_ns)
+		follow(t, now_ns);
+	if (t->waiting && now_ns >= t->look_ns)
+		look(t, now_ns);
 	/* the error of a call stays that of the call */
 	op_log_deinit(log);
 	*log = kept;
@@ -535,8 +591,8 @@ static void look(struct op_rule_set *t, uint64_t now_ns)
 void op_rule_set_work(struct op_rule_set *t, uint64_t now_ns, uint64_t limit_ns)
 {
 	op_matches_work(t->matches, now_ns, limit_ns);
-	if (t->waiting && now_ns >= t->look_ns)
-		look(t, now_ns);
+	if (has_groups(t))
+		look_at_groups(t, now_ns);
 	if (t->changed)
 		op_rule_table_publish_use(t);
 }
@@ -545,9 +601,9 @@ uint64_t op_rule_set_work_ns(const struct op_rule_set *t)
 {
 	uint64_t next_ns = op_matches_next_ns(t->matches);
 
-	if (!t->waiting || (next_ns && next_ns < t->look_ns))
+	if (!has_groups(t) || (next_ns && next_ns < t->follow_ns))
 		return next_ns;
-	return t->look_ns + 1;
+	return t->follow_ns + 1;
 }
 
 void op_rule_set_get_stats(const struct op_rule_set *t, struct op_match_stats *ret)

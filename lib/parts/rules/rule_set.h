@@ -21,8 +21,9 @@ enum {
 	OP_RULE_SET_FIRST = 16384,
 	/* and OP_RULE_SET_MAX, where processes that rules mean want it */
 	OP_RULE_SET_MAX = OTELPROF_RULES_MAX + 2 * OP_MATCHES_MAX,
-	OP_RULE_SET_EXPIRE = 64, /* a poll does no more */
-	OP_RULE_SET_LOOK = 16,	 /* control groups that are looked for at a time */
+	OP_RULE_SET_EXPIRE = 64,  /* a poll does no more */
+	OP_RULE_SET_FOLLOW = 512, /* control groups that are looked at again at a time */
+	OP_RULE_SET_LOOK = 16,	  /* control groups that are looked for at a time */
 };
 
 struct op_rule_set;

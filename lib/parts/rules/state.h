@@ -22,6 +22,7 @@ struct op_rule {
 	/* the kind is OP_RULE_KINDS while it waits for a control group */
 	struct op_rule_key key;
 	uint32_t depth; /* of its cgroup */
+	char *group;	/* its path, where it was found last, or NULL */
 	uint32_t rate;	/* number, or 0 */
 	uint64_t hash;
 	struct op_rule *older;
@@ -53,6 +54,8 @@ struct op_rule_set {
 	size_t waiting;
 	uint64_t look_ns; /* when to look for what rules wait for */
 	size_t look_at;
+	uint64_t follow_ns; /* when to look whether groups were made anew */
+	size_t follow_at;
 	bool changed; /* the table, and the programs do not know yet */
 };
 

@@ -29,12 +29,13 @@ static void make_groups(void)
 
 static int find(const char *container)
 {
-	uint64_t id = 0;
-	uint32_t depth = 0;
-	int r = op_rule_cgroup(&groups, OTELPROF_MATCH_CONTAINER, container, &id, &depth);
+	struct op_rule_group group = { 0 };
+	int r = op_rule_cgroup(&groups, OTELPROF_MATCH_CONTAINER, container, &group);
 
-	CHECK(r < 0 || id);
-	CHECK_INT(depth, r < 0 ? 0 : 1);
+	CHECK(r < 0 || group.id);
+	CHECK_INT(group.depth, r < 0 ? 0 : 1);
+	if (r == 0)
+		CHECK_INT(op_rule_cgroup_now(group.path), group.id);
 	return r;
 }
 

@@ -63,6 +63,8 @@ static struct {
 	struct table table[64]; /* by descriptor */
 	int active[2];
 	bool full; /* no table can be made */
+	uint64_t
+		groups_anew; /* what was added to the ids of groups that were made anew */
 } k;
 static const struct op_settings op_settings = { .cgroup_ancestors = 1 };
 static int op_rules_of_list; /* stands for the map of maps */
@@ -111,7 +113,7 @@ static void *look_up(const void *map, const void *key)
 #define bpf_get_current_uid_gid()     ((uint64_t)k.current->uid)
 #define bpf_get_current_cgroup_id()   0
 #define bpf_get_current_ancestor_cgroup_id(depth)                                        \
-	((uint64_t)(group_at(k.current->group, depth) + 1))
+	(k.groups_anew + (uint64_t)(group_at(k.current->group, depth) + 1))
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunknown-pragmas" /* unroll is of clang */
 #include "bpf/event/rules/rules.h"
@@ -210,12 +212,19 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 	(void)rate;
 }
 
-/* ---- control groups: named by a digit, and there from a moment on ---- */
+/* ---- control groups: named by a digit; they come, go, and are made anew ---- */
 
 static uint32_t groups_there;
 
+uint64_t op_rule_cgroup_now(const char *path)
+{
+	int group = *path - '0';
+
+	return groups_there >> group & 1 ? (uint64_t)(group + 1) + k.groups_anew : 0;
+}
+
 int op_rule_cgroup(const struct op_rule_groups *g, uint32_t kind, const char *text,
-		   uint64_t *ret_id, uint32_t *ret_depth)
+		   struct op_rule_group *ret)
 {
 	int group = *text - '0';
 
@@ -223,8 +232,9 @@ int op_rule_cgroup(const struct op_rule_groups *g, uint32_t kind, const char *te
 	(void)kind;
 	if (!(groups_there >> group & 1))
 		return -ENOENT;
-	*ret_id = (uint64_t)(group + 1);
-	*ret_depth = group < 2 ? 1 : 2;
+	ret->id = op_rule_cgroup_now(text);
+	ret->depth = group < 2 ? 1 : 2;
+	(void)snprintf(ret->path, sizeof(ret->path), "%s", text);
 	return 0;
 }
 
@@ -411,10 +421,14 @@ static void remove_one(struct op_rule_set *t)
 	}
 }
 
-static void a_group_comes(struct op_rule_set *t, uint64_t *now_ns)
+static void groups_change(struct op_rule_set *t, uint64_t *now_ns)
 {
 	int i;
 
+	if (below(2)) {
+		k.groups_anew += 100;
+		groups_there = below(1 << GROUPS);
+	}
 	groups_there |= 1U << below(GROUPS);
 	for (i = 0; i < 4; i++) {
 		*now_ns += 6 * AGE_NS;
@@ -460,7 +474,7 @@ static void test_the_sentence(void)
 			else if (dice < 7)
 				remove_one(t);
 			else
-				a_group_comes(t, &now_ns);
+				groups_change(t, &now_ns);
 			for (i = 0; i < PROCESSES; i++)
 				check(t, &tasks[i], comms[below(COMMS)]);
 		}
