@@ -111,9 +111,10 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 	if (now < m->next_ns)
 		return used;
 	/* tables that runtimes need are not made again here */
-	op_allowance_until(
-		&p->allowance,
-		op_allowance_part(&p->allowance, op_clock_work_ns(), GIVE_UP_PARTS));
+	op_allowance_until(&p->allowance,
+			   op_allowance_part(&p->allowance,
+					     op_allowance_now(&p->allowance),
+					     GIVE_UP_PARTS));
 	freed = give_up(p, used - aim, &enough);
 	op_allowance_until(&p->allowance, 0);
 	m->stuck = enough ? 0 : OP_MIN(m->stuck + 1, STUCK_MAX);

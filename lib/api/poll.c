@@ -113,7 +113,7 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 		op_limit_keep(p);
 	}
 	/* what took long is a poll's whole work, also where no record came of it */
-	worked = op_allowance_has_worked(&p->allowance, op_clock_work_ns());
+	worked = op_allowance_has_worked(&p->allowance, op_allowance_now(&p->allowance));
 	op_allowance_end_poll(&p->allowance);
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->waits.wake_fd);

@@ -37,7 +37,8 @@ enum {
 
 struct op_allowance {
 	/* The work under way: */
-	uint64_t end_ns; /* by op_clock_work_ns(); 0: no limit */
+	struct op_work_clock clock;
+	uint64_t end_ns; /* by that clock; 0: no limit */
 	uint64_t half_ns;
 	uint32_t steps; /* until the next reading of the clock */
 	bool over;
@@ -56,10 +57,16 @@ struct op_allowance {
 	void *may_take_ctx;
 };
 
+/* The present time, for limits. */
+static inline uint64_t op_allowance_now(struct op_allowance *a)
+{
+	return a ? op_clock_work_ns(&a->clock) : op_clock_monotonic_ns();
+}
+
 /* From now on work ends at @end_ns. 0: it has no end. */
 static inline void op_allowance_until(struct op_allowance *a, uint64_t end_ns)
 {
-	uint64_t now_ns = end_ns ? op_clock_work_ns() : 0;
+	uint64_t now_ns = end_ns ? op_allowance_now(a) : 0;
 	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
 
 	if (!a)
@@ -70,11 +77,14 @@ static inline void op_allowance_until(struct op_allowance *a, uint64_t end_ns)
 	a->over = false;
 }
 
-/* One of time alone, for work within other work. */
-static inline struct op_allowance op_allowance_of_time(uint64_t end_ns)
+/* One of time alone, for work within that of @of. */
+static inline struct op_allowance op_allowance_within(const struct op_allowance *of,
+						      uint64_t end_ns)
 {
 	struct op_allowance a = { 0 };
 
+	if (of)
+		a.clock = of->clock;
 	op_allowance_until(&a, end_ns);
 	return a;
 }
@@ -84,7 +94,7 @@ static inline bool op_allowance_is_over(struct op_allowance *a)
 {
 	if (!a || !a->end_ns)
 		return false;
-	a->over = a->over || op_clock_work_ns() >= a->end_ns;
+	a->over = a->over || op_allowance_now(a) >= a->end_ns;
 	return a->over;
 }
 
@@ -96,9 +106,9 @@ static inline bool op_allowance_must_wait(struct op_allowance *a)
 
 /* Is more than half of it used? For work that takes longer than there is and cannot be
  * divided. */
-static inline bool op_allowance_is_half_over(const struct op_allowance *a)
+static inline bool op_allowance_is_half_over(struct op_allowance *a)
 {
-	return a && a->end_ns && op_clock_work_ns() >= a->half_ns;
+	return a && a->end_ns && op_allowance_now(a) >= a->half_ns;
 }
 
 /* op_allowance_is_over() for many small steps: it reads the clock only now and then. */
@@ -121,7 +131,7 @@ static inline bool op_allowance_step(struct op_allowance *a)
 static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
 {
 	a->poll_ns = (uint64_t)(ms ? ms : OP_POLL_DEFAULT_MS) * OP_POLL_NS_A_MS;
-	a->poll_end_ns = op_clock_work_ns() + a->poll_ns;
+	a->poll_end_ns = op_allowance_now(a) + a->poll_ns;
 }
 
 static inline void op_allowance_end_poll(struct op_allowance *a)
@@ -140,7 +150,7 @@ static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t
 }
 
 /* When a part of the work ends that begins at @now_ns and gets one of @parts; both by
- * op_clock_work_ns(). */
+ * op_allowance_now(). */
 static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t now_ns,
 					 uint32_t parts)
 {

@@ -196,18 +196,15 @@ static uint64_t waited_ns(void)
 	return strtoull(at, NULL, 10);
 }
 
-uint64_t op_clock_work_ns(void)
+uint64_t op_clock_work_ns(struct op_work_clock *c)
 {
-	static __thread uint64_t read_ns; /* the last reading */
-	static __thread uint64_t waited;
-	static __thread uint64_t told_ns;
 	uint64_t now_ns = op_clock_monotonic_ns();
 
-	if (now_ns - read_ns >= WAIT_MIN_NS)
-		waited = OP_MAX(waited, waited_ns());
-	read_ns = now_ns;
-	told_ns = OP_MAX(told_ns, now_ns - waited);
-	return told_ns;
+	if (now_ns - c->read_ns >= WAIT_MIN_NS)
+		c->waited_ns = OP_MAX(c->waited_ns, waited_ns());
+	c->read_ns = now_ns;
+	c->told_ns = OP_MAX(c->told_ns, now_ns - c->waited_ns);
+	return c->told_ns;
 }
 
 int64_t op_clock_monotonic_offset_ns(void)

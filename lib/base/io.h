@@ -44,8 +44,13 @@ uint64_t op_clock_boottime_ns(void);
 /* CPU time of this thread. */
 uint64_t op_clock_thread_ns(void);
 /* For limits of work: a monotonic clock that stands while this thread waits for a CPU. It goes on
- * while the thread sleeps. Readings of two threads cannot be compared. */
-uint64_t op_clock_work_ns(void);
+ * while the thread sleeps. Readings of two threads cannot be compared, those by two of these can. */
+struct op_work_clock {
+	uint64_t read_ns;   /* when it was read last */
+	uint64_t waited_ns; /* for a CPU, in all, as far as it is known */
+	uint64_t told_ns;
+};
+uint64_t op_clock_work_ns(struct op_work_clock *c);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now: the most exact of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);
 

@@ -215,8 +215,10 @@ static struct op_image *next_job(struct op_images *x)
 
 void op_evict_go_on(struct op_processes *p)
 {
-	struct op_allowance part = op_allowance_of_time(
-		op_allowance_part(p->config.allowance, op_clock_work_ns(), GO_ON_PARTS));
+	struct op_allowance part = op_allowance_within(
+		p->config.allowance,
+		op_allowance_part(p->config.allowance,
+				  op_allowance_now(p->config.allowance), GO_ON_PARTS));
 	struct op_image *image = next_job(&p->executables.images);
 	uint64_t value;
 	size_t at = 0;

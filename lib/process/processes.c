@@ -230,8 +230,8 @@ static void touch_waiting(struct op_processes *p)
 
 void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 {
-	uint64_t end_ns =
-		op_allowance_part(p->config.allowance, op_clock_work_ns(), SETTLE_PARTS);
+	uint64_t end_ns = op_allowance_part(
+		p->config.allowance, op_allowance_now(p->config.allowance), SETTLE_PARTS);
 	struct op_proc *proc;
 	struct op_proc *last;
 	struct op_proc *next;
@@ -256,7 +256,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 		 * next call. Those for which no time is left wait for that call, too. */
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
-		if (next && op_clock_work_ns() >= end_ns) {
+		if (next && op_allowance_now(p->config.allowance) >= end_ns) {
 			p->settle_on = true;
 			break;
 		}
@@ -275,12 +275,12 @@ static void warm_busy(struct op_processes *p, struct op_proc *proc)
 
 void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 {
-	uint64_t end_ns = op_clock_work_ns() + limit_ns;
+	uint64_t end_ns = op_allowance_now(p->config.allowance) + limit_ns;
 
 	op_allowance_until(p->config.allowance, end_ns);
 	do
 		op_processes_settle(p, op_clock_monotonic_ns());
-	while (p->settle_on && op_clock_work_ns() < end_ns);
+	while (p->settle_on && op_allowance_now(p->config.allowance) < end_ns);
 	op_registry_each(p, warm_busy);
 	op_allowance_until(p->config.allowance, 0);
 }

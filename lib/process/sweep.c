@@ -103,7 +103,7 @@ static void reread_next(struct op_processes *p)
 bool op_sweep_run(struct op_processes *p, uint64_t budget_ns)
 {
 	struct op_sweep *s = &p->sweep;
-	uint64_t end = op_clock_work_ns() + budget_ns;
+	uint64_t end = op_allowance_now(p->config.allowance) + budget_ns;
 
 	while (s->reread || s->scan) {
 		/* First processes that are known, whose mappings may be wrong. */
@@ -111,7 +111,7 @@ bool op_sweep_run(struct op_processes *p, uint64_t budget_ns)
 			reread_next(p);
 		else
 			scan_next(p);
-		if (op_clock_work_ns() >= end)
+		if (op_allowance_now(p->config.allowance) >= end)
 			break;
 	}
 	return s->reread || s->scan;
@@ -179,7 +179,7 @@ void op_sweep_settle(struct op_processes *p)
 	}
 	look_who_is_gone(p);
 	forget_idle(p);
-	now_ns = op_clock_work_ns();
+	now_ns = op_allowance_now(p->config.allowance);
 	end_ns = op_allowance_part(p->config.allowance, now_ns, SLICE_PARTS);
 	(void)op_sweep_run(p, end_ns - now_ns);
 }

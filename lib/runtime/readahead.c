@@ -28,7 +28,7 @@ static int read_through(struct op_readahead *a, uint64_t addr, void *buf, size_t
 	int r;
 
 	/* Pages may have to come from a disk, or from a process that makes them slowly. */
-	if (!spend(a, CALL_PRICE + len) || op_clock_work_ns() >= a->until_ns)
+	if (!spend(a, CALL_PRICE + len) || op_clock_work_ns(&a->clock) >= a->until_ns)
 		return -ETIME;
 	r = op_memory_read(a->of, addr, buf, len);
 	return r == -EAGAIN ? a->again : r;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/io.h"
 #include "base/memory.h"
 
 enum {
@@ -27,7 +28,8 @@ struct op_readahead {
 	struct op_memory memory;
 	const struct op_memory *of; /* borrowed */
 	uint64_t left;		    /* that reads may cost still, about in bytes */
-	uint64_t until_ns; /* nothing is read from then on (op_clock_work_ns()) */
+	struct op_work_clock clock;
+	uint64_t until_ns; /* by that clock; nothing is read from then on */
 	size_t below;	   /* bytes of a piece before what is asked for */
 	int again;	   /* given in place of -EAGAIN */
 	unsigned int next; /* the piece that is read over next */

@@ -244,7 +244,7 @@ static void lengthen(struct op_sampler *sampler)
 	struct op_allowance *a = op_processes_config(sampler->processes)->allowance;
 
 	if (!op_sampler_hurries(sampler) && op_allowance_is_over(a))
-		op_allowance_until(a, op_clock_work_ns() +
+		op_allowance_until(a, op_allowance_now(a) +
 					      op_allowance_share(a, OP_POLL_LEAST));
 }
 

@@ -24,7 +24,9 @@ struct consume {
  * long. */
 static int is_enough(struct consume *k)
 {
-	return ++k->records->taken < RECORDS_A_POLL && op_clock_work_ns() < k->until_ns
+	return ++k->records->taken < RECORDS_A_POLL &&
+			       op_allowance_now(k->session->config.allowance) <
+				       k->until_ns
 		       ? 0
 		       : OP_SESSION_STOP;
 }
@@ -124,7 +126,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 			       OP_MAX(turns, (size_t)1),
 		       /* of one process at least */
 		       op_allowance_share(s->config.allowance, OP_POLL_LEAST));
-	uint64_t now_ns = op_clock_work_ns();
+	uint64_t now_ns = op_allowance_now(s->config.allowance);
 
 	for (; turns && now_ns < end_ns; turns--) {
 		struct op_waiter *w = op_postponed_turn(q);
@@ -137,7 +139,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 			const struct op_record_header *record = op_waiter_record(w, &len);
 			int r = add(s, record, len);
 
-			now_ns = op_clock_work_ns();
+			now_ns = op_allowance_now(s->config.allowance);
 			if (r == -EINPROGRESS)
 				break;
 			count(s, record->type, r);
@@ -153,7 +155,7 @@ void op_session_take_postponed(struct op_session *s)
 	struct op_waiter *w;
 
 	/* nothing that may stop is begun */
-	op_allowance_until(s->config.allowance, op_clock_work_ns());
+	op_allowance_until(s->config.allowance, op_allowance_now(s->config.allowance));
 	s->config.allowance->hurry = true;
 	while ((w = op_postponed_turn(&s->postponed))) {
 		size_t len;
@@ -172,7 +174,7 @@ static bool drain(struct consume *k)
 {
 	struct op_session *s = k->session;
 	uint64_t least_ns = op_allowance_share(s->config.allowance, OP_POLL_LEAST);
-	uint64_t now_ns = op_clock_work_ns();
+	uint64_t now_ns = op_allowance_now(s->config.allowance);
 
 	return op_session_drain_sideband(s, OP_MAX(k->until_ns, now_ns + least_ns)) != 0;
 }
@@ -243,14 +245,15 @@ static int on_record(void *ctx, const void *data, size_t size)
 int op_session_take_records(struct op_session *s, struct op_session_records *ret)
 {
 	struct consume k = { .session = s, .records = ret };
-	uint64_t begin_ns = op_clock_work_ns();
+	uint64_t begin_ns = op_allowance_now(s->config.allowance);
 
 	/* Most of them wait for a table. */
 	if (op_allowance_has_cpu(s->config.allowance))
 		take_postponed(s, op_allowance_part(s->config.allowance, begin_ns,
 						    OP_SESSION_PARTS));
 	k.until_ns = OP_MIN(
-		op_allowance_part(s->config.allowance, op_clock_work_ns(),
+		op_allowance_part(s->config.allowance,
+				  op_allowance_now(s->config.allowance),
 				  OP_SESSION_PARTS),
 		op_allowance_part(s->config.allowance, begin_ns, OP_SESSION_LONG_PARTS));
 	op_allowance_until(s->config.allowance, k.until_ns);

@@ -102,7 +102,8 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * OP_NS_PER_MS)
 		ms = TIMER_EXEC_MS;
 	if (next_ns && next_ns <= now &&
-	    op_allowance_has_worked(s->config.allowance, op_clock_work_ns()))
+	    op_allowance_has_worked(s->config.allowance,
+				    op_allowance_now(s->config.allowance)))
 		ms = 0;
 	else if (next_ns)
 		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / OP_NS_PER_MS + 1 : 1);
@@ -113,9 +114,10 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
  * -errno. */
 static int learn_processes(struct op_session *s, bool *ret)
 {
-	uint64_t end_ns = op_allowance_part(s->config.allowance, op_clock_work_ns(),
+	uint64_t end_ns = op_allowance_part(s->config.allowance,
+					    op_allowance_now(s->config.allowance),
 					    OP_SESSION_PARTS);
-	struct op_allowance part = op_allowance_of_time(end_ns);
+	struct op_allowance part = op_allowance_within(s->config.allowance, end_ns);
 	int n = op_capture_woken(s->config.capture, &s->sink, &part);
 
 	if (n < 0)
@@ -167,17 +169,17 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 static bool put_off(struct op_session *s, uint64_t since_ns)
 {
 	s->put_off =
-		!s->put_off &&
-		(op_capture_sideband_left(s->config.capture) ||
-		 op_clock_work_ns() > op_allowance_part(s->config.allowance, since_ns,
-							OP_SESSION_LONG_PARTS));
+		!s->put_off && (op_capture_sideband_left(s->config.capture) ||
+				op_allowance_now(s->config.allowance) >
+					op_allowance_part(s->config.allowance, since_ns,
+							  OP_SESSION_LONG_PARTS));
 	return s->put_off;
 }
 
 static int poll_kernel(struct op_session *s, struct op_session_work *ret)
 {
 	struct op_session_records records = { 0 };
-	uint64_t since_ns = op_clock_work_ns();
+	uint64_t since_ns = op_allowance_now(s->config.allowance);
 	struct rest rest = { 0 };
 	bool events = false;
 	bool waits;

@@ -68,7 +68,7 @@ void op_session_init_sink(struct op_session *s)
 
 uint64_t op_session_drain_sideband(struct op_session *s, uint64_t end_ns)
 {
-	struct op_allowance part = op_allowance_of_time(end_ns);
+	struct op_allowance part = op_allowance_within(s->config.allowance, end_ns);
 	uint64_t n = op_capture_drain_sideband(s->config.capture, &s->sink, &part);
 
 	op_endings_check(&s->ends, op_capture_drained_ns(s->config.capture));

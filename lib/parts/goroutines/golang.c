@@ -144,10 +144,12 @@ static void rest(struct op_golang *g)
 static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_ns,
 		  struct op_part_taken *taken)
 {
+	struct op_allowance *allowance =
+		op_processes_config(g->config.processes)->allowance;
 	const struct op_record *record;
 	int r = 0;
 
-	op_allowance_until(op_processes_config(g->config.processes)->allowance, until_ns);
+	op_allowance_until(allowance, until_ns);
 	do {
 		if (g->visit.process) {
 			r = op_golang_visit_go_on(&g->visit, window, taken);
@@ -158,8 +160,8 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 			enter(g, record, window, taken);
 		else
 			rest(g);
-	} while (r == 0 && is_under_way(g) && op_clock_work_ns() < until_ns);
-	op_allowance_until(op_processes_config(g->config.processes)->allowance, 0);
+	} while (r == 0 && is_under_way(g) && op_allowance_now(allowance) < until_ns);
+	op_allowance_until(allowance, 0);
 }
 
 /* Count the goroutines of the known processes that were not come to. */
@@ -215,7 +217,8 @@ static void poll_goroutines(void *part, struct op_allowance *allowance,
 	}
 	if (is_under_way(g) && now >= g->next_ns) {
 		go_on(g, window,
-		      op_allowance_part(allowance, op_clock_work_ns(), TURN_PARTS),
+		      op_allowance_part(allowance, op_allowance_now(allowance),
+					TURN_PARTS),
 		      taken);
 		g->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
 	}
@@ -243,7 +246,9 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
 	bool early = end == OP_PART_END_RATE || end == OP_PART_END_BUDGET;
 	uint64_t limit_ns = end == OP_PART_END_STOP ? LAST_NS : LIMIT_NS;
-	uint64_t until_ns = op_clock_work_ns() + limit_ns;
+	struct op_allowance *allowance =
+		op_processes_config(g->config.processes)->allowance;
+	uint64_t until_ns = op_allowance_now(allowance) + limit_ns;
 
 	/* it cannot begin after the stop */
 	if (end == OP_PART_END_LAST)
@@ -256,10 +261,10 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 		count_late(g, taken);
 	rest(g);
 	if (!early)
-		op_golang_heaps_finish(
-			&g->heaps, heaps_program(g), window,
-			OP_MAX(until_ns, op_clock_work_ns() + limit_ns / HEAPS_SHARE),
-			taken);
+		op_golang_heaps_finish(&g->heaps, heaps_program(g), window,
+				       OP_MAX(until_ns, op_allowance_now(allowance) +
+								limit_ns / HEAPS_SHARE),
+				       taken);
 	g->due = !early;
 	g->next_ns = 0;
 	return 0;

@@ -212,6 +212,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 {
 	size_t window_bytes = op_window_bytes(window);
 	size_t len = h->profile.entries.len;
+	struct op_allowance *allowance = op_processes_config(h->processes)->allowance;
 	size_t first = stopped_at(h);
 	size_t i;
 	int r = 0;
@@ -223,7 +224,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->process->heap_stopped = 0;
 	op_readahead_limit(&h->ahead, UINT64_MAX, until_ns);
 	op_readahead_forget(&h->ahead);
-	op_allowance_until(op_processes_config(h->processes)->allowance, until_ns);
+	op_allowance_until(allowance, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;
 		const struct op_go_entry *e =
@@ -233,7 +234,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 		if (!reported.allocated.bytes && !reported.in_use.bytes)
 			continue;
 		h->process->heap_stacks++;
-		if (r == 0 && op_clock_work_ns() >= until_ns)
+		if (r == 0 && op_allowance_now(allowance) >= until_ns)
 			r = -EINPROGRESS;
 		if (r == 0 && op_window_bytes(window) > window_bytes + WINDOW_BYTES_MAX)
 			op_part_count(taken, -ENOSPC);
@@ -245,7 +246,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 			h->process->heap_stopped = e->address;
 		op_part_drop(taken, OP_DROP_LATE, 1);
 	}
-	op_allowance_until(op_processes_config(h->processes)->allowance, 0);
+	op_allowance_until(allowance, 0);
 	return r;
 }
 

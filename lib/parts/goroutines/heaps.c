@@ -123,14 +123,14 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 	}
 	if (!h->noting || now < h->next_ns)
 		return;
-	until_ns = op_allowance_part(allowance, op_clock_work_ns(), TURN_PARTS);
+	until_ns = op_allowance_part(allowance, op_allowance_now(allowance), TURN_PARTS);
 	do {
 		record = op_golang_queue_next(&h->queue);
 		/* one that began since then has no past to leave out */
 		if (record)
 			(void)read_heap(h, record, h->on_ns + LATE_NS,
-					op_clock_work_ns() + NOTE_NS, taken);
-	} while (record && op_clock_work_ns() < until_ns);
+					op_allowance_now(allowance) + NOTE_NS, taken);
+	} while (record && op_allowance_now(allowance) < until_ns);
 	h->noting = record != NULL;
 	h->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
 }
@@ -189,6 +189,8 @@ void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 			    struct op_window *window, uint64_t until_ns,
 			    struct op_part_taken *taken)
 {
+	struct op_allowance *allowance =
+		op_processes_config(h->heap.processes)->allowance;
 	uint64_t listed_before_ns = h->round ? h->listed_ns : 0;
 	const struct op_record *record;
 	int r = 0;
@@ -197,7 +199,7 @@ void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 		return;
 	h->noting = false;
 	begin(h, program);
-	while (r == 0 && op_clock_work_ns() < until_ns &&
+	while (r == 0 && op_allowance_now(allowance) < until_ns &&
 	       (record = op_golang_queue_next(&h->queue))) {
 		r = read_heap(h, record, listed_before_ns, until_ns, taken);
 		if (r == 0)

@@ -78,7 +78,7 @@ static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t
 		       struct op_go_buckets_at *ret)
 {
 	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
-	struct op_allowance part = op_allowance_of_time(until_ns);
+	struct op_allowance part = op_allowance_within(NULL, until_ns);
 	int r = op_gopclntab_open(elf, &table);
 
 	if (r == -ENOENT || r == -ENOTSUP || r == -EBADMSG)

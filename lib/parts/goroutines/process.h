@@ -67,7 +67,7 @@ OP_DEFINE_CLEANUP(struct op_golang_process *, op_golang_process_free)
  * places.allgs is 0. */
 void op_golang_process_search(struct op_golang_process *g, struct op_processes *p,
 			      const struct op_proc *proc);
-/* Search its heap in its code if it has no symbols, until @until_ns (op_clock_work_ns()). Returns 0
+/* Search its heap in its code if it has no symbols, until @until_ns (op_allowance_now()). Returns 0
  * if that is over: where it is not found, places.buckets stays 0; -EINPROGRESS; or -errno. */
 int op_golang_process_search_heap(struct op_golang_process *g, struct op_processes *p,
 				  const struct op_proc *proc, uint64_t until_ns);

@@ -128,7 +128,8 @@ static void poll_files(void *part, struct op_allowance *allowance,
 {
 	struct op_mapped *m = part;
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = op_allowance_part(allowance, op_clock_work_ns(), TURN_PARTS);
+	uint64_t end =
+		op_allowance_part(allowance, op_allowance_now(allowance), TURN_PARTS);
 
 	m->left_ns = 0;
 	if (!m->users_len)
@@ -140,7 +141,7 @@ static void poll_files(void *part, struct op_allowance *allowance,
 		op_registry_each(m->processes, note_process);
 	}
 	while (!m->left_ns && look_into_next(m))
-		if (op_clock_work_ns() >= end)
+		if (op_allowance_now(allowance) >= end)
 			m->left_ns = now;
 }
 

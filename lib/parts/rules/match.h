@@ -6,6 +6,7 @@
 #include <dirent.h>
 
 #include "base/hash.h"
+#include "base/io.h"
 #include "parts/rules/match_input.h"
 #include "parts/rules/matches.h"
 #include "parts/rules/patterns.h"
@@ -40,6 +41,7 @@ struct op_matches {
 	uint32_t pass;
 	uint64_t pause_ns; /* that pass goes on then */
 	uint64_t now_ns;
+	struct op_work_clock clock; /* for the limit */
 	uint64_t unread;
 	uint64_t refused;
 };

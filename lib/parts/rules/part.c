@@ -44,7 +44,7 @@ static void rules_free(void *part)
 static void poll_processes(void *part, struct op_allowance *allowance,
 			   struct op_window *window, struct op_part_taken *taken)
 {
-	uint64_t now_ns = op_clock_work_ns();
+	uint64_t now_ns = op_allowance_now(allowance);
 
 	op_rule_set_work(part, op_clock_monotonic_ns(),
 			 op_allowance_part(allowance, now_ns, TURN_PARTS) - now_ns);

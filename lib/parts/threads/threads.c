@@ -44,7 +44,8 @@ struct snapshot {
 	OP_VEC(struct thread) threads;
 	struct op_map64
 		by_tid; /* tid -> index in threads + 1; 0: its stack was unchanged */
-	uint64_t until_ns;
+	struct op_work_clock clock;
+	uint64_t until_ns;     /* by that clock */
 	struct op_map64 spent; /* pid -> ns that its threads have taken */
 };
 
@@ -52,7 +53,7 @@ struct snapshot {
 static int read_thread(struct snapshot *s, uint32_t pid, const void *record, size_t len,
 		       struct op_window_sample *ret)
 {
-	uint64_t begin_ns = op_clock_work_ns();
+	uint64_t begin_ns = op_clock_work_ns(&s->clock);
 	uint64_t spent_ns = 0;
 	bool late;
 	int r;
@@ -62,7 +63,7 @@ static int read_thread(struct snapshot *s, uint32_t pid, const void *record, siz
 	r = op_sampler_thread(s->sampler, record, len, late, s->window, ret);
 	if (late)
 		return r;
-	spent_ns += op_clock_work_ns() - begin_ns;
+	spent_ns += op_clock_work_ns(&s->clock) - begin_ns;
 	return op_map64_put(&s->spent, pid, spent_ns) < 0 ? -ENOMEM : r;
 }
 
@@ -156,12 +157,12 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 	int now = op_capture_program(config->capture, OP_EVENT_THREADS, PROGRAM_NOW);
 	struct snapshot s = { .sampler = config->sampler,
 			      .window = window,
-			      .taken = taken,
-			      .until_ns = op_clock_work_ns() + LIMIT_NS };
+			      .taken = taken };
 	int r;
 
 	if (all < 0 || now < 0 || (end != OP_PART_END_EXPORT && end != OP_PART_END_RATE))
 		return 0;
+	s.until_ns = op_clock_work_ns(&s.clock) + LIMIT_NS;
 	r = op_threads_iterate(all, take_all, &s);
 	if (r == 0)
 		r = op_threads_iterate(now, take_now, &s);

@@ -50,7 +50,7 @@ static void search(struct op_elf *elf, struct op_gopclntab *table, uint32_t mino
 		abort();
 	}
 	do {
-		struct op_allowance part = op_allowance_of_time(1);
+		struct op_allowance part = op_allowance_within(NULL, 1);
 
 		if (++calls > CALLS_MAX)
 			abort();

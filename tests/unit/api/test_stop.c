@@ -190,7 +190,7 @@ static void test_the_rest_is_taken(void)
 	first.record.stack_bytes = sizeof(first.stack);
 	first.registers.pc = world_native((const void *)known_function);
 	first.registers.sp = (uint64_t)(uintptr_t)first.stack;
-	op_allowance_until(&h.p.allowance, op_clock_monotonic_ns());
+	op_allowance_until(&h.p.allowance, op_allowance_now(&h.p.allowance));
 	CHECK_INT(op_sampler_add_record(h.p.sampler, &first, sizeof(first), h.p.window),
 		  -EINPROGRESS);
 	CHECK_OK(op_postponed_add(&h.p.session->postponed, first.record.pid,

@@ -511,7 +511,7 @@ static unsigned int make_in_slices(struct op_elf *elf, struct op_unwind_table **
 
 	CHECK_OK(op_unwind_table_job_new(elf, NULL, f.arena, f.rules, NULL, &job));
 	do {
-		struct op_allowance over = op_allowance_of_time(1);
+		struct op_allowance over = op_allowance_within(NULL, 1);
 
 		r = op_unwind_table_job_run(job, &over, ret);
 		calls++;
@@ -561,7 +561,7 @@ static void test_slices(void)
 	size_t cie = put_x86_cie(&b);
 	struct op_arena_stats before;
 	struct op_arena_stats after;
-	struct op_allowance over = op_allowance_of_time(1);
+	struct op_allowance over = op_allowance_within(NULL, 1);
 	struct op_unwind_table_job *job = NULL;
 	struct op_unwind_table *none = NULL;
 	struct op_elf *self = NULL;

@@ -264,7 +264,7 @@ static void test_places_of_jobs(void)
 
 		s.uid = (uint32_t)(1001 + i); /* they share nothing */
 		image[i] = image_of(&x, fd, &s);
-		part = op_allowance_of_time(UINT64_MAX);
+		part = op_allowance_within(NULL, UINT64_MAX);
 		CHECK_INT(op_image_make_table(&x, image[i], false, 1 + i, &part),
 			  -EINPROGRESS);
 	}

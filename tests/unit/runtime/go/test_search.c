@@ -67,7 +67,7 @@ static struct op_elf *open_program(uint16_t machine)
 static int search_elf(struct op_elf *elf, uint32_t minor, uint64_t end_ns)
 {
 	struct op_gopclntab *table;
-	struct op_allowance part = op_allowance_of_time(end_ns);
+	struct op_allowance part = op_allowance_within(NULL, end_ns);
 	int r;
 
 	CHECK_OK(op_gopclntab_open(elf, &table));
