@@ -10,6 +10,7 @@
 #include "process/context/ids.h"
 #include "process/context/labels.h"
 #include "process/program.h"
+#include "process/resource/attributes.h"
 
 enum {
 	WAKER_ATTRIBUTES = 3,
@@ -77,6 +78,28 @@ static int add_label(struct op_window *window, const struct op_context_label *la
 	return r;
 }
 
+static bool begins(const struct op_context_label *label, const char *text)
+{
+	size_t len = strlen(text);
+
+	return label->key_len >= len && memcmp(label->key, text, len) == 0;
+}
+
+/* Is its key one of what is observed, of processes or of events? A program's words do not stand there:
+ * who reads samples could not tell them apart. */
+static bool claims(const struct op_context_label *label)
+{
+	const struct op_kind *const *kind = op_kinds();
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		if (kind[i]->detail_key && begins(label, kind[i]->detail_key) &&
+		    label->key_len == strlen(kind[i]->detail_key))
+			return true;
+	return begins(label, "waker.") || begins(label, "woken.") ||
+	       op_resource_is_observed(label->key, label->key_len);
+}
+
 /* Labels that were announced, as they are in @window. */
 static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 		       const void *record, struct op_window *window,
@@ -103,7 +126,8 @@ static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 		ret->has_link = true;
 	}
 	for (i = 0; i < labels.len && r == 0; i++)
-		r = add_label(window, &labels.label[i], &ret->labels);
+		if (!claims(&labels.label[i]))
+			r = add_label(window, &labels.label[i], &ret->labels);
 	return r;
 }
 

@@ -30,7 +30,7 @@ static const char *const observed[] = {
 	"telemetry.*",
 };
 
-static bool is_observed(const char *key, size_t len)
+bool op_resource_is_observed(const char *key, size_t len)
 {
 	size_t i;
 
@@ -139,7 +139,7 @@ void op_resource_attributes_put(struct op_resource_attributes *c, const char *ke
 	if (key_len == sizeof(service) - 1 && memcmp(key, service, key_len) == 0) {
 		if (type == OP_VALUE_STRING)
 			put_service(c, value, value_len);
-	} else if (key_len && !is_observed(key, key_len)) {
+	} else if (key_len && !op_resource_is_observed(key, key_len)) {
 		put(c, key, key_len, type, value, value_len);
 	}
 }

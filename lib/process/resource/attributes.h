@@ -54,6 +54,8 @@ void op_resource_attributes_put(struct op_resource_attributes *c, const char *ke
 				size_t key_len, char type, const char *value,
 				size_t value_len);
 
+/* Is it a key that a process cannot set? */
+bool op_resource_is_observed(const char *key, size_t len);
 /* As above for an observed attribute: any key is accepted. */
 void op_resource_attributes_put_observed(struct op_resource_attributes *c,
 					 const char *key, const char *value,

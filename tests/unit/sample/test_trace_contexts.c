@@ -9,8 +9,8 @@
 #include "profile/window.h"
 #include "test.h"
 
-/* The record that announces labels: of set @number one label, "key" of that many bytes. */
-static void announce(struct op_trace_contexts *c, uint32_t number)
+/* The record that announces labels: of set @number one label with that key. */
+static void announce_key(struct op_trace_contexts *c, uint32_t number, const char *key)
 {
 	struct {
 		struct op_labels_record head;
@@ -21,11 +21,16 @@ static void announce(struct op_trace_contexts *c, uint32_t number)
 	record.head.hash = (struct op_hash){ { number, 7 } };
 	record.head.form = OP_CONTEXT_CUSTOM;
 	record.head.bytes = sizeof(record.label);
-	record.label.key_len = 3;
-	memcpy(record.label.key, "key", 3);
+	record.label.key_len = (uint8_t)strlen(key);
+	memcpy(record.label.key, key, strlen(key));
 	record.label.value_len = 8;
 	(void)snprintf(record.label.value, sizeof(record.label.value), "%08x", number);
 	CHECK_OK(op_trace_contexts_announce(c, &record, sizeof(record)));
+}
+
+static void announce(struct op_trace_contexts *c, uint32_t number)
+{
+	announce_key(c, number, "key");
 }
 
 /* A sample of @program whose labels are set @number. Returns how many it has then. */
@@ -90,4 +95,31 @@ static void test_limit_of_a_program(void)
 	op_trace_contexts_deinit(&c);
 }
 
-TEST_MAIN({ "lost", test_lost_announcement }, { "limit", test_limit_of_a_program })
+/* A container must not be able to send its samples as another's. */
+static void test_observed_keys_are_no_labels(void)
+{
+	static const char *const keys[] = {
+		"k8s.namespace.name", "container.id", "process.pid",	 "host.name",
+		"off_cpu.reason",     "lock.type",    "waker.thread.id",
+	};
+	static const char *const others[] = { "k8", "process.kind", "off_cpu.reasons" };
+	_cleanup_(op_window_freep) struct op_window *window = NULL;
+	const struct op_window_config config = { .period_ns = 1 };
+	struct op_trace_contexts c = { 0 };
+	uint32_t number = 0;
+	size_t i;
+
+	CHECK_OK(op_window_new(&config, &window));
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		announce_key(&c, ++number, keys[i]);
+		CHECK_INT(apply(&c, NULL, number, window), 0);
+	}
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		announce_key(&c, ++number, others[i]);
+		CHECK_INT(apply(&c, NULL, number, window), 1);
+	}
+	op_trace_contexts_deinit(&c);
+}
+
+TEST_MAIN({ "observed", test_observed_keys_are_no_labels },
+	  { "lost", test_lost_announcement }, { "limit", test_limit_of_a_program })
