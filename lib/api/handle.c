@@ -12,7 +12,7 @@ int op_handle_check(struct otelprof *p)
 {
 	if (!p)
 		return -EINVAL;
-	if (p->owner == getpid())
+	if (op_maker_is_here(&p->maker))
 		return 0;
 	/* said once: the log is called back for it, without a lock that would refuse its calls */
 	if (p->log.error == -OTELPROF_E_FORKED)

@@ -11,6 +11,7 @@
 #include "api/budget.h"
 #include "api/limit.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "code/symbol/kernel.h"
 #include "code/unwind/arena.h"
@@ -43,7 +44,7 @@ struct otelprof {
 	struct op_log log;
 	struct otelprof_config config; /* our complete copy */
 	struct otelprof_events events;
-	pid_t owner; /* getpid() at otelprof_init() */
+	struct op_maker maker; /* who called otelprof_init() */
 	bool running;
 	bool paused;
 	bool scanned;

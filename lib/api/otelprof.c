@@ -69,7 +69,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 			(void)op_config_give_error(&log, why);
 		return r;
 	}
-	p->owner = getpid();
+	op_maker_begin(&p->maker);
 	r = op_handle_init_waits(p);
 	if (r == 0)
 		r = make_handle(config, p);
@@ -104,7 +104,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 
 	if (!p)
 		return NULL;
-	forked = p->owner != getpid();
+	forked = !op_maker_is_here(&p->maker);
 	if (!forked && in_callback(p))
 		return p;
 	if (!forked) {
@@ -116,6 +116,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	op_handle_deinit_waits(p, forked);
 	op_config_deinit(&p->config);
 	op_log_deinit(&p->log);
+	op_maker_end(&p->maker);
 	free(p);
 	return NULL;
 }
@@ -301,7 +302,7 @@ int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 		return -EINVAL;
 	/* The child of a fork has one thread, so the lock is not needed; and nobody would
 	 * release it there if it was held at the fork. */
-	r = p->owner == getpid() ? op_handle_enter(p, &held) : 0;
+	r = op_maker_is_here(&p->maker) ? op_handle_enter(p, &held) : 0;
 	if (r < 0)
 		return r;
 	return p->log.error ? op_config_give_error(&p->log, ret) : -ENODATA;

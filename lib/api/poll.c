@@ -167,7 +167,7 @@ int otelprof_wakeup(struct otelprof *p)
 	if (!p)
 		return -EINVAL;
 	/* the descriptor is the parent's, too */
-	if (p->owner != getpid())
+	if (!op_maker_is_here(&p->maker))
 		return -OTELPROF_E_FORKED;
 	put_event(p->waits.wake_fd);
 	return 0;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,6 +150,35 @@ const char *op_base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+void op_maker_begin(struct op_maker *m)
+{
+	size_t len = (size_t)sysconf(_SC_PAGESIZE);
+	void *mark = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	*m = (struct op_maker){ .pid = getpid() };
+	if (mark == MAP_FAILED)
+		return;
+	if (madvise(mark, len, MADV_WIPEONFORK) < 0) {
+		(void)munmap(mark, len);
+		return;
+	}
+	m->mark = mark;
+	*m->mark = 1;
+}
+
+void op_maker_end(struct op_maker *m)
+{
+	if (m->mark)
+		(void)munmap(m->mark, (size_t)sysconf(_SC_PAGESIZE));
+	*m = (struct op_maker){ 0 };
+}
+
+bool op_maker_is_here(const struct op_maker *m)
+{
+	return m->pid == getpid() && (!m->mark || *m->mark);
 }
 
 /* Shorter waits for a CPU do not matter. */

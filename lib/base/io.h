@@ -34,6 +34,16 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off);
 /* write(2) until all is written. Returns 0 or -errno. */
 int op_write_full(int fd, const void *buf, size_t len);
 
+/* The process that made something: a fork has the memory of it, and may have its pid, in a PID namespace
+ * of its own. */
+struct op_maker {
+	pid_t pid;
+	uint8_t *mark; /* a page that is 0 after a fork; NULL: the kernel has none */
+};
+void op_maker_begin(struct op_maker *m);
+void op_maker_end(struct op_maker *m);
+bool op_maker_is_here(const struct op_maker *m);
+
 /* The last component of @path, of which it is a part. */
 const char *op_base_name(const char *path);
 

@@ -86,7 +86,7 @@ static void handle_init(struct otelprof *p, struct world *w, struct told *told)
 
 	memset(p, 0, sizeof(*p));
 	memset(told, 0, sizeof(*told));
-	p->owner = getpid();
+	p->maker.pid = getpid();
 	p->processes = w->p;
 	told->p = p;
 	told->fd = -1;

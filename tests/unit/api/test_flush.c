@@ -26,7 +26,7 @@ static void begin(struct otelprof *p, const char *path)
 	struct otelprof_file_config config;
 
 	lines = 0;
-	p->owner = getpid();
+	p->maker.pid = getpid();
 	p->log.fn = count_line;
 	p->log.level = OP_LOG_WARNING;
 	CHECK_OK(op_handle_init_waits(p));

@@ -87,7 +87,7 @@ static void host_init(struct host *h)
 	world_learn_self(&h->world);
 	op_window_reset(h->world.window);
 	h->capture = capture_new();
-	p->owner = getpid();
+	p->maker.pid = getpid();
 	p->capture = h->capture;
 	p->processes = h->world.p;
 	p->sampler = h->world.sampler;

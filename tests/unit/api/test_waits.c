@@ -70,7 +70,7 @@ static void rig_up(struct rig *g, const char *name, bool read)
 {
 	memset(g, 0, sizeof(*g));
 	g->reader = -1;
-	g->p.owner = getpid();
+	g->p.maker.pid = getpid();
 	CHECK_OK(op_handle_init_waits(&g->p));
 	CHECK_OK(op_exporters_new(&g->p.log, &g->p.exporters));
 	op_handle_lend_lock(&g->p);

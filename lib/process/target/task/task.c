@@ -257,7 +257,7 @@ void op_tasks_init(struct op_tasks *t)
 
 void op_tasks_deinit(struct op_tasks *t)
 {
-	bool ours = t->owner == (int)getpid();
+	bool ours = op_maker_is_here(&t->maker);
 	struct op_task_region *r;
 
 	if (t->current && ours)
@@ -274,11 +274,12 @@ void op_tasks_deinit(struct op_tasks *t)
 		region_free(r);
 	}
 	t->stuck_len = 0;
+	op_maker_end(&t->maker);
 }
 
 void op_tasks_rest(struct op_tasks *t, uint64_t now_ns)
 {
-	if ((!t->current && !t->stuck) || t->owner != (int)getpid())
+	if ((!t->current && !t->stuck) || !op_maker_is_here(&t->maker))
 		return;
 	reap_stuck(t);
 	if (!t->current || now_ns < t->used_ns + OP_TASK_IDLE_NS)
@@ -289,6 +290,12 @@ void op_tasks_rest(struct op_tasks *t, uint64_t now_ns)
 	t->current = NULL;
 }
 
+static void made_here(struct op_tasks *t)
+{
+	op_maker_end(&t->maker);
+	op_maker_begin(&t->maker);
+}
+
 void *op_task_data(struct op_tasks *t)
 {
 	int r;
@@ -296,7 +303,7 @@ void *op_task_data(struct op_tasks *t)
 	reap_stuck(t);
 	/* The child of a fork has the memory of its parent's task, but not the task
 	 * itself. */
-	if (t->current && t->owner != (int)getpid()) {
+	if (t->current && !op_maker_is_here(&t->maker)) {
 		region_free(t->current);
 		t->current = NULL;
 		t->stuck = NULL;
@@ -307,7 +314,7 @@ void *op_task_data(struct op_tasks *t)
 	if (t->stuck_len >= OP_TASKS_STUCK_MAX)
 		return NULL;
 	if (!t->direct) {
-		t->owner = (int)getpid();
+		made_here(t);
 		r = task_new(&t->current);
 		if (r == 0)
 			return t->current->data;
@@ -315,7 +322,7 @@ void *op_task_data(struct op_tasks *t)
 			return NULL;
 		t->direct = true;
 	}
-	t->owner = (int)getpid();
+	made_here(t);
 	t->current = region_new();
 	return t->current ? t->current->data : NULL;
 }

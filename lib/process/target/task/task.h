@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/io.h"
+
 enum {
 	OP_TASK_DATA_BYTES = 128 << 10,
 	OP_TASK_STACK_BYTES = 64 << 10,
@@ -44,9 +46,8 @@ struct op_tasks {
 	struct op_task_region *current; /* NULL: none */
 	struct op_task_region *stuck;
 	size_t stuck_len;
-	/* pid of the process that made the task: a fork of it must not use it */
-	int owner;
-	bool direct; /* no task can be made: calls are made directly */
+	struct op_maker maker; /* of the task: a fork must not use it */
+	bool direct;	       /* no task can be made: calls are made directly */
 	uint64_t killed;
 	/* how long the last call waited; after a timeout its deadline */
 	uint64_t spent_ns;
