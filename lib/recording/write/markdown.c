@@ -21,6 +21,7 @@ enum {
 	DOCUMENT_BYTES = 8192,
 	LEAST_SHOWN = 10000, /* less than one of so many is left out */
 	DIFF_NAME_COLUMNS = 90,
+	ANSWER_ROWS = 5,
 	CALLERS_OF = 3, /* functions whose callers are told */
 };
 #define CALLERS_PERCENT 1.0 /* if they have so much self time */
@@ -110,28 +111,93 @@ static void write_head(const struct out *o)
 		      v->processes == 1 ? "" : "es", report_duration(r));
 }
 
-static void write_path(const struct out *o)
+/* A path whose end is kept: the file and the line are there. */
+static void put_place(FILE *f, const char *place, int columns)
 {
-	const struct report *r = o->r;
-	FILE *f = o->f;
-	const struct view_row *path[REPORT_PATH_MAX];
-	char name[NAME_BYTES];
-	size_t n = report_path(r, path), i;
+	const char *at = place, *next;
+	char shown[NAME_BYTES];
 
-	if (!n)
-		return;
-	(void)fputs("\n## Hottest path, callers first\n", f);
-	for (i = 0; i < n; i++) {
-		(void)fprintf(f, "- %.1f%% ", view_percent(r->v, path[i]->total));
-		view_row_name(r->v, path[i], name, sizeof(name));
-		put_name(f, name, o->size->name_columns);
-		view_place(r->v, path[i], name, sizeof(name));
-		if (*name) {
-			(void)fputs(" at ", f);
-			put_code(f, name, o->size->place_columns);
-		}
-		(void)fputc('\n', f);
+	while ((int)strlen(at) > columns && (next = strchr(at + 1, '/')))
+		at = next;
+	(void)snprintf(shown, sizeof(shown), "%s%s", at == place ? "" : SHORT_MARK, at);
+	put_code(f, shown, columns + 1);
+}
+
+static void write_answer_row(const struct out *o, const struct answer *a,
+			     const struct answer_row *row)
+{
+	char name[NAME_BYTES], value[VALUE_BYTES];
+
+	(void)fprintf(o->f, "- %.1f%%", view_percent(a->v, row->value));
+	if (row->error > 0)
+		(void)fprintf(o->f, " ±%.1f ", row->error);
+	else
+		(void)fprintf(o->f, " (%s) ",
+			      view_value(a->v, row->value, value, sizeof(value)));
+	view_label_name(a->v, row->function, name, sizeof(name));
+	put_name(o->f, name, o->size->name_columns);
+	answer_place(a->v, row->function, row->line, name, sizeof(name));
+	if (*name) {
+		(void)fputs(" at ", o->f);
+		put_place(o->f, name, o->size->place_columns);
 	}
+	if (a->about == ABOUT_WAITS && row->wait != WAIT_NONE)
+		(void)fprintf(o->f, ", for %s", wait_name(row->wait));
+	if (row->in != ANSWER_NO_FUNCTION) {
+		(void)fputs(", mostly in ", o->f);
+		view_label_name(a->v, row->in, name, sizeof(name));
+		put_name(o->f, name, o->size->chain_columns);
+	}
+	if (answer_has_programs(a)) {
+		(void)fputs(" in program ", o->f);
+		put_code(o->f, view_text(a->v->c, row->program, name, sizeof(name)),
+			 o->size->chain_columns);
+	}
+	if (row->samples && row->samples < ANSWER_FEW)
+		(void)fputs("; few samples", o->f);
+	(void)fputc('\n', o->f);
+}
+
+static void write_path(const struct out *o, const struct answer *a)
+{
+	char name[NAME_BYTES];
+	size_t i;
+
+	if (a->path_len < 2)
+		return;
+	(void)fputs("\n## Hottest path, callers first\n", o->f);
+	for (i = 0; i < a->path_len; i++) {
+		const struct answer_step *step = &a->path[i];
+
+		(void)fprintf(o->f, "- %.1f%% ", view_percent(a->v, step->value));
+		view_label_name(a->v, step->label, name, sizeof(name));
+		put_name(o->f, name, o->size->name_columns);
+		if (!(step->label & VIEW_PROCESS))
+			answer_place(a->v, step->label, step->line, name, sizeof(name));
+		if (!(step->label & VIEW_PROCESS) && *name) {
+			(void)fputs(" at ", o->f);
+			put_place(o->f, name, o->size->place_columns);
+		}
+		(void)fputc('\n', o->f);
+	}
+}
+
+static void write_answer(const struct out *o)
+{
+	char text[ANSWER_SENTENCE_BYTES];
+	struct answer buf;
+	const struct answer *a = report_answer(o->r, &buf);
+	size_t i;
+
+	if (!a)
+		return;
+	if (*answer_sentence(a, 0, text))
+		(void)fprintf(o->f, "%s\n", text);
+	(void)fprintf(o->f, "\n## %c%s\n", answer_title(a)[0] - 'a' + 'A',
+		      answer_title(a) + 1);
+	for (i = 0; i < answer_rows_shown(a, ANSWER_ROWS); i++)
+		write_answer_row(o, a, &a->rows[i]);
+	write_path(o, a);
 }
 
 static void write_row(const struct out *o, const struct view_row *row)
@@ -145,8 +211,9 @@ static void write_row(const struct out *o, const struct view_row *row)
 	view_row_name(v, row, name, sizeof(name));
 	put_name(f, name, o->size->name_columns);
 	if (v->request.by == VIEW_BY_FUNCTION) {
-		put_cell(f, view_place(v, row, name, sizeof(name)),
-			 o->size->place_columns);
+		(void)fputs(" | ", f);
+		if (*view_place(v, row, name, sizeof(name)))
+			put_place(f, name, o->size->place_columns);
 		put_cell(f, view_module(v, row->label, name, sizeof(name)),
 			 o->size->place_columns);
 	}
@@ -396,7 +463,7 @@ static void write_next(const struct out *o)
 	const struct report *r = o->r;
 	const char *file = is_word(r->files[0]) ? r->files[0] : "FILE";
 	FILE *f = o->f;
-	char name[NAME_BYTES], *c;
+	char name[NAME_BYTES], *c, kinds[REPORT_KINDS_BYTES];
 
 	if (r->v->request.by != VIEW_BY_FUNCTION || !r->v->rows.len)
 		return;
@@ -408,7 +475,13 @@ static void write_next(const struct out *o)
 	put_word(f, name, WORD_BYTES);
 	(void)fputc(' ', f);
 	put_path(f, file);
-	(void)fputs("`\n- Other groups: `otelprof report --by=program ", f);
+	(void)fputs("`\n", f);
+	if (*report_other_kinds(r->v, kinds)) {
+		(void)fputs("- What else was recorded, with --kind: ", f);
+		put_code(f, kinds, 0);
+		(void)fputc('\n', f);
+	}
+	(void)fputs("- Other groups: `otelprof report --by=program ", f);
 	put_path(f, file);
 	(void)fputs("` (or process, thread, module, container, service, trace)\n"
 		    "- Two recordings: `otelprof diff BEFORE AFTER`\n",
@@ -419,7 +492,7 @@ static void write_document(const struct out *o)
 {
 	write_head(o);
 	if (o->r->show_rows) {
-		write_path(o);
+		write_answer(o);
 		write_rows(o);
 	}
 	if (o->r->show_tree)

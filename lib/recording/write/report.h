@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "recording/tree/answer/answer.h"
 #include "recording/tree/view.h"
 
 struct report {
@@ -27,16 +28,26 @@ typedef void (*report_node_fn)(void *data, const struct tree_node *n);
  * and nothing else: a chain of calls that keeps its time has one indentation. */
 void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *data);
 
-enum {
-	REPORT_PATH_MAX = 10
+/* The answer that a report begins with. NULL: it shows something else than where the time went. */
+const struct answer *report_answer(const struct report *r, struct answer *buf);
+
+/* Print the answer for a terminal of @columns: the sentence, rows of own code, the hottest path,
+ * and what else was recorded. @cpus: of the host; 0: not known. */
+struct answer_style {
+	int columns;
+	const char *bold, *plain; /* what switches them on */
+	unsigned int cpus;
+	size_t rows;
 };
-/*
- * The path on which most of the time is spent, outermost first: rows of functions, with
- * recursion once and without what comes before main(); functions with source lines if others
- * than the C library's have any. Returns how many, at most
- * REPORT_PATH_MAX.
- */
-size_t report_path(const struct report *r, const struct view_row *ret[REPORT_PATH_MAX]);
+void report_print_answer(const struct answer *a, const struct answer_style *style,
+			 FILE *f);
+
+/* The words of the other kinds that have samples of what the view chooses: "locks, off_cpu". "" if
+ * there are none. Returns @buf. */
+enum {
+	REPORT_KINDS_BYTES = 256,
+};
+const char *report_other_kinds(const struct view *v, char buf[static REPORT_KINDS_BYTES]);
 
 /* Seconds from the start of the first window to the end of the last one. */
 double report_duration(const struct report *r);

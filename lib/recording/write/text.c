@@ -18,6 +18,9 @@ enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
+	ANSWER_ROWS = 5,
+	LINES_FROM = 100, /* a narrower terminal has no column of lines */
+	LINE_COLUMNS = 20,
 	DIFF_NAME_COLUMNS = 90,
 };
 
@@ -51,15 +54,51 @@ static void print_head(const struct text *t)
 		      v->processes == 1 ? "" : "es", report_duration(t->r));
 }
 
+static bool has_lines(const struct view *v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (v->rows.data[i].line)
+			return true;
+	return false;
+}
+
+/* The line of a function with the most samples: "file.c:12". */
+static void print_line(const struct text *t, const struct view_row *row)
+{
+	const struct view *v = t->r->v;
+	char path[NAME_BYTES], line[LINE_COLUMNS + 1] = "";
+	const char *name;
+	int room;
+
+	if (row->line) {
+		view_text(v->c, v->c->functions.data[row->label].file, path,
+			  sizeof(path));
+		name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+		room = LINE_COLUMNS - snprintf(NULL, 0, ":%u", row->line);
+		print_safe(t->f, name, strlen(name),
+			   (int)strlen(name) > room ? room : -room);
+		(void)snprintf(line, sizeof(line), ":%u", row->line);
+		room = (int)strlen(name) < room ? room - (int)strlen(name) : 0;
+		(void)fprintf(t->f, "%s%*s ", line, room, "");
+	} else {
+		(void)fprintf(t->f, "%*s", LINE_COLUMNS + 1, "");
+	}
+}
+
 static void print_functions(const struct text *t, size_t n)
 {
 	const struct view *v = t->r->v;
-	int name_columns = t->columns - NUMBER_COLUMNS - MODULE_COLUMNS - 1;
+	bool lines = t->columns >= LINES_FROM && has_lines(v, n);
+	int name_columns = t->columns - NUMBER_COLUMNS - MODULE_COLUMNS - 1 -
+			   (lines ? LINE_COLUMNS + 1 : 0);
 	char name[NAME_BYTES];
 	size_t i;
 
-	(void)fprintf(t->f, "\n%s%7s %7s  %-*s %s%s\n", t->bold, "SELF", "TOTAL",
-		      MODULE_COLUMNS, "MODULE", "FUNCTION", t->plain);
+	(void)fprintf(t->f, "\n%s%7s %7s  %-*s %s%s%s\n", t->bold, "SELF", "TOTAL",
+		      MODULE_COLUMNS, "MODULE", lines ? "HOT LINE             " : "",
+		      "FUNCTION", t->plain);
 	for (i = 0; i < n; i++) {
 		const struct view_row *row = &v->rows.data[i];
 
@@ -68,6 +107,8 @@ static void print_functions(const struct text *t, size_t n)
 		view_module(v, row->label, name, sizeof(name));
 		print_safe(t->f, name, strlen(name), MODULE_COLUMNS);
 		(void)fputc(' ', t->f);
+		if (lines)
+			print_line(t, row);
 		view_row_name(v, row, name, sizeof(name));
 		print_name(t->f, name, -name_columns);
 		(void)fputc('\n', t->f);
@@ -194,8 +235,16 @@ static void report_text(const struct report *r, FILE *f)
 	bool colour = colour_wanted(f);
 	struct text t = { r, f, columns_of(f), colour ? "\033[1m" : "",
 			  colour ? "\033[0m" : "" };
+	struct answer answer;
+	const struct answer *a;
 
 	print_head(&t);
+	a = report_answer(r, &answer);
+	if (a)
+		report_print_answer(a,
+				    &(struct answer_style){ t.columns, t.bold, t.plain, 0,
+							    ANSWER_ROWS },
+				    f);
 	if (r->show_rows)
 		print_rows(&t);
 	if (r->show_tree)

@@ -304,7 +304,7 @@ class Report(Recordings):
         text = self.report(self.a)
         self.assertIn('100.0 ms of CPU time, 100 samples a second and CPU in 3 processes',
                       text)
-        self.assertRegex(text, r'(?m)^ 40\.00%  40\.00%  app\.py +work$')
+        self.assertRegex(text, r'(?m)^ 40\.00%  40\.00%  app\.py +app\.py:12 +work$')
         self.assertIn('Whole stacks: 100.00%. Frames with names: 100.00%.', text)
         self.assertIn('and 6 more', self.report('-n', '2', self.a))
 
