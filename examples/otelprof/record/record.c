@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "record/keep.h"
 #include "recording/write/output.h"
 
 enum {
@@ -20,7 +21,8 @@ enum {
 	DEFAULT_PATH_BYTES = 32,
 	FLUSH_MS = -1 /* who reads a pipe may take long */
 };
-#define WINDOW_S 5.0 /* memory is bounded by a window, not by the whole recording */
+#define LINES_S	 10.0 /* for looking up lines at the end, unless they are in the cache */
+#define WINDOW_S 5.0  /* memory is bounded by a window, not by the whole recording */
 
 struct record {
 	struct options o;
@@ -30,6 +32,8 @@ struct record {
 	char **argv; /* the command to run, or NULL */
 	struct child child;
 	struct summary summary;
+	struct keep keep;
+	struct output *out; /* of a format that is made at the end */
 	struct otelprof_settings *settings;
 	bool quiet;
 	bool told; /* that the first interrupt was the command's */
@@ -56,7 +60,8 @@ static int help(FILE *f, const struct options *o)
 		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
 		"request after its length as 4 bytes, big endian.\n"
 		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
-		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
+		"\nExit status: that of COMMAND, also where it left no sample; 1 where the\n"
+		"profiling failed, 2 for a mistake in the options.\n"
 		"After -d seconds a COMMAND that still runs gets SIGTERM. Ctrl-C is COMMAND's,\n"
 		"and is recorded until COMMAND ends; the second one ends the recording.\n",
 		f);
@@ -128,12 +133,16 @@ static void tell_of_one_kind(const struct record *rec)
 		     rec->path);
 }
 
+/* Formats but the requests themselves are made at the end, when lines are known. */
 static int open_file(struct record *rec, struct otelprof *p)
 {
 	struct otelprof_file_config config;
 	int r;
 
 	tell_of_one_kind(rec);
+	rec->keep.only = form_reads(rec->format);
+	if (rec->keep.only)
+		return output_begin(rec->path, &rec->out);
 	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
 	config.format = rec->format->library->format;
@@ -153,26 +162,77 @@ static bool is_done(void *data)
 	return rec->argv && child_ended(&rec->child);
 }
 
-/* Print the summary. @status: how the session ended. Returns the exit status. */
+/* What write_recording() needs. */
+struct writing {
+	const struct record *rec;
+	const struct recording *of;
+};
+
+static int write_recording(void *data, int fd)
+{
+	const struct writing *w = data;
+
+	return form_write(w->rec->format, w->of, w->rec->path, fd);
+}
+
+/* Read what was recorded, with lines: the summary and the output are of it. */
+static int load(const struct record *rec, struct recording *ret)
+{
+	struct recording_request request = {
+		.detail = form_detail(rec->format),
+		.timed = rec->format->timed,
+		.lines = { .wanted = true, .request = { .seconds = LINES_S } },
+	};
+
+	if (request.detail < OP_COLLECT_LOCATIONS)
+		request.detail = OP_COLLECT_LOCATIONS;
+	return keep_load(&rec->keep, &request, ret);
+}
+
+/* Make the output of what was recorded. An interrupt ends it no sooner. */
+static int finish_output(struct record *rec, const struct recording *of)
+{
+	struct writing w = { rec, of };
+	struct output *out = rec->out;
+
+	rec->out = NULL;
+	return output_end(out, of->c ? write_recording : NULL, &w);
+}
+
+/* That a command left no sample is no failure of the command, whose status is kept. */
+static int tell_of_none(struct record *rec, struct otelprof *p)
+{
+	if (rec->argv && child_cannot_run(&rec->child))
+		return STATUS_FAILED;
+	return fail_no_samples(p, &rec->o, rec->argv) && rec->argv ? 0 : STATUS_FAILED;
+}
+
+/* Write the output and print the summary. @status: how the session ended. Returns the exit status. */
 static int report(struct record *rec, struct otelprof *p, int status)
 {
+	struct recording of = { 0 };
 	struct otelprof_stats st;
+	int r = 0;
 
 	otelprof_stats_init(&st, sizeof(st));
 	(void)otelprof_get_stats(p, &st);
+	if (rec->keep.bytes && (rec->out || !rec->quiet))
+		r = load(rec, &of);
+	if (!r)
+		r = finish_output(rec, &of);
+	status = status ? status : r;
 	if (!status && !st.samples_exported)
-		status = rec->argv && child_cannot_run(&rec->child)
-				 ? STATUS_FAILED
-				 : fail_no_samples(p, &rec->o, rec->argv);
+		status = tell_of_none(rec, p);
 	else if (!status)
 		note("%" PRIu64 " sample%s in %s", st.samples_exported,
 		     st.samples_exported == 1 ? "" : "s", rec->path);
-	if (!rec->quiet)
-		summary_print(&rec->summary, p);
+	if (!rec->quiet && of.c)
+		summary_print(&rec->summary, &of, p);
 	if (st.samples_dropped || rec->o.verbose)
 		print_accounting(stderr, p);
 	if (rec->o.verbose)
 		print_stacks(stderr, p);
+	recording_clear(&of);
 	return status;
 }
 
@@ -183,19 +243,23 @@ static int profile(struct record *rec, struct otelprof *p)
 
 	if (r)
 		return r;
-	r = rec->quiet ? 0 : summary_watch(&rec->summary, p);
-	if (r < 0)
-		return fail_library(p, "cannot watch what is recorded", r);
+	r = keep_start(&rec->keep, p);
+	if (r)
+		return r;
 	r = otelprof_start(p);
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
+	summary_begin(&rec->summary);
 	if (rec->argv) {
 		r = child_go(&rec->child);
 		if (r)
 			return r;
 	}
-	r = session_run(p, &rec->o, WINDOW_S, true, is_done, rec);
-	older_keep(rec->path, &older);
+	/* A command's terminal is the command's: it may be drawing on it. */
+	r = session_run(p, &rec->o, WINDOW_S, !rec->argv && !rec->quiet, is_done, rec);
+	summary_end(&rec->summary);
+	if (!rec->out)
+		older_keep(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);
 	older_end(rec->path, &older);
 	return report(rec, p, r ? r : closed);
@@ -204,7 +268,8 @@ static int profile(struct record *rec, struct otelprof *p)
 static void record_clear(struct record *rec)
 {
 	(void)otelprof_settings_free(rec->settings);
-	summary_clear(&rec->summary);
+	(void)output_end(rec->out, NULL, NULL);
+	keep_clear(&rec->keep);
 	options_clear(&rec->o);
 }
 
@@ -213,6 +278,7 @@ int command_record(int argc, char **argv)
 	_cleanup_(record_clear) struct record rec = {
 		.o = { .command = "record", .rate = "99" },
 		.child = CHILD_NONE,
+		.keep = KEEP_NONE,
 	};
 	struct otelprof *p = NULL;
 	int r = parse(&rec, argc, argv);

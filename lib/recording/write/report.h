@@ -49,6 +49,10 @@ enum {
 };
 const char *report_other_kinds(const struct view *v, char buf[static REPORT_KINDS_BYTES]);
 
+/* How to get names and lines that a recording lacks. */
+#define SYMBOLS_HINT                                                                     \
+	"names come with a package of debug symbols, --symbols DIR, or DEBUGINFOD_URLS"
+
 /* Seconds from the start of the first window to the end of the last one. */
 double report_duration(const struct report *r);
 

@@ -119,6 +119,21 @@ class Record(unittest.TestCase):
         self.assertIn('web;main;handle;parse 3\n', r.stdout)
         self.assertEqual(len(r.stdout.splitlines()), 4)
 
+    def test_formats_that_need_the_times_of_samples(self):
+        for name in ('a.speedscope.json', 'a.json.gz'):
+            r, path = self.record(name)
+            if name.endswith('.gz'):
+                self.assertEqual(r.returncode, 2)
+                continue
+            with open(path, encoding='utf-8') as f:
+                self.assertIn('shared', json.load(f))
+
+    def test_lines_and_inlined_functions_are_in_the_page(self):
+        """The page is made when lines are known: of the sample of parse, inlined into handle."""
+        _, path = self.record('a.html')
+        with open(path, encoding='utf-8') as f:
+            self.assertIn('parse', f.read())
+
     def test_default_file(self):
         r = run('record', '-d', '0.1', cwd=self.dir.name)
         self.assertEqual(r.returncode, 0)
@@ -152,8 +167,9 @@ class Record(unittest.TestCase):
         self.assertIn('none of the chosen processes ran on a CPU (10 samples of others',
                       r.stderr)
 
+        # COMMAND did not fail: in front of a command it is transparent.
         r, _ = self.record('a.html', '--', 'true', mode='filter')
-        self.assertEqual(r.returncode, 1)
+        self.assertEqual(r.returncode, 0)
         self.assertIn('no samples: the command used too little CPU time', r.stderr)
 
     def test_a_command_that_cannot_run_is_the_reason(self):
@@ -228,8 +244,10 @@ class Record(unittest.TestCase):
 
     def test_summary(self):
         r, _ = self.record('a.html')
-        self.assertRegex(r.stderr, r'(?m)^  40\.0%  app\.py +work$')
-        self.assertRegex(r.stderr, r'(?m)^ +[0-9.]+%  of one CPU went to otelprof itself$')
+        self.assertRegex(r.stderr, r'(?m)^  40\.0% ±26\.0 app\.py:12 +work \[python\] \(4 samples\)$')
+        self.assertLess(r.stderr.splitlines().index('YOUR CODE'), 10)
+        self.assertRegex(r.stderr, r'(?m)^ +[0-9.]+%  of one CPU went to otelprof itself, and '
+                                   r'[0-9.]+ s to its start and its end$')
         r, _ = self.record('a.html', '-q')
         self.assertNotIn('work', r.stderr)
         self.assertIn('10 samples', r.stderr)
@@ -239,7 +257,7 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.otlp', mode='poor')
         lines = r.stderr.splitlines()
         at = next(i for i, line in enumerate(lines) if 'stacks are whole' in line)
-        self.assertEqual(lines[at:at + 9], [
+        self.assertEqual(lines[at:at + 10], [
             '  90.0%  of the stacks are whole; of the others:',
             '           4.1%  native_no_memory: It could not be read.',
             '           2.9%  native_twin: It is there twice.',
@@ -248,6 +266,7 @@ class Record(unittest.TestCase):
             '          32.1%  libone.so',
             '          10.7%  libtwo.so',
             '           7.1%  libthree.so',
+            '         names come with a package of debug symbols, --symbols DIR, or DEBUGINFOD_URLS',
             '  23.1%  of the samples were lost'])
         r, _ = self.record('b.html')
         self.assertRegex(r.stderr, '(?m)^ 100.0%  of the frames have names$')

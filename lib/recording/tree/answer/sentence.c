@@ -12,6 +12,7 @@
 #define WAITS_BELOW 0.5
 /* What has less of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
+#define NOISE_PERCENT 5.0
 /* A program that has so much is the one that is looked at. */
 #define MAIN_PERCENT 70.0
 
@@ -94,11 +95,18 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 
 size_t answer_rows_shown(const struct answer *a, size_t limit)
 {
+	const struct answer_row *row;
+	double share;
 	size_t i;
 
-	for (i = 0; i < a->rows_len && i < limit; i++)
-		if (i && view_percent(a->v, a->rows[i].value) < LEAST_PERCENT)
+	for (i = 0; i < a->rows_len && i < limit; i++) {
+		row = &a->rows[i];
+		share = view_percent(a->v, row->value);
+		/* One that may as well be nothing, and is small, is noise. */
+		if (i && (share < LEAST_PERCENT ||
+			  (share < NOISE_PERCENT && share < row->error)))
 			break;
+	}
 	return i;
 }
 
