@@ -22,12 +22,36 @@ int format_by_name(const char *command, const char *name, enum form_use use,
 	return usage_hint(command);
 }
 
+static bool ends_with(const char *path, const char *ending)
+{
+	size_t len = strlen(path), n = strlen(ending);
+
+	return len > n && strcmp(path + len - n, ending) == 0;
+}
+
+static bool is_bare_json(const char *path, const struct op_form *f)
+{
+	static const char json[] = ".json";
+	size_t i;
+
+	for (i = 0; f->endings[i]; i++)
+		if (strlen(f->endings[i]) > strlen(json) &&
+		    ends_with(path, f->endings[i]))
+			return false;
+	return ends_with(path, json);
+}
+
 int format_by_ending(const char *command, const char *path, enum form_use use,
 		     const struct op_form **ret)
 {
 	char list[LIST_BYTES];
 
 	*ret = form_by_ending(path, use);
+	/* Several formats are JSON: the whole ending tells them apart. */
+	if (*ret && is_bare_json(path, *ret))
+		note("%s will be of %s; the other formats have endings of their own, and "
+		     "--format",
+		     path, (*ret)->name);
 	if (*ret)
 		return 0;
 	if (strcmp(path, "-") == 0)

@@ -36,7 +36,8 @@ struct record {
 	struct output *out; /* of a format that is made at the end */
 	struct otelprof_settings *settings;
 	bool quiet;
-	bool told; /* that the first interrupt was the command's */
+	bool hangs; /* nothing was sampled but where its threads are at the end */
+	bool told;  /* that the first interrupt was the command's */
 };
 
 enum {
@@ -224,8 +225,9 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	if (!status && !st.samples_exported)
 		status = tell_of_none(rec, p);
 	else if (!status)
-		note("%" PRIu64 " sample%s in %s", st.samples_exported,
-		     st.samples_exported == 1 ? "" : "s", rec->path);
+		note("%" PRIu64 " sample%s in %s%s", st.samples_exported,
+		     st.samples_exported == 1 ? "" : "s", rec->path,
+		     rec->hangs ? ": nothing ran, these are threads at the end" : "");
 	if (!rec->quiet && of.c)
 		summary_print(&rec->summary, &of, p);
 	if (st.samples_dropped || rec->o.verbose)
@@ -234,6 +236,37 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		print_stacks(stderr, p);
 	recording_clear(&of);
 	return status;
+}
+
+/* Does it record waits, which are known when they end? */
+static bool records_waits(uint64_t kinds)
+{
+	return kinds & (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS);
+}
+
+/*
+ * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
+ * end is the answer then.
+ */
+static void add_threads(struct record *rec, struct otelprof *p)
+{
+	struct otelprof_config config;
+	struct otelprof_stats st;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(rec->settings, &config);
+	otelprof_stats_init(&st, sizeof(st));
+	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
+	    config.kinds & OTELPROF_KIND_THREADS || otelprof_get_stats(p, &st) < 0)
+		return;
+	/* pprof and folded stacks are for the kinds that were asked for */
+	if (st.samples_taken > st.samples_filtered &&
+	    (!records_waits(config.kinds) || rec->format->one_kind ||
+	     !strcmp(rec->format->name, "pprof")))
+		return;
+	rec->hangs = st.samples_taken <= st.samples_filtered;
+	if (otelprof_set_kinds(p, config.kinds | OTELPROF_KIND_THREADS) == 0)
+		(void)otelprof_export(p);
 }
 
 static int profile(struct record *rec, struct otelprof *p)
@@ -258,6 +291,8 @@ static int profile(struct record *rec, struct otelprof *p)
 	/* A command's terminal is the command's: it may be drawing on it. */
 	r = session_run(p, &rec->o, WINDOW_S, !rec->argv && !rec->quiet, is_done, rec);
 	summary_end(&rec->summary);
+	if (!r)
+		add_threads(rec, p);
 	if (!rec->out)
 		older_keep(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);

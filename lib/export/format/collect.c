@@ -480,11 +480,12 @@ static int collect_trace(const struct adding *a, const struct otlp_sample_view *
 			      ret);
 }
 
-/* Why a thread left its CPU, or which type of lock it waited for. */
+/* Why a thread left its CPU, which type of lock it waited for, or what it does. */
 static int collect_reason(const struct adding *a, const struct otlp_sample_view *v,
 			  uint32_t *ret)
 {
-	static const char *const keys[] = { "off_cpu.reason", "lock.type" };
+	static const char *const keys[] = { "off_cpu.reason", "lock.type",
+					    "thread.state" };
 	const struct otlp_attribute *at = NULL;
 	size_t i;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the answer for a terminal. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "recording/read/kind_word.h"
@@ -44,7 +45,8 @@ static const char *wait_words(const struct answer_row *row)
 	return row->wait == WAIT_NONE ? "a CPU, running" : wait_name(row->wait);
 }
 
-static void put_in(FILE *f, const struct answer *a, const struct answer_row *row)
+static void put_in(FILE *f, const struct answer *a, const struct answer_row *row,
+		   bool stands)
 {
 	char name[NAME_BYTES];
 
@@ -61,18 +63,26 @@ static void put_in(FILE *f, const struct answer *a, const struct answer_row *row
 		print_safe(f, name, strlen(name), 0);
 		(void)fputc(']', f);
 	}
-	if (row->samples && row->samples < ANSWER_FEW)
+	if (stands)
+		(void)fputs(", still at the end", f);
+	if (!stands && row->samples && row->samples < ANSWER_FEW)
 		(void)fprintf(f, " (%u sample%s)", (unsigned int)row->samples,
 			      row->samples == 1 ? "" : "s");
 }
 
-static void print_row(const struct answer *a, const struct answer_row *row,
+static void print_row(const struct answer *a, const struct answer_row *row, bool stands,
 		      const struct answer_style *s, FILE *f)
 {
 	char name[NAME_BYTES], value[64];
 
-	(void)fprintf(f, "%6.1f%%", view_percent(a->v, row->value));
-	if (row->error > 0)
+	if (stands)
+		(void)fprintf(f, "%7" PRId64 " thread%s ", row->value,
+			      row->value == 1 ? " " : "s");
+	else
+		(void)fprintf(f, "%6.1f%%", view_percent(a->v, row->value));
+	if (stands)
+		;
+	else if (row->error > 0)
 		(void)fprintf(f, " \xc2\xb1%-4.1f ", row->error);
 	else
 		(void)fprintf(f, " %9s ",
@@ -81,7 +91,7 @@ static void print_row(const struct answer *a, const struct answer_row *row,
 	(void)fputc(' ', f);
 	view_label_name(a->v, row->function, name, sizeof(name));
 	print_name(f, name, -(s->columns > 2 * PLACE_COLUMNS ? s->columns / 3 : 20));
-	put_in(f, a, row);
+	put_in(f, a, row, stands);
 	(void)fputc('\n', f);
 }
 
@@ -174,8 +184,6 @@ void report_print_answer(const struct answer *a, const struct answer_style *s, F
 
 	if (*answer_sentence(a, s->cpus, text))
 		(void)fprintf(f, "%s\n", text);
-	if (*report_other_kinds(a->v, kinds))
-		(void)fprintf(f, "Also recorded, for --kind: %s.\n", kinds);
 	print_programs(a, f);
 	(void)snprintf(title, sizeof(title), "%s", answer_title(a));
 	for (i = 0; title[i]; i++)
@@ -183,7 +191,11 @@ void report_print_answer(const struct answer *a, const struct answer_style *s, F
 								     : title[i]);
 	(void)fprintf(f, "\n%s%s%s\n", s->bold, title, s->plain);
 	for (i = 0; i < answer_rows_shown(a, s->rows); i++)
-		print_row(a, &a->rows[i], s, f);
+		print_row(a, &a->rows[i], false, s, f);
+	for (i = 0; i < a->stands_len; i++)
+		print_row(a, &a->stands[i], true, s, f);
 	print_rest(a, f);
+	if (*report_other_kinds(a->v, kinds))
+		(void)fprintf(f, "Also recorded, for --kind: %s.\n", kinds);
 	print_path(a, s, f);
 }

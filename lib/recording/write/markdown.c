@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a report as Markdown for an assistant: short, and self-explaining. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,12 +125,19 @@ static void put_place(FILE *f, const char *place, int columns)
 }
 
 static void write_answer_row(const struct out *o, const struct answer *a,
-			     const struct answer_row *row)
+			     const struct answer_row *row, bool stands)
 {
 	char name[NAME_BYTES], value[VALUE_BYTES];
 
-	(void)fprintf(o->f, "- %.1f%%", view_percent(a->v, row->value));
-	if (row->error > 0)
+	if (stands)
+		(void)fprintf(o->f,
+			      "- %" PRId64 " thread%s still at the end: ", row->value,
+			      row->value == 1 ? "" : "s");
+	else
+		(void)fprintf(o->f, "- %.1f%%", view_percent(a->v, row->value));
+	if (stands)
+		;
+	else if (row->error > 0)
 		(void)fprintf(o->f, " ±%.1f ", row->error);
 	else
 		(void)fprintf(o->f, " (%s) ",
@@ -153,7 +161,7 @@ static void write_answer_row(const struct out *o, const struct answer *a,
 		put_code(o->f, view_text(a->v->c, row->program, name, sizeof(name)),
 			 o->size->chain_columns);
 	}
-	if (row->samples && row->samples < ANSWER_FEW)
+	if (!stands && row->samples && row->samples < ANSWER_FEW)
 		(void)fputs("; few samples", o->f);
 	(void)fputc('\n', o->f);
 }
@@ -196,7 +204,9 @@ static void write_answer(const struct out *o)
 	(void)fprintf(o->f, "\n## %c%s\n", answer_title(a)[0] - 'a' + 'A',
 		      answer_title(a) + 1);
 	for (i = 0; i < answer_rows_shown(a, ANSWER_ROWS); i++)
-		write_answer_row(o, a, &a->rows[i]);
+		write_answer_row(o, a, &a->rows[i], false);
+	for (i = 0; i < a->stands_len; i++)
+		write_answer_row(o, a, &a->stands[i], true);
 	write_path(o, a);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "export/format/kinds.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
 #include "recording/tree/recording.h"
@@ -41,6 +42,14 @@ static int columns_of(FILE *f)
 	return ws.ws_col > COLUMNS_MIN ? ws.ws_col : COLUMNS_MIN;
 }
 
+/* Is the value a number of what is measured? */
+static bool is_count(const struct view *v)
+{
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+
+	return view_text_is(v->c, k->unit, "count") && !op_collect_is_clock(v->c, k);
+}
+
 static void print_head(const struct text *t)
 {
 	const struct view *v = t->r->v;
@@ -48,10 +57,10 @@ static void print_head(const struct text *t)
 
 	print_text(t->f, t->r->files_len == 1 ? recording_title(t->r->files[0])
 					      : "several recordings");
-	(void)fprintf(t->f, ": %s of %s in %zu process%s, within %.1f s\n",
+	(void)fprintf(t->f, ": %s %s%s, in %zu process%s, within %.1f s\n",
 		      view_value(v, v->total, value, sizeof(value)),
-		      view_what(v, what, sizeof(what)), v->processes,
-		      v->processes == 1 ? "" : "es", report_duration(t->r));
+		      is_count(v) ? "" : "of ", view_what(v, what, sizeof(what)),
+		      v->processes, v->processes == 1 ? "" : "es", report_duration(t->r));
 }
 
 static bool has_lines(const struct view *v, size_t n)

@@ -164,7 +164,7 @@ class Record(unittest.TestCase):
                 self.assertIn('no samples: ', r.stderr)
                 self.assertIn(reason, r.stderr)
         r, _ = self.record('a.html', '-p', '1', mode='filter')
-        self.assertIn('none of the chosen processes ran on a CPU (10 samples of others',
+        self.assertIn('where they are (10 samples of others',
                       r.stderr)
 
         # COMMAND did not fail: in front of a command it is transparent.

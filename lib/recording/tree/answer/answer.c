@@ -42,7 +42,7 @@ const char *answer_title(const struct answer *a)
 	if (type_is(a->v, "alloc_space") || type_is(a->v, "alloc_objects") ||
 	    type_is(a->v, "inuse_space") || type_is(a->v, "inuse_objects"))
 		return "your code allocates in";
-	if (type_is(a->v, "wall") || type_is(a->v, "threads"))
+	if (type_is(a->v, "wall"))
 		return "your code is in";
 	return titles[a->about];
 }
@@ -64,6 +64,7 @@ struct thread_time {
 	uint64_t key;
 	double on_ns;
 	double off_ns;
+	bool stands; /* at the end it waited */
 };
 
 static int compare_threads(const void *a, const void *b)
@@ -73,18 +74,34 @@ static int compare_threads(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Add up the times of equal threads, which are sorted. Threads that never waited do not count. */
-static void sum_threads(struct answer *a, const struct thread_time *t, size_t len)
+/*
+ * Add up the times of equal threads, which are sorted. Threads that never waited do not count. One
+ * that waits at the end is in a wait that is in no value yet; it stands if that may be most of its
+ * time.
+ */
+static int sum_threads(struct answer_work *w, const struct thread_time *t, size_t len)
 {
+	const double half_ns = w->a->seconds * OP_NS_PER_S / 2;
+	struct answer *a = w->a;
+	uint64_t *key;
 	double on = 0, off = 0;
 	size_t i, j;
 
 	for (i = 0; i < len; i = j) {
 		double thread_on = 0, thread_off = 0;
+		bool stands = false;
 
 		for (j = i; j < len && t[j].key == t[i].key; j++) {
 			thread_on += t[j].on_ns;
 			thread_off += t[j].off_ns;
+			stands |= t[j].stands;
+		}
+		if (stands && thread_on + thread_off < half_ns) {
+			key = op_vec_push(&w->standing);
+			if (!key)
+				return -ENOMEM;
+			*key = t[i].key;
+			a->standing++;
 		}
 		if (thread_off <= 0)
 			continue;
@@ -93,6 +110,7 @@ static void sum_threads(struct answer *a, const struct thread_time *t, size_t le
 		off += thread_off;
 	}
 	a->waited = on + off > 0 ? 100 * off / (on + off) : 0;
+	return 0;
 }
 
 /* CPUs used and how long threads waited, of what is recorded beside the view's kind, too. */
@@ -106,33 +124,35 @@ int answer_threads(struct answer_work *w)
 	bool any_cpu = false;
 	size_t n = 0;
 
+	w->a->seconds = (double)(c->end_ns - c->start_ns) / OP_NS_PER_S;
 	times = calloc(c->stacks.len + 1, sizeof(*times));
 	if (!times)
 		return -ENOMEM;
 	op_vec_foreach(s, &c->stacks) {
 		const struct op_collect_kind *k = &c->kinds.data[s->kind];
 		bool on = is_cpu(c, k), off = view_text_is(c, k->counted_type, "off_cpu");
+		bool stands = view_text_is(c, k->counted_type, "threads") && s->value &&
+			      view_text_is(c, s->reason, "sleeping");
 
 		of_kind.kind = s->kind;
 		any_cpu |= on;
-		if ((!on && !off) || !view_wants(&of_kind, s))
+		if ((!on && !off && !stands) || !view_wants(&of_kind, s))
 			continue;
 		if (on)
 			cpu += (double)s->value * cpu_ns(c, k);
 		if (s->thread_id < 0)
 			continue;
 		times[n++] = (struct thread_time){
-			(uint64_t)s->process << 32 | (uint32_t)s->thread_id,
+			answer_thread_key(s),
 			on ? (double)s->value * cpu_ns(c, k) : 0,
 			off ? (double)s->value : 0,
+			stands,
 		};
 	}
 	qsort(times, n, sizeof(*times), compare_threads);
-	sum_threads(w->a, times, n);
-	w->a->seconds = (double)(c->end_ns - c->start_ns) / OP_NS_PER_S;
 	w->a->cpus =
 		any_cpu && w->a->seconds > 0 ? cpu / OP_NS_PER_S / w->a->seconds : -1;
-	return 0;
+	return sum_threads(w, times, n);
 }
 
 int answer_make(const struct view *v, struct answer *ret)
@@ -145,6 +165,7 @@ int answer_make(const struct view *v, struct answer *ret)
 
 	*ret = (struct answer){ .v = v,
 				.about = about_of(v),
+				.counts = type_is(v, "threads"),
 				.sampled = op_collect_is_clock(v->c, k) ||
 					   op_collect_is_weighed(k) };
 	classes = malloc(v->c->functions.len + 1);
@@ -156,5 +177,10 @@ int answer_make(const struct view *v, struct answer *ret)
 	r = answer_threads(&w);
 	if (!r)
 		r = answer_rows(&w);
-	return r ? r : answer_path(&w);
+	if (!r)
+		r = answer_stands(&w);
+	if (!r)
+		r = answer_path(&w);
+	op_vec_clear(&w.standing);
+	return r;
 }

@@ -18,6 +18,7 @@ enum {
 	ANSWER_ROWS_MAX = 8,
 	ANSWER_PATH_MAX = 8,
 	ANSWER_WAITS_MAX = 3,
+	ANSWER_STANDS_MAX = 3,
 	ANSWER_PROGRAMS_MAX = 5,
 	ANSWER_FEW = 10, /* samples that a row should have */
 	ANSWER_SENTENCE_BYTES = 512,
@@ -56,10 +57,14 @@ struct answer {
 	const struct view *v;
 	enum answer_about about;
 	bool sampled; /* by a clock: shares have an error */
+	bool counts;  /* threads, not their time */
 	struct answer_row rows[ANSWER_ROWS_MAX];
 	size_t rows_len;
 	size_t rows_more; /* further ones */
-	int64_t own;	  /* charged to own code and libraries */
+	/* Where threads wait whose waits have no end yet; values are threads. */
+	struct answer_row stands[ANSWER_STANDS_MAX];
+	size_t stands_len;
+	int64_t own; /* charged to own code and libraries */
 	struct answer_step path[ANSWER_PATH_MAX];
 	size_t path_len;
 	struct {
@@ -74,8 +79,9 @@ struct answer {
 	size_t programs_len;
 	size_t programs_more; /* further ones */
 	size_t threads;	      /* that waited; of another kind than the view's, too */
-	double waited;	      /* the share of their time that they waited, in per cent */
-	double cpus;	      /* CPUs used; < 0: not recorded */
+	size_t standing; /* threads that are in a wait of which nothing is in the values */
+	double waited;	 /* the share of their time that they waited, in per cent */
+	double cpus;	 /* CPUs used; < 0: not recorded */
 	double seconds;
 };
 
@@ -100,10 +106,17 @@ const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
 /* Parts of the making. */
 struct answer_work {
 	const struct view *v;
-	uint8_t *classes; /* of each function */
+	uint8_t *classes;	   /* of each function */
+	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
 	struct answer *a;
 };
+static inline uint64_t answer_thread_key(const struct op_collect_stack *s)
+{
+	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
+}
 int answer_rows(struct answer_work *w);
+/* The same of threads that stand, where the view is of waits. */
+int answer_stands(struct answer_work *w);
 int answer_path(struct answer_work *w);
 int answer_threads(struct answer_work *w);
 

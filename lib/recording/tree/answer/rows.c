@@ -35,6 +35,7 @@ struct rows {
 	struct sums programs;
 	int64_t waits[WAITS];
 	uint64_t samples;
+	int64_t own; /* charged to own code and libraries */
 };
 
 static int frames_of(const struct op_collect *c, const struct op_collect_stack *s,
@@ -156,7 +157,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
 	if (row->of <= CLASS_LIBRARY)
-		w->a->own = op_collect_sum(w->a->own, s->value);
+		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
 }
 
@@ -196,10 +197,9 @@ static int take_ins(struct rows *r)
 	return 0;
 }
 
-static int take_programs(struct rows *r)
+static int take_owners(struct rows *r)
 {
 	_cleanup_free_ int64_t *most = calloc(r->of.len + 1, sizeof(*most));
-	struct answer *a = r->w->a;
 	const struct sum *s;
 
 	if (!most)
@@ -210,6 +210,14 @@ static int take_programs(struct rows *r)
 		most[s->key >> 32] = s->value;
 		r->of.data[s->key >> 32].program = (uint32_t)s->key;
 	}
+	return 0;
+}
+
+static void take_programs(struct rows *r)
+{
+	struct answer *a = r->w->a;
+	const struct sum *s;
+
 	sums_sort(&r->programs);
 	op_vec_foreach(s, &r->programs.items) {
 		if (a->programs_len == ANSWER_PROGRAMS_MAX)
@@ -218,7 +226,6 @@ static int take_programs(struct rows *r)
 		a->programs[a->programs_len++].value = s->value;
 	}
 	a->programs_more = r->programs.items.len - a->programs_len;
-	return 0;
 }
 
 /* Half of Wilson's interval for a share of @all samples, in points. */
@@ -246,6 +253,13 @@ static int compare(const void *a, const void *b)
 	return (int)x->wait - (int)y->wait;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static void take_waits(struct rows *r)
 {
 	struct answer *a = r->w->a;
@@ -269,8 +283,7 @@ static void take_rows(struct rows *r)
 	struct answer_row *row;
 	size_t i;
 
-	if (r->of.len)
-		qsort(r->of.data, r->of.len, sizeof(*r->of.data), compare);
+	a->own = r->own;
 	for (i = 0; i < r->of.len && a->rows_len < ANSWER_ROWS_MAX; i++) {
 		/* Without any own code what there is is shown. */
 		if (r->of.data[i].of > CLASS_LIBRARY && a->own)
@@ -284,6 +297,31 @@ static void take_rows(struct rows *r)
 	a->rows_more = r->of.len - a->rows_len;
 }
 
+/* Lines, and what else rows have of their stacks, and their order. */
+static int finish(struct rows *r)
+{
+	int err = take_lines(r);
+
+	if (!err)
+		err = take_ins(r);
+	if (!err)
+		err = take_owners(r);
+	if (!err && r->of.len)
+		qsort(r->of.data, r->of.len, sizeof(*r->of.data), compare);
+	return err;
+}
+
+static void rows_clear(struct rows *r)
+{
+	op_vec_clear(&r->frames.of);
+	op_vec_clear(&r->of);
+	op_map64_clear(&r->index);
+	sums_clear(&r->lines);
+	sums_clear(&r->ins);
+	sums_clear(&r->owners);
+	sums_clear(&r->programs);
+}
+
 int answer_rows(struct answer_work *w)
 {
 	struct rows r = { .w = w };
@@ -295,21 +333,45 @@ int answer_rows(struct answer_work *w)
 			err = add_stack(&r, s);
 	}
 	if (!err)
-		err = take_lines(&r);
-	if (!err)
-		err = take_ins(&r);
-	if (!err)
-		err = take_programs(&r);
+		err = finish(&r);
 	if (!err) {
+		take_programs(&r);
 		take_waits(&r);
 		take_rows(&r);
 	}
-	op_vec_clear(&r.frames.of);
-	op_vec_clear(&r.of);
-	op_map64_clear(&r.index);
-	sums_clear(&r.lines);
-	sums_clear(&r.ins);
-	sums_clear(&r.owners);
-	sums_clear(&r.programs);
+	rows_clear(&r);
+	return err;
+}
+
+static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
+{
+	uint64_t key = answer_thread_key(s);
+
+	return view_text_is(w->v->c, w->v->c->kinds.data[s->kind].counted_type,
+			    "threads") &&
+	       bsearch(&key, w->standing.data, w->standing.len, sizeof(key),
+		       compare_keys);
+}
+
+int answer_stands(struct answer_work *w)
+{
+	struct view of_kind = *w->v;
+	struct rows r = { .w = w };
+	const struct op_collect_stack *s;
+	int err = 0;
+	size_t i;
+
+	if (w->a->about != ABOUT_WAITS || w->a->counts || !w->standing.len)
+		return 0;
+	op_vec_foreach(s, &w->v->c->stacks) {
+		of_kind.kind = s->kind;
+		if (!err && s->value && stands(w, s) && view_wants(&of_kind, s))
+			err = add_stack(&r, s);
+	}
+	if (!err)
+		err = finish(&r);
+	for (i = 0; !err && i < r.of.len && i < ANSWER_STANDS_MAX; i++)
+		w->a->stands[w->a->stands_len++] = r.of.data[i];
+	rows_clear(&r);
 	return err;
 }

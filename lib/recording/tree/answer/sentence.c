@@ -66,6 +66,15 @@ static void add_time(const struct answer *a, char *buf)
 	}
 }
 
+static void add_standing(const struct answer *a, char *buf)
+{
+	if (!a->standing || a->counts)
+		return;
+	add(buf, "%zu thread%s still waited at the end", a->standing,
+	    a->standing == 1 ? "" : "s");
+	add(buf, "; --kind threads shows where. ");
+}
+
 const char *answer_sentence(const struct answer *a, unsigned int cpus,
 			    char buf[static ANSWER_SENTENCE_BYTES])
 {
@@ -80,14 +89,16 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 		if (a->threads)
 			add_threads(a, buf);
 		else
-			add(buf, "%s",
-			    view_value(a->v, a->v->total, value, sizeof(value)));
+			add(buf, "%s%s",
+			    view_value(a->v, a->v->total, value, sizeof(value)),
+			    a->counts ? a->v->total == 1 ? " thread" : " threads" : "");
 		add_waits(a, buf);
 		add(buf, ". ");
 	} else if (a->about == ABOUT_MEMORY && a->seconds > 0) {
 		print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
 		add(buf, "%s a second. ", value);
 	}
+	add_standing(a, buf);
 	if (*buf)
 		buf[strlen(buf) - 1] = 0;
 	return buf;
@@ -99,6 +110,8 @@ size_t answer_rows_shown(const struct answer *a, size_t limit)
 	double share;
 	size_t i;
 
+	if (a->stands_len && a->stands_len < limit)
+		limit -= a->stands_len;
 	for (i = 0; i < a->rows_len && i < limit; i++) {
 		row = &a->rows[i];
 		share = view_percent(a->v, row->value);

@@ -196,6 +196,12 @@ static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 		{ "io", WAIT_DISK },
 		{ "preempted", WAIT_CPU },
 		{ "sleep", WAIT_OTHER },
+		/* states of threads */
+		{ "running", WAIT_NONE },
+		{ "runnable", WAIT_CPU },
+		{ "sleeping", WAIT_OTHER },
+		{ "uninterruptible", WAIT_DISK },
+		{ "stopped", WAIT_SIGNAL },
 	};
 	struct name n;
 	size_t i;

@@ -302,7 +302,7 @@ class Report(Recordings):
 
     def test_text(self):
         text = self.report(self.a)
-        self.assertIn('100.0 ms of CPU time, 100 samples a second and CPU in 3 processes',
+        self.assertIn('100.0 ms of CPU time, 100 Hz per CPU, in 3 processes',
                       text)
         self.assertRegex(text, r'(?m)^ 40\.00%  40\.00%  app\.py +app\.py:12 +work$')
         self.assertIn('Whole stacks: 100.00%. Frames with names: 100.00%.', text)
@@ -549,7 +549,7 @@ class Convert(Recordings):
         for name in ('b.folded', 'b.html'):
             self.assertEqual(run('record', '-d', '0.1', '-o', self.path(name)).returncode, 0)
             direct = self.read(name)
-            self.assertEqual(self.convert(name), direct)
+            self.assertEqual(self.convert(name, '--lines'), direct)
         self.assertIn(b'ksys_read', gzip.decompress(self.convert('b.pb.gz')))
 
     def test_a_name_without_a_format(self):
@@ -560,8 +560,12 @@ class Convert(Recordings):
             r = run('convert', *args, self.a)
             self.assertEqual((r.returncode, r.stdout), (2, b''))
             self.assertIn(want, r.stderr)
-        r = run('record', '-o', 'x.json')
-        self.assertIn(b'.html, .pb.gz, .folded or .otlp, or use --format', r.stderr)
+        r = run('convert', '-o', self.path('x.json'), self.a)
+        self.assertIn(b'x.json will be of speedscope', r.stderr)
+        r = run('convert', '-o', self.path('x.speedscope.json'), self.a)
+        self.assertEqual(r.stderr, b'')
+        r = run('record', '-o', 'x.pdf')
+        self.assertIn(b'.firefox.json or .otlp, or use --format', r.stderr)
 
     def test_merge(self):
         self.assertEqual(self.convert('m.otlp', self.a), 2 * self.read('a.otlp'))
