@@ -5,6 +5,7 @@
 #include "formats.h"
 #include "record/child.h"
 #include "record/summary.h"
+#include "recordings/last.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,12 +37,16 @@ struct record {
 	struct output *out; /* of a format that is made at the end */
 	struct otelprof_settings *settings;
 	bool quiet;
+	bool no_keep;
+	bool open;  /* the page, in a browser */
 	bool hangs; /* nothing was sampled but where its threads are at the end */
 	bool told;  /* that the first interrupt was the command's */
 };
 
 enum {
-	OPTION_FORMAT = OPTION_OWN
+	OPTION_FORMAT = OPTION_OWN,
+	OPTION_NO_KEEP,
+	OPTION_OPEN,
 };
 
 static int help(FILE *f, const struct options *o)
@@ -54,7 +59,11 @@ static int help(FILE *f, const struct options *o)
 		"                              output; an older file is kept as FILE.old\n",
 		f);
 	format_help(f, FORM_RECORD, 30, "%s; by the ending of FILE");
-	(void)fputs("  -q, --quiet                 no summary at the end\n", f);
+	(void)fputs(
+		"  -q, --quiet                 no summary at the end\n"
+		"      --open                  show the page in a browser\n"
+		"      --no-keep               keep no copy for 'otelprof report' without FILE\n",
+		f);
 	options_help(f, o);
 	(void)fputs(
 		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
@@ -86,6 +95,10 @@ static int take(void *data, int c, char *arg)
 		return format_by_name("record", arg, FORM_RECORD, &rec->format);
 	if (c == 'q')
 		rec->quiet = true;
+	else if (c == OPTION_NO_KEEP)
+		rec->no_keep = true;
+	else if (c == OPTION_OPEN)
+		rec->open = true;
 	else
 		rec->path = arg;
 	return 0;
@@ -97,6 +110,8 @@ static int parse(struct record *rec, int argc, char **argv)
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "quiet", no_argument, NULL, 'q' },
+		{ "open", no_argument, NULL, OPTION_OPEN },
+		{ "no-keep", no_argument, NULL, OPTION_NO_KEEP },
 		{ NULL, 0, NULL, 0 },
 	};
 	/* "+": words after the first one that is not an option belong to the command. */
@@ -113,6 +128,12 @@ static int parse(struct record *rec, int argc, char **argv)
 	if (!rec->argv && rec->o.seconds <= 0)
 		rec->o.seconds = DEFAULT_SECONDS;
 	r = settle_output(rec);
+	if (!r && rec->open &&
+	    (strcmp(rec->format->name, "html") != 0 ||
+	     (rec->path && !strcmp(rec->path, "-")))) {
+		(void)fail("--open is for a page: html, in a file");
+		return usage_hint("record");
+	}
 	if (!r && !rec->path) {
 		(void)snprintf(rec->default_path, sizeof(rec->default_path), "profile%s",
 			       rec->format->endings[0]);
@@ -337,5 +358,9 @@ int command_record(int argc, char **argv)
 	if (!r)
 		r = profile(&rec, p);
 	(void)otelprof_free(p);
+	if (!rec.no_keep && rec.keep.fd >= 0)
+		last_keep(rec.keep.fd, rec.keep.bytes);
+	if (!r && rec.open)
+		child_open_page(rec.path);
 	return rec.argv ? child_finish(&rec.child, r) : r;
 }

@@ -332,6 +332,28 @@ static void write_callers(const struct out *o)
 		write_callers_of(o, &v->rows.data[i], &callers[i]);
 }
 
+/* Other functions that the name may have meant. */
+static void write_also(const struct out *o)
+{
+	const struct view *v = o->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	if (!v->also_len)
+		return;
+	(void)fputs("Also of that name:", o->f);
+	for (i = 0; i < v->also_len; i++) {
+		(void)fputs(i ? ", " : " ", o->f);
+		put_name(o->f,
+			 (char *)view_text(v->c, v->also[i].name, name, sizeof(name)),
+			 o->size->chain_columns);
+		(void)fprintf(o->f, " %.1f%%", view_percent(v, v->also[i].value));
+	}
+	if (v->also_more)
+		(void)fprintf(o->f, " and %zu more", v->also_more);
+	(void)fputs(".\n\n", o->f);
+}
+
 static void write_tree(const struct out *o)
 {
 	static const char *const titles[] = {
@@ -345,6 +367,7 @@ static void write_tree(const struct out *o)
 	size_t i;
 
 	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
+	write_also(o);
 	chains_make(&v->tree, r->limit < o->size->chains ? r->limit : o->size->chains,
 		    (int64_t)((double)v->total * r->min_percent / 100), &chains);
 	for (i = 0; i < chains.len; i++)

@@ -19,6 +19,7 @@ enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
+	ALSO_COLUMNS = 40,
 	ANSWER_ROWS = 5,
 	LINES_FROM = 100, /* a narrower terminal has no column of lines */
 	LINE_COLUMNS = 20,
@@ -185,6 +186,25 @@ static void print_node(void *data, const struct tree_node *n)
 	(void)fputc('\n', t->f);
 }
 
+/* Other functions that the name may have meant. */
+static void print_also(const struct text *t)
+{
+	const struct view *v = t->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < v->also_len; i++) {
+		(void)fputs(i ? ", " : "also: ", t->f);
+		view_text(v->c, v->also[i].name, name, sizeof(name));
+		print_name(t->f, name, -ALSO_COLUMNS);
+		(void)fprintf(t->f, " (%.1f%%)", view_percent(v, v->also[i].value));
+	}
+	if (v->also_more)
+		(void)fprintf(t->f, " and %zu more", v->also_more);
+	if (v->also_len)
+		(void)fputc('\n', t->f);
+}
+
 static void print_tree(struct text *t)
 {
 	static const char *const titles[] = {
@@ -197,6 +217,7 @@ static void print_tree(struct text *t)
 	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL",
 		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
+	print_also(t);
 	report_tree(t->r, t->r->limit, print_node, t);
 }
 
