@@ -14,7 +14,7 @@ int format_by_name(const char *command, const char *name, enum form_use use,
 {
 	char list[LIST_BYTES];
 
-	*ret = form_by_name(name, use);
+	*ret = form_by_name(strcmp(name, "md") == 0 ? "markdown" : name, use);
 	if (*ret)
 		return 0;
 	(void)fail("--format takes %s, not \"%s\"",

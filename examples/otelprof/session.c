@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profiling session: open, run, close, and account for its samples. */
+#include "base/rows/rows.h"
 #include "choose/rules.h"
 #include "common.h"
+#include "near.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -67,11 +69,18 @@ int session_open(const struct options *o, struct otelprof **ret)
 	return 0;
 }
 
+static const char *kind_name(const void *names, size_t i)
+{
+	(void)names;
+	return op_word_kinds[i].name;
+}
+
 /* Set what the command line has. */
 static int set_given(const struct options *o, struct otelprof_settings *settings)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
 	char key[KEY_BYTES], *c;
+	const char *near;
 	size_t i;
 
 	for (i = 0; i < o->given_len; i++) {
@@ -85,6 +94,9 @@ static int set_given(const struct options *o, struct otelprof_settings *settings
 			continue;
 		c = strstr(why.message, ": ");
 		(void)fail("--%s%s", g->name, c ? c : "");
+		if (strcmp(key, "kinds") == 0 &&
+		    (near = near_name(g->value, kind_name, NULL)))
+			note("did you mean --kinds %s?", near);
 		return usage_hint(o->command);
 	}
 	return 0;

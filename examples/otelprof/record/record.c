@@ -229,6 +229,15 @@ static int tell_of_none(struct record *rec, struct otelprof *p)
 	return fail_no_samples(p, &rec->o, rec->argv) && rec->argv ? 0 : STATUS_FAILED;
 }
 
+/* What was left out as nobody's is no loss, and no word. */
+static void tell_of_lost(struct otelprof *p, const struct otelprof_stats *st)
+{
+	(void)fprintf(stderr, "lost: %" PRIu64 " of %" PRIu64 " samples",
+		      st->samples_dropped, st->samples_taken - st->samples_filtered);
+	print_drop_reasons(stderr, p);
+	(void)fputc('\n', stderr);
+}
+
 /* Write the output and print the summary. @status: how the session ended. Returns the exit status. */
 static int report(struct record *rec, struct otelprof *p, int status)
 {
@@ -251,8 +260,10 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		     rec->hangs ? ": nothing ran, these are threads at the end" : "");
 	if (!rec->quiet && of.c)
 		summary_print(&rec->summary, &of, p);
-	if (st.samples_dropped || rec->o.verbose)
+	if (rec->o.verbose)
 		print_accounting(stderr, p);
+	else if (st.samples_dropped)
+		tell_of_lost(p, &st);
 	if (rec->o.verbose)
 		print_stacks(stderr, p);
 	recording_clear(&of);

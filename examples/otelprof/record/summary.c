@@ -150,6 +150,11 @@ static void print_quality(const struct summary *s, const struct view *v,
 			      "%6.1f%%  of the stacks go by a guess: callers may be "
 			      "missing or wrong\n",
 			      view_guessed_percent(v));
+	if (v->approximate)
+		(void)fprintf(stderr,
+			      "%6.1f%%  of the stacks have the nearest function that the "
+			      "runtime tells of;\n         " REPORT_JAVA_HINT "\n",
+			      view_percent(v, v->approximate));
 	print_named(v);
 	if (st.samples_taken)
 		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n",

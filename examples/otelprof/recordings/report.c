@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats.h"
+#include "near.h"
 #include "recording/tree/missing.h"
 #include "recordings/command.h"
 #include "recordings/last.h"
@@ -165,7 +166,8 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 			*ret_help = true;
 			return help(stdout);
 		}
-		r = take(o, c, optarg);
+		r = c == '?' ? near_option("report", argv[optind - 1], longs)
+			     : take(o, c, optarg);
 	}
 	if (r)
 		return r;

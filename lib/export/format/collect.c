@@ -393,7 +393,7 @@ static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 		op_vec_foreach(stack, &m->stacks) {
 			struct op_collect_stack *of = &c->stacks.data[*stack];
 
-			of->value = of->guessed = 0;
+			of->value = of->guessed = of->approximate = 0;
 			of->samples = 0;
 		}
 		m->stacks.len = 0;
@@ -501,12 +501,15 @@ static void count_samples(struct op_collect_stack *s, const struct otlp_sample_v
 	s->samples = UINT32_MAX - s->samples < times ? UINT32_MAX : s->samples + times;
 }
 
-/* Note the value of a sample of stack @s that goes by a guess. */
+/* Note the value of a sample of stack @s that goes by a guess, or is near its function alone. */
 static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_view *v,
 			int64_t value)
 {
 	size_t i;
 
+	if (v->frames_len && v->frames[0].approximate &&
+	    otlp_text_is(v->frames[0].type, "jvm"))
+		s->approximate = op_collect_sum(s->approximate, value);
 	for (i = 0; i < v->frames_len; i++) {
 		if (!v->frames[i].guessed)
 			continue;

@@ -151,6 +151,7 @@ struct op_collect_stack {
 	uint32_t
 		samples; /* with a time each, as far as they have one; stops at the largest */
 	int64_t value;
+	int64_t approximate; /* of it: with a leaf of Java that is the nearest known function */
 	int64_t guessed; /* of it: in samples with a frame that was found by a guess */
 };
 

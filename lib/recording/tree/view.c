@@ -61,6 +61,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	int r;
 
 	v->guessed = op_collect_sum(v->guessed, s->guessed);
+	v->approximate = op_collect_sum(v->approximate, s->approximate);
 	for (i = 0; i < m->path.len; i++) {
 		f = &v->c->functions.data[m->path.data[i]];
 		name = op_collect_text(v->c, f->name, &len);

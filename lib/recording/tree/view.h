@@ -116,6 +116,7 @@ struct view {
 	/* stacks that end early, by the string of their last frame */
 	struct sums endings;
 	int64_t early;
+	int64_t approximate; /* whose leaf is the nearest function that a runtime tells of */
 	int64_t guessed;     /* stacks with a frame that was found by a guess */
 	struct sums unnamed; /* frames without a name, by the string of their module */
 	int64_t frames;	     /* all frames of all samples */

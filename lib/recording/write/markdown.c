@@ -215,11 +215,14 @@ static void write_row(const struct out *o, const struct view_row *row)
 	const struct view *v = o->r->v;
 	FILE *f = o->f;
 	char name[NAME_BYTES];
+	bool ours;
 
 	(void)fprintf(f, "| %.1f%% | %.1f%% | ", view_percent(v, row->self),
 		      view_percent(v, row->total));
 	view_row_name(v, row, name, sizeof(name));
+	ours = quality_is_ours(name, strlen(name));
 	put_name(f, name, o->size->name_columns);
+	(void)fputs(ours ? " (otelprof itself)" : "", f);
 	if (v->request.by == VIEW_BY_FUNCTION) {
 		(void)fputs(" | ", f);
 		if (*view_place(v, row, name, sizeof(name)))
@@ -444,6 +447,11 @@ static void write_quality(const struct out *o)
 			"- %.2f%% of the stacks go by a guess; callers may be missing "
 			"or wrong there.\n",
 			view_guessed_percent(v));
+	if (v->approximate)
+		(void)fprintf(o->f,
+			      "- %.2f%% of the stacks have the nearest function that the "
+			      "runtime tells of; " REPORT_JAVA_HINT ".\n",
+			      view_percent(v, v->approximate));
 	write_sums(o, &v->endings, v->total, "the stacks end early:");
 	write_sums(o, &v->unnamed, v->frames, "the frames have no symbols:");
 	write_no_functions(o);

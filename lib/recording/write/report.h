@@ -49,6 +49,10 @@ enum {
 };
 const char *report_other_kinds(const struct view *v, char buf[static REPORT_KINDS_BYTES]);
 
+/* What makes the functions of inlined Java code exact. */
+#define REPORT_JAVA_HINT                                                                 \
+	"start Java with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints to be exact"
+
 /* How to get names and lines that a recording lacks. */
 #define SYMBOLS_HINT                                                                     \
 	"names come with a package of debug symbols, --symbols DIR, or DEBUGINFOD_URLS"

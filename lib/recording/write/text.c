@@ -64,6 +64,13 @@ static void print_head(const struct text *t)
 		      v->processes, v->processes == 1 ? "" : "es", report_duration(t->r));
 }
 
+/* What this profiler itself takes is marked. */
+static void put_ours(FILE *f, const char *name)
+{
+	if (quality_is_ours(name, strlen(name)))
+		(void)fputs(" (otelprof itself)", f);
+}
+
 static bool has_lines(const struct view *v, size_t n)
 {
 	size_t i;
@@ -121,6 +128,7 @@ static void print_functions(const struct text *t, size_t n)
 			print_line(t, row);
 		view_row_name(v, row, name, sizeof(name));
 		print_name(t->f, name, -name_columns);
+		put_ours(t->f, name);
 		(void)fputc('\n', t->f);
 	}
 }
@@ -183,6 +191,7 @@ static void print_node(void *data, const struct tree_node *n)
 	columns += n->continues ? 2 : 0;
 	view_label_name(v, n->label, name, sizeof(name));
 	print_name(t->f, name, NUMBER_COLUMNS + columns - t->columns);
+	put_ours(t->f, name);
 	(void)fputc('\n', t->f);
 }
 
@@ -256,8 +265,15 @@ static void print_quality(const struct text *t)
 			"Stacks that go by a guess: %.2f%%; callers may be missing or "
 			"wrong there.\n",
 			view_guessed_percent(v));
+	if (v->approximate)
+		(void)fprintf(t->f,
+			      "The function is the nearest that the runtime tells of, in "
+			      "%.2f%% of the stacks; " REPORT_JAVA_HINT ".\n",
+			      view_percent(v, v->approximate));
 	print_sums(t, &v->endings, "end early:");
 	print_sums(t, &v->unnamed, "have no name:");
+	if (v->frames_unnamed)
+		(void)fputs("  (" SYMBOLS_HINT ")\n", t->f);
 }
 
 static void report_text(const struct report *r, FILE *f)

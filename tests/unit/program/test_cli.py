@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
@@ -143,16 +144,16 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.html', mode='some')
         self.assertEqual(r.returncode, 0)
         self.assertEqual(r.stderr.splitlines()[-1],
-                         'samples: taken 13 = exported 10 + filtered 0 + pending 0 + '
-                         'dropped 3 (ring 3)')
+                         'lost: 3 of 13 samples (ring 3)')
         r, _ = self.record('a.html')
-        self.assertNotIn('taken', r.stderr)
+        self.assertNotIn('lost:', r.stderr)
+        r, _ = self.record('a.html', '-v')
+        self.assertIn('samples: taken 10 = exported 10', r.stderr)
         r, _ = self.record('a.html', mode='full')
         self.assertEqual(r.returncode, 1)
         self.assertIn('No space left', r.stderr)
         self.assertEqual(r.stderr.splitlines()[-1],
-                         'samples: taken 10 = exported 0 + filtered 0 + pending 0 + '
-                         'dropped 10 (other 10)')
+                         'lost: 10 of 10 samples (other 10)')
 
     def test_no_samples_is_1_with_the_reason(self):
         reasons = {'none': 'the kernel gave none', 'drop': 'all 10 were dropped (ring 10)',
@@ -191,6 +192,32 @@ class Record(unittest.TestCase):
         self.assertIn('the ring is gone', r.stderr)
         r = run('record', '-d', '0.1', '-o', '/nonexistent/x.html')
         self.assertEqual(r.returncode, 1)
+
+    def test_near_words(self):
+        for args, sentence in ((['repord'], 'did you mean "record"?'),
+                               (['record', '--kidns', 'cpu'], 'did you mean --kinds?'),
+                               (['record', '--kinds', 'offcpu'], 'did you mean --kinds off_cpu?'),
+                               (['report', '--fromat=x'], 'did you mean --format?')):
+            r = run(*args)
+            self.assertEqual(r.returncode, 2, args)
+            self.assertIn(sentence, r.stderr)
+
+    def test_habits_of_perf(self):
+        r, _ = self.record('a.html', '-a', '-g')
+        self.assertEqual(r.returncode, 0)
+        self.assertIn('-g is always on', r.stderr)
+
+    def test_a_thread_stands_for_its_process(self):
+        ids = []
+        ended = threading.Event()
+        thread = threading.Thread(target=lambda: (ids.append(threading.get_native_id()), ended.wait()))
+        thread.start()
+        while not ids:
+            time.sleep(0.01)
+        r, _ = self.record('a.html', '-p', str(ids[0]))
+        ended.set()
+        self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), [f'1 {os.getpid()} -'])
+        self.assertIn(f'{ids[0]} is a thread of process {os.getpid()}', r.stderr)
 
     def test_choices_become_rules(self):
         me, mother = os.getpid(), os.getppid()

@@ -284,6 +284,8 @@ enum frame_class frame_class_of(const struct op_collect *c, uint32_t function)
 	f.module = strrchr(f.path, '/') ? strrchr(f.path, '/') + 1 : f.path;
 	if (quality_is_ending(f.name, strlen(f.name)))
 		return CLASS_NONE;
+	if (quality_is_ours(f.name, strlen(f.name)))
+		return CLASS_NONE;
 	if (!strcmp(f.type, "kernel"))
 		return CLASS_KERNEL;
 	if (!strcmp(f.type, "go"))

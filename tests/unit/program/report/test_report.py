@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import stat
 import struct
 import subprocess
@@ -429,7 +430,7 @@ class Report(Recordings):
         # Also where another one begins so: the heaviest is meant, and the others are named.
         for part, name in (('ma', 'main'), ('a', 'main'), ('le', 'handle'), ('o', 'work')):
             self.assertEqual(self.json('--callees', part, self.a)['tree'][0]['name'], name)
-        self.assertIn('\nalso: handle (50.0%), parse (30.0%), ksys_read (20.0%) and 2 more\n',
+        self.assertIn('\nalso: handle (50.0%), parse (30.0%), ksys_read (20.0%) and 1 more\n',
                       self.report('--callees=a', self.a))
         self.assertIn('\nAlso of that name: `handle` 50.0%', self.report('--format=markdown', '--callees=a', self.a))
         self.assertNotIn('also', self.report('--callees=main', self.a))
@@ -465,7 +466,12 @@ class Damaged(Recordings):
             self.assertFalse(os.path.exists(self.path(name)))
 
     def test_a_folder(self):
-        self.fails(self.dir.name, 'Is a directory')
+        # as sink --dir leaves it: all of it
+        os.mkdir(self.path('sink'))
+        self.fails(self.path('sink'), 'has no files')
+        for name in ('1.bin', '2.bin'):
+            shutil.copy(self.a, os.path.join(self.path('sink'), name))
+        self.assertEqual(self.json(self.path('sink'))['total'], 2 * TOTAL)
 
     def test_files_that_are_no_recording(self):
         self.fails(self.path('nothing'), 'No such file')
