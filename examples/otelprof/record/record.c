@@ -270,10 +270,12 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	return status;
 }
 
+#define WAIT_KINDS (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS)
+
 /* Does it record waits, which are known when they end? */
 static bool records_waits(uint64_t kinds)
 {
-	return kinds & (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS);
+	return kinds & WAIT_KINDS;
 }
 
 /*
@@ -289,7 +291,8 @@ static void add_threads(struct record *rec, struct otelprof *p)
 	(void)otelprof_settings_get_config(rec->settings, &config);
 	otelprof_stats_init(&st, sizeof(st));
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
-	    config.kinds & OTELPROF_KIND_THREADS || otelprof_get_stats(p, &st) < 0)
+	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
+	    otelprof_get_stats(p, &st) < 0)
 		return;
 	/* pprof and folded stacks are for the kinds that were asked for */
 	if (st.samples_taken > st.samples_filtered &&
