@@ -22,8 +22,10 @@ enum {
 	DEFAULT_PATH_BYTES = 32,
 	FLUSH_MS = -1 /* who reads a pipe may take long */
 };
-#define LINES_S	 10.0 /* for looking up lines at the end, unless they are in the cache */
-#define WINDOW_S 5.0  /* memory is bounded by a window, not by the whole recording */
+/* For looking up lines at the end, unless they are in the cache. */
+#define LINES_S	    10.0
+#define LINES_BYTES (UINT64_C(256) << 20)
+#define WINDOW_S    5.0 /* memory is bounded by a window, not by the whole recording */
 
 struct record {
 	struct options o;
@@ -203,7 +205,8 @@ static int load(const struct record *rec, struct recording *ret)
 	struct recording_request request = {
 		.detail = form_detail(rec->format),
 		.timed = rec->format->timed,
-		.lines = { .wanted = true, .request = { .seconds = LINES_S } },
+		.lines = { .wanted = true,
+			   .request = { .seconds = LINES_S, .memory = LINES_BYTES } },
 	};
 
 	if (request.detail < OP_COLLECT_LOCATIONS)
