@@ -293,6 +293,8 @@ static void add_threads(struct record *rec, struct otelprof *p)
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(rec->settings, &config);
 	otelprof_stats_init(&st, sizeof(st));
+	if (!config.kinds)
+		config.kinds = OTELPROF_KIND_CPU;
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
 	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
 	    otelprof_get_stats(p, &st) < 0)

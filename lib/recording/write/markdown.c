@@ -367,11 +367,12 @@ static void write_tree(const struct out *o)
 	const struct report *r = o->r;
 	const struct view *v = r->v;
 	struct chains chains;
-	size_t i;
+	size_t limit, i;
 
 	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
 	write_also(o);
-	chains_make(&v->tree, r->limit < o->size->chains ? r->limit : o->size->chains,
+	limit = r->tree_limit ? r->tree_limit : r->limit;
+	chains_make(&v->tree, limit < o->size->chains ? limit : o->size->chains,
 		    (int64_t)((double)v->total * r->min_percent / 100), &chains);
 	for (i = 0; i < chains.len; i++)
 		write_chain(o, &chains.of[i]);

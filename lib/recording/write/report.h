@@ -13,7 +13,8 @@ struct report {
 	const struct view *v;
 	char *const *files;
 	size_t files_len;
-	size_t limit; /* limit of rows, and of lines of the tree */
+	size_t limit;	   /* of rows, and of lines of the tree where that has none */
+	size_t tree_limit; /* of lines of the tree; 0: the same */
 	double min_percent;
 	bool show_rows;
 	bool show_tree;
