@@ -40,6 +40,9 @@ struct answer_style {
 	unsigned int cpus;
 	size_t rows;
 };
+/* The end of a path with at most @columns, if folders that go make it so short: there the file and
+ * the line are. */
+const char *report_short_place(const char *place, int columns, bool *ret_cut);
 void report_print_answer(const struct answer *a, const struct answer_style *style,
 			 FILE *f);
 
