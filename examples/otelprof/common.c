@@ -2,6 +2,7 @@
 /* Messages, signals, clock. */
 #include "common.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -137,7 +138,11 @@ int fail_library(struct otelprof *p, const char *what, int error)
 
 int fail_init(const struct otelprof_error_info *why, int error)
 {
-	return fail_because("cannot profile", why, error);
+	int r = fail_because("cannot profile", why, error);
+
+	if (geteuid() != 0 && (error == -EPERM || error == -EACCES))
+		note("try it with sudo; a COMMAND still runs as you");
+	return r;
 }
 
 int usage_hint(const char *command)

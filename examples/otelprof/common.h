@@ -168,6 +168,8 @@ int session_run(struct otelprof *p, const struct options *o, double window, bool
 int session_close(struct otelprof *p, int timeout_ms);
 /* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
 void print_accounting(FILE *f, struct otelprof *p);
+/* Print " (ring 3, memory 1)", or nothing. */
+void print_drop_reasons(FILE *f, struct otelprof *p);
 /* Print the outcome of the stacks: complete, cut, broken by reason. */
 void print_stacks(FILE *f, struct otelprof *p);
 /* Print why there is no sample; @command: of a program that was run. Returns STATUS_FAILED. */

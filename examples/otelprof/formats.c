@@ -14,12 +14,31 @@ int format_by_name(const char *command, const char *name, enum form_use use,
 {
 	char list[LIST_BYTES];
 
-	*ret = form_by_name(name, use);
+	*ret = form_by_name(strcmp(name, "md") == 0 ? "markdown" : name, use);
 	if (*ret)
 		return 0;
 	(void)fail("--format takes %s, not \"%s\"",
 		   form_list(use, FORM_NAMES, ", ", " or ", list, sizeof(list)), name);
 	return usage_hint(command);
+}
+
+static bool ends_with(const char *path, const char *ending)
+{
+	size_t len = strlen(path), n = strlen(ending);
+
+	return len > n && strcmp(path + len - n, ending) == 0;
+}
+
+static bool is_bare_json(const char *path, const struct op_form *f)
+{
+	static const char json[] = ".json";
+	size_t i;
+
+	for (i = 0; f->endings[i]; i++)
+		if (strlen(f->endings[i]) > strlen(json) &&
+		    ends_with(path, f->endings[i]))
+			return false;
+	return ends_with(path, json);
 }
 
 int format_by_ending(const char *command, const char *path, enum form_use use,
@@ -28,6 +47,11 @@ int format_by_ending(const char *command, const char *path, enum form_use use,
 	char list[LIST_BYTES];
 
 	*ret = form_by_ending(path, use);
+	/* Several formats are JSON: the whole ending tells them apart. */
+	if (*ret && is_bare_json(path, *ret))
+		note("%s will be of %s; the other formats have endings of their own, and "
+		     "--format",
+		     path, (*ret)->name);
 	if (*ret)
 		return 0;
 	if (strcmp(path, "-") == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof: profiles of every process of this host. Finds the command and runs it. */
 #include "common.h"
+#include "near.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -48,9 +49,16 @@ static int help(FILE *f)
 	return f == stdout ? STATUS_OK : STATUS_USAGE;
 }
 
+static const char *command_name(const void *names, size_t i)
+{
+	(void)names;
+	return i < sizeof(commands) / sizeof(*commands) ? commands[i].name : NULL;
+}
+
 static int run(int argc, char **argv)
 {
 	char title[TITLE_BYTES];
+	const char *near;
 	size_t i;
 
 	if (argc < 2)
@@ -77,8 +85,10 @@ static int run(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 		}
 	}
-	(void)fail("there is no %s \"%s\"", *argv[1] == '-' ? "option" : "command",
-		   argv[1]);
+	near = near_name(argv[1], command_name, NULL);
+	(void)fail("there is no %s \"%s\"%s%s%s", *argv[1] == '-' ? "option" : "command",
+		   argv[1], near ? "; did you mean \"" : "", near ? near : "",
+		   near ? "\"?" : "");
 	return usage_hint("");
 }
 

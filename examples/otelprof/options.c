@@ -4,6 +4,7 @@
 #include "base/rows/rows.h"
 #include "choose/rules.h"
 #include "common.h"
+#include "near.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -368,14 +369,20 @@ int options_parse(struct options *o, int argc, char **argv, const char *letters,
 	add_all(&all, longs);
 	add_all(&all, shared);
 	add_settings(&all, o);
-	(void)snprintf(all_letters, sizeof(all_letters), "%shvd:F:p:", letters);
+	(void)snprintf(all_letters, sizeof(all_letters), "%shvagd:F:p:", letters);
 	while (!r && (c = getopt_long(argc, argv, all_letters, all.of, &at)) != -1) {
 		const char *letter = c < OPTION_CGROUP ? name_of_letter(c) : NULL;
 
 		if (c == 'h')
 			return OPTIONS_HELP;
 		if (c == '?')
-			return usage_hint(o->command);
+			return near_option(o->command, argv[optind - 1], all.of);
+		/* Habits of perf, where they are needed. */
+		if ((c == 'a' || c == 'g') && !strchr(letters, c)) {
+			note(c == 'a' ? "-a is the default: every process is sampled"
+				      : "-g is always on: stacks are always recorded");
+			continue;
+		}
 		if (is_own(c, letters))
 			r = take_own(data, c, optarg);
 		else if (letter)

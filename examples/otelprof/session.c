@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profiling session: open, run, close, and account for its samples. */
+#include "base/rows/rows.h"
 #include "choose/rules.h"
 #include "common.h"
+#include "near.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -69,11 +71,18 @@ int session_open(const struct options *o, struct otelprof **ret)
 	return 0;
 }
 
+static const char *kind_name(const void *names, size_t i)
+{
+	(void)names;
+	return op_word_kinds[i].name;
+}
+
 /* Set what the command line has. */
 static int set_given(const struct options *o, struct otelprof_settings *settings)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
 	char key[KEY_BYTES], *c;
+	const char *near;
 	size_t i;
 
 	for (i = 0; i < o->given_len; i++) {
@@ -87,6 +96,9 @@ static int set_given(const struct options *o, struct otelprof_settings *settings
 			continue;
 		c = strstr(why.message, ": ");
 		(void)fail("--%s%s", g->name, c ? c : "");
+		if (strcmp(key, "kinds") == 0 &&
+		    (near = near_name(g->value, kind_name, NULL)))
+			note("did you mean --kinds %s?", near);
 		return usage_hint(o->command);
 	}
 	return 0;
@@ -319,8 +331,7 @@ static void print_drop(void *userdata, const char *name, const char *sentence,
 	r->separator = ", ";
 }
 
-/* Print " (ring 3, memory 1)", or nothing. */
-static void print_reasons(FILE *f, struct otelprof *p)
+void print_drop_reasons(FILE *f, struct otelprof *p)
 {
 	struct reasons r = { f, " (" };
 
@@ -340,60 +351,11 @@ void print_accounting(FILE *f, struct otelprof *p)
 		      " + filtered %" PRIu64 " + pending %" PRIu64 " + dropped %" PRIu64,
 		      st.samples_taken, st.samples_exported, st.samples_filtered,
 		      st.samples_pending, st.samples_dropped);
-	print_reasons(f, p);
+	print_drop_reasons(f, p);
 	if (st.samples_restored || st.samples_spilled)
 		(void)fprintf(f,
 			      " + left for the next run %" PRIu64
 			      "; of earlier runs %" PRIu64,
 			      st.samples_spilled, st.samples_restored);
 	(void)fputc('\n', f);
-}
-
-static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
-{
-	char *text = userdata;
-
-	if (row->state == OTELPROF_DOCTOR_MISSING && !*text)
-		(void)snprintf(text, 256, "%s needs %s", row->feature, row->needs);
-}
-
-/* Why the rules let none through. */
-static const char *none_chosen(bool command)
-{
-	return command ? "the command used too little CPU time; a higher rate (-F) takes more, "
-			 "and '--kinds off_cpu' what waits"
-		       : "none of the chosen processes ran on a CPU";
-}
-
-int fail_no_samples(struct otelprof *p, const struct options *o, bool command)
-{
-	struct otelprof_stats st;
-	char missing[256] = "";
-	char reasons[256] = "";
-	FILE *f;
-
-	otelprof_stats_init(&st, sizeof(st));
-	(void)otelprof_get_stats(p, &st);
-	if (st.samples_dropped) {
-		f = fmemopen(reasons, sizeof(reasons), "w");
-		if (f) {
-			print_reasons(f, p);
-			(void)fclose(f);
-		}
-		return fail("no samples: all %" PRIu64
-			    " were dropped%s; run 'otelprof doctor'",
-			    st.samples_dropped, reasons);
-	}
-	if (st.samples_taken && o->rules_len)
-		return fail("no samples: %s (%" PRIu64
-			    " samples of others were filtered)",
-			    none_chosen(command), st.samples_filtered);
-	if (st.samples_taken)
-		return fail("no samples: the machine was idle all the time");
-	(void)otelprof_doctor(NULL, first_missing, missing);
-	if (*missing)
-		return fail("no samples: %s; see 'otelprof doctor'", missing);
-	if (o->rules_len)
-		return fail("no samples: %s", none_chosen(command));
-	return fail("no samples: the kernel gave none; see 'otelprof doctor'");
 }

@@ -148,6 +148,8 @@ static uint32_t expand_location(const struct otlp_profiles *p,
 
 	base.type = find_text(p, l->attributes, "profile.frame.type");
 	base.guessed = otlp_find_attribute(p, l->attributes, "otelprof.frame.guessed");
+	base.approximate =
+		otlp_find_attribute(p, l->attributes, "otelprof.frame.approximate");
 	if (l->mapping > 0 && (uint32_t)l->mapping < p->mappings.len) {
 		base.mapping = &p->mappings.data[l->mapping];
 		base.module = otlp_string(p, base.mapping->file);

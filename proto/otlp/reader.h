@@ -232,7 +232,8 @@ struct otlp_frame {
 	int64_t column;
 	int64_t start_line;
 	const struct otlp_mapping *mapping; /* NULL: none */
-	bool inlined; /* the next frame is the function it was inlined into */
+	bool inlined;	  /* the next frame is the function it was inlined into */
+	bool approximate; /* otelprof.frame.approximate: the nearest function that is known */
 	bool guessed; /* otelprof.frame.guessed: it or its caller was found by a guess */
 };
 

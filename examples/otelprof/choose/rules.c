@@ -65,18 +65,43 @@ int rules_include_tree(struct options *o, pid_t pid)
 	return include(o, "tree", number);
 }
 
+/* The process of a thread; @tid where it is one, or is not known. */
+static pid_t process_of(pid_t tid)
+{
+	char path[64], line[128];
+	int leader = (int)tid;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &leader) == 1)
+			break;
+	if (f)
+		(void)fclose(f);
+	return leader > 0 ? (pid_t)leader : tid;
+}
+
 /* The process must exist, so that a typing error is reported at once. */
 static int include_process(struct options *o, const char *option, const char *target,
 			   const char *arg)
 {
 	long long n = 0;
+	char number[24];
+	pid_t leader;
 	int r = parse_number(o->command, option, arg, 1, INT_MAX, &n);
 
 	if (r)
 		return r;
 	if (kill((pid_t)n, 0) < 0 && errno == ESRCH)
 		return fail("there is no process %lld", n);
-	return include(o, target, arg);
+	leader = process_of((pid_t)n);
+	if (leader == (pid_t)n)
+		return include(o, target, arg);
+	note("%lld is a thread of process %d, which is sampled; 'report --thread NAME' shows one",
+	     n, (int)leader);
+	(void)snprintf(number, sizeof(number), "%d", (int)leader);
+	return include(o, target, number);
 }
 
 static int include_user(struct options *o, const char *arg)

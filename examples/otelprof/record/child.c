@@ -23,8 +23,7 @@ enum {
 	STEP_MS = 20,
 };
 
-/* Under sudo, become the user who called it again, with all groups of that user. */
-static int become_caller(void)
+int child_become_caller(void)
 {
 	const char *uid = getenv("SUDO_UID");
 	const struct passwd *pw;
@@ -62,7 +61,7 @@ static void run_command(int gate, char **argv)
 	/* End of file means that the parent gave up. */
 	if (read(gate, &byte, 1) != 1)
 		_exit(STATUS_FAILED);
-	if (become_caller())
+	if (child_become_caller())
 		_exit(EXIT_NOT_EXECUTABLE);
 	(void)execvp(argv[0], argv);
 	error = errno;
@@ -147,4 +146,27 @@ int child_finish(struct child *c, int status)
 	if (WIFSIGNALED(c->status))
 		return 128 + WTERMSIG(c->status);
 	return WEXITSTATUS(c->status) ? WEXITSTATUS(c->status) : status;
+}
+
+void child_open_page(const char *path)
+{
+	char *const argv[] = { (char[]){ "xdg-open" }, (char *)path, NULL };
+	int status = 0;
+	pid_t pid;
+
+	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) {
+		note("there is no display here for a browser; the page is %s", path);
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		if (child_become_caller())
+			_exit(EXIT_NOT_EXECUTABLE);
+		(void)execvp(argv[0], argv);
+		_exit(EXIT_NOT_FOUND);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0 || status)
+		note("no browser could be started (xdg-open); the page is %s", path);
 }

@@ -21,6 +21,9 @@ struct child {
 		.pid = -1, .gate = -1                                                    \
 	}
 
+/* Under sudo, become the user who called it again, with all groups of that user. Returns 0, or
+ * STATUS_FAILED after a message. */
+int child_become_caller(void);
 int child_fork(struct child *c, char **argv);
 /* Let the child execute the command. Returns 0, or STATUS_FAILED after a message. */
 int child_go(struct child *c);
@@ -30,5 +33,8 @@ bool child_cannot_run(const struct child *c);
 /* End the child if it still runs, and wait for it. Returns the status of `record`: the
  * child's if it is not 0, else @status. */
 int child_finish(struct child *c, int status);
+
+/* Show the page in a browser of the caller. What fails is said. */
+void child_open_page(const char *path);
 
 #endif

@@ -5,6 +5,7 @@
 #include "formats.h"
 #include "record/child.h"
 #include "record/summary.h"
+#include "recordings/last.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "record/keep.h"
 #include "recording/write/output.h"
 
 enum {
@@ -20,7 +22,10 @@ enum {
 	DEFAULT_PATH_BYTES = 32,
 	FLUSH_MS = -1 /* who reads a pipe may take long */
 };
-#define WINDOW_S 5.0 /* memory is bounded by a window, not by the whole recording */
+/* For looking up lines at the end, unless they are in the cache. */
+#define LINES_S	    10.0
+#define LINES_BYTES (UINT64_C(256) << 20)
+#define WINDOW_S    5.0 /* memory is bounded by a window, not by the whole recording */
 
 struct record {
 	struct options o;
@@ -30,13 +35,20 @@ struct record {
 	char **argv; /* the command to run, or NULL */
 	struct child child;
 	struct summary summary;
+	struct keep keep;
+	struct output *out; /* of a format that is made at the end */
 	struct otelprof_settings *settings;
 	bool quiet;
-	bool told; /* that the first interrupt was the command's */
+	bool no_keep;
+	bool open;  /* the page, in a browser */
+	bool hangs; /* nothing was sampled but where its threads are at the end */
+	bool told;  /* that the first interrupt was the command's */
 };
 
 enum {
-	OPTION_FORMAT = OPTION_OWN
+	OPTION_FORMAT = OPTION_OWN,
+	OPTION_NO_KEEP,
+	OPTION_OPEN,
 };
 
 static int help(FILE *f, const struct options *o)
@@ -49,14 +61,19 @@ static int help(FILE *f, const struct options *o)
 		"                              output; an older file is kept as FILE.old\n",
 		f);
 	format_help(f, FORM_RECORD, 30, "%s; by the ending of FILE");
-	(void)fputs("  -q, --quiet                 no summary at the end\n", f);
+	(void)fputs(
+		"  -q, --quiet                 no summary at the end\n"
+		"      --open                  show the page in a browser\n"
+		"      --no-keep               keep no copy for 'otelprof report' without FILE\n",
+		f);
 	options_help(f, o);
 	(void)fputs(
 		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
 		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
 		"request after its length as 4 bytes, big endian.\n"
 		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
-		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
+		"\nExit status: that of COMMAND, also where it left no sample; 1 where the\n"
+		"profiling failed, 2 for a mistake in the options.\n"
 		"After -d seconds a COMMAND that still runs gets SIGTERM. Ctrl-C is COMMAND's,\n"
 		"and is recorded until COMMAND ends; the second one ends the recording.\n",
 		f);
@@ -80,6 +97,10 @@ static int take(void *data, int c, char *arg)
 		return format_by_name("record", arg, FORM_RECORD, &rec->format);
 	if (c == 'q')
 		rec->quiet = true;
+	else if (c == OPTION_NO_KEEP)
+		rec->no_keep = true;
+	else if (c == OPTION_OPEN)
+		rec->open = true;
 	else
 		rec->path = arg;
 	return 0;
@@ -91,6 +112,8 @@ static int parse(struct record *rec, int argc, char **argv)
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "quiet", no_argument, NULL, 'q' },
+		{ "open", no_argument, NULL, OPTION_OPEN },
+		{ "no-keep", no_argument, NULL, OPTION_NO_KEEP },
 		{ NULL, 0, NULL, 0 },
 	};
 	/* "+": words after the first one that is not an option belong to the command. */
@@ -107,6 +130,12 @@ static int parse(struct record *rec, int argc, char **argv)
 	if (!rec->argv && rec->o.seconds <= 0)
 		rec->o.seconds = DEFAULT_SECONDS;
 	r = settle_output(rec);
+	if (!r && rec->open &&
+	    (strcmp(rec->format->name, "html") != 0 ||
+	     (rec->path && !strcmp(rec->path, "-")))) {
+		(void)fail("--open is for a page: html, in a file");
+		return usage_hint("record");
+	}
 	if (!r && !rec->path) {
 		(void)snprintf(rec->default_path, sizeof(rec->default_path), "profile%s",
 			       rec->format->endings[0]);
@@ -128,12 +157,16 @@ static void tell_of_one_kind(const struct record *rec)
 		     rec->path);
 }
 
+/* Formats but the requests themselves are made at the end, when lines are known. */
 static int open_file(struct record *rec, struct otelprof *p)
 {
 	struct otelprof_file_config config;
 	int r;
 
 	tell_of_one_kind(rec);
+	rec->keep.only = form_reads(rec->format);
+	if (rec->keep.only)
+		return output_begin(rec->path, &rec->out);
 	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
 	config.format = rec->format->library->format;
@@ -153,27 +186,132 @@ static bool is_done(void *data)
 	return rec->argv && child_ended(&rec->child);
 }
 
-/* Print the summary. @status: how the session ended. Returns the exit status. */
+/* What write_recording() needs. */
+struct writing {
+	const struct record *rec;
+	const struct recording *of;
+};
+
+static int write_recording(void *data, int fd)
+{
+	const struct writing *w = data;
+
+	return form_write(w->rec->format, w->of, w->rec->path, fd);
+}
+
+/* Read what was recorded, with lines: the summary and the output are of it. */
+static int load(const struct record *rec, struct recording *ret)
+{
+	struct recording_request request = {
+		.detail = form_detail(rec->format),
+		.timed = rec->format->timed,
+		.lines = { .wanted = true,
+			   .request = { .seconds = LINES_S, .memory = LINES_BYTES } },
+	};
+
+	if (request.detail < OP_COLLECT_LOCATIONS)
+		request.detail = OP_COLLECT_LOCATIONS;
+	return keep_load(&rec->keep, &request, ret);
+}
+
+/* Make the output of what was recorded. An interrupt ends it no sooner. */
+static int finish_output(struct record *rec, const struct recording *of)
+{
+	struct writing w = { rec, of };
+	struct output *out = rec->out;
+
+	rec->out = NULL;
+	return output_end(out, of->c ? write_recording : NULL, &w);
+}
+
+/* That a command left no sample is no failure of the command, whose status is kept. */
+static int tell_of_none(struct record *rec, struct otelprof *p)
+{
+	if (rec->argv && child_cannot_run(&rec->child))
+		return STATUS_FAILED;
+	return fail_no_samples(p, &rec->o, rec->argv) && rec->argv ? 0 : STATUS_FAILED;
+}
+
+/* What was left out as nobody's is no loss, and no word. */
+static void tell_of_lost(struct otelprof *p, const struct otelprof_stats *st)
+{
+	(void)fprintf(stderr, "lost: %" PRIu64 " of %" PRIu64 " samples",
+		      st->samples_dropped, st->samples_taken - st->samples_filtered);
+	print_drop_reasons(stderr, p);
+	(void)fputc('\n', stderr);
+}
+
+/* Write the output and print the summary. @status: how the session ended. Returns the exit status. */
 static int report(struct record *rec, struct otelprof *p, int status)
 {
+	struct recording of = { 0 };
 	struct otelprof_stats st;
+	int r = 0;
 
 	otelprof_stats_init(&st, sizeof(st));
 	(void)otelprof_get_stats(p, &st);
+	if (rec->keep.bytes && (rec->out || !rec->quiet))
+		r = load(rec, &of);
+	if (!r)
+		r = finish_output(rec, &of);
+	status = status ? status : r;
 	if (!status && !st.samples_exported)
-		status = rec->argv && child_cannot_run(&rec->child)
-				 ? STATUS_FAILED
-				 : fail_no_samples(p, &rec->o, rec->argv);
+		status = tell_of_none(rec, p);
 	else if (!status)
-		note("%" PRIu64 " sample%s in %s", st.samples_exported,
-		     st.samples_exported == 1 ? "" : "s", rec->path);
-	if (!rec->quiet)
-		summary_print(&rec->summary, p);
-	if (st.samples_dropped || rec->o.verbose)
+		note("%" PRIu64 " sample%s in %s%s", st.samples_exported,
+		     st.samples_exported == 1 ? "" : "s", rec->path,
+		     rec->hangs ? ": nothing ran, these are threads at the end" : "");
+	if (!rec->quiet && of.c)
+		summary_print(&rec->summary, &of, p);
+	if (rec->o.verbose)
 		print_accounting(stderr, p);
+	else if (st.samples_dropped)
+		tell_of_lost(p, &st);
 	if (rec->o.verbose)
 		print_stacks(stderr, p);
+	recording_clear(&of);
 	return status;
+}
+
+#define WAIT_KINDS (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS)
+
+/* Does it record waits, which are known when they end? */
+static bool records_waits(uint64_t kinds)
+{
+	return kinds & WAIT_KINDS;
+}
+
+/*
+ * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
+ * end is the answer then.
+ */
+static void add_threads(struct record *rec, struct otelprof *p)
+{
+	struct otelprof_config config;
+	struct otelprof_stats st;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(rec->settings, &config);
+	otelprof_stats_init(&st, sizeof(st));
+	if (!config.kinds)
+		config.kinds = OTELPROF_KIND_CPU;
+	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
+	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
+	    otelprof_get_stats(p, &st) < 0)
+		return;
+	/* Is that all? Samples are counted when their window ends. */
+	if (st.samples_taken <= st.samples_filtered) {
+		(void)otelprof_export(p);
+		(void)otelprof_get_stats(p, &st);
+	}
+	/* pprof and folded stacks are for the kinds that were asked for */
+	if (st.samples_taken > st.samples_filtered &&
+	    (!records_waits(config.kinds) || rec->format->one_kind ||
+	     !strcmp(rec->format->name, "pprof")))
+		return;
+	rec->hangs = st.samples_taken <= st.samples_filtered;
+	if (otelprof_set_kinds(p, config.kinds | OTELPROF_KIND_THREADS) == 0)
+		(void)otelprof_export(p);
 }
 
 static int profile(struct record *rec, struct otelprof *p)
@@ -183,19 +321,25 @@ static int profile(struct record *rec, struct otelprof *p)
 
 	if (r)
 		return r;
-	r = rec->quiet ? 0 : summary_watch(&rec->summary, p);
-	if (r < 0)
-		return fail_library(p, "cannot watch what is recorded", r);
+	r = keep_start(&rec->keep, p);
+	if (r)
+		return r;
 	r = otelprof_start(p);
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
+	summary_begin(&rec->summary);
 	if (rec->argv) {
 		r = child_go(&rec->child);
 		if (r)
 			return r;
 	}
-	r = session_run(p, &rec->o, WINDOW_S, true, is_done, rec);
-	older_keep(rec->path, &older);
+	/* A command's terminal is the command's: it may be drawing on it. */
+	r = session_run(p, &rec->o, WINDOW_S, !rec->argv && !rec->quiet, is_done, rec);
+	summary_end(&rec->summary);
+	if (!r)
+		add_threads(rec, p);
+	if (!rec->out)
+		older_keep(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);
 	older_end(rec->path, &older);
 	return report(rec, p, r ? r : closed);
@@ -204,7 +348,8 @@ static int profile(struct record *rec, struct otelprof *p)
 static void record_clear(struct record *rec)
 {
 	(void)otelprof_settings_free(rec->settings);
-	summary_clear(&rec->summary);
+	(void)output_end(rec->out, NULL, NULL);
+	keep_clear(&rec->keep);
 	options_clear(&rec->o);
 }
 
@@ -213,6 +358,7 @@ int command_record(int argc, char **argv)
 	_cleanup_(record_clear) struct record rec = {
 		.o = { .command = "record", .rate = "99" },
 		.child = CHILD_NONE,
+		.keep = KEEP_NONE,
 	};
 	struct otelprof *p = NULL;
 	int r = parse(&rec, argc, argv);
@@ -236,5 +382,9 @@ int command_record(int argc, char **argv)
 	if (!r)
 		r = profile(&rec, p);
 	(void)otelprof_free(p);
+	if (!rec.no_keep && rec.keep.fd >= 0)
+		last_keep(rec.keep.fd, rec.keep.bytes);
+	if (!r && rec.open)
+		child_open_page(rec.path);
 	return rec.argv ? child_finish(&rec.child, r) : r;
 }

@@ -3,64 +3,29 @@
  * of its stacks. */
 #include "record/summary.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
 
+#include "base/macros.h"
 #include "common.h"
+#include "recording/tree/view.h"
+#include "recording/write/report.h"
 
 enum {
 	LINES_SHOWN = 5,
+	COLUMNS_PIPE = 120,
+	COLUMNS_MIN = 60,
+	FILE_BYTES = 4096,
 	FILES_SHOWN = 10,
 	REASONS_SHOWN = 3, /* why stacks are not whole, and files without symbols */
 	REASONS_MAX = 64,
 	NAME_COLUMNS = 60,
-	MODULE_COLUMNS = 20,
-	/* functions of one recording; further ones are not summed */
-	FUNCTIONS_MAX = 100000,
 };
-
-static int look(void *userdata, const void *request, size_t len, uint64_t samples)
-{
-	struct summary *s = userdata;
-
-	if (s->sums.len < FUNCTIONS_MAX)
-		(void)functions_add(&s->sums, request, len);
-	return -ECANCELED; /* we only look at the request */
-}
-
-int summary_watch(struct summary *s, struct otelprof *p)
-{
-	struct otelprof_callback_config config;
-
-	otelprof_callback_config_init(&config, sizeof(config));
-	config.fn = look;
-	config.userdata = s;
-	s->sums.owner = OWNER_ALL;
-	s->sums.quality = &s->quality;
-	s->start = now_seconds();
-	return otelprof_exporter_callback(p, &config);
-}
-
-static void print_functions(const struct function_sums *sums)
-{
-	const struct function_row *row = sums->rows;
-	const char *module;
-	size_t i;
-
-	for (i = 0; i < sums->len && i < LINES_SHOWN && row->self_value; i++, row++) {
-		module = *row->module ? row->module : row->file;
-		module = strrchr(module, '/') ? strrchr(module, '/') + 1 : module;
-		(void)fprintf(stderr, "%6.1f%%  ",
-			      100.0 * (double)row->self_value / (double)sums->value);
-		print_safe(stderr, module, strlen(module), MODULE_COLUMNS);
-		(void)fputc(' ', stderr);
-		print_name(stderr, row->function, -NAME_COLUMNS);
-		(void)fputc('\n', stderr);
-	}
-}
 
 static double own_seconds(void)
 {
@@ -118,63 +83,115 @@ static void print_whole(struct otelprof *p, const struct otelprof_stats *st)
 			      why.of[i].name, why.of[i].sentence);
 }
 
-static void print_named(struct quality *q)
+static void print_named(const struct view *v)
 {
+	const struct sum *file;
+	char path[FILE_BYTES];
+	const char *name;
 	size_t i;
 
-	if (!q->frames)
+	if (!v->frames)
 		return;
-	quality_sort(q);
 	(void)fprintf(stderr, "%6.1f%%  of the frames have names%s\n",
-		      100.0 * (double)(q->frames - q->unnamed) / (double)q->frames,
-		      q->unnamed ? "; of the others, files without symbols:" : "");
-	for (i = 0; i < q->files_len && i < REASONS_SHOWN; i++) {
+		      view_named_percent(v),
+		      v->frames_unnamed ? "; of the others, files without symbols:" : "");
+	for (i = 0; i < v->unnamed.items.len && i < REASONS_SHOWN; i++) {
+		file = &v->unnamed.items.data[i];
+		view_text(v->c, (uint32_t)file->key, path, sizeof(path));
+		name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+		name = *name ? name : "[no file]";
 		(void)fprintf(stderr, "%14.1f%%  ",
-			      100.0 * (double)q->files[i].frames / (double)q->frames);
-		print_safe(stderr, q->files[i].name, strlen(q->files[i].name),
-			   -NAME_COLUMNS);
+			      100.0 * (double)file->value / (double)v->frames);
+		print_safe(stderr, name, strlen(name), -NAME_COLUMNS);
 		(void)fputc('\n', stderr);
 	}
+	if (v->frames_unnamed)
+		(void)fputs("         " SYMBOLS_HINT "\n", stderr);
 }
 
-static void print_quality(struct summary *s, struct otelprof *p)
+void summary_begin(struct summary *s)
 {
-	double seconds = now_seconds() - s->start;
+	s->start = now_seconds();
+	s->start_cpu = own_seconds();
+}
+
+void summary_end(struct summary *s)
+{
+	s->end = now_seconds();
+	s->end_cpu = own_seconds();
+}
+
+/* What starts and ends a recording is paid once, however long it is. */
+static void print_cost(const struct summary *s)
+{
+	double seconds = s->end - s->start;
+
+	if (seconds > 0)
+		(void)fprintf(
+			stderr,
+			"%6.1f%%  of one CPU went to otelprof itself, and %.2f s to "
+			"its start and its end\n",
+			100.0 * (s->end_cpu - s->start_cpu) / seconds,
+			own_seconds() - (s->end_cpu - s->start_cpu));
+}
+
+static void print_quality(const struct summary *s, const struct view *v,
+			  struct otelprof *p)
+{
 	struct otelprof_stats st;
 
 	otelprof_stats_init(&st, sizeof(st));
 	if (otelprof_get_stats(p, &st) < 0)
 		return;
+	(void)fputc('\n', stderr);
 	print_whole(p, &st);
-	if (s->quality.guessed)
+	if (v->guessed)
 		(void)fprintf(stderr,
 			      "%6.1f%%  of the stacks go by a guess: callers may be "
 			      "missing or wrong\n",
-			      100.0 * (double)s->quality.guessed /
-				      (double)s->quality.samples);
-	print_named(&s->quality);
+			      view_guessed_percent(v));
+	if (v->approximate)
+		(void)fprintf(stderr,
+			      "%6.1f%%  of the stacks have the nearest function that the "
+			      "runtime tells of;\n         " REPORT_JAVA_HINT "\n",
+			      view_percent(v, v->approximate));
+	print_named(v);
 	if (st.samples_taken)
 		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n",
 			      100.0 * (double)st.samples_dropped /
 				      (double)st.samples_taken);
-	if (seconds > 0)
-		(void)fprintf(stderr, "%6.1f%%  of one CPU went to otelprof itself\n",
-			      100.0 * own_seconds() / seconds);
+	print_cost(s);
 }
 
-void summary_print(struct summary *s, struct otelprof *p)
+static int columns_of_terminal(void)
 {
-	if (!s->quality.frames)
-		return;
-	functions_sort(&s->sums, FUNCTIONS_BY_SELF);
-	print_functions(&s->sums);
-	print_quality(s, p);
+	struct winsize ws = { 0 };
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) < 0 || !ws.ws_col)
+		return COLUMNS_PIPE;
+	return OP_MAX(ws.ws_col, COLUMNS_MIN);
 }
 
-void summary_clear(struct summary *s)
+void summary_print(const struct summary *s, const struct recording *r, struct otelprof *p)
 {
-	functions_clear(&s->sums);
-	quality_clear(&s->quality);
+	const struct view_request request = { .kind = NULL };
+	bool colour = colour_wanted(stderr);
+	const struct answer_style style = {
+		.columns = columns_of_terminal(),
+		.bold = colour ? "\033[1m" : "",
+		.plain = colour ? "\033[0m" : "",
+		.cpus = (unsigned int)get_nprocs(),
+		.rows = LINES_SHOWN,
+	};
+	struct answer answer;
+	struct view v = { 0 };
+
+	if (view_make(r->c, &request, &v) == 0) {
+		if (answer_make(&v, &answer) == 0)
+			report_print_answer(&answer, &style, stderr);
+		print_quality(s, &v, p);
+	}
+	view_clear(&v);
 }
 
 static void print_reason(void *userdata, const char *name, const char *sentence,

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The summary that record prints at its end: where the time went, in five lines, and how
- * good the profile is. */
+/* The summary that record prints at its end: where the time went, and how good the profile is. */
 #ifndef OTELPROF_SUMMARY_H
 #define OTELPROF_SUMMARY_H
 
 #include <otelprof/otelprof.h>
 
-#include "recording/read/functions.h"
+#include "recording/tree/recording.h"
 
 struct summary {
-	struct function_sums sums;
-	struct quality quality;
-	double start; /* seconds */
+	double start;	  /* when sampling began, in seconds */
+	double end;	  /* when it ended */
+	double start_cpu; /* CPU time of this process until then */
+	double end_cpu;
 };
 
-/*
- * Look at every request of @p without accepting it, so that the other exporters decide
- * what becomes of its samples. @s must live as long as @p. Returns 0 or a negative errno.
- */
-int summary_watch(struct summary *s, struct otelprof *p);
-/* Print the summary on stderr: functions if there are CPU samples, then the quality. */
-void summary_print(struct summary *s, struct otelprof *p);
-void summary_clear(struct summary *s);
+/* Sampling begins, or it has ended. */
+void summary_begin(struct summary *s);
+void summary_end(struct summary *s);
+/* Print the summary of @r on stderr: the answer, then the quality. */
+void summary_print(const struct summary *s, const struct recording *r,
+		   struct otelprof *p);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof report: prints where the time of a recording went. */
 #include <limits.h>
+#include <stdlib.h>
 
 #include "formats.h"
+#include "near.h"
 #include "recording/tree/missing.h"
 #include "recordings/command.h"
+#include "recordings/last.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
@@ -25,9 +28,10 @@ enum {
 static int help(FILE *f)
 {
 	(void)fputs(
-		"Usage: otelprof report [OPTIONS] FILE...\n\n"
-		"Shows where the time of recordings went: the hottest functions, the calls, and\n"
-		"how good the stacks are. FILE is of 'otelprof record -o FILE.otlp' or of\n"
+		"Usage: otelprof report [OPTIONS] [FILE...]\n\n"
+		"Shows where the time of recordings went: the answer, the hottest functions, the\n"
+		"calls, and how good the stacks are. Without FILE it is the last recording of\n"
+		"this user. FILE is of 'otelprof record -o FILE.otlp' or of\n"
 		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n",
 		f);
 	format_help(f, FORM_REPORT, 25, "%s");
@@ -162,14 +166,11 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 			*ret_help = true;
 			return help(stdout);
 		}
-		r = take(o, c, optarg);
+		r = c == '?' ? near_option("report", argv[optind - 1], longs)
+			     : take(o, c, optarg);
 	}
 	if (r)
 		return r;
-	if (optind == argc) {
-		(void)fail("report takes a recording");
-		return usage_hint("report");
-	}
 	if ((o->request.function || o->tree_only) && o->by_given) {
 		(void)fail("--by cannot be combined with --tree, --callers or --callees");
 		return usage_hint("report");
@@ -190,11 +191,28 @@ static int show(const struct options_of_report *o, const struct view *v,
 		.show_tree = !o->by_given,
 	};
 
-	r.limit = (size_t)(o->lines    ? o->lines
-			   : tree_only ? TREE_ROWS_DEFAULT
-				       : ROWS_DEFAULT);
+	r.limit = (size_t)(o->lines ? o->lines : ROWS_DEFAULT);
+	r.tree_limit = (size_t)(o->lines ? o->lines : TREE_ROWS_DEFAULT);
 	o->form->report(&r, stdout);
 	return end_output();
+}
+
+/* Read the files and show what is asked for. */
+static int report_of(struct options_of_report *o, char *const *files, size_t len)
+{
+	struct recording rec = { 0 };
+	struct view v = { 0 };
+	int r = recording_load(files, len, &o->read, &rec);
+
+	if (!r)
+		r = view_make_or_say(
+			rec.c, &o->request,
+			len == 1 ? recording_title(files[0]) : "what was recorded", &v);
+	if (!r)
+		r = show(o, &v, files, len);
+	view_clear(&v);
+	recording_clear(&rec);
+	return r;
 }
 
 int command_report(int argc, char **argv)
@@ -202,9 +220,8 @@ int command_report(int argc, char **argv)
 	struct options_of_report o = { .form = &op_form_text,
 				       .min_percent = 0.1,
 				       .read = { .lines = { .wanted = true } } };
-	struct recording rec = { 0 };
-	struct view v = { 0 };
 	bool helped = false;
+	char *last = NULL;
 	int r = parse(&o, argc, argv, &helped);
 
 	if (r || helped)
@@ -212,15 +229,10 @@ int command_report(int argc, char **argv)
 	o.request.min_percent = o.min_percent;
 	o.read.detail =
 		o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES : OP_COLLECT_LOCATIONS;
-	r = recording_load(argv + optind, (size_t)(argc - optind), &o.read, &rec);
-	if (!r)
-		r = view_make_or_say(rec.c, &o.request,
-				     argc - optind == 1 ? recording_title(argv[optind])
-							: "what was recorded",
-				     &v);
-	if (!r)
-		r = show(&o, &v, argv + optind, (size_t)(argc - optind));
-	view_clear(&v);
-	recording_clear(&rec);
+	if (optind < argc)
+		return report_of(&o, argv + optind, (size_t)(argc - optind));
+	last = last_find();
+	r = last ? report_of(&o, &last, 1) : STATUS_FAILED;
+	free(last);
 	return r;
 }

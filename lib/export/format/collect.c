@@ -271,6 +271,7 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 	return s->kind == k->stack.kind && s->process == k->stack.process &&
 	       s->moment == k->stack.moment && s->thread_name == k->stack.thread_name &&
 	       s->thread_id == k->stack.thread_id && s->trace == k->stack.trace &&
+	       s->reason == k->stack.reason &&
 	       s->locations_len == k->stack.locations_len &&
 	       memcmp(c->location_numbers.data + s->locations, k->numbers,
 		      s->locations_len * sizeof(*k->numbers)) == 0;
@@ -311,6 +312,7 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	k->stack.locations_len = 1;
 	k->stack.thread_id = -1;
 	k->stack.thread_name = 0;
+	k->stack.reason = 0;
 	/* not "no trace", which it is not */
 	if (k->stack.trace)
 		r = op_strings_add(&c->strings,
@@ -347,7 +349,8 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 		hash_of(c, k->numbers, k->stack.locations_len * sizeof(uint32_t)) ^
 		(uint32_t)op_hash_u64((uint64_t)k->stack.thread_id << 32 ^
 				      (uint64_t)k->stack.process << 8 ^ k->stack.kind ^
-				      (uint64_t)k->stack.trace << 20 ^ c->seed);
+				      (uint64_t)k->stack.trace << 20 ^
+				      (uint64_t)k->stack.reason << 40 ^ c->seed);
 	uint32_t i = op_index_find(&c->stack_index, hash, c, k, stack_equal);
 	struct op_collect_stack *s;
 
@@ -390,7 +393,8 @@ static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 		op_vec_foreach(stack, &m->stacks) {
 			struct op_collect_stack *of = &c->stacks.data[*stack];
 
-			of->value = of->guessed = 0;
+			of->value = of->guessed = of->approximate = 0;
+			of->samples = 0;
 		}
 		m->stacks.len = 0;
 		m->time_ns = v->profile->time_ns;
@@ -476,12 +480,36 @@ static int collect_trace(const struct adding *a, const struct otlp_sample_view *
 			      ret);
 }
 
-/* Note the value of a sample of stack @s that goes by a guess. */
+/* Why a thread left its CPU, which type of lock it waited for, or what it does. */
+static int collect_reason(const struct adding *a, const struct otlp_sample_view *v,
+			  uint32_t *ret)
+{
+	static const char *const keys[] = { "off_cpu.reason", "lock.type",
+					    "thread.state" };
+	const struct otlp_attribute *at = NULL;
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(keys) && !at; i++)
+		at = otlp_find_attribute(a->p, v->sample->attributes, keys[i]);
+	return at ? add_text_of(a->c, otlp_attribute_text(a->p, at), ret) : 0;
+}
+
+static void count_samples(struct op_collect_stack *s, const struct otlp_sample_view *v)
+{
+	uint32_t times = v->sample->timestamps.len;
+
+	s->samples = UINT32_MAX - s->samples < times ? UINT32_MAX : s->samples + times;
+}
+
+/* Note the value of a sample of stack @s that goes by a guess, or is near its function alone. */
 static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_view *v,
 			int64_t value)
 {
 	size_t i;
 
+	if (v->frames_len && v->frames[0].approximate &&
+	    otlp_text_is(v->frames[0].type, "jvm"))
+		s->approximate = op_collect_sum(s->approximate, value);
 	for (i = 0; i < v->frames_len; i++) {
 		if (!v->frames[i].guessed)
 			continue;
@@ -509,6 +537,8 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	if (!r && c->detail >= OP_COLLECT_LOCATIONS) {
 		k.stack.thread_id = v->thread_id;
 		r = add_text_of(c, v->thread_name, &k.stack.thread_name);
+		if (!r)
+			r = collect_reason(a, v, &k.stack.reason);
 	}
 	if (!r && c->detail >= OP_COLLECT_TRACES)
 		r = collect_trace(a, v, &k.stack.trace);
@@ -518,8 +548,10 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		return r;
 	value = op_collect_kind_value(c, k.stack.kind, v);
 	r = add_stack(c, &k, value, &stack);
-	if (!r)
+	if (!r) {
+		count_samples(&c->stacks.data[stack], v);
 		add_guessed(&c->stacks.data[stack], v, value);
+	}
 	return r || !a->fn ? r : a->fn(a->data, a->p, v, stack);
 }
 

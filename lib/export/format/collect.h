@@ -147,7 +147,11 @@ struct op_collect_stack {
 	uint32_t locations_len;
 	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
 	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
+	uint32_t reason; /* strings: off_cpu.reason, lock.type, thread.state; 0: none */
+	uint32_t
+		samples; /* with a time each, as far as they have one; stops at the largest */
 	int64_t value;
+	int64_t approximate; /* of it: with a leaf of Java that is the nearest known function */
 	int64_t guessed; /* of it: in samples with a frame that was found by a guess */
 };
 

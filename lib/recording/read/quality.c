@@ -75,6 +75,19 @@ const char *quality_words(const char *name, size_t len)
 	return words_of_error(name, len);
 }
 
+bool quality_is_ours(const char *name, size_t len)
+{
+	static const char begin[] = "bpf_prog_";
+	const char *part = len > sizeof(begin) ? memchr(name + sizeof(begin), '_',
+							len - sizeof(begin))
+					       : NULL;
+	size_t left = part ? len - (size_t)(part - name) : 0;
+
+	/* "bpf_prog_", the tag in hexadecimal digits, and the name */
+	return part && strncmp(name, begin, strlen(begin)) == 0 && left > 4 &&
+	       memcmp(part, "_op_", 4) == 0;
+}
+
 bool quality_is_unnamed(const char *name, size_t len)
 {
 	size_t digits = 0;

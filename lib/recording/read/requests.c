@@ -2,6 +2,7 @@
 /* Reads requests from files whose lengths and contents are not trusted. */
 #include "recording/read/requests.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,6 +22,7 @@ enum {
 	REQUEST_MAX_BYTES = 1 << 26,
 	/* read in steps, so that memory grows with the data, not with a stated length */
 	STEP_BYTES = 1 << 16,
+	FILES_MAX = 100000, /* of a folder */
 	LENGTH_BYTES = 4,
 	/* first byte of a request without a length: its first resource */
 	FIELD_1_BYTES = 0x0a,
@@ -231,13 +233,48 @@ static int read_file(const char *path, recording_fn fn, void *data)
 	return r;
 }
 
+static int is_visible(const struct dirent *e)
+{
+	return *e->d_name != '.';
+}
+
+/* The files of a folder, as sink --dir writes it, in the order of their names. */
+static int read_folder(const char *path, recording_fn fn, void *data)
+{
+	struct dirent **of = NULL;
+	int n = scandir(path, &of, is_visible, alphasort), i, r = 0;
+	size_t read = 0;
+	char *file;
+
+	if (n < 0)
+		return fail("cannot read %s: %s", path, strerror(errno));
+	for (i = 0; i < n; i++) {
+		if (!r && of[i]->d_type != DT_DIR && read < FILES_MAX) {
+			if (asprintf(&file, "%s/%s", path, of[i]->d_name) < 0)
+				file = NULL;
+			r = file ? read_file(file, fn, data) : fail("out of memory");
+			free(file);
+			read++;
+		}
+		free(of[i]);
+	}
+	free(of);
+	if (read == FILES_MAX)
+		note("of %s the first %d files were read", path, FILES_MAX);
+	return r || read ? r : fail("%s has no files", path);
+}
+
 int recording_read(char *const *paths, size_t len, recording_fn fn, void *data)
 {
+	struct stat st;
 	size_t i;
 	int r = 0;
 
 	for (i = 0; !r && i < len; i++)
-		r = read_file(paths[i], fn, data);
+		r = strcmp(paths[i], "-") != 0 && stat(paths[i], &st) == 0 &&
+				    S_ISDIR(st.st_mode)
+			    ? read_folder(paths[i], fn, data)
+			    : read_file(paths[i], fn, data);
 	return r;
 }
 

@@ -16,8 +16,7 @@ enum {
 	NAME_BYTES = 65536,
 	/* how well a name fits */
 	FITS_NOT = 0,
-	FITS_INSIDE,
-	FITS_BEGINNING,
+	FITS_PART,
 	FITS_WHOLE,
 	FITS_EXACTLY,
 };
@@ -75,9 +74,7 @@ static int fit(const struct view *v, uint32_t string, char *part, char *buf)
 	end = find_parts(buf, part, &at);
 	if (!end)
 		return FITS_NOT;
-	if (at != buf)
-		return FITS_INSIDE;
-	return *end ? FITS_BEGINNING : FITS_WHOLE;
+	return at == buf && !*end ? FITS_WHOLE : FITS_PART;
 }
 
 int function_name_weigh(const struct view *v, int64_t *ret)
@@ -108,28 +105,54 @@ int function_name_weigh(const struct view *v, int64_t *ret)
 	return r;
 }
 
-int function_name_find(const struct view *v, uint32_t *ret)
+/* Keep the largest of the other names. */
+static void add_also(struct view *v, uint32_t name, int64_t value)
 {
-	size_t strings = v->c->strings.places.len;
+	struct view_also *also = v->also;
+	size_t i;
+
+	for (i = 0; i < v->also_len; i++)
+		if (also[i].name == name)
+			return;
+	for (i = v->also_len; i && also[i - 1].value < value; i--)
+		if (i < VIEW_ALSO_MAX)
+			also[i] = also[i - 1];
+	v->also_more += v->also_len == VIEW_ALSO_MAX;
+	if (i == VIEW_ALSO_MAX)
+		return;
+	also[i] = (struct view_also){ name, value };
+	v->also_len += v->also_len < VIEW_ALSO_MAX;
+}
+
+int function_name_find(struct view *v, uint32_t *ret)
+{
+	size_t strings = v->c->strings.places.len, i;
 	_cleanup_free_ int64_t *weights = calloc(strings + 1, sizeof(*weights));
+	_cleanup_free_ uint8_t *fits = calloc(strings + 1, sizeof(*fits));
 	_cleanup_free_ char *part = strdup(v->request.function);
 	_cleanup_free_ char *buf = malloc(NAME_BYTES);
 	const struct op_collect_function *f;
-	int best = FITS_NOT, fits, r;
+	int best = FITS_NOT, r;
 
-	if (!weights || !part || !buf)
+	if (!weights || !fits || !part || !buf)
 		return -ENOMEM;
 	r = function_name_weigh(v, weights);
 	if (r)
 		return r;
 	show(part);
 	op_vec_foreach(f, &v->c->functions) {
-		fits = weights[f->name] ? fit(v, f->name, part, buf) : FITS_NOT;
-		if (fits > best ||
-		    (fits && fits == best && weights[f->name] > weights[*ret])) {
-			best = fits;
+		if (!weights[f->name] || fits[f->name])
+			continue;
+		fits[f->name] = (uint8_t)fit(v, f->name, part, buf);
+		if (fits[f->name] > best || (fits[f->name] && fits[f->name] == best &&
+					     weights[f->name] > weights[*ret])) {
+			best = fits[f->name];
 			*ret = f->name;
 		}
 	}
+	v->also_len = v->also_more = 0;
+	for (i = 0; i < strings && best == FITS_PART; i++)
+		if (fits[i] && i != *ret)
+			add_also(v, (uint32_t)i, weights[i]);
 	return best ? 0 : -ENOENT;
 }

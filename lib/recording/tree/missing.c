@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "recording/read/kind_word.h"
 #include "recording/read/print.h"
 #include "recording/read/say.h"
 #include "recording/tree/function_name.h"
@@ -32,19 +33,6 @@ static const struct {
 	[VIEW_FILTER_THREAD] = { "thread", "--thread" },
 	[VIEW_FILTER_CONTAINER] = { "container", "--container" },
 };
-
-static const char *missing_kind(const struct op_collect *c, uint32_t kind, char *buf,
-				size_t size)
-{
-	const struct op_collect_kind *k = &c->kinds.data[kind];
-
-	/* "samples" would say nothing: what was sampled does. */
-	return view_text(c,
-			 view_text_is(c, k->counted_type, "samples") && k->period_type
-				 ? k->period_type
-				 : k->counted_type,
-			 buf, size);
-}
 
 static void put_name(FILE *f, const char *name, int columns)
 {
@@ -205,8 +193,7 @@ static void say_kind(FILE *out, const struct view *v, const char *what)
 	put_name(out, v->request.kind ? v->request.kind : "", ASKED_COLUMNS);
 	for (i = 0; i < v->c->kinds.len && i < KINDS_SHOWN; i++) {
 		(void)fputs(i ? ", " : "; it has ", out);
-		put_name(out, missing_kind(v->c, (uint32_t)i, name, sizeof(name)),
-			 NAME_COLUMNS);
+		put_name(out, kind_word(v->c, (uint32_t)i, name), NAME_COLUMNS);
 	}
 	if (i < v->c->kinds.len)
 		(void)fprintf(out, " and %zu more", v->c->kinds.len - i);
@@ -274,8 +261,7 @@ static void note_kinds(const struct view *v)
 		other.kind = i;
 		if (i == v->kind || !finds(&other, 0))
 			continue;
-		note("with --kind=%s there are some",
-		     missing_kind(v->c, i, name, sizeof(name)));
+		note("with --kind=%s there are some", kind_word(v->c, i, name));
 		shown++;
 	}
 }
@@ -303,11 +289,11 @@ static void say(FILE *out, const struct view *v, const char *what)
 
 void missing_note_kinds(const struct op_collect *c)
 {
-	char type[64];
+	char word[KIND_WORD_BYTES];
 	uint32_t i;
 
 	for (i = 0; i < c->kinds.len; i++)
-		note("there are samples of %s", missing_kind(c, i, type, sizeof(type)));
+		note("there are samples of %s", kind_word(c, i, word));
 }
 
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/rows/rows.h"
 #include "export/format/kinds.h"
+#include "recording/read/kind_word.h"
 #include "recording/read/quality.h"
 #include "recording/tree/function_name.h"
 
@@ -60,6 +61,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	int r;
 
 	v->guessed = op_collect_sum(v->guessed, s->guessed);
+	v->approximate = op_collect_sum(v->approximate, s->approximate);
 	for (i = 0; i < m->path.len; i++) {
 		f = &v->c->functions.data[m->path.data[i]];
 		name = op_collect_text(v->c, f->name, &len);
@@ -275,7 +277,7 @@ static bool kind_is_asked_for(const struct view *v, uint32_t i)
 	const char *name = v->request.kind;
 	char type[TYPE_BYTES];
 
-	return !name || view_text_is(v->c, k->type, name) ||
+	return view_text_is(v->c, k->type, name) ||
 	       view_text_is(v->c, k->counted_type, name) ||
 	       view_text_is(v->c, k->period_type, name) ||
 	       op_rows_has_type(name, view_text(v->c, k->type, type, sizeof(type)));
@@ -291,6 +293,12 @@ static int find_kind(struct view *v)
 
 		return op_collect_same_kind(v->c, other->c, other->kind, &v->kind);
 	}
+	if (!v->request.kind) {
+		v->kind = kind_by_default(v->c);
+		return v->c->kinds.len ? 0 : -ENOENT;
+	}
+	if (kind_by_word(v->c, v->request.kind, &v->kind) == 0)
+		return 0;
 	for (i = 0; i < v->c->kinds.len; i++) {
 		if (!kind_is_asked_for(v, i) ||
 		    (found && !op_collect_kind_before(v->c, i, v->kind)))

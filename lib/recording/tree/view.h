@@ -44,6 +44,10 @@ enum view_filter {
 	VIEW_FILTERS,
 };
 
+enum {
+	VIEW_ALSO_MAX = 3,
+};
+
 struct view;
 
 /* Sums of values, by a number as key. */
@@ -95,6 +99,13 @@ struct view {
 	uint32_t kind;
 	uint32_t
 		function; /* the name that the request means: a string of the collection */
+	/* Others that its text means, too: names with the values of the samples they are in. */
+	struct view_also {
+		uint32_t name; /* string */
+		int64_t value;
+	} also[VIEW_ALSO_MAX];
+	size_t also_len;
+	size_t also_more; /* further ones */
 	int64_t total;
 	size_t processes;
 	OP_VEC(struct view_row)
@@ -105,6 +116,7 @@ struct view {
 	/* stacks that end early, by the string of their last frame */
 	struct sums endings;
 	int64_t early;
+	int64_t approximate; /* whose leaf is the nearest function that a runtime tells of */
 	int64_t guessed;     /* stacks with a frame that was found by a guess */
 	struct sums unnamed; /* frames without a name, by the string of their module */
 	int64_t frames;	     /* all frames of all samples */

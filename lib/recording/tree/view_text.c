@@ -202,7 +202,7 @@ const char *view_what(const struct view *v, char *buf, size_t size)
 					  view_text(v->c, k->unit, unit, sizeof(unit)));
 
 	if (view_text_is(v->c, k->period_type, "cpu") && k->period > 0)
-		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
+		(void)snprintf(buf, size, "CPU time, %.0f Hz per CPU",
 			       OP_NS_PER_S / (double)k->period);
 	else if (op_collect_is_weighed(k) && view_text_is(v->c, k->type, "cpu"))
 		(void)snprintf(buf, size, "CPU time, sampled at several rates");

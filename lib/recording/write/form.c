@@ -34,7 +34,7 @@ static const struct op_form *const forms[] = {
 
 static bool is_for(const struct op_form *f, enum form_use use)
 {
-	const bool is[] = { f->library, f->endings[0], f->report, f->diff };
+	const bool is[] = { f->endings[0], f->endings[0], f->report, f->diff };
 
 	return is[use];
 }
@@ -135,25 +135,39 @@ bool form_reads(const struct op_form *f)
 	return f->write || f->library->write;
 }
 
+enum op_collect_detail form_detail(const struct op_form *f)
+{
+	return f->library ? f->library->detail : OP_COLLECT_LOCATIONS;
+}
+
+int form_write(const struct op_form *f, const struct recording *r, const char *path,
+	       int fd)
+{
+	int err;
+
+	if (f->one_kind)
+		note_left_out(r->c, path);
+	err = f->library ? f->library->write(r->c, fd) : write_stream(f, r, fd);
+	return err < 0 ? fail("cannot write %s: %s", path, strerror(-err)) : 0;
+}
+
 static int rewrite(const struct conversion *v, int fd)
 {
-	const struct op_format *library = v->form->library;
 	struct recording_request request = {
-		.detail = library && !v->lines.wanted ? library->detail
-						      : OP_COLLECT_LOCATIONS,
+		.detail = form_detail(v->form),
 		.timed = v->form->timed,
 		.lines = v->lines,
 	};
 	struct recording rec = { 0 };
-	int r = recording_load(v->files, v->files_len, &request, &rec), err = 0;
+	int r;
 
-	if (!r && v->form->one_kind)
-		note_left_out(rec.c, v->path);
+	if (v->lines.wanted && request.detail < OP_COLLECT_LOCATIONS)
+		request.detail = OP_COLLECT_LOCATIONS;
+	r = recording_load(v->files, v->files_len, &request, &rec);
 	if (!r)
-		err = library ? library->write(rec.c, fd)
-			      : write_stream(v->form, &rec, fd);
+		r = form_write(v->form, &rec, v->path, fd);
 	recording_clear(&rec);
-	return err < 0 ? fail("cannot write %s: %s", v->path, strerror(-err)) : r;
+	return r;
 }
 
 /* Where requests are appended. */

@@ -58,6 +58,13 @@ char *form_list(enum form_use use, enum form_word word, const char *between,
 /* Is it made of what was read, not the requests as they were recorded? */
 bool form_reads(const struct op_form *f);
 
+/* Which details of stacks it has, at least. */
+enum op_collect_detail form_detail(const struct op_form *f);
+/* Write a recording, which has these details and the times that the form needs, to @fd; @path is
+ * for messages. Returns 0, or STATUS_FAILED after a message. */
+int form_write(const struct op_form *f, const struct recording *r, const char *path,
+	       int fd);
+
 /* What is converted. */
 struct conversion {
 	const struct op_form *form;

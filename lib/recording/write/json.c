@@ -87,9 +87,87 @@ static void write_row(const struct json *j, const struct view_row *row)
 	(void)fputs(" }", j->f);
 }
 
+static void write_place(const struct json *j, uint32_t function, uint32_t line,
+			int64_t value)
+{
+	const struct op_collect_function *fn = &j->r->v->c->functions.data[function];
+
+	put_text(j->f, "name", view_label_name(j->r->v, function, j->buf, NAME_BYTES));
+	put_of(j, ", module", fn->module);
+	put_of(j, ", type", fn->type);
+	put_of(j, ", file", fn->file);
+	(void)fprintf(j->f,
+		      ", \"line\": %u, \"total\": %" PRId64 ", \"total_percent\": %.2f",
+		      line, value, view_percent(j->r->v, value));
+}
+
+static void write_own(const struct json *j, const struct answer *a)
+{
+	size_t i;
+
+	(void)fputs(",\n  \"your_code\": [", j->f);
+	for (i = 0; i < a->rows_len; i++) {
+		const struct answer_row *row = &a->rows[i];
+
+		(void)fputs(i ? ",\n    { " : "\n    { ", j->f);
+		write_place(j, row->function, row->line, row->value);
+		if (row->error > 0)
+			(void)fprintf(j->f, ", \"error_points\": %.2f", row->error);
+		if (row->samples)
+			(void)fprintf(j->f, ", \"samples\": %" PRIu64, row->samples);
+		if (row->wait != WAIT_NONE)
+			put_text(j->f, ", waits_for", wait_name(row->wait));
+		if (row->in != ANSWER_NO_FUNCTION)
+			put_text(j->f, ", mostly_in",
+				 view_label_name(j->r->v, row->in, j->buf, NAME_BYTES));
+		(void)fputs(" }", j->f);
+	}
+	(void)fprintf(j->f, "%s]", a->rows_len ? "\n  " : "");
+}
+
+static void write_path(const struct json *j, const struct answer *a)
+{
+	size_t i;
+
+	(void)fputs(",\n  \"hottest_path\": [", j->f);
+	for (i = 0; i < a->path_len; i++) {
+		const struct answer_step *step = &a->path[i];
+
+		(void)fputs(i ? ",\n    { " : "\n    { ", j->f);
+		if (step->label & VIEW_PROCESS) {
+			put_text(j->f, "name",
+				 view_label_name(j->r->v, step->label, j->buf,
+						 NAME_BYTES));
+			(void)fprintf(j->f,
+				      ", \"type\": \"program\", \"total\": %" PRId64
+				      ", \"total_percent\": %.2f",
+				      step->value, view_percent(j->r->v, step->value));
+		} else {
+			write_place(j, step->label, step->line, step->value);
+		}
+		(void)fputs(" }", j->f);
+	}
+	(void)fprintf(j->f, "%s]", a->path_len ? "\n  " : "");
+}
+
+static void write_answer(const struct json *j)
+{
+	char text[ANSWER_SENTENCE_BYTES], kinds[REPORT_KINDS_BYTES];
+	struct answer buf;
+	const struct answer *a = report_answer(j->r, &buf);
+
+	(void)fputs(",\n  ", j->f);
+	put_text(j->f, "other_kinds", report_other_kinds(j->r->v, kinds));
+	if (!a)
+		return;
+	(void)fputs(",\n  ", j->f);
+	put_text(j->f, "answer", answer_sentence(a, 0, text));
+	write_own(j, a);
+	write_path(j, a);
+}
+
 static void write_rows(const struct json *j)
 {
-	const struct view_row *path[REPORT_PATH_MAX];
 	size_t n = report_rows(j->r), i;
 
 	(void)fputs(",\n  \"rows\": [", j->f);
@@ -99,13 +177,7 @@ static void write_rows(const struct json *j)
 	}
 	(void)fprintf(j->f, "%s],\n  \"rows_known\": %zu", n ? "\n  " : "",
 		      j->r->v->rows.len);
-	n = report_path(j->r, path);
-	(void)fputs(",\n  \"hottest_path\": [", j->f);
-	for (i = 0; i < n; i++) {
-		(void)fputs(i ? ",\n    " : "\n    ", j->f);
-		write_row(j, path[i]);
-	}
-	(void)fprintf(j->f, "%s]", n ? "\n  " : "");
+	write_answer(j);
 }
 
 /* The number of frames between a node and the root. */
@@ -177,7 +249,7 @@ static void report_json(const struct report *r, FILE *f)
 		write_rows(&j);
 	if (r->show_tree) {
 		(void)fputs(",\n  \"tree\": [", f);
-		report_tree(r, r->limit, write_node, &j);
+		report_tree(r, r->tree_limit ? r->tree_limit : r->limit, write_node, &j);
 		(void)fputs("\n  ]", f);
 	}
 	write_quality(&j);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a report as Markdown for an assistant: short, and self-explaining. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ enum {
 	DOCUMENT_BYTES = 8192,
 	LEAST_SHOWN = 10000, /* less than one of so many is left out */
 	DIFF_NAME_COLUMNS = 90,
+	ANSWER_ROWS = 5,
 	CALLERS_OF = 3, /* functions whose callers are told */
 };
 #define CALLERS_PERCENT 1.0 /* if they have so much self time */
@@ -110,28 +112,100 @@ static void write_head(const struct out *o)
 		      v->processes == 1 ? "" : "es", report_duration(r));
 }
 
-static void write_path(const struct out *o)
+static void put_place(FILE *f, const char *place, int columns)
 {
-	const struct report *r = o->r;
-	FILE *f = o->f;
-	const struct view_row *path[REPORT_PATH_MAX];
-	char name[NAME_BYTES];
-	size_t n = report_path(r, path), i;
+	char shown[NAME_BYTES + sizeof(SHORT_MARK)] = SHORT_MARK;
+	bool cut;
+	const char *at = report_short_place(place, columns - 1, &cut);
 
-	if (!n)
-		return;
-	(void)fputs("\n## Hottest path, callers first\n", f);
-	for (i = 0; i < n; i++) {
-		(void)fprintf(f, "- %.1f%% ", view_percent(r->v, path[i]->total));
-		view_row_name(r->v, path[i], name, sizeof(name));
-		put_name(f, name, o->size->name_columns);
-		view_place(r->v, path[i], name, sizeof(name));
-		if (*name) {
-			(void)fputs(" at ", f);
-			put_code(f, name, o->size->place_columns);
-		}
-		(void)fputc('\n', f);
+	(void)strlcpy(cut ? shown + strlen(SHORT_MARK) : shown, at, NAME_BYTES);
+	put_code(f, shown, columns);
+}
+
+static void write_answer_row(const struct out *o, const struct answer *a,
+			     const struct answer_row *row, bool stands)
+{
+	char name[NAME_BYTES], value[VALUE_BYTES];
+
+	if (stands)
+		(void)fprintf(o->f,
+			      "- %" PRId64 " thread%s still at the end: ", row->value,
+			      row->value == 1 ? "" : "s");
+	else
+		(void)fprintf(o->f, "- %.1f%%", view_percent(a->v, row->value));
+	if (stands)
+		;
+	else if (row->error > 0)
+		(void)fprintf(o->f, " ±%.1f ", row->error);
+	else
+		(void)fprintf(o->f, " (%s) ",
+			      view_value(a->v, row->value, value, sizeof(value)));
+	view_label_name(a->v, row->function, name, sizeof(name));
+	put_name(o->f, name, o->size->name_columns);
+	answer_place(a->v, row->function, row->line, name, sizeof(name));
+	if (*name) {
+		(void)fputs(" at ", o->f);
+		put_place(o->f, name, o->size->place_columns);
 	}
+	if (a->about == ABOUT_WAITS && row->wait != WAIT_NONE)
+		(void)fprintf(o->f, ", for %s", wait_name(row->wait));
+	if (row->in != ANSWER_NO_FUNCTION) {
+		(void)fputs(", mostly in ", o->f);
+		view_label_name(a->v, row->in, name, sizeof(name));
+		put_name(o->f, name, o->size->chain_columns);
+	}
+	if (answer_has_programs(a)) {
+		(void)fputs(" in program ", o->f);
+		put_code(o->f, view_text(a->v->c, row->program, name, sizeof(name)),
+			 o->size->chain_columns);
+	}
+	if (!stands && row->samples && row->samples < ANSWER_FEW)
+		(void)fputs("; few samples", o->f);
+	(void)fputc('\n', o->f);
+}
+
+static void write_path(const struct out *o, const struct answer *a)
+{
+	char name[NAME_BYTES];
+	size_t i;
+
+	if (a->path_len < 2)
+		return;
+	(void)fputs("\n## Hottest path, callers first\n", o->f);
+	for (i = 0; i < a->path_len; i++) {
+		const struct answer_step *step = &a->path[i];
+
+		(void)fprintf(o->f, "- %.1f%% ", view_percent(a->v, step->value));
+		view_label_name(a->v, step->label, name, sizeof(name));
+		put_name(o->f, name, o->size->name_columns);
+		if (!(step->label & VIEW_PROCESS))
+			answer_place(a->v, step->label, step->line, name, sizeof(name));
+		if (!(step->label & VIEW_PROCESS) && *name) {
+			(void)fputs(" at ", o->f);
+			put_place(o->f, name, o->size->place_columns);
+		}
+		(void)fputc('\n', o->f);
+	}
+}
+
+static void write_answer(const struct out *o)
+{
+	char text[ANSWER_SENTENCE_BYTES];
+	struct answer buf;
+	const struct answer *a = report_answer(o->r, &buf);
+	size_t i;
+
+	if (!a)
+		return;
+	if (*answer_sentence(a, 0, text))
+		(void)fprintf(o->f, "%s\n", text);
+	(void)fprintf(o->f, "\n## %c%s\n", answer_title(a)[0] - 'a' + 'A',
+		      answer_title(a) + 1);
+	for (i = 0; i < answer_rows_shown(a, ANSWER_ROWS); i++)
+		write_answer_row(o, a, &a->rows[i], false);
+	for (i = 0; i < a->stands_len; i++)
+		write_answer_row(o, a, &a->stands[i], true);
+	write_path(o, a);
 }
 
 static void write_row(const struct out *o, const struct view_row *row)
@@ -139,14 +213,18 @@ static void write_row(const struct out *o, const struct view_row *row)
 	const struct view *v = o->r->v;
 	FILE *f = o->f;
 	char name[NAME_BYTES];
+	bool ours;
 
 	(void)fprintf(f, "| %.1f%% | %.1f%% | ", view_percent(v, row->self),
 		      view_percent(v, row->total));
 	view_row_name(v, row, name, sizeof(name));
+	ours = quality_is_ours(name, strlen(name));
 	put_name(f, name, o->size->name_columns);
+	(void)fputs(ours ? " (otelprof itself)" : "", f);
 	if (v->request.by == VIEW_BY_FUNCTION) {
-		put_cell(f, view_place(v, row, name, sizeof(name)),
-			 o->size->place_columns);
+		(void)fputs(" | ", f);
+		if (*view_place(v, row, name, sizeof(name)))
+			put_place(f, name, o->size->place_columns);
 		put_cell(f, view_module(v, row->label, name, sizeof(name)),
 			 o->size->place_columns);
 	}
@@ -255,6 +333,28 @@ static void write_callers(const struct out *o)
 		write_callers_of(o, &v->rows.data[i], &callers[i]);
 }
 
+/* Other functions that the name may have meant. */
+static void write_also(const struct out *o)
+{
+	const struct view *v = o->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	if (!v->also_len)
+		return;
+	(void)fputs("Also of that name:", o->f);
+	for (i = 0; i < v->also_len; i++) {
+		(void)fputs(i ? ", " : " ", o->f);
+		put_name(o->f,
+			 (char *)view_text(v->c, v->also[i].name, name, sizeof(name)),
+			 o->size->chain_columns);
+		(void)fprintf(o->f, " %.1f%%", view_percent(v, v->also[i].value));
+	}
+	if (v->also_more)
+		(void)fprintf(o->f, " and %zu more", v->also_more);
+	(void)fputs(".\n\n", o->f);
+}
+
 static void write_tree(const struct out *o)
 {
 	static const char *const titles[] = {
@@ -265,10 +365,12 @@ static void write_tree(const struct out *o)
 	const struct report *r = o->r;
 	const struct view *v = r->v;
 	struct chains chains;
-	size_t i;
+	size_t limit, i;
 
 	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
-	chains_make(&v->tree, r->limit < o->size->chains ? r->limit : o->size->chains,
+	write_also(o);
+	limit = r->tree_limit ? r->tree_limit : r->limit;
+	chains_make(&v->tree, limit < o->size->chains ? limit : o->size->chains,
 		    (int64_t)((double)v->total * r->min_percent / 100), &chains);
 	for (i = 0; i < chains.len; i++)
 		write_chain(o, &chains.of[i]);
@@ -344,6 +446,11 @@ static void write_quality(const struct out *o)
 			"- %.2f%% of the stacks go by a guess; callers may be missing "
 			"or wrong there.\n",
 			view_guessed_percent(v));
+	if (v->approximate)
+		(void)fprintf(o->f,
+			      "- %.2f%% of the stacks have the nearest function that the "
+			      "runtime tells of; " REPORT_JAVA_HINT ".\n",
+			      view_percent(v, v->approximate));
 	write_sums(o, &v->endings, v->total, "the stacks end early:");
 	write_sums(o, &v->unnamed, v->frames, "the frames have no symbols:");
 	write_no_functions(o);
@@ -396,7 +503,7 @@ static void write_next(const struct out *o)
 	const struct report *r = o->r;
 	const char *file = is_word(r->files[0]) ? r->files[0] : "FILE";
 	FILE *f = o->f;
-	char name[NAME_BYTES], *c;
+	char name[NAME_BYTES], *c, kinds[REPORT_KINDS_BYTES];
 
 	if (r->v->request.by != VIEW_BY_FUNCTION || !r->v->rows.len)
 		return;
@@ -408,7 +515,13 @@ static void write_next(const struct out *o)
 	put_word(f, name, WORD_BYTES);
 	(void)fputc(' ', f);
 	put_path(f, file);
-	(void)fputs("`\n- Other groups: `otelprof report --by=program ", f);
+	(void)fputs("`\n", f);
+	if (*report_other_kinds(r->v, kinds)) {
+		(void)fputs("- What else was recorded, with --kind: ", f);
+		put_code(f, kinds, 0);
+		(void)fputc('\n', f);
+	}
+	(void)fputs("- Other groups: `otelprof report --by=program ", f);
 	put_path(f, file);
 	(void)fputs("` (or process, thread, module, container, service, trace)\n"
 		    "- Two recordings: `otelprof diff BEFORE AFTER`\n",
@@ -419,7 +532,7 @@ static void write_document(const struct out *o)
 {
 	write_head(o);
 	if (o->r->show_rows) {
-		write_path(o);
+		write_answer(o);
 		write_rows(o);
 	}
 	if (o->r->show_tree)

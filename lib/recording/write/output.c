@@ -74,12 +74,55 @@ static int complete(struct op_output *o, const char *path)
 	return r;
 }
 
+struct output {
+	struct op_output o;
+	char *path;
+};
+
+int output_begin(const char *path, struct output **ret)
+{
+	struct output *o = calloc(1, sizeof(*o));
+	int err;
+
+	if (o)
+		o->path = strdup(path);
+	if (!o || !o->path) {
+		free(o);
+		return fail("out of memory");
+	}
+	err = op_output_init(&o->o, path);
+	if (!err) {
+		*ret = o;
+		return 0;
+	}
+	free(o->path);
+	free(o);
+	return fail("cannot write %s: %s%s", path, strerror(-err),
+		    err == -EPERM ? "; a link, a pipe or a device must be your own" : "");
+}
+
+int output_end(struct output *o, output_fn fn, void *data)
+{
+	int r, err;
+
+	if (!o)
+		return 0;
+	r = fn ? fn(data, o->o.fd) : 0;
+	err = r || !fn ? 0 : complete(&o->o, o->path);
+	if (err < 0)
+		r = fail("cannot write %s: %s", o->path, strerror(-err));
+	op_output_deinit(&o->o);
+	free(o->path);
+	free(o);
+	return r;
+}
+
 int output_write(const char *path, char *const *inputs, size_t inputs_len, output_fn fn,
 		 void *data)
 {
-	struct op_output o;
+	struct output *o = NULL;
 	size_t i;
-	int r, err;
+	int r;
 
 	for (i = 0; i < inputs_len; i++) {
 		if (strcmp(path, "-") != 0 && strncmp(path, "/dev/", 5) != 0 &&
@@ -87,18 +130,8 @@ int output_write(const char *path, char *const *inputs, size_t inputs_len, outpu
 			return fail("%s would be read and replaced: give another OUTPUT",
 				    path);
 	}
-	err = op_output_init(&o, path);
-	if (err < 0)
-		return fail("cannot write %s: %s%s", path, strerror(-err),
-			    err == -EPERM
-				    ? "; a link, a pipe or a device must be your own"
-				    : "");
-	r = fn(data, o.fd);
-	err = r ? 0 : complete(&o, path);
-	if (err < 0)
-		r = fail("cannot write %s: %s", path, strerror(-err));
-	op_output_deinit(&o);
-	return r;
+	r = output_begin(path, &o);
+	return r ? r : output_end(o, fn, data);
 }
 
 int output_new(const char *folder, const void *bytes, size_t len, output_name_fn fill,

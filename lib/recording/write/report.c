@@ -3,7 +3,6 @@
 #include "recording/write/report.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
@@ -11,14 +10,6 @@
 /* A child with this share of its caller's total is printed at its
  * caller's indentation. */
 #define CHAIN_SHARE 0.95
-/* The hottest path continues while a callee has these shares of its caller and of the
- * whole. */
-#define CALLEE_SHARE 0.5
-#define WHOLE_SHARE  0.2
-enum {
-	DEPTH_MAX = 128 /* length of the hottest path before it is shortened */
-};
-
 size_t report_rows(const struct report *r)
 {
 	return OP_MIN(r->v->rows_large, r->limit);
@@ -97,126 +88,14 @@ void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *
 	}
 }
 
-/* What comes before main() or a thread's function, on every stack. */
-static bool is_start(const struct view *v, uint32_t function)
+const struct answer *report_answer(const struct report *r, struct answer *buf)
 {
-	static const char *const names[] = {
-		"_start",
-		"__libc_start_main",
-		"__libc_start_call_main",
-		"start_thread",
-		"__clone3",
-		"clone3",
-		"__clone",
-		"clone",
-	};
-	size_t i;
+	const struct view_request *q = &r->v->request;
 
-	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
-		if (view_text_is(v->c, v->c->functions.data[function].name, names[i]))
-			return true;
-	return false;
-}
-
-static const struct view_row *row_of(const struct view *v, uint32_t function)
-{
-	const struct view_row *row;
-
-	op_vec_foreach(row, &v->rows) {
-		if (row->label == function)
-			return row;
-	}
-	return NULL;
-}
-
-struct path {
-	const struct view_row *rows[DEPTH_MAX];
-	size_t len;
-};
-
-static bool is_on(const struct path *p, const struct view_row *row)
-{
-	size_t i;
-
-	for (i = 0; i < p->len; i++) {
-		if (p->rows[i] == row)
-			return true;
-	}
-	return false;
-}
-
-static void walk_path(const struct report *r, bool with_source, struct path *ret)
-{
-	const struct tree_node *nodes = r->v->tree.nodes.data;
-	const struct op_collect_function *fn;
-	const struct view_row *row;
-	uint32_t at;
-
-	for (at = nodes[0].child; at && ret->len < DEPTH_MAX; at = nodes[at].child) {
-		if ((double)nodes[at].total <
-			    CALLEE_SHARE * (double)nodes[nodes[at].parent].total ||
-		    (double)nodes[at].total < WHOLE_SHARE * (double)r->v->total)
-			break;
-		if (nodes[at].label & VIEW_PROCESS || is_start(r->v, nodes[at].label))
-			continue;
-		fn = &r->v->c->functions.data[nodes[at].label];
-		row = !with_source || fn->file ? row_of(r->v, nodes[at].label) : NULL;
-		if (row && !is_on(ret, row))
-			ret->rows[ret->len++] = row;
-	}
-}
-
-/* Is all of it in the C library, whose debug info may be the only one on a machine? */
-static bool is_of_libc(const struct view *v, const struct path *p)
-{
-	char module[64];
-	size_t i;
-
-	for (i = 0; i < p->len; i++) {
-		view_module(v, p->rows[i]->label, module, sizeof(module));
-		if (strncmp(module, "libc.so", 7) != 0 &&
-		    strncmp(module, "libc-", 5) != 0)
-			return false;
-	}
-	return true;
-}
-
-/* Remove the frame that says least: the one whose callee has nearly all of its time. */
-static void shorten(struct path *p)
-{
-	int64_t least = INT64_MAX, lost;
-	size_t i, at = 0;
-
-	for (i = 0; i + 1 < p->len; i++) {
-		lost = p->rows[i]->total - p->rows[i + 1]->total;
-		lost = lost < 0 ? -lost : lost;
-		if (lost < least) {
-			least = lost;
-			at = i;
-		}
-	}
-	for (i = at + 1; i < p->len; i++)
-		p->rows[i - 1] = p->rows[i];
-	p->len--;
-}
-
-size_t report_path(const struct report *r, const struct view_row *ret[REPORT_PATH_MAX])
-{
-	struct path p = { .len = 0 };
-	size_t i;
-
-	if (r->v->request.by != VIEW_BY_FUNCTION || r->v->request.tree != VIEW_CALLS)
-		return 0;
-	walk_path(r, true, &p);
-	if (is_of_libc(r->v, &p)) {
-		p.len = 0;
-		walk_path(r, false, &p);
-	}
-	while (p.len > REPORT_PATH_MAX)
-		shorten(&p);
-	for (i = 0; i < p.len; i++)
-		ret[i] = p.rows[i];
-	return p.len;
+	if (q->by != VIEW_BY_FUNCTION || q->tree != VIEW_CALLS || !r->show_rows ||
+	    answer_make(r->v, buf) < 0)
+		return NULL;
+	return buf;
 }
 
 double report_duration(const struct report *r)

@@ -6,13 +6,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "recording/tree/answer/answer.h"
 #include "recording/tree/view.h"
 
 struct report {
 	const struct view *v;
 	char *const *files;
 	size_t files_len;
-	size_t limit; /* limit of rows, and of lines of the tree */
+	size_t limit;	   /* of rows, and of lines of the tree where that has none */
+	size_t tree_limit; /* of lines of the tree; 0: the same */
 	double min_percent;
 	bool show_rows;
 	bool show_tree;
@@ -27,16 +29,37 @@ typedef void (*report_node_fn)(void *data, const struct tree_node *n);
  * and nothing else: a chain of calls that keeps its time has one indentation. */
 void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *data);
 
-enum {
-	REPORT_PATH_MAX = 10
+/* The answer that a report begins with. NULL: it shows something else than where the time went. */
+const struct answer *report_answer(const struct report *r, struct answer *buf);
+
+/* Print the answer for a terminal of @columns: the sentence, rows of own code, the hottest path,
+ * and what else was recorded. @cpus: of the host; 0: not known. */
+struct answer_style {
+	int columns;
+	const char *bold, *plain; /* what switches them on */
+	unsigned int cpus;
+	size_t rows;
 };
-/*
- * The path on which most of the time is spent, outermost first: rows of functions, with
- * recursion once and without what comes before main(); functions with source lines if others
- * than the C library's have any. Returns how many, at most
- * REPORT_PATH_MAX.
- */
-size_t report_path(const struct report *r, const struct view_row *ret[REPORT_PATH_MAX]);
+/* The end of a path with at most @columns, if folders that go make it so short: there the file and
+ * the line are. */
+const char *report_short_place(const char *place, int columns, bool *ret_cut);
+void report_print_answer(const struct answer *a, const struct answer_style *style,
+			 FILE *f);
+
+/* The words of the other kinds that have samples of what the view chooses: "locks, off_cpu". "" if
+ * there are none. Returns @buf. */
+enum {
+	REPORT_KINDS_BYTES = 256,
+};
+const char *report_other_kinds(const struct view *v, char buf[static REPORT_KINDS_BYTES]);
+
+/* What makes the functions of inlined Java code exact. */
+#define REPORT_JAVA_HINT                                                                 \
+	"start Java with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints to be exact"
+
+/* How to get names and lines that a recording lacks. */
+#define SYMBOLS_HINT                                                                     \
+	"names come with a package of debug symbols, --symbols DIR, or DEBUGINFOD_URLS"
 
 /* Seconds from the start of the first window to the end of the last one. */
 double report_duration(const struct report *r);

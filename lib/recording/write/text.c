@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "export/format/kinds.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
 #include "recording/tree/recording.h"
@@ -18,6 +19,10 @@ enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
+	ALSO_COLUMNS = 40,
+	ANSWER_ROWS = 5,
+	LINES_FROM = 100, /* a narrower terminal has no column of lines */
+	LINE_COLUMNS = 20,
 	DIFF_NAME_COLUMNS = 90,
 };
 
@@ -27,6 +32,7 @@ struct text {
 	int columns;
 	const char *bold;
 	const char *plain;
+	bool own; /* rows of functions are those of own code: of waits the others are the same */
 };
 
 static int columns_of(FILE *f)
@@ -38,6 +44,14 @@ static int columns_of(FILE *f)
 	return ws.ws_col > COLUMNS_MIN ? ws.ws_col : COLUMNS_MIN;
 }
 
+/* Is the value a number of what is measured? */
+static bool is_count(const struct view *v)
+{
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+
+	return view_text_is(v->c, k->unit, "count") && !op_collect_is_clock(v->c, k);
+}
+
 static void print_head(const struct text *t)
 {
 	const struct view *v = t->r->v;
@@ -45,31 +59,80 @@ static void print_head(const struct text *t)
 
 	print_text(t->f, t->r->files_len == 1 ? recording_title(t->r->files[0])
 					      : "several recordings");
-	(void)fprintf(t->f, ": %s of %s in %zu process%s, within %.1f s\n",
+	(void)fprintf(t->f, ": %s %s%s, in %zu process%s, within %.1f s\n",
 		      view_value(v, v->total, value, sizeof(value)),
-		      view_what(v, what, sizeof(what)), v->processes,
-		      v->processes == 1 ? "" : "es", report_duration(t->r));
+		      is_count(v) ? "" : "of ", view_what(v, what, sizeof(what)),
+		      v->processes, v->processes == 1 ? "" : "es", report_duration(t->r));
+}
+
+/* What this profiler itself takes is marked. */
+static void put_ours(FILE *f, const char *name)
+{
+	if (quality_is_ours(name, strlen(name)))
+		(void)fputs(" (otelprof itself)", f);
+}
+
+static bool has_lines(const struct view *v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (v->rows.data[i].line)
+			return true;
+	return false;
+}
+
+/* The line of a function with the most samples: "file.c:12". */
+static void print_line(const struct text *t, const struct view_row *row)
+{
+	const struct view *v = t->r->v;
+	char path[NAME_BYTES], line[LINE_COLUMNS + 1] = "";
+	const char *name;
+	int room;
+
+	if (row->line) {
+		view_text(v->c, v->c->functions.data[row->label].file, path,
+			  sizeof(path));
+		name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+		room = LINE_COLUMNS - snprintf(NULL, 0, ":%u", row->line);
+		print_safe(t->f, name, strlen(name),
+			   (int)strlen(name) > room ? room : -room);
+		(void)snprintf(line, sizeof(line), ":%u", row->line);
+		room = (int)strlen(name) < room ? room - (int)strlen(name) : 0;
+		(void)fprintf(t->f, "%s%*s ", line, room, "");
+	} else {
+		(void)fprintf(t->f, "%*s", LINE_COLUMNS + 1, "");
+	}
 }
 
 static void print_functions(const struct text *t, size_t n)
 {
 	const struct view *v = t->r->v;
-	int name_columns = t->columns - NUMBER_COLUMNS - MODULE_COLUMNS - 1;
+	bool lines = t->columns >= LINES_FROM && has_lines(v, n);
+	int name_columns = t->columns - NUMBER_COLUMNS - MODULE_COLUMNS - 1 -
+			   (lines ? LINE_COLUMNS + 1 : 0);
 	char name[NAME_BYTES];
-	size_t i;
+	size_t i, shown = 0;
 
-	(void)fprintf(t->f, "\n%s%7s %7s  %-*s %s%s\n", t->bold, "SELF", "TOTAL",
-		      MODULE_COLUMNS, "MODULE", "FUNCTION", t->plain);
-	for (i = 0; i < n; i++) {
+	(void)fprintf(t->f, "\n%s%7s %7s  %-*s %s%s%s\n", t->bold, "SELF", "TOTAL",
+		      MODULE_COLUMNS, "MODULE", lines ? "HOT LINE             " : "",
+		      "FUNCTION", t->plain);
+	for (i = 0; i < v->rows_large && shown < n; i++) {
 		const struct view_row *row = &v->rows.data[i];
 
+		if (t->own && frame_class_of(v->c, row->label) > CLASS_LIBRARY)
+			continue;
+		shown++;
 		(void)fprintf(t->f, "%6.2f%% %6.2f%%  ", view_percent(v, row->self),
 			      view_percent(v, row->total));
 		view_module(v, row->label, name, sizeof(name));
 		print_safe(t->f, name, strlen(name), MODULE_COLUMNS);
 		(void)fputc(' ', t->f);
+		if (lines)
+			print_line(t, row);
 		view_row_name(v, row, name, sizeof(name));
 		print_name(t->f, name, -name_columns);
+		put_ours(t->f, name);
 		(void)fputc('\n', t->f);
 	}
 }
@@ -105,6 +168,11 @@ static void print_rows(const struct text *t)
 		print_functions(t, n);
 	else
 		print_groups(t, n);
+	if (t->own) {
+		(void)fputs("  (of own code; --by module and --tree have the others)\n",
+			    t->f);
+		return;
+	}
 	if (n < large)
 		(void)fprintf(t->f, "  and %zu more (-n %zu shows all)", large - n,
 			      large);
@@ -132,7 +200,27 @@ static void print_node(void *data, const struct tree_node *n)
 	columns += n->continues ? 2 : 0;
 	view_label_name(v, n->label, name, sizeof(name));
 	print_name(t->f, name, NUMBER_COLUMNS + columns - t->columns);
+	put_ours(t->f, name);
 	(void)fputc('\n', t->f);
+}
+
+/* Other functions that the name may have meant. */
+static void print_also(const struct text *t)
+{
+	const struct view *v = t->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < v->also_len; i++) {
+		(void)fputs(i ? ", " : "also: ", t->f);
+		view_text(v->c, v->also[i].name, name, sizeof(name));
+		print_name(t->f, name, -ALSO_COLUMNS);
+		(void)fprintf(t->f, " (%.1f%%)", view_percent(v, v->also[i].value));
+	}
+	if (v->also_more)
+		(void)fprintf(t->f, " and %zu more", v->also_more);
+	if (v->also_len)
+		(void)fputc('\n', t->f);
 }
 
 static void print_tree(struct text *t)
@@ -147,7 +235,9 @@ static void print_tree(struct text *t)
 	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL",
 		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
-	report_tree(t->r, t->r->limit, print_node, t);
+	print_also(t);
+	report_tree(t->r, t->r->tree_limit ? t->r->tree_limit : t->r->limit, print_node,
+		    t);
 }
 
 static void print_sums(const struct text *t, const struct sums *s, const char *what)
@@ -185,17 +275,35 @@ static void print_quality(const struct text *t)
 			"Stacks that go by a guess: %.2f%%; callers may be missing or "
 			"wrong there.\n",
 			view_guessed_percent(v));
+	if (v->approximate)
+		(void)fprintf(t->f,
+			      "The function is the nearest that the runtime tells of, in "
+			      "%.2f%% of the stacks; " REPORT_JAVA_HINT ".\n",
+			      view_percent(v, v->approximate));
 	print_sums(t, &v->endings, "end early:");
 	print_sums(t, &v->unnamed, "have no name:");
+	if (v->frames_unnamed)
+		(void)fputs("  (" SYMBOLS_HINT ")\n", t->f);
 }
 
 static void report_text(const struct report *r, FILE *f)
 {
 	bool colour = colour_wanted(f);
-	struct text t = { r, f, columns_of(f), colour ? "\033[1m" : "",
-			  colour ? "\033[0m" : "" };
+	struct text t = {
+		r,    f, columns_of(f), colour ? "\033[1m" : "", colour ? "\033[0m" : "",
+		false
+	};
+	struct answer answer;
+	const struct answer *a;
 
 	print_head(&t);
+	a = report_answer(r, &answer);
+	t.own = a && a->own && (a->about == ABOUT_WAITS || a->about == ABOUT_MEMORY);
+	if (a)
+		report_print_answer(a,
+				    &(struct answer_style){ t.columns, t.bold, t.plain, 0,
+							    ANSWER_ROWS },
+				    f);
 	if (r->show_rows)
 		print_rows(&t);
 	if (r->show_tree)

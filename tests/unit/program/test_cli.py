@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
@@ -119,6 +120,21 @@ class Record(unittest.TestCase):
         self.assertIn('web;main;handle;parse 3\n', r.stdout)
         self.assertEqual(len(r.stdout.splitlines()), 4)
 
+    def test_formats_that_need_the_times_of_samples(self):
+        for name in ('a.speedscope.json', 'a.json.gz'):
+            r, path = self.record(name)
+            if name.endswith('.gz'):
+                self.assertEqual(r.returncode, 2)
+                continue
+            with open(path, encoding='utf-8') as f:
+                self.assertIn('shared', json.load(f))
+
+    def test_lines_and_inlined_functions_are_in_the_page(self):
+        """The page is made when lines are known: of the sample of parse, inlined into handle."""
+        _, path = self.record('a.html')
+        with open(path, encoding='utf-8') as f:
+            self.assertIn('parse', f.read())
+
     def test_default_file(self):
         r = run('record', '-d', '0.1', cwd=self.dir.name)
         self.assertEqual(r.returncode, 0)
@@ -128,16 +144,16 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.html', mode='some')
         self.assertEqual(r.returncode, 0)
         self.assertEqual(r.stderr.splitlines()[-1],
-                         'samples: taken 13 = exported 10 + filtered 0 + pending 0 + '
-                         'dropped 3 (ring 3)')
+                         'lost: 3 of 13 samples (ring 3)')
         r, _ = self.record('a.html')
-        self.assertNotIn('taken', r.stderr)
+        self.assertNotIn('lost:', r.stderr)
+        r, _ = self.record('a.html', '-v')
+        self.assertIn('samples: taken 10 = exported 10', r.stderr)
         r, _ = self.record('a.html', mode='full')
         self.assertEqual(r.returncode, 1)
         self.assertIn('No space left', r.stderr)
         self.assertEqual(r.stderr.splitlines()[-1],
-                         'samples: taken 10 = exported 0 + filtered 0 + pending 0 + '
-                         'dropped 10 (other 10)')
+                         'lost: 10 of 10 samples (other 10)')
 
     def test_no_samples_is_1_with_the_reason(self):
         reasons = {'none': 'the kernel gave none', 'drop': 'all 10 were dropped (ring 10)',
@@ -149,11 +165,12 @@ class Record(unittest.TestCase):
                 self.assertIn('no samples: ', r.stderr)
                 self.assertIn(reason, r.stderr)
         r, _ = self.record('a.html', '-p', '1', mode='filter')
-        self.assertIn('none of the chosen processes ran on a CPU (10 samples of others',
+        self.assertIn('where they are (10 samples of others',
                       r.stderr)
 
+        # COMMAND did not fail: in front of a command it is transparent.
         r, _ = self.record('a.html', '--', 'true', mode='filter')
-        self.assertEqual(r.returncode, 1)
+        self.assertEqual(r.returncode, 0)
         self.assertIn('no samples: the command used too little CPU time', r.stderr)
 
     def test_a_command_that_cannot_run_is_the_reason(self):
@@ -175,6 +192,53 @@ class Record(unittest.TestCase):
         self.assertIn('the ring is gone', r.stderr)
         r = run('record', '-d', '0.1', '-o', '/nonexistent/x.html')
         self.assertEqual(r.returncode, 1)
+
+    def test_where_nothing_ran_the_threads_are_looked_at(self):
+        me = str(os.getpid())
+        for args, kinds in ((['-p', me], [1 | 256]), (['-p', me, '--kinds', 'off_cpu'], [4 | 256]),
+                            (['-p', me, '--kinds', 'heap'], []), ([], [])):
+            r, _ = self.record('a.otlp', *args, mode='filter')
+            self.assertEqual([int(n) for n in re.findall(r'fake: kinds (\d+)', r.stderr)], kinds, args)
+        # What was sampled is the answer, and waits have those that still last beside them.
+        self.assertNotIn('fake: kinds', self.record('a.otlp', '-p', me)[0].stderr)
+        for name, kinds in (('a.otlp', 1), ('a.html', 1), ('a.folded', 0), ('a.pb.gz', 0)):
+            r, _ = self.record(name, '-p', me, '--kinds', 'off_cpu')
+            self.assertEqual(r.stderr.count('fake: kinds 260\n'), kinds, name)
+
+    def test_messages_of_kinds_that_have_none(self):
+        for kind, sentence in (('heap', 'LD_PRELOAD=libotelprof-heap.so.0'),
+                               ('signals', 'no signal ended one of them'),
+                               ('block_io', 'no requests to block devices'),
+                               ('locks', "'--kinds threads' shows")):
+            r, _ = self.record('a.html', '--kinds', kind, '-p', str(os.getpid()), mode='filter')
+            self.assertEqual(r.returncode, 1)
+            self.assertIn(sentence, r.stderr)
+
+    def test_near_words(self):
+        for args, sentence in ((['repord'], 'did you mean "record"?'),
+                               (['record', '--kidns', 'cpu'], 'did you mean --kinds?'),
+                               (['record', '--kinds', 'offcpu'], 'did you mean --kinds off_cpu?'),
+                               (['report', '--fromat=x'], 'did you mean --format?')):
+            r = run(*args)
+            self.assertEqual(r.returncode, 2, args)
+            self.assertIn(sentence, r.stderr)
+
+    def test_habits_of_perf(self):
+        r, _ = self.record('a.html', '-a', '-g')
+        self.assertEqual(r.returncode, 0)
+        self.assertIn('-g is always on', r.stderr)
+
+    def test_a_thread_stands_for_its_process(self):
+        ids = []
+        ended = threading.Event()
+        thread = threading.Thread(target=lambda: (ids.append(threading.get_native_id()), ended.wait()))
+        thread.start()
+        while not ids:
+            time.sleep(0.01)
+        r, _ = self.record('a.html', '-p', str(ids[0]))
+        ended.set()
+        self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), [f'1 {os.getpid()} -'])
+        self.assertIn(f'{ids[0]} is a thread of process {os.getpid()}', r.stderr)
 
     def test_choices_become_rules(self):
         me, mother = os.getpid(), os.getppid()
@@ -228,8 +292,10 @@ class Record(unittest.TestCase):
 
     def test_summary(self):
         r, _ = self.record('a.html')
-        self.assertRegex(r.stderr, r'(?m)^  40\.0%  app\.py +work$')
-        self.assertRegex(r.stderr, r'(?m)^ +[0-9.]+%  of one CPU went to otelprof itself$')
+        self.assertRegex(r.stderr, r'(?m)^  40\.0% ±26\.0 app\.py:12 +work \[python\] \(4 samples\)$')
+        self.assertLess(r.stderr.splitlines().index('YOUR CODE'), 10)
+        self.assertRegex(r.stderr, r'(?m)^ +[0-9.]+%  of one CPU went to otelprof itself, and '
+                                   r'[0-9.]+ s to its start and its end$')
         r, _ = self.record('a.html', '-q')
         self.assertNotIn('work', r.stderr)
         self.assertIn('10 samples', r.stderr)
@@ -239,7 +305,7 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.otlp', mode='poor')
         lines = r.stderr.splitlines()
         at = next(i for i, line in enumerate(lines) if 'stacks are whole' in line)
-        self.assertEqual(lines[at:at + 9], [
+        self.assertEqual(lines[at:at + 10], [
             '  90.0%  of the stacks are whole; of the others:',
             '           4.1%  native_no_memory: It could not be read.',
             '           2.9%  native_twin: It is there twice.',
@@ -248,6 +314,7 @@ class Record(unittest.TestCase):
             '          32.1%  libone.so',
             '          10.7%  libtwo.so',
             '           7.1%  libthree.so',
+            '         names come with a package of debug symbols, --symbols DIR, or DEBUGINFOD_URLS',
             '  23.1%  of the samples were lost'])
         r, _ = self.record('b.html')
         self.assertRegex(r.stderr, '(?m)^ 100.0%  of the frames have names$')

@@ -118,7 +118,7 @@ class Kinds(test_report.Recordings):
         for a, b in ((first, last), (last, first), (last, self.a)):
             d = json.loads(run('diff', '--format=json', a, b).stdout)
             self.assertEqual((d['kind']['type'], d['changes']), ('samples', []))
-        self.assertIn(b'samples', run('diff', '--format=markdown', last, first).stdout)
+        self.assertIn(b'CPU time', run('diff', '--format=markdown', last, first).stdout)
 
     def test_folded_stacks_of_several_kinds_are_told_of(self):
         for kinds, told in (('cpu,threads', True), ('cpu', False), ('heap', False)):

@@ -23,4 +23,19 @@ static void test_names_that_are_none(void)
 		CHECK(!quality_is_unnamed(named[i], strlen(named[i])));
 }
 
-TEST_MAIN({ "names_that_are_none", test_names_that_are_none })
+/* This profiler's own programs, and no other's. */
+static void test_own_programs(void)
+{
+	static const char ours[] = "bpf_prog_6deef7357e7b4530_op_cpu_whole";
+	static const char *const others[] = { "bpf_prog_6deef7357e7b4530_op",
+					      "bpf_prog_6deef7357e7b4530_trace_op_x",
+					      "bpf_prog_", "op_cpu_whole", "" };
+	size_t i;
+
+	CHECK(quality_is_ours(ours, strlen(ours)));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		CHECK(!quality_is_ours(others[i], strlen(others[i])));
+}
+
+TEST_MAIN({ "names_that_are_none", test_names_that_are_none },
+	  { "own_programs", test_own_programs })

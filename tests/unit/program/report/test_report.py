@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import stat
 import struct
 import subprocess
@@ -302,9 +303,9 @@ class Report(Recordings):
 
     def test_text(self):
         text = self.report(self.a)
-        self.assertIn('100.0 ms of CPU time, 100 samples a second and CPU in 3 processes',
+        self.assertIn('100.0 ms of CPU time, 100 Hz per CPU, in 3 processes',
                       text)
-        self.assertRegex(text, r'(?m)^ 40\.00%  40\.00%  app\.py +work$')
+        self.assertRegex(text, r'(?m)^ 40\.00%  40\.00%  app\.py +app\.py:12 +work$')
         self.assertIn('Whole stacks: 100.00%. Frames with names: 100.00%.', text)
         self.assertIn('and 6 more', self.report('-n', '2', self.a))
 
@@ -426,9 +427,13 @@ class Report(Recordings):
             self.assertEqual(nodes[0]['name'], name)
 
     def test_of_names_with_a_part_the_one_with_most_samples(self):
-        # What begins so comes before what has it inside, even with fewer samples.
-        for part, name in (('ma', 'main'), ('a', 'a;b'), ('le', 'handle'), ('o', 'work')):
+        # Also where another one begins so: the heaviest is meant, and the others are named.
+        for part, name in (('ma', 'main'), ('a', 'main'), ('le', 'handle'), ('o', 'work')):
             self.assertEqual(self.json('--callees', part, self.a)['tree'][0]['name'], name)
+        self.assertIn('\nalso: handle (50.0%), parse (30.0%), ksys_read (20.0%) and 1 more\n',
+                      self.report('--callees=a', self.a))
+        self.assertIn('\nAlso of that name: `handle` 50.0%', self.report('--format=markdown', '--callees=a', self.a))
+        self.assertNotIn('also', self.report('--callees=main', self.a))
 
     def test_the_limit_of_a_tree_holds(self):
         self.assertEqual(len(self.json('--tree', '-n', '3', self.a)['tree']), 3)
@@ -461,7 +466,12 @@ class Damaged(Recordings):
             self.assertFalse(os.path.exists(self.path(name)))
 
     def test_a_folder(self):
-        self.fails(self.dir.name, 'Is a directory')
+        # as sink --dir leaves it: all of it
+        os.mkdir(self.path('sink'))
+        self.fails(self.path('sink'), 'has no files')
+        for name in ('1.bin', '2.bin'):
+            shutil.copy(self.a, os.path.join(self.path('sink'), name))
+        self.assertEqual(self.json(self.path('sink'))['total'], 2 * TOTAL)
 
     def test_files_that_are_no_recording(self):
         self.fails(self.path('nothing'), 'No such file')
@@ -525,7 +535,7 @@ class Diff(Recordings):
             self.assertEqual(run('diff', '-o', self.path(name), self.a, self.a).returncode, 0)
 
     def test_usage(self):
-        for args in (['diff', self.a], ['diff', '--by=thread', self.a, self.a], ['report'],
+        for args in (['diff', self.a], ['diff', '--by=thread', self.a, self.a],
                      ['report', '--by=x', self.a], ['report', '--min=200', self.a],
                      ['report', '--by=module', '--callers=x', self.a],
                      ['report', '--by=process', '--tree', self.a],
@@ -536,6 +546,49 @@ class Diff(Recordings):
                      ['merge', '-o', 'x.html', self.a]):
             r = run(*args)
             self.assertEqual((r.returncode, r.stdout), (2, b''), args)
+
+
+class Last(Recordings):
+    """report without FILE shows the last recording of its user."""
+    def run(self, result=None):
+        with tempfile.TemporaryDirectory() as state:
+            self.state = os.path.join(state, 'otelprof')
+            self.env = dict(os.environ, NO_COLOR='1', XDG_STATE_HOME=state)
+            return super().run(result)
+
+    def otelprof(self, *args, mode='', **env):
+        return subprocess.run([PROGRAM, *args], env=dict(self.env, FAKE_OTELPROF=mode, **env),
+                              capture_output=True, timeout=60, cwd=self.dir.name)
+
+    def kept(self):
+        return sorted(os.listdir(self.state)) if os.path.isdir(self.state) else []
+
+    def test_the_last_is_shown(self):
+        r = self.otelprof('report')
+        self.assertEqual((r.returncode, r.stdout), (1, b''))
+        self.assertIn(b'none is kept yet', r.stderr)
+        for mode, function in (('', b'work'), ('deep', b'f0')):
+            self.assertEqual(self.otelprof('record', '-d', '0.1', mode=mode).returncode, 0)
+            self.assertIn(function, self.otelprof('report').stdout)
+
+    def test_they_are_private_and_ten(self):
+        for _ in range(12):
+            self.assertEqual(self.otelprof('record', '-q', '-d', '0.1', '-o', 'x.folded').returncode, 0)
+        names = self.kept()
+        self.assertEqual(len(names), 10, names)
+        self.assertEqual(stat.S_IMODE(os.stat(self.state).st_mode), 0o700)
+        for name in names:
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.state, name)).st_mode), 0o600)
+
+    def test_nothing_is_kept_in_a_folder_of_others(self):
+        os.mkdir(self.state)
+        os.chmod(self.state, 0o777)
+        self.assertEqual(self.otelprof('record', '-q', '-d', '0.1').returncode, 0)
+        self.assertEqual(self.kept(), [])
+
+    def test_none_is_kept_where_it_is_not_wanted(self):
+        self.assertEqual(self.otelprof('record', '-q', '-d', '0.1', '--no-keep').returncode, 0)
+        self.assertEqual(self.kept(), [])
 
 
 class Convert(Recordings):
@@ -549,7 +602,7 @@ class Convert(Recordings):
         for name in ('b.folded', 'b.html'):
             self.assertEqual(run('record', '-d', '0.1', '-o', self.path(name)).returncode, 0)
             direct = self.read(name)
-            self.assertEqual(self.convert(name), direct)
+            self.assertEqual(self.convert(name, '--lines'), direct)
         self.assertIn(b'ksys_read', gzip.decompress(self.convert('b.pb.gz')))
 
     def test_a_name_without_a_format(self):
@@ -560,8 +613,12 @@ class Convert(Recordings):
             r = run('convert', *args, self.a)
             self.assertEqual((r.returncode, r.stdout), (2, b''))
             self.assertIn(want, r.stderr)
-        r = run('record', '-o', 'x.json')
-        self.assertIn(b'.html, .pb.gz, .folded or .otlp, or use --format', r.stderr)
+        r = run('convert', '-o', self.path('x.json'), self.a)
+        self.assertIn(b'x.json will be of speedscope', r.stderr)
+        r = run('convert', '-o', self.path('x.speedscope.json'), self.a)
+        self.assertEqual(r.stderr, b'')
+        r = run('record', '-o', 'x.pdf')
+        self.assertIn(b'.firefox.json or .otlp, or use --format', r.stderr)
 
     def test_merge(self):
         self.assertEqual(self.convert('m.otlp', self.a), 2 * self.read('a.otlp'))

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The answer of a recording: what its programs did with their time, on which path most of it went,
+ * and how much of it each place in their own code stands for. Every form writes it first.
+ */
+#ifndef OP_RECORDING_TREE_ANSWER_ANSWER_H
+#define OP_RECORDING_TREE_ANSWER_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recording/tree/answer/classes.h"
+#include "recording/tree/answer/waits.h"
+#include "recording/tree/view.h"
+
+enum {
+	ANSWER_ROWS_MAX = 8,
+	ANSWER_PATH_MAX = 8,
+	ANSWER_WAITS_MAX = 3,
+	ANSWER_STANDS_MAX = 3,
+	ANSWER_PROGRAMS_MAX = 5,
+	ANSWER_FEW = 10, /* samples that a row should have */
+	ANSWER_SENTENCE_BYTES = 512,
+};
+#define ANSWER_NO_FUNCTION UINT32_MAX
+
+/* What the values of a kind are, for the words around them. */
+enum answer_about {
+	ABOUT_TIME,  /* on the CPUs */
+	ABOUT_WAITS, /* of threads */
+	ABOUT_MEMORY,
+	ABOUT_COUNTS,
+};
+
+/* A place in a program's own code and what is charged to it. */
+struct answer_row {
+	uint32_t function;
+	uint32_t line; /* the one with most of it; 0: unknown */
+	uint32_t in; /* where most of it is below that line; ANSWER_NO_FUNCTION: there */
+	uint32_t program; /* string: the name of the processes with most of it */
+	enum wait wait;
+	enum frame_class of; /* CLASS_OWN, or what comes next where a stack has none */
+	int64_t value;
+	uint64_t samples; /* 0: not known */
+	double error;	  /* of its share, in points, at 95 %; 0: not known */
+};
+
+/* A frame of the hottest path, with the value of that path. */
+struct answer_step {
+	uint32_t label; /* as of a tree of the view */
+	uint32_t line;
+	int64_t value;
+};
+
+struct answer {
+	const struct view *v;
+	enum answer_about about;
+	bool sampled; /* by a clock: shares have an error */
+	bool moment;  /* a state, and not what happened */
+	bool counts;  /* threads, not their time */
+	struct answer_row rows[ANSWER_ROWS_MAX];
+	size_t rows_len;
+	size_t rows_more; /* further ones */
+	/* Where threads wait whose waits have no end yet; values are threads. */
+	struct answer_row stands[ANSWER_STANDS_MAX];
+	size_t stands_len;
+	int64_t own; /* charged to own code and libraries */
+	struct answer_step path[ANSWER_PATH_MAX];
+	size_t path_len;
+	struct {
+		enum wait wait;
+		int64_t value;
+	} waits[ANSWER_WAITS_MAX]; /* the largest first */
+	size_t waits_len;
+	struct {
+		uint32_t name; /* string */
+		int64_t value;
+	} programs[ANSWER_PROGRAMS_MAX]; /* the largest first */
+	size_t programs_len;
+	size_t programs_more; /* further ones */
+	size_t threads;	      /* that waited; of another kind than the view's, too */
+	size_t standing; /* threads that are in a wait of which nothing is in the values */
+	double waited;	 /* the share of their time that they waited, in per cent */
+	double cpus;	 /* CPUs used; < 0: not recorded */
+	double seconds;
+};
+
+/* Make the answer of @v, which is borrowed. Returns 0 or -ENOMEM. */
+int answer_make(const struct view *v, struct answer *ret);
+
+/* What the programs did with their time. @cpus: of the host; 0: not known. No word is of the
+ * recording. Returns @buf. */
+const char *answer_sentence(const struct answer *a, unsigned int cpus,
+			    char buf[static ANSWER_SENTENCE_BYTES]);
+
+/* How many rows, at most @limit, say something: those that are not small beside the first. */
+size_t answer_rows_shown(const struct answer *a, size_t limit);
+/* Are there several programs that a reader must tell apart? */
+bool answer_has_programs(const struct answer *a);
+/* The name of the rows: "your code", "your code waits in". */
+const char *answer_title(const struct answer *a);
+/* "file.c:12", the whole path. "" where it is not known. Returns @buf. */
+const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
+			 char *buf, size_t size);
+
+/* Parts of the making. */
+struct answer_work {
+	const struct view *v;
+	uint8_t *classes;	   /* of each function */
+	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
+	struct answer *a;
+};
+static inline uint64_t answer_thread_key(const struct op_collect_stack *s)
+{
+	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
+}
+int answer_rows(struct answer_work *w);
+/* The same of threads that stand, where the view is of waits. */
+int answer_stands(struct answer_work *w);
+int answer_path(struct answer_work *w);
+int answer_threads(struct answer_work *w);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Charges each stack to one place of the program's own code. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "recording/tree/answer/answer.h"
+
+/* Most of a row's value is in what it calls, if that has so much of it. */
+#define IN_SHARE 0.4
+/* Of a normal distribution: 95 % are within so many standard deviations. */
+#define DEVIATIONS 1.96
+
+/* A frame of a stack, leaf first. */
+struct frame {
+	uint32_t function;
+	uint32_t line;
+};
+
+struct frames {
+	OP_VEC(struct frame) of;
+};
+
+struct rows {
+	struct answer_work *w;
+	struct frames frames;
+	OP_VEC(struct answer_row) of;
+	struct op_map64 index; /* by function and wait */
+	struct sums lines;     /* by row and line */
+	struct sums ins;    /* by row and function; a row's own has ANSWER_NO_FUNCTION */
+	struct sums owners; /* by row and program */
+	struct sums programs;
+	int64_t waits[WAITS];
+	uint64_t samples;
+	int64_t own; /* charged to own code and libraries */
+};
+
+static int frames_of(const struct op_collect *c, const struct op_collect_stack *s,
+		     struct frames *ret)
+{
+	const struct op_collect_location *l;
+	const struct op_collect_line *line;
+	struct frame *f;
+	uint32_t i, j;
+
+	ret->of.len = 0;
+	for (i = 0; i < s->locations_len; i++) {
+		l = &c->locations.data[c->location_numbers.data[s->locations + i]];
+		for (j = 0; j < l->lines_len; j++) {
+			line = &c->lines.data[l->lines + j];
+			f = op_vec_push(&ret->of);
+			if (!f)
+				return -ENOMEM;
+			*f = (struct frame){ line->function, line->line };
+		}
+	}
+	return 0;
+}
+
+/* The frame that a stack is charged to: the innermost one of the class that comes first. Kernel
+ * threads are charged to their outermost function. SIZE_MAX: it has no frames. */
+static size_t charged(const struct answer_work *w, const struct frames *f)
+{
+	enum frame_class best = CLASS_NONE;
+	size_t at = SIZE_MAX, i;
+
+	for (i = 0; i < f->of.len; i++) {
+		enum frame_class of = w->classes[f->of.data[i].function];
+
+		if (of < best || (of == CLASS_KERNEL && best == CLASS_KERNEL &&
+				  w->a->about == ABOUT_WAITS)) {
+			best = of;
+			at = i;
+		}
+	}
+	return at != SIZE_MAX ? at : f->of.len ? 0 : SIZE_MAX;
+}
+
+/* Below the frame @at: what it calls that has a name for people, or the leaf. */
+static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_t at)
+{
+	size_t i;
+
+	for (i = at; i > 0; i--) {
+		enum frame_class of = w->classes[f->of.data[i - 1].function];
+
+		/* The kernel's part of a wait is what the row is named by. */
+		if (of == CLASS_KERNEL && w->a->about == ABOUT_WAITS)
+			break;
+		if (of != CLASS_RUNTIME && of != CLASS_NONE)
+			return f->of.data[i - 1].function;
+	}
+	i = w->a->about == ABOUT_WAITS ? i : 0;
+	return i < at && w->classes[f->of.data[i].function] != CLASS_NONE
+		       ? f->of.data[i].function
+		       : ANSWER_NO_FUNCTION;
+}
+
+static int row_of(struct rows *r, uint32_t function, enum wait wait, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)wait << 32 | function, i;
+	struct answer_row *row;
+
+	if (op_map64_get(&r->index, key, &i)) {
+		*ret = (uint32_t)i;
+		return 0;
+	}
+	row = op_vec_push(&r->of);
+	if (!row)
+		return -ENOMEM;
+	*row = (struct answer_row){ .function = function,
+				    .wait = wait,
+				    .in = ANSWER_NO_FUNCTION,
+				    .of = r->w->classes[function] };
+	*ret = (uint32_t)r->of.len - 1;
+	return op_map64_put(&r->index, key, *ret);
+}
+
+/* What the row @number has of a stack that is charged to its frame @at. */
+static int add_to_row(struct rows *r, uint32_t number, size_t at,
+		      const struct op_collect_stack *s)
+{
+	const uint64_t row = (uint64_t)number << 32;
+	uint32_t program = r->w->v->c->processes.data[s->process].name;
+	int err = sums_add(&r->lines, row | r->frames.of.data[at].line, s->value);
+
+	/* What interrupts a thread is nothing that it calls. */
+	if (!err && r->of.data[number].wait != WAIT_CPU)
+		err = sums_add(&r->ins, row | in_of(r->w, &r->frames, at), s->value);
+	return err ? err : sums_add(&r->owners, row | program, s->value);
+}
+
+static int add_stack(struct rows *r, const struct op_collect_stack *s)
+{
+	struct answer_work *w = r->w;
+	enum wait wait = w->a->about == ABOUT_WAITS ? wait_of(w->v->c, s) : WAIT_NONE;
+	struct answer_row *row;
+	const struct frame *f;
+	uint32_t number = 0;
+	size_t at;
+	int err = frames_of(w->v->c, s, &r->frames);
+
+	r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
+	r->samples += s->samples;
+	if (!err)
+		err = sums_add(&r->programs, w->v->c->processes.data[s->process].name,
+			       s->value);
+	at = err ? SIZE_MAX : charged(w, &r->frames);
+	if (at == SIZE_MAX)
+		return err;
+	f = &r->frames.of.data[at];
+	err = row_of(r, f->function, wait, &number);
+	if (err)
+		return err;
+	row = &r->of.data[number];
+	row->value = op_collect_sum(row->value, s->value);
+	row->samples += s->samples;
+	if (row->of <= CLASS_LIBRARY)
+		r->own = op_collect_sum(r->own, s->value);
+	return add_to_row(r, number, at, s);
+}
+
+/* Lines are known, or not: a row takes the largest known one. */
+static int take_lines(struct rows *r)
+{
+	_cleanup_free_ int64_t *most = calloc(r->of.len + 1, sizeof(*most));
+	const struct sum *s;
+
+	if (!most)
+		return -ENOMEM;
+	op_vec_foreach(s, &r->lines.items) {
+		if (!(uint32_t)s->key || s->value <= most[s->key >> 32])
+			continue;
+		most[s->key >> 32] = s->value;
+		r->of.data[s->key >> 32].line = (uint32_t)s->key;
+	}
+	return 0;
+}
+
+static int take_ins(struct rows *r)
+{
+	_cleanup_free_ int64_t *most = calloc(r->of.len + 1, sizeof(*most));
+	const struct answer_row *row;
+	const struct sum *s;
+
+	if (!most)
+		return -ENOMEM;
+	op_vec_foreach(s, &r->ins.items) {
+		row = &r->of.data[s->key >> 32];
+		if ((double)s->value < IN_SHARE * (double)row->value ||
+		    s->value <= most[s->key >> 32])
+			continue;
+		most[s->key >> 32] = s->value;
+		r->of.data[s->key >> 32].in = (uint32_t)s->key;
+	}
+	return 0;
+}
+
+static int take_owners(struct rows *r)
+{
+	_cleanup_free_ int64_t *most = calloc(r->of.len + 1, sizeof(*most));
+	const struct sum *s;
+
+	if (!most)
+		return -ENOMEM;
+	op_vec_foreach(s, &r->owners.items) {
+		if (s->value <= most[s->key >> 32])
+			continue;
+		most[s->key >> 32] = s->value;
+		r->of.data[s->key >> 32].program = (uint32_t)s->key;
+	}
+	return 0;
+}
+
+static void take_programs(struct rows *r)
+{
+	struct answer *a = r->w->a;
+	const struct sum *s;
+
+	sums_sort(&r->programs);
+	op_vec_foreach(s, &r->programs.items) {
+		if (a->programs_len == ANSWER_PROGRAMS_MAX)
+			break;
+		a->programs[a->programs_len].name = (uint32_t)s->key;
+		a->programs[a->programs_len++].value = s->value;
+	}
+	a->programs_more = r->programs.items.len - a->programs_len;
+}
+
+/* Half of Wilson's interval for a share of @all samples, in points. */
+static double error_of(double share, uint64_t all)
+{
+	const double z = DEVIATIONS;
+	double n = (double)all;
+
+	return 100 * z / (1 + z * z / n) *
+	       sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+}
+
+/* Own code and libraries before what stands for itself. */
+static int compare(const void *a, const void *b)
+{
+	const struct answer_row *x = a, *y = b;
+	bool own = x->of <= CLASS_LIBRARY;
+
+	if (own != (y->of <= CLASS_LIBRARY))
+		return own ? -1 : 1;
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return (int)x->wait - (int)y->wait;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void take_waits(struct rows *r)
+{
+	struct answer *a = r->w->a;
+	size_t i, at;
+
+	for (i = WAIT_OTHER; i < WAITS; i++) {
+		for (at = a->waits_len; at && a->waits[at - 1].value < r->waits[i]; at--)
+			if (at < ANSWER_WAITS_MAX)
+				a->waits[at] = a->waits[at - 1];
+		if (r->waits[i] <= 0 || at == ANSWER_WAITS_MAX)
+			continue;
+		a->waits[at].wait = (enum wait)i;
+		a->waits[at].value = r->waits[i];
+		a->waits_len += a->waits_len < ANSWER_WAITS_MAX;
+	}
+}
+
+static void take_rows(struct rows *r)
+{
+	struct answer *a = r->w->a;
+	struct answer_row *row;
+	size_t i;
+
+	a->own = r->own;
+	for (i = 0; i < r->of.len && a->rows_len < ANSWER_ROWS_MAX; i++) {
+		/* Without any own code what there is is shown. */
+		if (r->of.data[i].of > CLASS_LIBRARY && a->own)
+			break;
+		row = &a->rows[a->rows_len++];
+		*row = r->of.data[i];
+		if (a->sampled && r->samples && a->v->total > 0)
+			row->error = error_of((double)row->value / (double)a->v->total,
+					      r->samples);
+	}
+	a->rows_more = r->of.len - a->rows_len;
+}
+
+/* Lines, and what else rows have of their stacks, and their order. */
+static int finish(struct rows *r)
+{
+	int err = take_lines(r);
+
+	if (!err)
+		err = take_ins(r);
+	if (!err)
+		err = take_owners(r);
+	if (!err && r->of.len)
+		qsort(r->of.data, r->of.len, sizeof(*r->of.data), compare);
+	return err;
+}
+
+static void rows_clear(struct rows *r)
+{
+	op_vec_clear(&r->frames.of);
+	op_vec_clear(&r->of);
+	op_map64_clear(&r->index);
+	sums_clear(&r->lines);
+	sums_clear(&r->ins);
+	sums_clear(&r->owners);
+	sums_clear(&r->programs);
+}
+
+int answer_rows(struct answer_work *w)
+{
+	struct rows r = { .w = w };
+	const struct op_collect_stack *s;
+	int err = 0;
+
+	op_vec_foreach(s, &w->v->c->stacks) {
+		if (view_wants(w->v, s) && !err)
+			err = add_stack(&r, s);
+	}
+	if (!err)
+		err = finish(&r);
+	if (!err) {
+		take_programs(&r);
+		take_waits(&r);
+		take_rows(&r);
+	}
+	rows_clear(&r);
+	return err;
+}
+
+static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
+{
+	uint64_t key = answer_thread_key(s);
+
+	return view_text_is(w->v->c, w->v->c->kinds.data[s->kind].counted_type,
+			    "threads") &&
+	       bsearch(&key, w->standing.data, w->standing.len, sizeof(key),
+		       compare_keys);
+}
+
+int answer_stands(struct answer_work *w)
+{
+	struct view of_kind = *w->v;
+	struct rows r = { .w = w };
+	const struct op_collect_stack *s;
+	int err = 0;
+	size_t i;
+
+	if (w->a->about != ABOUT_WAITS || w->a->counts || !w->standing.len)
+		return 0;
+	op_vec_foreach(s, &w->v->c->stacks) {
+		of_kind.kind = s->kind;
+		if (!err && s->value && stands(w, s) && view_wants(&of_kind, s))
+			err = add_stack(&r, s);
+	}
+	if (!err)
+		err = finish(&r);
+	for (i = 0; !err && i < r.of.len && i < ANSWER_STANDS_MAX; i++)
+		w->a->stands[w->a->stands_len++] = r.of.data[i];
+	rows_clear(&r);
+	return err;
+}

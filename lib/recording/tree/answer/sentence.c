@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words of the answer. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/foreign/text.h"
+#include "recording/read/print.h"
+#include "recording/tree/answer/answer.h"
+
+/* A program that uses less of one CPU than this mostly waits. */
+#define WAITS_BELOW 0.5
+/* What has less of the whole is not worth a word. */
+#define LEAST_PERCENT 1.0
+#define NOISE_PERCENT 5.0
+#define SMALL	      10.0 /* that many times less than the first row */
+/* A program that has so much is the one that is looked at. */
+#define MAIN_PERCENT 70.0
+
+static void add(char *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(char *buf, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(buf + len, ANSWER_SENTENCE_BYTES - len, fmt, ap);
+	va_end(ap);
+}
+
+static void add_waits(const struct answer *a, char *buf)
+{
+	double share;
+	size_t i;
+
+	for (i = 0; i < a->waits_len; i++) {
+		share = view_percent(a->v, a->waits[i].value);
+		if (i && share < LEAST_PERCENT)
+			break;
+		add(buf, "%s%.0f%% for %s", i ? ", " : ": ", share,
+		    wait_name(a->waits[i].wait));
+	}
+}
+
+static void add_threads(const struct answer *a, char *buf)
+{
+	add(buf, "%zu thread%s waited %.0f%% of %s time", a->threads,
+	    a->threads == 1 ? "" : "s", a->waited, a->threads == 1 ? "its" : "their");
+}
+
+static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
+{
+	add(buf, "Used %.2f", a->cpus);
+	if (cpus)
+		add(buf, " of %u", cpus);
+	add(buf, " CPU%s for %.1f s. ", (cpus ? cpus : a->cpus) == 1 ? "" : "s",
+	    a->seconds);
+}
+
+static void add_time(const struct answer *a, char *buf)
+{
+	if (a->threads) {
+		add_threads(a, buf);
+		add(buf, "; --kind off_cpu shows for what. ");
+	} else if (a->cpus < WAITS_BELOW && !answer_has_programs(a)) {
+		add(buf, "It mostly waited; --kinds off_cpu records for what. ");
+	}
+}
+
+static void add_standing(const struct answer *a, char *buf)
+{
+	if (!a->standing || a->counts)
+		return;
+	add(buf, "%zu thread%s still waited at the end", a->standing,
+	    a->standing == 1 ? "" : "s");
+	add(buf, "; --kind threads shows where. ");
+}
+
+const char *answer_sentence(const struct answer *a, unsigned int cpus,
+			    char buf[static ANSWER_SENTENCE_BYTES])
+{
+	char value[64];
+
+	*buf = 0;
+	if (a->cpus >= 0)
+		add_cpus(a, cpus, buf);
+	if (a->about == ABOUT_TIME) {
+		add_time(a, buf);
+	} else if (a->about == ABOUT_WAITS) {
+		if (a->threads)
+			add_threads(a, buf);
+		else
+			add(buf, "%s%s",
+			    view_value(a->v, a->v->total, value, sizeof(value)),
+			    a->counts ? a->v->total == 1 ? " thread" : " threads" : "");
+		add_waits(a, buf);
+		add(buf, ". ");
+	} else if (a->about == ABOUT_MEMORY && a->seconds > 0 && !a->moment) {
+		print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
+		add(buf, "%s a second. ", value);
+	}
+	add_standing(a, buf);
+	if (*buf)
+		buf[strlen(buf) - 1] = 0;
+	return buf;
+}
+
+size_t answer_rows_shown(const struct answer *a, size_t limit)
+{
+	const struct answer_row *row;
+	double share, first = a->rows_len ? view_percent(a->v, a->rows[0].value) : 0;
+	size_t i;
+
+	if (a->stands_len && a->stands_len < limit)
+		limit -= a->stands_len;
+	for (i = 0; i < a->rows_len && i < limit; i++) {
+		row = &a->rows[i];
+		share = view_percent(a->v, row->value);
+		/* One that may as well be nothing, and is small, is noise. */
+		if (i && ((share < LEAST_PERCENT && share < first / SMALL) ||
+			  (share < NOISE_PERCENT && share < row->error)))
+			break;
+	}
+	return i;
+}
+
+bool answer_has_programs(const struct answer *a)
+{
+	return a->programs_len > 2 &&
+	       view_percent(a->v, a->programs[0].value) < MAIN_PERCENT;
+}
+
+const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
+			 char *buf, size_t size)
+{
+	const struct op_collect_function *f = &v->c->functions.data[function];
+	size_t len;
+
+	view_text(v->c, f->file, buf, size);
+	len = strlen(buf);
+	if (len && line && len + 12 < size)
+		(void)snprintf(buf + len, size - len, ":%u", line);
+	return buf;
+}

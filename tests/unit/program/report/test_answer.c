@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of recordings whose stacks are known: what is charged to which place, and why. */
+#include "recording/tree/answer/answer.h"
+
+#include "export/format/collect.h"
+#include "recording/read/kind_word.h"
+#include "request.h"
+#include "test.h"
+
+struct made {
+	struct op_collect *c;
+	struct view v;
+	struct answer a;
+};
+
+static void make(struct made *m, struct rq_buf *b, const char *kind)
+{
+	struct view_request request = { .kind = kind };
+
+	if (!m->c)
+		CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &m->c));
+	CHECK_OK(op_collect_add(m->c, b->data, b->len));
+	free(b->data);
+	CHECK_OK(view_make(m->c, &request, &m->v));
+	CHECK_OK(answer_make(&m->v, &m->a));
+}
+
+static void clear(struct made *m)
+{
+	view_clear(&m->v);
+	m->c = op_collect_free(m->c);
+}
+
+static void check_row(const struct made *m, size_t i, const char *name, uint32_t line,
+		      int64_t value)
+{
+	char buf[256];
+
+	CHECK(i < m->a.rows_len);
+	CHECK_STR(view_label_name(&m->v, m->a.rows[i].function, buf, sizeof(buf)), name);
+	CHECK_INT(m->a.rows[i].line, line);
+	CHECK_INT(m->a.rows[i].value, value);
+}
+
+static const char *in_of(const struct made *m, size_t i, char *buf, size_t size)
+{
+	return m->a.rows[i].in == ANSWER_NO_FUNCTION
+		       ? ""
+		       : view_label_name(&m->v, m->a.rows[i].in, buf, size);
+}
+
+/*
+ * A Python service, leaf first: 60 times PyDict_Next < dumps (json) < view (shop.py:14), 30 times
+ * memcpy < view (shop.py:20), 10 times write < loop (a package's server.py:5) with no own frame.
+ * All are called by <module> (shop.py:40) through the interpreter.
+ */
+static struct rq_buf python(void)
+{
+	struct rq q;
+	uint32_t cpython, native, kernel, lib, libc, l[8];
+
+	rq_begin(&q);
+	cpython = rq_string_attribute(&q, "profile.frame.type", "cpython");
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	kernel = rq_string_attribute(&q, "profile.frame.type", "kernel");
+	lib = rq_mapping(&q, "libpython3.11.so.1.0", "aa");
+	libc = rq_mapping(&q, "libc.so.6", "bb");
+#define F(name, file) rq_function(&q, name, file, 1)
+	l[0] = rq_location(&q, native, lib, 1, F("PyDict_Next", ""), 0, 0, 0);
+	l[1] = rq_location(&q, cpython, 0, 0, F("dumps", "/usr/lib/python3.11/json/a.py"),
+			   9, 0, 0);
+	l[2] = rq_location(&q, cpython, 0, 0, F("view", "/srv/shop.py"), 14, 0, 0);
+	l[3] = rq_location(&q, cpython, 0, 0, F("view", "/srv/shop.py"), 20, 0, 0);
+	l[4] = rq_location(&q, native, libc, 2, F("memcpy", ""), 0, 0, 0);
+	l[5] = rq_location(&q, cpython, 0, 0,
+			   F("loop", "/usr/lib/python3/dist-packages/g/server.py"), 5, 0,
+			   0);
+	l[6] = rq_location(&q, kernel, 0, 3, F("ksys_write", ""), 0, 0, 0);
+	l[7] = rq_location(&q, cpython, 0, 0, F("<module>", "/srv/shop.py"), 40, 0, 0);
+#undef F
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[0], l[1], l[2], l[0], l[7] }, 5), NULL,
+		  0, 60);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[4], l[3], l[0], l[7] }, 4), NULL, 0,
+		  30);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[6], l[5] }, 2), NULL, 0, 10);
+	rq_process(&q, 100, "python3", NULL);
+	return rq_end(&q);
+}
+
+/* The interpreter, standard and C libraries are charged to the line that calls them. */
+static void test_own_code_is_charged(void)
+{
+	struct made m = { 0 };
+	struct rq_buf b = python();
+	char buf[256], place[256];
+
+	make(&m, &b, NULL);
+	check_row(&m, 0, "view", 14, 90);
+	CHECK_STR(in_of(&m, 0, buf, sizeof(buf)), "dumps");
+	CHECK_STR(answer_place(&m.v, m.a.rows[0].function, m.a.rows[0].line, place,
+			       sizeof(place)),
+		  "/srv/shop.py:14");
+	check_row(&m, 1, "loop", 5, 10);
+	CHECK_INT(m.a.rows[1].of, CLASS_LIBRARY);
+	CHECK_INT(m.a.rows_len, 2);
+	CHECK_INT(m.a.rows[0].samples, 90);
+	/* 1.96 times the root of 0.9 * 0.1 / 100, in points; Wilson's is a little wider */
+	CHECK(m.a.rows[0].error > 5.5 && m.a.rows[0].error < 6.5);
+	clear(&m);
+}
+
+/* Shares along the path are those of the path, and fall; the interpreter does not part it. */
+static void test_path_has_its_own_shares(void)
+{
+	struct made m = { 0 };
+	struct rq_buf b = python();
+	char buf[256];
+
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.path_len, 3);
+	CHECK_STR(view_label_name(&m.v, m.a.path[1].label, buf, sizeof(buf)), "<module>");
+	CHECK_INT(m.a.path[1].value, 90);
+	CHECK_INT(m.a.path[1].line, 40);
+	CHECK_STR(view_label_name(&m.v, m.a.path[2].label, buf, sizeof(buf)), "view");
+	CHECK_INT(m.a.path[2].value, 90);
+	CHECK_INT(m.a.path[2].line, 14);
+	clear(&m);
+}
+
+/* Threads of a C program that wait, leaf first; the reason is an attribute of the sample. */
+static struct rq_buf waits(bool with_kernel)
+{
+	static const struct {
+		const char *leaf; /* of the kernel */
+		const char *libc;
+		const char *own;
+		const char *reason;
+		unsigned int count;
+	} of[] = {
+		{ "futex_do_wait", "pthread_mutex_lock", "locked", "futex", 50 },
+		{ "futex_do_wait", "pthread_cond_wait", "idle", "futex", 20 },
+		{ "io_schedule", "fsync", "save", "io", 15 },
+		{ "exit_to_user_mode_loop", "memcpy", "busy", "preempted", 10 },
+		{ "do_nanosleep", "clock_nanosleep", "pause_it", "sleep", 5 },
+	};
+	struct rq q;
+	uint32_t native, kernel, libc, l[4], reason;
+	size_t i, n;
+
+	rq_begin(&q);
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	kernel = rq_string_attribute(&q, "profile.frame.type", "kernel");
+	libc = rq_mapping(&q, "libc.so.6", "bb");
+	q.type = "off_cpu";
+	q.unit = "nanoseconds";
+	q.value = 1000000;
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		n = 0;
+		if (with_kernel) {
+			l[n++] = rq_location(&q, kernel, 0, 1,
+					     rq_function(&q, "__schedule", "", 0), 0, 0,
+					     0);
+			l[n++] = rq_location(&q, kernel, 0, 2,
+					     rq_function(&q, of[i].leaf, "", 0), 0, 0, 0);
+		}
+		l[n++] = rq_location(&q, native, libc, 3,
+				     rq_function(&q, of[i].libc, "", 0), 0, 0, 0);
+		l[n++] = rq_location(&q, native, 0, 4,
+				     rq_function(&q, of[i].own, "a.c", 0),
+				     (uint32_t)i + 1, 0, 0);
+		reason = rq_string_attribute(&q, "off_cpu.reason", of[i].reason);
+		rq_sample(&q, rq_stack(&q, l, n), &reason, 1, of[i].count);
+	}
+	rq_process(&q, 100, "web", NULL);
+	return rq_end(&q);
+}
+
+static void test_what_is_waited_for(void)
+{
+	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK, WAIT_CPU,
+					  WAIT_SLEEP };
+	struct made m = { 0 };
+	struct rq_buf b = waits(true);
+	char buf[256], text[ANSWER_SENTENCE_BYTES];
+	size_t i;
+
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.rows_len, 5);
+	check_row(&m, 0, "locked", 1, 50000000);
+	for (i = 0; i < 5; i++)
+		CHECK_INT(m.a.rows[i].wait, with[i]);
+	/* The function of the C library that is waited in, and none of what interrupts. */
+	CHECK_STR(in_of(&m, 0, buf, sizeof(buf)), "pthread_mutex_lock");
+	CHECK_STR(in_of(&m, 3, buf, sizeof(buf)), "");
+	CHECK(strstr(answer_sentence(&m.a, 0, text),
+		     ": 50% for a lock, 20% for another thread, 15% for disk."));
+	clear(&m);
+}
+
+/* Without the kernel's part the recorded reason tells. */
+static void test_reasons_tell_where_frames_do_not(void)
+{
+	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK, WAIT_CPU,
+					  WAIT_SLEEP };
+	struct made m = { 0 };
+	struct rq_buf b = waits(false);
+	size_t i;
+
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.rows_len, 5);
+	for (i = 0; i < 5; i++)
+		CHECK_INT(m.a.rows[i].wait, with[i]);
+	clear(&m);
+}
+
+/* One word for each kind, and the same word finds it. */
+static void test_kinds_have_words(void)
+{
+	static const struct {
+		const char *type, *unit, *word;
+	} of[] = {
+		{ "contentions", "count", "locks/count" },
+		{ "delay", "nanoseconds", "locks" },
+		{ "off_cpu", "nanoseconds", "off_cpu" },
+		{ "alloc_space", "bytes", "heap" },
+		{ "inuse_space", "bytes", "heap/inuse" },
+		{ "block_io", "bytes", "block_io/bytes" },
+		{ "block_io", "nanoseconds", "block_io" },
+	};
+	char word[KIND_WORD_BYTES];
+	struct made m = { 0 };
+	struct rq_buf b;
+	uint32_t kind;
+	size_t i;
+
+	CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &m.c));
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		b = rq_of_type(of[i].type, of[i].unit, 1000);
+		CHECK_OK(op_collect_add(m.c, b.data, b.len));
+		free(b.data);
+	}
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		CHECK_STR(kind_word(m.c, (uint32_t)i, word), of[i].word);
+		CHECK_OK(kind_by_word(m.c, of[i].word, &kind));
+		CHECK_INT(kind, i);
+	}
+	CHECK_INT(kind_by_word(m.c, "cpu", &kind), -ENOENT);
+	clear(&m);
+}
+
+/* The time of waits is shown, not their number. */
+static void test_locks_are_shown_as_time(void)
+{
+	struct made m = { 0 };
+	struct rq_buf b = rq_of_type("contentions", "count", 1);
+	char word[KIND_WORD_BYTES];
+
+	CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &m.c));
+	CHECK_OK(op_collect_add(m.c, b.data, b.len));
+	free(b.data);
+	b = rq_of_type("delay", "nanoseconds", 1000);
+	make(&m, &b, NULL);
+	CHECK_STR(kind_word(m.c, m.v.kind, word), "locks");
+	clear(&m);
+}
+
+TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
+	  { "path_has_its_own_shares", test_path_has_its_own_shares },
+	  { "what_is_waited_for", test_what_is_waited_for },
+	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
+	  { "kinds_have_words", test_kinds_have_words },
+	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })
