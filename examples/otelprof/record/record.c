@@ -22,8 +22,10 @@ enum {
 	DEFAULT_PATH_BYTES = 32,
 	FLUSH_MS = -1 /* who reads a pipe may take long */
 };
-#define LINES_S	 10.0 /* for looking up lines at the end, unless they are in the cache */
-#define WINDOW_S 5.0  /* memory is bounded by a window, not by the whole recording */
+/* For looking up lines at the end, unless they are in the cache. */
+#define LINES_S	    10.0
+#define LINES_BYTES (UINT64_C(256) << 20)
+#define WINDOW_S    5.0 /* memory is bounded by a window, not by the whole recording */
 
 struct record {
 	struct options o;
@@ -203,7 +205,8 @@ static int load(const struct record *rec, struct recording *ret)
 	struct recording_request request = {
 		.detail = form_detail(rec->format),
 		.timed = rec->format->timed,
-		.lines = { .wanted = true, .request = { .seconds = LINES_S } },
+		.lines = { .wanted = true,
+			   .request = { .seconds = LINES_S, .memory = LINES_BYTES } },
 	};
 
 	if (request.detail < OP_COLLECT_LOCATIONS)
@@ -270,10 +273,12 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	return status;
 }
 
+#define WAIT_KINDS (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS)
+
 /* Does it record waits, which are known when they end? */
 static bool records_waits(uint64_t kinds)
 {
-	return kinds & (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS);
+	return kinds & WAIT_KINDS;
 }
 
 /*
@@ -289,7 +294,8 @@ static void add_threads(struct record *rec, struct otelprof *p)
 	(void)otelprof_settings_get_config(rec->settings, &config);
 	otelprof_stats_init(&st, sizeof(st));
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
-	    config.kinds & OTELPROF_KIND_THREADS || otelprof_get_stats(p, &st) < 0)
+	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
+	    otelprof_get_stats(p, &st) < 0)
 		return;
 	/* pprof and folded stacks are for the kinds that were asked for */
 	if (st.samples_taken > st.samples_filtered &&

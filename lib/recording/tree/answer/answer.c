@@ -166,6 +166,8 @@ int answer_make(const struct view *v, struct answer *ret)
 	*ret = (struct answer){ .v = v,
 				.about = about_of(v),
 				.counts = type_is(v, "threads"),
+				.moment = op_moments_has_type(
+					op_strings_get(&v->c->strings, k->counted_type)),
 				.sampled = op_collect_is_clock(v->c, k) ||
 					   op_collect_is_weighed(k) };
 	classes = malloc(v->c->functions.len + 1);

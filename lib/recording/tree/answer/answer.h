@@ -57,6 +57,7 @@ struct answer {
 	const struct view *v;
 	enum answer_about about;
 	bool sampled; /* by a clock: shares have an error */
+	bool moment;  /* a state, and not what happened */
 	bool counts;  /* threads, not their time */
 	struct answer_row rows[ANSWER_ROWS_MAX];
 	size_t rows_len;

@@ -121,9 +121,18 @@ static const char *const libc_functions[] = {
 
 /* Where the sources of standard libraries lie. */
 static const char *const libc_files[] = {
-	"/include/c++/",   "/rustc/",  "/rustlib/src/", "../sysdeps/",	  "./sysdeps/",
-	"./malloc/",	   "./nptl/",  "./string/",	"./csu/",	  "./stdlib/",
-	"./stdio-common/", "./libio/", "./io/",		"/libstdc++-v3/",
+	"/include/c++/", "/rustc/",    "/rust/deps/",	 "/rustlib/src/",
+	"../sysdeps/",	 "./sysdeps/", "./malloc/",	 "./nptl/",
+	"./string/",	 "./csu/",     "./stdlib/",	 "./stdio-common/",
+	"./libio/",	 "./io/",      "/libstdc++-v3/",
+};
+
+/* Rust's own sources, where their paths are relative. */
+static const char *const rust_folders[] = {
+	"library/alloc/",
+	"library/core/",
+	"library/std/",
+	"library/proc_macro/",
 };
 
 static const char *const library_folders[] = {
@@ -223,13 +232,14 @@ static void copy(const struct op_collect *c, uint32_t string, bool end, char *re
 
 static enum frame_class class_of_native(const struct frame *f)
 {
-	if (begins(f->module, "libotelprof"))
+	if (begins(f->module, "libotelprof-"))
 		return CLASS_NONE;
 	if (BEGINS_ANY(f->module, libc_modules))
 		return CLASS_LIBC;
 	if (is_program(f->module, runtime_programs, OP_ARRAY_SIZE(runtime_programs)))
 		return CLASS_RUNTIME;
-	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files))
+	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files) ||
+	    BEGINS_ANY(f->file, rust_folders))
 		return CLASS_LIBC;
 	if (HAS_ANY(f->file, library_folders))
 		return CLASS_LIBRARY;

@@ -94,7 +94,9 @@ static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_
 			return f->of.data[i - 1].function;
 	}
 	i = w->a->about == ABOUT_WAITS ? i : 0;
-	return i < at ? f->of.data[i].function : ANSWER_NO_FUNCTION;
+	return i < at && w->classes[f->of.data[i].function] != CLASS_NONE
+		       ? f->of.data[i].function
+		       : ANSWER_NO_FUNCTION;
 }
 
 static int row_of(struct rows *r, uint32_t function, enum wait wait, uint32_t *ret)

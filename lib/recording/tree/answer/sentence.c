@@ -94,7 +94,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 			    a->counts ? a->v->total == 1 ? " thread" : " threads" : "");
 		add_waits(a, buf);
 		add(buf, ". ");
-	} else if (a->about == ABOUT_MEMORY && a->seconds > 0) {
+	} else if (a->about == ABOUT_MEMORY && a->seconds > 0 && !a->moment) {
 		print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
 		add(buf, "%s a second. ", value);
 	}
