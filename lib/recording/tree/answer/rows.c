@@ -158,7 +158,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
-	if (row->of <= CLASS_LIBRARY)
+	if (frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
 }
@@ -244,9 +244,9 @@ static double error_of(double share, uint64_t all)
 static int compare(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
-	bool own = x->of <= CLASS_LIBRARY;
+	bool own = frame_class_is_own(x->of);
 
-	if (own != (y->of <= CLASS_LIBRARY))
+	if (own != frame_class_is_own(y->of))
 		return own ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
@@ -288,7 +288,7 @@ static void take_rows(struct rows *r)
 	a->own = r->own;
 	for (i = 0; i < r->of.len && a->rows_len < ANSWER_ROWS_MAX; i++) {
 		/* Without any own code what there is is shown. */
-		if (r->of.data[i].of > CLASS_LIBRARY && a->own)
+		if (!frame_class_is_own(r->of.data[i].of) && a->own)
 			break;
 		row = &a->rows[a->rows_len++];
 		*row = r->of.data[i];
