@@ -39,9 +39,10 @@ const char *answer_title(const struct answer *a)
 		[ABOUT_COUNTS] = "your code",
 	};
 
-	if (type_is(a->v, "alloc_space") || type_is(a->v, "alloc_objects") ||
-	    type_is(a->v, "inuse_space") || type_is(a->v, "inuse_objects"))
+	if (type_is(a->v, "alloc_space") || type_is(a->v, "alloc_objects"))
 		return "your code allocates in";
+	if (type_is(a->v, "inuse_space") || type_is(a->v, "inuse_objects"))
+		return "your code allocated what is in use";
 	if (type_is(a->v, "wall"))
 		return "your code is in";
 	return titles[a->about];

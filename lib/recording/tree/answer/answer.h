@@ -62,10 +62,12 @@ struct answer {
 	struct answer_row rows[ANSWER_ROWS_MAX];
 	size_t rows_len;
 	size_t rows_more; /* further ones */
-	/* Where threads wait whose waits have no end yet; values are threads. */
+	/* Where threads wait whose waits have no end yet: values are threads. Of allocations: which
+	 * have no end yet, in bytes. */
 	struct answer_row stands[ANSWER_STANDS_MAX];
 	size_t stands_len;
-	int64_t own; /* charged to own code and libraries */
+	int64_t in_use; /* bytes at the end, of allocations; -1: not known */
+	int64_t own;	/* charged to own code and libraries */
 	struct answer_step path[ANSWER_PATH_MAX];
 	size_t path_len;
 	struct {
@@ -116,7 +118,7 @@ static inline uint64_t answer_thread_key(const struct op_collect_stack *s)
 	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
 }
 int answer_rows(struct answer_work *w);
-/* The same of threads that stand, where the view is of waits. */
+/* The same of threads that stand, where the view is of waits, and of memory that stays. */
 int answer_stands(struct answer_work *w);
 int answer_path(struct answer_work *w);
 int answer_threads(struct answer_work *w);

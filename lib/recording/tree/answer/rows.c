@@ -11,6 +11,8 @@
 
 /* Most of a row's value is in what it calls, if that has so much of it. */
 #define IN_SHARE 0.4
+/* What is kept somewhere is worth a row if it is so much of all that is kept. */
+#define KEPT_SHARE 0.1
 /* Of a normal distribution: 95 % are within so many standard deviations. */
 #define DEVIATIONS 1.96
 
@@ -345,14 +347,43 @@ int answer_rows(struct answer_work *w)
 	return err;
 }
 
+static bool is_of(const struct answer_work *w, uint32_t kind, const char *type)
+{
+	return view_text_is(w->v->c, w->v->c->kinds.data[kind].counted_type, type);
+}
+
+/* Is @s of what has no end yet, beside a view of waits or of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
 {
 	uint64_t key = answer_thread_key(s);
 
-	return view_text_is(w->v->c, w->v->c->kinds.data[s->kind].counted_type,
-			    "threads") &&
+	if (w->a->about == ABOUT_MEMORY)
+		return is_of(w, s->kind, "inuse_space");
+	return is_of(w, s->kind, "threads") &&
 	       bsearch(&key, w->standing.data, w->standing.len, sizeof(key),
 		       compare_keys);
+}
+
+static bool may_stand(const struct answer_work *w)
+{
+	if (w->a->about == ABOUT_MEMORY)
+		return is_of(w, w->v->kind, "alloc_space");
+	return w->a->about == ABOUT_WAITS && !w->a->counts && w->standing.len;
+}
+
+/* The largest ones. Of memory all programs keep a little: that is no answer. */
+static void take_stands(struct rows *r)
+{
+	struct answer *a = r->w->a;
+	const struct answer_row *row;
+
+	op_vec_foreach(row, &r->of) {
+		if (a->stands_len == ANSWER_STANDS_MAX)
+			break;
+		if (a->about != ABOUT_MEMORY ||
+		    (double)row->value >= KEPT_SHARE * (double)a->in_use)
+			a->stands[a->stands_len++] = *row;
+	}
 }
 
 int answer_stands(struct answer_work *w)
@@ -360,20 +391,25 @@ int answer_stands(struct answer_work *w)
 	struct view of_kind = *w->v;
 	struct rows r = { .w = w };
 	const struct op_collect_stack *s;
+	int64_t sum = 0;
 	int err = 0;
-	size_t i;
 
-	if (w->a->about != ABOUT_WAITS || w->a->counts || !w->standing.len)
+	w->a->in_use = -1;
+	if (!may_stand(w))
 		return 0;
 	op_vec_foreach(s, &w->v->c->stacks) {
 		of_kind.kind = s->kind;
-		if (!err && s->value && stands(w, s) && view_wants(&of_kind, s))
+		if (err || !stands(w, s) || !view_wants(&of_kind, s))
+			continue;
+		if (w->a->about == ABOUT_MEMORY)
+			w->a->in_use = sum = op_collect_sum(sum, s->value);
+		if (s->value)
 			err = add_stack(&r, s);
 	}
 	if (!err)
 		err = finish(&r);
-	for (i = 0; !err && i < r.of.len && i < ANSWER_STANDS_MAX; i++)
-		w->a->stands[w->a->stands_len++] = r.of.data[i];
+	if (!err)
+		take_stands(&r);
 	rows_clear(&r);
 	return err;
 }

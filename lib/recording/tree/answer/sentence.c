@@ -66,6 +66,19 @@ static void add_time(const struct answer *a, char *buf)
 	}
 }
 
+static void add_memory(const struct answer *a, char *buf)
+{
+	char value[64];
+
+	print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
+	add(buf, "%s a second", value);
+	if (a->in_use >= 0) {
+		print_bytes((double)a->in_use, value, sizeof(value));
+		add(buf, "; %s still in use at the end", value);
+	}
+	add(buf, ". ");
+}
+
 static void add_standing(const struct answer *a, char *buf)
 {
 	if (!a->standing || a->counts)
@@ -95,8 +108,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 		add_waits(a, buf);
 		add(buf, ". ");
 	} else if (a->about == ABOUT_MEMORY && a->seconds > 0 && !a->moment) {
-		print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
-		add(buf, "%s a second. ", value);
+		add_memory(a, buf);
 	}
 	add_standing(a, buf);
 	if (*buf)

@@ -294,10 +294,30 @@ static void test_locks_are_shown_as_time(void)
 	clear(&m);
 }
 
+/* What is kept has rows of its own beside where most is allocated. */
+static void test_memory_that_stays(void)
+{
+	struct made m = { 0 };
+	struct rq_buf b = rq_of_type("inuse_space", "bytes", 1 << 20);
+	char text[ANSWER_SENTENCE_BYTES];
+
+	CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &m.c));
+	CHECK_OK(op_collect_add(m.c, b.data, b.len));
+	free(b.data);
+	b = rq_of_type("alloc_space", "bytes", 64 << 20);
+	make(&m, &b, "heap");
+	CHECK_INT(m.a.stands_len, 2);
+	CHECK_INT(m.a.stands[0].value + m.a.stands[1].value, m.a.in_use);
+	CHECK(m.a.in_use > 0 && m.a.in_use * 64 == m.v.total);
+	CHECK(strstr(answer_sentence(&m.a, 0, text), " still in use at the end."));
+	clear(&m);
+}
+
 TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "path_has_its_own_shares", test_path_has_its_own_shares },
 	  { "what_has_no_name", test_what_has_no_name },
 	  { "what_is_waited_for", test_what_is_waited_for },
 	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
+	  { "memory_that_stays", test_memory_that_stays },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })
