@@ -158,7 +158,7 @@ int answer_threads(struct answer_work *w)
 
 int answer_make(const struct view *v, struct answer *ret)
 {
-	_cleanup_free_ uint8_t *classes = NULL;
+	_cleanup_free_ uint8_t *classes = NULL, *services = NULL;
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 	struct answer_work w = { .v = v, .a = ret };
 	uint32_t i;
@@ -172,11 +172,15 @@ int answer_make(const struct view *v, struct answer *ret)
 				.sampled = op_collect_is_clock(v->c, k) ||
 					   op_collect_is_weighed(k) };
 	classes = malloc(v->c->functions.len + 1);
-	if (!classes)
+	services = malloc(v->c->functions.len + 1);
+	if (!classes || !services)
 		return -ENOMEM;
-	for (i = 0; i < v->c->functions.len; i++)
+	for (i = 0; i < v->c->functions.len; i++) {
 		classes[i] = (uint8_t)frame_class_of(v->c, i);
+		services[i] = (uint8_t)service_of(v->c, i);
+	}
 	w.classes = classes;
+	w.services = services;
 	r = answer_threads(&w);
 	if (!r)
 		r = answer_rows(&w);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "recording/tree/answer/classes.h"
+#include "recording/tree/answer/services.h"
 #include "recording/tree/answer/waits.h"
 #include "recording/tree/view.h"
 
@@ -75,6 +76,7 @@ struct answer {
 		int64_t value;
 	} waits[ANSWER_WAITS_MAX]; /* the largest first */
 	size_t waits_len;
+	int64_t services[SERVICES]; /* of the stacks that are below one */
 	struct {
 		uint32_t name; /* string */
 		int64_t value;
@@ -110,6 +112,7 @@ const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
 struct answer_work {
 	const struct view *v;
 	uint8_t *classes;	   /* of each function */
+	uint8_t *services;	   /* the same */
 	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
 	struct answer *a;
 };

@@ -36,6 +36,7 @@ struct rows {
 	struct sums owners; /* by row and program */
 	struct sums programs;
 	int64_t waits[WAITS];
+	int64_t services[SERVICES];
 	uint64_t samples;
 	int64_t own; /* charged to own code and libraries */
 };
@@ -101,6 +102,17 @@ static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_
 		       : ANSWER_NO_FUNCTION;
 }
 
+/* The innermost one that the stack is below: a compiler may have to wait for a collector. */
+static enum service service_in(const struct answer_work *w, const struct frames *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->of.len; i++)
+		if (w->services[f->of.data[i].function] != SERVICE_NONE)
+			return w->services[f->of.data[i].function];
+	return SERVICE_NONE;
+}
+
 static int row_of(struct rows *r, uint32_t function, enum wait wait, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)wait << 32 | function, i;
@@ -139,6 +151,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
 	enum wait wait = w->a->about == ABOUT_WAITS ? wait_of(w->v->c, s) : WAIT_NONE;
+	enum service service = SERVICE_NONE;
 	struct answer_row *row;
 	const struct frame *f;
 	uint32_t number = 0;
@@ -147,6 +160,9 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 
 	r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
 	r->samples += s->samples;
+	if (!err)
+		service = service_in(w, &r->frames);
+	r->services[service] = op_collect_sum(r->services[service], s->value);
 	if (!err)
 		err = sums_add(&r->programs, w->v->c->processes.data[s->process].name,
 			       s->value);
@@ -341,6 +357,7 @@ int answer_rows(struct answer_work *w)
 	if (!err) {
 		take_programs(&r);
 		take_waits(&r);
+		memcpy(w->a->services, r.services, sizeof(r.services));
 		take_rows(&r);
 	}
 	rows_clear(&r);

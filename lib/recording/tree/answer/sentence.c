@@ -56,6 +56,25 @@ static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
 	    a->seconds);
 }
 
+/* What is below none of the program's functions, and still is for it. */
+static void add_services(const struct answer *a, char *buf)
+{
+	bool any = false;
+	double share;
+	size_t i;
+
+	for (i = SERVICE_NONE + 1; i < SERVICES; i++) {
+		share = view_percent(a->v, a->services[i]);
+		if (share < NOISE_PERCENT)
+			continue;
+		add(buf, any ? ", %.0f%% to the %s" : "%.0f%% of that went to the %s",
+		    share, service_name((enum service)i));
+		any = true;
+	}
+	if (any)
+		add(buf, ". ");
+}
+
 static void add_time(const struct answer *a, char *buf)
 {
 	if (a->threads) {
@@ -97,6 +116,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 	if (a->cpus >= 0)
 		add_cpus(a, cpus, buf);
 	if (a->about == ABOUT_TIME) {
+		add_services(a, buf);
 		add_time(a, buf);
 	} else if (a->about == ABOUT_WAITS) {
 		if (a->threads)

@@ -294,6 +294,42 @@ static void test_locks_are_shown_as_time(void)
 	clear(&m);
 }
 
+/* Java's collector and compiler run in threads of their own, below no method. */
+static void test_what_the_runtime_does(void)
+{
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+	uint32_t native, jvm, lib, gc, jit, own;
+	char text[ANSWER_SENTENCE_BYTES];
+
+	rq_begin(&q);
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	jvm = rq_string_attribute(&q, "profile.frame.type", "jvm");
+	lib = rq_mapping(&q, "/usr/lib/jvm/lib/server/libjvm.so", "aa");
+	gc = rq_location(&q, native, lib, 1, rq_function(&q, "GangWorker::loop()", "", 0),
+			 0, 0, 0);
+	jit = rq_location(&q, native, lib, 2,
+			  rq_function(&q, "CompileBroker::compiler_thread_loop()", "", 0),
+			  0, 0, 0);
+	own = rq_location(&q, jvm, 0, 0, rq_function(&q, "Shop.prices", "Shop.java", 0),
+			  13, 0, 0);
+	rq_sample(&q, rq_stack(&q, &gc, 1), NULL, 0, 70);
+	rq_sample(&q, rq_stack(&q, &jit, 1), NULL, 0, 10);
+	rq_sample(&q, rq_stack(&q, &own, 1), NULL, 0, 20);
+	rq_process(&q, 100, "java", NULL);
+	b = rq_end(&q);
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.services[SERVICE_GC], 70);
+	CHECK_INT(m.a.services[SERVICE_JIT], 10);
+	CHECK_INT(m.a.services[SERVICE_NONE], 20);
+	check_row(&m, 0, "Shop.prices", 13, 20);
+	CHECK(strstr(
+		answer_sentence(&m.a, 0, text),
+		"70% of that went to the garbage collector, 10% to the JIT compiler."));
+	clear(&m);
+}
+
 /* What is kept has rows of its own beside where most is allocated. */
 static void test_memory_that_stays(void)
 {
@@ -318,6 +354,7 @@ TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "what_has_no_name", test_what_has_no_name },
 	  { "what_is_waited_for", test_what_is_waited_for },
 	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
+	  { "what_the_runtime_does", test_what_the_runtime_does },
 	  { "memory_that_stays", test_memory_that_stays },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })
