@@ -10,6 +10,9 @@
 #include "base/macros.h"
 #include "export/format/kinds.h"
 
+/* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
+#define RAN_SHARE 0.02
+
 static bool type_is(const struct view *v, const char *type)
 {
 	return view_text_is(v->c, v->c->kinds.data[v->kind].counted_type, type);
@@ -104,6 +107,7 @@ static int sum_threads(struct answer_work *w, const struct thread_time *t, size_
 			*key = t[i].key;
 			a->standing++;
 		}
+		a->ran += thread_on > RAN_SHARE * w->a->seconds * OP_NS_PER_S;
 		if (thread_off <= 0)
 			continue;
 		a->threads++;

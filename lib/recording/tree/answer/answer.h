@@ -85,6 +85,7 @@ struct answer {
 	size_t programs_more; /* further ones */
 	size_t threads;	      /* that waited; of another kind than the view's, too */
 	size_t standing; /* threads that are in a wait of which nothing is in the values */
+	size_t ran;	 /* threads that worked */
 	double waited;	 /* the share of their time that they waited, in per cent */
 	double cpus;	 /* CPUs used; < 0: not recorded */
 	double seconds;

@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "base/foreign/text.h"
+#include "base/macros.h"
 #include "recording/read/print.h"
 #include "recording/tree/answer/answer.h"
 
 /* A program that uses less of one CPU than this mostly waits. */
 #define WAITS_BELOW 0.5
+/* Threads that use less of the CPUs that they could use wait for each other, or for others. */
+#define TURNS_BELOW 0.7
 /* What has less of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
 #define NOISE_PERCENT 5.0
@@ -75,13 +78,19 @@ static void add_services(const struct answer *a, char *buf)
 		add(buf, ". ");
 }
 
-static void add_time(const struct answer *a, char *buf)
+static void add_time(const struct answer *a, unsigned int cpus, char *buf)
 {
 	if (a->threads) {
 		add_threads(a, buf);
 		add(buf, "; --kind off_cpu shows for what. ");
 	} else if (a->cpus < WAITS_BELOW && !answer_has_programs(a)) {
 		add(buf, "It mostly waited; --kinds off_cpu records for what. ");
+	} else if (cpus && a->ran > 1 && !answer_has_programs(a) &&
+		   a->cpus < TURNS_BELOW * (double)OP_MIN(a->ran, (size_t)cpus)) {
+		add(buf,
+		    "%zu threads ran, not all at once; --kinds off_cpu records what they "
+		    "wait for. ",
+		    a->ran);
 	}
 }
 
@@ -117,7 +126,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 		add_cpus(a, cpus, buf);
 	if (a->about == ABOUT_TIME) {
 		add_services(a, buf);
-		add_time(a, buf);
+		add_time(a, cpus, buf);
 	} else if (a->about == ABOUT_WAITS) {
 		if (a->threads)
 			add_threads(a, buf);
