@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
+#include "choose/children.h"
 #include "choose/rules.h"
 #include "common.h"
 #include "formats.h"
@@ -261,6 +262,8 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		note("%" PRIu64 " sample%s in %s%s", st.samples_exported,
 		     st.samples_exported == 1 ? "" : "s", rec->path,
 		     rec->hangs ? ": nothing ran, these are threads at the end" : "");
+	if (!rec->quiet)
+		children_tell(&rec->o);
 	if (!rec->quiet && of.c)
 		summary_print(&rec->summary, &of, p);
 	if (rec->o.verbose)

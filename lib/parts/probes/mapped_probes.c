@@ -21,13 +21,14 @@ enum {
 	OVERLAY_INODE_BITS = 32, /* above them it may have the number of a layer */
 };
 
+/* In the reverse order, so that what was attached first sees all that the later ones began. */
 static void detach(struct op_mapped_probes *x, struct op_mapped_attached *attached)
 {
 	struct op_executable **exe;
 	size_t i;
 
-	for (i = 0; i < OP_ARRAY_SIZE(attached->fd); i++)
-		op_closep(&attached->fd[i]);
+	for (i = OP_ARRAY_SIZE(attached->fd); i > 0; i--)
+		op_closep(&attached->fd[i - 1]);
 	op_vec_foreach(exe, &attached->exes)
 		op_executable_put(x->config.executables, *exe);
 	op_vec_clear(&attached->exes);

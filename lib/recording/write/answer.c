@@ -67,7 +67,9 @@ static void put_in(FILE *f, const struct answer *a, const struct answer_row *row
 		(void)fputc(']', f);
 	}
 	if (stands)
-		(void)fputs(", still at the end", f);
+		(void)fputs(a->about == ABOUT_MEMORY ? ", still in use at the end"
+						     : ", still at the end",
+			    f);
 	if (!stands && row->samples && row->samples < ANSWER_FEW)
 		(void)fprintf(f, " (%u sample%s)", (unsigned int)row->samples,
 			      row->samples == 1 ? "" : "s");
@@ -78,7 +80,10 @@ static void print_row(const struct answer *a, const struct answer_row *row, bool
 {
 	char name[NAME_BYTES], value[64];
 
-	if (stands)
+	if (stands && a->about == ABOUT_MEMORY)
+		(void)fprintf(f, "%17s ",
+			      view_value(a->v, row->value, value, sizeof(value)));
+	else if (stands)
 		(void)fprintf(f, "%7" PRId64 " thread%s ", row->value,
 			      row->value == 1 ? " " : "s");
 	else

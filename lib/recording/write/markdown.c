@@ -127,7 +127,10 @@ static void write_answer_row(const struct out *o, const struct answer *a,
 {
 	char name[NAME_BYTES], value[VALUE_BYTES];
 
-	if (stands)
+	if (stands && a->about == ABOUT_MEMORY)
+		(void)fprintf(o->f, "- %s still in use at the end: ",
+			      view_value(a->v, row->value, value, sizeof(value)));
+	else if (stands)
 		(void)fprintf(o->f,
 			      "- %" PRId64 " thread%s still at the end: ", row->value,
 			      row->value == 1 ? "" : "s");

@@ -240,6 +240,15 @@ class Record(unittest.TestCase):
         self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), [f'1 {os.getpid()} -'])
         self.assertIn(f'{ids[0]} is a thread of process {os.getpid()}', r.stderr)
 
+    def test_children_are_not_left_out_in_silence(self):
+        with subprocess.Popen(['sleep', '60']) as child:
+            r, _ = self.record('a.html', '-p', str(os.getpid()))
+            child.kill()
+        self.assertRegex(r.stderr, fr'process {os.getpid()} has \d+ child process.*, left out: '
+                                   fr'--tree {os.getpid()} takes them, too')
+        r, _ = self.record('a.html', '--tree', str(os.getpid()))
+        self.assertNotIn('left out', r.stderr)
+
     def test_choices_become_rules(self):
         me, mother = os.getpid(), os.getppid()
         r, _ = self.record('a.html', '-p', str(me), '--cgroup', '/sys/fs/cgroup/system.slice',

@@ -10,6 +10,9 @@
 #include "base/macros.h"
 #include "export/format/kinds.h"
 
+/* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
+#define RAN_SHARE 0.02
+
 static bool type_is(const struct view *v, const char *type)
 {
 	return view_text_is(v->c, v->c->kinds.data[v->kind].counted_type, type);
@@ -39,9 +42,10 @@ const char *answer_title(const struct answer *a)
 		[ABOUT_COUNTS] = "your code",
 	};
 
-	if (type_is(a->v, "alloc_space") || type_is(a->v, "alloc_objects") ||
-	    type_is(a->v, "inuse_space") || type_is(a->v, "inuse_objects"))
+	if (type_is(a->v, "alloc_space") || type_is(a->v, "alloc_objects"))
 		return "your code allocates in";
+	if (type_is(a->v, "inuse_space") || type_is(a->v, "inuse_objects"))
+		return "your code allocated what is in use";
 	if (type_is(a->v, "wall"))
 		return "your code is in";
 	return titles[a->about];
@@ -103,6 +107,7 @@ static int sum_threads(struct answer_work *w, const struct thread_time *t, size_
 			*key = t[i].key;
 			a->standing++;
 		}
+		a->ran += thread_on > RAN_SHARE * w->a->seconds * OP_NS_PER_S;
 		if (thread_off <= 0)
 			continue;
 		a->threads++;
@@ -157,7 +162,7 @@ int answer_threads(struct answer_work *w)
 
 int answer_make(const struct view *v, struct answer *ret)
 {
-	_cleanup_free_ uint8_t *classes = NULL;
+	_cleanup_free_ uint8_t *classes = NULL, *services = NULL;
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 	struct answer_work w = { .v = v, .a = ret };
 	uint32_t i;
@@ -171,11 +176,15 @@ int answer_make(const struct view *v, struct answer *ret)
 				.sampled = op_collect_is_clock(v->c, k) ||
 					   op_collect_is_weighed(k) };
 	classes = malloc(v->c->functions.len + 1);
-	if (!classes)
+	services = malloc(v->c->functions.len + 1);
+	if (!classes || !services)
 		return -ENOMEM;
-	for (i = 0; i < v->c->functions.len; i++)
+	for (i = 0; i < v->c->functions.len; i++) {
 		classes[i] = (uint8_t)frame_class_of(v->c, i);
+		services[i] = (uint8_t)service_of(v->c, i);
+	}
 	w.classes = classes;
+	w.services = services;
 	r = answer_threads(&w);
 	if (!r)
 		r = answer_rows(&w);

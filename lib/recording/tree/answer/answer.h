@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "recording/tree/answer/classes.h"
+#include "recording/tree/answer/services.h"
 #include "recording/tree/answer/waits.h"
 #include "recording/tree/view.h"
 
@@ -62,10 +63,12 @@ struct answer {
 	struct answer_row rows[ANSWER_ROWS_MAX];
 	size_t rows_len;
 	size_t rows_more; /* further ones */
-	/* Where threads wait whose waits have no end yet; values are threads. */
+	/* Where threads wait whose waits have no end yet: values are threads. Of allocations: which
+	 * have no end yet, in bytes. */
 	struct answer_row stands[ANSWER_STANDS_MAX];
 	size_t stands_len;
-	int64_t own; /* charged to own code and libraries */
+	int64_t in_use; /* bytes at the end, of allocations; -1: not known */
+	int64_t own;	/* charged to own code and libraries */
 	struct answer_step path[ANSWER_PATH_MAX];
 	size_t path_len;
 	struct {
@@ -73,6 +76,7 @@ struct answer {
 		int64_t value;
 	} waits[ANSWER_WAITS_MAX]; /* the largest first */
 	size_t waits_len;
+	int64_t services[SERVICES]; /* of the stacks that are below one */
 	struct {
 		uint32_t name; /* string */
 		int64_t value;
@@ -81,6 +85,7 @@ struct answer {
 	size_t programs_more; /* further ones */
 	size_t threads;	      /* that waited; of another kind than the view's, too */
 	size_t standing; /* threads that are in a wait of which nothing is in the values */
+	size_t ran;	 /* threads that worked */
 	double waited;	 /* the share of their time that they waited, in per cent */
 	double cpus;	 /* CPUs used; < 0: not recorded */
 	double seconds;
@@ -108,6 +113,7 @@ const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
 struct answer_work {
 	const struct view *v;
 	uint8_t *classes;	   /* of each function */
+	uint8_t *services;	   /* the same */
 	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
 	struct answer *a;
 };
@@ -116,7 +122,7 @@ static inline uint64_t answer_thread_key(const struct op_collect_stack *s)
 	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
 }
 int answer_rows(struct answer_work *w);
-/* The same of threads that stand, where the view is of waits. */
+/* The same of threads that stand, where the view is of waits, and of memory that stays. */
 int answer_stands(struct answer_work *w);
 int answer_path(struct answer_work *w);
 int answer_threads(struct answer_work *w);

@@ -241,6 +241,8 @@ static enum frame_class class_of_native(const struct frame *f)
 	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files) ||
 	    BEGINS_ANY(f->file, rust_folders))
 		return CLASS_LIBC;
+	if (quality_is_unnamed(f->name, strlen(f->name)))
+		return CLASS_UNNAMED;
 	if (HAS_ANY(f->file, library_folders))
 		return CLASS_LIBRARY;
 	/* A library whose sources lie here is built here; what came in a package has none, or

@@ -40,7 +40,7 @@ static bool is_kept(const struct path *p, uint32_t function)
 {
 	enum frame_class of = p->w->classes[function];
 
-	return p->all ? of != CLASS_NONE : of <= CLASS_LIBRARY;
+	return p->all ? of != CLASS_NONE : frame_class_is_own(of);
 }
 
 /* The next kept frame inwards, or NULL. @c is moved behind it. */

@@ -11,6 +11,8 @@
 
 /* Most of a row's value is in what it calls, if that has so much of it. */
 #define IN_SHARE 0.4
+/* What is kept somewhere is worth a row if it is so much of all that is kept. */
+#define KEPT_SHARE 0.1
 /* Of a normal distribution: 95 % are within so many standard deviations. */
 #define DEVIATIONS 1.96
 
@@ -34,6 +36,7 @@ struct rows {
 	struct sums owners; /* by row and program */
 	struct sums programs;
 	int64_t waits[WAITS];
+	int64_t services[SERVICES];
 	uint64_t samples;
 	int64_t own; /* charged to own code and libraries */
 };
@@ -99,6 +102,17 @@ static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_
 		       : ANSWER_NO_FUNCTION;
 }
 
+/* The innermost one that the stack is below: a compiler may have to wait for a collector. */
+static enum service service_in(const struct answer_work *w, const struct frames *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->of.len; i++)
+		if (w->services[f->of.data[i].function] != SERVICE_NONE)
+			return w->services[f->of.data[i].function];
+	return SERVICE_NONE;
+}
+
 static int row_of(struct rows *r, uint32_t function, enum wait wait, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)wait << 32 | function, i;
@@ -137,6 +151,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
 	enum wait wait = w->a->about == ABOUT_WAITS ? wait_of(w->v->c, s) : WAIT_NONE;
+	enum service service = SERVICE_NONE;
 	struct answer_row *row;
 	const struct frame *f;
 	uint32_t number = 0;
@@ -145,6 +160,9 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 
 	r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
 	r->samples += s->samples;
+	if (!err)
+		service = service_in(w, &r->frames);
+	r->services[service] = op_collect_sum(r->services[service], s->value);
 	if (!err)
 		err = sums_add(&r->programs, w->v->c->processes.data[s->process].name,
 			       s->value);
@@ -158,7 +176,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
-	if (row->of <= CLASS_LIBRARY)
+	if (frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
 }
@@ -244,9 +262,9 @@ static double error_of(double share, uint64_t all)
 static int compare(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
-	bool own = x->of <= CLASS_LIBRARY;
+	bool own = frame_class_is_own(x->of);
 
-	if (own != (y->of <= CLASS_LIBRARY))
+	if (own != frame_class_is_own(y->of))
 		return own ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
@@ -288,7 +306,7 @@ static void take_rows(struct rows *r)
 	a->own = r->own;
 	for (i = 0; i < r->of.len && a->rows_len < ANSWER_ROWS_MAX; i++) {
 		/* Without any own code what there is is shown. */
-		if (r->of.data[i].of > CLASS_LIBRARY && a->own)
+		if (!frame_class_is_own(r->of.data[i].of) && a->own)
 			break;
 		row = &a->rows[a->rows_len++];
 		*row = r->of.data[i];
@@ -339,20 +357,50 @@ int answer_rows(struct answer_work *w)
 	if (!err) {
 		take_programs(&r);
 		take_waits(&r);
+		memcpy(w->a->services, r.services, sizeof(r.services));
 		take_rows(&r);
 	}
 	rows_clear(&r);
 	return err;
 }
 
+static bool is_of(const struct answer_work *w, uint32_t kind, const char *type)
+{
+	return view_text_is(w->v->c, w->v->c->kinds.data[kind].counted_type, type);
+}
+
+/* Is @s of what has no end yet, beside a view of waits or of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
 {
 	uint64_t key = answer_thread_key(s);
 
-	return view_text_is(w->v->c, w->v->c->kinds.data[s->kind].counted_type,
-			    "threads") &&
+	if (w->a->about == ABOUT_MEMORY)
+		return is_of(w, s->kind, "inuse_space");
+	return is_of(w, s->kind, "threads") &&
 	       bsearch(&key, w->standing.data, w->standing.len, sizeof(key),
 		       compare_keys);
+}
+
+static bool may_stand(const struct answer_work *w)
+{
+	if (w->a->about == ABOUT_MEMORY)
+		return is_of(w, w->v->kind, "alloc_space");
+	return w->a->about == ABOUT_WAITS && !w->a->counts && w->standing.len;
+}
+
+/* The largest ones. Of memory all programs keep a little: that is no answer. */
+static void take_stands(struct rows *r)
+{
+	struct answer *a = r->w->a;
+	const struct answer_row *row;
+
+	op_vec_foreach(row, &r->of) {
+		if (a->stands_len == ANSWER_STANDS_MAX)
+			break;
+		if (a->about != ABOUT_MEMORY ||
+		    (double)row->value >= KEPT_SHARE * (double)a->in_use)
+			a->stands[a->stands_len++] = *row;
+	}
 }
 
 int answer_stands(struct answer_work *w)
@@ -360,20 +408,25 @@ int answer_stands(struct answer_work *w)
 	struct view of_kind = *w->v;
 	struct rows r = { .w = w };
 	const struct op_collect_stack *s;
+	int64_t sum = 0;
 	int err = 0;
-	size_t i;
 
-	if (w->a->about != ABOUT_WAITS || w->a->counts || !w->standing.len)
+	w->a->in_use = -1;
+	if (!may_stand(w))
 		return 0;
 	op_vec_foreach(s, &w->v->c->stacks) {
 		of_kind.kind = s->kind;
-		if (!err && s->value && stands(w, s) && view_wants(&of_kind, s))
+		if (err || !stands(w, s) || !view_wants(&of_kind, s))
+			continue;
+		if (w->a->about == ABOUT_MEMORY)
+			w->a->in_use = sum = op_collect_sum(sum, s->value);
+		if (s->value)
 			err = add_stack(&r, s);
 	}
 	if (!err)
 		err = finish(&r);
-	for (i = 0; !err && i < r.of.len && i < ANSWER_STANDS_MAX; i++)
-		w->a->stands[w->a->stands_len++] = r.of.data[i];
+	if (!err)
+		take_stands(&r);
 	rows_clear(&r);
 	return err;
 }

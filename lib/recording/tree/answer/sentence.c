@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "base/foreign/text.h"
+#include "base/macros.h"
 #include "recording/read/print.h"
 #include "recording/tree/answer/answer.h"
 
 /* A program that uses less of one CPU than this mostly waits. */
 #define WAITS_BELOW 0.5
+/* Threads that use less of the CPUs that they could use wait for each other, or for others. */
+#define TURNS_BELOW 0.7
 /* What has less of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
 #define NOISE_PERCENT 5.0
@@ -57,14 +60,52 @@ static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
 	    a->seconds);
 }
 
-static void add_time(const struct answer *a, char *buf)
+/* What is below none of the program's functions, and still is for it. */
+static void add_services(const struct answer *a, char *buf)
+{
+	bool any = false;
+	double share;
+	size_t i;
+
+	for (i = SERVICE_NONE + 1; i < SERVICES; i++) {
+		share = view_percent(a->v, a->services[i]);
+		if (share < NOISE_PERCENT)
+			continue;
+		add(buf, any ? ", %.0f%% to the %s" : "%.0f%% of that went to the %s",
+		    share, service_name((enum service)i));
+		any = true;
+	}
+	if (any)
+		add(buf, ". ");
+}
+
+static void add_time(const struct answer *a, unsigned int cpus, char *buf)
 {
 	if (a->threads) {
 		add_threads(a, buf);
 		add(buf, "; --kind off_cpu shows for what. ");
 	} else if (a->cpus < WAITS_BELOW && !answer_has_programs(a)) {
 		add(buf, "It mostly waited; --kinds off_cpu records for what. ");
+	} else if (cpus && a->ran > 1 && !answer_has_programs(a) &&
+		   a->cpus < TURNS_BELOW * (double)OP_MIN(a->ran, (size_t)cpus)) {
+		add(buf,
+		    "%zu threads ran, not all at once; --kinds off_cpu records what they "
+		    "wait for. ",
+		    a->ran);
 	}
+}
+
+static void add_memory(const struct answer *a, char *buf)
+{
+	char value[64];
+
+	print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
+	add(buf, "%s a second", value);
+	if (a->in_use >= 0) {
+		print_bytes((double)a->in_use, value, sizeof(value));
+		add(buf, "; %s still in use at the end", value);
+	}
+	add(buf, ". ");
 }
 
 static void add_standing(const struct answer *a, char *buf)
@@ -85,7 +126,8 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 	if (a->cpus >= 0)
 		add_cpus(a, cpus, buf);
 	if (a->about == ABOUT_TIME) {
-		add_time(a, buf);
+		add_services(a, buf);
+		add_time(a, cpus, buf);
 	} else if (a->about == ABOUT_WAITS) {
 		if (a->threads)
 			add_threads(a, buf);
@@ -96,8 +138,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 		add_waits(a, buf);
 		add(buf, ". ");
 	} else if (a->about == ABOUT_MEMORY && a->seconds > 0 && !a->moment) {
-		print_bytes((double)a->v->total / a->seconds, value, sizeof(value));
-		add(buf, "%s a second. ", value);
+		add_memory(a, buf);
 	}
 	add_standing(a, buf);
 	if (*buf)

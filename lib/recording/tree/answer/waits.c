@@ -123,6 +123,19 @@ static const struct {
 	{ "runtime.notesleep", WAIT_CONDITION },
 };
 
+/* What the callers of a poll say of it. What else is polled has a number and no name. */
+static const struct {
+	const char *begins;
+	enum wait wait;
+} poll_callers[] = {
+	{ "__res_context_", WAIT_NAME }, { "__libc_res_n", WAIT_NAME },
+	{ "res_nsearch", WAIT_NAME },	 { "res_nquery", WAIT_NAME },
+	{ "res_nsend", WAIT_NAME },	 { "getaddrinfo", WAIT_NAME },
+	{ "gethostby", WAIT_NAME },	 { "ares_", WAIT_NAME },
+	{ "pqSocket", WAIT_NETWORK },	 { "pqWait", WAIT_NETWORK },
+	{ "PQ", WAIT_NETWORK },
+};
+
 const char *wait_name(enum wait w)
 {
 	static const char *const names[WAITS] = {
@@ -134,6 +147,7 @@ const char *wait_name(enum wait w)
 		[WAIT_SLEEP] = "sleep",
 		[WAIT_DISK] = "disk",
 		[WAIT_NETWORK] = "network",
+		[WAIT_NAME] = "the address of a name (DNS)",
 		[WAIT_EVENTS] = "events (poll)",
 		[WAIT_PIPE] = "a pipe",
 		[WAIT_TERMINAL] = "the terminal",
@@ -227,6 +241,25 @@ static enum wait wait_of_futex(const struct name *names, size_t len)
 	return WAIT_LOCK;
 }
 
+static enum wait wait_of_poll(const struct name *names, size_t len)
+{
+	size_t i, j;
+
+	for (i = 0; i < len; i++)
+		for (j = 0; j < OP_ARRAY_SIZE(poll_callers); j++)
+			if (begins(names[i], poll_callers[j].begins))
+				return poll_callers[j].wait;
+	return WAIT_EVENTS;
+}
+
+/* The callers of @names[0], which waits for @wait, may say more of it. */
+static enum wait wait_of_callers(enum wait wait, const struct name *names, size_t len)
+{
+	if (wait == WAIT_LOCK)
+		return wait_of_futex(names, len);
+	return wait == WAIT_EVENTS ? wait_of_poll(names, len) : wait;
+}
+
 enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 {
 	enum wait reason = wait_of_reason(c, s->reason);
@@ -242,11 +275,9 @@ enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 		if (!waits)
 			continue;
 		for (j = 0; j < OP_ARRAY_SIZE(functions); j++) {
-			if (!begins(names[i], functions[j].begins))
-				continue;
-			return functions[j].wait == WAIT_LOCK
-				       ? wait_of_futex(names + i, len - i)
-				       : functions[j].wait;
+			if (begins(names[i], functions[j].begins))
+				return wait_of_callers(functions[j].wait, names + i,
+						       len - i);
 		}
 	}
 	if (reason == WAIT_LOCK)

@@ -127,6 +127,35 @@ static void test_path_has_its_own_shares(void)
 	clear(&m);
 }
 
+/* A stub without a name is charged to who calls it; a program without symbols is own code still. */
+static void test_what_has_no_name(void)
+{
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+	uint32_t native, file, named, stub, libc;
+
+	rq_begin(&q);
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	file = rq_mapping(&q, "pool", "aa");
+	libc = rq_mapping(&q, "libc.so.6", "bb");
+	stub = rq_location(&q, native, file, 1, rq_function(&q, "pool+0x1020", "", 0), 0,
+			   0, 0);
+	named = rq_location(&q, native, file, 2, rq_function(&q, "take", "pool.c", 0), 34,
+			    0, 0);
+	libc = rq_location(&q, native, libc, 3, rq_function(&q, "memcpy", "", 0), 0, 0,
+			   0);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ stub, named }, 2), NULL, 0, 60);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ libc, stub }, 2), NULL, 0, 40);
+	rq_process(&q, 100, "pool", NULL);
+	b = rq_end(&q);
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.rows_len, 2);
+	check_row(&m, 0, "take", 34, 60);
+	check_row(&m, 1, "pool+0x1020", 0, 40);
+	clear(&m);
+}
+
 /* Threads of a C program that wait, leaf first; the reason is an attribute of the sample. */
 static struct rq_buf waits(bool with_kernel)
 {
@@ -141,7 +170,8 @@ static struct rq_buf waits(bool with_kernel)
 		{ "futex_do_wait", "pthread_cond_wait", "idle", "futex", 20 },
 		{ "io_schedule", "fsync", "save", "io", 15 },
 		{ "exit_to_user_mode_loop", "memcpy", "busy", "preempted", 10 },
-		{ "do_nanosleep", "clock_nanosleep", "pause_it", "sleep", 5 },
+		{ "do_nanosleep", "clock_nanosleep", "pause_it", "sleep", 3 },
+		{ "do_poll", "__res_context_send", "look_up", "sleep", 2 },
 	};
 	struct rq q;
 	uint32_t native, kernel, libc, l[4], reason;
@@ -177,17 +207,17 @@ static struct rq_buf waits(bool with_kernel)
 
 static void test_what_is_waited_for(void)
 {
-	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK, WAIT_CPU,
-					  WAIT_SLEEP };
+	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
+					  WAIT_CPU,  WAIT_SLEEP,     WAIT_NAME };
 	struct made m = { 0 };
 	struct rq_buf b = waits(true);
 	char buf[256], text[ANSWER_SENTENCE_BYTES];
 	size_t i;
 
 	make(&m, &b, NULL);
-	CHECK_INT(m.a.rows_len, 5);
+	CHECK_INT(m.a.rows_len, 6);
 	check_row(&m, 0, "locked", 1, 50000000);
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 6; i++)
 		CHECK_INT(m.a.rows[i].wait, with[i]);
 	/* The function of the C library that is waited in, and none of what interrupts. */
 	CHECK_STR(in_of(&m, 0, buf, sizeof(buf)), "pthread_mutex_lock");
@@ -200,15 +230,15 @@ static void test_what_is_waited_for(void)
 /* Without the kernel's part the recorded reason tells. */
 static void test_reasons_tell_where_frames_do_not(void)
 {
-	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK, WAIT_CPU,
-					  WAIT_SLEEP };
+	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
+					  WAIT_CPU,  WAIT_SLEEP,     WAIT_OTHER };
 	struct made m = { 0 };
 	struct rq_buf b = waits(false);
 	size_t i;
 
 	make(&m, &b, NULL);
-	CHECK_INT(m.a.rows_len, 5);
-	for (i = 0; i < 5; i++)
+	CHECK_INT(m.a.rows_len, 6);
+	for (i = 0; i < 6; i++)
 		CHECK_INT(m.a.rows[i].wait, with[i]);
 	clear(&m);
 }
@@ -264,9 +294,67 @@ static void test_locks_are_shown_as_time(void)
 	clear(&m);
 }
 
+/* Java's collector and compiler run in threads of their own, below no method. */
+static void test_what_the_runtime_does(void)
+{
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+	uint32_t native, jvm, lib, gc, jit, own;
+	char text[ANSWER_SENTENCE_BYTES];
+
+	rq_begin(&q);
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	jvm = rq_string_attribute(&q, "profile.frame.type", "jvm");
+	lib = rq_mapping(&q, "/usr/lib/jvm/lib/server/libjvm.so", "aa");
+	gc = rq_location(&q, native, lib, 1, rq_function(&q, "GangWorker::loop()", "", 0),
+			 0, 0, 0);
+	jit = rq_location(&q, native, lib, 2,
+			  rq_function(&q, "CompileBroker::compiler_thread_loop()", "", 0),
+			  0, 0, 0);
+	own = rq_location(&q, jvm, 0, 0, rq_function(&q, "Shop.prices", "Shop.java", 0),
+			  13, 0, 0);
+	rq_sample(&q, rq_stack(&q, &gc, 1), NULL, 0, 70);
+	rq_sample(&q, rq_stack(&q, &jit, 1), NULL, 0, 10);
+	rq_sample(&q, rq_stack(&q, &own, 1), NULL, 0, 20);
+	rq_process(&q, 100, "java", NULL);
+	b = rq_end(&q);
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.services[SERVICE_GC], 70);
+	CHECK_INT(m.a.services[SERVICE_JIT], 10);
+	CHECK_INT(m.a.services[SERVICE_NONE], 20);
+	check_row(&m, 0, "Shop.prices", 13, 20);
+	CHECK(strstr(
+		answer_sentence(&m.a, 0, text),
+		"70% of that went to the garbage collector, 10% to the JIT compiler."));
+	clear(&m);
+}
+
+/* What is kept has rows of its own beside where most is allocated. */
+static void test_memory_that_stays(void)
+{
+	struct made m = { 0 };
+	struct rq_buf b = rq_of_type("inuse_space", "bytes", 1 << 20);
+	char text[ANSWER_SENTENCE_BYTES];
+
+	CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &m.c));
+	CHECK_OK(op_collect_add(m.c, b.data, b.len));
+	free(b.data);
+	b = rq_of_type("alloc_space", "bytes", 64 << 20);
+	make(&m, &b, "heap");
+	CHECK_INT(m.a.stands_len, 2);
+	CHECK_INT(m.a.stands[0].value + m.a.stands[1].value, m.a.in_use);
+	CHECK(m.a.in_use > 0 && m.a.in_use * 64 == m.v.total);
+	CHECK(strstr(answer_sentence(&m.a, 0, text), " still in use at the end."));
+	clear(&m);
+}
+
 TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "path_has_its_own_shares", test_path_has_its_own_shares },
+	  { "what_has_no_name", test_what_has_no_name },
 	  { "what_is_waited_for", test_what_is_waited_for },
 	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
+	  { "what_the_runtime_does", test_what_the_runtime_does },
+	  { "memory_that_stays", test_memory_that_stays },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })
