@@ -7,14 +7,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/rows/rows.h"
 #include "export/format/kinds.h"
+#include "recording/read/kinds.h"
 #include "recording/read/quality.h"
 #include "recording/tree/function_name.h"
-
-enum {
-	TYPE_BYTES = 64, /* of the name of a type: no kind's is longer */
-};
 
 /* State while stacks are added. */
 struct making {
@@ -268,17 +264,22 @@ static int make_rows(struct making *m)
 	return 0;
 }
 
-/* Is this kind asked for? By its word, its type, that of its period, or what was counted. */
+static struct otlp_text text_of(const struct view *v, uint32_t string)
+{
+	return op_strings_get(&v->c->strings, string);
+}
+
+/* Is this kind asked for? Also by what was counted, where it is weighed. */
 static bool kind_is_asked_for(const struct view *v, uint32_t i)
 {
 	const struct op_collect_kind *k = &v->c->kinds.data[i];
 	const char *name = v->request.kind;
-	char type[TYPE_BYTES];
+	struct otlp_text period = text_of(v, k->period_type);
 
-	return !name || view_text_is(v->c, k->type, name) ||
-	       view_text_is(v->c, k->counted_type, name) ||
-	       view_text_is(v->c, k->period_type, name) ||
-	       op_rows_has_type(name, view_text(v->c, k->type, type, sizeof(type)));
+	return !name ||
+	       kind_is_named(name, text_of(v, k->type), text_of(v, k->unit), period) ||
+	       kind_is_named(name, text_of(v, k->counted_type),
+			     text_of(v, k->counted_unit), period);
 }
 
 static int find_kind(struct view *v)
