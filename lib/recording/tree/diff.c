@@ -60,6 +60,9 @@ static int fill(struct change *c, const struct view *v, const struct view_row *r
 		c->type = text_of(v, f->type);
 		c->file = text_of(v, f->file);
 		c->start_line = f->start_line;
+	} else if (v->request.by == VIEW_BY_LINE) {
+		c->key = base_of(text_of(v, v->places.data[row->label].file));
+		c->start_line = v->places.data[row->label].line;
 	} else {
 		c->key = text_of(v, row->label);
 	}
@@ -250,11 +253,11 @@ static int make_views(struct diff *d, const struct view_request *request)
 
 int diff_make(struct diff *d, const struct view_request *request)
 {
-	const struct recording_request all = { .detail = OP_COLLECT_FUNCTIONS };
 	int side, r = 0;
 
+	d->read.detail = OP_COLLECT_LOCATIONS;
 	for (side = 0; !r && side < DIFF_SIDES; side++)
-		r = recording_load(&d->files[side], 1, &all, &d->recordings[side]);
+		r = recording_load(&d->files[side], 1, &d->read, &d->recordings[side]);
 	if (!r)
 		r = make_views(d, request);
 	return r ? r : compare_views(d);

@@ -28,6 +28,7 @@ struct change {
 
 struct diff {
 	char *const *files;
+	struct recording_request read; /* of both; its detail is set by diff_make() */
 	bool by_total;
 	double min_percent; /* of the changes that are shown */
 	size_t limit;	    /* of rows */

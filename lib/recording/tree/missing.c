@@ -103,7 +103,8 @@ static uint32_t label_of(const struct view *v, enum view_filter f,
 	return f == VIEW_FILTER_PID	  ? s->process
 	       : f == VIEW_FILTER_PROGRAM ? p->name
 	       : f == VIEW_FILTER_THREAD  ? s->thread_name
-					  : p->container_id;
+	       : p->container_id	  ? p->container_id
+					  : p->container_name;
 }
 
 static void put_label(FILE *f, const struct view *v, enum view_filter of, uint32_t label)

@@ -77,7 +77,7 @@ static void print_functions(const struct text *t, size_t n)
 static void print_groups(const struct text *t, size_t n)
 {
 	const struct view *v = t->r->v;
-	bool both = v->request.by == VIEW_BY_MODULE;
+	bool both = view_by_frames(v->request.by);
 	char name[NAME_BYTES], value[VALUE_BYTES];
 	size_t i;
 
