@@ -461,6 +461,8 @@ static void diff_markdown(const struct diff *d, FILE *f)
 	const struct change *c;
 	char name[NAME_BYTES];
 	size_t large = diff_large(d), n = diff_rows(d), i;
+	char after[VALUE_BYTES];
+	const int64_t *value;
 
 	(void)fputs("# Profiles compared: ", f);
 	put_code(f, recording_title(d->files[0]), DIFF_NAME_COLUMNS);
@@ -472,7 +474,7 @@ static void diff_markdown(const struct diff *d, FILE *f)
 		f,
 		". Shares of each recording's whole, in per cent; the change in points."
 		"\n\n| self before | after | change | total before | after | change | %s | "
-		"module |\n|---|---|---|---|---|---|---|---|\n",
+		"module | value before | after |\n|---|---|---|---|---|---|---|---|---|---|\n",
 		view_by_name(d->views[0].request.by));
 	for (i = 0; i < n; i++) {
 		c = &d->changes[i];
@@ -482,7 +484,10 @@ static void diff_markdown(const struct diff *d, FILE *f)
 		(void)op_text_show(c->name, strlen(c->name), name, sizeof(name));
 		put_name(f, name, DIFF_NAME_COLUMNS);
 		put_cell(f, c->module, DIFF_NAME_COLUMNS);
-		(void)fputs(" |\n", f);
+		value = d->by_total ? c->total_value : c->self_value;
+		(void)fprintf(f, " | %s | %s |\n",
+			      view_value(&d->views[0], value[0], name, sizeof(name)),
+			      view_value(&d->views[1], value[1], after, sizeof(after)));
 	}
 	if (!n)
 		(void)fprintf(f, "\nNothing has changed by %g%% of the whole or more.\n",

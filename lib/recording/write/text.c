@@ -224,22 +224,28 @@ static void diff_text(const struct diff *d, FILE *f)
 			      d->min_percent);
 		return;
 	}
-	(void)fprintf(f, "%s%8s %8s %9s  %-*s%s%s\n", colour ? "\033[1m" : "", "BEFORE",
-		      "AFTER", d->by_total ? "TOTAL" : "SELF",
-		      functions ? MODULE_COLUMNS + 1 : 0, functions ? "MODULE" : "",
+	(void)fprintf(f, "%s%8s %8s %9s  %9s %9s  %-*s%s%s\n", colour ? "\033[1m" : "",
+		      "BEFORE", "AFTER", d->by_total ? "TOTAL" : "SELF", "BEFORE",
+		      "AFTER", functions ? MODULE_COLUMNS + 1 : 0,
+		      functions ? "MODULE" : "",
 		      functions ? "FUNCTION" : view_by_name(d->views[0].request.by),
 		      colour ? "\033[0m" : "");
 	for (i = 0; i < n; i++) {
 		const double *share;
+		const int64_t *value;
 
 		c = &d->changes[i];
 		share = d->by_total ? c->total : c->self;
+		value = d->by_total ? c->total_value : c->self_value;
 		delta = share[1] - share[0];
 		(void)fprintf(f, "%7.2f%% %7.2f%% %s%+8.2f%%%s  ", share[0], share[1],
 			      !colour	  ? ""
 			      : delta > 0 ? "\033[31m"
 					  : "\033[34m",
 			      delta, colour ? "\033[0m" : "");
+		(void)fprintf(f, "%9s %9s  ",
+			      view_value(&d->views[0], value[0], a, sizeof(a)),
+			      view_value(&d->views[1], value[1], b, sizeof(b)));
 		if (functions) {
 			print_safe(f, c->module, strlen(c->module), MODULE_COLUMNS);
 			(void)fputc(' ', f);
