@@ -24,7 +24,7 @@ static struct json_object *first_row(struct json_object *report)
 		       : NULL;
 }
 
-/* Add a call of @tool with @file and the argument @key = @value, which may be NULL. */
+/* Add a call of @tool with @file, which may be NULL, and the argument @key = @value. */
 static void add_call(struct json_object *calls, const char *tool, const char *file,
 		     const char *key, struct json_object *value)
 {
@@ -32,9 +32,9 @@ static void add_call(struct json_object *calls, const char *tool, const char *fi
 	struct json_object *arguments = json_object_new_object();
 
 	json_object_object_add(call, "tool", json_object_new_string(tool));
-	json_object_object_add(arguments, "file", json_object_new_string(file));
-	if (value)
-		json_object_object_add(arguments, key, json_object_get(value));
+	if (file)
+		json_object_object_add(arguments, "file", json_object_new_string(file));
+	json_object_object_add(arguments, key, json_object_get(value));
 	json_object_object_add(call, "arguments", arguments);
 	json_object_array_add(calls, call);
 }
@@ -72,7 +72,7 @@ static void put_calls(struct op_strbuf *text, struct json_object *calls)
 }
 
 void tools_add_next(struct op_strbuf *text, struct json_object *data, const char *file,
-		    struct json_object *programs)
+		    struct json_object *programs, struct json_object *pid)
 {
 	static const char section[] = "\n## What to ask next";
 	struct json_object *calls = json_object_new_array();
@@ -93,6 +93,8 @@ void tools_add_next(struct op_strbuf *text, struct json_object *data, const char
 	name = member(first_row(programs), "name");
 	if (name)
 		add_call(calls, "report", file, "program", name);
+	if (pid)
+		add_call(calls, "dump", NULL, "pid", pid);
 	if (json_object_array_length(calls))
 		put_calls(text, calls);
 	json_object_object_add(data, "file", json_object_new_string(file));
@@ -101,4 +103,13 @@ void tools_add_next(struct op_strbuf *text, struct json_object *data, const char
 				       json_object_get(member(programs, "rows")));
 	json_object_object_add(data, "next", calls);
 	json_object_put(line);
+}
+
+void tools_add_dump(struct op_strbuf *text, struct json_object *pid)
+{
+	struct json_object *calls = json_object_new_array();
+
+	add_call(calls, "dump", NULL, "pid", pid);
+	put_calls(text, calls);
+	json_object_put(calls);
 }

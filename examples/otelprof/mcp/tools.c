@@ -314,9 +314,11 @@ static struct json_object *run_json(struct tools *t, const struct line *l)
 	return text.failed ? NULL : json_tokener_parse(text.data);
 }
 
-/* Answer with the report of the line: as Markdown, and as an object. @by_program: programs, too. */
+/* Answer with the report of the line: as Markdown, and as an object. @by_program: programs, too.
+ * @pid: as of tools_add_next(). */
 static bool report(struct tools *t, const struct line *l, const char *file,
-		   bool by_program, struct op_strbuf *ret, struct json_object **ret_data)
+		   bool by_program, struct json_object *pid, struct op_strbuf *ret,
+		   struct json_object **ret_data)
 {
 	const struct line as_text = with_format(l, "--format=markdown");
 	const struct line as_json = with_format(l, "--format=json");
@@ -339,21 +341,17 @@ static bool report(struct tools *t, const struct line *l, const char *file,
 		return true;
 	}
 	found = by_program ? run_json(t, &programs) : NULL;
-	tools_add_next(ret, data, file, found);
+	tools_add_next(ret, data, file, found, pid);
 	json_object_put(found);
 	*ret_data = data;
 	return true;
 }
 
-static bool report_recording(struct tools *t, const char *path, bool whole,
-			     struct op_strbuf *ret, struct json_object **ret_data)
+static struct json_object *argument(struct json_object *arguments, const char *name)
 {
-	const struct line l = { .words = { "report", "--no-lines-cache", path },
-				.len = 3 };
+	struct json_object *value = NULL;
 
-	op_strbuf_reset(ret);
-	op_strbuf_printf(ret, "The recording is %s\n\n", path);
-	return report(t, &l, path, whole, ret, ret_data);
+	return json_object_object_get_ex(arguments, name, &value) ? value : NULL;
 }
 
 /* Is no process chosen? */
@@ -364,31 +362,41 @@ static bool is_whole_host(struct json_object *arguments)
 	size_t i;
 
 	for (i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
-		if (json_object_object_get_ex(arguments, choices[i], NULL))
+		if (argument(arguments, choices[i]))
 			return false;
 	return true;
 }
 
-/* The file of a call that has one. */
-static const char *file_of(struct json_object *arguments)
+static bool report_recording(struct tools *t, const char *path,
+			     struct json_object *arguments, struct op_strbuf *ret,
+			     struct json_object **ret_data)
 {
-	struct json_object *file = NULL;
+	const struct line l = { .words = { "report", "--no-lines-cache", path },
+				.len = 3 };
 
-	return json_object_object_get_ex(arguments, "file", &file)
-		       ? json_object_get_string(file)
-		       : NULL;
+	op_strbuf_reset(ret);
+	op_strbuf_printf(ret, "The recording is %s\n\n", path);
+	return report(t, &l, path, is_whole_host(arguments), argument(arguments, "pid"),
+		      ret, ret_data);
 }
 
 static bool answer(struct tools *t, const struct tool *tool, const struct line *l,
 		   struct json_object *arguments, const char *path, struct op_strbuf *ret,
 		   struct json_object **ret_data)
 {
+	struct json_object *file = argument(arguments, "file");
+	struct json_object *pid = argument(arguments, "pid");
+
 	if (tool->answer == ANSWER_REPORT)
-		return report(t, l, file_of(arguments), false, ret, ret_data);
-	if (!run_words(t, l, tool->seconds, ret))
+		return report(t, l, file ? json_object_get_string(file) : NULL, false,
+			      NULL, ret, ret_data);
+	if (!run_words(t, l, tool->seconds, ret)) {
+		if (tool->answer == ANSWER_RECORD && pid)
+			tools_add_dump(ret, pid);
 		return false;
+	}
 	if (tool->answer == ANSWER_RECORD)
-		return report_recording(t, path, is_whole_host(arguments), ret, ret_data);
+		return report_recording(t, path, arguments, ret, ret_data);
 	if (tool->answer == ANSWER_JSON) {
 		op_strbuf_add(ret, "", 1);
 		if (!ret->failed) {

@@ -86,9 +86,11 @@ extern const size_t tools_table_len;
 
 /* Replace in @text, a report of @file, the commands to type next by calls of tools, and put them,
  * with the programs where all were asked for, into @data, which is the same report as JSON.
- * @programs: one by program, or NULL. */
+ * @programs: one by program, or NULL. @pid: the process that was recorded just now, or NULL. */
 void tools_add_next(struct op_strbuf *text, struct json_object *data, const char *file,
-		    struct json_object *programs);
+		    struct json_object *programs, struct json_object *pid);
+/* Add to @text, of a recording that failed, what else there is to ask of the process. */
+void tools_add_dump(struct op_strbuf *text, struct json_object *pid);
 
 /* Runs a program and keeps its output. */
 

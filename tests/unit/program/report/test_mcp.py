@@ -147,8 +147,18 @@ class Mcp(unittest.TestCase):
             self.assertTrue(answer)
         _, data = self.full('record', seconds=1, pid=os.getpid())
         self.assertNotIn('programs', data)
+        self.assertEqual(data['next'][-1], {'tool': 'dump', 'arguments': {'pid': os.getpid()}})
         _, data = self.full('top', seconds=1)
         self.assertTrue(data['functions'])
+
+    def test_what_has_no_samples_can_be_dumped(self):
+        self.tearDown()
+        with unittest.mock.patch.dict(os.environ, FAKE_OTELPROF='none'):
+            self.s = Session()
+        wrong, text = self.s.call('record', seconds=1, pid=os.getpid())
+        self.assertTrue(wrong)
+        self.assertIn('no samples', text)
+        self.assertIn('## Next\n- dump {"pid":%d}\n' % os.getpid(), text)
 
     def test_filters_of_every_tool(self):
         path = self.full('record', seconds=1)[1]['file']
