@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "common.h"
 #include "mcp/input.h"
 #include "mcp/tools.h"
@@ -39,8 +38,8 @@ static const char instructions[] =
 struct server {
 	struct tools tools;
 	struct input input;
-	char *line;			    /* the one at hand */
-	OP_VEC(struct json_object *) queue; /* messages that were read while a tool ran */
+	char *line;		   /* the one at hand */
+	struct json_object *queue; /* messages that were read while a tool ran */
 	size_t queue_at;
 	struct json_object *running; /* the id of the call at hand, or NULL */
 	bool cancelled;		     /* that call */
@@ -277,11 +276,16 @@ static bool cancels(const struct server *s, struct json_object *message)
 	       json_object_equal(id, s->running);
 }
 
+static size_t waiting(const struct server *s)
+{
+	return json_object_array_length(s->queue) - s->queue_at;
+}
+
 /* While a tool runs: what cannot wait is done at once, the rest is put into the queue. */
 static bool read_meanwhile(void *data, struct meanwhile *m)
 {
 	struct server *s = data;
-	struct json_object *message, **waiting, *batch = s->batch;
+	struct json_object *message, *batch = s->batch;
 	ssize_t len;
 
 	input_fill(&s->input);
@@ -290,19 +294,16 @@ static bool read_meanwhile(void *data, struct meanwhile *m)
 		if (!message)
 			continue;
 		s->cancelled |= cancels(s, message);
-		waiting = is_method(message, "ping") ? NULL : op_vec_push(&s->queue);
-		if (waiting) {
-			*waiting = message;
+		if (!is_method(message, "ping")) {
+			json_object_array_add(s->queue, message);
 			continue;
 		}
 		s->batch = NULL;
-		/* without memory for the queue nothing else is done, either */
-		if (is_method(message, "ping"))
-			handle(s, message);
+		handle(s, message);
 		s->batch = batch;
 		json_object_put(message);
 	}
-	if (s->input.ended || s->queue.len - s->queue_at >= QUEUE_MAX)
+	if (s->input.ended || waiting(s) >= QUEUE_MAX)
 		m->fd = -1;
 	return !s->cancelled;
 }
@@ -313,9 +314,12 @@ static struct json_object *next_message(struct server *s)
 	struct json_object *message = NULL;
 	ssize_t len;
 
-	if (s->queue_at < s->queue.len)
-		return s->queue.data[s->queue_at++];
-	s->queue.len = s->queue_at = 0;
+	if (waiting(s))
+		return json_object_get(
+			json_object_array_get_idx(s->queue, s->queue_at++));
+	json_object_put(s->queue);
+	s->queue = json_object_new_array();
+	s->queue_at = 0;
 	while (!message) {
 		len = input_take(&s->input, s->line);
 		if (len != -EAGAIN)
@@ -337,6 +341,7 @@ static int serve(struct server *s)
 	s->line = malloc(INPUT_LINE_BYTES + 1);
 	if (!s->line)
 		return fail("out of memory");
+	s->queue = json_object_new_array();
 	s->tools.meanwhile = (struct meanwhile){ -1, read_meanwhile, s };
 	while (!signal_seen() && (message = next_message(s))) {
 		s->tools.meanwhile.fd = s->input.ended ? -1 : STDIN_FILENO;
@@ -350,9 +355,7 @@ static int serve(struct server *s)
 
 static void server_deinit(struct server *s)
 {
-	while (s->queue_at < s->queue.len)
-		json_object_put(s->queue.data[s->queue_at++]);
-	op_vec_clear(&s->queue);
+	json_object_put(s->queue);
 	input_deinit(&s->input);
 	free(s->line);
 	tools_deinit(&s->tools);
