@@ -90,6 +90,16 @@ enum filter_depth {
 	FILTER_NAMES_TOO,    /* as they were recorded; FILTER_HIDE is not for that */
 };
 
+/* A filter at work: of the requests that are added, @fn gets what passes. */
+struct filter_run;
+
+/* @f is borrowed. Returns 0 or -ENOMEM; filter_run_free() must follow. */
+int filter_run_new(const struct filter *f, enum filter_depth depth, recording_fn fn,
+		   void *data, struct filter_run **ret);
+struct filter_run *filter_run_free(struct filter_run *run);
+/* Returns 0, -EBADMSG, -EFBIG, -ENOMEM, or what @fn returned. */
+int filter_run_add(struct filter_run *run, const void *request, size_t len);
+
 /* recording_read() of what passes: each request without the samples that do not, and without those
  * times of samples that are outside. A request of which nothing passes is left out. */
 int filter_read(const struct filter *f, enum filter_depth depth, char *const *paths,

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "profile/otlp/bytes.h"
 #include "recording/filter/filter.h"
 #include "recording/read/kinds.h"
+#include "recording/read/say.h"
 #include "recording/read/wire.h"
 
 enum {
@@ -36,7 +36,7 @@ enum verdict {
 	CUT, /* without the times that are outside */
 };
 
-struct run {
+struct filter_run {
 	const struct filter *f;
 	enum filter_depth depth;
 	recording_fn fn;
@@ -76,7 +76,7 @@ static uint64_t time_of(const struct filter_time *t, uint64_t start_ns)
 	return at < 0 ? 0 : (uint64_t)at * OP_NS_PER_S;
 }
 
-static void begin(struct run *run)
+static void begin(struct filter_run *run)
 {
 	uint64_t start = UINT64_MAX;
 	uint32_t i;
@@ -90,7 +90,7 @@ static void begin(struct run *run)
 	run->to_ns = run->f->to.given ? time_of(&run->f->to, start) : UINT64_MAX;
 }
 
-static bool is_in(const struct run *run, uint64_t ns)
+static bool is_in(const struct filter_run *run, uint64_t ns)
 {
 	return ns >= run->from_ns && ns < run->to_ns;
 }
@@ -103,7 +103,8 @@ static bool has_times(const struct otlp_sample_view *v)
 }
 
 /* A sample without times of its own goes by the middle of its window. */
-static enum verdict judge_time(const struct run *run, const struct otlp_sample_view *v)
+static enum verdict judge_time(const struct filter_run *run,
+			       const struct otlp_sample_view *v)
 {
 	uint32_t i, in = 0;
 
@@ -139,7 +140,7 @@ static bool owners_fit(const struct filter *f, const struct otlp_sample_view *v)
 	return true;
 }
 
-static bool labels_fit(const struct run *run, const struct otlp_sample_view *v)
+static bool labels_fit(const struct filter_run *run, const struct otlp_sample_view *v)
 {
 	char buf[OTLP_LABEL_NUMBER_BYTES];
 	struct otlp_text value;
@@ -170,7 +171,7 @@ static bool id_begins(struct otlp_text id, const char *digits)
 	return true;
 }
 
-static bool link_fits(const struct run *run, const struct otlp_sample_view *v)
+static bool link_fits(const struct filter_run *run, const struct otlp_sample_view *v)
 {
 	int32_t at = v->sample->link;
 	const struct otlp_link *link;
@@ -198,7 +199,7 @@ static int has_frame(struct pattern *p, const struct otlp_sample_view *v)
 	return r;
 }
 
-static int frames_fit(const struct run *run, const struct otlp_sample_view *v)
+static int frames_fit(const struct filter_run *run, const struct otlp_sample_view *v)
 {
 	int r = 1;
 
@@ -215,7 +216,7 @@ static int frames_fit(const struct run *run, const struct otlp_sample_view *v)
 
 static int judge(void *data, const struct otlp_sample_view *v)
 {
-	struct run *run = data;
+	struct filter_run *run = data;
 	enum verdict time;
 	const struct filter *f = run->f;
 	int r;
@@ -269,7 +270,7 @@ static int put_varint(struct op_bytes *out, uint64_t v)
 }
 
 /* The times of a sample that are inside, and the values of these. */
-static int put_times(struct run *run, const struct otlp_sample *s)
+static int put_times(struct filter_run *run, const struct otlp_sample *s)
 {
 	const uint64_t *times = run->p->timestamps.data + s->timestamps.first;
 	struct op_bytes *out = &run->out;
@@ -291,7 +292,7 @@ static int put_times(struct run *run, const struct otlp_sample *s)
 	return r ? r : close_part(out, FIELD_TIMESTAMPS, start, true);
 }
 
-static int copy_sample(struct run *run, const struct wire_field *f, bool *ret_kept)
+static int copy_sample(struct filter_run *run, const struct wire_field *f, bool *ret_kept)
 {
 	struct op_reader reader = op_reader_init(f->bytes.data, f->bytes.len);
 	size_t at = run->next++, start;
@@ -320,7 +321,7 @@ enum level {
 	PROFILE,
 };
 
-static int copy_message(struct run *run, enum level level, struct otlp_text in,
+static int copy_message(struct filter_run *run, enum level level, struct otlp_text in,
 			bool *ret_kept)
 {
 	static const uint32_t inner[] = { FIELD_RESOURCE, FIELD_SCOPE, FIELD_PROFILE,
@@ -351,7 +352,7 @@ static int copy_message(struct run *run, enum level level, struct otlp_text in,
 	return !r && reader.failed ? -EBADMSG : r;
 }
 
-static int filter_request(struct run *run, const void *request, size_t len)
+static int filter_request(struct filter_run *run, const void *request, size_t len)
 {
 	struct otlp_text whole = { request, len };
 	bool kept = false;
@@ -371,10 +372,33 @@ static int filter_request(struct run *run, const void *request, size_t len)
 	return r || !kept ? r : run->fn(run->data, run->out.data, run->out.len);
 }
 
-/* A recording_fn. */
-static int take_request(void *data, const void *request, size_t len)
+int filter_run_new(const struct filter *f, enum filter_depth depth, recording_fn fn,
+		   void *data, struct filter_run **ret)
 {
-	struct run *run = data;
+	struct filter_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return -ENOMEM;
+	run->f = f;
+	run->depth = depth;
+	run->fn = fn;
+	run->data = data;
+	*ret = run;
+	return 0;
+}
+
+struct filter_run *filter_run_free(struct filter_run *run)
+{
+	if (!run)
+		return NULL;
+	op_vec_clear(&run->verdicts);
+	op_vec_clear(&run->out);
+	free(run);
+	return NULL;
+}
+
+int filter_run_add(struct filter_run *run, const void *request, size_t len)
+{
 	struct otlp_profiles *p = NULL;
 	int r = otlp_read(request, len, &p, NULL);
 
@@ -385,17 +409,24 @@ static int take_request(void *data, const void *request, size_t len)
 	return r;
 }
 
+/* A recording_fn. */
+static int take_request(void *data, const void *request, size_t len)
+{
+	return filter_run_add(data, request, len);
+}
+
 int filter_read(const struct filter *f, enum filter_depth depth, char *const *paths,
 		size_t len, recording_fn fn, void *data)
 {
-	struct run run = { .f = f, .depth = depth, .fn = fn, .data = data };
+	struct filter_run *run = NULL;
 	int r;
 
 	if (!f || (!filter_has_samples(f) &&
 		   (depth == FILTER_SAMPLES_ONLY || !filter_has_frames(f))))
 		return recording_read(paths, len, fn, data);
-	r = recording_read(paths, len, take_request, &run);
-	op_vec_clear(&run.verdicts);
-	op_vec_clear(&run.out);
+	if (filter_run_new(f, depth, fn, data, &run))
+		return fail("out of memory");
+	r = recording_read(paths, len, take_request, run);
+	(void)filter_run_free(run);
 	return r;
 }
