@@ -108,28 +108,64 @@ int function_name_weigh(const struct view *v, int64_t *ret)
 	return r;
 }
 
-int function_name_find(const struct view *v, uint32_t *ret)
+/* A name that fits, better than the best so far? The name itself comes first, then what is heaviest:
+ * that another one begins with the text says little. */
+struct best {
+	uint32_t name;
+	int fits;
+	int64_t weight;
+};
+
+static bool is_better(const struct best *b, int fits, int64_t weight)
+{
+	bool whole = fits >= FITS_WHOLE || b->fits >= FITS_WHOLE;
+
+	if (whole && fits != b->fits)
+		return fits > b->fits;
+	return weight != b->weight ? weight > b->weight : fits > b->fits;
+}
+
+/* Keep the best one, and of those that fit as well as it the others. */
+static int choose(const struct view *v, const int64_t *weights, const uint8_t *fits,
+		  uint32_t *ret, struct sums *ret_also)
+{
+	struct best best = { 0 };
+	uint32_t i;
+	int r = 0;
+
+	for (i = 1; i < v->c->strings.places.len; i++)
+		if (fits[i] && is_better(&best, fits[i], weights[i]))
+			best = (struct best){ i, fits[i], weights[i] };
+	if (!best.fits)
+		return -ENOENT;
+	for (i = 1; !r && ret_also && i < v->c->strings.places.len; i++)
+		if (fits[i] && i != best.name && best.fits != FITS_EXACTLY &&
+		    (best.fits < FITS_WHOLE || fits[i] == best.fits))
+			r = sums_add(ret_also, i, weights[i]);
+	if (ret_also)
+		sums_sort(ret_also);
+	*ret = best.name;
+	return r;
+}
+
+int function_name_find(const struct view *v, uint32_t *ret, struct sums *ret_also)
 {
 	size_t strings = v->c->strings.places.len;
 	_cleanup_free_ int64_t *weights = calloc(strings + 1, sizeof(*weights));
+	_cleanup_free_ uint8_t *fits = calloc(strings + 1, sizeof(*fits));
 	_cleanup_free_ char *part = strdup(v->request.function);
 	_cleanup_free_ char *buf = malloc(NAME_BYTES);
 	const struct op_collect_function *f;
-	int best = FITS_NOT, fits, r;
+	int r;
 
-	if (!weights || !part || !buf)
+	if (!weights || !fits || !part || !buf)
 		return -ENOMEM;
 	r = function_name_weigh(v, weights);
 	if (r)
 		return r;
 	show(part);
-	op_vec_foreach(f, &v->c->functions) {
-		fits = weights[f->name] ? fit(v, f->name, part, buf) : FITS_NOT;
-		if (fits > best ||
-		    (fits && fits == best && weights[f->name] > weights[*ret])) {
-			best = fits;
-			*ret = f->name;
-		}
-	}
-	return best ? 0 : -ENOENT;
+	op_vec_foreach(f, &v->c->functions)
+		if (weights[f->name] && !fits[f->name])
+			fits[f->name] = (uint8_t)fit(v, f->name, part, buf);
+	return choose(v, weights, fits, ret, ret_also);
 }

@@ -77,7 +77,7 @@ static bool finds(const struct view *v, unsigned int without)
 	op_vec_foreach(s, &v->c->stacks) {
 		if (view_wants(&other, s))
 			return !other.request.function ||
-			       function_name_find(&other, &function) == 0;
+			       function_name_find(&other, &function, NULL) == 0;
 	}
 	return false;
 }

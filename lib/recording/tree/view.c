@@ -389,7 +389,7 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	r = find_kind(ret);
 	ret->kind_found = !r;
 	if (!r && request->function)
-		r = function_name_find(ret, &ret->function);
+		r = function_name_find(ret, &ret->function, &ret->also);
 	/* as many as there are labels of any sort */
 	m.seen = calloc(c->functions.len + c->strings.places.len + c->lines.len + 1,
 			sizeof(*m.seen));
@@ -421,6 +421,7 @@ void view_clear(struct view *v)
 	op_vec_clear(&v->places);
 	op_vec_clear(&v->rows);
 	tree_clear(&v->tree);
+	sums_clear(&v->also);
 	sums_clear(&v->endings);
 	sums_clear(&v->unnamed);
 }

@@ -104,6 +104,8 @@ struct view {
 	uint32_t kind;
 	uint32_t
 		function; /* the name that the request means: a string of the collection */
+	struct sums
+		also; /* others that the request could mean, heaviest first, by their strings */
 	int64_t total;
 	size_t processes;
 	OP_VEC(struct view_place) places; /* where rows are by line */

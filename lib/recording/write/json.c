@@ -175,6 +175,8 @@ static void report_json(const struct report *r, FILE *f)
 	write_head(&j);
 	if (r->show_rows)
 		write_rows(&j);
+	if (r->v->also.items.len)
+		write_sums(&j, "also_fit", &r->v->also);
 	if (r->show_tree) {
 		(void)fputs(",\n  \"tree\": [", f);
 		report_tree(r, r->limit, write_node, &j);

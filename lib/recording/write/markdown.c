@@ -15,6 +15,7 @@
 enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
+	ALSO_SHOWN = 5,
 	SUMS_SHOWN = 3,
 	WORD_BYTES = 80,
 	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
@@ -255,6 +256,26 @@ static void write_callers(const struct out *o)
 		write_callers_of(o, &v->rows.data[i], &callers[i]);
 }
 
+/* The functions that --callers and --callees could mean, too. */
+static void write_also(const struct out *o)
+{
+	const struct view *v = o->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < v->also.items.len && i < ALSO_SHOWN; i++) {
+		(void)fputs(i ? ", " : "\nThe name also fits ", o->f);
+		view_text(v->c, (uint32_t)v->also.items.data[i].key, name, sizeof(name));
+		put_name(o->f, name, o->size->name_columns);
+		(void)fprintf(o->f, " (%.1f%%)",
+			      view_percent(v, v->also.items.data[i].value));
+	}
+	if (v->also.items.len > ALSO_SHOWN)
+		(void)fprintf(o->f, " and %zu more", v->also.items.len - ALSO_SHOWN);
+	if (v->also.items.len)
+		(void)fputs(".\n", o->f);
+}
+
 static void write_tree(const struct out *o)
 {
 	static const char *const titles[] = {
@@ -267,6 +288,7 @@ static void write_tree(const struct out *o)
 	struct chains chains;
 	size_t i;
 
+	write_also(o);
 	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
 	chains_make(&v->tree, r->limit < o->size->chains ? r->limit : o->size->chains,
 		    (int64_t)((double)v->total * r->min_percent / 100), &chains);

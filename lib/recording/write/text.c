@@ -15,6 +15,8 @@ enum {
 	NUMBER_COLUMNS = 17, /* width of two shares */
 	MODULE_COLUMNS = 18,
 	ENDINGS_SHOWN = 5,
+	ALSO_SHOWN = 5,
+	ALSO_COLUMNS = 40,
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
@@ -135,6 +137,26 @@ static void print_node(void *data, const struct tree_node *n)
 	(void)fputc('\n', t->f);
 }
 
+/* The functions that --callers and --callees could mean, too. */
+static void print_also(const struct text *t)
+{
+	const struct view *v = t->r->v;
+	char name[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < v->also.items.len && i < ALSO_SHOWN; i++) {
+		(void)fputs(i ? ", " : "\nThe name also fits ", t->f);
+		view_text(v->c, (uint32_t)v->also.items.data[i].key, name, sizeof(name));
+		print_name(t->f, name, -ALSO_COLUMNS);
+		(void)fprintf(t->f, " (%.2f%%)",
+			      view_percent(v, v->also.items.data[i].value));
+	}
+	if (v->also.items.len > ALSO_SHOWN)
+		(void)fprintf(t->f, " and %zu more", v->also.items.len - ALSO_SHOWN);
+	if (v->also.items.len)
+		(void)fputs(".\n", t->f);
+}
+
 static void print_tree(struct text *t)
 {
 	static const char *const titles[] = {
@@ -144,6 +166,7 @@ static void print_tree(struct text *t)
 			"CALLEES, the function first (> is called by the line above)",
 	};
 
+	print_also(t);
 	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL",
 		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
