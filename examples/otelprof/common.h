@@ -26,6 +26,7 @@ struct command {
 };
 
 int command_record(int argc, char **argv);
+int command_dump(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_ctl(int argc, char **argv);

@@ -14,6 +14,7 @@ enum {
 static const struct command commands[] = {
 	{ "record", command_record,
 	  "profile into a file: flame graph, pprof, folded, OTLP" },
+	{ "dump", command_dump, "print what all threads of a process do now" },
 	{ "top", command_top, "show the functions that take the CPUs" },
 	{ "export", command_export,
 	  "send profiles to OpenTelemetry Collectors, as a daemon" },

@@ -225,7 +225,7 @@ static uint64_t resource_work(const struct otlp_resource *r)
 {
 	return r->attributes.len +
 	       ((uint64_t)r->executable_name.len + r->executable_path.len +
-		r->container_id.len + r->service_name.len) /
+		r->container_id.len + r->container_name.len + r->service_name.len) /
 		       WORK_TEXT_BYTES;
 }
 
@@ -339,6 +339,54 @@ int otlp_each_sample(const struct otlp_profiles *p, otlp_sample_fn fn, void *dat
 	free(v.x.first);
 	free(v.frames);
 	return r;
+}
+
+static struct otlp_text value_of(const struct otlp_profiles *p,
+				 const struct otlp_attribute *a,
+				 char buf[OTLP_LABEL_NUMBER_BYTES])
+{
+	if (a->kind == OTLP_VALUE_INT)
+		(void)snprintf(buf, OTLP_LABEL_NUMBER_BYTES, "%" PRId64, a->integer);
+	else if (a->kind == OTLP_VALUE_BOOL)
+		(void)snprintf(buf, OTLP_LABEL_NUMBER_BYTES, "%s",
+			       a->integer ? "true" : "false");
+	else
+		return otlp_attribute_text(p, a);
+	return (struct otlp_text){ buf, strlen(buf) };
+}
+
+static bool is_key(const struct otlp_profiles *p, const struct otlp_attribute *a,
+		   const char *key, size_t len)
+{
+	struct otlp_text is = otlp_attribute_key(p, a);
+
+	return is.len == len && memcmp(is.data, key, len) == 0;
+}
+
+struct otlp_text otlp_label(const struct otlp_profiles *p,
+			    const struct otlp_sample_view *v, const char *key,
+			    size_t key_len, char buf[OTLP_LABEL_NUMBER_BYTES])
+{
+	const struct otlp_attribute *a;
+	struct otlp_range r = v->sample->attributes;
+	uint32_t i;
+	int32_t at;
+
+	for (i = 0; i < r.len; i++) {
+		at = p->ints.data[r.first + i];
+		if (at <= 0 || (uint32_t)at >= p->attributes.len)
+			continue;
+		a = &p->attributes.data[at];
+		if (is_key(p, a, key, key_len))
+			return value_of(p, a, buf);
+	}
+	r = v->resource->attributes;
+	for (i = 0; i < r.len; i++) {
+		a = &p->resource_attributes.data[r.first + i];
+		if (is_key(p, a, key, key_len))
+			return value_of(p, a, buf);
+	}
+	return (struct otlp_text){ "", 0 };
 }
 
 const char *otlp_frame_name(const struct otlp_frame *f, char *buf, size_t size)

@@ -152,6 +152,8 @@ static void resolve_resource(const struct otlp_profiles *p, struct otlp_resource
 			r->executable_path = otlp_attribute_text(p, a);
 		else if (otlp_text_is(key, "container.id"))
 			r->container_id = otlp_attribute_text(p, a);
+		else if (otlp_text_is(key, "container.name"))
+			r->container_name = otlp_attribute_text(p, a);
 		else if (otlp_text_is(key, "service.name"))
 			r->service_name = otlp_attribute_text(p, a);
 	}

@@ -144,6 +144,7 @@ struct otlp_resource {
 	struct otlp_text executable_name;
 	struct otlp_text executable_path;
 	struct otlp_text container_id;
+	struct otlp_text container_name;
 	struct otlp_text service_name;
 };
 
@@ -261,6 +262,15 @@ typedef int (*otlp_sample_fn)(void *data, const struct otlp_sample_view *sample)
 /* Call @fn for each sample. Indices outside a table read as its zero entry. Returns 0,
  * -ENOMEM, -EFBIG past the limits of frames, or what @fn returned. */
 int otlp_each_sample(const struct otlp_profiles *p, otlp_sample_fn fn, void *data);
+
+enum {
+	OTLP_LABEL_NUMBER_BYTES = 32
+};
+/* The attribute @key of a sample, else of its process: a text, or a number as a text in @buf. Empty
+ * where there is none. */
+struct otlp_text otlp_label(const struct otlp_profiles *p,
+			    const struct otlp_sample_view *v, const char *key,
+			    size_t key_len, char buf[OTLP_LABEL_NUMBER_BYTES]);
 
 /* One line for a frame: its function, or "module+0x12" where it has none. Returns @buf. */
 const char *otlp_frame_name(const struct otlp_frame *f, char *buf, size_t size);

@@ -2,7 +2,8 @@
 /*
  * otelprof mcp: offers the tools of tools.c over the Model Context Protocol, revisions
  * 2024-11-05 to 2025-06-18, on standard input and output: one JSON-RPC 2.0 message a
- * line.
+ * line. While a tool runs, pings are answered and calls can be cancelled; the other
+ * messages wait.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -12,11 +13,14 @@
 
 #include "base/cleanup.h"
 #include "common.h"
+#include "mcp/input.h"
 #include "mcp/tools.h"
 
 enum {
-	LINE_MAX_BYTES = 1 << 20,
+	OPTION_PROBES = OPTION_OWN,
 	DEPTH_MAX = 32,
+	QUEUE_MAX =
+		64, /* messages that wait; of more, reading stops until there is room */
 	/* Codes of JSON-RPC 2.0, section 5.1. */
 	RPC_PARSE_ERROR = -32700,
 	RPC_INVALID_REQUEST = -32600,
@@ -26,17 +30,32 @@ enum {
 
 static const char instructions[] =
 	"Profiles of this Linux host. Begin with record (or top), which tells where the "
-	"CPU time goes, then ask callers or report with another grouping; diff compares "
-	"two recordings. Self is time in a function itself, total with what it calls.";
+	"CPU time goes, then ask callers or report with another grouping or a filter; diff "
+	"compares two recordings. A program that is slow and takes no CPU waits: record it "
+	"with the kinds off_cpu,locks. One that hangs: dump. Self is time in a function "
+	"itself, total with what it calls.";
+
+struct server {
+	struct tools tools;
+	struct input input;
+	char *line;		   /* the one at hand */
+	struct json_object *queue; /* messages that were read while a tool ran */
+	size_t queue_at;
+	struct json_object *running; /* the id of the call at hand, or NULL */
+	bool cancelled;		     /* that call */
+	struct json_object *batch;   /* answers that are sent together, or NULL */
+};
 
 static int help(FILE *f)
 {
 	(void)fputs(
-		"Usage: otelprof mcp\n\n"
+		"Usage: otelprof mcp [OPTIONS]\n\n"
 		"Answers the Model Context Protocol on standard input and output, so that an\n"
-		"assistant can profile this host and read recordings: the tools record, top,\n"
-		"report, callers, callees, diff and doctor. Nothing on the host is changed.\n\n"
-		"  -h, --help   show this text\n",
+		"assistant can profile this host and read recordings: the tools record, dump,\n"
+		"top, report, callers, callees, diff and doctor. Nothing on the host is changed.\n\n"
+		"      --probes   let the assistant set probes and use events of perf, which\n"
+		"                 change the programs that they are in\n"
+		"  -h, --help     show this text\n",
 		f);
 	return STATUS_OK;
 }
@@ -50,23 +69,28 @@ static void send_message(struct json_object *message)
 }
 
 /* Send an answer in which @key has @value; takes @value, borrows @id. */
-static void answer(struct json_object *id, const char *key, struct json_object *value)
+static void answer(struct server *s, struct json_object *id, const char *key,
+		   struct json_object *value)
 {
 	struct json_object *m = json_object_new_object();
 
 	json_object_object_add(m, "jsonrpc", json_object_new_string("2.0"));
 	json_object_object_add(m, "id", json_object_get(id));
 	json_object_object_add(m, key, value);
-	send_message(m);
+	if (s->batch)
+		json_object_array_add(s->batch, m);
+	else
+		send_message(m);
 }
 
-static void refuse(struct json_object *id, int code, const char *message)
+static void refuse(struct server *s, struct json_object *id, int code,
+		   const char *message)
 {
 	struct json_object *error = json_object_new_object();
 
 	json_object_object_add(error, "code", json_object_new_int(code));
 	json_object_object_add(error, "message", json_object_new_string(message));
-	answer(id, "error", error);
+	answer(s, id, "error", error);
 }
 
 static const char *text_of(struct json_object *o, const char *key)
@@ -79,7 +103,8 @@ static const char *text_of(struct json_object *o, const char *key)
 	return json_object_get_string(value);
 }
 
-static void initialize(struct json_object *id, struct json_object *params)
+static void initialize(struct server *s, struct json_object *id,
+		       struct json_object *params)
 {
 	static const char *const revisions[] = { "2025-06-18", "2025-03-26",
 						 "2024-11-05" };
@@ -104,35 +129,43 @@ static void initialize(struct json_object *id, struct json_object *params)
 	json_object_object_add(result, "serverInfo", server);
 	json_object_object_add(result, "instructions",
 			       json_object_new_string(instructions));
-	answer(id, "result", result);
+	answer(s, id, "result", result);
 }
 
-static void list_tools(struct json_object *id)
+static void list_tools(struct server *s, struct json_object *id)
 {
 	struct json_object *result = json_object_new_object();
 
-	json_object_object_add(result, "tools", tools_list());
-	answer(id, "result", result);
+	json_object_object_add(result, "tools", tools_list(&s->tools));
+	answer(s, id, "result", result);
 }
 
 /* Call a tool and answer with its text. The commands print only valid UTF-8. */
-static void call_tool(struct tools *t, struct json_object *id, struct json_object *params)
+static void call_tool(struct server *s, struct json_object *id,
+		      struct json_object *params)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
-	struct json_object *arguments = NULL, *result, *content, *item;
+	struct json_object *arguments = NULL, *result, *content, *item, *data = NULL;
 	const char *name = text_of(params, "name");
 	bool good;
 
 	if (!name || !tools_know(name)) {
-		refuse(id, RPC_INVALID_PARAMS, "there is no tool of that name");
+		refuse(s, id, RPC_INVALID_PARAMS, "there is no tool of that name");
 		return;
 	}
 	if (json_object_object_get_ex(params, "arguments", &arguments) && arguments &&
 	    !json_object_is_type(arguments, json_type_object)) {
-		refuse(id, RPC_INVALID_PARAMS, "the arguments are no object");
+		refuse(s, id, RPC_INVALID_PARAMS, "the arguments are no object");
 		return;
 	}
-	good = tools_call(t, name, arguments, &text);
+	s->running = id;
+	s->cancelled = false;
+	good = tools_call(&s->tools, name, arguments, &text, &data);
+	s->running = NULL;
+	if (s->cancelled) {
+		json_object_put(data);
+		return; /* who cancelled wants no answer */
+	}
 	result = json_object_new_object();
 	content = json_object_new_array();
 	item = json_object_new_object();
@@ -142,17 +175,21 @@ static void call_tool(struct tools *t, struct json_object *id, struct json_objec
 		json_object_new_string_len(text.data ? text.data : "", (int)text.len));
 	json_object_array_add(content, item);
 	json_object_object_add(result, "content", content);
+	if (good && data && json_object_is_type(data, json_type_object))
+		json_object_object_add(result, "structuredContent",
+				       json_object_get(data));
+	json_object_put(data);
 	json_object_object_add(result, "isError", json_object_new_boolean(!good));
-	answer(id, "result", result);
+	answer(s, id, "result", result);
 }
 
-static void handle(struct tools *t, struct json_object *message)
+static void handle(struct server *s, struct json_object *message)
 {
 	struct json_object *id = NULL, *params = NULL;
 	const char *method = text_of(message, "method");
 
 	if (!json_object_is_type(message, json_type_object) || !method) {
-		refuse(NULL, RPC_INVALID_REQUEST, "this is no request");
+		refuse(s, NULL, RPC_INVALID_REQUEST, "this is no request");
 		return;
 	}
 	/* A message without an id is a notification, which gets no answer. */
@@ -160,92 +197,195 @@ static void handle(struct tools *t, struct json_object *message)
 		return;
 	(void)json_object_object_get_ex(message, "params", &params);
 	if (strcmp(method, "initialize") == 0)
-		initialize(id, params);
+		initialize(s, id, params);
 	else if (strcmp(method, "ping") == 0)
-		answer(id, "result", json_object_new_object());
+		answer(s, id, "result", json_object_new_object());
 	else if (strcmp(method, "tools/list") == 0)
-		list_tools(id);
+		list_tools(s, id);
 	else if (strcmp(method, "tools/call") == 0)
-		call_tool(t, id, params);
+		call_tool(s, id, params);
 	else
-		refuse(id, RPC_NO_METHOD, "there is no such method");
+		refuse(s, id, RPC_NO_METHOD, "there is no such method");
 }
 
-static void handle_line(struct tools *t, const char *line, size_t len)
+/* A message, or several in an array, which are answered in one. */
+static void handle_message(struct server *s, struct json_object *message)
 {
-	struct json_tokener *tok = json_tokener_new_ex(DEPTH_MAX);
-	struct json_object *message;
+	struct json_object *answers;
+	size_t i;
 
-	if (!tok)
+	if (!json_object_is_type(message, json_type_array) ||
+	    !json_object_array_length(message)) {
+		handle(s, message);
 		return;
-	json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
-	message = json_tokener_parse_ex(tok, line, (int)len + 1);
-	if (message) {
-		handle(t, message);
-		json_object_put(message);
-	} else {
-		refuse(NULL, RPC_PARSE_ERROR, "this line is no JSON");
 	}
-	json_tokener_free(tok);
+	s->batch = json_object_new_array();
+	for (i = 0; i < json_object_array_length(message) && !signal_seen(); i++)
+		handle(s, json_object_array_get_idx(message, i));
+	answers = s->batch;
+	s->batch = NULL;
+	if (json_object_array_length(answers))
+		send_message(answers);
+	else
+		json_object_put(answers);
 }
 
-/* Read one line without its newline. Returns its length; -EFBIG if it was too long and
- * skipped; -ENODATA at the end. */
-static ssize_t read_line(char *line)
+/* The message of a line; NULL for one that is none, which is said. */
+static struct json_object *parse_line(struct server *s, ssize_t len)
 {
-	size_t len = 0;
-	int c;
+	struct json_object *batch = s->batch, *message = NULL;
+	struct json_tokener *tok;
 
-	while ((c = getchar()) != EOF && c != '\n') {
-		if (len < LINE_MAX_BYTES)
-			line[len] = (char)c;
-		len++;
+	if (!len)
+		return NULL;
+	tok = len < 0 ? NULL : json_tokener_new_ex(DEPTH_MAX);
+	if (tok) {
+		json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
+		message = json_tokener_parse_ex(tok, s->line, (int)len + 1);
+		json_tokener_free(tok);
 	}
-	if (c == EOF && (!len || signal_seen()))
-		return -ENODATA;
-	if (len >= LINE_MAX_BYTES)
-		return -EFBIG;
-	line[len] = 0;
-	return (ssize_t)len;
+	if (message)
+		return message;
+	/* It is no answer of a batch that is at hand. */
+	s->batch = NULL;
+	if (len < 0)
+		refuse(s, NULL, RPC_INVALID_REQUEST, "this line is too long");
+	else
+		refuse(s, NULL, RPC_PARSE_ERROR, "this line is no JSON");
+	s->batch = batch;
+	return NULL;
 }
 
-static int serve(struct tools *t)
+static bool is_method(struct json_object *message, const char *name)
 {
-	_cleanup_free_ char *line = malloc(LINE_MAX_BYTES + 1);
+	const char *method = json_object_is_type(message, json_type_object)
+				     ? text_of(message, "method")
+				     : NULL;
+
+	return method && strcmp(method, name) == 0;
+}
+
+/* Does it cancel the call at hand? */
+static bool cancels(const struct server *s, struct json_object *message)
+{
+	struct json_object *params = NULL, *id = NULL;
+
+	return is_method(message, "notifications/cancelled") &&
+	       json_object_object_get_ex(message, "params", &params) &&
+	       json_object_object_get_ex(params, "requestId", &id) && s->running &&
+	       json_object_equal(id, s->running);
+}
+
+static size_t waiting(const struct server *s)
+{
+	return json_object_array_length(s->queue) - s->queue_at;
+}
+
+/* While a tool runs: what cannot wait is done at once, the rest is put into the queue. */
+static bool read_meanwhile(void *data, struct meanwhile *m)
+{
+	struct server *s = data;
+	struct json_object *message, *batch = s->batch;
 	ssize_t len;
 
-	if (!line)
+	input_fill(&s->input);
+	while ((len = input_take(&s->input, s->line)) != -EAGAIN) {
+		message = parse_line(s, len);
+		if (!message)
+			continue;
+		s->cancelled |= cancels(s, message);
+		if (!is_method(message, "ping")) {
+			json_object_array_add(s->queue, message);
+			continue;
+		}
+		s->batch = NULL;
+		handle(s, message);
+		s->batch = batch;
+		json_object_put(message);
+	}
+	if (s->input.ended || waiting(s) >= QUEUE_MAX)
+		m->fd = -1;
+	return !s->cancelled;
+}
+
+/* The next message, or NULL at the end. */
+static struct json_object *next_message(struct server *s)
+{
+	struct json_object *message = NULL;
+	ssize_t len;
+
+	if (waiting(s))
+		return json_object_get(
+			json_object_array_get_idx(s->queue, s->queue_at++));
+	json_object_put(s->queue);
+	s->queue = json_object_new_array();
+	s->queue_at = 0;
+	while (!message) {
+		len = input_take(&s->input, s->line);
+		if (len != -EAGAIN)
+			message = parse_line(s, len);
+		else if (s->input.ended)
+			return NULL;
+		else
+			input_fill(&s->input);
+	}
+	return message;
+}
+
+static int serve(struct server *s)
+{
+	struct json_object *message;
+
+	if (input_init(&s->input))
 		return fail("out of memory");
-	while ((len = read_line(line)) != -ENODATA) {
-		if (len == -EFBIG)
-			refuse(NULL, RPC_INVALID_REQUEST, "this line is too long");
-		else if (len)
-			handle_line(t, line, (size_t)len);
+	s->line = malloc(INPUT_LINE_BYTES + 1);
+	if (!s->line)
+		return fail("out of memory");
+	s->queue = json_object_new_array();
+	s->tools.meanwhile = (struct meanwhile){ -1, read_meanwhile, s };
+	while (!signal_seen() && (message = next_message(s))) {
+		s->tools.meanwhile.fd = s->input.ended ? -1 : STDIN_FILENO;
+		handle_message(s, message);
+		json_object_put(message);
 		if (ferror(stdout))
 			return fail("cannot write: %s", strerror(errno));
 	}
 	return STATUS_OK;
 }
 
+static void server_deinit(struct server *s)
+{
+	json_object_put(s->queue);
+	input_deinit(&s->input);
+	free(s->line);
+	tools_deinit(&s->tools);
+}
+
 int command_mcp(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "probes", no_argument, NULL, OPTION_PROBES },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct tools t;
+	struct server s = { 0 };
+	bool probes = false;
 	int c, r;
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
-		return c == 'h' ? help(stdout) : usage_hint("mcp");
+	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		if (c != OPTION_PROBES)
+			return c == 'h' ? help(stdout) : usage_hint("mcp");
+		probes = true;
+	}
 	if (optind < argc) {
 		(void)fail("mcp does not take \"%s\"", argv[optind]);
 		return usage_hint("mcp");
 	}
 	signals_catch();
-	r = tools_init(&t);
+	r = tools_init(&s.tools);
+	s.tools.probes = probes;
 	if (!r)
-		r = serve(&t);
-	tools_deinit(&t);
+		r = serve(&s);
+	server_deinit(&s);
 	return r;
 }

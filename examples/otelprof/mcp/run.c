@@ -85,35 +85,42 @@ static void trim(struct op_strbuf *text)
 		text->len--;
 }
 
-/* Read until both streams have ended. Returns false if the time was over first. */
-static bool drain(struct run *run, double seconds)
+/* Read until both streams have ended. Returns false if the time was over first, or the program is to
+ * end. */
+static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 {
-	struct pollfd polls[STREAMS] = { { run->fds[OUT], POLLIN, 0 },
-					 { run->fds[ERR], POLLIN, 0 } };
+	struct pollfd polls[STREAMS + 1] = { { run->fds[OUT], POLLIN, 0 },
+					     { run->fds[ERR], POLLIN, 0 },
+					     { meanwhile->fd, POLLIN, 0 } };
 	double end = now_seconds() + seconds;
 	int i;
 
 	while (polls[OUT].fd >= 0 || polls[ERR].fd >= 0) {
 		if (now_seconds() > end || signal_seen())
 			return false;
-		if (poll(polls, STREAMS, STEP_MS) < 0 && errno != EINTR)
+		if (poll(polls, STREAMS + 1, STEP_MS) < 0 && errno != EINTR)
 			return false;
 		for (i = 0; i < STREAMS; i++) {
 			if (polls[i].fd >= 0 && polls[i].revents && !take(run, i))
 				polls[i].fd = -1;
 		}
+		if (polls[STREAMS].fd >= 0 && polls[STREAMS].revents &&
+		    !meanwhile->fn(meanwhile->data, meanwhile))
+			return false;
+		polls[STREAMS].fd = meanwhile->fd;
 	}
 	return true;
 }
 
-bool run_program(char **argv, double seconds, struct op_strbuf *ret)
+bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
+		 struct op_strbuf *ret)
 {
 	struct run run = { .fds = { -1, -1 } };
 	int status = -1, r = spawn(&run, argv);
 	bool in_time = false, good;
 
 	if (!r) {
-		in_time = drain(&run, seconds);
+		in_time = drain(&run, seconds, meanwhile);
 		if (!in_time)
 			(void)kill(run.pid, SIGKILL);
 		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)

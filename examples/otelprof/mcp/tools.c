@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of tools, and how a call becomes a command line of this program. */
+/* How a call of a tool becomes a command line of this program, and its output an answer. */
 #include "mcp/tools.h"
 
 #include <dirent.h>
@@ -18,162 +18,17 @@
 #include "mcp/tools.h"
 
 enum {
-	SECONDS_MAX = 60,
-	SECONDS_DEFAULT = 10,
-	HZ_MAX = 1000,
-	LINES_MAX = 200,
+	REPORT_SECONDS = 60,
 	RECORDINGS_MAX = 16, /* kept at once; the oldest is removed */
-	ARGUMENTS_MAX = 24,
+	ARGUMENTS_MAX = 64,
 	TEXT_MAX = 64,
-};
-
-enum argument_type {
-	ARGUMENT_TEXT,
-	ARGUMENT_KINDS,
-	ARGUMENT_NUMBER,
-	ARGUMENT_FILE,
-};
-
-/* An argument of a tool; it becomes an option of the command, or a file after the
- * options. */
-struct argument {
-	const char *name;
-	enum argument_type type;
-	const char *option; /* NULL: it is a file */
-	const char *description;
-	bool required;
-	long long min;
-	long long max;
-};
-
-struct tool {
-	const char *name;
-	const char *description;
-	const char *command[4]; /* the words after the program's name */
-	struct argument arguments[8];
-	bool records;	/* makes a recording and reports on it */
-	double seconds; /* time limit in addition to the time of recording */
-};
-
-#define FILE_ARGUMENT                                                                    \
-	{                                                                                \
-		"file", ARGUMENT_FILE, NULL,                                             \
-			"Path of a recording (OTLP), such as record answers", true       \
-	}
-#define PID_ARGUMENT(min)                                                                \
-	{                                                                                \
-		"pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, min,        \
-			INT_MAX                                                          \
-	}
-#define LINES_ARGUMENT                                                                   \
-	{                                                                                \
-		"lines", ARGUMENT_NUMBER, "--lines", "At most so many lines", false, 1,  \
-			LINES_MAX                                                        \
-	}
-
-static const struct tool all[] = {
-	{
-		.name = "record",
-		.description = "Profile this host, or one process, for some seconds, and "
-			       "report where the time went. Answers the path of the "
-			       "recording too, for the other tools.",
-		.command = { "record" },
-		.arguments = {
-			{ "seconds", ARGUMENT_NUMBER, "--duration",
-			  "How long; 10 where it is left out", false, 1, SECONDS_MAX },
-			PID_ARGUMENT(1),
-			{ "frequency", ARGUMENT_NUMBER, "--frequency",
-			  "Samples a second and CPU; 99 where it is left out", false, 1,
-			  HZ_MAX },
-			{ "comm", ARGUMENT_TEXT, "--comm", "Only threads of this name" },
-			{ "kinds", ARGUMENT_KINDS, "--kinds",
-			  "Kinds of samples, with commas: cpu, page_faults, ..." },
-		},
-		.records = true,
-		.seconds = 90,
-	},
-	{
-		.name = "top",
-		.description = "The functions that take the CPUs now, by process, over "
-			       "a few seconds.",
-		.command = { "top", "--json", "--once" },
-		.arguments = {
-			{ "seconds", ARGUMENT_NUMBER, "--duration",
-			  "How long; 5 where it is left out", false, 1, SECONDS_MAX },
-			LINES_ARGUMENT,
-			PID_ARGUMENT(1),
-		},
-		.seconds = 90,
-	},
-	{
-		.name = "report",
-		.description = "Where the time of a recording went: hottest path, "
-			       "functions, calls, and what is missing.",
-		.command = { "report", "--format=markdown", "--no-lines-cache" },
-		.arguments = {
-			FILE_ARGUMENT,
-			{ "by", ARGUMENT_TEXT, "--by",
-			  "Rows by function, module, process, program, thread, container "
-			  "or service" },
-			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples" },
-			PID_ARGUMENT(0),
-			{ "program", ARGUMENT_TEXT, "--program",
-			  "Only processes of this name" },
-			LINES_ARGUMENT,
-		},
-		.seconds = 60,
-	},
-	{
-		.name = "callers",
-		.description = "Who calls a function of a recording.",
-		.command = { "report", "--format=markdown", "--no-lines-cache" },
-		.arguments = {
-			FILE_ARGUMENT,
-			{ "function", ARGUMENT_TEXT, "--callers",
-			  "Its name, or a part of it", true },
-			LINES_ARGUMENT,
-		},
-		.seconds = 60,
-	},
-	{
-		.name = "callees",
-		.description = "What a function of a recording calls.",
-		.command = { "report", "--format=markdown", "--no-lines-cache" },
-		.arguments = {
-			FILE_ARGUMENT,
-			{ "function", ARGUMENT_TEXT, "--callees",
-			  "Its name, or a part of it", true },
-			LINES_ARGUMENT,
-		},
-		.seconds = 60,
-	},
-	{
-		.name = "diff",
-		.description = "What grew and what shrank from one recording to another.",
-		.command = { "diff", "--format=markdown" },
-		.arguments = {
-			{ "before", ARGUMENT_FILE, NULL, "Path of the first recording", true },
-			{ "after", ARGUMENT_FILE, NULL, "Path of the second recording", true },
-			{ "by", ARGUMENT_TEXT, "--by",
-			  "Rows by function, module, program, container or service" },
-			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples" },
-			LINES_ARGUMENT,
-		},
-		.seconds = 60,
-	},
-	{
-		.name = "doctor",
-		.description = "What of the profiler works on this machine, and what is "
-			       "missing.",
-		.command = { "doctor" },
-		.seconds = 30,
-	},
 };
 
 /* A command line under construction. */
 struct line {
 	const char *words[ARGUMENTS_MAX + 1];
 	char numbers[ARGUMENTS_MAX][TEXT_MAX];
+	char why[TEXT_MAX]; /* what is wrong with an argument */
 	size_t len;
 };
 
@@ -181,9 +36,9 @@ static const struct tool *find(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (strcmp(all[i].name, name) == 0)
-			return &all[i];
+	for (i = 0; i < tools_table_len; i++) {
+		if (strcmp(tools_table[i].name, name) == 0)
+			return &tools_table[i];
 	}
 	return NULL;
 }
@@ -198,17 +53,30 @@ static void put_text(struct json_object *o, const char *key, const char *text)
 	json_object_object_add(o, key, json_object_new_string(text));
 }
 
+static const char *type_of(const struct argument *a)
+{
+	return a->type == ARGUMENT_NUMBER  ? "integer"
+	       : a->type == ARGUMENT_FLAG  ? "boolean"
+	       : a->type == ARGUMENT_TEXTS ? "array"
+					   : "string";
+}
+
 static struct json_object *describe_arguments(const struct tool *tool)
 {
 	struct json_object *schema = json_object_new_object();
 	struct json_object *properties = json_object_new_object();
 	struct json_object *required = json_object_new_array();
 	const struct argument *a;
-	struct json_object *p;
+	struct json_object *p, *items;
 
 	for (a = tool->arguments; a->name; a++) {
 		p = json_object_new_object();
-		put_text(p, "type", a->type == ARGUMENT_NUMBER ? "integer" : "string");
+		put_text(p, "type", type_of(a));
+		if (a->type == ARGUMENT_TEXTS) {
+			items = json_object_new_object();
+			put_text(items, "type", "string");
+			json_object_object_add(p, "items", items);
+		}
 		put_text(p, "description", a->description);
 		if (a->type == ARGUMENT_NUMBER) {
 			json_object_object_add(p, "minimum",
@@ -228,19 +96,21 @@ static struct json_object *describe_arguments(const struct tool *tool)
 	return schema;
 }
 
-struct json_object *tools_list(void)
+struct json_object *tools_list(const struct tools *t)
 {
 	struct json_object *list = json_object_new_array(), *tool, *hints;
-	size_t i;
+	const struct tool *e;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (e = tools_table; e < tools_table + tools_table_len; e++) {
 		tool = json_object_new_object();
 		hints = json_object_new_object();
-		put_text(tool, "name", all[i].name);
-		put_text(tool, "description", all[i].description);
-		json_object_object_add(tool, "inputSchema", describe_arguments(&all[i]));
+		put_text(tool, "name", e->name);
+		put_text(tool, "description", e->description);
+		json_object_object_add(tool, "inputSchema", describe_arguments(e));
+		/* A probe changes the program that it is in. */
 		json_object_object_add(hints, "readOnlyHint",
-				       json_object_new_boolean(true));
+				       json_object_new_boolean(
+					       !t->probes || e->answer != ANSWER_RECORD));
 		json_object_object_add(tool, "annotations", hints);
 		json_object_array_add(list, tool);
 	}
@@ -253,39 +123,73 @@ static void add_word(struct line *l, const char *word)
 		l->words[l->len++] = word;
 }
 
-/* Add an argument. Returns NULL, or what is wrong with its value. */
-static const char *add_argument(struct line *l, const struct argument *a,
-				struct json_object *value)
+/* Add a text of an argument. Returns NULL, or what is wrong with it. */
+static const char *add_text(const struct tools *t, struct line *l,
+			    const struct argument *a, struct json_object *value)
 {
-	const char *text;
+	const char *text = json_object_get_string(value);
 	struct stat st;
-	int64_t n;
 
-	if (a->type == ARGUMENT_NUMBER) {
-		if (!json_object_is_type(value, json_type_int))
-			return "must be an integer";
-		n = json_object_get_int64(value);
-		if (n < a->min || n > a->max)
-			return "is out of its range";
-		(void)snprintf(l->numbers[l->len], TEXT_MAX, "%" PRId64, n);
-		text = l->numbers[l->len];
-	} else {
-		if (!json_object_is_type(value, json_type_string))
-			return "must be a string";
-		text = json_object_get_string(value);
-		if (strlen(text) != (size_t)json_object_get_string_len(value) || !*text)
-			return "must be text without a zero byte";
-		/* Probes and events of perf have a ':', and change what they look at. */
-		if (a->type == ARGUMENT_KINDS && strchr(text, ':'))
-			return "takes kinds by their names: no probe, no event of perf";
-		if (a->type == ARGUMENT_FILE && stat(text, &st) == 0 &&
-		    !S_ISREG(st.st_mode))
-			return "must be a file";
-	}
+	if (!json_object_is_type(value, json_type_string))
+		return "must be a string";
+	if (strlen(text) != (size_t)json_object_get_string_len(value) || !*text)
+		return "must be text without a zero byte";
+	/* Probes and events of perf have a ':', and change what they look at. */
+	if (a->type == ARGUMENT_KINDS && !t->probes &&
+	    (strchr(text, ':') || strstr(text, "probes")))
+		return "takes kinds by their names: no probe, no event of perf, which "
+		       "'otelprof mcp --probes' allows";
+	if (a->type == ARGUMENT_FILE && stat(text, &st) == 0 && !S_ISREG(st.st_mode))
+		return "must be a file";
 	if (a->option)
 		add_word(l, a->option);
 	add_word(l, text);
 	return NULL;
+}
+
+static const char *add_number(struct line *l, const struct argument *a,
+			      struct json_object *value)
+{
+	int64_t n = json_object_get_int64(value);
+
+	if (!json_object_is_type(value, json_type_int))
+		return "must be an integer";
+	if (n < a->min || n > a->max) {
+		(void)snprintf(l->why, sizeof(l->why),
+			       "is out of its range, %lld to %lld", a->min, a->max);
+		return l->why;
+	}
+	if (l->len >= ARGUMENTS_MAX)
+		return "is one too many";
+	(void)snprintf(l->numbers[l->len], TEXT_MAX, "%" PRId64, n);
+	add_word(l, a->option);
+	add_word(l, l->numbers[l->len - 1]);
+	return NULL;
+}
+
+/* Add an argument. Returns NULL, or what is wrong with its value. */
+static const char *add_argument(const struct tools *t, struct line *l,
+				const struct argument *a, struct json_object *value)
+{
+	const char *wrong = NULL;
+	size_t i;
+
+	if (a->type == ARGUMENT_NUMBER)
+		return add_number(l, a, value);
+	if (a->type == ARGUMENT_FLAG) {
+		if (!json_object_is_type(value, json_type_boolean))
+			return "must be true or false";
+		if (json_object_get_boolean(value))
+			add_word(l, a->option);
+		return NULL;
+	}
+	if (a->type != ARGUMENT_TEXTS || !json_object_is_type(value, json_type_array))
+		return add_text(t, l, a, value);
+	for (i = 0; !wrong && i < json_object_array_length(value); i++)
+		wrong = l->len + 2 > ARGUMENTS_MAX
+				? "has too many texts"
+				: add_text(t, l, a, json_object_array_get_idx(value, i));
+	return wrong;
 }
 
 /* An argument that a tool has not would be left out in silence, and the answer be another one
@@ -319,7 +223,7 @@ static bool check_names(const struct tool *tool, struct json_object *arguments,
 }
 
 /* Add the words for @arguments: options first, then "--" and the files in order. */
-static bool add_arguments(struct line *l, const struct tool *tool,
+static bool add_arguments(const struct tools *t, struct line *l, const struct tool *tool,
 			  struct json_object *arguments, struct op_strbuf *ret)
 {
 	const struct argument *a;
@@ -340,7 +244,7 @@ static bool add_arguments(struct line *l, const struct tool *tool,
 						 tool->name, a->name);
 				return false;
 			}
-			wrong = add_argument(l, a, value);
+			wrong = add_argument(t, l, a, value);
 			if (wrong) {
 				op_strbuf_printf(ret, "the argument %s of %s %s", a->name,
 						 tool->name, wrong);
@@ -375,7 +279,7 @@ static char *new_recording(struct tools *t)
 	return path;
 }
 
-static bool run_words(const struct tools *t, const struct line *l, double seconds,
+static bool run_words(struct tools *t, const struct line *l, double seconds,
 		      struct op_strbuf *ret)
 {
 	char *argv[ARGUMENTS_MAX + 2] = { t->program };
@@ -383,24 +287,128 @@ static bool run_words(const struct tools *t, const struct line *l, double second
 
 	for (i = 0; i < l->len; i++)
 		argv[i + 1] = (char *)l->words[i];
-	return run_program(argv, seconds, ret);
+	return run_program(argv, seconds, &t->meanwhile, ret);
 }
 
-static bool report_recording(const struct tools *t, const char *path,
-			     struct op_strbuf *ret)
+/* The line with --format=@format, which stands after the command's name. */
+static struct line with_format(const struct line *l, const char *format)
 {
-	struct line l = {
-		.words = { "report", "--format=markdown", "--no-lines-cache", path },
-		.len = 4,
+	struct line ret = *l;
+
+	if (ret.len < ARGUMENTS_MAX) {
+		memmove(ret.words + 2, ret.words + 1, (ret.len - 1) * sizeof(*ret.words));
+		ret.words[1] = format;
+		ret.len++;
+	}
+	return ret;
+}
+
+/* What the command prints as JSON; NULL where it fails. */
+static struct json_object *run_json(struct tools *t, const struct line *l)
+{
+	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
+
+	if (!run_words(t, l, REPORT_SECONDS, &text))
+		return NULL;
+	op_strbuf_add(&text, "", 1);
+	return text.failed ? NULL : json_tokener_parse(text.data);
+}
+
+/* Answer with the report of the line: as Markdown, and as an object. @by_program: programs, too.
+ * @pid: as of tools_add_next(). */
+static bool report(struct tools *t, const struct line *l, const char *file,
+		   bool by_program, struct json_object *pid, struct op_strbuf *ret,
+		   struct json_object **ret_data)
+{
+	const struct line as_text = with_format(l, "--format=markdown");
+	const struct line as_json = with_format(l, "--format=json");
+	const struct line programs = {
+		.words = { "report", "--format=json", "--by=program", "--no-lines",
+			   file },
+		.len = 5,
 	};
+	struct json_object *data, *found;
+
+	if (!run_words(t, &as_text, REPORT_SECONDS, ret))
+		return false;
+	data = run_json(t, &as_json);
+	if (!data)
+		return true;
+	/* The text has the tree in fewer words. */
+	json_object_object_del(data, "tree");
+	if (!file) {
+		*ret_data = data;
+		return true;
+	}
+	found = by_program ? run_json(t, &programs) : NULL;
+	tools_add_next(ret, data, file, found, pid);
+	json_object_put(found);
+	*ret_data = data;
+	return true;
+}
+
+static struct json_object *argument(struct json_object *arguments, const char *name)
+{
+	struct json_object *value = NULL;
+
+	return json_object_object_get_ex(arguments, name, &value) ? value : NULL;
+}
+
+/* Is no process chosen? */
+static bool is_whole_host(struct json_object *arguments)
+{
+	static const char *const choices[] = { "pid", "tree", "container", "user",
+					       "comm" };
+	size_t i;
+
+	for (i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+		if (argument(arguments, choices[i]))
+			return false;
+	return true;
+}
+
+static bool report_recording(struct tools *t, const char *path,
+			     struct json_object *arguments, struct op_strbuf *ret,
+			     struct json_object **ret_data)
+{
+	const struct line l = { .words = { "report", "--no-lines-cache", path },
+				.len = 3 };
 
 	op_strbuf_reset(ret);
 	op_strbuf_printf(ret, "The recording is %s\n\n", path);
-	return run_words(t, &l, SECONDS_MAX, ret);
+	return report(t, &l, path, is_whole_host(arguments), argument(arguments, "pid"),
+		      ret, ret_data);
+}
+
+static bool answer(struct tools *t, const struct tool *tool, const struct line *l,
+		   struct json_object *arguments, const char *path, struct op_strbuf *ret,
+		   struct json_object **ret_data)
+{
+	struct json_object *file = argument(arguments, "file");
+	struct json_object *pid = argument(arguments, "pid");
+
+	if (tool->answer == ANSWER_REPORT)
+		return report(t, l, file ? json_object_get_string(file) : NULL, false,
+			      NULL, ret, ret_data);
+	if (!run_words(t, l, tool->seconds, ret)) {
+		if (tool->answer == ANSWER_RECORD && pid)
+			tools_add_dump(ret, pid);
+		return false;
+	}
+	if (tool->answer == ANSWER_RECORD)
+		return report_recording(t, path, arguments, ret, ret_data);
+	if (tool->answer == ANSWER_JSON) {
+		op_strbuf_add(ret, "", 1);
+		if (!ret->failed) {
+			*ret_data = json_tokener_parse(ret->data);
+			ret->len--;
+		}
+	}
+	return true;
 }
 
 bool tools_call(struct tools *t, const char *name, struct json_object *arguments,
-		struct op_strbuf *ret)
+		struct op_strbuf *ret, struct json_object **ret_data)
 {
 	const struct tool *tool = find(name);
 	_cleanup_free_ char *path = NULL;
@@ -411,7 +419,7 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
 		return false;
 	for (i = 0; tool->command[i]; i++)
 		add_word(&l, tool->command[i]);
-	if (tool->records) {
+	if (tool->answer == ANSWER_RECORD) {
 		path = new_recording(t);
 		if (!path) {
 			op_strbuf_printf(ret, "there is no place for a recording: %s",
@@ -421,14 +429,12 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
 		add_word(&l, "-o");
 		add_word(&l, path);
 	}
-	if (!add_arguments(&l, tool, arguments, ret))
+	if (!add_arguments(t, &l, tool, arguments, ret))
 		return false;
 	/* A trailing "--" would mean that a command follows. */
 	if (strcmp(l.words[l.len - 1], "--") == 0)
 		l.len--;
-	if (!run_words(t, &l, tool->seconds, ret))
-		return false;
-	return !tool->records || report_recording(t, path, ret);
+	return answer(t, tool, &l, arguments, path, ret, ret_data);
 }
 
 int tools_init(struct tools *t)
@@ -436,7 +442,7 @@ int tools_init(struct tools *t)
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	*t = (struct tools){ 0 };
+	*t = (struct tools){ .meanwhile = { .fd = -1 } };
 	if (n <= 0)
 		return fail("cannot find this program: %s", strerror(errno));
 	path[n] = 0;

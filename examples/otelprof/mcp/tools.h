@@ -13,10 +13,20 @@
 
 #include "base/strbuf.h"
 
+/* While a program runs: what else may be read, and what reads it. */
+struct meanwhile {
+	int fd; /* -1: nothing any more */
+	/* Returns false to end the program; may set fd to -1. */
+	bool (*fn)(void *data, struct meanwhile *m);
+	void *data;
+};
+
 struct tools {
 	char *program;	 /* path of this program */
 	char *directory; /* for recordings; NULL before the first one */
 	unsigned int recordings;
+	bool probes; /* kinds may be probes and events of perf */
+	struct meanwhile meanwhile;
 };
 
 /* Returns 0, or STATUS_FAILED after a message. */
@@ -25,12 +35,62 @@ int tools_init(struct tools *t);
 void tools_deinit(struct tools *t);
 
 /* The answer to tools/list: an array, owned by the caller. NULL without memory. */
-struct json_object *tools_list(void);
+struct json_object *tools_list(const struct tools *t);
 bool tools_know(const char *name);
 /* Call a tool. @arguments may be NULL. @ret gets its text, or a sentence with what went
- * wrong. Returns true on success. */
+ * wrong; *@ret_data an object of the caller's, or stays NULL. Returns true on success. */
 bool tools_call(struct tools *t, const char *name, struct json_object *arguments,
-		struct op_strbuf *ret);
+		struct op_strbuf *ret, struct json_object **ret_data);
+
+/* The table. */
+
+enum argument_type {
+	ARGUMENT_TEXT,
+	ARGUMENT_TEXTS, /* one, or a list: the option is repeated */
+	ARGUMENT_KINDS,
+	ARGUMENT_NUMBER,
+	ARGUMENT_FLAG,
+	ARGUMENT_FILE,
+};
+
+/* An argument of a tool; it becomes an option of the command, or a file after the
+ * options. */
+struct argument {
+	const char *name;
+	enum argument_type type;
+	const char *option; /* NULL: it is a file */
+	const char *description;
+	bool required;
+	long long min;
+	long long max;
+};
+
+enum tool_answer {
+	ANSWER_TEXT,
+	ANSWER_JSON,   /* what the command prints is JSON */
+	ANSWER_REPORT, /* of a recording: what is next, and the same as JSON */
+	ANSWER_RECORD, /* makes a recording, then the same */
+};
+
+struct tool {
+	const char *name;
+	const char *description;
+	const char *command[4]; /* the words after the program's name */
+	struct argument arguments[24];
+	enum tool_answer answer;
+	double seconds; /* time limit in addition to the time of recording */
+};
+
+extern const struct tool tools_table[];
+extern const size_t tools_table_len;
+
+/* Replace in @text, a report of @file, the commands to type next by calls of tools, and put them,
+ * with the programs where all were asked for, into @data, which is the same report as JSON.
+ * @programs: one by program, or NULL. @pid: the process that was recorded just now, or NULL. */
+void tools_add_next(struct op_strbuf *text, struct json_object *data, const char *file,
+		    struct json_object *programs, struct json_object *pid);
+/* Add to @text, of a recording that failed, what else there is to ask of the process. */
+void tools_add_dump(struct op_strbuf *text, struct json_object *pid);
 
 /* Runs a program and keeps its output. */
 
@@ -39,6 +99,7 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
  * sentence; after a failure its standard error is added, too. Returns true if it exited
  * with 0.
  */
-bool run_program(char **argv, double seconds, struct op_strbuf *ret);
+bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
+		 struct op_strbuf *ret);
 
 #endif

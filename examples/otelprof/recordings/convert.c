@@ -3,6 +3,7 @@
 #include "formats.h"
 #include "recording/write/output.h"
 #include "recordings/command.h"
+#include "recordings/filters.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
@@ -25,7 +26,10 @@ static int help(FILE *f)
 		"      --lines-time S   at most so many seconds looking lines up (60)\n"
 		"      --lines-memory M leave out debug info that takes more MiB (1024)\n"
 		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
-		"      --no-lines-cache keep nothing, and use nothing that was kept\n"
+		"      --no-lines-cache keep nothing, and use nothing that was kept\n",
+		f);
+	filters_help(f, 23, true);
+	(void)fputs(
 		"  -h, --help           show this text\n\n"
 		"firefox is for https://profiler.firefox.com: threads with the time of each\n"
 		"sample.\n",
@@ -33,7 +37,8 @@ static int help(FILE *f)
 	return STATUS_OK;
 }
 
-static int parse(struct conversion *v, int argc, char **argv, bool *ret_help)
+static int parse(struct conversion *v, struct filter *filter, int argc, char **argv,
+		 bool *ret_help)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
@@ -41,11 +46,13 @@ static int parse(struct conversion *v, int argc, char **argv, bool *ret_help)
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "lines", no_argument, NULL, OPTION_LINES },
 		LINES_LONG,
+		FILTERS_LONG,
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
+	while (!r &&
+	       (c = getopt_long(argc, argv, "ho:" FILTER_LETTERS, longs, NULL)) != -1) {
 		if (c == 'h') {
 			*ret_help = true;
 			return help(stdout);
@@ -56,6 +63,8 @@ static int parse(struct conversion *v, int argc, char **argv, bool *ret_help)
 			r = format_by_name("convert", optarg, FORM_CONVERT, &v->form);
 		else if (c == OPTION_LINES)
 			v->lines.told = true;
+		else if (filters_has(c))
+			r = filters_take("convert", c, optarg, filter);
 		else
 			r = lines_take("convert", c, optarg, &v->lines);
 	}
@@ -69,6 +78,9 @@ static int parse(struct conversion *v, int argc, char **argv, bool *ret_help)
 	if (!r && !v->form)
 		r = format_by_ending("convert", v->path, FORM_CONVERT, &v->form);
 	v->lines.wanted = v->lines.told;
+	v->filter = filters_any(filter);
+	if (!r && !form_reads(v->form))
+		r = filters_for_requests("convert", filter);
 	if (!r && v->lines.wanted && !form_reads(v->form)) {
 		(void)fail("%s is written as it was recorded, without --lines",
 			   v->form->name);
@@ -85,10 +97,12 @@ static int write_output(void *data, int fd)
 int command_convert(int argc, char **argv)
 {
 	struct conversion v = { 0 };
+	struct filter filter = { 0 };
 	bool helped = false;
-	int r = parse(&v, argc, argv, &helped);
+	int r = parse(&v, &filter, argc, argv, &helped);
 
-	if (r || helped)
-		return r;
-	return output_write(v.path, v.files, v.files_len, write_output, &v);
+	if (!r && !helped)
+		r = output_write(v.path, v.files, v.files_len, write_output, &v);
+	filter_clear(&filter);
+	return r;
 }

@@ -6,12 +6,13 @@
 #include "formats.h"
 #include "recording/write/output.h"
 #include "recordings/command.h"
+#include "recordings/filters.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
 	OPTION_BY,
-	OPTION_KIND,
 	OPTION_MIN,
+	OPTION_NO_LINES,
 	OPTION_TOTAL,
 	ROWS_DEFAULT = 20,
 	ROWS_MAX = 1000000,
@@ -19,6 +20,8 @@ enum {
 
 struct options_of_diff {
 	struct view_request request;
+	struct filter filter;
+	struct filter rest; /* of it, without what a view chooses by itself */
 	const struct op_form *form;
 	long long lines;
 	const char *page; /* NULL: a table on standard output */
@@ -37,14 +40,17 @@ static int help(FILE *f)
 		f);
 	format_help(f, FORM_DIFF, 22, "%s");
 	(void)fputs(
-		"      --by WHAT       function, module, program, container or service\n"
+		"      --by WHAT       function, line, file, module, program, container, service\n"
+		"                      or label:KEY (an attribute)\n"
 		"      --total         order by the time with what a function calls\n"
 		"  -n, --lines N       at most N lines (20)\n"
 		"      --min POINTS    omit smaller changes (0.1 per cent of the whole)\n"
-		"      --kind KIND     one kind of samples, where there are several\n"
-		"  -h, --help          show this text\n\n"
-		"Exit status: 0 compared, 1 not (with the reason), 2 usage.\n",
+		"      --no-lines      no source lines and inlined functions of native code\n",
 		f);
+	filters_help(f, 22, true);
+	(void)fputs("  -h, --help          show this text\n\n"
+		    "Exit status: 0 compared, 1 not (with the reason), 2 usage.\n",
+		    f);
 	return STATUS_OK;
 }
 
@@ -54,16 +60,17 @@ static int take(struct options_of_diff *d, int c, const char *arg)
 	case OPTION_FORMAT:
 		return format_by_name("diff", arg, FORM_DIFF, &d->form);
 	case OPTION_BY:
-		if (view_by_parse(arg, &d->request.by) == 0 &&
+		/* Two recordings have no process, thread or trace in common. */
+		if (view_by_parse(arg, &d->request.by, &d->diff.read.label_key) == 0 &&
 		    d->request.by != VIEW_BY_PROCESS && d->request.by != VIEW_BY_THREAD &&
 		    d->request.by != VIEW_BY_TRACE)
 			return 0;
-		(void)fail("--by takes function, module, program, container or service, "
-			   "not \"%s\"",
+		(void)fail("--by takes function, line, file, module, program, container, "
+			   "service or label:KEY, not \"%s\"",
 			   arg);
 		return usage_hint("diff");
-	case OPTION_KIND:
-		d->request.kind = arg;
+	case OPTION_NO_LINES:
+		d->diff.read.lines.wanted = false;
 		return 0;
 	case OPTION_MIN:
 		return percent_parse("diff", "--min", arg, &d->diff.min_percent);
@@ -76,7 +83,8 @@ static int take(struct options_of_diff *d, int c, const char *arg)
 	case 'n':
 		return parse_number("diff", "-n", arg, 1, ROWS_MAX, &d->lines);
 	default:
-		return usage_hint("diff");
+		return filters_has(c) ? filters_take("diff", c, arg, &d->filter)
+				      : lines_take("diff", c, arg, &d->diff.read.lines);
 	}
 }
 
@@ -99,12 +107,15 @@ static int parse(struct options_of_diff *d, int argc, char **argv, bool *ret_hel
 		{ "total", no_argument, NULL, OPTION_TOTAL },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
-		{ "kind", required_argument, NULL, OPTION_KIND },
+		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
+		LINES_LONG,
+		FILTERS_LONG,
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "hn:o:", longs, NULL)) != -1) {
+	while (!r &&
+	       (c = getopt_long(argc, argv, "hn:o:" FILTER_LETTERS, longs, NULL)) != -1) {
 		if (c == 'h') {
 			*ret_help = true;
 			return help(stdout);
@@ -122,7 +133,9 @@ static int parse(struct options_of_diff *d, int argc, char **argv, bool *ret_hel
 	}
 	d->diff.files = argv + optind;
 	d->diff.limit = (size_t)d->lines;
-	if (d->request.by > VIEW_BY_MODULE)
+	d->rest = filters_for_view(&d->filter, &d->request);
+	d->diff.read.filter = filters_any(d->page ? &d->filter : &d->rest);
+	if (!view_by_frames(d->request.by))
 		d->diff.by_total = true; /* a process has no self time */
 	return r;
 }
@@ -136,14 +149,18 @@ static int write_page(void *data, int fd)
 
 int command_diff(int argc, char **argv)
 {
-	struct options_of_diff d = { .form = &op_form_text,
-				     .lines = ROWS_DEFAULT,
-				     .diff = { .min_percent = 0.1 } };
+	struct options_of_diff d = {
+		.form = &op_form_text,
+		.lines = ROWS_DEFAULT,
+		.diff = { .min_percent = 0.1, .read = { .lines = { .wanted = true } } }
+	};
 	bool helped = false;
 	int r = parse(&d, argc, argv, &helped);
 
-	if (r || helped)
+	if (r || helped) {
+		filter_clear(&d.filter);
 		return r;
+	}
 	r = diff_make(&d.diff, &d.request);
 	if (!r && d.page) {
 		r = output_write(d.page, d.diff.files, DIFF_SIDES, write_page, &d);
@@ -152,5 +169,6 @@ int command_diff(int argc, char **argv)
 		r = end_output();
 	}
 	diff_clear(&d.diff);
+	filter_clear(&d.filter);
 	return r;
 }

@@ -6,41 +6,54 @@
 #include "recording/merge/merge.h"
 #include "recording/write/form.h"
 #include "recording/write/output.h"
+#include "recordings/filters.h"
 
 static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof merge [OPTIONS] -o OUTPUT FILE...\n\n"
 		"Makes one recording of several, or a smaller one of one: what the requests in\n"
-		"them have in common is written once. No sample, time or attribute is lost.\n"
+		"them have in common is written once. No sample, time or attribute is lost but\n"
+		"those that options leave out.\n"
 		"FILE is of 'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is\n"
 		"standard input.\n\n"
-		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n"
-		"  -h, --help           show this text\n\n"
-		"Example: otelprof merge -o day.otlp profiles-*.otlp\n",
+		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n",
 		f);
+	filters_help(f, 23, false);
+	(void)fputs("  -h, --help           show this text\n\n"
+		    "Example: otelprof merge -o day.otlp profiles-*.otlp\n",
+		    f);
 	return STATUS_OK;
 }
 
-static int parse(struct conversion *m, int argc, char **argv, bool *ret_help)
+static int parse(struct conversion *m, struct filter *filter, int argc, char **argv,
+		 bool *ret_help)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
 		{ "output", required_argument, NULL, 'o' },
+		FILTERS_LONG,
 		{ NULL, 0, NULL, 0 },
 	};
 	const struct op_form *form;
-	int c;
+	int c, r = 0;
 
-	while ((c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
+	while (!r &&
+	       (c = getopt_long(argc, argv, "ho:" FILTER_LETTERS, longs, NULL)) != -1) {
 		if (c == 'h') {
 			*ret_help = true;
 			return help(stdout);
 		}
-		if (c != 'o')
-			return usage_hint("merge");
-		m->path = optarg;
+		if (c == 'o')
+			m->path = optarg;
+		else
+			r = filters_take("merge", c, optarg, filter);
 	}
+	if (!r)
+		r = filters_for_requests("merge", filter);
+	if (r)
+		return r;
+	m->filter = filters_any(filter);
 	if (!m->path || optind == argc) {
 		(void)fail(m->path ? "merge takes recordings" : "merge takes -o OUTPUT");
 		return usage_hint("merge");
@@ -59,16 +72,18 @@ static int write_output(void *data, int fd)
 {
 	const struct conversion *m = data;
 
-	return merge_write(m->files, m->files_len, m->path, fd);
+	return merge_write(m->filter, m->files, m->files_len, m->path, fd);
 }
 
 int command_merge(int argc, char **argv)
 {
 	struct conversion m = { 0 };
+	struct filter filter = { 0 };
 	bool helped = false;
-	int r = parse(&m, argc, argv, &helped);
+	int r = parse(&m, &filter, argc, argv, &helped);
 
-	if (r || helped)
-		return r;
-	return output_write(m.path, m.files, m.files_len, write_output, &m);
+	if (!r && !helped)
+		r = output_write(m.path, m.files, m.files_len, write_output, &m);
+	filter_clear(&filter);
+	return r;
 }

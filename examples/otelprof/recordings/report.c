@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof report: prints where the time of a recording went. */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "formats.h"
 #include "near.h"
 #include "recording/tree/missing.h"
 #include "recordings/command.h"
+#include "recordings/filters.h"
 #include "recordings/last.h"
 
 enum {
@@ -15,10 +15,7 @@ enum {
 	OPTION_TREE_ONLY,
 	OPTION_CALLERS,
 	OPTION_CALLEES,
-	OPTION_KIND,
 	OPTION_MIN,
-	OPTION_PROGRAM,
-	OPTION_THREAD,
 	OPTION_NO_LINES,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
@@ -36,19 +33,17 @@ static int help(FILE *f)
 		f);
 	format_help(f, FORM_REPORT, 25, "%s");
 	(void)fputs(
-		"      --by WHAT          rows by function, module, process, program (processes\n"
-		"                         of one name together), thread, container, service or\n"
-		"                         trace\n"
+		"      --by WHAT          rows by function, line, file, module, process, program\n"
+		"                         (processes of one name together), thread, container,\n"
+		"                         service, trace or label:KEY (an attribute)\n"
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
 		"  -n, --lines N          at most N lines (20; of a tree 60)\n"
-		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n"
-		"      --kind KIND        one kind of samples, where FILE has several\n"
-		"  -p, --pid PID          only this process\n"
-		"      --program NAME     only processes of this name\n"
-		"      --thread NAME      only threads of this name\n"
-		"      --container ID     only this container (the beginning of its id will do)\n"
+		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
+		f);
+	filters_help(f, 25, true);
+	(void)fputs(
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
 		"      --lines-time S     at most so many seconds looking lines up (60)\n"
@@ -63,6 +58,8 @@ static int help(FILE *f)
 
 struct options_of_report {
 	struct view_request request;
+	struct filter filter;
+	struct filter rest; /* of it, without what a view chooses by itself */
 	const struct op_form *form;
 	bool tree_only;
 	bool by_given;
@@ -73,21 +70,18 @@ struct options_of_report {
 
 static int take_by(struct options_of_report *o, const char *arg)
 {
-	if (view_by_parse(arg, &o->request.by) == 0) {
+	char list[VIEW_BY_BYTES];
+
+	if (view_by_parse(arg, &o->request.by, &o->read.label_key) == 0) {
 		o->by_given = true;
 		return 0;
 	}
-	(void)fail("--by takes function, module, process, program, thread, container, "
-		   "service or trace, not \"%s\"",
-		   arg);
+	(void)fail("--by takes %s, not \"%s\"", view_by_list(list), arg);
 	return usage_hint("report");
 }
 
 static int take(struct options_of_report *o, int c, const char *arg)
 {
-	long long n = 0;
-	int r;
-
 	switch (c) {
 	case OPTION_FORMAT:
 		return format_by_name("report", arg, FORM_REPORT, &o->form);
@@ -111,30 +105,16 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->request.tree = c == OPTION_CALLERS ? VIEW_CALLERS : VIEW_CALLEES;
 		o->request.function = arg;
 		return 0;
-	case OPTION_KIND:
-		o->request.kind = arg;
-		return 0;
 	case OPTION_NO_LINES:
 		o->read.lines.wanted = false;
-		return 0;
-	case OPTION_PROGRAM:
-		o->request.filters[VIEW_FILTER_PROGRAM] = arg;
-		return 0;
-	case OPTION_THREAD:
-		o->request.filters[VIEW_FILTER_THREAD] = arg;
-		return 0;
-	case OPTION_CONTAINER:
-		o->request.filters[VIEW_FILTER_CONTAINER] = arg;
 		return 0;
 	case OPTION_MIN:
 		return percent_parse("report", "--min", arg, &o->min_percent);
 	case 'n':
 		return parse_number("report", "-n", arg, 1, ROWS_MAX, &o->lines);
-	case 'p':
-		r = parse_number("report", "-p", arg, 0, INT_MAX, &n);
-		o->request.filters[VIEW_FILTER_PID] = arg;
-		return r;
 	default:
+		if (filters_has(c))
+			return filters_take("report", c, arg, &o->filter);
 		return lines_take("report", c, arg, &o->read.lines);
 	}
 }
@@ -150,18 +130,15 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "callees", required_argument, NULL, OPTION_CALLEES },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
-		{ "kind", required_argument, NULL, OPTION_KIND },
-		{ "pid", required_argument, NULL, 'p' },
-		{ "program", required_argument, NULL, OPTION_PROGRAM },
-		{ "thread", required_argument, NULL, OPTION_THREAD },
-		{ "container", required_argument, NULL, OPTION_CONTAINER },
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
 		LINES_LONG,
+		FILTERS_LONG,
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "hn:p:", longs, NULL)) != -1) {
+	while (!r &&
+	       (c = getopt_long(argc, argv, "hn:" FILTER_LETTERS, longs, NULL)) != -1) {
 		if (c == 'h') {
 			*ret_help = true;
 			return help(stdout);
@@ -224,15 +201,22 @@ int command_report(int argc, char **argv)
 	char *last = NULL;
 	int r = parse(&o, argc, argv, &helped);
 
-	if (r || helped)
+	if (r || helped) {
+		filter_clear(&o.filter);
 		return r;
+	}
 	o.request.min_percent = o.min_percent;
+	o.rest = filters_for_view(&o.filter, &o.request);
+	o.read.filter = filters_any(&o.rest);
 	o.read.detail =
 		o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES : OP_COLLECT_LOCATIONS;
-	if (optind < argc)
-		return report_of(&o, argv + optind, (size_t)(argc - optind));
-	last = last_find();
-	r = last ? report_of(&o, &last, 1) : STATUS_FAILED;
-	free(last);
+	if (optind < argc) {
+		r = report_of(&o, argv + optind, (size_t)(argc - optind));
+	} else {
+		last = last_find();
+		r = last ? report_of(&o, &last, 1) : STATUS_FAILED;
+		free(last);
+	}
+	filter_clear(&o.filter);
 	return r;
 }

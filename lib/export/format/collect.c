@@ -78,7 +78,7 @@ static uint32_t hash_of(const struct op_collect *c, const void *bytes, size_t le
  * padding. */
 _Static_assert(sizeof(struct op_collect_function) == 24, "no padding");
 _Static_assert(sizeof(struct op_collect_mapping) == 32, "no padding");
-_Static_assert(sizeof(struct op_collect_process) == 24, "no padding");
+_Static_assert(sizeof(struct op_collect_process) == 32, "no padding");
 
 #define DEFINE_ADD(name, plural)                                                         \
 	static bool name##_equal(const void *elements, uint32_t i, const void *key)      \
@@ -271,7 +271,7 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 	return s->kind == k->stack.kind && s->process == k->stack.process &&
 	       s->moment == k->stack.moment && s->thread_name == k->stack.thread_name &&
 	       s->thread_id == k->stack.thread_id && s->trace == k->stack.trace &&
-	       s->reason == k->stack.reason &&
+	       s->reason == k->stack.reason && s->label == k->stack.label &&
 	       s->locations_len == k->stack.locations_len &&
 	       memcmp(c->location_numbers.data + s->locations, k->numbers,
 		      s->locations_len * sizeof(*k->numbers)) == 0;
@@ -299,6 +299,7 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	uint32_t *number;
 	uint32_t n = 0;
 	static const char others[] = "[other traces]";
+	static const char labels[] = "[other values]";
 	int r = other_location(c, &n);
 
 	if (r)
@@ -318,6 +319,10 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 		r = op_strings_add(&c->strings,
 				   (struct otlp_text){ others, sizeof(others) - 1 },
 				   &k->stack.trace);
+	if (!r && k->stack.label)
+		r = op_strings_add(&c->strings,
+				   (struct otlp_text){ labels, sizeof(labels) - 1 },
+				   &k->stack.label);
 	if (r)
 		return r;
 	k->is_other = true;
@@ -350,7 +355,8 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 		(uint32_t)op_hash_u64((uint64_t)k->stack.thread_id << 32 ^
 				      (uint64_t)k->stack.process << 8 ^ k->stack.kind ^
 				      (uint64_t)k->stack.trace << 20 ^
-				      (uint64_t)k->stack.reason << 40 ^ c->seed);
+				      (uint64_t)k->stack.reason << 40 ^
+				      (uint64_t)k->stack.label << 28 ^ c->seed);
 	uint32_t i = op_index_find(&c->stack_index, hash, c, k, stack_equal);
 	struct op_collect_stack *s;
 
@@ -415,6 +421,8 @@ static int collect_process(struct op_collect *c, const struct otlp_sample_view *
 		r = add_text_of(c, res->executable_path, &p.path);
 	if (!r)
 		r = add_text_of(c, res->container_id, &p.container_id);
+	if (!r)
+		r = add_text_of(c, res->container_name, &p.container_name);
 	if (!r)
 		r = add_text_of(c, res->service_name, &p.service_name);
 	return r ? r : add_process(c, &p, ret);
@@ -501,6 +509,17 @@ static void count_samples(struct op_collect_stack *s, const struct otlp_sample_v
 	s->samples = UINT32_MAX - s->samples < times ? UINT32_MAX : s->samples + times;
 }
 
+static int collect_label(const struct adding *a, const struct otlp_sample_view *v,
+			 uint32_t *ret)
+{
+	char number[OTLP_LABEL_NUMBER_BYTES];
+
+	return op_strings_add(
+		&a->c->strings,
+		otlp_label(a->p, v, a->c->label_key, strlen(a->c->label_key), number),
+		ret);
+}
+
 /* Note the value of a sample of stack @s that goes by a guess, or is near its function alone. */
 static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_view *v,
 			int64_t value)
@@ -542,6 +561,8 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	}
 	if (!r && c->detail >= OP_COLLECT_TRACES)
 		r = collect_trace(a, v, &k.stack.trace);
+	if (!r && c->label_key)
+		r = collect_label(a, v, &k.stack.label);
 	if (!r)
 		r = collect_frames(c, v, &k);
 	if (r)

@@ -124,7 +124,9 @@ struct op_collect_process {
 	uint32_t name; /* strings */
 	uint32_t path;
 	uint32_t container_id;
+	uint32_t container_name;
 	uint32_t service_name;
+	uint32_t none; /* 0: processes are compared by their bytes */
 };
 
 struct op_collect_kind {
@@ -150,6 +152,7 @@ struct op_collect_stack {
 	uint32_t reason; /* strings: off_cpu.reason, lock.type, thread.state; 0: none */
 	uint32_t
 		samples; /* with a time each, as far as they have one; stops at the largest */
+	uint32_t label;	 /* strings: the value of the collection's label_key; 0: none */
 	int64_t value;
 	int64_t approximate; /* of it: with a leaf of Java that is the nearest known function */
 	int64_t guessed; /* of it: in samples with a frame that was found by a guess */
@@ -169,6 +172,9 @@ struct op_collect_recent {
 
 struct op_collect {
 	enum op_collect_detail detail;
+	/* An attribute of samples or of their processes that tells stacks apart, too; may be NULL.
+	 * The caller's, set before the first op_collect_add(). */
+	const char *label_key;
 	uint64_t seed;
 	struct op_strings strings;
 	struct op_moments moments;

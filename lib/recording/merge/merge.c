@@ -5,10 +5,12 @@
 
 #include "recording/read/requests.h"
 #include "recording/read/say.h"
+#include "recording/tree/missing.h"
 
 struct merge {
 	int fd;
 	int error; /* of a write */
+	size_t requests;
 	struct join *join;
 };
 
@@ -27,18 +29,22 @@ static int add_request(void *data, const void *request, size_t len)
 	struct merge *m = data;
 	int r = m->error ? 0 : join_add(m->join, request, len);
 
+	m->requests++;
 	return m->error ? 0 : r;
 }
 
-int merge_write(char *const *files, size_t len, const char *path, int fd)
+int merge_write(const struct filter *filter, char *const *files, size_t len,
+		const char *path, int fd)
 {
 	struct merge m = { .fd = fd };
 	int r, err;
 
 	if (join_new(write_request, &m, &m.join))
 		return fail("out of memory");
-	r = recording_read(files, len, add_request, &m);
+	r = filter_read(filter, FILTER_NAMES_TOO, files, len, add_request, &m);
 	err = r || m.error ? m.error : join_finish(m.join);
 	(void)join_free(m.join);
+	if (!r && !err && filter && !m.requests)
+		return missing_say(filter, files, len);
 	return r || !err ? r : fail("cannot write %s: %s", path, strerror(-err));
 }

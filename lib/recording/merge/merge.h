@@ -6,10 +6,12 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
+#include "recording/filter/filter.h"
 
-/* Write the requests of @files, joined, to the file @path, which is open as @fd. Returns 0, or
- * STATUS_FAILED after a message. */
-int merge_write(char *const *files, size_t len, const char *path, int fd);
+/* Write what passes @filter (NULL: all) of the requests of @files, joined, to the file @path, which is
+ * open as @fd. Returns 0, or STATUS_FAILED after a message. */
+int merge_write(const struct filter *filter, char *const *files, size_t len,
+		const char *path, int fd);
 
 /*
  * Joins ExportProfilesServiceRequest messages into few with one dictionary each: an entry that

@@ -13,6 +13,7 @@
 #include "base/reader.h"
 #include "otlp/reader.h"
 #include "profile/otlp/bytes.h"
+#include "recording/read/wire.h"
 
 extern const struct schema
 	schema_resource_head; /* ResourceProfiles without scope_profiles */
@@ -34,24 +35,5 @@ struct rewrite {
  * returned; after an error a part has been appended. */
 int rewrite_message(const struct rewrite *w, const struct schema *s, struct otlp_text in,
 		    struct op_bytes *out);
-
-/* A field of an encoded message. */
-struct wire_field {
-	uint32_t number;
-	uint32_t type;		/* WIRE_* */
-	uint64_t value;		/* of WIRE_VARINT */
-	struct otlp_text bytes; /* of WIRE_BYTES */
-	struct otlp_text whole; /* with its tag */
-};
-
-enum {
-	WIRE_VARINT = 0,
-	WIRE_FIXED64 = 1,
-	WIRE_BYTES = 2,
-	WIRE_FIXED32 = 5,
-};
-
-/* Get the next field. Returns false at the end, and with r->failed at a damaged place. */
-bool wire_next(struct op_reader *r, struct wire_field *ret);
 
 #endif

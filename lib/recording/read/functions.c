@@ -121,7 +121,9 @@ static void set_owner(struct key *k, enum function_owner owner,
 		k->owner = c_text(program);
 		break;
 	case OWNER_CONTAINER:
-		k->owner = c_text(s->resource->container_id);
+		k->owner = c_text(s->resource->container_id.len
+					  ? s->resource->container_id
+					  : s->resource->container_name);
 		break;
 	case OWNER_THREAD:
 		k->id = s->thread_id;

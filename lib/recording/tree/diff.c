@@ -33,7 +33,7 @@ static struct otlp_text text_of(const struct view *v, uint32_t string)
 	return t;
 }
 
-static struct otlp_text base_of(struct otlp_text path)
+struct otlp_text diff_base_name(struct otlp_text path)
 {
 	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
 
@@ -56,16 +56,22 @@ static int fill(struct change *c, const struct view *v, const struct view_row *r
 		f = &v->c->functions.data[row->label];
 		view_module(v, row->label, name, sizeof(name));
 		c->key = text_of(v, f->name);
-		c->module_key = base_of(text_of(v, f->module ? f->module : f->file));
+		c->module_key =
+			diff_base_name(text_of(v, f->module ? f->module : f->file));
 		c->type = text_of(v, f->type);
 		c->file = text_of(v, f->file);
 		c->start_line = f->start_line;
+	} else if (v->request.by == VIEW_BY_LINE) {
+		c->key = diff_base_name(text_of(v, v->places.data[row->label].file));
+		c->start_line = v->places.data[row->label].line;
 	} else {
 		c->key = text_of(v, row->label);
 	}
 	c->module = strdup(name);
 	c->self[side] = view_percent(v, row->self);
 	c->total[side] = view_percent(v, row->total);
+	c->self_value[side] = row->self;
+	c->total_value[side] = row->total;
 	return c->name && c->module ? 0 : -ENOMEM;
 }
 
@@ -131,6 +137,8 @@ static void match(struct change *before, size_t before_len, struct change *after
 		before[i].both = after[j].both = true;
 		before[i].self[1] = after[j].self[1];
 		before[i].total[1] = after[j].total[1];
+		before[i].self_value[1] = after[j].self_value[1];
+		before[i].total_value[1] = after[j].total_value[1];
 		i++;
 		j++;
 	}
@@ -250,11 +258,13 @@ static int make_views(struct diff *d, const struct view_request *request)
 
 int diff_make(struct diff *d, const struct view_request *request)
 {
-	const struct recording_request all = { .detail = OP_COLLECT_FUNCTIONS };
 	int side, r = 0;
 
+	d->read.detail = OP_COLLECT_LOCATIONS;
 	for (side = 0; !r && side < DIFF_SIDES; side++)
-		r = recording_load(&d->files[side], 1, &all, &d->recordings[side]);
+		r = recording_load(&d->files[side], 1, &d->read, &d->recordings[side]);
+	if (!r && diff_join_names(d->recordings[0].c, d->recordings[1].c))
+		r = fail("out of memory");
 	if (!r)
 		r = make_views(d, request);
 	return r ? r : compare_views(d);

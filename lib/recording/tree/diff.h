@@ -14,7 +14,7 @@ enum {
 	DIFF_SIDES = 2, /* before, after */
 };
 
-/* A row of one or both sides; values are shares of each side's total. */
+/* A row of one or both sides, with its shares of each side's total. */
 struct change {
 	char *name;
 	char *module;
@@ -24,10 +24,13 @@ struct change {
 	bool both; /* its row of the other side is found */
 	double self[DIFF_SIDES];
 	double total[DIFF_SIDES];
+	int64_t self_value[DIFF_SIDES]; /* in units of each side's kind */
+	int64_t total_value[DIFF_SIDES];
 };
 
 struct diff {
 	char *const *files;
+	struct recording_request read; /* of both; its detail is set by diff_make() */
 	bool by_total;
 	double min_percent; /* of the changes that are shown */
 	size_t limit;	    /* of rows */
@@ -41,6 +44,12 @@ struct diff {
  * after a message; the caller calls diff_clear() in both cases. */
 int diff_make(struct diff *d, const struct view_request *request);
 void diff_clear(struct diff *d);
+
+/* The last part of a path. */
+struct otlp_text diff_base_name(struct otlp_text path);
+/* Let the modules and programs of @after have the names of those of @before that they are versions
+ * of, with a note for each. Returns 0 or -ENOMEM. */
+int diff_join_names(struct op_collect *before, struct op_collect *after);
 
 /* How many changes have the least that is shown, and how many are shown. */
 size_t diff_large(const struct diff *d);

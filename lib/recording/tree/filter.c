@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which samples a view is of. */
-#include <stdlib.h>
-#include <string.h>
+#include "recording/filter/filter.h"
 
 #include "recording/tree/view.h"
 
@@ -9,23 +8,18 @@ bool view_passes(const struct view *v, enum view_filter f,
 		 const struct op_collect_stack *s)
 {
 	const struct op_collect_process *p = &v->c->processes.data[s->process];
-	const char *wanted = v->request.filters[f], *id;
-	size_t len;
+	const struct op_strings *strings = &v->c->strings;
+	const struct filter_subject subject = {
+		.pid = p->pid,
+		.program = op_strings_get(strings, p->name),
+		.thread = op_strings_get(strings, s->thread_name),
+		.thread_id = s->thread_id,
+		.container_id = op_strings_get(strings, p->container_id),
+		.container_name = op_strings_get(strings, p->container_name),
+	};
+	const char *wanted = v->request.filters[f];
 
-	if (!wanted)
-		return true;
-	switch (f) {
-	case VIEW_FILTER_PID:
-		return p->pid == strtoll(wanted, NULL, 10);
-	case VIEW_FILTER_PROGRAM:
-		return view_text_is(v->c, p->name, wanted);
-	case VIEW_FILTER_THREAD:
-		return view_text_is(v->c, s->thread_name, wanted);
-	default:
-		id = op_collect_text(v->c, p->container_id, &len);
-		return len && len >= strlen(wanted) &&
-		       memcmp(id, wanted, strlen(wanted)) == 0;
-	}
+	return !wanted || filter_owner_is((enum filter_owner)f, wanted, &subject);
 }
 
 bool view_wants(const struct view *v, const struct op_collect_stack *s)

@@ -16,7 +16,8 @@ enum {
 	NAME_BYTES = 65536,
 	/* how well a name fits */
 	FITS_NOT = 0,
-	FITS_PART,
+	FITS_INSIDE,
+	FITS_BEGINNING,
 	FITS_WHOLE,
 	FITS_EXACTLY,
 };
@@ -74,7 +75,9 @@ static int fit(const struct view *v, uint32_t string, char *part, char *buf)
 	end = find_parts(buf, part, &at);
 	if (!end)
 		return FITS_NOT;
-	return at == buf && !*end ? FITS_WHOLE : FITS_PART;
+	if (at != buf)
+		return FITS_INSIDE;
+	return *end ? FITS_BEGINNING : FITS_WHOLE;
 }
 
 int function_name_weigh(const struct view *v, int64_t *ret)
@@ -105,34 +108,55 @@ int function_name_weigh(const struct view *v, int64_t *ret)
 	return r;
 }
 
-/* Keep the largest of the other names. */
-static void add_also(struct view *v, uint32_t name, int64_t value)
-{
-	struct view_also *also = v->also;
-	size_t i;
+/* A name that fits, better than the best so far? The name itself comes first, then what is heaviest:
+ * that another one begins with the text says little. */
+struct best {
+	uint32_t name;
+	int fits;
+	int64_t weight;
+};
 
-	for (i = 0; i < v->also_len; i++)
-		if (also[i].name == name)
-			return;
-	for (i = v->also_len; i && also[i - 1].value < value; i--)
-		if (i < VIEW_ALSO_MAX)
-			also[i] = also[i - 1];
-	v->also_more += v->also_len == VIEW_ALSO_MAX;
-	if (i == VIEW_ALSO_MAX)
-		return;
-	also[i] = (struct view_also){ name, value };
-	v->also_len += v->also_len < VIEW_ALSO_MAX;
+static bool is_better(const struct best *b, int fits, int64_t weight)
+{
+	bool whole = fits >= FITS_WHOLE || b->fits >= FITS_WHOLE;
+
+	if (whole && fits != b->fits)
+		return fits > b->fits;
+	return weight != b->weight ? weight > b->weight : fits > b->fits;
 }
 
-int function_name_find(struct view *v, uint32_t *ret)
+/* Keep the best one, and of those that fit as well as it the others. */
+static int choose(const struct view *v, const int64_t *weights, const uint8_t *fits,
+		  uint32_t *ret, struct sums *ret_also)
 {
-	size_t strings = v->c->strings.places.len, i;
+	struct best best = { 0 };
+	uint32_t i;
+	int r = 0;
+
+	for (i = 1; i < v->c->strings.places.len; i++)
+		if (fits[i] && is_better(&best, fits[i], weights[i]))
+			best = (struct best){ i, fits[i], weights[i] };
+	if (!best.fits)
+		return -ENOENT;
+	for (i = 1; !r && ret_also && i < v->c->strings.places.len; i++)
+		if (fits[i] && i != best.name && best.fits != FITS_EXACTLY &&
+		    (best.fits < FITS_WHOLE || fits[i] == best.fits))
+			r = sums_add(ret_also, i, weights[i]);
+	if (ret_also)
+		sums_sort(ret_also);
+	*ret = best.name;
+	return r;
+}
+
+int function_name_find(const struct view *v, uint32_t *ret, struct sums *ret_also)
+{
+	size_t strings = v->c->strings.places.len;
 	_cleanup_free_ int64_t *weights = calloc(strings + 1, sizeof(*weights));
 	_cleanup_free_ uint8_t *fits = calloc(strings + 1, sizeof(*fits));
 	_cleanup_free_ char *part = strdup(v->request.function);
 	_cleanup_free_ char *buf = malloc(NAME_BYTES);
 	const struct op_collect_function *f;
-	int best = FITS_NOT, r;
+	int r;
 
 	if (!weights || !fits || !part || !buf)
 		return -ENOMEM;
@@ -140,19 +164,8 @@ int function_name_find(struct view *v, uint32_t *ret)
 	if (r)
 		return r;
 	show(part);
-	op_vec_foreach(f, &v->c->functions) {
-		if (!weights[f->name] || fits[f->name])
-			continue;
-		fits[f->name] = (uint8_t)fit(v, f->name, part, buf);
-		if (fits[f->name] > best || (fits[f->name] && fits[f->name] == best &&
-					     weights[f->name] > weights[*ret])) {
-			best = fits[f->name];
-			*ret = f->name;
-		}
-	}
-	v->also_len = v->also_more = 0;
-	for (i = 0; i < strings && best == FITS_PART; i++)
-		if (fits[i] && i != *ret)
-			add_also(v, (uint32_t)i, weights[i]);
-	return best ? 0 : -ENOENT;
+	op_vec_foreach(f, &v->c->functions)
+		if (weights[f->name] && !fits[f->name])
+			fits[f->name] = (uint8_t)fit(v, f->name, part, buf);
+	return choose(v, weights, fits, ret, ret_also);
 }

@@ -9,11 +9,12 @@
 
 /*
  * Find the name of the function that the request of @v means, of those with samples in the
- * view: that name, else the one with the most samples that has it inside. Others that have it are
- * in @v->also. The text may be as a report shows it: cut with "…", and with the characters of
- * function_name_shown(). Returns 0 with a string of the collection, -ENOENT or -ENOMEM.
+ * view: that name, else the one with the most samples that has it inside. The text may be as a
+ * report shows it: cut with "…", and with the characters of function_name_shown(). @ret_also, which
+ * is empty, gets the others that it could mean, heaviest first, by their strings; it may be NULL.
+ * Returns 0 with a string of the collection, -ENOENT or -ENOMEM.
  */
-int function_name_find(struct view *v, uint32_t *ret);
+int function_name_find(const struct view *v, uint32_t *ret, struct sums *ret_also);
 
 /* Add up the values of the samples that each function is in, by the string of its name: @ret has
  * one for each string of the collection. Returns 0 or -ENOMEM. */

@@ -65,7 +65,7 @@ static bool finds(const struct view *v, unsigned int without)
 	op_vec_foreach(s, &v->c->stacks) {
 		if (view_wants(&other, s))
 			return !other.request.function ||
-			       function_name_find(&other, &function) == 0;
+			       function_name_find(&other, &function, NULL) == 0;
 	}
 	return false;
 }
@@ -91,7 +91,8 @@ static uint32_t label_of(const struct view *v, enum view_filter f,
 	return f == VIEW_FILTER_PID	  ? s->process
 	       : f == VIEW_FILTER_PROGRAM ? p->name
 	       : f == VIEW_FILTER_THREAD  ? s->thread_name
-					  : p->container_id;
+	       : p->container_id	  ? p->container_id
+					  : p->container_name;
 }
 
 static void put_label(FILE *f, const struct view *v, enum view_filter of, uint32_t label)

@@ -13,6 +13,9 @@
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,
 		     const char *what, struct view *ret);
 
+/* Say which condition of @f lets nothing of @paths pass. Returns STATUS_FAILED. */
+int missing_say(const struct filter *f, char *const *paths, size_t len);
+
 /* Name the kinds that there are, on standard error. */
 void missing_note_kinds(const struct op_collect *c);
 

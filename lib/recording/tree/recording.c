@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/cleanup.h"
 #include "export/format/kinds.h"
 #include "otlp/reader.h"
+#include "recording/filter/frames.h"
 #include "recording/read/say.h"
+#include "recording/tree/missing.h"
 #include "recording/tree/view.h"
 
 enum {
@@ -136,6 +139,27 @@ static void drop_older(struct recording *r)
 	r->samples.len = kept;
 }
 
+/* What is filtered by names is, with those of source lines. */
+static int leave_out(struct recording *r, const struct filter *f)
+{
+	_cleanup_free_ uint32_t *numbers = NULL;
+	const struct recording_sample *s;
+	size_t kept = 0;
+
+	if (!f || !filter_has_frames(f))
+		return 0;
+	if (filter_frames(f, r->c, &numbers))
+		return fail("out of memory");
+	op_vec_foreach(s, &r->samples) {
+		if (numbers[s->stack] == FILTER_GONE)
+			continue;
+		r->samples.data[kept] = *s;
+		r->samples.data[kept++].stack = numbers[s->stack];
+	}
+	r->samples.len = kept;
+	return 0;
+}
+
 int recording_load(char *const *paths, size_t len,
 		   const struct recording_request *request, struct recording *ret)
 {
@@ -144,9 +168,17 @@ int recording_load(char *const *paths, size_t len,
 	if (op_collect_new(request->detail, &ret->c) < 0)
 		return fail("out of memory");
 	ret->timed = request->timed;
-	r = recording_read(paths, len, load_request, ret);
+	ret->c->label_key = request->label_key;
+	r = filter_read(request->filter, FILTER_SAMPLES_ONLY, paths, len, load_request,
+			ret);
 	drop_older(ret);
-	return r || !request->lines.wanted ? r : add_lines(ret->c, &request->lines);
+	if (!r && request->lines.wanted)
+		r = add_lines(ret->c, &request->lines);
+	if (!r)
+		r = leave_out(ret, request->filter);
+	return !r && request->filter && !ret->c->stacks.len
+		       ? missing_say(request->filter, paths, len)
+		       : r;
 }
 
 void recording_clear(struct recording *r)

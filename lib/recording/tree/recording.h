@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "export/format/collect.h"
+#include "recording/filter/filter.h"
 #include "recording/lines/lines.h"
 #include "recording/read/requests.h"
 
@@ -40,6 +41,8 @@ struct recording {
 struct recording_request {
 	enum op_collect_detail detail;
 	bool timed;
+	const struct filter *filter; /* NULL: everything is read */
+	const char *label_key;	     /* of the collection; NULL: none */
 	struct recording_lines lines;
 };
 

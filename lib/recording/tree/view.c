@@ -3,19 +3,16 @@
 #include "recording/tree/view.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/rows/rows.h"
 #include "export/format/kinds.h"
 #include "recording/read/kind_word.h"
+#include "recording/read/kinds.h"
 #include "recording/read/quality.h"
 #include "recording/tree/function_name.h"
-
-enum {
-	TYPE_BYTES = 64, /* of the name of a type: no kind's is longer */
-};
 
 /* State while stacks are added. */
 struct making {
@@ -24,32 +21,52 @@ struct making {
 	struct sums self;  /* by label */
 	struct sums total; /* by label */
 	struct sums lines; /* totals, by label and line */
-	uint32_t *seen;	 /* by function: the number of the last stack that was counted */
-	bool *processes; /* by process: it has samples */
+	uint32_t *seen; /* by function: the number of the last stack that was counted */
+	uint32_t *place_of; /* by line of the collection: the number of its place */
+	bool *processes;    /* by process: it has samples */
 	uint32_t stack;
 };
 
 static const char *const by_names[VIEW_BY_MAX] = {
-	"function", "module",	 "process", "program",
-	"thread",   "container", "service", "trace",
+	"function", "line",	 "file",    "module", "process", "program",
+	"thread",   "container", "service", "trace",  "label",
 };
+static const char label_begins[] = "label:";
 
 const char *view_by_name(enum view_by by)
 {
 	return by_names[by];
 }
 
-int view_by_parse(const char *name, enum view_by *ret)
+int view_by_parse(const char *name, enum view_by *ret, const char **ret_key)
 {
 	int i;
 
-	for (i = 0; i < VIEW_BY_MAX; i++) {
+	if (strncmp(name, label_begins, strlen(label_begins)) == 0 &&
+	    name[strlen(label_begins)]) {
+		*ret = VIEW_BY_LABEL;
+		*ret_key = name + strlen(label_begins);
+		return 0;
+	}
+	for (i = 0; i < VIEW_BY_LABEL; i++) {
 		if (strcmp(by_names[i], name) == 0) {
 			*ret = (enum view_by)i;
 			return 0;
 		}
 	}
 	return -ENOENT;
+}
+
+const char *view_by_list(char buf[VIEW_BY_BYTES])
+{
+	size_t len = 0;
+	int i;
+
+	for (i = 0; i < VIEW_BY_LABEL; i++)
+		len += (size_t)snprintf(buf + len, VIEW_BY_BYTES - len, "%s%s",
+					i ? ", " : "", by_names[i]);
+	(void)snprintf(buf + len, VIEW_BY_BYTES - len, " or %sKEY", label_begins);
+	return buf;
 }
 
 static int add_quality(struct making *m, const struct op_collect_stack *s)
@@ -83,20 +100,27 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	return 0;
 }
 
-/* The label of a frame's row: its function or its module. */
-static uint32_t row_label(const struct view *v, uint32_t function)
+/* The label of a frame's row: its function, its place, its file or its module. */
+static uint32_t row_label(const struct making *m, const struct op_collect_line *line)
 {
-	const struct op_collect_function *f = &v->c->functions.data[function];
+	const struct op_collect_function *f = &m->v->c->functions.data[line->function];
 
-	if (v->request.by != VIEW_BY_MODULE)
-		return function;
-	/* What is interpreted is of no module, but of a file. */
-	return f->module ? f->module : f->file;
+	switch (m->v->request.by) {
+	case VIEW_BY_LINE:
+		return m->place_of[line - m->v->c->lines.data];
+	case VIEW_BY_FILE:
+		return f->file ? f->file : f->module;
+	case VIEW_BY_MODULE:
+		/* What is interpreted is of no module, but of a file. */
+		return f->module ? f->module : f->file;
+	default:
+		return line->function;
+	}
 }
 
 static int add_frame(struct making *m, const struct op_collect_line *line, int64_t value)
 {
-	uint32_t label = row_label(m->v, line->function);
+	uint32_t label = row_label(m, line);
 	int r;
 
 	/* A recursive function counts once for each stack. */
@@ -123,8 +147,7 @@ static int add_frames(struct making *m, const struct op_collect_stack *s)
 		for (j = 0; !r && j < l->lines_len; j++) {
 			line = &c->lines.data[l->lines + j];
 			if (i == 0 && j == 0)
-				r = sums_add(&m->self, row_label(m->v, line->function),
-					     s->value);
+				r = sums_add(&m->self, row_label(m, line), s->value);
 			if (!r)
 				r = add_frame(m, line, s->value);
 		}
@@ -142,11 +165,13 @@ static int add_group(struct making *m, const struct op_collect_stack *s)
 	else if (m->v->request.by == VIEW_BY_THREAD)
 		key = s->thread_name;
 	else if (m->v->request.by == VIEW_BY_CONTAINER)
-		key = p->container_id;
+		key = p->container_id ? p->container_id : p->container_name;
 	else if (m->v->request.by == VIEW_BY_SERVICE)
 		key = p->service_name;
 	else if (m->v->request.by == VIEW_BY_TRACE)
 		key = s->trace;
+	else if (m->v->request.by == VIEW_BY_LABEL)
+		key = s->label;
 	return sums_add(&m->total, key, s->value);
 }
 
@@ -204,7 +229,7 @@ static int add_stack(struct making *m, const struct op_collect_stack *s)
 	if (!r)
 		r = add_quality(m, s);
 	if (!r)
-		r = v->request.by <= VIEW_BY_MODULE ? add_frames(m, s) : add_group(m, s);
+		r = view_by_frames(v->request.by) ? add_frames(m, s) : add_group(m, s);
 	if (r)
 		return r;
 	labels = malloc((m->path.len + 1) * sizeof(*labels));
@@ -270,17 +295,22 @@ static int make_rows(struct making *m)
 	return 0;
 }
 
-/* Is this kind asked for? By its word, its type, that of its period, or what was counted. */
+static struct otlp_text text_of(const struct view *v, uint32_t string)
+{
+	return op_strings_get(&v->c->strings, string);
+}
+
+/* Is this kind asked for? Also by what was counted, where it is weighed. */
 static bool kind_is_asked_for(const struct view *v, uint32_t i)
 {
 	const struct op_collect_kind *k = &v->c->kinds.data[i];
 	const char *name = v->request.kind;
-	char type[TYPE_BYTES];
+	struct otlp_text period = text_of(v, k->period_type);
 
-	return view_text_is(v->c, k->type, name) ||
-	       view_text_is(v->c, k->counted_type, name) ||
-	       view_text_is(v->c, k->period_type, name) ||
-	       op_rows_has_type(name, view_text(v->c, k->type, type, sizeof(type)));
+	return !name ||
+	       kind_is_named(name, text_of(v, k->type), text_of(v, k->unit), period) ||
+	       kind_is_named(name, text_of(v, k->counted_type),
+			     text_of(v, k->counted_unit), period);
 }
 
 static int find_kind(struct view *v)
@@ -309,6 +339,39 @@ static int find_kind(struct view *v)
 	return found ? 0 : -ENOENT;
 }
 
+/* Number the places: many lines of the collection may be of one. */
+static int number_places(struct making *m)
+{
+	const struct op_collect *c = m->v->c;
+	const struct op_collect_function *f;
+	struct op_map64 numbers = { 0 };
+	struct view_place place, *added;
+	uint64_t key, number;
+	size_t i;
+	int r = 0;
+
+	m->place_of = calloc(c->lines.len + 1, sizeof(*m->place_of));
+	if (!m->place_of)
+		return -ENOMEM;
+	for (i = 0; !r && i < c->lines.len; i++) {
+		f = &c->functions.data[c->lines.data[i].function];
+		place = (struct view_place){ f->file, c->lines.data[i].line };
+		if (!place.file || !place.line)
+			place = (struct view_place){ f->module ? f->module : f->file, 0 };
+		key = (uint64_t)place.file << 32 | place.line;
+		if (!op_map64_get(&numbers, key, &number)) {
+			number = m->v->places.len;
+			added = op_vec_push(&m->v->places);
+			r = added ? op_map64_put(&numbers, key, number) : -ENOMEM;
+			if (!r)
+				*added = place;
+		}
+		m->place_of[i] = (uint32_t)number;
+	}
+	op_map64_clear(&numbers);
+	return r;
+}
+
 static int add_all(struct making *m)
 {
 	const struct op_collect_stack *s;
@@ -334,11 +397,15 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	r = find_kind(ret);
 	ret->kind_found = !r;
 	if (!r && request->function)
-		r = function_name_find(ret, &ret->function);
-	m.seen = calloc(c->functions.len + c->strings.places.len + 1, sizeof(*m.seen));
+		r = function_name_find(ret, &ret->function, &ret->also);
+	/* as many as there are labels of any sort */
+	m.seen = calloc(c->functions.len + c->strings.places.len + c->lines.len + 1,
+			sizeof(*m.seen));
 	m.processes = calloc(c->processes.len + 1, sizeof(*m.processes));
 	if (!r && (!m.seen || !m.processes))
 		r = -ENOMEM;
+	if (!r && request->by == VIEW_BY_LINE)
+		r = number_places(&m);
 	if (!r)
 		r = add_all(&m);
 	if (!r)
@@ -349,6 +416,7 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	sums_sort(&ret->unnamed);
 	free(m.seen);
 	free(m.processes);
+	free(m.place_of);
 	free(m.path.data);
 	sums_clear(&m.self);
 	sums_clear(&m.total);
@@ -358,8 +426,10 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 
 void view_clear(struct view *v)
 {
+	op_vec_clear(&v->places);
 	op_vec_clear(&v->rows);
 	tree_clear(&v->tree);
+	sums_clear(&v->also);
 	sums_clear(&v->endings);
 	sums_clear(&v->unnamed);
 }

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "export/format/collect.h"
+#include "recording/filter/filter.h"
 #include "recording/tree/tree.h"
 
 /* A label of the tree is a function of the collection. With this bit it is a string of
@@ -19,6 +20,8 @@
 
 enum view_by {
 	VIEW_BY_FUNCTION,
+	VIEW_BY_LINE, /* of the source; of a frame without one its module */
+	VIEW_BY_FILE,
 	VIEW_BY_MODULE,
 	VIEW_BY_PROCESS, /* one row for each process */
 	VIEW_BY_PROGRAM, /* one row for all processes of the same name */
@@ -26,6 +29,7 @@ enum view_by {
 	VIEW_BY_CONTAINER,
 	VIEW_BY_SERVICE,
 	VIEW_BY_TRACE, /* needs OP_COLLECT_TRACES */
+	VIEW_BY_LABEL, /* needs the collection's label_key */
 	VIEW_BY_MAX,
 };
 
@@ -37,15 +41,11 @@ enum view_tree {
 
 /* What chooses among the samples of a kind. */
 enum view_filter {
-	VIEW_FILTER_PID,
-	VIEW_FILTER_PROGRAM,
-	VIEW_FILTER_THREAD,
-	VIEW_FILTER_CONTAINER,
-	VIEW_FILTERS,
-};
-
-enum {
-	VIEW_ALSO_MAX = 3,
+	VIEW_FILTER_PID = FILTER_PID,
+	VIEW_FILTER_PROGRAM = FILTER_PROGRAM,
+	VIEW_FILTER_THREAD = FILTER_THREAD,
+	VIEW_FILTER_CONTAINER = FILTER_CONTAINER,
+	VIEW_FILTERS = FILTER_OWNERS,
 };
 
 struct view;
@@ -73,8 +73,7 @@ struct view_request {
 	const char *kind; /* sample type; NULL: the main one */
 	/* the kind of this view in place of that; NULL: none */
 	const struct view *same_kind;
-	/* What each asks for; NULL: any. A process is a number, a container the beginning of
-	 * its id, the others are names. */
+	/* What each asks for, as filter_owner_is() takes it; NULL: any. */
 	const char *filters[VIEW_FILTERS];
 	enum view_by by;
 	enum view_tree tree;
@@ -83,8 +82,14 @@ struct view_request {
 	double min_percent; /* rows of less come after all others */
 };
 
+/* A line of the source, or with line 0 a module. */
+struct view_place {
+	uint32_t file; /* strings */
+	uint32_t line;
+};
+
 struct view_row {
-	/* depends on request.by: function, string, process, or number of a thread */
+	/* depends on request.by: function, string, process, or place */
 	uint32_t label;
 	uint32_t line; /* the line with the most samples, 0: unknown */
 	int64_t line_value;
@@ -99,15 +104,11 @@ struct view {
 	uint32_t kind;
 	uint32_t
 		function; /* the name that the request means: a string of the collection */
-	/* Others that its text means, too: names with the values of the samples they are in. */
-	struct view_also {
-		uint32_t name; /* string */
-		int64_t value;
-	} also[VIEW_ALSO_MAX];
-	size_t also_len;
-	size_t also_more; /* further ones */
+	struct sums
+		also; /* others that the request could mean, heaviest first, by their strings */
 	int64_t total;
 	size_t processes;
+	OP_VEC(struct view_place) places; /* where rows are by line */
 	OP_VEC(struct view_row)
 	rows;		   /* largest self first; if not by function: largest total */
 	size_t rows_large; /* of these so many have request.min_percent of the whole */
@@ -136,8 +137,18 @@ bool view_passes(const struct view *v, enum view_filter f,
 bool view_wants(const struct view *v, const struct op_collect_stack *s);
 
 const char *view_by_name(enum view_by by);
-/* Returns 0 or -ENOENT. */
-int view_by_parse(const char *name, enum view_by *ret);
+/* Returns 0 or -ENOENT. A label is "label:KEY", and *@ret_key its key. */
+int view_by_parse(const char *name, enum view_by *ret, const char **ret_key);
+/* "function, line, ... or label:KEY". Returns @buf. */
+enum {
+	VIEW_BY_BYTES = 160
+};
+const char *view_by_list(char buf[VIEW_BY_BYTES]);
+/* Are the rows of frames, which have a time of their own? */
+static inline bool view_by_frames(enum view_by by)
+{
+	return by <= VIEW_BY_MODULE;
+}
 
 /* The full name of a row or a node. Returns @buf. */
 const char *view_row_name(const struct view *v, const struct view_row *row, char *buf,

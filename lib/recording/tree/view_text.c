@@ -54,14 +54,41 @@ static const char *process_name(const struct view *v, uint32_t process, char *bu
 	return buf;
 }
 
+/* Of a container's id the beginning is shown; a name is no id. */
+static void shorten_id(char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > SHORT_ID && strspn(text, "0123456789abcdef") == len)
+		text[SHORT_ID] = 0;
+}
+
+static const char *place_name(const struct view *v, const struct view_place *place,
+			      char *buf, size_t size)
+{
+	size_t len;
+
+	view_text(v->c, place->file, buf, size);
+	len = strlen(buf);
+	if (!len)
+		(void)snprintf(buf, size, "[no line]");
+	else if (place->line && len + 12 < size)
+		(void)snprintf(buf + len, size - len, ":%u", place->line);
+	else if (!place->line && len + 12 < size)
+		(void)snprintf(buf + len, size - len, " [no line]");
+	return buf;
+}
+
 const char *view_row_name(const struct view *v, const struct view_row *row, char *buf,
 			  size_t size)
 {
 	static const char *const none[VIEW_BY_MAX] = {
+		[VIEW_BY_FILE] = "[no file]",
 		[VIEW_BY_MODULE] = "[no file]",
 		[VIEW_BY_CONTAINER] = "[no container]",
 		[VIEW_BY_SERVICE] = "[no service name]",
 		[VIEW_BY_TRACE] = "[no trace]",
+		[VIEW_BY_LABEL] = "[none]",
 	};
 	enum view_by by = v->request.by;
 
@@ -69,11 +96,13 @@ const char *view_row_name(const struct view *v, const struct view_row *row, char
 		return view_label_name(v, row->label, buf, size);
 	if (by == VIEW_BY_PROCESS)
 		return process_name(v, row->label, buf, size);
+	if (by == VIEW_BY_LINE)
+		return place_name(v, &v->places.data[row->label], buf, size);
 	view_text(v->c, row->label, buf, size);
 	if (!*buf)
 		(void)snprintf(buf, size, "%s", none[by] ? none[by] : "?");
-	else if (by == VIEW_BY_CONTAINER && strlen(buf) > SHORT_ID)
-		buf[SHORT_ID] = 0;
+	else if (by == VIEW_BY_CONTAINER)
+		shorten_id(buf);
 	return buf;
 }
 

@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "export/format/kinds.h"
 #include "export/format/ops.h"
+#include "recording/merge/merge.h"
 #include "recording/read/say.h"
 #include "recording/tree/view.h"
 
@@ -156,6 +157,7 @@ static int rewrite(const struct conversion *v, int fd)
 	struct recording_request request = {
 		.detail = form_detail(v->form),
 		.timed = v->form->timed,
+		.filter = v->filter,
 		.lines = v->lines,
 	};
 	struct recording rec = { 0 };
@@ -193,6 +195,9 @@ int form_convert(const struct conversion *v, int fd)
 
 	if (form_reads(v->form))
 		return rewrite(v, fd);
+	/* What is left out must not stay in a dictionary. */
+	if (v->filter)
+		return merge_write(v->filter, v->files, v->files_len, v->path, fd);
 	r = recording_read(v->files, v->files_len, append, &a);
 	return r || !a.error ? r
 			     : fail("cannot write %s: %s", v->path, strerror(-a.error));

@@ -71,8 +71,9 @@ struct conversion {
 	char *const *files;
 	size_t files_len;
 	struct recording_lines
-		lines;	  /* not of requests, which are as they were recorded */
-	const char *path; /* for messages */
+		lines; /* not of requests, which are as they were recorded */
+	const struct filter *filter; /* NULL: everything is converted */
+	const char *path;	     /* for messages */
 };
 /* Write the recordings to @fd. Returns 0, or STATUS_FAILED after a message. */
 int form_convert(const struct conversion *v, int fd);

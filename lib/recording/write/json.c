@@ -247,6 +247,8 @@ static void report_json(const struct report *r, FILE *f)
 	write_head(&j);
 	if (r->show_rows)
 		write_rows(&j);
+	if (r->v->also.items.len)
+		write_sums(&j, "also_fit", &r->v->also);
 	if (r->show_tree) {
 		(void)fputs(",\n  \"tree\": [", f);
 		report_tree(r, r->tree_limit ? r->tree_limit : r->limit, write_node, &j);
@@ -259,6 +261,12 @@ static void put_shares(FILE *f, const char *key, const double share[DIFF_SIDES])
 {
 	(void)fprintf(f, ", \"%s_before\": %.4f, \"%s_after\": %.4f", key, share[0], key,
 		      share[1]);
+}
+
+static void put_values(FILE *f, const char *key, const int64_t value[DIFF_SIDES])
+{
+	(void)fprintf(f, ", \"%s_before\": %" PRId64 ", \"%s_after\": %" PRId64, key,
+		      value[0], key, value[1]);
 }
 
 static void put_string(FILE *f, const struct view *v, const char *key, uint32_t string)
@@ -310,6 +318,8 @@ static void diff_json(const struct diff *d, FILE *f)
 		}
 		put_shares(f, "self_percent", c->self);
 		put_shares(f, "total_percent", c->total);
+		put_values(f, "self", c->self_value);
+		put_values(f, "total", c->total_value);
 		(void)fprintf(f, " }");
 	}
 	(void)fprintf(f, "%s],\n  \"changes_known\": %zu\n}\n", n ? "\n  " : "", d->len);

@@ -16,6 +16,7 @@
 enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
+	ALSO_SHOWN = 5,
 	SUMS_SHOWN = 3,
 	WORD_BYTES = 80,
 	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
@@ -336,26 +337,24 @@ static void write_callers(const struct out *o)
 		write_callers_of(o, &v->rows.data[i], &callers[i]);
 }
 
-/* Other functions that the name may have meant. */
+/* The functions that --callers and --callees could mean, too. */
 static void write_also(const struct out *o)
 {
 	const struct view *v = o->r->v;
 	char name[NAME_BYTES];
 	size_t i;
 
-	if (!v->also_len)
-		return;
-	(void)fputs("Also of that name:", o->f);
-	for (i = 0; i < v->also_len; i++) {
-		(void)fputs(i ? ", " : " ", o->f);
-		put_name(o->f,
-			 (char *)view_text(v->c, v->also[i].name, name, sizeof(name)),
-			 o->size->chain_columns);
-		(void)fprintf(o->f, " %.1f%%", view_percent(v, v->also[i].value));
+	for (i = 0; i < v->also.items.len && i < ALSO_SHOWN; i++) {
+		(void)fputs(i ? ", " : "\nThe name also fits ", o->f);
+		view_text(v->c, (uint32_t)v->also.items.data[i].key, name, sizeof(name));
+		put_name(o->f, name, o->size->name_columns);
+		(void)fprintf(o->f, " (%.1f%%)",
+			      view_percent(v, v->also.items.data[i].value));
 	}
-	if (v->also_more)
-		(void)fprintf(o->f, " and %zu more", v->also_more);
-	(void)fputs(".\n\n", o->f);
+	if (v->also.items.len > ALSO_SHOWN)
+		(void)fprintf(o->f, " and %zu more", v->also.items.len - ALSO_SHOWN);
+	if (v->also.items.len)
+		(void)fputs(".\n", o->f);
 }
 
 static void write_tree(const struct out *o)
@@ -370,8 +369,8 @@ static void write_tree(const struct out *o)
 	struct chains chains;
 	size_t limit, i;
 
-	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
 	write_also(o);
+	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
 	limit = r->tree_limit ? r->tree_limit : r->limit;
 	chains_make(&v->tree, limit < o->size->chains ? limit : o->size->chains,
 		    (int64_t)((double)v->total * r->min_percent / 100), &chains);
@@ -577,6 +576,8 @@ static void diff_markdown(const struct diff *d, FILE *f)
 	const struct change *c;
 	char name[NAME_BYTES];
 	size_t large = diff_large(d), n = diff_rows(d), i;
+	char after[VALUE_BYTES];
+	const int64_t *value;
 
 	(void)fputs("# Profiles compared: ", f);
 	put_code(f, recording_title(d->files[0]), DIFF_NAME_COLUMNS);
@@ -588,7 +589,7 @@ static void diff_markdown(const struct diff *d, FILE *f)
 		f,
 		". Shares of each recording's whole, in per cent; the change in points."
 		"\n\n| self before | after | change | total before | after | change | %s | "
-		"module |\n|---|---|---|---|---|---|---|---|\n",
+		"module | value before | after |\n|---|---|---|---|---|---|---|---|---|---|\n",
 		view_by_name(d->views[0].request.by));
 	for (i = 0; i < n; i++) {
 		c = &d->changes[i];
@@ -598,7 +599,10 @@ static void diff_markdown(const struct diff *d, FILE *f)
 		(void)op_text_show(c->name, strlen(c->name), name, sizeof(name));
 		put_name(f, name, DIFF_NAME_COLUMNS);
 		put_cell(f, c->module, DIFF_NAME_COLUMNS);
-		(void)fputs(" |\n", f);
+		value = d->by_total ? c->total_value : c->self_value;
+		(void)fprintf(f, " | %s | %s |\n",
+			      view_value(&d->views[0], value[0], name, sizeof(name)),
+			      view_value(&d->views[1], value[1], after, sizeof(after)));
 	}
 	if (!n)
 		(void)fprintf(f, "\nNothing has changed by %g%% of the whole or more.\n",

@@ -16,6 +16,8 @@ enum {
 	NUMBER_COLUMNS = 17, /* width of two shares */
 	MODULE_COLUMNS = 18,
 	ENDINGS_SHOWN = 5,
+	ALSO_SHOWN = 5,
+	ALSO_COLUMNS = 40,
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
@@ -140,7 +142,7 @@ static void print_functions(const struct text *t, size_t n)
 static void print_groups(const struct text *t, size_t n)
 {
 	const struct view *v = t->r->v;
-	bool both = v->request.by == VIEW_BY_MODULE;
+	bool both = view_by_frames(v->request.by);
 	char name[NAME_BYTES], value[VALUE_BYTES];
 	size_t i;
 
@@ -204,23 +206,24 @@ static void print_node(void *data, const struct tree_node *n)
 	(void)fputc('\n', t->f);
 }
 
-/* Other functions that the name may have meant. */
+/* The functions that --callers and --callees could mean, too. */
 static void print_also(const struct text *t)
 {
 	const struct view *v = t->r->v;
 	char name[NAME_BYTES];
 	size_t i;
 
-	for (i = 0; i < v->also_len; i++) {
-		(void)fputs(i ? ", " : "also: ", t->f);
-		view_text(v->c, v->also[i].name, name, sizeof(name));
+	for (i = 0; i < v->also.items.len && i < ALSO_SHOWN; i++) {
+		(void)fputs(i ? ", " : "\nThe name also fits ", t->f);
+		view_text(v->c, (uint32_t)v->also.items.data[i].key, name, sizeof(name));
 		print_name(t->f, name, -ALSO_COLUMNS);
-		(void)fprintf(t->f, " (%.1f%%)", view_percent(v, v->also[i].value));
+		(void)fprintf(t->f, " (%.2f%%)",
+			      view_percent(v, v->also.items.data[i].value));
 	}
-	if (v->also_more)
-		(void)fprintf(t->f, " and %zu more", v->also_more);
-	if (v->also_len)
-		(void)fputc('\n', t->f);
+	if (v->also.items.len > ALSO_SHOWN)
+		(void)fprintf(t->f, " and %zu more", v->also.items.len - ALSO_SHOWN);
+	if (v->also.items.len)
+		(void)fputs(".\n", t->f);
 }
 
 static void print_tree(struct text *t)
@@ -232,6 +235,7 @@ static void print_tree(struct text *t)
 			"CALLEES, the function first (> is called by the line above)",
 	};
 
+	print_also(t);
 	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL",
 		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
@@ -332,22 +336,28 @@ static void diff_text(const struct diff *d, FILE *f)
 			      d->min_percent);
 		return;
 	}
-	(void)fprintf(f, "%s%8s %8s %9s  %-*s%s%s\n", colour ? "\033[1m" : "", "BEFORE",
-		      "AFTER", d->by_total ? "TOTAL" : "SELF",
-		      functions ? MODULE_COLUMNS + 1 : 0, functions ? "MODULE" : "",
+	(void)fprintf(f, "%s%8s %8s %9s  %9s %9s  %-*s%s%s\n", colour ? "\033[1m" : "",
+		      "BEFORE", "AFTER", d->by_total ? "TOTAL" : "SELF", "BEFORE",
+		      "AFTER", functions ? MODULE_COLUMNS + 1 : 0,
+		      functions ? "MODULE" : "",
 		      functions ? "FUNCTION" : view_by_name(d->views[0].request.by),
 		      colour ? "\033[0m" : "");
 	for (i = 0; i < n; i++) {
 		const double *share;
+		const int64_t *value;
 
 		c = &d->changes[i];
 		share = d->by_total ? c->total : c->self;
+		value = d->by_total ? c->total_value : c->self_value;
 		delta = share[1] - share[0];
 		(void)fprintf(f, "%7.2f%% %7.2f%% %s%+8.2f%%%s  ", share[0], share[1],
 			      !colour	  ? ""
 			      : delta > 0 ? "\033[31m"
 					  : "\033[34m",
 			      delta, colour ? "\033[0m" : "");
+		(void)fprintf(f, "%9s %9s  ",
+			      view_value(&d->views[0], value[0], a, sizeof(a)),
+			      view_value(&d->views[1], value[1], b, sizeof(b)));
 		if (functions) {
 			print_safe(f, c->module, strlen(c->module), MODULE_COLUMNS);
 			(void)fputc(' ', f);

@@ -21,6 +21,7 @@
  *   traced  of two services, linked to two traces
  *   budget  budgets have decided: counters of 101 to 110
  *   one     one sample was exported
+ *   threads of the threads of one process
  *   deep    of one stack of ten functions
  *   poor    frames without names, stacks that are not whole, samples that were lost
  *
@@ -131,6 +132,8 @@ static struct rq_buf request(void)
 		return rq_traced();
 	if (acts("deep"))
 		return rq_deep();
+	if (acts("threads"))
+		return rq_threads();
 	return acts("long") ? long_names()
 			    : rq_canned_with(acts("later") ? 14 : 4, period_ns());
 }

@@ -434,6 +434,60 @@ static inline struct rq_buf rq_of_type(const char *type, const char *unit, uint6
 	return rq_end(&q);
 }
 
+/*
+ * Threads of process 42 at one moment: 42 reads a pipe in Python; 43 to 55 wait for a lock in the
+ * same place; 56 runs; 57 was run, and waits for a CPU.
+ */
+static inline struct rq_buf rq_threads(void)
+{
+	struct rq q;
+	uint32_t native, kernel, python, so, vmlinux, l[8], state[3], a[3], i;
+
+	rq_begin(&q);
+	q.type = "threads";
+	q.unit = "count";
+	q.value = 1;
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	kernel = rq_string_attribute(&q, "profile.frame.type", "kernel");
+	python = rq_string_attribute(&q, "profile.frame.type", "cpython");
+	so = rq_mapping(&q, "/usr/lib/libpython3.so", "aa");
+	vmlinux = rq_mapping(&q, "vmlinux", "bb");
+	l[0] = rq_location(&q, kernel, vmlinux, 1, rq_function(&q, "pipe_read", "", 0), 0,
+			   0, 0);
+	l[1] = rq_location(&q, kernel, vmlinux, 2, rq_function(&q, "vfs_read", "", 0), 0,
+			   0, 0);
+	l[2] = rq_location(&q, native, so, 3, rq_function(&q, "_Py_read", "", 0), 0, 0,
+			   0);
+	l[3] = rq_location(&q, python, 0, 0, rq_function(&q, "ask", "/app/x.py", 3), 7, 0,
+			   0);
+	l[4] = rq_location(&q, native, so, 4, rq_function(&q, "_PyEval", "", 0), 0, 0, 0);
+	l[5] = rq_location(&q, kernel, vmlinux, 5, rq_function(&q, "futex_wait", "", 0),
+			   0, 0, 0);
+	l[6] = rq_location(&q, native, 0, 6, rq_function(&q, "work\033[2J", "w.c", 1), 9,
+			   0, 0);
+	l[7] = rq_location(&q, 0, 0, 0, rq_function(&q, "[running]", "", 0), 0, 0, 0);
+	state[0] = rq_string_attribute(&q, "thread.state", "sleeping");
+	state[1] = rq_string_attribute(&q, "thread.state", "running");
+	state[2] = rq_string_attribute(&q, "thread.state", "runnable");
+	for (i = 42; i < 58; i++) {
+		a[0] = rq_int_attribute(&q, "thread.id", i);
+		a[1] = rq_string_attribute(&q, "thread.name", i == 42 ? "main" : "pool");
+		a[2] = state[i < 56 ? 0 : i - 55];
+		if (i == 42)
+			rq_sample(&q, rq_stack(&q, l, 5), a, 3, 1);
+		else
+			rq_sample(&q,
+				  rq_stack(&q,
+					   l + (i < 56	  ? 5
+						: 56 == i ? 7
+							  : 6),
+					   i < 56 ? 2 : 1),
+				  a, 3, 1);
+	}
+	rq_process(&q, 42, "app", RQ_CONTAINER);
+	return rq_end(&q);
+}
+
 /* Ten events of each of these functions. */
 static inline struct rq_buf rq_named(const char *const *names, size_t len)
 {

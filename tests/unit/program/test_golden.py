@@ -36,7 +36,7 @@ CASES = {
     'convert.folded': ['convert', '--format=folded', '-o', '-', 'a.otlp'],
     'convert.speedscope.json': ['convert', '--format=speedscope', '-o', '-', 'a.otlp'],
 }
-COMMANDS = ['record', 'top', 'export', 'ctl', 'report', 'diff', 'convert', 'merge', 'mcp', 'sink',
+COMMANDS = ['record', 'dump', 'top', 'export', 'ctl', 'report', 'diff', 'convert', 'merge', 'mcp', 'sink',
             'doctor']
 CASES.update({f'help-{name}.txt': [name, '--help'] for name in COMMANDS})
 CASES['help.txt'] = ['--help']

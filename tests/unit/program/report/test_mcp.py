@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 import unittest.mock
 
@@ -17,8 +18,8 @@ PROGRAM = os.path.abspath(sys.argv[1])
 
 
 class Session:
-    def __init__(self):
-        self.p = subprocess.Popen([PROGRAM, 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, *options):
+        self.p = subprocess.Popen([PROGRAM, 'mcp', *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, env=dict(os.environ, NO_COLOR='1'))
         self.id = 0
 
@@ -71,7 +72,7 @@ class Mcp(unittest.TestCase):
 
     def test_tools_say_what_they_take(self):
         tools = {t['name']: t for t in self.s.ask('tools/list')['result']['tools']}
-        self.assertEqual(set(tools), {'record', 'top', 'report', 'callers', 'callees', 'diff',
+        self.assertEqual(set(tools), {'record', 'dump', 'top', 'report', 'callers', 'callees', 'diff',
                                       'doctor'})
         self.assertEqual(tools['diff']['inputSchema']['required'], ['before', 'after'])
         self.assertEqual(tools['record']['inputSchema']['properties']['seconds']['maximum'], 60)
@@ -110,9 +111,9 @@ class Mcp(unittest.TestCase):
         self.assertIn('No such file', text)
         for tool, arguments, sentence in (
                 ('report', {}, 'needs the argument file'),
-                ('record', {'seconds': 61}, 'out of its range'),
+                ('record', {'seconds': 61}, 'out of its range, 1 to 60'),
                 ('record', {'seconds': 1, 'program': 'web'}, 'record has no argument program; it '
-                 'takes seconds, pid, frequency, comm, kinds'),
+                 'takes seconds, pid, tree, container, user, frequency, comm, kinds'),
                 ('report', {'file': '/nowhere', 'hz': 9}, 'report has no argument hz'),
                 ('doctor', {'x' * 1000: 9}, 'doctor has no argument of that name'),
                 ('record', {'seconds': '5'}, 'must be an integer'),
@@ -122,6 +123,117 @@ class Mcp(unittest.TestCase):
             wrong, text = self.s.call(tool, **arguments)
             self.assertTrue(wrong, text)
             self.assertIn(sentence, text)
+
+    def full(self, tool, **arguments):
+        r = self.s.ask('tools/call', {'name': tool, 'arguments': arguments})['result']
+        self.assertFalse(r['isError'], r)
+        return r['content'][0]['text'], r['structuredContent']
+
+    def test_what_is_next_are_calls(self):
+        text, data = self.full('record', seconds=1)
+        path = data['file']
+        self.assertIn('## Programs\n- web: 50.0 %\n- python: 40.0 %\n- evil: 10.0 %\n', text)
+        self.assertNotIn('otelprof report', text)
+        self.assertEqual([p['name'] for p in data['programs']], ['web', 'python', 'evil'])
+        self.assertEqual(data['rows'][0]['name'], 'work')
+        self.assertEqual(data['next'], [
+            {'tool': 'callers', 'arguments': {'file': path, 'function': 'work'}},
+            {'tool': 'report', 'arguments': {'file': path, 'by': 'line'}},
+            {'tool': 'report', 'arguments': {'file': path, 'program': 'web'}}])
+        for call in data['next']:
+            line = '- %s %s\n' % (call['tool'], json.dumps(call['arguments'], separators=(',', ':')))
+            self.assertIn(line, text)
+            answer, _ = self.full(call['tool'], **call['arguments'])
+            self.assertTrue(answer)
+        _, data = self.full('record', seconds=1, pid=os.getpid())
+        self.assertNotIn('programs', data)
+        self.assertEqual(data['next'][-1], {'tool': 'dump', 'arguments': {'pid': os.getpid()}})
+        _, data = self.full('top', seconds=1)
+        self.assertTrue(data['functions'])
+
+    def test_what_has_no_samples_can_be_dumped(self):
+        self.tearDown()
+        with unittest.mock.patch.dict(os.environ, FAKE_OTELPROF='none'):
+            self.s = Session()
+        wrong, text = self.s.call('record', seconds=1, pid=os.getpid())
+        self.assertTrue(wrong)
+        self.assertIn('no samples', text)
+        self.assertIn('## Next\n- dump {"pid":%d}\n' % os.getpid(), text)
+
+    def test_filters_of_every_tool(self):
+        path = self.full('record', seconds=1)[1]['file']
+        for tool, more in (('report', {}), ('callers', {'function': 'main'}), ('callees', {'function': 'main'})):
+            for arguments, total in (({'program': 'web'}, 5), ({'pid': 200}, 4), ({'thread': 'worker'}, 5),
+                                     ({'container': '0123'}, 5), ({'focus': 'ksys'}, 2), ({'kind': 'cpu'}, 10),
+                                     ({'ignore': ['parse', 'work']}, 3), ({'hide': ['a;b', 'EVIL']}, 10),
+                                     ({'label': 'thread.name=worker'}, 5), ({'from': '0', 'to': '9'}, 10)):
+                with self.subTest(tool, **arguments):
+                    text, data = self.full(tool, file=path, lines=50, **more, **arguments)
+                    self.assertEqual(data['total'], total, text)
+        _, data = self.full('diff', before=path, after=path, program='web')
+        self.assertEqual(data['before']['total'], 5)
+        self.assertNotIn('##', self.full('report', file=path, tree=True)[0].split('## Calls')[0][9:])
+
+    def test_dump(self):
+        self.tearDown()
+        with unittest.mock.patch.dict(os.environ, FAKE_OTELPROF='threads'):
+            self.s = Session()
+        wrong, text = self.s.call('dump', pid=os.getpid())
+        self.assertFalse(wrong, text)
+        self.assertIn('thread 42 main: sleeping, waits for pipe in pipe_read', text)
+        wrong, text = self.s.call('dump', pid=os.getpid(), all=True)
+        self.assertIn('vfs_read', text)
+        wrong, text = self.s.call('dump', pid=os.getpid(), all='yes')
+        self.assertTrue(wrong)
+        self.assertIn('true or false', text)
+
+    def test_probes_need_a_switch(self):
+        for kinds in ('uprobe:/bin/sh:main', 'cpu,perf:cycles', 'probes'):
+            wrong, text = self.s.call('record', seconds=1, kinds=kinds)
+            self.assertTrue(wrong)
+            self.assertIn('--probes', text)
+        self.tearDown()
+        self.s = Session('--probes')
+        self.assertNotIn('--probes', self.s.call('record', seconds=1, kinds='probes')[1])
+        tools = {t['name']: t for t in self.s.ask('tools/list')['result']['tools']}
+        self.assertEqual([n for n, t in tools.items() if not t['annotations']['readOnlyHint']], ['record'])
+
+    def test_batches(self):
+        """Revision 2025-03-26 has them: one answer for all that want one."""
+        self.s.send(b'[{"id":1,"method":"ping"},{"method":"notifications/initialized"},7,'
+                    b'{"id":"b","method":"tools/call","params":{"name":"doctor"}}]')
+        answers = self.s.answer()
+        self.assertEqual([a['id'] for a in answers], [1, None, 'b'])
+        self.assertEqual((answers[0]['result'], answers[1]['error']['code']), ({}, -32600))
+        self.assertFalse(answers[2]['result']['isError'])
+        self.s.send(b'[{"method":"notifications/initialized"}]')
+        self.assertEqual(self.s.ask('ping')['result'], {})
+
+    def test_a_ping_does_not_wait_for_a_tool(self):
+        began = time.monotonic()
+        self.s.send(b'{"id":1,"method":"tools/call","params":{"name":"record","arguments":{"seconds":3}}}')
+        time.sleep(0.5)
+        self.s.send(b'{"id":2,"method":"tools/list"}\n{"id":3,"method":"ping"}\nno JSON')
+        self.assertEqual([self.s.answer()['id'], self.s.answer()['error']['code']], [3, -32700])
+        self.assertLess(time.monotonic() - began, 2.9)
+        self.assertEqual([self.s.answer()['id'] for _ in range(2)], [1, 2])
+
+    def test_a_call_is_cancelled(self):
+        began = time.monotonic()
+        self.s.send(b'{"id":"x","method":"tools/call","params":{"name":"record","arguments":{"seconds":50}}}')
+        time.sleep(0.5)
+        for other in (b'"y"', b'1'):
+            self.s.send(b'{"method":"notifications/cancelled","params":{"requestId":%s}}' % other)
+        self.s.send(b'{"method":"notifications/cancelled","params":{"requestId":"x"}}')
+        # A call that is cancelled has no answer.
+        self.assertEqual(self.s.ask('ping')['result'], {})
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_the_end_comes_after_the_answer(self):
+        self.s.send(b'{"id":1,"method":"tools/call","params":{"name":"record","arguments":{"seconds":1}}}')
+        self.s.p.stdin.close()
+        self.assertEqual(self.s.answer()['id'], 1)
+        self.assertEqual(self.s.p.wait(30), 0)
 
     def test_an_answer_that_is_cut_is_an_error(self):
         """It is no JSON, but it is UTF-8: the session goes on."""
@@ -135,7 +247,7 @@ class Mcp(unittest.TestCase):
         self.assertEqual(self.s.ask('ping')['result'], {})
 
     def test_what_is_no_request(self):
-        for line, code in ((b'{', -32700), (b'[1]', -32600), (b'"x"', -32600),
+        for line, code in ((b'{', -32700), (b'[]', -32600), (b'"x"', -32600),
                            (b'{"id":1}', -32600), (b'[' * 100, -32700), (b'\xff', -32700),
                            (b'{"id":1,"method":"frob"}', -32601),
                            (b'{"id":1,"method":"tools/call"}', -32602),
@@ -167,7 +279,7 @@ def by_client():
 
                 await session.initialize()
                 tools = {t.name for t in (await session.list_tools()).tools}
-                assert tools == {'record', 'top', 'report', 'callers', 'callees', 'diff',
+                assert tools == {'record', 'dump', 'top', 'report', 'callers', 'callees', 'diff',
                                  'doctor'}, tools
                 path = re.search(r'The recording is (\S+)', await ask('record', seconds=1)).group(1)
                 assert '`python' in await ask('report', file=path, by='program')

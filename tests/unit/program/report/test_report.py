@@ -427,13 +427,20 @@ class Report(Recordings):
             self.assertEqual(nodes[0]['name'], name)
 
     def test_of_names_with_a_part_the_one_with_most_samples(self):
-        # Also where another one begins so: the heaviest is meant, and the others are named.
-        for part, name in (('ma', 'main'), ('a', 'main'), ('le', 'handle'), ('o', 'work')):
-            self.assertEqual(self.json('--callees', part, self.a)['tree'][0]['name'], name)
-        self.assertIn('\nalso: handle (50.0%), parse (30.0%), ksys_read (20.0%) and 1 more\n',
-                      self.report('--callees=a', self.a))
-        self.assertIn('\nAlso of that name: `handle` 50.0%', self.report('--format=markdown', '--callees=a', self.a))
-        self.assertNotIn('also', self.report('--callees=main', self.a))
+        # Where in a name the part is does not count, but of equal ones it is the beginning.
+        for part, name, also in (('ma', 'main', {}), ('le', 'handle', {'<module>': 4}), ('main', 'main', {}),
+                                 ('o', 'work', {'<module>': 4}), ('a;b', 'a;b', {}),
+                                 ('a', 'main', {'handle': 5, 'parse': 3, 'ksys_read': 2, 'a;b': 1})):
+            d = self.json('--callees', part, self.a)
+            self.assertEqual(d['tree'][0]['name'], name)
+            self.assertEqual({a['name']: a['value'] for a in d.get('also_fit', [])
+                              if 'script' not in a['name']}, also, part)
+        text = self.report('--callers', 'hand', '--program=web', self.a)
+        self.assertNotIn('also', text)
+        text = self.report('--callers', 'a', '--program=web', self.a)
+        self.assertIn('\nThe name also fits main (100.00%), parse (60.00%), ksys_read (40.00%).\n', text)
+        text = self.report('--format=markdown', '--callers', 'a', '--program=web', self.a)
+        self.assertIn('\nThe name also fits `main` (100.0%), `parse` (60.0%), `ksys_read` (40.0%).\n', text)
 
     def test_the_limit_of_a_tree_holds(self):
         self.assertEqual(len(self.json('--tree', '-n', '3', self.a)['tree']), 3)

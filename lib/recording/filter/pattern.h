@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Expressions that choose frames by their names. Names are of other people, so each distinct one is
+ * matched once, up to a length, and in a time that grows with its length alone.
+ */
+#ifndef OP_RECORDING_FILTER_PATTERN_H
+#define OP_RECORDING_FILTER_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "otlp/reader.h"
+
+enum {
+	PATTERN_BYTES_MAX = 1024,  /* of an expression */
+	PATTERN_REPEAT_MAX = 255,  /* all bounds such as {3,9} multiplied */
+	PATTERNS_MAX = 16,	   /* expressions of one pattern */
+	PATTERN_NAME_BYTES = 8192, /* of a name, as it is shown, that are looked at */
+	PATTERN_WHY_BYTES = 256,
+};
+
+struct pattern;
+
+/*
+ * Let *@p, which is made if it is NULL, also match what has @text as it stands, or matches it as an
+ * extended regular expression of POSIX. Returns 0; -ENOMEM; or -EINVAL with the reason in @why.
+ */
+int pattern_add(struct pattern **p, const char *text, char why[PATTERN_WHY_BYTES]);
+struct pattern *pattern_free(struct pattern *p);
+
+/* Does one of the expressions match? False of an empty name. Returns 1, 0 or -ENOMEM. */
+int pattern_matches(struct pattern *p, struct otlp_text name);
+
+/* Does one match the name of a function, or the last part of its module or its source file? Returns
+ * 1, 0 or -ENOMEM. */
+int pattern_matches_frame(struct pattern *p, struct otlp_text function,
+			  struct otlp_text module, struct otlp_text file);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks the fields of an encoded message. */
+#ifndef OP_RECORDING_READ_WIRE_H
+#define OP_RECORDING_READ_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/reader.h"
+#include "otlp/reader.h"
+
+/* A field of an encoded message. */
+struct wire_field {
+	uint32_t number;
+	uint32_t type;		/* WIRE_* */
+	uint64_t value;		/* of WIRE_VARINT */
+	struct otlp_text bytes; /* of WIRE_BYTES */
+	struct otlp_text whole; /* with its tag */
+};
+
+enum {
+	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
+	WIRE_BYTES = 2,
+	WIRE_FIXED32 = 5,
+};
+
+/* Get the next field. Returns false at the end, and with r->failed at a damaged place. */
+bool wire_next(struct op_reader *r, struct wire_field *ret);
+
+#endif
