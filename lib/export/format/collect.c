@@ -44,6 +44,7 @@ struct op_collect *op_collect_free(struct op_collect *c)
 		return NULL;
 	op_strings_deinit(&c->strings);
 	op_moments_deinit(&c->moments);
+	c->times = op_times_free(c->times);
 	op_vec_clear(&c->functions);
 	op_vec_clear(&c->mappings);
 	op_vec_clear(&c->lines);
@@ -170,7 +171,7 @@ static int collect_mapping(struct op_collect *c, const struct otlp_frame *f,
 	int r;
 
 	*ret = 0;
-	if (!f->mapping || c->detail == OP_COLLECT_FUNCTIONS)
+	if (!f->mapping || c->detail < OP_COLLECT_LOCATIONS)
 		return 0;
 	m.start = f->mapping->start;
 	m.limit = f->mapping->limit;
@@ -237,10 +238,10 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 		if (n == LINES_MAX)
 			break;
 		r = collect_function(c, &frames[i], &lines[n].function);
-		if (c->detail >= OP_COLLECT_LOCATIONS) {
+		if (c->detail >= OP_COLLECT_LINES)
 			lines[n].line = line_number(frames[i].line);
+		if (c->detail >= OP_COLLECT_LOCATIONS)
 			lines[n].column = line_number(frames[i].column);
-		}
 		n++;
 	} while (!r && frames[i].inlined && ++i < len);
 	while (i < len && frames[i].inlined)
@@ -416,6 +417,26 @@ static int collect_process(struct op_collect *c, const struct otlp_sample_view *
 	return r ? r : add_process(c, &p, ret);
 }
 
+/* The name of the host, for a heading. */
+static int collect_host(struct op_collect *c, const struct otlp_profiles *p)
+{
+	uint32_t i, host;
+	int r = 0;
+
+	for (i = 0; !r && i < p->resource_attributes.len; i++) {
+		const struct otlp_attribute *a = &p->resource_attributes.data[i];
+
+		if (!otlp_text_is(otlp_attribute_key(p, a), "host.name"))
+			continue;
+		r = op_strings_add(&c->strings, otlp_attribute_text(p, a), &host);
+		if (!r && !c->host)
+			c->host = host;
+		else if (!r && host != c->host)
+			c->hosts_differ = true;
+	}
+	return r;
+}
+
 static void widen_time(struct op_collect *c, const struct otlp_profile *p)
 {
 	if (!c->start_ns || p->time_ns < c->start_ns)
@@ -520,6 +541,8 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	r = add_stack(c, &k, value, &stack);
 	if (!r)
 		add_guessed(&c->stacks.data[stack], v, value);
+	if (!r && c->times)
+		r = op_times_add(c, a->p, v, stack);
 	return r || !a->fn ? r : a->fn(a->data, a->p, v, stack);
 }
 
@@ -531,6 +554,8 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 	struct adding a = { c, p, fn, data };
 
 	c->requests++;
+	if (!r && c->times)
+		r = collect_host(c, p);
 	if (!r)
 		r = otlp_each_sample(p, add_sample, &a);
 	(void)otlp_free(p);

@@ -40,6 +40,7 @@ struct recording {
 struct recording_request {
 	enum op_collect_detail detail;
 	bool timed;
+	bool times; /* op_collect_keep_times() */
 	struct recording_lines lines;
 };
 
