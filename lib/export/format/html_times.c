@@ -212,9 +212,8 @@ static void put_tables(struct times *t)
 			 from->threads_lost ? "true" : "false",
 			 from->traces_lost ? "true" : "false");
 	op_strbuf_printf(out,
-			 ",\"bin_ns\":%" PRIu64 ",\"start_ns\":%" PRIu64
-			 ",\"bins\":%" PRIu64 ",\"windows\":[",
-			 UINT64_C(1) << t->shift, first_ns, t->bins);
+			 ",\"bin_ns\":%" PRIu64 ",\"bins\":%" PRIu64 ",\"windows\":[",
+			 UINT64_C(1) << t->shift, t->bins);
 	op_vec_foreach(w, &from->windows)
 		op_strbuf_printf(out, "%s[%.3f,%.3f]", w == from->windows.data ? "" : ",",
 				 (double)(w->start_ns - first_ns) / 1e6,

@@ -16,13 +16,15 @@ enum {
 int op_collect_keep_times(struct op_collect *c)
 {
 	struct op_times *t = calloc(1, sizeof(*t));
+	struct op_times_thread *thread = t ? op_vec_push(&t->threads) : NULL;
+	struct op_times_trace *trace = t ? op_vec_push(&t->traces) : NULL;
 
-	if (!t || !op_vec_push(&t->threads) || !op_vec_push(&t->traces)) {
+	if (!thread || !trace) {
 		(void)op_times_free(t);
 		return -ENOMEM;
 	}
-	t->threads.data[OP_TIMES_NONE] = (struct op_times_thread){ .id = -1 };
-	t->traces.data[OP_TIMES_NONE] = (struct op_times_trace){ 0 };
+	*thread = (struct op_times_thread){ .id = -1 };
+	*trace = (struct op_times_trace){ 0 };
 	t->shift = SHIFT_MIN;
 	t->max = OP_TIMES_MAX;
 	c->times = t;
@@ -56,6 +58,12 @@ static int compare_entries(const void *a, const void *b)
 	return x->trace < y->trace ? -1 : x->trace > y->trace;
 }
 
+/* Foreign values: it wraps. */
+static int64_t sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* Sort the entries and make one of equal ones. */
 static void merge(struct op_times *t)
 {
@@ -67,7 +75,7 @@ static void merge(struct op_times *t)
 		      compare_entries);
 	op_vec_foreach(e, &t->entries) {
 		if (last && compare_entries(last, e) == 0) {
-			last->value = op_collect_sum(last->value, e->value);
+			last->value = sum(last->value, e->value);
 			continue;
 		}
 		last = &t->entries.data[kept++];
@@ -289,6 +297,14 @@ static int64_t scaled(int64_t value, int64_t by)
 	return (int64_t)((uint64_t)value * (uint64_t)by);
 }
 
+/* A time outside of its window is none of a clock: it would make all bins wide. */
+static uint64_t within(const struct otlp_profile *p, uint64_t time_ns)
+{
+	if (time_ns < p->time_ns)
+		return p->time_ns;
+	return OP_MIN(time_ns - p->time_ns, p->duration_ns) + p->time_ns;
+}
+
 /* Values are one for each time, or none, or a sum, which the first one gets. */
 int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		 const struct otlp_sample_view *v, uint32_t stack)
@@ -312,7 +328,7 @@ int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		return push(c->times, e);
 	}
 	for (i = 0; !r && i < times; i++) {
-		e.tick = v->timestamps[i];
+		e.tick = within(v->profile, v->timestamps[i]);
 		if (!values.len)
 			e.value = each;
 		else if (values.len == times)

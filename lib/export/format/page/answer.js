@@ -69,14 +69,13 @@ function fillPath() {
 }
 function sentence() {
 	const k = kindNow(), all = T.all[told()], words = kindWords(k), parts = [];
-	const chosen = new Set(chosenTrees().map(([, t]) => t.p)).size;
 	parts.push((isClock(k) || S[k[1]] !== 'count' ? amount(all) : grouping.format(all)) + ' ' + words[2]);
 	const time = isWhole() ? D.duration_ms / 1e3 : rangeSeconds();
 	if (time > 0 && S[k[3]] === 'nanoseconds' && isClock(k))
 		parts.push(`in ${seconds(time)}: ${(all * k[4] / 1e9 / time).toFixed(2)} CPUs busy`);
 	else if (time > 0)
 		parts.push('in ' + seconds(time));
-	return parts.join(' ') + `, ${chosen} ${chosen === 1 ? 'process' : 'processes'}`;
+	return parts.join(' ') + `, ${T.processes} ${T.processes === 1 ? 'process' : 'processes'}`;
 }
 function fillAnswer() {
 	const all = T.all[told()], rows = B ? [] : charges();

@@ -67,7 +67,13 @@ function drawNode(p, i, x, w, y) {
 		const left = Math.max(x, 0);
 		pen.globalAlpha = hits && !hit ? 0.6 : 1;
 		pen.fillStyle = hit ? css['hit-text'] : css.text;
-		pen.fillText(fit(nameOf(t.fn[i]), w - 9 - (left - x)), left + 5, y + ROW / 2);
+		const room = w - 9 - (left - x), name = nameOf(t.fn[i]), line = B ? '' : hotLine(t.fn[i]).split('/').pop();
+		pen.fillText(fit(name, room), left + 5, y + ROW / 2);
+		/* its hot line beside it, where there is room */
+		if (line && (name.length + line.length + 2) * charWidth < room) {
+			pen.globalAlpha *= 0.6;
+			pen.fillText(line, left + 5 + (name.length + 2) * charWidth, y + ROW / 2);
+		}
 	}
 	pen.globalAlpha = 1;
 	const over = same(me, hover) || (matchAt >= 0 && same(me, matches[matchAt]));

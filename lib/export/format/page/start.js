@@ -13,6 +13,7 @@ function start() {
 	if (B)
 		for (const id of ['side-label', 'colour-label', 'th-change', 'th-grown', 'help-swap'])
 			$(id).hidden = false;
+	$('th-line').hidden = !!B;
 	fillKinds();
 	if (!D.kinds.length) {
 		$('empty').hidden = false;

@@ -52,7 +52,8 @@ function tableRow(r) {
 		cell(points(r.change), 'n');
 	}
 	cell(undefined, 'name').append(button(nameOf(f), () => pick(f), 'Callers and callees'));
-	const hot = cell(shortPath(hotLine(f)), 'dim line-of');
+	/* shares of two recordings are compared, not their lines */
+	const hot = B ? element('td') : cell(shortPath(hotLine(f)), 'dim line-of');
 	hot.title = [hotLine(f), place(f) && 'begins at ' + place(f)].filter(Boolean).join('; ');
 	cell(hueOf(typeOf(f))[2], 'dim type');
 	cell(S[F[f][MODULE]].split('/').pop(), 'dim').title = S[F[f][MODULE]];

@@ -52,18 +52,19 @@ const binAt = (x, left, w) => Math.max(0, Math.min(M.bins - 1, Math.floor((x - l
 
 /* Bars against the row's own largest bin; where nothing was recorded it is hatched. */
 function drawLane(p, lane, left, top, w, h) {
-	/* with few samples wider bars, or each is one sample high */
+	/* whole bins in each bar; with few samples wider ones, or each is one sample high */
 	const all = lane.bins.reduce((a, b) => a + b, 0), few = isClock(kindNow()) ? Math.max(60, all / 4) : Infinity;
-	const columns = Math.max(1, Math.floor(Math.min(w / 2, M.bins, few))), sums = new Float64Array(columns);
-	lane.bins.forEach((v, i) => { sums[Math.floor(i * columns / M.bins)] += v; });
+	const each = Math.ceil(M.bins / Math.max(1, Math.min(w / 2, few))), columns = Math.ceil(M.bins / each);
+	const sums = new Float64Array(columns), wide = each / M.bins * w;
+	lane.bins.forEach((v, i) => { sums[Math.floor(i / each)] += v; });
 	const most = sums.reduce((a, b) => Math.max(a, b), 0);
 	p.fillStyle = css.panel;
 	p.fillRect(left, top, w, h);
 	p.fillStyle = css.bar;
 	for (let i = 0; most && i < columns; i++) {
-		const x = left + i * w / columns, bar = sums[i] / most * (h - 2);
+		const x = i * wide, bar = sums[i] / most * (h - 2);
 		if (bar > 0)
-			p.fillRect(x, top + h - Math.max(bar, 1), Math.max(w / columns - 0.5, 0.8), Math.max(bar, 1));
+			p.fillRect(left + x, top + h - Math.max(bar, 1), Math.max(Math.min(wide, w - x) - 0.5, 0.8), Math.max(bar, 1));
 	}
 }
 function drawGaps(p, left, top, w, h) {

@@ -197,10 +197,11 @@ function wholeTree() {
 		bases.set(x.name, 0);
 		nodes += view.inverted ? upNodes(x.tree, x.s) : x.tree.f.length + 3;
 	}
-	const t = new Tree(nodes, -1), grouped = bases.size > 1 && !view.inverted;
+	const t = new Tree(nodes, -1), grouped = bases.size > 1 && !view.inverted, seen = new Set();
 	parts.forEach((x, i) => {
-		if (grouped && !x.o && !x.s.some(v => v))
+		if (!x.o && !x.s.some(v => v))
 			return;
+		seen.add(x.tree.p);
 		if (grouped && !bases.get(x.name))
 			bases.set(x.name, t.push(0, processFunction(x.name)));
 		const base = bases.get(x.name);
@@ -210,6 +211,7 @@ function wholeTree() {
 			addDown(t, x.tree, x.s, base, i + 1);
 		t.selfs[sideOf(x.tree)][base] += x.o;
 	});
+	t.processes = seen.size;
 	return t.finish();
 }
 

@@ -59,7 +59,7 @@ function chance(v, n) {
 	if (!isClock(kindNow()) || !n)
 		return '';
 	const p = Math.min(1, Math.max(v, 1) / n), e = 196 * Math.sqrt(p * (1 - Math.min(p, 1 - 1 / n)) / n);
-	return ' ±' + (e < 1 ? e.toFixed(1) : Math.round(e));
+	return e < 0.05 ? '' : ' ±' + (e < 1 ? e.toFixed(1) : Math.round(e));
 }
 const points = v => (v < 0 ? '−' : '+') + Math.abs(v).toFixed(2) + ' points';
 
@@ -95,6 +95,7 @@ function linesOf(f) {
 	}
 	return f < 0 ? [] : lineRows.get(view.kind + '/' + f) || [];
 }
+/* Of what is left out, or of a process, there is none. */
 function hotLine(f) {
 	const l = linesOf(f)[0];
 	return l && S[F[f][FILE]] ? S[F[f][FILE]] + ':' + l[0] : '';

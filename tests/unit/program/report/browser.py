@@ -95,11 +95,11 @@ class Chromium:
         self.js('new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))')
 
     def open(self, path, link=''):
-        self.call('Page.navigate', url='about:blank')
-        self.errors, self.requests, self.loaded = [], [], False
-        self.call('Page.navigate', url=f'file://{path}#{link}')
-        while not self.loaded:
-            self.message()
+        for url in 'about:blank', f'file://{path}#{link}':
+            self.errors, self.requests, self.loaded = [], [], False
+            self.call('Page.navigate', url=url)
+            while not self.loaded:
+                self.message()
         self.js('new Promise(r => setTimeout(r, 60))')
         self.frame()
 
