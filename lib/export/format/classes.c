@@ -130,11 +130,8 @@ static const char *const library_folders[] = {
 	"/pkg/mod/",	   "/vendor/",	      "/.cargo/registry/", "/usr/include/",
 };
 
-static const char *const system_folders[] = {
-	"/usr/lib",
-	"/lib",
-	"/usr/local/lib/",
-	"/nix/store/",
+static const char *const built_elsewhere[] = {
+	"/usr/", "/build/", "/builddir/", "/nix/store/", "/home/conda/", "/croot/",
 };
 
 /* The packages that come with Go. */
@@ -231,15 +228,16 @@ static enum op_frame_class class_of_native(const struct frame *f)
 		return OP_CLASS_LIBC;
 	if (is_program(f->module, runtime_programs, OP_ARRAY_SIZE(runtime_programs)))
 		return OP_CLASS_RUNTIME;
-	/* an extension of Python */
-	if (strstr(f->module, ".cpython-"))
-		return OP_CLASS_LIBRARY;
 	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files))
 		return OP_CLASS_LIBC;
-	if (HAS_ANY(f->file, library_folders) || HAS_ANY(f->path, library_folders))
+	if (HAS_ANY(f->file, library_folders))
 		return OP_CLASS_LIBRARY;
-	if (BEGINS_ANY(f->path, system_folders) && strstr(f->path, ".so"))
-		return OP_CLASS_LIBRARY;
+	/* A library whose sources lie here is built here; what came in a package has none, or
+	 * paths of the machine that it was built on. */
+	if (strstr(f->module, ".so") || strstr(f->module, ".node"))
+		return *f->file != '/' || BEGINS_ANY(f->file, built_elsewhere)
+			       ? OP_CLASS_LIBRARY
+			       : OP_CLASS_OWN;
 	return OP_CLASS_OWN;
 }
 

@@ -77,11 +77,28 @@ function sentence() {
 		parts.push('in ' + seconds(time));
 	return parts.join(' ') + `, ${T.processes} ${T.processes === 1 ? 'process' : 'processes'}`;
 }
+/* Of two recordings: what changed most in itself, which is where to look. */
+function changedRow(r) {
+	const li = element('li'), of = (f, s) => percent(100 * (r.sums[s].self.get(f) || 0) / (T.all[s] || 1), 100);
+	const name = element('span', undefined, 'where');
+	name.append(button(nameOf(r.f), () => pick(r.f), 'Callers and callees of ' + nameOf(r.f)));
+	li.append(element('span', points(r.grown), 'share'), element('span', `${of(r.f, 0)} → ${of(r.f, 1)}`, 'dim'), name,
+		element('span', shortPath(S[F[r.f][MODULE]]), 'dim where'));
+	return li;
+}
+function fillChanges() {
+	const rows = functionSums().filter(r => Math.abs(r.grown) >= 0.005).sort((a, b) => Math.abs(b.grown) - Math.abs(a.grown));
+	$('answer').hidden = !rows.length;
+	$('answer-title').textContent = 'What changed most in itself, in points of the whole:';
+	$('own').replaceChildren(...rows.slice(0, OWN_ROWS).map(changedRow));
+}
 function fillAnswer() {
-	const all = T.all[told()], rows = B ? [] : charges();
+	if (B)
+		return fillChanges();
+	const all = T.all[told()], rows = charges();
 	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (own.length ? own : rows).slice(0, OWN_ROWS);
-	$('answer').hidden = !!B || !all;
-	if (B || !all)
+	$('answer').hidden = !all;
+	if (!all)
 		return;
 	$('answer-title').textContent = sentence() + (own.length ? '. It goes to your code here:' : '. It goes here:');
 	$('own').replaceChildren(...shown.map(r => ownRow(r, all)));

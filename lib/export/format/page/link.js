@@ -123,7 +123,7 @@ function readLink(text) {
 	view.show = get('view') === 'table' || (get('view') === 'timeline' && isTimed()) ? get('view') : 'flame';
 	rebuild();
 	if (get('view') === 'sandwich' && findFunction(get('function')) >= 0)
-		pick(findFunction(get('function')));
+		setPicked(findFunction(get('function')));
 	else if (view.show === 'flame')
 		readZoom(get('zoom'));
 	if (M)

@@ -29,11 +29,10 @@ function sumsOf(selfs, totals) {
 	return { self, total };
 }
 function functionSums() {
-	const side = told(), now = sumsOf(T.self, T.total);
-	const other = B && sumsOf(T.selfs[1 - side], T.totals[1 - side]);
-	const of = (v, s) => T.all[s] ? 100 * v / T.all[s] : 0;
-	const differ = (what, f) => B ? (of(now[what].get(f), side) - of(other[what].get(f), 1 - side)) * (side ? 1 : -1) : 0;
-	return [...now.total].map(([f, v]) => ({ f, total: v, self: now.self.get(f) || 0,
+	const side = told(), sums = [B && sumsOf(T.selfs[0], T.totals[0]), sumsOf(T.selfs[1], T.totals[1])];
+	const of = (what, f, s) => T.all[s] ? 100 * (sums[s][what].get(f) || 0) / T.all[s] : 0;
+	const differ = (what, f) => B ? of(what, f, 1) - of(what, f, 0) : 0;
+	return [...sums[side].total].map(([f, v]) => ({ f, sums, total: v, self: sums[side].self.get(f) || 0,
 		change: differ('total', f), grown: differ('self', f) }));
 }
 function tableRow(r) {

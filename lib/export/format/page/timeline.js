@@ -151,7 +151,8 @@ function tellRange() {
 	$('range').textContent = isWhole() ? `${seconds(M.bins * ms / 1e3)}, drag to choose` :
 		`${seconds(view.from * ms / 1e3)} to ${seconds((Math.min(view.to, M.bins - 1) + 1) * ms / 1e3)}`;
 	$('all-times').hidden = isWhole();
-	$('times').setAttribute('aria-valuetext', $('range').textContent);
+	for (const [k, v] of [['min', 0], ['max', M.bins - 1], ['now', view.from], ['text', $('range').textContent]])
+		$('times').setAttribute('aria-value' + k, v);
 }
 function chooseTimes(from, to) {
 	view.from = Math.max(0, from);

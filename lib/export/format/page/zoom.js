@@ -72,9 +72,14 @@ function bringIntoView(what) {
 }
 
 /* Show callers and callees of function f; of -1 the whole graph again. */
-function pick(f) {
+function setPicked(f) {
 	view.picked = f;
 	setShow(f < 0 ? 'flame' : 'sandwich');
+}
+function pick(f) {
+	setPicked(f);
+	/* what was pressed may be gone */
+	canvas.focus({ preventScroll: true });
 }
 function setShow(show) {
 	view.show = show;

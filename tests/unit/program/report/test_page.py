@@ -8,6 +8,7 @@ the graph from its pixels. Skipped (77) without chromium.
 """
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from browser import CHROMIUM, Chromium  # noqa: E402
-from hostile import Request  # noqa: E402
+from hostile import Request, recording  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
 EVIL = "</script><img src=x onerror=document.title='pwned'>"
@@ -303,6 +304,30 @@ class Traces(Page):
         self.assertIn('trace=' + 'ab' * 16, self.link())
 
 
+class Gap(Page):
+    """Two recordings a minute apart: between them is nothing, and the page says so."""
+    @classmethod
+    def make(cls):
+        requests = []
+        for start in (1700000000, 1700000060):
+            q = Request()
+            q.sample([q.frame('f')], 100)
+            requests.append(recording(q.encode().replace(struct.pack('<Q', 1700000000 * 10**9), struct.pack('<Q', start * 10**9))))
+        with open(cls.path('a.otlp'), 'wb') as f:
+            f.write(b''.join(requests))
+        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), cls.path('a.otlp')], check=True,
+                       stderr=subprocess.DEVNULL)
+        return cls.path('a.html')
+
+    def test_windows(self):
+        windows = BROWSER.js('JSON.parse(document.getElementById("moments").textContent).windows')
+        self.assertEqual([[round(x / 1000) for x in w] for w in windows], [[0, 1], [60, 61]])
+
+    def test_sums_of_a_window_have_no_timeline(self):
+        self.assertFalse(BROWSER.shown('times'))
+        self.assertFalse(BROWSER.shown('view-timeline'))
+
+
 class Long(Page):
     """Names of C++ with brackets, a match far down, and hundreds of functions."""
     @classmethod
@@ -358,6 +383,12 @@ class Diff(Page):
             EVIL: '−5.00 points', 'a;b': '−5.00 points'})
         selfs = {r[6]: r[4] for r in rows}
         self.assertEqual((selfs['main'], selfs['parse'], selfs['handle']), ('+0.00 points', '−15.00 points', '+0.00 points'))
+
+    def test_the_first_screen_names_what_changed(self):
+        BROWSER.go('')
+        rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => [...r.children].map(c => c.textContent))')
+        self.assertEqual(rows[0][:3], ['+30.00 points', '40.00% → 70.00%', 'work'])
+        self.assertEqual(rows[1][:3], ['−15.00 points', '30.00% → 15.00%', 'parse'])
 
     def test_before(self):
         row = next(r for r in self.rows('&side=before') if r[6] == 'work')
