@@ -25,7 +25,7 @@ const css = {};
 const cache = new Map();
 function readTheme() {
 	const s = getComputedStyle(document.documentElement);
-	for (const k of ['bg', 'text', 'dim', 'hit', 'hit-text', 'accent', 'line', 'bar', 'hole', 'panel'])
+	for (const k of ['bg', 'text', 'dim', 'hit', 'hit-text', 'accent', 'line', 'bar', 'bad', 'hole', 'panel'])
 		css[k] = s.getPropertyValue('--' + k).trim();
 	cache.clear();
 }

@@ -55,6 +55,13 @@ if (B)
 	adopt();
 const sideOf = tree => tree.side === 0 ? 0 : 1;
 
+/* Of waits for locks it is shown first how long they were, and not how many. */
+function mainKind() {
+	const of = type => D.kinds.findIndex(k => S[k[0]] === type), k = D.kinds[D.main_kind];
+	return k && S[k[0]] === 'contentions' && of('delay') >= 0 ? of('delay') : D.main_kind;
+}
+D.main_kind = mainKind();
+
 /* ---- what is shown: all that a link can say ---- */
 const view = {
 	kind: D.main_kind, show: 'flame', process: '', thread: '', trace: '', q: '', regex: false,

@@ -28,24 +28,31 @@ function fillLegend() {
 	}));
 }
 
-/* The share of the stacks of the kind that reach the program's start. */
+/* Of each node of a tree whether its stack does not reach the program's start. */
 const ENDINGS = /^\[(unwind error: |truncated\]|no unwind table yet\]|stack lost\])/;
+function cutNodes(t) {
+	const cut = new Uint8Array(t.f.length);
+	let now = 0;
+	for (let i = 0; i < t.f.length; i++) {
+		if (!t.d[i])
+			now = F[t.f[i]][CLASS] === NONE && ENDINGS.test(nameOf(t.f[i])) ? 1 : 0;
+		cut[i] = now;
+	}
+	return cut;
+}
+/* The share of the stacks of the kind that do, in percent. */
 const quality = new Map();
 function wholeShare() {
 	if (!quality.has(view.kind)) {
-		let all = 0, broken = 0;
-		for (const [, t] of treesOf(view.kind)) {
-			if (!sideOf(t))
-				continue;
-			let bad = false;
+		let all = 0, lost = 0;
+		for (const [, t] of treesOf(view.kind).filter(x => sideOf(x[1]))) {
+			const cut = cutNodes(t);
 			for (let i = 0; i < t.f.length; i++) {
-				if (!t.d[i])
-					bad = F[t.f[i]][CLASS] === NONE && ENDINGS.test(nameOf(t.f[i]));
 				all += t.s[i];
-				broken += bad ? t.s[i] : 0;
+				lost += cut[i] ? t.s[i] : 0;
 			}
 		}
-		quality.set(view.kind, all ? 100 - 100 * broken / all : 100);
+		quality.set(view.kind, all ? 100 - 100 * lost / all : 100);
 	}
 	return quality.get(view.kind);
 }
@@ -166,7 +173,7 @@ function fillThreads() {
 	for (const [name, g] of [...byName].sort((a, b) => b[1].sum - a[1].sum)) {
 		if (g.lanes.length > 1 && name)
 			list.push(option('n' + name, `${name} (all ${g.lanes.length}) — ${percent(g.sum, all)}`));
-		for (const l of g.lanes.slice(0, LANES))
+		for (const l of g.lanes)
 			list.push(option('t' + l.thread, `${name || 'thread'} [${M.threads[l.thread][1]}] — ${percent(l.sum, all)}`));
 	}
 	view.thread = fillChoice('thread', list, view.thread);

@@ -96,10 +96,14 @@ function readZoom(text) {
 	if (i)
 		zoomTo({ pane: panes[0], i });
 }
+/* The words that kinds are recorded by, where they are not those of the samples. */
+const RECORDED = { cpu: 'samples', locks: 'delay', kernel_locks: 'delay', heap: 'alloc_space', wakers: 'off_cpu_wakers',
+	probes: 'events' };
 /* Show what a link says. */
 function readLink(text) {
 	const q = new URLSearchParams(text), get = k => q.get(k) || '';
-	const kind = D.kinds.findIndex(k => [S[k[0]], S[k[0]] + '/' + S[k[1]]].includes(get('kind')));
+	const wanted = Object.hasOwn(RECORDED, get('kind')) ? RECORDED[get('kind')] : get('kind');
+	const kind = D.kinds.findIndex(k => [S[k[0]], S[k[0]] + '/' + S[k[1]]].includes(wanted));
 	writing = false;
 	view.kind = kind < 0 ? D.main_kind : kind;
 	fillProcesses();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- samples over time: a strip of all, and a view with a row for each process or thread ---- */
-const LANE = 26, LANES = 200, LABEL = 220;
+const LANE = 26, LANES = 200, LABEL = 220, OTHERS = 'others';
 let lanes = null;	/* of the kind and process of lanesFor: [{ label, process, thread, bins, sum }] */
 let lanesFor = '';
 
@@ -22,49 +22,65 @@ function makeLanes() {
 	const key = view.kind + '/' + view.process;
 	if (lanes && lanesFor === key)
 		return;
-	const byThread = new Map();
-	for (const [i, tree] of chosenTrees())
+	const sums = new Map(), byThread = new Map(), trees = chosenTrees();
+	const keyOf = (tree, thread) => thread || -1 - tree.p;
+	for (const [i, tree] of trees)
 		eachMoment(i, (node, v, bin, thread) => {
-			const k = thread || -1 - tree.p;
+			const k = keyOf(tree, thread);
+			sums.set(k, (sums.get(k) || 0) + v);
+		});
+	const newLane = (k, process, thread) => ({ k, process, thread, sum: 0, bins: new Float64Array(M.bins), cut: new Float64Array(M.bins) });
+	const named = new Set([...sums].sort((x, y) => y[1] - x[1]).slice(0, LANES).map(x => x[0]));
+	for (const [i, tree] of trees) {
+		const cut = cutNodes(tree);
+		eachMoment(i, (node, v, bin, thread) => {
+			const k = named.has(keyOf(tree, thread)) ? keyOf(tree, thread) : OTHERS;
 			let l = byThread.get(k);
 			if (!l)
-				byThread.set(k, l = { process: tree.p, thread, bins: new Float64Array(M.bins), sum: 0 });
+				byThread.set(k, l = newLane(k, tree.p, k === OTHERS ? 0 : thread));
 			spread(l.bins, bin, v);
+			if (cut[node])
+				spread(l.cut, bin, v);
 			l.sum += v;
 		});
+	}
 	lanesFor = key;
-	lanes = [...byThread.values()].sort((a, b) => b.sum - a.sum);
+	lanes = [...byThread.values()].sort((x, y) => (x.k === OTHERS) - (y.k === OTHERS) || y.sum - x.sum);
 	for (const l of lanes) {
 		const x = M.threads[l.thread];
-		l.label = (l.thread ? `${S[x[2]] || 'thread'} ${x[1]} · ` : '') +
+		l.label = l.k === OTHERS ? `${sums.size - named.size} other threads` : (l.thread ? `${S[x[2]] || 'thread'} ${x[1]} · ` : '') +
 			`${processName(l.process)} ${D.processes[l.process][0]}`;
 	}
 }
 /* A strip's row: all rows together. */
 function allLanes() {
-	const bins = new Float64Array(M.bins);
-	for (const l of lanes)
-		if (isOfThread(l.thread))
-			l.bins.forEach((v, i) => { bins[i] += v; });
-	return { bins };
+	const bins = new Float64Array(M.bins), cut = new Float64Array(M.bins);
+	for (const l of lanes.filter(x => isOfThread(x.thread))) {
+		l.bins.forEach((v, i) => { bins[i] += v; });
+		l.cut.forEach((v, i) => { cut[i] += v; });
+	}
+	return { bins, cut };
 }
 const binAt = (x, left, w) => Math.max(0, Math.min(M.bins - 1, Math.floor((x - left) / w * M.bins)));
 
-/* Bars against the row's own largest bin; where nothing was recorded it is hatched. */
+/* Bars against the row's own largest bin; the part of stacks that were lost or cut is red. */
 function drawLane(p, lane, left, top, w, h) {
 	/* whole bins in each bar; with few samples wider ones, or each is one sample high */
 	const all = lane.bins.reduce((a, b) => a + b, 0), few = isClock(kindNow()) ? Math.max(60, all / 4) : Infinity;
 	const each = Math.ceil(M.bins / Math.max(1, Math.min(w / 2, few))), columns = Math.ceil(M.bins / each);
-	const sums = new Float64Array(columns), wide = each / M.bins * w;
+	const sums = new Float64Array(columns), cut = new Float64Array(columns), wide = each / M.bins * w;
 	lane.bins.forEach((v, i) => { sums[Math.floor(i / each)] += v; });
+	lane.cut.forEach((v, i) => { cut[Math.floor(i / each)] += v; });
 	const most = sums.reduce((a, b) => Math.max(a, b), 0);
 	p.fillStyle = css.panel;
 	p.fillRect(left, top, w, h);
-	p.fillStyle = css.bar;
-	for (let i = 0; most && i < columns; i++) {
-		const x = i * wide, bar = sums[i] / most * (h - 2);
-		if (bar > 0)
-			p.fillRect(left + x, top + h - Math.max(bar, 1), Math.max(Math.min(wide, w - x) - 0.5, 0.8), Math.max(bar, 1));
+	for (const [values, fill] of [[sums, css.bar], [cut, css.bad]]) {
+		p.fillStyle = fill;
+		for (let i = 0; most && i < columns; i++) {
+			const x = i * wide, bar = Math.max(values[i] / most * (h - 2), 1);
+			if (values[i] > 0)
+				p.fillRect(left + x, top + h - bar, Math.max(Math.min(wide, w - x) - 0.5, 0.8), bar);
+		}
 	}
 }
 function drawGaps(p, left, top, w, h) {
@@ -118,7 +134,7 @@ function drawTimes() {
 		drawLanes();
 }
 function drawLanes() {
-	const c = $('threads'), w = Math.max(1, $('lanes').clientWidth - 32), shown = lanes.slice(0, LANES);
+	const c = $('threads'), w = Math.max(1, $('lanes').clientWidth - 32), shown = lanes;
 	const label = Math.min(LABEL, w / 3), p = fitCanvas(c, w, shown.length * LANE + 46);
 	const chars = Math.floor((label - 10) / p.measureText('m').width);
 	shown.forEach((l, k) => {
@@ -139,8 +155,7 @@ function drawLanes() {
 		p.fillText(text, label + k / 4 * (w - label), bottom + 12);
 	}
 	p.textAlign = 'left';
-	p.fillText('Bars are against the largest of their row. Hatched: nothing was recorded. Drag to choose a time (a wait counts where it ends), click a name to choose a thread.' +
-		(lanes.length > LANES ? ` ${LANES} of ${lanes.length} rows.` : ''), 0, bottom + 32);
+	p.fillText('Bars are against the largest of their row. Hatched: nothing was recorded; red: stacks that are not whole. Drag to choose a time (a wait counts where it ends), click a name to choose a thread.', 0, bottom + 32);
 }
 
 const rangeSeconds = () => (Math.min(view.to, M.bins - 1) + 1 - view.from) * M.bin_ns / 1e9;

@@ -280,6 +280,11 @@ class Kinds(Page):
                     self.assertIn(share, rows['outer'])
         self.assertEqual(len(set(hues.values())), 4, hues)
 
+    def test_the_word_of_record_is_a_kind(self):
+        for word, name in (('heap', 'Allocated'), ('cpu', 'CPU time'), ('off_cpu', 'Off CPU')):
+            BROWSER.go('kind=' + word)
+            self.assertEqual(BROWSER.js('document.querySelector("#kinds [aria-selected=true]").textContent'), name)
+
     def test_one_bar_of_kinds(self):
         BROWSER.go('')
         self.assertEqual(BROWSER.js('[...document.querySelectorAll("#kinds > *")].map(e => e.textContent)'),
