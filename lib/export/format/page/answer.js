@@ -77,7 +77,7 @@ function sentence() {
 		parts.push('in ' + seconds(time));
 	return parts.join(' ') + `, ${T.processes} ${T.processes === 1 ? 'process' : 'processes'}`;
 }
-/* Of two recordings: what changed most in itself, which is where to look. */
+/* Of two recordings: the largest changes of self time. */
 function changedRow(r) {
 	const li = element('li'), of = (f, s) => percent(100 * (r.sums[s].self.get(f) || 0) / (T.all[s] || 1), 100);
 	const name = element('span', undefined, 'where');
@@ -89,7 +89,7 @@ function changedRow(r) {
 function fillChanges() {
 	const rows = functionSums().filter(r => Math.abs(r.grown) >= 0.005).sort((a, b) => Math.abs(b.grown) - Math.abs(a.grown));
 	$('answer').hidden = !rows.length;
-	$('answer-title').textContent = 'What changed most in itself, in points of the whole:';
+	$('answer-title').textContent = 'The largest changes of self time, in points of the whole:';
 	$('own').replaceChildren(...rows.slice(0, OWN_ROWS).map(changedRow));
 }
 function fillAnswer() {
@@ -100,7 +100,7 @@ function fillAnswer() {
 	$('answer').hidden = !all;
 	if (!all)
 		return;
-	$('answer-title').textContent = sentence() + (own.length ? '. It goes to your code here:' : '. It goes here:');
+	$('answer-title').textContent = sentence() + (own.length ? '. Your code with the most of it:' : '. Most of it:');
 	$('own').replaceChildren(...shown.map(r => ownRow(r, all)));
 	fillPath();
 }

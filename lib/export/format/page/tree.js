@@ -150,7 +150,7 @@ const share = (t, i, s, by) => {
 const change = (t, i, by) => share(t, i, 1, by || view.colour) - share(t, i, 0, by || view.colour);
 
 /* What stands for the frames of a stack that are all left out. */
-const LEFT_OUT = F.push([S.push('[runtime, C library or kernel alone]') - 1, 0, 0, 0, 0, NONE]) - 1;
+const LEFT_OUT = F.push([S.push('[only runtime, C library or kernel]') - 1, 0, 0, 0, 0, NONE]) - 1;
 
 /* Callers first. Nodes are made where a value is, so that what is filtered out is not there. The
    tree is the number n of those that are added. */
