@@ -417,26 +417,6 @@ static int collect_process(struct op_collect *c, const struct otlp_sample_view *
 	return r ? r : add_process(c, &p, ret);
 }
 
-/* The name of the host, for a heading. */
-static int collect_host(struct op_collect *c, const struct otlp_profiles *p)
-{
-	uint32_t i, host;
-	int r = 0;
-
-	for (i = 0; !r && i < p->resource_attributes.len; i++) {
-		const struct otlp_attribute *a = &p->resource_attributes.data[i];
-
-		if (!otlp_text_is(otlp_attribute_key(p, a), "host.name"))
-			continue;
-		r = op_strings_add(&c->strings, otlp_attribute_text(p, a), &host);
-		if (!r && !c->host)
-			c->host = host;
-		else if (!r && host != c->host)
-			c->hosts_differ = true;
-	}
-	return r;
-}
-
 static void widen_time(struct op_collect *c, const struct otlp_profile *p)
 {
 	if (!c->start_ns || p->time_ns < c->start_ns)
@@ -555,7 +535,7 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 
 	c->requests++;
 	if (!r && c->times)
-		r = collect_host(c, p);
+		r = op_times_add_hosts(c, p);
 	if (!r)
 		r = otlp_each_sample(p, add_sample, &a);
 	(void)otlp_free(p);

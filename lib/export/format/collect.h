@@ -258,6 +258,8 @@ struct op_times *op_times_free(struct op_times *t);
 /* Note when the samples of @v were, which are of @stack. Returns 0 or -ENOMEM. */
 int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		 const struct otlp_sample_view *v, uint32_t stack);
+/* Note the names of the hosts, for a heading. Returns 0 or -ENOMEM. */
+int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p);
 /* Sort the windows, and make one of those that touch. */
 void op_times_join_windows(struct op_times *t);
 

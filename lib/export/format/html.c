@@ -308,7 +308,7 @@ static int put_profile(struct op_strbuf *out, const struct op_collect *c, struct
 		op_strbuf_puts(&h->out, "{");
 		put_strings(h);
 		put_tables(h);
-		r = html_put_lines(h);
+		r = op_html_put_lines(h);
 	}
 	if (!r)
 		put_trees(h);
@@ -326,7 +326,7 @@ static int put_times(struct op_strbuf *out, struct html *h, bool wanted)
 		return 0;
 	}
 	h->out = *out;
-	r = html_put_times(h);
+	r = op_html_put_times(h);
 	*out = h->out;
 	return r;
 }

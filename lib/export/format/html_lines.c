@@ -155,7 +155,7 @@ static void put_rows(struct rows *rows)
 	op_strbuf_puts(out, "]");
 }
 
-int html_put_lines(struct html *h)
+int op_html_put_lines(struct html *h)
 {
 	struct rows rows = { .h = h };
 	const struct op_collect_stack *s;

@@ -41,8 +41,8 @@ struct html {
 };
 
 /* Write ",\"lines\":[...]": for each kind and function its heaviest lines. Returns 0 or -ENOMEM. */
-int html_put_lines(struct html *h);
+int op_html_put_lines(struct html *h);
 /* Write the times of the samples as JSON. Returns 0 or -ENOMEM. */
-int html_put_times(struct html *h);
+int op_html_put_times(struct html *h);
 
 #endif

@@ -230,7 +230,7 @@ static void put_tables(struct times *t)
 	put_traces(out, from);
 }
 
-int html_put_times(struct html *h)
+int op_html_put_times(struct html *h)
 {
 	struct times t = { .h = h };
 	int r;

@@ -339,3 +339,22 @@ int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 	}
 	return r;
 }
+
+int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p)
+{
+	uint32_t i, host;
+	int r = 0;
+
+	for (i = 0; !r && i < p->resource_attributes.len; i++) {
+		const struct otlp_attribute *a = &p->resource_attributes.data[i];
+
+		if (!otlp_text_is(otlp_attribute_key(p, a), "host.name"))
+			continue;
+		r = op_strings_add(&c->strings, otlp_attribute_text(p, a), &host);
+		if (!r && !c->host)
+			c->host = host;
+		else if (!r && host != c->host)
+			c->hosts_differ = true;
+	}
+	return r;
+}
