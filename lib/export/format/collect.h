@@ -125,6 +125,7 @@ struct op_times {
 	struct op_index trace_index;
 	bool threads_lost; /* some are told apart no more */
 	bool traces_lost;
+	size_t stacks_len;		   /* of the collection that the entries are of */
 	bool full;			   /* more stacks than entries: there are none */
 	bool summed[OP_COLLECT_KINDS_MAX]; /* by kind: only the window's time is known */
 };
@@ -258,6 +259,9 @@ struct op_times *op_times_free(struct op_times *t);
 /* Note when the samples of @v were, which are of @stack. Returns 0 or -ENOMEM. */
 int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		 const struct otlp_sample_view *v, uint32_t stack);
+/* The stacks have other numbers: @numbers has the one of each, or UINT32_MAX for one that is gone;
+ * there are @stacks_len. Without it the times of such a collection are not used. */
+void op_times_renumber(struct op_times *t, const uint32_t *numbers, size_t stacks_len);
 /* Note the names of the hosts, for a heading. Returns 0 or -ENOMEM. */
 int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p);
 /* Sort the windows, and make one of those that touch. */

@@ -316,12 +316,13 @@ static int put_profile(struct op_strbuf *out, const struct op_collect *c, struct
 	return r;
 }
 
-/* The times of the one recording; of two they are not compared. */
+/* The times of the one recording; of two they are not compared. None if the stacks are no longer
+ * those that the times are of. */
 static int put_times(struct op_strbuf *out, struct html *h, bool wanted)
 {
 	int r;
 
-	if (!wanted || !h->c->times) {
+	if (!wanted || !h->c->times || h->c->times->stacks_len != h->c->stacks.len) {
 		op_strbuf_puts(out, "null");
 		return 0;
 	}

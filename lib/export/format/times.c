@@ -317,6 +317,7 @@ int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 				    OP_TIMES_NONE, OP_TIMES_NONE };
 	int r = add_window(c->times, v->profile);
 
+	c->times->stacks_len = c->stacks.len;
 	/* a state is of no time */
 	if (r || c->times->full || s->moment != OP_MOMENT_NONE)
 		return r;
@@ -338,6 +339,21 @@ int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		r = push(c->times, e);
 	}
 	return r;
+}
+
+void op_times_renumber(struct op_times *t, const uint32_t *numbers, size_t stacks_len)
+{
+	struct op_times_entry *e;
+	size_t kept = 0;
+
+	op_vec_foreach(e, &t->entries) {
+		if (numbers[e->stack] == UINT32_MAX)
+			continue;
+		t->entries.data[kept] = *e;
+		t->entries.data[kept++].stack = numbers[e->stack];
+	}
+	t->entries.len = kept;
+	t->stacks_len = stacks_len;
 }
 
 int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p)

@@ -61,5 +61,6 @@ function changeColour(v) {
 	const l = dark.matches ? 26 + x * 2.6 : 92 - x * 4.2;
 	return `hsl(${v < 0 ? 215 : 4} ${x ? 40 + x * 5 : 0}% ${l}%)`;
 }
-const colourOf = (t, i) => B ? changeColour(T.most[view.colour] ?
-	Math.max(-1, Math.min(1, change(t, i) / T.most[view.colour])) : 0) : colour(typeOf(t.fn[i]), spreadOf(t.fn[i]));
+const mostOf = t => T.most[t.by || view.colour];
+const colourOf = (t, i) => B ? changeColour(mostOf(t) ?
+	Math.max(-1, Math.min(1, change(t, i) / mostOf(t))) : 0) : colour(typeOf(t.fn[i]), spreadOf(t.fn[i]));

@@ -147,7 +147,7 @@ const share = (t, i, s, by) => {
 	const v = by === 'self' ? t.selfs[s] : t.totals[s];
 	return t.all[s] ? 100 * v[i] / t.all[s] : 0;
 };
-const change = (t, i, by) => share(t, i, 1, by || view.colour) - share(t, i, 0, by || view.colour);
+const change = (t, i, by = t.by || view.colour) => share(t, i, 1, by) - share(t, i, 0, by);
 
 /* What stands for the frames of a stack that are all left out. */
 const LEFT_OUT = F.push([S.push('[only runtime, C library or kernel]') - 1, 0, 0, 0, 0, NONE]) - 1;
@@ -241,5 +241,7 @@ function aroundTrees(t, f) {
 		for (const s of B ? [0, 1] : [1])
 			callers.selfs[s][up] += t.totals[s][i];
 	}
+	/* of callers only what the function has from them is known */
+	callers.by = 'total';
 	return [callers.finish(t.all), callees.finish(t.all)];
 }

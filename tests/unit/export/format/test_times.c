@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When samples were: what is kept of it where there is too much, and that no value is lost. */
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/io.h"
 #include "export/format/format.h"
 #include "otelprof/export.h"
 #include "request.h"
@@ -12,6 +14,7 @@ enum {
 	STACKS = 50,
 	SAMPLES = 40, /* of each stack */
 	SECOND = 1000000000,
+	PAGE_MAX = 16 << 20,
 };
 
 static struct op_collect *collection(void)
@@ -153,6 +156,50 @@ static void test_a_time_outside_of_the_window(void)
 	(void)op_collect_free(c);
 }
 
+/* Of every other stack nothing stays. */
+static void test_stacks_get_other_numbers(void)
+{
+	struct op_collect *c = collection();
+	uint32_t numbers[STACKS];
+	uint32_t i;
+
+	add_many(c, STACKS);
+	CHECK_INT(c->times->stacks_len, STACKS);
+	for (i = 0; i < STACKS; i++) {
+		numbers[i] = i % 2 ? UINT32_MAX : i / 2;
+		if (!(i % 2))
+			c->stacks.data[i / 2] = c->stacks.data[i];
+	}
+	c->stacks.len = STACKS / 2;
+	op_times_renumber(c->times, numbers, c->stacks.len);
+	CHECK_INT(c->times->stacks_len, STACKS / 2);
+	check_sums(c);
+	(void)op_collect_free(c);
+}
+
+/* Times of stacks that were changed since are left out of the page. */
+static void test_times_of_other_stacks(void)
+{
+	static const char none[] = "id=\"moments\">null<";
+	char path[] = "/tmp/test-times-XXXXXX";
+	struct op_collect *c = collection();
+	char *text = NULL;
+	int fd = mkstemp(path), i;
+
+	CHECK(fd >= 0 && !unlink(path));
+	add_many(c, STACKS);
+	for (i = 0; i < 2; i++) {
+		CHECK(lseek(fd, 0, SEEK_SET) == 0 && !ftruncate(fd, 0));
+		CHECK_OK(op_format_get(OTELPROF_FORMAT_HTML)->write(c, fd));
+		CHECK_OK(op_read_fd(fd, PAGE_MAX, &text));
+		CHECK_INT(strstr(text, none) != NULL, i);
+		free(text);
+		c->stacks.len--;
+	}
+	CHECK(!close(fd));
+	(void)op_collect_free(c);
+}
+
 static void test_windows_are_joined(void)
 {
 	static const struct op_times_window windows[] = {
@@ -181,4 +228,6 @@ TEST_MAIN({ "all_is_told_apart", test_all_is_told_apart },
 	  { "less_is_told_apart", test_less_is_told_apart },
 	  { "more_stacks_than_entries", test_more_stacks_than_entries },
 	  { "a_time_outside_of_the_window", test_a_time_outside_of_the_window },
+	  { "stacks_get_other_numbers", test_stacks_get_other_numbers },
+	  { "times_of_other_stacks", test_times_of_other_stacks },
 	  { "windows_are_joined", test_windows_are_joined })
