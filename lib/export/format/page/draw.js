@@ -57,6 +57,13 @@ function eachVisible(from, to, fn) {
 	}
 }
 
+/* What fits of a name, and the hot line where there is room beside it: the texts, and where the
+   second begins. */
+function labelOf(f, room) {
+	const name = nameOf(f), line = B ? '' : hotLine(f).split('/').pop();
+	const fits = line && (name.length + line.length + 2) * charWidth < room;
+	return [fit(name, room), fits ? line : '', (name.length + 2) * charWidth];
+}
 function drawNode(p, i, x, w, y) {
 	const t = p.t, hit = isHit(t.fn[i]), me = { pane: p, i };
 	const inset = w > 3 ? 1 : w > 1.5 ? 0.5 : 0, above = t.depth[i] < t.depth[p.zoom];
@@ -67,13 +74,10 @@ function drawNode(p, i, x, w, y) {
 		const left = Math.max(x, 0);
 		pen.globalAlpha = hits && !hit ? 0.6 : 1;
 		pen.fillStyle = hit ? css['hit-text'] : css.text;
-		const room = w - 9 - (left - x), name = nameOf(t.fn[i]), line = B ? '' : hotLine(t.fn[i]).split('/').pop();
-		pen.fillText(fit(name, room), left + 5, y + ROW / 2);
-		/* its hot line beside it, where there is room */
-		if (line && (name.length + line.length + 2) * charWidth < room) {
-			pen.globalAlpha *= 0.6;
-			pen.fillText(line, left + 5 + (name.length + 2) * charWidth, y + ROW / 2);
-		}
+		const [name, line, at] = labelOf(t.fn[i], w - 9 - (left - x));
+		pen.fillText(name, left + 5, y + ROW / 2);
+		pen.globalAlpha *= 0.6;
+		pen.fillText(line, left + 5 + at, y + ROW / 2);
 	}
 	pen.globalAlpha = 1;
 	const over = same(me, hover) || (matchAt >= 0 && same(me, matches[matchAt]));

@@ -22,10 +22,11 @@ function drawing() {
 			percent(t.total[i], t.all[told()])),
 			svgElement('rect', { x: x.toFixed(1), y: y + head, width: Math.max(w - 0.5, THIN).toFixed(1),
 				height: ROW - 1, fill: hit ? css.hit : colourOf(t, i) }));
-		const text = w > TEXT_MIN ? fit(nameOf(t.fn[i]), w - 9) : '';
-		if (text)
-			g.append(svgElement('text', { x: (x + 4).toFixed(1), y: y + head + 14,
-				fill: hit ? css['hit-text'] : css.text }, text));
+		const [name, line, at] = w > TEXT_MIN ? labelOf(t.fn[i], w - 9) : ['', '', 0];
+		for (const [text, left, opacity] of [[name, x + 4, 1], [line, x + 4 + at, 0.6]])
+			if (text)
+				g.append(svgElement('text', { x: left.toFixed(1), y: y + head + 14, opacity,
+					fill: hit ? css['hit-text'] : css.text }, text));
 		svg.append(g);
 	});
 	return svg;
@@ -55,8 +56,13 @@ function savePng() {
 		p.fillStyle = hit ? css.hit : colourOf(pane.t, i);
 		p.fillRect(x, y, Math.max(w - 0.5, THIN), ROW - 1);
 		p.fillStyle = hit ? css['hit-text'] : css.text;
-		if (w > TEXT_MIN)
-			p.fillText(fit(nameOf(pane.t.fn[i]), w - 9), x + 4, y + ROW / 2);
+		if (w <= TEXT_MIN)
+			return;
+		const [name, line, at] = labelOf(pane.t.fn[i], w - 9);
+		p.fillText(name, x + 4, y + ROW / 2);
+		p.globalAlpha = 0.6;
+		p.fillText(line, x + 4 + at, y + ROW / 2);
+		p.globalAlpha = 1;
 	});
 	c.toBlob(blob => blob && download(blob, 'flamegraph.png'));
 }

@@ -6,6 +6,7 @@ usage: test_page.py PROGRAM    (the one linked with fake_otelprof.c)
 One Chromium is started for all; what a page shows is read from its document, and the colours of
 the graph from its pixels. Skipped (77) without chromium.
 """
+import json
 import os
 import re
 import struct
@@ -13,9 +14,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from urllib.parse import quote
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(HERE, '..'), os.path.join(HERE, '../../../live/framework')]
+import otlp  # noqa: E402
 from browser import CHROMIUM, Chromium  # noqa: E402
 from hostile import Request, recording  # noqa: E402
 
@@ -307,6 +311,57 @@ class Traces(Page):
         BROWSER.go('trace=' + 'ab' * 16)
         self.assertIn('40.0 ms · 4 samples', self.text('summary'))
         self.assertIn('trace=' + 'ab' * 16, self.link())
+
+
+class Data(unittest.TestCase):
+    """What the page has is what the reader of tests/live/framework finds in the recording."""
+    def embedded(self, page, element):
+        return json.loads(re.search(rf'id="{element}">(.*?)</script>', page, re.S).group(1))
+
+    def check(self, mode):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [os.path.join(folder, name) for name in ('a.otlp', 'a.html')]
+            for path in files:
+                subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], check=True, stderr=subprocess.DEVNULL,
+                               env={**os.environ, 'FAKE_OTELPROF': mode})
+            capture = otlp.read_file(files[0])
+            with open(files[1], encoding='utf-8') as f:
+                page = f.read()
+        data, moments = self.embedded(page, 'profile'), self.embedded(page, 'moments')
+        strings, functions = data['strings'], data['functions']
+        kinds = [(strings[k[0]], strings[k[1]]) for k in data['kinds']]
+        wanted, lines = Counter(), Counter()
+        for s in capture.samples:
+            value, kind = sum(s.values) or len(s.timestamps), tuple(s.sample_type)
+            trace = s.link[0] if s.link else '0' * 32
+            wanted[kind, s.pid, s.attributes.get('thread.id', -1), trace, tuple(f.name for f in s.frames)] += value
+            for place in {(f.name, f.line) for f in s.frames if f.line}:
+                lines[(kind, *place)] += value
+        found, selfs = Counter(), Counter()
+        for number, tree in enumerate(data['trees']):
+            path, stacks, pid = [], [], data['processes'][tree['p']][0]
+            for f, depth, value in zip(tree['f'], tree['d'], tree['s']):
+                path = path[:depth] + [strings[functions[f][0]]]
+                stacks.append(tuple(reversed(path)))
+                selfs[kinds[tree['k']], pid, stacks[-1]] += value
+            node = 0
+            for e in (x for x in moments['trees'] if x['tree'] == number):
+                for i in range(e['len']):
+                    value, thread, trace = (e[c] if isinstance(e[c], int) else e[c][i] for c in 'vtx')
+                    node += e['n'][i]
+                    found[kinds[tree['k']], pid, moments['threads'][thread][1], moments['traces'][trace], stacks[node]] += value
+        self.assertEqual(found, wanted)
+        of_stacks = Counter()
+        for (kind, pid, _, _, stack), value in wanted.items():
+            of_stacks[kind, pid, stack] += value
+        self.assertEqual(+selfs, of_stacks)
+        rows = [data['lines'][i:i + 5] for i in range(0, len(data['lines']), 5)]
+        self.assertEqual({(kinds[k], strings[functions[f][0]], line): total for k, f, line, total, _ in rows}, lines)
+
+    def test_modes(self):
+        for mode in ('', 'later', 'traced', 'deep'):
+            with self.subTest(mode=mode):
+                self.check(mode)
 
 
 class Gap(Page):
