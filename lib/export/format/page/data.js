@@ -14,26 +14,33 @@ const OWN = 0, LANGUAGE = 2, KERNEL = 5, NONE = 6;
    and unit; processes are told apart by their names alone, because their numbers differ. */
 function adopt() {
 	const text = i => (S.push(B.strings[i]), S.length - 1);
+	const baseName = path => path.split('/').pop();
 	/* Pair each of theirs with one of mine: first where all columns are equal, then where the
-	   columns of the next list are, in the order of lines. Two of one name stay two. */
+	   columns of the next list are, in the order of lines. Two of one name stay two. Of a list
+	   with "alone" only what is one on both sides. "home" is the file of what has no module: each
+	   script has a function of the name <module>. */
 	const same = (mine, theirs, passes, texts, last) => {
-		const key = (x, strings, columns) =>
-			columns.map(c => texts.includes(c) ? strings[x[c]] : x[c]).join('\0');
+		const key = (x, strings, columns) => columns.filter(c => c !== 'alone').map(c =>
+			c === 'base' || (c === 'home' && !strings[x[MODULE]]) ? baseName(strings[x[FILE]]) : c === 'home' ? '' : texts.includes(c) ? strings[x[c]] : x[c]).join('\0');
 		const known = mine.length, taken = new Set(), found = new Map();
-		const order = (list, n, used) => [...Array(n).keys()].filter(i => !used.has(i))
-			.sort((a, b) => list[a][2] - list[b][2] || a - b);
-		for (const columns of passes) {
-			const m = new Map();
-			for (const i of order(mine, known, taken)) {
-				const k = key(mine[i], S, columns);
-				m.has(k) ? m.get(k).push(i) : m.set(k, [i]);
+		const grouped = (list, n, used, strings, columns) => {
+			const groups = new Map();
+			for (const i of [...Array(n).keys()].filter(i => !used.has(i)).sort((a, b) => list[a][START] - list[b][START] || a - b)) {
+				const k = key(list[i], strings, columns);
+				groups.has(k) ? groups.get(k).push(i) : groups.set(k, [i]);
 			}
-			for (const i of order(theirs, theirs.length, found)) {
-				const at = (m.get(key(theirs[i], B.strings, columns)) || []).shift();
-				if (at !== undefined) {
-					found.set(i, at);
-					taken.add(at);
-				}
+			return groups;
+		};
+		for (const columns of passes) {
+			const m = grouped(mine, known, taken, S, columns);
+			for (const [k, list] of grouped(theirs, theirs.length, found, B.strings, columns)) {
+				const others = m.get(k) || [];
+				if (columns.includes('alone') && (list.length > 1 || others.length > 1))
+					continue;
+				list.slice(0, others.length).forEach((i, n) => {
+					found.set(i, others[n]);
+					taken.add(others[n]);
+				});
 			}
 		}
 		return theirs.map((x, i) => {
@@ -45,8 +52,14 @@ function adopt() {
 			return at;
 		});
 	};
-	const f = same(F, B.functions, [[0, 4, 3, 1, 2], [0, 4, 3, 1], [0, 4, 3], [0, 4]], [0, 1, 3, 4]);
-	const p = same(D.processes, B.processes, [[0, 1, 2, 3, 4], [1, 2, 3], [1]], [1, 2, 3, 4], [1]);
+	const f = same(F, B.functions, [[NAME, MODULE, TYPE, FILE, START], [NAME, MODULE, TYPE, FILE], [NAME, MODULE, TYPE, 'base'],
+		[NAME, MODULE, TYPE, 'home', 'alone'], [NAME, MODULE, 'home', 'alone'], [NAME, TYPE, 'base', 'alone'],
+		[NAME, TYPE, 'home', 'alone']],
+		[NAME, FILE, TYPE, MODULE]);
+	/* one program under two names is one */
+	const programs = [...[[D.processes, S], [B.processes, B.strings]].map(([list, strings]) => new Set(list.map(p => strings[p[1]])))];
+	const p = programs.every(names => names.size === 1) ? B.processes.map(() => 0) :
+		same(D.processes, B.processes, [[0, 1, 2, 3, 4], [1, 2, 3], [1]], [1, 2, 3, 4], [1]);
 	const k = same(D.kinds, B.kinds, [[0, 1, 2, 3, 4], [0, 1]], [0, 1, 2, 3]);
 	for (const t of B.trees)
 		D.trees.push({ side: 0, k: k[t.k], p: p[t.p], o: t.o, d: t.d, s: t.s, f: t.f.map(x => f[x]) });

@@ -497,6 +497,33 @@ class Diff(Page):
         self.assertEqual({r[6] for r in rows}, {'main', 'handle', 'parse', 'ksys_read'})
 
 
+class Renamed(Page):
+    """One program under two names and in two folders: its functions are the same ones."""
+    @classmethod
+    def make(cls):
+        for name, folder, work in (('orders', '/a', 60), ('orders-fixed', '/b', 20)):
+            q = Request(**{'process.executable.name': name})
+            start = q.frame('<module>', folder + '/app.py', 1, kind='cpython')
+            main = q.frame('main()', module='/opt/' + name)
+            # each side imports a module that the other one does not
+            q.sample([q.frame('<module>', f'/lib/{name}_only.py', 1, kind='cpython'), start, main], 10)
+            q.sample([q.frame('work()', module='/opt/' + name), start, main], work)
+            q.sample([q.frame('rest()', module='/opt/' + name), start, main], 30)
+            q.write(cls.path(name + '.otlp'))
+        subprocess.run([PROGRAM, 'diff', '-o', cls.path('a.html'), cls.path('orders.otlp'), cls.path('orders-fixed.otlp')],
+                       check=True)
+        return cls.path('a.html')
+
+    def test_functions_are_joined(self):
+        rows = self.rows()
+        changes = {r[6]: (r[4], r[5]) for r in rows}
+        self.assertEqual(changes['work()'], ('−26.67 points', '−26.67 points'))
+        self.assertEqual(changes['rest()'], ('+20.00 points', '+20.00 points'))
+        self.assertEqual(changes['main()'], ('+0.00 points', '+0.00 points'))
+        # that of the program, and one of each import
+        self.assertEqual(sorted(r[4] for r in rows if r[6] == '<module>'), ['+0.00 points', '+16.67 points', '−10.00 points'])
+
+
 if __name__ == '__main__':
     if not CHROMIUM:
         print('SKIP: there is no chromium')
