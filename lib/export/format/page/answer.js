@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- the answer: whose code the time goes to, and on which line ---- */
-const OWN_ROWS = 5;
+const OWN_ROWS = 5, OWN_PART = 0.3;
+const CLASSES = ['your code', 'libraries', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
 /* A stack is charged to the innermost frame of the class that comes first: a program's own code
    before libraries, and those before the C library and the kernel. */
 function charges() {
@@ -25,6 +26,8 @@ function ownRow([f, v], all) {
 	amounts.title = many;
 	const name = element('span', undefined, 'where');
 	name.append(button(nameOf(f), () => pick(f), 'Callers and callees of ' + nameOf(f)));
+	if (F[f][CLASS] !== OWN)
+		name.append(element('span', ' ' + CLASSES[F[f][CLASS]], 'dim'));
 	if (isClock(kindNow()) && v < 10)
 		name.append(element('span', ' few samples', 'dim'));
 	const line = element('span', shortPath(hotLine(f)) || shortPath(S[F[f][MODULE]]), 'dim where');
@@ -95,12 +98,16 @@ function fillChanges() {
 function fillAnswer() {
 	if (B)
 		return fillChanges();
-	const all = T.all[told()], rows = charges();
-	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (own.length ? own : rows).slice(0, OWN_ROWS);
+	const all = T.all[told()], rows = charges(), sums = new Map();
 	$('answer').hidden = !all;
 	if (!all)
 		return;
-	$('answer-title').textContent = sentence() + (own.length ? '. Your code with the most of it:' : '. Most of it:');
-	$('own').replaceChildren(...shown.map(r => ownRow(r, all)));
+	for (const [f, v] of rows)
+		sums.set(F[f][CLASS], (sums.get(F[f][CLASS]) || 0) + v);
+	/* a program's own code alone only where it is a part of the answer */
+	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
+	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
+	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');
+	$('own').replaceChildren(...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
 	fillPath();
 }

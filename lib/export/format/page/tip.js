@@ -7,7 +7,8 @@ function facts({ pane, i }) {
 		out.push(['Self', [amount(t.self[i]), percent(t.self[i], all), samples(t.self[i])]]);
 	if (B)
 		for (const [s, word] of [[0, 'Before'], [1, 'After']])
-			out.push([word, [`total ${share(t, i, s, 'total').toFixed(2)}%`, `self ${share(t, i, s, 'self').toFixed(2)}%`]]);
+			out.push([word, [`total ${amount(t.totals[s][i])}, ${share(t, i, s, 'total').toFixed(2)}%`,
+				`self ${amount(t.selfs[s][i])}, ${share(t, i, s, 'self').toFixed(2)}%`]]);
 	if (B)
 		out.push(['Change', ['total ' + points(change(t, i, 'total')), 'self ' + points(change(t, i, 'self'))]]);
 	if (pane.zoom)

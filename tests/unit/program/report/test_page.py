@@ -114,7 +114,7 @@ class Canned(Page):
     def test_answer(self):
         """The charged function, and the line that is hot, not the one where it begins."""
         BROWSER.go('')
-        self.assertIn('100.0 ms of CPU time in 1.00 s: 0.10 CPUs busy, 3 processes', self.text('answer-title'))
+        self.assertIn('100.0 ms of CPU time in 1.00 s: 0.10 CPUs busy, 3 processes · your code 90%', self.text('answer-title'))
         rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => r.textContent)')
         self.assertRegex(rows[0], r'^40\.00% ±30\s*40\.0 mswork few samplesapp\.py:12$')
         self.assertRegex(rows[1], r'^30\.00% ±28\s*30\.0 msparse few samplesparse\.h:7$')
