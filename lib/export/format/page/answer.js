@@ -78,7 +78,7 @@ function sentence() {
 		parts.push(`in ${seconds(time)}: ${(all * k[4] / 1e9 / time).toFixed(2)} CPUs busy`);
 	else if (time > 0)
 		parts.push('in ' + seconds(time));
-	return parts.join(' ') + `, ${T.processes} ${T.processes === 1 ? 'process' : 'processes'}`;
+	return parts.join(' ') + `, ${grouping.format(T.processes)} ${T.processes === 1 ? 'process' : 'processes'}`;
 }
 /* Of two recordings: the largest changes of self time. */
 function changedRow(r) {

@@ -201,6 +201,12 @@ class Canned(Page):
         BROWSER.key('s')
         self.assertIn('function=handle', self.link())
 
+    def test_a_name_is_copied(self):
+        BROWSER.go('view=sandwich&function=handle')
+        BROWSER.key('c')
+        BROWSER.js('new Promise(r => setTimeout(r, 50))')
+        self.assertEqual(self.text('status'), 'Copied: handle')
+
     def test_times(self):
         """The events of a process are a microsecond apart: all are in the first bins of one second."""
         BROWSER.go('hide=0')
@@ -386,6 +392,46 @@ class Gap(Page):
     def test_sums_of_a_window_have_no_timeline(self):
         self.assertFalse(BROWSER.shown('times'))
         self.assertFalse(BROWSER.shown('view-timeline'))
+
+
+class Managed(Page):
+    """Mostly Python: what is under it is left out from the start."""
+    @classmethod
+    def make(cls):
+        q = Request()
+        work, main = (q.frame(name, '/srv/app.py', 3, 5, kind='cpython') for name in ('work', 'main'))
+        eval_, start = (q.frame(name, module='/usr/bin/python3.11') for name in ('_PyEval_EvalFrameDefault', 'Py_RunMain'))
+        read = q.frame('ksys_read', module='vmlinux', kind='kernel')
+        q.sample([read, eval_, work, eval_, main, start], 70)
+        q.sample([eval_, start], 30)
+        return cls.convert(q)
+
+    def table(self, link):
+        BROWSER.go('view=table' + link)
+        return BROWSER.js('Object.fromEntries([...document.querySelectorAll("#rows tr")].map(r => [r.children[4].textContent, r.children[1].textContent]))')
+
+    def test_hidden_and_shown(self):
+        self.assertEqual(self.table(''), {'work': '70.00%', 'main': '0.00%', '[only runtime, C library or kernel]': '30.00%'})
+        self.assertEqual(BROWSER.js('document.getElementById("hide").getAttribute("aria-pressed")'), 'true')
+        self.assertEqual(self.table('&hide=0'), {'ksys_read': '70.00%', '_PyEval_EvalFrameDefault': '30.00%', 'work': '0.00%',
+                                                 'main': '0.00%', 'Py_RunMain': '0.00%'})
+        BROWSER.click('hide')
+        self.assertNotIn('hide', self.link())
+
+    def test_answer_says_what_is_not_own(self):
+        BROWSER.go('')
+        self.assertIn('your code 70%, runtime 30%', self.text('answer-title'))
+
+
+class Poor(Page):
+    @classmethod
+    def make(cls):
+        return cls.record('poor.html', 'poor')
+
+    def test_stacks_that_are_cut_are_told(self):
+        BROWSER.go('')
+        self.assertIn('50.0% of the stacks are whole', self.text('quality'))
+        self.assertTrue(BROWSER.js('document.getElementById("quality").classList.contains("bad")'))
 
 
 class Long(Page):
