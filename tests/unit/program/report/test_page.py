@@ -456,6 +456,12 @@ class Long(Page):
         top = BROWSER.js('document.getElementById("scroll").scrollTop')
         height = BROWSER.box('scroll')[3]
         self.assertTrue(top <= 201 * ROW <= top + height - ROW, (top, height))
+        # and again by going to it
+        BROWSER.js('document.getElementById("scroll").scrollTop = 0')
+        BROWSER.key('Enter')
+        top = BROWSER.js('document.getElementById("scroll").scrollTop')
+        self.assertTrue(top <= 201 * ROW <= top + height - ROW, (top, height))
+        self.assertIn('deep(int) — total', self.text('status'))
         BROWSER.key('Escape')
 
     def test_a_thin_match_is_zoomed_to(self):
