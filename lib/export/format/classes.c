@@ -120,9 +120,18 @@ static const char *const libc_functions[] = {
 
 /* Where the sources of standard libraries lie. */
 static const char *const libc_files[] = {
-	"/include/c++/",   "/rustc/",  "/rustlib/src/", "../sysdeps/",	  "./sysdeps/",
-	"./malloc/",	   "./nptl/",  "./string/",	"./csu/",	  "./stdlib/",
-	"./stdio-common/", "./libio/", "./io/",		"/libstdc++-v3/",
+	"/include/c++/", "/rustc/",    "/rust/deps/",	 "/rustlib/src/",
+	"../sysdeps/",	 "./sysdeps/", "./malloc/",	 "./nptl/",
+	"./string/",	 "./csu/",     "./stdlib/",	 "./stdio-common/",
+	"./libio/",	 "./io/",      "/libstdc++-v3/",
+};
+
+/* Rust's own sources, where their paths are relative. */
+static const char *const rust_folders[] = {
+	"library/alloc/",
+	"library/core/",
+	"library/std/",
+	"library/proc_macro/",
 };
 
 static const char *const library_folders[] = {
@@ -222,13 +231,14 @@ static void copy(const struct op_collect *c, uint32_t string, bool end, char *re
 
 static enum op_frame_class class_of_native(const struct frame *f)
 {
-	if (begins(f->module, "libotelprof"))
+	if (begins(f->module, "libotelprof-"))
 		return OP_CLASS_NONE;
 	if (BEGINS_ANY(f->module, libc_modules))
 		return OP_CLASS_LIBC;
 	if (is_program(f->module, runtime_programs, OP_ARRAY_SIZE(runtime_programs)))
 		return OP_CLASS_RUNTIME;
-	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files))
+	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files) ||
+	    BEGINS_ANY(f->file, rust_folders))
 		return OP_CLASS_LIBC;
 	if (HAS_ANY(f->file, library_folders))
 		return OP_CLASS_LIBRARY;
@@ -280,6 +290,16 @@ static const char *const endings[] = {
 	"[stack lost]",
 };
 
+/* A BPF program of this profiler: "bpf_prog_", its tag in hexadecimal digits, and its name. */
+static bool is_ours(const char *name)
+{
+	static const char prefix[] = "bpf_prog_";
+	const char *part =
+		begins(name, prefix) ? strchr(name + strlen(prefix), '_') : NULL;
+
+	return part && begins(part, "_op_");
+}
+
 enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t function)
 {
 	const struct op_collect_function *fn = &c->functions.data[function];
@@ -291,6 +311,8 @@ enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t funct
 	copy(c, fn->module, true, f.path);
 	f.module = strrchr(f.path, '/') ? strrchr(f.path, '/') + 1 : f.path;
 	if (BEGINS_ANY(f.name, endings))
+		return OP_CLASS_NONE;
+	if (is_ours(f.name))
 		return OP_CLASS_NONE;
 	if (!strcmp(f.type, "kernel"))
 		return OP_CLASS_KERNEL;

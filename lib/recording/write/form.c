@@ -142,7 +142,7 @@ static int rewrite(const struct conversion *v, int fd)
 		.detail = library && !v->lines.wanted ? library->detail
 						      : OP_COLLECT_LOCATIONS,
 		.timed = v->form->timed,
-		.times = library && library->timed,
+		.times = v->form->library && v->form->library->timed,
 		.lines = v->lines,
 	};
 	struct recording rec = { 0 };
