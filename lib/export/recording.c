@@ -220,7 +220,7 @@ int op_recording_open(struct op_recording *recording, const char *path,
 	int r = 0;
 
 	if (format)
-		r = op_collect_new(format->detail, &new.collect);
+		r = op_format_collect(format, &new.collect);
 	if (r < 0)
 		return r;
 	r = open_bounded(path, log, &new.out);

@@ -44,6 +44,7 @@ struct op_collect *op_collect_free(struct op_collect *c)
 		return NULL;
 	op_strings_deinit(&c->strings);
 	op_moments_deinit(&c->moments);
+	c->times = op_times_free(c->times);
 	op_vec_clear(&c->functions);
 	op_vec_clear(&c->mappings);
 	op_vec_clear(&c->lines);
@@ -170,7 +171,7 @@ static int collect_mapping(struct op_collect *c, const struct otlp_frame *f,
 	int r;
 
 	*ret = 0;
-	if (!f->mapping || c->detail == OP_COLLECT_FUNCTIONS)
+	if (!f->mapping || c->detail < OP_COLLECT_LOCATIONS)
 		return 0;
 	m.start = f->mapping->start;
 	m.limit = f->mapping->limit;
@@ -237,10 +238,10 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 		if (n == LINES_MAX)
 			break;
 		r = collect_function(c, &frames[i], &lines[n].function);
-		if (c->detail >= OP_COLLECT_LOCATIONS) {
+		if (c->detail >= OP_COLLECT_LINES)
 			lines[n].line = line_number(frames[i].line);
+		if (c->detail >= OP_COLLECT_LOCATIONS)
 			lines[n].column = line_number(frames[i].column);
-		}
 		n++;
 	} while (!r && frames[i].inlined && ++i < len);
 	while (i < len && frames[i].inlined)
@@ -573,6 +574,8 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		count_samples(&c->stacks.data[stack], v);
 		add_guessed(&c->stacks.data[stack], v, value);
 	}
+	if (!r && c->times)
+		r = op_times_add(c, a->p, v, stack);
 	return r || !a->fn ? r : a->fn(a->data, a->p, v, stack);
 }
 
@@ -584,6 +587,8 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 	struct adding a = { c, p, fn, data };
 
 	c->requests++;
+	if (!r && c->times)
+		r = op_times_add_hosts(c, p);
 	if (!r)
 		r = otlp_each_sample(p, add_sample, &a);
 	(void)otlp_free(p);

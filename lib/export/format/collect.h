@@ -71,21 +71,79 @@ int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 		    const struct otlp_sample_view *v, uint32_t kind, uint32_t *ret);
 
 enum {
+	/* Kinds of samples, which are looked through for each sample. Beyond it op_collect_add()
+	 * returns -EFBIG. */
+	OP_COLLECT_KINDS_MAX = 1024,
+};
+
+/*
+ * When, in which thread and for which trace the samples of a stack were: one entry for each
+ * bin of time, thread and trace. Bins are as fine as the limit allows; past it they are doubled,
+ * and then traces and threads are told apart no more.
+ */
+enum {
+	OP_TIMES_MAX = 1 << 20, /* entries */
+	OP_TIMES_BINS = 1024,	/* of the whole time, when entries are too many */
+	OP_TIMES_THREADS = 1 << 16,
+	OP_TIMES_TRACES = 1 << 12,
+	OP_TIMES_WINDOWS = 1 << 12,
+	OP_TIMES_NONE = 0, /* no thread or trace, or one past the limit */
+	OP_TIMES_TRACE_BYTES = 16,
+};
+
+struct op_times_entry {
+	uint64_t tick; /* Unix time in bins of 1 << shift ns */
+	int64_t value; /* of a clock's sample the ns that it stands for */
+	uint32_t stack;
+	uint32_t thread;
+	uint32_t trace;
+};
+
+struct op_times_thread {
+	int64_t id;
+	uint32_t process;
+	uint32_t name; /* strings */
+};
+
+struct op_times_trace {
+	uint8_t id[OP_TIMES_TRACE_BYTES];
+};
+
+struct op_times_window {
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
+struct op_times {
+	unsigned int shift;
+	size_t max; /* OP_TIMES_MAX */
+	OP_VEC(struct op_times_entry) entries;
+	OP_VEC(struct op_times_thread) threads; /* 0: OP_TIMES_NONE */
+	OP_VEC(struct op_times_trace) traces;	/* 0: OP_TIMES_NONE */
+	OP_VEC(struct op_times_window) windows; /* when something was recorded */
+	struct op_index thread_index;
+	struct op_index trace_index;
+	bool threads_lost; /* some are told apart no more */
+	bool traces_lost;
+	size_t stacks_len;		   /* of the collection that the entries are of */
+	bool full;			   /* more stacks than entries: there are none */
+	bool summed[OP_COLLECT_KINDS_MAX]; /* by kind: only the window's time is known */
+};
+
+enum {
 	/* Distinct stacks. Samples of further ones keep their process and kind, and have one
 	 * frame that says so in place of theirs. */
 	OP_COLLECT_STACKS_MAX = 1 << 20,
 	/* Of those samples: pairs of a process and a kind. Beyond it op_collect_add() returns
 	 * -ENOSPC and the request counts as dropped. */
 	OP_COLLECT_OTHERS_MAX = 1 << 16,
-	/* Kinds of samples, which are looked through for each sample. Beyond it op_collect_add()
-	 * returns -EFBIG. */
-	OP_COLLECT_KINDS_MAX = 1024,
 };
 
 /* What distinguishes stacks. */
 enum op_collect_detail {
 	OP_COLLECT_FUNCTIONS, /* functions and processes */
-	OP_COLLECT_LOCATIONS, /* also lines, addresses and threads */
+	OP_COLLECT_LINES,     /* also lines */
+	OP_COLLECT_LOCATIONS, /* also addresses and threads */
 	OP_COLLECT_TRACES,    /* also the traces that samples are linked to */
 };
 
@@ -194,6 +252,9 @@ struct op_collect {
 	struct op_index stack_index;
 	uint64_t start_ns; /* start of the first profile; 0: none */
 	uint64_t end_ns;
+	struct op_times *times; /* NULL: not kept */
+	uint32_t host; /* strings: host.name of the first resource that has one */
+	bool hosts_differ;
 	uint64_t requests; /* how many were added; what is recent is of the last one */
 	struct op_collect_recent recent[OP_COLLECT_RECENT];
 };
@@ -201,6 +262,20 @@ struct op_collect {
 int op_collect_new(enum op_collect_detail detail, struct op_collect **ret);
 struct op_collect *op_collect_free(struct op_collect *c);
 OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
+
+/* Keep the times of what is added from now on. Returns 0 or -ENOMEM. */
+int op_collect_keep_times(struct op_collect *c);
+struct op_times *op_times_free(struct op_times *t);
+/* Note when the samples of @v were, which are of @stack. Returns 0 or -ENOMEM. */
+int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
+		 const struct otlp_sample_view *v, uint32_t stack);
+/* The stacks have other numbers: @numbers has the one of each, or UINT32_MAX for one that is gone;
+ * there are @stacks_len. Without it the times of such a collection are not used. */
+void op_times_renumber(struct op_times *t, const uint32_t *numbers, size_t stacks_len);
+/* Note the names of the hosts, for a heading. Returns 0 or -ENOMEM. */
+int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p);
+/* Sort the windows, and make one of those that touch. */
+void op_times_join_windows(struct op_times *t);
 
 /*
  * Add one ExportProfilesServiceRequest. Values are summed, except those of one moment (memory

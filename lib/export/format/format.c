@@ -20,3 +20,17 @@ const struct op_format *op_format_get(uint32_t format)
 	}
 	return NULL;
 }
+
+int op_format_collect(const struct op_format *f, struct op_collect **ret)
+{
+	struct op_collect *c = NULL;
+	int r = op_collect_new(f->detail, &c);
+
+	if (!r && f->timed)
+		r = op_collect_keep_times(c);
+	if (r)
+		(void)op_collect_free(c);
+	else
+		*ret = c;
+	return r;
+}

@@ -4,6 +4,7 @@
 #ifndef OP_EXPORT_FORMAT_FORMAT_H
 #define OP_EXPORT_FORMAT_FORMAT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "export/format/collect.h"
@@ -11,6 +12,7 @@
 struct op_format {
 	uint32_t format; /* OTELPROF_FORMAT_* */
 	enum op_collect_detail detail;
+	bool timed; /* it wants op_collect_keep_times() */
 	/* Write everything added so far to @fd, from its start. May be called again
 	 * later. */
 	int (*write)(const struct op_collect *c, int fd);
@@ -18,5 +20,8 @@ struct op_format {
 
 /* The format with that number, or NULL; also NULL for OTELPROF_FORMAT_OTLP. */
 const struct op_format *op_format_get(uint32_t format);
+
+/* An empty collection for @f, with all that it wants. Returns 0 or -ENOMEM. */
+int op_format_collect(const struct op_format *f, struct op_collect **ret);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a flame graph as one page: flamegraph.html with the data in it as JSON, twice if
+ * Writes a flame graph as one page: page/page.html with the data in it as JSON, twice if
  * two recordings are compared. Names come from other processes, so nothing in the data
  * may end the script element or be read as markup: every '<', '>' and '&' is escaped, and
  * the page shows names only as text.
  *
  * For each kind and process the stacks are a tree in preorder: three lists with the
- * function, the depth and the own value of each node.
+ * function, the depth and the own value of each node. The times of samples, which only some
+ * uses of the page want, are an element of their own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +19,9 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "export/format/flamegraph.h"
+#include "export/format/classes.h"
 #include "export/format/html.h"
+#include "export/format/html_parts.h"
 #include "export/format/kinds.h"
 #include "export/format/ops.h"
 #include "otelprof/export.h"
@@ -27,23 +29,7 @@
 
 static const char profile_marker[] = "@PROFILE@";
 static const char before_marker[] = "@BEFORE@";
-
-/* A stack as a path of functions, root first, in one pool of all paths. */
-struct html_path {
-	size_t first;
-	size_t len;
-	int64_t value;
-	const uint32_t *pool; /* set before sorting */
-	uint32_t kind;
-	uint32_t process;
-};
-
-struct html {
-	const struct op_collect *c;
-	struct op_strbuf out;
-	OP_VEC(uint32_t) pool;
-	OP_VEC(struct html_path) paths;
-};
+static const char times_marker[] = "@TIMES@";
 
 static void put_string(struct op_strbuf *out, const char *text, size_t len)
 {
@@ -110,9 +96,10 @@ static void put_tables(struct html *h)
 
 	op_strbuf_puts(&h->out, ",\"functions\":[");
 	op_vec_foreach(f, &c->functions)
-		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%u]",
+		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%u,%u]",
 				 f == c->functions.data ? "" : ",", f->name, f->file,
-				 f->start_line, f->type, f->module);
+				 f->start_line, f->type, f->module,
+				 h->classes[f - c->functions.data]);
 	op_strbuf_puts(&h->out, "],\"processes\":[");
 	op_vec_foreach(p, &c->processes)
 		op_strbuf_printf(&h->out, "%s[%" PRId64 ",%u,%u,%u,%u]",
@@ -127,6 +114,8 @@ static void put_tables(struct html *h)
 	op_strbuf_printf(&h->out, ",\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
 			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
 	put_guessed(h);
+	op_strbuf_printf(&h->out, ",\"host\":%u,\"hosts_differ\":%s", c->host,
+			 c->hosts_differ ? "true" : "false");
 	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
 }
 
@@ -165,6 +154,7 @@ static int make_paths(struct html *h)
 		*p = (struct html_path){ .first = h->pool.len,
 					 .len = path.len,
 					 .value = s->value,
+					 .stack = (uint32_t)(s - h->c->stacks.data),
 					 .kind = s->kind,
 					 .process = s->process };
 		if (path.len)
@@ -186,6 +176,20 @@ static size_t common_prefix(const struct html_path *x, const struct html_path *y
 	for (i = 0; i < n && x->pool[x->first + i] == y->pool[y->first + i]; i++)
 		;
 	return i;
+}
+
+/* Give each path the number of its last node within its tree. */
+static void number_nodes(struct html *h, const struct html_path *p,
+			 const struct html_path *end)
+{
+	const struct html_path *last = NULL;
+	int64_t node = -1;
+
+	for (; p < end; last = p++) {
+		node += (int64_t)(p->len - (last ? common_prefix(last, p) : 0));
+		h->place_of[p->stack] = (struct html_place){ h->trees, node };
+	}
+	h->trees++;
 }
 
 /* Write one list of a tree's nodes. The paths are sorted, so new nodes begin where a path
@@ -240,6 +244,7 @@ static void put_trees(struct html *h)
 		     next < end && next->kind == p->kind && next->process == p->process;
 		     next++)
 			;
+		number_nodes(h, p, next);
 		op_strbuf_printf(&h->out, "%s{\"k\":%u,\"p\":%u,\"o\":%" PRId64, sep,
 				 p->kind, p->process, own_value(p, next));
 		put_list(h, p, next, "f", 'f');
@@ -254,7 +259,7 @@ static void put_trees(struct html *h)
 /* Write the page up to @marker, which is left out. */
 static int put_page_until(struct op_strbuf *out, const char **page, const char *marker)
 {
-	const char *end = (const char *)op_flamegraph_page + op_flamegraph_page_len;
+	const char *end = (const char *)op_html_page + op_html_page_len;
 	const char *at = memmem(*page, (size_t)(end - *page), marker, strlen(marker));
 
 	if (!at)
@@ -264,47 +269,94 @@ static int put_page_until(struct op_strbuf *out, const char **page, const char *
 	return 0;
 }
 
-/* Write @c as JSON; null if it is NULL. */
-static int put_profile(struct op_strbuf *out, const struct op_collect *c)
+static void html_clear(struct html *h)
 {
-	struct html h = { .c = c, .out = *out };
+	op_vec_clear(&h->pool);
+	op_vec_clear(&h->paths);
+	free(h->classes);
+	free(h->place_of);
+}
+
+static int classify(struct html *h)
+{
+	size_t functions = h->c->functions.len;
+	uint32_t i;
+
+	h->classes = calloc(functions + 1, sizeof(*h->classes));
+	h->place_of = calloc(h->c->stacks.len + 1, sizeof(*h->place_of));
+	if (!h->classes || !h->place_of)
+		return -ENOMEM;
+	for (i = 0; i < functions; i++)
+		h->classes[i] = (uint8_t)op_frame_class_of(h->c, i);
+	return 0;
+}
+
+/* Write @c as JSON; null if it is NULL. *@h is filled for put_times(). */
+static int put_profile(struct op_strbuf *out, const struct op_collect *c, struct html *h)
+{
 	int r;
 
+	*h = (struct html){ .c = c, .out = *out };
 	if (!c) {
 		op_strbuf_puts(out, "null");
 		return 0;
 	}
-	r = make_paths(&h);
+	r = make_paths(h);
+	if (!r)
+		r = classify(h);
 	if (!r) {
-		op_strbuf_puts(&h.out, "{");
-		put_strings(&h);
-		put_tables(&h);
-		put_trees(&h);
+		op_strbuf_puts(&h->out, "{");
+		put_strings(h);
+		put_tables(h);
+		r = op_html_put_lines(h);
 	}
-	*out = h.out;
-	op_vec_clear(&h.pool);
-	op_vec_clear(&h.paths);
+	if (!r)
+		put_trees(h);
+	*out = h->out;
+	return r;
+}
+
+/* The times of the one recording; of two they are not compared. None if the stacks are no longer
+ * those that the times are of. */
+static int put_times(struct op_strbuf *out, struct html *h, bool wanted)
+{
+	int r;
+
+	if (!wanted || !h->c->times || h->c->times->stacks_len != h->c->stacks.len) {
+		op_strbuf_puts(out, "null");
+		return 0;
+	}
+	h->out = *out;
+	r = op_html_put_times(h);
+	*out = h->out;
 	return r;
 }
 
 int op_html_compare(const struct op_collect *before, const struct op_collect *after,
 		    int fd)
 {
-	const char *page = (const char *)op_flamegraph_page;
-	const char *end = page + op_flamegraph_page_len;
+	const char *page = (const char *)op_html_page;
+	const char *end = page + op_html_page_len;
+	struct html now = { 0 }, then = { 0 };
 	struct op_strbuf out = { 0 };
 	int r = put_page_until(&out, &page, profile_marker);
 
 	if (!r)
-		r = put_profile(&out, after);
+		r = put_profile(&out, after, &now);
 	if (!r)
 		r = put_page_until(&out, &page, before_marker);
 	if (!r)
-		r = put_profile(&out, before);
+		r = put_profile(&out, before, &then);
+	if (!r)
+		r = put_page_until(&out, &page, times_marker);
+	if (!r)
+		r = put_times(&out, &now, !before);
 	op_strbuf_add(&out, page, (size_t)(end - page));
 	if (!r)
 		r = out.failed ? -ENOMEM : op_write_full(fd, out.data, out.len);
 	op_strbuf_deinit(&out);
+	html_clear(&now);
+	html_clear(&then);
 	return r;
 }
 
@@ -315,6 +367,7 @@ static int html_write(const struct op_collect *c, int fd)
 
 const struct op_format op_format_html = {
 	.format = OTELPROF_FORMAT_HTML,
-	.detail = OP_COLLECT_FUNCTIONS,
+	.detail = OP_COLLECT_LINES,
+	.timed = true,
 	.write = html_write,
 };

@@ -165,7 +165,8 @@ int recording_load(char *const *paths, size_t len,
 {
 	int r;
 
-	if (op_collect_new(request->detail, &ret->c) < 0)
+	if (op_collect_new(request->detail, &ret->c) < 0 ||
+	    (request->times && op_collect_keep_times(ret->c) < 0))
 		return fail("out of memory");
 	ret->timed = request->timed;
 	ret->c->label_key = request->label_key;

@@ -158,6 +158,7 @@ static int rewrite(const struct conversion *v, int fd)
 		.detail = form_detail(v->form),
 		.timed = v->form->timed,
 		.filter = v->filter,
+		.times = v->form->library && v->form->library->timed,
 		.lines = v->lines,
 	};
 	struct recording rec = { 0 };

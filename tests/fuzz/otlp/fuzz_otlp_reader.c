@@ -23,7 +23,7 @@ static void write_as(uint32_t format, const uint8_t *data, size_t size)
 	struct op_collect *c = NULL;
 	int fd;
 
-	if (!f || op_collect_new(f->detail, &c))
+	if (!f || op_format_collect(f, &c))
 		return;
 	(void)op_collect_add(c, data, size);
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -571,7 +571,7 @@ int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config
 	p->file = *config;
 	p->file.path = strdup(config->path);
 	p->format = op_format_get(config->format);
-	return p->format ? op_collect_new(p->format->detail, &p->collect) ?: 1 : 1;
+	return p->format ? op_format_collect(p->format, &p->collect) ?: 1 : 1;
 }
 
 int otelprof_exporter_callback(struct otelprof *p,

@@ -28,7 +28,7 @@ static char *make(uint32_t format, const struct rq_buf *request, int times, char
 
 	CHECK(fd >= 0);
 	CHECK(f);
-	CHECK_OK(op_collect_new(f->detail, &c));
+	CHECK_OK(op_format_collect(f, &c));
 	for (; times; times--)
 		CHECK_OK(op_collect_add(c, request->data, request->len));
 	CHECK_OK(f->write(c, fd));
@@ -132,7 +132,7 @@ static void test_html_cannot_be_left(void)
 	_cleanup_free_ char *text = make_canned(OTELPROF_FORMAT_HTML, 1);
 	static const char after[] =
 		"\n<script type=\"application/json\" id=\"before\">null</script>\n"
-		"<script nonce";
+		"<script type=\"application/json\" id=\"moments\">{";
 	const char *data = strstr(text, "<script type=\"application/json\"");
 	const char *end;
 
@@ -194,7 +194,7 @@ static void test_damaged_request_is_refused(void)
 
 	for (i = 0; i < 3; i++) {
 		f = op_format_get(formats[i]);
-		CHECK_OK(op_collect_new(f->detail, &c));
+		CHECK_OK(op_format_collect(f, &c));
 		CHECK_INT(op_collect_add(c, request.data, request.len - 1), -EBADMSG);
 		(void)op_collect_free(c);
 	}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose code a frame is: that of the person who reads the report, or what it runs on. Frames are
+ * told apart by their type, and by the names of modules, source files and functions.
+ */
+#ifndef OP_EXPORT_FORMAT_CLASSES_H
+#define OP_EXPORT_FORMAT_CLASSES_H
+
+#include <stdint.h>
+
+#include "export/format/collect.h"
+
+/* The order is that in which a stack is charged. */
+enum op_frame_class {
+	OP_CLASS_OWN,	  /* a program's own code */
+	OP_CLASS_LIBRARY, /* code of others that a program chose */
+	OP_CLASS_LANGUAGE, /* a language's standard library, where it is in that language */
+	OP_CLASS_RUNTIME, /* interpreter, virtual machine, garbage collector */
+	OP_CLASS_LIBC,	  /* C library, C++ library, allocator */
+	OP_CLASS_KERNEL,
+	OP_CLASS_NONE, /* no function: where a stack ends early, or this profiler's own */
+};
+
+enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t function);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ---- the answer: whose code the time goes to, and on which line ---- */
+const OWN_ROWS = 5, OWN_PART = 0.3;
+const CLASSES = ['your code', 'libraries', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
+/* A stack is charged to the innermost frame of the class that comes first: a program's own code
+   before libraries, and those before the C library and the kernel. */
+function charges() {
+	const sum = new Map();
+	for (const [n, tree] of chosenTrees()) {
+		if (sideOf(tree) !== told())
+			continue;
+		const { s } = valuesOf(n, tree), best = [];
+		for (let i = 0; i < tree.f.length; i++) {
+			const d = tree.d[i], f = tree.f[i], above = d ? best[d - 1] : -1;
+			best[d] = above >= 0 && F[above][CLASS] < F[f][CLASS] ? above : f;
+			if (s[i])
+				sum.set(best[d], (sum.get(best[d]) || 0) + s[i]);
+		}
+	}
+	return [...sum].sort((a, b) => b[1] - a[1]);
+}
+function ownRow([f, v], all) {
+	const li = element('li'), share = element('span', percent(v, all), 'share');
+	share.append(element('span', chance(v, all), 'dim'));
+	const many = samples(v), amounts = element('span', amount(v), 'dim');
+	amounts.title = many;
+	const name = element('span', undefined, 'where');
+	name.append(button(nameOf(f), () => pick(f), 'Callers and callees of ' + nameOf(f)));
+	if (F[f][CLASS] !== OWN)
+		name.append(element('span', ' ' + CLASSES[F[f][CLASS]], 'dim'));
+	if (isClock(kindNow()) && v < 10)
+		name.append(element('span', ' few samples', 'dim'));
+	const line = element('span', shortPath(hotLine(f)) || shortPath(S[F[f][MODULE]]), 'dim where');
+	const lines = linesOf(f), charged = lines.reduce((n, l) => n + l[2], 0);
+	if (lines.length && charged)
+		line.textContent += lines[0][2] < charged ? ` (${Math.round(100 * lines[0][2] / charged)}% of it)` : '';
+	line.title = hotLine(f) || S[F[f][MODULE]];
+	li.append(share, amounts, name, line);
+	return li;
+}
+/* From the root along the largest child, as long as one has most of it; the frames of people. */
+function hottestPath() {
+	const path = [];
+	for (let i = 0; ;) {
+		let best = -1;
+		for (let k = T.first[i]; k < T.first[i + 1]; k++)
+			if (best < 0 || T.total[T.kids[k]] > T.total[best])
+				best = T.kids[k];
+		if (best < 0 || T.total[best] < T.total[0] / 10 || T.total[best] < T.total[i] / 3)
+			return path;
+		i = best;
+		if (classOf(T.fn[i]) <= LANGUAGE)
+			path.push(i);
+	}
+}
+function fillPath() {
+	const path = view.inverted ? [] : hottestPath(), shown = path.slice(-7), out = $('path');
+	out.replaceChildren();
+	if (!shown.length)
+		return;
+	out.append(element('span', 'Hottest path: ', 'dim'));
+	if (path.length > shown.length)
+		out.append(element('span', '… › ', 'dim'));
+	shown.forEach((i, k) => {
+		const f = T.fn[i], line = shortPath(hotLine(f));
+		out.append(button(nameOf(f), () => {
+			if (view.show !== 'flame')
+				setShow('flame');
+			zoomTo({ pane: panes[0], i });
+		}, 'Zoom to it'), element('span', ` ${(100 * T.total[i] / (T.total[0] || 1)).toFixed(0)}%${line ? ' ' + line : ''}${k + 1 < shown.length ? ' › ' : ''}`, 'dim'));
+	});
+}
+function sentence() {
+	const k = kindNow(), all = T.all[told()], words = kindWords(k), parts = [];
+	parts.push((isClock(k) || S[k[1]] !== 'count' ? amount(all) : grouping.format(all)) + ' ' + words[2]);
+	const time = isWhole() ? D.duration_ms / 1e3 : rangeSeconds();
+	if (time > 0 && S[k[3]] === 'nanoseconds' && isClock(k))
+		parts.push(`in ${seconds(time)}: ${(all * k[4] / 1e9 / time).toFixed(2)} CPUs busy`);
+	else if (time > 0)
+		parts.push('in ' + seconds(time));
+	return parts.join(' ') + `, ${grouping.format(T.processes)} ${T.processes === 1 ? 'process' : 'processes'}`;
+}
+/* Of two recordings: the largest changes of self time. */
+function changedRow(r) {
+	const li = element('li'), of = (f, s) => percent(100 * (r.sums[s].self.get(f) || 0) / (T.all[s] || 1), 100);
+	const name = element('span', undefined, 'where');
+	name.append(button(nameOf(r.f), () => pick(r.f), 'Callers and callees of ' + nameOf(r.f)));
+	li.append(element('span', points(r.grown), 'share'), element('span', `${of(r.f, 0)} → ${of(r.f, 1)}`, 'dim'), name,
+		element('span', shortPath(S[F[r.f][MODULE]]), 'dim where'));
+	return li;
+}
+function fillChanges() {
+	const rows = functionSums().filter(r => Math.abs(r.grown) >= 0.005).sort((a, b) => Math.abs(b.grown) - Math.abs(a.grown));
+	$('answer').hidden = !rows.length;
+	$('answer-title').textContent = 'The largest changes of self time, in points of the whole:';
+	$('own').replaceChildren(...rows.slice(0, OWN_ROWS).map(changedRow));
+}
+function fillAnswer() {
+	if (B)
+		return fillChanges();
+	const all = T.all[told()], rows = charges(), sums = new Map();
+	$('answer').hidden = !all;
+	if (!all)
+		return;
+	for (const [f, v] of rows)
+		sums.set(F[f][CLASS], (sums.get(F[f][CLASS]) || 0) + v);
+	/* a program's own code alone only where it is a part of the answer */
+	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
+	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
+	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');
+	$('own').replaceChildren(...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
+	fillPath();
+}
