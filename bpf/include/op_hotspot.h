@@ -12,9 +12,10 @@
 enum {
 	OP_HOTSPOT_FRAME_WORDS = 2,
 	OP_HOTSPOT_KIND_SHIFT = 60,
-	OP_HOTSPOT_HEAPS = 3,	/* code heaps */
-	OP_HOTSPOT_RULES = 480, /* of one interpreter */
-	OP_HOTSPOT_RULES_STEPS = 9,
+	OP_HOTSPOT_HEAPS = 3,	     /* code heaps */
+	OP_HOTSPOT_RULES = 480,	     /* of one interpreter */
+	OP_HOTSPOT_RULES_ALL = 4096, /* with those of the stubs */
+	OP_HOTSPOT_RULES_STEPS = 12,
 	OP_HOTSPOT_PC_BITS = 26, /* bits of an offset in a compiled method's code */
 	OP_HOTSPOT_ID_BITS = 30, /* bits above it: the compilation's number */
 	/* entries of a segment map followed for one pc: each costs the verifier up to 38
@@ -46,6 +47,19 @@ enum op_hotspot_frame {
 	OP_HOTSPOT_HALF = 3,  /* fp is the frame's; only a register has the Method */
 	OP_HOTSPOT_ENTRY = 4, /* there is no frame yet: fp is the caller's */
 	OP_HOTSPOT_GONE = 5,  /* the frame was removed: fp is the caller's */
+	OP_HOTSPOT_NO_RULE = 6,
+	/* of stubs: the caller's frame begins so many words above sp or fp */
+	OP_HOTSPOT_FROM_SP = 7,
+	OP_HOTSPOT_FROM_FP = 8,
+	/* + n: above what the slot n words above sp holds */
+	OP_HOTSPOT_FROM_SLOT = 128,
+	OP_HOTSPOT_SLOTS = 128,
+};
+
+/* Of a stub: where its caller's fp is, in words below the caller's frame. */
+enum {
+	OP_HOTSPOT_FP_SAME = 0,
+	OP_HOTSPOT_FP_LOST = 255,
 };
 
 /* Where the return address is while there is no frame. */
@@ -58,10 +72,10 @@ enum op_hotspot_return {
 
 /* A rule holds from its address up to that of the next rule. */
 struct op_hotspot_rule {
-	__u32 at;   /* offset from the interpreter's first byte */
-	__u8 frame; /* enum op_hotspot_frame */
-	__u8 where; /* enum op_hotspot_return */
-	__u16 reserved0;
+	__u32 at;    /* offset from the code cache's first byte */
+	__u8 frame;  /* enum op_hotspot_frame */
+	__u8 where;  /* enum op_hotspot_return; of a stub: OP_HOTSPOT_FP_* */
+	__u16 words; /* of a stub */
 };
 
 struct op_hotspot_heap {
@@ -96,11 +110,12 @@ struct op_hotspot {
 	__u16 nmethod_compile_id; /* offsets in an nmethod */
 	__u16 nmethod_orig_pc;
 	__u16 reserved1;
-	struct op_hotspot_rule rule[OP_HOTSPOT_RULES];
+	struct op_hotspot_rule rule[OP_HOTSPOT_RULES_ALL];
 };
 
 _Static_assert(sizeof(struct op_hotspot_rule) == 8, "layout");
-_Static_assert(sizeof(struct op_hotspot) == 152 + OP_HOTSPOT_RULES * 8, "layout");
-_Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES, "the search reaches all");
+_Static_assert(sizeof(struct op_hotspot) == 152 + OP_HOTSPOT_RULES_ALL * 8, "layout");
+_Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES_ALL,
+	       "the search reaches all");
 
 #endif

@@ -15,27 +15,6 @@
 
 #include "bpf/runtime/hotspot_code.h"
 
-/* The interpreter's rule for the address @pc: enum op_hotspot_frame | enum
- * op_hotspot_return << 8. */
-static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
-					     const struct op_hotspot_view *v, __u64 pc)
-{
-	__u32 rules = v->at + __builtin_offsetof(struct op_hotspot, rule);
-	__u64 at_pc = pc - OP_HS_WORD(v, interpreter);
-	__u64 left = (__u32)OP_HS_WORD(v, rule_count);
-	__u64 found = op_platform_zero(u);
-	__u64 rule;
-	int i;
-
-	for (i = 0; i < OP_HOTSPOT_RULES_STEPS && left > 1; i++)
-		OP_SEARCH_STEP(found, left, (__u32)op_slab_u64(v->slab, rules, (__u32)at),
-			       at_pc + 1);
-	rule = op_slab_u64(v->slab, rules, (__u32)found);
-	if ((__u32)rule > at_pc)
-		return OP_HOTSPOT_SLOT;
-	return (__u32)(rule >> 32) & 0xffff;
-}
-
 /* The frame at fp is complete: push it. It is a method's frame, or, if it returns to the
  * VM, the frame of call_stub. */
 static __always_inline enum op_next
@@ -126,7 +105,7 @@ op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u
 	__u32 frame;
 
 	if (u->exact || !op_state(u)->word[OP_HS_INSIDE])
-		rule = op_hotspot_rule(u, v, look);
+		rule = op_hotspot_rule(u, v, look) & 0xffff;
 	frame = rule & 0xff;
 	if (frame == OP_HOTSPOT_ENTRY) {
 		if (u->exact)

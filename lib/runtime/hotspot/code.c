@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/hotspot/rules.h"
+#include "runtime/hotspot/machine/rules.h"
 
 enum {
 	LOG2_SEGMENT_MIN = 3,
@@ -230,6 +230,7 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 	_cleanup_free_ struct op_hotspot_codelet *codelets = NULL;
 	_cleanup_free_ struct op_hotspot_rules *rules = NULL;
 	_cleanup_free_ uint8_t *code = NULL;
+	uint32_t i;
 	int error;
 
 	codelets = calloc(q->count, sizeof(*codelets));
@@ -251,7 +252,10 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 		return -ENOTSUP;
 	bpf->bcp_slot = (int16_t)rules->bcp_slot;
 	bpf->rule_count = rules->count;
-	memcpy(bpf->rule, rules->rule, rules->count * sizeof(rules->rule[0]));
+	for (i = 0; i < rules->count; i++) {
+		bpf->rule[i] = rules->rule[i];
+		bpf->rule[i].at += (uint32_t)(q->buffer - bpf->cache);
+	}
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/methods.h"
 #include "runtime/hotspot/scopes.h"
+#include "runtime/hotspot/stubs.h"
 #include "runtime/readahead.h"
 
 #include "op_hotspot.h"
@@ -22,12 +23,17 @@
 enum {
 	NO_ZERO_SINCE = 20, /* compressed numbers exclude the byte 0 since JDK 20 */
 	NAME_MAX_BYTES = 96,
+	/* after 2 ms, 4 ms, ... 8 s: compilers make their stubs when they start */
+	STUBS_LOOKS_MAX = 13,
 };
 
 struct hotspot_instance {
 	const struct op_memory *memory;
 	struct op_hotspot_layout layout;
-	struct op_hotspot bpf; /* as published */
+	struct op_hotspot_heap heap[OP_HOTSPOT_HEAPS];
+	uint64_t call_stub;
+	uint64_t stubs_end;   /* where the next stub may be made; 0: not known */
+	uint32_t stubs_looks; /* at stubs_end */
 	struct op_hotspot_methods methods;
 	uint64_t non_safepoints; /* address of the flag; 0: unknown */
 	bool all_code;		 /* all of a method's compiled code has PcDesc rows */
@@ -85,12 +91,22 @@ static void read_flag(struct hotspot_instance *instance)
 		instance->all_code = flag;
 }
 
+/* What the step does not know of stubs it guesses, so that failures do not matter. */
+static int read_stubs(struct hotspot_instance *instance, struct op_hotspot *bpf)
+{
+	int r = op_runtime_hotspot_stubs(instance->memory, &instance->layout, bpf,
+					 &instance->stubs_end);
+
+	return r == -ENOMEM ? r : 0;
+}
+
 static int hotspot_attach(void *image_data, const struct op_runtime_target *target,
-			  struct op_log *log, void *bpf, void **ret_instance)
+			  struct op_log *log, void *ret_bpf, void **ret_instance)
 {
 	_cleanup_free_ struct hotspot_instance *instance = calloc(1, sizeof(*instance));
 	_cleanup_free_ struct op_readahead *ahead = malloc(sizeof(*ahead));
 	struct op_hotspot_image *image = image_data;
+	struct op_hotspot *bpf = ret_bpf;
 	const char *missing = NULL;
 	int r;
 
@@ -101,24 +117,26 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 	r = op_runtime_hotspot_layout(&ahead->memory, image, target->bias,
 				      &instance->layout, &missing);
 	if (r == 0)
-		r = op_runtime_hotspot_code(target->memory, &instance->layout,
-					    &instance->bpf);
+		r = op_runtime_hotspot_code(target->memory, &instance->layout, bpf);
+	instance->memory = target->memory;
+	if (r == 0)
+		r = read_stubs(instance, bpf);
 	if (r == -EFAULT) /* the file is mapped but not relocated yet */
 		r = -EAGAIN;
 	if (r < 0) {
 		note_unknown(image, target, log, instance->layout.version, missing, r);
 		return r;
 	}
-	instance->bpf.vm = image->text + target->bias;
-	instance->bpf.vm_end = image->text_end + target->bias;
-	instance->memory = target->memory;
+	bpf->vm = image->text + target->bias;
+	bpf->vm_end = image->text_end + target->bias;
+	memcpy(instance->heap, bpf->heap, sizeof(bpf->heap));
+	instance->call_stub = bpf->call_stub;
 	op_runtime_hotspot_methods_init(&instance->methods, target->memory,
 					&instance->layout);
 	if (op_runtime_hotspot_flag(&ahead->memory, &instance->layout,
 				    "DebugNonSafepoints", &instance->non_safepoints) < 0)
 		instance->non_safepoints = 0;
 	read_flag(instance);
-	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
 	*ret_instance = OP_TAKE_PTR(instance);
 	return 0;
 }
@@ -138,18 +156,27 @@ static int hotspot_update(void *data, const struct op_runtime_target *target, vo
 			  struct op_runtime_code *ret)
 {
 	struct hotspot_instance *instance = data;
+	int changed = 0;
 	size_t i;
 
+	(void)target;
+	if (instance->stubs_looks < STUBS_LOOKS_MAX) {
+		ret->again = ++instance->stubs_looks < STUBS_LOOKS_MAX;
+		changed = op_runtime_hotspot_stubs_grew(instance->memory,
+							instance->stubs_end);
+		if (changed && read_stubs(instance, bpf) < 0)
+			changed = 0;
+	}
 	ret->len = 0;
 	for (i = 0; i < OP_HOTSPOT_HEAPS; i++) {
-		const struct op_hotspot_heap *heap = &instance->bpf.heap[i];
+		const struct op_hotspot_heap *heap = &instance->heap[i];
 
 		if (heap->low)
 			ret->range[ret->len++] =
 				(struct op_runtime_range){ .start = heap->low,
 							   .end = heap->high };
 	}
-	return 0;
+	return changed;
 }
 
 /* Describe @method at the bytecode index @bci; -1: at the method's entry. */
@@ -227,7 +254,7 @@ static int describe_blob(struct hotspot_instance *instance, uint64_t blob,
 static int describe_stub(struct hotspot_instance *instance, uint64_t pc, uint64_t offset,
 			 struct op_runtime_function *ret)
 {
-	if (pc == instance->bpf.call_stub) {
+	if (pc == instance->call_stub) {
 		*ret = (struct op_runtime_function){ .name = "call_stub", .file = "" };
 		return 0;
 	}

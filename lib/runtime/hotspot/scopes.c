@@ -8,8 +8,8 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/hotspot/flow.h"
 #include "runtime/hotspot/lines.h"
+#include "runtime/hotspot/machine/flow.h"
 
 #include "op_types.h"
 

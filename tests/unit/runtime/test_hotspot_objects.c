@@ -91,7 +91,7 @@ static void test_layout_without_an_end(void)
 
 static uint32_t frame_at(const struct op_hotspot *bpf, uint64_t addr, uint32_t *ret_where)
 {
-	uint64_t at = addr - bpf->interpreter;
+	uint64_t at = addr - bpf->cache;
 	uint32_t i = bpf->rule_count;
 
 	while (i-- > 0)
