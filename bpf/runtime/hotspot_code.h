@@ -10,6 +10,7 @@
 #ifndef OP_HOTSPOT_CODE_H
 #define OP_HOTSPOT_CODE_H
 
+#include "bpf/runtime/hotspot_method.h"
 #include "bpf/runtime/hotspot_stub.h"
 
 /* How much of the frame exists. */
@@ -315,6 +316,7 @@ static __always_inline void op_hotspot_compiled(struct op_unwind *u,
 
 	(void)op_platform_read(u, &id, sizeof(id),
 			       blob + OP_HS_SHORT(v, nmethod_compile_id));
+	op_hotspot_meet_code(u, v, blob, id);
 	if (at > OP_HS_METHOD_CODE)
 		at = OP_HS_METHOD_CODE;
 	op_hotspot_push(u, u->exact ? OP_HOTSPOT_COMPILED : OP_HOTSPOT_CALLED, blob,

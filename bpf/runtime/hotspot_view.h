@@ -13,7 +13,8 @@
 /* Numbers of op_state(u)->word. */
 enum {
 	OP_HS_INSIDE =
-		0, /* the frame above is a method's: pc is a plain return address */
+		0,	 /* the frame above is a method's: pc is a plain return address */
+	OP_HS_AT_FP = 1, /* the next frame is the complete one at fp */
 };
 
 enum {

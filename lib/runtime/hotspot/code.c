@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "runtime/hotspot/identity.h"
 #include "runtime/hotspot/machine/rules.h"
 
 enum {
@@ -317,6 +318,7 @@ int op_runtime_hotspot_code(const struct op_memory *memory,
 		error = make_rules(&r, &q, layout->version, bpf);
 	if (error < 0)
 		return error;
+	op_runtime_hotspot_identity_set(layout, bpf);
 	bpf->call_stub = call_stub;
 	bpf->interpreter = q.buffer;
 	bpf->interpreter_end = q.buffer + q.end;

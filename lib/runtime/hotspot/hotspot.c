@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/macros.h"
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/layout.h"
@@ -35,6 +36,9 @@ struct hotspot_instance {
 	uint64_t stubs_end;   /* where the next stub may be made; 0: not known */
 	uint32_t stubs_looks; /* at stubs_end */
 	struct op_hotspot_methods methods;
+	struct op_map64
+		roots; /* of nmethods: what op_runtime_hotspot_methods_find() takes */
+	uint32_t roots_len;
 	uint64_t non_safepoints; /* address of the flag; 0: unknown */
 	bool all_code;		 /* all of a method's compiled code has PcDesc rows */
 	struct op_hotspot_scopes scopes;
@@ -148,6 +152,7 @@ static void hotspot_detach(void *data)
 	if (!instance)
 		return;
 	op_runtime_hotspot_methods_deinit(&instance->methods);
+	op_map64_clear(&instance->roots);
 	free(instance);
 }
 
@@ -198,18 +203,42 @@ static int describe_at(struct hotspot_instance *instance,
 	return 0;
 }
 
-/* @bcp: address of the bytecode, or 0. */
-static int describe_method(struct hotspot_instance *instance, uint64_t addr, uint64_t bcp,
-			   bool begins, struct op_runtime_function *ret)
+/* @where: which Method it is, and the low bits of the bytecode's address, or 0. */
+static int describe_method(struct hotspot_instance *instance, uint64_t addr,
+			   uint64_t where, bool begins, struct op_runtime_function *ret)
 {
+	const uint32_t mask = (1U << OP_HOTSPOT_BCP_BITS) - 1;
 	const struct op_hotspot_method *method;
-	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, bcp, &method);
+	uint32_t check = (uint32_t)(where >> OP_HOTSPOT_BCP_BITS);
+	uint32_t bcp = (uint32_t)where & mask;
+	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, check, &method);
 
 	if (r == 0)
-		r = describe_at(instance, method,
-				bcp ? (int32_t)(bcp - method->code) : -1, ret);
+		r = describe_at(
+			instance, method,
+			bcp ? (int32_t)((bcp - (uint32_t)method->code) & mask) : -1, ret);
 	if (!bcp && !begins)
 		ret->line = 0;
+	return r;
+}
+
+/* The code was gone before its scopes were read: what is known is whose it was. */
+static int describe_root(struct hotspot_instance *instance,
+			 const struct op_hotspot_place *place, int why,
+			 struct op_runtime_frame *ret)
+{
+	const struct op_hotspot_method *method = NULL;
+	uint64_t key;
+	int r;
+
+	if (op_map64_get(&instance->roots, op_object_id(place->nmethod, place->id), &key))
+		method = op_runtime_hotspot_methods_find(&instance->methods, key);
+	if (!method)
+		return why;
+	r = describe_at(instance, method, -1, &ret->function[0]);
+	ret->function[0].line = 0;
+	ret->len = 1;
+	ret->approximate = true;
 	return r;
 }
 
@@ -236,6 +265,12 @@ static int describe_compiled(struct hotspot_instance *instance, uint64_t addr,
 		if (r == 0)
 			r = describe_at(instance, method, scope->bci, &ret->function[i]);
 	}
+	/* its Methods live as long as the code does */
+	if (r == 0)
+		r = op_runtime_hotspot_scopes_check(instance->memory, &instance->layout,
+						    &place);
+	if (r < 0 && r != -ENOMEM)
+		return describe_root(instance, &place, r, ret);
 	ret->len = i;
 	ret->approximate = r == 0 && scopes->approximate;
 	return r;
@@ -291,7 +326,7 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 		r = describe_method(instance, addr, where, false, &ret->function[0]);
 		break;
 	case OP_HOTSPOT_ENTERED:
-		r = describe_method(instance, addr, 0, true, &ret->function[0]);
+		r = describe_method(instance, addr, where, true, &ret->function[0]);
 		break;
 	case OP_HOTSPOT_CODELET:
 		r = describe_codelet(instance, addr, &ret->function[0]);
@@ -319,6 +354,39 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 	return 0;
 }
 
+static int keep_code(struct hotspot_instance *instance, uint64_t addr, uint32_t id,
+		     const struct op_memory *copy)
+{
+	uint64_t at = instance->layout.at[OP_HOTSPOT_NMETHOD_METHOD];
+	uint64_t method;
+	uint64_t key;
+	int r = op_memory_read(copy, addr + at, &method, sizeof(method));
+
+	if (r == 0)
+		r = op_runtime_hotspot_methods_add(&instance->methods, method, copy,
+						   &key);
+	if (r < 0)
+		return r;
+	if (instance->roots_len >= OP_HOTSPOT_METHODS_MAX) {
+		op_map64_clear(&instance->roots);
+		instance->roots_len = 0;
+	}
+	instance->roots_len++;
+	return op_map64_put(&instance->roots, op_object_id(addr, id), key);
+}
+
+static int hotspot_keep_object(void *data, uint64_t addr, uint32_t check,
+			       const struct op_memory *copy)
+{
+	struct hotspot_instance *instance = data;
+	uint64_t key;
+
+	op_runtime_hotspot_methods_begin(&instance->methods);
+	if (check & OP_HOTSPOT_IS_CODE)
+		return keep_code(instance, addr, check & ~OP_HOTSPOT_IS_CODE, copy);
+	return op_runtime_hotspot_methods_add(&instance->methods, addr, copy, &key);
+}
+
 static void hotspot_window_end(void *data)
 {
 	struct hotspot_instance *instance = data;
@@ -337,5 +405,6 @@ const struct op_runtime_ops op_runtime_hotspot = {
 	.detach = hotspot_detach,
 	.update = hotspot_update,
 	.describe = hotspot_describe,
+	.keep_object = hotspot_keep_object,
 	.window_end = hotspot_window_end,
 };
