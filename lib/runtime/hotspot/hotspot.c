@@ -222,7 +222,8 @@ static int describe_method(struct hotspot_instance *instance, uint64_t addr,
 	return r;
 }
 
-/* The code was gone before its scopes were read: what is known is whose it was. */
+/* The code was gone before its scopes were read: what is known is whose it was, and not what was
+ * inlined into that. */
 static int describe_root(struct hotspot_instance *instance,
 			 const struct op_hotspot_place *place, int why,
 			 struct op_runtime_frame *ret)
@@ -235,10 +236,12 @@ static int describe_root(struct hotspot_instance *instance,
 		method = op_runtime_hotspot_methods_find(&instance->methods, key);
 	if (!method)
 		return why;
-	r = describe_at(instance, method, -1, &ret->function[0]);
-	ret->function[0].line = 0;
-	ret->len = 1;
-	ret->approximate = true;
+	op_runtime_frame_gone(&op_runtime_hotspot, place->nmethod, why, instance->name,
+			      ret);
+	r = describe_at(instance, method, -1, &ret->function[1]);
+	ret->function[1].line = 0;
+	ret->len = 2;
+	ret->again = false;
 	return r;
 }
 

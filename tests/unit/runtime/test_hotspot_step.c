@@ -380,5 +380,5 @@ TEST_MAIN({ "other_stub", test_other_stub }, { "upcall", test_upcall },
 	  { "upcall_without_frame", test_upcall_without_frame },
 	  { "upcall_of_none", test_upcall_of_none },
 	  { "continuation", test_continuation },
-	  { "map_of_joined_blocks", test_map_of_joined_blocks },
-	  { "rules", test_rules }, { "searched", test_searched })
+	  { "map_of_joined_blocks", test_map_of_joined_blocks }, { "rules", test_rules },
+	  { "searched", test_searched })
