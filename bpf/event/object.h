@@ -23,6 +23,23 @@ enum {
 	OP_OBJECTS_A_WALK = 32,
 };
 
+/* The address of the element that @step is of, or 0. */
+static __always_inline __u64 op_object_element(const struct op_object_copy *o,
+					       const struct op_object_step *step)
+{
+	__u32 of = o->start[step->piece & (OP_OBJECT_STEPS + 1)] -
+		   sizeof(struct op_object_piece);
+	__u32 index = o->start[step->tag & (OP_OBJECT_STEPS + 1)] + step->width_at;
+
+	op_platform_bound(of);
+	op_platform_bound(index);
+	if (of > OP_OBJECT_BYTES - sizeof(__u64) ||
+	    index > OP_OBJECT_BYTES - sizeof(__u16))
+		return 0;
+	return *(__u64 *)(o->pieces + of) + step->at +
+	       8ULL * *(__u16 *)(o->pieces + index);
+}
+
 /* Copy piece number @i of slot @number's object. Returns 0 after the last. Global: the verifier
  * looks at it once. */
 __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i);
@@ -48,6 +65,8 @@ __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
 	if (!step.bytes || to > OP_OBJECT_BYTES - sizeof(piece.at))
 		return 0;
 	piece.at = i ? *(__u64 *)(o->pieces + to) - step.tag : o->addr;
+	if (step.most & OP_OBJECT_ELEMENT)
+		piece.at = op_object_element(o, &step);
 	to = o->bytes;
 	op_platform_bound(to);
 	if (to > OP_OBJECT_BYTES - OP_OBJECT_PIECE_MAX)
@@ -56,11 +75,16 @@ __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
 	if (step.length_at && bpf_probe_read_user(&length, sizeof(length),
 						  (void *)(piece.at + step.length_at)))
 		length = 0;
-	if (step.width_at && !bpf_probe_read_user(&width, sizeof(width),
-						  (void *)(piece.at + step.width_at)))
+	if (step.most & OP_OBJECT_SHORT_LENGTH)
+		length &= 0xffff;
+	if (step.most & OP_OBJECT_WORDS)
+		length = length * 8 - step.bytes;
+	if (step.width_at && !(step.most & OP_OBJECT_ELEMENT) &&
+	    !bpf_probe_read_user(&width, sizeof(width),
+				 (void *)(piece.at + step.width_at)))
 		length *= width >> 2 & 7;
-	if (length > step.most)
-		length = step.most;
+	if (length > (step.most & OP_OBJECT_MOST))
+		length = step.most & OP_OBJECT_MOST;
 	op_platform_bound(length);
 	if (length > OP_OBJECT_CHARS_MAX)
 		length = OP_OBJECT_CHARS_MAX;

@@ -9,14 +9,23 @@
 #ifndef OP_HOTSPOT_H
 #define OP_HOTSPOT_H
 
+#include "op_records.h"
+
 enum {
 	OP_HOTSPOT_FRAME_WORDS = 2,
 	OP_HOTSPOT_KIND_SHIFT = 60,
-	OP_HOTSPOT_HEAPS = 3,	/* code heaps */
-	OP_HOTSPOT_RULES = 480, /* of one interpreter */
-	OP_HOTSPOT_RULES_STEPS = 9,
-	OP_HOTSPOT_PC_BITS = 26, /* bits of an offset in a compiled method's code */
-	OP_HOTSPOT_ID_BITS = 30, /* bits above it: the compilation's number */
+	OP_HOTSPOT_HEAPS = 3,	     /* code heaps */
+	OP_HOTSPOT_RULES = 480,	     /* of one interpreter */
+	OP_HOTSPOT_RULES_ALL = 4096, /* with those of the stubs */
+	OP_HOTSPOT_RULES_STEPS = 12,
+	OP_HOTSPOT_PC_BITS = 26,  /* bits of an offset in a compiled method's code */
+	OP_HOTSPOT_ID_BITS = 30,  /* bits above it: the compilation's number */
+	OP_HOTSPOT_BCP_BITS = 25, /* the low bits of a bytecode's address; above it: */
+	OP_HOTSPOT_CHECK_BITS = 31,
+	/* of an object's identity: it is an nmethod, and the rest is its number */
+	OP_HOTSPOT_IS_CODE = 1U << 31,
+	/* bytes of a ConstMethod that tell it from another */
+	OP_HOTSPOT_CONST_BYTES_MAX = 128,
 	/* entries of a segment map followed for one pc: each costs the verifier up to 38
 	 * instructions */
 	OP_HOTSPOT_HOPS = 32,
@@ -24,8 +33,10 @@ enum {
 
 /* What the address in word 0 is; and what the low bits of word 1 are. */
 enum op_hotspot_kind {
-	OP_HOTSPOT_METHOD = 0,	/* a Method; the address of the running bytecode, or 0 */
-	OP_HOTSPOT_ENTERED = 1, /* a Method at its entry */
+	/* a Method; of the address of the running bytecode the low bits, or 0; and above that which
+	 * one it is: struct op_hotspot_identity, or 0 if that could not be read */
+	OP_HOTSPOT_METHOD = 0,
+	OP_HOTSPOT_ENTERED = 1, /* the same at its entry: 0 */
 	OP_HOTSPOT_CODELET = 2, /* a pc in one of the interpreter's codelets */
 	OP_HOTSPOT_STUB = 3,	/* a pc in other code; its offset in the CodeBlob, or 0 */
 	/* an nmethod; an offset in its code, and above that the compilation's number */
@@ -46,6 +57,19 @@ enum op_hotspot_frame {
 	OP_HOTSPOT_HALF = 3,  /* fp is the frame's; only a register has the Method */
 	OP_HOTSPOT_ENTRY = 4, /* there is no frame yet: fp is the caller's */
 	OP_HOTSPOT_GONE = 5,  /* the frame was removed: fp is the caller's */
+	OP_HOTSPOT_NO_RULE = 6,
+	/* of stubs: the caller's frame begins so many words above sp or fp */
+	OP_HOTSPOT_FROM_SP = 7,
+	OP_HOTSPOT_FROM_FP = 8,
+	/* + n: above what the slot n words above sp holds */
+	OP_HOTSPOT_FROM_SLOT = 128,
+	OP_HOTSPOT_SLOTS = 128,
+};
+
+/* Of a stub: where its caller's fp is, in words below the caller's frame. */
+enum {
+	OP_HOTSPOT_FP_SAME = 0,
+	OP_HOTSPOT_FP_LOST = 255,
 };
 
 /* Where the return address is while there is no frame. */
@@ -58,16 +82,32 @@ enum op_hotspot_return {
 
 /* A rule holds from its address up to that of the next rule. */
 struct op_hotspot_rule {
-	__u32 at;   /* offset from the interpreter's first byte */
-	__u8 frame; /* enum op_hotspot_frame */
-	__u8 where; /* enum op_hotspot_return */
-	__u16 reserved0;
+	__u32 at;    /* offset from the code cache's first byte */
+	__u8 frame;  /* enum op_hotspot_frame */
+	__u8 where;  /* enum op_hotspot_return; of a stub: OP_HOTSPOT_FP_* */
+	__u16 words; /* of a stub */
 };
 
 struct op_hotspot_heap {
 	__u64 low;
 	__u64 high;
 	__u64 segmap;
+};
+
+/*
+ * What tells one Method from another at the same address. When a class is unloaded its memory is
+ * given to the next one, all at the same places; but not its names. Offsets are in bytes.
+ */
+struct op_hotspot_identity {
+	__u64 symbol_mask; /* of a Symbol's first word: not its count of references */
+	__u8 method_const;
+	__u8 const_bytes; /* of a ConstMethod without what follows it */
+	__u8 const_pool;
+	__u8 const_name;      /* index of a slot, 16 bits */
+	__u8 const_code_size; /* 16 bits */
+	__u8 pool_bytes;      /* where the slots begin */
+	__u8 pool_holder;
+	__u8 klass_name; /* all 0: they are not known */
 };
 
 /* What the step needs to know of a process. Offsets are in bytes. */
@@ -96,11 +136,19 @@ struct op_hotspot {
 	__u16 nmethod_compile_id; /* offsets in an nmethod */
 	__u16 nmethod_orig_pc;
 	__u16 reserved1;
-	struct op_hotspot_rule rule[OP_HOTSPOT_RULES];
+	struct op_hotspot_identity identity;
+	/* what names a Method, and what names an nmethod */
+	struct op_object_step method[OP_OBJECT_STEPS];
+	struct op_object_step code[OP_OBJECT_STEPS];
+	struct op_hotspot_rule rule[OP_HOTSPOT_RULES_ALL];
 };
 
 _Static_assert(sizeof(struct op_hotspot_rule) == 8, "layout");
-_Static_assert(sizeof(struct op_hotspot) == 152 + OP_HOTSPOT_RULES * 8, "layout");
-_Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES, "the search reaches all");
+_Static_assert(sizeof(struct op_hotspot_identity) == 16, "layout");
+_Static_assert(sizeof(struct op_hotspot) ==
+		       168 + 2 * OP_OBJECT_STEPS * 8 + OP_HOTSPOT_RULES_ALL * 8,
+	       "layout");
+_Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES_ALL,
+	       "the search reaches all");
 
 #endif

@@ -124,6 +124,8 @@ struct op_python {
 	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a code object */
 };
 
-_Static_assert(sizeof(struct op_python) == 168 + OP_PYTHON_EDGES * 16, "layout");
+_Static_assert(sizeof(struct op_python) ==
+		       120 + OP_OBJECT_STEPS * 8 + OP_PYTHON_EDGES * 16,
+	       "layout");
 
 #endif

@@ -273,7 +273,7 @@ struct op_object_piece {
 };
 
 enum {
-	OP_OBJECT_STEPS = 6,	    /* pieces of one record */
+	OP_OBJECT_STEPS = 14,	    /* pieces of one record */
 	OP_OBJECT_CHARS_MAX = 2048, /* of op_object_step.most */
 	OP_OBJECT_PIECE_MAX = sizeof(struct op_object_piece) + 256 + OP_OBJECT_CHARS_MAX,
 	OP_OBJECT_BYTES = 4096, /* of all pieces */
@@ -281,7 +281,9 @@ enum {
 
 /*
  * How the pieces are found, as a runtime's struct in the arena says. The first piece is the
- * object that the frame names; a pointer to each further one stands in a piece before it.
+ * object that the frame names; a pointer to each further one stands in a piece before it. Or,
+ * with OP_OBJECT_ELEMENT, it is an element of 8 bytes: the array begins `at` bytes into the object of
+ * `piece`, and the index is the 16 bits at `width_at` of piece number `tag`.
  */
 struct op_object_step {
 	__u8 piece;	/* which piece has the pointer, */
@@ -291,7 +293,14 @@ struct op_object_step {
 	/* the byte that has the bytes of a character, in its bits 2 to 4; 0: it is one */
 	__u8 width_at;
 	__u8 tag;   /* is taken off the pointer */
-	__u16 most; /* bytes of characters that are copied at most */
+	__u16 most; /* bytes of characters that are copied at most, and OP_OBJECT_* */
+};
+
+enum {
+	OP_OBJECT_MOST = 0xfff, /* of op_object_step.most */
+	OP_OBJECT_ELEMENT = 1 << 15,
+	OP_OBJECT_SHORT_LENGTH = 1 << 14, /* the count of characters has 16 bits */
+	OP_OBJECT_WORDS = 1 << 13, /* it is the object's size in words of 8 bytes */
 };
 
 /* Add @word to the identity of an object, which begins as its address. */

@@ -15,31 +15,12 @@
 
 #include "bpf/runtime/hotspot_code.h"
 
-/* The interpreter's rule for the address @pc: enum op_hotspot_frame | enum
- * op_hotspot_return << 8. */
-static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
-					     const struct op_hotspot_view *v, __u64 pc)
-{
-	__u32 rules = v->at + __builtin_offsetof(struct op_hotspot, rule);
-	__u64 at_pc = pc - OP_HS_WORD(v, interpreter);
-	__u64 left = (__u32)OP_HS_WORD(v, rule_count);
-	__u64 found = op_platform_zero(u);
-	__u64 rule;
-	int i;
-
-	for (i = 0; i < OP_HOTSPOT_RULES_STEPS && left > 1; i++)
-		OP_SEARCH_STEP(found, left, (__u32)op_slab_u64(v->slab, rules, (__u32)at),
-			       at_pc + 1);
-	rule = op_slab_u64(v->slab, rules, (__u32)found);
-	if ((__u32)rule > at_pc)
-		return OP_HOTSPOT_SLOT;
-	return (__u32)(rule >> 32) & 0xffff;
-}
-
-/* The frame at fp is complete: push it. It is a method's frame, or, if it returns to the
+/* The frame at fp is complete: *@ret. It is a method's frame, or, if it returns to the
  * VM, the frame of call_stub. */
-static __always_inline enum op_next
-op_hotspot_made(struct op_unwind *u, const struct op_hotspot_view *v, __u32 frame)
+static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
+						    const struct op_hotspot_view *v,
+						    __u32 frame,
+						    struct op_hotspot_frame_of *ret)
 {
 	__s64 slot = (__s16)OP_HS_WORD(v, bcp_slot);
 	enum op_hotspot_kind kind = OP_HOTSPOT_METHOD;
@@ -80,7 +61,7 @@ op_hotspot_made(struct op_unwind *u, const struct op_hotspot_view *v, __u32 fram
 	if (frame == OP_HOTSPOT_BCP && u->exact &&
 	    u->reg[OP_HS_BCP_REG] - bcp + OP_HS_METHOD_BYTES < 2 * OP_HS_METHOD_BYTES)
 		bcp = u->reg[OP_HS_BCP_REG];
-	op_hotspot_push(u, kind, method, bcp);
+	*ret = (struct op_hotspot_frame_of){ kind, method, bcp };
 	op_state(u)->word[OP_HS_INSIDE] = 1;
 	/* A compiled caller's frame ends where it made the call, which is the saved
 	 * sender sp. */
@@ -108,8 +89,10 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 		ra = u->reg[where & (OP_LEAF_REGS - 1) & ~OP_HOTSPOT_RETURN_REG];
 	}
 	/* An interpreted caller has its own frame at fp. */
-	if (!op_hotspot_in_heap(v, ra))
-		return op_hotspot_made(u, v, OP_HOTSPOT_SLOT);
+	if (!op_hotspot_in_heap(v, ra)) {
+		op_state(u)->word[OP_HS_AT_FP] = 1;
+		return OP_NEXT_CONTINUE;
+	}
 	/* The sender register holds a compiled caller's sp. An adapter has copied the
 	 * arguments below it, so the sp of this moment is too low. */
 	if (u->exact && op_hotspot_is_above(sp, u->reg[sender]))
@@ -118,20 +101,24 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 	return op_hotspot_go(u, v, ra, sp, u->fp);
 }
 
-/* The pc is in the template interpreter. */
+/* The pc is in the template interpreter. *@ret: the frame that is to be pushed. */
 static __always_inline enum op_next
-op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look)
+op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look,
+		       struct op_hotspot_frame_of *ret)
 {
 	__u32 rule = OP_HOTSPOT_SLOT;
 	__u32 frame;
 
-	if (u->exact || !op_state(u)->word[OP_HS_INSIDE])
-		rule = op_hotspot_rule(u, v, look);
+	if (op_state(u)->word[OP_HS_AT_FP])
+		op_state(u)->word[OP_HS_AT_FP] = 0;
+	else if (u->exact || !op_state(u)->word[OP_HS_INSIDE])
+		rule = op_hotspot_rule(u, v, look) & 0xffff;
 	frame = rule & 0xff;
 	if (frame == OP_HOTSPOT_ENTRY) {
 		if (u->exact)
-			op_hotspot_push(u, OP_HOTSPOT_ENTERED, u->reg[OP_HS_METHOD_REG],
-					0);
+			*ret = (struct op_hotspot_frame_of){ OP_HOTSPOT_ENTERED,
+							     u->reg[OP_HS_METHOD_REG],
+							     0 };
 		else
 			op_hotspot_push(u, OP_HOTSPOT_CODELET, look, 0);
 	}
@@ -140,7 +127,7 @@ op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u
 					    frame == OP_HOTSPOT_ENTRY
 						    ? OP_HS_ENTRY_SENDER
 						    : OP_HS_GONE_SENDER);
-	return op_hotspot_made(u, v, frame);
+	return op_hotspot_made(u, v, frame, ret);
 }
 
 /* Push one frame of code in the code cache and go to its caller. */
@@ -150,14 +137,21 @@ static __always_inline enum op_next op_step_hotspot(struct op_unwind *u)
 	struct op_hotspot_view v = { .slab = op_platform_slab(u,
 							      ref >> OP_REF_SLAB_SHIFT) };
 	__u64 look = u->exact ? u->pc : u->pc - 1;
+	struct op_hotspot_frame_of of = { 0 };
+	enum op_next next;
 
 	if (!ref || !v.slab)
 		return op_end(u, OP_ERROR_hotspot_no_process);
 	v.at = (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	if (look >= OP_HS_WORD(&v, interpreter) && look < OP_HS_WORD(&v, interpreter_end))
-		return op_hotspot_interpreted(u, &v, look);
+	if (look >= OP_HS_WORD(&v, interpreter) &&
+	    look < OP_HS_WORD(&v, interpreter_end)) {
+		next = op_hotspot_interpreted(u, &v, look, &of);
+		if (of.method)
+			op_hotspot_push_method(u, &v, &of);
+		return next;
+	}
 	if (!u->exact && u->pc == OP_HS_WORD(&v, call_stub)) {
 		op_hotspot_push(u, OP_HOTSPOT_STUB, u->pc, 0);
 		return op_hotspot_record(u, &v);

@@ -10,6 +10,7 @@
 #ifndef OP_HOTSPOT_CODE_H
 #define OP_HOTSPOT_CODE_H
 
+#include "bpf/runtime/hotspot_method.h"
 #include "bpf/runtime/hotspot_stub.h"
 
 /* How much of the frame exists. */
@@ -28,6 +29,7 @@ enum {
 	OP_HS_PROLOGUE_READ = 64,
 	OP_HS_LOWERED_WORDS = 24, /* words that may lie below a frame */
 	OP_HS_NEVER = 0xffff,	  /* frame_complete of stubs that push as they go */
+	OP_HS_NO_FRAME_SIZE = -1, /* of some of them */
 	OP_HS_METHOD_CODE = (1 << OP_HOTSPOT_PC_BITS) - 1,
 };
 
@@ -80,17 +82,6 @@ static __always_inline __u64 op_hotspot_address(struct op_unwind *u,
 	if (OP_HS_BYTE(v, blob_code_is_pointer))
 		return low | op_hotspot_member(u, off + 4) << 32;
 	return blob + low;
-}
-
-/* The number of the lowest set bit. BPF has no instruction for it. */
-static __always_inline __u64 op_hotspot_lowest(__u64 bits)
-{
-	__u64 below = (bits & -bits) - 1;
-
-	below -= below >> 1 & 0x5555555555555555;
-	below = (below & 0x3333333333333333) + (below >> 2 & 0x3333333333333333);
-	below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0f;
-	return below * 0x0101010101010101 >> 56;
 }
 
 /*
@@ -325,6 +316,7 @@ static __always_inline void op_hotspot_compiled(struct op_unwind *u,
 
 	(void)op_platform_read(u, &id, sizeof(id),
 			       blob + OP_HS_SHORT(v, nmethod_compile_id));
+	op_hotspot_meet_code(u, v, blob, id);
 	if (at > OP_HS_METHOD_CODE)
 		at = OP_HS_METHOD_CODE;
 	op_hotspot_push(u, u->exact ? OP_HOTSPOT_COMPILED : OP_HOTSPOT_CALLED, blob,
@@ -362,8 +354,14 @@ op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 loo
 		op_hotspot_push(u, OP_HOTSPOT_STUB, look, look - blob);
 	}
 	op_state(u)->word[OP_HS_INSIDE] = method;
-	if (!words)
-		return op_hotspot_unsized(u, v, code);
+	if (!method) {
+		__u32 rule = op_hotspot_rule(u, v, look);
+
+		if ((rule & 0xff) > OP_HOTSPOT_NO_RULE)
+			return op_hotspot_ruled(u, v, rule);
+		if (!words || words == (__u32)OP_HS_NO_FRAME_SIZE)
+			return op_hotspot_unsized(u, v, code);
+	}
 	if (words < 2 || words > OP_HS_SENDER_MAX / 8)
 		return op_end(u, OP_ERROR_hotspot_no_blob);
 	if (u->exact && begun == OP_HS_NEVER)

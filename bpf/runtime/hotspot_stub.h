@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stubs whose CodeBlob knows no frame size. They push as they go, and some of them make a
- * frame record.
+ * Stubs: hand-written code, which pushes as it goes. Rules say where the caller's frame is
+ * (lib/runtime/hotspot/machine/stack.h). Where there is none, and the CodeBlob knows no frame size,
+ * the return address is searched.
  */
 #ifndef OP_HOTSPOT_STUB_H
 #define OP_HOTSPOT_STUB_H
@@ -36,38 +37,84 @@ static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
 	return op_hotspot_go(u, v, ra, fp + 16, next);
 }
 
+/* Does the word @ra look like what a call has pushed? What was called may have jumped on. */
+static __always_inline bool
+op_hotspot_is_return(struct op_unwind *u, const struct op_hotspot_view *v, __u64 ra)
+{
+	/* a frame that is to be deoptimised returns to a handler, but not from a leaf */
+	if (!u->exact && op_hotspot_in_heap(v, ra))
+		return true;
+	return op_call_before(u, ra) != OP_CALL_NONE;
+}
+
+/* The pc is in a stub that has @rule. */
+static __always_inline enum op_next
+op_hotspot_ruled(struct op_unwind *u, const struct op_hotspot_view *v, __u32 rule)
+{
+	__u32 frame = rule & 0xff;
+	__u64 saved = rule >> 8 & 0xff;
+	__u64 cfa = u->sp;
+	__u64 fp = u->fp;
+	__u64 ra = 0;
+
+	if (frame == OP_HOTSPOT_FROM_FP)
+		cfa = fp;
+	else if (frame >= OP_HOTSPOT_FROM_SLOT &&
+		 op_read_stack(u, cfa + (__u64)(frame - OP_HOTSPOT_FROM_SLOT) * 8, &cfa))
+		return op_end(u, OP_ERROR_hotspot_read_frame);
+	cfa += (__u64)(rule >> 16) * 8;
+	if (!op_hotspot_is_above(u->sp + 8, cfa))
+		return op_end(u, OP_ERROR_hotspot_frame_pointer);
+	if (op_read_stack(u, cfa - 8, &ra) ||
+	    (saved && op_read_stack(u, cfa - saved * 8, &fp)))
+		return op_end(u, OP_ERROR_hotspot_read_frame);
+	if (saved == OP_HOTSPOT_FP_LOST)
+		fp = 0;
+	if (!op_hotspot_is_return(u, v, ra))
+		return op_end(u, OP_ERROR_hotspot_return_address);
+	return op_hotspot_go(u, v, ra, cfa, fp);
+}
+
 /*
- * A stub was interrupted: its return address lies above the words that the stub has
- * pushed. An adapter between compiled code and the interpreter pops the return address
- * into a register for a while.
+ * A stub without a rule was interrupted: its return address lies above the words that the stub
+ * has pushed. An adapter between compiled code and the interpreter pops the return address into a
+ * register for a while.
  */
 static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 						    const struct op_hotspot_view *v)
 {
+	const __u64 *word = (const __u64 *)u->runtime_bytes;
 	__u64 kept = u->reg[OP_HS_RETURN_REG];
+	__u64 sender = u->reg[OP_HS_ENTRY_SENDER];
 	__u64 sp = u->sp;
-	__u64 below = 0;
-	__u64 word = 0;
-	int i;
+	__u64 fp = u->fp;
+	__u64 found = 0;
+	__u32 i;
 
 	if (!u->exact)
 		return op_hotspot_record(u, v);
-	for (i = 0; i < OP_HS_STUB_WORDS; i++, sp += 8) {
-		if (op_read_stack(u, sp, &word))
-			return op_end(u, OP_ERROR_hotspot_read_frame);
-		if (op_hotspot_in_heap(v, word) || op_hotspot_in_vm(v, word))
-			return op_hotspot_go(u, v, word, sp + 8,
-					     sp - 8 == u->fp ? below : u->fp);
-		if (!i && op_hotspot_in_heap(v, kept)) {
-			__u64 sender = u->reg[OP_HS_ENTRY_SENDER];
-
-			return op_hotspot_go(
-				u, v, kept, op_hotspot_is_above(sp, sender) ? sender : sp,
-				u->fp);
-		}
-		below = word;
+	if (op_platform_read(u, u->runtime_bytes, OP_HS_STUB_WORDS * 8, sp))
+		return op_end(u, OP_ERROR_hotspot_read_frame);
+	for (i = 0; i < OP_HS_STUB_WORDS; i++)
+		found |= (op_hotspot_in_heap(v, word[i]) | op_hotspot_in_vm(v, word[i]))
+			 << i;
+	if (!(found & 1) && op_hotspot_in_heap(v, kept)) {
+		if (op_hotspot_is_above(sp, sender))
+			sp = sender;
+	} else if (found) {
+		i = (__u32)op_hotspot_lowest(found);
+		op_platform_bound(i);
+		i &= OP_HS_STUB_WORDS - 1;
+		kept = word[i];
+		sp += (__u64)(i + 1) * 8;
+		if (sp - 16 == fp)
+			fp = word[(i - 1) & (OP_HS_STUB_WORDS - 1)];
+	} else {
+		return op_hotspot_record(u, v);
 	}
-	return op_hotspot_record(u, v);
+	if (!op_hotspot_is_return(u, v, kept))
+		return op_end(u, OP_ERROR_hotspot_return_address);
+	return op_hotspot_go(u, v, kept, sp, fp);
 }
 
 enum op_hs_stub {

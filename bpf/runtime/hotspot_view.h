@@ -13,7 +13,8 @@
 /* Numbers of op_state(u)->word. */
 enum {
 	OP_HS_INSIDE =
-		0, /* the frame above is a method's: pc is a plain return address */
+		0,	 /* the frame above is a method's: pc is a plain return address */
+	OP_HS_AT_FP = 1, /* the next frame is the complete one at fp */
 };
 
 enum {
@@ -85,6 +86,17 @@ static __always_inline __u64 op_hotspot_member(struct op_unwind *u, __u8 off)
 	return *(__u32 *)(u->runtime_bytes + (at & 252));
 }
 
+/* The number of the lowest set bit. BPF has no instruction for it. */
+static __always_inline __u64 op_hotspot_lowest(__u64 bits)
+{
+	__u64 below = (bits & -bits) - 1;
+
+	below -= below >> 1 & 0x5555555555555555;
+	below = (below & 0x3333333333333333) + (below >> 2 & 0x3333333333333333);
+	below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return below * 0x0101010101010101 >> 56;
+}
+
 /* May a caller's frame begin at @sp if its callee's frame ends at @end? */
 static __always_inline bool op_hotspot_is_above(__u64 end, __u64 sp)
 {
@@ -99,6 +111,25 @@ static __always_inline void op_hotspot_push(struct op_unwind *u,
 	op_push_word(u, (__u64)kind << OP_HOTSPOT_KIND_SHIFT |
 				(where & OP_FRAME_ADDRESS_MASK));
 	u->out.frames++;
+}
+
+/* The rule for the address @pc: enum op_hotspot_frame | where << 8 | words << 16, as in struct
+ * op_hotspot_rule. */
+static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
+					     const struct op_hotspot_view *v, __u64 pc)
+{
+	__u32 rules = v->at + __builtin_offsetof(struct op_hotspot, rule);
+	__u64 at_pc = pc - OP_HS_WORD(v, cache);
+	__u64 left = (__u32)OP_HS_WORD(v, rule_count);
+	__u64 found = op_platform_zero(u);
+	__u64 rule;
+	int i;
+
+	for (i = 0; i < OP_HOTSPOT_RULES_STEPS && left > 1; i++)
+		OP_SEARCH_STEP(found, left, (__u32)op_slab_u64(v->slab, rules, (__u32)at),
+			       at_pc + 1);
+	rule = op_slab_u64(v->slab, rules, (__u32)found);
+	return (__u32)rule > at_pc ? OP_HOTSPOT_NO_RULE : (__u32)(rule >> 32);
 }
 
 /* Go on at the caller: with this step while the pc is in the code cache,

@@ -150,7 +150,7 @@ static bool update(struct op_runtime_instance *i,
 		i->unwritten = false;
 		written = true;
 	}
-	i->update_again = r == -EAGAIN || i->unwritten;
+	i->update_again = r == -EAGAIN || i->unwritten || code.again;
 	if (i->update_again)
 		try_again(i, context);
 	else if (r >= 0)

@@ -10,7 +10,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/hotspot/rules.h"
+#include "runtime/hotspot/identity.h"
+#include "runtime/hotspot/machine/rules.h"
 
 enum {
 	LOG2_SEGMENT_MIN = 3,
@@ -230,6 +231,7 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 	_cleanup_free_ struct op_hotspot_codelet *codelets = NULL;
 	_cleanup_free_ struct op_hotspot_rules *rules = NULL;
 	_cleanup_free_ uint8_t *code = NULL;
+	uint32_t i;
 	int error;
 
 	codelets = calloc(q->count, sizeof(*codelets));
@@ -251,7 +253,10 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 		return -ENOTSUP;
 	bpf->bcp_slot = (int16_t)rules->bcp_slot;
 	bpf->rule_count = rules->count;
-	memcpy(bpf->rule, rules->rule, rules->count * sizeof(rules->rule[0]));
+	for (i = 0; i < rules->count; i++) {
+		bpf->rule[i] = rules->rule[i];
+		bpf->rule[i].at += (uint32_t)(q->buffer - bpf->cache);
+	}
 	return 0;
 }
 
@@ -313,6 +318,7 @@ int op_runtime_hotspot_code(const struct op_memory *memory,
 		error = make_rules(&r, &q, layout->version, bpf);
 	if (error < 0)
 		return error;
+	op_runtime_hotspot_identity_set(layout, bpf);
 	bpf->call_stub = call_stub;
 	bpf->interpreter = q.buffer;
 	bpf->interpreter_end = q.buffer + q.end;

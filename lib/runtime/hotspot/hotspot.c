@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/macros.h"
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/layout.h"
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/methods.h"
 #include "runtime/hotspot/scopes.h"
+#include "runtime/hotspot/stubs.h"
 #include "runtime/readahead.h"
 
 #include "op_hotspot.h"
@@ -22,13 +24,21 @@
 enum {
 	NO_ZERO_SINCE = 20, /* compressed numbers exclude the byte 0 since JDK 20 */
 	NAME_MAX_BYTES = 96,
+	/* after 2 ms, 4 ms, ... 8 s: compilers make their stubs when they start */
+	STUBS_LOOKS_MAX = 13,
 };
 
 struct hotspot_instance {
 	const struct op_memory *memory;
 	struct op_hotspot_layout layout;
-	struct op_hotspot bpf; /* as published */
+	struct op_hotspot_heap heap[OP_HOTSPOT_HEAPS];
+	uint64_t call_stub;
+	uint64_t stubs_end;   /* where the next stub may be made; 0: not known */
+	uint32_t stubs_looks; /* at stubs_end */
 	struct op_hotspot_methods methods;
+	struct op_map64
+		roots; /* of nmethods: what op_runtime_hotspot_methods_find() takes */
+	uint32_t roots_len;
 	uint64_t non_safepoints; /* address of the flag; 0: unknown */
 	bool all_code;		 /* all of a method's compiled code has PcDesc rows */
 	struct op_hotspot_scopes scopes;
@@ -85,12 +95,22 @@ static void read_flag(struct hotspot_instance *instance)
 		instance->all_code = flag;
 }
 
+/* What the step does not know of stubs it guesses, so that failures do not matter. */
+static int read_stubs(struct hotspot_instance *instance, struct op_hotspot *bpf)
+{
+	int r = op_runtime_hotspot_stubs(instance->memory, &instance->layout, bpf,
+					 &instance->stubs_end);
+
+	return r == -ENOMEM ? r : 0;
+}
+
 static int hotspot_attach(void *image_data, const struct op_runtime_target *target,
-			  struct op_log *log, void *bpf, void **ret_instance)
+			  struct op_log *log, void *ret_bpf, void **ret_instance)
 {
 	_cleanup_free_ struct hotspot_instance *instance = calloc(1, sizeof(*instance));
 	_cleanup_free_ struct op_readahead *ahead = malloc(sizeof(*ahead));
 	struct op_hotspot_image *image = image_data;
+	struct op_hotspot *bpf = ret_bpf;
 	const char *missing = NULL;
 	int r;
 
@@ -101,24 +121,26 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 	r = op_runtime_hotspot_layout(&ahead->memory, image, target->bias,
 				      &instance->layout, &missing);
 	if (r == 0)
-		r = op_runtime_hotspot_code(target->memory, &instance->layout,
-					    &instance->bpf);
+		r = op_runtime_hotspot_code(target->memory, &instance->layout, bpf);
+	instance->memory = target->memory;
+	if (r == 0)
+		r = read_stubs(instance, bpf);
 	if (r == -EFAULT) /* the file is mapped but not relocated yet */
 		r = -EAGAIN;
 	if (r < 0) {
 		note_unknown(image, target, log, instance->layout.version, missing, r);
 		return r;
 	}
-	instance->bpf.vm = image->text + target->bias;
-	instance->bpf.vm_end = image->text_end + target->bias;
-	instance->memory = target->memory;
+	bpf->vm = image->text + target->bias;
+	bpf->vm_end = image->text_end + target->bias;
+	memcpy(instance->heap, bpf->heap, sizeof(bpf->heap));
+	instance->call_stub = bpf->call_stub;
 	op_runtime_hotspot_methods_init(&instance->methods, target->memory,
 					&instance->layout);
 	if (op_runtime_hotspot_flag(&ahead->memory, &instance->layout,
 				    "DebugNonSafepoints", &instance->non_safepoints) < 0)
 		instance->non_safepoints = 0;
 	read_flag(instance);
-	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
 	*ret_instance = OP_TAKE_PTR(instance);
 	return 0;
 }
@@ -130,6 +152,7 @@ static void hotspot_detach(void *data)
 	if (!instance)
 		return;
 	op_runtime_hotspot_methods_deinit(&instance->methods);
+	op_map64_clear(&instance->roots);
 	free(instance);
 }
 
@@ -138,18 +161,27 @@ static int hotspot_update(void *data, const struct op_runtime_target *target, vo
 			  struct op_runtime_code *ret)
 {
 	struct hotspot_instance *instance = data;
+	int changed = 0;
 	size_t i;
 
+	(void)target;
+	if (instance->stubs_looks < STUBS_LOOKS_MAX) {
+		ret->again = ++instance->stubs_looks < STUBS_LOOKS_MAX;
+		changed = op_runtime_hotspot_stubs_grew(instance->memory,
+							instance->stubs_end);
+		if (changed && read_stubs(instance, bpf) < 0)
+			changed = 0;
+	}
 	ret->len = 0;
 	for (i = 0; i < OP_HOTSPOT_HEAPS; i++) {
-		const struct op_hotspot_heap *heap = &instance->bpf.heap[i];
+		const struct op_hotspot_heap *heap = &instance->heap[i];
 
 		if (heap->low)
 			ret->range[ret->len++] =
 				(struct op_runtime_range){ .start = heap->low,
 							   .end = heap->high };
 	}
-	return 0;
+	return changed;
 }
 
 /* Describe @method at the bytecode index @bci; -1: at the method's entry. */
@@ -171,18 +203,45 @@ static int describe_at(struct hotspot_instance *instance,
 	return 0;
 }
 
-/* @bcp: address of the bytecode, or 0. */
-static int describe_method(struct hotspot_instance *instance, uint64_t addr, uint64_t bcp,
-			   bool begins, struct op_runtime_function *ret)
+/* @where: which Method it is, and the low bits of the bytecode's address, or 0. */
+static int describe_method(struct hotspot_instance *instance, uint64_t addr,
+			   uint64_t where, bool begins, struct op_runtime_function *ret)
 {
+	const uint32_t mask = (1U << OP_HOTSPOT_BCP_BITS) - 1;
 	const struct op_hotspot_method *method;
-	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, bcp, &method);
+	uint32_t check = (uint32_t)(where >> OP_HOTSPOT_BCP_BITS);
+	uint32_t bcp = (uint32_t)where & mask;
+	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, check, &method);
 
 	if (r == 0)
-		r = describe_at(instance, method,
-				bcp ? (int32_t)(bcp - method->code) : -1, ret);
+		r = describe_at(
+			instance, method,
+			bcp ? (int32_t)((bcp - (uint32_t)method->code) & mask) : -1, ret);
 	if (!bcp && !begins)
 		ret->line = 0;
+	return r;
+}
+
+/* The code was gone before its scopes were read: what is known is whose it was, and not what was
+ * inlined into that. */
+static int describe_root(struct hotspot_instance *instance,
+			 const struct op_hotspot_place *place, int why,
+			 struct op_runtime_frame *ret)
+{
+	const struct op_hotspot_method *method = NULL;
+	uint64_t key;
+	int r;
+
+	if (op_map64_get(&instance->roots, op_object_id(place->nmethod, place->id), &key))
+		method = op_runtime_hotspot_methods_find(&instance->methods, key);
+	if (!method)
+		return why;
+	op_runtime_frame_gone(&op_runtime_hotspot, place->nmethod, why, instance->name,
+			      ret);
+	r = describe_at(instance, method, -1, &ret->function[1]);
+	ret->function[1].line = 0;
+	ret->len = 2;
+	ret->again = false;
 	return r;
 }
 
@@ -209,6 +268,12 @@ static int describe_compiled(struct hotspot_instance *instance, uint64_t addr,
 		if (r == 0)
 			r = describe_at(instance, method, scope->bci, &ret->function[i]);
 	}
+	/* its Methods live as long as the code does */
+	if (r == 0)
+		r = op_runtime_hotspot_scopes_check(instance->memory, &instance->layout,
+						    &place);
+	if (r < 0 && r != -ENOMEM)
+		return describe_root(instance, &place, r, ret);
 	ret->len = i;
 	ret->approximate = r == 0 && scopes->approximate;
 	return r;
@@ -227,7 +292,7 @@ static int describe_blob(struct hotspot_instance *instance, uint64_t blob,
 static int describe_stub(struct hotspot_instance *instance, uint64_t pc, uint64_t offset,
 			 struct op_runtime_function *ret)
 {
-	if (pc == instance->bpf.call_stub) {
+	if (pc == instance->call_stub) {
 		*ret = (struct op_runtime_function){ .name = "call_stub", .file = "" };
 		return 0;
 	}
@@ -264,7 +329,7 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 		r = describe_method(instance, addr, where, false, &ret->function[0]);
 		break;
 	case OP_HOTSPOT_ENTERED:
-		r = describe_method(instance, addr, 0, true, &ret->function[0]);
+		r = describe_method(instance, addr, where, true, &ret->function[0]);
 		break;
 	case OP_HOTSPOT_CODELET:
 		r = describe_codelet(instance, addr, &ret->function[0]);
@@ -292,6 +357,39 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 	return 0;
 }
 
+static int keep_code(struct hotspot_instance *instance, uint64_t addr, uint32_t id,
+		     const struct op_memory *copy)
+{
+	uint64_t at = instance->layout.at[OP_HOTSPOT_NMETHOD_METHOD];
+	uint64_t method;
+	uint64_t key;
+	int r = op_memory_read(copy, addr + at, &method, sizeof(method));
+
+	if (r == 0)
+		r = op_runtime_hotspot_methods_add(&instance->methods, method, copy,
+						   &key);
+	if (r < 0)
+		return r;
+	if (instance->roots_len >= OP_HOTSPOT_METHODS_MAX) {
+		op_map64_clear(&instance->roots);
+		instance->roots_len = 0;
+	}
+	instance->roots_len++;
+	return op_map64_put(&instance->roots, op_object_id(addr, id), key);
+}
+
+static int hotspot_keep_object(void *data, uint64_t addr, uint32_t check,
+			       const struct op_memory *copy)
+{
+	struct hotspot_instance *instance = data;
+	uint64_t key;
+
+	op_runtime_hotspot_methods_begin(&instance->methods);
+	if (check & OP_HOTSPOT_IS_CODE)
+		return keep_code(instance, addr, check & ~OP_HOTSPOT_IS_CODE, copy);
+	return op_runtime_hotspot_methods_add(&instance->methods, addr, copy, &key);
+}
+
 static void hotspot_window_end(void *data)
 {
 	struct hotspot_instance *instance = data;
@@ -310,5 +408,6 @@ const struct op_runtime_ops op_runtime_hotspot = {
 	.detach = hotspot_detach,
 	.update = hotspot_update,
 	.describe = hotspot_describe,
+	.keep_object = hotspot_keep_object,
 	.window_end = hotspot_window_end,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cache of the methods of one process that frames named: name, file and line table. The
- * memory of a Method may be reused for another one when its class loader is gone. So an
- * entry is checked against the process once a window, and a bytecode's address must lie
- * within the method's bytecodes.
+ * memory of a Method is given to another one when its class is unloaded, so each is kept under
+ * its address and its identity (identity.h), and what is read of another one is not taken.
  */
 #ifndef OP_RUNTIME_HOTSPOT_METHODS_H
 #define OP_RUNTIME_HOTSPOT_METHODS_H
@@ -27,10 +26,11 @@ enum {
 
 struct op_hotspot_method {
 	uint64_t addr;
-	uint64_t cookie;     /* hash of the members that do not change */
+	uint32_t check;	     /* which one it is at that address */
+	bool whole;	     /* it lacks nothing that could still be read */
 	uint64_t code;	     /* address of the bytecodes */
 	uint32_t code_bytes; /* 0: a native method */
-	uint32_t window;     /* the window of the last check */
+	uint32_t window;     /* in which it was read last, if it is not whole */
 	uint32_t file;	     /* offset of the file's name in text */
 	uint32_t lines;	     /* offset of the line table */
 	uint32_t lines_len;
@@ -56,12 +56,20 @@ void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods);
 void op_runtime_hotspot_methods_begin(struct op_hotspot_methods *methods);
 
 /*
- * Get the Method at @addr that ran the bytecode at @bcp (0: unknown). *@ret is borrowed
- * until the next frame. Returns 0; -EBADMSG if it is not a Method, or a different one by
- * now; an error of reading; -ENOMEM.
+ * Get the Method at @addr that has the identity @check; 0: whichever is there now. *@ret is borrowed
+ * until the next frame. Returns 0; -EBADMSG if it is not a Method; -ESTALE if it is another one
+ * by now; an error of reading; -ENOMEM.
  */
 int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t addr,
-				   uint64_t bcp, const struct op_hotspot_method **ret);
+				   uint32_t check, const struct op_hotspot_method **ret);
+
+/* Keep the Method at @addr, which @copy has, under the identity that the copy has; *@ret_key is for
+ * op_runtime_hotspot_methods_find(). Returns 0; -EBADMSG; an error of reading; -ENOMEM. */
+int op_runtime_hotspot_methods_add(struct op_hotspot_methods *methods, uint64_t addr,
+				   const struct op_memory *copy, uint64_t *ret_key);
+/* The Method that was kept with @key, or NULL. */
+const struct op_hotspot_method *
+op_runtime_hotspot_methods_find(const struct op_hotspot_methods *methods, uint64_t key);
 
 /*
  * Does a Method still belong to the class that would give it its name? When a class is

@@ -8,8 +8,8 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/hotspot/flow.h"
 #include "runtime/hotspot/lines.h"
+#include "runtime/hotspot/machine/flow.h"
 
 #include "op_types.h"
 
@@ -426,4 +426,24 @@ int op_runtime_hotspot_flag(const struct op_memory *memory,
 					      ret, sizeof(*ret));
 	}
 	return r < 0 ? r : -ENOENT;
+}
+
+int op_runtime_hotspot_scopes_check(const struct op_memory *memory,
+				    const struct op_hotspot_layout *layout,
+				    const struct op_hotspot_place *place)
+{
+	const uint64_t *at = layout->at;
+	uint8_t used = 1;
+	uint32_t id = 0;
+	int r = op_memory_read(memory, place->nmethod + at[OP_HOTSPOT_NMETHOD_COMPILE_ID],
+			       &id, sizeof(id));
+
+	if (r == 0 && layout->there[OP_HOTSPOT_BLOCK_USED])
+		r = op_memory_read(memory,
+				   place->nmethod - at[OP_HOTSPOT_BLOCK_BYTES] +
+					   at[OP_HOTSPOT_BLOCK_USED],
+				   &used, sizeof(used));
+	if (r < 0)
+		return r;
+	return used && id == place->id ? 0 : -ESTALE;
 }

@@ -60,6 +60,11 @@ int op_runtime_hotspot_scopes(const struct op_memory *memory,
 			      const struct op_hotspot_place *place, bool all_code,
 			      struct op_hotspot_scopes *ret);
 
+/* Is the code of @place still there? Returns 0, -ESTALE or an error of reading. */
+int op_runtime_hotspot_scopes_check(const struct op_memory *memory,
+				    const struct op_hotspot_layout *layout,
+				    const struct op_hotspot_place *place);
+
 /* The address of the VM's flag @name, a byte. Returns 0, -ENOENT or an error
  * of reading. */
 int op_runtime_hotspot_flag(const struct op_memory *memory,

@@ -50,6 +50,7 @@ static void try_method(const struct op_memory *memory,
 	const struct op_hotspot_method *method;
 	struct op_hotspot_methods methods;
 	struct op_hotspot_line line;
+	uint64_t key;
 
 	op_runtime_hotspot_methods_init(&methods, memory, layout);
 	if (op_runtime_hotspot_methods_get(&methods, METHOD, 0, &method) == 0) {
@@ -62,6 +63,9 @@ static void try_method(const struct op_memory *memory,
 		if (line.line && line.line < line.first)
 			abort();
 	}
+	if (op_runtime_hotspot_methods_add(&methods, METHOD, memory, &key) == 0 &&
+	    !op_runtime_hotspot_methods_find(&methods, key))
+		abort();
 	op_runtime_hotspot_methods_deinit(&methods);
 }
 

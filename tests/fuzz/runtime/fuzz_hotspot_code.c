@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "base/reader.h"
-#include "runtime/hotspot/flow.h"
 #include "runtime/hotspot/lines.h"
+#include "runtime/hotspot/machine/flow.h"
+#include "runtime/hotspot/machine/rules.h"
+#include "runtime/hotspot/machine/stack.h"
 #include "runtime/hotspot/names.h"
-#include "runtime/hotspot/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,6 +59,26 @@ static void try_flow(const uint8_t *code, size_t len)
 		abort();
 }
 
+/* Its code at any place, with room for few rules and for many. */
+static void try_stack(const uint8_t *code, size_t len, uint32_t max)
+{
+	struct op_hotspot_stack_rules rules = { .max = max };
+	uint32_t i;
+
+	rules.rule = malloc(max * sizeof(*rules.rule));
+	if (!rules.rule || op_runtime_hotspot_stack(code, len, 100, &rules) < 0) {
+		free(rules.rule);
+		return;
+	}
+	if (rules.count > max || (!rules.lost && max > len + 1 && rules.count > len + 1))
+		abort();
+	for (i = 0; i < rules.count; i++)
+		if (rules.rule[i].at < 100 || rules.rule[i].at > 100 + len ||
+		    (i && rules.rule[i].at <= rules.rule[i - 1].at))
+			abort();
+	free(rules.rule);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct op_reader r = op_reader_init(data, size);
@@ -80,6 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	try_rules(bytes, len, codelets);
 	try_names(bytes, len);
+	try_stack(bytes, len, 4);
+	try_stack(bytes, len, 4096);
 	try_flow(bytes, len);
 	for (i = 0; i < 2; i++) {
 		line = op_runtime_hotspot_line(bytes, len, i, 40);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions' lengths and jumps, and what they say of the way between two of them. */
-#include "runtime/hotspot/flow.h"
+#include "runtime/hotspot/machine/flow.h"
 
 #include "test.h"
 

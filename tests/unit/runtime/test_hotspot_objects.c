@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include "runtime/hotspot/code.h"
+#include "runtime/hotspot/identity.h"
 #include "runtime/hotspot/methods.h"
 
 #include "hotspot_fake.h"
@@ -91,7 +92,7 @@ static void test_layout_without_an_end(void)
 
 static uint32_t frame_at(const struct op_hotspot *bpf, uint64_t addr, uint32_t *ret_where)
 {
-	uint64_t at = addr - bpf->interpreter;
+	uint64_t at = addr - bpf->cache;
 	uint32_t i = bpf->rule_count;
 
 	while (i-- > 0)
@@ -242,56 +243,188 @@ static void test_blob_name(void)
 	CHECK_STR(name, "StubRoutines (2)");
 }
 
+static uint32_t identity(const struct op_hotspot_layout *l)
+{
+	uint32_t check = 0;
+
+	CHECK_OK(op_runtime_hotspot_identity(&fake.memory, l, FAKE_METHOD, &check));
+	return check;
+}
+
 static void test_method(void)
 {
 	struct op_hotspot_layout l = begin();
 	const struct op_hotspot_method *method = NULL;
 	struct op_hotspot_methods methods;
+	uint32_t check = identity(&l);
 
 	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
-	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, FAKE_CONST + 56,
-						&method));
+	CHECK_INT(
+		op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, check + 1, &method),
+		-ESTALE);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, check, &method));
 	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
 	CHECK_STR(method->text + method->file, "Known.java");
 	CHECK_INT(method->code, FAKE_CONST + 56);
 	CHECK_INT(method->code_bytes, FAKE_CODE_BYTES);
 	CHECK(method->lines_len >= 5);
-	/* of another method's bytecodes */
-	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD,
-						 FAKE_CONST + 56 + FAKE_CODE_BYTES,
-						 &method),
-		  -EBADMSG);
-	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, FAKE_CONST,
-						 &method),
-		  -EBADMSG);
 	/* the process ends: what is known stays right */
 	methods.window++;
 	fake.gone = true;
-	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, FAKE_CONST + 60,
-						&method));
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, check, &method));
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+		  -ESRCH);
 	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD + 8, 0, &method),
 		  -ESRCH);
 	op_runtime_hotspot_methods_deinit(&methods);
 }
 
-/* The memory of a method is given to another one. */
+/* The memory of a method is given to another one, which has all but a name in common with it. */
 static void test_method_that_changes(void)
 {
 	struct op_hotspot_layout l = begin();
 	const struct op_hotspot_method *method = NULL;
 	struct op_hotspot_methods methods;
+	uint32_t check = identity(&l);
+	uint32_t later;
 
 	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
 	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
+	fake_u16(fake_symbol(0, "song") + 2,
+		 77); /* at the same place, with another hash */
+	later = identity(&l);
+	CHECK(later != check);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.song");
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, check, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
 	fake_u64(FAKE_POOL + 72 + 24, fake_symbol(2, "other"));
 	fake_u16(FAKE_CONST + 36, 3);
-	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
-	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
-	methods.window++;
-	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
-	CHECK_STR(method->text, "org.example.Known$$Lambda.other");
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, later, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.song");
+	CHECK_INT(
+		op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, later + 1, &method),
+		-ESTALE);
 	CHECK_INT(methods.changed, 1);
 	op_runtime_hotspot_methods_deinit(&methods);
+}
+
+/* What the kernel would copy by @step, and nothing else can be read. */
+struct copy {
+	struct op_memory memory;
+	struct {
+		uint64_t at;
+		size_t len;
+	} piece[OP_OBJECT_STEPS];
+	size_t len;
+};
+
+static int copy_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	const struct copy *copy = (const struct copy *)m;
+	size_t i;
+
+	for (i = 0; i < copy->len; i++)
+		if (addr >= copy->piece[i].at &&
+		    addr + len <= copy->piece[i].at + copy->piece[i].len)
+			return fake_read(m, addr, buf, len);
+	return -EFAULT;
+}
+
+static uint64_t fake_word(uint64_t addr, size_t len)
+{
+	uint64_t word = 0;
+
+	CHECK_OK(fake_read(&fake.memory, addr, &word, len));
+	return word;
+}
+
+static struct copy copy_of(const struct op_object_step *step, uint64_t addr)
+{
+	struct copy copy = { .memory.read = copy_read };
+	size_t i;
+
+	for (i = 0; i < OP_OBJECT_STEPS && step[i].bytes; i++) {
+		const struct op_object_step *s = &step[i];
+		uint64_t chars = s->length_at ? 4 : 0;
+		uint64_t at = copy.piece[s->piece].at + s->at;
+
+		if (s->most & OP_OBJECT_ELEMENT)
+			at += 8 * fake_word(copy.piece[s->tag].at + s->width_at, 2);
+		else if (i)
+			at = fake_word(at, 8) - s->tag;
+		else
+			at = addr;
+		if (chars)
+			chars = fake_word(at + s->length_at,
+					  s->most & OP_OBJECT_SHORT_LENGTH ? 2 : 4);
+		if (s->most & OP_OBJECT_WORDS)
+			chars = chars * 8 - s->bytes;
+		copy.piece[i].at = at;
+		copy.piece[i].len =
+			s->bytes + OP_MIN(chars, (uint64_t)s->most & OP_OBJECT_MOST);
+	}
+	copy.len = i;
+	return copy;
+}
+
+/* The Method is another's by the time that user space reads it. */
+static void test_copied_method(void)
+{
+	struct op_hotspot_layout l = begin();
+	const struct op_hotspot_method *method = NULL;
+	static struct op_hotspot bpf;
+	struct op_hotspot_methods methods;
+	uint32_t check = identity(&l);
+	struct copy copy;
+	uint64_t key;
+
+	op_runtime_hotspot_identity_set(&l, &bpf);
+	CHECK_INT(bpf.identity.method_const, l.at[OP_HOTSPOT_METHOD_CONST]);
+	copy = copy_of(bpf.method, FAKE_METHOD);
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	CHECK_OK(op_runtime_hotspot_methods_add(&methods, FAKE_METHOD, &copy.memory,
+						&key));
+	CHECK(!op_runtime_hotspot_methods_find(&methods, key + 1));
+	memset(fake.bytes, 0, sizeof(fake.bytes));
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, check, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
+	CHECK_STR(method->text + method->file, "Known.java");
+	CHECK(method->lines_len >= 5);
+	CHECK(op_runtime_hotspot_methods_find(&methods, key) == method);
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
+/* A copy that lacks what the ring had no room for names nothing, or lacks a table of lines. */
+static void test_copied_in_part(void)
+{
+	struct op_hotspot_layout l = begin();
+	const struct op_hotspot_method *method = NULL;
+	static struct op_hotspot bpf;
+	struct op_hotspot_methods methods;
+	uint32_t check = identity(&l);
+	struct copy copy;
+	uint64_t key;
+	size_t i;
+
+	op_runtime_hotspot_identity_set(&l, &bpf);
+	copy = copy_of(bpf.method, FAKE_METHOD);
+	for (i = 0; i < copy.len; i++) {
+		copy.len = i;
+		op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+		if (op_runtime_hotspot_methods_add(&methods, FAKE_METHOD, &copy.memory,
+						   &key) == 0) {
+			/* the living one tells the rest */
+			CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD,
+								check, &method));
+			CHECK_STR(method->text, "org.example.Known$$Lambda.work");
+			CHECK_STR(method->text + method->file, "Known.java");
+			CHECK(method->lines_len >= 5);
+		}
+		op_runtime_hotspot_methods_deinit(&methods);
+		copy = copy_of(bpf.method, FAKE_METHOD);
+	}
 }
 
 static void test_method_that_is_none(void)
@@ -305,8 +438,7 @@ static void test_method_that_is_none(void)
 		  -EBADMSG);
 	CHECK_INT(op_runtime_hotspot_methods_get(&methods, 4096, 0, &method), -EFAULT);
 	fake_u16(FAKE_CONST + 36, 4); /* a slot behind the pool's end */
-	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
-		  -EBADMSG);
+	CHECK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method) < 0);
 	fake_make();
 	fake_u16(FAKE_POOL + 54, 0); /* no source file */
 	fake_u32(FAKE_CONST + 28, 0);
@@ -411,6 +543,8 @@ TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early
 	  { "code_that_is_none", test_code_that_is_none },
 	  { "blob_name", test_blob_name }, { "method", test_method },
 	  { "method_that_changes", test_method_that_changes },
+	  { "copied_method", test_copied_method },
+	  { "copied_in_part", test_copied_in_part },
 	  { "method_that_is_none", test_method_that_is_none },
 	  { "method_of_no_name", test_method_of_no_name },
 	  { "method_of_another_pool", test_method_of_another_pool })

@@ -297,8 +297,88 @@ static void test_continuation(void)
 	}
 }
 
+/* A rule says where the frame of the caller is; no other word is believed, whatever it is. */
+static void test_rules(void)
+{
+	static const struct {
+		struct op_hotspot_rule rule;
+		uint64_t ra; /* words above sp of the return address */
+		uint64_t fp; /* and of the caller's fp; 0: fp is the caller's */
+	} ruled[] = {
+		{ { .frame = OP_HOTSPOT_FROM_SP, .words = 12 }, 11, 0 },
+		{ { .frame = OP_HOTSPOT_FROM_SP, .words = 12, .where = 5 }, 11, 7 },
+		{ { .frame = OP_HOTSPOT_FROM_FP, .words = 4, .where = 4 }, 43, 40 },
+		{ { .frame = OP_HOTSPOT_FROM_SLOT + 7, .words = 4, .where = 2 }, 23, 22 },
+	};
+	struct op_unwind u;
+	size_t i;
+	int exact;
+
+	for (i = 0; i < 2 * OP_ARRAY_SIZE(ruled); i++) {
+		exact = i & 1;
+		begin("StubRoutines (1)");
+		slab.process.rule_count = 3;
+		slab.process.rule[0] =
+			(struct op_hotspot_rule){ .at = 0, .frame = OP_HOTSPOT_NO_RULE };
+		slab.process.rule[1] = ruled[i / 2].rule;
+		slab.process.rule[1].at = INSIDE - exact - CACHE;
+		slab.process.rule[2] =
+			(struct op_hotspot_rule){ .at = INSIDE + 1 - CACHE,
+						  .frame = OP_HOTSPOT_NO_RULE };
+		u = in_stub(INSIDE + !exact, exact, 0);
+		/* what finished calls left */
+		put_u64(STACK, CACHE + 0x1000);
+		put_u64(STACK + 8, VM + 0x100);
+		put_u64(STACK + 7 * 8, STACK + 20 * 8); /* the slot */
+		put_u64(STACK + ruled[i / 2].ra * 8, CALLER);
+		if (ruled[i / 2].fp)
+			put_u64(STACK + ruled[i / 2].fp * 8, CALLER_FP);
+		else
+			u.fp = CALLER_FP;
+		check_caller(&u, CALLER, STACK + (ruled[i / 2].ra + 1) * 8,
+			     OP_STEP_NATIVE);
+		/* it is no return address */
+		u = in_stub(INSIDE + !exact, exact, 0);
+		put_u64(STACK, CACHE + 0x1000);
+		put_u64(STACK + 7 * 8, STACK + 20 * 8);
+		put_u64(STACK + ruled[i / 2].ra * 8, NO_CALLER);
+		check_no_caller(&u, OP_ERROR_hotspot_return_address);
+	}
+	slab.process.rule[1] = (struct op_hotspot_rule){ .at = INSIDE - CACHE,
+							 .frame = OP_HOTSPOT_FROM_SLOT,
+							 .words = 1 };
+	u = in_stub(INSIDE + 1, false, 0);
+	put_u64(STACK, STACK - 64); /* below the frame */
+	check_no_caller(&u, OP_ERROR_hotspot_frame_pointer);
+	/* the caller's fp is not known */
+	slab.process.rule[1].frame = OP_HOTSPOT_FROM_SP;
+	slab.process.rule[1].where = OP_HOTSPOT_FP_LOST;
+	u = in_stub(INSIDE + 1, false, 0);
+	put_u64(STACK, CACHE + 0x1000);
+	CHECK_INT(step(&u), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CACHE + 0x1000);
+	CHECK_INT(u.fp, 0);
+}
+
+/* Where there is no rule, what is taken for a return address stands behind a call. */
+static void test_searched(void)
+{
+	struct op_unwind u;
+
+	begin("StubRoutines (1)");
+	u = in_stub(INSIDE, true, 0);
+	put_u64(STACK + 8, CACHE + 0x1000); /* of the stack it may be a number */
+	check_no_caller(&u, OP_ERROR_hotspot_return_address);
+	u = in_stub(INSIDE, true, 0);
+	put_u64(STACK + 8, VM + 0x100);
+	put(VM + 0x100 - 2, "\xff\xd0", 2);
+	u.fp = CALLER_FP;
+	check_caller(&u, VM + 0x100, STACK + 16, OP_STEP_NATIVE);
+}
+
 TEST_MAIN({ "other_stub", test_other_stub }, { "upcall", test_upcall },
 	  { "upcall_without_frame", test_upcall_without_frame },
 	  { "upcall_of_none", test_upcall_of_none },
 	  { "continuation", test_continuation },
-	  { "map_of_joined_blocks", test_map_of_joined_blocks })
+	  { "map_of_joined_blocks", test_map_of_joined_blocks }, { "rules", test_rules },
+	  { "searched", test_searched })

@@ -8,6 +8,8 @@ scenes: each leaf's stack, as Java itself tells it, with lines and shares; from 
 in virtual threads (Virtual.java), from 22 on of Java that libc calls (Upcall.java). calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down.
 
+shapes: a leaf in each of some fifty shapes of code; young: classes that live for a moment (shapes.py).
+
 storm: classes that are loaded and unloaded all the time (storm.py). jdks-together, jdk25-killed,
 jdk25-flush: rough.py.
 
@@ -35,6 +37,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 import beside  # noqa: E402
 import check  # noqa: E402
 import rough  # noqa: E402
+import shapes  # noqa: E402
 import storm  # noqa: E402
 import suite  # noqa: E402
 
@@ -446,6 +449,20 @@ def judge_scenes(samples, known, result):
     judge(count_scenes(samples, known), result, False)
 
 
+def shape_cells(run, version, mode, jdk, why):
+    there = int(version) >= SINCE.get(mode, 0)
+    for what, modes, function, argument in (
+            ("shapes", MODES, shapes.shapes_cell, OPTIONS + [DEBUG] + MODES[mode]),
+            ("young", ("int",), shapes.young_cell, False),
+            ("young", ("jit",), shapes.young_cell, True)):
+        name = "jdk%s-%s-%s" % (version, mode, what)
+        wanted = {name, version, what, "%s-%s" % (version, mode), "%s-%s" % (mode, what)}
+        if mode in modes and (not run.args.cells or wanted & set(run.args.cells)):
+            run.cell(name, function, jdk if there else None,
+                     why if there else "JDK %s does not have it" % version,
+                     compilers_of(run), argument)
+
+
 def rough_cells(run, jdks, why):
     newest = jdks.get("25")
     for name, words, function, arguments in (
@@ -477,6 +494,8 @@ def main():
             name = "jdk%s-storm" % version
             if not run.args.cells or {name, version, "storm"} & set(run.args.cells):
                 run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run))
+            for mode in QUICK if run.args.quick or version in FEW_MODES else MODES:
+                shape_cells(run, version, mode, jdks.get(version), why)
         if not run.args.quick:
             rough_cells(run, jdks, why)
     return run.status()

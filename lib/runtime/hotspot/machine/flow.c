@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decodes the lengths and the jumps of x86-64 instructions, by tables of opcodes. */
-#include "runtime/hotspot/flow.h"
+#include "runtime/hotspot/machine/flow.h"
 
 #include <string.h>
 
@@ -14,14 +14,20 @@ enum {
 	VEX_2 = 0xc5,
 	EVEX = 0x62,
 	REX = 0x40,
+	/* bits of REX, and so of the first byte of VEX and EVEX, shifted and inverted */
+	REX_B = 1,
+	REX_X = 2,
+	REX_R = 4,
 	REX_W = 8,
+	VEX_SHIFT = 5,
 	/* maps of opcodes */
-	MAP_ONE = 0,
-	MAP_0F = 1,
-	MAP_0F38 = 2,
-	MAP_0F3A = 3,
+	MAP_ONE = OP_HOTSPOT_MAP_ONE,
+	MAP_0F = OP_HOTSPOT_MAP_0F,
+	MAP_0F38 = OP_HOTSPOT_MAP_0F38,
+	MAP_0F3A = OP_HOTSPOT_MAP_0F3A,
 	MAP_MASK = 7,
 	BYTES_MAX = 15,
+	NO_INDEX = 4,
 };
 
 /* A set of opcodes, one bit each. */
@@ -53,7 +59,9 @@ struct decoder {
 	bool wide;   /* 64-bit operands */
 	bool narrow; /* 16-bit operands */
 	bool addr32;
+	uint8_t rex; /* REX_*: numbers of registers from 8 on */
 	uint8_t reg; /* reg field of the ModRM byte */
+	struct op_hotspot_instruction *to;
 };
 
 static void read_prefixes(struct decoder *d)
@@ -68,24 +76,37 @@ static void read_prefixes(struct decoder *d)
 		b = op_read_u8(&d->r);
 	}
 	if ((b & 0xf0) == REX) {
+		d->rex = b & 0xf;
 		d->wide = b & REX_W;
 		b = op_read_u8(&d->r);
 	}
 	d->op = b;
 }
 
+/* The byte of VEX or EVEX that has vvvv, inverted. */
+static uint8_t read_third(struct decoder *d)
+{
+	uint8_t b = op_read_u8(&d->r);
+
+	d->to->vex = true;
+	d->to->third = (uint8_t)(~b >> 3 & 0xf);
+	return b;
+}
+
 static void read_opcode(struct decoder *d)
 {
 	read_prefixes(d);
 	if (d->op == VEX_2) {
-		op_read_skip(&d->r, 1);
+		d->rex = (uint8_t)~read_third(d) >> VEX_SHIFT & REX_R;
 		d->map = MAP_0F;
-	} else if (d->op == VEX_3) {
-		d->map = op_read_u8(&d->r) & MAP_MASK;
-		op_read_skip(&d->r, 1);
-	} else if (d->op == EVEX) {
-		d->map = op_read_u8(&d->r) & MAP_MASK;
-		op_read_skip(&d->r, 2);
+	} else if (d->op == VEX_3 || d->op == EVEX) {
+		bool is_evex = d->op == EVEX;
+		uint8_t b = op_read_u8(&d->r);
+
+		d->rex = (uint8_t)~b >> VEX_SHIFT;
+		d->map = b & MAP_MASK;
+		d->wide = read_third(d) >> 7;
+		op_read_skip(&d->r, is_evex);
 	} else if (d->op == 0x0f) {
 		d->map = MAP_0F;
 		d->op = op_read_u8(&d->r);
@@ -106,19 +127,28 @@ static void read_modrm(struct decoder *d)
 	uint8_t b = op_read_u8(&d->r);
 	uint8_t mod = b >> 6;
 	uint8_t rm = b & 7;
+	bool is_far = mod == 2;
 
 	d->reg = b >> 3 & 7;
+	d->to->operand = true;
+	d->to->mod = mod;
+	d->to->reg = d->reg | (d->rex & REX_R) << 1;
+	d->to->rm = rm | (d->rex & REX_B) << 3;
+	d->to->index = NO_INDEX;
 	if (mod == 3)
 		return;
 	if (rm == 4) {
-		uint8_t base = op_read_u8(&d->r) & 7;
+		uint8_t sib = op_read_u8(&d->r);
 
-		if (mod == 0 && base == 5)
-			op_read_skip(&d->r, 4);
-	} else if (mod == 0 && rm == 5) {
-		op_read_skip(&d->r, 4);
+		rm = sib & 7;
+		d->to->rm = rm | (d->rex & REX_B) << 3;
+		d->to->index = (sib >> 3 & 7) | (d->rex & REX_X) << 2;
 	}
-	op_read_skip(&d->r, mod == 1 ? 1 : mod == 2 ? 4 : 0);
+	is_far |= mod == 0 && rm == 5;
+	if (is_far)
+		d->to->displacement = (int32_t)op_read_u32(&d->r);
+	else if (mod == 1)
+		d->to->displacement = (int8_t)op_read_u8(&d->r);
 }
 
 /* Decode the rest of an instruction with a one-byte opcode. */
@@ -150,9 +180,13 @@ static void read_one(struct decoder *d, struct op_hotspot_instruction *ret)
 	if (op == 0xc2 || op == 0xc8 || op == 0xca)
 		op_read_skip(&d->r, op == 0xc8 ? 3 : 2);
 	if (has(imm8, op) || (op == 0xf6 && d->reg < 2))
-		op_read_skip(&d->r, 1);
-	if (has(imm32, op) || (op == 0xf7 && d->reg < 2))
-		op_read_skip(&d->r, word);
+		ret->immediate = (int8_t)op_read_u8(&d->r);
+	if (has(imm32, op) || (op == 0xf7 && d->reg < 2)) {
+		if (word == 4)
+			ret->immediate = (int32_t)op_read_u32(&d->r);
+		else
+			op_read_skip(&d->r, word);
+	}
 	ret->leaves = op == 0xc2 || op == 0xc3 || op == 0xf4 ||
 		      (op == 0xff && (d->reg == 4 || d->reg == 5));
 }
@@ -160,11 +194,16 @@ static void read_one(struct decoder *d, struct op_hotspot_instruction *ret)
 bool op_runtime_hotspot_instruction(const uint8_t *code, size_t len,
 				    struct op_hotspot_instruction *ret)
 {
-	struct decoder d = { .r = op_reader_init(code,
-						 len < BYTES_MAX ? len : BYTES_MAX) };
+	struct decoder d = { .r = op_reader_init(code, len < BYTES_MAX ? len : BYTES_MAX),
+			     .to = ret };
 
 	memset(ret, 0, sizeof(*ret));
 	read_opcode(&d);
+	ret->map = d.map;
+	ret->op = d.op;
+	ret->rm = (d.op & 7) | (d.rex & REX_B) << 3;
+	ret->wide = d.wide;
+	ret->narrow = d.narrow;
 	if (d.map == MAP_ONE) {
 		read_one(&d, ret);
 	} else if (d.map == MAP_0F && d.op >= 0x80 && d.op < 0x90) {

@@ -6,8 +6,8 @@
  * code tells where a method entry makes and removes the frame: the generators of all
  * versions (templateInterpreterGenerator_x86.cpp) emit the same few sequences.
  */
-#ifndef OP_RUNTIME_HOTSPOT_RULES_H
-#define OP_RUNTIME_HOTSPOT_RULES_H
+#ifndef OP_RUNTIME_HOTSPOT_MACHINE_RULES_H
+#define OP_RUNTIME_HOTSPOT_MACHINE_RULES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decoder of x86-64 control flow: can execution get from one instruction to a later
  * one? */
-#ifndef OP_RUNTIME_HOTSPOT_FLOW_H
-#define OP_RUNTIME_HOTSPOT_FLOW_H
+#ifndef OP_RUNTIME_HOTSPOT_MACHINE_FLOW_H
+#define OP_RUNTIME_HOTSPOT_MACHINE_FLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,13 @@ struct op_hotspot_flow {
 	int32_t loop;
 };
 
+enum op_hotspot_map {
+	OP_HOTSPOT_MAP_ONE = 0, /* opcodes of one byte */
+	OP_HOTSPOT_MAP_0F = 1,
+	OP_HOTSPOT_MAP_0F38 = 2,
+	OP_HOTSPOT_MAP_0F3A = 3,
+};
+
 /* One instruction. */
 struct op_hotspot_instruction {
 	uint32_t bytes;
@@ -24,6 +31,21 @@ struct op_hotspot_instruction {
 	bool conditional;
 	bool leaves;
 	int64_t to; /* relative to the instruction's first byte */
+
+	uint8_t map; /* enum op_hotspot_map */
+	uint8_t op;
+	bool vex;     /* VEX or EVEX */
+	bool wide;    /* 64-bit operands */
+	bool narrow;  /* 16-bit operands */
+	bool operand; /* it has a ModRM byte: */
+	uint8_t mod;  /* 3: rm is a register */
+	/* numbers of registers, 0 to 15 */
+	uint8_t reg;
+	uint8_t rm;    /* of memory: the base */
+	uint8_t index; /* of memory; 4: none */
+	uint8_t third; /* VEX.vvvv */
+	int32_t displacement;
+	int32_t immediate;
 };
 
 /* Decode the instruction at @code. Returns false if it is invalid, unknown or longer than

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches the interpreter's machine code for prologues and epilogues. */
-#include "runtime/hotspot/rules.h"
+#include "runtime/hotspot/machine/rules.h"
 
 #include <stdbool.h>
 #include <string.h>
