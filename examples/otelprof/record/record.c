@@ -206,6 +206,7 @@ static int load(const struct record *rec, struct recording *ret)
 	struct recording_request request = {
 		.detail = form_detail(rec->format),
 		.timed = rec->format->timed,
+		.times = rec->format->library && rec->format->library->timed,
 		.lines = { .wanted = true,
 			   .request = { .seconds = LINES_S, .memory = LINES_BYTES } },
 	};

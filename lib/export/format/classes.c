@@ -240,6 +240,8 @@ static enum op_frame_class class_of_native(const struct frame *f)
 	if (BEGINS_ANY(f->name, libc_functions) || HAS_ANY(f->file, libc_files) ||
 	    BEGINS_ANY(f->file, rust_folders))
 		return OP_CLASS_LIBC;
+	if (op_frame_is_unnamed(f->name, strlen(f->name)))
+		return OP_CLASS_UNNAMED;
 	if (HAS_ANY(f->file, library_folders))
 		return OP_CLASS_LIBRARY;
 	/* A library whose sources lie here is built here; what came in a package has none, or
@@ -290,14 +292,37 @@ static const char *const endings[] = {
 	"[stack lost]",
 };
 
-/* A BPF program of this profiler: "bpf_prog_", its tag in hexadecimal digits, and its name. */
-static bool is_ours(const char *name)
+bool op_frame_is_ours(const char *name, size_t len)
 {
-	static const char prefix[] = "bpf_prog_";
-	const char *part =
-		begins(name, prefix) ? strchr(name + strlen(prefix), '_') : NULL;
+	static const char begin[] = "bpf_prog_";
+	const char *part = len > sizeof(begin) ? memchr(name + sizeof(begin), '_',
+							len - sizeof(begin))
+					       : NULL;
+	size_t left = part ? len - (size_t)(part - name) : 0;
 
-	return part && begins(part, "_op_");
+	/* "bpf_prog_", the tag in hexadecimal digits, and the name */
+	return part && strncmp(name, begin, strlen(begin)) == 0 && left > 4 &&
+	       memcmp(part, "_op_", 4) == 0;
+}
+
+bool op_frame_is_unnamed(const char *name, size_t len)
+{
+	size_t digits = 0;
+
+	/* the host hides its kernel's names */
+	if (len == strlen("[kernel]") && !memcmp(name, "[kernel]", len))
+		return true;
+	while (len && strchr("0123456789abcdef", name[len - 1])) {
+		len--;
+		digits++;
+	}
+	/* without a file it is the address alone */
+	if (digits && len == 2)
+		return memcmp(name, "0x", 2) == 0;
+	/* behind a file, or, as java@0x, behind a runtime whose object was gone */
+	return digits && len >= 3 &&
+	       (memcmp(name + len - 3, "+0x", 3) == 0 ||
+		memcmp(name + len - 3, "@0x", 3) == 0);
 }
 
 enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t function)
@@ -312,7 +337,7 @@ enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t funct
 	f.module = strrchr(f.path, '/') ? strrchr(f.path, '/') + 1 : f.path;
 	if (BEGINS_ANY(f.name, endings))
 		return OP_CLASS_NONE;
-	if (is_ours(f.name))
+	if (op_frame_is_ours(f.name, strlen(f.name)))
 		return OP_CLASS_NONE;
 	if (!strcmp(f.type, "kernel"))
 		return OP_CLASS_KERNEL;

@@ -6,6 +6,8 @@
 #ifndef OP_EXPORT_FORMAT_CLASSES_H
 #define OP_EXPORT_FORMAT_CLASSES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "export/format/collect.h"
@@ -14,12 +16,24 @@
 enum op_frame_class {
 	OP_CLASS_OWN,	  /* a program's own code */
 	OP_CLASS_LIBRARY, /* code of others that a program chose */
+	OP_CLASS_UNNAMED, /* of one of these, without symbols; or a stub that calls another file */
 	OP_CLASS_LANGUAGE, /* a language's standard library, where it is in that language */
 	OP_CLASS_RUNTIME, /* interpreter, virtual machine, garbage collector */
 	OP_CLASS_LIBC,	  /* C library, C++ library, allocator */
 	OP_CLASS_KERNEL,
 	OP_CLASS_NONE, /* no function: where a stack ends early, or this profiler's own */
 };
+
+/* Does a report call it "your code", and not what that runs on? */
+static inline bool op_frame_class_is_own(enum op_frame_class of)
+{
+	return of <= OP_CLASS_UNNAMED;
+}
+
+/* Is it a BPF program of this profiler? */
+bool op_frame_is_ours(const char *name, size_t len);
+/* Does an address stand in place of a name? */
+bool op_frame_is_unnamed(const char *name, size_t len);
 
 enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t function);
 

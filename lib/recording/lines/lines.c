@@ -72,7 +72,7 @@ static bool lacks_name(const struct op_collect *c, const struct op_collect_locat
 	size_t len;
 	const char *name = op_collect_text(c, f->name, &len);
 
-	return !len || quality_is_unnamed(name, len);
+	return !len || op_frame_is_unnamed(name, len);
 }
 
 static void set_name(struct op_collect_source *s, const char *linkage,

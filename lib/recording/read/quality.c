@@ -75,39 +75,6 @@ const char *quality_words(const char *name, size_t len)
 	return words_of_error(name, len);
 }
 
-bool quality_is_ours(const char *name, size_t len)
-{
-	static const char begin[] = "bpf_prog_";
-	const char *part = len > sizeof(begin) ? memchr(name + sizeof(begin), '_',
-							len - sizeof(begin))
-					       : NULL;
-	size_t left = part ? len - (size_t)(part - name) : 0;
-
-	/* "bpf_prog_", the tag in hexadecimal digits, and the name */
-	return part && strncmp(name, begin, strlen(begin)) == 0 && left > 4 &&
-	       memcmp(part, "_op_", 4) == 0;
-}
-
-bool quality_is_unnamed(const char *name, size_t len)
-{
-	size_t digits = 0;
-
-	/* the host hides its kernel's names */
-	if (is_text(name, len, "[kernel]"))
-		return true;
-	while (len && strchr("0123456789abcdef", name[len - 1])) {
-		len--;
-		digits++;
-	}
-	/* without a file it is the address alone */
-	if (digits && len == 2)
-		return memcmp(name, "0x", 2) == 0;
-	/* behind a file, or, as java@0x, behind a runtime whose object was gone */
-	return digits && len >= 3 &&
-	       (memcmp(name + len - 3, "+0x", 3) == 0 ||
-		memcmp(name + len - 3, "@0x", 3) == 0);
-}
-
 static struct otlp_text last_part(struct otlp_text path)
 {
 	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
@@ -161,7 +128,7 @@ void quality_add(struct quality *q, const struct otlp_sample_view *s)
 			continue;
 		q->frames += s->count;
 		if (f->function.len &&
-		    !quality_is_unnamed(f->function.data, f->function.len))
+		    !op_frame_is_unnamed(f->function.data, f->function.len))
 			continue;
 		q->unnamed += s->count;
 		add_file(q, f->module, s->count);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/format/classes.h"
 #include "otlp/reader.h"
 
 enum {
@@ -41,9 +42,5 @@ bool quality_is_ending(const char *name, size_t len);
 /* What a name in brackets, which is no function's, means: a sentence. NULL: it is none of
  * these, or of a later version. */
 const char *quality_words(const char *name, size_t len);
-/* Is it a BPF program of this profiler, as the kernel names it? */
-bool quality_is_ours(const char *name, size_t len);
-/* Is it "libx.so+0x1234" or "0x1234", an address instead of a name? */
-bool quality_is_unnamed(const char *name, size_t len);
 
 #endif

@@ -157,6 +157,8 @@ static int leave_out(struct recording *r, const struct filter *f)
 		r->samples.data[kept++].stack = numbers[s->stack];
 	}
 	r->samples.len = kept;
+	if (r->c->times)
+		op_times_renumber(r->c->times, numbers, r->c->stacks.len);
 	return 0;
 }
 

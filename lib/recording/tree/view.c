@@ -90,7 +90,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 			continue;
 		}
 		v->frames = op_collect_sum(v->frames, s->value);
-		if (!quality_is_unnamed(name, len))
+		if (!op_frame_is_unnamed(name, len))
 			continue;
 		v->frames_unnamed = op_collect_sum(v->frames_unnamed, s->value);
 		r = sums_add(&v->unnamed, f->module, s->value);

@@ -222,7 +222,7 @@ static void write_row(const struct out *o, const struct view_row *row)
 	(void)fprintf(f, "| %.1f%% | %.1f%% | ", view_percent(v, row->self),
 		      view_percent(v, row->total));
 	view_row_name(v, row, name, sizeof(name));
-	ours = quality_is_ours(name, strlen(name));
+	ours = op_frame_is_ours(name, strlen(name));
 	put_name(f, name, o->size->name_columns);
 	(void)fputs(ours ? " (otelprof itself)" : "", f);
 	if (v->request.by == VIEW_BY_FUNCTION) {

@@ -21,7 +21,6 @@ enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
-	ALSO_COLUMNS = 40,
 	ANSWER_ROWS = 5,
 	LINES_FROM = 100, /* a narrower terminal has no column of lines */
 	LINE_COLUMNS = 20,
@@ -70,7 +69,7 @@ static void print_head(const struct text *t)
 /* What this profiler itself takes is marked. */
 static void put_ours(FILE *f, const char *name)
 {
-	if (quality_is_ours(name, strlen(name)))
+	if (op_frame_is_ours(name, strlen(name)))
 		(void)fputs(" (otelprof itself)", f);
 }
 
@@ -122,7 +121,7 @@ static void print_functions(const struct text *t, size_t n)
 	for (i = 0; i < v->rows_large && shown < n; i++) {
 		const struct view_row *row = &v->rows.data[i];
 
-		if (t->own && frame_class_of(v->c, row->label) > CLASS_LIBRARY)
+		if (t->own && op_frame_class_of(v->c, row->label) > OP_CLASS_LIBRARY)
 			continue;
 		shown++;
 		(void)fprintf(t->f, "%6.2f%% %6.2f%%  ", view_percent(v, row->self),
@@ -239,7 +238,6 @@ static void print_tree(struct text *t)
 	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL",
 		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
-	print_also(t);
 	report_tree(t->r, t->r->tree_limit ? t->r->tree_limit : t->r->limit, print_node,
 		    t);
 }

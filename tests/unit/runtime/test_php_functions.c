@@ -18,7 +18,7 @@ enum {
 	OTHER = BASE + 0x400,
 	CLASS = BASE + 0x800,
 	NAME = BASE + 0x1000,
-	CLASS_NAME = BASE + 0x2800,
+	OP_CLASS_NAME = BASE + 0x2800,
 	FILE_NAME = BASE + 0x4000,
 	OPS = BASE + 0x6000,
 	OTHER_OPS = BASE + 0x7000,
@@ -58,9 +58,9 @@ static void begin(struct op_php_functions *functions, uint16_t version)
 	CHECK(layout.function_bytes <= OP_PHP_FUNCTION_BYTES_MAX);
 	op_runtime_php_functions_init(functions, &fake.memory, &layout);
 	put_string(NAME, "work", 4);
-	put_string(CLASS_NAME, "Known\\Made", 10);
+	put_string(OP_CLASS_NAME, "Known\\Made", 10);
 	put_string(FILE_NAME, "/srv/known.php", 14);
-	put_u64(CLASS + OP_PHP_CLASS_NAME, CLASS_NAME);
+	put_u64(CLASS + OP_PHP_CLASS_NAME, OP_CLASS_NAME);
 }
 
 static const struct op_php_function *get(struct op_php_functions *functions,
@@ -177,9 +177,9 @@ static void test_what_is_read_again(void)
 	CHECK_INT(functions.reads, 1);
 
 	/* the memory is another closure's now */
-	put_string(CLASS_NAME, "other", 5);
+	put_string(OP_CLASS_NAME, "other", 5);
 	put_user(FUNCTION, OTHER_OPS, 2, 70);
-	put_u64(FUNCTION + OP_PHP_FUNCTION_NAME, CLASS_NAME);
+	put_u64(FUNCTION + OP_PHP_FUNCTION_NAME, OP_CLASS_NAME);
 	f = get(&functions, FUNCTION, OTHER_OPS);
 	CHECK_STR(f->name, "other");
 	CHECK_INT(op_runtime_php_line(f, OTHER_OPS), 70);

@@ -8,7 +8,7 @@ const B = parse('before');
 /* Columns of the tables. */
 const NAME = 0, FILE = 1, START = 2, TYPE = 3, MODULE = 4, CLASS = 5;
 /* Whose code a function is, as classes.h has it. */
-const OWN = 0, LANGUAGE = 2, KERNEL = 5, NONE = 6;
+const OWN = 0, UNNAMED = 2, LANGUAGE = 3, KERNEL = 6, NONE = 7;
 
 /* What B has, under the numbers of D. A function is the same by name and module, a kind by type
    and unit; processes are told apart by their names alone, because their numbers differ. */

@@ -180,7 +180,7 @@ int answer_make(const struct view *v, struct answer *ret)
 	if (!classes || !services)
 		return -ENOMEM;
 	for (i = 0; i < v->c->functions.len; i++) {
-		classes[i] = (uint8_t)frame_class_of(v->c, i);
+		classes[i] = (uint8_t)op_frame_class_of(v->c, i);
 		services[i] = (uint8_t)service_of(v->c, i);
 	}
 	w.classes = classes;

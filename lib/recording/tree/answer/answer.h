@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recording/tree/answer/classes.h"
+#include "export/format/classes.h"
 #include "recording/tree/answer/services.h"
 #include "recording/tree/answer/waits.h"
 #include "recording/tree/view.h"
@@ -41,7 +41,8 @@ struct answer_row {
 	uint32_t in; /* where most of it is below that line; ANSWER_NO_FUNCTION: there */
 	uint32_t program; /* string: the name of the processes with most of it */
 	enum wait wait;
-	enum frame_class of; /* CLASS_OWN, or what comes next where a stack has none */
+	enum op_frame_class
+		of; /* OP_CLASS_OWN, or what comes next where a stack has none */
 	int64_t value;
 	uint64_t samples; /* 0: not known */
 	double error;	  /* of its share, in points, at 95 %; 0: not known */

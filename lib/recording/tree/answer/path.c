@@ -38,9 +38,9 @@ struct path {
 
 static bool is_kept(const struct path *p, uint32_t function)
 {
-	enum frame_class of = p->w->classes[function];
+	enum op_frame_class of = p->w->classes[function];
 
-	return p->all ? of != CLASS_NONE : frame_class_is_own(of);
+	return p->all ? of != OP_CLASS_NONE : op_frame_class_is_own(of);
 }
 
 /* The next kept frame inwards, or NULL. @c is moved behind it. */

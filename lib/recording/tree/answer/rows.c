@@ -67,13 +67,13 @@ static int frames_of(const struct op_collect *c, const struct op_collect_stack *
  * threads are charged to their outermost function. SIZE_MAX: it has no frames. */
 static size_t charged(const struct answer_work *w, const struct frames *f)
 {
-	enum frame_class best = CLASS_NONE;
+	enum op_frame_class best = OP_CLASS_NONE;
 	size_t at = SIZE_MAX, i;
 
 	for (i = 0; i < f->of.len; i++) {
-		enum frame_class of = w->classes[f->of.data[i].function];
+		enum op_frame_class of = w->classes[f->of.data[i].function];
 
-		if (of < best || (of == CLASS_KERNEL && best == CLASS_KERNEL &&
+		if (of < best || (of == OP_CLASS_KERNEL && best == OP_CLASS_KERNEL &&
 				  w->a->about == ABOUT_WAITS)) {
 			best = of;
 			at = i;
@@ -88,16 +88,16 @@ static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_
 	size_t i;
 
 	for (i = at; i > 0; i--) {
-		enum frame_class of = w->classes[f->of.data[i - 1].function];
+		enum op_frame_class of = w->classes[f->of.data[i - 1].function];
 
 		/* The kernel's part of a wait is what the row is named by. */
-		if (of == CLASS_KERNEL && w->a->about == ABOUT_WAITS)
+		if (of == OP_CLASS_KERNEL && w->a->about == ABOUT_WAITS)
 			break;
-		if (of != CLASS_RUNTIME && of != CLASS_NONE)
+		if (of != OP_CLASS_RUNTIME && of != OP_CLASS_NONE)
 			return f->of.data[i - 1].function;
 	}
 	i = w->a->about == ABOUT_WAITS ? i : 0;
-	return i < at && w->classes[f->of.data[i].function] != CLASS_NONE
+	return i < at && w->classes[f->of.data[i].function] != OP_CLASS_NONE
 		       ? f->of.data[i].function
 		       : ANSWER_NO_FUNCTION;
 }
@@ -176,7 +176,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
-	if (frame_class_is_own(row->of))
+	if (op_frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
 }
@@ -262,9 +262,9 @@ static double error_of(double share, uint64_t all)
 static int compare(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
-	bool own = frame_class_is_own(x->of);
+	bool own = op_frame_class_is_own(x->of);
 
-	if (own != frame_class_is_own(y->of))
+	if (own != op_frame_class_is_own(y->of))
 		return own ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
@@ -306,7 +306,7 @@ static void take_rows(struct rows *r)
 	a->own = r->own;
 	for (i = 0; i < r->of.len && a->rows_len < ANSWER_ROWS_MAX; i++) {
 		/* Without any own code what there is is shown. */
-		if (!frame_class_is_own(r->of.data[i].of) && a->own)
+		if (!op_frame_class_is_own(r->of.data[i].of) && a->own)
 			break;
 		row = &a->rows[a->rows_len++];
 		*row = r->of.data[i];

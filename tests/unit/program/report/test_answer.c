@@ -101,7 +101,7 @@ static void test_own_code_is_charged(void)
 			       sizeof(place)),
 		  "/srv/shop.py:14");
 	check_row(&m, 1, "loop", 5, 10);
-	CHECK_INT(m.a.rows[1].of, CLASS_LIBRARY);
+	CHECK_INT(m.a.rows[1].of, OP_CLASS_LIBRARY);
 	CHECK_INT(m.a.rows_len, 2);
 	CHECK_INT(m.a.rows[0].samples, 90);
 	/* 1.96 times the root of 0.9 * 0.1 / 100, in points; Wilson's is a little wider */

@@ -18,9 +18,9 @@ static void test_names_that_are_none(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		CHECK(quality_is_unnamed(none[i], strlen(none[i])));
+		CHECK(op_frame_is_unnamed(none[i], strlen(none[i])));
 	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++)
-		CHECK(!quality_is_unnamed(named[i], strlen(named[i])));
+		CHECK(!op_frame_is_unnamed(named[i], strlen(named[i])));
 }
 
 /* This profiler's own programs, and no other's. */
@@ -32,9 +32,9 @@ static void test_own_programs(void)
 					      "bpf_prog_", "op_cpu_whole", "" };
 	size_t i;
 
-	CHECK(quality_is_ours(ours, strlen(ours)));
+	CHECK(op_frame_is_ours(ours, strlen(ours)));
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		CHECK(!quality_is_ours(others[i], strlen(others[i])));
+		CHECK(!op_frame_is_ours(others[i], strlen(others[i])));
 }
 
 TEST_MAIN({ "names_that_are_none", test_names_that_are_none },
