@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- the answer: whose code the time goes to, and on which line ---- */
 const OWN_ROWS = 5, OWN_PART = 0.3;
-const CLASSES = ['your code', 'libraries', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
+const CLASSES = ['your code', 'libraries', 'code without names', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
 /* A stack is charged to the innermost frame of the class that comes first: a program's own code
    before libraries, and those before the C library and the kernel. */
 function charges() {

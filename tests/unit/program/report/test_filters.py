@@ -279,9 +279,11 @@ class Filters(unittest.TestCase):
                     self.assertEqual({k: int(v) for k, v in lines.items()}, wanted)
                     page = self.folder / 'out.html'
                     self.run_it('convert', '-o', str(page), *kind, *options, self.file)
-                    names = re.search(r'"strings":(\[.*?\]),"functions"', page.read_text()).group(1)
-                    self.assertEqual({f[0] for f in (MAIN, PARSE, READ, WORK, EVAL)} & set(
-                        json.loads(names)), {n for s in wanted for n in s.split(';')} - {'web', 'job'})
+                    data = re.search(r'"strings":(\[.*?\]),"functions":(\[\[.*?\]\])', page.read_text())
+                    strings, functions = map(json.loads, data.groups())
+                    self.assertEqual({f[0] for f in (MAIN, PARSE, READ, WORK, EVAL)} & {
+                        strings[f[0]] for f in functions}, {
+                            n for s in wanted for n in s.split(';')} - {'web', 'job'})
 
     def test_diff(self):
         for options, left in FILTERS.items():
