@@ -296,10 +296,17 @@ static void add_threads(struct record *rec, struct otelprof *p)
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(rec->settings, &config);
 	otelprof_stats_init(&st, sizeof(st));
+	if (!config.kinds)
+		config.kinds = OTELPROF_KIND_CPU;
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
 	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
 	    otelprof_get_stats(p, &st) < 0)
 		return;
+	/* Is that all? Samples are counted when their window ends. */
+	if (st.samples_taken <= st.samples_filtered) {
+		(void)otelprof_export(p);
+		(void)otelprof_get_stats(p, &st);
+	}
 	/* pprof and folded stacks are for the kinds that were asked for */
 	if (st.samples_taken > st.samples_filtered &&
 	    (!records_waits(config.kinds) || rec->format->one_kind ||

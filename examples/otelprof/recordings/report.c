@@ -191,9 +191,8 @@ static int show(const struct options_of_report *o, const struct view *v,
 		.show_tree = !o->by_given,
 	};
 
-	r.limit = (size_t)(o->lines    ? o->lines
-			   : tree_only ? TREE_ROWS_DEFAULT
-				       : ROWS_DEFAULT);
+	r.limit = (size_t)(o->lines ? o->lines : ROWS_DEFAULT);
+	r.tree_limit = (size_t)(o->lines ? o->lines : TREE_ROWS_DEFAULT);
 	o->form->report(&r, stdout);
 	return end_output();
 }

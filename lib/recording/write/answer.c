@@ -14,30 +14,33 @@ enum {
 	PROGRAM_COLUMNS = 24,
 };
 
-/* A path keeps its end: there the file and the line are. Folders go first, then the beginning. */
-static const char *short_place(const char *place, int columns, char *buf, size_t size)
+const char *report_short_place(const char *place, int columns, bool *ret_cut)
 {
 	const char *at = place, *next;
 
 	while ((int)strlen(at) > columns && (next = strchr(at + 1, '/')))
 		at = next;
-	if (at == place)
-		(void)snprintf(buf, size, "%s", place);
-	else if ((int)strlen(at) + 1 <= columns)
-		(void)snprintf(buf, size, SHORT_MARK "%s", at);
-	else
-		(void)snprintf(buf, size, "%s", *at == '/' ? at + 1 : at);
-	return buf;
+	/* a name that is too long by itself, at whole characters */
+	if ((int)strlen(at) > columns)
+		at += strlen(at) - (size_t)columns;
+	while ((*at & 0xc0) == 0x80)
+		at++;
+	*ret_cut = at != place;
+	return at;
 }
 
 static void put_place(FILE *f, const struct answer *a, uint32_t function, uint32_t line,
 		      int columns)
 {
-	char place[NAME_BYTES], shown[NAME_BYTES];
+	char place[NAME_BYTES];
+	const char *shown;
+	bool cut;
 
 	answer_place(a->v, function, line, place, sizeof(place));
-	(void)short_place(place, columns < 0 ? -columns : columns, shown, sizeof(shown));
-	print_safe(f, shown, strlen(shown), columns);
+	shown = report_short_place(place, columns - 1, &cut);
+	if (cut)
+		(void)fputs(SHORT_MARK, f);
+	print_safe(f, shown, strlen(shown), columns - cut);
 }
 
 static const char *wait_words(const struct answer_row *row)

@@ -249,7 +249,7 @@ static void report_json(const struct report *r, FILE *f)
 		write_rows(&j);
 	if (r->show_tree) {
 		(void)fputs(",\n  \"tree\": [", f);
-		report_tree(r, r->limit, write_node, &j);
+		report_tree(r, r->tree_limit ? r->tree_limit : r->limit, write_node, &j);
 		(void)fputs("\n  ]", f);
 	}
 	write_quality(&j);

@@ -112,16 +112,14 @@ static void write_head(const struct out *o)
 		      v->processes == 1 ? "" : "es", report_duration(r));
 }
 
-/* A path whose end is kept: the file and the line are there. */
 static void put_place(FILE *f, const char *place, int columns)
 {
-	const char *at = place, *next;
-	char shown[NAME_BYTES];
+	char shown[NAME_BYTES + sizeof(SHORT_MARK)] = SHORT_MARK;
+	bool cut;
+	const char *at = report_short_place(place, columns - 1, &cut);
 
-	while ((int)strlen(at) > columns && (next = strchr(at + 1, '/')))
-		at = next;
-	(void)snprintf(shown, sizeof(shown), "%s%s", at == place ? "" : SHORT_MARK, at);
-	put_code(f, shown, columns + 1);
+	(void)strlcpy(cut ? shown + strlen(SHORT_MARK) : shown, at, NAME_BYTES);
+	put_code(f, shown, columns);
 }
 
 static void write_answer_row(const struct out *o, const struct answer *a,
@@ -370,11 +368,12 @@ static void write_tree(const struct out *o)
 	const struct report *r = o->r;
 	const struct view *v = r->v;
 	struct chains chains;
-	size_t i;
+	size_t limit, i;
 
 	(void)fprintf(o->f, "\n## %s\n", titles[v->request.tree]);
 	write_also(o);
-	chains_make(&v->tree, r->limit < o->size->chains ? r->limit : o->size->chains,
+	limit = r->tree_limit ? r->tree_limit : r->limit;
+	chains_make(&v->tree, limit < o->size->chains ? limit : o->size->chains,
 		    (int64_t)((double)v->total * r->min_percent / 100), &chains);
 	for (i = 0; i < chains.len; i++)
 		write_chain(o, &chains.of[i]);

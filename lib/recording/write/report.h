@@ -13,7 +13,8 @@ struct report {
 	const struct view *v;
 	char *const *files;
 	size_t files_len;
-	size_t limit; /* limit of rows, and of lines of the tree */
+	size_t limit;	   /* of rows, and of lines of the tree where that has none */
+	size_t tree_limit; /* of lines of the tree; 0: the same */
 	double min_percent;
 	bool show_rows;
 	bool show_tree;
@@ -39,6 +40,9 @@ struct answer_style {
 	unsigned int cpus;
 	size_t rows;
 };
+/* The end of a path with at most @columns, if folders that go make it so short: there the file and
+ * the line are. */
+const char *report_short_place(const char *place, int columns, bool *ret_cut);
 void report_print_answer(const struct answer *a, const struct answer_style *style,
 			 FILE *f);
 

@@ -32,6 +32,7 @@ struct text {
 	int columns;
 	const char *bold;
 	const char *plain;
+	bool own; /* rows of functions are those of own code: of waits the others are the same */
 };
 
 static int columns_of(FILE *f)
@@ -111,14 +112,17 @@ static void print_functions(const struct text *t, size_t n)
 	int name_columns = t->columns - NUMBER_COLUMNS - MODULE_COLUMNS - 1 -
 			   (lines ? LINE_COLUMNS + 1 : 0);
 	char name[NAME_BYTES];
-	size_t i;
+	size_t i, shown = 0;
 
 	(void)fprintf(t->f, "\n%s%7s %7s  %-*s %s%s%s\n", t->bold, "SELF", "TOTAL",
 		      MODULE_COLUMNS, "MODULE", lines ? "HOT LINE             " : "",
 		      "FUNCTION", t->plain);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < v->rows_large && shown < n; i++) {
 		const struct view_row *row = &v->rows.data[i];
 
+		if (t->own && frame_class_of(v->c, row->label) > CLASS_LIBRARY)
+			continue;
+		shown++;
 		(void)fprintf(t->f, "%6.2f%% %6.2f%%  ", view_percent(v, row->self),
 			      view_percent(v, row->total));
 		view_module(v, row->label, name, sizeof(name));
@@ -164,6 +168,11 @@ static void print_rows(const struct text *t)
 		print_functions(t, n);
 	else
 		print_groups(t, n);
+	if (t->own) {
+		(void)fputs("  (of own code; --by module and --tree have the others)\n",
+			    t->f);
+		return;
+	}
 	if (n < large)
 		(void)fprintf(t->f, "  and %zu more (-n %zu shows all)", large - n,
 			      large);
@@ -227,7 +236,8 @@ static void print_tree(struct text *t)
 		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
 	print_also(t);
-	report_tree(t->r, t->r->limit, print_node, t);
+	report_tree(t->r, t->r->tree_limit ? t->r->tree_limit : t->r->limit, print_node,
+		    t);
 }
 
 static void print_sums(const struct text *t, const struct sums *s, const char *what)
@@ -279,13 +289,16 @@ static void print_quality(const struct text *t)
 static void report_text(const struct report *r, FILE *f)
 {
 	bool colour = colour_wanted(f);
-	struct text t = { r, f, columns_of(f), colour ? "\033[1m" : "",
-			  colour ? "\033[0m" : "" };
+	struct text t = {
+		r,    f, columns_of(f), colour ? "\033[1m" : "", colour ? "\033[0m" : "",
+		false
+	};
 	struct answer answer;
 	const struct answer *a;
 
 	print_head(&t);
 	a = report_answer(r, &answer);
+	t.own = a && a->own && (a->about == ABOUT_WAITS || a->about == ABOUT_MEMORY);
 	if (a)
 		report_print_answer(a,
 				    &(struct answer_style){ t.columns, t.bold, t.plain, 0,

@@ -193,6 +193,27 @@ class Record(unittest.TestCase):
         r = run('record', '-d', '0.1', '-o', '/nonexistent/x.html')
         self.assertEqual(r.returncode, 1)
 
+    def test_where_nothing_ran_the_threads_are_looked_at(self):
+        me = str(os.getpid())
+        for args, kinds in ((['-p', me], [1 | 256]), (['-p', me, '--kinds', 'off_cpu'], [4 | 256]),
+                            (['-p', me, '--kinds', 'heap'], []), ([], [])):
+            r, _ = self.record('a.otlp', *args, mode='filter')
+            self.assertEqual([int(n) for n in re.findall(r'fake: kinds (\d+)', r.stderr)], kinds, args)
+        # What was sampled is the answer, and waits have those that still last beside them.
+        self.assertNotIn('fake: kinds', self.record('a.otlp', '-p', me)[0].stderr)
+        for name, kinds in (('a.otlp', 1), ('a.html', 1), ('a.folded', 0), ('a.pb.gz', 0)):
+            r, _ = self.record(name, '-p', me, '--kinds', 'off_cpu')
+            self.assertEqual(r.stderr.count('fake: kinds 260\n'), kinds, name)
+
+    def test_messages_of_kinds_that_have_none(self):
+        for kind, sentence in (('heap', 'LD_PRELOAD=libotelprof-heap.so.0'),
+                               ('signals', 'no signal ended one of them'),
+                               ('block_io', 'no requests to block devices'),
+                               ('locks', "'--kinds threads' shows")):
+            r, _ = self.record('a.html', '--kinds', kind, '-p', str(os.getpid()), mode='filter')
+            self.assertEqual(r.returncode, 1)
+            self.assertIn(sentence, r.stderr)
+
     def test_near_words(self):
         for args, sentence in ((['repord'], 'did you mean "record"?'),
                                (['record', '--kidns', 'cpu'], 'did you mean --kinds?'),

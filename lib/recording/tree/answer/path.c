@@ -5,10 +5,8 @@
  * language does not part stacks that are one for their reader.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "recording/tree/answer/answer.h"
 
@@ -18,16 +16,22 @@
 enum {
 	DEPTH_MAX = 256, /* before it is shortened */
 };
+#define ENDED UINT32_MAX /* no further frame */
+
+/* How far a stack is followed that is on the path so far. */
+struct cursor {
+	const struct op_collect_stack *stack;
+	uint32_t locations; /* that are left, and lines of the next one of them */
+	uint32_t lines;
+	uint32_t label; /* of the frame that was reached */
+	uint32_t line;
+};
 
 struct path {
 	const struct answer_work *w;
-	bool all; /* of all frames, not of own code */
-	struct tree tree;
-	OP_VEC(uint32_t) ends;	 /* of each stack: the node of its leaf */
-	OP_VEC(uint32_t) labels; /* of the stack at hand, outermost first */
-	OP_VEC(uint32_t) lines;	 /* the same */
-	uint16_t *steps;	 /* by node: the number of a step, from 1; 0: none */
-	struct sums hits;	 /* by step and line */
+	bool all;		  /* of all frames, not of own code */
+	OP_VEC(struct cursor) on; /* the stacks on the path */
+	int64_t whole;
 	struct answer_step of[DEPTH_MAX];
 	size_t len;
 };
@@ -39,121 +43,127 @@ static bool is_kept(const struct path *p, uint32_t function)
 	return p->all ? of != CLASS_NONE : frame_class_is_own(of);
 }
 
-static int push(struct path *p, uint32_t label, uint32_t line)
+/* The next kept frame inwards, or NULL. @c is moved behind it. */
+static const struct op_collect_line *next_frame(const struct path *p, struct cursor *c)
 {
-	uint32_t *e;
-
-	/* Recursion is one step, with the innermost line. */
-	if (p->labels.len && p->labels.data[p->labels.len - 1] == label) {
-		p->lines.data[p->lines.len - 1] = line;
-		return 0;
-	}
-	e = op_vec_push(&p->labels);
-	if (!e)
-		return -ENOMEM;
-	*e = label;
-	e = op_vec_push(&p->lines);
-	if (!e)
-		return -ENOMEM;
-	*e = line;
-	return 0;
-}
-
-/* The kept frames of a stack. */
-static int take_stack(struct path *p, const struct op_collect_stack *s)
-{
-	const struct op_collect *c = p->w->v->c;
+	const struct op_collect *o = p->w->v->c;
 	const struct op_collect_location *l;
 	const struct op_collect_line *line;
-	uint32_t i, j;
-	int r;
 
-	p->labels.len = p->lines.len = 0;
-	r = push(p, c->processes.data[s->process].name | VIEW_PROCESS, 0);
-	for (i = s->locations_len; !r && i; i--) {
-		l = &c->locations.data[c->location_numbers.data[s->locations + i - 1]];
-		for (j = l->lines_len; !r && j; j--) {
-			line = &c->lines.data[l->lines + j - 1];
+	while (c->locations) {
+		l = &o->locations.data[o->location_numbers.data[c->stack->locations +
+								c->locations - 1]];
+		while (c->lines < l->lines_len) {
+			c->lines++;
+			line = &o->lines.data[l->lines + l->lines_len - c->lines];
 			if (is_kept(p, line->function))
-				r = push(p, line->function, line->line);
+				return line;
 		}
+		c->locations--;
+		c->lines = 0;
 	}
-	return r;
+	return NULL;
 }
 
-static int add_all(struct path *p)
+/* Move to the next function. Recursion is one step, with the innermost line. */
+static void advance(const struct path *p, struct cursor *c)
+{
+	const struct op_collect_line *frame = next_frame(p, c);
+	struct cursor at;
+
+	c->label = ENDED;
+	while (frame) {
+		c->label = frame->function;
+		c->line = frame->line;
+		at = *c;
+		frame = next_frame(p, &at);
+		if (!frame || frame->function != c->label)
+			return;
+		*c = at;
+	}
+}
+
+static int begin(struct path *p)
 {
 	const struct view *v = p->w->v;
 	const struct op_collect_stack *s;
-	uint32_t *end, node = 0;
-	int r;
+	struct cursor *c;
 
 	op_vec_foreach(s, &v->c->stacks) {
 		if (!view_wants(v, s))
 			continue;
-		r = take_stack(p, s);
-		if (!r)
-			r = tree_add(&p->tree, p->labels.data, p->labels.len, s->value,
-				     &node);
-		end = r ? NULL : op_vec_push(&p->ends);
-		if (!end)
+		c = op_vec_push(&p->on);
+		if (!c)
 			return -ENOMEM;
-		*end = node;
+		*c = (struct cursor){
+			.stack = s,
+			.locations = s->locations_len,
+			.label = v->c->processes.data[s->process].name | VIEW_PROCESS,
+		};
+		p->whole = op_collect_sum(p->whole, s->value);
 	}
-	return tree_sort(&p->tree);
+	return 0;
+}
+
+/* The label with the largest sum of those on the path, or ENDED. */
+static int largest(const struct path *p, uint32_t *ret, int64_t *ret_value)
+{
+	struct sums sums = { 0 };
+	const struct cursor *c;
+	int r = 0;
+
+	op_vec_foreach(c, &p->on) {
+		if (c->label != ENDED && !r)
+			r = sums_add(&sums, c->label, c->stack->value);
+	}
+	sums_sort(&sums);
+	*ret = sums.items.len ? (uint32_t)sums.items.data[0].key : ENDED;
+	*ret_value = sums.items.len ? sums.items.data[0].value : 0;
+	sums_clear(&sums);
+	return r;
+}
+
+/* Keep the stacks that reached @label, and find the line of it with the largest sum. */
+static int keep(struct path *p, uint32_t label, uint32_t *ret_line)
+{
+	struct sums lines = { 0 };
+	struct cursor *c;
+	size_t n = 0;
+	int r = 0;
+
+	op_vec_foreach(c, &p->on) {
+		if (c->label != label)
+			continue;
+		if (c->line && !r)
+			r = sums_add(&lines, c->line, c->stack->value);
+		p->on.data[n++] = *c;
+	}
+	p->on.len = n;
+	sums_sort(&lines);
+	*ret_line = lines.items.len ? (uint32_t)lines.items.data[0].key : 0;
+	sums_clear(&lines);
+	return r;
 }
 
 static int walk(struct path *p)
 {
-	const struct tree_node *nodes = p->tree.nodes.data;
-	uint32_t at;
-
-	p->steps = calloc(p->tree.nodes.len + 1, sizeof(*p->steps));
-	if (!p->steps || !nodes)
-		return p->steps ? 0 : -ENOMEM;
-	for (at = nodes[0].child; at && p->len < DEPTH_MAX; at = nodes[at].child) {
-		if ((double)nodes[at].total <
-			    CALLEE_SHARE * (double)nodes[nodes[at].parent].total ||
-		    (double)nodes[at].total < WHOLE_SHARE * (double)nodes[0].total)
-			break;
-		p->of[p->len++] = (struct answer_step){ .label = nodes[at].label,
-							.value = nodes[at].total };
-		p->steps[at] = (uint16_t)p->len;
-	}
-	return 0;
-}
-
-/* Count the lines of the steps, of the stacks that pass them. */
-static int count_lines(struct path *p)
-{
-	const struct view *v = p->w->v;
-	const struct op_collect_stack *s;
-	const struct sum *sum;
-	size_t stack = 0, depth;
-	int64_t most[DEPTH_MAX] = { 0 };
-	uint32_t at, step;
+	int64_t value, last = p->whole;
+	uint32_t label, line = 0;
+	struct cursor *c;
 	int r;
 
-	op_vec_foreach(s, &v->c->stacks) {
-		if (!view_wants(v, s))
-			continue;
-		r = take_stack(p, s);
-		at = p->ends.data[stack++];
-		for (depth = p->labels.len; !r && at; at = p->tree.nodes.data[at].parent)
-			if (depth-- && p->steps[at])
-				r = sums_add(&p->hits,
-					     (uint64_t)p->steps[at] << 32 |
-						     p->lines.data[depth],
-					     s->value);
+	while (p->len < DEPTH_MAX) {
+		r = largest(p, &label, &value);
+		if (r || label == ENDED || (double)value < CALLEE_SHARE * (double)last ||
+		    (double)value < WHOLE_SHARE * (double)p->whole)
+			return r;
+		r = keep(p, label, &line);
 		if (r)
 			return r;
-	}
-	op_vec_foreach(sum, &p->hits.items) {
-		step = (uint32_t)(sum->key >> 32) - 1;
-		if (!(uint32_t)sum->key || sum->value <= most[step])
-			continue;
-		most[step] = sum->value;
-		p->of[step].line = (uint32_t)sum->key;
+		p->of[p->len++] = (struct answer_step){ label, line, value };
+		last = value;
+		op_vec_foreach(c, &p->on)
+			advance(p, c);
 	}
 	return 0;
 }
@@ -214,25 +224,13 @@ static void shorten(struct path *p)
 	p->len--;
 }
 
-static void path_clear(struct path *p)
-{
-	tree_clear(&p->tree);
-	op_vec_clear(&p->ends);
-	op_vec_clear(&p->labels);
-	op_vec_clear(&p->lines);
-	sums_clear(&p->hits);
-	free(p->steps);
-}
-
 int answer_path(struct answer_work *w)
 {
 	struct path p = { .w = w, .all = w->a->own < w->v->total / 2 };
-	int r = add_all(&p);
+	int r = begin(&p);
 
 	if (!r)
 		r = walk(&p);
-	if (!r)
-		r = count_lines(&p);
 	if (!r) {
 		drop_starts(&p);
 		while (p.len > ANSWER_PATH_MAX)
@@ -240,6 +238,6 @@ int answer_path(struct answer_work *w)
 		memcpy(w->a->path, p.of, p.len * sizeof(p.of[0]));
 		w->a->path_len = p.len;
 	}
-	path_clear(&p);
+	op_vec_clear(&p.on);
 	return r;
 }

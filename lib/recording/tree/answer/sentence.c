@@ -16,6 +16,7 @@
 /* What has less of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
 #define NOISE_PERCENT 5.0
+#define SMALL	      10.0 /* that many times less than the first row */
 /* A program that has so much is the one that is looked at. */
 #define MAIN_PERCENT 70.0
 
@@ -148,7 +149,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 size_t answer_rows_shown(const struct answer *a, size_t limit)
 {
 	const struct answer_row *row;
-	double share;
+	double share, first = a->rows_len ? view_percent(a->v, a->rows[0].value) : 0;
 	size_t i;
 
 	if (a->stands_len && a->stands_len < limit)
@@ -157,7 +158,7 @@ size_t answer_rows_shown(const struct answer *a, size_t limit)
 		row = &a->rows[i];
 		share = view_percent(a->v, row->value);
 		/* One that may as well be nothing, and is small, is noise. */
-		if (i && (share < LEAST_PERCENT ||
+		if (i && ((share < LEAST_PERCENT && share < first / SMALL) ||
 			  (share < NOISE_PERCENT && share < row->error)))
 			break;
 	}
