@@ -22,6 +22,7 @@ import subprocess
 import sys
 
 import others
+import page
 import programs
 from programs import suite
 
@@ -34,13 +35,16 @@ NAMED = re.compile(r"--(kinds?|tree) (\w+)")
 class Cell:
     """@function: the one that is to blame. @kinds: what the person asks for; None: nothing.
     @start: of programs.py. @row: what its row must say, too. @says: what the lines must say.
+    @never: what none may say.
+    @page: False: the page's first kind is another one.
     @follows: what the first command names must be right, however good its own answer is."""
 
     def __init__(self, source, function, start=programs.plain, kinds=None, seconds=2, row="",
-                 says="", follows=False):
+                 says="", never=None, follows=False, page=True):
         self.source, self.function, self.start = source, function, start
         self.kinds, self.seconds = kinds, seconds
-        self.row, self.says, self.follows = row, says, follows
+        self.row, self.says, self.never = row, says, never
+        self.follows, self.page = follows, page
 
 
 CELLS = {
@@ -54,7 +58,7 @@ CELLS = {
     "deadlock-off_cpu": Cell("deadlock.py", "(one|two)", programs.hung, "off_cpu"),
     "deadlock-wall": Cell("deadlock.py", "(one|two)", programs.hung, "wall"),
     "convoy": Cell("convoy.cpp", "Registry::observe", row="for a lock", follows=True),
-    "gunicorn": Cell("storefront.py", "find", programs.served),
+    "gunicorn": Cell("storefront.py", "find|<listcomp>", programs.served),
     "quadratic": Cell("dedupe.js", "withoutDuplicates"),
     "garbage-go": Cell("garbage.go", "main.normalize",
                        says=r"\d% of that went to the garbage collector"),
@@ -62,7 +66,8 @@ CELLS = {
                          says=r"\d\d% of that went to the garbage collector"),
     "o_sync": Cell("ledger.c", "append_booking", row="for disk", follows=True),
     "sharing": Cell("sharing.c", "count_packet"),
-    "leak": Cell("leak.c", "log_in", programs.preloaded, "heap", row="still in use at the end"),
+    "leak": Cell("leak.c", "log_in", programs.preloaded, "heap", row="still in use at the end",
+                 never=r"reply\b.*still in use|still in use.*reply\b", page=False),
     "names": Cell("names.c", "resolve_peer", programs.silent_resolver, seconds=4,
                   row="the address of a name"),
     "queries": Cell("orders.py", "customer_of", programs.with_postgres, seconds=3,
@@ -116,6 +121,10 @@ class Try:
             yield "summary", self.summary, LINES
         yield "report", self.report(*args), LINES
         yield "markdown", self.report("--format=markdown", *args), MARKDOWN_LINES
+        shown = None if kind or not self.cell.page else page.rows(self.run.page or
+                                                                  self.run.otelprof, self.file)
+        if shown is not None:
+            yield "page", "\n".join(shown), len(shown)
 
     def judge(self, kind=None):
         """Returns where it is named, and what is wrong, or None."""
@@ -124,13 +133,17 @@ class Try:
         found = []
         for view, text, lines in self.views(kind):
             shown = first(text, lines)
+            row, says = ("", "") if view == "page" else (self.cell.row, self.cell.says)
             rows = [(i, line) for i, line in enumerate(shown, 1)
                     if place.search(line) and name.search(place.sub("", line)) and
-                    re.search(self.cell.row, line)]
-            if not rows or not re.search(self.cell.says, "\n".join(shown)):
+                    re.search(row, line)]
+            if not rows or not re.search(says, "\n".join(shown)):
                 return "", "%s at %s %s %s is not in the first %d lines of the %s:\n%s" % (
-                    self.cell.function, place.pattern, self.cell.row, self.cell.says, lines, view,
+                    self.cell.function, place.pattern, row, says, lines, view,
                     "\n".join(shown))
+            if self.cell.never and re.search(self.cell.never, text):
+                return "", "the %s says what is not so, %s:\n%s" % (view, self.cell.never,
+                                                                    "\n".join(shown))
             if not found:
                 self.row = rows[0][1]
             found.append("%s %d" % (view, rows[0][0]))
@@ -202,6 +215,7 @@ def main():
     parser.add_argument("--dir", required=True, type=os.path.abspath)
     parser.add_argument("--turn", action="store_true")
     parser.add_argument("--others", metavar="FILE")
+    parser.add_argument("--page", metavar="PROGRAM", help="another otelprof for the pages")
     parser.add_argument("cells", nargs="*")
     run = parser.parse_args()
     run.rows = []
