@@ -1,6 +1,6 @@
-//go:build profile
-
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build profile
 
 // What a program of Go needs for a profile of its own.
 package main
