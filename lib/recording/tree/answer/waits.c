@@ -216,6 +216,7 @@ static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 	return WAIT_KERNEL_LOCK;
 }
 
+/* Whose futex it is, or WAIT_NONE. */
 static enum wait wait_of_futex(const struct name *names, size_t len)
 {
 	size_t i, j;
@@ -224,12 +225,12 @@ static enum wait wait_of_futex(const struct name *names, size_t len)
 		for (j = 0; j < OP_ARRAY_SIZE(futex_callers); j++)
 			if (has(names[i], futex_callers[j].part))
 				return futex_callers[j].wait;
-	return WAIT_LOCK;
+	return WAIT_NONE;
 }
 
 enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 {
-	enum wait reason = wait_of_reason(c, s->reason);
+	enum wait reason = wait_of_reason(c, s->reason), futex;
 	struct name names[FRAMES_MAX];
 	size_t len, i, j;
 	bool waits = reason != WAIT_NONE;
@@ -244,12 +245,16 @@ enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 		for (j = 0; j < OP_ARRAY_SIZE(functions); j++) {
 			if (!begins(names[i], functions[j].begins))
 				continue;
-			return functions[j].wait == WAIT_LOCK
-				       ? wait_of_futex(names + i, len - i)
-				       : functions[j].wait;
+			if (functions[j].wait != WAIT_LOCK)
+				return functions[j].wait;
+			futex = wait_of_futex(names + i, len - i);
+			return futex ? futex : WAIT_LOCK;
 		}
 	}
-	if (reason == WAIT_LOCK)
-		return wait_of_futex(names, len);
+	/* Without the kernel's part a lock's own function tells. */
+	futex = reason == WAIT_LOCK || reason == WAIT_OTHER ? wait_of_futex(names, len)
+							    : WAIT_NONE;
+	if (futex)
+		return futex;
 	return reason != WAIT_NONE ? reason : waits ? WAIT_OTHER : WAIT_NONE;
 }
