@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "recording/tree/answer/classes.h"
 
 enum {
 	FRAMES_MAX = 48, /* from the leaf: what waits is there */
+	NEAR_MAX = 4,	 /* frames whose names alone tell */
 };
 
 /* What functions of the kernel and of C libraries wait for, by the beginning of their names. Those
@@ -151,6 +153,7 @@ const char *wait_name(enum wait w)
 struct name {
 	const char *text;
 	size_t len;
+	enum frame_class of;
 };
 
 static bool begins(struct name n, const char *with)
@@ -166,21 +169,21 @@ static bool has(struct name n, const char *part)
 }
 
 /* The names of the frames of @s, leaf first. Returns how many. */
-static size_t names_of(const struct op_collect *c, const struct op_collect_stack *s,
-		       struct name ret[FRAMES_MAX])
+static size_t names_of(const struct op_collect *c, const uint8_t *classes,
+		       const struct op_collect_stack *s, struct name ret[FRAMES_MAX])
 {
 	const struct op_collect_location *l;
+	uint32_t function, i, j;
 	size_t n = 0;
-	uint32_t i, j;
 
 	for (i = 0; i < s->locations_len; i++) {
 		l = &c->locations.data[c->location_numbers.data[s->locations + i]];
-		for (j = 0; j < l->lines_len && n < FRAMES_MAX; j++, n++)
-			ret[n].text = op_collect_text(
-				c,
-				c->functions.data[c->lines.data[l->lines + j].function]
-					.name,
-				&ret[n].len);
+		for (j = 0; j < l->lines_len && n < FRAMES_MAX; j++, n++) {
+			function = c->lines.data[l->lines + j].function;
+			ret[n].of = (enum frame_class)classes[function];
+			ret[n].text = op_collect_text(c, c->functions.data[function].name,
+						      &ret[n].len);
+		}
 	}
 	return n;
 }
@@ -228,7 +231,8 @@ static enum wait wait_of_futex(const struct name *names, size_t len)
 	return WAIT_NONE;
 }
 
-enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
+enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
+		  const struct op_collect_stack *s)
 {
 	enum wait reason = wait_of_reason(c, s->reason), futex;
 	struct name names[FRAMES_MAX];
@@ -237,8 +241,11 @@ enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL_LOCK)
 		return reason;
-	len = names_of(c, s, names);
+	len = names_of(c, classes, s, names);
 	for (i = 0; i < len; i++) {
+		/* Names of others' functions mean nothing here. */
+		if (names[i].of != CLASS_KERNEL && names[i].of != CLASS_LIBC)
+			continue;
 		waits |= begins(names[i], "schedule") || begins(names[i], "__schedule");
 		if (!waits)
 			continue;
@@ -252,8 +259,10 @@ enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 		}
 	}
 	/* Without the kernel's part a lock's own function tells. */
-	futex = reason == WAIT_LOCK || reason == WAIT_OTHER ? wait_of_futex(names, len)
-							    : WAIT_NONE;
+	futex = reason == WAIT_LOCK ? wait_of_futex(names, len)
+		: reason == WAIT_OTHER
+			? wait_of_futex(names, OP_MIN(len, (size_t)NEAR_MAX))
+			: WAIT_NONE;
 	if (futex)
 		return futex;
 	return reason != WAIT_NONE ? reason : waits ? WAIT_OTHER : WAIT_NONE;

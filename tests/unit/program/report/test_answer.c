@@ -141,7 +141,7 @@ static struct rq_buf waits(bool with_kernel)
 		{ "futex_do_wait", "pthread_cond_wait", "idle", "futex", 20 },
 		{ "io_schedule", "fsync", "save", "io", 15 },
 		{ "exit_to_user_mode_loop", "memcpy", "busy", "preempted", 10 },
-		{ "do_nanosleep", "clock_nanosleep", "pause_it", "sleep", 5 },
+		{ "do_nanosleep", "clock_nanosleep", "tcp_pause", "sleep", 5 },
 	};
 	struct rq q;
 	uint32_t native, kernel, libc, l[4], reason;
