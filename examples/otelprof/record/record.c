@@ -210,9 +210,20 @@ static int load(const struct record *rec, struct recording *ret)
 		.lines = { .wanted = true,
 			   .request = { .seconds = LINES_S, .memory = LINES_BYTES } },
 	};
+	int r;
 
 	if (request.detail < OP_COLLECT_LOCATIONS)
 		request.detail = OP_COLLECT_LOCATIONS;
+	r = keep_load(&rec->keep, &request, ret);
+	if (r || ret->c->stacks.len < ret->c->stacks_max ||
+	    form_detail(rec->format) == request.detail)
+		return r;
+	/* Stacks that differ in addresses alone are one for this format. */
+	note("there are too many stacks to tell their lines apart");
+	recording_clear(ret);
+	*ret = (struct recording){ 0 };
+	request.detail = form_detail(rec->format);
+	request.lines.wanted = false;
 	return keep_load(&rec->keep, &request, ret);
 }
 

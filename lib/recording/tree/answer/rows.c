@@ -150,7 +150,8 @@ static int add_to_row(struct rows *r, uint32_t number, size_t at,
 static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
-	enum wait wait = w->a->about == ABOUT_WAITS ? wait_of(w->v->c, s) : WAIT_NONE;
+	enum wait wait =
+		w->a->about == ABOUT_WAITS ? wait_of(w->v->c, w->classes, s) : WAIT_NONE;
 	enum service service = SERVICE_NONE;
 	struct answer_row *row;
 	const struct frame *f;

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "recording/tree/answer/classes.h"
 
 enum {
 	FRAMES_MAX = 48, /* from the leaf: what waits is there */
+	NEAR_MAX = 4,	 /* frames whose names alone tell */
 };
 
 /* What functions of the kernel and of C libraries wait for, by the beginning of their names. Those
@@ -165,6 +167,7 @@ const char *wait_name(enum wait w)
 struct name {
 	const char *text;
 	size_t len;
+	enum frame_class of;
 };
 
 static bool begins(struct name n, const char *with)
@@ -180,21 +183,21 @@ static bool has(struct name n, const char *part)
 }
 
 /* The names of the frames of @s, leaf first. Returns how many. */
-static size_t names_of(const struct op_collect *c, const struct op_collect_stack *s,
-		       struct name ret[FRAMES_MAX])
+static size_t names_of(const struct op_collect *c, const uint8_t *classes,
+		       const struct op_collect_stack *s, struct name ret[FRAMES_MAX])
 {
 	const struct op_collect_location *l;
+	uint32_t function, i, j;
 	size_t n = 0;
-	uint32_t i, j;
 
 	for (i = 0; i < s->locations_len; i++) {
 		l = &c->locations.data[c->location_numbers.data[s->locations + i]];
-		for (j = 0; j < l->lines_len && n < FRAMES_MAX; j++, n++)
-			ret[n].text = op_collect_text(
-				c,
-				c->functions.data[c->lines.data[l->lines + j].function]
-					.name,
-				&ret[n].len);
+		for (j = 0; j < l->lines_len && n < FRAMES_MAX; j++, n++) {
+			function = c->lines.data[l->lines + j].function;
+			ret[n].of = (enum frame_class)classes[function];
+			ret[n].text = op_collect_text(c, c->functions.data[function].name,
+						      &ret[n].len);
+		}
 	}
 	return n;
 }
@@ -230,6 +233,7 @@ static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 	return WAIT_KERNEL_LOCK;
 }
 
+/* Whose futex it is, or WAIT_NONE. */
 static enum wait wait_of_futex(const struct name *names, size_t len)
 {
 	size_t i, j;
@@ -238,7 +242,7 @@ static enum wait wait_of_futex(const struct name *names, size_t len)
 		for (j = 0; j < OP_ARRAY_SIZE(futex_callers); j++)
 			if (has(names[i], futex_callers[j].part))
 				return futex_callers[j].wait;
-	return WAIT_LOCK;
+	return WAIT_NONE;
 }
 
 static enum wait wait_of_poll(const struct name *names, size_t len)
@@ -247,7 +251,8 @@ static enum wait wait_of_poll(const struct name *names, size_t len)
 
 	for (i = 0; i < len; i++)
 		for (j = 0; j < OP_ARRAY_SIZE(poll_callers); j++)
-			if (begins(names[i], poll_callers[j].begins))
+			if (names[i].of != CLASS_OWN &&
+			    begins(names[i], poll_callers[j].begins))
 				return poll_callers[j].wait;
 	return WAIT_EVENTS;
 }
@@ -255,22 +260,28 @@ static enum wait wait_of_poll(const struct name *names, size_t len)
 /* The callers of @names[0], which waits for @wait, may say more of it. */
 static enum wait wait_of_callers(enum wait wait, const struct name *names, size_t len)
 {
-	if (wait == WAIT_LOCK)
-		return wait_of_futex(names, len);
+	enum wait futex = wait == WAIT_LOCK ? wait_of_futex(names, len) : WAIT_NONE;
+
+	if (futex)
+		return futex;
 	return wait == WAIT_EVENTS ? wait_of_poll(names, len) : wait;
 }
 
-enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
+enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
+		  const struct op_collect_stack *s)
 {
-	enum wait reason = wait_of_reason(c, s->reason);
+	enum wait reason = wait_of_reason(c, s->reason), futex;
 	struct name names[FRAMES_MAX];
 	size_t len, i, j;
 	bool waits = reason != WAIT_NONE;
 
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL_LOCK)
 		return reason;
-	len = names_of(c, s, names);
+	len = names_of(c, classes, s, names);
 	for (i = 0; i < len; i++) {
+		/* Names of others' functions mean nothing here. */
+		if (names[i].of != CLASS_KERNEL && names[i].of != CLASS_LIBC)
+			continue;
 		waits |= begins(names[i], "schedule") || begins(names[i], "__schedule");
 		if (!waits)
 			continue;
@@ -280,7 +291,12 @@ enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s)
 						       len - i);
 		}
 	}
-	if (reason == WAIT_LOCK)
-		return wait_of_futex(names, len);
+	/* Without the kernel's part a lock's own function tells. */
+	futex = reason == WAIT_LOCK ? wait_of_futex(names, len)
+		: reason == WAIT_OTHER
+			? wait_of_futex(names, OP_MIN(len, (size_t)NEAR_MAX))
+			: WAIT_NONE;
+	if (futex)
+		return futex;
 	return reason != WAIT_NONE ? reason : waits ? WAIT_OTHER : WAIT_NONE;
 }

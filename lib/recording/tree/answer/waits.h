@@ -32,7 +32,9 @@ enum wait {
 /* "a lock": what follows "waits for". */
 const char *wait_name(enum wait w);
 
-/* What the thread of @s waits for. A stack that does not say that it waits is none. */
-enum wait wait_of(const struct op_collect *c, const struct op_collect_stack *s);
+/* What the thread of @s waits for. A stack that does not say that it waits is none. @classes: of
+ * each function. */
+enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
+		  const struct op_collect_stack *s);
 
 #endif

@@ -170,8 +170,8 @@ static struct rq_buf waits(bool with_kernel)
 		{ "futex_do_wait", "pthread_cond_wait", "idle", "futex", 20 },
 		{ "io_schedule", "fsync", "save", "io", 15 },
 		{ "exit_to_user_mode_loop", "memcpy", "busy", "preempted", 10 },
-		{ "do_nanosleep", "clock_nanosleep", "pause_it", "sleep", 3 },
-		{ "do_poll", "__res_context_send", "look_up", "sleep", 2 },
+		{ "do_nanosleep", "clock_nanosleep", "tcp_pause", "sleep", 3 },
+		{ "do_poll", "__res_context_send", "PQ_look_up", "sleep", 2 },
 	};
 	struct rq q;
 	uint32_t native, kernel, libc, l[4], reason;
@@ -240,6 +240,64 @@ static void test_reasons_tell_where_frames_do_not(void)
 	CHECK_INT(m.a.rows_len, 6);
 	for (i = 0; i < 6; i++)
 		CHECK_INT(m.a.rows[i].wait, with[i]);
+	clear(&m);
+}
+
+/*
+ * Two threads of one process within a second: 101 ended a wait of 900 ms, 102 one of 10 ms. At the
+ * end both wait for a lock, in hold() and in stuck().
+ */
+static void add_two_threads(struct rq *q)
+{
+	uint32_t native = rq_string_attribute(q, "profile.frame.type", "native");
+	uint32_t reason = rq_string_attribute(q, "off_cpu.reason", "futex");
+	uint32_t state = rq_string_attribute(q, "thread.state", "sleeping");
+	uint32_t thread[] = { rq_int_attribute(q, "thread.id", 101),
+			      rq_int_attribute(q, "thread.id", 102) };
+	uint32_t l[3];
+
+	l[0] = rq_location(q, native, 0, 1, rq_function(q, "hold", "a.c", 0), 1, 0, 0);
+	l[1] = rq_location(q, native, 0, 2, rq_function(q, "stuck", "a.c", 0), 2, 0, 0);
+	l[2] = rq_location(q, native, rq_mapping(q, "libc.so.6", "bb"), 3,
+			   rq_function(q, "pthread_mutex_lock", "", 0), 0, 0, 0);
+	q->type = "off_cpu";
+	q->unit = "nanoseconds";
+	q->value = 10000000;
+	rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[0] }, 2),
+		  (uint32_t[]){ thread[0], reason }, 2, 90);
+	rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[0] }, 2),
+		  (uint32_t[]){ thread[1], reason }, 2, 1);
+	rq_process(q, 100, "web", NULL);
+	q->type = "threads";
+	q->unit = "count";
+	q->value = 1;
+	rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[0] }, 2),
+		  (uint32_t[]){ thread[0], state }, 2, 1);
+	rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[1] }, 2),
+		  (uint32_t[]){ thread[1], state }, 2, 1);
+	rq_process(q, 100, "web", NULL);
+}
+
+/* The wait of a thread that has not ended is in no value; it is shown beside them. */
+static void test_waits_that_have_no_end(void)
+{
+	char buf[256], text[ANSWER_SENTENCE_BYTES];
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+
+	rq_begin(&q);
+	add_two_threads(&q);
+	b = rq_end(&q);
+	make(&m, &b, NULL);
+	check_row(&m, 0, "hold", 1, 910000000);
+	CHECK_INT(m.a.standing, 1);
+	CHECK_INT(m.a.stands_len, 1);
+	CHECK_STR(view_label_name(&m.v, m.a.stands[0].function, buf, sizeof(buf)),
+		  "stuck");
+	CHECK_INT(m.a.stands[0].wait, WAIT_LOCK);
+	CHECK_INT(m.a.stands[0].value, 1);
+	CHECK(strstr(answer_sentence(&m.a, 0, text), "1 thread still waited at the end"));
 	clear(&m);
 }
 
@@ -356,5 +414,6 @@ TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
 	  { "what_the_runtime_does", test_what_the_runtime_does },
 	  { "memory_that_stays", test_memory_that_stays },
+	  { "waits_that_have_no_end", test_waits_that_have_no_end },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })
