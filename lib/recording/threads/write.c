@@ -101,7 +101,8 @@ static void put_head(FILE *out, const struct threads *t, const struct thread *e)
 	(void)fputs(": ", out);
 	put(out, text(t, e->stack->label));
 	if (e->wait)
-		(void)fprintf(out, ", waits for %s", e->wait);
+		(void)fprintf(out, ", waits for %s",
+			      strcmp(e->wait, "sleep") == 0 ? "time to pass" : e->wait);
 	if (e->wait && e->kernel_len) {
 		(void)fputs(" in ", out);
 		put(out,
