@@ -382,7 +382,7 @@ static void check_other_processes(struct doctor *d)
 	row(d, or_less(!memory || may_read), "memory of other processes",
 	    "CAP_SYS_PTRACE", "samples of others' processes have no stacks and no names",
 	    !memory    ? "readable"
-	    : may_read ? "the capability is there; of process 1: %s"
+	    : may_read ? "process 1 is protected (%s), which is normal in some containers"
 		       : "%s",
 	    strerror(memory));
 	op_word_list(op_word_runtimes, runtimes);

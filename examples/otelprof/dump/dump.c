@@ -224,7 +224,8 @@ static int set_kinds(struct dump *d)
 	struct otelprof_error_info why = { .size = sizeof(why) };
 	int r = session_settings(&d->o, &d->o.settings);
 
-	if (!r && otelprof_settings_set(d->o.settings, "kinds", "threads, cpu", &why) < 0)
+	if (!r && otelprof_settings_set(d->o.settings, "kinds",
+					"threads, cpu, goroutines", &why) < 0)
 		r = fail("%s", why.message);
 	return r;
 }

@@ -15,7 +15,7 @@ enum {
 #define FILE_ARGUMENT                                                                    \
 	{ "file", ARGUMENT_FILE, NULL, "Path of a recording (OTLP), such as record answers", true }
 #define LINES_ARGUMENT                                                                   \
-	{ "lines", ARGUMENT_NUMBER, "--lines", "At most so many lines", false, 1, LINES_MAX }
+	{ "lines", ARGUMENT_NUMBER, "--rows", "At most so many lines", false, 1, LINES_MAX }
 #define CHOICE_ARGUMENTS                                                                 \
 	{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 1, INT_MAX },      \
 	{ "tree", ARGUMENT_NUMBER, "--tree", "Only this process and its descendants", false, 1, INT_MAX }, \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum {
+	ROWS_MAX = 1000000,
 	MEMORY_MAX_MIB = 1 << 20,
 	MIB_SHIFT = 20,
 };
@@ -22,6 +23,18 @@ int percent_parse(const char *command, const char *option, const char *arg, doub
 	}
 	*ret = v;
 	return 0;
+}
+
+int rows_parse(const char *command, const char *arg, long long *ret)
+{
+	if (*arg < '0' || *arg > '9') {
+		(void)fail(
+			"-n, --rows takes a number, not \"%s\"; source lines are shown "
+			"by themselves",
+			arg);
+		return usage_hint(command);
+	}
+	return parse_number(command, "-n", arg, 1, ROWS_MAX, ret);
 }
 
 int lines_take(const char *command, int c, const char *arg, struct recording_lines *ret)

@@ -10,6 +10,10 @@
  * a message. */
 int percent_parse(const char *command, const char *option, const char *arg, double *ret);
 
+/* Parse how many rows to show, of -n, --rows or, as it was called, --lines. Returns 0, or
+ * STATUS_USAGE after a message. */
+int rows_parse(const char *command, const char *arg, long long *ret);
+
 /* Options of source lines. */
 enum {
 	OPTION_SYMBOLS = OPTION_OWN + 100,

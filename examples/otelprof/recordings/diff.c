@@ -15,7 +15,6 @@ enum {
 	OPTION_NO_LINES,
 	OPTION_TOTAL,
 	ROWS_DEFAULT = 20,
-	ROWS_MAX = 1000000,
 };
 
 struct options_of_diff {
@@ -43,7 +42,7 @@ static int help(FILE *f)
 		"      --by WHAT       function, line, file, module, program, container, service\n"
 		"                      or label:KEY (an attribute)\n"
 		"      --total         order by the time with what a function calls\n"
-		"  -n, --lines N       at most N lines (20)\n"
+		"  -n, --rows N        at most N rows (20)\n"
 		"      --min POINTS    omit smaller changes (0.1 per cent of the whole)\n"
 		"      --no-lines      no source lines and inlined functions of native code\n",
 		f);
@@ -81,7 +80,7 @@ static int take(struct options_of_diff *d, int c, const char *arg)
 		d->page = arg;
 		return 0;
 	case 'n':
-		return parse_number("diff", "-n", arg, 1, ROWS_MAX, &d->lines);
+		return rows_parse("diff", arg, &d->lines);
 	default:
 		return filters_has(c) ? filters_take("diff", c, arg, &d->filter)
 				      : lines_take("diff", c, arg, &d->diff.read.lines);
@@ -105,6 +104,7 @@ static int parse(struct options_of_diff *d, int argc, char **argv, bool *ret_hel
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "by", required_argument, NULL, OPTION_BY },
 		{ "total", no_argument, NULL, OPTION_TOTAL },
+		{ "rows", required_argument, NULL, 'n' },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },

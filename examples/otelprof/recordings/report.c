@@ -19,7 +19,6 @@ enum {
 	OPTION_NO_LINES,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
-	ROWS_MAX = 1000000,
 };
 
 static int help(FILE *f)
@@ -39,7 +38,7 @@ static int help(FILE *f)
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
-		"  -n, --lines N          at most N lines (20; of a tree 60)\n"
+		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
 		f);
 	filters_help(f, 25, true);
@@ -111,7 +110,7 @@ static int take(struct options_of_report *o, int c, const char *arg)
 	case OPTION_MIN:
 		return percent_parse("report", "--min", arg, &o->min_percent);
 	case 'n':
-		return parse_number("report", "-n", arg, 1, ROWS_MAX, &o->lines);
+		return rows_parse("report", arg, &o->lines);
 	default:
 		if (filters_has(c))
 			return filters_take("report", c, arg, &o->filter);
@@ -128,6 +127,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "tree", no_argument, NULL, OPTION_TREE_ONLY },
 		{ "callers", required_argument, NULL, OPTION_CALLERS },
 		{ "callees", required_argument, NULL, OPTION_CALLEES },
+		{ "rows", required_argument, NULL, 'n' },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },

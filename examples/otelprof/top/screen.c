@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/macros.h"
 #include "recording/read/print.h"
 #include "top/top.h"
 
@@ -23,6 +24,9 @@ enum {
 	ID_COLUMNS = 7,
 	OWNER_COLUMNS = 15,
 	MODULE_COLUMNS = 18,
+	AMOUNT_COLUMNS = 10,
+	SHARES_COLUMNS = 16,
+	FUNCTION_COLUMNS = 18, /* at least */
 	/* a signal that arrives just before the wait is noticed after this */
 	POLL_MS = 1000,
 	ESCAPE_MS = 50,
@@ -158,6 +162,7 @@ static void draw_head(const struct view *v)
 	const struct kind_sums *k = top_kind(t);
 	char line[256];
 	char clock[16];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	time_t now = time(NULL);
 	struct tm tm;
 
@@ -165,10 +170,12 @@ static void draw_head(const struct view *v)
 	top_headline(t, k, line, sizeof(line));
 	(void)mvprintw(0, 0, "otelprof top  %s  ", clock);
 	(void)put_text(line, COLS - getcurx(stdscr) - 1);
+	/* samples are an estimate, which may be more than there is */
 	if (t->measured > 0 && k->clock)
-		(void)printw("  CPUs busy: %.2f of %ld",
-			     (double)k->sums.value / 1e9 / t->measured,
-			     sysconf(_SC_NPROCESSORS_ONLN));
+		(void)printw(
+			"  CPUs busy: %.2f of %ld",
+			OP_MIN((double)k->sums.value / 1e9 / t->measured, (double)cpus),
+			cpus);
 	(void)mvprintw(1, 0, "by %s, %s first", owners[t->kinds.owner],
 		       t->order == FUNCTIONS_BY_SELF ? "SELF" : "TOTAL");
 	if (*v->filter) {
@@ -190,21 +197,52 @@ static bool has_id(enum function_owner owner)
 	return owner == OWNER_PROCESS || owner == OWNER_THREAD;
 }
 
+/* Which columns have room beside the shares and the function, which is what one looks for. */
+struct columns {
+	bool owner;
+	bool amount;
+	bool id;
+	bool module;
+};
+
+static bool take_room(bool wanted, int columns, int *left)
+{
+	if (!wanted || *left < columns + 1)
+		return false;
+	*left -= columns + 1;
+	return true;
+}
+
+static struct columns columns_of(const struct view *v)
+{
+	enum function_owner owner = v->top->kinds.owner;
+	int left = COLS - SHARES_COLUMNS - FUNCTION_COLUMNS;
+	struct columns c;
+
+	c.owner = take_room(owner != OWNER_ALL, OWNER_COLUMNS, &left);
+	c.amount = take_room(!top_kind(v->top)->clock, AMOUNT_COLUMNS, &left);
+	c.id = take_room(has_id(owner), ID_COLUMNS, &left);
+	c.module = take_room(true, MODULE_COLUMNS, &left);
+	return c;
+}
+
 static void draw_titles(const struct view *v)
 {
+	const struct columns columns = columns_of(v);
 	enum function_owner owner = v->top->kinds.owner;
 	static const char *const titles[OWNERS] = { "PROCESS", "PROGRAM", "CONTAINER",
 						    "THREAD", "" };
 
 	(void)attron(A_REVERSE);
 	(void)mvprintw(2, 0, "%7s %7s ", "SELF", "TOTAL");
-	if (!top_kind(v->top)->clock)
-		(void)printw("%10s ", "TOTAL");
-	if (has_id(owner))
+	if (columns.amount)
+		(void)printw("%*s ", AMOUNT_COLUMNS, "TOTAL");
+	if (columns.id)
 		(void)printw("%*s ", ID_COLUMNS, owner == OWNER_THREAD ? "TID" : "PID");
-	if (owner != OWNER_ALL)
+	if (columns.owner)
 		put_column(titles[owner], OWNER_COLUMNS);
-	put_column("MODULE", MODULE_COLUMNS);
+	if (columns.module)
+		put_column("MODULE", MODULE_COLUMNS);
 	(void)printw("%-*s", COLS > getcurx(stdscr) ? COLS - getcurx(stdscr) : 0,
 		     "FUNCTION");
 	(void)attroff(A_REVERSE);
@@ -215,6 +253,7 @@ static void draw_row(const struct view *v, size_t at, int line)
 	const struct function_row *row = v->rows[at];
 	enum function_owner owner = v->top->kinds.owner;
 	const struct kind_sums *k = top_kind(v->top);
+	const struct columns columns = columns_of(v);
 	char amount[KIND_AMOUNT_BYTES];
 	bool selected = at == v->selected;
 
@@ -222,15 +261,17 @@ static void draw_row(const struct view *v, size_t at, int line)
 		(void)attron(A_BOLD | A_UNDERLINE);
 	(void)mvprintw(line, 0, "%6.2f%% %6.2f%% ", top_percent(k, row->self_value),
 		       top_percent(k, row->total_value));
-	if (!k->clock)
-		(void)printw("%10s ", kind_amount(k, row->total_value, amount));
-	if (has_id(owner))
+	if (columns.amount)
+		(void)printw("%*s ", AMOUNT_COLUMNS,
+			     kind_amount(k, row->total_value, amount));
+	if (columns.id)
 		(void)printw("%*" PRId64 " ", ID_COLUMNS, row->id);
-	if (owner != OWNER_ALL)
+	if (columns.owner)
 		put_column(owner == OWNER_CONTAINER && !*row->owner ? "(host)"
 								    : row->owner,
 			   OWNER_COLUMNS);
-	put_column(top_module(row), MODULE_COLUMNS);
+	if (columns.module)
+		put_column(top_module(row), MODULE_COLUMNS);
 	put_name(row->function, COLS - getcurx(stdscr));
 	if (selected)
 		(void)attroff(A_BOLD | A_UNDERLINE);

@@ -33,7 +33,7 @@ static int help(FILE *f, const struct options *o)
 		"Shows the functions that take the CPUs. On a terminal the table is made anew\n"
 		"every 2 seconds until q; else once, of 5 seconds, by process. With --kinds\n"
 		"there is a table for each type of samples, in its own unit.\n\n"
-		"  -n, --lines N               at most N functions (20, or as many as fit)\n"
+		"  -n, --rows N                at most N functions (20, or as many as fit)\n"
 		"  -1, --once                  one table, on a terminal too\n"
 		"      --json                  for programs: one object, once\n",
 		f);
@@ -62,6 +62,7 @@ static int take(void *data, int c, char *arg)
 static int parse(struct top *t, int argc, char **argv)
 {
 	static const struct option longs[] = {
+		{ "rows", required_argument, NULL, 'n' },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "once", no_argument, NULL, '1' },
 		{ "json", no_argument, NULL, OPTION_JSON },

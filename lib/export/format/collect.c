@@ -510,15 +510,22 @@ static void count_samples(struct op_collect_stack *s, const struct otlp_sample_v
 	s->samples = UINT32_MAX - s->samples < times ? UINT32_MAX : s->samples + times;
 }
 
+/* The first of the keys that the sample has. */
 static int collect_label(const struct adding *a, const struct otlp_sample_view *v,
 			 uint32_t *ret)
 {
 	char number[OTLP_LABEL_NUMBER_BYTES];
+	const char *key = a->c->label_key;
+	struct otlp_text value;
+	size_t len;
 
-	return op_strings_add(
-		&a->c->strings,
-		otlp_label(a->p, v, a->c->label_key, strlen(a->c->label_key), number),
-		ret);
+	for (;; key += len + 1) {
+		len = strcspn(key, ",");
+		value = otlp_label(a->p, v, key, len, number);
+		if (value.len || !key[len])
+			break;
+	}
+	return op_strings_add(&a->c->strings, value, ret);
 }
 
 /* Note the value of a sample of stack @s that goes by a guess, or is near its function alone. */

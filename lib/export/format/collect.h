@@ -231,7 +231,8 @@ struct op_collect_recent {
 struct op_collect {
 	enum op_collect_detail detail;
 	/* An attribute of samples or of their processes that tells stacks apart, too; may be NULL.
-	 * The caller's, set before the first op_collect_add(). */
+	 * Of several keys, with commas, the first that a sample has. The caller's, set before the
+	 * first op_collect_add(). */
 	const char *label_key;
 	uint64_t seed;
 	struct op_strings strings;

@@ -127,7 +127,7 @@ static int find_wait(struct threads *t, struct thread *thread)
 
 	if (!names)
 		return -ENOMEM;
-	if (thread->seen || is_running(t->c, thread->stack))
+	if (thread->goroutine || thread->seen || is_running(t->c, thread->stack))
 		return 0;
 	for (i = 0; i < thread->len; i++)
 		names[i] = text(t->c, t->c->functions.data[f[i].function].name);
@@ -150,6 +150,10 @@ static int compare(const void *a, const void *b, void *data)
 		return p < q ? -1 : 1;
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
+	if (x->kind != y->kind)
+		return is_kind(c, x, "threads") ? -1 : 1;
+	if (is_kind(c, x, "goroutines") && x->value != y->value)
+		return x->value > y->value ? -1 : 1;
 	return x->thread_id < y->thread_id ? -1 : x->thread_id > y->thread_id;
 }
 
@@ -162,7 +166,7 @@ static int complete(struct threads *t)
 	op_vec_foreach(e, &t->all) {
 		t->processes += e->stack->process != process;
 		process = e->stack->process;
-		if (is_running(t->c, e->stack))
+		if (!e->goroutine && is_running(t->c, e->stack))
 			e->seen = seen_on_cpu(t->c, e->stack);
 		r = add_frames(t, e);
 		if (!r)
@@ -196,6 +200,8 @@ static int group(struct threads *t)
 	for (i = 0; !r && i < t->all.len; i++) {
 		e = &t->all.data[i];
 		e->same = 1;
+		if (e->goroutine)
+			continue;
 		hash = op_hash_bytes(
 			t->frames.data + e->first, e->len * sizeof(*t->frames.data),
 			seed ^ (uint64_t)e->stack->process << 32 ^ e->stack->label);
@@ -224,12 +230,14 @@ int threads_make(const struct op_collect *c, const char *const owners[FILTER_OWN
 
 	*ret = (struct threads){ .c = c };
 	op_vec_foreach(s, &c->stacks) {
-		if (!s->value || !is_kind(c, s, "threads") || !passes(c, s, owners))
+		if (!s->value || !is_kind(c, s, "threads,goroutines") ||
+		    !passes(c, s, owners))
 			continue;
 		e = op_vec_push(&ret->all);
 		if (!e)
 			return -ENOMEM;
-		*e = (struct thread){ .stack = s };
+		*e = (struct thread){ .stack = s,
+				      .goroutine = is_kind(c, s, "goroutines") };
 	}
 	if (ret->all.len)
 		qsort_r(ret->all.data, ret->all.len, sizeof(*ret->all.data), compare,

@@ -11,8 +11,8 @@
 #include "export/format/collect.h"
 #include "recording/filter/filter.h"
 
-/* The attribute that tells the state, by which the collection must be told apart. */
-#define THREADS_LABEL_KEY "thread.state"
+/* The attributes that tell the state, by which the collection must be told apart. */
+#define THREADS_LABEL_KEY "thread.state,goroutine.wait_reason,goroutine.state"
 
 enum {
 	THREADS_FRAMES_MAX = 4096, /* of a stack that are shown */
@@ -25,6 +25,7 @@ struct thread_frame {
 
 struct thread {
 	const struct op_collect_stack *stack;
+	bool goroutine; /* several in one place, as many as the value of the stack; not a thread */
 	/* Of a thread that runs: where it was seen most on a CPU just before; NULL: not seen. */
 	const struct op_collect_stack *seen;
 	const char *wait; /* NULL: unknown, or it waits for nothing */
@@ -39,7 +40,8 @@ struct thread {
 
 struct threads {
 	const struct op_collect *c;
-	OP_VEC(struct thread) all; /* by process, then by number */
+	OP_VEC(struct thread)
+	all; /* by process, threads by number, then goroutines, most first */
 	OP_VEC(struct thread_frame) frames;
 	size_t processes;
 };

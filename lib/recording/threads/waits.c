@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names are those of Linux 5.10 to 7.2, of glibc and musl, and of CPython. */
+/* Names are those of Linux 5.10 to 7.2, of glibc, CPython, HotSpot, and of Go, whose idle threads
+ * wait for work. */
 #include "recording/threads/waits.h"
 
 #include <stdbool.h>
@@ -15,6 +16,13 @@ static const struct wait {
 } waits[] = {
 	/* of programs: what a futex is for */
 	{ "take_gil", "GIL" },
+	{ "ObjectMonitor::enter", "lock" },
+	{ "ObjectMonitor::EnterI", "lock" },
+	{ "JavaThread::sleep", "sleep" },
+	{ "JVM_Sleep", "sleep" },
+	{ "runtime.mPark", "work" },
+	{ "runtime.notesleep", "work" },
+	{ "runtime.notetsleep", "work" },
 	{ "pthread_cond_", "condition" },
 	{ "__pthread_cond_", "condition" },
 	{ "___pthread_cond_", "condition" },

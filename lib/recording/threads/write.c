@@ -85,6 +85,33 @@ static void put_thread_name(FILE *out, const struct threads *t, const struct thr
 	put(out, text(t, e->stack->thread_name));
 }
 
+/* Is it one of those that the runtime of Go has for itself? */
+static bool is_of_runtime(const struct threads *t, const struct thread *e)
+{
+	static const char begins[] = "runtime.";
+	struct otlp_text name;
+	size_t i;
+
+	for (i = 0; i < e->len; i++) {
+		name = text(
+			t,
+			t->c->functions.data[t->frames.data[e->first + i].function].name);
+		if (name.len < strlen(begins) ||
+		    memcmp(name.data, begins, strlen(begins)) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* "3 goroutines: sync.Mutex.Lock" */
+static void put_goroutines(FILE *out, const struct threads *t, const struct thread *e)
+{
+	(void)fprintf(out, "\n%" PRId64 " goroutine%s: ", e->stack->value,
+		      e->stack->value == 1 ? "" : "s");
+	put(out, text(t, e->stack->label));
+	(void)fputc('\n', out);
+}
+
 /* "thread 12 main, sleeping, waits for lock in futex_wait" */
 static void put_head(FILE *out, const struct threads *t, const struct thread *e)
 {
@@ -101,7 +128,8 @@ static void put_head(FILE *out, const struct threads *t, const struct thread *e)
 	(void)fputs(": ", out);
 	put(out, text(t, e->stack->label));
 	if (e->wait)
-		(void)fprintf(out, ", waits for %s", e->wait);
+		(void)fprintf(out, ", waits for %s",
+			      strcmp(e->wait, "sleep") == 0 ? "time to pass" : e->wait);
 	if (e->wait && e->kernel_len) {
 		(void)fputs(" in ", out);
 		put(out,
@@ -121,7 +149,7 @@ static void put_process(FILE *out, const struct threads *t, const struct thread 
 
 	for (i = (size_t)(e - t->all.data);
 	     i < t->all.len && t->all.data[i].stack->process == e->stack->process; i++)
-		n++;
+		n += !t->all.data[i].goroutine;
 	(void)fprintf(out, "%sprocess %" PRId64 " ", e == t->all.data ? "" : "\n",
 		      p->pid);
 	put(out, text(t, p->name));
@@ -145,9 +173,12 @@ void threads_text(const struct threads *t, bool all, FILE *f)
 		if (e->stack->process != process)
 			put_process(f, t, e);
 		process = e->stack->process;
-		if (!e->same)
+		if (!e->same || (e->goroutine && !all && is_of_runtime(t, e)))
 			continue;
-		put_head(f, t, e);
+		if (e->goroutine)
+			put_goroutines(f, t, e);
+		else
+			put_head(f, t, e);
 		put_stack(f, t, e, all);
 	}
 }
@@ -177,7 +208,12 @@ static void json_thread(FILE *out, const struct threads *t, const struct thread 
 {
 	size_t i;
 
-	(void)fprintf(out, "\n      { \"tid\": %" PRId64 ", ", e->stack->thread_id);
+	if (e->goroutine)
+		(void)fprintf(out, "\n      { \"goroutines\": %" PRId64 ", ",
+			      e->stack->value);
+	else
+		(void)fprintf(out, "\n      { \"tid\": %" PRId64 ", ",
+			      e->stack->thread_id);
 	put_json(out, "name", text(t, e->stack->thread_name));
 	(void)fputs(", ", out);
 	put_json(out, "state", text(t, e->stack->label));

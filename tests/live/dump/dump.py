@@ -90,7 +90,27 @@ def cell_c(args):
     return check(args.otelprof, "waits.c", [program])
 
 
-CELLS = {"python": cell_python, "c": cell_c}
+def cell_go(args):
+    """Three goroutines in one place, which no thread is in."""
+    if not shutil.which("go"):
+        return "skip", "no go"
+    program = os.path.join(args.dir, "blocked")
+    source = os.path.join(HERE, "blocked.go")
+    subprocess.run(["go", "build", "-o", program, source], check=True)
+    with open(source, encoding="utf-8") as f:
+        line, = (i for i, text in enumerate(f, 1) if "PLACE" in text)
+    program = start([program])
+    try:
+        text, seconds = dump(args.otelprof, str(program.pid))
+    finally:
+        os.killpg(program.pid, 9)
+        program.wait()
+    if re.search(r"\n3 goroutines: sync\.Mutex\.Lock\n(    .*\n)+    main\.want \(.*blocked\.go:%d\)" % line, text):
+        return "ok", "3 goroutines in %.1f s" % seconds
+    return "FAIL", "no three goroutines wait at line %d:\n%s" % (line, text)
+
+
+CELLS = {"python": cell_python, "c": cell_c, "go": cell_go}
 
 
 def main():

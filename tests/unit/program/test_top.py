@@ -118,10 +118,13 @@ class Top(unittest.TestCase):
 class Tmux(unittest.TestCase):
     """The same in a terminal that somebody uses: what stands on its screen, cell by cell."""
     def setUp(self):
+        self.begin(100)
+
+    def begin(self, columns):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.tmux = ['tmux', '-f', '/dev/null', '-S', os.path.join(folder.name, 'socket')]
-        self.run_it('new-session', '-d', '-x', '100', '-y', '24', PROGRAM + ' top -d 3')
+        self.run_it('new-session', '-d', '-x', str(columns), '-y', '24', PROGRAM + ' top -d 3')
         self.addCleanup(subprocess.run, [*self.tmux, 'kill-server'], capture_output=True)
 
     def run_it(self, *args):
@@ -135,6 +138,15 @@ class Tmux(unittest.TestCase):
                 return text
             time.sleep(0.1)
         self.fail('no %r in %s' % (wanted, text))
+
+    def test_a_narrow_terminal_keeps_the_function(self):
+        for columns, titles, row in (
+                (50, ['SELF', 'TOTAL', 'PROCESS', 'FUNCTION'], ['30.00%', '30.00%', 'web', 'parse']),
+                (60, ['SELF', 'TOTAL', 'PID', 'PROCESS', 'FUNCTION'], ['30.00%', '30.00%', '100', 'web', 'parse']),
+                (30, ['SELF', 'TOTAL', 'FUNCTION'], ['30.00%', '30.00%', 'parse'])):
+            self.begin(columns)
+            lines = self.screen('parse').splitlines()
+            self.assertEqual((lines[2].split(), lines[4].split()), (titles, row))
 
     def test_what_stands_there(self):
         self.screen('ksys_read')
