@@ -89,6 +89,7 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 	__u64 sp = u->sp;
 	__u64 fp = u->fp;
 	__u64 found = 0;
+	bool is_first = true;
 	__u32 i;
 
 	if (!u->exact)
@@ -105,6 +106,7 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 		i = (__u32)op_hotspot_lowest(found);
 		op_platform_bound(i);
 		i &= OP_HS_STUB_WORDS - 1;
+		is_first = !i;
 		kept = word[i];
 		sp += (__u64)(i + 1) * 8;
 		if (sp - 16 == fp)
@@ -112,7 +114,11 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 	} else {
 		return op_hotspot_record(u, v);
 	}
-	if (!op_hotspot_is_return(u, v, kept))
+	/* the interpreter pushes where a method returns to, and jumps: that is not looked for
+	 * further up */
+	if (!(is_first && op_hotspot_within(kept, OP_HS_WORD(v, interpreter),
+					    OP_HS_WORD(v, interpreter_end))) &&
+	    !op_hotspot_is_return(u, v, kept))
 		return op_end(u, OP_ERROR_hotspot_return_address);
 	return op_hotspot_go(u, v, kept, sp, fp);
 }
