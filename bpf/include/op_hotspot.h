@@ -14,7 +14,7 @@
 enum {
 	OP_HOTSPOT_FRAME_WORDS = 2,
 	OP_HOTSPOT_KIND_SHIFT = 60,
-	OP_HOTSPOT_HEAPS = 3,	     /* code heaps */
+	OP_HOTSPOT_HEAPS = 5,	     /* code heaps: three, or one more for hot code */
 	OP_HOTSPOT_RULES = 480,	     /* of one interpreter */
 	OP_HOTSPOT_RULES_ALL = 4096, /* with those of the stubs */
 	OP_HOTSPOT_RULES_STEPS = 12,
@@ -145,8 +145,9 @@ struct op_hotspot {
 
 _Static_assert(sizeof(struct op_hotspot_rule) == 8, "layout");
 _Static_assert(sizeof(struct op_hotspot_identity) == 16, "layout");
-_Static_assert(sizeof(struct op_hotspot) ==
-		       168 + 2 * OP_OBJECT_STEPS * 8 + OP_HOTSPOT_RULES_ALL * 8,
+_Static_assert(sizeof(struct op_hotspot) == 96 + OP_HOTSPOT_HEAPS * 24 +
+						    2 * OP_OBJECT_STEPS * 8 +
+						    OP_HOTSPOT_RULES_ALL * 8,
 	       "layout");
 _Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES_ALL,
 	       "the search reaches all");

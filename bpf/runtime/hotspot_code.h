@@ -55,6 +55,16 @@ static __always_inline __u64 op_hotspot_blob(struct op_unwind *u,
 	return 0;
 }
 
+/* Take heap number @i if @pc is there. By a mask: a branch is one more way for the verifier. */
+#define OP_HS_TAKE_HEAP(v, i, pc, low, segmap)                                           \
+	do {                                                                             \
+		__u64 at = OP_HS_WORD(v, heap[i].low);                                   \
+		__u64 mask = -op_hotspot_within(pc, at, OP_HS_WORD(v, heap[i].high));    \
+                                                                                         \
+		low ^= (low ^ at) & mask;                                                \
+		segmap ^= (segmap ^ OP_HS_WORD(v, heap[i].segmap)) & mask;               \
+	} while (0)
+
 static __always_inline __u64 op_hotspot_find_blob(struct op_unwind *u,
 						  const struct op_hotspot_view *v,
 						  __u64 pc)
@@ -62,13 +72,11 @@ static __always_inline __u64 op_hotspot_find_blob(struct op_unwind *u,
 	__u64 low = OP_HS_WORD(v, heap[0].low);
 	__u64 segmap = OP_HS_WORD(v, heap[0].segmap);
 
-	if (pc >= OP_HS_WORD(v, heap[1].low) && pc < OP_HS_WORD(v, heap[1].high)) {
-		low = OP_HS_WORD(v, heap[1].low);
-		segmap = OP_HS_WORD(v, heap[1].segmap);
-	} else if (pc >= OP_HS_WORD(v, heap[2].low) && pc < OP_HS_WORD(v, heap[2].high)) {
-		low = OP_HS_WORD(v, heap[2].low);
-		segmap = OP_HS_WORD(v, heap[2].segmap);
-	}
+	_Static_assert(OP_HOTSPOT_HEAPS == 5, "all are looked at");
+	OP_HS_TAKE_HEAP(v, 1, pc, low, segmap);
+	OP_HS_TAKE_HEAP(v, 2, pc, low, segmap);
+	OP_HS_TAKE_HEAP(v, 3, pc, low, segmap);
+	OP_HS_TAKE_HEAP(v, 4, pc, low, segmap);
 	return op_hotspot_blob(u, v, pc, low, segmap);
 }
 

@@ -37,14 +37,22 @@ static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
 	return op_hotspot_go(u, v, ra, fp + 16, next);
 }
 
-/* Does the word @ra look like what a call has pushed? What was called may have jumped on. */
+static __always_inline __u64 op_hotspot_in_interpreter(const struct op_hotspot_view *v,
+						       __u64 pc)
+{
+	return op_hotspot_within(pc, OP_HS_WORD(v, interpreter),
+				 OP_HS_WORD(v, interpreter_end));
+}
+
+/* Does the word @ra look like what a call has pushed? What was called may have jumped on. The
+ * interpreter pushes where a method returns to, and jumps. */
 static __always_inline bool
 op_hotspot_is_return(struct op_unwind *u, const struct op_hotspot_view *v, __u64 ra)
 {
 	/* a frame that is to be deoptimised returns to a handler, but not from a leaf */
 	if (!u->exact && op_hotspot_in_heap(v, ra))
 		return true;
-	return op_call_before(u, ra) != OP_CALL_NONE;
+	return op_hotspot_in_interpreter(v, ra) || op_call_before(u, ra) != OP_CALL_NONE;
 }
 
 /* The pc is in a stub that has @rule. */
@@ -89,6 +97,7 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 	__u64 sp = u->sp;
 	__u64 fp = u->fp;
 	__u64 found = 0;
+	bool is_sure = true;
 	__u32 i;
 
 	if (!u->exact)
@@ -105,13 +114,18 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 		i = (__u32)op_hotspot_lowest(found);
 		op_platform_bound(i);
 		i &= OP_HS_STUB_WORDS - 1;
+		is_sure = !i;
 		kept = word[i];
 		sp += (__u64)(i + 1) * 8;
-		if (sp - 16 == fp)
+		if (sp - 16 == fp) { /* a frame record */
 			fp = word[(i - 1) & (OP_HS_STUB_WORDS - 1)];
+			is_sure = true;
+		}
 	} else {
 		return op_hotspot_record(u, v);
 	}
+	if (!is_sure && op_hotspot_in_interpreter(v, kept))
+		return op_end(u, OP_ERROR_hotspot_return_address);
 	if (!op_hotspot_is_return(u, v, kept))
 		return op_end(u, OP_ERROR_hotspot_return_address);
 	return op_hotspot_go(u, v, kept, sp, fp);

@@ -72,8 +72,9 @@ static int find_heaps(const struct reader *r, const struct op_hotspot_layout *la
 		return error;
 	if (!len)
 		return -EAGAIN;
+	/* code in more than those is in no range: a stack that has some ends there */
 	if (len > OP_HOTSPOT_HEAPS)
-		return -EBADMSG;
+		len = OP_HOTSPOT_HEAPS;
 	for (i = 0; i < len; i++) {
 		error = read_pointer(r, data + (uint64_t)i * WORD_BYTES, &ret[i]);
 		if (error < 0)

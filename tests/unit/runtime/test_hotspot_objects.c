@@ -211,15 +211,28 @@ static void test_code_half_made(void)
 	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
 }
 
+/* Of a VM with more code heaps than the step knows the first are taken. */
+static void test_more_heaps(void)
+{
+	struct op_hotspot_layout l = begin();
+	static struct op_hotspot bpf;
+	uint32_t i;
+
+	memset(&bpf, 0, sizeof(bpf));
+	fake_u32(FAKE_ARRAY, OP_HOTSPOT_HEAPS + 1);
+	for (i = 0; i < OP_HOTSPOT_HEAPS; i++)
+		fake_u64(FAKE_ARRAY + 16 + 8 * (uint64_t)i, FAKE_HEAP);
+	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
+	CHECK_INT(bpf.heap[OP_HOTSPOT_HEAPS - 1].low, FAKE_CODE);
+	CHECK_INT(bpf.interpreter, FAKE_CODELETS);
+}
+
 static void test_code_that_is_none(void)
 {
 	struct op_hotspot_layout l = begin();
 	static struct op_hotspot bpf;
 
 	fake_u32(FAKE_QUEUE_END, OP_HOTSPOT_CODE_MAX + 1);
-	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
-	fake_make();
-	fake_u32(FAKE_ARRAY, OP_HOTSPOT_HEAPS + 1);
 	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
 	fake_make();
 	fake_u64(FAKE_HEAP + 8, FAKE_CODE - 1);
@@ -539,7 +552,7 @@ TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early
 	  { "layout_without_an_end", test_layout_without_an_end }, { "code", test_code },
 	  { "code_too_early", test_code_too_early },
 	  { "code_of_2_gib", test_code_of_2_gib },
-	  { "code_half_made", test_code_half_made },
+	  { "code_half_made", test_code_half_made }, { "more_heaps", test_more_heaps },
 	  { "code_that_is_none", test_code_that_is_none },
 	  { "blob_name", test_blob_name }, { "method", test_method },
 	  { "method_that_changes", test_method_that_changes },

@@ -272,6 +272,22 @@ static void test_map_of_joined_blocks(void)
 	}
 }
 
+/* The blob is found in each heap that a VM may have. */
+static void test_heaps(void)
+{
+	struct op_unwind u;
+	int i;
+
+	for (i = 0; i < OP_HOTSPOT_HEAPS; i++) {
+		begin("StubRoutines");
+		memset(slab.process.heap, 0, sizeof(slab.process.heap));
+		slab.process.heap[i] =
+			(struct op_hotspot_heap){ CACHE, CACHE + CACHE_BYTES, SEGMAP };
+		u = in_stub(INSIDE, false, 0);
+		CHECK_INT(op_hotspot_find_blob(&u, &view, INSIDE), BLOB);
+	}
+}
+
 /* What a virtual thread's frames return to where those of their callers are still in the heap: the
  * walk goes on at the carrier, and says that there are others between. */
 static void test_continuation(void)
@@ -381,4 +397,4 @@ TEST_MAIN({ "other_stub", test_other_stub }, { "upcall", test_upcall },
 	  { "upcall_of_none", test_upcall_of_none },
 	  { "continuation", test_continuation },
 	  { "map_of_joined_blocks", test_map_of_joined_blocks }, { "rules", test_rules },
-	  { "searched", test_searched })
+	  { "heaps", test_heaps }, { "searched", test_searched })

@@ -37,6 +37,7 @@ public class Shapes {
 
     static final long SLICE_NS = 10_000_000;
     static final int TELL_EVERY = 7;
+    static final int LOOPS = Integer.getInteger("loops", 500); // fewer for the interpreter
     static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
     static final Map<String, Shape> SHAPES = new LinkedHashMap<>();
     static final Set<String> TOLD = new HashSet<>();
@@ -61,7 +62,7 @@ public class Shapes {
 
     static void leaf(Leaf what) throws Throwable {
         tell();
-        for (int i = 1; i < 500; i++) {
+        for (int i = 1; i < LOOPS; i++) {
             if (i % 10 == 0)
                 sink += noise(12);
             sink += what.burn(i);

@@ -452,7 +452,8 @@ def judge_scenes(samples, known, result):
 def shape_cells(run, version, mode, jdk, why):
     there = int(version) >= SINCE.get(mode, 0)
     for what, modes, function, argument in (
-            ("shapes", MODES, shapes.shapes_cell, OPTIONS + [DEBUG] + MODES[mode]),
+            ("shapes", MODES, shapes.shapes_cell, OPTIONS + [DEBUG] + MODES[mode] +
+             (["-Dloops=12"] if mode == "int" else [])),
             ("young", ("int",), shapes.young_cell, False),
             ("young", ("jit",), shapes.young_cell, True)):
         name = "jdk%s-%s-%s" % (version, mode, what)

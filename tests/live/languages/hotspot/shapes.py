@@ -21,7 +21,7 @@ MIN_SAMPLES = 500
 MARKS = ("[unwind error", "[truncated]", "[no unwind table", "[stack lost]")
 # Which the leaf of a stub works in; its number stands for the shape.
 STUB = re.compile(r"Shapes\.lambda\$(?:stubs|digest|cipher)\$\d+$")
-OTHERS = re.compile(r"(?:java|javax|jdk|sun|com\.sun)\.|Shapes\$\$Lambda")
+OTHERS = re.compile(r"(?:java|javax|jdk|sun|com\.sun)\.|Shapes\$\$Lambda|Shapes\.thrower$")
 
 
 class Program:
@@ -149,9 +149,12 @@ def shapes_cell(run, name, jdk, why, compilers, options):
     least = min((right / of, key) for key, (of, right) in per.items() if of >= 20)
     result.need(least[0] >= SHAPE_WHOLE, "%d shapes, %d of them stubs; the least right is %s, %.1f %%" %
                 (len(per), len(stubs), least[1], 100 * least[0]))
+    most = ["%d times %s" % (n, shown)
+            for shown, n in sorted(texts.items(), key=lambda x: -x[1])[:4]]
     if result.problems:
-        result.problems += ["  %d times %s" % (n, shown)
-                            for shown, n in sorted(texts.items(), key=lambda x: -x[1])[:4]]
+        result.problems += ["  " + shown for shown in most]
+    else:
+        result.notes += most
     result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
