@@ -210,7 +210,7 @@ struct op_collect_stack {
 	uint32_t reason; /* strings: off_cpu.reason, lock.type, thread.state; 0: none */
 	uint32_t
 		samples; /* with a time each, as far as they have one; stops at the largest */
-	uint32_t label;	 /* strings: the value of the collection's label_key; 0: none */
+	uint32_t label; /* strings: the value of the collection's label_key; 0: none */
 	int64_t value;
 	int64_t approximate; /* of it: with a leaf of Java that is the nearest known function */
 	int64_t guessed; /* of it: in samples with a frame that was found by a guess */

@@ -43,7 +43,7 @@ struct recording_request {
 	bool timed;
 	const struct filter *filter; /* NULL: everything is read */
 	const char *label_key;	     /* of the collection; NULL: none */
-	bool times; /* op_collect_keep_times() */
+	bool times;		     /* op_collect_keep_times() */
 	struct recording_lines lines;
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "recording/tree/answer/classes.h"
+#include "export/format/classes.h"
 
 enum {
 	FRAMES_MAX = 48, /* from the leaf: what waits is there */
@@ -167,7 +167,7 @@ const char *wait_name(enum wait w)
 struct name {
 	const char *text;
 	size_t len;
-	enum frame_class of;
+	enum op_frame_class of;
 };
 
 static bool begins(struct name n, const char *with)
@@ -194,7 +194,7 @@ static size_t names_of(const struct op_collect *c, const uint8_t *classes,
 		l = &c->locations.data[c->location_numbers.data[s->locations + i]];
 		for (j = 0; j < l->lines_len && n < FRAMES_MAX; j++, n++) {
 			function = c->lines.data[l->lines + j].function;
-			ret[n].of = (enum frame_class)classes[function];
+			ret[n].of = (enum op_frame_class)classes[function];
 			ret[n].text = op_collect_text(c, c->functions.data[function].name,
 						      &ret[n].len);
 		}
@@ -251,7 +251,7 @@ static enum wait wait_of_poll(const struct name *names, size_t len)
 
 	for (i = 0; i < len; i++)
 		for (j = 0; j < OP_ARRAY_SIZE(poll_callers); j++)
-			if (names[i].of != CLASS_OWN &&
+			if (names[i].of != OP_CLASS_OWN &&
 			    begins(names[i], poll_callers[j].begins))
 				return poll_callers[j].wait;
 	return WAIT_EVENTS;
@@ -280,7 +280,7 @@ enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
 	len = names_of(c, classes, s, names);
 	for (i = 0; i < len; i++) {
 		/* Names of others' functions mean nothing here. */
-		if (names[i].of != CLASS_KERNEL && names[i].of != CLASS_LIBC)
+		if (names[i].of != OP_CLASS_KERNEL && names[i].of != OP_CLASS_LIBC)
 			continue;
 		waits |= begins(names[i], "schedule") || begins(names[i], "__schedule");
 		if (!waits)
