@@ -531,7 +531,7 @@ const h = require('fs').readFileSync(process.argv[2], 'utf8');
 const D = JSON.parse(h.match(/id="profile">([\s\S]*?)<\/script>/)[1]);
 const B = JSON.parse(h.match(/id="before">([\s\S]*?)<\/script>/)[1]);
 const S = D.strings, F = D.functions;
-eval(h.match(/function adopt\(\) \{[\s\S]*?\n\}\nif \(B\)/)[0].replace(/\nif \(B\)$/, '') + ';adopt();');
+eval(h.match(/const NAME = .*/)[0] + h.match(/function adopt\(\) \{[\s\S]*?\n\}\n/)[0] + ';adopt();');
 const trees = D.trees.map(t => [t.side === 0 ? 0 : 1, t.k, t.p, t.f.map((f, i) =>
 	[t.d[i], S[F[f][0]], S[F[f][1]], F[f][2], t.s[i]])]);
 console.log(JSON.stringify(trees));

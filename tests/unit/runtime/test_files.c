@@ -186,7 +186,7 @@ static void test_attach_too_early(void)
 	struct op_memory memory = { read_nothing };
 	struct op_runtime_target target = { .pid = 1, .memory = &memory };
 	struct op_runtime_loop loop;
-	uint8_t bpf[256] = { 0 };
+	uint8_t bpf[512] = { 0 };
 	void *instance = NULL;
 	struct op_elf *elf = make_early();
 	void *image = NULL;
