@@ -13,7 +13,7 @@ class Pool
 	explicit Pool(int size)
 	{
 		for (int i = 0; i < size; i++)
-			workers_.emplace_back([this] { work(); });
+			workers_.emplace_back(&Pool::work, this);
 	}
 	void submit(std::function<void()> task)
 	{
