@@ -367,9 +367,12 @@ op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 loo
 
 		if ((rule & 0xff) > OP_HOTSPOT_NO_RULE)
 			return op_hotspot_ruled(u, v, rule);
-		if (!words || words == (__u32)OP_HS_NO_FRAME_SIZE)
-			return op_hotspot_unsized(u, v, code);
+		if (words == (__u32)OP_HS_NO_FRAME_SIZE)
+			words = 0;
 	}
+	/* so it is of linkToNative(), which jumps on */
+	if (!words)
+		return op_hotspot_unsized(u, v, code);
 	if (words < 2 || words > OP_HS_SENDER_MAX / 8)
 		return op_end(u, OP_ERROR_hotspot_no_blob);
 	if (u->exact && begun == OP_HS_NEVER)
