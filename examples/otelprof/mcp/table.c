@@ -45,7 +45,7 @@ const struct tool tools_table[] = {
 			       "where the time went: of a whole host by program first. Answers the "
 			       "path of the recording too, for the other tools. For waits take the "
 			       "kinds off_cpu or locks, and dump for a program that hangs.",
-		.command = { "record" },
+		.command = { "record", "--no-keep" },
 		.arguments = {
 			{ "seconds", ARGUMENT_NUMBER, "--duration",
 			  "How long; 10 where it is left out", false, 1, SECONDS_MAX },
