@@ -215,9 +215,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u32 instance;
 	__u32 runtime;
 	__u32 guessed;
+	bool silent, lazy;
 	__u32 error;
-	bool silent;
-	bool lazy;
 
 	if (look < OP_PC_MIN || look >= OP_ARCH_USER_END)
 		return op_end(u, OP_ERROR_native_bad_pc);
