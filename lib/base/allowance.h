@@ -131,6 +131,7 @@ static inline bool op_allowance_step(struct op_allowance *a)
 static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
 {
 	a->poll_ns = (uint64_t)(ms ? ms : OP_POLL_DEFAULT_MS) * OP_POLL_NS_A_MS;
+	op_work_clock_begin(&a->clock);
 	a->poll_end_ns = op_allowance_now(a) + a->poll_ns;
 }
 

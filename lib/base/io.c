@@ -226,14 +226,42 @@ static uint64_t waited_ns(void)
 	return strtoull(at, NULL, 10);
 }
 
+void op_work_clock_begin(struct op_work_clock *c)
+{
+	if (!c->waited_ns)
+		c->waited_ns = waited_ns();
+	c->read_ns = c->checked_ns = op_clock_monotonic_ns();
+	c->cpu_ns = op_clock_thread_ns();
+}
+
+/* Take off what the thread has waited since the last look. What it waited for before op_work_clock_begin()
+ * is in the kernel's number, too, and it cannot be more than the time without CPU time. */
+static void look_for_waits(struct op_work_clock *c, uint64_t now_ns)
+{
+	uint64_t cpu_ns = op_clock_thread_ns();
+	uint64_t idle_ns = now_ns - c->checked_ns;
+	uint64_t waited;
+
+	idle_ns -= OP_MIN(idle_ns, cpu_ns - c->cpu_ns);
+	c->checked_ns = now_ns;
+	c->cpu_ns = cpu_ns;
+	if (idle_ns < WAIT_MIN_NS)
+		return;
+	waited = OP_MAX(waited_ns(), c->waited_ns);
+	c->lost_ns += OP_MIN(waited - c->waited_ns, idle_ns);
+	c->waited_ns = waited;
+}
+
 uint64_t op_clock_work_ns(struct op_work_clock *c)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
 
-	if (now_ns - c->read_ns >= WAIT_MIN_NS)
-		c->waited_ns = OP_MAX(c->waited_ns, waited_ns());
+	if (!c->read_ns)
+		op_work_clock_begin(c);
+	else if (now_ns - c->read_ns >= WAIT_MIN_NS)
+		look_for_waits(c, now_ns);
 	c->read_ns = now_ns;
-	c->told_ns = OP_MAX(c->told_ns, now_ns - c->waited_ns);
+	c->told_ns = OP_MAX(c->told_ns, now_ns - c->lost_ns);
 	return c->told_ns;
 }
 

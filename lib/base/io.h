@@ -54,12 +54,17 @@ uint64_t op_clock_boottime_ns(void);
 /* CPU time of this thread. */
 uint64_t op_clock_thread_ns(void);
 /* For limits of work: a monotonic clock that stands while this thread waits for a CPU. It goes on
- * while the thread sleeps. Readings of two threads cannot be compared, those by two of these can. */
+ * while the thread sleeps. Readings of two of these cannot be compared, but where one is a copy. */
 struct op_work_clock {
-	uint64_t read_ns;   /* when it was read last */
-	uint64_t waited_ns; /* for a CPU, in all, as far as it is known */
+	uint64_t read_ns;    /* when it was read last */
+	uint64_t checked_ns; /* when waits were looked for */
+	uint64_t cpu_ns;     /* the thread's CPU time then */
+	uint64_t waited_ns;  /* for a CPU, in all, as far as it is known */
+	uint64_t lost_ns;    /* of that while the clock was in use */
 	uint64_t told_ns;
 };
+/* Work begins, in this thread: what was before does not count. */
+void op_work_clock_begin(struct op_work_clock *c);
 uint64_t op_clock_work_ns(struct op_work_clock *c);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now: the most exact of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);

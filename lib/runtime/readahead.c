@@ -93,12 +93,14 @@ void op_readahead_init(struct op_readahead *a, const struct op_memory *of)
 	a->below = 0;
 	a->again = -EAGAIN;
 	a->next = 0;
-	op_readahead_limit(a, UINT64_MAX, UINT64_MAX);
+	op_readahead_limit(a, UINT64_MAX, NULL, UINT64_MAX);
 	op_readahead_forget(a);
 }
 
-void op_readahead_limit(struct op_readahead *a, uint64_t limit, uint64_t until_ns)
+void op_readahead_limit(struct op_readahead *a, uint64_t limit,
+			const struct op_work_clock *clock, uint64_t until_ns)
 {
+	a->clock = clock ? *clock : (struct op_work_clock){ 0 };
 	a->left = limit;
 	a->until_ns = until_ns;
 }

@@ -39,9 +39,10 @@ struct op_readahead {
 /* Begin to read @of by @a->memory, without a limit, in pieces from what is asked for on. What was
  * read before is forgotten. */
 void op_readahead_init(struct op_readahead *a, const struct op_memory *of);
-/* From now on it gives -ETIME once reads have cost @limit, and from @until_ns (op_clock_work_ns())
- * on. */
-void op_readahead_limit(struct op_readahead *a, uint64_t limit, uint64_t until_ns);
+/* From now on it gives -ETIME once reads have cost @limit, and from @until_ns by @clock, which is
+ * copied. */
+void op_readahead_limit(struct op_readahead *a, uint64_t limit,
+			const struct op_work_clock *clock, uint64_t until_ns);
 /* Forget what was read. */
 void op_readahead_forget(struct op_readahead *a);
 

@@ -54,6 +54,14 @@ static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 	return r;
 }
 
+/* That of the limits; NULL: none. */
+static const struct op_work_clock *clock_of(const struct op_golang_heap *h)
+{
+	const struct op_allowance *a = op_processes_config(h->processes)->allowance;
+
+	return a ? &a->clock : NULL;
+}
+
 static int read_profile(struct op_golang_heap *h, const struct op_memory *memory,
 			uint64_t until_ns)
 {
@@ -62,7 +70,7 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 	int i;
 
 	op_go_buckets_readahead(&h->ahead, memory);
-	op_readahead_limit(&h->ahead, READ_LIMIT, until_ns);
+	op_readahead_limit(&h->ahead, READ_LIMIT, clock_of(h), until_ns);
 	for (i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i)
 			(void)nanosleep(&pause, NULL);
@@ -222,7 +230,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->window = window;
 	h->process->heap_stacks = 0;
 	h->process->heap_stopped = 0;
-	op_readahead_limit(&h->ahead, UINT64_MAX, until_ns);
+	op_readahead_limit(&h->ahead, UINT64_MAX, clock_of(h), until_ns);
 	op_readahead_forget(&h->ahead);
 	op_allowance_until(allowance, until_ns);
 	for (i = 0; i < len; i++) {

@@ -74,11 +74,12 @@ void op_golang_process_search(struct op_golang_process *g, struct op_processes *
 }
 
 /* Go on with the search in @elf. Returns 1 and ELF addresses, 0 or -errno. */
-static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t until_ns,
+static int search_code(struct op_golang_process *g, struct op_elf *elf,
+		       const struct op_allowance *allowance, uint64_t until_ns,
 		       struct op_go_buckets_at *ret)
 {
 	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
-	struct op_allowance part = op_allowance_within(NULL, until_ns);
+	struct op_allowance part = op_allowance_within(allowance, until_ns);
 	int r = op_gopclntab_open(elf, &table);
 
 	if (r == -ENOENT || r == -ENOTSUP || r == -EBADMSG)
@@ -102,7 +103,7 @@ int op_golang_process_search_heap(struct op_golang_process *g, struct op_process
 		return 0;
 	r = op_publish_open_file(p, program, v, &elf, &g->bias);
 	if (r == 0)
-		r = search_code(g, elf, until_ns, &at);
+		r = search_code(g, elf, op_processes_config(p)->allowance, until_ns, &at);
 	if (r < 0)
 		return r;
 	g->heap_searched = true;

@@ -379,7 +379,7 @@ static void next_of_pass(struct op_matches *p)
 
 void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns)
 {
-	uint64_t end_ns = op_clock_work_ns(&p->clock) + limit_ns;
+	uint64_t end_ns;
 	bool more = true;
 
 	p->now_ns = now_ns;
@@ -389,6 +389,8 @@ void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns)
 		close_scan(p);
 		return;
 	}
+	op_work_clock_begin(&p->clock);
+	end_ns = op_clock_work_ns(&p->clock) + limit_ns;
 	while (more && op_clock_work_ns(&p->clock) < end_ns)
 		more = next_candidate(p);
 	if (now_ns < p->pause_ns)

@@ -341,7 +341,7 @@ static void test_ahead(void)
 
 	build(many);
 	op_go_buckets_readahead(&ahead, &fake.memory);
-	op_readahead_limit(&ahead, 8 << 20, UINT64_MAX);
+	op_readahead_limit(&ahead, 8 << 20, NULL, UINT64_MAX);
 	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), 0);
 	CHECK_INT(profile.entries.len, many);
 	for (i = 0; i < many; i++)
@@ -349,13 +349,13 @@ static void test_ahead(void)
 	CHECK(fake.reads < 2 * many * STEP / OP_READAHEAD_BYTES + 100);
 	/* the more there is to read, the more it costs */
 	op_go_buckets_readahead(&ahead, &fake.memory);
-	op_readahead_limit(&ahead, 200 << 10, UINT64_MAX);
+	op_readahead_limit(&ahead, 200 << 10, NULL, UINT64_MAX);
 	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	CHECK_INT(profile.entries.len, 0);
 	CHECK(fake.reads < 300);
 	/* and it takes no longer than it may */
 	op_go_buckets_readahead(&ahead, &fake.memory);
-	op_readahead_limit(&ahead, 8 << 20, 1);
+	op_readahead_limit(&ahead, 8 << 20, NULL, 1);
 	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	op_go_profile_deinit(&profile);
 }
