@@ -25,6 +25,17 @@ bool otlp_text_is(struct otlp_text t, const char *s)
 	return t.len == strlen(s) && (!t.len || memcmp(t.data, s, t.len) == 0);
 }
 
+struct otlp_text otlp_base_name(struct otlp_text path)
+{
+	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+
+	if (!slash)
+		return path;
+	path.len -= (size_t)(slash + 1 - path.data);
+	path.data = slash + 1;
+	return path;
+}
+
 size_t otlp_utf8_len(const char *text, size_t left)
 {
 	const unsigned char *s = (const unsigned char *)text;

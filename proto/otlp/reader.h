@@ -208,6 +208,8 @@ struct otlp_profiles *otlp_free(struct otlp_profiles *p);
 /* A string of the dictionary; empty where @index is outside. */
 struct otlp_text otlp_string(const struct otlp_profiles *p, int32_t index);
 bool otlp_text_is(struct otlp_text t, const char *s);
+/* The last part of a path. */
+struct otlp_text otlp_base_name(struct otlp_text path);
 /* Bytes of the well-formed UTF-8 character (RFC 3629) at @s, 0 where there is none. */
 size_t otlp_utf8_len(const char *s, size_t left);
 /* The text of a string attribute, a reference followed; empty for another kind. */

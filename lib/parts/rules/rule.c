@@ -24,10 +24,10 @@ int op_rule_new(const struct otelprof_rule *from, struct op_rule **ret)
 
 struct op_rule *op_rule_free(struct op_rule *rule)
 {
-	if (rule)
-		free(rule->group);
-	if (rule)
-		free((void *)rule->of.text);
+	if (!rule)
+		return NULL;
+	free(rule->group);
+	free((void *)rule->of.text);
 	free(rule);
 	return NULL;
 }

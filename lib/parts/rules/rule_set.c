@@ -14,6 +14,7 @@
 
 /* Between two looks for what rules wait for. */
 static const uint64_t LOOK_NS = UINT64_C(5000000000);
+/* Between two looks whether control groups were made anew. */
 static const uint64_t FOLLOW_NS = UINT64_C(400000000);
 
 /* Pointers to rules, by rank. */

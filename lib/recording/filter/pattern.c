@@ -202,23 +202,12 @@ int pattern_matches(struct pattern *p, struct otlp_text name)
 	return *answer == YES;
 }
 
-static struct otlp_text last_part(struct otlp_text path)
-{
-	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-
-	if (slash) {
-		path.len -= (size_t)(slash + 1 - path.data);
-		path.data = slash + 1;
-	}
-	return path;
-}
-
 int pattern_matches_frame(struct pattern *p, struct otlp_text function,
 			  struct otlp_text module, struct otlp_text file)
 {
 	int r = pattern_matches(p, function);
 
 	if (!r)
-		r = pattern_matches(p, last_part(module));
-	return r ? r : pattern_matches(p, last_part(file));
+		r = pattern_matches(p, otlp_base_name(module));
+	return r ? r : pattern_matches(p, otlp_base_name(file));
 }

@@ -231,42 +231,13 @@ static int judge(void *data, const struct otlp_sample_view *v)
 	return r < 0 ? r : 0;
 }
 
-/* A part of a message that is copied: begun when the first thing in it is there. */
-static int open_part(struct op_bytes *out, size_t *ret_start)
+/* End a part of a message, or take it back where it is empty of what counts. */
+static int end_part(struct op_bytes *out, uint32_t field, size_t start, bool keep)
 {
-	*ret_start = out->len;
-	if (op_vec_reserve(out, OP_FIELD_BYTES))
-		return -ENOMEM;
-	out->len += OP_FIELD_BYTES;
-	return 0;
-}
-
-/* End it, or take it back where it is empty of what counts. */
-static int close_part(struct op_bytes *out, uint32_t field, size_t start, bool keep)
-{
-	size_t body = start + OP_FIELD_BYTES, len = out->len - body;
-	int r;
-
+	if (keep)
+		return wire_close(out, field, start);
 	out->len = start;
-	if (!keep)
-		return 0;
-	r = op_bytes_head(out, field, len);
-	if (r)
-		return r;
-	memmove(out->data + out->len, out->data + body, len);
-	out->len += len;
 	return 0;
-}
-
-static int put_varint(struct op_bytes *out, uint64_t v)
-{
-	uint8_t bytes[OP_INT64_BYTES];
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)v | 0x80;
-	bytes[n++] = (uint8_t)v;
-	return op_bytes_add(out, bytes, n);
 }
 
 /* The times of a sample that are inside, and the values of these. */
@@ -276,20 +247,20 @@ static int put_times(struct filter_run *run, const struct otlp_sample *s)
 	struct op_bytes *out = &run->out;
 	size_t start;
 	uint32_t i;
-	int r = open_part(out, &start);
+	int r = wire_open(out, &start);
 
 	for (i = 0; !r && i < s->values.len; i++)
 		if (is_in(run, times[i]))
-			r = put_varint(
+			r = wire_put_varint(
 				out, (uint64_t)run->p->values.data[s->values.first + i]);
 	if (!r)
-		r = close_part(out, FIELD_VALUES, start, s->values.len);
+		r = end_part(out, FIELD_VALUES, start, s->values.len);
 	if (!r)
-		r = open_part(out, &start);
+		r = wire_open(out, &start);
 	for (i = 0; !r && i < s->timestamps.len; i++)
 		if (is_in(run, times[i]))
 			r = op_bytes_add(out, &times[i], sizeof(times[i]));
-	return r ? r : close_part(out, FIELD_TIMESTAMPS, start, true);
+	return r ? r : wire_close(out, FIELD_TIMESTAMPS, start);
 }
 
 static int copy_sample(struct filter_run *run, const struct wire_field *f, bool *ret_kept)
@@ -304,13 +275,13 @@ static int copy_sample(struct filter_run *run, const struct wire_field *f, bool 
 	*ret_kept = true;
 	if (run->verdicts.data[at] == WHOLE)
 		return op_bytes_add(&run->out, f->whole.data, f->whole.len);
-	r = open_part(&run->out, &start);
+	r = wire_open(&run->out, &start);
 	while (!r && wire_next(&reader, &part))
 		if (part.number != FIELD_VALUES && part.number != FIELD_TIMESTAMPS)
 			r = op_bytes_add(&run->out, part.whole.data, part.whole.len);
 	if (!r)
 		r = put_times(run, &run->p->samples.data[at]);
-	return r ? r : close_part(&run->out, FIELD_SAMPLE, start, true);
+	return r ? r : wire_close(&run->out, FIELD_SAMPLE, start);
 }
 
 /* Resources, scopes and profiles hold each other; a message without a sample goes. */
@@ -342,11 +313,11 @@ static int copy_message(struct filter_run *run, enum level level, struct otlp_te
 			continue;
 		}
 		kept = false;
-		r = open_part(&run->out, &start);
+		r = wire_open(&run->out, &start);
 		if (!r)
 			r = copy_message(run, level + 1, f.bytes, &kept);
 		if (!r)
-			r = close_part(&run->out, f.number, start, kept);
+			r = end_part(&run->out, f.number, start, kept);
 		*ret_kept |= kept;
 	}
 	return !r && reader.failed ? -EBADMSG : r;

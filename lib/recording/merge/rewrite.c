@@ -6,8 +6,7 @@
 #include <string.h>
 
 enum {
-	DEPTH_MAX = 64,	      /* of messages in each other; lists of values may nest */
-	VARINT_BYTES_MAX = 10 /* of 64 bits */
+	DEPTH_MAX = 64, /* of messages in each other; lists of values may nest */
 };
 
 /* What becomes of a field: it is a number of @table, or a message, or it is left out. */
@@ -124,49 +123,13 @@ const struct schema *schema_of_table(enum otlp_table t)
 	return &tables[t];
 }
 
-static int put_varint(struct op_bytes *b, uint64_t v)
-{
-	if (op_vec_reserve(b, VARINT_BYTES_MAX))
-		return -ENOMEM;
-	for (; v >= 0x80; v >>= 7)
-		b->data[b->len++] = (uint8_t)v | 0x80;
-	b->data[b->len++] = (uint8_t)v;
-	return 0;
-}
-
 static int put_number(const struct rewrite *w, enum otlp_table t, uint64_t old,
 		      struct op_bytes *out)
 {
 	uint32_t number = 0;
 	int r = w->number(w->data, t, (int32_t)(uint32_t)old, &number);
 
-	return r ? r : put_varint(out, number);
-}
-
-/* Begin a field whose length is not known yet. */
-static int open_field(struct op_bytes *out, size_t *ret_start)
-{
-	*ret_start = out->len;
-	if (op_vec_reserve(out, OP_FIELD_BYTES))
-		return -ENOMEM;
-	out->len += OP_FIELD_BYTES; /* the longest head */
-	return 0;
-}
-
-/* Write its head and move the bytes to the head's end. */
-static int close_field(struct op_bytes *out, uint32_t field, size_t start)
-{
-	size_t body = start + OP_FIELD_BYTES;
-	size_t len = out->len - body;
-	int r;
-
-	out->len = start;
-	r = op_bytes_head(out, field, len);
-	if (r)
-		return r;
-	memmove(out->data + out->len, out->data + body, len);
-	out->len += len;
-	return 0;
+	return r ? r : wire_put_varint(out, number);
 }
 
 /* A list of numbers, packed. */
@@ -176,13 +139,13 @@ static int copy_numbers(const struct rewrite *w, const struct rule *rule,
 	struct op_reader list = op_reader_init(f->bytes.data, f->bytes.len);
 	size_t start;
 	uint64_t old;
-	int r = open_field(out, &start);
+	int r = wire_open(out, &start);
 
 	while (!r && op_reader_left(&list)) {
 		old = op_read_uleb(&list);
 		r = list.failed ? -EBADMSG : put_number(w, rule->table, old, out);
 	}
-	return r ? r : close_field(out, f->number, start);
+	return r ? r : wire_close(out, f->number, start);
 }
 
 static int copy_message(const struct rewrite *w, const struct schema *s,
@@ -196,15 +159,15 @@ static int copy_field(const struct rewrite *w, const struct rule *rule,
 	int r;
 
 	if (rule->message && f->type == WIRE_BYTES) {
-		r = open_field(out, &start);
+		r = wire_open(out, &start);
 		if (!r)
 			r = copy_message(w, rule->message, f->bytes, depth + 1, out);
-		return r ? r : close_field(out, f->number, start);
+		return r ? r : wire_close(out, f->number, start);
 	}
 	if (rule->table && f->type == WIRE_BYTES)
 		return copy_numbers(w, rule, f, out);
 	if (rule->table && f->type == WIRE_VARINT) {
-		r = put_varint(out, (uint64_t)f->number << 3 | WIRE_VARINT);
+		r = wire_put_varint(out, (uint64_t)f->number << 3 | WIRE_VARINT);
 		return r ? r : put_number(w, rule->table, f->value, out);
 	}
 	return -EBADMSG;

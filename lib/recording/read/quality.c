@@ -75,21 +75,10 @@ const char *quality_words(const char *name, size_t len)
 	return words_of_error(name, len);
 }
 
-static struct otlp_text last_part(struct otlp_text path)
-{
-	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-
-	if (!slash)
-		return path;
-	path.len -= (size_t)(slash + 1 - path.data);
-	path.data = slash + 1;
-	return path;
-}
-
 /* Frames that find no room count as unnamed all the same. */
 static void add_file(struct quality *q, struct otlp_text module, uint64_t count)
 {
-	struct otlp_text name = last_part(module);
+	struct otlp_text name = otlp_base_name(module);
 	struct quality_file *f;
 	size_t i;
 

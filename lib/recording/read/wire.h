@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the fields of an encoded message. */
+/* Walks the fields of an encoded message, and writes some. */
 #ifndef OP_RECORDING_READ_WIRE_H
 #define OP_RECORDING_READ_WIRE_H
 
@@ -8,6 +8,7 @@
 
 #include "base/reader.h"
 #include "otlp/reader.h"
+#include "profile/otlp/bytes.h"
 
 /* A field of an encoded message. */
 struct wire_field {
@@ -27,5 +28,12 @@ enum {
 
 /* Get the next field. Returns false at the end, and with r->failed at a damaged place. */
 bool wire_next(struct op_reader *r, struct wire_field *ret);
+
+/* These return 0 or -ENOMEM. */
+int wire_put_varint(struct op_bytes *out, uint64_t v);
+/* Begin a field whose length is not known yet; then write its head and move the bytes to the head's
+ * end. */
+int wire_open(struct op_bytes *out, size_t *ret_start);
+int wire_close(struct op_bytes *out, uint32_t field, size_t start);
 
 #endif

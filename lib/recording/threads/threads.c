@@ -142,6 +142,7 @@ static int compare(const void *a, const void *b, void *data)
 {
 	const struct op_collect_stack *x = ((const struct thread *)a)->stack;
 	const struct op_collect_stack *y = ((const struct thread *)b)->stack;
+	bool goroutine = ((const struct thread *)a)->goroutine;
 	const struct op_collect *c = data;
 	int64_t p = c->processes.data[x->process].pid,
 		q = c->processes.data[y->process].pid;
@@ -150,9 +151,9 @@ static int compare(const void *a, const void *b, void *data)
 		return p < q ? -1 : 1;
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
-	if (x->kind != y->kind)
-		return is_kind(c, x, "threads") ? -1 : 1;
-	if (is_kind(c, x, "goroutines") && x->value != y->value)
+	if (goroutine != ((const struct thread *)b)->goroutine)
+		return goroutine ? 1 : -1;
+	if (goroutine && x->value != y->value)
 		return x->value > y->value ? -1 : 1;
 	return x->thread_id < y->thread_id ? -1 : x->thread_id > y->thread_id;
 }

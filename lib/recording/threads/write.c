@@ -23,21 +23,11 @@ static void put(FILE *f, struct otlp_text s)
 	print_safe(f, s.data ? s.data : "", s.len, 0);
 }
 
-static struct otlp_text base_of(struct otlp_text path)
-{
-	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-
-	if (slash) {
-		path.len -= (size_t)(slash + 1 - path.data);
-		path.data = slash + 1;
-	}
-	return path;
-}
-
 static void put_frame(FILE *out, const struct threads *t, const struct thread_frame *f)
 {
 	const struct op_collect_function *fn = &t->c->functions.data[f->function];
-	struct otlp_text file = text(t, fn->file), module = base_of(text(t, fn->module));
+	struct otlp_text file = text(t, fn->file),
+			 module = otlp_base_name(text(t, fn->module));
 
 	(void)fputs("    ", out);
 	put(out, text(t, fn->name));

@@ -157,6 +157,9 @@ const char *view_label_name(const struct view *v, uint32_t label, char *buf, siz
 /* The last component of the path of a function's module, else of its source file; "" if
  * unknown. */
 const char *view_module(const struct view *v, uint32_t function, char *buf, size_t size);
+/* "file:line", the whole path, as far as it is known, or "". Returns @buf. */
+const char *view_place_of(const struct view *v, uint32_t function, uint32_t line,
+			  char *buf, size_t size);
 /* "file:line" of a function's row, as far as it is known, or "". Returns @buf. */
 const char *view_place(const struct view *v, const struct view_row *row, char *buf,
 		       size_t size);

@@ -117,18 +117,25 @@ const char *view_module(const struct view *v, uint32_t function, char *buf, size
 	return buf;
 }
 
-const char *view_place(const struct view *v, const struct view_row *row, char *buf,
-		       size_t size)
+const char *view_place_of(const struct view *v, uint32_t function, uint32_t line,
+			  char *buf, size_t size)
 {
-	const struct op_collect_function *f = &v->c->functions.data[row->label];
-	uint32_t line = row->line ? row->line : f->start_line;
 	size_t len;
 
-	view_text(v->c, f->file, buf, size);
+	view_text(v->c, v->c->functions.data[function].file, buf, size);
 	len = strlen(buf);
 	if (len && line && len + 12 < size)
 		(void)snprintf(buf + len, size - len, ":%u", line);
 	return buf;
+}
+
+const char *view_place(const struct view *v, const struct view_row *row, char *buf,
+		       size_t size)
+{
+	uint32_t line =
+		row->line ? row->line : v->c->functions.data[row->label].start_line;
+
+	return view_place_of(v, row->label, line, buf, size);
 }
 
 double view_percent(const struct view *v, int64_t value)

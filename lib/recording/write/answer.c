@@ -36,7 +36,7 @@ static void put_place(FILE *f, const struct answer *a, uint32_t function, uint32
 	const char *shown;
 	bool cut;
 
-	answer_place(a->v, function, line, place, sizeof(place));
+	view_place_of(a->v, function, line, place, sizeof(place));
 	shown = report_short_place(place, columns - 1, &cut);
 	if (cut)
 		(void)fputs(SHORT_MARK, f);

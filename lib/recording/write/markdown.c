@@ -146,7 +146,7 @@ static void write_answer_row(const struct out *o, const struct answer *a,
 			      view_value(a->v, row->value, value, sizeof(value)));
 	view_label_name(a->v, row->function, name, sizeof(name));
 	put_name(o->f, name, o->size->name_columns);
-	answer_place(a->v, row->function, row->line, name, sizeof(name));
+	view_place_of(a->v, row->function, row->line, name, sizeof(name));
 	if (*name) {
 		(void)fputs(" at ", o->f);
 		put_place(o->f, name, o->size->place_columns);
@@ -183,7 +183,7 @@ static void write_path(const struct out *o, const struct answer *a)
 		view_label_name(a->v, step->label, name, sizeof(name));
 		put_name(o->f, name, o->size->name_columns);
 		if (!(step->label & VIEW_PROCESS))
-			answer_place(a->v, step->label, step->line, name, sizeof(name));
+			view_place_of(a->v, step->label, step->line, name, sizeof(name));
 		if (!(step->label & VIEW_PROCESS) && *name) {
 			(void)fputs(" at ", o->f);
 			put_place(o->f, name, o->size->place_columns);

@@ -106,10 +106,6 @@ size_t answer_rows_shown(const struct answer *a, size_t limit);
 bool answer_has_programs(const struct answer *a);
 /* The name of the rows: "your code", "your code waits in". */
 const char *answer_title(const struct answer *a);
-/* "file.c:12", the whole path. "" where it is not known. Returns @buf. */
-const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
-			 char *buf, size_t size);
-
 /* Parts of the making. */
 struct answer_work {
 	const struct view *v;

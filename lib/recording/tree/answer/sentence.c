@@ -170,16 +170,3 @@ bool answer_has_programs(const struct answer *a)
 	return a->programs_len > 2 &&
 	       view_percent(a->v, a->programs[0].value) < MAIN_PERCENT;
 }
-
-const char *answer_place(const struct view *v, uint32_t function, uint32_t line,
-			 char *buf, size_t size)
-{
-	const struct op_collect_function *f = &v->c->functions.data[function];
-	size_t len;
-
-	view_text(v->c, f->file, buf, size);
-	len = strlen(buf);
-	if (len && line && len + 12 < size)
-		(void)snprintf(buf + len, size - len, ":%u", line);
-	return buf;
-}

@@ -97,8 +97,8 @@ static void test_own_code_is_charged(void)
 	make(&m, &b, NULL);
 	check_row(&m, 0, "view", 14, 90);
 	CHECK_STR(in_of(&m, 0, buf, sizeof(buf)), "dumps");
-	CHECK_STR(answer_place(&m.v, m.a.rows[0].function, m.a.rows[0].line, place,
-			       sizeof(place)),
+	CHECK_STR(view_place_of(&m.v, m.a.rows[0].function, m.a.rows[0].line, place,
+				sizeof(place)),
 		  "/srv/shop.py:14");
 	check_row(&m, 1, "loop", 5, 10);
 	CHECK_INT(m.a.rows[1].of, OP_CLASS_LIBRARY);
