@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "recording/read/kinds.h"
-#include "recording/threads/waits.h"
+#include "recording/waits.h"
 
 static struct otlp_text text(const struct op_collect *c, uint32_t string)
 {
@@ -118,24 +117,13 @@ static int add_frames(struct threads *t, struct thread *thread)
 	return 0;
 }
 
-static int find_wait(struct threads *t, struct thread *thread)
+static void find_wait(const struct threads *t, struct thread *thread)
 {
-	_cleanup_free_ struct otlp_text *names = calloc(thread->len + 1, sizeof(*names));
-	const struct thread_frame *f = t->frames.data + thread->first;
-	struct otlp_text state = text(t->c, thread->stack->label);
-	size_t i;
+	enum wait wait = WAIT_NONE;
 
-	if (!names)
-		return -ENOMEM;
-	if (thread->goroutine || thread->seen || is_running(t->c, thread->stack))
-		return 0;
-	for (i = 0; i < thread->len; i++)
-		names[i] = text(t->c, t->c->functions.data[f[i].function].name);
-	if (otlp_text_is(state, "runnable"))
-		thread->wait = "CPU";
-	else
-		thread->wait = wait_of_frames(names, thread->len);
-	return 0;
+	if (!thread->goroutine && !thread->seen && !is_running(t->c, thread->stack))
+		wait = wait_of(t->c, NULL, thread->stack);
+	thread->wait = wait_word(wait);
 }
 
 static int compare(const void *a, const void *b, void *data)
@@ -170,10 +158,9 @@ static int complete(struct threads *t)
 		if (!e->goroutine && is_running(t->c, e->stack))
 			e->seen = seen_on_cpu(t->c, e->stack);
 		r = add_frames(t, e);
-		if (!r)
-			r = find_wait(t, e);
 		if (r)
 			return r;
+		find_wait(t, e);
 	}
 	return 0;
 }

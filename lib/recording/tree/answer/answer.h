@@ -12,8 +12,8 @@
 
 #include "export/format/classes.h"
 #include "recording/tree/answer/services.h"
-#include "recording/tree/answer/waits.h"
 #include "recording/tree/view.h"
+#include "recording/waits.h"
 
 enum {
 	ANSWER_ROWS_MAX = 8,
