@@ -292,6 +292,22 @@ typedef int (*op_collect_fn)(void *data, const struct otlp_profiles *p,
 int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 			op_collect_fn fn, void *data);
 
+/* Parts of the adding. */
+/* Of values of one moment a newer window replaces an older one. Is the window of @v the newest? */
+bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+			  uint32_t moment);
+/* Add to the value of a stack. One of a moment is listed, so that a newer window finds it. Returns
+ * 0 or -ENOMEM. */
+int op_collect_add_value(struct op_collect *c, uint32_t stack, int64_t value);
+/* Add a text of the request at hand. The same few texts come with each sample; so that a long one
+ * is not read as often, the last ones are known by where they stand in the request. Returns 0 or
+ * -ENOMEM. */
+int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *ret);
+/* Set thread, trace, reason and label of the stack of @v, as far as the collection tells stacks
+ * apart by them. Returns 0 or -ENOMEM. */
+int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
+			  const struct otlp_sample_view *v, struct op_collect_stack *ret);
+
 /* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {
 	const char *function; /* NULL: keep the location's function */

@@ -91,3 +91,42 @@ int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 	*ret = i;
 	return 0;
 }
+
+bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+			  uint32_t moment)
+{
+	struct op_moment *m;
+	uint32_t *stack;
+
+	if (moment == OP_MOMENT_NONE)
+		return true;
+	m = &c->moments.all.data[moment];
+	if (v->profile->time_ns < m->time_ns)
+		return false;
+	if (v->profile->time_ns > m->time_ns) {
+		op_vec_foreach(stack, &m->stacks) {
+			struct op_collect_stack *of = &c->stacks.data[*stack];
+
+			of->value = of->guessed = of->approximate = 0;
+			of->samples = 0;
+		}
+		m->stacks.len = 0;
+		m->time_ns = v->profile->time_ns;
+	}
+	return true;
+}
+
+int op_collect_add_value(struct op_collect *c, uint32_t stack, int64_t value)
+{
+	struct op_collect_stack *s = &c->stacks.data[stack];
+	uint32_t *listed;
+
+	if (s->moment != OP_MOMENT_NONE && !s->value) {
+		listed = op_vec_push(&c->moments.all.data[s->moment].stacks);
+		if (!listed)
+			return -ENOMEM;
+		*listed = stack;
+	}
+	s->value = op_collect_sum(s->value, value);
+	return 0;
+}
