@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "recording/read/kinds.h"
+#include "recording/read/kind_word.h"
 #include "recording/waits.h"
 
 static struct otlp_text text(const struct op_collect *c, uint32_t string)
@@ -32,13 +32,12 @@ bool threads_is_managed(const struct threads *t, const struct thread_frame *f)
 	return false;
 }
 
-static bool is_kind(const struct op_collect *c, const struct op_collect_stack *s,
-		    const char *word)
+/* The number of a kind, or UINT32_MAX. */
+static uint32_t kind_of(const struct op_collect *c, const char *word)
 {
-	const struct op_collect_kind *k = &c->kinds.data[s->kind];
+	uint32_t kind;
 
-	return kind_is_named(word, text(c, k->counted_type), text(c, k->counted_unit),
-			     text(c, k->period_type));
+	return kind_by_word(c, word, &kind) == 0 ? kind : UINT32_MAX;
 }
 
 static bool passes(const struct op_collect *c, const struct op_collect_stack *s,
@@ -61,15 +60,15 @@ static bool passes(const struct op_collect *c, const struct op_collect_stack *s,
 	return true;
 }
 
-/* Where the thread of @s was seen most. */
-static const struct op_collect_stack *seen_on_cpu(const struct op_collect *c,
-						  const struct op_collect_stack *s)
+/* Where the thread of @s was seen most, in stacks of the kind @cpu. */
+static const struct op_collect_stack *
+seen_on_cpu(const struct op_collect *c, uint32_t cpu, const struct op_collect_stack *s)
 {
 	const struct op_collect_stack *e, *best = NULL;
 
 	op_vec_foreach(e, &c->stacks) {
 		if (e->process == s->process && e->thread_id == s->thread_id &&
-		    is_kind(c, e, "cpu") && (!best || e->value > best->value))
+		    e->kind == cpu && (!best || e->value > best->value))
 			best = e;
 	}
 	return best;
@@ -148,6 +147,7 @@ static int compare(const void *a, const void *b, void *data)
 
 static int complete(struct threads *t)
 {
+	uint32_t cpu = kind_of(t->c, "cpu");
 	uint32_t process = UINT32_MAX;
 	struct thread *e;
 	int r = 0;
@@ -156,7 +156,7 @@ static int complete(struct threads *t)
 		t->processes += e->stack->process != process;
 		process = e->stack->process;
 		if (!e->goroutine && is_running(t->c, e->stack))
-			e->seen = seen_on_cpu(t->c, e->stack);
+			e->seen = seen_on_cpu(t->c, cpu, e->stack);
 		r = add_frames(t, e);
 		if (r)
 			return r;
@@ -212,20 +212,20 @@ static int group(struct threads *t)
 int threads_make(const struct op_collect *c, const char *const owners[FILTER_OWNERS],
 		 struct threads *ret)
 {
+	uint32_t threads = kind_of(c, "threads"), goroutines = kind_of(c, "goroutines");
 	const struct op_collect_stack *s;
 	struct thread *e;
 	int r;
 
 	*ret = (struct threads){ .c = c };
 	op_vec_foreach(s, &c->stacks) {
-		if (!s->value || !is_kind(c, s, "threads,goroutines") ||
+		if (!s->value || (s->kind != threads && s->kind != goroutines) ||
 		    !passes(c, s, owners))
 			continue;
 		e = op_vec_push(&ret->all);
 		if (!e)
 			return -ENOMEM;
-		*e = (struct thread){ .stack = s,
-				      .goroutine = is_kind(c, s, "goroutines") };
+		*e = (struct thread){ .stack = s, .goroutine = s->kind == goroutines };
 	}
 	if (ret->all.len)
 		qsort_r(ret->all.data, ret->all.len, sizeof(*ret->all.data), compare,
