@@ -309,6 +309,16 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	return 0;
 }
 
+static int add_value(struct op_collect *c, uint32_t stack, int64_t value)
+{
+	struct op_collect_stack *s = &c->stacks.data[stack];
+	int r = s->value ? 0 : op_moments_note(&c->moments, s->moment, stack);
+
+	if (!r)
+		s->value = op_collect_sum(s->value, value);
+	return r;
+}
+
 /* The numbers of @k are the last in location_numbers; they stay there if the stack is
  * new. */
 static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
@@ -327,7 +337,7 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 	if (i != UINT32_MAX) {
 		c->location_numbers.len -= k->stack.locations_len;
 		*ret = i;
-		return op_collect_add_value(c, i, value);
+		return add_value(c, i, value);
 	}
 	if (c->stacks.len >= c->stacks_max && !k->is_other) {
 		int r = make_other(c, k);
@@ -343,7 +353,7 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 	*ret = (uint32_t)c->stacks.len - 1;
 	if (op_index_add(&c->stack_index, hash, *ret))
 		return -ENOMEM;
-	return op_collect_add_value(c, *ret, value);
+	return add_value(c, *ret, value);
 }
 
 static int collect_process(struct op_collect *c, const struct otlp_sample_view *v,

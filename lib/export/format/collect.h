@@ -65,6 +65,9 @@ void op_moments_deinit(struct op_moments *m);
 /* Is a value of @type the state of one moment, and not what happened in a window? */
 bool op_moments_has_type(struct otlp_text type);
 
+/* Note that @stack has a value of @moment, so that a newer window finds it. Returns 0 or -ENOMEM. */
+int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack);
+
 /* The number of the moment that the value of @v, which is of @p, belongs to, or OP_MOMENT_NONE
  * for one that is summed. Returns 0 or -ENOMEM. */
 int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
@@ -296,9 +299,6 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 /* Of values of one moment a newer window replaces an older one. Is the window of @v the newest? */
 bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 			  uint32_t moment);
-/* Add to the value of a stack. One of a moment is listed, so that a newer window finds it. Returns
- * 0 or -ENOMEM. */
-int op_collect_add_value(struct op_collect *c, uint32_t stack, int64_t value);
 /* Add a text of the request at hand. The same few texts come with each sample; so that a long one
  * is not read as often, the last ones are known by where they stand in the request. Returns 0 or
  * -ENOMEM. */

@@ -116,17 +116,13 @@ bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v
 	return true;
 }
 
-int op_collect_add_value(struct op_collect *c, uint32_t stack, int64_t value)
+int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack)
 {
-	struct op_collect_stack *s = &c->stacks.data[stack];
-	uint32_t *listed;
+	uint32_t *listed = moment == OP_MOMENT_NONE
+				   ? NULL
+				   : op_vec_push(&m->all.data[moment].stacks);
 
-	if (s->moment != OP_MOMENT_NONE && !s->value) {
-		listed = op_vec_push(&c->moments.all.data[s->moment].stacks);
-		if (!listed)
-			return -ENOMEM;
+	if (listed)
 		*listed = stack;
-	}
-	s->value = op_collect_sum(s->value, value);
-	return 0;
+	return listed || moment == OP_MOMENT_NONE ? 0 : -ENOMEM;
 }
