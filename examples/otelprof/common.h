@@ -85,10 +85,10 @@ enum {
 };
 
 /* How rules are judged, the same everywhere. */
-#define RULES_SENTENCE                                                                      \
-	"Of the rules that match a process, the last to include or exclude decides\n"       \
-	"whether it is sampled and the last with a rate decides how often, and a process\n" \
-	"that no rule includes or excludes is sampled only if no rule includes.\n"
+#define RULES_SENTENCE                                                                    \
+	"The last matching rule that includes or excludes decides whether a process is\n" \
+	"sampled. The last matching rule with a rate decides how often. A process that\n" \
+	"no rule includes or excludes is sampled only if no rule includes.\n"
 
 /* Take an option of a command's own. Returns 0, or an exit status after a message. */
 typedef int (*option_fn)(void *data, int c, char *arg);
