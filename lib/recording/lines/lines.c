@@ -11,12 +11,12 @@
 
 #include "base/cleanup.h"
 #include "code/symbol/demangle.h"
+#include "export/format/classes.h"
 #include "recording/lines/cache.h"
 #include "recording/lines/debuginfo.h"
 #include "recording/lines/debuginfod.h"
 #include "recording/lines/files.h"
 #include "recording/lines/store.h"
-#include "recording/read/quality.h"
 #include "recording/read/say.h"
 
 enum {
