@@ -49,7 +49,9 @@ otelprof_settings_free(struct otelprof_settings *settings);
  * Return 0; -EINVAL for an unknown key or a bad value; -E2BIG for a text of more than 1 MiB or a
  * line of more than 8,192 bytes; the errno of reading the file; -ENOMEM. After an error, what
  * stood before the mistake is set. If @why is not NULL, it holds the sentence, which begins
- * with NAME:LINE or the variable; the caller sets its size before the call. Since 0.1.
+ * with NAME:LINE or the variable; the caller sets its size before the call. Where
+ * _read_environment() ignores a malformed OTEL_RESOURCE_ATTRIBUTES, it returns 0 with the sentence
+ * in @why. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_settings_read(struct otelprof_settings *settings, const char *name,

@@ -4,6 +4,10 @@
 
 #include "export/exporter.h"
 
+enum {
+	MIN_BYTES = 64 << 10, /* of max_request_bytes */
+};
+
 struct taker {
 	int answer;
 	uint64_t calls;
@@ -106,17 +110,21 @@ static void test_the_last_reason_counts(void)
 	struct op_exporters_stats st;
 	struct taker no = { .answer = -EIO };
 	struct taker small = { 0 };
+	char big[MIN_BYTES + 2];
 
+	memset(big, 'x', sizeof(big));
+	big[MIN_BYTES + 1] = 0;
 	CHECK_OK(op_exporters_new(NULL, &x));
 	add(x, &no, 0);
-	add(x, &small, 4);
-	CHECK_INT(op_exporters_max_request(x), 4);
-	submit(x, "hello", 5);
+	add(x, &small, MIN_BYTES);
+	CHECK_INT(op_exporters_max_request(x), MIN_BYTES);
+	submit(x, big, 5);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(small.calls, 0);
 	CHECK_INT(st.samples_dropped[OP_DROP_ENCODE], 5);
 	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 0);
-	submit(x, "four", 2);
+	big[MIN_BYTES] = 0;
+	submit(x, big, 2);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 2);
 	CHECK_INT(st.samples_pending, 0);
@@ -134,6 +142,9 @@ static void test_bad_config_is_refused(void)
 	CHECK(strstr(log.message, "fn"));
 	config.fn = take;
 	config.max_request_bytes = (UINT64_C(64) << 20) + 1;
+	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
+	CHECK(strstr(log.message, "max_request_bytes"));
+	config.max_request_bytes = MIN_BYTES - 1;
 	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
 	CHECK(strstr(log.message, "max_request_bytes"));
 	CHECK_INT(op_exporters_len(x), 0);
