@@ -250,6 +250,40 @@ class Files(Case):
             self.assertIn(b'cannot write', r.stderr, args)
 
 
+class Odd(Case):
+    """Recordings whose samples cannot be right are not shown as if they were."""
+
+    def test_values_where_they_were_before_1_10(self):
+        q = Request()
+        stack = q.stacks.add(numbers(1, [q.frame('main')]))
+        q.samples = [number(1, stack) + numbers(2, [v]) for v in (1, 1, 265, 95)]
+        path = q.write(self.path('a.otlp'))
+        for args in (['report', path], ['convert', '-o', self.path('c.html'), path], ['diff', path, path]):
+            r = self.clean(args, run(*args))
+            self.assertEqual(r.returncode, 1, args)
+            self.assertIn(b'before 1.10', r.stderr, args)
+        # with attributes where links are
+        q.samples = [s + numbers(3, [0]) for s in q.samples]
+        r = run('report', q.write(path))
+        self.assertEqual((r.returncode, b'before 1.10' in r.stderr), (1, True))
+
+    def test_references_to_nothing(self):
+        q = Request()
+        q.sample([q.frame('main')], 5)
+        q.samples += [number(1, 77) + numbers(4, [3]), number(1, 1)]
+        r = run('report', q.write(self.path('a.otlp')))
+        self.assertEqual(r.returncode, 0)
+        self.assertIn(b'1 of 3 samples have neither a value nor a time', r.stderr)
+        self.assertIn(b'1 of 3 samples refer to', r.stderr)
+
+    def test_a_number_at_the_end_of_a_name_is_no_column(self):
+        q = Request()
+        q.sample([q.frame('name with spaces 12')], 56)
+        path = q.write(self.path('a.otlp'))
+        r = run('convert', '--format', 'folded', '-o', '-', path)
+        self.assertEqual(r.stdout.decode(), 'prog;name with spaces\u00a012 56\n')
+
+
 class Bombs(Case):
     """Few bytes that ask for much. Each command ends soon, in little memory, with a sentence."""
     SECONDS = 20 # of CPU time; sanitizers are slow
