@@ -72,13 +72,15 @@ static int say_what_it_is(const struct reading *rec)
 		len = strlen(known[i].magic);
 		if (rec->bytes.len >= len &&
 		    memcmp(rec->bytes.data, known[i].magic, len) == 0)
-			return fail("%s is no recording but %s; 'otelprof record -o FILE.otlp' "
-				    "makes one",
-				    rec->path, known[i].what);
+			return fail(
+				"%s is no recording but %s; 'otelprof record -o FILE.otlp' "
+				"makes one",
+				rec->path, known[i].what);
 	}
-	return fail("%s is no recording, or it is damaged, or has the layout of OTLP before "
-		    "1.10; 'otelprof record -o FILE.otlp' makes one",
-		    rec->path);
+	return fail(
+		"%s is no recording, or it is damaged, or has the layout of OTLP before "
+		"1.10; 'otelprof record -o FILE.otlp' makes one",
+		rec->path);
 }
 
 /* Is the file one request without a length? Its first byte is that of a field then. */
