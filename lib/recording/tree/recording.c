@@ -10,7 +10,6 @@
 #include "otlp/reader.h"
 #include "recording/filter/frames.h"
 #include "recording/read/say.h"
-#include "recording/tree/missing.h"
 #include "recording/tree/view.h"
 
 enum {
@@ -187,8 +186,8 @@ static int say_odd(const struct op_collect *c, const char *path)
 	return 0;
 }
 
-int recording_load(char *const *paths, size_t len,
-		   const struct recording_request *request, struct recording *ret)
+int recording_collect(char *const *paths, size_t len,
+		      const struct recording_request *request, struct recording *ret)
 {
 	int r;
 
@@ -204,11 +203,7 @@ int recording_load(char *const *paths, size_t len,
 		r = say_odd(ret->c, recording_title(paths[0]));
 	if (!r && request->lines.wanted)
 		r = add_lines(ret->c, &request->lines);
-	if (!r)
-		r = leave_out(ret, request->filter);
-	return !r && request->filter && !ret->c->stacks.len
-		       ? missing_say(request->filter, paths, len)
-		       : r;
+	return r ? r : leave_out(ret, request->filter);
 }
 
 void recording_clear(struct recording *r)
