@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	path = file_of(data + 1, size - 1);
 	request.detail = OP_MAX(form_detail(form), OP_COLLECT_TRACES);
 	request.timed = form->timed;
-	if (recording_load(&path, 1, &request, &r) == 0) {
+	if (recording_collect(&path, 1, &request, &r) == 0) {
 		if (form->report)
 			report(form, &r, by, out);
 		else

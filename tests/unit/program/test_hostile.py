@@ -546,6 +546,41 @@ class Paths(Case):
             self.assertRegex(answer['result']['content'][0]['text'], 'must be a file|no probe', tool)
         self.assertLess(time.monotonic() - began, 30)
 
+    def test_what_is_no_message(self):
+        lines = [b'{"jsonrpc":"1.0","id":1,"method":"ping"}', b'{"jsonrpc":"2.0","id":{"a":[1]},"method":"ping"}',
+                 b'{"jsonrpc":"2.0","id":2,"method":"ping"} trailing', b'\xff\xfe', b'[' * 100, b'[]', b'7',
+                 b'{"jsonrpc":"2.0","id":3,"method":"ping","x":"' + b'y' * (2 << 20) + b'"}',
+                 b'{"jsonrpc":"2.0","id":4,"method":"ping"}']
+        r = run('mcp', input=b'\n'.join(lines) + b'\n', stdin=None)
+        if b'built without' in r.stderr:
+            self.skipTest('there is no mcp')
+        answers = [json.loads(line) for line in r.stdout.splitlines()]
+        self.assertEqual([a.get('error', {}).get('code') for a in answers],
+                         [-32600, -32600, -32700, -32700, -32700, -32600, -32600, -32600, None])
+        self.assertEqual(answers[-1]['id'], 4)
+
+    def test_cancel_ping_and_batch_while_a_tool_runs(self):
+        slow = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {'name': 'record', 'arguments': {'seconds': 30}}}
+        p = subprocess.Popen([PROGRAM, 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(os.environ, FAKE_OTELPROF=''))
+        self.addCleanup(p.communicate)
+        self.addCleanup(p.kill)
+
+        def send(message):
+            p.stdin.write(json.dumps(message).encode() + b'\n')
+            p.stdin.flush()
+        send({'jsonrpc': '2.0', 'id': 0, 'method': 'ping'})
+        if not p.stdout.readline():
+            self.skipTest('there is no mcp')
+        began = time.monotonic()
+        send(slow)
+        send({'jsonrpc': '2.0', 'id': 2, 'method': 'ping'})
+        self.assertEqual(json.loads(p.stdout.readline())['id'], 2)
+        send([{'jsonrpc': '2.0', 'id': i, 'method': 'ping'} for i in (3, 4)])
+        send({'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 1}})
+        self.assertEqual([a['id'] for a in json.loads(p.stdout.readline())], [3, 4])
+        self.assertLess(time.monotonic() - began, 20)
+
     @unittest.skipIf(os.geteuid(), 'is root in another home')
     def test_nothing_is_made_in_another_s_home(self):
         q = Request()
