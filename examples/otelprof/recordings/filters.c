@@ -36,13 +36,28 @@ static const struct {
 	{ FILTER_OPTION_TO, "    --to TIME", "only before that time" },
 };
 
-void filters_help(FILE *f, int indent, bool hides)
+static bool is_for(int option, enum filters_of of)
+{
+	switch (option) {
+	case FILTER_OPTION_HIDE:
+		return of == FILTERS_VIEWS;
+	case 'p':
+	case FILTER_OPTION_CONTAINER:
+	case FILTER_OPTION_FROM:
+	case FILTER_OPTION_TO:
+		return of != FILTERS_LIVE;
+	default:
+		return true;
+	}
+}
+
+void filters_help(FILE *f, int indent, enum filters_of of)
 {
 	size_t i;
 	int column;
 
 	for (i = 0; i < OP_ARRAY_SIZE(table); i++) {
-		if (table[i].value == FILTER_OPTION_HIDE && !hides)
+		if (!is_for(table[i].value, of))
 			continue;
 		column = fprintf(f, "  %s", table[i].option);
 		print_wrapped(f, table[i].tells, column, indent);

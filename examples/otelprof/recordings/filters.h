@@ -38,10 +38,27 @@ enum {
 	{ "span", required_argument, NULL, FILTER_OPTION_SPAN },                         \
 	{ "from", required_argument, NULL, FILTER_OPTION_FROM },                         \
 	{ "to", required_argument, NULL, FILTER_OPTION_TO }
+
+/* Those of what is seen while it is recorded: -p and --container are of its rules. */
+#define FILTERS_LIVE_LONG                                                                \
+	{ "kind", required_argument, NULL, FILTER_OPTION_KIND },                         \
+	{ "program", required_argument, NULL, FILTER_OPTION_PROGRAM },                   \
+	{ "thread", required_argument, NULL, FILTER_OPTION_THREAD },                     \
+	{ "focus", required_argument, NULL, FILTER_OPTION_FOCUS },                       \
+	{ "ignore", required_argument, NULL, FILTER_OPTION_IGNORE },                     \
+	{ "label", required_argument, NULL, FILTER_OPTION_LABEL },                       \
+	{ "trace", required_argument, NULL, FILTER_OPTION_TRACE },                       \
+	{ "span", required_argument, NULL, FILTER_OPTION_SPAN }
 /* clang-format on */
 
-/* Print their lines of a help, whose texts begin in column @indent; @hides: also --hide. */
-void filters_help(FILE *f, int indent, bool hides);
+enum filters_of {
+	FILTERS_VIEWS,
+	FILTERS_REQUESTS, /* they are written again: nothing can be hidden */
+	FILTERS_LIVE,
+};
+
+/* Print their lines of a help, whose texts begin in column @indent. */
+void filters_help(FILE *f, int indent, enum filters_of of);
 /* Is @c, which getopt_long() returned, one of them? */
 bool filters_has(int c);
 /* Parse one. filter_clear() must follow in every case. Returns 0, or an exit status after a

@@ -41,7 +41,7 @@ static int help(FILE *f)
 		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
 		f);
-	filters_help(f, 25, true);
+	filters_help(f, 25, FILTERS_VIEWS);
 	(void)fputs(
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"

@@ -125,6 +125,16 @@ static void write_own(const struct json *j, const struct answer *a)
 	(void)fprintf(j->f, "%s]", a->rows_len ? "\n  " : "");
 }
 
+void report_json_answer(const struct answer *a, unsigned int cpus, FILE *f)
+{
+	const struct report report = { .v = a->v };
+	char text[ANSWER_SENTENCE_BYTES], buf[NAME_BYTES];
+	const struct json j = { &report, f, true, buf };
+
+	put_text(f, "answer", answer_sentence(a, cpus, text));
+	write_own(&j, a);
+}
+
 static void write_path(const struct json *j, const struct answer *a)
 {
 	size_t i;
@@ -152,7 +162,7 @@ static void write_path(const struct json *j, const struct answer *a)
 
 static void write_answer(const struct json *j)
 {
-	char text[ANSWER_SENTENCE_BYTES], kinds[REPORT_KINDS_BYTES];
+	char kinds[REPORT_KINDS_BYTES];
 	struct answer buf;
 	const struct answer *a = report_answer(j->r, &buf);
 
@@ -161,8 +171,7 @@ static void write_answer(const struct json *j)
 	if (!a)
 		return;
 	(void)fputs(",\n  ", j->f);
-	put_text(j->f, "answer", answer_sentence(a, 0, text));
-	write_own(j, a);
+	report_json_answer(a, 0, j->f);
 	write_path(j, a);
 }
 
