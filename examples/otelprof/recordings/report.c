@@ -8,6 +8,7 @@
 #include "recordings/command.h"
 #include "recordings/filters.h"
 #include "recordings/last.h"
+#include "recordings/source.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
@@ -15,6 +16,7 @@ enum {
 	OPTION_TREE_ONLY,
 	OPTION_CALLERS,
 	OPTION_CALLEES,
+	OPTION_SOURCE,
 	OPTION_MIN,
 	OPTION_NO_LINES,
 	ROWS_DEFAULT = 20,
@@ -38,6 +40,8 @@ static int help(FILE *f)
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
+		"      --source [WHAT]    a source file, or a function of one, with the time of its\n"
+		"                         lines; without WHAT where your code is hottest\n"
 		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
 		f);
@@ -62,6 +66,8 @@ struct options_of_report {
 	const struct op_form *form;
 	bool tree_only;
 	bool by_given;
+	bool source;
+	const char *source_of; /* NULL: where own code is hottest */
 	struct recording_request read;
 	long long lines;
 	double min_percent;
@@ -104,6 +110,10 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->request.tree = c == OPTION_CALLERS ? VIEW_CALLERS : VIEW_CALLEES;
 		o->request.function = arg;
 		return 0;
+	case OPTION_SOURCE:
+		o->source = true;
+		o->source_of = arg;
+		return 0;
 	case OPTION_NO_LINES:
 		o->read.lines.wanted = false;
 		return 0;
@@ -127,6 +137,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "tree", no_argument, NULL, OPTION_TREE_ONLY },
 		{ "callers", required_argument, NULL, OPTION_CALLERS },
 		{ "callees", required_argument, NULL, OPTION_CALLEES },
+		{ "source", optional_argument, NULL, OPTION_SOURCE },
 		{ "rows", required_argument, NULL, 'n' },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
@@ -148,6 +159,14 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 	}
 	if (r)
 		return r;
+	if (o->source && !o->source_of && optind < argc && source_is_named(argv[optind]))
+		o->source_of = argv[optind++];
+	if (o->source && (o->request.function || o->tree_only || o->by_given ||
+			  o->form != &op_form_text)) {
+		(void)fail("--source cannot be combined with --by, --tree, --callers, "
+			   "--callees or --format");
+		return usage_hint("report");
+	}
 	if ((o->request.function || o->tree_only) && o->by_given) {
 		(void)fail("--by cannot be combined with --tree, --callers or --callees");
 		return usage_hint("report");
@@ -186,7 +205,8 @@ static int report_of(struct options_of_report *o, char *const *files, size_t len
 			rec.c, &o->request,
 			len == 1 ? recording_title(files[0]) : "what was recorded", &v);
 	if (!r)
-		r = show(o, &v, files, len);
+		r = o->source ? source_show(&v, o->source_of, o->min_percent)
+			      : show(o, &v, files, len);
 	view_clear(&v);
 	recording_clear(&rec);
 	return r;
