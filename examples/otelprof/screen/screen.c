@@ -116,6 +116,15 @@ static void tell_messages(FILE *f, int saved)
 	(void)fclose(f);
 }
 
+static void set_colours(void)
+{
+	if (!colour_wanted(stdout) || !has_colors() || start_color() == ERR ||
+	    use_default_colors() == ERR)
+		return;
+	(void)init_pair(SCREEN_HOT, COLOR_RED, -1);
+	(void)init_pair(SCREEN_WARM, COLOR_YELLOW, -1);
+}
+
 int screen_begin(struct screen *s)
 {
 	*s = (struct screen){ .saved = -1 };
@@ -132,6 +141,7 @@ int screen_begin(struct screen *s)
 	(void)keypad(stdscr, TRUE);
 	(void)set_escdelay(ESCAPE_MS);
 	(void)curs_set(0);
+	set_colours();
 	return 0;
 }
 

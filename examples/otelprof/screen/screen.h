@@ -11,6 +11,9 @@ enum {
 	SCREEN_NAME_BYTES = 4096,
 	SCREEN_ESCAPE = 27,
 	SCREEN_REDRAW = 'L' & 0x1f, /* Ctrl-L */
+	/* pairs of colours */
+	SCREEN_HOT = 1,
+	SCREEN_WARM = 2,
 	/* a signal that arrives just before a wait is noticed after this */
 	SCREEN_POLL_MS = 1000,
 };

@@ -11,6 +11,7 @@
 
 #include "base/macros.h"
 #include "recording/read/print.h"
+#include "screen/block.h"
 #include "screen/screen.h"
 #include "top/top.h"
 
@@ -18,7 +19,6 @@ enum {
 	HEAD_LINES = 3,	  /* without the answer */
 	TABLE_LINES = 10, /* so many at least, or there is no answer */
 	ANSWER_ROWS = 3,
-	ANSWER_LINES_MAX = 8,
 	FOOT_LINES = 1,
 	ID_COLUMNS = 7,
 	OWNER_COLUMNS = 15,
@@ -68,10 +68,9 @@ struct table {
 	bool paused;
 	bool helping;
 	bool quit;
-	bool found;   /* the last search found something */
-	bool plain;   /* without the answer */
-	char *answer; /* its lines, NUL after each */
-	size_t answer_bytes;
+	bool found; /* the last search found something */
+	bool plain; /* without the answer */
+	struct screen_block answer;
 };
 
 static bool row_has(const struct function_row *row, const char *text)
@@ -98,78 +97,30 @@ static int choose_rows(struct table *v)
 	return 0;
 }
 
-/* The sentence goes on in a second line. */
-static void wrap(char *line)
-{
-	char *end = strchrnul(line, '\n'), *at = line + COLS - 1;
-
-	if (end - line < COLS)
-		return;
-	while (at > line && *at != ' ')
-		at--;
-	if (*at == ' ')
-		*at = '\n';
-}
-
-/* The lines of the answer, without those that are empty. */
 static void answer_again(struct table *v)
 {
 	struct top_answer a;
-	char *line, *next;
-	size_t kept = 0;
-	FILE *f;
+	FILE *f = screen_block_open(&v->answer);
 
-	free(v->answer);
-	v->answer = NULL;
-	v->answer_bytes = 0;
-	f = open_memstream(&v->answer, &v->answer_bytes);
 	if (!f)
 		return;
 	top_answer_make(v->top, &v->shown, &a);
 	top_answer_print(&a, COLS, ANSWER_ROWS, false, f);
 	top_answer_clear(&a);
-	(void)fclose(f);
-	if (v->answer)
-		wrap(v->answer);
-	for (line = v->answer; line && line < v->answer + v->answer_bytes; line = next) {
-		next = strchrnul(line, '\n');
-		*next++ = '\0';
-		if (*line) {
-			memmove(v->answer + kept, line, (size_t)(next - line));
-			kept += (size_t)(next - line);
-		}
-	}
-	v->answer_bytes = kept;
+	screen_block_close(&v->answer, COLS);
 }
 
 /* How many lines of it have room. */
 static int answer_lines(const struct table *v)
 {
-	const char *line = v->answer;
-	int n = 0;
+	int room = LINES - HEAD_LINES - FOOT_LINES - TABLE_LINES;
 
-	if (v->plain || !line || LINES < HEAD_LINES + FOOT_LINES + TABLE_LINES)
-		return 0;
-	for (; line < v->answer + v->answer_bytes && n < ANSWER_LINES_MAX; n++)
-		line += strlen(line) + 1;
-	return OP_MIN(n, LINES - HEAD_LINES - FOOT_LINES - TABLE_LINES);
+	return v->plain || room <= 0 ? 0 : OP_MIN(screen_block_lines(&v->answer), room);
 }
 
 static int head_lines(const struct table *v)
 {
 	return HEAD_LINES + answer_lines(v);
-}
-
-static void draw_answer(const struct table *v)
-{
-	const char *line = v->answer;
-	int i, n = answer_lines(v);
-
-	for (i = 0; i < n; i++) {
-		(void)move(1 + i, 0);
-		(void)screen_text(line, COLS - 1);
-		line += strlen(line) + 1;
-	}
 }
 
 static void sum_again(struct table *v)
@@ -339,7 +290,7 @@ static void draw(struct table *v)
 	if (v->selected >= v->first + lines)
 		v->first = v->selected - lines + 1;
 	draw_head(v);
-	draw_answer(v);
+	screen_block_draw(&v->answer, 1, answer_lines(v));
 	draw_titles(v);
 	for (i = 0; i < lines && v->first + i < v->len; i++)
 		draw_row(v, v->first + i, head_lines(v) + (int)i);
@@ -568,7 +519,7 @@ int top_screen(struct top *t, struct otelprof *p)
 	r = loop(&v, p);
 	screen_end(&screen);
 	top_window_clear(&v.shown);
-	free(v.answer);
+	screen_block_clear(&v.answer);
 	free(v.rows);
 	return r;
 }
