@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "export/format/classes.h"
+#include "recording/tree/answer/answer.h"
 
 /* A callee with this share of its caller opens with it, and is not indented further. */
 #define CHAIN_SHARE 0.95

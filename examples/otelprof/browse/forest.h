@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/vec.h"
 #include "recording/tree/view.h"
 
 /* A tree; labels are those of a view. */

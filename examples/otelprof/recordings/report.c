@@ -9,6 +9,7 @@
 #include "formats.h"
 #include "near.h"
 #include "recording/tree/missing.h"
+#include "recording/tree/source/source.h"
 #include "recordings/command.h"
 #include "recordings/filters.h"
 #include "recordings/last.h"

@@ -48,6 +48,9 @@ struct source_place {
  * a function whose source is not known; -ENOMEM. */
 int source_find(const struct view *v, const char *what, struct source_place *ret);
 
+/* Is @arg, which follows --source, what that is to show, and not a recording? */
+bool source_is_named(const char *arg);
+
 /* Sum up the lines of the file, and read it. The caller calls source_clear() in every case. Returns 0 or
  * -ENOMEM: a file that cannot be read leaves the text empty. */
 int source_make(const struct view *v, uint32_t file, struct source *ret);
