@@ -69,9 +69,7 @@ static void put_in(FILE *f, const struct answer *a, const struct answer_row *row
 		(void)fputc(']', f);
 	}
 	if (stands)
-		(void)fputs(a->about == ABOUT_MEMORY ? ", still in use at the end"
-						     : ", still at the end",
-			    f);
+		(void)fprintf(f, ", %s", answer_stands_words(a, row));
 	if (!stands && row->samples && row->samples < ANSWER_FEW)
 		(void)fprintf(f, " (%u sample%s)", (unsigned int)row->samples,
 			      row->samples == 1 ? "" : "s");
@@ -206,9 +204,11 @@ void report_print_answer(const struct answer *a, const struct answer_style *s, F
 		title[i] = (char)(title[i] >= 'a' && title[i] <= 'z' ? title[i] - 32
 								     : title[i]);
 	(void)fprintf(f, "\n%s%s%s\n", s->bold, title, s->plain);
+	for (i = 0; i < a->stands_first; i++)
+		print_row(a, &a->stands[i], true, s, f);
 	for (i = 0; i < answer_rows_shown(a, s->rows); i++)
 		print_row(a, &a->rows[i], false, s, f);
-	for (i = 0; i < a->stands_len; i++)
+	for (i = a->stands_first; i < a->stands_len; i++)
 		print_row(a, &a->stands[i], true, s, f);
 	print_rest(a, f);
 	if (*report_other_kinds(a->v, kinds))
