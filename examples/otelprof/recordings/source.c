@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "recording/tree/missing.h"
-#include "recording/write/source.h"
+#include "recording/tree/source/source.h"
 #include "recordings/command.h"
 
 static int say(const struct view *v, const char *named, int error)

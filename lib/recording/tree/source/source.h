@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/vec.h"
 #include "recording/tree/view.h"
@@ -63,5 +64,10 @@ const char *source_text(const struct source *s, uint32_t number, char *buf, size
 const struct source_line *source_line(const struct source *s, uint32_t number);
 /* Why the text is not there, or may be another one: a sentence, or "". Returns @buf. */
 const char *source_warning(const struct source *s, char *buf, size_t size);
+
+/* Write the lines of @s with at least this share, or of them those of @place's function, with a few
+ * around. */
+void source_write(const struct source *s, const struct source_place *place,
+		  double min_percent, FILE *f);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "recording/read/print.h"
-#include "recording/write/source.h"
+#include "recording/tree/source/source.h"
 
 enum {
 	CONTEXT = 3, /* lines around those with samples */
