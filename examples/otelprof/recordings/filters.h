@@ -12,6 +12,9 @@ enum {
 	FILTER_OPTION_PROGRAM,
 	FILTER_OPTION_THREAD,
 	FILTER_OPTION_CONTAINER,
+	FILTER_OPTION_POD,
+	FILTER_OPTION_USER,
+	FILTER_OPTION_CGROUP,
 	FILTER_OPTION_FOCUS, /* these three in the order of enum filter_frames */
 	FILTER_OPTION_IGNORE,
 	FILTER_OPTION_HIDE,
@@ -30,6 +33,10 @@ enum {
 	{ "program", required_argument, NULL, FILTER_OPTION_PROGRAM },                   \
 	{ "thread", required_argument, NULL, FILTER_OPTION_THREAD },                     \
 	{ "container", required_argument, NULL, FILTER_OPTION_CONTAINER },               \
+	{ "pod", required_argument, NULL, FILTER_OPTION_POD },                           \
+	{ "user", required_argument, NULL, FILTER_OPTION_USER },                         \
+	{ "cgroup", required_argument, NULL, FILTER_OPTION_CGROUP },                     \
+	{ "comm", required_argument, NULL, FILTER_OPTION_THREAD },                       \
 	{ "focus", required_argument, NULL, FILTER_OPTION_FOCUS },                       \
 	{ "ignore", required_argument, NULL, FILTER_OPTION_IGNORE },                     \
 	{ "hide", required_argument, NULL, FILTER_OPTION_HIDE },                         \
