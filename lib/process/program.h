@@ -79,7 +79,7 @@ struct op_program {
 	struct op_membership *membership;	   /* a reference, or NULL */
 	struct op_resource_attributes *attributes; /* a reference, or NULL */
 	uint64_t cgroup;			   /* the last one it was met in */
-	char *cgroup_path;			   /* of it, in cgroup v2; NULL: not known */
+	char *cgroup_path; /* of it, in cgroup v2; NULL: not known */
 	struct op_program_context context;
 	struct op_program_code code;
 	struct op_program_window window;
