@@ -494,6 +494,37 @@ class Managed(Page):
         self.assertIn('your code 70%, runtime 30%', self.text('answer-title'))
 
 
+class Locked(Page):
+    """Threads that are in a lock at the end come before waits that ended; those of a pool do not."""
+    @classmethod
+    def make(cls):
+        q = Request()
+        stuck, busy, pool, main = (q.frame(name, '/srv/app.c', 1, line, module='/srv/app') for name, line in
+                                   (('stuck', 20), ('busy', 30), ('pool', 40), ('main', 50)))
+        lock, cond, sleep = (q.frame(name, module='/lib/x86_64-linux-gnu/libc.so.6') for name in
+                             ('pthread_mutex_lock', 'pthread_cond_wait', 'nanosleep'))
+        q.type = ('threads', 'count', '', '', 0)
+        q.sample([lock, stuck, main], 2)
+        q.sample([cond, pool, main], 5)
+        threads = q.write(cls.path('threads.otlp'))
+        q.samples, q.type = [], ('off_cpu', 'nanoseconds', '', '', 0)
+        q.sample([sleep, busy, main], 1_000_000_000)
+        waits = q.write(cls.path('waits.otlp'))
+        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), waits, threads], check=True,
+                       stderr=subprocess.DEVNULL)
+        return cls.path('a.html')
+
+    def test_locked_threads_come_first(self):
+        BROWSER.go('kind=off_cpu')
+        rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => r.textContent)')
+        self.assertEqual(rows[0], '2 threadsin a lock at the endstucksrv/app.c:20')
+        self.assertIn('busy', rows[1])
+        self.assertNotIn('pool', ''.join(rows))
+        BROWSER.js('document.querySelector("#own button").click()')
+        BROWSER.frame()
+        self.assertIn('Threads', self.text('summary'))
+
+
 class Poor(Page):
     @classmethod
     def make(cls):
