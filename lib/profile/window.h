@@ -105,6 +105,8 @@ struct op_resource {
 	 * op_value_type), its text and a NUL. */
 	uint32_t attributes;
 	uint32_t attributes_dropped; /* how many more there were */
+	uint32_t cgroup_path;	     /* in cgroup v2 */
+	uint32_t user;		     /* the real one, + 1; 0: not known */
 	uint32_t reserved0;
 	uint64_t start_time_ns; /* distinguishes processes that reuse a pid */
 };
