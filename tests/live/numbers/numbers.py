@@ -10,9 +10,12 @@ noise of one sample at a random moment of each interval: sigma, the root of the 
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
 mute: a thread that a filter leaves out, until it has another name.
+in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
+signals: more processes are killed at once than a table has room for, each with three threads.
 """
 import itertools
 import os
+import re
 import subprocess
 import sys
 import time
@@ -40,7 +43,12 @@ LIMIT_OFF = 0.1
 SLEEPS = 80
 MUTE_SECONDS = 4
 MUTE_OFF = 0.1  # of off_cpu's own sampling
-DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute"]
+LIVES = 30000
+LIVE_INTERVAL = 1024  # bytes
+LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.5 %
+KILLED = 1500
+DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
+           "in_use", "signals"]
 
 
 def program(run, name):
@@ -133,6 +141,36 @@ def cell_mute(run, name):
             "%d ns told, of %s" % (told, said))
 
 
+def cell_in_use(run, name):
+    changes = program(run, "changes")
+    folded = run.fresh(name + ".otlp")
+    sampler = os.path.join(os.path.dirname(run.args.otelprof), "..", "..", "lib", "preload",
+                           "heap", "libotelprof-heap.so.0")
+    if not os.path.exists(sampler):
+        raise suite.Skip("no libotelprof-heap.so.0")
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "heap", "-d",
+                           "6", "-o", folded, "--", "env", "LD_PRELOAD=" + sampler,
+                           "OTELPROF_HEAP_INTERVAL=%d" % LIVE_INTERVAL, changes, "live",
+                           str(LIVES)], stdout=subprocess.PIPE, text=True) as recorder:
+        want = [int(word) for word in recorder.stdout.readline().split()]
+        recorder.wait()
+    text = run.fresh(name + ".folded")
+    subprocess.run([run.args.otelprof, "convert", "--kind", "inuse_space", "-o", text, folded],
+                   check=True, capture_output=True)
+    stacks = read(text)
+    told = [sum(n for stack, n in stacks if place in stack) for place in ("large", "small")]
+    run.say("ok" if all(abs(t / w - 1) < LIVE_OFF for t, w in zip(told, want)) else "FAIL", name,
+            "%d and %d bytes in use told, of %d and %d" % (*told, *want))
+
+
+def cell_signals(run, name):
+    _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
+                         str(KILLED))
+    told = [int(re.search(word + r" (\d+)", said).group(1)) for word in ("exported", "dropped")]
+    run.say("ok" if sum(told) == KILLED else "FAIL", name,
+            "%d told and %d lost, of %d" % (*told, KILLED))
+
+
 def cell_step(run, name):
     run.step(name, *[int(n) for n in name.split("-")[1:]])
 
@@ -147,7 +185,9 @@ def main():
         return 77
     run = Numbers(args)
     run.full = args.full
-    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute}
+    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute,
+                                                  "in_use": cell_in_use,
+                                                  "signals": cell_signals}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()
