@@ -165,6 +165,11 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 	weight = op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT);
 	if (weight > OP_HEAP_BYTES_MAX)
 		weight = OP_HEAP_BYTES_MAX;
+	/* the weight says it all */
+	weight *= slot->record.hits;
+	slot->record.hits = 1;
+	if (weight > OP_HEAP_BYTES_MAX)
+		weight = OP_HEAP_BYTES_MAX;
 	slot->record.value =
 		op_heap_value(op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE),
 			      weight * hits);

@@ -9,6 +9,8 @@
  *     changes live N                 allocates N times at large() and 10 N at small(), frees a third
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
+ *     changes twins MS               two processes, "slow" and "fast", burn MS ms of CPU time each, in
+ *                                    slow() and fast(), and sleep for as long
  *     changes kill N                 N processes of three threads each get SIGTERM at once
  */
 #include <pthread.h>
@@ -30,6 +32,8 @@ enum {
 	SLEEP_US = 10000,
 	BEFORE = 20, /* sleeps */
 	THREADS = 3,
+	MS_PER_S = 1000,
+	PART_MS = 5,
 	LARGE_BYTES = 16384,
 	SMALL_BYTES = 700,
 	SMALL_TIMES = 10,
@@ -134,6 +138,51 @@ static int live(long n)
 	return pause();
 }
 
+static PLACE void slow_or_fast(int ms)
+{
+	clock_t until = clock() + (clock_t)ms * (CLOCKS_PER_SEC / MS_PER_S);
+	int i;
+
+	for (i = 0; clock() < until; i++) {
+		clock_t part = clock() + PART_MS * (CLOCKS_PER_SEC / MS_PER_S);
+
+		while (clock() < part)
+			;
+		(void)usleep(PART_MS * (useconds_t)MS_PER_S);
+	}
+}
+
+static PLACE void slow(int ms)
+{
+	slow_or_fast(ms);
+	__asm__ volatile("");
+}
+
+static PLACE void fast(int ms)
+{
+	slow_or_fast(ms);
+	__asm__ volatile("");
+}
+
+static int twins(int ms)
+{
+	if (!fork()) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, "slow");
+		slow(ms);
+		return 0;
+	}
+	if (!fork()) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, "fast");
+		fast(ms);
+		return 0;
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
 static void *waits(void *arg)
 {
 	(void)pause();
@@ -186,5 +235,7 @@ int main(int argc, char **argv)
 		return live(atol(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "kill"))
 		return kill_all(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "twins"))
+		return twins(atoi(argv[2]));
 	return 2;
 }

@@ -11,6 +11,7 @@ noise of one sample at a random moment of each interval: sigma, the root of the 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
+outputs: programs with a rate of their own, and with one sample in four, in each output.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
@@ -24,6 +25,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
+import outputs  # noqa: E402
 import suite  # noqa: E402
 
 TICKS = 400  # of a cell, at least; a quarter of them in the default run
@@ -45,6 +47,12 @@ LIMIT_OFF = 0.1
 SLEEPS = 80
 MUTE_SECONDS = 4
 MUTE_OFF = 0.1  # of off_cpu's own sampling
+OUTPUTS_SECONDS = 4
+OUTPUTS_RULES = """sample_rate_hz = 100
+rules = include 1/4 comm:slow
+rules = include comm:fast
+rules = rate 400 comm:fast
+"""
 WAITS_SECONDS = 5
 WAITS_MATRIX_SECONDS = 60
 # A look each 10 to 20 ms finds the one that waits for the channel in 90 of 100 cases: 2 % of 5 s.
@@ -55,7 +63,7 @@ LIVE_INTERVAL = 1024  # bytes
 LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.5 %
 KILLED = 1500
 DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
-           "in_use", "signals", "goroutine_waits"]
+           "in_use", "signals", "goroutine_waits", "outputs"]
 
 
 def program(run, name):
@@ -185,6 +193,28 @@ def cell_goroutine_waits(run, name):
             "%.3f and %.3f s told, of %.3f and %.3f" % tuple(n / 1e9 for n in told + want))
 
 
+def cell_outputs(run, name):
+    path = run.fresh(name + ".otlp")
+    config = run.path(name + ".conf")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write(OUTPUTS_RULES)
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config", config,
+                           "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
+                           path]) as recorder:
+        time.sleep(1)
+        twins = subprocess.Popen([program(run, "changes"), "twins", "60000"])
+        try:
+            recorder.wait()
+        finally:
+            twins.kill()
+            suite.stop([twins])
+    problems, want = outputs.differences(run, path)
+    few = [kind for kind, pids in want.items() if len(pids) < 2]
+    run.say("FAIL" if problems or few or len(want) < 4 else "ok", name, "; ".join(
+        "%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
+        for kind, pids in sorted(want.items())), problems)
+
+
 def cell_signals(run, name):
     _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
                          str(KILLED))
@@ -210,7 +240,8 @@ def main():
     known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute,
                                                   "in_use": cell_in_use,
                                                   "signals": cell_signals,
-                                                  "goroutine_waits": cell_goroutine_waits}
+                                                  "goroutine_waits": cell_goroutine_waits,
+                                                  "outputs": cell_outputs}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()
