@@ -9,6 +9,7 @@
  *     changes live N                 allocates N times at large() and 10 N at small(), frees a third
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
+ *     changes strlen TIMES           calls strlen(3) TIMES from measures()
  *     changes twins MS               two processes, "slow" and "fast", burn MS ms of CPU time each, in
  *                                    slow() and fast(), and sleep for as long
  *     changes kill N                 N processes of three threads each get SIGTERM at once
@@ -138,6 +139,20 @@ static int live(long n)
 	return pause();
 }
 
+static PLACE int measures(long times)
+{
+	size_t (*volatile length)(const char *) = strlen; /* not that of the compiler */
+	size_t sum = 0;
+	long i;
+
+	for (i = 0; i < times; i++) {
+		sum += length("some text to measure");
+		if (i % PAUSE_EVERY == 0)
+			(void)usleep(PAUSE_LIVE_US);
+	}
+	return sum ? 0 : 1;
+}
+
 static PLACE void slow_or_fast(int ms)
 {
 	clock_t until = clock() + (clock_t)ms * (CLOCKS_PER_SEC / MS_PER_S);
@@ -235,6 +250,8 @@ int main(int argc, char **argv)
 		return live(atol(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "kill"))
 		return kill_all(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "strlen"))
+		return measures(atol(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "twins"))
 		return twins(atoi(argv[2]));
 	return 2;

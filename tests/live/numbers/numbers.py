@@ -12,6 +12,7 @@ limit: calls of a probed function in bursts, of which the second of each second 
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
+indirect: calls of strlen(3), whose symbol is that of a resolver.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
@@ -62,8 +63,10 @@ LIVES = 30000
 LIVE_INTERVAL = 1024  # bytes
 LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.5 %
 KILLED = 1500
+CALLED = 30000
+CALLED_OFF = 0.01  # and a part of the last block
 DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
-           "in_use", "signals", "goroutine_waits", "outputs"]
+           "in_use", "signals", "goroutine_waits", "outputs", "indirect"]
 
 
 def program(run, name):
@@ -215,6 +218,18 @@ def cell_outputs(run, name):
         for kind, pids in sorted(want.items())), problems)
 
 
+def cell_indirect(run, name):
+    libc = next((line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8")
+                 if "/libc.so.6" in line), None)
+    if not libc:
+        raise suite.Skip("no libc.so.6")
+    stacks, _ = record(run, name, ["--kinds", "probe:uprobe:%s:strlen" % libc],
+                       program(run, "changes"), "strlen", str(CALLED))
+    told = sum(n for stack, n in stacks if "measures" in stack)
+    run.say("ok" if abs(told / CALLED - 1) < CALLED_OFF else "FAIL", name,
+            "%d calls of strlen told, of %d" % (told, CALLED))
+
+
 def cell_signals(run, name):
     _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
                          str(KILLED))
@@ -241,7 +256,8 @@ def main():
                                                   "in_use": cell_in_use,
                                                   "signals": cell_signals,
                                                   "goroutine_waits": cell_goroutine_waits,
-                                                  "outputs": cell_outputs}
+                                                  "outputs": cell_outputs,
+                                                  "indirect": cell_indirect}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()
