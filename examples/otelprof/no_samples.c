@@ -32,6 +32,7 @@ static const struct {
 	{ OTELPROF_KIND_BLOCK_IO, "they made no requests to block devices" },
 	{ OTELPROF_KIND_SIGNALS, "no signal ended one of them" },
 	{ OTELPROF_KIND_GOROUTINES, "no Go program is among them" },
+	{ OTELPROF_KIND_GOROUTINE_WAITS, "no Go program is among them" },
 	{ OTELPROF_KIND_PROBES, "none of them passed the probes" },
 	{ OTELPROF_KIND_PAGE_FAULTS, "they had no page fault" },
 	{ OTELPROF_KIND_THREADS, "none of them was there at the end" },

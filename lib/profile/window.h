@@ -129,6 +129,7 @@ struct op_window_sample {
 		alone; /* it counts in that type only, and not as its event's kind does */
 	struct op_attribute_set labels;
 	uint64_t time_ns; /* Unix time */
+	uint32_t hits;	  /* how many such samples it stands for; 0: one */
 	int64_t value;
 	double count; /* number of events it stands for; 0: one */
 };
