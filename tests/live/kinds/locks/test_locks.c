@@ -20,15 +20,10 @@
 
 #include <otelprof/otelprof.h>
 
-#include "kind.h"
+#include "kind_profile.h"
 #include "on_cpu.h"
 #include "otlp/reader.h"
 #include "test.h"
-
-/* A known place. */
-#define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
-/* So that a call before it leaves a frame, and no two functions are merged as equal. */
-#define STAYS(name) __asm__ volatile("/* " name " */")
 
 enum {
 	PLACES = 2, /* waits_long(), waits_short(): three times as long */
@@ -52,12 +47,6 @@ struct request {
 struct answer {
 	int64_t count[PLACES];
 	struct off_ns delay_ns[PLACES];
-};
-
-struct child {
-	pid_t pid;
-	int to;
-	int from;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -173,31 +162,6 @@ static void serve(int from, int to)
 	_exit(0);
 }
 
-static struct child start_child(void)
-{
-	int to[2];
-	int from[2];
-	struct child c;
-
-	CHECK_OK(pipe2(to, O_CLOEXEC));
-	CHECK_OK(pipe2(from, O_CLOEXEC));
-	c.pid = fork();
-	CHECK(c.pid >= 0);
-	if (c.pid == 0)
-		serve(to[0], from[1]);
-	c.to = to[1];
-	c.from = from[0];
-	return c;
-}
-
-static void end_child(const struct child *c)
-{
-	CHECK_OK(kill(c->pid, SIGKILL));
-	CHECK_INT(waitpid(c->pid, NULL, 0), c->pid);
-	(void)close(c->to);
-	(void)close(c->from);
-}
-
 /* ---- the profile ---- */
 
 /* What the requests say of stacks that hold a place. */
@@ -248,7 +212,8 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 	return 0;
 }
 
-static struct otelprof *make(struct got *got, const struct child *c, uint32_t samples)
+static struct otelprof *make(struct got *got, const struct kind_child *c,
+			     uint32_t samples)
 {
 	struct otelprof_callback_config callback;
 	struct otelprof_config config;
@@ -268,7 +233,7 @@ static struct otelprof *make(struct got *got, const struct child *c, uint32_t sa
 }
 
 /* Poll until the child has answered and all is exported. */
-static struct answer ask(struct otelprof *p, const struct child *c, int64_t waits,
+static struct answer ask(struct otelprof *p, const struct kind_child *c, int64_t waits,
 			 int64_t hold_ns)
 {
 	struct pollfd answered = { .fd = c->from, .events = POLLIN };
@@ -318,7 +283,7 @@ static void check_near(const char *what, int64_t got, int64_t want, int64_t off)
 
 static void check(int64_t waits, int64_t hold_ns, uint32_t samples, int64_t off)
 {
-	struct child c = start_child();
+	struct kind_child c = kind_child_start(serve);
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, &c, samples);
 	struct answer a;
@@ -329,7 +294,7 @@ static void check(int64_t waits, int64_t hold_ns, uint32_t samples, int64_t off)
 	a = ask(p, &c, waits, hold_ns);
 	check_closed(p);
 	otelprof_free(p);
-	end_child(&c);
+	kind_child_end(&c);
 	check_near("contentions", got.count[0] + got.count[1], a.count[0] + a.count[1],
 		   OFF);
 	off_check("delay", got.delay_ns[0] + got.delay_ns[1],

@@ -14,11 +14,6 @@
 
 #include "test.h"
 
-/* A known place. */
-#define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
-/* So that a call before it leaves a frame, and no two functions are merged as equal. */
-#define STAYS(name) __asm__ volatile("/* " name " */")
-
 enum {
 	NS_PER_S = 1000000000,
 	NS_PER_MS = 1000000,
@@ -258,34 +253,14 @@ static void serve(int from, int to)
 	_exit(0);
 }
 
-struct child start_child(void)
+struct kind_child start_child(void)
 {
-	int to[2];
-	int from[2];
-	struct child c;
-
-	CHECK_OK(pipe2(to, O_CLOEXEC));
-	CHECK_OK(pipe2(from, O_CLOEXEC));
-	c.pid = fork();
-	CHECK(c.pid >= 0);
-	if (c.pid == 0)
-		serve(to[0], from[1]);
-	c.to = to[1];
-	c.from = from[0];
-	return c;
+	return kind_child_start(serve);
 }
 
-void ask_child(const struct child *c, char work, uint32_t ms)
+void ask_child(const struct kind_child *c, char work, uint32_t ms)
 {
 	struct request q = { .ms = ms, .work = work };
 
 	CHECK_INT(write(c->to, &q, sizeof(q)), sizeof(q));
-}
-
-void end_child(const struct child *c)
-{
-	CHECK_OK(kill(c->pid, SIGKILL));
-	CHECK_INT(waitpid(c->pid, NULL, 0), c->pid);
-	(void)close(c->to);
-	(void)close(c->from);
 }

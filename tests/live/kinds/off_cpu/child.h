@@ -4,8 +4,8 @@
 #define TEST_OFF_CPU_CHILD_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
+#include "kind_profile.h"
 #include "on_cpu.h"
 
 enum {
@@ -31,15 +31,8 @@ struct answer {
 	int64_t switches; /* of the process */
 };
 
-struct child {
-	pid_t pid;
-	int to;
-	int from;
-};
-
-struct child start_child(void);
+struct kind_child start_child(void);
 /* Let it work for @ms. The answer comes through @from. */
-void ask_child(const struct child *c, char work, uint32_t ms);
-void end_child(const struct child *c);
+void ask_child(const struct kind_child *c, char work, uint32_t ms);
 
 #endif

@@ -39,7 +39,7 @@ enum {
 
 struct run {
 	struct otelprof *p;
-	struct child child;
+	struct kind_child child;
 	char folded[40];
 	int out;
 	bool moves; /* the child, from CPU to CPU */
@@ -65,7 +65,7 @@ static void place_on(pid_t pid, int cpu)
 	CHECK_OK(closedir(d));
 }
 
-static struct otelprof *make(const struct child *c, uint32_t samples, uint64_t flags)
+static struct otelprof *make(const struct kind_child *c, uint32_t samples, uint64_t flags)
 {
 	struct otelprof_config config;
 	struct otelprof *p;
@@ -148,7 +148,7 @@ static void finish(struct run *run)
 	dropped -= drops_of(run->p, "nowhere");
 	CHECK(dropped <= s.samples_exported / 100);
 	otelprof_free(run->p);
-	end_child(&run->child);
+	kind_child_end(&run->child);
 	(void)close(run->out);
 }
 

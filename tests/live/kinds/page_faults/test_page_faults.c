@@ -20,7 +20,7 @@
 
 #include <otelprof/otelprof.h>
 
-#include "kind.h"
+#include "kind_profile.h"
 #include "test.h"
 
 enum {
@@ -33,9 +33,6 @@ enum {
 	FIRST_ROUNDS = 3,
 };
 
-/* A known place. Sanitizers would fault in their own tables beside it. */
-#define PLACE __attribute__((noinline, no_sanitize("address", "undefined")))
-
 enum place {
 	USER = 'u',
 	KERNEL = 'k',
@@ -45,12 +42,6 @@ enum place {
 struct counts {
 	long minor;
 	long major;
-};
-
-struct child {
-	pid_t pid;
-	int to;
-	int from;
 };
 
 /* ---- the child ---- */
@@ -113,8 +104,10 @@ static struct counts since(const struct rusage *a)
 	return (struct counts){ b.ru_minflt - a->ru_minflt, b.ru_majflt - a->ru_majflt };
 }
 
+static int mapped_file; /* of the child, open */
+
 /* Do what the parent asks and say how many faults it took. */
-static void serve(int from, int to, int file)
+static void serve(int from, int to)
 {
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct counts counts = { 0 };
@@ -127,8 +120,8 @@ static void serve(int from, int to, int file)
 	faults_in_user_code(fresh(USER_PAGES));
 	faults_in_the_kernel(fresh(KERNEL_PAGES), zero);
 	while (read(from, &place, 1) == 1) {
-		char *p =
-			place == FILE_BACKED ? (char *)map_file(file) : fresh(USER_PAGES);
+		char *p = place == FILE_BACKED ? (char *)map_file(mapped_file)
+					       : fresh(USER_PAGES);
 
 		(void)getrusage(RUSAGE_SELF, &before);
 		(void)since(&before);
@@ -143,29 +136,6 @@ static void serve(int from, int to, int file)
 		(void)!write(to, &counts, sizeof(counts));
 	}
 	_exit(0);
-}
-
-static struct child start_child(int file)
-{
-	int to[2];
-	int from[2];
-	struct child c;
-
-	CHECK_OK(pipe2(to, O_CLOEXEC));
-	CHECK_OK(pipe2(from, O_CLOEXEC));
-	c.pid = fork();
-	CHECK(c.pid >= 0);
-	if (c.pid == 0)
-		serve(to[0], from[1], file);
-	c.to = to[1];
-	c.from = from[0];
-	return c;
-}
-
-static void end_child(const struct child *c)
-{
-	CHECK_OK(kill(c->pid, SIGKILL));
-	CHECK_INT(waitpid(c->pid, NULL, 0), c->pid);
 }
 
 /* ---- the profile ---- */
@@ -192,7 +162,7 @@ static bool holds(const struct got *got, const char *text)
 	return got->len && memmem(got->bytes, got->len, text, strlen(text));
 }
 
-static struct otelprof *make(struct got *got, const struct child *c)
+static struct otelprof *make(struct got *got, const struct kind_child *c)
 {
 	struct otelprof_callback_config callback;
 	struct otelprof_config config;
@@ -221,7 +191,7 @@ static void write_to(struct otelprof *p, const char *folded)
 }
 
 /* Poll until @c has answered what it was asked, and all of it is told. */
-static struct counts ask(struct otelprof *p, const struct child *c, char place)
+static struct counts ask(struct otelprof *p, const struct kind_child *c, char place)
 {
 	struct counts counts = { 0 };
 	int i, r = 0;
@@ -283,9 +253,9 @@ static void test_counts_are_exact(void)
 {
 	char path[] = "page-faults-XXXXXX";
 	char folded[] = "page-faults-folded-XXXXXX";
-	int file = make_file(path);
+	int file = mapped_file = make_file(path);
 	int out = mkstemp(folded);
-	struct child c = start_child(file);
+	struct kind_child c = kind_child_start(serve);
 	struct counts user;
 	struct counts kernel;
 	struct counts backed;
@@ -333,7 +303,7 @@ static void test_counts_are_exact(void)
 	CHECK_INT(count_of(folded, "faults_in_user_code"), USER_PAGES);
 	CHECK_INT(count_of(folded, "faults_in_the_kernel"), KERNEL_PAGES);
 	CHECK_INT(count_of(folded, "faults_on_a_file"), backed.minor + backed.major);
-	end_child(&c);
+	kind_child_end(&c);
 	free(got.bytes);
 	CHECK_OK(unlink(path));
 	CHECK_OK(unlink(folded));
