@@ -135,6 +135,9 @@ struct otelprof_stats {
 	uint64_t rule_processes_refused;
 	/* Times that a request was sent again with a compression that its server takes. */
 	uint64_t requests_recompressed;
+	/* Executable mappings beyond the limit of a process (16,384). Those of files are kept
+	 * first. */
+	uint64_t mappings_unseen;
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

@@ -218,6 +218,8 @@ static void print_limits(FILE *f, const struct otelprof_stats *st)
 		  "processes were past max_processes" },
 		{ st->executables_unseen, "executables_unseen",
 		  "executables were past the limit" },
+		{ st->mappings_unseen, "mappings_unseen",
+		  "mappings of code were past the limit of a process" },
 		{ st->events_lost, "events_lost",
 		  "process events were lost, and processes read again" },
 		{ st->names_evicted, "names_evicted",
