@@ -295,7 +295,8 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 		op_executable_ref(new.exe);
 	new.replaced = replaces_file(mappings, &new);
 	punch(mappings, new.start, new.end, x);
-	if (mappings->len + 1 > OP_MAPPINGS_MAX && (!new.exe || !drop_made(mappings, x))) {
+	if (mappings->len + 1 > OP_MAPPINGS_MAX &&
+	    (!new.exe || !drop_made(mappings, x))) {
 		op_executable_put(x, new.exe);
 		mappings->refused++;
 		x->mappings_refused++;
