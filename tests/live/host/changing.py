@@ -395,7 +395,7 @@ def cell_random(run, name, seconds=10):
                 "%d of %d samples wrong, %d whole without what ran; seed %d" % (
                     wrong, total, without, seed))
     result.problems += seen[:8]
-    result.need(total > 1000 and marked <= MARKED_MAX * total,
+    result.need(total > 200 and marked <= MARKED_MAX * total,
                 "%.2f %% of %d samples marked" % (100 * marked / max(total, 1), total))
     run.judge(name, result, check.check_accounting(text))
 
