@@ -24,6 +24,8 @@ tests="
 	fakeroot fish git linux-perf lintian mmdebstrap openjdk-17-jdk-headless shellcheck systemd
 	php8.2-cli php8.2-opcache tmux uidmap umoci uwsgi-core uwsgi-plugin-python3 yamllint zsh"
 wild="
+	erlang-base ghc gprolog guile-3.0 luajit ocaml-nox php8.2-cli
+	pypy3 python3-capstone python3-venv qemu-user-static r-base-core sbcl
 	p7zip-full brotli cargo-web chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
 	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3

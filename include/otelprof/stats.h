@@ -95,6 +95,8 @@ struct otelprof_stats {
 	uint64_t rule_processes_unread;	 /* could not be read */
 	uint64_t rule_processes_refused; /* beyond 32,768, or 64 rules of one */
 	uint64_t requests_recompressed;	 /* sent again with a compression of the server */
+	/* executable mappings beyond 16,384 of a process; those of files are kept first */
+	uint64_t mappings_unseen;
 };
 
 /** Zero it and set its size. */

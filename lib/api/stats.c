@@ -101,6 +101,7 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->executables = processes.executables;
 	s->processes_unseen = processes.unseen;
 	s->executables_unseen = processes.executables_unseen;
+	s->mappings_unseen = processes.mappings_unseen;
 	s->tables_failed = processes.tables_failed;
 	s->reads_by_child = processes.reads_by_child;
 	s->reads_stalled = processes.reads_stalled;

@@ -369,6 +369,8 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .symbol_bytes = op_images_name_bytes(images),
 					    .tables_failed = images->tables_failed,
 					    .executables_unseen = p->executables.refused,
+					    .mappings_unseen =
+						    p->executables.mappings_refused,
 					    .reads_by_child = p->target->stats.asked,
 					    .reads_stalled = p->target->stats.stalled,
 					    .reads_refused = p->target->stats.refused,

@@ -83,6 +83,7 @@ struct op_processes_stats {
 	uint64_t symbol_bytes;
 	uint64_t tables_failed;
 	uint64_t executables_unseen;
+	uint64_t mappings_unseen;
 	uint64_t reads_by_child;
 	uint64_t reads_stalled;
 	uint64_t reads_refused;

@@ -75,8 +75,11 @@ static void print_whole(struct otelprof *p, const struct otelprof_stats *st)
 		      100.0 * (double)st->stacks_complete / (double)all,
 		      st->stacks_complete == all ? "" : "; of the others:");
 	(void)otelprof_unwind_errors(p, take_reason, &why);
-	take_reason(&why, "truncated", "They were cut at --max-frames.",
-		    st->stacks_truncated);
+	take_reason(
+		&why, "truncated",
+		"They were cut at --max-frames, or where the copy of a first sample's "
+		"stack ends.",
+		st->stacks_truncated);
 	for (i = 0; i < why.len && i < REASONS_SHOWN; i++)
 		(void)fprintf(stderr, "%14.1f%%  %s: %s\n",
 			      100.0 * (double)why.of[i].count / (double)all,
@@ -218,6 +221,8 @@ static void print_limits(FILE *f, const struct otelprof_stats *st)
 		  "processes were past max_processes" },
 		{ st->executables_unseen, "executables_unseen",
 		  "executables were past the limit" },
+		{ st->mappings_unseen, "mappings_unseen",
+		  "mappings of code were past the limit of a process" },
 		{ st->events_lost, "events_lost",
 		  "process events were lost, and processes read again" },
 		{ st->names_evicted, "names_evicted",

@@ -12,6 +12,7 @@
 #include "code/elf/gopclntab.h"
 #include "code/symbol/demangle.h"
 #include "code/symbol/index.h"
+#include "code/symbol/plt.h"
 
 enum {
 	/* longer names are cut */
@@ -365,6 +366,42 @@ void op_symbol_cut_version(char *name, bool defined)
 		*at = 0;
 }
 
+/* Add "@plt" to *@name, which was allocated. Returns 0 or -ENOMEM. */
+static int add_plt(char **name)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s@plt", *name) < 0)
+		return -ENOMEM;
+	free(*name);
+	*name = longer;
+	return 0;
+}
+
+/* The name of an entry of the linkage table is that of what it leads to, and "@plt". */
+static int find_plt(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret)
+{
+	enum op_mangling mangling = OP_MANGLING_NONE;
+	char name[NAME_BYTES_MAX];
+	uint64_t start;
+	int r = op_plt_find(s->elf, vaddr, name, sizeof(name), &start);
+
+	if (r <= 0)
+		return r == -ENOMEM ? r : 0;
+	free(s->raw);
+	free(s->readable);
+	s->raw = strdup(name);
+	s->readable = s->raw ? op_demangle(s->raw, &mangling) : NULL;
+	if (!s->raw || add_plt(&s->raw) < 0 || (s->readable && add_plt(&s->readable) < 0))
+		return -ENOMEM;
+	*ret = (struct op_symbol){ .name = s->readable ? s->readable : s->raw,
+				   .system_name = s->readable ? s->raw : "",
+				   .file = "",
+				   .start = start,
+				   .frame_type = "native" };
+	return 1;
+}
+
 static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret)
 {
 	enum op_mangling mangling = OP_MANGLING_NONE;
@@ -375,7 +412,7 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 
 	end = op_symbol_index_lookup(&s->index, vaddr, &first);
 	if (end == first)
-		return 0;
+		return find_plt(s, vaddr, ret);
 	r = best_name(s, first, end, name, sizeof(name));
 	if (r <= 0)
 		return r;

@@ -244,7 +244,7 @@ static bool replaces_file(const struct op_mappings *mappings,
 
 /* Drop a mapping without a file: one with a file has a table and names. Returns false if there is
  * none. */
-static bool drop_made(struct op_mappings *mappings)
+static bool drop_made(struct op_mappings *mappings, struct op_executables *x)
 {
 	size_t i = mappings->len;
 
@@ -254,6 +254,7 @@ static bool drop_made(struct op_mappings *mappings)
 		return false;
 	unshift(mappings, i - 1, 1);
 	mappings->refused++;
+	x->mappings_refused++;
 	return true;
 }
 
@@ -294,9 +295,11 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 		op_executable_ref(new.exe);
 	new.replaced = replaces_file(mappings, &new);
 	punch(mappings, new.start, new.end, x);
-	if (mappings->len + 1 > OP_MAPPINGS_MAX && (!new.exe || !drop_made(mappings))) {
+	if (mappings->len + 1 > OP_MAPPINGS_MAX &&
+	    (!new.exe || !drop_made(mappings, x))) {
 		op_executable_put(x, new.exe);
 		mappings->refused++;
+		x->mappings_refused++;
 		return -E2BIG;
 	}
 	new.bias = 0;

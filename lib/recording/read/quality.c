@@ -52,7 +52,8 @@ const char *quality_words(const char *name, size_t len)
 		const char *words;
 	} known[] = {
 		{ "[truncated]",
-		  "The stack is longer than --max-frames; its outer frames are missing." },
+		  "The stack is longer than --max-frames, or than the copy of a first sample's "
+		  "stack. Its outer frames are missing." },
 		{ "[no unwind table yet]",
 		  "The table that leads to the callers was not made yet; this passes." },
 		{ "[stack lost]", "The stack was sent once and did not arrive." },

@@ -68,9 +68,12 @@ def may_begin(sample, frame):
 class Verdict:
     """Of one profiler on one program."""
 
-    def __init__(self, begin="", never=""):
+    def __init__(self, begin="", never="", code=None):
         self.begin = begin  # see program.py
         self.never = never
+        self.code = code  # calls.Calls: the code that ran
+        self.untrue = 0  # stacks without a mark that the code does not allow
+        self.guessed = 0  # stacks with a guessed frame
         self.samples = 0
         self.bad = 0
         self.odd = 0
@@ -88,7 +91,13 @@ class Verdict:
         self.depths += [len(user)] * sample.count
         self.frames += len(user) * sample.count
         self.unnamed += sample.count * sum(bool(ADDRESS.search(f.name)) for f in user)
-        impossible = self.impossible(user)
+        guessed = any(f.guessed for f in user)
+        self.guessed += sample.count if guessed else 0
+        impossible = "" if guessed else self.impossible(user)
+        untrue = self.code.judge(sample) if self.code else ""
+        if untrue and not reason and not guessed:
+            self.untrue += sample.count
+            impossible = impossible or untrue
         if reason:
             self.bad += sample.count
             self.reasons[reason] += sample.count
@@ -132,6 +141,11 @@ class Verdict:
         both = (self.bad + other.bad) / (self.samples + other.samples)
         chance = 100 * math.sqrt(both * (1 - both) * (1 / self.samples + 1 / other.samples))
         return self.bad_share - other.bad_share > max(2 * chance, 0.3)
+
+    def said(self):
+        """The reasons, and how many stacks say that frames were guessed."""
+        share = 100 * self.guessed / self.samples if self.samples else 0
+        return ", ".join(filter(None, [self.why(), share and "%.1f %% guessed" % share or ""]))
 
     def why(self):
         """The reasons, most frequent first, as "32 truncated, 1 native_no_rule"."""

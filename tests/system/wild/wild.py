@@ -21,16 +21,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "live", "framework"))
 sys.path.insert(0, HERE)
+import calls
 import installed
 import judge
 import made
 import measure
+import others
 import otlp
 import suite
 from ports import free_port
 
 SOURCES = os.path.join(HERE, "sources")
-PROGRAMS = installed.PROGRAMS + made.PROGRAMS
+LOADS = os.path.join(HERE, "loads")
+PROGRAMS = installed.PROGRAMS + made.PROGRAMS + others.PROGRAMS
 
 
 def options():
@@ -66,7 +69,8 @@ def prepare(program, args):
             raise suite.Skip("no %s" % need)
     folder = suite.folder(os.path.join(args.dir, program.name))
     stamp = os.path.join(folder, "made")
-    wanted = program.make + (measure.digest(SOURCES) if "$SRC" in program.make else "")
+    wanted = program.make + "".join(measure.digest(folder) for name, folder in (
+        ("$SRC", SOURCES), ("$LOADS", LOADS)) if name in program.make)
     if measure.read(stamp) != wanted:
         done = subprocess.run(["sh", "-ec", program.make], cwd=folder, env=environment(folder),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -82,7 +86,7 @@ def environment(folder):
     its temporary folder is gone with the next run."""
     temporary = suite.fresh_folder(os.path.join(folder, "tmp"))
     return {**os.environ, "DIR": folder, "TMPDIR": temporary, "SRC": SOURCES,
-            "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
+            "LOADS": LOADS, "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ["PATH"]}
 
 
@@ -103,10 +107,11 @@ def run(program, args, peer):
             end_ns = time.time_ns()
             ended = load.ended()
             ours = record.finish().samples
+        code = calls.of_processes(group.pids())
         load.stop()
     if ended:
         raise RuntimeError("the load ended by itself: %s" % load.complaint())
-    verdict = judged(program, ours)
+    verdict = judged(program, ours, code)
     if not verdict.samples:
         raise RuntimeError("no samples; the load said: %s" % load.complaint())
     if not peer:
@@ -115,8 +120,8 @@ def run(program, args, peer):
     return verdict, judged(program, peer.samples(start_ns, end_ns, pids))
 
 
-def judged(program, samples):
-    verdict = judge.Verdict(program.begin, program.never)
+def judged(program, samples, code=None):
+    verdict = judge.Verdict(program.begin, program.never, code)
     for sample in samples:
         if not program.exe or re.fullmatch(program.exe, sample.exe):
             verdict.add(sample)
@@ -144,9 +149,11 @@ def show(program, ours, peer):
         wrong.append("above %g %%" % program.bound)
     if ours.odd_share > program.bound:
         wrong.append("odd above %g %%" % program.bound)
+    if ours.untrue:
+        wrong.append("%d against the code" % ours.untrue)
     if peer and ours.above(peer):
         wrong.append("above the peer")
-    print("%-15s | %s | %s | %s%s" % (program.name, columns(ours), columns(peer), ours.why(),
+    print("%-15s | %s | %s | %s%s" % (program.name, columns(ours), columns(peer), ours.said(),
                                       "".join("  <- " + w for w in wrong)), flush=True)
     return wrong
 

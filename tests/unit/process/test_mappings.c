@@ -160,6 +160,7 @@ static void test_limit_of_mappings(void)
 	CHECK_INT(op_mappings_insert(w.mappings, &vma, &w.x), -E2BIG);
 	CHECK_INT(w.mappings->len, OP_MAPPINGS_MAX);
 	CHECK_INT(w.mappings->refused, 2);
+	CHECK_INT(w.x.mappings_refused, 2);
 	/* in place of one is no more */
 	vma.start = 3 * PAGE;
 	vma.end = 6 * PAGE;

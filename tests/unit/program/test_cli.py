@@ -318,7 +318,8 @@ class Record(unittest.TestCase):
             '  90.0%  of the stacks are whole; of the others:',
             '           4.1%  native_no_memory: It could not be read.',
             '           2.9%  native_twin: It is there twice.',
-            '           2.0%  truncated: They were cut at --max-frames.',
+            "           2.0%  truncated: They were cut at --max-frames, or where the copy of a first "
+            "sample's stack ends.",
             '  46.4%  of the frames have names; of the others, files without symbols:',
             '          32.1%  libone.so',
             '          10.7%  libtwo.so',

@@ -623,6 +623,51 @@ static void test_memory_limit(void)
 	close_opened(&o);
 }
 
+/* Entries of the linkage table have the names that objdump gives them. */
+static void check_linkage_table(const char *file)
+{
+	char *text =
+		tools_output("objdump -d -j .plt -j .plt.sec %s 2>/dev/null | "
+			     "sed -n 's/^0*\\([0-9a-f]*\\) <\\(.*@plt\\)>:$/\\1 \\2/p'",
+			     file);
+	char *at = text;
+	struct opened o;
+	int found = 0;
+
+	open_options(&o, file, NULL);
+	while (*at) {
+		unsigned long start;
+		char name[64];
+		int len;
+
+		CHECK(sscanf(at, "%lx %63s\n%n", &start, name, &len) == 2);
+		check_at(o.symbols, start, name, start);
+		check_at(o.symbols, start + 6, name, start);
+		found++;
+		at += len;
+	}
+	CHECK(found >= 2);
+	close_opened(&o);
+	free(text);
+}
+
+static void test_linkage_table(void)
+{
+	static const char *const flags[] = { "", "-Wl,-z,now", "-Wl,-z,ibtplt", "-s",
+					     "-fuse-ld=gold" };
+	size_t i;
+
+	TOOLS_NEED("gcc");
+	TOOLS_NEED("objdump");
+	tools_write("p.c",
+		    "#include <stdio.h>\n#include <stdlib.h>\n"
+		    "int main(int c, char **v) { puts(v[0]); return abs(atoi(v[0])); }");
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		TOOLS_RUN("gcc -O1 -fno-builtin %s -o linked p.c", flags[i]);
+		check_linkage_table("linked");
+	}
+}
+
 TEST_MAIN({ "aliases_and_nesting", test_aliases_and_nesting },
 	  { "aarch64_mapping_symbols", test_aarch64_mapping_symbols },
 	  { "every_function_of_nm", test_every_function_of_nm },
@@ -633,5 +678,5 @@ TEST_MAIN({ "aliases_and_nesting", test_aliases_and_nesting },
 	  { "debuglink", test_debuglink },
 	  { "build_id_directory", test_build_id_directory },
 	  { "mini_debug_info", test_mini_debug_info }, { "assembly", test_assembly },
-	  { "memory_limit", test_memory_limit }, { "cxx", test_cxx },
-	  { "rust", test_rust }, { "go", test_go })
+	  { "memory_limit", test_memory_limit }, { "linkage_table", test_linkage_table },
+	  { "cxx", test_cxx }, { "rust", test_rust }, { "go", test_go })
