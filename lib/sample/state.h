@@ -15,6 +15,7 @@
 #include "sample/kept/ended.h"
 #include "sample/kept/stack_chunks.h"
 #include "sample/kept/thread_cache.h"
+#include "sample/parked.h"
 #include "sample/sampler.h"
 #include "sample/trace_contexts.h"
 
@@ -46,6 +47,7 @@ struct op_sampler {
 	uint64_t announcements_lost; /* samples whose stack was not announced */
 	bool drained; /* op_sampler_drained(), since the last turn of them */
 	struct op_kind_names names; /* of this window */
+	struct op_parked parked;
 	op_detail_fn detail;	    /* NULL: numbers have no names */
 	void *detail_ctx;
 	op_sample_watch_fn watch; /* NULL: nobody watches */

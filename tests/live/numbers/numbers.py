@@ -194,8 +194,15 @@ def cell_goroutine_waits(run, name):
     told = [sum(n for stack, n in stacks if place in stack)
             for place in ("sync.(*Mutex).Lock", "main.waitsForChannel")]
     most = WAITS_MATRIX_OFF if run.full else WAITS_OFF
-    run.say("ok" if all(abs(t / w - 1) < most for t, w in zip(told, want)) else "FAIL", name,
-            "%.3f and %.3f s told, of %.3f and %.3f" % tuple(n / 1e9 for n in told + want))
+    locks = run.fresh(name + "-locks.otlp")
+    subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "locks", "-o", locks,
+                    "--", program, "2"], check=True, capture_output=True)
+    idle = sum(sum(s.values) for s in outputs.otlp.read_file(locks).samples
+               if s.sample_type[0] == "delay" and
+               {"runtime.stopm", "runtime.sysmon"} & {f.name for f in s.frames})
+    run.say("ok" if all(abs(t / w - 1) < most for t, w in zip(told, want)) and not idle else
+            "FAIL", name, "%.3f and %.3f s told, of %.3f and %.3f; %.3f of idle threads as locks" %
+            tuple(n / 1e9 for n in told + want + [idle]))
 
 
 def cell_outputs(run, name):
