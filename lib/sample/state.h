@@ -13,9 +13,9 @@
 #include "sample/frames.h"
 #include "sample/kept/announced.h"
 #include "sample/kept/ended.h"
+#include "sample/kept/parked.h"
 #include "sample/kept/stack_chunks.h"
 #include "sample/kept/thread_cache.h"
-#include "sample/parked.h"
 #include "sample/sampler.h"
 #include "sample/trace_contexts.h"
 
@@ -48,7 +48,7 @@ struct op_sampler {
 	bool drained; /* op_sampler_drained(), since the last turn of them */
 	struct op_kind_names names; /* of this window */
 	struct op_parked parked;
-	op_detail_fn detail;	    /* NULL: numbers have no names */
+	op_detail_fn detail; /* NULL: numbers have no names */
 	void *detail_ctx;
 	op_sample_watch_fn watch; /* NULL: nobody watches */
 	void *watch_ctx;

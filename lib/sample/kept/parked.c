@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/parked.h"
+#include "sample/kept/parked.h"
 
 #include "base/macros.h"
 #include "op_user_types.h"
