@@ -4,6 +4,7 @@
 #include "choose/rules.h"
 #include "common.h"
 #include "near.h"
+#include "time_namespace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -57,6 +58,7 @@ int session_open(const struct options *o, struct otelprof **ret)
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(o->settings, &config);
 	config.log = on_log;
+	take_clocks_of_host();
 	r = otelprof_init(&config, &why, &p);
 	if (r < 0)
 		return fail_init(&why, r);

@@ -3,8 +3,13 @@
  * Makes and frees what a handle consists of. Records flow from capture through processes into
  * the window; otelprof_export() encodes the window and hands the requests to the exporters.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "api/handle.h"
+#include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/macros.h"
 #include "runtime/runtime.h"
 
@@ -12,7 +17,24 @@ enum {
 	/* of memory_limit_bytes, and at most */
 	WINDOW_PART = 4,
 	WINDOW_MOST = 64 << 20,
+	OFFSETS_BYTES = 4096,
 };
+
+/* The kernel's times are those of the host's clocks. */
+static void warn_of_time_namespace(struct otelprof *p)
+{
+	_cleanup_free_ char *text = NULL;
+	int64_t seconds = 0;
+
+	if (op_read_file("/proc/self/timens_offsets", OFFSETS_BYTES, &text) <= 0 ||
+	    sscanf(text, "monotonic %" SCNd64, &seconds) != 1 || !seconds)
+		return;
+	op_log(&p->log, OP_LOG_WARNING,
+	       "this process has clocks of its own (a time namespace): times of samples are "
+	       "%" PRId64 " s off, and processes may be taken for others; run it in the "
+	       "host's time namespace",
+	       seconds);
+}
 
 static int make_capture(struct otelprof *p)
 {
@@ -33,6 +55,7 @@ static int make_capture(struct otelprof *p)
 	};
 	int r = op_capture_new(&capture, &p->capture);
 
+	warn_of_time_namespace(p);
 	if (r == 0)
 		r = op_arena_new(op_capture_arena_ops(), p->capture,
 				 config->memory_budget_bytes, &p->arena);

@@ -121,3 +121,34 @@ int op_window_import_resource(struct op_window *to, const struct op_window *from
 		r = import_string(to, from, *strings[i], strings[i]);
 	return r < 0 ? r : op_window_resource(to, &x, ret);
 }
+
+static bool line_names(const struct op_window *w, const struct op_line *line,
+		       const char *const *parts, size_t len)
+{
+	uint32_t name = w->functions.data[line->function].name;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (memmem(op_window_chars(w, name), w->strings.data[name].len, parts[i],
+			   strlen(parts[i])))
+			return true;
+	return false;
+}
+
+bool op_window_stack_names(const struct op_window *w, uint32_t stack, uint32_t frames,
+			   const char *const *parts, size_t len)
+{
+	struct op_span span = w->stacks.data[stack];
+	const uint32_t *location = op_window_numbers(w, span);
+	uint32_t i;
+	uint32_t k;
+
+	for (i = 0; i < span.len && i < frames; i++) {
+		const struct op_location_entry *e = &w->locations.data[location[i]];
+
+		for (k = 0; k < e->lines.len; k++)
+			if (line_names(w, &w->lines.data[e->lines.first + k], parts, len))
+				return true;
+	}
+	return false;
+}

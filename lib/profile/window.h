@@ -175,6 +175,10 @@ int op_window_link(struct op_window *w, const struct op_link *l, uint32_t *ret);
 /* @locations: leaf first. */
 int op_window_stack(struct op_window *w, const uint32_t *locations, size_t len,
 		    uint32_t *ret);
+/* Has one of the first @frames frames of @stack, leaf first, a function with one of the @len texts
+ * of @parts in its name? */
+bool op_window_stack_names(const struct op_window *w, uint32_t stack, uint32_t frames,
+			   const char *const *parts, size_t len);
 int op_window_resource(struct op_window *w, const struct op_resource *r, uint32_t *ret);
 int op_window_add(struct op_window *w, const struct op_window_sample *s);
 

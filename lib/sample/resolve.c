@@ -451,6 +451,8 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	if (r == 0)
 		r = op_labels_type(sampler, h, of->window, &sample);
 	if (r == 0)
+		r = op_parked_type(&sampler->parked, h, of->window, &sample);
+	if (r == 0)
 		r = op_labels_add(sampler, h, parsed->extra, of->window, &sample.labels);
 	if (r == 0) {
 		if (!op_trace_contexts_apply(&sampler->contexts, of->program,

@@ -40,6 +40,7 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 	op_stack_chunks_clear(&sampler->chunks);
 	op_announced_deinit(&sampler->announced);
 	op_trace_contexts_deinit(&sampler->contexts);
+	op_parked_deinit(&sampler->parked);
 	op_ended_deinit(&sampler->ended);
 	op_cache_deinit(&sampler->stacks);
 	op_thread_cache_deinit(sampler->threads);

@@ -13,6 +13,7 @@
 #include "sample/frames.h"
 #include "sample/kept/announced.h"
 #include "sample/kept/ended.h"
+#include "sample/kept/parked.h"
 #include "sample/kept/stack_chunks.h"
 #include "sample/kept/thread_cache.h"
 #include "sample/sampler.h"
@@ -46,7 +47,8 @@ struct op_sampler {
 	uint64_t announcements_lost; /* samples whose stack was not announced */
 	bool drained; /* op_sampler_drained(), since the last turn of them */
 	struct op_kind_names names; /* of this window */
-	op_detail_fn detail;	    /* NULL: numbers have no names */
+	struct op_parked parked;
+	op_detail_fn detail; /* NULL: numbers have no names */
 	void *detail_ctx;
 	op_sample_watch_fn watch; /* NULL: nobody watches */
 	void *watch_ctx;

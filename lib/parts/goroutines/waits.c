@@ -19,8 +19,9 @@ enum {
 
 /* How old the list of processes may be. */
 static const uint64_t LIST_NS = UINT64_C(100000000);
-/* A process in which no goroutines were found, as in one that had just begun, is searched
- * again. */
+/* A process in which no goroutines were found, as in one that had just begun, is searched again
+ * when it is twice as old, and at least and at most so much later. */
+static const uint64_t SEARCH_SOON_NS = UINT64_C(5000000);
 static const uint64_t SEARCH_AGAIN_NS = UINT64_C(1000000000);
 
 void op_golang_waits_init(struct op_golang_waits *w,
@@ -80,6 +81,20 @@ static void begin_look(struct op_golang_waits *w, int program, uint64_t now)
 	(void)op_golang_queue_list(&w->queue, program, w->log, "waits of goroutines");
 }
 
+static bool is_to_search(const struct op_golang_process *process)
+{
+	uint64_t age = process->searched_ns - process->since_ns;
+
+	if (!process->searched)
+		return true;
+	if (process->places.allgs)
+		return false;
+	if (process->searched_ns < process->since_ns || age < SEARCH_SOON_NS)
+		age = SEARCH_SOON_NS;
+	return op_clock_monotonic_ns() - process->searched_ns >
+	       OP_MIN(age, SEARCH_AGAIN_NS);
+}
+
 /* Begin with the process of @record, if it runs Go. */
 static void enter(struct op_golang_waits *w, const struct op_record *record,
 		  const struct op_window *window, struct op_part_taken *taken)
@@ -93,9 +108,7 @@ static void enter(struct op_golang_waits *w, const struct op_record *record,
 		return;
 	process = w->go_processes->list.data[i];
 	process->waits = true;
-	if (!process->searched ||
-	    (!process->places.allgs &&
-	     op_clock_monotonic_ns() - process->searched_ns > SEARCH_AGAIN_NS))
+	if (is_to_search(process))
 		op_golang_process_search(process, w->processes, proc);
 	if (!process->places.allgs)
 		return;

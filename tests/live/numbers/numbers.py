@@ -13,6 +13,7 @@ mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
 indirect: calls of strlen(3), whose symbol is that of a resolver.
+timens: the profiler is in a time namespace, whose clocks are a day ahead.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
@@ -66,7 +67,8 @@ KILLED = 1500
 CALLED = 30000
 CALLED_OFF = 0.01  # and a part of the last block
 DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
-           "in_use", "signals", "goroutine_waits", "outputs", "indirect"]
+           "in_use", "signals", "goroutine_waits", "outputs", "indirect",
+           "timens"]
 
 
 def program(run, name):
@@ -192,8 +194,15 @@ def cell_goroutine_waits(run, name):
     told = [sum(n for stack, n in stacks if place in stack)
             for place in ("sync.(*Mutex).Lock", "main.waitsForChannel")]
     most = WAITS_MATRIX_OFF if run.full else WAITS_OFF
-    run.say("ok" if all(abs(t / w - 1) < most for t, w in zip(told, want)) else "FAIL", name,
-            "%.3f and %.3f s told, of %.3f and %.3f" % tuple(n / 1e9 for n in told + want))
+    locks = run.fresh(name + "-locks.otlp")
+    subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "locks", "-o", locks,
+                    "--", program, "2"], check=True, capture_output=True)
+    idle = sum(sum(s.values) for s in outputs.otlp.read_file(locks).samples
+               if s.sample_type[0] == "delay" and
+               {"runtime.stopm", "runtime.sysmon"} & {f.name for f in s.frames})
+    run.say("ok" if all(abs(t / w - 1) < most for t, w in zip(told, want)) and not idle else
+            "FAIL", name, "%.3f and %.3f s told, of %.3f and %.3f; %.3f of idle threads as locks" %
+            tuple(n / 1e9 for n in told + want + [idle]))
 
 
 def cell_outputs(run, name):
@@ -230,6 +239,25 @@ def cell_indirect(run, name):
             "%d calls of strlen told, of %d" % (told, CALLED))
 
 
+def cell_timens(run, name):
+    apart = ["unshare", "--time", "--boottime", "86400", "--monotonic", "86400", "--fork"]
+    if subprocess.run([*apart, "true"], capture_output=True).returncode:
+        raise suite.Skip("no time namespaces")
+    path = run.fresh(name + ".otlp")
+    before = time.time()
+    done = subprocess.run([*apart, run.args.otelprof, "record", "-q", "--no-keep", "--kinds",
+                           "off_cpu", "-o", path, "--", "sh", "-c", "sleep 0.3; cat /proc/uptime"],
+                          check=True, capture_output=True, text=True, timeout=120)
+    times = [t / 1e9 for s in outputs.otlp.read_file(path).samples for t in s.timestamps]
+    with open("/proc/uptime", encoding="utf-8") as f:
+        ahead = float(done.stdout.split()[0]) - float(f.read().split()[0])
+    right = times and before - 1 < min(times) and max(times) < time.time() + 1
+    run.say("ok" if right and 86300 < ahead < 86400 and "warning" not in done.stderr else "FAIL",
+            name, "%d samples, from %.1f to %.1f s after the start; the command's clock is %d s "
+            "ahead %s" % (len(times), min(times) - before, max(times) - before, ahead,
+                          done.stderr))
+
+
 def cell_signals(run, name):
     _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
                          str(KILLED))
@@ -257,7 +285,8 @@ def main():
                                                   "signals": cell_signals,
                                                   "goroutine_waits": cell_goroutine_waits,
                                                   "outputs": cell_outputs,
-                                                  "indirect": cell_indirect}
+                                                  "indirect": cell_indirect,
+                                                  "timens": cell_timens}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()
