@@ -13,6 +13,8 @@
 
 enum {
 	FLUSH_MS = 10000, /* less than the 30 s that orchestrators wait */
+	/* What is in files by then is sent by the next run, so the end need not wait. */
+	FLUSH_SPILLED_MS = 500,
 	OPTION_INTERVAL = OPTION_OWN,
 	OPTION_CONTROL,
 	OPTION_CONTROL_GROUP,
@@ -130,6 +132,18 @@ static int check_delivered(struct otelprof *p)
 	return fail("nothing was delivered; %s: %s", most.name, most.sentence);
 }
 
+/* How long the end waits for the destination. */
+static int flush_ms(const struct export *e)
+{
+	struct otelprof_otlp_config otlp;
+
+	otelprof_otlp_config_init(&otlp, sizeof(otlp));
+	return otelprof_settings_get_otlp(e->reload.settings, &otlp) == 0 &&
+			       otlp.spill_dir && *otlp.spill_dir
+		       ? FLUSH_SPILLED_MS
+		       : FLUSH_MS;
+}
+
 static int run(struct export *e, struct otelprof *p)
 {
 	int r = reload_begin(&e->reload, p), closed;
@@ -150,7 +164,7 @@ static int run(struct export *e, struct otelprof *p)
 	control_close(&control);
 	if (signal_seen())
 		note("%s: sending what is left", strsignal(signal_seen()));
-	closed = session_close(p, FLUSH_MS);
+	closed = session_close(p, flush_ms(e));
 	if (!r && !closed)
 		closed = check_delivered(p);
 	print_accounting(stderr, p);

@@ -201,7 +201,26 @@ def tools(path, text):
                     r"language mo" r"del|ai assis" r"tant)\b", text, "%s")
 
 
-RULES = [spdx, comments, output, close_on_exec, folders, examples, marks, bpf_tests, error_numbers, machine,
+# Printing calls that have texts of the program's own by length, and which.
+OWN_TEXTS = {"examples/otelprof/options.c", "examples/otelprof/common.c"}
+
+
+def shown(path, text):
+    """Text of others goes to a stream by print_*(), put_*() or fail(), which clean it: never by printf(3) or
+    fputs(3) straight from where it is kept."""
+    if not is_c(path) or not path.startswith(("examples/otelprof/", "lib/recording/", "lib/export/format/")) or \
+            path in OWN_TEXTS:
+        return
+    plain = blank(text, {"block", "line"})
+    calls = code(text)  # the same without strings, in which a parenthesis is none
+    for match in re.finditer(r"(?<![\w.>])(v?f?printf|dprintf|fputs|puts|fwrite)\s*\(", calls):
+        args = plain[match.end():match.end() + len(arguments(calls, match.end() - 1))]
+        raw = re.search(r"\b(op_collect_text|otlp_string|op_strings_get|op_vec_text)\s*\(|%\.\*s", args)
+        if raw:
+            yield line_of(text, match.start()), "%s() of text that is not cleaned: %s" % (match.group(1), raw.group())
+
+
+RULES = [shown, spdx, comments, output, close_on_exec, folders, examples, marks, bpf_tests, error_numbers, machine,
          foreign, tools]
 
 

@@ -105,6 +105,10 @@ BAD = {
         ("tests/a.go", "// Permission is her" "eby granted, free of charge\n", 1),
         ("bpf/a.h", "\n// SPDX-License" "-Identifier: GPL-2.0-or-later\n", 2),
     ],
+    lint.shown: [
+        ("lib/recording/a.c", "\n(void)fputs(op_collect_text(c, name, &len), f);\n", 2),
+        ("examples/otelprof/a.c", '(void)printf("(%.*s)",\n\t(int)len, name);\n', 1),
+    ],
     lint.tools: [
         ("docs/a.md", "Written by Cla" "ude.\n", 1),
         ("tests/a.py", "\n# as Copi" "lot says\n", 2),
@@ -167,6 +171,10 @@ GOOD = {
         ("COPYING", "Copyr" "ight (c) the libotelprof authors.\n"),
         ("bpf/a.h", "/* SPDX-License" "-Identifier: GPL-2.0-only OR BSD-2-Clause */\n"),
         ("docs/a.md", "Apache-2.0; see COPYING. A copyright of nobody else stands here.\n"),
+    ],
+    lint.shown: [
+        ("lib/recording/a.c", 'print_name(f, op_collect_text(c, name, &len), 0);\n(void)fputs(") ", f);\n'),
+        ("lib/recording/a.c", '(void)snprintf(buf, 9, "%.*s", 3, name); fail("%.*s", 3, name);\n'),
     ],
     lint.tools: [
         ("docs/a.md", "A pilot copies; the included model\n"),

@@ -25,7 +25,7 @@ static void put_text(FILE *f, const char *key, const char *text)
 {
 	size_t comma = key[0] == ',' ? strlen(", ") : 0;
 
-	(void)fprintf(f, "%.*s\"%s\": ", (int)comma, key, key + comma);
+	(void)fprintf(f, "%s\"%s\": ", comma ? ", " : "", key + comma);
 	print_json_string(f, text, strlen(text));
 }
 

@@ -40,6 +40,8 @@ static void begin(struct otelprof *p, const char *path)
 static void end(struct otelprof *p)
 {
 	op_exporters_free(p->exporters);
+	/* with the lock, as otelprof_free() has it */
+	(void)pthread_mutex_lock(&p->waits.lock);
 	op_handle_deinit_waits(p, false);
 }
 

@@ -127,6 +127,8 @@ static void host_deinit(struct host *h)
 	op_session_free(p->session);
 	op_parts_free(p->parts);
 	op_exporters_free(p->exporters);
+	/* with the lock, as otelprof_free() has it */
+	(void)pthread_mutex_lock(&p->waits.lock);
 	op_handle_deinit_waits(p, false);
 	op_log_deinit(&p->log);
 	world_deinit(&h->world);

@@ -127,6 +127,8 @@ static void rig_down(struct rig *g)
 		CHECK_INT(stats_of(g).samples_pending, 0);
 		op_exporters_free(g->p.exporters);
 	}
+	/* with the lock, as otelprof_free() has it */
+	(void)pthread_mutex_lock(&g->p.waits.lock);
 	op_handle_deinit_waits(&g->p, false);
 	op_log_deinit(&g->p.log);
 }

@@ -217,7 +217,7 @@ static void add_file(struct op_exporters *x, const char *name)
 static void add_many(void *data)
 {
 	struct adder *a = data;
-	char name[16];
+	char name[32];
 	int i;
 
 	if (!a->on)

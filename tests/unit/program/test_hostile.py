@@ -3,6 +3,7 @@
 
 usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
 """
+import concurrent.futures
 import ctypes
 import json
 import os
@@ -400,6 +401,88 @@ class Bombs(Case):
                     f.write(data)
                 for args in (['report', path], ['merge', '-o', self.path('m'), path]):
                     self.clean(args, run(*args))
+
+
+class Table(Case):
+    """Every command that reads a file, on every kind of file: one clean sentence, soon."""
+
+    def setUp(self):
+        super().setUp()
+        q = Request()
+        q.sample([q.frame('f', '/f', 1, 2, '/m'), q.frame('main')], 7)
+        self.good = q.write(self.path('good.otlp'))
+
+    def inputs(self):
+        with open(self.good, 'rb') as f:
+            good = f.read()
+        files = {'empty': b'', 'text': b'hello\n' * 99, 'zeros': b'\0' * 4096, 'gzip': b'\x1f\x8b' + good, 'html': b'<html>',
+                 'json': b'{"a":1}', 'perf': b'PERFILE2' + b'\0' * 99, 'long': b'\3\xff\xff\xff' + good,
+                 'noise': bytes((i * 7919 >> 3) & 255 for i in range(5000)), 'cut': good[:-5], 'after': good + b'\0\0'}
+        for name, data in files.items():
+            with open(self.path(name), 'wb') as f:
+                f.write(data)
+        os.symlink('loop', self.path('loop'))
+        os.symlink('none', self.path('dangling'))
+        os.symlink('good.otlp', self.path('link'))
+        os.mkdir(self.path('folder'))
+        os.symlink('..', self.path('folder/up'))
+        return [*map(self.path, files), *map(self.path, ('loop', 'dangling', 'link', 'folder', 'none')), '/dev/null', '/dev/zero',
+                '/proc/self/mem', '/proc/self/environ', '/', '']
+
+    def readers(self, path):
+        out = self.path('out')
+        return [['report', path], ['diff', self.good, path], ['merge', '-o', out, path, self.good],
+                ['convert', '-o', out, '--format', 'firefox', path],
+                ['record', '-d', '0.1', '-o', self.path('o.html'), '--config', path],
+                ['ctl', '--socket', path, 'status'], ['sink', '--dir', path, '--listen', 'nowhere:x'],
+                ['report', '--symbols', path, self.good]]
+
+    def test_files(self):
+        table = [(path, args) for path in self.inputs() for args in self.readers(path)]
+        none = ('loop', 'dangling', 'none', '/dev/null', '/dev/zero', 'text')
+        # Most of the time is that of starting them.
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for (path, args), r in zip(table, pool.map(lambda row: run(*row[1]), table)):
+                with self.subTest(args=args):
+                    self.clean(args, r)
+                    if r.returncode:
+                        self.assertIn(r.stderr.count(b'otelprof: '), (1, 2), r.stderr)
+                    if path.endswith(none) and args[0] in ('report', 'merge', 'convert', 'diff') and '--symbols' not in args:
+                        self.assertEqual(r.returncode, 1, r.stderr)
+        with open(self.good, 'rb') as f:
+            self.assertGreater(len(f.read()), 100)
+
+    @unittest.skipIf(os.geteuid(), 'is root for another user')
+    def test_files_that_may_not_be_read_or_written(self):
+        os.chmod(self.dir, 0o755)
+        os.chmod(self.good, 0o600)
+        os.mkdir(self.path('d'), 0o755)
+        for args in (*self.readers(self.good)[:5], ['report', '--symbols', self.path('d'), '/dev/null'],
+                     ['merge', '-o', self.path('d/x'), self.good], ['record', '-d', '0.1', '-o', self.path('d/x.html')]):
+            r = self.clean(args, run(*args, user=NOBODY, group=NOBODY, extra_groups=[]))
+            self.assertEqual(r.returncode, 1, args)
+            self.assertRegex(r.stderr, b'denied|no file', args)
+        self.assertEqual(os.listdir(self.path('d')), [])
+
+    def test_a_file_is_old_or_new_whatever_ends_the_writer(self):
+        q = Request()
+        for i in range(3000):
+            q.sample([q.frame('f%d' % i), q.frame('g%d' % (i % 7))], i)
+        big = q.write(self.path('big.otlp'))
+        out = self.path('out.json')
+        began = time.monotonic()
+        self.assertEqual(run('convert', '--format', 'speedscope', '-o', out, big).returncode, 0)
+        usual = time.monotonic() - began
+        for moment in range(10):
+            with open(out, 'w', encoding='ascii') as f:
+                f.write('{"old":1}')
+            p = subprocess.Popen([PROGRAM, 'convert', '--format', 'speedscope', '-o', out, big],
+                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            time.sleep(usual * moment / 9)
+            p.send_signal((signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)[moment % 4])
+            p.wait(30)
+            with open(out, encoding='utf-8') as f:
+                self.assertTrue(set(json.load(f)) & {'old', 'shared'}, moment)
 
 
 class Signals(Case):
