@@ -48,8 +48,8 @@ static int help(FILE *f)
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
-		"      --source [WHAT]    a source file, or a function of one, with the time of its\n"
-		"                         lines; without WHAT where your code is hottest\n"
+		"      --source [WHAT]    a source file, or a function of one, with the time of\n"
+		"                         its lines; without WHAT where your code is hottest\n"
 		"      --tui, --no-tui    a whole screen, or text on a terminal, too\n"
 		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
