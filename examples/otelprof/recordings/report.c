@@ -228,19 +228,24 @@ static bool wants_screen(const struct options_of_report *o)
 }
 
 /* On a whole screen, or else as text. */
-static int show_or_browse(const struct options_of_report *o, const struct view *v,
+static int show_or_browse(const struct options_of_report *o, struct view *v,
 			  char *const *files, size_t len)
 {
+	const struct op_collect *c = v->c;
 	int r;
 
 	if (!wants_screen(o))
 		return show(o, v, files, len);
 	signals_catch();
-	r = browse(v->c, &o->request,
+	view_clear(v); /* the screen has views of its own */
+	r = browse(c, &o->request,
 		   len == 1 ? recording_title(files[0]) : "several recordings");
 	if (r == -ENOTSUP && o->tui)
 		return fail("this is no terminal for a whole screen");
-	return r == -ENOTSUP ? show(o, v, files, len) : r;
+	if (r != -ENOTSUP)
+		return r;
+	r = view_make_or_say(c, &o->request, "what was recorded", v);
+	return r ? r : show(o, v, files, len);
 }
 
 /* Read the files and show what is asked for. */
