@@ -69,6 +69,8 @@ static int make(struct browser *b)
 		r = answer_make(&b->v, &b->answer);
 	if (r)
 		return r;
+	/* The panes have trees of their own. */
+	tree_clear(&b->v.tree);
 	write_answer(b);
 	b->name = 0;
 	b->back_len = 0;

@@ -48,8 +48,8 @@ static int help(FILE *f)
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
-		"      --source [WHAT]    a source file, or a function of one, with the time of its\n"
-		"                         lines; without WHAT where your code is hottest\n"
+		"      --source [WHAT]    a source file, or a function of one, with the time of\n"
+		"                         its lines; without WHAT where your code is hottest\n"
 		"      --tui, --no-tui    a whole screen, or text on a terminal, too\n"
 		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
@@ -228,19 +228,24 @@ static bool wants_screen(const struct options_of_report *o)
 }
 
 /* On a whole screen, or else as text. */
-static int show_or_browse(const struct options_of_report *o, const struct view *v,
+static int show_or_browse(const struct options_of_report *o, struct view *v,
 			  char *const *files, size_t len)
 {
+	const struct op_collect *c = v->c;
 	int r;
 
 	if (!wants_screen(o))
 		return show(o, v, files, len);
 	signals_catch();
-	r = browse(v->c, &o->request,
+	view_clear(v); /* the screen has views of its own */
+	r = browse(c, &o->request,
 		   len == 1 ? recording_title(files[0]) : "several recordings");
 	if (r == -ENOTSUP && o->tui)
 		return fail("this is no terminal for a whole screen");
-	return r == -ENOTSUP ? show(o, v, files, len) : r;
+	if (r != -ENOTSUP)
+		return r;
+	r = view_make_or_say(c, &o->request, "what was recorded", v);
+	return r ? r : show(o, v, files, len);
 }
 
 /* Read the files and show what is asked for. */

@@ -35,9 +35,9 @@ static int help(FILE *f, const struct options *o)
 	(void)fputs(
 		"Usage: otelprof top [OPTIONS]\n\n"
 		"Shows what takes the CPUs: first your own code, with its hot lines, then all\n"
-		"functions. On a terminal it is made anew every 2 seconds until q; else once, of\n"
-		"5 seconds, by process. With --kinds there is a table for each type of samples, in\n"
-		"its own unit.\n\n"
+		"functions. On a terminal it is made anew every 2 seconds until q; else once,\n"
+		"of 5 seconds, by process. With --kinds there is a table for each type of\n"
+		"samples, in its own unit.\n\n"
 		"  -n, --rows N                at most N functions (20, or as many as fit)\n"
 		"  -1, --once                  one table, on a terminal too\n"
 		"      --json                  for programs: one object, once\n",

@@ -173,7 +173,7 @@ const char *report_other_kinds(const struct view *v, char buf[static REPORT_KIND
 }
 
 /* On one line, so that the rows below it are seen at once. */
-static void print_programs(const struct answer *a, FILE *f)
+static void print_programs(const struct answer *a, const struct answer_style *s, FILE *f)
 {
 	char name[NAME_BYTES];
 	size_t i;
@@ -187,7 +187,8 @@ static void print_programs(const struct answer *a, FILE *f)
 		(void)fprintf(f, " %.1f%%", view_percent(a->v, a->programs[i].value));
 	}
 	if (a->programs_more)
-		(void)fprintf(f, " and %zu more (--by program)", a->programs_more);
+		(void)fprintf(f, " and %zu more%s", a->programs_more,
+			      s->brief ? "" : " (--by program)");
 	(void)fputs(".\n", f);
 }
 
@@ -198,7 +199,7 @@ void report_print_answer(const struct answer *a, const struct answer_style *s, F
 
 	if (*answer_sentence(a, s->cpus, text))
 		(void)fprintf(f, "%s\n", text);
-	print_programs(a, f);
+	print_programs(a, s, f);
 	(void)snprintf(title, sizeof(title), "%s", answer_title(a));
 	for (i = 0; title[i]; i++)
 		title[i] = (char)(title[i] >= 'a' && title[i] <= 'z' ? title[i] - 32

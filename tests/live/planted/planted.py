@@ -57,6 +57,8 @@ CELLS = {
     "deadlock-python": Cell("deadlock.py", "(one|two)", programs.hung),
     "deadlock-off_cpu": Cell("deadlock.py", "(one|two)", programs.hung, "off_cpu"),
     "deadlock-wall": Cell("deadlock.py", "(one|two)", programs.hung, "wall"),
+    "halfdead": Cell("halfdead.py", "(one|two)", programs.hung, "off_cpu", row="for a lock"),
+    "halfdead-wall": Cell("halfdead.py", "(one|two)", programs.hung, "wall"),
     "convoy": Cell("convoy.cpp", "Registry::observe", row="for a lock", follows=True),
     "gunicorn": Cell("storefront.py", "find|<listcomp>", programs.served),
     "quadratic": Cell("dedupe.js", "withoutDuplicates"),
