@@ -308,7 +308,7 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	return 0;
 }
 
-/* Write those again that could not be written: it is their last chance. */
+/* Write failed requests again: it is their last chance. */
 static void write_again(struct op_queue *q)
 {
 	struct op_queue_entry *e;
@@ -323,7 +323,7 @@ static void write_again(struct op_queue *q)
 	}
 }
 
-/* A disk that does not answer takes what is not written yet. */
+/* If the disk does not answer, what is not written yet is lost. */
 static void say_stuck(struct op_queue *q, uint64_t requests, uint64_t samples)
 {
 	op_ledger_spill_error(q->ledger, requests);
