@@ -260,7 +260,7 @@ struct op_collect {
 	struct op_times *times; /* NULL: not kept */
 	uint32_t host; /* strings: host.name of the first resource that has one */
 	bool hosts_differ;
-	uint64_t requests; /* how many were added; "recent" is about the last one */
+	uint64_t requests; /* how many were added; what is recent is of the last one */
 	struct op_collect_recent recent[OP_COLLECT_RECENT];
 };
 

@@ -308,7 +308,7 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	return 0;
 }
 
-/* Write failed requests again: it is their last chance. */
+/* Write those again that could not be written: it is their last chance. */
 static void write_again(struct op_queue *q)
 {
 	struct op_queue_entry *e;
