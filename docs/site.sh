@@ -62,7 +62,7 @@ find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
 	list 'Language runtimes' docs/runtimes/*.md
 	list 'Back ends' docs/backends/*.md
 	list Embedding docs/embedding.md docs/budgets.md docs/otlp.md docs/abi.md docs/trace-context.md docs/memory.md
-	list Developers CONTRIBUTING.md SECURITY.md docs/architecture.md docs/adding-a-runtime.md \
+	list Developers CONTRIBUTING.md SECURITY.md docs/architecture.md docs/adding-a-runtime.md docs/adding-a-kind.md \
 		docs/testing.md docs/coding-style.md docs/wild.md docs/servers.md docs/planted.md
 	list 'Man pages' docs/man/*.md docs/man/otelprof/*.md
 } >"$src/index.md"

@@ -26,6 +26,7 @@ static __always_inline bool op_event_is_wanted(struct op_counts *counts,
 	__u32 rate;
 
 	slot->record.value = 0;
+	slot->record.hits = 1;
 	if (!op_is_wanted(slot, &rate))
 		return false;
 	if (!tick || op_tick_is_taken(rate, &slot->record.value))
@@ -84,7 +85,6 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->resumed = 0;
 	r->code_pages = 0;
 	r->stack_below = 0;
-	r->hits = 1;
 	op_event_ready(slot, named);
 	return slot;
 }

@@ -215,6 +215,7 @@ __attribute__((noinline)) int op_send_named(__u32 number)
 	s->pid = r->pid;
 	s->tid = r->tid;
 	s->cpu = r->cpu;
+	s->hits = (__u16)r->hits;
 	s->event = r->event;
 	s->detail = r->detail;
 	__builtin_memcpy(s->comm, r->comm, sizeof(s->comm));

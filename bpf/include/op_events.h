@@ -10,7 +10,7 @@
 enum op_event {
 #define OP_KIND(number, upper, lower, page, tells) OP_EVENT_##upper = number,
 #include "op_kinds.def"
-	OP_EVENT_MAX = 16,
+	OP_EVENT_MAX = 24,
 };
 
 enum {

@@ -19,7 +19,73 @@ enum {
 	OP_HEAP_LIVE_MAX = 32768,	/* sampled addresses in use, of all processes */
 	OP_HEAP_LIVE_A_PROCESS = 16384, /* the same, of one process */
 	OP_HEAP_PROCESSES_MAX = 4096,	/* processes that have any */
+	OP_HEAP_ALL = 0,		/* the pid of no process that allocates */
+	OP_HEAP_OCTAVES = 9,
+	OP_HEAP_STEPS = 4, /* of an octave */
+	OP_HEAP_USUAL_SHIFT = 6,
+	OP_HEAP_USUAL_AT_MOST = 4,
 };
+
+/*
+ * A table with room for @limit samples, a power of two, never gets full: behind its first half
+ * fewer and fewer of the newcomers go into it, and each stands for more. Returns how often what
+ * one stands for has doubled when it holds @held. The room that is left is halved in four steps,
+ * and each of them is a doubling.
+ */
+static inline __attribute__((always_inline)) __u32 op_heap_doublings(__u32 held,
+								     __u32 limit)
+{
+	__u32 half = limit / 2;
+	__u32 room;
+	__u32 i;
+
+	if (held < half)
+		return 0;
+	room = held < limit ? limit - held : 1;
+	for (i = 0; i < OP_HEAP_OCTAVES && room <= half / 2; i++)
+		half /= 2;
+	return 1 + i * OP_HEAP_STEPS + (half - room) * 2 * OP_HEAP_STEPS / half;
+}
+
+/* What a table has of samples. */
+struct op_heap_use {
+	__u32 held;
+	__u32 reserved0;
+	__u64 usual; /* the weight of a sample that comes, by and large */
+};
+
+/* A sample of @weight comes. */
+static inline __attribute__((always_inline)) void op_heap_use_see(struct op_heap_use *use,
+								  __u64 weight)
+{
+	__u64 usual = use->usual;
+
+	if (!usual)
+		usual = weight;
+	else if (weight > OP_HEAP_USUAL_AT_MOST * usual)
+		weight = OP_HEAP_USUAL_AT_MOST * usual;
+	if (weight > usual)
+		usual += ((weight - usual) >> OP_HEAP_USUAL_SHIFT) + 1;
+	else
+		usual -= (usual - weight) >> OP_HEAP_USUAL_SHIFT;
+	use->usual = usual;
+}
+
+/* The threshold of a table: a sample of a smaller weight is kept with the probability weight /
+ * threshold and stands for the threshold then, so that sums are what they would be. */
+static inline __attribute__((always_inline)) __u64
+op_heap_threshold(const struct op_heap_use *use, __u32 limit)
+{
+	__u32 n = op_heap_doublings(use->held, limit);
+	__u64 threshold;
+
+	if (!n)
+		return 0;
+	if (n >= 64 - OP_HEAP_BYTES_BITS)
+		return OP_HEAP_BYTES_MAX;
+	threshold = (use->usual & OP_HEAP_BYTES_MAX) << n;
+	return threshold < OP_HEAP_BYTES_MAX ? threshold : OP_HEAP_BYTES_MAX;
+}
 
 static inline __attribute__((always_inline)) __u64 op_heap_value(__u64 size, __u64 weight)
 {
@@ -92,6 +158,7 @@ struct op_argument {
 };
 
 _Static_assert(sizeof(struct op_heap_live) == 24, "layout");
+_Static_assert(sizeof(struct op_heap_use) == 16, "layout");
 _Static_assert(sizeof(struct op_argument) == 16, "layout");
 
 #endif

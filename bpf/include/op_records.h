@@ -134,6 +134,9 @@ enum op_resumed {
 	OP_RESUMED_MASK = 0x7f,
 };
 
+/* More than one of so many samples is not left out by a rule. */
+#define OP_HITS_MAX 65535u
+
 /* In op_record.resumed, of any record: the process has mapped other code than its table says. */
 #define OP_REMAPPED 0x80
 
@@ -170,7 +173,7 @@ struct op_record {
 	__u16 detail;
 	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed; | OP_REMAPPED */
 	__u8 stack_below; /* | OP_STACK_UNREAD */
-	__u32 hits;	  /* of OP_EVENT_PROBES: how many the sample stands for */
+	__u32 hits;	  /* how many of them the sample stands for */
 	/* that the process had then (op_process.code_pages), low bits; 0: not compared */
 	__u32 code_pages;
 	union {
@@ -190,7 +193,8 @@ struct op_named {
 	struct op_hash hash;
 	__u32 pid;
 	__u32 tid;
-	__u32 cpu;
+	__u16 cpu;
+	__u16 hits;
 	__u16 event;
 	__u16 detail;
 	char comm[OP_COMM_BYTES];

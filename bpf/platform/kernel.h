@@ -36,6 +36,7 @@ enum {
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_RB_AVAIL_DATA = 0,
+	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
 };
 
@@ -221,6 +222,7 @@ struct task_struct {
 	unsigned int frozen : 1; /* by the freezer of cgroup v2; since 5.2 */
 	int on_cpu;
 	int exit_state;
+	int exit_code;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	const struct cred *real_cred;

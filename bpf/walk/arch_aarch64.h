@@ -139,10 +139,10 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 	ra = op_arch_code_address(u, ra);
 	u->sp = cfa;
 	u->fp = fp;
-	/* after a guess it is more likely that the walk went wrong */
+	/* after a guess, and at a leaf, it is more likely that the walk went wrong */
 	if (!ra)
-		return op_end(u,
-			      u->guesses ? OP_ERROR_native_zero_return : OP_END_COMPLETE);
+		return op_end(u, u->guesses | u->exact ? OP_ERROR_native_zero_return
+						       : OP_END_COMPLETE);
 	u->pc = ra;
 	u->exact = 0;
 	return OP_NEXT_CONTINUE;

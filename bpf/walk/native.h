@@ -6,6 +6,9 @@
 #include "bpf/walk/find.h"
 #include "bpf/walk/guess.h"
 
+/* The rules by which the caller's frame is on the same stack: a bit for each OP_CFA_*. */
+#define OP_CFA_ONE_STACK (~(1ULL << OP_CFA_DEREF_SP | 1ULL << OP_CFA_REG))
+
 /* The runtime whose interpreter loop contains ELF address @vaddr of u's segment, or
  * OP_RUNTIME_NONE. */
 static __always_inline __u32 op_loop_runtime(struct op_unwind *u, __u64 vaddr)
@@ -270,14 +273,15 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		next = op_step_frame_record(u, u->sp);
 		break;
 	case OP_CFA_FRAME_SWITCH:
+		u->guessed = silent * OP_GUESSED_WAY;
 		next = op_step_frame_record(u, 0);
 		u->sp = op_arch_go_sp(u->sp, u->fp);
 		return next;
 	default:
 		u->guessed = 0;
-		/* A place that was loaded from the stack may be on another, lower one, as
-		 * where OCaml's code calls C. */
-		sp *= (((__u64)rule.cfa ^ OP_CFA_DEREF_SP) + 255) >> 8;
+		/* A place that was loaded from the stack or kept in a register may be on
+		 * another, lower one, as where OCaml's code calls C. */
+		sp *= OP_CFA_ONE_STACK >> rule.cfa & 1;
 		next = op_step_by_rule(u, &rule, guessed);
 		break;
 	}

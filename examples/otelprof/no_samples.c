@@ -27,10 +27,12 @@ static const struct {
 	{ OTELPROF_KIND_KERNEL_LOCKS, "they waited for no lock inside the kernel" },
 	{ OTELPROF_KIND_HEAP,
 	  "no program has the allocation sampler loaded: start it with "
-	  "LD_PRELOAD=libotelprof-heap.so.0 in its environment (Go programs need nothing)" },
+	  "LD_PRELOAD=libotelprof-heap.so.0 in its environment (Go programs need to "
+	  "import runtime/pprof or net/http/pprof, or Go does not sample)" },
 	{ OTELPROF_KIND_BLOCK_IO, "they made no requests to block devices" },
 	{ OTELPROF_KIND_SIGNALS, "no signal ended one of them" },
 	{ OTELPROF_KIND_GOROUTINES, "no Go program is among them" },
+	{ OTELPROF_KIND_GOROUTINE_WAITS, "no Go program is among them" },
 	{ OTELPROF_KIND_PROBES, "none of them passed the probes" },
 	{ OTELPROF_KIND_PAGE_FAULTS, "they had no page fault" },
 	{ OTELPROF_KIND_THREADS, "none of them was there at the end" },

@@ -129,6 +129,8 @@ int session_settings(const struct options *o, struct otelprof_settings **ret)
 		r = otelprof_settings_read_file(settings, o->config_path, &why);
 	if (r == 0)
 		r = otelprof_settings_read_environment(settings, &why);
+	if (r == 0 && *why.message)
+		note("warning: %s: it is ignored", why.message);
 	r = r < 0 ? fail("%s", *why.message ? why.message : "out of memory")
 		  : set_given(o, settings);
 	if (!r)

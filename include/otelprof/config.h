@@ -90,6 +90,8 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_KERNEL_LOCKS (UINT64_C(1) << 13)
 /* who ends the sleeps of threads */
 #define OTELPROF_KIND_WAKERS (UINT64_C(1) << 14)
+/* where goroutines wait, and how long */
+#define OTELPROF_KIND_GOROUTINE_WAITS (UINT64_C(1) << 15)
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

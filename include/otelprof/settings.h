@@ -46,7 +46,8 @@ otelprof_settings_free(struct otelprof_settings *settings);
  * Returns 0; -EINVAL for an unknown key or a bad value; -E2BIG for more than 1 MiB of
  * text or a line of more than 8,192 bytes; the errno of reading the file; -ENOMEM. After
  * an error, values before the mistake are set, and @why (NULL, or a struct whose size is
- * set) has a sentence that begins with NAME:LINE or the variable.
+ * set) has a sentence that begins with NAME:LINE or the variable. _read_environment() ignores a
+ * malformed OTEL_RESOURCE_ATTRIBUTES and returns 0 with a sentence in @why.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_settings_read(struct otelprof_settings *settings, const char *name,

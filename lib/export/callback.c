@@ -53,6 +53,9 @@ int op_sink_new_callback(const struct op_sink *base,
 	if (config->max_request_bytes > OP_REQUEST_BYTES_MAX)
 		return op_fail(base->log, -EINVAL,
 			       "callback exporter: max_request_bytes is above 64 MiB");
+	if (config->max_request_bytes && config->max_request_bytes < OP_REQUEST_BYTES_MIN)
+		return op_fail(base->log, -EINVAL,
+			       "callback exporter: max_request_bytes is below 64 KiB");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;

@@ -18,6 +18,7 @@ enum {
 	/* After so many processes of one native file without a context, only one in so many
 	 * is searched for one at its first sample; the others when they are older. */
 	CONTEXT_MISSES = 16,
+	CGROUP_PATH_BYTES = 1024, /* a longer one is not told */
 };
 
 /* Names of attributes that a thread uses before they were read are read again so often. */
@@ -41,6 +42,19 @@ static void note_first_file(struct op_program *program,
 	}
 }
 
+static void read_cgroup_path(struct op_processes *p, struct op_program *program)
+{
+	/* As /proc/PID/cgroup has it. */
+	char path[CGROUP_PATH_BYTES] = "0::";
+	size_t len = strlen(path);
+
+	free(program->cgroup_path);
+	program->cgroup_path = NULL;
+	if (op_cgroup_path_read(p->procfs_root, program->proc_pid, path + len,
+				sizeof(path) - len) == 0)
+		program->cgroup_path = strdup(path);
+}
+
 static void identify_container(struct op_processes *p, struct op_program *program,
 			       uint64_t cgroup, bool alive)
 {
@@ -48,6 +62,8 @@ static void identify_container(struct op_processes *p, struct op_program *progra
 		&p->memberships, alive ? program->proc_pid : 0, cgroup);
 
 	program->cgroup = cgroup;
+	if (alive)
+		read_cgroup_path(p, program);
 	if (!new && !alive)
 		return; /* that of its parent, if any */
 	(void)op_membership_put(program->membership);
@@ -202,6 +218,15 @@ static bool read_own_attributes(struct op_processes *p, struct op_program *progr
 	return false;
 }
 
+static void read_status(struct op_processes *p, struct op_program *program)
+{
+	struct op_status status;
+
+	(void)op_status_read(p->procfs_root, program->proc_pid, &status);
+	program->namespace_pid = status.namespace_pid;
+	program->user = status.user_known ? status.user + 1 : 0;
+}
+
 /* What /proc and the program's memory tell. An exec that was not heard of yet may come while
  * they are read, and all of it may be of the next program then. */
 static void read_program(struct op_processes *p, struct op_program *program,
@@ -211,7 +236,7 @@ static void read_program(struct op_processes *p, struct op_program *program,
 		program->exe_path = NULL;
 	if (!program->exe_path && !program->first_file)
 		return; /* a kernel thread */
-	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
+	read_status(p, program);
 	find_first_context(p, program, stat, mappings);
 	wait_for_context(p, program);
 	if (p->config.flags & OTELPROF_COMMAND_LINE)

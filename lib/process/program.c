@@ -64,6 +64,7 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	free(program->first_file);
 	free(program->exe_path);
 	free(program->command_line);
+	free(program->cgroup_path);
 	(void)op_membership_put(program->membership);
 	(void)op_resource_attributes_put_ref(program->attributes);
 	(void)op_schema_free(program->context.schema);
@@ -75,6 +76,9 @@ void op_program_inherit(struct op_program *program, const struct op_program *fro
 {
 	if (from->membership)
 		program->membership = op_membership_ref(from->membership);
+	program->user = from->user;
+	if (from->cgroup_path)
+		program->cgroup_path = strdup(from->cgroup_path);
 }
 
 void op_program_end(struct op_program *program, uint64_t time_ns)
@@ -143,7 +147,8 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 			 struct op_window *window, uint32_t *ret)
 {
 	struct op_resource resource = { .pid = program->pid,
-					.start_time_ns = program->start_time_ns };
+					.start_time_ns = program->start_time_ns,
+					.user = program->user };
 	const struct op_resource_attributes *attributes = program->attributes;
 	int r;
 
@@ -152,6 +157,8 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 	if (attributes)
 		resource.attributes_dropped = attributes->dropped;
 	r = intern_name(program, window, &resource);
+	if (r == 0)
+		r = intern(window, program->cgroup_path, &resource.cgroup_path);
 	if (r == 0)
 		r = intern_container(program, window, &resource);
 	if (r == 0)

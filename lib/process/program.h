@@ -79,12 +79,14 @@ struct op_program {
 	struct op_membership *membership;	   /* a reference, or NULL */
 	struct op_resource_attributes *attributes; /* a reference, or NULL */
 	uint64_t cgroup;			   /* the last one it was met in */
+	char *cgroup_path; /* of it, in cgroup v2; NULL: not known */
 	struct op_program_context context;
 	struct op_program_code code;
 	struct op_program_window window;
 	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
 	uint64_t doubt_after_ns; /* it is not asked again before */
 	uint32_t namespace_pid;	 /* 0: not known */
+	uint32_t user;		 /* the real one, + 1; 0: not known */
 	uint32_t parent;	 /* pid of who forked it, 0: not known */
 	bool identified;
 	bool unread;		  /* what it says of itself could not be read for now */

@@ -112,7 +112,8 @@ int op_window_import_resource(struct op_window *to, const struct op_window *from
 	uint32_t *const strings[] = { &x.container_id,	  &x.container_name,
 				      &x.pod_uid,	  &x.executable_name,
 				      &x.executable_path, &x.service_name,
-				      &x.command_args,	  &x.attributes };
+				      &x.command_args,	  &x.attributes,
+				      &x.cgroup_path };
 	size_t i;
 	int r = 0;
 

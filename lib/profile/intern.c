@@ -416,7 +416,8 @@ int op_window_resource(struct op_window *w, const struct op_resource *resource,
 		       resource->command_args < w->strings.len &&
 		       resource->container_name < w->strings.len &&
 		       resource->pod_uid < w->strings.len &&
-		       resource->attributes < w->strings.len);
+		       resource->attributes < w->strings.len &&
+		       resource->cgroup_path < w->strings.len);
 		number = (uint32_t)w->resources.len;
 		r = op_window_reserve(w, &w->resources, 1);
 		if (r >= 0)

@@ -8,7 +8,7 @@
 
 /* The members that make two samples equal; packed, without padding. */
 struct identity_key {
-	uint32_t fixed[11];
+	uint32_t fixed[12];
 	struct op_attribute_set labels;
 };
 
@@ -19,7 +19,7 @@ static bool identity_equal(const void *elements, uint32_t i, const void *key)
 	const struct identity_key *k = key;
 	const uint32_t fixed[] = { e->resource, e->event, e->stack, e->tid,
 				   e->comm,	e->cpu,	  e->link,  e->period_ns,
-				   e->type,	e->unit,  e->alone };
+				   e->type,	e->unit,  e->alone, e->hits };
 
 	_Static_assert(sizeof(fixed) == sizeof(k->fixed), "same fields");
 	return !memcmp(fixed, k->fixed, sizeof(fixed)) &&
@@ -113,6 +113,7 @@ static int identity_add(struct op_window *w, const struct op_window_sample *s,
 		.type = s->type,
 		.unit = s->unit,
 		.alone = s->alone,
+		.hits = s->hits,
 		/* The labels are the last of the attributes. */
 		.labels = { at + len - labels->len, labels->len },
 		.attributes = { at, len },
@@ -127,7 +128,7 @@ int op_window_add(struct op_window *w, const struct op_window_sample *s)
 {
 	struct identity_key key = {
 		.fixed = { s->resource, s->event, s->stack, s->tid, s->comm, s->cpu,
-			   s->link, s->period_ns, s->type, s->unit, s->alone },
+			   s->link, s->period_ns, s->type, s->unit, s->alone, s->hits },
 	};
 	uint32_t at = (uint32_t)w->taken.len;
 	struct op_identity *e;

@@ -105,6 +105,8 @@ struct op_resource {
 	 * op_value_type), its text and a NUL. */
 	uint32_t attributes;
 	uint32_t attributes_dropped; /* how many more there were */
+	uint32_t cgroup_path;	     /* in cgroup v2 */
+	uint32_t user;		     /* the real one, + 1; 0: not known */
 	uint32_t reserved0;
 	uint64_t start_time_ns; /* distinguishes processes that reuse a pid */
 };
@@ -127,6 +129,7 @@ struct op_window_sample {
 		alone; /* it counts in that type only, and not as its event's kind does */
 	struct op_attribute_set labels;
 	uint64_t time_ns; /* Unix time */
+	uint32_t hits;	  /* how many such samples it stands for; 0: one */
 	int64_t value;
 	double count; /* number of events it stands for; 0: one */
 };

@@ -58,6 +58,7 @@ struct op_identity {
 	uint32_t type;
 	uint32_t unit;
 	uint32_t alone;
+	uint32_t hits;		   /* how many a sample of it stands for; 0: one */
 	struct op_span labels;	   /* in numbers */
 	struct op_span attributes; /* in numbers: labels, thread and CPU */
 	uint32_t count;		   /* number of samples */

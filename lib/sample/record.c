@@ -107,7 +107,8 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 	h->cgroup = n.cgroup;
 	h->pid = n.pid;
 	h->tid = n.tid;
-	h->cpu = (uint16_t)n.cpu;
+	h->cpu = n.cpu;
+	h->hits = n.hits;
 	h->event = n.event;
 	h->detail = n.detail;
 	parsed.extra = n.extra;

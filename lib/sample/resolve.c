@@ -407,31 +407,48 @@ static int64_t value_of(uint64_t value, uint32_t hits)
 	return all;
 }
 
+/* What the sample of @h counts, of the kind that @row is of. */
+static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
+		      struct op_window_sample *ret)
+{
+	const struct op_kind *kind = op_kind_of(h->event);
+	uint32_t hits = OP_MAX(h->hits, 1U);
+
+	/* one number and not several in a word: what it stands for is multiplied here */
+	if (!row || (!row->mask && !row->part && !kind->count)) {
+		ret->value = value_of(h->value, hits);
+		ret->count = hits;
+	} else {
+		ret->value = (int64_t)h->value;
+		ret->count = kind->count ? kind->count(h->value) : 1;
+		ret->hits = hits;
+	}
+	if (!row || row->period != OP_OTLP_PERIOD_WINDOW)
+		return;
+	ret->value = 0;
+	ret->period_ns = (uint32_t)h->value;
+	if (h->value * hits <= UINT32_MAX) {
+		ret->period_ns = (uint32_t)(h->value * hits);
+		ret->count = 1;
+	}
+}
+
 /* The sample of @stack as it goes into the window. */
 static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *parsed, uint32_t stack,
 		       struct op_window_sample *ret)
 {
 	const struct op_record *h = &parsed->header;
-	const struct op_kind *kind = op_kind_of(h->event);
-	const struct op_otlp_kind *row = op_rows_otlp_of(h->event);
 	struct op_window_sample sample = {
 		.event = h->event,
 		.stack = stack,
 		.tid = h->tid,
 		.cpu = h->cpu,
 		.time_ns = op_processes_realtime_ns(sampler->processes, h->time_ns),
-		.value = value_of(h->value, h->hits),
-		.count =
-			kind && kind->count ? kind->count(h->value) : OP_MAX(h->hits, 1U),
 	};
 	int r;
 
-	if (row && row->period == OP_OTLP_PERIOD_WINDOW) {
-		sample.period_ns = (uint32_t)h->value;
-		sample.value = 0;
-	}
-
+	set_value(h, op_rows_otlp_of(h->event), &sample);
 	r = resource_of(sampler, of, parsed, &sample.resource);
 	if (r == 0)
 		r = op_window_string(of->window, h->comm,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Debian package does with its service, by the maintainer scripts that debhelper makes.
+"""What the Debian package does with its service, by the maintainer scripts that debhelper makes: they are
+read, and as root dpkg runs them on a copy of this host, with a systemctl(1) that writes down what it is asked for.
 
 usage: debian.py ROOT
 """
+import os
 import pathlib
 import re
 import shutil
@@ -46,12 +48,96 @@ def complaints(made):
     if re.search(r'deb-systemd-invoke stop', re.sub(r'if [^\n]*"\$1" = remove.*?\nfi', '', remove, flags=re.S)):
         yield 'prerm stops the service at an upgrade'
 
+UNIT = '/usr/lib/systemd/system/otelprof.service'
+# What systemctl(1) is asked for is written down; a unit runs from start or restart to stop.
+SYSTEMCTL = '''#!/bin/sh
+echo "systemctl $*" >> /calls
+case "$*" in
+*is-enabled*) ls /etc/systemd/system/*.wants/otelprof.service > /dev/null 2>&1 && echo enabled || { echo disabled; exit 1; } ;;
+*is-active*) [ -e /running ] ;;
+*enable*--now*) mkdir -p /etc/systemd/system/multi-user.target.wants
+	ln -sf /usr/lib/systemd/system/otelprof.service /etc/systemd/system/multi-user.target.wants/
+	touch /running ;;
+*restart*|*start*) [ -e /usr/lib/systemd/system/otelprof.service ] && touch /running ;;
+*stop*) rm -f /running ;;
+esac
+'''
+MOUNT = '''mount --make-rprivate / && mount -t tmpfs none "$1" && cd "$1" && mkdir up work root &&
+mount -t overlay -o lowerdir=/,upperdir="$1/up",workdir="$1/work" none root &&
+mkdir -p root/run/systemd/system root/debs && cp "$2"/*.deb root/debs/ && cp "$2/systemctl" root/usr/bin/systemctl &&
+rm -f root/usr/sbin/policy-rc.d && exec chroot root sh -c "$3"
+'''
+# A step, what is to run after it, and what systemctl is to be asked for.
+SCENES = (
+    ('dpkg -i /debs/1.deb', False, ''),
+    ('dpkg -i /debs/2.deb', False, ''),  # nobody started it
+    ('systemctl enable --now otelprof.service', True, ''),
+    ('dpkg -i /debs/3.deb', True, 'restart'),
+    ('dpkg -i /debs/1.deb', True, 'restart'),  # a downgrade
+    ('dpkg -i /debs/3.deb', True, 'restart'),
+    ('systemctl stop otelprof.service; dpkg -i /debs/2.deb', True, 'stop restart'),  # it is enabled
+    ('touch /var/lib/otelprof/spilled; dpkg -r otelprof', False, 'stop'),
+    ('dpkg -i /debs/2.deb', True, 'restart'),  # it is enabled, as before
+    ('dpkg -r otelprof; dpkg --purge otelprof', False, 'stop'),
+)
+LEFT = f'ls -d /etc/systemd/system/*.wants/otelprof.service /var/lib/otelprof {UNIT} 2>/dev/null'
+
+
+def packages(root, made, folder):
+    """Packages of the unit and the scripts alone, in three versions."""
+    own = (root / 'debian/otelprof.postrm').read_text().replace('#DEBHELPER#', made.get('postrm', ''))
+    for version in '123':
+        package = pathlib.Path(folder, version)
+        (package / 'DEBIAN').mkdir(parents=True)
+        (package / 'DEBIAN/control').write_text(
+            f'Package: {PACKAGE}\nVersion: {version}\nArchitecture: all\nMaintainer: x <x@y>\nDescription: x\n')
+        for name, text in {**{n: '#!/bin/sh\nset -e\n' + t for n, t in made.items()}, 'postrm': own}.items():
+            (package / 'DEBIAN' / name).write_text(text)
+            (package / 'DEBIAN' / name).chmod(0o755)
+        (package / UNIT[1:]).parent.mkdir(parents=True)
+        shutil.copy(root / 'examples/systemd/otelprof.service', package / UNIT[1:])
+        subprocess.run(['dpkg-deb', '-b', package, f'{folder}/{version}.deb'], check=True, stdout=subprocess.DEVNULL)
+    pathlib.Path(folder, 'systemctl').write_text(SYSTEMCTL)
+    pathlib.Path(folder, 'systemctl').chmod(0o755)
+
+
+def played(root, made):
+    """What each step of SCENES had run and asked for, on a copy of this host that is thrown away."""
+    script = 'mkdir -p /var/lib/otelprof\n'
+    for step, _, _ in SCENES:
+        script += (f': > /calls; ({step}) > /log 2>&1 || cat /log >&2; [ -e /running ] && echo running || echo stopped;'
+                   ' grep -oE "\\b(start|stop|restart)\\b" /calls | tr "\\n" " "; echo\n')
+    script += f'echo left $({LEFT})\n'
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
+        packages(root, made, folder)
+        r = subprocess.run(['unshare', '-m', 'sh', '-c', MOUNT, 'sh', scratch, folder, script], check=False,
+                           capture_output=True, text=True)
+    return r
+
+
+def scenes(root, made):
+    r = played(root, made)
+    lines = r.stdout.splitlines()
+    if len(lines) != 2 * len(SCENES) + 1:
+        print('SKIP: no copy of the host:', r.stderr.strip()[-300:])
+        return
+    for i, (step, runs, calls) in enumerate(SCENES):
+        state, asked = lines[2 * i:2 * i + 2]
+        print(f'{step}: {state}, asked for: {asked.strip() or "nothing"}')
+        if (state == 'running') != runs or asked.split() != calls.split():
+            yield f'"{step}": {state} after {asked!r}, and not {"running" if runs else "stopped"} after {calls!r}'
+    if lines[-1] != 'left':
+        yield f'purge leaves {lines[-1][5:]}'
+
 
 def main(root):
     if not shutil.which('dh_installsystemd'):
         print('SKIP: there is no debhelper')
         return SKIPPED
-    bad = list(complaints(scripts(pathlib.Path(root))))
+    made = scripts(pathlib.Path(root))
+    bad = list(complaints(made))
+    if os.geteuid() == 0 and shutil.which('deb-systemd-invoke'):
+        bad += scenes(pathlib.Path(root), made)
     for sentence in bad:
         print(f'debian/rules: {sentence}')
     return bool(bad)

@@ -8,6 +8,7 @@ TREE is a checkout. BUILD is a build folder of it. Without one there are no figu
 are of use to lint.py: one home for a tag and a prefix, and no circle of folders.
 """
 import argparse
+import collections
 import pathlib
 import re
 import subprocess
@@ -254,6 +255,18 @@ def two_homes(texts):
             path, line, name = folders[folder]
             yield path, line, "%s: the prefix %s belongs to %s, too" % (name, word,
                                                                        homes(folders)[0])
+
+
+def uncalled(texts):
+    """What nothing names but its definition and a declaration: (path, line, message) of each function
+    of lib/ that is not static. Libraries that programs load are called by those."""
+    count = collections.Counter(word for text in texts.values() for word in re.findall(r"\w+", text))
+    for path, text in sorted(texts.items()):
+        if not path.startswith("lib/") or not path.endswith(".c") or "/preload/" in path:
+            continue
+        for name, static, line, _, _ in functions(text):
+            if not static and name.islower() and count[name] < 3:
+                yield path, line, "nothing calls %s()" % name
 
 
 def folder_circles(graph):

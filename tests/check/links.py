@@ -53,11 +53,20 @@ def check(pages, files):
                 yield where, "%s has no heading #%s" % (to, anchor)
 
 
+def outside(pages, site):
+    """Pages of docs/ that the script @site puts into no list of the site's contents."""
+    return [path for path in sorted(pages)
+            if path.startswith("docs/") and "/man/" not in path and path not in site.split() and
+            posixpath.join(posixpath.dirname(path), "*.md") not in site.split()]
+
+
 def main(root):
     files = set(tracked(root))
     pages = {path: pathlib.Path(root, path).read_text() for path in files
              if path.endswith(".md")}
     wrong = ["%s: %s" % found for found in check(pages, files)]
+    site = pathlib.Path(root, "docs/site.sh").read_text()
+    wrong += [path + ": docs/site.sh does not list it" for path in outside(pages, site)]
     print("\n".join(wrong) or "the links of %d pages hold" % len(pages))
     return bool(wrong)
 

@@ -228,11 +228,11 @@ def check_text(root):
 
 
 def drawing(root):
-    """One home for a tag and a prefix, and no circle of folders by what they include. A test may
-    stand in for a struct of the kernel's side."""
+    """One home for a tag and a prefix, no function that nothing calls, and no circle of folders by what
+    they include. A test may stand in for a struct of the kernel's side."""
     tree = house.Tree(root)
     texts = {path: text for path, text in tree.text.items() if not path.startswith("tests/")}
-    for path, line, message in house.two_homes(texts):
+    for path, line, message in [*house.two_homes(texts), *house.uncalled(tree.text)]:
         yield "%s:%d: %s" % (path, line, message)
     yield from house.folder_circles(house.includes(tree, "lib"))
 

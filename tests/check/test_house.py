@@ -177,6 +177,13 @@ class Rules(unittest.TestCase):
         for texts in ONE_HOME:
             self.assertEqual(list(house.two_homes(texts)), [], texts)
 
+    def test_what_nothing_calls(self):
+        texts = {"lib/a/a.h": "int op_a(void);\nint op_b(void);\n",
+                 "lib/a/a.c": "int op_a(void)\n{\n}\nint op_b(void)\n{\n\treturn 0;\n}\n",
+                 "lib/b/b.c": "static int c(void)\n{\n\treturn op_b();\n}\n"}
+        self.assertEqual(list(house.uncalled(texts)), [("lib/a/a.c", 1, "nothing calls op_a()")])
+        self.assertEqual(list(house.uncalled(texts | {"tests/x.c": "op_a();"})), [])
+
     def test_circles(self):
         circle = {"lib/a/x/1.c": {"lib/b/1.c": "op_b"}, "lib/b/2.c": {"lib/a/2.c": "op_a"}}
         self.assertEqual(list(house.folder_circles(circle)),

@@ -40,6 +40,10 @@ class Links(unittest.TestCase):
         self.assertEqual(["README.md:3"], [where for where, _ in links.check(
             {"README.md": "a\n\n[a](none)\n"}, FILES)])
 
+    def test_a_page_that_the_site_does_not_list(self):
+        pages = dict.fromkeys(["docs/a.md", "docs/b.md", "docs/b/c.md", "docs/man/x.md", "README.md"], "")
+        self.assertEqual(["docs/b.md"], links.outside(pages, "list Users docs/a.md docs/b/*.md"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,7 +8,8 @@
  *
  * None of this data can be trusted: a process may hit the probes as often as it likes,
  * with any numbers. So samples, weights and the entries of each process in the map are
- * limited.
+ * limited. Where a limit is near, fewer of the samples that come are kept, and each stands for
+ * more (op_heap_threshold()).
  */
 #include "bpf/platform/kernel.h"
 
@@ -28,6 +29,8 @@ enum {
 	OP_HEAP_ADDRESS = 0, /* indices of alloc's arguments; free has only the first */
 	OP_HEAP_SIZE = 1,
 	OP_HEAP_WEIGHT = 2,
+	/* A weight has 40 bits, so chance has 24. */
+	OP_HEAP_CHANCE_SHIFT = 32 - (64 - OP_HEAP_BYTES_BITS),
 };
 
 /* Key: op_heap_key(). */
@@ -38,12 +41,12 @@ struct {
 	__type(value, struct op_heap_live);
 } op_heap_lives SEC(".maps");
 
-/* Pid -> the number of its entries in op_heap_lives. */
+/* Pid -> what it has in op_heap_lives. What all have stands at OP_HEAP_ALL. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HEAP_PROCESSES_MAX);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct op_heap_use);
 } op_heap_of_pid SEC(".maps");
 
 /* A hash of an address in a process. It is keyed, so that a process cannot choose
@@ -58,16 +61,55 @@ static __always_inline __u64 op_heap_key(__u32 pid, __u64 address)
 	return h.word[0];
 }
 
-/* The counter of @pid in op_heap_of_pid; NULL if there is no room for it. */
-static __always_inline __u32 *op_heap_count_of(__u32 pid)
+/* The entry of @pid in op_heap_of_pid; NULL if there is no room for it. */
+static __always_inline struct op_heap_use *op_heap_use_of(__u32 pid)
 {
-	__u32 *count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
-	__u32 zero = 0;
+	struct op_heap_use *use = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
+	struct op_heap_use none = { 0 };
 
-	if (count)
-		return count;
-	(void)bpf_map_update_elem(&op_heap_of_pid, &pid, &zero, BPF_NOEXIST);
+	if (use)
+		return use;
+	(void)bpf_map_update_elem(&op_heap_of_pid, &pid, &none, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&op_heap_of_pid, &pid);
+}
+
+static __always_inline void op_heap_held(struct op_heap_use *use, __u32 more)
+{
+	if (use && (more == 1 || use->held))
+		__sync_fetch_and_add(&use->held, more);
+}
+
+/* The larger one of @threshold and that of @use, which sees @weight come. */
+static __always_inline __u64 op_heap_ask(struct op_heap_use *use, __u32 limit,
+					 __u64 weight, __u64 threshold)
+{
+	__u64 own;
+
+	if (!use)
+		return threshold;
+	own = op_heap_threshold(use, limit);
+	op_heap_use_see(use, weight);
+	return own > threshold ? own : threshold;
+}
+
+/* Is a sample of @weight kept at @threshold? */
+static __always_inline bool op_heap_chance(__u64 weight, __u64 threshold)
+{
+	if (weight >= threshold)
+		return true;
+	return (bpf_get_prandom_u32() >> OP_HEAP_CHANCE_SHIFT) * threshold <
+	       weight << (32 - OP_HEAP_CHANCE_SHIFT);
+}
+
+/* Forget what @key has, of an address that was freed. */
+static __always_inline void op_heap_forget(__u32 pid, __u64 key)
+{
+	__u32 all = OP_HEAP_ALL;
+
+	if (bpf_map_delete_elem(&op_heap_lives, &key))
+		return;
+	op_heap_held(bpf_map_lookup_elem(&op_heap_of_pid, &pid), (__u32)-1);
+	op_heap_held(bpf_map_lookup_elem(&op_heap_of_pid, &all), (__u32)-1);
 }
 
 /* Keep the sampled address until it is freed. Returns false if there is no room. */
@@ -75,18 +117,30 @@ static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 addre
 {
 	const struct op_record *r = &slot->record;
 	__u64 key = op_heap_key(r->pid, address);
-	struct op_heap_live live = {
-		.time_ns = r->time_ns, .value = r->value, .pid = r->pid, .tid = r->tid
-	};
-	__u32 *count = op_heap_count_of(r->pid);
+	__u64 weight = r->value & OP_HEAP_BYTES_MAX;
+	struct op_heap_live live = { .time_ns = r->time_ns,
+				     .pid = r->pid,
+				     .tid = r->tid };
+	struct op_heap_use *all = op_heap_use_of(OP_HEAP_ALL);
+	struct op_heap_use *use = op_heap_use_of(r->pid);
+	__u64 threshold = op_heap_ask(all, OP_HEAP_LIVE_MAX, weight, 0);
 
-	/* the free of an earlier allocation at this address was missed: replace it */
+	threshold = op_heap_ask(use, OP_HEAP_LIVE_A_PROCESS, weight, threshold);
+	if (!op_heap_chance(weight, threshold)) {
+		/* the free of an earlier allocation at this address may have been missed */
+		op_heap_forget(r->pid, key);
+		return true;
+	}
+	if (weight < threshold)
+		weight = threshold;
+	live.value = (r->value & ~OP_HEAP_BYTES_MAX) | weight;
 	if (!bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_EXIST))
 		return true;
-	if (!count || *count >= OP_HEAP_LIVE_A_PROCESS ||
+	if ((use && use->held >= OP_HEAP_LIVE_A_PROCESS) ||
 	    bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_NOEXIST))
 		return false;
-	__sync_fetch_and_add(count, 1);
+	op_heap_held(use, 1);
+	op_heap_held(all, 1);
 	return true;
 }
 
@@ -109,6 +163,11 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 		return 0;
 	}
 	weight = op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT);
+	if (weight > OP_HEAP_BYTES_MAX)
+		weight = OP_HEAP_BYTES_MAX;
+	/* the weight says it all */
+	weight *= slot->record.hits;
+	slot->record.hits = 1;
 	if (weight > OP_HEAP_BYTES_MAX)
 		weight = OP_HEAP_BYTES_MAX;
 	slot->record.value =
@@ -136,19 +195,14 @@ SEC("kprobe")
 int op_heap_free(void *ctx)
 {
 	struct task_struct *task = op_current_task();
-	__u32 *count;
-	__u64 key;
 	__u32 pid;
 	__u32 tid;
 
+	(void)ctx;
 	if (!op_task_ids(task, &pid, &tid))
 		return 0;
-	key = op_heap_key(pid,
-			  op_argument_read((__u64)op_task_registers(), OP_HEAP_ADDRESS));
-	if (bpf_map_delete_elem(&op_heap_lives, &key))
-		return 0; /* the filter left its allocation out */
-	count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
-	if (count && *count)
-		__sync_fetch_and_add(count, (__u32)-1);
+	/* nothing is there if the filter left its allocation out */
+	op_heap_forget(pid, op_heap_key(pid, op_argument_read((__u64)op_task_registers(),
+							      OP_HEAP_ADDRESS)));
 	return 0;
 }

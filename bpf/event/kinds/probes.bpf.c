@@ -30,6 +30,7 @@ static __always_inline struct op_slot *op_hit_begin(void)
 	struct op_counts *counts = op_counts_of(OP_EVENT_PROBES);
 	struct op_slot *slot;
 	bool filtered;
+	__u32 hits;
 
 	op_count_in(counts, OP_COUNT_TAKEN);
 	slot = op_event_enter(counts, OP_EVENT_PROBES, false, &filtered);
@@ -37,8 +38,9 @@ static __always_inline struct op_slot *op_hit_begin(void)
 		return NULL;
 	/* The limit comes after the filter, so that samples that the filter leaves out do
 	 * not count. */
-	slot->record.hits = op_rate_keep(op_settings.event_budget);
-	if (slot->record.hits)
+	hits = op_rate_keep(op_settings.event_budget);
+	slot->record.hits *= hits;
+	if (hits)
 		return slot;
 	op_count_in(counts, OP_COUNT_FILTERED);
 	op_slot_release(slot);

@@ -23,8 +23,14 @@ enum {
 	 * stop. */
 	OP_SIGNAL_HARMLESS = 1 << 17 | 1 << 18 | 1 << 23 | 1 << 28 | 1 << 19 | 1 << 20 |
 			     1 << 21 | 1 << 22,
+	OP_SIGNAL_OF_CODE = 0x7f, /* of an exit code: what ended the task */
 	OP_ENDED_MAX = 1024,
 };
+
+/* QUIT, ILL, TRAP, ABRT, BUS, FPE, SEGV, XCPU, XFSZ and SYS end with a core. */
+#define OP_SIGNAL_CORE                                                                   \
+	(1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 11 |          \
+	 1u << 24 | 1u << 25 | 1u << 31)
 
 /* The first members of siginfo_t, whose layout is part of the kernel's user interface. */
 struct op_siginfo {
@@ -44,8 +50,8 @@ struct {
 	__type(value, __u64);
 } op_signals_ended SEC(".maps");
 
-/* Is this the first fatal signal of the process of @task? Notes it. */
-static __always_inline bool op_is_first(struct task_struct *task)
+/* Is no fatal signal of the process of @task known? Notes it. */
+static __always_inline bool op_is_news(struct task_struct *task)
 {
 	__u64 key = (__u64)BPF_CORE_READ(task, signal);
 	__u64 start = BPF_CORE_READ(task, group_leader, start_time);
@@ -56,6 +62,30 @@ static __always_inline bool op_is_first(struct task_struct *task)
 	if (!known)
 		return !bpf_map_update_elem(&op_signals_ended, &key, &start, BPF_NOEXIST);
 	return !bpf_map_update_elem(&op_signals_ended, &key, &start, BPF_ANY);
+}
+
+/*
+ * Does the current thread's fatal @signal count, and not that of another one of the process? One
+ * that comes with a signal of its own (@own) is the first, but for two at the same moment. The
+ * others get SIGKILL. The kernel also gives this to all threads where one signal ends the whole
+ * process at once. Then the first thread counts, and so no number of processes is too large for
+ * the map; another one counts where the first had ended before.
+ */
+static __always_inline bool op_counts_here(struct task_struct *task, __u32 signal,
+					   bool own)
+{
+	struct task_struct *leader;
+
+	if (own)
+		return op_is_news(task);
+	/* a thread wrote the core, or is about to, and has told */
+	if (signal < 32 && OP_SIGNAL_CORE >> signal & 1)
+		return false;
+	leader = BPF_CORE_READ(task, group_leader);
+	if (leader != task && (!(BPF_CORE_READ(leader, flags) & PF_EXITING) ||
+			       BPF_CORE_READ(leader, exit_code) & OP_SIGNAL_OF_CODE))
+		return false;
+	return op_is_news(task);
 }
 
 /* The signal that ends the process of @task, or 0; *@ret has details. */
@@ -90,7 +120,8 @@ static __always_inline int op_deliver(struct bpf_raw_tracepoint_args *ctx, bool 
 	__u32 signal = op_fatal_signal(ctx->args, task, &info);
 	struct op_slot *slot;
 
-	if (!signal || !op_is_first(task))
+	if (!signal || !op_counts_here(task, signal,
+				       (__u32)ctx->args[0] != OP_SIGKILL || ctx->args[1]))
 		return 0;
 	slot = op_event_begin(OP_EVENT_SIGNALS, false);
 	if (!slot)

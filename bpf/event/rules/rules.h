@@ -184,9 +184,13 @@ __attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active)
 		op_rule_find(targets, OP_RULE_UID, (__u32)bpf_get_current_uid_gid(), 0,
 			     &best);
 	verdict = best.verdict & OP_RULE_MASK;
-	if (verdict == OP_VERDICT_KEEP && best.keep_one_in > 1 &&
-	    bpf_get_prandom_u32() % (__u32)best.keep_one_in)
-		verdict = OP_VERDICT_DROP;
+	if (verdict == OP_VERDICT_KEEP && best.keep_one_in > 1) {
+		slot->record.hits = best.keep_one_in < OP_HITS_MAX
+					    ? (__u32)best.keep_one_in
+					    : OP_HITS_MAX;
+		if (bpf_get_prandom_u32() % slot->record.hits)
+			verdict = OP_VERDICT_DROP;
+	}
 	return (int)(verdict | (best.rate & OP_RULE_MASK) << OP_RULE_SHIFT);
 }
 

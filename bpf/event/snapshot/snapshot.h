@@ -13,7 +13,6 @@
 
 enum {
 	OP_CGROUP_LEVELS_MAX = 16,
-	PF_EXITING = 0x4,
 };
 
 static __always_inline bool op_is_user_thread(struct task_struct *task)

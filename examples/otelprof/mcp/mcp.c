@@ -140,6 +140,8 @@ static void list_tools(struct server *s, struct json_object *id)
 	answer(s, id, "result", result);
 }
 
+static void take_meanwhile(struct server *s);
+
 /* Call a tool and answer with its text. The commands print only valid UTF-8. */
 static void call_tool(struct server *s, struct json_object *id,
 		      struct json_object *params)
@@ -160,7 +162,9 @@ static void call_tool(struct server *s, struct json_object *id,
 	}
 	s->running = id;
 	s->cancelled = false;
-	good = tools_call(&s->tools, name, arguments, &text, &data);
+	/* What came together with the call is not waited for below. */
+	take_meanwhile(s);
+	good = !s->cancelled && tools_call(&s->tools, name, arguments, &text, &data);
 	s->running = NULL;
 	if (s->cancelled) {
 		json_object_put(data);
@@ -183,15 +187,34 @@ static void call_tool(struct server *s, struct json_object *id,
 	answer(s, id, "result", result);
 }
 
+/* Is it a message of JSON-RPC 2.0, with an id that an answer can have? */
+static bool is_request(struct json_object *message)
+{
+	struct json_object *id = NULL;
+	const char *version;
+
+	if (!json_object_is_type(message, json_type_object) ||
+	    !text_of(message, "method"))
+		return false;
+	version = text_of(message, "jsonrpc");
+	if (!version || strcmp(version, "2.0") != 0)
+		return false;
+	return !json_object_object_get_ex(message, "id", &id) ||
+	       json_object_is_type(id, json_type_string) ||
+	       json_object_is_type(id, json_type_int) ||
+	       json_object_is_type(id, json_type_double);
+}
+
 static void handle(struct server *s, struct json_object *message)
 {
 	struct json_object *id = NULL, *params = NULL;
-	const char *method = text_of(message, "method");
+	const char *method;
 
-	if (!json_object_is_type(message, json_type_object) || !method) {
+	if (!is_request(message)) {
 		refuse(s, NULL, RPC_INVALID_REQUEST, "this is no request");
 		return;
 	}
+	method = text_of(message, "method");
 	/* A message without an id is a notification, which gets no answer. */
 	if (!json_object_object_get_ex(message, "id", &id))
 		return;
@@ -230,6 +253,12 @@ static void handle_message(struct server *s, struct json_object *message)
 		json_object_put(answers);
 }
 
+/* Does anything but blanks follow? */
+static bool rest_of(const char *line)
+{
+	return line[strspn(line, " \t\r")];
+}
+
 /* The message of a line; NULL for one that is none, which is said. */
 static struct json_object *parse_line(struct server *s, ssize_t len)
 {
@@ -242,6 +271,10 @@ static struct json_object *parse_line(struct server *s, ssize_t len)
 	if (tok) {
 		json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
 		message = json_tokener_parse_ex(tok, s->line, (int)len + 1);
+		if (message && rest_of(s->line + json_tokener_get_parse_end(tok))) {
+			json_object_put(message);
+			message = NULL;
+		}
 		json_tokener_free(tok);
 	}
 	if (message)
@@ -281,14 +314,12 @@ static size_t waiting(const struct server *s)
 	return json_object_array_length(s->queue) - s->queue_at;
 }
 
-/* While a tool runs: what cannot wait is done at once, the rest is put into the queue. */
-static bool read_meanwhile(void *data, struct meanwhile *m)
+/* Of the lines that were read: what cannot wait is done at once, the rest is put into the queue. */
+static void take_meanwhile(struct server *s)
 {
-	struct server *s = data;
 	struct json_object *message, *batch = s->batch;
 	ssize_t len;
 
-	input_fill(&s->input);
 	while ((len = input_take(&s->input, s->line)) != -EAGAIN) {
 		message = parse_line(s, len);
 		if (!message)
@@ -303,6 +334,15 @@ static bool read_meanwhile(void *data, struct meanwhile *m)
 		s->batch = batch;
 		json_object_put(message);
 	}
+}
+
+/* While a tool runs. */
+static bool read_meanwhile(void *data, struct meanwhile *m)
+{
+	struct server *s = data;
+
+	input_fill(&s->input);
+	take_meanwhile(s);
 	if (s->input.ended || waiting(s) >= QUEUE_MAX)
 		m->fd = -1;
 	return !s->cancelled;

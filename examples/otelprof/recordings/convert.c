@@ -28,7 +28,7 @@ static int help(FILE *f)
 		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
 		"      --no-lines-cache keep nothing, and use nothing that was kept\n",
 		f);
-	filters_help(f, 23, true);
+	filters_help(f, 23, FILTERS_VIEWS);
 	(void)fputs(
 		"  -h, --help           show this text\n\n"
 		"firefox is for https://profiler.firefox.com: threads with the time of each\n"

@@ -46,7 +46,7 @@ static int help(FILE *f)
 		"      --min POINTS    omit smaller changes (0.1 per cent of the whole)\n"
 		"      --no-lines      no source lines and inlined functions of native code\n",
 		f);
-	filters_help(f, 22, true);
+	filters_help(f, 22, FILTERS_VIEWS);
 	(void)fputs("  -h, --help          show this text\n\n"
 		    "Exit status: 0 compared, 1 not (with the reason), 2 usage.\n",
 		    f);

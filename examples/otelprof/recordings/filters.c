@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -22,6 +23,11 @@ static const struct {
 	  "only threads of this name or number" },
 	{ FILTER_OPTION_CONTAINER, "    --container ID",
 	  "only this container, by the first digits of its id or by name" },
+	{ FILTER_OPTION_POD, "    --pod UID", "only this pod of Kubernetes" },
+	{ FILTER_OPTION_USER, "    --user USER",
+	  "only processes of this user, by name or number" },
+	{ FILTER_OPTION_CGROUP, "    --cgroup PATH",
+	  "only this control group and those below it" },
 	{ FILTER_OPTION_FOCUS, "    --focus REGEX",
 	  "only stacks with a frame whose function, module or source file matches" },
 	{ FILTER_OPTION_IGNORE, "    --ignore REGEX", "no stacks with such a frame" },
@@ -36,13 +42,31 @@ static const struct {
 	{ FILTER_OPTION_TO, "    --to TIME", "only before that time" },
 };
 
-void filters_help(FILE *f, int indent, bool hides)
+static bool is_for(int option, enum filters_of of)
+{
+	switch (option) {
+	case FILTER_OPTION_HIDE:
+		return of == FILTERS_VIEWS;
+	case 'p':
+	case FILTER_OPTION_CONTAINER:
+	case FILTER_OPTION_POD:
+	case FILTER_OPTION_USER:
+	case FILTER_OPTION_CGROUP:
+	case FILTER_OPTION_FROM:
+	case FILTER_OPTION_TO:
+		return of != FILTERS_LIVE;
+	default:
+		return true;
+	}
+}
+
+void filters_help(FILE *f, int indent, enum filters_of of)
 {
 	size_t i;
 	int column;
 
 	for (i = 0; i < OP_ARRAY_SIZE(table); i++) {
-		if (table[i].value == FILTER_OPTION_HIDE && !hides)
+		if (!is_for(table[i].value, of))
 			continue;
 		column = fprintf(f, "  %s", table[i].option);
 		print_wrapped(f, table[i].tells, column, indent);
@@ -67,6 +91,50 @@ static int take_label(const char *command, const char *arg, struct filter *f)
 		return usage_hint(command);
 	}
 	f->labels[f->labels_len++] = arg;
+	return 0;
+}
+
+/* An option that is a label: its text is @buf. */
+static int take_as_label(const char *command, const char *key, const char *value,
+			 char buf[FILTER_LABEL_BYTES], struct filter *f)
+{
+	bool given = *buf;
+
+	if (snprintf(buf, FILTER_LABEL_BYTES, "%s=%s", key, value) >= FILTER_LABEL_BYTES)
+		return refuse(command, key, "a shorter name", value);
+	return given ? 0 : take_label(command, buf, f);
+}
+
+static int take_user(const char *command, const char *arg, struct filter *f)
+{
+	const struct passwd *pw = getpwnam(arg);
+	char number[24];
+
+	if (!pw && (*arg < '0' || *arg > '9'))
+		return fail("there is no user \"%s\" here; a number will do", arg);
+	if (pw)
+		(void)snprintf(number, sizeof(number), "%u", (unsigned int)pw->pw_uid);
+	return take_as_label(command, "process.real_user.id", pw ? number : arg, f->user,
+			     f);
+}
+
+/* A path below the mount of control groups means the group that record takes by it. */
+static int take_cgroup(const char *command, const char *arg, struct filter *f)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup/unified",
+					      "/sys/fs/cgroup" };
+	size_t i, len;
+
+	for (i = 0; i < OP_ARRAY_SIZE(mounts); i++) {
+		len = strlen(mounts[i]);
+		if (strncmp(arg, mounts[i], len) == 0 && (!arg[len] || arg[len] == '/')) {
+			arg += len;
+			break;
+		}
+	}
+	if (*arg != '/' && *arg)
+		return refuse(command, "--cgroup", "a path", arg);
+	f->cgroup = arg;
 	return 0;
 }
 
@@ -137,6 +205,12 @@ int filters_take(const char *command, int c, const char *arg, struct filter *f)
 		return take_owner(command, FILTER_THREAD, "--thread", arg, f);
 	case FILTER_OPTION_CONTAINER:
 		return take_owner(command, FILTER_CONTAINER, "--container", arg, f);
+	case FILTER_OPTION_POD:
+		return take_as_label(command, "k8s.pod.uid", arg, f->pod, f);
+	case FILTER_OPTION_USER:
+		return take_user(command, arg, f);
+	case FILTER_OPTION_CGROUP:
+		return take_cgroup(command, arg, f);
 	case FILTER_OPTION_FOCUS:
 	case FILTER_OPTION_IGNORE:
 	case FILTER_OPTION_HIDE:

@@ -12,6 +12,9 @@ enum {
 	FILTER_OPTION_PROGRAM,
 	FILTER_OPTION_THREAD,
 	FILTER_OPTION_CONTAINER,
+	FILTER_OPTION_POD,
+	FILTER_OPTION_USER,
+	FILTER_OPTION_CGROUP,
 	FILTER_OPTION_FOCUS, /* these three in the order of enum filter_frames */
 	FILTER_OPTION_IGNORE,
 	FILTER_OPTION_HIDE,
@@ -30,6 +33,10 @@ enum {
 	{ "program", required_argument, NULL, FILTER_OPTION_PROGRAM },                   \
 	{ "thread", required_argument, NULL, FILTER_OPTION_THREAD },                     \
 	{ "container", required_argument, NULL, FILTER_OPTION_CONTAINER },               \
+	{ "pod", required_argument, NULL, FILTER_OPTION_POD },                           \
+	{ "user", required_argument, NULL, FILTER_OPTION_USER },                         \
+	{ "cgroup", required_argument, NULL, FILTER_OPTION_CGROUP },                     \
+	{ "comm", required_argument, NULL, FILTER_OPTION_THREAD },                       \
 	{ "focus", required_argument, NULL, FILTER_OPTION_FOCUS },                       \
 	{ "ignore", required_argument, NULL, FILTER_OPTION_IGNORE },                     \
 	{ "hide", required_argument, NULL, FILTER_OPTION_HIDE },                         \
@@ -38,10 +45,27 @@ enum {
 	{ "span", required_argument, NULL, FILTER_OPTION_SPAN },                         \
 	{ "from", required_argument, NULL, FILTER_OPTION_FROM },                         \
 	{ "to", required_argument, NULL, FILTER_OPTION_TO }
+
+/* Those of what is seen while it is recorded: -p and --container are of its rules. */
+#define FILTERS_LIVE_LONG                                                                \
+	{ "kind", required_argument, NULL, FILTER_OPTION_KIND },                         \
+	{ "program", required_argument, NULL, FILTER_OPTION_PROGRAM },                   \
+	{ "thread", required_argument, NULL, FILTER_OPTION_THREAD },                     \
+	{ "focus", required_argument, NULL, FILTER_OPTION_FOCUS },                       \
+	{ "ignore", required_argument, NULL, FILTER_OPTION_IGNORE },                     \
+	{ "label", required_argument, NULL, FILTER_OPTION_LABEL },                       \
+	{ "trace", required_argument, NULL, FILTER_OPTION_TRACE },                       \
+	{ "span", required_argument, NULL, FILTER_OPTION_SPAN }
 /* clang-format on */
 
-/* Print their lines of a help, whose texts begin in column @indent; @hides: also --hide. */
-void filters_help(FILE *f, int indent, bool hides);
+enum filters_of {
+	FILTERS_VIEWS,
+	FILTERS_REQUESTS, /* they are written again: nothing can be hidden */
+	FILTERS_LIVE,
+};
+
+/* Print their lines of a help, whose texts begin in column @indent. */
+void filters_help(FILE *f, int indent, enum filters_of of);
 /* Is @c, which getopt_long() returned, one of them? */
 bool filters_has(int c);
 /* Parse one. filter_clear() must follow in every case. Returns 0, or an exit status after a

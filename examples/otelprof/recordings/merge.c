@@ -19,7 +19,7 @@ static int help(FILE *f)
 		"standard input.\n\n"
 		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n",
 		f);
-	filters_help(f, 23, false);
+	filters_help(f, 23, FILTERS_REQUESTS);
 	(void)fputs("  -h, --help           show this text\n\n"
 		    "Example: otelprof merge -o day.otlp profiles-*.otlp\n",
 		    f);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof report: prints where the time of a recording went. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "browse/browse.h"
 #include "formats.h"
 #include "near.h"
 #include "recording/tree/missing.h"
+#include "recording/tree/source/source.h"
 #include "recordings/command.h"
 #include "recordings/filters.h"
 #include "recordings/last.h"
+#include "recordings/source.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
@@ -15,6 +21,9 @@ enum {
 	OPTION_TREE_ONLY,
 	OPTION_CALLERS,
 	OPTION_CALLEES,
+	OPTION_SOURCE,
+	OPTION_TUI,
+	OPTION_NO_TUI,
 	OPTION_MIN,
 	OPTION_NO_LINES,
 	ROWS_DEFAULT = 20,
@@ -27,7 +36,8 @@ static int help(FILE *f)
 		"Usage: otelprof report [OPTIONS] [FILE...]\n\n"
 		"Shows where the time of recordings went: the answer, the hottest functions, the\n"
 		"calls, and how good the stacks are. Without FILE it is the last recording of\n"
-		"this user. FILE is of 'otelprof record -o FILE.otlp' or of\n"
+		"this user. On a terminal it is a whole screen, unless an option asks for a\n"
+		"table or a tree. FILE is of 'otelprof record -o FILE.otlp' or of\n"
 		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n",
 		f);
 	format_help(f, FORM_REPORT, 25, "%s");
@@ -38,10 +48,13 @@ static int help(FILE *f)
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
+		"      --source [WHAT]    a source file, or a function of one, with the time of its\n"
+		"                         lines; without WHAT where your code is hottest\n"
+		"      --tui, --no-tui    a whole screen, or text on a terminal, too\n"
 		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
 		f);
-	filters_help(f, 25, true);
+	filters_help(f, 25, FILTERS_VIEWS);
 	(void)fputs(
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
@@ -62,6 +75,11 @@ struct options_of_report {
 	const struct op_form *form;
 	bool tree_only;
 	bool by_given;
+	bool text; /* something is asked for that a screen has not */
+	bool tui;
+	bool no_tui;
+	bool source;
+	const char *source_of; /* NULL: where own code is hottest */
 	struct recording_request read;
 	long long lines;
 	double min_percent;
@@ -82,7 +100,13 @@ static int take_by(struct options_of_report *o, const char *arg)
 static int take(struct options_of_report *o, int c, const char *arg)
 {
 	switch (c) {
+	case OPTION_TUI:
+	case OPTION_NO_TUI:
+		o->tui = c == OPTION_TUI;
+		o->no_tui = !o->tui;
+		return 0;
 	case OPTION_FORMAT:
+		o->text = true;
 		return format_by_name("report", arg, FORM_REPORT, &o->form);
 	case OPTION_BY:
 		return take_by(o, arg);
@@ -104,12 +128,18 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->request.tree = c == OPTION_CALLERS ? VIEW_CALLERS : VIEW_CALLEES;
 		o->request.function = arg;
 		return 0;
+	case OPTION_SOURCE:
+		o->source = true;
+		o->source_of = arg;
+		return 0;
 	case OPTION_NO_LINES:
 		o->read.lines.wanted = false;
 		return 0;
 	case OPTION_MIN:
+		o->text = true;
 		return percent_parse("report", "--min", arg, &o->min_percent);
 	case 'n':
+		o->text = true;
 		return rows_parse("report", arg, &o->lines);
 	default:
 		if (filters_has(c))
@@ -127,6 +157,10 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "tree", no_argument, NULL, OPTION_TREE_ONLY },
 		{ "callers", required_argument, NULL, OPTION_CALLERS },
 		{ "callees", required_argument, NULL, OPTION_CALLEES },
+		{ "source", optional_argument, NULL, OPTION_SOURCE },
+		{ "tui", no_argument, NULL, OPTION_TUI },
+		{ "no-tui", no_argument, NULL, OPTION_NO_TUI },
+		{ "stdio", no_argument, NULL, OPTION_NO_TUI }, /* of perf */
 		{ "rows", required_argument, NULL, 'n' },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
@@ -148,6 +182,14 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 	}
 	if (r)
 		return r;
+	if (o->source && !o->source_of && optind < argc && source_is_named(argv[optind]))
+		o->source_of = argv[optind++];
+	if (o->source && (o->request.function || o->tree_only || o->by_given ||
+			  o->form != &op_form_text)) {
+		(void)fail("--source cannot be combined with --by, --tree, --callers, "
+			   "--callees or --format");
+		return usage_hint("report");
+	}
 	if ((o->request.function || o->tree_only) && o->by_given) {
 		(void)fail("--by cannot be combined with --tree, --callers or --callees");
 		return usage_hint("report");
@@ -174,6 +216,33 @@ static int show(const struct options_of_report *o, const struct view *v,
 	return end_output();
 }
 
+/* Is it for a terminal, and is nothing asked for that a screen has not? */
+static bool wants_screen(const struct options_of_report *o)
+{
+	const char *term = getenv("TERM");
+
+	if (o->no_tui || o->by_given || o->tree_only || o->request.function || o->source)
+		return false;
+	return o->tui || (!o->text && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+			  term && strcmp(term, "dumb") != 0);
+}
+
+/* On a whole screen, or else as text. */
+static int show_or_browse(const struct options_of_report *o, const struct view *v,
+			  char *const *files, size_t len)
+{
+	int r;
+
+	if (!wants_screen(o))
+		return show(o, v, files, len);
+	signals_catch();
+	r = browse(v->c, &o->request,
+		   len == 1 ? recording_title(files[0]) : "several recordings");
+	if (r == -ENOTSUP && o->tui)
+		return fail("this is no terminal for a whole screen");
+	return r == -ENOTSUP ? show(o, v, files, len) : r;
+}
+
 /* Read the files and show what is asked for. */
 static int report_of(struct options_of_report *o, char *const *files, size_t len)
 {
@@ -186,7 +255,8 @@ static int report_of(struct options_of_report *o, char *const *files, size_t len
 			rec.c, &o->request,
 			len == 1 ? recording_title(files[0]) : "what was recorded", &v);
 	if (!r)
-		r = show(o, &v, files, len);
+		r = o->source ? source_show(&v, o->source_of, o->min_percent)
+			      : show_or_browse(o, &v, files, len);
 	view_clear(&v);
 	recording_clear(&rec);
 	return r;

@@ -3,23 +3,22 @@
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #include "base/macros.h"
 #include "recording/read/print.h"
+#include "screen/block.h"
+#include "screen/screen.h"
 #include "top/top.h"
 
 enum {
-	KEY_ESCAPE = 27,
-	KEY_DELETE = 127,
-	KEY_REDRAW = 'L' & 0x1f, /* Ctrl-L */
-	HEAD_LINES = 3,
+	HEAD_LINES = 3,	  /* without the answer */
+	TABLE_LINES = 10, /* so many at least, or there is no answer */
+	ANSWER_ROWS = 3,
 	FOOT_LINES = 1,
 	ID_COLUMNS = 7,
 	OWNER_COLUMNS = 15,
@@ -27,11 +26,6 @@ enum {
 	AMOUNT_COLUMNS = 10,
 	SHARES_COLUMNS = 16,
 	FUNCTION_COLUMNS = 18, /* at least */
-	/* a signal that arrives just before the wait is noticed after this */
-	POLL_MS = 1000,
-	ESCAPE_MS = 50,
-	TEXT_MAX = 64,
-	NAME_BYTES = 4096,
 };
 
 static const char *const owners[OWNERS] = {
@@ -46,6 +40,7 @@ static const char *const help[] = {
 	"s        order by SELF (on the CPU itself) or TOTAL (with what it calls)",
 	"f        show only what contains a text; Escape or an empty text: all",
 	"/, n     find a text; the next one",
+	"a        without the answer, and with it",
 	"space    pause and go on; samples are taken meanwhile",
 	"arrows, page keys, Home, End: move",
 	"h        this text; any key leaves it",
@@ -58,7 +53,7 @@ enum prompt {
 	PROMPT_SEARCH,
 };
 
-struct view {
+struct table {
 	struct top *top;
 	/* the requests of the table on the screen, kept to be summed again */
 	struct top_window shown;
@@ -67,13 +62,15 @@ struct view {
 	size_t selected;
 	size_t first; /* first row on the screen */
 	enum prompt prompt;
-	char filter[TEXT_MAX];
-	char search[TEXT_MAX];
-	char typed[TEXT_MAX];
+	char filter[SCREEN_TEXT_MAX];
+	char search[SCREEN_TEXT_MAX];
+	char typed[SCREEN_TEXT_MAX];
 	bool paused;
 	bool helping;
 	bool quit;
 	bool found; /* the last search found something */
+	bool plain; /* without the answer */
+	struct screen_block answer;
 };
 
 static bool row_has(const struct function_row *row, const char *text)
@@ -82,7 +79,7 @@ static bool row_has(const struct function_row *row, const char *text)
 	       strcasestr(row->file, text) || strcasestr(row->owner, text);
 }
 
-static int choose_rows(struct view *v)
+static int choose_rows(struct table *v)
 {
 	const struct function_sums *sums = &top_kind(v->top)->sums;
 	size_t i;
@@ -100,63 +97,39 @@ static int choose_rows(struct view *v)
 	return 0;
 }
 
-static void sum_again(struct view *v)
+static void answer_again(struct table *v)
+{
+	struct top_answer a;
+	FILE *f = screen_block_open(&v->answer);
+
+	if (!f)
+		return;
+	top_answer_make(v->top, &v->shown, &a);
+	top_answer_print(&a, COLS, ANSWER_ROWS, false, f);
+	top_answer_clear(&a);
+	screen_block_close(&v->answer, COLS);
+}
+
+/* How many lines of it have room. */
+static int answer_lines(const struct table *v)
+{
+	int room = LINES - HEAD_LINES - FOOT_LINES - TABLE_LINES;
+
+	return v->plain || room <= 0 ? 0 : OP_MIN(screen_block_lines(&v->answer), room);
+}
+
+static int head_lines(const struct table *v)
+{
+	return HEAD_LINES + answer_lines(v);
+}
+
+static void sum_again(struct table *v)
 {
 	top_sum(v->top, &v->shown);
 	(void)choose_rows(v);
 }
 
-/* Print @whole within @columns of the current line, as print_text(); what the terminal cannot
- * print becomes '?'. Returns the columns used. */
-static int put_text(const char *whole, int columns)
-{
-	char shown[NAME_BYTES];
-	const char *text = shown;
-	mbstate_t state = { 0 };
-	int used = 0;
-
-	show_text(whole, shown, sizeof(shown));
-	while (*text && used < columns) {
-		wchar_t c[2] = { 0 };
-		size_t n = mbrtowc(c, text, strlen(text), &state);
-		int width;
-
-		if (n == (size_t)-1 || n == (size_t)-2) {
-			state = (mbstate_t){ 0 };
-			n = 1;
-			c[0] = L'?';
-		}
-		width = wcwidth(c[0]);
-		if (width < 0) {
-			c[0] = L'?';
-			width = 1;
-		}
-		if (used + width > columns)
-			break;
-		(void)addwstr(c);
-		used += width;
-		text += n;
-	}
-	return used;
-}
-
-static void put_column(const char *text, int columns)
-{
-	int used = put_text(text, columns);
-
-	(void)printw("%*s ", columns - used, "");
-}
-
-static void put_name(const char *name, int columns)
-{
-	char text[NAME_BYTES];
-
-	(void)snprintf(text, sizeof(text), "%s", name);
-	name_shorten(text, columns);
-	(void)put_text(text, columns);
-}
-
-static void draw_head(const struct view *v)
+static void draw_head(const struct table *v)
 {
 	const struct top *t = v->top;
 	const struct kind_sums *k = top_kind(t);
@@ -169,18 +142,18 @@ static void draw_head(const struct view *v)
 	(void)strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	top_headline(t, k, line, sizeof(line));
 	(void)mvprintw(0, 0, "otelprof top  %s  ", clock);
-	(void)put_text(line, COLS - getcurx(stdscr) - 1);
+	(void)screen_text(line, COLS - getcurx(stdscr) - 1);
 	/* samples are an estimate, which may be more than there is */
 	if (t->measured > 0 && k->clock)
 		(void)printw(
 			"  CPUs busy: %.2f of %ld",
 			OP_MIN((double)k->sums.value / 1e9 / t->measured, (double)cpus),
 			cpus);
-	(void)mvprintw(1, 0, "by %s, %s first", owners[t->kinds.owner],
+	(void)mvprintw(head_lines(v) - 2, 0, "by %s, %s first", owners[t->kinds.owner],
 		       t->order == FUNCTIONS_BY_SELF ? "SELF" : "TOTAL");
 	if (*v->filter) {
 		(void)addstr(", with \"");
-		(void)put_text(v->filter, COLS - getcurx(stdscr) - 1);
+		(void)screen_text(v->filter, COLS - getcurx(stdscr) - 1);
 		(void)addch('"');
 	}
 	if (v->shown.full)
@@ -213,7 +186,7 @@ static bool take_room(bool wanted, int columns, int *left)
 	return true;
 }
 
-static struct columns columns_of(const struct view *v)
+static struct columns columns_of(const struct table *v)
 {
 	enum function_owner owner = v->top->kinds.owner;
 	int left = COLS - SHARES_COLUMNS - FUNCTION_COLUMNS;
@@ -226,7 +199,7 @@ static struct columns columns_of(const struct view *v)
 	return c;
 }
 
-static void draw_titles(const struct view *v)
+static void draw_titles(const struct table *v)
 {
 	const struct columns columns = columns_of(v);
 	enum function_owner owner = v->top->kinds.owner;
@@ -234,21 +207,21 @@ static void draw_titles(const struct view *v)
 						    "THREAD", "" };
 
 	(void)attron(A_REVERSE);
-	(void)mvprintw(2, 0, "%7s %7s ", "SELF", "TOTAL");
+	(void)mvprintw(head_lines(v) - 1, 0, "%7s %7s ", "SELF", "TOTAL");
 	if (columns.amount)
 		(void)printw("%*s ", AMOUNT_COLUMNS, "TOTAL");
 	if (columns.id)
 		(void)printw("%*s ", ID_COLUMNS, owner == OWNER_THREAD ? "TID" : "PID");
 	if (columns.owner)
-		put_column(titles[owner], OWNER_COLUMNS);
+		screen_column(titles[owner], OWNER_COLUMNS);
 	if (columns.module)
-		put_column("MODULE", MODULE_COLUMNS);
+		screen_column("MODULE", MODULE_COLUMNS);
 	(void)printw("%-*s", COLS > getcurx(stdscr) ? COLS - getcurx(stdscr) : 0,
 		     "FUNCTION");
 	(void)attroff(A_REVERSE);
 }
 
-static void draw_row(const struct view *v, size_t at, int line)
+static void draw_row(const struct table *v, size_t at, int line)
 {
 	const struct function_row *row = v->rows[at];
 	enum function_owner owner = v->top->kinds.owner;
@@ -267,41 +240,41 @@ static void draw_row(const struct view *v, size_t at, int line)
 	if (columns.id)
 		(void)printw("%*" PRId64 " ", ID_COLUMNS, row->id);
 	if (columns.owner)
-		put_column(owner == OWNER_CONTAINER && !*row->owner ? "(host)"
-								    : row->owner,
-			   OWNER_COLUMNS);
+		screen_column(owner == OWNER_CONTAINER && !*row->owner ? "(host)"
+								       : row->owner,
+			      OWNER_COLUMNS);
 	if (columns.module)
-		put_column(top_module(row), MODULE_COLUMNS);
-	put_name(row->function, COLS - getcurx(stdscr));
+		screen_column(top_module(row), MODULE_COLUMNS);
+	screen_name(row->function, COLS - getcurx(stdscr));
 	if (selected)
 		(void)attroff(A_BOLD | A_UNDERLINE);
 }
 
-static size_t page(const struct view *v)
+static size_t page(const struct table *v)
 {
-	int lines = LINES - HEAD_LINES - FOOT_LINES;
+	int lines = LINES - head_lines(v) - FOOT_LINES;
 
 	if (v->top->rows && v->top->rows < lines)
 		lines = (int)v->top->rows;
 	return lines > 0 ? (size_t)lines : 1;
 }
 
-static void draw_foot(const struct view *v)
+static void draw_foot(const struct table *v)
 {
 	(void)move(LINES - 1, 0);
 	if (v->prompt != PROMPT_NONE) {
 		(void)printw("%s: ", v->prompt == PROMPT_FILTER ? "show only" : "find");
-		(void)put_text(v->typed, COLS - getcurx(stdscr) - 1);
+		(void)screen_text(v->typed, COLS - getcurx(stdscr) - 1);
 		return;
 	}
 	if (*v->search && !v->found)
 		(void)printw("nothing below has \"%s\"; ", v->search);
-	(void)put_text(
+	(void)screen_text(
 		"q end  g group  k kind  s order  f filter  / find  space pause  h help",
 		COLS - getcurx(stdscr) - 1);
 }
 
-static void draw(struct view *v)
+static void draw(struct table *v)
 {
 	size_t i, lines = page(v);
 
@@ -317,15 +290,16 @@ static void draw(struct view *v)
 	if (v->selected >= v->first + lines)
 		v->first = v->selected - lines + 1;
 	draw_head(v);
+	screen_block_draw(&v->answer, 1, answer_lines(v));
 	draw_titles(v);
 	for (i = 0; i < lines && v->first + i < v->len; i++)
-		draw_row(v, v->first + i, HEAD_LINES + (int)i);
+		draw_row(v, v->first + i, head_lines(v) + (int)i);
 	draw_foot(v);
 	(void)refresh();
 }
 
 /* Go to the next row below that contains the searched text. */
-static void find_next(struct view *v)
+static void find_next(struct table *v)
 {
 	size_t i;
 
@@ -337,7 +311,7 @@ static void find_next(struct view *v)
 		}
 }
 
-static void end_prompt(struct view *v)
+static void end_prompt(struct table *v)
 {
 	if (v->prompt == PROMPT_FILTER) {
 		memcpy(v->filter, v->typed, sizeof(v->filter));
@@ -349,27 +323,13 @@ static void end_prompt(struct view *v)
 	v->prompt = PROMPT_NONE;
 }
 
-static void type(struct view *v, int c)
+static void type(struct table *v, int c)
 {
-	size_t len = strlen(v->typed);
-
-	if (c == '\n' || c == '\r' || c == KEY_ENTER) {
+	if (screen_type(v->typed, c) != SCREEN_TYPING)
 		end_prompt(v);
-	} else if (c == KEY_ESCAPE) {
-		v->typed[0] = '\0';
-		end_prompt(v);
-	} else if (c == KEY_BACKSPACE || c == KEY_DELETE || c == '\b') {
-		while (len && ((unsigned char)v->typed[len - 1] & 0xc0) == 0x80)
-			v->typed[--len] = '\0';
-		if (len)
-			v->typed[len - 1] = '\0';
-	} else if (c >= ' ' && c <= 0xff && len + 1 < sizeof(v->typed)) {
-		v->typed[len] = (char)c;
-		v->typed[len + 1] = '\0';
-	}
 }
 
-static void move_by(struct view *v, long step)
+static void move_by(struct table *v, long step)
 {
 	long to = (long)v->selected + step;
 	long last = v->len ? (long)v->len - 1 : 0;
@@ -377,14 +337,14 @@ static void move_by(struct view *v, long step)
 	v->selected = (size_t)(to < 0 ? 0 : to > last ? last : to);
 }
 
-static void start_prompt(struct view *v, enum prompt prompt)
+static void start_prompt(struct table *v, enum prompt prompt)
 {
 	v->prompt = prompt;
 	v->typed[0] = '\0';
 }
 
 /* Show the kind behind the one on the screen, and behind the last one the first. */
-static void next_kind(struct view *v)
+static void next_kind(struct table *v)
 {
 	struct kinds *k = &v->top->kinds;
 	struct kind_sums *shown = &v->top->shown;
@@ -395,11 +355,12 @@ static void next_kind(struct view *v)
 	i = ((size_t)(top_kind(v->top) - k->of) + 1) % k->len;
 	memcpy(shown->type, k->of[i].type, sizeof(shown->type));
 	memcpy(shown->unit, k->of[i].unit, sizeof(shown->unit));
+	answer_again(v);
 	v->selected = v->first = 0;
 	(void)choose_rows(v);
 }
 
-static void command(struct view *v, int c)
+static void command(struct table *v, int c)
 {
 	struct top *t = v->top;
 
@@ -429,17 +390,20 @@ static void command(struct view *v, int c)
 		if (*v->search)
 			find_next(v);
 		break;
+	case 'a':
+		v->plain = !v->plain;
+		break;
 	case ' ':
 		v->paused = !v->paused;
 		break;
-	case KEY_REDRAW:
+	case SCREEN_REDRAW:
 		(void)clearok(stdscr, TRUE);
 		break;
 	case 'h':
 	case '?':
 		v->helping = true;
 		break;
-	case KEY_ESCAPE:
+	case SCREEN_ESCAPE:
 		v->filter[0] = '\0';
 		(void)choose_rows(v);
 		break;
@@ -466,7 +430,7 @@ static void command(struct view *v, int c)
 	}
 }
 
-static bool take_keys(struct view *v)
+static bool take_keys(struct table *v)
 {
 	bool any = false;
 	int c;
@@ -484,7 +448,7 @@ static bool take_keys(struct view *v)
 }
 
 /* Make the next table from what was exported since the last one. */
-static void next_table(struct view *v, struct otelprof *p, double seconds)
+static void next_table(struct table *v, struct otelprof *p, double seconds)
 {
 	if (v->paused) {
 		top_window_clear(&v->top->window);
@@ -495,16 +459,17 @@ static void next_table(struct view *v, struct otelprof *p, double seconds)
 	v->top->window = (struct top_window){ 0 };
 	top_measure(v->top, p, seconds);
 	sum_again(v);
+	answer_again(v);
 }
 
 static int wait_ms(double left_s)
 {
-	return left_s <= 0		 ? 0
-	       : left_s * 1000 < POLL_MS ? (int)(left_s * 1000) + 1
-					 : POLL_MS;
+	return left_s <= 0			? 0
+	       : left_s * 1000 < SCREEN_POLL_MS ? (int)(left_s * 1000) + 1
+						: SCREEN_POLL_MS;
 }
 
-static int loop(struct view *v, struct otelprof *p)
+static int loop(struct table *v, struct otelprof *p)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 				{ .fd = otelprof_get_fd(p), .events = POLLIN } };
@@ -542,63 +507,19 @@ static int loop(struct view *v, struct otelprof *p)
 	return 0;
 }
 
-/* Log lines wait in a file, because they would be written across the screen. */
-static FILE *hold_messages(int *ret_saved)
-{
-	FILE *f = tmpfile();
-
-	*ret_saved = f ? dup(STDERR_FILENO) : -1;
-	if (*ret_saved < 0 || dup2(fileno(f), STDERR_FILENO) < 0) {
-		if (*ret_saved >= 0)
-			(void)close(*ret_saved);
-		if (f)
-			(void)fclose(f);
-		return NULL;
-	}
-	return f;
-}
-
-static void tell_messages(FILE *f, int saved)
-{
-	char line[1024];
-
-	if (!f)
-		return;
-	(void)fflush(stderr);
-	(void)dup2(saved, STDERR_FILENO);
-	(void)close(saved);
-	rewind(f);
-	while (fgets(line, sizeof(line), f))
-		(void)fputs(line, stderr);
-	(void)fclose(f);
-}
-
 int top_screen(struct top *t, struct otelprof *p)
 {
-	struct view v = { .top = t };
-	SCREEN *screen;
-	int saved = -1, r;
-	FILE *held;
+	struct table v = { .top = t };
+	struct screen screen;
+	int r = screen_begin(&screen);
 
-	if (!isatty(STDIN_FILENO))
-		return -ENOTSUP;
-	(void)setlocale(LC_CTYPE, "");
-	screen = newterm(NULL, stdout, stdin);
-	if (!screen)
-		return -ENOTSUP;
-	held = hold_messages(&saved);
-	(void)cbreak();
-	(void)noecho();
-	(void)nodelay(stdscr, TRUE);
-	(void)keypad(stdscr, TRUE);
-	(void)set_escdelay(ESCAPE_MS);
-	(void)curs_set(0);
+	if (r)
+		return r;
 	draw(&v);
 	r = loop(&v, p);
-	(void)endwin();
-	delscreen(screen);
-	tell_messages(held, saved);
+	screen_end(&screen);
 	top_window_clear(&v.shown);
+	screen_block_clear(&v.answer);
 	free(v.rows);
 	return r;
 }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "recording/write/report.h"
+#include "recordings/filters.h"
 
 enum {
 	DEFAULT_ROWS = 20,
@@ -20,6 +22,8 @@ enum {
 	OTHER_COLUMNS = 56,
 	FUNCTION_COLUMNS_MIN = 24,
 	FUNCTION_COLUMNS_PIPE = 120,
+	ANSWER_COLUMNS = 120,
+	ANSWER_ROWS = 3,
 	OPTION_JSON = OPTION_OWN,
 	OPTION_ONCE,
 };
@@ -30,13 +34,15 @@ static int help(FILE *f, const struct options *o)
 {
 	(void)fputs(
 		"Usage: otelprof top [OPTIONS]\n\n"
-		"Shows the functions that take the CPUs. On a terminal the table is made anew\n"
-		"every 2 seconds until q; else once, of 5 seconds, by process. With --kinds\n"
-		"there is a table for each type of samples, in its own unit.\n\n"
+		"Shows what takes the CPUs: first your own code, with its hot lines, then all\n"
+		"functions. On a terminal it is made anew every 2 seconds until q; else once, of\n"
+		"5 seconds, by process. With --kinds there is a table for each type of samples, in\n"
+		"its own unit.\n\n"
 		"  -n, --rows N                at most N functions (20, or as many as fit)\n"
 		"  -1, --once                  one table, on a terminal too\n"
 		"      --json                  for programs: one object, once\n",
 		f);
+	filters_help(f, 30, FILTERS_LIVE);
 	options_help(f, o);
 	(void)fputs(
 		"\nSELF is time in the function itself, TOTAL with what it calls. -d gives\n"
@@ -54,6 +60,8 @@ static int take(void *data, int c, char *arg)
 		return parse_number("top", "-n", arg, 1, ROWS_MAX, &t->rows);
 	if (c == '1')
 		t->live = false;
+	else if (filters_has(c))
+		return filters_take("top", c, arg, &t->filter);
 	else
 		t->json = true;
 	return 0;
@@ -66,6 +74,7 @@ static int parse(struct top *t, int argc, char **argv)
 		{ "lines", required_argument, NULL, 'n' },
 		{ "once", no_argument, NULL, '1' },
 		{ "json", no_argument, NULL, OPTION_JSON },
+		FILTERS_LIVE_LONG,
 		{ NULL, 0, NULL, 0 },
 	};
 	int r = options_parse(&t->o, argc, argv, "n:1", longs, take, t);
@@ -116,12 +125,22 @@ void top_window_clear(struct top_window *w)
 	*w = (struct top_window){ 0 };
 }
 
+/* What passes the filter. */
+static int take_request(void *data, const void *request, size_t len)
+{
+	struct top *t = data;
+	int r = keep(&t->window, request, len);
+
+	return r || t->live ? r : kinds_add(&t->kinds, request, len);
+}
+
 static int on_request(void *userdata, const void *request, size_t len, uint64_t samples)
 {
 	struct top *t = userdata;
 
-	return t->live ? keep(&t->window, request, len)
-		       : kinds_add(&t->kinds, request, len);
+	t->seen += samples;
+	return t->filtering ? filter_run_add(t->filtering, request, len)
+			    : take_request(t, request, len);
 }
 
 const struct kind_sums *top_kind(const struct top *t)
@@ -229,12 +248,24 @@ static void print_kind(const struct top *t, const struct kind_sums *k)
 		print_row(k, &k->sums.rows[i], width);
 }
 
+static void print_answer(const struct top *t, const struct top_window *w)
+{
+	struct top_answer a;
+
+	top_answer_make(t, w, &a);
+	top_answer_print(&a, ANSWER_COLUMNS, ANSWER_ROWS, colour_wanted(stdout), stdout);
+	if (a.made)
+		(void)fputc('\n', stdout);
+	top_answer_clear(&a);
+}
+
 static void print_tables(const struct top *t)
 {
 	size_t i;
 
 	if (t->live)
 		(void)fputs("\033[H\033[J", stdout);
+	print_answer(t, &t->window);
 	if (!t->kinds.len)
 		print_kind(t, top_kind(t));
 	for (i = 0; i < t->kinds.len; i++) {
@@ -329,6 +360,19 @@ static void print_json_kinds(const struct top *t)
 	(void)printf("%s]\n}\n", *sep ? "\n  " : "");
 }
 
+static void print_json_answer(const struct top *t)
+{
+	struct top_answer a;
+
+	top_answer_make(t, &t->window, &a);
+	if (a.made) {
+		(void)printf("  ");
+		report_json_answer(&a.a, 0, stdout);
+		(void)printf(",\n");
+	}
+	top_answer_clear(&a);
+}
+
 static void print_json(const struct top *t, struct otelprof *p)
 {
 	static const struct kind_sums none = { .clock = true };
@@ -342,6 +386,7 @@ static void print_json(const struct top *t, struct otelprof *p)
 	(void)printf("  ");
 	print_json_functions(t, cpu);
 	(void)printf(",\n");
+	print_json_answer(t);
 	print_json_kinds(t);
 }
 
@@ -392,6 +437,8 @@ static int run_once(struct top *t, struct otelprof *p)
 	kinds_sort(&t->kinds, t->order);
 	if (t->json)
 		print_json(t, p);
+	if (!t->kinds.len && t->seen && t->filtering)
+		return fail("no sample passes the filters, of %" PRIu64, t->seen);
 	if (!t->kinds.len)
 		return fail_no_samples(p, &t->o, false);
 	if (!t->json)
@@ -407,6 +454,13 @@ static int run(struct top *t, struct otelprof *p)
 	otelprof_callback_config_init(&config, sizeof(config));
 	config.fn = on_request;
 	config.userdata = t;
+	if (filter_has_samples(&t->filter) || filter_has_frames(&t->filter))
+		r = filter_run_new(&t->filter, FILTER_NAMES_TOO, take_request, t,
+				   &t->filtering);
+	else
+		r = 0;
+	if (r)
+		return fail("out of memory");
 	r = otelprof_exporter_callback(p, &config);
 	/* The first samples are taken while the processes of a host are read. */
 	t->started = now_seconds();
@@ -425,6 +479,8 @@ static void top_clear(struct top *t)
 	(void)otelprof_settings_free(t->o.settings);
 	kinds_clear(&t->kinds);
 	top_window_clear(&t->window);
+	t->filtering = filter_run_free(t->filtering);
+	filter_clear(&t->filter);
 	options_clear(&t->o);
 }
 

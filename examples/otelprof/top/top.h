@@ -4,7 +4,9 @@
 #define OTELPROF_TOP_H
 
 #include "common.h"
+#include "recording/filter/filter.h"
 #include "recording/read/kinds.h"
+#include "recording/tree/answer/answer.h"
 
 enum {
 	/* requests kept for one table; further ones are left out */
@@ -25,13 +27,24 @@ struct top_window {
 	double seconds; /* time that it covers */
 };
 
+/* The answer of a table. */
+struct top_answer {
+	struct op_collect *c;
+	struct view v;
+	struct answer a; /* of v */
+	bool made;
+};
+
 struct top {
 	struct options o;
 	struct kinds kinds;
 	struct kind_sums shown;	  /* the name of the kind on the screen */
 	struct top_window window; /* requests exported since it was cleared */
 	enum function_order order;
-	long long rows; /* 0: as many as fit on the terminal */
+	struct filter filter;
+	struct filter_run *filtering; /* NULL: everything is shown */
+	uint64_t seen;		      /* samples before the filter */
+	long long rows;		      /* 0: as many as fit on the terminal */
 	bool json;
 	bool live;
 	double started;	  /* when sampling began */
@@ -50,6 +63,14 @@ void top_headline(const struct top *t, const struct kind_sums *k, char *buf, siz
 /* A table is at its end: it took @seconds, at a rate that a budget may have lowered. */
 void top_measure(struct top *t, struct otelprof *p, double seconds);
 void top_window_clear(struct top_window *w);
+/* Make the answer of @w's samples of the kind that is shown; one without samples is none. The caller
+ * calls top_answer_clear() in every case. */
+void top_answer_make(const struct top *t, const struct top_window *w,
+		     struct top_answer *ret);
+void top_answer_clear(struct top_answer *a);
+/* Print it in lines of @columns; without @rows the rows that a page has. */
+void top_answer_print(const struct top_answer *a, int columns, size_t rows, bool colour,
+		      FILE *f);
 /* Sum the requests of @w by @t's owner, in @t's order. */
 void top_sum(struct top *t, const struct top_window *w);
 

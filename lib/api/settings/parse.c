@@ -77,7 +77,7 @@ static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const cha
 {
 	char *value = strchr(item, '=');
 	struct otelprof_attribute *pair;
-	const char *key;
+	char *key;
 
 	if (!value)
 		return op_fail(log, -EINVAL,
@@ -90,6 +90,12 @@ static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const cha
 	if (!*key)
 		return op_fail(log, -EINVAL, "%s: an entry has no key before \"=\"",
 			       what);
+	if (decode && !op_percent_decode(key))
+		return op_fail(
+			log, -EINVAL,
+			"%s: a key has a %% without two hex digits; write %%25 for "
+			"a %%",
+			what);
 	if (decode && !op_percent_decode(value))
 		return op_fail(log, -EINVAL,
 			       "%s: the value of \"%.*s\" has a %% without two hex "

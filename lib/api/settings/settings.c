@@ -225,9 +225,33 @@ static bool is_own(const char *key)
 	return false;
 }
 
-static int read_variables(struct otelprof_settings *s, struct op_log *log)
+/* The attributes that a whole pod or shell has. The specification: where one of them is malformed all
+ * are left out, which @ignored tells. */
+static int read_resource(struct otelprof_settings *s, struct op_log *ignored)
 {
 	static const char ATTRIBUTES[] = "OTEL_RESOURCE_ATTRIBUTES";
+	struct op_pairs *to = &s->values.list.attributes;
+	const char *value = secure_getenv(ATTRIBUTES);
+	struct op_pairs whole = { 0 };
+	int r;
+
+	if (!value || !*value)
+		return 0;
+	r = op_parse_pairs(&whole, value, is_own, false, ATTRIBUTES, ignored);
+	if (r == 0 && to->len + whole.len > OP_PAIRS_MAX)
+		r = op_fail(ignored, -EINVAL, "%s: there are more than %d entries",
+			    ATTRIBUTES, OP_PAIRS_MAX);
+	op_pairs_clear(&whole);
+	if (r < 0)
+		return r == -EINVAL ? 0 : r;
+	/* later than a file's, but OTELPROF_ATTRIBUTES wins */
+	return op_parse_pairs(to, value, is_own,
+			      s->given[OP_KEY_NUMBER_attributes] == s->source, ATTRIBUTES,
+			      ignored);
+}
+
+static int read_variables(struct otelprof_settings *s, struct op_log *log)
+{
 	char variable[VARIABLE_BYTES];
 	const char *value;
 	int r = 0;
@@ -241,12 +265,6 @@ static int read_variables(struct otelprof_settings *s, struct op_log *log)
 		if (value && *value)
 			r = set(s, key->name, value, variable, log);
 	}
-	value = secure_getenv(ATTRIBUTES);
-	if (r == 0 && value && *value)
-		/* later than a file's, but OTELPROF_ATTRIBUTES wins */
-		r = op_parse_pairs(&s->values.list.attributes, value, is_own,
-				   s->given[OP_KEY_NUMBER_attributes] == s->source,
-				   ATTRIBUTES, log);
 	return r;
 }
 
@@ -254,10 +272,18 @@ int otelprof_settings_read_environment(struct otelprof_settings *settings,
 				       struct otelprof_error_info *why)
 {
 	struct op_log log = { 0 };
+	int r;
 
 	if (is_wrong(settings, why))
 		return -EINVAL;
-	return end(read_variables(settings, &log), &log, "environment", why);
+	r = read_variables(settings, &log);
+	if (r == 0)
+		r = read_resource(settings, &log);
+	if (r == 0 && log.error && why) {
+		log.error = 0;
+		(void)op_config_give_error(&log, why);
+	}
+	return end(r, &log, "environment", why);
 }
 
 int otelprof_settings_set(struct otelprof_settings *settings, const char *key,

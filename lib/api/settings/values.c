@@ -343,7 +343,7 @@ int op_value_settle(struct op_values *v, const struct op_key *key, struct op_log
 	return 0;
 }
 
-static void clear_pairs(struct op_pairs *pairs)
+void op_pairs_clear(struct op_pairs *pairs)
 {
 	size_t i;
 
@@ -375,7 +375,7 @@ static void clear_rules(struct op_rule_list *rules)
 void op_value_clear(struct op_values *v, const struct op_key *key)
 {
 	if (key->type == OP_TYPE_PAIRS)
-		clear_pairs(at(v, key));
+		op_pairs_clear(at(v, key));
 	else if (key->type == OP_TYPE_NAMES || key->type == OP_TYPE_PROBES)
 		clear_texts(at(v, key));
 	else if (key->type == OP_TYPE_RULES)

@@ -32,6 +32,8 @@ bool op_value_equal(const struct op_values *a, const struct op_values *b,
 /* Free all that @v owns, and set nothing. */
 void op_values_deinit(struct op_values *v);
 
+void op_pairs_clear(struct op_pairs *pairs);
+
 /* Add one "key=value" as it is. */
 int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
 		  struct op_log *log);

@@ -77,11 +77,6 @@ static bool is_hidden(uint32_t c)
 	return false;
 }
 
-bool op_text_is_plain(const char *s, size_t n)
-{
-	return !is_hidden(code_of((const uint8_t *)s, n));
-}
-
 size_t op_text_show_char(const char *s, size_t len, char ret[OP_TEXT_CHAR_BYTES])
 {
 	size_t n = op_text_char(s, len);

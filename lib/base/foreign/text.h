@@ -23,9 +23,6 @@ enum {
 /* The bytes of the valid UTF-8 character (RFC 3629) at @s, or 0. */
 size_t op_text_char(const char *s, size_t len);
 
-/* Is the valid character of @n bytes at @s shown as it is? */
-bool op_text_is_plain(const char *s, size_t n);
-
 /* Write what is shown of the first of @len bytes, at least one. Returns how many bytes of @s
  * it stands for. */
 size_t op_text_show_char(const char *s, size_t len, char ret[OP_TEXT_CHAR_BYTES]);

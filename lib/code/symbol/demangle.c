@@ -4,7 +4,9 @@
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,8 +14,15 @@
 #include "base/strbuf.h"
 
 enum {
-	INPUT_MAX = 4096,
+	INPUT_MAX = 8192,
 	OUTPUT_MAX = 32 << 10,
+	/*
+	 * Longer C++ names are refused by libiberty unless its limit of recursion is off. It
+	 * recurses once for each byte at most, and has an array on the stack for its
+	 * length, so such names have a thread with a stack for that.
+	 */
+	SHORT_MAX = 1024,
+	STACK_BYTES = 32 << 20,
 	/* For v0 names that may have punycode; see take(). */
 	PUNYCODE_INPUT_MAX = 512,
 };
@@ -38,7 +47,7 @@ static void take(const char *bytes, size_t len, void *data)
 	op_strbuf_add(&out->text, bytes, len);
 }
 
-static bool run(const char *name, enum op_mangling as, struct output *out)
+static bool run(const char *name, enum op_mangling as, int more, struct output *out)
 {
 	enum {
 		OPTIONS = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP
@@ -48,24 +57,108 @@ static bool run(const char *name, enum op_mangling as, struct output *out)
 		return false;
 	if (as == OP_MANGLING_RUST)
 		return rust_demangle_callback(name, DMGL_NO_OPTS, take, out);
-	return cplus_demangle_v3_callback(name, OPTIONS, take, out);
+	return cplus_demangle_v3_callback(name, OPTIONS | more, take, out);
+}
+
+struct long_name {
+	const char *name;
+	enum op_mangling as;
+	struct output *out;
+	bool taken;
+};
+
+static void *run_long(void *arg)
+{
+	struct long_name *l = arg;
+
+	l->taken = run(l->name, l->as, DMGL_NO_RECURSE_LIMIT, l->out);
+	return NULL;
+}
+
+static bool run_in_thread(const char *name, enum op_mangling as, struct output *out)
+{
+	struct long_name l = { .name = name, .as = as, .out = out };
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all;
+	sigset_t old;
+	int r;
+
+	if (pthread_attr_init(&attr))
+		return false;
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&thread, &attr, run_long, &l);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	(void)pthread_attr_destroy(&attr);
+	return !r && !pthread_join(thread, NULL) && l.taken;
 }
 
 static char *demangle_as(const char *name, enum op_mangling as)
 {
 	struct output out = { 0 };
 
-	if (run(name, as, &out) && !out.text.failed && out.text.len)
+	bool is_long = as == OP_MANGLING_CXX && strlen(name) > SHORT_MAX;
+	bool taken = is_long ? run_in_thread(name, as, &out) : run(name, as, 0, &out);
+
+	if (taken && !out.text.failed && out.text.len)
 		return out.text.data;
 	op_strbuf_deinit(&out.text);
 	return NULL;
 }
 
+static bool is_base62(char c)
+{
+	return isalnum((unsigned char)c);
+}
+
+/* Skip a number in base 62 or 16 that begins at @at and ends with '_'; @at if there is none. */
+static const char *skip_number(const char *at)
+{
+	const char *end = at;
+
+	while (is_base62(*end))
+		end++;
+	return *end == '_' ? end + 1 : at;
+}
+
+/* Skip an identifier that begins with its length. */
+static const char *skip_identifier(const char *at)
+{
+	size_t len = strlen(at);
+	size_t bytes = 0;
+	size_t i = 0;
+
+	for (; isdigit((unsigned char)at[i]) && bytes < len; i++)
+		bytes = bytes * 10 + (size_t)(at[i] - '0');
+	i += at[i] == '_';
+	return at + (bytes < len - i ? i + bytes : len);
+}
+
+/*
+ * May a v0 name have an identifier in punycode, a 'u' before its length? Elsewhere such bytes are
+ * in other identifiers, or in numbers: disambiguators (s), bound lifetimes (G, L), back
+ * references (B) and values (K, whose type comes first).
+ */
 static bool may_have_punycode(const char *name)
 {
-	for (; *name; name++) {
-		if (name[0] == 'u' && isdigit((unsigned char)name[1]))
+	const char *at = name;
+
+	while (*at) {
+		char c = *at;
+
+		if (c == 'u' && isdigit((unsigned char)at[1]))
 			return true;
+		if (isdigit((unsigned char)c)) {
+			at = skip_identifier(at);
+			continue;
+		}
+		at++;
+		if (c == 's' || c == 'G' || c == 'L' || c == 'B')
+			at = skip_number(at);
+		else if (c == 'K' && *at && *at != 'B')
+			at = skip_number(at + 1 + (at[1] == 'n'));
 	}
 	return false;
 }
@@ -88,7 +181,7 @@ char *op_demangle(const char *name, enum op_mangling *ret_mangling)
 		return NULL;
 	if (strnlen(name, INPUT_MAX + 1) > INPUT_MAX)
 		return NULL;
-	if (v0 && may_have_punycode(name) && strlen(name) > PUNYCODE_INPUT_MAX)
+	if (v0 && may_have_punycode(name + 2) && strlen(name) > PUNYCODE_INPUT_MAX)
 		return NULL;
 	plain = strndup(name, length_without_llvm(name));
 	if (!plain)

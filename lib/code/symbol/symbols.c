@@ -349,9 +349,7 @@ static int best_name(const struct op_symbols *s, size_t first, size_t end, char 
 	return found && buf[0];
 }
 
-/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14", or "memcpy@GLIBC_2.2.5" of a
- * file that defines versions. Names of Crystal and OCaml have an '@' of their own. */
-static void cut_version(const struct op_symbols *s, char *name)
+void op_symbol_cut_version(char *name, bool defined)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-+";
@@ -361,7 +359,7 @@ static void cut_version(const struct op_symbols *s, char *name)
 		return;
 	if (at[-1] == '@')
 		at--;
-	else if (!op_elf_section(s->elf, ".gnu.version_d"))
+	else if (!defined)
 		return;
 	if (at != name)
 		*at = 0;
@@ -381,7 +379,7 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 	r = best_name(s, first, end, name, sizeof(name));
 	if (r <= 0)
 		return r;
-	cut_version(s, name);
+	op_symbol_cut_version(name, op_elf_section(s->elf, ".gnu.version_d"));
 	free(s->raw);
 	free(s->readable);
 	s->readable = NULL;

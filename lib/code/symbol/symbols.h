@@ -82,4 +82,8 @@ int op_debugfile_find(struct op_elf *elf, const struct op_symbols_options *o,
  * 0 if there is none that can be read; -ENOMEM. */
 int op_minidebug_open(struct op_elf *elf, size_t limit, struct op_elf **ret);
 
+/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14", or "memcpy@GLIBC_2.2.5" where
+ * the file has versions @defined. Names of Crystal and OCaml have an '@' of their own. */
+void op_symbol_cut_version(char *name, bool defined);
+
 #endif

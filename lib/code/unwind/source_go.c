@@ -23,6 +23,7 @@
 
 #include "base/macros.h"
 #include "code/elf/gopclntab.h"
+#include "code/unwind/heights/instruction.h"
 #include "code/unwind/source.h"
 
 enum {
@@ -31,7 +32,8 @@ enum {
 	/* a table of version 1.16 may also be of Go 1.17, which has flags */
 	VERSION_WITH_FLAGS = 118,
 	PUSH_RBP = 0x55,
-	MOV_RBP_BYTES = 8, /* length of the longest `MOVQ BP, n(SP)` */
+	SWITCH_BYTES_MAX = 256, /* of a function that switches stacks and has no frame */
+	MOV_RBP_BYTES = 8,	/* length of the longest `MOVQ BP, n(SP)` */
 	/* What the runtime pushes between a goroutine and a call that it injects, on
 	 * aarch64: the link register and padding (sigctxt.pushCall). */
 	INJECTED_BYTES = 16,
@@ -232,6 +234,83 @@ static struct op_unwind_rule rule_of(const struct op_source_go *go, int32_t delt
 	return rule;
 }
 
+/* ---- functions without a frame that switch stacks ---- */
+
+static int on_range(void *data, uint64_t start, uint64_t end, int32_t delta)
+{
+	uint32_t *ranges = data;
+
+	return ++*ranges > 1 || delta;
+}
+
+/* Has @f no frame at any instruction? */
+static bool is_frameless(struct op_source_go *go, const struct op_go_function *f)
+{
+	uint32_t ranges = 0;
+
+	return op_gopclntab_values(go->table, f, f->pcsp, on_range, &ranges) == 0;
+}
+
+/* Does a function preserve register @reg of its caller? */
+static bool is_preserved(uint8_t reg)
+{
+	return reg == OP_INSN_BX || (reg >= 12 && reg < OP_INSN_NO_REG);
+}
+
+/*
+ * The rules around instruction @i at @pc, where SP of the goroutine is in @*reg. Where it calls, the
+ * register may have been saved by what it called, so that only the frame pointer leads on, to the
+ * caller of its caller.
+ */
+static int switch_rows(struct op_source_go *go, uint64_t pc, const struct op_insn *i,
+		       uint8_t *reg)
+{
+	struct op_unwind_rule rule = { .cfa = OP_CFA_SP, .cfa_off = WORD };
+	const struct op_unwind_rule call = { .cfa = OP_CFA_FRAME_SWITCH,
+					     .save = OP_SAVE_CHECK };
+	bool calls = i->kind == OP_INSN_CALL || i->kind == OP_INSN_CALL_FAR;
+	int r = 0;
+
+	if (*reg == OP_INSN_NO_REG) {
+		if (i->kind != OP_INSN_COPY_SP || i->value || !is_preserved(i->reg))
+			return 0;
+		*reg = i->reg;
+	} else if (i->kind == OP_INSN_SET_SP && i->reg == *reg && !i->value) {
+		*reg = OP_INSN_NO_REG;
+		return op_builder_row(go->b, pc + i->len, rule);
+	} else if (!calls) {
+		return 0;
+	}
+	rule.cfa = OP_CFA_REG;
+	rule.cfa_off = WORD << 8 | *reg; /* these have one number in both numberings */
+	if (calls)
+		r = op_builder_row(go->b, pc + 1, call);
+	return r < 0 ? r : op_builder_row(go->b, pc + i->len, rule);
+}
+
+/* Read the instructions of @f, which switches stacks and has no frame: the race detector's calls
+ * keep SP in a register. */
+static int read_switch(struct op_source_go *go, const struct op_go_function *f)
+{
+	const struct op_unwind_rule entry = { .cfa = OP_CFA_SP, .cfa_off = WORD };
+	uint8_t code[SWITCH_BYTES_MAX];
+	size_t len = OP_MIN(f->end - f->entry, sizeof(code));
+	uint8_t reg = OP_INSN_NO_REG;
+	struct op_insn i;
+	size_t at;
+	int r;
+
+	r = op_builder_row(go->b, f->entry, entry);
+	if (r < 0 || op_elf_read_vaddr(go->elf, f->entry, code, len) < 0)
+		return r;
+	for (at = 0; r >= 0 && at < len; at += i.len) {
+		if (!op_insn_read(code + at, len - at, &i))
+			break;
+		r = switch_rows(go, f->entry + at, &i, &reg);
+	}
+	return r;
+}
+
 static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 {
 	struct op_source_go *go = data;
@@ -245,7 +324,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 	if (range == 1)
 		go->saves_fp = saves_fp(go, start, delta);
 	/* Before its frame is set up, SP is unchanged. */
-	if (go->switches && (range > 0 || end >= go->function->end))
+	if (go->switches && range > 0)
 		rule = (struct op_unwind_rule){ .cfa = OP_CFA_FRAME_SWITCH };
 	else
 		rule = rule_of(go, delta);
@@ -297,7 +376,8 @@ static int on_function(void *data, const struct op_go_function *f)
 	if (!f->pcsp)
 		return op_builder_row(go->b, f->entry,
 				      (struct op_unwind_rule){ .cfa = OP_CFA_FRAME });
-	r = read_deltas(go, f);
+	r = go->switches && !go->is_arm && is_frameless(go, f) ? read_switch(go, f)
+							       : read_deltas(go, f);
 	return r < 0 ? r : 0;
 }
 

@@ -260,6 +260,8 @@ struct op_collect {
 	struct op_times *times; /* NULL: not kept */
 	uint32_t host; /* strings: host.name of the first resource that has one */
 	bool hosts_differ;
+	/* Samples; those with neither a value nor a time; those that refer to what is not there. */
+	uint64_t samples, samples_empty, samples_astray;
 	uint64_t requests; /* how many were added; what is recent is of the last one */
 	struct op_collect_recent recent[OP_COLLECT_RECENT];
 };

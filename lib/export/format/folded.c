@@ -24,15 +24,32 @@ struct folded_line {
 	int64_t value;
 };
 
+/* Where a name ends as a line does, with a blank and a number, that blank; else its end. Readers of
+ * diffs take two numbers at the end of a line. */
+static const char *number_at_end(const char *s, size_t len)
+{
+	const char *digits = "0123456789.";
+	const char *end = s + len, *at = end;
+
+	while (at > s && strchr(digits, at[-1]) && at[-1])
+		at--;
+	return at < end && at > s && at[-1] == ' ' ? at - 1 : end;
+}
+
 /* Append a name; what has a meaning in this format is replaced. */
 static void put_name(struct op_strbuf *out, const char *s, size_t len)
 {
-	const char *end = s + len;
+	const char *end = s + len, *number = number_at_end(s, len);
 	char shown[OP_TEXT_CHAR_BYTES];
 
 	if (!len)
 		op_strbuf_puts(out, "?");
 	while (s < end) {
+		if (s == number) {
+			op_strbuf_puts(out, "\xc2\xa0"); /* a blank that breaks no line */
+			s++;
+			continue;
+		}
 		s += op_text_show_char(s, (size_t)(end - s), shown);
 		op_strbuf_puts(out, *shown == ';' ? ":" : shown);
 	}

@@ -25,24 +25,39 @@ enum {
 static const char default_endpoint[] = "http://localhost:4317";
 static const char default_http_endpoint[] = "http://localhost:4318";
 
+static int take_insecure(void *data, struct op_env_value v, struct op_log *log)
+{
+	bool *ret = data;
+
+	*ret = strcasecmp(v.text, "true") == 0;
+	if (!*ret && strcasecmp(v.text, "false") != 0)
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not true or false", v.from,
+			       v.text);
+	return 0;
+}
+
 static int read_insecure(const struct otelprof_otlp_config *config, struct op_log *log,
 			 bool *ret)
 {
-	struct op_env_value v;
-
 	*ret = config->insecure;
 	if (config->insecure > 1)
 		return op_fail(log, -EINVAL, "insecure: %u is not 0 or 1",
 			       config->insecure);
-	if (config->insecure)
-		return 0;
-	v = op_env_get(OP_ENV_INSECURE);
-	if (!v.text || !strcasecmp(v.text, "false"))
-		return 0;
-	if (strcasecmp(v.text, "true") != 0)
-		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not true or false", v.from,
-			       v.text);
-	*ret = true;
+	return config->insecure ? 0
+				: op_env_take(OP_ENV_INSECURE, take_insecure, ret, log);
+}
+
+static int take_protocol(void *data, struct op_env_value v, struct op_log *log)
+{
+	struct op_export_settings *s = data;
+
+	if (strcmp(v.text, "grpc") == 0)
+		s->protocol = OP_PROTOCOL_GRPC;
+	else if (strcmp(v.text, "http/protobuf") == 0)
+		s->protocol = OP_PROTOCOL_HTTP;
+	else
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not grpc or http/protobuf",
+			       v.from, v.text);
 	return 0;
 }
 
@@ -50,65 +65,53 @@ static int read_insecure(const struct otelprof_otlp_config *config, struct op_lo
 static int read_protocol(struct op_export_settings *s,
 			 const struct otelprof_otlp_config *config, struct op_log *log)
 {
-	struct op_env_value v;
-
 	if (config->protocol > OTELPROF_PROTOCOL_HTTP)
 		return op_fail(log, -EINVAL, "protocol: %u is unknown", config->protocol);
 	s->protocol = config->protocol == OTELPROF_PROTOCOL_HTTP ? OP_PROTOCOL_HTTP
 								 : OP_PROTOCOL_GRPC;
-	v = op_env_get(OP_ENV_PROTOCOL);
-	if (config->protocol != OTELPROF_PROTOCOL_DEFAULT || !v.text ||
-	    !strcmp(v.text, "grpc"))
+	if (config->protocol != OTELPROF_PROTOCOL_DEFAULT)
 		return 0;
-	if (strcmp(v.text, "http/protobuf") != 0)
-		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not grpc or http/protobuf",
-			       v.from, v.text);
-	s->protocol = OP_PROTOCOL_HTTP;
-	return 0;
+	return op_env_take(OP_ENV_PROTOCOL, take_protocol, s, log);
 }
 
-static int read_grpc_endpoint(struct op_export_settings *s,
-			      const struct otelprof_otlp_config *config,
-			      struct op_log *log)
+/* What endpoints are read into. */
+struct endpoint_reading {
+	struct op_export_settings *s;
+	bool insecure;
+};
+
+static int take_endpoint(void *data, struct op_env_value v, struct op_log *log)
 {
-	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
-	bool insecure = false;
-	int r;
+	struct endpoint_reading *e = data;
+	struct op_endpoint *to = &e->s->endpoint;
 
-	r = read_insecure(config, log, &insecure);
-	if (r < 0)
-		return r;
-	if (!v.text)
-		v = (struct op_env_value){ default_endpoint, "endpoint" };
-	r = op_endpoint_parse(v.text, insecure, v.from, log, &s->endpoint);
-	if (r < 0)
-		return r;
-	if (s->endpoint.has_path)
-		op_log(log, OP_LOG_WARNING,
-		       "%s: gRPC has no path: what follows %s is ignored", v.from,
-		       s->endpoint.target);
-	return 0;
-}
-
-/* The variable of the profiles signal is a whole URL; any other is a base to which the
- * path is added. */
-static int read_http_endpoint(struct op_export_settings *s,
-			      const struct otelprof_otlp_config *config,
-			      struct op_log *log)
-{
-	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
-	bool whole = v.text && op_env_is_specific(v);
-
-	if (!v.text)
-		v = (struct op_env_value){ default_http_endpoint, "endpoint" };
-	return op_endpoint_parse_http(v.text, whole, v.from, log, &s->endpoint);
+	/* The variable of the profiles signal is a whole URL; any other is a base to which the
+	 * path is added. */
+	return e->s->protocol == OP_PROTOCOL_HTTP
+		       ? op_endpoint_parse_http(v.text, op_env_is_specific(v), v.from,
+						log, to)
+		       : op_endpoint_parse(v.text, e->insecure, v.from, log, to);
 }
 
 static int read_endpoint(struct op_export_settings *s,
 			 const struct otelprof_otlp_config *config, struct op_log *log)
 {
-	return s->protocol == OP_PROTOCOL_HTTP ? read_http_endpoint(s, config, log)
-					       : read_grpc_endpoint(s, config, log);
+	bool http = s->protocol == OP_PROTOCOL_HTTP;
+	struct endpoint_reading e = { .s = s };
+	struct op_env_value v = { config->endpoint, "endpoint" };
+	int r = http ? 0 : read_insecure(config, log, &e.insecure);
+
+	if (r == 0 && (!v.text || !*v.text)) {
+		v.text = http ? default_http_endpoint : default_endpoint;
+		r = op_env_take(OP_ENV_ENDPOINT, take_endpoint, &e, log);
+	}
+	if (r == 0 && !s->endpoint.target)
+		r = take_endpoint(&e, v, log);
+	if (r == 0 && !http && s->endpoint.has_path)
+		op_log(log, OP_LOG_WARNING,
+		       "endpoint: gRPC has no path: what follows %s is ignored",
+		       s->endpoint.target);
+	return r;
 }
 
 static int read_certificates(struct op_export_settings *s,
@@ -121,7 +124,8 @@ static int read_certificates(struct op_export_settings *s,
 static int read_headers(struct op_export_settings *s,
 			const struct otelprof_otlp_config *config, struct op_log *log)
 {
-	struct op_env_value v = { 0 };
+	struct op_env_value v = config->headers_len ? (struct op_env_value){ 0 }
+						    : op_env_get(OP_ENV_HEADERS);
 	size_t i;
 	int r;
 
@@ -131,8 +135,6 @@ static int read_headers(struct op_export_settings *s,
 		if (r < 0)
 			return r;
 	}
-	if (!config->headers_len)
-		v = op_env_get(OP_ENV_HEADERS);
 	return v.text ? op_headers_parse(&s->headers, v.text, v.from, log) : 0;
 }
 
@@ -147,6 +149,27 @@ static int check_compression(const struct op_export_settings *s, const char *fro
 	return 0;
 }
 
+static int take_compression(void *data, struct op_env_value v, struct op_log *log)
+{
+	struct op_export_settings *s = data;
+	enum op_compression before = s->compression;
+	int r;
+
+	if (strcmp(v.text, "gzip") == 0)
+		s->compression = OP_COMPRESSION_GZIP;
+	else if (strcmp(v.text, "none") == 0)
+		s->compression = OP_COMPRESSION_NONE;
+	else if (strcmp(v.text, "zstd") == 0)
+		s->compression = OP_COMPRESSION_ZSTD;
+	else
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not gzip, zstd or none",
+			       v.from, v.text);
+	r = check_compression(s, v.from, log);
+	if (r < 0)
+		s->compression = before;
+	return r;
+}
+
 static int read_compression(struct op_export_settings *s,
 			    const struct otelprof_otlp_config *config, struct op_log *log)
 {
@@ -156,7 +179,6 @@ static int read_compression(struct op_export_settings *s,
 		[OTELPROF_COMPRESSION_GZIP] = OP_COMPRESSION_GZIP,
 		[OTELPROF_COMPRESSION_ZSTD] = OP_COMPRESSION_ZSTD,
 	};
-	struct op_env_value v;
 
 	if (config->compression >= OP_ARRAY_SIZE(given))
 		return op_fail(log, -EINVAL, "compression: %u is unknown",
@@ -164,30 +186,15 @@ static int read_compression(struct op_export_settings *s,
 	s->compression = given[config->compression];
 	if (config->compression != OTELPROF_COMPRESSION_DEFAULT)
 		return check_compression(s, "compression", log);
-	v = op_env_get(OP_ENV_COMPRESSION);
-	if (!v.text || !strcmp(v.text, "gzip"))
-		return 0;
-	if (!strcmp(v.text, "none"))
-		s->compression = OP_COMPRESSION_NONE;
-	else if (!strcmp(v.text, "zstd"))
-		s->compression = OP_COMPRESSION_ZSTD;
-	else
-		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not gzip, zstd or none",
-			       v.from, v.text);
-	return check_compression(s, v.from, log);
+	return op_env_take(OP_ENV_COMPRESSION, take_compression, s, log);
 }
 
-static int read_timeout(struct op_export_settings *s,
-			const struct otelprof_otlp_config *config, struct op_log *log)
+static int take_timeout(void *data, struct op_env_value v, struct op_log *log)
 {
-	struct op_env_value v;
+	struct op_export_settings *s = data;
 	char *end = NULL;
 	unsigned long n;
 
-	s->timeout_ms = config->timeout_ms ?: DEFAULT_TIMEOUT_MS;
-	v = op_env_get(OP_ENV_TIMEOUT);
-	if (config->timeout_ms || !v.text)
-		return 0;
 	errno = 0;
 	n = strtoul(v.text, &end, 10);
 	if (errno || *end || v.text[0] < '0' || v.text[0] > '9' || !n || n > INT32_MAX)
@@ -198,8 +205,61 @@ static int read_timeout(struct op_export_settings *s,
 	return 0;
 }
 
-static int read_limits(struct op_export_settings *s,
-		       const struct otelprof_otlp_config *config, struct op_log *log)
+static int read_timeout(struct op_export_settings *s,
+			const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	s->timeout_ms = config->timeout_ms ?: DEFAULT_TIMEOUT_MS;
+	return config->timeout_ms ? 0 : op_env_take(OP_ENV_TIMEOUT, take_timeout, s, log);
+}
+
+/* A limit of waiting requests, @given or by default, and the largest request must fit: what the
+ * user did not give follows what was given. */
+static int fit_request(struct op_export_settings *s, uint64_t request_given,
+		       const char *name, uint64_t given, uint64_t *limit, uint64_t header,
+		       struct op_log *log)
+{
+	if (*limit >= s->max_request + header)
+		return 0;
+	if (given && (request_given || given < OP_REQUEST_BYTES_MIN + header))
+		return op_fail(
+			log, -EINVAL,
+			"%s: %llu is less than one request may have: %s%llu", name,
+			(unsigned long long)given,
+			request_given ? "max_request_bytes is " : "at least ",
+			(unsigned long long)((request_given ?: OP_REQUEST_BYTES_MIN) +
+					     header));
+	if (given)
+		s->max_request = given - header;
+	else
+		*limit = s->max_request + header;
+	return 0;
+}
+
+static int read_sizes(struct op_export_settings *s,
+		      const struct otelprof_otlp_config *config, struct op_log *log)
+{
+	uint64_t request = config->max_request_bytes;
+	int r;
+
+	s->queue_bytes = config->queue_bytes ?: DEFAULT_QUEUE_BYTES;
+	s->spill_bytes = config->spill_bytes ?: DEFAULT_SPILL_BYTES;
+	s->max_request = request ?: OP_REQUEST_BYTES_DEFAULT;
+	if (s->max_request > OP_REQUEST_BYTES_MAX)
+		return op_fail(log, -EINVAL,
+			       "max_request_bytes: the value is above 64 MiB");
+	if (s->max_request < OP_REQUEST_BYTES_MIN)
+		return op_fail(log, -EINVAL,
+			       "max_request_bytes: the value is below 64 KiB");
+	r = fit_request(s, request, "queue_bytes", config->queue_bytes, &s->queue_bytes,
+			0, log);
+	if (r == 0 && s->spill_dir)
+		r = fit_request(s, request, "spill_bytes", config->spill_bytes,
+				&s->spill_bytes, OP_SPILL_HEADER_BYTES, log);
+	return r;
+}
+
+static int read_retries(struct op_export_settings *s,
+			const struct otelprof_otlp_config *config, struct op_log *log)
 {
 	s->retry_initial_ms = config->retry_initial_ms ?: DEFAULT_RETRY_INITIAL_MS;
 	s->retry_max_ms = config->retry_max_ms ?: DEFAULT_RETRY_MAX_MS;
@@ -207,24 +267,6 @@ static int read_limits(struct op_export_settings *s,
 	/* With a spill directory requests wait until the directory is full. */
 	if (!s->retry_elapsed_ms && !s->spill_dir)
 		s->retry_elapsed_ms = DEFAULT_RETRY_ELAPSED_MS;
-	s->queue_bytes = config->queue_bytes ?: DEFAULT_QUEUE_BYTES;
-	s->max_request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
-	if (s->max_request > OP_REQUEST_BYTES_MAX)
-		return op_fail(log, -EINVAL,
-			       "max_request_bytes: the value is above 64 MiB");
-	if (s->queue_bytes < s->max_request) {
-		if (config->queue_bytes && config->max_request_bytes)
-			return op_fail(log, -EINVAL,
-				       "queue_bytes: %llu is less than one request may "
-				       "have: max_request_bytes is %llu",
-				       (unsigned long long)s->queue_bytes,
-				       (unsigned long long)s->max_request);
-		/* One of the two is a default: the user's value wins. */
-		if (config->queue_bytes)
-			s->max_request = s->queue_bytes;
-		else
-			s->queue_bytes = s->max_request;
-	}
 	if (s->retry_initial_ms > s->retry_max_ms) {
 		if (config->retry_initial_ms && config->retry_max_ms)
 			return op_fail(log, -EINVAL,
@@ -242,17 +284,9 @@ static int read_limits(struct op_export_settings *s,
 static int read_spill(struct op_export_settings *s,
 		      const struct otelprof_otlp_config *config, struct op_log *log)
 {
-	uint64_t request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
-
-	s->spill_bytes = config->spill_bytes ?: DEFAULT_SPILL_BYTES;
+	(void)log;
 	if (!config->spill_dir || !*config->spill_dir)
 		return 0;
-	if (s->spill_bytes < request + OP_SPILL_HEADER_BYTES)
-		return op_fail(log, -EINVAL,
-			       "spill_bytes: %llu is less than one request may have: "
-			       "max_request_bytes is %llu",
-			       (unsigned long long)s->spill_bytes,
-			       (unsigned long long)request);
 	s->spill_dir = strdup(config->spill_dir);
 	return s->spill_dir ? 0 : -ENOMEM;
 }
@@ -280,8 +314,9 @@ int op_export_settings_init(struct op_export_settings *s,
 {
 	int (*const steps[])(struct op_export_settings *,
 			     const struct otelprof_otlp_config *, struct op_log *) = {
-		read_protocol,	  read_endpoint, read_certificates, read_headers,
-		read_compression, read_timeout,	 read_spill,	    read_limits,
+		read_protocol, read_endpoint,	 read_certificates,
+		read_headers,  read_compression, read_timeout,
+		read_spill,    read_sizes,	 read_retries,
 	};
 	struct op_export_settings made = { 0 };
 	size_t i;

@@ -308,15 +308,27 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	return 0;
 }
 
+/* One that could not be written and fits. The lock is lent at each put, so that a thread that was left
+ * behind may settle any entry meanwhile: each search begins anew. */
+static struct op_queue_entry *next_failed(struct op_queue *q)
+{
+	struct op_queue_entry *e;
+
+	TAILQ_FOREACH(e, &q->entries, link) {
+		if (e->in_memory && e->item.state == OP_SPOOL_FAILED && !e->again &&
+		    q->file_bytes + file_bytes(e->item.request) <= q->limits.file_bytes)
+			return e;
+	}
+	return NULL;
+}
+
 /* Write those again that could not be written: it is their last chance. */
 static void write_again(struct op_queue *q)
 {
 	struct op_queue_entry *e;
 
-	TAILQ_FOREACH(e, &q->entries, link) {
-		if (!e->in_memory || e->item.state != OP_SPOOL_FAILED ||
-		    q->file_bytes + file_bytes(e->item.request) > q->limits.file_bytes)
-			continue;
+	while ((e = next_failed(q))) {
+		e->again = true;
 		q->file_bytes += file_bytes(e->item.request);
 		q->files++;
 		op_spool_put(q->spool, &e->item);

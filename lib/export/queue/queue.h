@@ -85,6 +85,7 @@ struct op_queue_entry {
 	struct op_spool_item item; /* the request, and its file */
 	bool in_memory;		   /* its bytes are in the request */
 	bool sending;		   /* it is being sent and must not be dropped */
+	bool again;		   /* written again at the end */
 	uint64_t first_try_ns;	   /* 0: not tried yet */
 };
 

@@ -49,11 +49,21 @@ static void delivered(struct op_tries *t, struct op_queue *q, struct op_queue_en
 
 	note_answer(t, q);
 	if (result->rejected || result->message[0]) {
-		op_notes_add(
-			q->notes,
-			strcmp(t->words, result->message) ? OP_LOG_WARNING : OP_LOG_DEBUG,
-			"export: %s: the server accepted a request, but not %llu of its profiles: %s",
-			q->target, (unsigned long long)result->rejected, result->message);
+		enum op_log_level level =
+			strcmp(t->words, result->message) ? OP_LOG_WARNING : OP_LOG_DEBUG;
+
+		/* Without a number it is a warning, and all was accepted. */
+		if (result->rejected)
+			op_notes_add(
+				q->notes, level,
+				"export: %s: the server accepted a request, but not %llu of its profiles: %s",
+				q->target, (unsigned long long)result->rejected,
+				result->message);
+		else
+			op_notes_add(
+				q->notes, level,
+				"export: %s: the server accepted a request and warns: %s",
+				q->target, result->message);
 		(void)strlcpy(t->words, result->message, sizeof(t->words));
 	} else {
 		t->words[0] = 0;

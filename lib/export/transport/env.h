@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "base/log.h"
+
 enum op_env {
 	OP_ENV_ENDPOINT,
 	OP_ENV_HEADERS,
@@ -31,6 +33,13 @@ struct op_env_value {
 
 /* The variable's value. In a program with raised privileges it is always unset. */
 struct op_env_value op_env_get(enum op_env which);
+
+/* Takes a value into @data. Returns 0, or a negative errno with a sentence; -EINVAL: not understood. */
+typedef int (*op_env_fn)(void *data, struct op_env_value v, struct op_log *log);
+
+/* Have @fn take the variable's value. The specification demands that a value which is not understood
+ * is warned of, and then counts as unset. Returns 0 or the other errors of @fn. */
+int op_env_take(enum op_env which, op_env_fn fn, void *data, struct op_log *log);
 
 /* Does the value come from OTEL_EXPORTER_OTLP_PROFILES_*? */
 bool op_env_is_specific(struct op_env_value v);

@@ -154,18 +154,20 @@ int op_headers_parse(struct op_headers *h, const char *text, const char *what,
 	_cleanup_free_ char *copy = strdup(text);
 	char *next = copy;
 	char *item;
-	int r;
+	int r = copy ? 0 : -ENOMEM;
 
-	if (!copy)
-		return -ENOMEM;
-	while ((item = strsep(&next, ","))) {
+	/* Another program's header, or one with a mistake, takes no credential away. */
+	while (r != -ENOMEM && (item = strsep(&next, ","))) {
+		struct op_log own = { 0 };
+
 		if (!*trim(item))
 			continue;
-		r = parse_one(h, item, what, log);
-		if (r < 0)
-			return r;
+		r = parse_one(h, item, what, &own);
+		if (r == -EINVAL)
+			op_log(log, OP_LOG_WARNING, "%s: it is ignored", own.message);
+		op_log_deinit(&own);
 	}
-	return 0;
+	return r == -ENOMEM ? r : 0;
 }
 
 void op_headers_deinit(struct op_headers *h)

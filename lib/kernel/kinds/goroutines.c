@@ -35,6 +35,19 @@ const struct op_kind op_kind_goroutines = {
 	.details_len = OP_GOROUTINE_STATES,
 };
 
+/* Looks at random moments, by lib/parts/goroutines/waits.c. */
+const struct op_kind op_kind_goroutine_waits = {
+	.event = OP_EVENT_GOROUTINE_WAITS,
+	.object = &op_goroutines_object,
+	.program_type = BPF_PROG_TYPE_TRACING,
+	.hooks = HOOKS,
+	.hooks_len = OP_ARRAY_SIZE(HOOKS),
+	.snapshot = true,
+	.detail_key = "goroutine.state",
+	.details = STATE,
+	.details_len = OP_GOROUTINE_STATES,
+};
+
 const struct op_kind op_kind_heap_live = {
 	.event = OP_EVENT_HEAP_LIVE,
 	.object = &op_goroutines_object,

@@ -5,6 +5,7 @@
  * A snapshot is taken one process after another, in slices of time.
  *
  *   golang.c     snapshots of goroutines: rounds over the processes
+ *   waits.c      where they wait: looks at random moments
  *   heaps.c      the same of heaps
  *   heap.c       the heap of one process
  *   processes.c      the processes
@@ -22,6 +23,7 @@
 #include "parts/goroutines/heaps.h"
 #include "parts/goroutines/processes.h"
 #include "parts/goroutines/visit.h"
+#include "parts/goroutines/waits.h"
 #include "parts/parts.h"
 #include "process/processes.h"
 #include "process/program.h"
@@ -53,6 +55,7 @@ struct op_golang {
 	uint64_t next_ns;
 	struct op_golang_visit visit;
 	struct op_golang_heaps heaps;
+	struct op_golang_waits waits;
 };
 
 static int golang_make(const struct op_part_config *config, void **ret)
@@ -64,6 +67,7 @@ static int golang_make(const struct op_part_config *config, void **ret)
 	g->config = *config;
 	g->go_processes.processes = config->processes;
 	op_golang_heaps_init(&g->heaps, &g->go_processes, config);
+	op_golang_waits_init(&g->waits, &g->go_processes, config);
 	g->visit.processes = config->processes;
 	g->visit.sampler = config->sampler;
 	g->due = true;
@@ -76,6 +80,7 @@ static void golang_free(void *part)
 	struct op_golang *g = part;
 
 	op_golang_heaps_deinit(&g->heaps);
+	op_golang_waits_deinit(&g->waits);
 	op_golang_processes_deinit(&g->go_processes);
 	op_golang_queue_clear(&g->queue);
 	free(g);
@@ -134,7 +139,8 @@ static void rest(struct op_golang *g)
 	g->queue.records.len = 0;
 	while (i < g->go_processes.list.len)
 		if (g->go_processes.list.data[i]->round != g->round &&
-		    !g->go_processes.list.data[i]->heap_round)
+		    !g->go_processes.list.data[i]->heap_round &&
+		    !g->go_processes.list.data[i]->waits)
 			op_golang_processes_forget(&g->go_processes, i);
 		else
 			i++;
@@ -199,6 +205,11 @@ static int heaps_program(const struct op_golang *g)
 	return op_capture_program(g->config.capture, OP_EVENT_HEAP_LIVE, PROGRAM);
 }
 
+static int waits_program(const struct op_golang *g)
+{
+	return op_capture_program(g->config.capture, OP_EVENT_GOROUTINE_WAITS, PROGRAM);
+}
+
 static void poll_goroutines(void *part, struct op_allowance *allowance,
 			    struct op_window *window, struct op_part_taken *taken)
 {
@@ -206,6 +217,7 @@ static void poll_goroutines(void *part, struct op_allowance *allowance,
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
 	uint64_t now;
 
+	op_golang_waits_poll(&g->waits, waits_program(g), allowance, window, taken);
 	op_golang_heaps_poll(&g->heaps, heaps_program(g), allowance, taken);
 	now = op_clock_monotonic_ns();
 	if (program < 0) {
@@ -227,11 +239,16 @@ static void poll_goroutines(void *part, struct op_allowance *allowance,
 static uint64_t next_ns(const void *part)
 {
 	const struct op_golang *g = part;
-	uint64_t heaps_ns = op_golang_heaps_next_ns(&g->heaps);
+	uint64_t ns[] = { op_golang_heaps_next_ns(&g->heaps),
+			  op_golang_waits_next_ns(&g->waits),
+			  is_under_way(g) ? g->next_ns : 0 };
+	uint64_t first = 0;
+	size_t i;
 
-	if (!is_under_way(g))
-		return heaps_ns;
-	return heaps_ns ? OP_MIN(heaps_ns, g->next_ns) : g->next_ns;
+	for (i = 0; i < OP_ARRAY_SIZE(ns); i++)
+		if (ns[i] && (!first || ns[i] < first))
+			first = ns[i];
+	return first;
 }
 
 /*
@@ -253,6 +270,7 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 	/* it cannot begin after the stop */
 	if (end == OP_PART_END_LAST)
 		return 0;
+	op_golang_waits_finish(&g->waits, waits_program(g), window, until_ns, taken);
 	if (program >= 0 && g->due)
 		begin(g, program);
 	if (is_under_way(g))

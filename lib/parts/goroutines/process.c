@@ -198,6 +198,29 @@ bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *
 	return begins;
 }
 
+bool op_golang_process_waits(struct op_golang_process *g, const struct op_goroutine *o)
+{
+	static const char *const idle[] = {
+		"GC sweep wait",	  "GC scavenge wait",
+		"GC worker (idle)",	  "force gc (idle)",
+		"finalizer wait",	  "cleanup wait",
+		"trace reader (blocked)", "GOMAXPROCS updater (idle)",
+	};
+	size_t i;
+
+	/* One that was made runnable again has not moved since it was parked. */
+	if (o->state == OP_GOROUTINE_RUNNABLE)
+		return o->pc == g->parked_pc;
+	if (o->state != OP_GOROUTINE_WAITING && o->state != OP_GOROUTINE_LEAKED)
+		return false;
+	g->parked_pc = o->pc;
+	for (i = 0; i < OP_ARRAY_SIZE(idle); i++)
+		if (o->reason < OP_GO_REASONS_MAX &&
+		    !strcmp(g->reasons.text[o->reason], idle[i]))
+			return false;
+	return true;
+}
+
 void op_golang_process_forget_heap(struct op_golang_process *g)
 {
 	g->heap_old |= g->heap_round != 0;

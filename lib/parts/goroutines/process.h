@@ -42,8 +42,10 @@ struct op_golang_process {
 	/* Its file, open during a snapshot if it was needed; NULL: not open. */
 	struct op_elf *elf;
 	struct op_gopclntab *table;
-	uint64_t bias; /* process address - ELF address */
-	bool no_table; /* it could not be opened in this snapshot */
+	uint64_t bias;	    /* process address - ELF address */
+	bool no_table;	    /* it could not be opened in this snapshot */
+	bool waits;	    /* its waits are looked at */
+	uint64_t parked_pc; /* where goroutines that wait go on; 0: none was seen */
 	/* Its heap as the last snapshot found it (heap.h). */
 	uint32_t heap_round;   /* that snapshot; 0: none */
 	bool heap_known;       /* what is not remembered is new */
@@ -76,6 +78,9 @@ bool op_golang_process_is(const struct op_golang_process *g, const struct op_pro
 /* Does a function begin at process address @pc? False if that is not known. */
 bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *p,
 			      const struct op_proc *proc, uint64_t pc);
+/* Does @o wait for something, or for a thread behind such a wait? Goroutines of the runtime
+ * itself that wait for work do not count. */
+bool op_golang_process_waits(struct op_golang_process *g, const struct op_goroutine *o);
 /* Forget its heap: all of it is old at the next snapshot. */
 void op_golang_process_forget_heap(struct op_golang_process *g);
 /* The snapshot is over: close the file, and forget what was read of it. */

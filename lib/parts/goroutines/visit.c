@@ -45,6 +45,7 @@ int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *p
 	v->chunk_len = 0;
 	v->failures = 0;
 	v->window_bytes = op_window_bytes(window);
+	v->waits_ns = 0;
 	return 0;
 }
 
@@ -130,12 +131,12 @@ static int take_one(struct op_golang_visit *v, struct op_proc *proc, uint64_t ad
 {
 	struct op_proc_view view = op_proc_view_now(proc);
 	struct op_window_sample sample = {
-		.event = OP_EVENT_GOROUTINES,
+		.event = v->record.event,
 		.cpu = (uint32_t)OP_WINDOW_NO_THREAD,
 		.time_ns =
 			v->record.time_ns +
 			(uint64_t)op_processes_config(v->processes)->realtime_offset_ns,
-		.value = 1,
+		.value = v->waits_ns ? (int64_t)v->waits_ns : 1,
 	};
 	struct op_goroutine g;
 	size_t below = 0;
@@ -144,6 +145,8 @@ static int take_one(struct op_golang_visit *v, struct op_proc *proc, uint64_t ad
 
 	if (r <= 0)
 		return r;
+	if (v->waits_ns && !op_golang_process_waits(v->process, &g))
+		return 0;
 	r = walk(v, proc, &g, len, below, window, &sample.stack);
 	if (r < 0)
 		return r;

@@ -27,6 +27,8 @@ struct op_golang_visit {
 	size_t chunk_len;
 	uint32_t failures;   /* in a row */
 	size_t window_bytes; /* of the window when it began */
+	/* 0: a snapshot of all. Otherwise of those that wait: what each stands for */
+	uint64_t waits_ns;
 	uint8_t stack[OP_GO_STACK_BYTES];
 };
 

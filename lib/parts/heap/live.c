@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "parts/heap/thin.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"
@@ -18,6 +19,9 @@
 enum {
 	BATCH = 4096,
 	PID_KEY_SHIFT = 32,
+	/* how much of a limit is kept where more than half is used */
+	OP_LIVE_ROOM_PARTS = 8,
+	OP_LIVE_ROOM_KEPT = 3,
 };
 
 /* What one stack of one process has in use. */
@@ -32,9 +36,9 @@ struct reading {
 	struct op_live *live;
 	const struct op_capture_heap *maps;
 	OP_VEC(struct sum) sums;
-	struct op_map64 by_stack; /* resource << 32 | stack -> index in sums */
-	/* pid -> number of its allocations in use + 1; 0: it has exited */
-	struct op_map64 pids;
+	struct op_map64 by_stack;	    /* resource << 32 | stack -> index in sums */
+	struct op_map64 pids;		    /* pid -> number of its allocations in use */
+	OP_VEC(struct op_thin_entry) found; /* all of them */
 	uint64_t in_use;
 	uint64_t unknown; /* in use, but the sample is not kept */
 };
@@ -45,6 +49,7 @@ static const struct op_window_config STORE = { .period_ns = 1,
 int op_live_init(struct op_live *l, struct op_processes *processes)
 {
 	l->processes = processes;
+	l->random = op_hash_seed();
 	return op_window_new(&STORE, &l->store);
 }
 
@@ -196,6 +201,7 @@ static int add(struct reading *g, const struct op_live_entry *e,
 static int take(struct reading *g, uint64_t key, const struct op_heap_live *live)
 {
 	struct op_live_entry *e = find(g->live, live->time_ns, live->tid);
+	struct op_thin_entry *found;
 	uint64_t count = 0;
 
 	if (!is_alive(g->live, live)) {
@@ -203,8 +209,10 @@ static int take(struct reading *g, uint64_t key, const struct op_heap_live *live
 		return 0;
 	}
 	(void)op_map64_get(&g->pids, live->pid, &count);
-	if (op_map64_put(&g->pids, live->pid, count + 1) < 0)
+	found = op_vec_push(&g->found);
+	if (!found || op_map64_put(&g->pids, live->pid, count + 1) < 0)
 		return -ENOMEM;
+	*found = (struct op_thin_entry){ key, *live };
 	g->in_use++;
 	if (!e) {
 		g->unknown++;
@@ -240,33 +248,89 @@ static int read_lives(struct reading *g)
 	}
 }
 
+/* Thin what @pid has, if it is more than half of @limit. */
+static void thin_one(struct reading *g, uint32_t pid, uint32_t limit)
+{
+	uint64_t threshold =
+		op_thin_threshold(g->found.data, g->found.len, pid,
+				  limit / OP_LIVE_ROOM_PARTS * OP_LIVE_ROOM_KEPT);
+
+	if (threshold)
+		op_thin(g->maps->lives, g->found.data, g->found.len, pid, threshold,
+			&g->live->random);
+}
+
+/* Make room in the kernel's map, and count anew. */
+static void thin(struct reading *g)
+{
+	const struct op_thin_entry *e;
+	size_t i;
+
+	for (i = 0; i < g->found.len; i++) {
+		uint32_t pid = g->found.data[i].live.pid;
+		uint64_t count = 0;
+
+		(void)op_map64_get(&g->pids, pid, &count);
+		if (pid != OP_HEAP_ALL && count > OP_HEAP_LIVE_A_PROCESS / 2) {
+			thin_one(g, pid, OP_HEAP_LIVE_A_PROCESS);
+			(void)op_map64_put(&g->pids, pid, 0); /* thinned */
+		}
+	}
+	if (g->found.len > OP_HEAP_LIVE_MAX / 2)
+		thin_one(g, OP_HEAP_ALL, OP_HEAP_LIVE_MAX);
+	op_map64_clear(&g->pids);
+	g->in_use = 0;
+	for (e = g->found.data; e && e < g->found.data + g->found.len; e++) {
+		uint64_t count = 0;
+
+		if (e->live.pid == OP_HEAP_ALL)
+			continue;
+		(void)op_map64_get(&g->pids, e->live.pid, &count);
+		(void)op_map64_put(&g->pids, e->live.pid, count + 1);
+		g->in_use++;
+	}
+}
+
 /* Correct the kernel's count of each process. It can be wrong after a missed free, or
  * when a map was full. */
 static void mend_counts(struct reading *g)
 {
+	_cleanup_free_ struct op_heap_use *use =
+		calloc(OP_HEAP_PROCESSES_MAX, sizeof(*use));
 	_cleanup_free_ uint32_t *pid = calloc(OP_HEAP_PROCESSES_MAX, sizeof(*pid));
-	_cleanup_free_ uint32_t *count = calloc(OP_HEAP_PROCESSES_MAX, sizeof(*count));
 	uint32_t n = OP_HEAP_PROCESSES_MAX;
 	uint32_t at;
 	uint32_t i;
 
-	if (!pid || !count)
+	if (!pid || !use)
 		return;
-	if (bpf_map_lookup_batch(g->maps->of_pid, NULL, &at, pid, count, &n, NULL) < 0 &&
+	if (bpf_map_lookup_batch(g->maps->of_pid, NULL, &at, pid, use, &n, NULL) < 0 &&
 	    errno != ENOENT)
 		return;
 	for (i = 0; i < n; i++) {
 		uint64_t in_use = 0;
-		uint32_t now;
 
-		(void)op_map64_get(&g->pids, pid[i], &in_use);
-		now = (uint32_t)in_use;
-		if (!now)
+		if (pid[i] == OP_HEAP_ALL)
+			in_use = g->in_use;
+		else
+			(void)op_map64_get(&g->pids, pid[i], &in_use);
+		if (!in_use) {
 			(void)bpf_map_delete_elem(g->maps->of_pid, &pid[i]);
-		else if (now != count[i])
-			(void)bpf_map_update_elem(g->maps->of_pid, &pid[i], &now,
+		} else if (in_use != use[i].held) {
+			use[i].held = (uint32_t)in_use;
+			(void)bpf_map_update_elem(g->maps->of_pid, &pid[i], &use[i],
 						  BPF_EXIST);
+		}
 	}
+}
+
+static void read_done(struct reading *g)
+{
+	g->live->count = g->in_use;
+	g->live->unknown = g->unknown;
+	thin(g);
+	mend_counts(g);
+	sweep(g->live);
 }
 
 /* Read the kernel's map, and forget entries that are not in it. */
@@ -276,10 +340,7 @@ static int read_all(struct reading *g)
 
 	if (r < 0)
 		return r;
-	mend_counts(g);
-	sweep(g->live);
-	g->live->count = g->in_use;
-	g->live->unknown = g->unknown;
+	read_done(g);
 	return 0;
 }
 
@@ -288,6 +349,7 @@ static void reading_deinit(struct reading *g)
 	op_vec_clear(&g->sums);
 	op_map64_clear(&g->by_stack);
 	op_map64_clear(&g->pids);
+	op_vec_clear(&g->found);
 }
 
 void op_live_keep(struct op_live *l, const struct op_capture_heap *maps,
@@ -353,10 +415,7 @@ int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
 	if (r == 0) {
 		/* Before sweep(), which changes the numbers of the store. */
 		emit_all(&g, window, ret);
-		mend_counts(&g);
-		sweep(l);
-		l->count = g.in_use;
-		l->unknown = g.unknown;
+		read_done(&g);
 	}
 	reading_deinit(&g);
 	return r;

@@ -37,6 +37,7 @@ struct op_live {
 	/* stack number in the window with `epoch` -> number in the store */
 	struct op_map64 stacks;
 	uint32_t epoch;
+	uint64_t random;  /* state of random numbers */
 	uint64_t count;	  /* in use at the last snapshot */
 	uint64_t unknown; /* of these, the sample is not kept */
 };

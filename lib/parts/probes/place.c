@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the file offset of a symbol. */
+#include <elf.h>
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "code/elf/file.h"
+#include "parts/probes/indirect.h"
 #include "parts/probes/spec.h"
 #include "parts/probes/usdt.h"
 
@@ -18,6 +20,9 @@ int op_probe_place_in(struct op_elf *elf, const struct op_probe_spec *spec,
 	r = op_elf_find_symbol(elf, spec->symbol, &symbol);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
+	if (symbol.type == STT_GNU_IFUNC)
+		return spec->offset ? -EADDRNOTAVAIL
+				    : op_probe_indirect(elf, &symbol, ret);
 	*ret = (struct op_probe_place){ .sites_len = 1 };
 	return op_probe_offset(elf, symbol.value + spec->offset, &ret->site[0]);
 }

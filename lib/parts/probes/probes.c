@@ -119,6 +119,12 @@ static int refuse(struct op_probes *p, const char *text, int error)
 	case -ENOENT:
 		return op_fail(log, error, "the place of the probe \"%s\" does not exist",
 			       text);
+	case -EADDRNOTAVAIL:
+		return op_fail(
+			log, error,
+			"\"%s\" is an indirect function, which chooses its code when "
+			"the program starts: name that code",
+			text);
 	case -EOPNOTSUPP:
 		return op_fail(log, error, "this kernel has no probes such as \"%s\"",
 			       text);

@@ -63,6 +63,9 @@ static int read_thread(struct snapshot *s, uint32_t pid, const void *record, siz
 	r = op_sampler_thread(s->sampler, record, len, late, s->window, ret);
 	if (late)
 		return r;
+	/* what is not there now is late: the snapshot has no other time */
+	if (r == -EINPROGRESS)
+		r = op_sampler_thread(s->sampler, record, len, true, s->window, ret);
 	spent_ns += op_clock_work_ns(&s->clock) - begin_ns;
 	return op_map64_put(&s->spent, pid, spent_ns) < 0 ? -ENOMEM : r;
 }

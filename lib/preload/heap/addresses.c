@@ -2,7 +2,7 @@
 /*
  * The set of sampled addresses that are in use, so that only their frees are reported. It
  * is a table of lines with eight slots, one cache line each; an address can be in one of
- * two lines. Counters in front of the table are small enough for the first-level cache.
+ * three lines. Counters in front of the table are small enough for the first-level cache.
  * If an address's counter is zero, the address is not in the table; nearly every free
  * takes this path. There is no lock: slots are taken and emptied by one atomic exchange,
  * and only one thread frees an address.
@@ -11,12 +11,17 @@
 
 enum {
 	LINE_SLOTS = 8,
-	LINES = 4096, /* 256 KiB; pages are allocated on first use */
+	/* 1 MiB; pages are allocated on first use. At most half of the slots are taken, so
+	 * that an address finds one in its lines. */
+	LINES = 16384,
+	CHOICES = 3, /* of lines for an address */
+	HASH_SHIFT = 16,
 	COUNTERS = 8192,
 };
 
 static uintptr_t table[LINES][LINE_SLOTS] __attribute__((aligned(64)));
 static uint16_t counter[COUNTERS] __attribute__((aligned(64)));
+static uint32_t held;
 
 static uint64_t mix(const void *p)
 {
@@ -32,7 +37,7 @@ static uint16_t *counter_of(uint64_t hash)
 
 static uintptr_t *line_of(uint64_t hash, int which)
 {
-	return table[(hash >> (which ? 32 : 16)) % LINES];
+	return table[(hash >> HASH_SHIFT * (which + 1)) % LINES];
 }
 
 /* Replace @from by @to in a line of @hash. Returns false if @from is not there. */
@@ -40,7 +45,7 @@ static bool change(uint64_t hash, uintptr_t from, uintptr_t to)
 {
 	int i;
 
-	for (i = 0; i < 2 * LINE_SLOTS; i++) {
+	for (i = 0; i < CHOICES * LINE_SLOTS; i++) {
 		uintptr_t *slot = &line_of(hash, i / LINE_SLOTS)[i % LINE_SLOTS];
 		uintptr_t found = from;
 
@@ -63,6 +68,7 @@ bool op_preload_addresses_add(void *p)
 	__atomic_add_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
 	if (change(hash, 0, (uintptr_t)p)) {
 		__atomic_store_n(&op_preload_free_gate.part.holds, 1, __ATOMIC_RELAXED);
+		(void)__atomic_add_fetch(&held, 1, __ATOMIC_RELAXED);
 		return true;
 	}
 	__atomic_sub_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
@@ -78,7 +84,13 @@ bool op_preload_addresses_take(void *p)
 	if (!change(hash, (uintptr_t)p, 0))
 		return false;
 	__atomic_sub_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
+	(void)__atomic_sub_fetch(&held, 1, __ATOMIC_RELAXED);
 	return true;
+}
+
+uint32_t op_preload_addresses_held(void)
+{
+	return __atomic_load_n(&held, __ATOMIC_RELAXED);
 }
 
 void op_preload_addresses_clear(void)

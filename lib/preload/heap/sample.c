@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "op_user_types.h"
 #include "preload/heap/sampler.h"
 
 enum {
@@ -23,6 +24,8 @@ enum {
 	MANTISSA_BITS = 52,
 	EXPONENT_BIAS = 1023,
 };
+
+#define INTERVAL_MAX (UINT64_C(1) << 40) /* a weight that the profiler takes */
 
 __thread struct op_preload_thread op_preload_thread
 	__attribute__((tls_model("initial-exec")));
@@ -111,14 +114,28 @@ static void seed(struct op_preload_thread *t, int32_t pid)
 	t->pid = pid;
 }
 
+/* The mean for the next sample: twice and twice again as much where the table of addresses
+ * becomes full, so that it never is. */
+static uint64_t mean_now(void)
+{
+	uint32_t n =
+		op_heap_doublings(op_preload_addresses_held(), OP_PRELOAD_ADDRESSES_MAX);
+
+	if (interval > INTERVAL_MAX >> n)
+		return interval > INTERVAL_MAX ? interval : INTERVAL_MAX;
+	return interval << n;
+}
+
 static int64_t draw(struct op_preload_thread *t)
 {
 	uint64_t bits = next_random(&t->random) >> (64 - RANDOM_BITS);
 
+	t->interval = mean_now();
+
 	/* in (0, 1], because 0 has no logarithm */
 	return (int64_t)(-log_of(((double)bits + 1) /
 				 (double)(UINT64_C(1) << RANDOM_BITS)) *
-			 (double)interval);
+			 (double)t->interval);
 }
 
 uint64_t op_preload_sample(uint64_t size)
@@ -126,6 +143,7 @@ uint64_t op_preload_sample(uint64_t size)
 	struct op_preload_thread *t = &op_preload_thread;
 	bool is_new = !t->random;
 	int32_t pid = getpid();
+	uint64_t weight;
 
 	if (t->pid != pid)
 		seed(t, pid);
@@ -135,6 +153,7 @@ uint64_t op_preload_sample(uint64_t size)
 		if (t->left >= 0)
 			return 0;
 	}
+	weight = op_preload_weight(size, t->interval);
 	t->left = draw(t);
-	return op_preload_weight(size, interval);
+	return weight;
 }

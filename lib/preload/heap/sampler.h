@@ -50,10 +50,11 @@ void op_preload_report_free(void *p);
 /* ---- sample.c ---- */
 
 struct op_preload_thread {
-	int64_t left;	 /* bytes until the next sampled one */
-	uint64_t random; /* 0: the thread is new */
-	uint64_t made;	 /* allocations that were examined */
-	int32_t pid;	 /* process that seeded the random numbers */
+	int64_t left;	   /* bytes until the next sampled one */
+	uint64_t random;   /* 0: the thread is new */
+	uint64_t made;	   /* allocations that were examined */
+	int32_t pid;	   /* process that seeded the random numbers */
+	uint64_t interval; /* the mean of what `left` was drawn from */
 };
 extern __thread struct op_preload_thread op_preload_thread
 	__attribute__((tls_model("initial-exec")));
@@ -72,6 +73,11 @@ uint64_t op_preload_weight(uint64_t size, uint64_t interval);
 
 /* Add @p. Returns false if there is no room. */
 bool op_preload_addresses_add(void *p);
+/* How many are there; more than that are not meant to be. */
+enum {
+	OP_PRELOAD_ADDRESSES_MAX = 65536
+};
+uint32_t op_preload_addresses_held(void);
 /* Remove @p. Returns false if it is not there. */
 bool op_preload_addresses_take(void *p);
 void op_preload_addresses_clear(void);

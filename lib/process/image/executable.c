@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "process/image/file.h"
 #include "process/target/open.h"
@@ -55,16 +56,27 @@ static void executable_free(struct op_executables *x, struct op_executable *e)
 	free(e);
 }
 
-/* Copy the path without the suffix that the kernel adds for a deleted file. */
-static char *copy_path(const char *path)
-{
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(path);
-	size_t tail = sizeof(deleted) - 1;
+static const char DELETED[] = " (deleted)";
 
-	if (len > tail && strcmp(path + len - tail, deleted) == 0)
-		len -= tail;
-	return strndup(path, len);
+/* The length of a path without the suffix that the kernel adds for a deleted file. */
+static size_t path_len(const char *path)
+{
+	size_t len = strlen(path);
+	size_t tail = sizeof(DELETED) - 1;
+
+	return len > tail && strcmp(path + len - tail, DELETED) == 0 ? len - tail : len;
+}
+
+/* May they be one file under one name? Of a file with two hard links, each name is a module of its
+ * own: that of the program that runs it. */
+static bool may_be(const struct op_executable *e, const struct op_file_key *key,
+		   const char *path)
+{
+	const char *name = op_base_name(path);
+	const char *own = op_base_name(e->path);
+	size_t len = path_len(name);
+
+	return key_fits(&e->key, key) && strncmp(own, name, len) == 0 && !own[len];
 }
 
 static int executable_new(struct op_executables *x, const char *path,
@@ -79,7 +91,7 @@ static int executable_new(struct op_executables *x, const char *path,
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	e->path = copy_path(path);
+	e->path = strndup(path, path_len(path));
 	if (!e->path) {
 		free(e);
 		return -ENOMEM;
@@ -137,8 +149,6 @@ static bool is_shared_memory(const struct op_executables *x,
 	       (strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
 		strncmp(path, "/SYSV", strlen("/SYSV")) == 0);
 }
-
-static const char DELETED[] = " (deleted)";
 
 bool op_executable_has_path(const struct op_executable *e, const char *path)
 {
@@ -204,13 +214,13 @@ int op_executable_get(struct op_executables *x, const struct op_file_key *key,
 	struct op_executable *e;
 
 	for (e = x->buckets[bucket_of(x, key)]; e; e = e->next) {
-		bool same_path =
-			key_fits(&e->key, key) && op_executable_has_path(e, path);
-
-		if (same_path || (!found && key_fits(&e->key, key)))
+		if (!may_be(e, key, path))
+			continue;
+		if (op_executable_has_path(e, path)) {
 			found = e;
-		if (same_path)
 			break;
+		}
+		found = found ?: e;
 	}
 	if (!found)
 		return add(x, key, path, ret);
@@ -225,7 +235,7 @@ int op_executable_get_other(struct op_executables *x, struct op_executable *e,
 	struct op_executable *other = x->buckets[bucket_of(x, &e->key)];
 	int r;
 
-	while (other && (other == e || !key_fits(&other->key, &e->key) ||
+	while (other && (other == e || !may_be(other, &e->key, e->path) ||
 			 !op_file_stamp_same(&other->stamp, stamp)))
 		other = other->next;
 	if (other) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "process/image/file.h"
 #include "process/target/open.h"
@@ -154,17 +155,18 @@ static struct op_image *first_of(const struct op_images *x, uint64_t key)
 						     : NULL;
 }
 
-/* Returns an image of the same content, or NULL. */
+/* Returns an image of the same content and base name, or NULL. */
 static struct op_image *find(const struct op_images *x, uint64_t key,
 			     const struct op_build_ids *ids, struct op_elf *elf,
-			     const struct op_file_stamp *stamp)
+			     const char *file, const struct op_file_stamp *stamp)
 {
 	struct op_image *image;
 	int compared = 0;
 
 	for (image = first_of(x, key); image; image = image->same_key) {
 		if (strcmp(image->ids.gnu, ids->gnu) != 0 ||
-		    strcmp(image->ids.htlhash, ids->htlhash) != 0)
+		    strcmp(image->ids.htlhash, ids->htlhash) != 0 ||
+		    strcmp(image->file, file) != 0)
 			continue;
 		if (same_stamp(&image->stamp, stamp))
 			return image;
@@ -213,10 +215,17 @@ static void image_free(struct op_images *x, struct op_image *image)
 	free(image);
 }
 
+/* What a file's module is called. */
+static const char *file_of(const char *path)
+{
+	const char *name = op_base_name(path);
+
+	return *name ? name : path;
+}
+
 static struct op_image *image_new(const struct op_images *x, const char *path,
 				  const struct op_file_stamp *stamp)
 {
-	const char *slash = strrchr(path, '/');
 	struct op_image *image = calloc(1, sizeof(*image));
 
 	if (!image)
@@ -224,7 +233,7 @@ static struct op_image *image_new(const struct op_images *x, const char *path,
 	image->refs = 1;
 	image->stamp = *stamp;
 	image->used_window = x->window;
-	image->file = strdup(slash && slash[1] ? slash + 1 : path);
+	image->file = strdup(file_of(path));
 	if (!image->file) {
 		free(image);
 		return NULL;
@@ -265,7 +274,7 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	if (r < 0)
 		return r;
 	key = ids_key(x, &ids);
-	image = find(x, key, &ids, elf, stamp);
+	image = find(x, key, &ids, elf, file_of(path), stamp);
 	if (image) {
 		image->refs++;
 		op_image_take_file(x, image, elf, stamp->served);

@@ -6,7 +6,8 @@
  * library in the layers of many containers, is recognised by its inode and times. Copies
  * are compared byte by byte, and share an image only if they have the same owner and file
  * system: the owner of a file can change it after it was compared, so that the image no
- * longer describes it. A file that a program serves shares nothing.
+ * longer describes it. A file that a program serves shares nothing. Copies under two base
+ * names are two modules, so they have two images.
  *
  * All parts are made when they are first needed and can be given up again: the table when
  * the arena is full, names past their limit, the least recently used first; the
@@ -159,7 +160,7 @@ struct op_images {
 	uint64_t tables_postponed;
 };
 
-/* Find the image of the same content, or make one. Takes @elf on success. */
+/* Find the image of the same content and base name, or make one. Takes @elf on success. */
 int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 		 const struct op_file_stamp *stamp, struct op_image **ret);
 /*

@@ -104,12 +104,16 @@ static struct op_unwind_table_loop loop_of(const struct op_image *image, bool wi
 	return loop;
 }
 
-static int begin_job(struct op_images *x, struct op_image *image, bool with_loop)
+/* @ends: the caller's work has an end, and a later time. The job of another one is over when this call
+ * returns, so there may be one more. */
+static int begin_job(struct op_images *x, struct op_image *image, bool with_loop,
+		     bool ends)
 {
 	struct op_unwind_table_loop loop = loop_of(image, with_loop);
 	int r;
 
-	if (x->jobs >= OP_IMAGES_JOBS_MAX && !give_up_oldest(x, image->job.asked_ns))
+	if (x->jobs >= OP_IMAGES_JOBS_MAX && !give_up_oldest(x, image->job.asked_ns) &&
+	    ends)
 		return -EINPROGRESS;
 	if (owner_is_greedy(x, image))
 		return -EDQUOT;
@@ -161,7 +165,7 @@ static int do_job(struct op_images *x, struct op_image *image, bool with_loop, b
 	int r = 0;
 
 	if (!image->job.running)
-		r = begin_job(x, image, with_loop);
+		r = begin_job(x, image, with_loop, ends);
 	if ((r == 0 || r == -EINPROGRESS) && ends && !go_on)
 		begin_early(x, image, with_loop);
 	if (r == 0 &&

@@ -24,8 +24,10 @@ static const char *const observed[] = {
 	"process.command*",
 	"process.environment_variable.*",
 	"process.executable.*",
+	"process.linux.cgroup",
 	"process.parent_pid",
 	"process.pid",
+	"process.real_user.*",
 	"process.vpid",
 	"telemetry.*",
 };

@@ -159,28 +159,51 @@ ssize_t op_command_line_read(struct op_target *t, uint32_t pid, char **ret)
 	return len;
 }
 
-uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid)
+/* The numbers of a line. Returns how many there are, with the first and the last one. */
+static size_t status_numbers(const char *text, const char *name, uint32_t *ret_first,
+			     uint32_t *ret_last)
 {
-	_cleanup_free_ char *text = NULL;
-	const char *line;
-	uint32_t last = pid;
+	const char *line = strstr(text, name);
+	size_t count = 0;
 
-	if (op_procfs_read(procfs_root, pid, "status", STATUS_MAX, &text) < 0)
-		return pid;
-	line = strstr(text, "\nNSpid:");
 	if (!line)
-		return pid;
-	line += strlen("\nNSpid:");
-	/* One number for each namespace, the innermost last. */
-	for (;;) {
-		char *end;
+		return 0;
+	for (line += strlen(name);; count++) {
 		unsigned long n;
+		char *end;
 
 		line += strspn(line, " \t");
 		if (*line < '0' || *line > '9')
-			return last;
+			return count;
 		n = strtoul(line, &end, 10);
-		last = n <= UINT32_MAX ? (uint32_t)n : last;
 		line = end;
+		if (n > UINT32_MAX)
+			return count;
+		if (!count)
+			*ret_first = (uint32_t)n;
+		*ret_last = (uint32_t)n;
 	}
+}
+
+int op_status_read(const char *procfs_root, uint32_t pid, struct op_status *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	ssize_t len = op_procfs_read(procfs_root, pid, "status", STATUS_MAX, &text);
+	uint32_t other;
+
+	*ret = (struct op_status){ .namespace_pid = pid };
+	if (len < 0)
+		return (int)len;
+	/* One number for each namespace, the innermost last; the real user first. */
+	(void)status_numbers(text, "\nNSpid:", &other, &ret->namespace_pid);
+	ret->user_known = status_numbers(text, "\nUid:", &ret->user, &other) > 0;
+	return 0;
+}
+
+uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid)
+{
+	struct op_status status;
+
+	(void)op_status_read(procfs_root, pid, &status);
+	return status.namespace_pid;
 }

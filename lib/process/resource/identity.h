@@ -53,6 +53,16 @@ int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
  * its length or -errno. */
 ssize_t op_command_line_read(struct op_target *t, uint32_t pid, char **ret);
 
+/* Values from /proc/PID/status. */
+struct op_status {
+	uint32_t
+		namespace_pid; /* in the process's own PID namespace; its pid if that is unknown */
+	bool user_known;
+	uint32_t user; /* the real one, in the profiler's user namespace */
+};
+
+/* Returns 0 or -errno, and in both cases fills @ret. */
+int op_status_read(const char *procfs_root, uint32_t pid, struct op_status *ret);
 /* The pid in the process's own PID namespace, or @pid if that is unknown. */
 uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid);
 

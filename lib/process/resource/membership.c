@@ -2,6 +2,7 @@
 /* Looks up containers of processes, and caches them by cgroup. */
 #include "process/resource/membership.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +142,25 @@ static bool is_cgroup(const struct op_memberships *m, const char *text, size_t l
 		    stat(path, &st) == 0 && st.st_ino == cgroup)
 			return true;
 	return false;
+}
+
+int op_cgroup_path_read(const char *procfs_root, uint32_t pid, char *ret, size_t size)
+{
+	_cleanup_free_ char *text = NULL;
+	ssize_t len = op_procfs_read(procfs_root, pid, "cgroup", CGROUP_FILE_MAX, &text);
+	const char *path;
+	size_t path_len;
+
+	if (len < 0)
+		return (int)len;
+	path = op_container_unified_path(text, (size_t)len, &path_len);
+	if (!path || !path_len || memchr(path, 0, path_len))
+		return -ENOENT;
+	if (path_len >= size)
+		return -ENAMETOOLONG;
+	memcpy(ret, path, path_len);
+	ret[path_len] = 0;
+	return 0;
 }
 
 /* Remember the membership of a cgroup, for its processes that have exited. */

@@ -50,6 +50,9 @@ void op_memberships_deinit(struct op_memberships *m);
  */
 struct op_membership *op_membership_find(struct op_memberships *m, uint32_t pid,
 					 uint64_t cgroup);
+/* The path of process @pid's group of cgroup v2, of at most @size bytes with a NUL. Returns 0, -ENOENT, or
+ * another -errno. */
+int op_cgroup_path_read(const char *procfs_root, uint32_t pid, char *ret, size_t size);
 struct op_membership *op_membership_ref(struct op_membership *s);
 /* Accepts NULL; returns NULL. */
 struct op_membership *op_membership_put(struct op_membership *s);

@@ -271,6 +271,7 @@ static int collect(struct op_otlp_request *q, const struct op_identity *e, uint3
 {
 	const enum op_otlp_shape shape = q->kind->shape;
 	bool values = has_values(q, e);
+	uint32_t hits = e->hits ? e->hits : 1;
 	uint64_t sum = 0;
 	double count = 0;
 	uint64_t i;
@@ -291,8 +292,8 @@ static int collect(struct op_otlp_request *q, const struct op_identity *e, uint3
 			q->values.data[q->values.len++] =
 				shape == OP_OTLP_TIMES ? (int64_t)((double)t->count + 0.5)
 						       : part_of(q->kind, t->value);
-		sum += (uint64_t)part_of(q->kind, t->value);
-		count += (double)t->count;
+		sum += (uint64_t)part_of(q->kind, t->value) * hits;
+		count += (double)t->count * hits;
 		*at = t->next;
 	}
 	if (shape == OP_OTLP_SUM)

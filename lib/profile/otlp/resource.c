@@ -12,7 +12,7 @@
 #include "resource.pb.h"
 
 enum {
-	OWN_MAX = 9, /* attributes that the library observes */
+	OWN_MAX = 11, /* attributes that the library observes */
 	/* attributes that the process sets: as many as lib/resource accepts */
 	ATTRIBUTES_SAID_MAX = 64,
 };
@@ -170,6 +170,9 @@ int op_otlp_resource(const struct op_window *w, const struct op_resource *r,
 	put_int(b, "process.pid", r->pid);
 	if (r->namespace_pid)
 		put_int(b, "process.vpid", r->namespace_pid);
+	if (r->user)
+		put_int(b, "process.real_user.id", r->user - 1);
+	put_string(b, w, "process.linux.cgroup", r->cgroup_path);
 	put_string(b, w, "service.name", r->service_name);
 	put_string(b, w, "process.executable.name", r->executable_name);
 	put_string(b, w, "process.executable.path", r->executable_path);

@@ -113,8 +113,8 @@ bool filter_has_samples(const struct filter *f)
 	for (i = 0; i < FILTER_OWNERS; i++)
 		if (f->owners[i])
 			return true;
-	return f->kind || f->labels_len || f->trace || f->span || f->from.given ||
-	       f->to.given;
+	return f->kind || f->labels_len || f->cgroup || f->trace || f->span ||
+	       f->from.given || f->to.given;
 }
 
 bool filter_has_frames(const struct filter *f)

@@ -22,6 +22,7 @@ enum {
 	FILTER_LABELS_MAX = 16,
 	FILTER_TRACE_DIGITS = 32,
 	FILTER_SPAN_DIGITS = 16,
+	FILTER_LABEL_BYTES = 128,
 };
 
 /* Of whom a sample is. */
@@ -67,7 +68,10 @@ struct filter {
 	const char *owners[FILTER_OWNERS];
 	const char *labels[FILTER_LABELS_MAX]; /* "key=value" */
 	size_t labels_len;
-	const char *trace; /* the beginning of an id in hexadecimal digits */
+	char user[FILTER_LABEL_BYTES]; /* of labels: the texts of options that are one */
+	char pod[FILTER_LABEL_BYTES];
+	const char *cgroup; /* this control group, and those below it */
+	const char *trace;  /* the beginning of an id in hexadecimal digits */
 	const char *span;
 	struct filter_time from;
 	struct filter_time to;

@@ -157,6 +157,28 @@ static bool labels_fit(const struct filter_run *run, const struct otlp_sample_vi
 	return true;
 }
 
+/* Is the sample's process in the control group, or in one below it? */
+static bool cgroup_fits(const struct filter_run *run, const struct otlp_sample_view *v)
+{
+	static const char key[] = "process.linux.cgroup", unified[] = "0::";
+	char buf[OTLP_LABEL_NUMBER_BYTES];
+	const char *wanted = run->f->cgroup;
+	struct otlp_text is;
+	size_t len;
+
+	if (!wanted)
+		return true;
+	for (len = strlen(wanted); len && wanted[len - 1] == '/'; len--)
+		;
+	is = otlp_label(run->p, v, key, strlen(key), buf);
+	if (is.len < strlen(unified) || memcmp(is.data, unified, strlen(unified)))
+		return false;
+	is.data += strlen(unified);
+	is.len -= strlen(unified);
+	return is.len >= len && memcmp(is.data, wanted, len) == 0 &&
+	       (is.len == len || is.data[len] == '/');
+}
+
 /* Does an id begin with these digits? */
 static bool id_begins(struct otlp_text id, const char *digits)
 {
@@ -237,7 +259,7 @@ static int judge(void *data, const struct otlp_sample_view *v)
 	int r;
 
 	if (!kind_is_wanted(run, v) || !owners_fit(f, v) || !link_fits(run, v) ||
-	    !labels_fit(run, v))
+	    !labels_fit(run, v) || !cgroup_fits(run, v))
 		return 0;
 	time = judge_time(run, v);
 	r = time == OUT ? 0 : frames_fit(run, v);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more)
 {
 	uint64_t used = r->mapped + r->unpacked, left = r->memory - used;
@@ -28,11 +30,18 @@ int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char 
 			       Dwarf_Addr base, const char *file, const char *link,
 			       GElf_Word crc, char **ret_path)
 {
-	int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link,
-					      crc, ret_path);
 	struct debug_budget *r = *userdata;
 	struct debug_memory more;
 	struct stat st;
+	int fd;
+
+	if (r->copy >= 0) {
+		/* asked for, libdw would open the file itself */
+		*ret_path = OP_TAKE_PTR(r->copy_path);
+		return OP_TAKE_FD(r->copy);
+	}
+	fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
+					  ret_path);
 
 	if (fd < 0 ||
 	    (r->has_separate && fstat(fd, &st) == 0 && st.st_dev == r->separate.st_dev &&
@@ -97,6 +106,9 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path)
 	if (fd >= 0) {
 		r->has_separate = fstat(fd, &r->separate) == 0;
 		room = memory_of_fd(fd, &more) == 0 && debug_budget_take(r, &more);
+		r->copy = room ? debug_unpack(fd, r->memory) : -1;
+		if (r->copy >= 0)
+			r->copy_path = OP_TAKE_PTR(found);
 	}
 	if (dwfl)
 		end_search(dwfl);

@@ -22,6 +22,9 @@ struct debug_memory memory_of_elf(Elf *elf);
 int memory_of_fd(int fd, struct debug_memory *ret);
 /* The same of the file @path; nothing if it cannot be read. */
 struct debug_memory memory_of_path(const char *path);
+/* A copy of the file in memory whose sections by zstd are unpacked; -1 if it has none, if they take more
+ * than @memory bytes, or if they are damaged. */
+int debug_unpack(int fd, uint64_t memory);
 /* Bytes of the heap in use; 0 if that cannot be known. */
 uint64_t memory_in_use(void);
 
@@ -31,6 +34,8 @@ struct debug_budget {
 	uint64_t unpacked;
 	bool has_separate; /* separate: its separate file */
 	struct stat separate;
+	int copy; /* of it, unpacked, as long as libdw has not taken it; -1: none */
+	char *copy_path;
 	uint64_t left_out; /* the memory that it would take with what had no room */
 };
 

@@ -11,8 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/io.h"
 #include "base/vec.h"
+#include "code/symbol/symbols.h"
 #include "recording/lines/debug_budget.h"
 #include "recording/lines/ranges.h"
 
@@ -39,6 +43,7 @@ struct debuginfo {
 	OP_VEC(struct unit) units;
 	size_t units_gone;
 	struct debug_budget room;
+	char *name;	 /* of debuginfo_name(), where it is a copy */
 	uint64_t before; /* of the heap, when it was opened */
 };
 
@@ -81,6 +86,7 @@ int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 		.section_address = dwfl_offline_section_address,
 	};
 	struct debuginfo *d = calloc(1, sizeof(*d));
+	_cleanup_close_ int fd = -1, unpacked = -1;
 	Dwfl_Module *module;
 	int r = -ENOENT;
 	void **userdata;
@@ -89,9 +95,15 @@ int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 	if (!d)
 		return -ENOMEM;
 	d->room.memory = memory;
+	d->room.copy = -1;
 	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
-	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, -1) : NULL;
+	fd = op_open_regular(path);
+	unpacked = fd < 0 ? -1 : debug_unpack(fd, memory);
+	/* libdw closes what it took */
+	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, unpacked) : NULL;
+	if (module)
+		unpacked = -1;
 	if (module && dwfl_report_end(d->dwfl, NULL, NULL) == 0 &&
 	    dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL)) {
 		*userdata = &d->room;
@@ -121,8 +133,11 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	op_vec_clear(&d->units);
 	op_vec_clear(&d->code.items);
 	symbol_spans_clear(&d->symbols);
+	free(d->name);
 	if (d->dwfl)
 		dwfl_end(d->dwfl);
+	op_closep(&d->room.copy);
+	free(d->room.copy_path);
 	free(d);
 	return NULL;
 }
@@ -322,6 +337,34 @@ bool debuginfo_has_no_lines(const struct debuginfo *d)
 	return !d->code.items.len;
 }
 
+/* Does the file define versions of its symbols? */
+static bool defines_versions(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while (elf && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_GNU_verdef)
+			return true;
+	return false;
+}
+
+/* A name as it is recorded, so that one function has one name. */
+static const char *without_version(struct debuginfo *d, const char *name)
+{
+	Dwarf_Addr bias;
+
+	if (!strchr(name, '@'))
+		return name;
+	free(d->name);
+	d->name = strdup(name);
+	if (!d->name)
+		return NULL;
+	op_symbol_cut_version(d->name,
+			      defines_versions(dwfl_module_getelf(d->module, &bias)));
+	return d->name;
+}
+
 const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 {
 	Dwarf_Addr pc = vaddr + d->bias;
@@ -338,7 +381,7 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 					    &sym, NULL, NULL, NULL);
 	/* A symbol before it that ends before it, too, is another function's. */
 	if (name && offset < sym.st_size)
-		return name;
+		return without_version(d, name);
 	range = ranges_find(&d->code, pc);
 	unit = range ? index_unit(d, range) : NULL;
 	function = unit && !unit->is_gone ? function_of(unit, pc) : NULL;
@@ -366,6 +409,19 @@ bool debuginfo_is_full(const struct debuginfo *d)
 bool debuginfo_is_partial(const struct debuginfo *d)
 {
 	return d->units_gone;
+}
+
+bool debuginfo_is_packaged(const struct debuginfo *d)
+{
+	const char *file = debuginfo_path(d);
+	char path[PATH_MAX];
+
+	if (!file)
+		(void)dwfl_module_info(d->module, NULL, NULL, NULL, NULL, NULL, &file,
+				       NULL);
+	return d->units_gone && file &&
+	       snprintf(path, sizeof(path), "%s.dwp", file) < (int)sizeof(path) &&
+	       access(path, R_OK) == 0;
 }
 
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,

@@ -33,7 +33,7 @@ struct debuginfo *debuginfo_free(struct debuginfo *d);
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX]);
 /* The name of the function at @vaddr in the symbol table of the file or of its debug file,
- * else in the debug info; mangled, as it stands there. NULL: unknown. */
+ * else in the debug info; mangled, without a version. NULL: unknown. It lives until the next call. */
 const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr);
 /* The separate file that it was read from; NULL if it stands in the file itself. */
 const char *debuginfo_path(const struct debuginfo *d);
@@ -45,5 +45,7 @@ uint64_t debuginfo_left_out(const struct debuginfo *d);
 bool debuginfo_is_full(const struct debuginfo *d);
 /* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */
 bool debuginfo_is_partial(const struct debuginfo *d);
+/* Is that part in a package (.dwp), which libdw before 0.193 does not read? */
+bool debuginfo_is_packaged(const struct debuginfo *d);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libelf.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "code/elf/file.h"
 
 enum {
 	ID_BYTES_MAX = 64
@@ -36,6 +38,20 @@ static void build_id_of(Elf *elf, char *ret)
 		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Of a file without a build id the recording has a hash of its ends and its length. */
+static bool has_hash(const struct search *s, int fd)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	struct op_build_ids ids = { 0 };
+	_cleanup_close_ int own = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (own < 0 || op_elf_open(own, &elf) < 0)
+		return false;
+	(void)OP_TAKE_FD(own);
+	return op_elf_build_ids(elf, &ids) == 0 && !*ids.gnu &&
+	       strcmp(ids.htlhash, s->id) == 0;
+}
+
 /* Is the file at search->path of the right build? */
 static bool is_it(struct search *s)
 {
@@ -50,7 +66,7 @@ static bool is_it(struct search *s)
 		return false;
 	build_id_of(elf, id);
 	(void)elf_end(elf);
-	return strcmp(id, s->id) == 0;
+	return *id ? strcmp(id, s->id) == 0 : has_hash(s, fd);
 }
 
 static bool try_path(struct search *s, const char *directory, const char *name)

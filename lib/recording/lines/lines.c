@@ -11,12 +11,12 @@
 
 #include "base/cleanup.h"
 #include "code/symbol/demangle.h"
+#include "export/format/classes.h"
 #include "recording/lines/cache.h"
 #include "recording/lines/debuginfo.h"
 #include "recording/lines/debuginfod.h"
 #include "recording/lines/files.h"
 #include "recording/lines/store.h"
-#include "recording/read/quality.h"
 #include "recording/read/say.h"
 
 enum {
@@ -297,9 +297,11 @@ static int add_mapping(const struct adding *a, uint32_t mapping)
 	}
 	close_cache(a, &f);
 	count_heavy(a, &f);
-	if (f.d)
+	if (f.d) {
 		a->stats->files_without +=
 			debuginfo_is_partial(f.d) || debuginfo_has_no_lines(f.d);
+		a->stats->files_packaged += debuginfo_is_packaged(f.d);
+	}
 	(void)debuginfo_free(f.d);
 	return r;
 }

@@ -29,8 +29,9 @@ struct lines_stats {
 	uint32_t heaviest_of; /* its mapping */
 	size_t files;	      /* files with such locations */
 	size_t files_without; /* of these: files whose debug info is not here, or not all */
-	size_t cached;	      /* locations that the cache knew */
-	size_t written;	      /* files that were written into the cache */
+	size_t files_packaged; /* of these: files whose debug info is in a .dwp file, which is not read */
+	size_t cached;	/* locations that the cache knew */
+	size_t written; /* files that were written into the cache */
 	size_t refused; /* files of the cache that were damaged or not this user's */
 };
 

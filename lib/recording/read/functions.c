@@ -179,27 +179,6 @@ int functions_add_sample(struct function_sums *r, const struct otlp_sample_view 
 	return 0;
 }
 
-static int add_tick(void *data, const struct otlp_sample_view *s)
-{
-	struct function_sums *r = data;
-
-	if (r->quality)
-		quality_add(r->quality, s);
-	/* Other kinds of samples have other units. */
-	return functions_is_clock(s) ? functions_add_sample(r, s) : 0;
-}
-
-int functions_add(struct function_sums *r, const void *request, size_t len)
-{
-	struct otlp_profiles *p = NULL;
-	int ret = otlp_read(request, len, &p, NULL);
-
-	if (!ret)
-		ret = otlp_each_sample(p, add_tick, r);
-	(void)otlp_free(p);
-	return ret;
-}
-
 static int compare_names(const struct function_row *x, const struct function_row *y)
 {
 	int c = strcmp(x->function, y->function);
@@ -245,5 +224,5 @@ void functions_clear(struct function_sums *r)
 		free_row(&r->rows[i]);
 	free(r->rows);
 	op_index_clear(&r->index);
-	*r = (struct function_sums){ .owner = r->owner, .quality = r->quality };
+	*r = (struct function_sums){ .owner = r->owner };
 }

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "recording/read/quality.h"
 
 enum function_owner {
 	OWNER_PROCESS,
@@ -48,16 +47,13 @@ struct function_sums {
 	enum function_owner owner;
 	uint64_t seed; /* of the index */
 	struct op_index index;
-	uint64_t samples;	 /* sum of their counts */
-	uint64_t value;		 /* that they stand for */
-	uint64_t number;	 /* samples added so far */
-	struct quality *quality; /* of samples of all kinds; NULL: not wanted */
+	uint64_t samples; /* sum of their counts */
+	uint64_t value;	  /* that they stand for */
+	uint64_t number;  /* samples added so far */
 };
 
 struct otlp_sample_view;
 
-/* Add the CPU's samples of one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
-int functions_add(struct function_sums *r, const void *request, size_t len);
 /* Add one sample, of whatever kind. Returns 0 or -ENOMEM. */
 int functions_add_sample(struct function_sums *r, const struct otlp_sample_view *s);
 /* Is it a sample of a CPU's clock, whose value is time? */

@@ -66,17 +66,21 @@ static int say_what_it_is(const struct reading *rec)
 		{ "{", "JSON" },
 		{ "PERFILE2", "a file of perf" },
 	};
-	const char *what = "something else";
 	size_t i, len;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		len = strlen(known[i].magic);
 		if (rec->bytes.len >= len &&
 		    memcmp(rec->bytes.data, known[i].magic, len) == 0)
-			what = known[i].what;
+			return fail(
+				"%s is no recording but %s; 'otelprof record -o FILE.otlp' "
+				"makes one",
+				rec->path, known[i].what);
 	}
-	return fail("%s is no recording but %s; 'otelprof record -o FILE.otlp' makes one",
-		    rec->path, what);
+	return fail(
+		"%s is no recording, or it is damaged, or has the layout of OTLP before "
+		"1.10; 'otelprof record -o FILE.otlp' makes one",
+		rec->path);
 }
 
 /* Is the file one request without a length? Its first byte is that of a field then. */

@@ -17,6 +17,10 @@ static void put_conditions(FILE *out, const struct filter *f)
 
 	for (i = 0; i < f->labels_len; i++, separator = " and ")
 		(void)fprintf(out, "%s%s", separator, f->labels[i]);
+	if (f->cgroup) {
+		(void)fprintf(out, "%scontrol group %s", separator, f->cgroup);
+		separator = " and ";
+	}
 	if (f->trace)
 		(void)fprintf(out, "%strace %s", separator, f->trace);
 	separator = f->trace ? " and " : separator;

@@ -50,6 +50,10 @@ static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 		     "were not looked up",
 		     stats.late, stats.locations);
 	note_heavy(c, &request, &stats);
+	if (stats.files_packaged)
+		note("source lines: those of %zu file%s are in a package (.dwp), which is not "
+		     "read; the .dwo files are",
+		     stats.files_packaged, stats.files_packaged == 1 ? "" : "s");
 	if (lines->told)
 		note("source lines: %zu of %zu places of native code, and names of %zu "
 		     "that had none; of %zu files %zu have no debug info here",
@@ -161,6 +165,27 @@ static int leave_out(struct recording *r, const struct filter *f)
 	return 0;
 }
 
+/* Says what in the samples cannot be right. Those of OTLP before 1.10 had their values in another
+ * field, where attributes are now. Returns 0, or STATUS_FAILED if no sample has a value. */
+static int say_odd(const struct op_collect *c, const char *path)
+{
+	if (c->samples_empty && c->samples_empty == c->samples)
+		return fail(
+			"%s: no sample has a value or a time: it has the layout of OTLP "
+			"before 1.10, which is not read, or it is damaged",
+			path);
+	if (c->samples_empty)
+		note("%s: %" PRIu64 " of %" PRIu64
+		     " samples have neither a value nor a time, and count as nothing",
+		     path, c->samples_empty, c->samples);
+	if (c->samples_astray)
+		note("%s: %" PRIu64 " of %" PRIu64
+		     " samples refer to a stack or an attribute that is not there: it is "
+		     "damaged, or has another layout of OTLP",
+		     path, c->samples_astray, c->samples);
+	return 0;
+}
+
 int recording_collect(char *const *paths, size_t len,
 		      const struct recording_request *request, struct recording *ret)
 {
@@ -174,6 +199,8 @@ int recording_collect(char *const *paths, size_t len,
 	r = filter_read(request->filter, FILTER_SAMPLES_ONLY, paths, len, load_request,
 			ret);
 	drop_older(ret);
+	if (!r)
+		r = say_odd(ret->c, recording_title(paths[0]));
 	if (!r && request->lines.wanted)
 		r = add_lines(ret->c, &request->lines);
 	return r ? r : leave_out(ret, request->filter);

@@ -84,10 +84,27 @@ static int compare_nodes(const void *a, const void *b, void *data)
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
+/* Sort the callees of @caller: @order has room for them. */
+static void sort_callees(struct tree *t, uint32_t caller, uint32_t *order)
+{
+	struct tree_node *nodes = t->nodes.data;
+	uint32_t at = nodes[caller].child;
+	size_t n = 0;
+
+	/* Most have one. */
+	if (!at || !nodes[at].next)
+		return;
+	for (; at; at = nodes[at].next)
+		order[n++] = at;
+	qsort_r(order, n, sizeof(*order), compare_nodes, nodes);
+	for (at = 0; n--; at = order[n])
+		nodes[order[n]].next = at;
+	nodes[caller].child = at;
+}
+
 int tree_sort(struct tree *t)
 {
 	_cleanup_free_ uint32_t *order = NULL;
-	struct tree_node *n;
 	uint32_t i;
 
 	if (!t->nodes.len)
@@ -95,19 +112,8 @@ int tree_sort(struct tree *t)
 	order = malloc(t->nodes.len * sizeof(*order));
 	if (!order)
 		return -ENOMEM;
-	for (i = 0; i < t->nodes.len; i++) {
-		order[i] = i;
-		t->nodes.data[i].child = t->nodes.data[i].next = 0;
-	}
-	qsort_r(order, t->nodes.len, sizeof(*order), compare_nodes, t->nodes.data);
-	/* Begin with the smallest, and put each in front of its siblings. */
-	for (i = (uint32_t)t->nodes.len; i--;) {
-		n = &t->nodes.data[order[i]];
-		if (n->parent == UINT32_MAX)
-			continue;
-		n->next = t->nodes.data[n->parent].child;
-		t->nodes.data[n->parent].child = order[i];
-	}
+	for (i = 0; i < t->nodes.len; i++)
+		sort_callees(t, i, order);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "export/format/classes.h"
 #include "export/format/kinds.h"
 #include "recording/read/kind_word.h"
 #include "recording/read/kinds.h"

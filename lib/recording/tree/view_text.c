@@ -200,6 +200,7 @@ static const char *words_of_type(const char *type, const char *unit)
 		const char *words;
 	} known[] = {
 		{ "off_cpu", NULL, "time off the CPUs" },
+		{ "goroutine_waits", NULL, "waits of goroutines" },
 		{ "off_cpu_wakers", NULL, "time off the CPUs, by who ended it" },
 		{ "wall", NULL, "time of threads, on the CPUs and off them" },
 		{ "contentions", NULL, "waits for locks" },

@@ -10,6 +10,8 @@
 enum {
 	NAME_BYTES = 4096,
 	PLACE_COLUMNS = 34, /* of "file.c:12" */
+	PLACE_COLUMNS_NARROW = 22,
+	NARROW = 100, /* a terminal with less has no room for long places */
 	IN_COLUMNS = 40,
 	PROGRAM_COLUMNS = 24,
 };
@@ -67,12 +69,15 @@ static void put_in(FILE *f, const struct answer *a, const struct answer_row *row
 		(void)fputc(']', f);
 	}
 	if (stands)
-		(void)fputs(a->about == ABOUT_MEMORY ? ", still in use at the end"
-						     : ", still at the end",
-			    f);
+		(void)fprintf(f, ", %s", answer_stands_words(a, row));
 	if (!stands && row->samples && row->samples < ANSWER_FEW)
 		(void)fprintf(f, " (%u sample%s)", (unsigned int)row->samples,
 			      row->samples == 1 ? "" : "s");
+}
+
+static int place_columns(const struct answer_style *s)
+{
+	return s->columns < NARROW ? PLACE_COLUMNS_NARROW : PLACE_COLUMNS;
 }
 
 static void print_row(const struct answer *a, const struct answer_row *row, bool stands,
@@ -95,7 +100,7 @@ static void print_row(const struct answer *a, const struct answer_row *row, bool
 	else
 		(void)fprintf(f, " %9s ",
 			      view_value(a->v, row->value, value, sizeof(value)));
-	put_place(f, a, row->function, row->line, PLACE_COLUMNS);
+	put_place(f, a, row->function, row->line, place_columns(s));
 	(void)fputc(' ', f);
 	view_label_name(a->v, row->function, name, sizeof(name));
 	print_name(f, name, -(s->columns > 2 * PLACE_COLUMNS ? s->columns / 3 : 20));
@@ -122,10 +127,11 @@ static void print_rest(const struct answer *a, FILE *f)
 
 static void print_path(const struct answer *a, const struct answer_style *s, FILE *f)
 {
+	const int columns = place_columns(s);
 	char name[NAME_BYTES];
 	size_t i;
 
-	if (a->path_len < 2)
+	if (a->path_len < 2 || s->brief)
 		return;
 	(void)fprintf(f, "\n%sHOTTEST PATH, callers first%s\n", s->bold, s->plain);
 	for (i = 0; i < a->path_len; i++) {
@@ -133,12 +139,12 @@ static void print_path(const struct answer *a, const struct answer_style *s, FIL
 
 		(void)fprintf(f, "%6.1f%% ", view_percent(a->v, step->value));
 		if (!(step->label & VIEW_PROCESS))
-			put_place(f, a, step->label, step->line, PLACE_COLUMNS);
+			put_place(f, a, step->label, step->line, columns);
 		else
-			(void)fprintf(f, "%*s", PLACE_COLUMNS, "");
+			(void)fprintf(f, "%*s", columns, "");
 		(void)fputc(' ', f);
 		view_label_name(a->v, step->label, name, sizeof(name));
-		print_name(f, name, PLACE_COLUMNS + 10 - s->columns);
+		print_name(f, name, columns + 10 - s->columns);
 		(void)fputc('\n', f);
 	}
 }
@@ -198,9 +204,11 @@ void report_print_answer(const struct answer *a, const struct answer_style *s, F
 		title[i] = (char)(title[i] >= 'a' && title[i] <= 'z' ? title[i] - 32
 								     : title[i]);
 	(void)fprintf(f, "\n%s%s%s\n", s->bold, title, s->plain);
+	for (i = 0; i < a->stands_first; i++)
+		print_row(a, &a->stands[i], true, s, f);
 	for (i = 0; i < answer_rows_shown(a, s->rows); i++)
 		print_row(a, &a->rows[i], false, s, f);
-	for (i = 0; i < a->stands_len; i++)
+	for (i = a->stands_first; i < a->stands_len; i++)
 		print_row(a, &a->stands[i], true, s, f);
 	print_rest(a, f);
 	if (*report_other_kinds(a->v, kinds))

@@ -9,7 +9,7 @@
 #include "recording/write/form.h"
 
 enum {
-	VERSION = 1,
+	VERSION = 2,
 	NAME_BYTES = 65536,
 };
 
@@ -87,8 +87,7 @@ static void write_row(const struct json *j, const struct view_row *row)
 	(void)fputs(" }", j->f);
 }
 
-static void write_place(const struct json *j, uint32_t function, uint32_t line,
-			int64_t value)
+static void write_named(const struct json *j, uint32_t function, uint32_t line)
 {
 	const struct op_collect_function *fn = &j->r->v->c->functions.data[function];
 
@@ -96,9 +95,41 @@ static void write_place(const struct json *j, uint32_t function, uint32_t line,
 	put_of(j, ", module", fn->module);
 	put_of(j, ", type", fn->type);
 	put_of(j, ", file", fn->file);
-	(void)fprintf(j->f,
-		      ", \"line\": %u, \"total\": %" PRId64 ", \"total_percent\": %.2f",
-		      line, value, view_percent(j->r->v, value));
+	(void)fprintf(j->f, ", \"line\": %u", line);
+}
+
+static void write_place(const struct json *j, uint32_t function, uint32_t line,
+			int64_t value)
+{
+	write_named(j, function, line);
+	(void)fprintf(j->f, ", \"total\": %" PRId64 ", \"total_percent\": %.2f", value,
+		      view_percent(j->r->v, value));
+}
+
+/* What has no end yet: threads, or bytes in use. */
+static void write_stands(const struct json *j, const struct answer *a)
+{
+	bool memory = a->about == ABOUT_MEMORY;
+	size_t i;
+
+	if (!a->stands_len)
+		return;
+	(void)fprintf(j->f, ",\n  \"%s\": [", memory ? "still_in_use" : "still_waiting");
+	for (i = 0; i < a->stands_len; i++) {
+		const struct answer_row *row = &a->stands[i];
+
+		(void)fputs(i ? ",\n    { " : "\n    { ", j->f);
+		write_named(j, row->function, row->line);
+		(void)fprintf(j->f, ", \"%s\": %" PRId64, memory ? "bytes" : "threads",
+			      row->value);
+		if (!memory)
+			(void)fprintf(j->f, ", \"all_the_time\": %s",
+				      row->whole == row->value ? "true" : "false");
+		if (row->wait != WAIT_NONE)
+			put_text(j->f, ", waits_for", wait_name(row->wait));
+		(void)fputs(" }", j->f);
+	}
+	(void)fputs("\n  ]", j->f);
 }
 
 static void write_own(const struct json *j, const struct answer *a)
@@ -123,6 +154,17 @@ static void write_own(const struct json *j, const struct answer *a)
 		(void)fputs(" }", j->f);
 	}
 	(void)fprintf(j->f, "%s]", a->rows_len ? "\n  " : "");
+}
+
+void report_json_answer(const struct answer *a, unsigned int cpus, FILE *f)
+{
+	const struct report report = { .v = a->v };
+	char text[ANSWER_SENTENCE_BYTES], buf[NAME_BYTES];
+	const struct json j = { &report, f, true, buf };
+
+	put_text(f, "answer", answer_sentence(a, cpus, text));
+	write_own(&j, a);
+	write_stands(&j, a);
 }
 
 static void write_path(const struct json *j, const struct answer *a)
@@ -152,7 +194,7 @@ static void write_path(const struct json *j, const struct answer *a)
 
 static void write_answer(const struct json *j)
 {
-	char text[ANSWER_SENTENCE_BYTES], kinds[REPORT_KINDS_BYTES];
+	char kinds[REPORT_KINDS_BYTES];
 	struct answer buf;
 	const struct answer *a = report_answer(j->r, &buf);
 
@@ -161,8 +203,7 @@ static void write_answer(const struct json *j)
 	if (!a)
 		return;
 	(void)fputs(",\n  ", j->f);
-	put_text(j->f, "answer", answer_sentence(a, 0, text));
-	write_own(j, a);
+	report_json_answer(a, 0, j->f);
 	write_path(j, a);
 }
 

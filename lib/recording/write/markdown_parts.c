@@ -54,9 +54,8 @@ static void write_answer_row(const struct markdown *o, const struct answer *a,
 		(void)fprintf(o->f, "- %s still in use at the end: ",
 			      view_value(a->v, row->value, value, sizeof(value)));
 	else if (stands)
-		(void)fprintf(o->f,
-			      "- %" PRId64 " thread%s still at the end: ", row->value,
-			      row->value == 1 ? "" : "s");
+		(void)fprintf(o->f, "- %" PRId64 " thread%s %s: ", row->value,
+			      row->value == 1 ? "" : "s", answer_stands_words(a, row));
 	else
 		(void)fprintf(o->f, "- %.1f%%", view_percent(a->v, row->value));
 	if (stands)
@@ -127,9 +126,11 @@ void markdown_answer(const struct markdown *o)
 		(void)fprintf(o->f, "%s\n", text);
 	(void)fprintf(o->f, "\n## %c%s\n", answer_title(a)[0] - 'a' + 'A',
 		      answer_title(a) + 1);
+	for (i = 0; i < a->stands_first; i++)
+		write_answer_row(o, a, &a->stands[i], true);
 	for (i = 0; i < answer_rows_shown(a, ANSWER_ROWS); i++)
 		write_answer_row(o, a, &a->rows[i], false);
-	for (i = 0; i < a->stands_len; i++)
+	for (i = a->stands_first; i < a->stands_len; i++)
 		write_answer_row(o, a, &a->stands[i], true);
 	write_path(o, a);
 }

@@ -39,12 +39,16 @@ struct answer_style {
 	const char *bold, *plain; /* what switches them on */
 	unsigned int cpus;
 	size_t rows;
+	bool brief; /* without the hottest path */
 };
 /* The end of a path with at most @columns, if folders that go make it so short: there the file and
  * the line are. */
 const char *report_short_place(const char *place, int columns, bool *ret_cut);
 void report_print_answer(const struct answer *a, const struct answer_style *style,
 			 FILE *f);
+
+/* Write "answer": ..., "your_code": [...] of a JSON object. */
+void report_json_answer(const struct answer *a, unsigned int cpus, FILE *f);
 
 /* The words of the other kinds that have samples of what the view chooses: "locks, off_cpu". "" if
  * there are none. Returns @buf. */

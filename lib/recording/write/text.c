@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "export/format/classes.h"
 #include "export/format/kinds.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "runtime/node/blob.h"
 
 enum {
 	BUILTINS_BYTES_MAX = 32 << 20,
@@ -96,6 +97,35 @@ static int find_prologue(struct op_elf *elf, struct op_node_image *ret)
 	return 0;
 }
 
+/* Returns 1, 0 or -errno. */
+static int find_by_symbols(struct op_elf *elf, struct op_node_image *ret)
+{
+	int r = find_builtins(elf, ret);
+
+	if (r <= 0)
+		return r;
+	r = find_opcodes(elf, ret);
+	if (r >= 0)
+		r = find_prologue(elf, ret);
+	return r < 0 ? r : 1;
+}
+
+/* The same for a file without .symtab. */
+static int find_by_places(struct op_elf *elf, struct op_node_image *ret)
+{
+	struct op_node_blob blob;
+	int r = op_runtime_node_blob(elf, false, &blob);
+
+	if (r <= 0)
+		return r;
+	ret->builtins = blob.builtins;
+	ret->builtins_end = blob.builtins_end;
+	ret->prologue = blob.prologue;
+	ret->prologue_end = blob.prologue_end;
+	ret->opcodes = blob.opcodes;
+	return 1;
+}
+
 static int unknown(struct op_log *log, const char *path, const char *what)
 {
 	op_log(log, OP_LOG_WARNING, "%s: V8 %s; its frames stay native", path, what);
@@ -112,13 +142,11 @@ int op_runtime_node_image(struct op_elf *elf, const char *path,
 		return r;
 	if (op_elf_machine(elf) != EM_X86_64)
 		return unknown(log, path, "is supported only on x86-64");
-	r = find_builtins(elf, ret);
+	r = find_by_symbols(elf, ret);
 	if (r == 0)
-		return unknown(log, path, "has no symbols of its builtins here");
-	if (r > 0)
-		r = find_opcodes(elf, ret);
-	if (r >= 0)
-		r = find_prologue(elf, ret);
+		r = find_by_places(elf, ret);
+	if (r == 0)
+		return unknown(log, path, "has no builtins here that could be found");
 	if (r < 0)
 		return r;
 	*ret_loop = (struct op_runtime_loop){

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "export/format/format.h"
 #include "otelprof/export.h"
 #include "otlp/reader.h"
@@ -35,14 +36,15 @@ static void write_as(uint32_t format, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const uint32_t formats[] = { OTELPROF_FORMAT_FOLDED, OTELPROF_FORMAT_HTML,
+					    OTELPROF_FORMAT_PPROF };
 	struct otlp_profiles *p = NULL;
 	uint64_t sum = 0;
 
 	if (otlp_read(data, size, &p, NULL) == 0 && otlp_check(p, on_violation, &sum) < 0)
 		abort();
 	(void)otlp_free(p);
-	write_as(OTELPROF_FORMAT_FOLDED, data, size);
-	write_as(OTELPROF_FORMAT_HTML, data, size);
-	write_as(OTELPROF_FORMAT_PPROF, data, size);
+	/* One of them each time: most of the time goes into what a format always writes. */
+	write_as(formats[size % OP_ARRAY_SIZE(formats)], data, size);
 	return 0;
 }

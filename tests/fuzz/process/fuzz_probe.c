@@ -5,7 +5,6 @@
 
 #include "code/elf/file.h"
 #include "parts/probes/spec.h"
-#include "parts/probes/usdt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +21,7 @@ static void find(const struct op_probe_spec *spec, const uint8_t *data, size_t s
 		free(copy);
 		return;
 	}
-	if (op_probe_usdt_find(elf, spec, &place) == 0 &&
+	if (op_probe_place_in(elf, spec, &place) == 0 &&
 	    (!place.sites_len || place.sites_len > OP_PROBE_SITES_MAX))
 		abort();
 	op_elf_free(elf);
@@ -44,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!*spec.symbol || spec.symbol < spec.text || spec.symbol >= last ||
 		    (spec.file && *spec.file != '/'))
 			abort();
-		if (spec.type == OP_PROBE_STATIC && end)
+		if (spec.file && end)
 			find(&spec, end + 1, size - len - 1);
 	}
 	free(text);

@@ -134,6 +134,9 @@ class Maker:
         self.lines.append(top + ":")
         if self.random.random() < 0.3:
             self.emit("push %rcx", "pop %rcx")
+        if self.random.random() < 0.3:  # a vector register has the number of a general one
+            self.emit("movups %%xmm%d,-64(%%rsp)" % self.random.choice([3, 4, 5, 12]),
+                      "pshufb %xmm5,%xmm3")
         self.emit("dec %ecx", "jnz " + top)
 
     def call(self, to, how):

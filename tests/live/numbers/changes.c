@@ -6,12 +6,22 @@
  *                                    later as many from second()
  *     changes name SLEEPS            sleeps of 10 ms as "before", then SLEEPS more as "after":
  *                                    tells how long those took, in ns
+ *     changes live N                 allocates N times at large() and 10 N at small(), frees a third
+ *                                    of them, and tells how many bytes of each are in use; then it
+ *                                    waits until it is killed
+ *     changes strlen TIMES           calls strlen(3) TIMES from measures()
+ *     changes twins MS               two processes, "slow" and "fast", burn MS ms of CPU time each, in
+ *                                    slow() and fast(), and sleep for as long
+ *     changes kill N                 N processes of three threads each get SIGTERM at once
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +32,15 @@ enum {
 	PAUSE_US = 300000,
 	SLEEP_US = 10000,
 	BEFORE = 20, /* sleeps */
+	THREADS = 3,
+	MS_PER_S = 1000,
+	PART_MS = 5,
+	LARGE_BYTES = 16384,
+	SMALL_BYTES = 700,
+	SMALL_TIMES = 10,
+	FREED = 3,
+	PAUSE_EVERY = 100,
+	PAUSE_LIVE_US = 2000, /* below the limit of samples a second */
 };
 
 PLACE void place(int i)
@@ -80,11 +99,160 @@ static int name(int times)
 	return 0;
 }
 
+static PLACE void *large(void)
+{
+	void *p = malloc(LARGE_BYTES);
+
+	__asm__ volatile("" : : "r"(p) : "memory");
+	return p;
+}
+
+static PLACE void *small(void)
+{
+	void *p = malloc(SMALL_BYTES);
+
+	__asm__ volatile("" : : "r"(p) : "memory");
+	return p;
+}
+
+static int live(long n)
+{
+	long left[2] = { 0 };
+	long i;
+	long k;
+
+	(void)usleep(PAUSE_US); /* the profiler comes to the sampler */
+	for (i = 0; i < n; i++) {
+		if (i % PAUSE_EVERY == 0)
+			(void)usleep(PAUSE_LIVE_US);
+		for (k = 0; k <= SMALL_TIMES; k++) {
+			void *p = k ? small() : large();
+
+			if ((i * SMALL_TIMES + k) % FREED == 0)
+				free(p);
+			else
+				left[k > 0] += k ? SMALL_BYTES : LARGE_BYTES;
+		}
+	}
+	printf("%ld %ld\n", left[0], left[1]);
+	(void)fflush(stdout);
+	return pause();
+}
+
+static PLACE int measures(long times)
+{
+	size_t (*volatile length)(const char *) = strlen; /* not that of the compiler */
+	size_t sum = 0;
+	long i;
+
+	for (i = 0; i < times; i++) {
+		sum += length("some text to measure");
+		if (i % PAUSE_EVERY == 0)
+			(void)usleep(PAUSE_LIVE_US);
+	}
+	return sum ? 0 : 1;
+}
+
+static PLACE void slow_or_fast(int ms)
+{
+	clock_t until = clock() + (clock_t)ms * (CLOCKS_PER_SEC / MS_PER_S);
+	int i;
+
+	for (i = 0; clock() < until; i++) {
+		clock_t part = clock() + PART_MS * (CLOCKS_PER_SEC / MS_PER_S);
+
+		while (clock() < part)
+			;
+		(void)usleep(PART_MS * (useconds_t)MS_PER_S);
+	}
+}
+
+static PLACE void slow(int ms)
+{
+	slow_or_fast(ms);
+	__asm__ volatile("");
+}
+
+static PLACE void fast(int ms)
+{
+	slow_or_fast(ms);
+	__asm__ volatile("");
+}
+
+static int twins(int ms)
+{
+	if (!fork()) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, "slow");
+		slow(ms);
+		return 0;
+	}
+	if (!fork()) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, "fast");
+		fast(ms);
+		return 0;
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+static void *waits(void *arg)
+{
+	(void)pause();
+	return arg;
+}
+
+static int waits_all(void)
+{
+	pthread_t t;
+	int i;
+
+	for (i = 1; i < THREADS; i++)
+		(void)pthread_create(&t, NULL, waits, NULL);
+	(void)pause();
+	return 0;
+}
+
+static int kill_all(int n)
+{
+	pid_t group = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return 1;
+		if (!pid) {
+			(void)setpgid(0, group);
+			return waits_all();
+		}
+		(void)setpgid(pid, group ? group : pid);
+		if (!group)
+			group = pid;
+	}
+	(void)sleep(1);
+	(void)kill(-group, SIGTERM);
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "bursts"))
 		return bursts(atoi(argv[2]), atoi(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "name"))
 		return name(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "live"))
+		return live(atol(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "kill"))
+		return kill_all(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "strlen"))
+		return measures(atol(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "twins"))
+		return twins(atoi(argv[2]));
 	return 2;
 }

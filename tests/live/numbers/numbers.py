@@ -10,15 +10,23 @@ noise of one sample at a random moment of each interval: sigma, the root of the 
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
 mute: a thread that a filter leaves out, until it has another name.
+goroutine_waits: goroutines wait for a mutex, and for a channel.
+outputs: programs with a rate of their own, and with one sample in four, in each output.
+indirect: calls of strlen(3), whose symbol is that of a resolver.
+in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
+signals: more processes are killed at once than a table has room for, each with three threads.
 """
 import itertools
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
+import outputs  # noqa: E402
 import suite  # noqa: E402
 
 TICKS = 400  # of a cell, at least; a quarter of them in the default run
@@ -40,7 +48,25 @@ LIMIT_OFF = 0.1
 SLEEPS = 80
 MUTE_SECONDS = 4
 MUTE_OFF = 0.1  # of off_cpu's own sampling
-DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute"]
+OUTPUTS_SECONDS = 4
+OUTPUTS_RULES = """sample_rate_hz = 100
+rules = include 1/4 comm:slow
+rules = include comm:fast
+rules = rate 400 comm:fast
+"""
+WAITS_SECONDS = 5
+WAITS_MATRIX_SECONDS = 60
+# A look each 10 to 20 ms finds the one that waits for the channel in 90 of 100 cases: 2 % of 5 s.
+WAITS_OFF = 0.1
+WAITS_MATRIX_OFF = 0.03
+LIVES = 30000
+LIVE_INTERVAL = 1024  # bytes
+LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.5 %
+KILLED = 1500
+CALLED = 30000
+CALLED_OFF = 0.01  # and a part of the last block
+DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
+           "in_use", "signals", "goroutine_waits", "outputs", "indirect"]
 
 
 def program(run, name):
@@ -133,6 +159,85 @@ def cell_mute(run, name):
             "%d ns told, of %s" % (told, said))
 
 
+def cell_in_use(run, name):
+    changes = program(run, "changes")
+    folded = run.fresh(name + ".otlp")
+    sampler = os.path.join(os.path.dirname(run.args.otelprof), "..", "..", "lib", "preload",
+                           "heap", "libotelprof-heap.so.0")
+    if not os.path.exists(sampler):
+        raise suite.Skip("no libotelprof-heap.so.0")
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "heap", "-d",
+                           "6", "-o", folded, "--", "env", "LD_PRELOAD=" + sampler,
+                           "OTELPROF_HEAP_INTERVAL=%d" % LIVE_INTERVAL, changes, "live",
+                           str(LIVES)], stdout=subprocess.PIPE, text=True) as recorder:
+        want = [int(word) for word in recorder.stdout.readline().split()]
+        recorder.wait()
+    text = run.fresh(name + ".folded")
+    subprocess.run([run.args.otelprof, "convert", "--kind", "inuse_space", "-o", text, folded],
+                   check=True, capture_output=True)
+    stacks = read(text)
+    told = [sum(n for stack, n in stacks if place in stack) for place in ("large", "small")]
+    run.say("ok" if all(abs(t / w - 1) < LIVE_OFF for t, w in zip(told, want)) else "FAIL", name,
+            "%d and %d bytes in use told, of %d and %d" % (*told, *want))
+
+
+def cell_goroutine_waits(run, name):
+    if not shutil.which("go"):
+        raise suite.Skip("no go")
+    seconds = WAITS_MATRIX_SECONDS if run.full else WAITS_SECONDS
+    program = run.path("waits")
+    subprocess.run(["go", "build", "-o", program, os.path.join(HERE, "waits.go")], check=True)
+    stacks, said = record(run, name, ["--kinds", "goroutine_waits"], program, str(seconds))
+    want = [int(word) for word in said.split()]
+    told = [sum(n for stack, n in stacks if place in stack)
+            for place in ("sync.(*Mutex).Lock", "main.waitsForChannel")]
+    most = WAITS_MATRIX_OFF if run.full else WAITS_OFF
+    run.say("ok" if all(abs(t / w - 1) < most for t, w in zip(told, want)) else "FAIL", name,
+            "%.3f and %.3f s told, of %.3f and %.3f" % tuple(n / 1e9 for n in told + want))
+
+
+def cell_outputs(run, name):
+    path = run.fresh(name + ".otlp")
+    config = run.path(name + ".conf")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write(OUTPUTS_RULES)
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config", config,
+                           "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
+                           path]) as recorder:
+        time.sleep(1)
+        twins = subprocess.Popen([program(run, "changes"), "twins", "60000"])
+        try:
+            recorder.wait()
+        finally:
+            twins.kill()
+            suite.stop([twins])
+    problems, want = outputs.differences(run, path)
+    few = [kind for kind, pids in want.items() if len(pids) < 2]
+    run.say("FAIL" if problems or few or len(want) < 4 else "ok", name, "; ".join(
+        "%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
+        for kind, pids in sorted(want.items())), problems)
+
+
+def cell_indirect(run, name):
+    libc = next((line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8")
+                 if "/libc.so.6" in line), None)
+    if not libc:
+        raise suite.Skip("no libc.so.6")
+    stacks, _ = record(run, name, ["--kinds", "probe:uprobe:%s:strlen" % libc],
+                       program(run, "changes"), "strlen", str(CALLED))
+    told = sum(n for stack, n in stacks if "measures" in stack)
+    run.say("ok" if abs(told / CALLED - 1) < CALLED_OFF else "FAIL", name,
+            "%d calls of strlen told, of %d" % (told, CALLED))
+
+
+def cell_signals(run, name):
+    _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
+                         str(KILLED))
+    told = [int(re.search(word + r" (\d+)", said).group(1)) for word in ("exported", "dropped")]
+    run.say("ok" if sum(told) == KILLED else "FAIL", name,
+            "%d told and %d lost, of %d" % (*told, KILLED))
+
+
 def cell_step(run, name):
     run.step(name, *[int(n) for n in name.split("-")[1:]])
 
@@ -147,7 +252,12 @@ def main():
         return 77
     run = Numbers(args)
     run.full = args.full
-    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute}
+    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute,
+                                                  "in_use": cell_in_use,
+                                                  "signals": cell_signals,
+                                                  "goroutine_waits": cell_goroutine_waits,
+                                                  "outputs": cell_outputs,
+                                                  "indirect": cell_indirect}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()

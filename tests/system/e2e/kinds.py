@@ -191,7 +191,9 @@ def check_accounts(samples, name, said, counted=None):
     if counted:
         came = sum(value(s) if s.sample_type[1] == "count" else len(s.timestamps)
                    for s in samples if type_of(s) == counted)
-        result.need(came == row["exported"], "%s: %d of %s came, %d were exported" % (
+        # More passes than a CPU's samples have room for: one of a block stands for it.
+        few = name == "events" and came > row["exported"]
+        result.need(few or came == row["exported"], "%s: %d of %s came, %d were exported" % (
             name, came, counted, row["exported"]))
     return result
 

@@ -88,6 +88,8 @@ class Sink(Receiver):
 
     def requests(self):
         for path in sorted(glob.glob(self.folder + "/*")):
+            if path.endswith(".tmp"):  # is being written, and gets another name
+                continue
             with open(path, "rb") as f:
                 yield f.read()
 

@@ -89,7 +89,7 @@ static void test_each_kind_of_value(void)
 		     "insecure = true\n"
 		     "headers = authorization=Bearer%20k=1\n"
 		     "timeout_ms = 5\n"
-		     "queue_bytes = 7");
+		     "queue_bytes = 70000");
 	c = config_of(s);
 	CHECK_INT(c.sample_rate_hz, 49);
 	CHECK(c.off_cpu_min_ns == UINT64_MAX);
@@ -120,7 +120,7 @@ static void test_each_kind_of_value(void)
 	CHECK_STR(o.headers[0].key, "authorization");
 	CHECK_STR(o.headers[0].value, "Bearer k=1");
 	CHECK_INT(o.timeout_ms, 5);
-	CHECK_INT(o.queue_bytes, 7);
+	CHECK_INT(o.queue_bytes, 70000);
 	/* what the other word of a switch does */
 	read_text(s, "kernel_stacks = true\nnative_names = false\n");
 	CHECK_INT(config_of(s).flags, OTELPROF_NO_NATIVE_NAMES | OTELPROF_COMMAND_LINE);
@@ -485,6 +485,33 @@ static void test_an_attribute_given_twice(void)
 	otelprof_settings_free(s);
 }
 
+/* Of another program's variable, which is malformed, nothing is taken; it is told and no error. */
+static void test_a_malformed_resource_is_ignored(void)
+{
+	static const char *const bad[] = { "a=b,team=100%", "a=b,c", "a=b,=c",
+					   "a=b,c%zz=d" };
+	struct otelprof_settings *s = make();
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(bad); i++) {
+		struct otelprof_error_info why = { .size = sizeof(why) };
+
+		CHECK_INT(setenv("OTEL_RESOURCE_ATTRIBUTES", bad[i], 1), 0);
+		CHECK_OK(otelprof_settings_read_environment(s, &why));
+		CHECK_INT(why.code, 0);
+		CHECK(strstr(why.message, "OTEL_RESOURCE_ATTRIBUTES"));
+		CHECK_INT(config_of(s).attributes_len, 0);
+	}
+	/* keys are decoded, too */
+	CHECK_INT(setenv("OTEL_RESOURCE_ATTRIBUTES", "a%3Db%2C=1%20%25", 1), 0);
+	CHECK_OK(otelprof_settings_read_environment(s, NULL));
+	CHECK_INT(config_of(s).attributes_len, 1);
+	CHECK_STR(config_of(s).attributes[0].key, "a=b,");
+	CHECK_STR(config_of(s).attributes[0].value, "1 %");
+	CHECK_INT(unsetenv("OTEL_RESOURCE_ATTRIBUTES"), 0);
+	otelprof_settings_free(s);
+}
+
 static void test_mistakes_of_the_environment(void)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -594,6 +621,7 @@ TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
 	  { "later_sources_win", test_later_sources_win },
 	  { "an_attribute_given_twice", test_an_attribute_given_twice },
 	  { "mistakes_of_the_environment", test_mistakes_of_the_environment },
+	  { "a_malformed_resource_is_ignored", test_a_malformed_resource_is_ignored },
 	  { "compare_names_what_differs", test_compare_names_what_differs },
 	  { "keys_are_told", test_keys_are_told },
 	  { "every_allocation_may_fail", test_every_allocation_may_fail })

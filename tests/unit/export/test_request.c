@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accounting rule: which samples count as exported, pending and dropped, and when. */
 #include "test.h"
+#include "tools.h"
 
 #include "export/exporter.h"
+
+enum {
+	MIN_BYTES = 64 << 10, /* of max_request_bytes */
+};
 
 struct taker {
 	int answer;
@@ -106,17 +111,21 @@ static void test_the_last_reason_counts(void)
 	struct op_exporters_stats st;
 	struct taker no = { .answer = -EIO };
 	struct taker small = { 0 };
+	char big[MIN_BYTES + 2];
 
+	memset(big, 'x', sizeof(big));
+	big[MIN_BYTES + 1] = 0;
 	CHECK_OK(op_exporters_new(NULL, &x));
 	add(x, &no, 0);
-	add(x, &small, 4);
-	CHECK_INT(op_exporters_max_request(x), 4);
-	submit(x, "hello", 5);
+	add(x, &small, MIN_BYTES);
+	CHECK_INT(op_exporters_max_request(x), MIN_BYTES);
+	submit(x, big, 5);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(small.calls, 0);
 	CHECK_INT(st.samples_dropped[OP_DROP_ENCODE], 5);
 	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 0);
-	submit(x, "four", 2);
+	big[MIN_BYTES] = 0;
+	submit(x, big, 2);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 2);
 	CHECK_INT(st.samples_pending, 0);
@@ -134,6 +143,9 @@ static void test_bad_config_is_refused(void)
 	CHECK(strstr(log.message, "fn"));
 	config.fn = take;
 	config.max_request_bytes = (UINT64_C(64) << 20) + 1;
+	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
+	CHECK(strstr(log.message, "max_request_bytes"));
+	config.max_request_bytes = MIN_BYTES - 1;
 	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
 	CHECK(strstr(log.message, "max_request_bytes"));
 	CHECK_INT(op_exporters_len(x), 0);
@@ -187,9 +199,58 @@ static void test_each_exporter_has_its_own_account(void)
 	CHECK_INT(op_exporters_add_callback(x, &config), 3);
 }
 
+/* Adds exporters while the lock is lent, once. */
+struct adder {
+	struct op_exporters *x;
+	bool on;
+};
+
+static void add_file(struct op_exporters *x, const char *name)
+{
+	struct otelprof_file_config config;
+
+	otelprof_file_config_init(&config, sizeof(config));
+	config.path = tools_path(name);
+	CHECK(op_exporters_add_file(x, &config) > 0);
+}
+
+static void add_many(void *data)
+{
+	struct adder *a = data;
+	char name[16];
+	int i;
+
+	if (!a->on)
+		return;
+	a->on = false;
+	for (i = 0; i < 64; i++) {
+		(void)snprintf(name, sizeof(name), "%d.otlp", i);
+		add_file(a->x, name);
+	}
+}
+
+/* What is there when it begins is ended, whoever comes meanwhile (run with sanitizers). */
+static void test_others_come_while_it_is_abandoned(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_lock lock = { .leave = add_many };
+	struct adder a = { 0 };
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	a.x = x;
+	lock.owner = &a;
+	op_exporters_set_lock(x, &lock);
+	add_file(x, "first.otlp");
+	a.on = true;
+	op_exporters_abandon(x);
+	CHECK(!a.on);
+	CHECK_INT(op_exporters_len(x), 65);
+}
+
 TEST_MAIN({ "each_exporter_has_its_own_account", test_each_exporter_has_its_own_account },
 	  { "no_exporter_is_nowhere", test_no_exporter_is_nowhere },
 	  { "callback_gets_the_bytes", test_callback_gets_the_bytes },
 	  { "one_taker_is_enough", test_one_taker_is_enough },
 	  { "the_last_reason_counts", test_the_last_reason_counts },
-	  { "bad_config_is_refused", test_bad_config_is_refused })
+	  { "bad_config_is_refused", test_bad_config_is_refused },
+	  { "others_come", test_others_come_while_it_is_abandoned })

@@ -17,9 +17,9 @@ enum {
 	RATE_HZ = 499,
 	POLL_MS = 30,
 	/* each of the first; then ever fewer, as many of each distance */
-	DENSE = 40,
+	DENSE = 24,
 	DENSE_FULL = 150,
-	ALIKE = 6,
+	ALIKE = 4,
 	ALIKE_FULL = 16,
 	RUNS_MAX = 2000,
 	POLLS_MAX = 100,

@@ -18,6 +18,7 @@ enum {
 	LIVES_MAX = 500,
 	REQUESTS = 3,
 	SAMPLES = 5,
+	REQUEST_BYTES = 16 << 10,
 	FLUSH_MS = 10000,
 };
 
@@ -32,16 +33,20 @@ static int add(struct op_exporters *x, bool http)
 	c.endpoint = "http://127.0.0.1:1";
 	c.spill_dir = dir;
 	/* Room for a few files: they are there for the lives to come. */
-	c.max_request_bytes = 100;
-	c.spill_bytes = 400;
+	c.max_request_bytes = 64 << 10;
+	c.spill_bytes = 80 << 10;
 	return op_exporters_add_otlp(x, &c);
 }
 
 static void submit(struct op_exporters *x)
 {
 	/* Not one of the allocations that fail: it is the caller's. */
-	char *bytes = __real_strdup("request");
+	char text[REQUEST_BYTES];
+	char *bytes;
 
+	memset(text, 'r', sizeof(text));
+	text[REQUEST_BYTES - 1] = 0;
+	bytes = __real_strdup(text);
 	CHECK(bytes);
 	(void)op_exporters_submit(x, bytes, strlen(bytes), SAMPLES);
 }

@@ -250,6 +250,40 @@ class Files(Case):
             self.assertIn(b'cannot write', r.stderr, args)
 
 
+class Odd(Case):
+    """Recordings whose samples cannot be right are not shown as if they were."""
+
+    def test_values_where_they_were_before_1_10(self):
+        q = Request()
+        stack = q.stacks.add(numbers(1, [q.frame('main')]))
+        q.samples = [number(1, stack) + numbers(2, [v]) for v in (1, 1, 265, 95)]
+        path = q.write(self.path('a.otlp'))
+        for args in (['report', path], ['convert', '-o', self.path('c.html'), path], ['diff', path, path]):
+            r = self.clean(args, run(*args))
+            self.assertEqual(r.returncode, 1, args)
+            self.assertIn(b'before 1.10', r.stderr, args)
+        # with attributes where links are
+        q.samples = [s + numbers(3, [0]) for s in q.samples]
+        r = run('report', q.write(path))
+        self.assertEqual((r.returncode, b'before 1.10' in r.stderr), (1, True))
+
+    def test_references_to_nothing(self):
+        q = Request()
+        q.sample([q.frame('main')], 5)
+        q.samples += [number(1, 77) + numbers(4, [3]), number(1, 1)]
+        r = run('report', q.write(self.path('a.otlp')))
+        self.assertEqual(r.returncode, 0)
+        self.assertIn(b'1 of 3 samples have neither a value nor a time', r.stderr)
+        self.assertIn(b'1 of 3 samples refer to', r.stderr)
+
+    def test_a_number_at_the_end_of_a_name_is_no_column(self):
+        q = Request()
+        q.sample([q.frame('name with spaces 12')], 56)
+        path = q.write(self.path('a.otlp'))
+        r = run('convert', '--format', 'folded', '-o', '-', path)
+        self.assertEqual(r.stdout.decode(), 'prog;name with spaces\u00a012 56\n')
+
+
 class Bombs(Case):
     """Few bytes that ask for much. Each command ends soon, in little memory, with a sentence."""
     SECONDS = 20 # of CPU time; sanitizers are slow
@@ -511,6 +545,41 @@ class Paths(Case):
             self.assertTrue(answer['result']['isError'], answer)
             self.assertRegex(answer['result']['content'][0]['text'], 'must be a file|no probe', tool)
         self.assertLess(time.monotonic() - began, 30)
+
+    def test_what_is_no_message(self):
+        lines = [b'{"jsonrpc":"1.0","id":1,"method":"ping"}', b'{"jsonrpc":"2.0","id":{"a":[1]},"method":"ping"}',
+                 b'{"jsonrpc":"2.0","id":2,"method":"ping"} trailing', b'\xff\xfe', b'[' * 100, b'[]', b'7',
+                 b'{"jsonrpc":"2.0","id":3,"method":"ping","x":"' + b'y' * (2 << 20) + b'"}',
+                 b'{"jsonrpc":"2.0","id":4,"method":"ping"}']
+        r = run('mcp', input=b'\n'.join(lines) + b'\n', stdin=None)
+        if b'built without' in r.stderr:
+            self.skipTest('there is no mcp')
+        answers = [json.loads(line) for line in r.stdout.splitlines()]
+        self.assertEqual([a.get('error', {}).get('code') for a in answers],
+                         [-32600, -32600, -32700, -32700, -32700, -32600, -32600, -32600, None])
+        self.assertEqual(answers[-1]['id'], 4)
+
+    def test_cancel_ping_and_batch_while_a_tool_runs(self):
+        slow = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {'name': 'record', 'arguments': {'seconds': 30}}}
+        p = subprocess.Popen([PROGRAM, 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(os.environ, FAKE_OTELPROF=''))
+        self.addCleanup(p.communicate)
+        self.addCleanup(p.kill)
+
+        def send(message):
+            p.stdin.write(json.dumps(message).encode() + b'\n')
+            p.stdin.flush()
+        send({'jsonrpc': '2.0', 'id': 0, 'method': 'ping'})
+        if not p.stdout.readline():
+            self.skipTest('there is no mcp')
+        began = time.monotonic()
+        send(slow)
+        send({'jsonrpc': '2.0', 'id': 2, 'method': 'ping'})
+        self.assertEqual(json.loads(p.stdout.readline())['id'], 2)
+        send([{'jsonrpc': '2.0', 'id': i, 'method': 'ping'} for i in (3, 4)])
+        send({'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 1}})
+        self.assertEqual([a['id'] for a in json.loads(p.stdout.readline())], [3, 4])
+        self.assertLess(time.monotonic() - began, 20)
 
     @unittest.skipIf(os.geteuid(), 'is root in another home')
     def test_nothing_is_made_in_another_s_home(self):

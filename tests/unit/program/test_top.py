@@ -145,13 +145,30 @@ class Tmux(unittest.TestCase):
                 (60, ['SELF', 'TOTAL', 'PID', 'PROCESS', 'FUNCTION'], ['30.00%', '30.00%', '100', 'web', 'parse']),
                 (30, ['SELF', 'TOTAL', 'FUNCTION'], ['30.00%', '30.00%', 'parse'])):
             self.begin(columns)
+            self.screen('parse')
+            self.run_it('send-keys', 'a')  # without the answer
             lines = self.screen('parse').splitlines()
+            while not lines[2].startswith('   SELF'):
+                time.sleep(0.1)
+                lines = self.screen('parse').splitlines()
             self.assertEqual((lines[2].split(), lines[4].split()), (titles, row))
+
+    def test_the_answer_comes_first(self):
+        for columns in 100, 80, 60:
+            self.begin(columns)
+            lines = self.screen('ksys_read').splitlines()
+            self.assertRegex(lines[1], r'^Used 0\.\d\d of \d+ CPUs? for ')
+            own = next(i for i, line in enumerate(lines) if line.startswith('YOUR CODE'))
+            self.assertRegex(lines[own + 1], r'^  40\.0% ')
+            self.assertIn('app.py:12', lines[own + 1])
+            self.assertTrue(all(len(line) <= columns for line in lines), lines)
 
     def test_what_stands_there(self):
         self.screen('ksys_read')
         self.run_it('send-keys', 'Space') # the next table has no samples
-        lines = self.screen('PAUSED').splitlines()
+        self.run_it('send-keys', 'a')
+        self.screen('PAUSED')
+        lines = self.screen('\n   SELF   TOTAL     PID').splitlines()
         self.assertRegex(lines[0], r'^otelprof top  \d\d:\d\d:\d\d  10 samples in .* at 100 Hz')
         self.assertEqual(lines[2].split(), ['SELF', 'TOTAL', 'PID', 'PROCESS', 'MODULE', 'FUNCTION'])
         self.assertEqual(lines[3].split(), ['40.00%', '40.00%', '200', 'python', 'app.py', 'work'])
@@ -224,8 +241,39 @@ class LowerRate(unittest.TestCase):
             for percent in row['self_percent'], row['total_percent']:
                 self.assertAlmostEqual(percent, 100 * ns / 910_000_000, delta=0.006)
         text = top()
-        self.assertRegex(text, r'^10 samples in [0-9.]+ s at 10 Hz\n')
+        self.assertRegex(text, r'(?m)^10 samples in [0-9.]+ s at 10 Hz\n')
         self.assertRegex(text, r'(?m)^ 43\.96%  43\.96% +200 python +.* work$')
+
+
+class Filters(unittest.TestCase):
+    """What report takes, top takes, too, as far as it means something live."""
+
+    def top(self, *args, status=0):
+        done = subprocess.run([PROGRAM, 'top', '-d', '0.1', *args], text=True, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def functions(self, *args):
+        return {row['function'] for row in json.loads(self.top('--json', *args).stdout)['functions']}
+
+    def test_the_answer(self):
+        d = json.loads(self.top('--json').stdout)
+        self.assertRegex(d['answer'], r'^Used 0\.\d\d CPUs for ')
+        row = d['your_code'][0]
+        self.assertEqual((row['name'], row['file'], row['line'], row['total_percent']),
+                         ('work', 'app.py', 12, 40.0))
+
+    def test_filters(self):
+        everything = self.functions()
+        self.assertIn('parse', everything)
+        for args in ['--program', 'python'], ['--focus', '^work$'], ['--ignore', 'app'], ['--kind', 'cpu']:
+            some = self.functions(*args)
+            self.assertTrue(some and some <= everything, args)
+        self.assertNotIn('parse', self.functions('--program', 'python'))
+        self.assertNotIn('work', self.functions('--ignore', '^work$'))
+        self.assertIn('no sample passes the filters, of 10',
+                      self.top('--program', 'nobody', status=1).stderr)
+        self.assertIn('regular expression', self.top('--focus', '(', '--focus', '[', status=2).stderr)
 
 
 class Kinds(unittest.TestCase):
@@ -255,7 +303,7 @@ class Kinds(unittest.TestCase):
 
     def test_text(self):
         text = self.top('kinds')
-        self.assertRegex(text, r'^10 samples in ')
+        self.assertRegex(text, r'(?m)^10 samples in ')
         for head, row in ((r'alloc_space: 12\.0 MiB \(bytes\)', r'12\.0 MiB'),
                           (r'contentions: 4 \(count\)', '4'),
                           (r'off_cpu: 1\.00 s \(nanoseconds\)', r'1\.00 s')):

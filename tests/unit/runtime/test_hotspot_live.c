@@ -18,7 +18,8 @@
 #include "test.h"
 
 enum {
-	STEPS = 12000, /* instructions */
+	STEPS = 6000, /* instructions */
+	UPCALL_STEPS = 60000,
 	FRAMES_MAX = 64,
 	THREADS_MAX = 128,
 	LEAST_DEPTH = 3, /* main, run, calls */
@@ -338,7 +339,7 @@ static void test_compiled_by_c1(void)
 static void test_upcalls(void)
 {
 	int n = check_each_instruction(
-		&(struct scene){ "Upcall", "-Xint", false, 1, 5 * STEPS });
+		&(struct scene){ "Upcall", "-Xint", false, 1, UPCALL_STEPS });
 
 	printf("%d instructions were of the stub\n", n);
 	CHECK(n >= UPCALL_LEAST);

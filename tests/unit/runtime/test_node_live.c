@@ -17,7 +17,7 @@
 #include "test.h"
 
 enum {
-	STEPS = 12000, /* instructions */
+	STEPS = 6000, /* instructions */
 	WRONG_MOST = STEPS / 100,
 	FRAMES_MAX = 64,
 	LEAST_DEPTH = 2, /* the file's code, calls */

@@ -2,6 +2,7 @@
 #include "code/unwind/heights/instruction.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/reader.h"
 
@@ -13,6 +14,8 @@ enum {
 	ESCAPE = 0x0f,
 	MODRM_REG = 3, /* mod: a register, no memory */
 	MOFFS_BYTES = 8,
+	VEX_GENERAL =
+		0xe0, /* from this opcode of map 0F38 on registers are general ones */
 };
 
 /* Registers, as bits. */
@@ -24,6 +27,12 @@ enum {
 	SI = 1 << 6,
 	DI = 1 << 7,
 	R11 = 1 << 11,
+};
+
+/* Flags: which registers of a ModRM byte are written to. */
+enum {
+	WRITES_REG = 1,
+	WRITES_RM = 2,
 };
 
 /* Flags: what follows an opcode. */
@@ -116,11 +125,8 @@ static void read_modrm(struct insn *s)
 	s->mod = modrm >> 6;
 	s->reg = (modrm >> 3 & 7) | (s->rex & REX_R ? 8 : 0);
 	s->rm = (modrm & 7) | (s->rex & REX_B ? 8 : 0);
-	s->out->regs |= (uint16_t)(1u << s->reg);
-	if (s->mod == MODRM_REG) {
-		s->out->regs |= (uint16_t)(1u << s->rm);
+	if (s->mod == MODRM_REG)
 		return;
-	}
 	base = modrm & 7;
 	if (base == 4) {
 		sib = op_read_u8(&s->r);
@@ -135,6 +141,15 @@ static void read_modrm(struct insn *s)
 		s->disp = op_read_s8(&s->r);
 	else if (s->mod == 2 || (base == 5 && !s->mod))
 		s->disp = op_read_s32(&s->r);
+}
+
+/* Note which registers of the ModRM byte are written to (WRITES_*). */
+static void add_written(struct insn *s, unsigned int writes)
+{
+	if (writes & WRITES_REG)
+		s->out->regs |= (uint16_t)(1u << s->reg);
+	if (writes & WRITES_RM && s->mod == MODRM_REG)
+		s->out->regs |= (uint16_t)(1u << s->rm);
 }
 
 static int64_t read_immediates(struct insn *s, uint8_t what)
@@ -171,38 +186,73 @@ static bool has_immediate(uint8_t map, uint8_t opcode)
 	       (opcode >= 0xc4 && opcode <= 0xc6);
 }
 
+/* Which registers of the ModRM byte are general ones that a vector instruction writes to: moves out
+ * of vectors and masks, conversions, and what is no vector instruction but is encoded as one. */
+static unsigned int vector_writes(uint8_t map, uint8_t opcode)
+{
+	static const uint8_t to_reg[] = {
+		0x2c, 0x2d, 0x50, 0x78, 0x79, 0x93, 0xc5, 0xd7
+	};
+
+	switch (map) {
+	case 1:
+	case 5:
+		if (opcode == 0x7e)
+			return WRITES_RM;
+		return memchr(to_reg, opcode, sizeof(to_reg)) ? WRITES_REG : 0;
+	case 2:
+	case 6:
+		return opcode >= VEX_GENERAL ? WRITES_REG | WRITES_RM : 0;
+	case 3:
+		if (opcode >= 0x14 && opcode <= 0x17)
+			return WRITES_RM;
+		return opcode >= 0xf0 ? WRITES_REG : 0;
+	default:
+		return WRITES_REG | WRITES_RM;
+	}
+}
+
+static void read_vector_modrm(struct insn *s, uint8_t map, uint8_t opcode)
+{
+	read_modrm(s);
+	add_written(s, vector_writes(map, opcode));
+}
+
 /* @map and @inverted come from the prefix; @inverted has R, X and B, inverted, in its top
- * bits. */
-static void read_vector(struct insn *s, uint8_t inverted, uint8_t map, bool evex)
+ * bits. Returns the opcode. */
+static uint8_t read_vector(struct insn *s, uint8_t inverted, uint8_t map, bool evex)
 {
 	uint8_t opcode = op_read_u8(&s->r);
 
 	s->rex = (inverted & 0x80 ? 0 : REX_R) | (inverted & 0x20 ? 0 : REX_B) |
 		 (inverted & 0x40 ? 0 : REX_X);
 	if (!evex && map == 1 && opcode == 0x77)
-		return; /* vzeroupper */
-	read_modrm(s);
+		return opcode; /* vzeroupper */
+	read_vector_modrm(s, map, opcode);
 	if (map == 10) /* XOP */
 		op_read_skip(&s->r, 4);
 	else if (map == 8 || has_immediate(map, opcode))
 		op_read_skip(&s->r, 1);
+	return opcode;
 }
 
 static bool read_vex(struct insn *s, uint8_t prefix)
 {
 	uint8_t first = op_read_u8(&s->r);
+	uint8_t second;
+	uint8_t opcode;
 
 	if (prefix == 0xc5) {
-		read_vector(s, first | 0x60, 1, false);
+		(void)read_vector(s, first | 0x60, 1, false);
 		return true;
 	}
+	second = op_read_u8(&s->r);
 	if (prefix == 0x62)
-		op_read_skip(&s->r, 2);
-	else if ((first & 31) == 2) /* the registers of mulx and blsr are in the prefix */
-		s->out->regs |= (uint16_t)(1u << (~op_read_u8(&s->r) >> 3 & 15));
-	else
 		op_read_skip(&s->r, 1);
-	read_vector(s, first, first & (prefix == 0x62 ? 7 : 31), prefix == 0x62);
+	opcode = read_vector(s, first, first & (prefix == 0x62 ? 7 : 31), prefix == 0x62);
+	/* the registers of mulx and blsr are in the prefix */
+	if (prefix != 0x62 && (first & 31) == 2 && opcode >= VEX_GENERAL)
+		s->out->regs |= (uint16_t)(1u << (~second >> 3 & 15));
 	return true;
 }
 
@@ -226,6 +276,47 @@ static uint16_t escaped_writes(uint8_t opcode)
 	return opcode == 0xb0 || opcode == 0xb1 || opcode == 0xc7 ? AX | DX : 0;
 }
 
+/* Is it an instruction of vectors, among the opcodes of two bytes? */
+static bool is_vector(uint8_t opcode)
+{
+	return (opcode >= 0x10 && opcode <= 0x17) || (opcode >= 0x28 && opcode <= 0x2f) ||
+	       (opcode >= 0x50 && opcode <= 0x76) || (opcode >= 0x7c && opcode <= 0x7f) ||
+	       opcode == 0xc2 || (opcode >= 0xc4 && opcode <= 0xc6) || opcode >= 0xd0;
+}
+
+/* Of the other opcodes of two bytes, as vector_writes(). */
+static unsigned int escaped_operands(uint8_t opcode)
+{
+	switch (opcode) {
+	case 0x0d:
+	case 0x18 ... 0x1d:
+	case 0x1f: /* fetches ahead, does nothing */
+	case 0xa3:
+	case 0xc3:
+		return 0;
+	case 0x02:
+	case 0x03:
+	case 0x40 ... 0x4f:
+	case 0xaf:
+	case 0xb6 ... 0xb8:
+	case 0xbc ... 0xbf:
+		return WRITES_REG;
+	case 0x1e:
+	case 0x90 ... 0x9f:
+	case 0xa4:
+	case 0xa5:
+	case 0xab ... 0xae:
+	case 0xb0:
+	case 0xb1:
+	case 0xb3:
+	case 0xba:
+	case 0xbb:
+		return WRITES_RM;
+	default:
+		return WRITES_REG | WRITES_RM;
+	}
+}
+
 static bool read_escaped(struct insn *s)
 {
 	uint8_t opcode = op_read_u8(&s->r);
@@ -237,8 +328,7 @@ static bool read_escaped(struct insn *s)
 		return true;
 	}
 	if (opcode == 0x38 || opcode == 0x3a) {
-		op_read_skip(&s->r, 1);
-		read_modrm(s);
+		read_vector_modrm(s, opcode == 0x3a ? 3 : 2, op_read_u8(&s->r));
 		op_read_skip(&s->r, opcode == 0x3a ? 1 : 0);
 		return true;
 	}
@@ -254,6 +344,8 @@ static bool read_escaped(struct insn *s)
 	if (is_bare(opcode))
 		return true;
 	read_modrm(s);
+	add_written(s, is_vector(opcode) ? vector_writes(1, opcode)
+					 : escaped_operands(opcode));
 	if (opcode == 0x1f)
 		set(s, OP_INSN_PAD, OP_INSN_NO_REG, 0);
 	if (has_immediate(1, opcode) || opcode == 0xa4 || opcode == 0xac ||
@@ -454,6 +546,42 @@ static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 	}
 }
 
+/* Which registers of its ModRM byte an opcode of one byte writes to; @reg is a part of the opcode
+ * in some. */
+static unsigned int plain_operands(uint8_t opcode, uint8_t reg)
+{
+	if (opcode < 0x38)
+		return opcode & 2 ? WRITES_REG : WRITES_RM;
+	switch (opcode) {
+	case 0x38 ... 0x3b:
+	case 0x84:
+	case 0x85: /* compares */
+	case 0x8e:
+	case 0xd8 ... 0xde:
+		return 0;
+	case 0x63:
+	case 0x69:
+	case 0x6b:
+	case 0x8a:
+	case 0x8b:
+	case 0x8d:
+		return WRITES_REG;
+	case 0x80 ... 0x83:
+		return reg == 7 ? 0 : WRITES_RM;
+	case 0xf6:
+	case 0xf7:
+		return reg < 2 ? 0 : WRITES_RM;
+	case 0xfe:
+	case 0xff:
+		return reg < 2 ? WRITES_RM : 0;
+	case 0x86:
+	case 0x87:
+		return WRITES_REG | WRITES_RM;
+	default:
+		return WRITES_RM;
+	}
+}
+
 static bool read_opcode(struct insn *s, uint8_t opcode)
 {
 	uint8_t what = one_byte[opcode];
@@ -464,8 +592,10 @@ static bool read_opcode(struct insn *s, uint8_t opcode)
 	if (opcode == 0xe8 || opcode == 0xe9)
 		/* on Intel's CPUs the distance has 4 bytes all the same */
 		s->narrow = false;
-	if (what & M)
+	if (what & M) {
 		read_modrm(s);
+		add_written(s, plain_operands(opcode, s->reg & 7));
+	}
 	if ((opcode & 0xf8) == 0xb8 && s->rex & REX_W)
 		op_read_skip(&s->r, 4); /* the upper half of an immediate of 8 bytes */
 	if ((opcode & 0xfc) == 0xa0)

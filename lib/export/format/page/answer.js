@@ -38,6 +38,34 @@ function ownRow([f, v], all) {
 	li.append(share, amounts, name, line);
 	return li;
 }
+/* Threads that are in a lock at the end of the recording, by whose code: their waits have no end, and so no
+   value among those of the kind that is shown. They may be deadlocked. */
+const LOCKED = /^(__)?pthread_(mutex|rwlock)_|^__lll_lock_wait|^PyThread_acquire_lock|^take_gil|^ObjectMonitor::enter/;
+const WAIT_TYPES = ['off_cpu', 'delay', 'contentions', 'wall'];
+const threadsKind = () => D.kinds.findIndex(k => S[k[0]] === 'threads');
+function lockedThreads() {
+	const kind = threadsKind(), sum = new Map();
+	if (kind < 0 || !WAIT_TYPES.includes(S[kindNow()[0]]))
+		return [];
+	for (const [, tree] of treesOf(kind).filter(([, t]) => isOfProcess(t))) {
+		const best = [], locked = [];
+		for (let i = 0; i < tree.f.length; i++) {
+			const d = tree.d[i], f = tree.f[i], above = d ? best[d - 1] : -1, keeps = above >= 0 && F[above][CLASS] < F[f][CLASS];
+			best[d] = keeps ? above : f;
+			locked[d] = keeps && (locked[d - 1] || LOCKED.test(nameOf(f)));
+			if (tree.s[i] && locked[d])
+				sum.set(best[d], (sum.get(best[d]) || 0) + tree.s[i]);
+		}
+	}
+	return [...sum].sort((a, b) => b[1] - a[1]).slice(0, 3);
+}
+function lockedRow([f, n]) {
+	const li = element('li'), name = element('span', undefined, 'where');
+	name.append(button(nameOf(f), () => chooseKind(threadsKind()), 'Show all threads at the end'));
+	li.append(element('span', `${n} thread${n === 1 ? '' : 's'}`, 'share'), element('span', 'in a lock at the end', 'dim'), name,
+		element('span', shortPath(hotLine(f, threadsKind())) || shortPath(S[F[f][MODULE]]), 'dim where'));
+	return li;
+}
 /* From the root along the largest child, as long as one has most of it; the frames of people. */
 function hottestPath() {
 	const path = [];
@@ -108,6 +136,6 @@ function fillAnswer() {
 	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
 	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
 	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');
-	$('own').replaceChildren(...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
+	$('own').replaceChildren(...lockedThreads().map(lockedRow), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
 	fillPath();
 }

@@ -80,6 +80,12 @@ function drawNode(p, i, x, w, y) {
 		pen.fillText(line, left + 5 + at, y + ROW / 2);
 	}
 	pen.globalAlpha = 1;
+	/* of callers and callees the function itself */
+	if (view.show === 'sandwich' && t.depth[i] === 0 && p.from === 0) {
+		pen.fillStyle = css.accent;
+		pen.fillRect(x, y, 3, ROW - 1);
+		pen.fillRect(x, y + ROW - 3, Math.max(w - inset, THIN), 2);
+	}
 	const over = same(me, hover) || (matchAt >= 0 && same(me, matches[matchAt]));
 	if (over || (same(me, focus) && document.activeElement === canvas)) {
 		pen.strokeStyle = over ? css.text : css.accent;

@@ -133,9 +133,11 @@ function drawTimes() {
 	if (view.show === 'timeline')
 		drawLanes();
 }
+const NOTES = ['Bars are against the largest of their row. Hatched: nothing was recorded; red: stacks that are not whole.',
+	'Drag to choose a time (a wait counts where it ends), click a name to choose a thread.'];
 function drawLanes() {
 	const c = $('threads'), w = Math.max(1, $('lanes').clientWidth - 32), shown = lanes;
-	const label = Math.min(LABEL, w / 3), p = fitCanvas(c, w, shown.length * LANE + 46);
+	const label = Math.min(LABEL, w / 3), p = fitCanvas(c, w, shown.length * LANE + 32 + 16 * NOTES.length);
 	const chars = Math.floor((label - 10) / p.measureText('m').width);
 	shown.forEach((l, k) => {
 		const y = k * LANE + 2;
@@ -155,7 +157,7 @@ function drawLanes() {
 		p.fillText(text, label + k / 4 * (w - label), bottom + 12);
 	}
 	p.textAlign = 'left';
-	p.fillText('Bars are against the largest of their row. Hatched: nothing was recorded; red: stacks that are not whole. Drag to choose a time (a wait counts where it ends), click a name to choose a thread.', 0, bottom + 32);
+	NOTES.forEach((text, i) => p.fillText(text, 0, bottom + 32 + 16 * i));
 }
 
 const rangeSeconds = () => (Math.min(view.to, M.bins - 1) + 1 - view.from) * M.bin_ns / 1e9;

@@ -84,7 +84,7 @@ function place(f) {
 }
 /* Its heaviest lines by kind: [line, value, charged value], what is charged to it first. */
 let lineRows = null;
-function linesOf(f) {
+function linesOf(f, kind = view.kind) {
 	if (!lineRows) {
 		lineRows = new Map();
 		for (let i = 0; i < D.lines.length; i += 5) {
@@ -93,11 +93,11 @@ function linesOf(f) {
 			lineRows.get(key).push(D.lines.slice(i + 2, i + 5));
 		}
 	}
-	return f < 0 ? [] : lineRows.get(view.kind + '/' + f) || [];
+	return f < 0 ? [] : lineRows.get(kind + '/' + f) || [];
 }
 /* Of what is left out, or of a process, there is none. */
-function hotLine(f) {
-	const l = linesOf(f)[0];
+function hotLine(f, kind = view.kind) {
+	const l = linesOf(f, kind)[0];
 	return l && S[F[f][FILE]] ? S[F[f][FILE]] + ':' + l[0] : '';
 }
 const shortPath = text => text.split('/').slice(-2).join('/');

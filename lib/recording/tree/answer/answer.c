@@ -83,7 +83,8 @@ static int compare_threads(const void *a, const void *b)
  * that waits at the end is in a wait that is in no value yet; it stands if that may be most of its
  * time.
  */
-static int sum_threads(struct answer_work *w, const struct thread_time *t, size_t len)
+static int sum_threads(struct answer_work *w, const struct thread_time *t, size_t len,
+		       bool all_time)
 {
 	const double half_ns = w->a->seconds * OP_NS_PER_S / 2;
 	struct answer *a = w->a;
@@ -106,6 +107,12 @@ static int sum_threads(struct answer_work *w, const struct thread_time *t, size_
 				return -ENOMEM;
 			*key = t[i].key;
 			a->standing++;
+			key = all_time && thread_on + thread_off <= 0
+				      ? op_vec_push(&w->whole)
+				      : key;
+			if (!key)
+				return -ENOMEM;
+			*key = t[i].key;
 		}
 		a->ran += thread_on > RAN_SHARE * w->a->seconds * OP_NS_PER_S;
 		if (thread_off <= 0)
@@ -126,7 +133,7 @@ int answer_threads(struct answer_work *w)
 	const struct op_collect_stack *s;
 	struct view of_kind = *w->v;
 	double cpu = 0;
-	bool any_cpu = false;
+	bool any_cpu = false, any_off = false;
 	size_t n = 0;
 
 	w->a->seconds = (double)(c->end_ns - c->start_ns) / OP_NS_PER_S;
@@ -141,6 +148,7 @@ int answer_threads(struct answer_work *w)
 
 		of_kind.kind = s->kind;
 		any_cpu |= on;
+		any_off |= off;
 		if ((!on && !off && !stands) || !view_wants(&of_kind, s))
 			continue;
 		if (on)
@@ -157,7 +165,7 @@ int answer_threads(struct answer_work *w)
 	qsort(times, n, sizeof(*times), compare_threads);
 	w->a->cpus =
 		any_cpu && w->a->seconds > 0 ? cpu / OP_NS_PER_S / w->a->seconds : -1;
-	return sum_threads(w, times, n);
+	return sum_threads(w, times, n, any_cpu && any_off);
 }
 
 int answer_make(const struct view *v, struct answer *ret)
@@ -193,5 +201,6 @@ int answer_make(const struct view *v, struct answer *ret)
 	if (!r)
 		r = answer_path(&w);
 	op_vec_clear(&w.standing);
+	op_vec_clear(&w.whole);
 	return r;
 }

@@ -44,6 +44,7 @@ struct answer_row {
 	enum op_frame_class
 		of; /* OP_CLASS_OWN, or what comes next where a stack has none */
 	int64_t value;
+	int64_t whole;	  /* of threads that stand: those that did nothing else */
 	uint64_t samples; /* 0: not known */
 	double error;	  /* of its share, in points, at 95 %; 0: not known */
 };
@@ -68,6 +69,7 @@ struct answer {
 	 * have no end yet, in bytes. */
 	struct answer_row stands[ANSWER_STANDS_MAX];
 	size_t stands_len;
+	size_t stands_first; /* of them, those that come before the rows: they may be deadlocked */
 	int64_t in_use; /* bytes at the end, of allocations; -1: not known */
 	int64_t own;	/* charged to own code and libraries */
 	struct answer_step path[ANSWER_PATH_MAX];
@@ -104,6 +106,8 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 size_t answer_rows_shown(const struct answer *a, size_t limit);
 /* Are there several programs that a reader must tell apart? */
 bool answer_has_programs(const struct answer *a);
+/* Since when a row that stands does: "still at the end". */
+const char *answer_stands_words(const struct answer *a, const struct answer_row *row);
 /* The name of the rows: "your code", "your code waits in". */
 const char *answer_title(const struct answer *a);
 /* Parts of the making. */
@@ -112,6 +116,8 @@ struct answer_work {
 	uint8_t *classes;	   /* of each function */
 	uint8_t *services;	   /* the same */
 	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
+	OP_VEC(uint64_t)
+	whole; /* of them, those that did nothing else, as far as that is known */
 	struct answer *a;
 };
 uint64_t answer_thread_key(const struct op_collect_stack *s);

@@ -38,7 +38,8 @@ struct rows {
 	int64_t waits[WAITS];
 	int64_t services[SERVICES];
 	uint64_t samples;
-	int64_t own; /* charged to own code and libraries */
+	int64_t own;	  /* charged to own code and libraries */
+	bool of_standing; /* their values are threads */
 };
 
 static int frames_of(const struct op_collect *c, const struct op_collect_stack *s,
@@ -147,6 +148,18 @@ static int add_to_row(struct rows *r, uint32_t number, size_t at,
 	return err ? err : sums_add(&r->owners, row | program, s->value);
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool is_in(const uint64_t *keys, size_t len, uint64_t key)
+{
+	return len && bsearch(&key, keys, len, sizeof(key), compare_keys);
+}
+
 static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
@@ -177,6 +190,8 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
+	if (r->of_standing && is_in(w->whole.data, w->whole.len, answer_thread_key(s)))
+		row->whole += s->value;
 	if (op_frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
@@ -272,13 +287,6 @@ static int compare(const void *a, const void *b)
 	if (x->function != y->function)
 		return x->function < y->function ? -1 : 1;
 	return (int)x->wait - (int)y->wait;
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 static void take_waits(struct rows *r)
@@ -378,13 +386,10 @@ uint64_t answer_thread_key(const struct op_collect_stack *s)
 /* Is @s of what has no end yet, beside a view of waits or of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
 {
-	uint64_t key = answer_thread_key(s);
-
 	if (w->a->about == ABOUT_MEMORY)
 		return is_of(w, s->kind, "inuse_space");
 	return is_of(w, s->kind, "threads") &&
-	       bsearch(&key, w->standing.data, w->standing.len, sizeof(key),
-		       compare_keys);
+	       is_in(w->standing.data, w->standing.len, answer_thread_key(s));
 }
 
 static bool may_stand(const struct answer_work *w)
@@ -394,15 +399,34 @@ static bool may_stand(const struct answer_work *w)
 	return w->a->about == ABOUT_WAITS && !w->a->counts && w->standing.len;
 }
 
+/* Who waits for a lock at the end, and for nothing else, may wait for ever. */
+static bool may_be_deadlocked(const struct answer_row *row)
+{
+	return row->wait == WAIT_LOCK || row->wait == WAIT_GIL;
+}
+
+static int deadlocked_first(const void *a, const void *b)
+{
+	const struct answer_row *x = a, *y = b;
+
+	if (may_be_deadlocked(x) != may_be_deadlocked(y))
+		return may_be_deadlocked(x) ? -1 : 1;
+	return compare(a, b);
+}
+
 /* The largest ones. Of memory all programs keep a little: that is no answer. */
 static void take_stands(struct rows *r)
 {
 	struct answer *a = r->w->a;
 	const struct answer_row *row;
 
+	if (a->about != ABOUT_MEMORY && r->of.len)
+		qsort(r->of.data, r->of.len, sizeof(*r->of.data), deadlocked_first);
 	op_vec_foreach(row, &r->of) {
 		if (a->stands_len == ANSWER_STANDS_MAX)
 			break;
+		if (a->about != ABOUT_MEMORY)
+			a->stands_first += may_be_deadlocked(row);
 		if (a->about != ABOUT_MEMORY ||
 		    (double)row->value >= KEPT_SHARE * (double)a->in_use)
 			a->stands[a->stands_len++] = *row;
@@ -412,7 +436,7 @@ static void take_stands(struct rows *r)
 int answer_stands(struct answer_work *w)
 {
 	struct view of_kind = *w->v;
-	struct rows r = { .w = w };
+	struct rows r = { .w = w, .of_standing = w->a->about != ABOUT_MEMORY };
 	const struct op_collect_stack *s;
 	int64_t sum = 0;
 	int err = 0;

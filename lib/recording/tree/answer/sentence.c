@@ -146,6 +146,14 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 	return buf;
 }
 
+const char *answer_stands_words(const struct answer *a, const struct answer_row *row)
+{
+	if (a->about == ABOUT_MEMORY)
+		return "still in use at the end";
+	return row->whole == row->value ? "from the beginning to the end"
+					: "still at the end";
+}
+
 size_t answer_rows_shown(const struct answer *a, size_t limit)
 {
 	const struct answer_row *row;

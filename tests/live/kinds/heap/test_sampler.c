@@ -6,6 +6,8 @@
  */
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "op_user_types.h"
 #include "preload/heap/sampler.h"
@@ -91,14 +93,112 @@ static void test_addresses(void)
 	CHECK(op_preload_addresses_add((void *)4096));
 	CHECK(op_preload_addresses_take((void *)4096));
 	CHECK(!op_preload_addresses_take((void *)4096));
-	/* full: it says so */
-	for (refused = 0, i = 1; i <= 100000; i++)
+	/* as many as are meant to be there find a place, but for one in a thousand */
+	for (refused = 0, i = 1; i <= OP_PRELOAD_ADDRESSES_MAX; i++)
 		refused += !op_preload_addresses_add((void *)(i * 4112));
-	CHECK(refused >= 100000 - 32768);
+	CHECK(refused <= OP_PRELOAD_ADDRESSES_MAX / 1000);
+	CHECK_INT(op_preload_addresses_held(), OP_PRELOAD_ADDRESSES_MAX - refused);
+	/* full: it says so */
+	for (refused = 0; i <= 400000; i++)
+		refused += !op_preload_addresses_add((void *)(i * 4112));
+	CHECK(refused >= 400000 - OP_PRELOAD_ADDRESSES_MAX * 2);
 	op_preload_addresses_clear();
-	for (i = 1; i <= 100000; i++)
+	for (i = 1; i <= 400000; i++)
 		CHECK(!op_preload_addresses_take((void *)(i * 4112)));
+	CHECK_INT(op_preload_addresses_held(), 0);
 	CHECK(!op_preload_free_gate.part.holds);
+}
+
+/* What is in use, far beyond the room of the sampler's table and of a table like the kernel's: all
+ * that was allocated, and a half of it when each second one is freed. */
+static void check_in_use(uint64_t n, uint64_t size, uint64_t interval)
+{
+	struct op_preload_thread *t = &op_preload_thread;
+	static uint64_t weight[OP_PRELOAD_ADDRESSES_MAX * 64];
+	double all = 0;
+	double half = 0;
+	uint64_t i;
+
+	op_preload_set_interval(interval);
+	*t = (struct op_preload_thread){ 0 };
+	memset(weight, 0, sizeof(weight));
+	for (i = 1; i <= n; i++) {
+		if (t->random && (t->left -= (int64_t)size) >= 0)
+			continue;
+		weight[i] = op_preload_sample(size);
+		if (weight[i] && !op_preload_addresses_add((void *)(i * 4112)))
+			weight[i] = 0;
+	}
+	CHECK(op_preload_addresses_held() <= OP_PRELOAD_ADDRESSES_MAX);
+	for (i = 1; i <= n; i++) {
+		all += (double)weight[i];
+		if (weight[i] && i % 2)
+			CHECK(op_preload_addresses_take((void *)(i * 4112)));
+		else
+			half += (double)weight[i];
+	}
+	printf("  %llu of %llu bytes, interval %llu: %u addresses, %.4f and %.4f of them\n",
+	       (unsigned long long)n, (unsigned long long)size,
+	       (unsigned long long)interval, op_preload_addresses_held() * 2,
+	       all / (double)(n * size), half / (double)(n * size) * 2);
+	/* a sample stands for half of what there is in 2,048 at most: 2 %, and 3 % of a half */
+	CHECK(fabs(all / (double)(n * size) - 1) < 0.12);
+	CHECK(fabs(half / (double)(n * size) * 2 - 1) < 0.18);
+	op_preload_addresses_clear();
+}
+
+static void test_in_use(void)
+{
+	check_in_use(20000, 16384, 4096);
+	check_in_use(60000, 16384, 4096);
+	check_in_use(4000000, 16384, 4096);
+	check_in_use(4000000, 100, 64);
+}
+
+/* The kernel's part: samples of two weights, which come by turns. */
+static void check_threshold(uint32_t n, uint64_t small, uint64_t large)
+{
+	struct op_heap_use use = { 0 };
+	double told[2] = { 0 };
+	uint64_t weight[2] = { small, large };
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t threshold = op_heap_threshold(&use, OP_HEAP_LIVE_A_PROCESS);
+		uint64_t w = weight[i % 2];
+
+		op_heap_use_see(&use, w);
+		if (w < threshold && drand48() * (double)threshold >= (double)w)
+			continue;
+		use.held++;
+		told[i % 2] += (double)(w < threshold ? threshold : w);
+	}
+	printf("  %u samples of %llu and %llu: %u held, %.4f and %.4f of the bytes\n", n,
+	       (unsigned long long)small, (unsigned long long)large, use.held,
+	       told[0] / n * 2 / (double)small, told[1] / n * 2 / (double)large);
+	CHECK(use.held < OP_HEAP_LIVE_A_PROCESS ||
+	      small < large / OP_HEAP_LIVE_A_PROCESS);
+	CHECK(fabs(told[0] / n * 2 / (double)small - 1) < 0.25);
+	CHECK(fabs(told[1] / n * 2 / (double)large - 1) < 0.18);
+}
+
+static void test_thresholds(void)
+{
+	uint32_t i;
+	uint32_t last = 0;
+
+	for (i = 0; i <= 2 * OP_HEAP_LIVE_A_PROCESS; i++) {
+		uint32_t now = op_heap_doublings(i, OP_HEAP_LIVE_A_PROCESS);
+
+		CHECK(now == last || now == last + 1);
+		CHECK(i >= OP_HEAP_LIVE_A_PROCESS / 2 || !now);
+		last = now;
+	}
+	CHECK(last > 36);
+	check_threshold(10000, 524288, 600000);
+	check_threshold(100000, 524288, 600000);
+	check_threshold(10000000, 524288, 600000);
+	check_threshold(100000, 4096, 40000);
 }
 
 static void *add_and_take(void *arg)
@@ -181,5 +281,6 @@ static void test_asks_once(void)
 }
 
 TEST_MAIN({ "weights", test_weights }, { "sums", test_sums },
-	  { "addresses", test_addresses }, { "threads", test_threads },
+	  { "addresses", test_addresses }, { "in_use", test_in_use },
+	  { "thresholds", test_thresholds }, { "threads", test_threads },
 	  { "values", test_values }, { "asks_once", test_asks_once })

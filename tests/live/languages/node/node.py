@@ -12,7 +12,8 @@ functions that the optimizing compilers put into their callers. stubs: three fun
 spent in stubs of V8's without a frame. deep: more frames than a record holds; the stack is cut, and
 says so. wasm: JavaScript calls WebAssembly that calls JavaScript, and works itself.
 
-A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
+A cell is node-VERSION[-BUILD][-MODE]-PROGRAM. Builds: stripped (npm's without .symtab) and debian
+(Debian's package, which has none). Modes: jitless (bytecode alone), noopt (baseline code where
 a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
 (--detailed-line-info: V8 notes a place for every instruction, as it does for its own profiler). The
 programs come from fetch.sh.
@@ -22,6 +23,7 @@ runs all, --quick takes 20 alone. Prints lines like native/run.py's.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -34,6 +36,10 @@ import check  # noqa: E402
 import suite  # noqa: E402
 
 SOURCE = os.path.join(HERE, "known.js")
+FOLDER = "/tmp/otelprof-node"  # of the program, in a Debian root
+BUILDS = {"": "", "stripped": "stripped", "debian": "Debian's package"}
+# The versions of a build. V8 8 keeps its builtins otherwise.
+BUILT = {"stripped": ["16", "18", "20", "22", "24", "26"], "debian": ["18", "20", "24"]}
 VERSIONS = ["12", "14", "16", "18", "20", "22", "24", "26"]
 MODES = {
     "jitless": ["--jitless"],
@@ -49,7 +55,11 @@ DEFAULT = ["node-%s-%s" % (version, what) for version in VERSIONS
     "node-20-spin", "node-20-calls", "node-20-jitless-scenes", "node-20-noopt-calls",
     "node-20-stubs", "node-26-stubs",
     "node-20-deep", "node-20-jitless-deep", "node-26-deep", "node-12-wasm", "node-20-wasm",
-    "node-26-wasm"]
+    "node-26-wasm"] + [
+    "node-%s-stripped-%s" % (version, what) for version in ("16", "20", "22", "26")
+    for what in ("scenes", "inlined")] + [
+    "node-%s-debian-%s" % (version, what) for version in ("18", "20", "24")
+    for what in ("scenes", "inlined")] + ["node-24-debian-noopt-calls", "node-24-debian-spin"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
 LOADS = {"loadA": 0.5, "loadB": 0.3, "loadC": 0.2}
@@ -82,8 +92,8 @@ def marked_lines():
 class Known:
     """The program under a Node.js, with what it told of itself."""
 
-    def __init__(self, program, mode, what):
-        self.process = subprocess.Popen([program, *MODES[mode], SOURCE, what, "600"],
+    def __init__(self, command, mode, what):
+        self.process = subprocess.Popen([*command[0], *MODES[mode], command[1], what, "600"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
         self.stacks = set()  # each a tuple of (name, line, column) below atLeaf, leaf first
@@ -389,13 +399,24 @@ def peers(samples, known, what):
     return figures | beside.line_shares(right)
 
 
+def command_of(program):
+    """How to run it, and what: a program of a Debian root runs in it."""
+    root = program[:-len("/usr/bin/node")]
+    if not program.endswith("/usr/bin/node") or not root:
+        return [program], SOURCE
+    os.makedirs(root + FOLDER, exist_ok=True)
+    shutil.copy(SOURCE, root + FOLDER)
+    return ["chroot", root, "/usr/bin/node"], os.path.join(FOLDER, os.path.basename(SOURCE))
+
+
 def cell(run, name, program, why, mode, what):
     if not program:
         raise suite.Skip(why or "no such Node.js here")
+    command = command_of(program)
     if run.row:
-        run.row["release"] = subprocess.run([program, "--version"], capture_output=True,
+        run.row["release"] = subprocess.run([*command[0], "--version"], capture_output=True,
                                             text=True).stdout.strip().lstrip("v")
-    known = Known(program, mode, what)
+    known = Known(command, mode, what)
     if not known.ready:
         known.stop()
         raise suite.Skip("%s does not run with %s" % (program, " ".join(MODES[mode])))
@@ -429,20 +450,23 @@ def main():
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
     run.suite = "node"
-    cells = {"-".join(x for x in ("node", version, mode, what) if x): (version, mode, what)
-             for version in VERSIONS for mode in MODES for what in PROGRAMS}
+    cells = {"-".join(x for x in ("node", version, build, mode, what) if x):
+             (version, build, mode, what) for build in BUILDS
+             for version in BUILT.get(build, VERSIONS) for mode in MODES for what in PROGRAMS}
     wanted = run.args.cells or (QUICK if run.args.quick else
                                 list(cells) if run.args.all else DEFAULT)
     wanted = [name for name in cells if any(name == w or name.startswith(w + "-")
                                             for w in wanted)]
     found, why = ({}, "") if run.args.list else programs(
-        sorted({cells[name][0] for name in wanted}, key=int))
+        sorted({"-".join(x for x in cells[name][:2] if x) for name in wanted}))
     with beside.started(run):
         for name in wanted:
-            version, mode, what = cells[name]
+            version, build, mode, what = cells[name]
+            program = found.get("-".join(x for x in (version, build) if x))
             # The stacks of deep are cut, so they are not exact as those of the others are.
-            run.cell(name, cell, found.get(version), why, mode, what, row=suite.row(
-                "Node.js", version, " ".join(MODES[mode]), what) if what != "deep" else None)
+            run.cell(name, cell, program, why, mode, what, row=suite.row(
+                "Node.js", version, " ".join(x for x in (BUILDS[build], *MODES[mode]) if x),
+                what) if what != "deep" else None)
     return run.status()
 
 

@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
 
 import beside  # noqa: E402
 import check  # noqa: E402
+import scenes  # noqa: E402
 import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
 
@@ -68,8 +69,6 @@ SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + chain(name=r"Known\\f%d"
             others=r"(?:%s|(?:getrusage\n)?Known\\cpu\n|Known\\choose\n|Known\\Turn::(?:next|took)\n|"
             r"(?:microtime|sprintf)\n)%s" % (on_the_way(), ROOT))
 OTHERS_MOST = 0.025
-# A share's standard deviation is 50 points over the root of the number of samples, at most.
-NOISE = 3 * 50
 CALLS = Cell(r"(?:(?:Known\\tick\n)?Known\\leaf_calls\n|"
              r"(?:(?:Known\\add\n)?array_map\n|range\n)?Known\\leaf_callbacks\n)" +
              chain(name=r"Known\\f%d") + r"Known\\calls\n\{main\}\n", {}, only_type="php",
@@ -109,15 +108,6 @@ def plain(name):
     return re.sub(r"(?:Known\\)?\{closure[^}]*\}", "{closure}", name)
 
 
-def read_scenes(text):
-    """{name: [(function, file, line)]} of what known.php said."""
-    scenes = {}
-    for part in re.findall(r"scene (\w+)\n((?:[^\n]+\n)+)\n", text):
-        scenes[part[0]] = [(plain(row[0]), row[1], int(row[2])) for row in
-                           (line.split("\t") for line in part[1].splitlines())]
-    return scenes
-
-
 def work_lines():
     """The lines of work(), and those of its loop."""
     with open(os.path.join(HERE, "known.php"), encoding="utf-8") as f:
@@ -145,24 +135,21 @@ def runs_of(sample):
     return ends
 
 
-class SceneCheck:
-    """Which of the scenes a sample is of, and whether all of it is right."""
+class Scenes(scenes.Scenes):
+    kind = "php"
+    said = "files, lines and order"
+    plain = staticmethod(plain)
 
-    def __init__(self, scenes, php):
-        self.scenes = {}
-        self.names = {}
+    def __init__(self, said, php):
+        super().__init__(scenes.read(said, plain))
         whole, loop = work_lines()
         self.lines = whole | {0} if php.jit else loop
         # The file's name of an eval(), and without OPcache of a file that is included again, is
         # freed with its code, before it is read.
         self.gone = ("eval",) if php.opcache else ("eval", "include")
-        for name, frames in scenes.items():
-            key = tuple(f[0] for f in frames)
-            self.names.setdefault(key, []).append(name)
-            self.scenes[name] = frames
-        self.seen = {}
-        self.wrong = {}
-        self.total = self.named = self.right = 0
+
+    def is_scene(self, leaf):
+        return leaf in ("Known\\work", "hash", "sha1")
 
     def problem(self, name, frames, sample):
         for frame, (_, file, line) in zip(frames, self.scenes[name]):
@@ -178,44 +165,6 @@ class SceneCheck:
         if runs != want:
             return "activations of %s" % (runs,)
         return None
-
-    def add(self, sample):
-        frames = [f for f in sample.frames if f.type == "php"]
-        key = tuple(plain(f.name) for f in frames)
-        leaf = key[0] if key else ""
-        if leaf not in ("Known\\work", "hash", "sha1"):
-            return
-        self.total += sample.count
-        self.named += sample.count if key in self.names else 0
-        problems = [self.problem(name, frames, sample) for name in self.names.get(key, [])]
-        if problems and not all(problems):
-            name = self.names[key][problems.index(None)]
-            self.seen[name] = self.seen.get(name, 0) + sample.count
-            self.right += sample.count
-            return
-        text = "%s: %s" % ("; ".join(sorted({p for p in problems if p})) or "no such scene",
-                           " ".join("%s:%d" % (f.name, f.line) for f in sample.frames))
-        self.wrong[text] = self.wrong.get(text, 0) + sample.count
-
-    def judge(self, samples, result):
-        for sample in samples:
-            self.add(sample)
-        all_count = sum(s.count for s in samples)
-        # The rest makes fibers, closures and the code of eval().
-        result.need(self.total >= 0.8 * all_count,
-                    "%d of %d samples in scenes" % (self.total, all_count))
-        result.need(self.right >= 0.99 * self.total,
-                    "%d of %d samples of scenes exact with files, lines and order" %
-                    (self.right, self.total))
-        result.figures.update(samples=all_count, errors=check.errors_of(samples),
-                              exact=100 * self.named / max(self.total, 1),
-                              lines=100 * self.right / max(self.named, 1))
-        missing = sorted(set(self.scenes) - set(self.seen))
-        result.need(not missing, "%d scenes seen%s" % (
-            len(self.seen), ", not: " + " ".join(missing) if missing else ""))
-        if self.right < 0.99 * self.total or missing:
-            for text, count in sorted(self.wrong.items(), key=lambda x: -x[1])[:6]:
-                result.problems.append("  %d times: %s" % (count, text))
 
 
 class Php:
@@ -234,39 +183,12 @@ class Php:
                                 stdout=subprocess.PIPE, text=True)
 
 
-def wait_ready(process):
-    text = ""
-    for line in process.stdout:
-        if line.startswith("ready"):
-            return text
-        text += line
-    raise RuntimeError("known.php did not become ready: " + text[-300:])
-
-
-def record(run, name, php, what, seconds):
-    """Returns (capture, text, what the program said, its pid)."""
-    process = php.start(what, suite.LONG)
-    try:
-        said = wait_ready(process)
-        capture, text = run.record(name + "-" + what, "-F", str(run.args.hz), "-d", str(seconds),
-                                   "-p", str(process.pid))
-    finally:
-        suite.stop([process])
-    return capture, text, said, process.pid
-
-
 def check_mix(capture, result):
     total = sum(s.count for s in capture.samples)
     right = sum(s.count for s in capture.samples
                 if (runs_of(s) or [""])[-1] == "{main}" and s.frames[-1].name == "_start")
     result.need(right >= 0.99 * total, "native and PHP frames in true order to _start in %d of %d"
                 % (right, total))
-
-
-def spin_cell(samples):
-    """SPIN with the error that chance alone can make of a share; 1 point from 22,500 on."""
-    total = sum(s.count for s in samples)
-    return replace(SPIN, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
 
 
 def peers(samples):
@@ -293,8 +215,8 @@ def check_jit(capture, result):
 
 def check_spin(run, name, php):
     start_ns = time.time_ns()
-    capture, text, _, pid = record(run, name, php, "spin", run.args.seconds)
-    result = check.check_chain(capture, spin_cell(capture.samples), pid)
+    capture, text, _, pid = scenes.record(run, name, php, "spin", run.args.seconds)
+    result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
     check_mix(capture, result)
     total = sum(s.count for s in capture.samples)
     others = sum(s.count for s in capture.samples
@@ -307,16 +229,16 @@ def check_spin(run, name, php):
 
 
 def check_calls(run, name, php):
-    capture, _, _, pid = record(run, name, php, "calls", run.args.seconds)
+    capture, _, _, pid = scenes.record(run, name, php, "calls", run.args.seconds)
     result = check.check_chain(capture, CALLS, pid)
     check_mix(capture, result)
     return [result]
 
 
 def check_scenes(run, name, php):
-    capture, _, said, pid = record(run, name, php, "scenes", 2 * run.args.seconds)
+    capture, _, said, pid = scenes.record(run, name, php, "scenes", 2 * run.args.seconds)
     result = check.Result()
-    SceneCheck(read_scenes(said), php).judge(check.select(capture, pid), result)
+    Scenes(said, php).judge(check.select(capture, pid), result)
     return [result]
 
 

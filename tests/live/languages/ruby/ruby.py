@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
 
 import beside  # noqa: E402
 import check  # noqa: E402
+import scenes  # noqa: E402
 import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
 
@@ -53,8 +54,6 @@ SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + CHAIN + ROOT, LEAVES,
             r"(?:(?:block in %schoose\n)?%seach_pair\n)?%schoose\n|%s(?:next|took|to_i)\n)%s" %
             (on_the_way(), OF, OF, OF, OF, OF, OF, ROOT))
 OTHERS_MOST = 0.025
-# A share's standard deviation is 50 points over the root of the number of samples, at most.
-NOISE = 3 * 50
 CALLS = Cell(r"(?:(?:%(of)stick\n)?%(of)sleaf_calls\n|"
              r"(?:(?:(?:%(of)sadd\n)?block in %(of)sleaf_callbacks\n)?%(of)smap\n|(?:%(of)seach\n)?"
              r"(?:%(of)sto_a\n){1,2})?%(of)sleaf_callbacks\n)" % {"of": OF} +
@@ -68,15 +67,6 @@ def bare(name):
     return re.sub("^" + OF, "", name)
 
 
-def read_scenes(text):
-    """{name: [(label, file, line)]} of what known.rb said."""
-    scenes = {}
-    for part in re.findall(r"scene (\w+\??)\n((?:[^\n]+\n)+)\n", text):
-        scenes[part[0]] = [(row[0], row[1], int(row[2])) for row in
-                           (line.split("\t") for line in part[1].splitlines())]
-    return scenes
-
-
 def work_lines():
     """The lines of work's loop."""
     with open(os.path.join(HERE, "known.rb"), encoding="utf-8") as f:
@@ -85,21 +75,19 @@ def work_lines():
     return {first + 1, first + 2, first + 3}
 
 
-class SceneCheck:
-    """Which of the scenes a sample is of, and whether all of it is right. A function in C has no
-    file here; Ruby says that of its caller."""
+class Scenes(scenes.Scenes):
+    """A function in C has no file here; Ruby says that of its caller."""
 
-    def __init__(self, scenes):
-        self.scenes = scenes
-        self.names = {}
+    kind = "ruby"
+
+    def __init__(self, said):
+        super().__init__(scenes.read(said))
         self.lines = work_lines()
-        for name, frames in scenes.items():
-            self.names.setdefault(tuple(f[0] for f in frames), []).append(name)
-        self.seen = {}
-        self.wrong = {}
-        self.total = self.named = self.right = 0
 
-    def problem(self, name, frames):
+    def is_scene(self, leaf):
+        return bare(leaf) == LEAF
+
+    def problem(self, name, frames, _sample):
         for i, (frame, (label, file, line)) in enumerate(zip(frames, self.scenes[name])):
             if i == 0:
                 if frame.line not in self.lines:
@@ -111,43 +99,6 @@ class SceneCheck:
             elif (frame.file, frame.line) != (file, line):
                 return "%s:%d of %s, not %s:%d" % (frame.file, frame.line, label, file, line)
         return None
-
-    def add(self, sample):
-        frames = [f for f in sample.frames if f.type == "ruby"]
-        key = tuple(f.name for f in frames)
-        if not key or bare(key[0]) != LEAF:
-            return
-        self.total += sample.count
-        self.named += sample.count if key in self.names else 0
-        problems = [self.problem(name, frames) for name in self.names.get(key, [])]
-        if problems and not all(problems):
-            name = self.names[key][problems.index(None)]
-            self.seen[name] = self.seen.get(name, 0) + sample.count
-            self.right += sample.count
-            return
-        text = "%s: %s" % ("; ".join(sorted({p for p in problems if p})) or "no such scene",
-                           " ".join("%s:%d" % (f.name, f.line) for f in sample.frames))
-        self.wrong[text] = self.wrong.get(text, 0) + sample.count
-
-    def judge(self, samples, result):
-        for sample in samples:
-            self.add(sample)
-        all_count = sum(s.count for s in samples)
-        # The rest is between two leaves.
-        result.need(self.total >= 0.8 * all_count,
-                    "%d of %d samples in scenes" % (self.total, all_count))
-        result.need(self.right >= 0.99 * self.total,
-                    "%d of %d samples of scenes exact with files and lines" %
-                    (self.right, self.total))
-        result.figures.update(samples=all_count, errors=check.errors_of(samples),
-                              exact=100 * self.named / max(self.total, 1),
-                              lines=100 * self.right / max(self.named, 1))
-        missing = sorted(set(self.scenes) - set(self.seen))
-        result.need(not missing, "%d scenes seen%s" % (
-            len(self.seen), ", not: " + " ".join(missing) if missing else ""))
-        if self.right < 0.99 * self.total or missing:
-            for text, count in sorted(self.wrong.items(), key=lambda x: -x[1])[:12]:
-                result.problems.append("  %d times: %s" % (count, text))
 
 
 class Ruby:
@@ -161,27 +112,6 @@ class Ruby:
                                 stdout=subprocess.PIPE, text=True)
 
 
-def wait_ready(process):
-    text = ""
-    for line in process.stdout:
-        if line.startswith("ready"):
-            return text
-        text += line
-    raise RuntimeError("known.rb did not become ready: " + text[-300:])
-
-
-def record(run, name, ruby, what, seconds):
-    """Returns (capture, text, what the program said, its pid)."""
-    process = ruby.start(what, suite.LONG)
-    try:
-        said = wait_ready(process)
-        capture, text = run.record(name + "-" + what, "-F", str(run.args.hz), "-d", str(seconds),
-                                   "-p", str(process.pid))
-    finally:
-        suite.stop([process])
-    return capture, text, said, process.pid
-
-
 def check_mix(capture, result):
     """Ruby's frames stand above the native one of the loop, down to the program's start."""
     total = sum(s.count for s in capture.samples)
@@ -191,12 +121,6 @@ def check_mix(capture, result):
                     for a, b in zip(s.frames, s.frames[1:])))
     result.need(right >= 0.99 * total, "native and Ruby frames in true order to _start in %d of %d"
                 % (right, total))
-
-
-def spin_cell(samples):
-    """SPIN with the error that chance alone can make of a share; 1 point from 22,500 on."""
-    total = sum(s.count for s in samples)
-    return replace(SPIN, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
 
 
 def peers(samples):
@@ -209,8 +133,8 @@ def peers(samples):
 
 def check_spin(run, name, ruby):
     start_ns = time.time_ns()
-    capture, text, _, pid = record(run, name, ruby, "spin", run.args.seconds)
-    result = check.check_chain(capture, spin_cell(capture.samples), pid)
+    capture, text, _, pid = scenes.record(run, name, ruby, "spin", run.args.seconds)
+    result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
     check_mix(capture, result)
     total = sum(s.count for s in capture.samples)
     others = sum(s.count for s in capture.samples
@@ -221,16 +145,16 @@ def check_spin(run, name, ruby):
 
 
 def check_calls(run, name, ruby):
-    capture, _, _, pid = record(run, name, ruby, "calls", run.args.seconds)
+    capture, _, _, pid = scenes.record(run, name, ruby, "calls", run.args.seconds)
     result = check.check_chain(capture, CALLS, pid)
     check_mix(capture, result)
     return [result]
 
 
 def check_shapes(run, name, ruby):
-    capture, _, said, pid = record(run, name, ruby, "shapes", 2 * run.args.seconds)
+    capture, _, said, pid = scenes.record(run, name, ruby, "shapes", 2 * run.args.seconds)
     result = check.Result()
-    SceneCheck(read_scenes(said)).judge(check.select(capture, pid), result)
+    Scenes(said).judge(check.select(capture, pid), result)
     return [result]
 
 

@@ -172,6 +172,37 @@ static void test_exponential_output(void)
 	try_name(name);
 }
 
-TEST_MAIN({ "plain_names", test_plain_names }, { "readable_forms", test_readable_forms },
-	  { "rust_forms", test_rust_forms }, { "deep_names", test_deep_names },
+/* As parsers and state machines have them: many types in one name. */
+static void test_long_names(void)
+{
+	static char name[8192];
+	enum op_mangling mangling;
+	size_t at = (size_t)snprintf(name, sizeof(name), "_ZN7MachineI4listIJ");
+	char *text;
+	int i;
+
+	for (i = 0; i < 600; i++)
+		at += (size_t)snprintf(name + at, sizeof(name) - at, "9State%04d", i);
+	(void)snprintf(name + at, sizeof(name) - at, "EEE4stepEv");
+	text = op_demangle(name, &mangling);
+	CHECK(text && strstr(text, "State0599") && strstr(text, ">::step()"));
+	CHECK_INT(mangling, OP_MANGLING_CXX);
+	free(text);
+	/* crate hashes and identifiers may have what looks like punycode */
+	at = (size_t)snprintf(name, sizeof(name), "_RINvCslNYArtu3iFV_5alloc1f");
+	for (i = 0; i < 30; i++)
+		at += (size_t)snprintf(name + at, sizeof(name) - at,
+				       "NtCslNYArtu3iFV_5alloc10u8identify");
+	(void)snprintf(name + at, sizeof(name) - at, "E");
+	text = op_demangle(name, &mangling);
+	CHECK(text && !strncmp(text, "alloc::f::<alloc::u8identify", 28));
+	free(text);
+	/* that name, and a real one: "gödel" */
+	(void)snprintf(name + at, sizeof(name) - at, "NtCs1_1au8gdel_5qaE");
+	CHECK(!op_demangle(name, &mangling));
+}
+
+TEST_MAIN({ "plain_names", test_plain_names }, { "long_names", test_long_names },
+	  { "readable_forms", test_readable_forms }, { "rust_forms", test_rust_forms },
+	  { "deep_names", test_deep_names },
 	  { "exponential_output", test_exponential_output })

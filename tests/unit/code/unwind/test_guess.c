@@ -249,6 +249,10 @@ static void test_zero_return(void)
 	u.guesses = 1;
 	CHECK_INT(op_arch_apply(&u, &rule), OP_NEXT_END);
 	CHECK_INT(u.end, OP_ERROR_native_zero_return);
+	/* a leaf's own rule may be of another place */
+	u = walk_of(true);
+	CHECK_INT(op_arch_apply(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_native_zero_return);
 	/* an outermost frame record is all zero */
 	u = walk_of(false);
 	u.fp = STACK_AT + 16;
@@ -412,7 +416,7 @@ static void test_replaced(void)
 	u.map.flags = OP_MAPPING_REPLACED;
 	u.heap_moved = 1;
 	CHECK_INT(op_step_by_rule(&u, &rule, 0), OP_NEXT_END);
-	CHECK_INT(u.end, OP_END_COMPLETE);
+	CHECK_INT(u.end, OP_ERROR_native_zero_return);
 }
 
 /* What a mark tells of a mapping is taken into its flags, and into those of no other. */
@@ -522,6 +526,7 @@ static void run(void (*test)(void))
 }
 
 static struct op_unwind_rule rule_of_all;
+static bool exact_step;
 
 static bool rule_of_any(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 {
@@ -535,8 +540,9 @@ static enum op_next step_down(struct op_unwind *u, struct op_unwind_rule rule)
 	static uint64_t words[OP_WORDS_MAX];
 	enum op_next next;
 
-	*u = walk_of(false);
+	*u = walk_of(exact_step);
 	u->map.flags = OP_MAPPING_LAZY;
+	u->reg[12] = STACK_AT + 0x100;
 	u->out.max_frames = 100;
 	u->sp = STACK_AT + 0x200;
 	u->fp = STACK_AT + 0x300;
@@ -552,7 +558,8 @@ static enum op_next step_down(struct op_unwind *u, struct op_unwind_rule rule)
 }
 
 /* Code that runs on a stack of its own has put away where its caller's is, which may be lower:
- * OCaml calls C so. Any other frame is above those that it called. */
+ * OCaml calls C so, and Go's race detector is called with it in a register. Any other frame is
+ * above those that it called. */
 static void test_another_stack(void)
 {
 	struct op_unwind u;
@@ -568,6 +575,12 @@ static void test_another_stack(void)
 	(void)step_down(&u,
 			(struct op_unwind_rule){ .cfa = OP_CFA_SP, .cfa_off = -0xf0 });
 	CHECK_INT(u.end, OP_ERROR_native_stuck);
+	exact_step = true;
+	CHECK_INT(step_down(&u, (struct op_unwind_rule){ .cfa = OP_CFA_REG,
+							 .cfa_off = 16 << 8 | 12 }),
+		  OP_NEXT_CONTINUE);
+	CHECK_INT(u.sp, STACK_AT + 0x110);
+	exact_step = false;
 }
 
 #define TEST(name)                                                                       \

@@ -361,7 +361,22 @@ static void test_odd_frames(void)
 	static const char realigned[] =
 		"\x4c\x8d\x54\x24\x08\x48\x83\xe4\xe0\x41\xff\x72\xf8\x55\x48\x89\xe5"
 		"\x41\x52\x48\x83\xec\x28\x90\x4c\x8b\x55\xf8\xc9\x49\x8d\x62\xf8\xc3";
+	/* sub $96,%rsp; mov %rsp,%rbx; sub $28800,%rsp; and $-4096,%rsp; vmovups %ymm3,64(%rsi);
+	 * vfmadd231pd %ymm3,%ymm3,%ymm3; movups %xmm3,(%rsi); pshufb %xmm3,%xmm3;
+	 * prefetcht2 32(%r8); mov %rbx,16(%rdi); cmp %rdi,%rbx; nop; mov %rbx,%rsp; add $96,%rsp;
+	 * ret */
+	static const char vectors[] =
+		"\x48\x83\xec\x60\x48\x89\xe3\x48\x81\xec\x80\x70\0\0\x48\x81\xe4\0\xf0\xff\xff"
+		"\xc5\xfc\x11\x5e\x40\xc4\xe2\xe5\xb8\xdb\x0f\x11\x1e\x66\x0f\x38\0\xdb"
+		"\x41\x0f\x18\x58\x20\x48\x89\x5f\x10\x48\x39\xfb\x90\x48\x89\xdc\x48\x83\xc4\x60\xc3";
+	/* the same with vmovmskps %xmm0,%ebx */
+	static const char masks[] =
+		"\x48\x83\xec\x60\x48\x89\xe3\x48\x81\xec\x80\x70\0\0\x48\x81\xe4\0\xf0\xff\xff"
+		"\xc5\xf8\x50\xd8\x90\x48\x89\xdc\x48\x83\xc4\x60\xc3";
 
+	CHECK_INT(RULE_OF(vectors, 51).cfa, OP_CFA_REG);
+	CHECK_INT(RULE_OF(vectors, 51).cfa_off, 0x68 << 8 | 3);
+	CHECK_INT(RULE_OF(masks, 25).cfa, OP_CFA_INVALID);
 	CHECK_INT(RULE_OF(retpoline, 16).cfa_off, 16);
 	CHECK_INT(RULE_OF(retpoline, 20).cfa_off, 16);
 	CHECK_INT(RULE_OF(start, 9).cfa, OP_CFA_STOP);

@@ -39,7 +39,10 @@ static void fake_cancel(void *transport)
 
 static void fake_close(void *transport)
 {
-	((struct fake *)transport)->closed = true;
+	struct fake *f = transport;
+
+	/* A thread that was left behind says so to one that waits for it. */
+	__atomic_store_n(&f->closed, true, __ATOMIC_RELEASE);
 }
 
 static int fake_set_tls(void *transport, const struct op_transport_tls *tls)

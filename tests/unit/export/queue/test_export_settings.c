@@ -6,6 +6,7 @@
 
 #include "base/macros.h"
 #include "export/queue/export_settings.h"
+#include "export/spill/spill_file.h"
 
 static struct op_log log_;
 
@@ -296,7 +297,15 @@ static void test_spill_settings_are_read(void)
 	CHECK_INT(s.retry_elapsed_ms, 7);
 	CHECK_INT(s.spill_bytes, 5000000);
 	op_export_settings_deinit(&s);
-	c.spill_bytes = 4000000;
+	/* a default follows what is given */
+	c.spill_bytes = 1 << 20;
+	CHECK_OK(op_export_settings_init(&s, &c, &log_));
+	CHECK_INT(s.max_request, (1 << 20) - OP_SPILL_HEADER_BYTES);
+	op_export_settings_deinit(&s);
+	c.max_request_bytes = 1 << 20;
+	check_refused(&c, -EINVAL, "spill_bytes");
+	c.max_request_bytes = 0;
+	c.spill_bytes = 65536;
 	check_refused(&c, -EINVAL, "spill_bytes");
 }
 
@@ -389,28 +398,88 @@ static void test_insecure_is_for_no_scheme(void)
 	op_export_settings_deinit(&s);
 }
 
-static void test_bad_variables_are_named(void)
+/* Warnings that a variable is ignored. */
+static unsigned int ignored;
+static char ignored_last[256];
+
+static void on_ignored(void *userdata, int level, const char *message)
+{
+	(void)userdata;
+	if (level != OP_LOG_WARNING || !strstr(message, "it is ignored"))
+		return;
+	ignored++;
+	(void)snprintf(ignored_last, sizeof(ignored_last), "%s", message);
+}
+
+/* Settings of the environment, of which one warning names @word. */
+static struct op_export_settings with_warning(const char *word)
+{
+	const struct otelprof_otlp_config c = empty();
+	struct op_log log = { .fn = on_ignored, .level = OP_LOG_WARNING };
+	struct op_export_settings s;
+
+	ignored = 0;
+	CHECK_OK(op_export_settings_init(&s, &c, &log));
+	CHECK_INT(ignored, 1);
+	if (!strstr(ignored_last, word))
+		TEST_FAIL("\"%s\" does not name %s", ignored_last, word);
+	return s;
+}
+
+/* The specification: what is not understood is warned of, and counts as unset. */
+static void test_bad_variables_are_ignored(void)
+{
+	static const char *const times[] = { "-1", "0", "10s", "99999999999999999999" };
+	struct op_export_settings s;
+	size_t i;
+
+	clear_env();
+	for (i = 0; i < OP_ARRAY_SIZE(times); i++) {
+		SPECIFIC("TIMEOUT", times[i]);
+		s = with_warning("OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
+		CHECK_INT(s.timeout_ms, 10000);
+		op_export_settings_deinit(&s);
+	}
+	/* what is unset lets the general variable in */
+	GENERAL("TIMEOUT", "11");
+	s = with_warning("OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
+	CHECK_INT(s.timeout_ms, 11);
+	op_export_settings_deinit(&s);
+	clear_env();
+	GENERAL("COMPRESSION", "snappy");
+	s = with_warning("OTEL_EXPORTER_OTLP_COMPRESSION");
+	CHECK_INT(s.compression, OP_COMPRESSION_GZIP);
+	op_export_settings_deinit(&s);
+	clear_env();
+	GENERAL("INSECURE", "1");
+	s = with_warning("OTEL_EXPORTER_OTLP_INSECURE");
+	op_export_settings_deinit(&s);
+	clear_env();
+	GENERAL("ENDPOINT", "ftp://x");
+	s = with_warning("OTEL_EXPORTER_OTLP_ENDPOINT");
+	CHECK_STR(s.endpoint.target, "localhost:4317");
+	op_export_settings_deinit(&s);
+	clear_env();
+	SPECIFIC("PROTOCOL", "http/json");
+	GENERAL("PROTOCOL", "http/protobuf");
+	s = with_warning("OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL");
+	CHECK_INT(s.protocol, OP_PROTOCOL_HTTP);
+	op_export_settings_deinit(&s);
+	clear_env();
+	/* an entry that is wrong takes no other away */
+	GENERAL("HEADERS", "content-type=x,authorization=Basic%20eA==");
+	s = with_warning("OTEL_EXPORTER_OTLP_HEADERS");
+	CHECK_INT(s.headers.len, 1);
+	CHECK_STR(s.headers.data[0].value, "Basic eA==");
+	op_export_settings_deinit(&s);
+	clear_env();
+}
+
+/* Without its certificate an exporter would trust others, or be nobody. */
+static void test_bad_certificates_are_refused(void)
 {
 	const struct otelprof_otlp_config c = empty();
 
-	clear_env();
-	GENERAL("TIMEOUT", "10s");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_TIMEOUT");
-	SPECIFIC("TIMEOUT", "-1");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
-	SPECIFIC("TIMEOUT", "0");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
-	SPECIFIC("TIMEOUT", "99999999999999999999");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
-	clear_env();
-	GENERAL("COMPRESSION", "snappy");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_COMPRESSION");
-	clear_env();
-	GENERAL("INSECURE", "1");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_INSECURE");
-	clear_env();
-	GENERAL("ENDPOINT", "ftp://x");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_ENDPOINT");
 	clear_env();
 	GENERAL("ENDPOINT", "https://x");
 	GENERAL("CERTIFICATE", "/nonexistent.pem");
@@ -436,8 +505,6 @@ static void check_protocol(uint32_t field, enum op_protocol want)
 
 static void test_the_protocol(void)
 {
-	const struct otelprof_otlp_config c = empty();
-
 	clear_env();
 	check_protocol(OTELPROF_PROTOCOL_DEFAULT, OP_PROTOCOL_GRPC);
 	check_protocol(OTELPROF_PROTOCOL_HTTP, OP_PROTOCOL_HTTP);
@@ -446,8 +513,6 @@ static void test_the_protocol(void)
 	check_protocol(OTELPROF_PROTOCOL_GRPC, OP_PROTOCOL_GRPC);
 	SPECIFIC("PROTOCOL", "grpc");
 	check_protocol(OTELPROF_PROTOCOL_DEFAULT, OP_PROTOCOL_GRPC);
-	SPECIFIC("PROTOCOL", "http/json");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL");
 	clear_env();
 }
 
@@ -505,12 +570,20 @@ static void test_a_request_fits_the_queue(void)
 
 	clear_env();
 	check_limits(0, 0, 16 << 20, 4000000);
-	check_limits(1000, 0, 1000, 1000);
+	check_limits(100000, 0, 100000, 100000);
 	check_limits(0, 20 << 20, 20 << 20, 20 << 20);
-	check_limits(1000, 1000, 1000, 1000);
-	c.queue_bytes = 1000;
-	c.max_request_bytes = 1001;
+	check_limits(100000, 100000, 100000, 100000);
+	c.queue_bytes = 100000;
+	c.max_request_bytes = 100001;
 	check_refused(&c, -EINVAL, "queue_bytes");
+	/* nothing would ever fit */
+	c.max_request_bytes = 0;
+	c.queue_bytes = 65535;
+	check_refused(&c, -EINVAL, "queue_bytes");
+	c.queue_bytes = 0;
+	c.max_request_bytes = 65535;
+	check_refused(&c, -EINVAL, "max_request_bytes");
+	check_limits(65536, 65536, 65536, 65536);
 }
 
 /* grpc has no zstd: that is said at once, and not at the first request. */
@@ -528,7 +601,9 @@ static void test_zstd_is_of_http(void)
 	op_export_settings_deinit(&s);
 	c = empty();
 	SPECIFIC("COMPRESSION", "zstd");
-	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION: zstd");
+	s = with_warning("OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION: zstd");
+	CHECK_INT(s.compression, OP_COMPRESSION_GZIP);
+	op_export_settings_deinit(&s);
 	SPECIFIC("PROTOCOL", "http/protobuf");
 	CHECK_OK(op_export_settings_init(&s, &c, &log_));
 	CHECK_INT(s.compression, OP_COMPRESSION_ZSTD);
@@ -561,14 +636,17 @@ static void test_bad_fields_are_named(void)
 
 static void check_bad_headers(const char *text, const char *word)
 {
+	struct op_log log = { .fn = on_ignored, .level = OP_LOG_WARNING };
 	struct op_headers h = { 0 };
 
-	if (op_headers_parse(&h, text, "THE_NAME", &log_) != -EINVAL)
+	ignored = 0;
+	CHECK_OK(op_headers_parse(&h, text, "THE_NAME", &log));
+	if (ignored != 1)
 		TEST_FAIL("\"%s\" was taken", text);
-	CHECK(!strncmp(log_.message, "THE_NAME: ", 10));
-	if (!strstr(log_.message, word))
-		TEST_FAIL("\"%s\" does not say %s", log_.message, word);
-	CHECK(!strstr(log_.message, "secret"));
+	CHECK(!strncmp(ignored_last, "THE_NAME: ", 10));
+	if (!strstr(ignored_last, word))
+		TEST_FAIL("\"%s\" does not say %s", ignored_last, word);
+	CHECK(!strstr(ignored_last, "secret"));
 	op_headers_deinit(&h);
 }
 
@@ -632,7 +710,8 @@ TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "specific_wins_over_general", test_specific_wins_over_general },
 	  { "config_wins_over_environment", test_config_wins_over_environment },
 	  { "insecure_is_for_no_scheme", test_insecure_is_for_no_scheme },
-	  { "bad_variables_are_named", test_bad_variables_are_named },
+	  { "bad_variables_are_ignored", test_bad_variables_are_ignored },
+	  { "bad_certificates_are_refused", test_bad_certificates_are_refused },
 	  { "the_protocol", test_the_protocol },
 	  { "headers_without_tls_are_warned_of", test_headers_without_tls_are_warned_of },
 	  { "a_request_fits_the_queue", test_a_request_fits_the_queue },

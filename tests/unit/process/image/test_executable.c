@@ -122,17 +122,17 @@ static void test_number_of_another_file(void)
 	CHECK(fd >= 0);
 	write_text(fd);
 	map_file(fd, &f);
-	CHECK_OK(op_executable_get(&x, &f.key, "/a", &e));
+	CHECK_OK(op_executable_get(&x, &f.key, "/a/prog", &e));
 	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ENOEXEC);
 	v.exe = e;
 	CHECK(op_mapping_is_made(&v));
 	/* while somebody maps it, it is the same file */
-	CHECK_OK(op_executable_get(&x, &f.key, "/a", &v.exe));
+	CHECK_OK(op_executable_get(&x, &f.key, "/a/prog", &v.exe));
 	CHECK(v.exe == e && op_mapping_is_made(&v));
 	op_executable_put(&x, e);
 	op_executable_put(&x, e);
 	write_program(fd, "/bin/true");
-	v.claim = claim(&x, &f, "/b", &v.exe);
+	v.claim = claim(&x, &f, "/b/prog", &v.exe);
 	CHECK(op_mapping_is_doubted(&v));
 	CHECK_INT(op_claim_settle(&x, &v.exe, &f.place, &v.claim), 1);
 	CHECK(v.exe != e && !op_mapping_is_doubted(&v));
@@ -163,7 +163,7 @@ static void test_rewritten_while_held(void)
 	CHECK(fd >= 0);
 	write_program(fd, "/bin/true");
 	map_file(fd, &f);
-	before = claim(&x, &f, "/a", &first);
+	before = claim(&x, &f, "/a/prog", &first);
 	f.place.claim = &before;
 	CHECK_OK(op_executable_open(&x, first, &f.place, false));
 	/* mapped before it was compared, by a process that has ended */
@@ -171,7 +171,7 @@ static void test_rewritten_while_held(void)
 	gone.gone = true;
 	CHECK_OK(op_executable_open(&x, first, &gone, false));
 	write_program(fd, "/bin/cat");
-	after = claim(&x, &f, "/a", &e);
+	after = claim(&x, &f, "/a/prog", &e);
 	CHECK(e == first && op_claim_is_doubted(e, &after));
 	gone.claim = f.place.claim = &after;
 	CHECK_INT(op_executable_open(&x, e, &gone, false), -ESTALE);
@@ -183,7 +183,7 @@ static void test_rewritten_while_held(void)
 	CHECK(!op_claim_is_doubted(first, &before));
 	/* the next process finds the new one at once, and need not look */
 	op_executable_put(&x, e);
-	again = claim(&x, &f, "/a", &e);
+	again = claim(&x, &f, "/a/prog", &e);
 	CHECK(e != first && op_claim_is_doubted(e, &again));
 	f.place.claim = &again;
 	CHECK_INT(op_claim_settle(&x, &e, &f.place, &again), 0);
@@ -211,31 +211,79 @@ static void test_two_of_one_number(void)
 	g.fd = temporary();
 	write_program(g.fd, "/bin/cat");
 	map_file(g.fd, &g);
-	c = claim(&x, &f, "/a", &one);
+	c = claim(&x, &f, "/a/prog", &one);
 	f.place.claim = &c;
 	CHECK_OK(op_executable_open(&x, one, &f.place, false));
 	/* the mapping of g, whose number is said to be that of f */
-	CHECK_OK(op_executable_get(&x, &f.key, "/b", &e));
-	c = op_claim_of(e, &f.key, "/b", one->same_until_ns);
+	CHECK_OK(op_executable_get(&x, &f.key, "/b/prog", &e));
+	c = op_claim_of(e, &f.key, "/b/prog", one->same_until_ns);
 	CHECK(e == one && op_claim_is_doubted(e, &c));
 	op_executable_put(&x, e);
 	/* a generation that differs is another file's, of a known one the path decides */
 	f.key.generation = 1;
-	CHECK_OK(op_executable_get(&x, &f.key, "/c", &e));
+	CHECK_OK(op_executable_get(&x, &f.key, "/c/prog", &e));
 	CHECK(e == one);
 	one->key.generation = 1;
 	f.key.generation = 2;
-	CHECK_OK(op_executable_get(&x, &f.key, "/a", &two));
+	CHECK_OK(op_executable_get(&x, &f.key, "/a/prog", &two));
 	CHECK(two != one);
 	f.key.generation = 0;
 	op_executable_put(&x, e);
-	CHECK_OK(op_executable_get(&x, &f.key, "/a (deleted)", &e));
+	CHECK_OK(op_executable_get(&x, &f.key, "/a/prog (deleted)", &e));
 	CHECK(e == two);
 	op_executable_put(&x, e);
 	op_executable_put(&x, two);
 	op_executable_put(&x, one);
 	unmap_file(&f);
 	unmap_file(&g);
+	end(&x);
+}
+
+/* One file under two names, by a hard link or as a copy: two modules, each of its programs. Under one
+ * name it is shared, wherever it lies. */
+static void test_two_names_of_one_file(void)
+{
+	static const struct {
+		const char *path;
+		bool same; /* as the first */
+	} NAMES[] = { { "/a/one", true },
+		      { "/a/two", false },
+		      { "/b/one (deleted)", true },
+		      { "/a/on", false },
+		      { "/a/one2", false } };
+	struct op_executable *first, *e, *copied;
+	struct op_executables x;
+	struct file f, g;
+	size_t i;
+
+	begin(&x);
+	f.fd = temporary();
+	write_program(f.fd, "/bin/true");
+	map_file(f.fd, &f);
+	CHECK_OK(op_executable_get(&x, &f.key, "/a/one", &first));
+	CHECK_OK(op_executable_open(&x, first, &f.place, false));
+	CHECK_STR(first->image->file, "one");
+	for (i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		CHECK_OK(op_executable_get(&x, &f.key, NAMES[i].path, &e));
+		CHECK_INT(e == first, NAMES[i].same);
+		CHECK_OK(op_executable_open(&x, e, &f.place, false));
+		CHECK_INT(e->image == first->image, NAMES[i].same);
+		CHECK(NAMES[i].same || strcmp(e->image->file, "one") != 0);
+		op_executable_put(&x, e);
+	}
+	/* copies of the same owner */
+	for (i = 0; i < 2; i++) {
+		g.fd = temporary();
+		write_program(g.fd, "/bin/true");
+		map_file(g.fd, &g);
+		CHECK_OK(op_executable_get(&x, &g.key, i ? "/c/one" : "/c/two", &copied));
+		CHECK_OK(op_executable_open(&x, copied, &g.place, false));
+		CHECK_INT(copied->image == first->image, i);
+		op_executable_put(&x, copied);
+		unmap_file(&g);
+	}
+	op_executable_put(&x, first);
+	unmap_file(&f);
 	end(&x);
 }
 
@@ -326,5 +374,6 @@ static void test_names_of_shared_memory(void)
 TEST_MAIN({ "number", test_number_of_another_file },
 	  { "rewritten", test_rewritten_while_held },
 	  { "two-of-one", test_two_of_one_number },
+	  { "two-names", test_two_names_of_one_file },
 	  { "failures", test_failures_of_others },
 	  { "shared-memory", test_names_of_shared_memory })

@@ -248,7 +248,7 @@ static void test_places_of_jobs(void)
 	static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 	const uint64_t later = 1 + UINT64_C(3000000000);
 	struct op_images x = { 0 };
-	struct op_image *image[OP_IMAGES_JOBS_MAX + 1];
+	struct op_image *image[OP_IMAGES_JOBS_MAX + 2];
 	struct op_allowance allowance = { 0 };
 	struct op_allowance part;
 	size_t i;
@@ -274,6 +274,11 @@ static void test_places_of_jobs(void)
 	CHECK_INT(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &part),
 		  -EINPROGRESS);
 	CHECK(!image[OP_IMAGES_JOBS_MAX]->job.running);
+	/* and who has no later time waits for none of them */
+	CHECK_OK(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX + 1], false, later,
+				     NULL));
+	CHECK(image[OP_IMAGES_JOBS_MAX + 1]->table);
+	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);
 	op_image_close_file(&x, image[3]);
 	op_image_close_file(&x, image[5]);
 	CHECK_INT(op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &part),

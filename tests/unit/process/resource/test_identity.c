@@ -44,6 +44,7 @@ static void test_live_child(void)
 	_cleanup_free_ char *exe = NULL;
 	struct timespec boot;
 	_cleanup_(op_target_freep) struct op_target *target = NULL;
+	struct op_status status;
 	struct op_stat st;
 	uint64_t before;
 	int tries;
@@ -82,6 +83,10 @@ static void test_live_child(void)
 	      st.start_ns < before + UINT64_C(5000000000));
 	CHECK(st.end_code > 4096);
 	CHECK_INT(op_namespace_pid_read("/proc", (uint32_t)pid), pid);
+	CHECK_OK(op_status_read("/proc", (uint32_t)pid, &status));
+	CHECK_INT(status.namespace_pid, pid);
+	CHECK(status.user_known);
+	CHECK_INT(status.user, getuid());
 	CHECK(kill(pid, SIGKILL) == 0);
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
@@ -90,6 +95,7 @@ static void test_gone_process(void)
 {
 	_cleanup_(op_target_freep) struct op_target *target = NULL;
 	char *text = NULL;
+	struct op_status status;
 	struct op_stat st;
 
 	CHECK_OK(op_target_new("/proc", &target));
@@ -98,6 +104,8 @@ static void test_gone_process(void)
 	CHECK_INT(op_stat_read("/proc", 0x7fffffff, &st), -ENOENT);
 	CHECK_INT(op_command_line_read(target, 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_namespace_pid_read("/proc", 0x7fffffff), 0x7fffffff);
+	CHECK_INT(op_status_read("/proc", 0x7fffffff, &status), -ENOENT);
+	CHECK(!status.user_known);
 	CHECK(!text);
 }
 

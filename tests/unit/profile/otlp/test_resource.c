@@ -72,21 +72,24 @@ static const char *text_of(const otlp_Resource *m, const char *key)
 static void test_observed(void)
 {
 	const struct op_otlp_options options = { 0 };
-	struct op_resource r = { .pid = 4711, .namespace_pid = 7 };
+	struct op_resource r = { .pid = 4711, .namespace_pid = 7, .user = 1001 };
 	otlp_Resource m;
 
 	r.container_id = STRING("id");
 	r.container_name = STRING("name");
 	r.pod_uid = STRING("uid");
 	r.service_name = STRING("shop");
+	r.cgroup_path = STRING("0::/a/b");
 	m = encoded(&r, &options);
 	CHECK_INT(find(&m, "process.pid")->value.int_value, 4711);
+	CHECK_INT(find(&m, "process.real_user.id")->value.int_value, 1000);
+	CHECK_STR(text_of(&m, "process.linux.cgroup"), "0::/a/b");
 	CHECK_INT(find(&m, "process.vpid")->value.int_value, 7);
 	CHECK_STR(text_of(&m, "container.id"), "id");
 	CHECK_STR(text_of(&m, "container.name"), "name");
 	CHECK_STR(text_of(&m, "k8s.pod.uid"), "uid");
 	CHECK_STR(text_of(&m, "service.name"), "shop");
-	CHECK_INT(m.attributes_count, 6);
+	CHECK_INT(m.attributes_count, 8);
 	pb_release(&otlp_Resource_msg, &m);
 }
 

@@ -26,7 +26,7 @@ ADDR2LINE = 'llvm-addr2line-14'
 SECOND = 'eu-addr2line'
 # The tool of elfutils 0.188 tells no inlined functions of Rust and of split files, and nothing of
 # what has no .debug_aranges (clang): there the innermost line alone is compared, where it has one.
-SECOND_WHOLE = r'(gcc|g\+\+)(?!.*split)'
+SECOND_WHOLE = r'(gcc|g\+\+)(?!.*(split|zstd))'
 ADDRESSES = 3000  # of a program, at most
 
 STRIP = ' && objcopy --only-keep-debug {out} {out}.debug && strip -g {out}'
@@ -39,6 +39,9 @@ CELLS = {
     'gcc-nopie': ('gcc', 'known.c', 'gcc -g -O2 -no-pie -fno-pie {src} -o {out}'),
     'gcc-compressed': ('gcc', 'known.c', 'gcc -g -gz -O2 {src} -o {out}'),
     'gcc-compressed-gnu': ('gcc', 'known.c', 'gcc -g -gz=zlib-gnu -O2 {src} -o {out}'),
+    'gcc-compressed-zstd': ('gcc', 'known.c', 'gcc -g -Wl,--compress-debug-sections=zstd -O2 {src} -o {out}'),
+    'g++-separate-zstd': ('g++', 'known.cpp',
+                          'g++ -g -Wl,--compress-debug-sections=zstd -O2 {src} -o {out}' + SEPARATE),
     'g++-compressed': ('g++', 'known.cpp', 'g++ -g -gz -O2 {src} -o {out}'),
     'clang-compressed': ('clang-14', 'known.c', 'clang-14 -g -gz -O2 {src} -o {out}'),
     'gcc-separate': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}' + SEPARATE),
@@ -158,7 +161,7 @@ class Lines(unittest.TestCase):
     def twin(self, folder, source, command):
         """The same code with all of its debug info in one file, for tools that read no other."""
         out = os.path.join(folder, 'twin')
-        subprocess.run(re.sub(' -gsplit-dwarf| -gz=zlib-gnu', '', command.split(' && ')[0]).format(
+        subprocess.run(re.sub(' -gsplit-dwarf| -gz=zlib-gnu| -Wl,--compress-debug-sections=zstd', '', command.split(' && ')[0]).format(
             src=os.path.join(HERE, source), out=out), shell=True, check=True, cwd=folder)
         code = [subprocess.run(['objdump', '-d', os.path.join(folder, name)], check=True,
                                capture_output=True).stdout.splitlines()[4:]
@@ -185,7 +188,7 @@ class Lines(unittest.TestCase):
         subprocess.run(command.format(src=os.path.join(HERE, source), out=out), shell=True,
                        check=True, cwd=folder)
         alone = out
-        if re.search('split|dwz|build-id|-gnu', cell):
+        if re.search('split|dwz|build-id|-gnu|zstd', cell):
             alone = self.twin(folder, source, command)
         if 'build-id' in cell:
             self.put_in_usr_lib_debug(out)

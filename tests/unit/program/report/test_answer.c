@@ -248,7 +248,7 @@ static void test_reasons_tell_where_frames_do_not(void)
  * Two threads of one process within a second: 101 ended a wait of 900 ms, 102 one of 10 ms. At the
  * end both wait for a lock, in hold() and in stuck().
  */
-static void add_two_threads(struct rq *q)
+static void add_two_threads(struct rq *q, uint64_t others)
 {
 	uint32_t native = rq_string_attribute(q, "profile.frame.type", "native");
 	uint32_t reason = rq_string_attribute(q, "off_cpu.reason", "futex");
@@ -266,8 +266,9 @@ static void add_two_threads(struct rq *q)
 	q->value = 10000000;
 	rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[0] }, 2),
 		  (uint32_t[]){ thread[0], reason }, 2, 90);
-	rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[0] }, 2),
-		  (uint32_t[]){ thread[1], reason }, 2, 1);
+	if (others)
+		rq_sample(q, rq_stack(q, (uint32_t[]){ l[2], l[0] }, 2),
+			  (uint32_t[]){ thread[1], reason }, 2, others);
 	rq_process(q, 100, "web", NULL);
 	q->type = "threads";
 	q->unit = "count";
@@ -288,7 +289,7 @@ static void test_waits_that_have_no_end(void)
 	struct rq_buf b;
 
 	rq_begin(&q);
-	add_two_threads(&q);
+	add_two_threads(&q, 1);
 	b = rq_end(&q);
 	make(&m, &b, NULL);
 	check_row(&m, 0, "hold", 1, 910000000);
@@ -298,7 +299,31 @@ static void test_waits_that_have_no_end(void)
 		  "stuck");
 	CHECK_INT(m.a.stands[0].wait, WAIT_LOCK);
 	CHECK_INT(m.a.stands[0].value, 1);
+	/* It comes first: it may wait for ever. Not all of its time is known. */
+	CHECK_INT(m.a.stands_first, 1);
+	CHECK_STR(answer_stands_words(&m.a, &m.a.stands[0]), "still at the end");
 	CHECK(strstr(answer_sentence(&m.a, 0, text), "1 thread still waited at the end"));
+	clear(&m);
+}
+
+/* Where also the CPUs were sampled, a thread that did nothing stood from the beginning on. */
+static void test_a_wait_that_is_all(void)
+{
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+
+	rq_begin(&q);
+	add_two_threads(&q, 0);
+	q.type = q.unit = NULL;
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ 1 }, 1), NULL, 0, 1);
+	rq_process(&q, 100, "web", NULL);
+	b = rq_end(&q);
+	make(&m, &b, "off_cpu");
+	CHECK_INT(m.a.stands_first, 1);
+	CHECK_INT(m.a.stands[0].whole, 1);
+	CHECK_STR(answer_stands_words(&m.a, &m.a.stands[0]),
+		  "from the beginning to the end");
 	clear(&m);
 }
 
@@ -446,6 +471,7 @@ TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "what_the_runtime_does", test_what_the_runtime_does },
 	  { "memory_that_stays", test_memory_that_stays },
 	  { "waits_that_have_no_end", test_waits_that_have_no_end },
+	  { "a_wait_that_is_all", test_a_wait_that_is_all },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "words_fit_samples", test_words_fit_samples },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })

@@ -41,18 +41,21 @@ def event(kind, pid, program, thread, frames, times, **more):
                      value=1, container=('', ''), labels={}, link=None, resource={}), **more)
 
 
+JOE = {'process.owner': 'joe', 'process.real_user.id': 1000, 'process.linux.cgroup': '0::/user.slice/joe.scope'}
+SHOP = {'process.real_user.id': 0, 'process.linux.cgroup': '0::/shop.slice/web', 'k8s.pod.uid': 'aa-bb'}
+
 EVENTS = [
     event(CPU, 100, 'web', ('worker', 101), [PARSE, MAIN], [0.5, 1.5, 6.5], container=(ID, ''),
           labels={'route': '/a'}, link=('ab' * 16, '01' * 8)),
     event(CPU, 100, 'web', ('worker', 102), [READ, MAIN], [2.5, 7.5], container=(ID, ''),
           labels={'route': '/b', 'shard': 7}, link=('abcd' + '00' * 14, '02' * 8)),
     event(CPU, 200, 'job', ('main', 200), [WORK, EVAL, MAIN], [1.0, 2.0, 3.0, 9.0],
-          container=('', 'nspawn-1'), resource={'process.owner': 'joe'}),
-    event(CPU, 300, 'web', ('main', 300), [MAIN], [4.0], container=(OTHER, 'shop')),
+          container=('', 'nspawn-1'), resource=JOE),
+    event(CPU, 300, 'web', ('main', 300), [MAIN], [4.0], container=(OTHER, 'shop'), resource=SHOP),
     event(OFF, 100, 'web', ('worker', 101), [READ, PARSE, MAIN], [1.0, 8.0], value=30, container=(ID, ''),
           labels={'off_cpu.reason': 'futex'}),
     event(OFF, 200, 'job', ('main', 200), [READ, WORK, EVAL], [2.0], value=500,
-          container=('', 'nspawn-1'), labels={'off_cpu.reason': 'io'}, resource={'process.owner': 'joe'}),
+          container=('', 'nspawn-1'), labels={'off_cpu.reason': 'io'}, resource=JOE),
     # A sum has no times of its own: it is of the middle of its window.
     event(LOCKS, 300, 'web', ('main', 300), [PARSE, MAIN], None, value=4000, container=(OTHER, 'shop')),
 ]
@@ -171,6 +174,14 @@ FILTERS = {
     ('--container', 'ab12'): keep(lambda e: e['container'][0] == ID),
     ('--container', 'nspawn-1'): keep(lambda e: e['container'][1] == 'nspawn-1'),
     ('--container', 'shop'): keep(lambda e: e['container'][1] == 'shop'),
+    ('--comm', 'worker'): keep(lambda e: e['thread'][0] == 'worker'),
+    ('--user', '1000'): keep(lambda e: e['resource'] == JOE),
+    ('--user', 'root'): keep(lambda e: e['resource'] == SHOP),
+    ('--pod', 'aa-bb'): keep(lambda e: e['resource'] == SHOP),
+    ('--cgroup', '/user.slice'): keep(lambda e: e['resource'] == JOE),
+    ('--cgroup', '/shop.slice/web/'): keep(lambda e: e['resource'] == SHOP),
+    ('--cgroup', '/sys/fs/cgroup/shop.slice'): keep(lambda e: e['resource'] == SHOP),
+    ('--cgroup', '/'): keep(lambda e: e['resource']),
     ('--focus', 'parse'): keep(lambda e: frames_match(e, 'parse')),
     ('--focus', '^doit$'): keep(lambda e: frames_match(e, '^doit$')),
     ('--focus', 'parse<int, (x)>'): keep(lambda e: PARSE in e['frames']),
@@ -262,7 +273,7 @@ class Filters(unittest.TestCase):
                     names = {f[0] for e in events for f in e['frames']}
                     for frame in (MAIN, PARSE, READ, WORK, EVAL):
                         self.assertEqual(frame[0].encode() in data, frame[0] in names, frame)
-                    self.assertEqual(b'joe' in data, any(e['resource'] for e in events))
+                    self.assertEqual(b'joe' in data, any(e['resource'] == JOE for e in events))
 
     def test_convert(self):
         for options, left in FILTERS.items():
@@ -293,6 +304,13 @@ class Filters(unittest.TestCase):
                     d = self.json('diff', '--format=json', *kind, *options, self.file, self.file)
                     self.assertEqual((d['before']['total'], d['after']['total'], d['kind']['type']),
                                      (total, total, name))
+
+    def test_a_group_is_not_the_beginning_of_its_name(self):
+        r = self.run_it('report', '--cgroup', '/shop.sl', self.file, status=1)
+        self.assertIn('no samples with control group /shop.sl', r.stderr)
+        self.assertIn('takes a path', self.run_it('report', '--cgroup', 'shop', self.file, status=2).stderr)
+        self.assertIn('there is no user "nobody-has-this"',
+                      self.run_it('report', '--user', 'nobody-has-this', self.file, status=1).stderr)
 
     def test_hide(self):
         rows = self.json('report', '--format=json', '--hide', '_PyEval|^vmlinux$', self.file)

@@ -6,6 +6,7 @@ usage: test_page.py PROGRAM    (the one linked with fake_otelprof.c)
 One Chromium is started for all; what a page shows is read from its document, and the colours of
 the graph from its pixels. Skipped (77) without chromium.
 """
+import base64
 import json
 import os
 import re
@@ -257,6 +258,76 @@ class Canned(Page):
             !(e.getAttribute("aria-label") || e.textContent.trim() || (e.labels && e.labels.length))).map(e => e.id)''')
         self.assertEqual([x for x in unnamed if x not in ('matched', 'status', 'tip')], [])
 
+    def test_what_a_screen_reader_is_told(self):
+        """The tree of accessibility has the title, the choices with their states, the answer, and where one is."""
+        BROWSER.go('hide=0')
+
+        def nodes():
+            return [(n['role']['value'], n.get('name', {}).get('value', ''),
+                     {p['name']: p['value'].get('value') for p in n.get('properties', [])})
+                    for n in BROWSER.call('Accessibility.getFullAXTree')['nodes'] if not n['ignored']]
+
+        found = nodes()
+        has = {(role, name) for role, name, _ in found}
+        for wanted in ('heading', self.text('title')), ('button', 'Flame graph'), ('button', 'Table'), \
+                ('searchbox', 'Search for a function, file or module'), ('toolbar', 'View'), ('search', ''), \
+                ('button', 'The next match'), ('button', 'Callers'), ('button', 'SVG'), ('navigation', 'Zoom'):
+            self.assertIn(wanted, has)
+        self.assertEqual([(r, n) for r, n in has if r in ('button', 'combobox', 'searchbox', 'slider', 'application')
+                          and not n], [])
+        graph = next(p for r, n, p in found if r == 'application')
+        self.assertTrue(graph['focusable'])
+        self.assertTrue(any(r == 'button' and n == 'work' for r, n, _ in found))  # a row of the answer
+        self.assertEqual(next(p['pressed'] for r, n, p in found if (r, n) == ('button', 'Flame graph')), 'true')
+        # What the keyboard chooses is told, politely.
+        BROWSER.js('document.getElementById("graph").focus()')
+        BROWSER.key('ArrowDown')
+        told = self.text('status')
+        self.assertRegex(told, r'web.*50\.00%')
+        self.assertIn(('status', 'polite'), {(r, p.get('live')) for r, n, p in nodes()})
+
+    def test_all_by_keyboard(self):
+        """Tab comes to each control that is shown, in the order of the page, and to the graph."""
+        BROWSER.open(self.page, 'hide=0')
+        BROWSER.js('document.activeElement.blur(), document.body.focus()')
+        wanted = BROWSER.js('''[...document.querySelectorAll("button, select, input, canvas, summary")].filter(e =>
+            e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0).map(e => e.tagName + "#" + e.id + e.textContent)''')
+        seen = []
+        for _ in range(len(wanted) + 5):
+            BROWSER.call('Input.dispatchKeyEvent', type='keyDown', key='Tab', windowsVirtualKeyCode=9)
+            BROWSER.call('Input.dispatchKeyEvent', type='keyUp', key='Tab', windowsVirtualKeyCode=9)
+            at = BROWSER.js('''(e => e === document.body ? "" : [...document.querySelectorAll("*")].indexOf(e) + " " + e.tagName + "#" + e.id + e.textContent)
+                (document.activeElement)''')
+            if at and at not in seen:
+                seen.append(at)
+        names = [x.split(' ', 1)[1] for x in seen]
+        self.assertEqual([x for x in wanted if x not in names], [])
+        self.assertIn('CANVAS#graph', names)
+        self.assertIn('INPUT#search', names)
+        numbers = [int(x.split(' ')[0]) for x in seen]
+        turn = numbers.index(min(numbers))
+        self.assertEqual(numbers[turn:] + numbers[:turn], sorted(numbers))
+
+    def test_print(self):
+        """What is printed: title, answer and the graph as a drawing, on white, and no controls."""
+        BROWSER.go('hide=0')
+        pdf = base64.b64decode(BROWSER.call('Page.printToPDF', landscape=True)['data'])
+        self.assertTrue(pdf.startswith(b'%PDF-'))
+        self.assertLess(len(re.findall(rb'/Type\s*/Page\b', pdf)), 3)
+        BROWSER.call('Emulation.setEmulatedMedia', media='print')
+        try:
+            BROWSER.js('dispatchEvent(new Event("beforeprint"))')
+            self.assertTrue(BROWSER.shown('title'))
+            self.assertTrue(BROWSER.shown('own'))
+            self.assertTrue(BROWSER.shown('print'))
+            self.assertFalse(BROWSER.shown('search'))
+            self.assertFalse(BROWSER.shown('graph'))
+            self.assertIn('work', BROWSER.js('document.querySelector("#print svg").textContent'))
+            self.assertEqual(BROWSER.js('getComputedStyle(document.body).backgroundColor'), 'rgb(255, 255, 255)')
+        finally:
+            BROWSER.js('dispatchEvent(new Event("afterprint"))')
+            BROWSER.call('Emulation.setEmulatedMedia', media='')
+
     def test_drawing(self):
         """The saved drawing has each name as text, and nothing that runs."""
         BROWSER.go('hide=0')
@@ -421,6 +492,37 @@ class Managed(Page):
     def test_answer_says_what_is_not_own(self):
         BROWSER.go('')
         self.assertIn('your code 70%, runtime 30%', self.text('answer-title'))
+
+
+class Locked(Page):
+    """Threads that are in a lock at the end come before waits that ended; those of a pool do not."""
+    @classmethod
+    def make(cls):
+        q = Request()
+        stuck, busy, pool, main = (q.frame(name, '/srv/app.c', 1, line, module='/srv/app') for name, line in
+                                   (('stuck', 20), ('busy', 30), ('pool', 40), ('main', 50)))
+        lock, cond, sleep = (q.frame(name, module='/lib/x86_64-linux-gnu/libc.so.6') for name in
+                             ('pthread_mutex_lock', 'pthread_cond_wait', 'nanosleep'))
+        q.type = ('threads', 'count', '', '', 0)
+        q.sample([lock, stuck, main], 2)
+        q.sample([cond, pool, main], 5)
+        threads = q.write(cls.path('threads.otlp'))
+        q.samples, q.type = [], ('off_cpu', 'nanoseconds', '', '', 0)
+        q.sample([sleep, busy, main], 1_000_000_000)
+        waits = q.write(cls.path('waits.otlp'))
+        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), waits, threads], check=True,
+                       stderr=subprocess.DEVNULL)
+        return cls.path('a.html')
+
+    def test_locked_threads_come_first(self):
+        BROWSER.go('kind=off_cpu')
+        rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => r.textContent)')
+        self.assertEqual(rows[0], '2 threadsin a lock at the endstucksrv/app.c:20')
+        self.assertIn('busy', rows[1])
+        self.assertNotIn('pool', ''.join(rows))
+        BROWSER.js('document.querySelector("#own button").click()')
+        BROWSER.frame()
+        self.assertIn('Threads', self.text('summary'))
 
 
 class Poor(Page):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frames count as nameless. */
-#include "recording/read/quality.h"
+#include "export/format/classes.h"
 
 #include <string.h>
 

@@ -157,7 +157,7 @@ class Report(Recordings):
     def test_functions(self):
         d = self.json(self.a)
         self.assertEqual((d['schema'], d['version'], d['total'], d['processes']),
-                         ('otelprof.report', 1, TOTAL, 3))
+                         ('otelprof.report', 2, TOTAL, 3))
         rows = {row['name']: row for row in d['rows']}
         for name in ('main', 'handle', 'parse', 'ksys_read', '<module>', 'work', 'a;b'):
             self.assertEqual((rows[name]['self'], rows[name]['total']),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the view of a recording is made of. */
+#ifndef OTELPROF_BROWSE_PANES_H
+#define OTELPROF_BROWSE_PANES_H
+
+#include "browse/forest.h"
+#include "recording/read/kind_word.h"
+#include "recording/tree/answer/answer.h"
+#include "recording/tree/source/source.h"
+#include "screen/block.h"
+#include "screen/screen.h"
+
+enum pane {
+	PANE_TREE,
+	PANE_FUNCTIONS,
+	PANE_AROUND, /* callers and callees of a function */
+	PANE_SOURCE,
+	PANES,
+};
+
+enum {
+	BROWSE_BACK_MAX = 64,  /* steps that Backspace goes back */
+	BROWSE_HEAD_LINES = 3, /* the title, the panes, the titles of columns */
+	BROWSE_FOOT_LINES = 1,
+};
+
+/* Which line of a pane is chosen, and which is the first on the screen. */
+struct place {
+	size_t selected;
+	size_t first;
+};
+
+struct step {
+	enum pane pane;
+	uint32_t name;
+	struct place at;
+};
+
+struct browser {
+	const struct op_collect *c;
+	const char *title;
+	struct view_request request;
+	char kind[KIND_WORD_BYTES]; /* the request's */
+	struct view v;
+	struct answer answer;
+	struct screen_block block; /* of the answer */
+	uint8_t *classes;	   /* of functions */
+	struct leave_out out;
+	enum pane pane;
+	struct place places[PANES];
+	struct grove calls;
+	struct forest calls_shown;
+	uint32_t name; /* of the function around which: a string; 0: none yet */
+	struct grove callers, callees;
+	struct forest around_shown;
+	uint32_t *order; /* rows of functions */
+	bool by_total;
+	struct source source;
+	bool has_source;
+	struct step back[BROWSE_BACK_MAX];
+	size_t back_len;
+	bool typing;
+	char typed[SCREEN_TEXT_MAX];
+	char search[SCREEN_TEXT_MAX];
+	const char *message; /* below, until the next key; NULL: none */
+	bool plain;	     /* without the answer */
+	bool helping;
+	bool quit;
+};
+
+/* Make what the panes show, anew. Returns 0 or -ENOMEM. */
+int panes_tree(struct browser *b);
+int panes_functions(struct browser *b);
+int panes_around(struct browser *b, uint32_t name);
+/* Show the source of a function, of its line @line; UINT32_MAX: where own code is hottest. */
+int panes_source(struct browser *b, uint32_t function, uint32_t line);
+void panes_clear(struct browser *b);
+
+/* How many lines a pane has. */
+size_t panes_len(const struct browser *b);
+/* The function of the chosen line, or UINT32_MAX; @ret_line: of its source, 0: unknown. */
+uint32_t panes_function(const struct browser *b, size_t at, uint32_t *ret_line);
+/* The text of a line that is searched. Returns @buf. */
+const char *panes_text(const struct browser *b, size_t at, char *buf, size_t size);
+/* The trees of the pane, or NULL. */
+struct forest *panes_forest(struct browser *b);
+/* Make the lines of the trees anew after a node was opened or closed. Returns 0 or -ENOMEM. */
+int panes_show(struct browser *b);
+
+/* Lines that the pane has on the screen, and the first one's. */
+int draw_page(const struct browser *b);
+void draw_browser(struct browser *b);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A terminal as a whole screen: its begin and end, and text within columns. */
+#ifndef OTELPROF_SCREEN_H
+#define OTELPROF_SCREEN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum {
+	SCREEN_TEXT_MAX = 64, /* bytes of what is typed */
+	SCREEN_NAME_BYTES = 4096,
+	SCREEN_ESCAPE = 27,
+	SCREEN_REDRAW = 'L' & 0x1f, /* Ctrl-L */
+	/* pairs of colours */
+	SCREEN_HOT = 1,
+	SCREEN_WARM = 2,
+	/* a signal that arrives just before a wait is noticed after this */
+	SCREEN_POLL_MS = 1000,
+};
+
+struct screen {
+	void *terminal;
+	FILE *held; /* messages, which would be written across the screen */
+	int saved;  /* standard error itself */
+};
+
+/* Take the terminal of standard input and output. Returns 0, or -ENOTSUP where it cannot. */
+int screen_begin(struct screen *s);
+/* Give it back as it was, and print the messages that came meanwhile. */
+void screen_end(struct screen *s);
+
+/* Print @whole within @columns of the current line, as print_text(); what the terminal cannot
+ * print becomes '?'. Returns the columns used. */
+int screen_text(const char *whole, int columns);
+/* The same, padded, and a blank. */
+void screen_column(const char *text, int columns);
+/* The name of a function, shortened. */
+void screen_name(const char *name, int columns);
+
+/* A line that somebody types. */
+enum screen_typing {
+	SCREEN_TYPING,
+	SCREEN_TYPED, /* it is complete */
+	SCREEN_LEFT,  /* with Escape, and is empty */
+};
+enum screen_typing screen_type(char typed[SCREEN_TEXT_MAX], int c);
+
+#endif

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that stay in one known stack after the other, and say before which: known.php, known.rb."""
+import re
+from dataclasses import replace
+
+import check
+import suite
+
+# A share's standard deviation is 50 points over the root of the number of samples, at most.
+NOISE = 3 * 50
+
+
+def wait_ready(process):
+    """What the program says before it is ready."""
+    text = ""
+    for line in process.stdout:
+        if line.startswith("ready"):
+            return text
+        text += line
+    raise RuntimeError("the program did not become ready: " + text[-300:])
+
+
+def record(run, name, program, what, seconds):
+    """Returns (capture, text, what the program said, its pid)."""
+    process = program.start(what, suite.LONG)
+    try:
+        said = wait_ready(process)
+        capture, text = run.record(name + "-" + what, "-F", str(run.args.hz), "-d", str(seconds),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    return capture, text, said, process.pid
+
+
+def read(text, plain=lambda name: name):
+    """{name: [(function, file, line)]} of what a program said."""
+    scenes = {}
+    for part in re.findall(r"scene (\w+\??)\n((?:[^\n]+\n)+)\n", text):
+        scenes[part[0]] = [(plain(row[0]), row[1], int(row[2])) for row in
+                           (line.split("\t") for line in part[1].splitlines())]
+    return scenes
+
+
+def spin_cell(spin, samples):
+    """@spin with the error that chance alone can make of a share; 1 point from 22,500 on."""
+    total = sum(s.count for s in samples)
+    return replace(spin, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
+
+
+class Scenes:
+    """Which of the scenes a sample is of, and whether all of it is right. A language says:
+
+        kind              the type of its frames
+        said              what is compared, in words
+        plain(name)       a frame's name as it stands in the scenes
+        is_scene(leaf)    whether a stack of that leaf is of a scene
+        problem(name, frames, sample)   what is wrong, of the scene of that name; None: nothing
+    """
+
+    said = "files and lines"
+
+    def __init__(self, scenes):
+        self.scenes = scenes
+        self.names = {}
+        for name, frames in scenes.items():
+            self.names.setdefault(tuple(f[0] for f in frames), []).append(name)
+        self.seen = {}
+        self.wrong = {}
+        self.total = self.named = self.right = 0
+
+    @staticmethod
+    def plain(name):
+        return name
+
+    def add(self, sample):
+        frames = [f for f in sample.frames if f.type == self.kind]
+        key = tuple(self.plain(f.name) for f in frames)
+        if not key or not self.is_scene(key[0]):
+            return
+        self.total += sample.count
+        self.named += sample.count if key in self.names else 0
+        problems = [self.problem(name, frames, sample) for name in self.names.get(key, [])]
+        if problems and not all(problems):
+            name = self.names[key][problems.index(None)]
+            self.seen[name] = self.seen.get(name, 0) + sample.count
+            self.right += sample.count
+            return
+        text = "%s: %s" % ("; ".join(sorted({p for p in problems if p})) or "no such scene",
+                           " ".join("%s:%d" % (f.name, f.line) for f in sample.frames))
+        self.wrong[text] = self.wrong.get(text, 0) + sample.count
+
+    def judge(self, samples, result):
+        for sample in samples:
+            self.add(sample)
+        all_count = sum(s.count for s in samples)
+        # The rest makes what a scene needs, or is between two leaves.
+        result.need(self.total >= 0.8 * all_count,
+                    "%d of %d samples in scenes" % (self.total, all_count))
+        result.need(self.right >= 0.99 * self.total,
+                    "%d of %d samples of scenes exact with %s" % (self.right, self.total, self.said))
+        result.figures.update(samples=all_count, errors=check.errors_of(samples),
+                              exact=100 * self.named / max(self.total, 1),
+                              lines=100 * self.right / max(self.named, 1))
+        missing = sorted(set(self.scenes) - set(self.seen))
+        result.need(not missing, "%d scenes seen%s" % (
+            len(self.seen), ", not: " + " ".join(missing) if missing else ""))
+        if self.right < 0.99 * self.total or missing:
+            for text, count in sorted(self.wrong.items(), key=lambda x: -x[1])[:12]:
+                result.problems.append("  %d times: %s" % (count, text))
