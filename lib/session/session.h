@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of a running profiler, and its order. Each poll goes on with the parts, drains the
- * side-bands, so that processes are known, and then the ring, whose records become samples of the
- * open window. Each takes a share of the poll's time. What there is no time for waits for a later
- * poll, and the session sets the timer for it.
+ * The work of a running profiler, and its order. Each poll continues the work of the
+ * parts, drains the side-bands, so that processes are known, and then drains the ring,
+ * whose records become samples of the open window. Each has a share of the poll's time.
+ * The rest waits for a later poll, and the session sets the timer for it.
  *
- *   sideband.c   events of the side-band: which processes there are
+ *   sideband.c   events of the side-bands: processes and their mappings
  *   records.c    records of the ring, and those that were postponed
  *   postponed.c  records that wait for a table or for names
  *   ends.c       when a process ends
