@@ -3,24 +3,24 @@
 
 #include "base/macros.h"
 
-/* Delivery works in bursts, one for each window, so the mean that decides spans several
- * of them. */
+/* Delivery works in bursts, one for each window, so the deciding mean spans several of
+ * them. */
 #define FAST_SECONDS 1.0
 #define SLOW_SECONDS 5.0
-/* In seconds of the budget: how much may be saved for a burst, and how much is paid back
- * at most. */
+/* In seconds of the budget: the most that is saved for a burst, and the most that is paid
+ * back. */
 #define SAVED_SECONDS 1.0
 #define OWED_SECONDS  10.0
-/* What is above the budget is saved again within this time. */
+/* The time in which CPU time above the budget is paid back. */
 #define PAID_SECONDS 8.0
-/* CPU seconds per second, more than can be. */
+/* CPU seconds per second, more than possible. */
 #define UNKNOWN 1e6
-/* The share of the budget that is aimed at, so that unforeseen work stays within it. */
+/* The share of the budget to aim at, so that unforeseen work stays within it. */
 #define AIM 0.9
-/* Of the budget: the rate goes down at once. */
+/* In budgets: above this the rate is lowered at once. */
 #define FAR_ABOVE 1.5
-/* Of the budget: what work may take where nothing is saved, and where more than a second of the
- * budget is owed. What is saved up to so many seconds of the budget is left to samples. */
+/* In budgets: what work may take with nothing saved, and with more than a second of the
+ * budget owed. The first SPARE_SECONDS that are saved are left to samples. */
 #define WORK	      0.3
 #define WORK_IN_DEBT  0.1
 #define SPARE_SECONDS 0.5
@@ -28,12 +28,12 @@
 enum {
 	LOWER_NS = 500000000, /* between a change of the rate and one that lowers it */
 };
-/* Between a change of the rate and one that raises it; doubled up to so many times where what was
- * raised is lowered again within UNDONE_NS. */
+/* Between a change of the rate and one that raises it. It doubles up to RAISE_SHIFT_MAX
+ * times if a raised rate is lowered again within UNDONE_NS. */
 #define RAISE_NS	UINT64_C(5000000000)
 #define UNDONE_NS	UINT64_C(10000000000)
 #define RAISE_SHIFT_MAX 3
-/* The rate is at most so many times higher then. */
+/* The most that one change raises the rate by. */
 #define RAISE 2.0
 
 static double clamp(double v, double least, double most)
@@ -41,8 +41,8 @@ static double clamp(double v, double least, double most)
 	return v < least ? least : v > most ? most : v;
 }
 
-/* In @seconds work took so much. What a file's names took at once is owed by work alone, until
- * something is saved. */
+/* Work took @work CPU seconds in @seconds. If names of one file take more than is left,
+ * only work pays that back, until something is saved. */
 static void add_work(struct op_budget *b, double seconds, double work)
 {
 	double part = (b->debt > b->share ? WORK_IN_DEBT : WORK) * b->share;
@@ -52,7 +52,7 @@ static void add_work(struct op_budget *b, double seconds, double work)
 	b->left = OP_MAX(b->left, b->balance - SPARE_SECONDS * b->share);
 }
 
-/* In @seconds so much CPU time was used, of it @work by work. */
+/* In @seconds the profiler used @cpu_seconds of CPU time, @work of it for work. */
 static void add(struct op_budget *b, double seconds, double cpu_seconds, double work)
 {
 	double used = (cpu_seconds - work) / seconds;
@@ -98,22 +98,23 @@ static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double
 	return rate;
 }
 
-/* The least use between the last checks: no burst is that long. */
+/* The least use of the last checks. No burst is that long. */
 static double sure(const struct op_budget *b)
 {
 	return OP_MIN(b->last[0], OP_MIN(b->last[1], b->last[2]));
 }
 
 /*
- * The mean of ten seconds that is to be expected: five as they were, and five as it is now, bursts
- * left out. What was used above the budget is taken off what is allowed.
+ * Will the mean of ten seconds be above @may? It is estimated from the last five seconds
+ * and five more at the present use without bursts. Use above the budget so far is
+ * deducted from @may.
  */
 static bool will_be_above(const struct op_budget *b, double may)
 {
 	return (b->slow + sure(b)) / 2 > may - b->debt / PAID_SECONDS;
 }
 
-/* What is used now, by the highest of the means. */
+/* The present use: the highest of the means. */
 static double most(const struct op_budget *b)
 {
 	return OP_MAX(OP_MAX(b->slow, b->fast), sure(b));
@@ -168,8 +169,9 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 	owed = OP_MIN(b->balance, 0.0);
 	may = room(b);
 	aim = OP_MAX(AIM * may - b->debt / PAID_SECONDS, may / 10);
-	/* Lower the rate if use was above the budget for seconds, or will be; if a second's budget
-	 * is owed and use is above it now; or if use is far above it and this is no burst. */
+	/* Lower the rate in three cases: the use of some seconds is above the budget, or
+	 * will be; a second of the budget is owed, and the present use is above it; use
+	 * is far above it, and not in a burst. */
 	if ((b->slow > may || will_be_above(b, may) ||
 	     (owed < -b->share && b->fast > may) || sure(b) > FAR_ABOVE * may) &&
 	    now_ns >= b->changed_ns + LOWER_NS)

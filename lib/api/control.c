@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes while the profiler runs: rules, rates, pauses. All that takes samples is attached while
- * it runs and is not paused. */
+/* Changes while the profiler runs: rules, rates, pauses. Samplers are attached while it
+ * runs and is not paused. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -255,7 +255,7 @@ static void check_iterator(struct doctor *d, const char *feature, const char *lo
 	    r == 0 ? "one can be read" : "%s", strerror(-r));
 }
 
-/* The kinds whose programs are attached to something that a kernel may lack. */
+/* The kinds whose programs attach to something that a kernel may lack. */
 static void check_kinds(struct doctor *d)
 {
 	const struct op_word *word;
@@ -276,7 +276,7 @@ static void check_kinds(struct doctor *d)
 	}
 }
 
-/* Probes at tracepoints need no row: they need nothing but BPF. */
+/* Probes at tracepoints need no row, because they need only BPF. */
 static void check_probes(struct doctor *d)
 {
 	static const struct {
@@ -377,7 +377,7 @@ static void check_other_processes(struct doctor *d)
 	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
 	if (memory == EFAULT)
 		memory = 0;
-	/* A security module may close process 1 alone. */
+	/* A security module may close only process 1. */
 	may_read = has_capability(CAP_SYS_PTRACE);
 	row(d, or_less(!memory || may_read), "memory of other processes",
 	    "CAP_SYS_PTRACE", "samples of others' processes have no stacks and no names",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells the host what it wants to hear of: executables, processes, windows. */
+/* Calls the host back for executables, processes and windows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum {
 	NAME_BYTES = OP_COMM_BYTES + 2,
 };
 
-/* The attributes of a process, and storage for those that are no text. */
+/* The attributes of a process, and storage for those that are not text. */
 struct rows {
 	struct otelprof_attribute list[OBSERVED_MAX + OP_RESOURCE_ATTRIBUTES_MAX];
 	char numbers[OP_RESOURCE_ATTRIBUTES_MAX][NUMBER_BYTES];
@@ -32,7 +32,7 @@ struct rows {
 
 static void put(struct rows *rows, const char *key, const char *value)
 {
-	/* A path and what a process says may be any bytes. */
+	/* Paths and texts of processes may have any bytes. */
 	if (value && *value && rows->len < OP_ARRAY_SIZE(rows->list) &&
 	    op_utf8_valid(key, strlen(key)) && op_utf8_valid(value, strlen(value)))
 		rows->list[rows->len++] = (struct otelprof_attribute){ key, value };
@@ -144,7 +144,7 @@ static uint64_t on_process(void *ctx, const struct op_program *program)
 	uint64_t digest;
 
 	if (!rows)
-		return program->reported; /* the next window tells it */
+		return program->reported; /* the next window reports it */
 	fill(p, program, rows);
 	digest = digest_of(rows);
 	if (digest == program->reported)

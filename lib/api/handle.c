@@ -14,7 +14,8 @@ int op_handle_check(struct otelprof *p)
 		return -EINVAL;
 	if (op_maker_is_here(&p->maker))
 		return 0;
-	/* said once: the log is called back for it, without a lock that would refuse its calls */
+	/* logged once. The log callback runs without a lock that would refuse its
+	 * calls */
 	if (p->log.error == -OTELPROF_E_FORKED)
 		return -OTELPROF_E_FORKED;
 	return op_fail(&p->log, -OTELPROF_E_FORKED,
@@ -58,7 +59,7 @@ static void enter(void *owner)
 {
 	struct otelprof *held;
 
-	/* it was checked, and this thread does not hold the lock */
+	/* checked before, and this thread does not hold the lock */
 	(void)op_handle_enter(owner, &held);
 }
 

@@ -26,8 +26,8 @@
 #include "sample/sampler.h"
 #include "session/session.h"
 
-/* What threads wait for. One call at a time works on a handle: each public call takes the lock,
- * and waits for work or for a delivery only while it does not hold the lock. */
+/* What threads wait for. One call at a time works on a handle. Each public call takes the
+ * lock, and releases it while it waits for work or for a delivery. */
 struct op_handle_waits {
 	pthread_mutex_t lock;
 	/* an eventfd: otelprof_wakeup() was called, or the worker has an error */
@@ -52,18 +52,18 @@ struct otelprof {
 	struct op_arena *arena;
 	struct op_unwind_rules *rules;
 	struct op_kernel_symbols *kernel;
-	struct op_layouts *layouts; /* of layouts_dir; NULL: none */
+	struct op_layouts *layouts; /* from layouts_dir; NULL: none */
 	struct op_processes *processes;
 	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_parts *parts;
-	struct op_rule_set *targets; /* borrowed of parts */
+	struct op_rule_set *targets; /* borrowed from parts */
 	struct op_session *session;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
 	uint64_t window_start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t stopped_ns;	    /* when sampling stopped; 0: it never did */
-	uint64_t dropped[OP_DROPS]; /* by the end of windows; others count theirs */
+	uint64_t dropped[OP_DROPS]; /* at the end of windows; others count their own */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
 	uint32_t rate_hz;	       /* rate at which the clock ticks */
@@ -85,23 +85,24 @@ void op_handle_lend_lock(struct otelprof *p);
 
 /* Make the lock and the two descriptors. Returns 0 or -errno. */
 int op_handle_init_waits(struct otelprof *p);
-/* The lock is held. @forked: this is the child of a fork, where it may be held for ever. */
+/* The lock is held. @forked: in the child of a fork, where the lock may be held for
+ * ever. */
 void op_handle_deinit_waits(struct otelprof *p, bool forked);
 
-/* Make what @p->config asks for, and free it. @forked: this is the child of a fork. */
+/* Make what @p->config asks for, and free it. @forked: in the child of a fork. */
 int op_handle_make(struct otelprof *p);
 void op_handle_unmake(struct otelprof *p, bool forked);
-/* Attach or detach all that takes samples. The lock is held. Returns 0 or -errno. */
+/* Attach or detach all samplers. The lock is held. Returns 0 or -errno. */
 int op_handle_start_sampling(struct otelprof *p);
-/* As op_handle_start_sampling(), but without probes whose places are gone by now: what
- * was sampled before a pause must not stay off for one of them. */
+/* As op_handle_start_sampling(), but probes whose places are gone are skipped, so that
+ * one of them does not keep the rest off after a pause. */
 int op_handle_resume_sampling(struct otelprof *p);
 void op_handle_stop_sampling(struct otelprof *p);
-/* The CPU time that the profiler has used until now, and the samples for which the ring had no
- * room. The lock is held. Returns 0 or -errno. */
+/* The CPU time that the profiler has used so far, and the samples that did not fit into
+ * the ring. The lock is held. Returns 0 or -errno. */
 int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret, uint64_t *ret_lost);
-/* Let the clock tick at @hz from now on, and tell the programs how many of its ticks each
- * rate takes. The lock is held. */
+/* Set the clock to @hz, and give the programs the share of its ticks for each rate. The
+ * lock is held. */
 int op_handle_set_clock(struct otelprof *p, uint32_t hz);
 /* Call this when rates came or went: the clock then ticks at the highest rate, reduced as
  * the budget demands. */
@@ -113,7 +114,7 @@ void op_handle_expire_rules(struct otelprof *p);
 /* For the budget, in a poll: set the clock to @hz and export the open window, whose samples have
  * the old period, without snapshots. The lock is held. */
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
-/* What the parts of the handle call, so that p->events are called. */
+/* The callbacks for the parts of the handle, which call p->events. */
 struct op_event_handlers op_handle_events(struct otelprof *p);
 void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
 			     uint64_t samples);

@@ -7,26 +7,25 @@
 #include "process/evict.h"
 #include "process/image/memory_use.h"
 
-/* What a look does at most: deleting a slab waits for the kernel's readers, and a table that goes
- * is taken from each process that maps its file. */
+/* Limits of one check. Deleting a slab waits for the kernel's readers, and an evicted
+ * table is removed from each process that maps its file. */
 enum {
 	PROCESSES_A_LOOK = 256,
 	SLAB_BYTES_A_LOOK = 2 << 20,
 	TABLE_BYTES_A_LOOK = 4 << 20,
-	/* Where giving up does not help, the interval doubles so many times, to 4 s. */
+	/* If evicting does not help, the interval doubles up to so many times, to 4 s. */
 	STUCK_MAX = 4,
-	GIVE_UP_PARTS = 4, /* a poll's share for it */
+	GIVE_UP_PARTS = 4, /* the part of a poll for it */
 };
 
-/* Of the limit, in sixteenths: above the first something is given up, until it is the
- * second. */
+/* In sixteenths of the limit: above PARTS_FULL memory is freed, down to PARTS_AIM. */
 enum {
 	PARTS = 16,
 	PARTS_FULL = 15,
 	PARTS_AIM = 14,
 };
 
-/* Names that were used more recently do not make room for others. */
+/* Names that were used more recently are not evicted for others. */
 static const uint64_t RECENT_NS = UINT64_C(1000000000);
 static const uint64_t TELL_NS = UINT64_C(10000000000);
 
@@ -44,8 +43,8 @@ uint64_t op_limit_used(struct otelprof *p)
 	       processes.own_bytes + exporters.bytes;
 }
 
-/* What is free after a grace period: of tables, and of processes that ended or were given up.
- * What is free already may be in slabs that are in use, too. */
+/* Bytes that a grace period will free: of tables, and of processes that ended or were
+ * evicted. Free bytes may be in slabs that are in use. */
 static uint64_t pending(struct otelprof *p)
 {
 	struct op_arena_stats arena;
@@ -79,8 +78,8 @@ static void tell(struct otelprof *p, uint64_t now, uint64_t used)
 	m->told_processes = s.processes_evicted;
 }
 
-/* Give up at least @need bytes, as far as there is something: first what holds nothing. Returns
- * how many are free now; *@ret_enough: with those that will be soon they suffice. */
+/* Free at least @need bytes if possible, empty slabs first. Returns how many are free
+ * now. *@ret_enough: they suffice, with those that will be free soon. */
 static uint64_t give_up(struct otelprof *p, uint64_t need, bool *ret_enough)
 {
 	uint64_t freed = op_arena_give_back(p->arena, OP_MIN(need, SLAB_BYTES_A_LOOK));
@@ -89,7 +88,8 @@ static uint64_t give_up(struct otelprof *p, uint64_t need, bool *ret_enough)
 	if (freed < need)
 		freed += op_images_give_up_names(op_processes_images(p->processes),
 						 need - freed);
-	/* What is pending may be in slabs that stay in use, so names do not count on it. */
+	/* Pending bytes may be in slabs that stay in use, so the step for names does not
+	 * count them. */
 	soon = pending(p);
 	if (freed + soon < need)
 		soon += op_evict_tables(p->processes,
@@ -100,8 +100,8 @@ static uint64_t give_up(struct otelprof *p, uint64_t need, bool *ret_enough)
 	return freed;
 }
 
-/* What uses the memory may be none of what can be given up: then all of that is not given up at
- * each look. Returns what is used then. */
+/* If memory is used by something that cannot be evicted, do not evict all the rest at
+ * each check. Returns the use after this. */
 static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t aim)
 {
 	struct op_limit *m = &p->limit;
@@ -110,7 +110,7 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 
 	if (now < m->next_ns)
 		return used;
-	/* tables that runtimes need are not made again here */
+	/* runtimes make no tables here */
 	op_allowance_until(&p->allowance,
 			   op_allowance_part(&p->allowance,
 					     op_allowance_now(&p->allowance),
@@ -138,7 +138,7 @@ bool op_limit_may_take(void *handle, uint64_t bytes, bool needed)
 						  op_clock_monotonic_ns() - RECENT_NS);
 	if (used > (needed ? p->config.memory_limit_bytes : full))
 		return false;
-	/* the arena does not take it meanwhile */
+	/* the arena must not take it meanwhile */
 	op_arena_get_stats(p->arena, &arena);
 	op_arena_set_limit(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
 	return true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A limit of memory: of the maps in the kernel and of what the parts of a handle keep in user
- * memory, as one number. It is compared with the limit every quarter of a second. Near the
- * limit, slabs that hold nothing are given back, then names are given up, then unwind tables
- * that no sample needed lately, then processes that were not used lately. Each is found again
- * when it is next needed. Between two looks the arena, which grows fastest, grows no further
- * than to the limit; and what takes much user memory asks before.
+ * A limit of memory: BPF maps and the user memory of the parts of a handle, as one
+ * number. It is checked every quarter of a second. Near the limit the library frees empty
+ * slabs, then evicts names, then unwind tables that no sample needed lately, then
+ * processes that were not used lately. Each is read again when it is needed. Between two
+ * checks the arena, which grows fastest, grows at most to the limit, and whoever needs
+ * much user memory asks before.
  */
 #ifndef OP_API_LIMIT_H
 #define OP_API_LIMIT_H
@@ -19,24 +19,24 @@ struct otelprof;
 #define OP_LIMIT_CHECK_NS UINT64_C(250000000)
 
 struct op_limit {
-	uint64_t checked_ns; /* time of the last look; 0: there was none */
-	uint64_t next_ns;    /* nothing is given up before */
-	uint32_t stuck;	     /* looks in a row at which giving up did not suffice */
-	uint64_t told_ns;    /* when the log last had a line about it */
-	/* what was given up until that line */
+	uint64_t checked_ns; /* time of the last check; 0: none */
+	uint64_t next_ns;    /* the next eviction is not earlier */
+	uint32_t stuck;	     /* checks in a row in which evicting did not suffice */
+	uint64_t told_ns;    /* time of the last log line about it */
+	/* evicted until that line */
 	uint64_t told_names;
 	uint64_t told_tables;
 	uint64_t told_processes;
-	uint64_t over; /* looks at which it was above the limit */
+	uint64_t over; /* checks that found more than the limit */
 };
 
-/* Bytes that are used. The lock is held. */
+/* Bytes in use. The lock is held. */
 uint64_t op_limit_used(struct otelprof *p);
-/* May @bytes more be taken, without going near the limit or, where they are @needed, up to it? If
- * not, indices of names that were not used lately are given up for them. @handle is a struct
- * otelprof. The lock is held. */
+/* May @bytes more be used without coming near the limit or, if they are @needed, up to
+ * it? If not, indices of names that were not used lately are evicted for them. @handle is
+ * a struct otelprof. The lock is held. */
 bool op_limit_may_take(void *handle, uint64_t bytes, bool needed);
-/* Give up what is above the limit, if there is one. The lock is held. */
+/* Free what is above the limit, if there is one. The lock is held. */
 void op_limit_keep(struct otelprof *p);
 
 #endif

@@ -150,7 +150,7 @@ static int make_session(struct otelprof *p)
 	return op_session_new(&config, &p->session);
 }
 
-/* The open window cannot be given up: at its limit samples are dropped, and counted. */
+/* The open window cannot be evicted. At its limit samples are dropped and counted. */
 static int make_window(struct otelprof *p)
 {
 	const struct otelprof_config *config = &p->config;

@@ -12,15 +12,15 @@
 #include "base/macros.h"
 #include "parts/probes/probes.h"
 
-/* Time for the last window's last records: nothing is sampled any more, so there are few. */
+/* Time for the last records of the last window. Sampling is over, so there are few. */
 static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
-/* How long the start looks for processes that rules mean, before the first sample. */
+/* How long a start evaluates rules for running processes, before the first sample. */
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
-/* What attaching the runtimes that run already may take of a start. */
+/* The time in a start for attaching runtimes that run already. */
 static const uint64_t RUNTIMES_START_NS = UINT64_C(80000000);
 
 enum {
-	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
+	FLUSH_PAUSE_MS = 20, /* the longest between two checks of the queues */
 };
 
 const char *otelprof_version(void)
@@ -39,7 +39,7 @@ static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 	p->log.level = (int)p->config.log_level;
 	p->rate_hz = p->budget.asked_hz = p->config.sample_rate_hz;
 	p->budget.share = p->config.cpu_budget_permille / 1000.0;
-	/* until it is first measured */
+	/* until the first measurement */
 	if (p->config.cpu_budget_permille)
 		op_allowance_give_cpu(&p->allowance, INT64_MAX);
 	r = op_config_add_host(&p->config);
@@ -53,7 +53,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	struct otelprof *p;
 	int r;
 
-	/* checks its size, and leaves nothing of what was in it */
+	/* checks its size, and clears it */
 	if (why && op_config_give_error(&log, why) < 0)
 		return -EINVAL;
 	if (!ret) {
@@ -88,8 +88,8 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	return 0;
 }
 
-/* Does a call of this thread on @p wait for a callback that is running? Only the thread that
- * holds the lock is told so; others would wait. */
+/* Does a call of this thread on @p wait for a running callback? Only the thread that
+ * holds the lock gets this answer. Others would wait. */
 static bool in_callback(struct otelprof *p)
 {
 	if (pthread_mutex_lock(&p->waits.lock) == EDEADLK)
@@ -109,7 +109,8 @@ struct otelprof *otelprof_free(struct otelprof *p)
 		return p;
 	if (!forked) {
 		(void)op_worker_stop(p);
-		/* to the end: the log is called back meanwhile, and calls of it are refused */
+		/* until the end: the log callback runs meanwhile, and its calls are
+		 * refused */
 		(void)pthread_mutex_lock(&p->waits.lock);
 	}
 	op_handle_unmake(p, forked);
@@ -136,26 +137,28 @@ int otelprof_start(struct otelprof *p)
 	if (r < 0)
 		return r;
 	/*
-	 * The walkers are loaded before the first tick: the kernel takes some time to verify
-	 * them, and the samples of that time would fill the ring with copies of their stacks.
-	 * They have the steps of all runtimes, since no poll has the time to load one more.
+	 * Load the walkers before the first tick. The kernel takes some time to verify
+	 * them, and the samples of that time would fill the ring with copies of their
+	 * stacks. They have the steps of all runtimes, because no poll has the time to
+	 * load one more.
 	 */
 	op_processes_load_runtimes(p->processes);
 	if (!p->scanned && !(p->config.flags & OTELPROF_NO_START_SCAN)) {
 		r = op_processes_scan_begin(p->processes);
 		if (r < 0)
 			return r;
-		/* runtimes that run already are attached */
+		/* attaches runtimes that run already */
 		op_processes_settle_first(p->processes, RUNTIMES_START_NS);
 		p->scanned = true;
 	}
-	/* Before the first tick, too: the kernel's names take a tenth of a second. */
+	/* Before the first tick too, because the kernel's names take a tenth of a
+	 * second. */
 	op_kernel_symbols_load(p->kernel);
 	r = op_capture_load(p->capture);
 	if (r < 0)
 		return r;
 	op_handle_warm_rules(p);
-	/* of rules that were added before: who began since is not known */
+	/* for rules that were added before: which processes began since is not known */
 	op_rule_set_on_lost(p->targets);
 	allowance = op_allowance_within(NULL, op_clock_monotonic_ns() + RULES_START_NS);
 	op_rule_set_work(p->targets, op_clock_monotonic_ns(), &allowance);
@@ -200,7 +203,7 @@ int otelprof_stop(struct otelprof *p)
 	return r;
 }
 
-/* Look at what is queued for exporter @number, or for all if it is 0. @begin: end their
+/* Check the queue of exporter @number, or of all if it is 0. @begin: end their
  * back-offs. */
 static int flush_once(struct otelprof *p, uint32_t number, bool begin)
 {
@@ -225,7 +228,7 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		uint64_t waited_ms;
 
 		r = flush_once(p, number, !pause_ms);
-		/* A file that could not be written is not tried again in this flush; the
+		/* A file that could not be written is not tried again in this flush. The
 		 * others go on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
@@ -233,8 +236,8 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		if (r >= 0 || r == -EDEADLK || r == -ENOENT || r == -OTELPROF_E_FORKED ||
 		    (timeout_ms >= 0 && waited_ms >= (uint64_t)timeout_ms))
 			return first ?: r;
-		/* The handle is not locked in between: a mutex that is locked again at once
-		 * leaves no other thread the time to take it. */
+		/* Sleep without the lock: a mutex that is locked again at once leaves
+		 * other threads no time. */
 		pause_ms = pause_ms ? OP_MIN(2 * pause_ms, (int)FLUSH_PAUSE_MS) : 1;
 		if (timeout_ms >= 0)
 			pause_ms = OP_MIN(pause_ms, timeout_ms - (int)waited_ms);
@@ -302,8 +305,8 @@ int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 
 	if (!p || !ret)
 		return -EINVAL;
-	/* The child of a fork has one thread, so the lock is not needed; and nobody would
-	 * release it there if it was held at the fork. */
+	/* The child of a fork has one thread, so it needs no lock. Nobody would release a
+	 * lock that was held at the fork. */
 	r = op_maker_is_here(&p->maker) ? op_handle_enter(p, &held) : 0;
 	if (r < 0)
 		return r;

@@ -44,9 +44,9 @@ static int wait_for(int a, int b, int timeout_ms)
 	return r < 0 ? -errno : r > 0;
 }
 
-/* Change the rate if the budget demands it. Records that wait in the ring have the old
- * period, so this waits until the ring is empty, but no longer than WANTED_NS. In a pause the
- * rate stays, and what waits for CPU time is given it all the same. */
+/* Change the rate if the budget demands it. Records in the ring have the old period, so
+ * wait until the ring is empty, but no longer than WANTED_NS. In a pause the rate stays,
+ * but work that waits for CPU time gets it. */
 static void keep_budget(struct otelprof *p, bool drained)
 {
 	uint64_t now = op_clock_monotonic_ns();
@@ -94,7 +94,8 @@ static uint64_t thread_ns(const struct otelprof *p)
 }
 
 /* Returns 1 if there was work, 0 if not, or -errno. *@ret_woken: otelprof_wakeup() was
- * called. What this thread has taken since @since_ns, waiting, is the profiler's. */
+ * called. @since_ns: this thread's CPU time when it began to wait, which the budget
+ * counts from there; 0: no budget. */
 static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -114,7 +115,7 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 		keep_budget(p, done.drained);
 		op_limit_keep(p);
 	}
-	/* what took long is a poll's whole work, also where no record came of it */
+	/* the work of a whole poll, even without any record */
 	worked = op_allowance_has_worked(&p->allowance, op_allowance_now(&p->allowance));
 	op_allowance_end_poll(&p->allowance);
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
@@ -165,10 +166,10 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 
 int otelprof_wakeup(struct otelprof *p)
 {
-	/* a signal handler may call this: it takes no lock, and leaves no sentence */
+	/* signal handlers may call this: it takes no lock, and leaves no sentence */
 	if (!p)
 		return -EINVAL;
-	/* the descriptor is the parent's, too */
+	/* the parent uses the descriptor, too */
 	if (!op_maker_is_here(&p->maker))
 		return -OTELPROF_E_FORKED;
 	put_event(p->waits.wake_fd);
@@ -209,7 +210,7 @@ static void *worker_main(void *arg)
 			continue;
 		__atomic_store_n(&p->waits.worker_error, r, __ATOMIC_RELAXED);
 		put_event(p->waits.wake_fd);
-		/* what failed may fail again at once, so wait between attempts */
+		/* an error may come again at once, so wait between attempts */
 		(void)wait_for(p->waits.quit_fd, -1, WORKER_PAUSE_MS);
 	}
 	return NULL;

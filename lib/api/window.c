@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "profile/otlp/encode.h"
 
-/* Time for what was sampled before the rate changes. */
+/* Time to process what was sampled before the rate changes. */
 static const uint64_t DRAIN_NS = UINT64_C(20000000);
 
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
@@ -54,8 +54,8 @@ struct closed {
 	uint64_t end_unix_ns;
 };
 
-/* When the window ends, CLOCK_MONOTONIC: now, or when sampling stopped, however long what was
- * sampled has waited to be read. */
+/* The end of the window, CLOCK_MONOTONIC: now, or when sampling stopped. Samples that are
+ * read late do not move it. */
 static uint64_t end_of_window(const struct otelprof *p)
 {
 	return p->running || p->stopped_ns < p->window_start_ns ? op_clock_monotonic_ns()
@@ -137,7 +137,7 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	op_rule_set_rates(p->targets)->hz[0] = sample_rate_hz;
 	p->budget.asked_hz = op_rule_rates_top(op_rule_set_rates(p->targets));
 	p->budget.wanted_hz = 0;
-	/* What is left then is in the next window, with its own period. */
+	/* The rest goes into the next window, with its own period. */
 	r = op_session_drain(p->session, DRAIN_NS);
 	return r < 0 ? r : change_rate(p, p->budget.asked_hz, OP_PART_END_RATE);
 }

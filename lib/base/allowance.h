@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What work may take: time, CPU time and bytes. A handle has one allowance, which is passed down
- * to all work; NULL allows anything.
+ * What work may use: time, CPU time and bytes. A handle has one allowance, which is
+ * passed down to all work. NULL allows anything.
  *
- * Time: a poll has so much, and each work in it a part, until @end_ns. What others run on the CPU
- * meanwhile does not count: on a busy machine a poll would do next to nothing. A function whose time is
- * over returns -EINPROGRESS, keeps what it has done, and goes on at the next call. It does a
- * little in each call, however short the time, so that it always finishes.
+ * Time: a poll has a limit, and each work in it a part, until @end_ns. Time while other
+ * threads use the CPU does not count: on a busy machine a poll would do next to nothing.
+ * A function whose time is over returns -EINPROGRESS, keeps what it has done, and
+ * continues at the next call. Each call does at least a little, so that the work always
+ * finishes.
  *
- * CPU time: a budget limits what no sample rate lowers, which is unwind tables and the indices of
- * names. What is begun while some is left may take more than that, which is owed then.
+ * CPU time: a budget limits what no sample rate lowers, which is unwind tables and the
+ * indices of names. Work that begins while some is left may use more than that, and owes
+ * it then.
  *
- * Bytes: what takes much user memory, for a moment or for long, asks before.
+ * Bytes: whoever needs much user memory, for a moment or for long, asks before.
  */
 #ifndef OP_BASE_ALLOWANCE_H
 #define OP_BASE_ALLOWANCE_H
@@ -27,37 +29,37 @@ enum {
 	OP_POLL_DEFAULT_MS = 20,
 	OP_POLL_MAX_MS = 1000,
 	OP_POLL_NS_A_MS = 1000000,
-	/* where nothing is left, a part gets one of so many: all work is done some day, however
-	 * long other parts take */
+	/* with no time left, a part gets one of so many, so that all work ends some
+	 * day */
 	OP_POLL_LEAST = 20,
-	/* a poll that worked for less than one of so many parts left its work for another reason
+	/* a poll that worked for less than one of so many parts ended for another reason
 	 * than time */
 	OP_POLL_LITTLE = 8,
 };
 
 struct op_allowance {
-	/* The work under way: */
+	/* The work in progress: */
 	struct op_work_clock clock;
-	uint64_t end_ns; /* by that clock; 0: no limit */
+	uint64_t end_ns; /* on that clock; 0: no limit */
 	uint64_t half_ns;
 	uint32_t steps; /* until the next reading of the clock */
 	bool over;
-	bool hurry; /* there is no later: what there is no time for is left out */
+	bool hurry; /* there is no later poll: leave out what there is no time for */
 	/* The poll: */
 	uint64_t poll_end_ns; /* 0: it has no end */
 	uint64_t poll_ns;     /* 0: the default */
 	/* CPU time: */
 	bool cpu_limited;
-	bool cpu_was_out;     /* none was left at times; whoever looks at it resets it */
-	int64_t cpu_left_ns;  /* of what was given; negative: owed */
+	bool cpu_was_out;     /* set if CPU time ran out; the reader resets it */
+	int64_t cpu_left_ns;  /* of the CPU time; negative: owed */
 	uint64_t cpu_used_ns; /* in all, while it is limited */
-	/* May so many bytes be taken now, without going near the limit or, where they are
-	 * @needed, up to it? It may give up what is needed less. NULL: yes. */
+	/* May so many bytes be used without coming near the limit or, if they are
+	 * @needed, up to it? It may evict what is needed less. NULL: yes. */
 	bool (*may_take)(void *ctx, uint64_t bytes, bool needed);
 	void *may_take_ctx;
 };
 
-/* The present time, for limits. */
+/* The present time, for limits of work. */
 static inline uint64_t op_allowance_now(struct op_allowance *a)
 {
 	return a ? op_clock_work_ns(&a->clock) : op_clock_monotonic_ns();
@@ -77,7 +79,7 @@ static inline void op_allowance_until(struct op_allowance *a, uint64_t end_ns)
 	a->over = false;
 }
 
-/* One of time alone, for work within that of @of. */
+/* An allowance of time only, for work inside that of @of. */
 static inline struct op_allowance op_allowance_within(const struct op_allowance *of,
 						      uint64_t end_ns)
 {
@@ -98,14 +100,13 @@ static inline bool op_allowance_is_over(struct op_allowance *a)
 	return a->over;
 }
 
-/* Is no time left, and is there a later time? */
+/* Is no time left, and will there be a later poll? */
 static inline bool op_allowance_must_wait(struct op_allowance *a)
 {
 	return a && !a->hurry && op_allowance_is_over(a);
 }
 
-/* Is more than half of it used? For work that takes longer than there is and cannot be
- * divided. */
+/* Is more than half of it used? For work that cannot be divided and may take too long. */
 static inline bool op_allowance_is_half_over(struct op_allowance *a)
 {
 	return a && a->end_ns && op_allowance_now(a) >= a->half_ns;
@@ -125,8 +126,8 @@ static inline bool op_allowance_step(struct op_allowance *a)
 }
 
 /*
- * A poll begins, of @ms (0: the default). Each part of its work takes a share of that and no more
- * than is left, so that a poll ends in time, and yet no part keeps the others from their turn.
+ * Begin a poll of @ms (0: the default). Each part of its work gets a share, and no more
+ * than is left. So a poll ends in time, and no part starves the others.
  */
 static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
 {
@@ -140,7 +141,7 @@ static inline void op_allowance_end_poll(struct op_allowance *a)
 	a->poll_end_ns = a->poll_ns = 0;
 }
 
-/* One of @parts of a poll's time. */
+/* One of @parts equal parts of a poll's time. */
 static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t parts)
 {
 	uint64_t poll_ns = a && a->poll_ns
@@ -150,7 +151,7 @@ static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t
 	return poll_ns / parts;
 }
 
-/* When a part of the work ends that begins at @now_ns and gets one of @parts; both by
+/* The end of a part of the work that begins at @now_ns and gets one of @parts; both by
  * op_allowance_now(). */
 static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t now_ns,
 					 uint32_t parts)
@@ -170,13 +171,13 @@ static inline bool op_allowance_has_worked(const struct op_allowance *a, uint64_
 	       a->poll_end_ns + op_allowance_share(a, OP_POLL_LITTLE);
 }
 
-/* Is there CPU time? */
+/* Is there CPU time left? */
 static inline bool op_allowance_has_cpu(const struct op_allowance *a)
 {
 	return !a || !a->cpu_limited || a->cpu_left_ns > 0;
 }
 
-/* From now on it may take @ns of CPU time; if that is not more than 0, none. */
+/* Allow @ns of CPU time from now on; 0 or less: none. */
 static inline void op_allowance_give_cpu(struct op_allowance *a, int64_t ns)
 {
 	a->cpu_was_out |= !op_allowance_has_cpu(a) || ns <= 0;
@@ -184,13 +185,13 @@ static inline void op_allowance_give_cpu(struct op_allowance *a, int64_t ns)
 	a->cpu_left_ns = ns;
 }
 
-/* The thread's CPU time, if it counts. */
+/* The thread's CPU time, if it is limited. */
 static inline uint64_t op_allowance_begin_cpu(const struct op_allowance *a)
 {
 	return a && a->cpu_limited ? op_clock_thread_ns() : 0;
 }
 
-/* Note the CPU time that was taken since op_clock_thread_ns() was @begin_ns. */
+/* Count the CPU time since op_clock_thread_ns() was @begin_ns. */
 static inline void op_allowance_take_cpu(struct op_allowance *a, uint64_t begin_ns)
 {
 	uint64_t ns;

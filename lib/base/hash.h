@@ -36,8 +36,8 @@ static inline uint64_t op_hash_u64(uint64_t x)
 
 /* A random seed, drawn by this process. */
 uint64_t op_hash_seed(void);
-/* The next number of a well-mixed sequence; *@state is its state. The first state
- * (op_hash_seed()) determines all numbers, so they are not fit for secrets. */
+/* The next number of a well-mixed sequence with state *@state. The first state
+ * (op_hash_seed()) determines all numbers, so they are not suitable for secrets. */
 uint64_t op_random_next(uint64_t *state);
 
 /* A map. Its keys are mixed with a random number of its own, so that an outsider cannot
@@ -51,13 +51,13 @@ struct op_map64 {
 	size_t mask; /* slots - 1, or 0 if there are none */
 };
 
-/* Returns true and *@ret if @key is there. */
+/* Returns true and sets *@ret if the map has @key. */
 bool op_map64_get(const struct op_map64 *m, uint64_t key, uint64_t *ret);
 /* Add or replace; replacing needs no memory. Returns 0 or -ENOMEM. */
 int op_map64_put(struct op_map64 *m, uint64_t key, uint64_t value);
-/* Returns true if @key was there. */
+/* Returns true if the map had @key. */
 bool op_map64_remove(struct op_map64 *m, uint64_t key);
-/* Iterate over the values, in no order: @at is 0 at first. Returns false after the last
+/* Iterate over the values in any order. @at is 0 at first. Returns false after the last
  * one. */
 bool op_map64_next(const struct op_map64 *m, size_t *at, uint64_t *ret);
 /* Empty it and release its memory. */

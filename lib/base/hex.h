@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hex digits, independent of the locale, and what is written with them. */
+/* Hex digits, independent of the locale, and decoding that uses them. */
 #ifndef OP_BASE_HEX_H
 #define OP_BASE_HEX_H
 

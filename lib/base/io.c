@@ -59,7 +59,7 @@ int op_open_regular(const char *path)
 	return op_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Read until there is nothing more: from @off on, or what comes next if that is negative. */
+/* Read until the end: from @off on, or from the present position if @off is negative. */
 static ssize_t read_full(int fd, void *buf, size_t len, int64_t off)
 {
 	size_t done = 0;
@@ -181,7 +181,7 @@ bool op_maker_is_here(const struct op_maker *m)
 	return m->pid == getpid() && (!m->mark || *m->mark);
 }
 
-/* Shorter waits for a CPU do not matter. */
+/* Shorter waits for a CPU are ignored. */
 static const uint64_t WAIT_MIN_NS = 1000000;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -212,7 +212,8 @@ uint64_t op_clock_thread_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* How long this thread has waited for a CPU, in all; 0 where the kernel does not tell. */
+/* How long this thread has waited for a CPU, in all; 0 if the kernel does not count
+ * it. */
 static uint64_t waited_ns(void)
 {
 	char text[SCHEDSTAT_BYTES] = "";
@@ -234,8 +235,8 @@ void op_work_clock_begin(struct op_work_clock *c)
 	c->cpu_ns = op_clock_thread_ns();
 }
 
-/* Take off what the thread has waited since the last look. What it waited for before op_work_clock_begin()
- * is in the kernel's number, too, and it cannot be more than the time without CPU time. */
+/* Subtract the thread's waits for a CPU since the last reading. The kernel's number has
+ * earlier waits too, so the waits cannot exceed the elapsed time without CPU time. */
 static void look_for_waits(struct op_work_clock *c, uint64_t now_ns)
 {
 	uint64_t cpu_ns = op_clock_thread_ns();

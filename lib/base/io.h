@@ -12,9 +12,9 @@
 int op_open(const char *path, int flags);
 int op_openat(int dir, const char *path, int flags);
 
-/* Open a regular file to read. What it is is known before it is opened, because a device may obey
- * and a pipe wait: a path that others chose is opened by this alone. Returns a descriptor above 2,
- * -EISDIR, -ENOTSUP for what is no file, or another -errno. */
+/* Open a regular file to read. The type is checked before the open, because an open of a
+ * device or a pipe may have effects or block. Use it for every path that others chose.
+ * Returns a descriptor above 2, -EISDIR, -ENOTSUP for other types, or another -errno. */
 int op_open_regular(const char *path);
 
 /* Move @fd to a number above 2 if needed; takes ownership. Returns the new number or
@@ -25,7 +25,8 @@ int op_fd_move_up(int fd);
  * frees *@ret with free(). Returns its length, -EFBIG past the limit, or -errno. */
 ssize_t op_read_file(const char *path, size_t limit, char **ret);
 
-/* Like op_read_file(), for an open descriptor, from its start (pread); of a pipe what comes. */
+/* Like op_read_file(), for an open descriptor, from its start (pread), or a pipe until
+ * its end. */
 ssize_t op_read_fd(int fd, size_t limit, char **ret);
 
 /* pread(2) until @len bytes or the end of file. Returns bytes read or -errno. */
@@ -34,11 +35,11 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off);
 /* write(2) until all is written. Returns 0 or -errno. */
 int op_write_full(int fd, const void *buf, size_t len);
 
-/* The process that made something: a fork has the memory of it, and may have its pid, in a PID namespace
- * of its own. */
+/* The process that made something. The child of a fork has its memory, and may have the
+ * same pid in a PID namespace of its own. */
 struct op_maker {
 	pid_t pid;
-	uint8_t *mark; /* a page that is 0 after a fork; NULL: the kernel has none */
+	uint8_t *mark; /* a page that is 0 after a fork; NULL: the kernel lacks that */
 };
 void op_maker_begin(struct op_maker *m);
 void op_maker_end(struct op_maker *m);
@@ -53,17 +54,18 @@ uint64_t op_clock_realtime_ns(void);
 uint64_t op_clock_boottime_ns(void);
 /* CPU time of this thread. */
 uint64_t op_clock_thread_ns(void);
-/* For limits of work: a monotonic clock that stands while this thread waits for a CPU. It goes on
- * while the thread sleeps. Readings of two of these cannot be compared, but where one is a copy. */
+/* For limits of work: a monotonic clock that stops while this thread waits for a CPU, and
+ * runs while it sleeps. Compare readings of one clock only, or of a clock and its
+ * copy. */
 struct op_work_clock {
-	uint64_t read_ns;    /* when it was read last */
-	uint64_t checked_ns; /* when waits were looked for */
-	uint64_t cpu_ns;     /* the thread's CPU time then */
-	uint64_t waited_ns;  /* for a CPU, in all, as far as it is known */
-	uint64_t lost_ns;    /* of that while the clock was in use */
+	uint64_t read_ns;    /* time of the last reading */
+	uint64_t checked_ns; /* time of the last check for waits */
+	uint64_t cpu_ns;     /* the thread's CPU time at that check */
+	uint64_t waited_ns;  /* for a CPU, in all, as far as known */
+	uint64_t lost_ns;    /* the part of it while the clock was in use */
 	uint64_t told_ns;
 };
-/* Work begins, in this thread: what was before does not count. */
+/* Work of this thread begins: earlier time does not count. */
 void op_work_clock_begin(struct op_work_clock *c);
 uint64_t op_clock_work_ns(struct op_work_clock *c);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now: the most exact of a few readings. */

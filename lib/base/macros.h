@@ -15,8 +15,8 @@
 #define OP_ALIGN_DOWN(x, n) ((x) & ~((__typeof__(x))(n)-1))
 
 /*
- * By bisection, the first number from 0 to @len at which @condition is true, which is
- * about the number @i. It is false at the numbers below that one and true from there on.
+ * By bisection, the first number from 0 to @len at which @condition, an expression in @i,
+ * is true. It must be false below that number and true from there on.
  */
 #define op_first_where(i, len, condition)                                                \
 	({                                                                               \
@@ -44,7 +44,7 @@
 #define op_likely(x)   __builtin_expect(!!(x), 1)
 #define op_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* How many of a smaller unit of time a larger one has. */
+/* How many small units of time a large one has. */
 enum {
 	OP_MS_PER_S = 1000,
 	OP_NS_PER_US = 1000,

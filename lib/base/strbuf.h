@@ -18,7 +18,7 @@ struct op_strbuf {
 
 void op_strbuf_add(struct op_strbuf *s, const void *bytes, size_t len);
 void op_strbuf_puts(struct op_strbuf *s, const char *text);
-/* Add the character @c as UTF-8. NUL and what is no character become U+FFFD. */
+/* Add the character @c as UTF-8. NUL and invalid characters become U+FFFD. */
 void op_strbuf_utf8(struct op_strbuf *s, uint32_t c);
 void op_strbuf_printf(struct op_strbuf *s, const char *fmt, ...) _op_printf_(2, 3);
 /* Empty it, keep the memory. */

@@ -15,7 +15,7 @@
 		size_t cap;                                                              \
 	}
 
-/* Make room for @more elements after @len. Returns 0 or -ENOMEM. */
+/* Reserve memory for @more elements after @len. Returns 0 or -ENOMEM. */
 int op_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t elem_size);
 
 #define op_vec_reserve(v, more)                                                          \

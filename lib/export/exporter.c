@@ -55,7 +55,7 @@ static void enter(const struct op_exporters *x)
 		x->lock.enter(x->lock.owner);
 }
 
-/* What a thread of its own does to a sink. */
+/* The function of a sink that a thread runs. */
 struct ending {
 	struct op_sink *sink;
 	void (*end)(struct op_sink *s);
@@ -71,8 +71,8 @@ static void *end_main(void *arg)
 	return NULL;
 }
 
-/* Each may wait for a disk: they wait at the same time, so that the end takes as long as that
- * of one. Without memory or threads they do so one after another. */
+/* Each sink may wait for a disk. They wait at the same time, so that the end takes as
+ * long as that of one. Without memory or threads they wait one after another. */
 static void end_all(struct ending *e, size_t len)
 {
 	size_t i;
@@ -124,7 +124,7 @@ struct op_exporters *op_exporters_free(struct op_exporters *x)
 	return NULL;
 }
 
-/* One that is made, with a log of its own: the owner's is not to be used without the lock. */
+/* A sink under construction, with a log of its own: the owner's needs the lock. */
 struct making {
 	struct op_sink base;
 	struct op_log log;
@@ -264,7 +264,7 @@ static struct op_sink **find(struct op_exporters *x, uint32_t number)
 	return NULL;
 }
 
-/* One that is in the list no more. */
+/* A sink that is no longer in the list. */
 static void free_sink(struct op_exporters *x, struct op_sink *s)
 {
 	leave(x);
@@ -332,8 +332,8 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 	return first;
 }
 
-/* Finish the next ones after number *@after that nobody finishes, at most @cap. Returns whether
- * there were any. */
+/* Finish the next sinks after number *@after that nobody finishes, at most @cap. Returns
+ * whether there were any. */
 static bool finish(struct op_exporters *x, struct ending *e, size_t cap, uint32_t *after)
 {
 	struct op_sink **s;
@@ -362,7 +362,8 @@ static bool finish(struct op_exporters *x, struct ending *e, size_t cap, uint32_
 
 void op_exporters_abandon(struct op_exporters *x)
 {
-	/* others may add exporters while the lock is lent: the room stays what it was */
+	/* others may add exporters while the lock is released, but the array stays the
+	 * same */
 	size_t cap = x->sinks.len;
 	_cleanup_free_ struct ending *all = calloc(cap + 1, sizeof(*all));
 	struct ending one;

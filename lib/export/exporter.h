@@ -17,14 +17,14 @@
 #include "otelprof/export.h"
 
 /*
- * All functions are called by one thread at a time, the owner's, and only there is the log
- * function called: lines of delivery threads wait until the next call of submit, flush, stats
- * or free.
+ * All functions are called by one thread at a time, the owner's. Only it calls the log
+ * function: lines of delivery threads wait until the next call of submit, flush, stats or
+ * free.
  */
 struct op_exporters;
 
-/* The lock with which the owner sees to that. It is released while an exporter is made, ends or
- * is freed, since that may wait for a disk or a thread. */
+/* The lock that the owner holds for these calls. It is released while an exporter is
+ * made, ends or is freed, because that may wait for a disk or a thread. */
 struct op_exporters_lock {
 	void (*leave)(void *owner);
 	void (*enter)(void *owner);
@@ -58,14 +58,14 @@ size_t op_exporters_len(const struct op_exporters *x);
 /* The smallest request limit of all exporters, in bytes. */
 size_t op_exporters_max_request(const struct op_exporters *x);
 /*
- * Hand one request to every exporter. Takes ownership of @bytes (from malloc), also on
- * failure; on -ENOMEM the samples are counted as dropped. Without exporters they are
- * dropped as "nowhere".
+ * Pass one request to every exporter. Takes ownership of @bytes (from malloc), also on
+ * failure. On -ENOMEM the samples count as dropped. Without exporters they are dropped as
+ * "nowhere".
  */
 int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
 			uint64_t samples);
-/* A flush begins for exporter @number (0: all): skip the exporter's own wait before a
- * retry, and let a file that could not be written be tried again. */
+/* Begin a flush of exporter @number (0: all): skip its wait before a retry, and try again
+ * to write a file that failed. */
 void op_exporters_hurry(struct op_exporters *x, uint32_t number);
 /*
  * Wait until the queue of exporter @number (0: all) is empty, and complete its files. A
@@ -76,8 +76,8 @@ void op_exporters_hurry(struct op_exporters *x, uint32_t number);
  */
 int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms);
 /* Give up everything that waits for delivery. It counts as OP_DROP_GIVEN_UP, and so does
- * whatever is handed later to the exporters that deliver. Of two calls at a time the second
- * one does not wait for what the first one waits for. */
+ * everything that comes later for exporters that deliver. If two threads call it at once,
+ * the second does not wait for what the first waits for. */
 void op_exporters_abandon(struct op_exporters *x);
 /* Call this in the child of a fork: it forgets threads and transports without touching
  * them. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file exporter: a thread of its own writes what a queue holds (export/queue/queue.h), so that
- * neither a disk nor the reader of a pipe holds the calls of the host. A sample counts as
- * exported when the file with it has got its final name; in a stream, when it was written.
+ * The file exporter: a thread of its own writes what a queue holds
+ * (export/queue/queue.h), so that neither a disk nor the reader of a pipe blocks the
+ * calls of the host. A sample counts as exported when its file has the final name, or in
+ * a stream when it was written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +22,8 @@
 enum {
 	/* Requests that wait to be written. */
 	QUEUE_BYTES = 16 << 20,
-	/* For room in the queue, and for a file that is completed by a flush that does not wait.
-	 * A healthy disk is never this slow, and the owner can afford to wait this long. */
+	/* The wait for space in the queue, and for a file in a flush without a timeout. A
+	 * healthy disk is never this slow, and the owner can afford to wait this long. */
 	WAIT_MS = 200,
 };
 
@@ -34,20 +35,21 @@ struct op_file {
 	pthread_t thread;
 	bool forked;
 	/* used by the owner only */
-	bool ended;    /* nothing is taken any more, and the thread ends */
+	bool ended;    /* the queue is closed, and the thread ends */
 	bool finished; /* it has ended, or was left behind */
 
 	struct op_queue queue;
 	/* Guarded by the queue's lock. */
-	OP_VEC(struct op_request *) waiting; /* taken, and not in a file with its name */
-	bool completing;		     /* a flush is asked for or under way */
-	int error;			     /* of the last one, until it is told */
-	/* This flush failed. A format has all of @waiting yet, for the next one. */
+	OP_VEC(struct op_request *)
+	waiting;	 /* taken, but in no file with its final name */
+	bool completing; /* a flush is requested or in progress */
+	int error;	 /* of the last flush, until it is returned */
+	/* This flush failed. A format still has all of @waiting, for the next one. */
 	bool unwritten;
 	bool given_up; /* nothing more is written */
 	bool late;     /* a wait timed out: do not wait until the thread has caught up */
 	bool stop;
-	bool busy; /* the thread changes something */
+	bool busy; /* the thread is changing something */
 };
 
 static struct op_file *file_of(struct op_sink *s)
@@ -55,7 +57,7 @@ static struct op_file *file_of(struct op_sink *s)
 	return op_container_of(s, struct op_file, sink);
 }
 
-/* Returns the samples. */
+/* Returns the number of samples. */
 static uint64_t decide_waiting(struct op_file *f, int fate)
 {
 	struct op_request **r;
@@ -83,7 +85,7 @@ static void write_first(struct op_file *f)
 		op_queue_settle(q, e, f->given_up ? OP_DROP_EXPORTER : OP_DROP_MEMORY);
 		return;
 	}
-	(void)op_queue_send(q, e, &b); /* it is in memory */
+	(void)op_queue_send(q, e, &b); /* the bytes are in memory */
 	(void)pthread_mutex_unlock(&q->lock);
 	r = op_recording_take(&f->rec, b.bytes, b.len, &lost);
 	(void)pthread_mutex_lock(&q->lock);
@@ -103,7 +105,7 @@ static void write_first(struct op_file *f)
 	}
 }
 
-/* The same for what a flush asks for. */
+/* The same for a requested flush. */
 static void complete(struct op_file *f)
 {
 	int r;
@@ -184,7 +186,7 @@ static uint64_t soon_ns(void)
 	return op_clock_monotonic_ns() + (uint64_t)WAIT_MS * OP_NS_PER_MS;
 }
 
-/* A burst may be larger than the queue: then a disk that works is waited for. */
+/* A burst may exceed the queue, so wait for a disk that works. */
 static void wait_for_room(struct op_file *f, uint64_t len)
 {
 	struct op_queue *q = &f->queue;
@@ -220,8 +222,8 @@ static bool has_work(const struct op_file *f)
 	       (f->waiting.len && !f->unwritten);
 }
 
-/* A flush looks again and again while other exporters have something queued: then there is
- * nothing to do here. */
+/* A flush calls this again and again while other exporters have something queued. Then
+ * there is nothing to do here. */
 static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 {
 	struct op_file *f = file_of(s);
@@ -255,7 +257,7 @@ static void file_hurry(struct op_sink *s)
 	(void)pthread_mutex_unlock(&f->queue.lock);
 }
 
-/* Nobody waits any more for the thread, which is stuck. If it comes back, it ends. */
+/* Nobody waits any longer for the thread, which is stuck. If it returns, it ends. */
 static void leave_behind(struct op_file *f)
 {
 	struct op_queue_entry *e;
@@ -275,7 +277,7 @@ static void leave_behind(struct op_file *f)
 		f->target, (unsigned long long)samples);
 }
 
-/* Have the thread write what there is, and end. */
+/* Let the thread write what is queued, and end. */
 static void end(struct op_file *f)
 {
 	struct op_queue *q = &f->queue;
@@ -305,7 +307,7 @@ static void file_finish(struct op_sink *s)
 	op_queue_end(&f->queue);
 }
 
-/* A flush has failed, or its time was over, and there will be no other one. */
+/* A flush has failed or timed out, and no other one follows. */
 static void file_abandon(struct op_sink *s)
 {
 	struct op_file *f = file_of(s);
@@ -330,9 +332,10 @@ static void file_forked(struct op_sink *s)
 }
 
 /*
- * In the child of a fork there is no thread, and the lock may be held for ever. What the thread
- * may have been changing is left as it is, and so are the requests, which are the ledger's. A
- * stream does not change, and its reader is to see the end of file without the child.
+ * In the child of a fork there is no thread, and the lock may be held for ever.
+ * Everything that the thread may have been changing is left alone, and so are the
+ * requests, which belong to the ledger. A stream is closed, so that its reader sees the
+ * end of file without the child.
  */
 static void forget(struct op_file *f)
 {
@@ -384,7 +387,7 @@ static const struct op_sink_ops file_ops = {
 	.free = file_free,
 };
 
-/* Make the exporter of @rec, which it owns on success. */
+/* Make the exporter for @rec, which it owns on success. */
 static int start(const struct op_sink *base, const struct op_recording *rec,
 		 struct op_sink **ret)
 {

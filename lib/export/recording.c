@@ -149,8 +149,8 @@ int op_recording_complete(struct op_recording *recording)
 	return 0;
 }
 
-/* A format writes all it has collected each time. But what a stream has already cannot be
- * written anew. */
+/* A format writes everything that it has collected each time, but a stream cannot be
+ * rewritten. */
 bool op_recording_keeps(const struct op_recording *r)
 {
 	return r->format && !r->out.stream;

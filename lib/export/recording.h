@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file exporter writes. OTLP requests are appended to the temporary file as they come;
- * the other formats collect what they need and write all of it when the file is completed.
+ * What a file exporter writes. OTLP requests are appended to the temporary file as they
+ * come. Other formats collect what they need, and write all of it when the file is
+ * completed.
  *
- * After that the next request begins a new temporary file with a copy of the published one, so
- * that a reader of the path never sees half a request.
+ * After that the next request begins a new temporary file with a copy of the published
+ * one, so that a reader of the path never sees half a request.
  *
- * One thread uses it at a time, and a call may wait without end for a disk or a reader.
+ * One thread uses it at a time, and a call may wait for a disk or a reader without limit.
  */
 #ifndef OP_EXPORT_RECORDING_H
 #define OP_EXPORT_RECORDING_H
@@ -41,15 +42,15 @@ void op_recording_deinit(struct op_recording *r);
 /* In the child of a fork: the files are the parent's. */
 void op_recording_forget(struct op_recording *r);
 
-/* Is a request written for good as soon as it is taken? */
+/* Is a request final as soon as it is taken? */
 bool op_recording_is_direct(const struct op_recording *r);
-/* Take one request. Returns 0 or -errno. *@ret_lost: those that were taken since the last
- * completion are lost, too. */
+/* Take one request. Returns 0 or -errno. *@ret_lost: requests since the last completion
+ * are lost, too. */
 int op_recording_take(struct op_recording *r, const void *bytes, size_t len,
 		      bool *ret_lost);
 /* Complete the file and give it its name. Returns 0 or -errno. */
 int op_recording_complete(struct op_recording *r);
-/* After such an error: can what was taken be written by the next completion? */
+/* After such an error: can the next completion write what was taken? */
 bool op_recording_keeps(const struct op_recording *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes the sink of each kind of exporter. */
+/* Makes the sink of each kind of exporter. */
 #ifndef OP_EXPORT_SINKS_H
 #define OP_EXPORT_SINKS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map from the hash of words to a number; it is emptied when a window ends. */
+/* A map from the hash of words to a number. It is emptied at the end of a window. */
 #include "profile/cache.h"
 
 static bool equal(const void *elements, uint32_t i, const void *key)

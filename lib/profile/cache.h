@@ -26,7 +26,7 @@ struct op_cache_entry {
 
 struct op_cache {
 	uint64_t seed[2];
-	size_t limit; /* entries; beyond that none is added */
+	size_t limit; /* entries; more are not added */
 	uint32_t epoch;
 	struct op_index index;
 	OP_VEC(struct op_cache_entry) entries;
@@ -38,7 +38,7 @@ struct op_cache_key op_cache_key(const struct op_cache *m, const uint64_t *words
 /* Returns true and the number if the words of @key were added under @epoch. */
 bool op_cache_find(struct op_cache *m, uint32_t epoch, const struct op_cache_key *key,
 		   uint32_t *ret);
-/* Store the number for @key; past the limit or without memory it is not stored. */
+/* Store the number for @key, unless the limit is reached or there is no memory. */
 void op_cache_add(struct op_cache *m, const struct op_cache_key *key, uint32_t number);
 void op_cache_reset(struct op_cache *m, uint32_t epoch);
 void op_cache_deinit(struct op_cache *m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a stack or a resource of one window into another, with all that it refers to. */
+/* Copies a stack or a resource of one window into another, with everything that it refers
+ * to. */
 #ifndef OP_PROFILE_IMPORT_H
 #define OP_PROFILE_IMPORT_H
 

@@ -50,7 +50,8 @@ void op_window_clean_set(const struct op_window *w, const struct op_attribute_se
 	*ret = out;
 }
 
-/* Append a list to the pool of numbers; the caller has reserved room for @len numbers. */
+/* Append a list to the pool of numbers. The caller has reserved memory for @len
+ * numbers. */
 static struct op_span numbers_put(struct op_window *w, const uint32_t *list, size_t len)
 {
 	struct op_span span = { (uint32_t)w->numbers.len, (uint32_t)len };

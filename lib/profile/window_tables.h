@@ -64,7 +64,7 @@ struct op_identity {
 	uint32_t count;		   /* number of samples */
 	uint32_t first;		   /* head of their list in taken */
 	uint32_t last;
-	uint32_t several; /* a sample stands for several events */
+	uint32_t several; /* a sample counts for several events */
 };
 
 static const uint32_t OP_TAKEN_END = UINT32_MAX;
@@ -75,7 +75,7 @@ struct op_taken {
 	int64_t value;
 	/* next sample of the identity, in the order of adding; or OP_TAKEN_END */
 	uint32_t next;
-	float count; /* events it stands for */
+	float count; /* number of events that it counts for */
 };
 
 enum op_window_table {
@@ -132,7 +132,7 @@ uint32_t op_window_find_string(const struct op_window *w, const char *s, size_t 
 
 /* ---- for the files of this folder only ---- */
 
-/* Make room for @more elements within the limit. Returns 0, -ENOMEM or -ENOSPC. */
+/* Reserve memory for @more elements within the limit. Returns 0, -ENOMEM or -ENOSPC. */
 int op_window_grow(struct op_window *w, void **data, size_t *cap, size_t len, size_t more,
 		   size_t elem_size);
 #define op_window_reserve(w, v, more)                                                    \

@@ -16,38 +16,41 @@
 #include "sample/state.h"
 
 enum {
-	/* Tables made for one record: executables on one stack that no sample met before. */
+	/* Tables made for one record: executables on one stack that no earlier sample
+	 * needed. */
 	ROUNDS_MAX = 64,
-	/* Of a thread that stands still: 256 bytes below sp, which is more than a walk's window
-	 * begins below it. */
+	/* The copied top of a suspended thread's stack: 256 bytes below sp, which is more
+	 * than a walk's window begins below it. */
 	TOP_BYTES = 32768,
 	TOP_BELOW = 256,
 };
 
 /*
- * How far above sp the stack of sp reaches (the default limit of a stack). It may have moved on
- * since the copy was made: what is not in the copy is read only where it has been seen that it
- * did not (still_there()). Of another stack, as that below a signal's own, that cannot be seen.
+ * How far above sp its stack may reach (the default limit of a stack). The thread may
+ * have run on since the copy was made. Memory above the copy is read only if
+ * still_there() has checked that it did not change. For another stack, such as the one
+ * below a signal stack, that check is not possible.
  */
 static const uint64_t STACK_SPAN = UINT64_C(8) << 20;
-/* Below sp: the red zone, and what a leaf without a frame may touch. */
+/* Below sp: the red zone, and what a leaf without a frame may use. */
 static const uint64_t STACK_BELOW = 4096;
 
-/* The memory of a process as it was: the copied stack, and what does not move. */
+/* The memory of a process at the time of the copy: the copied stack, and memory that does
+ * not change. */
 struct copy {
 	struct op_memory memory;      /* all of it */
 	struct op_memory stack;	      /* its stacks */
-	const struct op_memory *live; /* heap objects of interpreters; they may move on */
+	const struct op_memory *live; /* heap objects of interpreters; they may change */
 	const uint8_t *bytes;
 	uint64_t at; /* where the copy begins: sp, or a little below */
 	size_t len;
-	size_t unread;	     /* so many bytes of it, the first ones, could not be read */
-	const uint8_t *root; /* where the stack begins; NULL: not copied apart */
+	size_t unread;	     /* bytes at its start that could not be read */
+	const uint8_t *root; /* the base of the stack; NULL: not copied separately */
 	uint64_t root_at;
 	size_t root_len;
-	bool still;    /* the thread does not run: all is as it was */
+	bool still;    /* the thread does not run: nothing has changed */
 	bool beyond;   /* the stack above the copy is read as it is now */
-	bool *ran_out; /* a read above the copy, which failed */
+	bool *ran_out; /* a read above the copy failed */
 };
 
 static size_t to_page_end(uint64_t at)
@@ -56,9 +59,9 @@ static size_t to_page_end(uint64_t at)
 }
 
 /*
- * Does [@off, @off + @len) of @bytes, which were at address @at, touch a page that was never
- * written to? It is all zero, and so no frame stands there: what is read of it was not
- * copied. Of a page that is there in part, as that of sp, nothing is said.
+ * Does [@off, @off + @len) of @bytes, which were at address @at, touch a page that is all
+ * zero? No frame can be there: the page was never written to, and was not copied. Pages
+ * that are only partly in the copy, such as that of sp, are not judged.
  */
 static bool touches_hole(const uint8_t *bytes, uint64_t at, size_t bytes_len, size_t off,
 			 size_t len)
@@ -74,7 +77,7 @@ static bool touches_hole(const uint8_t *bytes, uint64_t at, size_t bytes_len, si
 	return false;
 }
 
-/* Read what was copied. Returns false where that is not all of it. */
+/* Read from the copy. Returns false if not all of it was copied. */
 static bool read_copied(const struct copy *c, uint64_t addr, void *buf, size_t len)
 {
 	const uint8_t *bytes = c->bytes;
@@ -141,7 +144,8 @@ static bool knows_rule(const struct op_mapping *v, uint64_t pc)
 	return op_evict_rule(v, pc, &rule) || op_evict_rule(v, pc - 1, &rule);
 }
 
-/* Publish the pages of @pc and of the call before it. Returns whether one is there. */
+/* Publish the pages of @pc and of the call before it. Returns whether one of them is
+ * published. */
 static bool has_page(struct op_sampler *sampler, const struct op_mapping *v, uint64_t pc)
 {
 	bool here = op_evict_page(sampler->processes, v, pc);
@@ -161,8 +165,9 @@ static const struct op_mapping *find_lazy(const struct op_mappings *mappings, ui
 }
 
 /*
- * Make what @pc waits for. While it is made single rules are told: that of *@told is
- * not asked for again. Returns 1 where it is worth another try; 0; -EINPROGRESS.
+ * Make the table for @pc. While it is in progress, single rules are published; that of
+ * *@told is not published again. Returns 1 if a new walk may come further; 0;
+ * -EINPROGRESS.
  */
 static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc,
 		    uint64_t *told)
@@ -173,10 +178,11 @@ static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t p
 
 	if (!v)
 		return 0;
-	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
+	/* After a failure the mapping is walked by frame pointers for a while, if the
+	 * process still runs. */
 	r = op_evict_make_table(sampler->processes, view.program, v);
 	if (r == -EINPROGRESS && op_mapping_is_doubted(v)) {
-		/* its file was opened just now: this compares it */
+		/* its file was opened only now: this compares it */
 		(void)op_publish(sampler->processes, proc, false);
 		v = find_lazy(op_proc_view_now(proc).mappings, pc);
 		if (!v)
@@ -199,7 +205,7 @@ struct walk {
 	const struct op_deferred *deferred;
 	struct copy copy;
 	bool ran_out;
-	bool late; /* there was no time for a table that is missing */
+	bool late; /* there was no time for a missing table */
 };
 
 static bool direct_rule(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
@@ -210,7 +216,7 @@ static bool direct_rule(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 
 	if (!v)
 		return false;
-	/* for the samples to come */
+	/* for later samples */
 	(void)op_evict_page(w->sampler->processes, v, pc);
 	return op_evict_rule(v, pc, ret);
 }
@@ -237,8 +243,8 @@ static int unwind_once(struct walk *w)
 	return op_unwind_host(&input, w->sampler->host_stack);
 }
 
-/* The walk has used up the time: what it lacks gets a little, so that the next try, which begins
- * anew, comes further than this one. */
+/* The walk has used up its time. Give the missing table a little more, so that the next
+ * try, which begins anew, comes further than this one. */
 static void lengthen(struct op_sampler *sampler)
 {
 	struct op_allowance *a = op_processes_config(sampler->processes)->allowance;
@@ -248,7 +254,8 @@ static void lengthen(struct op_sampler *sampler)
 					      op_allowance_share(a, OP_POLL_LEAST));
 }
 
-/* Walk; make the table that was missing; walk again. @pc: what is known to be missing. */
+/* Walk, make the missing table, and walk again. @pc: a place whose table is known to be
+ * missing. */
 static int unwind(struct walk *w, uint64_t pc)
 {
 	uint64_t told = 0;
@@ -266,7 +273,7 @@ static int unwind(struct walk *w, uint64_t pc)
 		w->late = made < 0;
 		r = op_publish(w->sampler->processes, w->proc, false);
 		if (r == 0 && !op_proc_view_published_now(w->proc))
-			r = -ENOENT; /* nothing is mapped, as far as is known */
+			r = -ENOENT; /* no mapping is known */
 		if (r < 0 || (round && made <= 0))
 			break;
 		r = unwind_once(w);
@@ -284,8 +291,8 @@ static bool is_cut(const struct walk *w)
 }
 
 /*
- * Is the thread still in the call that the outermost frame of the copy was in? The return
- * address of that call, which stands below the frame, is compared with what is there now.
+ * Is the thread still in the call of the copy's outermost frame? Compare the return
+ * address of that call, which is below the frame, with the present one.
  */
 static bool still_there(const struct walk *w, uint64_t end_sp)
 {
@@ -303,7 +310,7 @@ static bool still_there(const struct walk *w, uint64_t end_sp)
 	       now == then;
 }
 
-/* The stack goes on above the copy: read it as it is now, if it is as it was. */
+/* The stack continues above the copy: read the present memory if it has not changed. */
 static int finish_live(struct walk *w)
 {
 	uint64_t end_sp = w->sampler->host_stack->end_sp;
@@ -315,13 +322,13 @@ static int finish_live(struct walk *w)
 	r = unwind(w, 0);
 	if (r == 0 && still_there(w, end_sp))
 		return 0;
-	/* It moved while it was read. */
+	/* It changed during the read. */
 	w->copy.beyond = false;
 	return r == -ENOMEM || r == -EINPROGRESS ? r : unwind(w, 0);
 }
 
-/* Is @pc, or the call before it, in nothing that is known? Then no event told of what is there, as
- * of memory that was moved. */
+/* Is @pc, or the call before it, in no known mapping? Then no event reported that code,
+ * such as after mremap(2). */
 static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
 {
 	const struct op_mappings *mappings = op_proc_view_now(proc).mappings;
@@ -330,7 +337,7 @@ static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
 	       !op_mappings_find_room(mappings, pc - 1);
 }
 
-/* Say "cut", not "unreadable", where the stack goes on above the copy. */
+/* Say "cut", not "unreadable", if the stack continues above the copy. */
 static void finish(const struct walk *w)
 {
 	struct op_unwind_result *s = w->sampler->host_stack;
@@ -343,7 +350,7 @@ static void finish(const struct walk *w)
 		s->end = OP_END_TRUNCATED;
 }
 
-/* Nothing is known of what is mapped: what the kernel found, or the pc. */
+/* No mapping is known: give the kernel's frames, or only the pc. */
 static void give_up(struct op_sampler *sampler, const struct op_deferred *deferred)
 {
 	struct op_unwind_result *s = sampler->host_stack;
@@ -357,8 +364,8 @@ static void give_up(struct op_sampler *sampler, const struct op_deferred *deferr
 }
 
 /*
- * Of a thread that stands still: take the top of its stack at once, as much of it as there is.
- * Each read costs a turn of another process. What is above is read where it is needed.
+ * For a suspended thread: read the top of its stack at once, as much as there is, because
+ * each read takes a switch to another process. Memory above it is read when needed.
  */
 static void copy_top(struct copy *c, uint64_t sp, uint8_t buffer[static TOP_BYTES])
 {
@@ -406,7 +413,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		copy_top(&w.copy, deferred->registers->sp, top);
 	w.copy.ran_out = &w.ran_out;
 	(void)op_publish(sampler->processes, proc, false);
-	/* What the kernel missed may stand above the copy's end: it comes first. */
+	/* What the kernel missed may be above the copy's end, so it comes first. */
 	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc, &told) : 0;
 	if (r != -EINPROGRESS || op_sampler_hurries(sampler))
 		r = unwind(&w, deferred->registers->pc);
@@ -425,8 +432,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	}
 	if (program->until_ns)
 		return r == -EINPROGRESS ? r : 0;
-	/* The kernel may hold on to a generation that was replaced here. What was made so far
-	 * serves the samples to come. */
+	/* The kernel may still use a generation that was replaced here. What was made so
+	 * far serves later samples. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
 	return r == -EINPROGRESS ? r : 0;

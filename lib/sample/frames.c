@@ -16,7 +16,7 @@
 enum {
 	KERNEL_PLACES_MAX = 131072, /* cached kernel addresses */
 	NAME_MAX_BYTES = 512,
-	TAKING_FRAMES_MAX = 24, /* of an interrupt and a program in it */
+	TAKING_FRAMES_MAX = 24, /* of an interrupt and of a program in it */
 };
 
 static const char frame_type_key[] = "profile.frame.type";
@@ -74,8 +74,8 @@ static int named_location(struct op_window *window, const char *name,
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
-/* The htlhash of a kernel image or module, whose file is not at hand, is by convention the
- * FNV-128a of its GNU build id in hex. */
+/* The file of a kernel image or module is not available, so by convention its htlhash is
+ * the FNV-128a of its GNU build id in hex. */
 static int kernel_htlhash(struct op_window *window, const char *build_id, uint32_t *ret)
 {
 	uint8_t hash[16];
@@ -89,7 +89,7 @@ static int kernel_htlhash(struct op_window *window, const char *build_id, uint32
 					  hex, ret);
 }
 
-/* The module's mapping: one from its start on; its length is not known. */
+/* The module's mapping: from its start, of unknown length. */
 static int kernel_mapping(struct op_window *window, const struct op_kernel_symbol *symbol,
 			  uint32_t *ret)
 {
@@ -100,7 +100,7 @@ static int kernel_mapping(struct op_window *window, const struct op_kernel_symbo
 
 	*ret = 0;
 	if (!*symbol->build_id)
-		return 0; /* a mapping must have a build id */
+		return 0; /* the format requires a build id */
 	r = op_window_string(window, symbol->module, strlen(symbol->module),
 			     &mapping.file);
 	if (r == 0)
@@ -110,14 +110,14 @@ static int kernel_mapping(struct op_window *window, const struct op_kernel_symbo
 		r = kernel_htlhash(window, symbol->build_id, &htlhash);
 	if (r < 0)
 		return r;
-	/* a set is ascending */
+	/* sets are ascending */
 	mapping.attributes = (struct op_attribute_set){
 		.len = 2, .index = { OP_MIN(gnu, htlhash), OP_MAX(gnu, htlhash) }
 	};
 	return op_window_mapping(window, &mapping, ret);
 }
 
-/* Keep the name of an address of the kernel proper; modules come and go. */
+/* Keep the name of an address of the kernel image. Modules may be unloaded. */
 static void keep_kernel_name(struct op_frames *f, uint64_t addr,
 			     const struct op_kernel_symbol *symbol)
 {
@@ -178,7 +178,7 @@ static int kernel_location(struct op_sampler *sampler, struct op_window *window,
 	if (r < 0)
 		return r;
 	if (!find_kernel(sampler, addr, &symbol))
-		/* Addresses are hidden here; they shall not go out by us. */
+		/* The host hides addresses, so do not export them. */
 		return named_location(window, "[kernel]", &location.attributes, ret);
 	if (symbol.module_start && addr >= symbol.module_start)
 		location.address = addr - symbol.module_start;
@@ -188,7 +188,7 @@ static int kernel_location(struct op_sampler *sampler, struct op_window *window,
 			       location.address);
 		shown = name;
 	}
-	/* The strings end with the next find; each is used up before. */
+	/* The next lookup reuses the strings, so use each before it. */
 	r = op_frames_function(window, shown, NULL, NULL, 0, &location.lines[0].function);
 	if (r == 0)
 		r = kernel_mapping(window, &symbol, &location.mapping);
@@ -219,7 +219,7 @@ int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint6
 	return 0;
 }
 
-/* Does the kernel run a program at @tracepoint by the function @name? */
+/* Does the kernel run the function @name at @tracepoint? */
 static bool is_tracing(const char *name, const char *tracepoint)
 {
 	size_t len = strlen(name);
@@ -272,7 +272,8 @@ int op_frames_functions(struct op_window *window, const struct op_runtime_frame 
 	return 0;
 }
 
-/* Describe the frame of @len words. *@ret_known: by its runtime. 0 or -errno. */
+/* Describe the frame of @len words. *@ret_known: its runtime has described it. 0 or
+ * -errno. */
 static int runtime_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			    const struct op_runtime_instance *instance,
 			    const uint64_t *words, size_t len, bool *ret_known,

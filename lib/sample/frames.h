@@ -2,11 +2,11 @@
 /*
  * Words of a stack to locations of the window.
  *
- * A native location's address is the ELF address that its name was looked up with: of the
- * instruction itself for the leaf, and of the last byte of the call for a caller (return
- * address - 1), so that consumers who symbolize find the call without correcting it. The
+ * A native location's address is the ELF address that its name was looked up with: the
+ * instruction itself for the leaf, and the last byte of the call for a caller (return
+ * address - 1). So consumers who symbolize find the call without correcting it. The
  * mapping is the executable segment in ELF addresses. Kernel addresses count from the
- * start of their module: the machine's secret offset does not go out.
+ * start of their module, so the machine's secret offset is not exported.
  */
 #ifndef OP_SAMPLE_FRAMES_H
 #define OP_SAMPLE_FRAMES_H
@@ -25,7 +25,7 @@ struct op_sampler;
 struct op_program;
 struct op_window;
 
-/* Values of profile.frame.type that this folder gives; runtimes name their own. */
+/* Values of profile.frame.type from this folder. Runtimes name their own. */
 enum op_frame_type {
 	OP_FRAME_TYPE_NATIVE = 0,
 	OP_FRAME_TYPE_KERNEL,
@@ -38,9 +38,9 @@ struct op_frames {
 	uint32_t epoch;			   /* of types[] */
 	uint32_t types[OP_FRAME_TYPE_MAX]; /* attributes of the window */
 	struct op_map64 kernel;		   /* address to epoch << 32 | location */
-	/* Of the kernel proper, kept over windows; a name's file is its build id. */
+	/* For the kernel image, kept over windows. The file of a name is its build id. */
 	struct op_names kernel_names;
-	uint64_t kernel_start; /* of its text */
+	uint64_t kernel_start; /* of a name */
 };
 
 enum {
@@ -54,23 +54,24 @@ struct op_frames_of {
 	struct op_window *window;
 };
 
-/* Each gives one location number. 0, -ENOMEM or -ENOSPC. A runtime's that could not
- * be described, and may be the next time: OP_FRAMES_UNKNOWN. */
+/* Each returns one location number in *@ret, and 0, -ENOMEM or -ENOSPC; or
+ * OP_FRAMES_UNKNOWN if a runtime could not describe the frame, but may the next time. */
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
-/* Where in the @len kernel frames of a sample of @kind, which may be NULL, those of the
- * thread begin: before them stands what took the sample. */
+/* The index of the thread's first frame in the @len kernel frames of a sample of @kind,
+ * which may be NULL. Frames before it are the sampler's. */
 size_t op_frames_kernel_begin(struct op_sampler *sampler, const struct op_kind *kind,
 			      const uint64_t *words, size_t len);
 /* A runtime's frame of @len words. */
 int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t len, uint32_t *ret);
-/* What stands for frames in the middle of a stack that were left out. */
+/* The location in place of frames in the middle of a stack that were left out. */
 int op_frames_left_out(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret);
-/* The outermost frame of a stack that is not whole: why. *@ret is 0 for a whole one. */
+/* The outermost frame of an incomplete stack, which has the reason. *@ret is 0 for a
+ * complete one. */
 int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
 		  uint32_t *ret);
 

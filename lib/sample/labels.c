@@ -8,7 +8,7 @@
 #include "process/processes.h"
 #include "sample/state.h"
 
-/* Add an attribute that a kind gave. */
+/* Add an attribute of a kind. */
 static int add_attribute(const struct op_kind_attribute *a, struct op_window *window,
 			 struct op_attribute_set *labels)
 {
@@ -84,8 +84,7 @@ int op_labels_type(const struct op_sampler *sampler, const struct op_record *h,
 	return r;
 }
 
-/* Add the probe's name. A probe that has been detached since may have no name any
- * more. */
+/* Add the probe's name. A probe that was detached may have no name. */
 static int add_probe(struct op_sampler *sampler, const struct op_record *h,
 		     struct op_window *window, struct op_attribute_set *labels)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels that tell the samples of a kind apart. */
+/* Labels that distinguish samples of a kind. */
 #ifndef OP_SAMPLE_LABELS_H
 #define OP_SAMPLE_LABELS_H
 
@@ -9,12 +9,12 @@
 #include "profile/window.h"
 #include "sample/sampler.h"
 
-/* Add the labels that the kind of @h makes of its detail, its value and @extra
+/* Add the labels that the kind of @h makes from its detail, its value and @extra
  * (op_named.extra). Returns 0 or a negative errno. */
 int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		  struct op_window *window, struct op_attribute_set *labels);
 
-/* What the record's number of a probe stands for, or NULL. */
+/* The probe of the number in the record, or NULL. */
 const struct op_detail *op_labels_detail(const struct op_sampler *sampler,
 					 const struct op_record *h);
 /* Give @sample the type that its probe has, if any. Returns 0 or a negative errno. */

@@ -24,10 +24,11 @@ enum {
 	NAME_BYTES = 512,
 	PLACES_MAX = 65536, /* addresses of a process's code without a file */
 	RECORDS_MAX =
-		512, /* of them in a window: how many are asked for a frame record */
+		512, /* of them in a window: how many are checked for a frame record */
 };
 
-/* Values of the attribute "guessed": the frame was found by a guess; its caller may be missing. */
+/* Values of the attribute "guessed": the frame was guessed, and its caller may be
+ * missing. */
 static const char GUESSED[] = "true";
 static const char GUESSED_CALLER[] = "caller";
 
@@ -105,7 +106,7 @@ static int mapping_of(struct op_window *window, const struct spot *spot, uint32_
 	return 0;
 }
 
-/* Keep a function that was found, under @key. Returns its number or OP_NAME_NONE. */
+/* Keep a function under @key. Returns its number or OP_NAME_NONE. */
 static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol,
 			  uint64_t key)
 {
@@ -139,7 +140,7 @@ static uint64_t inlined_key(const struct op_symbol *symbol)
 	       UINT64_C(1) << 63;
 }
 
-/* Keep the functions that are inlined at a place; without memory it gets none. */
+/* Keep the inlined functions of a place. Without memory it gets none. */
 static void keep_inlined(struct op_names *n, const struct op_symbol *symbols, size_t len,
 			 struct op_place *place)
 {
@@ -159,9 +160,8 @@ static void keep_inlined(struct op_names *n, const struct op_symbol *symbols, si
 }
 
 /*
- * A function without a name gets one that is made of its start address, so that all of
- * its addresses have the same. The function at the entry point is called _start, as in
- * every C library.
+ * A function without a name gets one made of its start address, the same for all of its
+ * addresses. The function at the entry point is _start, as in every C library.
  */
 static void name_by_start(const struct spot *spot, struct op_place *place)
 {
@@ -188,8 +188,7 @@ static void name_by_start(const struct spot *spot, struct op_place *place)
 	place->name = keep_name(&image->names, &symbol, symbol.start);
 }
 
-/* Does another function begin between @symbol, whose end is not known, and the
- * address? */
+/* Does another function begin between @symbol, whose end is unknown, and the address? */
 static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 {
 	uint64_t start;
@@ -200,8 +199,8 @@ static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 	       start > symbol->start;
 }
 
-/* Look the address up in the file's symbols, which are loaded for the first one. Returns 0,
- * or -EINPROGRESS if there is no time for it. */
+/* Look the address up in the file's symbols, which the first lookup loads. Returns 0, or
+ * -EINPROGRESS if there is no time for it. */
 static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		     struct spot *spot, struct op_place *place)
 {
@@ -335,14 +334,13 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	}
 	if (place)
 		fresh = *place;
-	/* Names of guessed frames are kept without a place, so the limits are looked at
-	 * here too. */
+	/* Names of guessed frames are kept without a place, so this checks the limits
+	 * too. */
 	if (fresh.name == OP_NAME_NONE && op_names_are_full(n)) {
 		op_names_clear(n);
 		place = NULL;
 	}
-	/* Try again to find a name if there is none: the file may have been unreadable
-	 * before. */
+	/* Try again to find a missing name: the file may have been unreadable before. */
 	if (fresh.name == OP_NAME_NONE)
 		r = find_name(sampler, of, spot, &fresh);
 	if (r == 0)
@@ -395,8 +393,8 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
 }
 
 /*
- * Does the code at @addr, which is in no file, say that it keeps a frame record there? Otherwise
- * the walk by frame pointers may have left out its caller.
+ * Does the code at @addr, which is in no file, keep a frame record there? Otherwise the
+ * walk by frame pointers may have skipped its caller.
  */
 static bool keeps_record(const struct op_frames_of *of, const struct op_mapping *v,
 			 uint64_t addr)
@@ -417,8 +415,9 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 	       op_heights_keep_record(code, to - from, from, addr - from);
 }
 
-/* What stands for the window's epoch at an address that has no name: the name may come late, as
- * where a program writes its perf map by a buffer, so it is looked for four times a second. */
+/* The key part for the window's epoch at an address without a name. The name may come
+ * late, such as from a program that buffers its perf map, so it is looked up four times a
+ * second. */
 static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
 {
 	return UINT64_C(1) << 31 |
@@ -426,9 +425,8 @@ static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
 }
 
 /*
- * Make the location of code that the process generated, in memory without a file (@file:
- * NULL) or in a file that is no executable. The process's runtimes or perf map may
- * describe it.
+ * Make the location of generated code, in memory without a file (@file: NULL) or in a
+ * file that is not executable. The process's runtimes or perf map may describe it.
  */
 static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			 const struct op_mapping *v, const char *file, uint64_t addr,
@@ -451,7 +449,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		*ret = (uint32_t)cached;
 		return cached >> 32 == epoch ? 0 : OP_FRAMES_UNKNOWN;
 	}
-	/* What a runtime knows is walked by that. */
+	/* Code that a runtime claims is walked by its step. */
 	if (!guessed && !(v->flags & OP_MAPPING_CODE)) {
 		late = op_allowance_is_over(sampler->allowance);
 		guess = !late && keeps_record(of, v, addr) ? NULL : GUESSED_CALLER;
@@ -474,7 +472,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	return named ? 0 : OP_FRAMES_UNKNOWN;
 }
 
-/* Make the location of an address whose mapping is not known or whose file cannot be
+/* Make the location of an address whose mapping is unknown or whose file cannot be
  * read. */
 static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			  const struct op_mapping *v, uint64_t addr, bool guessed,

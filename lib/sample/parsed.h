@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A record of the kernel's ring, taken apart. */
+/* A parsed record of the kernel's ring. */
 #ifndef OP_SAMPLE_PARSED_H
 #define OP_SAMPLE_PARSED_H
 
@@ -12,26 +12,27 @@
 struct op_sampler;
 
 enum {
-	OP_KEY_WORDS = 2, /* before the words of a stack: what else tells stacks apart */
+	OP_KEY_WORDS = 2, /* before a stack's words: what else tells stacks apart */
 };
 
-/* The pointers are into the record, and @words into the sampler's scratch: until the next. */
+/* Pointers are into the record, and @words into the sampler's scratch memory: valid until
+ * the next. */
 struct op_parsed {
 	struct op_record header;
 	struct op_registers registers; /* OP_END_UNKNOWN */
 	const uint8_t *stack;	       /* header.stack_bytes */
-	const uint8_t *root;	       /* where the stack begins; NULL: not here */
+	const uint8_t *root;	       /* the base of the stack; NULL: not here */
 	size_t root_len;
 	uint64_t root_at;
 	bool unread;			  /* sp's page is not in the copy */
 	uint32_t extra;			  /* OP_RECORD_NAMED */
 	struct op_thread_context context; /* all zero: none */
-	bool live;			  /* its stack is read as it is now */
+	bool live;			  /* its stack is read in its present state */
 	uint64_t *words;		  /* kernel_count, then user_words */
 };
 
-/* Take the @len bytes of a record apart. Returns 0, or -EBADMSG for a record that is not as long
- * as it says. */
+/* Parse the @len bytes of a record. Returns 0, or -EBADMSG if its length is not what it
+ * says. */
 int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 		   struct op_parsed *ret);
 

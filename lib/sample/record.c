@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each kind of records in the kernel's ring. */
+/* Processes each type of records in the kernel's ring. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int take_sample(struct op_sampler *sampler, const void *record, size_t le
 	return r < 0 ? r : add_record(sampler, &parsed, window);
 }
 
-/* Keep an announced stack. One that cannot be kept is lost to the samples that name it. */
+/* Keep an announced stack. If that fails, samples that refer to it lose it. */
 static int take_stack(struct op_sampler *sampler, const void *record, size_t len)
 {
 	struct op_parsed parsed;
@@ -71,8 +71,8 @@ static int take_stack(struct op_sampler *sampler, const void *record, size_t len
 					len);
 }
 
-/* A sample of a stack that was announced. Without the announcement it has one frame, which
- * says so. */
+/* A sample of an announced stack. Without the announcement it has one frame, which says
+ * so. */
 static int take_named(struct op_sampler *sampler, const void *record, size_t len,
 		      struct op_window *window)
 {

@@ -56,12 +56,12 @@ static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	return r < 0 ? r : op_window_stack(of->window, sampler->locations, len, ret);
 }
 
-/* As make_stack() of the record's own words, by the cache. */
+/* As make_stack() for the record's own words, with the cache. */
 static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      struct op_parsed *parsed, uint32_t generation, uint32_t *ret)
 {
 	const struct op_record *h = &parsed->header;
-	/* what its code's addresses mean */
+	/* the meaning of its code's addresses */
 	uint64_t number =
 		of->program ? op_program_code_number(of->program, sampler->moment) : 0;
 	const struct op_thread_cache_owner owner = { .epoch = op_window_epoch(of->window),
@@ -73,7 +73,7 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	struct op_cache_key key;
 	int r;
 
-	/* User words mean something in one generation only. */
+	/* User words have one meaning only within a generation. */
 	sampler->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
 	sampler->words[1] = number << 32 | (uint64_t)h->kernel_count << 16 | h->end;
 	key = op_cache_key(&sampler->stacks, sampler->words,
@@ -89,24 +89,25 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	return r;
 }
 
-/* Are a record's registers those of a caller that the walk came to? */
+/* Are the record's registers those of a caller at which the walk stopped? */
 static bool is_caller(const struct op_record *h)
 {
 	return h->user_words && (h->resumed & OP_RESUMED_MASK) == OP_RESUMED_CALLER;
 }
 
-/* Which changes of a process's mappings count. */
+/* The changes of a process's mappings to check for. */
 struct changed {
 	const struct op_proc_view *view;
 	uint64_t time_ns;
-	bool later; /* after the sample; otherwise before it, where the walk did not know of it */
-	/* The process changed, and not all is known of it: what it opened later may be gone. */
+	bool later; /* after the sample; else earlier ones that the walk lacked */
+	/* If not 0: mappings are missing, and files that were opened later may be
+	 * gone. */
 	uint64_t start_ns;
 };
 
-/* Is @addr in a file that may not have been there at the time of the sample: one that was opened
- * while the process ran, where all of these are in doubt; one that was mapped later; or one whose
- * content was written later? */
+/* Is @addr in a file that may not have been mapped at the time of the sample? That is a
+ * file opened after start_ns, one that was mapped later, or one that was written
+ * later. */
 static bool is_late(const struct changed *c, uint64_t addr)
 {
 	const struct op_mapping *v = op_mappings_find(c->view->mappings, addr);
@@ -133,7 +134,7 @@ static bool is_changed(const struct changed *c, uint64_t word)
 					    c->time_ns, addr);
 }
 
-/* How many of the words stand before the first frame that changed. */
+/* How many words come before the first frame that changed. */
 static size_t unchanged(const struct changed *c, const uint64_t *words, size_t len)
 {
 	size_t i;
@@ -146,7 +147,8 @@ static size_t unchanged(const struct changed *c, const uint64_t *words, size_t l
 	return OP_MIN(i, len);
 }
 
-/* When the files were opened that may be gone, though nothing is known of it; 0: none. */
+/* Since when mapped files are in doubt, because the process has mappings that no event
+ * reported; 0: none. */
 static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *h,
 			    const struct op_proc_view *view)
 {
@@ -155,8 +157,8 @@ static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *
 		       : 0;
 }
 
-/* What was walked now, in @walked, was there at the time of the sample only where nothing changed
- * since in @proc. */
+/* A walk of now, @walked, is true for the time of the sample only where @proc did not
+ * change since. Cut it there. */
 static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 		      const struct op_proc *walked, const struct op_record *h)
 {
@@ -178,8 +180,8 @@ static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 	s->end = OP_ERROR_native_no_mapping;
 }
 
-/* Walk and name a record with registers and stack, of @proc as it is, or of @past, which is @proc as
- * it was. */
+/* Walk and name a record with registers and stack, of @proc as it is, or of @past, its
+ * earlier program. */
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  struct op_proc *past, struct op_frames_of *of,
 			  const struct op_parsed *parsed, uint32_t *ret)
@@ -240,7 +242,8 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	return 0;
 }
 
-/* A record with registers and stack: of the process as it is now, or as it was then. */
+/* A record with registers and stack, of the present program or of the one at that
+ * time. */
 static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_frames_of *of, const struct op_parsed *parsed,
 		       uint32_t *ret)
@@ -260,14 +263,14 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 	if (r < 0)
 		return r;
 	r = deferred_stack(sampler, proc, past, of, parsed, ret);
-	of->mappings = mappings; /* the past one's ends here */
+	of->mappings = mappings; /* the past program's changes end here */
 	op_publish_past_free(sampler->processes, past);
 	return r;
 }
 
 /*
  * Did the sample interrupt execve(2) itself? The old program's stack is gone by then, and
- * the registers are not yet the new one's.
+ * the registers are not yet the new program's.
  */
 static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
 		    const struct op_mappings *before)
@@ -277,7 +280,7 @@ static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
 
 	if (!h->kernel_count)
 		return false;
-	/* The memory goes a moment before the exec is told of. */
+	/* The memory goes a moment before the exec event. */
 	if (h->end == OP_END_UNKNOWN && !h->user_words && !h->stack_bytes &&
 	    of->program->until_ns)
 		return true;
@@ -292,8 +295,8 @@ static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
 	return op_mappings_find(before, pc) && !op_mappings_find(of->mappings, pc);
 }
 
-/* Was @program forked, and not executed since? Its mappings are then its parent's, and so
- * may be the generation by which the kernel walked it. */
+/* Was @program forked, without an exec since? Then its mappings are its parent's, and the
+ * kernel may have walked it by the parent's generation. */
 static bool is_forked(const struct op_program *program)
 {
 	return program->parent && program->since_ns &&
@@ -301,9 +304,10 @@ static bool is_forked(const struct op_program *program)
 }
 
 /*
- * The kernel walked the record by @published, before it was told of code that took the place of
- * other code. What stands above the first frame in such code was found by the rules of what
- * was there before. That frame itself is named by what is there now, if it is that still.
+ * The kernel walked the record by @published, before user space had published code that
+ * replaced other code. Frames above the first one in such code were found by the rules of
+ * the old code, so cut them. That frame itself gets the present name if its code is still
+ * there.
  */
 static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 			struct op_frames_of *of, const struct op_proc_view *published,
@@ -337,8 +341,9 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 }
 
 /*
- * Find the generation the record was made with. A program that had ended before the sample
- * was taken (an exec not yet seen in the kernel's table) gives no true frames: none then.
+ * Find the generation with which the record was made. If that program had ended before
+ * the sample (the kernel's table did not have the exec yet), its frames would be false:
+ * take none.
  */
 static void locate(const struct op_proc *proc, struct op_parsed *r,
 		   struct op_frames_of *of, uint32_t *ret_generation)
@@ -367,7 +372,7 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		h->user_words = 0;
 		h->end = OP_END_NO_USER;
 	} else if (h->user_words && !found && is_forked(of->program)) {
-		/* by its parent's table, before any change of its own */
+		/* by its parent's table, before its own first change */
 		view.change_number = 0;
 		*ret_generation = h->generation;
 		cut_changed(proc, r, of, &view, ret_generation);
@@ -377,7 +382,7 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 	}
 }
 
-/* Its resource; of a process that is not tracked, the pid alone. */
+/* Its resource. For an untracked process: only the pid. */
 static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *r, uint32_t *ret)
 {
@@ -463,8 +468,8 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	return r;
 }
 
-/* Did the program find another word where the file at the pc has its mark, though no event told of
- * another file there? */
+/* Did the program find another word at the mark of the file at the pc, although no event
+ * reported another file? */
 static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 {
 	const struct op_record *h = &r->header;
@@ -480,8 +485,8 @@ static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc);
 }
 
-/* Did the kernel see that the process had mapped other code than it was told of? Then no event
- * told of it either, as of what was unmapped. */
+/* Did the kernel see that the process had mapped other code than it was given? Then no
+ * event reported that code, or its removal. */
 static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_parsed *r)
 {
@@ -491,7 +496,7 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		return;
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
-	/* There was nothing to compare with, as of a child that was just forked. */
+	/* There was nothing to compare with, such as for a child that was just forked. */
 	if (!h->code_pages && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))

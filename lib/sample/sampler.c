@@ -9,7 +9,7 @@
 #include "sample/state.h"
 
 enum {
-	STACKS_MAX = 1 << 18, /* of a window, 8 MiB of keys; more are not kept */
+	STACKS_MAX = 1 << 18, /* for each window, 8 MiB of keys; more are not kept */
 };
 
 int op_sampler_new(const struct op_sampler_config *config, struct op_sampler **ret)

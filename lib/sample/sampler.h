@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a sample becomes frames: takes the records that the kernel programs make, finds the
- * process and its mappings of that moment, walks what was deferred, and puts the named stack
- * into a window.
+ * How a sample becomes frames: takes the records of the kernel programs, finds the
+ * process and its mappings of that moment, walks deferred stacks, and puts the named
+ * stack into a window.
  */
 #ifndef OP_SAMPLE_SAMPLER_H
 #define OP_SAMPLE_SAMPLER_H
@@ -35,26 +35,26 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler);
 OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
 
 /*
- * Put one record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
- * sense; -EPROTO for one of a type or version that is not known; -ENOSPC or -ENOMEM where the window could not take it;
- * -EINPROGRESS where there is no time for a table or for names: to be given again later. If
- * the allowance says to hurry, the stack ends there, with native_no_time.
+ * Put one record of the ring into @window. Returns 0; -EBADMSG for an invalid record;
+ * -EPROTO for an unknown type or version; -ENOSPC or -ENOMEM if the window could not take
+ * it; -EINPROGRESS if there is no time for a table or for names: try again later. If the
+ * allowance says to hurry, the stack ends there, with native_no_time.
  */
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window);
 
 /*
- * A record of OP_EVENT_THREADS, whose stack is read as it is now, as a sample that may be put
- * into @window once it is sure that the thread has not run meanwhile. Otherwise its stack is
- * that of op_sampler_running(). @late: there is no time for the user stack, which ends in
- * native_late. As op_sampler_add_record().
+ * Make a sample of a record of OP_EVENT_THREADS, with the present stack. Put it into
+ * @window only after checking that the thread has not run meanwhile. Otherwise its stack
+ * is that of op_sampler_running(). @late: there is no time for the user stack, which ends
+ * in native_late. Returns as op_sampler_add_record().
  */
 int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
 		      bool late, struct op_window *window, struct op_window_sample *ret);
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack);
 
-/* A stack that its caller has read out of a process: that of a goroutine. */
+/* A stack that the caller has read out of a process: that of a goroutine. */
 struct op_sampler_stack {
 	const struct op_registers *registers;
 	const void *bytes; /* from @below bytes below registers->sp on */
@@ -64,40 +64,40 @@ struct op_sampler_stack {
 };
 
 /*
- * Walk and name a stack of @proc, which is alive. *@ret is its number in @window. What is
- * above the copy is read as it is now, where the frames below it are still there. Returns
- * 0; -ENOSPC or -ENOMEM; -EINPROGRESS as op_sampler_add_record().
+ * Walk and name a stack of @proc, which is alive. *@ret is its number in @window. Memory
+ * above the copy is read as it is now, if the frames below it are still there. Returns 0;
+ * -ENOSPC or -ENOMEM; -EINPROGRESS as op_sampler_add_record().
  */
 int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 		     const struct op_sampler_stack *stack, struct op_window *window,
 		     uint32_t *ret);
 
 /*
- * Name a stack of @proc that the process itself has walked: @len return addresses, innermost
- * first, at most OP_FRAMES_MAX. Go notes one for each inlined call, too; its frames are told
- * once. @truncated: there may have been more. Returns as above.
+ * Name a stack that @proc itself has walked: @len return addresses, innermost first, at
+ * most OP_FRAMES_MAX. Go has one for each inlined call, too, whose frames are added once.
+ * @truncated: there may have been more. Returns as above.
  */
 int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 		       const uint64_t *pcs, size_t len, bool truncated,
 		       struct op_window *window, uint32_t *ret);
 
-/* Bytes of what it keeps from one record to the next. */
+/* Bytes of the memory that it keeps between records. */
 uint64_t op_sampler_bytes(const struct op_sampler *sampler);
 
-/* What op_record.detail of a probe stands for. */
+/* The meaning of op_record.detail of a probe. */
 struct op_detail {
 	const char *name;
 	const char *type; /* in which its value counts; NULL: it has none */
 	const char *unit;
-	bool alone;	 /* it counts in that type only, and not as an event */
+	bool alone;	 /* it counts only in that type, and not as an event */
 	uint32_t period; /* of such a type, in events; 0: they differ */
 };
 
-/* What the number that op_record.detail of probes has stands for, or NULL. */
+/* The probe of the number in op_record.detail, or NULL. */
 typedef const struct op_detail *(*op_detail_fn)(void *ctx, uint32_t detail);
 void op_sampler_name_detail(struct op_sampler *sampler, op_detail_fn fn, void *ctx);
 
-/* Call @fn for each sample of @event that @window took, once it has. */
+/* Call @fn for each sample of @event after @window took it. */
 typedef void (*op_sample_watch_fn)(void *ctx, const struct op_record *record,
 				   const struct op_window *window,
 				   const struct op_window_sample *sample);
@@ -105,35 +105,36 @@ void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watc
 		      void *ctx);
 
 /*
- * A sample that has to wait: with what came of its stack in records before it, in one record.
- * Returns 1 and *@ret, to be given to free(); 0 where there is nothing to join.
+ * A sample that has to wait, joined with the earlier records of its stack into one
+ * record. Returns 1 and *@ret, for free(); 0 if there is nothing to join.
  */
 int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 		    void **ret, size_t *ret_len);
 
-/* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
+/* Is a record of @type (enum op_record_type) a sample? Other records only help to read
+ * samples. */
 bool op_sampler_is_sample(uint32_t type);
 
-/* All records that had been sent were taken: none of them waits in the ring or is postponed. */
+/* All records so far were taken: none of them waits in the ring or is postponed. */
 void op_sampler_drained(struct op_sampler *sampler);
-/* A window ended: stacks are announced anew in the next one. What was announced before is
- * kept for as long as records that name it may wait. */
+/* A window ended: stacks are announced again in the next one. Earlier announcements are
+ * kept while records that refer to them may wait. */
 void op_sampler_window_end(struct op_sampler *sampler);
-/* Did a sample name a stack whose announcement is missing since the last call? Then all
- * are to be announced anew. */
+/* Did a sample since the last call refer to a stack without an announcement? Then all are
+ * to be announced again. */
 bool op_sampler_take_lost(struct op_sampler *sampler);
-/* How many such samples there were: they have a frame that says so. */
+/* The number of such samples, which have a frame that says so. */
 uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler);
 /* For what it counts. */
 const struct op_trace_contexts *op_sampler_contexts(const struct op_sampler *sampler);
 
-/* Was code met for the first time since the last call, so that more of it may follow? */
+/* Was new code found since the last call, so that more of it may follow? */
 bool op_sampler_take_new_code(struct op_sampler *sampler);
 
-/* How the stacks ended that were walked here: OP_ERROR_LIMIT counts, by enum op_end or
- * error. Borrowed. */
+/* How the stacks ended that were walked in user space: OP_ERROR_LIMIT counts, by enum
+ * op_end or error. Borrowed. */
 const uint64_t *op_sampler_ends(const struct op_sampler *sampler);
-/* In which files stacks ended early, wherever they were walked. Borrowed. */
+/* The files in which stacks ended early, wherever they were walked. Borrowed. */
 const struct op_ended *op_sampler_ended(const struct op_sampler *sampler);
 
 #endif

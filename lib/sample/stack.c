@@ -13,15 +13,15 @@ enum {
 	KEY_WORDS = 2, /* before the words of a stack */
 };
 
-/* In a key: it is none of a record's. */
+/* In a key: a value that no record has. */
 static const uint64_t NOT_OF_A_RECORD = UINT64_C(1) << 63;
 static const uint64_t OF_CALLERS = UINT64_C(1) << 62;
 
 /*
- * How many words stand for the frames that are left out at the beginning of @left words,
- * @before words behind the leaf. As many frames are kept above as are there at least, whatever
- * the depth of the stack, so that stacks of one recursion agree there. A frame of a runtime
- * has several words, and is left out as a whole.
+ * How many words to leave out at the beginning of @left words, @before words after the
+ * leaf. The number of frames that are kept above does not depend on the depth of the
+ * stack, so that stacks of one recursion agree there. A runtime's frame of several words
+ * is left out as a whole.
  */
 static size_t left_out(const uint64_t *words, size_t before, size_t left)
 {
@@ -94,7 +94,7 @@ int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 	return r;
 }
 
-/* The number of the stack that was walked last, by the cache. */
+/* The number of the last walked stack, by the cache. */
 static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_proc *proc, uint32_t *ret)
 {
@@ -105,7 +105,7 @@ static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of
 	size_t len = 0;
 	int r;
 
-	/* User words mean something while these mappings are published. */
+	/* User words have a meaning only while these mappings are published. */
 	sampler->words[0] =
 		(uint64_t)op_proc_view_published_now(proc) << 32 | of->program->pid;
 	sampler->words[1] = NOT_OF_A_RECORD | s->end;
@@ -152,11 +152,11 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 	return 0;
 }
 
-/* The location of the innermost of inlined calls tells of those around it, too. */
+/* The location of an innermost inlined call has the calls around it, too. */
 static int add_callers(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const uint64_t *pcs, size_t pcs_len, size_t *len)
 {
-	uint32_t left = 0; /* functions of the last location that may come again */
+	uint32_t left = 0; /* functions of the last location that may be repeated */
 	uint32_t last = 0;
 	size_t i;
 

@@ -15,7 +15,7 @@
 int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t left, struct op_thread_cache *callers,
 		      size_t *len);
-/* The same for the frame that says how a stack ended, if it needs one. */
+/* Add the frame that says how a stack ended, if it needs one. */
 int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 		     unsigned int end, size_t *len);
 

@@ -20,11 +20,11 @@
 #include "sample/trace_contexts.h"
 
 enum {
-	/* Room for a key of two words, and the kernel frames and user words of any
+	/* Memory for a key of two words, and the kernel frames and user words of any
 	 * record. */
 	OP_RECORD_WORDS = 2 + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
-	/* Room for its locations: at most one for each word, and one that says how the
-	 * stack ended. */
+	/* Memory for its locations: at most one for each word, and one for the end of the
+	 * stack. */
 	OP_RECORD_LOCATIONS = OP_RECORD_WORDS + 1,
 };
 
@@ -44,22 +44,22 @@ struct op_sampler {
 	struct op_stack_chunks chunks;
 	struct op_announced announced;
 	struct op_trace_contexts contexts;
-	uint64_t announcements_lost; /* samples whose stack was not announced */
-	bool drained; /* op_sampler_drained(), since the last turn of them */
+	uint64_t announcements_lost; /* samples of stacks without an announcement */
+	bool drained; /* since the last turn of announcements, op_sampler_drained() */
 	struct op_kind_names names; /* of this window */
 	struct op_parked parked;
 	op_detail_fn detail; /* NULL: numbers have no names */
 	void *detail_ctx;
-	op_sample_watch_fn watch; /* NULL: nobody watches */
+	op_sample_watch_fn watch; /* NULL: nobody observes */
 	void *watch_ctx;
 	uint32_t watched;    /* enum op_event */
 	bool announce_again; /* op_sampler_take_lost() */
 	bool new_code;	     /* op_sampler_take_new_code() */
-	bool nameless; /* the last stack has a frame that may have a name the next time */
-	uint32_t moment; /* of the last record, in units of 2^28 ns */
+	bool nameless;	     /* the last stack has a frame that may get a name later */
+	uint32_t moment;     /* of the last record, in units of 2^28 ns */
 };
 
-/* Is what there is no time for left out? */
+/* Is work left out if there is no time for it? */
 static inline bool op_sampler_hurries(const struct op_sampler *sampler)
 {
 	return sampler->allowance && sampler->allowance->hurry;

@@ -85,8 +85,8 @@ static bool begins(const struct op_context_label *label, const char *text)
 	return label->key_len >= len && memcmp(label->key, text, len) == 0;
 }
 
-/* Is its key one of what is observed, of processes or of events? A program's words do not stand there:
- * who reads samples could not tell them apart. */
+/* Is the key one of the library's own, of processes or of events? Labels must not use
+ * them, because readers could not distinguish them. */
 static bool claims(const struct op_context_label *label)
 {
 	const struct op_kind *const *kind = op_kinds();
@@ -100,7 +100,7 @@ static bool claims(const struct op_context_label *label)
 	       op_resource_is_observed(label->key, label->key_len);
 }
 
-/* Labels that were announced, as they are in @window. */
+/* Announced labels, as they are in @window. */
 static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 		       const void *record, struct op_window *window,
 		       struct op_trace_context *ret, bool *ret_final)
@@ -131,7 +131,7 @@ static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 	return r;
 }
 
-/* Keep them for the samples that follow; without memory they are read again. */
+/* Keep them for later samples. Without memory they are read again. */
 static void keep(struct op_trace_contexts *c, const struct op_trace_context *known)
 {
 	struct op_trace_context *k;
@@ -145,7 +145,7 @@ static void keep(struct op_trace_contexts *c, const struct op_trace_context *kno
 		forget(c, c->epoch);
 }
 
-/* May @program have one more set of labels in the window of @epoch? */
+/* May @program add one more set of labels in the window of @epoch? */
 static bool may_have_labels(struct op_program *program, uint32_t epoch)
 {
 	if (!program)
@@ -209,7 +209,7 @@ static int add_number(struct op_window *window, const char *key, uint32_t number
 	return r;
 }
 
-/* The thread that woke that of a sample; @woken: that it has woken. */
+/* The thread that woke the thread of a sample. @woken: the thread that it woke. */
 static int add_waker(const struct op_waker *waker, bool woken, struct op_window *window,
 		     struct op_attribute_set *set)
 {

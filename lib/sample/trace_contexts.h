@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sample's thread said it works on: a link to trace and span, and labels. Labels are
- * announced once a window and named by a hash, as stacks are; those of this window and of the one
- * before are kept. What they are in the open window is kept too.
+ * The context of a sample's thread: a link to trace and span, and labels. Labels are
+ * announced once a window and referred to by a hash, like stacks. Those of this window
+ * and of the one before are kept, with their form in the open window.
  */
 #ifndef OP_SAMPLE_TRACE_CONTEXTS_H
 #define OP_SAMPLE_TRACE_CONTEXTS_H
@@ -19,31 +19,31 @@
 struct op_program;
 
 enum {
-	/* Different sets of labels of one program in a window. A program that has another for
-	 * each of its samples would fill the window with them. */
+	/* Different sets of labels of one program in a window. A program with a new set
+	 * for each sample would fill the window with them. */
 	OP_PROGRAM_LABELS_MAX = 4096,
 };
 
 /* Labels as they are in a window. */
 struct op_trace_context {
 	struct op_hash hash;
-	struct op_link link; /* where the labels carry one */
+	struct op_link link; /* if the labels have one */
 	bool has_link;
 	struct op_attribute_set labels;
 };
 
 struct op_trace_contexts {
 	struct op_announced announced;
-	struct op_map64 by_hash; /* first word of the hash to the place in contexts */
+	struct op_map64 by_hash; /* first word of the hash to the index in contexts */
 	OP_VEC(struct op_trace_context) contexts;
 	uint32_t epoch; /* of contexts */
-	uint64_t lost;	/* samples without theirs: not announced, or no room or memory */
+	uint64_t lost;	/* samples without their context: not announced, or no memory */
 	uint64_t
 		cut; /* labels past OP_LABELS_MAX of one sample, OP_PROGRAM_LABELS_MAX of a program */
 };
 
-/* The context of @len bytes that stands in @bytes, of which there are @left; all zero where @len
- * is 0. Returns 0 or -EBADMSG. */
+/* The context of @len bytes at @bytes, of which @left are there; all zero if @len is 0.
+ * Returns 0 or -EBADMSG. */
 int op_trace_contexts_read(const uint8_t *bytes, size_t left, size_t len,
 			   struct op_thread_context *ret);
 
@@ -52,9 +52,9 @@ int op_trace_contexts_announce(struct op_trace_contexts *c, const void *record,
 			       size_t len);
 
 /*
- * Put @context into @sample: its link, and its labels behind those that it has. @program, whose
- * thread it was, may be NULL. What the window has no room for is left out, and the sample stays.
- * Returns false if its labels were not announced, and should be again.
+ * Put @context into @sample: its link, and its labels after those that it has. @program
+ * is that of the thread, and may be NULL. Labels that do not fit into the window are left
+ * out. Returns false if its labels were not announced, and should be again.
  */
 bool op_trace_contexts_apply(struct op_trace_contexts *c, struct op_program *program,
 			     const struct op_thread_context *context,

@@ -14,10 +14,10 @@ enum {
 	STAT_BYTES_MAX = 4096,
 	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
 	THREADED_MAX = 1 << 16,
-	/* processes at a time, which each end of a thread looks through; beyond, an end is
-	 * the leader's */
+	/* processes without a leader at one time, searched at each end of a thread;
+	 * beyond, the end of the leader ends the process */
 	ENDING_MAX = 128,
-	UNKNOWN = 2, /* threads of a process that cannot be read: it lives */
+	UNKNOWN = 2, /* threads of a process that cannot be read: it is alive */
 };
 
 void op_endings_deinit(struct op_endings *ends)
@@ -56,7 +56,7 @@ void op_endings_on_thread(struct op_endings *ends, uint32_t pid, uint64_t time_n
 {
 	if (ends->threaded.len >= THREADED_MAX) {
 		op_map64_clear(&ends->threaded);
-		/* which processes have threads is not known from here on */
+		/* from here on it is not known which processes have threads */
 		ends->lost_ns = time_ns;
 	}
 	if (op_map64_put(&ends->threaded, pid, 1) < 0)
@@ -64,9 +64,9 @@ void op_endings_on_thread(struct op_endings *ends, uint32_t pid, uint64_t time_n
 }
 
 /*
- * May @pid, whose leader has just ended, have had other threads? It had none if its fork was
- * seen, no event was lost since, and none told of a thread: for most processes that saves
- * reading /proc.
+ * May @pid, whose leader has just ended, have had other threads? It had none if its fork
+ * was seen, no event was lost since, and no event named a thread. That saves reading
+ * /proc for most processes.
  */
 static bool may_have_threads(struct op_endings *ends, uint32_t pid)
 {
@@ -139,8 +139,8 @@ void op_endings_on_exec(struct op_endings *ends, uint32_t pid)
 	(void)op_map64_remove(&ends->leader_exited, pid);
 }
 
-/* Is the process at an end? Where /proc told of no other thread, all of them had ended by then,
- * and a drain of the side-bands as they were later has brought the records of it. */
+/* Has the process ended? If /proc had no other thread, all of them had ended by then, and
+ * a later drain of the side-bands has brought the records of that. */
 static bool is_over(const struct op_ending *e, uint64_t drained_ns)
 {
 	return e->alone_ns && e->alone_ns < drained_ns;
@@ -155,14 +155,14 @@ void op_endings_check(struct op_endings *ends, uint64_t drained_ns)
 		uint32_t pid = e->pid;
 
 		if (is_over(e, drained_ns)) {
-			/* the last one takes its place */
+			/* the last one moves here */
 			end(ends, pid, e->ended_ns);
 		} else if (e->alone_ns) {
 			i++;
 		} else if (thread_count(ends, pid) <= 1) {
 			e->alone_ns = op_clock_monotonic_ns();
 			i++;
-		} else { /* its other threads live on */
+		} else { /* its other threads are alive */
 			(void)op_map64_put(&ends->leader_exited, pid, 1);
 			forget(ends, pid);
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that wait until there is time to make a table or to load names: one queue for
- * each process. Processes take turns, so that the records of one do not delay those of
- * another. Records are copied. No process may use more than half of the room that the
+ * Records that wait for time to make a table or to load names: one queue for each
+ * process. Processes take turns, so that the records of one do not delay those of
+ * another. Records are copied. No process may use more than half of the bytes that the
  * others leave.
  */
 #ifndef OP_SESSION_POSTPONED_H

@@ -66,7 +66,7 @@ static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
 	return true;
 }
 
-/* Does the record lack a table, as postponed records of the same process may, too? */
+/* May postponed records of the same process lack the same table as this record? */
 static bool wants_table(const void *data)
 {
 	const struct op_record *record = data;
@@ -99,7 +99,7 @@ static void take(struct op_session *s, const void *data, size_t size, uint32_t t
 	bool waits = may_wait(data, size, &pid, &time_ns);
 	int r = -EINPROGRESS;
 
-	/* There was no time for all events before it: what it would be named by may be gone. */
+	/* There was no time for all events before it, so what names it may be gone. */
 	if (waits && time_ns > op_capture_drained_ns(s->config.capture) &&
 	    op_capture_sideband_left(s->config.capture) &&
 	    postpone(s, pid, time_ns, data, size) == 0)
@@ -116,7 +116,7 @@ static void take(struct op_session *s, const void *data, size_t size, uint32_t t
 	count(s, type, r);
 }
 
-/* Each process with postponed records gets a part of the slice, in turn. */
+/* Each process with postponed records gets a part of the time, in turn. */
 static void take_postponed(struct op_session *s, uint64_t end_ns)
 {
 	struct op_postponed *q = &s->postponed;
@@ -124,7 +124,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 	uint64_t part_ns =
 		OP_MAX(op_allowance_share(s->config.allowance, OP_SESSION_PARTS) /
 			       OP_MAX(turns, (size_t)1),
-		       /* of one process at least */
+		       /* of each process at least */
 		       op_allowance_share(s->config.allowance, OP_POLL_LEAST));
 	uint64_t now_ns = op_allowance_now(s->config.allowance);
 
@@ -154,7 +154,7 @@ void op_session_take_postponed(struct op_session *s)
 {
 	struct op_waiter *w;
 
-	/* nothing that may stop is begun */
+	/* begin nothing that may end early */
 	op_allowance_until(s->config.allowance, op_allowance_now(s->config.allowance));
 	s->config.allowance->hurry = true;
 	while ((w = op_postponed_turn(&s->postponed))) {
@@ -168,8 +168,8 @@ void op_session_take_postponed(struct op_session *s)
 	op_allowance_until(s->config.allowance, 0);
 }
 
-/* Drain the side-bands while a record is processed, which is newer than they. Returns whether
- * something was new. */
+/* While a record is processed, drain the side-bands, which are newer than it. Returns
+ * whether something was new. */
 static bool drain(struct consume *k)
 {
 	struct op_session *s = k->session;
@@ -190,7 +190,7 @@ static bool catch_up(struct consume *k)
 	return true;
 }
 
-/* Its side-band events are there, too, so that the program can be identified now. */
+/* Its side-band events are here too, so that the program can be identified. */
 static void on_exec(struct consume *k, const void *data, size_t size)
 {
 	struct op_session *s = k->session;
@@ -204,8 +204,8 @@ static void on_exec(struct consume *k, const void *data, size_t size)
 	op_processes_on_executed(s->config.processes, record->pid);
 }
 
-/* Side-band events of the record's process, as of code that took the place of other code, may have
- * come after the side-band was last read. */
+/* After the last drain, there may be new side-band events of the record's process, such
+ * as of code that replaced other code. */
 static void know_process(struct consume *k, const struct op_record *record, size_t size)
 {
 	uint32_t type = record->header.type;

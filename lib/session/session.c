@@ -15,19 +15,19 @@
 enum {
 	/*
 	 * The ring is emptied at least this often. TIMER_MS: while something is new,
-	 * since the names of a short-lived process must be read soon or never. QUIET_MS:
-	 * once nothing was new for QUIET_AFTER_MS.
+	 * because the names of a short-lived process must be read soon. QUIET_MS: once
+	 * nothing was new for QUIET_AFTER_MS.
 	 */
 	TIMER_MS = 200,
 	TIMER_QUIET_MS = 1000,
 	QUIET_AFTER_MS = 2000,
-	/* It is emptied this often, and for so long, after an interpreter's file was
-	 * executed, whose libraries are mapped within milliseconds. */
+	/* After an interpreter's file was executed, the ring is emptied this often for so
+	 * long, because its libraries are mapped within milliseconds. */
 	TIMER_EXEC_MS = 3,
 	EXEC_FOR_MS = 30,
 };
 
-/* Tell the programs how names of interpreters begin. */
+/* Give the programs the first letters of interpreters' names. */
 static void name_interpreters(struct op_capture *capture)
 {
 	size_t len;
@@ -86,9 +86,9 @@ void op_session_wake(struct op_session *s)
 }
 
 /*
- * Set the timer: soon if something was new (@fresh), and not later than @next_ns (0: no such
- * time). Work that is left is done at once if this poll had no time for it. If it waits for
- * something else, a host must not turn on it.
+ * Set the timer: soon if something was new (@fresh), and not later than @next_ns (0: no
+ * such time). If this poll had no time for the rest, the next one follows at once. If the
+ * rest waits for something else, the host must not spin on it.
  */
 static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 {
@@ -110,8 +110,7 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 	op_capture_wake_every(s->config.capture, (uint32_t)ms);
 }
 
-/* The side-bands: learn which processes there are. *@ret: something was new. Returns 0 or
- * -errno. */
+/* The side-bands: learn of processes. *@ret: something was new. Returns 0 or -errno. */
 static int learn_processes(struct op_session *s, bool *ret)
 {
 	uint64_t end_ns = op_allowance_part(s->config.allowance,
@@ -129,16 +128,16 @@ static int learn_processes(struct op_session *s, bool *ret)
 	return 0;
 }
 
-/* What is left of a poll. */
+/* What a poll left. */
 struct rest {
-	uint64_t begin_ns; /* of the records' part */
+	uint64_t begin_ns; /* from the records' part */
 	bool fresh;	   /* something was new */
 	bool records;	   /* records wait in the ring */
 	bool sideband;	   /* events of the side-band wait */
 	bool postponed;	   /* postponed records wait, and there is CPU time for them */
 };
 
-/* Tell who waits for the records how far they are, and set the timer. */
+/* Report the progress to whoever waits for the records, and set the timer. */
 static void end_poll(struct op_session *s, const struct rest *rest, bool drained)
 {
 	struct op_processes *processes = s->config.processes;
@@ -164,8 +163,8 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 		op_sampler_drained(s->config.sampler);
 }
 
-/* Is the ring left to the next poll? If this one has already taken long, or processes have done
- * more than it knows of. The next one comes at once. */
+/* Is the ring left to the next poll? It is if this one has already taken long, or if
+ * events of processes are still waiting. The next poll follows at once. */
 static bool put_off(struct op_session *s, uint64_t since_ns)
 {
 	s->put_off =
@@ -210,7 +209,7 @@ int op_session_poll(struct op_session *s, struct op_session_work *ret)
 	op_parts_poll(s->config.parts, OP_PART_BEFORE_RING, s->config.allowance,
 		      s->config.window);
 	r = poll_kernel(s, ret);
-	/* the records told of new processes and files */
+	/* the records may have brought new processes and files */
 	op_parts_poll(s->config.parts, OP_PART_AFTER_RING, s->config.allowance,
 		      s->config.window);
 	op_session_wake(s);
@@ -237,11 +236,12 @@ int op_session_drain_all(struct op_session *s, uint64_t limit_ns)
 	bool limited = s->config.allowance->cpu_limited;
 	int r;
 
-	/* There is no later: a start begins with what the budget has by then. */
+	/* No poll follows, so nothing waits for CPU time. A start gets what the budget
+	 * has then. */
 	if (limited)
 		op_allowance_give_cpu(s->config.allowance, INT64_MAX);
 	r = op_session_drain(s, limit_ns);
-	/* What is left is taken without names: those of one large file take seconds. */
+	/* The rest is taken without names: those of one large file take seconds. */
 	if (limited)
 		op_allowance_give_cpu(s->config.allowance, 0);
 	op_session_take_postponed(s);

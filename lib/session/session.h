@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of a running profiler, and its order. Each poll goes on with the parts, drains the
- * side-bands, so that processes are known, and then the ring, whose records become samples of the
- * open window. Each takes a share of the poll's time. What there is no time for waits for a later
- * poll, and the session sets the timer for it.
+ * The work of a running profiler, and its order. Each poll continues the work of the
+ * parts, drains the side-bands, so that processes are known, and then drains the ring,
+ * whose records become samples of the open window. Each has a share of the poll's time.
+ * The rest waits for a later poll, and the session sets the timer for it.
  *
- *   sideband.c   events of the side-band: which processes there are
+ *   sideband.c   events of the side-bands: processes and their mappings
  *   records.c    records of the ring, and those that were postponed
  *   postponed.c  records that wait for a table or for names
  *   ends.c       when a process ends
@@ -47,15 +47,15 @@ struct op_session_config {
 	struct op_parts *parts;
 };
 
-/* What it has counted since it was made. */
+/* Counters since it was made. */
 struct op_session_counts {
 	uint64_t records; /* samples that were taken out of the ring */
 	uint64_t dropped[OP_DROPS];
 };
 
-/* What a poll found. */
+/* The result of a poll. */
 struct op_session_work {
-	bool idle;    /* nothing was waiting */
+	bool idle;    /* nothing is waiting */
 	bool drained; /* no sample is waiting */
 };
 
@@ -63,28 +63,27 @@ int op_session_new(const struct op_session_config *config, struct op_session **r
 struct op_session *op_session_free(struct op_session *s);
 OP_DEFINE_CLEANUP(struct op_session *, op_session_free)
 
-/* Do a bounded amount of work. The poll of the allowance begins here; its end is the caller's,
- * who may have more to do in it. Returns 0 or -errno. */
+/* Do a bounded amount of work. The poll of the allowance begins here. The caller ends it,
+ * and may do more work in it. Returns 0 or -errno. */
 int op_session_poll(struct op_session *s, struct op_session_work *ret);
 /* Poll until nothing is waiting, for about @limit_ns. */
 int op_session_drain(struct op_session *s, uint64_t limit_ns);
-/* The same, when no more will follow: what waits for CPU time is processed, too. What is left
- * after @limit_ns is taken without the tables that it waits for. */
+/* The same, at the end of sampling: work that waits for CPU time is done too. What is
+ * left after @limit_ns is taken without the tables that it waits for. */
 int op_session_drain_all(struct op_session *s, uint64_t limit_ns);
-/* Take all postponed records, without the tables and names that they wait for where there are
- * none. */
+/* Take all postponed records, without the tables and names that are missing. */
 void op_session_take_postponed(struct op_session *s);
 
-/* Poll in time for what the parts have under way. */
+/* Poll early enough for what the parts have in progress. */
 void op_session_wake(struct op_session *s);
 
-/* How a window ends. */
+/* The end of a window. */
 struct op_window_end {
 	bool running;	      /* sampling goes on */
 	enum op_part_end why; /* EXPORT, RATE or BUDGET */
 	uint64_t period_ns;   /* of the next one */
-	/* All samples are in the window: takes them out of it, until @end_ns (Unix time).
-	 * Returns 0 or -errno. */
+	/* All samples are in the window: emit them, until @end_ns (Unix time). Returns 0
+	 * or -errno. */
 	int (*emit)(void *ctx);
 	void *ctx;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side-bands tell which processes there are and what they map. */
+/* The side-bands report processes and their mappings. */
 #include "process/processes.h"
 #include "session/state.h"
 

@@ -11,10 +11,10 @@
 #include "session/session.h"
 
 /*
- * A poll's shares. It gives a quarter each to side-bands, to records from the ring, to postponed
- * records, and to processes. Work that cannot be interrupted, such as reading the names of a large program,
- * may take some 10 ms more; when half of the time is over, the rest of the work is left to the
- * next poll.
+ * A poll's shares. Side-bands, records from the ring, postponed records and processes get
+ * a quarter each. Work that cannot be interrupted, such as reading the names of a large
+ * program, may take some 10 ms more. When half of the time is over, the rest of that work
+ * is left to the next poll.
  */
 enum {
 	OP_SESSION_PARTS = 4,
@@ -29,20 +29,20 @@ struct op_session {
 	struct op_sideband_sink sink;
 	struct op_endings ends;
 	struct op_postponed postponed;
-	uint64_t news_ns;	   /* when something new was last seen */
+	uint64_t news_ns;	   /* time of the last news */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
 	bool put_off;		   /* the last poll left the records to the next one */
 	bool kernel_symbols_stale; /* kernel symbols came or went */
-	uint64_t map_failures;	   /* the arena's map failures that were already logged */
+	uint64_t map_failures;	   /* map failures of the arena that are logged already */
 };
 
 /* sideband.c */
 void op_session_init_sink(struct op_session *s);
-/* Pass what the side-bands tell to the processes until @end_ns. Returns the number of events. */
+/* Pass side-band events until @end_ns to the processes. Returns the number of events. */
 uint64_t op_session_drain_sideband(struct op_session *s, uint64_t end_ns);
 
 /* records.c */
-/* What a poll did with the ring. */
+/* The work of a poll on the ring. */
 struct op_session_records {
 	uint64_t taken;
 	bool unknown; /* there was a record of a process or mapping without tables */

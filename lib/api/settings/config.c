@@ -148,7 +148,7 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	return check_environment(c, log);
 }
 
-/* Set defaults, and check ranges, of the keys of the settings. */
+/* Set defaults and check ranges of the values that keys set. */
 static int settle(struct otelprof_config *c, struct op_log *log)
 {
 	struct op_values values = { .plain.config = *c };
@@ -164,7 +164,7 @@ static int settle(struct otelprof_config *c, struct op_log *log)
 	if (r < 0)
 		return r;
 	*c = values.plain.config;
-	/* what cannot be given up at once must leave room for the rest */
+	/* a window cannot be evicted, so it must leave memory for the rest */
 	if (c->memory_limit_bytes)
 		c->symbol_budget_bytes =
 			OP_MIN(c->symbol_budget_bytes, c->memory_limit_bytes / 2);
@@ -297,7 +297,7 @@ static int add_attribute(struct otelprof_config *c, const char *key, const char 
 	struct otelprof_attribute *grown;
 
 	if (op_config_has_attribute(c, key))
-		return 0; /* what the user gave has priority */
+		return 0; /* the user's values have priority */
 	grown = realloc((void *)c->attributes, (c->attributes_len + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;

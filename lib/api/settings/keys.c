@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "op_records.h"
 
-/* Where a value stands: each type has its part of struct op_values. */
+/* The location of a value: each type has its part of struct op_values. */
 #define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
 #define LIST(of, field)		 offsetof(struct op_values, list.field)
 #define OFFSET_U32(of, field)	 PLAIN(of, field)

@@ -29,7 +29,7 @@ enum op_key_type {
 	OP_TYPE_RULES,	/* struct op_rule_list */
 };
 
-/* What numbers without a unit are in. */
+/* The units of numbers without one. */
 enum op_unit {
 	OP_UNIT_NONE,
 	OP_UNIT_BYTES,
@@ -66,7 +66,7 @@ struct op_rule_list {
 	size_t cap;
 };
 
-/* What the keys set. Lists stand beside the structs until these are given out. */
+/* What the keys set. Lists are beside the structs until a call returns them. */
 struct op_values {
 	struct {
 		struct otelprof_config config;
@@ -100,9 +100,9 @@ struct op_key {
 };
 
 const struct op_key *op_key_get(enum op_key_number number);
-/* The key of that name, or NULL. *@ret_as: how an alias of it is read; "" a key itself. */
+/* The key of that name, or NULL. *@ret_as: how to read an alias; "": a key itself. */
 const struct op_key *op_key_find(const char *name, const char **ret_as);
-/* The key whose name is most like @name, or NULL if none is. */
+/* The key whose name is most like @name, or NULL if none is similar. */
 const struct op_key *op_key_like(const char *name);
 size_t op_key_number(const struct op_key *key);
 

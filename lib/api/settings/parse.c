@@ -168,7 +168,7 @@ static bool parse_age(char *text, struct otelprof_rule *rule)
 	       !__builtin_mul_overflow(rule->number, unit_ns, &rule->number);
 }
 
-/* Parse "all", "pid:7" or "comm:web"; a text stays where it is. */
+/* Parse "all", "pid:7" or "comm:web". A text is not copied. */
 static bool parse_target(char *text, struct otelprof_rule *rule)
 {
 	size_t i;
@@ -195,7 +195,7 @@ static bool parse_target(char *text, struct otelprof_rule *rule)
 	return false;
 }
 
-/* Take a word off @rest that begins with a digit, and the blanks behind it. */
+/* Remove a word from @rest that begins with a digit, and the blanks after it. */
 static char *take_number(char **rest)
 {
 	char *word = *rest;

@@ -26,8 +26,8 @@ static const char VARIABLE_PREFIX[] = "OTELPROF_";
 
 struct otelprof_settings {
 	struct op_values values;
-	uint32_t source; /* number of the present call that sets, or row of _set() */
-	bool setting;	 /* that row goes on */
+	uint32_t source; /* number of the present call, or of the row of _set() calls */
+	bool setting;	 /* that row continues */
 	uint32_t given[OP_KEYS]; /* the source that last set the key; 0: none */
 };
 

@@ -11,7 +11,7 @@
 #include "process/resource/environment.h"
 
 enum {
-	FRACTION_DIGITS = 9, /* so that they fit with any factor */
+	FRACTION_DIGITS = 9, /* so that products with any factor fit */
 };
 
 static void *at(struct op_values *v, const struct op_key *key)
@@ -31,7 +31,7 @@ static int bad(const struct op_key *key, const char *text, const char *must,
 		       OP_VALUE_QUOTED, text, must);
 }
 
-/* What a value of @unit is multiplied by for the suffix @name; 0: there is none such. */
+/* The factor of the suffix @name for a value of @unit; 0: no such suffix. */
 static uint64_t factor_of(enum op_unit unit, const char *name)
 {
 	static const struct {
@@ -61,7 +61,7 @@ static uint64_t factor_of(enum op_unit unit, const char *name)
 	return 0;
 }
 
-/* Parse "64", "64MiB" or "0.5%"; @as is the suffix of what has none. */
+/* Parse "64", "64MiB" or "0.5%". @as is the suffix of a number without one. */
 static bool parse_number(const struct op_key *key, const char *text, const char *as,
 			 uint64_t *ret)
 {
@@ -260,7 +260,7 @@ static int add_rule(struct op_rule_list *rules, const char *text, const char *wh
 	return 0;
 }
 
-/* Protocols want the keys of headers in lower case. */
+/* Protocols need lower case for the keys of headers. */
 static int set_pairs(struct op_values *v, struct op_pairs *pairs, const char *text,
 		     const char *as, const char *what, struct op_log *log)
 {

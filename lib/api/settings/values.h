@@ -10,7 +10,7 @@
 #include "otelprof/otelprof.h"
 
 enum {
-	OP_PAIRS_MAX = 64, /* of attributes, and of headers */
+	OP_PAIRS_MAX = 64, /* of attributes and headers */
 	OP_RULE_LINES_MAX = 4096,
 	OP_PROBE_LINES_MAX = OTELPROF_PROBES_MAX,
 	OP_VALUE_QUOTED = 64, /* bytes of a value that an error quotes */
@@ -22,8 +22,8 @@ enum {
  */
 int op_value_set(struct op_values *v, const struct op_key *key, const char *text,
 		 const char *as, const char *what, struct op_log *log);
-/* Where a number or word is 0, set the default. Returns 0, or -EINVAL with a
- * sentence if it is out of its range. */
+/* Where a number or word is 0, set the default. Returns 0, or -EINVAL with a sentence if
+ * it is out of its range. */
 int op_value_settle(struct op_values *v, const struct op_key *key, struct op_log *log);
 /* Empty the list of @key; nothing if its value is no list. */
 void op_value_clear(struct op_values *v, const struct op_key *key);
@@ -37,8 +37,9 @@ void op_pairs_clear(struct op_pairs *pairs);
 /* Add one "key=value" as it is. */
 int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
 		  struct op_log *log);
-/* Add such pairs with commas, whose values are percent-decoded. Those for whose key @skip is true are left out; NULL: none.
- * A key that is there already gets the new value, or with @first_wins keeps its own. */
+/* Add "key=value" pairs separated by commas, with percent-decoded values. Those with
+ * @skip for their key are left out; NULL: none. An existing key gets the new value, or
+ * with @first_wins keeps its own. */
 int op_parse_pairs(struct op_pairs *pairs, const char *text,
 		   bool (*skip)(const char *key), bool first_wins, const char *what,
 		   struct op_log *log);

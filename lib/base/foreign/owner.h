@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose files are those of the caller, who may be root for a user who called sudo. */
+/* Whose files count as the caller's, who may be root for a user who called sudo. */
 #ifndef OP_BASE_FOREIGN_OWNER_H
 #define OP_BASE_FOREIGN_OWNER_H
 
@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 struct op_owner {
-	bool known; /* the process is root's, and a user called sudo */
+	bool known; /* the process runs as root, and a user called sudo */
 	uid_t uid;
 	gid_t gid;
 };

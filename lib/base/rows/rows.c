@@ -74,7 +74,7 @@ void op_word_fill(const char *text, const struct op_word *list, char *ret, size_
 		       at + strlen(WORDS));
 }
 
-/* What else a value gives than bits of it. */
+/* Functions of a sample's value that no range of its bits gives. */
 static uint64_t bytes_of_pages(uint64_t pages)
 {
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of op_kinds.def and op_runtimes.def: what people call a kind of events and a
- * language runtime, and what the samples of kinds are called in OTLP.
+ * The rows of op_kinds.def and op_runtimes.def: the words for kinds of events and
+ * language runtimes, and the names of samples in OTLP.
  */
 #ifndef OP_BASE_ROWS_ROWS_H
 #define OP_BASE_ROWS_ROWS_H
@@ -16,7 +16,7 @@
 struct op_word {
 	const char *name;
 	uint64_t value;
-	const char *tells; /* noun phrase: what it stands for; NULL: the name says it */
+	const char *tells; /* noun phrase: what the name means; NULL: the name says it */
 };
 
 /* The kinds that users can ask for, by number. The values are bits. */
@@ -28,7 +28,7 @@ enum {
 	OP_WORD_LIST_BYTES = 512,
 };
 
-/* The word of @list that is the @len bytes at @name, or NULL. */
+/* The word of @list for the @len bytes at @name, or NULL. */
 const struct op_word *op_word_find(const struct op_word *list, const char *name,
 				   size_t len);
 /* The values of @list or'ed. */
@@ -36,14 +36,14 @@ uint64_t op_word_bits(const struct op_word *list);
 /* The names of @list in one text, ", " between them. */
 void op_word_list(const struct op_word *list, char ret[static OP_WORD_LIST_BYTES]);
 
-/* @text with the names of @list in place of "{words}", if it has that. */
+/* @text with the names of @list for "{words}", if it has that. */
 void op_word_fill(const char *text, const struct op_word *list, char *ret, size_t size);
 
 enum op_otlp_shape {
-	OP_OTLP_TIMES,	      /* only timestamps: each stands for one event */
+	OP_OTLP_TIMES,	      /* only timestamps, one for each event */
 	OP_OTLP_TIMES_VALUES, /* a timestamp and a value for each sample */
 	OP_OTLP_SUM,	      /* one value: the sum */
-	OP_OTLP_COUNT,	      /* one value: how many events the samples stand for */
+	OP_OTLP_COUNT,	      /* one value: the number of events */
 };
 
 enum op_otlp_period {
@@ -68,10 +68,10 @@ struct op_otlp_kind {
 	 * mask 0: the whole value. */
 	uint32_t shift;
 	uint64_t mask;
-	uint32_t scale; /* what one unit of these bits stands for; 0: 1 */
-	/* Or what else the value gives; NULL: those bits. */
+	uint32_t scale; /* the value of one unit of these bits; 0: 1 */
+	/* Or a function of the value; NULL: those bits. */
 	uint64_t (*part)(uint64_t value);
-	bool sparse; /* stacks whose values are all 0 are left out of it */
+	bool sparse; /* omit stacks whose values are all 0 */
 };
 
 /* The rows of all kinds in the order of kinds; *@ret_len is their number. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What distinguishes a stack beside its frames: thread, trace, reason, label. */
+/* What distinguishes stacks with equal frames: thread, trace, reason, label. */
 #include "export/format/collect.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *r
 	return r;
 }
 
-/* The trace that a sample is linked to; link 0 is none. */
+/* The trace to which a sample is linked. Link 0 is none. */
 static int collect_trace(struct op_collect *c, const struct otlp_profiles *p,
 			 const struct otlp_sample_view *v, uint32_t *ret)
 {

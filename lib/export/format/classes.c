@@ -8,8 +8,7 @@
 #include "base/macros.h"
 
 enum {
-	NAME_BYTES =
-		256, /* of a name or a path; what tells is at its beginning or its end */
+	NAME_BYTES = 256, /* of a name or a path, whose beginning or end decides */
 };
 
 static bool begins(const char *text, const char *with)
@@ -51,7 +50,7 @@ static bool is_program(const char *module, const char *const *names, size_t len)
 	return false;
 }
 
-/* The C library, what C++ and Rust programs link to, and allocators. */
+/* The C library, the base libraries of C++ and Rust, and allocators. */
 static const char *const libc_modules[] = {
 	"libc.so",    "libc-",	    "libc.musl",   "ld-linux",	  "ld-musl",
 	"ld-",	      "libpthread", "libm.so",	   "libm-",	  "libmvec",
@@ -70,7 +69,7 @@ static const char *const runtime_programs[] = {
 	"libluajit",
 };
 
-/* Of a C library that is part of a program. */
+/* Names in a C library that is linked into a program. */
 static const char *const libc_functions[] = {
 	"malloc",
 	"calloc",
@@ -118,7 +117,7 @@ static const char *const libc_functions[] = {
 	"__restore_rt",
 };
 
-/* Where the sources of standard libraries lie. */
+/* Directories of the sources of standard libraries. */
 static const char *const libc_files[] = {
 	"/include/c++/", "/rustc/",    "/rust/deps/",	 "/rustlib/src/",
 	"../sysdeps/",	 "./sysdeps/", "./malloc/",	 "./nptl/",
@@ -126,7 +125,7 @@ static const char *const libc_files[] = {
 	"./libio/",	 "./io/",      "/libstdc++-v3/",
 };
 
-/* Rust's own sources, where their paths are relative. */
+/* Rust's own sources, if their paths are relative. */
 static const char *const rust_folders[] = {
 	"library/alloc/",
 	"library/core/",
@@ -182,7 +181,8 @@ static const char *const dotnet_packages[] = {
 	"Interop",
 };
 
-/* The parts of paths of what is written in the language itself and comes with it. */
+/* Parts of paths of a language's standard library that is written in the language
+ * itself. */
 static const char *const language_files[] = {
 	"<frozen ",
 	"node:",
@@ -244,8 +244,8 @@ static enum op_frame_class class_of_native(const struct frame *f)
 		return OP_CLASS_UNNAMED;
 	if (HAS_ANY(f->file, library_folders))
 		return OP_CLASS_LIBRARY;
-	/* A library whose sources lie here is built here; what came in a package has none, or
-	 * paths of the machine that it was built on. */
+	/* A library whose sources are in these directories was built here. One from a
+	 * package has no sources, or paths of the machine that built it. */
 	if (strstr(f->module, ".so") || strstr(f->module, ".node"))
 		return *f->file != '/' || BEGINS_ANY(f->file, built_elsewhere)
 			       ? OP_CLASS_LIBRARY
@@ -260,12 +260,12 @@ static enum op_frame_class class_of_go(const struct frame *f)
 	return HAS_ANY(f->file, library_folders) ? OP_CLASS_LIBRARY : OP_CLASS_OWN;
 }
 
-/* What virtual machines run, which has names of packages and no paths. */
+/* Code that runs in virtual machines, which has names of packages and no paths. */
 static enum op_frame_class class_of_managed(const struct frame *f)
 {
 	bool jvm = !strcmp(f->type, "jvm");
 
-	/* Stubs and the interpreter are of no class. */
+	/* Stubs and the interpreter have no class. */
 	if (!strchr(f->name, '.'))
 		return OP_CLASS_RUNTIME;
 	if (jvm ? BEGINS_ANY(f->name, java_packages)
@@ -284,7 +284,7 @@ static enum op_frame_class class_of_script(const struct frame *f)
 	return HAS_ANY(f->file, language_files) ? OP_CLASS_LANGUAGE : OP_CLASS_OWN;
 }
 
-/* What says that a stack ends early. */
+/* Frames that say why a stack ends early. */
 static const char *const endings[] = {
 	"[unwind error: ",
 	"[truncated]",
@@ -316,10 +316,10 @@ bool op_frame_is_unnamed(const char *name, size_t len)
 		len--;
 		digits++;
 	}
-	/* without a file it is the address alone */
+	/* without a file only the address */
 	if (digits && len == 2)
 		return memcmp(name, "0x", 2) == 0;
-	/* behind a file, or, as java@0x, behind a runtime whose object was gone */
+	/* after a file, or, as java@0x, after a runtime whose object was gone */
 	return digits && len >= 3 &&
 	       (memcmp(name + len - 3, "+0x", 3) == 0 ||
 		memcmp(name + len - 3, "@0x", 3) == 0);

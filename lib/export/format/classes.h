@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose code a frame is: that of the person who reads the report, or what it runs on. Frames are
- * told apart by their type, and by the names of modules, source files and functions.
+ * Whose code a frame is: that of the reader, or what it runs on. The class depends on the
+ * type of the frame, and on the names of modules, source files and functions.
  */
 #ifndef OP_EXPORT_FORMAT_CLASSES_H
 #define OP_EXPORT_FORMAT_CLASSES_H
@@ -12,19 +12,19 @@
 
 #include "export/format/collect.h"
 
-/* The order is that in which a stack is charged. */
+/* In the order in which a stack is charged. */
 enum op_frame_class {
-	OP_CLASS_OWN,	  /* a program's own code */
-	OP_CLASS_LIBRARY, /* code of others that a program chose */
-	OP_CLASS_UNNAMED, /* of one of these, without symbols; or a stub that calls another file */
-	OP_CLASS_LANGUAGE, /* a language's standard library, where it is in that language */
-	OP_CLASS_RUNTIME, /* interpreter, virtual machine, garbage collector */
-	OP_CLASS_LIBC,	  /* C library, C++ library, allocator */
+	OP_CLASS_OWN,	   /* a program's own code */
+	OP_CLASS_LIBRARY,  /* libraries that a program chose */
+	OP_CLASS_UNNAMED,  /* of a library without symbols; or a stub for another file */
+	OP_CLASS_LANGUAGE, /* a standard library in the language itself */
+	OP_CLASS_RUNTIME,  /* interpreter, virtual machine, garbage collector */
+	OP_CLASS_LIBC,	   /* C library, C++ library, allocator */
 	OP_CLASS_KERNEL,
-	OP_CLASS_NONE, /* no function: where a stack ends early, or this profiler's own */
+	OP_CLASS_NONE, /* the end of an incomplete stack, or this profiler's own frame */
 };
 
-/* Does a report call it "your code", and not what that runs on? */
+/* Does a report call it "your code"? */
 static inline bool op_frame_class_is_own(enum op_frame_class of)
 {
 	return of <= OP_CLASS_UNNAMED;
@@ -32,7 +32,7 @@ static inline bool op_frame_class_is_own(enum op_frame_class of)
 
 /* Is it a BPF program of this profiler? */
 bool op_frame_is_ours(const char *name, size_t len);
-/* Does an address stand in place of a name? */
+/* Is @name an address in place of a name? */
 bool op_frame_is_unnamed(const char *name, size_t len);
 
 enum op_frame_class op_frame_class_of(const struct op_collect *c, uint32_t function);

@@ -203,8 +203,8 @@ static int add_location(struct op_collect *c, struct location_key *k, uint32_t *
 	return op_index_add(&c->location_index, hash, *ret);
 }
 
-/* Add the location that begins @frames: its inlined functions and the function they are
- * in. */
+/* Add the location that begins @frames: its inlined functions and the function around
+ * them. */
 static int collect_location(struct op_collect *c, const struct otlp_frame *frames,
 			    size_t len, size_t *ret_taken, uint32_t *ret)
 {
@@ -239,7 +239,7 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 struct stack_key {
 	struct op_collect_stack stack;
 	const uint32_t *numbers;
-	bool is_other; /* stands for the stacks that are not told apart any more */
+	bool is_other; /* the location for stacks that are no longer distinguished */
 };
 
 static bool stack_equal(const void *elements, uint32_t i, const void *key)
@@ -257,7 +257,7 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 		      s->locations_len * sizeof(*k->numbers)) == 0;
 }
 
-/* The location of all stacks that are not told apart any more. */
+/* The location of all stacks that are no longer distinguished. */
 static int other_location(struct op_collect *c, uint32_t *ret)
 {
 	static const char name[] = "[other stacks]";
@@ -272,8 +272,8 @@ static int other_location(struct op_collect *c, uint32_t *ret)
 	return r ? r : add_location(c, &k, ret);
 }
 
-/* Make of @k, whose numbers are the last in location_numbers, the key of all other stacks of
- * its process and kind. */
+/* Change @k, whose numbers are the last in location_numbers, into the key of all other
+ * stacks of its process and kind. */
 static int make_other(struct op_collect *c, struct stack_key *k)
 {
 	uint32_t *number;
@@ -294,7 +294,7 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	k->stack.thread_id = -1;
 	k->stack.thread_name = 0;
 	k->stack.reason = 0;
-	/* not "no trace", which it is not */
+	/* "no trace" would be false */
 	if (k->stack.trace)
 		r = op_strings_add(&c->strings,
 				   (struct otlp_text){ others, sizeof(others) - 1 },
@@ -406,7 +406,7 @@ static int collect_frames(struct op_collect *c, const struct otlp_sample_view *v
 	return 0;
 }
 
-/* The request at hand. */
+/* The request that is being added. */
 struct adding {
 	struct op_collect *c;
 	const struct otlp_profiles *p;
@@ -421,7 +421,8 @@ static void count_samples(struct op_collect_stack *s, const struct otlp_sample_v
 	s->samples = UINT32_MAX - s->samples < times ? UINT32_MAX : s->samples + times;
 }
 
-/* Note the value of a sample of stack @s that goes by a guess, or is near its function alone. */
+/* Count the value of a sample of stack @s with a guessed frame, or with a leaf that is
+ * only near its function. */
 static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_view *v,
 			int64_t value)
 {

@@ -39,21 +39,22 @@ int op_strings_add(struct op_strings *s, struct otlp_text text, uint32_t *ret);
 struct otlp_text op_strings_get(const struct op_strings *s, uint32_t number);
 
 /*
- * Which window counts of values that are the state of one moment: memory in use, threads,
- * goroutines. They are not summed over time. Of each host and each kind of values the newest
- * window counts, for recordings that are read as one may be of several hosts.
+ * The newest window of values that are the state of one moment: memory in use, threads,
+ * goroutines. They are not summed over time. For each host and each kind of values only
+ * the newest window counts, because recordings that are read together may be of several
+ * hosts.
  */
 #define OP_MOMENT_NONE UINT32_MAX
 
 struct op_moment {
-	uint32_t kind;	  /* the caller's number of it */
-	uint32_t host;	  /* hosts */
-	uint64_t time_ns; /* the newest so far, which the caller keeps; 0 at first */
-	OP_VEC(uint32_t) stacks; /* of the caller, those with a value of it */
+	uint32_t kind;		 /* its number for the caller */
+	uint32_t host;		 /* hosts */
+	uint64_t time_ns;	 /* the newest so far, kept by the caller; 0 at first */
+	OP_VEC(uint32_t) stacks; /* the caller's stacks with a value of it */
 };
 
 struct op_moments {
-	struct op_strings hosts; /* apart from those that a format writes out */
+	struct op_strings hosts; /* beside those that a format writes out */
 	OP_VEC(struct op_moment) all;
 	struct op_index index;
 };
@@ -62,41 +63,41 @@ struct op_moments {
 int op_moments_init(struct op_moments *m, uint64_t seed);
 void op_moments_deinit(struct op_moments *m);
 
-/* Is a value of @type the state of one moment, and not what happened in a window? */
+/* Is a value of @type the state of one moment, not what happened in a window? */
 bool op_moments_has_type(struct otlp_text type);
 
 /* Note that @stack has a value of @moment, so that a newer window finds it. Returns 0 or -ENOMEM. */
 int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack);
 
-/* The number of the moment that the value of @v, which is of @p, belongs to, or OP_MOMENT_NONE
- * for one that is summed. Returns 0 or -ENOMEM. */
+/* The number of the moment of the value of @v in @p, or OP_MOMENT_NONE for a value that
+ * is summed. Returns 0 or -ENOMEM. */
 int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 		    const struct otlp_sample_view *v, uint32_t kind, uint32_t *ret);
 
 enum {
-	/* Kinds of samples, which are looked through for each sample. Beyond it op_collect_add()
+	/* Kinds of samples. Each sample searches them. Beyond the limit op_collect_add()
 	 * returns -EFBIG. */
 	OP_COLLECT_KINDS_MAX = 1024,
 };
 
 /*
- * When, in which thread and for which trace the samples of a stack were: one entry for each
- * bin of time, thread and trace. Bins are as fine as the limit allows; past it they are doubled,
- * and then traces and threads are told apart no more.
+ * Time, thread and trace of the samples of a stack: one entry for each bin of time,
+ * thread and trace. Bins are as fine as the limit allows. Beyond it they are doubled, and
+ * then traces and threads are no longer distinguished.
  */
 enum {
 	OP_TIMES_MAX = 1 << 20, /* entries */
-	OP_TIMES_BINS = 1024,	/* of the whole time, when entries are too many */
+	OP_TIMES_BINS = 1024,	/* for the whole time, if there are too many entries */
 	OP_TIMES_THREADS = 1 << 16,
 	OP_TIMES_TRACES = 1 << 12,
 	OP_TIMES_WINDOWS = 1 << 12,
-	OP_TIMES_NONE = 0, /* no thread or trace, or one past the limit */
+	OP_TIMES_NONE = 0, /* no thread or trace, or one beyond the limit */
 	OP_TIMES_TRACE_BYTES = 16,
 };
 
 struct op_times_entry {
 	uint64_t tick; /* Unix time in bins of 1 << shift ns */
-	int64_t value; /* of a clock's sample the ns that it stands for */
+	int64_t value; /* for a clock, the time in ns that the samples cover */
 	uint32_t stack;
 	uint32_t thread;
 	uint32_t trace;
@@ -123,21 +124,21 @@ struct op_times {
 	OP_VEC(struct op_times_entry) entries;
 	OP_VEC(struct op_times_thread) threads; /* 0: OP_TIMES_NONE */
 	OP_VEC(struct op_times_trace) traces;	/* 0: OP_TIMES_NONE */
-	OP_VEC(struct op_times_window) windows; /* when something was recorded */
+	OP_VEC(struct op_times_window) windows; /* time spans with recordings */
 	struct op_index thread_index;
 	struct op_index trace_index;
-	bool threads_lost; /* some are told apart no more */
+	bool threads_lost; /* some are no longer distinguished */
 	bool traces_lost;
-	size_t stacks_len;		   /* of the collection that the entries are of */
-	bool full;			   /* more stacks than entries: there are none */
+	size_t stacks_len;		   /* of the collection of the entries' stacks */
+	bool full;			   /* more stacks than entries: no entries */
 	bool summed[OP_COLLECT_KINDS_MAX]; /* by kind: only the window's time is known */
 };
 
 enum {
-	/* Distinct stacks. Samples of further ones keep their process and kind, and have one
-	 * frame that says so in place of theirs. */
+	/* Distinct stacks. Samples of further ones keep their process and kind, and get
+	 * one frame that says so. */
 	OP_COLLECT_STACKS_MAX = 1 << 20,
-	/* Of those samples: pairs of a process and a kind. Beyond it op_collect_add() returns
+	/* Pairs of process and kind of such samples. Beyond it op_collect_add() returns
 	 * -ENOSPC and the request counts as dropped. */
 	OP_COLLECT_OTHERS_MAX = 1 << 16,
 };
@@ -196,7 +197,8 @@ struct op_collect_kind {
 	uint32_t period_type;
 	uint32_t period_unit;
 	int64_t period; /* 0: none, or several: export/format/kinds.h */
-	/* the type and unit that were recorded; others than those above where it is weighed */
+	/* the recorded type and unit; they differ from those above if the kind is
+	 * weighed */
 	uint32_t counted_type;
 	uint32_t counted_unit;
 };
@@ -208,22 +210,21 @@ struct op_collect_stack {
 	uint32_t locations;   /* first of location_numbers; leaf first */
 	int64_t thread_id;    /* -1: threads are not distinguished */
 	uint32_t locations_len;
-	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
-	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
-	uint32_t reason; /* strings: off_cpu.reason, lock.type, thread.state; 0: none */
-	uint32_t
-		samples; /* with a time each, as far as they have one; stops at the largest */
-	uint32_t label; /* strings: the value of the collection's label_key; 0: none */
+	uint32_t moment;  /* moments; OP_MOMENT_NONE: the value is a sum */
+	uint32_t trace;	  /* strings: its id in hexadecimal digits; 0: none */
+	uint32_t reason;  /* strings: off_cpu.reason, lock.type, thread.state; 0: none */
+	uint32_t samples; /* with a time each, if they have one; stops at the largest */
+	uint32_t label;	  /* strings: the value of the collection's label_key; 0: none */
 	int64_t value;
-	int64_t approximate; /* of it: with a leaf of Java that is the nearest known function */
-	int64_t guessed; /* of it: in samples with a frame that was found by a guess */
+	int64_t approximate; /* the part with only the nearest known function of Java */
+	int64_t guessed;     /* the part in samples with a guessed frame */
 };
 
 enum {
 	OP_COLLECT_RECENT = 1024
 };
 
-/* A text of a request, by its place, and its number among the strings. */
+/* A text of a request, by its position, and its number among the strings. */
 struct op_collect_recent {
 	const char *data;
 	size_t len;
@@ -233,9 +234,9 @@ struct op_collect_recent {
 
 struct op_collect {
 	enum op_collect_detail detail;
-	/* An attribute of samples or of their processes that tells stacks apart, too; may be NULL.
-	 * Of several keys, with commas, the first that a sample has. The caller's, set before the
-	 * first op_collect_add(). */
+	/* An attribute of samples or of their processes that distinguishes stacks, too;
+	 * may be NULL. Of several keys, separated by commas, the first one of a sample
+	 * counts. The caller's; set before the first op_collect_add(). */
 	const char *label_key;
 	uint64_t seed;
 	struct op_strings strings;
@@ -269,18 +270,19 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret);
 struct op_collect *op_collect_free(struct op_collect *c);
 OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
 
-/* Keep the times of what is added from now on. Returns 0 or -ENOMEM. */
+/* From now on keep the times of samples. Returns 0 or -ENOMEM. */
 int op_collect_keep_times(struct op_collect *c);
 struct op_times *op_times_free(struct op_times *t);
-/* Note when the samples of @v were, which are of @stack. Returns 0 or -ENOMEM. */
+/* Note the times of the samples of @v, which have @stack. Returns 0 or -ENOMEM. */
 int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		 const struct otlp_sample_view *v, uint32_t stack);
-/* The stacks have other numbers: @numbers has the one of each, or UINT32_MAX for one that is gone;
- * there are @stacks_len. Without it the times of such a collection are not used. */
+/* Renumber the stacks: @numbers has the new number of each, or UINT32_MAX for one that is
+ * gone, and @stacks_len are left. Without this call the times of a changed collection are
+ * not used. */
 void op_times_renumber(struct op_times *t, const uint32_t *numbers, size_t stacks_len);
 /* Note the names of the hosts, for a heading. Returns 0 or -ENOMEM. */
 int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p);
-/* Sort the windows, and make one of those that touch. */
+/* Sort the windows, and join those that touch. */
 void op_times_join_windows(struct op_times *t);
 
 /*
@@ -293,20 +295,21 @@ int op_collect_add(struct op_collect *c, const void *request, size_t len);
 /* Called for each sample, with the number of its stack. Returns 0 or a negative errno. */
 typedef int (*op_collect_fn)(void *data, const struct otlp_profiles *p,
 			     const struct otlp_sample_view *v, uint32_t stack);
-/* The same, which calls @fn for each sample that counts, and returns what it fails with. */
+/* The same, and call @fn for each sample that counts. Returns the error of @fn. */
 int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 			op_collect_fn fn, void *data);
 
-/* Parts of the adding. */
-/* Of values of one moment a newer window replaces an older one. Is the window of @v the newest? */
+/* Steps of op_collect_add(). */
+/* For values of one moment a newer window replaces an older one. Is the window of @v the
+ * newest? */
 bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 			  uint32_t moment);
-/* Add a text of the request at hand. The same few texts come with each sample; so that a long one
- * is not read as often, the last ones are known by where they stand in the request. Returns 0 or
- * -ENOMEM. */
+/* Add a text of the present request. The same few texts come with each sample. The last
+ * ones are cached by their position in the request, so that a long one is not read as
+ * often. Returns 0 or -ENOMEM. */
 int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *ret);
-/* Set thread, trace, reason and label of the stack of @v, as far as the collection tells stacks
- * apart by them. Returns 0 or -ENOMEM. */
+/* Set thread, trace, reason and label of the stack of @v, if the collection distinguishes
+ * stacks by them. Returns 0 or -ENOMEM. */
 int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
 			  const struct otlp_sample_view *v, struct op_collect_stack *ret);
 
@@ -321,7 +324,7 @@ struct op_collect_source {
 
 /*
  * Replace the lines of a location, innermost inlined function first. Call this after the
- * last op_collect_add(), because equal locations are not merged any more. Returns 0 or
+ * last op_collect_add(), because equal locations are not merged afterwards. Returns 0 or
  * -ENOMEM.
  */
 int op_collect_set_lines(struct op_collect *c, uint32_t location,

@@ -21,7 +21,7 @@ struct op_format {
 /* The format with that number, or NULL; also NULL for OTELPROF_FORMAT_OTLP. */
 const struct op_format *op_format_get(uint32_t format);
 
-/* An empty collection for @f, with all that it wants. Returns 0 or -ENOMEM. */
+/* An empty collection for @f, with everything that @f needs. Returns 0 or -ENOMEM. */
 int op_format_collect(const struct op_format *f, struct op_collect **ret);
 
 #endif

@@ -65,7 +65,7 @@ static void put_strings(struct html *h)
 	op_strbuf_puts(&h->out, "]");
 }
 
-/* For each kind, how many of 100 stacks go by a guess. */
+/* For each kind, how many of 100 stacks have a guessed frame. */
 static void put_guessed(struct html *h)
 {
 	const struct op_collect *c = h->c;
@@ -316,8 +316,8 @@ static int put_profile(struct op_strbuf *out, const struct op_collect *c, struct
 	return r;
 }
 
-/* The times of the one recording; of two they are not compared. None if the stacks are no longer
- * those that the times are of. */
+/* The times of one recording. Two recordings are not compared by time. Nothing is written
+ * if the collection no longer has the stacks of the times. */
 static int put_times(struct op_strbuf *out, struct html *h, bool wanted)
 {
 	int r;

@@ -15,7 +15,7 @@
 
 enum {
 	ROWS_MAX = 1 << 20,
-	LINES_MAX = 8, /* of one function that are written */
+	LINES_MAX = 8, /* lines of one function */
 };
 
 struct row {
@@ -42,7 +42,7 @@ static bool row_equal(const void *elements, uint32_t i, const void *key)
 	return a->function == b->function && a->line == b->line && a->kind == b->kind;
 }
 
-/* NULL with *@ret 0: there are too many. */
+/* Returns NULL with *@ret 0 if there are too many. */
 static int find_row(struct rows *rows, const struct row *key, struct row **ret)
 {
 	uint32_t hash =
@@ -64,7 +64,7 @@ static int find_row(struct rows *rows, const struct row *key, struct row **ret)
 	return 0;
 }
 
-/* One frame of stack @s; the first one of the class @charged gets the charge. */
+/* One frame of stack @s. The first frame of the class @charged gets the charge. */
 static int add_frame(struct rows *rows, const struct op_collect_stack *s,
 		     const struct op_collect_line *line, uint8_t *charged)
 {

@@ -24,7 +24,7 @@ struct html_path {
 	uint32_t process;
 };
 
-/* Where a stack ends. */
+/* The last node of a stack's path. */
 struct html_place {
 	uint32_t tree;
 	int64_t node; /* -1: it has no frames */

@@ -34,8 +34,8 @@ struct times {
 	uint64_t bins;
 };
 
-/* Wide enough that there are not too many bins, from the first to the last of samples and
- * windows. */
+/* The width that gives an acceptable number of bins, from the first to the last of
+ * samples and windows. */
 static void choose_bins(struct times *t)
 {
 	const struct op_times *from = t->h->c->times;

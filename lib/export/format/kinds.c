@@ -44,14 +44,15 @@ static void weigh(struct op_collect *c, struct op_collect_kind *k)
 	k->period = 0;
 }
 
-/* Are the values events of the very type that the period counts? They add up, whatever it is. */
+/* Are the values events of the same type that the period counts? Then they can be summed
+ * with any period. */
 static bool counts_events(const struct op_collect_kind *k)
 {
 	return k->type == k->period_type && k->unit == k->period_unit;
 }
 
-/* Is @k, of a sample, of the kind @e? Where a count is neither of a clock's samples nor of
- * events, nothing says what samples of another period are worth. */
+/* Does @k, of a sample, belong to kind @e? If a count is neither of a clock nor of
+ * events, samples with another period cannot be added to it. */
 static bool is_of(const struct op_collect *c, const struct op_collect_kind *e,
 		  const struct op_collect_kind *k)
 {
@@ -110,7 +111,7 @@ int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 		       : v->value;
 }
 
-/* The place of a type among the rows of all kinds; behind them if none has it. */
+/* The position of a type among the rows of all kinds, or after them. */
 static size_t type_place(const struct op_collect *c, uint32_t string)
 {
 	size_t len, at;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of samples of a collection: which samples are of one kind, and which kind is
- * shown first.
+ * The kinds of samples of a collection: which samples belong to one kind, and which kind
+ * is shown first.
  *
- * Samples of a clock are counts, and each stands for the period of its profile. Where a
- * budget, a rule or another recording changed that, counts cannot be added up. Then the
- * kind is weighed: its values are the time that the samples stand for.
+ * Samples of a clock are counts, and each covers the period of its profile. If a budget,
+ * a rule or another recording changed the period, counts cannot be added up. Then the
+ * kind is weighed: its values are the times that the samples cover.
  */
 #ifndef OP_EXPORT_FORMAT_KINDS_H
 #define OP_EXPORT_FORMAT_KINDS_H
@@ -24,22 +24,22 @@ int op_collect_find_kind(struct op_collect *c, const struct otlp_sample_view *v,
 int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 			      const struct otlp_sample_view *v);
 
-/* Does each of its samples count, and stand for a time? */
+/* Does each sample of the kind count, and cover a time? */
 bool op_collect_is_clock(const struct op_collect *c, const struct op_collect_kind *k);
 bool op_collect_is_weighed(const struct op_collect_kind *k);
 
 /* Is kind @a shown before kind @b? The order is that of op_kinds.def, CPU samples first, and
  * does not depend on what came first. */
 bool op_collect_kind_before(const struct op_collect *c, uint32_t a, uint32_t b);
-/* The kind that is shown first; 0 where there is none. */
+/* The kind that is shown first; 0 if there is none. */
 uint32_t op_collect_main_kind(const struct op_collect *c);
 
 /* The kind of @c that is @kind of @of: equal in type and unit of what was recorded. Returns 0
  * or -ENOENT. */
 int op_collect_same_kind(const struct op_collect *c, const struct op_collect *of,
 			 uint32_t kind, uint32_t *ret);
-/* Let a clock's kind be weighed in both where it is in one or where their periods differ, so
- * that their values compare. */
+/* Let a clock's kind be weighed in both collections if it is weighed in one, or if their
+ * periods differ, so that their values can be compared. */
 void op_collect_match_kinds(struct op_collect *a, struct op_collect *b);
 
 #endif

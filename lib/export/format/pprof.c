@@ -273,7 +273,7 @@ static void put_strings(struct pprof *p)
 			  strlen(own_strings[i]));
 }
 
-/* Is @file that of the program at @path? Files are told with or without their directory. */
+/* Is @file that of the program at @path? Files come with or without their directory. */
 static bool is_program(const struct op_collect *c, uint32_t file, uint32_t path)
 {
 	size_t file_len, path_len;
@@ -314,7 +314,7 @@ static uint32_t main_mapping(const struct op_collect *c, uint32_t *ret_path)
 	return 0;
 }
 
-/* Tools take the first mapping for that of the program that was profiled. */
+/* Tools take the first mapping as that of the profiled program. */
 static void put_mappings(struct pprof *p)
 {
 	uint32_t path = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the samples of a collection were, in bounded memory. */
+/* The times of a collection's samples, in bounded memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static uint64_t bins(const struct op_times *t)
 	return first > last ? 0 : last - first + 1;
 }
 
-/* Tell less apart. Returns whether there was something to give up. */
+/* Distinguish less. Returns whether there was something to drop. */
 static bool coarsen(struct op_times *t)
 {
 	struct op_times_entry *e;
@@ -249,7 +249,7 @@ void op_times_join_windows(struct op_times *t)
 		qsort(t->windows.data, t->windows.len, sizeof(*t->windows.data),
 		      compare_windows);
 	op_vec_foreach(w, &t->windows) {
-		/* less than a bin apart is not apart */
+		/* entries less than a bin apart are equal */
 		if (last && w->start_ns <= last->end_ns + (UINT64_C(1) << t->shift)) {
 			last->end_ns = OP_MAX(last->end_ns, w->end_ns);
 			continue;
@@ -284,7 +284,7 @@ static int add_window(struct op_times *t, const struct otlp_profile *p)
 	return 0;
 }
 
-/* What one sample of a clock stands for, whose rates may differ; of others 1. */
+/* The time that one sample of a clock covers, if rates differ; 1 for others. */
 static int64_t period_of(const struct op_collect *c, const struct op_collect_kind *k,
 			 const struct otlp_sample_view *v)
 {
@@ -297,7 +297,7 @@ static int64_t scaled(int64_t value, int64_t by)
 	return (int64_t)((uint64_t)value * (uint64_t)by);
 }
 
-/* A time outside of its window is none of a clock: it would make all bins wide. */
+/* A clock's time outside of its window is invalid: it would make all bins wide. */
 static uint64_t within(const struct otlp_profile *p, uint64_t time_ns)
 {
 	if (time_ns < p->time_ns)
@@ -305,7 +305,7 @@ static uint64_t within(const struct otlp_profile *p, uint64_t time_ns)
 	return OP_MIN(time_ns - p->time_ns, p->duration_ns) + p->time_ns;
 }
 
-/* Values are one for each time, or none, or a sum, which the first one gets. */
+/* There is a value for each time, or none, or a sum, which the first time gets. */
 int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		 const struct otlp_sample_view *v, uint32_t stack)
 {
@@ -318,7 +318,7 @@ int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 	int r = add_window(c->times, v->profile);
 
 	c->times->stacks_len = c->stacks.len;
-	/* a state is of no time */
+	/* a state has no time */
 	if (r || c->times->full || s->moment != OP_MOMENT_NONE)
 		return r;
 	r = find_thread(c, v, s->process, &e.thread);

@@ -21,12 +21,12 @@ struct op_delivery {
 	void *transport;
 	char *target;
 	struct op_certs certs; /* used by the sending thread once it runs */
-	bool certs_due;	       /* the transport could not take them */
+	bool certs_due;	       /* the transport had no memory for them */
 	uint32_t timeout_ms;
 	pthread_t thread;
 	bool forked;
 	/* used by the owner only */
-	bool abandoned; /* nothing is taken any more, and the thread ends */
+	bool abandoned; /* the queue is closed, and the thread ends */
 	bool finished;	/* it has ended, or was left behind */
 
 	struct op_queue queue;
@@ -192,8 +192,8 @@ static void delivery_free(struct op_sink *s)
 
 	/*
 	 * In the child of a fork there is no thread to join, the lock may be held for
-	 * ever, the queue may be half changed and grpc is unusable: all of it is left as
-	 * it is.
+	 * ever, the queue may be half changed, and grpc is unusable: leave all of it
+	 * alone.
 	 */
 	if (d->forked) {
 		op_queue_forked(&d->queue);
@@ -228,11 +228,11 @@ static const struct op_sink_ops delivery_ops = {
 	.free = delivery_free,
 };
 
-/* What a thread of its own opens, because a disk may not answer. */
+/* What a thread opens, because a disk may not answer. */
 struct opening {
 	char *dir;
 	char *target;
-	struct op_shared *shared; /* NULL: of a test */
+	struct op_shared *shared; /* NULL: a test */
 	struct op_notes *notes;
 	struct op_log log; /* the handle's is the owner's */
 	struct op_spill_list list;

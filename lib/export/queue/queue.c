@@ -335,7 +335,7 @@ static void write_again(struct op_queue *q)
 	}
 }
 
-/* A disk that does not answer takes what is not written yet. */
+/* If the disk does not answer, what is not written yet is lost. */
 static void say_stuck(struct op_queue *q, uint64_t requests, uint64_t samples)
 {
 	op_ledger_spill_error(q->ledger, requests);

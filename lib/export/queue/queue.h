@@ -25,7 +25,7 @@
  * the requests.
  */
 enum op_spool_state {
-	OP_SPOOL_NONE,	  /* it has no file, and is not to get one */
+	OP_SPOOL_NONE,	  /* it has no file, and will not get one */
 	OP_SPOOL_WAITING, /* it is to be written */
 	OP_SPOOL_WRITING,
 	OP_SPOOL_WRITTEN,
@@ -71,7 +71,7 @@ void op_spool_forked(struct op_spool *s);
 struct op_spill *op_spool_spill(struct op_spool *s);
 
 /*
- * Have @item written; its request is held meanwhile. Called with the lock held, which is
+ * Write @item. Its request is kept meanwhile. Called with the lock held, which is
  * released while this waits for the disk. The wait is short: if the disk is slower, the
  * request is still only in memory when this returns.
  */
@@ -116,14 +116,14 @@ struct op_queue {
 	uint64_t memory_bytes; /* bytes of the requests in memory */
 	uint64_t file_bytes;   /* bytes of files, including those yet to be written */
 	uint64_t files;
-	bool ended;	   /* all is decided; entries of others are gone */
+	bool ended;	   /* the queue is closed; entries of others are gone */
 	bool full;	   /* logged, and nothing delivered since */
 	bool disk_failing; /* logged, and nothing written since */
 };
 
-/* A user is the caller; the last of op_queue_unref() calls @destroy, which has to call
- * op_queue_deinit(). @account, @notes and @target are borrowed until then. Returns 0
- * or -errno. */
+/* The caller becomes a user. The last op_queue_unref() calls @destroy, which must call
+ * op_queue_deinit(). @account, @notes and @target are borrowed until then. Returns 0 or
+ * -errno. */
 int op_queue_init(struct op_queue *q, struct op_account *account, struct op_notes *notes,
 		  const char *target, struct op_queue_limits limits,
 		  void (*destroy)(struct op_queue *q));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tries to deliver to one destination: what becomes of a request by the answer to it, when
- * the next try is, and which complaints were logged already. All is guarded by the lock of the
- * queue that it is given.
+ * The attempts to deliver to one destination: what an answer means for a request, when
+ * the next attempt is, and which complaints were logged. Everything is guarded by the
+ * queue's lock.
  */
 #ifndef OP_EXPORT_QUEUE_TRIES_H
 #define OP_EXPORT_QUEUE_TRIES_H

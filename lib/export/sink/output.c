@@ -28,7 +28,7 @@ static bool is_stdout(const char *path)
 	return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
-/* Is it a descriptor of this process, which whoever started it has given? */
+/* Is it a descriptor of this process, chosen by whoever started it? */
 static bool is_given(const char *path)
 {
 	return strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
@@ -51,7 +51,7 @@ static int open_stream(struct op_output *o, const char *path)
 		return fd;
 	o->fd = fd;
 	o->stream = true;
-	/* It may be another one by now. */
+	/* The file may be another one by now. */
 	if (is_stdout(path) || is_given(path) ||
 	    (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
 	     op_owner_is_ours(&o->owner, st.st_uid)))
@@ -60,7 +60,7 @@ static int open_stream(struct op_output *o, const char *path)
 	return -EPERM;
 }
 
-/* Who may put a link or a pipe in a folder may have what goes through it. */
+/* Whoever may create a link or a pipe in the directory could redirect what is written. */
 static bool is_of_others(const struct op_output *o, const char *path)
 {
 	struct stat st = { 0 };
@@ -177,7 +177,7 @@ int op_output_open(struct op_output *o)
 	return -EEXIST;
 }
 
-/* Has the path another file than the published one @st by now, or none? */
+/* Does the path have another file than the published one @st by now, or none? */
 static bool has_moved(const struct op_output *o, const struct stat *st)
 {
 	struct stat now;
@@ -187,7 +187,7 @@ static bool has_moved(const struct op_output *o, const struct stat *st)
 	return now.st_dev != st->st_dev || now.st_ino != st->st_ino;
 }
 
-/* The file was cut, renamed or removed by somebody: the next one begins anew. */
+/* Somebody cut, renamed or removed the file: the next one begins anew. */
 static int begin_anew(struct op_output *o)
 {
 	op_closep(&o->published_fd);
@@ -220,12 +220,13 @@ int op_output_continue(struct op_output *o, uint64_t len)
 	return 0;
 }
 
-/* Have the disk take what was written. Some file systems tell of an error only at a close. */
+/* Wait until the disk has what was written. Some file systems report errors only at
+ * close(2). */
 static int settle(int fd)
 {
 	int copy, r = fsync(fd) < 0 ? -errno : 0;
 
-	/* Some know no such call. */
+	/* Some file systems lack the call. */
 	if (r < 0 && r != -EINVAL && r != -ENOSYS && r != -EOPNOTSUPP)
 		return r;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -234,7 +235,7 @@ static int settle(int fd)
 	return close(copy) < 0 && errno != EINTR ? -errno : 0;
 }
 
-/* The new name must last, too; where the folder cannot be opened it is as before. */
+/* The new name must last, too. Ignore a directory that cannot be opened. */
 static void settle_name(const char *path)
 {
 	_cleanup_free_ char *folder = strdup(path);
@@ -252,7 +253,7 @@ static int name_new(const char *temp, const char *path)
 {
 	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
 		return 0;
-	/* Some file systems know no such flag. */
+	/* Some file systems lack the flag. */
 	if (errno != EINVAL || access(path, F_OK) == 0)
 		return errno == EINVAL ? -EEXIST : -errno;
 	return rename(temp, path) < 0 ? -errno : 0;

@@ -23,10 +23,10 @@ struct op_output {
 };
 
 /*
- * Open the stream, or the first temporary file. A pipe, a socket, a device and a link must be of
- * this user, of root or of the user behind sudo, who also gets the file: whoever may write in the
- * folder could have made another one to get what is written. Returns 0; -EPERM for such a one; or
- * another -errno. After success call deinit.
+ * Open the stream, or the first temporary file. A pipe, a socket, a device and a link
+ * must belong to this user, to root or to the user behind sudo, who also gets the file:
+ * whoever may write to the directory could have made another one to get what is written.
+ * Returns 0; -EPERM for others; or another -errno. After success call deinit.
  */
 int op_output_init(struct op_output *o, const char *path);
 /* Remove the unpublished file, if any, and close all descriptors. */
@@ -45,7 +45,7 @@ int op_output_continue(struct op_output *o, uint64_t len);
 /* Rename the temporary file to its path, once it is on the disk. Returns 0 or -errno; after an error
  * it is discarded. */
 int op_output_publish(struct op_output *o);
-/* The same, unless there is a file of that name: -EEXIST then, and another path may be tried. */
+/* The same if no file has that name, else -EEXIST. Then another path may be tried. */
 int op_output_publish_new(struct op_output *o, const char *path);
 /* Remove the temporary file. */
 void op_output_discard(struct op_output *o);

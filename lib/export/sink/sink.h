@@ -20,9 +20,9 @@
 struct op_sink;
 
 /*
- * What all exporters of a handle share: the ledger and the log lines. A thread that is stuck
- * in a call of the kernel is left behind at the end (export/sink/thread.h), and keeps this until
- * it ends.
+ * Shared by all exporters of a handle: the ledger and the log lines. A thread that is
+ * stuck in a system call is left behind at the end (export/sink/thread.h), and keeps this
+ * until it ends.
  */
 struct op_shared {
 	uint32_t users;
@@ -39,16 +39,16 @@ struct op_shared *op_shared_unref(struct op_shared *s);
 struct op_sink_ops {
 	/* Accept @r, and decide now or later what becomes of it. */
 	void (*submit)(struct op_sink *s, struct op_request *r);
-	/* A flush begins: skip the wait before the next try, and try again what the last one
-	 * could not write. NULL: there is neither. */
+	/* Begin a flush: skip the wait before the next try, and write again what failed.
+	 * NULL: there is neither. */
 	void (*hurry)(struct op_sink *s);
 	/* Deliver until @deadline_ns (CLOCK_MONOTONIC). Returns 0, -ETIMEDOUT or another
-	 * -errno, which is told once and not at each look of one flush. */
+	 * -errno, which is returned once for each flush. */
 	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
-	/* Give up all that waits and all that comes later. NULL: nothing ever waits. Does not
-	 * wait for the thread. */
+	/* Give up everything that waits and everything that comes later. NULL: nothing
+	 * ever waits. Does not wait for the thread. */
 	void (*abandon)(struct op_sink *s);
-	/* After abandon(): wait until its thread has ended, and decide about all that is left.
+	/* After abandon(): wait until its thread has ended, and decide about the rest.
 	 * This and free() may take long, and are called without the owner's lock. */
 	void (*finish)(struct op_sink *s);
 	/* In the child of a fork; only free() is called after it. May be NULL. */
@@ -59,14 +59,14 @@ struct op_sink_ops {
 struct op_sink {
 	const struct op_sink_ops *ops;
 	uint32_t number;	  /* of the exporter, 1 or more */
-	struct op_shared *shared; /* ledger and notes are its; NULL: of a test */
+	struct op_shared *shared; /* ledger and notes are from it; NULL: a test */
 	struct op_ledger *ledger;
 	struct op_account account; /* counters of its requests */
 	struct op_notes *notes;	   /* for log lines of any thread */
 	struct op_log *log;	   /* for the owner's thread only */
 	uint64_t max_request;
-	/* Used by lib/export with the owner's lock: finish() is under way, and who called it
-	 * frees the sink if it was removed meanwhile. */
+	/* Used by lib/export with the owner's lock: finish() is in progress, and its
+	 * caller frees the sink if it was removed meanwhile. */
 	bool finishing;
 	bool removed;
 };

@@ -12,7 +12,7 @@
 #include "base/macros.h"
 
 enum {
-	LOOK_MS = 250, /* between two looks at the CPU time of a thread */
+	LOOK_MS = 250, /* between two checks of the CPU time of a thread */
 };
 
 int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg)
@@ -76,7 +76,7 @@ int op_sink_thread_end(pthread_t thread)
 enum call_state {
 	CALL_RUNS,
 	CALL_DONE,
-	CALL_LEFT, /* nobody waits for it any more */
+	CALL_LEFT, /* nobody waits for it any longer */
 };
 
 struct call {
@@ -110,7 +110,7 @@ int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *ar
 	r = op_sink_thread_start(&thread, "otelprof-open", call_main, c);
 	if (r < 0)
 		return r;
-	/* It may have come back just now. */
+	/* It may have returned just now. */
 	if (op_sink_thread_end(thread) < 0 &&
 	    __atomic_exchange_n(&c->state, CALL_LEFT, __ATOMIC_ACQ_REL) == CALL_RUNS) {
 		(void)OP_TAKE_PTR(c);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-	/* At its end a thread may take so long without any CPU time, and so long in all. */
+	/* The longest end of a thread without any CPU time, and in all. */
 	OP_SINK_THREAD_STUCK_MS = 10000,
 	OP_SINK_THREAD_END_MS = 60000,
 };
@@ -18,17 +18,17 @@ int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *),
 			 void *arg);
 
 /*
- * Wait until @thread has ended, as pthread_join(3) does. A thread that is stuck in a call of
- * the kernel (OP_SINK_THREAD_STUCK_MS), or works on and on (OP_SINK_THREAD_END_MS), is left behind:
- * all that it uses must belong to it as well. Returns 0 or -ETIMEDOUT.
+ * Wait until @thread has ended, as pthread_join(3). A thread that is stuck in a system
+ * call (OP_SINK_THREAD_STUCK_MS), or works too long (OP_SINK_THREAD_END_MS), is left
+ * behind, so it must own everything that it uses. Returns 0 or -ETIMEDOUT.
  */
 int op_sink_thread_end(pthread_t thread);
 
 /*
- * Call @fn in a thread of its own, because a disk may not answer it, and wait for it as
- * op_sink_thread_end() does. Returns 0 when it is done; -ETIMEDOUT: it goes on, and calls @drop
- * instead of the caller when it is done, so @arg is no longer the caller's; -ENOMEM or -EAGAIN
- * if there is no thread.
+ * Call @fn in a thread of its own, because a disk may not answer, and wait for it as
+ * op_sink_thread_end() does. Returns 0 when it is done; -ETIMEDOUT if it still runs, and
+ * then @arg belongs to the thread, which calls @drop at its end; -ENOMEM or -EAGAIN if
+ * there is no thread.
  */
 int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg);
 

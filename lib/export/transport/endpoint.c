@@ -145,8 +145,8 @@ static int parse_target(const char *text, const struct protocol *p, bool insecur
 	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
 		return op_fail(log, -EINVAL, "%s: it is longer than %d bytes", what,
 			       ENDPOINT_BYTES_MAX - 1);
-	/* A password or a key may stand before '@', in the path and after it: they are not
-	 * quoted. */
+	/* A password or a key may be before '@', in the path and after it, so they are
+	 * not quoted. */
 	if (memchr(authority, '@', len))
 		return op_fail(
 			log, -EINVAL,

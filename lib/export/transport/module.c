@@ -35,9 +35,9 @@ enum {
 };
 
 /*
- * Where the disk does not answer, this waits, and not the loader: dlopen(3) opens the file with
- * a lock that pthread_create(3) takes as well, in all of the process (seen with glibc 2.36). What
- * is wrong with the file the loader says.
+ * If the disk does not answer, this waits, and not the loader: dlopen(3) opens the file
+ * with a lock that pthread_create(3) also takes, in all of the process (seen with glibc
+ * 2.36). Errors of the file are reported by the loader.
  */
 static void wait_for_disk(const char *path)
 {
@@ -73,7 +73,7 @@ static int try_path(const char *dir, const char *sub, const char *name,
 	return 0;
 }
 
-/* What a thread of its own does, because a disk may not answer. */
+/* What a thread does, because a disk may not answer. */
 struct loading {
 	char *name;
 	char *given; /* the directory of the environment; NULL: none */

@@ -98,7 +98,7 @@ static int64_t parse_duration(struct op_reader *r)
 static int64_t parse_retry_info(struct op_reader *r)
 {
 	struct op_wire_field f;
-	int64_t delay = 0; /* a RetryInfo without a delay means: retry at once */
+	int64_t delay = 0; /* a RetryInfo without a delay: retry at once */
 
 	while (op_wire_next(r, &f)) {
 		if (op_wire_is_bytes(&f, RETRY_INFO_DELAY))

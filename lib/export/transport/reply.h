@@ -17,8 +17,8 @@ int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *
 
 struct op_transport_result;
 
-/* The body of an answer of success. One that is not OTLP, as of a web server at a wrong port, has
- * accepted nothing: *@ret says so. */
+/* The body of a successful answer. If it is not OTLP, such as from a web server at a
+ * wrong port, nothing was accepted: *@ret says so. */
 void op_reply_read(const void *bytes, size_t len, struct op_transport_result *ret);
 
 /* The delay of the RetryInfo in a google.rpc.Status (the trailer

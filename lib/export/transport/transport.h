@@ -19,11 +19,11 @@ enum {
 	OP_TRANSPORT_ABI = 5
 };
 
-/* How requests are compressed; a server that refuses one is sent the one before it. */
+/* How requests are compressed. If a server refuses one, the one before it is tried. */
 enum op_compression {
 	OP_COMPRESSION_NONE,
 	OP_COMPRESSION_GZIP,
-	OP_COMPRESSION_ZSTD, /* of HTTP alone: grpc does not have it */
+	OP_COMPRESSION_ZSTD, /* HTTP only: grpc lacks it */
 };
 
 struct op_transport_header {
@@ -38,7 +38,7 @@ struct op_transport_tls {
 	const char *client_key_pem;
 };
 
-/* Everything that a transport needs, after environment and defaults were applied. */
+/* Everything that a transport needs, after environment and defaults. */
 struct op_transport_config {
 	const char *target; /* "host:port" or "unix:/path" */
 	const char *socket; /* path of a Unix socket; NULL: none */
@@ -57,9 +57,9 @@ struct op_transport_result {
 	int http_status;	/* status of an HTTP response; else 0 */
 	uint64_t rejected;	/* profiles refused by partial success */
 	int64_t retry_delay_ms; /* RetryInfo; -1: none */
-	/* times that it was sent again since the server does not take its compression */
+	/* times that it was sent again because the server refused its compression */
 	uint32_t recompressed;
-	/* After that the server took it: later requests are compressed like this. */
+	/* Then the server accepted it: later requests are compressed like this. */
 	enum op_compression compression;
 	char message[512]; /* text of the server or the transport */
 };

@@ -28,11 +28,11 @@ struct encoder {
 	op_otlp_emit_fn emit;
 	void *data;
 	struct op_otlp_request request;
-	OP_VEC(uint32_t) resources; /* the one with the most samples first */
+	OP_VEC(uint32_t) resources; /* the row with the most samples first */
 	/* index in sorted at which each (resource, event) begins */
 	OP_VEC(uint32_t) groups;
 	OP_VEC(uint32_t) sorted; /* identities sorted by resource and event */
-	/* the one of the open profile, and the next one */
+	/* of the open profile, and of the next one */
 	struct typed_row typed[2];
 	uint32_t typed_at;
 	uint64_t left_out;
@@ -146,7 +146,7 @@ static int finish(struct encoder *x)
 	return x->emit(x->data, bytes, len, samples);
 }
 
-/* @counts: the samples of this row are counted, because no row before has had them. */
+/* @counts: this row counts the samples, because no earlier row did. */
 static int encode_identity(struct encoder *x, const struct op_identity *e, bool counts)
 {
 	uint64_t left = e->count;
@@ -207,8 +207,8 @@ static const struct op_identity *identity_at(const struct encoder *x, uint32_t i
 	return &x->w->identities.data[x->sorted.data[i]];
 }
 
-/* The shortest period above *@period of @group's samples that have one of the kind's own rows;
- * false where there is none. */
+/* The shortest period above *@period of @group's samples that have one of the kind's own
+ * rows. Returns false if there is none. */
 static bool next_period(const struct encoder *x, const uint32_t *group, int64_t *period)
 {
 	int64_t least = INT64_MAX;
@@ -224,7 +224,7 @@ static bool next_period(const struct encoder *x, const uint32_t *group, int64_t 
 	return least != INT64_MAX;
 }
 
-/* Is there nothing of @e in a row that leaves out what is 0? */
+/* In a row that omits zeros: is there nothing of @e? */
 static bool is_nothing(const struct op_window *w, const struct op_identity *e,
 		       const struct op_otlp_kind *kind)
 {
@@ -239,7 +239,7 @@ static bool is_nothing(const struct op_window *w, const struct op_identity *e,
 	return kind->sparse;
 }
 
-/* A profile of those of @group that have this period. */
+/* A profile of the samples of @group with this period. */
 static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
 			 uint32_t period_ns)
 {
@@ -269,7 +269,7 @@ static int encode_group(struct encoder *x, uint32_t resource, size_t row)
 	return r;
 }
 
-/* What makes samples of types of their own one profile. */
+/* The samples with types of their own that share a profile. */
 struct typed_key {
 	uint32_t type; /* 0: before all others */
 	uint32_t unit;
@@ -293,7 +293,8 @@ static int compare_keys(const struct typed_key *a, const struct typed_key *b)
 	return (a->alone > b->alone) - (a->alone < b->alone);
 }
 
-/* The first of the identities [@from, @to) behind *@key; false where there is none. */
+/* The first of the identities [@from, @to) after *@key. Returns false if there is
+ * none. */
 static bool next_key(const struct encoder *x, uint32_t from, uint32_t to,
 		     struct typed_key *key)
 {
@@ -339,7 +340,7 @@ static const struct op_otlp_kind *typed_row(struct encoder *x,
 	return &t->row;
 }
 
-/* The profiles of the types that samples bring with them, of the identities [@from, @to). */
+/* The profiles of types that samples have of their own, from identities [@from, @to). */
 static int encode_typed(struct encoder *x, uint32_t from, uint32_t to)
 {
 	struct typed_key key = { 0 };

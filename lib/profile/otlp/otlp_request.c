@@ -225,14 +225,15 @@ static size_t bytes_so_far(const struct op_otlp_request *q)
 	       q->samples.len + op_dictionary_bytes(&q->dictionary) + ENVELOPE_BYTES;
 }
 
-/* Has each sample a value beside its time? Those of events have where one stands for several. */
+/* Does each sample have a value beside its time? Events do if one of them counts for
+ * several. */
 static bool has_values(const struct op_otlp_request *q, const struct op_identity *e)
 {
 	return q->kind->shape == OP_OTLP_TIMES_VALUES ||
 	       (q->kind->shape == OP_OTLP_TIMES && e->several);
 }
 
-/* For how many of @left samples of @e is there room? */
+/* How many of @left samples of @e fit? */
 static uint64_t fitting(const struct op_otlp_request *q, const struct op_identity *e,
 			size_t fixed, uint64_t left)
 {

@@ -71,7 +71,7 @@ int op_dictionary_begin(struct op_dictionary *d);
  * needed. Returns 0, -ENOMEM, or -ENOSPC if a list would exceed OP_OTLP_LIST_MAX. */
 int op_dictionary_ref(struct op_dictionary *d, enum op_window_table t, uint32_t entry,
 		      int32_t *ret);
-/* The same for all @len numbers of @in; @ret has room for @len. */
+/* The same for @len numbers of @in. @ret has space for @len. */
 int op_dictionary_refs(struct op_dictionary *d, enum op_window_table t,
 		       const uint32_t *in, size_t len, int32_t *ret);
 /* A string for op_dictionary_ref() that need not be in the window. Borrows @s. */

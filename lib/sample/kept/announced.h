@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was announced, by its hash: stacks that samples of kinds with many events name, labels.
- * What came before the last turn is kept until the next one, for records that name it may
- * still wait in the ring when a window ends.
+ * Announced records by their hash: stacks of kinds with many events, and labels. Those
+ * from before the last turn are kept until the next one, because records that refer to
+ * them may still wait in the ring when a window ends.
  */
 #ifndef OP_SAMPLE_KEPT_ANNOUNCED_H
 #define OP_SAMPLE_KEPT_ANNOUNCED_H
@@ -22,7 +22,7 @@ struct op_announced_head {
 
 struct op_announced_table {
 	struct op_map64 by_hash; /* first word of the hash to the place in bytes */
-	OP_VEC(uint8_t) bytes;	 /* of each a struct op_announced_head, then the record */
+	OP_VEC(uint8_t) bytes;	 /* struct op_announced_head before each record */
 };
 
 struct op_announced {
@@ -37,9 +37,10 @@ int op_announced_add(struct op_announced *a, const struct op_hash *hash,
 /* The record announced under @hash, valid until the next call; or NULL. */
 const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,
 			      size_t *ret_len);
-/* Forget what was announced before the last turn: no record that names it waits any more. */
+/* Forget records from before the last turn: nothing that refers to them waits any
+ * more. */
 void op_announced_turn(struct op_announced *a);
-/* Is there so much since the last turn that the rest may have no room? */
+/* Have so many come since the last turn that later ones may not fit? */
 bool op_announced_is_large(const struct op_announced *a);
 void op_announced_deinit(struct op_announced *a);
 

@@ -10,7 +10,7 @@
 #include "process/mappings/mappings.h"
 
 enum {
-	PATH_BYTES = 255, /* of a longer path the end is kept */
+	PATH_BYTES = 255, /* a longer path keeps its end */
 };
 
 /* Does a stack with this end lack frames? */

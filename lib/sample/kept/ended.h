@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts in which files stacks ended early, and why: a bounded number of pairs, and a sum
- * of the others. */
+/* Counts the files in which stacks ended early, and why: a bounded number of pairs, and
+ * the sum of all others. */
 #ifndef OP_SAMPLE_KEPT_ENDED_H
 #define OP_SAMPLE_KEPT_ENDED_H
 
@@ -25,14 +25,14 @@ struct op_ended {
 	struct op_ended_row *row; /* [OP_ENDED_MAX], allocated for the first pair */
 	size_t len;
 	uint64_t seed;
-	uint64_t others; /* stacks of pairs that have no row */
+	uint64_t others; /* stacks of pairs without a row */
 };
 
 /*
  * Count a stack with words @words[@words_len], leaf first, that ended with @end at @pc in
  * a process with @mappings (NULL: unknown). It counts for the file of the frame whose
- * caller was not found: that of @pc or, if no file is mapped there, that of the frame
- * that led there.
+ * caller was not found: the file at @pc or, if none is mapped there, the file of the
+ * frame that returns to it.
  */
 void op_ended_add(struct op_ended *ended, const struct op_mappings *mappings,
 		  uint32_t end, uint64_t pc, const uint64_t *words, size_t words_len);

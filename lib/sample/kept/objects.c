@@ -90,5 +90,5 @@ int op_copied_object_keep(struct op_processes *processes, const void *bytes, siz
 	r = instance->ops->keep_object(instance->instance,
 				       record->frame & OP_FRAME_ADDRESS_MASK,
 				       record->check, &copied.memory);
-	return r == -ENOMEM ? r : 0; /* what makes no sense has no name */
+	return r == -ENOMEM ? r : 0; /* invalid objects get no name */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that name functions, which the kernel copied: OP_RECORD_OBJECT. */
+/* Objects that name functions, copied by the kernel: OP_RECORD_OBJECT. */
 #ifndef OP_SAMPLE_KEPT_OBJECTS_H
 #define OP_SAMPLE_KEPT_OBJECTS_H
 
@@ -12,22 +12,22 @@ struct op_processes;
 
 /* The pieces of memory of a record. */
 struct op_copied_object {
-	struct op_memory memory; /* reads of what was not copied fail with -EFAULT */
+	struct op_memory memory; /* reads outside of what was copied: -EFAULT */
 	struct op_object_record record;
 	struct {
 		uint64_t at;
-		const uint8_t *bytes; /* borrowed of the record */
+		const uint8_t *bytes; /* borrowed from the record */
 		size_t len;
 	} piece[OP_OBJECT_STEPS];
 	size_t len;
 };
 
-/* Take the @len bytes of a record apart. Returns 0, or -EBADMSG where it is not as long as it
+/* Parse the @len bytes of a record. Returns 0, or -EBADMSG if its length is not what it
  * says. */
 int op_copied_object_read(const void *bytes, size_t len, struct op_copied_object *ret);
 
-/* Give the object of a record to the runtime that it is of, if that is known. Returns 0;
- * -EBADMSG; -ENOMEM. */
+/* Pass the object of a record to its runtime, if that is known. Returns 0; -EBADMSG;
+ * -ENOMEM. */
 int op_copied_object_keep(struct op_processes *processes, const void *bytes, size_t len);
 
 #endif

@@ -14,7 +14,7 @@ enum {
 	ROOT_BYTES_MAX = OP_ROOT_PAGES * OP_COPY_PAGE_BYTES,
 };
 
-/* The place of @cpu in @stack; or the one that was used longest ago. */
+/* The entry of @cpu in @stack, or else the least recently used one. */
 static struct op_stack_chunk *
 place_of(struct op_stack_chunk stack[static OP_STACK_CHUNKS_MAX], uint32_t cpu)
 {
@@ -38,8 +38,8 @@ static bool is_of(const struct op_stack_chunk *s, uint64_t time_ns, uint32_t tid
 	return s->bytes && s->time_ns == time_ns && s->tid == tid && s->cpu == cpu;
 }
 
-/* Read the head of @record of @len bytes, and find its place in @stack, which gets @room bytes
- * if it has none. Returns 0, -EBADMSG or -ENOMEM. */
+/* Read the head of @record of @len bytes, and find its entry in @stack, which gets memory
+ * for @room bytes if it has none. Returns 0, -EBADMSG or -ENOMEM. */
 static int enter(struct op_stack_chunk stack[static OP_STACK_CHUNKS_MAX],
 		 const void *record, size_t len, size_t room,
 		 struct op_stack_chunk_record *ret_head, struct op_stack_chunk **ret)
@@ -56,7 +56,7 @@ static int enter(struct op_stack_chunk stack[static OP_STACK_CHUNKS_MAX],
 	return s->bytes ? 0 : -ENOMEM;
 }
 
-/* @s is of the stack that begins with the record of @head, and holds nothing of it yet. */
+/* @s begins the stack of the record of @head, without bytes so far. */
 static void begin(struct op_stack_chunk *s, const struct op_stack_chunk_record *head)
 {
 	s->time_ns = head->time_ns;
@@ -85,8 +85,8 @@ int op_stack_chunks_add(struct op_stack_chunks *chunks, const void *record, size
 	return 0;
 }
 
-/* Does a copy that ends at @end go on at @at? Pages that were never written to may lie between:
- * the copy does not have them where they are its last. */
+/* Does a chunk at @at continue a copy that ends at @end? Pages that were never written to
+ * may be between them, because a copy omits them at its end. */
 static bool adjoins(uint64_t end, uint64_t at)
 {
 	return end == at || ((end | at) & (OP_COPY_PAGE_BYTES - 1)) == 0;
@@ -117,7 +117,7 @@ void op_stack_chunks_give_back(struct op_stack_chunks *chunks,
 			       uint8_t *taken, size_t taken_len)
 {
 	struct op_stack_chunk *s = place_of(chunks->stack, record->cpu);
-	/* Where pages were missing in between there is more of it than there is room. */
+	/* With missing pages in between, the result may be too large. */
 	size_t kept = OP_MIN(taken_len - len, (size_t)BYTES_MAX);
 	size_t from = taken_len - kept;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks larger than the copy that a first sample brings: what stands above comes right
- * before it, in records of its own, and is kept until the sample is there.
+ * Stacks larger than the copy in a first sample: the memory above comes right before the
+ * sample, in records of its own, and is kept until the sample arrives.
  */
 #ifndef OP_SAMPLE_KEPT_STACK_CHUNKS_H
 #define OP_SAMPLE_KEPT_STACK_CHUNKS_H
@@ -12,7 +12,7 @@
 #include "op_user_types.h"
 
 enum {
-	OP_STACK_CHUNKS_MAX = 16, /* stacks at one time: of the CPUs that sent last */
+	OP_STACK_CHUNKS_MAX = 16, /* stacks at once, of the CPUs that sent last */
 };
 
 struct op_stack_chunk {
@@ -21,7 +21,8 @@ struct op_stack_chunk {
 	uint32_t tid;
 	uint32_t cpu;
 	size_t len;
-	uint8_t *bytes; /* NULL: the place is free. In stack[] room for a copy is first */
+	/* NULL: the entry is free. In stack[] it begins with memory for the copy. */
+	uint8_t *bytes;
 };
 
 struct op_stack_chunks {
@@ -30,36 +31,37 @@ struct op_stack_chunks {
 		root[OP_STACK_CHUNKS_MAX]; /* where they begin, OP_RECORD_ROOT */
 };
 
-/* Keep the bytes of @record, of OP_RECORD_CHUNK and @len bytes. What does not continue what
- * is kept of its CPU replaces that. Returns 0, -EBADMSG or -ENOMEM. */
+/* Keep the bytes of @record, an OP_RECORD_CHUNK of @len bytes. If they do not continue
+ * the bytes of their CPU, they replace them. Returns 0, -EBADMSG or -ENOMEM. */
 int op_stack_chunks_add(struct op_stack_chunks *chunks, const void *record, size_t len);
 
 /*
- * The sample @record is there, with a copy of @len bytes of stack at address @at: join it
- * with what came before. Returns both in one piece and *@ret_len, to be given to free(); or
- * NULL where nothing fits it or there is no memory.
+ * The sample @record has arrived, with a copy of @len bytes of stack at address @at: join
+ * it with its chunks. Returns both in one piece of *@ret_len bytes, for free(); or NULL
+ * if nothing belongs to it or there is no memory.
  */
 uint8_t *op_stack_chunks_take(struct op_stack_chunks *chunks,
 			      const struct op_record *record, uint64_t at,
 			      const void *copy, size_t len, size_t *ret_len);
 
-/* The sample is not done yet: keep @taken bytes, as op_stack_chunks_take() returned them for a copy of
- * @len bytes at @at, for one more op_stack_chunks_take(). Takes @taken. */
+/* The sample is not done yet: keep @taken bytes, which op_stack_chunks_take() returned
+ * for a copy of @len bytes at @at, for one more op_stack_chunks_take(). Takes ownership
+ * of @taken. */
 void op_stack_chunks_give_back(struct op_stack_chunks *chunks,
 			       const struct op_record *record, uint64_t at, size_t len,
 			       uint8_t *taken, size_t taken_len);
 
-/* Keep the bytes of @record, of OP_RECORD_ROOT and @len bytes, behind those of its sample or in
- * place of those of its CPU. Returns 0, -EBADMSG or -ENOMEM. */
+/* Keep the bytes of @record, an OP_RECORD_ROOT of @len bytes, after those of its sample,
+ * or else in place of those of its CPU. Returns 0, -EBADMSG or -ENOMEM. */
 int op_stack_chunks_add_root(struct op_stack_chunks *chunks, const void *record,
 			     size_t len);
-/* Those that came for the sample @record, of address *@ret_at; or NULL. Valid until another is
- * added. */
+/* The base of the stack that came for the sample @record, from address *@ret_at; or NULL.
+ * Valid until the next one is added. */
 const uint8_t *op_stack_chunks_root(struct op_stack_chunks *chunks,
 				    const struct op_record *record, uint64_t *ret_at,
 				    size_t *ret_len);
 
-/* Forget all: what is left has lost its sample. */
+/* Forget everything: the samples of the rest are lost. */
 void op_stack_chunks_clear(struct op_stack_chunks *chunks);
 
 #endif

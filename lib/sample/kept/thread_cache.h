@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locations of the last stack of a few threads. The next stack of a thread mostly differs
- * only near its leaf: from the first caller that both have in common on, no location is
- * looked up again.
+ * only near its leaf. From the first common caller on, no location is looked up again.
  */
 #ifndef OP_SAMPLE_KEPT_THREAD_CACHE_H
 #define OP_SAMPLE_KEPT_THREAD_CACHE_H
@@ -16,7 +15,7 @@ enum {
 	OP_THREAD_CACHE_SLOTS = 16
 };
 
-/* Words mean the same only within one epoch of the window, one generation and one
+/* Words have the same meaning only within one epoch of the window, one generation and one
  * thread. */
 struct op_thread_cache_owner {
 	uint32_t epoch;
@@ -30,7 +29,7 @@ struct op_thread_cache {
 	struct op_thread_cache_owner owner;
 	OP_VEC(uint64_t) words;
 	OP_VEC(uint32_t)
-	locations;     /* location of the frame that begins with the word; 0: none does */
+	locations;     /* location of the frame that begins with the word; 0: none */
 	size_t shared; /* number of outermost words in common with the previous stack */
 };
 

@@ -31,8 +31,8 @@ size_t op_response_body(char *bytes, size_t size, size_t n, void *response);
 void op_response_read(const struct op_response *r, CURL *easy,
 		      struct op_transport_result *result);
 
-/* Did the server refuse a request since it does not take its Content-Encoding? Only its words
- * say so where the status is 400, as the Collector's is. */
+/* Did the server refuse a request because of its Content-Encoding? With status 400, as
+ * from the Collector, only the message says so. */
 bool op_response_refuses_encoding(const struct op_transport_result *result);
 
 #endif

@@ -31,12 +31,13 @@ struct transport {
 	CURLM *multi; /* has a wakeup call, which cancel() needs */
 	CURL *easy;
 	char *url;
-	struct curl_slist *headers[COMPRESSIONS]; /* up to the one that was asked for */
+	struct curl_slist *headers[COMPRESSIONS]; /* up to the requested one */
 	bool tls;
-	enum op_compression wanted;	 /* that was asked for */
-	enum op_compression compression; /* that the server takes, as far as is known */
-	/* It refused a request in every form, so that is not for the compression. Until it
-	 * takes one, requests are sent once and plain, which every server takes. */
+	enum op_compression wanted;	 /* the requested one */
+	enum op_compression compression; /* that the server accepts, as far as known */
+	/* The server refused a request in every form, so not because of the compression.
+	 * Until it accepts one, requests are sent once and plain, which every server
+	 * accepts. */
 	bool refuses_all;
 	char error[CURL_ERROR_SIZE];
 
@@ -108,8 +109,8 @@ static CURL *make_easy(struct transport *t, const char *user_agent, const char *
 		return NULL;
 	}
 #if LIBCURL_VERSION_NUM >= 0x075700
-	/* Else the end of a try waits until the name server answers, or the resolver gives
-	 * up: curl joins the thread that looks a name up. */
+	/* Otherwise the end of a try waits until the name server answers or the resolver
+	 * gives up, because curl joins the thread that looks up a name. */
 	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	return c;

@@ -50,7 +50,7 @@ static int read_stamp(const char *path, struct op_cert_stamp *ret)
 	return 0;
 }
 
-/* A file that is read, by a thread of its own or not. */
+/* A file to read, in a thread of its own or not. */
 struct reading {
 	char *path;
 	struct op_cert_stamp stamp;
@@ -80,7 +80,7 @@ static void free_reading(void *arg)
 	free(r);
 }
 
-/* As read_now() in this thread, or, because its disk may not answer, in another one. */
+/* As read_now(), in this thread or, because its disk may not answer, in another one. */
 static int read_bounded(void *arg)
 {
 	return op_sink_thread_call(read_now, free_reading, arg);
@@ -92,7 +92,7 @@ static int read_here(void *arg)
 	return 0;
 }
 
-/* Keep what was read of the file, if it is what it is to be. */
+/* Keep the contents of the file if they are valid. */
 static int keep(struct op_cert_file *f, enum op_cert_kind kind, struct reading *r,
 		struct op_log *log)
 {
@@ -121,7 +121,7 @@ static int read_file(struct op_cert_file *f, enum op_cert_kind kind,
 		return -ENOMEM;
 	r->path = strdup(f->path);
 	err = r->path ? read(r) : -ENOMEM;
-	/* the thread has it now */
+	/* the thread owns it */
 	if (err == -ETIMEDOUT)
 		return op_fail(log, err, "%s: cannot read %s: its disk does not answer",
 			       f->from, f->path);
@@ -266,7 +266,7 @@ int op_certs_refresh(struct op_certs *c, struct op_notes *notes)
 		return 0;
 	for (i = 0; i < OP_CERT_KINDS; i++)
 		fresh.files[i].pem = NULL;
-	/* in the sending thread, which nobody waits for without a bound */
+	/* in the sending thread, for which nobody waits without a limit */
 	if (read_all(&fresh, read_here, &log) < 0) {
 		clear_pems(&fresh);
 		memcpy(c->refused, now, sizeof(now));
