@@ -55,15 +55,15 @@ find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
 		printf '```\n\n'
 	}
 	cd "$src"
-	list Start README.md docs/troubleshooting.md CHANGELOG.md
-	list Users docs/report.md docs/collector.md docs/kubernetes.md docs/image.md docs/sizing.md docs/delivery.md \
+	list Start README.md docs/README.md docs/install.md docs/support.md docs/comparison.md docs/troubleshooting.md CHANGELOG.md
+	list Users docs/report.md docs/page.md docs/mcp.md docs/collector.md docs/kubernetes.md docs/image.md docs/sizing.md docs/delivery.md \
 		docs/identity.md docs/kernel-support.md docs/security.md docs/layouts.md
 	list 'Kinds of events' docs/kinds/*.md
 	list 'Language runtimes' docs/runtimes/*.md
 	list 'Back ends' docs/backends/*.md
 	list Embedding docs/embedding.md docs/budgets.md docs/otlp.md docs/abi.md docs/trace-context.md docs/memory.md
 	list Developers CONTRIBUTING.md SECURITY.md docs/architecture.md docs/adding-a-runtime.md \
-		docs/testing.md docs/findings.md docs/coding-style.md docs/wild.md docs/servers.md docs/test-matrix.md
+		docs/testing.md docs/coding-style.md docs/wild.md docs/servers.md docs/planted.md
 	list 'Man pages' docs/man/*.md docs/man/otelprof/*.md
 } >"$src/index.md"
 

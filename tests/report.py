@@ -1,16 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Results of tests/run.sh: lines "ok|FAIL|skip SUITE CELL: TEXT", and for some cells lines
 "figures SUITE CELL JSON", which versions.py reads.
-
-    report.py RESULTS COMMIT FILE    docs/test-matrix.md, of which FILE is an earlier one
 """
 
 import json
 import os
-import platform
 import re
-import sys
 from collections import OrderedDict
 
 STATUS = {"OK": "ok", "EXPECTEDFAIL": "ok", "SKIP": "skip"}
@@ -76,60 +71,12 @@ def summary(rows, times):
             print("%s %s %s: %s" % (status, suite, cell, text))
 
 
-def count(rows):
-    """The last line."""
-    found = tally([(status, cell, text) for status, _, cell, text in rows])
-    print("%d passed, %d failed, %d skipped" % (found["ok"], found["FAIL"], found["skip"]))
-
-
-def read_matrix(path):
-    """Suites of an earlier docs/test-matrix.md: {suite: (tree, counts, lines of its cells)}."""
-    suites, suite = OrderedDict(), None
-    if not os.path.exists(path):
-        return suites
-    with open(path, encoding="utf-8") as f:
-        lines = f.read().splitlines()
-    for line in lines:
-        row = re.match(r"\| (\S+) \| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \|$", line)
-        if line.startswith("## "):
-            suite = line[3:]
-        elif suite is None and row:
-            suites[row.group(1)] = (row.group(2), [int(n) for n in row.groups()[2:]], [])
-        elif suite in suites and line.startswith("| ") and not line.startswith("| cell "):
-            suites[suite][2].append(line)
-    return suites
-
-
 def shown(text):
     """@text in a table, with no path of a machine."""
     return re.sub(r"/\S*/", "", text).replace("|", "\\|")
 
 
-def cell_line(status, cell, text):
-    return "| %s | %s | %s |" % (cell, WORDS[status], shown(text))
-
-
-def matrix(rows, tree, path):
-    """The suites of @rows, as of @tree, in place of those in @path; others stay as they are."""
-    suites = read_matrix(path)
-    for suite, cells in by_suite(rows).items():
-        shown = cells
-        if suite in ("units", "library"):
-            shown = [c for c in cells if c[0] != "ok"]
-        suites[suite] = (tree, list(tally(cells).values()), [cell_line(*c) for c in shown])
-    print("# What passes where\n")
-    print("Written by `tests/run.sh --write-matrix` on Linux %s, %s; do not edit. A run writes the "
-          "suites that it ran, and leaves the others as an earlier one left them: *tree* is the "
-          "commit that a suite ran on ([testing](testing.md)). The figures of each version of a runtime are in [runtimes by "
-          "version](runtimes/versions.md).\n" % (platform.release(), platform.machine()))
-    print("| suite | tree | passes | fails | not run |\n|---|---|---|---|---|")
-    for suite, (tree, counts, _) in suites.items():
-        print("| %s | %s | %d | %d | %d |" % (suite, tree, *counts))
-    for suite, (_, _, lines) in suites.items():
-        if lines:
-            print("\n## %s\n\n| cell | result | |\n|---|---|---|" % suite)
-            print("\n".join(lines))
-
-
-if __name__ == "__main__":
-    matrix(read(sys.argv[1]), *sys.argv[2:])
+def count(rows):
+    """The last line."""
+    found = tally([(status, cell, text) for status, _, cell, text in rows])
+    print("%d passed, %d failed, %d skipped" % (found["ok"], found["FAIL"], found["skip"]))

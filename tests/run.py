@@ -198,16 +198,13 @@ class Run:
         return lines
 
 
-def write_tables(results, level):
+def write_versions(results):
     tree = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=TOP, text=True,
                           capture_output=True, check=False).stdout.strip() or "no git"
-    tables = [("docs/test-matrix.md", "tests/report.py")]
-    if level == "matrix":
-        tables.append(("docs/runtimes/versions.md", "tests/live/languages/versions.py"))
-    for table, *script in tables:
-        done = subprocess.run([sys.executable, *script, results, tree, table], cwd=TOP,
-                              stdout=subprocess.PIPE, text=True, check=True)
-        (TOP / table).write_text(done.stdout)
+    table = "docs/runtimes/versions.md"
+    done = subprocess.run([sys.executable, "tests/live/languages/versions.py", results, tree, table],
+                          cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
+    (TOP / table).write_text(done.stdout)
 
 
 def main():
@@ -215,7 +212,7 @@ def main():
     parser.add_argument("--full", dest="level", action="store_const", const="full")
     parser.add_argument("--matrix", dest="level", action="store_const", const="matrix")
     parser.add_argument("--no-install", action="store_true")
-    parser.add_argument("--write-matrix", action="store_true")
+    parser.add_argument("--write-versions", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("suites", nargs="*")
     args = parser.parse_args()
@@ -236,8 +233,8 @@ def main():
     for suite in suites:
         run.suite(suite)
     run.say("summary")
-    if args.write_matrix:
-        write_tables(run.rows, level)
+    if args.write_versions:
+        write_versions(run.rows)
     rows = report.read(run.rows)
     report.summary(rows, run.times)
     missed = [s.name for s in suites if s.must and os.environ.get("CI") == "true" and

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build and run what a change must pass. See docs/testing.md.
 #
-#     sh tests/run.sh [--full | --matrix] [--no-install] [--write-matrix] [--list] [SUITE...]
+#     sh tests/run.sh [--full | --matrix] [--no-install] [--write-versions] [--list] [SUITE...]
 #
 #     --full          every test, in both builds, and real Collectors; an hour and a quarter
 #     --matrix        also every version of the runtimes, the kernels in qemu, real programs and
 #                     servers
 #     --no-install    install no packages
-#     --write-matrix  write the suites of this run into docs/test-matrix.md, and with --matrix the
-#                     versions of runtimes into docs/runtimes/versions.md
+#     --write-versions  write what this run measured of runtimes into docs/runtimes/versions.md
 #     --list          only print the suites of the level
 #     SUITE           these alone, of whatever level
 #
@@ -23,9 +22,9 @@ for option; do
 	case $option in
 	--no-install | --list) packages= ;;
 	--matrix) packages=${packages:+matrix wild} ;;
-	--full | --write-matrix) ;;
+	--full | --write-versions) ;;
 	-*)
-		sed -n '3,18s/^# \{0,1\}//p' "$0"
+		sed -n '3,17s/^# \{0,1\}//p' "$0"
 		exit 2
 		;;
 	esac

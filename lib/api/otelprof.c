@@ -124,6 +124,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 int otelprof_start(struct otelprof *p)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
+	struct op_allowance allowance;
 	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
@@ -156,7 +157,8 @@ int otelprof_start(struct otelprof *p)
 	op_handle_warm_rules(p);
 	/* of rules that were added before: who began since is not known */
 	op_rule_set_on_lost(p->targets);
-	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
+	allowance = op_allowance_within(NULL, op_clock_monotonic_ns() + RULES_START_NS);
+	op_rule_set_work(p->targets, op_clock_monotonic_ns(), &allowance);
 	p->window_start_ns = op_clock_monotonic_ns();
 	r = p->paused ? 0 : op_handle_start_sampling(p);
 	if (r < 0)

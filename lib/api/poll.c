@@ -106,6 +106,8 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 		return r;
 	if (since_ns)
 		p->budget.own_ns += p->budget.entered_ns - since_ns;
+	if (op_capture_ticked(p->capture))
+		return 0;
 	r = op_session_poll(p->session, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);

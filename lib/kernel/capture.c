@@ -174,28 +174,48 @@ static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
 	}
 }
 
+/* Set the timer to what is due first: the caller's work, or new periods of the clocks. */
+static void arm(struct op_capture *c)
+{
+	uint64_t now = op_clock_monotonic_ns();
+	uint64_t next_ns = op_clocks_next_ns(c);
+	uint64_t time_ns = next_ns ? OP_MIN(next_ns, c->due_ns) : c->due_ns;
+
+	/* if the timer cannot be set, the old interval stays */
+	(void)set_timer(c, time_ns > now ? (uint32_t)((time_ns - now) / OP_NS_PER_MS) + 1
+					 : 1);
+}
+
 void op_capture_wake_every(struct op_capture *c, uint32_t ms)
 {
-	uint64_t next_ns = op_clocks_next_ns(c);
-	uint64_t now_ns = op_clock_monotonic_ns();
-
-	if (next_ns && ms)
-		ms = OP_MIN(ms,
-			    next_ns > now_ns
-				    ? (uint32_t)((next_ns - now_ns) / OP_NS_PER_MS) + 1
-				    : 1);
-	/* if the timer cannot be set, the old interval stays */
-	(void)set_timer(c, ms);
+	c->due_ns = op_clock_monotonic_ns() + (uint64_t)ms * OP_NS_PER_MS;
+	if (ms)
+		arm(c);
+	else
+		(void)set_timer(c, 0);
 }
 
 void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 {
-	uint64_t now = op_clock_monotonic_ns();
-	uint64_t ms = time_ns > now ? (time_ns - now) / OP_NS_PER_MS + 1 : 1;
+	if (time_ns >= c->due_ns)
+		return;
+	c->due_ns = time_ns;
+	arm(c);
+}
 
-	/* if the timer cannot be set, the old interval stays */
-	if (ms < c->timer_ms)
-		(void)set_timer(c, (uint32_t)ms);
+bool op_capture_ticked(struct op_capture *c)
+{
+	struct epoll_event events[EPOLL_EVENTS];
+	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0);
+	uint64_t expirations;
+
+	if (n != 1 || events[0].data.fd != c->timer_fd ||
+	    op_clock_monotonic_ns() >= c->due_ns)
+		return false;
+	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
+	op_clocks_poll(c);
+	arm(c);
+	return true;
 }
 
 int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,

@@ -85,6 +85,9 @@ int op_capture_fd(const struct op_capture *c);
 void op_capture_wake_every(struct op_capture *c, uint32_t ms);
 /* Shorten the interval, so that the timer fires at @time_ns (CLOCK_MONOTONIC) at the latest. */
 void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
+/* Was the descriptor readable for the clocks alone? They get new periods then, and the caller
+ * has nothing to do. */
+bool op_capture_ticked(struct op_capture *c);
 /*
  * See what the descriptor is readable for: acknowledge the timer, empty the rings that only ask
  * for interrupts, and follow CPUs that came and went. What those have told goes to @sink first,

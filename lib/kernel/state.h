@@ -162,6 +162,7 @@ struct op_capture {
 	struct op_capture_sideband sideband;
 	uint64_t maps_bytes;	/* of all maps but slabs, as they were then */
 	uint64_t maps_bytes_ns; /* 0: not looked at yet */
+	uint64_t due_ns;	/* when the caller wants to be woken, CLOCK_MONOTONIC */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;

@@ -117,15 +117,3 @@ const struct op_otlp_kind *op_rows_otlp_of(uint32_t event)
 			return &SAMPLES[i];
 	return NULL;
 }
-
-bool op_rows_has_type(const char *kind, const char *type)
-{
-	const struct op_word *word = op_word_find(op_word_kinds, kind, strlen(kind));
-	size_t i;
-
-	for (i = 0; word && i < OP_ARRAY_SIZE(SAMPLES); i++)
-		if (word->value == UINT64_C(1) << SAMPLES[i].event &&
-		    strcmp(SAMPLES[i].type, type) == 0)
-			return true;
-	return false;
-}

@@ -78,7 +78,5 @@ struct op_otlp_kind {
 const struct op_otlp_kind *op_rows_otlp(size_t *ret_len);
 /* The row that counts the samples of @event, or NULL: they count as another kind's. */
 const struct op_otlp_kind *op_rows_otlp_of(uint32_t event);
-/* Has the kind with the word @kind samples of that type? */
-bool op_rows_has_type(const char *kind, const char *type);
 
 #endif

@@ -14,7 +14,6 @@ enum {
 	/* bytes of a name such as "module+0x12" that is made here */
 	FRAME_NAME_MAX = 8192,
 	LINES_MAX = 256, /* inlined functions of one location */
-	TRACE_ID_BYTES = 16,
 };
 
 int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
@@ -118,26 +117,6 @@ static uint32_t line_number(int64_t line)
 	return line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
 }
 
-/*
- * Add a text of the request at hand. The same few texts come with each sample; so that a long one
- * is not read as often, the last ones are known by where they stand in the request.
- */
-static int add_text_of(struct op_collect *c, struct otlp_text text, uint32_t *ret)
-{
-	struct op_collect_recent *e =
-		&c->recent[op_hash_u64((uintptr_t)text.data) % OP_COLLECT_RECENT];
-	int r;
-
-	if (e->request == c->requests && e->data == text.data && e->len == text.len) {
-		*ret = e->number;
-		return 0;
-	}
-	r = op_strings_add(&c->strings, text, ret);
-	if (!r)
-		*e = (struct op_collect_recent){ text.data, text.len, c->requests, *ret };
-	return r;
-}
-
 static int collect_function(struct op_collect *c, const struct otlp_frame *f,
 			    uint32_t *ret)
 {
@@ -151,16 +130,16 @@ static int collect_function(struct op_collect *c, const struct otlp_frame *f,
 		name.len = strlen(made);
 		r = op_strings_add(&c->strings, name, &fn.name);
 	} else {
-		r = add_text_of(c, name, &fn.name);
+		r = op_collect_add_text(c, name, &fn.name);
 	}
 	if (!r)
-		r = add_text_of(c, f->system_name, &fn.system_name);
+		r = op_collect_add_text(c, f->system_name, &fn.system_name);
 	if (!r)
-		r = add_text_of(c, f->file, &fn.file);
+		r = op_collect_add_text(c, f->file, &fn.file);
 	if (!r)
-		r = add_text_of(c, f->type, &fn.type);
+		r = op_collect_add_text(c, f->type, &fn.type);
 	if (!r)
-		r = add_text_of(c, f->module, &fn.module);
+		r = op_collect_add_text(c, f->module, &fn.module);
 	return r ? r : add_function(c, &fn, ret);
 }
 
@@ -176,9 +155,9 @@ static int collect_mapping(struct op_collect *c, const struct otlp_frame *f,
 	m.start = f->mapping->start;
 	m.limit = f->mapping->limit;
 	m.offset = f->mapping->offset;
-	r = add_text_of(c, f->module, &m.file);
+	r = op_collect_add_text(c, f->module, &m.file);
 	if (!r)
-		r = add_text_of(c, f->build_id, &m.build_id);
+		r = op_collect_add_text(c, f->build_id, &m.build_id);
 	return r ? r : add_mapping(c, &m, ret);
 }
 
@@ -330,20 +309,14 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	return 0;
 }
 
-/* Add to the value of a stack. What is of a moment is listed, so that a newer window finds it. */
 static int add_value(struct op_collect *c, uint32_t stack, int64_t value)
 {
 	struct op_collect_stack *s = &c->stacks.data[stack];
-	uint32_t *listed;
+	int r = s->value ? 0 : op_moments_note(&c->moments, s->moment, stack);
 
-	if (s->moment != OP_MOMENT_NONE && !s->value) {
-		listed = op_vec_push(&c->moments.all.data[s->moment].stacks);
-		if (!listed)
-			return -ENOMEM;
-		*listed = stack;
-	}
-	s->value = op_collect_sum(s->value, value);
-	return 0;
+	if (!r)
+		s->value = op_collect_sum(s->value, value);
+	return r;
 }
 
 /* The numbers of @k are the last in location_numbers; they stay there if the stack is
@@ -383,32 +356,6 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 	return add_value(c, *ret, value);
 }
 
-/* Of values of one moment a newer window replaces an older one. Returns whether the
- * sample's window is the newest. */
-static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
-		      uint32_t moment)
-{
-	struct op_moment *m;
-	uint32_t *stack;
-
-	if (moment == OP_MOMENT_NONE)
-		return true;
-	m = &c->moments.all.data[moment];
-	if (v->profile->time_ns < m->time_ns)
-		return false;
-	if (v->profile->time_ns > m->time_ns) {
-		op_vec_foreach(stack, &m->stacks) {
-			struct op_collect_stack *of = &c->stacks.data[*stack];
-
-			of->value = of->guessed = of->approximate = 0;
-			of->samples = 0;
-		}
-		m->stacks.len = 0;
-		m->time_ns = v->profile->time_ns;
-	}
-	return true;
-}
-
 static int collect_process(struct op_collect *c, const struct otlp_sample_view *v,
 			   uint32_t *ret)
 {
@@ -416,16 +363,16 @@ static int collect_process(struct op_collect *c, const struct otlp_sample_view *
 	struct op_collect_process p = { .pid = res->pid };
 	struct otlp_text name =
 		res->executable_name.len ? res->executable_name : v->thread_name;
-	int r = add_text_of(c, name, &p.name);
+	int r = op_collect_add_text(c, name, &p.name);
 
 	if (!r)
-		r = add_text_of(c, res->executable_path, &p.path);
+		r = op_collect_add_text(c, res->executable_path, &p.path);
 	if (!r)
-		r = add_text_of(c, res->container_id, &p.container_id);
+		r = op_collect_add_text(c, res->container_id, &p.container_id);
 	if (!r)
-		r = add_text_of(c, res->container_name, &p.container_name);
+		r = op_collect_add_text(c, res->container_name, &p.container_name);
 	if (!r)
-		r = add_text_of(c, res->service_name, &p.service_name);
+		r = op_collect_add_text(c, res->service_name, &p.service_name);
 	return r ? r : add_process(c, &p, ret);
 }
 
@@ -467,65 +414,11 @@ struct adding {
 	void *data;
 };
 
-/* The trace that a sample is linked to; link 0 is none. */
-static int collect_trace(const struct adding *a, const struct otlp_sample_view *v,
-			 uint32_t *ret)
-{
-	static const char digits[] = "0123456789abcdef";
-	char text[2 * TRACE_ID_BYTES];
-	struct otlp_text id;
-	size_t i;
-
-	if (v->sample->link <= 0 || (uint32_t)v->sample->link >= a->p->links.len)
-		return 0;
-	id = a->p->links.data[v->sample->link].trace_id;
-	if (id.len != TRACE_ID_BYTES)
-		return 0;
-	for (i = 0; i < id.len; i++) {
-		text[2 * i] = digits[(uint8_t)id.data[i] >> 4];
-		text[2 * i + 1] = digits[(uint8_t)id.data[i] & 15];
-	}
-	return op_strings_add(&a->c->strings, (struct otlp_text){ text, sizeof(text) },
-			      ret);
-}
-
-/* Why a thread left its CPU, which type of lock it waited for, or what it does. */
-static int collect_reason(const struct adding *a, const struct otlp_sample_view *v,
-			  uint32_t *ret)
-{
-	static const char *const keys[] = { "off_cpu.reason", "lock.type",
-					    "thread.state" };
-	const struct otlp_attribute *at = NULL;
-	size_t i;
-
-	for (i = 0; i < OP_ARRAY_SIZE(keys) && !at; i++)
-		at = otlp_find_attribute(a->p, v->sample->attributes, keys[i]);
-	return at ? add_text_of(a->c, otlp_attribute_text(a->p, at), ret) : 0;
-}
-
 static void count_samples(struct op_collect_stack *s, const struct otlp_sample_view *v)
 {
 	uint32_t times = v->sample->timestamps.len;
 
 	s->samples = UINT32_MAX - s->samples < times ? UINT32_MAX : s->samples + times;
-}
-
-/* The first of the keys that the sample has. */
-static int collect_label(const struct adding *a, const struct otlp_sample_view *v,
-			 uint32_t *ret)
-{
-	char number[OTLP_LABEL_NUMBER_BYTES];
-	const char *key = a->c->label_key;
-	struct otlp_text value;
-	size_t len;
-
-	for (;; key += len + 1) {
-		len = strcspn(key, ",");
-		value = otlp_label(a->p, v, key, len, number);
-		if (value.len || !key[len])
-			break;
-	}
-	return op_strings_add(&a->c->strings, value, ret);
 }
 
 /* Note the value of a sample of stack @s that goes by a guess, or is near its function alone. */
@@ -557,20 +450,12 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	widen_time(c, v->profile);
 	if (!r)
 		r = op_moments_find(&c->moments, a->p, v, k.stack.kind, &k.stack.moment);
-	if (!r && !is_newest(c, v, k.stack.moment))
+	if (!r && !op_collect_is_newest(c, v, k.stack.moment))
 		return 0;
 	if (!r)
 		r = collect_process(c, v, &k.stack.process);
-	if (!r && c->detail >= OP_COLLECT_LOCATIONS) {
-		k.stack.thread_id = v->thread_id;
-		r = add_text_of(c, v->thread_name, &k.stack.thread_name);
-		if (!r)
-			r = collect_reason(a, v, &k.stack.reason);
-	}
-	if (!r && c->detail >= OP_COLLECT_TRACES)
-		r = collect_trace(a, v, &k.stack.trace);
-	if (!r && c->label_key)
-		r = collect_label(a, v, &k.stack.label);
+	if (!r)
+		r = op_collect_attributes(c, a->p, v, &k.stack);
 	if (!r)
 		r = collect_frames(c, v, &k);
 	if (r)

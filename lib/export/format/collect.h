@@ -65,6 +65,9 @@ void op_moments_deinit(struct op_moments *m);
 /* Is a value of @type the state of one moment, and not what happened in a window? */
 bool op_moments_has_type(struct otlp_text type);
 
+/* Note that @stack has a value of @moment, so that a newer window finds it. Returns 0 or -ENOMEM. */
+int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack);
+
 /* The number of the moment that the value of @v, which is of @p, belongs to, or OP_MOMENT_NONE
  * for one that is summed. Returns 0 or -ENOMEM. */
 int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
@@ -291,6 +294,19 @@ typedef int (*op_collect_fn)(void *data, const struct otlp_profiles *p,
 /* The same, which calls @fn for each sample that counts, and returns what it fails with. */
 int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 			op_collect_fn fn, void *data);
+
+/* Parts of the adding. */
+/* Of values of one moment a newer window replaces an older one. Is the window of @v the newest? */
+bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+			  uint32_t moment);
+/* Add a text of the request at hand. The same few texts come with each sample; so that a long one
+ * is not read as often, the last ones are known by where they stand in the request. Returns 0 or
+ * -ENOMEM. */
+int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *ret);
+/* Set thread, trace, reason and label of the stack of @v, as far as the collection tells stacks
+ * apart by them. Returns 0 or -ENOMEM. */
+int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
+			  const struct otlp_sample_view *v, struct op_collect_stack *ret);
 
 /* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {

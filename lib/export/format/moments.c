@@ -91,3 +91,38 @@ int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 	*ret = i;
 	return 0;
 }
+
+bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+			  uint32_t moment)
+{
+	struct op_moment *m;
+	uint32_t *stack;
+
+	if (moment == OP_MOMENT_NONE)
+		return true;
+	m = &c->moments.all.data[moment];
+	if (v->profile->time_ns < m->time_ns)
+		return false;
+	if (v->profile->time_ns > m->time_ns) {
+		op_vec_foreach(stack, &m->stacks) {
+			struct op_collect_stack *of = &c->stacks.data[*stack];
+
+			of->value = of->guessed = of->approximate = 0;
+			of->samples = 0;
+		}
+		m->stacks.len = 0;
+		m->time_ns = v->profile->time_ns;
+	}
+	return true;
+}
+
+int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack)
+{
+	uint32_t *listed = moment == OP_MOMENT_NONE
+				   ? NULL
+				   : op_vec_push(&m->all.data[moment].stacks);
+
+	if (listed)
+		*listed = stack;
+	return listed || moment == OP_MOMENT_NONE ? 0 : -ENOMEM;
+}

@@ -41,7 +41,6 @@ struct op_matches {
 	uint32_t pass;
 	uint64_t pause_ns; /* that pass goes on then */
 	uint64_t now_ns;
-	struct op_work_clock clock; /* for the limit */
 	uint64_t unread;
 	uint64_t refused;
 };

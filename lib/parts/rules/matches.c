@@ -377,9 +377,9 @@ static void next_of_pass(struct op_matches *p)
 		look_or_wait(p, pid, 0);
 }
 
-void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns)
+void op_matches_work(struct op_matches *p, uint64_t now_ns,
+		     struct op_allowance *allowance)
 {
-	uint64_t end_ns;
 	bool more = true;
 
 	p->now_ns = now_ns;
@@ -389,9 +389,7 @@ void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns)
 		close_scan(p);
 		return;
 	}
-	op_work_clock_begin(&p->clock);
-	end_ns = op_clock_work_ns(&p->clock) + limit_ns;
-	while (more && op_clock_work_ns(&p->clock) < end_ns)
+	while (more && !op_allowance_is_over(allowance))
 		more = next_candidate(p);
 	if (now_ns < p->pause_ns)
 		return;
@@ -401,7 +399,7 @@ void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns)
 	/* one at least, however many of the queue there were */
 	while (p->scan) {
 		next_of_pass(p);
-		if (op_clock_work_ns(&p->clock) >= end_ns)
+		if (op_allowance_is_over(allowance))
 			break;
 	}
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "op_user_types.h"
 
@@ -64,9 +65,10 @@ void op_matches_on_exit(struct op_matches *p, uint32_t pid);
 /* Events were lost, or nobody listened: all processes are looked at again. */
 void op_matches_on_lost(struct op_matches *p);
 
-/* Look at processes for about @limit_ns, and longer by one of them. @now_ns is
+/* Look at processes until @allowance is over, and longer by one of them. @now_ns is
  * CLOCK_MONOTONIC. */
-void op_matches_work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns);
+void op_matches_work(struct op_matches *p, uint64_t now_ns,
+		     struct op_allowance *allowance);
 /* When that is to be called next; 0: no process waits. */
 uint64_t op_matches_next_ns(const struct op_matches *p);
 

@@ -45,9 +45,10 @@ static void poll_processes(void *part, struct op_allowance *allowance,
 			   struct op_window *window, struct op_part_taken *taken)
 {
 	uint64_t now_ns = op_allowance_now(allowance);
+	struct op_allowance turn = op_allowance_within(
+		allowance, op_allowance_part(allowance, now_ns, TURN_PARTS));
 
-	op_rule_set_work(part, op_clock_monotonic_ns(),
-			 op_allowance_part(allowance, now_ns, TURN_PARTS) - now_ns);
+	op_rule_set_work(part, op_clock_monotonic_ns(), &turn);
 }
 
 /* Rules end, and processes wait. */

@@ -9,13 +9,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "parts/rules/cgroup.h"
 #include "parts/rules/state.h"
-
-/* Between two looks for what rules wait for. */
-static const uint64_t LOOK_NS = UINT64_C(5000000000);
-/* Between two looks whether control groups were made anew. */
-static const uint64_t FOLLOW_NS = UINT64_C(400000000);
 
 /* Pointers to rules, by rank. */
 struct op_ranked {
@@ -27,11 +21,6 @@ struct op_ranked {
 static void ranked_clear(struct op_ranked *sorted)
 {
 	op_vec_clear(sorted);
-}
-
-static uint64_t word_of(const struct op_rule *rule)
-{
-	return (uint64_t)(uintptr_t)rule;
 }
 
 int op_rule_set_new(const struct op_rule_set_config *config, struct op_rule_set **ret)
@@ -82,109 +71,11 @@ struct op_rule_set *op_rule_set_free(struct op_rule_set *t)
 
 /* ---- rules ---- */
 
-static bool is_only_one(const struct op_rule_set *t, const struct op_rule *rule)
-{
-	const struct op_rule *other;
-
-	for (other = op_rule_table_newest(t, rule->hash); other; other = other->older)
-		if (other != rule && op_rule_same(other, rule))
-			return false;
-	return true;
-}
-
-/* Insert the rule into the list of its target, by rank. Returns 0 or -ENOMEM. */
-static int link_rule(struct op_rule_set *t, struct op_rule *rule)
-{
-	struct op_rule *at = op_rule_table_newest(t, rule->hash);
-
-	if (!at || at->rank < rule->rank) {
-		rule->older = at;
-		return op_map64_put(&t->by_key, rule->hash, word_of(rule));
-	}
-	while (at->older && at->older->rank > rule->rank)
-		at = at->older;
-	rule->older = at->older;
-	at->older = rule;
-	return 0;
-}
-
-static void unlink_rule(struct op_rule_set *t, const struct op_rule *rule)
-{
-	struct op_rule *at = op_rule_table_newest(t, rule->hash);
-
-	if (at == rule && rule->older)
-		/* replaces: needs no memory */
-		(void)op_map64_put(&t->by_key, rule->hash, word_of(rule->older));
-	else if (at == rule)
-		(void)op_map64_remove(&t->by_key, rule->hash);
-	for (; at && at != rule; at = at->older)
-		if (at->older == rule)
-			at->older = rule->older;
-}
-
-/* The place in t->ages of rules of that age, or a free one; OP_AGES_MAX: none. */
-static size_t age_at(const struct op_rule_set *t, uint64_t ns)
-{
-	size_t found = OP_AGES_MAX;
-	size_t i;
-
-	for (i = 0; i < OP_AGES_MAX; i++) {
-		if (t->ages[i].rules && t->ages[i].ns == ns)
-			return i;
-		if (!t->ages[i].rules)
-			found = i;
-	}
-	return found;
-}
-
-/* Count @by (1 or -1) more rules like @rule, which is linked. */
-static void count(struct op_rule_set *t, const struct op_rule *rule, int by)
-{
-	const bool only = is_only_one(t, rule);
-	size_t age;
-
-	t->kinds[rule->key.kind] += (size_t)by;
-	if (rule->key.kind == OP_RULE_CGROUP)
-		t->depths[rule->depth] += (size_t)by;
-	if (rule->key.kind == OP_TARGET_TREE)
-		t->trees[rule->key.word[0] % OP_ARRAY_SIZE(t->trees)] += (size_t)by;
-	if (rule->key.kind == OP_TARGET_AGE) {
-		age = age_at(t, rule->key.word[0]);
-		t->ages[age].ns = rule->key.word[0];
-		t->ages[age].rules += (size_t)by;
-	}
-	if (only && !op_rule_is_of_programs(rule))
-		t->published += (size_t)by;
-	if (only && op_rule_is_glob(rule))
-		t->globs += (size_t)by;
-}
-
-/* Link it, and count it as one that is found by what it is of. */
-static int add_target(struct op_rule_set *t, struct op_rule *rule)
-{
-	int r = link_rule(t, rule);
-
-	if (r == 0 && op_rule_is_glob(rule) && is_only_one(t, rule) &&
-	    t->globs == OTELPROF_GLOBS_MAX)
-		r = op_fail(t->config.log, -ENOSPC,
-			    "rules have %d different paths with * already",
-			    OTELPROF_GLOBS_MAX);
-	else if (r == 0 && rule->key.kind == OP_TARGET_AGE &&
-		 age_at(t, rule->key.word[0]) == OP_AGES_MAX)
-		r = op_fail(t->config.log, -ENOSPC,
-			    "rules have %d different ages already", OP_AGES_MAX);
-	if (r < 0)
-		unlink_rule(t, rule);
-	else
-		count(t, rule, 1);
-	return r;
-}
-
 /* Take a rule in, whose text and rank are set. On success it is ours. The table is not told. */
 static int put_in(struct op_rule_set *t, struct op_rule *rule)
 {
 	int rate = 0;
-	int r = op_map64_put(&t->rules, rule->number, word_of(rule));
+	int r = op_map64_put(&t->rules, rule->number, op_rule_word(rule));
 
 	if (r == 0 && rule->of.sample_rate_hz) {
 		rate = op_rule_rates_take(&t->rates, rule->of.sample_rate_hz);
@@ -195,7 +86,7 @@ static int put_in(struct op_rule_set *t, struct op_rule *rule)
 	}
 	rule->rate = (uint32_t)OP_MAX(rate, 0);
 	if (r == 0 && !op_rule_waits(rule))
-		r = add_target(t, rule);
+		r = op_rule_link(t, rule);
 	if (r < 0) {
 		if (rule->rate)
 			op_rule_rates_put(&t->rates, rule->rate);
@@ -214,8 +105,7 @@ static int put_in(struct op_rule_set *t, struct op_rule *rule)
 static void take_out(struct op_rule_set *t, const struct op_rule *rule)
 {
 	if (!op_rule_waits(rule)) {
-		count(t, rule, -1);
-		unlink_rule(t, rule);
+		op_rule_unlink(t, rule);
 	}
 	(void)op_map64_remove(&t->rules, rule->number);
 	t->waiting -= op_rule_waits(rule);
@@ -237,18 +127,6 @@ static void find_next(struct op_rule_set *t)
 		if (until_ns && (!t->next_ns || until_ns < t->next_ns))
 			t->next_ns = until_ns;
 	}
-}
-
-/* Put a rule in force that is in. */
-static int enforce(struct op_rule_set *t, const struct op_rule *rule)
-{
-	int r = op_rule_table_reserve(t);
-
-	if (r == 0)
-		r = op_rule_table_publish(t, rule);
-	if (r == 0)
-		op_rule_table_publish_use(t);
-	return r;
 }
 
 static void set_end(struct op_rule *rule, uint64_t now_ns)
@@ -278,7 +156,7 @@ int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *from,
 	r = put_in(t, rule);
 	if (r < 0)
 		return r;
-	r = enforce(t, rule);
+	r = op_rule_enforce(t, rule);
 	if (r < 0) {
 		take_out(t, rule);
 		return r;
@@ -407,12 +285,11 @@ int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules
 				    .matches = t->matches,
 				    .seed = t->seed,
 				    .last = t->last,
-				    .look_ns = now_ns + LOOK_NS,
-				    .follow_ns = now_ns + FOLLOW_NS,
 				    .fd = -1 };
 	size_t i;
 	int r = 0;
 
+	op_rule_look_later(&next, now_ns);
 	op_rule_rates_init(&next.rates, t->rates.hz[0]);
 	for (i = 0; r == 0 && i < len; i++)
 		r = put_in_copy(&next, t, &rules[i], i + 1, now_ns);
@@ -489,122 +366,6 @@ void op_rule_set_on_lost(void *ctx)
 	struct op_rule_set *t = ctx;
 
 	op_matches_on_lost(t->matches);
-}
-
-/* Does the rule wait no more? */
-static bool settle(struct op_rule_set *t, struct op_rule *rule)
-{
-	struct op_rule_key key = rule->key;
-	int r = op_rule_find_key(t, rule);
-
-	if (r == 0)
-		r = add_target(t, rule);
-	if (r < 0) {
-		rule->key = key;
-		return false;
-	}
-	t->waiting--;
-	r = enforce(t, rule);
-	if (r == 0)
-		op_log(t->config.log, OP_LOG_INFO,
-		       "a rule is in force that waited for %s", rule->of.text);
-	else
-		op_log(t->config.log, OP_LOG_WARNING, "%s", t->config.log->message);
-	return true;
-}
-
-/* Its control group is gone: the rule waits for the next one. */
-static void lose_group(struct op_rule_set *t, struct op_rule *rule)
-{
-	count(t, rule, -1);
-	unlink_rule(t, rule);
-	(void)op_rule_table_publish(t, rule);
-	rule->key.kind = OP_RULE_KINDS;
-	t->waiting++;
-	t->changed = true;
-	op_log(t->config.log, OP_LOG_INFO,
-	       "the control group of a rule is gone; it waits for the next %s",
-	       rule->of.text);
-}
-
-/* A unit or a container that restarts has another control group at the same path. */
-static void follow(struct op_rule_set *t, uint64_t now_ns)
-{
-	size_t left = OP_RULE_SET_FOLLOW;
-	uint64_t word;
-
-	while (left && op_map64_next(&t->rules, &t->follow_at, &word)) {
-		struct op_rule *rule = op_rule_of(word);
-		uint64_t id;
-
-		if (!rule->group)
-			continue;
-		left--;
-		id = op_rule_cgroup_now(rule->group);
-		if (!op_rule_waits(rule) && id != rule->key.word[0])
-			lose_group(t, rule);
-		if (id && op_rule_waits(rule))
-			(void)settle(t, rule);
-	}
-	if (left)
-		t->follow_at = 0;
-	t->follow_ns = now_ns + FOLLOW_NS;
-}
-
-/* Look for what rules wait for: finding a container reads many directories. */
-static void look(struct op_rule_set *t, uint64_t now_ns)
-{
-	size_t left = OP_RULE_SET_LOOK;
-	uint64_t word;
-
-	while (left && op_map64_next(&t->rules, &t->look_at, &word)) {
-		struct op_rule *rule = op_rule_of(word);
-
-		left -= op_rule_waits(rule);
-		if (op_rule_waits(rule))
-			(void)settle(t, rule);
-	}
-	if (left)
-		t->look_at = 0;
-	t->look_ns = now_ns + LOOK_NS;
-}
-
-static bool has_groups(const struct op_rule_set *t)
-{
-	return t->waiting || t->kinds[OP_RULE_CGROUP];
-}
-
-static void look_at_groups(struct op_rule_set *t, uint64_t now_ns)
-{
-	struct op_log *log = t->config.log;
-	struct op_log kept = *log;
-
-	log->detail = NULL;
-	if (now_ns >= t->follow_ns)
-		follow(t, now_ns);
-	if (t->waiting && now_ns >= t->look_ns)
-		look(t, now_ns);
-	/* the error of a call stays that of the call */
-	op_log_deinit(log);
-	*log = kept;
-}
-
-void op_rule_set_work(struct op_rule_set *t, uint64_t now_ns, uint64_t limit_ns)
-{
-	op_matches_work(t->matches, now_ns, limit_ns);
-	if (has_groups(t))
-		look_at_groups(t, now_ns);
-	if (t->changed)
-		op_rule_table_publish_use(t);
-}
-
-uint64_t op_rule_set_work_ns(const struct op_rule_set *t)
-{
-	uint64_t next_ns = op_matches_next_ns(t->matches);
-
-	if (!has_groups(t) || (next_ns && next_ns < t->follow_ns))
-		return next_ns;
-	return t->follow_ns + 1;
 }
 
 void op_rule_set_get_stats(const struct op_rule_set *t, struct op_match_stats *ret)

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "kernel/capture.h"
@@ -73,9 +74,10 @@ void op_rule_set_on_fork(void *ctx, uint32_t pid, uint32_t parent);
 void op_rule_set_on_exec(void *ctx, uint32_t pid);
 void op_rule_set_on_exit(void *ctx, uint32_t pid);
 void op_rule_set_on_lost(void *ctx);
-/* Look for processes that rules mean, for about @limit_ns; and when to do that next, 0: none
- * waits. */
-void op_rule_set_work(struct op_rule_set *t, uint64_t now_ns, uint64_t limit_ns);
+/* Look for processes that rules mean, and for what rules wait for, until @allowance is over; and
+ * when to do that next, 0: none waits. */
+void op_rule_set_work(struct op_rule_set *t, uint64_t now_ns,
+		      struct op_allowance *allowance);
 uint64_t op_rule_set_work_ns(const struct op_rule_set *t);
 void op_rule_set_get_stats(const struct op_rule_set *t, struct op_match_stats *ret);
 /* All rates there are. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share: the rules (rule.c, rule_set.c), and the kernel's
- * table of what they say (rule_table.c). */
+/* What the files of this folder share: the rules (rule.c, rule_links.c, rule_set.c, waiting.c),
+ * and the kernel's table of what they say (rule_table.c). */
 #ifndef OP_PARTS_RULES_STATE_H
 #define OP_PARTS_RULES_STATE_H
 
@@ -64,6 +64,11 @@ static inline struct op_rule *op_rule_of(uint64_t word)
 	return (struct op_rule *)(uintptr_t)word;
 }
 
+static inline uint64_t op_rule_word(const struct op_rule *rule)
+{
+	return (uint64_t)(uintptr_t)rule;
+}
+
 /* Copy @from with its text. Returns 0 or -ENOMEM. */
 int op_rule_new(const struct otelprof_rule *from, struct op_rule **ret);
 struct op_rule *op_rule_free(struct op_rule *rule);
@@ -71,6 +76,15 @@ OP_DEFINE_CLEANUP(struct op_rule *, op_rule_free)
 /* Set its key and the hash of that. Returns 0; -ENOENT for a cgroup that is not there; or
  * -errno. */
 int op_rule_find_key(const struct op_rule_set *t, struct op_rule *rule);
+
+/* Take it into the list of its target, and count it; and the opposite. Returns 0, -ENOSPC where there
+ * are too many ages or globs, or -ENOMEM. */
+int op_rule_link(struct op_rule_set *t, struct op_rule *rule);
+void op_rule_unlink(struct op_rule_set *t, const struct op_rule *rule);
+/* Put a rule in force that is linked. Returns 0 or -errno. */
+int op_rule_enforce(struct op_rule_set *t, const struct op_rule *rule);
+/* What rules wait for was looked for at @now_ns. */
+void op_rule_look_later(struct op_rule_set *t, uint64_t now_ns);
 
 /* The last rule of those whose targets have this hash, or NULL. */
 struct op_rule *op_rule_table_newest(const struct op_rule_set *t, uint64_t hash);

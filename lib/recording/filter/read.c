@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "profile/otlp/bytes.h"
 #include "recording/filter/filter.h"
-#include "recording/read/kinds.h"
+#include "recording/read/kind_word.h"
 #include "recording/read/say.h"
 #include "recording/read/wire.h"
 
@@ -214,6 +214,21 @@ static int frames_fit(const struct filter_run *run, const struct otlp_sample_vie
 	return r;
 }
 
+static bool kind_is_wanted(const struct filter_run *run, const struct otlp_sample_view *v)
+{
+	const struct otlp_attribute *lock =
+		otlp_find_attribute(run->p, v->sample->attributes, "lock.type");
+	const struct kind_names names = {
+		.type = v->type,
+		.unit = v->unit,
+		.period_type = v->period_type,
+		.of_kernel =
+			lock && !otlp_text_is(otlp_attribute_text(run->p, lock), "futex"),
+	};
+
+	return !run->f->kind || kind_fits(run->f->kind, &names);
+}
+
 static int judge(void *data, const struct otlp_sample_view *v)
 {
 	struct filter_run *run = data;
@@ -221,8 +236,8 @@ static int judge(void *data, const struct otlp_sample_view *v)
 	const struct filter *f = run->f;
 	int r;
 
-	if ((f->kind && !kind_is_named(f->kind, v->type, v->unit, v->period_type)) ||
-	    !owners_fit(f, v) || !link_fits(run, v) || !labels_fit(run, v))
+	if (!kind_is_wanted(run, v) || !owners_fit(f, v) || !link_fits(run, v) ||
+	    !labels_fit(run, v))
 		return 0;
 	time = judge_time(run, v);
 	r = time == OUT ? 0 : frames_fit(run, v);

@@ -2,7 +2,6 @@
 #include "recording/read/kind_word.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,11 +30,6 @@ static const struct {
 	{ "inuse_objects", NULL, "heap/inuse_count" },
 };
 
-static bool text_is(const struct op_collect *c, uint32_t string, const char *text)
-{
-	return otlp_text_is(op_strings_get(&c->strings, string), text);
-}
-
 /* Waits for locks of programs and for those of the kernel have the same type; what they say of the
  * lock tells them apart. */
 static bool is_of_kernel(const struct op_collect *c, uint32_t kind)
@@ -44,50 +38,118 @@ static bool is_of_kernel(const struct op_collect *c, uint32_t kind)
 
 	op_vec_foreach(s, &c->stacks)
 		if (s->kind == kind)
-			return s->reason && !text_is(c, s->reason, "futex");
+			return s->reason &&
+			       !otlp_text_is(op_strings_get(&c->strings, s->reason),
+					     "futex");
 	return false;
 }
 
-const char *kind_word(const struct op_collect *c, uint32_t kind,
-		      char buf[static KIND_WORD_BYTES])
+static const char *word_of(const struct kind_names *n, char buf[static KIND_WORD_BYTES])
 {
-	const struct op_collect_kind *k = &c->kinds.data[kind];
-	struct otlp_text text;
+	struct otlp_text text = n->type;
 	size_t i;
 
 	for (i = 0; i < OP_ARRAY_SIZE(words); i++) {
-		if (!text_is(c, k->counted_type, words[i].type) ||
-		    (words[i].unit && !text_is(c, k->counted_unit, words[i].unit)))
+		if (!otlp_text_is(n->type, words[i].type) ||
+		    (words[i].unit && !otlp_text_is(n->unit, words[i].unit)))
 			continue;
 		(void)snprintf(buf, KIND_WORD_BYTES, "%s%s",
-			       !strncmp(words[i].word, "locks", 5) &&
-					       is_of_kernel(c, kind)
+			       n->of_kernel && !strncmp(words[i].word, "locks", 5)
 				       ? "kernel_"
 				       : "",
 			       words[i].word);
 		return buf;
 	}
 	/* "samples" would say nothing: what was sampled does. */
-	text = op_strings_get(&c->strings,
-			      text_is(c, k->counted_type, "samples") && k->period_type
-				      ? k->period_type
-				      : k->counted_type);
+	if (otlp_text_is(text, "samples") && n->period_type.len)
+		text = n->period_type;
 	(void)op_text_show(text.data, text.len, buf, KIND_WORD_BYTES);
 	return buf;
+}
+
+/* The names of what was counted; without @counted, those of what is shown. */
+static struct kind_names names_of(const struct op_collect *c, uint32_t kind, bool counted)
+{
+	const struct op_collect_kind *k = &c->kinds.data[kind];
+
+	return (struct kind_names){
+		.type = op_strings_get(&c->strings, counted ? k->counted_type : k->type),
+		.unit = op_strings_get(&c->strings, counted ? k->counted_unit : k->unit),
+		.period_type = op_strings_get(&c->strings, k->period_type),
+		.of_kernel = is_of_kernel(c, kind),
+	};
+}
+
+const char *kind_word(const struct op_collect *c, uint32_t kind,
+		      char buf[static KIND_WORD_BYTES])
+{
+	const struct kind_names names = names_of(c, kind, true);
+
+	return word_of(&names, buf);
+}
+
+/* Is @text the @len bytes at @word? */
+static bool text_is(struct otlp_text text, const char *word, size_t len)
+{
+	return text.len == len && memcmp(text.data, word, len) == 0;
+}
+
+static bool fits_one(const char *word, size_t len, const struct kind_names *n)
+{
+	char buf[KIND_WORD_BYTES];
+	const char *of = word_of(n, buf);
+
+	if (!len)
+		return false;
+	if (strncmp(of, word, len) == 0 && (!of[len] || of[len] == '/'))
+		return true;
+	if (text_is(n->type, word, len) || text_is(n->period_type, word, len))
+		return true;
+	return n->type.len && len > n->type.len && word[n->type.len] == '/' &&
+	       text_is(n->type, word, n->type.len) &&
+	       text_is(n->unit, word + n->type.len + 1, len - n->type.len - 1);
+}
+
+bool kind_fits(const char *list, const struct kind_names *names)
+{
+	size_t len;
+
+	for (;; list += len + 1) {
+		len = strcspn(list, ",");
+		if (fits_one(list, len, names))
+			return true;
+		if (!list[len])
+			return false;
+	}
+}
+
+/* Also by what is shown, where it is weighed. */
+static bool kind_is_asked_for(const struct op_collect *c, uint32_t kind, const char *word)
+{
+	const struct kind_names counted = names_of(c, kind, true);
+	const struct kind_names shown = names_of(c, kind, false);
+
+	return kind_fits(word, &counted) || kind_fits(word, &shown);
 }
 
 int kind_by_word(const struct op_collect *c, const char *word, uint32_t *ret)
 {
 	char buf[KIND_WORD_BYTES];
-	uint32_t i;
+	uint32_t i, found = UINT32_MAX;
 
 	for (i = 0; i < c->kinds.len; i++) {
-		if (strcmp(kind_word(c, i, buf), word) != 0)
-			continue;
-		*ret = i;
-		return 0;
+		if (strcmp(kind_word(c, i, buf), word) == 0) {
+			*ret = i;
+			return 0;
+		}
+		if (kind_is_asked_for(c, i, word) &&
+		    (found == UINT32_MAX || op_collect_kind_before(c, i, found)))
+			found = i;
 	}
-	return -ENOENT;
+	if (found == UINT32_MAX)
+		return -ENOENT;
+	*ret = found;
+	return 0;
 }
 
 uint32_t kind_by_default(const struct op_collect *c)

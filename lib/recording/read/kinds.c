@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "base/rows/rows.h"
 #include "otlp/reader.h"
 #include "recording/read/print.h"
 
@@ -102,46 +101,6 @@ void kinds_clear(struct kinds *k)
 	for (i = 0; i < k->len; i++)
 		functions_clear(&k->of[i].sums);
 	k->len = 0;
-}
-
-static bool same(struct otlp_text a, struct otlp_text b)
-{
-	return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
-}
-
-/* Is @word, without commas, the kind? */
-static bool is_word(struct otlp_text word, struct otlp_text type, struct otlp_text unit,
-		    struct otlp_text period_type)
-{
-	char name[KIND_NAME_BYTES], is[KIND_NAME_BYTES];
-
-	if (!word.len)
-		return false;
-	if (same(word, type) || same(word, period_type))
-		return true;
-	if (word.len == type.len + 1 + unit.len && type.len &&
-	    memcmp(word.data, type.data, type.len) == 0 && word.data[type.len] == '/' &&
-	    (!unit.len || memcmp(word.data + type.len + 1, unit.data, unit.len) == 0))
-		return true;
-	if (word.len >= sizeof(name) || type.len >= sizeof(is))
-		return false;
-	copy_name(name, word);
-	copy_name(is, type);
-	return op_rows_has_type(name, is);
-}
-
-bool kind_is_named(const char *name, struct otlp_text type, struct otlp_text unit,
-		   struct otlp_text period_type)
-{
-	struct otlp_text word = { name, 0 };
-
-	for (;; word.data += word.len + 1) {
-		word.len = strcspn(word.data, ",");
-		if (is_word(word, type, unit, period_type))
-			return true;
-		if (!word.data[word.len])
-			return false;
-	}
 }
 
 const char *kind_amount(const struct kind_sums *k, uint64_t value,

@@ -38,14 +38,6 @@ const struct kind_sums *kinds_find(const struct kinds *k, const struct kind_sums
 /* Forget all sums; the owner stays. */
 void kinds_clear(struct kinds *k);
 
-/*
- * Does @name mean samples of this type and unit? It is the word of --kinds ("locks"), the type
- * ("contentions"), type and unit ("block_io/bytes"), or the type of the period ("cpu"); or several
- * of these with commas. @period_type: "" where there is none.
- */
-bool kind_is_named(const char *name, struct otlp_text type, struct otlp_text unit,
-		   struct otlp_text period_type);
-
 /* "1.25 s", "3.0 MiB", or "17". Returns @buf. */
 const char *kind_amount(const struct kind_sums *k, uint64_t value,
 			char buf[KIND_AMOUNT_BYTES]);

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
-#include "recording/read/kinds.h"
-#include "recording/threads/waits.h"
+#include "recording/read/kind_word.h"
+#include "recording/waits.h"
 
 static struct otlp_text text(const struct op_collect *c, uint32_t string)
 {
@@ -33,13 +32,12 @@ bool threads_is_managed(const struct threads *t, const struct thread_frame *f)
 	return false;
 }
 
-static bool is_kind(const struct op_collect *c, const struct op_collect_stack *s,
-		    const char *word)
+/* The number of a kind, or UINT32_MAX. */
+static uint32_t kind_of(const struct op_collect *c, const char *word)
 {
-	const struct op_collect_kind *k = &c->kinds.data[s->kind];
+	uint32_t kind;
 
-	return kind_is_named(word, text(c, k->counted_type), text(c, k->counted_unit),
-			     text(c, k->period_type));
+	return kind_by_word(c, word, &kind) == 0 ? kind : UINT32_MAX;
 }
 
 static bool passes(const struct op_collect *c, const struct op_collect_stack *s,
@@ -62,15 +60,15 @@ static bool passes(const struct op_collect *c, const struct op_collect_stack *s,
 	return true;
 }
 
-/* Where the thread of @s was seen most. */
-static const struct op_collect_stack *seen_on_cpu(const struct op_collect *c,
-						  const struct op_collect_stack *s)
+/* Where the thread of @s was seen most, in stacks of the kind @cpu. */
+static const struct op_collect_stack *
+seen_on_cpu(const struct op_collect *c, uint32_t cpu, const struct op_collect_stack *s)
 {
 	const struct op_collect_stack *e, *best = NULL;
 
 	op_vec_foreach(e, &c->stacks) {
 		if (e->process == s->process && e->thread_id == s->thread_id &&
-		    is_kind(c, e, "cpu") && (!best || e->value > best->value))
+		    e->kind == cpu && (!best || e->value > best->value))
 			best = e;
 	}
 	return best;
@@ -118,24 +116,13 @@ static int add_frames(struct threads *t, struct thread *thread)
 	return 0;
 }
 
-static int find_wait(struct threads *t, struct thread *thread)
+static void find_wait(const struct threads *t, struct thread *thread)
 {
-	_cleanup_free_ struct otlp_text *names = calloc(thread->len + 1, sizeof(*names));
-	const struct thread_frame *f = t->frames.data + thread->first;
-	struct otlp_text state = text(t->c, thread->stack->label);
-	size_t i;
+	enum wait wait = WAIT_NONE;
 
-	if (!names)
-		return -ENOMEM;
-	if (thread->goroutine || thread->seen || is_running(t->c, thread->stack))
-		return 0;
-	for (i = 0; i < thread->len; i++)
-		names[i] = text(t->c, t->c->functions.data[f[i].function].name);
-	if (otlp_text_is(state, "runnable"))
-		thread->wait = "CPU";
-	else
-		thread->wait = wait_of_frames(names, thread->len);
-	return 0;
+	if (!thread->goroutine && !thread->seen && !is_running(t->c, thread->stack))
+		wait = wait_of(t->c, NULL, thread->stack);
+	thread->wait = wait_word(wait);
 }
 
 static int compare(const void *a, const void *b, void *data)
@@ -160,6 +147,7 @@ static int compare(const void *a, const void *b, void *data)
 
 static int complete(struct threads *t)
 {
+	uint32_t cpu = kind_of(t->c, "cpu");
 	uint32_t process = UINT32_MAX;
 	struct thread *e;
 	int r = 0;
@@ -168,12 +156,11 @@ static int complete(struct threads *t)
 		t->processes += e->stack->process != process;
 		process = e->stack->process;
 		if (!e->goroutine && is_running(t->c, e->stack))
-			e->seen = seen_on_cpu(t->c, e->stack);
+			e->seen = seen_on_cpu(t->c, cpu, e->stack);
 		r = add_frames(t, e);
-		if (!r)
-			r = find_wait(t, e);
 		if (r)
 			return r;
+		find_wait(t, e);
 	}
 	return 0;
 }
@@ -225,20 +212,20 @@ static int group(struct threads *t)
 int threads_make(const struct op_collect *c, const char *const owners[FILTER_OWNERS],
 		 struct threads *ret)
 {
+	uint32_t threads = kind_of(c, "threads"), goroutines = kind_of(c, "goroutines");
 	const struct op_collect_stack *s;
 	struct thread *e;
 	int r;
 
 	*ret = (struct threads){ .c = c };
 	op_vec_foreach(s, &c->stacks) {
-		if (!s->value || !is_kind(c, s, "threads,goroutines") ||
+		if (!s->value || (s->kind != threads && s->kind != goroutines) ||
 		    !passes(c, s, owners))
 			continue;
 		e = op_vec_push(&ret->all);
 		if (!e)
 			return -ENOMEM;
-		*e = (struct thread){ .stack = s,
-				      .goroutine = is_kind(c, s, "goroutines") };
+		*e = (struct thread){ .stack = s, .goroutine = s->kind == goroutines };
 	}
 	if (ret->all.len)
 		qsort_r(ret->all.data, ret->all.len, sizeof(*ret->all.data), compare,

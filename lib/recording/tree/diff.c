@@ -10,6 +10,7 @@
 #include "export/format/html.h"
 #include "export/format/kinds.h"
 #include "recording/read/say.h"
+#include "recording/tree/function_name.h"
 #include "recording/tree/missing.h"
 
 enum {
@@ -33,17 +34,6 @@ static struct otlp_text text_of(const struct view *v, uint32_t string)
 	return t;
 }
 
-struct otlp_text diff_base_name(struct otlp_text path)
-{
-	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-
-	if (slash) {
-		path.len -= (size_t)(slash + 1 - path.data);
-		path.data = slash + 1;
-	}
-	return path;
-}
-
 static int fill(struct change *c, const struct view *v, const struct view_row *row,
 		int side)
 {
@@ -57,12 +47,12 @@ static int fill(struct change *c, const struct view *v, const struct view_row *r
 		view_module(v, row->label, name, sizeof(name));
 		c->key = text_of(v, f->name);
 		c->module_key =
-			diff_base_name(text_of(v, f->module ? f->module : f->file));
+			function_name_base(text_of(v, f->module ? f->module : f->file));
 		c->type = text_of(v, f->type);
 		c->file = text_of(v, f->file);
 		c->start_line = f->start_line;
 	} else if (v->request.by == VIEW_BY_LINE) {
-		c->key = diff_base_name(text_of(v, v->places.data[row->label].file));
+		c->key = function_name_base(text_of(v, v->places.data[row->label].file));
 		c->start_line = v->places.data[row->label].line;
 	} else {
 		c->key = text_of(v, row->label);

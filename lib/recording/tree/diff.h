@@ -45,8 +45,6 @@ struct diff {
 int diff_make(struct diff *d, const struct view_request *request);
 void diff_clear(struct diff *d);
 
-/* The last part of a path. */
-struct otlp_text diff_base_name(struct otlp_text path);
 /* Let the modules and programs of @after have the names of those of @before that they are versions
  * of, with a note for each. Returns 0 or -ENOMEM. */
 int diff_join_names(struct op_collect *before, struct op_collect *after);

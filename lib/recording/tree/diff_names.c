@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "recording/read/say.h"
 #include "recording/tree/diff.h"
+#include "recording/tree/function_name.h"
 
 enum {
 	NAME_BYTES = 256,
@@ -41,7 +42,8 @@ static int module_of(struct joining *j, int side, const struct op_collect_functi
 		     uint32_t *ret)
 {
 	return number_of(
-		j, diff_base_name(op_strings_get(&j->c[side]->strings, f->module)), ret);
+		j, function_name_base(op_strings_get(&j->c[side]->strings, f->module)),
+		ret);
 }
 
 static bool is_alone(const struct sums sums[DIFF_SIDES], uint32_t text, int side)

@@ -169,3 +169,14 @@ int function_name_find(const struct view *v, uint32_t *ret, struct sums *ret_als
 			fits[f->name] = (uint8_t)fit(v, f->name, part, buf);
 	return choose(v, weights, fits, ret, ret_also);
 }
+
+struct otlp_text function_name_base(struct otlp_text path)
+{
+	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+
+	if (slash) {
+		path.len -= (size_t)(slash + 1 - path.data);
+		path.data = slash + 1;
+	}
+	return path;
+}

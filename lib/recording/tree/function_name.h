@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "otlp/reader.h"
 #include "recording/tree/view.h"
 
 /*
@@ -19,6 +20,9 @@ int function_name_find(const struct view *v, uint32_t *ret, struct sums *ret_als
 /* Add up the values of the samples that each function is in, by the string of its name: @ret has
  * one for each string of the collection. Returns 0 or -ENOMEM. */
 int function_name_weigh(const struct view *v, int64_t *ret);
+
+/* The last part of a path. */
+struct otlp_text function_name_base(struct otlp_text path);
 
 /* How a character of a name is shown in Markdown, where some have a meaning. */
 char function_name_shown(char c);

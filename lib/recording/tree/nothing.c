@@ -73,3 +73,13 @@ int missing_say(const struct filter *f, char *const *paths, size_t len)
 	recording_clear(&rec);
 	return r;
 }
+
+int recording_load(char *const *paths, size_t len,
+		   const struct recording_request *request, struct recording *ret)
+{
+	int r = recording_collect(paths, len, request, ret);
+
+	return !r && request->filter && !ret->c->stacks.len
+		       ? missing_say(request->filter, paths, len)
+		       : r;
+}

@@ -10,7 +10,6 @@
 #include "otlp/reader.h"
 #include "recording/filter/frames.h"
 #include "recording/read/say.h"
-#include "recording/tree/missing.h"
 #include "recording/tree/view.h"
 
 enum {
@@ -162,8 +161,8 @@ static int leave_out(struct recording *r, const struct filter *f)
 	return 0;
 }
 
-int recording_load(char *const *paths, size_t len,
-		   const struct recording_request *request, struct recording *ret)
+int recording_collect(char *const *paths, size_t len,
+		      const struct recording_request *request, struct recording *ret)
 {
 	int r;
 
@@ -177,11 +176,7 @@ int recording_load(char *const *paths, size_t len,
 	drop_older(ret);
 	if (!r && request->lines.wanted)
 		r = add_lines(ret->c, &request->lines);
-	if (!r)
-		r = leave_out(ret, request->filter);
-	return !r && request->filter && !ret->c->stacks.len
-		       ? missing_say(request->filter, paths, len)
-		       : r;
+	return r ? r : leave_out(ret, request->filter);
 }
 
 void recording_clear(struct recording *r)

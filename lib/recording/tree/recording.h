@@ -49,6 +49,9 @@ struct recording_request {
 
 /* Read all requests of @paths into the empty @ret; the caller calls recording_clear() in every
  * case. Returns 0, or STATUS_FAILED after a message. */
+int recording_collect(char *const *paths, size_t len,
+		      const struct recording_request *request, struct recording *ret);
+/* The same, where a filter that lets nothing pass is a failure, too. */
 int recording_load(char *const *paths, size_t len,
 		   const struct recording_request *request, struct recording *ret);
 void recording_clear(struct recording *r);

@@ -295,29 +295,8 @@ static int make_rows(struct making *m)
 	return 0;
 }
 
-static struct otlp_text text_of(const struct view *v, uint32_t string)
-{
-	return op_strings_get(&v->c->strings, string);
-}
-
-/* Is this kind asked for? Also by what was counted, where it is weighed. */
-static bool kind_is_asked_for(const struct view *v, uint32_t i)
-{
-	const struct op_collect_kind *k = &v->c->kinds.data[i];
-	const char *name = v->request.kind;
-	struct otlp_text period = text_of(v, k->period_type);
-
-	return !name ||
-	       kind_is_named(name, text_of(v, k->type), text_of(v, k->unit), period) ||
-	       kind_is_named(name, text_of(v, k->counted_type),
-			     text_of(v, k->counted_unit), period);
-}
-
 static int find_kind(struct view *v)
 {
-	bool found = false;
-	uint32_t i;
-
 	if (v->request.same_kind) {
 		const struct view *other = v->request.same_kind;
 
@@ -327,16 +306,7 @@ static int find_kind(struct view *v)
 		v->kind = kind_by_default(v->c);
 		return v->c->kinds.len ? 0 : -ENOENT;
 	}
-	if (kind_by_word(v->c, v->request.kind, &v->kind) == 0)
-		return 0;
-	for (i = 0; i < v->c->kinds.len; i++) {
-		if (!kind_is_asked_for(v, i) ||
-		    (found && !op_collect_kind_before(v->c, i, v->kind)))
-			continue;
-		v->kind = i;
-		found = true;
-	}
-	return found ? 0 : -ENOENT;
+	return kind_by_word(v->c, v->request.kind, &v->kind);
 }
 
 /* Number the places: many lines of the collection may be of one. */

@@ -6,24 +6,21 @@
 
 #include "base/cleanup.h"
 #include "base/foreign/text.h"
-#include "recording/read/print.h"
 #include "recording/read/quality.h"
 #include "recording/tree/chains.h"
 #include "recording/tree/function_name.h"
 #include "recording/tree/recording.h"
 #include "recording/write/form.h"
+#include "recording/write/markdown.h"
 
 enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	ALSO_SHOWN = 5,
 	SUMS_SHOWN = 3,
-	WORD_BYTES = 80,
-	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
 	DOCUMENT_BYTES = 8192,
 	LEAST_SHOWN = 10000, /* less than one of so many is left out */
 	DIFF_NAME_COLUMNS = 90,
-	ANSWER_ROWS = 5,
 	CALLERS_OF = 3, /* functions whose callers are told */
 };
 #define CALLERS_PERCENT 1.0 /* if they have so much self time */
@@ -33,52 +30,19 @@ enum {
 #define SELF_PERCENT 1.0 /* of a function in the tree, that is told */
 
 /* How much is written. The first size that fits is taken. */
-static const struct size {
-	size_t rows;
-	size_t chains;
-	int name_columns;
-	int place_columns;
-	int chain_columns; /* of each name in the tree */
-} sizes[] = {
+static const struct markdown_size sizes[] = {
 	{ 12, 30, 90, 70, 60 },
 	{ 12, 24, 70, 60, 40 },
 	{ 10, 12, 40, 40, 30 },
 	{ 6, 8, 24, 24, 16 },
 };
 
-struct out {
-	const struct report *r;
-	const struct size *size;
-	FILE *f;
-};
-
-/* Print what is foreign as code, in which Markdown knows but the two characters that are replaced.
- * Nothing else may come from a recording. */
-static void put_code(FILE *f, const char *text, int columns)
-{
-	char plain[NAME_BYTES];
-	size_t len = op_text_show(text, strlen(text), plain, sizeof(plain)), i;
-
-	for (i = 0; i < len; i++)
-		plain[i] = function_name_shown(plain[i]);
-	(void)fputc('`', f);
-	print_safe(f, plain, len, -columns);
-	(void)fputc('`', f);
-}
-
 /* A cell of a table. */
 static void put_cell(FILE *f, const char *text, int columns)
 {
 	(void)fputs(" | ", f);
 	if (*text)
-		put_code(f, text, columns);
-}
-
-/* Print the name of a function or a group. @name is shortened. */
-static void put_name(FILE *f, char *name, int columns)
-{
-	name_shorten(name, columns);
-	put_code(f, name, columns);
+		markdown_code(f, text, columns);
 }
 
 /* What is measured: types that this program does not know are words of the recording. */
@@ -88,12 +52,12 @@ static void put_what(FILE *f, const struct view *v)
 	const char *words = view_what(v, what, sizeof(what));
 
 	if (words[strspn(words, WORD_CHARACTERS)])
-		put_code(f, words, 0);
+		markdown_code(f, words, 0);
 	else
 		(void)fputs(words, f);
 }
 
-static void write_head(const struct out *o)
+static void write_head(const struct markdown *o)
 {
 	const struct report *r = o->r;
 	FILE *f = o->f;
@@ -101,9 +65,10 @@ static void write_head(const struct out *o)
 	char value[VALUE_BYTES];
 
 	(void)fputs("# Profile ", f);
-	put_code(f,
-		 r->files_len == 1 ? recording_title(r->files[0]) : "several recordings",
-		 o->size->name_columns);
+	markdown_code(f,
+		      r->files_len == 1 ? recording_title(r->files[0])
+					: "several recordings",
+		      o->size->name_columns);
 	(void)fputs("\n\n", f);
 	put_what(f, v);
 	(void)fprintf(f,
@@ -113,106 +78,7 @@ static void write_head(const struct out *o)
 		      v->processes == 1 ? "" : "es", report_duration(r));
 }
 
-static void put_place(FILE *f, const char *place, int columns)
-{
-	char shown[NAME_BYTES + sizeof(SHORT_MARK)] = SHORT_MARK;
-	bool cut;
-	const char *at = report_short_place(place, columns - 1, &cut);
-
-	(void)strlcpy(cut ? shown + strlen(SHORT_MARK) : shown, at, NAME_BYTES);
-	put_code(f, shown, columns);
-}
-
-static void write_answer_row(const struct out *o, const struct answer *a,
-			     const struct answer_row *row, bool stands)
-{
-	char name[NAME_BYTES], value[VALUE_BYTES];
-
-	if (stands && a->about == ABOUT_MEMORY)
-		(void)fprintf(o->f, "- %s still in use at the end: ",
-			      view_value(a->v, row->value, value, sizeof(value)));
-	else if (stands)
-		(void)fprintf(o->f,
-			      "- %" PRId64 " thread%s still at the end: ", row->value,
-			      row->value == 1 ? "" : "s");
-	else
-		(void)fprintf(o->f, "- %.1f%%", view_percent(a->v, row->value));
-	if (stands)
-		;
-	else if (row->error > 0)
-		(void)fprintf(o->f, " ±%.1f ", row->error);
-	else
-		(void)fprintf(o->f, " (%s) ",
-			      view_value(a->v, row->value, value, sizeof(value)));
-	view_label_name(a->v, row->function, name, sizeof(name));
-	put_name(o->f, name, o->size->name_columns);
-	view_place_of(a->v, row->function, row->line, name, sizeof(name));
-	if (*name) {
-		(void)fputs(" at ", o->f);
-		put_place(o->f, name, o->size->place_columns);
-	}
-	if (a->about == ABOUT_WAITS && row->wait != WAIT_NONE)
-		(void)fprintf(o->f, ", for %s", wait_name(row->wait));
-	if (row->in != ANSWER_NO_FUNCTION) {
-		(void)fputs(", mostly in ", o->f);
-		view_label_name(a->v, row->in, name, sizeof(name));
-		put_name(o->f, name, o->size->chain_columns);
-	}
-	if (answer_has_programs(a)) {
-		(void)fputs(" in program ", o->f);
-		put_code(o->f, view_text(a->v->c, row->program, name, sizeof(name)),
-			 o->size->chain_columns);
-	}
-	if (!stands && row->samples && row->samples < ANSWER_FEW)
-		(void)fputs("; few samples", o->f);
-	(void)fputc('\n', o->f);
-}
-
-static void write_path(const struct out *o, const struct answer *a)
-{
-	char name[NAME_BYTES];
-	size_t i;
-
-	if (a->path_len < 2)
-		return;
-	(void)fputs("\n## Hottest path, callers first\n", o->f);
-	for (i = 0; i < a->path_len; i++) {
-		const struct answer_step *step = &a->path[i];
-
-		(void)fprintf(o->f, "- %.1f%% ", view_percent(a->v, step->value));
-		view_label_name(a->v, step->label, name, sizeof(name));
-		put_name(o->f, name, o->size->name_columns);
-		if (!(step->label & VIEW_PROCESS))
-			view_place_of(a->v, step->label, step->line, name, sizeof(name));
-		if (!(step->label & VIEW_PROCESS) && *name) {
-			(void)fputs(" at ", o->f);
-			put_place(o->f, name, o->size->place_columns);
-		}
-		(void)fputc('\n', o->f);
-	}
-}
-
-static void write_answer(const struct out *o)
-{
-	char text[ANSWER_SENTENCE_BYTES];
-	struct answer buf;
-	const struct answer *a = report_answer(o->r, &buf);
-	size_t i;
-
-	if (!a)
-		return;
-	if (*answer_sentence(a, 0, text))
-		(void)fprintf(o->f, "%s\n", text);
-	(void)fprintf(o->f, "\n## %c%s\n", answer_title(a)[0] - 'a' + 'A',
-		      answer_title(a) + 1);
-	for (i = 0; i < answer_rows_shown(a, ANSWER_ROWS); i++)
-		write_answer_row(o, a, &a->rows[i], false);
-	for (i = 0; i < a->stands_len; i++)
-		write_answer_row(o, a, &a->stands[i], true);
-	write_path(o, a);
-}
-
-static void write_row(const struct out *o, const struct view_row *row)
+static void write_row(const struct markdown *o, const struct view_row *row)
 {
 	const struct view *v = o->r->v;
 	FILE *f = o->f;
@@ -223,19 +89,19 @@ static void write_row(const struct out *o, const struct view_row *row)
 		      view_percent(v, row->total));
 	view_row_name(v, row, name, sizeof(name));
 	ours = op_frame_is_ours(name, strlen(name));
-	put_name(f, name, o->size->name_columns);
+	markdown_name(f, name, o->size->name_columns);
 	(void)fputs(ours ? " (otelprof itself)" : "", f);
 	if (v->request.by == VIEW_BY_FUNCTION) {
 		(void)fputs(" | ", f);
 		if (*view_place(v, row, name, sizeof(name)))
-			put_place(f, name, o->size->place_columns);
+			markdown_place(f, name, o->size->place_columns);
 		put_cell(f, view_module(v, row->label, name, sizeof(name)),
 			 o->size->place_columns);
 	}
 	(void)fputs(" |\n", f);
 }
 
-static void write_rows(const struct out *o)
+static void write_rows(const struct markdown *o)
 {
 	const struct report *r = o->r;
 	FILE *f = o->f;
@@ -267,7 +133,7 @@ static const struct ends {
 };
 
 /* Print the names of a chain: those at its ends, and how many are between. */
-static void write_chain(const struct out *o, const struct chain *c)
+static void write_chain(const struct markdown *o, const struct chain *c)
 {
 	const struct view *v = o->r->v;
 	const struct tree_node *nodes = v->tree.nodes.data;
@@ -287,7 +153,7 @@ static void write_chain(const struct out *o, const struct chain *c)
 		}
 		(void)fputs(i ? " > " : "", o->f);
 		view_label_name(v, nodes[at].label, name, sizeof(name));
-		put_name(o->f, name, o->size->chain_columns);
+		markdown_name(o->f, name, o->size->chain_columns);
 	}
 	/* In a tree of callers the values are those of the function that is asked for. */
 	if (v->request.tree != VIEW_CALLERS &&
@@ -297,7 +163,7 @@ static void write_chain(const struct out *o, const struct chain *c)
 	(void)fputc('\n', o->f);
 }
 
-static void write_callers_of(const struct out *o, const struct view_row *row,
+static void write_callers_of(const struct markdown *o, const struct view_row *row,
 			     const struct callers *c)
 {
 	const struct view *v = o->r->v;
@@ -306,11 +172,11 @@ static void write_callers_of(const struct out *o, const struct view_row *row,
 
 	(void)fputs("- ", o->f);
 	view_row_name(v, row, name, sizeof(name));
-	put_name(o->f, name, o->size->chain_columns);
+	markdown_name(o->f, name, o->size->chain_columns);
 	for (i = 0; i < c->len; i++) {
 		(void)fputs(i ? ", " : " is called by ", o->f);
 		view_label_name(v, c->of[i].label, name, sizeof(name));
-		put_name(o->f, name, o->size->chain_columns);
+		markdown_name(o->f, name, o->size->chain_columns);
 		(void)fprintf(o->f, " %.1f%%", view_percent(v, c->of[i].value));
 	}
 	if (c->known > c->len)
@@ -319,7 +185,7 @@ static void write_callers_of(const struct out *o, const struct view_row *row,
 }
 
 /* A function that is called from many places stands in the tree in as many. */
-static void write_callers(const struct out *o)
+static void write_callers(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
 	struct callers callers[CALLERS_OF];
@@ -338,7 +204,7 @@ static void write_callers(const struct out *o)
 }
 
 /* The functions that --callers and --callees could mean, too. */
-static void write_also(const struct out *o)
+static void write_also(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
 	char name[NAME_BYTES];
@@ -347,7 +213,7 @@ static void write_also(const struct out *o)
 	for (i = 0; i < v->also.items.len && i < ALSO_SHOWN; i++) {
 		(void)fputs(i ? ", " : "\nThe name also fits ", o->f);
 		view_text(v->c, (uint32_t)v->also.items.data[i].key, name, sizeof(name));
-		put_name(o->f, name, o->size->name_columns);
+		markdown_name(o->f, name, o->size->name_columns);
 		(void)fprintf(o->f, " (%.1f%%)",
 			      view_percent(v, v->also.items.data[i].value));
 	}
@@ -357,7 +223,7 @@ static void write_also(const struct out *o)
 		(void)fputs(".\n", o->f);
 }
 
-static void write_tree(const struct out *o)
+static void write_tree(const struct markdown *o)
 {
 	static const char *const titles[] = {
 		[VIEW_CALLS] = "Calls",
@@ -390,7 +256,7 @@ static void put_words(FILE *f, const char *name)
 		(void)fprintf(f, ". %s", words);
 }
 
-static void write_sums(const struct out *o, const struct sums *s, int64_t whole,
+static void write_sums(const struct markdown *o, const struct sums *s, int64_t whole,
 		       const char *what)
 {
 	const struct view *v = o->r->v;
@@ -406,14 +272,14 @@ static void write_sums(const struct out *o, const struct sums *s, int64_t whole,
 				    : 0.0,
 			      what);
 		view_text(v->c, (uint32_t)s->items.data[i].key, name, sizeof(name));
-		put_code(o->f, *name ? name : "[no file]", o->size->place_columns);
+		markdown_code(o->f, *name ? name : "[no file]", o->size->place_columns);
 		put_words(o->f, name);
 		(void)fputc('\n', o->f);
 	}
 }
 
 /* Explain frames that stand for something else than a function, of the rows that are shown. */
-static void write_no_functions(const struct out *o)
+static void write_no_functions(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
 	size_t n = report_rows(o->r), i;
@@ -428,13 +294,13 @@ static void write_no_functions(const struct out *o)
 			continue;
 		(void)fprintf(o->f, "- %.1f%% is in ",
 			      view_percent(v, v->rows.data[i].total));
-		put_code(o->f, name, o->size->name_columns);
+		markdown_code(o->f, name, o->size->name_columns);
 		put_words(o->f, name);
 		(void)fputc('\n', o->f);
 	}
 }
 
-static void write_quality(const struct out *o)
+static void write_quality(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
 
@@ -458,96 +324,24 @@ static void write_quality(const struct out *o)
 	write_no_functions(o);
 }
 
-/* Print a word for a shell: at most @len bytes of @text, whole characters, in quotes. */
-static void put_word(FILE *f, const char *text, size_t len)
-{
-	size_t n;
-
-	(void)fputc('\'', f);
-	for (; *text; text += n) {
-		n = op_text_char(text, strlen(text));
-		if (!n || n > len)
-			break;
-		len -= n;
-		if (*text == '\'')
-			(void)fputs("'\\''", f);
-		else
-			(void)fwrite(text, 1, n, f);
-	}
-	(void)fputc('\'', f);
-}
-
-/* Most paths need no quotes. */
-static void put_path(FILE *f, const char *path)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789/._-+=:,@";
-
-	if (*path && !path[strspn(path, plain)])
-		(void)fputs(path, f);
-	else
-		put_word(f, path, strlen(path));
-}
-
-/* Can a command in this document name the file? */
-static bool is_word(const char *path)
-{
-	char shown[PATH_BYTES + OP_TEXT_CHAR_BYTES];
-	size_t len = strlen(path);
-
-	return strcmp(path, "-") != 0 && len <= PATH_BYTES && !strchr(path, '`') &&
-	       op_text_show(path, len, shown, sizeof(shown)) == len;
-}
-
-/* The first bytes of a long name will do: `--callers` takes a part. */
-static void write_next(const struct out *o)
-{
-	const struct report *r = o->r;
-	const char *file = is_word(r->files[0]) ? r->files[0] : "FILE";
-	FILE *f = o->f;
-	char name[NAME_BYTES], *c, kinds[REPORT_KINDS_BYTES];
-
-	if (r->v->request.by != VIEW_BY_FUNCTION || !r->v->rows.len)
-		return;
-	view_row_name(r->v, &r->v->rows.data[0], name, sizeof(name));
-	(void)fputs("\n## What to ask next\n- Who calls the hottest function: ", f);
-	for (c = name; *c; c++)
-		*c = function_name_shown(*c);
-	(void)fputs("`otelprof report --format=markdown --callers=", f);
-	put_word(f, name, WORD_BYTES);
-	(void)fputc(' ', f);
-	put_path(f, file);
-	(void)fputs("`\n", f);
-	if (*report_other_kinds(r->v, kinds)) {
-		(void)fputs("- What else was recorded, with --kind: ", f);
-		put_code(f, kinds, 0);
-		(void)fputc('\n', f);
-	}
-	(void)fputs("- Other groups: `otelprof report --by=program ", f);
-	put_path(f, file);
-	(void)fputs("` (or process, thread, module, container, service, trace)\n"
-		    "- Two recordings: `otelprof diff BEFORE AFTER`\n",
-		    f);
-}
-
-static void write_document(const struct out *o)
+static void write_document(const struct markdown *o)
 {
 	write_head(o);
 	if (o->r->show_rows) {
-		write_answer(o);
+		markdown_answer(o);
 		write_rows(o);
 	}
 	if (o->r->show_tree)
 		write_tree(o);
 	write_quality(o);
-	write_next(o);
+	markdown_next(o);
 }
 
 static void report_markdown(const struct report *r, FILE *f)
 {
 	const size_t last = sizeof(sizes) / sizeof(sizes[0]) - 1;
 	_cleanup_free_ char *text = NULL;
-	struct out o = { .r = r };
+	struct markdown o = { .r = r };
 	size_t len = 0, i;
 
 	for (i = 0; i <= last; i++) {
@@ -580,9 +374,9 @@ static void diff_markdown(const struct diff *d, FILE *f)
 	const int64_t *value;
 
 	(void)fputs("# Profiles compared: ", f);
-	put_code(f, recording_title(d->files[0]), DIFF_NAME_COLUMNS);
+	markdown_code(f, recording_title(d->files[0]), DIFF_NAME_COLUMNS);
 	(void)fputs(" (before), ", f);
-	put_code(f, recording_title(d->files[1]), DIFF_NAME_COLUMNS);
+	markdown_code(f, recording_title(d->files[1]), DIFF_NAME_COLUMNS);
 	(void)fputs(" (after)\n\n", f);
 	put_what(f, &d->views[0]);
 	(void)fprintf(
@@ -597,7 +391,7 @@ static void diff_markdown(const struct diff *d, FILE *f)
 			      c->self[0], c->self[1], c->self[1] - c->self[0],
 			      c->total[0], c->total[1], c->total[1] - c->total[0]);
 		(void)op_text_show(c->name, strlen(c->name), name, sizeof(name));
-		put_name(f, name, DIFF_NAME_COLUMNS);
+		markdown_name(f, name, DIFF_NAME_COLUMNS);
 		put_cell(f, c->module, DIFF_NAME_COLUMNS);
 		value = d->by_total ? c->total_value : c->self_value;
 		(void)fprintf(f, " | %s | %s |\n",

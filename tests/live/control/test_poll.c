@@ -31,6 +31,7 @@ enum {
 	LIMIT_S = 40,
 	QUIET_MS = 300, /* no poll worked for so long: nothing is left */
 	WAIT_MS = 100,	/* a call that has worked must not go on */
+	LITTLE = 8,	/* less than one of so many parts of its time is no work */
 	SMALL_MS = 4,
 	LARGE_MS = 80,
 	/* what cannot be divided: above all opening a file and looking what it is */
@@ -182,7 +183,7 @@ static void poll_once(struct run *run)
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	CHECK_OK(r);
 	/* a call that waited to its end has done many little things */
-	worked = r > 0 && cpu_ns > NS_PER_MS / 2;
+	worked = r > 0 && cpu_ns > (int64_t)run->budget_ms * NS_PER_MS / LITTLE;
 	run->polls += worked;
 	run->cpu_ns += worked ? cpu_ns : 0;
 	run->late += cpu_ns > (int64_t)(run->budget_ms + PIECE_MS) * NS_PER_MS;
@@ -235,7 +236,7 @@ static void run_with(uint32_t budget_ms, struct run *run)
 	CHECK(s.arena_bytes >= before + (uint64_t)PROGRAMS * TABLE_BYTES);
 	signal_all(run, SIGSTOP);
 	poll_until_quiet(run);
-	printf("  %u ms: %lld polls of more than half a millisecond, %.2f ms each, the "
+	printf("  %u ms: %lld polls that worked, %.2f ms each, the "
 	       "longest %.2f ms, %lld late; %.1f MB of tables\n",
 	       budget_ms, (long long)run->polls,
 	       (double)run->cpu_ns / (double)(run->polls ? run->polls : 1) / NS_PER_MS,

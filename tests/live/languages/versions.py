@@ -128,7 +128,7 @@ def write(table):
     keys = sorted(table, key=order)
     runtimes = list(collections.OrderedDict.fromkeys(key[0] for key in keys))
     print("# Runtimes by version\n")
-    print("Written by `tests/run.sh --matrix --write-matrix` on Linux %s, %s; do not edit. A run "
+    print("Written by `tests/run.sh --matrix --write-versions` on Linux %s, %s; do not edit. A run "
           "writes the rows that it ran, and leaves the others as an earlier one left them: *tree* "
           "is the commit that a row ran on.\n" % (platform.release(), platform.machine()))
     print("Each row is a version of a runtime, in one mode, that ran programs whose stacks, lines "

@@ -18,8 +18,11 @@ import sys
 import time
 
 import planted
+import programs
+from programs import suite
 
-DUMP = os.path.join(planted.HERE, "../dump/deadlock.py")
+SOURCES = ["regex.py", "concat.py", "dropped.py", "columns.c", "contended.c"]
+DUMP = os.path.join(programs.HERE, "../dump/deadlock.py")
 CALLS = 5
 LINES = 14  # of an answer, in a transcript
 SECONDS = 3
@@ -96,14 +99,16 @@ def main():
     args = parser.parse_args()
     os.makedirs(args.dir, exist_ok=True)
     status = 77
-    cells = [(source, planted.command(source, args.dir),
-              planted.guilty_lines(os.path.join(planted.HERE, source))) for source, *_ in planted.CELLS]
     with open(DUMP, encoding="utf-8") as f:
-        cells.append((DUMP, [sys.executable, DUMP],
-                      [i for i, line in enumerate(f, 1) if "PLACE take_" in line]))
-    for source, run, numbers in cells:
+        hung = [i for i, line in enumerate(f, 1) if "PLACE take_" in line]
+    for source in [*SOURCES, DUMP]:
         name = os.path.basename(source)
-        result, what = check(args, source, run, numbers) if run else ("skip", "no python3")
+        try:
+            run = [programs.python(), DUMP] if source == DUMP else programs.build(source, args.dir)
+            result, what = check(args, source, run, hung if source == DUMP
+                                 else planted.guilty(source)[1])
+        except suite.Skip as why:
+            result, what = "skip", str(why)
         print("%s assistant %s: %s" % (result, name, what), flush=True)
         if result == "FAIL":
             status = 1

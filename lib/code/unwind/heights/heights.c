@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "code/unwind/heights/instruction.h"
 #include "code/unwind/heights/stack.h"
+#include "code/unwind/heights/starts.h"
 
 enum {
 	RET = 0xc3,
@@ -42,20 +43,37 @@ struct row {
 	struct op_unwind_rule rule;
 };
 
+/* What is in memory: [from, end) of the code. */
+struct in_memory {
+	uint8_t *code;
+	size_t from;
+	size_t end;
+};
+
+/* The farthest offsets that a function jumps to: the present one, and it and all earlier ones. */
+struct reach {
+	size_t own;
+	size_t all;
+};
+
+/* The last instruction that was read. */
+struct last {
+	uint8_t kind;
+	size_t end;
+};
+
 struct op_heights {
 	struct op_heights_code from;
 	size_t len;
 	size_t phase; /* address of offset 0 modulo ALIGNMENT */
 	struct op_unwind_rule none;
-	/* The code in memory: [window, end) of it. */
-	uint8_t *code;
-	size_t window;
-	size_t end;
+	struct {
+		uint8_t *code;
+		size_t from;
+		size_t end;
+	} memory;	       /* what is in memory: [from, end) of the code */
 	struct target *target; /* [TARGET_SLOTS] */
-	/* Starts of functions, as calls tell: a bit for each byte of code; in code too large
-	 * for that, for each aligned one. */
-	uint8_t *starts;
-	unsigned int starts_step;
+	struct op_starts starts;
 	uint32_t function; /* number of the function that is being read */
 
 	size_t left;	/* instructions that may still be read */
@@ -63,11 +81,10 @@ struct op_heights {
 	bool begun;
 	bool wants_kept;
 
-	size_t start;	  /* start of the function */
-	bool cut;	  /* the function is longer than can be read at once */
-	bool lost;	  /* `start` is amid one that was */
-	size_t reach;	  /* the farthest offset that it jumps to */
-	size_t reach_all; /* the same for it and all earlier functions */
+	size_t start; /* start of the function */
+	bool cut;     /* the function is longer than can be read at once */
+	bool lost;    /* `start` is amid one that was */
+	struct reach reach;
 	struct op_code_stack now;
 	bool dead;	 /* the previous instruction does not continue here */
 	bool weak;	 /* `now` was taken from code that does not lead here */
@@ -77,8 +94,7 @@ struct op_heights {
 	bool jumps;	 /* it has a jump or a return */
 	bool returns;	 /* it returns after fp was cleared: it is not outermost */
 	bool trampoline; /* control does not fall into it: a jump through a register */
-	uint8_t last;	 /* kind of the last instruction that was read */
-	size_t ended;	 /* where that instruction ends */
+	struct last last;
 	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
 	 * after padding; 2: always. */
 	unsigned int split;
@@ -93,17 +109,17 @@ static bool is_aligned(const struct op_heights *p, size_t off)
 /* The code at @off, which is in memory. */
 static const uint8_t *code_at(const struct op_heights *p, size_t off)
 {
-	return p->code + (off - p->window);
+	return p->memory.code + (off - p->memory.from);
 }
 
 /* Get [@from, @from + @len) into memory, as far as there is code. Returns 0 or -errno. */
 static int load(struct op_heights *p, size_t from, size_t len)
 {
 	len = OP_MIN(len, p->len - from);
-	p->window = p->end = from;
-	if (len && p->from.read(p->from.data, from, p->code, len) < 0)
+	p->memory.from = p->memory.end = from;
+	if (len && p->from.read(p->from.data, from, p->memory.code, len) < 0)
 		return -EIO;
-	p->end = from + len;
+	p->memory.end = from + len;
 	return 0;
 }
 
@@ -112,8 +128,9 @@ static int load_function(struct op_heights *p)
 {
 	size_t from = p->start > ALIGNMENT ? p->start - ALIGNMENT : 0;
 
-	if (p->end && from >= p->window &&
-	    (p->end == p->len || p->end - p->start > OP_HEIGHTS_FUNCTION_MAX + FAR))
+	if (p->memory.end && from >= p->memory.from &&
+	    (p->memory.end == p->len ||
+	     p->memory.end - p->start > OP_HEIGHTS_FUNCTION_MAX + FAR))
 		return 0;
 	return load(p, from, OP_HEIGHTS_WINDOW_BYTES);
 }
@@ -153,58 +170,10 @@ static void jump(struct op_heights *p, size_t end, int64_t distance)
 	if (t && (t->function != p->function || t->off != (uint32_t)to ||
 		  (t->weak && !p->weak)))
 		*t = (struct target){ p->function, (uint32_t)to, p->weak, p->now };
-	if ((size_t)to > p->reach)
-		p->reach = (size_t)to;
-	if (p->reach > p->reach_all)
-		p->reach_all = p->reach;
-}
-
-/* Note that a function may begin at the target of the distance at @at. */
-static void add_start(struct op_heights *p, const uint8_t *at)
-{
-	int32_t distance;
-	int64_t to;
-
-	memcpy(&distance, at, sizeof(distance));
-	to = at + sizeof(distance) - p->code + (int64_t)(p->window + p->phase) + distance;
-	if (to < (int64_t)p->phase || to >= (int64_t)(p->len + p->phase) ||
-	    to % p->starts_step)
-		return;
-	to /= p->starts_step;
-	p->starts[to / 8] |= (uint8_t)(1u << to % 8);
-}
-
-/* Is the opcode at @at a lea with an address relative to the pc? */
-static bool is_address(const uint8_t *at)
-{
-	return (at[-1] == 0x48 || at[-1] == 0x4c) && (at[1] & 0xc7) == 5;
-}
-
-/* Find addresses that the code in memory may call, directly or by an address that is taken: by
- * bytes that look so, without knowing where instructions begin. */
-static void find_starts(struct op_heights *p)
-{
-	const uint8_t *end = code_at(p, p->end);
-	const uint8_t *at = p->code;
-
-	while (end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4))))
-		add_start(p, ++at);
-	at = p->code + 1;
-	while (end - at > 6 && (at = memchr(at, 0x8d, (size_t)(end - at - 5)))) {
-		if (is_address(at))
-			add_start(p, at + 2);
-		at++;
-	}
-}
-
-static bool is_start(const struct op_heights *p, size_t off)
-{
-	size_t bit = off + p->phase;
-
-	if (bit % p->starts_step)
-		return false;
-	bit /= p->starts_step;
-	return p->starts[bit / 8] >> bit % 8 & 1;
+	if ((size_t)to > p->reach.own)
+		p->reach.own = (size_t)to;
+	if (p->reach.own > p->reach.all)
+		p->reach.all = p->reach.own;
 }
 
 /* ---- functions ---- */
@@ -236,18 +205,18 @@ static size_t skip_padding(struct op_heights *p, size_t at)
 {
 	struct op_insn i;
 
-	while (at < p->end && p->left && !is_start(p, at)) {
+	while (at < p->memory.end && p->left && !op_starts_has(&p->starts, at)) {
 		p->left--;
 		if (is_padding(*code_at(p, at))) {
 			at++;
 			continue;
 		}
-		if (!op_insn_read(code_at(p, at), p->end - at, &i) ||
+		if (!op_insn_read(code_at(p, at), p->memory.end - at, &i) ||
 		    i.kind != OP_INSN_PAD)
 			break;
 		at += i.len;
 	}
-	return at < p->end ? at : p->end;
+	return at < p->memory.end ? at : p->memory.end;
 }
 
 /*
@@ -265,15 +234,15 @@ static bool begins_function(struct op_heights *p, size_t off, bool padded,
 		p->now = t->height;
 	p->weak = !t || t->weak;
 	p->dead = false;
-	if (is_start(p, off))
+	if (op_starts_has(&p->starts, off))
 		return true;
 	if (t && !op_code_stack_is_entry(&t->height))
 		goto within;
 	/* The code after a jump through a table is one of its targets. */
-	if (off > p->reach && last->kind != OP_INSN_JUMP_FAR)
+	if (off > p->reach.own && last->kind != OP_INSN_JUMP_FAR)
 		return true;
 	if ((t || returned || op_code_stack_is_entry(&p->now)) &&
-	    (off > p->reach || (padded && is_aligned(p, off))))
+	    (off > p->reach.own || (padded && is_aligned(p, off))))
 		return true;
 within:
 	p->guessed |= p->weak;
@@ -301,7 +270,7 @@ static void strengthen(struct op_heights *p, size_t off)
 /* Read the next instruction and apply it. Returns its length; 0: there is none. */
 static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 {
-	size_t len = op_insn_read(code_at(p, at), p->end - at, i);
+	size_t len = op_insn_read(code_at(p, at), p->memory.end - at, i);
 
 	if (p->left)
 		p->left--;
@@ -314,8 +283,8 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 	op_code_stack_apply(&p->now, i);
 	p->dead = ends_flow(i);
 	p->jumps |= i->kind == OP_INSN_JUMP_IF || (p->dead && i->kind != OP_INSN_TRAP);
-	p->last = i->kind;
-	p->ended = at + len;
+	p->last.kind = i->kind;
+	p->last.end = at + len;
 	return len;
 }
 
@@ -331,18 +300,19 @@ static size_t read_function(struct op_heights *p)
 
 	p->now = p->lost ? OP_CODE_STACK_LOST : OP_CODE_STACK_ENTRY;
 	p->cut = false;
-	p->reach = at;
+	p->reach.own = at;
 	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
 	p->returns = false;
 	p->rows.len = 0;
-	while (at < p->end && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
+	while (at < p->memory.end && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		size_t to = p->dead ? skip_padding(p, at) : at;
 
-		if (to == p->end || (p->dead && begins_function(p, to, to > at, &i)))
+		if (to == p->memory.end ||
+		    (p->dead && begins_function(p, to, to > at, &i)))
 			return to;
 		at = to;
-		if (called && at > p->reach &&
-		    (is_start(p, at) ||
+		if (called && at > p->reach.own &&
+		    (op_starts_has(&p->starts, at) ||
 		     (p->split && is_aligned(p, at) && (padded || p->split > 1))))
 			return at; /* the call did not return */
 		if (p->weak)
@@ -372,9 +342,9 @@ static size_t skip_data(struct op_heights *p, size_t at)
 {
 	do {
 		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
-	} while (at < p->end && !is_start(p, at) && *code_at(p, at - 1) != RET &&
-		 !is_padding(*code_at(p, at - 1)));
-	return at < p->end ? skip_padding(p, at) : p->end;
+	} while (at < p->memory.end && !op_starts_has(&p->starts, at) &&
+		 *code_at(p, at - 1) != RET && !is_padding(*code_at(p, at - 1)));
+	return at < p->memory.end ? skip_padding(p, at) : p->memory.end;
 }
 
 /* Is it a call of rt_sigreturn(2), to which a signal handler returns? */
@@ -382,7 +352,7 @@ static bool is_restorer(const struct op_heights *p)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 
-	return p->end - p->start >= sizeof(code) &&
+	return p->memory.end - p->start >= sizeof(code) &&
 	       !memcmp(code_at(p, p->start), code, sizeof(code));
 }
 
@@ -393,8 +363,9 @@ static bool is_restorer(const struct op_heights *p)
  */
 static bool is_outermost(const struct op_heights *p)
 {
-	return p->trampoline && is_start(p, p->start) && !p->bad && !p->jumps &&
-	       p->last == OP_INSN_TRAP && *code_at(p, p->ended - 1) == HLT;
+	return p->trampoline && op_starts_has(&p->starts, p->start) && !p->bad &&
+	       !p->jumps && p->last.kind == OP_INSN_TRAP &&
+	       *code_at(p, p->last.end - 1) == HLT;
 }
 
 /*
@@ -405,7 +376,7 @@ static bool is_retpoline(const struct op_heights *p, size_t *ret_len)
 {
 	struct op_insn first;
 	struct op_insn second;
-	size_t left = p->end - p->start;
+	size_t left = p->memory.end - p->start;
 	size_t len = op_insn_read(code_at(p, p->start), left, &first);
 
 	*ret_len = len;
@@ -477,8 +448,8 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 	size_t end = 0;
 	int r;
 
-	p->trampoline = p->last == OP_INSN_JUMP_FAR && p->ended == p->start;
-	if (p->start > p->reach_all)
+	p->trampoline = p->last.kind == OP_INSN_JUMP_FAR && p->last.end == p->start;
+	if (p->start > p->reach.all)
 		p->function++; /* no earlier jump leads past here */
 	for (p->split = 0; p->split <= 2; p->split++) {
 		end = read_twice(p);
@@ -500,10 +471,12 @@ static int scan(struct op_heights *p, struct op_allowance *allowance)
 	while (p->scanned < p->len) {
 		if (load(p, p->scanned, SCAN_BYTES) < 0)
 			return -EIO;
-		find_starts(p);
-		p->scanned = p->end < p->len ? p->end - OP_INSN_BYTES_MAX : p->len;
+		op_starts_find(&p->starts, p->memory.code, p->memory.from,
+			       p->memory.end - p->memory.from);
+		p->scanned = p->memory.end < p->len ? p->memory.end - OP_INSN_BYTES_MAX
+						    : p->len;
 		if (p->scanned == p->len)
-			p->window = p->end = 0;
+			p->memory.from = p->memory.end = 0;
 		if (op_allowance_is_over(allowance))
 			return -EINPROGRESS;
 	}
@@ -552,11 +525,10 @@ int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule non
 	p->phase = code->addr % ALIGNMENT;
 	p->none = none;
 	p->left = len + OP_HEIGHTS_STEPS_MIN;
-	p->starts_step = len / 8 < OP_HEIGHTS_STARTS_BYTES ? 1 : ALIGNMENT;
-	p->starts = calloc((len + ALIGNMENT) / 8 / p->starts_step + 1, 1);
-	p->code = malloc(OP_MIN(len, (size_t)OP_HEIGHTS_WINDOW_BYTES) + 1);
+	op_starts_init(&p->starts, len, p->phase, ALIGNMENT);
+	p->memory.code = malloc(OP_MIN(len, (size_t)OP_HEIGHTS_WINDOW_BYTES) + 1);
 	p->target = calloc(TARGET_SLOTS, sizeof(*p->target));
-	if (!p->target || !p->starts || !p->code)
+	if (!p->target || !p->starts.bits || !p->memory.code)
 		return -ENOMEM;
 	*ret = OP_TAKE_PTR(p);
 	return 0;
@@ -570,7 +542,7 @@ bool op_heights_wants_kept(const struct op_heights *p)
 size_t op_heights_bytes(const struct op_heights *p)
 {
 	return sizeof(*p) + TARGET_SLOTS * sizeof(*p->target) +
-	       p->len / 8 / p->starts_step +
+	       op_starts_bytes(&p->starts) +
 	       OP_MIN(p->len, (size_t)OP_HEIGHTS_WINDOW_BYTES) +
 	       p->rows.cap * sizeof(*p->rows.data);
 }
@@ -580,8 +552,8 @@ struct op_heights *op_heights_free(struct op_heights *p)
 	if (!p)
 		return NULL;
 	free(p->target);
-	free(p->starts);
-	free(p->code);
+	op_starts_deinit(&p->starts);
+	free(p->memory.code);
 	op_vec_clear(&p->rows);
 	free(p);
 	return NULL;

@@ -12,8 +12,8 @@
 
 #include "export/format/classes.h"
 #include "recording/tree/answer/services.h"
-#include "recording/tree/answer/waits.h"
 #include "recording/tree/view.h"
+#include "recording/waits.h"
 
 enum {
 	ANSWER_ROWS_MAX = 8,
@@ -114,10 +114,7 @@ struct answer_work {
 	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
 	struct answer *a;
 };
-static inline uint64_t answer_thread_key(const struct op_collect_stack *s)
-{
-	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
-}
+uint64_t answer_thread_key(const struct op_collect_stack *s);
 int answer_rows(struct answer_work *w);
 /* The same of threads that stand, where the view is of waits, and of memory that stays. */
 int answer_stands(struct answer_work *w);

@@ -370,6 +370,11 @@ static bool is_of(const struct answer_work *w, uint32_t kind, const char *type)
 	return view_text_is(w->v->c, w->v->c->kinds.data[kind].counted_type, type);
 }
 
+uint64_t answer_thread_key(const struct op_collect_stack *s)
+{
+	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
+}
+
 /* Is @s of what has no end yet, beside a view of waits or of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
 {

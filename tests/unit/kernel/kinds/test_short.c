@@ -77,15 +77,5 @@ static void test_rows(void)
 	CHECK_INT(total->part(value), queue->part(value) + service->part(value));
 }
 
-/* A kind has one word everywhere, whatever OTLP calls its samples. */
-static void test_words(void)
-{
-	CHECK(op_rows_has_type("locks", "delay"));
-	CHECK(op_rows_has_type("heap", "alloc_space"));
-	CHECK(op_rows_has_type("cpu", "samples"));
-	CHECK(!op_rows_has_type("heap", "delay"));
-	CHECK(!op_rows_has_type("delay", "delay"));
-}
-
 TEST_MAIN({ "small", test_small }, { "great", test_great }, { "order", test_order },
-	  { "rows", test_rows }, { "words", test_words })
+	  { "rows", test_rows })

@@ -105,6 +105,14 @@ static void rule(struct op_matches *p, uint32_t kind, const char *text, uint64_t
 	CHECK_INT(op_matches_set(p, kind, text, &says), 0);
 }
 
+static void work(struct op_matches *p, uint64_t now_ns, uint64_t limit_ns)
+{
+	struct op_allowance a =
+		op_allowance_within(NULL, op_clock_monotonic_ns() + limit_ns);
+
+	op_matches_work(p, now_ns, &a);
+}
+
 /* Look until nothing waits. */
 static void settle(struct op_matches *p)
 {
@@ -113,7 +121,7 @@ static void settle(struct op_matches *p)
 
 	for (i = 0; i < 10000 && op_matches_next_ns(p); i++) {
 		now = now > op_matches_next_ns(p) ? now : op_matches_next_ns(p);
-		op_matches_work(p, now, SECOND_NS);
+		work(p, now, SECOND_NS);
 		(void)usleep(200); /* a child that has just executed goes on */
 	}
 	CHECK_INT(op_matches_next_ns(p), 0);
@@ -409,7 +417,7 @@ static void test_a_pass_that_cannot_begin_comes_later(void)
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ .rlim_max = before.rlim_max };
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
-	op_matches_work(p, op_clock_monotonic_ns(), SECOND_NS);
+	work(p, op_clock_monotonic_ns(), SECOND_NS);
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
 	CHECK_INT(of(&k, OP_RULE_EXECUTABLE, pid), 0);
 	settle(p);
@@ -466,15 +474,15 @@ static void test_without_rules_nothing_is_done(void)
 	op_matches_on_exit(p, 1);
 	op_matches_on_lost(p);
 	CHECK_INT(op_matches_next_ns(p), 0);
-	op_matches_work(p, op_clock_monotonic_ns(), SECOND_NS);
+	work(p, op_clock_monotonic_ns(), SECOND_NS);
 	CHECK_INT(k.published, 0);
 	op_matches_unset(p, OP_RULE_EXECUTABLE, "/never");
 	/* also where the last rule goes while processes are looked at */
 	rule(p, OP_RULE_EXECUTABLE, "/never", 1);
-	op_matches_work(p, op_clock_monotonic_ns(), 1);
+	work(p, op_clock_monotonic_ns(), 1);
 	CHECK(op_matches_next_ns(p) > 0);
 	op_matches_unset(p, OP_RULE_EXECUTABLE, "/never");
-	op_matches_work(p, op_clock_monotonic_ns(), 1);
+	work(p, op_clock_monotonic_ns(), 1);
 	CHECK_INT(op_matches_next_ns(p), 0);
 	end(p, &k);
 }

@@ -432,7 +432,7 @@ static void groups_change(struct op_rule_set *t, uint64_t *now_ns)
 	groups_there |= 1U << below(GROUPS);
 	for (i = 0; i < 4; i++) {
 		*now_ns += 6 * AGE_NS;
-		op_rule_set_work(t, *now_ns, AGE_NS);
+		op_rule_set_work(t, *now_ns, NULL);
 	}
 }
 

@@ -2,6 +2,7 @@
 /* The answer of recordings whose stacks are known: what is charged to which place, and why. */
 #include "recording/tree/answer/answer.h"
 
+#include "base/rows/rows.h"
 #include "export/format/collect.h"
 #include "recording/read/kind_word.h"
 #include "request.h"
@@ -333,7 +334,37 @@ static void test_kinds_have_words(void)
 		CHECK_INT(kind, i);
 	}
 	CHECK_INT(kind_by_word(m.c, "cpu", &kind), -ENOENT);
+	/* also by types, and types and units */
+	CHECK_OK(kind_by_word(m.c, "contentions", &kind));
+	CHECK_INT(kind, 0);
+	CHECK_OK(kind_by_word(m.c, "cpu,block_io/nanoseconds", &kind));
+	CHECK_INT(kind, 6);
 	clear(&m);
+}
+
+/* Every word of --kinds means the samples that OTLP has of it, and of no other kind. */
+static void test_words_fit_samples(void)
+{
+	const struct op_otlp_kind *k;
+	const struct op_word *word;
+	size_t len, i;
+
+	for (k = op_rows_otlp(&len), i = 0; i < len; i++, k++) {
+		struct kind_names n = {
+			.type = { k->type, strlen(k->type) },
+			.unit = { k->unit, strlen(k->unit) },
+			.period_type = { k->period_type,
+					 k->period_type ? strlen(k->period_type) : 0 },
+			.of_kernel = k->event == OP_EVENT_KERNEL_LOCKS,
+		};
+
+		for (word = op_word_kinds; word->name; word++)
+			CHECK_INT(kind_fits(word->name, &n),
+				  word->value >> k->event & 1 ||
+					  (k->event == OP_EVENT_HEAP_LIVE &&
+					   word->value >> OP_EVENT_HEAP & 1));
+		CHECK(kind_fits("none,,", &n) == false);
+	}
 }
 
 /* The time of waits is shown, not their number. */
@@ -416,4 +447,5 @@ TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "memory_that_stays", test_memory_that_stays },
 	  { "waits_that_have_no_end", test_waits_that_have_no_end },
 	  { "kinds_have_words", test_kinds_have_words },
+	  { "words_fit_samples", test_words_fit_samples },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })

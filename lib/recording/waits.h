@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread waits for, as its stack and its recorded reason tell. */
-#ifndef OP_RECORDING_TREE_ANSWER_WAITS_H
-#define OP_RECORDING_TREE_ANSWER_WAITS_H
+#ifndef OP_RECORDING_WAITS_H
+#define OP_RECORDING_WAITS_H
 
 #include <stdint.h>
 
@@ -13,9 +13,14 @@ enum wait {
 	WAIT_LOCK,
 	WAIT_GIL,
 	WAIT_CONDITION,
+	WAIT_THREAD,
+	WAIT_WORK,
 	WAIT_SLEEP,
 	WAIT_DISK,
+	WAIT_FILE_SYSTEM,
+	WAIT_FILE_LOCK,
 	WAIT_NETWORK,
+	WAIT_SOCKET,
 	WAIT_NAME,
 	WAIT_EVENTS,
 	WAIT_PIPE,
@@ -23,17 +28,25 @@ enum wait {
 	WAIT_CHILD,
 	WAIT_TIMER,
 	WAIT_SIGNAL,
+	WAIT_STOP,
+	WAIT_DEBUGGER,
+	WAIT_SEMAPHORE,
+	WAIT_MESSAGE,
 	WAIT_MEMORY,
+	WAIT_PAGE_FAULT,
 	WAIT_KERNEL_LOCK,
+	WAIT_EXIT,
 	WAIT_CPU,
 	WAITS,
 };
 
 /* "a lock": what follows "waits for". */
 const char *wait_name(enum wait w);
+/* "lock": the same in one word or two, for lists. NULL for WAIT_NONE and WAIT_OTHER. */
+const char *wait_word(enum wait w);
 
 /* What the thread of @s waits for. A stack that does not say that it waits is none. @classes: of
- * each function. */
+ * each function; NULL: they are found out. */
 enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
 		  const struct op_collect_stack *s);
 

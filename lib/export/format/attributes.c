@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What distinguishes a stack beside its frames: thread, trace, reason, label. */
+#include "export/format/collect.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+
+enum {
+	TRACE_ID_BYTES = 16,
+};
+
+int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *ret)
+{
+	struct op_collect_recent *e =
+		&c->recent[op_hash_u64((uintptr_t)text.data) % OP_COLLECT_RECENT];
+	int r;
+
+	if (e->request == c->requests && e->data == text.data && e->len == text.len) {
+		*ret = e->number;
+		return 0;
+	}
+	r = op_strings_add(&c->strings, text, ret);
+	if (!r)
+		*e = (struct op_collect_recent){ text.data, text.len, c->requests, *ret };
+	return r;
+}
+
+/* The trace that a sample is linked to; link 0 is none. */
+static int collect_trace(struct op_collect *c, const struct otlp_profiles *p,
+			 const struct otlp_sample_view *v, uint32_t *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * TRACE_ID_BYTES];
+	struct otlp_text id;
+	size_t i;
+
+	if (v->sample->link <= 0 || (uint32_t)v->sample->link >= p->links.len)
+		return 0;
+	id = p->links.data[v->sample->link].trace_id;
+	if (id.len != TRACE_ID_BYTES)
+		return 0;
+	for (i = 0; i < id.len; i++) {
+		text[2 * i] = digits[(uint8_t)id.data[i] >> 4];
+		text[2 * i + 1] = digits[(uint8_t)id.data[i] & 15];
+	}
+	return op_strings_add(&c->strings, (struct otlp_text){ text, sizeof(text) }, ret);
+}
+
+/* Why a thread left its CPU, which type of lock it waited for, or what it does. */
+static int collect_reason(struct op_collect *c, const struct otlp_profiles *p,
+			  const struct otlp_sample_view *v, uint32_t *ret)
+{
+	static const char *const keys[] = { "off_cpu.reason", "lock.type",
+					    "thread.state" };
+	const struct otlp_attribute *at = NULL;
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(keys) && !at; i++)
+		at = otlp_find_attribute(p, v->sample->attributes, keys[i]);
+	return at ? op_collect_add_text(c, otlp_attribute_text(p, at), ret) : 0;
+}
+
+/* The first of the keys that the sample has. */
+static int collect_label(struct op_collect *c, const struct otlp_profiles *p,
+			 const struct otlp_sample_view *v, uint32_t *ret)
+{
+	char number[OTLP_LABEL_NUMBER_BYTES];
+	const char *key = c->label_key;
+	struct otlp_text value;
+	size_t len;
+
+	for (;; key += len + 1) {
+		len = strcspn(key, ",");
+		value = otlp_label(p, v, key, len, number);
+		if (value.len || !key[len])
+			break;
+	}
+	return op_strings_add(&c->strings, value, ret);
+}
+
+int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
+			  const struct otlp_sample_view *v, struct op_collect_stack *ret)
+{
+	int r = 0;
+
+	if (c->detail >= OP_COLLECT_LOCATIONS) {
+		ret->thread_id = v->thread_id;
+		r = op_collect_add_text(c, v->thread_name, &ret->thread_name);
+		if (!r)
+			r = collect_reason(c, p, v, &ret->reason);
+	}
+	if (!r && c->detail >= OP_COLLECT_TRACES)
+		r = collect_trace(c, p, v, &ret->trace);
+	if (!r && c->label_key)
+		r = collect_label(c, p, v, &ret->label);
+	return r;
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the prose of the documents: words, semicolons, sentences, banned words.
+
+    words.py ROOT [--list]
+
+--list prints each page, and each banned word with its place. Ends with 1 where a figure is above
+its bound. A bound is what the tree has: lower it with the text, and do not raise it.
+"""
+import pathlib
+import re
+import statistics
+import sys
+
+from links import blank_code
+from source import line_of, tracked
+
+# What the documents may have in all. The aim: 60,000 words, 2.5 semicolons, 16 words, none.
+WORDS_MAX = 90000
+SEMICOLONS_MAX = 7.2  # per 1,000 words
+SENTENCE_MAX = 12  # median of words
+BANNED_MAX = 39
+# Words of this project alone, or of nobody: the field has others.
+BANNED = re.compile(
+    r"\b(?:need not be|is of|are of|be of|what is of|given way|gives? way|stands? in place|is meant"
+    r"|are meant|meant by|at least so|room for|have no room|any more|told of|is told|are told"
+    r"|tells? of|be it|and no other|but for|so far as|where it is so)\b", re.I)
+PARTS = [("README", r"README\.md$"), ("changes", r"CHANGELOG\.md$"),
+         ("man pages", r"docs/man/.*\.scd$"), ("kinds", r"docs/kinds/"),
+         ("runtimes", r"docs/runtimes/"), ("back ends", r"docs/backends/"),
+         ("other pages", r"docs/.*\.md$"), ("contributing", r"[A-Z]+\.md$")]
+
+
+def prose(text):
+    """@text without code, tables' rules, links' targets, comments and headings."""
+    text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.S)
+    text = blank_code(re.sub(r"<!--.*?-->", lambda m: re.sub(r"[^\n]", " ", m.group()), text,
+                             flags=re.S))
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return re.sub(r"^(#.*|[|\s:-]+)$", lambda m: " " * len(m.group()), text, flags=re.M)
+
+
+def words_of(text):
+    return re.findall(r"[A-Za-z][\w'’/.-]*", text)
+
+
+def sentences_of(text):
+    """Sentences of paragraphs and of points of lists. Rows of tables are none."""
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)", text):
+        lines = [line for line in block.splitlines() if not line.lstrip().startswith("|")]
+        for sentence in re.split(r"(?<=[.?!])[\s*)]+(?=[A-Z*\[])", " ".join(lines)):
+            length = len(words_of(sentence))
+            if length > 2:
+                yield length
+
+
+class Page:
+    def __init__(self, path, text):
+        self.path = path
+        plain = prose(text)
+        self.words = len(text.split())
+        self.prose = len(words_of(plain))
+        self.semicolons = plain.count(";")
+        self.sentences = list(sentences_of(plain))
+        self.banned = [("%s:%d" % (path, line_of(plain, m.start())), m.group())
+                       for m in BANNED.finditer(plain)]
+
+
+def part_of(path):
+    return next((name for name, pattern in PARTS if re.match(pattern, path)), None)
+
+
+def row(name, pages):
+    total = sum(page.prose for page in pages)
+    sentences = [n for page in pages for n in page.sentences]
+    semicolons = 1000 * sum(page.semicolons for page in pages) / max(total, 1)
+    median = statistics.median(sentences or [0])
+    banned = sum(len(page.banned) for page in pages)
+    words = sum(page.words for page in pages)
+    print("%-14s %6d words %5.1f semicolons a 1,000 %5.1f words a sentence %4d banned" %
+          (name, words, semicolons, median, banned))
+    return words, semicolons, median, banned
+
+
+def main(root, *options):
+    pages = {}
+    for path in sorted(tracked(root)):
+        if part_of(path):
+            pages.setdefault(part_of(path), []).append(
+                Page(path, pathlib.Path(root, path).read_text()))
+    for name, _ in PARTS:
+        row(name, pages.get(name, []))
+        for page in pages.get(name, []) if "--list" in options else []:
+            row("  " + page.path, [page])
+    every = [page for part in pages.values() for page in part]
+    found = row("all", every)
+    if "--list" in options:
+        for page in every:
+            for where, word in page.banned:
+                print("%s: %s" % (where, word))
+    bounds = (WORDS_MAX, SEMICOLONS_MAX, SENTENCE_MAX, BANNED_MAX)
+    wrong = [(value, bound) for value, bound in zip(found, bounds) if value > bound]
+    for value, bound in wrong:
+        print("%g is above its bound, %g" % (value, bound))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
