@@ -95,6 +95,7 @@ static const struct op_layouts_field fields[] = {
 	FIELD(tagged),
 	FIELD(raw_lengths),
 	FIELD(trusted),
+	FIELD(unsure),
 	/* and what no version of Node.js needs, because it publishes it */
 	FIELD(function_shared),
 	FIELD(frame_wasm),

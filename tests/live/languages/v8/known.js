@@ -9,25 +9,34 @@ const known = (() => {
 	let sink = 0;
 
 	function leafA(n) {
-		let s = 1; // leaf
-		for (let i = 0; i < n; i++) // leaf
-			s = (s * 31 + i) | 0; // leaf
-		return s; // leaf
-	} // leaf
+		let s = 1; // leafA
+		for (let i = 0; i < n; i++) { // leafA
+			s = (s * 31 + i) | 0; // leafA
+			if (i % 20000 === 0) // leafA
+				s ^= Date.now(); // leafA
+		} // leafA
+		return s; // leafA
+	} // leafA
 
 	function leafB(n) {
-		let s = 1; // leaf
-		for (let i = 0; i < n; i++) // leaf
-			s = (s * 31 + i) | 0; // leaf
-		return s; // leaf
-	} // leaf
+		let s = 1; // leafB
+		for (let i = 0; i < n; i++) { // leafB
+			s = (s * 33 + i) | 0; // leafB
+			if (i % 20000 === 0) // leafB
+				s ^= Date.now(); // leafB
+		} // leafB
+		return s; // leafB
+	} // leafB
 
 	function leafC(n) {
-		let s = 1; // leaf
-		for (let i = 0; i < n; i++) // leaf
-			s = (s * 31 + i) | 0; // leaf
-		return s; // leaf
-	} // leaf
+		let s = 1; // leafC
+		for (let i = 0; i < n; i++) { // leafC
+			s = (s * 37 + i) | 0; // leafC
+			if (i % 20000 === 0) // leafC
+				s ^= Date.now(); // leafC
+		} // leafC
+		return s; // leafC
+	} // leafC
 
 	function f24(n) { // f24
 		const t = turn++ % 10; // f24
