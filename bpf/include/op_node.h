@@ -47,7 +47,9 @@ struct op_node {
 	__u8 offset_slot;     /* slot of the frame's bytecode offset */
 	__u8 function_shared; /* in JSFunction: its SharedFunctionInfo */
 	__u8 shared_id;	      /* in SharedFunctionInfo: its id in the script */
-	__u8 reserved0[4];
+	__u8 shared_data; /* in SharedFunctionInfo: its code; 4 zero bytes: a builtin */
+	__u8 compressed;  /* words of the heap have 4 bytes: small integers are doubled */
+	__u8 reserved0[2];
 };
 
 _Static_assert(sizeof(struct op_node) == 56, "layout");

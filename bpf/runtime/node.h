@@ -27,8 +27,7 @@ enum {
 	OP_NODE_CONTEXT_SLOT = 8,
 	OP_NODE_FUNCTION_SLOT = 16,
 	OP_NODE_SHARED_BYTES = 64, /* bytes read of a SharedFunctionInfo */
-	OP_NODE_SHARED_DATA = 8,
-	OP_NODE_BEFORE = 16, /* bytes of code read before the pc */
+	OP_NODE_BEFORE = 16,	   /* bytes of code read before the pc */
 	/* bytes of code read from the pc on */
 	OP_NODE_AFTER = 32,
 	OP_NODE_ENTRY = 24, /* bytes from a function's start to its push of fp */
@@ -143,11 +142,16 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 	*ret = (struct op_node_callee){ 0 };
 	if (!(function & 1) ||
 	    op_platform_read(u, &shared, sizeof(shared),
-			     function - 1 + OP_NODE_BYTE(v, function_shared)) ||
-	    !(shared & 1) || op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
+			     function - 1 + OP_NODE_BYTE(v, function_shared)))
+		return;
+	if (OP_NODE_BYTE(v, compressed))
+		shared = (function & ~0xffffffffULL) | (__u32)shared;
+	if (!(shared & 1) || op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
 		return;
 	ret->shared = shared - 1;
-	ret->builtin = !(u->runtime_bytes[OP_NODE_SHARED_DATA] & 1);
+	/* a builtin's number is in the upper half of the word, or in the next one */
+	ret->builtin = !*(__u32 *)(u->runtime_bytes + (OP_NODE_BYTE(v, shared_data) &
+						       (OP_NODE_SHARED_BYTES - 4)));
 	ret->id = *(__u32 *)(u->runtime_bytes + at);
 }
 
@@ -175,7 +179,8 @@ op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 		array = 0;
 		offset = 0;
 	}
-	offset >>= 32; /* V8 stores it as a small integer, in the upper 32 bits */
+	/* V8 stores it as a small integer, in the upper 32 bits as a rule */
+	offset = OP_NODE_BYTE(v, compressed) ? (__u32)offset >> 1 : offset >> 32;
 	/* The registers are ahead of the frame's slots, if they still belong to the same
 	 * array. */
 	if (u->exact && array && u->reg[OP_NODE_ARRAY_REG] == array &&

@@ -81,7 +81,8 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 	if (r >= 0 && (uint32_t)r != heap->layout->type_bytecode)
 		r = -EBADMSG;
 	if (r >= 0)
-		r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &fresh.length);
+		r = op_runtime_node_word(heap, object, heap->layout->array_length,
+					 &fresh.length);
 	if (r >= 0)
 		r = op_runtime_node_word(heap, object, heap->layout->array_positions,
 					 &fresh.positions);
@@ -94,8 +95,7 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 		return 0;
 	}
 	/* The table may be missing; positions are unknown then. */
-	r = op_runtime_node_bytes(heap, fresh.positions, OP_NODE_ELEMENTS, &fresh.table,
-				  &fresh.table_len);
+	r = op_runtime_node_bytes(heap, fresh.positions, &fresh.table, &fresh.table_len);
 	if (r == -ENOMEM)
 		return r;
 	if (codes->bytecodes.len >= OP_NODE_CODES_MAX ||
@@ -152,6 +152,19 @@ static bool is_plausible(uint64_t word)
 	return op_node_is_object(word) && word >> ADDRESS_BITS == 0;
 }
 
+/* Make whole words of those of a header: the map, and the Code, which is a trusted object. */
+static void expand_head(const struct op_node_heap *heap, uint64_t word[HEAD_WORDS])
+{
+	uint64_t trusted = heap->layout->trusted ? heap->trusted_cage : heap->cage;
+
+	if (!op_node_is_compressed(heap->layout))
+		return;
+	word[1] = op_node_whole(trusted, (uint32_t)(word[0] >> 32));
+	word[0] = op_node_whole(heap->cage, (uint32_t)word[0]);
+	if (!trusted || !heap->cage) /* not known yet */
+		word[1] = 0;
+}
+
 /* Do the plausible words of the header @word say that instructions begin at @start? Fills
  * @ret->start and end, and *@ret_object. Returns 1, 0, or an error of reading. */
 static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_WORDS],
@@ -164,7 +177,8 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 
 	*ret_object = !l->code_start ? start - l->code_bytes + 1 : word[1];
 	if (l->code_start &&
-	    op_runtime_node_word(codes->heap, word[1], l->code_start, &begin) < 0)
+	    op_memory_read(codes->heap->memory, word[1] - 1 + l->code_start, &begin,
+			   sizeof(begin)) < 0)
 		return 0;
 	if (begin != start)
 		return 0;
@@ -211,6 +225,8 @@ static int find_head(struct op_node_codes *codes, uint64_t pc, struct op_node_co
 					   sizeof(word));
 		else
 			r = 0, memcpy(word, bytes + (start - head - have), sizeof(word));
+		if (r == 0)
+			expand_head(codes->heap, word);
 		if (r == 0 && (!is_plausible(word[0]) || !is_plausible(word[1])))
 			continue;
 		/* Each costs reads of the process, which may have nothing else. */
@@ -233,31 +249,33 @@ static int find_head(struct op_node_codes *codes, uint64_t pc, struct op_node_co
 static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
 		   uint64_t *ret)
 {
-	uint64_t len;
-	int r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &len);
+	uint32_t len;
+	int r = op_runtime_node_length(heap, object, &len);
 
 	if (r < 0)
 		return r;
-	if (!op_node_is_small(len) || op_node_small(len) > DEOPT_WORDS_MAX ||
-	    (int64_t)i >= op_node_small(len))
+	if (len > DEOPT_WORDS_MAX || i >= len)
 		return -EBADMSG;
-	return op_runtime_node_word(heap, object, OP_NODE_ELEMENTS + i * 8, ret);
+	return op_runtime_node_word(
+		heap, object, op_node_offset(heap->layout, OP_NODE_ELEMENTS + i * 8),
+		ret);
 }
 
 /* The SharedFunctionInfo that @word points to, directly or through its wrapper;
  * 0: none. */
 static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 {
-	int hops;
+	uint64_t in_heap = op_runtime_node_of_heap(heap, word & ~(uint64_t)WEAK);
 
 	word &= ~(uint64_t)WEAK;
-	for (hops = 0; hops < 2; hops++) {
-		if (op_runtime_node_type(heap, word) == (int)heap->layout->type_shared)
-			return word;
-		if (op_runtime_node_word(heap, word, 8, &word) < 0)
-			return 0;
-	}
-	return 0;
+	if (op_runtime_node_type(heap, in_heap) == (int)heap->layout->type_shared)
+		return in_heap;
+	/* the wrapper is a trusted object, if there are such */
+	if (op_runtime_node_word(heap, word, op_node_offset(heap->layout, 8), &word) < 0)
+		return 0;
+	word = op_runtime_node_of_heap(heap, word);
+	return op_runtime_node_type(heap, word) == (int)heap->layout->type_shared ? word
+										  : 0;
 }
 
 /* Read the inlined calls: their positions and their functions. */
@@ -273,7 +291,7 @@ static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 	int r = element(heap, deopt, heap->layout->deopt_inlining, &word);
 
 	if (r == 0)
-		r = op_runtime_node_bytes(heap, word, OP_NODE_ELEMENTS, &bytes, &len);
+		r = op_runtime_node_bytes(heap, word, &bytes, &len);
 	if (r == 0)
 		r = element(heap, deopt, heap->layout->deopt_literals, &literals);
 	if (r < 0)
@@ -314,8 +332,7 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 		r = op_runtime_node_word(heap, object, l->code_positions, &table);
 	if (r < 0)
 		return r;
-	r = op_runtime_node_bytes(heap, table, OP_NODE_ELEMENTS, &ret->table,
-				  &ret->table_len);
+	r = op_runtime_node_bytes(heap, table, &ret->table, &ret->table_len);
 	if (r == -ENOMEM)
 		return r;
 	r = op_runtime_node_type(heap, deopt);
@@ -339,8 +356,10 @@ static bool is_there(const struct op_node_codes *codes, const struct op_node_cod
 	uint64_t head = code->start - codes->heap->layout->code_bytes;
 	uint64_t word[HEAD_WORDS];
 
-	return op_memory_read(codes->heap->memory, head, word, sizeof(word)) == 0 &&
-	       memcmp(word, code->head, sizeof(word)) == 0;
+	if (op_memory_read(codes->heap->memory, head, word, sizeof(word)) < 0)
+		return false;
+	expand_head(codes->heap, word);
+	return memcmp(word, code->head, sizeof(word)) == 0;
 }
 
 /* The index of the first code whose end is above @pc. */
@@ -407,12 +426,17 @@ static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
 	uint64_t word;
 	uint32_t at;
 
-	if (op_runtime_node_word(heap, shared, OP_NODE_SHARED_CODE, &data) < 0)
+	/* a handle is no pointer */
+	if (heap->layout->trusted ||
+	    op_runtime_node_word(heap, shared,
+				 op_node_offset(heap->layout, OP_NODE_SHARED_CODE),
+				 &data) < 0)
 		return 0;
 	if (op_runtime_node_type(heap, data) == (int)heap->layout->type_bytecode)
 		return data;
 	for (at = 8; at <= 16; at += 8)
-		if (op_runtime_node_word(heap, data, at, &word) == 0 &&
+		if (op_runtime_node_word(heap, data, op_node_offset(heap->layout, at),
+					 &word) == 0 &&
 		    op_runtime_node_type(heap, word) == (int)heap->layout->type_bytecode)
 			return word;
 	return 0;
@@ -427,8 +451,7 @@ static int baseline_offset(struct op_node_codes *codes, const struct op_node_cod
 	_cleanup_free_ uint8_t *bytes = NULL;
 	int32_t offset;
 	size_t len;
-	int r = op_runtime_node_bytes(heap, bytecode, heap->layout->array_bytes, &bytes,
-				      &len);
+	int r = op_runtime_node_bytecodes(heap, bytecode, &bytes, &len);
 
 	if (r < 0)
 		return r;

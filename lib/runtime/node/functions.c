@@ -16,6 +16,7 @@ enum {
 	SCOPE_INLINE_MAX = 75, /* if there are more, their names are in a table */
 	SCOPE_SEARCH = 8,      /* words after the locals that are searched for a name */
 	SCOPE_NAME = 2,	       /* the first of these words, which always exist */
+	LOCALS_MAX = 1 << 22,
 	POSITION_MAX = 1 << 29,
 	NO_TOKEN = 0xffff,
 };
@@ -65,6 +66,16 @@ void op_runtime_node_functions_trim(struct op_node_functions *functions)
 	op_runtime_node_scripts_trim(&functions->scripts);
 }
 
+/* The word at @offset of what was read of @object. */
+static uint64_t word_at(const struct op_node_heap *heap, struct op_reader *r,
+			uint64_t object, uint32_t offset)
+{
+	op_reader_seek(r, offset);
+	if (!op_node_is_compressed(heap->layout))
+		return op_read_u64(r);
+	return op_node_whole(op_node_cage(object), op_read_u32(r));
+}
+
 static int read_head(const struct op_node_heap *heap, uint64_t object, struct head *ret)
 {
 	const struct op_node_layout *l = heap->layout;
@@ -82,10 +93,8 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 	error = op_memory_read(heap->memory, object - 1, bytes, len);
 	if (error < 0)
 		return error;
-	op_reader_seek(&r, l->shared_name);
-	ret->name = op_read_u64(&r);
-	op_reader_seek(&r, l->shared_script);
-	ret->script = op_read_u64(&r);
+	ret->name = word_at(heap, &r, object, l->shared_name);
+	ret->script = word_at(heap, &r, object, l->shared_script);
 	op_reader_seek(&r, l->shared_token);
 	ret->token = op_read_u16(&r);
 	op_reader_seek(&r, l->shared_id);
@@ -119,27 +128,29 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 	const struct op_node_layout *l = heap->layout;
 	uint64_t word[SCOPE_SEARCH];
 	uint64_t locals;
-	uint64_t at = l->scope_slots + (uint64_t)l->scope_fixed * 8;
+	uint32_t at = l->scope_slots + op_node_offset(l, l->scope_fixed * 8);
 	size_t i;
 	int r;
 
-	r = op_runtime_node_word(heap, object, l->scope_slots + SCOPE_LOCALS * 8,
+	r = op_runtime_node_word(heap, object,
+				 l->scope_slots + op_node_offset(l, SCOPE_LOCALS * 8),
 				 &locals);
 	if (r < 0)
 		return r;
 	if (!op_node_is_small(locals) || op_node_small(locals) < 0 ||
-	    op_node_small(locals) > POSITION_MAX)
+	    op_node_small(locals) > LOCALS_MAX)
 		return -EBADMSG;
 	if (op_node_small(locals) < SCOPE_INLINE_MAX)
-		at += (uint64_t)op_node_small(locals) * 16;
+		at += op_node_offset(l, (uint32_t)op_node_small(locals) * 16);
 	else
-		at += 8 + (uint64_t)op_node_small(locals) * 8;
+		at += op_node_offset(l, 8 + 8 * (uint32_t)op_node_small(locals));
 	/* The object's size is unknown, and after it may be unmapped memory: read word by
 	 * word then. */
-	r = op_memory_read(heap->memory, object - 1 + at, word, sizeof(word));
+	r = op_runtime_node_words(heap, object, at, word, SCOPE_SEARCH);
 	for (i = 0; r == -EFAULT && i < SCOPE_SEARCH; i++)
-		if (op_memory_read(heap->memory, object - 1 + at + i * 8, &word[i], 8) <
-		    0)
+		if (op_runtime_node_word(heap, object,
+					 at + op_node_offset(l, (uint32_t)i * 8),
+					 &word[i]) < 0)
 			word[i] = 0;
 	if (r < 0 && r != -EFAULT)
 		return r;
@@ -155,9 +166,10 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 	}
 	*ret_start = -1;
 	if (l->scope_position) {
-		r = op_memory_read(heap->memory,
-				   object - 1 + l->scope_slots + l->scope_position * 8,
-				   word, 16);
+		r = op_runtime_node_words(
+			heap, object,
+			l->scope_slots + op_node_offset(l, l->scope_position * 8), word,
+			2);
 		if (r == 0 && is_extent(word[0], word[1]))
 			*ret_start = op_node_small(word[0]);
 		return 0;

@@ -20,20 +20,78 @@ enum {
 	ONE_BYTE = 8,
 	UNCACHED = 16, /* external, without the address of its characters */
 
-	STRING_LENGTH = 12, /* 32 bits */
-	STRING_FIRST = 16,  /* cons; thin: the actual string; sliced: its parent */
-	STRING_SECOND = 24, /* cons; sliced: the offset; external: the characters */
+	STRING_HASH = 4, /* after the map: the hash, the length, 32 bits each; then: */
+	STRING_PARTS =
+		8, /* cons: two strings; thin: the actual one; sliced: parent, offset */
+	STRING_CHARS = 16, /* external: the address of the characters */
 	STRING_LEN_MAX = 1 << 29,
 	HOPS_MAX = 8, /* indirections from a string to its characters */
 	CHUNK = 512,
+	HALVES_MOST = 512, /* words that are read at once */
 };
+
+int op_runtime_node_words(const struct op_node_heap *heap, uint64_t object,
+			  uint32_t offset, uint64_t *ret, size_t count)
+{
+	uint8_t bytes[HALVES_MOST * sizeof(uint32_t)];
+	struct op_reader reader = op_reader_init(bytes, count * sizeof(uint32_t));
+	size_t i;
+	int r;
+
+	if (!op_node_is_object(object))
+		return -EBADMSG;
+	if (!op_node_is_compressed(heap->layout))
+		return op_memory_read(heap->memory, object - 1 + offset, ret,
+				      count * sizeof(*ret));
+	if (count > HALVES_MOST)
+		return -EBADMSG;
+	r = op_memory_read(heap->memory, object - 1 + offset, bytes,
+			   count * sizeof(uint32_t));
+	for (i = 0; r == 0 && i < count; i++)
+		ret[i] = op_node_whole(op_node_cage(object), op_read_u32(&reader));
+	return r;
+}
 
 int op_runtime_node_word(const struct op_node_heap *heap, uint64_t object,
 			 uint32_t offset, uint64_t *ret)
 {
-	if (!op_node_is_object(object))
+	return op_runtime_node_words(heap, object, offset, ret, 1);
+}
+
+uint64_t op_runtime_node_of_heap(const struct op_node_heap *heap, uint64_t word)
+{
+	if (!heap->layout->trusted || !(word & 1))
+		return word;
+	return heap->cage | (uint32_t)word;
+}
+
+int op_runtime_node_length(const struct op_node_heap *heap, uint64_t object,
+			   uint32_t *ret)
+{
+	const struct op_node_layout *l = heap->layout;
+	uint64_t word;
+	int r;
+
+	if (l->raw_lengths)
+		return !op_node_is_object(object)
+			       ? -EBADMSG
+			       : op_memory_read(heap->memory,
+						object - 1 +
+							op_node_offset(l, OP_NODE_LENGTH),
+						ret, sizeof(*ret));
+	r = op_runtime_node_word(heap, object, op_node_offset(l, OP_NODE_LENGTH), &word);
+	if (r < 0)
+		return r;
+	if (!op_node_is_small(word) || op_node_small(word) < 0)
 		return -EBADMSG;
-	return op_memory_read(heap->memory, object - 1 + offset, ret, sizeof(*ret));
+	*ret = (uint32_t)op_node_small(word);
+	return 0;
+}
+
+/* The offset of what is @after bytes behind an object's map. */
+static uint32_t head_bytes(const struct op_node_heap *heap, uint32_t after)
+{
+	return (op_node_is_compressed(heap->layout) ? 4 : 8) + after;
 }
 
 int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object)
@@ -44,10 +102,18 @@ int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object)
 
 	if (r < 0)
 		return r;
+	map = op_runtime_node_of_heap(heap, map);
 	if (!op_node_is_object(map))
 		return -EBADMSG;
-	r = op_memory_read(heap->memory, map - 1 + OP_NODE_MAP_TYPE, &type, sizeof(type));
+	r = op_memory_read(heap->memory, map - 1 + head_bytes(heap, sizeof(uint32_t)),
+			   &type, sizeof(type));
 	return r < 0 ? r : type;
+}
+
+static uint32_t second_part(const struct op_node_heap *heap)
+{
+	return head_bytes(heap, STRING_PARTS) +
+	       (op_node_is_compressed(heap->layout) ? 4 : 8);
 }
 
 /* Read a string's type and length. */
@@ -60,7 +126,8 @@ static int string_head(const struct op_node_heap *heap, uint64_t object, uint32_
 		return type;
 	if ((uint32_t)type >= heap->layout->type_first_nonstring)
 		return -EBADMSG;
-	r = op_memory_read(heap->memory, object - 1 + STRING_LENGTH, ret, sizeof(*ret));
+	r = op_memory_read(heap->memory, object - 1 + head_bytes(heap, STRING_HASH), ret,
+			   sizeof(*ret));
 	if (r < 0)
 		return r;
 	return *ret > STRING_LEN_MAX ? -EBADMSG : type;
@@ -69,6 +136,7 @@ static int string_head(const struct op_node_heap *heap, uint64_t object, uint32_
 int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			  struct op_node_chars *ret)
 {
+	const uint32_t parts = head_bytes(heap, STRING_PARTS);
 	uint64_t skip = 0;
 	uint64_t word = 0;
 	uint32_t whole;
@@ -86,18 +154,25 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 		/* A short flat string ends before this word. */
 		r = (type & KEPT_MASK) == KEPT_FLAT || (type & KEPT_MASK) == KEPT_THIN
 			    ? 0
-			    : op_runtime_node_word(heap, object, STRING_SECOND, &word);
+			    : op_runtime_node_word(heap, object, second_part(heap),
+						   &word);
 		if (r < 0)
 			return r;
 		ret->wide = type & ONE_BYTE ? 1 : 2;
 		ret->len = len;
 		switch (type & KEPT_MASK) {
 		case KEPT_FLAT:
-			ret->addr = object - 1 + STRING_FIRST + skip * ret->wide;
+			ret->addr = object - 1 + parts + skip * ret->wide;
 			return skip + len <= whole ? 0 : -EBADMSG;
 		case KEPT_EXTERNAL:
-			if (type & UNCACHED)
+			/* Where V8 is in a sandbox, a handle is there. */
+			if (type & UNCACHED || heap->layout->trusted)
 				return -EBADMSG;
+			r = op_memory_read(heap->memory,
+					   object - 1 + head_bytes(heap, STRING_CHARS),
+					   &word, sizeof(word));
+			if (r < 0)
+				return r;
 			ret->addr = word + skip * ret->wide;
 			return skip + len <= whole ? 0 : -EBADMSG;
 		case KEPT_SLICED:
@@ -112,7 +187,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 		default:
 			return -EBADMSG;
 		}
-		r = op_runtime_node_word(heap, object, STRING_FIRST, &object);
+		r = op_runtime_node_word(heap, object, parts, &object);
 		if (r < 0)
 			return r;
 	}
@@ -196,9 +271,10 @@ int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, siz
 		if ((uint32_t)r >= heap->layout->type_first_nonstring ||
 		    (r & KEPT_MASK) != KEPT_CONS || len + 2 > OP_NODE_STRING_PARTS)
 			return -EBADMSG;
-		r = op_runtime_node_word(heap, part, STRING_FIRST, &first);
+		r = op_runtime_node_word(heap, part, head_bytes(heap, STRING_PARTS),
+					 &first);
 		if (r == 0)
-			r = op_runtime_node_word(heap, part, STRING_SECOND, &second);
+			r = op_runtime_node_word(heap, part, second_part(heap), &second);
 		if (r < 0)
 			return r;
 		left[len++] = second;
@@ -207,26 +283,49 @@ int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, siz
 	return to->failed ? -ENOMEM : 0;
 }
 
-int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object,
-			  uint32_t offset, uint8_t **ret, size_t *ret_len)
+static int read_bytes(const struct op_node_heap *heap, uint64_t addr, uint32_t len,
+		      uint8_t **ret, size_t *ret_len)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
-	uint64_t word;
-	int32_t len;
-	int r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &word);
+	int r;
 
-	if (r < 0)
-		return r;
-	len = op_node_small(word);
-	if (!op_node_is_small(word) || len < 0 || len > OP_NODE_BYTES_MAX)
+	if (len > OP_NODE_BYTES_MAX)
 		return -EBADMSG;
-	bytes = malloc(len ? (size_t)len : 1);
+	bytes = malloc(len ? len : 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = op_memory_read(heap->memory, object - 1 + offset, bytes, (size_t)len);
+	r = op_memory_read(heap->memory, addr, bytes, len);
 	if (r < 0)
 		return r;
 	*ret = OP_TAKE_PTR(bytes);
-	*ret_len = (size_t)len;
+	*ret_len = len;
 	return 0;
+}
+
+int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint8_t **ret,
+			  size_t *ret_len)
+{
+	uint32_t len;
+	int r = op_runtime_node_length(heap, object, &len);
+
+	if (r < 0)
+		return r;
+	return read_bytes(heap,
+			  object - 1 + op_node_offset(heap->layout, OP_NODE_ELEMENTS),
+			  len, ret, ret_len);
+}
+
+int op_runtime_node_bytecodes(const struct op_node_heap *heap, uint64_t object,
+			      uint8_t **ret, size_t *ret_len)
+{
+	const struct op_node_layout *l = heap->layout;
+	uint64_t len;
+	int r = op_runtime_node_word(heap, object, l->array_length, &len);
+
+	if (r < 0)
+		return r;
+	if (!op_node_is_small(len) || op_node_small(len) < 0)
+		return -EBADMSG;
+	return read_bytes(heap, object - 1 + l->array_bytes, (uint32_t)op_node_small(len),
+			  ret, ret_len);
 }

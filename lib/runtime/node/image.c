@@ -12,9 +12,45 @@
 enum {
 	BUILTINS_BYTES_MAX = 32 << 20,
 	NAME_BYTES = 16,
+	V8_BYTES_LEAST = 16 << 20,
+	DYNAMIC_MOST = 20000, /* dynamic symbols */
 };
 
 static const char builtin_prefix[] = "Builtins_";
+
+/* A file without V8's symbols has this undefined one, as all that V8 was linked into by clang do:
+ * Chromium, Deno, workerd. */
+static const char marker[] =
+	"_ZTHN2v88internal12trap_handler16TrapHandlerGuard10is_active_E";
+
+struct marker {
+	struct op_elf *elf;
+	const struct op_elf_symtab *table;
+};
+
+static int see_marker(void *data, const struct op_elf_symbol *symbol, uint32_t name)
+{
+	const struct marker *m = data;
+	char text[sizeof(marker)];
+
+	if (symbol->shndx || symbol->bind != STB_WEAK)
+		return 0;
+	return op_elf_read(m->elf, m->table->str_offset + name, text, sizeof(text)) ==
+		       0 &&
+	       memcmp(text, marker, sizeof(marker)) == 0;
+}
+
+/* Smaller files, and files that export much, are excluded by that alone. */
+static bool may_have_v8(struct op_elf *elf)
+{
+	struct op_elf_symtab table;
+	struct marker m = { elf, &table };
+
+	return op_elf_size(elf) >= V8_BYTES_LEAST &&
+	       op_elf_symtab(elf, OP_ELF_DYNSYM, &table) > 0 &&
+	       table.count <= DYNAMIC_MOST &&
+	       op_elf_symbol_each(elf, &table, see_marker, &m) > 0;
+}
 
 /* What the symbols tell of the builtins. */
 struct builtins {
@@ -110,14 +146,17 @@ static int find_by_symbols(struct op_elf *elf, struct op_node_image *ret)
 	return r < 0 ? r : 1;
 }
 
-/* The same for a file without .symtab. */
-static int find_by_places(struct op_elf *elf, struct op_node_image *ret)
+/* The same for a file without .symtab, and V8's version, "" if unknown, if that is wanted. */
+static int find_by_places(struct op_elf *elf, char version[OP_NODE_VERSION_BYTES],
+			  struct op_node_image *ret)
 {
 	struct op_node_blob blob;
-	int r = op_runtime_node_blob(elf, false, &blob);
+	int r = op_runtime_node_blob(elf, version, &blob);
 
 	if (r <= 0)
 		return r;
+	if (version)
+		memcpy(version, blob.version, sizeof(blob.version));
 	ret->builtins = blob.builtins;
 	ret->builtins_end = blob.builtins_end;
 	ret->prologue = blob.prologue;
@@ -136,18 +175,31 @@ int op_runtime_node_image(struct op_elf *elf, const char *path,
 			  const struct op_layouts *layouts, struct op_log *log,
 			  struct op_node_image *ret, struct op_runtime_loop *ret_loop)
 {
+	char version[OP_NODE_VERSION_BYTES];
 	int r = op_runtime_node_layout(elf, path, layouts, log, &ret->layout);
 
-	if (r <= 0)
+	if (r < 0)
 		return r;
+	if (r == 0 && !may_have_v8(elf))
+		return 0;
 	if (op_elf_machine(elf) != EM_X86_64)
 		return unknown(log, path, "is supported only on x86-64");
-	r = find_by_symbols(elf, ret);
-	if (r == 0)
-		r = find_by_places(elf, ret);
-	if (r == 0)
-		return unknown(log, path, "has no builtins here that could be found");
-	if (r < 0)
+	if (r > 0) {
+		r = find_by_symbols(elf, ret);
+		if (r == 0)
+			r = find_by_places(elf, NULL, ret);
+		if (r == 0)
+			return unknown(log, path,
+				       "has no builtins here that could be found");
+	} else {
+		r = find_by_places(elf, version, ret);
+		if (r > 0 && !*version)
+			return unknown(log, path, "has no version that could be found");
+		if (r > 0)
+			r = op_runtime_node_layout_of(version, path, layouts, log,
+						      &ret->layout);
+	}
+	if (r <= 0)
 		return r;
 	*ret_loop = (struct op_runtime_loop){
 		.count = 1, .range = { { ret->builtins, ret->builtins_end } }

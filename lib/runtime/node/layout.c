@@ -11,6 +11,7 @@
 enum {
 	PUBLISHED_MAX = 4096, /* a larger offset or type is an error */
 	OBJECT_BYTES_MAX = 256,
+	SHARED_ID_MAX = 60, /* what the step reads of a SharedFunctionInfo */
 };
 
 /* A number that the binary publishes, under one of its possible names. */
@@ -77,25 +78,77 @@ static const struct published published[] = {
 
 /* What V8 does not publish. */
 static const struct op_layouts_field fields[] = {
-	FIELD(array_slot),     FIELD(array_bytes),    FIELD(array_positions),
-	FIELD(code_bytes),     FIELD(code_deopt),     FIELD(code_start),
-	FIELD(code_size),      FIELD(deopt_literals), FIELD(deopt_shared),
-	FIELD(deopt_inlining), FIELD(scope_position), FIELD(early_position),
+	FIELD(array_slot),
+	FIELD(array_bytes),
+	FIELD(array_positions),
+	FIELD(array_length),
+	FIELD(code_bytes),
+	FIELD(code_deopt),
+	FIELD(code_start),
+	FIELD(code_size),
+	FIELD(deopt_literals),
+	FIELD(deopt_shared),
+	FIELD(deopt_inlining),
+	FIELD(scope_position),
+	FIELD(early_position),
 	FIELD(flagged),
+	FIELD(tagged),
+	FIELD(raw_lengths),
+	FIELD(trusted),
+	FIELD(unsure),
+	/* and what no version of Node.js needs, because it publishes it */
+	FIELD(function_shared),
+	FIELD(frame_wasm),
+	FIELD(shared_name),
+	FIELD(shared_script),
+	FIELD(shared_token),
+	FIELD(shared_id),
+	FIELD(scope_fixed),
+	FIELD(type_first_nonstring),
+	FIELD(type_shared),
+	FIELD(type_script),
+	FIELD(type_bytecode),
+	FIELD(type_scope),
+	FIELD(type_code),
 };
+
+enum {
+	FUNCTION_BYTES_MAX = 120,
+};
+
+/* Does a section say what is not published? */
+static bool is_complete(const struct op_node_layout *l)
+{
+	return l->function_shared && l->shared_name && l->shared_script &&
+	       l->shared_token && l->shared_id && l->scope_fixed &&
+	       l->type_first_nonstring && l->type_shared && l->type_script &&
+	       l->type_bytecode && l->type_scope && l->type_code;
+}
 
 static const char *check(const void *layout)
 {
 	const struct op_node_layout *l = layout;
+	const uint32_t word = op_node_is_compressed(l) ? 4 : 8;
 
+	if (l->tagged && l->tagged != 4 && l->tagged != 8)
+		return "tagged must be 4 or 8";
+	if (l->function_shared > FUNCTION_BYTES_MAX ||
+	    l->shared_name > FUNCTION_BYTES_MAX ||
+	    l->shared_script > FUNCTION_BYTES_MAX ||
+	    l->shared_token > FUNCTION_BYTES_MAX || l->shared_id > SHARED_ID_MAX ||
+	    l->shared_id % 4)
+		return "function_shared and shared_* must be at most 120, shared_id 60";
+	if (l->array_length > OBJECT_BYTES_MAX || l->scope_fixed > 64)
+		return "array_length must be at most 256, scope_fixed 64";
 	if (l->array_slot < 24 || l->array_slot > 120)
 		return "array_slot must be 24 to 120";
 	if (l->array_bytes < 24 || l->array_bytes > OBJECT_BYTES_MAX ||
-	    l->array_positions < 8 || l->array_positions > OBJECT_BYTES_MAX)
+	    l->array_positions < word || l->array_positions > OBJECT_BYTES_MAX)
 		return "array_bytes and array_positions must be given, at most 256";
-	if (l->code_bytes < 16 || l->code_bytes > OBJECT_BYTES_MAX || l->code_deopt < 8 ||
-	    l->code_deopt > OBJECT_BYTES_MAX || l->code_size < 8 ||
-	    l->code_size > OBJECT_BYTES_MAX || l->code_start > OBJECT_BYTES_MAX)
+	if (l->code_bytes < 16 || l->code_bytes > OBJECT_BYTES_MAX ||
+	    l->code_deopt < word || l->code_deopt > OBJECT_BYTES_MAX ||
+	    l->code_size < 8 || l->code_size > OBJECT_BYTES_MAX ||
+	    l->code_start > OBJECT_BYTES_MAX)
 		return "code_bytes, code_deopt and code_size must be given, at most 256";
 	if (l->deopt_literals > 64 || l->deopt_shared > 64 || l->deopt_inlining > 64 ||
 	    l->scope_position > 64)
@@ -187,6 +240,35 @@ static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
 	return op_elf_find_symbols(elf, names, SYMBOLS, ret);
 }
 
+/* What follows from what was read. */
+static void derive(struct op_node_layout *ret)
+{
+	ret->tagged = ret->tagged ? ret->tagged : 8;
+	ret->offset_slot = ret->array_slot + 8;
+	ret->code_positions = ret->code_deopt + ret->tagged;
+	if (!ret->array_length)
+		ret->array_length = op_node_offset(ret, OP_NODE_LENGTH);
+	ret->scope_slots = op_node_offset(ret, OP_NODE_LENGTH);
+	ret->form = (struct op_node_table_form){ .first = ret->early_position ? -1 : 0,
+						 .flagged = ret->flagged };
+}
+
+int op_runtime_node_layout_of(const char *version, const char *path,
+			      const struct op_layouts *layouts, struct op_log *log,
+			      struct op_node_layout *ret)
+{
+	int r = op_layouts_find(layouts, &op_runtime_node_layouts, version, ret);
+
+	if (r == -ENOENT)
+		return op_layouts_unknown(&op_runtime_node_layouts, version, path, log);
+	if (r < 0)
+		return r;
+	if (!is_complete(ret))
+		return not_there(log, path, version, "its layout (v8dbg_*)");
+	derive(ret);
+	return 1;
+}
+
 /* Does it publish what debuggers need, and has it whole pointers? Chrome and Electron compress
  * them, so that their objects are laid out otherwise than those of Node.js of the same version,
  * and are as a rule built without what is published. */
@@ -227,21 +309,23 @@ int op_runtime_node_layout(struct op_elf *elf, const char *path,
 	(void)snprintf(version, sizeof(version), "%d.%d",
 		       read_int(elf, &symbol[VERSION], &major),
 		       read_int(elf, &symbol[VERSION + 1], &minor));
+	r = op_layouts_find(layouts, &op_runtime_node_layouts, version, ret);
+	if (r == 0 && !symbol[TAGGED_SIZE].value && is_complete(ret)) {
+		derive(ret);
+		return 1;
+	}
 	if (!is_node(elf, symbol, path, version, log))
 		return -ENOTSUP;
-	r = op_layouts_find(layouts, &op_runtime_node_layouts, version, ret);
 	if (r == -ENOENT)
 		return op_layouts_unknown(&op_runtime_node_layouts, version, path, log);
 	if (r < 0)
 		return r;
-	ret->offset_slot = ret->array_slot + 8;
-	ret->code_positions = ret->code_deopt + 8;
-	ret->form = (struct op_node_table_form){ .first = ret->early_position ? -1 : 0,
-						 .flagged = ret->flagged };
+	derive(ret);
 	for (i = 0; i < OP_ARRAY_SIZE(published); i++)
 		if (!take(elf, symbol, i, ret))
 			return not_there(log, path, version, published[i].names[0]);
 	ret->shared_id += 4;
-	ret->scope_slots = symbol[SCOPE].value ? OP_NODE_ELEMENTS : OP_NODE_LENGTH;
+	if (symbol[SCOPE].value)
+		ret->scope_slots = OP_NODE_ELEMENTS;
 	return 1;
 }

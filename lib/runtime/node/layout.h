@@ -14,7 +14,8 @@
 #include "runtime/layouts.h"
 #include "runtime/node/positions.h"
 
-/* Offsets in bytes that are the same in all known versions (and published as well). */
+/* Offsets in bytes that are the same in all known versions (and published as well), where a
+ * tagged word has eight bytes; op_node_offset() gives them for others. */
 enum {
 	OP_NODE_MAP_TYPE = 12, /* Map: instance type, 16 bits */
 	OP_NODE_LENGTH = 8,    /* FixedArray, ByteArray, BytecodeArray */
@@ -65,10 +66,33 @@ struct op_node_layout {
 	uint32_t deopt_shared;
 	uint32_t deopt_inlining;
 
+	uint32_t
+		tagged; /* bytes of a tagged word: 4 if pointers are compressed, else 8 */
+	uint32_t
+		raw_lengths; /* an array's length is no small integer; but a BytecodeArray's */
+	uint32_t array_length; /* in a BytecodeArray: its length */
+	/* BytecodeArrays and Codes lie in 4 GiB of their own, and a SharedFunctionInfo has a handle
+	 * of its code in place of a pointer */
+	uint32_t trusted;
+
+	/* calls that were compiled into their caller may be missing from machine code's frames */
+	uint32_t unsure;
+
 	uint32_t early_position;
 	uint32_t flagged;
 	struct op_node_table_form form; /* made from these two */
 };
+
+static inline bool op_node_is_compressed(const struct op_node_layout *layout)
+{
+	return layout->tagged == sizeof(uint32_t);
+}
+
+static inline uint32_t op_node_offset(const struct op_node_layout *layout,
+				      uint32_t offset)
+{
+	return op_node_is_compressed(layout) ? offset / 2 : offset;
+}
 
 extern const struct op_layouts_schema op_runtime_node_layouts;
 
@@ -77,6 +101,11 @@ extern const struct op_layouts_schema op_runtime_node_layouts;
 int op_runtime_node_layout(struct op_elf *elf, const char *path,
 			   const struct op_layouts *layouts, struct op_log *log,
 			   struct op_node_layout *ret);
+
+/* The same for the version "15.6", of which nothing is published: its section must say it all. */
+int op_runtime_node_layout_of(const char *version, const char *path,
+			      const struct op_layouts *layouts, struct op_log *log,
+			      struct op_node_layout *ret);
 
 /* The text of node.layout. */
 extern const unsigned char op_runtime_node_layout_text[];

@@ -63,7 +63,7 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 
 	if (!instance)
 		return -ENOMEM;
-	instance->heap = (struct op_node_heap){ target->memory, l };
+	instance->heap = (struct op_node_heap){ .memory = target->memory, .layout = l };
 	op_runtime_node_functions_init(&instance->functions, &instance->heap);
 	op_runtime_node_codes_init(&instance->codes, &instance->heap, &image->opcodes);
 	instance->bpf = (struct op_node){
@@ -75,6 +75,8 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 		.offset_slot = (uint8_t)l->offset_slot,
 		.function_shared = (uint8_t)l->function_shared,
 		.shared_id = (uint8_t)l->shared_id,
+		.shared_data = (uint8_t)op_node_offset(l, OP_NODE_SHARED_CODE),
+		.compressed = op_node_is_compressed(l),
 	};
 	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
 	*ret_instance = instance;
@@ -240,6 +242,7 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 		return r;
 	if (r == 0 && code->shared &&
 	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
+		ret->approximate = instance->heap.layout->unsure;
 		/* Optimised code has no position before its first call. */
 		if (at.offset < 0) {
 			at = (struct op_node_position){ AT_START, -1 };
@@ -266,6 +269,17 @@ static const char *name_of_type(const struct node_instance *instance,
 	return w->offset && w->offset == wasm ? "[WebAssembly]" : "[V8 code]";
 }
 
+/* Frames have whole addresses, of which compressed pointers are the lower halves. */
+static void note_cages(struct op_node_heap *heap, const struct words *w)
+{
+	if (!op_node_is_compressed(heap->layout))
+		return;
+	if (w->shared)
+		heap->cage = op_node_cage(w->shared);
+	if (w->kind == OP_NODE_INTERPRETED && w->address)
+		heap->trusted_cage = op_node_cage(w->address);
+}
+
 static int node_describe(void *data, const uint64_t *words, size_t len,
 			 struct op_runtime_frame *ret)
 {
@@ -276,6 +290,7 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 
 	if (!parse_words(words, len, &w))
 		return -EBADMSG;
+	note_cages(&instance->heap, &w);
 	op_runtime_node_functions_trim(&instance->functions);
 	ret->len = 0;
 	r = w.kind == OP_NODE_INTERPRETED ? describe_interpreted(instance, &w, ret)
@@ -309,7 +324,8 @@ const struct op_runtime_ops op_runtime_node = {
 	.id = OP_RUNTIME_NODE,
 	.frame_type = "v8js",
 	.bpf_size = sizeof(struct op_node),
-	.file_names = (const char *const[]){ "node", "libnode", NULL },
+	.file_names = (const char *const[]){ "node", "libnode", "deno", "workerd",
+					     "chrom", "electron", NULL },
 	.layouts = &op_runtime_node_layouts,
 	.probe = node_probe,
 	.attach = node_attach,

@@ -11,7 +11,7 @@
 #include "base/reader.h"
 
 enum {
-	SCRIPT_BYTES = 64,
+	SCRIPT_WORDS = 8,
 	CHUNK = 4096,
 	LINE_SEPARATOR = 0x2028,
 	PARAGRAPH_SEPARATOR = 0x2029,
@@ -71,8 +71,7 @@ void op_runtime_node_scripts_trim(struct op_node_scripts *scripts)
 
 static int read_head(const struct op_node_heap *heap, uint64_t object, struct head *ret)
 {
-	uint8_t bytes[SCRIPT_BYTES];
-	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	uint64_t word[SCRIPT_WORDS];
 	int type = op_runtime_node_type(heap, object);
 	int error;
 
@@ -80,19 +79,14 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 		return type;
 	if ((uint32_t)type != heap->layout->type_script)
 		return -EBADMSG;
-	error = op_memory_read(heap->memory, object - 1, bytes, sizeof(bytes));
+	error = op_runtime_node_words(heap, object, 0, word, SCRIPT_WORDS);
 	if (error < 0)
 		return error;
-	op_reader_seek(&r, OP_NODE_SCRIPT_SOURCE);
-	ret->source = op_read_u64(&r);
-	op_reader_seek(&r, OP_NODE_SCRIPT_NAME);
-	ret->name = op_read_u64(&r);
-	op_reader_seek(&r, OP_NODE_SCRIPT_LINE_OFFSET);
-	ret->line_offset = op_read_u64(&r);
-	op_reader_seek(&r, OP_NODE_SCRIPT_COLUMN_OFFSET);
-	ret->column_offset = op_read_u64(&r);
-	op_reader_seek(&r, OP_NODE_SCRIPT_LINE_ENDS);
-	ret->line_ends = op_read_u64(&r);
+	ret->source = word[OP_NODE_SCRIPT_SOURCE / 8];
+	ret->name = word[OP_NODE_SCRIPT_NAME / 8];
+	ret->line_offset = word[OP_NODE_SCRIPT_LINE_OFFSET / 8];
+	ret->column_offset = word[OP_NODE_SCRIPT_COLUMN_OFFSET / 8];
+	ret->line_ends = word[OP_NODE_SCRIPT_LINE_ENDS / 8];
 	return 0;
 }
 
@@ -118,30 +112,30 @@ static int add_end(struct ends *to, uint64_t at)
 static int ends_noted(const struct op_node_heap *heap, uint64_t object, struct ends *to)
 {
 	uint64_t words[CHUNK / 8];
-	uint64_t word;
-	uint64_t done = 0;
-	int64_t len;
-	int r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &word);
+	uint32_t done = 0;
+	uint32_t len;
+	int r = op_runtime_node_length(heap, object, &len);
 
 	if (r < 0)
 		return r;
-	len = op_node_small(word);
-	if (!op_node_is_small(word) || len <= 0 || len > OP_NODE_LINES_MAX)
+	if (!len || len > OP_NODE_LINES_MAX)
 		return -EBADMSG;
-	if ((uint64_t)len > to->room)
+	if (len > to->room)
 		return -EFBIG;
-	while (r == 0 && done < (uint64_t)len) {
-		size_t n = OP_MIN((uint64_t)len - done, OP_ARRAY_SIZE(words));
+	while (r == 0 && done < len) {
+		size_t n = OP_MIN(len - done, OP_ARRAY_SIZE(words));
 		size_t i;
 
-		r = op_memory_read(heap->memory, object - 1 + OP_NODE_ELEMENTS + done * 8,
-				   words, n * 8);
+		r = op_runtime_node_words(
+			heap, object,
+			op_node_offset(heap->layout, OP_NODE_ELEMENTS + done * 8), words,
+			n);
 		for (i = 0; r == 0 && i < n; i++) {
 			if (!op_node_is_small(words[i]))
 				return -EBADMSG;
 			r = add_end(to, (uint32_t)op_node_small(words[i]));
 		}
-		done += n;
+		done += (uint32_t)n;
 	}
 	return r;
 }

@@ -4,6 +4,7 @@
  * tests/unit/runtime/node_fake.h lays it out; whatever can be read is read.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ enum {
 	BASE = 0x100000,
 	READS_MAX = 300000, /* more would be unbounded work */
 };
+
+#define CAGE (UINT64_C(1) << 32)
 
 static const uint64_t functions_at[] = { BASE + 0x1001, BASE + 0x1081 };
 static const uint64_t code_at[] = { BASE + 0x4004, BASE + 0x4010, BASE + 0x5010,
@@ -31,6 +34,7 @@ struct input {
 	const uint8_t *data;
 	size_t size;
 	unsigned int reads;
+	bool compressed; /* all lies in one cage */
 };
 
 static int read_input(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
@@ -39,6 +43,8 @@ static int read_input(const struct op_memory *m, uint64_t addr, void *buf, size_
 
 	if (++in->reads > READS_MAX)
 		abort();
+	if (in->compressed)
+		addr = (uint32_t)addr;
 	if (addr < BASE || len > in->size || addr - BASE > in->size - len)
 		return -EFAULT;
 	memcpy(buf, in->data + (addr - BASE), len);
@@ -62,6 +68,7 @@ static void make_layout(uint8_t form, struct op_node_layout *ret)
 		.type_scope = 131,
 		.type_code = 132,
 		.array_bytes = 64,
+		.array_length = 8,
 		.array_positions = 24,
 		.code_bytes = 32,
 		.code_deopt = 8,
@@ -72,6 +79,9 @@ static void make_layout(uint8_t form, struct op_node_layout *ret)
 		.deopt_shared = 6,
 		.deopt_inlining = 7,
 		.form = { .first = form & 8 ? 0 : -1, .flagged = form & 16 },
+		.tagged = form & 32 ? 4 : 8,
+		.raw_lengths = form & 64 ? 1 : 0,
+		.trusted = form & 128 ? 1 : 0,
 	};
 }
 
@@ -85,7 +95,11 @@ static void try_functions(const struct op_node_heap *heap)
 	op_runtime_node_functions_init(&functions, heap);
 	for (i = 0; i < 4; i++) {
 		op_runtime_node_functions_trim(&functions);
-		if (op_runtime_node_function(&functions, functions_at[i & 1], NULL, &f))
+		if (op_runtime_node_function(
+			    &functions,
+			    functions_at[i & 1] |
+				    (op_node_is_compressed(heap->layout) ? CAGE : 0),
+			    NULL, &f))
 			continue;
 		if (!*f->name)
 			abort();
@@ -118,13 +132,14 @@ static void try_code(const struct op_node_heap *heap)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input in = { { read_input }, data + 1, size - 1, 0 };
+	struct input in = { { read_input }, data + 1, size - 1, 0, false };
 	struct op_node_layout layout;
-	struct op_node_heap heap = { &in.memory, &layout };
+	struct op_node_heap heap = { &in.memory, &layout, CAGE, CAGE };
 
 	if (!size)
 		return 0;
 	make_layout(data[0], &layout);
+	in.compressed = op_node_is_compressed(&layout);
 	try_functions(&heap);
 	try_code(&heap);
 	return 0;

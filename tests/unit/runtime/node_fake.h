@@ -67,6 +67,7 @@ static struct fake fake;
 /* As Node.js 22's. */
 static const struct op_node_layout fake_layout = {
 	.array_slot = 32,
+	.array_length = 8,
 	.offset_slot = 40,
 	.function_shared = 32,
 	.shared_name = 16,
