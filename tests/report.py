@@ -71,6 +71,11 @@ def summary(rows, times):
             print("%s %s %s: %s" % (status, suite, cell, text))
 
 
+def shown(text):
+    """@text in a table, with no path of a machine."""
+    return re.sub(r"/\S*/", "", text).replace("|", "\\|")
+
+
 def count(rows):
     """The last line."""
     found = tally([(status, cell, text) for status, _, cell, text in rows])

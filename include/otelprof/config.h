@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Configuration of a profiler. Every struct begins with its own size, and zero means "the
- * default" in every member. So a program built with an old header runs with a new
- * library. One built with a new header runs with an old library as long as it sets no
- * member that the old library lacks (-E2BIG otherwise). Members called reservedN must be
- * zero.
+ * default". A program built with an old header runs with a new library. One built with a
+ * new header runs with an old library if it sets no member that the old library lacks
+ * (-E2BIG otherwise). Members called reservedN must be zero.
  */
 #ifndef OTELPROF_CONFIG_H
 #define OTELPROF_CONFIG_H
@@ -23,9 +22,9 @@ OTELPROF_BEGIN_DECLS
 #define OTELPROF_LOG_DEBUG   7
 
 /**
- * Receives a log line. @message has no newline and is valid only during the call. Called
- * in the thread that called the library, also by otelprof_free(), or in the library's thread
- * with threads = 1; it must not call the library with the same handle.
+ * Receives a log line. @message has no newline and is valid during the call. It runs in
+ * the thread that calls the library, also in otelprof_free(), or in the library's thread
+ * with threads = 1.
  */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
@@ -46,8 +45,7 @@ struct otelprof_attribute {
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 #define OTELPROF_NO_TAIL_CALLS	  (UINT64_C(1) << 8) /* the programs of aarch64 before 6.0 */
 #define OTELPROF_WAKERS		  (UINT64_C(1) << 9) /* who woke a thread that was off the CPUs */
-#define OTELPROF_AWAIT_CHAINS                                                            \
-	(UINT64_C(1) << 10) /* stacks of asyncio's tasks are joined */
+#define OTELPROF_AWAIT_CHAINS	  (UINT64_C(1) << 10) /* join stacks of asyncio's tasks */
 
 /* Bits of otelprof_config.runtimes_off, one for each language runtime. */
 /* CPython */
@@ -119,40 +117,34 @@ struct otelprof_config {
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
 	/*
-	 * Names of environment variables to export as process.environment_variable.NAME.
-	 * Apart from these only OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read, and
-	 * the variables that rules by environment name, which are compared and not exported.
-	 * May be secret.
+	 * Variables to export as process.environment_variable.NAME, which may be secret.
+	 * Of others, only OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and those of rules
+	 * by environment are read.
 	 */
 	const char *const *environment;
 	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
 	uint64_t kinds;		/* OTELPROF_KIND_*; 0: OTELPROF_KIND_CPU */
-	/* A directory with files NAME.layout: layouts of runtimes that the library does
-	 * not know; NULL: none. */
+	/*
+	 * directory of NAME.layout files, for versions of runtimes that the library lacks
+	 */
 	const char *layouts_dir;
 	uint64_t off_cpu_min_ns;  /* filter shorter times off the CPUs; 0 */
 	uint32_t off_cpu_samples; /* a second and kind, of all CPUs, 1 to 100000; 2000 */
 	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000; 1000 */
 	/*
-	 * CPU time that the profiler and its programs in the kernel may use together, in
-	 * thousandths of one core, 1 to 1000000. The rate is lowered to stay within it,
-	 * and raised again up to sample_rate_hz; unwind tables and names of files wait until
-	 * there is time for them. 0: no budget.
+	 * CPU time of the profiler and its BPF programs, in thousandths of one core, 1 to
+	 * 1000000. The library lowers the rate to stay within it, and delays unwind
+	 * tables and names of files. 0: no budget.
 	 */
 	uint32_t cpu_budget_permille;
 	uint32_t reserved1;
 	/*
-	 * Memory that the maps in the kernel and what the library keeps in user memory may have
-	 * together, at least 16 MiB. Near it names are given up, then unwind tables, then
-	 * processes, of each what was not used for longest. 0: no such limit, and each part has
-	 * its own.
+	 * Memory of the BPF maps and of the library together, at least 16 MiB. Near the
+	 * limit the library drops names, then unwind tables, then processes, the least
+	 * recently used first. 0: each part has only its own limit.
 	 */
 	uint64_t memory_limit_bytes;
-	/*
-	 * A call of otelprof_poll() works for about so many milliseconds at most, 1 to 1000, and
-	 * leaves the rest to the next call; with threads = 1 the library's thread works in such
-	 * pieces. Some work cannot be divided and may make a call longer. 0: 20.
-	 */
+	/* about the longest time that one otelprof_poll() works, 1 to 1000; 20 */
 	uint32_t poll_budget_ms;
 	uint32_t reserved2;
 };
@@ -161,8 +153,7 @@ struct otelprof_config {
 
 /**
  * Set every member of @config to its default. @size is sizeof(struct otelprof_config) in
- * the caller; all _init() calls of structs take their size in this way. Any thread. Since
- * 0.1.
+ * the caller. All _init() calls of structs take their size in this way.
  */
 OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t size);
 
@@ -172,11 +163,12 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_MATCH_TREE 2 /* number: a process and its descendants */
 #define OTELPROF_MATCH_COMM 3 /* text: the thread's command name, whole, 15 bytes */
 #define OTELPROF_MATCH_UID  4 /* number: real user id */
-/* text: path below cgroup v2's mount, or with it; children too (Linux 5.16). It is looked up
- * when the rule is given: one that is made anew at its path is another one. */
-#define OTELPROF_MATCH_CGROUP 5
-#define OTELPROF_MATCH_AGE    6 /* number: least age of the process in nanoseconds */
-/* These two are looked up as control groups are. */
+/*
+ * text: path below cgroup v2's mount, or with it. It matches child groups too (Linux
+ * 5.16), and a group that is made again at this path.
+ */
+#define OTELPROF_MATCH_CGROUP	 5
+#define OTELPROF_MATCH_AGE	 6 /* number: least age of the process in nanoseconds */
 #define OTELPROF_MATCH_CONTAINER 7 /* text: its id, 4 or more digits of it, or its name */
 #define OTELPROF_MATCH_POD	 8 /* text: the uid of a Kubernetes pod */
 #define OTELPROF_MATCH_EXECUTABLE                                                        \
@@ -189,9 +181,9 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_RULE_RATE    2 /* says how often what it matches is sampled, not whether */
 
 /**
- * One rule of an ordered list. Of the rules that match a process, the last to include or exclude
- * decides whether it is sampled and the last with a rate decides how often, and a process that
- * no rule includes or excludes is sampled only if no rule includes.
+ * One rule of an ordered list. The last matching rule that includes or excludes decides
+ * whether a process is sampled. The last matching rule with a rate decides how often. A
+ * process that no rule includes or excludes is sampled only if the list includes nothing.
  */
 struct otelprof_rule {
 	size_t size;	 /* of this struct; the same in a whole array */
@@ -199,7 +191,7 @@ struct otelprof_rule {
 	uint32_t action; /* OTELPROF_RULE_INCLUDE, _EXCLUDE or _RATE */
 	uint64_t number;
 	const char *text;
-	uint64_t duration_ns;	 /* after it the rule goes by itself; 0: it stays */
+	uint64_t duration_ns;	 /* the rule ends after it; 0: it stays */
 	uint32_t sample_rate_hz; /* 1 to 1000; 0: the profiler's. Not with _EXCLUDE. */
 	uint32_t keep_one_in;	 /* with _INCLUDE: 0, 1: all; N: one in N, at random */
 };
@@ -209,7 +201,7 @@ struct otelprof_rule {
 #define OTELPROF_AGES_MAX  16  /* different ages of rules at once */
 #define OTELPROF_GLOBS_MAX 256 /* different paths with a * of rules at once */
 
-/** Nothing set. Any thread. Since 0.1. */
+/** Nothing set. */
 OTELPROF_API void otelprof_rule_init(struct otelprof_rule *rule, size_t size);
 
 OTELPROF_END_DECLS

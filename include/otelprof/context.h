@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For programs that are profiled: say which trace and span a thread works on, so that samples are
- * linked to them. Implements OpenTelemetry's process context (OTEP 4719) and thread context (OTEP
- * 4947): any reader of these sees it, not this profiler alone.
+ * libotelprof-context: a program publishes which trace and span each of its threads works
+ * on, and profilers link samples to them. It implements OpenTelemetry's process context
+ * (OTEP 4719) and thread context (OTEP 4947), which any profiler can read. It needs only
+ * libc, starts no thread, takes no lock, and leaves errno alone. A switch of context is
+ * one store. All calls are since 0.1.
  *
- * A library of its own, libotelprof-context, which needs nothing but libc. It never starts a
- * thread, takes no lock, and leaves errno alone. A switch of context is one store.
+ * 	static const char *const keys[] = { "http.route" };
+ * 	struct otelprof_process_context process = OTELPROF_PROCESS_CONTEXT_INIT;
+ * 	process.keys = keys;
+ * 	process.keys_len = 1;
+ * 	otelprof_context_publish(&process);		once, at the start
  *
- *	static const char *const keys[] = { "http.route" };
- *	struct otelprof_process_context process = OTELPROF_PROCESS_CONTEXT_INIT;
- *	process.keys = keys;
- *	process.keys_len = 1;
- *	otelprof_context_publish(&process);		once, at the start
- *
- *	struct otelprof_context span;			of each span or coroutine
- *	otelprof_context_init(&span, trace_id, span_id);
- *	otelprof_context_add(&span, 0, "/cart", 5);
- *	before = otelprof_context_attach(&span);	its thread works on it from here
- *	...
- *	otelprof_context_attach(before);		and on what it did before from here
+ * 	struct otelprof_context span;			of each span or coroutine
+ * 	otelprof_context_init(&span, trace_id, span_id);
+ * 	otelprof_context_add(&span, 0, "/cart", 5);
+ * 	before = otelprof_context_attach(&span);	its thread works on it from here
+ * 	...
+ * 	otelprof_context_attach(before);		and on what it did before from here
  */
 #ifndef OTELPROF_CONTEXT_H
 #define OTELPROF_CONTEXT_H
@@ -33,8 +32,7 @@ OTELPROF_BEGIN_DECLS
 enum {
 	OTELPROF_TRACE_ID_BYTES = 16,
 	OTELPROF_SPAN_ID_BYTES = 8,
-	/* What attributes take at most: each two bytes and its value. */
-	OTELPROF_CONTEXT_BYTES = 612,
+	OTELPROF_CONTEXT_BYTES = 612, /* of attributes: two and the value each */
 	OTELPROF_CONTEXT_KEYS_MAX = 256,
 };
 
@@ -44,16 +42,17 @@ struct otelprof_context_attribute {
 	const char *value;
 };
 
-/* What is said of the process. Strings are copied. Initialize it by
- * OTELPROF_PROCESS_CONTEXT_INIT, or by otelprof_process_context_init() in a language that sees no
- * macros. */
+/* The process. Initialize it with OTELPROF_PROCESS_CONTEXT_INIT, or with
+ * otelprof_process_context_init() in a language without macros. Strings are copied. */
 struct otelprof_process_context {
 	size_t size; /* of this struct */
-	/* Of the resource, such as service.name. NULL with 0: none. */
+	/* of the resource, such as service.name */
 	const struct otelprof_context_attribute *attributes;
 	size_t attributes_len;
-	/* The names of threads' attributes: a number is its place here, and keeps its meaning for
-	 * the life of the process. At most OTELPROF_CONTEXT_KEYS_MAX. */
+	/*
+	 * Names of threads' attributes, at most OTELPROF_CONTEXT_KEYS_MAX. An attribute's
+	 * number is its index here, and keeps its meaning for the life of the process.
+	 */
 	const char *const *keys;
 	size_t keys_len;
 };
@@ -71,28 +70,26 @@ struct otelprof_process_context {
 	}
 #endif
 
-/* Set every member to its default; @size is sizeof(struct otelprof_process_context) in the caller.
- * Any thread. Since 0.1. */
+/* @size is sizeof(struct otelprof_process_context) in the caller. */
 OTELPROF_API void otelprof_process_context_init(struct otelprof_process_context *process,
 						size_t size);
 
 /*
- * Publish, or publish anew, what the process says: a page of its memory that readers find by its
- * name. The child of a fork() has none until it calls this itself; one after exec neither. Not for
- * signal handlers; callers take care that one thread calls it at a time.
+ * Publish @process, in place of what was published before, in a memory mapping with a
+ * known name. The child of a fork() must publish again. One thread at a time may call it,
+ * and no signal handler.
  *
- * Returns 0; -EINVAL where an argument makes no sense; -E2BIG past 64 KiB, or past 4 KiB where a
- * text is, or for a member that this library does not know; -ENOMEM; or the negative errno of
- * mmap(2). Since 0.1.
+ * Returns 0; -EINVAL; -E2BIG beyond 64 KiB in all, 4 KiB of one text, or for a member
+ * that this library does not know; -ENOMEM; or the negative errno of mmap(2).
  */
 OTELPROF_API int otelprof_context_publish(const struct otelprof_process_context *process);
 
-/* Take it back; as otelprof_context_publish(), not for signal handlers. Since 0.1. */
+/* Take it back. The same restrictions apply. */
 OTELPROF_API void otelprof_context_unpublish(void);
 
 /*
- * What a thread works on, as readers see it: 640 bytes of the caller's, which stay where they are
- * while attached. Treat it as opaque, and change it by the functions below.
+ * What a thread works on: 640 bytes of the caller, which must not move or end while
+ * attached. Only the functions below may change it.
  */
 struct otelprof_context {
 	uint8_t trace_id[16];
@@ -104,41 +101,42 @@ struct otelprof_context {
 };
 
 /*
- * The functions below may be called in signal handlers, with two conditions. The handler changes no
- * context that the interrupted code may be changing. And where the library came by dlopen(), the
- * thread has called otelprof_context_attach() or _current() once before: the first call may make
- * the thread's variables, for which the dynamic linker allocates memory.
+ * Signal handlers may call the functions below if they change no context that the
+ * interrupted code may be changing. If the library was loaded by dlopen(), the thread
+ * must have called otelprof_context_attach() or _current() once before, because the first
+ * call may allocate memory.
  *
- * A reader that interrupts one of them sees the thread as it was before, as it is after, or without
- * a context, and never a mixture. All of them since 0.1.
+ * A profiler that interrupts one of them sees the state before, the state after, or no
+ * context.
  */
 
-/* Begin one, without attributes. Ids are in network order, as in W3C's traceparent. NULL: zero
- * ids, for attributes alone. */
+/*
+ * Begin one without attributes. Ids are in network order, as in W3C's traceparent. NULL:
+ * no ids.
+ */
 OTELPROF_API void otelprof_context_init(struct otelprof_context *context,
 					const uint8_t *trace_id, const uint8_t *span_id);
 
 /*
- * Add attribute number @key, of @len bytes of UTF-8, at most 255. Adding a number again replaces
- * its value for readers, and takes room again. Returns 0; -EINVAL; -ENOSPC where there is no
- * room, and nothing changes.
+ * Add attribute number @key: @len bytes of UTF-8, at most 255. A second value replaces
+ * the first for readers, and takes space again. Returns 0; -EINVAL; -ENOSPC.
  */
 OTELPROF_API int otelprof_context_add(struct otelprof_context *context, unsigned int key,
 				      const char *value, size_t len);
 
-/* Go on with another span of the same trace, in place: attributes stay. */
+/* Change the span within the trace. Attributes stay. */
 OTELPROF_API void otelprof_context_set_span(struct otelprof_context *context,
 					    const uint8_t *span_id);
 
 /*
- * The calling thread works on @context from now on; NULL: on nothing that is said. Returns what
- * it worked on before. A coroutine's is attached by whoever resumes it. Detach it before its memory
- * goes.
+ * The calling thread works on @context from now on; NULL: none. Returns the context
+ * before. Who resumes a coroutine attaches its context. Detach a context before its
+ * memory ends.
  */
 OTELPROF_API struct otelprof_context *
 otelprof_context_attach(struct otelprof_context *context);
 
-/* What it works on, or NULL. */
+/* The context of the calling thread, or NULL. */
 OTELPROF_API struct otelprof_context *otelprof_context_current(void);
 
 OTELPROF_END_DECLS

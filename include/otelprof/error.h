@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors. Every call returns 0 or more for success and a negative number for failure: a
- * negative errno, or one of the library codes below if no errno fits. A code keeps its
- * number and meaning for ever.
+ * Errors. Every call returns 0 or more for success. A failure is a negative errno, or a
+ * code below if no errno fits. A code keeps its number and its meaning.
  */
 #ifndef OTELPROF_ERROR_H
 #define OTELPROF_ERROR_H
@@ -29,10 +28,7 @@ struct otelprof;
 /* The handle was made before fork() and is used in the child. */
 #define OTELPROF_E_FORKED 10005
 
-/**
- * Why a call failed. It is a plain value: nothing in it must be freed, or becomes
- * invalid.
- */
+/** Why a call failed. A plain value, with nothing to free. */
 struct otelprof_error_info {
 	size_t size;  /* of this struct, set by the caller */
 	int32_t code; /* the negative number that the call returned */
@@ -41,18 +37,12 @@ struct otelprof_error_info {
 	char detail[3072]; /* longer text such as the end of a verifier's log, or "" */
 };
 
-/**
- * The text for an error code, without a handle. Returns a static string, never NULL. Any
- * thread. Since 0.1.
- */
+/** The text for an error code. A static string, never NULL. */
 OTELPROF_API const char *otelprof_strerror(int code);
 
 /**
- * Get the reason of the last failure of a call on @p. For otelprof_init() use its own
- * argument.
- *
- * Returns 0; -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has
- * failed yet. Any thread. Since 0.1.
+ * Why the last call on @p failed. otelprof_init() has an argument for this. Returns 0;
+ * -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has failed yet.
  */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 

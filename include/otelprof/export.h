@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Destinations of profiles. Each call adds one exporter to a handle. Each exporter has
- * its own bounded queue, so a slow one does not delay the others. */
+/*
+ * Destinations of profiles. Each call adds one exporter to a handle. Each exporter has
+ * its own bounded queue, so a slow one does not delay the others. An _init() call sets
+ * each member of a struct to its default.
+ */
 #ifndef OTELPROF_EXPORT_H
 #define OTELPROF_EXPORT_H
 
@@ -26,9 +29,8 @@ struct otelprof;
 #define OTELPROF_COMPRESSION_ZSTD    3 /* of HTTP alone */
 
 /**
- * An OTLP server. A member left at zero takes the value of the environment variable
- * OTEL_EXPORTER_OTLP_PROFILES_* or OTEL_EXPORTER_OTLP_*, then the default named here. The
- * library copies the struct and its strings.
+ * An OTLP server. A member of zero takes the value of OTEL_EXPORTER_OTLP_PROFILES_* or
+ * OTEL_EXPORTER_OTLP_* in the environment, then the default named here.
  */
 struct otelprof_otlp_config {
 	size_t size;
@@ -59,7 +61,6 @@ struct otelprof_otlp_config {
 	uint32_t reserved0;
 };
 
-/** Set every member to its default. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
 					    size_t size);
 
@@ -69,10 +70,12 @@ OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
 #define OTELPROF_FORMAT_FOLDED 2 /* "root;child;leaf count" lines, by otelprof_flush() */
 #define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph, by otelprof_flush() */
 
-/* Profiles into a file, which is written under a temporary name and renamed when it is
- * complete and on the disk. A thread of the exporter writes; 16 MiB wait for it, and the oldest are
- * dropped. A link, a pipe or a device must be root's, of the process's user or, under root, of the
- * user who called sudo (SUDO_UID, SUDO_GID), who owns the file: -EPERM. */
+/*
+ * A file. A thread writes it under a temporary name, syncs it and renames it. 16 MiB wait
+ * for the thread, and the oldest are dropped. The user who called sudo (SUDO_UID,
+ * SUDO_GID) owns the file. A link, pipe or device must belong to root, to the process's
+ * user or to that user: -EPERM.
+ */
 struct otelprof_file_config {
 	size_t size;
 	const char *path;
@@ -80,16 +83,15 @@ struct otelprof_file_config {
 	uint32_t reserved0;
 };
 
-/** Set every member to its default. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_file_config_init(struct otelprof_file_config *config,
 					    size_t size);
 
 /**
- * Receives one encoded ExportProfilesServiceRequest of @len bytes with @samples samples.
- * @request is valid during the call. Called in the thread that closes a window: inside
- * otelprof_export() or otelprof_set_rate(), and where a cpu_budget_permille changes the rate
- * inside otelprof_poll() or in the library's thread. It must not call the library with the
- * same handle. Returns 0, or a negative errno: the samples are then counted as dropped.
+ * Receives one encoded ExportProfilesServiceRequest of @len bytes with @samples samples,
+ * valid during the call. It runs in the thread that closes a window: in
+ * otelprof_export(), otelprof_set_rate(), or with a cpu_budget_permille in
+ * otelprof_poll() or the library's thread. Returns 0, or a negative errno, and the
+ * samples count as dropped.
  */
 typedef int (*otelprof_request_fn)(void *userdata, const void *request, size_t len,
 				   uint64_t samples);
@@ -101,21 +103,17 @@ struct otelprof_callback_config {
 	uint64_t max_request_bytes; /* 4,000,000 */
 };
 
-/** Set every member to its default. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_callback_config_init(struct otelprof_callback_config *config,
 						size_t size);
 
 /**
- * Add an exporter, before or after otelprof_start(). It stays until
- * otelprof_exporter_remove() or otelprof_free().
+ * Add an exporter, before or after otelprof_start().
  *
- * Return the exporter's number, 1 or more, which no other exporter of @p gets; -EINVAL
- * for a member out of its range (otelprof_last_error() names it); -ENOMEM; -E2BIG for a
- * member this library does not know. otelprof_exporter_otlp(): -OTELPROF_E_MODULE if the
- * transport cannot be loaded; -EBUSY if another exporter uses the spill_dir for this
- * destination; the errno of making it. otelprof_exporter_file(): the errno of creating
- * the file. Both: -ETIMEDOUT if a disk does not answer (or nobody reads the FIFO). Any
- * thread. Since 0.1.
+ * Returns its number, 1 or more, which no other exporter of @p gets; -EINVAL for a member
+ * out of range (otelprof_last_error() names it); -E2BIG for a member that this library
+ * does not know; -ENOMEM; -OTELPROF_E_MODULE if the transport cannot be loaded; -EBUSY if
+ * another exporter uses the spill_dir for this destination; the errno of making the
+ * spill_dir or the file; -ETIMEDOUT if a disk does not answer or nobody reads the FIFO.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config);
@@ -126,19 +124,14 @@ otelprof_exporter_callback(struct otelprof *p,
 			   const struct otelprof_callback_config *config);
 
 /**
- * Remove the exporter with the number @exporter. Waits at most @timeout_ms (-1: without
- * limit) until it has delivered its queue; the rest is given up, or left in its
- * spill_dir.
- *
- * Returns 0; -ETIMEDOUT if there was such a rest, or the errno of a file that could not
- * be completed: the exporter is removed in both cases; -ENOENT if there is none with this
- * number. Any thread. Since 0.1.
+ * Remove an exporter. Waits at most @timeout_ms (-1: no limit) for its queue. The rest is
+ * given up, or stays in its spill_dir. Returns 0; -ETIMEDOUT if there was a rest, or the
+ * errno of its file, and it is removed all the same; -ENOENT for an unknown number.
  */
 OTELPROF_API int otelprof_exporter_remove(struct otelprof *p, int exporter,
 					  int timeout_ms);
 
-/* What one exporter did. Another exporter may have delivered a sample that this one
- * dropped. */
+/* What one exporter did. Another one may have delivered what this one dropped. */
 struct otelprof_exporter_stats {
 	size_t size;
 	uint64_t samples_exported; /* accepted by its destination */
@@ -150,14 +143,10 @@ struct otelprof_exporter_stats {
 	uint64_t bytes_sent; /* before compression */
 };
 
-/** Zero it and set its size. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_exporter_stats_init(struct otelprof_exporter_stats *stats,
 					       size_t size);
 
-/**
- * Fill @ret up to ret->size for the exporter with the number @exporter. Returns 0;
- * -ENOENT if there is none; -EINVAL for a NULL or short struct. Any thread. Since 0.1.
- */
+/** Fill @ret up to ret->size. Returns 0; -ENOENT for an unknown number; -EINVAL. */
 OTELPROF_API int otelprof_get_exporter_stats(struct otelprof *p, int exporter,
 					     struct otelprof_exporter_stats *ret);
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the profiler did and what it lost. Counters only grow, from otelprof_init() on; what is
- * of the present, as memory, processes, rules, a period and what is pending, goes up and down.
+ * What the profiler did and what it lost. Counters grow from otelprof_init() on. Memory,
+ * processes, rules, periods and pending samples are gauges.
  *
  *   samples_taken + samples_restored = samples_exported + samples_filtered
  *                   + samples_pending + samples_spilled + samples_dropped
  *
- * holds at any time for the samples that otelprof_poll() has seen. samples_restored and
- * samples_spilled are 0 without a spill_dir. samples_pending is 0 after otelprof_stop(),
- * otelprof_export() and otelprof_flush(); if the flush failed, after
- * otelprof_abandon(). It is more where the machine was too busy for otelprof_stop() to take
- * all records within its five seconds.
+ * holds at any time for the samples that otelprof_poll() has seen. samples_pending is 0
+ * after otelprof_stop(), otelprof_export() and otelprof_flush(), or otelprof_abandon() if
+ * the flush failed, unless otelprof_stop() had to leave records after its five seconds.
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H
@@ -28,9 +26,7 @@ struct otelprof;
 struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
-	/* by rules; above a rate or limit; the idle task; intervals
-	 * off the CPUs that sampling by duration left out */
-	uint64_t samples_filtered;
+	uint64_t samples_filtered; /* by rules, rates, limits; idle; by length */
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
 	uint64_t samples_dropped;  /* otelprof_drops() gives the reasons */
@@ -49,117 +45,77 @@ struct otelprof_stats {
 	uint64_t requests_sent;
 	uint64_t bytes_sent;	   /* before compression */
 	uint64_t sample_period_ns; /* the period in force for what no rule gives a rate */
-	/* from earlier runs, out of a spill_dir; each exporter counts */
-	uint64_t samples_restored;
-	uint64_t samples_spilled; /* left in a spill_dir at the end, for the next run */
+	uint64_t samples_restored; /* from a spill_dir; each exporter counts */
+	uint64_t samples_spilled;  /* left in a spill_dir for the next run */
 	uint64_t requests_restored;
-	/* files that could not be written or read, or were damaged */
-	uint64_t spill_errors;
+	uint64_t spill_errors; /* files unwritten, unreadable or damaged */
 	/*
-	 * For kinds with many events: samples that ended in code whose table was not made
-	 * yet, and samples whose stack was lost on its way. Both are exported, with a
-	 * frame that says so.
+	 * In kinds with many events. Such samples are exported, with a frame that says
+	 * so.
 	 */
-	uint64_t stacks_without_table;
-	uint64_t stacks_lost;
+	uint64_t stacks_without_table; /* ended in code whose table was not ready */
+	uint64_t stacks_lost;	       /* lost between the kernel and the library */
 	/*
-	 * Time off the CPUs: a shorter interval is sampled with probability length /
-	 * threshold. It follows from off_cpu_samples; the largest of all CPUs at present.
+	 * Off-CPU intervals shorter than this are sampled with probability length /
+	 * threshold. The largest of all CPUs at present; off_cpu_samples decides it.
 	 */
 	uint64_t off_cpu_threshold_ns;
 	/* Limits that the profiler reached because of other processes. */
-	uint64_t reads_by_child; /* reads of other processes that might have stalled */
-	/* such reads that reached their deadline; the process is then set aside */
-	uint64_t reads_stalled;
-	/* reads not made: the process is set aside, or the share of time is used up */
-	uint64_t reads_refused;
-	/* unwind tables: the file is unreadable, or past a share of memory or work */
-	uint64_t tables_failed;
-	uint64_t executables_unseen; /* files beyond the limit of known ones */
-	/*
-	 * For the kind heap: sampled allocations in use at the last export, and
-	 * allocations in use or perhaps in use whose stack or state is unknown because a
-	 * table was full.
-	 */
-	uint64_t heap_in_use;
-	uint64_t heap_untracked;
-	/*
-	 * CPU time of calls of this handle, of its threads (not those of a transport's
-	 * library), and of its programs in the kernel from the beginning of a sample to
-	 * its end. The first two are counted only with a cpu_budget_permille.
-	 */
+	uint64_t reads_by_child; /* reads that another program could block */
+	uint64_t reads_stalled; /* of them, past their deadline: the process is skipped */
+	uint64_t reads_refused; /* not made: process skipped, or its time used up */
+	uint64_t tables_failed; /* unwind tables: unreadable file, or past a limit */
+	uint64_t executables_unseen; /* files beyond the limit */
+	uint64_t heap_in_use;	     /* sampled allocations in use at the last export */
+	uint64_t heap_untracked;     /* allocations that found a full table */
+	/* CPU time of the calls on this handle and of its threads, both only with a
+	 * cpu_budget_permille, and of its BPF programs during samples. */
 	uint64_t cpu_ns;
-	uint64_t rate_changes; /* to stay within cpu_budget_permille */
-	/* Of samples_filtered: the ticks that are too many for the rate of what ran. The clock
-	 * ticks at the highest rate of all rules. */
-	uint64_t samples_thinned;
-	uint64_t rules;	 /* now in force, of otelprof_add_rule() */
-	uint64_t paused; /* 1 between otelprof_pause() and otelprof_resume() */
-	/*
-	 * Links to spans and labels: samples of threads that had some; samples whose context
-	 * could not be read or had no room; labels that were left out or cut, because they
-	 * were too long or too many; processes whose contexts are not read, because there are
-	 * too many such processes.
-	 */
-	uint64_t contexts;
-	uint64_t contexts_lost;
-	uint64_t labels_cut;
-	uint64_t contexts_refused;
-	/*
-	 * Memory of the maps in the kernel, and what the library keeps in user memory: names,
-	 * processes, the open window, requests that wait. Its limit, and how often it was above
-	 * that, of at most four looks a second.
-	 */
-	uint64_t memory_bytes;
+	uint64_t rate_changes;	  /* to stay within cpu_budget_permille */
+	uint64_t samples_thinned; /* of those filtered: ticks above a rate */
+	uint64_t rules;		  /* in force, of otelprof_add_rule() */
+	uint64_t paused;	  /* 1 between otelprof_pause() and otelprof_resume() */
+	/* Trace contexts and labels. */
+	uint64_t contexts;	   /* samples of threads that had one */
+	uint64_t contexts_lost;	   /* samples whose context could not be read */
+	uint64_t labels_cut;	   /* labels too long or too many */
+	uint64_t contexts_refused; /* processes beyond the limit of those with contexts */
+	uint64_t memory_bytes;	   /* BPF maps, names, processes, open window, queues */
 	uint64_t memory_limit_bytes;
-	uint64_t memory_over;
-	/*
-	 * Given up to make room, by memory_limit_bytes or a limit of its own: the names of
-	 * executables, unwind tables, processes. Each is read again when it is next needed.
-	 */
-	uint64_t names_evicted;
+	uint64_t memory_over; /* checks, four a second, that found more than the limit */
+	/* Dropped under a memory limit, and read again when needed. */
+	uint64_t names_evicted; /* executables whose names were dropped */
 	uint64_t tables_evicted;
 	uint64_t processes_evicted;
-	/*
-	 * Left for later, since cpu_budget_permille had no CPU time for it or memory_limit_bytes
-	 * no room: the names of so many frames, which have their address and say so; so many
-	 * unwind tables. Until there is a table, stacks are walked without it.
-	 */
-	uint64_t names_postponed;
+	/* Delayed by cpu_budget_permille or memory_limit_bytes. */
+	uint64_t names_postponed; /* frames that have an address and say so */
 	uint64_t tables_postponed;
-	/* Processes that rules by executable mean now, and by environment; how often a
-	 * process could not be read for that; and how often a limit or a lack of memory
-	 * left a process out: 32,768 processes of each, 64 texts of rules that match one. */
+	/* Processes that rules by executable or environment match. */
 	uint64_t rule_processes;
-	uint64_t rule_processes_unread;
-	uint64_t rule_processes_refused;
-	/* Times that a request was sent again with a compression that its server takes. */
-	uint64_t requests_recompressed;
+	uint64_t rule_processes_unread;	 /* could not be read */
+	uint64_t rule_processes_refused; /* beyond 32,768, or 64 rules of one */
+	uint64_t requests_recompressed;	 /* sent again with a compression of the server */
 };
 
-/** Zero it and set its size. Any thread. Since 0.1. */
+/** Zero it and set its size. */
 OTELPROF_API void otelprof_stats_init(struct otelprof_stats *stats, size_t size);
 
-/**
- * Fill @ret up to ret->size. Returns 0, or -EINVAL for a NULL or short struct. Any
- * thread. Since 0.1.
- */
+/** Fill @ret up to ret->size. Returns 0, or -EINVAL for a NULL or short struct. */
 OTELPROF_API int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret);
 
 typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *sentence,
 				 uint64_t count);
 
 /**
- * Call @fn for each reason for which samples can be dropped, with its stable name
- * ("ring", "queue"), one sentence and the count, which may be 0. Later versions may have
- * more reasons; the sum of all counts is samples_dropped at that moment. Returns 0, or a
- * negative errno. Any thread. Since 0.1.
+ * Call @fn for each drop reason, with its stable name ("ring", "queue"), one sentence and
+ * the count, which may be 0. The counts add up to samples_dropped. Returns 0, or a
+ * negative errno.
  */
 OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 
 /**
- * Call @fn for each unwind error that happened at least once, with its stable name
- * ("native_no_mapping"), one sentence and the count. Returns 0. Since 0.1.
+ * Call @fn for each unwind error that happened, with its stable name
+ * ("native_no_mapping"), one sentence and the count. Returns 0.
  */
 typedef void (*otelprof_unwind_error_fn)(void *userdata, const char *name,
 					 const char *sentence, uint64_t count);
@@ -179,9 +135,8 @@ typedef void (*otelprof_unwind_file_fn)(void *userdata,
 					const struct otelprof_unwind_file *row);
 
 /**
- * Call @fn for each pair of a file and a reason for which stacks ended early in it. Files
- * with the most such stacks come first. 256 pairs are kept; the stacks of all others are
- * in one last row whose file and reason are NULL. Returns 0. Since 0.1.
+ * Call @fn for each pair of a file and a reason for which stacks ended early, the most
+ * frequent files first. After 256 pairs, one last row with NULL has the rest. Returns 0.
  */
 OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn,
 				       void *userdata);
@@ -205,9 +160,9 @@ struct otelprof_doctor_row {
 typedef void (*otelprof_doctor_fn)(void *userdata, const struct otelprof_doctor_row *row);
 
 /**
- * Examine this machine and call @fn once for each feature. @config may be NULL: the
- * defaults. Needs no handle and attaches nothing. Returns the number of features that are
- * MISSING, or a negative errno. Any thread. Since 0.1.
+ * Examine this machine and call @fn for each feature, without a handle and without
+ * attaching anything. @config: NULL: the defaults. Returns the number of features that
+ * are MISSING, or a negative errno.
  */
 OTELPROF_API int otelprof_doctor(const struct otelprof_config *config,
 				 otelprof_doctor_fn fn, void *userdata);
