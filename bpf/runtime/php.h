@@ -10,8 +10,8 @@
  * Internal functions have no activation of their own. Their frames belong to the run of
  * the activation that called them. C code may have called them as well, so the mark
  * "called by C code" ends a run only on a frame of PHP code. Frames without a function
- * are placeholders (for generators, and for calls from within an instruction) and are
- * left out.
+ * are placeholders for calls from within an instruction and are left out, or stand for the
+ * generators that wait for the one that runs (yield from).
  *
  * A fiber has a C stack of its own. When the walk reaches the fiber's first function, it
  * goes on in the stack that resumed the fiber.
@@ -31,6 +31,10 @@ enum {
 	OP_PHP_FIBER = 3,  /* the fiber whose stack is walked, or 0 */
 	OP_PHP_FIRST = 4,  /* first frame of the run */
 	OP_PHP_PUSHED = 5, /* count of words and frames before the run */
+	OP_PHP_LEAF = 6,   /* outermost generator that waits, and OP_PHP_OLD_NODE; or 0 */
+	OP_PHP_GENERATOR = 7, /* the one that it waits for, whose frame is pushed */
+	OP_PHP_CALLER = 8,    /* the frame that the outermost generator runs for */
+	OP_PHP_RETURN = 9,    /* return_value of the frame pushed last */
 };
 
 enum op_php_run {
@@ -55,6 +59,23 @@ enum {
 	OP_PHP_SWITCH_BYTES = 0x48,
 #endif
 	OP_PHP_CONTEXT_KIND = 8, /* in zend_fiber_context, after its handle */
+};
+
+/*
+ * In zend_generator, whose members differ up to PHP 8.0. Its placeholder is a member too, and its
+ * place tells which they are.
+ */
+enum {
+	OP_PHP_PLACEHOLDER = 184,
+	OP_PHP_NODE = 152, /* parent, number of children, the only child */
+	OP_PHP_PLACEHOLDER_OLD = 200,
+	OP_PHP_NODE_OLD = 160, /* parent, number of children, a leaf, the only child */
+	OP_PHP_NODE_TO_FRAME = 96, /* back from its node to the pointer to its frame */
+	OP_PHP_OLD_NODE = 1,	   /* a bit of OP_PHP_LEAF */
+	OP_PHP_GENERATOR_MAX = 256,
+	/* in zend_execute_data: a generator's frame has the generator there */
+	OP_PHP_FRAME_RETURN = 16,
+	OP_PHP_IS_OBJECT = 8, /* type of a frame's This */
 };
 
 /* Byte @member of word 2 of the process's struct op_php. */
@@ -120,6 +141,13 @@ static __always_inline __u32 op_php_begin(struct op_unwind *u)
 static __always_inline __u64 op_php_field(struct op_unwind *u, __u32 off)
 {
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_PHP_READ_MAX - 8)));
+}
+
+/* The word at offset @off of the function in runtime_bytes, behind the frame. */
+static __always_inline __u64 op_php_of_function(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes +
+			  ((off + OP_PHP_READ_MAX) & (OP_RUNTIME_BYTES - 8)));
 }
 
 /* Read the frame at @frame into runtime_bytes. */
@@ -282,6 +310,7 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	if (is_code &&
 	    (beginner == OP_PHP_BEGINS_FUNCTION || beginner == OP_PHP_BEGINS_GENERATOR)) {
 		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_FIRST];
+		op_state(u)->word[OP_PHP_RETURN] = 0;
 		u->out.words = (__u32)(pushed >> 32);
 		u->out.frames = (__u32)pushed;
 		return op_php_leave(u, 0);
@@ -289,121 +318,201 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	return op_php_end_run(u);
 }
 
-/* Bits that tell the string at @addr from a later one at the same address. */
-static __always_inline __u64 op_php_guard(struct op_unwind *u, __u64 addr)
+/* Which function is the one in runtime_bytes, of @function? The high half of its identity. @file:
+ * where it has its file's name; 0: it has none. */
+static __always_inline __u32 op_php_identify(struct op_unwind *u, __u64 function,
+					     __u32 file)
 {
-	__u64 head[2]; /* hash, length */
+	__u64 name = op_php_of_function(u, OP_PHP_FUNCTION_NAME);
+	__u64 scope = op_php_of_function(u, OP_PHP_FUNCTION_SCOPE);
+	__u64 id = op_object_id(op_object_id(function, name), scope);
 
-	if (!addr || op_platform_read(u, head, sizeof(head), addr + OP_PHP_STRING_HASH))
-		return 0;
-	return op_php_string_guard(head[0], head[1]);
+	id = op_object_id(id, op_platform_php_text(u, name));
+	if (scope) {
+		name = 0;
+		(void)op_platform_read(u, &name, sizeof(name), scope + OP_PHP_CLASS_NAME);
+		id = op_object_id(id, op_platform_php_text(u, name));
+	}
+	if (file) {
+		name = op_php_of_function(u, file);
+		id = op_object_id(id, name);
+		id = op_object_id(id, op_php_of_function(u, file + 8));
+		id = op_object_id(id, op_platform_php_text(u, name));
+	}
+	return (__u32)(id >> 32);
 }
 
-/* Push the frame of a function that may be freed soon: what user space would read
- * of it. */
-static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
-					    __u64 opline, __u64 call)
+/* Read the function behind the frame in runtime_bytes. An internal one is shorter than others. */
+static __always_inline int op_php_read_function(struct op_unwind *u, __u64 function,
+						__u32 file)
 {
-	__u64 word =
-		op_php_word(u, __builtin_offsetof(struct op_php, fiber_context)) >> 48;
-	__u64 head[3];		  /* type, name, class */
-	__u64 file[2] = { 0, 0 }; /* file name, then first and last line */
+	__u32 len = file + 16;
+
+	op_platform_bound(len);
+	if (len > OP_PHP_FUNCTION_MAX)
+		len = OP_PHP_FUNCTION_MAX;
+	if (!op_platform_read(u, u->runtime_bytes + OP_PHP_READ_MAX, len, function))
+		return 0;
+	return op_platform_read(u, u->runtime_bytes + OP_PHP_READ_MAX,
+				OP_PHP_FUNCTION_COMMON, function)
+		       ? -1
+		       : 0;
+}
+
+/* Does the function in runtime_bytes live as long as the process? @info: of its frame. */
+static __always_inline bool op_php_stays(struct op_unwind *u, __u64 word, __u64 info)
+{
+	bool is_73 = OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73;
+	__u64 head = op_php_of_function(u, 0); /* its type and its flags */
+	__u64 flags = head >> 32;
+
+	if ((__u8)head == OP_PHP_TYPE_INTERNAL)
+		return !(flags & (is_73 ? OP_PHP_FUNCTION_FOR_CALL_73
+					: OP_PHP_FUNCTION_FOR_CALL));
+	return flags & (is_73 ? OP_PHP_FUNCTION_STAYS_73 : OP_PHP_FUNCTION_STAYS) &&
+	       !(info & (is_73 ? OP_PHP_INFO_SHORT_73 : OP_PHP_INFO_SHORT));
+}
+
+/* Is the function in runtime_bytes an internal one? PHP code alone calls PHP code. */
+static __always_inline bool op_php_internal(struct op_unwind *u)
+{
+	return op_state(u)->word[OP_PHP_RUN] != OP_PHP_RUN_CODE &&
+	       (__u8)op_php_of_function(u, 0) == OP_PHP_TYPE_INTERNAL;
+}
+
+/* The line of the instruction at @opline. 0: the function in runtime_bytes has no such one: a frame
+ * may hold one that an earlier frame left in its memory. */
+static __always_inline __u32 op_php_line(struct op_unwind *u, __u64 opline, __u8 line_at)
+{
+	__u64 at = op_php_word(u, __builtin_offsetof(struct op_php, body_cfa)) >> 32;
+	__u64 opcodes = op_php_of_function(u, (__u8)at);
+	__u32 last = (__u8)(at >> 8);
+	__u32 count = (__u32)(op_php_of_function(u, last) >> (last % 8 * 8));
 	__u32 line = 0;
 
-	if (op_platform_read(u, head, sizeof(head), function))
-		return -1;
-	if ((__u8)head[0] != OP_PHP_TYPE_INTERNAL) {
-		if (op_platform_read(u, file, sizeof(file), function + (__u8)word))
-			return -1;
-		if ((__u8)head[0] == OP_PHP_TYPE_EVAL)
-			call |= OP_PHP_CALL_EVAL;
-		if (op_platform_read(u, &line, sizeof(line), opline + (word >> 8)) ||
-		    line < (__u32)file[1] || line > file[1] >> 32)
-			line = 0;
+	if (opline - opcodes >= (__u64)count * OP_PHP_OP_BYTES ||
+	    op_platform_read(u, &line, sizeof(line), opline + line_at) ||
+	    line > OP_PHP_LINE_MASK)
+		return 0;
+	return line;
+}
+
+/* Push the frame of @function, which is in runtime_bytes behind the frame. */
+static __always_inline void op_php_push(struct op_unwind *u, __u64 word, __u64 function,
+					__u64 opline)
+{
+	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
+	__u64 info = op_php_field(u, OP_PHP_BYTE(word, frame_info));
+	__u64 object = op_runtime_word(u, OP_PHP_FRAME_WORDS, function);
+	bool made = (__u8)op_php_of_function(u, 0) != OP_PHP_TYPE_INTERNAL;
+	bool stays = op_php_stays(u, word, info);
+	__u32 check = 0;
+
+	if (!stays || !op_platform_object_known(u, object, &check)) {
+		check = op_php_identify(u, function, made ? (__u8)(offsets >> 48) : 0);
+		op_platform_object(u, __builtin_offsetof(struct op_php, object), object,
+				   check, !stays);
 	}
-	op_push_word(u, op_runtime_word(u, OP_PHP_COPY_WORDS, head[1]));
-	op_push_word(u, (head[2] & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT);
-	op_push_word(u, (file[0] & OP_PHP_OPLINE_MASK) | op_php_guard(u, file[0])
-								 << OP_PHP_CALL_SHIFT);
-	op_push_word(u, line | file[1] << 32);
+	op_push_word(u, object);
+	op_push_word(u, (opline ? op_php_line(u, opline, (__u8)(offsets >> 56)) : 0) |
+				op_php_call(u, word) << OP_PHP_CALL_SHIFT |
+				(__u64)check << 32);
+	u->out.frames++;
+}
+
+/* Go to the frame of the generator that waits for generator OP_PHP_GENERATOR: its only child,
+ * which knows it as its parent. Returns 0 or -1. */
+static __always_inline int op_php_waiting(struct op_unwind *u)
+{
+	bool old = op_state(u)->word[OP_PHP_LEAF] & OP_PHP_OLD_NODE;
+	__u64 of = op_state(u)->word[OP_PHP_GENERATOR];
+	__u32 at = old ? OP_PHP_NODE_OLD : OP_PHP_NODE;
+	__u64 node[4];
+	__u64 parent = 0;
+	__u64 child;
+
+	if (op_platform_read(u, node, sizeof(node), of + at) || (__u32)node[1] != 1)
+		return -1;
+	child = old ? node[3] : node[2];
+	if (op_platform_read(u, &parent, 8, child + at) || parent != of ||
+	    op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8,
+			     child + at - OP_PHP_NODE_TO_FRAME))
+		return -1;
+	op_state(u)->word[OP_PHP_GENERATOR] = child;
 	return 0;
 }
 
-/* The bits of a frame's type information that make it a frame of four words. */
-static __always_inline __u64 op_php_copy_bits(__u64 word)
+/* A frame without a function, in runtime_bytes. Where generators wait for the one whose frame was
+ * pushed last, it is part of the outermost of them. */
+static __always_inline enum op_next op_php_placeholder(struct op_unwind *u, __u64 word,
+						       __u64 frame)
 {
-	return OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73 ? OP_PHP_INFO_COPY_73
-							 : OP_PHP_INFO_COPY;
+	__u32 info = OP_PHP_BYTE(word, frame_info);
+	__u64 generator = op_php_field(u, info - 8);
+	__u64 at = frame - generator;
+
+	if ((__u8)op_php_field(u, info) != OP_PHP_IS_OBJECT || at >= OP_PHP_GENERATOR_MAX)
+		return OP_NEXT_CONTINUE;
+	op_state(u)->word[OP_PHP_GENERATOR] = op_state(u)->word[OP_PHP_RETURN];
+	op_state(u)->word[OP_PHP_CALLER] = op_state(u)->word[OP_PHP_NEXT];
+	op_state(u)->word[OP_PHP_LEAF] =
+		generator | (at == OP_PHP_PLACEHOLDER_OLD ? OP_PHP_OLD_NODE : 0);
+	if ((at != OP_PHP_PLACEHOLDER && at != OP_PHP_PLACEHOLDER_OLD) ||
+	    op_php_waiting(u))
+		return op_php_leave(u, OP_ERROR_php_generator);
+	return OP_NEXT_CONTINUE;
 }
 
-/*
- * What tells @function from that of another file, which may be at its address by the time
- * it is read; 0 if it stays. @head is its type and its flags.
- */
-static __always_inline __u64 op_php_function_guard(struct op_unwind *u, __u64 word,
-						   __u64 function, __u64 head)
+/* The frame of a generator that waits is pushed: go to the next one, or to the caller. */
+static __always_inline enum op_next op_php_waited(struct op_unwind *u)
 {
-	__u64 stays = OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73 ? OP_PHP_FUNCTION_STAYS_73
-								: OP_PHP_FUNCTION_STAYS;
-	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
-	__u64 file;
+	__u64 leaf = op_state(u)->word[OP_PHP_LEAF] & ~(__u64)OP_PHP_OLD_NODE;
 
-	if (head >> 32 & stays ||
-	    op_platform_read(u, &file, 8, function + (__u8)(offsets >> 48)))
-		return 0;
-	return op_php_guard(u, file) >> OP_PHP_GUARD_CUT;
-}
-
-/* Push the frame of a function that is not freed before its request ends. */
-static __always_inline void op_php_push(struct op_unwind *u, __u64 function, __u64 opline,
-					__u64 call, __u64 guard)
-{
-	op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
-	op_push_word(u, (opline & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT |
-				guard << OP_PHP_GUARD_SHIFT);
+	if (op_state(u)->word[OP_PHP_GENERATOR] == leaf) {
+		op_state(u)->word[OP_PHP_LEAF] = 0;
+		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_CALLER];
+	} else if (op_php_waiting(u)) {
+		return op_php_leave(u, OP_ERROR_php_generator);
+	}
+	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
+	return OP_NEXT_CONTINUE;
 }
 
 /* Push the next frame of the chain. */
 static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
 {
+	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
 	__u64 frame = op_state(u)->word[OP_PHP_NEXT];
-	bool outer = op_state(u)->word[OP_PHP_RUN] == OP_PHP_RUN_CODE;
-	bool internal;
-	bool copy;
 	__u64 function;
-	__u64 opline;
 	__u64 call;
-	__u64 head = 0; /* the function's type and flags */
 
 	if (op_php_read(u, frame, word))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
 	function = op_php_field(u, OP_PHP_BYTE(word, frame_function));
-	copy = op_php_field(u, OP_PHP_BYTE(word, frame_info)) & op_php_copy_bits(word);
-	call = op_php_call(u, word);
-	if (function && !(outer && copy) &&
-	    op_platform_read(u, &head, sizeof(head), function) && !outer)
-		return op_php_leave(u, OP_ERROR_php_read_frame);
+	if (op_state(u)->word[OP_PHP_LEAF] &&
+	    op_php_field(u, OP_PHP_FRAME_RETURN) != op_state(u)->word[OP_PHP_GENERATOR])
+		return op_php_leave(u, OP_ERROR_php_generator);
 	if (function && !op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	op_state(u)->word[OP_PHP_NEXT] =
 		op_php_field(u, OP_PHP_BYTE(word, frame_previous));
 	if (!function)
-		return OP_NEXT_CONTINUE;
-	/* PHP code alone calls PHP code. */
-	internal = !outer && (__u8)head == OP_PHP_TYPE_INTERNAL;
-	opline = internal ? 0 : op_php_opline(u, word, frame);
-	if (!copy)
-		op_php_push(u, function, opline, call,
-			    internal ? 0
-				     : op_php_function_guard(u, word, function, head));
-	else if (op_php_push_copy(u, function, opline, call))
+		return op_php_placeholder(u, word, frame);
+	if (op_php_read_function(u, function, (__u8)(offsets >> 48)))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
-	u->out.frames++;
-	if (internal) {
+	op_php_push(u, word, function,
+		    op_php_internal(u) ? 0 : op_php_opline(u, word, frame));
+	op_state(u)->word[OP_PHP_RETURN] = op_php_field(u, OP_PHP_FRAME_RETURN);
+	/* These are asked again: on what is known of them here, the verifier would follow the
+	 * rest once for each answer. */
+	if (op_state(u)->word[OP_PHP_LEAF])
+		return op_php_waited(u);
+	if (op_php_internal(u)) {
 		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
 		return OP_NEXT_CONTINUE;
 	}
 	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_CODE;
+	call = op_php_call(u, word);
 	return call & OP_PHP_CALL_TOP ? op_php_top(u, call) : OP_NEXT_CONTINUE;
 }
 
