@@ -18,6 +18,7 @@
 
 #include "bpf/event/count.h"
 #include "bpf/event/slot.h"
+#include "op_php.h"
 
 enum {
 	OP_OBJECTS_A_WALK = 32,
@@ -97,6 +98,20 @@ __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
 	*(struct op_object_piece *)(o->pieces + to) = piece;
 	o->bytes = to + sizeof(piece) + ((length + 7) & ~7u);
 	return (int)(length || i);
+}
+
+/* A function of its own, which the verifier looks at once: a function of PHP has three texts. */
+__attribute__((noinline)) int op_object_php_text(__u64 addr)
+{
+	__u64 word[OP_PHP_TEXT_WORDS] = { 0 };
+
+	if (!addr || bpf_probe_read_user(word, 2 * sizeof(*word),
+					 (void *)(addr + OP_PHP_STRING_HASH)))
+		return 0;
+	if (!word[0])
+		(void)bpf_probe_read_user(word + 2, OP_PHP_TEXT_BYTES,
+					  (void *)op_php_text_at(addr, word[1]));
+	return (int)op_php_text_id(word);
 }
 
 static __always_inline __u32 op_object_age(const struct op_slot *slot, __u64 state)

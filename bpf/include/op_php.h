@@ -2,55 +2,60 @@
 /*
  * PHP: what the step needs to know of a process, and the words of its frames.
  *
- * A named function has a frame of two words:
+ * A frame has two words:
  *   word 0  the zend_function's address
- *   word 1  the address of the current instruction (zend_op), 0 for an internal
- *           function;
- *           from bit OP_PHP_CALL_SHIFT on, how it was called (OP_PHP_CALL_*);
- *           from bit OP_PHP_GUARD_SHIFT on, the upper bits of op_php_string_guard() of
- *           its file's name. Without OPcache the next request frees it, and may have
- *           another file's function at the same address. 0: it stays, or the name could
- *           not be read
+ *   word 1  low half: the line of the current instruction, 0: unknown or an internal function;
+ *           from bit OP_PHP_CALL_SHIFT on, how it was called (OP_PHP_CALL_*)
+ *           high half: that of the function's identity. It tells one from another that was at
+ *           its address before or will be: a function that an eval() or a request made is
+ *           freed with it, and the copy of one in a closure with the closure. What names it
+ *           goes out when it is first met (OP_RECORD_OBJECT)
  *
- * The function of a closure, of a file or of an eval() may be freed as soon as it
- * returns. Its frame holds what user space would otherwise read later, and has four
- * words:
- *   word 0  the address of the function's name, 0: none
- *   word 1  the address of its class, 0: none; above OP_PHP_CALL_SHIFT the same as above
- *   word 2  the address of its file's name, 0: none; above OP_PHP_CALL_SHIFT
- *           op_php_string_guard() of it
- *   word 3  low half: the line, 0: unknown; high half: the function's first line
+ * The identity is op_object_id() of the address, the words that point to its name, its class and
+ * its file's name, its lines, and the texts of the three names.
  */
 #ifndef OP_PHP_H
 #define OP_PHP_H
 
+#include "op_records.h"
+
 enum {
 	OP_PHP_FRAME_WORDS = 2,
-	OP_PHP_COPY_WORDS = 4,
 	OP_PHP_READ_MAX = 64, /* bytes read of a frame */
-	OP_PHP_CALL_SHIFT = 48,
+	/* bytes read of a function: up to its first and last line */
+	OP_PHP_FUNCTION_MAX = 192,
+	/* what all types of function begin with: type, flags, name, class */
+	OP_PHP_FUNCTION_COMMON = 24,
+	OP_PHP_FUNCTION_NAME = 8,
+	OP_PHP_FUNCTION_SCOPE = 16,
+	OP_PHP_CALL_SHIFT = 30,
 	OP_PHP_CALL_CODE = 1 << 0, /* it is the code of a file or of an eval() */
 	OP_PHP_CALL_TOP = 1 << 1,  /* C code called it */
-	/* it is the code of an eval(); in four-word frames only */
-	OP_PHP_CALL_EVAL = 1 << 2,
-	OP_PHP_GUARD_SHIFT = 51,
-	OP_PHP_GUARD_CUT = 3, /* bits of op_php_string_guard() that have no room */
 	/* Where those bits are in a frame's type information (zend_compile.h). */
 	OP_PHP_INFO_SHIFT = 16,
 	OP_PHP_INFO_MASK = 3,
-	/* Frames with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE have four words; in
-	 * 7.3 these are other bits. */
-	OP_PHP_INFO_COPY = 1 << 16 | 1 << 22 | 1 << 23,
-	OP_PHP_INFO_COPY_73 = 1 << 16 | 1 << 21 | 1 << 26,
+	/* The function of a frame with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE may be
+	 * freed when it returns; in 7.3 these are other bits. */
+	OP_PHP_INFO_SHORT = 1 << 16 | 1 << 22 | 1 << 23,
+	OP_PHP_INFO_SHORT_73 = 1 << 16 | 1 << 21 | 1 << 26,
 	/* ZEND_ACC_IMMUTABLE, of the flags that follow zend_function.type: it stays */
 	OP_PHP_FUNCTION_STAYS = 1 << 7,
 	OP_PHP_FUNCTION_STAYS_73 = 1 << 25,
+	/* ZEND_ACC_CALL_VIA_TRAMPOLINE: it is made for a call, as FFI's are */
+	OP_PHP_FUNCTION_FOR_CALL = 1 << 18,
+	OP_PHP_FUNCTION_FOR_CALL_73 = 1 << 21,
 	OP_PHP_TYPE_INTERNAL = 1, /* value of zend_function.type */
-	OP_PHP_TYPE_EVAL = 4,
-	OP_PHP_STRING_HASH = 8, /* in zend_string; the length follows it */
+	OP_PHP_STRING_HASH = 8,	  /* in zend_string; length and text follow it */
+	OP_PHP_STRING_TEXT = 24,
+	/* What is read of a text whose hash is not known: of its last bytes, without the last
+	 * ones. These are " : eval()'d code" in names of an eval()'s file. */
+	OP_PHP_TEXT_BYTES = 32,
+	OP_PHP_TEXT_END = 16,
+	OP_PHP_CLASS_NAME = 8, /* in zend_class_entry */
+	OP_PHP_OP_BYTES = 32,  /* of a zend_op */
 };
 
-#define OP_PHP_OPLINE_MASK ((1ULL << OP_PHP_CALL_SHIFT) - 1)
+#define OP_PHP_LINE_MASK ((1U << OP_PHP_CALL_SHIFT) - 1)
 
 /* Flags of struct op_php. */
 enum {
@@ -92,20 +97,37 @@ struct op_php {
 	__u8 function_file;  /* in zend_op_array: file name, first line, last line */
 	__u8 op_line;	     /* in zend_op: the line number */
 	__u32 body_cfa;	     /* the CFA of the loop's body, as an offset from sp or fp */
-	__u32 reserved0;
+	__u8 function_opcodes; /* in zend_op_array: the instructions and their number */
+	__u8 function_last;
+	__u16 reserved0;
+	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a function */
 };
 
-/*
- * 16 bits of a zend_string's hash and length, which tell it from another at its address.
- */
-static inline __attribute__((always_inline)) __u64 op_php_string_guard(__u64 hash,
-								       __u64 length)
-{
-	__u64 mix = (hash ^ length) * 0x9e3779b97f4a7c15ULL;
+enum {
+	OP_PHP_TEXT_WORDS = 2 + OP_PHP_TEXT_BYTES / 8,
+};
 
-	return mix >> 48;
+/* Where the text of the zend_string at @addr is read, whose hash is not known. */
+static inline __attribute__((always_inline)) __u64 op_php_text_at(__u64 addr,
+								  __u64 length)
+{
+	__u64 cut = OP_PHP_TEXT_BYTES + OP_PHP_TEXT_END;
+
+	return addr + OP_PHP_STRING_TEXT + (length > cut ? length - cut : 0);
 }
 
-_Static_assert(sizeof(struct op_php) == 96, "layout");
+/* What tells a text from another: @word has its hash, its length, and what was read of it. */
+static inline __attribute__((always_inline)) __u32
+op_php_text_id(const __u64 word[OP_PHP_TEXT_WORDS])
+{
+	__u64 id = 0;
+	__u32 i;
+
+	for (i = 0; i < OP_PHP_TEXT_WORDS; i++)
+		id = op_object_id(id, word[i]);
+	return (__u32)(id >> 32);
+}
+
+_Static_assert(sizeof(struct op_php) == 208, "layout");
 
 #endif

@@ -71,6 +71,13 @@ static __always_inline struct op_slot *op_platform_slot(struct op_unwind *u)
 /* event/object.h */
 int op_object_look(__u32 number, __u64 word);
 int op_object_met(__u32 number, __u32 recipe, __u64 word, __u32 check, __u32 is_short);
+int op_object_php_text(__u64 addr);
+
+/* What tells the text of PHP's string at @addr from another; 0: there is none. */
+static __always_inline __u32 op_platform_php_text(struct op_unwind *u, __u64 addr)
+{
+	return (__u32)op_object_php_text(addr);
+}
 
 /*
  * The object that the frame with the first word @word names need not be looked at: it has been

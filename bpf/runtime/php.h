@@ -10,8 +10,8 @@
  * Internal functions have no activation of their own. Their frames belong to the run of
  * the activation that called them. C code may have called them as well, so the mark
  * "called by C code" ends a run only on a frame of PHP code. Frames without a function
- * are placeholders (for generators, and for calls from within an instruction) and are
- * left out.
+ * are placeholders for calls from within an instruction and are left out, or stand for the
+ * generators that wait for the one that runs (yield from).
  *
  * A fiber has a C stack of its own. When the walk reaches the fiber's first function, it
  * goes on in the stack that resumed the fiber.
@@ -19,29 +19,7 @@
 #ifndef OP_PHP_STEP_H
 #define OP_PHP_STEP_H
 
-#include "bpf/walk/unwind.h"
-#include "op_php.h"
-
-/* Numbers of op_state(u)->word. */
-enum {
-	OP_PHP_NEXT = 0, /* the next frame to push, or 0 */
-	/* word 2 of op_php, with a bit that is always set; 0: the walk has not begun */
-	OP_PHP_BEGUN = 1,
-	OP_PHP_RUN = 2,	   /* position in a run: enum op_php_run */
-	OP_PHP_FIBER = 3,  /* the fiber whose stack is walked, or 0 */
-	OP_PHP_FIRST = 4,  /* first frame of the run */
-	OP_PHP_PUSHED = 5, /* count of words and frames before the run */
-};
-
-enum op_php_run {
-	OP_PHP_RUN_NONE = 0,
-	OP_PHP_RUN_INTERNAL = 1, /* only internal functions so far */
-	OP_PHP_RUN_CODE = 2,	 /* PHP code; PHP code called it too */
-};
-
-enum {
-	OP_PHP_BEGUN_BIT = 63, /* of argument_register of struct op_php, which is small */
-};
+#include "bpf/runtime/php_frame.h"
 
 /* What lies at the top of a suspended C stack (jump_fcontext of boost.context). */
 enum {
@@ -57,15 +35,22 @@ enum {
 	OP_PHP_CONTEXT_KIND = 8, /* in zend_fiber_context, after its handle */
 };
 
-/* Byte @member of word 2 of the process's struct op_php. */
-#define OP_PHP_BYTE(word, member)                                                        \
-	((__u8)((word) >> (__builtin_offsetof(struct op_php, member) % 8 * 8)))
-
-/* The word at offset @off of the process's struct op_php. */
-static __always_inline __u64 op_php_word(struct op_unwind *u, __u32 off)
-{
-	return op_arena_u64(u, op_state(u)->ref, off);
-}
+/*
+ * In zend_generator, whose members differ up to PHP 8.0. Its placeholder is a member too, and its
+ * place tells which they are.
+ */
+enum {
+	OP_PHP_PLACEHOLDER = 184,
+	OP_PHP_NODE = 152, /* parent, number of children, the only child */
+	OP_PHP_PLACEHOLDER_OLD = 200,
+	OP_PHP_NODE_OLD = 160, /* parent, number of children, a leaf, the only child */
+	OP_PHP_NODE_TO_FRAME = 96, /* back from its node to the pointer to its frame */
+	OP_PHP_OLD_NODE = 1,	   /* a bit of OP_PHP_LEAF */
+	OP_PHP_GENERATOR_MAX = 256,
+	/* in zend_execute_data: a generator's frame has the generator there */
+	OP_PHP_FRAME_RETURN = 16,
+	OP_PHP_IS_OBJECT = 8, /* type of a frame's This */
+};
 
 static __always_inline bool op_php_in_jit(struct op_unwind *u)
 {
@@ -115,29 +100,6 @@ static __always_inline __u32 op_php_begin(struct op_unwind *u)
 		op_php_word(u, __builtin_offsetof(struct op_php, flags)) |
 		1ULL << OP_PHP_BEGUN_BIT;
 	return 0;
-}
-
-static __always_inline __u64 op_php_field(struct op_unwind *u, __u32 off)
-{
-	return *(__u64 *)(u->runtime_bytes + (off & (OP_PHP_READ_MAX - 8)));
-}
-
-/* Read the frame at @frame into runtime_bytes. */
-static __always_inline int op_php_read(struct op_unwind *u, __u64 frame, __u64 word)
-{
-	__u32 len = OP_PHP_BYTE(word, frame_previous) + 8;
-
-	op_platform_bound(len);
-	if (len > OP_PHP_READ_MAX)
-		len = OP_PHP_READ_MAX;
-	return op_platform_read(u, u->runtime_bytes, len, frame) ? -1 : 0;
-}
-
-/* How the frame in runtime_bytes was called: a set of OP_PHP_CALL_*. */
-static __always_inline __u64 op_php_call(struct op_unwind *u, __u64 word)
-{
-	return op_php_field(u, OP_PHP_BYTE(word, frame_info)) >> OP_PHP_INFO_SHIFT &
-	       OP_PHP_INFO_MASK;
 }
 
 static __always_inline __u64 op_php_register(struct op_unwind *u, __u32 number)
@@ -282,6 +244,7 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	if (is_code &&
 	    (beginner == OP_PHP_BEGINS_FUNCTION || beginner == OP_PHP_BEGINS_GENERATOR)) {
 		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_FIRST];
+		op_state(u)->word[OP_PHP_RETURN] = 0;
 		u->out.words = (__u32)(pushed >> 32);
 		u->out.frames = (__u32)pushed;
 		return op_php_leave(u, 0);
@@ -289,121 +252,99 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	return op_php_end_run(u);
 }
 
-/* Bits that tell the string at @addr from a later one at the same address. */
-static __always_inline __u64 op_php_guard(struct op_unwind *u, __u64 addr)
+/* Go to the frame of the generator that waits for generator OP_PHP_GENERATOR: its only child,
+ * which knows it as its parent. Returns 0 or -1. */
+static __always_inline int op_php_waiting(struct op_unwind *u)
 {
-	__u64 head[2]; /* hash, length */
+	bool old = op_state(u)->word[OP_PHP_LEAF] & OP_PHP_OLD_NODE;
+	__u64 of = op_state(u)->word[OP_PHP_GENERATOR];
+	__u32 at = old ? OP_PHP_NODE_OLD : OP_PHP_NODE;
+	__u64 node[4];
+	__u64 parent = 0;
+	__u64 child;
 
-	if (!addr || op_platform_read(u, head, sizeof(head), addr + OP_PHP_STRING_HASH))
-		return 0;
-	return op_php_string_guard(head[0], head[1]);
-}
-
-/* Push the frame of a function that may be freed soon: what user space would read
- * of it. */
-static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
-					    __u64 opline, __u64 call)
-{
-	__u64 word =
-		op_php_word(u, __builtin_offsetof(struct op_php, fiber_context)) >> 48;
-	__u64 head[3];		  /* type, name, class */
-	__u64 file[2] = { 0, 0 }; /* file name, then first and last line */
-	__u32 line = 0;
-
-	if (op_platform_read(u, head, sizeof(head), function))
+	if (op_platform_read(u, node, sizeof(node), of + at) || (__u32)node[1] != 1)
 		return -1;
-	if ((__u8)head[0] != OP_PHP_TYPE_INTERNAL) {
-		if (op_platform_read(u, file, sizeof(file), function + (__u8)word))
-			return -1;
-		if ((__u8)head[0] == OP_PHP_TYPE_EVAL)
-			call |= OP_PHP_CALL_EVAL;
-		if (op_platform_read(u, &line, sizeof(line), opline + (word >> 8)) ||
-		    line < (__u32)file[1] || line > file[1] >> 32)
-			line = 0;
-	}
-	op_push_word(u, op_runtime_word(u, OP_PHP_COPY_WORDS, head[1]));
-	op_push_word(u, (head[2] & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT);
-	op_push_word(u, (file[0] & OP_PHP_OPLINE_MASK) | op_php_guard(u, file[0])
-								 << OP_PHP_CALL_SHIFT);
-	op_push_word(u, line | file[1] << 32);
+	child = old ? node[3] : node[2];
+	if (op_platform_read(u, &parent, 8, child + at) || parent != of ||
+	    op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8,
+			     child + at - OP_PHP_NODE_TO_FRAME))
+		return -1;
+	op_state(u)->word[OP_PHP_GENERATOR] = child;
 	return 0;
 }
 
-/* The bits of a frame's type information that make it a frame of four words. */
-static __always_inline __u64 op_php_copy_bits(__u64 word)
+/* A frame without a function, in runtime_bytes. Where generators wait for the one whose frame was
+ * pushed last, it is part of the outermost of them. */
+static __always_inline enum op_next op_php_placeholder(struct op_unwind *u, __u64 word,
+						       __u64 frame)
 {
-	return OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73 ? OP_PHP_INFO_COPY_73
-							 : OP_PHP_INFO_COPY;
+	__u32 info = OP_PHP_BYTE(word, frame_info);
+	__u64 generator = op_php_field(u, info - 8);
+	__u64 at = frame - generator;
+
+	if ((__u8)op_php_field(u, info) != OP_PHP_IS_OBJECT || at >= OP_PHP_GENERATOR_MAX)
+		return OP_NEXT_CONTINUE;
+	op_state(u)->word[OP_PHP_GENERATOR] = op_state(u)->word[OP_PHP_RETURN];
+	op_state(u)->word[OP_PHP_CALLER] = op_state(u)->word[OP_PHP_NEXT];
+	op_state(u)->word[OP_PHP_LEAF] =
+		generator | (at == OP_PHP_PLACEHOLDER_OLD ? OP_PHP_OLD_NODE : 0);
+	if ((at != OP_PHP_PLACEHOLDER && at != OP_PHP_PLACEHOLDER_OLD) ||
+	    op_php_waiting(u))
+		return op_php_leave(u, OP_ERROR_php_generator);
+	return OP_NEXT_CONTINUE;
 }
 
-/*
- * What tells @function from that of another file, which may be at its address by the time
- * it is read; 0 if it stays. @head is its type and its flags.
- */
-static __always_inline __u64 op_php_function_guard(struct op_unwind *u, __u64 word,
-						   __u64 function, __u64 head)
+/* The frame of a generator that waits is pushed: go to the next one, or to the caller. */
+static __always_inline enum op_next op_php_waited(struct op_unwind *u)
 {
-	__u64 stays = OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73 ? OP_PHP_FUNCTION_STAYS_73
-								: OP_PHP_FUNCTION_STAYS;
-	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
-	__u64 file;
+	__u64 leaf = op_state(u)->word[OP_PHP_LEAF] & ~(__u64)OP_PHP_OLD_NODE;
 
-	if (head >> 32 & stays ||
-	    op_platform_read(u, &file, 8, function + (__u8)(offsets >> 48)))
-		return 0;
-	return op_php_guard(u, file) >> OP_PHP_GUARD_CUT;
-}
-
-/* Push the frame of a function that is not freed before its request ends. */
-static __always_inline void op_php_push(struct op_unwind *u, __u64 function, __u64 opline,
-					__u64 call, __u64 guard)
-{
-	op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
-	op_push_word(u, (opline & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT |
-				guard << OP_PHP_GUARD_SHIFT);
+	if (op_state(u)->word[OP_PHP_GENERATOR] == leaf) {
+		op_state(u)->word[OP_PHP_LEAF] = 0;
+		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_CALLER];
+	} else if (op_php_waiting(u)) {
+		return op_php_leave(u, OP_ERROR_php_generator);
+	}
+	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
+	return OP_NEXT_CONTINUE;
 }
 
 /* Push the next frame of the chain. */
 static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
 {
+	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
 	__u64 frame = op_state(u)->word[OP_PHP_NEXT];
-	bool outer = op_state(u)->word[OP_PHP_RUN] == OP_PHP_RUN_CODE;
-	bool internal;
-	bool copy;
 	__u64 function;
-	__u64 opline;
 	__u64 call;
-	__u64 head = 0; /* the function's type and flags */
 
 	if (op_php_read(u, frame, word))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
 	function = op_php_field(u, OP_PHP_BYTE(word, frame_function));
-	copy = op_php_field(u, OP_PHP_BYTE(word, frame_info)) & op_php_copy_bits(word);
-	call = op_php_call(u, word);
-	if (function && !(outer && copy) &&
-	    op_platform_read(u, &head, sizeof(head), function) && !outer)
-		return op_php_leave(u, OP_ERROR_php_read_frame);
+	if (op_state(u)->word[OP_PHP_LEAF] &&
+	    op_php_field(u, OP_PHP_FRAME_RETURN) != op_state(u)->word[OP_PHP_GENERATOR])
+		return op_php_leave(u, OP_ERROR_php_generator);
 	if (function && !op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	op_state(u)->word[OP_PHP_NEXT] =
 		op_php_field(u, OP_PHP_BYTE(word, frame_previous));
 	if (!function)
-		return OP_NEXT_CONTINUE;
-	/* PHP code alone calls PHP code. */
-	internal = !outer && (__u8)head == OP_PHP_TYPE_INTERNAL;
-	opline = internal ? 0 : op_php_opline(u, word, frame);
-	if (!copy)
-		op_php_push(u, function, opline, call,
-			    internal ? 0
-				     : op_php_function_guard(u, word, function, head));
-	else if (op_php_push_copy(u, function, opline, call))
+		return op_php_placeholder(u, word, frame);
+	if (op_php_read_function(u, function, (__u8)(offsets >> 48)))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
-	u->out.frames++;
-	if (internal) {
+	op_php_push(u, word, function,
+		    op_php_internal(u) ? 0 : op_php_opline(u, word, frame));
+	op_state(u)->word[OP_PHP_RETURN] = op_php_field(u, OP_PHP_FRAME_RETURN);
+	/* These are asked again: on what is known of them here, the verifier would follow the
+	 * rest once for each answer. */
+	if (op_state(u)->word[OP_PHP_LEAF])
+		return op_php_waited(u);
+	if (op_php_internal(u)) {
 		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
 		return OP_NEXT_CONTINUE;
 	}
 	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_CODE;
+	call = op_php_call(u, word);
 	return call & OP_PHP_CALL_TOP ? op_php_top(u, call) : OP_NEXT_CONTINUE;
 }
 

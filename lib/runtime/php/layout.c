@@ -6,6 +6,10 @@
 
 #include "base/macros.h"
 
+#include "op_user_types.h"
+
+#include "op_php.h"
+
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_php_layout, member)
 
 static const struct op_layouts_field fields[] = {

@@ -34,15 +34,10 @@ enum {
 	OP_PHP_FRAME_INFO = 40,
 	OP_PHP_FRAME_PREVIOUS = 48,
 	OP_PHP_FUNCTION_TYPE = 0, /* zend_function */
-	OP_PHP_FUNCTION_NAME = 8,
-	OP_PHP_FUNCTION_SCOPE = 16,
-	OP_PHP_FUNCTION_COMMON = 24, /* bytes that all types of function have in common */
-	OP_PHP_CLASS_NAME = 8,	     /* zend_class_entry */
-	OP_PHP_OP_BYTES = 32,	     /* zend_op */
-	OP_PHP_OP_LINE = 24,
+	OP_PHP_FUNCTION_FLAGS = 4,
+	OP_PHP_OP_LINE = 24,	/* zend_op */
 	OP_PHP_STRING_TYPE = 4, /* zend_string */
 	OP_PHP_STRING_LENGTH = 16,
-	OP_PHP_STRING_TEXT = 24,
 	OP_PHP_FUNCTION_BYTES_MAX = 184,
 };
 

@@ -16,6 +16,7 @@
 
 enum {
 	NEW_BITS_SINCE = 0x0704, /* of frames and functions, in zend_compile.h */
+	COPIED_BYTES = 512,	 /* of each name */
 };
 
 /* DWARF numbers of ZEND_VM_FP_GLOBAL_REG, of ZEND_VM_IP_GLOBAL_REG and of the first
@@ -50,6 +51,25 @@ static int php_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
+/* What names a function: itself, its name, its class and that one's name, its file's name. */
+static void set_object(const struct op_php_layout *layout, struct op_object_step *ret)
+{
+	const struct op_object_step name = { .at = OP_PHP_FUNCTION_NAME,
+					     .bytes = OP_PHP_STRING_TEXT,
+					     .length_at = OP_PHP_STRING_LENGTH,
+					     .most = COPIED_BYTES };
+
+	ret[0].bytes = layout->function_bytes;
+	ret[1] = name;
+	ret[2] = (struct op_object_step){ .at = OP_PHP_FUNCTION_SCOPE,
+					  .bytes = OP_PHP_CLASS_NAME + 8 };
+	ret[3] = name;
+	ret[3].piece = 2;
+	ret[3].at = OP_PHP_CLASS_NAME;
+	ret[4] = name;
+	ret[4].at = layout->filename;
+}
+
 static int php_attach(void *image_data, const struct op_runtime_target *target,
 		      struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -63,7 +83,10 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 
 	if (!instance)
 		return -ENOMEM;
-	op_runtime_php_functions_init(&instance->functions, target->memory, layout);
+	op_runtime_php_functions_init(&instance->functions, target->memory, layout,
+				      image->version < NEW_BITS_SINCE
+					      ? OP_PHP_FUNCTION_FOR_CALL_73
+					      : OP_PHP_FUNCTION_FOR_CALL);
 	*php = (struct op_php){
 		.current = image->executor + layout->current + target->bias,
 		.body = image->body ? image->body + target->bias : 0,
@@ -81,10 +104,13 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		.argument_register = registers->argument,
 		.function_file = layout->filename,
 		.op_line = OP_PHP_OP_LINE,
+		.function_opcodes = layout->opcodes,
+		.function_last = layout->last,
 		.fiber_context = layout->fiber_context,
 		.fiber_caller = layout->fiber_caller,
 		.fiber_bottom = layout->fiber_bottom,
 	};
+	set_object(layout, php->object);
 	/* Only on x86-64 is the place of the return address known. */
 	for (i = 0; i < OP_PHP_BEGINNERS && image->machine == EM_X86_64; i++) {
 		if (!image->beginner[i][0])
@@ -142,40 +168,11 @@ static void php_detach(void *data)
 /* The function's name as in PHP's own backtraces. */
 static const char *name_of(const struct op_php_function *f, uint32_t call)
 {
-	if (f->name[0])
-		return f->name;
+	if (f->text[0])
+		return f->text;
 	if (f->type == OP_PHP_FUNCTION_EVAL)
 		return "eval";
 	return call & OP_PHP_CALL_TOP ? "{main}" : "include";
-}
-
-/* Find the function of a frame of @len words; *@ret_line becomes its line or 0. */
-static int find_function(struct php_instance *instance, const uint64_t *words, size_t len,
-			 const struct op_php_function **ret, uint32_t *ret_line)
-{
-	struct op_php_functions *functions = &instance->functions;
-	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
-	uint64_t low = words[1] & OP_PHP_OPLINE_MASK;
-	struct op_php_names names;
-	int r;
-
-	if (len == OP_PHP_FRAME_WORDS) {
-		r = op_runtime_php_functions_get(
-			functions, addr, words[1] >> OP_PHP_GUARD_SHIFT, low, ret);
-		if (r == 0)
-			*ret_line = op_runtime_php_line(*ret, low);
-		return r;
-	}
-	names = (struct op_php_names){
-		.name = addr,
-		.scope = low,
-		.file = words[2] & OP_PHP_OPLINE_MASK,
-		.file_guard = words[2] >> OP_PHP_CALL_SHIFT,
-		.first_line = words[3] >> 32,
-		.is_eval = words[1] >> OP_PHP_CALL_SHIFT & OP_PHP_CALL_EVAL,
-	};
-	*ret_line = (uint32_t)words[3];
-	return op_runtime_php_functions_by_names(functions, &names, ret);
 }
 
 static int php_describe(void *data, const uint64_t *words, size_t len,
@@ -184,28 +181,39 @@ static int php_describe(void *data, const uint64_t *words, size_t len,
 	struct php_instance *instance = data;
 	const struct op_php_function *f;
 	uint64_t reads = instance->functions.reads;
-	uint32_t line = 0;
+	uint64_t addr;
+	uint32_t low;
 	int r;
 
-	if (len != OP_PHP_FRAME_WORDS && len != OP_PHP_COPY_WORDS)
+	if (len != OP_PHP_FRAME_WORDS)
 		return -EBADMSG;
-	r = find_function(instance, words, len, &f, &line);
+	addr = words[0] & OP_FRAME_ADDRESS_MASK;
+	r = op_runtime_php_functions_get(&instance->functions, addr,
+					 (uint32_t)(words[1] >> 32), &f);
 	if (r == -ENOMEM)
 		return r;
 	ret->len = 1;
 	if (r < 0) {
-		op_runtime_frame_gone(&op_runtime_php, words[0] & OP_FRAME_ADDRESS_MASK,
-				      r, instance->unknown, ret);
+		op_runtime_frame_gone(&op_runtime_php, addr, r, instance->unknown, ret);
 		return 0;
 	}
+	low = (uint32_t)words[1];
 	ret->function[0] = (struct op_runtime_function){
-		.name = name_of(f, (uint32_t)(words[1] >> OP_PHP_CALL_SHIFT)),
-		.file = f->file,
-		.line = line,
+		.name = name_of(f, low >> OP_PHP_CALL_SHIFT),
+		.file = f->text + f->file,
+		.line = low & OP_PHP_LINE_MASK,
 		.start_line = f->first_line,
 	};
 	ret->fresh = instance->functions.reads != reads;
 	return 0;
+}
+
+static int php_keep_object(void *data, uint64_t addr, uint32_t check,
+			   const struct op_memory *copy)
+{
+	struct php_instance *instance = data;
+
+	return op_runtime_php_functions_add(&instance->functions, addr, check, copy);
 }
 
 static void php_window_end(void *data)
@@ -226,5 +234,6 @@ const struct op_runtime_ops op_runtime_php = {
 	.detach = php_detach,
 	.update = php_update,
 	.describe = php_describe,
+	.keep_object = php_keep_object,
 	.window_end = php_window_end,
 };

@@ -21,13 +21,12 @@ enum {
 	CHUNK_BYTES = 256,
 };
 
-int op_runtime_php_string(const struct op_memory *memory, uint64_t addr, int guard,
+int op_runtime_php_string(const struct op_memory *memory, uint64_t addr,
 			  struct op_strbuf *to)
 {
 	uint8_t bytes[CHUNK_BYTES];
 	struct op_reader r = op_reader_init(bytes, OP_PHP_STRING_TEXT);
 	uint64_t length;
-	uint64_t hash;
 	int error = op_memory_read(memory, addr, bytes, OP_PHP_STRING_TEXT);
 
 	if (error < 0)
@@ -35,11 +34,9 @@ int op_runtime_php_string(const struct op_memory *memory, uint64_t addr, int gua
 	op_reader_seek(&r, OP_PHP_STRING_TYPE);
 	if ((op_read_u32(&r) & TYPE_MASK) != TYPE_STRING)
 		return -EBADMSG;
-	op_reader_seek(&r, OP_PHP_STRING_HASH);
-	hash = op_read_u64(&r);
+	op_reader_seek(&r, OP_PHP_STRING_LENGTH);
 	length = op_read_u64(&r);
-	if (length > UINT32_MAX ||
-	    (guard >= 0 && op_php_string_guard(hash, length) != (uint64_t)guard))
+	if (length > UINT32_MAX)
 		return -EBADMSG;
 	addr += OP_PHP_STRING_TEXT;
 	for (length = OP_MIN(length, (uint64_t)OP_PHP_TEXT_MAX); length;) {

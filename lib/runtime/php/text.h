@@ -11,10 +11,9 @@
 /*
  * Append the text of the zend_string at @addr, up to OP_PHP_TEXT_MAX bytes or its first
  * NUL (in the name of an anonymous class, its origin follows the NUL). Returns 0;
- * -EBADMSG if it is not a string, or if its op_php_string_guard() is not @guard
- * (negative: any); an error of reading; -ENOMEM.
+ * -EBADMSG if it is not a string; an error of reading; -ENOMEM.
  */
-int op_runtime_php_string(const struct op_memory *memory, uint64_t addr, int guard,
+int op_runtime_php_string(const struct op_memory *memory, uint64_t addr,
 			  struct op_strbuf *to);
 
 #endif

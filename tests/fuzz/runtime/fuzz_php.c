@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions and strings of PHP in memory of any bytes. Input: version, then the memory. A
- * line is a line or 0, a name ends. */
+ * name ends. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,10 @@
 #include "base/macros.h"
 #include "input.h"
 #include "runtime/php/function.h"
+
+#include "op_user_types.h"
+
+#include "op_php.h"
 
 enum {
 	BASE = 0x1000,
@@ -27,25 +31,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size || op_layouts_find_number(NULL, &op_runtime_php_layouts,
 					    versions[data[0] % 5], &layout) < 0)
 		return 0;
-	op_runtime_php_functions_init(&functions, &in.memory, &layout);
+	op_runtime_php_functions_init(&functions, &in.memory, &layout,
+				      OP_PHP_FUNCTION_FOR_CALL);
 	for (i = 0; i < TRIES; i++) {
 		const struct op_php_function *f;
-		const struct op_php_names names = { .name = BASE + i * 8,
-						    .scope = i & 1 ? BASE + 64 : 0,
-						    .file = BASE + i * 16,
-						    .file_guard = i & 2 ? 0 : i,
-						    .is_eval = i & 4 };
-		uint64_t opline = i & 1 ? BASE + i * 64 : 0;
+		uint64_t addr = BASE + (i & 3) * 64;
 
 		functions.window = (uint32_t)i / 4;
-		if (op_runtime_php_functions_by_names(&functions, &names, &f) == 0 &&
-		    strlen(f->name) > 2 * OP_PHP_TEXT_MAX + 2)
-			abort();
-		if (op_runtime_php_functions_get(&functions, BASE + (i & 3) * 64, i & 4,
-						 opline, &f) < 0)
+		(void)op_runtime_php_functions_add(&functions, addr, (uint32_t)i,
+						   &in.memory);
+		if (op_runtime_php_functions_get(&functions, addr,
+						 (uint32_t)(i & 1 ? i : size), &f) < 0)
 			continue;
-		if (op_runtime_php_line(f, opline) > INT32_MAX ||
-		    strlen(f->name) + strlen(f->file) > 4 * OP_PHP_TEXT_MAX)
+		if (strlen(f->text) > 2 * OP_PHP_TEXT_MAX + 2 ||
+		    strlen(f->text + f->file) > OP_PHP_TEXT_MAX)
 			abort();
 	}
 	op_runtime_php_functions_deinit(&functions);

@@ -2,6 +2,7 @@
 /* Strings and functions of PHP, built byte by byte; hostile ones too. */
 #include <sys/types.h>
 
+#include "code/unwind/host/php_text.h"
 #include "runtime/php/function.h"
 #include "runtime/php/text.h"
 
@@ -21,7 +22,6 @@ enum {
 	OP_CLASS_NAME = BASE + 0x2800,
 	FILE_NAME = BASE + 0x4000,
 	OPS = BASE + 0x6000,
-	OTHER_OPS = BASE + 0x7000,
 	TYPE_STRING = 6,
 };
 
@@ -30,6 +30,7 @@ static struct op_php_layout layout;
 static void put_string(uint64_t addr, const char *text, size_t len)
 {
 	put_u32(addr + OP_PHP_STRING_TYPE, TYPE_STRING | 0x40); /* interned */
+	put_u64(addr + OP_PHP_STRING_HASH, op_hash_bytes(text, len, 0));
 	put_u64(addr + OP_PHP_STRING_LENGTH, len);
 	put(addr + OP_PHP_STRING_TEXT, text, len);
 }
@@ -56,19 +57,52 @@ static void begin(struct op_php_functions *functions, uint16_t version)
 	fake_begin();
 	CHECK_OK(op_layouts_find_number(NULL, &op_runtime_php_layouts, version, &layout));
 	CHECK(layout.function_bytes <= OP_PHP_FUNCTION_BYTES_MAX);
-	op_runtime_php_functions_init(functions, &fake.memory, &layout);
+	op_runtime_php_functions_init(functions, &fake.memory, &layout,
+				      OP_PHP_FUNCTION_FOR_CALL);
 	put_string(NAME, "work", 4);
 	put_string(OP_CLASS_NAME, "Known\\Made", 10);
 	put_string(FILE_NAME, "/srv/known.php", 14);
 	put_u64(CLASS + OP_PHP_CLASS_NAME, OP_CLASS_NAME);
 }
 
+/* The identity of the function at @addr, as the step has it. */
+static uint32_t check_of(uint64_t addr)
+{
+	const uint8_t *at = fake.bytes + (addr - BASE);
+	const struct op_memory *memory = &fake.memory;
+	uint64_t name;
+	uint64_t scope;
+	uint64_t file;
+	uint64_t lines;
+	uint64_t id;
+
+	memcpy(&name, at + OP_PHP_FUNCTION_NAME, 8);
+	memcpy(&scope, at + OP_PHP_FUNCTION_SCOPE, 8);
+	id = op_object_id(op_object_id(addr, name), scope);
+	id = op_object_id(id, op_php_text_read(memory, name));
+	if (scope)
+		id = op_object_id(id, op_php_text_read(memory, OP_CLASS_NAME));
+	if (*at != OP_PHP_FUNCTION_INTERNAL) {
+		memcpy(&file, at + layout.filename, 8);
+		memcpy(&lines, at + layout.line_start, 8);
+		id = op_object_id(op_object_id(id, file), lines);
+		id = op_object_id(id, op_php_text_read(memory, file));
+	}
+	return (uint32_t)(id >> 32);
+}
+
+static int get_as(struct op_php_functions *functions, uint64_t addr, uint32_t check,
+		  const struct op_php_function **ret)
+{
+	return op_runtime_php_functions_get(functions, addr, check, ret);
+}
+
 static const struct op_php_function *get(struct op_php_functions *functions,
-					 uint64_t addr, uint64_t opline)
+					 uint64_t addr)
 {
 	const struct op_php_function *f = NULL;
 
-	CHECK_OK(op_runtime_php_functions_get(functions, addr, 0, opline, &f));
+	CHECK_OK(get_as(functions, addr, check_of(addr), &f));
 	return f;
 }
 
@@ -76,7 +110,7 @@ static void check_string(const char *want)
 {
 	struct op_strbuf s = { 0 };
 
-	CHECK_OK(op_runtime_php_string(&fake.memory, NAME, -1, &s));
+	CHECK_OK(op_runtime_php_string(&fake.memory, NAME, &s));
 	CHECK_STR(s.data, want);
 	op_strbuf_deinit(&s);
 }
@@ -93,13 +127,13 @@ static void test_strings(void)
 	check_string("class@anonymous");
 	memset(text, 'x', sizeof(text));
 	put_string(NAME, text, sizeof(text));
-	CHECK_OK(op_runtime_php_string(&fake.memory, NAME, -1, &s));
+	CHECK_OK(op_runtime_php_string(&fake.memory, NAME, &s));
 	CHECK_INT(s.len, OP_PHP_TEXT_MAX);
 	put_u64(NAME + OP_PHP_STRING_LENGTH, UINT64_C(1) << 40); /* longer than memory */
-	CHECK_INT(op_runtime_php_string(&fake.memory, NAME, -1, &s), -EBADMSG);
+	CHECK_INT(op_runtime_php_string(&fake.memory, NAME, &s), -EBADMSG);
 	put_u32(NAME + OP_PHP_STRING_TYPE, 7); /* an array */
-	CHECK_INT(op_runtime_php_string(&fake.memory, NAME, -1, &s), -EBADMSG);
-	CHECK_INT(op_runtime_php_string(&fake.memory, 4096, -1, &s), -EFAULT);
+	CHECK_INT(op_runtime_php_string(&fake.memory, NAME, &s), -EBADMSG);
+	CHECK_INT(op_runtime_php_string(&fake.memory, 4096, &s), -EFAULT);
 	op_strbuf_deinit(&s);
 }
 
@@ -114,18 +148,13 @@ static void test_functions_of_each_version(void)
 	for (i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		begin(&functions, versions[i]);
 		put_user(FUNCTION, OPS, 3, 40);
-		f = get(&functions, FUNCTION, OPS + OP_PHP_OP_BYTES);
-		CHECK_STR(f->name, "work");
-		CHECK_STR(f->file, "/srv/known.php");
+		f = get(&functions, FUNCTION);
+		CHECK_STR(f->text, "work");
+		CHECK_STR(f->text + f->file, "/srv/known.php");
 		CHECK_INT(f->first_line, 40);
-		CHECK_INT(op_runtime_php_line(f, OPS + OP_PHP_OP_BYTES), 41);
-		CHECK_INT(op_runtime_php_line(f, OPS + 3 * OP_PHP_OP_BYTES), 0);
-		CHECK_INT(op_runtime_php_line(f, OPS - 1), 0);
 		put_u64(FUNCTION + OP_PHP_FUNCTION_SCOPE, CLASS);
-		functions.window++;
-		f = get(&functions, FUNCTION, OPS);
-		CHECK_STR(f->name, "Known\\Made::work");
-		CHECK_INT(functions.changed, 1);
+		f = get(&functions, FUNCTION);
+		CHECK_STR(f->text, "Known\\Made::work");
 		op_runtime_php_functions_deinit(&functions);
 	}
 	CHECK_INT(op_layouts_find_number(NULL, &op_runtime_php_layouts, 0x0702, &layout),
@@ -146,111 +175,100 @@ static void test_internal(void)
 	begin(&functions, 0x0802);
 	put(last, &type, 1);
 	put_u64(last + OP_PHP_FUNCTION_NAME, NAME);
-	f = get(&functions, last, 0);
-	CHECK_STR(f->name, "work");
-	CHECK_STR(f->file, "");
-	CHECK_INT(op_runtime_php_line(f, 0), 0);
+	f = get(&functions, last);
+	CHECK_STR(f->text, "work");
+	CHECK_STR(f->text + f->file, "");
 	reads = fake.reads;
-	(void)get(&functions, last, 0);
+	CHECK_OK(get_as(&functions, last, f->check, &f));
 	CHECK_INT(fake.reads, reads);
+	put_u32(last + OP_PHP_FUNCTION_FLAGS, OP_PHP_FUNCTION_FOR_CALL);
+	CHECK_STR(get(&functions, last)->text,
+		  "work"); /* the same identity: it is kept */
+	put_string(NAME, "qsort", 5);
+	CHECK_STR(get(&functions, last)->text, "FFI::qsort");
 	op_runtime_php_functions_deinit(&functions);
 }
 
-static void test_what_is_read_again(void)
+/* A name belongs to the function that had it, and not to what is at its address now. */
+static void test_identity(void)
 {
 	struct op_php_functions functions;
 	const struct op_php_function *f;
-	int reads;
+	uint32_t first;
+	uint32_t second;
 
 	begin(&functions, 0x0804);
 	put_user(FUNCTION, OPS, 3, 40);
-	(void)get(&functions, FUNCTION, OPS);
-	reads = fake.reads;
-	(void)get(&functions, FUNCTION, OPS + 2 * OP_PHP_OP_BYTES);
-	CHECK_INT(fake.reads, reads); /* one of its own instructions */
-	f = get(&functions, FUNCTION, OTHER_OPS);
-	CHECK_STR(f->name, "work"); /* another's, left there: still the same */
-	CHECK_INT(fake.reads, reads + 1);
-	functions.window++;
-	(void)get(&functions, FUNCTION, OPS);
-	CHECK_INT(fake.reads, reads + 2);
-	CHECK_INT(functions.reads, 1);
-
-	/* the memory is another closure's now */
-	put_string(OP_CLASS_NAME, "other", 5);
-	put_user(FUNCTION, OTHER_OPS, 2, 70);
-	put_u64(FUNCTION + OP_PHP_FUNCTION_NAME, OP_CLASS_NAME);
-	f = get(&functions, FUNCTION, OTHER_OPS);
-	CHECK_STR(f->name, "other");
-	CHECK_INT(op_runtime_php_line(f, OTHER_OPS), 70);
-	op_runtime_php_functions_deinit(&functions);
-}
-
-static void test_gone(void)
-{
-	struct op_php_functions functions;
-	const struct op_php_function *f;
-
-	begin(&functions, 0x0804);
-	put_user(FUNCTION, OPS, 3, 40);
-	put_user(OTHER, OTHER_OPS, 3, 50);
-	(void)get(&functions, FUNCTION, OPS);
+	first = check_of(FUNCTION);
+	CHECK_STR(get(&functions, FUNCTION)->text, "work");
+	put_string(NAME, "idle", 4); /* a request that is alike */
+	second = check_of(FUNCTION);
+	CHECK(second != first);
+	CHECK_INT(get_as(&functions, FUNCTION, second ^ 1, &f), -ESTALE);
+	CHECK_STR(get(&functions, FUNCTION)->text, "idle");
+	CHECK_OK(get_as(&functions, FUNCTION, first, &f));
+	CHECK_STR(f->text, "work");
 	fake.gone = true;
 	functions.window++;
-	f = get(&functions, FUNCTION, OPS + OP_PHP_OP_BYTES);
-	CHECK_INT(op_runtime_php_line(f, OPS + OP_PHP_OP_BYTES), 41);
-	/* a copy of it that was never read */
-	f = get(&functions, OTHER, OPS);
-	CHECK_STR(f->name, "work");
-	CHECK_INT(op_runtime_php_functions_get(&functions, OTHER, 0, OTHER_OPS, &f),
+	CHECK_OK(get_as(&functions, FUNCTION, second, &f));
+	CHECK_STR(f->text, "idle");
+	CHECK_INT(get_as(&functions, OTHER, second, &f), -ESRCH);
+	op_runtime_php_functions_deinit(&functions);
+}
+
+/* The texts of names whose hash is not known: of two eval()s, only a line differs. */
+static void test_texts(void)
+{
+	static const char one[] = "/srv/web/included/known.php(41) : eval()'d code";
+	static const char two[] = "/srv/web/included/known.php(42) : eval()'d code";
+	struct op_php_functions functions;
+	uint32_t first;
+
+	begin(&functions, 0x0804);
+	put_string(FILE_NAME, one, sizeof(one) - 1);
+	put_u64(FILE_NAME + OP_PHP_STRING_HASH, 0);
+	first = op_php_text_read(&fake.memory, FILE_NAME);
+	put(FILE_NAME + OP_PHP_STRING_TEXT, two, sizeof(two) - 1);
+	CHECK(op_php_text_read(&fake.memory, FILE_NAME) != first);
+	put(FILE_NAME + OP_PHP_STRING_TEXT, one, sizeof(one) - 1);
+	CHECK_INT(op_php_text_read(&fake.memory, FILE_NAME), first);
+	put_u64(FILE_NAME + OP_PHP_STRING_LENGTH, UINT64_MAX);
+	CHECK(op_php_text_read(&fake.memory, FILE_NAME) != first);
+	CHECK_INT(op_php_text_read(&fake.memory, 0), 0);
+	CHECK_INT(op_php_text_read(&fake.memory, 1), 0);
+	op_runtime_php_functions_deinit(&functions);
+}
+
+/* What the kernel copied names a function that is gone. */
+static void test_copies(void)
+{
+	struct op_php_functions functions;
+	const struct op_php_function *f;
+
+	begin(&functions, 0x0804);
+	put_user(FUNCTION, OPS, 3, 40);
+	CHECK_OK(op_runtime_php_functions_add(&functions, FUNCTION, 7, &fake.memory));
+	put_string(NAME, "idle", 4);
+	CHECK_OK(op_runtime_php_functions_add(&functions, FUNCTION, 7, &fake.memory));
+	put_u64(FUNCTION + layout.filename, 1); /* its file's name was not copied */
+	CHECK_OK(op_runtime_php_functions_add(&functions, FUNCTION, 8, &fake.memory));
+	fake.gone = true;
+	CHECK_OK(get_as(&functions, FUNCTION, 7, &f));
+	CHECK_STR(f->text, "work");
+	CHECK_INT(functions.reads, 0);
+	CHECK_OK(get_as(&functions, FUNCTION, 8, &f));
+	CHECK_STR(f->text, "idle");
+	CHECK_STR(f->text + f->file, "");
+	CHECK_INT(op_runtime_php_functions_add(&functions, OTHER, 9, &fake.memory),
 		  -ESRCH);
-	CHECK_INT(op_runtime_php_functions_get(&functions, OTHER, 0, 0, &f), -ESRCH);
 	op_runtime_php_functions_deinit(&functions);
 }
 
-/* A frame of a closure, a file or an eval() tells where the names are. */
-static void test_names(void)
+static void check_bad(struct op_php_functions *functions)
 {
-	const struct op_php_names closure = { .name = NAME,
-					      .scope = CLASS,
-					      .file = FILE_NAME,
-					      .file_guard = op_php_string_guard(0, 14),
-					      .first_line = 9 };
-	struct op_php_names other = closure;
-	struct op_php_functions functions;
 	const struct op_php_function *f;
-	int reads;
 
-	begin(&functions, 0x0804);
-	CHECK_OK(op_runtime_php_functions_by_names(&functions, &closure, &f));
-	CHECK_STR(f->name, "Known\\Made::work");
-	CHECK_STR(f->file, "/srv/known.php");
-	CHECK_INT(f->first_line, 9);
-	reads = fake.reads;
-	CHECK_OK(op_runtime_php_functions_by_names(&functions, &closure, &f));
-	CHECK_INT(fake.reads, reads);
-
-	/* another string is there now: what was read stays, nothing new is taken from it */
-	put_string(FILE_NAME, "/srv/no.php", 11);
-	functions.window++;
-	CHECK_OK(op_runtime_php_functions_by_names(&functions, &closure, &f));
-	CHECK_STR(f->file, "/srv/known.php");
-	other.first_line = 10;
-	CHECK_OK(op_runtime_php_functions_by_names(&functions, &other, &f));
-	CHECK_STR(f->name, "Known\\Made::work");
-	CHECK_STR(f->file, "");
-
-	fake.gone = true;
-	functions.window++;
-	CHECK_OK(op_runtime_php_functions_by_names(&functions, &closure, &f));
-	CHECK_STR(f->file, "/srv/known.php");
-	other.first_line = 11;
-	CHECK_INT(op_runtime_php_functions_by_names(&functions, &other, &f), -ESRCH);
-	other = (struct op_php_names){ .is_eval = 1 };
-	CHECK_OK(op_runtime_php_functions_by_names(&functions, &other, &f));
-	CHECK_STR(f->name, "");
-	CHECK_INT(f->type, OP_PHP_FUNCTION_EVAL);
-	op_runtime_php_functions_deinit(&functions);
+	CHECK_INT(get_as(functions, FUNCTION, check_of(FUNCTION), &f), -EBADMSG);
 }
 
 static void test_hostile(void)
@@ -262,50 +280,33 @@ static void test_hostile(void)
 	begin(&functions, 0x0804);
 	put_user(FUNCTION, OPS, 3, 40);
 	put(FUNCTION, &type, 1);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
-		  -EBADMSG);
+	check_bad(&functions);
 	put_user(FUNCTION, OPS, 3, 40);
 	put_u32(FUNCTION + layout.last, UINT32_MAX);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
-		  -EBADMSG);
+	check_bad(&functions);
 	put_u32(FUNCTION + layout.last, 0);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
-		  -EBADMSG);
-	put_u32(FUNCTION + layout.last, OP_PHP_LINES_MAX + 1); /* a name, no lines */
-	f = get(&functions, FUNCTION, OPS);
-	CHECK(!f->lines);
-	CHECK_INT(op_runtime_php_line(f, OPS), 0);
-	functions.window++;
-	put_u32(FUNCTION + layout.last, 30000); /* that are not there */
-	f = get(&functions, FUNCTION, OPS);
-	CHECK(!f->lines);
-	functions.window++;
+	check_bad(&functions);
 	put_user(FUNCTION, OPS, 3, 40);
 	put_u64(FUNCTION + layout.filename, 1);
-	f = get(&functions, FUNCTION, OPS);
-	CHECK_STR(f->file, "");
+	f = get(&functions, FUNCTION);
+	CHECK_STR(f->text + f->file, "");
+	put_u32(NAME + OP_PHP_STRING_TYPE, 7); /* an array */
 	functions.window++;
-	put_u64(FUNCTION + OP_PHP_FUNCTION_SCOPE, 1);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
-		  -EFAULT);
+	put_u32(FUNCTION + layout.line_start, 50);
+	check_bad(&functions);
 	op_runtime_php_functions_deinit(&functions);
 }
 
 static void test_limit(void)
 {
 	struct op_php_functions functions;
-	uint64_t i;
+	uint32_t i;
 
 	begin(&functions, 0x0804);
-	memset(fake.bytes, 0, 0x1000);
-	for (i = 0; i < 64; i++)
-		put_user(OPS + 0x2000 + i * 0x100, OPS, 1, 1);
-	for (i = 0; i < 3 * (uint64_t)OP_PHP_FUNCTIONS_MAX; i++) {
-		/* a different address each time, the same bytes */
-		const struct op_php_function *f;
-
-		(void)op_runtime_php_functions_get(&functions, OPS + 0x2000 + i % 0x4000,
-						   0, OPS, &f);
+	put_user(FUNCTION, OPS, 1, 1);
+	for (i = 0; i < 3 * OP_PHP_FUNCTIONS_MAX; i++) {
+		CHECK_OK(op_runtime_php_functions_add(&functions, FUNCTION, i,
+						      &fake.memory));
 		CHECK(functions.objects.all.len <= OP_PHP_FUNCTIONS_MAX);
 	}
 	op_runtime_php_functions_deinit(&functions);
@@ -313,6 +314,6 @@ static void test_limit(void)
 
 TEST_MAIN({ "strings", test_strings },
 	  { "functions_of_each_version", test_functions_of_each_version },
-	  { "internal", test_internal },
-	  { "what_is_read_again", test_what_is_read_again }, { "gone", test_gone },
-	  { "names", test_names }, { "hostile", test_hostile }, { "limit", test_limit })
+	  { "internal", test_internal }, { "identity", test_identity },
+	  { "texts", test_texts }, { "copies", test_copies }, { "hostile", test_hostile },
+	  { "limit", test_limit })

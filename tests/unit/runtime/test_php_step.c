@@ -26,7 +26,6 @@ enum {
 	FILE_NAME = BASE + 0x5400,
 	OPS = BASE + 0x6000,
 	/* flags of a frame in its type information */
-	CODE = 1 << 16,
 	TOP = 1 << 17,
 };
 
@@ -123,46 +122,11 @@ static uint32_t walk(struct op_unwind *u)
 	return u->out.frames;
 }
 
-/* The words of the frame at word @at. */
-static uint32_t words_at(uint32_t at)
+/* The function of the frame number @i. */
+static uint64_t function_at(uint32_t i)
 {
-	return op_frame_words(words[at]);
-}
-
-/* The function of a closure may be freed before user space reads it, so its frame has what
- * would be read. The flag that says so is another one in PHP 7.3. */
-static void test_closures(void)
-{
-	static const struct {
-		uint16_t version;
-		uint32_t info;
-		uint32_t words;
-	} cases[] = {
-		{ 0x0703, 0, OP_PHP_FRAME_WORDS },
-		{ 0x0703, 1 << 21, OP_PHP_COPY_WORDS },	 /* ZEND_CALL_CLOSURE */
-		{ 0x0703, 1 << 26, OP_PHP_COPY_WORDS },	 /* ZEND_CALL_FAKE_CLOSURE */
-		{ 0x0703, 1 << 22, OP_PHP_FRAME_WORDS }, /* ZEND_CALL_RELEASE_THIS */
-		{ 0x0703, 1 << 23, OP_PHP_FRAME_WORDS }, /* ZEND_CALL_ALLOCATED */
-		{ 0x0704, 1 << 22, OP_PHP_COPY_WORDS },
-		{ 0x0704, 1 << 23, OP_PHP_COPY_WORDS },
-		{ 0x0704, 1 << 21, OP_PHP_FRAME_WORDS },
-		{ 0x0802, 1 << 22, OP_PHP_COPY_WORDS },
-		{ 0x0802, 1 << 26, OP_PHP_FRAME_WORDS }, /* MAY_HAVE_UNDEF */
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct op_unwind u = begin(cases[i].version);
-
-		put_function(FUNCTION, 0);
-		put_frame(FUNCTION, cases[i].info);
-		put_frame(FUNCTION, CODE | TOP);
-		CHECK_INT(walk(&u), 2);
-		CHECK_INT(words_at(0), cases[i].words);
-		CHECK_INT(words_at(cases[i].words), OP_PHP_COPY_WORDS);
-		CHECK_INT(u.out.words, cases[i].words + OP_PHP_COPY_WORDS);
-		end();
-	}
+	CHECK_INT(op_frame_words(words[i * OP_PHP_FRAME_WORDS]), OP_PHP_FRAME_WORDS);
+	return words[i * OP_PHP_FRAME_WORDS] & OP_FRAME_ADDRESS_MASK;
 }
 
 /* The frame of @at, as the process is now. */
@@ -198,6 +162,7 @@ static void test_requests(void)
 	u = walk_begin();
 	CHECK_INT(walk(&u), 1);
 	check_described(words, "idle", "/srv/b.php");
+	CHECK(first[1] >> 32 != words[1] >> 32);
 	/* late frames of the other request */
 	check_described(first, "work", "/srv/a.php");
 	op_runtime_php.window_end(instance);
@@ -216,40 +181,121 @@ static void test_requests(void)
 	end();
 }
 
-/* A function that stays takes one read more than its frame, and its frame is as it was. */
-static void test_functions_that_stay(void)
+/* An instruction that is none of the function's, as an earlier frame may have left it, has no
+ * line. */
+static void test_line(void)
 {
-	static const struct {
-		uint16_t version;
-		uint32_t flags;
-		bool stays;
-	} cases[] = {
-		{ 0x0703, 1 << 25, true }, /* ZEND_ACC_IMMUTABLE */
-		{ 0x0703, 1 << 7, false },  { 0x0704, 1 << 7, true },
-		{ 0x0704, 1 << 25, false }, { 0x0802, 1 << 7, true },
-		{ 0x0805, 1 << 7, true },   { 0x0805, 0, false },
-	};
-	const int stay_reads = 1 + 2 * 2; /* the chain; each frame and function's head */
-	size_t i;
+	struct op_runtime_frame frame = { 0 };
+	struct op_unwind u = begin(0x0802);
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct op_unwind u = begin(cases[i].version);
+	put_function(FUNCTION, 0);
+	put_frame(FUNCTION, TOP);
+	put_u64(FRAMES + OP_PHP_FRAME_OPLINE, OPS + OP_PHP_OP_BYTES);
+	put_u32(OPS + OP_PHP_OP_BYTES + OP_PHP_OP_LINE, 8);
+	CHECK_INT(walk(&u), 1);
+	CHECK_OK(op_runtime_php.describe(instance, words, OP_PHP_FRAME_WORDS, &frame));
+	CHECK_STR(frame.function[0].name, "work");
+	CHECK_INT(frame.function[0].line, 0);
+	end();
+}
 
-		put_function(FUNCTION, cases[i].flags);
-		put_frame(FUNCTION, 0);
-		put_frame(FUNCTION, 0);
-		fake.reads = 0;
-		CHECK_INT(walk(&u), 2);
-		CHECK_INT(u.out.words, 2 * OP_PHP_FRAME_WORDS);
-		CHECK_INT(words[1] & OP_PHP_OPLINE_MASK, OPS);
-		CHECK_INT(words[1] >> OP_PHP_GUARD_SHIFT == 0, cases[i].stays);
-		CHECK_INT(words[1], words[3]);
-		CHECK_INT(fake.reads, stay_reads + (layout.active_fiber != 0) +
-					      (cases[i].stays ? 0 : 2 * 2));
-		check_described(words, "work", "/srv/a.php");
+enum {
+	GENERATORS = BASE + 0x8000,
+	GENERATOR_BYTES = 0x200,
+	WAITERS = BASE + 0x4800, /* their functions */
+};
+
+static uint64_t generator(uint32_t i)
+{
+	return GENERATORS + i * GENERATOR_BYTES;
+}
+
+/* Frame number @i is generator @i's. */
+static void put_generator(uint32_t i, bool old)
+{
+	uint64_t at = FRAMES + i * FRAME_BYTES;
+
+	put_u64(at + OP_PHP_FRAME_RETURN, generator(i));
+	put_u64(at + OP_PHP_FRAME_FUNCTION, i ? WAITERS + i * 0x100 : FUNCTION);
+	put_u64(at + OP_PHP_FRAME_OPLINE, OPS);
+	put_u32(at + OP_PHP_FRAME_INFO, TOP);
+	put_u64(generator(i) + (old ? OP_PHP_NODE_OLD : OP_PHP_NODE) -
+			OP_PHP_NODE_TO_FRAME,
+		at);
+	if (i)
+		put_function(WAITERS + i * 0x100, 0);
+}
+
+/* Generator @i waits for generator @i - 1. */
+static void put_waits(uint32_t i, bool old)
+{
+	uint32_t node = old ? OP_PHP_NODE_OLD : OP_PHP_NODE;
+
+	put_u64(generator(i) + node, generator(i - 1));
+	put_u32(generator(i - 1) + node + 8, 1);
+	put_u64(generator(i - 1) + node + (old ? 24 : 16), generator(i));
+}
+
+/* The first of three generators runs; two wait for it, and the last one's placeholder stands in
+ * the chain. @old: as in PHP 8.0 and before. Returns the walk's error. */
+static uint32_t walk_generators(bool old, uint32_t *ret_frames)
+{
+	uint64_t placeholder =
+		generator(2) + (old ? OP_PHP_PLACEHOLDER_OLD : OP_PHP_PLACEHOLDER);
+	struct op_unwind u = walk_begin();
+	int steps;
+
+	put_u64(FRAMES + OP_PHP_FRAME_PREVIOUS, placeholder);
+	put_u64(placeholder + OP_PHP_FRAME_INFO - 8, generator(2));
+	put_u32(placeholder + OP_PHP_FRAME_INFO, OP_PHP_IS_OBJECT);
+	put_u64(placeholder + OP_PHP_FRAME_PREVIOUS, FRAMES + 3 * FRAME_BYTES);
+	for (steps = 0; steps < 20; steps++) {
+		/* the loop's next activation */
+		if (u.step != OP_RUNTIME_PHP)
+			u.step = OP_RUNTIME_PHP;
+		CHECK_INT(op_step_php(&u), OP_NEXT_CONTINUE);
+	}
+	*ret_frames = u.out.frames;
+	return u.state.error;
+}
+
+static void test_generators(void)
+{
+	uint32_t count;
+	uint32_t old;
+	uint32_t i;
+
+	for (old = 0; old < 2; old++) {
+		(void)begin(old ? 0x0704 : 0x0802);
+		put_function(FUNCTION, 0);
+		put_function(FUNCTION + 0x400, 0);
+		for (i = 0; i < 4; i++)
+			put_frame(FUNCTION + 0x400, TOP);
+		for (i = 0; i < 3; i++)
+			put_generator(i, old);
+		put_waits(1, old);
+		put_waits(2, old);
+		CHECK_INT(walk_generators(old, &count), 0);
+		CHECK_INT(count, 4);
+		CHECK_INT(function_at(0), FUNCTION);
+		CHECK_INT(function_at(1), WAITERS + 0x100);
+		CHECK_INT(function_at(2), WAITERS + 0x200);
+		CHECK_INT(function_at(3), FUNCTION + 0x400);
+		/* a frame that is not the generator's */
+		put_u64(FRAMES + FRAME_BYTES + OP_PHP_FRAME_RETURN, 0);
+		CHECK_INT(walk_generators(old, &count), OP_ERROR_php_generator);
+		CHECK_INT(count, 1);
+		put_generator(1, old);
+		/* two wait for it */
+		put_u32(generator(0) + (old ? OP_PHP_NODE_OLD : OP_PHP_NODE) + 8, 2);
+		CHECK_INT(walk_generators(old, &count), OP_ERROR_php_generator);
+		put_waits(1, old);
+		put_u64(generator(2) + (old ? OP_PHP_NODE_OLD : OP_PHP_NODE), 0);
+		CHECK_INT(walk_generators(old, &count), OP_ERROR_php_generator);
+		CHECK_INT(count, 2);
 		end();
 	}
 }
 
-TEST_MAIN({ "closures", test_closures }, { "requests", test_requests },
-	  { "functions_that_stay", test_functions_that_stay })
+TEST_MAIN({ "requests", test_requests }, { "line", test_line },
+	  { "generators", test_generators })

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "code/unwind/host.h"
+#include "code/unwind/host/php_text.h"
 
 struct op_unwind_context {
 	const struct op_unwind_input *input;
@@ -80,6 +81,11 @@ static inline bool op_platform_object_known(struct op_unwind *u, __u64 word, __u
 static inline void op_platform_object(struct op_unwind *u, __u32 recipe, __u64 word,
 				      __u32 check, bool is_short)
 {
+}
+
+static inline __u32 op_platform_php_text(struct op_unwind *u, __u64 addr)
+{
+	return op_php_text_read(op_unwind_context(u)->input->memory, addr);
 }
 
 static inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,

@@ -344,6 +344,60 @@ function scene_generator() { foreach (generate() as $x); return $x; }
 function scene_generator_resumed() { foreach (generate_after() as $x); return $x; }
 function scene_generator_in_c() { return iterator_to_array(generate()); }
 
+/* Generators that wait for another (yield from) */
+function innermost() { work(); yield 1; work(); }
+function middle() { $x = yield from innermost(); return $x; }
+function outermost() { $x = yield from middle(); return $x; }
+function scene_yield_from() { foreach (outermost() as $x); return $x; }
+function scene_yield_from_in_c() { return iterator_to_array(outermost()); }
+function tree($n) { if ($n) yield from tree($n - 1); else work(); yield $n; }
+function scene_yield_from_recursion() { foreach (tree(20) as $x); return $x; }
+
+function scene_eval_closure()
+{
+	$f = eval('return function () { return \\Known\\work(); };');
+	return $f();
+}
+
+function scene_eval_other() { return eval("\n\$x = \\Known\\work(); return \$x;"); }
+
+function by_eval()
+{
+	if (!function_exists('Known\made'))
+		eval('namespace Known; function made() { return work(); }');
+	return made();
+}
+
+function scene_by_eval() { return by_eval(); }
+function scene_anonymous_class() { $o = new class { function run() { return work(); } }; return $o->run(); }
+function scene_static_closure() { $f = static function () { return work(); }; return $f(); }
+function scene_bound_closure()
+{
+	$f = \Closure::bind(function () { return work(); }, new Made(), Made::class);
+	return $f();
+}
+function scene_from_callable() { $f = \Closure::fromCallable('Known\in_chain'); return $f(); }
+function scene_call_user_func() { return call_user_func('Known\in_chain'); }
+function scene_variable_function() { $f = 'Known\in_chain'; return $f(); }
+function scene_isset() { $m = new Made(); return isset($m[1]); }
+function scene_unset() { $m = new Made(); unset($m[1]); return 1; }
+
+/* FFI's functions share one place in memory. */
+function compare($a, $b) { work(); return 0; }
+class Foreign { public static $c; public static $a; }
+function foreign()
+{
+	if (!Foreign::$c) {
+		Foreign::$c = \FFI::cdef('void qsort(void *b, size_t n, size_t s,
+			int (*c)(const void *, const void *)); void *bsearch(const void *k,
+			const void *b, size_t n, size_t s, int (*c)(const void *, const void *));');
+		Foreign::$a = Foreign::$c->new('int[2]');
+	}
+	return Foreign::$c;
+}
+function scene_ffi_sort() { $c = foreign(); $c->qsort(Foreign::$a, 2, 4, 'Known\compare'); return 1; }
+function scene_ffi_search() { $c = foreign(); $c->bsearch(Foreign::$a, Foreign::$a, 1, 4, 'Known\compare'); return 1; }
+
 function scene_include() { return include __DIR__ . '/included.php'; }
 function scene_eval() { return eval("return \\Known\\work();"); }
 
@@ -444,7 +498,8 @@ function scenes($seconds, $main)
 	$names = [];
 	foreach (get_defined_functions()['user'] as $name)
 		if (strpos($name, 'known\scene_') === 0 &&
-		    (strpos($name, 'fiber') === false || class_exists('Fiber')))
+		    (strpos($name, 'fiber') === false || class_exists('Fiber')) &&
+		    (strpos($name, 'ffi') === false || extension_loaded('FFI')))
 			$names[] = $name;
 	$end = microtime(true) + $seconds;
 	Scene::$say = true;

@@ -12,6 +12,7 @@ that tests/bench/build-peer.sh prints, and says what it makes of the chain and i
 Prints lines like tests/live/languages/native/run.py's.
 """
 
+import bisect
 import http.client
 import os
 import re
@@ -94,6 +95,14 @@ CALLED_BY_C = {
     "generator": ["Known\\generate"],
     "generator_resumed": ["Known\\generate_after"],
     "generator_in_c": ["Known\\generate"],
+    "yield_from": ["Known\\innermost"],
+    "yield_from_in_c": ["Known\\innermost"],
+    "yield_from_recursion": ["Known\\tree"],
+    "isset": ["Known\\Made::offsetExists"],
+    "unset": ["Known\\Made::offsetUnset"],
+    "call_user_func": ["Known\\in_chain"],
+    "ffi_sort": ["Known\\compare"],
+    "ffi_search": ["Known\\compare"],
     "autoload": ["{closure}"],
     "fiber": ["{closure}"],
     "fiber_resumed": ["Known\\in_fiber"],
@@ -104,7 +113,9 @@ LOOP = "execute_ex"
 
 
 def plain(name):
-    """8.4 calls closures {closure:WHERE}; the namespace stands before it until then."""
+    """8.4 calls closures {closure:WHERE}; the namespace stands before it until then. Behind a
+    NUL, a class without a name has its place."""
+    name = re.sub(r"\0[^$]*\$[0-9a-f]+", "", name)
     return re.sub(r"(?:Known\\)?\{closure[^}]*\}", "{closure}", name)
 
 
@@ -141,7 +152,10 @@ class Scenes(scenes.Scenes):
     plain = staticmethod(plain)
 
     def __init__(self, said, php):
-        super().__init__(scenes.read(said, plain))
+        # PHP says of FFI's functions only where they were called
+        super().__init__({name: [(row[0], "", 0) if row[0].startswith("FFI::") else row
+                                 for row in rows]
+                          for name, rows in scenes.read(said, plain).items()})
         whole, loop = work_lines()
         self.lines = whole | {0} if php.jit else loop
         # The file's name of an eval(), and without OPcache of a file that is included again, is
@@ -287,8 +301,7 @@ def check_scripts(run, name, php):
 # Scripts that are alike but for names; the functions of each request are where those of the
 # one before were, unless OPcache keeps them.
 ALIKE = ("alpha", "gamma")
-# Names are read now and then: not of a script's first samples if the other one runs then.
-NAMED = 0.8
+NAMED = 0.99
 REQUEST = """<?php
 function %(name)s_leaf() {
     for ($i = 0, $x = 1; $i < 20000; $i++)
@@ -381,7 +394,60 @@ def check_requests(run, name, php):
     return [result]
 
 
-CHECKS = {"spin": check_spin, "calls": check_calls, "scenes": check_scenes,
+# Of samples in what an eval() made: what was dropped before it was met has no name.
+YOUNG = 0.99
+
+
+def check_young(run, name, php):
+    """Has each sample the function of the eval() that lived then, with its line and its eval()?"""
+    said = os.path.join(run.args.dir, name + "-young.txt")
+    with open(said, "w", encoding="utf-8") as out:
+        process = subprocess.Popen([*php.command, FOLDER + "/young.php", suite.LONG], stdout=out)
+    try:
+        time.sleep(0.3)
+        capture, _ = run.record(name + "-young", "-F", str(run.args.hz), "-d",
+                                str(2 * run.args.seconds), "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    with open(said, encoding="utf-8") as f:
+        rows = [(float(w[4]) * 1e9, float(w[5]) * 1e9, w[1], int(w[2]), int(w[3]))
+                for w in (line.split() for line in f) if w[:1] == ["now"] and len(w) == 6]
+    begins = [row[0] for row in rows]
+    total = right = nameless = 0
+    wrong = {}
+    for sample in check.select(capture, process.pid):
+        frames = [f for f in sample.frames if f.type == "php"]
+        names = [f.name for f in frames]
+        if "Young\\burn" not in names[:2]:
+            continue
+        frame = frames[names.index("Young\\burn") + 1]
+        for time_ns in sample.timestamps:
+            i = bisect.bisect(begins, time_ns) - 1
+            if i < 0 or time_ns > rows[i][1]:
+                continue
+            total += 1
+            is_it = (frame.name.split("\\")[-1].split(":")[0].rstrip("}") ==
+                     rows[i][2].rstrip("}") and frame.line == rows[i][3] and
+                     frame.file.endswith("young.php(%d) : eval()'d code" % rows[i][4]))
+            right += is_it
+            if "@0x" in frame.name:
+                nameless += 1
+            elif not is_it:
+                text = "%s:%d %s for %s:%d of %d" % (frame.name, frame.line, frame.file,
+                                                     *rows[i][2:])
+                wrong[text] = wrong.get(text, 0) + 1
+    result = check.Result()
+    count = sum(wrong.values())
+    result.need(total >= 500, "%d samples in what an eval() made" % total)
+    result.need(count == 0, "%d with another's name, line or file" % count)
+    result.need(right >= YOUNG * total, "%.2f %% with their own; %d without a name" %
+                (100 * right / max(total, 1), nameless))
+    for text, n in sorted(wrong.items(), key=lambda x: -x[1])[:4]:
+        result.problems.append("  %d times: %s" % (n, text))
+    return [result]
+
+
+CHECKS = {"young": check_young, "spin": check_spin, "calls": check_calls, "scenes": check_scenes,
           "short": check_scripts, "requests": check_requests}
 
 
@@ -392,12 +458,12 @@ def cell(run, name, root, why, wanted):
     php = Php(version, mode, root)
     folder = root + FOLDER
     os.makedirs(folder, exist_ok=True)
-    for file in ("known.php", "included.php"):
+    for file in ("known.php", "included.php", "young.php"):
         shutil.copy(os.path.join(HERE, file), folder)
     row = dict(run.row, release=php.release)
     for what in wanted:
         # These scripts are too short for figures like those of the others.
-        run.row = dict(row, program=what) if what not in ("short", "requests") else None
+        run.row = dict(row, program=what) if what not in ("short", "requests", "young") else None
         run.judge(name + "-" + what, *CHECKS[what](run, name, php))
 
 
