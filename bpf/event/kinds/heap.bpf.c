@@ -88,7 +88,9 @@ static __always_inline __u64 op_heap_ask(struct op_heap_use *use, __u32 limit,
 	if (!use)
 		return threshold;
 	own = op_heap_threshold(use, limit);
-	op_heap_use_see(use, weight);
+	/* what the sampler itself makes larger is no reason to keep fewer */
+	if (!own)
+		op_heap_use_see(use, weight);
 	return own > threshold ? own : threshold;
 }
 

@@ -40,6 +40,7 @@ enum {
 	SMALL_TIMES = 10,
 	FREED = 3,
 	PAUSE_EVERY = 100,
+	ATTACH_S = 2,
 	PAUSE_LIVE_US = 2000, /* below the limit of samples a second */
 };
 
@@ -121,7 +122,7 @@ static int live(long n)
 	long i;
 	long k;
 
-	(void)usleep(PAUSE_US); /* the profiler comes to the sampler */
+	(void)sleep(ATTACH_S); /* the profiler comes to the sampler */
 	for (i = 0; i < n; i++) {
 		if (i % PAUSE_EVERY == 0)
 			(void)usleep(PAUSE_LIVE_US);

@@ -169,7 +169,7 @@ def cell_in_use(run, name):
     if not os.path.exists(sampler):
         raise suite.Skip("no libotelprof-heap.so.0")
     with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "heap", "-d",
-                           "6", "-o", folded, "--", "env", "LD_PRELOAD=" + sampler,
+                           "8", "-o", folded, "--", "env", "LD_PRELOAD=" + sampler,
                            "OTELPROF_HEAP_INTERVAL=%d" % LIVE_INTERVAL, changes, "live",
                            str(LIVES)], stdout=subprocess.PIPE, text=True) as recorder:
         want = [int(word) for word in recorder.stdout.readline().split()]

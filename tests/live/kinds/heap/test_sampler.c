@@ -167,7 +167,8 @@ static void check_threshold(uint32_t n, uint64_t small, uint64_t large)
 		uint64_t threshold = op_heap_threshold(&use, OP_HEAP_LIVE_A_PROCESS);
 		uint64_t w = weight[i % 2];
 
-		op_heap_use_see(&use, w);
+		if (!threshold)
+			op_heap_use_see(&use, w);
 		if (w < threshold && drand48() * (double)threshold >= (double)w)
 			continue;
 		use.held++;
