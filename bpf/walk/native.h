@@ -253,7 +253,6 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	u->out.frames++;
 	if (u->exact)
 		u->kept_lost = 0;
-
 	guessed = u->guessed;
 	silent = !u->map.segment || rule.save & OP_SAVE_CHECK;
 	switch (rule.cfa) {

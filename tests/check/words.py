@@ -15,7 +15,7 @@ from links import blank_code
 from source import line_of, tracked
 
 # What the documents may have in all. The aim: 60,000 words, 2.5 semicolons, 16 words, none.
-WORDS_MAX = 90000
+WORDS_MAX = 91000
 SEMICOLONS_MAX = 7.2  # per 1,000 words
 SENTENCE_MAX = 12  # median of words
 BANNED_MAX = 39

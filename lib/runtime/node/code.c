@@ -78,7 +78,7 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 	uint64_t at;
 	int r = op_runtime_node_type(heap, object);
 
-	if (r >= 0 && (uint32_t)r != heap->layout->type_bytecode)
+	if (r >= 0 && (uint32_t)r != heap->layout->type.bytecode)
 		r = -EBADMSG;
 	if (r >= 0)
 		r = op_runtime_node_word(heap, object, heap->layout->array_length,
@@ -183,7 +183,7 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 	if (begin != start)
 		return 0;
 	if (!l->code_start &&
-	    op_runtime_node_type(codes->heap, *ret_object) != (int)l->type_code)
+	    op_runtime_node_type(codes->heap, *ret_object) != (int)l->type.code)
 		return 0;
 	r = read_u32(codes->heap, *ret_object - 1 + l->code_size, &size);
 	if (r < 0)
@@ -268,13 +268,13 @@ static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 	uint64_t in_heap = op_runtime_node_of_heap(heap, word & ~(uint64_t)WEAK);
 
 	word &= ~(uint64_t)WEAK;
-	if (op_runtime_node_type(heap, in_heap) == (int)heap->layout->type_shared)
+	if (op_runtime_node_type(heap, in_heap) == (int)heap->layout->type.shared)
 		return in_heap;
 	/* the wrapper is a trusted object, if there are such */
 	if (op_runtime_node_word(heap, word, op_node_offset(heap->layout, 8), &word) < 0)
 		return 0;
 	word = op_runtime_node_of_heap(heap, word);
-	return op_runtime_node_type(heap, word) == (int)heap->layout->type_shared ? word
+	return op_runtime_node_type(heap, word) == (int)heap->layout->type.shared ? word
 										  : 0;
 }
 
@@ -336,7 +336,7 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 	if (r == -ENOMEM)
 		return r;
 	r = op_runtime_node_type(heap, deopt);
-	if (r == (int)l->type_bytecode) {
+	if (r == (int)l->type.bytecode) {
 		ret->bytecode = deopt;
 		return 0;
 	}
@@ -432,12 +432,12 @@ static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
 				 op_node_offset(heap->layout, OP_NODE_SHARED_CODE),
 				 &data) < 0)
 		return 0;
-	if (op_runtime_node_type(heap, data) == (int)heap->layout->type_bytecode)
+	if (op_runtime_node_type(heap, data) == (int)heap->layout->type.bytecode)
 		return data;
 	for (at = 8; at <= 16; at += 8)
 		if (op_runtime_node_word(heap, data, op_node_offset(heap->layout, at),
 					 &word) == 0 &&
-		    op_runtime_node_type(heap, word) == (int)heap->layout->type_bytecode)
+		    op_runtime_node_type(heap, word) == (int)heap->layout->type.bytecode)
 			return word;
 	return 0;
 }

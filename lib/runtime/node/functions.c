@@ -88,7 +88,7 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 
 	if (type < 0)
 		return type;
-	if ((uint32_t)type != l->type_shared || len > sizeof(bytes))
+	if ((uint32_t)type != l->type.shared || len > sizeof(bytes))
 		return -EBADMSG;
 	error = op_memory_read(heap->memory, object - 1, bytes, len);
 	if (error < 0)
@@ -158,7 +158,7 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 		if (!op_node_is_object(word[i]))
 			continue;
 		r = op_runtime_node_type(heap, word[i]);
-		if (r >= 0 && (uint32_t)r < l->type_first_nonstring)
+		if (r >= 0 && (uint32_t)r < l->type.first_nonstring)
 			r = op_runtime_node_string(heap, word[i], OP_NODE_NAME_MAX, name);
 		/* The later words may belong to another object. */
 		if (r < 0 && i < SCOPE_NAME)
@@ -193,7 +193,7 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 	 * an object that the collector is moving. */
 	if (op_node_is_object(h->name))
 		r = op_runtime_node_type(heap, h->name);
-	if (r > 0 && (uint32_t)r == heap->layout->type_scope)
+	if (r > 0 && (uint32_t)r == heap->layout->type.scope)
 		r = read_scope(heap, h->name, &name, &start);
 	else if (op_node_is_object(h->name) && r >= 0)
 		r = op_runtime_node_string(heap, h->name, OP_NODE_NAME_MAX, &name);

@@ -124,7 +124,7 @@ static int string_head(const struct op_node_heap *heap, uint64_t object, uint32_
 
 	if (type < 0)
 		return type;
-	if ((uint32_t)type >= heap->layout->type_first_nonstring)
+	if ((uint32_t)type >= heap->layout->type.first_nonstring)
 		return -EBADMSG;
 	r = op_memory_read(heap->memory, object - 1 + head_bytes(heap, STRING_HASH), ret,
 			   sizeof(*ret));
@@ -268,7 +268,7 @@ int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, siz
 		r = op_runtime_node_type(heap, part);
 		if (r < 0)
 			return r;
-		if ((uint32_t)r >= heap->layout->type_first_nonstring ||
+		if ((uint32_t)r >= heap->layout->type.first_nonstring ||
 		    (r & KEPT_MASK) != KEPT_CONS || len + 2 > OP_NODE_STRING_PARTS)
 			return -EBADMSG;
 		r = op_runtime_node_word(heap, part, head_bytes(heap, STRING_PARTS),

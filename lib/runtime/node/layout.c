@@ -40,13 +40,13 @@ static const struct published published[] = {
 	  NUMBER(shared_token) },
 	/* the function's id follows its flags, 4 bytes further; see below */
 	{ { "v8dbg_class_SharedFunctionInfo__flags__int" }, NUMBER(shared_id) },
-	{ { "v8dbg_FirstNonstringType" }, NUMBER(type_first_nonstring) },
+	{ { "v8dbg_FirstNonstringType" }, NUMBER(type.first_nonstring) },
 	{ { "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE" },
-	  NUMBER(type_shared) },
-	{ { "v8dbg_type_Script__SCRIPT_TYPE" }, NUMBER(type_script) },
-	{ { "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE" }, NUMBER(type_bytecode) },
-	{ { "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" }, NUMBER(type_scope) },
-	{ { "v8dbg_type_Code__CODE_TYPE" }, NUMBER(type_code) },
+	  NUMBER(type.shared) },
+	{ { "v8dbg_type_Script__SCRIPT_TYPE" }, NUMBER(type.script) },
+	{ { "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE" }, NUMBER(type.bytecode) },
+	{ { "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" }, NUMBER(type.scope) },
+	{ { "v8dbg_type_Code__CODE_TYPE" }, NUMBER(type.code) },
 	{ { "v8dbg_scopeinfo_idx_first_vars" }, NUMBER(scope_fixed) },
 	{ { "v8dbg_off_fp_bytecode_array" },
 	  NUMBER(array_slot),
@@ -75,6 +75,11 @@ static const struct published published[] = {
 #undef NUMBER
 
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_node_layout, member)
+#define TYPE(member)                                                                     \
+	{                                                                                \
+		"type_" #member, offsetof(struct op_node_layout, type.member),           \
+			sizeof(uint32_t), 1, NULL                                        \
+	}
 
 /* What V8 does not publish. */
 static const struct op_layouts_field fields[] = {
@@ -104,12 +109,12 @@ static const struct op_layouts_field fields[] = {
 	FIELD(shared_token),
 	FIELD(shared_id),
 	FIELD(scope_fixed),
-	FIELD(type_first_nonstring),
-	FIELD(type_shared),
-	FIELD(type_script),
-	FIELD(type_bytecode),
-	FIELD(type_scope),
-	FIELD(type_code),
+	TYPE(first_nonstring),
+	TYPE(shared),
+	TYPE(script),
+	TYPE(bytecode),
+	TYPE(scope),
+	TYPE(code),
 };
 
 enum {
@@ -121,8 +126,8 @@ static bool is_complete(const struct op_node_layout *l)
 {
 	return l->function_shared && l->shared_name && l->shared_script &&
 	       l->shared_token && l->shared_id && l->scope_fixed &&
-	       l->type_first_nonstring && l->type_shared && l->type_script &&
-	       l->type_bytecode && l->type_scope && l->type_code;
+	       l->type.first_nonstring && l->type.shared && l->type.script &&
+	       l->type.bytecode && l->type.scope && l->type.code;
 }
 
 static const char *check(const void *layout)

@@ -28,6 +28,16 @@ enum {
 	OP_NODE_SCRIPT_LINE_ENDS = 56,
 };
 
+/* Instance types, in a Map. */
+struct op_node_types {
+	uint32_t first_nonstring;
+	uint32_t shared;
+	uint32_t script;
+	uint32_t bytecode;
+	uint32_t scope;
+	uint32_t code;
+};
+
 /* Offsets in bytes; slots are below fp; deoptimization data counts in words. */
 struct op_node_layout {
 	uint32_t array_slot;
@@ -46,12 +56,7 @@ struct op_node_layout {
 	uint32_t
 		scope_position; /* the word with the first position; 0: after the names */
 
-	uint32_t type_first_nonstring;
-	uint32_t type_shared;
-	uint32_t type_script;
-	uint32_t type_bytecode;
-	uint32_t type_scope;
-	uint32_t type_code;
+	struct op_node_types type;
 
 	uint32_t array_bytes; /* bytes of a BytecodeArray before the bytecodes */
 	uint32_t array_positions;

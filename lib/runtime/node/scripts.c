@@ -77,7 +77,7 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 
 	if (type < 0)
 		return type;
-	if ((uint32_t)type != heap->layout->type_script)
+	if ((uint32_t)type != heap->layout->type.script)
 		return -EBADMSG;
 	error = op_runtime_node_words(heap, object, 0, word, SCRIPT_WORDS);
 	if (error < 0)

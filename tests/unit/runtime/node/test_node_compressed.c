@@ -86,17 +86,17 @@ static void make_function(struct fake *f, const struct op_node_layout *l)
 	const uint16_t token = 13;
 
 	*f = (struct fake){ .memory = { read_fake } };
-	put_map(f, SHARED, (uint16_t)l->type_shared);
+	put_map(f, SHARED, (uint16_t)l->type.shared);
 	put(f, SHARED + l->shared_name, SCOPE + 1);
 	put(f, SHARED + l->shared_script, SCRIPT + 1);
 	memcpy(f->bytes + SHARED + l->shared_token, &token, sizeof(token));
 	put(f, SHARED + l->shared_id, ID);
-	put_map(f, SCOPE, (uint16_t)l->type_scope);
+	put_map(f, SCOPE, (uint16_t)l->type.scope);
 	put(f, SCOPE + 16, 30 * 2); /* the first and the last position */
 	put(f, SCOPE + 20, 60 * 2);
 	put(f, SCOPE + 24, NAME + 1);
 	put_text(f, NAME, "method");
-	put_map(f, SCRIPT, (uint16_t)l->type_script);
+	put_map(f, SCRIPT, (uint16_t)l->type.script);
 	put(f, SCRIPT + 8, FILE_NAME + 1);
 	put(f, SCRIPT + 28, ENDS + 1);
 	put_text(f, FILE_NAME, "/known.js");
@@ -113,7 +113,7 @@ static void make_code(struct fake *f, const struct op_node_layout *l)
 
 	put(f, STREAM - l->code_bytes, MAPS + 1);
 	put(f, STREAM - l->code_bytes + 4, CODE + 1);
-	put_map(f, CODE, (uint16_t)l->type_code);
+	put_map(f, CODE, (uint16_t)l->type.code);
 	put(f, CODE + l->code_deopt, DEOPT + 1);
 	put(f, CODE + l->code_positions, TABLE + 1);
 	memcpy(f->bytes + CODE + l->code_start, &start, sizeof(start));
