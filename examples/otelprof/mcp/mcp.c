@@ -190,14 +190,15 @@ static void call_tool(struct server *s, struct json_object *id,
 /* Is it a message of JSON-RPC 2.0, with an id that an answer can have? */
 static bool is_request(struct json_object *message)
 {
-	struct json_object *id = NULL;
-	const char *version;
+	struct json_object *id = NULL, *version = NULL;
 
 	if (!json_object_is_type(message, json_type_object) ||
 	    !text_of(message, "method"))
 		return false;
-	version = text_of(message, "jsonrpc");
-	if (!version || strcmp(version, "2.0") != 0)
+	/* one without a version is taken for one of 2.0 */
+	if (json_object_object_get_ex(message, "jsonrpc", &version) &&
+	    (!json_object_is_type(version, json_type_string) ||
+	     strcmp(json_object_get_string(version), "2.0") != 0))
 		return false;
 	return !json_object_object_get_ex(message, "id", &id) ||
 	       json_object_is_type(id, json_type_string) ||

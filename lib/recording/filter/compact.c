@@ -80,6 +80,7 @@ static int move_strings(struct op_collect *c, struct numbers *n)
 	struct op_collect_process *p;
 	struct op_collect_stack *s;
 	struct op_collect_kind *k;
+	size_t i;
 	bool failed = op_strings_init(&to, c->seed) < 0;
 
 #define MOVE(of) ((of) = failed ? 0 : move_string(c, &to, n, of, &failed))
@@ -104,6 +105,7 @@ static int move_strings(struct op_collect *c, struct numbers *n)
 	op_vec_foreach(s, &c->stacks) {
 		MOVE(s->thread_name);
 		MOVE(s->trace);
+		MOVE(s->reason);
 		MOVE(s->label);
 	}
 	op_vec_foreach(k, &c->kinds) {
@@ -114,10 +116,25 @@ static int move_strings(struct op_collect *c, struct numbers *n)
 		MOVE(k->counted_type);
 		MOVE(k->counted_unit);
 	}
+	MOVE(c->host);
+	for (i = 0; c->times && i < c->times->threads.len; i++)
+		MOVE(c->times->threads.data[i].name);
 #undef MOVE
 	op_strings_deinit(&c->strings);
 	c->strings = to;
 	return failed ? -ENOMEM : 0;
+}
+
+/* Threads of processes that are gone stay as threads without a name. */
+static void renumber_threads(struct op_times *times, const struct numbers *n)
+{
+	struct op_times_thread *t;
+
+	op_vec_foreach(t, &times->threads) {
+		if (!n->processes[t->process])
+			t->name = 0;
+		t->process = n->processes[t->process] ? n->processes[t->process] - 1 : 0;
+	}
 }
 
 static void renumber(struct op_collect *c, const struct numbers *n)
@@ -127,6 +144,8 @@ static void renumber(struct op_collect *c, const struct numbers *n)
 	struct op_collect_stack *s;
 	uint32_t i, *at;
 
+	if (c->times)
+		renumber_threads(c->times, n);
 	op_vec_foreach(l, &c->locations)
 		l->mapping = n->mappings[l->mapping] - 1;
 	/* Lines of locations that are gone stay, and are of no function. */

@@ -180,7 +180,7 @@ static bool is_word(const char *path)
 void markdown_next(const struct markdown *o)
 {
 	const struct report *r = o->r;
-	const char *file = is_word(r->files[0]) ? r->files[0] : "FILE";
+	const char *file = r->files_len && is_word(r->files[0]) ? r->files[0] : "FILE";
 	FILE *f = o->f;
 	char name[NAME_BYTES], *c, kinds[REPORT_KINDS_BYTES];
 

@@ -226,7 +226,25 @@ static void test_closed_when_deleted(void)
 	world_deinit(&w);
 }
 
-/* Two files of one content have one image; the file that is open is of a process that ended. */
+/* A name in a folder of its own. */
+static char *folder_path(char *buf, size_t size, int number)
+{
+	size_t len = strlen(copy_path(buf, size, number));
+
+	CHECK_OK(mkdir(buf, 0700));
+	(void)snprintf(buf + len, size - len, "/copy");
+	return buf;
+}
+
+static void remove_with_folder(char *path)
+{
+	CHECK_OK(unlink(path));
+	*strrchr(path, '/') = '\0';
+	CHECK_OK(rmdir(path));
+}
+
+/* Two files of one content and name have one image; the file that is open is of a process that
+ * ended. */
 static void test_closed_when_its_opener_ends(void)
 {
 	char paths[2][64];
@@ -236,7 +254,7 @@ static void test_closed_when_its_opener_ends(void)
 
 	world_init(&w, NULL);
 	for (i = 0; i < 2; i++) {
-		copy_self(copy_path(paths[i], sizeof(paths[i]), 2 + i));
+		copy_self(folder_path(paths[i], sizeof(paths[i]), 2 + i));
 		pid[i] = run(paths[i]);
 		(void)find_place(pid[i], paths[i]);
 		learn(&w, pid[i]);
@@ -257,7 +275,7 @@ static void test_closed_when_its_opener_ends(void)
 	world_settle(&w, 4 * SECOND);
 	CHECK_INT(descriptors(paths[1]), 0);
 	for (i = 0; i < 2; i++)
-		CHECK(unlink(paths[i]) == 0);
+		remove_with_folder(paths[i]);
 	world_deinit(&w);
 }
 
