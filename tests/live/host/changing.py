@@ -193,8 +193,8 @@ def inodes(run, name, work):
     folder = run.path("named-" + name)
     named(folder)
     out = run.path(name + ".otlp")
-    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", "499", "-o", out,
-                                 "--format", "otlp"], text=True, stdout=subprocess.PIPE,
+    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", "499", "-d", "60", "-o",
+                                 out, "--format", "otlp"], text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
     held = []
     try:
@@ -230,13 +230,13 @@ def ran(path, ms=1000):
 
 
 def cell_reused(run, name):
-    """A program gets the inode of another one that ended 0.3 s before."""
+    """A program gets the inode of another one that ended before."""
     def work(folder, held):
         alphas = []
 
         def then(path):
             alphas.append(ran(path))
-            time.sleep(0.3)
+            time.sleep(4)  # while the profiler has the file open, its inode is not free
             return []
         found = same_inode(folder, "first", "alpha", then)
         if not found:
