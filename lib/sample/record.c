@@ -205,6 +205,7 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	case OP_RECORD_ROOT:
 		return op_stack_chunks_add_root(&sampler->chunks, record, h.bytes);
 	case OP_RECORD_OBJECT:
+		sampler->new_code = true;
 		return op_copied_object_keep(sampler->processes, record, h.bytes);
 	default:
 		return -EPROTO;

@@ -25,6 +25,10 @@ enum {
 	 * long, because its libraries are mapped within milliseconds. */
 	TIMER_EXEC_MS = 3,
 	EXEC_FOR_MS = 30,
+	/* It is emptied this often, and for so long, after code was seen for the first time:
+	 * generated code may be gone before its names are read. */
+	TIMER_CODE_MS = 20,
+	CODE_FOR_MS = 200,
 };
 
 /* Give the programs the first letters of interpreters' names. */
@@ -99,6 +103,8 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 		s->news_ns = now;
 	ms = now - s->news_ns < (uint64_t)QUIET_AFTER_MS * OP_NS_PER_MS ? TIMER_MS
 									: TIMER_QUIET_MS;
+	if (now - s->code_ns < (uint64_t)CODE_FOR_MS * OP_NS_PER_MS)
+		ms = TIMER_CODE_MS;
 	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * OP_NS_PER_MS)
 		ms = TIMER_EXEC_MS;
 	if (next_ns && next_ns <= now &&
@@ -141,9 +147,11 @@ struct rest {
 static void end_poll(struct op_session *s, const struct rest *rest, bool drained)
 {
 	struct op_processes *processes = s->config.processes;
-	bool fresh = op_sampler_take_new_code(s->config.sampler) ||
-		     op_processes_waiting(processes) || rest->fresh;
+	bool code = op_sampler_take_new_code(s->config.sampler);
+	bool fresh = code || op_processes_waiting(processes) || rest->fresh;
 
+	if (code || !s->code_ns)
+		s->code_ns = op_clock_monotonic_ns();
 	op_processes_go_on(processes);
 	op_allowance_until(s->config.allowance, 0);
 	if (op_sampler_take_lost(s->config.sampler))

@@ -30,6 +30,7 @@ struct op_session {
 	struct op_endings ends;
 	struct op_postponed postponed;
 	uint64_t news_ns;	   /* time of the last news */
+	uint64_t code_ns;	   /* code was last seen for the first time then */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
 	bool put_off;		   /* the last poll left the records to the next one */
 	bool kernel_symbols_stale; /* kernel symbols came or went */

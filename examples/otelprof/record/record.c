@@ -297,8 +297,8 @@ static bool records_waits(uint64_t kinds)
 }
 
 /*
- * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
- * end is the answer then.
+ * What is of one moment is of the end. A process that hangs has no time on a CPU and no wait that
+ * ends: where its threads are at the end is the answer then.
  */
 static void add_threads(struct record *rec, struct otelprof *p)
 {
@@ -310,6 +310,9 @@ static void add_threads(struct record *rec, struct otelprof *p)
 	otelprof_stats_init(&st, sizeof(st));
 	if (!config.kinds)
 		config.kinds = OTELPROF_KIND_CPU;
+	/* these are of the last export before the stop */
+	if (config.kinds & (OTELPROF_KIND_THREADS | OTELPROF_KIND_GOROUTINES))
+		(void)otelprof_export(p);
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
 	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
 	    otelprof_get_stats(p, &st) < 0)

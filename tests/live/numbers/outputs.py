@@ -14,8 +14,12 @@ PPROF_SAMPLE_TYPE, PPROF_SAMPLE, PPROF_STRINGS = 1, 2, 6
 def truth(path):
     """{kind: {pid: total}}, in the unit that people read."""
     found = collections.defaultdict(collections.Counter)
-    for s in otlp.read_file(path).samples:
+    samples = otlp.read_file(path).samples
+    last = max((s.window for s in samples if s.sample_type[0] == "threads"), default=0)
+    for s in samples:
         kind, unit = s.sample_type
+        if kind == "threads" and s.window < last:
+            continue  # of an earlier moment
         values = sum(s.values) if s.values else len(s.timestamps)
         if unit == "count" and s.period_type[1] == "nanoseconds":
             kind, values = s.period_type[0], values * s.period
