@@ -94,7 +94,6 @@ static void enter(struct op_golang *g, const struct op_record *record,
 	struct op_proc *proc = op_golang_queue_proc(&g->queue, p, record);
 	size_t i = proc ? op_golang_processes_get(&g->go_processes, proc) : SIZE_MAX;
 	struct op_golang_process *process;
-	int r;
 
 	if (i == SIZE_MAX)
 		return;
@@ -104,14 +103,10 @@ static void enter(struct op_golang *g, const struct op_record *record,
 	    (!process->places.allgs &&
 	     op_clock_monotonic_ns() - process->searched_ns > SEARCH_AGAIN_NS))
 		op_golang_process_search(process, p, proc);
-	if (!process->places.allgs)
-		return;
-	/* A process without a list was not what it looked like: it is searched again. */
-	r = op_golang_visit_begin(&g->visit, process, record,
-				  &op_proc_view_now(proc).program->memory.memory, window,
-				  taken);
-	if (r == -EBADMSG)
-		process->places.allgs = 0;
+	if (process->places.allgs)
+		op_golang_visit_begin(&g->visit, process, record,
+				      &op_proc_view_now(proc).program->memory.memory,
+				      window, taken);
 }
 
 /* ---- a snapshot ---- */

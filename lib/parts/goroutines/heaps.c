@@ -168,21 +168,12 @@ static bool count_late(struct op_golang_heaps *h, struct op_part_taken *taken)
 /* Forget processes that are gone, and the heaps of those that the filter leaves out now. */
 static void sweep(struct op_golang_heaps *h)
 {
-	size_t i = 0;
+	size_t i;
 
-	while (i < h->go_processes->list.len) {
-		struct op_golang_process *process = h->go_processes->list.data[i];
-		struct op_proc *proc =
-			op_registry_find_alive(h->heap.processes, process->pid);
-
-		if (!proc || !op_golang_process_is(process, proc)) {
-			op_golang_processes_forget(h->go_processes, i);
-			continue;
-		}
-		if (process->heap_round != h->round)
-			op_golang_process_forget_heap(process);
-		i++;
-	}
+	op_golang_processes_sweep(h->go_processes);
+	for (i = 0; i < h->go_processes->list.len; i++)
+		if (h->go_processes->list.data[i]->heap_round != h->round)
+			op_golang_process_forget_heap(h->go_processes->list.data[i]);
 }
 
 void op_golang_heaps_finish(struct op_golang_heaps *h, int program,

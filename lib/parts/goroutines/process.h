@@ -42,10 +42,11 @@ struct op_golang_process {
 	/* Its file, open during a snapshot if it was needed; NULL: not open. */
 	struct op_elf *elf;
 	struct op_gopclntab *table;
-	uint64_t bias;	    /* process address - ELF address */
-	bool no_table;	    /* it could not be opened in this snapshot */
-	bool waits;	    /* its waits are looked at */
-	uint64_t parked_pc; /* where goroutines that wait go on; 0: none was seen */
+	uint64_t bias;	     /* process address - ELF address */
+	bool no_table;	     /* it could not be opened in this snapshot */
+	bool waits;	     /* its waits are looked at */
+	unsigned int visits; /* under way (visit.h), which refer to it between polls */
+	uint64_t parked_pc;  /* where goroutines that wait go on; 0: none was seen */
 	/* Its heap as the last snapshot found it (heap.h). */
 	uint32_t heap_round;   /* that snapshot; 0: none */
 	bool heap_known;       /* what is not remembered is new */

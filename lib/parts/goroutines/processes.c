@@ -19,6 +19,25 @@ void op_golang_processes_forget(struct op_golang_processes *k, size_t i)
 	k->list.data[i] = k->list.data[--k->list.len];
 }
 
+static bool has_ended(const struct op_golang_processes *k,
+		      const struct op_golang_process *process)
+{
+	struct op_proc *proc = op_registry_find_alive(k->processes, process->pid);
+
+	return !proc || !op_golang_process_is(process, proc);
+}
+
+void op_golang_processes_sweep(struct op_golang_processes *k)
+{
+	size_t i = 0;
+
+	while (i < k->list.len)
+		if (!k->list.data[i]->visits && has_ended(k, k->list.data[i]))
+			op_golang_processes_forget(k, i);
+		else
+			i++;
+}
+
 void op_golang_processes_deinit(struct op_golang_processes *k)
 {
 	while (k->list.len)

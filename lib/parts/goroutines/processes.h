@@ -25,6 +25,8 @@ size_t op_golang_processes_find(const struct op_golang_processes *k,
 size_t op_golang_processes_get(struct op_golang_processes *k, const struct op_proc *proc);
 /* Forget number @i; the last one takes its place. */
 void op_golang_processes_forget(struct op_golang_processes *k, size_t i);
+/* Forget processes that have ended, except those with a visit under way. */
+void op_golang_processes_sweep(struct op_golang_processes *k);
 
 /* The processes that the filter includes, one after another. */
 struct op_golang_queue {

@@ -22,9 +22,9 @@ enum {
 
 static const char REASON_KEY[] = "goroutine.wait_reason";
 
-int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
-			  const struct op_record *record, const struct op_memory *memory,
-			  const struct op_window *window, struct op_part_taken *taken)
+void op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
+			   const struct op_record *record, const struct op_memory *memory,
+			   const struct op_window *window, struct op_part_taken *taken)
 {
 	int r = -EBADMSG;
 	int i;
@@ -32,13 +32,17 @@ int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *p
 	/* the runtime may be about to change it */
 	for (i = 0; i < TRIES && r == -EBADMSG; i++)
 		r = op_go_read_allgs(memory, process->places.allgs, &v->slice);
+	/* Without a list it is not what it looked like. It is searched again. */
+	if (r == -EBADMSG)
+		process->places.allgs = 0;
 	if (r < 0)
-		return r;
+		return;
 	if (v->slice.len > OP_GOROUTINES_MAX) {
 		op_part_drop(taken, OP_DROP_LATE, v->slice.len - OP_GOROUTINES_MAX);
 		v->slice.len = OP_GOROUTINES_MAX;
 	}
 	v->process = process;
+	process->visits++;
 	v->record = *record;
 	v->index = 0;
 	v->chunk_index = 0;
@@ -46,13 +50,14 @@ int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *p
 	v->failures = 0;
 	v->window_bytes = op_window_bytes(window);
 	v->waits_ns = 0;
-	return 0;
 }
 
 void op_golang_visit_end(struct op_golang_visit *v)
 {
-	if (v->process)
-		op_golang_process_rest(v->process);
+	if (!v->process)
+		return;
+	op_golang_process_rest(v->process);
+	v->process->visits--;
 	v->process = NULL;
 }
 

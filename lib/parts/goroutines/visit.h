@@ -32,10 +32,10 @@ struct op_golang_visit {
 	uint8_t stack[OP_GO_STACK_BYTES];
 };
 
-/* Begin with @process. Returns 0, or -errno if its list cannot be read. */
-int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
-			  const struct op_record *record, const struct op_memory *memory,
-			  const struct op_window *window, struct op_part_taken *taken);
+/* Begin with @process, unless its list cannot be read. */
+void op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
+			   const struct op_record *record, const struct op_memory *memory,
+			   const struct op_window *window, struct op_part_taken *taken);
 /* Take the next one into @window; after the last one the visit is over. Returns 0, or
  * -EINPROGRESS: no time is left. */
 int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,

@@ -78,6 +78,7 @@ static void begin_look(struct op_golang_waits *w, int program, uint64_t now)
 	if (w->listed_ns && now - w->listed_ns < LIST_NS)
 		return;
 	w->listed_ns = now;
+	op_golang_processes_sweep(w->go_processes);
 	(void)op_golang_queue_list(&w->queue, program, w->log, "waits of goroutines");
 }
 
@@ -114,10 +115,9 @@ static void enter(struct op_golang_waits *w, const struct op_record *record,
 		return;
 	r.event = OP_EVENT_GOROUTINE_WAITS;
 	r.time_ns = op_clock_monotonic_ns();
-	if (op_golang_visit_begin(&w->visit, process, &r,
-				  &op_proc_view_now(proc).program->memory.memory, window,
-				  taken) == -EBADMSG)
-		process->places.allgs = 0;
+	op_golang_visit_begin(&w->visit, process, &r,
+			      &op_proc_view_now(proc).program->memory.memory, window,
+			      taken);
 	w->visit.waits_ns = w->length_ns;
 }
 
