@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/reader.h"
+#include "code/unwind/heights/writes.h"
 
 enum {
 	REX_W = 8,
@@ -14,25 +15,6 @@ enum {
 	ESCAPE = 0x0f,
 	MODRM_REG = 3, /* mod: a register, no memory */
 	MOFFS_BYTES = 8,
-	VEX_GENERAL =
-		0xe0, /* from this opcode of map 0F38 on registers are general ones */
-};
-
-/* Registers, as bits. */
-enum {
-	AX = 1 << 0,
-	CX = 1 << 1,
-	DX = 1 << 2,
-	BX = 1 << 3,
-	SI = 1 << 6,
-	DI = 1 << 7,
-	R11 = 1 << 11,
-};
-
-/* Flags: which registers of a ModRM byte are written to. */
-enum {
-	WRITES_REG = 1,
-	WRITES_RM = 2,
 };
 
 /* Flags: what follows an opcode. */
@@ -143,12 +125,12 @@ static void read_modrm(struct insn *s)
 		s->disp = op_read_s32(&s->r);
 }
 
-/* Note which registers of the ModRM byte are written to (WRITES_*). */
+/* Note which registers of the ModRM byte are written to (OP_WRITES_*). */
 static void add_written(struct insn *s, unsigned int writes)
 {
-	if (writes & WRITES_REG)
+	if (writes & OP_WRITES_REG)
 		s->out->regs |= (uint16_t)(1u << s->reg);
-	if (writes & WRITES_RM && s->mod == MODRM_REG)
+	if (writes & OP_WRITES_RM && s->mod == MODRM_REG)
 		s->out->regs |= (uint16_t)(1u << s->rm);
 }
 
@@ -186,36 +168,10 @@ static bool has_immediate(uint8_t map, uint8_t opcode)
 	       (opcode >= 0xc4 && opcode <= 0xc6);
 }
 
-/* Which registers of the ModRM byte are general ones that a vector instruction writes to: moves out
- * of vectors and masks, conversions, and what is no vector instruction but is encoded as one. */
-static unsigned int vector_writes(uint8_t map, uint8_t opcode)
-{
-	static const uint8_t to_reg[] = {
-		0x2c, 0x2d, 0x50, 0x78, 0x79, 0x93, 0xc5, 0xd7
-	};
-
-	switch (map) {
-	case 1:
-	case 5:
-		if (opcode == 0x7e)
-			return WRITES_RM;
-		return memchr(to_reg, opcode, sizeof(to_reg)) ? WRITES_REG : 0;
-	case 2:
-	case 6:
-		return opcode >= VEX_GENERAL ? WRITES_REG | WRITES_RM : 0;
-	case 3:
-		if (opcode >= 0x14 && opcode <= 0x17)
-			return WRITES_RM;
-		return opcode >= 0xf0 ? WRITES_REG : 0;
-	default:
-		return WRITES_REG | WRITES_RM;
-	}
-}
-
 static void read_vector_modrm(struct insn *s, uint8_t map, uint8_t opcode)
 {
 	read_modrm(s);
-	add_written(s, vector_writes(map, opcode));
+	add_written(s, op_writes_vector(map, opcode));
 }
 
 /* @map and @inverted come from the prefix; @inverted has R, X and B, inverted, in its top
@@ -251,7 +207,7 @@ static bool read_vex(struct insn *s, uint8_t prefix)
 		op_read_skip(&s->r, 1);
 	opcode = read_vector(s, first, first & (prefix == 0x62 ? 7 : 31), prefix == 0x62);
 	/* the registers of mulx and blsr are in the prefix */
-	if (prefix != 0x62 && (first & 31) == 2 && opcode >= VEX_GENERAL)
+	if (prefix != 0x62 && (first & 31) == 2 && opcode >= OP_WRITES_VEX_GENERAL)
 		s->out->regs |= (uint16_t)(1u << (~second >> 3 & 15));
 	return true;
 }
@@ -266,63 +222,11 @@ static bool is_bare(uint8_t opcode)
 	       (opcode >= 0xc8 && opcode <= 0xcf);
 }
 
-/* The registers that an opcode writes to without naming them: cpuid, rdtsc, system calls,
- * exchanges that compare. */
-static uint16_t escaped_writes(uint8_t opcode)
-{
-	if (opcode == 0x01 || opcode == 0x05 || opcode == 0xa2 ||
-	    (opcode >= 0x30 && opcode <= 0x37))
-		return AX | CX | DX | BX | R11;
-	return opcode == 0xb0 || opcode == 0xb1 || opcode == 0xc7 ? AX | DX : 0;
-}
-
-/* Is it an instruction of vectors, among the opcodes of two bytes? */
-static bool is_vector(uint8_t opcode)
-{
-	return (opcode >= 0x10 && opcode <= 0x17) || (opcode >= 0x28 && opcode <= 0x2f) ||
-	       (opcode >= 0x50 && opcode <= 0x76) || (opcode >= 0x7c && opcode <= 0x7f) ||
-	       opcode == 0xc2 || (opcode >= 0xc4 && opcode <= 0xc6) || opcode >= 0xd0;
-}
-
-/* Of the other opcodes of two bytes, as vector_writes(). */
-static unsigned int escaped_operands(uint8_t opcode)
-{
-	switch (opcode) {
-	case 0x0d:
-	case 0x18 ... 0x1d:
-	case 0x1f: /* fetches ahead, does nothing */
-	case 0xa3:
-	case 0xc3:
-		return 0;
-	case 0x02:
-	case 0x03:
-	case 0x40 ... 0x4f:
-	case 0xaf:
-	case 0xb6 ... 0xb8:
-	case 0xbc ... 0xbf:
-		return WRITES_REG;
-	case 0x1e:
-	case 0x90 ... 0x9f:
-	case 0xa4:
-	case 0xa5:
-	case 0xab ... 0xae:
-	case 0xb0:
-	case 0xb1:
-	case 0xb3:
-	case 0xba:
-	case 0xbb:
-		return WRITES_RM;
-	default:
-		return WRITES_REG | WRITES_RM;
-	}
-}
-
 static bool read_escaped(struct insn *s)
 {
 	uint8_t opcode = op_read_u8(&s->r);
 
-	s->out->regs |= escaped_writes(opcode);
-
+	s->out->regs |= op_writes_escaped(opcode);
 	if (opcode >= 0x80 && opcode <= 0x8f) {
 		set(s, OP_INSN_JUMP_IF, OP_INSN_NO_REG, op_read_s32(&s->r));
 		return true;
@@ -344,8 +248,7 @@ static bool read_escaped(struct insn *s)
 	if (is_bare(opcode))
 		return true;
 	read_modrm(s);
-	add_written(s, is_vector(opcode) ? vector_writes(1, opcode)
-					 : escaped_operands(opcode));
+	add_written(s, op_writes_escaped_operands(opcode));
 	if (opcode == 0x1f)
 		set(s, OP_INSN_PAD, OP_INSN_NO_REG, 0);
 	if (has_immediate(1, opcode) || opcode == 0xa4 || opcode == 0xac ||
@@ -474,21 +377,7 @@ static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
 	else if ((opcode == 0xf6 || opcode == 0xf7) && (s->reg & 7) < 2)
 		(void)read_immediates(s, opcode == 0xf6 ? I8 : IZ);
 	if (opcode == 0xf6 || opcode == 0xf7)
-		s->out->regs |= AX | DX;
-}
-
-/* The registers that an opcode writes to without naming them: ax, those of strings, counters. */
-static uint16_t plain_writes(uint8_t opcode)
-{
-	if ((opcode < 0x40 && (opcode & 6) == 4) || (opcode >= 0xa0 && opcode <= 0xa3) ||
-	    (opcode >= 0xe4 && opcode <= 0xe5) || (opcode >= 0xec && opcode <= 0xed) ||
-	    opcode == 0xd7 || (opcode & 0xf8) == 0x90)
-		return AX;
-	if (opcode == 0x98 || opcode == 0x99)
-		return AX | DX;
-	if ((opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf))
-		return AX | CX | SI | DI;
-	return opcode >= 0xe0 && opcode <= 0xe2 ? CX : 0;
+		s->out->regs |= OP_WRITES_AX | OP_WRITES_DX;
 }
 
 /* An opcode without a ModRM byte. */
@@ -496,7 +385,7 @@ static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 {
 	uint8_t reg = (opcode & 7) | (s->rex & REX_B ? 8 : 0);
 
-	s->out->regs |= plain_writes(opcode);
+	s->out->regs |= op_writes_plain(opcode);
 	if ((opcode & 0xf8) == 0x50 || (opcode & 0xf8) == 0x58)
 		set(s, opcode < 0x58 ? OP_INSN_PUSH : OP_INSN_POP, reg, 0);
 	if ((opcode & 0xf8) == 0x58 || (opcode & 0xf0) == 0xb0 || (opcode & 0xf8) == 0x90)
@@ -546,42 +435,6 @@ static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 	}
 }
 
-/* Which registers of its ModRM byte an opcode of one byte writes to; @reg is a part of the opcode
- * in some. */
-static unsigned int plain_operands(uint8_t opcode, uint8_t reg)
-{
-	if (opcode < 0x38)
-		return opcode & 2 ? WRITES_REG : WRITES_RM;
-	switch (opcode) {
-	case 0x38 ... 0x3b:
-	case 0x84:
-	case 0x85: /* compares */
-	case 0x8e:
-	case 0xd8 ... 0xde:
-		return 0;
-	case 0x63:
-	case 0x69:
-	case 0x6b:
-	case 0x8a:
-	case 0x8b:
-	case 0x8d:
-		return WRITES_REG;
-	case 0x80 ... 0x83:
-		return reg == 7 ? 0 : WRITES_RM;
-	case 0xf6:
-	case 0xf7:
-		return reg < 2 ? 0 : WRITES_RM;
-	case 0xfe:
-	case 0xff:
-		return reg < 2 ? WRITES_RM : 0;
-	case 0x86:
-	case 0x87:
-		return WRITES_REG | WRITES_RM;
-	default:
-		return WRITES_RM;
-	}
-}
-
 static bool read_opcode(struct insn *s, uint8_t opcode)
 {
 	uint8_t what = one_byte[opcode];
@@ -594,7 +447,7 @@ static bool read_opcode(struct insn *s, uint8_t opcode)
 		s->narrow = false;
 	if (what & M) {
 		read_modrm(s);
-		add_written(s, plain_operands(opcode, s->reg & 7));
+		add_written(s, op_writes_operands(opcode, s->reg & 7));
 	}
 	if ((opcode & 0xf8) == 0xb8 && s->rex & REX_W)
 		op_read_skip(&s->r, 4); /* the upper half of an immediate of 8 bytes */
