@@ -9,26 +9,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "quiet.h"
 #include "recording/filter/frames.h"
-#include "recording/read/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int fail(const char *fmt, ...)
-{
-	(void)fmt;
-	return STATUS_FAILED;
-}
-
-void note(const char *fmt, ...)
-{
-	(void)fmt;
-}
-
-double now_seconds(void)
-{
-	return 0;
-}
 
 /* Also in a build without assertions. */
 static void require(bool holds)

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "quiet.h"
 #include "recording/merge/merge.h"
-#include "recording/read/say.h"
 #include "recording/tree/diff.h"
 #include "recording/write/form.h"
 
@@ -22,22 +22,6 @@ enum {
 	FORM_SHIFT = 4,
 	ROWS = 50,
 };
-
-int fail(const char *fmt, ...)
-{
-	(void)fmt;
-	return STATUS_FAILED;
-}
-
-void note(const char *fmt, ...)
-{
-	(void)fmt;
-}
-
-double now_seconds(void)
-{
-	return 0;
-}
 
 /* The file that holds the input, and where it is. */
 static char *file_of(const uint8_t *data, size_t size)

@@ -10,6 +10,8 @@
 #     tests/live/languages/node/fetch.sh [VERSION...]        default: 12 14 16 18 20 22 24 26
 set -eu
 
+# shellcheck source=tests/live/framework/root.sh
+. "$(dirname "$0")/../../framework/root.sh"
 own_cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}
 cache=$own_cache/node
 roots=$own_cache/roots
@@ -36,22 +38,7 @@ fetch_debian() (
 		fi
 	done
 	suite=$(suite_of "$1") || exit 1
-	[ "$(id -u)" -eq 0 ] || {
-		echo "making a root needs root" >&2
-		exit 1
-	}
-	command -v debootstrap >/dev/null || {
-		echo "no debootstrap" >&2
-		exit 1
-	}
-	rm -rf --one-file-system "$roots/node$1.tmp"
-	debootstrap --variant=minbase --include=nodejs "$suite" "$roots/node$1.tmp" \
-		${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$roots/node$1.log" 2>&1 || {
-		tail -n 3 "$roots/node$1.log" >&2
-		exit 1
-	}
-	rm -rf "$roots/node$1.tmp/var/cache/apt/archives" "$roots/node$1.log"
-	mv "$roots/node$1.tmp" "$roots/node$1"
+	make_root "$roots/node$1" "$suite" nodejs || exit 1
 	echo "$1-debian $roots/node$1/usr/bin/node"
 )
 

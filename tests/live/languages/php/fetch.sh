@@ -8,6 +8,8 @@
 #     tests/live/languages/php/fetch.sh [VERSION...]        default: 7.4 8.2 8.4
 set -eu
 
+# shellcheck source=tests/live/framework/root.sh
+. "$(dirname "$0")/../../framework/root.sh"
 cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/roots
 
 suite_of() {
@@ -32,22 +34,7 @@ fetch() (
 		fi
 	done
 	suite=$(suite_of "$1")
-	[ "$(id -u)" -eq 0 ] || {
-		echo "making a root needs root" >&2
-		exit 1
-	}
-	command -v debootstrap >/dev/null || {
-		echo "no debootstrap" >&2
-		exit 1
-	}
-	rm -rf --one-file-system "$cache/php$1.tmp"
-	debootstrap --variant=minbase --include="php$1-cli,php$1-opcache" "$suite" \
-		"$cache/php$1.tmp" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$cache/php$1.log" 2>&1 || {
-		tail -n 3 "$cache/php$1.log" >&2
-		exit 1
-	}
-	rm -rf "$cache/php$1.tmp/var/cache/apt/archives" "$cache/php$1.log"
-	mv "$cache/php$1.tmp" "$cache/php$1"
+	make_root "$cache/php$1" "$suite" "php$1-cli,php$1-opcache" || exit 1
 	echo "$1 $cache/php$1"
 )
 

@@ -7,6 +7,8 @@
 #     tests/live/languages/ruby/fetch.sh [VERSION...]        default: 2.7 3.1 3.3 3.4
 set -eu
 
+# shellcheck source=tests/live/framework/root.sh
+. "$(dirname "$0")/../../framework/root.sh"
 cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/roots
 
 suite_of() {
@@ -38,27 +40,11 @@ fetch() (
 		fi
 	done
 	suite=$(suite_of "$1")
-	[ "$(id -u)" -eq 0 ] || {
-		echo "making a root needs root" >&2
-		exit 1
-	}
-	command -v debootstrap >/dev/null || {
-		echo "no debootstrap" >&2
-		exit 1
-	}
-	package=ruby$1
-	[ "$suite" != sid ] || package=ca-certificates
-	rm -rf --one-file-system "$cache/ruby$1.tmp"
-	{
-		debootstrap --variant=minbase --include="$package" "$suite" "$cache/ruby$1.tmp" \
-			${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} &&
-			{ [ "$suite" != sid ] || add_experimental "$cache/ruby$1.tmp"; }
-	} >"$cache/ruby$1.log" 2>&1 || {
-		tail -n 3 "$cache/ruby$1.log" >&2
-		exit 1
-	}
-	rm -rf "$cache/ruby$1.tmp/var/cache/apt/archives" "$cache/ruby$1.log"
-	mv "$cache/ruby$1.tmp" "$cache/ruby$1"
+	if [ "$suite" = sid ]; then
+		make_root "$cache/ruby$1" sid ca-certificates add_experimental || exit 1
+	else
+		make_root "$cache/ruby$1" "$suite" "ruby$1" || exit 1
+	fi
 	echo "$1 $cache/ruby$1"
 )
 
