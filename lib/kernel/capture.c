@@ -206,11 +206,11 @@ void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 bool op_capture_ticked(struct op_capture *c)
 {
 	struct epoll_event events[EPOLL_EVENTS];
-	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0);
 	uint64_t expirations;
 
-	if (n != 1 || events[0].data.fd != c->timer_fd ||
-	    op_clock_monotonic_ns() >= c->due_ns)
+	if (op_clock_monotonic_ns() >= c->due_ns ||
+	    epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0) != 1 ||
+	    events[0].data.fd != c->timer_fd)
 		return false;
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
 	op_clocks_poll(c);

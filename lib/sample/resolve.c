@@ -407,7 +407,7 @@ static int64_t value_of(uint64_t value, uint32_t hits)
 	return all;
 }
 
-/* What the sample of @h counts, of the kind that @row is of. */
+/* What the sample of @h counts, for the kind of @row. */
 static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 		      struct op_window_sample *ret)
 {

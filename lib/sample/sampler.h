@@ -128,7 +128,8 @@ uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler);
 /* For what it counts. */
 const struct op_trace_contexts *op_sampler_contexts(const struct op_sampler *sampler);
 
-/* Was new code found since the last call, so that more of it may follow? */
+/* Was new code found since the last call, or an object that names code? More may follow, and
+ * may be gone soon. */
 bool op_sampler_take_new_code(struct op_sampler *sampler);
 
 /* How the stacks ended that were walked in user space: OP_ERROR_LIMIT counts, by enum

@@ -6,7 +6,7 @@
 
 #include "recording/tree/view.h"
 
-/* Show what @request chooses of @c until a key or a signal ends it. @title is of the recording. Returns 0;
+/* Show what @request chooses of @c until a key or a signal ends it. @title: of the recording. Returns 0;
  * STATUS_FAILED after a message; or, before anything is shown, -ENOTSUP if the terminal cannot do it or the
  * program was built without curses. */
 int browse(const struct op_collect *c, const struct view_request *request,

@@ -15,17 +15,24 @@ static int64_t least(const struct browser *b)
 	return OP_MAX((int64_t)((double)b->v.total * LEAST_SHARE), INT64_C(1));
 }
 
-int panes_show(struct browser *b)
+static int fill_calls(struct browser *b)
+{
+	b->calls_shown.shown.len = 0;
+	return forest_add(&b->calls_shown, &b->calls, false, least(b));
+}
+
+static int fill_around(struct browser *b)
 {
 	int r;
 
-	if (b->pane == PANE_TREE) {
-		b->calls_shown.shown.len = 0;
-		return forest_add(&b->calls_shown, &b->calls, false, least(b));
-	}
 	b->around_shown.shown.len = 0;
 	r = forest_add(&b->around_shown, &b->callers, true, least(b));
 	return r ? r : forest_add(&b->around_shown, &b->callees, true, least(b));
+}
+
+int panes_show(struct browser *b)
+{
+	return b->pane == PANE_TREE ? fill_calls(b) : fill_around(b);
 }
 
 /* The innermost function of the program's own on the path that is open. */
@@ -66,8 +73,7 @@ int panes_tree(struct browser *b)
 	if (r)
 		return r;
 	grove_open_hottest(&b->calls, 0);
-	b->calls_shown.shown.len = 0;
-	r = forest_add(&b->calls_shown, &b->calls, false, least(b));
+	r = fill_calls(b);
 	if (!r)
 		b->places[PANE_TREE] = middle(b, own_line(b));
 	return r;
@@ -87,9 +93,7 @@ int panes_around(struct browser *b, uint32_t name)
 	grove_open_hottest(&b->callees, 0);
 	b->name = name;
 	b->places[PANE_AROUND] = (struct place){ .selected = 1 };
-	b->around_shown.shown.len = 0;
-	r = forest_add(&b->around_shown, &b->callers, true, least(b));
-	return r ? r : forest_add(&b->around_shown, &b->callees, true, least(b));
+	return fill_around(b);
 }
 
 static int by_total(const void *x, const void *y, void *view)

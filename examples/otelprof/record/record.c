@@ -296,26 +296,33 @@ static bool records_waits(uint64_t kinds)
 	return kinds & WAIT_KINDS;
 }
 
-/*
- * What is of one moment is of the end. A process that hangs has no time on a CPU and no wait that
- * ends: where its threads are at the end is the answer then.
- */
-static void add_threads(struct record *rec, struct otelprof *p)
+static uint64_t kinds_of(const struct record *rec)
 {
 	struct otelprof_config config;
-	struct otelprof_stats st;
 
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(rec->settings, &config);
-	otelprof_stats_init(&st, sizeof(st));
-	if (!config.kinds)
-		config.kinds = OTELPROF_KIND_CPU;
-	/* these are of the last export before the stop */
-	if (config.kinds & (OTELPROF_KIND_THREADS | OTELPROF_KIND_GOROUTINES))
+	return config.kinds ?: OTELPROF_KIND_CPU;
+}
+
+/* The last export before the stop takes snapshots: let it be at the end. */
+static void take_last_snapshots(struct otelprof *p, uint64_t kinds)
+{
+	if (kinds & (OTELPROF_KIND_THREADS | OTELPROF_KIND_GOROUTINES))
 		(void)otelprof_export(p);
+}
+
+/*
+ * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
+ * end is the answer then.
+ */
+static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
+{
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st, sizeof(st));
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
-	    (config.kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) ||
-	    otelprof_get_stats(p, &st) < 0)
+	    (kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) || otelprof_get_stats(p, &st) < 0)
 		return;
 	/* Is that all? Samples are counted when their window ends. */
 	if (st.samples_taken <= st.samples_filtered) {
@@ -324,11 +331,11 @@ static void add_threads(struct record *rec, struct otelprof *p)
 	}
 	/* pprof and folded stacks are for the kinds that were asked for */
 	if (st.samples_taken > st.samples_filtered &&
-	    (!records_waits(config.kinds) || rec->format->one_kind ||
+	    (!records_waits(kinds) || rec->format->one_kind ||
 	     !strcmp(rec->format->name, "pprof")))
 		return;
 	rec->hangs = st.samples_taken <= st.samples_filtered;
-	if (otelprof_set_kinds(p, config.kinds | OTELPROF_KIND_THREADS) == 0)
+	if (otelprof_set_kinds(p, kinds | OTELPROF_KIND_THREADS) == 0)
 		(void)otelprof_export(p);
 }
 
@@ -354,8 +361,10 @@ static int profile(struct record *rec, struct otelprof *p)
 	/* A command's terminal is the command's: it may be drawing on it. */
 	r = session_run(p, &rec->o, WINDOW_S, !rec->argv && !rec->quiet, is_done, rec);
 	summary_end(&rec->summary);
-	if (!r)
-		add_threads(rec, p);
+	if (!r) {
+		take_last_snapshots(p, kinds_of(rec));
+		add_threads(rec, p, kinds_of(rec));
+	}
 	if (!rec->out)
 		older_keep(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);

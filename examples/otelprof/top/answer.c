@@ -52,7 +52,7 @@ void top_answer_make(const struct top *t, const struct top_window *w,
 		request.kind = NULL;
 		(void)view_make(ret->c, &request, &ret->v);
 	}
-	ret->v.request.kind = NULL; /* its text is of this call */
+	ret->v.request.kind = NULL; /* its text ends with this call */
 	ret->made = ret->v.total && answer_make(&ret->v, &ret->a) == 0;
 }
 

@@ -324,16 +324,11 @@ void op_runtime_hotspot_methods_begin(struct op_hotspot_methods *methods)
 	op_objects_begin(&methods->objects);
 }
 
-static uint64_t key_of(uint64_t addr, uint32_t check)
-{
-	return op_object_id(addr, check);
-}
-
 static struct op_hotspot_method *find(const struct op_hotspot_methods *methods,
 				      uint64_t addr, uint32_t check, uint64_t *ret_at)
 {
 	struct op_hotspot_method *method =
-		op_objects_find(&methods->objects, key_of(addr, check), ret_at);
+		op_objects_find(&methods->objects, op_object_id(addr, check), ret_at);
 
 	return method && method->addr == addr && method->check == check ? method : NULL;
 }
@@ -361,7 +356,7 @@ static int read_and_keep(struct op_hotspot_methods *methods, const struct source
 	method->check = check;
 	method->window = methods->window;
 	*ret = method;
-	return op_objects_keep(&methods->objects, key_of(addr, check),
+	return op_objects_keep(&methods->objects, op_object_id(addr, check),
 			       OP_TAKE_PTR(method), at);
 }
 
@@ -416,7 +411,7 @@ int op_runtime_hotspot_methods_add(struct op_hotspot_methods *methods, uint64_t 
 	if (r == 0 && at == UINT64_MAX)
 		method->window--;
 	if (r == 0)
-		*ret_key = key_of(addr, check);
+		*ret_key = op_object_id(addr, check);
 	return r;
 }
 

@@ -184,16 +184,11 @@ static int read_function(const struct op_php_functions *functions,
 	return 0;
 }
 
-static uint64_t key_of(uint64_t addr, uint32_t check)
-{
-	return op_object_id(addr, check);
-}
-
 static struct op_php_function *find(const struct op_php_functions *functions,
 				    uint64_t addr, uint32_t check, uint64_t *ret_at)
 {
 	struct op_php_function *f =
-		op_objects_find(&functions->objects, key_of(addr, check), ret_at);
+		op_objects_find(&functions->objects, op_object_id(addr, check), ret_at);
 
 	return f && f->addr == addr && f->check == check ? f : NULL;
 }
@@ -205,7 +200,7 @@ static int keep(struct op_php_functions *functions, uint64_t addr, uint32_t chec
 	f->addr = addr;
 	f->check = check;
 	f->window = functions->window;
-	return op_objects_keep(&functions->objects, key_of(addr, check), f, at);
+	return op_objects_keep(&functions->objects, op_object_id(addr, check), f, at);
 }
 
 static int read_head_and_id(const struct op_php_functions *functions, uint64_t addr,

@@ -142,16 +142,11 @@ static int read_code(const struct op_python_codes *codes, const struct op_memory
 	return 0;
 }
 
-static uint64_t key_of(uint64_t addr, uint32_t check)
-{
-	return op_object_id(addr, check);
-}
-
 static struct op_python_code *find(const struct op_python_codes *codes, uint64_t addr,
 				   uint32_t check, uint64_t *ret_at)
 {
 	struct op_python_code *code =
-		op_objects_find(&codes->objects, key_of(addr, check), ret_at);
+		op_objects_find(&codes->objects, op_object_id(addr, check), ret_at);
 
 	return code && code->addr == addr && code->check == check ? code : NULL;
 }
@@ -163,7 +158,7 @@ static int keep(struct op_python_codes *codes, uint64_t addr, uint32_t check, ui
 	code->addr = addr;
 	code->check = check;
 	code->window = codes->window;
-	return op_objects_keep(&codes->objects, key_of(addr, check), code, at);
+	return op_objects_keep(&codes->objects, op_object_id(addr, check), code, at);
 }
 
 /* Read the object from the process, where it is the one that @check tells of. */

@@ -137,8 +137,8 @@ static bool leads_up(const char *path)
 	return strncmp(path, "../", 3) == 0 || strstr(path, "/../");
 }
 
-/* A recording may name any file. Root shows none that is closed to others, but where it is of the user
- * who called sudo. */
+/* A recording may name any file. Root shows a file that is closed to others only if it belongs to the
+ * user who called sudo. */
 static int check_owner(const struct stat *st)
 {
 	const struct op_owner owner = op_owner_behind_sudo();
