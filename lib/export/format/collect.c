@@ -51,6 +51,7 @@ struct op_collect *op_collect_free(struct op_collect *c)
 	op_vec_clear(&c->processes);
 	op_vec_clear(&c->kinds);
 	op_vec_clear(&c->location_numbers);
+	op_vec_clear(&c->met);
 	op_vec_clear(&c->stacks);
 	op_index_clear(&c->function_index);
 	op_index_clear(&c->mapping_index);
@@ -236,6 +237,29 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 	return r ? r : add_location(c, &k, ret);
 }
 
+/* The same. Samples share the locations of their request. */
+static int find_location(struct op_collect *c, const struct otlp_frame *frames,
+			 size_t len, size_t *ret_taken, uint32_t *ret)
+{
+	uint32_t at = frames->location;
+	size_t i = 0;
+	int r;
+
+	if (at >= c->met.len)
+		return collect_location(c, frames, len, ret_taken, ret);
+	if (!c->met.data[at]) {
+		r = collect_location(c, frames, len, ret_taken, ret);
+		if (!r)
+			c->met.data[at] = *ret + 1;
+		return r;
+	}
+	while (frames[i].inlined && i + 1 < len)
+		i++;
+	*ret_taken = i + 1;
+	*ret = c->met.data[at] - 1;
+	return 0;
+}
+
 struct stack_key {
 	struct op_collect_stack stack;
 	const uint32_t *numbers;
@@ -393,7 +417,7 @@ static int collect_frames(struct op_collect *c, const struct otlp_sample_view *v
 
 	k->stack.locations = (uint32_t)c->location_numbers.len;
 	for (i = 0; i < v->frames_len; i += taken) {
-		r = collect_location(c, v->frames + i, v->frames_len - i, &taken, &n);
+		r = find_location(c, v->frames + i, v->frames_len - i, &taken, &n);
 		if (r)
 			return r;
 		number = op_vec_push(&c->location_numbers);
@@ -499,6 +523,13 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 	struct adding a = { c, p, fn, data };
 
 	c->requests++;
+	c->met.len = 0;
+	if (!r && op_vec_reserve(&c->met, p->locations.len + 1))
+		r = -ENOMEM;
+	if (!r) {
+		c->met.len = p->locations.len;
+		memset(c->met.data, 0, p->locations.len * sizeof(*c->met.data));
+	}
 	if (!r && c->times)
 		r = op_times_add_hosts(c, p);
 	if (!r)

@@ -248,6 +248,8 @@ struct op_collect {
 	OP_VEC(struct op_collect_process) processes;
 	OP_VEC(struct op_collect_kind) kinds;
 	OP_VEC(uint32_t) location_numbers;
+	/* of the request at hand: by its locations the numbers of ours, + 1; 0: not met yet */
+	OP_VEC(uint32_t) met;
 	OP_VEC(struct op_collect_stack) stacks;
 	size_t stacks_max; /* OP_COLLECT_STACKS_MAX */
 	struct op_index function_index;

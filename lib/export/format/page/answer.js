@@ -5,7 +5,7 @@ const CLASSES = ['your code', 'libraries', 'code without names', 'language libra
 /* A stack is charged to the innermost frame of the class that comes first: a program's own code
    before libraries, and those before the C library and the kernel. */
 function charges() {
-	const sum = new Map();
+	const sums = new Float64Array(F.length);
 	for (const [n, tree] of chosenTrees()) {
 		if (sideOf(tree) !== told())
 			continue;
@@ -13,11 +13,10 @@ function charges() {
 		for (let i = 0; i < tree.f.length; i++) {
 			const d = tree.d[i], f = tree.f[i], above = d ? best[d - 1] : -1;
 			best[d] = above >= 0 && F[above][CLASS] < F[f][CLASS] ? above : f;
-			if (s[i])
-				sum.set(best[d], (sum.get(best[d]) || 0) + s[i]);
+			sums[best[d]] += s[i];
 		}
 	}
-	return [...sum].sort((a, b) => b[1] - a[1]);
+	return [...sums.entries()].filter(x => x[1]).sort((a, b) => b[1] - a[1]);
 }
 function ownRow([f, v], all) {
 	const li = element('li'), share = element('span', percent(v, all), 'share');

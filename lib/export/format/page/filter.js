@@ -66,6 +66,8 @@ const MANAGED = ['cpython', 'jvm', 'v8js', 'php', 'ruby', 'perl', 'dotnet', 'bea
 function isManaged() {
 	const managed = F.map(f => MANAGED.includes(S[f[TYPE]])), on = [];
 	let all = 0, some = 0;
+	if (!managed.includes(true))
+		return false;
 	for (const [, t] of treesOf(view.kind))
 		for (let i = 0; i < t.f.length; i++) {
 			const d = t.d[i];

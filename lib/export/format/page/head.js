@@ -61,7 +61,7 @@ function heading() {
 	const sums = new Map(), pids = new Set(D.trees.filter(sideOf).map(t => t.p)), parts = [];
 	for (const [, t] of treesOf(D.main_kind))
 		if (sideOf(t))
-			sums.set(processName(t.p), (sums.get(processName(t.p)) || 0) + treeSum(t));
+			sums.set(processName(t.p), (sums.get(processName(t.p)) || 0) + t.sum);
 	const list = [...sums].sort((a, b) => b[1] - a[1]).map(x => x[0]);
 	if (pids.size === 1 && list.length)
 		parts.push(B ? list[0] : `${list[0]} [${D.processes[[...pids][0]][0]}]`);
@@ -136,11 +136,10 @@ function fillChoice(id, list, value) {
 	$(id).value = list.some(o => o.value === value) ? value : '';
 	return $(id).value;
 }
-const treeSum = t => t.s.reduce((a, b) => a + b, t.o);
 function fillProcesses() {
 	const sums = new Map(), byName = new Map();
 	for (const [, t] of treesOf(view.kind))
-		sums.set(t.p, (sums.get(t.p) || 0) + (sideOf(t) ? treeSum(t) : 0));
+		sums.set(t.p, (sums.get(t.p) || 0) + (sideOf(t) ? t.sum : 0));
 	const all = [...sums.values()].reduce((a, b) => a + b, 0);
 	for (const [p, v] of sums) {
 		const g = byName.get(processName(p)) || { v: 0, list: [] };

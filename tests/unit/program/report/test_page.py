@@ -416,10 +416,11 @@ class Data(unittest.TestCase):
                 lines[(kind, *place)] += value
         found, selfs = Counter(), Counter()
         for number, tree in enumerate(data['trees']):
-            path, stacks, pid = [], [], data['processes'][tree['p']][0]
-            for f, depth, value in zip(tree['f'], tree['d'], tree['s']):
-                path = path[:depth] + [strings[functions[f][0]]]
-                stacks.append(tuple(reversed(path)))
+            path, stacks, pid, left = [], [], data['processes'][tree['p']][0], iter(tree['f'])
+            for nodes, depth, value in zip(tree['n'], tree['d'], tree['s']):
+                for at in range(depth, depth + nodes):
+                    path = path[:at] + [strings[functions[next(left)][0]]]
+                    stacks.append(tuple(reversed(path)))
                 selfs[kinds[tree['k']], pid, stacks[-1]] += value
             node = 0
             for e in (x for x in moments['trees'] if x['tree'] == number):
