@@ -314,11 +314,14 @@ static void take_last_snapshots(struct otelprof *p, uint64_t kinds)
 
 /*
  * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
- * end is the answer then.
+ * end is the answer then. With the kind threads the stop counts waits that have not ended.
  */
 static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
 {
+	/* these are for the kinds that were asked for */
+	bool asked_only = rec->format->one_kind || !strcmp(rec->format->name, "pprof");
 	struct otelprof_stats st;
+	bool none;
 
 	otelprof_stats_init(&st, sizeof(st));
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
@@ -329,13 +332,12 @@ static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
 		(void)otelprof_export(p);
 		(void)otelprof_get_stats(p, &st);
 	}
-	/* pprof and folded stacks are for the kinds that were asked for */
-	if (st.samples_taken > st.samples_filtered &&
-	    (!records_waits(kinds) || rec->format->one_kind ||
-	     !strcmp(rec->format->name, "pprof")))
+	none = st.samples_taken <= st.samples_filtered;
+	if (!none && !records_waits(kinds))
 		return;
-	rec->hangs = st.samples_taken <= st.samples_filtered;
-	if (otelprof_set_kinds(p, kinds | OTELPROF_KIND_THREADS) == 0)
+	rec->hangs = none && !records_waits(kinds);
+	if (otelprof_set_kinds(p, kinds | OTELPROF_KIND_THREADS) == 0 &&
+	    (!asked_only || rec->hangs))
 		(void)otelprof_export(p);
 }
 

@@ -12,6 +12,8 @@
 
 /* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
 #define RAN_SHARE 0.02
+/* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
+#define ALL_SHARE 0.9
 
 static bool type_is(const struct view *v, const char *type)
 {
@@ -68,7 +70,8 @@ struct thread_time {
 	uint64_t key;
 	double on_ns;
 	double off_ns;
-	bool stands; /* at the end it waited */
+	double wait_ns; /* of one wait, which may be the one at the end */
+	bool stands;	/* at the end it waited */
 };
 
 static int compare_threads(const void *a, const void *b)
@@ -80,8 +83,8 @@ static int compare_threads(const void *a, const void *b)
 
 /*
  * Add up the times of equal threads, which are sorted. Threads that never waited do not count. One
- * that waits at the end is in a wait that is in no value yet; it stands if that may be most of its
- * time.
+ * that waits at the end stands if that wait may be most of its time: one wait of it was, or values
+ * do not have most of its time.
  */
 static int sum_threads(struct answer_work *w, const struct thread_time *t, size_t len,
 		       bool all_time)
@@ -93,23 +96,24 @@ static int sum_threads(struct answer_work *w, const struct thread_time *t, size_
 	size_t i, j;
 
 	for (i = 0; i < len; i = j) {
-		double thread_on = 0, thread_off = 0;
-		bool stands = false;
+		double thread_on = 0, thread_off = 0, wait = 0;
+		bool stands = false, all;
 
 		for (j = i; j < len && t[j].key == t[i].key; j++) {
 			thread_on += t[j].on_ns;
 			thread_off += t[j].off_ns;
+			wait = OP_MAX(wait, t[j].wait_ns);
 			stands |= t[j].stands;
 		}
-		if (stands && thread_on + thread_off < half_ns) {
+		if (stands && (thread_on + thread_off < half_ns || wait > half_ns)) {
 			key = op_vec_push(&w->standing);
 			if (!key)
 				return -ENOMEM;
 			*key = t[i].key;
 			a->standing++;
-			key = all_time && thread_on + thread_off <= 0
-				      ? op_vec_push(&w->whole)
-				      : key;
+			all = all_time && thread_on <= 0 &&
+			      (thread_off <= 0 || wait > 2 * half_ns * ALL_SHARE);
+			key = all ? op_vec_push(&w->whole) : key;
 			if (!key)
 				return -ENOMEM;
 			*key = t[i].key;
@@ -159,6 +163,7 @@ int answer_threads(struct answer_work *w)
 			answer_thread_key(s),
 			on ? (double)s->value * cpu_ns(c, k) : 0,
 			off ? (double)s->value : 0,
+			off && s->samples == 1 ? (double)s->value : 0,
 			stands,
 		};
 	}
