@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "record/keep.h"
 #include "recording/write/output.h"
 
@@ -254,9 +255,21 @@ static void tell_of_lost(struct otelprof *p, const struct otelprof_stats *st)
 	(void)fputc('\n', stderr);
 }
 
+/* The words of @argv as they were typed, for a heading. NULL: none. */
+static char *command_line(char *const *argv)
+{
+	struct op_strbuf line = { 0 };
+	size_t i;
+
+	for (i = 0; argv && argv[i]; i++)
+		op_strbuf_printf(&line, "%s%s", i ? " " : "", argv[i]);
+	return line.data;
+}
+
 /* Write the output and print the summary. @status: how the session ended. Returns the exit status. */
 static int report(struct record *rec, struct otelprof *p, int status)
 {
+	_cleanup_free_ char *command = command_line(rec->argv);
 	struct recording of = { 0 };
 	struct otelprof_stats st;
 	int r = 0;
@@ -265,6 +278,11 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	(void)otelprof_get_stats(p, &st);
 	if (rec->keep.bytes && (rec->out || !rec->quiet))
 		r = load(rec, &of);
+	if (of.c) {
+		of.c->command = command;
+		of.c->wanted = st.samples_taken - st.samples_filtered;
+		of.c->lost = st.samples_dropped;
+	}
 	if (!r)
 		r = finish_output(rec, &of);
 	status = status ? status : r;

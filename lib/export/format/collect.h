@@ -262,6 +262,10 @@ struct op_collect {
 	struct op_times *times; /* NULL: not kept */
 	uint32_t host; /* strings: host.name of the first resource that has one */
 	bool hosts_differ;
+	/* What requests do not have, for a heading; set by the caller who recorded them. */
+	const char *command;	    /* as it was typed; NULL: none */
+	uint64_t wanted;	    /* samples that the rules let pass; 0: not known */
+	uint64_t lost;		    /* of them */
 	/* Samples; those with neither a value nor a time; those that refer to what is not there. */
 	uint64_t samples, samples_empty, samples_astray;
 	uint64_t requests; /* how many were added; what is recent is of the last one */

@@ -115,6 +115,10 @@ static void put_tables(struct html *h)
 	put_guessed(h);
 	op_strbuf_printf(&h->out, ",\"host\":%u,\"hosts_differ\":%s", c->host,
 			 c->hosts_differ ? "true" : "false");
+	op_strbuf_puts(&h->out, ",\"command\":");
+	put_string(&h->out, c->command ?: "", c->command ? strlen(c->command) : 0);
+	op_strbuf_printf(&h->out, ",\"lost\":%.3f",
+			 c->wanted ? 100 * (double)c->lost / (double)c->wanted : -1.0);
 	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
 }
 
