@@ -57,7 +57,7 @@ def escaped(text):
     return re.sub(r"([_*])", r"\\\1", text)
 
 
-# Where the words of a list go: in a man page a line that docs/rows.py replaces, else a link.
+# Where the words of a list go: a line that docs/rows.py replaces.
 LISTS = {"kinds": "kinds", "runtimes_off": "runtimes"}
 
 
@@ -105,13 +105,8 @@ def program_page(where):
 
 
 def receiver_page(table):
-    def quoted(k):
-        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", k.text).replace("|", "\\|")
-        words = LISTS.get(k.key)
-        return text.replace("{words}", f"the [{words}]({words}/README.md)")
-    return "\n| key | default | what it does |\n|---|---|---|\n" + "".join(
-        f"| `{k.key}` | {k.default} | {quoted(k)} |\n" for k in keys(table)
-        if k.where == "ALL") + "\n"
+    return "\n| key | default |\n|---|---|\n" + "".join(
+        f"| `{k.key}` | {k.default} |\n" for k in keys(table) if k.where == "ALL") + "\n"
 
 
 PAGES = {"docs/man/otelprof_settings_new.3.scd": settings_page,
