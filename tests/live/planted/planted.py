@@ -182,7 +182,8 @@ def check(run, name, cell, target):
         wrong = again and wrong + "\nand by what that names: " + again
     if not wrong and run.others:
         did = how + where.split("; line")[0].split(" stands")[0]
-        run.rows.append((name, cell.source, did.split(";")[0], " ".join(typed.row.split(", mostly in")[0].split()),
+        row = typed.row.split(", mostly in")[0]
+        run.rows.append((name, cell.source, did.split(";")[0], " ".join(row.split()),
                          *others.of(run, cell, target, place_of(cell))))
     return how + where, wrong
 
