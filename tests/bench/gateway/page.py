@@ -26,36 +26,25 @@ def name_of(shape):
     return [shape["processes"], shape["hz"], "%g s" % shape["window_s"]]
 
 
-def node(figures):
-    """What a node sends and takes."""
-    rows = []
-    for s in figures["shapes"]:
-        day = DAY_S / s["seconds"]
-        busy = s["busy_s"] * 1e7
-        rows.append(name_of(s) + [
-            number(s["wire"] / s["requests"] / 1e3), number(s["wire"] / s["samples"]),
-            number(s["wire"] * day / 1e6), number(s["user_ns"] / busy), number(s["bpf_ns"] / busy),
-            number((s["user_ns"] + s["bpf_ns"]) / 1e9 / s["busy_s"] * DAY_S)])
-    return rows_of(["processes", "Hz", "window", "kB a request", "bytes a sample",
-                    "**MB a day**", "user, % of a core", "kernel, % of a core",
-                    "**CPU s a day**"], rows)
-
-
 def request_ms(row):
     return 1e3 * row["cpu_s"] / row["done"]
 
 
-def cost(figures):
-    """What a request costs a gateway, and so an agent."""
+def node(figures):
+    """What a node sends and takes, and how many of them half a gateway's core serves."""
     rows = []
     for s, c in zip(figures["shapes"], figures["cost"]):
         each = request_ms(c)
         rate = s["requests"] / s["seconds"]
         rows.append(name_of(s) + [
-            number(each), number(each / 1e3 * rate * DAY_S),
+            number(s["wire"] / s["requests"] / 1e3),
+            number(s["wire"] * DAY_S / s["seconds"] / 1e6),
+            number((s["user_ns"] + s["bpf_ns"]) / 1e9 / s["busy_s"] * DAY_S),
+            number(each / 1e3 * rate * DAY_S),
             number(math.floor(SHARE * 1e3 / (each * rate)))])
-    return rows_of(["processes", "Hz", "window", "CPU ms a request",
-                    "**CPU s an agent and day**", "**agents for half a core**"], rows)
+    return rows_of(["processes", "Hz", "window", "kB a request", "**MB a day**",
+                    "agent's CPU s a day", "gateway's CPU s a day",
+                    "**agents for half a core**"], rows)
 
 
 def lost(row):
@@ -102,9 +91,8 @@ def machine(figures):
                             m["collector"], m["load_before"]))
 
 
-TABLES = {"machine": machine, "node": node, "cost": cost, "ladders": ladders, "away": away}
-NEEDS = {"machine": "machine", "node": "shapes", "cost": "cost", "ladders": "small",
-         "away": "away"}
+TABLES = {"machine": machine, "node": node, "ladders": ladders, "away": away}
+NEEDS = {"machine": "machine", "node": "cost", "ladders": "small", "away": "away"}
 
 
 def tables(figures):
