@@ -5,8 +5,8 @@
     versions.py RESULTS COMMIT FILE      of which FILE is an earlier one
 
 RESULTS are those of tests/run.sh. After its result, a cell that knows its row (suite.row() in
-tests/live/framework) has "figures SUITE CELL JSON". Cells of one row are its programs: a mode has the worst
-of their figures.
+tests/live/framework) has "figures SUITE CELL JSON". Cells of one row are its programs: a mode has
+the worst of their figures.
 """
 
 import collections
