@@ -57,7 +57,7 @@ def escaped(text):
     return re.sub(r"([_*])", r"\\\1", text)
 
 
-# Where the words of a list go: a line that docs/rows.py replaces.
+# Where the words of a list go: in a man page a line that docs/rows.py replaces, else a link.
 LISTS = {"kinds": "kinds", "runtimes_off": "runtimes"}
 
 
@@ -105,8 +105,14 @@ def program_page(where):
 
 
 def receiver_page(table):
-    return "\n| key | default |\n|---|---|\n" + "".join(
-        f"| `{k.key}` | {k.default} |\n" for k in keys(table) if k.where == "ALL") + "\n"
+    def quoted(k):
+        first = k.text.partition(". ")[0].rstrip(".")  # the man page has the rest
+        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", first).replace("|", "\\|")
+        words = LISTS.get(k.key)
+        return text.replace("{words}", f"the [{words}]({words}/README.md)")
+    return "\n| key | default | what it does |\n|---|---|---|\n" + "".join(
+        f"| `{k.key}` | {k.default} | {quoted(k)} |\n" for k in keys(table)
+        if k.where == "ALL") + "\n"
 
 
 PAGES = {"docs/man/otelprof_settings_new.3.scd": settings_page,
