@@ -16,7 +16,7 @@ from source import line_of, tracked
 
 # What the documents may have in all. The aim: 60,000 words, 2.5 semicolons, 16 words, none.
 WORDS_MAX = 65500
-SEMICOLONS_MAX = 2.7  # per 1,000 words
+SEMICOLONS_MAX = 2.8  # per 1,000 words
 SENTENCE_MAX = 11  # median of words
 BANNED_MAX = 12
 # Words of this project alone, or of nobody: the field has others.
