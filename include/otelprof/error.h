@@ -40,10 +40,8 @@ struct otelprof_error_info {
 /** The text for an error code. A static string, never NULL. */
 OTELPROF_API const char *otelprof_strerror(int code);
 
-/**
- * Why the last call on @p failed. otelprof_init() has an argument for this. Returns 0;
- * -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has failed yet.
- */
+/** Why the last call on @p failed. otelprof_init() has an argument for this. Returns 0;
+ * -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has failed yet. */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 
 OTELPROF_END_DECLS

@@ -31,12 +31,12 @@ PARTS = [("README", r"README\.md$"), ("changes", r"CHANGELOG\.md$"),
 
 
 def prose(text):
-    """@text without code, tables' rules, links' targets, comments and headings."""
+    """@text without code, tables' rules, links' targets, comments (scdoc's too) and headings."""
     text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.S)
     text = blank_code(re.sub(r"<!--.*?-->", lambda m: re.sub(r"[^\n]", " ", m.group()), text,
                              flags=re.S))
     text = re.sub(r"\]\([^)]*\)", "]", text)
-    return re.sub(r"^(#.*|[|\s:-]+)$", lambda m: " " * len(m.group()), text, flags=re.M)
+    return re.sub(r"^(#.*|[|\s:-]+|\t*; .*)$", lambda m: " " * len(m.group()), text, flags=re.M)
 
 
 def words_of(text):
