@@ -6,7 +6,10 @@
                             struct NAME       fields of a struct and their comments
                             values FIELD      constants of a field and their comments
                             settings, record, export    keys of lib/api/settings/keys.def
-                            kinds, runtimes, runtime bits, unwind errors    rows of bpf/include
+                            rules of use      the first comment of otelprof/otelprof.h
+                            example FILE      the code of examples/FILE
+                            kinds, kind bits, runtimes, runtime bits, unwind errors
+                                              rows of bpf/include
 A full stop at the end of the line is kept.
 """
 import pathlib
@@ -143,6 +146,19 @@ def values(headers, field):
     return entries(body.group(1) + "\n", r"#define (\w+)[ \t\\]+\n?[ \t]*(?:\d+|\(.*?\)\)?)", "*%s*")
 
 
+def example(path):
+    code = re.sub(r"\A(/\*.*?\*/\n)*", "", path.read_text(), flags=re.S)
+    return "```\n%s```" % code.lstrip("\n").replace("\\", "\\\\")
+
+
+def rules_of_use(root):
+    """The paragraphs on threads and so on. A short first sentence is the title."""
+    head = (root / "include/otelprof/otelprof.h").read_text().split("/*\n")[1].split("*/")[0]
+    paragraphs = re.split(r"\n \*\n", head)[2:]
+    return "\n\n".join(filled_text(re.sub(r"^([\w ()]{1,15}\.)", r"*\1*", sentence(
+        "/*\n%s*/" % part)), "") for part in paragraphs)
+
+
 def prototypes(headers, names):
     """The SYNOPSIS: prototypes of @names, in the order of the headers, each after its callback."""
     text = re.sub(r"/\*.*?\*/|^#.*?$", "", headers, flags=re.S | re.M)
@@ -186,12 +202,19 @@ def lists(root, page):
         "runtimes": lambda: words(row.word for row in rows.runtimes(root)),
         "runtime bits": lambda: words("OTELPROF_RUNTIME_" + row.upper
                                       for row in rows.runtimes(root)),
+        "kind bits": lambda: "\n\n".join(
+            "*OTELPROF_KIND_%s*\n%s" % (row.upper, filled_text("%s: %s." % (
+                row.tells[0].upper() + row.tells[1:],
+                ", ".join("_%s_/_%s_" % both for both in row.samples))))
+            for row in rows.kinds(root)),
         "unwind errors": lambda: "\n\n".join("*%s*\n\t%s" % (name, escaped(said))
                                              for name, said in rows.errors(root)),
         "settings": lambda: settings_page(table()).rstrip("\n"),
         "record": lambda: program_page(table(), ("ALL", "PROGRAM")).rstrip("\n"),
         "export": lambda: program_page(table(), ("EXPORT",)).rstrip("\n"),
         "calls": lambda: prototypes(headers, called),
+        "rules of use": lambda: rules_of_use(root),
+        "example": lambda name: example(root / "examples" / name),
         "struct": lambda name: struct(headers, name),
         "values": lambda name: values(headers, name),
     }
@@ -205,7 +228,7 @@ def filled(root, page):
     def right(match):
         indent, what, stop = match.groups()
         name, _, argument = what.partition(" ")
-        text = known[name](argument) if name in ("struct", "values") else known[what]()
+        text = known[what]() if what in known else known[name](argument)
         return textwrap.indent(text + stop, indent)
 
     for _ in range(2):  # texts of keys have lists of their own

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Configuration of a profiler. Every struct begins with its own size. Zero in a member is
- * its default, in parentheses here. A program built with an old header runs with
- * a new library. One built with a new header runs with an old library if it sets no member
- * that the old library lacks (-E2BIG otherwise). Members called reservedN must be zero.
+ * its default, in parentheses here. A program built with an old header runs with a new
+ * library. One built with a new header runs with an old library if it sets no member that
+ * the old library lacks (-E2BIG otherwise). Members called reservedN must be zero.
  */
 #ifndef OTELPROF_CONFIG_H
 #define OTELPROF_CONFIG_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libotelprof-context: a program publishes which trace and span each of its threads works on,
- * and any profiler that reads OpenTelemetry's process context (OTEP 4719) and thread context
- * (OTEP 4947) links samples to them. It needs only libc, starts no thread, takes no lock, and
- * leaves errno alone. A switch of context is one store. All calls are since 0.1.
+ * libotelprof-context: a program publishes which trace and span each of its threads works
+ * on, and any profiler that reads OpenTelemetry's process context (OTEP 4719) and thread
+ * context (OTEP 4947) links samples to them. It needs only libc, starts no thread, takes
+ * no lock, and leaves errno alone. A switch of context is one store. All calls are since
+ * 0.1.
  *
  * 	static const char *const keys[] = { "http.route" };
  * 	struct otelprof_process_context process = OTELPROF_PROCESS_CONTEXT_INIT;

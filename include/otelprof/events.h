@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Callbacks for executable files (to upload symbols), processes with their resources, and
- * windows. They run inside a call on the handle, or in the library's thread with threads = 1,
- * with the handle locked. So copy what you need, and do long work elsewhere. Structs and
- * strings are valid during the call.
+ * windows. They run inside a call on the handle, or in the library's thread with threads
+ * = 1, with the handle locked. So copy what you need, and do long work elsewhere. Structs
+ * and strings are valid during the call.
  */
 #ifndef OTELPROF_EVENTS_H
 #define OTELPROF_EVENTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Destinations of profiles. Each exporter has its own bounded queue, so a slow one does not
- * delay the others.
+ * Destinations of profiles. Each exporter has its own bounded queue, so a slow one does
+ * not delay the others.
  */
 #ifndef OTELPROF_EXPORT_H
 #define OTELPROF_EXPORT_H

@@ -2,24 +2,24 @@
 /*
  * libotelprof profiles every process of a Linux host, as OpenTelemetry Profiles.
  *
- * One handle is one profiler. otelprof_init() checks and prepares, otelprof_start() attaches,
- * otelprof_poll() processes samples, and otelprof_export() closes a window and passes its
- * profiles to the exporters. All calls are since 0.1.
+ * One handle is one profiler. otelprof_init() checks and prepares, otelprof_start()
+ * attaches, otelprof_poll() processes samples, and otelprof_export() closes a window and
+ * passes its profiles to the exporters. All calls are since 0.1.
  *
- * Threads. Any thread may make any call, unless the call says otherwise. Calls on one handle
- * run one at a time. A call that waits for work or for a delivery does not block the others.
- * otelprof_free() must be the last call. Two handles are independent. A callback that calls
- * the library with its own handle gets -EDEADLK. Exceptions: otelprof_wakeup() works, and
- * otelprof_free() does nothing and returns the handle.
+ * Threads. Any thread may make any call, unless the call says otherwise. Calls on one
+ * handle run one at a time. A call that waits for work or for a delivery does not block
+ * the others. otelprof_free() must be the last call. Two handles are independent. A
+ * callback that calls the library with its own handle gets -EDEADLK. Exceptions:
+ * otelprof_wakeup() works, and otelprof_free() does nothing and returns the handle.
  *
- * The process. The library installs no signal handler, writes to no standard stream, never
- * ends the process, and changes no setting of it. Its threads block all signals. Reads that
- * another program could block run in a child process, made like fork(2), which has none of
- * the caller's descriptors and memory. It raises no SIGCHLD, and wait(2) does not see it
- * without __WALL.
+ * The process. The library installs no signal handler, writes to no standard stream,
+ * never ends the process, and changes no setting of it. Its threads block all signals.
+ * Reads that another program could block run in a child process, made like fork(2), which
+ * has none of the caller's descriptors and memory. It raises no SIGCHLD, and wait(2) does
+ * not see it without __WALL.
  *
- * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves the
- * parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
+ * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves
+ * the parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
  *
  * The library copies strings and structs, unless a call says otherwise.
  */

@@ -6,9 +6,9 @@
  *   samples_taken + samples_restored = samples_exported + samples_filtered
  *                   + samples_pending + samples_spilled + samples_dropped
  *
- * holds at any time for the samples that otelprof_poll() has seen. samples_pending is 0 after
- * otelprof_stop(), otelprof_export() and otelprof_flush() (otelprof_abandon() if the flush
- * failed), unless otelprof_stop() had to leave records in the ring.
+ * holds at any time for the samples that otelprof_poll() has seen. samples_pending is 0
+ * after otelprof_stop(), otelprof_export() and otelprof_flush() (otelprof_abandon() if
+ * the flush failed), unless otelprof_stop() had to leave records in the ring.
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H
