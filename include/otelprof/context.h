@@ -98,8 +98,7 @@ struct otelprof_context {
  * call may allocate memory. A profiler that interrupts one of them sees the state before,
  * the state after, or no context. */
 
-/* Begin one without attributes. Ids (NULL: none) are in network order, as in
- * traceparent. */
+/* Begin one without attributes. Ids (NULL: none) are in network order. */
 OTELPROF_API void otelprof_context_init(struct otelprof_context *context,
 					const uint8_t *trace_id, const uint8_t *span_id);
 
@@ -113,8 +112,8 @@ OTELPROF_API void otelprof_context_set_span(struct otelprof_context *context,
 					    const uint8_t *span_id);
 
 /* The calling thread works on @context from now on (NULL: none). Returns the context
- * before. Who resumes a coroutine attaches its context. Detach a context before its
- * memory ends. */
+ * before. Who resumes a coroutine attaches its context. Detach it before its memory
+ * ends. */
 OTELPROF_API struct otelprof_context *
 otelprof_context_attach(struct otelprof_context *context);
 

@@ -6,14 +6,9 @@
 #ifndef OTELPROF_ERROR_H
 #define OTELPROF_ERROR_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <otelprof/macros.h>
+#include <otelprof/config.h>
 
 OTELPROF_BEGIN_DECLS
-
-struct otelprof;
 
 /* Values of otelprof_error_info.code, negative there, that are not an errno. */
 #define OTELPROF_E_BASE	      10000 /* above errno (4095) and libbpf's codes (4013) */

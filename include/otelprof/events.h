@@ -8,15 +8,9 @@
 #ifndef OTELPROF_EVENTS_H
 #define OTELPROF_EVENTS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <otelprof/config.h>
-#include <otelprof/macros.h>
 
 OTELPROF_BEGIN_DECLS
-
-struct otelprof;
 
 /* An ELF file that processes execute. The callback runs when the library first opens the
  * file: at the first sample in it, or when the file looks like a language runtime. It
@@ -44,8 +38,7 @@ typedef void (*otelprof_executable_fn)(void *userdata,
 #define OTELPROF_PROCESS_CHANGED 2 /* its resource changed, as after exec */
 #define OTELPROF_PROCESS_WENT	 3 /* it ended, or max_processes displaced it for now */
 
-/* A process. The callback runs only for processes that were sampled while they were
- * alive. */
+/* The callback runs only for processes that were sampled while alive. */
 struct otelprof_process {
 	size_t size;
 	uint32_t change;	/* OTELPROF_PROCESS_* */
@@ -83,8 +76,7 @@ struct otelprof_events {
 OTELPROF_API void otelprof_events_init(struct otelprof_events *events, size_t size);
 
 /** Replace the callbacks (NULL: none). Set them before otelprof_start(): they do not run
- * for what is known already, nor in otelprof_free(). Returns 0; -EINVAL for a struct of a
- * wrong size; -E2BIG for a member that this library does not know. */
+ * for what is known already, nor in otelprof_free(). Returns 0 or an error. */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_events(struct otelprof *p, const struct otelprof_events *events);
 

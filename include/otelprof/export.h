@@ -6,15 +6,9 @@
 #ifndef OTELPROF_EXPORT_H
 #define OTELPROF_EXPORT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <otelprof/config.h>
-#include <otelprof/macros.h>
 
 OTELPROF_BEGIN_DECLS
-
-struct otelprof;
 
 /* Values of otelprof_otlp_config.protocol. */
 #define OTELPROF_PROTOCOL_DEFAULT 0 /* OTEL_EXPORTER_OTLP_PROTOCOL, else gRPC */
@@ -98,10 +92,10 @@ OTELPROF_API void otelprof_callback_config_init(struct otelprof_callback_config 
 
 /** Add an exporter, before or after otelprof_start(). Returns its number, 1 or more,
  * which no other exporter of @p gets; -EINVAL for a member out of range
- * (otelprof_last_error() names it); -E2BIG for a member that this library does not know;
- * -ENOMEM; -OTELPROF_E_MODULE if the transport cannot be loaded; -EBUSY if another
- * exporter uses the spill_dir for this destination; the errno of making the spill_dir or
- * the file; -ETIMEDOUT if a disk does not answer or nobody reads the FIFO. */
+ * (otelprof_last_error() names it); -ENOMEM; -OTELPROF_E_MODULE if the transport cannot
+ * be loaded; -EBUSY if another exporter uses the spill_dir for this destination; the
+ * errno of making the spill_dir or the file; -ETIMEDOUT if a disk does not answer or
+ * nobody reads the FIFO. */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config);
 OTELPROF_API OTELPROF_MUST_CHECK int

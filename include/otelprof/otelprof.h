@@ -21,7 +21,9 @@
  * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves
  * the parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
  *
- * The library copies strings and structs, unless a call says otherwise.
+ * The library copies strings and structs, unless a call says otherwise. A call with a
+ * struct returns -EINVAL for a wrong size, and -E2BIG for a member or bit that this
+ * library does not know.
  */
 #ifndef OTELPROF_OTELPROF_H
 #define OTELPROF_OTELPROF_H
@@ -37,18 +39,15 @@
 
 OTELPROF_BEGIN_DECLS
 
-struct otelprof;
-
 /** The version of the running library, such as "0.1.0". Static. */
 OTELPROF_API const char *otelprof_version(void);
 
 /** Make a profiler in *@ret: check @config (NULL: the defaults) and make the BPF maps.
  * Attaches nothing.
  *
- * Returns 0; -EINVAL for a value out of range; -E2BIG for a member that this library does
- * not know; -EPERM or -OTELPROF_E_CAPABILITY without the rights; -OTELPROF_E_NO_BTF;
- * -OTELPROF_E_VERIFIER; -ENOMEM. After an error, @why (NULL, or a struct whose size is
- * set) has a sentence. */
+ * Returns 0; -EINVAL for a value out of range; -EPERM or -OTELPROF_E_CAPABILITY without
+ * the rights; -OTELPROF_E_NO_BTF; -OTELPROF_E_VERIFIER; -ENOMEM. After an error, @why
+ * (NULL, or a struct whose size is set) has a sentence. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config *config,
 						   struct otelprof_error_info *why,
 						   struct otelprof **ret);
@@ -57,14 +56,12 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config 
  * everything. It may write to the log. NULL does nothing. Returns NULL. */
 OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
 
-/** Begin sampling: load and attach the BPF programs. Returns 0; -EALREADY if it is
- * sampling; -OTELPROF_E_VERIFIER; or the error of perf_event_open(2) or of the
- * attachment. */
+/** Begin sampling: load and attach the BPF programs. Returns 0; -EALREADY;
+ * -OTELPROF_E_VERIFIER; or the error of perf_event_open(2) or of the attachment. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
 
-/** End sampling and process the samples in the ring, for at most about five seconds.
- * Export them afterwards. otelprof_start() may follow. Returns 0, also if it was not
- * sampling. */
+/** End sampling and process the samples in the ring, for about five seconds at most.
+ * Export them afterwards. Returns 0, also if it was not sampling. */
 OTELPROF_API int otelprof_stop(struct otelprof *p);
 
 /** A descriptor that is readable when otelprof_poll() has work (level-triggered). The
@@ -78,8 +75,7 @@ OTELPROF_API int otelprof_get_fd(struct otelprof *p);
 OTELPROF_API int otelprof_poll(struct otelprof *p, int timeout_ms);
 
 /** Make the current or the next otelprof_poll() return, and otelprof_get_fd() readable
- * until then. Callbacks and signal handlers may call it. Returns 0; -EINVAL for NULL; or
- * -OTELPROF_E_FORKED. */
+ * until then. Callbacks and signal handlers may call it. Returns 0 or an error. */
 OTELPROF_API int otelprof_wakeup(struct otelprof *p);
 
 /** Close the window and pass its profiles to every exporter, without waiting for
@@ -96,8 +92,7 @@ OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 /** Give up all queues, and later profiles too, so that the last otelprof_get_stats()
  * accounts for every sample. Call it between otelprof_flush() and otelprof_free(). It
  * interrupts a send under way. Samples move from samples_pending to the drop reason
- * "given_up", and those of a file that failed to "exporter". Returns 0, also if nothing
- * was queued. */
+ * "given_up", and those of a file that failed to "exporter". Returns 0. */
 OTELPROF_API int otelprof_abandon(struct otelprof *p);
 
 /** Replace the list of rules that choose processes (struct otelprof_rule). @len 0 clears
@@ -110,9 +105,8 @@ OTELPROF_API int otelprof_abandon(struct otelprof *p);
  * all rules. For lower ones the kernel drops ticks at random, which samples_thinned
  * counts. Each profile carries its true period.
  *
- * Returns 0; -EINVAL; -E2BIG for members that this library does not know; -ENOSPC beyond
- * OTELPROF_RULES_MAX, _RATES_MAX, _AGES_MAX or _GLOBS_MAX; -ENOMEM. After an error
- * nothing has changed. */
+ * Returns 0; -EINVAL; -ENOSPC beyond OTELPROF_RULES_MAX, _RATES_MAX, _AGES_MAX or
+ * _GLOBS_MAX; -ENOMEM. After an error nothing has changed. */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, size_t len);
 
@@ -135,8 +129,7 @@ typedef void (*otelprof_rule_fn)(void *userdata, uint64_t number,
 OTELPROF_API int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata);
 
 /** Take no samples until otelprof_resume(). No clock ticks, and no BPF program of a kind
- * runs. The library still follows processes. Returns 0, also if sampling is paused
- * already. */
+ * runs. The library still follows processes. Returns 0, also if it was paused. */
 OTELPROF_API int otelprof_pause(struct otelprof *p);
 
 /** Sample again. A probe whose file has changed is a warning. Returns 0, also if sampling
@@ -144,15 +137,14 @@ OTELPROF_API int otelprof_pause(struct otelprof *p);
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_resume(struct otelprof *p);
 
 /** Change the samples per second and CPU, 1 to 1000. Closes and exports the open window
- * first, because a window has one period. Returns 0; -EINVAL; or the errno of the kernel
- * or of the export. */
+ * first, because a window has one period. Returns 0; -EINVAL; or another errno. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
 						       uint32_t sample_rate_hz);
 
 /** Choose the kinds of events, OTELPROF_KIND_* or'ed. BPF programs of a kind are attached
- * only while it is on. Samples that were taken stay. Returns 0; -EINVAL for none; -E2BIG
- * for a kind that this library does not know; or the error of a kind that could not be
- * turned on. That kind is off then, and the others are as requested. */
+ * only while it is on. Samples that were taken stay. Returns 0; -EINVAL for none; or the
+ * error of a kind that could not be turned on. That kind is off then, and the others are
+ * as requested. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
 							uint64_t kinds);
 

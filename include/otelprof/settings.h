@@ -15,13 +15,9 @@
 #ifndef OTELPROF_SETTINGS_H
 #define OTELPROF_SETTINGS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <otelprof/config.h>
 #include <otelprof/error.h>
 #include <otelprof/export.h>
-#include <otelprof/macros.h>
 
 OTELPROF_BEGIN_DECLS
 
@@ -37,8 +33,8 @@ otelprof_settings_free(struct otelprof_settings *settings);
 
 /** Set keys. Later values win: read a file, then the environment, then set what the
  * command line has. A list grows when its key comes again in one call of _read*(), or in
- * calls of _set() in a row. Otherwise the new value replaces it. An empty value empties a
- * list.
+ * calls of _set() in a row. Otherwise a new value replaces it, and an empty one empties
+ * it.
  *
  * Returns 0; -EINVAL for an unknown key or a bad value; -E2BIG for more than 1 MiB of
  * text or a line of more than 8,192 bytes; the errno of reading the file; -ENOMEM. After
@@ -93,8 +89,7 @@ typedef void (*otelprof_settings_fn)(void *userdata,
 OTELPROF_API int otelprof_settings_keys(otelprof_settings_fn fn, void *userdata);
 
 /** Call @fn (which may be NULL) for each key whose value differs between @a and @b, such
- * as before and after a file was read again. Returns their number, or -EINVAL for
- * NULL. */
+ * as before and after a file was read again. Returns their number, or -EINVAL. */
 OTELPROF_API int otelprof_settings_compare(const struct otelprof_settings *a,
 					   const struct otelprof_settings *b,
 					   otelprof_settings_fn fn, void *userdata);

@@ -13,15 +13,9 @@
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <otelprof/config.h>
-#include <otelprof/macros.h>
 
 OTELPROF_BEGIN_DECLS
-
-struct otelprof;
 
 struct otelprof_stats {
 	size_t size;
@@ -41,11 +35,10 @@ struct otelprof_stats {
 	uint64_t arena_limit_bytes; /* memory_budget_bytes */
 	uint64_t symbol_bytes;	    /* user memory for names */
 	uint64_t bpf_run_ns; /* in the sampling programs, with kernel.bpf_stats_enabled */
-	uint64_t bpf_run_count; /* runs of them */
-	uint64_t requests_sent; /* accepted by destinations, each exporter counts */
-	uint64_t bytes_sent;	/* of these requests, before compression */
-	uint64_t
-		sample_period_ns; /* at present, for processes without a rate of a rule */
+	uint64_t bpf_run_count;	    /* runs of them */
+	uint64_t requests_sent;	    /* accepted by destinations, each exporter counts */
+	uint64_t bytes_sent;	    /* of these requests, before compression */
+	uint64_t sample_period_ns;  /* at present, without rules' rates */
 	uint64_t samples_restored;  /* from a spill_dir, each exporter counts */
 	uint64_t samples_spilled;   /* left in a spill_dir for the next run */
 	uint64_t requests_restored; /* from a spill_dir */
@@ -89,8 +82,7 @@ struct otelprof_stats {
 	uint64_t rule_processes;	 /* matching processes at present */
 	uint64_t rule_processes_unread;	 /* that could not be read */
 	uint64_t rule_processes_refused; /* beyond 32,768, or 64 rules of one */
-	uint64_t
-		requests_recompressed; /* sent again in a compression that a server takes */
+	uint64_t requests_recompressed;	 /* with another compression */
 	uint64_t mappings_unseen; /* executable mappings beyond 16,384 of a process */
 };
 
@@ -103,8 +95,8 @@ typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *s
 				 uint64_t count);
 
 /** Call @fn for each drop reason, with its stable name ("ring", "queue"), one sentence
- * and the count, which may be 0. They add up to samples_dropped. Returns 0, or a negative
- * errno. */
+ * and the count, which may be 0. They add up to samples_dropped. Returns 0 or an
+ * error. */
 OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 
 /** Call @fn for each unwind error that happened, with its stable name
@@ -127,8 +119,7 @@ typedef void (*otelprof_unwind_file_fn)(void *userdata,
 					const struct otelprof_unwind_file *row);
 
 /** Call @fn for each pair of a file and a reason for which stacks ended early, the most
- * frequent files first. After 256 pairs, one last row with NULL has the rest. Returns
- * 0. */
+ * frequent files first. One last row with NULL has those beyond 256 pairs. Returns 0. */
 OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn,
 				       void *userdata);
 
