@@ -124,7 +124,7 @@ def entries(text, pattern, form):
         elif SKIPPED.fullmatch(name) and not tail:
             lead = ""
         else:
-            found += [("", sentence(lead))] if lead and tail else []
+            found += [("", sentence(lead)[:-1] + ":")] if lead and tail else []
             says = tail or lead
             if says or not found or not found[-1][0]:
                 found.append((form % name, sentence(says) if says else ""))

@@ -19,10 +19,10 @@ OTELPROF_BEGIN_DECLS
 struct otelprof_executable {
 	size_t size;
 	const char *path;	 /* in the mount namespace of the process */
-	const char *build_id;	 /* .note.gnu.build-id in hex, "": none */
-	const char *go_build_id; /* .note.go.buildid, "": none */
+	const char *build_id;	 /* hex of .note.gnu.build-id, "": none */
+	const char *go_build_id; /* text of .note.go.buildid, "": none */
 	const char *htlhash;	 /* process.executable.build_id.htlhash */
-	uint64_t file_bytes;	 /* its length */
+	uint64_t file_bytes;	 /* length of the file */
 	/* The file, open for reading, or a copy of a FUSE file, or -1. The library owns it:
 	 * read with pread(2), and duplicate it (F_DUPFD_CLOEXEC) for use after the call. Its
 	 * owner may change the file at any time. */
@@ -42,9 +42,9 @@ typedef void (*otelprof_executable_fn)(void *userdata,
 struct otelprof_process {
 	size_t size;
 	uint32_t change;	/* OTELPROF_PROCESS_* */
-	uint32_t pid;		/* its number */
+	uint32_t pid;		/* process id */
 	uint64_t start_time_ns; /* Unix time, as exported, 0: not known */
-	/* Of its resource: service.name, process.executable.name and .path, container.id,
+	/* Attributes of its resource: service.name, process.executable.name and .path, container.id,
 	 * container.name, k8s.pod.uid, and its own. Those of the configuration and of the
 	 * host are left out. None with OTELPROF_PROCESS_WENT. */
 	const struct otelprof_attribute *attributes;
@@ -57,9 +57,9 @@ typedef void (*otelprof_process_fn)(void *userdata,
 /* A closed window. The exporters have its profiles already. */
 struct otelprof_window {
 	size_t size;
-	uint64_t start_time_ns; /* Unix time */
-	uint64_t end_time_ns;	/* Unix time */
-	uint64_t samples;	/* in it */
+	uint64_t start_time_ns; /* first moment, Unix time */
+	uint64_t end_time_ns;	/* end, Unix time */
+	uint64_t samples;	/* number of samples */
 };
 
 typedef void (*otelprof_window_fn)(void *userdata, const struct otelprof_window *window);

@@ -78,11 +78,10 @@ struct otelprof_stats {
 	/* Delayed by cpu_budget_permille or memory_limit_bytes. */
 	uint64_t names_postponed;  /* frames with an address, that say so */
 	uint64_t tables_postponed; /* unwind tables */
-	/* Of rules by executable or environment. */
-	uint64_t rule_processes;	 /* matching processes at present */
-	uint64_t rule_processes_unread;	 /* that could not be read */
-	uint64_t rule_processes_refused; /* beyond 32,768, or 64 rules of one */
-	uint64_t requests_recompressed;	 /* with another compression */
+	uint64_t rule_processes;   /* that rules by executable or environment match */
+	uint64_t rule_processes_unread;	 /* that such rules could not examine */
+	uint64_t rule_processes_refused; /* beyond 32,768, or 64 such rules of one */
+	uint64_t requests_recompressed;	 /* sent again with another compression */
 	uint64_t mappings_unseen; /* executable mappings beyond 16,384 of a process */
 };
 

@@ -109,7 +109,7 @@ class Man(unittest.TestCase):
 
     def test_fields_and_their_comments(self):
         self.assertEqual("_a_\n\tSamples of b\\_c, at most 3.\n\n"
-                         "Of both.\n\n"
+                         "Of both:\n\n"
                          "_d_, _e_\n\tThe name, two lines.", man.manpage.struct("""
 struct otelprof_a {
 	size_t size;
