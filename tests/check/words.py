@@ -15,7 +15,7 @@ import sys
 from links import blank_code
 from source import blank, line_of, tracked
 
-# What the documents may have in all. The aim: 60,000 words, 2.5 semicolons, 16 words, none.
+# What the documents may have in all.
 WORDS_MAX = 60000
 SEMICOLONS_MAX = 0.5  # per 1,000 words
 SENTENCE_MAX = 11  # median of words
