@@ -11,7 +11,7 @@
 #define CHAIN_SHARE 0.95
 #define HALF	    0.5
 
-static bool is_out(const struct leave_out *out, uint32_t function)
+bool leaves_out(const struct leave_out *out, uint32_t function)
 {
 	return out->runtime && out->classes[function] == OP_CLASS_RUNTIME;
 }
@@ -32,7 +32,7 @@ static int push(struct adding *a, uint32_t label)
 {
 	uint32_t *at;
 
-	if (a->labels.len && !(label & VIEW_PROCESS) && is_out(a->out, label))
+	if (a->labels.len && !(label & VIEW_PROCESS) && leaves_out(a->out, label))
 		return 0;
 	at = op_vec_push(&a->labels);
 	if (!at)
