@@ -125,7 +125,7 @@ static const struct {
 	enum wait wait;
 } callers[] = {
 	{ WAIT_LOCK, "take_gil", WAIT_GIL },
-	{ WAIT_LOCK, "*Thread.join", WAIT_THREAD }, /* Python's, Java's */
+	{ WAIT_LOCK, "*Thread.join", WAIT_THREAD },	 /* Python's, Java's */
 	{ WAIT_LOCK, "Condition.wait", WAIT_CONDITION }, /* Python's */
 	{ WAIT_LOCK, "PyThread_acquire_lock", WAIT_LOCK },
 	{ WAIT_LOCK, "PyMutex_Lock", WAIT_LOCK },
@@ -271,6 +271,7 @@ static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 		{ "page_fault", WAIT_PAGE_FAULT },
 		{ "preempted", WAIT_CPU },
 		{ "sleep", WAIT_OTHER },
+		{ "on_cpu", WAIT_NONE }, /* of wall */
 		/* states of threads */
 		{ "running", WAIT_NONE },
 		{ "runnable", WAIT_CPU },

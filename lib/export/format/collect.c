@@ -463,22 +463,6 @@ static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_vie
 	}
 }
 
-/* Does the sample refer to a stack or an attribute that its request has not? */
-static bool is_astray(const struct otlp_profiles *p, const struct otlp_sample *s)
-{
-	uint32_t i;
-
-	if (s->stack < 0 || ((uint32_t)s->stack >= p->stacks.len && s->stack))
-		return true;
-	for (i = 0; i < s->attributes.len; i++) {
-		int32_t number = p->ints.data[s->attributes.first + i];
-
-		if (number < 0 || ((uint32_t)number >= p->attributes.len && number))
-			return true;
-	}
-	return false;
-}
-
 static int add_sample(void *data, const struct otlp_sample_view *v)
 {
 	const struct adding *a = data;
@@ -491,7 +475,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	widen_time(c, v->profile);
 	c->samples++;
 	c->samples_empty += !v->sample->values.len && !v->sample->timestamps.len;
-	c->samples_astray += is_astray(a->p, v->sample);
+	c->samples_astray += op_collect_is_astray(a->p, v->sample);
 	if (!r)
 		r = op_moments_find(&c->moments, a->p, v, k.stack.kind, &k.stack.moment);
 	if (!r && !op_collect_is_newest(c, v, k.stack.moment))

@@ -22,7 +22,11 @@ struct frame {
 	}
 #define SLEEP K("__schedule"), K("schedule")
 #define FUTEX SLEEP, K("futex_do_wait"), K("__futex_wait"), K("do_futex")
-#define JAVA  FUTEX, LIBC("pthread_cond_wait"), { "libjvm.so", "" }
+#define JAVA                                                                             \
+	FUTEX, LIBC("pthread_cond_wait"),                                                \
+	{                                                                                \
+		"libjvm.so", ""                                                          \
+	}
 #define PARK                                                                             \
 	JAVA, { "j", "jdk.internal.misc.Unsafe.park" },                                  \
 	{                                                                                \
