@@ -28,7 +28,6 @@ enum {
 	KICK_BYTES_A_SAMPLE = 16,
 	KICK_BYTES_MIN = 64 * 1024, /* enough for a burst */
 	EMPTY_BATCH = 4096,	    /* more than any bucket of a map holds */
-	OFF_THREAD_WORDS = 32,	    /* a struct op_off_thread is not longer */
 };
 
 static void sizes_of(const struct op_capture *c, struct op_kind_sizes *ret)
@@ -202,29 +201,6 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 	return r < 0 ? op_fail(c->log, r, "the kind %s could not be begun anew: %s",
 			       op_kind_name(kind), strerror(-r))
 		     : 0;
-}
-
-uint64_t op_capture_off_ns(const struct op_capture *c, enum op_event kind, uint32_t tid,
-			   uint64_t started_ns, uint64_t now_ns)
-{
-	uint64_t since = OP_MAX(c->kinds.attached_ns[kind], started_ns);
-	struct bpf_map_info info = { 0 };
-	uint32_t len = sizeof(info);
-	int map = c->kinds.begun[kind][0];
-	uint64_t thread[OFF_THREAD_WORDS] = { 0 };
-
-	if (op_capture_program(c, kind, 0) < 0 || map < 0 ||
-	    bpf_obj_get_info_by_fd(map, &info, &len) || info.value_size > sizeof(thread))
-		return 0;
-	if (bpf_map_lookup_elem(map, &tid, thread) == 0) {
-		/* struct op_off_thread begins with left_ns */
-		if (!thread[0])
-			return 0;
-		since = OP_MAX(since, thread[0]);
-	}
-	if (now_ns < since || now_ns - since < c->config.off_cpu_min_ns)
-		return 0;
-	return now_ns - since;
 }
 
 /* Is there another one for hook @i, where this kernel does not attach it? */
