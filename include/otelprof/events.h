@@ -44,9 +44,9 @@ struct otelprof_process {
 	uint32_t change;	/* OTELPROF_PROCESS_* */
 	uint32_t pid;		/* process id */
 	uint64_t start_time_ns; /* Unix time, as exported, 0: not known */
-	/* Attributes of its resource: service.name, process.executable.name and .path, container.id,
-	 * container.name, k8s.pod.uid, and its own. Those of the configuration and of the
-	 * host are left out. None with OTELPROF_PROCESS_WENT. */
+	/* Attributes of its resource: service.name, process.executable.name and .path,
+	 * container.id, container.name, k8s.pod.uid, and its own. Those of the configuration
+	 * and of the host are left out. None with OTELPROF_PROCESS_WENT. */
 	const struct otelprof_attribute *attributes;
 	size_t attributes_len;
 };
