@@ -27,7 +27,8 @@ def fields(header, struct):
 
 def receiver_page(table):
     def quoted(k):
-        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", k.text).replace("|", "\\|")
+        first = k.text.partition(". ")[0].rstrip(".")  # the man page has the rest
+        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", first).replace("|", "\\|")
         words = LISTS.get(k.key)
         return text.replace("{words}", f"the [{words}]({words}/README.md)")
     return "\n| key | default | what it does |\n|---|---|---|\n" + "".join(
