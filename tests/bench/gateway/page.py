@@ -86,8 +86,8 @@ def away(figures):
 
 def machine(figures):
     m = figures["machine"]
-    return ("Measured on %s: %d CPUs (%s), Linux %s, Collector %s. Other work made a load of %.0f "
-            "before it." % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0],
+    return ("Measured on %s: %d CPUs (%s), Linux %s, Collector %s. Load before: %.0f."
+            % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0],
                             m["collector"], m["load_before"]))
 
 
