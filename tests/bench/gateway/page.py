@@ -87,8 +87,8 @@ def away(figures):
 def machine(figures):
     m = figures["machine"]
     return ("Measured on %s: %d CPUs (%s), Linux %s, Collector %s. Load before: %.0f."
-            % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0],
-                            m["collector"], m["load_before"]))
+            % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0], m["collector"],
+               m["load_before"]))
 
 
 TABLES = {"machine": machine, "node": node, "ladders": ladders, "away": away}
