@@ -135,7 +135,7 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_MATCH_AGE	   6 /* number: least age of the process in nanoseconds */
 #define OTELPROF_MATCH_CONTAINER   7 /* text: its name, or 4 or more digits of its id */
 #define OTELPROF_MATCH_POD	   8 /* text: the uid of a Kubernetes pod */
-#define OTELPROF_MATCH_EXECUTABLE  9 /* text: a path from / or *, * matches any bytes */
+#define OTELPROF_MATCH_EXECUTABLE  9 /* text: a path from / or *. * matches any text */
 #define OTELPROF_MATCH_ENVIRONMENT 10 /* text: NAME=VALUE or NAME at exec */
 
 /* Values of otelprof_rule.action. */

@@ -13,10 +13,10 @@
  * otelprof_wakeup() works, and otelprof_free() does nothing and returns the handle.
  *
  * The process. The library installs no signal handler, writes to no standard stream,
- * never ends the process, and changes no setting of it. Its threads block all signals.
- * Reads that another program could block run in a child process, made like fork(2), which
- * has none of the caller's descriptors and memory. It raises no SIGCHLD, and wait(2) does
- * not see it without __WALL.
+ * never ends the process, and changes no setting of it, except RLIMIT_MEMLOCK before Linux
+ * 5.11 and gRPC's log function. Its threads block all signals. Reads that another program
+ * could block run in a child process, made like fork(2), which has none of the caller's
+ * descriptors and memory. wait(2) does not see it without __WALL.
  *
  * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves
  * the parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
@@ -58,7 +58,7 @@ OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
  * -OTELPROF_E_VERIFIER; or the error of perf_event_open(2) or of the attachment. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
 
-/** End sampling and process the samples in the ring, for about five seconds at most.
+/** End sampling and process the samples in the ring, for about six seconds at most.
  * Export them afterwards. Returns 0, also if it was not sampling. */
 OTELPROF_API int otelprof_stop(struct otelprof *p);
 
@@ -83,8 +83,8 @@ OTELPROF_API int otelprof_export(struct otelprof *p);
 
 /** Wait at most @timeout_ms until every exporter has delivered or given up its queue.
  * File exporters complete their file. Returns 0; -ETIMEDOUT if something is still queued
- * (flush again or call otelprof_abandon()); or the errno of a file. What a file that is
- * not OTLP could not take waits for the next flush. */
+ * (flush again or call otelprof_abandon()); or the errno of a file. For formats other than
+ * OTLP the next flush writes again what an error kept out. */
 OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 
 /** Give up all queues, and later profiles too, so that the last otelprof_get_stats()

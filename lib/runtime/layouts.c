@@ -328,7 +328,7 @@ int op_layouts_unknown(const struct op_layouts_schema *schema, const char *versi
 {
 	op_log(log, OP_LOG_WARNING,
 	       "%s: the layout of %s %s is not known, so its frames stay native; a "
-	       "section [%s %s] in a file of layouts_dir (--layouts DIR) would give it",
+	       "section [%s %s] in a file of layouts_dir (--layouts-dir DIR) would give it",
 	       path, schema->title, version, schema->runtime, version);
 	return -ENOTSUP;
 }

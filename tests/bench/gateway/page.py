@@ -86,9 +86,9 @@ def away(figures):
 
 def machine(figures):
     m = figures["machine"]
-    return ("Measured on %s: %d CPUs (%s), Linux %s, Collector %s. Other work made a load of %.0f "
-            "before it." % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0],
-                            m["collector"], m["load_before"]))
+    return ("Measured on %s: %d CPUs (%s), Linux %s, Collector %s. Load before: %.0f."
+            % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0], m["collector"],
+               m["load_before"]))
 
 
 TABLES = {"machine": machine, "node": node, "ladders": ladders, "away": away}
