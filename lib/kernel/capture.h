@@ -175,8 +175,10 @@ int op_capture_load_heap(struct op_capture *c, bool is_free,
  * lost. */
 void op_capture_next_window(struct op_capture *c);
 
-/* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. */
-int op_capture_counters(struct op_capture *c, uint64_t *ret);
+/* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. *@ret_lost, if it is
+ * not NULL: by kind, the samples that the programs dropped. */
+int op_capture_counters(struct op_capture *c, uint64_t *ret,
+			uint64_t ret_lost[OP_EVENT_MAX]);
 /* Bytes of the maps, by the kernel's own count where /proc/self tells it, and of the
  * side-bands. Slabs are counted as they are now, the other maps as they were when
  * it was last looked, a second ago or less. */

@@ -192,14 +192,9 @@ static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
 	return n;
 }
 
-uint64_t op_capture_kinds_missed(const struct op_capture *c)
+uint64_t op_capture_kind_missed(const struct op_capture *c, uint32_t kind)
 {
-	uint64_t n = c->kinds.gone_missed;
-	uint32_t i;
-
-	for (i = 0; i < OP_KINDS; i++)
-		n += missed(c, op_kinds()[i]);
-	return n;
+	return c->kinds.gone_missed[kind] + missed(c, op_kinds()[kind]);
 }
 
 static void turn_off(struct op_capture *c, const struct op_kind *kind)
@@ -208,7 +203,7 @@ static void turn_off(struct op_capture *c, const struct op_kind *kind)
 
 	op_perf_close_kind(c, kind);
 	op_hooks_close(c, kind);
-	c->kinds.gone_missed += missed(c, kind);
+	c->kinds.gone_missed[kind->event] += missed(c, kind);
 	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++) {
 		add_run_time(c->kinds.program[kind->event][i], &c->kinds.gone_run_ns,
 			     &c->kinds.gone_run_count);

@@ -439,6 +439,24 @@ static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_vie
 	}
 }
 
+/* The samples that the profile's window lost, in parts of those that it kept. */
+static double lost_of(const struct otlp_profiles *p, const struct otlp_profile *profile)
+{
+	const struct otlp_attribute *lost, *taken;
+
+	if (!profile->attributes.len)
+		return 0;
+	lost = otlp_find_attribute(p, profile->attributes,
+				   "otelprof.window.samples_lost");
+	taken = otlp_find_attribute(p, profile->attributes,
+				    "otelprof.window.samples_taken");
+	if (!lost || !taken || lost->kind != OTLP_VALUE_INT ||
+	    taken->kind != OTLP_VALUE_INT || lost->integer <= 0 ||
+	    taken->integer <= lost->integer)
+		return 0;
+	return (double)lost->integer / (double)(taken->integer - lost->integer);
+}
+
 /* Does the sample refer to a stack or an attribute that its request has not? */
 static bool is_astray(const struct otlp_profiles *p, const struct otlp_sample *s)
 {
@@ -485,6 +503,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	if (!r) {
 		count_samples(&c->stacks.data[stack], v);
 		add_guessed(&c->stacks.data[stack], v, value);
+		c->stacks.data[stack].lost += (double)value * lost_of(a->p, v->profile);
 	}
 	if (!r && c->times)
 		r = op_times_add(c, a->p, v, stack);

@@ -218,6 +218,7 @@ struct op_collect_stack {
 	int64_t value;
 	int64_t approximate; /* the part with only the nearest known function of Java */
 	int64_t guessed;     /* the part in samples with a guessed frame */
+	double lost;	     /* what is missing: its part of the samples that were lost */
 };
 
 enum {

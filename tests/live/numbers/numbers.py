@@ -9,6 +9,7 @@ own, sampled HZ times a second. Each task's samples are held against its CPU clo
 noise of one sample at a random moment of each interval: sigma, the root of the sum of p (1 - p).
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
+lost: the profiler stands still, with a small ring: what it lost is told in every output.
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
@@ -18,9 +19,11 @@ in_use: some 300,000 sampled allocations that stay, of which the tables have roo
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
 import itertools
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +49,9 @@ BURSTS = 3
 CALLS = 4000
 # A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
 LIMIT_OFF = 0.1
+LOST_RING = 131072  # bytes: some hundred samples
+LOST_SECONDS = 4
+LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
 SLEEPS = 80
 MUTE_SECONDS = 4
 MUTE_OFF = 0.1  # of off_cpu's own sampling
@@ -66,7 +72,7 @@ LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.
 KILLED = 1500
 CALLED = 30000
 CALLED_OFF = 0.01  # and a part of the last block
-DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
+DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "lost", "mute",
            "in_use", "signals", "goroutine_waits", "outputs", "indirect",
            "timens"]
 
@@ -144,6 +150,53 @@ def cell_limit(run, name):
     told = [sum(n for stack, n in stacks if place in stack) for place in ("first", "second")]
     run.say("ok" if all(abs(n / (BURSTS * CALLS) - 1) < LIMIT_OFF for n in told) else "FAIL",
             name, "%d and %d calls told, of %d each" % (*told, BURSTS * CALLS))
+
+
+def wait_for_work(recorder, seconds):
+    """Until the command of @recorder has used so much CPU time."""
+    used = 0
+    while used < seconds and recorder.poll() is None:
+        time.sleep(0.02)
+        with open("/proc/%d/task/%d/children" % (recorder.pid, recorder.pid),
+                  encoding="ascii") as f:
+            children = f.read().split()
+        used = 0
+        for pid in children:
+            with open("/proc/%s/stat" % pid, encoding="utf-8") as f:
+                used += sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:13])
+        used /= os.sysconf("SC_CLK_TCK")
+
+
+def cell_lost(run, name):
+    """Told and lost samples together are those of the CPU clocks."""
+    path, config = run.fresh(name + ".otlp"), run.path(name + ".conf")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("ring_bytes = %d\n" % LOST_RING)
+    tasks = min(2, os.cpu_count())
+    with subprocess.Popen([run.args.otelprof, "record", "--no-keep", "-F", "999", "--config",
+                           config, "-o", path, "--", program(run, "periodic"), "50000", "50000",
+                           str(tasks), "0", str(LOST_SECONDS), "999"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as recorder:
+        wait_for_work(recorder, tasks * LOST_SECONDS / 4)
+        recorder.send_signal(signal.SIGSTOP)
+        wait_for_work(recorder, tasks * LOST_SECONDS * 3 / 4)
+        recorder.send_signal(signal.SIGCONT)
+        said, summary = recorder.communicate()
+    want = sum(int(line.split()[1]) for line in said.splitlines()) * 999 / 1e9
+    samples = outputs.otlp.read_file(path).samples
+    told, lost = sum(s.count for s in samples), sum({s.window: s.lost for s in samples}.values())
+    texts = [subprocess.run([run.args.otelprof, "report", "--no-lines", "--format", form, path],
+                            check=True, capture_output=True, text=True).stdout
+             for form in ("text", "markdown", "json")]
+    words = "%.1f%% of the samples were lost" % (100 * lost / (told + lost))
+    silent = [form for form, text in zip(("text", "markdown"), texts) if words not in text]
+    silent += ["json"] if abs(json.loads(texts[2])["quality"]["lost_samples_percent"] /
+                              (100 * lost / (told + lost)) - 1) > 1e-4 else []
+    silent += ["summary"] if not re.search(r"[1-9][0-9]*\.\d%  of the samples were lost",
+                                           summary) else []
+    run.say("ok" if abs((told + lost) / want - 1) < LOST_OFF and lost > told / 4 and not silent
+            else "FAIL", name, "%d told and %d lost, of %.0f" % (told, lost, want),
+            ["not in " + form for form in silent])
 
 
 def cell_mute(run, name):
@@ -280,7 +333,7 @@ def main():
         return 77
     run = Numbers(args)
     run.full = args.full
-    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute,
+    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "lost": cell_lost, "mute": cell_mute,
                                                   "in_use": cell_in_use,
                                                   "signals": cell_signals,
                                                   "goroutine_waits": cell_goroutine_waits,
