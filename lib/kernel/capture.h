@@ -149,7 +149,7 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
 int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i);
 
 /* Load the program of probe @number with the type @type (enum bpf_prog_type), which takes @value
- * of its context (of no bytes: none). It keeps @most samples a second and CPU, or as many as the
+ * of its context (of no bytes: none). Probes that measure latency share a map of calls. It keeps @most samples a second and CPU, or as many as the
  * configuration says if that is 0 or more. Returns its descriptor, which the caller closes, or
  * -errno with a sentence in the log. */
 int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,

@@ -13,6 +13,7 @@ lost: the profiler stands still, with a small ring: what it lost is told in ever
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
+latency: calls of a function from three places, some in themselves, some left by longjmp(3).
 indirect: calls of strlen(3), whose symbol is that of a resolver.
 timens: the profiler is in a time namespace, whose clocks are a day ahead.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
@@ -72,8 +73,11 @@ LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.
 KILLED = 1500
 CALLED = 30000
 CALLED_OFF = 0.01  # and a part of the last block
+TIMED = 2000
+TIMED_OFF, TIMED_NS = 0.03, 2000  # and so much of a call; the rest of a block of passes is in it
+PASSED = 0.9  # CPU samples in probed calls whose stacks are whole; the first ones may be early
 DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "lost", "mute",
-           "in_use", "signals", "goroutine_waits", "outputs", "indirect",
+           "in_use", "signals", "goroutine_waits", "outputs", "latency", "indirect",
            "timens"]
 
 
@@ -97,6 +101,13 @@ def record(run, name, options, *command):
     done = subprocess.run([run.args.otelprof, "record", "-q", "-o", folded, *options, "--",
                            *command], capture_output=True, text=True, timeout=120, check=True)
     return read(folded), done.stdout
+
+
+def config(run, name, text):
+    path = run.path(name + ".conf")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text + "\n")
+    return path
 
 
 def step(run, hz, period_ms, percent, phases):
@@ -169,13 +180,12 @@ def wait_for_work(recorder, seconds):
 
 def cell_lost(run, name):
     """Told and lost samples together are those of the CPU clocks."""
-    path, config = run.fresh(name + ".otlp"), run.path(name + ".conf")
-    with open(config, "w", encoding="utf-8") as f:
-        f.write("ring_bytes = %d\n" % LOST_RING)
+    path = run.fresh(name + ".otlp")
     tasks = min(2, os.cpu_count())
     with subprocess.Popen([run.args.otelprof, "record", "--no-keep", "-F", "999", "--config",
-                           config, "-o", path, "--", program(run, "periodic"), "50000", "50000",
-                           str(tasks), "0", str(LOST_SECONDS), "999"], stdout=subprocess.PIPE,
+                           config(run, name, "ring_bytes = %d" % LOST_RING), "-o", path, "--",
+                           program(run, "periodic"), "50000", "50000", str(tasks),
+                           "0", str(LOST_SECONDS), "999"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as recorder:
         wait_for_work(recorder, tasks * LOST_SECONDS / 4)
         recorder.send_signal(signal.SIGSTOP)
@@ -260,11 +270,8 @@ def cell_goroutine_waits(run, name):
 
 def cell_outputs(run, name):
     path = run.fresh(name + ".otlp")
-    config = run.path(name + ".conf")
-    with open(config, "w", encoding="utf-8") as f:
-        f.write(OUTPUTS_RULES)
-    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config", config,
-                           "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config",
+                           config(run, name, OUTPUTS_RULES), "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
                            path]) as recorder:
         time.sleep(1)
         twins = subprocess.Popen([program(run, "changes"), "twins", "60000"])
@@ -278,6 +285,39 @@ def cell_outputs(run, name):
     run.say("FAIL" if problems or few or len(want) < 4 else "ok", name, "; ".join(
         "%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
         for kind, pids in sorted(want.items())), problems)
+
+
+def cell_latency(run, name):
+    """Latency by place beside the program's clock; the stacks of all samples pass the trampoline."""
+    changes, path = program(run, "changes"), run.fresh(name + ".otlp")
+    done = subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "999", "--kinds",
+                           "cpu,probe:uprobe:%s:timed:latency" % changes, "--config",
+                           config(run, name, "probe_samples = 100000"), "-o", path, "--", changes,
+                           "calls", str(TIMED)], capture_output=True, text=True, check=True)
+    want = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+    told, passed, others = [0, 0, 0], 0, 0
+    for s in outputs.otlp.read_file(path).samples:
+        names = [f.name for f in s.frames]
+        place = [p in names for p in ("shorts", "longs", "nests")]
+        if s.sample_type == ("timed_latency", "nanoseconds") and any(place):
+            told[place.index(True)] += sum(s.values)
+        elif s.sample_type[0] == "samples" and "timed" in names:
+            passed += "main" in names and "_start" in names
+            others += "main" not in names
+    wrong = ["%d of %s ns" % pair for pair in zip(told, want) if not -pair[1][1] * TIMED_OFF <
+             pair[0] - pair[1][1] < pair[1][1] * TIMED_OFF + pair[1][0] * TIMED_NS + pair[1][2]]
+    if shutil.which("go"):
+        refused = subprocess.run([run.args.otelprof, "record", "-q", "-d", "1", "--kinds",
+                                  "probe:uretprobe:%s:main.main" %
+                                  os.path.realpath(shutil.which("go"))], capture_output=True,
+                                 text=True)
+        if refused.returncode != 1 or "a Go program" not in refused.stderr:
+            wrong.append("of Go: " + refused.stderr)
+    if passed < PASSED * (passed + others):
+        wrong.append("%d of %d stacks end in the call" % (others, passed + others))
+    run.say("FAIL" if wrong else "ok", name, "; ".join(
+        "%d of %d ns in %d calls" % (t, w[1], w[0]) for t, w in zip(told, want)) +
+        "; %d stacks of other samples pass it, %d do not" % (passed, others), wrong)
 
 
 def cell_indirect(run, name):
@@ -338,6 +378,7 @@ def main():
                                                   "signals": cell_signals,
                                                   "goroutine_waits": cell_goroutine_waits,
                                                   "outputs": cell_outputs,
+                                                  "latency": cell_latency,
                                                   "indirect": cell_indirect,
                                                   "timens": cell_timens}
     run.cells(known, list(known) if args.full else DEFAULT)
