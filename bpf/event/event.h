@@ -157,7 +157,8 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 }
 
 /* Note the calls that return to a uretprobe's trampoline, for the walk to pass it. Calls that were
- * left by longjmp(3) lie below sp, and one with two probes is there twice. */
+ * left by longjmp(3) lie below sp, and one with two probes is there twice: the next one takes the
+ * place of these. There is no branch, which the loop would multiply for the verifier. */
 __attribute__((noinline)) int op_note_returns(__u32 number);
 __attribute__((noinline)) int op_note_returns(__u32 number)
 {
@@ -166,26 +167,29 @@ __attribute__((noinline)) int op_note_returns(__u32 number)
 	struct return_instance *r = BPF_CORE_READ(task, utask, return_instances);
 	struct op_walk_returns *to;
 	__u64 before = 0;
-	__u32 len = 0;
+	__u64 leaf;
+	__u64 len = 0;
 	__u64 sp;
 	int i;
 
 	if (!slot)
 		return 0;
 	to = &slot->unwind.returns;
-	for (i = 0; i < 2 * OP_RETURNS_MAX && r && len < OP_RETURNS_MAX; i++) {
+	leaf = slot->registers.sp;
+	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
 		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;
-		if (sp > slot->registers.sp && sp != before) {
-			op_platform_bound(len);
-			if (len >= OP_RETURNS_MAX)
-				break;
-			to->sp[len] = before = sp;
-			to->pc[len++] = BPF_CORE_READ(r, orig_ret_vaddr);
-		}
+		op_platform_bound(len);
+		if (len >= OP_RETURNS_MAX)
+			break;
+		to->sp[len] = sp;
+		to->pc[len] = BPF_CORE_READ(r, orig_ret_vaddr);
+		/* sp > leaf && sp != before, of addresses */
+		len += (leaf - sp) >> 63 & ((before - sp) | (sp - before)) >> 63;
+		before = sp;
 		r = BPF_CORE_READ(r, next);
 	}
 	to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
-	slot->unwind.returns_len = len;
+	slot->unwind.returns_len = (__u32)len;
 	slot->unwind.returns_next = 0;
 	return 0;
 }

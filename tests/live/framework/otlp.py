@@ -46,6 +46,7 @@ class Sample:
     link: tuple = None  # (trace id, span id) in hex
     period_type: tuple = ("", "")
     lost: int = 0  # samples of the kind, in all of the window
+    duration: int = 0  # of the window
 
     @property
     def pid(self):
@@ -356,7 +357,8 @@ class Request:
             self.capture.samples.append(Sample(
                 resource, self.attributes(packed(sample, 2)), self.stack(int_of(sample, 1)),
                 len(timestamps) if timestamps else sum(values), values, timestamps,
-                sample_type, period, start, link or None, period_type, lost))
+                sample_type, period, start, link or None, period_type, lost,
+                end - start))
             count += 1
         if count == 0:
             self.complain("a profile with no samples")

@@ -12,9 +12,11 @@ limit: calls of a probed function in bursts, of which the second of each second 
 lost: the profiler stands still, with a small ring: what it lost is told in every output.
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
+parked-java, parked-node, parked-python: pools without work, beside threads that contend for a lock.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
 latency: calls of a function from three places, some in themselves, some left by longjmp(3).
 indirect: calls of strlen(3), whose symbol is that of a resolver.
+clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice.
 timens: the profiler is in a time namespace, whose clocks are a day ahead.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
@@ -73,6 +75,17 @@ LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.
 KILLED = 1500
 CALLED = 30000
 CALLED_OFF = 0.01  # and a part of the last block
+CLOCK_SECONDS = 12  # more than two windows
+CLOCK_AFTER_MS = 4000
+CLOCK_STEPS = [(3600,), (-3600,), (-3600, 3600), (25 * 365 * 86400,)]
+CLOCK_OFF = 1  # s: windows without a sample
+PARKED_SECONDS = 4
+PARKED_OFF = 0.1  # of locks' own sampling
+# No wait for a lock: the rest of what is told, of the time of one thread.
+PARKED_REST = 0.25
+PARKED = {"java": ["java", os.path.join(HERE, "Parked.java"), str(PARKED_SECONDS)],
+          "node": ["node", os.path.join(HERE, "parked.js"), str(PARKED_SECONDS)],
+          "python": [sys.executable, os.path.join(HERE, "parked.py"), str(PARKED_SECONDS)]}
 TIMED = 2000
 TIMED_OFF, TIMED_NS = 0.03, 2000  # and so much of a call; the rest of a block of passes is in it
 PASSED = 0.9  # CPU samples in probed calls whose stacks are whole; the first ones may be early
@@ -268,6 +281,29 @@ def cell_goroutine_waits(run, name):
             tuple(n / 1e9 for n in told + want + [idle]))
 
 
+def cell_parked(run, name):
+    """Contention beside the program's own sum; what waits for work is none."""
+    command = PARKED[name.split("-")[1]]
+    if not shutil.which(command[0]):
+        raise suite.Skip("no " + command[0])
+    path = run.fresh(name + ".otlp")
+    done = subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "locks", "-o",
+                           path, "--", *command], check=True, capture_output=True, text=True)
+    want = float(done.stdout)
+    told = rest = parked = 0
+    for s in outputs.otlp.read_file(path).samples:
+        seconds = sum(s.values) / 1e9
+        if s.sample_type[0] == "parked":
+            parked += seconds
+        elif s.sample_type[0] == "delay" and any(f.name.endswith("contends") for f in s.frames):
+            told += seconds
+        elif s.sample_type[0] == "delay" and not s.frames[-1].name.startswith("[unwind error"):
+            rest += seconds
+    right = abs(told - want) <= want * PARKED_OFF and rest < PARKED_SECONDS * PARKED_REST
+    run.say("ok" if right and parked > PARKED_SECONDS else "FAIL", name,
+            "%.3f s told, of %.3f; parked %.3f, the rest %.3f" % (told, want, parked, rest))
+
+
 def cell_outputs(run, name):
     path = run.fresh(name + ".otlp")
     with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config",
@@ -351,6 +387,45 @@ def cell_timens(run, name):
                           done.stderr))
 
 
+def clocks(run, name, step_so):
+    """What is told of each step, and what of it is wrong."""
+    told, wrong = [], []
+    for steps in CLOCK_STEPS:
+        path = run.fresh("%s.otlp" % name)
+        env = dict(os.environ, LD_PRELOAD=step_so, AFTER=str(CLOCK_AFTER_MS),
+                   **dict(zip(("STEP", "STEP_2"), map(str, steps))))
+        begin, wall = time.monotonic(), time.time()
+        subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "99", "-d",
+                        str(CLOCK_SECONDS), "--comm", "periodic", "-o", path], env=env,
+                       check=True, capture_output=True, timeout=120)
+        took = time.monotonic() - begin
+        samples = outputs.otlp.read_file(path).samples
+        windows = sorted({(s.window, s.duration) for s in samples})
+        seconds = sum(duration for _, duration in windows) / 1e9
+        starts = [start / 1e9 - wall for start, _ in windows]
+        told.append("%+d: %d windows, %.2f s" % (sum(steps), len(windows), seconds))
+        if not CLOCK_SECONDS - CLOCK_OFF < seconds < took:
+            wrong.append("%s: windows of %.2f s, of %d s" % (steps, seconds, CLOCK_SECONDS))
+        reached = [0] + [sum(steps[:i + 1]) for i in range(len(steps))]
+        wrong += ["%s: a window begins %.1f s after the start" % (steps, at) for at in starts
+                  if not any(-1 < at - shift < took for shift in reached)]
+    return told, wrong
+
+
+def cell_clocks(run, name):
+    """Windows end to end by the monotonic clock, each at the wall time of its beginning."""
+    step_so = run.path("step.so")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", step_so, os.path.join(HERE, "step.c")],
+                   check=True)
+    worker = subprocess.Popen([program(run, "periodic"), "10000", "5000", "1", "0", "3600", "99"],
+                              stdout=subprocess.DEVNULL)
+    try:
+        told, wrong = clocks(run, name, step_so)
+    finally:
+        suite.stop([worker])
+    run.say("FAIL" if wrong else "ok", name, "; ".join(told), wrong)
+
+
 def cell_signals(run, name):
     _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
                          str(KILLED))
@@ -380,7 +455,9 @@ def main():
                                                   "outputs": cell_outputs,
                                                   "latency": cell_latency,
                                                   "indirect": cell_indirect,
-                                                  "timens": cell_timens}
+                                                  "timens": cell_timens,
+                                                  "clocks": cell_clocks}
+    known |= {"parked-" + language: cell_parked for language in PARKED}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()
