@@ -363,7 +363,9 @@ def cell_indirect(run, name):
         raise suite.Skip("no libc.so.6")
     stacks, _ = record(run, name, ["--kinds", "probe:uprobe:%s:strlen" % libc],
                        program(run, "changes"), "strlen", str(CALLED))
-    told = sum(n for stack, n in stacks if "measures" in stack)
+    # a stack that ends early, before the program's table is made, counts too
+    told = sum(n for stack, n in stacks if "measures" in stack or
+               (stack[0] == "changes" and stack[1].startswith("[unwind error")))
     run.say("ok" if abs(told / CALLED - 1) < CALLED_OFF else "FAIL", name,
             "%d calls of strlen told, of %d" % (told, CALLED))
 
