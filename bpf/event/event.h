@@ -44,6 +44,7 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->context_bytes = 0;
 	slot->object.made = 0;
 	slot->waker.tid = 0;
+	slot->called = 0;
 }
 
 /* As below. @tick_ns: when a clock ticked, so that it has a rate and a period, which is its
@@ -155,6 +156,44 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
+/* Note the calls that return to a uretprobe's trampoline, for the walk to pass it. Calls that were
+ * left by longjmp(3) lie below sp, and one with two probes is there twice: the next one takes the
+ * place of these. There is no branch, which the loop would multiply for the verifier. */
+__attribute__((noinline)) int op_note_returns(__u32 number);
+__attribute__((noinline)) int op_note_returns(__u32 number)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct task_struct *task = op_current_task();
+	struct return_instance *r = BPF_CORE_READ(task, utask, return_instances);
+	struct op_walk_returns *to;
+	__u64 before = 0;
+	__u64 leaf;
+	__u64 len = 0;
+	__u64 sp;
+	int i;
+
+	if (!slot)
+		return 0;
+	to = &slot->unwind.returns;
+	leaf = slot->registers.sp;
+	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
+		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;
+		op_platform_bound(len);
+		if (len >= OP_RETURNS_MAX)
+			break;
+		to->sp[len] = sp;
+		to->pc[len] = BPF_CORE_READ(r, orig_ret_vaddr);
+		/* sp > leaf && sp != before, of addresses */
+		len += (leaf - sp) >> 63 & ((before - sp) | (sp - before)) >> 63;
+		before = sp;
+		r = BPF_CORE_READ(r, next);
+	}
+	to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	slot->unwind.returns_len = (__u32)len;
+	slot->unwind.returns_next = 0;
+	return 0;
+}
+
 /* Prepare the walk: look up the process. @whole: a constant of the program, because the
  * verifier's limit allows no more. Returns why there is no walk, or OP_END_COMPLETE if it
  * may begin. */
@@ -182,6 +221,9 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	u->process.thread_pointer = slot->registers.thread_pointer;
 	u->process.task_size = slot->registers.task_size;
 	op_walk_begin(u);
+	if (!whole && bpf_core_field_exists(struct task_struct, utask) &&
+	    OP_CURRENT(utask))
+		(void)op_note_returns(slot->number);
 
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key)
@@ -263,6 +305,13 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 	op_event_waker(slot);
 	op_event_kernel(slot, kernel_bytes);
 	u->end = (__u16)op_prepare_walk(slot, whole);
+	if (op_settings.argument[0].place == OP_ARGUMENT_LATENCY &&
+	    (u->end == OP_END_COMPLETE || u->end == OP_END_UNKNOWN)) {
+		/* the function is its caller's callee still, for who reads the stack */
+		op_push_word(u, op_frame_word(OP_FRAME_NATIVE_EXACT, slot->called));
+		u->out.frames = 1;
+		u->exact = 0;
+	}
 	if (u->end == OP_END_COMPLETE && whole) {
 		u->end = OP_END_TRUNCATED;
 		op_walk_whole(slot);

@@ -365,6 +365,9 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 		op_send_request(slot);
 		u->end = OP_END_NO_TABLE;
 	} else if (u->end == OP_END_UNKNOWN) {
+		/* the function that has returned is known without a table */
+		if (slot->called && u->out.frames == 1)
+			slot->record.generation = 0;
 		(void)op_copy_stack(number);
 	}
 	if (op_stack_is_gone(slot)) {

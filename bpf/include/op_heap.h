@@ -141,7 +141,9 @@ struct op_heap_live {
 enum op_argument_place {
 	OP_ARGUMENT_CONSTANT = 0,
 	OP_ARGUMENT_REGISTER,
-	OP_ARGUMENT_MEMORY, /* at register + offset */
+	OP_ARGUMENT_MEMORY,  /* at register + offset */
+	OP_ARGUMENT_CALL,    /* none: a call begins, which is noted */
+	OP_ARGUMENT_LATENCY, /* ns since the call began that returns */
 };
 
 enum {

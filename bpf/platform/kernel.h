@@ -79,7 +79,16 @@ enum {
 	NR_MM_COUNTERS = 4,
 };
 
+struct xol_area {
+	unsigned long vaddr; /* to which functions with a uretprobe return */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
+	struct uprobes_state uprobes_state;
 	unsigned long exec_vm;
 	unsigned long start_stack;
 	unsigned long task_size;
@@ -205,6 +214,17 @@ struct request {
 	unsigned int cmd_flags;
 };
 
+/* A call whose return address a uretprobe has replaced; the innermost is the first. */
+struct return_instance {
+	unsigned long stack; /* the sp at its entry */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct task_struct {
 	unsigned int flags;
 	unsigned int in_execve : 1;
@@ -227,6 +247,7 @@ struct task_struct {
 	unsigned long nivcsw;
 	const struct cred *real_cred;
 	struct css_set *cgroups;
+	struct uprobe_task *utask;
 	char comm[16];
 	struct thread_struct thread;
 };

@@ -207,11 +207,24 @@ static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 	return u->guessed > OP_GUESSED_FRAME ? OP_FRAME_NATIVE_GUESSED : OP_FRAME_NATIVE;
 }
 
+/* A return address that a uretprobe has replaced is what it was. */
+static __always_inline void op_pass_uretprobe(struct op_unwind *u)
+{
+	__u32 i = u->returns_next;
+
+	if (u->exact || u->pc != u->returns.trampoline || i >= u->returns_len)
+		return;
+	op_platform_bound(i);
+	if (i >= OP_RETURNS_MAX || u->returns.sp[i] != u->sp)
+		return;
+	u->pc = u->returns.pc[i];
+	u->returns_next = i + 1;
+}
+
 /* Advance by one native frame: push the pc and go to the caller's frame. */
 static __always_inline enum op_next op_step_native(struct op_unwind *u)
 {
 	struct op_unwind_rule rule;
-	__u64 look = u->exact ? u->pc : u->pc - 1;
 	/* the lowest sp that the caller may have */
 	__u64 sp = u->sp + (u->exact ? 0 : 1);
 	enum op_next next;
@@ -220,7 +233,11 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u32 guessed;
 	bool silent, lazy;
 	__u32 error;
+	__u64 look;
 
+	if (u->returns_len)
+		op_pass_uretprobe(u);
+	look = u->exact ? u->pc : u->pc - 1;
 	if (look < OP_PC_MIN || look >= OP_ARCH_USER_END)
 		return op_end(u, OP_ERROR_native_bad_pc);
 	error = op_find_mapping(u, look);

@@ -4,6 +4,7 @@
 #define OP_REGISTERS_ARCH_H
 
 enum {
+	OP_RETURN_BYTES = 0,	    /* of a return address on the stack: it is in x30 */
 	OP_PSR_MODE_MASK = 0xf,	    /* bits of pstate; 0: EL0, user mode */
 	OP_PSR_MODE32 = 1 << 4,	    /* a 32-bit process */
 	OP_ARM64_GENERAL_REGS = 29, /* x0 to x28 */
@@ -41,6 +42,24 @@ static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
 	op_read_registers(task, op_task_registers(), to);
+}
+
+/* At the first instruction of a function: its address, and the sp that its caller has when it
+ * returns. */
+static __always_inline __u64 op_called_pc(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, pc);
+}
+
+static __always_inline __u64 op_called_sp(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, sp);
+}
+
+/* When it has returned. */
+static __always_inline __u64 op_returned_sp(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, sp);
 }
 
 static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)

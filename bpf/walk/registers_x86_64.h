@@ -4,6 +4,7 @@
 #define OP_REGISTERS_ARCH_H
 
 enum {
+	OP_RETURN_BYTES = 8, /* of a return address on the stack */
 	/* __USER32_CS; 64-bit code has __USER_CS, or with Xen PV another one */
 	OP_USER32_CS = 0x23,
 	OP_X32_CALL = 0x40000000, /* __X32_SYSCALL_BIT */
@@ -79,6 +80,24 @@ static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
 	op_read_registers(task, op_task_registers(), to);
+}
+
+/* At the first instruction of a function: its address, and the sp that its caller has when it
+ * returns. */
+static __always_inline __u64 op_called_pc(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, ip);
+}
+
+static __always_inline __u64 op_called_sp(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, sp) + 8;
+}
+
+/* When it has returned. */
+static __always_inline __u64 op_returned_sp(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, sp);
 }
 
 static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)

@@ -101,6 +101,17 @@ struct op_walk_guess {
 	__u32 reserved;
 };
 
+enum {
+	OP_RETURNS_MAX = 8, /* calls with a uretprobe on one stack that a walk passes */
+};
+
+/* The calls of the task that a uretprobe has return elsewhere, the innermost first. */
+struct op_walk_returns {
+	__u64 trampoline;	  /* where they return */
+	__u64 sp[OP_RETURNS_MAX]; /* of the caller, after the call */
+	__u64 pc[OP_RETURNS_MAX]; /* the address that was replaced */
+};
+
 struct op_unwind {
 	__u64 pc;
 	__u64 sp;
@@ -124,6 +135,8 @@ struct op_unwind {
 	__u32 guesses;	  /* of this walk */
 	__u32 kept_lost;    /* reg[OP_ARCH_KEPT_REG] is not the frame's */
 	__u32 parked_count; /* of parked[] */
+	__u32 returns_len;  /* of returns */
+	__u32 returns_next; /* of these, the innermost that the walk has not passed */
 	__u64 loop_cfa;	 /* of the native frame whose interpreter's frames are wanted */
 	__u64 window_at; /* address of window[0]; ~0: empty */
 	/* Of the runtime whose step ran last: in one place for all, so that steps need no
@@ -135,6 +148,7 @@ struct op_unwind {
 	/* What most walks do not touch. */
 	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
 	struct op_walk_guess guess;
+	struct op_walk_returns returns;
 	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
@@ -190,6 +204,7 @@ struct op_slot {
 	__u32 reserved0;
 	__u64 begun_ns; /* since when the sample takes time of the CPU */
 	__u64 held;	/* where op_settings.holds: the key of its event in op_held */
+	__u64 called; /* where a probe measures latency: the function that has returned */
 	struct op_unwind unwind;
 	struct op_registers registers;
 	/* where `named`; what follows it goes out with it */
@@ -220,6 +235,7 @@ static __always_inline void op_walk_begin(struct op_unwind *u)
 	u->guesses = 0;
 	u->error = 0;
 	u->parked_count = 0;
+	u->returns_len = 0;
 	u->map.start = u->map.end = 0;
 	u->marks = 0;
 	u->map.read = 0;

@@ -151,7 +151,7 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
  * 	usdt:FILE:PROVIDER:NAME, tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL,
  * 	perf:EVENT, perf:EVENT@PERIOD, perf:EVENT@RATEhz
  *
- * All but perf may end with a value, such as :arg0, :arg1.s32 or :retval, and with its
+ * All but perf may end with a value, such as :arg0, :retval or :latency, and with its
  * unit after another colon.
  *
  * Returns 0; -EINVAL for a string of another form; -ENOENT if its file or symbol does not

@@ -61,9 +61,10 @@ struct otelprof {
 	struct op_session *session;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
-	uint64_t window_start_ns;   /* CLOCK_MONOTONIC */
-	uint64_t stopped_ns;	    /* when sampling stopped; 0: it never did */
-	uint64_t dropped[OP_DROPS]; /* at the end of windows; others count their own */
+	uint64_t window_start_ns;    /* CLOCK_MONOTONIC */
+	uint64_t stopped_ns;	     /* when sampling stopped; 0: it never did */
+	uint64_t lost[OP_EVENT_MAX]; /* by kind, until the last window with samples */
+	uint64_t dropped[OP_DROPS];  /* at the end of windows; others count their own */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
 	uint32_t rate_hz;	       /* rate at which the clock ticks */

@@ -69,7 +69,7 @@ int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret, uint64_t *ret_lost)
 {
 	uint64_t counters[OP_COUNTERS];
 	struct op_exporters_stats exporters;
-	int r = op_capture_counters(p->capture, counters);
+	int r = op_capture_counters(p->capture, counters, NULL);
 
 	if (r < 0)
 		return r;
@@ -143,7 +143,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 
 	if (r < 0)
 		return r;
-	r = op_capture_counters(p->capture, counters);
+	r = op_capture_counters(p->capture, counters, NULL);
 	if (r < 0)
 		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
 			       strerror(-r));
@@ -183,7 +183,7 @@ int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 		return r;
 	if (!fn)
 		return op_fail(&p->log, -EINVAL, "otelprof_drops: fn is NULL");
-	r = op_capture_counters(p->capture, counters);
+	r = op_capture_counters(p->capture, counters, NULL);
 	if (r < 0)
 		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
 			       strerror(-r));
@@ -216,7 +216,7 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 		return r;
 	if (!fn)
 		return -EINVAL;
-	r = op_capture_counters(p->capture, counters);
+	r = op_capture_counters(p->capture, counters, NULL);
 	if (r < 0)
 		return r;
 	op_processes_get_stats(p->processes, &processes);

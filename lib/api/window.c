@@ -24,6 +24,28 @@ static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 	return 0;
 }
 
+/* The samples that were lost since the last window, by kind. */
+static void take_lost(struct otelprof *p, uint64_t ret[OP_EVENT_MAX])
+{
+	uint64_t counters[OP_COUNTERS];
+	uint64_t all[OP_EVENT_MAX] = { 0 };
+	size_t i;
+
+	memset(ret, 0, OP_EVENT_MAX * sizeof(*ret));
+	if (op_capture_counters(p->capture, counters, all) < 0)
+		return;
+	for (i = 0; i < OP_EVENT_MAX; i++)
+		all[i] += op_session_counts(p->session)->lost[i] +
+			  op_parts_taken(p->parts)->lost[i];
+	/* the two halves of wall-clock time are one kind of samples */
+	all[OP_EVENT_WALL] += all[OP_EVENT_WALL_TICK];
+	all[OP_EVENT_HEAP_LIVE] += counters[OP_COUNT_UNTRACKED];
+	for (i = 0; i < OP_EVENT_MAX; i++) {
+		ret[i] = all[i] - p->lost[i];
+		p->lost[i] = all[i];
+	}
+}
+
 static int encode_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns)
 {
 	struct op_otlp_options options = {
@@ -36,8 +58,11 @@ static int encode_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns)
 	};
 	uint64_t left_out = 0;
 	uint64_t samples = op_window_samples(p->window);
+	uint64_t lost[OP_EVENT_MAX];
 	int r;
 
+	take_lost(p, lost);
+	options.lost = lost;
 	p->emitted = 0;
 	r = op_otlp_encode(p->window, &options, submit, p, &left_out);
 	p->dropped[OP_DROP_ENCODE] += left_out;

@@ -158,7 +158,7 @@ uint64_t op_capture_off_ns(const struct op_capture *c, enum op_event kind, uint3
 			   uint64_t started_ns, uint64_t now_ns);
 
 /* Load the program of probe @number with the type @type (enum bpf_prog_type), which takes @value
- * of its context (of no bytes: none). It keeps @most samples a second and CPU, or as many as the
+ * of its context (of no bytes: none). Probes that measure latency share a map of calls. It keeps @most samples a second and CPU, or as many as the
  * configuration says if that is 0 or more. Returns its descriptor, which the caller closes, or
  * -errno with a sentence in the log. */
 int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
@@ -184,8 +184,10 @@ int op_capture_load_heap(struct op_capture *c, bool is_free,
  * lost. */
 void op_capture_next_window(struct op_capture *c);
 
-/* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. */
-int op_capture_counters(struct op_capture *c, uint64_t *ret);
+/* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. *@ret_lost, if it is
+ * not NULL: by kind, the samples that the programs dropped. */
+int op_capture_counters(struct op_capture *c, uint64_t *ret,
+			uint64_t ret_lost[OP_EVENT_MAX]);
 /* Bytes of the maps, by the kernel's own count if /proc/self has it, and of the
  * side-bands. Slabs are counted as they are now, the other maps as they were when it was
  * last looked, a second ago or less. */

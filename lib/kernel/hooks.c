@@ -268,7 +268,7 @@ static void count_held(struct op_capture *c, const struct op_kind *kind)
 	uint64_t gone = 0;
 
 	if (kind->holds && !c->forked && map >= 0 && empty(map, &gone) == 0)
-		c->kinds.gone_missed += gone;
+		c->kinds.gone_missed[kind->event] += gone;
 }
 
 /* While no perf event is there, memory grows unseen: forget how large it was. */

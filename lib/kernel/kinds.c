@@ -22,6 +22,7 @@ enum {
 
 static const char HEAP_LIVES[] = "op_heap_lives";
 static const char HEAP_OF_PID[] = "op_heap_of_pid";
+static const char CALLS[] = "op_calls"; /* whose latency is measured */
 
 /* Probes at events of perf have an entry program of their own. */
 static const char *entry_of(const struct op_kind *kind)
@@ -72,6 +73,27 @@ static int load_shared(struct op_capture *c, const struct op_kind *kind,
 	return r < 0 ? r : 0;
 }
 
+/* Load the prepared @object of a probe of @value. Where it measures latency, the programs of the call
+ * and of the return share the map of calls. The others do not use theirs. */
+static int share_calls(struct op_capture *c, struct bpf_object *object,
+		       const struct op_argument *value)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, CALLS);
+	int *calls = &c->kinds.begun[OP_EVENT_PROBES][0];
+	bool wanted = value && (value->place == OP_ARGUMENT_CALL ||
+				value->place == OP_ARGUMENT_LATENCY);
+	int r = map ? 0 : -ENOENT;
+
+	if (r == 0)
+		r = wanted ? reuse(object, CALLS, *calls)
+			   : bpf_map__set_max_entries(map, 1);
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r >= 0 && wanted && *calls < 0)
+		r = *calls = op_object_map_fd(object, CALLS);
+	return r < 0 ? r : 0;
+}
+
 /* Load @kind's entry for its perf event @i: a descriptor, or -errno. @most, @value: of a probe. */
 static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i,
 		      uint32_t most, const struct op_argument *value)
@@ -94,7 +116,9 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	(void)snprintf(name, sizeof(name), "op_%s%s", entry_of(kind),
 		       c->form == OP_WALKER_WHOLE ? "_whole" : "");
 	r = op_object_want(object, name, kind->program_type);
-	if (r == 0)
+	if (r == 0 && kind->event == OP_EVENT_PROBES)
+		r = share_calls(c, object, value);
+	else if (r == 0)
 		r = load_shared(c, kind, object);
 	if (r == 0)
 		r = op_object_program_fd(object, name);
@@ -193,14 +217,9 @@ static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
 	return n;
 }
 
-uint64_t op_capture_kinds_missed(const struct op_capture *c)
+uint64_t op_capture_kind_missed(const struct op_capture *c, uint32_t kind)
 {
-	uint64_t n = c->kinds.gone_missed;
-	uint32_t i;
-
-	for (i = 0; i < OP_KINDS; i++)
-		n += missed(c, op_kinds()[i]);
-	return n;
+	return c->kinds.gone_missed[kind] + missed(c, op_kinds()[kind]);
 }
 
 static void turn_off(struct op_capture *c, const struct op_kind *kind)
@@ -209,7 +228,7 @@ static void turn_off(struct op_capture *c, const struct op_kind *kind)
 
 	op_perf_close_kind(c, kind);
 	op_hooks_close(c, kind);
-	c->kinds.gone_missed += missed(c, kind);
+	c->kinds.gone_missed[kind->event] += missed(c, kind);
 	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++) {
 		add_run_time(c->kinds.program[kind->event][i], &c->kinds.gone_run_ns,
 			     &c->kinds.gone_run_count);

@@ -266,12 +266,32 @@ static void add_counts(const struct op_counts *counts, uint64_t *sums)
 	sums[OP_COUNT_THRESHOLD_NS] = threshold;
 }
 
-int op_capture_counters(struct op_capture *c, uint64_t *ret)
+/* Add the counters of @kind. @counts has space for @cpus. */
+static int add_kind(struct op_capture *c, uint32_t kind, struct op_counts *counts,
+		    int cpus, uint64_t *sums)
+{
+	int r = bpf_map_lookup_elem(c->map[OP_MAP_COUNTERS], &kind, counts);
+	uint64_t missed;
+	int cpu;
+
+	if (r < 0)
+		return r;
+	for (cpu = 0; cpu < cpus; cpu++)
+		add_counts(&counts[cpu], sums);
+	missed = op_capture_kind_missed(c, kind);
+	sums[OP_COUNT_TAKEN] += missed;
+	sums[OP_COUNT_NESTED] += missed;
+	return 0;
+}
+
+int op_capture_counters(struct op_capture *c, uint64_t *ret,
+			uint64_t ret_lost[OP_EVENT_MAX])
 {
 	int cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct op_counts *counts = NULL;
-	uint64_t missed;
+	uint64_t lost = 0, before;
 	uint32_t kind;
+	int r = 0;
 
 	memset(ret, 0, OP_COUNTERS * sizeof(*ret));
 	if (c->forked)
@@ -281,17 +301,13 @@ int op_capture_counters(struct op_capture *c, uint64_t *ret)
 	counts = calloc((size_t)cpus, sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
-	for (kind = 0; kind < OP_KINDS; kind++) {
-		int r = bpf_map_lookup_elem(c->map[OP_MAP_COUNTERS], &kind, counts);
-		int cpu;
-
-		if (r < 0)
-			return r;
-		for (cpu = 0; cpu < cpus; cpu++)
-			add_counts(&counts[cpu], ret);
+	for (kind = 0; kind < OP_KINDS && r == 0; kind++) {
+		r = add_kind(c, kind, counts, cpus, ret);
+		before = lost;
+		lost = ret[OP_COUNT_RING_FULL] + ret[OP_COUNT_NESTED] +
+		       ret[OP_COUNT_NO_MEMORY];
+		if (ret_lost)
+			ret_lost[kind] = lost - before;
 	}
-	missed = op_capture_kinds_missed(c);
-	ret[OP_COUNT_TAKEN] += missed;
-	ret[OP_COUNT_NESTED] += missed;
-	return 0;
+	return r;
 }

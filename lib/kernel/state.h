@@ -105,7 +105,7 @@ struct op_capture_kinds {
 	uint64_t gone_run_ns; /* run time of entries that were turned off */
 	uint64_t gone_run_count;
 	/* events that programs missed which were turned off, and samples that were held then */
-	uint64_t gone_missed;
+	uint64_t gone_missed[OP_KINDS];
 };
 
 /* A program of no kind. */
@@ -221,9 +221,9 @@ int op_walkers_add(struct op_capture *c, uint64_t runtimes);
 void op_walkers_close(struct op_capture *c);
 
 /* kinds.c */
-/* The number of events that the kernel skipped, because their program was already running
+/* The number of events of @kind that the kernel skipped, because their program was already running
  * on that CPU. */
-uint64_t op_capture_kinds_missed(const struct op_capture *c);
+uint64_t op_capture_kind_missed(const struct op_capture *c, uint32_t kind);
 int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind);
 void op_capture_kinds_close(struct op_capture *c);
 

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/drops.h"
+#include "op_events.h"
 
 struct op_capture;
 struct op_log;
@@ -46,21 +47,24 @@ struct op_part_config {
 struct op_part_taken {
 	uint64_t taken;
 	uint64_t dropped[OP_DROPS];
+	uint64_t lost[OP_EVENT_MAX]; /* the same, by kind */
 };
 
-static inline void op_part_drop(struct op_part_taken *t, enum op_drop why, uint64_t n)
+static inline void op_part_drop(struct op_part_taken *t, enum op_event event,
+				enum op_drop why, uint64_t n)
 {
 	t->taken += n;
 	t->dropped[why] += n;
+	t->lost[event] += n;
 }
 
 /* Count one sample. @result: 0, or the -errno for which it was dropped. */
-static inline void op_part_count(struct op_part_taken *t, int result)
+static inline void op_part_count(struct op_part_taken *t, enum op_event event, int result)
 {
 	if (result >= 0)
 		t->taken++;
 	else
-		op_part_drop(t,
+		op_part_drop(t, event,
 			     result == -ENOSPC	 ? OP_DROP_WINDOW
 			     : result == -ENOMEM ? OP_DROP_MEMORY
 						 : OP_DROP_RECORD,

@@ -69,25 +69,40 @@ static bool attribute_equal(const void *elements, uint32_t i, const void *key)
 	return !memcmp(&w->attributes.data[i], key, sizeof(struct op_attribute));
 }
 
-int op_window_attribute(struct op_window *w, const struct op_attribute *a, uint32_t *ret)
+/* Only the members that count. */
+static struct op_attribute attribute_key(const struct op_attribute *a)
 {
 	struct op_attribute key = { .key = a->key,
 				    .is_int = !!a->is_int,
 				    .unit = a->unit };
-	uint32_t number;
+
+	if (a->is_int)
+		key.integer = a->integer;
+	else
+		key.string = a->string;
+	return key;
+}
+
+uint32_t op_window_find_attribute(const struct op_window *w, const struct op_attribute *a)
+{
+	struct op_attribute key = attribute_key(a);
+
+	return op_index_find(&w->index[OP_TABLE_ATTRIBUTE],
+			     op_window_hash(w, &key, sizeof(key), NULL, 0), w, &key,
+			     attribute_equal);
+}
+
+int op_window_attribute(struct op_window *w, const struct op_attribute *a, uint32_t *ret)
+{
+	struct op_attribute key = attribute_key(a);
+	uint32_t number = op_window_find_attribute(w, a);
 	uint32_t hash;
 	int r;
 
 	assert(a->key < w->strings.len && a->unit < w->strings.len);
 	assert(a->is_int || a->string < w->strings.len);
-	if (a->is_int)
-		key.integer = a->integer;
-	else
-		key.string = a->string;
-	hash = op_window_hash(w, &key, sizeof(key), NULL, 0);
-	number = op_index_find(&w->index[OP_TABLE_ATTRIBUTE], hash, w, &key,
-			       attribute_equal);
 	if (number == UINT32_MAX) {
+		hash = op_window_hash(w, &key, sizeof(key), NULL, 0);
 		number = (uint32_t)w->attributes.len;
 		r = op_window_reserve(w, &w->attributes, 1);
 		if (r >= 0)

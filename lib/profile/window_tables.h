@@ -129,6 +129,9 @@ static inline const uint32_t *op_window_numbers(const struct op_window *w,
 
 /* The number of an existing string, or UINT32_MAX. */
 uint32_t op_window_find_string(const struct op_window *w, const char *s, size_t len);
+/* The same of an attribute. */
+uint32_t op_window_find_attribute(const struct op_window *w,
+				  const struct op_attribute *a);
 
 /* ---- for the files of this folder only ---- */
 

@@ -376,10 +376,10 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		view.change_number = 0;
 		*ret_generation = h->generation;
 		cut_changed(proc, r, of, &view, ret_generation);
-	} else if (h->user_words) {
+	} else if (h->user_words && (h->generation || h->end != OP_END_UNKNOWN)) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;
-	}
+	} /* else it is the function that a probe found returning, and no walk has begun */
 }
 
 /* Its resource. For an untracked process: only the pid. */

@@ -129,6 +129,18 @@ void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watc
 	sampler->watch_ctx = ctx;
 }
 
+uint32_t op_sampler_event(const void *record, size_t len)
+{
+	const struct op_record *sample = record;
+	const struct op_named *named = record;
+
+	if (len >= sizeof(*sample) && sample->header.type == OP_RECORD_SAMPLE)
+		return sample->event;
+	if (len >= sizeof(*named) && named->header.type == OP_RECORD_NAMED)
+		return named->event;
+	return OP_EVENT_MAX;
+}
+
 bool op_sampler_is_sample(uint32_t type)
 {
 	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&

@@ -119,6 +119,8 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 /* Is a record of @type (enum op_record_type) a sample? Other records only help to read
  * samples. */
 bool op_sampler_is_sample(uint32_t type);
+/* The kind of a sample, as the record says it; OP_EVENT_MAX: the record says none. */
+uint32_t op_sampler_event(const void *record, size_t len);
 
 /* All records so far were taken: none of them waits in the ring or is postponed. */
 void op_sampler_drained(struct op_sampler *sampler);

@@ -31,13 +31,17 @@ static int is_enough(struct consume *k)
 		       : OP_SESSION_STOP;
 }
 
-static void count(struct op_session *s, uint32_t type, int r)
+static void count(struct op_session *s, const void *data, size_t size, int r)
 {
+	const struct op_record_header *header = data;
 	struct op_session_counts *n = &s->counts;
+	uint32_t event = op_sampler_event(data, size);
 
-	if (!op_sampler_is_sample(type))
+	if (!op_sampler_is_sample(header->type))
 		return;
 	n->records++;
+	if (r < 0 && event < OP_EVENT_MAX)
+		n->lost[event]++;
 	if (r == -ENOSPC)
 		n->dropped[OP_DROP_WINDOW]++;
 	else if (r == -ENOMEM)
@@ -92,7 +96,7 @@ static int add(struct op_session *s, const void *data, size_t size)
 
 /* Add the record to the window, or postpone it until there is time for what it needs. If
  * it cannot be postponed, it is processed at once. */
-static void take(struct op_session *s, const void *data, size_t size, uint32_t type)
+static void take(struct op_session *s, const void *data, size_t size)
 {
 	uint64_t time_ns = 0;
 	uint32_t pid = 0;
@@ -113,7 +117,7 @@ static void take(struct op_session *s, const void *data, size_t size, uint32_t t
 		r = add(s, data, size);
 		s->config.allowance->hurry = false;
 	}
-	count(s, type, r);
+	count(s, data, size, r);
 }
 
 /* Each process with postponed records gets a part of the time, in turn. */
@@ -142,7 +146,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 			now_ns = op_allowance_now(s->config.allowance);
 			if (r == -EINPROGRESS)
 				break;
-			count(s, record->type, r);
+			count(s, record, len, r);
 			more = op_waiter_drop(q, w);
 		}
 		if (more)
@@ -161,7 +165,7 @@ void op_session_take_postponed(struct op_session *s)
 		size_t len;
 		const struct op_record_header *record = op_waiter_record(w, &len);
 
-		count(s, record->type, add(s, record, len));
+		count(s, record, len, add(s, record, len));
 		(void)op_waiter_drop(&s->postponed, w);
 	}
 	s->config.allowance->hurry = false;
@@ -238,7 +242,7 @@ static int on_record(void *ctx, const void *data, size_t size)
 	}
 	if (type)
 		know_process(k, record, size);
-	take(k->session, data, size, type);
+	take(k->session, data, size);
 	return is_enough(k);
 }
 

@@ -51,6 +51,7 @@ struct op_session_config {
 struct op_session_counts {
 	uint64_t records; /* samples that were taken out of the ring */
 	uint64_t dropped[OP_DROPS];
+	uint64_t lost[OP_EVENT_MAX]; /* the same, by kind */
 };
 
 /* The result of a poll. */

@@ -47,10 +47,89 @@ static __always_inline struct op_slot *op_hit_begin(void)
 	return NULL;
 }
 
+enum {
+	/* Calls under way whose latency is measured. Beyond it the oldest is lost. */
+	OP_CALLS_MAX = 16384,
+};
+
+struct op_timed_call {
+	__u64 sp; /* that its caller has when it returns: calls of a function may nest */
+	__u32 tid;
+	__u32 probe; /* its number */
+};
+
+struct op_timed_begin {
+	__u64 time_ns;
+	__u64 pc;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, OP_CALLS_MAX);
+	__type(key, struct op_timed_call);
+	__type(value, struct op_timed_begin);
+} op_calls SEC(".maps");
+
+static __always_inline struct op_timed_call op_timed_call_of(__u64 sp)
+{
+	return (struct op_timed_call){ sp, (__u32)bpf_get_current_pid_tgid(),
+				       op_settings.detail };
+}
+
+/* The time is taken last: what the probe costs is no part of the call. */
+static __always_inline int op_call_begins(void)
+{
+	const struct pt_regs *regs = op_task_registers();
+	struct op_timed_call call = op_timed_call_of(op_called_sp(regs));
+	struct op_timed_begin begun = { .pc = op_called_pc(regs) };
+
+	begun.time_ns = bpf_ktime_get_ns();
+	bpf_map_update_elem(&op_calls, &call, &begun, BPF_ANY);
+	return 0;
+}
+
+/* A call has returned: *@ret is when it began, and from where. Returns false if that is lost. */
+static __always_inline bool op_call_ended(struct op_timed_begin *ret)
+{
+	struct op_timed_call call = op_timed_call_of(op_returned_sp(op_task_registers()));
+	struct op_timed_begin *begun = bpf_map_lookup_elem(&op_calls, &call);
+
+	if (!begun)
+		return false;
+	*ret = *begun;
+	bpf_map_delete_elem(&op_calls, &call);
+	return true;
+}
+
+/* As below, for a probe that measures latency. */
+static __always_inline int op_latency(void *ctx, bool whole)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct op_timed_begin begun;
+	struct op_slot *slot;
+
+	if (!op_call_ended(&begun)) {
+		op_count(OP_EVENT_PROBES, OP_COUNT_TAKEN);
+		op_count(OP_EVENT_PROBES, OP_COUNT_NO_MEMORY);
+		return 0;
+	}
+	slot = op_hit_begin();
+	if (!slot)
+		return 0;
+	slot->called = begun.pc;
+	slot->record.value = now - begun.time_ns;
+	return op_event_task(ctx, slot, whole);
+}
+
 static __always_inline int op_hit(void *ctx, bool whole)
 {
-	struct op_slot *slot = op_hit_begin();
+	struct op_slot *slot;
 
+	if (op_settings.argument[0].place == OP_ARGUMENT_CALL)
+		return op_call_begins();
+	if (op_settings.argument[0].place == OP_ARGUMENT_LATENCY)
+		return op_latency(ctx, whole);
+	slot = op_hit_begin();
 	if (!slot)
 		return 0;
 	if (op_settings.argument[0].bytes)

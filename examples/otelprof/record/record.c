@@ -279,8 +279,7 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		r = load(rec, &of);
 	if (of.c) {
 		of.c->command = command;
-		of.c->wanted = st.samples_taken - st.samples_filtered;
-		of.c->lost = st.samples_dropped;
+		of.c->none_lost = !st.samples_dropped;
 	}
 	if (!r)
 		r = finish_output(rec, &of);

@@ -138,6 +138,18 @@ static void print_cost(const struct summary *s)
 			own_seconds() - (s->end_cpu - s->start_cpu));
 }
 
+/* What rules and rates left out is no loss, and not in the whole. */
+static void print_lost(const struct otelprof_stats *st)
+{
+	uint64_t all = st->samples_taken - st->samples_filtered;
+	double percent = all ? 100.0 * (double)st->samples_dropped / (double)all : 0;
+
+	if (percent > 0 && percent < 0.1)
+		(void)fputs("  <0.1%  of the samples were lost\n", stderr);
+	else if (all)
+		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n", percent);
+}
+
 static void print_quality(const struct summary *s, const struct view *v,
 			  struct otelprof *p)
 {
@@ -159,10 +171,7 @@ static void print_quality(const struct summary *s, const struct view *v,
 			      "runtime reports;\n         " REPORT_JAVA_HINT "\n",
 			      view_percent(v, v->approximate));
 	print_named(v);
-	if (st.samples_taken)
-		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n",
-			      100.0 * (double)st.samples_dropped /
-				      (double)st.samples_taken);
+	print_lost(&st);
 	print_cost(s);
 }
 

@@ -111,3 +111,21 @@ bool op_collect_is_astray(const struct otlp_profiles *p, const struct otlp_sampl
 	}
 	return false;
 }
+
+double op_collect_lost_of(const struct otlp_profiles *p,
+			  const struct otlp_profile *profile)
+{
+	const struct otlp_attribute *lost, *taken;
+
+	if (!profile->attributes.len)
+		return 0;
+	lost = otlp_find_attribute(p, profile->attributes,
+				   "otelprof.window.samples_lost");
+	taken = otlp_find_attribute(p, profile->attributes,
+				    "otelprof.window.samples_taken");
+	if (!lost || !taken || lost->kind != OTLP_VALUE_INT ||
+	    taken->kind != OTLP_VALUE_INT || lost->integer <= 0 ||
+	    taken->integer <= lost->integer)
+		return 0;
+	return (double)lost->integer / (double)(taken->integer - lost->integer);
+}

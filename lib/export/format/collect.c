@@ -493,6 +493,8 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	if (!r) {
 		count_samples(&c->stacks.data[stack], v);
 		add_guessed(&c->stacks.data[stack], v, value);
+		c->stacks.data[stack].lost +=
+			(double)value * op_collect_lost_of(a->p, v->profile);
 	}
 	if (!r && c->times)
 		r = op_times_add(c, a->p, v, stack);

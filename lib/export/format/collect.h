@@ -219,6 +219,7 @@ struct op_collect_stack {
 	int64_t value;
 	int64_t approximate; /* the part with only the nearest known function of Java */
 	int64_t guessed;     /* the part in samples with a guessed frame */
+	double lost;	     /* what is missing: its part of the samples that were lost */
 };
 
 enum {
@@ -265,8 +266,7 @@ struct op_collect {
 	bool hosts_differ;
 	/* What requests do not have, for a heading; set by the caller who recorded them. */
 	const char *command; /* as it was typed; NULL: none */
-	uint64_t wanted;     /* samples that the rules let pass; 0: not known */
-	uint64_t lost;	     /* of them */
+	bool none_lost;	     /* of the samples that the rules let pass */
 	/* Samples; those with neither a value nor a time; those that refer to what is not there. */
 	uint64_t samples, samples_empty, samples_astray;
 	uint64_t requests; /* how many were added, the last one recently */
@@ -322,6 +322,9 @@ int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
 
 /* Does the sample refer to a stack or an attribute that its request has not? */
 bool op_collect_is_astray(const struct otlp_profiles *p, const struct otlp_sample *s);
+/* The samples that the profile's window lost, in parts of those that it kept. */
+double op_collect_lost_of(const struct otlp_profiles *p,
+			  const struct otlp_profile *profile);
 
 /* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {

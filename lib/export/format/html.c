@@ -64,24 +64,27 @@ static void put_strings(struct html *h)
 	op_strbuf_puts(&h->out, "]");
 }
 
-/* For each kind, how many of 100 stacks have a guessed frame. */
-static void put_guessed(struct html *h)
+/* For each kind, how many of 100 stacks have a guessed frame, or how many of 100 samples were
+ * lost. */
+static void put_shares(struct html *h, const char *key, bool lost)
 {
 	const struct op_collect *c = h->c;
 	const struct op_collect_stack *s;
 	size_t i;
 
-	op_strbuf_puts(&h->out, ",\"guessed\":[");
+	op_strbuf_printf(&h->out, ",\"%s\":[", key);
 	for (i = 0; i < c->kinds.len; i++) {
-		double guessed = 0;
+		double part = 0;
 		double all = 0;
 
 		op_vec_foreach(s, &c->stacks) {
-			guessed += s->kind == i ? (double)s->guessed : 0;
-			all += s->kind == i ? (double)s->value : 0;
+			if (s->kind != i)
+				continue;
+			part += lost ? s->lost : (double)s->guessed;
+			all += (double)s->value + (lost ? s->lost : 0);
 		}
-		op_strbuf_printf(&h->out, "%s%.2f", i ? "," : "",
-				 all > 0 ? 100 * guessed / all : 0.0);
+		op_strbuf_printf(&h->out, "%s%.4g", i ? "," : "",
+				 all > 0 ? 100 * part / all : 0.0);
 	}
 	op_strbuf_puts(&h->out, "]");
 }
@@ -112,13 +115,13 @@ static void put_tables(struct html *h)
 	op_strbuf_printf(&h->out, "],\"main_kind\":%u", op_collect_main_kind(c));
 	op_strbuf_printf(&h->out, ",\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
 			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
-	put_guessed(h);
+	put_shares(h, "guessed", false);
+	put_shares(h, "lost", true);
 	op_strbuf_printf(&h->out, ",\"host\":%u,\"hosts_differ\":%s", c->host,
 			 c->hosts_differ ? "true" : "false");
 	op_strbuf_puts(&h->out, ",\"command\":");
 	put_string(&h->out, c->command ?: "", c->command ? strlen(c->command) : 0);
-	op_strbuf_printf(&h->out, ",\"lost\":%.3f",
-			 c->wanted ? 100 * (double)c->lost / (double)c->wanted : -1.0);
+	op_strbuf_printf(&h->out, ",\"none_lost\":%s", c->none_lost ? "true" : "false");
 	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
 }
 

@@ -36,9 +36,14 @@ static void weigh(struct op_collect *c, struct op_collect_kind *k)
 	uint32_t kind = (uint32_t)(k - c->kinds.data);
 	struct op_collect_stack *s;
 
-	op_vec_foreach(s, &c->stacks)
-		if (s->kind == kind)
-			s->value = times(s->value, k->period);
+	op_vec_foreach(s, &c->stacks) {
+		if (s->kind != kind)
+			continue;
+		s->value = times(s->value, k->period);
+		s->guessed = times(s->guessed, k->period);
+		s->approximate = times(s->approximate, k->period);
+		s->lost *= (double)k->period;
+	}
 	k->type = k->period_type;
 	k->unit = k->period_unit;
 	k->period = 0;

@@ -108,6 +108,7 @@ bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v
 			struct op_collect_stack *of = &c->stacks.data[*stack];
 
 			of->value = of->guessed = of->approximate = 0;
+			of->lost = 0;
 			of->samples = 0;
 		}
 		m->stacks.len = 0;

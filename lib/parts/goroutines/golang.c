@@ -192,7 +192,7 @@ static void count_late(struct op_golang *g, struct op_part_taken *taken)
 				     &slice) == 0)
 			left += OP_MIN(slice.len, (uint64_t)OP_GOROUTINES_MAX);
 	}
-	op_part_drop(taken, OP_DROP_LATE, left);
+	op_part_drop(taken, OP_EVENT_GOROUTINES, OP_DROP_LATE, left);
 }
 
 static int heaps_program(const struct op_golang *g)

@@ -107,7 +107,7 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	/* What is not remembered would be reported as new some day. */
 	process->heap_known = lost == 0;
 	lost += h->profile.cut;
-	op_part_drop(taken, OP_DROP_LATE, lost);
+	op_part_drop(taken, OP_EVENT_HEAP, OP_DROP_LATE, lost);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static void add(struct op_golang_heap *h, const struct op_window_sample *of,
 	sample.event = event;
 	sample.value = (int64_t)OP_MIN(e->bytes, (uint64_t)OP_HEAP_BYTES_MAX);
 	sample.count = (double)e->objects;
-	op_part_count(taken, op_window_add(h->window, &sample));
+	op_part_count(taken, event, op_window_add(h->window, &sample));
 }
 
 /* The stack and the resource of the bucket of @e. Returns 0 or -errno. */
@@ -190,12 +190,12 @@ static int take(struct op_golang_heap *h, const struct op_go_entry *e,
 	if (r == -EINPROGRESS)
 		return r;
 	if (r < 0) {
-		op_part_count(taken, r);
+		op_part_count(taken, OP_EVENT_HEAP_LIVE, r);
 		return 0;
 	}
 	/* What cannot be remembered would be reported again. */
 	if (reported->allocated.bytes && remember(h, e) < 0) {
-		op_part_drop(taken, OP_DROP_LATE, 1);
+		op_part_drop(taken, OP_EVENT_HEAP, OP_DROP_LATE, 1);
 	} else {
 		add(h, &sample, OP_EVENT_HEAP, &reported->allocated, taken);
 	}
@@ -245,14 +245,14 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 		if (r == 0 && op_allowance_now(allowance) >= until_ns)
 			r = -EINPROGRESS;
 		if (r == 0 && op_window_bytes(window) > window_bytes + WINDOW_BYTES_MAX)
-			op_part_count(taken, -ENOSPC);
+			op_part_count(taken, OP_EVENT_HEAP_LIVE, -ENOSPC);
 		else if (r == 0)
 			r = take(h, e, &reported, taken);
 		if (r == 0)
 			continue;
 		if (!h->process->heap_stopped)
 			h->process->heap_stopped = e->address;
-		op_part_drop(taken, OP_DROP_LATE, 1);
+		op_part_drop(taken, OP_EVENT_HEAP_LIVE, OP_DROP_LATE, 1);
 	}
 	op_allowance_until(allowance, 0);
 	return r;

@@ -96,7 +96,7 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 		bool late = r == -ETIME || r == -ETIMEDOUT;
 
 		/* as many stacks as it had */
-		op_part_drop(taken,
+		op_part_drop(taken, OP_EVENT_HEAP_LIVE,
 			     late	    ? OP_DROP_LATE
 			     : r == -EAGAIN ? OP_DROP_MOVED
 					    : OP_DROP_RECORD,
@@ -162,7 +162,7 @@ static bool count_late(struct op_golang_heaps *h, struct op_part_taken *taken)
 		h->go_processes->list.data[i]->heap_round = h->round;
 		left += h->go_processes->list.data[i]->heap_stacks;
 	}
-	op_part_drop(taken, OP_DROP_LATE, left);
+	op_part_drop(taken, OP_EVENT_HEAP_LIVE, OP_DROP_LATE, left);
 	return some;
 }
 

@@ -38,7 +38,8 @@ void op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *
 	if (r < 0)
 		return;
 	if (v->slice.len > OP_GOROUTINES_MAX) {
-		op_part_drop(taken, OP_DROP_LATE, v->slice.len - OP_GOROUTINES_MAX);
+		op_part_drop(taken, record->event, OP_DROP_LATE,
+			     v->slice.len - OP_GOROUTINES_MAX);
 		v->slice.len = OP_GOROUTINES_MAX;
 	}
 	v->process = process;
@@ -174,9 +175,9 @@ static void count(struct op_golang_visit *v, int result, struct op_part_taken *t
 	if (result == 0)
 		return;
 	if (result == -EBUSY)
-		op_part_drop(taken, OP_DROP_MOVED, 1);
+		op_part_drop(taken, v->record.event, OP_DROP_MOVED, 1);
 	else
-		op_part_count(taken, result);
+		op_part_count(taken, v->record.event, result);
 }
 
 /* Read the pointers from v->index on. The list only grows, so that an index stays, but it
@@ -211,11 +212,11 @@ static int take_next(struct op_golang_visit *v, struct op_proc *proc,
 	if (v->failures >= FAILURES_MAX ||
 	    (v->index - v->chunk_index >= v->chunk_len &&
 	     fill_chunk(v, &op_proc_view_now(proc).program->memory.memory) < 0)) {
-		op_part_drop(taken, OP_DROP_RECORD, left);
+		op_part_drop(taken, v->record.event, OP_DROP_RECORD, left);
 		return 0;
 	}
 	if (op_window_bytes(window) > v->window_bytes + WINDOW_BYTES_MAX) {
-		op_part_drop(taken, OP_DROP_WINDOW, left);
+		op_part_drop(taken, v->record.event, OP_DROP_WINDOW, left);
 		return 0;
 	}
 	r = take_one(v, proc, v->chunk[v->index - v->chunk_index], window);

@@ -403,7 +403,8 @@ static void emit_all(struct reading *g, struct op_window *window,
 	size_t i;
 
 	for (i = 0; i < g->sums.len; i++)
-		op_part_count(ret, emit(g->live, &g->sums.data[i], now, window));
+		op_part_count(ret, OP_EVENT_HEAP_LIVE,
+			      emit(g->live, &g->sums.data[i], now, window));
 }
 
 int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
@@ -415,6 +416,7 @@ int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
 	if (r == 0) {
 		/* Before sweep(), which changes the numbers of the store. */
 		emit_all(&g, window, ret);
+		ret->lost[OP_EVENT_HEAP_LIVE] += g.unknown;
 		read_done(&g);
 	}
 	reading_deinit(&g);

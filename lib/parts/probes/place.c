@@ -5,9 +5,19 @@
 
 #include "base/cleanup.h"
 #include "code/elf/file.h"
+#include "code/elf/gopclntab.h"
 #include "parts/probes/indirect.h"
 #include "parts/probes/spec.h"
 #include "parts/probes/usdt.h"
+
+static bool is_of_go(struct op_elf *elf)
+{
+	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
+
+	int r = op_gopclntab_open(elf, &table);
+
+	return r == 0 || r == -ENOTSUP || r == -EBADMSG;
+}
 
 int op_probe_place_in(struct op_elf *elf, const struct op_probe_spec *spec,
 		      struct op_probe_place *ret)
@@ -17,6 +27,10 @@ int op_probe_place_in(struct op_elf *elf, const struct op_probe_spec *spec,
 
 	if (spec->type == OP_PROBE_STATIC)
 		return op_probe_usdt_find(elf, spec, ret);
+	/* Go moves its stacks, and finds there no function that it knows in place of a return
+	 * address: the program ends. */
+	if (spec->is_return && is_of_go(elf))
+		return -OP_PROBE_NO_RETURN;
 	r = op_elf_find_symbol(elf, spec->symbol, &symbol);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;

@@ -31,7 +31,10 @@ struct probe {
 	/* Of further sites, where values are at other places; else -1. */
 	int more[OP_PROBE_SITES_MAX];
 	int fd[OP_PROBE_SITES_MAX]; /* attachments */
-	int *cpu_fd;		    /* those of an event of perf, by CPU */
+	/* Where it measures latency: the program of calls, and its attachments. */
+	int call;
+	int call_fd[OP_PROBE_SITES_MAX];
+	int *cpu_fd; /* those of an event of perf, by CPU */
 	uint32_t cpus;
 };
 
@@ -57,6 +60,7 @@ static void detach(struct probe *probe)
 
 	for (i = 0; i < OP_PROBE_SITES_MAX; i++) {
 		op_closep(&probe->fd[i]);
+		op_closep(&probe->call_fd[i]);
 		op_closep(&probe->more[i]);
 	}
 	for (i = 0; i < probe->cpus; i++)
@@ -64,6 +68,7 @@ static void detach(struct probe *probe)
 	free(probe->cpu_fd);
 	probe->cpu_fd = NULL;
 	probe->cpus = 0;
+	op_closep(&probe->call);
 	op_closep(&probe->program);
 }
 
@@ -110,7 +115,8 @@ static int refuse(struct op_probes *p, const char *text, int error)
 			       "\"%s\" is not a probe; probes are uprobe:FILE:SYMBOL, "
 			       "uretprobe:FILE:SYMBOL, usdt:FILE:PROVIDER:NAME, "
 			       "tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL and "
-			       "perf:EVENT, the first six perhaps with :argN or :retval",
+			       "perf:EVENT, the first six perhaps with :argN or :retval, "
+			       "uretprobe with :latency",
 			       text);
 	case -ERANGE:
 		return op_fail(log, error,
@@ -124,6 +130,12 @@ static int refuse(struct op_probes *p, const char *text, int error)
 			log, error,
 			"\"%s\" is an indirect function, which chooses its code when "
 			"the program starts: name that code",
+			text);
+	case -OP_PROBE_NO_RETURN:
+		return op_fail(
+			log, -EOPNOTSUPP,
+			"\"%s\" is a function of a Go program, which a probe of its return "
+			"would end: Go moves its stacks, and checks their return addresses",
 			text);
 	case -EOPNOTSUPP:
 		return op_fail(log, error, "this kernel has no probes such as \"%s\"",
@@ -244,6 +256,27 @@ static int attach_event(struct op_probes *p, struct probe *probe,
 	return r < 0 ? refuse_event(p, probe->text, r) : 0;
 }
 
+/* Note the calls of site @site. Returns 0, or -errno with a sentence. */
+static int attach_calls(struct op_probes *p, struct probe *probe,
+			const struct op_probe_spec *spec,
+			const struct op_probe_place *place, uint32_t site)
+{
+	const struct op_argument call = { .place = OP_ARGUMENT_CALL };
+	struct op_probe_spec at = *spec;
+
+	if (probe->call < 0)
+		probe->call = op_capture_load_probe(p->config.capture,
+						    op_probe_program_type(spec->type),
+						    probe->number, 0, &call);
+	if (probe->call < 0)
+		return probe->call;
+	at.is_return = false;
+	probe->call_fd[site] =
+		op_probe_attach(&at, place, site, probe->call, p->config.sysfs_root);
+	return probe->call_fd[site] < 0 ? refuse(p, probe->text, probe->call_fd[site])
+					: 0;
+}
+
 static int attach_sites(struct op_probes *p, struct probe *probe,
 			const struct op_probe_spec *spec,
 			const struct op_probe_place *place)
@@ -255,6 +288,13 @@ static int attach_sites(struct op_probes *p, struct probe *probe,
 		r = load(p, probe, spec, place, i);
 		if (r < 0)
 			return r == -ERANGE ? refuse(p, probe->text, r) : r;
+		/* before the return, so that each return has a call */
+		if (spec->value.is_latency) {
+			int e = attach_calls(p, probe, spec, place, i);
+
+			if (e < 0)
+				return e;
+		}
 		probe->fd[i] = op_probe_attach(spec, place, i, r, p->config.sysfs_root);
 		if (probe->fd[i] < 0)
 			return refuse(p, probe->text, probe->fd[i]);
@@ -367,9 +407,12 @@ static int add(struct op_probes *p, const char *text)
 		return -ENOMEM;
 	free(p->name[number]);
 	p->name[number] = name;
-	*probe = (struct probe){ .text = name->text, .number = number, .program = -1 };
+	*probe = (struct probe){
+		.text = name->text, .number = number, .program = -1, .call = -1
+	};
 	memset(probe->fd, 0xff, sizeof(probe->fd)); /* every descriptor becomes -1 */
 	memset(probe->more, 0xff, sizeof(probe->more));
+	memset(probe->call_fd, 0xff, sizeof(probe->call_fd));
 	p->len++;
 	return 0;
 }

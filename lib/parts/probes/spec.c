@@ -4,11 +4,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/macros.h"
+
+static const char LATENCY[] = "latency";
 
 static const struct {
 	const char *name;
@@ -71,7 +74,7 @@ static int take_offset(char *symbol, struct op_probe_spec *ret)
 	return errno || *end ? -EINVAL : 0;
 }
 
-/* Parse "argN", "retval", or one of them with ".u32", ".s64" and the like. */
+/* Parse "latency", "argN", "retval", or one of the last two with ".u32", ".s64" and the like. */
 static bool take_value(const char *text, bool is_return, struct op_probe_value *ret)
 {
 	struct op_probe_value value = { .wanted = true, .bytes = 8 };
@@ -79,6 +82,11 @@ static bool take_value(const char *text, bool is_return, struct op_probe_value *
 	unsigned long bits;
 	char *end;
 
+	if (!strcmp(text, LATENCY) && is_return) {
+		value.is_latency = true;
+		*ret = value;
+		return true;
+	}
 	if (!strncmp(text, "retval", strlen("retval"))) {
 		end = (char *)text + strlen("retval");
 	} else if (digits && digits <= DIGITS_MAX && (digits == 1 || text[3] != '0')) {
@@ -134,15 +142,16 @@ static int cut_value(char *text, struct op_probe_spec *ret)
 			*last = ':';
 			return 0;
 		}
-		if (!is_unit(last + 1))
+		if (!is_unit(last + 1) || ret->value.is_latency)
 			return -EINVAL;
 		memcpy(ret->unit, last + 1, strlen(last + 1) + 1);
 		last = before;
 	} else {
-		memcpy(ret->unit, "1", sizeof("1"));
+		(void)snprintf(ret->unit, sizeof(ret->unit), "%s",
+			       ret->value.is_latency ? "nanoseconds" : "1");
 	}
 	*last = '\0';
-	/* "retval" or "argNN", by take_value() */
+	/* "latency", "retval" or "argNN", by take_value() */
 	memcpy(value, last + 1, OP_MIN(strcspn(last + 1, "."), sizeof(value) - 1));
 	memcpy(ret->type_name, value, sizeof(value));
 	return 0;
@@ -166,6 +175,13 @@ static void complete_type(struct op_probe_spec *ret)
 	name_type(ret->type_name, value);
 }
 
+static bool ends_with_latency(const char *text)
+{
+	const char *last = text ? strrchr(text, ':') : NULL;
+
+	return last && !strcmp(last + 1, LATENCY);
+}
+
 int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 {
 	size_t len = strlen(text);
@@ -182,6 +198,9 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 	ret->type_name[0] = ret->unit[0] = '\0';
 	if (take_type(cut(&at), ret) < 0)
 		return -EINVAL;
+	/* it is measured where the call returns */
+	if (ret->type == OP_PROBE_USER && ends_with_latency(at))
+		ret->is_return = true;
 	if (ret->type == OP_PROBE_EVENT) {
 		ret->symbol = at;
 		return at && *at ? op_probe_event_parse(at, ret) : -EINVAL;
@@ -206,6 +225,8 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 	ret->symbol = at;
 	if (ret->type == OP_PROBE_USER || ret->type == OP_PROBE_KERNEL)
 		r = take_offset(at, ret);
+	if (ret->value.is_latency && ret->type != OP_PROBE_USER)
+		return -EINVAL;
 	/* behind its first instruction, a function's arguments may have gone */
 	if (r == 0 && ret->value.wanted && ret->offset)
 		return -EINVAL;

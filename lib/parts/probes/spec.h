@@ -3,6 +3,7 @@
 #ifndef OP_PARTS_PROBES_SPEC_H
 #define OP_PARTS_PROBES_SPEC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,15 +23,17 @@ enum {
 	OP_PROBE_TEXT_BYTES = 1024, /* bytes of a specification, with its NUL */
 	/* sites of a static probe; it has several if it is in an inlined function */
 	OP_PROBE_SITES_MAX = 16,
-	OP_PROBE_TYPE_BYTES = 96, /* of a value's type or unit, with its NUL */
+	OP_PROBE_TYPE_BYTES = 96,	  /* of a value's type or unit, with its NUL */
+	OP_PROBE_NO_RETURN = EMEDIUMTYPE, /* -errno: the return cannot be probed */
 };
 
 /* The value that a probe takes of each hit. */
 struct op_probe_value {
 	bool wanted;
 	bool is_signed;
-	uint8_t bytes;	/* 1, 2, 4 or 8 */
-	uint32_t index; /* of the argument; of a return probe always 0 */
+	bool is_latency; /* of a return probe: ns since the call */
+	uint8_t bytes;	 /* 1, 2, 4 or 8 */
+	uint32_t index;	 /* of the argument; of a return probe always 0 */
 };
 
 /* An event of perf: what perf_event_open(2) wants. */

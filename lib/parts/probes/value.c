@@ -59,6 +59,11 @@ int op_probe_value_place(const struct op_probe_spec *spec,
 		.is_signed = value->is_signed,
 	};
 
+	if (value->is_latency) {
+		a.place = OP_ARGUMENT_LATENCY;
+		*ret = a;
+		return 0;
+	}
 	if (spec->type == OP_PROBE_STATIC) {
 		/* the note says where it is, and how wide */
 		if (value->index >= place->arguments_len[site])

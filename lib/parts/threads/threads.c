@@ -99,7 +99,7 @@ static void take_thread(struct snapshot *s, const void *record, size_t len)
 		return;
 	if (t)
 		s->threads.len--;
-	op_part_count(s->taken, r);
+	op_part_count(s->taken, OP_EVENT_THREADS, r);
 }
 
 static int64_t take_all(void *ctx, const uint8_t *bytes, size_t len)
@@ -155,7 +155,7 @@ static void add_all(struct snapshot *s)
 			t->sample.stack = running;
 		t->sample.value = 1;
 		r = r < 0 ? r : op_window_add(s->window, &t->sample);
-		op_part_count(s->taken, r);
+		op_part_count(s->taken, OP_EVENT_THREADS, r);
 	}
 }
 

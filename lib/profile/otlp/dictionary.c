@@ -25,7 +25,7 @@ int op_dictionary_init(struct op_dictionary *d, const struct op_window *w)
 {
 	const size_t len[OP_DICTIONARY_TABLES] = {
 		[OP_TABLE_STRING] = w->strings.len + OP_DICTIONARY_STRINGS_MAX,
-		[OP_TABLE_ATTRIBUTE] = w->attributes.len,
+		[OP_TABLE_ATTRIBUTE] = w->attributes.len + OP_DICTIONARY_ATTRIBUTES_MAX,
 		[OP_TABLE_FUNCTION] = w->functions.len,
 		[OP_TABLE_MAPPING] = w->mappings.len,
 		[OP_TABLE_LOCATION] = w->locations.len,
@@ -128,6 +128,25 @@ uint32_t op_dictionary_string(struct op_dictionary *d, const char *s)
 	return (uint32_t)d->w->strings.len + i;
 }
 
+uint32_t op_dictionary_attribute(struct op_dictionary *d, const char *key, int64_t value)
+{
+	const struct op_attribute a = { .key = op_dictionary_string(d, key),
+					.integer = value,
+					.is_int = 1 };
+	uint32_t number = op_window_find_attribute(d->w, &a);
+	uint32_t i;
+
+	if (number != UINT32_MAX)
+		return number;
+	for (i = 0; i < d->attributes_len; i++)
+		if (d->attributes[i].key == a.key && d->attributes[i].integer == value)
+			break;
+	assert(i < OP_DICTIONARY_ATTRIBUTES_MAX);
+	if (i == d->attributes_len)
+		d->attributes[d->attributes_len++] = a;
+	return (uint32_t)d->w->attributes.len + i;
+}
+
 static int add_string(struct op_dictionary *d, uint32_t entry)
 {
 	struct op_bytes *b = &d->table[OP_TABLE_STRING].bytes;
@@ -151,7 +170,10 @@ static int put(struct op_dictionary *d, enum op_window_table t, const pb_msgdesc
 
 static int add_attribute(struct op_dictionary *d, uint32_t entry)
 {
-	const struct op_attribute *a = &d->w->attributes.data[entry];
+	const struct op_attribute *a =
+		entry < d->w->attributes.len
+			? &d->w->attributes.data[entry]
+			: &d->attributes[entry - d->w->attributes.len];
 	otlp_KeyValueAndUnit m = otlp_KeyValueAndUnit_init_zero;
 	size_t bound = 2 * (OP_TAG_BYTES + OP_INT32_BYTES) + 2 * OP_FIELD_BYTES;
 	int r;

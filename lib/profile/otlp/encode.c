@@ -271,7 +271,8 @@ static int encode_group(struct encoder *x, uint32_t resource, size_t row)
 
 /* The samples with types of their own that share a profile. */
 struct typed_key {
-	uint32_t type; /* 0: before all others */
+	uint32_t event;
+	uint32_t type; /* 0: none */
 	uint32_t unit;
 	uint32_t period;
 	uint32_t alone;
@@ -279,11 +280,13 @@ struct typed_key {
 
 static struct typed_key key_of(const struct op_identity *e)
 {
-	return (struct typed_key){ e->type, e->unit, e->period_ns, e->alone };
+	return (struct typed_key){ e->event, e->type, e->unit, e->period_ns, e->alone };
 }
 
 static int compare_keys(const struct typed_key *a, const struct typed_key *b)
 {
+	if (a->event != b->event)
+		return a->event < b->event ? -1 : 1;
 	if (a->type != b->type)
 		return a->type < b->type ? -1 : 1;
 	if (a->unit != b->unit)
@@ -330,6 +333,7 @@ static const struct op_otlp_kind *typed_row(struct encoder *x,
 	copy_text(x, key->type, t->type);
 	copy_text(x, key->unit, t->unit);
 	t->row = (struct op_otlp_kind){
+		.event = key->event,
 		.shape = OP_OTLP_SUM,
 		.type = t->type,
 		.unit = t->unit,

@@ -27,6 +27,8 @@ struct op_otlp_options {
 	const struct op_otlp_attribute
 		*attributes; /* on every resource, such as host.name */
 	size_t attributes_len;
+	/* by kind, samples of the window's time that are not in it; NULL: none */
+	const uint64_t *lost;
 };
 
 /*

@@ -17,7 +17,7 @@ enum {
 	/* The fields of a Profile except its samples. */
 	PROFILE_BYTES = 2 * (OP_FIELD_BYTES + otlp_ValueType_size) + 9 +
 			2 * (OP_TAG_BYTES + OP_INT64_BYTES) + OP_FIELD_BYTES +
-			PROFILE_ID_BYTES,
+			PROFILE_ID_BYTES + OP_FIELD_BYTES + 2 * OP_INT32_BYTES,
 	/* Tags and lengths of an open profile, scope and resource, and of the dictionary;
 	 * two URLs. */
 	ENVELOPE_BYTES = PROFILE_BYTES + 6 * OP_FIELD_BYTES + 2 * sizeof(SCHEMA_URL),
@@ -27,12 +27,15 @@ int op_otlp_request_init(struct op_otlp_request *q, const struct op_window *w,
 			 const struct op_otlp_options *options)
 {
 	otlp_InstrumentationScope scope = otlp_InstrumentationScope_init_zero;
+	const struct op_identity *e;
 	char name[] = "otelprof";
 	int r;
 
 	memset(q, 0, sizeof(*q));
 	q->w = w;
 	q->options = options;
+	op_vec_foreach(e, &w->identities)
+		q->kept[e->event] += e->count;
 	scope.name = name;
 	scope.version = (char *)(uintptr_t)options->version;
 	r = op_bytes_any_message(&q->scope, otlp_ScopeProfiles_scope_tag,
@@ -83,6 +86,8 @@ static int profile_write(struct op_otlp_request *q)
 		.has_period_type = true,
 		.period_type = q->period_type,
 		.profile_id = (pb_bytes_array_t *)&id,
+		.attribute_indices = q->profile_attributes,
+		.attribute_indices_count = (pb_size_t)q->profile_attributes_len,
 	};
 	uint8_t fields[PROFILE_BYTES];
 	/* it never grows, because it is on the stack */
@@ -193,15 +198,43 @@ bool op_otlp_request_empty(const struct op_otlp_request *q)
 	return !q->body.len && !q->profiles.len && !q->samples.len;
 }
 
+/* Of a kind that lost samples, the profile says how many. */
+static int profile_lost(struct op_otlp_request *q)
+{
+	struct op_dictionary *d = &q->dictionary;
+	uint64_t lost = q->options->lost ? q->options->lost[q->kind->event] : 0;
+	uint64_t taken = lost + q->kept[q->kind->event];
+	int r;
+
+	q->profile_attributes_len = 0;
+	if (!lost)
+		return 0;
+	r = op_dictionary_ref(
+		d, OP_TABLE_ATTRIBUTE,
+		op_dictionary_attribute(d, "otelprof.window.samples_lost", (int64_t)lost),
+		&q->profile_attributes[0]);
+	if (r >= 0)
+		r = op_dictionary_ref(
+			d, OP_TABLE_ATTRIBUTE,
+			op_dictionary_attribute(d, "otelprof.window.samples_taken",
+						(int64_t)taken),
+			&q->profile_attributes[1]);
+	if (r >= 0)
+		q->profile_attributes_len = 2;
+	return r;
+}
+
 /* Add the strings of the profile that is opened to the dictionary. */
 static int profile_types(struct op_otlp_request *q)
 {
 	struct op_dictionary *d = &q->dictionary;
 	const struct op_otlp_kind *k = q->kind;
-	int r;
+	int r = profile_lost(q);
 
-	r = op_dictionary_ref(d, OP_TABLE_STRING, op_dictionary_string(d, k->type),
-			      &q->type.type_strindex);
+	if (r >= 0)
+		r = op_dictionary_ref(d, OP_TABLE_STRING,
+				      op_dictionary_string(d, k->type),
+				      &q->type.type_strindex);
 	if (r >= 0)
 		r = op_dictionary_ref(d, OP_TABLE_STRING,
 				      op_dictionary_string(d, k->unit),

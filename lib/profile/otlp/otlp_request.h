@@ -36,6 +36,8 @@ enum {
 		OP_TABLE_STACK + 1, /* the first tables of enum op_window_table */
 	/* strings that are not in the window */
 	OP_DICTIONARY_STRINGS_MAX = 64,
+	/* and attributes: two of the profiles of a kind */
+	OP_DICTIONARY_ATTRIBUTES_MAX = 2 * OP_EVENT_MAX,
 	/* nanopb in Debian's build counts in 16 bits, and so do readers built with it. */
 	OP_OTLP_LIST_MAX = 65535,
 };
@@ -57,6 +59,8 @@ struct op_dictionary {
 	struct op_dictionary_table table[OP_DICTIONARY_TABLES];
 	const char *strings[OP_DICTIONARY_STRINGS_MAX];
 	uint32_t strings_len;
+	struct op_attribute attributes[OP_DICTIONARY_ATTRIBUTES_MAX];
+	uint32_t attributes_len;
 	OP_VEC(int32_t) scratch;
 };
 
@@ -76,6 +80,8 @@ int op_dictionary_refs(struct op_dictionary *d, enum op_window_table t,
 		       const uint32_t *in, size_t len, int32_t *ret);
 /* A string for op_dictionary_ref() that may be outside the window. Borrows @s. */
 uint32_t op_dictionary_string(struct op_dictionary *d, const char *s);
+/* The same for an attribute with a number. */
+uint32_t op_dictionary_attribute(struct op_dictionary *d, const char *key, int64_t value);
 
 void op_dictionary_mark(const struct op_dictionary *d, struct op_dictionary_mark *ret);
 void op_dictionary_rollback(struct op_dictionary *d,
@@ -110,7 +116,10 @@ struct op_otlp_request {
 
 	const struct op_otlp_kind *kind; /* kind of the open profile */
 	uint32_t period_ns;		 /* its period; 0: that of the window */
+	uint64_t kept[OP_EVENT_MAX];	 /* samples in the window, by kind */
 	bool profile_open;
+	int32_t profile_attributes[2];
+	uint32_t profile_attributes_len;
 	otlp_ValueType type;
 	otlp_ValueType period_type;
 

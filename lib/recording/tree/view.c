@@ -79,6 +79,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	int r;
 
 	v->guessed = op_collect_sum(v->guessed, s->guessed);
+	v->lost += s->lost;
 	v->approximate = op_collect_sum(v->approximate, s->approximate);
 	for (i = 0; i < m->path.len; i++) {
 		f = &v->c->functions.data[m->path.data[i]];

@@ -119,6 +119,7 @@ struct view {
 	int64_t early;
 	int64_t approximate; /* whose leaf is the nearest function of a runtime */
 	int64_t guessed;     /* stacks with a frame that was found by a guess */
+	double lost;	     /* what is missing of the total: samples that were lost */
 	struct sums unnamed; /* frames without a name, by the string of their module */
 	int64_t frames;	     /* all frames of all samples */
 	int64_t frames_unnamed;
@@ -173,6 +174,13 @@ double view_percent(const struct view *v, int64_t value);
 double view_whole_percent(const struct view *v);
 double view_guessed_percent(const struct view *v);
 double view_named_percent(const struct view *v);
+/* The share of samples that were lost, in per cent of all that were taken. */
+double view_lost_percent(const struct view *v);
+enum {
+	VIEW_LOST_BYTES = 128
+};
+/* A sentence with it. Returns @buf, or NULL: none were lost. */
+const char *view_lost(const struct view *v, char *buf, size_t size);
 /* Is the string of the collection equal to @text? */
 bool view_text_is(const struct op_collect *c, uint32_t string, const char *text);
 /* Format a value of the view's kind: "1.23 s", "12.5 MB", "1,234". Returns @buf. */

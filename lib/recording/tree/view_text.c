@@ -153,6 +153,28 @@ double view_guessed_percent(const struct view *v)
 	return view_percent(v, v->guessed);
 }
 
+double view_lost_percent(const struct view *v)
+{
+	double all = (double)v->total + v->lost;
+
+	return v->lost > 0 && all > 0 ? 100 * v->lost / all : 0;
+}
+
+const char *view_lost(const struct view *v, char *buf, size_t size)
+{
+	static const char sentence[] =
+		"of the samples were lost. All values are too small by that share.";
+	double percent = view_lost_percent(v);
+
+	if (percent <= 0)
+		return NULL;
+	if (percent < 0.1)
+		(void)snprintf(buf, size, "Less than 0.1%% %s", sentence);
+	else
+		(void)snprintf(buf, size, "%.1f%% %s", percent, sentence);
+	return buf;
+}
+
 double view_named_percent(const struct view *v)
 {
 	if (!v->frames)

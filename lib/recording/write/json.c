@@ -272,9 +272,10 @@ static void write_quality(const struct json *j)
 	(void)fprintf(j->f,
 		      ",\n  \"quality\": {\n    \"whole_stacks_percent\": %.2f,\n"
 		      "    \"guessed_stacks_percent\": %.2f,\n"
-		      "    \"named_frames_percent\": %.2f",
+		      "    \"named_frames_percent\": %.2f,\n"
+		      "    \"lost_samples_percent\": %.6g",
 		      view_whole_percent(v), view_guessed_percent(v),
-		      view_named_percent(v));
+		      view_named_percent(v), view_lost_percent(v));
 	write_sums(j, "end_early", &v->endings);
 	write_sums(j, "without_symbols", &v->unnamed);
 	(void)fputs("\n  }\n}\n", j->f);

@@ -304,11 +304,14 @@ static void write_no_functions(const struct markdown *o)
 static void write_quality(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
+	char lost[VIEW_LOST_BYTES];
 
 	(void)fprintf(o->f,
 		      "\n## What is missing\n- %.2f%% of the stacks are whole, %.2f%% of "
 		      "the frames have names.\n",
 		      view_whole_percent(v), view_named_percent(v));
+	if (view_lost(v, lost, sizeof(lost)))
+		(void)fprintf(o->f, "- %s\n", lost);
 	if (v->guessed)
 		(void)fprintf(
 			o->f,

@@ -269,9 +269,12 @@ static void print_sums(const struct text *t, const struct sums *s, const char *w
 static void print_quality(const struct text *t)
 {
 	const struct view *v = t->r->v;
+	char lost[VIEW_LOST_BYTES];
 
 	(void)fprintf(t->f, "\nWhole stacks: %.2f%%. Frames with names: %.2f%%.\n",
 		      view_whole_percent(v), view_named_percent(v));
+	if (view_lost(v, lost, sizeof(lost)))
+		(void)fprintf(t->f, "%s\n", lost);
 	if (v->guessed)
 		(void)fprintf(
 			t->f,

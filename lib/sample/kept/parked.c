@@ -27,6 +27,19 @@ static const char *const PARKS[] = {
 	"ServiceThread::service_thread_entry",
 	"G1ServiceThread::wait_for_task",
 	"GangWorker::wait_for_task",
+	"WorkerThread::wait_for_task",
+	/* threads of the JVM have these monitors and semaphores for work, and others for locks */
+	"Monitor::wait_without_safepoint_check",
+	"PosixSemaphore::wait",
+	"CallJavaMainInNewThread",
+	/* a sleep, and a wait for the end of a thread */
+	"JVM_Sleep",
+	"java.lang.Thread.join",
+	/* Node.js, and other programs with libuv: its pools */
+	"uv_cond_wait",
+	"StartIoThreadMain",
+	/* CPython: workers of concurrent.futures */
+	"_queue_SimpleQueue_get",
 	/* Rust */
 	"tokio::runtime::scheduler::multi_thread::park::",
 	"rayon_core::sleep::Sleep::sleep",

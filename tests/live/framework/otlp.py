@@ -45,6 +45,8 @@ class Sample:
     window: int = 0  # when its profile began
     link: tuple = None  # (trace id, span id) in hex
     period_type: tuple = ("", "")
+    lost: int = 0  # samples of the kind, in all of the window
+    duration: int = 0  # of the window
 
     @property
     def pid(self):
@@ -336,6 +338,7 @@ class Request:
         period = int_of(msg, 6)
         if not sample_type[0]:
             self.complain("a profile with no sample type")
+        lost = self.attributes(packed(msg, 11)).get("otelprof.window.samples_lost", 0)
         count = 0
         for data in messages_of(msg, 2):
             sample = message(data)
@@ -354,7 +357,8 @@ class Request:
             self.capture.samples.append(Sample(
                 resource, self.attributes(packed(sample, 2)), self.stack(int_of(sample, 1)),
                 len(timestamps) if timestamps else sum(values), values, timestamps,
-                sample_type, period, start, link or None, period_type))
+                sample_type, period, start, link or None, period_type, lost,
+                end - start))
             count += 1
         if count == 0:
             self.complain("a profile with no samples")

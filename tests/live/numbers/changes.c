@@ -10,11 +10,17 @@
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
  *     changes strlen TIMES           calls strlen(3) TIMES from measures()
+ *     changes calls N                calls timed() N times from shorts() for 20 us each, a hundredth
+ *                                    as often from longs() for 5 ms, from nests() in itself for 100 us,
+ *                                    and leaves it by longjmp(3): tells of each of the three
+ *                                    places how many calls returned, the ns that they took by this
+ *                                    program's clock, and the ns that it waited for a CPU
  *     changes twins MS               two processes, "slow" and "fast", burn MS ms of CPU time each, in
  *                                    slow() and fast(), and sleep for as long
  *     changes kill N                 N processes of three threads each get SIGTERM at once
  */
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -41,6 +47,11 @@ enum {
 	FREED = 3,
 	PAUSE_EVERY = 100,
 	ATTACH_S = 2,
+	SHORT_NS = 20000,
+	LONG_NS = 5000000,
+	LONGS = 100, /* one in so many */
+	NESTED_NS = 100000,
+	NESTED = 3,
 	PAUSE_LIVE_US = 2000, /* below the limit of samples a second */
 };
 
@@ -241,6 +252,86 @@ static int kill_all(int n)
 	return 0;
 }
 
+static jmp_buf before;
+static int64_t timed_calls;
+static int64_t timed_ns;
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+PLACE void timed(int64_t ns, int depth, int leaves)
+{
+	int64_t begin = now_ns();
+
+	if (depth > 1)
+		timed(ns, depth - 1, leaves);
+	while (now_ns() - begin < ns)
+		;
+	if (leaves)
+		longjmp(before, 1);
+	timed_calls++;
+	timed_ns += now_ns() - begin;
+}
+
+/* Beside them the time that the process waited for a CPU, which may lie between the probe's clock
+ * and this one. */
+static void tell_timed(void)
+{
+	static long long waited_ns;
+	long long waited = 0;
+	FILE *f = fopen("/proc/self/schedstat", "r");
+
+	if (!f || fscanf(f, "%*u %lld", &waited) != 1)
+		exit(1);
+	(void)fclose(f);
+	printf("%lld %lld %lld\n", (long long)timed_calls, (long long)timed_ns,
+	       waited - waited_ns);
+	waited_ns = waited;
+	timed_calls = timed_ns = 0;
+}
+
+static PLACE void shorts(int n)
+{
+	while (n--)
+		timed(SHORT_NS, 1, 0);
+	tell_timed();
+}
+
+static PLACE void longs(int n)
+{
+	while (n--)
+		timed(LONG_NS, 1, 0);
+	tell_timed();
+}
+
+/* The profiler gets to know the program. */
+static PLACE void begins(void)
+{
+	int i;
+
+	for (i = 0; i < BEFORE; i++)
+		timed(SHORT_NS, 1, 0);
+	(void)sleep(ATTACH_S);
+	timed(SHORT_NS, 1, 0);
+	(void)sleep(1);
+	timed_calls = timed_ns = 0;
+}
+
+static PLACE void nests(int n)
+{
+	while (n--) {
+		if (!setjmp(before))
+			timed(SHORT_NS, 1, 1);
+		timed(NESTED_NS, NESTED, 0);
+	}
+	tell_timed();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "bursts"))
@@ -253,6 +344,13 @@ int main(int argc, char **argv)
 		return kill_all(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "strlen"))
 		return measures(atol(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "calls")) {
+		begins();
+		shorts(atoi(argv[2]));
+		longs(atoi(argv[2]) / LONGS);
+		nests(atoi(argv[2]) / LONGS);
+		return 0;
+	}
 	if (argc == 3 && !strcmp(argv[1], "twins"))
 		return twins(atoi(argv[2]));
 	return 2;

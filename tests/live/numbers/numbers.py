@@ -9,18 +9,24 @@ own, sampled HZ times a second. Each task's samples are held against its CPU clo
 noise of one sample at a random moment of each interval: sigma, the root of the sum of p (1 - p).
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
+lost: the profiler stands still, with a small ring: what it lost is told in every output.
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
+parked-java, parked-node, parked-python: pools without work, beside threads that contend for a lock.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
+latency: calls of a function from three places, some in themselves, some left by longjmp(3).
 indirect: calls of strlen(3), whose symbol is that of a resolver.
+clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice.
 timens: the profiler is in a time namespace, whose clocks are a day ahead.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
 import itertools
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +52,9 @@ BURSTS = 3
 CALLS = 4000
 # A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
 LIMIT_OFF = 0.1
+LOST_RING = 131072  # bytes: some hundred samples
+LOST_SECONDS = 4
+LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
 SLEEPS = 80
 MUTE_SECONDS = 4
 MUTE_OFF = 0.1  # of off_cpu's own sampling
@@ -66,8 +75,22 @@ LIVE_OFF = 0.12  # a site has 2,000 samples or more, of two weights and more: 2.
 KILLED = 1500
 CALLED = 30000
 CALLED_OFF = 0.01  # and a part of the last block
-DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "mute",
-           "in_use", "signals", "goroutine_waits", "outputs", "indirect",
+CLOCK_SECONDS = 12  # more than two windows
+CLOCK_AFTER_MS = 4000
+CLOCK_STEPS = [(3600,), (-3600,), (-3600, 3600), (25 * 365 * 86400,)]
+CLOCK_OFF = 1  # s: windows without a sample
+PARKED_SECONDS = 4
+PARKED_OFF = 0.1  # of locks' own sampling
+# No wait for a lock: the rest of what is told, of the time of one thread.
+PARKED_REST = 0.25
+PARKED = {"java": ["java", os.path.join(HERE, "Parked.java"), str(PARKED_SECONDS)],
+          "node": ["node", os.path.join(HERE, "parked.js"), str(PARKED_SECONDS)],
+          "python": [sys.executable, os.path.join(HERE, "parked.py"), str(PARKED_SECONDS)]}
+TIMED = 2000
+TIMED_OFF, TIMED_NS = 0.03, 2000  # and so much of a call; the rest of a block of passes is in it
+PASSED = 0.9  # CPU samples in probed calls whose stacks are whole; the first ones may be early
+DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "lost", "mute",
+           "in_use", "signals", "goroutine_waits", "outputs", "latency", "indirect",
            "timens"]
 
 
@@ -91,6 +114,13 @@ def record(run, name, options, *command):
     done = subprocess.run([run.args.otelprof, "record", "-q", "-o", folded, *options, "--",
                            *command], capture_output=True, text=True, timeout=120, check=True)
     return read(folded), done.stdout
+
+
+def config(run, name, text):
+    path = run.path(name + ".conf")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text + "\n")
+    return path
 
 
 def step(run, hz, period_ms, percent, phases):
@@ -144,6 +174,52 @@ def cell_limit(run, name):
     told = [sum(n for stack, n in stacks if place in stack) for place in ("first", "second")]
     run.say("ok" if all(abs(n / (BURSTS * CALLS) - 1) < LIMIT_OFF for n in told) else "FAIL",
             name, "%d and %d calls told, of %d each" % (*told, BURSTS * CALLS))
+
+
+def wait_for_work(recorder, seconds):
+    """Until the command of @recorder has used so much CPU time."""
+    used = 0
+    while used < seconds and recorder.poll() is None:
+        time.sleep(0.02)
+        with open("/proc/%d/task/%d/children" % (recorder.pid, recorder.pid),
+                  encoding="ascii") as f:
+            children = f.read().split()
+        used = 0
+        for pid in children:
+            with open("/proc/%s/stat" % pid, encoding="utf-8") as f:
+                used += sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:13])
+        used /= os.sysconf("SC_CLK_TCK")
+
+
+def cell_lost(run, name):
+    """Told and lost samples together are those of the CPU clocks."""
+    path = run.fresh(name + ".otlp")
+    tasks = min(2, os.cpu_count())
+    with subprocess.Popen([run.args.otelprof, "record", "--no-keep", "-F", "999", "--config",
+                           config(run, name, "ring_bytes = %d" % LOST_RING), "-o", path, "--",
+                           program(run, "periodic"), "50000", "50000", str(tasks),
+                           "0", str(LOST_SECONDS), "999"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as recorder:
+        wait_for_work(recorder, tasks * LOST_SECONDS / 4)
+        recorder.send_signal(signal.SIGSTOP)
+        wait_for_work(recorder, tasks * LOST_SECONDS * 3 / 4)
+        recorder.send_signal(signal.SIGCONT)
+        said, summary = recorder.communicate()
+    want = sum(int(line.split()[1]) for line in said.splitlines()) * 999 / 1e9
+    samples = outputs.otlp.read_file(path).samples
+    told, lost = sum(s.count for s in samples), sum({s.window: s.lost for s in samples}.values())
+    texts = [subprocess.run([run.args.otelprof, "report", "--no-lines", "--format", form, path],
+                            check=True, capture_output=True, text=True).stdout
+             for form in ("text", "markdown", "json")]
+    words = "%.1f%% of the samples were lost" % (100 * lost / (told + lost))
+    silent = [form for form, text in zip(("text", "markdown"), texts) if words not in text]
+    silent += ["json"] if abs(json.loads(texts[2])["quality"]["lost_samples_percent"] /
+                              (100 * lost / (told + lost)) - 1) > 1e-4 else []
+    silent += ["summary"] if not re.search(r"[1-9][0-9]*\.\d%  of the samples were lost",
+                                           summary) else []
+    run.say("ok" if abs((told + lost) / want - 1) < LOST_OFF and lost > told / 4 and not silent
+            else "FAIL", name, "%d told and %d lost, of %.0f" % (told, lost, want),
+            ["not in " + form for form in silent])
 
 
 def cell_mute(run, name):
@@ -205,13 +281,33 @@ def cell_goroutine_waits(run, name):
             tuple(n / 1e9 for n in told + want + [idle]))
 
 
+def cell_parked(run, name):
+    """Contention beside the program's own sum; what waits for work is none."""
+    command = PARKED[name.split("-")[1]]
+    if not shutil.which(command[0]):
+        raise suite.Skip("no " + command[0])
+    path = run.fresh(name + ".otlp")
+    done = subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "locks", "-o",
+                           path, "--", *command], check=True, capture_output=True, text=True)
+    want = float(done.stdout)
+    told = rest = parked = 0
+    for s in outputs.otlp.read_file(path).samples:
+        seconds = sum(s.values) / 1e9
+        if s.sample_type[0] == "parked":
+            parked += seconds
+        elif s.sample_type[0] == "delay" and any(f.name.endswith("contends") for f in s.frames):
+            told += seconds
+        elif s.sample_type[0] == "delay" and not s.frames[-1].name.startswith("[unwind error"):
+            rest += seconds
+    right = abs(told - want) <= want * PARKED_OFF and rest < PARKED_SECONDS * PARKED_REST
+    run.say("ok" if right and parked > PARKED_SECONDS else "FAIL", name,
+            "%.3f s told, of %.3f; parked %.3f, the rest %.3f" % (told, want, parked, rest))
+
+
 def cell_outputs(run, name):
     path = run.fresh(name + ".otlp")
-    config = run.path(name + ".conf")
-    with open(config, "w", encoding="utf-8") as f:
-        f.write(OUTPUTS_RULES)
-    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config", config,
-                           "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
+    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config",
+                           config(run, name, OUTPUTS_RULES), "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
                            path]) as recorder:
         time.sleep(1)
         twins = subprocess.Popen([program(run, "changes"), "twins", "60000"])
@@ -227,6 +323,39 @@ def cell_outputs(run, name):
         for kind, pids in sorted(want.items())), problems)
 
 
+def cell_latency(run, name):
+    """Latency by place beside the program's clock; the stacks of all samples pass the trampoline."""
+    changes, path = program(run, "changes"), run.fresh(name + ".otlp")
+    done = subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "999", "--kinds",
+                           "cpu,probe:uprobe:%s:timed:latency" % changes, "--config",
+                           config(run, name, "probe_samples = 100000"), "-o", path, "--", changes,
+                           "calls", str(TIMED)], capture_output=True, text=True, check=True)
+    want = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+    told, passed, others = [0, 0, 0], 0, 0
+    for s in outputs.otlp.read_file(path).samples:
+        names = [f.name for f in s.frames]
+        place = [p in names for p in ("shorts", "longs", "nests")]
+        if s.sample_type == ("timed_latency", "nanoseconds") and any(place):
+            told[place.index(True)] += sum(s.values)
+        elif s.sample_type[0] == "samples" and "timed" in names:
+            passed += "main" in names and "_start" in names
+            others += "main" not in names
+    wrong = ["%d of %s ns" % pair for pair in zip(told, want) if not -pair[1][1] * TIMED_OFF <
+             pair[0] - pair[1][1] < pair[1][1] * TIMED_OFF + pair[1][0] * TIMED_NS + pair[1][2]]
+    if shutil.which("go"):
+        refused = subprocess.run([run.args.otelprof, "record", "-q", "-d", "1", "--kinds",
+                                  "probe:uretprobe:%s:main.main" %
+                                  os.path.realpath(shutil.which("go"))], capture_output=True,
+                                 text=True)
+        if refused.returncode != 1 or "a Go program" not in refused.stderr:
+            wrong.append("of Go: " + refused.stderr)
+    if passed < PASSED * (passed + others):
+        wrong.append("%d of %d stacks end in the call" % (others, passed + others))
+    run.say("FAIL" if wrong else "ok", name, "; ".join(
+        "%d of %d ns in %d calls" % (t, w[1], w[0]) for t, w in zip(told, want)) +
+        "; %d stacks of other samples pass it, %d do not" % (passed, others), wrong)
+
+
 def cell_indirect(run, name):
     libc = next((line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8")
                  if "/libc.so.6" in line), None)
@@ -234,7 +363,9 @@ def cell_indirect(run, name):
         raise suite.Skip("no libc.so.6")
     stacks, _ = record(run, name, ["--kinds", "probe:uprobe:%s:strlen" % libc],
                        program(run, "changes"), "strlen", str(CALLED))
-    told = sum(n for stack, n in stacks if "measures" in stack)
+    # a stack that ends early, before the program's table is made, counts too
+    told = sum(n for stack, n in stacks if "measures" in stack or
+               (stack[0] == "changes" and stack[1].startswith("[unwind error")))
     run.say("ok" if abs(told / CALLED - 1) < CALLED_OFF else "FAIL", name,
             "%d calls of strlen told, of %d" % (told, CALLED))
 
@@ -256,6 +387,45 @@ def cell_timens(run, name):
             name, "%d samples, from %.1f to %.1f s after the start; the command's clock is %d s "
             "ahead %s" % (len(times), min(times) - before, max(times) - before, ahead,
                           done.stderr))
+
+
+def clocks(run, name, step_so):
+    """What is told of each step, and what of it is wrong."""
+    told, wrong = [], []
+    for steps in CLOCK_STEPS:
+        path = run.fresh("%s.otlp" % name)
+        env = dict(os.environ, LD_PRELOAD=step_so, AFTER=str(CLOCK_AFTER_MS),
+                   **dict(zip(("STEP", "STEP_2"), map(str, steps))))
+        begin, wall = time.monotonic(), time.time()
+        subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "99", "-d",
+                        str(CLOCK_SECONDS), "--comm", "periodic", "-o", path], env=env,
+                       check=True, capture_output=True, timeout=120)
+        took = time.monotonic() - begin
+        samples = outputs.otlp.read_file(path).samples
+        windows = sorted({(s.window, s.duration) for s in samples})
+        seconds = sum(duration for _, duration in windows) / 1e9
+        starts = [start / 1e9 - wall for start, _ in windows]
+        told.append("%+d: %d windows, %.2f s" % (sum(steps), len(windows), seconds))
+        if not CLOCK_SECONDS - CLOCK_OFF < seconds < took:
+            wrong.append("%s: windows of %.2f s, of %d s" % (steps, seconds, CLOCK_SECONDS))
+        reached = [0] + [sum(steps[:i + 1]) for i in range(len(steps))]
+        wrong += ["%s: a window begins %.1f s after the start" % (steps, at) for at in starts
+                  if not any(-1 < at - shift < took for shift in reached)]
+    return told, wrong
+
+
+def cell_clocks(run, name):
+    """Windows end to end by the monotonic clock, each at the wall time of its beginning."""
+    step_so = run.path("step.so")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", step_so, os.path.join(HERE, "step.c")],
+                   check=True)
+    worker = subprocess.Popen([program(run, "periodic"), "10000", "5000", "1", "0", "3600", "99"],
+                              stdout=subprocess.DEVNULL)
+    try:
+        told, wrong = clocks(run, name, step_so)
+    finally:
+        suite.stop([worker])
+    run.say("FAIL" if wrong else "ok", name, "; ".join(told), wrong)
 
 
 def cell_signals(run, name):
@@ -280,13 +450,16 @@ def main():
         return 77
     run = Numbers(args)
     run.full = args.full
-    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "mute": cell_mute,
+    known = {name: cell_step for name in FULL} | {"limit": cell_limit, "lost": cell_lost, "mute": cell_mute,
                                                   "in_use": cell_in_use,
                                                   "signals": cell_signals,
                                                   "goroutine_waits": cell_goroutine_waits,
                                                   "outputs": cell_outputs,
+                                                  "latency": cell_latency,
                                                   "indirect": cell_indirect,
-                                                  "timens": cell_timens}
+                                                  "timens": cell_timens,
+                                                  "clocks": cell_clocks}
+    known |= {"parked-" + language: cell_parked for language in PARKED}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()

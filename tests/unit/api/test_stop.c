@@ -29,9 +29,11 @@ struct host {
 	struct otelprof p;
 };
 
-int __wrap_op_capture_counters(struct op_capture *c, uint64_t *ret);
-int __wrap_op_capture_counters(struct op_capture *c, uint64_t *ret)
+int __wrap_op_capture_counters(struct op_capture *c, uint64_t *ret, uint64_t *ret_lost);
+int __wrap_op_capture_counters(struct op_capture *c, uint64_t *ret, uint64_t *ret_lost)
 {
+	if (ret_lost)
+		memset(ret_lost, 0, OP_EVENT_MAX * sizeof(*ret_lost));
 	memset(ret, 0, OP_COUNTERS * sizeof(*ret));
 	return 0;
 }

@@ -51,6 +51,8 @@ struct rq {
 	const char *unit;
 	bool timed;	/* they have times, too */
 	uint64_t value; /* of each event of such a type */
+	uint64_t lost;	/* so many of the `taken` samples of the window; 0: none */
+	uint64_t taken;
 };
 
 static inline void rq_add(struct rq_buf *b, const void *bytes, size_t len)
@@ -305,6 +307,7 @@ static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 	struct rq_buf r = { 0 }, outer = { 0 }, scope = { 0 }, profile = { 0 },
 		      type = { 0 };
 	static const uint8_t id[16] = { 1, 2, 3 };
+	uint32_t said[2];
 
 	rq_resource_attribute(&r, "process.pid", NULL, pid);
 	rq_resource_attribute(&r, "process.executable.name", name, 0);
@@ -330,6 +333,11 @@ static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 		rq_uint(&profile, 6, q->period_ns);
 	}
 	rq_bytes(&profile, 7, id, sizeof(id));
+	if (q->lost) {
+		said[0] = rq_int_attribute(q, "otelprof.window.samples_lost", q->lost);
+		said[1] = rq_int_attribute(q, "otelprof.window.samples_taken", q->taken);
+		rq_packed(&profile, 11, said, 2);
+	}
 	rq_message(&scope, 2, &profile);
 	rq_message(&outer, 2, &scope);
 	rq_message(&q->resources, 1, &outer);
@@ -528,7 +536,7 @@ static inline struct rq_buf rq_deep(void)
 /*
  * Ten events of one process, 28 frames. Of them 15 have no name: 9 of libone.so, 3 of
  * libtwo.so, 2 of libthree.so, 1 without a file. What says that a stack ends early is no
- * frame.
+ * frame. Three samples of 13 were lost.
  */
 static inline struct rq_buf rq_poor(void)
 {
@@ -556,6 +564,8 @@ static inline struct rq_buf rq_poor(void)
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[0], l[2], l[4] }, 3), NULL, 0, 2);
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[3], l[4], l[5] }, 3), NULL, 0, 1);
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[0], l[4], l[5] }, 3), NULL, 0, 4);
+	q.lost = 3;
+	q.taken = 13;
 	rq_process(&q, 100, "web", NULL);
 	return rq_end(&q);
 }

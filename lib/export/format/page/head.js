@@ -93,14 +93,16 @@ function fillHead() {
 		parts.push(new Date(D.start_ms).toISOString().replace('T', ' ').replace(/\..*/, ' UTC'));
 	parts.push('otelprof ' + D.version);
 	$('summary').textContent = parts.filter(Boolean).join(' · ');
-	const q = wholeShare(), guessed = D.guessed[view.kind], said = [];
+	const q = wholeShare(), guessed = D.guessed[view.kind], lost = D.lost[view.kind], said = [];
 	said.push(`${q.toFixed(1)}% of the stacks are whole`);
-	if (guessed)
-		said.push(guessed + '% go by a guess');
-	if (D.lost >= 0)
-		said.push((D.lost ? D.lost.toFixed(2) + '%' : 'none') + ' of the samples were lost');
+	if (guessed >= 0.05)
+		said.push(guessed.toFixed(1) + '% go by a guess');
+	if (lost)
+		said.push(`${lost < 0.1 ? 'less than 0.1' : lost.toFixed(1)}% of the samples were lost`);
+	else if (D.none_lost)
+		said.push('none of the samples were lost');
 	$('quality').textContent = said.join(', ');
-	$('quality').classList.toggle('bad', q < 95 || D.lost > 1);
+	$('quality').classList.toggle('bad', q < 95 || lost >= 1);
 	$('hide').setAttribute('aria-pressed', String(view.hide));
 	$('invert').setAttribute('aria-pressed', String(view.inverted));
 	$('flip').setAttribute('aria-pressed', String(view.flipped));

@@ -76,6 +76,11 @@ static void test_values(void)
 	check_value("uprobe:/a:malloc:arg0:bytes", 0, 8, false, "malloc_arg0", "bytes");
 	check_value("uprobe:/a:f:arg2.s32", 2, 4, true, "f_arg2", "1");
 	check_value("uretprobe:/a:f:retval.u8:By", 0, 1, false, "f_retval", "By");
+	check_value("uretprobe:/a:f:latency", 0, 8, false, "f_latency", "nanoseconds");
+	check_value("uprobe:/a:f:latency", 0, 8, false, "f_latency", "nanoseconds");
+	check("uprobe:/a:f:latency", OP_PROBE_USER, true, "/a", NULL, "f", 0);
+	CHECK_INT(op_probe_spec_parse("uprobe:/a:f+1:latency", &spec), -EINVAL);
+	CHECK_INT(op_probe_spec_parse("kretprobe:f:latency", &spec), -EINVAL);
 	check_value("usdt:/a:p:hit:arg11", 11, 8, false, "hit_arg11", "1");
 	check_value("tracepoint:sched:sched_switch:arg1", 1, 8, false,
 		    "sched_switch_arg1", "1");

@@ -297,7 +297,9 @@ static void check_profile(struct reader *x, const otlp_Profile *p, const char *r
 	CHECK(type[0]);
 	check_period(x, p, type);
 	check_identities(p);
-	op_strbuf_printf(&head, "%s; %s", type, resource);
+	op_strbuf_printf(&head, "%s;", type);
+	attributes_text(x, p->attribute_indices, p->attribute_indices_count, &head);
+	op_strbuf_printf(&head, " %s", resource);
 	for (i = 0; i < p->samples_count; i++)
 		sample_texts(x, &p->samples[i], p, head.data, ret);
 	op_strbuf_deinit(&head);

@@ -295,6 +295,43 @@ static void test_sums_and_counts(void)
 	lines_clear(&sink.lines);
 }
 
+/* A profile says how many samples of its kind were lost, of how many, also where a label of a
+ * process has the same key and number. */
+static void test_lost_samples_are_told(void)
+{
+	_cleanup_(op_window_freep) struct op_window *w = make();
+	const uint64_t lost[OP_EVENT_MAX] = { [2] = 1 };
+	struct op_otlp_options options = OPTIONS;
+	struct op_window_sample s = { .tid = 7, .cpu = 1, .value = 1 };
+	struct op_attribute label = { .integer = 1, .is_int = 1 };
+	struct op_resource r = { .pid = 5 };
+	struct sink sink = { 0 };
+	uint64_t left_out;
+	int i;
+
+	options.lost = lost;
+	CHECK_OK(op_window_string(w, "otelprof.window.samples_lost", 28, &label.key));
+	CHECK_OK(op_window_attribute(w, &label, &s.labels.index[s.labels.len++]));
+	CHECK_OK(op_window_resource(w, &r, &s.resource));
+	for (i = 0; i < 4; i++) {
+		s.event = 2 + (uint32_t)(i == 3);
+		CHECK_OK(op_window_add(w, &s));
+	}
+	CHECK_OK(op_otlp_encode_kinds(w, &model_kinds, &options, take_lines, &sink,
+				      &left_out));
+	lines_sort(&sink.lines);
+	CHECK_INT(sink.lines.len, 3);
+	CHECK_STR(sink.lines.line[0],
+		  "alloc_objects; pid=5; cpu.logical_number=1 "
+		  "otelprof.window.samples_lost=1 thread.id=7 value 1");
+	CHECK_STR(
+		sink.lines.line[2],
+		"delay; otelprof.window.samples_lost=1 otelprof.window.samples_taken=4 "
+		"pid=5; cpu.logical_number=1 otelprof.window.samples_lost=1 thread.id=7 "
+		"value 3");
+	lines_clear(&sink.lines);
+}
+
 static void test_empty_window_emits_nothing(void)
 {
 	_cleanup_(op_window_freep) struct op_window *w = make();
@@ -423,6 +460,7 @@ TEST_MAIN({ "longest_list", test_longest_list },
 	  { "too_large_a_sample_is_left_out", test_too_large_a_sample_is_left_out },
 	  { "events_without_a_row_are_counted", test_events_without_a_row_are_counted },
 	  { "sums_and_counts", test_sums_and_counts },
+	  { "lost_samples_are_told", test_lost_samples_are_told },
 	  { "empty_window_emits_nothing", test_empty_window_emits_nothing },
 	  { "emit_error_ends_it", test_emit_error_ends_it },
 	  { "times_are_half_open", test_times_are_half_open },

@@ -549,6 +549,7 @@ class Poor(Page):
     def test_stacks_that_are_cut_are_told(self):
         BROWSER.go('')
         self.assertIn('50.0% of the stacks are whole', self.text('quality'))
+        self.assertIn('23.1% of the samples were lost', self.text('quality'))
         self.assertTrue(BROWSER.js('document.getElementById("quality").classList.contains("bad")'))
 
 

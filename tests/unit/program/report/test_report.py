@@ -318,6 +318,14 @@ class Report(Recordings):
         self.assertIn(b'46.4%  of the frames have names', r.stderr)
         d = self.json(path)['quality']
         self.assertEqual((d['named_frames_percent'], d['whole_stacks_percent']), (46.43, 50))
+        self.assertEqual(d['lost_samples_percent'], 23.0769)
+        words = '23.1% of the samples were lost. All values are too small by that share.'
+        self.assertIn(words, self.report(path))
+        self.assertIn('- ' + words, self.report('--format=markdown', path))
+        both = self.path('both.otlp')
+        subprocess.run([PROGRAM, 'merge', '-o', both, path, self.a], check=True, timeout=60)
+        # 3 lost, 20 kept: the share of one recording does not extend to another
+        self.assertEqual(self.json(both)['quality']['lost_samples_percent'], 13.0435)
         self.assertEqual({s['name']: s['value'] for s in d['without_symbols']},
                          {'/lib/libone.so': 9, 'libtwo.so': 3, '/opt/libthree.so': 2, '': 1})
 
