@@ -69,10 +69,10 @@ static void end_search(Dwfl *dwfl)
 }
 
 /*
- * Find the separate file of @path and measure it. It is searched for by another session: in one
+ * Find the separate file of @path, which is open as @file, and measure it. It is searched for by another session: in one
  * that has found a file libdw uses it, whatever a callback says.
  */
-bool debug_budget_take_separate(struct debug_budget *r, const char *path)
+bool debug_budget_take_separate(struct debug_budget *r, const char *path, int file)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
@@ -81,7 +81,9 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path)
 	};
 	struct debug_memory more = { 0, 0, false };
 	Dwfl *dwfl = dwfl_begin(&callbacks);
-	Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
+	int own = dwfl ? fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+	/* libdw closes what it took */
+	Dwfl_Module *module = own < 0 ? NULL : dwfl_report_offline(dwfl, "", path, own);
 	const unsigned char *id;
 	char *found = NULL;
 	const char *link;
@@ -92,6 +94,8 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path)
 	int fd = -1;
 	Elf *elf;
 
+	if (!module)
+		op_closep(&own);
 	elf = module && dwfl_report_end(dwfl, NULL, NULL) == 0
 		      ? dwfl_module_getelf(module, &bias)
 		      : NULL;

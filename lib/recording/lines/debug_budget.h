@@ -41,8 +41,8 @@ struct debug_budget {
 
 /* Is there room for these sections? If so they count from now on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);
-/* Find the separate file of the file @path. Is there room for it, or none to be found? */
-bool debug_budget_take_separate(struct debug_budget *r, const char *path);
+/* Find the separate file of the file @path, open as @file. Is there room for it, or none to be found? */
+bool debug_budget_take_separate(struct debug_budget *r, const char *path, int file);
 /* A callback of libdw, with a pointer to the room in *@userdata: finds what is used besides, if
  * there is room. */
 int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char *name,

@@ -7,11 +7,13 @@
  * its parent's memory in it.)
  * With --go what Go's table of functions says, as the library reads it while it profiles.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "code/elf/gopclntab.h"
 #include "recording/lines/debuginfo.h"
 
@@ -37,7 +39,7 @@ static int print_dwarf(const char *path, uint64_t memory)
 	uint64_t address;
 	size_t n, i;
 
-	if (debuginfo_open(path, memory, &d) < 0)
+	if (debuginfo_open(path, op_open(path, O_RDONLY), memory, &d) < 0)
 		return 1;
 	while (scanf("%" SCNx64, &address) == 1) {
 		n = debuginfo_find(d, address, lines);
