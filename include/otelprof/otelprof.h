@@ -77,6 +77,13 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
 OTELPROF_API int otelprof_stop(struct otelprof *p);
 
 /**
+ * The same, for a host that must end soon: process the samples for about @timeout_ms, and
+ * not at all for 0. The rest is taken at once, without names and unwind tables that are
+ * not there yet.
+ */
+OTELPROF_API int otelprof_stop_within(struct otelprof *p, int timeout_ms);
+
+/**
  * A descriptor that is readable when otelprof_poll() has work (level-triggered). The
  * handle owns it. Returns it, or a negative errno.
  */
