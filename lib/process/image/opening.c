@@ -30,6 +30,13 @@ static bool is_unchanged(const struct op_executable *e, const struct op_file_sta
 	       e->stamp.mtime_ns == now->mtime_ns;
 }
 
+/* Does what @elf reads have the attributes @stamp, which were read before? Not where a copy is
+ * read. */
+static bool is_of(const struct op_elf *elf, const struct op_file_stamp *stamp)
+{
+	return stamp->served || op_elf_mtime_ns(elf) == stamp->mtime_ns;
+}
+
 /* Does @error mean that the file is no ELF file of this machine? */
 static bool is_foreign(int error)
 {
@@ -126,7 +133,10 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 		if (r < 0)
 			return r;
 		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd), stamp->served);
-		return 0;
+		if (made || is_of(e->image->elf, stamp))
+			return 0;
+		op_image_close_file(&x->images, e->image);
+		return -ESTALE;
 	}
 	r = op_elf_open(fd, &elf);
 	if (is_foreign(r) && make_elf(x, &fd) == 0) {
@@ -138,6 +148,8 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (r < 0)
 		return r;
 	fd = -1;
+	if (!made && !is_of(elf, stamp))
+		return -ESTALE;
 	r = take_content(x, e, elf, stamp);
 	if (r == 0)
 		e->image->made = made;
