@@ -79,7 +79,8 @@ static int load(struct debuginfo *d, const char *path, int fd, Elf *elf)
 	return index_units(d, d->module);
 }
 
-int debuginfo_open(const char *path, int file, uint64_t memory, struct debuginfo **ret)
+int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t memory,
+		   struct debuginfo **ret)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
@@ -95,6 +96,7 @@ int debuginfo_open(const char *path, int file, uint64_t memory, struct debuginfo
 
 	if (!d)
 		return -ENOMEM;
+	d->room.tasks = tasks;
 	d->room.memory = memory;
 	d->room.copy = -1;
 	d->before = memory_in_use();
@@ -146,14 +148,15 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	return NULL;
 }
 
-/* Would the .dwo file of a skeleton have room? libdw takes the one beside the file with the
- * skeleton, else that where the compiler wrote it. */
+/* Would the .dwo file of a skeleton have room, and may it be opened? libdw takes the one beside the
+ * file with the skeleton, else that where the compiler wrote it. */
 static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 {
 	struct debug_memory more = { 0, 0, false };
 	Dwarf_Attribute attribute;
 	const char *name = NULL, *folder = NULL, *file = NULL, *slash;
 	char path[PATH_MAX];
+	int beside;
 
 	if (dwarf_attr(skeleton, DW_AT_dwo_name, &attribute) ||
 	    dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute))
@@ -167,12 +170,16 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 		(void)dwfl_module_info(d->module, NULL, NULL, NULL, NULL, NULL, &file,
 				       NULL);
 	slash = file ? strrchr(file, '/') : NULL;
-	(void)snprintf(path, sizeof(path), "%.*s%s",
-		       slash && *name != '/' ? (int)(slash + 1 - file) : 0, file, name);
-	more = memory_of_path(path);
+	beside = slash ? (int)(slash + 1 - file) : 0;
+	(void)snprintf(path, sizeof(path), "%.*s%s", *name == '/' ? 0 : beside, file,
+		       name);
+	if (!debug_budget_may_open(&d->room, path, &more))
+		return false;
 	if (!more.mapped && !more.unpacked && folder && *name != '/') {
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-		more = memory_of_path(path);
+		(void)snprintf(path, sizeof(path), "%.*s%s/%s",
+			       *folder == '/' ? 0 : beside, file, folder, name);
+		if (!debug_budget_may_open(&d->room, path, &more))
+			return false;
 	}
 	return debug_budget_take(&d->room, &more);
 }

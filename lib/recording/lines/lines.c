@@ -163,7 +163,7 @@ static int open_file(const struct adding *a, struct file *f)
 		debuginfod_limit(a->servers, a->deadline - now_seconds());
 		try_servers(a, f->mapping);
 		f->kept = f->cache && fstat(fd, &own) == 0 && is_ours(&own);
-		r = debuginfo_open(path, fd, a->memory, &f->d);
+		r = debuginfo_open(path, fd, a->tasks, a->memory, &f->d);
 	}
 	if (r) {
 		a->stats->files_without++;

@@ -24,11 +24,12 @@ without="$without test_symbols/debuglink test_symbols/build_id_directory"
 without="$without test_processes/anon test_open/not_a_file test_open/owner test_open/swapped_mapping"
 # Nor the child that reads what may stall: it is made by clone3(2); nor userfaultfd(2).
 without="$without test_open/no_task_outlives test_stall/child test_stall/environment"
-without="$without test_stall/file test_stall/gone test_stall/many test_stall/memory"
+without="$without test_stall/file test_stall/gone test_stall/many test_stall/memory test_stall/path"
 # valgrind's own mappings come and go while this test compares the process's.
 without="$without test_processes/scan"
 # valgrind 3.19 does not know PROCMAP_QUERY, so what it writes counts as never written.
 without="$without test_stop/the_rest_is_taken test_stop/stop_takes_what_waits test_stop/a_pause_gives_time"
+without="$without test_stop/a_stop_at_once_loads_no_names"
 # How soon a perf map that grows is read again follows from how long the last time took.
 without="$without test_perfmap/grows_line_by_line test_perfmap/later_lines_hold"
 # What a file may be read is more with every second, and under valgrind a read takes so long that

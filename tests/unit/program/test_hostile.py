@@ -626,6 +626,33 @@ class Paths(Case):
                     self.assertEqual(run(*args).returncode, 0, args)
                     self.assertFalse(opened(), (name, args))
 
+    def test_a_program_s_debug_info_is_no_pipe(self):
+        """Who reads it opens the file beside the program, and the .dwo file that it names."""
+        for split in (False, True):
+            folder = self.path('split' if split else 'beside')
+            os.mkdir(folder)
+            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
+                f.write('int main(void) { return 0; }\n')
+
+            def tool(*args):
+                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout
+            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
+            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
+            if not split:
+                tool('strip', 'a')
+            pipe = os.path.join(folder, 'a.dwo' if split else 'a.debug')
+            if split:
+                os.unlink(pipe)
+            os.mkfifo(pipe)
+            opened = self.watch(pipe)
+            build_id = tool('readelf', '-n', 'a').decode().split('Build ID: ')[1].split()[0]
+            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
+            q.sample([q.frame(module='a', build_id=build_id)])
+            recorded = q.write(self.path('a.otlp'))
+            r = run('report', '--symbols', folder, '--no-lines-cache', recorded)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertFalse(opened(), pipe)
+
     def test_an_argument_is_no_device(self):
         os.mkfifo(self.path('fifo'))
         for path in ('/dev/null', '/dev/zero'):
