@@ -30,11 +30,10 @@ static bool is_unchanged(const struct op_executable *e, const struct op_file_sta
 	       e->stamp.mtime_ns == now->mtime_ns;
 }
 
-/* Does what @elf reads have the attributes @stamp, which were read before? Not where a copy is
- * read. */
-static bool is_of(const struct op_elf *elf, const struct op_file_stamp *stamp)
+bool op_executable_is_read(const struct op_executable *e, const struct op_elf *elf,
+			   bool served)
 {
-	return stamp->served || op_elf_mtime_ns(elf) == stamp->mtime_ns;
+	return served || op_elf_mtime_ns(elf) == e->stamp.mtime_ns;
 }
 
 /* Does @error mean that the file is no ELF file of this machine? */
@@ -43,7 +42,7 @@ static bool is_foreign(int error)
 	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
 }
 
-/* Does @error tell of us or of the process, and nothing of the file? */
+/* Is the cause of @error this program or the process, and not the file? */
 static bool is_of_others(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -ENOMEM ||
@@ -133,7 +132,7 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 		if (r < 0)
 			return r;
 		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd), stamp->served);
-		if (made || is_of(e->image->elf, stamp))
+		if (made || op_executable_is_read(e, e->image->elf, stamp->served))
 			return 0;
 		op_image_close_file(&x->images, e->image);
 		return -ESTALE;
@@ -148,7 +147,7 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (r < 0)
 		return r;
 	fd = -1;
-	if (!made && !is_of(elf, stamp))
+	if (!made && !op_executable_is_read(e, elf, stamp->served))
 		return -ESTALE;
 	r = take_content(x, e, elf, stamp);
 	if (r == 0)

@@ -40,13 +40,13 @@ struct debug_budget {
 	uint64_t left_out; /* the memory that it would take with what had no room */
 };
 
-/* Is there room for these sections? If so they count from now on. */
+/* Do these sections fit the budget? If so they count from now on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);
-/* May libdw open @path, which a file names? Not if it is a device or a pipe, or does not answer; if
- * nothing is there it may. *@ret_more (or NULL) is what a file would take. */
+/* May libdw open @path, which a file names? Not a device, a pipe, or what does not answer. It may if
+ * nothing is there. *@ret_more (or NULL) is what a file would take. */
 bool debug_budget_may_open(const struct debug_budget *r, const char *path,
 			   struct debug_memory *ret_more);
-/* Find the separate file of the file @path, open as @file. Is there room for it, or none to be found? */
+/* Find the separate file of the file @path, open as @file. Does it fit the budget, or is there none? */
 bool debug_budget_take_separate(struct debug_budget *r, const char *path, int file);
 /* A callback of libdw, with a pointer to the room in *@userdata: finds what is used besides, if
  * there is room. */
