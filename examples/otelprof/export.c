@@ -132,16 +132,23 @@ static int check_delivered(struct otelprof *p)
 	return fail("nothing was delivered; %s: %s", most.name, most.sentence);
 }
 
-/* How long the end waits for the destination. */
-static int flush_ms(const struct export *e)
+static bool has_spill_dir(const struct export *e)
 {
 	struct otelprof_otlp_config otlp;
 
 	otelprof_otlp_config_init(&otlp, sizeof(otlp));
 	return otelprof_settings_get_otlp(e->reload.settings, &otlp) == 0 &&
-			       otlp.spill_dir && *otlp.spill_dir
-		       ? FLUSH_SPILLED_MS
-		       : FLUSH_MS;
+	       otlp.spill_dir && *otlp.spill_dir;
+}
+
+/* With a spill directory the end takes a second at most: neither names nor the destination are
+ * waited for. */
+static int end(struct export *e, struct otelprof *p)
+{
+	if (!has_spill_dir(e))
+		return session_close(p, FLUSH_MS);
+	(void)otelprof_stop_within(p, 0);
+	return session_close(p, FLUSH_SPILLED_MS);
 }
 
 static int run(struct export *e, struct otelprof *p)
@@ -164,7 +171,7 @@ static int run(struct export *e, struct otelprof *p)
 	control_close(&control);
 	if (signal_seen())
 		note("%s: sending what is left", strsignal(signal_seen()));
-	closed = session_close(p, flush_ms(e));
+	closed = end(e, p);
 	if (!r && !closed)
 		closed = check_delivered(p);
 	print_accounting(stderr, p);

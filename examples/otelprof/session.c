@@ -18,8 +18,6 @@
 enum {
 	/* a signal that arrives just before the wait is noticed after this */
 	POLL_MS = 1000,
-	/* polls after the stop; each does a bounded amount of work */
-	DRAIN_ROUNDS = 1000,
 	FAILED_MAX = 20, /* polls or exports in a row; after these it gives up */
 	PAUSE_NS = 100000000,
 	FIRST_NICE = -10,
@@ -295,14 +293,9 @@ static int flush_until(struct otelprof *p, int timeout_ms)
 
 int session_close(struct otelprof *p, int timeout_ms)
 {
-	int rounds, r, failed = 0;
+	int r, failed = 0;
 
 	(void)otelprof_stop(p);
-	for (rounds = 0; rounds < DRAIN_ROUNDS; rounds++) {
-		r = otelprof_poll(p, 0);
-		if (r != 1 && r != -EINTR)
-			break;
-	}
 	r = otelprof_export(p);
 	if (r < 0)
 		failed = fail_library(p, "cannot export", r);

@@ -12,14 +12,14 @@
 #include "base/macros.h"
 #include "parts/probes/probes.h"
 
-/* Time for the last records of the last window. Sampling is over, so there are few. */
-static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 /* How long a start evaluates rules for running processes, before the first sample. */
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
 /* The time in a start for attaching runtimes that run already. */
 static const uint64_t RUNTIMES_START_NS = UINT64_C(80000000);
 
 enum {
+	/* Time for the last records of the last window. Sampling is over, so there are few. */
+	LAST_RECORDS_MS = 5000,
 	FLUSH_PAUSE_MS = 20, /* the longest between two checks of the queues */
 };
 
@@ -136,6 +136,7 @@ int otelprof_start(struct otelprof *p)
 	r = op_capture_listen(p->capture);
 	if (r < 0)
 		return r;
+	op_session_begin(p->session, p->config.cpu_budget_permille);
 	/*
 	 * Load the walkers before the first tick. The kernel takes some time to verify
 	 * them, and the samples of that time would fill the ring with copies of their
@@ -183,6 +184,11 @@ int otelprof_start(struct otelprof *p)
 
 int otelprof_stop(struct otelprof *p)
 {
+	return otelprof_stop_within(p, LAST_RECORDS_MS);
+}
+
+int otelprof_stop_within(struct otelprof *p, int timeout_ms)
+{
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_check(p);
 
@@ -197,7 +203,8 @@ int otelprof_stop(struct otelprof *p)
 	op_handle_stop_sampling(p);
 	p->stopped_ns = op_clock_monotonic_ns();
 	p->running = false;
-	r = op_session_drain_all(p->session, LAST_RECORDS_NS);
+	r = op_session_drain_all(p->session,
+				 (uint64_t)OP_MAX(timeout_ms, 0) * OP_NS_PER_MS);
 	/* the caller, which has stopped sampling, closes this window */
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_LAST);
 	return r;

@@ -115,8 +115,10 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 		keep_budget(p, done.drained);
 		op_limit_keep(p);
 	}
-	/* the work of a whole poll, even without any record */
-	worked = op_allowance_has_worked(&p->allowance, op_allowance_now(&p->allowance));
+	/* The work of a whole poll, even without any record. After the last sample nothing
+	 * waits for it. */
+	worked = p->running &&
+		 op_allowance_has_worked(&p->allowance, op_allowance_now(&p->allowance));
 	op_allowance_end_poll(&p->allowance);
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->waits.wake_fd);

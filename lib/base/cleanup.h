@@ -8,6 +8,7 @@
 #define OP_BASE_CLEANUP_H
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,23 @@ static inline void op_closedirp(DIR **d)
 	*d = NULL;
 }
 
+/* Block all signals of this thread. A thread or a child that begins meanwhile handles none: those
+ * of the process are for its host. Returns what was blocked before. */
+static inline sigset_t op_signals_block(void)
+{
+	sigset_t all, before;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	return before;
+}
+
+static inline void op_signals_restore(sigset_t *before)
+{
+	(void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+#define _cleanup_signals_  _cleanup_(op_signals_restore)
 #define _cleanup_free_	   _cleanup_(op_freep)
 #define _cleanup_close_	   _cleanup_(op_closep)
 #define _cleanup_fclose_   _cleanup_(op_fclosep)

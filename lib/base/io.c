@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,22 +40,6 @@ int op_openat(int dir, const char *path, int flags)
 int op_open(const char *path, int flags)
 {
 	return op_openat(AT_FDCWD, path, flags);
-}
-
-int op_open_regular(const char *path)
-{
-	_cleanup_close_ int known = op_open(path, O_PATH);
-	char name[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
-	struct stat st;
-
-	if (known < 0)
-		return known;
-	if (fstat(known, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", known);
-	return op_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 /* Read until the end: from @off on, or from the present position if @off is negative. */

@@ -12,11 +12,6 @@
 int op_open(const char *path, int flags);
 int op_openat(int dir, const char *path, int flags);
 
-/* Open a regular file to read. The type is checked before the open, because an open of a
- * device or a pipe may have effects or block. Use it for every path that others chose.
- * Returns a descriptor above 2, -EISDIR, -ENOTSUP for other types, or another -errno. */
-int op_open_regular(const char *path);
-
 /* Move @fd to a number above 2 if needed; takes ownership. Returns the new number or
  * -errno. */
 int op_fd_move_up(int fd);

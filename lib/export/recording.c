@@ -34,13 +34,14 @@ static int write_frame(int fd, const void *bytes, size_t len)
 	return op_write_full(fd, bytes, len);
 }
 
-/* Open the temporary file, positioned for the next request. */
+/* Open the temporary file, positioned for the next request. Whole requests can be read after a
+ * kill, so it gets a name. */
 static int open_frames(struct op_recording *recording)
 {
 	int r;
 
 	if (recording->out.fd >= 0)
-		return 0;
+		return op_output_name(&recording->out);
 	r = op_output_open(&recording->out);
 	if (r < 0)
 		return r;
@@ -58,7 +59,7 @@ static int open_frames(struct op_recording *recording)
 		return r;
 	}
 	recording->whole_len = recording->published_len;
-	return 0;
+	return op_output_name(&recording->out);
 }
 
 /* Cut off an incomplete request; a temporary file without new requests is removed. Returns

@@ -84,6 +84,8 @@ static int postpone(struct op_session *s, uint32_t pid, uint64_t time_ns,
 	_cleanup_free_ void *joined = NULL;
 	size_t joined_len;
 
+	if (s->ending)
+		return -ECANCELED;
 	if (op_sampler_join(s->config.sampler, data, size, &joined, &joined_len) > 0)
 		return op_postponed_add(&s->postponed, pid, time_ns, joined, joined_len);
 	return op_postponed_add(&s->postponed, pid, time_ns, data, size);

@@ -29,6 +29,8 @@ enum {
 	 * generated code may be gone before its names are read. */
 	TIMER_CODE_MS = 20,
 	CODE_FOR_MS = 200,
+	/* after the end of sampling, at most; each takes thousands of records */
+	LAST_POLLS = 1000,
 };
 
 /* Give the programs the first letters of interpreters' names. */
@@ -239,19 +241,28 @@ int op_session_drain(struct op_session *s, uint64_t limit_ns)
 	return 0;
 }
 
+void op_session_begin(struct op_session *s, bool limited)
+{
+	s->ending = false;
+	s->config.allowance->cpu_limited = limited;
+}
+
 int op_session_drain_all(struct op_session *s, uint64_t limit_ns)
 {
-	bool limited = s->config.allowance->cpu_limited;
-	int r;
+	struct op_session_work work = { 0 };
+	int i, r;
 
-	/* No poll follows, so nothing waits for CPU time. A start gets what the budget
-	 * has then. */
-	if (limited)
+	/* Nothing waits for CPU time. A start gets what the budget has then. */
+	if (s->config.allowance->cpu_limited)
 		op_allowance_give_cpu(s->config.allowance, INT64_MAX);
-	r = op_session_drain(s, limit_ns);
+	r = limit_ns ? op_session_drain(s, limit_ns) : 0;
 	/* The rest is taken without names: those of one large file take seconds. */
-	if (limited)
-		op_allowance_give_cpu(s->config.allowance, 0);
+	op_allowance_give_cpu(s->config.allowance, 0);
+	s->ending = true;
 	op_session_take_postponed(s);
+	/* The ring gets no more samples. */
+	for (i = 0; r == 0 && i < LAST_POLLS && !work.drained; i++)
+		r = op_session_poll(s, &work);
+	op_allowance_end_poll(s->config.allowance);
 	return r;
 }

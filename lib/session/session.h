@@ -69,8 +69,11 @@ OP_DEFINE_CLEANUP(struct op_session *, op_session_free)
 int op_session_poll(struct op_session *s, struct op_session_work *ret);
 /* Poll until nothing is waiting, for about @limit_ns. */
 int op_session_drain(struct op_session *s, uint64_t limit_ns);
-/* The same, at the end of sampling: work that waits for CPU time is done too. What is
- * left after @limit_ns is taken without the tables that it waits for. */
+/* Sampling begins. @limited: there is a budget of CPU time. */
+void op_session_begin(struct op_session *s, bool limited);
+/* Drain at the end of sampling: work that waits for CPU time is done too. What is left
+ * after @limit_ns, and what later polls find in the ring, is taken without the tables and
+ * names that it waits for. */
 int op_session_drain_all(struct op_session *s, uint64_t limit_ns);
 /* Take all postponed records, without the tables and names that are missing. */
 void op_session_take_postponed(struct op_session *s);

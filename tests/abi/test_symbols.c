@@ -55,6 +55,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_start,
 		(const void *)otelprof_stats_init,
 		(const void *)otelprof_stop,
+		(const void *)otelprof_stop_within,
 		(const void *)otelprof_strerror,
 		(const void *)otelprof_unwind_errors,
 		(const void *)otelprof_unwind_files,
@@ -79,6 +80,7 @@ static void test_a_null_handle_is_refused(void)
 	CHECK(!otelprof_free(NULL));
 	CHECK_INT(otelprof_start(NULL), -EINVAL);
 	CHECK_INT(otelprof_stop(NULL), -EINVAL);
+	CHECK_INT(otelprof_stop_within(NULL, 0), -EINVAL);
 	CHECK_INT(otelprof_poll(NULL, 0), -EINVAL);
 	CHECK_INT(otelprof_wakeup(NULL), -EINVAL);
 	CHECK_INT(otelprof_export(NULL), -EINVAL);

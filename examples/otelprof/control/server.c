@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control socket: who may use it, and one client after the other, in a thread of its own. */
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "control.h"
 
@@ -158,15 +159,9 @@ static void *server_main(void *arg)
 
 static int start_thread(struct control *c)
 {
-	sigset_t all;
-	sigset_t before;
-	int r;
+	_cleanup_signals_ sigset_t before = op_signals_block();
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&c->thread, NULL, server_main, c);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
+	return -pthread_create(&c->thread, NULL, server_main, c);
 }
 
 /* Remove the socket of a daemon that is gone. */

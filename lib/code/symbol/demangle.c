@@ -75,22 +75,24 @@ static void *run_long(void *arg)
 	return NULL;
 }
 
+static int start_long(const pthread_attr_t *attr, struct long_name *l, pthread_t *ret)
+{
+	_cleanup_signals_ sigset_t before = op_signals_block();
+
+	return pthread_create(ret, attr, run_long, l);
+}
+
 static bool run_in_thread(const char *name, enum op_mangling as, struct output *out)
 {
 	struct long_name l = { .name = name, .as = as, .out = out };
 	pthread_attr_t attr;
 	pthread_t thread;
-	sigset_t all;
-	sigset_t old;
 	int r;
 
 	if (pthread_attr_init(&attr))
 		return false;
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&thread, &attr, run_long, &l);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	r = start_long(&attr, &l, &thread);
 	(void)pthread_attr_destroy(&attr);
 	return !r && !pthread_join(thread, NULL) && l.taken;
 }

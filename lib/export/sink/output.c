@@ -20,6 +20,7 @@
 enum {
 	TEMP_NAME_TRIES = 16,
 	FILE_MODE = 0600,
+	FD_PATH_BYTES = 32,
 	COPY_BYTES = 1 << 30, /* sendfile(2) moves a little less than 2 GiB at once */
 };
 
@@ -144,37 +145,97 @@ static char *temp_name(const char *path, unsigned int try)
 	return name;
 }
 
-int op_output_open(struct op_output *o)
+/* The folder of @path, or NULL without memory. */
+static char *folder_of(const char *path)
 {
-	unsigned int try;
+	char *folder = strdup(path);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
 
-	if (o->fd >= 0)
-		return 0;
-	for (try = 0; try < TEMP_NAME_TRIES; try++) {
+	if (slash)
+		slash[slash == folder] = '\0';
+	else if (folder)
+		(void)snprintf(folder, strlen(folder) + 1, ".");
+	return folder;
+}
+
+static void fd_path(int fd, char ret[FD_PATH_BYTES])
+{
+	(void)snprintf(ret, FD_PATH_BYTES, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name goes with its last descriptor, however this process ends. Not every file
+ * system has them, and without /proc it could not get a name later. */
+static int open_unnamed(const char *path)
+{
+	_cleanup_free_ char *folder = folder_of(path);
+	_cleanup_close_ int fd = folder ? op_open(folder, O_RDWR | O_TMPFILE) : -ENOMEM;
+	char name[FD_PATH_BYTES];
+
+	if (fd < 0)
+		return fd;
+	fd_path(fd, name);
+	return access(name, F_OK) == 0 ? OP_TAKE_FD(fd) : -EOPNOTSUPP;
+}
+
+static int open_new(const char *name)
+{
+	return op_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+}
+
+/* Make a file with the name of a temporary one: @fd gets it, or if that is negative, a new file.
+ * Returns the descriptor or -errno. */
+static int make_temp(struct op_output *o, int fd)
+{
+	char from[FD_PATH_BYTES];
+	unsigned int try;
+	int r = -EEXIST;
+
+	fd_path(fd, from);
+	for (try = 0; r == -EEXIST && try < TEMP_NAME_TRIES; try++) {
 		_cleanup_free_ char *name = temp_name(o->path, try);
-		int r;
-		int fd;
 
 		if (!name)
 			return -ENOMEM;
-		fd = op_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
-		if (fd == -EEXIST)
-			continue;
 		if (fd < 0)
-			return fd;
-		o->fd = fd;
-		o->temp = OP_TAKE_PTR(name);
-		/* The file is private, because profiles reveal much about a host. Not every
-		 * file system has owners. */
-		if (o->owner.known)
-			(void)!fchown(fd, o->owner.uid, o->owner.gid);
-		if (fchmod(fd, FILE_MODE) == 0)
-			return 0;
-		r = -errno;
-		op_output_discard(o);
-		return r;
+			r = open_new(name);
+		else
+			r = linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+				    ? fd
+				    : -errno;
+		if (r >= 0)
+			o->temp = OP_TAKE_PTR(name);
 	}
-	return -EEXIST;
+	return r;
+}
+
+int op_output_open(struct op_output *o)
+{
+	int r;
+
+	if (o->fd >= 0)
+		return 0;
+	r = open_unnamed(o->path);
+	if (r < 0)
+		r = make_temp(o, -1);
+	if (r < 0)
+		return r;
+	o->fd = r;
+	/* The file is private, because profiles reveal much about a host. Not every file
+	 * system has owners. */
+	if (o->owner.known)
+		(void)!fchown(o->fd, o->owner.uid, o->owner.gid);
+	if (fchmod(o->fd, FILE_MODE) == 0)
+		return 0;
+	r = -errno;
+	op_output_discard(o);
+	return r;
+}
+
+int op_output_name(struct op_output *o)
+{
+	int r = o->temp ? 0 : make_temp(o, o->fd);
+
+	return r < 0 ? r : 0;
 }
 
 /* Does the path have another file than the published one @st by now, or none? */
@@ -238,13 +299,9 @@ static int settle(int fd)
 /* The new name must last, too. Ignore a directory that cannot be opened. */
 static void settle_name(const char *path)
 {
-	_cleanup_free_ char *folder = strdup(path);
-	char *slash = folder ? strrchr(folder, '/') : NULL;
-	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *folder = folder_of(path);
+	_cleanup_close_ int fd = folder ? op_open(folder, O_RDONLY | O_DIRECTORY) : -1;
 
-	if (slash)
-		slash[slash == folder] = '\0';
-	fd = op_open(slash ? folder : ".", O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
 		(void)fsync(fd);
 }
@@ -263,6 +320,7 @@ int op_output_publish(struct op_output *o)
 {
 	int r = settle(o->fd);
 
+	r = r ? r : op_output_name(o);
 	if (r == 0 && rename(o->temp, o->path) < 0)
 		r = -errno;
 	if (r < 0) {
@@ -280,6 +338,7 @@ int op_output_publish_new(struct op_output *o, const char *path)
 {
 	int r = settle(o->fd);
 
+	r = r ? r : op_output_name(o);
 	r = r ? r : name_new(o->temp, path);
 	if (r == -EEXIST)
 		return r;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that appears complete or not at all: it is written beside its path under a
- * temporary name and then renamed. Standard output, pipes and devices are written
- * directly.
+ * A file that appears complete or not at all: it is written without a name, gets a temporary one
+ * beside its path, and is renamed. So an end by any signal leaves nothing. On a file system
+ * without files that have no name it has the temporary one from the start. Standard output,
+ * pipes and devices are written directly.
  */
 #ifndef OP_EXPORT_SINK_OUTPUT_H
 #define OP_EXPORT_SINK_OUTPUT_H
@@ -15,7 +16,7 @@
 
 struct op_output {
 	char *path;
-	char *temp;	  /* name of the file being written, or NULL */
+	char *temp;	  /* name of the file being written; NULL: it has none */
 	int fd;		  /* of the temporary file; of the stream if @stream; or -1 */
 	int published_fd; /* the file that last got the path's name, or -1 */
 	bool stream;
@@ -36,6 +37,9 @@ void op_output_forget(struct op_output *o);
 
 /* Create a temporary file if there is none. Returns 0 or -errno. */
 int op_output_open(struct op_output *o);
+/* Give the temporary file a name, where what is in it by now can be read if this process is
+ * killed. Returns 0 or -errno. */
+int op_output_name(struct op_output *o);
 /*
  * Copy @len bytes of the published file into the (empty) temporary file. Returns 0, -errno, or
  * -ENODATA, with the temporary file empty, if somebody truncated, renamed or removed the

@@ -17,14 +17,9 @@ enum {
 
 int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg)
 {
-	sigset_t all;
-	sigset_t old;
-	int r;
+	_cleanup_signals_ sigset_t before = op_signals_block();
+	int r = pthread_create(ret, NULL, fn, arg);
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(ret, NULL, fn, arg);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r)
 		return -r;
 	(void)pthread_setname_np(*ret, name);

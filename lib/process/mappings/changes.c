@@ -7,6 +7,8 @@
 
 static void remove_first(struct op_changes *c, size_t n)
 {
+	if (!n)
+		return;
 	c->list.len -= n;
 	memmove(c->list.data, c->list.data + n, c->list.len * sizeof(*c->list.data));
 }

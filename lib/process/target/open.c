@@ -59,30 +59,12 @@ static OP_TASK_CODE long close_with(long fd, long error)
 	return error;
 }
 
-/* Reopen the file of @path_fd (O_PATH) if it is a regular file; closes @path_fd. Other
- * types of file are never opened, because that can block or have side effects. */
+/* Other types of file are never opened, because that can block or have side effects. */
 static OP_TASK_CODE long reopen_regular(long path_fd)
 {
-	char name[32] = "/proc/self/fd/";
-	char digits[16];
-	size_t at = sizeof("/proc/self/fd/") - 1;
-	size_t n = 0;
-	struct stat st;
-	long fd = op_syscall(SYS_fstat, path_fd, &st);
-	long left;
+	uint32_t mode;
 
-	if (fd < 0)
-		return close_with(path_fd, fd);
-	if (!S_ISREG(st.st_mode))
-		return close_with(path_fd, -ENOEXEC);
-	for (left = path_fd; left || !n; left /= 10)
-		digits[n++] = (char)('0' + left % 10);
-	while (n)
-		name[at++] = digits[--n];
-	name[at] = 0;
-	fd = op_syscall(SYS_openat, AT_FDCWD, name,
-			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-	return close_with(path_fd, fd);
+	return op_task_reopen_regular(path_fd, &mode);
 }
 
 /* Is the file of @path_fd (O_PATH) on the disk that it was mapped from? It must not ask a

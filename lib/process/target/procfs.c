@@ -284,6 +284,9 @@ static OP_TASK_CODE int query_mappings(void *data, int *ret_fd)
 		struct found_mapping *f = (void *)(q->bytes + q->len);
 		struct mapping_query m;
 
+		/* each by itself: there is no memset() here */
+		m.start = m.end = m.vma_flags = m.page_size = m.offset = m.inode = 0;
+		m.dev_major = m.dev_minor = 0;
 		m.size = sizeof(m);
 		m.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT;
 		m.addr = q->at;

@@ -110,7 +110,7 @@ static void fill(struct op_target *t, uint64_t now_ns)
 static int begin_own(struct op_target *t, void **ret)
 {
 	if (!t->own)
-		t->own = malloc(OP_TASK_DATA_BYTES);
+		t->own = calloc(1, OP_TASK_DATA_BYTES);
 	if (!t->own)
 		return -ENOMEM;
 	*ret = t->own;

@@ -2,8 +2,12 @@
 #include "recording/lines/debug_budget.h"
 
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -25,6 +29,54 @@ bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more)
 	return false;
 }
 
+bool debug_budget_may_open(const struct debug_budget *r, const char *path,
+			   struct debug_memory *ret_more)
+{
+	_cleanup_close_ int fd = op_task_open_regular(r->tasks, path, NULL);
+
+	if (fd >= 0 && ret_more)
+		(void)memory_of_fd(fd, ret_more);
+	return fd != -ENOTSUP && fd != -ETIMEDOUT && fd != -EAGAIN;
+}
+
+/* May libdw open what has the name @link, or else that of @file with ".debug", where it searches
+ * beside @file? */
+static bool may_open_beside(const struct debug_budget *r, const char *file,
+			    const char *link)
+{
+	const char *slash = strrchr(file, '/');
+	int folder = slash ? (int)(slash + 1 - file) : 0;
+	const char *name = link ? link : file + folder;
+	const char *ending = link ? "" : ".debug";
+	char path[PATH_MAX];
+
+	if (*name == '/')
+		folder = 0;
+	(void)snprintf(path, sizeof(path), "%.*s%s%s", folder, file, name, ending);
+	if (!debug_budget_may_open(r, path, NULL))
+		return false;
+	(void)snprintf(path, sizeof(path), "%.*s.debug/%s%s", folder, file, name, ending);
+	return debug_budget_may_open(r, path, NULL);
+}
+
+/* libdw opens whatever has the name. It searches beside @file and beside what that is a link to, and
+ * in the system's folders. */
+static int find_separate(const struct debug_budget *r, Dwfl_Module *module,
+			 void **userdata, const char *name, Dwarf_Addr base,
+			 const char *file, const char *link, GElf_Word crc,
+			 char **ret_path)
+{
+	_cleanup_free_ char *real = file ? realpath(file, NULL) : NULL;
+
+	if (file &&
+	    (!may_open_beside(r, file, link) ||
+	     (real && strcmp(real, file) != 0 && !may_open_beside(r, real, link))))
+		return dwfl_build_id_find_debuginfo(module, userdata, name, base, file,
+						    link, crc, ret_path);
+	return dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
+					    ret_path);
+}
+
 /* A file of dwz(1) is measured before libdw loads it. */
 int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char *name,
 			       Dwarf_Addr base, const char *file, const char *link,
@@ -40,9 +92,7 @@ int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char 
 		*ret_path = OP_TAKE_PTR(r->copy_path);
 		return OP_TAKE_FD(r->copy);
 	}
-	fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
-					  ret_path);
-
+	fd = find_separate(r, module, userdata, name, base, file, link, crc, ret_path);
 	if (fd < 0 ||
 	    (r->has_separate && fstat(fd, &st) == 0 && st.st_dev == r->separate.st_dev &&
 	     st.st_ino == r->separate.st_ino) ||
@@ -69,10 +119,10 @@ static void end_search(Dwfl *dwfl)
 }
 
 /*
- * Find the separate file of @path and measure it. It is searched for by another session: in one
+ * Find the separate file of @path, which is open as @file, and measure it. It is searched for by another session: in one
  * that has found a file libdw uses it, whatever a callback says.
  */
-bool debug_budget_take_separate(struct debug_budget *r, const char *path)
+bool debug_budget_take_separate(struct debug_budget *r, const char *path, int file)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
@@ -81,7 +131,9 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path)
 	};
 	struct debug_memory more = { 0, 0, false };
 	Dwfl *dwfl = dwfl_begin(&callbacks);
-	Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
+	int own = dwfl ? fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+	/* libdw closes what it took */
+	Dwfl_Module *module = own < 0 ? NULL : dwfl_report_offline(dwfl, "", path, own);
 	const unsigned char *id;
 	char *found = NULL;
 	const char *link;
@@ -92,6 +144,8 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path)
 	int fd = -1;
 	Elf *elf;
 
+	if (!module)
+		op_closep(&own);
 	elf = module && dwfl_report_end(dwfl, NULL, NULL) == 0
 		      ? dwfl_module_getelf(module, &bias)
 		      : NULL;
@@ -99,8 +153,7 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path)
 		/* Files are searched for by the id that was asked for. */
 		(void)dwfl_module_build_id(module, &id, &bias);
 		link = dwelf_elf_gnu_debuglink(elf, &crc);
-		fd = dwfl_standard_find_debuginfo(module, &data, "", 0, path, link, crc,
-						  &found);
+		fd = find_separate(r, module, &data, "", 0, path, link, crc, &found);
 	}
 	/* What is no ELF file may be a compressed one, which libdw would unpack as a whole. */
 	if (fd >= 0) {

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "process/target/task/task.h"
+
 /* What debug info takes in memory, before it is loaded and while it is used. */
 struct debug_memory {
 	uint64_t mapped;   /* sections as they stand in the file */
@@ -20,8 +22,6 @@ struct debug_memory {
 struct debug_memory memory_of_elf(Elf *elf);
 /* The same of an open file. Returns 0, or -EINVAL if it is no ELF file. */
 int memory_of_fd(int fd, struct debug_memory *ret);
-/* The same of the file @path; nothing if it cannot be read. */
-struct debug_memory memory_of_path(const char *path);
 /* A copy of the file in memory whose sections by zstd are unpacked; -1 if it has none, if they take more
  * than @memory bytes, or if they are damaged. */
 int debug_unpack(int fd, uint64_t memory);
@@ -29,8 +29,9 @@ int debug_unpack(int fd, uint64_t memory);
 uint64_t memory_in_use(void);
 
 struct debug_budget {
-	uint64_t memory; /* that it may take */
-	uint64_t mapped; /* sections in files, and those that were unpacked */
+	struct op_tasks *tasks; /* open what others chose */
+	uint64_t memory;	/* that it may take */
+	uint64_t mapped;	/* sections in files, and those that were unpacked */
 	uint64_t unpacked;
 	bool has_separate; /* separate: its separate file */
 	struct stat separate;
@@ -41,8 +42,12 @@ struct debug_budget {
 
 /* Do these sections fit the budget? If so they count from now on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);
-/* Find the separate file of the file @path. Does it fit the budget, or is there none? */
-bool debug_budget_take_separate(struct debug_budget *r, const char *path);
+/* May libdw open @path, which a file names? Not a device, a pipe, or what does not answer. It may if
+ * nothing is there. *@ret_more (or NULL) is what a file would take. */
+bool debug_budget_may_open(const struct debug_budget *r, const char *path,
+			   struct debug_memory *ret_more);
+/* Find the separate file of the file @path, open as @file. Does it fit the budget, or is there none? */
+bool debug_budget_take_separate(struct debug_budget *r, const char *path, int file);
 /* A callback of libdw, with a pointer to the room in *@userdata: finds what is used besides, if
  * there is room. */
 int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char *name,

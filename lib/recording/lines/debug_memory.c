@@ -4,13 +4,9 @@
 #include "recording/lines/debug_budget.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <malloc.h>
 #include <string.h>
-
-#include "base/cleanup.h"
-#include "base/io.h"
 
 enum {
 	ZDEBUG_BYTES = 12, /* "ZLIB" and the size, big endian */
@@ -97,16 +93,6 @@ int memory_of_fd(int fd, struct debug_memory *ret)
 	}
 	(void)elf_end(elf);
 	return r;
-}
-
-struct debug_memory memory_of_path(const char *path)
-{
-	_cleanup_close_ int fd = op_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	struct debug_memory sum = { 0, 0, false };
-
-	if (fd >= 0)
-		(void)memory_of_fd(fd, &sum);
-	return sum;
 }
 
 uint64_t memory_in_use(void)

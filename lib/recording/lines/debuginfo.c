@@ -7,6 +7,7 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,20 +66,21 @@ static int index_units(struct debuginfo *d, Dwfl_Module *module)
 }
 
 /* Load the debug info of the file itself or of a separate one, if there is room. */
-static int load(struct debuginfo *d, const char *path, Elf *elf)
+static int load(struct debuginfo *d, const char *path, int fd, Elf *elf)
 {
 	struct debug_memory own = memory_of_elf(elf);
 	Dwarf_Addr bias = 0;
 
 	if (!debug_budget_take(&d->room, &own) ||
-	    (!own.suffices && !debug_budget_take_separate(&d->room, path)) ||
+	    (!own.suffices && !debug_budget_take_separate(&d->room, path, fd)) ||
 	    !dwfl_module_getdwarf(d->module, &bias))
 		return -ENOENT;
 	d->bias = d->main_bias - bias;
 	return index_units(d, d->module);
 }
 
-int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
+int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t memory,
+		   struct debuginfo **ret)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
@@ -86,30 +88,34 @@ int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 		.section_address = dwfl_offline_section_address,
 	};
 	struct debuginfo *d = calloc(1, sizeof(*d));
-	_cleanup_close_ int fd = -1, unpacked = -1;
+	_cleanup_close_ int fd = file, again = fcntl(file, F_DUPFD_CLOEXEC, 3);
 	Dwfl_Module *module;
-	int r = -ENOENT;
+	int unpacked, r = -ENOENT;
 	void **userdata;
 	Elf *elf;
 
 	if (!d)
 		return -ENOMEM;
+	d->room.tasks = tasks;
 	d->room.memory = memory;
 	d->room.copy = -1;
 	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
-	fd = op_open_regular(path);
-	unpacked = fd < 0 ? -1 : debug_unpack(fd, memory);
+	unpacked = debug_unpack(fd, memory);
+	if (unpacked >= 0) {
+		op_closep(&fd);
+		fd = unpacked;
+	}
 	/* libdw closes what it took */
-	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, unpacked) : NULL;
+	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, fd) : NULL;
 	if (module)
-		unpacked = -1;
+		fd = -1;
 	if (module && dwfl_report_end(d->dwfl, NULL, NULL) == 0 &&
 	    dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL)) {
 		*userdata = &d->room;
 		d->module = module;
 		elf = dwfl_module_getelf(module, &d->main_bias);
-		r = elf ? load(d, path, elf) : -ENOENT;
+		r = elf ? load(d, path, again, elf) : -ENOENT;
 		if (r == -ENOENT && elf &&
 		    (dwfl_module_getsymtab(module) > 0 || d->room.left_out))
 			r = 0;
@@ -142,14 +148,15 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	return NULL;
 }
 
-/* Would the .dwo file of a skeleton have room? libdw takes the one beside the file with the
- * skeleton, else that where the compiler wrote it. */
+/* Would the .dwo file of a skeleton have room, and may it be opened? libdw takes the one beside the
+ * file with the skeleton, else that where the compiler wrote it. */
 static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 {
 	struct debug_memory more = { 0, 0, false };
 	Dwarf_Attribute attribute;
 	const char *name = NULL, *folder = NULL, *file = NULL, *slash;
 	char path[PATH_MAX];
+	int beside;
 
 	if (dwarf_attr(skeleton, DW_AT_dwo_name, &attribute) ||
 	    dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute))
@@ -163,12 +170,16 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 		(void)dwfl_module_info(d->module, NULL, NULL, NULL, NULL, NULL, &file,
 				       NULL);
 	slash = file ? strrchr(file, '/') : NULL;
-	(void)snprintf(path, sizeof(path), "%.*s%s",
-		       slash && *name != '/' ? (int)(slash + 1 - file) : 0, file, name);
-	more = memory_of_path(path);
+	beside = slash ? (int)(slash + 1 - file) : 0;
+	(void)snprintf(path, sizeof(path), "%.*s%s", *name == '/' ? 0 : beside, file,
+		       name);
+	if (!debug_budget_may_open(&d->room, path, &more))
+		return false;
 	if (!more.mapped && !more.unpacked && folder && *name != '/') {
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-		more = memory_of_path(path);
+		(void)snprintf(path, sizeof(path), "%.*s%s/%s",
+			       *folder == '/' ? 0 : beside, file, folder, name);
+		if (!debug_budget_may_open(&d->room, path, &more))
+			return false;
 	}
 	return debug_budget_take(&d->room, &more);
 }

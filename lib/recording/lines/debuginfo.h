@@ -22,11 +22,14 @@ struct debuginfo_line {
 };
 
 struct debuginfo;
+struct op_tasks;
 
-/* Open the debug info of the file @path. What would take more than @memory bytes is left out.
+/* Open the debug info of the file @path, which is open as @file. That is closed. @tasks opens
+ * what else the file names, as long as the debug info lives. What would take more than @memory bytes is left out.
  * Returns 0, also with symbols alone or where debug info was left out; -ENOENT if there is
  * neither; -ENOMEM. */
-int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret);
+int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t memory,
+		   struct debuginfo **ret);
 struct debuginfo *debuginfo_free(struct debuginfo *d);
 
 /* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */

@@ -23,6 +23,8 @@ enum {
 };
 
 struct search {
+	struct op_tasks *tasks;
+	int fd; /* of the file that was found */
 	char name[NAME_MAX + 1];
 	char id[2 * ID_BYTES_MAX + 1];
 	char path[PATH_MAX];
@@ -55,7 +57,7 @@ static bool has_hash(const struct search *s, int fd)
 /* Is the file at search->path of the right build? */
 static bool is_it(struct search *s)
 {
-	_cleanup_close_ int fd = op_open_regular(s->path);
+	_cleanup_close_ int fd = op_task_open_regular(s->tasks, s->path, NULL);
 	char id[2 * ID_BYTES_MAX + 1];
 	Elf *elf;
 
@@ -66,7 +68,10 @@ static bool is_it(struct search *s)
 		return false;
 	build_id_of(elf, id);
 	(void)elf_end(elf);
-	return *id ? strcmp(id, s->id) == 0 : has_hash(s, fd);
+	if (*id ? strcmp(id, s->id) : !has_hash(s, fd))
+		return false;
+	s->fd = OP_TAKE_FD(fd);
+	return true;
 }
 
 static bool try_path(struct search *s, const char *directory, const char *name)
@@ -137,10 +142,10 @@ static bool try_libraries(struct search *s)
 }
 
 int file_find(const struct op_collect *c, uint32_t mapping, const char *directory,
-	      char **ret)
+	      struct op_tasks *tasks, char **ret_path, int *ret_fd)
 {
 	const struct op_collect_mapping *m = &c->mappings.data[mapping];
-	struct search s;
+	struct search s = { .tasks = tasks, .fd = -1 };
 	const char *text;
 	size_t len;
 
@@ -163,6 +168,11 @@ int file_find(const struct op_collect *c, uint32_t mapping, const char *director
 	    !try_executables(&s, c) && !try_libraries(&s) &&
 	    !try_build_id(&s, "/usr/lib/debug"))
 		return -ENOENT;
-	*ret = strdup(s.path);
-	return *ret ? 0 : -ENOMEM;
+	*ret_path = strdup(s.path);
+	if (!*ret_path) {
+		op_closep(&s.fd);
+		return -ENOMEM;
+	}
+	*ret_fd = s.fd;
+	return 0;
 }

@@ -41,6 +41,7 @@ struct adding {
 	bool has_store;
 	struct store store;
 	struct debuginfod *servers;
+	struct op_tasks *tasks;
 	struct lines_stats *stats;
 };
 
@@ -141,29 +142,28 @@ static void try_servers(const struct adding *a, uint32_t mapping)
 }
 
 /* Can nobody but root and this user have written what stands in the file? */
-static bool is_ours(const char *path)
+static bool is_ours(const struct stat *st)
 {
-	struct stat st;
-
-	return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) &&
-	       !(st.st_mode & S_IWOTH);
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
 }
 
 /* Open the debug info, once. Returns 0, also where there is none, or -ENOMEM. */
 static int open_file(const struct adding *a, struct file *f)
 {
 	_cleanup_free_ char *path = NULL;
+	struct stat own = { 0 }, other;
 	const char *separate;
-	int r;
+	int r, fd = -1;
 
 	if (f->opened)
 		return 0;
 	f->opened = true;
-	r = file_find(a->c, f->mapping, a->directory, &path);
+	r = file_find(a->c, f->mapping, a->directory, a->tasks, &path, &fd);
 	if (!r) {
 		debuginfod_limit(a->servers, a->deadline - now_seconds());
 		try_servers(a, f->mapping);
-		r = debuginfo_open(path, a->memory, &f->d);
+		f->kept = f->cache && fstat(fd, &own) == 0 && is_ours(&own);
+		r = debuginfo_open(path, fd, a->tasks, a->memory, &f->d);
 	}
 	if (r) {
 		a->stats->files_without++;
@@ -171,8 +171,8 @@ static int open_file(const struct adding *a, struct file *f)
 	}
 	/* Symbols alone are not kept: debug info may be installed later. */
 	separate = debuginfo_path(f->d);
-	f->kept = f->cache && !debuginfo_has_no_lines(f->d) && is_ours(path) &&
-		  (!separate || is_ours(separate));
+	f->kept = f->kept && !debuginfo_has_no_lines(f->d) &&
+		  (!separate || (stat(separate, &other) == 0 && is_ours(&other)));
 	return 0;
 }
 
@@ -310,8 +310,10 @@ int lines_add(struct op_collect *c, const struct lines_request *request,
 	      struct lines_stats *ret)
 {
 	struct debuginfod servers;
+	struct op_tasks tasks;
 	struct adding a = {
 		.c = c,
+		.tasks = &tasks,
 		.servers = &servers,
 		.directory = request->directory,
 		.memory = request->memory,
@@ -323,6 +325,7 @@ int lines_add(struct op_collect *c, const struct lines_request *request,
 
 	*ret = (struct lines_stats){ 0 };
 	debuginfod_init(&servers);
+	op_tasks_init(&tasks);
 	a.has_store = !request->no_cache && store_open(request->cache, &a.store);
 	for (i = 1; !r && i < c->mappings.len; i++)
 		r = add_mapping(&a, i);
@@ -330,5 +333,6 @@ int lines_add(struct op_collect *c, const struct lines_request *request,
 		store_trim(&a.store, STORE_BYTES_MAX);
 	if (a.has_store)
 		store_close(&a.store);
+	op_tasks_deinit(&tasks);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/vec.h"
+#include "process/target/task/task.h"
 #include "recording/read/say.h"
 
 enum {
@@ -193,23 +194,30 @@ const char *recording_title(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* A regular file, or a pipe, which a shell makes; a device only where the shell gave it. */
-static FILE *open_recording(const char *path)
+bool recording_is_given(const char *path)
 {
-	bool given = strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
-		     strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0 ||
-		     strcmp(path, "/dev/stdin") == 0;
-	_cleanup_close_ int fd = op_open_regular(path);
-	struct stat st;
-	FILE *f;
+	return strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
+	       strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0 ||
+	       strcmp(path, "/dev/stdin") == 0;
+}
 
-	if (fd == -ENOTSUP && (given || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))))
-		fd = op_open(path, O_RDONLY | O_NOCTTY);
-	errno = fd < 0 ? -fd : 0;
-	f = fd < 0 ? NULL : fdopen(fd, "r");
-	if (f)
-		(void)OP_TAKE_FD(fd);
-	return f;
+/* A regular file, or a pipe, which a shell makes; a device only where the shell gave it. Returns a
+ * descriptor, -EISDIR or another -errno. */
+static int open_recording(struct op_tasks *tasks, const char *path)
+{
+	bool given = recording_is_given(path);
+	uint32_t mode = 0;
+	struct stat st;
+	int fd = given ? op_open(path, O_RDONLY | O_NOCTTY)
+		       : op_task_open_regular(tasks, path, &mode);
+
+	if (fd == -ENOTSUP && S_ISFIFO(mode))
+		return op_open(path, O_RDONLY | O_NOCTTY);
+	if (fd >= 0 && given && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		(void)close(fd);
+		return -EISDIR;
+	}
+	return fd;
 }
 
 static const char *reason(int error)
@@ -217,23 +225,29 @@ static const char *reason(int error)
 	return error == ENOTSUP ? "it is not a file" : strerror(error);
 }
 
-static int read_file(const char *path, recording_fn fn, void *data)
+static int read_stream(struct reading *rec, recording_fn fn, void *data)
 {
-	struct reading rec = { .path = recording_title(path) };
+	int r = read_all(rec, fn, data);
+
+	op_vec_clear(&rec->bytes);
+	return r;
+}
+
+/* Returns 0, STATUS_FAILED, or -EISDIR: it is a folder. */
+static int read_file(struct op_tasks *tasks, const char *path, recording_fn fn,
+		     void *data)
+{
+	struct reading rec = { .path = path };
+	int fd = open_recording(tasks, path);
 	int r;
 
-	if (strcmp(path, "-") == 0) {
-		rec.path = "standard input";
-		rec.f = stdin;
-	} else {
-		rec.f = open_recording(path);
-	}
+	if (fd == -EISDIR)
+		return fd;
+	rec.f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!rec.f)
-		return fail("cannot read %s: %s", rec.path, reason(errno));
-	r = read_all(&rec, fn, data);
-	op_vec_clear(&rec.bytes);
-	if (rec.f != stdin)
-		(void)fclose(rec.f);
+		return fail("cannot read %s: %s", path, reason(fd < 0 ? -fd : errno));
+	r = read_stream(&rec, fn, data);
+	(void)fclose(rec.f);
 	return r;
 }
 
@@ -243,7 +257,8 @@ static int is_visible(const struct dirent *e)
 }
 
 /* The files of a folder, as sink --dir writes it, in the order of their names. */
-static int read_folder(const char *path, recording_fn fn, void *data)
+static int read_folder(struct op_tasks *tasks, const char *path, recording_fn fn,
+		       void *data)
 {
 	struct dirent **of = NULL;
 	int n = scandir(path, &of, is_visible, alphasort), i, r = 0;
@@ -256,7 +271,10 @@ static int read_folder(const char *path, recording_fn fn, void *data)
 		if (!r && of[i]->d_type != DT_DIR && read < FILES_MAX) {
 			if (asprintf(&file, "%s/%s", path, of[i]->d_name) < 0)
 				file = NULL;
-			r = file ? read_file(file, fn, data) : fail("out of memory");
+			r = file ? read_file(tasks, file, fn, data)
+				 : fail("out of memory");
+			if (r == -EISDIR)
+				r = fail("cannot read %s: %s", file, strerror(EISDIR));
 			free(file);
 			read++;
 		}
@@ -268,17 +286,28 @@ static int read_folder(const char *path, recording_fn fn, void *data)
 	return r || read ? r : fail("%s has no files", path);
 }
 
+static int read_path(struct op_tasks *tasks, const char *path, recording_fn fn,
+		     void *data)
+{
+	struct reading input = { .path = "standard input", .f = stdin };
+	int r;
+
+	if (strcmp(path, "-") == 0)
+		return read_stream(&input, fn, data);
+	r = read_file(tasks, path, fn, data);
+	return r == -EISDIR ? read_folder(tasks, path, fn, data) : r;
+}
+
 int recording_read(char *const *paths, size_t len, recording_fn fn, void *data)
 {
-	struct stat st;
+	struct op_tasks tasks;
 	size_t i;
 	int r = 0;
 
+	op_tasks_init(&tasks);
 	for (i = 0; !r && i < len; i++)
-		r = strcmp(paths[i], "-") != 0 && stat(paths[i], &st) == 0 &&
-				    S_ISDIR(st.st_mode)
-			    ? read_folder(paths[i], fn, data)
-			    : read_file(paths[i], fn, data);
+		r = read_path(&tasks, paths[i], fn, data);
+	op_tasks_deinit(&tasks);
 	return r;
 }
 

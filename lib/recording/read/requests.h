@@ -7,6 +7,7 @@
 #ifndef OP_RECORDING_READ_REQUESTS_H
 #define OP_RECORDING_READ_REQUESTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Called with one request, which is valid during the call. A negative errno ends the
@@ -15,6 +16,9 @@ typedef int (*recording_fn)(void *data, const void *request, size_t len);
 
 /* What messages call it: @path, or "standard input" for "-". */
 const char *recording_title(const char *path);
+
+/* Is it a descriptor of this process, which a shell gave? */
+bool recording_is_given(const char *path);
 
 /*
  * Call @fn for each request of the files @paths ("-": standard input). What follows a

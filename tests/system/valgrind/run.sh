@@ -19,16 +19,15 @@ without=
 without="$without test_symbols/every_function_of_nm"
 without="$without test_life/exec test_life/exit test_life/fork test_life/parents-table test_life/read-late"
 without="$without test_processes/before-exec test_first_samples/before-exit"
+without="$without test_events/a_process_comes_changes_and_goes"
 # valgrind 3.19 does not know openat2(2), by which debug files and perf maps are opened.
 without="$without test_symbols/debuglink test_symbols/build_id_directory"
 without="$without test_processes/anon test_open/not_a_file test_open/owner test_open/swapped_mapping"
 # Nor the child that reads what may stall: it is made by clone3(2); nor userfaultfd(2).
 without="$without test_open/no_task_outlives test_stall/child test_stall/environment"
-without="$without test_stall/file test_stall/gone test_stall/many test_stall/memory"
+without="$without test_stall/file test_stall/gone test_stall/many test_stall/memory test_stall/path"
 # valgrind's own mappings come and go while this test compares the process's.
 without="$without test_processes/scan"
-# valgrind 3.19 does not know PROCMAP_QUERY, so what it writes counts as never written.
-without="$without test_stop/the_rest_is_taken test_stop/stop_takes_what_waits test_stop/a_pause_gives_time"
 # How soon a perf map that grows is read again follows from how long the last time took.
 without="$without test_perfmap/grows_line_by_line test_perfmap/later_lines_hold"
 # What a file may be read is more with every second, and under valgrind a read takes so long that

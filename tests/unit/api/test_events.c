@@ -125,6 +125,14 @@ static void learn(struct world *w, uint32_t pid)
 	world_settle(w, 0);
 }
 
+static void handle_deinit(struct otelprof *p, struct world *w)
+{
+	world_deinit(w);
+	/* with the lock, as otelprof_free() has it */
+	(void)pthread_mutex_lock(&p->waits.lock);
+	op_handle_deinit_waits(p, false);
+}
+
 static void test_an_executable_is_told_once_with_its_file(void)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -160,8 +168,7 @@ static void test_an_executable_is_told_once_with_its_file(void)
 	CHECK_OK(close(fd));
 	op_handle_leavep(&held);
 	held = NULL;
-	world_deinit(&w);
-	op_handle_deinit_waits(&p, false);
+	handle_deinit(&p, &w);
 }
 
 /* Make a child that waits, and runs sleep(1) when it is told to. */
@@ -255,8 +262,7 @@ static void test_a_process_comes_changes_and_goes(void)
 	op_processes_on_exit(w.p, (uint32_t)getpid(), now(&w));
 	CHECK_STR(told.processes, "");
 	CHECK_OK(close(go));
-	world_deinit(&w);
-	op_handle_deinit_waits(&p, false);
+	handle_deinit(&p, &w);
 }
 
 static void test_a_child_that_is_never_sampled_goes_unseen(void)
@@ -271,8 +277,7 @@ static void test_a_child_that_is_never_sampled_goes_unseen(void)
 	world_settle(&w, 0);
 	op_processes_on_exit(w.p, 77, now(&w));
 	CHECK_STR(told.processes, "");
-	world_deinit(&w);
-	op_handle_deinit_waits(&p, false);
+	handle_deinit(&p, &w);
 }
 
 static void test_structs_of_other_versions(void)
@@ -292,8 +297,7 @@ static void test_structs_of_other_versions(void)
 	CHECK_INT(otelprof_set_events(&p, &newer.events), -E2BIG);
 	newer.events.size = 8;
 	CHECK_INT(otelprof_set_events(&p, &newer.events), -EINVAL);
-	world_deinit(&w);
-	op_handle_deinit_waits(&p, false);
+	handle_deinit(&p, &w);
 }
 
 TEST_MAIN({ "an_executable_is_told_once_with_its_file",

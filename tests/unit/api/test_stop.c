@@ -12,6 +12,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "kernel/state.h"
+#include "process/image/image.h"
 #include "session/state.h"
 #include "test.h"
 
@@ -174,31 +175,40 @@ static void test_a_pause_gives_time(void)
 	host_deinit(&h);
 }
 
+struct first_sample {
+	struct op_record record;
+	struct op_registers registers;
+	uint64_t stack[8];
+};
+
+/* A first sample, which waits for names and a table. */
+static void add_first_sample(struct host *h, struct first_sample *f)
+{
+	*f = (struct first_sample){ .record = { .header = WORLD_RECORD_HEADER } };
+	f->record.header.bytes = sizeof(*f);
+	f->record.pid = f->record.tid = world_self();
+	f->record.time_ns = op_clock_monotonic_ns();
+	f->record.end = OP_END_UNKNOWN;
+	f->record.stack_bytes = sizeof(f->stack);
+	f->registers.pc = world_native((const void *)known_function);
+	f->registers.sp = (uint64_t)(uintptr_t)f->stack;
+	CHECK_OK(op_postponed_add(&h->p.session->postponed, f->record.pid,
+				  f->record.time_ns, f, sizeof(*f)));
+}
+
 /* What no time is left for is taken without a table. */
 static void test_the_rest_is_taken(void)
 {
-	struct {
-		struct op_record record;
-		struct op_registers registers;
-		uint64_t stack[8];
-	} first = { .record = { .header = WORLD_RECORD_HEADER } };
 	const struct op_session_counts *counts;
+	struct first_sample first;
 	struct host h;
 
 	host_init(&h);
 	counts = op_session_counts(h.p.session);
-	first.record.header.bytes = sizeof(first);
-	first.record.pid = first.record.tid = world_self();
-	first.record.time_ns = op_clock_monotonic_ns();
-	first.record.end = OP_END_UNKNOWN;
-	first.record.stack_bytes = sizeof(first.stack);
-	first.registers.pc = world_native((const void *)known_function);
-	first.registers.sp = (uint64_t)(uintptr_t)first.stack;
+	add_first_sample(&h, &first);
 	op_allowance_until(&h.p.allowance, op_allowance_now(&h.p.allowance));
 	CHECK_INT(op_sampler_add_record(h.p.sampler, &first, sizeof(first), h.p.window),
 		  -EINPROGRESS);
-	CHECK_OK(op_postponed_add(&h.p.session->postponed, first.record.pid,
-				  first.record.time_ns, &first, sizeof(first)));
 	op_session_take_postponed(h.p.session);
 	CHECK_INT(counts->records, RECORDS + 1);
 	CHECK_INT(counts->dropped[OP_DROP_RECORD], 0);
@@ -207,6 +217,34 @@ static void test_the_rest_is_taken(void)
 	host_deinit(&h);
 }
 
+/* Returns the bytes of names that the stop loaded. */
+static size_t stop_within(int timeout_ms)
+{
+	struct first_sample first;
+	struct host h;
+	size_t bytes;
+
+	host_init(&h);
+	h.p.config.cpu_budget_permille = 0;
+	op_session_begin(h.p.session, false);
+	add_first_sample(&h, &first);
+	CHECK_OK(otelprof_stop_within(&h.p, timeout_ms));
+	CHECK_INT(op_session_counts(h.p.session)->records, RECORDS + 1);
+	CHECK_INT(op_window_samples(h.p.window), RECORDS + 1);
+	CHECK_INT(h.p.session->postponed.len, 0);
+	bytes = op_processes_images(h.p.processes)->symbol_bytes;
+	host_deinit(&h);
+	return bytes;
+}
+
+/* A host that must end at once waits for no names, also without a budget of CPU time. */
+static void test_a_stop_at_once_loads_no_names(void)
+{
+	CHECK(stop_within(5000) > 0);
+	CHECK_INT(stop_within(0), 0);
+}
+
 TEST_MAIN({ "stop_takes_what_waits", test_stop_takes_what_waits },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
-	  { "the_rest_is_taken", test_the_rest_is_taken })
+	  { "the_rest_is_taken", test_the_rest_is_taken },
+	  { "a_stop_at_once_loads_no_names", test_a_stop_at_once_loads_no_names })

@@ -434,15 +434,29 @@ class Table(Case):
         return [['report', path], ['diff', self.good, path], ['merge', '-o', out, path, self.good],
                 ['convert', '-o', out, '--format', 'firefox', path],
                 ['record', '-d', '0.1', '-o', self.path('o.html'), '--config', path],
+                ['top', '--once', '-d', '0.1', '--config', path], ['export', '-d', '0.1', '--config', path],
                 ['ctl', '--socket', path, 'status'], ['sink', '--dir', path, '--listen', 'nowhere:x'],
-                ['report', '--symbols', path, self.good]]
+                ['report', '--symbols', path, self.good], ['mcp'], ['dump', path], ['doctor', path]]
+
+    def ask(self, row):
+        """Runs a command of the table. The file of mcp is in a call."""
+        path, args = row
+        if args != ['mcp']:
+            return run(*args)
+        call = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call',
+                'params': {'name': 'report', 'arguments': {'file': path}}}
+        return run(*args, input=json.dumps(call).encode() + b'\n')
+
+    def test_every_command_is_in_the_table(self):
+        listed = run('--help').stdout.decode().split('Commands:\n')[1].split('\n\n')[0]
+        self.assertEqual({line.split()[0] for line in listed.splitlines()}, {args[0] for args in self.readers('x')})
 
     def test_files(self):
         table = [(path, args) for path in self.inputs() for args in self.readers(path)]
         none = ('loop', 'dangling', 'none', '/dev/null', '/dev/zero', 'text')
         # Most of the time is that of starting them.
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for (path, args), r in zip(table, pool.map(lambda row: run(*row[1]), table)):
+            for (path, args), r in zip(table, pool.map(self.ask, table)):
                 with self.subTest(args=args):
                     self.clean(args, r)
                     if r.returncode:
@@ -464,7 +478,16 @@ class Table(Case):
             self.assertRegex(r.stderr, b'denied|not a file', args)
         self.assertEqual(os.listdir(self.path('d')), [])
 
+    def unnamed(self):
+        """Has this file system files without a name, which go with their last descriptor?"""
+        try:
+            os.close(os.open(self.dir, os.O_TMPFILE | os.O_RDWR))
+        except OSError:
+            return False
+        return True
+
     def test_a_file_is_old_or_new_whatever_ends_the_writer(self):
+        unnamed = self.unnamed()
         q = Request()
         for i in range(3000):
             q.sample([q.frame('f%d' % i), q.frame('g%d' % (i % 7))], i)
@@ -483,6 +506,22 @@ class Table(Case):
             p.wait(30)
             with open(out, encoding='utf-8') as f:
                 self.assertTrue(set(json.load(f)) & {'old', 'shared'}, moment)
+            if unnamed:
+                self.assertEqual([f for f in os.listdir(self.dir) if f.endswith('.tmp')], [], moment)
+
+    def test_nothing_is_left_of_what_was_not_finished(self):
+        """Those that wait for the end of their input are killed while they do."""
+        if not self.unnamed():
+            self.skipTest('no files without a name here')
+        os.mkfifo(self.path('fifo'))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+            for args in writers(self.path('out'), self.path('fifo')):
+                p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                                     preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+                with open(self.path('fifo'), 'wb'):  # it reads by now
+                    p.send_signal(number)
+                    p.wait(30)
+                self.assertEqual(sorted(os.listdir(self.dir)), ['fifo', 'good.otlp'], (number, args))
 
 
 class Signals(Case):
@@ -586,6 +625,33 @@ class Paths(Case):
                              ['convert', '--symbols', self.dir, '-o', self.path('c.folded'), recorded]):
                     self.assertEqual(run(*args).returncode, 0, args)
                     self.assertFalse(opened(), (name, args))
+
+    def test_a_program_s_debug_info_is_no_pipe(self):
+        """Who reads it opens the file beside the program, and the .dwo file that it names."""
+        for split in (False, True):
+            folder = self.path('split' if split else 'beside')
+            os.mkdir(folder)
+            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
+                f.write('int main(void) { return 0; }\n')
+
+            def tool(*args):
+                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout
+            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
+            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
+            if not split:
+                tool('strip', 'a')
+            pipe = os.path.join(folder, 'a.dwo' if split else 'a.debug')
+            if split:
+                os.unlink(pipe)
+            os.mkfifo(pipe)
+            opened = self.watch(pipe)
+            build_id = tool('readelf', '-n', 'a').decode().split('Build ID: ')[1].split()[0]
+            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
+            q.sample([q.frame(module='a', build_id=build_id)])
+            recorded = q.write(self.path('a.otlp'))
+            r = run('report', '--symbols', folder, '--no-lines-cache', recorded)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertFalse(opened(), pipe)
 
     def test_an_argument_is_no_device(self):
         os.mkfifo(self.path('fifo'))

@@ -62,19 +62,6 @@ struct transport {
 	bool cancelled;	 /* permanently */
 };
 
-static void block_signals(sigset_t *ret_old)
-{
-	sigset_t all;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, ret_old);
-}
-
-static void restore_signals(const sigset_t *old)
-{
-	(void)pthread_sigmask(SIG_SETMASK, old, NULL);
-}
-
 /* grpc prints its errors to stderr, which a library must not do. We get them
  * as results. */
 static void drop_line(gpr_log_func_args *args)
@@ -215,12 +202,10 @@ static void release_grpc(struct transport *t)
 static void transport_close(void *transport)
 {
 	struct transport *t = transport;
-	sigset_t old;
+	_cleanup_signals_ sigset_t before = op_signals_block();
 
-	block_signals(&old);
 	release_grpc(t);
 	stop_grpc();
-	restore_signals(&old);
 	(void)pthread_mutex_destroy(&t->lock);
 	free(t->headers);
 	free(t->user_agent);
@@ -261,13 +246,12 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 			  void **ret)
 {
 	struct transport *t = calloc(1, sizeof(*t));
-	sigset_t old;
+	_cleanup_signals_ sigset_t before = op_signals_block();
 	int r;
 
 	if (!t)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&t->lock, NULL);
-	block_signals(&old);
 	start_grpc();
 	/* the target of a socket has a scheme of its own */
 	if (asprintf(&t->target, "%s%s", config->socket ? "" : target_scheme,
@@ -276,7 +260,6 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 	t->user_agent = strdup(config->user_agent);
 	t->gzip = config->compression != OP_COMPRESSION_NONE;
 	r = t->target && t->user_agent ? open_grpc(t, config, log) : -ENOMEM;
-	restore_signals(&old);
 	if (r < 0) {
 		transport_close(t);
 		return r;
@@ -314,15 +297,13 @@ static void end_call(struct transport *t)
 static void transport_cancel(void *transport)
 {
 	struct transport *t = transport;
-	sigset_t old;
+	_cleanup_signals_ sigset_t before = op_signals_block();
 
-	block_signals(&old);
 	(void)pthread_mutex_lock(&t->lock);
 	t->cancelled = true;
 	if (t->call)
 		(void)grpc_call_cancel(t->call, NULL);
 	(void)pthread_mutex_unlock(&t->lock);
-	restore_signals(&old);
 }
 
 /*
@@ -393,13 +374,9 @@ static int replace_creds(struct transport *t, const struct op_transport_tls *cer
 
 static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
 {
-	sigset_t signals;
-	int r;
+	_cleanup_signals_ sigset_t before = op_signals_block();
 
-	block_signals(&signals);
-	r = replace_creds(transport, certs);
-	restore_signals(&signals);
-	return r;
+	return replace_creds(transport, certs);
 }
 
 /* If the channel is ready, the server has answered, and its message is the right one. */

@@ -149,20 +149,14 @@ static int start(struct op_task_region *r, int far)
 		.stack = (uintptr_t)stack,
 		.stack_size = OP_TASK_STACK_BYTES,
 	};
-	sigset_t all;
-	sigset_t before;
+	/* those of the process group are for the process to handle */
+	_cleanup_signals_ sigset_t before = op_signals_block();
 	long pid;
 
 	r->far = far;
 	r->code = (uintptr_t)op_task_main;
 	note_thread(r);
-	/* Block signals, because those of the process group are for the process to
-	 * handle. */
-	(void)sigfillset(&all);
-	if (sigprocmask(SIG_BLOCK, &all, &before) < 0)
-		return -errno;
 	pid = clone_task(&args, sizeof(args), r);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return (int)pid;
 	r->pid = (int)pid;

@@ -29,6 +29,8 @@ enum {
 	/* Tasks that were killed but still hang in the kernel; beyond that no call is
 	 * made. */
 	OP_TASKS_STUCK_MAX = 64,
+	/* So many calls may stall before op_task_open_regular() opens nothing more. */
+	OP_TASK_STALLS_MAX = 4,
 };
 
 #define OP_TASK_IDLE_NS UINT64_C(2000000000)
@@ -67,5 +69,17 @@ void *op_task_data(struct op_tasks *t);
 /* Run @fn on the request. Returns what @fn returns; -ETIMEDOUT after @deadline_ns, and
  * then the data is gone; -EAGAIN if no task can be made for now. @ret_fd may be NULL. */
 int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *ret_fd);
+
+/*
+ * Open a regular file to read. Use it for every path that others chose. The type is known
+ * before the open, because an open of a device or a pipe may have effects or block. A
+ * file system that does not answer (FUSE, NFS) is given up. *@ret_mode (NULL: not wanted)
+ * is the mode of what is there, 0 if it is not known. Returns a descriptor above 2;
+ * -EISDIR; -ENOTSUP for other types; -ETIMEDOUT; or another -errno.
+ */
+int op_task_open_regular(struct op_tasks *t, const char *path, uint32_t *ret_mode);
+/* The part that runs in a task: reopen the file of @path_fd (O_PATH), which is closed.
+ * Returns its descriptor, -ENOEXEC if it is not a regular file, or -errno. */
+long op_task_reopen_regular(long path_fd, uint32_t *ret_mode);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "process/target/task/task.h"
+#include "recording/read/requests.h"
 #include "recording/tree/answer/answer.h"
 #include "recording/tree/function_name.h"
 #include "recording/tree/source/source.h"
@@ -115,12 +117,15 @@ bool source_is_named(const char *arg)
 {
 	_cleanup_close_ int fd = -1;
 	size_t len = strlen(arg), ending = strlen(".otlp");
+	struct op_tasks tasks;
 
-	if (!len || *arg == '-')
+	if (!len || *arg == '-' || recording_is_given(arg))
 		return false;
 	if (len > ending && strcmp(arg + len - ending, ".otlp") == 0)
 		return false;
-	fd = op_open_regular(arg);
+	op_tasks_init(&tasks);
+	fd = op_task_open_regular(&tasks, arg, NULL);
+	op_tasks_deinit(&tasks);
 	if (fd == -EISDIR || fd == -ENOTSUP)
 		return false;
 	return fd < 0 || is_text(fd);

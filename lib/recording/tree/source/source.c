@@ -13,6 +13,7 @@
 #include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "process/target/task/task.h"
 
 enum {
 	PATH_BYTES = 4096,
@@ -151,16 +152,16 @@ static int check_owner(const struct stat *st)
 
 /* Open the file where the recording says it is; a relative path, and one that is not there, by its end
  * below this directory. What is there of the name and no plain file is not read. */
-static int open_file(struct source *s, const char *path)
+static int open_file(struct source *s, struct op_tasks *tasks, const char *path)
 {
 	const char *at = path;
-	int fd = *path == '/' ? op_open_regular(path) : -ENOENT;
+	int fd = *path == '/' ? op_task_open_regular(tasks, path, NULL) : -ENOENT;
 
 	while (fd == -ENOENT || fd == -ENOTDIR) {
 		at += strspn(at, "/");
 		if (!*at)
 			break;
-		fd = leads_up(at) ? -ENOENT : op_open_regular(at);
+		fd = leads_up(at) ? -ENOENT : op_task_open_regular(tasks, at, NULL);
 		if (fd >= 0)
 			break;
 		at = strchrnul(at, '/');
@@ -194,6 +195,7 @@ static int read_file(struct source *s)
 	size_t len;
 	const char *name = op_collect_text(s->v->c, s->file, &len);
 	_cleanup_close_ int fd = -1;
+	struct op_tasks tasks;
 	struct stat st;
 	ssize_t n;
 
@@ -201,7 +203,9 @@ static int read_file(struct source *s)
 		return 0;
 	memcpy(path, name, len);
 	path[len] = 0;
-	fd = open_file(s, path);
+	op_tasks_init(&tasks);
+	fd = open_file(s, &tasks, path);
+	op_tasks_deinit(&tasks);
 	if (fd < 0) {
 		s->error = fd == -ENOENT || fd == -ENOTDIR ? 0 : fd;
 		return 0;

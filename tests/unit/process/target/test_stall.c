@@ -416,6 +416,46 @@ static void test_file(void)
 	child_end(&c);
 }
 
-TEST_MAIN({ "memory", test_memory }, { "gone", test_gone }, { "child", test_child },
-	  { "many", test_many }, { "stalled_environment", stalled_environment },
+/* A file system that answers not even a look-up. */
+static void serve_no_name(int ready)
+{
+	char options[128];
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	(void)snprintf(options, sizeof(options),
+		       "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd);
+	tell(ready, fd >= 0 && unshare(CLONE_NEWNS) == 0 &&
+			    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+			    mount("stalls", "/mnt", "fuse", MS_NOSUID, options) == 0);
+}
+
+/* The path of a recording is given up after two seconds, and the rest at once after four of them. */
+static void test_path(void)
+{
+	struct child c = child_new(serve_no_name);
+	struct op_tasks tasks;
+	char path[64];
+	int i;
+
+	if (!c.addr) {
+		(void)printf("SKIP: no FUSE here\n");
+		child_end(&c);
+		return;
+	}
+	op_tasks_init(&tasks);
+	(void)snprintf(path, sizeof(path), "/proc/%d/root/mnt/x", (int)c.pid);
+	(void)alarm(2 * HANG_S);
+	for (i = 0; i < 2 * OP_TASK_STALLS_MAX; i++)
+		CHECK_INT(op_task_open_regular(&tasks, path, NULL), -ETIMEDOUT);
+	CHECK_INT(tasks.killed, OP_TASK_STALLS_MAX);
+	CHECK_INT(op_task_open_regular(&tasks, "/proc/self/exe", NULL), -ETIMEDOUT);
+	(void)alarm(0);
+	/* What still hangs is left behind. */
+	op_tasks_deinit(&tasks);
+	child_end(&c);
+}
+
+TEST_MAIN({ "path", test_path }, { "memory", test_memory }, { "gone", test_gone },
+	  { "child", test_child }, { "many", test_many },
+	  { "stalled_environment", stalled_environment },
 	  { "environment", test_environment }, { "file", test_file })

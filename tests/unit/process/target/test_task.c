@@ -67,4 +67,31 @@ static void test_charge(void)
 	op_tasks_deinit(&tasks);
 }
 
-TEST_MAIN({ "charge", test_charge })
+/* The type is known before anything is opened. */
+static void test_regular(void)
+{
+	struct op_tasks tasks;
+	char text[8] = "";
+	uint32_t mode;
+	int fd;
+
+	op_tasks_init(&tasks);
+	CHECK_OK(mkfifo(tools_path("pipe"), 0600));
+	tools_write("file", "content");
+	CHECK_OK(symlink("file", tools_path("link")));
+	CHECK_INT(op_task_open_regular(&tasks, tools_path("pipe"), &mode), -ENOTSUP);
+	CHECK(S_ISFIFO(mode));
+	CHECK_INT(op_task_open_regular(&tasks, "/dev/zero", &mode), -ENOTSUP);
+	CHECK(S_ISCHR(mode));
+	CHECK_INT(op_task_open_regular(&tasks, "/", &mode), -EISDIR);
+	CHECK_INT(op_task_open_regular(&tasks, tools_path("none"), &mode), -ENOENT);
+	CHECK_INT(mode, 0);
+	fd = op_task_open_regular(&tasks, tools_path("link"), &mode);
+	CHECK(fd > STDERR_FILENO && S_ISREG(mode));
+	CHECK(read(fd, text, sizeof(text)) == 7);
+	CHECK_STR(text, "content");
+	CHECK_OK(close(fd));
+	op_tasks_deinit(&tasks);
+}
+
+TEST_MAIN({ "charge", test_charge }, { "regular", test_regular })

@@ -7,12 +7,15 @@
  * its parent's memory in it.)
  * With --go what Go's table of functions says, as the library reads it while it profiles.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "code/elf/gopclntab.h"
+#include "process/target/task/task.h"
 #include "recording/lines/debuginfo.h"
 
 static uint64_t peak(void)
@@ -34,10 +37,12 @@ static int print_dwarf(const char *path, uint64_t memory)
 {
 	struct debuginfo_line lines[DEBUGINFO_LINES_MAX];
 	struct debuginfo *d = NULL;
+	struct op_tasks tasks;
 	uint64_t address;
 	size_t n, i;
 
-	if (debuginfo_open(path, memory, &d) < 0)
+	op_tasks_init(&tasks);
+	if (debuginfo_open(path, op_open(path, O_RDONLY), &tasks, memory, &d) < 0)
 		return 1;
 	while (scanf("%" SCNx64, &address) == 1) {
 		n = debuginfo_find(d, address, lines);
@@ -51,6 +56,7 @@ static int print_dwarf(const char *path, uint64_t memory)
 		(void)printf("left out %" PRIu64 "\npeak %" PRIu64 "\n",
 			     debuginfo_left_out(d), peak());
 	(void)debuginfo_free(d);
+	op_tasks_deinit(&tasks);
 	return 0;
 }
 
