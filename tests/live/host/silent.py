@@ -24,9 +24,8 @@ import suite  # noqa: E402
 
 CHAINS = 40
 GAP = 6 << 20  # bytes of code that nothing describes
-# Of all samples. Code in no file has no rules: its callers are guessed wherever it keeps no frame
-# pointer.
-MARKED_MAX = {"library": 0.05, "large": 0.05, "alone": 0.05, "made": 1}
+# Of all samples.
+MARKED_MAX = {"library": 0.05, "large": 0.05, "alone": 0.05, "made": 0.05}
 ABOVE = re.compile(r"run_chain\n(?:alone|main\n__libc_start_call_main\n__libc_start_main.*)\n_start\n")
 MARK = re.compile(r"\[(?!vdso|anon)[a-z ]+")
 SKIPPED = re.compile(r"noise(?:_tick|_deep)?$|thunk$|c\d+_\d+_j$")
