@@ -21,6 +21,7 @@
 #include "process/image/image.h"
 
 struct op_claim;
+struct op_elf;
 struct op_mapped_file;
 struct op_opened;
 struct op_target;
@@ -133,6 +134,10 @@ int op_executable_get_other(struct op_executables *x, struct op_executable *e,
 int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret);
 struct op_executable *op_executable_ref(struct op_executable *e);
 void op_executable_put(struct op_executables *x, struct op_executable *e);
+
+/* Does @elf, which was opened now, read the content of @e? @served: it reads a copy. */
+bool op_executable_is_read(const struct op_executable *e, const struct op_elf *elf,
+			   bool served);
 
 /*
  * Open the file if that was not done yet; then e->image is set. With @need_file the
