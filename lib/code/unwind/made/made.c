@@ -15,7 +15,8 @@ enum {
 	REGION_ALIGNMENT = 4 << 20, /* mappings grow in steps */
 };
 
-/* A page whose code changed is read again after this time, which doubles if it changed again. */
+/* A page whose code changed is read again after this time, which doubles if it changed again within
+ * four times as much. */
 static const uint64_t AGAIN_MIN_NS = UINT64_C(20000000);
 static const uint64_t AGAIN_MAX_NS = UINT64_C(5000000000);
 
@@ -213,7 +214,7 @@ static void read_when_due(struct op_made_page *page, uint64_t addr, uint64_t sta
 
 	if (now_ns < page->again_ns)
 		return;
-	page->wait_ns = page->since_ns && now_ns - page->since_ns < 8 * page->wait_ns
+	page->wait_ns = page->since_ns && now_ns - page->since_ns < 4 * page->wait_ns
 				? OP_MIN(page->wait_ns * 2, AGAIN_MAX_NS)
 				: AGAIN_MIN_NS;
 	page->again_ns = now_ns + page->wait_ns;
