@@ -12,9 +12,9 @@
  * builtin itself; it is compiled if the pc is in generated code.
  *
  * Only the innermost frame may be half made. In a builtin this does not matter: the frame
- * at fp, be it the builtin's or its caller's, says what it is. In generated code the
- * bytes around the pc tell, because all functions that V8 generates begin and end the
- * same way.
+ * at fp, the builtin's or its caller's, says what it is. In generated code the bytes
+ * around the pc decide, because all functions that V8 generates begin and end the same
+ * way.
  */
 #ifndef OP_NODE_STEP_H
 #define OP_NODE_STEP_H
@@ -261,7 +261,7 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
-/* Four of the bytes last read, from offset @at on; it need not be aligned. */
+/* Four of the bytes last read, from offset @at on, aligned or not. */
 static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 {
 	__u32 ret;

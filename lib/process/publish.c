@@ -351,7 +351,7 @@ static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 	struct op_claim claim = v->claim;
 	int r = op_claim_settle(&p->executables, &e, &place, &claim);
 
-	/* Other holders of the list may be of another time. */
+	/* Other holders of the list may have it from another time. */
 	if (r > 0)
 		r = op_mappings_own(&proc->mappings, &p->executables, p->now_ns);
 	if (r == 0) {

@@ -42,7 +42,7 @@ static bool is_foreign(int error)
 	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
 }
 
-/* Does @error tell of us or of the process, and nothing of the file? */
+/* Is the cause of @error this program or the process, and not the file? */
 static bool is_of_others(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -ENOMEM ||

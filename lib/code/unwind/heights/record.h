@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the instructions around one of x86-64 code tell of the frame there. */
+/* Finds by the instructions around one of x86-64 code where the frame is. */
 #ifndef OP_CODE_UNWIND_HEIGHTS_RECORD_H
 #define OP_CODE_UNWIND_HEIGHTS_RECORD_H
 
@@ -15,8 +15,8 @@ enum {
 	OP_HEIGHTS_SWITCH_AFTER = 48,
 };
 
-/* Has the function around offset @at of @code[@len], which is at @addr, its frame record at fp
- * there? false: no, or that cannot be told. */
+/* Has the function around offset @at of @code[@len], which is at @addr, its frame record
+ * at fp there? false: no, or not known. */
 bool op_heights_keep_record(const uint8_t *code, size_t len, uint64_t addr, size_t at);
 /*
  * Has the code before offset @at of @code[@len] just set sp to a value of its own, and does it return

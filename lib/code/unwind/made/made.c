@@ -409,12 +409,7 @@ struct op_made *op_made_free(struct op_made *made, uint64_t now_ns)
 	return NULL;
 }
 
-size_t op_made_bytes(const struct op_made *made)
+uint64_t op_made_pages_bytes(const struct op_made_pages *pages)
 {
-	const struct op_made_page *page;
-	size_t bytes = sizeof(*made) + made->regions.cap * sizeof(*made->regions.data);
-
-	TAILQ_FOREACH(page, &made->pages, link)
-		bytes += sizeof(*page);
-	return bytes;
+	return pages->len * sizeof(struct op_made_page);
 }

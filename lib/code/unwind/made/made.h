@@ -70,7 +70,7 @@ enum op_made_word op_made_at(struct op_made *made, uint64_t addr, uint64_t start
  */
 uint64_t op_made_number(struct op_made *made, uint64_t time_ns,
 			struct op_allowance *allowance);
-/* User memory in use, about. */
-size_t op_made_bytes(const struct op_made *made);
+/* User memory in use by all processes, about. */
+uint64_t op_made_pages_bytes(const struct op_made_pages *pages);
 
 #endif
