@@ -13,12 +13,16 @@
 
 enum {
 	REGION_ALIGNMENT = 4 << 20, /* mappings grow in steps */
+	READ_SHARE = 50, /* reading pages takes one of so many parts of a CPU */
 };
 
 /* A page whose code changed is read again after this time, which doubles if it changed again within
  * four times as much. */
 static const uint64_t AGAIN_MIN_NS = UINT64_C(20000000);
 static const uint64_t AGAIN_MAX_NS = UINT64_C(5000000000);
+
+/* Of that share, so much may be used at once: for some 200 pages. */
+static const int64_t READ_MAX_NS = INT64_C(500000000);
 
 /* Addresses for which there is one struct op_segment. */
 struct region {
@@ -43,7 +47,10 @@ struct op_made {
 void op_made_pages_init(struct op_made_pages *all, struct op_arena *arena,
 			struct op_unwind_rules *rules)
 {
-	*all = (struct op_made_pages){ .arena = arena, .rules = rules };
+	*all = (struct op_made_pages){ .arena = arena,
+				       .rules = rules,
+				       .left_ns = READ_MAX_NS,
+				       .filled_ns = op_clock_monotonic_ns() };
 	TAILQ_INIT(&all->used);
 }
 
@@ -294,11 +301,24 @@ static enum op_made_word word_at(const struct op_made *made,
 	return op_made_page_has_rule(page, addr) ? OP_MADE_RULE : OP_MADE_NONE;
 }
 
+/* Is there CPU time to read a page? A program with more code than OP_MADE_PAGES_MAX would have pages
+ * read all the time. */
+static bool may_read(struct op_made_pages *all)
+{
+	uint64_t now_ns = op_clock_monotonic_ns();
+	uint64_t more_ns = (now_ns - all->filled_ns) / READ_SHARE;
+
+	all->left_ns = OP_MIN(all->left_ns + (int64_t)more_ns, READ_MAX_NS);
+	all->filled_ns = now_ns;
+	return all->left_ns > 0;
+}
+
 /* Read the page of @addr, which a sample has hit, if that is due. */
 static void read_hit(struct op_made *made, struct op_made_page *page, uint64_t addr,
 		     uint64_t start, uint64_t end, bool *ret_new)
 {
-	int r = add_region(made, start, end);
+	uint64_t begin_ns = op_clock_thread_ns();
+	int r = may_read(made->all) ? add_region(made, start, end) : -EAGAIN;
 
 	*ret_new |= r > 0;
 	if (r < 0)
@@ -308,6 +328,7 @@ static void read_hit(struct op_made *made, struct op_made_page *page, uint64_t a
 	if (page)
 		read_when_due(page, addr, start, end);
 	made->number++; /* the next sample asks again */
+	made->all->left_ns -= (int64_t)(op_clock_thread_ns() - begin_ns);
 }
 
 enum op_made_word op_made_at(struct op_made *made, uint64_t addr, uint64_t start,

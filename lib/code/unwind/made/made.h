@@ -33,6 +33,8 @@ struct op_made_pages {
 	struct op_unwind_rules *rules;
 	TAILQ_HEAD(, op_made_page) used; /* the least recently hit one first */
 	size_t len;
+	int64_t left_ns; /* of the CPU time for reading pages; negative: owed */
+	uint64_t filled_ns;
 	uint64_t regions_refused; /* OP_MADE_REGIONS_MAX, OP_MADE_REGION_BYTES_MAX */
 };
 

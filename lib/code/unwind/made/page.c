@@ -40,6 +40,7 @@ static struct code *code_new(size_t bytes)
 struct sink {
 	struct op_builder *builder;
 	uint64_t from;
+	uint64_t end; /* of the page */
 };
 
 /* Read @code->len bytes from @code->from on. */
@@ -101,6 +102,8 @@ static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
 {
 	const struct sink *s = data;
 
+	if (s->from + off >= s->end)
+		return -ERANGE; /* the rest is not wanted */
 	/* Made code that clears fp holds data there. */
 	if (rule.cfa == OP_CFA_STOP || rule.cfa == OP_CFA_SIGNAL)
 		rule = NO_RULE;
@@ -121,7 +124,7 @@ static int make_rows(struct op_made_page *page, struct code *code, bool amid,
 	uint64_t start = OP_MAX(page->start, code->from);
 	uint64_t end = OP_MIN(page->start + PAGE_BYTES, code->from + code->len);
 	struct op_builder b;
-	struct sink sink = { .builder = &b, .from = code->from };
+	struct sink sink = { .builder = &b, .from = code->from, .end = end };
 	int r;
 
 	if (start >= end)
@@ -137,7 +140,7 @@ static int make_rows(struct op_made_page *page, struct code *code, bool amid,
 	r = op_builder_function(&b, start, end);
 	if (r > 0)
 		r = op_heights_on(heights, NULL, on_rule, &sink);
-	if (r == 0)
+	if (r == 0 || r == -ERANGE)
 		r = op_builder_finish_page(&b, ret);
 	op_builder_deinit(&b);
 	op_unwind_rule_set_close(&table->rules);

@@ -212,6 +212,7 @@ static void test_pages_have_a_limit(void)
 		bool new = false;
 		uint64_t at = BASE + ((i + 64) << 16);
 
+		rig.pages.left_ns = 1 << 30; /* however slow this machine is */
 		(void)op_made_at(rig.made, at, at & ~0xffffffULL,
 				 (at & ~0xffffffULL) + (1 << 24), 1, NULL, &new);
 	}
@@ -219,6 +220,18 @@ static void test_pages_have_a_limit(void)
 	CHECK_INT(rule_at(BASE + INSIDE).cfa, OP_CFA_FRAME);
 	CHECK_INT(sample(BASE + INSIDE, 1), OP_MADE_DOUBT);
 	CHECK_INT(op_made_segment(rig.made, BASE, BASE + OP_MADE_REGION_BYTES_MAX), 0);
+	end();
+}
+
+static void test_reading_has_its_share_of_a_cpu(void)
+{
+	begin();
+	rig.pages.left_ns = -(INT64_C(1) << 40);
+	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_NONE);
+	CHECK_INT(rig.pages.len, 0);
+	rig.pages.left_ns = 1;
+	(void)sample(BASE + INSIDE, 0);
+	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
 	end();
 }
 
@@ -238,4 +251,5 @@ TEST_MAIN({ "a_page_that_was_hit_has_rules", test_a_page_that_was_hit_has_rules 
 	  { "a_number_stays_while_the_code_does",
 	    test_a_number_stays_while_the_code_does },
 	  { "pages_have_a_limit", test_pages_have_a_limit },
+	  { "reading_has_its_share_of_a_cpu", test_reading_has_its_share_of_a_cpu },
 	  { "what_cannot_be_read_is_in_doubt", test_what_cannot_be_read_is_in_doubt })
