@@ -461,7 +461,7 @@ class Table(Case):
                      ['merge', '-o', self.path('d/x'), self.good], ['record', '-d', '0.1', '-o', self.path('d/x.html')]):
             r = self.clean(args, run(*args, user=NOBODY, group=NOBODY, extra_groups=[]))
             self.assertEqual(r.returncode, 1, args)
-            self.assertRegex(r.stderr, b'denied|no file', args)
+            self.assertRegex(r.stderr, b'denied|not a file', args)
         self.assertEqual(os.listdir(self.path('d')), [])
 
     def test_a_file_is_old_or_new_whatever_ends_the_writer(self):
