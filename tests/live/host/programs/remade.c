@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code that is made again and again at one place, each time with a frame of another size that it does
  * not write to. Calls that have returned left their return addresses there. Every stack is
