@@ -352,7 +352,8 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 		u->end = OP_ERROR_native_no_room;
 	else if (u->end == OP_END_UNKNOWN && !op_may_copy(slot))
 		u->end = OP_ERROR_native_no_copy;
-	else if (u->end == OP_ERROR_native_no_mapping && !u->guessed && op_may_copy(slot))
+	else if (u->end == OP_ERROR_native_no_mapping && !u->guessed &&
+		 op_room_for_copy(slot) && op_may_copy(slot))
 		u->end = OP_END_UNKNOWN;
 	else if ((slot->record.resumed & OP_REMAPPED) && !slot->named &&
 		 op_room_for_copy(slot) && op_may_copy(slot)) {

@@ -152,7 +152,8 @@ struct op_segment {
 
 /* enum flags of struct op_arena_mapping */
 enum {
-	OP_MAPPING_ANON = 1 << 0, /* no file: JIT code; walked by frame pointer */
+	/* no file: JIT code. Without rules of its own it is walked by frame pointer. */
+	OP_MAPPING_ANON = 1 << 0,
 	OP_MAPPING_VDSO = 1 << 1,
 	/* its table is not made yet: the record carries registers and stack */
 	OP_MAPPING_LAZY = 1 << 2,

@@ -86,7 +86,7 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 	__u64 to = ra + (__u64)(__s64)(__s32)(code >> 32);
 
 	if (((code >> 24) & 255) == 0xe8)
-		return u->pc - to < OP_X86_FUNCTION_MAX || !u->map.segment ||
+		return u->pc - to < OP_X86_FUNCTION_MAX || op_is_made(u) ||
 				       (u->pc - u->map.start >=
 						u->map.end - u->map.start &&
 					op_arch_is_plt(u, to))

@@ -125,7 +125,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 	__u64 ra = 0;
 
 	/* The fp of a leaf that has no frame yet may have any value. */
-	if (!fp && (u->map.segment || !u->exact))
+	if (!fp && (!op_is_made(u) || !u->exact))
 		return op_end(u, OP_END_COMPLETE);
 	if (fp < lowest || (fp & 7))
 		return op_end(u, OP_ERROR_native_frame_pointer);
@@ -231,7 +231,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u32 instance;
 	__u32 runtime;
 	__u32 guessed;
-	bool silent, lazy;
+	bool made, silent, lazy;
 	__u32 error;
 	__u64 look;
 
@@ -271,7 +271,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	if (u->exact)
 		u->kept_lost = 0;
 	guessed = u->guessed;
-	silent = !u->map.segment || rule.save & OP_SAVE_CHECK;
+	made = op_is_made(u);
+	silent = made || rule.save & OP_SAVE_CHECK;
 	switch (rule.cfa) {
 	case OP_CFA_INVALID:
 		return op_guess_begin(u);
@@ -280,10 +281,10 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
-		u->guessed = u->map.segment ? silent * OP_GUESSED_WAY : OP_GUESSED_FRAME;
+		u->guessed = made ? OP_GUESSED_FRAME : silent * OP_GUESSED_WAY;
 		/* Code without unwind data, of a file or of a runtime's stubs, may or may
 		 * not keep frame pointers. */
-		if ((!u->map.segment && u->exact && op_arch_is_recordless(u, look)) ||
+		if ((made && u->exact && op_arch_is_recordless(u, look)) ||
 		    !op_leads_to_code(u, silent))
 			return op_guess_on(u, silent ? 0 : guessed);
 		next = op_step_frame_record(u, u->sp);

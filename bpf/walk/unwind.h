@@ -273,6 +273,12 @@ static __always_inline enum op_next op_end(struct op_unwind *u, __u32 why)
 	return OP_NEXT_END;
 }
 
+/* Is u's mapping code that the process made? It may have rules that were read from it. */
+static __always_inline bool op_is_made(const struct op_unwind *u)
+{
+	return !u->map.segment || u->map.flags & OP_MAPPING_ANON;
+}
+
 /* Word @i of an object at byte @off of a slab; the mask keeps it inside the slab. */
 static __always_inline __u64 op_slab_u64(const __u8 *slab, __u32 off, __u32 i)
 {

@@ -129,7 +129,8 @@ uint64_t op_evict_bytes(const struct op_processes *p)
 {
 	return (p->alive + p->kept) * PROCESS_BYTES +
 	       p->executables.len * EXECUTABLE_BYTES +
-	       op_images_own_bytes(&p->executables.images);
+	       op_images_own_bytes(&p->executables.images) +
+	       op_made_pages_bytes(&p->made);
 }
 
 int op_evict_make_table(struct op_processes *p, const struct op_program *program,

@@ -88,6 +88,7 @@ static void init_executables(struct op_processes *p)
 	x->images.runtimes_off = p->config.runtimes_off;
 	x->images.layouts = p->config.layouts;
 	x->realtime_offset_ns = p->config.realtime_offset_ns;
+	op_made_pages_init(&p->made, p->config.arena, p->config.rules);
 	x->images.symbol_budget_bytes = p->config.symbol_budget_bytes;
 }
 

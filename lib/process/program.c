@@ -61,6 +61,7 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 		p->perfmaps--;
 	(void)op_perfmap_free(program->code.perfmap);
 	op_map64_clear(&program->code.places);
+	(void)op_made_free(program->code.made, p->now_ns);
 	free(program->first_file);
 	free(program->exe_path);
 	free(program->command_line);
@@ -263,9 +264,8 @@ static const char *perfmap_name(struct op_processes *p, struct op_program *progr
 				     : NULL;
 }
 
-uint64_t op_program_code_number(struct op_program *program, uint32_t moment)
+static uint64_t names_number(struct op_program_code *code, uint32_t moment)
 {
-	struct op_program_code *code = &program->code;
 	uint64_t number;
 
 	if (!code->perfmap || code->moment == moment)
@@ -276,6 +276,36 @@ uint64_t op_program_code_number(struct op_program *program, uint32_t moment)
 		op_map64_clear(&code->places);
 	code->perfmap_number = number;
 	return number;
+}
+
+uint32_t op_program_code_number(const struct op_processes *p, struct op_program *program,
+				uint32_t moment, uint64_t time_ns)
+{
+	uint64_t number = names_number(&program->code, moment);
+
+	if (program->code.made)
+		number ^= op_hash_u64(
+			op_made_number(program->code.made, time_ns, p->config.allowance));
+	return (uint32_t)number;
+}
+
+enum op_made_word op_program_made_at(struct op_processes *p, struct op_program *program,
+				     const struct op_mapping *v, uint64_t addr,
+				     uint64_t time_ns)
+{
+	struct op_program_code *code = &program->code;
+	/* Its walk may have been by rules of its parent, of an earlier time, or by none. */
+	bool other = v->segment != op_made_segment(code->made, v->start, v->end);
+	enum op_made_word word = OP_MADE_DOUBT;
+
+	if (!program->until_ns && !p->forked &&
+	    (code->made ||
+	     op_made_new(&p->made, &program->memory.memory, &code->made) == 0))
+		word = op_made_at(code->made, addr, v->start, v->end, time_ns,
+				  p->config.allowance, &code->made_new);
+	if (!v->segment)
+		return OP_MADE_NONE;
+	return other ? OP_MADE_DOUBT : word;
 }
 
 /* A file that the process has mapped. Its user is asked for each time: it may change it. */

@@ -12,11 +12,13 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "code/unwind/made/made.h"
 #include "op_user_types.h"
 #include "process/mappings/runtimes.h"
 #include "process/target/remote.h"
 
 struct op_resource_attributes;
+struct op_mapping;
 struct op_membership;
 struct op_perfmap;
 struct op_processes;
@@ -50,6 +52,8 @@ struct op_program_code {
 	struct op_map64 places;	   /* epoch << 32 | location */
 	uint32_t checked;	   /* addresses that were asked for a frame record */
 	uint32_t checked_epoch;	   /* in this window */
+	struct op_made *made;	   /* its rules; NULL: none */
+	bool made_new;		   /* they have a segment that is not published */
 };
 
 /* What it is in a window; each with the epoch in which it is valid. */
@@ -124,8 +128,14 @@ int op_program_describe_code(struct op_processes *p, struct op_program *program,
 			     const struct op_mappings *mappings, uint64_t addr,
 			     struct op_runtime_frame *ret);
 
-/* Look whether the names of the program's own code have changed, once a @moment. Returns a number
- * that differs where they may. */
-uint64_t op_program_code_number(struct op_program *program, uint32_t moment);
+/* What the walk of a sample of @time_ns knew of the code at @addr, in @v, which no file has. */
+enum op_made_word op_program_made_at(struct op_processes *p, struct op_program *program,
+				     const struct op_mapping *v, uint64_t addr,
+				     uint64_t time_ns);
+
+/* Look whether the names of the program's own code have changed, once a @moment, and whether the code
+ * has since @time_ns. Returns a number that differs where they may. */
+uint32_t op_program_code_number(const struct op_processes *p, struct op_program *program,
+				uint32_t moment, uint64_t time_ns);
 
 #endif

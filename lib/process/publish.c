@@ -258,6 +258,8 @@ static struct op_mapping resolve(const struct op_processes *p, const struct op_p
 	if (now.segment && v->claim.mapped_ns >= marked_ns && v->exe->image->mark)
 		now.flags |= OP_MAPPING_REPLACED;
 	op_program_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
+	if (op_mapping_is_made(v) && !(now.flags & OP_MAPPING_CODE))
+		now.segment = op_made_segment(proc->program->code.made, v->start, v->end);
 	return now;
 }
 

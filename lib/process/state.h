@@ -130,6 +130,7 @@ struct op_processes {
 	struct op_sweep sweep;
 	struct op_generation_list retired;
 	struct op_executables executables;
+	struct op_made_pages made; /* rules of code that processes make */
 	struct op_memberships memberships;
 	size_t perfmaps; /* number of open perf maps */
 	uint64_t unseen;

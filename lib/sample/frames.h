@@ -52,6 +52,7 @@ struct op_frames_of {
 	struct op_program *program;   /* NULL: not tracked */
 	struct op_mappings *mappings; /* NULL: not tracked */
 	struct op_window *window;
+	uint64_t time_ns; /* of the sample that the kernel walked; 0: it did not */
 };
 
 /* Each returns one location number in *@ret, and 0, -ENOMEM or -ENOSPC; or

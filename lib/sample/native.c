@@ -2,6 +2,7 @@
 /* Native frames: finds the function of an address in the file that is mapped there. */
 #include "sample/native.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,13 +23,14 @@
 
 enum {
 	NAME_BYTES = 512,
-	PLACES_MAX = 65536, /* addresses of a process's code without a file */
+	PLACES_MAX = 65536,    /* addresses of a process's code without a file */
+	PLACE_WORD_SHIFT = 62, /* of enum op_made_word in the key of a place */
 	RECORDS_MAX =
 		512, /* of them in a window: how many are checked for a frame record */
 };
 
-/* Values of the attribute "guessed": the frame was guessed, and its caller may be
- * missing. */
+/* Values of the attribute "guessed": the frame was guessed, and its caller may be missing or
+ * another. */
 static const char GUESSED[] = "true";
 static const char GUESSED_CALLER[] = "caller";
 
@@ -37,8 +39,9 @@ struct spot {
 	struct op_image *image;
 	const struct op_mapping *vma;
 	size_t segment;
-	uint64_t vaddr; /* ELF address */
-	bool guessed;
+	uint64_t vaddr;	   /* ELF address */
+	const char *guess; /* the attribute "guessed", or NULL */
+	bool exact;
 	bool postponed; /* there was no CPU time for its name */
 };
 
@@ -308,13 +311,30 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 			return r;
 	}
 	r = op_frames_type(sampler, window, type, &location.attributes);
-	if (r == 0 && spot->guessed)
-		r = add_id(window, "otelprof.frame.guessed", GUESSED,
+	if (r == 0 && spot->guess)
+		r = add_id(window, "otelprof.frame.guessed", spot->guess,
 			   &location.attributes);
 	if (r == 0 && spot->postponed)
 		r = add_id(window, "otelprof.frame.name_postponed", "true",
 			   &location.attributes);
 	return r < 0 ? r : op_window_location(window, &location, ret);
+}
+
+/* Is it an instruction at which sp was set to another stack, or to another place of its own? */
+static bool switches_stack(struct op_sampler *sampler, const struct op_frames_of *of,
+			   const struct spot *spot)
+{
+	const struct op_image_segment *s = &spot->image->segments[spot->segment];
+	uint8_t code[OP_HEIGHTS_SWITCH_BEFORE + OP_HEIGHTS_SWITCH_AFTER];
+	uint64_t from = OP_MAX(spot->vaddr - OP_HEIGHTS_SWITCH_BEFORE, s->vaddr);
+	uint64_t to = OP_MIN(spot->vaddr + OP_HEIGHTS_SWITCH_AFTER, s->vaddr + s->filesz);
+
+	return from < to &&
+	       op_publish_open(sampler->processes, of->program, spot->vma, true) == 0 &&
+	       spot->vma->exe->image == spot->image && spot->image->elf &&
+	       op_elf_machine(spot->image->elf) == EM_X86_64 &&
+	       op_elf_read_vaddr(spot->image->elf, from, code, to - from) == 0 &&
+	       op_heights_switch(code, to - from, spot->vaddr - from);
 }
 
 static int spot_location(struct op_sampler *sampler, const struct op_frames_of *of,
@@ -328,7 +348,9 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	int r = 0;
 
 	op_image_touch(op_processes_images(sampler->processes), spot->image);
-	if (place && place->epoch == epoch && !spot->guessed) {
+	if (place && place->switches && spot->exact)
+		spot->guess = GUESSED_CALLER;
+	if (place && place->epoch == epoch && !spot->guess) {
 		*ret = place->location;
 		return 0;
 	}
@@ -343,15 +365,19 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	/* Try again to find a missing name: the file may have been unreadable before. */
 	if (fresh.name == OP_NAME_NONE)
 		r = find_name(sampler, of, spot, &fresh);
+	if (r == 0 && !place && !spot->guess && switches_stack(sampler, of, spot)) {
+		fresh.switches = true;
+		spot->guess = spot->exact ? GUESSED_CALLER : NULL;
+	}
 	if (r == 0)
 		r = place_location(sampler, of->window, spot, &fresh, &location);
 	if (r < 0)
 		return r;
 	*ret = location;
-	if (spot->guessed)
-		/* the place keeps the location without the attribute "guessed" */
+	/* The place keeps the location without the attribute "guessed". */
+	if (spot->guess && !fresh.switches)
 		return 0;
-	fresh.epoch = epoch;
+	fresh.epoch = spot->guess ? 0 : epoch;
 	fresh.location = location;
 	if (!place)
 		place = op_names_add(n, spot->vaddr);
@@ -440,19 +466,27 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	bool late = false; /* there was no time to read the code */
 	uint64_t nameless = nameless_epoch(sampler, epoch);
 	char unnamed[NAME_BYTES];
+	enum op_made_word word = OP_MADE_NONE;
 	bool named = true;
 	uint64_t cached;
+	uint64_t key;
 	int r;
 
-	if (!guessed && op_map64_get(places, addr, &cached) &&
+	/* Code that a runtime claims is walked by its step. */
+	if (!(v->flags & OP_MAPPING_CODE))
+		word = op_program_made_at(sampler->processes, of->program, v, addr,
+					  of->time_ns);
+	key = addr | (uint64_t)word << PLACE_WORD_SHIFT;
+	if (!guessed && op_map64_get(places, key, &cached) &&
 	    (cached >> 32 == epoch || cached >> 32 == nameless)) {
 		*ret = (uint32_t)cached;
 		return cached >> 32 == epoch ? 0 : OP_FRAMES_UNKNOWN;
 	}
-	/* Code that a runtime claims is walked by its step. */
-	if (!guessed && !(v->flags & OP_MAPPING_CODE)) {
+	if (!guessed && !(v->flags & OP_MAPPING_CODE) && word != OP_MADE_RULE) {
 		late = op_allowance_is_over(sampler->allowance);
-		guess = !late && keeps_record(of, v, addr) ? NULL : GUESSED_CALLER;
+		guess = word == OP_MADE_NONE && !late && keeps_record(of, v, addr)
+				? NULL
+				: GUESSED_CALLER;
 	}
 	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
 				     &frame) == 1) {
@@ -468,7 +502,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	if (!guessed && places->len >= PLACES_MAX)
 		op_map64_clear(places);
 	if (!guessed && !late)
-		(void)op_map64_put(places, addr, (named ? epoch : nameless) << 32 | *ret);
+		(void)op_map64_put(places, key, (named ? epoch : nameless) << 32 | *ret);
 	return named ? 0 : OP_FRAMES_UNKNOWN;
 }
 
@@ -521,6 +555,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 			      .vma = v,
 			      .segment = i,
 			      .vaddr = addr - v->start + v->offset - s->offset + s->vaddr,
-			      .guessed = guessed };
+			      .guess = guessed ? GUESSED : NULL,
+			      .exact = kind == OP_FRAME_NATIVE_EXACT };
 	return spot_location(sampler, of, &spot, ret);
 }

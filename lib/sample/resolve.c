@@ -62,11 +62,12 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 {
 	const struct op_record *h = &parsed->header;
 	/* the meaning of its code's addresses */
-	uint64_t number =
-		of->program ? op_program_code_number(of->program, sampler->moment) : 0;
+	uint32_t number =
+		of->program ? op_program_code_number(sampler->processes, of->program,
+						     sampler->moment, h->time_ns)
+			    : 0;
 	const struct op_thread_cache_owner owner = { .epoch = op_window_epoch(of->window),
-						     .generation = generation ^
-								   (uint32_t)number,
+						     .generation = generation ^ number,
 						     .tid = h->tid };
 	const uint64_t *user = parsed->words + h->kernel_count;
 	struct op_thread_cache *callers = NULL;
@@ -75,7 +76,8 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 
 	/* User words have one meaning only within a generation. */
 	sampler->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
-	sampler->words[1] = number << 32 | (uint64_t)h->kernel_count << 16 | h->end;
+	sampler->words[1] =
+		(uint64_t)number << 32 | (uint64_t)h->kernel_count << 16 | h->end;
 	key = op_cache_key(&sampler->stacks, sampler->words,
 			   (size_t)OP_KEY_WORDS + h->kernel_count + h->user_words);
 	if (op_cache_find(&sampler->stacks, owner.epoch, &key, ret))
@@ -533,6 +535,17 @@ static bool was_cut(const struct op_record *h)
 	return h->end == OP_ERROR_native_no_room || h->end == OP_ERROR_native_no_copy;
 }
 
+/* Code that @program made has its first rules: the programs are to use them. */
+static void publish_made(struct op_sampler *sampler, struct op_proc *proc,
+			 struct op_program *program)
+{
+	if (!proc || !program || !program->code.made_new)
+		return;
+	program->code.made_new = false;
+	if (op_proc_view_now(proc).program == program)
+		(void)op_publish(sampler->processes, proc, true);
+}
+
 int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		      struct op_window *window, struct op_window_sample *ret)
 {
@@ -547,6 +560,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
 	look_again(sampler, proc, parsed);
 	locate(proc, parsed, &of, &generation);
+	of.time_ns = parsed->header.end == OP_END_UNKNOWN ? 0 : parsed->header.time_ns;
 	if (parsed->header.end == OP_END_UNKNOWN)
 		r = first_stack(sampler, proc, &of, parsed, &stack);
 	else
@@ -558,5 +572,6 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 			     parsed->header.user_words);
 	if (r == 0 && proc && was_cut(&parsed->header))
 		op_deferred_page(sampler, proc, parsed->header.end_pc);
+	publish_made(sampler, proc, of.program);
 	return r < 0 ? r : make_sample(sampler, &of, parsed, stack, ret);
 }

@@ -243,6 +243,12 @@ struct op_unwind_rules *op_unwind_rules_free(struct op_unwind_rules *rules)
 	return NULL;
 }
 
+const struct op_unwind_rule *op_unwind_rules_get(const struct op_unwind_rules *rules,
+						 uint16_t number)
+{
+	return number < rules->cap ? &rules->memory[number] : NULL;
+}
+
 size_t op_unwind_rules_used(const struct op_unwind_rules *rules)
 {
 	return rules->len - rules->free.len - rules->unused;

@@ -55,6 +55,10 @@ void op_unwind_rules_release(struct op_unwind_rules *rules,
 /* Make numbers whose grace period is over available again. */
 void op_unwind_rules_reclaim(struct op_unwind_rules *rules, uint64_t now_ns);
 
+/* The rule of that number, as programs read it. */
+const struct op_unwind_rule *op_unwind_rules_get(const struct op_unwind_rules *rules,
+						 uint16_t number);
+
 /* Numbers in use; and the highest number that was ever used, + 1. */
 size_t op_unwind_rules_used(const struct op_unwind_rules *rules);
 size_t op_unwind_rules_len(const struct op_unwind_rules *rules);

@@ -47,6 +47,7 @@ struct op_place {
 	uint32_t inlined_len;
 	uint32_t epoch;	   /* the window's epoch in which `location` is valid */
 	uint32_t location; /* number in the window */
+	bool switches;	   /* no unwind data holds there: op_heights_switch() */
 };
 
 struct op_names {

@@ -140,7 +140,7 @@ static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 static enum op_target_by who_reads(struct op_target *t, uint32_t pid, const char *name,
 				   size_t limit)
 {
-	if (op_target_is_served(t))
+	if (op_target_is_served(t) || op_target_is_slow(t, pid))
 		return OP_TARGET_CHILD;
 	if (strcmp(name, "maps") != 0 && !is_there(t, pid, limit))
 		return OP_TARGET_CHILD;

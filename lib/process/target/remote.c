@@ -131,17 +131,23 @@ static struct op_view *find_view(struct op_remote *m, uint64_t addr, size_t len)
 
 static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 {
-	struct op_view *view;
+	uint64_t begin_ns = op_clock_monotonic_ns();
+	struct op_view *view = NULL;
 	int r;
 
 	if (op_target_is_aside(m->target, (uint32_t)m->pid)) {
 		m->target->stats.refused++;
 		return -ETIMEDOUT;
 	}
-	view = op_target_is_served(m->target) ? NULL : find_view(m, addr, len);
-	if (!view)
+	if (!op_target_is_served(m->target) &&
+	    !op_target_is_slow(m->target, (uint32_t)m->pid))
+		view = find_view(m, addr, len);
+	if (!view) {
+		op_target_note_read(m->target, (uint32_t)m->pid, begin_ns);
 		return m->gone ? -ESRCH : read_by_child(m, addr, buf, len);
+	}
 	r = op_view_read(view, addr, buf, len);
+	op_target_note_read(m->target, (uint32_t)m->pid, begin_ns);
 	if (r == -ESRCH) {
 		m->gone = true;
 		op_view_close(view);

@@ -20,6 +20,9 @@ enum {
 static const uint64_t FREE_NS = UINT64_C(1000000);
 /* No call is made if less than this time may be waited. */
 static const uint64_t WAIT_MIN_NS = UINT64_C(2000000);
+/* A direct read takes microseconds. If one takes this long, the next ones are not direct for a minute. */
+static const uint64_t SLOW_NS = UINT64_C(5000000);
+static const uint64_t SLOW_MEMORY_MS = UINT64_C(60000);
 /* A process's stalls are forgotten this long after its last pause ended. */
 static const uint64_t ASIDE_MEMORY_MS = UINT64_C(64000);
 
@@ -49,6 +52,7 @@ struct op_target *op_target_free(struct op_target *t)
 	op_views_deinit(&t->views);
 	free(t->own);
 	op_map64_clear(&t->aside);
+	op_map64_clear(&t->slow);
 	free(t->procfs_root);
 	free(t);
 	return NULL;
@@ -99,6 +103,29 @@ static void set_aside(struct op_target *t, uint32_t pid)
 			   until_ns / OP_NS_PER_MS << ASIDE_STALLS_BITS | stalls);
 }
 
+void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns)
+{
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	if (now_ns - begin_ns < SLOW_NS)
+		return;
+	if (t->slow.len >= OP_TARGET_ASIDE_MAX)
+		op_map64_clear(&t->slow);
+	(void)op_map64_put(&t->slow, pid, now_ns / OP_NS_PER_MS + SLOW_MEMORY_MS);
+}
+
+bool op_target_is_slow(struct op_target *t, uint32_t pid)
+{
+	uint64_t until_ms;
+
+	if (!t->slow.len || !op_map64_get(&t->slow, pid, &until_ms))
+		return false;
+	if (op_clock_monotonic_ns() / OP_NS_PER_MS < until_ms)
+		return true;
+	(void)op_map64_remove(&t->slow, pid);
+	return false;
+}
+
 static void fill(struct op_target *t, uint64_t now_ns)
 {
 	uint64_t more = (now_ns - t->filled_ns) / OP_TARGET_WAIT_SHARE;
@@ -138,11 +165,13 @@ int op_target_begin(struct op_target *t, uint32_t pid, enum op_target_by by, voi
 	return 0;
 }
 
-static int run_own(struct op_target *t, op_task_fn fn, int *ret_fd)
+static int run_own(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
 {
+	uint64_t begin_ns = op_clock_monotonic_ns();
 	int fd = -1;
 	int r = fn(t->own, &fd);
 
+	op_target_note_read(t, pid, begin_ns);
 	fd = op_fd_move_up(fd);
 	if (ret_fd)
 		*ret_fd = fd;
@@ -157,7 +186,7 @@ int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
 	int r;
 
 	if (t->by_self)
-		return run_own(t, fn, ret_fd);
+		return run_own(t, pid, fn, ret_fd);
 	t->stats.asked++;
 	r = op_task_run(&t->tasks, fn, deadline, ret_fd);
 	if (t->tasks.spent_ns > FREE_NS)

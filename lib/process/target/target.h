@@ -53,6 +53,7 @@ struct op_target {
 	bool no_search; /* the kernel does not search mappings by itself */
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
+	struct op_map64 slow;  /* pid -> until when the child reads, in ms */
 	uint64_t may_wait_ns;
 	uint64_t filled_ns; /* when may_wait_ns was last updated */
 	struct op_target_stats stats;
@@ -69,6 +70,11 @@ void op_target_rest(struct op_target *t, uint64_t now_ns);
 bool op_target_is_served(struct op_target *t);
 /* Is the process set aside, since a call about it stalled? */
 bool op_target_is_aside(struct op_target *t, uint32_t pid);
+
+/* A direct read of process @pid began at @begin_ns and has ended. If it took long, another thread of
+ * that process held its memory's lock. The child reads from it for a while then. */
+void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns);
+bool op_target_is_slow(struct op_target *t, uint32_t pid);
 
 /* Begin a call about process @pid: *@ret is the memory for its request. Returns 0;
  * -ETIMEDOUT if the process is set aside; -EAGAIN if nothing can be read for now. */

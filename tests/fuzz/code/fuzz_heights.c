@@ -45,16 +45,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct op_unwind_rule none = { .cfa = OP_CFA_INVALID };
 	struct seen seen = { .size = size, .code = data };
-	const struct op_heights_code from = {
-		.read = read_code, .data = &seen, .len = size, .addr = size
-	};
+	const struct op_heights_code from = { .read = read_code,
+					      .data = &seen,
+					      .len = size,
+					      .addr = size,
+					      .made = size & 1,
+					      .amid = size & 2 };
 	struct op_heights *h = NULL;
 
 	if (size && op_heights_new(&from, none, &h) == 0 &&
 	    op_heights_on(h, NULL, on_rule, &seen) == 0 && !seen.rows)
 		abort();
 	op_heights_free(h);
-	if (size)
+	if (size) {
 		(void)op_heights_keep_record(data, size, size, size / 2);
+		(void)op_heights_switch(data, size, size / 2);
+	}
 	return 0;
 }

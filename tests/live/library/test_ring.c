@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,6 +28,7 @@ enum {
 	RING_BYTES_LARGE = 32 << 20,
 	SAMPLES_MIN = RATE_HZ / 5, /* a quarter of what the children run */
 	POLLS_MAX = 1000,
+	MOVED_STEPS = 1000000000, /* half a second of CPU time, about */
 };
 
 #define COMM  "op-ring-test"
@@ -34,6 +36,7 @@ enum {
 
 static uint64_t no_room;
 static uint64_t no_copy;
+static uint64_t no_mapping;
 
 static void on_error(void *userdata, const char *name, const char *sentence,
 		     uint64_t count)
@@ -42,6 +45,8 @@ static void on_error(void *userdata, const char *name, const char *sentence,
 		no_room = count;
 	if (!strcmp(name, "native_no_copy"))
 		no_copy = count;
+	if (!strcmp(name, "native_no_mapping"))
+		no_mapping = count;
 }
 
 static uint64_t now_ns(void)
@@ -139,6 +144,81 @@ static void test_copies_give_way(void)
 	CHECK(no_room > 0); /* else nothing was tried */
 }
 
+#ifdef __x86_64__
+/* Wait for a byte, move code to where no event tells of it, and run it. The stack is larger than a
+ * copy. */
+static void run_moved(int go)
+{
+	/* mov %rdi,%rcx; 1: dec %rcx; jnz 1b; ret */
+	static const unsigned char code[] = { 0x48, 0x89, 0xf9, 0x48, 0xff,
+					      0xc9, 0x75, 0xfb, 0xc3 };
+	const int prot = PROT_READ | PROT_WRITE | PROT_EXEC;
+	volatile char pad[PAD_BYTES];
+	unsigned char *at = mmap(NULL, 4096, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *to =
+		mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char byte;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_NAME, COMM);
+	pad[0] = pad[PAD_BYTES - 1] = 0;
+	if (at == MAP_FAILED || to == MAP_FAILED || read(go, &byte, 1) != 1)
+		_exit(1);
+	memcpy(at, code, sizeof(code));
+	at = mremap(at, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to + 65536);
+	if (at == MAP_FAILED)
+		_exit(1);
+	((void (*)(long))(void *)at)(MOVED_STEPS);
+	_exit(pad[0]);
+}
+
+/* The same for processes that are known, but whose code is in no known mapping. */
+static void test_copies_without_a_mapping_give_way(void)
+{
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	pid_t children[CHILDREN];
+	int go[2];
+	int i;
+
+	no_mapping = 0;
+	CHECK_OK(pipe(go));
+	for (i = 0; i < CHILDREN; i++) {
+		children[i] = fork();
+		CHECK(children[i] >= 0);
+		if (!children[i])
+			run_moved(go[0]);
+	}
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = RATE_HZ;
+	config.ring_bytes = RING_BYTES;
+	CHECK_OK(otelprof_init(&config, NULL, &p));
+	sample_only(p, COMM);
+	CHECK_OK(otelprof_start(p));
+	for (i = 0; i < 20; i++)
+		CHECK_OK(otelprof_poll(p, 50));
+	CHECK_INT(write(go[1], "12345678", CHILDREN), CHILDREN);
+	for (i = 0; i < CHILDREN; i++)
+		CHECK_INT(waitpid(children[i], NULL, 0), children[i]);
+	CHECK_OK(otelprof_stop(p));
+	for (i = 0; i < POLLS_MAX && otelprof_poll(p, 0) > 0; i++)
+		;
+	CHECK_OK(otelprof_unwind_errors(p, on_error, NULL));
+	printf("in no mapping %llu, lost in the ring %llu\n",
+	       (unsigned long long)no_mapping, (unsigned long long)drops_of(p, "ring"));
+	CHECK(no_mapping >= SAMPLES_MIN); /* else nothing was tried */
+	CHECK_INT(drops_of(p, "ring"), 0);
+	otelprof_free(p);
+	(void)close(go[0]);
+	(void)close(go[1]);
+}
+#else
+static void test_copies_without_a_mapping_give_way(void)
+{
+	SKIP("x86-64 only");
+}
+#endif
+
 /* A process that is not known, as one beyond max_processes, has some copies and then few: each
  * is 13 KiB and wakes the reader. */
 static void test_copies_are_limited(void)
@@ -161,4 +241,5 @@ static void test_copies_are_limited(void)
 }
 
 TEST_MAIN({ "copies_give_way", test_copies_give_way },
+	  { "without_a_mapping", test_copies_without_a_mapping_give_way },
 	  { "copies_are_limited", test_copies_are_limited })

@@ -93,6 +93,7 @@ struct op_heights {
 	bool bad;	 /* it is broken, or words are still pushed at a return */
 	bool jumps;	 /* it has a jump or a return */
 	bool returns;	 /* it returns after fp was cleared: it is not outermost */
+	bool balanced;	 /* it returns with nothing pushed */
 	bool trampoline; /* control does not fall into it: a jump through a register */
 	struct last last;
 	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
@@ -277,6 +278,7 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 	if (!len)
 		return 0;
 	p->bad |= is_unbalanced(p, i);
+	p->balanced |= i->kind == OP_INSN_RETURN && !p->lost;
 	p->returns |= i->kind == OP_INSN_RETURN && p->now.outermost;
 	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
 		jump(p, at + len, i->value);
@@ -302,7 +304,7 @@ static size_t read_function(struct op_heights *p)
 	p->cut = false;
 	p->reach.own = at;
 	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
-	p->returns = false;
+	p->returns = p->balanced = false;
 	p->rows.len = 0;
 	while (at < p->memory.end && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		size_t to = p->dead ? skip_padding(p, at) : at;
@@ -423,7 +425,7 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 		return fn(data, p->start - 1, stop);
 	if (is_retpoline(p, &len))
 		return give_retpoline(p, len, fn, data);
-	if (p->bad)
+	if (p->bad || (p->from.made && !p->balanced))
 		return fn(data, p->start, p->none);
 	for (i = 0; i < p->rows.len && r >= 0; i++) {
 		const struct row *row = &p->rows.data[i];
@@ -490,6 +492,7 @@ static int begin(struct op_heights *p, op_heights_fn fn, void *data)
 	p->begun = true;
 	if (r >= 0 && load_function(p) == 0)
 		p->start = skip_padding(p, 0);
+	p->lost = p->from.amid && !p->start;
 	return r;
 }
 

@@ -45,6 +45,9 @@ struct op_heights_code {
 	size_t len;
 	uint64_t addr; /* ELF address of its first byte */
 	bool keep; /* say where the register is by which CFAs in mid-stack are computed */
+	/* A process made it: what does not return may be no function at all, and has no rule. */
+	bool made;
+	bool amid; /* its first byte may be amid a function */
 };
 
 struct op_heights;

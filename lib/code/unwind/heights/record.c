@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "code/unwind/heights/heights.h"
+#include "code/unwind/heights/instruction.h"
 
 enum {
 	PUSH_FP = 0x55,
@@ -13,6 +15,8 @@ enum {
 	NOP = 0x90,
 	ALIGNMENT = 16,
 	TRIES_MAX = 4, /* places where the function may begin */
+	SWITCH_STEPS =
+		4, /* instructions from where sp is set to the jump, and from there back */
 };
 
 struct sought {
@@ -81,6 +85,51 @@ bool op_heights_keep_record(const uint8_t *code, size_t len, uint64_t addr, size
 		if (rule.cfa != OP_CFA_INVALID)
 			return rule.cfa == OP_CFA_FP && rule.cfa_off == 16 &&
 			       rule.save_off == -16;
+	}
+	return false;
+}
+
+/* Does it set sp to a value that is not of the function's frame? */
+static bool sets_sp(const struct op_insn *i)
+{
+	return i->kind == OP_INSN_LOSE_SP ||
+	       (i->kind == OP_INSN_SET_SP && i->reg != OP_INSN_FP && !i->value);
+}
+
+/* Read from @at on what a switch of stacks consists of: pops and moves. Returns the offset of what
+ * follows, SWITCH_STEPS instructions later at most, or @until if that is met. */
+static size_t skip_moves(const uint8_t *code, size_t len, size_t at, size_t until,
+			 struct op_insn *ret)
+{
+	unsigned int steps;
+
+	for (steps = 0; steps < SWITCH_STEPS && at < until; steps++) {
+		size_t n = op_insn_read(code + at, len - at, ret);
+
+		if (!n || (ret->kind != OP_INSN_POP && ret->kind != OP_INSN_OTHER))
+			break;
+		at += n;
+	}
+	return at;
+}
+
+bool op_heights_switch(const uint8_t *code, size_t len, size_t at)
+{
+	size_t lowest = at - OP_MIN(at, (size_t)OP_HEIGHTS_SWITCH_BEFORE);
+	struct op_insn insn = { 0 };
+	size_t start;
+
+	if (at >= len)
+		return false;
+	(void)skip_moves(code, len, at, len, &insn);
+	if (insn.kind != OP_INSN_RETURN && insn.kind != OP_INSN_JUMP_FAR)
+		return false;
+	for (start = at; start-- > lowest;) {
+		size_t n = op_insn_read(code + start, len - start, &insn);
+
+		if (n && start + n <= at && sets_sp(&insn) &&
+		    skip_moves(code, len, start + n, at, &insn) == at)
+			return true;
 	}
 	return false;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Erlang: what known.erl calls, to the beginning of its Erlang process, which has a stack of its
-own. With +JPperf map its compiled code keeps frame pointers, with +JPperf dump it does not: then all
-callers are guessed, and have to say so."""
+own. With +JPperf map its compiled code keeps frame pointers, with +JPperf dump it does not: then
+callers may be guessed, and say so."""
 import glob
 import os
 import subprocess
@@ -62,10 +62,9 @@ def judge(run, name, capture, text, guessed):
         if not names or not names[0].startswith("work/2"):
             continue
         total += s.count
-        # Where a function has no frame its caller is guessed, and no other.
-        first = 1 if guessed else 2
-        if any(f.guessed != guessed for f in user[first:6]
-               if not f.name.startswith("[")):
+        # Where a function has no frame its caller is guessed, and no other. Without frame pointers
+        # any may be.
+        if not guessed and any(f.guessed for f in user[2:6] if not f.name.startswith("[")):
             odd.append("marks: " + " < ".join(names))
         elif names[1] in SHARES and names[2:6] == BELOW:
             counts[names[1]] += s.count

@@ -10,7 +10,7 @@
     dump-foreign       another user owns that file: it is not believed
     dump-namespace     a jitdump file in PID and mount namespaces of its own
     namespace          it runs in PID and mount namespaces of its own
-    bare               its code keeps no frame pointer: the way is guessed, and says so
+    bare               its code keeps no frame pointer: its instructions tell the way
     node               Node with --perf-basic-prof
     python             CPython 3.12 or later with -X perf
     python-dump        CPython 3.13 or later with -X perf_jit: a jitdump file
@@ -116,8 +116,8 @@ def writer(kind):
 
 
 def bare(run, name):
-    """Whole stacks, whose callers in such code are marked: none of them leads on by what
-    happens to be in a register."""
+    """Whole stacks: none leads on by what happens to be in a register. Until the code was read the
+    callers are guessed, and marked."""
     if os.uname().machine != "x86_64":
         raise suite.Skip("x86-64 alone")
     capture, text = run.record(name, "-F", str(run.args.hz), "--", build(run), str(SECONDS),
@@ -128,10 +128,10 @@ def bare(run, name):
     right = sum(s.count for s in samples
                 if names_of(s)[1:7] == CALLERS and names_of(s)[-1] == "_start")
     marked = sum(s.count for s in samples
-                 if all(f.guessed for f in s.frames if f.name in CALLERS[:4]))
+                 if any(f.guessed for f in s.frames if f.name in CALLERS[:4]))
     result.need(total >= SAMPLES_MIN, "%d samples" % total)
     result.need(right >= 0.99 * total, "%d of %d stacks are whole and named" % (right, total))
-    result.need(marked == total, "%d of %d are marked" % (marked, total))
+    result.need(marked <= total / 2, "%d of %d are marked" % (marked, total))
     run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
 

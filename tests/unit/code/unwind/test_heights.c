@@ -332,6 +332,48 @@ static void test_records(void)
 			  cases[i].kept);
 }
 
+/* Where code sets sp to another place of the stack and leaves, no unwind data holds: OCaml 4.13's raise
+ * and caml_raise_exn, longjmp(3), and ends of functions that only look like that. */
+static void test_switches(void)
+{
+	static const struct {
+		const char *code;
+		size_t len;
+		uint64_t at; /* a bit for each offset at which it has switched */
+	} cases[] = {
+		/* mov %rsi,8(%rax); mov 16(%r14),%rsp; pop 16(%r14); pop %r11; jmp *%r11 */
+		{ "\x48\x89\x70\x08\x49\x8b\x66\x10\x41\x8f\x46\x10\x41\x5b\x41\xff\xe3\x90",
+		  18, 1 << 8 | 1 << 12 | 1 << 14 },
+		/* mov 16(%r14),%rsp; pop 16(%r14); mov 8(%r14),%r15; ret */
+		{ "\x49\x8b\x66\x10\x41\x8f\x46\x10\x4d\x8b\x7e\x08\xc3\x90", 14,
+		  1 << 4 | 1 << 8 | 1 << 12 },
+		/* mov %r8,%rsp; mov %r9,%rbp; jmp *%rdx */
+		{ "\x4c\x89\xc4\x4c\x89\xcd\xff\xe2", 8, 1 << 3 | 1 << 6 },
+		/* mov %rbp,%rsp; pop %rbp; ret */
+		{ "\x48\x89\xec\x5d\xc3", 5, 0 },
+		/* lea -8(%r10),%rsp; ret; mov 64(%rsp),%rsp; ret */
+		{ "\x49\x8d\x62\xf8\xc3\x48\x8b\x64\x24\x40\xc3", 11, 0 },
+		/* mov %rbx,%rsp; call *%rax; ret */
+		{ "\x48\x89\xdc\xff\xd0\xc3", 6, 0 },
+	};
+	size_t i;
+	size_t at;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (at = 0; at < cases[i].len; at++) {
+			bool may = cases[i].at >> at & 1;
+			bool is = op_heights_switch((const uint8_t *)cases[i].code,
+						    cases[i].len, at);
+
+			/* no instruction is at the other offsets */
+			if (may || !cases[i].at)
+				CHECK_INT(is, may);
+		}
+	CHECK(!op_heights_switch((const uint8_t *)cases[0].code, cases[0].len, 0));
+	CHECK(!op_heights_switch((const uint8_t *)cases[0].code, cases[0].len, 4));
+	CHECK(!op_heights_switch((const uint8_t *)cases[0].code, 14, 14));
+}
+
 static struct op_unwind_rule rule_of(const char *code, size_t len, size_t at)
 {
 	struct rows rows = { 0 };
@@ -463,7 +505,8 @@ static void test_system(void)
 TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
 	  { "stack_of_its_own", test_stack_of_its_own }, { "libc", test_libc },
 	  { "odd_frames", test_odd_frames }, { "windows", test_windows },
-	  { "records", test_records }, { "system", test_system })
+	  { "records", test_records }, { "switches", test_switches },
+	  { "system", test_system })
 #else
 static void test_nothing(void)
 {

@@ -147,6 +147,41 @@ static void test_memory(void)
 	CHECK_INT(t->tasks.stuck_len, 0);
 }
 
+/* A process whose memory was locked for long is read by the child, which can be abandoned; others are
+ * not. */
+static void test_locked(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_memory);
+	struct child honest = child_new(stall_memory);
+	struct op_remote m;
+	struct op_remote other;
+	char *text = NULL;
+	char buf[8];
+
+	CHECK_OK(op_target_new("/proc", &t));
+	if (op_target_is_served(t))
+		SKIP("some program may serve pages");
+	op_remote_init(&m, t, c.pid);
+	op_remote_init(&other, t, honest.pid);
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	op_target_note_read(t, (uint32_t)c.pid, op_clock_monotonic_ns());
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	CHECK_INT(t->stats.asked, 0);
+	op_target_note_read(t, (uint32_t)c.pid, op_clock_monotonic_ns() - 6000000);
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	CHECK_STR(buf, "content");
+	CHECK_INT(t->stats.asked, 1);
+	CHECK(op_target_read_proc(t, (uint32_t)c.pid, "maps", 1 << 20, &text) > 0);
+	free(text);
+	CHECK(t->stats.asked > 1);
+	t->stats.asked = 0;
+	CHECK_OK(op_memory_read(&other.memory, honest.addr, buf, 8));
+	CHECK_INT(t->stats.asked, 0);
+	child_end(&c);
+	child_end(&honest);
+}
+
 /* Its number may be another process's; what is open stands for the old one alone. */
 static void test_gone(void)
 {
@@ -455,7 +490,8 @@ static void test_path(void)
 	child_end(&c);
 }
 
-TEST_MAIN({ "path", test_path }, { "memory", test_memory }, { "gone", test_gone },
+TEST_MAIN({ "path", test_path }, { "memory", test_memory },
+	  { "locked", test_locked }, { "gone", test_gone },
 	  { "child", test_child }, { "many", test_many },
 	  { "stalled_environment", stalled_environment },
 	  { "environment", test_environment }, { "file", test_file })
