@@ -11,4 +11,9 @@ enum op_error {
 	OP_ERROR_LIMIT = 160, /* greater than every number, now and later */
 };
 
+#define OP_ERROR(number, name, sentence)                                                 \
+	_Static_assert((number) >= OP_ERROR_FIRST && (number) < OP_ERROR_LIMIT, #name);
+#include "op_errors.def"
+#undef OP_ERROR
+
 #endif

@@ -6,6 +6,7 @@
 #include "bpf/runtime/dotnet.h"
 #include "bpf/runtime/hotspot.h"
 #include "bpf/runtime/node.h"
+#include "bpf/runtime/perl.h"
 #include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
 #include "bpf/runtime/ruby.h"
@@ -43,6 +44,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_DOTNET:
 		if (runtimes & (1ULL << OP_RUNTIME_DOTNET))
 			return op_step_dotnet(u);
+		break;
+	case OP_RUNTIME_PERL:
+		if (runtimes & (1ULL << OP_RUNTIME_PERL))
+			return op_step_perl(u);
 		break;
 	}
 	/* the step of this runtime is not loaded: its frames stay native */

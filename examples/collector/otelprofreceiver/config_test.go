@@ -134,7 +134,7 @@ var keys = []struct {
 	{yaml: "probabilistic_threshold: 50",
 		want: func(c *Config) { c.ProbabilisticThreshold = 50 }},
 	{yaml: "probabilistic_threshold: 0", wrong: "probabilistic_threshold is 0"},
-	{yaml: "interpreters: {python: {disabled: true}, perl: {disabled: true}}",
+	{yaml: "interpreters: {python: {disabled: true}, beam: {disabled: true}}",
 		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
 	{yaml: "interpreters: {cobol: {disabled: true}}", wrong: "interpreters::cobol is not known"},
 	{yaml: "interpreters: {go: {disabled: true}}", wrong: "Go's frames are native frames"},

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The Perl step. An interpreter's contexts stand in arrays, the newest one last; each array belongs
+ * to a PERL_SI, which leads to the one before. One C activation of the run loop runs a group of
+ * them: down to the sub (or string eval) that C code called, which returns to no op, or to the
+ * bottom of a sort's PERL_SI. So native and Perl frames appear in their true order. A step looks
+ * at one context.
+ *
+ * The contexts and the activations do not change at the same moment, and two kinds of C code keep
+ * the context of a sub that they call time and again: sort, and MULTICALL (List::Util, (?{})).
+ * While no op of it runs, its group has no activation. So the first step decides whether the
+ * newest group has one.
+ *
+ * An eval that C code's callee runs first begins an activation in the middle of a group
+ * (docatch()), which then runs the group to its end. The group's frames stand at this activation,
+ * and the one that began it has none. It is told by what only it leaves on the C stack between
+ * both: a JMPENV, while the group itself was not called with one.
+ */
+#ifndef OP_PERL_STEP_H
+#define OP_PERL_STEP_H
+
+#include "bpf/walk/unwind.h"
+#include "op_perl.h"
+
+/* Numbers of op_state(u)->word. */
+enum {
+	OP_PL_SI = 0,	/* the PERL_SI before the one at hand; 0: there is none */
+	OP_PL_NEXT = 1, /* the next context */
+	OP_PL_FIRST =
+		2, /* the oldest one of its array; above OP_PL_NEXT when all are done */
+	OP_PL_COP = 3, /* the COP that the next frame is at */
+	OP_PL_ENV = 4, /* the next JMPENV */
+	OP_PL_BEGUN =
+		5,	/* the word of struct op_perl with `where`, and OP_PL_BEGUN_BIT */
+	OP_PL_TYPE = 6, /* si_type of the PERL_SI at hand, and OP_PL_BASE_BLOCK */
+	OP_PL_FLAGS = 7, /* OP_PL_IS_* */
+	OP_PL_FILE =
+		8, /* where the last frame's file has its name, and OP_PL_FILE_EVAL */
+};
+
+/* The oldest context of a sort or a MULTICALL is that of a block: its last op leads to no op. */
+#define OP_PL_BASE_BLOCK (1ULL << 32)
+#define OP_PL_FILE_EVAL	 (1ULL << 63)
+
+enum {
+	OP_PL_IS_ENTERED = 1 << 0, /* the frames of an activation are being pushed */
+	OP_PL_IS_ENDED =
+		1 << 1,		/* docatch() may have begun the last group's activation */
+	OP_PL_IS_DONE = 1 << 2, /* all frames are pushed */
+	/* a group's last sub is pushed; call_sv() may have made a context before that */
+	OP_PL_IS_LAST = 1 << 3,
+
+	OP_PL_BEGUN_BIT = 63,
+	OP_PL_CONTEXTS_MAX = 1 << 24, /* of one PERL_SI; a larger number is garbage */
+	OP_PL_ENVS_MAX = 4,	      /* JMPENVs between two activations */
+	/* from an activation of the loop to a struct op in the frames that it called */
+	OP_PL_NEAR = 1 << 16,
+	/* of runtime_bytes; the context at hand is at 0 */
+	OP_PL_READ = 96,
+};
+
+/* Byte @member of the word of struct op_perl that begins with `where`. */
+#define OP_PL_BYTE(word, member)                                                         \
+	((__u8)((word) >> ((__builtin_offsetof(struct op_perl, member) -                 \
+			    __builtin_offsetof(struct op_perl, where)) *                 \
+			   8)))
+#define OP_PL_WORD(u, member)                                                            \
+	op_arena_u64(u, op_state(u)->ref, __builtin_offsetof(struct op_perl, member))
+
+static __always_inline __u64 op_pl_field(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+}
+
+/* Leave the step and go on with the loop's native frame. After an @error no Perl frame follows. */
+static __always_inline enum op_next op_pl_leave(struct op_unwind *u, __u32 error)
+{
+	if (error)
+		op_state(u)->error = error;
+	op_state(u)->word[OP_PL_FLAGS] &= ~(__u64)(OP_PL_IS_ENTERED | OP_PL_IS_LAST);
+	return op_leave_runtime(u, 1);
+}
+
+/* The thread's interpreter. Returns 0 or -1. */
+static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __u64 *ret)
+{
+	__u64 at = OP_PL_WORD(u, at);
+	__u64 module = OP_PL_WORD(u, module);
+	__u64 block = u->process.thread_pointer;
+
+	*ret = 0;
+	if (where == OP_PERL_GLOBALS)
+		return 0;
+	if (where == OP_PERL_POINTER)
+		return op_platform_read(u, ret, 8, at) || !*ret ? -1 : 0;
+	if (!block)
+		return -1;
+	if (where == OP_PERL_KEY) {
+		if (op_platform_read(u, &block, 8, block + at))
+			return -1;
+		at = OP_PL_WORD(u, block);
+	} else if ((__u32)module &&
+		   (op_platform_read(u, &block, 8,
+				     block + (__s64)(__s16)(module >> 32)) ||
+		    op_platform_read(u, &block, 8,
+				     block + (__u32)module * (module >> 48)) ||
+		    !block || block == ~0ULL)) {
+		return -1;
+	}
+	return op_platform_read(u, ret, 8, block + at) || !*ret ? -1 : 0;
+}
+
+/* A context's type without its bits, counted from OP_PERL_CX_SUB. */
+static __always_inline __u32 op_pl_type(struct op_unwind *u, __u64 bits)
+{
+	return ((__u32)bits & OP_PERL_CX_TYPE) -
+	       OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], cx_sub);
+}
+
+/* Make @si the PERL_SI at hand. Returns 0 or -1. */
+static __always_inline int op_pl_load(struct op_unwind *u, __u64 si)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 word = state[OP_PL_BEGUN];
+	__u32 type_at = OP_PL_BYTE(word, si_type);
+	__u64 type;
+	__u32 count;
+	__u64 first = 0;
+
+	if (op_platform_read(u, u->runtime_bytes + OP_PL_READ, OP_PERL_SI_BYTES, si))
+		return -1;
+	count = (__u32)op_pl_field(u, OP_PL_READ + OP_PERL_SI_CXIX) + 1;
+	if (count > OP_PL_CONTEXTS_MAX)
+		return -1;
+	type = (__u32)(op_pl_field(u, OP_PL_READ + (type_at & 0x28)) >>
+		       (type_at & 4) * 8);
+	state[OP_PL_SI] = op_pl_field(u, OP_PL_READ + OP_PERL_SI_CXSTACK + 8);
+	state[OP_PL_FIRST] = op_pl_field(u, OP_PL_READ + OP_PERL_SI_CXSTACK);
+	state[OP_PL_NEXT] =
+		state[OP_PL_FIRST] + ((__u64)count - 1) * OP_PL_BYTE(word, cx_bytes);
+	if (count && (type == OP_PERL_SI_SORT || type == OP_PERL_SI_MULTICALL)) {
+		if (op_platform_read(u, &first, 8, state[OP_PL_FIRST]))
+			return -1;
+		if (op_pl_type(u, first) != OP_PERL_CX_SUB || (first & OP_PERL_CX_REGEX))
+			type |= OP_PL_BASE_BLOCK;
+	}
+	state[OP_PL_TYPE] = type;
+	return 0;
+}
+
+/* Are there contexts of the PERL_SI at hand? */
+static __always_inline bool op_pl_some(const __u64 *state)
+{
+	return (__s64)(state[OP_PL_NEXT] - state[OP_PL_FIRST]) >= 0;
+}
+
+/* Has the context in runtime_bytes, of a sub, its CV? Not while the sub is entered or left. */
+static __always_inline bool op_pl_has_cv(struct op_unwind *u)
+{
+	__u64 cv = op_pl_field(u, OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], cx_cv));
+	__u64 head[2];
+
+	return cv && !op_platform_read(u, head, sizeof(head), cv) &&
+	       (__u8)(head[1] >> 32) == OP_PERL_TYPE_CV;
+}
+
+/*
+ * Leave out the newest group if it has no activation. @op: PL_op. It is 0 between two calls of a
+ * sort's sub or of a MULTICALL, but in regular expressions; while C code calls a sub it is an op on
+ * the C stack. The COP is the caller's until the sub's first statement. Returns 0; 1 where the
+ * activation at hand has left its group; -1.
+ */
+static __always_inline int op_pl_newest(struct op_unwind *u, __u64 op)
+{
+	__u64 *state = op_state(u)->word;
+	__u32 type = (__u32)state[OP_PL_TYPE];
+	bool is_new;
+
+	if (!op_pl_some(state))
+		return 0;
+	if (op_platform_read(u, u->runtime_bytes, OP_PERL_CX_BYTES, state[OP_PL_NEXT]))
+		return -1;
+	is_new = op_pl_field(u, OP_PERL_CX_OLDCOP) == state[OP_PL_COP];
+	if ((type == OP_PERL_SI_SORT && !op) ||
+	    (type == OP_PERL_SI_MULTICALL &&
+	     (!op || (is_new && state[OP_PL_NEXT] == state[OP_PL_FIRST])))) {
+		state[OP_PL_COP] = op_pl_field(u, OP_PERL_CX_OLDCOP);
+		return op_pl_load(u, state[OP_PL_SI]);
+	}
+	if (op_pl_type(u, op_pl_field(u, 0)) != OP_PERL_CX_SUB)
+		return 0;
+	if (!(is_new && u->loop_cfa - op < OP_PL_NEAR) && op_pl_has_cv(u))
+		return 0;
+	state[OP_PL_COP] = op_pl_field(u, OP_PERL_CX_OLDCOP);
+	state[OP_PL_NEXT] -= OP_PL_BYTE(state[OP_PL_BEGUN], cx_bytes);
+	return !is_new && !op_pl_field(u, OP_PERL_CX_RETOP);
+}
+
+/*
+ * The first activation of a walk: find the newest context. Returns 0 or an error number. Where the
+ * activation has no frames, it leaves OP_PL_IS_ENTERED.
+ */
+static __always_inline __u32 op_pl_begin(struct op_unwind *u)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 word = OP_PL_WORD(u, where);
+	__u64 perl = 0;
+	__u64 si = 0;
+	__u64 op = 0;
+	int r;
+
+	if (u->heap_moved)
+		return OP_ERROR_perl_late;
+	if (op_pl_interpreter(u, (__u8)word, &perl))
+		return OP_ERROR_perl_no_interpreter;
+	if (op_platform_read(u, &op, 8, perl + OP_PL_WORD(u, op)) ||
+	    op_platform_read(u, &state[OP_PL_COP], 8, perl + OP_PL_WORD(u, curcop)) ||
+	    op_platform_read(u, &state[OP_PL_ENV], 8, perl + OP_PL_WORD(u, top_env)) ||
+	    op_platform_read(u, &si, 8, perl + OP_PL_WORD(u, stackinfo)))
+		return OP_ERROR_perl_read_interpreter;
+	/* the loop has run its last op, and is about to return */
+	if (u->exact && !op)
+		return 0;
+	state[OP_PL_BEGUN] = word | 1ULL << OP_PL_BEGUN_BIT;
+	r = op_pl_load(u, si);
+	if (!r)
+		r = op_pl_newest(u, op);
+	if (r < 0)
+		return OP_ERROR_perl_read_context;
+	if (!r)
+		state[OP_PL_FLAGS] = OP_PL_IS_ENTERED;
+	return 0;
+}
+
+/* Has an inner activation run the group of the one at hand, by docatch()? */
+static __always_inline bool op_pl_caught(struct op_unwind *u)
+{
+	__u64 *state = op_state(u)->word;
+	bool found = false;
+	__u32 i;
+
+	for (i = 0; i < OP_PL_ENVS_MAX; i++) {
+		if (!state[OP_PL_ENV] || state[OP_PL_ENV] >= u->sp)
+			break;
+		found = true;
+		if (op_platform_read(u, &state[OP_PL_ENV], 8, state[OP_PL_ENV]))
+			state[OP_PL_ENV] = 0;
+	}
+	found = found && (state[OP_PL_FLAGS] & OP_PL_IS_ENDED);
+	state[OP_PL_FLAGS] &= ~(__u64)OP_PL_IS_ENDED;
+	return found;
+}
+
+/* Where the file's name is; 0 with @ret_kind's OP_PERL_TEXT if that says no more than that the
+ * code is an eval's: it is gone with it. */
+static __always_inline __u64 op_pl_file(struct op_unwind *u, __u64 file, __u64 *ret_kind)
+{
+	__u64 *last = &op_state(u)->word[OP_PL_FILE];
+	__u64 text = 0;
+	__u64 at;
+
+	file &= OP_PERL_ADDRESS_MASK;
+	if ((*last & OP_PERL_ADDRESS_MASK) != file) {
+		*last = at = file;
+		if (OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], globs)) {
+			if (op_platform_read(u, &at, 8, at) ||
+			    op_platform_read(u, &at, 8, at + OP_PERL_GV_NAME))
+				at = 0;
+			at += OP_PERL_GV_FILE;
+		}
+		if (!op_platform_read(u, &text, 8, at) &&
+		    (text & OP_PERL_EVAL_MASK) == OP_PERL_EVAL_TEXT)
+			*last |= OP_PL_FILE_EVAL;
+	}
+	if (!(*last & OP_PL_FILE_EVAL))
+		return file;
+	*ret_kind |= OP_PERL_TEXT;
+	return 0;
+}
+
+/* The name of a file is at @file: have it sent if it has not been. Returns its hash. */
+static __always_inline __u32 op_pl_keep(struct op_unwind *u, __u64 file)
+{
+	__u64 id = 0;
+	__u32 i;
+
+	if (op_platform_read(u, u->runtime_bytes + OP_PL_READ, OP_PERL_FILE_BYTES, file))
+		return 0;
+	for (i = 0; i < OP_PERL_FILE_BYTES; i += 8)
+		id = op_object_id(id, op_pl_field(u, OP_PL_READ + i));
+	op_platform_object(u, __builtin_offsetof(struct op_perl, object),
+			   op_runtime_word(u, OP_PERL_FRAME_WORDS, file),
+			   (__u32)(id >> 32), true);
+	return (__u32)(id >> 32);
+}
+
+/* Push a frame of @kind at the COP at hand. @guard and @name are of a sub. Returns 0 or -1. */
+static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 name,
+				      __u32 guard)
+{
+	__u64 cop = op_state(u)->word[OP_PL_COP];
+	__u64 place[3] = { 0, 0, 0 };
+	__u64 file;
+
+	if (cop && op_platform_read(u, place, OP_PERL_COP_BYTES, cop + OP_PERL_COP_READ))
+		return -1;
+	file = op_pl_file(u, place[2], &kind);
+	if (kind == OP_PERL_FILE && !OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], globs)) {
+		name = file;
+		guard = op_pl_keep(u, file);
+	}
+	op_push_word(u, op_runtime_word(u,
+					kind & OP_PERL_NAMED ? OP_PERL_NAMED_WORDS
+							     : OP_PERL_FRAME_WORDS,
+					name));
+	op_push_word(u, place[0] >> 32 | (__u64)guard << 32);
+	op_push_word(u, file | kind << OP_PERL_KIND_SHIFT);
+	if (kind & OP_PERL_NAMED)
+		op_push_word(u, op_pl_field(u, OP_PL_READ));
+	u->out.frames++;
+	return 0;
+}
+
+/* What a frame is pushed of. */
+struct op_pl_frame {
+	__u64 kind;
+	__u64 name;
+	__u32 guard;
+};
+
+/* The frame of the sub with the CV at @cv. Returns 1 or -1. */
+static __always_inline int op_pl_sub(struct op_unwind *u, __u64 cv,
+				     struct op_pl_frame *ret)
+{
+	__u64 body = 0;
+	__u32 flags;
+
+	if (op_platform_read(u, &body, 8, cv) ||
+	    op_platform_read(u, u->runtime_bytes + OP_PL_READ, OP_PERL_CV_BYTES,
+			     body + OP_PERL_CV_STASH))
+		return -1;
+	flags = (__u32)(op_pl_field(u,
+				    OP_PL_READ + OP_PERL_CV_FLAGS - OP_PERL_CV_STASH) >>
+			32);
+	ret->kind = OP_PERL_SUB | (flags & OP_PERL_CV_NAMED ? OP_PERL_NAMED : 0) |
+		    (flags & OP_PERL_CV_LEXICAL ? OP_PERL_LEXICAL : 0);
+	ret->name = op_pl_field(u, OP_PL_READ + OP_PERL_CV_NAME - OP_PERL_CV_STASH);
+	ret->guard = op_perl_guard(
+		op_pl_field(u, OP_PL_READ + OP_PERL_CV_ROOT - OP_PERL_CV_STASH));
+	return 1;
+}
+
+/* The frame of the context in runtime_bytes. Returns 1, 0 if it has none, or -1. */
+static __always_inline int op_pl_context(struct op_unwind *u, __u32 type, __u32 flags,
+					 struct op_pl_frame *ret)
+{
+	__u32 cv = OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], cx_cv);
+
+	if (type == OP_PERL_CX_SUB)
+		return flags & OP_PERL_CX_REGEX_FAKE
+			       ? 0
+			       : op_pl_sub(u, op_pl_field(u, cv), ret);
+	ret->kind = OP_PERL_FORMAT;
+	if (type == OP_PERL_CX_EVAL)
+		ret->kind = flags & (OP_PERL_CX_REAL | OP_PERL_CX_BLOCK) ? OP_PERL_EVAL
+									 : OP_PERL_FILE;
+	return (type == OP_PERL_CX_EVAL || type == OP_PERL_CX_FORMAT) &&
+	       !((flags & OP_PERL_CX_TRY) && (flags & OP_PERL_CX_BLOCK));
+}
+
+/* Is the context in runtime_bytes the oldest of its group? */
+static __always_inline bool op_pl_ends(struct op_unwind *u, __u32 type, __u32 flags)
+{
+	const __u64 *state = op_state(u)->word;
+
+	if (state[OP_PL_NEXT] == state[OP_PL_FIRST] &&
+	    (__u32)state[OP_PL_TYPE] == OP_PERL_SI_SORT)
+		return true;
+	if (type == OP_PERL_CX_DEFER)
+		return true;
+	return type <= OP_PERL_CX_EVAL && !op_pl_field(u, OP_PERL_CX_RETOP) &&
+	       (type != OP_PERL_CX_EVAL || !(flags & OP_PERL_CX_BLOCK));
+}
+
+/*
+ * A group's last sub is pushed. Is the context in runtime_bytes, the one before it, of the same
+ * group? The last op of a block called what seemed to be the last sub; and call_sv() that catches
+ * makes an eval's context, and a JMPENV as docatch() does.
+ */
+static __always_inline bool op_pl_belongs(struct op_unwind *u, __u32 type, __u32 flags)
+{
+	__u64 *state = op_state(u)->word;
+
+	if (type == OP_PERL_CX_DEFER || ((state[OP_PL_TYPE] & OP_PL_BASE_BLOCK) &&
+					 state[OP_PL_NEXT] == state[OP_PL_FIRST])) {
+		state[OP_PL_FLAGS] &= ~(__u64)OP_PL_IS_LAST;
+		return true;
+	}
+	return type == OP_PERL_CX_EVAL && (flags & OP_PERL_CX_BLOCK) &&
+	       !op_pl_field(u, OP_PERL_CX_RETOP);
+}
+
+/* The context in runtime_bytes is done. */
+static __always_inline enum op_next op_pl_done(struct op_unwind *u, __u32 type,
+					       __u32 flags)
+{
+	__u64 *state = op_state(u)->word;
+	bool ends = op_pl_ends(u, type, flags);
+
+	state[OP_PL_NEXT] -= OP_PL_BYTE(state[OP_PL_BEGUN], cx_bytes);
+	/* eval_sv() makes a JMPENV too, and so does what runs a defer block */
+	if ((state[OP_PL_FLAGS] & OP_PL_IS_LAST) ||
+	    (ends && (type == OP_PERL_CX_EVAL || type == OP_PERL_CX_DEFER)))
+		return op_pl_leave(u, 0);
+	if (ends)
+		state[OP_PL_FLAGS] |= OP_PL_IS_LAST;
+	return OP_NEXT_CONTINUE;
+}
+
+/* Push the frame of the next context, if it has one; or that of the main program. */
+static __always_inline enum op_next op_pl_next(struct op_unwind *u)
+{
+	__u64 *state = op_state(u)->word;
+	struct op_pl_frame frame = { .kind = OP_PERL_MAIN };
+	bool some = op_pl_some(state);
+	__u32 flags = 0;
+	__u32 type = 0;
+	int r = 1;
+
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	if (some) {
+		if (op_platform_read(u, u->runtime_bytes, OP_PERL_CX_BYTES,
+				     state[OP_PL_NEXT]))
+			return op_pl_leave(u, OP_ERROR_perl_read_context);
+		flags = (__u32)op_pl_field(u, 0);
+		type = op_pl_type(u, flags);
+	}
+	if ((state[OP_PL_FLAGS] & OP_PL_IS_LAST) &&
+	    !(some && op_pl_belongs(u, type, flags))) {
+		state[OP_PL_FLAGS] |= OP_PL_IS_ENDED;
+		return op_pl_leave(u, 0);
+	}
+	if (some)
+		r = op_pl_context(u, type, flags, &frame);
+	else if (state[OP_PL_SI])
+		return op_pl_load(u, state[OP_PL_SI])
+			       ? op_pl_leave(u, OP_ERROR_perl_read_context)
+			       : OP_NEXT_CONTINUE;
+	if (r < 0 || (r && op_pl_push(u, frame.kind, frame.name, frame.guard)))
+		return op_pl_leave(u, OP_ERROR_perl_read_frame);
+	if (!some) {
+		state[OP_PL_FLAGS] |= OP_PL_IS_DONE;
+		return op_pl_leave(u, 0);
+	}
+	if (r)
+		state[OP_PL_COP] = op_pl_field(u, OP_PERL_CX_OLDCOP);
+	return op_pl_done(u, type, flags);
+}
+
+/* Look at one context of the activation at u->pc, or go on natively. */
+static __always_inline enum op_next op_step_perl(struct op_unwind *u)
+{
+	__u64 *state = op_state(u)->word;
+	__u32 error;
+
+	if (op_state(u)->error || (state[OP_PL_FLAGS] & OP_PL_IS_DONE))
+		return op_pl_leave(u, 0);
+	if (!state[OP_PL_BEGUN]) {
+		error = op_pl_begin(u);
+		if (error || !(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED))
+			return op_pl_leave(u, error);
+	}
+	if (!(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED)) {
+		state[OP_PL_FLAGS] |= OP_PL_IS_ENTERED;
+		if (op_pl_caught(u))
+			return op_pl_leave(u, 0);
+	}
+	return op_pl_next(u);
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Offsets of sv.h, gv.h, hv.h that have been the same since Perl 5.22. */
+#include "runtime/perl/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/reader.h"
+
+#include "op_user_types.h"
+
+#include "op_perl.h"
+
+enum {
+	/* what every SV begins with: its body, its flags, a pointer */
+	SV_FLAGS = 12,
+	SV_POINTER = 16,
+	SV_BYTES = 24,
+	SV_TYPE_MASK = 0xff,
+	TYPE_GV = 9,
+	TYPE_HV = 12,
+	GV_HAS_GP = 0x8000,
+	HV_HAS_AUX = 0x02000000,
+	/* a glob's body, and its GP */
+	GV_NAME = 32, /* then its package */
+	GP_EFFECTIVE = 56,
+	/* a hash's body, and its struct xpvhv_aux */
+	HV_MAX = 24,
+	AUX_NAME_COUNT = 28,
+	AUX_BYTES = 32,
+	/* HEK */
+	HEK_LEN = 4,
+	HEK_TEXT = 8,
+	HEK_UTF8 = 1,  /* of the byte behind the text and its NUL */
+	FILE_MARK = 2, /* "_<" before a file's name in a glob */
+};
+
+struct sv {
+	uint64_t body;
+	uint32_t flags;
+	uint64_t pointer;
+};
+
+static int read_words(const struct op_perl_objects *objects, uint64_t addr, uint64_t *ret,
+		      size_t len)
+{
+	uint8_t bytes[AUX_BYTES];
+	struct op_reader r = op_reader_init(bytes, len * 8);
+	int error = op_memory_read(objects->memory, addr, bytes, len * 8);
+	size_t i;
+
+	for (i = 0; error == 0 && i < len; i++)
+		ret[i] = op_read_u64(&r);
+	return error;
+}
+
+/* Read the head of the SV at @addr. Returns 0; -EBADMSG if it is not of @type. */
+static int read_sv(const struct op_perl_objects *objects, uint64_t addr, uint32_t type,
+		   struct sv *ret)
+{
+	uint64_t word[3];
+	int r = read_words(objects, addr, word, 3);
+
+	if (r < 0)
+		return r;
+	*ret = (struct sv){ word[0], (uint32_t)(word[1] >> 32), word[2] };
+	return (ret->flags & SV_TYPE_MASK) == type ? 0 : -EBADMSG;
+}
+
+static void add_latin1(struct op_strbuf *to, const uint8_t *text, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		op_strbuf_utf8(to, text[i]);
+}
+
+/* The text of a HEK, without its first @skip bytes. */
+static int read_hek(const struct op_perl_objects *objects, uint64_t addr, size_t skip,
+		    size_t max, struct op_strbuf *to)
+{
+	uint8_t text[OP_PERL_FILE_MAX + 2] = { 0 };
+	struct op_reader in = op_reader_init(text, HEK_TEXT);
+	uint32_t len;
+	size_t n;
+	int r = op_memory_read(objects->memory, addr, text, HEK_TEXT);
+
+	if (r < 0)
+		return r;
+	op_reader_seek(&in, HEK_LEN);
+	len = op_read_u32(&in);
+	if (!len || len > INT32_MAX || len <= skip)
+		return -EBADMSG;
+	n = OP_MIN((size_t)len, max);
+	/* cut, the byte behind it is not the flags: they are read apart */
+	r = op_memory_read(objects->memory, addr + HEK_TEXT, text, n);
+	if (r == 0)
+		r = op_memory_read(objects->memory, addr + HEK_TEXT + len, text + n, 2);
+	if (r < 0)
+		return r;
+	if (text[n] || memchr(text, 0, n))
+		return -EBADMSG;
+	if (text[n + 1] & HEK_UTF8)
+		op_strbuf_add(to, text + skip, n - skip);
+	else
+		add_latin1(to, text + skip, n - skip);
+	return to->failed ? -ENOMEM : 0;
+}
+
+int op_runtime_perl_hek(const struct op_perl_objects *objects, uint64_t addr,
+			struct op_strbuf *to)
+{
+	return read_hek(objects, addr, 0, OP_PERL_NAME_MAX, to);
+}
+
+/* The name of a hash with that head; 0 if it has none. */
+static int find_package(const struct op_perl_objects *objects, const struct sv *hash,
+			uint64_t *ret)
+{
+	uint64_t at = hash->body + objects->layout->hash_aux;
+	uint64_t max;
+	uint64_t aux[AUX_BYTES / 8];
+	int r;
+
+	*ret = 0;
+	if (!(hash->flags & HV_HAS_AUX))
+		return 0;
+	if (!objects->layout->hash_aux) {
+		r = read_words(objects, hash->body + HV_MAX, &max, 1);
+		if (r < 0)
+			return r;
+		at = hash->pointer + (max + 1) * 8;
+	}
+	r = read_words(objects, at, aux, AUX_BYTES / 8);
+	if (r < 0)
+		return r;
+	*ret = aux[0];
+	/* several names: a list of them, the first one its own */
+	if (aux[0] && aux[AUX_NAME_COUNT / 8] >> 32)
+		return read_words(objects, aux[0], ret, 1);
+	return 0;
+}
+
+int op_runtime_perl_package(const struct op_perl_objects *objects, uint64_t addr,
+			    struct op_strbuf *to)
+{
+	uint64_t name = 0;
+	struct sv hash;
+	int r = 0;
+
+	if (addr) {
+		r = read_sv(objects, addr, TYPE_HV, &hash);
+		if (r == 0)
+			r = find_package(objects, &hash, &name);
+	}
+	if (r == 0 && name)
+		r = op_runtime_perl_hek(objects, name, to);
+	else
+		op_strbuf_puts(to, "__ANON__");
+	op_strbuf_puts(to, "::");
+	return r;
+}
+
+/* The glob at @addr, or the one that it is a copy of. */
+static int find_glob(const struct op_perl_objects *objects, uint64_t addr, struct sv *ret)
+{
+	struct sv other;
+	uint64_t effective;
+	int r = read_sv(objects, addr, TYPE_GV, ret);
+
+	if (r < 0 || !(ret->flags & GV_HAS_GP) || !ret->pointer)
+		return r;
+	if (read_words(objects, ret->pointer + GP_EFFECTIVE, &effective, 1) == 0 &&
+	    effective && effective != addr &&
+	    read_sv(objects, effective, TYPE_GV, &other) == 0 &&
+	    (other.flags & GV_HAS_GP))
+		*ret = other;
+	return 0;
+}
+
+int op_runtime_perl_glob(const struct op_perl_objects *objects, uint64_t addr,
+			 struct op_strbuf *to)
+{
+	uint64_t word[2]; /* name, package */
+	struct sv glob;
+	int r = find_glob(objects, addr, &glob);
+
+	if (r == 0)
+		r = read_words(objects, glob.body + GV_NAME, word, 2);
+	if (r == 0)
+		r = op_runtime_perl_package(objects, word[1], to);
+	return r < 0 ? r : op_runtime_perl_hek(objects, word[0], to);
+}
+
+/* Memory that had a file's name may be another's. */
+static bool is_text(const char *text, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if ((uint8_t)text[i] < ' ' || text[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* Append the text at @addr up to its NUL. */
+static int read_text(const struct op_perl_objects *objects, uint64_t addr,
+		     struct op_strbuf *to)
+{
+	char text[OP_PERL_FILE_COPIED];
+	size_t begun = to->len;
+	size_t n = sizeof(text);
+	size_t len;
+	int r;
+
+	while (to->len - begun < OP_PERL_FILE_MAX) {
+		r = op_memory_read(objects->memory, addr, text, n);
+		if (r < 0 && n > 1) { /* the end of memory: the text may end before it */
+			n /= 2;
+			continue;
+		}
+		if (r < 0)
+			return r;
+		len = strnlen(text, n);
+		if (!is_text(text, len))
+			return -EBADMSG;
+		op_strbuf_add(to, text, len);
+		if (to->failed)
+			return -ENOMEM;
+		if (len < n)
+			return to->len > begun ? 0 : -EBADMSG;
+		addr += n;
+	}
+	return 0;
+}
+
+int op_runtime_perl_file(const struct op_perl_objects *objects, uint64_t addr,
+			 struct op_strbuf *to)
+{
+	uint64_t name;
+	struct sv glob;
+	int r;
+
+	if (!addr)
+		return -EBADMSG;
+	if (!objects->globs)
+		return read_text(objects, addr, to);
+	r = read_sv(objects, addr, TYPE_GV, &glob);
+	if (r == 0)
+		r = read_words(objects, glob.body + GV_NAME, &name, 1);
+	return r < 0 ? r : read_hek(objects, name, FILE_MARK, OP_PERL_FILE_MAX, to);
+}

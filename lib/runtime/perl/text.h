@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads Perl's names from a process's memory: of globs, packages, and files. */
+#ifndef OP_RUNTIME_PERL_TEXT_H
+#define OP_RUNTIME_PERL_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/strbuf.h"
+#include "runtime/perl/layout.h"
+
+enum {
+	OP_PERL_NAME_MAX = 512,	 /* bytes of a name or a package; longer ones are cut */
+	OP_PERL_FILE_MAX = 4096, /* bytes of a file's name */
+};
+
+struct op_perl_objects {
+	const struct op_memory *memory;
+	const struct op_perl_layout *layout;
+	bool globs; /* a file's name is in a glob: built without threads */
+};
+
+/* Append the name at @addr, a HEK, as UTF-8. Returns 0; -EBADMSG if it is not one; an error of
+ * reading; -ENOMEM. */
+int op_runtime_perl_hek(const struct op_perl_objects *objects, uint64_t addr,
+			struct op_strbuf *to);
+/* Append the name of the package at @addr, a HV, and "::". A package that is gone is __ANON__.
+ * Returns as above. */
+int op_runtime_perl_package(const struct op_perl_objects *objects, uint64_t addr,
+			    struct op_strbuf *to);
+/* Append the name of the glob at @addr with its package: "main::f". Returns as above. */
+int op_runtime_perl_glob(const struct op_perl_objects *objects, uint64_t addr,
+			 struct op_strbuf *to);
+/* Append the name of the file that a COP has at @addr. Returns as above. */
+int op_runtime_perl_file(const struct op_perl_objects *objects, uint64_t addr,
+			 struct op_strbuf *to);
+
+#endif

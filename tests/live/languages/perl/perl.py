@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile tests/live/languages/perl/known.pl under each Perl at hand: a cell a version.
+
+    perl.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--seconds N] [--only CHECK]
+            [--peer TOOLS] [CELL...]
+
+A cell is perl-VERSION. Perls are those in Debian roots that fetch.sh finds or makes, and one
+without threads that it builds. perl-embedded is a program with three interpreters. --quick takes
+5.36. --peer runs the OpenTelemetry eBPF profiler beside, from the folder that
+tests/bench/build-peer.sh prints, and says what it makes of the chain and its shares. Prints lines
+like tests/live/languages/native/run.py's.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
+
+import beside  # noqa: E402
+import check  # noqa: E402
+import scenes  # noqa: E402
+import suite  # noqa: E402
+from cells import Cell, chain  # noqa: E402
+
+CELLS = {"perl-" + version: version for version in ("5.32", "5.36", "5.36-unthreaded", "5.40",
+                                                    "5.42")}
+MODES = {"perl-5.36-unthreaded": ("5.36", "without threads")}
+QUICK = ["perl-5.36"]
+EMBEDDED = "perl-embedded"  # in another program: embed.c, with this machine's libperl
+FOLDER = "/tmp/otelprof-perl"  # of the program, in the root
+LEAVES = {"a": "main::leaf_50", "b": "main::leaf_30", "c": "main::leaf_20"}
+CHAIN = chain(name="main::f%d")
+ROOT = "main::%s\n\\(main\\)\n"
+
+
+def on_the_way():
+    """The chain from any link down: on the way to a leaf or back."""
+    pattern = ""
+    for n in range(1, 25):
+        pattern = r"(?:%smain::f%d\n)?" % (pattern, n)
+    return pattern
+
+
+# The Perl frames alone; between two leaves there are few, and they are bounded below.
+CLOCK = "(?:Time::HiRes::__ANON__\n)?main::(?:cpu|now)\n"
+SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + CHAIN + ROOT % "spin", LEAVES,
+            only_type="perl", leaf_points=1.0,
+            others="(?:%s|%s|main::(?:turn|choose)\n)" % (on_the_way(), CLOCK) + ROOT % "spin")
+OTHERS_MOST = 0.025
+CALLS = Cell(r"(?:(?:main::tick\n)?main::leaf_calls\n|"
+             r"(?:main::add\n)?(?:main::__ANON__\n)?main::leaf_callbacks\n)" +
+             CHAIN + ROOT % "calls", {}, only_type="perl", leaf_points=None,
+             others="(?:%s|%s)" % (on_the_way(), CLOCK) + ROOT % "calls")
+
+
+def work_lines():
+    """The lines of work's loop."""
+    with open(os.path.join(HERE, "known.pl"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    first = lines.index("sub work {") + 3  # counted from 1: behind what says the stack
+    return set(range(first, first + 7))
+
+
+class Scenes(scenes.Scenes):
+    kind = "perl"
+
+    def __init__(self, said):
+        super().__init__(scenes.read(said))
+        self.lines = work_lines()
+
+    def is_scene(self, leaf):
+        return leaf == "main::work"
+
+    def problem(self, name, frames, _sample):
+        for i, (frame, (label, file, line)) in enumerate(zip(frames, self.scenes[name])):
+            if i == 0:
+                if frame.line not in self.lines:
+                    return "line %d of %s" % (frame.line, frame.name)
+            elif (plain(frame.file), frame.line) != (plain(file), line):
+                return "%s:%d of %s, not %s:%d" % (frame.file, frame.line, label, file, line)
+        return None
+
+
+def plain(file):
+    """Each eval of a string has a number of its own, which frames leave out."""
+    return re.sub(r"\(eval \d+\)", "(eval)", file)
+
+
+class Perl:
+    def __init__(self, program, root):
+        self.command = ["chroot", root, program]
+        self.release = subprocess.run([*self.command, "-e", 'printf "%vd", $^V'],
+                                      capture_output=True, text=True).stdout
+
+    def start(self, *arguments):
+        return subprocess.Popen([*self.command, FOLDER + "/known.pl", *arguments],
+                                stdout=subprocess.PIPE, text=True)
+
+
+def check_mix(capture, result):
+    """Perl's frames stand above the native one of the loop, down to the program's start."""
+    total = sum(s.count for s in capture.samples)
+    right = sum(s.count for s in capture.samples
+                if s.frames[-1].name == "_start" and
+                any(a.type == "perl" and a.name == "(main)" and b.type == "native"
+                    for a, b in zip(s.frames, s.frames[1:])))
+    result.need(right >= 0.99 * total, "native and Perl frames in true order to _start in %d of %d"
+                % (right, total))
+
+
+def peers(samples):
+    """What the peer makes of the same seconds."""
+    other = check.Result()
+    shares = check.check_pattern(samples, replace(SPIN, exact=0), lambda f: f.name, "name", other)
+    check.check_shares(shares, replace(SPIN, leaf_points=100), other)
+    return other.figures
+
+
+def check_spin(run, name, perl):
+    start_ns = time.time_ns()
+    capture, text, _, pid = scenes.record(run, name, perl, "spin", run.args.seconds)
+    result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
+    check_mix(capture, result)
+    total = sum(s.count for s in capture.samples)
+    others = sum(s.count for s in capture.samples
+                 if re.fullmatch(SPIN.others, check.stack_names(s, SPIN, check.name_by_record)))
+    result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
+    beside.tell(run, name, pid, start_ns, peers)
+    return [result, check.check_rules(capture), check.check_accounting(text)]
+
+
+def check_calls(run, name, perl):
+    capture, _, _, pid = scenes.record(run, name, perl, "calls", run.args.seconds)
+    result = check.check_chain(capture, CALLS, pid)
+    check_mix(capture, result)
+    return [result]
+
+
+def check_shapes(run, name, perl):
+    capture, _, said, pid = scenes.record(run, name, perl, "shapes", 2 * run.args.seconds)
+    result = check.Result()
+    Scenes(said).judge(check.select(capture, pid), result)
+    return [result]
+
+
+CHECKS = {"spin": check_spin, "calls": check_calls, "shapes": check_shapes}
+
+
+def cell(run, name, found, why, wanted):
+    version = CELLS[name]
+    if not found:
+        raise suite.Skip("no Perl %s: %s" % (version, why[-200:] or "fetch.sh has none"))
+    program, root = found.split()
+    perl = Perl(program, root)
+    folder = root + FOLDER
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(os.path.join(HERE, "known.pl"), folder)
+    row = dict(run.row, release=perl.release)
+    for what in wanted:
+        run.row = dict(row, program=what)
+        run.judge(name + "-" + what, *CHECKS[what](run, name, perl))
+
+
+# One request: its handler, C code that the handler calls, and the sub that this calls.
+REQUEST = (r"(?:.+\n)*Inner::work\nPerl_runops_standard\nPerl_call_sv\n(?:Perl_call_pv\n)?again\n"
+           r"Perl_pp_entersub\n(First|Second|Third)::handler\n\(eval\)\nPerl_runops_standard\n"
+           r"Perl_call_sv\n(?:Perl_call_pv\n)?serve\n(?:main|run_thread)\n(?:.+\n)+")
+
+
+def embedded(run, name):
+    library = glob.glob("/usr/lib/*/libperl.so.*")
+    if not library:
+        raise suite.Skip("no libperl")
+    options = subprocess.run(["perl", "-MExtUtils::Embed", "-e", "ccopts"], capture_output=True,
+                             text=True).stdout.split()
+    program = run.fresh("embed")
+    subprocess.run(["gcc", "-O1", os.path.join(HERE, "embed.c"), "-o", program, *options,
+                    library[0], "-lpthread"], check=True)
+    process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+    try:
+        scenes.wait_ready(process)
+        capture, _ = run.record_process(name, process.pid)
+    finally:
+        suite.stop([process])
+    result = check.Result()
+    seen = {}
+    total = 0
+    for sample in check.select(capture, process.pid):
+        names = "".join(f.name + "\n" for f in sample.frames)
+        if "Inner::work\n" not in names:
+            continue
+        total += sample.count
+        match = re.fullmatch(REQUEST, names)
+        handler = match.group(1) if match else "wrong: " + names.replace("\n", " ")
+        seen[handler] = seen.get(handler, 0) + sample.count
+    wrong = sorted(((n, text) for text, n in seen.items() if text.startswith("wrong")), reverse=True)
+    right = total - sum(n for n, _ in wrong)
+    result.need(total >= 500 and right >= 0.99 * total, "%d of %d requests exact" % (right, total))
+    result.need({"First", "Second", "Third"} <= set(seen), "handlers of three interpreters")
+    result.problems += ["  %d times: %s" % pair for pair in wrong[:5]]
+    run.judge(name, result)
+
+
+def perls(versions):
+    done = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *versions],
+                          capture_output=True, text=True)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
+        done.stderr.split())
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--hz", type=int, default=999)
+    parser.add_argument("--only", choices=CHECKS, action="append")
+    beside.add_option(parser)
+    run = suite.Run(parser.parse_args())
+    run.suite = "perl"
+    wanted = run.args.cells or (QUICK if run.args.quick else [*CELLS, EMBEDDED])
+    found, why = ({}, "") if run.args.list else perls(sorted({CELLS[name] for name in wanted
+                                                               if name in CELLS}))
+    with beside.started(run):
+        for name in wanted:
+            if name == EMBEDDED:
+                run.cell(name, embedded)
+                continue
+            run.cell(name, cell, found.get(CELLS[name]), why, run.args.only or list(CHECKS),
+                     row=suite.row("Perl", *MODES.get(name, (CELLS[name], ""))))
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
