@@ -127,9 +127,15 @@ static __always_inline enum op_next op_node_record(struct op_unwind *u,
 /* What is known of the function that a frame runs. */
 struct op_node_callee {
 	__u64 shared; /* its SharedFunctionInfo, or 0 */
-	__u32 id;
+	__u32 check;  /* op_node_check() */
 	bool builtin; /* its code is a builtin, not bytecode */
 };
+
+/* Four of the bytes last read, from offset @at on, which is a multiple of 4. */
+static __always_inline __u32 op_node_member(struct op_unwind *u, __u8 at)
+{
+	return *(__u32 *)(u->runtime_bytes + (at & (OP_NODE_SHARED_BYTES - 4)));
+}
 
 static __always_inline void op_node_find_callee(struct op_unwind *u,
 						const struct op_node_view *v,
@@ -138,6 +144,7 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 {
 	__u32 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
 	__u64 shared = 0;
+	__u64 word;
 
 	*ret = (struct op_node_callee){ 0 };
 	if (!(function & 1) ||
@@ -146,13 +153,24 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 		return;
 	if (OP_NODE_BYTE(v, compressed))
 		shared = (function & ~0xffffffffULL) | (__u32)shared;
-	if (!(shared & 1) || op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
+	if (!(shared & 1))
+		return;
+	word = op_runtime_word(u, OP_NODE_FRAME_WORDS, shared - 1);
+	if (op_platform_object_known(u, word, &ret->check)) {
+		ret->shared = shared - 1;
+		return;
+	}
+	if (op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
 		return;
 	ret->shared = shared - 1;
 	/* a builtin's number is in the upper half of the word, or in the next one */
-	ret->builtin = !*(__u32 *)(u->runtime_bytes + (OP_NODE_BYTE(v, shared_data) &
-						       (OP_NODE_SHARED_BYTES - 4)));
-	ret->id = *(__u32 *)(u->runtime_bytes + at);
+	ret->builtin = !op_node_member(u, OP_NODE_BYTE(v, shared_data));
+	ret->check = op_node_check(op_node_member(u, at),
+				   op_node_member(u, OP_NODE_BYTE(v, shared_name)),
+				   op_node_member(u, OP_NODE_BYTE(v, shared_script)));
+	if (!ret->builtin && !OP_NODE_BYTE(v, compressed))
+		op_platform_object(u, __builtin_offsetof(struct op_node, object), word,
+				   ret->check, false);
 }
 
 /* Is @marker a frame type, and not a context? */
@@ -191,7 +209,7 @@ op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 		offset = 0;
 	op_node_push(u, function->shared,
 		     (__u64)OP_NODE_INTERPRETED << OP_NODE_KIND_SHIFT |
-			     offset << OP_NODE_OFFSET_SHIFT | function->id,
+			     offset << OP_NODE_OFFSET_SHIFT | function->check,
 		     array ? array - 1 : 0);
 	return op_node_record(u, v);
 }
@@ -257,7 +275,7 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 	if (!ra)
 		return op_node_interpreted(u, v, &function);
 	op_node_push(u, function.shared,
-		     (__u64)OP_NODE_CODE << OP_NODE_KIND_SHIFT | function.id, ra);
+		     (__u64)OP_NODE_CODE << OP_NODE_KIND_SHIFT | function.check, ra);
 	return op_node_record(u, v);
 }
 
@@ -375,7 +393,7 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 		op_node_find_callee(u, v, slot, &function);
 	op_node_push(u, function.shared,
 		     kind << OP_NODE_KIND_SHIFT | type << OP_NODE_OFFSET_SHIFT |
-			     function.id,
+			     function.check,
 		     u->pc);
 	return op_node_record(u, v);
 }

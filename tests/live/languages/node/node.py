@@ -10,7 +10,8 @@ three leaves with known shares of the time. calls: hardly anything but calls and
 samples fall where frames are made and taken down. inlined: small loops with known shares in
 functions that the optimizing compilers put into their callers. stubs: three functions whose time is
 spent in stubs of V8's without a frame. deep: more frames than a record holds; the stack is cut, and
-says so. wasm: JavaScript calls WebAssembly that calls JavaScript, and works itself.
+says so. wasm: JavaScript calls WebAssembly that calls JavaScript, and works itself. young: functions
+that live for 5 ms. ends: the same in processes of 0.3 s, whose last moment counts like the rest.
 
 A cell is node-VERSION[-BUILD][-MODE]-PROGRAM. Builds: stripped (npm's without .symtab) and debian
 (Debian's package, which has none). Modes: jitless (bytecode alone), noopt (baseline code where
@@ -34,6 +35,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 import beside  # noqa: E402
 import check  # noqa: E402
 import suite  # noqa: E402
+import young  # noqa: E402
 
 SOURCE = os.path.join(HERE, "known.js")
 FOLDER = "/tmp/otelprof-node"  # of the program, in a Debian root
@@ -48,12 +50,13 @@ MODES = {
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep", "wasm"]
+PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep", "wasm", "young", "ends"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
 DEFAULT = ["node-%s-%s" % (version, what) for version in VERSIONS
            for what in ("scenes", "inlined")] + [
     "node-20-spin", "node-20-calls", "node-20-jitless-scenes", "node-20-noopt-calls",
     "node-20-stubs", "node-26-stubs",
+    "node-20-young", "node-20-ends", "node-26-young", "node-26-ends",
     "node-20-deep", "node-20-jitless-deep", "node-26-deep", "node-12-wasm", "node-20-wasm",
     "node-26-wasm"] + [
     "node-%s-stripped-%s" % (version, what) for version in ("16", "20", "22", "26")
@@ -416,6 +419,8 @@ def cell(run, name, program, why, mode, what):
     if run.row:
         run.row["release"] = subprocess.run([*command[0], "--version"], capture_output=True,
                                             text=True).stdout.strip().lstrip("v")
+    if what in ("young", "ends"):
+        return young.cell(run, name, [*command[0], *MODES[mode]], what == "ends")
     known = Known(command, mode, what)
     if not known.ready:
         known.stop()
@@ -466,7 +471,7 @@ def main():
             # The stacks of deep are cut, so they are not exact as those of the others are.
             run.cell(name, cell, program, why, mode, what, row=suite.row(
                 "Node.js", version, " ".join(x for x in (BUILDS[build], *MODES[mode]) if x),
-                what) if what != "deep" else None)
+                what) if what not in ("deep", "young", "ends") else None)
     return run.status()
 
 
