@@ -3,13 +3,10 @@
 
     rows.py ROOT                are the parts below that repeat them right?
     rows.py --write ROOT        write these parts
-    rows.py --page ROOT PAGE    a man page, with a list in place of each line "; rows: LIST"
-                                and the full stop of that line
 """
 import pathlib
 import re
 import sys
-import textwrap
 from collections import namedtuple
 
 Row = namedtuple("Row", "number upper word page tells samples")
@@ -103,28 +100,7 @@ def wrong(root):
             yield file, text
 
 
-def filled(root, page):
-    """The text of a man page, with its lists."""
-    def words(names):
-        return textwrap.fill(", ".join("*%s*" % name for name in names), 80,
-                             break_on_hyphens=False)
-
-    lists = {
-        "kinds": words(row.word for row in kinds(root)),
-        "runtimes": words(row.word for row in runtimes(root)),
-        "runtime bits": words("OTELPROF_RUNTIME_" + row.upper for row in runtimes(root)),
-        "unwind errors": "\n\n".join("*%s*\n\t%s" % (name, sentence.replace("_", "\\_"))
-                                     for name, sentence in errors(root)),
-    }
-    return re.sub(r"^(\t*); rows: ([\w ]+)(\.?)$",
-                  lambda m: textwrap.indent(lists[m.group(2)] + m.group(3), m.group(1)), page,
-                  flags=re.M)
-
-
 def main(args):
-    if args[0] == "--page":
-        sys.stdout.write(filled(args[1], pathlib.Path(args[2]).read_text()))
-        return 0
     found = list(wrong(args[-1]))
     for file, text in found:
         if args[0] == "--write":

@@ -34,7 +34,7 @@ for page in "$src"/docs/man/*.scd "$src"/docs/man/otelprof/*.scd; do
 	name=$(basename "$page" .scd)
 	{
 		printf '# %s\n\n```text\n' "$(echo "$name" | sed 's/\.\([0-9]\)$/(\1)/')"
-		scdoc <"$page" >"$out/page"
+		python3 "$top/docs/manpage.py" "$top" "$page" | scdoc >"$out/page"
 		MANWIDTH=90 man --no-hyphenation -P cat -l "$out/page" 2>/dev/null | col -b
 		printf '```\n'
 	} >"${page%.scd}.md"

@@ -26,9 +26,9 @@ static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 }
 
 /*
- * The clock stands while the kernel gives no ticks: it throttles them, the host has taken the
- * CPU, and some kernels give none to an idle CPU. What runs at the first tick after that is
- * told of the time since the tick before it, which was not given, and of no more.
+ * The clock stops while the kernel sends no ticks: it throttles them, the host has taken
+ * the CPU, or the CPU is idle on some kernels. The first tick after that counts only the
+ * time since the last tick that was due.
  */
 static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
 					   __u64 tick_ns)

@@ -155,9 +155,9 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Prepare the walk: what is known of the process. @whole: a constant of the program, which the
- * verifier's bound leaves no room for more. Returns why there is none, or OP_END_COMPLETE where
- * it may begin. */
+/* Prepare the walk: look up the process. @whole: a constant of the program, because the
+ * verifier's limit allows no more. Returns why there is no walk, or OP_END_COMPLETE if it
+ * may begin. */
 static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 {
 	struct op_unwind *u = &slot->unwind;
@@ -226,7 +226,7 @@ static __always_inline void op_walk_whole(struct op_slot *slot)
 			break;
 }
 
-/* Have the sample tell who woke its thread. */
+/* Add to the sample who woke its thread. */
 static __always_inline void op_event_waker(struct op_slot *slot)
 {
 	if (!op_settings.wakers || !slot->waker.tid)
@@ -258,7 +258,7 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 	struct op_unwind *u = &slot->unwind;
 
 	slot->registers.thread_pointer = op_task_thread_pointer();
-	if (!whole) /* the verifier's bound of a whole program has no room for it */
+	if (!whole) /* a whole program would exceed the verifier's limit with it */
 		op_event_context(slot);
 	op_event_waker(slot);
 	op_event_kernel(slot, kernel_bytes);

@@ -6,9 +6,9 @@
  * what its parent has mapped: it is walked by its parent's tables until user space has heard
  * of it.
  *
- * Of an interpreter user space is told at once: it starts up within some milliseconds, and
- * its first samples are to find it attached. Any other program waits for its first sample,
- * unless rules ask what a program is.
+ * User space learns of an interpreter at once: it starts up within some milliseconds, and
+ * its first samples need its runtime attached. Any other program waits for its first
+ * sample, unless rules ask what a program is.
  */
 #ifndef OP_EXEC_H
 #define OP_EXEC_H

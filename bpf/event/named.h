@@ -153,14 +153,15 @@ static __always_inline __u32 op_named_bytes(const struct op_named *s)
 	return sizeof(*s) + (s->context_bytes & sizeof(struct op_thread_context));
 }
 
-/* The end of an event was missed: its sample will not be told. */
+/* The end of an event was missed: its sample will not come. */
 static __always_inline void op_held_lost(__u32 event)
 {
 	op_count(event, OP_COUNT_TAKEN);
 	op_count(event, OP_COUNT_NESTED);
 }
 
-/* What begins under @key is not held. A sample that still is must not be told of it. */
+/* No sample waits for what begins under @key. One that still waits for an earlier one
+ * must not get it. */
 static __always_inline void op_forget(__u32 event, __u64 key)
 {
 	if (!bpf_map_delete_elem(&op_held, &key))

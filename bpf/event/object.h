@@ -5,10 +5,10 @@
  * is remembered (op_objects); the one of a set that was met longest ago is forgotten, and sent
  * again when it is met.
  *
- * An object's memory may become another's, so a walk looks at what tells one from the other. What
- * has been the same for a second it looks at once a second, as one read a frame is much: the
- * functions of a program live as long as it does. Not so what is soon gone, and memory that was
- * another object's before.
+ * An object's memory may become another's, so a walk reads the bytes that differ between
+ * the two. What has been the same for a second it looks at once a second, as one read a
+ * frame is much: the functions of a program live as long as it does. Not so what is soon
+ * gone, and memory that was another object's before.
  *
  * A copy must not cost a sample: there are a few to a walk, and none where little of the ring is
  * left, which is less than what copies of stacks leave.
@@ -24,7 +24,7 @@ enum {
 	OP_OBJECTS_A_WALK = 32,
 };
 
-/* The address of the element that @step is of, or 0. */
+/* The address of the element for @step, or 0. */
 static __always_inline __u64 op_object_element(const struct op_object_copy *o,
 					       const struct op_object_step *step)
 {
@@ -171,7 +171,7 @@ static __always_inline void op_object_note(struct op_counts *counts,
 	met->state[0] = state;
 }
 
-/* An object is old: it need not be looked at for @units of time. */
+/* An object is old: skip it for @units of time. */
 static __always_inline void op_object_is_known(struct op_slot *slot, __u64 key,
 					       __u32 check, __u32 units)
 {
@@ -204,7 +204,7 @@ __attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
 	return 1;
 }
 
-/* Send the object that slot @number's copy is to be of. Returns whether the ring took it. */
+/* Send the object that slot @number has to copy. Returns whether the ring took it. */
 __attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 check);
 __attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 check)
 {

@@ -102,7 +102,7 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	if (earned)
 		c->time_ns = r->time_ns;
 	c->pid = r->pid;
-	/* a process whose mappings have changed has something new to tell */
+	/* changed mappings earn one more copy */
 	if (c->generation != r->generation)
 		c->left++;
 	c->generation = r->generation;
@@ -191,7 +191,7 @@ enum {
 	OP_CHUNK_PAGES_AT = OP_CHUNK_AT + sizeof(struct op_stack_chunk_record),
 };
 
-/* Send the pages of slot @number's stack where it begins, but for what stands below @at, behind a
+/* Send the pages where slot @number's stack begins, without those below @at, behind a
  * head that op_send_above() has filled in. */
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
@@ -334,9 +334,9 @@ static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 	return op_task_in_exec(op_current_task());
 }
 
-/* Slot @number's walk has not come to the outermost frame, or by a table that does not hold any
- * more: is it to go on in user space? Global:
- * the verifier follows what comes after it once, and not once for each way through it. */
+/* Slot @number's walk did not reach the outermost frame, or used a table that is out of
+ * date: should user space continue it? Global: the verifier follows what comes after it
+ * once, and not once for each way through it. */
 __attribute__((noinline)) int op_finish_incomplete(__u32 number);
 __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 {

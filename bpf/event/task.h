@@ -56,9 +56,9 @@ static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 }
 
 /*
- * The same for an ancestor of a task in that namespace, so that its namespace at this
- * depth, if any, need not be compared. There is no branch, since the loop over ancestors
- * would multiply it for the verifier.
+ * The same for an ancestor of a task in that namespace, whose namespace at this depth, if
+ * any, is known to be the same. There is no branch, since the loop over ancestors would
+ * multiply it for the verifier.
  */
 static __always_inline __u32 op_ancestor_pid(struct pid *pid, __u32 level)
 {

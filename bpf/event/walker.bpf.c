@@ -45,8 +45,8 @@ __attribute__((noinline)) int op_walk_step(struct op_slot *slot)
 	return slot ? op_step(&slot->unwind, op_settings.runtimes_on) : OP_NEXT_END;
 }
 
-/* Make room in a stack that is too deep (fold.h). Returns whether there is some: then the same
- * step is to be made again. A function of its own for the same reason. */
+/* Make room in a stack that is too deep (fold.h). Returns whether there is some: then the
+ * same step runs again. A function of its own for the same reason. */
 __attribute__((noinline)) int op_walk_fold(struct op_slot *slot);
 __attribute__((noinline)) int op_walk_fold(struct op_slot *slot)
 {

@@ -37,7 +37,7 @@ enum op_counter {
 	OP_COUNT_CONTEXT_UNREAD,    /* the memory of a context could not be read */
 	OP_COUNT_CONTEXT_CUT,	    /* more labels, or longer ones, than are taken */
 	OP_COUNT_OBJECTS,	    /* objects that name functions, put in the ring */
-	OP_COUNT_OBJECTS_LOST,	    /* there was no room for them: they are tried again */
+	OP_COUNT_OBJECTS_LOST,	    /* no space for them: they are tried again */
 	OP_COUNT_OBJECTS_FORGOTTEN, /* others took their place: they are sent again */
 	OP_COUNT_ERRORS = 32,	    /* the first error; its number is OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
@@ -120,7 +120,7 @@ struct op_settings {
 	 */
 	__u8 cgroup_ancestors;
 	__u8 holds;   /* samples wait in op_held until their event ends */
-	__u8 wakers;  /* who woke a thread, or which, is noted and told */
+	__u8 wakers;  /* who woke a thread, or which, is noted and sent */
 	__u8 objects; /* what names functions is copied when they are first met */
 	__u8 reserved0[5];
 	/* samples per second and CPU, of kinds that thin out (off/off.h) */

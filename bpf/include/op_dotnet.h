@@ -41,7 +41,7 @@ struct op_dotnet {
 
 _Static_assert(sizeof(struct op_dotnet) == 8, "the size is fixed");
 
-/* 32 bits that tell a method's code from later code at its address, by what its header has. */
+/* 32 bits of a method's header that differ from those of later code at its address. */
 static inline __attribute__((always_inline)) __u32 op_dotnet_guard(__u64 debug, __u64 gc,
 								   __u64 method)
 {

@@ -142,7 +142,7 @@ enum op_goroutine_state {
 	OP_GOROUTINE_SYSCALL,
 	OP_GOROUTINE_WAITING,
 	OP_GOROUTINE_PREEMPTED,
-	OP_GOROUTINE_LEAKED, /* it waits for what nothing can reach any more */
+	OP_GOROUTINE_LEAKED, /* it waits for an object that nothing can reach */
 	OP_GOROUTINE_STATES,
 };
 

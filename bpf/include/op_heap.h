@@ -27,10 +27,10 @@ enum {
 };
 
 /*
- * A table with room for @limit samples, a power of two, never gets full: behind its first half
- * fewer and fewer of the newcomers go into it, and each stands for more. Returns how often what
- * one stands for has doubled when it holds @held. The room that is left is halved in four steps,
- * and each of them is a doubling.
+ * A table for @limit samples, a power of two, never gets full: behind its first half it
+ * takes a smaller and smaller share of new samples, each with a larger weight. Returns
+ * how often the weight has doubled when it holds @held. Four steps halve the free space,
+ * and each of them doubles the weight.
  */
 static inline __attribute__((always_inline)) __u32 op_heap_doublings(__u32 held,
 								     __u32 limit)

@@ -24,7 +24,7 @@ enum {
 	OP_HOTSPOT_CHECK_BITS = 31,
 	/* of an object's identity: it is an nmethod, and the rest is its number */
 	OP_HOTSPOT_IS_CODE = 1U << 31,
-	/* bytes of a ConstMethod that tell it from another */
+	/* bytes of a ConstMethod that identify it */
 	OP_HOTSPOT_CONST_BYTES_MAX = 128,
 	/* entries of a segment map followed for one pc: each costs the verifier up to 38
 	 * instructions */
@@ -95,8 +95,9 @@ struct op_hotspot_heap {
 };
 
 /*
- * What tells one Method from another at the same address. When a class is unloaded its memory is
- * given to the next one, all at the same places; but not its names. Offsets are in bytes.
+ * Identity of a Method, against another one at the same address. When a class is unloaded
+ * its memory is given to the next one, all at the same places; but not its names. Offsets
+ * are in bytes.
  */
 struct op_hotspot_identity {
 	__u64 symbol_mask; /* of a Symbol's first word: not its count of references */

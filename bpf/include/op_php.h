@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) __u64 op_php_text_at(__u64 addr,
 	return addr + OP_PHP_STRING_TEXT + (length > cut ? length - cut : 0);
 }
 
-/* What tells a text from another: @word has its hash, its length, and what was read of it. */
+/* Identity of a text: @word has its hash, its length, and what was read of it. */
 static inline __attribute__((always_inline)) __u32
 op_php_text_id(const __u64 word[OP_PHP_TEXT_WORDS])
 {

@@ -69,9 +69,9 @@ struct op_python_tasks {
 };
 
 /*
- * What tells one code object from another at the same address. Since 3.12 its version, a number
- * that no other has; before, where its name and file are, its first line, and of a function the
- * hash of its name.
+ * Identity of a code object, against another one at the same address. Since 3.12 its
+ * version, a number that no other has; before, where its name and file are, its first
+ * line, and of a function the hash of its name.
  */
 struct op_python_code_id {
 	__u8 from; /* first byte that is read of it */

@@ -95,7 +95,7 @@ enum op_record_type {
 	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
 	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
 	OP_RECORD_REQUEST = 4, /* struct op_unwind_table_request: a table is wanted */
-	/* struct op_exec_record: a program was executed that is to be looked at now */
+	/* struct op_exec_record: an exec that user space examines at once */
 	OP_RECORD_EXEC = 5,
 	/* struct op_stack_chunk_record: more of a stack; its sample follows */
 	OP_RECORD_CHUNK = 6,
@@ -169,7 +169,7 @@ struct op_record {
 	__u16 end;   /* enum op_end, or an error */
 	__u16 event; /* enum op_event */
 	__u16 stack_bytes;
-	/* of the kind, to tell its samples apart, such as enum op_off_reason */
+	/* of the kind, to distinguish its samples, such as enum op_off_reason */
 	__u16 detail;
 	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed; | OP_REMAPPED */
 	__u8 stack_below; /* | OP_STACK_UNREAD */

@@ -24,7 +24,7 @@ enum {
 	OP_RUBY_FRAME_WORDS = 2,
 	OP_RUBY_METHOD_WORDS = 3,
 	OP_RUBY_GUARD_SHIFT = 48,
-	OP_RUBY_GUARD_CUT = 16, /* bits of op_ruby_guard() that have no room in word 2 */
+	OP_RUBY_GUARD_CUT = 16, /* bits of op_ruby_guard() that do not fit word 2 */
 	OP_RUBY_AFTER = 2,
 
 	/* rb_execution_context_t; these have been the same since Ruby 2.5 */
@@ -109,7 +109,8 @@ struct op_ruby {
 	__u64 callers[2];	       /* functions that push frames and call vm_exec() */
 };
 
-/* 32 bits that tell an object from a later one at its address, of words that do not change. */
+/* 32 bits of constant words of an object, which differ from those of a later one at its
+ * address. */
 static inline __attribute__((always_inline)) __u32 op_ruby_guard(__u64 a, __u64 b,
 								 __u64 c, __u64 d)
 {
@@ -122,9 +123,10 @@ static inline __attribute__((always_inline)) __u32 op_ruby_guard(__u64 a, __u64 
 }
 
 /*
- * The same of a body, of its type and size and three words of its location. The lowest bit is 1
- * for the code of a file or of an eval(), which is dropped when it has run. Its label is its
- * parent's or Ruby's own, and stays; so the guard alone, without the address, tells what it is.
+ * The same of a body, of its type and size and three words of its location. The lowest
+ * bit is 1 for the code of a file or of an eval(), which is dropped when it has run. Its
+ * label is its parent's or Ruby's own, and stays; so the guard identifies it without the
+ * address.
  */
 static inline __attribute__((always_inline)) __u32
 op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)

@@ -95,7 +95,7 @@ struct {
 	__type(value, struct op_copier);
 } op_copiers SEC(".maps");
 
-/* Rules, by what they are of. User space writes. */
+/* Rules, keyed by target. User space writes. */
 struct op_rule_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* each is made with its size */

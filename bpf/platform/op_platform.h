@@ -73,15 +73,15 @@ int op_object_look(__u32 number, __u64 word);
 int op_object_met(__u32 number, __u32 recipe, __u64 word, __u32 check, __u32 is_short);
 int op_object_php_text(__u64 addr);
 
-/* What tells the text of PHP's string at @addr from another; 0: there is none. */
+/* Identity of the text of PHP's string at @addr; 0: there is none. */
 static __always_inline __u32 op_platform_php_text(struct op_unwind *u, __u64 addr)
 {
 	return (__u32)op_object_php_text(addr);
 }
 
 /*
- * The object that the frame with the first word @word names need not be looked at: it has been
- * there for long, and was looked at a moment ago. *@ret: the high half of its identity.
+ * The object that the frame with the first word @word names needs no look: it is old, and
+ * was read a moment ago. *@ret: the high half of its identity.
  */
 static __always_inline bool op_platform_object_known(struct op_unwind *u, __u64 word,
 						     __u32 *ret)
@@ -115,8 +115,8 @@ static __always_inline void op_platform_object(struct op_unwind *u, __u32 recipe
 				    is_short);
 }
 
-/* Copy @count words of the stack from the one at @from to the one at @to; both have room for
- * as many as a quarter of OP_FRAMES_MAX. They do not overlap. */
+/* Copy @count words of the stack from the one at @from to the one at @to; both have space
+ * for a quarter of OP_FRAMES_MAX. They do not overlap. */
 static __always_inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,
 					     __u32 count)
 {

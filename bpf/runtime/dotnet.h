@@ -24,7 +24,7 @@ enum {
 	OP_DN_SCAN = 4,	  /* words of the map that were looked at for this pc */
 	OP_DN_START = 5,  /* where its method begins; 0: not found yet */
 	OP_DN_DATA = 6,	  /* the unwind data of the method that was pushed; 0: none was */
-	OP_DN_OFFSET = 7, /* of the pc from the beginning of what that data is of */
+	OP_DN_OFFSET = 7, /* the pc's offset in the code that the data describes */
 };
 
 enum {
@@ -285,9 +285,9 @@ static __always_inline bool op_dn_ends(struct op_unwind *u)
 }
 
 /*
- * Is the interrupted pc in an epilog, where all that follows are pops, and then a return or a
- * jump? Unwind data does not tell. Then undo the pops. Where the pops are still to come after
- * an addition to sp, the unwind codes hold.
+ * Is the interrupted pc in an epilog, where all that follows are pops, and then a return
+ * or a jump? Unwind data does not say. Then undo the pops. Where the pops are still to
+ * come after an addition to sp, the unwind codes hold.
  */
 static __always_inline bool op_dn_epilog(struct op_unwind *u, struct op_dn_frame *f)
 {

@@ -101,7 +101,7 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 	return op_hotspot_go(u, v, ra, sp, u->fp);
 }
 
-/* The pc is in the template interpreter. *@ret: the frame that is to be pushed. */
+/* The pc is in the template interpreter. *@ret: the frame to push. */
 static __always_inline enum op_next
 op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look,
 		       struct op_hotspot_frame_of *ret)

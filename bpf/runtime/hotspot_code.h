@@ -370,7 +370,7 @@ op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 loo
 		if (words == (__u32)OP_HS_NO_FRAME_SIZE)
 			words = 0;
 	}
-	/* so it is of linkToNative(), which jumps on */
+	/* so it belongs to linkToNative(), which jumps on */
 	if (!words)
 		return op_hotspot_unsized(u, v, code);
 	if (words < 2 || words > OP_HS_SENDER_MAX / 8)

@@ -6,7 +6,7 @@
 
 #include "bpf/runtime/hotspot_view.h"
 
-/* A frame of a Method that is to be pushed. */
+/* A frame of a Method, to push. */
 struct op_hotspot_frame_of {
 	enum op_hotspot_kind kind;
 	__u64 method; /* 0: none */

@@ -12,9 +12,9 @@
  * builtin itself; it is compiled if the pc is in generated code.
  *
  * Only the innermost frame may be half made. In a builtin this does not matter: the frame
- * at fp, be it the builtin's or its caller's, says what it is. In generated code the
- * bytes around the pc tell, because all functions that V8 generates begin and end the
- * same way.
+ * at fp, the builtin's or its caller's, says what it is. In generated code the bytes
+ * around the pc decide, because all functions that V8 generates begin and end the same
+ * way.
  */
 #ifndef OP_NODE_STEP_H
 #define OP_NODE_STEP_H

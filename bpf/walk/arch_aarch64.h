@@ -19,7 +19,7 @@ enum {
 	OP_ARM64_REGS_LEN = 33, /* x0 to x30, sp, pc */
 	OP_ARM64_FP = 29,
 	OP_ARM64_LR = 30,
-	/* used where the kernel does not tell; nearly all have so many */
+	/* used if the kernel does not say; nearly all have so many */
 	OP_ARM64_ADDRESS_BITS = 48,
 };
 

@@ -200,9 +200,10 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 	op_arch_keep(u, rule, cfa);
 	u->sp = cfa;
 	u->fp = fp;
-	/* The stack ends here without a STOP rule, as where a context has a stack of its own. But
-	 * after a guess, and at a leaf, whose rule may be of another place (LuaJIT's
-	 * interpreter calls into itself), it is more likely that the walk went wrong. */
+	/* The stack ends here without a STOP rule, as where a context has a stack of its
+	 * own. But after a guess, and at a leaf, whose rule may belong to another place
+	 * (LuaJIT's interpreter calls into itself), it is more likely that the walk went
+	 * wrong. */
 	if (!ra)
 		return op_end(u, u->guesses | u->exact ? OP_ERROR_native_zero_return
 						       : OP_END_COMPLETE);

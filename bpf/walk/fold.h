@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stacks deeper than max_frames: the half of the leaf's side is kept, and of the other side
- * what the last frames leave room for. A word of OP_FRAME_LEFT_OUT stands in between.
+ * Stacks deeper than max_frames: half of the frames are those at the leaf, and the rest
+ * of the buffer has the outermost ones. A word of OP_FRAME_LEFT_OUT is between them.
  *
  * The room is four quarters. Each time it is full, what stands in the last quarter goes to the
  * third one, so that one to two quarters of the outermost frames are there in the end. A walk
@@ -12,8 +12,8 @@
 
 #include "bpf/walk/unwind.h"
 
-/* The walk ended: was it for want of room, and is there some now? Then the same step is to be
- * made again. */
+/* The walk ended: was it for want of room, and is there some now? Then the same step runs
+ * again. */
 static __always_inline bool op_fold(struct op_unwind *u)
 {
 	__u32 quarter = u->out.max_frames / 4;

@@ -138,8 +138,8 @@ struct op_unwind {
 	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
-/* An object that is old and need not be looked at for a while. A slot has a few: a walk comes to
- * memory that other programs have driven out of the caches. */
+/* An old object that walks skip for a while. A slot has a few, because a walk finds its
+ * memory driven out of the caches by other programs. */
 struct op_object_known {
 	__u64 key; /* op_object_key() */
 	__u32 check;
@@ -246,8 +246,8 @@ static __always_inline __u32 op_missing_frames(struct op_unwind *u)
 	return error;
 }
 
-/* End the walk: @why is an enum op_end or an error. A stack that is whole but for a
- * runtime's frames says so. */
+/* End the walk: @why is an enum op_end or an error. A stack that lacks only a runtime's
+ * frames says so. */
 static __always_inline enum op_next op_end(struct op_unwind *u, __u32 why)
 {
 	if (why == OP_END_COMPLETE)
@@ -308,8 +308,8 @@ static __always_inline void op_push_word(struct op_unwind *u, __u64 word)
 	u->out.words = i + 1;
 }
 
-/* Is there room for one more frame, of however many words? Otherwise the stack is truncated:
- * a record with more words is refused. */
+/* Does one more frame fit, of any number of words? Otherwise the stack is truncated: a
+ * record with more words is refused. */
 static __always_inline bool op_frame_room(struct op_unwind *u)
 {
 	return u->out.frames < u->out.max_frames &&
@@ -337,9 +337,9 @@ static __always_inline enum op_next op_leave_runtime(struct op_unwind *u, __u32 
 }
 
 /*
- * Make the state of instance @instance the one at hand; the one that is goes to parked[].
- * Returns false where there is no room for another. What is copied does not stand on BPF's
- * own stack, which is small: no step is under way, so its bytes serve.
+ * Make the state of instance @instance the current one, and park the current one in
+ * parked[]. Returns false if parked[] is full. The copy is not on BPF's own stack, which
+ * is small: no step is under way, so it uses the bytes of a step.
  */
 static __always_inline bool op_change_state(struct op_unwind *u, __u32 instance)
 {

@@ -60,7 +60,7 @@ struct options {
 	size_t given_len;
 	struct otelprof_settings
 		*settings; /* all together, by session_settings(); borrowed */
-	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts are of the heap */
+	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts are on the heap */
 	size_t rules_len;
 	size_t includes; /* of them, by options that include: they come first */
 };
@@ -150,8 +150,8 @@ struct tries {
 	{                                                                                \
 		.what = "an export", .gave_up = "cannot export"                          \
 	}
-/* Take what a try returned; one that failed is told of, and followed by a pause. Returns 0, or
- * STATUS_FAILED where it is time to give up, said. */
+/* Take what a try returned; a failed one prints a message, and a pause follows. Returns
+ * 0, or STATUS_FAILED where it is time to give up, said. */
 int session_try(struct otelprof *p, struct tries *t, int r);
 
 /* Called between polls. Returns true to end the session. */
@@ -164,8 +164,8 @@ typedef bool (*session_fn)(void *data);
  */
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,
 		session_fn done, void *data);
-/* Stop, process what is left, export, and flush within @timeout_ms. -1: without end, but for a
- * signal that comes meanwhile. */
+/* Stop, process what is left, export, and flush within @timeout_ms. -1: without end, or
+ * until a signal. */
 int session_close(struct otelprof *p, int timeout_ms);
 /* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
 void print_accounting(FILE *f, struct otelprof *p);

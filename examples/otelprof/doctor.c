@@ -19,11 +19,11 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof doctor [--json]\n\n"
-		"Examines this machine and tells, feature by feature, what is there, what "
-		"is\nmissing, and what is lost without it. Attaches nothing.\n\n"
+		"Shows for each feature if it works on this machine, what it needs, and what\n"
+		"is lost without it. Attaches nothing.\n\n"
 		"      --json           for programs: one object with all rows\n"
 		"  -h, --help           show this text\n\n"
-		"Exit status: 0 profiling works, 1 something it needs is missing.\n",
+		"Exit status: 0 profiling works, 1 something is missing.\n",
 		f);
 	return f == stdout ? STATUS_OK : STATUS_USAGE;
 }

@@ -37,17 +37,17 @@ static int help(FILE *f, const struct options *o)
 	(void)fputs(
 		"Usage: otelprof export [OPTIONS]\n\n"
 		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C;\n"
-		"then sends what is left and tells what became of every sample.\n\n"
+		"then sends what is left and prints what became of every sample.\n\n"
 		"      --interval S            seconds between exports (5)\n"
 		"      --control[=PATH]        a socket for 'otelprof ctl'\n"
 		"                              (" CONTROL_PATH ")\n"
-		"      --control-group G       may use it beside root (this process's group)\n",
+		"      --control-group G       the socket's group (this process's group)\n",
 		f);
 	options_help(f, o);
 	(void)fputs(
 		"\nThe environment variables OTEL_EXPORTER_OTLP_* and\n"
-		"OTEL_EXPORTER_OTLP_PROFILES_* are read; an option wins over them. At SIGHUP\n"
-		"the file of --config and the variables are read again.\n",
+		"OTEL_EXPORTER_OTLP_PROFILES_* are read. Options win over them. At SIGHUP the\n"
+		"file of --config and the variables are read again.\n",
 		f);
 	return STATUS_OK;
 }

@@ -49,8 +49,7 @@ int format_by_ending(const char *command, const char *path, enum form_use use,
 	*ret = form_by_ending(path, use);
 	/* Several formats are JSON: the whole ending tells them apart. */
 	if (*ret && is_bare_json(path, *ret))
-		note("%s will be of %s; the other formats have endings of their own, and "
-		     "--format",
+		note("the format of %s is %s: for another one use its ending, or --format",
 		     path, (*ret)->name);
 	if (*ret)
 		return 0;

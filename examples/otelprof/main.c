@@ -14,11 +14,12 @@ enum {
 static const struct command commands[] = {
 	{ "record", command_record,
 	  "profile into a file: flame graph, pprof, folded, OTLP" },
-	{ "dump", command_dump, "print what all threads of a process do now" },
+	{ "dump", command_dump, "print the stacks of all threads of a process" },
 	{ "top", command_top, "show the functions that take the CPUs" },
 	{ "export", command_export,
 	  "send profiles to OpenTelemetry Collectors, as a daemon" },
-	{ "ctl", command_ctl, "tell a running export what to sample, and how often" },
+	{ "ctl", command_ctl,
+	  "control a running export: what it samples, and how often" },
 	{ "report", command_report, "show where the time of a recording went" },
 	{ "diff", command_diff, "compare two recordings" },
 	{ "convert", command_convert,
@@ -27,7 +28,7 @@ static const struct command commands[] = {
 	{ "mcp", command_mcp, "let an assistant profile this host and read recordings" },
 	{ "sink", command_sink, "receive profiles, check them, write them to files" },
 	{ "doctor", command_doctor,
-	  "tell what works on this machine, and what is missing" },
+	  "check what works on this machine, and what is missing" },
 };
 
 static int help(FILE *f)

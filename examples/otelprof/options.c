@@ -166,10 +166,10 @@ void options_help(FILE *f, const struct options *o)
 	(void)fputs(
 		"  -d, --duration S            end after S seconds\n"
 		"      --config FILE           read options from this file\n"
-		"  -v, --verbose               say more on stderr; twice: everything\n"
+		"  -v, --verbose               say more on stderr, twice: everything\n"
 		"  -h, --help                  show this text\n"
 		"\n"
-		"What to sample (several: any of them; none: every process):\n"
+		"What to sample (without these every process, with several any of them):\n"
 		"  -p, --pid PID               this process\n"
 		"      --tree PID              this process and its descendants\n"
 		"      --user USER             processes of this user, by name or number\n"
@@ -197,8 +197,8 @@ void options_help(FILE *f, const struct options *o)
 	(void)fputs(
 		"\nA SIZE takes KiB, MiB or GiB, a TIME ms, s or m. Options from \"Samples\" on are\n"
 		"keys of a --config FILE, too, and variables: --max-frames 64, max_frames = 64,\n"
-		"OTELPROF_MAX_FRAMES=64; otelprof_settings_new(3) has all. An option wins over a\n"
-		"variable, and that over the file.\n",
+		"OTELPROF_MAX_FRAMES=64. otelprof_settings_new(3) has all. Options win over\n"
+		"variables, and variables over the file.\n",
 		f);
 }
 
@@ -258,7 +258,7 @@ static bool is_given(const struct options *o, const char *name)
 	return false;
 }
 
-/* Kinds of the command line stand in place of others with their probes. @list stays changed. */
+/* Kinds of the command line replace others and their probes. @list stays changed. */
 static int take_kinds(struct options *o, char *list)
 {
 	int r = is_given(o, "probes") ? 0 : give(o, "probes", "");

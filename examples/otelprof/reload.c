@@ -166,8 +166,8 @@ static bool spills(const struct otelprof_settings *settings)
 	return otlp.spill_dir;
 }
 
-/* Replace the exporters by those of the settings. The old ones go last, so that there are some
- * whatever happens; but a spill directory has room for one. */
+/* Replace the exporters by those of the settings. The old ones go last, so that there are
+ * some whatever happens; but a spill directory takes only one. */
 static void change_exporters(struct reload *l)
 {
 	bool first = spills(l->settings) && spills(l->exporters_of);

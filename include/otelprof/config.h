@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configuration of a profiler. Every struct begins with its own size, and zero means "the
- * default". A program built with an old header runs with a new library. One built with a
- * new header runs with an old library if it sets no member that the old library lacks
- * (-E2BIG otherwise). Members called reservedN must be zero.
+ * Configuration of a profiler. Every struct begins with its own size. Zero in a member is
+ * its default, in parentheses here. A program built with an old header runs with a new
+ * library. One built with a new header runs with an old library if it sets no member that
+ * the old library lacks (-E2BIG otherwise). Members called reservedN must be zero.
  */
 #ifndef OTELPROF_CONFIG_H
 #define OTELPROF_CONFIG_H
@@ -15,20 +15,20 @@
 
 OTELPROF_BEGIN_DECLS
 
-/* Log levels, the numbers of syslog(3). */
+struct otelprof;
+
+/* Values of otelprof_config.log_level, the numbers of syslog(3). */
 #define OTELPROF_LOG_ERROR   3
 #define OTELPROF_LOG_WARNING 4
 #define OTELPROF_LOG_INFO    6
 #define OTELPROF_LOG_DEBUG   7
 
-/**
- * Receives a log line. @message has no newline and is valid during the call. It runs in
- * the thread that calls the library, also in otelprof_free(), or in the library's thread
- * with threads = 1.
- */
+/** Receives a log line without a newline, valid during the call. It runs in the thread
+ * that calls the library, also in otelprof_free(), or in the library's thread with
+ * threads = 1. */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
-/* A resource attribute or a header; both strings are UTF-8. This struct never grows. */
+/* A resource attribute or a header, in UTF-8. This struct never grows. */
 struct otelprof_attribute {
 	const char *key;
 	const char *value;
@@ -44,7 +44,7 @@ struct otelprof_attribute {
 #define OTELPROF_NO_BPF_LOOP	  (UINT64_C(1) << 6) /* the programs of kernels before 5.17 */
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 #define OTELPROF_NO_TAIL_CALLS	  (UINT64_C(1) << 8) /* the programs of aarch64 before 6.0 */
-#define OTELPROF_WAKERS		  (UINT64_C(1) << 9) /* who woke a thread that was off the CPUs */
+#define OTELPROF_WAKERS		  (UINT64_C(1) << 9)  /* who woke a thread that waited */
 #define OTELPROF_AWAIT_CHAINS	  (UINT64_C(1) << 10) /* join stacks of asyncio's tasks */
 
 /* Bits of otelprof_config.runtimes_off, one for each language runtime. */
@@ -94,67 +94,55 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_GOROUTINE_WAITS (UINT64_C(1) << 15)
 
 struct otelprof_config {
-	size_t size;	       /* of this struct; otelprof_config_init() sets it */
+	size_t size;
 	uint64_t flags;	       /* OTELPROF_NO_KERNEL_STACKS and so on */
-	uint64_t runtimes_off; /* OTELPROF_RUNTIME_*: these get native frames only */
-	uint64_t memory_budget_bytes; /* kernel memory for tables; 64 MiB */
-	uint64_t symbol_budget_bytes; /* names kept in user memory; 64 MiB */
-	uint32_t sample_rate_hz;      /* samples a second and CPU, 1 to 1000; 20 */
-	uint32_t max_frames;	      /* frames of a user stack, 16 to 1024; 1024 */
-	uint32_t max_processes;	      /* processes known at once; 8192 */
-	uint32_t ring_bytes; /* kernel to user buffer, a power of two; by CPU count */
-	/* 0: all work is done inside otelprof_poll(). 1: a thread of the library does it,
-	 * from otelprof_start() to otelprof_stop(), and otelprof_poll() only waits. */
+	uint64_t runtimes_off; /* OTELPROF_RUNTIME_*, which get native frames only */
+	uint64_t memory_budget_bytes; /* kernel memory for tables, up to 1 GiB (64 MiB) */
+	uint64_t symbol_budget_bytes; /* names kept in user memory (64 MiB) */
+	uint32_t sample_rate_hz;      /* samples a second and CPU, 1 to 1000 (20) */
+	uint32_t max_frames;	      /* frames of a user stack, 16 to 1024 (1024) */
+	uint32_t max_processes;	      /* processes known at once (8192) */
+	uint32_t ring_bytes; /* kernel to user buffer, a power of two (by CPU count) */
+	/* 0: all work runs inside otelprof_poll(). 1: a thread of the library works, from
+	 * otelprof_start() to otelprof_stop(), and otelprof_poll() only waits. */
 	uint32_t threads;
-	uint32_t log_level;  /* log gets lines up to this level; WARNING */
-	otelprof_log_fn log; /* NULL: silent */
+	uint32_t log_level;  /* the highest OTELPROF_LOG_* that is logged (WARNING) */
+	otelprof_log_fn log; /* gets log lines (silent) */
 	void *log_userdata;
-	const char *procfs_root; /* "/proc" */
-	const char *sysfs_root;	 /* "/sys" */
-	/* service.name of processes that set none; NULL: their executable's name; "":
-	 * none. */
+	const char *procfs_root; /* the host's proc ("/proc") */
+	const char *sysfs_root;	 /* the host's sysfs ("/sys") */
+	/* the service.name of processes that set none, "": none (their executable's name) */
 	const char *service_name;
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
-	/*
-	 * Variables to export as process.environment_variable.NAME, which may be secret.
-	 * Of others, only OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and those of rules
-	 * by environment are read.
-	 */
+	/* Names of variables to export as process.environment_variable.NAME, which may be
+	 * secret. Of others the library reads OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and
+	 * those of rules. */
 	const char *const *environment;
 	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
-	uint64_t kinds;		/* OTELPROF_KIND_*; 0: OTELPROF_KIND_CPU */
-	/*
-	 * directory of NAME.layout files, for versions of runtimes that the library lacks
-	 */
+	uint64_t kinds;		/* OTELPROF_KIND_* (OTELPROF_KIND_CPU) */
+	/* a directory of NAME.layout files for versions of runtimes that the library lacks */
 	const char *layouts_dir;
-	uint64_t off_cpu_min_ns;  /* filter shorter times off the CPUs; 0 */
-	uint32_t off_cpu_samples; /* a second and kind, of all CPUs, 1 to 100000; 2000 */
-	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000; 1000 */
-	/*
-	 * CPU time of the profiler and its BPF programs, in thousandths of one core, 1 to
-	 * 1000000. The library lowers the rate to stay within it, and delays unwind
-	 * tables and names of files. 0: no budget.
-	 */
+	uint64_t off_cpu_min_ns;  /* filter shorter times off the CPUs (0) */
+	uint32_t off_cpu_samples; /* a second and kind, all CPUs, 1 to 100000 (2000) */
+	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000 (1000) */
+	/* CPU time of the profiler and its BPF programs, in thousandths of one core, 1 to
+	 * 1000000. To stay within it, the library lowers the rate and delays unwind tables
+	 * and names of files. 0: no budget. */
 	uint32_t cpu_budget_permille;
 	uint32_t reserved1;
-	/*
-	 * Memory of the BPF maps and of the library together, at least 16 MiB. Near the
-	 * limit the library drops names, then unwind tables, then processes, the least
-	 * recently used first. 0: each part has only its own limit.
-	 */
+	/* Memory of BPF maps and library together, at least 16 MiB. Near the limit the
+	 * library drops names, then unwind tables, then processes, the least recently used
+	 * first. 0: each part has only its own limit. */
 	uint64_t memory_limit_bytes;
-	/* about the longest time that one otelprof_poll() works, 1 to 1000; 20 */
-	uint32_t poll_budget_ms;
+	uint32_t poll_budget_ms; /* about the longest work of one poll, 1 to 1000 (20) */
 	uint32_t reserved2;
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32
 
-/**
- * Set every member of @config to its default. @size is sizeof(struct otelprof_config) in
- * the caller. All _init() calls of structs take their size in this way.
- */
+/** Set every member to its default. @size is sizeof(struct otelprof_config) in the
+ * caller, and likewise in the _init() calls of other structs. */
 OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t size);
 
 /* Values of otelprof_rule.kind: what the rule matches. */
@@ -163,37 +151,33 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_MATCH_TREE 2 /* number: a process and its descendants */
 #define OTELPROF_MATCH_COMM 3 /* text: the thread's command name, whole, 15 bytes */
 #define OTELPROF_MATCH_UID  4 /* number: real user id */
-/*
- * text: path below cgroup v2's mount, or with it. It matches child groups too (Linux
- * 5.16), and a group that is made again at this path.
- */
-#define OTELPROF_MATCH_CGROUP	 5
-#define OTELPROF_MATCH_AGE	 6 /* number: least age of the process in nanoseconds */
-#define OTELPROF_MATCH_CONTAINER 7 /* text: its id, 4 or more digits of it, or its name */
-#define OTELPROF_MATCH_POD	 8 /* text: the uid of a Kubernetes pod */
-#define OTELPROF_MATCH_EXECUTABLE                                                        \
-	9 /* text: its path, which begins with / or *; * stands for any bytes */
-#define OTELPROF_MATCH_ENVIRONMENT 10 /* text: NAME=VALUE or NAME, as it was begun */
+/* text: a control group's path, with or without cgroup v2's mount. It matches child
+ * groups too (Linux 5.16), and a new group of this path. */
+#define OTELPROF_MATCH_CGROUP	   5
+#define OTELPROF_MATCH_AGE	   6 /* number: least age of the process in nanoseconds */
+#define OTELPROF_MATCH_CONTAINER   7 /* text: its name, or 4 or more digits of its id */
+#define OTELPROF_MATCH_POD	   8 /* text: the uid of a Kubernetes pod */
+#define OTELPROF_MATCH_EXECUTABLE  9 /* text: a path from / or *, * matches any bytes */
+#define OTELPROF_MATCH_ENVIRONMENT 10 /* text: NAME=VALUE or NAME at exec */
 
 /* Values of otelprof_rule.action. */
 #define OTELPROF_RULE_INCLUDE 0
 #define OTELPROF_RULE_EXCLUDE 1
-#define OTELPROF_RULE_RATE    2 /* says how often what it matches is sampled, not whether */
+#define OTELPROF_RULE_RATE    2 /* a rate only, for processes that other rules choose */
 
-/**
- * One rule of an ordered list. The last matching rule that includes or excludes decides
+/** One rule of an ordered list. The last matching rule that includes or excludes decides
  * whether a process is sampled. The last matching rule with a rate decides how often. A
- * process that no rule includes or excludes is sampled only if the list includes nothing.
- */
+ * process that no rule includes or excludes is sampled only if the list includes
+ * nothing. */
 struct otelprof_rule {
-	size_t size;	 /* of this struct; the same in a whole array */
-	uint32_t kind;	 /* OTELPROF_MATCH_PID and so on */
-	uint32_t action; /* OTELPROF_RULE_INCLUDE, _EXCLUDE or _RATE */
-	uint64_t number;
-	const char *text;
-	uint64_t duration_ns;	 /* the rule ends after it; 0: it stays */
-	uint32_t sample_rate_hz; /* 1 to 1000; 0: the profiler's. Not with _EXCLUDE. */
-	uint32_t keep_one_in;	 /* with _INCLUDE: 0, 1: all; N: one in N, at random */
+	size_t size;		 /* the same in a whole array */
+	uint32_t kind;		 /* OTELPROF_MATCH_PID and so on */
+	uint32_t action;	 /* OTELPROF_RULE_* */
+	uint64_t number;	 /* for some kinds */
+	const char *text;	 /* for the others */
+	uint64_t duration_ns;	 /* the rule ends after it (it stays) */
+	uint32_t sample_rate_hz; /* 1 to 1000, not with _EXCLUDE (the profiler's) */
+	uint32_t keep_one_in;	 /* with _INCLUDE, N: one sample in N, at random (all) */
 };
 
 #define OTELPROF_RULES_MAX 65536
@@ -201,7 +185,6 @@ struct otelprof_rule {
 #define OTELPROF_AGES_MAX  16  /* different ages of rules at once */
 #define OTELPROF_GLOBS_MAX 256 /* different paths with a * of rules at once */
 
-/** Nothing set. */
 OTELPROF_API void otelprof_rule_init(struct otelprof_rule *rule, size_t size);
 
 OTELPROF_END_DECLS

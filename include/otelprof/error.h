@@ -6,27 +6,17 @@
 #ifndef OTELPROF_ERROR_H
 #define OTELPROF_ERROR_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <otelprof/macros.h>
+#include <otelprof/config.h>
 
 OTELPROF_BEGIN_DECLS
 
-struct otelprof;
-
-/* Library codes begin above errno (up to 4095) and libbpf's codes (4000 to 4013). */
-#define OTELPROF_E_BASE 10000
-/* The kernel lacks BTF (CONFIG_DEBUG_INFO_BTF), which every program here needs. */
-#define OTELPROF_E_NO_BTF 10001
-/* The kernel's verifier refused a program; the detail holds the end of its log. */
-#define OTELPROF_E_VERIFIER 10002
-/* A capability is missing; the detail names it. */
-#define OTELPROF_E_CAPABILITY 10003
-/* A module of the library (such as the gRPC transport) could not be loaded. */
-#define OTELPROF_E_MODULE 10004
-/* The handle was made before fork() and is used in the child. */
-#define OTELPROF_E_FORKED 10005
+/* Values of otelprof_error_info.code, negative there, that are not an errno. */
+#define OTELPROF_E_BASE	      10000 /* above errno (4095) and libbpf's codes (4013) */
+#define OTELPROF_E_NO_BTF     10001 /* the kernel lacks BTF (CONFIG_DEBUG_INFO_BTF) */
+#define OTELPROF_E_VERIFIER   10002 /* the verifier refused a program, see the detail */
+#define OTELPROF_E_CAPABILITY 10003 /* a capability is missing, the detail names it */
+#define OTELPROF_E_MODULE     10004 /* a module, such as for gRPC, could not be loaded */
+#define OTELPROF_E_FORKED     10005 /* the handle was made before fork() */
 
 /** Why a call failed. A plain value, with nothing to free. */
 struct otelprof_error_info {
@@ -40,10 +30,8 @@ struct otelprof_error_info {
 /** The text for an error code. A static string, never NULL. */
 OTELPROF_API const char *otelprof_strerror(int code);
 
-/**
- * Why the last call on @p failed. otelprof_init() has an argument for this. Returns 0;
- * -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has failed yet.
- */
+/** Why the last call on @p failed. otelprof_init() has an argument for this. Returns 0;
+ * -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has failed yet. */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 
 OTELPROF_END_DECLS

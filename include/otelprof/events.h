@@ -1,44 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks for what the profiler learns: executable files (to upload symbols), processes
- * with their resources, and windows.
- *
- * They run inside otelprof_start(), otelprof_poll() or another call on the handle, or in
- * the library's thread with threads = 1, with the handle locked. So copy what you need,
- * and do long work elsewhere. Structs and strings are valid during the call.
+ * Callbacks for executable files (to upload symbols), processes with their resources, and
+ * windows. They run inside a call on the handle, or in the library's thread with threads
+ * = 1, with the handle locked. So copy what you need, and do long work elsewhere. Structs
+ * and strings are valid during the call.
  */
 #ifndef OTELPROF_EVENTS_H
 #define OTELPROF_EVENTS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <otelprof/config.h>
-#include <otelprof/macros.h>
 
 OTELPROF_BEGIN_DECLS
 
-struct otelprof;
-
-/*
- * An ELF file that processes execute. The callback runs when the library first opens the
+/* An ELF file that processes execute. The callback runs when the library first opens the
  * file: at the first sample in it, or when the file looks like a language runtime. It
  * runs once for files of equal content and owner, and again if the library forgot an
- * unused file.
- */
+ * unused file. */
 struct otelprof_executable {
 	size_t size;
-	/* in the mount namespace of the process */
-	const char *path;
-	const char *build_id;	 /* .note.gnu.build-id in hex; "": none */
-	const char *go_build_id; /* .note.go.buildid; "": none */
+	const char *path;	 /* in the mount namespace of the process */
+	const char *build_id;	 /* hex of .note.gnu.build-id, "": none */
+	const char *go_build_id; /* text of .note.go.buildid, "": none */
 	const char *htlhash;	 /* process.executable.build_id.htlhash */
-	uint64_t file_bytes;
-	/*
-	 * The file, open for reading, or a copy of a FUSE file; -1: none. The library
-	 * owns it: read with pread(2), and duplicate it (F_DUPFD_CLOEXEC) for use after
-	 * the call. Its owner may change the file at any time.
-	 */
+	uint64_t file_bytes;	 /* length of the file */
+	/* The file, open for reading, or a copy of a FUSE file, or -1. The library owns it:
+	 * read with pread(2), and duplicate it (F_DUPFD_CLOEXEC) for use after the call. Its
+	 * owner may change the file at any time. */
 	int32_t fd;
 	uint32_t pid; /* a process that has it mapped */
 };
@@ -49,22 +36,17 @@ typedef void (*otelprof_executable_fn)(void *userdata,
 /* Values of otelprof_process.change. */
 #define OTELPROF_PROCESS_CAME	 1 /* it was sampled for the first time */
 #define OTELPROF_PROCESS_CHANGED 2 /* its resource changed, as after exec */
-#define OTELPROF_PROCESS_WENT	 3 /* it ended, or is no longer followed */
+#define OTELPROF_PROCESS_WENT	 3 /* it ended, or max_processes displaced it for now */
 
-/*
- * A process. The callback runs only for processes that were sampled while they were
- * alive. A process may come again after OTELPROF_PROCESS_WENT (max_processes).
- */
+/* The callback runs only for processes that were sampled while alive. */
 struct otelprof_process {
 	size_t size;
-	uint32_t change; /* OTELPROF_PROCESS_* */
-	uint32_t pid;
-	uint64_t start_time_ns; /* Unix time, as exported; 0: not known */
-	/*
-	 * Attributes of its resource: service.name, process.executable.name and .path,
-	 * container.id, container.name, k8s.pod.uid, and its own. Those of the
-	 * configuration and of the host are left out. None with OTELPROF_PROCESS_WENT.
-	 */
+	uint32_t change;	/* OTELPROF_PROCESS_* */
+	uint32_t pid;		/* process id */
+	uint64_t start_time_ns; /* Unix time, as exported, 0: not known */
+	/* Attributes of its resource: service.name, process.executable.name and .path, container.id,
+	 * container.name, k8s.pod.uid, and its own. Those of the configuration and of the
+	 * host are left out. None with OTELPROF_PROCESS_WENT. */
 	const struct otelprof_attribute *attributes;
 	size_t attributes_len;
 };
@@ -75,30 +57,26 @@ typedef void (*otelprof_process_fn)(void *userdata,
 /* A closed window. The exporters have its profiles already. */
 struct otelprof_window {
 	size_t size;
-	uint64_t start_time_ns; /* Unix time */
-	uint64_t end_time_ns;
-	uint64_t samples;
+	uint64_t start_time_ns; /* first moment, Unix time */
+	uint64_t end_time_ns;	/* end, Unix time */
+	uint64_t samples;	/* number of samples */
 };
 
 typedef void (*otelprof_window_fn)(void *userdata, const struct otelprof_window *window);
 
-/* What to call; NULL: nothing. */
+/* What to call (NULL: nothing). */
 struct otelprof_events {
 	size_t size;
-	void *userdata;
-	otelprof_executable_fn executable;
-	otelprof_process_fn process;
-	otelprof_window_fn window;
+	void *userdata;			   /* the first argument of each */
+	otelprof_executable_fn executable; /* gets executable files */
+	otelprof_process_fn process;	   /* gets processes */
+	otelprof_window_fn window;	   /* gets closed windows */
 };
 
-/** No callbacks. */
 OTELPROF_API void otelprof_events_init(struct otelprof_events *events, size_t size);
 
-/**
- * Replace the callbacks; NULL: none. Set them before otelprof_start(): they do not run
- * for what is known already. None runs in otelprof_free(). Returns 0; -EINVAL for a
- * struct of a wrong size; -E2BIG for a member that this library does not know.
- */
+/** Replace the callbacks (NULL: none). Set them before otelprof_start(): they do not run
+ * for what is known already, nor in otelprof_free(). Returns 0 or an error. */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_events(struct otelprof *p, const struct otelprof_events *events);
 

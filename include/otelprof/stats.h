@@ -7,99 +7,84 @@
  *                   + samples_pending + samples_spilled + samples_dropped
  *
  * holds at any time for the samples that otelprof_poll() has seen. samples_pending is 0
- * after otelprof_stop(), otelprof_export() and otelprof_flush(), or otelprof_abandon() if
- * the flush failed, unless otelprof_stop() had to leave records after its five seconds.
+ * after otelprof_stop(), otelprof_export() and otelprof_flush() (otelprof_abandon() if
+ * the flush failed), unless otelprof_stop() had to leave records in the ring.
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <otelprof/config.h>
-#include <otelprof/macros.h>
 
 OTELPROF_BEGIN_DECLS
 
-struct otelprof;
-
 struct otelprof_stats {
 	size_t size;
-	uint64_t samples_taken;
-	uint64_t samples_filtered; /* by rules, rates, limits; idle; by length */
+	uint64_t samples_taken;	   /* ticks of clocks, and events of other kinds */
+	uint64_t samples_filtered; /* by rules, rates, limits or length, or idle */
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
 	uint64_t samples_dropped;  /* otelprof_drops() gives the reasons */
-	uint64_t stacks_complete;  /* reached the end of the stack */
+	uint64_t stacks_complete;  /* user stacks that reached their end */
 	uint64_t stacks_truncated; /* cut at max_frames */
 	uint64_t stacks_broken;	   /* ended by an error, see otelprof_unwind_errors() */
 	uint64_t processes;	   /* known at present */
 	uint64_t executables;	   /* known at present */
 	uint64_t processes_unseen; /* not tracked: max_processes was reached */
-	uint64_t events_lost; /* process events the kernel dropped; a rescan follows */
-	uint64_t arena_bytes; /* kernel memory for tables, in use */
+	uint64_t events_lost;	   /* process events the kernel dropped, a scan follows */
+	uint64_t arena_bytes;	   /* kernel memory for tables, in use */
 	uint64_t arena_limit_bytes; /* memory_budget_bytes */
 	uint64_t symbol_bytes;	    /* user memory for names */
-	uint64_t bpf_run_ns;	    /* in the sampling program, if the kernel counts it */
-	uint64_t bpf_run_count;
-	uint64_t requests_sent;
-	uint64_t bytes_sent;	   /* before compression */
-	uint64_t sample_period_ns; /* the period in force for what no rule gives a rate */
-	uint64_t samples_restored; /* from a spill_dir; each exporter counts */
-	uint64_t samples_spilled;  /* left in a spill_dir for the next run */
-	uint64_t requests_restored;
-	uint64_t spill_errors; /* files unwritten, unreadable or damaged */
-	/*
-	 * In kinds with many events. Such samples are exported, with a frame that says
-	 * so.
-	 */
+	uint64_t bpf_run_ns; /* in the sampling programs, with kernel.bpf_stats_enabled */
+	uint64_t bpf_run_count;	    /* runs of them */
+	uint64_t requests_sent;	    /* accepted by destinations, each exporter counts */
+	uint64_t bytes_sent;	    /* of these requests, before compression */
+	uint64_t sample_period_ns;  /* at present, without rules' rates */
+	uint64_t samples_restored;  /* from a spill_dir, each exporter counts */
+	uint64_t samples_spilled;   /* left in a spill_dir for the next run */
+	uint64_t requests_restored; /* from a spill_dir */
+	uint64_t spill_errors;	    /* files unwritten, unreadable or damaged */
+	/* Exported, with a frame that says so. */
 	uint64_t stacks_without_table; /* ended in code whose table was not ready */
 	uint64_t stacks_lost;	       /* lost between the kernel and the library */
-	/*
-	 * Off-CPU intervals shorter than this are sampled with probability length /
-	 * threshold. The largest of all CPUs at present; off_cpu_samples decides it.
-	 */
+	/* Shorter times off the CPUs are sampled with probability length / threshold, to
+	 * hold off_cpu_samples. The largest of all CPUs and kinds at present. */
 	uint64_t off_cpu_threshold_ns;
 	/* Limits that the profiler reached because of other processes. */
 	uint64_t reads_by_child; /* reads that another program could block */
-	uint64_t reads_stalled; /* of them, past their deadline: the process is skipped */
-	uint64_t reads_refused; /* not made: process skipped, or its time used up */
-	uint64_t tables_failed; /* unwind tables: unreadable file, or past a limit */
-	uint64_t executables_unseen; /* files beyond the limit */
+	uint64_t reads_stalled;	 /* of these, past their deadline of 10 ms */
+	uint64_t reads_refused;	 /* not made: its process stalled, or used up its share */
+	uint64_t tables_failed;	 /* unwind tables: unreadable file, or past a limit */
+	uint64_t executables_unseen; /* files beyond 65,536 */
 	uint64_t heap_in_use;	     /* sampled allocations in use at the last export */
 	uint64_t heap_untracked;     /* allocations that found a full table */
-	/* CPU time of the calls on this handle and of its threads, both only with a
-	 * cpu_budget_permille, and of its BPF programs during samples. */
+	/* CPU time of BPF programs, and with a cpu_budget_permille of the calls on this
+	 * handle and its threads. */
 	uint64_t cpu_ns;
-	uint64_t rate_changes;	  /* to stay within cpu_budget_permille */
-	uint64_t samples_thinned; /* of those filtered: ticks above a rate */
-	uint64_t rules;		  /* in force, of otelprof_add_rule() */
-	uint64_t paused;	  /* 1 between otelprof_pause() and otelprof_resume() */
-	/* Trace contexts and labels. */
-	uint64_t contexts;	   /* samples of threads that had one */
+	uint64_t rate_changes;	   /* to stay within cpu_budget_permille */
+	uint64_t samples_thinned;  /* of those filtered: ticks above a rate */
+	uint64_t rules;		   /* in force */
+	uint64_t paused;	   /* 1 between otelprof_pause() and otelprof_resume() */
+	uint64_t contexts;	   /* samples of threads with a trace context or labels */
 	uint64_t contexts_lost;	   /* samples whose context could not be read */
 	uint64_t labels_cut;	   /* labels too long or too many */
-	uint64_t contexts_refused; /* processes beyond the limit of those with contexts */
+	uint64_t contexts_refused; /* processes beyond 1,024 with contexts */
 	uint64_t memory_bytes;	   /* BPF maps, names, processes, open window, queues */
-	uint64_t memory_limit_bytes;
+	uint64_t memory_limit_bytes; /* the limit */
 	uint64_t memory_over; /* checks, four a second, that found more than the limit */
 	/* Dropped under a memory limit, and read again when needed. */
-	uint64_t names_evicted; /* executables whose names were dropped */
-	uint64_t tables_evicted;
-	uint64_t processes_evicted;
+	uint64_t names_evicted;	    /* executables whose names were dropped */
+	uint64_t tables_evicted;    /* unwind tables */
+	uint64_t processes_evicted; /* processes */
 	/* Delayed by cpu_budget_permille or memory_limit_bytes. */
-	uint64_t names_postponed; /* frames that have an address and say so */
-	uint64_t tables_postponed;
-	/* Processes that rules by executable or environment match. */
-	uint64_t rule_processes;
-	uint64_t rule_processes_unread;	 /* could not be read */
-	uint64_t rule_processes_refused; /* beyond 32,768, or 64 rules of one */
-	uint64_t requests_recompressed;	 /* sent again with a compression of the server */
-	/* executable mappings beyond 16,384 of a process; those of files are kept first */
-	uint64_t mappings_unseen;
+	uint64_t names_postponed;  /* frames with an address, that say so */
+	uint64_t tables_postponed; /* unwind tables */
+	uint64_t rule_processes;   /* that rules by executable or environment match */
+	uint64_t rule_processes_unread;	 /* that such rules could not examine */
+	uint64_t rule_processes_refused; /* beyond 32,768, or 64 such rules of one */
+	uint64_t requests_recompressed;	 /* sent again with another compression */
+	uint64_t mappings_unseen; /* executable mappings beyond 16,384 of a process */
 };
 
-/** Zero it and set its size. */
 OTELPROF_API void otelprof_stats_init(struct otelprof_stats *stats, size_t size);
 
 /** Fill @ret up to ret->size. Returns 0, or -EINVAL for a NULL or short struct. */
@@ -108,26 +93,22 @@ OTELPROF_API int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *r
 typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *sentence,
 				 uint64_t count);
 
-/**
- * Call @fn for each drop reason, with its stable name ("ring", "queue"), one sentence and
- * the count, which may be 0. The counts add up to samples_dropped. Returns 0, or a
- * negative errno.
- */
+/** Call @fn for each drop reason, with its stable name ("ring", "queue"), one sentence
+ * and the count, which may be 0. They add up to samples_dropped. Returns 0 or an
+ * error. */
 OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 
-/**
- * Call @fn for each unwind error that happened, with its stable name
- * ("native_no_mapping"), one sentence and the count. Returns 0.
- */
+/** Call @fn for each unwind error that happened, with its stable name
+ * ("native_no_mapping"), one sentence and the count. Returns 0. */
 typedef void (*otelprof_unwind_error_fn)(void *userdata, const char *name,
 					 const char *sentence, uint64_t count);
 OTELPROF_API int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 					void *userdata);
 
-/* A row of otelprof_unwind_files(). The strings are valid during the call. */
+/* The strings are valid during the call. */
 struct otelprof_unwind_file {
 	size_t size;
-	const char *file;    /* path of the mapping; "": none; NULL: all other files */
+	const char *file;    /* path of the mapping, "": none, NULL: all other files */
 	const char *reason;  /* of otelprof_unwind_errors(), "truncated" or "no_table" */
 	uint64_t count;	     /* stacks that ended for this reason in this file */
 	uint64_t file_count; /* stacks that ended early in this file */
@@ -136,36 +117,31 @@ struct otelprof_unwind_file {
 typedef void (*otelprof_unwind_file_fn)(void *userdata,
 					const struct otelprof_unwind_file *row);
 
-/**
- * Call @fn for each pair of a file and a reason for which stacks ended early, the most
- * frequent files first. After 256 pairs, one last row with NULL has the rest. Returns 0.
- */
+/** Call @fn for each pair of a file and a reason for which stacks ended early, the most
+ * frequent files first. One last row with NULL has those beyond 256 pairs. Returns 0. */
 OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn,
 				       void *userdata);
 
 /* Values of otelprof_doctor_row.state. */
-#define OTELPROF_DOCTOR_OK	0
-#define OTELPROF_DOCTOR_LESS	1 /* works, with what `effect` says is lost */
+#define OTELPROF_DOCTOR_OK	0 /* works */
+#define OTELPROF_DOCTOR_LESS	1 /* works, without what effect says is lost */
 #define OTELPROF_DOCTOR_MISSING 2 /* profiling cannot start without it */
 
-/* A row of otelprof_doctor(). The strings are valid during the call. */
+/* The strings are valid during the call. */
 struct otelprof_doctor_row {
 	size_t size;
 	const char *feature; /* "CPU sampling" */
 	const char *needs;   /* "CAP_PERFMON or kernel.perf_event_paranoid <= 0" */
 	const char *found;   /* what is there */
-	const char *effect;  /* what is lost without it; "" where state is OK */
+	const char *effect;  /* what is lost without it, "" if state is OK */
 	uint32_t state;	     /* OTELPROF_DOCTOR_* */
 	uint32_t reserved0;
 };
 
 typedef void (*otelprof_doctor_fn)(void *userdata, const struct otelprof_doctor_row *row);
 
-/**
- * Examine this machine and call @fn for each feature, without a handle and without
- * attaching anything. @config: NULL: the defaults. Returns the number of features that
- * are MISSING, or a negative errno.
- */
+/** Examine this machine and call @fn for each feature. Attaches nothing. @config may be
+ * NULL. Returns the number of features that are MISSING, or a negative errno. */
 OTELPROF_API int otelprof_doctor(const struct otelprof_config *config,
 				 otelprof_doctor_fn fn, void *userdata);
 

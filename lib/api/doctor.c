@@ -175,7 +175,7 @@ static void check_programs(struct doctor *d)
 	    loop == 1 ? "there" : "not there");
 	row(d, or_less(ancestor == 1), "filter by cgroup with its children",
 	    "bpf_get_current_ancestor_cgroup_id() for tracing: Linux 5.16",
-	    "a cgroup filter matches that cgroup alone, not those below it",
+	    "a cgroup filter matches only that cgroup, not those below it",
 	    ancestor == 1 ? "there" : "not there");
 }
 
@@ -387,7 +387,7 @@ static void check_other_processes(struct doctor *d)
 	    strerror(memory));
 	op_word_list(op_word_runtimes, runtimes);
 	row(d, or_less(!memory || may_read), "language runtimes",
-	    "reading the memory of their processes", "these have native frames alone",
+	    "reading the memory of their processes", "these have only native frames",
 	    "%s", runtimes);
 }
 
@@ -431,7 +431,7 @@ static void check_bpf_statistics(struct doctor *d)
 		       d->config->procfs_root);
 	on = op_read_file(path, SYSCTL_BYTES_MAX, &text) > 0 && text[0] == '1';
 	row(d, or_less(on), "cost of the sampler", "kernel.bpf_stats_enabled=1",
-	    "the statistics do not tell the sampler's run time",
+	    "the statistics do not include the sampler's run time",
 	    on ? "counted" : "not counted");
 }
 

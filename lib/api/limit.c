@@ -66,7 +66,7 @@ static void tell(struct otelprof *p, uint64_t now, uint64_t used)
 	    s.processes_evicted == m->told_processes && used <= limit)
 		return;
 	op_log(&p->log, used > limit ? OP_LOG_WARNING : OP_LOG_INFO,
-	       "memory: %.1f MB are used, and the limit is %.1f MB: gave up names of %llu "
+	       "memory: %.1f MB are used, and the limit is %.1f MB: dropped names of %llu "
 	       "files, %llu unwind tables, %llu processes",
 	       (double)used / 1e6, (double)limit / 1e6,
 	       (unsigned long long)(s.names_evicted - m->told_names),

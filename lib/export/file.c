@@ -271,9 +271,8 @@ static void leave_behind(struct op_file *f)
 	(void)pthread_mutex_unlock(&f->queue.lock);
 	op_notes_add(
 		f->sink.notes, OP_LOG_WARNING,
-		"export: %s: what is written is not taken: the end did not wait for its "
-		"disk or its reader longer, %llu samples are dropped, and the writing "
-		"thread is left behind",
+		"export: %s: its disk or its reader did not take the data in time, %llu "
+		"samples are dropped, and the writing thread is left behind",
 		f->target, (unsigned long long)samples);
 }
 
@@ -307,7 +306,7 @@ static void file_finish(struct op_sink *s)
 	op_queue_end(&f->queue);
 }
 
-/* A flush has failed or timed out, and no other one follows. */
+/* A flush failed or timed out, and it was the last one. */
 static void file_abandon(struct op_sink *s)
 {
 	struct op_file *f = file_of(s);

@@ -89,9 +89,10 @@ void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
  * has nothing to do. */
 bool op_capture_ticked(struct op_capture *c);
 /*
- * See what the descriptor is readable for: acknowledge the timer, empty the rings that only ask
- * for interrupts, and follow CPUs that came and went. What those have told goes to @sink first,
- * while @allowance has time. Returns 0 if it was not readable, a positive number, or -errno.
+ * See what the descriptor is readable for: acknowledge the timer, empty the rings that
+ * only ask for interrupts, and follow CPUs that came and went. Their events go to @sink
+ * first, while @allowance has time. Returns 0 if it was not readable, a positive number,
+ * or -errno.
  */
 int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
 		     struct op_allowance *allowance);
@@ -177,9 +178,9 @@ void op_capture_next_window(struct op_capture *c);
 
 /* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. */
 int op_capture_counters(struct op_capture *c, uint64_t *ret);
-/* Bytes of the maps, by the kernel's own count where /proc/self tells it, and of the
- * side-bands. Slabs are counted as they are now, the other maps as they were when
- * it was last looked, a second ago or less. */
+/* Bytes of the maps, by the kernel's own count if /proc/self has it, and of the
+ * side-bands. Slabs are counted as they are now, the other maps as they were when it was
+ * last looked, a second ago or less. */
 uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns);
 uint64_t op_capture_events_lost(const struct op_capture *c);
 /* Run time and number of runs of the kinds' programs; zero while kernel.bpf_stats_enabled

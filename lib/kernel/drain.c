@@ -202,7 +202,7 @@ static void leave(struct op_capture *c, uint64_t before_ns)
 /*
  * A process may fork on one CPU and its child map a file on another. So the records of
  * all CPUs are merged by time. Those that are newer than the first look at a buffer are
- * left: what they follow from may stand in a buffer that was looked at before it came.
+ * left: the events before them may be in a buffer that was drained before they came.
  */
 uint64_t op_capture_drain_sideband(struct op_capture *c,
 				   const struct op_sideband_sink *sink,

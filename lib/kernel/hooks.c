@@ -24,9 +24,9 @@ enum {
 	PROGRAM_NAME_BYTES = 64,
 	THREADS_A_PROCESS = 4, /* on average, for each of max_processes */
 	/* A record in such a ring takes 16 bytes with its header. With two CPUs, the ring
-	 * of one has room for the records of two seconds. */
+	 * of one holds the records of two seconds. */
 	KICK_BYTES_A_SAMPLE = 16,
-	KICK_BYTES_MIN = 64 * 1024, /* room for a burst */
+	KICK_BYTES_MIN = 64 * 1024, /* enough for a burst */
 	EMPTY_BATCH = 4096,	    /* more than any bucket of a map holds */
 };
 
@@ -259,8 +259,8 @@ int op_hooks_attach(struct op_capture *c)
 	return r;
 }
 
-/* Samples whose end was not met will not be told: they are lost, as runs that were left out. The
- * map of a process that has forked is its parent's. */
+/* Samples whose end was not seen will not come: they are lost, as runs that were left
+ * out. The map of a process that has forked is its parent's. */
 static void count_held(struct op_capture *c, const struct op_kind *kind)
 {
 	int map = c->kinds.begun[kind->event][0];

@@ -44,8 +44,8 @@ const char *const op_map_names[OP_MAPS] = {
 	[OP_MAP_LABEL_SETS] = "op_label_sets",
 };
 
-/* libbpf writes to stderr unless it is told otherwise, which is possible only for the
- * whole process: silence it while we call it, then restore what the host had set. */
+/* libbpf writes to stderr by default, and its print function is one for the whole
+ * process: silence it while we call it, then restore what the host had set. */
 void *op_object_hush(void)
 {
 	return (void *)libbpf_set_print(NULL);
@@ -65,7 +65,7 @@ static int set_settings(struct bpf_object *object, const struct op_settings *set
 	return bpf_map__set_initial_value(map, settings, sizeof(*settings));
 }
 
-/* The descriptor of map @name of @walkers; -1: a new map is to be made. */
+/* The descriptor of map @name of @walkers; -1: a new map is needed. */
 static int map_of(const struct op_walkers *walkers, const char *name)
 {
 	if (!walkers)

@@ -307,7 +307,8 @@ int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sin
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
 	if (c->cpus.changed) {
-		/* what they told before comes first; if that takes long, at the next call */
+		/* their earlier events come first; if that takes long, at the next
+		 * call */
 		if (sink)
 			(void)op_capture_drain_sideband(c, sink, allowance);
 		if (sink && c->sideband.left)

@@ -12,7 +12,7 @@
 #include "otelprof/config.h"
 
 enum {
-	/* room for 64 samples with copies of their stacks, and others */
+	/* enough for 64 samples with copies of their stacks, and others */
 	RING_BYTES_MIN = 1024 * 1024,
 	RING_BYTES_A_CPU = 64 * 1024,
 	RING_BYTES_A_HZ = 512, /* one second of records with stacks of medium depth */
@@ -90,7 +90,7 @@ uint32_t op_capture_slots(void)
 
 uint64_t op_capture_steps(const struct op_capture *c, uint64_t runtimes)
 {
-	/* the bound of what the verifier looks at has no room for it in the whole program */
+	/* with it the whole program would exceed the verifier's limit */
 	if (c->form == OP_WALKER_WHOLE)
 		runtimes &= ~(UINT64_C(1) << OP_RUNTIME_DOTNET);
 	return runtimes |

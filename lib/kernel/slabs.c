@@ -144,7 +144,7 @@ void op_slabs_close(struct op_capture *c)
 	op_vec_clear(&c->slabs);
 }
 
-/* Bytes of map @fd; 0: the kernel does not tell. */
+/* Bytes of map @fd; 0: the kernel does not say. */
 static uint64_t map_bytes(int fd)
 {
 	static const char name[] = "\nmemlock:";
@@ -172,7 +172,7 @@ static uint64_t maps_bytes(const struct op_capture *c)
 
 		bytes += told;
 		/* Linux 5.11 to 6.3 do not count the bytes of a ring, and others may not
-		 * tell any. */
+		 * count any. */
 		if (i == OP_MAP_RING && told < op_capture_ring_bytes(c))
 			bytes += op_capture_ring_bytes(c);
 	}

@@ -220,8 +220,8 @@ int op_walkers_add(struct op_capture *c, uint64_t runtimes);
 void op_walkers_close(struct op_capture *c);
 
 /* kinds.c */
-/* The number of events that the kernel did not tell of, since the program for them was
- * already under way on that CPU. */
+/* The number of events that the kernel skipped, because their program was already running
+ * on that CPU. */
 uint64_t op_capture_kinds_missed(const struct op_capture *c);
 int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind);
 void op_capture_kinds_close(struct op_capture *c);
@@ -242,8 +242,8 @@ int op_perf_start(struct op_capture *c);
 void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
 /* Open the events of CPUs that came online and close those of CPUs that went offline.
- * With @sink, what those have told is passed on first; where @allowance has no time for all
- * of it, the rest is left to the next call. */
+ * With @sink, their events are passed on first; where @allowance has no time for all of
+ * it, the rest is left to the next call. */
 int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
 			struct op_allowance *allowance);
 /* Close the events of one kind. */
@@ -253,7 +253,7 @@ void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 void op_clocks_start(struct op_capture *c);
 /* The period of the clocks, ns. */
 uint64_t op_clocks_tick_ns(const struct op_capture *c);
-/* When op_clocks_poll() is to be called, which draws new periods; 0: not at all. */
+/* When to call op_clocks_poll(), which draws new periods; 0: not at all. */
 uint64_t op_clocks_next_ns(const struct op_capture *c);
 void op_clocks_poll(struct op_capture *c);
 int op_clocks_set_rate(struct op_capture *c, uint32_t hz);

@@ -69,7 +69,7 @@ static inline void op_part_count(struct op_part_taken *t, int result)
 
 /* When in a poll a part goes on. */
 enum op_part_when {
-	OP_PART_AFTER_RING, /* the ring and the side-band told of new processes and files */
+	OP_PART_AFTER_RING,  /* the ring and the side-band had new processes and files */
 	OP_PART_BEFORE_RING, /* the ring may take most of the poll's time */
 };
 

@@ -80,7 +80,7 @@ static uint64_t evict(struct op_processes *p, uint64_t bytes, bool runtimes,
 		image->early = NULL;
 		detach_table(p, image);
 		op_log(p->config.log, OP_LOG_DEBUG,
-		       "There is no room: gave up the table of %s", image->file);
+		       "The memory budget is full: dropped the table of %s", image->file);
 		(void)op_unwind_table_free(table, p->config.arena, p->config.rules,
 					   p->now_ns);
 		(void)op_unwind_early_free(early, p->now_ns);

@@ -227,8 +227,8 @@ static void read_status(struct op_processes *p, struct op_program *program)
 	program->user = status.user_known ? status.user + 1 : 0;
 }
 
-/* What /proc and the program's memory tell. An exec that was not heard of yet may come while
- * they are read, and all of it may be of the next program then. */
+/* What /proc and the program's memory show. If an exec comes while they are read, all of
+ * it may describe the next program. */
 static void read_program(struct op_processes *p, struct op_program *program,
 			 const struct op_stat *stat, const struct op_mappings *mappings)
 {
@@ -270,7 +270,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 		op_same_process(program, &stat);
 	identify_container(p, program, record->cgroup, there);
 	if (!there || program->until_ns) {
-		/* /proc tells of another program by now, or of none. */
+		/* /proc shows another program by now, or none. */
 		if (!there)
 			ask_parent(p, program, record->cgroup);
 		note_first_file(program, mappings);

@@ -63,14 +63,14 @@ uint64_t op_program_context_next_wait_ns(uint64_t wait_ns);
 /* Is what /proc has under the program's pid still the same process? Another one of that pid
  * began later. */
 bool op_same_process(const struct op_program *program, const struct op_stat *stat);
-/* Does the code that /proc tells of lie in what the program had mapped? True where that
- * cannot be told. */
+/* Is the code that /proc shows in what the program had mapped? True if that is not
+ * known. */
 bool op_same_program(const struct op_stat *stat, const struct op_mappings *mappings);
 /* Find the mapping of the program's own code, as /proc tells where it ends, or NULL. */
 const struct op_mapping *op_same_code(const struct op_stat *stat,
 				      const struct op_mappings *mappings);
-/* Does the program still run in its process? If so, *@ret, which may be NULL, tells of what
- * runs. */
+/* Does the program still run in its process? If so, *@ret, which may be NULL, describes
+ * it. */
 bool op_same_runs(struct op_processes *p, const struct op_program *program,
 		  const struct op_mappings *mappings, struct op_stat *ret);
 /* Has no other program been executed since @before was read? */

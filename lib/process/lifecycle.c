@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel tells of processes: they are born, execute, map files and end. An event only
- * changes what is known and marks it; op_processes_settle() publishes the marked ones.
+ * The kernel's events of processes: they are born, execute, map files and end. An event
+ * only changes what is known and marks it; op_processes_settle() publishes the marked
+ * ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool res
 
 void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 {
-	/* If no event told of the process before, its other mappings are not known. */
+	/* If this is the first event of the process, its other mappings are not known. */
 	struct op_proc *proc = get_or_add(p, e->pid, true);
 
 	if (!proc)
@@ -72,7 +73,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	if (p->watch.on_fork)
 		p->watch.on_fork(p->watch.ctx, pid, parent);
 	if (has_executed(proc, time_ns)) {
-		/* it has nothing of its parent any more */
+		/* it has nothing of its parent now */
 		note_birth(p, proc, parent, time_ns);
 		return;
 	}

@@ -70,8 +70,8 @@ static void check_namespaces(const struct op_processes *p)
 
 	if (ours && theirs && ours != theirs)
 		op_log(p->config.log, OP_LOG_WARNING,
-		       "%s is of another PID namespace than this process, so that pids "
-		       "do not match: run in the host's (hostPID in Kubernetes)",
+		       "%s belongs to another PID namespace, so its pids do not match: "
+		       "run in the host's (hostPID in Kubernetes)",
 		       p->procfs_root);
 }
 

@@ -58,7 +58,8 @@ struct op_processes_config {
 	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
 	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);
 	int (*unpublish)(void *ctx, uint32_t pid);
-	/* Where its threads have their contexts; NULL: nowhere any more. May be NULL itself. */
+	/* Where its threads have their contexts; NULL: nowhere from now on. May be NULL
+	 * itself. */
 	int (*publish_context)(void *ctx, uint32_t pid, const struct op_context_place *);
 	/* Load the steps of runtimes (bits 1 << enum op_runtime), some 50 ms in one piece. 0 or
 	 * -errno (then their frames stay native). */

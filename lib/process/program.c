@@ -26,7 +26,7 @@ static const uint64_t PERFMAP_WAIT_NS = UINT64_C(1000000000);
 
 enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
-	NAMELESS_SAID = 8,  /* so many addresses of a window without a name are told */
+	NAMELESS_SAID = 8,  /* so many addresses without a name in a window are logged */
 };
 
 int op_program_new(struct op_processes *p, uint32_t pid, uint64_t since_ns,
@@ -190,7 +190,7 @@ void op_program_went(struct op_processes *p, struct op_program *program)
 	if (events->process_went && program->reported)
 		events->process_went(events->ctx, program);
 	program->reported = 0;
-	/* Samples that still wait may be of it; it must not come again by them. */
+	/* Samples that still wait may belong to it. They must not bring it back. */
 	program->went = true;
 }
 
@@ -324,7 +324,7 @@ static void note_nameless(struct op_processes *p, struct op_program *program,
 {
 	const struct op_mapping *v;
 
-	/* Of one that has ended neither file can be read any more. */
+	/* If it has ended, neither file can be read. */
 	if (program->until_ns || program->code.named ||
 	    ++program->code.nameless != NAMELESS_SAID)
 		return;
@@ -333,9 +333,8 @@ static void note_nameless(struct op_processes *p, struct op_program *program,
 		return;
 	v->exe->nameless = true;
 	op_log(p->config.log, OP_LOG_WARNING,
-	       "%s: process %u runs machine code that it makes and that nothing names: no "
-	       "runtime that is known, no perf map, no jitdump file; such frames are "
-	       "addresses",
+	       "%s: process %u runs generated code without names: no known runtime, no perf "
+	       "map, no jitdump file; such frames are addresses",
 	       v->exe->path, program->pid);
 }
 

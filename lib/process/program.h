@@ -83,7 +83,7 @@ struct op_program {
 	struct op_program_context context;
 	struct op_program_code code;
 	struct op_program_window window;
-	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
+	uint64_t doubted_ns;	 /* /proc showed another program then; 0: never */
 	uint64_t doubt_after_ns; /* it is not asked again before */
 	uint32_t namespace_pid;	 /* 0: not known */
 	uint32_t user;		 /* the real one, + 1; 0: not known */
@@ -104,7 +104,8 @@ void op_program_inherit(struct op_program *program, const struct op_program *fro
 /* It runs no more: its memory cannot be read from now on. */
 void op_program_end(struct op_program *program, uint64_t time_ns);
 
-/* Its process ended or is not followed any more: tell the host if it knows of it. */
+/* Its process ended or is no longer followed: call the host program back if it knows
+ * it. */
 void op_program_went(struct op_processes *p, struct op_program *program);
 
 /* Its resource in @window; reads what is not known yet. @mappings: what it had mapped at
@@ -115,9 +116,9 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 			uint32_t *ret);
 
 /*
- * What the process, or what it has mapped as @mappings, says of code at @addr that is of no ELF
- * file: a runtime of a file that is none (struct op_runtime_ops.describe_code), or its perf
- * map. Returns 1 with *@ret, valid until the next call, or 0.
+ * What the process, or what it has mapped as @mappings, says of code at @addr outside ELF
+ * files: a runtime whose file is no ELF file (struct op_runtime_ops.describe_code), or
+ * its perf map. Returns 1 with *@ret, valid until the next call, or 0.
  */
 int op_program_describe_code(struct op_processes *p, struct op_program *program,
 			     const struct op_mappings *mappings, uint64_t addr,

@@ -40,6 +40,7 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 			 uint64_t *ret_bias)
 {
 	const struct op_executable_place place = place_of(p, program, v);
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	const struct op_image_segment *s;
 	struct op_opened opened;
 	size_t i;
@@ -55,11 +56,14 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	r = op_executable_open_mapped(p->target, v->exe, &place, &opened);
 	if (r < 0)
 		return r;
-	r = op_elf_open(opened.fd, ret);
+	r = op_elf_open(opened.fd, &elf);
 	if (r < 0) {
 		op_closep(&opened.fd);
 		return r;
 	}
+	if (!op_executable_is_read(v->exe, elf, opened.served))
+		return -ESTALE;
+	*ret = OP_TAKE_PTR(elf);
 	*ret_bias = v->start + s->offset - v->offset - s->vaddr;
 	return 0;
 }
@@ -345,7 +349,7 @@ static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 	struct op_claim claim = v->claim;
 	int r = op_claim_settle(&p->executables, &e, &place, &claim);
 
-	/* Other holders of the list may be of another time. */
+	/* Other holders of the list may have it from another time. */
 	if (r > 0)
 		r = op_mappings_own(&proc->mappings, &p->executables, p->now_ns);
 	if (r == 0) {

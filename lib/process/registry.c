@@ -14,9 +14,9 @@
 #include "process/state.h"
 #include "process/target/scan.h"
 
-/* Between two looks at one process that samples ask for: at least that, or so many times what the
- * last one took; twice as long after each that told nothing new of files, and no more than that,
- * or than the other if it told of memory without a file. */
+/* Between two looks at one process that samples ask for: at least that, or so many times
+ * what the last one took; twice as long after each that found no new files, up to the
+ * first maximum, or up to the second if it found memory without a file. */
 #define LOOK_LEAST_NS	     UINT64_C(2000000)
 #define LOOK_PAUSE_FACTOR    20
 #define LOOK_MOST_NS	     UINT64_C(64000000000)
@@ -102,12 +102,12 @@ void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time
 void op_registry_forget(struct op_processes *p, struct op_proc *proc)
 {
 	/* Its exit will not be noticed, and its pid may belong to another process then:
-	 * its memory must not be read any more. */
+	 * do not read its memory. */
 	proc->program->memory.gone = true;
 	retire(p, proc);
 }
 
-/* Make room for one more process at max_processes: forget the least recently used one. */
+/* At max_processes, allow one more process: forget the least recently used one. */
 static bool make_room(struct op_processes *p)
 {
 	struct op_proc *oldest = op_proc_lists_least_used(p);
@@ -392,7 +392,8 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
-/* Keep what is known of the mappings that are there as @before. @told: events told of all others. */
+/* Keep what is known of the mappings that are there as @before. @told: all others came by
+ * events. */
 static void keep_known(struct op_mappings *now, const struct op_mappings *before,
 		       bool told)
 {

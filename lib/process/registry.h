@@ -28,7 +28,7 @@ int op_registry_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns);
 /* Stop tracking a process that is alive. It is learnt again when it is next met. */
 void op_registry_forget(struct op_processes *p, struct op_proc *proc);
-/* @proc is of use, though there may be no records of it: it is not forgotten as an idle one. */
+/* @proc is in use, although it may have no records: do not forget it as an idle one. */
 void op_registry_use(struct op_processes *p, struct op_proc *proc);
 /* Free the ended processes that were kept long enough. */
 void op_registry_expire(struct op_processes *p);
@@ -46,8 +46,8 @@ int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
  * is the sample's (0: now). */
 bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			    uint64_t time_ns);
-/* Is what is known of @proc not what it had at a sample of @time_ns, which told of so many pages of
- * code? 0: the sample did not tell. */
+/* Does a sample of @time_ns with @code_pages pages of code (0: unknown) show other
+ * mappings of @proc than the known ones? */
 bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
 			 uint64_t time_ns);
 /* A sample told that they were as they are known at @time_ns. */

@@ -143,7 +143,7 @@ struct op_processes {
 	uint32_t next_generation;
 	struct op_processes_runtimes runtimes;
 	struct op_processes_contexts contexts;
-	/* op_publish_open_file(), which is of a later place than its caller */
+	/* op_publish_open_file(), which belongs to a later layer than its caller */
 	int (*open_file)(struct op_processes *p, const struct op_program *program,
 			 const struct op_mapping *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
@@ -166,7 +166,7 @@ static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
 	return op_process_read_ns(p) >= ns + OP_PROCESS_KEEP_NS;
 }
 
-/* What ended by then is not kept any more. */
+/* What ended by then is no longer kept. */
 static inline uint64_t op_process_over_ns(const struct op_processes *p)
 {
 	uint64_t read_ns = op_process_read_ns(p);

@@ -88,15 +88,15 @@ const char *op_layouts_line(const char *text, size_t len, struct op_layouts_line
 		return take_section(s, ret);
 	equals = strchr(s, '=');
 	if (!equals)
-		return "the line is no section, no comment and no \"key = value\"";
+		return "the line is not a section, a comment or \"key = value\"";
 	*equals = 0;
 	ret->kind = OP_LAYOUTS_ENTRY;
 	ret->first = trim(s);
 	ret->second = trim(equals + 1);
 	if (!one_word(ret->first))
-		return "before \"=\" stands one key";
+		return "one key goes before \"=\"";
 	if (!*ret->second)
-		return "behind \"=\" stands a value";
+		return "a value goes after \"=\"";
 	return NULL;
 }
 

@@ -165,9 +165,8 @@ static const struct op_mapping *find_lazy(const struct op_mappings *mappings, ui
 }
 
 /*
- * Make the table for @pc. While it is in progress, single rules are published; that of
- * *@told is not published again. Returns 1 if a new walk may come further; 0;
- * -EINPROGRESS.
+ * Make the table for @pc. While it is in progress, single rules are published, but not that
+ * of *@told again. Returns 1 if a new walk may come further; 0; -EINPROGRESS.
  */
 static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc,
 		    uint64_t *told)
@@ -432,8 +431,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	}
 	if (program->until_ns)
 		return r == -EINPROGRESS ? r : 0;
-	/* The kernel may still use a generation that was replaced here. What was made so
-	 * far serves later samples. */
+	/* The kernel may still use a generation that was replaced here. Later samples use
+	 * what was made so far. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
 	return r == -EINPROGRESS ? r : 0;

@@ -26,7 +26,7 @@ struct op_deferred {
 	const void *root; /* the base of the stack, from address @root_at; may be NULL */
 	size_t root_len;
 	uint64_t root_at;
-	/* What the kernel's walk found. The registers are of the frame after it. */
+	/* What the kernel's walk found. The registers are those of the frame after it. */
 	const uint64_t *words;
 	size_t words_len;
 	uint32_t frames;

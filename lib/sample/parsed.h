@@ -12,7 +12,7 @@
 struct op_sampler;
 
 enum {
-	OP_KEY_WORDS = 2, /* before a stack's words: what else tells stacks apart */
+	OP_KEY_WORDS = 2, /* before a stack's words: what else distinguishes stacks */
 };
 
 /* Pointers are into the record, and @words into the sampler's scratch memory: valid until

@@ -394,7 +394,7 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
-/* @value of a record that stands for @hits of them. */
+/* @value of a record that represents @hits of them. */
 static int64_t value_of(uint64_t value, uint32_t hits)
 {
 	int64_t one = (int64_t)value;
@@ -414,7 +414,7 @@ static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 	const struct op_kind *kind = op_kind_of(h->event);
 	uint32_t hits = OP_MAX(h->hits, 1U);
 
-	/* one number and not several in a word: what it stands for is multiplied here */
+	/* one number and not several in a word: its weight is multiplied here */
 	if (!row || (!row->mask && !row->part && !kind->count)) {
 		ret->value = value_of(h->value, hits);
 		ret->count = hits;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When processes end. A process ends with its last thread, which need not be the leader:
- * that may end long before, or shortly before when all are killed. Other threads keep
- * their mappings until then, so the process's end is the last of the threads' ends.
+ * When processes end. A process ends with its last thread, which may not be the leader:
+ * the leader may end long before, or shortly before when all are killed. Other threads
+ * keep their mappings until then, so the process's end is the last of the threads' ends.
  */
 #ifndef OP_SESSION_ENDS_H
 #define OP_SESSION_ENDS_H

@@ -29,7 +29,7 @@ struct op_session {
 	struct op_sideband_sink sink;
 	struct op_endings ends;
 	struct op_postponed postponed;
-	uint64_t news_ns;	   /* time of the last news */
+	uint64_t news_ns;	   /* time of the last event or record */
 	uint64_t code_ns;	   /* code was last seen for the first time then */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
 	bool put_off;		   /* the last poll left the records to the next one */

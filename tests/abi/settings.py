@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """lib/api/settings/keys.def has each field and each bit of the structs that it is for, or says why
-not; and the pages below have what it says of each key.
+not. The pages below have what it says of each key (docs/manpage.py puts it into man pages).
 
-    settings.py ROOT            is it so?
-    settings.py --write ROOT    write it into the pages
+    settings.py ROOT            check this
+    settings.py --write ROOT    write the pages
 """
 import pathlib
 import re
 import sys
-import textwrap
-import typing
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs"))
+from manpage import LISTS, keys  # noqa: E402
 
 BEGIN, END = "keys: by tests/abi/settings.py --write", "end of keys"
 # Bits of other fields than flags stand in lists of words.
@@ -18,95 +19,16 @@ WORDS = {"OTELPROF_LOG_": "lib/api/settings/keys.c",
 NO_WORD = {"OTELPROF_PROTOCOL_DEFAULT", "OTELPROF_COMPRESSION_DEFAULT"}
 
 
-class Key(typing.NamedTuple):
-    group: str
-    key: str
-    struct: str
-    field: str
-    kind: str
-    least: str
-    where: str
-    word: str
-    default: str
-    text: str
-    aliases: list  # (name, letter, as, word) of each
-
-
-def keys(table):
-    group, found = "", []
-    aliases = re.findall(r"^OP_ALIAS\((\w+), (0|'.'), (\w+), \"(.*)\", \"(.*)\"\)$", table, re.M)
-    for heading, *row in re.findall(
-            r'^OP_GROUP\("(.*)"\)$|'
-            r'^OP_KEY\((\w+), (\w+), (\w+), (\w+), (\w+), \w+, [01], \w+, (\w+), "(.*)", "(.*)",\n'
-            r'\s+"(.*)"\)$', table, re.M):
-        group = heading or group
-        if not heading:
-            found.append(Key(group, *row, [(name, letter.strip("'"), like, word) for
-                                           name, letter, key, like, word in aliases
-                                           if key == row[0]]))
-    return found
-
-
 def fields(header, struct):
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
     body = re.search(r"^struct %s \{\n(.*?)^\};" % struct, text, re.M | re.S).group(1)
     return re.findall(r"(\w+)(?:\[\w+\])?;", body)
 
 
-def escaped(text):
-    return re.sub(r"([_*])", r"\\\1", text)
-
-
-# Where the words of a list go: in a man page a line that docs/rows.py replaces, else a link.
-LISTS = {"kinds": "kinds", "runtimes_off": "runtimes"}
-
-
-def entry(title, text, words=None):
-    parts = [textwrap.fill(escaped(part), 90, initial_indent="\t", subsequent_indent="\t",
-                           break_long_words=False, break_on_hyphens=False)
-             for part in re.split(r"\{words\}\. ?", text)]
-    return "%s\n%s\n\n" % (title, ("\n\t; rows: %s.\n" % words).join(parts).rstrip("\n"))
-
-
-def settings_page(table):
-    says = {"": "", "not": ", its opposite", "one": ", an entry with its commas"}
-    return "\n" + "".join(entry(f"_{k.key}_", f"{k.text} Default: {k.default}." + "".join(
-        f" Also {name}{says.get(like, ', in ' + like)}." for name, _, like, _ in k.aliases),
-        LISTS.get(k.key)) for k in keys(table))
-
-
-def switches(k):
-    names = [(name, letter, word) for name, letter, like, word in k.aliases
-             if like not in ("not", "one")]
-    names += [("no_" * (k.kind == "OFF") + k.key, "0", k.word)]
-    names += [(name, letter, word) for name, letter, like, word in k.aliases
-              if like in ("not", "one")]
-    return ", ".join(f"*-{letter}*, " * (letter != "0") + f"*--{name.replace('_', '-')}*" +
-                     f" _{word}_" * bool(word) for name, letter, word in names)
-
-
-def program_page(where):
-    def page(table):
-        text, group = "\n", ""
-        for k in keys(table):
-            if k.where not in where:
-                continue
-            if k.group != group:
-                group = k.group
-                text += f"## {group}\n\n"
-            says = k.text
-            if k.kind == "OFF":
-                says = says[len("false: ")].upper() + says[len("false: ") + 1:]
-            default = "99" if k.key == "sample_rate_hz" else k.default
-            text += entry(switches(k), says + f" Default: {default}." * (default not in ("true", "false", "none")),
-                          LISTS.get(k.key))
-        return text
-    return page
-
-
 def receiver_page(table):
     def quoted(k):
-        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", k.text).replace("|", "\\|")
+        first = k.text.partition(". ")[0].rstrip(".")  # the man page has the rest
+        text = re.sub(r"\b([a-z]+_[a-z_]+)\b", r"`\1`", first).replace("|", "\\|")
         words = LISTS.get(k.key)
         return text.replace("{words}", f"the [{words}]({words}/README.md)")
     return "\n| key | default | what it does |\n|---|---|---|\n" + "".join(
@@ -114,17 +36,13 @@ def receiver_page(table):
         if k.where == "ALL") + "\n"
 
 
-PAGES = {"docs/man/otelprof_settings_new.3.scd": settings_page,
-         "docs/man/otelprof/otelprof-record.1.scd": program_page(("ALL", "PROGRAM")),
-         "docs/man/otelprof/otelprof-export.1.scd": program_page(("EXPORT",)),
-         "docs/collector.md": receiver_page}
+PAGES = {"docs/collector.md": receiver_page}
 
 
 def right(root, path, table):
     """(the page, the page as it should be)"""
     page = (root / path).read_text()
-    begin, end = (f"<!-- {mark} -->\n" if path.endswith(".md") else f"; {mark}\n"
-                  for mark in (BEGIN, END))
+    begin, end = (f"<!-- {mark} -->\n" for mark in (BEGIN, END))
     before, rest = page.split(begin)
     return page, before + begin + PAGES[path](table) + end + rest.split(end)[1]
 

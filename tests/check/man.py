@@ -17,10 +17,9 @@ import tempfile
 from source import blank
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs"))
-import rows  # noqa: E402
+import manpage  # noqa: E402
 
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "RETURN VALUE", "ERRORS", "EXAMPLES", "SEE ALSO"]
-NO_FIELDS = {"reserved0"}
 NO_PAGE = {"OTELPROF_API", "OTELPROF_MUST_CHECK", "OTELPROF_BEGIN_DECLS",
            "OTELPROF_END_DECLS"}
 
@@ -50,7 +49,7 @@ def fields(headers):
     for name, body in re.findall(r"^struct (otelprof_\w+) \{\n(.*?)^\};",
                                  blank(headers, {"block"}), re.M | re.S):
         for field in re.findall(r"(\w+)(?:\[\w+\])?;", body):
-            if field not in NO_FIELDS:
+            if not re.fullmatch(r"reserved\d", field):
                 yield name, field
 
 
@@ -155,7 +154,7 @@ def main(root, *args):
     includes = args[:args.index("--built")] if built else args
     headers = "\n".join(p.read_text() for p in sorted((root / "include/otelprof").glob("*.h*")))
     errors = (root / "bpf/include/op_errors.def").read_text()
-    pages = {p.stem: rows.filled(root, p.read_text())
+    pages = {p.stem: manpage.filled(root, p.read_text())
              for p in sorted((root / "docs/man").rglob("*.scd"))}
     wrong = list(check_contents(headers, errors,
                                 {n: p for n, p in pages.items() if n.endswith(".3")}))

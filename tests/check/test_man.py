@@ -107,6 +107,21 @@ class Man(unittest.TestCase):
         self.assertIn("error", man.compiles("int main(void) { return x; }", []))
         self.assertIn("error", man.compiles("static int unused(void) { return 0; }", []))
 
+    def test_fields_and_their_comments(self):
+        self.assertEqual("_a_\n\tSamples of b\\_c, at most 3.\n\n"
+                         "Of both:\n\n"
+                         "_d_, _e_\n\tThe name, two lines.", man.manpage.struct("""
+struct otelprof_a {
+	size_t size;
+	uint64_t a; /* samples of b_c, at most 3 */
+	/* of both */
+	const char *d; /* the name,
+			* two lines */
+	uint32_t e[4];
+	uint32_t reserved0;
+};
+""", "otelprof_a"))
+
     def test_made_pages(self):
         with tempfile.TemporaryDirectory() as where:
             page = pathlib.Path(where, "otelprof_use.3")

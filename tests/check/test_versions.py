@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of ../versions.py: how the results of cells become rows, and what of an earlier table
-stays."""
+"""Tests of ../versions.py: how the results of cells become a table, and what stays of an earlier
+one."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import versions  # noqa: E402
 
 def result(status, cell, version="21", mode="default", text="x", **figures):
     row = dict(runtime="Java", version=version, mode=mode, program=cell, **figures)
-    name = "%s-%s-%s" % (version, mode.replace(":", ""), cell)
+    name = "%s-%s-%s" % (version, mode.translate(str.maketrans("", "", ": ")), cell)
     return ["%s hotspot %s: %s" % (status, name, text),
             "figures hotspot %s %s" % (name, json.dumps(row))]
 
@@ -36,7 +36,7 @@ class Table(unittest.TestCase):
         self.folder.cleanup()
 
     def write(self, *results, tree="new"):
-        """Returns the table's rows, as {(version, mode): {column: text}}."""
+        """Returns {(version, mode): versions.Cell} as written."""
         with open(self.results, "w", encoding="utf-8") as f:
             f.write("\n".join(line for lines in results for line in lines) + "\n")
         table = versions.read_table(self.path)
@@ -48,59 +48,59 @@ class Table(unittest.TestCase):
             f.write(self.text)
         rows = versions.read_table(self.path)
         self.assertEqual(rows, table)
-        return {key[1:]: dict(zip(versions.COLUMNS, columns)) for key, columns in rows.items()}
+        return {key[1:]: cell for key, cell in rows.items()}
 
-    def test_the_worst_of_the_programs_is_told(self):
-        row = self.write(ran("ok", "scenes", 99.5, 99.25, leaf=1.25, release="21.0.2",
-                             errors={"native_stuck": 2}),
-                         ran("ok", "calls", 99.75, 100.0, release="21.0.2",
-                             errors={"native_stuck": 1, "truncated": 1}))["21", "default"]
-        self.assertEqual(row, {
-            "version": "21", "release": "21.0.2", "mode": "default", "programs": "scenes calls",
-            "samples": "2000", "exact %": "99.50", "lines right %": "99.25",
-            "leaf error": "1.25", "errors by name": "native_stuck 3, truncated 1",
-            "result": "passes", "tree": "new"})
+    def test_the_worst_of_the_programs(self):
+        cell = self.write(ran("ok", "scenes", 99.5, 99.25, leaf=1.25, release="21.0.2"),
+                          ran("ok", "calls", 99.75, 100.0, release="21.0.2"))["21", "default"]
+        self.assertEqual(cell, ("21.0.2", "new", "99.25, 1.25"))
 
     def test_a_cell_that_fails(self):
-        rows = self.write(ran("ok", "scenes"), ran("FAIL", "calls"),
-                          result("FAIL", "scenes", "25", text="KeyError: 1"))
-        self.assertEqual(rows["21", "default"]["result"], "fails: calls")
-        self.assertEqual(rows["25", "default"]["result"], "fails: scenes")
-        self.assertEqual(rows["25", "default"]["exact %"], "–")
+        cells = self.write(ran("ok", "scenes"), ran("FAIL", "calls"),
+                           result("FAIL", "scenes", "25", text="KeyError: 1"))
+        self.assertEqual(cells["21", "default"].figures, "fails: calls, 100.00")
+        self.assertEqual(cells["25", "default"].figures, "fails: scenes")
 
     def test_a_cell_that_passes_with_figures_that_do_not(self):
-        def told(**more):
-            return self.write(ran("ok", "scenes", **more))["21", "default"]["result"]
-        self.assertEqual(told(), "passes")
-        self.assertEqual(told(leaf=2.0, exact=99.0, lines=99.0), "passes")
-        self.assertEqual(told(exact=98.99), "fails: exact")
-        self.assertEqual(told(lines=98.99), "fails: lines")
-        self.assertEqual(told(leaf=2.01), "fails: leaf")
-        self.assertEqual(self.write(result("ok", "scenes"))["21", "default"]["result"],
+        def figures(**more):
+            return self.write(ran("ok", "scenes", **more))["21", "default"].figures
+        self.assertEqual(figures(), "100.00")
+        self.assertEqual(figures(leaf=2.0, exact=99.0, lines=99.0), "99.00, 2.00")
+        self.assertEqual(figures(exact=98.99), "fails: exact, 98.99")
+        self.assertEqual(figures(lines=98.99), "fails: lines, 98.99")
+        self.assertEqual(figures(leaf=2.01), "fails: leaf, 100.00, 2.01")
+        self.assertEqual(self.write(result("ok", "scenes"))["21", "default"].figures,
                          "fails: no figures")
 
     def test_not_run(self):
-        rows = self.write(result("skip", "scenes", "8", "-XX:+UseZGC", "no | at /a/b/c here"),
-                          result("skip", "calls", "8", "-XX:+UseZGC", "no"))
-        row = rows["8", "`-XX:+UseZGC`"]
-        self.assertEqual(row["result"], "not run: no \\| at c here")
-        self.assertEqual((row["samples"], row["programs"], row["tree"]), ("–", "–", "–"))
+        cells = self.write(result("skip", "scenes", "8", "-XX:+UseZGC", "no (|) at /a/b/c here"),
+                           result("skip", "calls", "8", "-XX:+UseZGC", "no"))
+        self.assertEqual(cells["8", "`-XX:+UseZGC`"], ("–", "–", "not run: no [\\|] at c here"))
 
     def test_one_of_two_programs_not_run(self):
-        row = self.write(ran("ok", "scenes"), result("skip", "calls"))["21", "default"]
-        self.assertEqual((row["programs"], row["result"]), ("scenes", "passes"))
+        cell = self.write(ran("ok", "scenes"), result("skip", "calls"))["21", "default"]
+        self.assertEqual(cell.figures, "100.00")
 
-    def test_rows_that_did_not_run_stay(self):
+    def test_what_did_not_run_stays(self):
         self.write(ran("ok", "scenes"), ran("ok", "scenes", version="17"),
                    result("skip", "scenes", "11", text="not here"),
                    result("skip", "scenes", "8", text="not here"), tree="old")
-        rows = self.write(ran("FAIL", "scenes", 50.0, version="17"), ran("ok", "scenes", version="8"),
-                          result("skip", "scenes", "21", text="gone"),
-                          result("skip", "scenes", "11", text="gone"))
-        told = [(version, row["result"], row["tree"]) for (version, _), row in rows.items()]
-        self.assertEqual(told, [("8", "passes", "new"), ("11", "not run: gone", "–"),
-                                ("17", "fails: scenes", "new"), ("21", "passes", "old")])
+        cells = self.write(ran("FAIL", "scenes", 50.0, version="17"),
+                           ran("ok", "scenes", version="8"),
+                           result("skip", "scenes", "21", text="gone"),
+                           result("skip", "scenes", "11", text="gone"))
+        self.assertEqual([(version, cell.tree, cell.figures)
+                          for (version, _), cell in cells.items()],
+                         [("8", "new", "100.00"), ("11", "–", "not run: gone"),
+                          ("17", "new", "fails: scenes, 50.00"), ("21", "old", "100.00")])
         self.assertIn("| Java | 2 | 1 | 1 |\n", self.text)
+
+    def test_modes_share_a_line(self):
+        for tree in "old", "new":
+            self.write(ran("ok", "a"), ran("ok", "a", mode="musl, static", exact=99.5),
+                       ran("ok", "b", mode="musl" if tree == "old" else "-Xint"), tree=tree)
+        self.assertIn("| 21 | – | new | default (100.00), `-Xint` (100.00), "
+                      "musl, static (99.50) |\n| 21 | – | old | musl (100.00) |\n", self.text)
 
     def test_order(self):
         rows = self.write(ran("ok", "a", version="3.10"), ran("ok", "a", version="3.9", mode="-b"),

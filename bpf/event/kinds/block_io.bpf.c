@@ -183,7 +183,7 @@ __attribute__((noinline)) int op_bio_end(__u64 key)
 	__builtin_memcpy(&s, held, sizeof(s));
 	r = (int)bpf_map_delete_elem(&op_held, &key);
 	if (r == -OP_ENOENT)
-		return 0; /* it was told of already */
+		return 0; /* already sent */
 	if (r) {	  /* before 6.7 the kernel may refuse it in an interrupt */
 		op_count_in(counts, OP_COUNT_TAKEN);
 		op_count_in(counts, OP_COUNT_NO_MEMORY);

@@ -61,7 +61,7 @@ static __always_inline __u64 op_heap_key(__u32 pid, __u64 address)
 	return h.word[0];
 }
 
-/* The entry of @pid in op_heap_of_pid; NULL if there is no room for it. */
+/* The entry of @pid in op_heap_of_pid; NULL if the map is full. */
 static __always_inline struct op_heap_use *op_heap_use_of(__u32 pid)
 {
 	struct op_heap_use *use = bpf_map_lookup_elem(&op_heap_of_pid, &pid);

@@ -19,8 +19,8 @@ char op_license[] SEC("license") = "Dual BSD/GPL";
 
 enum {
 	OP_GROWN_PROCESSES = 8192,
-	/* Pages. What is read may be older than what another CPU has told meanwhile, and is no
-	 * loss then. */
+	/* Pages. The value may be older than one that another CPU has reported meanwhile.
+	 * Then it is no loss. */
 	OP_GROWN_SLACK = 128,
 };
 

@@ -65,11 +65,12 @@ static __always_inline bool op_is_news(struct task_struct *task)
 }
 
 /*
- * Does the current thread's fatal @signal count, and not that of another one of the process? One
- * that comes with a signal of its own (@own) is the first, but for two at the same moment. The
- * others get SIGKILL. The kernel also gives this to all threads where one signal ends the whole
- * process at once. Then the first thread counts, and so no number of processes is too large for
- * the map; another one counts where the first had ended before.
+ * Does the current thread's fatal @signal count, and not that of another one of the
+ * process? One that comes with a signal of its own (@own) is the first, unless two come
+ * at the same moment. The others get SIGKILL. The kernel also gives this to all threads
+ * where one signal ends the whole process at once. Then the first thread counts, and so
+ * no number of processes is too large for the map; another one counts where the first had
+ * ended before.
  */
 static __always_inline bool op_counts_here(struct task_struct *task, __u32 signal,
 					   bool own)
@@ -78,7 +79,7 @@ static __always_inline bool op_counts_here(struct task_struct *task, __u32 signa
 
 	if (own)
 		return op_is_news(task);
-	/* a thread wrote the core, or is about to, and has told */
+	/* a thread wrote the core, or is about to, and was sampled */
 	if (signal < 32 && OP_SIGNAL_CORE >> signal & 1)
 		return false;
 	leader = BPF_CORE_READ(task, group_leader);

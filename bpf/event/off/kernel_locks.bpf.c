@@ -115,7 +115,7 @@ static __always_inline struct op_lock_cpu *op_lock_this_cpu(void)
 	return bpf_map_lookup_elem(&op_lock_cpus, &zero);
 }
 
-/* Count @n waits that are known of and not told. */
+/* Count @n waits that were seen and not sent. */
 static __always_inline void op_lock_lost(struct op_counts *counts, __u32 counter, __u64 n)
 {
 	op_count_add(counts, OP_COUNT_TAKEN, n);
@@ -148,7 +148,7 @@ static __always_inline void op_spin_begin(struct op_counts *counts,
 	cpu->spin[i].wait.flags = flags;
 }
 
-/* A mutex tells of each turn of a wait: it spins, sleeps, spins once more, and so on. */
+/* A mutex reports each phase of a wait: it spins, sleeps, spins once more, and so on. */
 static __always_inline bool op_wait_goes_on(const struct op_lock_wait *wait, __u64 flags)
 {
 	return flags & OP_LCB_MUTEX && !(wait->flags & flags & OP_LCB_SPIN);

@@ -27,7 +27,7 @@
 /* A CPU: the state of its sampling, and the interval that the interrupt is to take. */
 struct op_off_cpu {
 	struct op_off_points points;
-	__u64 task; /* the task whose interval is to be taken; 0: none */
+	__u64 task; /* the task whose interval is sampled; 0: none */
 	__u64 asked_ns;
 	__u64 value; /* ns that the interval stands for */
 	__u64 length_ns;

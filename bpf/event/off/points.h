@@ -124,7 +124,8 @@ static __always_inline __u64 op_off_weight(struct op_off_points *p, __u64 d)
 			op_off_begin_piece(p, after);
 			continue;
 		}
-		/* It covers the next piece: what is of later pieces counts as it is. */
+		/* It covers the next piece, and the time in later pieces counts in
+		 * full. */
 		weight += d - after;
 		op_off_begin_piece(p, 0);
 		d = 0;

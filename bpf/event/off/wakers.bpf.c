@@ -86,7 +86,7 @@ __attribute__((noinline)) int op_in_interrupt(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Have the sample tell of @task, which is woken. */
+/* Note in the sample which task, @task, is woken. */
 static __always_inline void op_note_woken(struct op_slot *slot, struct task_struct *task)
 {
 	struct op_waker *woken = &slot->waker;
@@ -152,8 +152,8 @@ static __always_inline int op_waking(struct bpf_raw_tracepoint_args *ctx, bool w
 		return 0;
 	op_count_in(counts, OP_COUNT_TAKEN);
 	weight = op_waker_muted(mine, now) ? 0 : op_sleep_weight(counts, length, now);
-	/* Still on its CPU, it has not slept: left_ns is of an earlier switch, before which it was
-	 * already woken, or this switch is not done yet. */
+	/* Still on its CPU, it has not slept: left_ns belongs to an earlier switch,
+	 * before which it was already woken, or this switch is not done yet. */
 	if (!weight || op_on_cpu(task)) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		return 0;

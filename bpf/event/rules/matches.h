@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rules by what a program is: user space finds out which processes they mean. Here is what
- * cannot wait for it. A child is what its parent is. A process that executed a program is of
- * another file, and its environment is what it was given, which most pass on.
+ * Rules by executable or environment: user space finds the processes that match. This
+ * file has what cannot wait for it. A child inherits the matches of its parent. An exec
+ * changes the file, and mostly keeps the environment.
  */
 #ifndef OP_MATCHES_H
 #define OP_MATCHES_H

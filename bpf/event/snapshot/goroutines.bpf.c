@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which processes a snapshot of goroutines is of: an iterator over the tasks, which user
+ * The processes for a snapshot of goroutines: an iterator over the tasks, which user
  * space reads. For each process that the rules keep it writes a record without a stack.
  * User space then reads the goroutines out of the memory of those that run Go.
  */

@@ -190,7 +190,7 @@ func (l *legacyConfig) offCPU(c *Config) error {
 		return fmt.Errorf("off_cpu_threshold is %v and must be 0 to 1", *l.OffCPUThreshold)
 	}
 	c.notes = append(c.notes, "off_cpu_threshold: intervals are taken by their length, "+
-		"at most off_cpu_samples a second, and the values stand for all")
+		"at most off_cpu_samples a second, and the values are estimates for all")
 	if c.Settings["kinds"] == nil {
 		c.add("kinds", "cpu")
 	}

@@ -90,9 +90,9 @@ var families = []family{
 			return map[string]uint64{"complete": s.complete, "truncated": s.truncated,
 				"broken": s.broken}
 		}},
-	{"otelprof.postponed", "{item}", "Names of frames and tables that budgets had no room for yet",
+	{"otelprof.postponed", "{item}", "Names of frames and tables that budgets delay",
 		"what", func(s *stats) map[string]uint64 { return s.postponed }},
-	{"otelprof.evicted", "{item}", "Names of files, tables and processes given up to make room",
+	{"otelprof.evicted", "{item}", "Names of files, tables and processes dropped to free memory",
 		"what", func(s *stats) map[string]uint64 { return s.evicted }},
 	{"otelprof.unwind.errors", "{stack}", "Stacks that an error ended", "error",
 		func(s *stats) map[string]uint64 { return s.unwindErrors }},

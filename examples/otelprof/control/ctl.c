@@ -26,22 +26,22 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof ctl [OPTIONS] REQUEST\n\n"
-		"Tells a running 'otelprof export --control' what to do, without a restart.\n\n"
-		"  status               what it does and did\n"
-		"  rate HZ              samples a second and CPU of what no rule gives a rate\n"
-		"  rate HZ TARGET       of what TARGET means\n"
-		"  include [HZ] [1/N] TARGET  sample it, one in N; nothing that no rule includes\n"
-		"  exclude TARGET       do not sample it\n"
-		"  rules                the rules there are, with their numbers\n"
+		"Controls a running 'otelprof export --control', without a restart.\n\n"
+		"  status               counters and gauges\n"
+		"  rate HZ              samples a second and CPU, for all without a rate of a rule\n"
+		"  rate HZ TARGET       samples a second and CPU of TARGET\n"
+		"  include [HZ] [1/N] TARGET  sample TARGET, one sample in N\n"
+		"  exclude TARGET       do not sample TARGET\n"
+		"  rules                list the rules with their numbers\n"
 		"  remove NUMBER        remove a rule\n"
-		"  pause, resume        take no samples; take them again\n\n"
+		"  pause, resume        stop sampling, and continue\n\n"
 		"TARGET is all, pid:N, tree:N (with its descendants), uid:N, age:Ns (at least),\n"
 		"comm:NAME (a command name), cgroup:PATH (below the mount of cgroup v2),\n"
-		"container:ID, pod:UID, exe:PATH (of the executable, where * stands for any\n"
-		"bytes) or env:NAME[=VALUE] (of the environment that it was begun with).\n" RULES_SENTENCE
+		"container:ID, pod:UID, exe:PATH (of the executable, * matches any bytes) or\n"
+		"env:NAME[=VALUE] (of the environment at exec).\n" RULES_SENTENCE
 		"A new rule comes last.\n\n"
-		"      --for S          the rule goes by itself after S seconds\n"
-		"      --socket PATH    of the daemon (" CONTROL_PATH ")\n"
+		"      --for S          the rule ends after S seconds\n"
+		"      --socket PATH    the daemon's socket (" CONTROL_PATH ")\n"
 		"  -h, --help           show this text\n",
 		f);
 	return STATUS_OK;
@@ -175,7 +175,7 @@ static int request(const struct ctl *ctl, int argc, char **argv)
 	if (argc > 1 && (!strcmp(verb, "rate") || !strcmp(verb, "include") ||
 			 !strcmp(verb, "exclude")))
 		return ask_rule(ctl, argc, argv);
-	(void)fail("that is no request of ctl");
+	(void)fail("ctl does not know this request");
 	return usage_hint("ctl");
 }
 

@@ -42,9 +42,9 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof dump [OPTIONS] [PID...]\n\n"
-		"Prints what all threads of processes do at this moment: the stack of each, in\n"
-		"any language and with source lines, its state, and what it waits for. Nothing is\n"
-		"stopped. It takes a second or two.\n\n"
+		"Prints the stacks of all threads of processes at this moment, in any language,\n"
+		"with source lines, the state, and what each waits for. It stops nothing, and\n"
+		"takes a second or two.\n\n"
 		"  -p, --pid PID        this process\n"
 		"      --tree PID       this process and its descendants\n"
 		"      --program NAME   processes whose executable or command has this name\n"

@@ -29,7 +29,7 @@ enum {
 };
 
 static const char instructions[] =
-	"Profiles of this Linux host. Begin with record (or top), which tells where the "
+	"Profiles of this Linux host. Begin with record (or top), which shows where the "
 	"CPU time goes, then ask callers or report with another grouping or a filter; diff "
 	"compares two recordings. A program that is slow and takes no CPU waits: record it "
 	"with the kinds off_cpu,locks. One that hangs: dump. Self is time in a function "
@@ -157,7 +157,7 @@ static void call_tool(struct server *s, struct json_object *id,
 	}
 	if (json_object_object_get_ex(params, "arguments", &arguments) && arguments &&
 	    !json_object_is_type(arguments, json_type_object)) {
-		refuse(s, id, RPC_INVALID_PARAMS, "the arguments are no object");
+		refuse(s, id, RPC_INVALID_PARAMS, "the arguments are not an object");
 		return;
 	}
 	s->running = id;
@@ -212,7 +212,7 @@ static void handle(struct server *s, struct json_object *message)
 	const char *method;
 
 	if (!is_request(message)) {
-		refuse(s, NULL, RPC_INVALID_REQUEST, "this is no request");
+		refuse(s, NULL, RPC_INVALID_REQUEST, "this is not a request");
 		return;
 	}
 	method = text_of(message, "method");
@@ -285,7 +285,7 @@ static struct json_object *parse_line(struct server *s, ssize_t len)
 	if (len < 0)
 		refuse(s, NULL, RPC_INVALID_REQUEST, "this line is too long");
 	else
-		refuse(s, NULL, RPC_PARSE_ERROR, "this line is no JSON");
+		refuse(s, NULL, RPC_PARSE_ERROR, "this line is not JSON");
 	s->batch = batch;
 	return NULL;
 }

@@ -15,7 +15,7 @@
 
 /* While a program runs: what else may be read, and what reads it. */
 struct meanwhile {
-	int fd; /* -1: nothing any more */
+	int fd; /* -1: nothing left */
 	/* Returns false to end the program; may set fd to -1. */
 	bool (*fn)(void *data, struct meanwhile *m);
 	void *data;

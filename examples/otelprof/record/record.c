@@ -58,10 +58,10 @@ static int help(FILE *f, const struct options *o)
 		"Usage: otelprof record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n\n"
 		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
 		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
-		"  -o, --output FILE           the output file (profile.html); \"-\" is standard\n"
-		"                              output; an older file is kept as FILE.old\n",
+		"  -o, --output FILE           the output file (profile.html), \"-\" is standard\n"
+		"                              output, an older file is kept as FILE.old\n",
 		f);
-	format_help(f, FORM_RECORD, 30, "%s; by the ending of FILE");
+	format_help(f, FORM_RECORD, 30, "%s (by the ending of FILE)");
 	(void)fputs(
 		"  -q, --quiet                 no summary at the end\n"
 		"      --open                  show the page in a browser\n"
@@ -69,14 +69,13 @@ static int help(FILE *f, const struct options *o)
 		f);
 	options_help(f, o);
 	(void)fputs(
-		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
-		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
-		"request after its length as 4 bytes, big endian.\n"
+		"\nhtml is one page with a flame graph, for any browser. pprof is for\n"
+		"'go tool pprof', folded is text for flame graph scripts. otlp is each request\n"
+		"after its length as 4 bytes, big endian.\n"
 		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
-		"\nExit status: that of COMMAND, also where it left no sample; 1 where the\n"
-		"profiling failed, 2 for a mistake in the options.\n"
-		"After -d seconds a COMMAND that still runs gets SIGTERM. Ctrl-C is COMMAND's,\n"
-		"and is recorded until COMMAND ends; the second one ends the recording.\n",
+		"\nExit status: that of COMMAND, 1 if the profiling failed, 2 for a mistake in\n"
+		"the options. After -d seconds COMMAND gets SIGTERM. The first Ctrl-C goes to\n"
+		"COMMAND, the second one ends the recording.\n",
 		f);
 	return STATUS_OK;
 }
@@ -200,7 +199,7 @@ static int write_recording(void *data, int fd)
 	return form_write(w->rec->format, w->of, w->rec->path, fd);
 }
 
-/* Read what was recorded, with lines: the summary and the output are of it. */
+/* Read what was recorded, with lines: the summary and the output describe it. */
 static int load(const struct record *rec, struct recording *ret)
 {
 	struct recording_request request = {
@@ -219,7 +218,7 @@ static int load(const struct record *rec, struct recording *ret)
 	    form_detail(rec->format) == request.detail)
 		return r;
 	/* Stacks that differ in addresses alone are one for this format. */
-	note("there are too many stacks to tell their lines apart");
+	note("there are too many stacks to keep their lines apart");
 	recording_clear(ret);
 	*ret = (struct recording){ 0 };
 	request.detail = form_detail(rec->format);

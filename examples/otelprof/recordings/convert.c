@@ -14,16 +14,16 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof convert [OPTIONS] -o OUTPUT FILE...\n\n"
-		"Writes recordings in another format; several become one. FILE is of\n"
-		"'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is standard\n"
+		"Writes recordings in another format. Several become one. FILE is a recording\n"
+		"of 'otelprof record -o FILE.otlp' or 'otelprof sink --dir'. \"-\" is standard\n"
 		"input.\n\n"
-		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n",
+		"  -o, --output OUTPUT  the output file, \"-\" is standard output\n",
 		f);
-	format_help(f, FORM_CONVERT, 23, "%s; else the ending of OUTPUT says it (%s)");
+	format_help(f, FORM_CONVERT, 23, "%s (by the ending of OUTPUT: %s)");
 	(void)fputs(
 		"      --lines          with source lines and inlined functions of native code\n"
 		"      --symbols DIR    the same, and more files with debug info\n"
-		"      --lines-time S   at most so many seconds looking lines up (60)\n"
+		"      --lines-time S   look lines up for at most S seconds (60)\n"
 		"      --lines-memory M leave out debug info that takes more MiB (1024)\n"
 		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
 		"      --no-lines-cache keep nothing, and use nothing that was kept\n",

@@ -31,11 +31,10 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof diff [OPTIONS] BEFORE AFTER\n\n"
-		"Compares two recordings: for each function its share of the time in both, and\n"
-		"what has changed, the largest change first. Shares are compared, so recordings\n"
-		"of different lengths are comparable.\n\n"
-		"  -o, --output FILE   write a page with both as one flame graph: red grew, blue\n"
-		"                      shrank; in place of the table\n",
+		"Compares the share of each function in two recordings, the largest change\n"
+		"first. The recordings may have different lengths.\n\n"
+		"  -o, --output FILE   in place of the table write a page with both as one flame\n"
+		"                      graph: red grew, blue shrank\n",
 		f);
 	format_help(f, FORM_DIFF, 22, "%s");
 	(void)fputs(

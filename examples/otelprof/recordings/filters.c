@@ -35,10 +35,10 @@ static const struct {
 	{ FILTER_OPTION_LABEL, "    --label K=V",
 	  "only samples with this attribute, of their own or of their process" },
 	{ FILTER_OPTION_TRACE, "    --trace ID",
-	  "only this trace (the beginning will do)" },
+	  "only this trace (or the first digits of its id)" },
 	{ FILTER_OPTION_SPAN, "    --span ID", "only this span" },
 	{ FILTER_OPTION_FROM, "    --from TIME",
-	  "only from so many seconds after the start on, or from 14:30:05 on" },
+	  "only from this time on: seconds after the start, or 14:30:05" },
 	{ FILTER_OPTION_TO, "    --to TIME", "only before that time" },
 };
 

@@ -46,7 +46,7 @@ enum {
 	{ "from", required_argument, NULL, FILTER_OPTION_FROM },                         \
 	{ "to", required_argument, NULL, FILTER_OPTION_TO }
 
-/* Those of what is seen while it is recorded: -p and --container are of its rules. */
+/* Those of what is seen while it is recorded: -p and --container belong to its rules. */
 #define FILTERS_LIVE_LONG                                                                \
 	{ "kind", required_argument, NULL, FILTER_OPTION_KIND },                         \
 	{ "program", required_argument, NULL, FILTER_OPTION_PROGRAM },                   \

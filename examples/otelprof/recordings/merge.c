@@ -12,12 +12,11 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof merge [OPTIONS] -o OUTPUT FILE...\n\n"
-		"Makes one recording of several, or a smaller one of one: what the requests in\n"
-		"them have in common is written once. No sample, time or attribute is lost but\n"
-		"those that options leave out.\n"
-		"FILE is of 'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is\n"
-		"standard input.\n\n"
-		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n",
+		"Writes several recordings as one, or one smaller: what its requests share is\n"
+		"written once. Every sample, time and attribute stays, unless options leave it\n"
+		"out. FILE is a recording of 'otelprof record -o FILE.otlp' or 'otelprof sink\n"
+		"--dir'. \"-\" is standard input.\n\n"
+		"  -o, --output OUTPUT  the output file, \"-\" is standard output\n",
 		f);
 	filters_help(f, 23, FILTERS_REQUESTS);
 	(void)fputs("  -h, --help           show this text\n\n"

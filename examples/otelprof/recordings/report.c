@@ -35,10 +35,10 @@ static int help(FILE *f)
 	(void)fputs(
 		"Usage: otelprof report [OPTIONS] [FILE...]\n\n"
 		"Shows where the time of recordings went: the answer, the hottest functions, the\n"
-		"calls, and how good the stacks are. Without FILE it is the last recording of\n"
-		"this user. On a terminal it is a whole screen, unless an option asks for a\n"
-		"table or a tree. FILE is of 'otelprof record -o FILE.otlp' or of\n"
-		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n",
+		"calls, and how good the stacks are. FILE is a recording of 'otelprof record -o\n"
+		"FILE.otlp' or 'otelprof sink --dir'. \"-\" is standard input. Several are added\n"
+		"up. Without FILE it is the last recording of this user. A terminal gets a whole\n"
+		"screen, unless an option asks for a table or a tree.\n\n",
 		f);
 	format_help(f, FORM_REPORT, 25, "%s");
 	(void)fputs(
@@ -46,10 +46,10 @@ static int help(FILE *f)
 		"                         (processes of one name together), thread, container,\n"
 		"                         service, trace or label:KEY (an attribute)\n"
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
-		"      --callers NAME     who calls this function (a part of its name will do)\n"
+		"      --callers NAME     who calls this function (or a part of its name)\n"
 		"      --callees NAME     what this function calls\n"
 		"      --source [WHAT]    a source file, or a function of one, with the time of\n"
-		"                         its lines; without WHAT where your code is hottest\n"
+		"                         its lines, by default where your code is hottest\n"
 		"      --tui, --no-tui    a whole screen, or text on a terminal, too\n"
 		"  -n, --rows N           at most N rows (20; of a tree 60)\n"
 		"      --min PERCENT      omit what has less than this share of the whole (0.1)\n",
@@ -58,7 +58,7 @@ static int help(FILE *f)
 	(void)fputs(
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
-		"      --lines-time S     at most so many seconds looking lines up (60)\n"
+		"      --lines-time S     look lines up for at most S seconds (60)\n"
 		"      --lines-memory M   leave out debug info that takes more MiB (1024)\n"
 		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
 		"      --no-lines-cache   keep nothing, and use nothing that was kept\n"

@@ -35,9 +35,9 @@ static int help(FILE *f, const struct options *o)
 	(void)fputs(
 		"Usage: otelprof top [OPTIONS]\n\n"
 		"Shows what takes the CPUs: first your own code, with its hot lines, then all\n"
-		"functions. On a terminal it is made anew every 2 seconds until q; else once,\n"
-		"of 5 seconds, by process. With --kinds there is a table for each type of\n"
-		"samples, in its own unit.\n\n"
+		"functions by process. A terminal shows a new table every 2 seconds until q, a\n"
+		"pipe gets one table of 5 seconds. With --kinds there is a table for each type\n"
+		"of samples, in its own unit.\n\n"
 		"  -n, --rows N                at most N functions (20, or as many as fit)\n"
 		"  -1, --once                  one table, on a terminal too\n"
 		"      --json                  for programs: one object, once\n",
@@ -90,7 +90,7 @@ static int parse(struct top *t, int argc, char **argv)
 	return r;
 }
 
-/* Keep a copy of @request if there is room for it. */
+/* Keep a copy of @request if it fits. */
 static int keep(struct top_window *w, const void *request, size_t len)
 {
 	void *more;

@@ -259,7 +259,7 @@ int op_parse_rule(const char *text, const char *what, struct op_log *log,
 	if (!good)
 		return op_fail(
 			log, -EINVAL,
-			"%s: \"%.*s\" is no rule; write include [HZ] [1/N] TARGET, exclude "
+			"%s: \"%.*s\" is not a rule; write include [HZ] [1/N] TARGET, exclude "
 			"TARGET or rate HZ TARGET, where TARGET is all, pid:N, tree:N, uid:N, "
 			"age:Ns or Nms, comm:NAME (at most 15 bytes), cgroup:PATH, "
 			"container:ID, pod:UID, exe:PATH or env:NAME[=VALUE], and HZ is 1 to "

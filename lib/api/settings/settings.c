@@ -82,7 +82,7 @@ static int no_key(const char *name, const char *what, struct op_log *log)
 	/* A header or a key that slipped into a line of its own is not quoted. */
 	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
 		return op_fail(log, -EINVAL,
-			       "%s: what stands before \"=\" is no key; a key has small "
+			       "%s: the text before \"=\" is not a key; a key has small "
 			       "letters, digits and \"_\"",
 			       what);
 	return op_fail(log, -EINVAL,
@@ -120,10 +120,11 @@ static int take_line(struct otelprof_settings *s, char *line, const char *what,
 		return 0;
 	value = strchr(line, '=');
 	if (!value)
-		return op_fail(log, -EINVAL,
-			       "%s: the line is no comment and has no \"=\"; write KEY = "
-			       "VALUE",
-			       what);
+		return op_fail(
+			log, -EINVAL,
+			"%s: the line is not a comment and has no \"=\"; write KEY = "
+			"VALUE",
+			what);
 	*value++ = 0;
 	return set(s, op_trim(line), op_trim(value), what, log);
 }

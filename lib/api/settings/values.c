@@ -146,7 +146,7 @@ static int bad_word(const struct op_key *key, const char *text, const char *what
 	char names[OP_WORD_LIST_BYTES];
 
 	op_word_list(op_key_words_get((enum op_key_words)key->min), names);
-	return op_fail(log, -EINVAL, "%s: %s is \"%.*s\" and must be of: %s", what,
+	return op_fail(log, -EINVAL, "%s: %s is \"%.*s\" and must be one of: %s", what,
 		       key->name, OP_VALUE_QUOTED, text, names);
 }
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 enum {
-	OP_TEXT_CHAR_BYTES = 12, /* room for one character as it is shown */
+	OP_TEXT_CHAR_BYTES = 12, /* bytes of one character as it is shown */
 	OP_TEXT_LINE_BYTES = 512,
 };
 

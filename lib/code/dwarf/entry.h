@@ -172,7 +172,7 @@ uint64_t op_cfi_read_pointer(struct op_reader *r, uint8_t encoding, uint64_t add
 int op_cfi_run_cie(const struct op_cfi *cfi, struct op_cie *cie, struct op_reader *r,
 		   uint64_t addr);
 /* Run an FDE's instructions and give its rows to @sink. Returns 0; -EBADMSG if they are
- * unreadable from some pc on (@sink was told); or the sink's negative value. */
+ * unreadable from some pc on (@sink knows it); or the sink's negative value. */
 int op_cfi_run_fde(const struct op_cfi *cfi, struct op_cfi_parsed_fde *parsed,
 		   const struct op_cfi_sink *sink);
 

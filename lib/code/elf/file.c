@@ -245,6 +245,7 @@ int op_elf_open(int fd, struct op_elf **ret)
 		return -ENOMEM;
 	elf->fd = fd;
 	elf->size = (uint64_t)st.st_size;
+	elf->mtime_ns = op_elf_stat_mtime_ns(&st);
 	elf->data = OP_MIN(elf->size, (uint64_t)st.st_blocks * BLOCK_BYTES);
 	elf->work_ns = op_clock_monotonic_ns();
 	r = open_common(elf);
@@ -364,8 +365,17 @@ bool op_elf_is_suspended(const struct op_elf *elf)
 
 void op_elf_resume(struct op_elf *elf, int fd)
 {
+	struct stat st;
+
 	assert(op_elf_is_suspended(elf) && fd >= 0);
 	elf->fd = fd;
+	if (fstat(fd, &st) == 0)
+		elf->mtime_ns = op_elf_stat_mtime_ns(&st);
+}
+
+int64_t op_elf_mtime_ns(const struct op_elf *elf)
+{
+	return elf->mtime_ns;
 }
 
 const struct op_elf_segment *op_elf_segments(const struct op_elf *elf, size_t *ret_len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An ELF file, read in pieces with pread(2) and never mapped, so that a file that shrinks
- * or changes meanwhile causes an error and not SIGBUS. Only 64-bit little-endian files
+ * or changes meanwhile causes an error (-ESTALE) and not SIGBUS. Only 64-bit little-endian files
  * for x86-64 or aarch64 are supported; others are -ENOTSUP.
  *
  * Every size in the file is checked against the file's length and against a named limit
@@ -75,9 +75,10 @@ OP_DEFINE_CLEANUP(struct op_elf *, op_elf_free)
 uint16_t op_elf_machine(const struct op_elf *elf); /* EM_X86_64 or EM_AARCH64 */
 uint16_t op_elf_type(const struct op_elf *elf);	   /* ET_EXEC, ET_DYN, … */
 uint64_t op_elf_entry(const struct op_elf *elf);
-uint64_t op_elf_size(const struct op_elf *elf); /* bytes of the file */
-uint64_t op_elf_data(const struct op_elf *elf); /* bytes outside of holes */
-int op_elf_fd(const struct op_elf *elf);	/* borrowed; -1: in memory or suspended */
+uint64_t op_elf_size(const struct op_elf *elf);	   /* bytes of the file */
+uint64_t op_elf_data(const struct op_elf *elf);	   /* bytes outside of holes */
+int64_t op_elf_mtime_ns(const struct op_elf *elf); /* when it was opened; 0: in memory */
+int op_elf_fd(const struct op_elf *elf); /* borrowed; -1: in memory or suspended */
 
 /* Close the descriptor and keep what was read. Reads fail with -EBADF until
  * op_elf_resume(). A file in memory has no descriptor and is never suspended. */

@@ -21,7 +21,7 @@ enum {
 	PCDATA_INLINE = 2,   /* abi.PCDATA_InlTreeIndex */
 	FUNCDATA_INLINE = 3, /* abi.FUNCDATA_InlTree */
 	CALL_BYTES_MAX = 20, /* runtime.inlinedCall */
-	/* How many trees tell where the function data is, and in how many functions they are. */
+	/* How many trees locate the function data, and in how many functions they are. */
 	SAMPLE_TREES = 16,
 	SAMPLE_FUNCTIONS = 4096,
 };

@@ -33,8 +33,9 @@ struct op_gopclntab {
 	uint64_t text; /* ELF address that functions are relative to; 0 before 1.18 */
 
 	/*
-	 * ELF address that function data is relative to; 0: unknown. It is one of the places,
-	 * which one is told by what is there when an inlined call is first asked for.
+	 * ELF address that function data is relative to; 0: unknown. It is one of the
+	 * places. The bytes there decide which one, at the first look-up of an inlined
+	 * call.
 	 */
 	uint64_t gofunc;
 	bool gofunc_sought;

@@ -63,7 +63,7 @@ void op_elf_parse_notes(const void *bytes, size_t len, size_t align, uint64_t of
 			return;
 		take_note(name, name_len, type, desc, desc_len, off + pos, ids);
 		pos = op_reader_pos(&r);
-		/* The last note need not be padded. */
+		/* The last note may lack padding. */
 		op_read_skip(&r, OP_ALIGN_UP(pos, align) - pos);
 	}
 }

@@ -4,6 +4,7 @@
 #define OP_CODE_ELF_PRIVATE_H
 
 #include <elf.h>
+#include <sys/stat.h>
 
 #include "code/elf/file.h"
 
@@ -50,6 +51,7 @@ struct op_elf {
 	int fd;		/* -1: in memory */
 	uint8_t *bytes; /* the image, or NULL */
 	uint64_t size;
+	int64_t mtime_ns; /* of the descriptor's file when it was opened */
 	uint64_t data;	  /* bytes with content: a sparse file has fewer than size */
 	uint64_t work;	  /* bytes read since work_ns, plus OP_ELF_CALL_WORK a call */
 	uint64_t work_ns; /* CLOCK_MONOTONIC */
@@ -69,6 +71,11 @@ struct op_elf {
 	size_t window_len;
 	struct op_elf_kept *kept; /* OP_ELF_KEPT entries; allocated at the first use */
 };
+
+static inline int64_t op_elf_stat_mtime_ns(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+}
 
 /* Call @fn for the entries of the dynamic section up to DT_NULL; PT_DYNAMIC locates it. A
  * value other than 0 ends the iteration and is returned. */

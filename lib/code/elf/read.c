@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/hash.h"
@@ -10,13 +11,28 @@
 #include "base/macros.h"
 #include "code/elf/private.h"
 
-static int read_direct(struct op_elf *elf, uint64_t off, void *buf, size_t len)
+/* A write sets the mtime before it changes the content. So what was read before the mtime was
+ * compared is the content that was opened. */
+static bool was_written(const struct op_elf *elf)
+{
+	struct stat st;
+
+	return fstat(elf->fd, &st) < 0 || op_elf_stat_mtime_ns(&st) != elf->mtime_ns;
+}
+
+static ssize_t read_file(const struct op_elf *elf, uint64_t off, void *buf, size_t len)
 {
 	ssize_t n = op_pread_full(elf->fd, buf, len, off);
 
+	return n >= 0 && was_written(elf) ? -ESTALE : n;
+}
+
+static int read_direct(const struct op_elf *elf, uint64_t off, void *buf, size_t len)
+{
+	ssize_t n = read_file(elf, off, buf, len);
+
 	if (n < 0)
 		return (int)n;
-	/* The file became shorter after it was opened. */
 	return (size_t)n < len ? -ENODATA : 0;
 }
 
@@ -31,7 +47,7 @@ static int move_window(struct op_elf *elf, uint64_t off)
 			return -ENOMEM;
 	}
 	elf->window_len = 0;
-	n = op_pread_full(elf->fd, elf->window, OP_ELF_WINDOW_BYTES, off);
+	n = read_file(elf, off, elf->window, OP_ELF_WINDOW_BYTES);
 	if (n < 0)
 		return (int)n;
 	elf->window_off = off;

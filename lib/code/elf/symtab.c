@@ -83,7 +83,7 @@ static int read_u32(struct op_elf *elf, uint64_t vaddr, uint32_t *ret)
 }
 
 /*
- * Only the hash tables tell the number of dynamic symbols. Here it is found from the
+ * Only the hash tables have the number of dynamic symbols. Here it is found from the
  * highest symbol of any bucket, and the end of its chain (a hash with its lowest bit
  * set).
  */

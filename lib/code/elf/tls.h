@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where threads have a thread-local variable, as far as its file tells. */
+/* Where threads have a thread-local variable, by its file. */
 #ifndef OP_CODE_ELF_TLS_H
 #define OP_CODE_ELF_TLS_H
 

@@ -134,7 +134,7 @@ static int take_symbol(void *data, const struct op_elf_symbol *s, uint32_t name)
 	return 0;
 }
 
-/* How many symbols of a table of @count entries to make room for at once. */
+/* For how many symbols of a table of @count entries to allocate at once. */
 static size_t room_for(const struct op_symbol_index_builder *b, uint64_t count)
 {
 	uint64_t left = OP_MIN(b->limit, (size_t)ROOM_MAX);

@@ -113,7 +113,7 @@ static int add_debugfile(struct op_symbols *s, struct op_symbol_index_builder *b
 	return r > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : r;
 }
 
-/* May @elf have been stripped but for some names? */
+/* May @elf be stripped, with some names left? */
 static bool has_more(const struct op_elf *elf)
 {
 	return op_elf_section(elf, ".gnu_debuglink") ||

@@ -300,8 +300,8 @@ int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule 
 	return r ? OP_MIN(r, 0) : add(b, pc, rule);
 }
 
-/* No function covers [@start, @end): only the entry point and the code itself tell
- * something about it. */
+/* No function covers [@start, @end): only the entry point and the code itself describe
+ * it. */
 static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padding)
 {
 	uint64_t size = end - start;

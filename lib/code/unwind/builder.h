@@ -61,7 +61,7 @@ struct op_builder {
 		struct op_unwind_rule rule;
 	} last; /* the row that is kept back */
 	struct op_builder_row run;
-	bool may_step;			/* there is room for the rules of another run */
+	bool may_step;			/* space for the rules of another run */
 	struct op_unwind_rule in_force; /* rule at the end of the last row in the page */
 };
 

@@ -30,7 +30,7 @@ struct op_unwind_input {
 	uint32_t frames;    /* frames in these words */
 	bool is_caller;	    /* registers->pc is a return address */
 	/* The process has run since the registers were taken: the heap of an interpreter
-	 * is of a later time, so its frames are left out. */
+	 * has changed since then, so its frames are left out. */
 	bool heap_moved;
 	/* Finds the rule for process address @pc of a mapping that is still lazy. Returns
 	 * whether it is known. May be NULL. */

@@ -46,7 +46,7 @@ OP_DEFINE_CLEANUP(struct op_unwind_rules *, op_unwind_rules_free)
 uint16_t op_unwind_rules_intern(struct op_unwind_rules *rules,
 				struct op_unwind_rule_set *set,
 				struct op_unwind_rule rule);
-/* The table is complete: no rule is added to @set any more. */
+/* The table is complete: @set gets no more rules. */
 void op_unwind_rule_set_close(struct op_unwind_rule_set *set);
 /* The table of @set is gone: release its rules. @set is empty then. @now_ns is as for
  * op_arena_release(). */

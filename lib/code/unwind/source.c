@@ -91,8 +91,8 @@ static int on_fde(void *data, const struct op_cfi_fde *fde)
 	return fde->signal ? 1 : op_builder_function(s->b, fde->start, fde->end);
 }
 
-/* The first row of an FDE of augmentation 'S' says what it is of. Returns 0 or
- * -errno. */
+/* The first row of an FDE of augmentation 'S' says which kind of signal frame it
+ * describes. Returns 0 or -errno. */
 static int begin_signal(struct op_source *s, const struct op_cfi_fde *fde,
 			const struct op_cfi_state *state)
 {

@@ -29,7 +29,7 @@
 enum {
 	WORD = 8,
 	NAME_MAX_BYTES = 64,
-	/* a table of version 1.16 may also be of Go 1.17, which has flags */
+	/* Go 1.17, which has flags, also writes tables of version 1.16 */
 	VERSION_WITH_FLAGS = 118,
 	PUSH_RBP = 0x55,
 	SWITCH_BYTES_MAX = 256, /* of a function that switches stacks and has no frame */
@@ -63,7 +63,7 @@ struct op_source_go {
 	uint32_t ranges;
 };
 
-/* Tell the user which file it is, as far as its descriptor tells. */
+/* Log which file it is, if its descriptor says so. */
 static void say_unread(const struct op_elf *elf, int error, struct op_log *log)
 {
 	char file[PATH_MAX] = "a file";
@@ -73,7 +73,7 @@ static void say_unread(const struct op_elf *elf, int error, struct op_log *log)
 	(void)readlink(link, file, sizeof(file) - 1);
 	op_log(log, OP_LOG_WARNING,
 	       "%s: its Go function table %s (%s); its stacks are walked without it",
-	       file, error == -ENOTSUP ? "is of an unknown version" : "cannot be read",
+	       file, error == -ENOTSUP ? "has an unknown version" : "cannot be read",
 	       strerror(-error));
 }
 
@@ -197,7 +197,7 @@ static bool stores_fp(struct op_source_go *go, uint64_t pc, int32_t offset)
 
 /*
  * Is the frame pointer saved in the frame of @delta bytes that is set up before @pc? For
- * assembly only the code tells: either `PUSHQ BP` ends at @pc or, before Go 1.21, it is
+ * assembly only the code says it: either `PUSHQ BP` ends at @pc or, before Go 1.21, it is
  * stored there. (At that store itself the register still holds the caller's.)
  */
 static bool saves_fp(struct op_source_go *go, uint64_t pc, int32_t delta)

@@ -41,8 +41,8 @@ struct otlp_text op_strings_get(const struct op_strings *s, uint32_t number);
 /*
  * The newest window of values that are the state of one moment: memory in use, threads,
  * goroutines. They are not summed over time. For each host and each kind of values only
- * the newest window counts, because recordings that are read together may be of several
- * hosts.
+ * the newest window counts, because recordings that are read together may come from
+ * several hosts.
  */
 #define OP_MOMENT_NONE UINT32_MAX
 
@@ -262,7 +262,7 @@ struct op_collect {
 	bool hosts_differ;
 	/* Samples; those with neither a value nor a time; those that refer to what is not there. */
 	uint64_t samples, samples_empty, samples_astray;
-	uint64_t requests; /* how many were added; what is recent is of the last one */
+	uint64_t requests; /* how many were added, the last one recently */
 	struct op_collect_recent recent[OP_COLLECT_RECENT];
 };
 

@@ -180,8 +180,8 @@ static void delivery_finish(struct op_sink *s)
 	d->finished = true;
 	if (op_sink_thread_end(d->thread) < 0)
 		op_notes_add(d->sink.notes, OP_LOG_WARNING,
-			     "export: %s: the sending thread does not come back from a "
-			     "file or from its transport, and is left behind",
+			     "export: %s: the sending thread is blocked in a file or its "
+			     "transport, and is left behind",
 			     d->target);
 	op_queue_end(&d->queue);
 }

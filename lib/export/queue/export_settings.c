@@ -143,8 +143,8 @@ static int check_compression(const struct op_export_settings *s, const char *fro
 {
 	if (s->compression == OP_COMPRESSION_ZSTD && s->protocol != OP_PROTOCOL_HTTP)
 		return op_fail(log, -EINVAL,
-			       "%s: zstd is of HTTP alone, and this exporter uses gRPC: "
-			       "write gzip, or set protocol to http/protobuf",
+			       "%s: gRPC does not support zstd: write gzip, or set "
+			       "protocol to http/protobuf",
 			       from);
 	return 0;
 }

@@ -339,13 +339,12 @@ static void write_again(struct op_queue *q)
 static void say_stuck(struct op_queue *q, uint64_t requests, uint64_t samples)
 {
 	op_ledger_spill_error(q->ledger, requests);
-	op_notes_add(
-		q->notes, OP_LOG_WARNING,
-		"export: %s: the disk does not answer at %s: the end did not wait for "
-		"it longer, %llu samples in %llu requests are dropped, and what was "
-		"delivered may be sent again by the next run",
-		q->target, op_spill_path(op_spool_spill(q->spool)),
-		(unsigned long long)samples, (unsigned long long)requests);
+	op_notes_add(q->notes, OP_LOG_WARNING,
+		     "export: %s: the disk does not answer at %s: %llu samples in %llu "
+		     "requests are dropped, and the next run may send again what was "
+		     "delivered",
+		     q->target, op_spill_path(op_spool_spill(q->spool)),
+		     (unsigned long long)samples, (unsigned long long)requests);
 }
 
 void op_queue_end(struct op_queue *q)

@@ -76,8 +76,8 @@ struct op_spill *op_spool_spill(struct op_spool *s);
  * request is still only in memory when this returns.
  */
 void op_spool_put(struct op_spool *s, struct op_spool_item *item);
-/* @item is not needed any more: remove its file, if any, and free it. Called with the
- * lock held. */
+/* @item is no longer needed: remove its file, if any, and free it. Called with the lock
+ * held. */
 void op_spool_forget(struct op_spool *s, struct op_spool_item *item);
 
 struct op_queue_entry {
@@ -139,7 +139,7 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 /* Add one request, or drop it. Call without the lock. May wait for the disk briefly. */
 void op_queue_add(struct op_queue *q, struct op_request *r);
 /* Delivery ends: requests in files stay there, the others are given up. Call without the
- * lock when no other thread sends any more, or is stuck. */
+ * lock, when other threads have stopped sending or are stuck. */
 void op_queue_end(struct op_queue *q);
 /* In the child of a fork. */
 void op_queue_forked(struct op_queue *q);
@@ -165,8 +165,8 @@ int op_queue_send(struct op_queue *q, struct op_queue_entry *e,
 /* Call this also after an error. Returns false if the queue has ended, and @e is gone. */
 bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
 		   struct op_queue_bytes *bytes);
-/* @e, which has no file, leaves the queue undecided and is freed; its bytes are not needed any
- * more. Returns its request. */
+/* @e, which has no file, leaves the queue undecided and is freed; its bytes are no longer
+ * needed. Returns its request. */
 struct op_request *op_queue_take(struct op_queue *q, struct op_queue_entry *e);
 /* The outcome of @e is known: it leaves the queue, its file is removed, and it
  * is freed. */

@@ -4,7 +4,7 @@
  * what became of its samples. Delivery threads and the owner's thread use both, so
  * everything is guarded by the ledger's lock.
  *
- * The bytes are freed when no exporter reads them any more, the request itself when every
+ * The bytes are freed when the last exporter has read them, the request itself when every
  * exporter has also decided. An exporter may finish reading long before it decides:
  * samples in a file are not exported before the file has its name.
  */

@@ -12,7 +12,7 @@
 #include "export/sink/request.h"
 
 /* OTLP 1.10 tells exporters to refuse larger requests; 64 MiB before compression. */
-/* Less has no room for one deep stack with its names: nothing would ever be sent. */
+/* One deep stack with its names does not fit less: nothing would ever be sent. */
 #define OP_REQUEST_BYTES_MIN	 (UINT64_C(64) << 10)
 #define OP_REQUEST_BYTES_MAX	 (UINT64_C(64) << 20)
 #define OP_REQUEST_BYTES_DEFAULT UINT64_C(4000000)

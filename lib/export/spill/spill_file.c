@@ -77,7 +77,7 @@ int op_spill_decode(const void *bytes, size_t len, struct op_spill_header *ret,
 		*ret_why = "it was not written by this library";
 	/* Another version may have its checksum elsewhere, so this comes first. */
 	else if (version != VERSION)
-		*ret_why = "it is of another version of the library";
+		*ret_why = "another version of the library wrote it";
 	else if (op_spill_crc(bytes, CRC_AT) != crc || header != OP_SPILL_HEADER_BYTES)
 		*ret_why = "its header is damaged";
 	else if (!h.len || h.len > OP_REQUEST_BYTES_MAX)

@@ -45,10 +45,11 @@ static int parse_unix(const char *text, const char *protocol, const char *what,
 			       what, text);
 	if (path[0] != '/' || !path[1] ||
 	    strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-		return op_fail(log, -EINVAL,
-			       "%s: \"%.128s\" is no socket; write unix:///PATH, with an "
-			       "absolute path of at most 107 bytes",
-			       what, text);
+		return op_fail(
+			log, -EINVAL,
+			"%s: \"%.128s\" is not a socket; write unix:///PATH, with an "
+			"absolute path of at most 107 bytes",
+			what, text);
 	e->socket = strdup(path);
 	if (asprintf(&e->target, "unix:%s", path) < 0)
 		e->target = NULL;

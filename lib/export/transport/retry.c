@@ -125,8 +125,8 @@ const char *op_retry_hint(const struct op_transport_result *result)
 			return "set max_request_bytes below that limit, or raise the "
 			       "server's (max_recv_msg_size_mib of a Collector's gRPC "
 			       "receiver, max_request_body_size of its HTTP one)";
-		return "it is out of something (a quota, memory) and does not say when "
-		       "to come again";
+		return "it lacks a resource (a quota, memory) and does not say when to "
+		       "retry";
 	case OP_GRPC_UNAUTHENTICATED:
 	case OP_GRPC_PERMISSION_DENIED:
 		return "see headers and client_cert_file";

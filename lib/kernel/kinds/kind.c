@@ -53,7 +53,7 @@ void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
 	else if (error == -ENOENT)
 		(void)snprintf(
 			ret, OP_KIND_SENTENCE_BYTES,
-			"the kind %s needs the tracepoint %s, which this kernel has not",
+			"the kind %s needs the tracepoint %s, which this kernel lacks",
 			op_kind_name(kind), hook->tracepoint);
 	else
 		(void)snprintf(

@@ -35,8 +35,8 @@ struct op_kind_hook {
 	const char *program;	/* NULL: the kind's entry program, which walks stacks */
 	bool loses;  /* an event that this program misses is a sample that is lost */
 	bool wakers; /* it is there only with OTELPROF_WAKERS */
-	/* it stands in for the one before it, which reads arguments that the tracepoint has on
-	 * some kernels only */
+	/* it replaces the one before it, which reads arguments that the tracepoint has
+	 * only on some kernels */
 	bool instead;
 	/* what it needs that not every kernel has on which the library runs, and since when Linux
 	 * has it: a noun phrase. NULL: the tracepoint */
@@ -102,7 +102,7 @@ struct op_kind {
 	/* the programs request interrupts by records in the rings op_kicks_0 to _3 */
 	bool kicks;
 	bool holds; /* samples wait in op_held until their event ends */
-	bool woken; /* samples tell of the thread that theirs has woken */
+	bool woken; /* samples name the thread that theirs has woken */
 	/* the maps in which its programs note what has begun; NULL: no more of them */
 	const char *begun[OP_KIND_BEGUN_MAX];
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is
@@ -132,7 +132,7 @@ struct op_kind {
 	 * NULL: none. */
 	size_t (*attributes)(const struct op_kind_sample *sample,
 			     struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX]);
-	/* The number of events that a sample of @value stands for. NULL: one. */
+	/* The number of events that a sample of @value represents. NULL: one. */
 	double (*count)(uint64_t value);
 	/* Kernel frames begin at this function; the frames above it belong to the taking
 	 * of the sample. NULL: all frames are the thread's own. */

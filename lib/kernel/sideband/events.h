@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the side-bands tell of processes. The driver reads it, and who drains them acts on it. */
+/* Events of processes from the side-bands. The driver reads them, and whoever drains the
+ * side-bands acts on them. */
 #ifndef OP_KERNEL_SIDEBAND_EVENTS_H
 #define OP_KERNEL_SIDEBAND_EVENTS_H
 

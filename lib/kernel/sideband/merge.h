@@ -22,7 +22,7 @@ struct op_merge {
 	OP_VEC(struct op_merge_next) heap; /* the oldest is element 0 */
 };
 
-/* Make room for @streams streams, so that op_merge_add() cannot fail. Returns 0 or
+/* Allocate for @streams streams, so that op_merge_add() cannot fail. Returns 0 or
  * -ENOMEM. */
 int op_merge_reserve(struct op_merge *m, size_t streams);
 /* Add @stream, which must not be in the heap; @time_ns is the time of its next record. */

@@ -125,7 +125,7 @@ static void begin(struct op_golang *g, int program)
 	g->round++;
 }
 
-/* What was learnt of processes that are not in it is forgotten, but for their heaps. */
+/* Forget processes that are not in it, except their heaps. */
 static void rest(struct op_golang *g)
 {
 	size_t i = 0;
@@ -247,9 +247,9 @@ static uint64_t next_ns(const void *part)
 }
 
 /*
- * End the window's snapshot. What is left is dropped, and the next snapshot begins with those
- * processes. A window that ends early takes no heaps: what they allocate is told in the one after
- * it, which gets no snapshot of goroutines.
+ * End the window's snapshot. What is left is dropped, and the next snapshot begins with
+ * those processes. A window that ends early takes no heaps: the next one, which gets no
+ * snapshot of goroutines, reports what they allocate.
  */
 static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 		    struct op_part_taken *taken)

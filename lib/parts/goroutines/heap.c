@@ -27,7 +27,7 @@ enum {
 /* What reading a profile may cost (readahead.h), all tries together: some 20 ms. */
 static const uint64_t READ_LIMIT = UINT64_C(32) << 20;
 
-/* Allocations of a bucket that were told of; false: it is not remembered. */
+/* Allocations of a bucket that were reported; false: it is not remembered. */
 static bool before(const struct op_golang_heap *h, const struct op_go_entry *e,
 		   uint64_t *ret)
 {
@@ -35,7 +35,7 @@ static bool before(const struct op_golang_heap *h, const struct op_go_entry *e,
 	return op_map64_get(&h->process->heap_allocs, e->address, ret);
 }
 
-/* Remember that they were told of. Returns 0, -ENOSPC or -ENOMEM. */
+/* Remember that they were reported. Returns 0, -ENOSPC or -ENOMEM. */
 static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 {
 	struct op_map64 *allocs = &h->process->heap_allocs;
@@ -43,7 +43,7 @@ static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 	bool known = before(h, e, &reported);
 	int r;
 
-	/* What is told once stays told, also if the runtime takes it back. */
+	/* What was reported once stays reported, also if the runtime takes it back. */
 	if (known && reported >= e->sums.allocs)
 		return 0;
 	if (!known && (h->remembered >= OP_GOLANG_REMEMBERED_MAX ||
@@ -111,7 +111,7 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	return 0;
 }
 
-/* What the bucket's samples tell of. */
+/* What the bucket's samples describe. */
 struct reported {
 	struct op_go_estimate allocated; /* since the last time */
 	struct op_go_estimate in_use;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heap of a Go process, by the memory profile that its runtime keeps: samples of the kinds
- * heap and heap_live. What was allocated is told as the difference to the snapshot before, for
- * which the numbers of each bucket are remembered.
+ * The heap of a Go process, by the memory profile that its runtime keeps: samples of the
+ * kinds heap and heap_live. Allocations are reported as the difference to the snapshot
+ * before, for which the numbers of each bucket are kept.
  */
 #ifndef OP_PARTS_GOROUTINES_HEAP_H
 #define OP_PARTS_GOROUTINES_HEAP_H
@@ -42,9 +42,9 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 			const struct op_proc *proc, bool whole, uint64_t until_ns,
 			struct op_part_taken *taken);
 /*
- * Take what was read, and what was allocated since the last time, into @window. It stops at
- * @until_ns; then what is left counts as dropped, and what was allocated there is told the next
- * time, which begins there. Returns 0, or -EINPROGRESS if it stopped.
+ * Take what was read, and what was allocated since the last time, into @window. It stops
+ * at @until_ns; then what is left counts as dropped, and the next snapshot, which begins
+ * there, reports what was allocated there. Returns 0, or -EINPROGRESS if it stopped.
  */
 int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record,
 			struct op_window *window, uint64_t until_ns,

@@ -81,7 +81,8 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	if (i == SIZE_MAX)
 		return -ENOENT;
 	process = h->go_processes->list.data[i];
-	/* It may have no other records, and would be forgotten, with what was told of it. */
+	/* It may have no other records, and would be forgotten, with what was
+	 * reported. */
 	op_registry_use(p, proc);
 	/* What it allocated while the filter left it out is nobody's. */
 	if (process->heap_round && process->heap_round + 1 != h->round)

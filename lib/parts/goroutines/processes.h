@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes a snapshot is of, and those of them that are known to run Go. */
+/* The processes of a snapshot, and those of them that are known to run Go. */
 #ifndef OP_PARTS_GOROUTINES_PROCESSES_H
 #define OP_PARTS_GOROUTINES_PROCESSES_H
 
@@ -38,8 +38,8 @@ struct op_golang_queue {
 	bool reported;	/* logged that not all could be listed */
 };
 
-/* List them by the iterator @program (a descriptor). Returns 0, or -errno with those that were
- * listed; the first such error goes to @log, which names @what the snapshot is of. */
+/* List them by the iterator @program (a descriptor). Returns 0, or -errno with those that
+ * were listed; the first such error goes to @log, which names the snapshot, @what. */
 int op_golang_queue_list(struct op_golang_queue *w, int program, struct op_log *log,
 			 const char *what);
 /* The next process, or NULL. */

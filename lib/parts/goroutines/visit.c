@@ -61,7 +61,7 @@ void op_golang_visit_end(struct op_golang_visit *v)
 	v->process = NULL;
 }
 
-/* Read a goroutine, with its stack if it is parked, so that both are of one moment.
+/* Read a goroutine, with its stack if it is parked, so that both come from one moment.
  * Returns 1; 0: there is none; -EBUSY: it went on each time; -EBADMSG; -errno. */
 static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 		    uint64_t address, struct op_goroutine *ret, size_t *ret_len,

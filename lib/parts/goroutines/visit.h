@@ -19,7 +19,7 @@ struct op_golang_visit {
 	struct op_processes *processes;	   /* borrowed */
 	struct op_sampler *sampler;	   /* borrowed */
 	struct op_golang_process *process; /* borrowed; NULL: none is visited */
-	struct op_record record;	   /* the process, as the kernel told of it */
+	struct op_record record;	   /* the process, as in the kernel's record */
 	struct op_go_slice slice;
 	uint64_t index; /* in slice: the next one */
 	uint64_t chunk[OP_GOLANG_CHUNK];

@@ -97,7 +97,7 @@ int op_mapped_probes_load(struct op_mapped_probes *x, size_t i,
  */
 int op_mapped_probes_attach(struct op_mapped_probes *x, struct op_executable *exe,
 			    struct op_elf *elf);
-/* Detach from files that no process maps any more. @users: all who may hold them, with @x. */
+/* Detach from files that no process maps now. @users: all who may hold them, with @x. */
 void op_mapped_probes_trim(struct op_mapped_probes *x,
 			   struct op_mapped_probes *const *users, size_t len);
 /* Detach from all files and unload the programs. */

@@ -175,8 +175,8 @@ static int find(struct op_probes *p, const char *text, struct op_probe_spec *spe
 	return r < 0 ? refuse(p, text, r) : 0;
 }
 
-/* Load the program of site @site. Returns its descriptor, borrowed from @probe, or -errno; with a
- * sentence but for -ERANGE. */
+/* Load the program of site @site. Returns its descriptor, borrowed from @probe, or
+ * -errno; with a sentence, except for -ERANGE. */
 static int load(struct op_probes *p, struct probe *probe,
 		const struct op_probe_spec *spec, const struct op_probe_place *place,
 		uint32_t site)

@@ -63,8 +63,8 @@ static int find_group(const struct op_rule_groups *g, bool pod, const char *moun
 		     : 0;
 }
 
-/* The id of a cgroup is the inode number of its directory, whose number of links tells of
- * groups below it. */
+/* The id of a cgroup is the inode number of its directory, whose number of links counts
+ * the groups below it. */
 static int stat_group(const struct op_rule_groups *g, const char *mount, const char *name,
 		      bool whole, struct op_rule_group *ret)
 {

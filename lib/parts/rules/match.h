@@ -55,7 +55,7 @@ struct op_match_found {
 
 /* What rules of @kind found of process @pid, or NULL. */
 struct op_match *op_match_find(const struct op_matches *p, uint32_t pid, uint32_t kind);
-/* No rule means it any more. */
+/* No rule matches it now. */
 void op_match_forget(struct op_matches *p, struct op_match *m);
 void op_match_forget_pid(struct op_matches *p, uint32_t pid, uint32_t kind);
 struct op_rule_key op_match_key(const struct op_match *m);

@@ -290,7 +290,7 @@ static int look_at(struct op_matches *p, uint32_t pid)
 		r = 0;
 	}
 	op_match_input_deinit(&reading);
-	return r == -ENOENT ? 0 : r; /* a kernel thread, or ended but for threads of it */
+	return r == -ENOENT ? 0 : r; /* a kernel thread, or its leader has ended */
 }
 
 /* Processes that execute and cannot be read yet are looked at later. */

@@ -4,7 +4,7 @@
  * when a text of rules is new, and when it executed; a child is what its parent is. So each
  * process that one of them means has an entry in the kernel's table under its pid.
  *
- * Only processes that are meant are kept. All work is done in slices.
+ * Only matching processes are kept. All work is done in slices.
  */
 #ifndef OP_PARTS_RULES_MATCHES_H
 #define OP_PARTS_RULES_MATCHES_H
@@ -55,7 +55,7 @@ int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
 /* The same, but the kernel's table is not told: op_matches_each() fills another one. */
 int op_matches_say(struct op_matches *p, uint32_t kind, const char *text,
 		   const struct op_rule_decision *decision);
-/* No rule has that text any more. */
+/* No rule has that text now. */
 void op_matches_unset(struct op_matches *p, uint32_t kind, const char *text);
 
 /* Events, in the order in which the kernel made them. */

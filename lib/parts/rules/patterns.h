@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rules by executable and by environment are of: texts, each once, however many rules
- * have it. A process is asked for once, and finds all that mean it: the number of texts
- * matters only for paths with a *, which are tried one by one.
+ * The patterns of rules by executable and environment: texts, each once, however many
+ * rules have it. A process is asked for once, and finds all that mean it: the number of
+ * texts matters only for paths with a *, which are tried one by one.
  */
 #ifndef OP_PARTS_RULES_PATTERNS_H
 #define OP_PARTS_RULES_PATTERNS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rule: its copy, and the key of what it is of. */
+/* One rule: its copy, and the key of its target. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,8 @@ static int set_group(const struct op_rule_set *t, struct op_rule *rule)
 		return r;
 	if (group.depth >= OP_CGROUP_DEPTHS)
 		return op_fail(t->config.log, -E2BIG,
-			       "the cgroup %s stands deeper than %d levels",
-			       rule->of.text, OP_CGROUP_DEPTHS - 1);
+			       "the cgroup %s is more than %d levels deep", rule->of.text,
+			       OP_CGROUP_DEPTHS - 1);
 	free(rule->group);
 	rule->group = strdup(group.path);
 	rule->key.word[0] = group.id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lists of the rules of one target each, and how many rules there are of what. */
+/* The lists of the rules of one target each, and the number of rules by kind. */
 #include <errno.h>
 
 #include "base/macros.h"

@@ -234,7 +234,7 @@ static int put_in_copy(struct op_rule_set *t, const struct op_rule_set *before,
 		rule->key.kind = OP_RULE_KINDS;
 		if (!waited(before, rule))
 			op_log(t->config.log, OP_LOG_WARNING,
-			       "a rule waits until there is what it names: %s",
+			       "a rule waits for its control group, container or pod: %s",
 			       t->config.log->message);
 		r = 0;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules that choose processes: an ordered list, set at once or changed one by one. The
- * kernel finds them by what they are of, so their number costs a sample nothing, and by their
- * rank it knows which of several decides.
+ * The rules that choose processes: an ordered list, set at once or changed one by one.
+ * The kernel finds them by target, so their number costs a sample nothing, and their rank
+ * says which of several decides.
  */
 #ifndef OP_PARTS_RULES_RULE_SET_H
 #define OP_PARTS_RULES_RULE_SET_H
@@ -18,7 +18,7 @@
 #include "parts/rules/rates.h"
 
 enum {
-	/* room for targets when the first rule comes; later it is OTELPROF_RULES_MAX */
+	/* space for targets when the first rule comes; later it is OTELPROF_RULES_MAX */
 	OP_RULE_SET_FIRST = 16384,
 	/* and OP_RULE_SET_MAX, where processes that rules mean want it */
 	OP_RULE_SET_MAX = OTELPROF_RULES_MAX + 2 * OP_MATCHES_MAX,
@@ -55,7 +55,7 @@ int op_rule_set_add(struct op_rule_set *t, const struct otelprof_rule *rule,
  */
 int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules,
 			size_t len, uint64_t now_ns, uint32_t clock_hz);
-/* Returns 0, or -ENOENT where it is not there, or not any more. */
+/* Returns 0, or -ENOENT if it is not there, or has ended. */
 int op_rule_set_remove(struct op_rule_set *t, uint64_t number);
 /* Remove those whose time is over, OP_RULE_SET_EXPIRE at most. Returns how many. */
 size_t op_rule_set_expire(struct op_rule_set *t, uint64_t now_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's table of what rules say, under what they are of. */
+/* The BPF map of rules, keyed by target. */
 #include <bpf/bpf.h>
 #include <errno.h>
 

@@ -90,7 +90,7 @@ void op_rule_look_later(struct op_rule_set *t, uint64_t now_ns);
 struct op_rule *op_rule_table_newest(const struct op_rule_set *t, uint64_t hash);
 /* Bring what the rules of @like's target say to the kernel. Returns 0 or -errno. */
 int op_rule_table_publish(struct op_rule_set *t, const struct op_rule *like);
-/* Make room for all that is published. Returns 0 or -errno. */
+/* Allocate for all that is published. Returns 0 or -errno. */
 int op_rule_table_reserve(struct op_rule_set *t);
 /* Put all rules of @t in force with a table of their own, in place of those of @before.
  * Returns 0 or -errno; then nothing has changed. */

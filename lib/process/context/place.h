@@ -20,9 +20,9 @@ struct op_context_file {
 };
 
 /*
- * The thread-local pointer of OTEP 4947, or of custom-labels v1, where the file has it. Fills
- * @ret but for its number. Returns 1; 0 where the file has none, or the loader has not written
- * its place yet; -errno.
+ * The thread-local pointer of OTEP 4947, or of custom-labels v1, where the file has it.
+ * Fills @ret, except its number. Returns 1; 0 where the file has none, or the loader has
+ * not written its place yet; -errno.
  */
 int op_context_place_otel(const struct op_context_file *file,
 			  struct op_context_place *ret);
@@ -30,8 +30,8 @@ int op_context_place_custom(const struct op_context_file *file,
 			    struct op_context_place *ret);
 
 /*
- * What an executable itself tells, without a process context: custom-labels in it, or that it is
- * a Go program of a known version. Fills @ret but for its number. Returns 1, 0 or -errno.
+ * What an executable itself shows, without a process context: custom-labels in it, or a
+ * Go program of a known version. Fills @ret, except its number. Returns 1, 0 or -errno.
  */
 int op_context_place_executable(const struct op_context_file *file,
 				struct op_context_place *ret);

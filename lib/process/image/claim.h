@@ -23,12 +23,11 @@ struct op_file_stamp;
 struct op_opened;
 
 struct op_claim {
-	uint64_t
-		mapped_ns; /* CLOCK_MONOTONIC; when it was read, if no event told of it */
-	bool told;	   /* an event told when */
-	bool other_path;   /* than that of the executable */
-	bool numbered;	   /* by an inode generation, which is equal */
-	bool compared;	   /* by the mapping: it is this file */
+	uint64_t mapped_ns; /* CLOCK_MONOTONIC; when it was read, if without an event */
+	bool told;	    /* an event told when */
+	bool other_path;    /* than that of the executable */
+	bool numbered;	    /* by an inode generation, which is equal */
+	bool compared;	    /* by the mapping: it is this file */
 };
 
 /* The claim of a mapping made at @mapped_ns on @e. */
@@ -38,8 +37,8 @@ struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_
 /* Must the file be compared before what is known of @e is used for the mapping? Not where
  * nothing is known yet. @claim may be NULL. */
 bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *claim);
-/* Compare the file. Returns 0; -ESTALE if another one is mapped, or if that cannot be told any
- * more; or -errno. */
+/* Compare the file. Returns 0; -ESTALE if another one is mapped, or nothing shows which
+ * one was; or -errno. */
 int op_claim_check(struct op_executables *x, struct op_executable *e,
 		   const struct op_executable_place *place);
 /* The same for @claim itself, of *@e: an executable of another file takes its place, as a counted

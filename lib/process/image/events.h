@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host of the library wants to be told of: api/events.c makes its structs. */
+/* Callbacks of the host program. api/events.c makes their structs. */
 #ifndef OP_PROCESS_IMAGE_EVENTS_H
 #define OP_PROCESS_IMAGE_EVENTS_H
 
@@ -16,7 +16,7 @@ struct op_event_handlers {
 	/* The resource of @program is known anew. Returns its digest, never 0, which is then
 	 * program->told. */
 	uint64_t (*process)(void *ctx, const struct op_program *program);
-	/* A process that was told has ended or is not followed any more. */
+	/* A process that was reported has ended or is no longer followed. */
 	void (*process_went)(void *ctx, const struct op_program *program);
 };
 

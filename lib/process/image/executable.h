@@ -21,6 +21,7 @@
 #include "process/image/image.h"
 
 struct op_claim;
+struct op_elf;
 struct op_mapped_file;
 struct op_opened;
 struct op_target;
@@ -134,11 +135,15 @@ int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret)
 struct op_executable *op_executable_ref(struct op_executable *e);
 void op_executable_put(struct op_executables *x, struct op_executable *e);
 
+/* Does @elf, which was opened now, read the content of @e? @served: it reads a copy. */
+bool op_executable_is_read(const struct op_executable *e, const struct op_elf *elf,
+			   bool served);
+
 /*
  * Open the file if that was not done yet; then e->image is set. With @need_file the
  * image's file is open, too. Returns 0; -ENOEXEC or -ENOTSUP for what is no ELF file of
- * this machine; -EAGAIN if it failed a short while ago; -ESTALE if @place maps another file, or
- * if that cannot be told any more; or -errno.
+ * this machine; -EAGAIN if it failed a short while ago; -ESTALE if @place maps another
+ * file, or nothing shows which one it mapped; or -errno.
  */
 int op_executable_open(struct op_executables *x, struct op_executable *e,
 		       const struct op_executable_place *place, bool need_file);
@@ -165,7 +170,7 @@ int op_executable_open_mapped(struct op_target *t, const struct op_executable *e
 			      struct op_opened *ret);
 
 void op_executables_init(struct op_executables *x);
-/* Forget all files. Nobody may hold a reference any more. */
+/* Forget all files. Nobody may hold a reference. */
 void op_executables_deinit(struct op_executables *x);
 
 #endif

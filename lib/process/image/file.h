@@ -36,7 +36,7 @@ void op_image_drop_symbols(struct op_images *x, struct op_image *image);
 void op_image_close_file(struct op_images *x, struct op_image *image);
 /* The same, for an image that is being freed. */
 void op_image_drop_file(struct op_images *x, struct op_image *image);
-/* Nobody maps @opener any more: close the file if it was opened through it. */
+/* @opener is no longer mapped: close the file if it was opened through it. */
 void op_image_opener_ends(struct op_images *x, struct op_image *image,
 			  const void *opener);
 /* Close deleted files. This is cheap: all files are checked only every two seconds, or

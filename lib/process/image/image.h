@@ -81,7 +81,7 @@ struct op_image_symbols {
 	struct op_symbols *loaded;
 	size_t bytes;
 	bool failed;
-	uint64_t after_ns; /* there was no room for them; not before */
+	uint64_t after_ns; /* memory was full; do not try before */
 	uint64_t cost_ns;  /* CPU time that loading them took */
 	uint64_t used_ns;  /* when a name was last looked up (CLOCK_MONOTONIC) */
 };
@@ -108,7 +108,7 @@ struct op_image {
 	bool other;	    /* it is no ELF file */
 	bool made;	    /* the ELF file is one that a runtime made of it */
 	bool copy;	    /* the descriptor is a copy in memory of a served file */
-	bool reported;	    /* the host was told of it (op_event_handlers.executable) */
+	bool reported;	    /* the host knows it (op_event_handlers.executable) */
 	struct op_unwind_table *table;
 	/* Pages of it that are published before it is complete; NULL: none */
 	struct op_unwind_early *early;
@@ -152,10 +152,11 @@ struct op_images {
 	size_t others_attached; /* runtime instances of files that are no ELF files */
 	bool instances_told;	/* the log has that a process has too many of all */
 	uint64_t tables_failed;
-	/* images whose names were given up because there was no room for all */
+	/* images whose names were dropped to free memory */
 	uint64_t names_evicted;
 	struct op_allowance *allowance; /* borrowed; NULL: anything */
-	/* There was no CPU time or no room for them: frames that got no name; tables, each once. */
+	/* There was no CPU time or memory for them: frames that got no name; tables, each
+	 * once. */
 	uint64_t names_postponed;
 	uint64_t tables_postponed;
 };
@@ -198,7 +199,7 @@ bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr);
  * of its file is known before. */
 bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 /* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
- * is not known before the table is complete. It does not tell of a runtime's loop. */
+ * is not known before the table is complete. A runtime's loop is not among the rules. */
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret);
 /* Give up unfinished tables that nobody goes on with, though there was CPU time for it. */
 void op_images_check_jobs(struct op_images *x, uint64_t now_ns);

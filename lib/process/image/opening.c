@@ -30,13 +30,19 @@ static bool is_unchanged(const struct op_executable *e, const struct op_file_sta
 	       e->stamp.mtime_ns == now->mtime_ns;
 }
 
+bool op_executable_is_read(const struct op_executable *e, const struct op_elf *elf,
+			   bool served)
+{
+	return served || op_elf_mtime_ns(elf) == e->stamp.mtime_ns;
+}
+
 /* Does @error mean that the file is no ELF file of this machine? */
 static bool is_foreign(int error)
 {
 	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
 }
 
-/* Does @error tell of us or of the process, and nothing of the file? */
+/* Is the cause of @error this program or the process, and not the file? */
 static bool is_of_others(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -ENOMEM ||
@@ -126,7 +132,10 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 		if (r < 0)
 			return r;
 		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd), stamp->served);
-		return 0;
+		if (made || op_executable_is_read(e, e->image->elf, stamp->served))
+			return 0;
+		op_image_close_file(&x->images, e->image);
+		return -ESTALE;
 	}
 	r = op_elf_open(fd, &elf);
 	if (is_foreign(r) && make_elf(x, &fd) == 0) {
@@ -138,6 +147,8 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (r < 0)
 		return r;
 	fd = -1;
+	if (!made && !op_executable_is_read(e, elf, stamp->served))
+		return -ESTALE;
 	r = take_content(x, e, elf, stamp);
 	if (r == 0)
 		e->image->made = made;

@@ -9,7 +9,7 @@
 
 enum {
 	OWNER_SHARE = 2,
-	/* What making a table takes of user memory, but for gaps without unwind data. */
+	/* User memory to make a table, without that for gaps without unwind data. */
 	JOB_BYTES = 1 << 20,
 };
 

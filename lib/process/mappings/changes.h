@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where something else took the place of what a process had mapped, and when. Events are heard of
- * later than they happen, and records later than they are made. So a frame is of what is known of
- * its address only if nothing else was mapped there between the two.
+ * Where a process mapped something else in place of an earlier mapping, and when. Events
+ * and records arrive later than they happen. So the mapping that is known for a frame's
+ * address is that of the frame only if nothing else was mapped there between the two.
  */
 #ifndef OP_PROCESS_MAPPINGS_CHANGES_H
 #define OP_PROCESS_MAPPINGS_CHANGES_H

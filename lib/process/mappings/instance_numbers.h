@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of a process's instances of runtimes (process/mappings/runtimes.h): each is of a
- * file at a load bias. That of a file that is no longer mapped is kept until another file
- * needs it.
+ * The numbers of a process's instances of runtimes (process/mappings/runtimes.h): each is
+ * for a file at a load bias. That of a file that is no longer mapped is kept until
+ * another file needs it.
  */
 #ifndef OP_PROCESS_MAPPINGS_INSTANCE_NUMBERS_H
 #define OP_PROCESS_MAPPINGS_INSTANCE_NUMBERS_H

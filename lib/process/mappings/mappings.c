@@ -190,8 +190,8 @@ static void unshift(struct op_mappings *mappings, size_t at, size_t count)
 	mappings->len -= count;
 }
 
-/* Unmap [@start, @end). The caller has made room for one more element. If a mapping must
- * be split at the limit of mappings, its upper part is dropped. */
+/* Unmap [@start, @end). The caller has allocated one more element. If a mapping must be
+ * split at the limit of mappings, its upper part is dropped. */
 static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
 		  struct op_executables *x)
 {
@@ -286,7 +286,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 
 	if (new.start >= new.end)
 		return 0;
-	/* Room for two more: the new mapping, and the second half of one that it
+	/* Space for two more: the new mapping, and the second half of one that it
 	 * splits. */
 	if (op_vec_grow((void **)&mappings->vma, &mappings->cap, mappings->len, 2,
 			sizeof(*mappings->vma)) < 0)

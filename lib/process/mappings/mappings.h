@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The executable mappings of a process, sorted by address and without overlaps. The list
- * is reference-counted. One that has more than one holder, or that was written to the
- * arena, does not change any more: op_mappings_own() gives its holder a copy.
+ * is reference-counted. A list with several holders, or one that was written to the
+ * arena, stays as it is: op_mappings_own() gives its holder a copy.
  */
 #ifndef OP_PROCESS_MAPPINGS_MAPPINGS_H
 #define OP_PROCESS_MAPPINGS_MAPPINGS_H

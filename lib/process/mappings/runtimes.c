@@ -199,7 +199,7 @@ static int attach(struct op_runtime_instance *i,
 	return 0;
 }
 
-/* Has a file come that the attached runtime waits for? It tells of tasks alone. */
+/* Has a file come that the attached runtime waits for? It shows only tasks. */
 static bool module_came(const struct op_runtime_instance *i,
 			const struct op_program_runtimes_context *context)
 {

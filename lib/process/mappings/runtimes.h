@@ -32,7 +32,7 @@ struct op_runtime_instance {
 	uint32_t failures;
 	bool update_again; /* update() is to be called again at retry_ns */
 	bool module_seen;  /* update() has been called with ops->module mapped */
-	bool unwritten;	   /* the arena had no room for the struct as it is now */
+	bool unwritten;	   /* the struct did not fit the arena */
 	bool given_up;
 };
 
@@ -53,8 +53,8 @@ struct op_program_runtimes_context {
 	struct op_images *images;
 	struct op_log *log;
 	uint64_t now_ns;
-	/* No records of what had gone at this time are to come any more. 0: the list is
-	 * that of an earlier time. */
+	/* No more records will come of mappings that had gone at this time. 0: the list
+	 * is that of an earlier time. */
 	uint64_t over_ns;
 	uint32_t refused;  /* bits of enum op_runtime that must not be attached */
 	bool await_chains; /* OTELPROF_AWAIT_CHAINS */

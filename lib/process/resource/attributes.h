@@ -46,7 +46,7 @@ op_resource_attributes_put_ref(struct op_resource_attributes *c);
 OP_DEFINE_CLEANUP(struct op_resource_attributes *, op_resource_attributes_put_ref)
 
 /*
- * Add one attribute. @type is of enum op_value_type (profile/window.h), and @value the
+ * Add one attribute. @type is an enum op_value_type (profile/window.h), and @value the
  * text for it. The first value of a key is kept. An empty key and keys that are observed
  * are ignored. A NUL in either text, or a length past its limit, is counted in dropped.
  */

@@ -36,8 +36,8 @@ struct op_stat {
 	uint64_t start_stack;
 };
 
-/* Was no exec between them? They are of one process, or of it and a child that it forked.
- * Where both values are hidden, all seem the same. */
+/* Was no exec between them? They belong to one process, or to it and a child that it
+ * forked. Where both values are hidden, all seem the same. */
 static inline bool op_stat_same_exec(const struct op_stat *a, const struct op_stat *b)
 {
 	return a->end_code == b->end_code && a->start_stack == b->start_stack;

@@ -258,7 +258,7 @@ struct found_mapping {
 	uint32_t writable;
 };
 
-/* Executable mappings from @at on, as many as there is room for. */
+/* Executable mappings from @at on, as many as fit. */
 struct query {
 	char path[OP_TARGET_PATH_MAX];
 	uint64_t at;

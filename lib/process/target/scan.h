@@ -14,7 +14,7 @@ struct op_target;
 uint32_t op_scan_number(const char *name);
 /* Does the process exist? */
 bool op_scan_exists(const char *procfs_root, uint32_t pid);
-/* Is it ending, or a zombie? It has no program and no memory any more then. */
+/* Is it ending, or a zombie? It has no program and no memory then. */
 bool op_scan_is_ending(const char *procfs_root, uint32_t pid);
 /* Has it worked for a twentieth of its time or more? */
 bool op_scan_is_busy(const char *procfs_root, uint32_t pid);

@@ -16,8 +16,8 @@
 #include "process/target/view.h"
 
 enum {
-	/* Processes whose calls stalled recently; any more are forgotten, and may stall
-	 * us again. */
+	/* Processes whose calls stalled recently. Others beyond it are forgotten, and may
+	 * stall us again. */
 	OP_TARGET_ASIDE_MAX = 1024,
 	OP_TARGET_PATH_MAX = 4096,
 };

@@ -81,7 +81,7 @@ int op_bytes_message(struct op_bytes *b, uint32_t field, const pb_msgdesc_t *des
 	size_t len;
 	int r;
 
-	/* Encode after room for the longest head, then move to the end of the actual
+	/* Encode behind space for the longest head, then move to the end of the actual
 	 * head: one pass. */
 	if (op_vec_reserve(b, OP_FIELD_BYTES + bound))
 		return -ENOMEM;

@@ -74,7 +74,7 @@ int op_dictionary_ref(struct op_dictionary *d, enum op_window_table t, uint32_t 
 /* The same for @len numbers of @in. @ret has space for @len. */
 int op_dictionary_refs(struct op_dictionary *d, enum op_window_table t,
 		       const uint32_t *in, size_t len, int32_t *ret);
-/* A string for op_dictionary_ref() that need not be in the window. Borrows @s. */
+/* A string for op_dictionary_ref() that may be outside the window. Borrows @s. */
 uint32_t op_dictionary_string(struct op_dictionary *d, const char *s);
 
 void op_dictionary_mark(const struct op_dictionary *d, struct op_dictionary_mark *ret);

@@ -148,7 +148,7 @@ static void renumber(struct op_collect *c, const struct numbers *n)
 		renumber_threads(c->times, n);
 	op_vec_foreach(l, &c->locations)
 		l->mapping = n->mappings[l->mapping] - 1;
-	/* Lines of locations that are gone stay, and are of no function. */
+	/* Lines of removed locations stay, without a function. */
 	op_vec_foreach(line, &c->lines) {
 		i = n->functions[line->function];
 		line->function = i ? i - 1 : 0;

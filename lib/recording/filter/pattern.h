@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expressions that choose frames by their names. Names are of other people, so each distinct one is
- * matched once, up to a length, and in a time that grows with its length alone.
+ * Expressions that choose frames by their names. Names come from other people, so each
+ * distinct one is matched once, up to a length, and in a time that is linear in its
+ * length.
  */
 #ifndef OP_RECORDING_FILTER_PATTERN_H
 #define OP_RECORDING_FILTER_PATTERN_H

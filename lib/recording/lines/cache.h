@@ -25,7 +25,7 @@
 enum {
 	LINES_CACHE_VERSION = 1,
 	LINES_CACHE_FILE_BYTES_MAX = 16 << 20,
-	LINES_CACHE_FULL_BYTES = 12 << 20, /* a larger file is not used any more */
+	LINES_CACHE_FULL_BYTES = 12 << 20, /* a larger file is not used */
 	LINES_CACHE_PLACES_MAX = 1 << 20,  /* of one file */
 };
 

@@ -39,9 +39,9 @@ struct debug_budget {
 	uint64_t left_out; /* the memory that it would take with what had no room */
 };
 
-/* Is there room for these sections? If so they count from now on. */
+/* Do these sections fit the budget? If so they count from now on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);
-/* Find the separate file of the file @path. Is there room for it, or none to be found? */
+/* Find the separate file of the file @path. Does it fit the budget, or is there none? */
 bool debug_budget_take_separate(struct debug_budget *r, const char *path);
 /* A callback of libdw, with a pointer to the room in *@userdata: finds what is used besides, if
  * there is room. */

@@ -37,7 +37,7 @@ static bool load(struct client *c)
 	return c->begin && c->find && c->end;
 }
 
-/* Returns 0 if a server answered, be it that it has no such file. */
+/* Returns 0 if a server answered, also if it lacks the file. */
 static int ask(const struct client *c, const char *build_id)
 {
 	void *client = c->begin();

@@ -238,7 +238,7 @@ static void open_cache(const struct adding *a, struct file *f)
 		return;
 	f->cache = lines_cache_new();
 	n = f->cache ? store_read(&a->store, f->id, &f->bytes) : -ENOENT;
-	/* One that is nearly full is begun anew, or nothing new would have room for ever. */
+	/* A nearly full one is begun anew. Otherwise nothing new would ever fit. */
 	if (n > LINES_CACHE_FULL_BYTES)
 		return;
 	if (n >= 0)

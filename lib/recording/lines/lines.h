@@ -24,7 +24,7 @@ struct lines_stats {
 	size_t named;	      /* those that had no name and got one */
 	size_t late;	      /* those that were not looked up: the time was over */
 	size_t heavy;	      /* those that got no line for want of memory */
-	size_t heavy_files;   /* files that these are of */
+	size_t heavy_files;   /* files of these */
 	uint64_t heaviest;    /* what the largest one's debug info would have taken */
 	uint32_t heaviest_of; /* its mapping */
 	size_t files;	      /* files with such locations */

@@ -24,7 +24,7 @@ enum {
 	ID_CHARS_MIN = 8,
 	ID_CHARS_MAX = 128,
 	NAME_BYTES = ID_CHARS_MAX + 64,
-	LEFT_SECONDS = 3600, /* an unfinished file of this age is nobody's any more */
+	LEFT_SECONDS = 3600, /* an unfinished file of this age has no writer */
 };
 
 static const char ending[] = ".lines";

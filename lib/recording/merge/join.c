@@ -54,7 +54,7 @@ struct join {
 	size_t groups_bytes;
 	struct op_bytes head; /* both heads of the profile that is added */
 	size_t resource_len;  /* of the first */
-	bool resource_made;   /* these are of the resource and the scope at hand */
+	bool resource_made;   /* these belong to the current resource and scope */
 	bool scope_made;
 	struct op_bytes profile;
 	struct op_bytes request;

@@ -14,9 +14,10 @@ int merge_write(const struct filter *filter, char *const *files, size_t len,
 		const char *path, int fd);
 
 /*
- * Joins ExportProfilesServiceRequest messages into few with one dictionary each: an entry that
- * several requests have is written once, and what nothing refers to is left out. Profiles,
- * samples and all their fields stay as they are, but for the numbers of dictionary entries.
+ * Joins ExportProfilesServiceRequest messages into few with one dictionary each: an entry
+ * that several requests have is written once, and what nothing refers to is left out.
+ * Profiles, samples and all their fields stay as they are, except the numbers of
+ * dictionary entries.
  */
 enum {
 	/* Receivers of OTLP take requests up to 4 MiB by default. One that holds a single

@@ -29,9 +29,9 @@ void print_seconds(double s, char *buf, size_t size);
 void print_bytes(double b, char *buf, size_t size);
 
 /*
- * Names of C++ and Rust functions that have no room. What tells functions apart best is kept:
- * first the parameters go, then what is nested in template arguments, then these. What was
- * cut is a "…"; --callers and --callees take such names.
+ * Names of C++ and Rust functions that do not fit. What tells functions apart best is
+ * kept: first the parameters go, then what is nested in template arguments, then these.
+ * What was cut is a "…"; --callers and --callees take such names.
  */
 
 #define SHORT_MARK "…"

@@ -73,8 +73,8 @@ static int say_what_it_is(const struct reading *rec)
 		if (rec->bytes.len >= len &&
 		    memcmp(rec->bytes.data, known[i].magic, len) == 0)
 			return fail(
-				"%s is no recording but %s; 'otelprof record -o FILE.otlp' "
-				"makes one",
+				"%s is not an otelprof recording but %s; 'otelprof record -o "
+				"FILE.otlp' makes one",
 				rec->path, known[i].what);
 	}
 	return fail(
@@ -214,7 +214,7 @@ static FILE *open_recording(const char *path)
 
 static const char *reason(int error)
 {
-	return error == ENOTSUP ? "it is no file" : strerror(error);
+	return error == ENOTSUP ? "it is not a file" : strerror(error);
 }
 
 static int read_file(const char *path, recording_fn fn, void *data)

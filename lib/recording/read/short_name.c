@@ -85,7 +85,7 @@ struct cut {
 	size_t level; /* how many '<' are around it */
 };
 
-/* Cut the contents of all brackets that are meant. */
+/* Cut the contents of all brackets of the kinds in @meant. */
 static void cut_all(char *name, struct cut meant)
 {
 	size_t ends[DEPTH_MAX], depth = 0, from = 0, to = 0, end, n, word = SIZE_MAX;

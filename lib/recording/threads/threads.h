@@ -31,7 +31,7 @@ struct thread {
 	const char *wait; /* NULL: unknown, or it waits for nothing */
 	size_t first;	  /* of its frames */
 	size_t len;
-	size_t kernel_len; /* of these the first are of the kernel */
+	size_t kernel_len; /* the first of these are frames of the kernel */
 	/* Threads of a process that stand in one place, in one state, by their numbers in the list: the
 	 * first has how many they are, the others 0; each has the next one, the last 0. */
 	size_t same;

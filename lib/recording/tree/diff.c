@@ -134,7 +134,8 @@ static void match(struct change *before, size_t before_len, struct change *after
 	}
 }
 
-/* Make one row of the two of each pair. @before_len of the changes are of the first side. */
+/* Make one row of the two of each pair. @before_len of the changes belong to the first
+ * side. */
 static void merge(struct diff *d, size_t before_len)
 {
 	struct change *after = d->changes + before_len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples a view is of. */
+/* The samples of a view. */
 #include "recording/filter/filter.h"
 
 #include "recording/tree/view.h"

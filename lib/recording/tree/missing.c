@@ -123,7 +123,7 @@ static void put_near(FILE *f, const struct view *v, enum view_filter of,
 	size_t len = near ? n->nearest_len : n->largest_len, i;
 
 	(void)fputs(near  ? "; did you mean "
-		    : len ? "; most samples are of "
+		    : len ? "; most samples are in "
 			  : ", nor of any other",
 		    f);
 	for (i = 0; i < len; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recordings in memory: what their samples are of, once each, and the samples. */
+/* Recordings in memory: their samples, and the things that samples refer to, once
+ * each. */
 #ifndef OP_RECORDING_TREE_RECORDING_H
 #define OP_RECORDING_TREE_RECORDING_H
 

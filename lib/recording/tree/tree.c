@@ -84,7 +84,7 @@ static int compare_nodes(const void *a, const void *b, void *data)
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Sort the callees of @caller: @order has room for them. */
+/* Sort the callees of @caller. @order has space for them. */
 static void sort_callees(struct tree *t, uint32_t caller, uint32_t *order)
 {
 	struct tree_node *nodes = t->nodes.data;

@@ -112,7 +112,7 @@ static uint32_t row_label(const struct making *m, const struct op_collect_line *
 	case VIEW_BY_FILE:
 		return f->file ? f->file : f->module;
 	case VIEW_BY_MODULE:
-		/* What is interpreted is of no module, but of a file. */
+		/* Interpreted code has no module, but a file. */
 		return f->module ? f->module : f->file;
 	default:
 		return line->function;
@@ -310,7 +310,7 @@ static int find_kind(struct view *v)
 	return kind_by_word(v->c, v->request.kind, &v->kind);
 }
 
-/* Number the places: many lines of the collection may be of one. */
+/* Number the places: several lines of the collection may have the same place. */
 static int number_places(struct making *m)
 {
 	const struct op_collect *c = m->v->c;

@@ -117,15 +117,16 @@ struct view {
 	/* stacks that end early, by the string of their last frame */
 	struct sums endings;
 	int64_t early;
-	int64_t approximate; /* whose leaf is the nearest function that a runtime tells of */
+	int64_t approximate; /* whose leaf is the nearest function of a runtime */
 	int64_t guessed;     /* stacks with a frame that was found by a guess */
 	struct sums unnamed; /* frames without a name, by the string of their module */
 	int64_t frames;	     /* all frames of all samples */
 	int64_t frames_unnamed;
 };
 
-/* Make the view of @c, which is borrowed. Returns 0; -ENOENT if no sample is of that
- * kind, of that function, and passes all filters; -ENOMEM. The caller calls view_clear() in every case. */
+/* Make the view of @c, which is borrowed. Returns 0; -ENOENT if no sample has that kind
+ * and that function and passes all filters; -ENOMEM. The caller calls view_clear() in
+ * every case. */
 int view_make(const struct op_collect *c, const struct view_request *request,
 	      struct view *ret);
 void view_clear(struct view *v);

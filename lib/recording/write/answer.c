@@ -11,7 +11,7 @@ enum {
 	NAME_BYTES = 4096,
 	PLACE_COLUMNS = 34, /* of "file.c:12" */
 	PLACE_COLUMNS_NARROW = 22,
-	NARROW = 100, /* a terminal with less has no room for long places */
+	NARROW = 100, /* long places do not fit a narrower terminal */
 	IN_COLUMNS = 40,
 	PROGRAM_COLUMNS = 24,
 };

@@ -241,7 +241,7 @@ static const char *weight_of(const struct op_collect *c, const struct op_collect
 		*ret_scale = (double)k->period;
 		return "samples";
 	}
-	/* samples of several periods are told as their time */
+	/* samples of several periods count as their time */
 	if (!view_text_is(c, k->counted_unit, "nanoseconds") && !op_collect_is_weighed(k))
 		return "samples";
 	*ret_scale = OP_NS_PER_MS;

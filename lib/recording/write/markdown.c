@@ -22,13 +22,13 @@ enum {
 	DOCUMENT_BYTES = 8192,
 	LEAST_SHOWN = 10000, /* less than one of so many is left out */
 	DIFF_NAME_COLUMNS = 90,
-	CALLERS_OF = 3, /* functions whose callers are told */
+	CALLERS_OF = 3, /* functions whose callers are listed */
 };
 #define CALLERS_PERCENT 1.0 /* if they have so much self time */
 /* What prose has that means nothing to Markdown. */
 #define WORD_CHARACTERS                                                                  \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ,./()"
-#define SELF_PERCENT 1.0 /* of a function in the tree, that is told */
+#define SELF_PERCENT 1.0 /* of a function in the tree, to be listed */
 
 /* How much is written. The first size that fits is taken. */
 static const struct markdown_size sizes[] = {
@@ -318,7 +318,7 @@ static void write_quality(const struct markdown *o)
 	if (v->approximate)
 		(void)fprintf(o->f,
 			      "- %.2f%% of the stacks have the nearest function that the "
-			      "runtime tells of; " REPORT_JAVA_HINT ".\n",
+			      "runtime reports; " REPORT_JAVA_HINT ".\n",
 			      view_percent(v, v->approximate));
 	write_sums(o, &v->endings, v->total, "the stacks end early:");
 	write_sums(o, &v->unnamed, v->frames, "the frames have no symbols:");

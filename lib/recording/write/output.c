@@ -60,7 +60,7 @@ void older_end(const char *path, struct older *older)
 	*older = (struct older){ NULL, NULL };
 }
 
-/* Give a file its name. For a stream the close may be the first to tell of an error. */
+/* Give a file its name. For a stream the close may be the first call to fail. */
 static int complete(struct op_output *o, const char *path)
 {
 	struct older older = { NULL, NULL };

@@ -18,9 +18,9 @@ typedef int (*output_fn)(void *data, int fd);
 int output_write(const char *path, char *const *inputs, size_t inputs_len, output_fn fn,
 		 void *data);
 
-/* The same in two steps, where what is written becomes known later: what cannot be written is
- * told of before. Both return 0, or STATUS_FAILED after a message; output_end() frees @o in every
- * case, and without @fn writes nothing. */
+/* The same in two steps, for output that becomes known later: the first one reports what
+ * cannot be written. Both return 0, or STATUS_FAILED after a message; output_end() frees
+ * @o in every case, and without @fn writes nothing. */
 struct output;
 int output_begin(const char *path, struct output **ret);
 int output_end(struct output *o, output_fn fn, void *data);

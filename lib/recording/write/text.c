@@ -280,7 +280,7 @@ static void print_quality(const struct text *t)
 			view_guessed_percent(v));
 	if (v->approximate)
 		(void)fprintf(t->f,
-			      "The function is the nearest that the runtime tells of, in "
+			      "The function is the nearest that the runtime reports, in "
 			      "%.2f%% of the stacks; " REPORT_JAVA_HINT ".\n",
 			      view_percent(v, v->approximate));
 	print_sums(t, &v->endings, "end early:");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers what the samples of a recording are of. */
+/* Numbers the things that samples of a recording refer to. */
 #include "recording/write/timeline.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 
 /* The memory in which .NET makes code that it does not run as it writes it. */
 static const char doubled[] = "/memfd:doublemapper";
-/* Mappings closer than that are of one range: other code stands far from it. */
+/* Mappings closer than that belong to one range: other code is far from it. */
 static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
 
 struct dotnet_instance {

@@ -38,7 +38,8 @@ struct op_dotnet_function {
 
 /* Begin an .eh_frame: its CIE. */
 void op_runtime_dotnet_cie(struct op_dotnet_bytes *b);
-/* Add the FDE of a function. One whose unwind data is of an unknown form has none. */
+/* Add the FDE of a function. A function whose unwind data has an unknown form gets
+ * none. */
 void op_runtime_dotnet_fde(struct op_dotnet_bytes *b, const struct op_dotnet_function *f);
 
 /* Make the ELF file of the image @fd, which is borrowed. Returns 0 and a descriptor of a file

@@ -43,8 +43,8 @@ static uint64_t hash_of(const struct op_go_bucket *b)
 	return h ^ h >> 11;
 }
 
-/* All allocations of a bucket are of one size, so the bytes, where there are any, tell whether
- * the numbers are of one moment. */
+/* All allocations of a bucket have one size, so the bytes, if there are any, show whether
+ * the numbers come from one moment. */
 static int read_sums(struct op_reader *r, bool is_short, uint64_t size,
 		     struct op_go_sums *add)
 {

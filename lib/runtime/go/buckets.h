@@ -49,7 +49,7 @@ struct op_go_bucket {
 	uint64_t pcs[OP_GO_PCS_MAX]; /* return addresses, innermost first */
 };
 
-/* What runtime.MemProfile() would tell of a bucket. */
+/* What runtime.MemProfile() would report for a bucket. */
 struct op_go_entry {
 	uint64_t address;
 	uint64_t size;

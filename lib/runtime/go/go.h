@@ -28,8 +28,8 @@ enum {
 
 /* The minor version of a Go program, by .go.buildinfo; 0: it is none, or older than 1.18. */
 uint32_t op_go_minor(struct op_elf *elf);
-/* Where goroutines have their labels in a Go program of version 1.@minor: fills @ret but for its
- * number and the place of g. Returns 1; 0 where it is not known. */
+/* Where goroutines have their labels in a Go program of version 1.@minor: fills @ret,
+ * except its number and the place of g. Returns 1; 0 where it is not known. */
 int op_go_labels_by_version(uint32_t minor, struct op_context_place *ret);
 /* The same of @elf, with the place of g. Returns 1; 0 if it is none, or its version is not
  * known; or -errno. */

@@ -65,8 +65,8 @@ bool op_goroutine_is_parked(const struct op_goroutine *g);
 bool op_goroutine_same(const struct op_goroutine *a, const struct op_goroutine *b);
 /*
  * Copy the stack of @g from OP_GO_STACK_BELOW bytes below sp on, or from its lowest
- * address. @buf has room for OP_GO_STACK_BYTES. *@ret_below: how many bytes of the copy
- * are below sp. Returns 0 or -errno.
+ * address. @buf has OP_GO_STACK_BYTES. *@ret_below: how many bytes of the copy are below
+ * sp. Returns 0 or -errno.
  */
 int op_goroutine_stack(const struct op_memory *memory, const struct op_goroutine *g,
 		       void *buf, size_t *ret_len, size_t *ret_below);

@@ -19,9 +19,9 @@ struct op_elf;
 struct op_gopclntab;
 
 /*
- * Which variables a function loads, by its machine code: by addresses that are in the code
- * itself. Every load is found that a compiler of Go makes in one or two instructions. What is
- * no instruction may be taken for one, so what is told is to be checked.
+ * Which variables a function loads, by the addresses in its machine code. The search
+ * finds every load that a compiler of Go makes in one or two instructions. It may take
+ * other bytes for an instruction, so callers check what it found.
  */
 enum {
 	OP_GO_LOADS_MAX = 32, /* variables of one function */

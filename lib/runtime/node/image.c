@@ -52,7 +52,7 @@ static bool may_have_v8(struct op_elf *elf)
 	       op_elf_symbol_each(elf, &table, see_marker, &m) > 0;
 }
 
-/* What the symbols tell of the builtins. */
+/* What the symbols say about the builtins. */
 struct builtins {
 	struct op_elf *elf;
 	const struct op_elf_symtab *table;

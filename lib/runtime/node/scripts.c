@@ -190,8 +190,8 @@ static int ends_searched(const struct op_node_heap *heap, uint64_t source,
 	return r;
 }
 
-/* Find where the lines end, and make @to as small as they are. Returns -EFBIG if there is
- * no room for them. */
+/* Find where the lines end, and make @to as small as they are. Returns -EFBIG if they do
+ * not fit. */
 static int read_ends(const struct op_node_heap *heap, const struct head *h,
 		     struct ends *to)
 {
@@ -232,8 +232,8 @@ static int add_name(const struct op_node_heap *heap, const struct head *h,
 	return r;
 }
 
-/* Fill @ret except its id and window, with at most @room lines. Returns 0, or 1 if there
- * is no room for its lines: the caller clears it. Or -ENOMEM. */
+/* Fill @ret except its id, with at most @room lines. Returns 0, or 1 if
+ * its lines do not fit: the caller clears it. Or -ENOMEM. */
 static int read_script(const struct op_node_heap *heap, const struct head *h, size_t room,
 		       struct op_node_script *ret)
 {

@@ -213,7 +213,7 @@ static int read_head_and_id(const struct op_php_functions *functions, uint64_t a
 	return r;
 }
 
-/* Read the function from the process, where it is the one that @check tells of. */
+/* Read the function from the process, if @check shows that it is the right one. */
 static int read_living(struct op_php_functions *functions, uint64_t addr, uint32_t check,
 		       struct op_php_function **ret)
 {

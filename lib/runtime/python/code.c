@@ -124,8 +124,8 @@ static int read_code(const struct op_python_codes *codes, const struct op_memory
 	error = op_runtime_python_bytes(memory, codes->layout, h->lines, &text);
 	if (error == -ENOMEM || text.failed)
 		return -ENOMEM;
-	/* what there is of the table tells the lines of the first places; but the oldest form
-	 * has a last line that goes on to the end */
+	/* the part of the table has the lines of the first places; but in the oldest form
+	 * the last line reaches to the end */
 	if (error < 0 && codes->layout->lines == OP_PYTHON_LNOTAB)
 		text.len = lines;
 	code = malloc(sizeof(*code) + text.len);
@@ -161,7 +161,7 @@ static int keep(struct op_python_codes *codes, uint64_t addr, uint32_t check, ui
 	return op_objects_keep(&codes->objects, op_object_id(addr, check), code, at);
 }
 
-/* Read the object from the process, where it is the one that @check tells of. */
+/* Read the object from the process, if @check shows that it is the right one. */
 static int read_living(struct op_python_codes *codes, uint64_t addr, uint32_t check,
 		       struct op_python_code **ret)
 {

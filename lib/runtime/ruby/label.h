@@ -10,8 +10,8 @@ enum {
 };
 
 /*
- * Append the label of the sequence with the body at @body. @owner: the class of the method that
- * it is of, or 0. Returns 0; -EBADMSG; an error of reading; -ENOMEM.
+ * Append the label of the sequence with the body at @body. @owner: the class of its
+ * method, or 0. Returns 0; -EBADMSG; an error of reading; -ENOMEM.
  */
 int op_runtime_ruby_label(const struct op_ruby_objects *read, uint64_t body,
 			  uint64_t owner, struct op_strbuf *to);

@@ -31,7 +31,7 @@ enum {
 	ID_SCOPE_SHIFT = 4,
 };
 
-/* Read the first words of the object at @addr, which must be of @type. */
+/* Read the first words of the object at @addr, which must have the type @type. */
 static int read_head(const struct op_ruby_objects *objects, uint64_t addr, uint32_t type,
 		     uint64_t ret[HEAD_WORDS])
 {

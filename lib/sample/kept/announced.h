@@ -37,8 +37,7 @@ int op_announced_add(struct op_announced *a, const struct op_hash *hash,
 /* The record announced under @hash, valid until the next call; or NULL. */
 const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,
 			      size_t *ret_len);
-/* Forget records from before the last turn: nothing that refers to them waits any
- * more. */
+/* Forget records from before the last turn: nothing that waits refers to them. */
 void op_announced_turn(struct op_announced *a);
 /* Have so many come since the last turn that later ones may not fit? */
 bool op_announced_is_large(const struct op_announced *a);

@@ -26,40 +26,24 @@ def name_of(shape):
     return [shape["processes"], shape["hz"], "%g s" % shape["window_s"]]
 
 
-def node(figures):
-    """What a node sends and takes."""
-    rows = []
-    for s in figures["shapes"]:
-        day = DAY_S / s["seconds"]
-        busy = s["busy_s"] * 1e7
-        rows.append(name_of(s) + [
-            number(s["samples"] / s["seconds"]), number(s["wire"] / s["requests"] / 1e3),
-            number(s["wire"] / s["samples"]),
-            number(s["wire"] * day / 1e6), number(s["raw"] * day / 1e6),
-            number(s["user_ns"] / busy), number(s["bpf_ns"] / busy),
-            number((s["user_ns"] + s["bpf_ns"]) / 1e9 / s["busy_s"] * DAY_S)])
-    return rows_of(["processes", "Hz", "window", "samples a second",
-                    "kB a request", "bytes a sample", "**MB a day**", "MB a day before gzip",
-                    "user, % of a core", "kernel, % of a core", "**CPU s a day**"], rows)
-
-
 def request_ms(row):
     return 1e3 * row["cpu_s"] / row["done"]
 
 
-def cost(figures):
-    """What a request costs a gateway, and so an agent."""
+def node(figures):
+    """What a node sends and takes, and how many of them half a gateway's core serves."""
     rows = []
     for s, c in zip(figures["shapes"], figures["cost"]):
         each = request_ms(c)
         rate = s["requests"] / s["seconds"]
-        raw = c["raw_out"] / c["done"]
         rows.append(name_of(s) + [
-            number(raw / 1e3), number(c["done"]), number(each), number(each * 1e6 / raw),
+            number(s["wire"] / s["requests"] / 1e3),
+            number(s["wire"] * DAY_S / s["seconds"] / 1e6),
+            number((s["user_ns"] + s["bpf_ns"]) / 1e9 / s["busy_s"] * DAY_S),
             number(each / 1e3 * rate * DAY_S),
             number(math.floor(SHARE * 1e3 / (each * rate)))])
-    return rows_of(["processes", "Hz", "window", "kB a request before gzip", "requests measured",
-                    "CPU ms a request", "ns a byte", "**CPU s an agent and day**",
+    return rows_of(["processes", "Hz", "window", "kB a request", "**MB a day**",
+                    "agent's CPU s a day", "gateway's CPU s a day",
                     "**agents for half a core**"], rows)
 
 
@@ -71,43 +55,25 @@ def behind(row):
     return row["seen"]["behind"] + row["seen"]["unsent"]
 
 
-def a_second(count, row):
-    """Megabytes; a run may have kept none."""
-    return "–" if count is None else number(count / row["seconds"] / 1e6)
-
-
-def agents_row(row):
+def agents_row(name, row):
     seen, seconds = row["seen"], row["seconds"]
-    return [number(row["agents"]), number(seen["sent"] / seconds), number(row["done"] / seconds),
-            a_second(seen["wire_bytes"], row), a_second(row["wire_out"], row),
-            "%.2f" % (row["cpu_s"] / seconds), number(request_ms(row)) if row["done"] else "–",
-            number(row["peak_mb"]), number(seen["P50"]), number(seen["P99"]), number(lost(row)),
-            number(behind(row))]
-
-
-AGENTS_HEAD = ["agents", "requests a second", "passed on", "MB/s in", "MB/s out", "CPUs",
-               "CPU ms a request", "RSS peak, MB", "p50, ms", "p99, ms", "lost", "behind"]
+    return [name, number(row["agents"]), number(seen["sent"] / seconds),
+            number(row["done"] / seconds), "%.2f" % (row["cpu_s"] / seconds),
+            number(row["peak_mb"]), number(seen["P99"]), number(lost(row)), number(behind(row))]
 
 
 def spaced(delay):
     return delay.replace("ms", " ms")
 
 
-def ladder(made):
-    return rows_of(AGENTS_HEAD, [agents_row(row) for row in made["rows"]])
-
-
 def ladders(figures):
-    out = []
-    for made in ladders_of(figures):
-        out.append("*%s*: %d processes, %d Hz, windows of %g s%s\n\n%s" % (
-            made["name"], made["processes"], made["hz"], made["window_s"],
-            "" if made["delay"] == "0s" else ", a back end that takes %s for each answer" %
-            spaced(made["delay"]), ladder(made)))
+    """Of each ladder the last two steps: what held, and what broke. The picture has the others."""
+    rows = [agents_row(made["name"], row)
+            for made in ladders_of(figures) for row in made["rows"][-2:]]
     if figures.get("minute"):
-        out.append("*windows of a minute*: 100 processes, 19 Hz, windows of 60 s\n\n%s" %
-                   rows_of(AGENTS_HEAD, [agents_row(figures["minute"])]))
-    return "\n\n".join(out)
+        rows.append(agents_row("windows of a minute", figures["minute"]))
+    return rows_of(["", "agents", "requests a second", "passed on", "CPUs", "RSS peak, MB",
+                    "p99, ms", "lost", "behind"], rows)
 
 
 def away(figures):
@@ -125,9 +91,8 @@ def machine(figures):
                             m["collector"], m["load_before"]))
 
 
-TABLES = {"machine": machine, "node": node, "cost": cost, "ladders": ladders, "away": away}
-NEEDS = {"machine": "machine", "node": "shapes", "cost": "cost", "ladders": "small",
-         "away": "away"}
+TABLES = {"machine": machine, "node": node, "ladders": ladders, "away": away}
+NEEDS = {"machine": "machine", "node": "cost", "ladders": "small", "away": "away"}
 
 
 def tables(figures):

@@ -12,7 +12,7 @@ LEAVES = {"a": "leaf_a", "b": "leaf_b", "c": "leaf_c"}
 # A function of libc without a name: static functions of a stripped library have none.
 NO_NAME = r"libc\.so\.6\+0x[0-9a-f]+"
 VDSO = r"(?:__(?:vdso|kernel)_\w+|\[?(?:linux-)?vdso[^\n+]*\+0x[0-9a-f]+)"
-CLOCK = r"(?:(?:%s|(?:__GI_)?(?:__)?clock_gettime)\n)*" % VDSO
+CLOCK = r"(?:(?:%s|(?:__GI_)?(?:__)?clock_gettime(?:@plt)?)\n)*" % VDSO
 LIBC_START = (r"(?:%s|__libc_start_call_main)\n__libc_start_main[\w.@]*\n_start\n" % NO_NAME)
 RUN = r"(?:truth_run[\w.]*\n)(?:truth_main[\w.]*\n)?"
 THREAD_START = r"(?:start_thread|%s)\n(?:__)?(?:clone3?|%s)\n" % (NO_NAME, NO_NAME)

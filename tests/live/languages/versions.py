@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/runtimes/versions.md, a row for each runtime, version and mode:
+"""docs/runtimes/versions.md, each runtime, version and mode:
 
     versions.py RESULTS COMMIT FILE      of which FILE is an earlier one
 
 RESULTS are those of tests/run.sh. After its result, a cell that knows its row (suite.row() in
-tests/live/framework) has "figures SUITE CELL JSON". Cells of one row are its programs: a row has the worst of
-their figures, and the sums of samples and errors.
+tests/live/framework) has "figures SUITE CELL JSON". Cells of one row are its programs: a mode has
+the worst of their figures.
 """
 
 import collections
@@ -21,10 +21,12 @@ import report  # noqa: E402
 
 EXACT = LINES = 99.0  # per cent, at least
 LEAF = 2.0  # points, at most
-COLUMNS = ["version", "release", "mode", "programs", "samples", "exact %", "lines right %",
-           "leaf error", "errors by name", "result", "tree"]
-RESULT = COLUMNS.index("result")
+COLUMNS = ["version", "release", "tree", "modes"]
 NOT_RUN = report.WORDS["skip"]
+MODE = re.compile(r"(.+?) \(([^()]*)\)(?:, |$)")
+
+# @release and @tree: what ran. @figures: two numbers, after the result if it did not pass.
+Cell = collections.namedtuple("Cell", "release tree figures")
 
 
 class Row:
@@ -46,36 +48,31 @@ class Row:
                 yield name
 
     def result(self):
+        """Why it did not pass; "" if it did."""
         failed = [f["program"] or text for status, text, f in self.cells if status == "FAIL"]
         if not self.ran():
             return "%s: %s" % (NOT_RUN, self.cells[0][1])
         if failed or list(self.misses()) or not self.figures("exact"):
             why = failed or list(self.misses()) or ["no figures"]
             return "%s: %s" % (report.WORDS["FAIL"], ", ".join(why))
-        return report.WORDS["ok"]
+        return ""
 
-    def words(self, version, mode, tree):
-        errors = collections.Counter()
-        for of_cell in self.figures("errors"):
-            errors.update(of_cell)
-        columns = {
-            "version": version,
-            "release": " ".join(sorted(set(self.figures("release")))),
-            "mode": "`%s`" % mode if mode.startswith("-") else mode,
-            "programs": " ".join(f["program"] for _, _, f in self.ran()),
-            "samples": "%d" % sum(self.figures("samples")) if self.figures("samples") else "",
-            "exact %": number(min, self.figures("exact")),
-            "lines right %": number(min, self.figures("lines")),
-            "leaf error": number(max, self.figures("leaf")),
-            "errors by name": ", ".join("%s %d" % e for e in errors.most_common()),
-            "result": self.result(),
-            "tree": tree if self.ran() else "",
-        }
-        return [report.shown(columns[name]) or "–" for name in COLUMNS]
+    def cell(self, tree):
+        words = [self.result(), number(min, self.figures("exact") + self.figures("lines")),
+                 number(max, self.figures("leaf"))]
+        text = report.shown(", ".join(word for word in words if word))
+        return Cell(" ".join(sorted(set(self.figures("release")))) or "–",
+                    tree if self.ran() else "–", text.translate(str.maketrans("()", "[]")))
 
 
 def number(worst, figures):
     return "%.2f" % worst(figures) if figures else ""
+
+
+def result_of(cell):
+    """The word of tests/report.py."""
+    return next((word for word in report.WORDS.values() if cell.figures.startswith(word)),
+                report.WORDS["ok"])
 
 
 def read(results):
@@ -92,7 +89,7 @@ def read(results):
 
 
 def read_table(path):
-    """Rows of an earlier file: {(runtime, version, mode as it is shown): columns}."""
+    """An earlier file: {(runtime, version, mode as it is shown): Cell}."""
     table, runtime = {}, None
     if not os.path.exists(path):
         return table
@@ -102,17 +99,18 @@ def read_table(path):
             if line.startswith("## "):
                 runtime = line[3:]
             elif runtime and len(columns) == len(COLUMNS) and columns != COLUMNS:
-                table[runtime, columns[0], columns[2]] = columns
+                version, release, tree, modes = columns
+                for mode, figures in MODE.findall(modes):
+                    table[runtime, version, mode] = Cell(release, tree, figures)
     return table
 
 
 def merge(table, rows, tree):
-    """A row that was not run does not take the place of one that was."""
+    """A mode that was not run does not take the place of one that was."""
     for (runtime, version, mode), row in rows.items():
-        words = row.words(version, mode, tree)
-        key = runtime, version, words[COLUMNS.index("mode")]
-        if row.ran() or key not in table or table[key][RESULT].startswith(NOT_RUN):
-            table[key] = words
+        key = runtime, version, "`%s`" % mode if mode.startswith("-") else mode
+        if row.ran() or key not in table or result_of(table[key]) == NOT_RUN:
+            table[key] = row.cell(tree)
 
 
 def order(key):
@@ -124,33 +122,37 @@ def line(columns):
     return "| %s |" % " | ".join(columns)
 
 
+def lines_of(table, keys):
+    """A line for the modes of one version, release and tree."""
+    lines = collections.OrderedDict()
+    for key in keys:
+        cell = table[key]
+        modes = lines.setdefault((key[1], cell.release, cell.tree), [])
+        modes.append("%s (%s)" % (key[2], cell.figures))
+    return [line([*first, ", ".join(modes)]) for first, modes in lines.items()]
+
+
 def write(table):
     keys = sorted(table, key=order)
     runtimes = list(collections.OrderedDict.fromkeys(key[0] for key in keys))
     print("# Runtimes by version\n")
-    print("Written by `tests/run.sh --matrix --write-versions` on Linux %s, %s; do not edit. A run "
-          "writes the rows that it ran, and leaves the others as an earlier one left them: *tree* "
-          "is the commit that a row ran on.\n" % (platform.release(), platform.machine()))
-    print("Each row is a version of a runtime, in one mode, that ran programs whose stacks, lines "
-          "and shares are known ([testing](../testing.md)), sampled at 999 Hz. *Exact* are the "
-          "stacks that are right from the leaf to the root, without those between two leaves; "
-          "*lines right*, of these, the ones all of whose lines are right; *leaf error* is in "
-          "points how far the share of a leaf is from the truth, at worst. *Errors* are the reasons "
-          "that samples give for a stack that ends early. Where there are several programs, it is "
-          "the worst that is told. A row passes with %.0f %% exact, %.0f %% of the lines and %.0f "
-          "points, and where all else holds that its programs are checked for; – means that they "
-          "do not tell. In code of PHP's JITs a leaf's own line may be unknown.\n"
-          % (EXACT, LINES, LEAF))
+    print("`tests/run.sh --matrix --write-versions` writes this page. A run replaces the modes that "
+          "it ran. The machine ran Linux %s, %s. *Tree* is the commit that was tested.\n"
+          % (platform.release(), platform.machine()))
+    print("Each mode of a version ran programs whose stacks, lines and shares are known "
+          "([testing](../testing.md)), sampled at 999 Hz. Behind it are two figures of its worst "
+          "program:\n")
+    print("- The stacks that are right from leaf to root, in %%, without those between two leaves, "
+          "or those with right lines if they are fewer. At least %.0f %% pass. In code of PHP's "
+          "JITs a leaf's own line may be unknown." % EXACT)
+    print("- The largest error of a leaf's share, in points. At most %.0f pass.\n" % LEAF)
     print("| runtime | passes | fails | not run |\n|---|---|---|---|")
     for runtime in runtimes:
-        results = [table[key][RESULT] for key in keys if key[0] == runtime]
-        print(line([runtime] + ["%d" % sum(r.startswith(word) for r in results)
-                                for word in report.WORDS.values()]))
+        results = [result_of(table[key]) for key in keys if key[0] == runtime]
+        print(line([runtime] + ["%d" % results.count(word) for word in report.WORDS.values()]))
     for runtime in runtimes:
         print("\n## %s\n\n%s\n%s" % (runtime, line(COLUMNS), "|---" * len(COLUMNS) + "|"))
-        for key in keys:
-            if key[0] == runtime:
-                print(line(table[key]))
+        print("\n".join(lines_of(table, [key for key in keys if key[0] == runtime])))
 
 
 def main():

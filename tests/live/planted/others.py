@@ -42,11 +42,8 @@ def verdict(rows, function, place, most=ROWS):
     rows = rows[:most]
     if not rows:
         return "nothing"
-    shown = " ".join(rows[0].split())
-    shown = (shown[:57] + "...") if len(shown) > 60 else shown
     named = [row for row in rows if re.search(r"(?<![\w.])(%s)(?!\w)" % function, row)]
-    how = "yes" if any(place.search(row) for row in named) else "function" if named else "no"
-    return "%s: `%s`" % (how, shown.replace("|", "/").replace("`", "'"))
+    return "yes" if any(place.search(row) for row in named) else "function" if named else "no"
 
 
 def perf(run, cell, target, place):

@@ -182,7 +182,8 @@ def check(run, name, cell, target):
         wrong = again and wrong + "\nand by what that names: " + again
     if not wrong and run.others:
         did = how + where.split("; line")[0].split(" stands")[0]
-        run.rows.append((name, cell.source, did.split(";")[0], " ".join(typed.row.split()),
+        row = typed.row.split(", mostly in")[0]
+        run.rows.append((name, cell.source, did.split(";")[0], " ".join(row.split()),
                          *others.of(run, cell, target, place_of(cell))))
     return how + where, wrong
 
@@ -205,10 +206,11 @@ def of_today():
 
 def write_table(path, rows):
     with open(path, "w", encoding="utf-8") as f:
-        f.write("| program | command | the row of the answer | perf | of the language |\n"
+        f.write("| mistake | command | row of the answer | perf | py-spy, pprof |\n"
                 "|---|---|---|---|---|\n")
         for name, source, did, row, perf, own in rows:
-            f.write("| %s (`%s`) | %s | `%s` | %s | %s |\n" % (name, source, did, row, perf, own))
+            f.write("| %s (`%s`) | %s | `%s` | %s | %s |\n" % (name, source, did, row, perf,
+                                                                own or "–"))
 
 
 def main():

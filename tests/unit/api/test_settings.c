@@ -269,10 +269,10 @@ static void test_mistakes_are_one_sentence(void)
 		{ "= 7", -EINVAL,
 		  "a.conf:1: there is no key \"\"; otelprof_settings_new(3) lists them" },
 		{ "Authorization: Basic c2VjcmV0==\n", -EINVAL,
-		  "a.conf:1: what stands before \"=\" is no key; a key has small letters, "
+		  "a.conf:1: the text before \"=\" is not a key; a key has small letters, "
 		  "digits and \"_\"" },
 		{ "sample_rate_hz", -EINVAL,
-		  "a.conf:1: the line is no comment and has no \"=\"; write KEY = VALUE" },
+		  "a.conf:1: the line is not a comment and has no \"=\"; write KEY = VALUE" },
 		{ "sample_rate_hz = 1001", -EINVAL,
 		  "a.conf:1: sample_rate_hz is \"1001\" and must be a number from 1 to "
 		  "1000, in digits alone" },
@@ -287,10 +287,10 @@ static void test_mistakes_are_one_sentence(void)
 		{ "command_line = yes", -EINVAL,
 		  "a.conf:1: command_line is \"yes\" and must be true or false" },
 		{ "runtimes_off = php, cobol", -EINVAL,
-		  "a.conf:1: runtimes_off is \"cobol\" and must be of: python, php, "
+		  "a.conf:1: runtimes_off is \"cobol\" and must be one of: python, php, "
 		  "hotspot, node, jitdump, ruby, dotnet" },
 		{ "protocol = http/json", -EINVAL,
-		  "a.conf:1: protocol is \"http/json\" and must be of: grpc, "
+		  "a.conf:1: protocol is \"http/json\" and must be one of: grpc, "
 		  "http/protobuf" },
 		{ "attributes = a", -EINVAL,
 		  "a.conf:1: an entry has no \"=\"; write KEY=VALUE, with commas "
@@ -303,7 +303,7 @@ static void test_mistakes_are_one_sentence(void)
 		  "a.conf:1: environment is \"A=b\" and must be a name of at most 128 "
 		  "bytes without '='" },
 		{ "rules = include 0 pid:1", -EINVAL,
-		  "a.conf:1: \"include 0 pid:1\" is no rule; write include [HZ] "
+		  "a.conf:1: \"include 0 pid:1\" is not a rule; write include [HZ] "
 		  "[1/N] TARGET, exclude TARGET or rate HZ TARGET, where TARGET is all, "
 		  "pid:N, tree:N, uid:N, age:Ns or Nms, comm:NAME (at most 15 bytes), "
 		  "cgroup:PATH, container:ID, pod:UID, exe:PATH or env:NAME[=VALUE], and "

@@ -592,7 +592,7 @@ class Paths(Case):
         for path in ('/dev/null', '/dev/zero'):
             for args in (['report', path], ['diff', path, path], ['merge', '-o', self.path('m'), path]):
                 r = run(*args)
-                self.assertEqual((r.returncode, b'it is no file' in r.stderr), (1, True), r.stderr)
+                self.assertEqual((r.returncode, b'it is not a file' in r.stderr), (1, True), r.stderr)
         # What a shell makes is read: a pipe, and what it is given.
         q = Request()
         q.sample([q.frame('f')])

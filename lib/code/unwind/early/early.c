@@ -286,7 +286,7 @@ void op_unwind_early_complete(struct op_unwind_early *early,
 {
 	size_t i;
 
-	/* both are of one file */
+	/* both belong to one file */
 	for (i = 0; i < table->segments_len && i < early->table.segments_len; i++)
 		complete_segment(early, table, i, now_ns);
 }

@@ -33,8 +33,8 @@ struct op_unwind_early *op_unwind_early_free(struct op_unwind_early *early,
 int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr);
 /* The segment that begins at ELF address @vaddr, or 0. */
 op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vaddr);
-/* The table is complete: put its pages in the places of these. @table gets the segments, and
- * @early is to be freed. */
+/* The table is complete: put its pages in the places of these. @table gets the segments,
+ * and the caller frees @early. */
 void op_unwind_early_complete(struct op_unwind_early *early,
 			      struct op_unwind_table *table, uint64_t now_ns);
 /* There will be no table: callers of code in pages that were not made are guessed. */

@@ -145,7 +145,7 @@ static struct target *find_target(struct op_heights *p, size_t off, bool add)
 	for (i = 0; i < TARGET_PROBES; i++) {
 		struct target *t = &p->target[((hash >> 16) + i) & (TARGET_SLOTS - 1)];
 
-		/* it is of an earlier function, or before this one */
+		/* it belongs to an earlier function, or is before this one */
 		if (t->function != p->function || t->off < p->start) {
 			if (add)
 				return t;
@@ -369,8 +369,8 @@ static bool is_outermost(const struct op_heights *p)
 }
 
 /*
- * Is it the end of a retpoline: the word at sp, which the call that leads here has pushed, gives way
- * to the address to go to, or is dropped?
+ * Is it the end of a retpoline: the target address replaces the word at sp that the call
+ * here has pushed, or the word is dropped?
  */
 static bool is_retpoline(const struct op_heights *p, size_t *ret_len)
 {

@@ -251,7 +251,7 @@ static uint8_t dwarf_number(uint8_t reg)
 	return reg < sizeof(numbers) ? numbers[reg] : reg;
 }
 
-/* The rule where sp and fp do not tell the CFA: a word of the frame does, or a register. */
+/* The rule if sp and fp do not give the CFA: a word of the frame does, or a register. */
 static struct op_unwind_rule rule_by_copy(const struct op_code_stack *s,
 					  struct op_unwind_rule rule,
 					  struct op_unwind_rule none)

@@ -74,8 +74,8 @@ static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 /* Change *@s as @insn changes the stack, if it does not jump. */
 void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *insn);
 
-/* The rule for this state, with OP_SAVE_CHECK, or OP_CFA_STOP; or @none. With @keep it tells where
- * the caller's rbx is. */
+/* The rule for this state, with OP_SAVE_CHECK, or OP_CFA_STOP; or @none. With @keep it
+ * says where the caller's rbx is. */
 struct op_unwind_rule op_code_stack_rule(const struct op_code_stack *s, bool keep,
 					 struct op_unwind_rule none);
 

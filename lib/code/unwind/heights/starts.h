@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where functions begin, as the calls of the code tell. */
+/* Where functions begin, by the calls of the code. */
 #ifndef OP_CODE_UNWIND_HEIGHTS_STARTS_H
 #define OP_CODE_UNWIND_HEIGHTS_STARTS_H
 

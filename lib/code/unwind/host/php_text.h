@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tells the texts of PHP's strings apart, for the step and for who reads functions. */
+/* Identity of the texts of PHP's strings, for the step and for readers of functions. */
 #ifndef OP_CODE_UNWIND_HOST_PHP_TEXT_H
 #define OP_CODE_UNWIND_HOST_PHP_TEXT_H
 

@@ -210,8 +210,8 @@ static bool ended(struct op_task_region *r, int wait_ms)
 	return true;
 }
 
-/* Afterwards the task is dead, or it waits in the kernel for ever: it runs no code any
- * more. */
+/* Afterwards the task is dead, or it waits in the kernel for ever: it runs no more
+ * code. */
 static bool kill_task(struct op_task_region *r, int wait_ms)
 {
 	(void)syscall(SYS_pidfd_send_signal, r->pidfd, SIGKILL, NULL, 0);

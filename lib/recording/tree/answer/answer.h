@@ -97,8 +97,8 @@ struct answer {
 /* Make the answer of @v, which is borrowed. Returns 0 or -ENOMEM. */
 int answer_make(const struct view *v, struct answer *ret);
 
-/* What the programs did with their time. @cpus: of the host; 0: not known. No word is of the
- * recording. Returns @buf. */
+/* What the programs did with their time. @cpus: of the host; 0: not known. It has no text
+ * of the recording. Returns @buf. */
 const char *answer_sentence(const struct answer *a, unsigned int cpus,
 			    char buf[static ANSWER_SENTENCE_BYTES]);
 
@@ -122,7 +122,8 @@ struct answer_work {
 };
 uint64_t answer_thread_key(const struct op_collect_stack *s);
 int answer_rows(struct answer_work *w);
-/* The same of threads that stand, where the view is of waits, and of memory that stays. */
+/* The same for threads that still wait, if the view shows waits, and for memory in
+ * use. */
 int answer_stands(struct answer_work *w);
 int answer_path(struct answer_work *w);
 int answer_threads(struct answer_work *w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hottest path: from the program inwards to the callee that most of each caller's time is in.
- * It is of the program's own code where that is most of the stacks, so that what interprets a
- * language does not part stacks that are one for their reader.
+ * The hottest path: from the program inwards to the callee that most of each caller's
+ * time is in. If most stacks have the program's own code, the path has only that code, so
+ * that frames of an interpreter do not split stacks that are one for the reader.
  */
 #include <errno.h>
 #include <string.h>

@@ -481,9 +481,33 @@ static void test_truncated_while_open(void)
 	size = op_elf_size(elf);
 	CHECK_INT(size, 200000);
 	CHECK_OK(truncate(tools_path("copy"), 5000));
-	CHECK_INT(op_elf_read(elf, 50000, buf, 100), -ENODATA);
-	CHECK_INT(op_elf_read(elf, 50000, buf, sizeof(buf)), -ENODATA);
-	CHECK_OK(op_elf_read(elf, 64, buf, 100));
+	CHECK_INT(op_elf_read(elf, 50000, buf, 100), -ESTALE);
+	CHECK_INT(op_elf_read(elf, 50000, buf, sizeof(buf)), -ESTALE);
+	op_elf_free(elf);
+}
+
+/* What is read is the content that was opened, or nothing. */
+static void test_written_while_open(void)
+{
+	struct op_elf *elf = NULL;
+	char before[64];
+	char buf[8192];
+	int fd;
+	int i;
+
+	TOOLS_RUN("cp /proc/%d/exe written", (int)getpid());
+	CHECK_OK(op_elf_open_path(tools_path("written"), &elf));
+	CHECK_OK(op_elf_read(elf, 20000, before, sizeof(before)));
+	fd = open(tools_path("written"), O_WRONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	for (i = 0; i < 100; i++)
+		CHECK(pwrite(fd, "other", 5, i * 1000) == 5);
+	(void)close(fd);
+	CHECK_OK(op_elf_read(elf, 20000, buf, sizeof(before)));
+	CHECK(memcmp(buf, before, sizeof(before)) == 0);
+	CHECK_INT(op_elf_read(elf, 60000, buf, 100), -ESTALE);
+	CHECK_INT(op_elf_read(elf, 60000, buf, sizeof(buf)), -ESTALE);
+	CHECK_INT(op_elf_read_apart(elf, 60000, buf, 8), -ESTALE);
 	op_elf_free(elf);
 }
 
@@ -562,4 +586,5 @@ TEST_MAIN({ "sparse", test_sparse }, { "headers_are_read", test_headers_are_read
 	  { "build_ids", test_build_ids }, { "go_build_id", test_go_build_id },
 	  { "notes_of_any_shape", test_notes_of_any_shape },
 	  { "truncated_while_open", test_truncated_while_open },
+	  { "written_while_open", test_written_while_open },
 	  { "compressed_sections", test_compressed_sections })

@@ -594,7 +594,7 @@ static void test_zstd_is_of_http(void)
 
 	clear_env();
 	c.compression = OTELPROF_COMPRESSION_ZSTD;
-	check_refused(&c, -EINVAL, "compression: zstd is of HTTP alone");
+	check_refused(&c, -EINVAL, "compression: gRPC does not support zstd");
 	c.protocol = OTELPROF_PROTOCOL_HTTP;
 	CHECK_OK(op_export_settings_init(&s, &c, &log_));
 	CHECK_INT(s.compression, OP_COMPRESSION_ZSTD);

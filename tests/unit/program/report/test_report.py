@@ -621,7 +621,7 @@ class Convert(Recordings):
             self.assertEqual((r.returncode, r.stdout), (2, b''))
             self.assertIn(want, r.stderr)
         r = run('convert', '-o', self.path('x.json'), self.a)
-        self.assertIn(b'x.json will be of speedscope', r.stderr)
+        self.assertIn(b'x.json is speedscope', r.stderr)
         r = run('convert', '-o', self.path('x.speedscope.json'), self.a)
         self.assertEqual(r.stderr, b'')
         r = run('record', '-o', 'x.pdf')
