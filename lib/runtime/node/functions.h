@@ -31,9 +31,9 @@ enum {
 struct op_node_script {
 	uint64_t object; /* points to the Script */
 	uint64_t id; /* as it stands in the Script; no two of a process have the same */
-	/* where its text begins in its file, counted from 0 */
-	uint32_t first_line;
-	uint32_t first_column;
+	/* where its text begins in its file, counted from 0; before it where V8 put text in front */
+	int32_t first_line;
+	int32_t first_column;
 	char *name;
 	uint32_t *ends; /* offsets in the source at which lines end */
 	size_t len;

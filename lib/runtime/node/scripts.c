@@ -211,12 +211,12 @@ static int read_ends(const struct op_node_heap *heap, const struct head *h,
 }
 
 /* The small integer @word of a Script, or 0 if it is none or makes no sense. */
-static uint32_t place_of(uint64_t word)
+static int32_t place_of(uint64_t word)
 {
-	int64_t value = op_node_small(word);
+	int32_t value = op_node_small(word);
 
-	return op_node_is_small(word) && value > 0 && value < PLACE_MAX ? (uint32_t)value
-									: 0;
+	return op_node_is_small(word) && value > -PLACE_MAX && value < PLACE_MAX ? value
+										 : 0;
 }
 
 /* Append the script's name as V8's stack traces have it. */
@@ -254,7 +254,7 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 	ret->ends = ends.at.data;
 	ret->len = ends.at.len;
 	ret->first_line = place_of(h->line_offset);
-	ret->first_column = place_of(h->column_offset);
+	ret->first_column = OP_MAX(place_of(h->column_offset), 0);
 	return r == -EFBIG;
 }
 
@@ -317,10 +317,13 @@ struct op_node_place op_runtime_node_place(const struct op_node_script *script,
 	    (uint32_t)offset > script->ends[script->len - 1])
 		return ret;
 	line = op_first_where(i, script->len, script->ends[i] >= (uint32_t)offset);
-	ret.line = (uint32_t)line + 1 + script->first_line;
+	/* what V8 itself put before the text is before line 1 */
+	if ((int64_t)line + 1 + script->first_line <= 0)
+		return ret;
+	ret.line = (uint32_t)((int64_t)line + 1 + script->first_line);
 	/* the character that ends a line is its last */
 	ret.column = (uint32_t)offset + 1 - (line ? script->ends[line - 1] + 1 : 0);
 	if (line == 0)
-		ret.column += script->first_column;
+		ret.column += (uint32_t)script->first_column;
 	return ret;
 }

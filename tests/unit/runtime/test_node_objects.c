@@ -186,6 +186,12 @@ static void a_script_begins_anywhere(void)
 	CHECK_INT(op_runtime_node_script(&scripts, FAKE_SCRIPT + 1, NULL, &script), 0);
 	check_place(script, 1, 11, 42);
 	check_place(script, 3, 12, 1);
+	/* new Function of V8 8 and older: one line is V8's own */
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_LINE_OFFSET, fake_small(-1));
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(2));
+	CHECK_INT(op_runtime_node_script(&scripts, FAKE_SCRIPT + 1, NULL, &script), 0);
+	check_place(script, 1, 0, 0);
+	check_place(script, 3, 1, 1);
 	op_runtime_node_scripts_deinit(&scripts);
 }
 

@@ -73,6 +73,7 @@ LEAF_POINTS = 2.0
 NOISE = 3 * 50
 OTHERS_MOST = 0.05  # between two leaves
 MIN_SAMPLES = 500
+SCENE_SAMPLES = 20  # on average, so that each is seen
 SAMPLES_ENOUGH = 2000
 SHARES_ENOUGH = 6000  # that chance makes less than LEAF_POINTS of a share
 RECORDINGS_MOST = 3
@@ -99,7 +100,7 @@ class Known:
         self.process = subprocess.Popen([*command[0], *MODES[mode], command[1], what, "600"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
-        self.stacks = set()  # each a tuple of (name, line, column) below atLeaf, leaf first
+        self.stacks = {}  # each a tuple of (name, line, column) below atLeaf, leaf first → its scene
         self.ready = False
         for line in self.process.stdout:
             words = line.split()
@@ -107,7 +108,7 @@ class Known:
                 self.ready = True
                 break
             if words[:1] == ["scene"]:
-                self.stacks.add(tuple(frame(w) for w in words[3:]))
+                self.stacks[tuple(frame(w) for w in words[3:])] = words[2]
 
     def stop(self):
         suite.stop([self.process])
@@ -142,6 +143,7 @@ class Count:
         self.total = self.exact = self.others = self.lines = 0
         self.leaves = {}
         self.wrong = {}
+        self.scenes, self.seen = set(), set()
 
     def note_wrong(self, sample, why):
         text = why + ": " + " ".join("%s:%d:%d" % (f.name, f.line, f.column) for f in sample.frames[:45]
@@ -156,6 +158,7 @@ def count_scenes(samples, known, columns=True):
     width = 3 if columns else 2
     stacks = {tuple(place[:width] for place in stack) for stack in known.stacks}
     names_of = {tuple(n for n, *_ in stack) for stack in known.stacks}
+    scene_of = {tuple(place[:width] for place in stack): scene for stack, scene in known.stacks.items()}
     marks = marked_lines()
     count = Count()
     for sample in samples:
@@ -173,8 +176,10 @@ def count_scenes(samples, known, columns=True):
         if frames[0][1] in marks["leaf"] and frames[1][1] in marks["scene"] and \
                 tuple(place[:width] for place in frames[2:]) in stacks:
             count.lines += sample.count
+            count.seen.add(scene_of[tuple(place[:width] for place in frames[2:])])
         else:
             count.note_wrong(sample, "lines")
+    count.scenes = set(scene_of.values())
     return count
 
 
@@ -338,6 +343,10 @@ def judge(count, result, shares):
                 (100 * count.lines / max(count.exact, 1)))
     result.figures.update(samples=count.total, exact=100 * count.exact / max(judged, 1),
                           lines=100 * count.lines / max(count.exact, 1))
+    missing = sorted(count.scenes - count.seen) if judged >= SCENE_SAMPLES * len(count.scenes) else []
+    if count.scenes:
+        result.need(not missing, "%d of %d scenes seen%s" % (
+            len(count.seen), len(count.scenes), ", not: " + " ".join(missing) if missing else ""))
     result.need(count.others <= OTHERS_MOST * count.total, "%d between leaves" % count.others)
     if count.leaves:
         known = max(sum(count.leaves.values()), 1)
