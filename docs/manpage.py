@@ -8,8 +8,8 @@
                             settings, record, export    keys of lib/api/settings/keys.def
                             rules of use      the first comment of otelprof/otelprof.h
                             example FILE      the code of examples/FILE
-                            kinds, kind bits, runtimes, runtime bits, unwind errors
-                                              rows of bpf/include
+                            kinds, kind bits, runtimes, runtime bits, unwind errors, drop reasons
+                                              rows of bpf/include and lib/base/drops.def
 A full stop at the end of the line is kept.
 """
 import pathlib
@@ -143,7 +143,8 @@ def struct(headers, name):
 def values(headers, field):
     body = re.search(r"^/\* (?:Values|Bits) of %s\b[^/]*\*/\n(.*?)\n\n" % re.escape(field), headers,
                      re.M | re.S)
-    return entries(body.group(1) + "\n", r"#define (\w+)[ \t\\]+\n?[ \t]*(?:\d+|\(.*?\)\)?)", "*%s*")
+    return entries(body.group(1) + "\n", r"#define (\w+)[ \t\\]+\n?[ \t]*(?:\d+|\(.*?\)\)?)",
+                   "*%s*")
 
 
 def example(path):
@@ -181,9 +182,14 @@ def prototypes(headers, names):
     lines = [said for known, said in found if known in names or known == ""]
     header = "context" if "otelprof_context_publish" in names else "otelprof"
     # lines break behind a comma only
-    return "```\n#include <otelprof/%s.h>\n\n%s\n```" % (header, "\n".join(textwrap.fill(re.sub(r"(?<!,) ", "\0", line), 86, subsequent_indent=" " * 8,
+    text = "\n".join(textwrap.fill(re.sub(r"(?<!,) ", "\0", line), 86, subsequent_indent=" " * 8,
                                    break_long_words=False, break_on_hyphens=False)
-                     for line in lines).replace("\0", " "))
+                     for line in lines)
+    return "```\n#include <otelprof/%s.h>\n\n%s\n```" % (header, text.replace("\0", " "))
+
+
+def terms(pairs):
+    return "\n\n".join("*%s*\n%s" % (name, filled_text(escaped(said))) for name, said in pairs)
 
 
 def lists(root, page):
@@ -207,8 +213,10 @@ def lists(root, page):
                 row.tells[0].upper() + row.tells[1:],
                 ", ".join("_%s_/_%s_" % both for both in row.samples))))
             for row in rows.kinds(root)),
-        "unwind errors": lambda: "\n\n".join("*%s*\n\t%s" % (name, escaped(said))
-                                             for name, said in rows.errors(root)),
+        "unwind errors": lambda: terms(rows.errors(root)),
+        "drop reasons": lambda: terms(re.findall(
+            r'^OP_DROP\(\w+, "(\w+)", "(.*)"\)', (root / "lib/base/drops.def").read_text(),
+            re.M)),
         "settings": lambda: settings_page(table()).rstrip("\n"),
         "record": lambda: program_page(table(), ("ALL", "PROGRAM")).rstrip("\n"),
         "export": lambda: program_page(table(), ("EXPORT",)).rstrip("\n"),

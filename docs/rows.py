@@ -42,9 +42,18 @@ def errors(root):
     return re.findall(r'^OP_ERROR\(\d+, (\w+), "(.*)"\)', table(root, "op_errors.def"), re.M)
 
 
+def padded(word, end):
+    """@word up to column @end, with tabs as clang-format sets them."""
+    while len(word.expandtabs(8)) // 8 < end // 8 and end - len(word.expandtabs(8)) > 1:
+        word += "\t"
+    return word + " " * (end - len(word.expandtabs(8)))
+
+
 def bits(root, name, of):
-    return "".join("/* %s */\n#define OTELPROF_%s_%s (UINT64_C(1) << %d)\n" %
-                   (row.tells, name, row.upper, row.number) for row in of)
+    names = ["#define OTELPROF_%s_%s" % (name, row.upper) for row in of]
+    end = max(map(len, names)) + 1
+    return "".join("%s(UINT64_C(1) << %d)\n" % (padded(word, end), row.number)
+                   for word, row in zip(names, of))
 
 
 def linked(row):
@@ -74,10 +83,10 @@ def between(begin, end, make):
 
 PARTS = [
     ("include/otelprof/config.h",
-     between("/* Bits of otelprof_config.runtimes_off, one for each language runtime. */", "\n\n",
+     between("/* Bits of otelprof_config.runtimes_off. */", "\n\n",
              lambda root: bits(root, "RUNTIME", runtimes(root)).rstrip("\n"))),
     ("include/otelprof/config.h",
-     between("/* Bits of otelprof_config.kinds and otelprof_set_kinds(): what is sampled. */",
+     between("/* Bits of otelprof_config.kinds, see otelprof_set_kinds(3). */",
              "\n\n", lambda root: bits(root, "KIND", kinds(root)).rstrip("\n"))),
     ("docs/kinds/README.md",
      between("<!-- kinds: by docs/rows.py --write -->", "<!-- end of kinds -->", kind_table)),

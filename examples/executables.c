@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists what a symbol server wants to know, while this host is profiled for the seconds given
- * (10): each executable file once, with its build id; and the processes that come and go. With
- * a directory, the files are copied to BUILD_ID.elf there, as an upload would take them.
+ * Lists what a symbol server needs, while it profiles this host for the given seconds
+ * (10): each executable file once, with its build id; and the processes that come and go.
+ * With a directory, the files are copied to BUILD_ID.elf there, as an upload would take
+ * them.
  *
- *	executables [SECONDS [DIRECTORY]]
+ * 	executables [SECONDS [DIRECTORY]]
  */
 #include <fcntl.h>
 #include <otelprof/otelprof.h>

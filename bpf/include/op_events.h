@@ -131,8 +131,11 @@ enum op_thread_state {
 /* What the program op_threads_now writes for each thread. */
 struct op_thread_now {
 	__u64 switches;
+	__u64 started_ns; /* CLOCK_MONOTONIC */
 	__u32 tid;
+	__u32 host_tid; /* in the initial PID namespace */
 	__u32 running;
+	__u32 reason; /* enum op_off_reason; not of one that runs */
 };
 
 /* op_record.detail of OP_EVENT_GOROUTINES: the state of the goroutine. */

@@ -29,10 +29,25 @@ static __always_inline struct pt_regs *op_task_registers(void)
 	return op_stack_registers(op_current_task());
 }
 
+/* Those of @task, which an iterator has come to. */
+static __always_inline struct pt_regs *op_registers_of(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
+				       BPF_FUNC_task_pt_regs___probe))
+		return (struct pt_regs *)bpf_task_pt_regs(task);
+	return op_stack_registers(task);
+}
+
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/walk/registers_x86_64.h"
 #else
 #include "bpf/walk/registers_aarch64.h"
 #endif
+
+/* As op_syscall_of(), of the current task. */
+static __always_inline __s32 op_saved_syscall(void)
+{
+	return op_syscall_of(op_task_registers());
+}
 
 #endif

@@ -48,11 +48,10 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 	return BPF_CORE_READ(task, thread.uw.tp_value);
 }
 
-/* The number of the system call that the current task is in, of 64-bit code's table; negative:
- * none, it was interrupted. */
-static __always_inline __s32 op_saved_syscall(void)
+/* The number of the system call that the task with these registers is in, of 64-bit code's table;
+ * negative: none, it was interrupted. */
+static __always_inline __s32 op_syscall_of(struct pt_regs *regs)
 {
-	struct pt_regs *regs = op_task_registers();
 	__s32 call = BPF_CORE_READ(regs, syscallno);
 
 	if (call < 0 || !(BPF_CORE_READ(regs, pstate) & OP_PSR_MODE32))

@@ -124,7 +124,7 @@ static void note_change(void *userdata, const struct otelprof_settings_key *key)
 		c->rules = true;
 }
 
-/* A difference that exporters are to be made anew for? @userdata: bool. */
+/* Does this difference need new exporters? @userdata: bool. */
 static void note_exporters(void *userdata, const struct otelprof_settings_key *key)
 {
 	static const char *const others[] = { "sample_rate_hz", "kinds", "probes",

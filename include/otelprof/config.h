@@ -23,9 +23,8 @@ struct otelprof;
 #define OTELPROF_LOG_INFO    6
 #define OTELPROF_LOG_DEBUG   7
 
-/** Receives a log line without a newline, valid during the call. It runs in the thread
- * that calls the library, also in otelprof_free(), or in the library's thread with
- * threads = 1. */
+/** Receives a log line without a newline. It runs in the thread that calls the library,
+ * also in otelprof_free(), or in the library's thread with threads = 1. */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
 /* A resource attribute or a header, in UTF-8. This struct never grows. */
@@ -47,50 +46,29 @@ struct otelprof_attribute {
 #define OTELPROF_WAKERS		  (UINT64_C(1) << 9)  /* who woke a thread that waited */
 #define OTELPROF_AWAIT_CHAINS	  (UINT64_C(1) << 10) /* join stacks of asyncio's tasks */
 
-/* Bits of otelprof_config.runtimes_off, one for each language runtime. */
-/* CPython */
-#define OTELPROF_RUNTIME_PYTHON (UINT64_C(1) << 1)
-/* PHP */
-#define OTELPROF_RUNTIME_PHP (UINT64_C(1) << 2)
-/* Java on OpenJDK's HotSpot */
+/* Bits of otelprof_config.runtimes_off. */
+#define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)
+#define OTELPROF_RUNTIME_PHP	 (UINT64_C(1) << 2)
 #define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
-/* JavaScript on Node.js */
-#define OTELPROF_RUNTIME_NODE (UINT64_C(1) << 4)
-/* names of generated code from jitdump files */
+#define OTELPROF_RUNTIME_NODE	 (UINT64_C(1) << 4)
 #define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5)
-/* Ruby */
-#define OTELPROF_RUNTIME_RUBY (UINT64_C(1) << 6)
-/* .NET */
-#define OTELPROF_RUNTIME_DOTNET (UINT64_C(1) << 7)
+#define OTELPROF_RUNTIME_RUBY	 (UINT64_C(1) << 6)
+#define OTELPROF_RUNTIME_DOTNET	 (UINT64_C(1) << 7)
 
-/* Bits of otelprof_config.kinds and otelprof_set_kinds(): what is sampled. */
-/* time on the CPUs */
-#define OTELPROF_KIND_CPU (UINT64_C(1) << 0)
-/* page faults, and where memory grows */
-#define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1)
-/* time off the CPUs, and why */
-#define OTELPROF_KIND_OFF_CPU (UINT64_C(1) << 2)
-/* waits for locks of programs */
-#define OTELPROF_KIND_LOCKS (UINT64_C(1) << 3)
-/* requests to block devices */
-#define OTELPROF_KIND_BLOCK_IO (UINT64_C(1) << 4)
-/* signals that end a process */
-#define OTELPROF_KIND_SIGNALS (UINT64_C(1) << 5)
-/* wall-clock time, on and off the CPUs */
-#define OTELPROF_KIND_WALL (UINT64_C(1) << 6)
-/* every thread, at each export */
-#define OTELPROF_KIND_THREADS (UINT64_C(1) << 8)
-/* passes of places that a user names */
-#define OTELPROF_KIND_PROBES (UINT64_C(1) << 9)
-/* memory that programs allocate, and what is in use */
-#define OTELPROF_KIND_HEAP (UINT64_C(1) << 10)
-/* every goroutine, once a window */
-#define OTELPROF_KIND_GOROUTINES (UINT64_C(1) << 12)
-/* waits for locks inside the kernel */
-#define OTELPROF_KIND_KERNEL_LOCKS (UINT64_C(1) << 13)
-/* who ends the sleeps of threads */
-#define OTELPROF_KIND_WAKERS (UINT64_C(1) << 14)
-/* where goroutines wait, and how long */
+/* Bits of otelprof_config.kinds, see otelprof_set_kinds(3). */
+#define OTELPROF_KIND_CPU	      (UINT64_C(1) << 0)
+#define OTELPROF_KIND_PAGE_FAULTS     (UINT64_C(1) << 1)
+#define OTELPROF_KIND_OFF_CPU	      (UINT64_C(1) << 2)
+#define OTELPROF_KIND_LOCKS	      (UINT64_C(1) << 3)
+#define OTELPROF_KIND_BLOCK_IO	      (UINT64_C(1) << 4)
+#define OTELPROF_KIND_SIGNALS	      (UINT64_C(1) << 5)
+#define OTELPROF_KIND_WALL	      (UINT64_C(1) << 6)
+#define OTELPROF_KIND_THREADS	      (UINT64_C(1) << 8)
+#define OTELPROF_KIND_PROBES	      (UINT64_C(1) << 9)
+#define OTELPROF_KIND_HEAP	      (UINT64_C(1) << 10)
+#define OTELPROF_KIND_GOROUTINES      (UINT64_C(1) << 12)
+#define OTELPROF_KIND_KERNEL_LOCKS    (UINT64_C(1) << 13)
+#define OTELPROF_KIND_WAKERS	      (UINT64_C(1) << 14)
 #define OTELPROF_KIND_GOROUTINE_WAITS (UINT64_C(1) << 15)
 
 struct otelprof_config {
@@ -167,8 +145,7 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 
 /** One rule of an ordered list. The last matching rule that includes or excludes decides
  * whether a process is sampled. The last matching rule with a rate decides how often. A
- * process that no rule includes or excludes is sampled only if the list includes
- * nothing. */
+ * process without such a rule is sampled only if the list includes nothing. */
 struct otelprof_rule {
 	size_t size;		 /* the same in a whole array */
 	uint32_t kind;		 /* OTELPROF_MATCH_PID and so on */
@@ -188,5 +165,4 @@ struct otelprof_rule {
 OTELPROF_API void otelprof_rule_init(struct otelprof_rule *rule, size_t size);
 
 OTELPROF_END_DECLS
-
 #endif

@@ -3,21 +3,10 @@
  * libotelprof-context: a program publishes which trace and span each of its threads works
  * on, and any profiler that reads OpenTelemetry's process context (OTEP 4719) and thread
  * context (OTEP 4947) links samples to them. It needs only libc, starts no thread, takes
- * no lock, and leaves errno alone. A switch of context is one store. All calls are since
- * 0.1.
+ * no lock, and leaves errno alone. A switch of context is one store.
  *
- * 	static const char *const keys[] = { "http.route" };
- * 	struct otelprof_process_context process = OTELPROF_PROCESS_CONTEXT_INIT;
- * 	process.keys = keys;
- * 	process.keys_len = 1;
- * 	otelprof_context_publish(&process);		once, at the start
- *
- * 	struct otelprof_context span;			of each span or coroutine
- * 	otelprof_context_init(&span, trace_id, span_id);
- * 	otelprof_context_add(&span, 0, "/cart", 5);
- * 	before = otelprof_context_attach(&span);	its thread works on it from here
- * 	...
- * 	otelprof_context_attach(before);		and on what it did before from here
+ * Publish the process once, and attach a context for each span or coroutine: an example
+ * is in otelprof_context_publish(3).
  */
 #ifndef OTELPROF_CONTEXT_H
 #define OTELPROF_CONTEXT_H
@@ -74,8 +63,8 @@ OTELPROF_API void otelprof_process_context_init(struct otelprof_process_context 
 /* Publish @process, in place of what was published before, in a memory mapping with a
  * known name. The child of a fork() must publish again. One thread at a time may call it,
  * and no signal handler. Returns 0; -EINVAL; -E2BIG beyond 64 KiB in all, 4 KiB of one
- * text, or for a member that this library does not know; -ENOMEM; or the negative errno
- * of mmap(2). */
+ * text, or for a member that this library does not know; -ENOMEM; or the errno of
+ * mmap(2). */
 OTELPROF_API int otelprof_context_publish(const struct otelprof_process_context *process);
 
 /* Take it back. The same restrictions apply. */
@@ -112,8 +101,7 @@ OTELPROF_API void otelprof_context_set_span(struct otelprof_context *context,
 					    const uint8_t *span_id);
 
 /* The calling thread works on @context from now on (NULL: none). Returns the context
- * before. Who resumes a coroutine attaches its context. Detach it before its memory
- * ends. */
+ * before. Who resumes a coroutine attaches its context. Detach it in time. */
 OTELPROF_API struct otelprof_context *
 otelprof_context_attach(struct otelprof_context *context);
 
@@ -121,5 +109,4 @@ otelprof_context_attach(struct otelprof_context *context);
 OTELPROF_API struct otelprof_context *otelprof_context_current(void);
 
 OTELPROF_END_DECLS
-
 #endif

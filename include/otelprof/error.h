@@ -35,5 +35,4 @@ OTELPROF_API const char *otelprof_strerror(int code);
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 
 OTELPROF_END_DECLS
-
 #endif

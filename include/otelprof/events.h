@@ -2,8 +2,7 @@
 /*
  * Callbacks for executable files (to upload symbols), processes with their resources, and
  * windows. They run inside a call on the handle, or in the library's thread with threads
- * = 1, with the handle locked. So copy what you need, and do long work elsewhere. Structs
- * and strings are valid during the call.
+ * = 1, with the handle locked. So copy what you need, and do long work elsewhere.
  */
 #ifndef OTELPROF_EVENTS_H
 #define OTELPROF_EVENTS_H
@@ -14,8 +13,7 @@ OTELPROF_BEGIN_DECLS
 
 /* An ELF file that processes execute. The callback runs when the library first opens the
  * file: at the first sample in it, or when the file looks like a language runtime. It
- * runs once for files of equal content and owner, and again if the library forgot an
- * unused file. */
+ * runs once for files of equal content and owner, and again if the library forgot it. */
 struct otelprof_executable {
 	size_t size;
 	const char *path;	 /* in the mount namespace of the process */
@@ -29,7 +27,6 @@ struct otelprof_executable {
 	int32_t fd;
 	uint32_t pid; /* a process that has it mapped */
 };
-
 typedef void (*otelprof_executable_fn)(void *userdata,
 				       const struct otelprof_executable *executable);
 
@@ -44,13 +41,12 @@ struct otelprof_process {
 	uint32_t change;	/* OTELPROF_PROCESS_* */
 	uint32_t pid;		/* process id */
 	uint64_t start_time_ns; /* Unix time, as exported, 0: not known */
-	/* Attributes of its resource: service.name, process.executable.name and .path, container.id,
-	 * container.name, k8s.pod.uid, and its own. Those of the configuration and of the
-	 * host are left out. None with OTELPROF_PROCESS_WENT. */
+	/* Attributes of its resource: service.name, process.executable.name and .path,
+	 * container.id, container.name, k8s.pod.uid, and its own. Those of the configuration
+	 * and of the host are left out. None with OTELPROF_PROCESS_WENT. */
 	const struct otelprof_attribute *attributes;
 	size_t attributes_len;
 };
-
 typedef void (*otelprof_process_fn)(void *userdata,
 				    const struct otelprof_process *process);
 
@@ -61,16 +57,14 @@ struct otelprof_window {
 	uint64_t end_time_ns;	/* end, Unix time */
 	uint64_t samples;	/* number of samples */
 };
-
 typedef void (*otelprof_window_fn)(void *userdata, const struct otelprof_window *window);
 
-/* What to call (NULL: nothing). */
 struct otelprof_events {
 	size_t size;
 	void *userdata;			   /* the first argument of each */
-	otelprof_executable_fn executable; /* gets executable files */
-	otelprof_process_fn process;	   /* gets processes */
-	otelprof_window_fn window;	   /* gets closed windows */
+	otelprof_executable_fn executable; /* gets executable files, or NULL */
+	otelprof_process_fn process;	   /* gets processes, or NULL */
+	otelprof_window_fn window;	   /* gets closed windows, or NULL */
 };
 
 OTELPROF_API void otelprof_events_init(struct otelprof_events *events, size_t size);
@@ -81,5 +75,4 @@ OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_events(struct otelprof *p, const struct otelprof_events *events);
 
 OTELPROF_END_DECLS
-
 #endif

@@ -72,11 +72,10 @@ struct otelprof_file_config {
 OTELPROF_API void otelprof_file_config_init(struct otelprof_file_config *config,
 					    size_t size);
 
-/** Receives one encoded ExportProfilesServiceRequest of @len bytes with @samples samples,
- * valid during the call. It runs in the thread that closes a window: in
- * otelprof_export(), otelprof_set_rate(), or with a cpu_budget_permille in
- * otelprof_poll() or the library's thread. Returns 0; or a negative errno, and the
- * samples are dropped. */
+/** Receives one encoded ExportProfilesServiceRequest of @len bytes with @samples samples.
+ * It runs in the thread that closes a window: in otelprof_export(), otelprof_set_rate(),
+ * or with a cpu_budget_permille in otelprof_poll() or the library's thread. Returns 0; or
+ * a negative errno, and the samples are dropped. */
 typedef int (*otelprof_request_fn)(void *userdata, const void *request, size_t len,
 				   uint64_t samples);
 
@@ -130,5 +129,4 @@ OTELPROF_API int otelprof_get_exporter_stats(struct otelprof *p, int exporter,
 					     struct otelprof_exporter_stats *ret);
 
 OTELPROF_END_DECLS
-
 #endif

@@ -21,18 +21,16 @@
  * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves
  * the parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
  *
- * The library copies strings and structs, unless a call says otherwise. A call with a
+ * The library copies strings and structs, unless a call says otherwise. Those that a callback gets are valid during the call. A call with a
  * struct returns -EINVAL for a wrong size, and -E2BIG for a member or bit that this
  * library does not know.
  */
 #ifndef OTELPROF_OTELPROF_H
 #define OTELPROF_OTELPROF_H
 
-#include <otelprof/config.h>
 #include <otelprof/error.h>
 #include <otelprof/events.h>
 #include <otelprof/export.h>
-#include <otelprof/macros.h>
 #include <otelprof/settings.h>
 #include <otelprof/stats.h>
 #include <otelprof/version.h>
@@ -112,8 +110,7 @@ otelprof_set_rules(struct otelprof *p, const struct otelprof_rule *rules, size_t
 
 /** Add a rule at the end, from the next sample on. *@ret_number is its number. The first
  * rule takes 1.6 MB of kernel memory. Returns what otelprof_set_rules() returns, or
- * -ENOENT for a control group, container or pod that does not exist. After an error
- * nothing has changed. */
+ * -ENOENT for a control group, container or pod that does not exist. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_add_rule(struct otelprof *p,
 						       const struct otelprof_rule *rule,
 						       uint64_t *ret_number);
@@ -123,9 +120,8 @@ OTELPROF_API int otelprof_remove_rule(struct otelprof *p, uint64_t number);
 
 typedef void (*otelprof_rule_fn)(void *userdata, uint64_t number,
 				 const struct otelprof_rule *rule);
-
-/** Call @fn for each rule, in order. duration_ns is the time that it has left. The rule
- * is valid during the call. Returns 0, or a negative errno. */
+/** Call @fn for each rule, in order. duration_ns is the time that it has left. Returns 0,
+ * or a negative errno. */
 OTELPROF_API int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata);
 
 /** Take no samples until otelprof_resume(). No clock ticks, and no BPF program of a kind
@@ -143,13 +139,11 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
 
 /** Choose the kinds of events, OTELPROF_KIND_* or'ed. BPF programs of a kind are attached
  * only while it is on. Samples that were taken stay. Returns 0; -EINVAL for none; or the
- * error of a kind that could not be turned on. That kind is off then, and the others are
- * as requested. */
+ * error of a kind that could not be turned on. The others are as requested then. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
 							uint64_t kinds);
 
-/** The most places of otelprof_set_probes(). */
-#define OTELPROF_PROBES_MAX 64
+#define OTELPROF_PROBES_MAX 64 /* places of otelprof_set_probes() */
 
 /** Choose the places that OTELPROF_KIND_PROBES samples, in place of earlier ones:
  *
@@ -167,5 +161,4 @@ OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len);
 
 OTELPROF_END_DECLS
-
 #endif

@@ -70,7 +70,6 @@ otelprof_settings_get_probes(const struct otelprof_settings *settings, size_t *r
 OTELPROF_API const struct otelprof_rule *
 otelprof_settings_get_rules(const struct otelprof_settings *settings, size_t *ret_len);
 
-/* The strings are valid during the call. */
 struct otelprof_settings_key {
 	size_t size;
 	const char *key;      /* such as "sample_rate_hz" */
@@ -81,10 +80,8 @@ struct otelprof_settings_key {
 	uint32_t live;
 	uint32_t reserved0;
 };
-
 typedef void (*otelprof_settings_fn)(void *userdata,
 				     const struct otelprof_settings_key *key);
-
 /** Call @fn for each key. Returns 0, or -EINVAL for NULL. */
 OTELPROF_API int otelprof_settings_keys(otelprof_settings_fn fn, void *userdata);
 
@@ -95,5 +92,4 @@ OTELPROF_API int otelprof_settings_compare(const struct otelprof_settings *a,
 					   otelprof_settings_fn fn, void *userdata);
 
 OTELPROF_END_DECLS
-
 #endif

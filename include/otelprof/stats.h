@@ -92,10 +92,8 @@ OTELPROF_API int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *r
 
 typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *sentence,
 				 uint64_t count);
-
 /** Call @fn for each drop reason, with its stable name ("ring", "queue"), one sentence
- * and the count, which may be 0. They add up to samples_dropped. Returns 0 or an
- * error. */
+ * and the count, which may be 0. They add up to samples_dropped. */
 OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 
 /** Call @fn for each unwind error that happened, with its stable name
@@ -105,7 +103,6 @@ typedef void (*otelprof_unwind_error_fn)(void *userdata, const char *name,
 OTELPROF_API int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 					void *userdata);
 
-/* The strings are valid during the call. */
 struct otelprof_unwind_file {
 	size_t size;
 	const char *file;    /* path of the mapping, "": none, NULL: all other files */
@@ -113,10 +110,8 @@ struct otelprof_unwind_file {
 	uint64_t count;	     /* stacks that ended for this reason in this file */
 	uint64_t file_count; /* stacks that ended early in this file */
 };
-
 typedef void (*otelprof_unwind_file_fn)(void *userdata,
 					const struct otelprof_unwind_file *row);
-
 /** Call @fn for each pair of a file and a reason for which stacks ended early, the most
  * frequent files first. One last row with NULL has those beyond 256 pairs. Returns 0. */
 OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn,
@@ -127,7 +122,6 @@ OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_
 #define OTELPROF_DOCTOR_LESS	1 /* works, without what effect says is lost */
 #define OTELPROF_DOCTOR_MISSING 2 /* profiling cannot start without it */
 
-/* The strings are valid during the call. */
 struct otelprof_doctor_row {
 	size_t size;
 	const char *feature; /* "CPU sampling" */
@@ -137,14 +131,11 @@ struct otelprof_doctor_row {
 	uint32_t state;	     /* OTELPROF_DOCTOR_* */
 	uint32_t reserved0;
 };
-
 typedef void (*otelprof_doctor_fn)(void *userdata, const struct otelprof_doctor_row *row);
-
 /** Examine this machine and call @fn for each feature. Attaches nothing. @config may be
  * NULL. Returns the number of features that are MISSING, or a negative errno. */
 OTELPROF_API int otelprof_doctor(const struct otelprof_config *config,
 				 otelprof_doctor_fn fn, void *userdata);
 
 OTELPROF_END_DECLS
-
 #endif

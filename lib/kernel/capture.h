@@ -149,6 +149,14 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
  * off. */
 int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i);
 
+/*
+ * For how long thread @tid (in the initial PID namespace), which does not run, has been off the
+ * CPUs at @now_ns (CLOCK_MONOTONIC), as @kind counts it: from when it left, but not from before the
+ * kind was turned on or the thread began (@started_ns). 0: not at all, or @kind is off.
+ */
+uint64_t op_capture_off_ns(const struct op_capture *c, enum op_event kind, uint32_t tid,
+			   uint64_t started_ns, uint64_t now_ns);
+
 /* Load the program of probe @number with the type @type (enum bpf_prog_type), which takes @value
  * of its context (of no bytes: none). It keeps @most samples a second and CPU, or as many as the
  * configuration says if that is 0 or more. Returns its descriptor, which the caller closes, or

@@ -17,6 +17,7 @@
 enum {
 	PROGRAM_NAME_BYTES = 64,
 	HEAP_SAMPLES_MAX = 10000, /* per second and CPU, forged ones included */
+	OFF_THREAD_WORDS = 32,	  /* a struct op_off_thread is not longer */
 };
 
 static const char HEAP_LIVES[] = "op_heap_lives";
@@ -343,6 +344,29 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i)
 {
 	return c->sampling && !c->forked ? c->kinds.program[kind][i] : -1;
+}
+
+uint64_t op_capture_off_ns(const struct op_capture *c, enum op_event kind, uint32_t tid,
+			   uint64_t started_ns, uint64_t now_ns)
+{
+	uint64_t since = OP_MAX(c->kinds.attached_ns[kind], started_ns);
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+	int map = c->kinds.begun[kind][0];
+	uint64_t thread[OFF_THREAD_WORDS] = { 0 };
+
+	if (op_capture_program(c, kind, 0) < 0 || map < 0 ||
+	    bpf_obj_get_info_by_fd(map, &info, &len) || info.value_size > sizeof(thread))
+		return 0;
+	if (bpf_map_lookup_elem(map, &tid, thread) == 0) {
+		/* struct op_off_thread begins with left_ns */
+		if (!thread[0])
+			return 0;
+		since = OP_MAX(since, thread[0]);
+	}
+	if (now_ns < since || now_ns - since < c->config.off_cpu_min_ns)
+		return 0;
+	return now_ns - since;
 }
 
 void op_capture_kinds_close(struct op_capture *c)

@@ -98,6 +98,7 @@ struct op_capture_kinds {
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
 	/* the maps in which the programs of each kind note what has begun, or -1 */
 	int begun[OP_KINDS][OP_KIND_BEGUN_MAX];
+	uint64_t attached_ns[OP_KINDS]; /* when their hooks were attached */
 	struct op_kick_ring kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;

@@ -120,7 +120,7 @@ int op_parts_set_kinds(struct op_parts *p, uint64_t kinds);
 /* Poll those that go on at @when. */
 void op_parts_poll(struct op_parts *p, enum op_part_when when,
 		   struct op_allowance *allowance, struct op_window *window);
-/* The earliest time at which one is to be polled (CLOCK_MONOTONIC); 0: none. */
+/* The earliest time to poll one (CLOCK_MONOTONIC); 0: none. */
 uint64_t op_parts_next_ns(const struct op_parts *p);
 /* Snapshots that are not complete are logged. */
 void op_parts_snapshot(struct op_parts *p, struct op_window *window,

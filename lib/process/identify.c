@@ -18,7 +18,7 @@ enum {
 	/* After so many processes of one native file without a context, only one in so many
 	 * is searched for one at its first sample; the others when they are older. */
 	CONTEXT_MISSES = 16,
-	CGROUP_PATH_BYTES = 1024, /* a longer one is not told */
+	CGROUP_PATH_BYTES = 1024, /* a longer one is not reported */
 };
 
 /* Names of attributes that a thread uses before they were read are read again so often. */

@@ -67,7 +67,7 @@ struct op_processes_config {
 	void *ctx;
 };
 
-/* What wants to hear of all processes of the host, also of those that are not followed. */
+/* Callbacks for all processes of the host, also for those that are not followed. */
 struct op_process_watch {
 	void (*on_fork)(void *ctx, uint32_t pid, uint32_t parent);
 	void (*on_exec)(void *ctx, uint32_t pid);

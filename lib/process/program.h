@@ -90,8 +90,8 @@ struct op_program {
 	uint32_t parent;	 /* pid of who forked it, 0: not known */
 	bool identified;
 	bool unread;		  /* what it says of itself could not be read for now */
-	uint64_t reported;	  /* digest of what the host was told; 0: nothing */
-	bool went;		  /* the host was told that it went, or would have been */
+	uint64_t reported;	  /* digest of what the host has got; 0: nothing */
+	bool went;		  /* the host knows that it went, or has no callback */
 	char comm[OP_COMM_BYTES]; /* of a kernel thread: its name */
 };
 

@@ -162,7 +162,7 @@ struct opening {
 	const struct op_program *program;
 };
 
-/* How a mapping is to be published now, without regard to runtimes. */
+/* How to publish a mapping now, without regard to runtimes. */
 static struct op_mapping resolve_file(const struct op_processes *p,
 				      const struct op_program *program,
 				      struct op_mapping now)
@@ -248,7 +248,7 @@ static uint64_t marked_since(const struct op_proc *proc)
 	return since_ns;
 }
 
-/* How mapping number @i of @proc is to be published now. */
+/* How to publish mapping number @i of @proc now. */
 static struct op_mapping resolve(const struct op_processes *p, const struct op_proc *proc,
 				 size_t i, uint64_t marked_ns)
 {
@@ -397,8 +397,8 @@ static int open_file(void *ctx, const struct op_mapping *v, struct op_elf **ret,
 	return op_publish_open_file(o->p, o->program, v, ret, ret_bias);
 }
 
-/* Attach the runtimes of @proc, whose mappings are up to date. Returns whether that changed
- * what is to be published. */
+/* Attach the runtimes of @proc, whose mappings are up to date. Returns whether that
+ * changed what has to be published. */
 static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_program *program = proc->program;

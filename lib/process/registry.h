@@ -41,16 +41,16 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 
 /* Read the maps of @proc and replace its mappings by them. Returns 0 or -errno. */
 int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
-/* A sample told that @proc has mapped other code than is known: read its maps again, but not soon
- * again if that tells nothing new of files. Returns whether they were read after @time_ns, which
- * is the sample's (0: now). */
+/* A sample shows that @proc has mapped other code than is known: read its maps again, but
+ * not soon again if that tells nothing new of files. Returns whether they were read after
+ * @time_ns, which is the sample's (0: now). */
 bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			    uint64_t time_ns);
 /* Does a sample of @time_ns with @code_pages pages of code (0: unknown) show other
  * mappings of @proc than the known ones? */
 bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
 			 uint64_t time_ns);
-/* A sample told that they were as they are known at @time_ns. */
+/* A sample shows that at @time_ns they were as they are known. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);
 /* Learn a process from /proc. Returns NULL if it is not there. */
 struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid);

@@ -72,7 +72,7 @@ struct op_proc {
 	uint64_t
 		look_after_ns; /* its maps are not read again before, if samples ask for it */
 	uint64_t look_wait_ns;
-	uint32_t vain_looks; /* in a row that told nothing new of files */
+	uint32_t vain_looks; /* in a row that found no new files */
 	bool replaces;	     /* one thing took the place of another in its mappings */
 	bool rescan;	     /* its maps must be read, since not all mappings are known */
 	bool kernel;	     /* a kernel thread: there is nothing to publish */
@@ -147,7 +147,7 @@ struct op_processes {
 	int (*open_file)(struct op_processes *p, const struct op_program *program,
 			 const struct op_mapping *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
-	struct op_process_watch watch; /* all NULL: nobody wants to hear */
+	struct op_process_watch watch; /* all NULL: no callback */
 	bool forked;
 };
 

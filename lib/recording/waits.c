@@ -125,12 +125,25 @@ static const struct {
 	enum wait wait;
 } callers[] = {
 	{ WAIT_LOCK, "take_gil", WAIT_GIL },
+	{ WAIT_LOCK, "*Thread.join", WAIT_THREAD },	 /* Python's, Java's */
+	{ WAIT_LOCK, "Condition.wait", WAIT_CONDITION }, /* Python's */
 	{ WAIT_LOCK, "PyThread_acquire_lock", WAIT_LOCK },
 	{ WAIT_LOCK, "PyMutex_Lock", WAIT_LOCK },
 	{ WAIT_LOCK, "ObjectMonitor::enter", WAIT_LOCK },
 	{ WAIT_LOCK, "ObjectMonitor::EnterI", WAIT_LOCK },
 	{ WAIT_LOCK, "JavaThread::sleep", WAIT_SLEEP },
 	{ WAIT_LOCK, "JVM_Sleep", WAIT_SLEEP },
+	{ WAIT_LOCK, "java.lang.Thread.sleep", WAIT_SLEEP },
+	{ WAIT_LOCK, "*ThreadPoolExecutor.getTask", WAIT_WORK },
+	{ WAIT_LOCK, "*ForkJoinPool.awaitWork", WAIT_WORK },
+	{ WAIT_LOCK, "java.lang.ref.ReferenceQueue.remove", WAIT_WORK },
+	{ WAIT_LOCK, "java.lang.ref.Reference.waitFor", WAIT_WORK },
+	{ WAIT_LOCK, "*CountDownLatch.await", WAIT_CONDITION },
+	{ WAIT_LOCK, "*concurrent.Semaphore.", WAIT_SEMAPHORE },
+	{ WAIT_LOCK, "*QueuedSynchronizer.acquire", WAIT_LOCK },
+	{ WAIT_LOCK, "*locks.LockSupport.park", WAIT_CONDITION },
+	{ WAIT_LOCK, "java.lang.Object.wait", WAIT_CONDITION },
+	{ WAIT_LOCK, "JVM_MonitorWait", WAIT_CONDITION },
 	{ WAIT_LOCK, "pthread_mutex_lock", WAIT_LOCK },
 	{ WAIT_LOCK, "pthread_rwlock", WAIT_LOCK },
 	{ WAIT_LOCK, "runtime.mPark", WAIT_WORK },
@@ -258,6 +271,7 @@ static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 		{ "page_fault", WAIT_PAGE_FAULT },
 		{ "preempted", WAIT_CPU },
 		{ "sleep", WAIT_OTHER },
+		{ "on_cpu", WAIT_NONE }, /* of wall */
 		/* states of threads */
 		{ "running", WAIT_NONE },
 		{ "runnable", WAIT_CPU },

@@ -105,7 +105,7 @@ struct op_runtime_range {
 struct op_runtime_code {
 	struct op_runtime_range range[OP_RUNTIME_RANGES_MAX];
 	size_t len;
-	bool again; /* update() is to be called again soon */
+	bool again; /* call update() again soon */
 };
 
 struct op_runtime_ops {

@@ -433,6 +433,30 @@ static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 	}
 }
 
+/* What the kind of @h makes of the sample: its value, its type, its labels. */
+static int set_kind(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
+		    struct op_window *window, struct op_window_sample *sample)
+{
+	int r;
+
+	set_value(h, op_rows_otlp_of(h->event), sample);
+	r = op_labels_type(sampler, h, window, sample);
+	if (r == 0)
+		r = op_parked_type(&sampler->parked, h, window, sample);
+	return r ?: op_labels_add(sampler, h, extra, window, &sample->labels);
+}
+
+int op_sampler_recast(struct op_sampler *sampler, enum op_event event, uint64_t value,
+		      uint16_t detail, struct op_window *window,
+		      struct op_window_sample *sample)
+{
+	const struct op_record h = { .event = event, .value = value, .detail = detail };
+
+	sample->event = event;
+	sample->labels.len = 0;
+	return set_kind(sampler, &h, 0, window, sample);
+}
+
 /* The sample of @stack as it goes into the window. */
 static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *parsed, uint32_t stack,
@@ -448,17 +472,12 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	};
 	int r;
 
-	set_value(h, op_rows_otlp_of(h->event), &sample);
 	r = resource_of(sampler, of, parsed, &sample.resource);
 	if (r == 0)
 		r = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (r == 0)
-		r = op_labels_type(sampler, h, of->window, &sample);
-	if (r == 0)
-		r = op_parked_type(&sampler->parked, h, of->window, &sample);
-	if (r == 0)
-		r = op_labels_add(sampler, h, parsed->extra, of->window, &sample.labels);
+		r = set_kind(sampler, h, parsed->extra, of->window, &sample);
 	if (r == 0) {
 		if (!op_trace_contexts_apply(&sampler->contexts, of->program,
 					     &parsed->context, of->window, &sample))

@@ -53,6 +53,11 @@ int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len
 		      bool late, struct op_window *window, struct op_window_sample *ret);
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack);
+/* Make *@sample, of op_sampler_thread(), one of the kind @event, with the value and the detail that
+ * its records have. Returns 0 or -errno. */
+int op_sampler_recast(struct op_sampler *sampler, enum op_event event, uint64_t value,
+		      uint16_t detail, struct op_window *window,
+		      struct op_window_sample *sample);
 
 /* A stack that the caller has read out of a process: that of a goroutine. */
 struct op_sampler_stack {

@@ -154,7 +154,8 @@ static uint32_t expand_location(const struct otlp_profiles *p,
 				const struct otlp_location *l, struct otlp_frame *ret)
 {
 	uint32_t n = l->lines.len ? l->lines.len : 1;
-	struct otlp_frame base = { .address = l->address };
+	struct otlp_frame base = { .address = l->address,
+				   .location = (uint32_t)(l - p->locations.data) };
 	uint32_t i;
 
 	base.type = find_text(p, l->attributes, "profile.frame.type");

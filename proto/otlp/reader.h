@@ -235,6 +235,8 @@ struct otlp_frame {
 	int64_t column;
 	int64_t start_line;
 	const struct otlp_mapping *mapping; /* NULL: none */
+	uint32_t
+		location; /* of the request; frames of one location are the same ones each time */
 	bool inlined;	  /* the next frame is the function it was inlined into */
 	bool approximate; /* otelprof.frame.approximate: the nearest function that is known */
 	bool guessed; /* otelprof.frame.guessed: it or its caller was found by a guess */

@@ -18,8 +18,10 @@ import manpage  # noqa: E402
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+|(?<![\w-])-[A-Za-z0-9](?!\w)")
 # A command line up to the end of the command: a pipe, a redirection, a comment, "--".
-LINE = re.compile(r"(?:^|[|;&$(`])\s*(?:sudo +)?otelprof +([a-z]+)((?:(?! -- )[^\n|;&<>)#`])*)", re.M)
-BLOCK = re.compile(r"^```\w*\n.*?^```|`(?:sudo )?otelprof [^`]*`|^\t(?:.* )?otelprof .*$", re.M | re.S)
+LINE = re.compile(r"(?:^|[|;&$(`])\s*(?:sudo +)?otelprof +([a-z]+)"
+                  r"((?:(?! -- )[^\n|;&<>)#`])*)", re.M)
+BLOCK = re.compile(r"^```\w*\n.*?^```|`(?:sudo )?otelprof [^`]*`|^\t(?:[^\n]* )?otelprof [^\n]*$",
+                   re.M | re.S)
 OTHERS = {"--cgroupns"}  # of Docker
 WITH_KEYS = ("record", "top", "export")
 
@@ -95,7 +97,8 @@ def main(root):
         wrong += ["%s:%d: %s" % (path, line_of(text, at), said)
                   for at, said in wrong_lines(text, commands)]
     # what is wrong is found
-    for line in ("`otelprof recrod`", "```\nsudo otelprof top --rates 3\n```", "\totelprof dump -Z 1"):
+    for line in ("`otelprof recrod`", "```\nsudo otelprof top --rates 3\n```",
+                 "\totelprof dump -Z 1"):
         if not list(wrong_lines(line, commands)):
             wrong.append("not found: " + line)
     print("\n".join(wrong) or "the options of %d commands hold" % len(commands))

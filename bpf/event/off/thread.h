@@ -35,7 +35,8 @@ enum {
 
 /* A thread that left a CPU at least once. */
 struct op_off_thread {
-	__u64 left_ns; /* 0: it is on a CPU, or was never seen to leave */
+	/* 0: it is on a CPU, or was never seen to leave. User space reads this member. */
+	__u64 left_ns;
 	struct op_mute mute;
 	__u16 how;
 	__s16 call; /* with OP_OFF_NOTE_CALL: the system call that it sleeps in, or < 0 */

@@ -66,12 +66,7 @@ static __always_inline void op_fill(struct op_thread_out *out, struct task_struc
 		bytes = bpf_get_task_stack(task, out->word, sizeof(out->word), 0);
 	if (bytes > 0)
 		r->kernel_count = (__u16)(bytes / 8);
-	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
-				       BPF_FUNC_task_pt_regs___probe))
-		op_read_registers(task, (struct pt_regs *)bpf_task_pt_regs(task),
-				  &out->registers);
-	else
-		op_read_registers(task, op_stack_registers(task), &out->registers);
+	op_read_registers(task, op_registers_of(task), &out->registers);
 	out->registers.thread_pointer = op_thread_pointer_of(task);
 }
 
@@ -123,8 +118,12 @@ int op_threads_now(struct bpf_iter__task *ctx)
 	if (!task || !op_is_user_thread(task) || !op_ids_of(task, &r))
 		return 0;
 	now.switches = op_switches(task);
+	now.started_ns = BPF_CORE_READ(task, start_time);
 	now.tid = r.tid;
+	now.host_tid = (__u32)BPF_CORE_READ(task, pid);
 	now.running = op_on_cpu(task);
+	now.reason = op_off_reason(task, op_off_how(task, false, op_task_state(task)),
+				   op_syscall_of(op_registers_of(task)));
 	bpf_seq_write(ctx->meta->seq, &now, sizeof(now));
 	return 0;
 }

@@ -246,7 +246,7 @@ static int toggle_runtime(struct browser *b)
 	r = panes_tree(b);
 	if (!r && name)
 		r = panes_around(b, name);
-	return r;
+	return r ? r : panes_functions(b);
 }
 
 static int toggle_order(struct browser *b)

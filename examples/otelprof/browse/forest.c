@@ -11,31 +11,75 @@
 #define CHAIN_SHARE 0.95
 #define HALF	    0.5
 
-static bool is_out(const struct leave_out *out, uint32_t function)
+bool leaves_out(const struct leave_out *out, uint32_t function)
 {
 	return out->runtime && out->classes[function] == OP_CLASS_RUNTIME;
 }
 
-/* A stack's labels, outermost first, in an array that grows. */
-struct labels {
-	OP_VEC(uint32_t) of;
+/* What stacks are added to. */
+struct adding {
+	const struct view *v;
+	const struct leave_out *out;
+	const uint32_t *name; /* a string: of callers and callees; NULL: of all calls */
+	struct grove *down;
+	struct grove *up; /* NULL: none */
+	/* of the stack at hand */
+	OP_VEC(uint32_t) labels;
 	struct op_collect_path path;
 };
 
-static int push(struct labels *l, uint32_t label)
+static int push(struct adding *a, uint32_t label)
 {
-	uint32_t *at = op_vec_push(&l->of);
+	uint32_t *at;
 
+	if (a->labels.len && !(label & VIEW_PROCESS) && leaves_out(a->out, label))
+		return 0;
+	at = op_vec_push(&a->labels);
 	if (!at)
 		return -ENOMEM;
 	*at = label;
 	return 0;
 }
 
-static void labels_clear(struct labels *l)
+static bool is_named(const struct adding *a, uint32_t function)
 {
-	op_vec_clear(&l->of);
-	free(l->path.data);
+	return a->v->c->functions.data[function].name == *a->name;
+}
+
+/* Inwards: all frames below the program, or those from the outermost one of the name. */
+static int add_down(struct adding *a, const struct op_collect_stack *s)
+{
+	size_t i = 0;
+	int r = 0;
+
+	a->labels.len = 0;
+	if (!a->name)
+		r = push(a, a->v->c->processes.data[s->process].name | VIEW_PROCESS);
+	while (a->name && i < a->path.len && !is_named(a, a->path.data[i]))
+		i++;
+	for (; !r && i < a->path.len; i++)
+		r = push(a, a->path.data[i]);
+	return r || !a->labels.len ? r
+				   : tree_add(&a->down->tree, a->labels.data,
+					      a->labels.len, s->value, NULL);
+}
+
+/* From the innermost one of the name outwards, to the program. */
+static int add_up(struct adding *a, const struct op_collect_stack *s)
+{
+	size_t i = a->path.len;
+	int r = 0;
+
+	a->labels.len = 0;
+	while (i && !is_named(a, a->path.data[i - 1]))
+		i--;
+	for (; !r && i; i--)
+		r = push(a, a->path.data[i - 1]);
+	if (r || !a->labels.len)
+		return r;
+	r = push(a, a->v->c->processes.data[s->process].name | VIEW_PROCESS);
+	return r ? r
+		 : tree_add(&a->up->tree, a->labels.data, a->labels.len, s->value, NULL);
 }
 
 static int finish(struct grove *g)
@@ -44,98 +88,42 @@ static int finish(struct grove *g)
 	return g->open ? tree_sort(&g->tree) : -ENOMEM;
 }
 
-static int add_calls(const struct view *v, const struct op_collect_stack *s,
-		     const struct leave_out *out, struct labels *l, struct grove *g)
+static int add_all(struct adding *a)
 {
-	size_t i;
-	int r;
+	const struct op_collect_stack *s;
+	int r = 0;
 
-	l->of.len = 0;
-	r = push(l, v->c->processes.data[s->process].name | VIEW_PROCESS);
-	for (i = 0; !r && i < l->path.len; i++)
-		if (!is_out(out, l->path.data[i]))
-			r = push(l, l->path.data[i]);
-	return r ? r : tree_add(&g->tree, l->of.data, l->of.len, s->value, NULL);
+	op_vec_foreach(s, &a->v->c->stacks) {
+		if (r || !view_wants(a->v, s))
+			continue;
+		r = op_collect_path(a->v->c, s, &a->path);
+		if (!r)
+			r = add_down(a, s);
+		if (!r && a->up)
+			r = add_up(a, s);
+	}
+	op_vec_clear(&a->labels);
+	free(a->path.data);
+	if (!r)
+		r = finish(a->down);
+	return r || !a->up ? r : finish(a->up);
 }
 
 int grove_of_calls(const struct view *v, const struct leave_out *out, struct grove *ret)
 {
-	const struct op_collect_stack *s;
-	struct labels l = { .of = { 0 } };
-	int r = 0;
+	struct adding a = { .v = v, .out = out, .down = ret };
 
-	op_vec_foreach(s, &v->c->stacks) {
-		if (r || !view_wants(v, s))
-			continue;
-		r = op_collect_path(v->c, s, &l.path);
-		if (!r)
-			r = add_calls(v, s, out, &l, ret);
-	}
-	labels_clear(&l);
-	return r ? r : finish(ret);
-}
-
-/* From the outermost one of that name inwards. */
-static int add_callees(const struct view *v, uint32_t name,
-		       const struct op_collect_stack *s, const struct leave_out *out,
-		       struct labels *l, struct grove *g)
-{
-	const struct op_collect_function *f = v->c->functions.data;
-	size_t i = 0;
-	int r = 0;
-
-	while (i < l->path.len && f[l->path.data[i]].name != name)
-		i++;
-	l->of.len = 0;
-	for (; !r && i < l->path.len; i++)
-		if (!l->of.len || !is_out(out, l->path.data[i]))
-			r = push(l, l->path.data[i]);
-	return r || !l->of.len
-		       ? r
-		       : tree_add(&g->tree, l->of.data, l->of.len, s->value, NULL);
-}
-
-/* From the innermost one outwards, to the program. */
-static int add_callers(const struct view *v, uint32_t name,
-		       const struct op_collect_stack *s, const struct leave_out *out,
-		       struct labels *l, struct grove *g)
-{
-	const struct op_collect_function *f = v->c->functions.data;
-	size_t i = l->path.len;
-	int r = 0;
-
-	while (i && f[l->path.data[i - 1]].name != name)
-		i--;
-	l->of.len = 0;
-	for (; !r && i; i--)
-		if (!l->of.len || !is_out(out, l->path.data[i - 1]))
-			r = push(l, l->path.data[i - 1]);
-	if (r || !l->of.len)
-		return r;
-	r = push(l, v->c->processes.data[s->process].name | VIEW_PROCESS);
-	return r ? r : tree_add(&g->tree, l->of.data, l->of.len, s->value, NULL);
+	return add_all(&a);
 }
 
 int grove_around(const struct view *v, uint32_t name, const struct leave_out *out,
 		 struct grove *ret_callers, struct grove *ret_callees)
 {
-	const struct op_collect_stack *s;
-	struct labels l = { .of = { 0 } };
-	int r = 0;
+	struct adding a = {
+		.v = v, .out = out, .name = &name, .down = ret_callees, .up = ret_callers
+	};
 
-	op_vec_foreach(s, &v->c->stacks) {
-		if (r || !view_wants(v, s))
-			continue;
-		r = op_collect_path(v->c, s, &l.path);
-		if (!r)
-			r = add_callers(v, name, s, out, &l, ret_callers);
-		if (!r)
-			r = add_callees(v, name, s, out, &l, ret_callees);
-	}
-	labels_clear(&l);
-	if (!r)
-		r = finish(ret_callers);
-	return r ? r : finish(ret_callees);
+	return add_all(&a);
 }
 
 void grove_clear(struct grove *g)

@@ -32,6 +32,8 @@ struct leave_out {
 	bool runtime;
 };
 
+bool leaves_out(const struct leave_out *out, uint32_t function);
+
 /* The tree of all that the view shows. Returns 0 or -ENOMEM; grove_clear() must follow. */
 int grove_of_calls(const struct view *v, const struct leave_out *out, struct grove *ret);
 /* The trees of the callers and of the callees of the functions of the name @name, a string. */

@@ -115,11 +115,13 @@ int panes_functions(struct browser *b)
 	b->order = calloc(b->v.rows.len + 1, sizeof(*b->order));
 	if (!b->order)
 		return -ENOMEM;
+	b->order_len = 0;
 	for (i = 0; i < b->v.rows.len; i++)
-		b->order[i] = i;
+		if (!leaves_out(&b->out, b->v.rows.data[i].label))
+			b->order[b->order_len++] = i;
 	/* They come with the largest self time first. */
-	if (b->by_total && b->v.rows.len)
-		qsort_r(b->order, b->v.rows.len, sizeof(*b->order), by_total, &b->v);
+	if (b->by_total && b->order_len)
+		qsort_r(b->order, b->order_len, sizeof(*b->order), by_total, &b->v);
 	b->places[PANE_FUNCTIONS] = (struct place){ 0 };
 	return 0;
 }
@@ -190,7 +192,7 @@ size_t panes_len(const struct browser *b)
 	case PANE_TREE:
 		return b->calls_shown.shown.len;
 	case PANE_FUNCTIONS:
-		return b->v.rows.len;
+		return b->order_len;
 	case PANE_AROUND:
 		return b->around_shown.shown.len;
 	default:

@@ -54,6 +54,7 @@ struct browser {
 	struct grove callers, callees;
 	struct forest around_shown;
 	uint32_t *order; /* rows of functions */
+	size_t order_len;
 	bool by_total;
 	struct source source;
 	bool has_source;

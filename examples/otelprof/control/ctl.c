@@ -28,7 +28,7 @@ static int help(FILE *f)
 		"Usage: otelprof ctl [OPTIONS] REQUEST\n\n"
 		"Controls a running 'otelprof export --control', without a restart.\n\n"
 		"  status               counters and gauges\n"
-		"  rate HZ              samples a second and CPU, for all without a rate of a rule\n"
+		"  rate HZ              samples a second and CPU, where no rule sets a rate\n"
 		"  rate HZ TARGET       samples a second and CPU of TARGET\n"
 		"  include [HZ] [1/N] TARGET  sample TARGET, one sample in N\n"
 		"  exclude TARGET       do not sample TARGET\n"

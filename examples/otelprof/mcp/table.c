@@ -16,11 +16,14 @@ enum {
 	{ "file", ARGUMENT_FILE, NULL, "Path of a recording (OTLP), such as record answers", true }
 #define LINES_ARGUMENT                                                                   \
 	{ "lines", ARGUMENT_NUMBER, "--rows", "At most so many lines", false, 1, LINES_MAX }
+#define USER_ARGUMENTS                                                                   \
+	{ "user", ARGUMENT_TEXT, "--user", "Only processes of this user, by name or number" }, \
+	{ "cgroup", ARGUMENT_TEXT, "--cgroup", "Only processes of this control group and of those below it, by its path" }
 #define CHOICE_ARGUMENTS                                                                 \
 	{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 1, INT_MAX },      \
 	{ "tree", ARGUMENT_NUMBER, "--tree", "Only this process and its descendants", false, 1, INT_MAX }, \
 	{ "container", ARGUMENT_TEXT, "--container", "Only this container, by the first digits of its id or by name" }, \
-	{ "user", ARGUMENT_TEXT, "--user", "Only processes of this user" }
+	USER_ARGUMENTS
 /* Those of report, callers, callees and diff. */
 #define FILTER_ARGUMENTS                                                                 \
 	{ "kind", ARGUMENT_TEXT, "--kind", "One kind of samples, by the word that record's kinds has: locks, off_cpu, heap" }, \
@@ -28,6 +31,8 @@ enum {
 	{ "program", ARGUMENT_TEXT, "--program", "Only processes of this name" },         \
 	{ "thread", ARGUMENT_TEXT, "--thread", "Only threads of this name or number" },   \
 	{ "container", ARGUMENT_TEXT, "--container", "Only this container, by the first digits of its id or by name" }, \
+	{ "pod", ARGUMENT_TEXT, "--pod", "Only this pod of Kubernetes, by its UID" },    \
+	USER_ARGUMENTS,                                                                  \
 	{ "focus", ARGUMENT_TEXTS, "--focus", "Only stacks with a frame whose function, module or source file matches this regular expression" }, \
 	{ "ignore", ARGUMENT_TEXTS, "--ignore", "No stacks with such a frame" },          \
 	{ "hide", ARGUMENT_TEXTS, "--hide", "All stacks, without such frames: those of an interpreter, as ^libpython" }, \

@@ -357,8 +357,8 @@ static struct json_object *argument(struct json_object *arguments, const char *n
 /* Is no process chosen? */
 static bool is_whole_host(struct json_object *arguments)
 {
-	static const char *const choices[] = { "pid", "tree", "container", "user",
-					       "comm" };
+	static const char *const choices[] = { "pid",  "tree",	 "container",
+					       "user", "cgroup", "comm" };
 	size_t i;
 
 	for (i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)

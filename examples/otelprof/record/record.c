@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "record/keep.h"
 #include "recording/write/output.h"
 
@@ -253,9 +254,21 @@ static void tell_of_lost(struct otelprof *p, const struct otelprof_stats *st)
 	(void)fputc('\n', stderr);
 }
 
+/* The words of @argv as they were typed, for a heading. NULL: none. */
+static char *command_line(char *const *argv)
+{
+	struct op_strbuf line = { 0 };
+	size_t i;
+
+	for (i = 0; argv && argv[i]; i++)
+		op_strbuf_printf(&line, "%s%s", i ? " " : "", argv[i]);
+	return line.data;
+}
+
 /* Write the output and print the summary. @status: how the session ended. Returns the exit status. */
 static int report(struct record *rec, struct otelprof *p, int status)
 {
+	_cleanup_free_ char *command = command_line(rec->argv);
 	struct recording of = { 0 };
 	struct otelprof_stats st;
 	int r = 0;
@@ -264,6 +277,11 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	(void)otelprof_get_stats(p, &st);
 	if (rec->keep.bytes && (rec->out || !rec->quiet))
 		r = load(rec, &of);
+	if (of.c) {
+		of.c->command = command;
+		of.c->wanted = st.samples_taken - st.samples_filtered;
+		of.c->lost = st.samples_dropped;
+	}
 	if (!r)
 		r = finish_output(rec, &of);
 	status = status ? status : r;
@@ -313,11 +331,14 @@ static void take_last_snapshots(struct otelprof *p, uint64_t kinds)
 
 /*
  * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
- * end is the answer then.
+ * end is the answer then. With the kind threads the stop counts waits that have not ended.
  */
 static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
 {
+	/* these are for the kinds that were asked for */
+	bool asked_only = rec->format->one_kind || !strcmp(rec->format->name, "pprof");
 	struct otelprof_stats st;
+	bool none;
 
 	otelprof_stats_init(&st, sizeof(st));
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
@@ -328,13 +349,12 @@ static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
 		(void)otelprof_export(p);
 		(void)otelprof_get_stats(p, &st);
 	}
-	/* pprof and folded stacks are for the kinds that were asked for */
-	if (st.samples_taken > st.samples_filtered &&
-	    (!records_waits(kinds) || rec->format->one_kind ||
-	     !strcmp(rec->format->name, "pprof")))
+	none = st.samples_taken <= st.samples_filtered;
+	if (!none && !records_waits(kinds))
 		return;
-	rec->hangs = st.samples_taken <= st.samples_filtered;
-	if (otelprof_set_kinds(p, kinds | OTELPROF_KIND_THREADS) == 0)
+	rec->hangs = none && !records_waits(kinds);
+	if (otelprof_set_kinds(p, kinds | OTELPROF_KIND_THREADS) == 0 &&
+	    (!asked_only || rec->hangs))
 		(void)otelprof_export(p);
 }
 

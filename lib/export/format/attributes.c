@@ -51,7 +51,7 @@ static int collect_trace(struct op_collect *c, const struct otlp_profiles *p,
 static int collect_reason(struct op_collect *c, const struct otlp_profiles *p,
 			  const struct otlp_sample_view *v, uint32_t *ret)
 {
-	static const char *const keys[] = { "off_cpu.reason", "lock.type",
+	static const char *const keys[] = { "off_cpu.reason", "wall.state", "lock.type",
 					    "thread.state" };
 	const struct otlp_attribute *at = NULL;
 	size_t i;
@@ -95,4 +95,19 @@ int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
 	if (!r && c->label_key)
 		r = collect_label(c, p, v, &ret->label);
 	return r;
+}
+
+bool op_collect_is_astray(const struct otlp_profiles *p, const struct otlp_sample *s)
+{
+	uint32_t i;
+
+	if (s->stack < 0 || ((uint32_t)s->stack >= p->stacks.len && s->stack))
+		return true;
+	for (i = 0; i < s->attributes.len; i++) {
+		int32_t number = p->ints.data[s->attributes.first + i];
+
+		if (number < 0 || ((uint32_t)number >= p->attributes.len && number))
+			return true;
+	}
+	return false;
 }

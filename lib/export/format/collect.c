@@ -51,6 +51,7 @@ struct op_collect *op_collect_free(struct op_collect *c)
 	op_vec_clear(&c->processes);
 	op_vec_clear(&c->kinds);
 	op_vec_clear(&c->location_numbers);
+	op_vec_clear(&c->met);
 	op_vec_clear(&c->stacks);
 	op_index_clear(&c->function_index);
 	op_index_clear(&c->mapping_index);
@@ -236,6 +237,29 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 	return r ? r : add_location(c, &k, ret);
 }
 
+/* The same. Samples share the locations of their request. */
+static int find_location(struct op_collect *c, const struct otlp_frame *frames,
+			 size_t len, size_t *ret_taken, uint32_t *ret)
+{
+	uint32_t at = frames->location;
+	size_t i = 0;
+	int r;
+
+	if (at >= c->met.len)
+		return collect_location(c, frames, len, ret_taken, ret);
+	if (!c->met.data[at]) {
+		r = collect_location(c, frames, len, ret_taken, ret);
+		if (!r)
+			c->met.data[at] = *ret + 1;
+		return r;
+	}
+	while (frames[i].inlined && i + 1 < len)
+		i++;
+	*ret_taken = i + 1;
+	*ret = c->met.data[at] - 1;
+	return 0;
+}
+
 struct stack_key {
 	struct op_collect_stack stack;
 	const uint32_t *numbers;
@@ -393,7 +417,7 @@ static int collect_frames(struct op_collect *c, const struct otlp_sample_view *v
 
 	k->stack.locations = (uint32_t)c->location_numbers.len;
 	for (i = 0; i < v->frames_len; i += taken) {
-		r = collect_location(c, v->frames + i, v->frames_len - i, &taken, &n);
+		r = find_location(c, v->frames + i, v->frames_len - i, &taken, &n);
 		if (r)
 			return r;
 		number = op_vec_push(&c->location_numbers);
@@ -439,22 +463,6 @@ static void add_guessed(struct op_collect_stack *s, const struct otlp_sample_vie
 	}
 }
 
-/* Does the sample refer to a stack or an attribute that its request has not? */
-static bool is_astray(const struct otlp_profiles *p, const struct otlp_sample *s)
-{
-	uint32_t i;
-
-	if (s->stack < 0 || ((uint32_t)s->stack >= p->stacks.len && s->stack))
-		return true;
-	for (i = 0; i < s->attributes.len; i++) {
-		int32_t number = p->ints.data[s->attributes.first + i];
-
-		if (number < 0 || ((uint32_t)number >= p->attributes.len && number))
-			return true;
-	}
-	return false;
-}
-
 static int add_sample(void *data, const struct otlp_sample_view *v)
 {
 	const struct adding *a = data;
@@ -467,7 +475,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	widen_time(c, v->profile);
 	c->samples++;
 	c->samples_empty += !v->sample->values.len && !v->sample->timestamps.len;
-	c->samples_astray += is_astray(a->p, v->sample);
+	c->samples_astray += op_collect_is_astray(a->p, v->sample);
 	if (!r)
 		r = op_moments_find(&c->moments, a->p, v, k.stack.kind, &k.stack.moment);
 	if (!r && !op_collect_is_newest(c, v, k.stack.moment))
@@ -499,6 +507,13 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 	struct adding a = { c, p, fn, data };
 
 	c->requests++;
+	c->met.len = 0;
+	if (!r && op_vec_reserve(&c->met, p->locations.len + 1))
+		r = -ENOMEM;
+	if (!r) {
+		c->met.len = p->locations.len;
+		memset(c->met.data, 0, p->locations.len * sizeof(*c->met.data));
+	}
 	if (!r && c->times)
 		r = op_times_add_hosts(c, p);
 	if (!r)

@@ -210,9 +210,10 @@ struct op_collect_stack {
 	uint32_t locations;   /* first of location_numbers; leaf first */
 	int64_t thread_id;    /* -1: threads are not distinguished */
 	uint32_t locations_len;
-	uint32_t moment;  /* moments; OP_MOMENT_NONE: the value is a sum */
-	uint32_t trace;	  /* strings: its id in hexadecimal digits; 0: none */
-	uint32_t reason;  /* strings: off_cpu.reason, lock.type, thread.state; 0: none */
+	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
+	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
+	uint32_t
+		reason; /* strings: off_cpu.reason, wall.state, lock.type, thread.state */
 	uint32_t samples; /* with a time each, if they have one; stops at the largest */
 	uint32_t label;	  /* strings: the value of the collection's label_key; 0: none */
 	int64_t value;
@@ -248,6 +249,8 @@ struct op_collect {
 	OP_VEC(struct op_collect_process) processes;
 	OP_VEC(struct op_collect_kind) kinds;
 	OP_VEC(uint32_t) location_numbers;
+	/* of the request at hand: by its locations the numbers of ours, + 1; 0: not met yet */
+	OP_VEC(uint32_t) met;
 	OP_VEC(struct op_collect_stack) stacks;
 	size_t stacks_max; /* OP_COLLECT_STACKS_MAX */
 	struct op_index function_index;
@@ -260,6 +263,10 @@ struct op_collect {
 	struct op_times *times; /* NULL: not kept */
 	uint32_t host; /* strings: host.name of the first resource that has one */
 	bool hosts_differ;
+	/* What requests do not have, for a heading; set by the caller who recorded them. */
+	const char *command; /* as it was typed; NULL: none */
+	uint64_t wanted;     /* samples that the rules let pass; 0: not known */
+	uint64_t lost;	     /* of them */
 	/* Samples; those with neither a value nor a time; those that refer to what is not there. */
 	uint64_t samples, samples_empty, samples_astray;
 	uint64_t requests; /* how many were added, the last one recently */
@@ -312,6 +319,9 @@ int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *r
  * stacks by them. Returns 0 or -ENOMEM. */
 int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
 			  const struct otlp_sample_view *v, struct op_collect_stack *ret);
+
+/* Does the sample refer to a stack or an attribute that its request has not? */
+bool op_collect_is_astray(const struct otlp_profiles *p, const struct otlp_sample *s);
 
 /* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {

@@ -5,9 +5,8 @@
  * may end the script element or be read as markup: every '<', '>' and '&' is escaped, and
  * the page shows names only as text.
  *
- * For each kind and process the stacks are a tree in preorder: three lists with the
- * function, the depth and the own value of each node. The times of samples, which only some
- * uses of the page want, are an element of their own.
+ * For each kind and process the stacks are a tree in preorder (enum list). The times of
+ * samples, which only some uses of the page want, are an element of their own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -116,6 +115,10 @@ static void put_tables(struct html *h)
 	put_guessed(h);
 	op_strbuf_printf(&h->out, ",\"host\":%u,\"hosts_differ\":%s", c->host,
 			 c->hosts_differ ? "true" : "false");
+	op_strbuf_puts(&h->out, ",\"command\":");
+	put_string(&h->out, c->command ?: "", c->command ? strlen(c->command) : 0);
+	op_strbuf_printf(&h->out, ",\"lost\":%.3f",
+			 c->wanted ? 100 * (double)c->lost / (double)c->wanted : -1.0);
 	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
 }
 
@@ -192,32 +195,43 @@ static void number_nodes(struct html *h, const struct html_path *p,
 	h->trees++;
 }
 
-/* Write one list of a tree's nodes. The paths are sorted, so new nodes begin where a path
- * differs from the one before; equal paths are adjacent. */
+/* A list of a tree. The paths are sorted, so new nodes begin where a path differs from the one
+ * before; equal paths are adjacent. */
+enum list {
+	LIST_FUNCTIONS, /* of each node */
+	LIST_NODES,	/* of each path: how many nodes begin with it, */
+	LIST_DEPTHS,	/* and the depth of the first one */
+	LIST_VALUES,	/* of the last one; all others have none of their own */
+};
+
 static void put_list(struct html *h, const struct html_path *p,
-		     const struct html_path *end, const char *name, char what)
+		     const struct html_path *end, enum list what)
 {
+	static const char names[] = "fnds";
 	const struct html_path *last = NULL;
 	const char *sep = "";
 	int64_t value;
-	size_t i;
+	size_t first, i;
 
-	op_strbuf_printf(&h->out, ",\"%s\":[", name);
+	op_strbuf_printf(&h->out, ",\"%c\":[", names[what]);
 	for (; p < end; last = p++) {
 		value = p->value;
 		for (; p + 1 < end && compare_paths(p, p + 1) == 0; p++)
 			value = op_collect_sum(value, p[1].value);
-		for (i = last ? common_prefix(last, p) : 0; i < p->len; i++) {
-			if (what == 'f')
+		if (!p->len)
+			continue;
+		first = last ? common_prefix(last, p) : 0;
+		if (what == LIST_FUNCTIONS) {
+			for (i = first; i < p->len; i++, sep = ",")
 				op_strbuf_printf(&h->out, "%s%u", sep,
 						 p->pool[p->first + i]);
-			else if (what == 'd')
-				op_strbuf_printf(&h->out, "%s%zu", sep, i);
-			else
-				op_strbuf_printf(&h->out, "%s%" PRId64, sep,
-						 i + 1 == p->len ? value : 0);
-			sep = ",";
+			continue;
 		}
+		op_strbuf_printf(&h->out, "%s%" PRId64, sep,
+				 what == LIST_NODES    ? (int64_t)(p->len - first)
+				 : what == LIST_DEPTHS ? (int64_t)first
+						       : value);
+		sep = ",";
 	}
 	op_strbuf_puts(&h->out, "]");
 }
@@ -237,6 +251,7 @@ static void put_trees(struct html *h)
 	const struct html_path *p = h->paths.data;
 	const struct html_path *end = p ? p + h->paths.len : NULL, *next;
 	const char *sep = "";
+	enum list what;
 
 	op_strbuf_puts(&h->out, ",\"trees\":[");
 	for (; p < end; p = next) {
@@ -247,9 +262,8 @@ static void put_trees(struct html *h)
 		number_nodes(h, p, next);
 		op_strbuf_printf(&h->out, "%s{\"k\":%u,\"p\":%u,\"o\":%" PRId64, sep,
 				 p->kind, p->process, own_value(p, next));
-		put_list(h, p, next, "f", 'f');
-		put_list(h, p, next, "d", 'd');
-		put_list(h, p, next, "s", 's');
+		for (what = LIST_FUNCTIONS; what <= LIST_VALUES; what++)
+			put_list(h, p, next, what);
 		op_strbuf_puts(&h->out, "}");
 		sep = ",\n";
 	}

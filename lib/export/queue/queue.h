@@ -26,7 +26,7 @@
  */
 enum op_spool_state {
 	OP_SPOOL_NONE,	  /* it has no file, and will not get one */
-	OP_SPOOL_WAITING, /* it is to be written */
+	OP_SPOOL_WAITING, /* it waits for its file */
 	OP_SPOOL_WRITING,
 	OP_SPOOL_WRITTEN,
 	OP_SPOOL_FAILED, /* could not be written */

@@ -104,7 +104,7 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	if (!process->heap_known && !process->heap_whole)
 		op_vec_foreach(e, &h->profile.entries)
 			lost += remember(h, e) < 0;
-	/* What is not remembered would be told as new some day. */
+	/* What is not remembered would be reported as new some day. */
 	process->heap_known = lost == 0;
 	lost += h->profile.cut;
 	op_part_drop(taken, OP_DROP_LATE, lost);
@@ -193,7 +193,7 @@ static int take(struct op_golang_heap *h, const struct op_go_entry *e,
 		op_part_count(taken, r);
 		return 0;
 	}
-	/* What cannot be remembered would be told again. */
+	/* What cannot be remembered would be reported again. */
 	if (reported->allocated.bytes && remember(h, e) < 0) {
 		op_part_drop(taken, OP_DROP_LATE, 1);
 	} else {

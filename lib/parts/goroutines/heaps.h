@@ -32,7 +32,7 @@ void op_golang_heaps_deinit(struct op_golang_heaps *h);
  * noting for a share of @allowance. */
 void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 			  struct op_allowance *allowance, struct op_part_taken *taken);
-/* When that is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
+/* When to call that again (CLOCK_MONOTONIC); 0: there is nothing to do. */
 uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h);
 /* Take the heaps into @window, until @until_ns (op_allowance_now()). The next snapshot begins with
  * the process in which this one ends. */

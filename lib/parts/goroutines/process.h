@@ -51,7 +51,7 @@ struct op_golang_process {
 	uint32_t heap_round;   /* that snapshot; 0: none */
 	bool heap_known;       /* what is not remembered is new */
 	bool heap_whole;       /* all of it is new, until it is known */
-	bool heap_old;	       /* it was forgotten: what it had may have been told */
+	bool heap_old;	       /* it was forgotten: what it had may have been reported */
 	uint64_t heap_stacks;  /* that it reported */
 	uint64_t heap_stopped; /* the bucket that it had no time for; 0: none */
 	struct op_map64 heap_allocs; /* address of a bucket -> its allocations */

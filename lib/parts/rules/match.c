@@ -143,7 +143,7 @@ void op_match_set(struct op_matches *p, uint32_t pid, uint32_t kind,
 	if (before && is_same(before, found)) {
 		before->pass = p->pass;
 		before->stat = found->stat;
-		/* an exec that was not heard of may have taken it out of the table */
+		/* an exec without an event may have taken it out of the table */
 		if (op_match_publish(p, before, false) < 0) {
 			op_match_forget(p, before);
 			p->refused++;

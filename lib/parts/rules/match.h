@@ -21,7 +21,7 @@ struct op_match {
 	struct op_pattern *pattern[];
 };
 
-/* A process that is to be looked at. */
+/* A process to examine. */
 struct op_match_candidate {
 	uint32_t pid;
 	uint32_t tries;

@@ -340,7 +340,7 @@ static void begin_pass(struct op_matches *p)
 	p->pause_ns = p->now_ns + FAILED_NS;
 }
 
-/* Those that this pass has not seen are gone: their ends were not heard of. */
+/* Those that this pass has not seen are gone: there was no event of their ends. */
 static void end_pass(struct op_matches *p)
 {
 	OP_VEC(struct op_match *) gone = { 0 };

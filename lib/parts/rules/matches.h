@@ -52,7 +52,8 @@ OP_DEFINE_CLEANUP(struct op_matches *, op_matches_free)
  * -ENOMEM. */
 int op_matches_set(struct op_matches *p, uint32_t kind, const char *text,
 		   const struct op_rule_decision *decision);
-/* The same, but the kernel's table is not told: op_matches_each() fills another one. */
+/* The same, without a change of the kernel's table: op_matches_each() fills another
+ * one. */
 int op_matches_say(struct op_matches *p, uint32_t kind, const char *text,
 		   const struct op_rule_decision *decision);
 /* No rule has that text now. */
@@ -69,7 +70,7 @@ void op_matches_on_lost(struct op_matches *p);
  * CLOCK_MONOTONIC. */
 void op_matches_work(struct op_matches *p, uint64_t now_ns,
 		     struct op_allowance *allowance);
-/* When that is to be called next; 0: no process waits. */
+/* When to call that next; 0: no process waits. */
 uint64_t op_matches_next_ns(const struct op_matches *p);
 
 /* How many entries the table has of it. */

@@ -71,7 +71,8 @@ struct op_rule_set *op_rule_set_free(struct op_rule_set *t)
 
 /* ---- rules ---- */
 
-/* Take a rule in, whose text and rank are set. On success it is ours. The table is not told. */
+/* Take a rule in, whose text and rank are set. On success it is ours. The table stays as
+ * it is. */
 static int put_in(struct op_rule_set *t, struct op_rule *rule)
 {
 	int rate = 0;

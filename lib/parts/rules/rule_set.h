@@ -59,8 +59,8 @@ int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules
 int op_rule_set_remove(struct op_rule_set *t, uint64_t number);
 /* Remove those whose time is over, OP_RULE_SET_EXPIRE at most. Returns how many. */
 size_t op_rule_set_expire(struct op_rule_set *t, uint64_t now_ns);
-/* When op_rule_set_expire() is to be called next, CLOCK_MONOTONIC; 0: no rule's time ends.
- * One that was removed may have been the reason. */
+/* When to call op_rule_set_expire() next, CLOCK_MONOTONIC; 0: no rule's time ends. One
+ * that was removed may have been the reason. */
 uint64_t op_rule_set_next_ns(const struct op_rule_set *t);
 size_t op_rule_set_len(const struct op_rule_set *t);
 /* Call @fn for each in their order; rule->duration_ns is what is left of it. 0 or

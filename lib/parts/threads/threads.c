@@ -4,12 +4,16 @@
  * stack and its user stack. A BPF iterator lists all threads (bpf/event/snapshot/threads.bpf.c).
  * Their stacks are read and walked here. Then a second iterator tells which threads ran
  * meanwhile: their stacks are unknown.
+ *
+ * The last snapshot, when sampling stops, is of waits that have not ended. For kinds that measure
+ * intervals off the CPUs (off_cpu, wall, locks) they end there.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
 #include "parts/parts.h"
@@ -35,15 +39,18 @@ static const uint64_t PROCESS_LIMIT_NS = UINT64_C(500000000);
 struct thread {
 	struct op_window_sample sample;
 	uint64_t switches;
+	struct op_thread_now now; /* of one that did not run since; tid 0: it did */
 };
+
+/* The kinds whose values are intervals off the CPUs. */
+static const enum op_event WAITS[] = { OP_EVENT_OFF_CPU, OP_EVENT_WALL, OP_EVENT_LOCKS };
 
 struct snapshot {
 	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_part_taken *taken;
 	OP_VEC(struct thread) threads;
-	struct op_map64
-		by_tid; /* tid -> index in threads + 1; 0: its stack was unchanged */
+	struct op_map64 by_tid; /* tid -> index in threads + 1 */
 	struct op_work_clock clock;
 	uint64_t until_ns;     /* by that clock */
 	struct op_map64 spent; /* pid -> ns that its threads have taken */
@@ -85,6 +92,7 @@ static void take_thread(struct snapshot *s, const void *record, size_t len)
 		r = -ENOMEM;
 	if (r == 0) {
 		t->switches = h.value;
+		t->now.tid = 0;
 		r = op_map64_put(&s->by_tid, h.tid, s->threads.len);
 	}
 	if (r == 0)
@@ -122,12 +130,14 @@ static int64_t take_now(void *ctx, const uint8_t *bytes, size_t len)
 
 	for (at = 0; len - at >= sizeof(now); at += sizeof(now)) {
 		uint64_t index;
+		struct thread *t;
 
 		memcpy(&now, bytes + at, sizeof(now));
-		if (!op_map64_get(&s->by_tid, now.tid, &index) || !index)
+		if (!op_map64_get(&s->by_tid, now.tid, &index))
 			continue;
-		if (!now.running && s->threads.data[index - 1].switches == now.switches)
-			(void)op_map64_put(&s->by_tid, now.tid, 0);
+		t = &s->threads.data[index - 1];
+		if (!now.running && t->switches == now.switches)
+			t->now = now;
 	}
 	return (int64_t)at;
 }
@@ -141,15 +151,65 @@ static void add_all(struct snapshot *s)
 	int r = op_sampler_running(s->sampler, s->window, &running);
 
 	op_vec_foreach(t, &s->threads) {
-		uint64_t moved = 1;
-
-		(void)op_map64_get(&s->by_tid, t->sample.tid, &moved);
-		if (moved && r == 0)
+		if (!t->now.tid && r == 0)
 			t->sample.stack = running;
 		t->sample.value = 1;
 		r = r < 0 ? r : op_window_add(s->window, &t->sample);
 		op_part_count(s->taken, r);
 	}
+}
+
+/* The wait of @t, which has lasted @ns, as a sample of @kind. */
+static int add_wait(struct snapshot *s, const struct thread *t, enum op_event kind,
+		    uint64_t ns)
+{
+	struct op_window_sample sample = t->sample;
+	uint16_t detail = (uint16_t)t->now.reason;
+	int r;
+
+	if (kind == OP_EVENT_LOCKS) {
+		ns = OP_MIN(ns, OP_LOCKS_DELAY_MAX) | UINT64_C(1) << OP_LOCKS_COUNT_SHIFT;
+		detail = OP_LOCK_FUTEX;
+	}
+	r = op_sampler_recast(s->sampler, kind, ns, detail, s->window, &sample);
+	return r < 0 ? r : op_window_add(s->window, &sample);
+}
+
+/* Sampling stops: waits that have not ended end here. */
+static void add_waits(struct snapshot *s, const struct op_capture *capture)
+{
+	uint64_t now_ns = op_clock_monotonic_ns(), ns;
+	const struct thread *t;
+	size_t i;
+
+	op_vec_foreach(t, &s->threads) {
+		for (i = 0; t->now.tid && i < OP_ARRAY_SIZE(WAITS); i++) {
+			if (WAITS[i] == OP_EVENT_LOCKS &&
+			    t->now.reason != OP_REASON_FUTEX)
+				continue;
+			ns = op_capture_off_ns(capture, WAITS[i], t->now.host_tid,
+					       t->now.started_ns, now_ns);
+			if (ns)
+				op_part_count(s->taken, add_wait(s, t, WAITS[i], ns));
+		}
+	}
+}
+
+static bool has_waits(const struct op_capture *capture)
+{
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(WAITS); i++)
+		if (op_capture_program(capture, WAITS[i], 0) >= 0)
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct op_capture *capture, enum op_part_end end)
+{
+	if (end == OP_PART_END_STOP)
+		return has_waits(capture);
+	return end == OP_PART_END_EXPORT || end == OP_PART_END_RATE;
 }
 
 static int snapshot(void *part, struct op_window *window, enum op_part_end end,
@@ -163,13 +223,16 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 			      .taken = taken };
 	int r;
 
-	if (all < 0 || now < 0 || (end != OP_PART_END_EXPORT && end != OP_PART_END_RATE))
+	if (all < 0 || now < 0 || !is_wanted(config->capture, end))
 		return 0;
 	s.until_ns = op_clock_work_ns(&s.clock) + LIMIT_NS;
 	r = op_threads_iterate(all, take_all, &s);
 	if (r == 0)
 		r = op_threads_iterate(now, take_now, &s);
-	add_all(&s);
+	if (end == OP_PART_END_STOP)
+		add_waits(&s, config->capture);
+	else
+		add_all(&s);
 	op_map64_clear(&s.by_tid);
 	op_map64_clear(&s.spent);
 	op_vec_clear(&s.threads);

@@ -24,7 +24,7 @@ struct op_opened;
 
 struct op_claim {
 	uint64_t mapped_ns; /* CLOCK_MONOTONIC; when it was read, if without an event */
-	bool told;	    /* an event told when */
+	bool told;	    /* the time is that of an event */
 	bool other_path;    /* than that of the executable */
 	bool numbered;	    /* by an inode generation, which is equal */
 	bool compared;	    /* by the mapping: it is this file */

@@ -22,7 +22,7 @@ struct op_runtime_instance {
 	const struct op_runtime_ops *ops;
 	void *instance;		/* NULL: not attached */
 	struct op_cache frames; /* frames -> locations; valid while attached */
-	uint8_t *bpf;		/* the runtime's struct, as it is to be written */
+	uint8_t *bpf;		/* the runtime's struct, to write */
 	op_ref ref;		/* that struct in the arena */
 	uint64_t bias;		/* load bias of the file */
 	struct op_runtime_code code;
@@ -30,7 +30,7 @@ struct op_runtime_instance {
 	uint64_t retry_ns;
 	uint64_t gone_ns; /* when its file was first seen not to be mapped; 0: it is */
 	uint32_t failures;
-	bool update_again; /* update() is to be called again at retry_ns */
+	bool update_again; /* call update() again at retry_ns */
 	bool module_seen;  /* update() has been called with ops->module mapped */
 	bool unwritten;	   /* the struct did not fit the arena */
 	bool given_up;
@@ -44,7 +44,7 @@ struct op_program_runtimes {
 	uint32_t failures;
 	bool full;   /* a file waits for a number */
 	bool gone;   /* an instance's file is no longer mapped */
-	bool rescan; /* its maps are to be read before the next attempt */
+	bool rescan; /* read its maps before the next attempt */
 };
 
 /* What attaching needs. All pointers are borrowed during the call. */

@@ -380,7 +380,7 @@ static struct part component_above(struct part path, int depth)
 	}
 }
 
-/* What the mounts of a process have told so far. */
+/* What the mounts of a process have shown so far. */
 struct evidence {
 	struct part id;
 	bool conflict;

@@ -48,7 +48,7 @@ static bool userfaultfd_is_free(const char *procfs_root)
 }
 
 /* Each FUSE connection is a directory in the control file system. Returns 1 if there is
- * one, 0 if not, -errno if it cannot be told here. */
+ * one, 0 if not, -errno if it is not known here. */
 static int has_connections(const char *path)
 {
 	struct statfs fs;

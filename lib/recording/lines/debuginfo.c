@@ -436,7 +436,7 @@ size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 	uint32_t line;
 
 	unit = range ? index_unit(d, range) : NULL;
-	/* The line of what is inlined would be told as that of the function around it. */
+	/* The line of inlined code would be shown as that of the function around it. */
 	if (!unit || unit->is_gone)
 		return 0;
 	line = line_at(&range->die, pc, &file);

@@ -11,7 +11,7 @@
 #include "export/format/collect.h"
 #include "recording/filter/filter.h"
 
-/* The attributes that tell the state, by which the collection must be told apart. */
+/* The attributes that have the state, which the collection must keep separate. */
 #define THREADS_LABEL_KEY "thread.state,goroutine.wait_reason,goroutine.state"
 
 enum {

@@ -36,15 +36,14 @@ class Cell:
     """@function: the one that is to blame. @kinds: what the person asks for; None: nothing.
     @start: of programs.py. @row: what its row must say, too. @says: what the lines must say.
     @never: what none may say.
-    @page: False: the page's first kind is another one.
     @follows: what the first command names must be right, however good its own answer is."""
 
     def __init__(self, source, function, start=programs.plain, kinds=None, seconds=2, row="",
-                 says="", never=None, follows=False, page=True):
+                 says="", never=None, follows=False):
         self.source, self.function, self.start = source, function, start
         self.kinds, self.seconds = kinds, seconds
         self.row, self.says, self.never = row, says, never
-        self.follows, self.page = follows, page
+        self.follows = follows
 
 
 CELLS = {
@@ -69,7 +68,7 @@ CELLS = {
     "o_sync": Cell("ledger.c", "append_booking", row="for disk", follows=True),
     "sharing": Cell("sharing.c", "count_packet"),
     "leak": Cell("leak.c", "log_in", programs.preloaded, "heap", row="still in use at the end",
-                 never=r"reply\b.*still in use|still in use.*reply\b", page=False),
+                 never=r"reply\b.*still in use|still in use.*reply\b"),
     "names": Cell("names.c", "resolve_peer", programs.silent_resolver, seconds=4,
                   row="the address of a name"),
     "queries": Cell("orders.py", "customer_of", programs.with_postgres, seconds=3,
@@ -123,8 +122,7 @@ class Try:
             yield "summary", self.summary, LINES
         yield "report", self.report(*args), LINES
         yield "markdown", self.report("--format=markdown", *args), MARKDOWN_LINES
-        shown = None if kind or not self.cell.page else page.rows(self.run.page or
-                                                                  self.run.otelprof, self.file)
+        shown = None if kind else page.rows(self.run.page or self.run.otelprof, self.file)
         if shown is not None:
             yield "page", "\n".join(shown), len(shown)
 

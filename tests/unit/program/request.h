@@ -49,6 +49,7 @@ struct rq {
 	const char *path;    /* the same of their executables */
 	const char *type;    /* of the profiles; NULL: the CPUs' samples */
 	const char *unit;
+	bool timed;	/* they have times, too */
 	uint64_t value; /* of each event of such a type */
 };
 
@@ -275,10 +276,11 @@ static inline void rq_sample(struct rq *q, uint32_t stack, const uint32_t *attri
 	if (q->type) {
 		rq_varint(&values, events * q->value);
 		rq_message(&s, 4, &values);
-		free(times.data);
-	} else {
-		rq_message(&s, 5, &times);
 	}
+	if (!q->type || q->timed)
+		rq_message(&s, 5, &times);
+	else
+		free(times.data);
 	rq_message(&q->samples, 2, &s);
 }
 

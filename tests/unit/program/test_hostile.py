@@ -461,7 +461,7 @@ class Table(Case):
                      ['merge', '-o', self.path('d/x'), self.good], ['record', '-d', '0.1', '-o', self.path('d/x.html')]):
             r = self.clean(args, run(*args, user=NOBODY, group=NOBODY, extra_groups=[]))
             self.assertEqual(r.returncode, 1, args)
-            self.assertRegex(r.stderr, b'denied|no file', args)
+            self.assertRegex(r.stderr, b'denied|not a file', args)
         self.assertEqual(os.listdir(self.path('d')), [])
 
     def test_a_file_is_old_or_new_whatever_ends_the_writer(self):
@@ -683,8 +683,10 @@ const h = require('fs').readFileSync(process.argv[2], 'utf8');
 const D = JSON.parse(h.match(/id="profile">([\s\S]*?)<\/script>/)[1]);
 const B = JSON.parse(h.match(/id="before">([\s\S]*?)<\/script>/)[1]);
 const S = D.strings, F = D.functions;
-eval(h.match(/const NAME = .*/)[0] + h.match(/function adopt\(\) \{[\s\S]*?\n\}\n/)[0] + ';adopt();');
-const trees = D.trees.map(t => [t.side === 0 ? 0 : 1, t.k, t.p, t.f.map((f, i) =>
+const part = name => h.match(new RegExp(`function ${name}\\([\\s\\S]*?\\n\\}\\n`))[0];
+eval(h.match(/const NAME = .*/)[0] + part('unpack') + part('adopt') +
+	';[D, B].forEach(x => x.trees.forEach(unpack)); adopt();');
+const trees = D.trees.map(t => [t.side === 0 ? 0 : 1, t.k, t.p, [...t.f].map((f, i) =>
 	[t.d[i], S[F[f][0]], S[F[f][1]], F[f][2], t.s[i]])]);
 console.log(JSON.stringify(trees));
 '''

@@ -183,11 +183,11 @@ static void test_files_that_are_wrong(void)
 		{ "[python 3.99]\nlike = 3.13\npublished = 1 2\n",
 		  ":3: published takes 17 numbers" },
 		{ "[python 3.99]\nlike = 3.13\nmark = 1 2\n", ":3: mark takes 1 number" },
-		{ "nonsense\n", ":1: the line is no section" },
-		{ "[python 3.99]\nlike = 3.14\nmark =\n", ":3: behind \"=\"" },
+		{ "nonsense\n", ":1: the line is not a section" },
+		{ "[python 3.99]\nlike = 3.14\nmark =\n", ":3: a value goes after" },
 		/* the section before the mistake is not taken either */
 		{ "[python 3.97]\nlike = 3.14\n[python 3.99]\n= 1\n",
-		  ":4: before \"=\"" },
+		  ":4: one key goes before" },
 	};
 	struct op_python_layout l;
 	size_t i;

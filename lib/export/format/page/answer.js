@@ -4,20 +4,19 @@ const OWN_ROWS = 5, OWN_PART = 0.3;
 const CLASSES = ['your code', 'libraries', 'code without names', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
 /* A stack is charged to the innermost frame of the class that comes first: a program's own code
    before libraries, and those before the C library and the kernel. */
-function charges() {
-	const sum = new Map();
-	for (const [n, tree] of chosenTrees()) {
+function charges(kind = view.kind) {
+	const sums = new Float64Array(F.length);
+	for (const [n, tree] of chosenTrees(kind)) {
 		if (sideOf(tree) !== told())
 			continue;
 		const { s } = valuesOf(n, tree), best = [];
 		for (let i = 0; i < tree.f.length; i++) {
 			const d = tree.d[i], f = tree.f[i], above = d ? best[d - 1] : -1;
 			best[d] = above >= 0 && F[above][CLASS] < F[f][CLASS] ? above : f;
-			if (s[i])
-				sum.set(best[d], (sum.get(best[d]) || 0) + s[i]);
+			sums[best[d]] += s[i];
 		}
 	}
-	return [...sum].sort((a, b) => b[1] - a[1]);
+	return [...sums.entries()].filter(x => x[1]).sort((a, b) => b[1] - a[1]);
 }
 function ownRow([f, v], all) {
 	const li = element('li'), share = element('span', percent(v, all), 'share');
@@ -59,15 +58,27 @@ function lockedThreads() {
 	}
 	return [...sum].sort((a, b) => b[1] - a[1]).slice(0, 3);
 }
-function lockedRow([f, n]) {
+/* Of allocations what was not freed: a leak is there, and all programs keep a little. */
+const KEPT_PART = 0.1;
+const keptKind = () => S[kindNow()[0]] === 'alloc_space' ? D.kinds.findIndex(k => S[k[0]] === 'inuse_space') : -1;
+function kept() {
+	const rows = keptKind() < 0 ? [] : charges(keptKind()), all = rows.reduce((n, r) => n + r[1], 0);
+	return rows.slice(0, 3).filter(r => r[1] >= all * KEPT_PART);
+}
+/* A row of another kind, which the answer begins with. */
+function endRow(f, kind, share, words) {
 	const li = element('li'), name = element('span', undefined, 'where');
-	name.append(button(nameOf(f), () => chooseKind(threadsKind()), 'Show all threads at the end'));
-	li.append(element('span', `${n} thread${n === 1 ? '' : 's'}`, 'share'), element('span', 'in a lock at the end', 'dim'), name,
-		element('span', shortPath(hotLine(f, threadsKind())) || shortPath(S[F[f][MODULE]]), 'dim where'));
+	name.append(button(nameOf(f), () => chooseKind(kind), `Show ${kindWords(D.kinds[kind])[1]}`));
+	li.append(element('span', share, 'share'), element('span', words, 'dim'), name,
+		element('span', shortPath(hotLine(f, kind)) || shortPath(S[F[f][MODULE]]), 'dim where'));
 	return li;
 }
-/* From the root along the largest child, as long as one has most of it; the frames of people. */
-function hottestPath() {
+const endRows = () => [
+	...lockedThreads().map(([f, n]) => endRow(f, threadsKind(), `${n} thread${n === 1 ? '' : 's'}`, 'in a lock at the end')),
+	...kept().map(([f, v]) => endRow(f, keptKind(), bytes(v), 'still in use at the end')),
+];
+/* From the root along the largest child, as long as one has most of it: frames up to class last. */
+function hottestPath(last) {
 	const path = [];
 	for (let i = 0; ;) {
 		let best = -1;
@@ -77,12 +88,12 @@ function hottestPath() {
 		if (best < 0 || T.total[best] < T.total[0] / 10 || T.total[best] < T.total[i] / 3)
 			return path;
 		i = best;
-		if (classOf(T.fn[i]) <= LANGUAGE)
+		if (classOf(T.fn[i]) <= last)
 			path.push(i);
 	}
 }
-function fillPath() {
-	const path = view.inverted ? [] : hottestPath(), shown = path.slice(-7), out = $('path');
+function fillPath(last) {
+	const path = view.inverted ? [] : hottestPath(last), shown = path.slice(-7), out = $('path');
 	out.replaceChildren();
 	if (!shown.length)
 		return;
@@ -136,6 +147,7 @@ function fillAnswer() {
 	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
 	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
 	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');
-	$('own').replaceChildren(...lockedThreads().map(lockedRow), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
-	fillPath();
+	$('own').replaceChildren(...endRows(), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
+	const people = [...sums].reduce((n, [c, v]) => n + (c < LANGUAGE ? v : 0), 0);
+	fillPath(people >= all / 2 ? LANGUAGE - 1 : LANGUAGE);
 }

@@ -35,9 +35,11 @@ function colour(type, spread) {
 	let c = cache.get(key);
 	if (!c) {
 		const [h, s] = hueOf(type);
-		const l = dark.matches ? 32 + spread * 1.6 : 70 + spread * 1.8;
-		const sat = dark.matches ? s * 0.62 : s;
-		c = `hsl(${(h + turn) % 360 + (spread - 3) * 1.6} ${sat}% ${l}%)`;
+		const hue = (h + turn) % 360, sat = dark.matches ? s * 0.62 : s;
+		/* blue is darker than other hues, and text stands on it */
+		const blue = hue > 205 && hue < 300 ? 7 : 0;
+		const l = dark.matches ? 32 + spread * 1.6 : 70 + blue + spread * 1.8;
+		c = `hsl(${hue + (spread - 3) * 1.6} ${sat}% ${l}%)`;
 		cache.set(key, c);
 	}
 	return c;

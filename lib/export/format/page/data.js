@@ -5,6 +5,25 @@ const parse = id => JSON.parse($(id).textContent);
 const D = parse('profile');
 const S = D.strings, F = D.functions;
 const B = parse('before');
+/* Make of a tree's lists, by stack, what each node has: its depth and its own value. Stacks are in
+   the order of their functions. Each has new nodes n, from depth d on, and its value s is the last
+   one's. */
+function unpack(t) {
+	const { n, d, s } = t, nodes = t.f.length;
+	let at = 0;
+	t.sum = s.reduce((a, b) => a + b, t.o);
+	t.f = Int32Array.from(t.f);
+	t.d = new Int32Array(nodes);
+	t.s = new Float64Array(nodes);
+	for (let i = 0; i < n.length; i++) {
+		for (let k = 0; k < n[i]; k++)
+			t.d[at++] = d[i] + k;
+		t.s[at - 1] = s[i];
+	}
+}
+for (const x of [D, B])
+	if (x)
+		x.trees.forEach(unpack);
 /* Columns of the tables. */
 const NAME = 0, FILE = 1, START = 2, TYPE = 3, MODULE = 4, CLASS = 5;
 /* Whose code a function is, as classes.h has it. */
@@ -62,7 +81,7 @@ function adopt() {
 		same(D.processes, B.processes, [[0, 1, 2, 3, 4], [1, 2, 3], [1]], [1, 2, 3, 4], [1]);
 	const k = same(D.kinds, B.kinds, [[0, 1, 2, 3, 4], [0, 1]], [0, 1, 2, 3]);
 	for (const t of B.trees)
-		D.trees.push({ side: 0, k: k[t.k], p: p[t.p], o: t.o, d: t.d, s: t.s, f: t.f.map(x => f[x]) });
+		D.trees.push({ side: 0, k: k[t.k], p: p[t.p], o: t.o, sum: t.sum, d: t.d, s: t.s, f: t.f.map(x => f[x]) });
 }
 if (B)
 	adopt();

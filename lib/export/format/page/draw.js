@@ -51,7 +51,8 @@ function eachVisible(from, to, fn) {
 			if (y > from - ROW && y < to && t.depth[i] >= p.from)
 				fn(p, i, (t.x[i] - t.x[p.zoom]) * scale, w, y);
 			t.lay(i);
-			for (let k = t.first[i]; k < t.first[i + 1]; k++)
+			/* the widest first */
+			for (let k = t.first[i]; k < t.first[i + 1] && t.wide[t.kids[k]] * scale >= THIN; k++)
 				todo.push(t.kids[k]);
 		}
 	}

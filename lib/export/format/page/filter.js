@@ -19,7 +19,7 @@ const isOfProcess = t => view.process === '' || (view.process[0] === 'p' ?
 	t.p === +view.process.slice(1) : processName(t.p) === view.process.slice(1));
 /* The trees of a kind, each as [its number, the tree]. */
 const treesOf = kind => [...D.trees.entries()].filter(([, t]) => t.k === kind);
-const chosenTrees = () => treesOf(view.kind).filter(([, t]) => isOfProcess(t));
+const chosenTrees = (kind = view.kind) => treesOf(kind).filter(([, t]) => isOfProcess(t));
 
 /* Threads are chosen by number, "t12", or all of one name, "nworker". */
 const isOfThread = n => view.thread === '' || (view.thread[0] === 't' ?
@@ -66,6 +66,8 @@ const MANAGED = ['cpython', 'jvm', 'v8js', 'php', 'ruby', 'perl', 'dotnet', 'bea
 function isManaged() {
 	const managed = F.map(f => MANAGED.includes(S[f[TYPE]])), on = [];
 	let all = 0, some = 0;
+	if (!managed.includes(true))
+		return false;
 	for (const [, t] of treesOf(view.kind))
 		for (let i = 0; i < t.f.length; i++) {
 			const d = t.d[i];

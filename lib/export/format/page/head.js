@@ -56,14 +56,16 @@ function wholeShare() {
 	}
 	return quality.get(view.kind);
 }
-/* What ran, and where: by name what has the most of the kind that is shown first. */
+/* What ran, and where: the command, or by name what has the most of the kind that is shown first. */
 function heading() {
 	const sums = new Map(), pids = new Set(D.trees.filter(sideOf).map(t => t.p)), parts = [];
 	for (const [, t] of treesOf(D.main_kind))
 		if (sideOf(t))
-			sums.set(processName(t.p), (sums.get(processName(t.p)) || 0) + treeSum(t));
+			sums.set(processName(t.p), (sums.get(processName(t.p)) || 0) + t.sum);
 	const list = [...sums].sort((a, b) => b[1] - a[1]).map(x => x[0]);
-	if (pids.size === 1 && list.length)
+	if (D.command && !B)
+		parts.push(D.command.length > 100 ? D.command.slice(0, 99) + '…' : D.command);
+	else if (pids.size === 1 && list.length)
 		parts.push(B ? list[0] : `${list[0]} [${D.processes[[...pids][0]][0]}]`);
 	else
 		parts.push(`${list.slice(0, 2).join(', ')}${list.length > 2 ? ', …' : ''} (${pids.size} processes)`);
@@ -95,8 +97,10 @@ function fillHead() {
 	said.push(`${q.toFixed(1)}% of the stacks are whole`);
 	if (guessed)
 		said.push(guessed + '% go by a guess');
+	if (D.lost >= 0)
+		said.push((D.lost ? D.lost.toFixed(2) + '%' : 'none') + ' of the samples were lost');
 	$('quality').textContent = said.join(', ');
-	$('quality').classList.toggle('bad', q < 95);
+	$('quality').classList.toggle('bad', q < 95 || D.lost > 1);
 	$('hide').setAttribute('aria-pressed', String(view.hide));
 	$('invert').setAttribute('aria-pressed', String(view.inverted));
 	$('flip').setAttribute('aria-pressed', String(view.flipped));
@@ -136,11 +140,10 @@ function fillChoice(id, list, value) {
 	$(id).value = list.some(o => o.value === value) ? value : '';
 	return $(id).value;
 }
-const treeSum = t => t.s.reduce((a, b) => a + b, t.o);
 function fillProcesses() {
 	const sums = new Map(), byName = new Map();
 	for (const [, t] of treesOf(view.kind))
-		sums.set(t.p, (sums.get(t.p) || 0) + (sideOf(t) ? treeSum(t) : 0));
+		sums.set(t.p, (sums.get(t.p) || 0) + (sideOf(t) ? t.sum : 0));
 	const all = [...sums.values()].reduce((a, b) => a + b, 0);
 	for (const [p, v] of sums) {
 		const g = byName.get(processName(p)) || { v: 0, list: [] };

@@ -48,9 +48,13 @@ function makeLanes() {
 	lanes = [...byThread.values()].sort((x, y) => (x.k === OTHERS) - (y.k === OTHERS) || y.sum - x.sum);
 	for (const l of lanes) {
 		const x = M.threads[l.thread];
-		l.label = l.k === OTHERS ? `${sums.size - named.size} other threads` : (l.thread ? `${S[x[2]] || 'thread'} ${x[1]} · ` : '') +
-			`${processName(l.process)} ${D.processes[l.process][0]}`;
+		l.label = l.k === OTHERS ? `${sums.size - named.size} other threads` : laneLabel(x, l);
 	}
+}
+/* "worker 12 · shop 10", or "shop 12 · 10" where the thread has the name of its program. */
+function laneLabel([, id, name], { thread, process }) {
+	const program = processName(process), pid = D.processes[process][0];
+	return !thread ? `${program} ${pid}` : S[name] === program ? `${program} ${id} · ${pid}` : `${S[name] || 'thread'} ${id} · ${program} ${pid}`;
 }
 /* A strip's row: all rows together. */
 function allLanes() {

@@ -12,6 +12,19 @@ class Tree {
 		this.len = 1;
 		this.slots = null;
 	}
+	/* A tree that no other one is merged with, as it is in the page, below base. */
+	copy({ f, d }, s, base) {
+		const first = this.len, above = [], depth = this.depth[base] + 1;
+		this.fn.set(f, first);
+		this.selfs[1].set(s, first);
+		for (let i = 0; i < f.length; i++) {
+			const at = d[i];
+			above[at] = first + i;
+			this.parent[first + i] = at ? above[at - 1] : base;
+			this.depth[first + i] = depth + at;
+		}
+		this.len += f.length;
+	}
 	push(parent, fn) {
 		const n = this.len++;
 		this.fn[n] = fn;
@@ -105,7 +118,7 @@ class Tree {
 	}
 	sums(self) {
 		const total = self.slice();
-		for (let i = this.len - 1; i > 0; i--)
+		for (let i = self.length - 1; i > 0; i--)
 			total[this.parent[i]] += total[i];
 		return total;
 	}
@@ -190,10 +203,11 @@ const upNodes = (tree, s) => tree.f.reduce((n, f, i) => n + (s[i] ? tree.d[i] + 
 /* The tree of all that is chosen. */
 function wholeTree() {
 	const parts = chosenTrees().map(([i, tree]) => ({ tree, ...valuesOf(i, tree) }));
-	const bases = new Map();
+	const bases = new Map(), alone = new Map(), asItIs = !B && !view.hide && !isFiltered();
 	let nodes = 2;
 	for (const x of parts) {
 		x.name = processName(x.tree.p);
+		alone.set(x.name, asItIs && !bases.has(x.name));
 		bases.set(x.name, 0);
 		nodes += view.inverted ? upNodes(x.tree, x.s) : x.tree.f.length + 3;
 	}
@@ -207,6 +221,8 @@ function wholeTree() {
 		const base = bases.get(x.name);
 		if (view.inverted)
 			addUp(t, x.tree, x.s, base);
+		else if (alone.get(x.name))
+			t.copy(x.tree, x.s, base);
 		else
 			addDown(t, x.tree, x.s, base, i + 1);
 		t.selfs[sideOf(x.tree)][base] += x.o;

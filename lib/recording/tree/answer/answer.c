@@ -12,6 +12,8 @@
 
 /* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
 #define RAN_SHARE 0.02
+/* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
+#define ALL_SHARE 0.9
 
 static bool type_is(const struct view *v, const char *type)
 {
@@ -63,12 +65,15 @@ static bool is_cpu(const struct op_collect *c, const struct op_collect_kind *k)
 	       (op_collect_is_clock(c, k) || op_collect_is_weighed(k));
 }
 
-/* What one thread did, by its process and number. */
+/* What one thread did, by its process and number; each kind on its own. */
 struct thread_time {
 	uint64_t key;
 	double on_ns;
 	double off_ns;
-	bool stands; /* at the end it waited */
+	double lock_ns; /* waits for locks */
+	double locks;	/* and their number */
+	double wait_ns; /* of one wait, which may be the one at the end */
+	bool stands;	/* at the end it waited */
 };
 
 static int compare_threads(const void *a, const void *b)
@@ -78,51 +83,115 @@ static int compare_threads(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
+/* The sum of equal threads from @t on, which are sorted; *@ret_len: how many. */
+static struct thread_time sum_thread(const struct thread_time *t, size_t len,
+				     size_t *ret_len)
+{
+	struct thread_time sum = *t;
+	size_t i;
+
+	for (i = 1; i < len && t[i].key == t->key; i++) {
+		sum.on_ns += t[i].on_ns;
+		sum.off_ns += t[i].off_ns;
+		sum.lock_ns += t[i].lock_ns;
+		sum.locks += t[i].locks;
+		sum.wait_ns = OP_MAX(sum.wait_ns, t[i].wait_ns);
+		sum.stands |= t[i].stands;
+	}
+	if (sum.locks > 0 && sum.locks < 2)
+		sum.wait_ns = OP_MAX(sum.wait_ns, sum.lock_ns);
+	*ret_len = i;
+	return sum;
+}
+
 /*
- * Add up the times of equal threads, which are sorted. Threads that never waited do not count. One
- * that waits at the end is in a wait that is in no value yet; it stands if that may be most of its
- * time.
+ * A thread that waits at the end stands if that wait may be most of its time: one wait of it was, or
+ * values do not have most of its time, and no waits for locks that ended.
  */
-static int sum_threads(struct answer_work *w, const struct thread_time *t, size_t len,
+static int note_standing(struct answer_work *w, const struct thread_time *t,
+			 bool all_time)
+{
+	const double all_ns = w->a->seconds * OP_NS_PER_S;
+	double known = OP_MAX(t->on_ns + t->off_ns, t->lock_ns);
+	uint64_t *key;
+
+	if (!t->stands ||
+	    ((known >= all_ns / 2 || t->locks >= 2) && t->wait_ns <= all_ns / 2))
+		return 0;
+	key = op_vec_push(&w->standing);
+	if (!key)
+		return -ENOMEM;
+	*key = t->key;
+	w->a->standing++;
+	if (!all_time || t->on_ns > 0 ||
+	    (t->off_ns > 0 && t->wait_ns <= all_ns * ALL_SHARE))
+		return 0;
+	key = op_vec_push(&w->whole);
+	if (!key)
+		return -ENOMEM;
+	*key = t->key;
+	return 0;
+}
+
+/* Add up the times of threads. Those that never waited do not count. */
+static int sum_threads(struct answer_work *w, const struct thread_time *times, size_t len,
 		       bool all_time)
 {
-	const double half_ns = w->a->seconds * OP_NS_PER_S / 2;
 	struct answer *a = w->a;
-	uint64_t *key;
+	struct thread_time t;
 	double on = 0, off = 0;
-	size_t i, j;
+	size_t i, equal;
+	int r = 0;
 
-	for (i = 0; i < len; i = j) {
-		double thread_on = 0, thread_off = 0;
-		bool stands = false;
-
-		for (j = i; j < len && t[j].key == t[i].key; j++) {
-			thread_on += t[j].on_ns;
-			thread_off += t[j].off_ns;
-			stands |= t[j].stands;
-		}
-		if (stands && thread_on + thread_off < half_ns) {
-			key = op_vec_push(&w->standing);
-			if (!key)
-				return -ENOMEM;
-			*key = t[i].key;
-			a->standing++;
-			key = all_time && thread_on + thread_off <= 0
-				      ? op_vec_push(&w->whole)
-				      : key;
-			if (!key)
-				return -ENOMEM;
-			*key = t[i].key;
-		}
-		a->ran += thread_on > RAN_SHARE * w->a->seconds * OP_NS_PER_S;
-		if (thread_off <= 0)
+	for (i = 0; !r && i < len; i += equal) {
+		t = sum_thread(times + i, len - i, &equal);
+		r = note_standing(w, &t, all_time);
+		a->ran += t.on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
+		if (t.off_ns <= 0)
 			continue;
 		a->threads++;
-		on += thread_on;
-		off += thread_off;
+		on += t.on_ns;
+		off += t.off_ns;
 	}
 	a->waited = on + off > 0 ? 100 * off / (on + off) : 0;
-	return 0;
+	return r;
+}
+
+/* Did the thread run while its stack was read? */
+static bool moved(const struct op_collect *c, const struct op_collect_stack *s)
+{
+	const struct op_collect_location *l;
+	uint32_t function;
+
+	if (s->locations_len != 1)
+		return false;
+	l = &c->locations.data[c->location_numbers.data[s->locations]];
+	function = c->lines.data[l->lines].function;
+	return view_text_is(c, c->functions.data[function].name, "[running]");
+}
+
+/* What the stack says of its thread. Returns whether it does. */
+static bool time_of(const struct op_collect *c, const struct op_collect_stack *s,
+		    struct thread_time *ret)
+{
+	const struct op_collect_kind *k = &c->kinds.data[s->kind];
+	double value = (double)s->value;
+
+	*ret = (struct thread_time){ .key = answer_thread_key(s) };
+	if (is_cpu(c, k))
+		ret->on_ns = value * cpu_ns(c, k);
+	else if (view_text_is(c, k->counted_type, "off_cpu"))
+		ret->off_ns = value;
+	else if (view_text_is(c, k->counted_type, "delay"))
+		ret->lock_ns = value;
+	else if (view_text_is(c, k->counted_type, "contentions"))
+		ret->locks = value;
+	else if (view_text_is(c, k->counted_type, "threads"))
+		ret->stands = s->value && view_text_is(c, s->reason, "sleeping") &&
+			      !moved(c, s);
+	if (s->samples == 1)
+		ret->wait_ns = ret->off_ns;
+	return ret->stands || ret->on_ns + ret->off_ns + ret->lock_ns + ret->locks > 0;
 }
 
 /* CPUs used and how long threads waited, of what is recorded beside the view's kind, too. */
@@ -132,8 +201,9 @@ int answer_threads(struct answer_work *w)
 	_cleanup_free_ struct thread_time *times = NULL;
 	const struct op_collect_stack *s;
 	struct view of_kind = *w->v;
-	double cpu = 0;
 	bool any_cpu = false, any_off = false;
+	struct thread_time t;
+	double cpu = 0;
 	size_t n = 0;
 
 	w->a->seconds = (double)(c->end_ns - c->start_ns) / OP_NS_PER_S;
@@ -142,25 +212,15 @@ int answer_threads(struct answer_work *w)
 		return -ENOMEM;
 	op_vec_foreach(s, &c->stacks) {
 		const struct op_collect_kind *k = &c->kinds.data[s->kind];
-		bool on = is_cpu(c, k), off = view_text_is(c, k->counted_type, "off_cpu");
-		bool stands = view_text_is(c, k->counted_type, "threads") && s->value &&
-			      view_text_is(c, s->reason, "sleeping");
 
 		of_kind.kind = s->kind;
-		any_cpu |= on;
-		any_off |= off;
-		if ((!on && !off && !stands) || !view_wants(&of_kind, s))
+		any_cpu |= is_cpu(c, k);
+		any_off |= view_text_is(c, k->counted_type, "off_cpu");
+		if (!time_of(c, s, &t) || !view_wants(&of_kind, s))
 			continue;
-		if (on)
-			cpu += (double)s->value * cpu_ns(c, k);
-		if (s->thread_id < 0)
-			continue;
-		times[n++] = (struct thread_time){
-			answer_thread_key(s),
-			on ? (double)s->value * cpu_ns(c, k) : 0,
-			off ? (double)s->value : 0,
-			stands,
-		};
+		cpu += t.on_ns;
+		if (s->thread_id >= 0)
+			times[n++] = t;
 	}
 	qsort(times, n, sizeof(*times), compare_threads);
 	w->a->cpus =

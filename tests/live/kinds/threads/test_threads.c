@@ -313,4 +313,107 @@ static void test_time_is_limited(void)
 	kind_child_end(&c);
 }
 
-TEST_MAIN({ "threads", test_each_thread_counts_once }, { "time", test_time_is_limited })
+/* ---- waits that have not ended when sampling stops ---- */
+
+enum {
+	KINDS = 3,
+	WAIT_MS = 400,
+};
+
+static const char *const TYPE[KINDS] = { "off_cpu", "wall", "delay" };
+
+struct open {
+	int64_t threads[KINDS][WAYS];
+	int64_t late[KINDS];
+	int64_t least_ns;
+	int64_t most_ns;
+	struct got got; /* the kind threads */
+};
+
+static void add_open(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	struct open *open = profile->data;
+	struct kind_profile threads = { .profiles = profile->profiles,
+					.data = &open->got };
+	const struct otlp_range values = s->sample->values;
+	const int64_t *of = profile->profiles->values.data + values.first;
+	uint32_t i;
+	int kind, way;
+
+	if (kind_is(s, "threads", "count"))
+		add_sample(&threads, s);
+	for (kind = 0; kind < KINDS && !otlp_text_is(s->type, TYPE[kind]); kind++)
+		;
+	if (kind == KINDS)
+		return;
+	if (kind_frame(s, "[unwind error: native_late]") >= 0)
+		open->late[kind] += values.len;
+	for (way = 0; way < WAYS && kind_frame(s, PLACE_NAME[way]) < 0; way++)
+		;
+	if (way == WAYS)
+		return;
+	open->threads[kind][way] += values.len;
+	for (i = 0; i < values.len; i++) {
+		open->least_ns = of[i] < open->least_ns ? of[i] : open->least_ns;
+		open->most_ns = of[i] > open->most_ns ? of[i] : open->most_ns;
+	}
+}
+
+/* Each counts once, from the start or from its beginning until the stop. */
+static void test_open_waits(void)
+{
+	struct kind_child c = kind_child_start(serve);
+	struct open open = { .least_ns = INT64_MAX };
+	struct kind_profile profile = { .fn = add_open, .data = &open };
+	struct otelprof_config config;
+	struct otelprof *p;
+	int64_t start_ns, there_ns, stop_ns, all;
+	int kind, way, i;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.kinds = OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS |
+		       OTELPROF_KIND_THREADS;
+	start_ns = kind_clock_ns(CLOCK_MONOTONIC);
+	p = kind_start(&config, c.pid, &profile);
+	for (i = 0; i < TRIES && !all_there(&open.got); i++) {
+		memset(&open.got, 0, sizeof(open.got));
+		CHECK_OK(otelprof_poll(p, TRY_MS));
+		CHECK_OK(otelprof_export(p));
+	}
+	CHECK(all_there(&open.got));
+	there_ns = kind_clock_ns(CLOCK_MONOTONIC);
+	while (kind_clock_ns(CLOCK_MONOTONIC) - there_ns < WAIT_MS * 1000000LL)
+		CHECK_OK(otelprof_poll(p, TRY_MS));
+	CHECK_OK(otelprof_export(p));
+	/* what waited to get there has ended */
+	memset(open.threads, 0, sizeof(open.threads));
+	memset(open.late, 0, sizeof(open.late));
+	open.least_ns = INT64_MAX;
+	open.most_ns = 0;
+	stop_ns = kind_clock_ns(CLOCK_MONOTONIC);
+	CHECK_INT(kind_close(p), 0);
+	printf("  waits of %lld to %lld ms, there for %lld ms, recorded for %lld\n",
+	       (long long)open.least_ns / 1000000, (long long)open.most_ns / 1000000,
+	       (long long)(stop_ns - there_ns) / 1000000,
+	       (long long)(stop_ns - start_ns) / 1000000);
+	CHECK(open.least_ns >= stop_ns - there_ns);
+	CHECK(open.most_ns <= kind_clock_ns(CLOCK_MONOTONIC) - start_ns);
+	for (kind = 0; kind < KINDS; kind++) {
+		/* a lock and a condition are waits in futex(2) */
+		bool futex = strcmp(TYPE[kind], "delay") == 0;
+
+		for (all = 0, way = 0; way < WAYS; way++) {
+			bool wanted = !futex || !strcmp(PLACE_NAME[way], "locks_here") ||
+				      !strcmp(PLACE_NAME[way], "waits_here");
+
+			CHECK(open.threads[kind][way] <= (wanted ? COUNT[way] : 0));
+			all += wanted ? COUNT[way] - open.threads[kind][way] : 0;
+		}
+		printf("  %s: %lld came too late\n", TYPE[kind], (long long)all);
+		CHECK(all <= open.late[kind]);
+	}
+	kind_child_end(&c);
+}
+
+TEST_MAIN({ "threads", test_each_thread_counts_once }, { "time", test_time_is_limited },
+	  { "open", test_open_waits })

@@ -154,10 +154,10 @@ static void test_html_tree_is_the_known_one(void)
 	_cleanup_free_ char *text = make_canned(OTELPROF_FORMAT_HTML, 2);
 
 	/* web: main, handle, then its two children; values twice those of one request. */
-	CHECK(strstr(text, "\"d\":[0,1,2,2],\"s\":[0,0,6,4]") ||
-	      strstr(text, "\"d\":[0,1,2,2],\"s\":[0,0,4,6]"));
-	CHECK(strstr(text, "\"d\":[0,1,2],\"s\":[0,0,8]"));
-	CHECK(strstr(text, "\"d\":[0,1],\"s\":[0,2]"));
+	CHECK(strstr(text, "\"n\":[3,1],\"d\":[0,2],\"s\":[6,4]") ||
+	      strstr(text, "\"n\":[3,1],\"d\":[0,2],\"s\":[4,6]"));
+	CHECK(strstr(text, "\"n\":[3],\"d\":[0],\"s\":[8]"));
+	CHECK(strstr(text, "\"n\":[2],\"d\":[0],\"s\":[2]"));
 }
 
 static void test_bad_utf8_is_shown_in_html(void)

@@ -601,7 +601,7 @@ static void test_zstd_is_of_http(void)
 	op_export_settings_deinit(&s);
 	c = empty();
 	SPECIFIC("COMPRESSION", "zstd");
-	s = with_warning("OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION: zstd");
+	s = with_warning("OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION: gRPC");
 	CHECK_INT(s.compression, OP_COMPRESSION_GZIP);
 	op_export_settings_deinit(&s);
 	SPECIFIC("PROTOCOL", "http/protobuf");

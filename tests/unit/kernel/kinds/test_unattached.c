@@ -35,7 +35,7 @@ static void test_sentences(void)
 	check(&op_kind_kernel_locks, "contention_end", -ENOENT, LOCKS);
 	check(&op_kind_block_io, "block_rq_issue", -ENOENT,
 	      "the kind block_io needs the tracepoint block_rq_issue, which this "
-	      "kernel has not");
+	      "kernel lacks");
 	check(&op_kind_kernel_locks, "contention_end", -EPERM,
 	      "the kind kernel_locks could not be attached to the "
 	      "tracepoint contention_end: Operation not permitted");

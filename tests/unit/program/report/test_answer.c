@@ -306,6 +306,63 @@ static void test_waits_that_have_no_end(void)
 	clear(&m);
 }
 
+/* The same if that wait is in a value, up to the end of the recording. */
+static void test_a_wait_that_ended_with_the_recording(void)
+{
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+
+	rq_begin(&q);
+	add_two_threads(&q, 0);
+	q.type = "off_cpu";
+	q.unit = "nanoseconds";
+	q.value = 900000000;
+	q.timed = true;
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ 3, 2 }, 2),
+		  (uint32_t[]){ rq_int_attribute(&q, "thread.id", 102) }, 1, 1);
+	rq_process(&q, 100, "web", NULL);
+	b = rq_end(&q);
+	make(&m, &b, NULL);
+	CHECK_INT(m.a.standing, 1);
+	CHECK_INT(m.a.stands_first, 1);
+	CHECK_INT(m.a.threads, 2);
+	CHECK_STR(answer_stands_words(&m.a, &m.a.stands[0]), "still at the end");
+	clear(&m);
+}
+
+/* Of waits for locks the number is known: one of 900 ms may be the one at the end, 90 that are a third
+ * of the time are not. */
+static void test_one_wait_or_many(void)
+{
+	static const unsigned int waits[] = { 1, 90 };
+	uint32_t id;
+	struct made m = { 0 };
+	struct rq q;
+	struct rq_buf b;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		rq_begin(&q);
+		add_two_threads(&q, 0);
+		id = rq_int_attribute(&q, "thread.id", 102);
+		q.type = "delay";
+		q.unit = "nanoseconds";
+		q.value = 900000000 / waits[i] / (1 + 2 * i);
+		rq_sample(&q, rq_stack(&q, (uint32_t[]){ 3, 2 }, 2), &id, 1, waits[i]);
+		rq_process(&q, 100, "web", NULL);
+		q.type = "contentions";
+		q.unit = "count";
+		q.value = 1;
+		rq_sample(&q, rq_stack(&q, (uint32_t[]){ 3, 2 }, 2), &id, 1, waits[i]);
+		rq_process(&q, 100, "web", NULL);
+		b = rq_end(&q);
+		make(&m, &b, "delay");
+		CHECK_INT(m.a.standing, i == 0);
+		clear(&m);
+	}
+}
+
 /* Where also the CPUs were sampled, a thread that did nothing stood from the beginning on. */
 static void test_a_wait_that_is_all(void)
 {
@@ -471,6 +528,9 @@ TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "what_the_runtime_does", test_what_the_runtime_does },
 	  { "memory_that_stays", test_memory_that_stays },
 	  { "waits_that_have_no_end", test_waits_that_have_no_end },
+	  { "a_wait_that_ended_with_the_recording",
+	    test_a_wait_that_ended_with_the_recording },
+	  { "one_wait_or_many", test_one_wait_or_many },
 	  { "a_wait_that_is_all", test_a_wait_that_is_all },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "words_fit_samples", test_words_fit_samples },

@@ -20,6 +20,9 @@ import termios
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from hostile import Request  # noqa: E402
+
 PROGRAM = os.path.abspath(sys.argv[1])
 
 
@@ -150,6 +153,18 @@ class Screen(Browse):
         text = self.screen('CALLS')
         self.assertTrue(all(len(line) <= 60 for line in text.splitlines()))
         self.send('q', 'ended')
+
+    def test_frames_of_runtimes(self):
+        q = Request()
+        work = q.frame('work', '/srv/app.py', 3, 5, kind='cpython')
+        evaluate = q.frame('_PyEval_EvalFrameDefault', module='/usr/bin/python3.11')
+        q.sample([evaluate, work, evaluate], 70)
+        q.write(os.path.join(self.folder, 'p.otlp'))
+        self.begin(args='p.otlp')
+        self.assertNotIn('_PyEval', self.screen('runtime hidden').split('CALLS')[1])
+        text = self.send('f', r'FUNCTION *\n.* work')
+        self.assertNotIn('_PyEval', text.split('FUNCTION')[1])
+        self.send('r', r'FUNCTION *\n.* _PyEval')
 
     def test_hostile_names(self):
         self.record('h.otlp', mode='name=a\x1b[31mb\x9b2J\u202ec')

@@ -15,9 +15,10 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[3] / 'live/framework')]
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE.parents[3] / 'live/framework')]
 import otlp  # noqa: E402
 from hostile import Table, number, numbers, piece, varint  # noqa: E402
+from test_mcp import Session  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
 START = 1_700_000_000
@@ -304,6 +305,26 @@ class Filters(unittest.TestCase):
                     d = self.json('diff', '--format=json', *kind, *options, self.file, self.file)
                     self.assertEqual((d['before']['total'], d['after']['total'], d['kind']['type']),
                                      (total, total, name))
+
+    def test_mcp(self):
+        s = Session()
+        self.addCleanup(s.close)
+        for options, left in FILTERS.items():
+            arguments = {}
+            for option, value in zip(options[::2], options[1::2]):
+                name = {'-p': 'pid', '--comm': 'thread'}.get(option, option.strip('-'))
+                if name in ('focus', 'ignore', 'label'):
+                    arguments.setdefault(name, []).append(value)
+                else:
+                    arguments[name] = int(value) if name == 'pid' else value
+            for name, total in totals(passing(left)).items():
+                with self.subTest(arguments, kind=name):
+                    answer = s.ask('tools/call', {'name': 'report', 'arguments': {
+                        'kind': name, **arguments, 'file': self.file}})
+                    if not answer.get('result'):
+                        self.skipTest('built without mcp')
+                    data = answer['result'].get('structuredContent')
+                    self.assertEqual(data and data['total'], total, answer)
 
     def test_a_group_is_not_the_beginning_of_its_name(self):
         r = self.run_it('report', '--cgroup', '/shop.sl', self.file, status=1)

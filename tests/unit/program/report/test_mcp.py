@@ -113,7 +113,7 @@ class Mcp(unittest.TestCase):
                 ('report', {}, 'needs the argument file'),
                 ('record', {'seconds': 61}, 'out of its range, 1 to 60'),
                 ('record', {'seconds': 1, 'program': 'web'}, 'record has no argument program; it '
-                 'takes seconds, pid, tree, container, user, frequency, comm, kinds'),
+                 'takes seconds, pid, tree, container, user, cgroup, frequency, comm, kinds'),
                 ('report', {'file': '/nowhere', 'hz': 9}, 'report has no argument hz'),
                 ('doctor', {'x' * 1000: 9}, 'doctor has no argument of that name'),
                 ('record', {'seconds': '5'}, 'must be an integer'),

@@ -108,7 +108,7 @@ class Canned(Page):
         self.assertIn('CPU time', BROWSER.js('document.title'))
         for words in ('CPU time · 100.0 ms · 10 samples · 100 Hz · over 1.00 s', '2023-11-14 22:13:20 UTC'):
             self.assertIn(words, self.text('summary'))
-        self.assertEqual(self.text('quality'), '100.0% of the stacks are whole')
+        self.assertEqual(self.text('quality'), '100.0% of the stacks are whole, none of the samples were lost')
         for words in ('native 40.00%', 'Python 40.00%', 'kernel 20.00%'):
             self.assertIn(words, self.text('legend'))
 
@@ -340,6 +340,20 @@ class Canned(Page):
         self.assertNotIn('<script', svg)
 
 
+class Command(Page):
+    """What was typed is the title, as text; and what was lost is said."""
+    @classmethod
+    def make(cls):
+        subprocess.run([PROGRAM, 'record', '-o', cls.path('a.html'), '--', 'sh', '-c', 'sleep 0.1 # ' + EVIL],
+                       check=True, stderr=subprocess.DEVNULL)
+        return cls.path('a.html')
+
+    def test_heading(self):
+        BROWSER.go('kind=cpu')
+        self.assertTrue(self.text('title').startswith('sh -c sleep 0.1 # ' + EVIL), self.text('title'))
+        self.assertIn('100.0% of the stacks are whole, none of the samples were lost', self.text('quality'))
+
+
 class Kinds(Page):
     """Four types of samples: each has its unit, and colours that are not the CPUs'."""
     @classmethod
@@ -416,11 +430,13 @@ class Data(unittest.TestCase):
                 lines[(kind, *place)] += value
         found, selfs = Counter(), Counter()
         for number, tree in enumerate(data['trees']):
-            path, stacks, pid = [], [], data['processes'][tree['p']][0]
-            for f, depth, value in zip(tree['f'], tree['d'], tree['s']):
-                path = path[:depth] + [strings[functions[f][0]]]
-                stacks.append(tuple(reversed(path)))
+            path, stacks, pid, left = [], [], data['processes'][tree['p']][0], iter(tree['f'])
+            for nodes, depth, value in zip(tree['n'], tree['d'], tree['s']):
+                for at in range(depth, depth + nodes):
+                    path = path[:at] + [strings[functions[next(left)][0]]]
+                    stacks.append(tuple(reversed(path)))
                 selfs[kinds[tree['k']], pid, stacks[-1]] += value
+            self.assertEqual(list(left), [])
             node = 0
             for e in (x for x in moments['trees'] if x['tree'] == number):
                 for i in range(e['len']):

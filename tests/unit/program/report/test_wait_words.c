@@ -22,6 +22,16 @@ struct frame {
 	}
 #define SLEEP K("__schedule"), K("schedule")
 #define FUTEX SLEEP, K("futex_do_wait"), K("__futex_wait"), K("do_futex")
+#define JAVA                                                                             \
+	FUTEX, LIBC("pthread_cond_wait"),                                                \
+	{                                                                                \
+		"libjvm.so", ""                                                          \
+	}
+#define PARK                                                                             \
+	JAVA, { "j", "jdk.internal.misc.Unsafe.park" },                                  \
+	{                                                                                \
+		"j", "java.util.concurrent.locks.LockSupport.park"                       \
+	}
 
 static const struct known {
 	const char *state;
@@ -43,6 +53,35 @@ static const struct known {
 	{ "sleeping",
 	  "sleep",
 	  { FUTEX, LIBC("pthread_cond_timedwait"), { "libjvm.so", "JVM_Sleep" } } },
+	{ "sleeping",
+	  "thread",
+	  { JAVA, { "j", "java.lang.Object.wait" }, { "j", "java.lang.Thread.join" } } },
+	{ "sleeping", "condition", { JAVA, { "j", "java.lang.Object.wait0" } } },
+	{ "sleeping",
+	  "thread",
+	  { FUTEX,
+	    { "libpython3.11.so", "PyThread_acquire_lock_timed" },
+	    { "p", "Thread.join" } } },
+	{ "sleeping",
+	  "condition",
+	  { FUTEX,
+	    { "libpython3.11.so", "PyThread_acquire_lock_timed" },
+	    { "p", "Condition.wait" },
+	    { "p", "Queue.get" } } },
+	{ "sleeping", "condition", { PARK, { "j", "a.Queue.take" } } },
+	{ "sleeping",
+	  "condition",
+	  { PARK,
+	    { "j", "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire" },
+	    { "j", "java.util.concurrent.CountDownLatch.await" } } },
+	{ "sleeping",
+	  "lock",
+	  { PARK,
+	    { "j", "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire" },
+	    { "j", "java.util.concurrent.locks.ReentrantLock.lock" } } },
+	{ "sleeping",
+	  "work",
+	  { PARK, { "j", "java.util.concurrent.ThreadPoolExecutor.getTask" } } },
 	{ "sleeping",
 	  "work",
 	  { FUTEX, { "go", "runtime.futex" }, { "go", "runtime.mPark" } } },
