@@ -38,7 +38,8 @@ static __always_inline __u64 op_object_element(const struct op_object_copy *o,
 	    index > OP_OBJECT_BYTES - sizeof(__u16))
 		return 0;
 	return *(__u64 *)(o->pieces + of) + step->at +
-	       8ULL * *(__u16 *)(o->pieces + index);
+	       (step->most & OP_OBJECT_PAIRS ? 16ULL : 8ULL) *
+		       *(__u16 *)(o->pieces + index);
 }
 
 /* Copy piece number @i of slot @number's object. Returns 0 after the last. Global: the verifier

@@ -68,6 +68,11 @@ enum op_cfa {
 	OP_CFA_MAX,
 };
 
+enum {
+	/* a bit of cfa_off under OP_CFA_SP: the caller was interrupted, and pc is no return address */
+	OP_CFA_SP_EXACT = 1,
+};
+
 /*
  * The CFA's offset from sp under an OP_CFA_SP_PUSH or _POP rule, @distance bytes after
  * the row's pc. The low 16 bits of cfa_off are the offset at the row's pc. Bit i of the

@@ -7,13 +7,15 @@
  * does not tell it;
  * word 1: in the highest 4 bits enum op_node_kind; OP_NODE_LATE; in bits 32 to 55 the
  * bytecode offset, or the type of a frame that is not a function's; in the lowest 32 bits
- * the function's id in its script;
+ * which function it is: op_node_check();
  * word 2: the address of the BytecodeArray, or the pc.
  *
  * V8's builtins, which are part of the node binary, have native frames.
  */
 #ifndef OP_NODE_H
 #define OP_NODE_H
+
+#include "op_records.h"
 
 enum {
 	OP_NODE_FRAME_WORDS = 3,
@@ -49,9 +51,19 @@ struct op_node {
 	__u8 shared_id;	      /* in SharedFunctionInfo: its id in the script */
 	__u8 shared_data; /* in SharedFunctionInfo: its code; 4 zero bytes: a builtin */
 	__u8 compressed;  /* words of the heap have 4 bytes: small integers are doubled */
-	__u8 reserved0[2];
+	__u8 shared_name; /* in SharedFunctionInfo: its name or ScopeInfo */
+	__u8 shared_script;
+	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a function */
 };
 
-_Static_assert(sizeof(struct op_node) == 56, "layout");
+_Static_assert(sizeof(struct op_node) == 56 + OP_OBJECT_STEPS * 8, "layout");
+
+/* Which function is at an address? By its id in its script, and the lower halves of the pointers to
+ * its name and to its script. */
+static inline __attribute__((always_inline)) __u32 op_node_check(__u32 id, __u32 name,
+								 __u32 script)
+{
+	return (__u32)(op_object_id(op_object_id(id, name), script) >> 32);
+}
 
 #endif

@@ -286,8 +286,9 @@ enum {
 /*
  * How the pieces are found, as a runtime's struct in the arena says. The first piece is the
  * object that the frame names; a pointer to each further one stands in a piece before it. Or,
- * with OP_OBJECT_ELEMENT, it is an element of 8 bytes: the array begins `at` bytes into the object of
- * `piece`, and the index is the 16 bits at `width_at` of piece number `tag`.
+ * with OP_OBJECT_ELEMENT, it is an element of 8 bytes (of 16 with OP_OBJECT_PAIRS): the array begins
+ * `at` bytes into the object of `piece`, and the index is the 16 bits at `width_at` of piece number
+ * `tag`.
  */
 struct op_object_step {
 	__u8 piece;	/* which piece has the pointer, */
@@ -305,6 +306,7 @@ enum {
 	OP_OBJECT_ELEMENT = 1 << 15,
 	OP_OBJECT_SHORT_LENGTH = 1 << 14, /* the count of characters has 16 bits */
 	OP_OBJECT_WORDS = 1 << 13, /* it is the object's size in words of 8 bytes */
+	OP_OBJECT_PAIRS = 1 << 12, /* an element has two words */
 };
 
 /* Add @word to the identity of an object, which begins as its address. */

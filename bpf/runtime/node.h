@@ -30,6 +30,10 @@ enum {
 	OP_NODE_BEFORE = 16,	   /* bytes of code read before the pc */
 	/* bytes of code read from the pc on */
 	OP_NODE_AFTER = 32,
+	/* bytes from where a builtin that saves rax below its frame may begin that frame to
+	 * its call of C++, and how many of them may be the first */
+	OP_NODE_SAVES_BEFORE = 64,
+	OP_NODE_SAVES_PLACES = 24,
 	OP_NODE_ENTRY = 24, /* bytes from a function's start to its push of fp */
 	OP_NODE_PAGE_MASK = 0xfff,
 	OP_NODE_STUB_WORDS = 3,	     /* words that a frameless builtin may have pushed */
@@ -50,6 +54,7 @@ enum {
 /* x86-64: "push rbp; mov rbp, rsp" and "mov rsp, rbp; pop rbp". */
 #define OP_NODE_MAKES_FRAME 0xe5894855U
 #define OP_NODE_ENDS_FRAME  0x5de58b48U
+#define OP_NODE_PUSH_RAX    0x50
 /* The first three bytes of "call [r13 + n]", shifted left by 8, and the opcode of "mov
  * r12, n". */
 #define OP_NODE_CALLS_TABLE 0x95ff4100U
@@ -76,6 +81,11 @@ static __always_inline bool op_node_in_builtins(const struct op_node_view *v, __
 static __always_inline bool op_node_in_code(const struct op_node_view *v, __u64 pc)
 {
 	return pc >= OP_NODE_WORD(v, code) && pc < OP_NODE_WORD(v, code_end);
+}
+
+static __always_inline bool op_node_is_v8(const struct op_node_view *v, __u64 word)
+{
+	return op_node_in_code(v, word - 1) || op_node_in_builtins(v, word - 1);
 }
 
 static __always_inline void op_node_push(struct op_unwind *u, __u64 shared, __u64 where,
@@ -124,12 +134,58 @@ static __always_inline enum op_next op_node_record(struct op_unwind *u,
 	return op_node_go(u, v, ra, fp + 16, next);
 }
 
+/* Four of the bytes last read, from offset @at on; it need not be aligned. */
+static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
+{
+	__u32 ret;
+
+	__builtin_memcpy(&ret, u->runtime_bytes + at, sizeof(ret));
+	return ret;
+}
+
+/* Did the builtin that called C++ at pc push rax before it made its frame? */
+static __always_inline bool op_node_saves_first(struct op_unwind *u)
+{
+	__u32 i;
+
+	if (op_platform_read(u, u->runtime_bytes, OP_NODE_SAVES_PLACES + 4,
+			     u->pc - OP_NODE_SAVES_BEFORE))
+		return false;
+	for (i = 1; i < OP_NODE_SAVES_PLACES; i++)
+		if (op_node_bytes(u, i) == OP_NODE_MAKES_FRAME)
+			return u->runtime_bytes[i - 1] == OP_NODE_PUSH_RAX;
+	return false;
+}
+
+/* Go to the caller of a builtin's own frame. InterpreterOnStackReplacement_ToBaseline has the
+ * accumulator in the place of the return address, which is above. */
+static __always_inline enum op_next op_node_own_record(struct op_unwind *u,
+						       const struct op_node_view *v)
+{
+	__u64 fp = u->fp;
+	__u64 above = 0;
+	__u64 next = 0;
+	__u64 ra = 0;
+
+	if (!u->exact && !op_read_stack(u, fp + 8, &ra) && !op_node_is_v8(v, ra) &&
+	    !op_read_stack(u, fp + 16, &above) && op_node_is_v8(v, above) &&
+	    !op_read_stack(u, fp, &next) && op_node_saves_first(u))
+		return op_node_go(u, v, above, fp + 24, next);
+	return op_node_record(u, v);
+}
+
 /* What is known of the function that a frame runs. */
 struct op_node_callee {
 	__u64 shared; /* its SharedFunctionInfo, or 0 */
-	__u32 id;
+	__u32 check;  /* op_node_check() */
 	bool builtin; /* its code is a builtin, not bytecode */
 };
+
+/* Four of the bytes last read, from offset @at on, which is a multiple of 4. */
+static __always_inline __u32 op_node_member(struct op_unwind *u, __u8 at)
+{
+	return *(__u32 *)(u->runtime_bytes + (at & (OP_NODE_SHARED_BYTES - 4)));
+}
 
 static __always_inline void op_node_find_callee(struct op_unwind *u,
 						const struct op_node_view *v,
@@ -138,6 +194,7 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 {
 	__u32 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
 	__u64 shared = 0;
+	__u64 word;
 
 	*ret = (struct op_node_callee){ 0 };
 	if (!(function & 1) ||
@@ -146,13 +203,24 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 		return;
 	if (OP_NODE_BYTE(v, compressed))
 		shared = (function & ~0xffffffffULL) | (__u32)shared;
-	if (!(shared & 1) || op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
+	if (!(shared & 1))
+		return;
+	word = op_runtime_word(u, OP_NODE_FRAME_WORDS, shared - 1);
+	if (op_platform_object_known(u, word, &ret->check)) {
+		ret->shared = shared - 1;
+		return;
+	}
+	if (op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
 		return;
 	ret->shared = shared - 1;
 	/* a builtin's number is in the upper half of the word, or in the next one */
-	ret->builtin = !*(__u32 *)(u->runtime_bytes + (OP_NODE_BYTE(v, shared_data) &
-						       (OP_NODE_SHARED_BYTES - 4)));
-	ret->id = *(__u32 *)(u->runtime_bytes + at);
+	ret->builtin = !op_node_member(u, OP_NODE_BYTE(v, shared_data));
+	ret->check = op_node_check(op_node_member(u, at),
+				   op_node_member(u, OP_NODE_BYTE(v, shared_name)),
+				   op_node_member(u, OP_NODE_BYTE(v, shared_script)));
+	if (!ret->builtin && !OP_NODE_BYTE(v, compressed))
+		op_platform_object(u, __builtin_offsetof(struct op_node, object), word,
+				   ret->check, false);
 }
 
 /* Is @marker a frame type, and not a context? */
@@ -191,14 +259,9 @@ op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 		offset = 0;
 	op_node_push(u, function->shared,
 		     (__u64)OP_NODE_INTERPRETED << OP_NODE_KIND_SHIFT |
-			     offset << OP_NODE_OFFSET_SHIFT | function->id,
+			     offset << OP_NODE_OFFSET_SHIFT | function->check,
 		     array ? array - 1 : 0);
 	return op_node_record(u, v);
-}
-
-static __always_inline bool op_node_is_v8(const struct op_node_view *v, __u64 word)
-{
-	return op_node_in_code(v, word - 1) || op_node_in_builtins(v, word - 1);
 }
 
 /* The pc is in a builtin that has not made its frame yet or has none, so its return
@@ -244,7 +307,7 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT)
 		return op_node_record(u, v);
 	if (op_node_is_type(marker))
-		return op_node_record(u, v);
+		return op_node_own_record(u, v);
 	op_node_find_callee(u, v, slot, &function);
 	if (function.builtin) {
 		if (!u->exact)
@@ -257,17 +320,8 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 	if (!ra)
 		return op_node_interpreted(u, v, &function);
 	op_node_push(u, function.shared,
-		     (__u64)OP_NODE_CODE << OP_NODE_KIND_SHIFT | function.id, ra);
+		     (__u64)OP_NODE_CODE << OP_NODE_KIND_SHIFT | function.check, ra);
 	return op_node_record(u, v);
-}
-
-/* Four of the bytes last read, from offset @at on, aligned or not. */
-static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
-{
-	__u32 ret;
-
-	__builtin_memcpy(&ret, u->runtime_bytes + at, sizeof(ret));
-	return ret;
 }
 
 /*
@@ -375,7 +429,7 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 		op_node_find_callee(u, v, slot, &function);
 	op_node_push(u, function.shared,
 		     kind << OP_NODE_KIND_SHIFT | type << OP_NODE_OFFSET_SHIFT |
-			     function.id,
+			     function.check,
 		     u->pc);
 	return op_node_record(u, v);
 }

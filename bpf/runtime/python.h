@@ -57,22 +57,34 @@ static __always_inline __u32 op_python_heads(struct op_unwind *u, const __u64 *w
 	return 0;
 }
 
+static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 addr)
+{
+	return addr >= u->sp && addr < u->loop_cfa;
+}
+
 /*
  * The PyThreadState that runs on this thread, of which @own is the first. A thread that entered a
  * sub-interpreter has another one. The interpreter names it while the thread holds its lock.
  */
 static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref process,
-					       __u64 own)
+					       const __u64 *words, __u64 own)
 {
 	__u64 at =
 		op_arena_u64(u, process, __builtin_offsetof(struct op_python, current));
 	__u64 thread = op_arena_u64(u, process,
 				    __builtin_offsetof(struct op_python, state_thread));
 	__u64 state = 0;
+	__u64 cframe = 0;
 	__u64 id = 0;
 
 	if (!at || op_python_read(u, at, &state) || !state || state == own ||
-	    op_python_read(u, state + thread, &id) || id != u->process.thread_pointer)
+	    op_python_read(u, state + thread, &id))
+		return own;
+	/* One that another thread made runs here if its chain begins in this C frame. */
+	if (id != u->process.thread_pointer &&
+	    (!(OP_PY_BYTE(words, flags) & OP_PYTHON_CFRAME) ||
+	     op_python_read(u, state + OP_PY_BYTE(words, state_cframe), &cframe) ||
+	     !op_python_in_loop_frame(u, cframe)))
 		return own;
 	op_state(u)->word[OP_PY_OTHER] = own;
 	return state;
@@ -98,17 +110,12 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 	}
 	if (op_python_read(u, state, &state))
 		return OP_ERROR_python_read_state;
-	state = op_python_running(u, process, state);
+	state = op_python_running(u, process, words, state);
 	if (!state)
 		return OP_ERROR_python_no_state;
 	if (follow)
 		op_python_await_begin(u, state);
 	return op_python_heads(u, words, state);
-}
-
-static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 addr)
-{
-	return addr >= u->sp && addr < u->loop_cfa;
 }
 
 /* Is u->pc where the loop has no frame of its own in the thread's chain? */

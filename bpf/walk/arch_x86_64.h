@@ -208,7 +208,9 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 		return op_end(u, u->guesses | u->exact ? OP_ERROR_native_zero_return
 						       : OP_END_COMPLETE);
 	u->pc = ra;
-	u->exact = 0;
+	/* without a branch, which the verifier would follow */
+	u->exact = (__u32)(((__u64)(rule->cfa ^ OP_CFA_SP) - 1) >> 63) &
+		   (__u32)rule->cfa_off & OP_CFA_SP_EXACT;
 	return OP_NEXT_CONTINUE;
 }
 

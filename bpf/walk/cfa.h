@@ -18,7 +18,7 @@ static __always_inline __u32 op_find_cfa(struct op_unwind *u,
 
 	switch (rule->cfa) {
 	case OP_CFA_SP:
-		*ret = u->sp + (__s64)off;
+		*ret = u->sp + (__s64)(off & ~OP_CFA_SP_EXACT);
 		return 0;
 	case OP_CFA_FP:
 		*ret = u->fp + (__s64)off;

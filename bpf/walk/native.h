@@ -228,6 +228,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	/* the lowest sp that the caller may have */
 	__u64 sp = u->sp + (u->exact ? 0 : 1);
 	enum op_next next;
+	__u64 one_stack;
 	__u32 instance;
 	__u32 runtime;
 	__u32 guessed;
@@ -297,8 +298,11 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	default:
 		u->guessed = 0;
 		/* A place that was loaded from the stack or kept in a register may be on
-		 * another, lower one, as where OCaml's code calls C. */
-		sp *= OP_CFA_ONE_STACK >> rule.cfa & 1;
+		 * another, lower one, as where OCaml's code calls C. So may fp be, where
+		 * nothing was guessed. (Without branches, which the verifier would follow.) */
+		one_stack =
+			OP_CFA_ONE_STACK & ~(((__u64)u->guesses - 1) >> 63 << OP_CFA_FP);
+		sp *= one_stack >> rule.cfa & 1;
 		next = op_step_by_rule(u, &rule, guessed);
 		break;
 	}

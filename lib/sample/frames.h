@@ -44,7 +44,8 @@ struct op_frames {
 };
 
 enum {
-	OP_FRAMES_UNKNOWN = 1
+	OP_FRAMES_UNKNOWN = 1,
+	OP_FRAMES_REPEATS = 2,
 };
 
 /* Whose frames they are. */
@@ -56,7 +57,8 @@ struct op_frames_of {
 };
 
 /* Each returns one location number in *@ret, and 0, -ENOMEM or -ENOSPC; or
- * OP_FRAMES_UNKNOWN if a runtime could not describe the frame, but may the next time. */
+ * OP_FRAMES_UNKNOWN if a runtime could not describe the frame, but may the next time; or
+ * OP_FRAMES_REPEATS if it is code that calls one function of a runtime, and has its name. */
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,

@@ -441,6 +441,9 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 	       op_heights_keep_record(code, to - from, from, addr - from);
 }
 
+/* A bit of a location in places: OP_FRAMES_REPEATS. */
+static const uint32_t REPEATS = UINT32_C(1) << 31;
+
 /* The key part for the window's epoch at an address without a name. The name may come
  * late, such as from a program that buffers its perf map, so it is looked up four times a
  * second. */
@@ -448,6 +451,22 @@ static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
 {
 	return UINT64_C(1) << 31 |
 	       ((epoch * UINT64_C(0x9e3779b1) + sampler->moment) & INT32_MAX);
+}
+
+/* python -X perf makes a piece of code for each function, which calls the interpreter for it. */
+static bool repeats(const struct op_frames_of *of, const struct op_runtime_frame *frame)
+{
+	const struct op_runtime_instance *instance;
+	uint32_t i;
+
+	if (!frame->len || strncmp(frame->function[0].name, "py::", 4) != 0)
+		return false;
+	for (i = 1; i < OP_INSTANCES_MAX; i++) {
+		instance = op_program_runtimes_get(&of->program->runtimes, i);
+		if (instance && instance->ops->id == OP_RUNTIME_PYTHON)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -468,6 +487,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	char unnamed[NAME_BYTES];
 	enum op_made_word word = OP_MADE_NONE;
 	bool named = true;
+	uint32_t mark = 0;
 	uint64_t cached;
 	uint64_t key;
 	int r;
@@ -479,7 +499,9 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	key = addr | (uint64_t)word << PLACE_WORD_SHIFT;
 	if (!guessed && op_map64_get(places, key, &cached) &&
 	    (cached >> 32 == epoch || cached >> 32 == nameless)) {
-		*ret = (uint32_t)cached;
+		*ret = (uint32_t)cached & ~REPEATS;
+		if ((uint32_t)cached & REPEATS)
+			return OP_FRAMES_REPEATS;
 		return cached >> 32 == epoch ? 0 : OP_FRAMES_UNKNOWN;
 	}
 	if (!guessed && !(v->flags & OP_MAPPING_CODE) && word != OP_MADE_RULE) {
@@ -490,6 +512,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	}
 	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
 				     &frame) == 1) {
+		mark = repeats(of, &frame) ? REPEATS : 0;
 		r = described_location(sampler, of->window, addr, &frame, guess, ret);
 	} else {
 		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
@@ -502,7 +525,10 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	if (!guessed && places->len >= PLACES_MAX)
 		op_map64_clear(places);
 	if (!guessed && !late)
-		(void)op_map64_put(places, key, (named ? epoch : nameless) << 32 | *ret);
+		(void)op_map64_put(places, key,
+				   (named ? epoch : nameless) << 32 | *ret | mark);
+	if (mark)
+		return OP_FRAMES_REPEATS;
 	return named ? 0 : OP_FRAMES_UNKNOWN;
 }
 

@@ -10,7 +10,8 @@
 #include "sample/state.h"
 
 enum {
-	KEY_WORDS = 2, /* before the words of a stack */
+	KEY_WORDS = 2,	   /* before the words of a stack */
+	REPEATS_AFTER = 2, /* frames between a function and code that repeats its name */
 };
 
 /* In a key: a value that no record has. */
@@ -33,7 +34,7 @@ static size_t left_out(const uint64_t *words, size_t before, size_t left)
 	return OP_MIN(out, left);
 }
 
-/* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
+/* The location of the frame at @words. Returns as op_frames_native(). */
 static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
 		     const uint64_t *words, size_t before, size_t len, size_t *ret_used,
 		     uint32_t *ret)
@@ -57,6 +58,7 @@ int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 {
 	const uint64_t *leaf = words;
 	bool unknown = false;
+	size_t since = SIZE_MAX; /* frames since one of a runtime */
 	size_t used;
 	int r = 0;
 
@@ -73,9 +75,15 @@ int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 		if (r < 0)
 			break;
 		unknown = unknown || r == OP_FRAMES_UNKNOWN;
+		if (r == OP_FRAMES_REPEATS && since < REPEATS_AFTER)
+			*location = 0;
 		if (callers)
 			op_thread_cache_keep(callers, left, used, *location);
-		(*len)++;
+		*len += *location != 0;
+		if (words[0] >> OP_FRAME_KIND_SHIFT >= OP_FRAME_NATIVE_KINDS)
+			since = 0;
+		else if (since != SIZE_MAX)
+			since++;
 	}
 	sampler->nameless = unknown;
 	if (callers && (unknown || r < 0))

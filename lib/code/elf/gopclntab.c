@@ -229,7 +229,7 @@ static void parse_record(const struct op_gopclntab *t, const uint8_t *bytes,
 		ret->start_line = op_read_u32(&r);
 	if (t->version < OP_GO_1_16)
 		return;
-	op_read_skip(&r, 1); /* funcID */
+	ret->id = op_read_u8(&r);
 	ret->flags = op_read_u8(&r);
 	op_read_skip(&r, 1);
 	ret->nfuncdata = op_read_u8(&r);

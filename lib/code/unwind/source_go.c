@@ -45,7 +45,8 @@ enum go_kind {
 	GO_SIGNAL,   /* the signal trampoline */
 	GO_SWITCHES, /* it switches stacks */
 	GO_LEAVES,   /* it leaves its stack for another one, and has no frame */
-	/* the runtime injected a call of it, in a signal, at any instruction */
+	/* the runtime injected a call of it, in a signal, at any instruction: what looks like a return
+	 * address is that instruction's */
 	GO_INJECTED,
 };
 
@@ -58,6 +59,7 @@ struct op_source_go {
 	/* the function that is being read */
 	const struct op_go_function *function;
 	bool switches;
+	bool injected;
 	bool saves_fp;
 	int32_t below; /* bytes between its frame and that of its caller */
 	uint32_t ranges;
@@ -144,6 +146,11 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 		"runtime.cgocallback",
 		"runtime.cgocallback_gofunc",
 	};
+	static const char *const injected[] = {
+		"runtime.asyncPreempt",
+		"runtime.sigpanic",
+		"runtime.sigpanic0",
+	};
 	static const char *const leaves[] = { "runtime.morestack", "runtime.gogo" };
 
 	/* Go's own walk ends at the handler, but the interrupted code is behind it. */
@@ -151,7 +158,7 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 		return GO_PLAIN;
 	if (has_prefix(name, "runtime.sigreturn"))
 		return GO_SIGNAL;
-	if (strcmp(name, "runtime.asyncPreempt") == 0)
+	if (is_one_of(name, injected, OP_ARRAY_SIZE(injected)))
 		return GO_INJECTED;
 	if (flags & OP_GO_TOP_FRAME || has_prefix(name, "_rt0_") ||
 	    is_one_of(name, top, OP_ARRAY_SIZE(top)))
@@ -167,7 +174,7 @@ static enum go_kind kind_of(struct op_source_go *go, const struct op_go_function
 {
 	char name[NAME_MAX_BYTES];
 
-	if (!f->flags && op_gopclntab_version(go->table) >= VERSION_WITH_FLAGS)
+	if (!f->flags && !f->id && op_gopclntab_version(go->table) >= VERSION_WITH_FLAGS)
 		return GO_PLAIN;
 	if (op_gopclntab_name(go->table, f, name, sizeof(name)) < 0)
 		name[0] = '\0';
@@ -218,6 +225,8 @@ static struct op_unwind_rule rule_of(const struct op_source_go *go, int32_t delt
 
 	if (!go->is_arm) {
 		rule.cfa_off += WORD; /* the return address */
+		if (go->injected)
+			rule.cfa_off |= OP_CFA_SP_EXACT;
 		if (delta && go->saves_fp) {
 			rule.save = OP_SAVE_FP;
 			rule.save_off = -2 * WORD;
@@ -357,7 +366,8 @@ static int on_function(void *data, const struct op_go_function *f)
 
 	go->function = f;
 	go->switches = kind == GO_SWITCHES;
-	go->below = go->is_arm && kind == GO_INJECTED ? INJECTED_BYTES : 0;
+	go->injected = kind == GO_INJECTED;
+	go->below = go->is_arm && go->injected ? INJECTED_BYTES : 0;
 	if (kind == GO_SIGNAL)
 		r = op_builder_signal_forced(go->b, f->entry, f->end);
 	else

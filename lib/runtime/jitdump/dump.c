@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/reader.h"
 
@@ -25,6 +26,7 @@ enum {
 	 * perf inject will put before the code. */
 	ELF_HEADER_BYTES = 64,
 	/* Entries before an address that are searched for one that covers it. */
+	LINE_BYTES_MIN = 8 + 4 + 4 + 1,
 	NESTING_MAX = 64,
 };
 
@@ -71,7 +73,7 @@ static int keep_text(struct op_jitdump *d, const char *text, uint32_t *ret)
 	size_t len = strnlen(text, NAME_BYTES_MAX - 1);
 
 	if (d->text.len + len + 1 > OP_JITDUMP_TEXT_MAX) {
-		d->refused++;
+		d->dropped++;
 		return 0;
 	}
 	if (op_vec_reserve(&d->text, len + 1) < 0)
@@ -83,9 +85,8 @@ static int keep_text(struct op_jitdump *d, const char *text, uint32_t *ret)
 	return 1;
 }
 
-/* Add an entry at its start address; @index is its code_index. Returns 0 or -ENOMEM. */
-static int add_entry(struct op_jitdump *d, uint64_t index,
-		     const struct op_jitdump_entry *entry)
+/* Add an entry at its start address. Returns 0 or -ENOMEM. */
+static int add_entry(struct op_jitdump *d, const struct op_jitdump_entry *entry)
 {
 	struct op_jitdump_place *place;
 	struct op_jitdump_entry *e;
@@ -102,27 +103,101 @@ static int add_entry(struct op_jitdump *d, uint64_t index,
 	}
 	*e = *entry;
 	d->unsorted = true;
-	return op_map64_put(&d->by_index, index, number);
+	return op_map64_put(&d->by_index, e->index, number);
+}
+
+/* ---- limits ---- */
+
+/* May one more record not fit? */
+static bool is_full(const struct op_jitdump *d)
+{
+	return d->entries.len >= OP_JITDUMP_ENTRIES_MAX ||
+	       d->text.len + OP_JITDUMP_RECORD_BYTES > OP_JITDUMP_TEXT_MAX ||
+	       d->lines.len + OP_JITDUMP_RECORD_BYTES / LINE_BYTES_MIN >
+		       OP_JITDUMP_LINES_MAX;
+}
+
+/* Append @lines lines of @from, from number @line on. Returns 1; 0 past the limit; -ENOMEM. */
+static int copy_lines(struct op_jitdump *to, const struct op_jitdump *from, uint32_t line,
+		      uint32_t lines)
+{
+	uint32_t old = UINT32_MAX;
+	uint32_t file = 0;
+	uint32_t i;
+
+	for (i = 0; i < lines; i++) {
+		struct op_jitdump_line l = from->lines.data[line + i];
+		struct op_jitdump_line *copy;
+		int r = l.file == old ? 1
+				      : keep_text(to, from->text.data + l.file, &file);
+
+		if (r <= 0)
+			return r;
+		copy = op_vec_push(&to->lines);
+		if (!copy)
+			return -ENOMEM;
+		old = l.file;
+		l.file = file;
+		*copy = l;
+	}
+	return 1;
+}
+
+/* Drop the older half of the entries, with their lines and texts. Returns 0 or -ENOMEM. */
+static int drop_older(struct op_jitdump *d)
+{
+	_cleanup_(op_jitdump_deinit) struct op_jitdump kept = {
+		.debug_addr = d->debug_addr,
+		.debug_lines = d->debug_lines,
+		.closed = d->closed,
+		.dropped = d->dropped,
+	};
+	size_t first = (d->entries.len + 1) / 2;
+	struct op_jitdump old = *d;
+	int r = 1;
+	size_t i;
+
+	for (i = first; i < d->entries.len && r >= 0; i++) {
+		struct op_jitdump_entry e = d->entries.data[i];
+		uint32_t line = (uint32_t)kept.lines.len;
+
+		if (!e.size)
+			continue;
+		r = keep_text(&kept, d->text.data + e.name, &e.name);
+		if (r > 0)
+			r = copy_lines(&kept, d, e.line, e.lines);
+		e.line = line;
+		if (r > 0)
+			r = add_entry(&kept, &e);
+	}
+	kept.debug_line = (uint32_t)kept.lines.len;
+	if (r >= 0)
+		r = copy_lines(&kept, d, d->debug_line, d->debug_lines);
+	if (r < 0)
+		return r;
+	kept.dropped += first;
+	*d = kept;
+	kept = old;
+	return 0;
 }
 
 static int take_load(struct op_jitdump *d, struct op_reader *reader)
 {
 	struct op_jitdump_entry e = { 0 };
 	const char *name;
-	uint64_t index;
 	int r;
 
 	op_read_skip(reader, 8 + 8); /* pid, tid, the address it is linked at */
 	e.start = op_read_u64(reader);
 	e.size = op_read_u64(reader);
-	index = op_read_u64(reader);
+	e.index = op_read_u64(reader);
 	name = op_read_cstr(reader);
 	if (reader->failed || !name)
 		return -EBADMSG;
 	if (!*name || !e.size || e.size > CODE_BYTES_MAX || e.start > UINT64_MAX - e.size)
 		return 0;
 	if (d->entries.len >= OP_JITDUMP_ENTRIES_MAX) {
-		d->refused++;
+		d->dropped++;
 		return 0;
 	}
 	if (d->debug_lines && d->debug_addr == e.start) {
@@ -131,7 +206,7 @@ static int take_load(struct op_jitdump *d, struct op_reader *reader)
 	}
 	d->debug_lines = 0;
 	r = keep_text(d, name, &e.name);
-	return r <= 0 ? r : add_entry(d, index, &e);
+	return r <= 0 ? r : add_entry(d, &e);
 }
 
 static int take_move(struct op_jitdump *d, struct op_reader *r)
@@ -153,7 +228,7 @@ static int take_move(struct op_jitdump *d, struct op_reader *r)
 	    d->entries.data[number].start != from)
 		return 0;
 	if (d->entries.len >= OP_JITDUMP_ENTRIES_MAX) {
-		d->refused++;
+		d->dropped++;
 		return 0;
 	}
 	e = d->entries.data[number];
@@ -161,7 +236,7 @@ static int take_move(struct op_jitdump *d, struct op_reader *r)
 		return 0;
 	d->entries.data[number].size = 0;
 	e.start = to;
-	return add_entry(d, index, &e);
+	return add_entry(d, &e);
 }
 
 /* Read one line of the debug record for the code at @addr. Returns 1; 0 if the record has
@@ -180,7 +255,7 @@ static int take_line(struct op_jitdump *d, struct op_reader *reader, uint64_t ad
 	if (reader->failed || !name)
 		return 0;
 	if (d->lines.len >= OP_JITDUMP_LINES_MAX) {
-		d->refused++;
+		d->dropped++;
 		return 0;
 	}
 	if (strcmp(name, same_file) != 0 &&
@@ -247,6 +322,10 @@ int64_t op_jitdump_record(struct op_jitdump *d, const uint8_t *bytes, size_t len
 		return -EBADMSG;
 	if (size > left)
 		return 0;
+	while (r == 0 && is_full(d))
+		r = drop_older(d);
+	if (r < 0)
+		return r;
 	reader = op_reader_init(bytes, OP_MIN(len, (size_t)size));
 	op_read_skip(&reader, RECORD_BYTES_MIN);
 	if (id == CODE_LOAD)

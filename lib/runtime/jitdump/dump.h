@@ -27,9 +27,10 @@ enum {
 /* A piece of generated code: [start, start + size). */
 struct op_jitdump_entry {
 	uint64_t start;
-	uint64_t size; /* 0: it was moved away */
-	uint32_t name; /* offset in text */
-	uint32_t line; /* index of its first line */
+	uint64_t size;	/* 0: it was moved away */
+	uint64_t index; /* its code_index */
+	uint32_t name;	/* offset in text */
+	uint32_t line;	/* index of its first line */
 	uint32_t lines;
 };
 
@@ -54,8 +55,9 @@ struct op_jitdump {
 	uint32_t debug_line;
 	uint32_t debug_lines;
 	bool unsorted;
-	bool closed;	  /* the writer announced that nothing follows */
-	uint64_t refused; /* entries, lines and texts over their limits */
+	bool closed; /* the writer announced that nothing follows */
+	uint64_t
+		dropped; /* the older half of the entries, each time a limit was reached */
 };
 
 /* What is known of an address. The strings are valid until the next call. */

@@ -191,7 +191,7 @@ static void look(struct jitdump_instance *i, const struct op_runtime_target *tar
 		       "The jitdump file of process %d is damaged at byte %llu", i->pid,
 		       (unsigned long long)i->read);
 	}
-	if (i->dump.refused && !i->full) {
+	if (i->dump.dropped && !i->full) {
 		i->full = true;
 		op_log(i->log, OP_LOG_DEBUG,
 		       "The jitdump file of process %d has more than is kept", i->pid);

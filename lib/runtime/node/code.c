@@ -28,12 +28,18 @@ void op_runtime_node_codes_init(struct op_node_codes *codes,
 	*codes = (struct op_node_codes){ .heap = heap, .opcodes = opcodes };
 }
 
+static void clear_bytecode(struct op_node_bytecode *b)
+{
+	free(b->table);
+	free(b->bytes);
+}
+
 static void drop_bytecodes(struct op_node_codes *codes)
 {
 	struct op_node_bytecode *b;
 
 	op_vec_foreach(b, &codes->bytecodes)
-		free(b->table);
+		clear_bytecode(b);
 	op_vec_clear(&codes->bytecodes);
 	codes->bytecodes_bytes = 0;
 	op_map64_clear(&codes->bytecode_by_object);
@@ -67,33 +73,53 @@ void op_runtime_node_codes_clear(struct op_node_codes *codes)
 	drop_codes(codes);
 }
 
+void op_runtime_node_codes_window(struct op_node_codes *codes)
+{
+	codes->window++;
+}
+
 /* ---- bytecode ---- */
 
-static int find_bytecode(struct op_node_codes *codes, uint64_t object,
-			 struct op_node_bytecode **ret)
+/* Read the members of a BytecodeArray. */
+static int read_bytecode(const struct op_node_heap *heap, uint64_t object,
+			 struct op_node_bytecode *ret)
 {
-	const struct op_node_heap *heap = codes->heap;
-	struct op_node_bytecode fresh = { .object = object };
-	struct op_node_bytecode *b = NULL;
-	uint64_t at;
 	int r = op_runtime_node_type(heap, object);
 
 	if (r >= 0 && (uint32_t)r != heap->layout->type.bytecode)
 		r = -EBADMSG;
 	if (r >= 0)
 		r = op_runtime_node_word(heap, object, heap->layout->array_length,
-					 &fresh.length);
+					 &ret->length);
 	if (r >= 0)
 		r = op_runtime_node_word(heap, object, heap->layout->array_positions,
-					 &fresh.positions);
-	if (r < 0)
-		return r;
+					 &ret->positions);
+	return r < 0 ? r : 0;
+}
+
+static int find_bytecode(struct op_node_codes *codes, uint64_t object, uint64_t owner,
+			 struct op_node_bytecode **ret)
+{
+	const struct op_node_heap *heap = codes->heap;
+	struct op_node_bytecode fresh = { .object = object,
+					  .owner = owner,
+					  .window = codes->window };
+	struct op_node_bytecode *b = NULL;
+	uint64_t at;
+	int r = read_bytecode(heap, object, &fresh);
+
 	if (op_map64_get(&codes->bytecode_by_object, object, &at))
 		b = &codes->bytecodes.data[at];
-	if (b && b->length == fresh.length && b->positions == fresh.positions) {
+	if (b && ((r == -ESRCH && owner && b->owner == owner) ||
+		  (r == 0 && b->window == codes->window && b->length == fresh.length &&
+		   b->positions == fresh.positions))) {
+		if (r == 0 && owner)
+			b->owner = owner;
 		*ret = b;
 		return 0;
 	}
+	if (r < 0)
+		return r;
 	/* The table may be missing; positions are unknown then. */
 	r = op_runtime_node_bytes(heap, fresh.positions, &fresh.table, &fresh.table_len);
 	if (r == -ENOMEM)
@@ -104,8 +130,8 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 		b = NULL;
 	}
 	if (b) {
-		codes->bytecodes_bytes -= b->table_len;
-		free(b->table);
+		codes->bytecodes_bytes -= b->table_len + b->bytes_len;
+		clear_bytecode(b);
 	} else {
 		if (op_map64_put(&codes->bytecode_by_object, object,
 				 codes->bytecodes.len) == 0)
@@ -123,12 +149,13 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 }
 
 int op_runtime_node_bytecode_position(struct op_node_codes *codes, uint64_t object,
-				      uint32_t offset, struct op_node_position *ret)
+				      uint64_t owner, uint32_t offset,
+				      struct op_node_position *ret)
 {
 	const struct op_node_layout *l = codes->heap->layout;
 	uint32_t first = l->array_bytes - 1; /* offsets count from the tagged pointer */
 	struct op_node_bytecode *b;
-	int r = find_bytecode(codes, object, &b);
+	int r = find_bytecode(codes, object, owner, &b);
 
 	if (r < 0)
 		return r;
@@ -329,7 +356,7 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 	int r = op_runtime_node_word(heap, object, l->code_deopt, &deopt);
 
 	if (r == 0)
-		r = op_runtime_node_word(heap, object, l->code_positions, &table);
+		r = op_runtime_node_word(heap, object, op_node_code_positions(l), &table);
 	if (r < 0)
 		return r;
 	r = op_runtime_node_bytes(heap, table, &ret->table, &ret->table_len);
@@ -381,18 +408,23 @@ static void remove_code(struct op_node_codes *codes, size_t at)
 int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 			 const struct op_node_code **ret)
 {
-	struct op_node_code fresh = { 0 };
-	struct op_node_code *code;
+	struct op_node_code fresh = { .window = codes->window };
+	struct op_node_code *code = NULL;
 	uint64_t object = 0;
 	size_t at = place_of(codes, pc);
 	int r;
 
-	if (at < codes->all.len && codes->all.data[at].start <= pc &&
-	    is_there(codes, &codes->all.data[at])) {
-		*ret = &codes->all.data[at];
+	if (at < codes->all.len && codes->all.data[at].start <= pc)
+		code = &codes->all.data[at];
+	if (code && code->window == codes->window && is_there(codes, code)) {
+		*ret = code;
 		return 0;
 	}
 	r = find_head(codes, pc, &fresh, &object);
+	if (r == -ESRCH && code) {
+		*ret = code;
+		return 0;
+	}
 	if (r == 0)
 		r = read_code(codes->heap, object, &fresh);
 	if (r < 0) {
@@ -420,7 +452,7 @@ int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 
 /* The BytecodeArray of the function @shared: its code, or a member of the object in that
  * place (V8 9: BaselineData); 0 if there is none. */
-static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
+uint64_t op_runtime_node_bytecode_of(const struct op_node_heap *heap, uint64_t shared)
 {
 	uint64_t data;
 	uint64_t word;
@@ -442,50 +474,61 @@ static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
 	return 0;
 }
 
-/* The bytecode of @bytecode that baseline code runs at @pc, as an offset from the
- * object's first byte. */
-static int baseline_offset(struct op_node_codes *codes, const struct op_node_code *code,
-			   uint64_t bytecode, uint32_t pc, uint32_t *ret)
+/* Read the bytecodes of @b, once. */
+static int read_bytes(struct op_node_codes *codes, struct op_node_bytecode *b)
 {
-	const struct op_node_heap *heap = codes->heap;
-	_cleanup_free_ uint8_t *bytes = NULL;
-	int32_t offset;
-	size_t len;
-	int r = op_runtime_node_bytecodes(heap, bytecode, &bytes, &len);
+	int r;
 
+	if (b->bytes)
+		return 0;
+	r = op_runtime_node_bytecodes(codes->heap, b->object, &b->bytes, &b->bytes_len);
+	if (r == 0)
+		codes->bytecodes_bytes += b->bytes_len;
+	return r;
+}
+
+/* The position of the bytecode of @bytecode that baseline code runs at @pc. */
+static int baseline_position(struct op_node_codes *codes, const struct op_node_code *code,
+			     uint64_t bytecode, uint64_t owner, uint32_t pc,
+			     struct op_node_position *ret)
+{
+	const struct op_node_layout *l = codes->heap->layout;
+	struct op_node_bytecode *b;
+	int32_t offset;
+	int r = find_bytecode(codes, bytecode, owner, &b);
+
+	if (r == 0)
+		r = read_bytes(codes, b);
 	if (r < 0)
 		return r;
-	if (!len)
+	if (!b->bytes_len)
 		return -EBADMSG;
-	offset =
-		op_runtime_node_baseline(code->table, code->table_len, bytes, len,
-					 codes->opcodes->size, codes->opcodes->count, pc);
-	if (offset < 0)
-		offset = 0;
-	*ret = heap->layout->array_bytes - 1 + (uint32_t)offset;
+	offset = op_runtime_node_baseline(code->table, code->table_len, b->bytes,
+					  b->bytes_len, codes->opcodes->size,
+					  codes->opcodes->count, pc);
+	*ret = op_runtime_node_position_at(b->table, b->table_len, l->form,
+					   offset < 0 ? 0 : (uint32_t)offset);
 	return 0;
 }
 
 int op_runtime_node_code_position(struct op_node_codes *codes,
 				  const struct op_node_code *code, uint64_t shared,
-				  uint64_t pc, struct op_node_position *ret)
+				  uint64_t owner, uint64_t pc,
+				  struct op_node_position *ret)
 {
-	uint64_t bytecode = code->bytecode;
 	uint32_t at = (uint32_t)(pc - code->start);
-	uint32_t offset;
-	int r;
+	uint64_t bytecode = code->bytecode;
 
 	if (code->shared) {
 		*ret = op_runtime_node_position_at(code->table, code->table_len,
 						   codes->heap->layout->form, at);
 		return 0;
 	}
-	if (!bytecode && shared)
-		bytecode = bytecode_of(codes->heap, shared);
+	if (!bytecode && shared) {
+		bytecode = op_runtime_node_bytecode_of(codes->heap, shared);
+		codes->all.data[place_of(codes, pc)].bytecode = bytecode;
+	}
 	if (!bytecode)
 		return -ENOENT;
-	r = baseline_offset(codes, code, bytecode, at, &offset);
-	if (r < 0)
-		return r;
-	return op_runtime_node_bytecode_position(codes, bytecode, offset, ret);
+	return baseline_position(codes, code, bytecode, owner, at, ret);
 }

@@ -3,7 +3,7 @@
  * A cache of the code of one process that frames named: bytecodes, and the machine code
  * that V8 generated from them. Machine code is found by a pc: a header precedes it and
  * leads to an object that leads back. Entries are compared with the process before each
- * use, and dropped once a window.
+ * use, and read again once a window. Where the process has gone, what was known last is used.
  */
 #ifndef OP_RUNTIME_NODE_CODE_H
 #define OP_RUNTIME_NODE_CODE_H
@@ -39,10 +39,14 @@ struct op_node_opcodes {
 /* A BytecodeArray and its source position table. */
 struct op_node_bytecode {
 	uint64_t object;
+	uint64_t owner;	    /* whose it is, as the caller says; 0: not known */
+	uint32_t window;    /* in which it was read */
 	uint64_t length;    /* tagged word; the table is valid while it is unchanged */
 	uint64_t positions; /* tagged word */
 	uint8_t *table;
 	size_t table_len;
+	uint8_t *bytes; /* the bytecodes, where baseline code needed them; or NULL */
+	size_t bytes_len;
 };
 
 /* A call that was inlined. */
@@ -54,11 +58,13 @@ struct op_node_inlined {
 struct op_node_code {
 	uint64_t start; /* [start, end): the instructions */
 	uint64_t end;
+	uint32_t window; /* in which it was read */
 	/* the header before them; code is valid while it is unchanged */
 	uint64_t head[OP_NODE_HEAD_WORDS];
-	uint64_t bytecode; /* baseline code: points to its BytecodeArray; else 0 */
-	uint64_t shared;   /* optimised code: points to its function; else 0 */
-	uint8_t *table;	   /* source positions, or bytecode offsets of baseline code */
+	uint64_t
+		bytecode; /* baseline code: points to its BytecodeArray, once known; else 0 */
+	uint64_t shared; /* optimised code: points to its function; else 0 */
+	uint8_t *table;	 /* source positions, or bytecode offsets of baseline code */
 	size_t table_len;
 	struct op_node_inlined *inlined;
 	size_t inlined_len;
@@ -70,6 +76,7 @@ struct op_node_codes {
 	struct op_map64 bytecode_by_object;
 	OP_VEC(struct op_node_bytecode) bytecodes;
 	OP_VEC(struct op_node_code) all;
+	uint32_t window;
 	size_t bytecodes_bytes; /* what their tables take */
 	size_t all_bytes;
 	uint64_t heads_lost; /* searches that ended at OP_NODE_HEADS_MAX */
@@ -80,23 +87,29 @@ void op_runtime_node_codes_init(struct op_node_codes *codes,
 				const struct op_node_heap *heap,
 				const struct op_node_opcodes *opcodes);
 void op_runtime_node_codes_clear(struct op_node_codes *codes);
+void op_runtime_node_codes_window(struct op_node_codes *codes);
 
 /*
  * The source position of the bytecode at @offset (from the object's first byte) of the
- * BytecodeArray that @object points to. Returns 0; -EBADMSG if it is not one; an error of
+ * BytecodeArray that @object points to. @owner: a number for the function that it is of, by which it
+ * is known when the process has gone; 0: none. Returns 0; -EBADMSG if it is not one; an error of
  * reading; -ENOMEM.
  */
 int op_runtime_node_bytecode_position(struct op_node_codes *codes, uint64_t object,
-				      uint32_t offset, struct op_node_position *ret);
+				      uint64_t owner, uint32_t offset,
+				      struct op_node_position *ret);
+/* The BytecodeArray of the function @shared, or 0. */
+uint64_t op_runtime_node_bytecode_of(const struct op_node_heap *heap, uint64_t shared);
 
 /* The code that holds @pc. *@ret is borrowed until the next call. Returns 0, -ENOENT, an
  * error of reading, -ENOMEM. */
 int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 			 const struct op_node_code **ret);
 /* The source position of @pc in @code, within its innermost inlined call. @shared: the
- * frame's function, or 0. Returns -ENOENT if the code has none. */
+ * frame's function, or 0. @owner: as above. Returns -ENOENT if the code has none. */
 int op_runtime_node_code_position(struct op_node_codes *codes,
 				  const struct op_node_code *code, uint64_t shared,
-				  uint64_t pc, struct op_node_position *ret);
+				  uint64_t owner, uint64_t pc,
+				  struct op_node_position *ret);
 
 #endif

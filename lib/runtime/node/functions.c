@@ -10,6 +10,10 @@
 #include "base/cleanup.h"
 #include "base/reader.h"
 
+#include "op_user_types.h"
+
+#include "op_node.h"
+
 enum {
 	SHARED_BYTES = 128,
 	SCOPE_LOCALS = 2,      /* the word with their number */
@@ -28,6 +32,87 @@ struct head {
 	uint32_t id;
 	uint16_t token; /* characters from the word `function` to the parameters */
 };
+
+enum {
+	TAG = 1, /* of a pointer */
+	/* bytes of a copy: those of objects, and of their characters or elements at most */
+	SCOPE_BYTES = 128,
+	SCRIPT_BYTES = 128,
+	STRING_BYTES = 16,
+	STRING_LENGTH = 12,
+	PARTS_BYTES = 32, /* of a string that has others for parts, too */
+	PART_FIRST = 16,
+	NAME_CHARS = 128,
+	FILE_CHARS = 256,
+	TABLE_BYTES = 512,
+	SOURCE_CHARS = 512,
+	BYTE_MAX = 255,
+};
+
+/* Pieces of a copy. */
+enum {
+	SHARED,
+	SCOPE,
+	SCOPE_WORDS, /* those of read_scope() */
+	SCOPE_STRING,
+	SCOPE_STRING_LAST = SCOPE_STRING + 2,
+	SCRIPT,
+	SCRIPT_NAME,
+	SCRIPT_URL,
+	BYTECODE,
+	TABLE,
+	SOURCE,
+	SOURCE_FIRST,
+	PIECES,
+};
+
+static struct op_object_step piece(uint8_t of, uint32_t at, uint32_t bytes)
+{
+	return (struct op_object_step){
+		.piece = of, .at = (uint8_t)at, .bytes = (uint8_t)bytes, .tag = TAG
+	};
+}
+
+static struct op_object_step string(uint8_t of, uint32_t at, uint8_t bytes, uint16_t most)
+{
+	struct op_object_step step = piece(of, at, bytes);
+
+	step.length_at = STRING_LENGTH;
+	step.most = most;
+	return step;
+}
+
+void op_runtime_node_copies(const struct op_node_layout *l,
+			    struct op_object_step ret[OP_OBJECT_STEPS])
+{
+	uint32_t names = l->scope_slots + l->scope_fixed * 8;
+	uint8_t i;
+
+	_Static_assert((int)PIECES <= (int)OP_OBJECT_STEPS, "there are so many");
+	/* pointers of 4 bytes are not followed */
+	if (op_node_is_compressed(l) || l->array_bytes > BYTE_MAX ||
+	    l->array_positions > BYTE_MAX || l->script_url > BYTE_MAX || names > BYTE_MAX)
+		return;
+	ret[SHARED] = piece(SHARED, 0, l->shared_id + 4);
+	ret[SCOPE] = piece(SHARED, l->shared_name, SCOPE_BYTES);
+	/* each local has two words; their number is the upper half of its word */
+	ret[SCOPE_WORDS] = piece(SCOPE, names, SCOPE_SEARCH * 8);
+	ret[SCOPE_WORDS].tag = SCOPE;
+	ret[SCOPE_WORDS].width_at = (uint8_t)(l->scope_slots + SCOPE_LOCALS * 8 + 4);
+	ret[SCOPE_WORDS].most = OP_OBJECT_ELEMENT | OP_OBJECT_PAIRS;
+	for (i = 0; SCOPE_STRING + i <= SCOPE_STRING_LAST; i++)
+		ret[SCOPE_STRING + i] =
+			string(SCOPE_WORDS, i * 8U, STRING_BYTES, NAME_CHARS);
+	ret[SCRIPT] = piece(SHARED, l->shared_script, SCRIPT_BYTES);
+	ret[SCRIPT_NAME] = string(SCRIPT, OP_NODE_SCRIPT_NAME, STRING_BYTES, FILE_CHARS);
+	ret[SCRIPT_URL] = string(SCRIPT, l->script_url, STRING_BYTES, FILE_CHARS);
+	ret[BYTECODE] = piece(SHARED, OP_NODE_SHARED_CODE, l->array_bytes);
+	ret[TABLE] = string(BYTECODE, l->array_positions, OP_NODE_ELEMENTS, TABLE_BYTES);
+	if (l->raw_lengths)
+		ret[TABLE].length_at = OP_NODE_LENGTH;
+	ret[SOURCE] = string(SCRIPT, OP_NODE_SCRIPT_SOURCE, PARTS_BYTES, SOURCE_CHARS);
+	ret[SOURCE_FIRST] = string(SOURCE, PART_FIRST, STRING_BYTES, SOURCE_CHARS);
+}
 
 void op_runtime_node_functions_init(struct op_node_functions *functions,
 				    const struct op_node_heap *heap)
@@ -56,7 +141,6 @@ void op_runtime_node_functions_deinit(struct op_node_functions *functions)
 void op_runtime_node_functions_window(struct op_node_functions *functions)
 {
 	functions->window++;
-	functions->scripts.window++;
 }
 
 void op_runtime_node_functions_trim(struct op_node_functions *functions)
@@ -100,12 +184,6 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 	op_reader_seek(&r, l->shared_id);
 	ret->id = op_read_u32(&r);
 	return r.failed ? -EBADMSG : 0;
-}
-
-static uint64_t cookie_of(const struct head *h)
-{
-	return op_hash_u64(h->name) ^ op_hash_u64(h->script + 1) ^
-	       op_hash_u64((uint64_t)h->id << 16 | h->token);
 }
 
 /* Are the two small integers the start and the end of a function in its source? */
@@ -208,7 +286,6 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 		start -= h->token;
 	ret->start = start;
 	ret->script = h->script;
-	ret->id = h->id;
 	return 0;
 }
 
@@ -234,9 +311,10 @@ static int keep(struct op_node_functions *functions, struct op_node_function *ol
 }
 
 int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
-			     const uint32_t *id, const struct op_node_function **ret)
+			     const uint32_t *check, const struct op_node_function **ret)
 {
 	struct op_node_function fresh = { .object = object, .window = functions->window };
+	const struct op_node_script *script;
 	struct op_node_function *f = NULL;
 	struct head head;
 	uint64_t at;
@@ -244,22 +322,22 @@ int op_runtime_node_function(struct op_node_functions *functions, uint64_t objec
 
 	if (op_map64_get(&functions->by_object, object, &at))
 		f = &functions->all.data[at];
-	if (f && f->window == functions->window && (!id || f->id == *id)) {
+	if (f && (check ? f->check == *check : f->window == functions->window)) {
 		*ret = f;
 		return 0;
 	}
 	r = read_head(functions->heap, object, &head);
 	if (r < 0) {
-		/* The process is gone. What is cached is right if the id fits. */
-		if (r == -EBADMSG || !f || (id && f->id != *id))
+		/* Where the process is gone, it is what it was last. */
+		if (r == -EBADMSG || !f || check)
 			return r;
 		*ret = f;
 		return 0;
 	}
-	if (id && head.id != *id)
-		return -EBADMSG;
-	fresh.cookie = cookie_of(&head);
-	if (f && f->cookie == fresh.cookie) {
+	fresh.check = op_node_check(head.id, (uint32_t)head.name, (uint32_t)head.script);
+	if (check && fresh.check != *check)
+		return -ESTALE;
+	if (f && f->check == fresh.check) {
 		f->window = functions->window;
 		*ret = f;
 		return 0;
@@ -267,6 +345,12 @@ int op_runtime_node_function(struct op_node_functions *functions, uint64_t objec
 	r = read_function(functions->heap, &head, &fresh);
 	if (r < 0)
 		return r;
+	r = op_runtime_node_script(&functions->scripts, head.script, NULL, &script);
+	if (r == -ENOMEM) {
+		free(fresh.name);
+		return r;
+	}
+	fresh.script_id = r == 0 ? script->id : 0;
 	functions->reads++;
 	return keep(functions, f, &fresh, ret);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cache of the functions (SharedFunctionInfo objects) of one process that frames named.
- * The garbage collector may move an object and reuse its memory for another. So the
- * function's id in its script is compared, and each entry is read again once a window.
+ * The garbage collector may move an object and reuse its memory for another. So a frame says which
+ * function it was (op_node_check()). Calls that were inlined do not: for them each entry is
+ * compared with the process once a window. Most come as copies that the kernel made.
  */
 #ifndef OP_RUNTIME_NODE_FUNCTIONS_H
 #define OP_RUNTIME_NODE_FUNCTIONS_H
@@ -13,6 +14,8 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "runtime/node/heap.h"
+
+#include "op_user_types.h"
 
 /* A cache of the scripts of one process: their names, and where their lines end. */
 enum {
@@ -27,11 +30,10 @@ enum {
 
 struct op_node_script {
 	uint64_t object; /* points to the Script */
-	uint64_t cookie; /* hash of the members that do not change */
-	uint32_t window; /* the window of the last check */
-	/* where its text begins in its file, counted from 0 */
-	uint32_t first_line;
-	uint32_t first_column;
+	uint64_t id; /* as it stands in the Script; no two of a process have the same */
+	/* where its text begins in its file, counted from 0; before it where V8 put text in front */
+	int32_t first_line;
+	int32_t first_column;
 	char *name;
 	uint32_t *ends; /* offsets in the source at which lines end */
 	size_t len;
@@ -48,8 +50,7 @@ struct op_node_scripts {
 	OP_VEC(struct op_node_script) all;
 	size_t lines;
 	uint64_t refused; /* scripts for whose lines there was no room */
-	uint32_t window;
-	bool full; /* others have the room that one was refused for */
+	bool full;	  /* others have the room that one was refused for */
 };
 
 /* Borrows @heap. */
@@ -60,10 +61,11 @@ void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts);
 /* Drop all entries if there are too many; strings given out before are freed then. */
 void op_runtime_node_scripts_trim(struct op_node_scripts *scripts);
 
-/* *@ret is borrowed until the next call, its name until room is made. Returns 0; -EBADMSG
- * if @object is not a Script; an error of reading; -ENOMEM. */
+/* The script @object, or, where @id is not NULL, the one that had that id there. *@ret is borrowed
+ * until the next call, its name until room is made. Returns 0; -EBADMSG if @object is not a Script;
+ * -ESTALE if it is another one by now; an error of reading; -ENOMEM. */
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
-			   const struct op_node_script **ret);
+			   const uint64_t *id, const struct op_node_script **ret);
 /* The line and column of character @offset, each counted from 1, columns in UTF-16 units as V8
  * counts them; 0: unknown. */
 struct op_node_place op_runtime_node_place(const struct op_node_script *script,
@@ -75,12 +77,12 @@ enum {
 };
 
 struct op_node_function {
-	uint64_t object; /* points to the SharedFunctionInfo */
-	uint64_t cookie; /* hash of the members that do not change */
-	uint64_t script; /* points to the Script; not checked */
-	uint32_t id;	 /* id within the script */
-	uint32_t window; /* the window of the last check */
-	int32_t start;	 /* character in the source; < 0: unknown */
+	uint64_t object;    /* points to the SharedFunctionInfo */
+	uint64_t script;    /* points to the Script; not checked */
+	uint64_t script_id; /* 0: it could not be read */
+	uint32_t check;	    /* op_node_check() */
+	uint32_t window;    /* the window of the last check */
+	int32_t start;	    /* character in the source; < 0: unknown */
 	char *name;
 };
 
@@ -103,12 +105,17 @@ void op_runtime_node_functions_window(struct op_node_functions *functions);
  * this before the functions of a frame are read. */
 void op_runtime_node_functions_trim(struct op_node_functions *functions);
 
+/* The pieces of memory that name a function, for a process with the layout @l. */
+void op_runtime_node_copies(const struct op_node_layout *l,
+			    struct op_object_step ret[OP_OBJECT_STEPS]);
+
 /*
- * Get the SharedFunctionInfo that @object points to. If @id is not NULL, it must have
- * that id. *@ret is borrowed until the next call, its name until room is made. Returns 0;
- * -EBADMSG if it is not one, or a different one by now; an error of reading; -ENOMEM.
+ * Get the SharedFunctionInfo that @object points to. If @check is not NULL, it must be the one of
+ * which op_node_check() says so. *@ret is borrowed until the next call, its name until room is made.
+ * Returns 0; -EBADMSG if it is not one; -ESTALE if it is a different one by now; an error of
+ * reading; -ENOMEM.
  */
 int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
-			     const uint32_t *id, const struct op_node_function **ret);
+			     const uint32_t *check, const struct op_node_function **ret);
 
 #endif

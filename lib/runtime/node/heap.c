@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/macros.h"
 #include "base/reader.h"
 
@@ -94,10 +95,19 @@ static uint32_t head_bytes(const struct op_node_heap *heap, uint32_t after)
 	return (op_node_is_compressed(heap->layout) ? 4 : 8) + after;
 }
 
+/* Objects of a program's own kinds have maps that come and go. */
+static bool is_v8s_own(const struct op_node_types *known, uint16_t type)
+{
+	return type < known->first_nonstring || type == known->shared ||
+	       type == known->script || type == known->bytecode || type == known->scope;
+}
+
 int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object)
 {
+	struct op_node_maps *maps = heap->maps;
 	uint64_t map;
 	uint16_t type;
+	size_t at;
 	int r = op_runtime_node_word(heap, object, 0, &map);
 
 	if (r < 0)
@@ -105,9 +115,18 @@ int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object)
 	map = op_runtime_node_of_heap(heap, map);
 	if (!op_node_is_object(map))
 		return -EBADMSG;
+	at = op_hash_u64(map) % OP_NODE_MAPS;
+	if (maps && maps->map[at] == map)
+		return maps->type[at];
 	r = op_memory_read(heap->memory, map - 1 + head_bytes(heap, sizeof(uint32_t)),
 			   &type, sizeof(type));
-	return r < 0 ? r : type;
+	if (r < 0)
+		return r;
+	if (maps && is_v8s_own(&heap->layout->type, type)) {
+		maps->map[at] = map;
+		maps->type[at] = type;
+	}
+	return type;
 }
 
 static uint32_t second_part(const struct op_node_heap *heap)
@@ -141,6 +160,8 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 	uint64_t word = 0;
 	uint32_t whole;
 	uint32_t len = 0;
+	uint32_t first =
+		0; /* as long the first part of a cons string must be; 0: it is none */
 	int hops;
 	int r;
 
@@ -151,6 +172,9 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			return type;
 		if (!hops)
 			len = whole;
+		if (first && whole != first)
+			return -EBADMSG;
+		first = 0;
 		/* A short flat string ends before this word. */
 		r = (type & KEPT_MASK) == KEPT_FLAT || (type & KEPT_MASK) == KEPT_THIN
 			    ? 0
@@ -179,8 +203,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			skip += (uint32_t)op_node_small(word);
 			break;
 		case KEPT_CONS: /* the second half is empty once it was flattened */
-			if (string_head(heap, word, &whole) < 0 || whole)
-				return -EBADMSG;
+			first = whole;
 			break;
 		case KEPT_THIN:
 			break;

@@ -20,6 +20,14 @@ enum {
 	OP_NODE_NAME_MAX = 1024,     /* bytes of a name; longer ones are cut */
 	OP_NODE_BYTES_MAX = 1 << 20, /* bytes of a table */
 	OP_NODE_STRING_PARTS = 64,   /* parts of a cons string */
+	OP_NODE_MAPS = 64,	     /* maps whose types are remembered */
+};
+
+/* Types by map. Maps of V8's own kinds of objects never move and never end, so that types are known
+ * when the process has gone. */
+struct op_node_maps {
+	uint64_t map[OP_NODE_MAPS];
+	uint16_t type[OP_NODE_MAPS];
 };
 
 struct op_node_heap {
@@ -29,6 +37,7 @@ struct op_node_heap {
 	 * yet. */
 	uint64_t cage;
 	uint64_t trusted_cage;
+	struct op_node_maps *maps; /* borrowed; NULL: none are remembered */
 };
 
 /* The word for the 32 bits @half of an object in the 4 GiB from @cage on. */

@@ -95,6 +95,7 @@ static const struct op_layouts_field fields[] = {
 	FIELD(deopt_shared),
 	FIELD(deopt_inlining),
 	FIELD(scope_position),
+	FIELD(script_url),
 	FIELD(early_position),
 	FIELD(flagged),
 	FIELD(tagged),
@@ -141,8 +142,9 @@ static const char *check(const void *layout)
 	    l->shared_name > FUNCTION_BYTES_MAX ||
 	    l->shared_script > FUNCTION_BYTES_MAX ||
 	    l->shared_token > FUNCTION_BYTES_MAX || l->shared_id > SHARED_ID_MAX ||
-	    l->shared_id % 4)
-		return "function_shared and shared_* must be at most 120, shared_id 60";
+	    l->shared_id % 4 || l->shared_name > l->shared_id ||
+	    l->shared_script > l->shared_id)
+		return "function_shared and shared_* must be at most 120, shared_id 60 and the last of name, script, id";
 	if (l->array_length > OBJECT_BYTES_MAX || l->scope_fixed > 64)
 		return "array_length must be at most 256, scope_fixed 64";
 	if (l->array_slot < 24 || l->array_slot > 120)
@@ -155,6 +157,8 @@ static const char *check(const void *layout)
 	    l->code_size < 8 || l->code_size > OBJECT_BYTES_MAX ||
 	    l->code_start > OBJECT_BYTES_MAX)
 		return "code_bytes, code_deopt and code_size must be given, at most 256";
+	if (l->script_url > OBJECT_BYTES_MAX)
+		return "script_url must be at most 256";
 	if (l->deopt_literals > 64 || l->deopt_shared > 64 || l->deopt_inlining > 64 ||
 	    l->scope_position > 64)
 		return "elements must be at most 64";
@@ -250,7 +254,6 @@ static void derive(struct op_node_layout *ret)
 {
 	ret->tagged = ret->tagged ? ret->tagged : 8;
 	ret->offset_slot = ret->array_slot + 8;
-	ret->code_positions = ret->code_deopt + ret->tagged;
 	if (!ret->array_length)
 		ret->array_length = op_node_offset(ret, OP_NODE_LENGTH);
 	ret->scope_slots = op_node_offset(ret, OP_NODE_LENGTH);

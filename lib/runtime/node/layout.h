@@ -26,6 +26,7 @@ enum {
 	OP_NODE_SCRIPT_LINE_OFFSET = 24,
 	OP_NODE_SCRIPT_COLUMN_OFFSET = 32,
 	OP_NODE_SCRIPT_LINE_ENDS = 56,
+	OP_NODE_SCRIPT_ID = 64,
 };
 
 /* Instance types, in a Map. */
@@ -51,6 +52,8 @@ struct op_node_layout {
 	uint32_t shared_token;
 	uint32_t shared_id;
 
+	uint32_t script_url; /* in a Script: its source URL; 0: not known */
+
 	uint32_t scope_slots; /* offset of a ScopeInfo's words */
 	uint32_t scope_fixed; /* words before the locals */
 	uint32_t
@@ -63,7 +66,6 @@ struct op_node_layout {
 
 	uint32_t code_bytes; /* bytes of the header before the instructions */
 	uint32_t code_deopt; /* DeoptimizationData; baseline code: its BytecodeArray */
-	uint32_t code_positions;
 	uint32_t code_start; /* 0: the header is the Code itself */
 	uint32_t code_size;
 
@@ -97,6 +99,12 @@ static inline uint32_t op_node_offset(const struct op_node_layout *layout,
 				      uint32_t offset)
 {
 	return op_node_is_compressed(layout) ? offset / 2 : offset;
+}
+
+/* In a Code: its source positions. */
+static inline uint32_t op_node_code_positions(const struct op_node_layout *layout)
+{
+	return layout->code_deopt + op_node_offset(layout, 8);
 }
 
 extern const struct op_layouts_schema op_runtime_node_layouts;

@@ -22,6 +22,7 @@ enum {
 
 struct node_instance {
 	struct op_node_heap heap;
+	struct op_node_maps maps;
 	struct op_node_functions functions;
 	struct op_node_codes codes;
 	struct op_node bpf; /* as published */
@@ -35,8 +36,7 @@ struct words {
 	uint64_t address;
 	enum op_node_kind kind;
 	uint32_t offset;
-	uint32_t id;
-	bool late;
+	uint32_t check;
 };
 
 static int node_probe(struct op_elf *elf, const char *path,
@@ -63,7 +63,9 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 
 	if (!instance)
 		return -ENOMEM;
-	instance->heap = (struct op_node_heap){ .memory = target->memory, .layout = l };
+	instance->heap = (struct op_node_heap){ .memory = target->memory,
+						.layout = l,
+						.maps = &instance->maps };
 	op_runtime_node_functions_init(&instance->functions, &instance->heap);
 	op_runtime_node_codes_init(&instance->codes, &instance->heap, &image->opcodes);
 	instance->bpf = (struct op_node){
@@ -77,7 +79,10 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 		.shared_id = (uint8_t)l->shared_id,
 		.shared_data = (uint8_t)op_node_offset(l, OP_NODE_SHARED_CODE),
 		.compressed = op_node_is_compressed(l),
+		.shared_name = (uint8_t)l->shared_name,
+		.shared_script = (uint8_t)l->shared_script,
 	};
+	op_runtime_node_copies(l, instance->bpf.object);
 	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
 	*ret_instance = instance;
 	return 0;
@@ -148,25 +153,25 @@ static bool parse_words(const uint64_t *words, size_t len, struct words *ret)
 		.kind = (enum op_node_kind)(words[1] >> OP_NODE_KIND_SHIFT),
 		.offset =
 			(uint32_t)(words[1] >> OP_NODE_OFFSET_SHIFT) & OP_NODE_OFFSET_MAX,
-		.id = (uint32_t)words[1],
-		.late = words[1] & OP_NODE_LATE,
+		.check = (uint32_t)words[1],
 	};
 	return true;
 }
 
 /* Append the function @object, at character @at of its script, to the frame. */
 static int add_function(struct node_instance *instance, uint64_t object,
-			const uint32_t *id, int32_t at, struct op_runtime_frame *ret)
+			const uint32_t *check, int32_t at, struct op_runtime_frame *ret)
 {
 	struct op_runtime_function *to = &ret->function[ret->len];
 	const struct op_node_function *f;
 	const struct op_node_script *script;
-	int r = op_runtime_node_function(&instance->functions, object, id, &f);
+	int r = op_runtime_node_function(&instance->functions, object, check, &f);
 
 	if (r < 0)
 		return r;
 	*to = (struct op_runtime_function){ .name = f->name, .file = "" };
-	r = op_runtime_node_script(&instance->functions.scripts, f->script, &script);
+	r = op_runtime_node_script(&instance->functions.scripts, f->script,
+				   f->script_id ? &f->script_id : NULL, &script);
 	if (r == -ENOMEM)
 		return r;
 	if (r == 0) {
@@ -181,6 +186,12 @@ static int add_function(struct node_instance *instance, uint64_t object,
 	return 0;
 }
 
+/* A number for the function of a frame. */
+static uint64_t owner_of(uint64_t shared, uint32_t check)
+{
+	return op_object_id(shared, check) | 1;
+}
+
 static int describe_interpreted(struct node_instance *instance, const struct words *w,
 				struct op_runtime_frame *ret)
 {
@@ -191,11 +202,12 @@ static int describe_interpreted(struct node_instance *instance, const struct wor
 		return -EBADMSG;
 	if (w->address) {
 		r = op_runtime_node_bytecode_position(&instance->codes, w->address + 1,
+						      owner_of(w->shared, w->check),
 						      w->offset, &at);
 		if (r == -ENOMEM)
 			return r;
 	}
-	return add_function(instance, w->shared, &w->id, at.offset, ret);
+	return add_function(instance, w->shared, &w->check, at.offset, ret);
 }
 
 /* Append the functions inlined at @at of @code, and then the function that @code belongs
@@ -236,7 +248,8 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	r = op_runtime_node_code(&instance->codes, look, &code);
 
 	if (r == 0)
-		r = op_runtime_node_code_position(&instance->codes, code, w->shared, look,
+		r = op_runtime_node_code_position(&instance->codes, code, w->shared,
+						  owner_of(w->shared, w->check), look,
 						  &at);
 	if (r == -ENOMEM)
 		return r;
@@ -255,9 +268,12 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	}
 	if (!w->shared)
 		return -EBADMSG;
-	if (r < 0 || code->shared)
+	/* what was inlined is not known then */
+	if (r < 0 || code->shared) {
 		at.offset = -1;
-	return add_function(instance, w->shared, &w->id, at.offset, ret);
+		ret->approximate = true;
+	}
+	return add_function(instance, w->shared, &w->check, at.offset, ret);
 }
 
 /* The name for code without a known function. */
@@ -312,12 +328,51 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 	return 0;
 }
 
+/* What the kernel copied, and the process for the rest. */
+struct copied {
+	struct op_memory memory;
+	const struct op_memory *copy;
+	const struct op_memory *process;
+};
+
+static int copied_read(const struct op_memory *memory, uint64_t addr, void *buf,
+		       size_t len)
+{
+	const struct copied *c = (const struct copied *)memory;
+
+	return op_memory_read(c->copy, addr, buf, len) == 0
+		       ? 0
+		       : op_memory_read(c->process, addr, buf, len);
+}
+
+static int node_keep_object(void *data, uint64_t addr, uint32_t check,
+			    const struct op_memory *copy)
+{
+	struct node_instance *instance = data;
+	const struct op_memory *process = instance->heap.memory;
+	struct copied both = { { copied_read }, copy, process };
+	const struct op_node_function *f;
+	struct op_node_position at;
+	uint64_t bytecode;
+	int r;
+
+	op_runtime_node_functions_trim(&instance->functions);
+	instance->heap.memory = &both.memory;
+	r = op_runtime_node_function(&instance->functions, addr + 1, &check, &f);
+	bytecode = op_runtime_node_bytecode_of(&instance->heap, addr + 1);
+	if (bytecode && r != -ENOMEM)
+		r = op_runtime_node_bytecode_position(&instance->codes, bytecode,
+						      owner_of(addr + 1, check), 0, &at);
+	instance->heap.memory = process;
+	return r;
+}
+
 static void node_window_end(void *data)
 {
 	struct node_instance *instance = data;
 
 	op_runtime_node_functions_window(&instance->functions);
-	op_runtime_node_codes_clear(&instance->codes);
+	op_runtime_node_codes_window(&instance->codes);
 }
 
 const struct op_runtime_ops op_runtime_node = {
@@ -332,5 +387,6 @@ const struct op_runtime_ops op_runtime_node = {
 	.detach = node_detach,
 	.update = node_update,
 	.describe = node_describe,
+	.keep_object = node_keep_object,
 	.window_end = node_window_end,
 };

@@ -11,7 +11,7 @@
 #include "base/reader.h"
 
 enum {
-	SCRIPT_WORDS = 8,
+	SCRIPT_WORDS = 9,
 	CHUNK = 4096,
 	LINE_SEPARATOR = 0x2028,
 	PARAGRAPH_SEPARATOR = 0x2029,
@@ -25,6 +25,8 @@ struct head {
 	uint64_t line_offset;
 	uint64_t column_offset;
 	uint64_t line_ends;
+	uint64_t id;
+	uint64_t url; /* what its text says of itself: sourceURL=; 0: nothing */
 };
 
 /* Where lines end. */
@@ -87,12 +89,12 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 	ret->line_offset = word[OP_NODE_SCRIPT_LINE_OFFSET / 8];
 	ret->column_offset = word[OP_NODE_SCRIPT_COLUMN_OFFSET / 8];
 	ret->line_ends = word[OP_NODE_SCRIPT_LINE_ENDS / 8];
+	ret->id = word[OP_NODE_SCRIPT_ID / 8];
+	ret->url = 0;
+	if (heap->layout->script_url)
+		(void)op_runtime_node_word(heap, object, heap->layout->script_url,
+					   &ret->url);
 	return 0;
-}
-
-static uint64_t cookie_of(const struct head *h)
-{
-	return op_hash_u64(h->source) ^ op_hash_u64(h->name + 1);
 }
 
 static int add_end(struct ends *to, uint64_t at)
@@ -209,15 +211,28 @@ static int read_ends(const struct op_node_heap *heap, const struct head *h,
 }
 
 /* The small integer @word of a Script, or 0 if it is none or makes no sense. */
-static uint32_t place_of(uint64_t word)
+static int32_t place_of(uint64_t word)
 {
-	int64_t value = op_node_small(word);
+	int32_t value = op_node_small(word);
 
-	return op_node_is_small(word) && value > 0 && value < PLACE_MAX ? (uint32_t)value
-									: 0;
+	return op_node_is_small(word) && value > -PLACE_MAX && value < PLACE_MAX ? value
+										 : 0;
 }
 
-/* Fill @ret except its cookie and window, with at most @room lines. Returns 0, or 1 if
+/* Append the script's name as V8's stack traces have it. */
+static int add_name(const struct op_node_heap *heap, const struct head *h,
+		    struct op_strbuf *name)
+{
+	int r = -EBADMSG;
+
+	if (op_node_is_object(h->url))
+		r = op_runtime_node_string(heap, h->url, OP_NODE_NAME_MAX, name);
+	if (r < 0 && r != -ENOMEM) /* most have none: undefined is no string */
+		r = op_runtime_node_string(heap, h->name, OP_NODE_NAME_MAX, name);
+	return r;
+}
+
+/* Fill @ret except its id, with at most @room lines. Returns 0, or 1 if
  * its lines do not fit: the caller clears it. Or -ENOMEM. */
 static int read_script(const struct op_node_heap *heap, const struct head *h, size_t room,
 		       struct op_node_script *ret)
@@ -227,7 +242,7 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 	int r;
 
 	op_strbuf_add(&name, "", 0);
-	r = op_runtime_node_string(heap, h->name, OP_NODE_NAME_MAX, &name);
+	r = add_name(heap, h, &name);
 	if (r == -ENOMEM)
 		return r;
 	ret->name = strdup(r == 0 && name.data ? name.data : "");
@@ -239,14 +254,14 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 	ret->ends = ends.at.data;
 	ret->len = ends.at.len;
 	ret->first_line = place_of(h->line_offset);
-	ret->first_column = place_of(h->column_offset);
+	ret->first_column = OP_MAX(place_of(h->column_offset), 0);
 	return r == -EFBIG;
 }
 
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
-			   const struct op_node_script **ret)
+			   const uint64_t *id, const struct op_node_script **ret)
 {
-	struct op_node_script fresh = { .object = object, .window = scripts->window };
+	struct op_node_script fresh = { .object = object };
 	struct op_node_script *script = NULL;
 	struct head head;
 	size_t others;
@@ -255,16 +270,17 @@ int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 
 	if (op_map64_get(&scripts->by_object, object, &at))
 		script = &scripts->all.data[at];
-	if (script && script->window == scripts->window) {
+	if (script && id && script->id == *id) {
 		*ret = script;
 		return 0;
 	}
 	r = read_head(scripts->heap, object, &head);
 	if (r < 0)
 		return r;
-	fresh.cookie = cookie_of(&head);
-	if (script && script->cookie == fresh.cookie) {
-		script->window = scripts->window;
+	if (id && head.id != *id)
+		return -ESTALE;
+	fresh.id = head.id;
+	if (script && script->id == fresh.id) {
 		*ret = script;
 		return 0;
 	}
@@ -301,10 +317,13 @@ struct op_node_place op_runtime_node_place(const struct op_node_script *script,
 	    (uint32_t)offset > script->ends[script->len - 1])
 		return ret;
 	line = op_first_where(i, script->len, script->ends[i] >= (uint32_t)offset);
-	ret.line = (uint32_t)line + 1 + script->first_line;
+	/* what V8 itself put before the text is before line 1 */
+	if ((int64_t)line + 1 + script->first_line <= 0)
+		return ret;
+	ret.line = (uint32_t)((int64_t)line + 1 + script->first_line);
 	/* the character that ends a line is its last */
 	ret.column = (uint32_t)offset + 1 - (line ? script->ends[line - 1] + 1 : 0);
 	if (line == 0)
-		ret.column += script->first_column;
+		ret.column += (uint32_t)script->first_column;
 	return ret;
 }

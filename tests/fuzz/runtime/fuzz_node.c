@@ -72,7 +72,6 @@ static void make_layout(uint8_t form, struct op_node_layout *ret)
 		.array_positions = 24,
 		.code_bytes = 32,
 		.code_deopt = 8,
-		.code_positions = 16,
 		.code_start = form & 4 ? 0 : 40,
 		.code_size = form & 4 ? 24 : 52,
 		.deopt_literals = 2,
@@ -103,7 +102,8 @@ static void try_functions(const struct op_node_heap *heap)
 			continue;
 		if (!*f->name)
 			abort();
-		if (op_runtime_node_script(&functions.scripts, f->script, &script) == 0)
+		if (op_runtime_node_script(&functions.scripts, f->script, NULL,
+					   &script) == 0)
 			(void)op_runtime_node_place(script, f->start);
 		if (i == 1)
 			op_runtime_node_functions_window(&functions);
@@ -124,9 +124,9 @@ static void try_code(const struct op_node_heap *heap)
 			continue;
 		if (code_at[i] < code->start || code_at[i] >= code->end)
 			abort();
-		(void)op_runtime_node_code_position(&codes, code, 0, code_at[i], &at);
+		(void)op_runtime_node_code_position(&codes, code, 0, 0, code_at[i], &at);
 	}
-	(void)op_runtime_node_bytecode_position(&codes, BASE + 0x1301, 64, &at);
+	(void)op_runtime_node_bytecode_position(&codes, BASE + 0x1301, 0, 64, &at);
 	op_runtime_node_codes_clear(&codes);
 }
 
@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { { read_input }, data + 1, size - 1, 0, false };
 	struct op_node_layout layout;
-	struct op_node_heap heap = { &in.memory, &layout, CAGE, CAGE };
+	struct op_node_heap heap = { &in.memory, &layout, CAGE, CAGE, NULL };
 
 	if (!size)
 		return 0;

@@ -138,6 +138,8 @@ CELLS = {
                    pattern=r"(?=(?:.+\n){512}\[frames left out\]\n(?:.+\n){255}\Z)" +
                    c_pattern(run=r"(?:dig[\w.]*\n){480,487}\[frames left out\]\n"
                              r"(?:dig[\w.]*\n){240,254}dig_all\n" + RUN)),
+    "upward": c("upward.c", GCC, by_address=False, quick=True,
+                pattern=c_pattern(run="on_high\ncall_on\non_low\ncall_on\non_own\n" + RUN)),
     "vdso": c("vdso.c", GCC, quick=True),
     "plt": c("plt.c", "gcc -O2 -fomit-frame-pointer -fPIC -shared {programs}/plt_lib.c -o "
              "{dir}/libtruthplt.so && " + GCC + " -rdynamic -Wl,-z,lazy -Wl,-rpath,{dir} "

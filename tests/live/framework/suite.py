@@ -185,12 +185,11 @@ def start(*command, **options):
 
 
 @contextlib.contextmanager
-def interpreted(command, path, *arguments):
+def interpreted(command, path, *arguments, stdout=subprocess.DEVNULL):
     """The interpreter @command runs the text of the program at @path, because a root does not
     have the file."""
     with open(path, encoding="utf-8") as f:
-        process = subprocess.Popen([*command, "-", *arguments], stdin=f,
-                                   stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*command, "-", *arguments], stdin=f, stdout=stdout)
     try:
         time.sleep(1)
         yield process

@@ -86,7 +86,6 @@ static const struct op_node_layout fake_layout = {
 	.array_positions = 24,
 	.code_bytes = 32,
 	.code_deopt = 8,
-	.code_positions = 16,
 	.code_start = 40,
 	.code_size = 52,
 	.deopt_literals = 2,
@@ -203,7 +202,7 @@ static void fake_code(uint64_t addr, uint64_t start, uint32_t size, uint64_t deo
 	uint64_t stream = start - fake_layout.code_bytes;
 
 	fake_u64(addr + fake_layout.code_deopt, deopt);
-	fake_u64(addr + fake_layout.code_positions, table);
+	fake_u64(addr + op_node_code_positions(&fake_layout), table);
 	fake_u64(addr + fake_layout.code_start, start);
 	fake_u32(addr + fake_layout.code_size, size);
 	(void)fake_object(stream, FAKE_STREAM_TYPE);

@@ -4,10 +4,12 @@
 #include "runtime/node/code.h"
 #include "runtime/node/functions.h"
 
+#include "op_node.h"
+
 #include "node_fake.h"
 #include "test.h"
 
-static struct op_node_heap heap = { &fake.memory, &fake_layout };
+static struct op_node_heap heap = { .memory = &fake.memory, .layout = &fake_layout };
 
 static void check_place(const struct op_node_script *script, int32_t offset,
 			uint32_t line, uint32_t column)
@@ -18,20 +20,38 @@ static void check_place(const struct op_node_script *script, int32_t offset,
 	CHECK_INT(place.column, column);
 }
 
+/* What the kernel says of the function at @addr. */
+static uint32_t check_of(uint64_t addr)
+{
+	uint32_t id;
+	uint64_t name;
+	uint64_t script;
+
+	memcpy(&id, fake.bytes + addr - FAKE_BASE + fake_layout.shared_id, sizeof(id));
+	memcpy(&name, fake.bytes + addr - FAKE_BASE + fake_layout.shared_name,
+	       sizeof(name));
+	memcpy(&script, fake.bytes + addr - FAKE_BASE + fake_layout.shared_script,
+	       sizeof(script));
+	return op_node_check(id, (uint32_t)name, (uint32_t)script);
+}
+
 static void a_function_has_its_name_file_and_lines(void)
 {
-	const uint32_t id = 7;
-	const uint32_t other = 9;
+	uint32_t check;
+	uint32_t other;
 	const struct op_node_function *f;
 	const struct op_node_script *script;
 	struct op_node_functions functions;
 
 	fake_build();
+	check = check_of(FAKE_OUTER);
+	other = check + 1;
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
 	CHECK_STR(f->name, "outer");
 	CHECK_INT(f->start, 3);
-	CHECK_INT(op_runtime_node_script(&functions.scripts, f->script, &script), 0);
+	CHECK_INT(op_runtime_node_script(&functions.scripts, f->script, NULL, &script),
+		  0);
 	CHECK_STR(script->name, "/dir/file.js");
 	check_place(script, 0, 1, 1);
 	check_place(script, 2, 1, 3); /* the end of line is in its line */
@@ -41,7 +61,7 @@ static void a_function_has_its_name_file_and_lines(void)
 	check_place(script, -1, 0, 0);
 	check_place(script, 1000, 0, 0);
 	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &other, &f),
-		  -EBADMSG);
+		  -ESTALE);
 	CHECK_INT(op_runtime_node_function(&functions, FAKE_SCRIPT + 1, NULL, &f),
 		  -EBADMSG);
 	CHECK_INT(op_runtime_node_function(&functions, FAKE_INNER + 1, NULL, &f), 0);
@@ -52,23 +72,83 @@ static void a_function_has_its_name_file_and_lines(void)
 
 static void another_function_in_its_place_is_seen(void)
 {
-	const uint32_t id = 7;
 	const struct op_node_function *f;
 	struct op_node_functions functions;
+	uint32_t check;
+	uint32_t stranger;
 
 	fake_build();
+	check = check_of(FAKE_OUTER);
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	/* it has the same id in its script */
 	fake_u64(FAKE_OUTER + fake_layout.shared_name, fake_string(5, "stranger"));
-	/* the same id: known until the window ends */
-	op_runtime_node_functions_window(&functions);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	stranger = check_of(FAKE_OUTER);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	CHECK_STR(f->name, "outer");
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &stranger, &f), 0);
 	CHECK_STR(f->name, "stranger");
-	/* the process is gone: what was known is used, for the same id alone */
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
+		  -ESTALE);
+	/* what was inlined is not told from another: known until the window ends */
+	fake_u64(FAKE_OUTER + fake_layout.shared_name, fake_string(6, "third"));
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
+	CHECK_STR(f->name, "stranger");
+	op_runtime_node_functions_window(&functions);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
+	CHECK_STR(f->name, "third");
+	/* the process is gone: what was known is used */
 	op_runtime_node_functions_window(&functions);
 	fake.gone = true;
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
-	CHECK_STR(f->name, "stranger");
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
+	CHECK_STR(f->name, "third");
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
+		  -ESRCH);
+	op_runtime_node_functions_deinit(&functions);
+}
+
+/* Lines outlive the process, those of bytecodes for their own function alone. */
+static void the_end_of_a_process_has_lines(void)
+{
+	struct op_node_maps maps = { 0 };
+	struct op_node_heap ending = { &fake.memory, &fake_layout, 0, 0, &maps };
+	const struct op_node_function *f;
+	const struct op_node_script *script;
+	const struct op_node_code *code;
+	struct op_node_functions functions;
+	struct op_node_codes codes;
+	struct op_node_position at;
+	uint32_t check;
+
+	fake_build();
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(5));
+	check = check_of(FAKE_OUTER);
+	op_runtime_node_functions_init(&functions, &ending);
+	op_runtime_node_codes_init(&codes, &ending, &fake_opcodes);
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f));
+	CHECK_OK(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 3, 63, &at));
+	CHECK_OK(op_runtime_node_code(&codes, FAKE_BASELINE_START + 5, &code));
+	CHECK_OK(op_runtime_node_code_position(&codes, code, 0, 3,
+					       FAKE_BASELINE_START + 5, &at));
+	op_runtime_node_codes_window(&codes);
+	op_runtime_node_functions_window(&functions);
+	fake.gone = true;
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f));
+	CHECK_OK(op_runtime_node_script(&functions.scripts, f->script, &f->script_id,
+					&script));
+	check_place(script, 3, 2, 1);
+	CHECK_OK(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 3, 64, &at));
+	CHECK_INT(at.offset, 8);
+	CHECK_INT(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 4, 64, &at),
+		-ESRCH);
+	CHECK_OK(op_runtime_node_code(&codes, FAKE_BASELINE_START + 6, &code));
+	CHECK_OK(op_runtime_node_code_position(&codes, code, 0, 3,
+					       FAKE_BASELINE_START + 6, &at));
+	CHECK_INT(at.offset, 8);
+	op_runtime_node_codes_clear(&codes);
 	op_runtime_node_functions_deinit(&functions);
 }
 
@@ -103,9 +183,15 @@ static void a_script_begins_anywhere(void)
 	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_LINE_OFFSET, fake_small(10));
 	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_COLUMN_OFFSET, fake_small(40));
 	op_runtime_node_scripts_init(&scripts, &heap);
-	CHECK_INT(op_runtime_node_script(&scripts, FAKE_SCRIPT + 1, &script), 0);
+	CHECK_INT(op_runtime_node_script(&scripts, FAKE_SCRIPT + 1, NULL, &script), 0);
 	check_place(script, 1, 11, 42);
 	check_place(script, 3, 12, 1);
+	/* new Function of V8 8 and older: one line is V8's own */
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_LINE_OFFSET, fake_small(-1));
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(2));
+	CHECK_INT(op_runtime_node_script(&scripts, FAKE_SCRIPT + 1, NULL, &script), 0);
+	check_place(script, 1, 0, 0);
+	check_place(script, 3, 1, 1);
 	op_runtime_node_scripts_deinit(&scripts);
 }
 
@@ -136,9 +222,9 @@ static void lines_have_a_limit(void)
 	object[0] = another_script(0, ends);
 	object[1] = another_script(1, ends);
 	op_runtime_node_scripts_init(&scripts, &heap);
-	CHECK_INT(op_runtime_node_script(&scripts, object[0], &script), 0);
+	CHECK_INT(op_runtime_node_script(&scripts, object[0], NULL, &script), 0);
 	CHECK_INT(script->len, most);
-	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
+	CHECK_INT(op_runtime_node_script(&scripts, object[1], NULL, &script), 0);
 	CHECK_STR(script->name, "/another.js");
 	CHECK_INT(script->len, 0);
 	CHECK(!script->ends);
@@ -146,13 +232,13 @@ static void lines_have_a_limit(void)
 	CHECK_INT(scripts.lines, most);
 	CHECK_INT(scripts.refused, 1);
 	op_runtime_node_scripts_trim(&scripts);
-	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
+	CHECK_INT(op_runtime_node_script(&scripts, object[1], NULL, &script), 0);
 	CHECK_INT(script->len, most);
 	/* another one in its place */
-	scripts.window++;
+	fake_u64(object[1] - 1 + OP_NODE_SCRIPT_ID, fake_small(7));
 	fake_u64(object[1] - 1 + OP_NODE_SCRIPT_NAME, fake_string(30, "/third.js"));
 	fake_u64(FAKE_LONG + OP_NODE_LENGTH, fake_small(10));
-	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
+	CHECK_INT(op_runtime_node_script(&scripts, object[1], NULL, &script), 0);
 	CHECK_STR(script->name, "/third.js");
 	CHECK_INT(scripts.lines, 10);
 	op_runtime_node_scripts_deinit(&scripts);
@@ -167,8 +253,9 @@ static void lines_that_cannot_be_read_take_no_memory(void)
 	fake_build();
 	fake.zeros = 1 << 20;
 	op_runtime_node_scripts_init(&scripts, &heap);
-	CHECK_INT(op_runtime_node_script(
-			  &scripts, another_script(0, fake_long((1 << 17) + 1)), &script),
+	CHECK_INT(op_runtime_node_script(&scripts,
+					 another_script(0, fake_long((1 << 17) + 1)),
+					 NULL, &script),
 		  0);
 	CHECK_INT(script->len, 0);
 	CHECK(!script->ends);
@@ -215,15 +302,18 @@ static void bytecodes_have_places(void)
 
 	fake_build();
 	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
-	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 63, &at),
-		  0);
+	CHECK_INT(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 0, 63, &at),
+		0);
 	CHECK_INT(at.offset, 4);
-	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 64, &at),
-		  0);
+	CHECK_INT(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 0, 64, &at),
+		0);
 	CHECK_INT(at.offset, 8);
-	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 69, &at),
-		  -EBADMSG);
-	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_SCRIPT + 1, 63, &at),
+	CHECK_INT(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 0, 69, &at),
+		-EBADMSG);
+	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_SCRIPT + 1, 0, 63, &at),
 		  -EBADMSG);
 	op_runtime_node_codes_clear(&codes);
 }
@@ -240,12 +330,12 @@ static void baseline_code_leads_to_bytecodes(void)
 	CHECK_INT(code->start, FAKE_BASELINE_START);
 	CHECK_INT(code->end, FAKE_BASELINE_START + FAKE_CODE_BYTES);
 	CHECK_INT(code->bytecode, FAKE_BYTECODE + 1);
-	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, FAKE_BASELINE_START + 5,
-						&at),
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, 0,
+						FAKE_BASELINE_START + 5, &at),
 		  0);
 	CHECK_INT(at.offset, 4);
-	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, FAKE_BASELINE_START + 6,
-						&at),
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, 0,
+						FAKE_BASELINE_START + 6, &at),
 		  0);
 	CHECK_INT(at.offset, 8);
 	CHECK_INT(op_runtime_node_code(&codes, FAKE_BASELINE_START + FAKE_CODE_BYTES,
@@ -268,12 +358,12 @@ static void optimized_code_has_its_inlined_calls(void)
 	CHECK_INT(code->inlined[0].shared, FAKE_INNER + 1);
 	CHECK_INT(code->inlined[0].call.offset, 5);
 	CHECK_INT(code->inlined[0].call.inlining, -1);
-	CHECK_INT(op_runtime_node_code_position(&codes, code, 0,
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, 0,
 						FAKE_OPTIMIZED_START + 15, &at),
 		  0);
 	CHECK_INT(at.offset, 4);
 	CHECK_INT(at.inlining, -1);
-	CHECK_INT(op_runtime_node_code_position(&codes, code, 0,
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, 0,
 						FAKE_OPTIMIZED_START + 16, &at),
 		  0);
 	CHECK_INT(at.offset, 9);
@@ -336,8 +426,9 @@ static void tables_have_a_limit(void)
 		(void)fake_object(object, FAKE_BYTECODE_TYPE);
 		fake_u64(object + OP_NODE_LENGTH, fake_small(6));
 		fake_u64(object + fake_layout.array_positions, table);
-		CHECK_INT(op_runtime_node_bytecode_position(&codes, object + 1, 63, &at),
-			  0);
+		CHECK_INT(
+			op_runtime_node_bytecode_position(&codes, object + 1, 0, 63, &at),
+			0);
 		fake_code(FAKE_BASE + 0x6000 + i * 0x80, start, FAKE_CODE_BYTES,
 			  FAKE_DEOPT + 1, table);
 		CHECK_INT(op_runtime_node_code(&codes, start, &code), 0);
@@ -379,6 +470,7 @@ static void tables_are_decoded(void)
 TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "begins_anywhere", a_script_begins_anywhere },
 	  { "another_function", another_function_in_its_place_is_seen },
+	  { "the_end", the_end_of_a_process_has_lines },
 	  { "end_of_memory", an_object_at_the_end_of_memory_is_read },
 	  { "strings", strings_of_all_kinds_are_read },
 	  { "bytecodes", bytecodes_have_places },

@@ -24,6 +24,27 @@ import "unsafe"
 //go:noinline
 func Enter(j unsafe.Pointer) { f%d((*job)(j)) }
 """ % SPLIT
+# What stands before step() has another frame.
+FAULT = """
+//go:noinline
+func beforeStep(a int) int { var b [40]int; b[a&31] = a; return b[a&7] + a }
+
+//go:noinline
+func step(p *int) int { return *p }
+
+//go:noinline
+func faulting(j *job) {
+	defer func() {
+		f%d(j)
+		recover()
+	}()
+	var none *int
+	step(none)
+	beforeStep(len(os.Args))
+}
+""" % SPLIT
+FAULT_STACK = (r"main\.faulting\.func1\nruntime\.gopanic\n(?:runtime\.panicmem\n)?runtime\.sigpanic\n"
+               r"main\.step\nmain\.faulting\n")
 CALL = """
 var enter func(unsafe.Pointer)
 
@@ -153,6 +174,20 @@ def change_table(path, image):
     image[offset:offset + size] = code
     at = image.index(TABLE)
     image[at:at + len(TABLE)] = ODD_TABLE
+
+
+def fault(run, name, go, source):
+    """A nil pointer is read at a function's first instruction, and the rest runs in a deferred call."""
+    with open(source, encoding="utf-8") as f:
+        text = f.read()
+    link = functions(text)["f%d" % (SPLIT + 1)]
+    text = text.replace(link, link.replace("f%d(j)" % SPLIT, "faulting(j)")) + FAULT
+    process = suite.start(build(run, go, "fault", text), suite.LONG)
+    own = CELLS["go"]
+    known = replace(own, pattern=own.pattern.replace(
+        "main\\.f%d\n" % (SPLIT + 1), FAULT_STACK + "main\\.f%d\n" % (SPLIT + 1)))
+    capture, text, result = judge(run, name, process, known)
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
 
 def unknown(run, name, go, source):

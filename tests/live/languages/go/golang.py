@@ -9,8 +9,8 @@ inlined. go-VERSION-stripped: no symbols and no DWARF (-s -w). go-VERSION-pie: a
 lie anywhere. A version that is not this host's comes from the module proxy (GOTOOLCHAIN, which Go
 1.21 brought). go-VERSION-labels: labels of goroutines, with context/spans.go. By the host's Go:
 go-plugin, half of the chain stands in a plugin; go-unknown, a version that nobody knows;
-go-unknown-table, and a function table of its own. --quick takes the host's own alone; "own" is the
-first cell of these. Prints lines like run.py's.
+go-unknown-table, and a function table of its own; go-fault, a signal at a first instruction.
+--quick takes the host's own alone; "own" is the first cell of these. Prints lines like run.py's.
 """
 
 import os
@@ -123,7 +123,7 @@ def labels_cell(run, name, version):
 
 
 ODD = {"go-plugin": go_unusual.plugin, "go-unknown": go_unusual.unknown,
-       "go-unknown-table": go_unusual.unknown_table}
+       "go-unknown-table": go_unusual.unknown_table, "go-fault": go_unusual.fault}
 
 
 def odd(run, name):

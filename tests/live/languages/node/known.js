@@ -32,7 +32,7 @@ Error.stackTraceLimit = Infinity;
 /* A computed name is the function object's, which no frame leads to by itself. */
 function nameOf(site) {
 	const name = site.getFunctionName();
-	return !name || name.startsWith('[') ? '(anonymous)' : name.replace(/ /g, '_');
+	return !name || name.startsWith('[') || (name === 'eval' && site.isEval()) ? '(anonymous)' : name.replace(/ /g, '_');
 }
 
 function frames(of) {
@@ -42,7 +42,7 @@ function frames(of) {
 	Error.captureStackTrace(holder, of);
 	const sites = holder.stack;
 	Error.prepareStackTrace = old;
-	return sites.filter((s) => s.getFileName() && !(s.isAsync && s.isAsync()))
+	return sites.filter((s) => s.getScriptNameOrSourceURL() && !(s.isAsync && s.isAsync()))
 		.map((s) => nameOf(s) + ':' + s.getLineNumber() + ':' + s.getColumnNumber());
 }
 
@@ -227,6 +227,65 @@ const arrow = () => atLeaf('arrow');
 const bound = Base.prototype.method.bind(new Base('bound'));
 const proxy = new Proxy({}, { get: function trap() { return atLeaf('proxy'); } });
 const object = { shorthand() { return atLeaf('shorthand'); } };
+const vm = require('vm');
+const Emitter = require('events');
+const Module = require('module');
+const emitter = new Emitter().on('event', function listener() { atLeaf('event'); });
+const compiled = new Module('scenes');
+compiled._compile('module.exports = function inModule(f) {\n\treturn f("module") + 1;\n};', '/scenes/module.js');
+const inVm = new vm.Script('(function inVm(f) {\n return f("vm") + 1; })',
+	{ filename: '/scenes/vm.js', lineOffset: 20, columnOffset: 7 }).runInThisContext();
+const inContext = vm.runInNewContext('(function inContext(f) { return f("context") + 1; })', {},
+	{ filename: '/scenes/context.js' });
+const withUrl = new Function('f', '\nreturn f("url") + 1;\n//# sourceURL=scenes/template.js');
+const evalUrl = (0, eval)('(function evalUrl(f) {\n\n\treturn f("evalUrl") + 1; })\n//# sourceURL=webpack://scenes/one.js');
+const withScope = new Function('o', 'with (o)\n\treturn call("with") + 1;\n//# sourceURL=scenes/with.js');
+
+/* Of V8 14 on a class's initializer has the class's name, but in stack traces. */
+const hasInitializers = parseInt(process.versions.v8, 10) < 14;
+
+/* Of a syntax that older versions do not have; null there. */
+function modern(text) {
+	try {
+		return vm.runInThisContext('(function modern(atLeaf) {\n' + text + '\n})', { filename: '/scenes/modern.js' });
+	} catch (e) {
+		return null;
+	}
+}
+const privateMethod = modern('new (class P { #m() { return atLeaf("privateMethod"); } m() { return this.#m(); } })().m()');
+const staticBlock = hasInitializers && modern('return class S { static { atLeaf("staticBlock"); } }');
+const optionalCall = modern('const o = { f() { return atLeaf("optional"); } }; return o?.f?.()');
+const logical = modern('const o = {}; o.x ??= atLeaf("logical"); return o.x');
+
+function* delegating() { yield* generator(); }
+async function* asyncGenerator() { yield atLeaf('asyncGenerator'); await null; yield atLeaf('asyncGenerator2'); }
+async function forAwait() {
+	for await (const x of asyncGenerator())
+		sink += x;
+}
+async function rejected() {
+	try {
+		await Promise.reject(new Error());
+	} catch (e) {
+		atLeaf('rejected');
+	}
+}
+function fewer(a, b, c, d, e) { return atLeaf('fewer') + (e ? 1 : 0); }
+function withParameters(a, g = () => atLeaf('parameters') + a) { return g(); }
+function returns() {
+	try {
+		return atLeaf('try');
+	} finally {
+		sink += atLeaf('finally');
+	}
+}
+function closing() {
+	const closed = { [Symbol.iterator]: () => closed, next() { return { value: 1, done: false }; },
+		return() { sink += atLeaf('return'); return {}; } };
+	for (const x of closed)
+		break;
+}
+class Fields { field = hasInitializers ? atLeaf('field') : 1; static arrow = () => atLeaf('fieldArrow'); }
 
 const scenes = [
 	function plain() { atLeaf('plain'); },
@@ -265,12 +324,54 @@ const scenes = [
 	function shorthand() { object.shorthand(); },
 	function reflect() { Reflect.apply(arrow, null, []); },
 	function setOf() { new Set([1]).forEach(() => atLeaf('set')); },
+	function delegates() { for (const x of delegating()) sink += x; },
+	function spreads() { sink += [...delegating()].length; },
+	function destructures() { const [a = atLeaf('destructuring')] = []; sink += a; },
+	function closes() { closing(); },
+	function arrayFrom() { Array.from([1], function mapper() { return atLeaf('from'); }); },
+	function find() { [1].find(() => atLeaf('find') < 0); },
+	function filter() { [1].filter((x) => atLeaf('filter') + x); },
+	function flatMap() { [1].flatMap((x) => [atLeaf('flatMap') + x]); },
+	function reduceRight() { [1].reduceRight((sum) => sum + atLeaf('reduceRight'), 0); },
+	function typed() { new Int8Array(1).map(() => atLeaf('typed')); },
+	function mapOf() { new Map([[1, 2]]).forEach(() => atLeaf('mapOf')); },
+	function valueOf() { sink += +{ valueOf() { return atLeaf('valueOf'); } }; },
+	function toText() { sink += `${{ toString() { return String(atLeaf('toText')); } }}`.length; },
+	function revive() { JSON.parse('1', function reviver() { return atLeaf('reviver'); }); },
+	function replaces() { JSON.stringify(1, function replacer() { return atLeaf('replacer'); }); },
+	function constructs() { Reflect.construct(Derived, []); },
+	function applies() { new Proxy(arrow, { apply() { return atLeaf('proxyApply'); } })(); },
+	function proxyNew() { new (new Proxy(Base, { construct() { return { a: atLeaf('proxyNew') }; } }))(); },
+	function proxySet() { new Proxy({}, { set() { atLeaf('proxySet'); return true; } }).x = 1; },
+	function boundTwice() { bound.bind(null)(); },
+	function callCall() { Function.prototype.call.call(arrow, null); },
+	function fewerArguments() { fewer(1); },
+	function moreArguments() { arrow(1, 2, 3, 4, 5, 6); },
+	function manyArguments() { inner.apply(null, new Array(100)); },
+	function parameters() { withParameters(1); },
+	function finallyCalls() { returns(); },
+	function fields() { sink += new Fields().field; },
+	function fieldArrow() { Fields.arrow(); },
+	function emits() { emitter.emit('event'); },
+	function inModule() { compiled.exports(atLeaf); },
+	function runsInVm() { inVm(atLeaf); },
+	function runsInContext() { inContext(atLeaf); },
+	function urls() { withUrl(atLeaf); },
+	function evalUrls() { evalUrl(atLeaf); },
+	function scoped() { withScope({ call: atLeaf }); },
+	...[privateMethod, staticBlock, optionalCall, logical].filter(Boolean)
+		.map((made) => function ofModern() { made(atLeaf); }),
 ];
 
 function runScenes() {
 	for (const scene of scenes)
 		scene();
 	asynchronous();
+	forAwait();
+	rejected();
+	Promise.resolve().then(function fulfilled() { atLeaf('then'); });
+	process.nextTick(function ticked() { atLeaf('tick'); });
+	setTimeout(function timed() { atLeaf('timer'); }, 0);
 }
 
 function scenesLoop(round) {

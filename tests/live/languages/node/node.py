@@ -10,7 +10,8 @@ three leaves with known shares of the time. calls: hardly anything but calls and
 samples fall where frames are made and taken down. inlined: small loops with known shares in
 functions that the optimizing compilers put into their callers. stubs: three functions whose time is
 spent in stubs of V8's without a frame. deep: more frames than a record holds; the stack is cut, and
-says so. wasm: JavaScript calls WebAssembly that calls JavaScript, and works itself.
+says so. wasm: JavaScript calls WebAssembly that calls JavaScript, and works itself. young: functions
+that live for 5 ms. ends: the same in processes of 0.3 s, whose last moment counts like the rest.
 
 A cell is node-VERSION[-BUILD][-MODE]-PROGRAM. Builds: stripped (npm's without .symtab) and debian
 (Debian's package, which has none). Modes: jitless (bytecode alone), noopt (baseline code where
@@ -34,6 +35,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 import beside  # noqa: E402
 import check  # noqa: E402
 import suite  # noqa: E402
+import young  # noqa: E402
 
 SOURCE = os.path.join(HERE, "known.js")
 FOLDER = "/tmp/otelprof-node"  # of the program, in a Debian root
@@ -48,12 +50,13 @@ MODES = {
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep", "wasm"]
+PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep", "wasm", "young", "ends"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
 DEFAULT = ["node-%s-%s" % (version, what) for version in VERSIONS
            for what in ("scenes", "inlined")] + [
     "node-20-spin", "node-20-calls", "node-20-jitless-scenes", "node-20-noopt-calls",
     "node-20-stubs", "node-26-stubs",
+    "node-20-young", "node-20-ends", "node-26-young", "node-26-ends",
     "node-20-deep", "node-20-jitless-deep", "node-26-deep", "node-12-wasm", "node-20-wasm",
     "node-26-wasm"] + [
     "node-%s-stripped-%s" % (version, what) for version in ("16", "20", "22", "26")
@@ -70,6 +73,7 @@ LEAF_POINTS = 2.0
 NOISE = 3 * 50
 OTHERS_MOST = 0.05  # between two leaves
 MIN_SAMPLES = 500
+SCENE_SAMPLES = 20  # on average, so that each is seen
 SAMPLES_ENOUGH = 2000
 SHARES_ENOUGH = 6000  # that chance makes less than LEAF_POINTS of a share
 RECORDINGS_MOST = 3
@@ -96,7 +100,7 @@ class Known:
         self.process = subprocess.Popen([*command[0], *MODES[mode], command[1], what, "600"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
-        self.stacks = set()  # each a tuple of (name, line, column) below atLeaf, leaf first
+        self.stacks = {}  # each a tuple of (name, line, column) below atLeaf, leaf first → its scene
         self.ready = False
         for line in self.process.stdout:
             words = line.split()
@@ -104,7 +108,7 @@ class Known:
                 self.ready = True
                 break
             if words[:1] == ["scene"]:
-                self.stacks.add(tuple(frame(w) for w in words[3:]))
+                self.stacks[tuple(frame(w) for w in words[3:])] = words[2]
 
     def stop(self):
         suite.stop([self.process])
@@ -139,6 +143,7 @@ class Count:
         self.total = self.exact = self.others = self.lines = 0
         self.leaves = {}
         self.wrong = {}
+        self.scenes, self.seen = set(), set()
 
     def note_wrong(self, sample, why):
         text = why + ": " + " ".join("%s:%d:%d" % (f.name, f.line, f.column) for f in sample.frames[:45]
@@ -153,6 +158,7 @@ def count_scenes(samples, known, columns=True):
     width = 3 if columns else 2
     stacks = {tuple(place[:width] for place in stack) for stack in known.stacks}
     names_of = {tuple(n for n, *_ in stack) for stack in known.stacks}
+    scene_of = {tuple(place[:width] for place in stack): scene for stack, scene in known.stacks.items()}
     marks = marked_lines()
     count = Count()
     for sample in samples:
@@ -170,8 +176,10 @@ def count_scenes(samples, known, columns=True):
         if frames[0][1] in marks["leaf"] and frames[1][1] in marks["scene"] and \
                 tuple(place[:width] for place in frames[2:]) in stacks:
             count.lines += sample.count
+            count.seen.add(scene_of[tuple(place[:width] for place in frames[2:])])
         else:
             count.note_wrong(sample, "lines")
+    count.scenes = set(scene_of.values())
     return count
 
 
@@ -335,6 +343,10 @@ def judge(count, result, shares):
                 (100 * count.lines / max(count.exact, 1)))
     result.figures.update(samples=count.total, exact=100 * count.exact / max(judged, 1),
                           lines=100 * count.lines / max(count.exact, 1))
+    missing = sorted(count.scenes - count.seen) if judged >= SCENE_SAMPLES * len(count.scenes) else []
+    if count.scenes:
+        result.need(not missing, "%d of %d scenes seen%s" % (
+            len(count.seen), len(count.scenes), ", not: " + " ".join(missing) if missing else ""))
     result.need(count.others <= OTHERS_MOST * count.total, "%d between leaves" % count.others)
     if count.leaves:
         known = max(sum(count.leaves.values()), 1)
@@ -416,6 +428,8 @@ def cell(run, name, program, why, mode, what):
     if run.row:
         run.row["release"] = subprocess.run([*command[0], "--version"], capture_output=True,
                                             text=True).stdout.strip().lstrip("v")
+    if what in ("young", "ends"):
+        return young.cell(run, name, [*command[0], *MODES[mode]], what == "ends")
     known = Known(command, mode, what)
     if not known.ready:
         known.stop()
@@ -466,7 +480,7 @@ def main():
             # The stacks of deep are cut, so they are not exact as those of the others are.
             run.cell(name, cell, program, why, mode, what, row=suite.row(
                 "Node.js", version, " ".join(x for x in (BUILDS[build], *MODES[mode]) if x),
-                what) if what != "deep" else None)
+                what) if what not in ("deep", "young", "ends") else None)
     return run.status()
 
 

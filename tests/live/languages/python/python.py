@@ -5,12 +5,13 @@ other builds of it.
 
     python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--peer TOOLS] [VERSION...]
 
-VERSION is such as 3.11, with a letter for another build (MODES), or with "-tasks" for the
-tasks of asyncio (tasks.py).
+VERSION is such as 3.11, with a letter for another build (MODES), with "-tasks" for the
+tasks of asyncio (tasks.py), or with "-shapes" or "-perf"
+for shapes of code (shapes.py), by itself or with -X perf.
 
 Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
 between), those in the Debian roots named in OTELPROF_CHROOTS, and those that
-tests/live/languages/python/fetch.sh gets. --quick takes 3.11 alone.
+tests/live/languages/python/fetch.sh gets. --quick takes 3.11 and its shapes alone.
 Prints lines like run.py's.
 """
 
@@ -26,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 import beside  # noqa: E402
 import check  # noqa: E402
+import shape_cells  # noqa: E402
 import suite  # noqa: E402
 import task_cells  # noqa: E402
 from cells import Cell, chain  # noqa: E402
@@ -35,6 +37,7 @@ VERSIONS = ["3.%d" % n for n in range(6, 16)]
 # Debug builds; builds with the compiler of traces, which PYTHON_JIT switches on; and those of
 # tests/live/languages/python/build_python.sh.
 TASKS = ["3.14-tasks", "3.15-tasks"]
+SHAPES = [version + "-shapes" for version in VERSIONS] + ["3.12-perf", "3.13-perf"]
 BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n"]
 MODES = {"d": "debug build", "j": "compiled traces", "s": "static", "m": "musl",
          "n": "musl, static"}
@@ -183,15 +186,24 @@ def main():
     run = suite.Run(parser.parse_args())
     run.suite = "python"
     roots, why = ([], "") if run.args.quick or run.args.list else fetched()
-    wanted = run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS + TASKS)
+    wanted = run.args.cells or (["3.11", "3.11-shapes"] if run.args.quick else
+                                VERSIONS + BUILDS + TASKS + SHAPES)
     found = {} if run.args.list else dict(
-        interpreters(roots), **odd_interpreters([v for v in wanted if v[-1] in "smn"]))
+        interpreters(roots), **odd_interpreters([v for v in wanted if v in BUILDS and v[-1] in "smn"]))
     with beside.started(run):
         for version in wanted:
-            of, what, mode = (version.removesuffix("-tasks"), task_cells.cell, task_cells.MODE) \
-                if version in TASKS else (version, cell, MODES.get(version[-1], ""))
-            run.cell("python-" + version, what, *found.get(of, (None, "")), why,
-                     row=suite.row("CPython", of.rstrip("djsmn"), mode))
+            of, what, mode = version, cell, MODES.get(version[-1], "")
+            if version in TASKS:
+                of, what, mode = version.removesuffix("-tasks"), task_cells.cell, task_cells.MODE
+            elif version in SHAPES:
+                of, what = version.split("-")[0], shape_cells.cell
+                mode = "-X perf" if version.endswith("-perf") else ""
+            command, release = found.get(of, (None, ""))
+            if command and mode == "-X perf":
+                command = [*command, "-X", "perf"]
+            run.cell("python-" + version, what, command, release, why,
+                     row=suite.row("CPython", of.rstrip("djsmn"), mode,
+                                   "shapes" if version in SHAPES else ""))
     return run.status()
 
 

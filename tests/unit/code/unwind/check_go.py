@@ -42,7 +42,8 @@ SWITCHES = re.compile(
 ALWAYS = re.compile(r'runtime\.(morestack|gogo)(\.abi0)?$')
 # On aarch64 the runtime puts 16 bytes between it and what it interrupts, which .debug_frame
 # does not say (sigctxt.pushCall).
-INJECTED = re.compile(r'runtime\.asyncPreempt(\.abi0)?$')
+INJECTED = re.compile(r'runtime\.(asyncPreempt|sigpanic0?)(\.abi0)?$')
+SP_EXACT = 1
 INJECTED_BYTES = 16
 SAVE_OFF_MAX = 32767
 
@@ -100,7 +101,8 @@ def check(table_info, path):
         elif offset < (0 if m.is_arm else 8) or (m.is_arm and offset + 8 > SAVE_OFF_MAX):
             ok = cfa == INVALID
         else:
-            ok = cfa == SP and cfa_off == offset + below
+            exact = not m.is_arm and INJECTED.match(name)
+            ok = cfa == SP and cfa_off == offset + below + (SP_EXACT if exact else 0)
             if (save, save_off) not in want_saves(offset, m.is_arm, below):
                 # Of assembly only, which need not keep it where compiled code does.
                 ok = ok and not m.is_arm and (save, save_off) == (0, 0)

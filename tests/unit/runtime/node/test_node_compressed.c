@@ -115,7 +115,7 @@ static void make_code(struct fake *f, const struct op_node_layout *l)
 	put(f, STREAM - l->code_bytes + 4, CODE + 1);
 	put_map(f, CODE, (uint16_t)l->type.code);
 	put(f, CODE + l->code_deopt, DEOPT + 1);
-	put(f, CODE + l->code_positions, TABLE + 1);
+	put(f, CODE + op_node_code_positions(l), TABLE + 1);
 	memcpy(f->bytes + CODE + l->code_start, &start, sizeof(start));
 	put(f, CODE + l->code_size, STREAM_BYTES);
 	put_array(f, DEOPT, 9);
@@ -142,7 +142,6 @@ static void check_version(const char *version)
 	const struct op_node_script *script;
 	const struct op_node_code *code;
 	struct op_node_codes codes;
-	const uint32_t id = ID;
 
 	CHECK_INT(op_runtime_node_layout_of(version, "/embedder", NULL, NULL, &l), 1);
 	CHECK(op_node_is_compressed(&l));
@@ -154,10 +153,12 @@ static void check_version(const char *version)
 	CHECK(op_runtime_node_code(&codes, code_range + STREAM + 8, &code) < 0);
 	heap.cage = cage;
 	heap.trusted_cage = trusted_cage;
-	CHECK_OK(op_runtime_node_function(&functions, cage + SHARED + 1, &id, &function));
+	CHECK_OK(
+		op_runtime_node_function(&functions, cage + SHARED + 1, NULL, &function));
 	CHECK_STR(function->name, "method");
 	CHECK_INT(function->start, 30 - 13);
-	CHECK_OK(op_runtime_node_script(&functions.scripts, function->script, &script));
+	CHECK_OK(op_runtime_node_script(&functions.scripts, function->script, NULL,
+					&script));
 	CHECK_STR(script->name, "/known.js");
 	CHECK_INT(op_runtime_node_place(script, function->start).line, 2);
 	CHECK_OK(op_runtime_node_code(&codes, code_range + STREAM + 8, &code));
