@@ -190,7 +190,8 @@ static void add_waits(struct snapshot *s, const struct op_capture *capture)
 			ns = op_capture_off_ns(capture, WAITS[i], t->now.host_tid,
 					       t->now.started_ns, now_ns);
 			if (ns)
-				op_part_count(s->taken, add_wait(s, t, WAITS[i], ns));
+				op_part_count(s->taken, WAITS[i],
+					      add_wait(s, t, WAITS[i], ns));
 		}
 	}
 }

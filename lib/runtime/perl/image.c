@@ -87,7 +87,7 @@ int op_runtime_perl_image(struct op_elf *elf, const char *path,
 	struct op_elf_symbol symbol[SYMBOLS];
 	struct op_perl_image image = { 0 };
 	char text[OP_LAYOUTS_VERSION_MAX + 1];
-	uint16_t version;
+	uint16_t version = 0;
 	int r;
 
 	if (!op_runtime_may_export(elf, names[LOOP]))

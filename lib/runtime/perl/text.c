@@ -119,7 +119,7 @@ static int find_package(const struct op_perl_objects *objects, const struct sv *
 			uint64_t *ret)
 {
 	uint64_t at = hash->body + objects->layout->hash_aux;
-	uint64_t max;
+	uint64_t max = 0;
 	uint64_t aux[AUX_BYTES / 8];
 	int r;
 
@@ -238,7 +238,7 @@ static int read_text(const struct op_perl_objects *objects, uint64_t addr,
 int op_runtime_perl_file(const struct op_perl_objects *objects, uint64_t addr,
 			 struct op_strbuf *to)
 {
-	uint64_t name;
+	uint64_t name = 0;
 	struct sv glob;
 	int r;
 

@@ -490,8 +490,7 @@ static void test_path(void)
 	child_end(&c);
 }
 
-TEST_MAIN({ "path", test_path }, { "memory", test_memory },
-	  { "locked", test_locked }, { "gone", test_gone },
-	  { "child", test_child }, { "many", test_many },
+TEST_MAIN({ "path", test_path }, { "memory", test_memory }, { "locked", test_locked },
+	  { "gone", test_gone }, { "child", test_child }, { "many", test_many },
 	  { "stalled_environment", stalled_environment },
 	  { "environment", test_environment }, { "file", test_file })
