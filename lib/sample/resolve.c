@@ -572,6 +572,9 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 			     parsed->header.user_words);
 	if (r == 0 && proc && was_cut(&parsed->header))
 		op_deferred_page(sampler, proc, parsed->header.end_pc);
+	if (r == 0)
+		r = make_sample(sampler, &of, parsed, stack, ret);
+	/* It may free of.mappings. */
 	publish_made(sampler, proc, of.program);
-	return r < 0 ? r : make_sample(sampler, &of, parsed, stack, ret);
+	return r;
 }

@@ -205,6 +205,11 @@ class Ends(Browse):
             os.kill(pid, 9)
             self.fail('it does not end')
         after = termios.tcgetattr(fd)
+        while select.select([fd], [], [], 0)[0]:
+            try:
+                raw += os.read(fd, 65536)
+            except OSError:  # all is read
+                break
         os.close(fd)
         return raw, status, before == after
 
