@@ -77,8 +77,8 @@ PLACE in_child(void *arg)
 
 PLACE in_work(void *arg)
 {
-	for (;;)
-		never = never + 1; /* PLACE in_work None */
+	for (;; never = never + 1) /* PLACE in_work None */
+		;
 	return arg;
 }
 
