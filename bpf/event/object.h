@@ -71,7 +71,8 @@ __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
 		piece.at = op_object_element(o, &step);
 	to = o->bytes;
 	op_platform_bound(to);
-	if (to > OP_OBJECT_BYTES - OP_OBJECT_PIECE_MAX)
+	op_platform_bound(i);
+	if (to > OP_OBJECT_BYTES - OP_OBJECT_PIECE_MAX || i >= OP_OBJECT_STEPS)
 		return 0;
 	o->start[i] = to + sizeof(piece);
 	if (step.length_at && bpf_probe_read_user(&length, sizeof(length),
