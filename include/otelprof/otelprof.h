@@ -61,9 +61,7 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
 /** End sampling and process the samples in the ring, for about six seconds at most.
  * Export them afterwards. Returns 0, also if it was not sampling. */
 OTELPROF_API int otelprof_stop(struct otelprof *p);
-
-/** The same for a host that must end soon: process the samples for about @timeout_ms. The
- * rest is taken at once, without names and unwind tables that are not there yet. */
+/** The same for about @timeout_ms. Samples after that get no new names and unwind tables. */
 OTELPROF_API int otelprof_stop_within(struct otelprof *p, int timeout_ms);
 
 /** A descriptor that is readable when otelprof_poll() has work (level-triggered). The
