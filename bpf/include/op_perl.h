@@ -43,7 +43,7 @@ enum {
 	/* the body of a GV: its name, a HEK, whose text begins with "_<" where it is a file's */
 	OP_PERL_GV_NAME = 32,
 	OP_PERL_GV_FILE = 10,
-	OP_PERL_FILE_BYTES = 64, /* of a file's name that its hash is of */
+	OP_PERL_FILE_BYTES = 64, /* of a file's name that are hashed */
 	OP_PERL_FILE_COPIED = 255,
 
 	/* a context's type is enum op_perl_cx + struct op_perl.cx_sub, with these bits */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the thread-specific data of glibc by nptl_db's symbols, and of musl by its code.
- * */
+/* Finds the thread-specific data of glibc by nptl_db's symbols, and of musl by its code; and
+ * variables of threads. */
 #include "runtime/thread_slot.h"
 
 #include <elf.h>
@@ -147,4 +147,19 @@ int op_runtime_thread_slot(const struct op_runtime_target *target, uint32_t key,
 		}
 	}
 	return r;
+}
+
+int op_runtime_thread_variable(const struct op_runtime_target *target,
+			       const struct op_elf_tls *tls, struct op_elf_tls_place *ret)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	_cleanup_(op_elf_freep) struct op_elf *musl = NULL;
+	uint64_t bias;
+	int r = target->open_image(target, NULL, &elf, &bias);
+
+	if (r < 0)
+		return r;
+	r = target->open_image(target, "ld-musl-", &musl, &bias);
+	r = op_elf_tls_place(elf, tls, target->memory, target->bias, r == 0, ret);
+	return r > 0 ? 0 : r < 0 ? r : -EAGAIN;
 }

@@ -5,7 +5,7 @@
  * Their stacks are read and walked here. Then a second iterator tells which threads ran
  * meanwhile: their stacks are unknown.
  *
- * The last snapshot, when sampling stops, is of waits that have not ended. For kinds that measure
+ * The last snapshot, when sampling stops, has the waits that have not ended. For kinds that measure
  * intervals off the CPUs (off_cpu, wall, locks) they end there.
  */
 #include <errno.h>

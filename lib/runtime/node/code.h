@@ -91,7 +91,7 @@ void op_runtime_node_codes_window(struct op_node_codes *codes);
 
 /*
  * The source position of the bytecode at @offset (from the object's first byte) of the
- * BytecodeArray that @object points to. @owner: a number for the function that it is of, by which it
+ * BytecodeArray that @object points to. @owner: a number for its function, by which it
  * is known when the process has gone; 0: none. Returns 0; -EBADMSG if it is not one; an error of
  * reading; -ENOMEM.
  */

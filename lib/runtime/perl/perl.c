@@ -36,19 +36,11 @@ static int perl_probe(struct op_elf *elf, const char *path,
 static int find_tls(const struct op_perl_image *image,
 		    const struct op_runtime_target *target, struct op_perl *perl)
 {
-	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	_cleanup_(op_elf_freep) struct op_elf *musl = NULL;
 	struct op_elf_tls_place place;
-	uint64_t bias;
-	int r = target->open_image(target, NULL, &elf, &bias);
+	int r = op_runtime_thread_variable(target, &image->tls, &place);
 
 	if (r < 0)
 		return r;
-	r = target->open_image(target, "ld-musl-", &musl, &bias);
-	r = op_elf_tls_place(elf, &image->tls, target->memory, target->bias, r == 0,
-			     &place);
-	if (r <= 0)
-		return r < 0 ? r : -EAGAIN;
 	perl->at = place.offset;
 	perl->module = place.module;
 	perl->dtv_at = place.dtv_at;

@@ -10,6 +10,7 @@
 #include "base/macros.h"
 #include "runtime/ruby/function.h"
 #include "runtime/ruby/image.h"
+#include "runtime/thread_slot.h"
 
 #include "op_ruby.h"
 
@@ -48,10 +49,7 @@ static int ruby_probe(struct op_elf *elf, const char *path,
 static int find_context(const struct op_ruby_image *image,
 			const struct op_runtime_target *target, struct op_ruby *ruby)
 {
-	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	_cleanup_(op_elf_freep) struct op_elf *musl = NULL;
 	struct op_elf_tls_place place;
-	uint64_t bias;
 	int r;
 
 	if (image->shared) {
@@ -61,14 +59,9 @@ static int find_context(const struct op_ruby_image *image,
 		ruby->thread_id = image->layout.thread_id;
 		return 0;
 	}
-	r = target->open_image(target, NULL, &elf, &bias);
+	r = op_runtime_thread_variable(target, &image->tls, &place);
 	if (r < 0)
 		return r;
-	r = target->open_image(target, "ld-musl-", &musl, &bias);
-	r = op_elf_tls_place(elf, &image->tls, target->memory, target->bias, r == 0,
-			     &place);
-	if (r <= 0)
-		return r < 0 ? r : -EAGAIN;
 	ruby->ec_at = place.offset;
 	ruby->module = place.module;
 	ruby->dtv_at = place.dtv_at;

@@ -30,6 +30,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
 
 import beside  # noqa: E402
 import check  # noqa: E402
+import interpreted  # noqa: E402
 import scenes  # noqa: E402
 import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
@@ -467,25 +468,11 @@ def cell(run, name, root, why, wanted):
         run.judge(name + "-" + what, *CHECKS[what](run, name, php))
 
 
-def roots(versions):
-    done = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *versions],
-                          capture_output=True, text=True)
-    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
-        done.stderr.split())
-
-
 def main():
-    parser = suite.parser("otelprof")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--hz", type=int, default=999)
-    parser.add_argument("--only", choices=CHECKS, action="append")
-    beside.add_option(parser)
-    run = suite.Run(parser.parse_args())
-    run.suite = "php"
+    run = interpreted.start("php", CHECKS)
     wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
-    found, why = ({}, "") if run.args.list else roots(
-        sorted({CELLS[name][0] for name in wanted}))
+    found, why = ({}, "") if run.args.list else interpreted.fetch(
+        HERE, sorted({CELLS[name][0] for name in wanted}))
     with beside.started(run):
         for name in wanted:
             run.cell(name, cell, found.get(CELLS[name][0]), why,

@@ -16,8 +16,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-from dataclasses import replace
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
@@ -25,6 +23,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
 
 import beside  # noqa: E402
 import check  # noqa: E402
+import interpreted  # noqa: E402
 import scenes  # noqa: E402
 import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
@@ -53,7 +52,6 @@ SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + CHAIN + ROOT, LEAVES,
             others=r"(?:%s|(?:(?:%sclock_gettime\n)?%s(?:cpu|now)\n)|"
             r"(?:(?:block in %schoose\n)?%seach_pair\n)?%schoose\n|%s(?:next|took|to_i)\n)%s" %
             (on_the_way(), OF, OF, OF, OF, OF, OF, ROOT))
-OTHERS_MOST = 0.025
 CALLS = Cell(r"(?:(?:%(of)stick\n)?%(of)sleaf_calls\n|"
              r"(?:(?:(?:%(of)sadd\n)?block in %(of)sleaf_callbacks\n)?%(of)smap\n|(?:%(of)seach\n)?"
              r"(?:%(of)sto_a\n){1,2})?%(of)sleaf_callbacks\n)" % {"of": OF} +
@@ -112,53 +110,8 @@ class Ruby:
                                 stdout=subprocess.PIPE, text=True)
 
 
-def check_mix(capture, result):
-    """Ruby's frames stand above the native one of the loop, down to the program's start."""
-    total = sum(s.count for s in capture.samples)
-    right = sum(s.count for s in capture.samples
-                if s.frames[-1].name == "_start" and
-                any(a.type == "ruby" and a.name == "<main>" and b.type == "native"
-                    for a, b in zip(s.frames, s.frames[1:])))
-    result.need(right >= 0.99 * total, "native and Ruby frames in true order to _start in %d of %d"
-                % (right, total))
-
-
-def peers(samples):
-    """What the peer makes of the same seconds."""
-    other = check.Result()
-    shares = check.check_pattern(samples, replace(SPIN, exact=0), lambda f: f.name, "name", other)
-    check.check_shares(shares, replace(SPIN, leaf_points=100), other)
-    return other.figures
-
-
-def check_spin(run, name, ruby):
-    start_ns = time.time_ns()
-    capture, text, _, pid = scenes.record(run, name, ruby, "spin", run.args.seconds)
-    result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
-    check_mix(capture, result)
-    total = sum(s.count for s in capture.samples)
-    others = sum(s.count for s in capture.samples
-                 if re.fullmatch(SPIN.others, check.stack_names(s, SPIN, check.name_by_record)))
-    result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
-    beside.tell(run, name, pid, start_ns, peers)
-    return [result, check.check_rules(capture), check.check_accounting(text)]
-
-
-def check_calls(run, name, ruby):
-    capture, _, _, pid = scenes.record(run, name, ruby, "calls", run.args.seconds)
-    result = check.check_chain(capture, CALLS, pid)
-    check_mix(capture, result)
-    return [result]
-
-
-def check_shapes(run, name, ruby):
-    capture, _, said, pid = scenes.record(run, name, ruby, "shapes", 2 * run.args.seconds)
-    result = check.Result()
-    Scenes(said).judge(check.select(capture, pid), result)
-    return [result]
-
-
-CHECKS = {"spin": check_spin, "calls": check_calls, "shapes": check_shapes}
+LANGUAGE = interpreted.Language("Ruby", "ruby", "<main>", SPIN, CALLS, Scenes)
+CHECKS = LANGUAGE.checks()
 
 
 def cell(run, name, root, why, wanted):
@@ -175,24 +128,11 @@ def cell(run, name, root, why, wanted):
         run.judge(name + "-" + what, *CHECKS[what](run, name, ruby))
 
 
-def roots(versions):
-    done = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *versions],
-                          capture_output=True, text=True)
-    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
-        done.stderr.split())
-
-
 def main():
-    parser = suite.parser("otelprof")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--hz", type=int, default=999)
-    parser.add_argument("--only", choices=CHECKS, action="append")
-    beside.add_option(parser)
-    run = suite.Run(parser.parse_args())
-    run.suite = "ruby"
+    run = interpreted.start("ruby", CHECKS)
     wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
-    found, why = ({}, "") if run.args.list else roots(sorted({CELLS[name] for name in wanted}))
+    found, why = ({}, "") if run.args.list else interpreted.fetch(
+        HERE, sorted({CELLS[name] for name in wanted}))
     with beside.started(run):
         for name in wanted:
             run.cell(name, cell, found.get(CELLS[name]), why, run.args.only or list(CHECKS),
