@@ -297,14 +297,20 @@ bool op_processes_waiting(const struct op_processes *p)
 	return p->runtimes.attach_after_ns || !TAILQ_EMPTY(&p->dirty);
 }
 
+/* The earlier of two times; 0: no such time. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && b ? OP_MIN(a, b) : a | b;
+}
+
 uint64_t op_processes_next_ns(const struct op_processes *p)
 {
+	uint64_t next_ns =
+		earlier(p->runtimes.attach_after_ns, op_made_pages_next_ns(&p->made));
+
 	if (p->settle_on)
 		return p->now_ns;
-	if (op_sweep_busy(p) && (!p->runtimes.attach_after_ns ||
-				 p->sweep.slice_after_ns < p->runtimes.attach_after_ns))
-		return p->sweep.slice_after_ns;
-	return p->runtimes.attach_after_ns;
+	return op_sweep_busy(p) ? earlier(next_ns, p->sweep.slice_after_ns) : next_ns;
 }
 
 bool op_processes_busy(const struct op_processes *p)

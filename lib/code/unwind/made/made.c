@@ -21,6 +21,10 @@ enum {
 static const uint64_t AGAIN_MIN_NS = UINT64_C(20000000);
 static const uint64_t AGAIN_MAX_NS = UINT64_C(5000000000);
 
+/* Samples are read this long after the last that hit made code: those of a process that ends meanwhile
+ * remain in doubt. */
+static const uint64_t CHECK_NS = UINT64_C(100000000);
+
 /* Of that share, so much may be used at once: for some 200 pages. */
 static const int64_t READ_MAX_NS = INT64_C(500000000);
 
@@ -52,6 +56,13 @@ void op_made_pages_init(struct op_made_pages *all, struct op_arena *arena,
 				       .left_ns = READ_MAX_NS,
 				       .filled_ns = op_clock_monotonic_ns() };
 	TAILQ_INIT(&all->used);
+}
+
+uint64_t op_made_pages_next_ns(const struct op_made_pages *all)
+{
+	uint64_t next_ns = all->checked_ns ? all->checked_ns + CHECK_NS : 0;
+
+	return next_ns > op_clock_monotonic_ns() ? next_ns : 0;
 }
 
 /* ---- what programs read ---- */
@@ -374,7 +385,7 @@ static bool check(struct op_made *made, uint64_t time_ns, struct op_allowance *a
 			return false;
 		made->number += (uint64_t)r;
 	}
-	made->checked_ns = now_ns;
+	made->checked_ns = made->all->checked_ns = now_ns;
 	return true;
 }
 

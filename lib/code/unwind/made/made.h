@@ -35,6 +35,7 @@ struct op_made_pages {
 	size_t len;
 	int64_t left_ns; /* of the CPU time for reading pages; negative: owed */
 	uint64_t filled_ns;
+	uint64_t checked_ns; /* code that samples hit was last compared */
 	uint64_t regions_refused; /* OP_MADE_REGIONS_MAX, OP_MADE_REGION_BYTES_MAX */
 };
 
@@ -50,6 +51,9 @@ struct op_made;
 
 void op_made_pages_init(struct op_made_pages *pages, struct op_arena *arena,
 			struct op_unwind_rules *rules);
+/* When to read samples again, because their code can be compared only while its process lives.
+ * 0: no such time. */
+uint64_t op_made_pages_next_ns(const struct op_made_pages *pages);
 /* @memory is the process's, and borrowed. Returns 0 or -ENOMEM. */
 int op_made_new(struct op_made_pages *pages, const struct op_memory *memory,
 		struct op_made **ret);
