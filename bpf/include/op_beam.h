@@ -31,7 +31,12 @@ struct op_beam {
 	__u64 shared_end;
 	__u64 loop;
 	__u64 loop_end;
-	__u64 exit; /* where the first function of a process returns to */
+	/* where the first function of a process returns to, and the end of that code */
+	__u64 exit;
+	__u64 exit_end;
+	/* the C function that calls the loop */
+	__u64 caller;
+	__u64 caller_end;
 	/* A thread's scheduler data is at *(thread pointer + at) + block */
 	__s32 at;
 	__s32 block;
@@ -43,7 +48,7 @@ struct op_beam {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct op_beam) == 88, "the size is fixed");
+_Static_assert(sizeof(struct op_beam) == 112, "the size is fixed");
 
 /* 32 bits that tell an entry of the list from a later one at its address. */
 static inline __attribute__((always_inline)) __u32 op_beam_guard(__u64 entry, __u64 next,

@@ -21,8 +21,8 @@ static struct otlp_text frame_type(const struct threads *t, const struct thread_
 
 bool threads_is_managed(const struct threads *t, const struct thread_frame *f)
 {
-	static const char *const types[] = { "cpython", "php",	  "jvm", "ruby",
-					     "v8js",	"dotnet", "perl" };
+	static const char *const types[] = { "cpython", "php",	  "jvm",  "ruby",
+					     "v8js",	"dotnet", "perl", "beam" };
 	struct otlp_text type = frame_type(t, f);
 	size_t i;
 

@@ -41,6 +41,7 @@ static const struct {
 	{ "ruby", "Ruby", "lightred" },
 	{ "perl", "Perl", "brown" },
 	{ "dotnet", ".NET", "darkgrey" },
+	{ "beam", "Erlang", "magenta" },
 };
 enum {
 	CATEGORIES = sizeof(categories) / sizeof(categories[0])

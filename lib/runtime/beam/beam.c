@@ -20,7 +20,7 @@
 
 /* The memory in which BEAM makes code that it does not run as it writes it. */
 static const char doubled[] = "/memfd:vmem";
-static const char elixir[] = "Elixir.";
+static const char elixir[] = "'Elixir.";
 /* The part of a function before its first instruction. */
 static const char prologue[] = "-CodeInfoPrologue";
 
@@ -102,10 +102,16 @@ static int find_shared(struct op_beam_list *list, struct op_beam *beam)
 {
 	struct op_beam_module module;
 	struct op_beam_function loop;
+	struct op_beam_function last;
+	bool fresh;
 	int r = op_runtime_beam_list_named(list, "global::process_main", &module, &loop);
 
+	if (r == 0)
+		r = op_runtime_beam_list_find(list, list->exit, 0, &last, &fresh);
 	if (r < 0)
 		return r;
+	beam->exit = list->exit;
+	beam->exit_end = last.end;
 	beam->shared = module.base;
 	beam->shared_end = module.base + module.size;
 	beam->loop = loop.start;
@@ -128,6 +134,8 @@ static int find_thread(const struct op_beam_image *image,
 	beam->at = slot.at;
 	beam->block = slot.block;
 	beam->current = image->current;
+	beam->caller = image->caller[0] + target->bias;
+	beam->caller_end = image->caller[1] + target->bias;
 	return 0;
 }
 
@@ -160,7 +168,6 @@ static int beam_attach(void *image_data, const struct op_runtime_target *target,
 		beam_detach(instance);
 		return r;
 	}
-	beam->exit = instance->list.exit;
 	*ret_instance = instance;
 	return 0;
 }
@@ -190,8 +197,8 @@ static int beam_update(void *data, const struct op_runtime_target *target, void 
 		}
 		if (ret->len == OP_RUNTIME_RANGES_MAX)
 			break;
-		ret->range[ret->len++] = (struct op_runtime_range){ .start = m.start,
-								    .end = m.end };
+		ret->range[ret->len++] =
+			(struct op_runtime_range){ .start = m.start, .end = m.end };
 		begin = OP_MIN(begin, m.start);
 		end = OP_MAX(end, m.end);
 	}
@@ -206,23 +213,28 @@ static int beam_update(void *data, const struct op_runtime_target *target, void 
 	return 1;
 }
 
-/* "Elixir.Foo:bar/1" is "Foo.bar/1" in Elixir, and a function's prologue is the function's. */
+/* 'Elixir.Foo.Bar':baz/1 is Foo.Bar.baz/1 in Elixir, and a function's prologue is the function's. */
 static const char *make_name(struct beam_instance *instance, const char *name)
 {
 	size_t len = strlen(name);
 	size_t cut = sizeof(prologue) - 1;
-	const char *colon;
+	char *module = instance->name;
+	char *end;
 
 	if (len > cut && strcmp(name + len - cut, prologue) == 0)
 		len -= cut;
 	len = OP_MIN(len, sizeof(instance->name) - 1);
-	memcpy(instance->name, name, len);
-	instance->name[len] = 0;
-	colon = strchr(instance->name, ':');
-	if (strncmp(instance->name, elixir, sizeof(elixir) - 1) != 0 || !colon)
+	memcpy(module, name, len);
+	module[len] = 0;
+	if (strncmp(module, elixir, sizeof(elixir) - 1) != 0)
+		return module;
+	module += sizeof(elixir) - 1;
+	end = strstr(module, "':");
+	if (!end)
 		return instance->name;
-	instance->name[colon - instance->name] = '.';
-	return instance->name + sizeof(elixir) - 1;
+	*end = '.';
+	memmove(end + 1, end + 2, strlen(end + 2) + 1);
+	return module;
 }
 
 static int beam_describe(void *data, const uint64_t *words, size_t len,

@@ -18,14 +18,14 @@ enum symbol {
 	LIST,
 	DATA,
 	RELEASE,
+	CALLER,
 	SYMBOLS,
 };
 
 static const char *const names[SYMBOLS] = {
-	[TYPE] = "enif_thread_type",
-	[LIST] = "__jit_debug_descriptor",
-	[DATA] = "erts_get_scheduler_data",
-	[RELEASE] = "etp_otp_release",
+	[TYPE] = "enif_thread_type",	    [LIST] = "__jit_debug_descriptor",
+	[DATA] = "erts_get_scheduler_data", [RELEASE] = "etp_otp_release",
+	[CALLER] = "process_main",
 };
 
 enum {
@@ -120,7 +120,8 @@ int op_runtime_beam_image(struct op_elf *elf, const char *path, struct op_log *l
 		return r;
 	if (!symbol[TYPE].value)
 		return 0;
-	r = symbol[LIST].value && symbol[DATA].value && is_known(elf, &symbol[RELEASE]);
+	r = symbol[LIST].value && symbol[DATA].value && symbol[CALLER].size &&
+	    is_known(elf, &symbol[RELEASE]);
 	if (r)
 		r = find_key(elf, symbol[DATA].value, &image.key);
 	if (r == 1)
@@ -135,6 +136,8 @@ int op_runtime_beam_image(struct op_elf *elf, const char *path, struct op_log *l
 	if (r < 0)
 		return r;
 	image.list = symbol[LIST].value;
+	image.caller[0] = symbol[CALLER].value;
+	image.caller[1] = symbol[CALLER].value + symbol[CALLER].size;
 	*ret = image;
 	return 1;
 }

@@ -10,9 +10,10 @@
 
 /* ELF addresses, and an offset. */
 struct op_beam_image {
-	uint64_t list;	  /* __jit_debug_descriptor */
-	uint64_t key;	  /* of a thread's ErtsSchedulerData; 4 bytes */
-	uint32_t current; /* ErtsSchedulerData.current_process */
+	uint64_t list;	    /* __jit_debug_descriptor */
+	uint64_t key;	    /* of a thread's ErtsSchedulerData; 4 bytes */
+	uint64_t caller[2]; /* process_main(), which calls the scheduler's loop */
+	uint32_t current;   /* ErtsSchedulerData.current_process */
 };
 
 /* Returns 1; 0 if @elf is no BEAM; -ENOTSUP, which was logged; or -errno. */

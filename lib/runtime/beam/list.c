@@ -237,7 +237,8 @@ int op_runtime_beam_list_named(struct op_beam_list *list, const char *name,
 			continue;
 		r = get_text(list, e, &text, &fresh);
 		if (r == 0)
-			r = op_runtime_beam_function(text->bytes, text->len, 0, name, ret);
+			r = op_runtime_beam_function(text->bytes, text->len, 0, name,
+						     ret);
 		if (r == 1)
 			*ret_module = e->module;
 		return r == 0 ? -ENOENT : r < 0 ? r : 0;

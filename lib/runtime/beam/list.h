@@ -17,8 +17,8 @@
 enum {
 	OP_BEAM_MODULES_MAX = 32768,   /* more are not known; a large system has 3,000 */
 	OP_BEAM_READS_MAX = 2 * 32768, /* entries that are read in a window */
-	OP_BEAM_TEXT_MAX = 16 << 20,   /* bytes about a module; a longer one has no names */
-	OP_BEAM_TEXTS_MAX = 1024,      /* modules whose text is kept */
+	OP_BEAM_TEXT_MAX = 4 << 20, /* bytes about a module; a longer one has no names */
+	OP_BEAM_TEXTS_MAX = 1024,   /* modules whose text is kept */
 	OP_BEAM_TEXTS_BYTES = 8 << 20, /* of these, unless the last one is longer */
 };
 
@@ -26,7 +26,7 @@ struct op_beam_entry {
 	uint64_t addr;
 	uint64_t file; /* address of the text, and its size */
 	uint64_t size;
-	uint32_t guard; /* op_beam_guard() */
+	uint32_t guard;		      /* op_beam_guard() */
 	struct op_beam_module module; /* size 0: it is about no code */
 };
 

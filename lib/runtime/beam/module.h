@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 enum {
-	OP_BEAM_MODULE_HEAD = 26, /* the bytes that op_runtime_beam_module() wants at least */
+	OP_BEAM_MODULE_HEAD =
+		26, /* the bytes that op_runtime_beam_module() wants at least */
 	OP_BEAM_EMULATOR_BYTES = 24,
 };
 
@@ -20,7 +21,7 @@ struct op_beam_module {
 };
 
 struct op_beam_function {
-	uint64_t start;	     /* [start, end), addresses */
+	uint64_t start; /* [start, end), addresses */
 	uint64_t end;
 	const char *name;    /* "module:function/arity"; borrowed from the bytes */
 	const char *file;    /* "" if unknown; borrowed as well */

@@ -9,9 +9,12 @@
 %%                   file, line, separated by tabs), an empty line.
 %%   calls SECONDS   the chain, then leaf_calls, which calls tick all the time, and leaf_callbacks,
 %%                   which other modules call back.
+%%   nif SECONDS     the chain, then a function of known_nif.c, in this process and on a dirty
+%%                   scheduler. It is in known_nif.so beside this.
 %%
 %% After "ready PID" the work begins.
 -module(known).
+-export([nif_spin/1, nif_dirty/1]).
 -export([main/1, work/1, handle_call/3, handle_cast/2, init/1, callback_mode/0, idle/3, awake/1]).
 
 -define(BIG, 4000).
@@ -22,6 +25,10 @@ main([Mode, Seconds]) ->
     case Mode of
         "spin" -> ready(), spin(Last, 1);
         "calls" -> ready(), calls(Last);
+        "nif" ->
+            ok = erlang:load_nif(filename:rootname(code:which(?MODULE)) ++ "_nif", 0),
+            ready(),
+            nif(Last);
         "shapes" -> shapes(Last)
     end,
     halt().
@@ -56,7 +63,9 @@ f1(a, N) -> leaf_50(N, N) + 1;
 f1(b, N) -> leaf_30(N, N) + 2;
 f1(c, N) -> leaf_20(N, N) + 3;
 f1(d, N) -> leaf_calls(N) + 4;
-f1(e, N) -> leaf_callbacks(N) + 5.
+f1(e, N) -> leaf_callbacks(N) + 5;
+f1(f, N) -> nif_spin(N) + 6;
+f1(g, N) -> nif_dirty(N) + 7.
 f2(W, N) -> f1(W, N) + 1.
 f3(W, N) -> f2(W, N) + 1.
 f4(W, N) -> f3(W, N) + 1.
@@ -92,9 +101,19 @@ spin(Last, Number) ->
     end.
 
 calls(Last) ->
-    _ = f24(d, 20000) + f24(e, 2000),
+    _ = f24(d, 20000) + f24(e, 200),
     case now_ms() < Last of
         true -> calls(Last);
+        false -> ok
+    end.
+
+nif_spin(_) -> erlang:nif_error(not_loaded).
+nif_dirty(_) -> erlang:nif_error(not_loaded).
+
+nif(Last) ->
+    _ = f24(f, 200000) + f24(g, 200000),
+    case now_ms() < Last of
+        true -> nif(Last);
         false -> ok
     end.
 
@@ -116,7 +135,7 @@ md5(N, Big) -> _ = erlang:md5(element(2, Big)), md5(N - 16 * ?BIG, Big).
 
 collect({say, Name}, _) -> say(Name, collect), 0;
 collect(N, _) when N =< 0 -> 0;
-collect(N, Big) -> _ = erlang:garbage_collect(), collect(N - 64 * ?BIG, Big).
+collect(N, Big) -> _ = erlang:garbage_collect(), collect(N - 8 * ?BIG, Big).
 
 big() ->
     case get(big) of
@@ -130,7 +149,7 @@ say(Name, Leaf) ->
     io:format("scene ~s~n~s~n", [Name, [frame(F) || F <- Frames]]).
 
 frame({M, F, A, Where}) ->
-    io_lib:format("~ts:~ts/~b\t~ts\t~b~n", [M, F, A, proplists:get_value(file, Where, ""),
+    io_lib:format("~tp:~tp/~b\t~ts\t~b~n", [M, F, A, proplists:get_value(file, Where, ""),
                                             proplists:get_value(line, Where, 0)]).
 
 deep(0, W) -> work(W) + 1;
@@ -345,13 +364,16 @@ shapes(Last) ->
     put(server, Server),
     {ok, Statem} = gen_statem:start(?MODULE, idle, []),
     put(statem, Statem),
-    [scene(Name, {say, Name}) || Name <- names()],
-    ready(),
-    repeat(Last, 1000000).
+    rounds(Last, say).
 
-repeat(Last, Count) ->
-    [scene(Name, Count) || Name <- names()],
+%% The first round says the stacks.
+rounds(Last, Count) ->
+    [scene(Name, if Count =:= say -> {say, Name}; true -> Count end) || Name <- names()],
+    case Count of
+        say -> ready();
+        _ -> ok
+    end,
     case now_ms() < Last of
-        true -> repeat(Last, Count);
+        true -> rounds(Last, 1000000);
         false -> ok
     end.
