@@ -5,8 +5,8 @@
     erlang.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--seconds N] [--only CHECK] [CELL...]
 
     erlang-25 erlang-27   that OTP of Debian: this host's, or one that fetch.sh finds or makes
-    erlang-fp             25 with +JPperf fp: its frames have frame pointers
-    erlang-single         25 with +JMsingle true: its code is in other memory
+    erlang-fp             27 with +JPperf fp: its frames have frame pointers
+    erlang-single         27 with +JMsingle true: its code is in other memory
     erlang-map            25 with +JPperf map, and no frames of this library's
     erlang-dump           the same with its jitdump file: callers may be guessed, and say so
 
@@ -32,8 +32,8 @@ from cells import Cell, chain  # noqa: E402
 CELLS = {
     "erlang-25": ("25", ""),
     "erlang-27": ("27", ""),
-    "erlang-fp": ("25", "+JPperf fp"),
-    "erlang-single": ("25", "+JMsingle true"),
+    "erlang-fp": ("27", "+JPperf fp"),
+    "erlang-single": ("27", "+JMsingle true"),
     "erlang-map": ("25", "+JPperf map"),
     "erlang-dump": ("25", "+JPperf dump"),
 }
@@ -42,7 +42,7 @@ QUICK = ["erlang-25"]
 FOLDER = "/tmp/otelprof-erlang"  # of the program, in the root
 LEAVES = {"a": "known:leaf_50/2", "b": "known:leaf_30/2", "c": "known:leaf_20/2"}
 CHAIN = chain(name="known:f%d/2")
-ROOT = "known:main/1\ninit:start_em/1\ninit:do_boot/3\n"
+ROOT = r"known:main/1\n(?:init:start_it/1\n)?init:start_em/1\ninit:do_boot/3\n"
 SHARED = "global::"  # code of the runtime's own that its modules call
 
 
@@ -209,8 +209,7 @@ def check_nif(run, name, program):
     for what, pattern in (
             ("NIF", "nif_work\nspin\n(?:beam_jit_call_nif.*\n)global::call_nif_shared\n" + CHAIN +
              "known:nif/1\n" + ROOT),
-            ("dirty NIF", "nif_work\nspin\n(?:.+\n)*erts_dirty_process_main\n(?:.+\n)*"
-             "start_thread\n(?:.+\n)*")):
+            ("dirty NIF", "nif_work\nspin\n.+\nerts_dirty_process_main\n(?:.+\n){3,5}")):
         of = [s for s in stacks if ("erts_dirty_process_main" in s) == (what == "dirty NIF")]
         right = sum(bool(re.fullmatch(pattern, s)) for s in of)
         result.need(len(of) >= 200 and right >= 0.99 * len(of),
