@@ -21,8 +21,6 @@
 /* The memory in which BEAM makes code that it does not run as it writes it. */
 static const char doubled[] = "/memfd:vmem";
 static const char elixir[] = "'Elixir.";
-/* The part of a function before its first instruction. */
-static const char prologue[] = "-CodeInfoPrologue";
 
 enum {
 	NAME_MAX_BYTES = 1024, /* of a function; the rest is cut off */
@@ -213,17 +211,13 @@ static int beam_update(void *data, const struct op_runtime_target *target, void 
 	return 1;
 }
 
-/* 'Elixir.Foo.Bar':baz/1 is Foo.Bar.baz/1 in Elixir, and a function's prologue is the function's. */
+/* 'Elixir.Foo.Bar':baz/1 is Foo.Bar.baz/1 in Elixir. */
 static const char *make_name(struct beam_instance *instance, const char *name)
 {
-	size_t len = strlen(name);
-	size_t cut = sizeof(prologue) - 1;
+	size_t len = OP_MIN(strlen(name), sizeof(instance->name) - 1);
 	char *module = instance->name;
 	char *end;
 
-	if (len > cut && strcmp(name + len - cut, prologue) == 0)
-		len -= cut;
-	len = OP_MIN(len, sizeof(instance->name) - 1);
 	memcpy(module, name, len);
 	module[len] = 0;
 	if (strncmp(module, elixir, sizeof(elixir) - 1) != 0)

@@ -18,6 +18,17 @@ enum {
 	LINE_PAD = 2,
 };
 
+/* What is before a function's first instruction has a range of its own, without lines. */
+static const char prologue[] = "-CodeInfoPrologue";
+
+static bool is_prologue(const char *name)
+{
+	size_t len = strlen(name);
+	size_t end = sizeof(prologue) - 1;
+
+	return len > end && strcmp(name + len - end, prologue) == 0;
+}
+
 /* A text of @len bytes with its end. NULL if it has none, or if it is not in the buffer. */
 static const char *read_text(struct op_reader *in, uint16_t len, uint32_t pad)
 {
@@ -116,6 +127,7 @@ int op_runtime_beam_function(const void *bytes, size_t len, uint64_t addr,
 	struct op_beam_function f;
 	uint32_t ranges;
 	uint16_t name_len;
+	bool before = false; /* it is the prologue of the next one */
 	uint32_t i;
 	int r = read_head(&in, &module, &ranges, &name_len);
 
@@ -133,7 +145,11 @@ int op_runtime_beam_function(const void *bytes, size_t len, uint64_t addr,
 		read_lines(&in, lines, addr - module.base, &f);
 		if (in.failed)
 			break;
-		if (name ? strcmp(name, f.name) != 0 : addr < f.start || addr >= f.end)
+		if (name ? strcmp(name, f.name) != 0
+			 : !before && (addr < f.start || addr >= f.end))
+			continue;
+		before = !name && !before && is_prologue(f.name);
+		if (before)
 			continue;
 		*ret = f;
 		return 1;

@@ -37,7 +37,7 @@ int op_runtime_beam_emulator(const void *bytes, size_t len, uint64_t *ret_exit);
  * -EBADMSG. */
 int op_runtime_beam_module(const void *bytes, size_t len, struct op_beam_module *ret);
 
-/* The function that holds @addr, or with @name the first one of that name. Returns 1, 0 or
+/* The function that holds @addr, perhaps in what is before its first instruction, or with @name the first one of that name. Returns 1, 0 or
  * -EBADMSG. */
 int op_runtime_beam_function(const void *bytes, size_t len, uint64_t addr,
 			     const char *name, struct op_beam_function *ret);

@@ -2,8 +2,8 @@
 %%
 %% Programs whose stacks are known. For Erlang/OTP 25 and later.
 %%
-%%   spin SECONDS    a chain of 24 functions f24..f1, then leaf_50, leaf_30 or leaf_20, which use 50,
-%%                   30 and 20 per cent of the CPU time.
+%%   spin SECONDS    a chain of 24 functions f24..f1, then leaf_50, leaf_30 or leaf_20, which use
+%%                   50, 30 and 20 per cent of the CPU time.
 %%   shapes SECONDS  every shape of code in turn. A shape's stack is said first, as Erlang's own
 %%                   process_info() tells it: "scene NAME", a line a frame (leaf first: function,
 %%                   file, line, separated by tabs), an empty line.
@@ -135,7 +135,7 @@ md5(N, Big) -> _ = erlang:md5(element(2, Big)), md5(N - 16 * ?BIG, Big).
 
 collect({say, Name}, _) -> say(Name, collect), 0;
 collect(N, _) when N =< 0 -> 0;
-collect(N, Big) -> _ = erlang:garbage_collect(), collect(N - 8 * ?BIG, Big).
+collect(N, Big) -> _ = erts_internal:garbage_collect(major), collect(N - 8 * ?BIG, Big).
 
 big() ->
     case get(big) of

@@ -29,7 +29,7 @@ static uint64_t put_text(uint64_t at, const char *text, uint64_t pad)
 	return at + 2 + len + pad;
 }
 
-/* Text number @i: a module at @base with two functions. The second one has two lines. */
+/* Text number @i: a module at @base with two functions. The second one has a prologue and two lines. */
 static size_t put_module(uint32_t i, uint64_t base, const char *name)
 {
 	uint64_t text = TEXTS + i * 0x400;
@@ -38,11 +38,16 @@ static size_t put_module(uint32_t i, uint64_t base, const char *name)
 
 	put_u32(at, 1);
 	put_u64(at + 8, base);
-	put_u32(at + 16, 2);
+	put_u32(at + 16, 3);
 	put_u32(at + 20, MODULE_BYTES);
 	at = put_text(at + 24, name, 6);
 	(void)snprintf(full, sizeof(full), "%s:first/0", name);
 	put_u32(at, 0x10);
+	put_u32(at + 4, 0x30);
+	put_u32(at + 8, 0);
+	at = put_text(at + 12, full, 2);
+	(void)snprintf(full, sizeof(full), "%s:second/2-CodeInfoPrologue", name);
+	put_u32(at, 0x30);
 	put_u32(at + 4, 0x40);
 	put_u32(at + 8, 0);
 	at = put_text(at + 12, full, 2);
@@ -117,6 +122,9 @@ static void test_functions_and_lines(void)
 	CHECK_INT(f.line, 7);
 	CHECK_INT(f.start_line, 7);
 	CHECK_STR(f.file, "a.erl");
+	/* what is before a function's first instruction is the function's */
+	CHECK_STR(find(CODE + 0x30, guard_of(2), &f), "one:second/2");
+	CHECK_INT(f.line, 7);
 	CHECK_STR(find(CODE + 0x60, guard_of(2), &f), "one:second/2");
 	CHECK_INT(f.line, 9);
 	CHECK_STR(f.file, "b.erl");
