@@ -243,7 +243,7 @@ def check_named(run, name, program):
         leaf = names[0].replace("-CodeInfoPrologue", "")
         if leaf not in counts:
             continue
-        guessed += sample.count if any(f.guessed for f in user[2:25]) else 0
+        guessed += sample.count if any(f.guessed for f in user[2:6]) else 0
         if names[1:25] == below:
             counts[leaf] += sample.count
         elif names[1:24] == below[1:]:
