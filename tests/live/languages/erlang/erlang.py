@@ -126,9 +126,12 @@ def elixir(name):
 
 
 class Erlang:
-    def __init__(self, root, options):
+    def __init__(self, root, version, options):
         self.command = ["chroot", root, "/usr/bin/erl"]
         self.options = options.split()
+        with open(root + "/usr/lib/erlang/releases/%s/OTP_VERSION" % version,
+                  encoding="utf-8") as f:
+            self.release = f.read().strip()
         self.folder = folder = root + FOLDER
         os.makedirs(folder, exist_ok=True)
         shutil.copy(os.path.join(HERE, "known.erl"), folder)
@@ -270,11 +273,11 @@ def cell(run, name, root, why, wanted):
     version, options = CELLS[name]
     if not root:
         raise suite.Skip("no Erlang %s: %s" % (version, why[-200:] or "fetch.sh has none"))
-    program = Erlang(root, options)
+    program = Erlang(root, version, options)
+    row = run.row = dict(run.row, release=program.release)
     if name in NAMED:
         run.judge(name, *check_named(run, name, program))
         return
-    row = run.row
     for what in wanted:
         run.row = dict(row, program=what)
         run.judge(name + "-" + what, *CHECKS[what](run, name, program))
