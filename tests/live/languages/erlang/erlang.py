@@ -260,7 +260,8 @@ def check_named(run, name, program):
                 "%d of %d stacks are exact, and %d but for the caller of who is before its prologue"
                 % (whole, total, early))
     result.need(early <= 0.2 * total, "%d before a prologue" % early)
-    result.need(name == "erlang-dump" or not guessed, "%d have guesses" % guessed)
+    result.need(name == "erlang-dump" or guessed <= 0.01 * total,
+                "%d have guesses" % guessed)
     result.figures.update(samples=total, errors={}, exact=100 * (whole + early) / max(total, 1))
     if result.problems:
         result.problems += sorted(odd)[:3]
