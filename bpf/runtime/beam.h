@@ -35,7 +35,8 @@ enum {
 	OP_BE_MOV_STOP = 0x658b49, /* mov disp8(%r13),%rsp; the offset follows */
 	OP_BE_RBX = 3,		   /* the registers; DWARF's number */
 	OP_BE_R13 = 13,		   /* the process */
-	OP_BE_GAP = 64,		   /* bytes in which the loop's return address is */
+	OP_BE_PAGE = 4096,
+	OP_BE_GAP = 64, /* bytes in which the loop's return address is */
 };
 
 #define OP_BE_MEMBER(u, member)                                                          \
@@ -217,8 +218,15 @@ static __always_inline enum op_next op_be_scan(struct op_unwind *u)
 	__u64 word;
 	__u64 i;
 
-	if (!count)
-		return op_end(u, OP_ERROR_beam_read_frame);
+	if (!count) {
+		/* A leaf makes its frame in a page that was never written, and faults. */
+		below = (OP_BE_PAGE - (u->sp & (OP_BE_PAGE - 1))) / 8;
+		u->sp += below * 8;
+		state[OP_BE_SCAN] += below;
+		return u->exact && state[OP_BE_SCAN] < OP_BE_WORDS
+			       ? OP_NEXT_CONTINUE
+			       : op_end(u, OP_ERROR_beam_read_frame);
+	}
 	op_platform_bound(count);
 	off = (u->sp - u->window_at) >> 3;
 	off &= op_be_less(off, OP_WINDOW_BYTES / 8) * (OP_WINDOW_BYTES / 8 - 1);

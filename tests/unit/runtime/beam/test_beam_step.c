@@ -218,6 +218,21 @@ static void test_end_of_memory(void)
 	CHECK_INT(u.out.frames, 2);
 }
 
+/* The leaf's frame is in a page that is not there yet. */
+static void test_new_page(void)
+{
+	struct op_unwind u;
+
+	begin();
+	put_u64(BASE, CODE + 0x100);
+	put_u64(BASE + 8, EXIT);
+	u = walk_at(CODE + 0x10, true);
+	u.sp = BASE - 16;
+	CHECK_INT(walk(&u), OP_END_COMPLETE);
+	CHECK_INT(u.out.frames, 2);
+	CHECK_INT(frame(1), CODE + 0xff);
+}
+
 static void test_errors(void)
 {
 	static const uint8_t by_rbp[] = { 0x48, 0x89, 0xec };
@@ -254,4 +269,5 @@ static void test_errors(void)
 
 TEST_MAIN({ "frames", test_frames }, { "shared", test_shared },
 	  { "below_c", test_below_c }, { "loop", test_loop },
-	  { "end_of_memory", test_end_of_memory }, { "errors", test_errors })
+	  { "end_of_memory", test_end_of_memory }, { "new_page", test_new_page },
+	  { "errors", test_errors })
