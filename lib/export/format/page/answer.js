@@ -121,10 +121,10 @@ function sentence() {
 }
 /* Of two recordings: the largest changes of self time. */
 function changedRow(r) {
-	const li = element('li'), of = (f, s) => percent(100 * (r.sums[s].self.get(f) || 0) / (T.all[s] || 1), 100);
+	const li = element('li');
 	const name = element('span', undefined, 'where');
 	name.append(button(nameOf(r.f), () => pick(r.f), 'Callers and callees of ' + nameOf(r.f)));
-	li.append(element('span', points(r.grown), 'share'), element('span', `${of(r.f, 0)} → ${of(r.f, 1)}`, 'dim'), name,
+	li.append(element('span', points(r.grown), 'share'), element('span', r.selfs.map(v => percent(v, 100)).join(' → '), 'dim'), name,
 		element('span', shortPath(S[F[r.f][MODULE]]), 'dim where'));
 	return li;
 }
