@@ -2,7 +2,7 @@
 /*
  * Gives the modules and programs of the second recording the names of those of the first that they
  * are versions of: orders and orders-fixed, libx.so.1 and libx.so.2. A function is then the same in
- * both. Only what one recording alone has is renamed.
+ * both. Only what one recording alone has is renamed. The module of a script's functions is its file.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,6 +28,8 @@ struct joining {
 	/* Functions of each module, and processes of each program, by text. */
 	struct sums modules[DIFF_SIDES];
 	struct sums programs[DIFF_SIDES];
+	struct sums scripts[DIFF_SIDES]; /* functions of each file that is a module */
+	struct op_map64 paths;	   /* of the scripts before, by their modules */
 	struct sums votes;	   /* by the module before and that after */
 	struct op_map64 functions; /* by name: a module of the first alone */
 	struct op_map64 renamed;   /* by the module after: that before */
@@ -41,14 +43,51 @@ static int number_of(struct joining *j, struct otlp_text text, uint32_t *ret)
 static int module_of(struct joining *j, int side, const struct op_collect_function *f,
 		     uint32_t *ret)
 {
+	uint32_t path = f->module != NONE ? f->module : f->file;
+
 	return number_of(
-		j, function_name_base(op_strings_get(&j->c[side]->strings, f->module)),
-		ret);
+		j, function_name_base(op_strings_get(&j->c[side]->strings, path)), ret);
 }
 
 static bool is_alone(const struct sums sums[DIFF_SIDES], uint32_t text, int side)
 {
 	return text != NONE && !sums_get(&sums[!side], text);
+}
+
+/* How many of @sums one side alone has. @ret gets the last one. */
+static size_t count_alone(const struct sums sums[DIFF_SIDES], int side, uint32_t *ret)
+{
+	const struct sum *s;
+	size_t n = 0;
+
+	op_vec_foreach(s, &sums[side].items) {
+		if (!is_alone(sums, (uint32_t)s->key, side))
+			continue;
+		*ret = (uint32_t)s->key;
+		n++;
+	}
+	return n;
+}
+
+/* Does each recording have one of @sums that the other has not? @ret gets that of the first. */
+static bool are_one_each(const struct sums sums[DIFF_SIDES], uint32_t *ret)
+{
+	uint32_t after;
+
+	return count_alone(sums, 0, ret) == 1 && count_alone(sums, 1, &after) == 1;
+}
+
+static int count_script(struct joining *j, int side, const struct op_collect_function *f,
+			uint32_t module)
+{
+	uint32_t path;
+	int r = sums_add(&j->scripts[side], module, 1);
+
+	if (!r && !side)
+		r = number_of(j, op_strings_get(&j->c[side]->strings, f->file), &path);
+	if (!r && !side)
+		r = op_map64_put(&j->paths, module, path);
+	return r;
 }
 
 static int count_names(struct joining *j, int side)
@@ -62,6 +101,8 @@ static int count_names(struct joining *j, int side)
 		r = module_of(j, side, f, &text);
 		if (!r && text != NONE)
 			r = sums_add(&j->modules[side], text, 1);
+		if (!r && text != NONE && f->module == NONE)
+			r = count_script(j, side, f, text);
 		if (r)
 			return r;
 	}
@@ -75,6 +116,13 @@ static int count_names(struct joining *j, int side)
 	return 0;
 }
 
+/* Any two programs have such names: main, <module>, <lambda>. */
+static bool is_common(struct otlp_text name)
+{
+	return otlp_text_is(name, "main") || otlp_text_is(name, "_start") ||
+	       (name.len && name.data[0] == '<');
+}
+
 /* A function that a module of one recording alone has: remembered, or a vote for a pair. */
 static int take_function(struct joining *j, int side, const struct op_collect_function *f)
 {
@@ -83,9 +131,9 @@ static int take_function(struct joining *j, int side, const struct op_collect_fu
 	uint64_t before;
 	int r = module_of(j, side, f, &module);
 
-	/* Any two programs have these. */
-	if (r || !is_alone(j->modules, module, side) || otlp_text_is(text, "main") ||
-	    otlp_text_is(text, "_start"))
+	if (r || !is_alone(j->modules, module, side) ||
+	    (is_common(text) &&
+	     (f->module != NONE || !are_one_each(j->scripts, &name))))
 		return r;
 	r = number_of(j, text, &name);
 	if (r || name == NONE)
@@ -154,6 +202,22 @@ static void say(const struct joining *j, const char *what, uint32_t before,
 	     a.data);
 }
 
+static int rename_module(struct joining *j, struct op_collect_function *f,
+			 uint64_t before)
+{
+	struct op_strings *strings = &j->c[1]->strings;
+	uint64_t path;
+
+	if (f->module != NONE)
+		return op_strings_add(strings, op_strings_get(&j->texts, (uint32_t)before),
+				      &f->module);
+	/* A file may be the version of a module of another form. */
+	if (!op_map64_get(&j->paths, before, &path))
+		path = before;
+	return op_strings_add(strings, op_strings_get(&j->texts, (uint32_t)path),
+			      &f->file);
+}
+
 static int rename_modules(struct joining *j)
 {
 	struct op_map64 said = { 0 };
@@ -169,10 +233,7 @@ static int rename_modules(struct joining *j)
 		if (!op_map64_get(&said, before, &unused))
 			say(j, "module", (uint32_t)before, module);
 		r = op_map64_put(&said, before, 1);
-		if (!r)
-			r = op_strings_add(&j->c[1]->strings,
-					   op_strings_get(&j->texts, (uint32_t)before),
-					   &f->module);
+		r = r ?: rename_module(j, f, before);
 		if (r)
 			break;
 	}
@@ -190,19 +251,10 @@ static struct otlp_text cut(struct otlp_text text)
 static int program_before(struct joining *j, uint32_t after, uint32_t *ret)
 {
 	const struct sum *s;
-	uint32_t one = NONE, before, now;
-	size_t alone[DIFF_SIDES] = { 0 };
-	int side, r;
+	uint32_t before, now;
+	int r;
 
-	for (side = 0; side < DIFF_SIDES; side++) {
-		op_vec_foreach(s, &j->programs[side].items) {
-			if (!is_alone(j->programs, (uint32_t)s->key, side))
-				continue;
-			alone[side]++;
-			one = side ? one : (uint32_t)s->key;
-		}
-	}
-	*ret = alone[0] == 1 && alone[1] == 1 ? one : NONE;
+	*ret = are_one_each(j->programs, &before) ? before : NONE;
 	op_vec_foreach(s, &j->votes.items) {
 		uint64_t chosen;
 
@@ -264,7 +316,9 @@ int diff_join_names(struct op_collect *before, struct op_collect *after)
 	for (side = 0; side < DIFF_SIDES; side++) {
 		sums_clear(&j.modules[side]);
 		sums_clear(&j.programs[side]);
+		sums_clear(&j.scripts[side]);
 	}
+	op_map64_clear(&j.paths);
 	sums_clear(&j.votes);
 	op_map64_clear(&j.functions);
 	op_map64_clear(&j.renamed);
