@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 enum {
 	PLACE_BYTES = 16,

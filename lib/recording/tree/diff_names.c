@@ -29,10 +29,10 @@ struct joining {
 	struct sums modules[DIFF_SIDES];
 	struct sums programs[DIFF_SIDES];
 	struct sums scripts[DIFF_SIDES]; /* functions of each file that is a module */
-	struct op_map64 paths;	   /* of the scripts before, by their modules */
-	struct sums votes;	   /* by the module before and that after */
-	struct op_map64 functions; /* by name: a module of the first alone */
-	struct op_map64 renamed;   /* by the module after: that before */
+	struct op_map64 paths;		 /* of the scripts before, by their modules */
+	struct sums votes;		 /* by the module before and that after */
+	struct op_map64 functions;	 /* by name: a module of the first alone */
+	struct op_map64 renamed;	 /* by the module after: that before */
 };
 
 static int number_of(struct joining *j, struct otlp_text text, uint32_t *ret)
@@ -132,8 +132,7 @@ static int take_function(struct joining *j, int side, const struct op_collect_fu
 	int r = module_of(j, side, f, &module);
 
 	if (r || !is_alone(j->modules, module, side) ||
-	    (is_common(text) &&
-	     (f->module != NONE || !are_one_each(j->scripts, &name))))
+	    (is_common(text) && (f->module != NONE || !are_one_each(j->scripts, &name))))
 		return r;
 	r = number_of(j, text, &name);
 	if (r || name == NONE)
@@ -209,8 +208,8 @@ static int rename_module(struct joining *j, struct op_collect_function *f,
 	uint64_t path;
 
 	if (f->module != NONE)
-		return op_strings_add(strings, op_strings_get(&j->texts, (uint32_t)before),
-				      &f->module);
+		return op_strings_add(
+			strings, op_strings_get(&j->texts, (uint32_t)before), &f->module);
 	/* A file may be the version of a module of another form. */
 	if (!op_map64_get(&j->paths, before, &path))
 		path = before;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What distinguishes stacks with equal frames: thread, trace, reason, label. */
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 #include <string.h>
 
