@@ -28,11 +28,10 @@ struct joining {
 	/* Functions of each module, and processes of each program, by text. */
 	struct sums modules[DIFF_SIDES];
 	struct sums programs[DIFF_SIDES];
-	struct sums scripts[DIFF_SIDES]; /* functions of each file that is a module */
-	struct op_map64 paths;		 /* of the scripts before, by their modules */
-	struct sums votes;		 /* by the module before and that after */
-	struct op_map64 functions;	 /* by name: a module of the first alone */
-	struct op_map64 renamed;	 /* by the module after: that before */
+	struct op_map64 paths;	   /* of the scripts before, by their module, strings */
+	struct sums votes;	   /* by the module before and that after */
+	struct op_map64 functions; /* by name: a module of the first alone */
+	struct op_map64 renamed;   /* by the module after: that before */
 };
 
 static int number_of(struct joining *j, struct otlp_text text, uint32_t *ret)
@@ -54,42 +53,6 @@ static bool is_alone(const struct sums sums[DIFF_SIDES], uint32_t text, int side
 	return text != NONE && !sums_get(&sums[!side], text);
 }
 
-/* How many of @sums one side alone has. @ret gets the last one. */
-static size_t count_alone(const struct sums sums[DIFF_SIDES], int side, uint32_t *ret)
-{
-	const struct sum *s;
-	size_t n = 0;
-
-	op_vec_foreach(s, &sums[side].items) {
-		if (!is_alone(sums, (uint32_t)s->key, side))
-			continue;
-		*ret = (uint32_t)s->key;
-		n++;
-	}
-	return n;
-}
-
-/* Does each recording have one of @sums that the other has not? @ret gets that of the first. */
-static bool are_one_each(const struct sums sums[DIFF_SIDES], uint32_t *ret)
-{
-	uint32_t after;
-
-	return count_alone(sums, 0, ret) == 1 && count_alone(sums, 1, &after) == 1;
-}
-
-static int count_script(struct joining *j, int side, const struct op_collect_function *f,
-			uint32_t module)
-{
-	uint32_t path;
-	int r = sums_add(&j->scripts[side], module, 1);
-
-	if (!r && !side)
-		r = number_of(j, op_strings_get(&j->c[side]->strings, f->file), &path);
-	if (!r && !side)
-		r = op_map64_put(&j->paths, module, path);
-	return r;
-}
-
 static int count_names(struct joining *j, int side)
 {
 	const struct op_collect_function *f;
@@ -101,8 +64,8 @@ static int count_names(struct joining *j, int side)
 		r = module_of(j, side, f, &text);
 		if (!r && text != NONE)
 			r = sums_add(&j->modules[side], text, 1);
-		if (!r && text != NONE && f->module == NONE)
-			r = count_script(j, side, f, text);
+		if (!r && !side && text != NONE && f->module == NONE)
+			r = op_map64_put(&j->paths, text, f->file);
 		if (r)
 			return r;
 	}
@@ -131,8 +94,7 @@ static int take_function(struct joining *j, int side, const struct op_collect_fu
 	uint64_t before;
 	int r = module_of(j, side, f, &module);
 
-	if (r || !is_alone(j->modules, module, side) ||
-	    (is_common(text) && (f->module != NONE || !are_one_each(j->scripts, &name))))
+	if (r || !is_alone(j->modules, module, side) || is_common(text))
 		return r;
 	r = number_of(j, text, &name);
 	if (r || name == NONE)
@@ -212,8 +174,9 @@ static int rename_module(struct joining *j, struct op_collect_function *f,
 			strings, op_strings_get(&j->texts, (uint32_t)before), &f->module);
 	/* A file may be the version of a module of another form. */
 	if (!op_map64_get(&j->paths, before, &path))
-		path = before;
-	return op_strings_add(strings, op_strings_get(&j->texts, (uint32_t)path),
+		return op_strings_add(
+			strings, op_strings_get(&j->texts, (uint32_t)before), &f->file);
+	return op_strings_add(strings, op_strings_get(&j->c[0]->strings, (uint32_t)path),
 			      &f->file);
 }
 
@@ -250,10 +213,19 @@ static struct otlp_text cut(struct otlp_text text)
 static int program_before(struct joining *j, uint32_t after, uint32_t *ret)
 {
 	const struct sum *s;
-	uint32_t before, now;
-	int r;
+	uint32_t one = NONE, before, now;
+	size_t alone[DIFF_SIDES] = { 0 };
+	int side, r;
 
-	*ret = are_one_each(j->programs, &before) ? before : NONE;
+	for (side = 0; side < DIFF_SIDES; side++) {
+		op_vec_foreach(s, &j->programs[side].items) {
+			if (!is_alone(j->programs, (uint32_t)s->key, side))
+				continue;
+			alone[side]++;
+			one = side ? one : (uint32_t)s->key;
+		}
+	}
+	*ret = alone[0] == 1 && alone[1] == 1 ? one : NONE;
 	op_vec_foreach(s, &j->votes.items) {
 		uint64_t chosen;
 
@@ -315,7 +287,6 @@ int diff_join_names(struct op_collect *before, struct op_collect *after)
 	for (side = 0; side < DIFF_SIDES; side++) {
 		sums_clear(&j.modules[side]);
 		sums_clear(&j.programs[side]);
-		sums_clear(&j.scripts[side]);
 	}
 	op_map64_clear(&j.paths);
 	sums_clear(&j.votes);

@@ -146,7 +146,7 @@ enum {
 /* What distinguishes stacks. */
 enum op_collect_detail {
 	OP_COLLECT_FUNCTIONS, /* functions and processes */
-	OP_COLLECT_LINES,     /* also lines */
+	OP_COLLECT_LINES,     /* also lines and reasons */
 	OP_COLLECT_LOCATIONS, /* also addresses and threads */
 	OP_COLLECT_TRACES,    /* also the traces that samples are linked to */
 };
