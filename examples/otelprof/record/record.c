@@ -289,8 +289,8 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	else if (!status)
 		note("%" PRIu64 " sample%s in %s%s", st.samples_exported,
 		     st.samples_exported == 1 ? "" : "s", rec->path,
-		     rec->hangs ? ": nothing ran, these are threads at the end "
-				  "(waits before it: --kinds off_cpu)"
+		     rec->hangs ? ": nothing ran, these are threads at the end"
+				  "; --kinds off_cpu records earlier waits"
 				: "");
 	if (!rec->quiet)
 		children_tell(&rec->o);
