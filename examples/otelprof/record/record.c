@@ -237,7 +237,7 @@ static int finish_output(struct record *rec, const struct recording *of)
 	return output_end(out, of->c ? write_recording : NULL, &w);
 }
 
-/* That a command left no sample is no failure of the command, whose status is kept. */
+/* A command without samples has not failed: its exit status is kept. */
 static int tell_of_none(struct record *rec, struct otelprof *p)
 {
 	if (rec->argv && child_cannot_run(&rec->child))
@@ -245,7 +245,7 @@ static int tell_of_none(struct record *rec, struct otelprof *p)
 	return fail_no_samples(p, &rec->o, rec->argv) && rec->argv ? 0 : STATUS_FAILED;
 }
 
-/* What was left out as nobody's is no loss, and no word. */
+/* Samples that rules leave out are not lost. */
 static void tell_of_lost(struct otelprof *p, const struct otelprof_stats *st)
 {
 	(void)fprintf(stderr, "lost: %" PRIu64 " of %" PRIu64 " samples",
