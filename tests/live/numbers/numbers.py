@@ -122,7 +122,7 @@ def record(run, name, options, *command):
     """Returns (stacks and their values, what the command said)."""
     folded = run.fresh(name + ".folded")
     done = subprocess.run([run.args.otelprof, "record", "-q", "-o", folded, *options, "--",
-                           *command], capture_output=True, text=True, timeout=120, check=True)
+                           *command], capture_output=True, text=True, timeout=600, check=True)
     return read(folded), done.stdout
 
 
