@@ -311,7 +311,8 @@ static int64_t export_cpu_ns(int depth)
 		ns = kind_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - ns;
 		printf("  an export took %lld ms: %lld threads, %lld of them late\n",
 		       (long long)ns / 1000000, (long long)got.all, (long long)got.cut);
-		if (got.all == FAR_THREADS + 1 && ns < least_ns)
+		/* in the first one threads may be on their way down */
+		if (i && ns < least_ns)
 			least_ns = ns;
 	}
 	CHECK_INT(got.all, FAR_THREADS + 1);
