@@ -37,6 +37,18 @@ static inline pid_t child_spin(const char *comm)
 	return pid;
 }
 
+/* The CPU time that @pid, a child, has used. A test waits for that: on a busy machine it takes longer,
+ * and is not wrong. */
+static inline uint64_t child_cpu_ms(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	CHECK_INT(clock_getcpuclockid(pid, &clock), 0);
+	CHECK_OK(clock_gettime(clock, &ts));
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 static inline void child_end(pid_t pid)
 {
 	CHECK_INT(kill(pid, SIGKILL), 0);

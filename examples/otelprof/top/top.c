@@ -158,25 +158,36 @@ double top_percent(const struct kind_sums *k, uint64_t value)
 
 void top_headline(const struct top *t, const struct kind_sums *k, char *buf, size_t size)
 {
-	char amount[KIND_AMOUNT_BYTES];
+	char amount[KIND_AMOUNT_BYTES], lost[32] = "";
 
+	if (t->lost > 0)
+		(void)snprintf(lost, sizeof(lost), ", %.2g%% were lost", t->lost);
 	if (k->clock)
-		(void)snprintf(buf, size, "%" PRIu64 " samples in %.1f s at %u Hz",
-			       k->sums.samples, t->measured, t->rate_hz);
+		(void)snprintf(buf, size, "%" PRIu64 " samples in %.1f s at %u Hz%s",
+			       k->sums.samples, t->measured, t->rate_hz, lost);
 	else
-		(void)snprintf(buf, size, "%s: %s (%s) in %.1f s", k->type,
+		(void)snprintf(buf, size, "%s: %s (%s) in %.1f s%s", k->type,
 			       kind_amount(k, k->sums.value, amount), k->unit,
-			       t->measured);
+			       t->measured, lost);
 }
 
 void top_measure(struct top *t, struct otelprof *p, double seconds)
 {
 	struct otelprof_stats st;
+	uint64_t taken;
 
 	t->measured = seconds;
 	otelprof_stats_init(&st, sizeof(st));
-	if (otelprof_get_stats(p, &st) == 0 && st.sample_period_ns)
+	if (otelprof_get_stats(p, &st) < 0)
+		return;
+	if (st.sample_period_ns)
 		t->rate_hz = (uint32_t)(1e9 / (double)st.sample_period_ns + 0.5);
+	taken = st.samples_taken - st.samples_filtered;
+	t->lost = taken > t->taken ? 100.0 * (double)(st.samples_dropped - t->dropped) /
+					     (double)(taken - t->taken)
+				   : 0;
+	t->taken = taken;
+	t->dropped = st.samples_dropped;
 }
 
 static size_t rows_to_show(const struct top *t, const struct function_sums *sums)
@@ -428,12 +439,13 @@ static int run_once(struct top *t, struct otelprof *p)
 {
 	double start = t->started;
 	int r = session_run(p, &t->o, TOP_WINDOW_S, true, NULL, NULL);
+	double seconds = now_seconds() - start;
 
-	top_measure(t, p, now_seconds() - start);
 	if (!r)
 		r = session_close(p, FLUSH_MS);
 	if (r)
 		return r;
+	top_measure(t, p, seconds);
 	kinds_sort(&t->kinds, t->order);
 	if (t->json)
 		print_json(t, p);

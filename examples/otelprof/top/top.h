@@ -50,6 +50,9 @@ struct top {
 	double started;	  /* when sampling began */
 	double measured;  /* seconds that the sums cover */
 	uint32_t rate_hz; /* in force at their end */
+	/* The same of what was taken and lost before them, and what was lost of them in per cent. */
+	uint64_t taken, dropped;
+	double lost;
 };
 
 /* The kind to show; an empty one where there is none. */

@@ -31,6 +31,7 @@ enum {
 	PROFILE_DURATION_NS = 10,
 	PROFILE_PERIOD_TYPE = 11,
 	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
 	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
 	VALUE_TYPE_TYPE = 1,
 	VALUE_TYPE_UNIT = 2,
@@ -258,6 +259,27 @@ static void put_function(struct pprof *p, uint32_t number)
 	put_message(&p->out, PROFILE_FUNCTION, &p->part);
 }
 
+/* A comment for each kind of which samples were lost. Their texts follow all other strings. */
+static void put_comments(struct pprof *p)
+{
+	uint64_t number = p->c->strings.places.len + OP_ARRAY_SIZE(own_strings);
+	char lost[OP_COLLECT_LOST_BYTES];
+	const char *type;
+	size_t len;
+	uint32_t i;
+
+	for (i = 0; i < p->c->kinds.len; i++) {
+		if (!op_collect_lost_text(op_collect_lost_percent(p->c, i), lost,
+					  sizeof(lost)))
+			continue;
+		type = op_collect_text(p->c, p->c->kinds.data[i].type, &len);
+		op_strbuf_add(&p->part, type, len);
+		op_strbuf_printf(&p->part, ": %s", lost);
+		put_message(&p->out, PROFILE_STRING, &p->part);
+		put_number(&p->out, PROFILE_COMMENT, number++);
+	}
+}
+
 static void put_strings(struct pprof *p)
 {
 	const char *text;
@@ -271,6 +293,7 @@ static void put_strings(struct pprof *p)
 	for (i = 0; i < OP_ARRAY_SIZE(own_strings); i++)
 		put_bytes(&p->out, PROFILE_STRING, own_strings[i],
 			  strlen(own_strings[i]));
+	put_comments(p);
 }
 
 /* Is @file that of the program at @path? Files come with or without their directory. */

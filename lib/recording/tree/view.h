@@ -176,9 +176,6 @@ double view_guessed_percent(const struct view *v);
 double view_named_percent(const struct view *v);
 /* The share of samples that were lost, in per cent of all that were taken. */
 double view_lost_percent(const struct view *v);
-enum {
-	VIEW_LOST_BYTES = 128
-};
 /* A sentence with it. Returns @buf, or NULL: none were lost. */
 const char *view_lost(const struct view *v, char *buf, size_t size);
 /* Is the string of the collection equal to @text? */

@@ -162,17 +162,7 @@ double view_lost_percent(const struct view *v)
 
 const char *view_lost(const struct view *v, char *buf, size_t size)
 {
-	static const char sentence[] =
-		"of the samples were lost. All values are too small by that share.";
-	double percent = view_lost_percent(v);
-
-	if (percent <= 0)
-		return NULL;
-	if (percent < 0.1)
-		(void)snprintf(buf, size, "Less than 0.1%% %s", sentence);
-	else
-		(void)snprintf(buf, size, "%.1f%% %s", percent, sentence);
-	return buf;
+	return op_collect_lost_text(view_lost_percent(v), buf, size);
 }
 
 double view_named_percent(const struct view *v)

@@ -429,6 +429,27 @@ static double interval_ms(const struct out *o)
 	return 1;
 }
 
+/* A section of the viewer's panel on the profile, with a line for each kind. */
+static void write_lost(const struct out *o)
+{
+	char type[KIND_BYTES], lost[OP_COLLECT_LOST_BYTES];
+	const char *sep = ",\n\"extra\":[{\"label\":\"Lost samples\",\"entries\":[";
+	uint32_t i;
+
+	for (i = 0; i < o->c->kinds.len; i++) {
+		if (!op_collect_lost_text(op_collect_lost_percent(o->c, i), lost,
+					  sizeof(lost)))
+			continue;
+		view_text(o->c, o->c->kinds.data[i].counted_type, type, sizeof(type));
+		(void)fprintf(o->f, "%s{\"label\":", sep);
+		print_json_string(o->f, type, strlen(type));
+		(void)fprintf(o->f, ",\"format\":\"string\",\"value\":\"%s\"}", lost);
+		sep = ",";
+	}
+	if (!sep[1])
+		(void)fputs("]}]", o->f);
+}
+
 static void write_head(const struct out *o)
 {
 	const struct op_collect *c = o->c;
@@ -449,6 +470,7 @@ static void write_head(const struct out *o)
 		      interval_ms(o), (double)c->start_ns / OP_NS_PER_MS,
 		      (double)(c->end_ns - c->start_ns) / OP_NS_PER_MS);
 	write_categories(o->f);
+	write_lost(o);
 	(void)fputs("},\n", o->f);
 	write_libraries(o);
 	(void)fputs("\"shared\":{\"stringArray\":[", o->f);

@@ -103,12 +103,15 @@ char *form_list(enum form_use use, enum form_word word, const char *between,
 	return buf;
 }
 
-/* Say which kinds of samples are not in @path. */
+/* Say which samples are not in @path. */
 static void note_left_out(const struct op_collect *c, const char *path)
 {
 	uint32_t main_kind = op_collect_main_kind(c), i;
-	char type[64];
+	char type[64], lost[OP_COLLECT_LOST_BYTES];
 
+	if (op_collect_lost_text(op_collect_lost_percent(c, main_kind), lost,
+				 sizeof(lost)))
+		note("%s: %s", path, lost);
 	if (c->kinds.len < 2)
 		return;
 	note("%s has only %s", path,

@@ -304,7 +304,7 @@ static void write_no_functions(const struct markdown *o)
 static void write_quality(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
-	char lost[VIEW_LOST_BYTES];
+	char lost[OP_COLLECT_LOST_BYTES];
 
 	(void)fprintf(o->f,
 		      "\n## What is missing\n- %.2f%% of the stacks are whole, %.2f%% of "

@@ -99,14 +99,18 @@ static int write_profile(struct out *o, const struct sum *sum)
 	const char *unit, *sep = "", *name, *type;
 	size_t name_len, type_len;
 	int64_t scale = scale_of(c, k, &unit);
-	char title[512];
+	double lost = op_collect_lost_percent(c, (uint32_t)(sum->key >> 32));
+	char title[512], share[64] = "";
 	int r;
 
 	name = op_collect_text(c, p->name, &name_len);
 	type = op_collect_text(c, k->type, &type_len);
-	(void)snprintf(title, sizeof(title), "%.*s (%" PRId64 ") %.*s",
+	if (lost > 0)
+		(void)snprintf(share, sizeof(share), " [%.2g%% of the samples were lost]",
+			       lost);
+	(void)snprintf(title, sizeof(title), "%.*s (%" PRId64 ") %.*s%s",
 		       (int)(name_len < 256 ? name_len : 256), name, p->pid,
-		       (int)(type_len < 64 ? type_len : 64), type);
+		       (int)(type_len < 64 ? type_len : 64), type, share);
 	(void)fputs("{\"type\":\"sampled\",\"name\":", o->f);
 	print_json_string(o->f, title, strlen(title));
 	(void)fprintf(o->f, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",",

@@ -269,7 +269,7 @@ static void print_sums(const struct text *t, const struct sums *s, const char *w
 static void print_quality(const struct text *t)
 {
 	const struct view *v = t->r->v;
-	char lost[VIEW_LOST_BYTES];
+	char lost[OP_COLLECT_LOST_BYTES];
 
 	(void)fprintf(t->f, "\nWhole stacks: %.2f%%. Frames with names: %.2f%%.\n",
 		      view_whole_percent(v), view_named_percent(v));

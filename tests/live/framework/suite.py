@@ -7,6 +7,7 @@ it raises is its result too, a Skip or a failure.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -27,11 +28,12 @@ class Skip(Exception):
 
 
 def parser(*required):
-    """Options: --dir DIR, those of @required, --list, and the cells to run."""
+    """Options: --dir DIR, those of @required, --jobs, --list, and the cells to run."""
     made = argparse.ArgumentParser()
     made.add_argument("--dir", required=True, type=folder)
     for name in required:
         made.add_argument("--" + name, required=True)
+    made.add_argument("--jobs", type=int, default=1, help="so many cells at once, without rows")
     made.add_argument("--list", action="store_true", help="skip every cell")
     made.add_argument("cells", nargs="*")
     return made
@@ -58,11 +60,11 @@ class Run:
         self.passed = 0
 
     def say(self, status, name, text, problems=()):
-        print("%s %s %s: %s" % (status, self.suite, name, " ".join(text.split())), flush=True)
-        for problem in problems:
-            print("    " + problem[:600], flush=True)
+        lines = ["%s %s %s: %s" % (status, self.suite, name, " ".join(text.split()))]
+        lines += ["    " + problem[:600] for problem in problems]
         if self.row:
-            print("figures", self.suite, name, json.dumps(self.row), flush=True)
+            lines.append("figures %s %s %s" % (self.suite, name, json.dumps(self.row)))
+        print("\n".join(lines), flush=True)
         self.failed += status == "FAIL"
         self.passed += status == "ok"
 
@@ -92,8 +94,9 @@ class Run:
     def cells(self, known, default=None):
         """Run those of @known, {name: function}, that were asked for, or @default, or all.
         Returns the status."""
-        for name in self.args.cells or default or known:
-            self.cell(name, known[name])
+        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+            list(pool.map(lambda name: self.cell(name, known[name]),
+                          self.args.cells or default or known))
         return self.status()
 
     def status(self):

@@ -13,9 +13,10 @@
 
 enum {
 	RATE_HZ = 199,
-	LONG_MS = 20000,
-	SOON_MS = 2000, /* on a machine with much other load */
-	FLUSH_MS = 3000,
+	LONG_MS = 600000, /* longer than a test may take */
+	RETRY_MS = 20000,
+	FLUSH_MS = 2000,
+	WORK_MS = 200, /* of a child: some 40 samples */
 };
 
 /* Of process @pid alone; without one of nobody, so that there is nothing to do. */
@@ -44,20 +45,33 @@ static struct otelprof *make(uint32_t threads, pid_t pid)
 struct waiter {
 	struct otelprof *p;
 	bool end;
+	bool ended;
 	int result;
 	uint64_t waited_ms;
 };
 
+static bool has_ended(const struct waiter *w)
+{
+	return __atomic_load_n(&w->ended, __ATOMIC_ACQUIRE);
+}
+
+static void poll_work(struct otelprof *p, pid_t pid)
+{
+	uint64_t until = child_cpu_ms(pid) + WORK_MS;
+
+	while (child_cpu_ms(pid) < until)
+		CHECK_OK(otelprof_poll(p, 50));
+}
+
 static void *wait_long(void *arg)
 {
 	struct waiter *w = arg;
-	uint64_t start = now_ms();
 
 	/* what others do on this machine may let it return early, with a 1 */
 	do {
 		w->result = otelprof_poll(w->p, LONG_MS);
 	} while (w->result >= 0 && !__atomic_load_n(&w->end, __ATOMIC_ACQUIRE));
-	w->waited_ms = now_ms() - start;
+	__atomic_store_n(&w->ended, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -67,7 +81,6 @@ static void check_wakeup(uint32_t threads)
 	struct waiter w = { .p = p };
 	struct pollfd fd = { .events = POLLIN };
 	struct otelprof_stats s;
-	uint64_t start;
 	pthread_t thread;
 	int i;
 
@@ -75,27 +88,21 @@ static void check_wakeup(uint32_t threads)
 	CHECK_INT(pthread_create(&thread, NULL, wait_long, &w), 0);
 	(void)poll(NULL, 0, 300);
 	/* Statistics while the other thread waits. */
-	start = now_ms();
 	for (i = 0; i < 100; i++) {
 		otelprof_stats_init(&s, sizeof(s));
 		CHECK_OK(otelprof_get_stats(p, &s));
 	}
-	CHECK(now_ms() - start < SOON_MS);
-	start = now_ms();
+	CHECK(!has_ended(&w));
 	__atomic_store_n(&w.end, true, __ATOMIC_RELEASE);
 	CHECK_OK(otelprof_wakeup(p));
 	CHECK_INT(pthread_join(thread, NULL), 0);
-	CHECK(now_ms() - start < SOON_MS);
 	CHECK_OK(w.result);
-	CHECK(w.waited_ms < LONG_MS / 2);
 	/* Before a poll, the next one returns; and the descriptor tells. */
 	fd.fd = otelprof_get_fd(p);
 	CHECK(fd.fd > 2);
 	CHECK_OK(otelprof_wakeup(p));
-	CHECK_INT(poll(&fd, 1, SOON_MS), 1);
-	start = now_ms();
+	CHECK_INT(poll(&fd, 1, LONG_MS), 1);
 	CHECK_OK(otelprof_poll(p, LONG_MS));
-	CHECK(now_ms() - start < SOON_MS);
 	otelprof_free(p);
 }
 
@@ -163,15 +170,13 @@ static void test_a_callback_that_calls_back_gets_an_error(void)
 	struct otelprof *p = make(0, pid);
 	struct called called = { .p = p };
 	struct otelprof_callback_config callback;
-	uint64_t until;
 
 	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = call_back;
 	callback.userdata = &called;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
 	CHECK_OK(otelprof_start(p));
-	for (until = now_ms() + 500; now_ms() < until;)
-		CHECK_OK(otelprof_poll(p, 50));
+	poll_work(p, pid);
 	CHECK(otelprof_export(p) > 0);
 	CHECK(called.calls > 0);
 	CHECK_INT(called.result, -EDEADLK);
@@ -188,6 +193,7 @@ static void *flush_long(void *arg)
 
 	w->result = otelprof_flush(w->p, FLUSH_MS);
 	w->waited_ms = now_ms() - start;
+	__atomic_store_n(&w->ended, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -198,8 +204,8 @@ static void add_exporter_to_nobody(struct otelprof *p)
 
 	otelprof_otlp_config_init(&config, sizeof(config));
 	config.endpoint = "http://127.0.0.1:1";
-	config.retry_initial_ms = LONG_MS;
-	config.retry_max_ms = LONG_MS;
+	config.retry_initial_ms = RETRY_MS;
+	config.retry_max_ms = RETRY_MS;
 	CHECK_OK(otelprof_exporter_otlp(p, &config));
 }
 
@@ -210,33 +216,25 @@ static void test_a_flush_lets_others_call(void)
 	struct otelprof *p = make(0, pid);
 	struct waiter w = { .p = p };
 	struct otelprof_stats s;
-	uint64_t longest = 0;
-	uint64_t until;
 	pthread_t thread;
-	int calls = 0;
+	int calls;
 
 	add_exporter_to_nobody(p);
 	CHECK_OK(otelprof_start(p));
-	until = now_ms() + SOON_MS;
-	while (now_ms() < until)
-		CHECK_OK(otelprof_poll(p, 100));
+	poll_work(p, pid);
 	CHECK(otelprof_export(p) > 0);
 	CHECK_INT(pthread_create(&thread, NULL, flush_long, &w), 0);
-	until = now_ms() + FLUSH_MS / 2;
-	for (; now_ms() < until; calls++) {
-		uint64_t start = now_ms();
-
+	/* one that waited would end with the flush */
+	for (calls = 0; !has_ended(&w); calls++) {
 		otelprof_stats_init(&s, sizeof(s));
 		CHECK_OK(otelprof_get_stats(p, &s));
-		longest = now_ms() - start > longest ? now_ms() - start : longest;
 		(void)poll(NULL, 0, 1);
 	}
 	CHECK_INT(pthread_join(thread, NULL), 0);
 	CHECK_INT(w.result, -ETIMEDOUT);
 	CHECK(w.waited_ms >= FLUSH_MS);
-	printf("  %d calls beside a flush, the longest %d ms\n", calls, (int)longest);
-	CHECK(calls >= 50);
-	CHECK(longest < 500);
+	printf("  %d calls beside a flush\n", calls);
+	CHECK(calls > 2);
 	child_end(pid);
 	otelprof_free(p);
 }
@@ -273,7 +271,6 @@ static unsigned int free_with_a_talker(pid_t pid)
 	struct otelprof_rule rule;
 	unsigned int before;
 	uint64_t number;
-	uint64_t until;
 
 	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
@@ -288,8 +285,7 @@ static unsigned int free_with_a_talker(pid_t pid)
 	talker.p = p;
 	add_exporter_to_nobody(p);
 	CHECK_OK(otelprof_start(p));
-	for (until = now_ms() + 300; now_ms() < until;)
-		CHECK_OK(otelprof_poll(p, 50));
+	poll_work(p, pid);
 	CHECK_OK(otelprof_stop(p));
 	CHECK(otelprof_export(p) > 0);
 	/* it is tried, and what is to be said of that waits for the next call */

@@ -16,7 +16,7 @@
 enum {
 	RATE_HZ = 199,
 	ROUNDS = 300,
-	LONG_MS = 20000,
+	LONG_MS = 600000, /* longer than a test may take */
 	PAUSE_NS = 300000,
 	ALARM_S = 60, /* a handler that waits for a lock of its own thread never ends */
 };
@@ -114,7 +114,6 @@ static void test_a_handler_ends_a_wait(void)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	pthread_t self = pthread_self();
-	uint64_t start = now_ms();
 	pthread_t thread;
 	int r;
 
@@ -129,7 +128,6 @@ static void test_a_handler_ends_a_wait(void)
 		r = otelprof_poll(handle, LONG_MS);
 		CHECK(r >= 0 || r == -EINTR);
 	} while (!calls);
-	CHECK(now_ms() - start < LONG_MS);
 	CHECK_INT(pthread_join(thread, NULL), 0);
 	otelprof_free(handle);
 }

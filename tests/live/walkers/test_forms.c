@@ -3,23 +3,20 @@
  * Every form of the walker gives the same stacks: of a child that spins below a known chain
  * of calls, shallow and deep.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <otelprof/otelprof.h>
 
+#include "child.h"
 #include "test.h"
 
 enum {
 	SHALLOW = 30,
 	DEEP = 900,
-	RUN_MS = 700,
+	WORK_MS = 300, /* of CPU time: 60 samples */
 	SAMPLES_MIN = 20,
 };
 
@@ -49,21 +46,6 @@ static pid_t spin(int links)
 		_exit(known_link(links - 1));
 	}
 	return pid;
-}
-
-static void poll_for(struct otelprof *p, int ms)
-{
-	struct timespec ts;
-	long long end;
-	long long now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-	for (end = now + ms; now < end;) {
-		CHECK_OK(otelprof_poll(p, 50));
-		(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-		now = (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-	}
 }
 
 static struct otelprof *make(uint64_t flags, pid_t pid, const char *folded)
@@ -126,15 +108,16 @@ static void check(uint64_t flags, int links)
 	int fd = mkstemp(folded);
 	pid_t pid = spin(links);
 	struct otelprof *p = make(flags, pid, folded);
+	uint64_t until;
 
 	CHECK_OK(otelprof_start(p));
-	poll_for(p, RUN_MS);
+	for (until = child_cpu_ms(pid) + WORK_MS; child_cpu_ms(pid) < until;)
+		CHECK_OK(otelprof_poll(p, 50));
 	CHECK_OK(otelprof_stop(p));
 	CHECK_OK(otelprof_export(p));
 	CHECK_OK(otelprof_flush(p, 5000));
 	otelprof_free(p);
-	CHECK_OK(kill(pid, SIGKILL));
-	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	child_end(pid);
 	check_folded(folded, links);
 	CHECK_OK(unlink(folded));
 	(void)close(fd);

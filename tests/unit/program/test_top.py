@@ -226,9 +226,9 @@ class LowerRate(unittest.TestCase):
         self.assertAlmostEqual(seconds * busy, self.CPU_SECONDS, delta=0.1)
 
     def test_json_and_text(self):
-        def top(*args):
+        def top(*args, mode='slow'):
             return subprocess.run([PROGRAM, 'top', '-F', '99', '-d', '0.1', *args], text=True,
-                                  env=dict(os.environ, FAKE_OTELPROF='slow'), check=True,
+                                  env=dict(os.environ, FAKE_OTELPROF=mode), check=True,
                                   capture_output=True, timeout=60).stdout
         d = json.loads(top('--json'))
         self.assertEqual((d['rate_hz'], d['samples'], d['cpu_ns']), (10, 10, 910_000_000))
@@ -243,6 +243,7 @@ class LowerRate(unittest.TestCase):
         text = top()
         self.assertRegex(text, r'(?m)^10 samples in [0-9.]+ s at 10 Hz\n')
         self.assertRegex(text, r'(?m)^ 43\.96%  43\.96% +200 python +.* work$')
+        self.assertRegex(top(mode='some'), r'(?m)^10 samples in .* Hz, 23% were lost\n')
 
 
 class Filters(unittest.TestCase):

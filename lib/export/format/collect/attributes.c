@@ -129,3 +129,32 @@ double op_collect_lost_of(const struct otlp_profiles *p,
 		return 0;
 	return (double)lost->integer / (double)(taken->integer - lost->integer);
 }
+
+double op_collect_lost_percent(const struct op_collect *c, uint32_t kind)
+{
+	const struct op_collect_stack *s;
+	double lost = 0;
+	double all = 0;
+
+	op_vec_foreach(s, &c->stacks) {
+		if (s->kind != kind)
+			continue;
+		lost += s->lost;
+		all += (double)s->value + s->lost;
+	}
+	return lost > 0 && all > 0 ? 100 * lost / all : 0;
+}
+
+const char *op_collect_lost_text(double percent, char *buf, size_t size)
+{
+	static const char sentence[] =
+		"of the samples were lost. All values are too small by that share.";
+
+	if (percent <= 0)
+		return NULL;
+	if (percent < 0.1)
+		(void)snprintf(buf, size, "Less than 0.1%% %s", sentence);
+	else
+		(void)snprintf(buf, size, "%.1f%% %s", percent, sentence);
+	return buf;
+}

@@ -325,6 +325,13 @@ bool op_collect_is_astray(const struct otlp_profiles *p, const struct otlp_sampl
 /* The samples that the profile's window lost, in parts of those that it kept. */
 double op_collect_lost_of(const struct otlp_profiles *p,
 			  const struct otlp_profile *profile);
+/* The samples of @kind that were lost, in per cent of all that were taken. */
+double op_collect_lost_percent(const struct op_collect *c, uint32_t kind);
+enum {
+	OP_COLLECT_LOST_BYTES = 128
+};
+/* A sentence with that share. Returns @buf, or NULL: none were lost. */
+const char *op_collect_lost_text(double percent, char *buf, size_t size);
 
 /* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {

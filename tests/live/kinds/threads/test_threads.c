@@ -25,7 +25,9 @@ enum {
 	FAR_THREADS = 1000,
 	FAR_DEPTH = 220, /* calls whose frames are a page each */
 	FAR_STACK_BYTES = 1 << 20,
-	FAR_MS = 900, /* of an export: half a second, and the rest of the work */
+	FAR_EXPORTS = 4,
+	FAR_REST = 2,	      /* of an export of the same threads, not far down */
+	LIMIT_NS = 500000000, /* of the walks of a process */
 };
 
 /* So many in each place: the sum is THREADS. */
@@ -135,6 +137,8 @@ static void serve(int from, int to)
 		(void)!write(to, &go, 1);
 }
 
+static int far_depth;
+
 static PLACE void far_down(int depth)
 {
 	volatile char room[4096];
@@ -150,7 +154,7 @@ static PLACE void far_down(int depth)
 
 static void *far_main(void *arg)
 {
-	far_down(FAR_DEPTH);
+	far_down(far_depth);
 	return arg;
 }
 
@@ -282,35 +286,48 @@ static void add_far(struct kind_profile *profile, const struct otlp_sample_view 
 		got->cut += s->value;
 }
 
-/* Threads with stacks that take long to walk do not hold up an export; all of them
- * count. */
-static void test_time_is_limited(void)
+/* Threads wait @depth calls down. Returns the least CPU time of an export. */
+static int64_t export_cpu_ns(int depth)
 {
-	struct kind_child c = kind_child_start(serve_far);
+	struct kind_child c;
 	struct got got;
 	struct kind_profile profile = { .fn = add_far, .data = &got };
 	struct otelprof_config config;
 	struct otelprof *p;
-	int64_t begin;
-	int64_t ms = 0;
+	int64_t least_ns = INT64_MAX;
+	int64_t ns;
 	int i;
 
+	far_depth = depth;
+	c = kind_child_start(serve_far);
 	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_THREADS;
 	p = kind_start(&config, c.pid, &profile);
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < FAR_EXPORTS; i++) {
 		CHECK_OK(otelprof_poll(p, TRY_MS));
 		memset(&got, 0, sizeof(got));
-		begin = kind_clock_ns(CLOCK_MONOTONIC);
+		ns = kind_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		CHECK_OK(otelprof_export(p));
-		ms = (kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000000;
+		ns = kind_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - ns;
 		printf("  an export took %lld ms: %lld threads, %lld of them late\n",
-		       (long long)ms, (long long)got.all, (long long)got.cut);
+		       (long long)ns / 1000000, (long long)got.all, (long long)got.cut);
+		/* in the first one threads may be on their way down */
+		if (i && ns < least_ns)
+			least_ns = ns;
 	}
 	CHECK_INT(got.all, FAR_THREADS + 1);
-	CHECK(ms < FAR_MS);
 	CHECK_INT(kind_close(p), 0);
 	kind_child_end(&c);
+	return least_ns;
+}
+
+/* Threads with stacks that take long to walk do not hold up an export; all of them
+ * count. */
+static void test_time_is_limited(void)
+{
+	int64_t rest_ns = export_cpu_ns(0);
+
+	CHECK(export_cpu_ns(FAR_DEPTH) < LIMIT_NS + FAR_REST * rest_ns);
 }
 
 /* ---- waits that have not ended when sampling stops ---- */

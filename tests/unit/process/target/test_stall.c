@@ -36,11 +36,6 @@ enum {
 	READY_FD = 100,
 };
 
-static uint64_t now_ms(void)
-{
-	return op_clock_monotonic_ns() / 1000000;
-}
-
 /* A child that runs @fn, which writes one address to tell that it is ready. */
 struct child {
 	pid_t pid;
@@ -109,7 +104,6 @@ static void test_memory(void)
 	struct child honest = child_new(stall_memory);
 	struct op_remote m;
 	struct op_remote other;
-	uint64_t began;
 	char buf[8];
 	int i;
 
@@ -121,15 +115,12 @@ static void test_memory(void)
 	/* What is there is read without a child, but where some program may serve pages. */
 	CHECK(t->stats.asked == 0 || op_target_is_served(t));
 	(void)alarm(HANG_S);
-	began = now_ms();
 	CHECK_INT(op_memory_read(&m.memory, c.addr + PAGE, buf, 8), -ETIMEDOUT);
-	CHECK(now_ms() - began < 500);
 	CHECK_INT(t->stats.stalled, 1);
 	CHECK(!t->tasks.direct);
 	/* It is set aside, without another wait; others are not. */
-	began = op_clock_monotonic_ns();
 	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ETIMEDOUT);
-	CHECK(op_clock_monotonic_ns() - began < 1000000);
+	CHECK_INT(t->stats.stalled, 1);
 	memset(buf, 0, sizeof(buf));
 	CHECK_OK(op_memory_read(&other.memory, honest.addr, buf, 8));
 	CHECK_STR(buf, "content");
@@ -331,13 +322,11 @@ static void test_environment(void)
 	_cleanup_(op_target_freep) struct op_target *t = NULL;
 	struct child c = child_new(stall_environment);
 	char *text = NULL;
-	uint64_t began = now_ms();
 
 	CHECK_OK(op_target_new("/proc", &t));
 	(void)alarm(HANG_S);
 	/* Some kernels refuse such a page, some wait. */
 	CHECK(op_environ_read(t, (uint32_t)c.pid, &text) <= 0);
-	CHECK(now_ms() - began < 500);
 	(void)alarm(0);
 	child_end(&c);
 	free(text);
@@ -427,7 +416,6 @@ static void test_file(void)
 	struct op_opened opened;
 	char path[64];
 	struct stat st;
-	uint64_t began;
 
 	if (!c.addr) {
 		(void)printf("SKIP: no FUSE here\n");
@@ -441,9 +429,7 @@ static void test_file(void)
 	CHECK_OK(op_target_new("/proc", &t));
 	CHECK(op_target_is_served(t)); /* as the kernel's list of connections tells */
 	(void)alarm(HANG_S);
-	began = now_ms();
 	CHECK_INT(op_target_open_mapped(t, (uint32_t)c.pid, &f, &opened), -ETIMEDOUT);
-	CHECK(now_ms() - began < 500);
 	/* Its own perf map would stall too. */
 	CHECK_INT(op_target_open_own(t, (uint32_t)c.pid, "/mnt/perf-1.map", &opened),
 		  -ETIMEDOUT);

@@ -309,6 +309,12 @@ class Report(Recordings):
         self.assertIn('Whole stacks: 100.00%. Frames with names: 100.00%.', text)
         self.assertIn('and 6 more', self.report('-n', '2', self.a))
 
+    def convert(self, form, path):
+        """What is written, and what is said."""
+        r = subprocess.run([PROGRAM, 'convert', '--format', form, '-o', '-', path],
+                           capture_output=True, check=True, timeout=60)
+        return r.stdout, r.stderr.decode()
+
     def test_quality(self):
         """request.h counts the frames of "poor": 28, of which 15 have no name; the summary
         of record says the same."""
@@ -322,6 +328,16 @@ class Report(Recordings):
         words = '23.1% of the samples were lost. All values are too small by that share.'
         self.assertIn(words, self.report(path))
         self.assertIn('- ' + words, self.report('--format=markdown', path))
+        words = 'samples: ' + words
+        said = {form: self.convert(form, path) for form in ('folded', 'speedscope', 'firefox', 'pprof')}
+        self.assertIn(words.partition(': ')[2], said['folded'][1])
+        self.assertTrue(all(profile['name'].endswith(' samples [23% of the samples were lost]')
+                            for profile in json.loads(said['speedscope'][0])['profiles']))
+        self.assertEqual([': '.join((entry['label'], entry['value'])) for section in json.loads(
+            said['firefox'][0])['meta']['extra'] for entry in section['entries']], [words])
+        self.assertIn(words.encode(), gzip.decompress(said['pprof'][0]))
+        for form in said:
+            self.assertNotIn('lost', ''.join(map(str, self.convert(form, self.a))))
         both = self.path('both.otlp')
         subprocess.run([PROGRAM, 'merge', '-o', both, path, self.a], check=True, timeout=60)
         # 3 lost, 20 kept: the share of one recording does not extend to another
