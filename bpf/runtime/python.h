@@ -69,18 +69,15 @@ static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 a
  * state's innermost _PyCFrame. Before 3.10 @state's maker tells.
  */
 static __always_inline bool op_python_runs_here(struct op_unwind *u, op_ref process,
-						const __u64 *words, __u64 state)
+						__u64 state)
 {
-	__u64 thread = op_arena_u64(u, process,
-				    __builtin_offsetof(struct op_python, state_thread));
-	__u32 at = OP_PY_BYTE(words, state_cframe);
+	__u64 at = op_arena_u64(u, process,
+				__builtin_offsetof(struct op_python, state_owner));
 	__u64 word = 0;
 
-	if (u->exact)
-		return true;
-	if (op_python_read(u, state + (at ? at : thread), &word))
-		return false;
-	return at ? op_python_in_loop_frame(u, word) : word == u->process.thread_pointer;
+	return u->exact ||
+	       (!op_python_read(u, state + at, &word) &&
+		(op_python_in_loop_frame(u, word) || word == u->process.thread_pointer));
 }
 
 /*
@@ -98,9 +95,9 @@ static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref proce
 	__u64 state = 0;
 	__u64 of = 0;
 
-	if (!at || op_python_read(u, at, &state) || state == own)
+	if (!at || op_python_read(u, at, &state) || !state || state == own)
 		return own;
-	if (op_python_runs_here(u, process, words, state)) {
+	if (op_python_runs_here(u, process, state)) {
 		op_state(u)->word[OP_PY_OTHER] = own;
 		return state;
 	}
