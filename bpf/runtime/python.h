@@ -101,11 +101,11 @@ static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref proce
 		op_state(u)->word[OP_PY_OTHER] = own;
 		return state;
 	}
-	if (!OP_PY_BYTE(words, state_cframe) &&
-	    !op_python_read(u, own + OP_PY_INTERPRETER, &interpreter) &&
-	    !op_python_read(u, state + OP_PY_INTERPRETER, &of) && interpreter != of)
-		return 0;
-	return own;
+	if (OP_PY_BYTE(words, state_cframe))
+		return own;
+	(void)op_python_read(u, own + OP_PY_INTERPRETER, &interpreter);
+	(void)op_python_read(u, state + OP_PY_INTERPRETER, &of);
+	return interpreter == of ? own : 0;
 }
 
 /* Find the thread state and read the heads of its chains. Returns 0 or an
