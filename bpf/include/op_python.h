@@ -115,10 +115,11 @@ struct op_python {
 	__u8 entry_saved;  /* words that it has pushed at the call */
 	__u8 entry_bytes;  /* the stub's length */
 	__u8 entry_reserved[5];
-	/* To 3.11: where the interpreter has the PyThreadState that runs, and the offset of its
-	 * thread_id. Another one than the thread's own is that of a sub-interpreter. 0: unknown */
+	/* To 3.11: where the interpreter has the PyThreadState that runs, and what tells its thread:
+	 * its innermost _PyCFrame (3.10, 3.11), or its thread_id. Another one than the thread's own is
+	 * that of a sub-interpreter. 0: unknown */
 	__u64 current;
-	__u64 state_thread;
+	__u64 state_owner;
 	struct op_python_tasks tasks;
 	struct op_python_code_id id;
 	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a code object */

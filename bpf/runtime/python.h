@@ -25,6 +25,7 @@
 enum {
 	/* largest return address, callee-saved registers and padding */
 	OP_PY_SAVED_BYTES = 64,
+	OP_PY_INTERPRETER = 16, /* PyThreadState.interp, to 3.10 */
 };
 
 /* Leave the step and go on with the loop's native frame. After an @error no Python frame
@@ -63,31 +64,48 @@ static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 a
 }
 
 /*
+ * Does the PyThreadState at @state run here, which the interpreter says runs? Code in the loop
+ * itself holds the lock. What the loop called may have let go of it: then the C frame has the
+ * state's innermost _PyCFrame. Before 3.10 @state's maker tells.
+ */
+static __always_inline bool op_python_runs_here(struct op_unwind *u, op_ref process,
+						__u64 state)
+{
+	__u64 at = op_arena_u64(u, process,
+				__builtin_offsetof(struct op_python, state_owner));
+	__u64 word = 0;
+
+	return u->exact ||
+	       (!op_python_read(u, state + at, &word) &&
+		(op_python_in_loop_frame(u, word) || word == u->process.thread_pointer));
+}
+
+/*
  * The PyThreadState that runs on this thread, of which @own is the first. A thread that entered a
- * sub-interpreter has another one. The interpreter names it while the thread holds its lock.
+ * sub-interpreter has another one, which any thread may have made. The interpreter names it while
+ * the thread holds its lock. Returns 0 where it may be either: before 3.10 nothing else tells
+ * whether a thread runs another interpreter's state that it did not make.
  */
 static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref process,
 					       const __u64 *words, __u64 own)
 {
 	__u64 at =
 		op_arena_u64(u, process, __builtin_offsetof(struct op_python, current));
-	__u64 thread = op_arena_u64(u, process,
-				    __builtin_offsetof(struct op_python, state_thread));
+	__u64 interpreter = 0;
 	__u64 state = 0;
-	__u64 cframe = 0;
-	__u64 id = 0;
+	__u64 of = 0;
 
-	if (!at || op_python_read(u, at, &state) || !state || state == own ||
-	    op_python_read(u, state + thread, &id))
+	if (!at || op_python_read(u, at, &state) || !state || state == own)
 		return own;
-	/* One that another thread made runs here if its chain begins in this C frame. */
-	if (id != u->process.thread_pointer &&
-	    (!(OP_PY_BYTE(words, flags) & OP_PYTHON_CFRAME) ||
-	     op_python_read(u, state + OP_PY_BYTE(words, state_cframe), &cframe) ||
-	     !op_python_in_loop_frame(u, cframe)))
+	if (op_python_runs_here(u, process, state)) {
+		op_state(u)->word[OP_PY_OTHER] = own;
+		return state;
+	}
+	if (OP_PY_BYTE(words, state_cframe))
 		return own;
-	op_state(u)->word[OP_PY_OTHER] = own;
-	return state;
+	(void)op_python_read(u, own + OP_PY_INTERPRETER, &interpreter);
+	(void)op_python_read(u, state + OP_PY_INTERPRETER, &of);
+	return interpreter == of ? own : 0;
 }
 
 /* Find the thread state and read the heads of its chains. Returns 0 or an
@@ -98,6 +116,7 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 	__u64 at = op_arena_u64(u, process, 0);
 	__u8 flags = OP_PY_BYTE(words, flags);
 	__u64 state = u->process.thread_pointer + (__s64)(__s32)at;
+	__u64 own;
 
 	if (!u->process.thread_pointer)
 		return OP_ERROR_python_no_state;
@@ -108,11 +127,11 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 			return OP_ERROR_python_no_state;
 		state += (__s64)((__s64)at >> 32);
 	}
-	if (op_python_read(u, state, &state))
+	if (op_python_read(u, state, &own))
 		return OP_ERROR_python_read_state;
-	state = op_python_running(u, process, words, state);
+	state = op_python_running(u, process, words, own);
 	if (!state)
-		return OP_ERROR_python_no_state;
+		return own ? OP_ERROR_python_other_chain : OP_ERROR_python_no_state;
 	if (follow)
 		op_python_await_begin(u, state);
 	return op_python_heads(u, words, state);

@@ -414,7 +414,8 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 	if (!(layout->flags & OP_PYTHON_ONE_FRAME))
 		ret->frame_mark = layout->frame.mark - from;
 	ret->mark = layout->mark;
-	ret->state_thread = layout->state_thread;
+	ret->state_owner =
+		layout->state_cframe ? layout->state_cframe : layout->state_thread;
 	ret->pointer_mask = layout->pointer_mask;
 	set_id(layout, &ret->id);
 	set_object(layout, ret->object);

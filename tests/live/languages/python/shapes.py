@@ -11,6 +11,7 @@ import copy
 import enum
 import functools
 import json
+import marshal
 import os
 import pickle
 import re
@@ -23,6 +24,10 @@ import types
 import weakref
 
 try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    interpreters = None
+try:
     import ctypes
     COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 except ImportError:
@@ -33,15 +38,20 @@ SHAPES = collections.OrderedDict()
 TOLD = set()
 NOW = [""]
 TURNS = 3000
+OUTER = []  # callers in another interpreter
 
 
-def tell(frame):
-    words = ["stack", NOW[0]]
+def callers(frame):
+    words = []
     while frame is not None:
         code = frame.f_code
         words.append("%s:%d" % (getattr(code, "co_qualname", code.co_name).replace(" ", "_"), frame.f_lineno))
         frame = frame.f_back
-    text = " ".join(words)
+    return words
+
+
+def tell(frame):
+    text = " ".join(["stack", NOW[0]] + callers(frame) + OUTER)
     if text not in TOLD:
         TOLD.add(text)
         OUT.write(text + "\n")
@@ -571,6 +581,31 @@ LOOP = asyncio.new_event_loop()
 def event_loop():
     LOOP.call_soon(leaf)
     LOOP.run_until_complete(outer_coroutine())
+
+
+# ---- another interpreter; since 3.12 its callers are marked as missing ----
+
+if interpreters and sys.version_info < (3, 12):
+    MADE_HERE = interpreters.create()
+    interpreters.run_string(MADE_HERE, """import os, sys, marshal, types
+OUT, TOLD, TURNS = os.fdopen(os.dup(1), "w", encoding="utf-8"), set(), 3000
+for code in %r:
+    made = types.FunctionType(marshal.loads(code), globals())
+    globals()[made.__name__] = made
+""" % [marshal.dumps(made.__code__) for made in (callers, tell, leaf)])
+
+    def interpreted():
+        interpreters.run_string(MADE_HERE, "NOW, OUTER = %r; leaf()" % ((NOW, callers(sys._getframe())),))
+
+    @shape
+    def interpreter():
+        interpreted()
+
+    @shape
+    def interpreter_in_thread():
+        made = threading.Thread(target=interpreted)
+        made.start()
+        made.join()
 
 
 # ---- flow, and code made while it runs ----
