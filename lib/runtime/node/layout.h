@@ -82,11 +82,8 @@ struct op_node_layout {
 	 * of its code in place of a pointer */
 	uint32_t trusted;
 
-	/* calls that were compiled into their caller may be missing from machine code's frames */
-	uint32_t unsure;
-
 	uint32_t early_position;
-	uint32_t flagged;
+	uint32_t flag_bits;
 	struct op_node_table_form form; /* made from these two */
 };
 

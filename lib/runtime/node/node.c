@@ -255,7 +255,6 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 		return r;
 	if (r == 0 && code->shared &&
 	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
-		ret->approximate = instance->heap.layout->unsure;
 		/* Optimised code has no position before its first call. */
 		if (at.offset < 0) {
 			at = (struct op_node_position){ AT_START, -1 };

@@ -449,16 +449,23 @@ static void tables_have_a_limit(void)
 
 static void tables_are_decoded(void)
 {
-	static const struct op_node_table_form flagged = { -1, true };
-	static const struct op_node_table_form old = { 0, false };
+	static const struct op_node_table_form two = { -1, 2 };
+	static const struct op_node_table_form three = { -1, 3 };
+	static const struct op_node_table_form old = { 0, 0 };
 	/* as Node.js 26 and 24 write the same: {-1: 13}, {0: 24}, {2: 37} */
 	static const uint8_t v14[] = { 0x02, 0x38, 0x07, 0x2c, 0x0b, 0x34 };
 	static const uint8_t v13[] = { 0x01, 0x38, 0x02, 0x2c, 0x04, 0x34 };
+	/* as Deno 2.9 wrote, of machine code: {23: 2312}, {64: 2342}, {100: 2367} */
+	static const uint8_t v15[] = { 0xc2, 0x01, 0xa4, 0x48, 0xca, 0x02,
+				       0x78, 0xa2, 0x02, 0x64 };
 	static const uint8_t cut[] = { 0x01, 0x38, 0x80 };
-	static const struct op_node_table_form form = { -1, false };
+	static const struct op_node_table_form form = { -1, 0 };
 
-	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), flagged, 0).offset, 24);
-	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), flagged, 2).offset, 37);
+	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), two, 0).offset, 24);
+	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), two, 2).offset, 37);
+	CHECK_INT(op_runtime_node_position_at(v15, sizeof(v15), three, 63).offset, 2312);
+	CHECK_INT(op_runtime_node_position_at(v15, sizeof(v15), three, 64).offset, 2342);
+	CHECK_INT(op_runtime_node_position_at(v15, sizeof(v15), three, 100).offset, 2367);
 	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), form, 0).offset, 24);
 	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), form, 2).offset, 37);
 	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), old, 0).offset, 13);
