@@ -17,8 +17,8 @@
 enum {
 	/* V8 reserves one range of addresses for its code, of 128 MiB to 512 MiB. */
 	CODE_SPAN = 512 << 20,
-	GAP = 512 << 10, /* less than the builtins take up */
-	AT_START = -2,	 /* instead of a character offset: the start of the function */
+	GAP = 512 << 10,   /* less than the builtins take up */
+	AT_START = -2,	   /* instead of a character offset: the start of the function */
 	BEGIN_BYTES = 256, /* of a text, that are compared */
 };
 

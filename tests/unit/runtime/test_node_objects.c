@@ -188,7 +188,11 @@ static void check_interpreted(void *instance, uint32_t check, uint32_t line)
  * was are zeros, without an end of a line. Its lines are found when it is read again. */
 static void a_text_that_moved_has_its_lines(void)
 {
-	enum { OLD = FAKE_BASE + 0x6000, NEW = FAKE_BASE + 0x7000, CHARS = 1000 };
+	enum {
+		OLD = FAKE_BASE + 0x6000,
+		NEW = FAKE_BASE + 0x7000,
+		CHARS = 1000
+	};
 	struct op_node_image image = { .layout = fake_layout };
 	struct op_runtime_target target = { .memory = &fake.memory };
 	static struct copy copy = { .memory.read = copy_read };
@@ -206,7 +210,8 @@ static void a_text_that_moved_has_its_lines(void)
 	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_SOURCE, OLD + 1);
 	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(5));
 	memcpy(copy.bytes, fake.bytes, FAKE_BYTES);
-	memmove(fake.bytes + (NEW - FAKE_BASE), fake.bytes + (OLD - FAKE_BASE), CHARS + 16);
+	memmove(fake.bytes + (NEW - FAKE_BASE), fake.bytes + (OLD - FAKE_BASE),
+		CHARS + 16);
 	memset(fake.bytes + (OLD - FAKE_BASE), 0, CHARS + 16);
 	check = check_of(FAKE_OUTER);
 
@@ -526,8 +531,8 @@ static void tables_are_decoded(void)
 	static const uint8_t v14[] = { 0x02, 0x38, 0x07, 0x2c, 0x0b, 0x34 };
 	static const uint8_t v13[] = { 0x01, 0x38, 0x02, 0x2c, 0x04, 0x34 };
 	/* as Deno 2.9 wrote, of machine code: {23: 2312}, {64: 2342}, {100: 2367} */
-	static const uint8_t v15[] = { 0xc2, 0x01, 0xa4, 0x48, 0xca, 0x02,
-				       0x78, 0xa2, 0x02, 0x64 };
+	static const uint8_t v15[] = { 0xc2, 0x01, 0xa4, 0x48, 0xca,
+				       0x02, 0x78, 0xa2, 0x02, 0x64 };
 	static const uint8_t cut[] = { 0x01, 0x38, 0x80 };
 	static const struct op_node_table_form form = { -1, 0 };
 
