@@ -96,6 +96,8 @@ static const struct op_layouts_field fields[] = {
 	FIELD(deopt_inlining),
 	FIELD(scope_position),
 	FIELD(script_url),
+	FIELD(kind_members),
+	FIELD(kind_static),
 	FIELD(early_position),
 	FIELD(flag_bits),
 	FIELD(tagged),

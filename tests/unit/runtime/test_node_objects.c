@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions, scripts and code of V8, built object by object; hostile ones too. */
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "runtime/node/code.h"
 #include "runtime/node/functions.h"
 #include "runtime/node/image.h"
@@ -69,6 +70,32 @@ static void a_function_has_its_name_file_and_lines(void)
 	CHECK_STR(f->name, "inner");
 	CHECK_INT(functions.reads, 2);
 	op_runtime_node_functions_deinit(&functions);
+}
+
+static void an_initializer_has_the_name_of_stack_traces(void)
+{
+	static const char *const names[] = { "outer",
+					     "<instance_members_initializer>",
+					     "<instance_members_initializer>",
+					     "<static_initializer>",
+					     "<static_initializer>",
+					     "outer" };
+	struct op_node_layout layout = fake_layout;
+	struct op_node_heap own = { .memory = &fake.memory, .layout = &layout };
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+	uint32_t i;
+
+	layout.kind_members = 24;
+	layout.kind_static = 26;
+	fake_build();
+	for (i = 0; i < OP_ARRAY_SIZE(names); i++) {
+		fake_u32(FAKE_OUTER + fake_layout.shared_id - 4, 0xabc0 << 8 | (23 + i));
+		op_runtime_node_functions_init(&functions, &own);
+		CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f));
+		CHECK_STR(f->name, names[i]);
+		op_runtime_node_functions_deinit(&functions);
+	}
 }
 
 static void another_function_in_its_place_is_seen(void)
@@ -550,6 +577,7 @@ static void tables_are_decoded(void)
 }
 
 TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
+	  { "initializer", an_initializer_has_the_name_of_stack_traces },
 	  { "begins_anywhere", a_script_begins_anywhere },
 	  { "another_function", another_function_in_its_place_is_seen },
 	  { "the_end", the_end_of_a_process_has_lines },
