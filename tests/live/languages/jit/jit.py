@@ -20,8 +20,6 @@
     wasmtime           WebAssembly in wasmtime with its perf map (wasm.py)
     wasmtime-dump      the same with its jitdump file
     luajit             LuaJIT built to write a perf map (lua.py)
-    erlang             Erlang with +JPperf map (erlang.py)
-    erlang-dump        the same with its jitdump file
 
 Prints lines like tests/live/languages/native/run.py's.
 """
@@ -35,7 +33,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 
 import check  # noqa: E402
-import erlang  # noqa: E402
 import llvm  # noqa: E402
 import lua  # noqa: E402
 import suite  # noqa: E402
@@ -421,8 +418,6 @@ CELLS = {
     "wasmtime": wasm.wasmtime("perfmap"),
     "wasmtime-dump": wasm.wasmtime("jitdump"),
     "luajit": lua.luajit,
-    "erlang": erlang.erlang("map"),
-    "erlang-dump": erlang.erlang("dump"),
 }
 
 
