@@ -278,6 +278,22 @@ bool op_mappings_replaces(const struct op_mappings *mappings,
 	return false;
 }
 
+/* Memory that fills what two mappings of one file leave between them is the file's code, moved to
+ * large pages (node --use-largepages, libhugetlbfs): let mapping number @i be of that file. */
+static void adopt(struct op_mappings *mappings, size_t i)
+{
+	struct op_mapping *v = &mappings->vma[i];
+
+	if (i == 0 || i + 1 >= mappings->len || v->exe || v->writable || !v[-1].exe ||
+	    v[-1].end != v->start || v->end != v[1].start ||
+	    !op_mapping_is_same(&v[-1], &v[1]))
+		return;
+	v->exe = v[-1].exe;
+	op_executable_ref(v->exe);
+	v->claim = v[-1].claim;
+	v->offset = v[-1].offset + (v->start - v[-1].start);
+}
+
 int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
 		       struct op_executables *x)
 {
@@ -315,10 +331,15 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	if (!new.exe && i > 0 && mappings->vma[i - 1].end == new.start &&
 	    !mappings->vma[i - 1].exe && mappings->vma[i - 1].writable == new.writable) {
 		mappings->vma[i - 1].end = new.end;
+		adopt(mappings, i - 1);
 		return 0;
 	}
 	shift(mappings, i, 1);
 	mappings->vma[i] = new;
+	adopt(mappings, i);
+	adopt(mappings, i + 1);
+	if (i)
+		adopt(mappings, i - 1);
 	return 0;
 }
 

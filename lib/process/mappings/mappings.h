@@ -62,8 +62,9 @@ int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 /* Is @vma there already? Yes if the same mapping is there or, without a file, one
  * without a file that contains it: then op_mappings_insert() would change nothing. */
 bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping *vma);
-/* Map @vma in place of what was mapped there; a reference to its exe is taken. @mappings
- * must be one of op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX. */
+/* Map @vma in place of what was mapped there; a reference to its exe is taken. Memory between two
+ * mappings of a file, where the file's code was, becomes that file's. @mappings must be one of
+ * op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX. */
 int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
 		       struct op_executables *x);
 

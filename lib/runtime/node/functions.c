@@ -23,6 +23,7 @@ enum {
 	LOCALS_MAX = 1 << 22,
 	POSITION_MAX = 1 << 29,
 	NO_TOKEN = 0xffff,
+	KIND_MASK = 0x1f, /* of a SharedFunctionInfo's flags, which are before its id */
 };
 
 /* The members read of a SharedFunctionInfo. */
@@ -30,6 +31,7 @@ struct head {
 	uint64_t name;
 	uint64_t script;
 	uint32_t id;
+	uint32_t kind;	/* V8's FunctionKind */
 	uint16_t token; /* characters from the word `function` to the parameters */
 };
 
@@ -181,7 +183,8 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 	ret->script = word_at(heap, &r, object, l->shared_script);
 	op_reader_seek(&r, l->shared_token);
 	ret->token = op_read_u16(&r);
-	op_reader_seek(&r, l->shared_id);
+	op_reader_seek(&r, l->shared_id - sizeof(uint32_t));
+	ret->kind = op_read_u32(&r) & KIND_MASK;
 	ret->id = op_read_u32(&r);
 	return r.failed ? -EBADMSG : 0;
 }
@@ -260,9 +263,23 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 	return 0;
 }
 
+/* A class's initializer as V8's stack traces name it, where it has the name of the class;
+ * else NULL. */
+static const char *initializer_name(const struct op_node_layout *l, uint32_t kind)
+{
+	uint32_t kinds = l->kind_static - l->kind_members; /* of one; of the other too */
+
+	if (!l->kind_members || kind < l->kind_members)
+		return NULL;
+	if (kind < l->kind_static)
+		return "<instance_members_initializer>";
+	return kind - l->kind_static < kinds ? "<static_initializer>" : NULL;
+}
+
 static int read_function(const struct op_node_heap *heap, const struct head *h,
 			 struct op_node_function *ret)
 {
+	const char *initializer = initializer_name(heap->layout, h->kind);
 	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
 	int32_t start = -1;
 	int r = 0;
@@ -279,7 +296,9 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	ret->name = strdup(name.len ? name.data : "(anonymous)");
+	ret->name = strdup(initializer ? initializer
+			   : name.len  ? name.data
+				       : "(anonymous)");
 	if (!ret->name)
 		return -ENOMEM;
 	if (start >= 0 && h->token != NO_TOKEN && h->token <= start)

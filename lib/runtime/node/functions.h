@@ -26,6 +26,8 @@ enum {
 	OP_NODE_LINES_MAX = 4 << 20,
 	/* bytes of a source that is searched for line ends */
 	OP_NODE_SOURCE_MAX = 16 << 20,
+	/* times that a script is read until it has lines: the collector may be moving its text */
+	OP_NODE_SCRIPT_READS = 4,
 };
 
 struct op_node_script {
@@ -34,6 +36,7 @@ struct op_node_script {
 	/* where its text begins in its file, counted from 0; before it where V8 put text in front */
 	int32_t first_line;
 	int32_t first_column;
+	unsigned int reads; /* OP_NODE_SCRIPT_READS: its lines are looked for no more */
 	char *name;
 	uint32_t *ends; /* offsets in the source at which lines end */
 	size_t len;

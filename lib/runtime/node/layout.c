@@ -96,12 +96,13 @@ static const struct op_layouts_field fields[] = {
 	FIELD(deopt_inlining),
 	FIELD(scope_position),
 	FIELD(script_url),
+	FIELD(kind_members),
+	FIELD(kind_static),
 	FIELD(early_position),
-	FIELD(flagged),
+	FIELD(flag_bits),
 	FIELD(tagged),
 	FIELD(raw_lengths),
 	FIELD(trusted),
-	FIELD(unsure),
 	/* and what no version of Node.js needs, because it publishes it */
 	FIELD(function_shared),
 	FIELD(frame_wasm),
@@ -258,7 +259,7 @@ static void derive(struct op_node_layout *ret)
 		ret->array_length = op_node_offset(ret, OP_NODE_LENGTH);
 	ret->scope_slots = op_node_offset(ret, OP_NODE_LENGTH);
 	ret->form = (struct op_node_table_form){ .first = ret->early_position ? -1 : 0,
-						 .flagged = ret->flagged };
+						 .flag_bits = ret->flag_bits };
 }
 
 int op_runtime_node_layout_of(const char *version, const char *path,

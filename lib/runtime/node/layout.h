@@ -82,11 +82,13 @@ struct op_node_layout {
 	 * of its code in place of a pointer */
 	uint32_t trusted;
 
-	/* calls that were compiled into their caller may be missing from machine code's frames */
-	uint32_t unsure;
+	/* the first FunctionKind of the initializer of a class's members, and of static ones; 0:
+	 * initializers have names of their own */
+	uint32_t kind_members;
+	uint32_t kind_static;
 
 	uint32_t early_position;
-	uint32_t flagged;
+	uint32_t flag_bits;
 	struct op_node_table_form form; /* made from these two */
 };
 

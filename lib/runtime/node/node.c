@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "runtime/node/code.h"
 #include "runtime/node/functions.h"
 #include "runtime/node/image.h"
@@ -16,8 +17,9 @@
 enum {
 	/* V8 reserves one range of addresses for its code, of 128 MiB to 512 MiB. */
 	CODE_SPAN = 512 << 20,
-	GAP = 512 << 10, /* less than the builtins take up */
-	AT_START = -2,	 /* instead of a character offset: the start of the function */
+	GAP = 512 << 10,   /* less than the builtins take up */
+	AT_START = -2,	   /* instead of a character offset: the start of the function */
+	BEGIN_BYTES = 256, /* of a text, that are compared */
 };
 
 struct node_instance {
@@ -255,7 +257,6 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 		return r;
 	if (r == 0 && code->shared &&
 	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
-		ret->approximate = instance->heap.layout->unsure;
 		/* Optimised code has no position before its first call. */
 		if (at.offset < 0) {
 			at = (struct op_node_position){ AT_START, -1 };
@@ -335,14 +336,22 @@ struct copied {
 	const struct op_memory *process;
 };
 
+/* What the copy has only the beginning of must begin so in the process still. */
 static int copied_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		       size_t len)
 {
 	const struct copied *c = (const struct copied *)memory;
+	uint8_t begin[BEGIN_BYTES];
+	size_t n = OP_MIN(len, sizeof(begin));
+	int r = op_memory_read(c->copy, addr, buf, len);
 
-	return op_memory_read(c->copy, addr, buf, len) == 0
-		       ? 0
-		       : op_memory_read(c->process, addr, buf, len);
+	if (r == 0)
+		return 0;
+	r = op_memory_read(c->process, addr, buf, len);
+	if (r == 0 && op_memory_read(c->copy, addr, begin, n) == 0 &&
+	    memcmp(begin, buf, n) != 0)
+		return -ESTALE;
+	return r;
 }
 
 static int node_keep_object(void *data, uint64_t addr, uint32_t check,

@@ -6,7 +6,6 @@
 
 enum {
 	VLQ_BYTES_MAX = 10,
-	FLAG_BITS = 2,
 	/* The prefixes of wide and extra wide operands are bytecodes 0 and 1, and 2 and 3
 	 * for the debugger. */
 	PREFIXES = 4,
@@ -69,8 +68,8 @@ struct op_node_position op_runtime_node_position_at(const uint8_t *table, size_t
 		int64_t delta = zigzag(first);
 
 		/* otherwise a negative number marks an expression's position */
-		if (form.flagged)
-			delta = (int64_t)(first >> FLAG_BITS);
+		if (form.flag_bits)
+			delta = (int64_t)(first >> (form.flag_bits & 63));
 		else if (delta < 0)
 			delta = -(delta + 1);
 		raw += (uint64_t)zigzag(read_vlq(&r));

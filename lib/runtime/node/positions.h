@@ -19,8 +19,9 @@ struct op_node_position op_runtime_node_position(uint64_t raw);
 /* How a version of V8 encodes source position tables. */
 struct op_node_table_form {
 	int32_t first; /* code offset that the first entry is relative to */
-	/* entries begin with an unsigned number with flags in its 2 low bits */
-	bool flagged;
+	/* entries begin with an unsigned number whose lowest bits, so many, are flags;
+	 * 0: with a signed number */
+	uint32_t flag_bits;
 };
 
 /* The last position at or before @offset of the code, from a source position table. If

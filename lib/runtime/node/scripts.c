@@ -232,8 +232,18 @@ static int add_name(const struct op_node_heap *heap, const struct head *h,
 	return r;
 }
 
+/* Was the text moved since @h was read of the script @object? */
+static bool is_moved(const struct op_node_heap *heap, uint64_t object,
+		     const struct head *h)
+{
+	struct head now;
+
+	return read_head(heap, object, &now) == 0 &&
+	       (now.source != h->source || now.line_ends != h->line_ends);
+}
+
 /* Fill @ret except its id, with at most @room lines. Returns 0, or 1 if
- * its lines do not fit: the caller clears it. Or -ENOMEM. */
+ * its lines do not fit. Or -ENOMEM. */
 static int read_script(const struct op_node_heap *heap, const struct head *h, size_t room,
 		       struct op_node_script *ret)
 {
@@ -249,7 +259,8 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 	if (!ret->name)
 		return -ENOMEM;
 	r = read_ends(heap, h, &ends);
-	if (r < 0) /* no lines are better than wrong ones */
+	/* no lines are better than wrong ones */
+	if (r < 0 || is_moved(heap, ret->object, h))
 		op_vec_clear(&ends.at);
 	ret->ends = ends.at.data;
 	ret->len = ends.at.len;
@@ -258,53 +269,75 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 	return r == -EFBIG;
 }
 
+static bool is_whole(const struct op_node_script *script)
+{
+	return script->len || script->reads >= OP_NODE_SCRIPT_READS;
+}
+
+/* Store @fresh in the place of @old, or at the end. Takes it. */
+static int keep(struct op_node_scripts *scripts, struct op_node_script *old,
+		struct op_node_script *fresh, const struct op_node_script **ret)
+{
+	size_t others = scripts->lines - (old ? old->len : 0);
+
+	if (!old &&
+	    op_map64_put(&scripts->by_object, fresh->object, scripts->all.len) == 0)
+		old = op_vec_push(&scripts->all);
+	else if (old)
+		clear(old);
+	if (!old) {
+		op_map64_remove(&scripts->by_object, fresh->object);
+		clear(fresh);
+		return -ENOMEM;
+	}
+	scripts->lines = others + fresh->len;
+	*old = *fresh;
+	*ret = old;
+	return 0;
+}
+
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 			   const uint64_t *id, const struct op_node_script **ret)
 {
-	struct op_node_script fresh = { .object = object };
+	struct op_node_script fresh = { .object = object, .reads = 1 };
 	struct op_node_script *script = NULL;
-	struct head head;
+	struct head head = { 0 };
+	bool known; /* it is the one asked for */
 	size_t others;
 	uint64_t at;
-	int r;
+	int r = 0;
 
 	if (op_map64_get(&scripts->by_object, object, &at))
 		script = &scripts->all.data[at];
-	if (script && id && script->id == *id) {
-		*ret = script;
-		return 0;
-	}
-	r = read_head(scripts->heap, object, &head);
-	if (r < 0)
+	known = script && id && script->id == *id;
+	if (!known || !is_whole(script))
+		r = read_head(scripts->heap, object, &head);
+	if (r == 0 && id && !known && head.id != *id)
+		r = -ESTALE;
+	if (r < 0 && !known)
 		return r;
-	if (id && head.id != *id)
-		return -ESTALE;
-	fresh.id = head.id;
-	if (script && script->id == fresh.id) {
+	known = known || (script && script->id == head.id);
+	if (known && (r < 0 || is_whole(script) || script->id != head.id)) {
 		*ret = script;
 		return 0;
 	}
+	if (known)
+		fresh.reads += script->reads;
+	fresh.id = head.id;
 	others = scripts->lines - (script ? script->len : 0);
 	r = read_script(scripts->heap, &head, OP_NODE_LINES_MAX - others, &fresh);
 	if (r < 0)
 		return r;
+	if (known && !*fresh.name) { /* the process may have ended meanwhile */
+		free(fresh.name);
+		fresh.name = OP_TAKE_PTR(script->name);
+	}
 	if (r > 0) {
+		fresh.reads = OP_NODE_SCRIPT_READS;
 		scripts->refused++;
 		scripts->full = scripts->full || others;
 	}
-	if (!script && op_map64_put(&scripts->by_object, object, scripts->all.len) == 0)
-		script = op_vec_push(&scripts->all);
-	else if (script)
-		clear(script);
-	if (!script) {
-		op_map64_remove(&scripts->by_object, object);
-		clear(&fresh);
-		return -ENOMEM;
-	}
-	scripts->lines = others + fresh.len;
-	*script = fresh;
-	*ret = script;
-	return 0;
+	return keep(scripts, script, &fresh, ret);
 }
 
 struct op_node_place op_runtime_node_place(const struct op_node_script *script,

@@ -77,7 +77,7 @@ static void make_layout(uint8_t form, struct op_node_layout *ret)
 		.deopt_literals = 2,
 		.deopt_shared = 6,
 		.deopt_inlining = 7,
-		.form = { .first = form & 8 ? 0 : -1, .flagged = form & 16 },
+		.form = { .first = form & 8 ? 0 : -1, .flag_bits = form & 16 ? 2 : 0 },
 		.tagged = form & 32 ? 4 : 8,
 		.raw_lengths = form & 64 ? 1 : 0,
 		.trusted = form & 128 ? 1 : 0,

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	form.first = data[0] & 1 ? -1 : 0;
-	form.flagged = data[0] & 2;
+	form.flag_bits = data[0] >> 1 & 3;
 	len = data[1] < size - 2 ? data[1] : size - 2;
 	data += 2;
 	size -= 2;

@@ -56,6 +56,27 @@ static void world_deinit(struct world *w)
 	CHECK_INT(w->x.len, 0);
 }
 
+/* Memory without a file where the code of one was, which is mapped on both sides, is its code. */
+static void model_adopts(struct world *w)
+{
+	size_t i;
+	size_t j;
+
+	for (i = 1; i < PAGES; i = j + 1) {
+		const struct page *before = &w->page[i - 1];
+
+		for (j = i; j < PAGES && w->page[j].file == 1; j++)
+			;
+		if (j == i || j == PAGES || before->file < 2 ||
+		    w->page[j].file != before->file ||
+		    w->page[j].offset != before->offset + (j - i + 1) * PAGE)
+			continue;
+		for (; i < j; i++)
+			w->page[i] = (struct page){ w->page[i - 1].file,
+						    w->page[i - 1].offset + PAGE };
+	}
+}
+
 static void map(struct world *w, size_t first, size_t len, int file, uint64_t offset)
 {
 	struct op_mapping vma = { .start = (first + 1) * PAGE,
@@ -70,7 +91,9 @@ static void map(struct world *w, size_t first, size_t len, int file, uint64_t of
 		w->page[first + i] =
 			(struct page){ .file = file,
 				       .offset = file > 1 ? offset + i * PAGE : 0 };
-	CHECK(op_mappings_has(w->mappings, &vma));
+	model_adopts(w);
+	if (w->page[first].file == file)
+		CHECK(op_mappings_has(w->mappings, &vma));
 }
 
 static void check(const struct world *w)
@@ -94,6 +117,36 @@ static void check(const struct world *w)
 	}
 	CHECK(!op_mappings_find(w->mappings, 5));
 	CHECK(!op_mappings_find(w->mappings, (PAGES + 1) * PAGE));
+}
+
+/* As node --use-largepages leaves it, in the order of /proc/PID/maps and of its calls. */
+static void test_code_on_large_pages_is_the_files(void)
+{
+	struct world w;
+
+	world_init(&w);
+	map(&w, 10, 5, 2, 0);
+	map(&w, 15, 50, 1, 0);
+	map(&w, 65, 5, 2, 55 * PAGE);
+	check(&w);
+	CHECK_INT(w.page[20].file, 2);
+	map(&w, 100, 40, 3, 7 * PAGE);
+	map(&w, 110, 20, 1, 0);
+	CHECK_INT(w.page[120].file, 3);
+	check(&w);
+	map(&w, 110, 20, 1, 0);
+	check(&w);
+	/* of another place in the file, and not to its end */
+	map(&w, 150, 5, 4, 0);
+	map(&w, 155, 5, 1, 0);
+	map(&w, 160, 5, 4, 11 * PAGE);
+	map(&w, 200, 5, 4, 0);
+	map(&w, 205, 5, 1, 0);
+	map(&w, 211, 5, 4, 11 * PAGE);
+	check(&w);
+	CHECK_INT(w.page[157].file, 1);
+	CHECK_INT(w.page[207].file, 1);
+	world_deinit(&w);
 }
 
 static void test_random_mappings_follow_the_model(void)
@@ -376,4 +429,5 @@ static void test_changes(void)
 TEST_MAIN({ "changes", test_changes }, { "model", test_random_mappings_follow_the_model },
 	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
 	  { "arena", test_arena_block }, { "room", test_room },
+	  { "large_pages", test_code_on_large_pages_is_the_files },
 	  { "replaced", test_replaced }, { "marks", test_marks })

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions, scripts and code of V8, built object by object; hostile ones too. */
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "runtime/node/code.h"
 #include "runtime/node/functions.h"
+#include "runtime/node/image.h"
 
 #include "op_node.h"
 
@@ -68,6 +70,32 @@ static void a_function_has_its_name_file_and_lines(void)
 	CHECK_STR(f->name, "inner");
 	CHECK_INT(functions.reads, 2);
 	op_runtime_node_functions_deinit(&functions);
+}
+
+static void an_initializer_has_the_name_of_stack_traces(void)
+{
+	static const char *const names[] = { "outer",
+					     "<instance_members_initializer>",
+					     "<instance_members_initializer>",
+					     "<static_initializer>",
+					     "<static_initializer>",
+					     "outer" };
+	struct op_node_layout layout = fake_layout;
+	struct op_node_heap own = { .memory = &fake.memory, .layout = &layout };
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+	uint32_t i;
+
+	layout.kind_members = 24;
+	layout.kind_static = 26;
+	fake_build();
+	for (i = 0; i < OP_ARRAY_SIZE(names); i++) {
+		fake_u32(FAKE_OUTER + fake_layout.shared_id - 4, 0xabc0 << 8 | (23 + i));
+		op_runtime_node_functions_init(&functions, &own);
+		CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f));
+		CHECK_STR(f->name, names[i]);
+		op_runtime_node_functions_deinit(&functions);
+	}
 }
 
 static void another_function_in_its_place_is_seen(void)
@@ -150,6 +178,80 @@ static void the_end_of_a_process_has_lines(void)
 	CHECK_INT(at.offset, 8);
 	op_runtime_node_codes_clear(&codes);
 	op_runtime_node_functions_deinit(&functions);
+}
+
+/* What the kernel copied: memory as it was then, up to 512 bytes at a time. */
+struct copy {
+	struct op_memory memory;
+	uint8_t bytes[FAKE_BYTES];
+};
+
+static int copy_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	const struct copy *copy = (const struct copy *)m;
+
+	if (addr < FAKE_BASE || len > 512 || addr - FAKE_BASE > FAKE_BYTES - len)
+		return -EFAULT;
+	memcpy(buf, copy->bytes + (addr - FAKE_BASE), len);
+	return 0;
+}
+
+static void check_interpreted(void *instance, uint32_t check, uint32_t line)
+{
+	uint64_t words[] = { FAKE_OUTER,
+			     (uint64_t)OP_NODE_INTERPRETED << OP_NODE_KIND_SHIFT |
+				     65ULL << OP_NODE_OFFSET_SHIFT | check,
+			     FAKE_BYTECODE };
+	struct op_runtime_frame frame = { 0 };
+
+	CHECK_OK(op_runtime_node.describe(instance, words, 3, &frame));
+	CHECK_INT(frame.len, 1);
+	CHECK_STR(frame.function[0].name, "outer");
+	CHECK_STR(frame.function[0].file, "/dir/file.js");
+	CHECK_INT(frame.function[0].line, line);
+}
+
+/* The collector moved a script's text after the kernel had copied the first of it. Where it
+ * was are zeros, without an end of a line. Its lines are found when it is read again. */
+static void a_text_that_moved_has_its_lines(void)
+{
+	enum {
+		OLD = FAKE_BASE + 0x6000,
+		NEW = FAKE_BASE + 0x7000,
+		CHARS = 1000
+	};
+	struct op_node_image image = { .layout = fake_layout };
+	struct op_runtime_target target = { .memory = &fake.memory };
+	static struct copy copy = { .memory.read = copy_read };
+	char text[CHARS];
+	struct op_node bpf;
+	void *instance;
+	uint32_t check;
+
+	fake_build();
+	memset(text, 'x', sizeof(text));
+	text[2] = text[7] = '\n';
+	(void)fake_object(OLD, FAKE_STRING_TYPE);
+	fake_u32(OLD + 12, CHARS);
+	fake_put(OLD + 16, text, CHARS);
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_SOURCE, OLD + 1);
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(5));
+	memcpy(copy.bytes, fake.bytes, FAKE_BYTES);
+	memmove(fake.bytes + (NEW - FAKE_BASE), fake.bytes + (OLD - FAKE_BASE),
+		CHARS + 16);
+	memset(fake.bytes + (OLD - FAKE_BASE), 0, CHARS + 16);
+	check = check_of(FAKE_OUTER);
+
+	CHECK_OK(op_runtime_node.attach(&image, &target, NULL, &bpf, &instance));
+	CHECK_OK(op_runtime_node.keep_object(instance, FAKE_OUTER, check, &copy.memory));
+	fake.gone = true;
+	check_interpreted(instance, check, 0);
+	fake.gone = false;
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_SOURCE, NEW + 1);
+	check_interpreted(instance, check, 3);
+	fake.gone = true;
+	check_interpreted(instance, check, 3);
+	op_runtime_node.detach(instance);
 }
 
 /* Its memory ends right behind the names of its ScopeInfo, and behind the name itself. */
@@ -449,16 +551,23 @@ static void tables_have_a_limit(void)
 
 static void tables_are_decoded(void)
 {
-	static const struct op_node_table_form flagged = { -1, true };
-	static const struct op_node_table_form old = { 0, false };
+	static const struct op_node_table_form two = { -1, 2 };
+	static const struct op_node_table_form three = { -1, 3 };
+	static const struct op_node_table_form old = { 0, 0 };
 	/* as Node.js 26 and 24 write the same: {-1: 13}, {0: 24}, {2: 37} */
 	static const uint8_t v14[] = { 0x02, 0x38, 0x07, 0x2c, 0x0b, 0x34 };
 	static const uint8_t v13[] = { 0x01, 0x38, 0x02, 0x2c, 0x04, 0x34 };
+	/* as Deno 2.9 wrote, of machine code: {23: 2312}, {64: 2342}, {100: 2367} */
+	static const uint8_t v15[] = { 0xc2, 0x01, 0xa4, 0x48, 0xca,
+				       0x02, 0x78, 0xa2, 0x02, 0x64 };
 	static const uint8_t cut[] = { 0x01, 0x38, 0x80 };
-	static const struct op_node_table_form form = { -1, false };
+	static const struct op_node_table_form form = { -1, 0 };
 
-	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), flagged, 0).offset, 24);
-	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), flagged, 2).offset, 37);
+	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), two, 0).offset, 24);
+	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), two, 2).offset, 37);
+	CHECK_INT(op_runtime_node_position_at(v15, sizeof(v15), three, 63).offset, 2312);
+	CHECK_INT(op_runtime_node_position_at(v15, sizeof(v15), three, 64).offset, 2342);
+	CHECK_INT(op_runtime_node_position_at(v15, sizeof(v15), three, 100).offset, 2367);
 	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), form, 0).offset, 24);
 	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), form, 2).offset, 37);
 	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), old, 0).offset, 13);
@@ -468,9 +577,11 @@ static void tables_are_decoded(void)
 }
 
 TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
+	  { "initializer", an_initializer_has_the_name_of_stack_traces },
 	  { "begins_anywhere", a_script_begins_anywhere },
 	  { "another_function", another_function_in_its_place_is_seen },
 	  { "the_end", the_end_of_a_process_has_lines },
+	  { "moved", a_text_that_moved_has_its_lines },
 	  { "end_of_memory", an_object_at_the_end_of_memory_is_read },
 	  { "strings", strings_of_all_kinds_are_read },
 	  { "bytecodes", bytecodes_have_places },

@@ -241,9 +241,6 @@ const withUrl = new Function('f', '\nreturn f("url") + 1;\n//# sourceURL=scenes/
 const evalUrl = (0, eval)('(function evalUrl(f) {\n\n\treturn f("evalUrl") + 1; })\n//# sourceURL=webpack://scenes/one.js');
 const withScope = new Function('o', 'with (o)\n\treturn call("with") + 1;\n//# sourceURL=scenes/with.js');
 
-/* Of V8 14 on a class's initializer has the class's name, but in stack traces. */
-const hasInitializers = parseInt(process.versions.v8, 10) < 14;
-
 /* Of a syntax that older versions do not have; null there. */
 function modern(text) {
 	try {
@@ -253,7 +250,7 @@ function modern(text) {
 	}
 }
 const privateMethod = modern('new (class P { #m() { return atLeaf("privateMethod"); } m() { return this.#m(); } })().m()');
-const staticBlock = hasInitializers && modern('return class S { static { atLeaf("staticBlock"); } }');
+const staticBlock = modern('return class S { static { atLeaf("staticBlock"); } }');
 const optionalCall = modern('const o = { f() { return atLeaf("optional"); } }; return o?.f?.()');
 const logical = modern('const o = {}; o.x ??= atLeaf("logical"); return o.x');
 
@@ -285,7 +282,7 @@ function closing() {
 	for (const x of closed)
 		break;
 }
-class Fields { field = hasInitializers ? atLeaf('field') : 1; static arrow = () => atLeaf('fieldArrow'); }
+class Fields { field = atLeaf('field'); static arrow = () => atLeaf('fieldArrow'); }
 
 const scenes = [
 	function plain() { atLeaf('plain'); },

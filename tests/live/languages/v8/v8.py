@@ -6,9 +6,9 @@
 
 A cell is NAME[-MODE], NAME one of deno, workerd, chromium. By themselves these programs note places
 in the source only where an exception was thrown ("lazily"), so that lines are unknown and what was
-compiled into its caller is not told from it. Modes: jitless (bytecode alone, so that all functions
-have frames), noopt (baseline code as well), positions (--no-enable-lazy-source-positions, and
---detailed-line-info for all instructions). Programs come from fetch.sh. Prints lines like native/run.py's.
+compiled into its caller is not told from it. Modes: noopt (bytecode and baseline code, so that all
+functions have frames), and with lines, by --no-enable-lazy-source-positions: jitless (bytecode alone),
+positions (optimized code, with --detailed-line-info for all instructions). Chromium's have none. Programs come from fetch.sh. Prints lines like native/run.py's.
 """
 
 import os
@@ -28,13 +28,13 @@ import suite  # noqa: E402
 SOURCE = os.path.join(HERE, "known.js")
 PORT = 18791
 PROGRAMS = ["deno", "workerd", "chromium"]
+EAGER = "--no-enable-lazy-source-positions"
 MODES = {
-    "jitless": ["--jitless"],
+    "jitless": ["--jitless", EAGER],
     "noopt": ["--no-opt", "--no-maglev"],
-    "positions": ["--no-enable-lazy-source-positions", "--detailed-line-info"],
+    "positions": [EAGER, "--detailed-line-info"],
 }
-# Shares of leaves are V8's in optimized code, which counts what calls nothing to the last place noted.
-DEFAULT = ["%s-%s" % (program, mode) for program in PROGRAMS for mode in ("jitless", "noopt")]
+DEFAULT = ["%s-%s" % (program, mode) for program in PROGRAMS for mode in MODES]
 CHAIN = ["f%d" % n for n in range(24, 0, -1)] + ["spin"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 EXACT = 0.99
@@ -132,6 +132,8 @@ def marked_lines():
         found = re.search(r"// (\w+)$", text)
         if found:
             marks.setdefault(found.group(1), set()).add(number)
+            for leaf in re.findall(r"return (leaf.)\(n\)", text):
+                marks[leaf, found.group(1)] = {number}  # its call
     return marks
 
 
@@ -158,8 +160,9 @@ def count(samples):
             wrong[text] = wrong.get(text, 0) + sample.count
             continue
         exact += sample.count
-        right = all(f.line in marks.get(f.name, ()) for f in frames
-                    if f.name in SHARES or f.name in CHAIN)
+        caller = (names[at], chain[0]) if at is not None else None
+        right = all(f.line in marks.get(caller if f.name == chain[0] and caller else f.name, ())
+                    for f in frames if f.name in SHARES or f.name in CHAIN)
         lines += sample.count * right
         if not right:
             text = "lines: " + " ".join("%s:%d" % (f.name, f.line) for f in frames)
@@ -213,7 +216,7 @@ def cell(run, name, program, why, kind, mode):
                 break
     finally:
         suite.stop([process])
-    run.judge(name, judge(samples, mode == "positions"), *results)
+    run.judge(name, judge(samples, kind != "chromium" and EAGER in MODES.get(mode, [])), *results)
 
 
 def busiest(samples):
