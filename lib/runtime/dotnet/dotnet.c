@@ -128,6 +128,7 @@ static int dotnet_describe(void *data, const uint64_t *words, size_t len,
 {
 	struct dotnet_instance *instance = data;
 	const struct op_dotnet_method *method;
+	const struct op_dotnet_row *row;
 	uint64_t reads = instance->methods.reads;
 	int r;
 
@@ -143,10 +144,22 @@ static int dotnet_describe(void *data, const uint64_t *words, size_t len,
 				      instance->unknown, ret);
 		return 0;
 	}
-	ret->function[0] =
-		(struct op_runtime_function){ .name = method->name, .file = "" };
+	row = op_runtime_dotnet_row(method->row, method->rows, (uint32_t)words[1]);
+	ret->function[0] = (struct op_runtime_function){
+		.name = op_runtime_dotnet_method_text(method),
+		.file = row ? op_runtime_dotnet_method_text(method) + row->document : "",
+		.line = row ? row->line : 0,
+	};
+	ret->file = op_runtime_dotnet_methods_file(&instance->methods);
 	ret->fresh = instance->methods.reads != reads;
 	return 0;
+}
+
+static void dotnet_take_file(void *data, int fd)
+{
+	struct dotnet_instance *instance = data;
+
+	op_runtime_dotnet_methods_take(&instance->methods, fd);
 }
 
 static void dotnet_window_end(void *data)
@@ -168,5 +181,6 @@ const struct op_runtime_ops op_runtime_dotnet = {
 	.detach = dotnet_detach,
 	.update = dotnet_update,
 	.describe = dotnet_describe,
+	.take_file = dotnet_take_file,
 	.window_end = dotnet_window_end,
 };

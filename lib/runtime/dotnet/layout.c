@@ -7,8 +7,10 @@
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_dotnet_layout, member)
 
 static const struct op_layouts_field fields[] = {
-	FIELD(module_base),  FIELD(module_assembly), FIELD(assembly_image),
-	FIELD(image_layout), FIELD(layout_base),     FIELD(dynamic_name),
+	FIELD(module_base),	FIELD(module_assembly), FIELD(assembly_image),
+	FIELD(image_layout),	FIELD(layout_base),	FIELD(dynamic_name),
+	FIELD(module_path),	FIELD(image_path),	FIELD(patchpoint_locals),
+	FIELD(patchpoint_rest), FIELD(packed_bounds),
 };
 
 static const char *check(const void *layout)
