@@ -102,6 +102,7 @@ struct op_runtime_range {
 	 * executable mapping is there.
 	 */
 	uint64_t room;
+	uint64_t above; /* the same above end */
 };
 
 /* The result of update(). */

@@ -19,6 +19,10 @@ static const char doubled[] = "/memfd:doublemapper";
 /* Mappings closer than that belong to one range: other code is far from it. */
 static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
 
+/* A heap of code is reserved in such pieces, and gets its pages from the lowest on, as methods
+ * come. */
+static const uint64_t HEAP_BYTES = UINT64_C(1) << 16;
+
 struct dotnet_instance {
 	struct op_dotnet_methods methods;
 	const struct op_memory *memory;
@@ -116,9 +120,9 @@ static int dotnet_update(void *data, const struct op_runtime_target *target, voi
 		if (last && m.start - last->end < NEAR_BYTES)
 			last->end = m.end;
 		else if (ret->len < OP_RUNTIME_RANGES_MAX)
-			ret->range[ret->len++] =
-				(struct op_runtime_range){ .start = m.start,
-							   .end = m.end };
+			ret->range[ret->len++] = (struct op_runtime_range){
+				.start = m.start, .end = m.end, .above = HEAP_BYTES
+			};
 	}
 	return 0;
 }

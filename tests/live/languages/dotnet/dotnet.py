@@ -44,6 +44,9 @@ SPIN = cells.Cell("(?:" + "|".join(LEAVES.values()) + ")\n" +
 OTHERS_MOST = 0.05  # of the samples: the runtime's own threads, and code between two leaves
 WHOLE_LEAST = 0.99
 WORK = "Known.Shapes.Work"
+# Shapes with code that runs while an exception is on its way.
+HANDLERS = {"Catches", "Filters", "FinallyOut", "Rethrows", "Normal", "InTry", "Usings", "Locks",
+            "AsyncStream"}
 
 
 def source_name(text):
@@ -90,36 +93,44 @@ class Scenes(scenes.Scenes):
     def __init__(self, said):
         super().__init__(scenes.read(said, source_name))
         self.lines = lines_of("static int Work(", "return sum")
+        self.forms = {}
+        for name in self.scenes:
+            self.forms.setdefault(name.rpartition("_")[0], []).append(name)
 
     def is_scene(self, leaf):
         return leaf == WORK
 
-    @staticmethod
-    def folded(frames):
-        """A handler has a frame of its own, and StackTrace one for it and its method."""
-        return [f for i, f in enumerate(frames) if not i or frames[i - 1].name != f.name]
+    def without_throw(self, frames):
+        """A handler runs above the frames of what was thrown, down to its own method's. StackTrace
+        leaves these out."""
+        for i, f in enumerate(frames[:-1]):
+            for j in range(i + 1, min(i + 6, len(frames))):
+                if frames[j].name == f.name:
+                    yield frames[:i + 1] + frames[j + 1:]
 
     def add(self, sample):
         frames = [f for f in sample.frames if f.name.startswith("Known.")]
         if not frames or frames[0].name != WORK:
             return
-        sample = sample._replace(frames=frames) if hasattr(sample, "_replace") else sample
-        self.add_own(sample, frames)
-
-    def add_own(self, sample, frames):
         self.total += sample.count
-        found = self.match(frames) or self.match(self.folded(frames))
+        found = self.match(frames)
+        for shorter in self.without_throw(frames):
+            found = found or [name for name in self.match(shorter)
+                              if name.rpartition("_")[0] in HANDLERS]
+            for shortest in self.without_throw(shorter):
+                found = found or [name for name in self.match(shortest)
+                                  if name.rpartition("_")[0] in HANDLERS]
         self.named += sample.count if found else 0
         wrong = {}
         for name in found:
             wrong[name] = self.problem(name, frames, sample)
             if not wrong[name]:
                 self.right += sample.count
-                scene = name.rpartition("_")[0]
-                self.seen[scene] = self.seen.get(scene, 0) + sample.count
+                for form in self.forms[name.rpartition("_")[0]]:
+                    self.seen[form] = self.seen.get(form, 0) + sample.count
                 return
         text = "%s: %s" % ("; ".join(sorted(set(wrong.values()))) or "no such scene",
-                           " ".join("%s:%d" % (f.name, f.line) for f in frames))
+                           " ".join("%s:%d" % (f.name, f.line) for f in sample.frames))
         self.wrong[text] = self.wrong.get(text, 0) + sample.count
 
     def match(self, frames):
@@ -131,12 +142,9 @@ class Scenes(scenes.Scenes):
             if i == 0:
                 if same[0].line not in self.lines:
                     return "line %d of %s" % (same[0].line, label)
-            elif not any((f.file, f.line) == (file, line) for f in same):
+            elif line and not any((f.file, f.line) == (file, line) for f in same):
                 return "%s:%d of %s, not %s:%d" % (same[0].file, same[0].line, label, file, line)
         return None
-
-    def judge(self, samples, result):
-        super().judge(samples, result)
 
 
 class Dotnet:
