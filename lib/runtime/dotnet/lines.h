@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "runtime/dotnet/layout.h"
-#include "runtime/dotnet/pdb.h"
+#include "runtime/dotnet/pe/pdb.h"
 
 enum {
 	OP_DOTNET_BOUNDS_MAX = 1 << 14, /* of a method */

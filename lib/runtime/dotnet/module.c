@@ -83,16 +83,14 @@ static int find_pdb(const struct op_memory *memory, const struct op_dotnet_layou
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf path = { 0 };
 	char name[OP_DOTNET_PDB_NAME_MAX];
-	uint64_t at = module->addr + l->module_path;
+	uint64_t at;
 	char *slash;
 	int r = op_runtime_dotnet_pe_pdb(pe, module->id, name);
 
-	if (r == 0 && !l->module_path) {
-		r = l->image_path ? read_image(memory, l, module->addr, &at) : -ENOENT;
-		at += l->image_path;
-	}
 	if (r == 0)
-		r = read_u64(memory, at, &at);
+		r = l->image_path ? read_image(memory, l, module->addr, &at) : -ENOENT;
+	if (r == 0)
+		r = read_u64(memory, at + l->image_path, &at);
 	if (r == 0)
 		r = read_text(memory, at, &path);
 	slash = r == 0 && path.len && path.data[0] == '/' ? strrchr(path.data, '/')

@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-#include "runtime/dotnet/file.h"
 #include "runtime/dotnet/layout.h"
-#include "runtime/dotnet/metadata.h"
-#include "runtime/dotnet/pdb.h"
-#include "runtime/dotnet/pe.h"
+#include "runtime/dotnet/pe/file.h"
+#include "runtime/dotnet/pe/metadata.h"
+#include "runtime/dotnet/pe/pdb.h"
+#include "runtime/dotnet/pe/pe.h"
 
 enum op_dotnet_pdb_state {
 	OP_DOTNET_PDB_WANTED = 0, /* the path is module->path */

@@ -239,7 +239,7 @@ static class Shapes
 	const MethodImplOptions Apart = MethodImplOptions.NoInlining;
 	static bool say;
 	static string now;
-	static int count = 20000;
+	const int count = 80000;
 	static long sink;
 	static readonly HashSet<string> said = new();
 	static readonly Dictionary<string, int> forms = new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/pdb.h"
+#include "runtime/dotnet/pe/pdb.h"
 
 #include <errno.h>
 #include <stdbool.h>

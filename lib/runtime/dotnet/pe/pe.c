@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/pe.h"
+#include "runtime/dotnet/pe/pe.h"
 
 #include <errno.h>
 #include <string.h>

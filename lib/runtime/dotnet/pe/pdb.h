@@ -3,8 +3,8 @@
  * Portable PDB: the lines of a module's methods (docs/specs/PortablePdb-Metadata.md of
  * dotnet/runtime). Nothing is kept of it but where its tables are.
  */
-#ifndef OP_RUNTIME_DOTNET_PDB_H
-#define OP_RUNTIME_DOTNET_PDB_H
+#ifndef OP_RUNTIME_DOTNET_PE_PDB_H
+#define OP_RUNTIME_DOTNET_PE_PDB_H
 
 #include <stdint.h>
 

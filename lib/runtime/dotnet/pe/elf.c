@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/elf.h"
+#include "runtime/dotnet/pe/elf.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/dotnet/entries.h"
-#include "runtime/dotnet/file.h"
-#include "runtime/dotnet/metadata.h"
-#include "runtime/dotnet/pe.h"
+#include "runtime/dotnet/pe/entries.h"
+#include "runtime/dotnet/pe/file.h"
+#include "runtime/dotnet/pe/metadata.h"
+#include "runtime/dotnet/pe/pe.h"
 
 enum {
 	READY_FUNCTIONS = 102, /* sections of READYTORUN_HEADER */

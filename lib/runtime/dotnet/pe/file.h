@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file as memory, of which the pages that were read last are kept. */
-#ifndef OP_RUNTIME_DOTNET_FILE_H
-#define OP_RUNTIME_DOTNET_FILE_H
+#ifndef OP_RUNTIME_DOTNET_PE_FILE_H
+#define OP_RUNTIME_DOTNET_PE_FILE_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/file.h"
+#include "runtime/dotnet/pe/file.h"
 
 #include <errno.h>
 #include <stdlib.h>

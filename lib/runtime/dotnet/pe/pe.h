@@ -4,8 +4,8 @@
  * with its sections where they are loaded. Microsoft's PE/COFF specification; ECMA-335,
  * partition II, 25; docs/design/coreclr/botr/readytorun-format.md of dotnet/runtime.
  */
-#ifndef OP_RUNTIME_DOTNET_PE_H
-#define OP_RUNTIME_DOTNET_PE_H
+#ifndef OP_RUNTIME_DOTNET_PE_PE_H
+#define OP_RUNTIME_DOTNET_PE_PE_H
 
 #include <stdbool.h>
 #include <stdint.h>
