@@ -102,7 +102,7 @@ struct op_runtime_range {
 	 * executable mapping is there.
 	 */
 	uint64_t room;
-	uint64_t above; /* the same above end */
+	uint64_t above; /* the same above end, where code areas grow upwards */
 };
 
 /* The result of update(). */

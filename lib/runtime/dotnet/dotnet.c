@@ -20,9 +20,9 @@ static const char doubled[] = "/memfd:doublemapper";
 /* Mappings closer than that belong to one range: other code is far from it. */
 static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
 
-/* A heap of code is reserved in such pieces, and gets its pages from the lowest on, as methods
- * come. */
-static const uint64_t HEAP_BYTES = UINT64_C(1) << 16;
+/* Heaps of code are reserved one above the other, and get their pages from the lowest on, as methods
+ * come. So new code is that near above known code. */
+static const uint64_t HEAP_BYTES = UINT64_C(1) << 24;
 
 struct dotnet_instance {
 	struct op_dotnet_methods methods;

@@ -27,7 +27,8 @@ import suite  # noqa: E402
 
 VERSIONS = ["8", "9", "10"]
 # Of the environment, without its DOTNET_.
-SETTINGS = ["TieredCompilation=0", "TieredPGO=0", "ReadyToRun=0", "EnableWriteXorExecute=0"]
+SETTINGS = ["TieredCompilation=0", "TieredPGO=0", "ReadyToRun=0", "EnableWriteXorExecute=0",
+            "PerfMapEnabled=1"]
 # Properties of the project.
 FORMS = {
     "self-contained": ["-r", "linux-x64", "--self-contained"],
@@ -76,11 +77,11 @@ def made_name(name):
 
 
 def lines_of(first, last):
-    """The lines from that which holds @first to the next that holds @last."""
+    """The lines from that which holds @first to the next one, or itself, that holds @last."""
     with open(os.path.join(HERE, "known.cs"), encoding="utf-8") as f:
         lines = f.read().splitlines()
     start = next(n for n, line in enumerate(lines) if first in line)
-    end = next(n for n, line in enumerate(lines) if n > start and last in line)
+    end = next(n for n, line in enumerate(lines) if n >= start and last in line)
     return set(range(start + 1, end + 2))
 
 
@@ -250,10 +251,10 @@ def make(run, program, version, mode):
 def check_spin(run, name, dotnet):
     capture, text, _, pid = scenes.record(run, name, dotnet, "spin", run.args.seconds)
     result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
-    lines = {"Known.Spin.F%d" % n: {line} for n in range(2, 25)
-             for line in lines_of("static int F%d(" % n, "(")}
-    check.check_lines(check.select(capture, pid), SPIN, {}, result)
-    del lines
+    lines = {"Known.Spin.F%d" % n: lines_of("static int F%d(" % n, ";") for n in range(2, 25)}
+    lines.update({"Known.Spin.Leaf%d" % n: lines_of("static int Leaf%d(" % n, "return x;")
+                  for n in (50, 30, 20)})
+    check.check_lines(check.select(capture, pid), SPIN, lines, result)
     total = sum(s.count for s in capture.samples)
     others = sum(s.count for s in capture.samples if re.fullmatch(
         SPIN.others, check.stack_names(s, SPIN, check.name_by_record)))

@@ -500,7 +500,7 @@ static class Shapes
 		t.Join();
 	}
 
-	[MethodImpl(Apart)] static void InThread() => sink += In7(3) + 1;
+	[MethodImpl(Apart)] static void InThread() { for (int i = 0; i < 10; i++) sink += In7(3); }
 
 	static readonly Func<int, int> dynamic = MakeDynamic();
 	static readonly MethodInfo reflected = typeof(Shapes).GetMethod("In7", BindingFlags.Static | BindingFlags.NonPublic);
