@@ -334,6 +334,8 @@ int op_runtime_dotnet_methods_get(struct op_dotnet_methods *methods,
 		*ret = m;
 		return 0;
 	}
+	if (methods->wants)
+		made->window--; /* it is read again when its PDB is open, or is none */
 	methods->reads++;
 	r = op_objects_keep(&methods->objects, key, made, at);
 	if (r < 0)
