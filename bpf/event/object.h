@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Objects that name functions: a copy goes out when a walk first meets one, because the body of
- * a module or a generated function may be gone before user space reads it. Which ones went out
- * is remembered (op_objects); the one of a set that was met longest ago is forgotten, and sent
- * again when it is met.
+ * a module or a generated function may be gone before user space reads it. op_objects
+ * remembers which ones were sent. A full set forgets the one met longest ago, which
+ * is sent again at its next walk.
  *
  * An object's memory may become another's, so a walk reads the bytes that differ between
  * the two. What has been the same for a second it looks at once a second, as one read a

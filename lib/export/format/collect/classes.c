@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 
 #include <ctype.h>
 #include <stdbool.h>
