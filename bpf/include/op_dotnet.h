@@ -21,7 +21,8 @@ enum {
 	OP_DOTNET_RANGE_BITS = 17, /* of an address, below the levels */
 	/* RangeSectionFragment: next, [begin, end), section */
 	OP_DOTNET_FRAGMENT_BYTES = 32,
-	OP_DOTNET_SECTION_HEAP = 0x28, /* RangeSection: its HeapList, or 0 */
+	OP_DOTNET_SECTION_IMAGE = 0x20, /* RangeSection: its R2RModule, or 0 */
+	OP_DOTNET_SECTION_HEAP = 0x28,	/* its HeapList, or 0 */
 	/* HeapList: the address that the map of methods begins at, and that map */
 	OP_DOTNET_HEAP_BASE = 0x20,
 	/* RealCodeHeader: debug info, handlers, GC info, MethodDesc; the number of unwind

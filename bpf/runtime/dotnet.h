@@ -134,7 +134,7 @@ static __always_inline bool op_dn_find_heap(struct op_unwind *u, __u64 look)
 	__u64 at = op_arena_u64(u, op_state(u)->ref,
 				__builtin_offsetof(struct op_dotnet, ranges));
 	__u64 f[OP_DOTNET_FRAGMENT_BYTES / 8];
-	__u64 heap = 0;
+	__u64 of[2] = { 0 }; /* the image of code compiled ahead of time; the heap */
 	__u32 shift = OP_DOTNET_RANGE_BITS + OP_DOTNET_LEVELS * OP_DOTNET_LEVEL_BITS;
 	int i;
 
@@ -153,8 +153,14 @@ static __always_inline bool op_dn_find_heap(struct op_unwind *u, __u64 look)
 		at = f[0] & ~1ULL;
 	}
 	if (i == OP_DN_FRAGMENTS ||
-	    op_platform_read(u, &heap, 8, f[3] + OP_DOTNET_SECTION_HEAP) || !heap ||
-	    op_platform_read(u, &word[OP_DN_BASE], 16, heap + OP_DOTNET_HEAP_BASE))
+	    op_platform_read(u, of, sizeof(of), f[3] + OP_DOTNET_SECTION_IMAGE))
+		return false;
+	if (of[0]) { /* a file that is not known yet */
+		u->exact = 0;
+		return false;
+	}
+	if (!of[1] ||
+	    op_platform_read(u, &word[OP_DN_BASE], 16, of[1] + OP_DOTNET_HEAP_BASE))
 		return false;
 	word[OP_DN_BEGIN] = f[1];
 	word[OP_DN_END] = f[2];

@@ -234,21 +234,28 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 	return 0;
 }
 
+int op_program_open_own(const struct op_program *program, const char *path)
+{
+	struct op_opened opened;
+	int r = program->until_ns ? -ESRCH
+				  : op_target_open_own(program->memory.target,
+						       program->proc_pid, path, &opened);
+
+	return r < 0 ? r : opened.fd;
+}
+
 /* The process's own perf map: named by the pid that the process itself sees. */
 static int open_perfmap(void *ctx)
 {
 	const struct op_program *program = ctx;
-	struct op_target *t = program->memory.target;
-	struct op_opened opened;
 	char path[64];
-	int r;
 
 	if (program->until_ns)
 		return -ESRCH;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map",
-		       op_namespace_pid_read(t->procfs_root, program->proc_pid));
-	r = op_target_open_own(t, program->proc_pid, path, &opened);
-	return r < 0 ? r : opened.fd;
+		       op_namespace_pid_read(program->memory.target->procfs_root,
+					     program->proc_pid));
+	return op_program_open_own(program, path);
 }
 
 static const char *perfmap_name(struct op_processes *p, struct op_program *program,

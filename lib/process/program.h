@@ -119,6 +119,10 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 			const struct op_record *record, struct op_window *window,
 			uint32_t *ret);
 
+/* Open the regular file @path of the process, if its user or root owns it. Returns a descriptor, or
+ * -errno. */
+int op_program_open_own(const struct op_program *program, const char *path);
+
 /*
  * What the process, or what it has mapped as @mappings, says of code at @addr outside ELF
  * files: a runtime whose file is no ELF file (struct op_runtime_ops.describe_code), or

@@ -174,6 +174,7 @@ static struct op_mapping resolve_file(const struct op_processes *p,
 	now.segment = 0;
 	now.bias = 0;
 	now.room = 0;
+	now.above = 0;
 	now.flags = OP_MAPPING_ANON;
 	if (!e || e->state == OP_EXECUTABLE_FOREIGN)
 		return now;
@@ -257,7 +258,8 @@ static struct op_mapping resolve(const struct op_processes *p, const struct op_p
 
 	if (now.segment && v->claim.mapped_ns >= marked_ns && v->exe->image->mark)
 		now.flags |= OP_MAPPING_REPLACED;
-	op_program_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
+	op_program_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0,
+				 i + 1 < proc->mappings->len ? v[1].start : UINT64_MAX);
 	if (op_mapping_is_made(v) && !(now.flags & OP_MAPPING_CODE))
 		now.segment = op_made_segment(proc->program->code.made, v->start, v->end);
 	return now;
@@ -277,7 +279,8 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 		struct op_mapping now = resolve(p, proc, i, marked_ns);
 
 		changed = now.segment != v->segment || now.bias != v->bias ||
-			  now.room != v->room || now.flags != v->flags;
+			  now.room != v->room || now.above != v->above ||
+			  now.flags != v->flags;
 	}
 	if (changed) {
 		r = op_mappings_own(&proc->mappings, &p->executables, p->now_ns);

@@ -86,6 +86,9 @@ struct op_runtime_frame {
 	bool approximate;
 	bool fresh; /* met for the first time, or gone: read the following frames soon */
 	bool again; /* could not be read completely now, but perhaps the next time */
+	/* A file of the process, by its path there, which would tell more; NULL: none. The caller
+	 * passes it to take_file(), and describes the frame again. */
+	const char *file;
 };
 
 /* Code that the runtime generated, [start, end) in the process. */
@@ -99,6 +102,7 @@ struct op_runtime_range {
 	 * executable mapping is there.
 	 */
 	uint64_t room;
+	uint64_t above; /* the same above end, where code areas grow upwards */
 };
 
 /* The result of update(). */
@@ -178,6 +182,9 @@ struct op_runtime_ops {
 	 */
 	int (*describe)(void *instance, const uint64_t *words, size_t len,
 			struct op_runtime_frame *ret);
+	/* The file that describe() asked for is open as @fd, which the instance takes; or -errno. NULL: it
+	 * asks for none. */
+	void (*take_file)(void *instance, int fd);
 	/*
 	 * Describe the code at @addr, which is in no ELF file and which no step walked.
 	 * Returns 1 with *@ret; 0 if the instance knows nothing of it; or -errno. Called

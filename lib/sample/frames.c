@@ -287,6 +287,12 @@ static int runtime_location(struct op_sampler *sampler, const struct op_frames_o
 
 	if (instance)
 		r = instance->ops->describe(instance->instance, words, len, &frame);
+	if (r == 0 && frame.file) {
+		instance->ops->take_file(instance->instance,
+					 op_program_open_own(of->program, frame.file));
+		frame = (struct op_runtime_frame){ 0 };
+		r = instance->ops->describe(instance->instance, words, len, &frame);
+	}
 	*ret_known =
 		r == 0 && frame.len && frame.function[0].name && *frame.function[0].name;
 	if (*ret_known) {

@@ -92,9 +92,11 @@ struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 {
 	size_t i = first_above(mappings, addr);
 
-	if (i == mappings->len || mappings->vma[i].start - mappings->vma[i].room > addr)
-		return NULL;
-	return &mappings->vma[i];
+	if (i < mappings->len && mappings->vma[i].start - mappings->vma[i].room <= addr)
+		return &mappings->vma[i];
+	if (i && addr - mappings->vma[i - 1].end < mappings->vma[i - 1].above)
+		return &mappings->vma[i - 1];
+	return NULL;
 }
 
 const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,
@@ -320,6 +322,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	}
 	new.bias = 0;
 	new.room = 0;
+	new.above = 0;
 	new.segment = 0;
 	i = first_above(mappings, new.start);
 	/* JIT code grows in steps, so adjacent mappings without a file become one. */
@@ -422,7 +425,7 @@ int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena)
 		const struct op_mapping *v = &mappings->vma[i];
 
 		start[i] = v->start - v->room;
-		mapping[i] = (struct op_arena_mapping){ .end = v->end,
+		mapping[i] = (struct op_arena_mapping){ .end = v->end + v->above,
 							.bias = v->bias,
 							.segment = v->segment,
 							.flags = v->flags };

@@ -26,6 +26,7 @@ struct op_mapping {
 	struct op_claim claim;	   /* on exe */
 	uint64_t bias;		   /* process address - ELF address, as published */
 	uint64_t room;	/* as published: bytes below `start` that belong to it, too */
+	uint64_t above; /* the same from `end` on */
 	op_ref segment; /* as published, 0: none */
 	uint32_t flags; /* OP_MAPPING_*, as published */
 	bool writable;	/* the process may write there */

@@ -325,7 +325,7 @@ static const struct op_runtime_range *range_of(const struct op_runtime_instance 
 }
 
 void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_mapping *v,
-			      uint64_t below)
+			      uint64_t below, uint64_t above)
 {
 	bool anonymous = op_mapping_is_made(v);
 	uint32_t i;
@@ -341,6 +341,7 @@ void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_map
 			v->flags |= OP_MAPPING_CODE | i << OP_MAPPING_INSTANCE_SHIFT;
 			v->bias = range->value;
 			v->room = OP_MIN(range->room, v->start - below);
+			v->above = OP_MIN(range->above, above - v->end);
 			return;
 		}
 		if (!anonymous && v->exe->image == slot->image && v->bias == slot->bias) {

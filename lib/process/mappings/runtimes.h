@@ -85,10 +85,11 @@ void op_program_runtimes_detach(struct op_program_runtimes *r, struct op_arena *
 bool op_program_runtimes_waiting(const struct op_program_runtimes *r);
 /*
  * Set the flags of @v, and the bias and room of code, by which the programs find its
- * instance. The other fields are set already. @below is the end of the mapping below it.
+ * instance. The other fields are set already. @below is the end of the mapping below it, and
+ * @above the start of that above it.
  */
 void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_mapping *v,
-			      uint64_t below);
+			      uint64_t below, uint64_t above);
 /* Fill in the table of instances for the arena. */
 void op_program_runtimes_fill(const struct op_program_runtimes *r,
 			      struct op_instance ret[OP_INSTANCES_MAX]);

@@ -8,9 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/dotnet/elf.h"
+#include "runtime/dotnet/code.h"
 #include "runtime/dotnet/image.h"
 #include "runtime/dotnet/methods.h"
+#include "runtime/dotnet/pe/elf.h"
 
 #include "op_dotnet.h"
 
@@ -18,6 +19,10 @@
 static const char doubled[] = "/memfd:doublemapper";
 /* Mappings closer than that belong to one range: other code is far from it. */
 static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
+
+/* Heaps of code are reserved one above the other, and get their pages from the lowest on, as methods
+ * come. So new code is that near above known code. */
+static const uint64_t HEAP_BYTES = UINT64_C(1) << 24;
 
 struct dotnet_instance {
 	struct op_dotnet_methods methods;
@@ -82,20 +87,10 @@ static void dotnet_detach(void *data)
 /* Does the runtime's own map have a range that holds the code at @addr? */
 static bool knows_code(const struct dotnet_instance *instance, uint64_t addr)
 {
-	uint32_t shift = OP_DOTNET_RANGE_BITS + OP_DOTNET_LEVELS * OP_DOTNET_LEVEL_BITS;
-	uint64_t at = instance->ranges;
-	int i;
+	uint64_t words[OP_DOTNET_FRAME_WORDS];
 
-	for (i = 0; i < OP_DOTNET_LEVELS; i++) {
-		shift -= OP_DOTNET_LEVEL_BITS;
-		if (op_memory_read(instance->memory, at + (addr >> shift & 255) * 8, &at,
-				   sizeof(at)) < 0)
-			return false;
-		at &= ~UINT64_C(1);
-		if (!at)
-			return false;
-	}
-	return true;
+	return op_runtime_dotnet_code(instance->memory, instance->ranges, addr, words) >=
+	       0;
 }
 
 static int dotnet_update(void *data, const struct op_runtime_target *target, void *bpf,
@@ -116,10 +111,33 @@ static int dotnet_update(void *data, const struct op_runtime_target *target, voi
 		if (last && m.start - last->end < NEAR_BYTES)
 			last->end = m.end;
 		else if (ret->len < OP_RUNTIME_RANGES_MAX)
-			ret->range[ret->len++] =
-				(struct op_runtime_range){ .start = m.start,
-							   .end = m.end };
+			ret->range[ret->len++] = (struct op_runtime_range){
+				.start = m.start, .end = m.end, .above = HEAP_BYTES
+			};
 	}
+	return 0;
+}
+
+/* Fill @ret by the words of a frame. 0, -ENOMEM, or why the method cannot be read. */
+static int describe(struct dotnet_instance *instance, const uint64_t *words,
+		    struct op_runtime_frame *ret)
+{
+	const struct op_dotnet_method *method;
+	const struct op_dotnet_row *row;
+	uint64_t reads = instance->methods.reads;
+	int r = op_runtime_dotnet_methods_get(&instance->methods, words, &method);
+
+	if (r < 0)
+		return r;
+	ret->len = 1;
+	row = op_runtime_dotnet_row(method->row, method->rows, (uint32_t)words[1]);
+	ret->function[0] = (struct op_runtime_function){
+		.name = op_runtime_dotnet_method_text(method),
+		.file = row ? op_runtime_dotnet_method_text(method) + row->document : "",
+		.line = row ? row->line : 0,
+	};
+	ret->file = op_runtime_dotnet_methods_file(&instance->methods);
+	ret->fresh = instance->methods.reads != reads;
 	return 0;
 }
 
@@ -127,26 +145,41 @@ static int dotnet_describe(void *data, const uint64_t *words, size_t len,
 			   struct op_runtime_frame *ret)
 {
 	struct dotnet_instance *instance = data;
-	const struct op_dotnet_method *method;
-	uint64_t reads = instance->methods.reads;
-	int r;
+	int r = len == OP_DOTNET_FRAME_WORDS ? describe(instance, words, ret) : -EBADMSG;
 
-	if (len != OP_DOTNET_FRAME_WORDS)
-		return -EBADMSG;
-	r = op_runtime_dotnet_methods_get(&instance->methods, words, &method);
-	if (r == -ENOMEM)
+	if (r == 0 || r == -ENOMEM || len != OP_DOTNET_FRAME_WORDS)
 		return r;
 	ret->len = 1;
-	if (r < 0) {
-		op_runtime_frame_gone(&op_runtime_dotnet,
-				      words[0] & OP_FRAME_ADDRESS_MASK, r,
-				      instance->unknown, ret);
-		return 0;
-	}
-	ret->function[0] =
-		(struct op_runtime_function){ .name = method->name, .file = "" };
-	ret->fresh = instance->methods.reads != reads;
+	op_runtime_frame_gone(&op_runtime_dotnet, words[0] & OP_FRAME_ADDRESS_MASK, r,
+			      instance->unknown, ret);
 	return 0;
+}
+
+/* Code that another walk than the step's came by: in a copy of a stack, or in a stub. */
+static int dotnet_describe_code(void *data, const struct op_runtime_target *target,
+				uint64_t addr, struct op_runtime_frame *ret)
+{
+	struct dotnet_instance *instance = data;
+	uint64_t words[OP_DOTNET_FRAME_WORDS];
+	int r = op_runtime_dotnet_code(instance->memory, instance->ranges, addr, words);
+
+	(void)target;
+	if (r == 1 && describe(instance, words, ret) == 0) {
+		ret->file = NULL; /* a line would need one */
+		return 1;
+	}
+	if (r < 0)
+		return 0;
+	ret->len = 1;
+	ret->function[0] = (struct op_runtime_function){ .name = "[stub]", .file = "" };
+	return 1;
+}
+
+static void dotnet_take_file(void *data, int fd)
+{
+	struct dotnet_instance *instance = data;
+
+	op_runtime_dotnet_methods_take(&instance->methods, fd);
 }
 
 static void dotnet_window_end(void *data)
@@ -168,5 +201,7 @@ const struct op_runtime_ops op_runtime_dotnet = {
 	.detach = dotnet_detach,
 	.update = dotnet_update,
 	.describe = dotnet_describe,
+	.take_file = dotnet_take_file,
+	.describe_code = dotnet_describe_code,
 	.window_end = dotnet_window_end,
 };

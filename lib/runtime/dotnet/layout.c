@@ -7,20 +7,22 @@
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_dotnet_layout, member)
 
 static const struct op_layouts_field fields[] = {
-	FIELD(module_base),  FIELD(module_assembly), FIELD(assembly_image),
-	FIELD(image_layout), FIELD(layout_base),     FIELD(dynamic_name),
+	FIELD(module_base),   FIELD(module_assembly),	FIELD(assembly_image),
+	FIELD(image_layout),  FIELD(layout_base),	FIELD(dynamic_name),
+	FIELD(image_path),    FIELD(patchpoint_locals), FIELD(patchpoint_rest),
+	FIELD(packed_bounds),
 };
 
 static const char *check(const void *layout)
 {
 	const struct op_dotnet_layout *l = layout;
 
-	if (!l->module_base == !l->module_assembly)
-		return "either module_base or module_assembly must be given";
-	if (l->module_assembly &&
+	if (!l->module_base && !l->module_assembly)
+		return "module_base or module_assembly must be given";
+	if (!l->module_base &&
 	    (!l->assembly_image || !l->image_layout || !l->layout_base))
-		return "with module_assembly, assembly_image, image_layout and layout_base "
-		       "must be given";
+		return "without module_base, assembly_image, image_layout and layout_base must "
+		       "be given";
 	return l->dynamic_name ? NULL : "dynamic_name must be given";
 }
 

@@ -16,6 +16,10 @@ struct op_dotnet_layout {
 	uint16_t image_layout;
 	uint16_t layout_base;
 	uint16_t dynamic_name;
+	uint16_t image_path;
+	uint16_t patchpoint_locals;
+	uint16_t patchpoint_rest;
+	uint16_t packed_bounds;
 };
 
 /* Offsets that have been the same since .NET 8. */

@@ -8,7 +8,8 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "runtime/dotnet/layout.h"
-#include "runtime/dotnet/metadata.h"
+#include "runtime/dotnet/lines.h"
+#include "runtime/dotnet/module.h"
 #include "runtime/objects.h"
 
 enum {
@@ -16,28 +17,32 @@ enum {
 	OP_DOTNET_METHODS_MAX = 16384,
 	OP_DOTNET_METHODS_BYTES = 4 << 20,
 	OP_DOTNET_MODULES_MAX = 1024,
+	OP_DOTNET_PDBS_MAX = 32, /* open, of a process; methods of others have no lines */
 };
 
-/* The code of a method. */
+/* The code of a method. Behind the rows stands its text: its name, then the paths of files, by their
+ * place in it (row[].document). */
 struct op_dotnet_method {
 	uint64_t desc; /* MethodDesc */
 	uint32_t guard;
 	uint32_t window; /* the window of the last read */
-	char name[];
+	uint32_t text_bytes;
+	uint32_t rows;
+	struct op_dotnet_row row[];
 };
 
-/* A module's metadata. */
-struct op_dotnet_module {
-	uint64_t addr;
-	uint64_t base; /* of its image */
-	struct op_dotnet_metadata metadata;
-};
+static inline const char *op_runtime_dotnet_method_text(const struct op_dotnet_method *m)
+{
+	return (const char *)(m->row + m->rows);
+}
 
 struct op_dotnet_methods {
 	const struct op_memory *memory;
 	const struct op_dotnet_layout *layout;
 	struct op_objects objects;
 	OP_VEC(struct op_dotnet_module *) modules;
+	struct op_dotnet_module *wants; /* its PDB, as the last method needs it */
+	uint32_t pdbs;			/* open */
 	uint32_t window;
 	uint64_t reads; /* names read */
 };
@@ -48,6 +53,10 @@ void op_runtime_dotnet_methods_init(struct op_dotnet_methods *methods,
 				    const struct op_dotnet_layout *layout);
 void op_runtime_dotnet_methods_deinit(struct op_dotnet_methods *methods);
 
+/* The path of a file that the last method got would have lines by, or NULL. */
+const char *op_runtime_dotnet_methods_file(const struct op_dotnet_methods *methods);
+/* That file is open as @fd, or -errno. Takes @fd. */
+void op_runtime_dotnet_methods_take(struct op_dotnet_methods *methods, int fd);
 /* The method of a frame by its words (op_dotnet.h). *@ret is borrowed until the next call.
  * Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM. */
 int op_runtime_dotnet_methods_get(struct op_dotnet_methods *methods,

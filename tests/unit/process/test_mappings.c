@@ -268,7 +268,7 @@ static void test_arena_block(void)
 	op_arena_free(arena);
 }
 
-/* Room below a mapping is published as its own, and is none of what is mapped. */
+/* Room around a mapping is published as its own, and is none of what is mapped. */
 static void test_room(void)
 {
 	const struct op_arena_ops ops = { .add_slab = add_slab };
@@ -283,16 +283,20 @@ static void test_room(void)
 	map(&w, 10, 2, 2, 0);
 	map(&w, 20, 2, 2, 4 * PAGE);
 	w.mappings->vma[1].room = 3 * PAGE;
+	w.mappings->vma[1].above = 2 * PAGE;
 	CHECK_OK(op_mappings_write(w.mappings, arena));
 	start = op_arena_at(arena, w.mappings->block);
 	mapping = (const struct op_arena_mapping *)(start + 2);
 	CHECK_INT(start[0], 11 * PAGE);
 	CHECK_INT(start[1], 18 * PAGE);
-	CHECK_INT(mapping[1].end, 23 * PAGE);
+	CHECK_INT(mapping[1].end, 25 * PAGE);
 	CHECK(!op_mappings_find(w.mappings, 18 * PAGE));
 	CHECK(op_mappings_find_room(w.mappings, 18 * PAGE) == &w.mappings->vma[1]);
 	CHECK(op_mappings_find_room(w.mappings, 22 * PAGE) == &w.mappings->vma[1]);
 	CHECK(!op_mappings_find_room(w.mappings, 18 * PAGE - 1));
+	CHECK(!op_mappings_find(w.mappings, 23 * PAGE));
+	CHECK(op_mappings_find_room(w.mappings, 23 * PAGE) == &w.mappings->vma[1]);
+	CHECK(!op_mappings_find_room(w.mappings, 25 * PAGE));
 	/* what is mapped there is not less mapped for it */
 	map(&w, 18, 1, 3, 0);
 	CHECK_INT(w.mappings->len, 3);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "runtime/dotnet/elf.h"
-#include "runtime/dotnet/entries.h"
-#include "runtime/dotnet/metadata.h"
-#include "runtime/dotnet/source_name.h"
+#include "runtime/dotnet/pe/elf.h"
+#include "runtime/dotnet/pe/entries.h"
+#include "runtime/dotnet/pe/metadata.h"
+#include "runtime/dotnet/pe/source_name.h"
 
 #include "test.h"
 

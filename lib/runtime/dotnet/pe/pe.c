@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/pe.h"
+#include "runtime/dotnet/pe/pe.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/macros.h"
@@ -15,7 +16,14 @@ enum {
 	OPTIONAL_BYTES_32 = 224, /* of PE32 */
 	DIRECTORIES = 112,
 	DIRECTORIES_32 = 96,
+	DIRECTORY_DEBUG = 6,
 	DIRECTORY_CLR = 14,
+	DEBUG_BYTES = 28, /* of an entry of the debug directory */
+	DEBUG_MAX = 16,
+	DEBUG_CODEVIEW = 2,
+	CODEVIEW_BYTES = 24,	     /* before the path */
+	CODEVIEW_MAGIC = 0x53445352, /* RSDS */
+	PATH_MAX_BYTES = 1024,
 	SECTION_BYTES = 40,
 	CLR_BYTES = 72,
 	CLR_METADATA = 8,
@@ -111,6 +119,7 @@ int op_runtime_dotnet_pe(const struct op_memory *memory, uint64_t base,
 	uint8_t bytes[OPTIONAL_BYTES + PE_BYTES];
 	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
 	struct op_dotnet_place clr;
+	uint32_t directories;
 	uint32_t optional;
 	uint32_t at = 0;
 	int error;
@@ -138,9 +147,10 @@ int op_runtime_dotnet_pe(const struct op_memory *memory, uint64_t base,
 	if (!ret->sections || ret->sections > OP_DOTNET_SECTIONS_MAX ||
 	    (optional != OPTIONAL_BYTES && optional != OPTIONAL_BYTES_32))
 		return -ENOEXEC;
-	clr = read_place(
-		&r, PE_BYTES + DIRECTORY_CLR * 8 +
-			    (optional == OPTIONAL_BYTES ? DIRECTORIES : DIRECTORIES_32));
+	directories =
+		PE_BYTES + (optional == OPTIONAL_BYTES ? DIRECTORIES : DIRECTORIES_32);
+	ret->debug = read_place(&r, directories + DIRECTORY_DEBUG * 8);
+	clr = read_place(&r, directories + DIRECTORY_CLR * 8);
 	error = read_sections(ret, base + at + PE_BYTES + optional);
 	if (error < 0)
 		return error;
@@ -183,4 +193,73 @@ int op_runtime_dotnet_pe_ready(const struct op_dotnet_pe *pe, uint32_t type,
 				       : -EBADMSG;
 	}
 	return error;
+}
+
+/* The CodeView record of @size bytes at @at: RSDS, the id but for the time stamp, 4 bytes more, and
+ * the path at which the compiler wrote the PDB. */
+static int read_codeview(const struct op_dotnet_pe *pe, uint64_t at, uint32_t size,
+			 uint8_t ret_id[16], char ret_name[OP_DOTNET_PDB_NAME_MAX])
+{
+	uint8_t bytes[CODEVIEW_BYTES + PATH_MAX_BYTES];
+	struct op_reader r = op_reader_init(bytes, OP_MIN(size, sizeof(bytes)));
+	const uint8_t *id;
+	const char *path;
+	const char *name;
+	int error =
+		at ? op_memory_read(pe->memory, at, bytes, op_reader_left(&r)) : -EBADMSG;
+
+	if (error < 0)
+		return error;
+	if (op_read_u32(&r) != CODEVIEW_MAGIC)
+		return -EBADMSG;
+	id = op_read_bytes(&r, 16);
+	op_read_skip(&r, 4);
+	path = op_read_cstr(&r);
+	if (!id || !path)
+		return -EBADMSG;
+	/* of Windows or of another system */
+	for (name = path; *path; path++)
+		if (*path == '/' || *path == '\\')
+			name = path + 1;
+	if (!*name || strlen(name) >= OP_DOTNET_PDB_NAME_MAX)
+		return -EBADMSG;
+	memcpy(ret_id, id, 16);
+	memcpy(ret_name, name, strlen(name) + 1);
+	return 0;
+}
+
+int op_runtime_dotnet_pe_pdb(const struct op_dotnet_pe *pe, uint8_t ret_id[20],
+			     char ret_name[OP_DOTNET_PDB_NAME_MAX])
+{
+	uint8_t bytes[DEBUG_MAX * DEBUG_BYTES];
+	uint32_t count = OP_MIN(pe->debug.size / DEBUG_BYTES, (uint32_t)DEBUG_MAX);
+	struct op_reader r = op_reader_init(bytes, (size_t)count * DEBUG_BYTES);
+	uint64_t at = op_runtime_dotnet_pe_at(pe, pe->debug.rva, count * DEBUG_BYTES);
+	uint32_t i;
+	int error;
+
+	if (!count || !at)
+		return -ENOENT;
+	error = op_memory_read(pe->memory, at, bytes, (size_t)count * DEBUG_BYTES);
+	if (error < 0)
+		return error;
+	for (i = 0; i < count; i++) {
+		struct op_dotnet_place place;
+		uint32_t stamp;
+		uint32_t type;
+
+		op_reader_seek(&r, (size_t)i * DEBUG_BYTES + 4);
+		stamp = op_read_u32(&r);
+		op_read_skip(&r, 4);
+		type = op_read_u32(&r);
+		place.size = op_read_u32(&r);
+		place.rva = op_read_u32(&r);
+		if (type != DEBUG_CODEVIEW)
+			continue;
+		memcpy(ret_id + 16, &stamp, sizeof(stamp));
+		return read_codeview(pe,
+				     op_runtime_dotnet_pe_at(pe, place.rva, place.size),
+				     place.size, ret_id, ret_name);
+	}
+	return -ENOENT;
 }

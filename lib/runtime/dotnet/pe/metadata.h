@@ -3,8 +3,8 @@
  * The metadata of an image of .NET (ECMA-335, partition II, 22 and 24), as far as it names
  * methods. Nothing is kept of it but where its tables are: a row is read when it is asked for.
  */
-#ifndef OP_RUNTIME_DOTNET_METADATA_H
-#define OP_RUNTIME_DOTNET_METADATA_H
+#ifndef OP_RUNTIME_DOTNET_PE_METADATA_H
+#define OP_RUNTIME_DOTNET_PE_METADATA_H
 
 #include <stddef.h>
 #include <stdint.h>

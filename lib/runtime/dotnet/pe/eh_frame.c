@@ -4,7 +4,7 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/dotnet/elf.h"
+#include "runtime/dotnet/pe/elf.h"
 
 enum {
 	PUSH = 0,

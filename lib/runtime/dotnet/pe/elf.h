@@ -4,8 +4,8 @@
  * library does with files of code, it does with them. The ELF file has the unwind data as
  * .eh_frame and the names of methods as .symtab; its code is a hole.
  */
-#ifndef OP_RUNTIME_DOTNET_ELF_H
-#define OP_RUNTIME_DOTNET_ELF_H
+#ifndef OP_RUNTIME_DOTNET_PE_ELF_H
+#define OP_RUNTIME_DOTNET_PE_ELF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/entries.h"
+#include "runtime/dotnet/pe/entries.h"
 
 #include <errno.h>
 #include <string.h>

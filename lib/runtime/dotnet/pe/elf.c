@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/elf.h"
+#include "runtime/dotnet/pe/elf.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -7,18 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/dotnet/entries.h"
-#include "runtime/dotnet/metadata.h"
-#include "runtime/dotnet/pe.h"
+#include "runtime/dotnet/pe/entries.h"
+#include "runtime/dotnet/pe/file.h"
+#include "runtime/dotnet/pe/metadata.h"
+#include "runtime/dotnet/pe/pe.h"
 
 enum {
 	READY_FUNCTIONS = 102, /* sections of READYTORUN_HEADER */
@@ -31,56 +30,8 @@ enum {
 	SECTIONS = 6,
 };
 
-/* The file, of which the pages that were read last are kept. */
-struct file {
-	struct op_memory memory;
-	int fd;
-	uint64_t size;
-	uint64_t *page; /* 1 + the number of the page in each slot */
-	uint8_t *bytes;
-};
-
-/* The page with number @page, of which the part behind the file's end is 0. */
-static const uint8_t *get_page(struct file *f, uint64_t page)
-{
-	const size_t slot = page % SLOTS;
-	uint8_t *to = f->bytes + slot * PAGE;
-	ssize_t n;
-
-	if (f->page[slot] == page + 1)
-		return to;
-	f->page[slot] = 0;
-	n = pread(f->fd, to, PAGE, (off_t)(page * PAGE));
-	if (n < 0)
-		return NULL;
-	memset(to + n, 0, PAGE - (size_t)n);
-	f->page[slot] = page + 1;
-	return to;
-}
-
-static int file_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
-{
-	struct file *f = op_container_of(m, struct file, memory);
-	uint8_t *to = buf;
-
-	if (!op_range_ok(addr, len, f->size))
-		return -EFAULT;
-	while (len) {
-		const uint8_t *from = get_page(f, addr / PAGE);
-		size_t n = OP_MIN((size_t)(PAGE - addr % PAGE), len);
-
-		if (!from)
-			return -EIO;
-		memcpy(to, from + addr % PAGE, n);
-		to += n;
-		addr += n;
-		len -= n;
-	}
-	return 0;
-}
-
 struct conversion {
-	struct file file;
+	struct op_dotnet_file file;
 	struct op_dotnet_pe pe;
 	const struct op_dotnet_section *text;
 	uint8_t *functions;
@@ -92,28 +43,11 @@ struct conversion {
 
 static void conversion_deinit(struct conversion *c)
 {
-	free(c->file.page);
-	free(c->file.bytes);
+	op_runtime_dotnet_file_deinit(&c->file);
 	free(c->functions);
 	op_vec_clear(&c->frames.v);
 	op_vec_clear(&c->symbols.v);
 	op_vec_clear(&c->strings.v);
-}
-
-static int file_init(struct file *f, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size > OP_DOTNET_IMAGE_MAX)
-		return -EFBIG;
-	*f = (struct file){ .memory = { file_read },
-			    .fd = fd,
-			    .size = (uint64_t)st.st_size };
-	f->page = calloc(SLOTS, sizeof(*f->page));
-	f->bytes = malloc((size_t)SLOTS * PAGE);
-	return f->page && f->bytes ? 0 : -ENOMEM;
 }
 
 /* Find the code and the table of functions. */
@@ -121,7 +55,7 @@ static int open_image(struct conversion *c, int fd)
 {
 	struct op_dotnet_place place;
 	uint32_t i;
-	int r = file_init(&c->file, fd);
+	int r = op_runtime_dotnet_file_init(&c->file, fd, SLOTS, OP_DOTNET_IMAGE_MAX);
 
 	if (r == 0)
 		r = op_runtime_dotnet_pe(&c->file.memory, 0, &c->pe);

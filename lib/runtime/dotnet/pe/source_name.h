@@ -7,8 +7,8 @@
  *   <M>b__1_0       method: a lambda in M
  *   <M>g__F|1_0     method: the local function F in M
  */
-#ifndef OP_RUNTIME_DOTNET_SOURCE_NAME_H
-#define OP_RUNTIME_DOTNET_SOURCE_NAME_H
+#ifndef OP_RUNTIME_DOTNET_PE_SOURCE_NAME_H
+#define OP_RUNTIME_DOTNET_PE_SOURCE_NAME_H
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which function of a ReadyToRun image is a method's code: a NativeArray
  * (docs/design/coreclr/botr/readytorun-format.md of dotnet/runtime). */
-#ifndef OP_RUNTIME_DOTNET_ENTRIES_H
-#define OP_RUNTIME_DOTNET_ENTRIES_H
+#ifndef OP_RUNTIME_DOTNET_PE_ENTRIES_H
+#define OP_RUNTIME_DOTNET_PE_ENTRIES_H
 
 #include <stdint.h>
 
-#include "runtime/dotnet/pe.h"
+#include "runtime/dotnet/pe/pe.h"
 
 struct op_dotnet_entries {
 	const struct op_memory *memory; /* borrowed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/metadata.h"
+#include "runtime/dotnet/pe/metadata.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/dotnet/source_name.h"
+#include "runtime/dotnet/pe/source_name.h"
 
 enum {
 	MAGIC = 0x424a5342,

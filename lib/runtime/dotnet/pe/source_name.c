@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/dotnet/source_name.h"
+#include "runtime/dotnet/pe/source_name.h"
 
 #include <string.h>
 
