@@ -63,6 +63,8 @@ int op_capture_unpublish(void *c, uint32_t pid);
 int op_capture_publish_context(void *c, uint32_t pid,
 			       const struct op_context_place *place);
 int op_capture_need_runtimes(void *c, uint64_t runtimes);
+/* Are there events of the side-bands that were not passed on? */
+bool op_capture_events_wait(void *c);
 
 /* Begin to receive events of the side-band. Call this before processes are scanned, so that
  * none is missed by both. */

@@ -138,6 +138,21 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	return e->next_ns <= c->sideband.drained_ns;
 }
 
+bool op_capture_events_wait(void *capture)
+{
+	struct op_capture *c = capture;
+	const struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus.list) {
+		const struct perf_event_mmap_page *page = e->sideband;
+
+		if (page && __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) !=
+				    page->data_tail)
+			return true;
+	}
+	return false;
+}
+
 /* Add each CPU that has records to the merge. */
 static void begin(struct op_capture *c)
 {

@@ -9,6 +9,9 @@
 #include "process/image/executable.h"
 #include "process/target/open.h"
 
+/* File systems set times by the ticks of the clock, which are at most that long. */
+static const uint64_t TICK_NS = UINT64_C(10000000);
+
 struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_key *key,
 			    const char *path, uint64_t mapped_ns)
 {
@@ -51,6 +54,18 @@ static void note_same(const struct op_executables *x, struct op_executable *e)
 	e->written_ns = e->stamp.served || written_ns < 0 ? 0 : (uint64_t)written_ns;
 }
 
+/*
+ * The mapping of @claim now has a file with the stamp of @e, whose attributes were changed after it
+ * was mapped. Then another file may have taken its place and its number, and the event waits.
+ */
+static bool may_have_replaced(const struct op_executables *x,
+			      const struct op_executable *e, const struct op_claim *claim)
+{
+	return claim && !e->stamp.served && !claim->compared &&
+	       claim->mapped_ns < e->same_since_ns + TICK_NS && x->events_wait &&
+	       x->events_wait(x->events_ctx);
+}
+
 /* What is mapped there now? Where the mapping is gone or may not be looked at, what its path has,
  * if that is a file of the same number. */
 static int look(struct op_executables *x, const struct op_executable *e,
@@ -89,6 +104,8 @@ static int compare(struct op_executables *x, struct op_executable *e,
 	if (!op_file_stamp_same(&e->stamp, ret))
 		return opened.mapped ? 1 : -ESTALE;
 	note_same(x, e);
+	if (opened.mapped && may_have_replaced(x, e, place->claim))
+		return -ESTALE;
 	if (opened.mapped && place->claim)
 		e->same_until_ns = OP_MAX(e->same_until_ns, place->claim->mapped_ns);
 	return opened.mapped || !op_claim_is_doubted(e, place->claim) ? 0 : -ESTALE;
@@ -134,6 +151,8 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	as.stamp = op_file_stamp_of(o);
 	as.same_until_ns = 0;
 	note_same(x, &as);
+	if (o->mapped && may_have_replaced(x, &as, claim))
+		return -ESRCH;
 	if (o->mapped && claim)
 		as.same_until_ns = OP_MAX(as.same_until_ns, claim->mapped_ns);
 	/* A path may lead to another file by now. */

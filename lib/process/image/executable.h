@@ -109,6 +109,9 @@ struct op_executables {
 	struct op_images images;
 	struct op_event_handlers events;
 	struct op_target *target; /* borrowed */
+	/* Do events of processes wait, so that mappings may have changed? NULL: never. */
+	bool (*events_wait)(void *ctx);
+	void *events_ctx;
 	struct op_arena *arena;
 	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];
 	struct op_executable_list idle; /* longest idle first */

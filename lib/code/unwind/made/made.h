@@ -35,7 +35,7 @@ struct op_made_pages {
 	size_t len;
 	int64_t left_ns; /* of the CPU time for reading pages; negative: owed */
 	uint64_t filled_ns;
-	uint64_t checked_ns; /* code that samples hit was last compared */
+	uint64_t checked_ns;	  /* code that samples hit was last compared */
 	uint64_t regions_refused; /* OP_MADE_REGIONS_MAX, OP_MADE_REGION_BYTES_MAX */
 };
 

@@ -194,6 +194,61 @@ static void test_rewritten_while_held(void)
 	end(&x);
 }
 
+static bool yes(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+static bool no(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+/* Another file got the number and the place of one that was mapped, and the event waits: what is
+ * mapped there now says nothing about what was. */
+static void test_replaced_before_its_event(void)
+{
+	struct op_executables x;
+	struct op_executable *known;
+	struct op_executable *e;
+	struct op_claim old;
+	struct op_claim new;
+	struct file f;
+	int fd = temporary();
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	old = claim(&x, &f, "/a/prog", &e);
+	write_program(fd, "/bin/cat");
+	f.place.claim = &old;
+	x.events_wait = yes;
+	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ESRCH);
+	CHECK(!e->image);
+	/* once it was read, the old mapping is gone; here it was no event of this process */
+	x.events_wait = no;
+	x.now_ns = e->retry_ns;
+	new = claim(&x, &f, "/a/prog", &known);
+	CHECK(known == e);
+	f.place.claim = &new;
+	x.events_wait = yes;
+	CHECK_OK(op_executable_open(&x, e, &f.place, false));
+	CHECK(e->image);
+	/* the same of a file that is known */
+	f.place.claim = &old;
+	CHECK(op_claim_is_doubted(e, &old));
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &old), -ESTALE);
+	x.events_wait = no;
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &old), 0);
+	op_executable_put(&x, known);
+	op_executable_put(&x, e);
+	unmap_file(&f);
+	end(&x);
+}
+
 /* Several files have one inode at one time: their paths differ, and what is mapped tells. */
 static void test_two_of_one_number(void)
 {
@@ -373,6 +428,7 @@ static void test_names_of_shared_memory(void)
 
 TEST_MAIN({ "number", test_number_of_another_file },
 	  { "rewritten", test_rewritten_while_held },
+	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
 	  { "two-names", test_two_names_of_one_file },
 	  { "failures", test_failures_of_others },
