@@ -67,6 +67,7 @@ enum op_lua_kind {
 struct op_lua {
 	__u64 enter[2]; /* the interpreter's code that C calls: [begin, end) */
 	__u64 leave[2]; /* the same, where traces leave to */
+	__u64 end[2];	/* the same, where it returns to C: rbx has the caller's base */
 	__u64 jump;	/* behind the jump into a trace */
 	/* offsets in global_State: what runs, the base of the trace that runs, all traces */
 	__u32 running;
@@ -83,6 +84,6 @@ static inline __attribute__((always_inline)) __u32 op_lua_guard(__u64 a, __u64 b
 		       32);
 }
 
-_Static_assert(sizeof(struct op_lua) == 56, "layout");
+_Static_assert(sizeof(struct op_lua) == 72, "layout");
 
 #endif

@@ -53,6 +53,7 @@ enum {
 	OP_LJ_CONT = 2,	 /* by way of a continuation, of a metamethod or the like */
 	OP_LJ_VARARG = 3, /* a copy of the frame below */
 	OP_LJ_FROM_C = 1, /* of type & 3 */
+	OP_LJ_JUMP_BYTES = 16,	 /* of the jump into a trace, after sp was moved */
 	OP_LJ_CONT_CALLBACK = 1, /* the continuation of what C called through the FFI */
 
 	/* of runtime_bytes */
@@ -70,6 +71,13 @@ enum {
 static __always_inline __u64 op_lj_field(struct op_unwind *u, __u32 off)
 {
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+}
+
+/* Is pc in the range at @off of struct op_lua? */
+static __always_inline bool op_lj_within(struct op_unwind *u, __u32 off)
+{
+	return u->pc >= op_arena_u64(u, op_state(u)->ref, off) &&
+	       u->pc < op_arena_u64(u, op_state(u)->ref, off + 8);
 }
 
 /* The type of the object at @off of runtime_bytes. */
@@ -279,7 +287,7 @@ static __always_inline __u32 op_lj_unmade(struct op_unwind *u)
 		return 16;
 	if ((__u8)code == 0x5d)
 		return 8;
-	return u->pc >= OP_LJ_WORD(u, enter) && u->pc < OP_LJ_WORD(u, enter[1])
+	return op_lj_within(u, __builtin_offsetof(struct op_lua, enter))
 		       ? OP_LJ_CFRAME_RETURN
 		       : 0;
 }
@@ -377,6 +385,23 @@ static __always_inline void op_lj_trace(struct op_unwind *u, __u64 global)
 			<< 32;
 }
 
+/* The frame at hand has returned, and its result is where its function was: its caller becomes the one
+ * at hand. Returns 0 or -1. */
+static __always_inline int op_lj_returned(struct op_unwind *u)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 pc = state[OP_LJ_LINK];
+	__u32 instruction = 0;
+
+	if (pc != u->reg[OP_X86_RBX] || (pc & OP_LJ_LINK_LUA_MASK) ||
+	    op_platform_read(u, &instruction, 4, pc - 4) ||
+	    op_lj_links(u, state[OP_LJ_BASE] - 16 - 8 * (instruction >> 8 & 0xff)) ||
+	    op_lj_object(u))
+		return -1;
+	op_lj_at(state, pc);
+	return 0;
+}
+
 /* Begin with L at @l, which is in runtime_bytes. Its innermost frame becomes the one at hand. @trace:
  * a trace runs. Returns 0 or -1. */
 static __always_inline int op_lj_begin(struct op_unwind *u, __u64 l, bool trace)
@@ -395,13 +420,28 @@ static __always_inline int op_lj_begin(struct op_unwind *u, __u64 l, bool trace)
 		trace = false; /* it has ended */
 		base = own;
 	}
-	if (op_lj_links(u, base) || op_lj_object(u))
+	if (op_lj_links(u, base))
 		return -1;
+	if (op_lj_object(u))
+		return has_registers && !trace ? op_lj_returned(u) : -1;
 	if (trace)
 		op_lj_trace(u, global);
 	else if (has_registers)
 		op_lj_interrupted(u);
 	return 0;
+}
+
+/* The interpreter is returning to C: no frame is left. The next activation of L goes on with the
+ * caller's. */
+static __always_inline enum op_next op_lj_end(struct op_unwind *u, __u64 l)
+{
+	__u64 *state = op_state(u)->word;
+
+	state[OP_LJ_STATE] = l;
+	state[OP_LJ_BOTTOM] = op_lj_field(u, OP_LUA_STATE_STACK) + 16;
+	return op_lj_leave(u, op_lj_links(u, u->reg[OP_X86_RBX]) || op_lj_object(u)
+				      ? OP_ERROR_lua_read_frame
+				      : 0);
 }
 
 /* Look for the C frame above sp: one of them a step. @trace: pc is in generated code. */
@@ -439,7 +479,8 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 	__u64 pc = 0;
 	__u64 l = 0;
 	bool has_registers = op_lj_has_registers(u);
-	bool left = u->pc >= OP_LJ_WORD(u, leave) && u->pc < OP_LJ_WORD(u, leave[1]);
+	bool left = op_lj_within(u, __builtin_offsetof(struct op_lua, leave)) ||
+		    OP_LJ_WORD(u, jump) - u->pc < OP_LJ_JUMP_BYTES;
 
 	if (!(state[OP_LJ_FLAGS] & OP_LJ_IS_TRACE) && left)
 		return op_lj_search(u, false);
@@ -453,6 +494,8 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 			return op_lj_native(u, op_lj_unmade(u));
 		if (frame != u->sp)
 			return op_lj_leave(u, OP_ERROR_lua_no_activation);
+		if (u->exact && op_lj_within(u, __builtin_offsetof(struct op_lua, end)))
+			return op_lj_end(u, l);
 		if (op_lj_begin(u, l, false))
 			return op_lj_leave(u, OP_ERROR_lua_read_frame);
 	}

@@ -48,6 +48,13 @@ static const char says_interpreter[] = "41c786????????ffffffff";
 static const char makes_frame[] = "53415741564883ec28";
 /* push r13 to r8, rdi, rsi, rbp; lea rbp, [rsp + 88]; push rbp: vm_exit_handler */
 static const char leaves_trace[] = "415541544153415241514150575655488d6c245855";
+/* sub rbx, rdx; neg rbx; sub eax, 1: the caller's base, and whether there are results */
+static const char ends[] = "4829d348f7db83e801";
+enum {
+	ENDS_AT = 6,
+	END_NEAR = 0x80,
+};
+static const char frees_frame[] = "4883c428"; /* add rsp, 40 */
 static const char sets_stack[] = "4889cc"; /* mov rsp, rcx */
 
 static uint8_t digit(char c)
@@ -171,20 +178,25 @@ static bool examine(struct code code, uint64_t start, size_t entry, struct op_lu
 	size_t running = find(code, says_interpreter, 0, SIZE_MAX);
 	size_t first = find(code, makes_frame, 0, SIZE_MAX);
 	size_t leave = find(code, leaves_trace, 0, SIZE_MAX);
+	size_t returns = find(code, ends, 0, SIZE_MAX);
 	size_t last = first;
 	size_t next = first;
+	size_t freed;
 	size_t end;
 
 	if (jump == SIZE_MAX || table == SIZE_MAX || running == SIZE_MAX ||
-	    first == SIZE_MAX || leave == SIZE_MAX)
+	    first == SIZE_MAX || leave == SIZE_MAX || returns == SIZE_MAX)
 		return false;
 	while (next != SIZE_MAX) {
 		last = next;
 		next = find(code, makes_frame, last + 1, ENTER_NEAR);
 	}
 	end = find(code, sets_stack, leave, LEAVE_NEAR);
-	if (end == SIZE_MAX)
+	freed = find(code, frees_frame, returns, END_NEAR);
+	if (end == SIZE_MAX || freed == SIZE_MAX)
 		return false;
+	ret->end[0] = start + returns + ENDS_AT;
+	ret->end[1] = start + freed;
 	ret->enter[0] = start + first - 1;
 	ret->enter[1] = start + last + ENTER_BYTES;
 	ret->leave[0] = start + leave;

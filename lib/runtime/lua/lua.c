@@ -52,6 +52,8 @@ static int lua_attach(void *image, const struct op_runtime_target *target,
 	lua->enter[1] += target->bias;
 	lua->leave[0] += target->bias;
 	lua->leave[1] += target->bias;
+	lua->end[0] += target->bias;
+	lua->end[1] += target->bias;
 	lua->jump += target->bias;
 	op_runtime_lua_protos_init(&instance->protos, target->memory);
 	op_runtime_lua_traces_init(&instance->traces, target->memory, &instance->protos);

@@ -149,8 +149,11 @@ end
 
 -- The leaf of every shape.
 function work()
-	if say then io.write(frames(2), "\n") outside = "" end
-	local n, x = say and 0 or count, 7
+	if say then
+		io.write(frames(2), "\n")
+		say, outside = false, ""
+	end
+	local n, x = count, 7
 	while n > 0 do
 		x = (x * 3 + n) % 65536
 		n = n - 1
@@ -188,7 +191,7 @@ for _, name in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "concat
 		"return function(...) local r = work() return '" .. name .. "' end", "@known.lua")()
 end
 local a, b = setmetatable({}, meta), setmetatable({}, meta)
-local function iterator(state, i) work() if i < 1 then return i + 1 end end
+local function iterator() work() return nil end
 local co_yields = function(x) coroutine.yield(1) local r = work() return r end
 local compare = ffi.cast("int (*)(const int *, const int *)", function(p, q) work() return p[0] - q[0] end)
 local array = ffi.new("int[2]", 2, 1)
@@ -228,7 +231,6 @@ shapes_of = {
 	pcall_error_in = function() pcall(function() pcall(error, "x") work() end) end,
 	xpcall = function() xpcall(in_chain, print) end,
 	xpcall_handler = function() xpcall(function() error("x") end, function() work() end) end,
-	xpcall_handler_of_nil = function() xpcall(function() local x = nil + 1 end, in_chain) end,
 	meta_add = function() local r = a + b end,
 	meta_add_number = function() local r = a + 1 end,
 	meta_sub = function() local r = a - b end,
@@ -261,8 +263,8 @@ shapes_of = {
 	gsub_table = function() ("a"):gsub("a", a) end,
 	gsub_pcall = function() ("a"):gsub("a", function() pcall(in_chain) end) end,
 	foreach = function() table.foreach({ 1 }, function() work() end) end,
-	iterator = function() for i in iterator, nil, 0 do local x = i end end,
-	iterator_closure = function() for i in coroutine.wrap(function() resumes("for iterator") end) do end work() end,
+	iterator = function() for i in iterator do local x = i end end,
+	iterator_closure = function() for i in closure_of(1) do break end end,
 	numeric_for = function() for i = 1, 1 do for j = 1, 1 do work() end end end,
 	while_loop = function() while true do work() break end end,
 	repeat_loop = function() repeat work() until true end,
@@ -317,6 +319,8 @@ shapes_of = {
 	goto_loop = function() do goto there end ::there:: work() end,
 }
 
+local function shape(name) local r = shapes_of[name]() return r end
+
 function shapes()
 	local f = io.open(file, "w")
 	f:write("work()\n")
@@ -324,18 +328,21 @@ function shapes()
 	local names = {}
 	for name in pairs(shapes_of) do names[#names + 1] = name end
 	table.sort(names)
-	say = true
 	jit.off()
-	for _, name in ipairs(names) do
-		io.write("scene ", name, "\n")
-		shapes_of[name]()
-	end
-	jit.on()
-	if arg[2] == "off" then jit.off() end
-	say = false
-	print("ready " .. ffi.C.getpid())
+	local said = false
 	while true do
-		for _, name in ipairs(names) do shapes_of[name]() end
+		for _, name in ipairs(names) do
+			if not said then
+				io.write("scene ", name, "\n")
+				say = true
+			end
+			shape(name)
+		end
+		if not said then
+			if arg[2] ~= "off" then jit.on() end
+			print("ready " .. ffi.C.getpid())
+			said = true
+		end
 	end
 end
 
