@@ -27,6 +27,8 @@ enum {
 	SHOWN_CUT = 45,
 };
 
+static const uint32_t BUILT_IN = UINT32_MAX; /* the first line of code that comes with LuaJIT */
+
 static struct op_lua_proto *proto_free(struct op_lua_proto *proto)
 {
 	if (proto) {
@@ -104,8 +106,9 @@ int op_runtime_lua_string(const struct op_memory *memory, uint64_t addr,
 	return 0;
 }
 
-/* The name of the chunk at @addr, as tracebacks have it. */
-static int read_file(const struct op_memory *memory, uint64_t addr, char **ret)
+/* The name of the chunk at @addr, as tracebacks have it. @built_in: it is LuaJIT's own. */
+static int read_file(const struct op_memory *memory, uint64_t addr, bool built_in,
+		     char **ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
 	_cleanup_(op_strbuf_deinit) struct op_strbuf shown = { 0 };
@@ -118,7 +121,9 @@ static int read_file(const struct op_memory *memory, uint64_t addr, char **ret)
 		op_strbuf_puts(&text, "=?");
 	if (text.failed)
 		return -ENOMEM;
-	if (text.data[0] == '@' || text.data[0] == '=') {
+	if (built_in) {
+		op_strbuf_printf(&shown, "[builtin:%s]", text.data);
+	} else if (text.data[0] == '@' || text.data[0] == '=') {
 		op_strbuf_puts(&shown, text.data + 1);
 	} else {
 		while (len < SHOWN_MAX && (uint8_t)text.data[len] >= ' ')
@@ -135,12 +140,12 @@ static int read_file(const struct op_memory *memory, uint64_t addr, char **ret)
 	return 0;
 }
 
-/* An offset of the prototype from an address in it; 0 if it is not in it. */
+/* An offset of the prototype from an address in it, or at its end; 0 for another address. */
 static uint32_t inside(uint64_t addr, uint32_t len, uint64_t at)
 {
 	uint64_t off = at - addr;
 
-	return off >= OP_LUA_PROTO_BYTES && off < len ? (uint32_t)off : 0;
+	return off >= OP_LUA_PROTO_BYTES && off <= len ? (uint32_t)off : 0;
 }
 
 /* Read the head of the prototype at @addr to *@ret; the place of its file's name to *@ret_file.
@@ -200,7 +205,8 @@ static int read_proto(const struct op_lua_protos *protos, const struct op_lua_pr
 	*proto = *head;
 	r = op_memory_read(protos->memory, head->addr, proto->bytes, head->len);
 	if (r == 0)
-		r = read_file(protos->memory, file, &proto->file);
+		r = read_file(protos->memory, file, head->first_line == BUILT_IN,
+			      &proto->file);
 	if (r < 0)
 		return r;
 	*ret = OP_TAKE_PTR(proto);
