@@ -15,6 +15,7 @@
 #ifndef OP_LUA_STEP_H
 #define OP_LUA_STEP_H
 
+#include "bpf/walk/native.h"
 #include "bpf/walk/unwind.h"
 #include "op_lua.h"
 
@@ -22,16 +23,16 @@
 
 /* Numbers of op_state(u)->word. */
 enum {
-	OP_LJ_STATE = 0,    /* L; 0: none yet */
-	OP_LJ_BASE = 1,	    /* where the slots of the frame at hand begin */
-	OP_LJ_LINK = 2,	    /* the word before them: how the frame was called */
-	OP_LJ_OBJECT = 3,   /* words 0 and 1 of the frame at hand; 0: none is left */
+	OP_LJ_STATE = 0,  /* L; 0: none yet */
+	OP_LJ_BASE = 1,	  /* where the slots of the frame at hand begin */
+	OP_LJ_LINK = 2,	  /* the word before them: how the frame was called */
+	OP_LJ_OBJECT = 3, /* words 0 and 1 of the frame at hand; 0: none is left */
 	OP_LJ_PLACE = 4,
-	OP_LJ_CALLER = 5,   /* with OP_LJ_CONT: the caller's pc; OP_LJ_IS_LEAF: its sp */
-	OP_LJ_BOTTOM = 6,   /* the frame of this base is none */
-	OP_LJ_ENTERED = 7,  /* words 4 and 5 of a trace's frame */
+	OP_LJ_CALLER = 5,  /* with OP_LJ_CONT: the caller's pc; OP_LJ_IS_LEAF: its sp */
+	OP_LJ_BOTTOM = 6,  /* the frame of this base is none */
+	OP_LJ_ENTERED = 7, /* words 4 and 5 of a trace's frame */
 	OP_LJ_ENTERED_PLACE = 8,
-	OP_LJ_FLAGS = 9,    /* OP_LJ_IS_*, and bytes searched for a C frame */
+	OP_LJ_FLAGS = 9, /* OP_LJ_IS_*, and bytes searched for a C frame */
 };
 
 enum {
@@ -50,10 +51,10 @@ enum {
 	/* the type of a link is in its low bits; with type 0 it is the caller's pc */
 	OP_LJ_LINK_TYPE = 7,
 	OP_LJ_LINK_LUA_MASK = 3,
-	OP_LJ_CONT = 2,	 /* by way of a continuation, of a metamethod or the like */
-	OP_LJ_VARARG = 3, /* a copy of the frame below */
-	OP_LJ_FROM_C = 1, /* of type & 3 */
-	OP_LJ_JUMP_BYTES = 16,	 /* of the jump into a trace, after sp was moved */
+	OP_LJ_CONT = 2,	       /* by way of a continuation, of a metamethod or the like */
+	OP_LJ_VARARG = 3,      /* a copy of the frame below */
+	OP_LJ_FROM_C = 1,      /* of type & 3 */
+	OP_LJ_JUMP_BYTES = 16, /* of the jump into a trace, after sp was moved */
 	OP_LJ_CONT_CALLBACK = 1, /* the continuation of what C called through the FFI */
 
 	/* of runtime_bytes */
@@ -156,10 +157,10 @@ static __always_inline int op_lj_object(struct op_unwind *u)
 	state[OP_LJ_OBJECT] = proto;
 	state[OP_LJ_PLACE] =
 		OP_LUA_NO_PLACE |
-		(__u64)op_lua_guard(
-			op_lj_field(u, OP_LJ_AT_PROTO + OP_LUA_PROTO_SIZE) >> 32,
-			op_lj_field(u, OP_LJ_AT_PROTO + OP_LUA_PROTO_FILE),
-			op_lj_field(u, OP_LJ_AT_PROTO + OP_LUA_PROTO_LINES))
+		(__u64)op_lua_guard(op_lj_field(u, OP_LJ_AT_PROTO + OP_LUA_PROTO_SIZE) >>
+					    32,
+				    op_lj_field(u, OP_LJ_AT_PROTO + OP_LUA_PROTO_FILE),
+				    op_lj_field(u, OP_LJ_AT_PROTO + OP_LUA_PROTO_LINES))
 			<< 32;
 	return 0;
 }
@@ -235,7 +236,8 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u)
 		pc = link;
 		if (op_platform_read(u, &instruction, 4, pc - 4))
 			return op_lj_leave(u, OP_ERROR_lua_read_frame);
-		base -= 16 + 8 * (instruction >> 8 & 0xff); /* where it put what it calls */
+		base -= 16 +
+			8 * (instruction >> 8 & 0xff); /* where it put what it calls */
 	} else {
 		base -= link & ~(__u64)OP_LJ_LINK_TYPE;
 	}
@@ -252,7 +254,8 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u)
 		return op_lj_leave(u, OP_ERROR_lua_read_frame);
 	}
 	op_lj_at(state, pc);
-	op_lj_push(u, object, place, !from_c && pc > OP_LJ_CONT_CALLBACK && op_lj_is_code(state));
+	op_lj_push(u, object, place,
+		   !from_c && pc > OP_LJ_CONT_CALLBACK && op_lj_is_code(state));
 	return from_c ? op_lj_leave(u, 0) : OP_NEXT_CONTINUE;
 }
 
@@ -414,7 +417,8 @@ static __always_inline int op_lj_begin(struct op_unwind *u, __u64 l, bool trace)
 
 	state[OP_LJ_STATE] = l;
 	state[OP_LJ_BOTTOM] = op_lj_field(u, OP_LUA_STATE_STACK) + 16;
-	if (trace && op_platform_read(u, &base, 8, global + (__u32)(OP_LJ_WORD(u, running) >> 32)))
+	if (trace &&
+	    op_platform_read(u, &base, 8, global + (__u32)(OP_LJ_WORD(u, running) >> 32)))
 		return -1;
 	if (!base) {
 		trace = false; /* it has ended */
@@ -500,7 +504,8 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 			return op_lj_leave(u, OP_ERROR_lua_read_frame);
 	}
 	/* C that the interpreter called in this way has no frame of Lua; then there are none */
-	if ((__s32)results < 0 && state[OP_LJ_BASE] - 8 < state[OP_LJ_BOTTOM] - 16 - (__s32)results)
+	if ((__s32)results < 0 &&
+	    state[OP_LJ_BASE] - 8 < state[OP_LJ_BOTTOM] - 16 - (__s32)results)
 		return op_lj_leave(u, 0);
 	if (!has_registers)
 		op_lj_at(state, pc);

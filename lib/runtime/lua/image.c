@@ -19,7 +19,7 @@ enum {
 	VM_MAX = 1 << 18, /* bytes of the interpreter; 2.1 has 17 to 20 KiB */
 	PATTERN_MAX = 40,
 	OFFSET_MAX = 1 << 16,
-	JUMP_NEAR = 48, /* from BC_JLOOP's first instructions to its jump */
+	JUMP_NEAR = 48,	    /* from BC_JLOOP's first instructions to its jump */
 	ENTER_NEAR = 0x200, /* of the four functions that C calls */
 	ENTER_BYTES = 0x60, /* of the last of them, until its C frame is made */
 	LEAVE_NEAR = 0x200,
@@ -34,7 +34,8 @@ struct pattern {
 
 /* mov ecx, [r14 + traces]; mov rax, [rcx + rax * 8]; mov rax, [rax + 88];
  * mov rbp, [rsp + 16]; mov [r14 + base], rdx: BC_JLOOP enters a trace. */
-static const char enters_trace[] = "498b8e????????488b04c1488b4058488b6c2410498996????????";
+static const char enters_trace[] =
+	"498b8e????????488b04c1488b4058488b6c2410498996????????";
 enum {
 	TRACES_AT = 3,
 	BASE_AT = 23,
@@ -55,7 +56,7 @@ enum {
 	END_NEAR = 0x80,
 };
 static const char frees_frame[] = "4883c428"; /* add rsp, 40 */
-static const char sets_stack[] = "4889cc"; /* mov rsp, rcx */
+static const char sets_stack[] = "4889cc";    /* mov rsp, rcx */
 
 static uint8_t digit(char c)
 {

@@ -117,7 +117,8 @@ struct function {
 };
 
 /* The line of the next instruction's predecessor. */
-static uint32_t line_of(const struct op_lua_proto *p, uint32_t place, bool *ret_approximate)
+static uint32_t line_of(const struct op_lua_proto *p, uint32_t place,
+			bool *ret_approximate)
 {
 	if (place == OP_LUA_RETURNS && p->instructions) {
 		*ret_approximate = true; /* it may return elsewhere */
@@ -212,8 +213,8 @@ static int add_trace(struct lua_instance *instance, const uint64_t *words,
 	if (r < 0)
 		return add_function(instance, entered, ret);
 	for (i = 0; i < len; i++) {
-		r = proto_of(instance, inlined[i].proto,
-			     (uint64_t)inlined[i].guard << 32, &f[i].proto);
+		r = proto_of(instance, inlined[i].proto, (uint64_t)inlined[i].guard << 32,
+			     &f[i].proto);
 		if (r == -ENOMEM)
 			return r;
 		f[i].place = inlined[i].place;

@@ -18,7 +18,7 @@ enum {
 	CALLM = 65,
 	ITERC = 69,
 	ITERN = 70,
-	NAMES_OWN = 7, /* names of variables that are a number: below this one */
+	NAMES_OWN = 7,	 /* names of variables that are a number: below this one */
 	SLOTS_MAX = 256, /* moves from slot to slot that are followed */
 };
 
@@ -48,7 +48,8 @@ static bool sets(uint8_t op)
 /* Does it set slot A and those above it? */
 static bool sets_above(uint8_t op)
 {
-	return op == KNIL || op == 63 || (op >= CALLM && op <= 73) || (op >= 77 && op <= 84);
+	return op == KNIL || op == 63 || (op >= CALLM && op <= 73) ||
+	       (op >= 77 && op <= 84);
 }
 
 /* The metamethod that an instruction may call. */
@@ -85,8 +86,13 @@ static bool local_name(const struct op_lua_proto *p, uint32_t i, uint32_t slot,
 		       struct op_strbuf *to)
 {
 	static const char *const own[NAMES_OWN] = {
-		NULL,		   "(for index)", "(for limit)",   "(for step)",
-		"(for generator)", "(for state)", "(for control)",
+		NULL,
+		"(for index)",
+		"(for limit)",
+		"(for step)",
+		"(for generator)",
+		"(for state)",
+		"(for control)",
 	};
 	struct op_reader in = op_reader_init(p->bytes, p->len);
 	uint64_t start = 0;

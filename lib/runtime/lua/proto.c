@@ -27,7 +27,8 @@ enum {
 	SHOWN_CUT = 45,
 };
 
-static const uint32_t BUILT_IN = UINT32_MAX; /* the first line of code that comes with LuaJIT */
+static const uint32_t BUILT_IN =
+	UINT32_MAX; /* the first line of code that comes with LuaJIT */
 
 static struct op_lua_proto *proto_free(struct op_lua_proto *proto)
 {

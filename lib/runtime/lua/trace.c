@@ -54,7 +54,7 @@ struct trace {
 	uint32_t lowest;
 	size_t protos;
 	size_t bytes;
-	uint8_t *snap;	     /* the three follow one another */
+	uint8_t *snap; /* the three follow one another */
 	uint8_t *entry;
 	uint8_t *constant;
 	struct range range[]; /* OP_LUA_TRACE_PROTOS_MAX + 1 */
@@ -225,8 +225,7 @@ static int read_trace(struct op_lua_traces *traces, uint64_t addr, uint32_t guar
 		r = op_memory_read(m, head.entries, t->entry, t->entries * (size_t)4);
 	if (r == 0)
 		r = op_memory_read(m, head.ir + t->lowest * (uint64_t)IR_BYTES,
-				   t->constant,
-				   (IR_BIAS - t->lowest) * (size_t)IR_BYTES);
+				   t->constant, (IR_BIAS - t->lowest) * (size_t)IR_BYTES);
 	if (r == 0)
 		r = add_proto(traces, t, head.proto);
 	if (r == 0)
@@ -308,8 +307,8 @@ static uint64_t slot_value(const struct trace *t, uint64_t first, uint32_t len,
 static size_t frames_of(const struct trace *t, uint64_t first, uint32_t len,
 			struct op_lua_inlined ret[OP_RUNTIME_INLINED_MAX])
 {
-	uint64_t pc = (entry(t, first + len) | (uint64_t)entry(t, first + len + 1) << 32) >>
-		      8;
+	uint64_t pc =
+		(entry(t, first + len) | (uint64_t)entry(t, first + len + 1) << 32) >> 8;
 	size_t n = 0;
 	uint32_t slot;
 	uint64_t link;

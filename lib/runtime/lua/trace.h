@@ -22,7 +22,8 @@ enum {
 	OP_LUA_SNAPSHOTS_MAX = 8192,
 	OP_LUA_ENTRIES_MAX = 1 << 18,
 	OP_LUA_CONSTANTS_MAX = 1 << 15,
-	OP_LUA_TRACE_PROTOS_MAX = 256, /* prototypes among the constants; further ones are not known */
+	OP_LUA_TRACE_PROTOS_MAX =
+		256, /* prototypes among the constants; further ones are not known */
 };
 
 /* A function on a trace. */
