@@ -61,10 +61,11 @@ static __always_inline bool op_is_interpreter(struct linux_binprm *bprm)
 SEC("raw_tp/sched_process_exec")
 int op_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct op_exec_record record = { .header = { .type = OP_RECORD_EXEC,
-						     .version = OP_RECORD_VERSION,
-						     .bytes = sizeof(record) } };
+	struct op_exec_record record = { 0 };
 
+	record.header.type = OP_RECORD_EXEC;
+	record.header.version = OP_RECORD_VERSION;
+	record.header.bytes = sizeof(record);
 	if (!op_task_ids(op_current_task(), &record.pid, &record.tid))
 		return 0;
 	bpf_map_delete_elem(&op_processes, &record.pid);

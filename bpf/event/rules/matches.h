@@ -29,7 +29,7 @@ static __always_inline void *op_match_table(__u32 kinds)
 /* Process @pid has executed a program. Must user space look at it now? */
 static __always_inline bool op_match_exec(__u32 pid)
 {
-	struct op_rule_key key = { .word = { pid }, .kind = OP_RULE_EXECUTABLE };
+	struct op_rule_key key = op_rule_key_of(OP_RULE_EXECUTABLE, pid, 0);
 	void *targets = op_match_table(OP_RULE_KINDS_OF_PROGRAMS);
 
 	if (!targets)
@@ -40,7 +40,7 @@ static __always_inline bool op_match_exec(__u32 pid)
 
 static __always_inline void op_match_inherit(__u32 kind, __u32 parent, __u32 child)
 {
-	struct op_rule_key key = { .word = { parent }, .kind = kind };
+	struct op_rule_key key = op_rule_key_of(kind, parent, 0);
 	void *targets = op_match_table(1 << kind);
 	struct op_rule_decision *decision;
 	struct op_rule_decision copy;

@@ -19,6 +19,19 @@ enum {
 	OP_ANCESTORS_MAX = 24, /* the most that are compared for a process tree */
 };
 
+/* Set one by one: the compiler would copy them from a constant that has no name, and Linux 5.10
+ * refuses the BTF of a .rodata without names. */
+static __always_inline struct op_rule_key op_rule_key_of(__u32 kind, __u64 first,
+							 __u64 second)
+{
+	struct op_rule_key key = { 0 };
+
+	key.word[0] = first;
+	key.word[1] = second;
+	key.kind = kind;
+	return key;
+}
+
 /* Keep in @best the latest verdict and the latest rate of the rules that were found. */
 static __always_inline void op_rule_find_key(void *targets, const struct op_rule_key *key,
 					     struct op_rule_decision *best)
@@ -38,7 +51,7 @@ static __always_inline void op_rule_find_key(void *targets, const struct op_rule
 static __always_inline void op_rule_find(void *targets, __u32 kind, __u64 first,
 					 __u64 second, struct op_rule_decision *best)
 {
-	struct op_rule_key key = { .word = { first, second }, .kind = kind };
+	struct op_rule_key key = op_rule_key_of(kind, first, second);
 
 	op_rule_find_key(targets, &key, best);
 }
@@ -70,7 +83,7 @@ static __always_inline void op_rule_find_trees(void *targets,
 {
 	struct op_control *control = op_control();
 	__u32 level = control ? control->pid_level : 0;
-	struct op_rule_key key = { .kind = OP_TARGET_TREE };
+	struct op_rule_key key = op_rule_key_of(OP_TARGET_TREE, 0, 0);
 	__u64 trees = used->trees;
 	int i;
 
@@ -94,7 +107,7 @@ static __always_inline void op_rule_find_ages(void *targets,
 					      const struct op_rule_use *used,
 					      __u64 age_ns, struct op_rule_decision *best)
 {
-	struct op_rule_key key = { .kind = OP_TARGET_AGE };
+	struct op_rule_key key = op_rule_key_of(OP_TARGET_AGE, 0, 0);
 	int i;
 
 #pragma unroll
@@ -137,7 +150,7 @@ static __always_inline void op_rule_find_cgroups(void *targets,
 						 const struct op_rule_use *used,
 						 struct op_rule_decision *best)
 {
-	struct op_rule_key key = { .kind = OP_RULE_CGROUP };
+	struct op_rule_key key = op_rule_key_of(OP_RULE_CGROUP, 0, 0);
 	__u32 depths = used->cgroup_depths;
 	int i;
 
