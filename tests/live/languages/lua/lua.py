@@ -87,7 +87,7 @@ class Lua:
                                 stdout=subprocess.PIPE, text=True)
 
 
-LANGUAGE = interpreted.Language("LuaJIT", "lua", OUTERMOST, SPIN, CALLS, Scenes)
+LANGUAGE = interpreted.Language("LuaJIT", "lua", "main chunk", SPIN, CALLS, Scenes)
 CHECKS = LANGUAGE.checks()
 
 
