@@ -63,6 +63,7 @@ enum {
 	OP_LJ_AT_PROTO = 80,
 	OP_LJ_AT_STATE = 0,
 	OP_LJ_AT_TRACE = 96,
+	OP_LJ_AT_CALLER = 248,
 };
 
 #define OP_LJ_ADDRESS_MASK ((1ULL << 47) - 1)
@@ -224,8 +225,8 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u)
 	__u64 link = state[OP_LJ_LINK];
 	__u64 base = state[OP_LJ_BASE];
 	__u32 type = link & OP_LJ_LINK_TYPE;
-	bool from_c = (type & OP_LJ_LINK_LUA_MASK) == OP_LJ_FROM_C;
-	__u64 pc = 0;
+	/* of the caller; OP_LJ_CONT_CALLBACK: C called */
+	__u64 pc = (type & OP_LJ_LINK_LUA_MASK) == OP_LJ_FROM_C;
 	__u32 instruction = 0;
 
 	if (base <= state[OP_LJ_BOTTOM])
@@ -241,10 +242,10 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u)
 	} else {
 		base -= link & ~(__u64)OP_LJ_LINK_TYPE;
 	}
-	if (type == OP_LJ_CONT) {
+	if (type == OP_LJ_CONT)
 		pc = state[OP_LJ_CALLER];
-		from_c = pc == OP_LJ_CONT_CALLBACK;
-	}
+	/* in memory, as above */
+	*(__u64 *)(u->runtime_bytes + OP_LJ_AT_CALLER) = pc;
 	if (base >= state[OP_LJ_BASE] || op_lj_links(u, base))
 		return op_lj_leave(u, OP_ERROR_lua_read_frame);
 	if (type == OP_LJ_VARARG)
@@ -253,10 +254,10 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u)
 		op_lj_push(u, object, place, false);
 		return op_lj_leave(u, OP_ERROR_lua_read_frame);
 	}
+	pc = op_lj_field(u, OP_LJ_AT_CALLER);
 	op_lj_at(state, pc);
-	op_lj_push(u, object, place,
-		   !from_c && pc > OP_LJ_CONT_CALLBACK && op_lj_is_code(state));
-	return from_c ? op_lj_leave(u, 0) : OP_NEXT_CONTINUE;
+	op_lj_push(u, object, place, pc > OP_LJ_CONT_CALLBACK && op_lj_is_code(state));
+	return pc == OP_LJ_CONT_CALLBACK ? op_lj_leave(u, 0) : OP_NEXT_CONTINUE;
 }
 
 /*
@@ -300,6 +301,9 @@ static __always_inline enum op_next op_lj_native(struct op_unwind *u, __u32 off)
 {
 	__u64 ra = 0;
 
+	/* in memory: to the verifier all ways to here are one then */
+	*(__u64 *)u->runtime_bytes = off;
+	off = (__u32)op_lj_field(u, 0);
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	if (op_read_stack(u, u->sp + off, &ra) ||
@@ -484,7 +488,7 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 	__u64 l = 0;
 	bool has_registers = op_lj_has_registers(u);
 	bool left = op_lj_within(u, __builtin_offsetof(struct op_lua, leave)) ||
-		    OP_LJ_WORD(u, jump) - u->pc < OP_LJ_JUMP_BYTES;
+		    OP_LJ_WORD(u, jump) - 1 - u->pc < OP_LJ_JUMP_BYTES;
 
 	if (!(state[OP_LJ_FLAGS] & OP_LJ_IS_TRACE) && left)
 		return op_lj_search(u, false);
@@ -507,7 +511,7 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 	if ((__s32)results < 0 &&
 	    state[OP_LJ_BASE] - 8 < state[OP_LJ_BOTTOM] - 16 - (__s32)results)
 		return op_lj_leave(u, 0);
-	if (!has_registers)
+	if (!has_registers && (state[OP_LJ_PLACE] & OP_LUA_PLACE_MASK) == OP_LUA_NO_PLACE)
 		op_lj_at(state, pc);
 	state[OP_LJ_FLAGS] = OP_LJ_IS_RUN;
 	return OP_NEXT_CONTINUE;
