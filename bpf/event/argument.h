@@ -7,7 +7,7 @@
 
 #include "bpf/event/settings.h"
 
-/* The value of op_settings.argument[@i], whose registers stand at @registers. */
+/* The value of op_settings.argument[@i], whose registers are at @registers. */
 static __always_inline __u64 op_argument_read(__u64 registers, __u32 i)
 {
 	const volatile struct op_argument *a = &op_settings.argument[i];

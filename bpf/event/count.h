@@ -14,8 +14,9 @@ static __always_inline struct op_counts *op_counts_of(__u32 event)
 }
 
 /*
- * Counters are a CPU's own, and yet an interrupt may come between the reading and the writing of
- * one, and count in it too: an I/O is asked for by a thread, and ends in an interrupt.
+ * Each CPU has its own counters. An interrupt may still come between reading and
+ * writing one, and count in it, too: a thread starts an I/O, and an interrupt ends
+ * it.
  */
 static __always_inline void op_count_add(struct op_counts *counts, __u32 counter,
 					 __u64 value)

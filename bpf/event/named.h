@@ -5,9 +5,10 @@
  * only once the ring has taken it. Records of a CPU and of those that follow it stand in the
  * ring in this order, so the announcement comes before all that name it.
  *
- * The sample of an event that goes on is held in a map until its end is met, under a key of the
- * kind's, and is counted as taken only then. Where the end is missed it is counted as lost, once
- * its key is used for another event, or user space finds it there when the kind is turned off.
+ * The sample of an event that has a length is held in a map until the event ends, under a
+ * key that the kind chooses. It counts as taken only then. Where the end is missed it is
+ * counted as lost, once its key is used for another event, or user space finds it there
+ * when the kind is turned off.
  *
  * The table that a walk lacks is asked for, at most once in OP_REQUEST_EVERY_NS a process.
  */
@@ -172,7 +173,7 @@ static __always_inline void op_forget(__u32 event, __u64 key)
  * of the event's. */
 static __always_inline void op_hold(struct op_slot *slot)
 {
-	/* the slot's members stand as those of the held sample */
+	/* the slot's members are those of the held sample */
 	struct op_named *s = &slot->sample;
 	__u32 lost = OP_COUNT_RING_FULL;
 	int r; /* before 6.4 the upper half is not set */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Objects that name functions: a copy goes out when a walk first meets one, because the body of
- * a module or a generated function may be gone before user space reads it. Which ones went out
- * is remembered (op_objects); the one of a set that was met longest ago is forgotten, and sent
- * again when it is met.
+ * a module or a generated function may be gone before user space reads it. op_objects
+ * remembers which ones were sent. A full set forgets the one met longest ago, which
+ * is sent again at its next walk.
  *
  * An object's memory may become another's, so a walk reads the bytes that differ between
  * the two. What has been the same for a second it looks at once a second, as one read a
@@ -205,9 +205,11 @@ __attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
 	return 1;
 }
 
-/* Send the object that slot @number has to copy. Returns whether the ring took it. */
-__attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 check);
-__attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 check)
+/* Send the object of slot @number's frame @word. Returns whether the ring took it. */
+__attribute__((noinline)) int op_object_send(__u32 number, __u32 recipe, __u64 word,
+					     __u32 check);
+__attribute__((noinline)) int op_object_send(__u32 number, __u32 recipe, __u64 word,
+					     __u32 check)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_object_copy *o;
@@ -220,6 +222,7 @@ __attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 che
 	if (o->made >= OP_OBJECTS_A_WALK || op_ring_has(7))
 		return 0;
 	o->made++;
+	o->recipe = recipe;
 	o->addr = word & OP_FRAME_ADDRESS_MASK;
 	o->bytes = 0;
 	if (!op_object_piece(number, 0))
@@ -243,13 +246,47 @@ __attribute__((noinline)) int op_object_send(__u32 number, __u64 word, __u32 che
 	return !bpf_ringbuf_output(&op_ring, &o->record, bytes, BPF_RB_NO_WAKEUP);
 }
 
-__attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 word,
-					    __u32 check, __u32 is_short)
+enum op_object_answer {
+	OP_OBJECT_IS_KNOWN,
+	OP_OBJECT_IS_OLD, /* since now */
+	OP_OBJECT_IS_NEW,
+	OP_OBJECT_IS_ANOTHER, /* than the one that its memory was */
+	OP_OBJECT_IS_LOST,
+};
+
+__attribute__((noinline)) int op_object_ask(__u32 number, __u64 word, __u32 check);
+__attribute__((noinline)) int op_object_ask(__u32 number, __u64 word, __u32 check)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_objects_met *met;
+	__u64 state;
+	__u64 key;
+
+	if (!slot)
+		return OP_OBJECT_IS_KNOWN;
+	met = op_object_set(slot, word, &key);
+	if (!met)
+		return OP_OBJECT_IS_KNOWN;
+	state = op_object_state(met, key);
+	if (!state)
+		return OP_OBJECT_IS_NEW;
+	if ((__u32)(state >> 32) != check)
+		return OP_OBJECT_IS_ANOTHER;
+	if ((state & OP_OBJECT_SHORT) || op_object_age(slot, state) < OP_OBJECT_OLD_AFTER)
+		return OP_OBJECT_IS_KNOWN;
+	op_object_is_known(slot, key, check, OP_OBJECT_OLD_AFTER);
+	return OP_OBJECT_IS_OLD;
+}
+
+__attribute__((noinline)) int op_object_keep(__u32 number, __u64 word, __u32 check,
+					     __u32 answer, __u32 is_short);
+__attribute__((noinline)) int op_object_keep(__u32 number, __u64 word, __u32 check,
+					     __u32 answer, __u32 is_short)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_objects_met *met;
 	struct op_counts *counts;
-	__u64 state;
+	__u64 state = 0;
 	__u64 key;
 
 	if (!slot)
@@ -258,29 +295,36 @@ __attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 wo
 	if (!met)
 		return 0;
 	counts = op_counts_of(slot->record.event);
-	state = op_object_state(met, key);
-	if (state && (__u32)(state >> 32) == check) {
-		if ((state & OP_OBJECT_SHORT) ||
-		    op_object_age(slot, state) < OP_OBJECT_OLD_AFTER)
-			return 0;
-		state = OP_OBJECT_OLD;
-		op_object_is_known(slot, key, check, OP_OBJECT_OLD_AFTER);
-	} else {
-		slot->object.recipe = recipe;
-		if (!op_object_send(number, word, check)) {
-			op_count_in(counts, OP_COUNT_OBJECTS_LOST);
-			return 0;
-		}
-		op_count_in(counts, OP_COUNT_OBJECTS);
-		/* memory that was another object's will be so again */
-		state = state || is_short ? OP_OBJECT_SHORT : 0;
+	if (answer == OP_OBJECT_IS_LOST) {
+		op_count_in(counts, OP_COUNT_OBJECTS_LOST);
+		return 0;
 	}
+	if (answer == OP_OBJECT_IS_OLD)
+		state = OP_OBJECT_OLD;
+	else if (answer == OP_OBJECT_IS_ANOTHER || is_short)
+		state = OP_OBJECT_SHORT; /* such memory will be another object's again */
+	if (answer != OP_OBJECT_IS_OLD)
+		op_count_in(counts, OP_COUNT_OBJECTS);
 	op_object_note(counts, met, key,
 		       (__u64)check << 32 | state |
 			       (__u64)(op_object_time(slot->record.time_ns) &
 				       OP_OBJECT_TIME_MASK)
 				       << OP_OBJECT_TIME_SHIFT);
 	return 0;
+}
+
+/* In parts, since stacks of calls in BPF have 512 bytes in all, and programs that walk by
+ * themselves use the most. */
+__attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 word,
+					    __u32 check, __u32 is_short)
+{
+	int answer = op_object_ask(number, word, check);
+
+	if (answer == OP_OBJECT_IS_KNOWN)
+		return 0;
+	if (answer != OP_OBJECT_IS_OLD && !op_object_send(number, recipe, word, check))
+		answer = OP_OBJECT_IS_LOST;
+	return op_object_keep(number, word, check, (__u32)answer, is_short);
 }
 
 #endif

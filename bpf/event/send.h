@@ -115,8 +115,8 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	return true;
 }
 
-/* The registers from which the walk goes on in user space: where it stands, if that is not
- * far from its leaf in words, or else from its leaf. */
+/* The registers from which user space continues the walk: the current ones if the
+ * walk is not many words from its leaf, else those of the leaf. */
 static __always_inline void op_resume_registers(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
@@ -346,8 +346,8 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 	if (!slot)
 		return 0;
 	u = &slot->unwind;
-	/* A pc in no mapping may be in one that user space is about to hear of; but not
-	 * where the way to it was a guess, as in JIT code that keeps no frame pointer. */
+	/* A pc in no mapping may be in one that user space learns of soon. Not after
+	 * a guess, as in JIT code that keeps no frame pointer. */
 	if (u->end == OP_END_UNKNOWN && !op_room_for_copy(slot))
 		u->end = OP_ERROR_native_no_room;
 	else if (u->end == OP_END_UNKNOWN && !op_may_copy(slot))

@@ -6,9 +6,9 @@
  * outermost coroutine the step pushes the frames of the task that awaits it, of the one that
  * awaits that one, and so on; then the event loop's own frames follow.
  *
- * A coroutine leads to the one that it awaits, so a task's frames come outermost first, and
- * are turned round when the innermost one is there. The process does not run meanwhile, and
- * one thread runs all of a loop's tasks: so none of this changes during the walk.
+ * A coroutine leads to the one that it awaits, so a task's frames come outermost first.
+ * They are reversed once the innermost one is known. The process does not run meanwhile,
+ * and one thread runs all of a loop's tasks: so none of this changes during the walk.
  */
 #ifndef OP_PYTHON_AWAIT_H
 #define OP_PYTHON_AWAIT_H

@@ -3,8 +3,8 @@
  * Stacks deeper than max_frames: half of the frames are those at the leaf, and the rest
  * of the buffer has the outermost ones. A word of OP_FRAME_LEFT_OUT is between them.
  *
- * The room is four quarters. Each time it is full, what stands in the last quarter goes to the
- * third one, so that one to two quarters of the outermost frames are there in the end. A walk
+ * The room is four quarters. Each time it is full, the last quarter moves to the
+ * third one, so one to two quarters of the outermost frames remain in the end. A walk
  * with frames of a runtime is cut, for runtimes take frames back that they have pushed.
  */
 #ifndef OP_FOLD_H

@@ -3,6 +3,7 @@
 #ifndef OP_STEP_H
 #define OP_STEP_H
 
+#include "bpf/runtime/beam.h"
 #include "bpf/runtime/dotnet.h"
 #include "bpf/runtime/hotspot.h"
 #include "bpf/runtime/lua.h"
@@ -49,6 +50,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_PERL:
 		if (runtimes & (1ULL << OP_RUNTIME_PERL))
 			return op_step_perl(u);
+		break;
+	case OP_RUNTIME_BEAM:
+		if (runtimes & (1ULL << OP_RUNTIME_BEAM))
+			return op_step_beam(u);
 		break;
 	case OP_RUNTIME_LUA:
 		if (runtimes & (1ULL << OP_RUNTIME_LUA))

@@ -195,7 +195,7 @@ struct op_object_copy {
  */
 struct op_slot {
 	__u64 users;	  /* walks that want it: the one that makes it 1 has it */
-	__u64 task;	  /* whose walk it is; 0: nobody's */
+	__u64 task;	  /* the task of the walk; 0: none */
 	__u32 depth;	  /* of that task's slots on this CPU; the deepest one runs */
 	__u32 number;	  /* of the slot in op_slots */
 	__u32 tail_calls; /* of the walk */

@@ -21,9 +21,9 @@
  * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves
  * the parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
  *
- * The library copies strings and structs, unless a call says otherwise. Those that a callback gets are valid during the call. A call with a
- * struct returns -EINVAL for a wrong size, and -E2BIG for a member or bit that this
- * library does not know.
+ * The library copies strings and structs, unless a call says otherwise. Those that a
+ * callback gets are valid during the call. A call with a struct returns -EINVAL for a
+ * wrong size, and -E2BIG for a member or bit that this library does not know.
  */
 #ifndef OTELPROF_OTELPROF_H
 #define OTELPROF_OTELPROF_H
@@ -78,9 +78,8 @@ OTELPROF_API int otelprof_poll(struct otelprof *p, int timeout_ms);
  * until then. Callbacks and signal handlers may call it. Returns 0 or an error. */
 OTELPROF_API int otelprof_wakeup(struct otelprof *p);
 
-/** Close the window and pass its profiles to every exporter, without waiting for
- * delivery. A window without samples sends nothing. Returns the number of samples, at
- * most INT_MAX, or a negative errno. */
+/** Close the window and pass its profiles to every exporter, without waiting for delivery.
+ * An empty window sends nothing. Returns the number of samples, or a negative errno. */
 OTELPROF_API int otelprof_export(struct otelprof *p);
 
 /** Wait at most @timeout_ms until every exporter has delivered or given up its queue.
@@ -122,8 +121,7 @@ OTELPROF_API int otelprof_remove_rule(struct otelprof *p, uint64_t number);
 
 typedef void (*otelprof_rule_fn)(void *userdata, uint64_t number,
 				 const struct otelprof_rule *rule);
-/** Call @fn for each rule, in order. duration_ns is the time that it has left. Returns 0,
- * or a negative errno. */
+/** Call @fn for each rule, in order. duration_ns is the time left. Returns 0 or an error. */
 OTELPROF_API int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata);
 
 /** Take no samples until otelprof_resume(). No clock ticks, and no BPF program of a kind

@@ -46,8 +46,7 @@ struct otelprof_stats {
 	/* Exported, with a frame that says so. */
 	uint64_t stacks_without_table; /* ended in code whose table was not ready */
 	uint64_t stacks_lost;	       /* lost between the kernel and the library */
-	/* Shorter times off the CPUs are sampled with probability length / threshold, to
-	 * hold off_cpu_samples. The largest of all CPUs and kinds at present. */
+	/* Shorter waits are sampled with probability length / this. The largest one. */
 	uint64_t off_cpu_threshold_ns;
 	/* Limits that the profiler reached because of other processes. */
 	uint64_t reads_by_child; /* reads that another program could block */
@@ -57,9 +56,7 @@ struct otelprof_stats {
 	uint64_t executables_unseen; /* files beyond 65,536 */
 	uint64_t heap_in_use;	     /* sampled allocations in use at the last export */
 	uint64_t heap_untracked;     /* allocations that found a full table */
-	/* CPU time of BPF programs, and with a cpu_budget_permille of the calls on this
-	 * handle and its threads. */
-	uint64_t cpu_ns;
+	uint64_t cpu_ns; /* of BPF programs, with a cpu_budget_permille also of calls */
 	uint64_t rate_changes;	   /* to stay within cpu_budget_permille */
 	uint64_t samples_thinned;  /* of those filtered: ticks above a rate */
 	uint64_t rules;		   /* in force */

@@ -44,7 +44,7 @@ struct op_allowance {
 	uint64_t half_ns;
 	uint32_t steps; /* until the next reading of the clock */
 	bool over;
-	bool hurry; /* there is no later poll: leave out what there is no time for */
+	bool hurry; /* there is no later poll: skip work that has no time left */
 	/* The poll: */
 	uint64_t poll_end_ns; /* 0: it has no end */
 	uint64_t poll_ns;     /* 0: the default */

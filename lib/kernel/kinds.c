@@ -55,7 +55,7 @@ static int reuse(struct bpf_object *object, const char *name, int fd)
 	return map ? bpf_map__reuse_fd(map, fd) : -ENOENT;
 }
 
-/* Load the prepared @object of @kind, whose entries share their maps of what has begun. */
+/* Load the prepared @object of @kind. Its entries share the maps of open events. */
 static int load_shared(struct op_capture *c, const struct op_kind *kind,
 		       struct bpf_object *object)
 {

@@ -28,7 +28,7 @@ static const uint64_t CONTEXT_ASK_NS = UINT64_C(100000000);
 static const uint64_t DOUBT_NS = UINT64_C(1000000000);
 static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
 
-/* Its first file by what was mapped, where no event told: the executable lies lowest. */
+/* Its first file by its mappings, if no event named it: the executable is lowest. */
 static void note_first_file(struct op_program *program,
 			    const struct op_mappings *mappings)
 {

@@ -139,7 +139,7 @@ void op_processes_on_executed(struct op_processes *p, uint32_t pid);
 /* Tell @watch of what these calls tell, before they do anything else. */
 void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch);
 
-/* Publish what changed and release what is no longer needed. Call this after each batch
+/* Publish changes and release what nothing needs. Call this after each batch
  * of events, before the records that follow. @now_ns is CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
 /* The same before the first sample: until all is done, or for about @limit_ns. */

@@ -392,8 +392,7 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
-/* Keep what is known of the mappings that are there as @before. @told: all others came by
- * events. */
+/* Keep the state of mappings that @before has, too. @told: events brought all others. */
 static void keep_known(struct op_mappings *now, const struct op_mappings *before,
 		       bool told)
 {

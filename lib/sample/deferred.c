@@ -59,8 +59,8 @@ static size_t to_page_end(uint64_t at)
 }
 
 /*
- * Does [@off, @off + @len) of @bytes, which were at address @at, touch a page that is all
- * zero? No frame can be there: the page was never written to, and was not copied. Pages
+ * Does [@off, @off + @len) of @bytes, which were at address @at, touch a page that is
+ * all zero? It has no frame, because it was never written or not copied. Pages
  * that are only partly in the copy, such as that of sp, are not judged.
  */
 static bool touches_hole(const uint8_t *bytes, uint64_t at, size_t bytes_len, size_t off,

@@ -20,6 +20,7 @@ WORDS_MAX = 60000
 SEMICOLONS_MAX = 0.5  # per 1,000 words
 SENTENCE_MAX = 11  # median of words
 BANNED_MAX = 0
+HEADER_LINES_MAX = 950  # of all public headers
 COMMENTS_MAX = 10  # comments of lib, bpf and examples with a banned word
 # Words of this project alone, or of nobody: the field has others.
 BANNED = re.compile(
@@ -122,9 +123,11 @@ def main(root, *options):
                 print("%s: %s" % (where, word))
     bounds = (WORDS_MAX, SEMICOLONS_MAX, SENTENCE_MAX, BANNED_MAX)
     strict, comments = code(root)
+    lines = sum(pathlib.Path(root, path).read_text().count("\n")
+                for path in tracked(root, "include/*.h"))
     print("\n".join(strict + (comments if "--list" in options else [])), end="\n" * bool(strict))
-    wrong = [(value, bound) for value, bound in zip(found + (len(comments),), bounds +
-                                                    (COMMENTS_MAX,)) if value > bound]
+    wrong = [(value, bound) for value, bound in zip(
+        found + (len(comments), lines), bounds + (COMMENTS_MAX, HEADER_LINES_MAX)) if value > bound]
     for value, bound in wrong:
         print("%g is above its bound, %g" % (value, bound))
     return bool(wrong or strict)

@@ -38,8 +38,8 @@ struct {
 	__type(value, struct op_seen);
 } op_grown SEC(".maps");
 
-/* How many pages the memory has by the kernel's counters, which take in what a CPU has added
- * when it is some tens of pages, or before 6.2 what a thread has at its 64th fault. */
+/* The pages of the memory, by the kernel's counters. A CPU adds to them in steps of
+ * some tens of pages, before 6.2 a thread after 64 faults. */
 static __always_inline __s64 op_pages(const struct mm_struct *mm)
 {
 	const struct mm_struct___old *old = (const void *)mm;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Waits for locks of the kernel, between the tracepoints contention_begin and contention_end
- * (Linux 5.19). Both run in the thread that waits. At the end the length is known: if this
- * wait is taken (points.h), the kernel's stack is kept, and the rest of the sample is made in
- * the interrupt that is asked for (kick.h), since interrupts may be off here.
+ * (Linux 5.19). Both run in the thread that waits. Its end shows the length. If the
+ * wait is taken (points.h), this program keeps the kernel's stack and requests an
+ * interrupt (kick.h), which makes the rest of the sample: interrupts may be off here.
  *
  * At the end of a wait for a spin lock the CPU holds that lock, which may be one of BPF's own.
  * So what follows a wait for a spin lock must not wait for any lock: its state is in per-CPU

@@ -138,9 +138,9 @@ static __always_inline __u64 op_off_weight(struct op_off_points *p, __u64 d)
 }
 
 /*
- * The same by a chance of its own for each interval, of d / T. There is more noise, but it is
- * right also where a sample changes the length of the next interval, as it does where it is
- * taken while a lock is held: after a point there is none for a while.
+ * The same by a chance of its own for each interval, of d / T. There is more noise.
+ * But it is also right if a sample changes the length of the next interval, as a
+ * sample taken under a lock does.
  */
 static __always_inline __u64 op_off_weight_alone(struct op_off_points *p, __u64 d)
 {

@@ -260,7 +260,7 @@ static bool rest_of(const char *line)
 	return line[strspn(line, " \t\r")];
 }
 
-/* The message of a line; NULL for one that is none, which is said. */
+/* The message of a line; NULL, after an error answer, if it is none. */
 static struct json_object *parse_line(struct server *s, ssize_t len)
 {
 	struct json_object *batch = s->batch, *message = NULL;

@@ -126,7 +126,7 @@ bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
 		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	/* half of a JSON object is none, so what was cut is no answer */
+	/* a JSON object that was cut is no answer */
 	good = in_time && !run.cut && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	trim(&run.text[OUT]);
 	trim(&run.text[ERR]);

@@ -237,7 +237,7 @@ static int finish_output(struct record *rec, const struct recording *of)
 	return output_end(out, of->c ? write_recording : NULL, &w);
 }
 
-/* That a command left no sample is no failure of the command, whose status is kept. */
+/* A command without samples has not failed: its exit status is kept. */
 static int tell_of_none(struct record *rec, struct otelprof *p)
 {
 	if (rec->argv && child_cannot_run(&rec->child))
@@ -245,7 +245,7 @@ static int tell_of_none(struct record *rec, struct otelprof *p)
 	return fail_no_samples(p, &rec->o, rec->argv) && rec->argv ? 0 : STATUS_FAILED;
 }
 
-/* What was left out as nobody's is no loss, and no word. */
+/* Samples that rules leave out are not lost. */
 static void tell_of_lost(struct otelprof *p, const struct otelprof_stats *st)
 {
 	(void)fprintf(stderr, "lost: %" PRIu64 " of %" PRIu64 " samples",
@@ -289,7 +289,9 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	else if (!status)
 		note("%" PRIu64 " sample%s in %s%s", st.samples_exported,
 		     st.samples_exported == 1 ? "" : "s", rec->path,
-		     rec->hangs ? ": nothing ran, these are threads at the end" : "");
+		     rec->hangs ? ": nothing ran, these are threads at the end"
+				  "; --kinds off_cpu records earlier waits"
+				: "");
 	if (!rec->quiet)
 		children_tell(&rec->o);
 	if (!rec->quiet && of.c)

@@ -3,8 +3,8 @@
  * Finds what a tiny accessor function of a runtime or libc computes, from its machine
  * code. The decoder follows one straight path through a function of a few dozen
  * instructions and keeps what is known of each register. It answers one of two questions:
- * what is the first argument of the first function that is called (or jumped to), and
- * what is returned?
+ * what is the first argument of the first function called (or jumped to), and what
+ * does the function return?
  *
  * It is used only if nothing published gives the same information.
  */

@@ -321,7 +321,7 @@ static int seek_gofunc(struct op_gopclntab *t)
 	return 0;
 }
 
-/* That is done once, and is no part of what is read for an address. */
+/* This is done once, not for each address. */
 static int find_gofunc(struct op_gopclntab *t)
 {
 	uint64_t left = t->steps_left;

@@ -22,7 +22,7 @@ enum {
 	MUSL_STEP = 8,
 };
 
-/* Static blocks stand next to the thread pointer: what is farther is an address. */
+/* Static blocks are next to the thread pointer: a larger distance is an address. */
 static const int64_t STATIC_MAX = INT64_C(1) << 24;
 
 /* ---- the symbol ---- */

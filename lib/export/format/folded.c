@@ -15,8 +15,8 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "export/format/collect.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/collect.h"
+#include "export/format/collect/kinds.h"
 #include "otelprof/export.h"
 
 struct folded_line {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 struct op_format {
 	uint32_t format; /* OTELPROF_FORMAT_* */

@@ -18,10 +18,11 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
+#include "export/format/collect/kinds.h"
+#include "export/format/collect/waits.h"
 #include "export/format/html.h"
 #include "export/format/html_parts.h"
-#include "export/format/kinds.h"
 #include "export/format/ops.h"
 #include "otelprof/export.h"
 #include "otelprof/version.h"
@@ -249,6 +250,28 @@ static int64_t own_value(const struct html_path *p, const struct html_path *end)
 	return sum;
 }
 
+/* Threads that are in a lock when they are looked at: each node and its value. */
+static void put_locked(struct html *h, const struct html_path *p,
+		       const struct html_path *end)
+{
+	const struct op_collect *c = h->c;
+	const char *sep = "";
+
+	if (!otlp_text_is(op_strings_get(&c->strings, c->kinds.data[p->kind].type),
+			  "threads"))
+		return;
+	op_strbuf_puts(&h->out, ",\"locked\":[");
+	for (; p < end; p++) {
+		if (!op_wait_may_deadlock(
+			    op_wait_of(c, h->classes, &c->stacks.data[p->stack])))
+			continue;
+		op_strbuf_printf(&h->out, "%s%" PRId64 ",%" PRId64, sep,
+				 h->place_of[p->stack].node, p->value);
+		sep = ",";
+	}
+	op_strbuf_puts(&h->out, "]");
+}
+
 static void put_trees(struct html *h)
 {
 	const struct html_path *p = h->paths.data;
@@ -267,6 +290,7 @@ static void put_trees(struct html *h)
 				 p->kind, p->process, own_value(p, next));
 		for (what = LIST_FUNCTIONS; what <= LIST_VALUES; what++)
 			put_list(h, p, next, what);
+		put_locked(h, p, next);
 		op_strbuf_puts(&h->out, "}");
 		sep = ",\n";
 	}

@@ -3,7 +3,7 @@
 #ifndef OP_EXPORT_FORMAT_HTML_H
 #define OP_EXPORT_FORMAT_HTML_H
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 /*
  * Write to @fd the page that compares @before and @after, or a flame graph of @after if

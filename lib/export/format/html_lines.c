@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 #include "export/format/html_parts.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 extern const unsigned char op_html_page[];
 extern const size_t op_html_page_len;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
+#include "export/format/collect/kinds.h"
 #include "export/format/html_parts.h"
-#include "export/format/kinds.h"
 
 enum {
 	BINS_MAX = 1024, /* of the whole time */

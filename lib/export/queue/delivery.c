@@ -192,7 +192,7 @@ static void delivery_free(struct op_sink *s)
 
 	/*
 	 * In the child of a fork there is no thread to join, the lock may be held for
-	 * ever, the queue may be half changed, and grpc is unusable: leave all of it
+	 * ever, the queue may be half changed, and gRPC is unusable. Leave all of it
 	 * alone.
 	 */
 	if (d->forked) {

@@ -59,8 +59,8 @@ int op_spool_new(struct op_spill *spill, struct op_ledger *ledger, pthread_mutex
 		 const struct op_spool_ops *ops, void *owner, struct op_spool **ret);
 /*
  * Complete all work and end the thread. Call without the lock; only forget() and free() may
- * follow. Returns 0, or -ETIMEDOUT if the disk does not answer: then the thread goes on with
- * what is left, and @owner has to be there until it has ended.
+ * follow. Returns 0, or -ETIMEDOUT if the disk does not answer: then the thread
+ * delivers the rest, and @owner must stay until it ends.
  */
 int op_spool_finish(struct op_spool *s);
 /* Free it, when its thread has ended. */

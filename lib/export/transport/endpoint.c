@@ -36,7 +36,7 @@ static int parse_unix(const char *text, const char *protocol, const char *what,
 {
 	const char *path = text + sizeof(unix_scheme) - 1;
 
-	/* gRPC takes the path for that of a URI, and another socket for what is escaped. */
+	/* gRPC reads the path as a URI's, and would use another socket for an escaped one. */
 	if (path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 			      "0123456789/-._~@:+,=")])
 		return op_fail(log, -EINVAL,

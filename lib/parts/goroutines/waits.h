@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where goroutines wait, and how long (the kind goroutine_waits). Time is cut into intervals. At a
- * random moment of each one the goroutines that wait are looked at, and each stands for the length
- * of the interval: so each sum is right on average, however short the waits are. A program pays
- * nothing for it: a probe at each park and wake-up would cost more than most of them take.
+ * Where goroutines wait, and how long (the kind goroutine_waits). Time is cut into
+ * intervals. At a random moment of each interval the waiting goroutines are read, and
+ * each counts for the length of the interval. So each sum is right on average, however
+ * short the waits are. A program pays nothing for it: a probe at each park and wake-up
+ * would cost more than most of them take.
  */
 #ifndef OP_PARTS_GOROUTINES_WAITS_H
 #define OP_PARTS_GOROUTINES_WAITS_H

@@ -13,8 +13,8 @@
 #include "process/resource/environment.h"
 #include "process/target/target.h"
 
-/* The kernel tells a path from our root. A process whose root stands below (chroot(2)) knows
- * the file by the rest of it. */
+/* The kernel tells a path from our root. A process with a root below (chroot(2))
+ * knows the file by the rest of the path. */
 static void cut_root(const char *procfs_root, uint32_t pid, char *path)
 {
 	char link[PATH_MAX];

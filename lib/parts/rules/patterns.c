@@ -110,8 +110,8 @@ void op_patterns_remove(struct op_patterns *p, struct op_pattern *pattern)
 	free(pattern);
 }
 
-/* Where a * had to stand for more, the text goes on from there: only the last * counts, so
- * this takes at most the product of both lengths. */
+/* If a * must match more, the search goes on from there. Only the last * is extended,
+ * so the cost is at most the product of both lengths. */
 bool op_glob_matches(const char *glob, size_t glob_len, const char *text, size_t len)
 {
 	size_t star = SIZE_MAX; /* behind the last * */

@@ -250,7 +250,7 @@ static int put_in_copy(struct op_rule_set *t, const struct op_rule_set *before,
 	return r;
 }
 
-/* Take in what was added to @before singly, as it is there. */
+/* Copy the rules that were added to @before one by one. */
 static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
 {
 	_cleanup_(ranked_clear) struct op_ranked all = { 0 };

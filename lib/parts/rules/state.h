@@ -11,7 +11,7 @@
 #include "parts/rules/matches.h"
 #include "parts/rules/rule_set.h"
 
-/* Rules of the same target stand in a list, that of the highest rank first. */
+/* Rules of the same target form a list, the highest rank first. */
 struct op_rule {
 	struct otelprof_rule of; /* its text is ours */
 	uint64_t number;

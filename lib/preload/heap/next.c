@@ -29,7 +29,7 @@ static struct op_preload_next behind; /* the functions of the next allocator */
 static char pool[POOL_BYTES] __attribute__((aligned(POOL_ALIGN)));
 static size_t pool_used;
 static bool asking;
-static char none; /* its address stands for "there is no such function" */
+static char none; /* its address means "there is no such function" */
 
 void *op_preload_find(void **place, const char *name)
 {

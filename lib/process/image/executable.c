@@ -67,8 +67,8 @@ static size_t path_len(const char *path)
 	return len > tail && strcmp(path + len - tail, DELETED) == 0 ? len - tail : len;
 }
 
-/* May they be one file under one name? Of a file with two hard links, each name is a module of its
- * own: that of the program that runs it. */
+/* May they be one file under one name? If a file has two hard links, each name is a
+ * module: programs run under both. */
 static bool may_be(const struct op_executable *e, const struct op_file_key *key,
 		   const char *path)
 {

@@ -3,7 +3,7 @@
 #ifndef OP_RECORDING_FILTER_FRAMES_H
 #define OP_RECORDING_FILTER_FRAMES_H
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "recording/filter/filter.h"
 
 /* A stack that was left out, in *@ret_numbers. */

@@ -12,7 +12,7 @@
 #include "base/foreign/text.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 struct expression {
 	char *text;

@@ -102,7 +102,7 @@ static bool has_times(const struct otlp_sample_view *v)
 		v->sample->values.len == v->sample->timestamps.len);
 }
 
-/* A sample without times of its own goes by the middle of its window. */
+/* A sample without a time counts at the middle of its window. */
 static enum verdict judge_time(const struct filter_run *run,
 			       const struct otlp_sample_view *v)
 {

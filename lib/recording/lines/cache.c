@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 enum {
 	PLACE_BYTES = 16,
@@ -105,7 +105,7 @@ static int take_all(struct lines_cache *c, struct op_reader *r, const struct poo
 	uint32_t first = 0, i;
 	struct place *place;
 
-	/* The numbers are those of bytes that are there: see lines_cache_parse(). */
+	/* lines_cache_parse() has checked the numbers against the size. */
 	if (op_vec_reserve(&c->places, places) || op_vec_reserve(&c->frames, frames))
 		return -ENOMEM;
 	for (i = 0; i < places; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The debuginfod servers of DEBUGINFOD_URLS. Libdw asks them itself, file by file, and says
- * nothing of one that does not answer, which then costs its time limit for each file. So
+ * The debuginfod servers of DEBUGINFOD_URLS. Libdw queries them itself, file by file,
+ * and does not report one that does not answer. Such a server costs its time limit
+ * for each file. So
  * they are tried once, and where none answers libdw does not get to know them.
  */
 #ifndef OP_RECORDING_LINES_DEBUGINFOD_H

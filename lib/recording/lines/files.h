@@ -3,7 +3,7 @@
 #ifndef OP_RECORDING_LINES_FILES_H
 #define OP_RECORDING_LINES_FILES_H
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "process/target/task/task.h"
 
 /*

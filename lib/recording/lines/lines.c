@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "code/symbol/demangle.h"
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 #include "recording/lines/cache.h"
 #include "recording/lines/debuginfo.h"
 #include "recording/lines/debuginfod.h"

@@ -7,7 +7,7 @@
 
 #include "base/foreign/text.h"
 #include "base/macros.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 
 static const struct {
 	const char *type;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "otlp/reader.h"
 
 enum {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "export/format/collect/waits.h"
 #include "recording/read/kind_word.h"
-#include "recording/waits.h"
 
 static struct otlp_text text(const struct op_collect *c, uint32_t string)
 {
@@ -21,8 +21,8 @@ static struct otlp_text frame_type(const struct threads *t, const struct thread_
 
 bool threads_is_managed(const struct threads *t, const struct thread_frame *f)
 {
-	static const char *const types[] = { "cpython", "php",	  "jvm", "ruby",
-					     "v8js",	"dotnet", "perl" };
+	static const char *const types[] = { "cpython", "php",	  "jvm",  "ruby",
+					     "v8js",	"dotnet", "perl", "beam" };
 	struct otlp_text type = frame_type(t, f);
 	size_t i;
 
@@ -118,11 +118,11 @@ static int add_frames(struct threads *t, struct thread *thread)
 
 static void find_wait(const struct threads *t, struct thread *thread)
 {
-	enum wait wait = WAIT_NONE;
+	enum op_wait wait = WAIT_NONE;
 
 	if (!thread->goroutine && !thread->seen && !is_running(t->c, thread->stack))
-		wait = wait_of(t->c, NULL, thread->stack);
-	thread->wait = wait_word(wait);
+		wait = op_wait_of(t->c, NULL, thread->stack);
+	thread->wait = op_wait_word(wait);
 }
 
 static int compare(const void *a, const void *b, void *data)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "recording/filter/filter.h"
 
 /* The attributes that have the state, which the collection must keep separate. */

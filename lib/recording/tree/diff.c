@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "export/format/collect/kinds.h"
 #include "export/format/html.h"
-#include "export/format/kinds.h"
 #include "recording/read/say.h"
 #include "recording/tree/function_name.h"
 #include "recording/tree/missing.h"

@@ -2,7 +2,7 @@
 /*
  * Gives the modules and programs of the second recording the names of those of the first that they
  * are versions of: orders and orders-fixed, libx.so.1 and libx.so.2. A function is then the same in
- * both. Only what one recording alone has is renamed.
+ * both. Only what one recording alone has is renamed. The module of a script's functions is its file.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,6 +28,7 @@ struct joining {
 	/* Functions of each module, and processes of each program, by text. */
 	struct sums modules[DIFF_SIDES];
 	struct sums programs[DIFF_SIDES];
+	struct op_map64 paths;	   /* of the scripts before, by their module, strings */
 	struct sums votes;	   /* by the module before and that after */
 	struct op_map64 functions; /* by name: a module of the first alone */
 	struct op_map64 renamed;   /* by the module after: that before */
@@ -41,9 +42,10 @@ static int number_of(struct joining *j, struct otlp_text text, uint32_t *ret)
 static int module_of(struct joining *j, int side, const struct op_collect_function *f,
 		     uint32_t *ret)
 {
+	uint32_t path = f->module != NONE ? f->module : f->file;
+
 	return number_of(
-		j, function_name_base(op_strings_get(&j->c[side]->strings, f->module)),
-		ret);
+		j, function_name_base(op_strings_get(&j->c[side]->strings, path)), ret);
 }
 
 static bool is_alone(const struct sums sums[DIFF_SIDES], uint32_t text, int side)
@@ -62,6 +64,8 @@ static int count_names(struct joining *j, int side)
 		r = module_of(j, side, f, &text);
 		if (!r && text != NONE)
 			r = sums_add(&j->modules[side], text, 1);
+		if (!r && !side && text != NONE && f->module == NONE)
+			r = op_map64_put(&j->paths, text, f->file);
 		if (r)
 			return r;
 	}
@@ -75,6 +79,13 @@ static int count_names(struct joining *j, int side)
 	return 0;
 }
 
+/* Any two programs have such names: main, <module>, <lambda>. */
+static bool is_common(struct otlp_text name)
+{
+	return otlp_text_is(name, "main") || otlp_text_is(name, "_start") ||
+	       (name.len && name.data[0] == '<');
+}
+
 /* A function that a module of one recording alone has: remembered, or a vote for a pair. */
 static int take_function(struct joining *j, int side, const struct op_collect_function *f)
 {
@@ -83,9 +94,7 @@ static int take_function(struct joining *j, int side, const struct op_collect_fu
 	uint64_t before;
 	int r = module_of(j, side, f, &module);
 
-	/* Any two programs have these. */
-	if (r || !is_alone(j->modules, module, side) || otlp_text_is(text, "main") ||
-	    otlp_text_is(text, "_start"))
+	if (r || !is_alone(j->modules, module, side) || is_common(text))
 		return r;
 	r = number_of(j, text, &name);
 	if (r || name == NONE)
@@ -154,6 +163,23 @@ static void say(const struct joining *j, const char *what, uint32_t before,
 	     a.data);
 }
 
+static int rename_module(struct joining *j, struct op_collect_function *f,
+			 uint64_t before)
+{
+	struct op_strings *strings = &j->c[1]->strings;
+	uint64_t path;
+
+	if (f->module != NONE)
+		return op_strings_add(
+			strings, op_strings_get(&j->texts, (uint32_t)before), &f->module);
+	/* A file may be the version of a module of another form. */
+	if (!op_map64_get(&j->paths, before, &path))
+		return op_strings_add(
+			strings, op_strings_get(&j->texts, (uint32_t)before), &f->file);
+	return op_strings_add(strings, op_strings_get(&j->c[0]->strings, (uint32_t)path),
+			      &f->file);
+}
+
 static int rename_modules(struct joining *j)
 {
 	struct op_map64 said = { 0 };
@@ -169,10 +195,7 @@ static int rename_modules(struct joining *j)
 		if (!op_map64_get(&said, before, &unused))
 			say(j, "module", (uint32_t)before, module);
 		r = op_map64_put(&said, before, 1);
-		if (!r)
-			r = op_strings_add(&j->c[1]->strings,
-					   op_strings_get(&j->texts, (uint32_t)before),
-					   &f->module);
+		r = r ?: rename_module(j, f, before);
 		if (r)
 			break;
 	}
@@ -265,6 +288,7 @@ int diff_join_names(struct op_collect *before, struct op_collect *after)
 		sums_clear(&j.modules[side]);
 		sums_clear(&j.programs[side]);
 	}
+	op_map64_clear(&j.paths);
 	sums_clear(&j.votes);
 	op_map64_clear(&j.functions);
 	op_map64_clear(&j.renamed);

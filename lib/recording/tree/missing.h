@@ -19,7 +19,7 @@ int missing_say(const struct filter *f, char *const *paths, size_t len);
 /* Name the kinds that there are, on standard error. */
 void missing_note_kinds(const struct op_collect *c);
 
-/* Names that come near one that somebody wrote, for a message that tells it is not there. */
+/* Names similar to one that somebody typed, for the message that it does not exist. */
 enum {
 	SUGGESTIONS_MAX = 5,	/* names that are kept */
 	SUGGESTION_BYTES = 256, /* of each, that are compared */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 #include "otlp/reader.h"
 #include "recording/filter/frames.h"
 #include "recording/read/say.h"

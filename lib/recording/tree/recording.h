@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "recording/filter/filter.h"
 #include "recording/lines/lines.h"
 #include "recording/read/requests.h"

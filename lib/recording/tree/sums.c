@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 int sums_add(struct sums *s, uint64_t key, int64_t value)
 {

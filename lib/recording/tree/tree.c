@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 struct edge {
 	uint32_t parent;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "export/format/classes.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/classes.h"
+#include "export/format/collect/kinds.h"
 #include "recording/read/kind_word.h"
 #include "recording/read/kinds.h"
 #include "recording/read/quality.h"

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "recording/filter/filter.h"
 #include "recording/tree/tree.h"
 

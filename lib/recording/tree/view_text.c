@@ -7,7 +7,7 @@
 #include "base/foreign/text.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"
 

@@ -47,7 +47,7 @@ static void put_place(FILE *f, const struct answer *a, uint32_t function, uint32
 
 static const char *wait_words(const struct answer_row *row)
 {
-	return row->wait == WAIT_NONE ? "a CPU, running" : wait_name(row->wait);
+	return row->wait == WAIT_NONE ? "a CPU, running" : op_wait_name(row->wait);
 }
 
 static void put_in(FILE *f, const struct answer *a, const struct answer_row *row,

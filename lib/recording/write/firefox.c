@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/macros.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 #include "otelprof/version.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"
@@ -41,6 +41,7 @@ static const struct {
 	{ "ruby", "Ruby", "lightred" },
 	{ "perl", "Perl", "brown" },
 	{ "dotnet", ".NET", "darkgrey" },
+	{ "beam", "Erlang", "magenta" },
 };
 enum {
 	CATEGORIES = sizeof(categories) / sizeof(categories[0])

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 #include "export/format/ops.h"
 #include "recording/merge/merge.h"
 #include "recording/read/say.h"

@@ -48,7 +48,7 @@ const struct op_form *form_by_ending(const char *path, enum form_use use);
 
 enum form_word {
 	FORM_NAMES,
-	FORM_HINTS, /* names with what is said of them */
+	FORM_HINTS, /* names with their descriptions */
 	FORM_ENDINGS,
 };
 /* List the formats of @use: "a, b or c" with ", " and " or ". Returns @buf. */

@@ -126,7 +126,7 @@ static void write_stands(const struct json *j, const struct answer *a)
 			(void)fprintf(j->f, ", \"all_the_time\": %s",
 				      row->whole == row->value ? "true" : "false");
 		if (row->wait != WAIT_NONE)
-			put_text(j->f, ", waits_for", wait_name(row->wait));
+			put_text(j->f, ", waits_for", op_wait_name(row->wait));
 		(void)fputs(" }", j->f);
 	}
 	(void)fputs("\n  ]", j->f);
@@ -147,7 +147,7 @@ static void write_own(const struct json *j, const struct answer *a)
 		if (row->samples)
 			(void)fprintf(j->f, ", \"samples\": %" PRIu64, row->samples);
 		if (row->wait != WAIT_NONE)
-			put_text(j->f, ", waits_for", wait_name(row->wait));
+			put_text(j->f, ", waits_for", op_wait_name(row->wait));
 		if (row->in != ANSWER_NO_FUNCTION)
 			put_text(j->f, ", mostly_in",
 				 view_label_name(j->r->v, row->in, j->buf, NAME_BYTES));

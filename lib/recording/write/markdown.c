@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/foreign/text.h"
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 #include "recording/read/quality.h"
 #include "recording/tree/chains.h"
 #include "recording/tree/function_name.h"

@@ -73,7 +73,7 @@ static void write_answer_row(const struct markdown *o, const struct answer *a,
 		markdown_place(o->f, name, o->size->place_columns);
 	}
 	if (a->about == ABOUT_WAITS && row->wait != WAIT_NONE)
-		(void)fprintf(o->f, ", for %s", wait_name(row->wait));
+		(void)fprintf(o->f, ", for %s", op_wait_name(row->wait));
 	if (row->in != ANSWER_NO_FUNCTION) {
 		(void)fputs(", mostly in ", o->f);
 		view_label_name(a->v, row->in, name, sizeof(name));

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 #include "otelprof/version.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"

@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "export/format/classes.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/classes.h"
+#include "export/format/collect/kinds.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
 #include "recording/tree/recording.h"

@@ -222,8 +222,8 @@ static int describe_method(struct hotspot_instance *instance, uint64_t addr,
 	return r;
 }
 
-/* The code was gone before its scopes were read: what is known is whose it was, and not what was
- * inlined into that. */
+/* The code was gone before its scopes were read. Its method is known, but not what
+ * was inlined into it. */
 static int describe_root(struct hotspot_instance *instance,
 			 const struct op_hotspot_place *place, int why,
 			 struct op_runtime_frame *ret)

@@ -103,8 +103,10 @@ def hung(name, folder):
     with subprocess.Popen(build(name, folder), stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         time.sleep(HANGS_AFTER)
-        yield Target([], pid=process.pid)
-        process.kill()
+        try:
+            yield Target([], pid=process.pid)
+        finally:
+            process.kill()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ ERROR = re.compile(r"\[unwind error: (\w+)\]$")
 
 # What a stack begins with: of a process, a thread, a context with its own stack, a goroutine.
 # A goroutine that changes to the scheduler's stack in these is not followed by Go itself.
-BEGIN = re.compile(r"_start|_dl_start_user|__?clone3?|clone3?|__start_context|"
+BEGIN = re.compile(r"_start|_dl_start_user|__?clone3?|clone3?|__start_context|init:do_boot/3|"
                    r"runtime\.(goexit|kickoff|rt0_go|mstart|morestack|mcall)(\.abi0)?|"
                    r"_rt0_amd64_linux")
 FRAMES_MAX = 1024  # of otelprof record

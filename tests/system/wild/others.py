@@ -40,7 +40,7 @@ PROGRAMS = [
             load="exec sbcl --script $LOADS/work.lisp"),
     Program("guile", needs="guile", warm=3, bound=NO_UNWIND_DATA,
             load="exec guile $LOADS/work.scm"),
-    Program("erlang", needs="erlc erl", bound=NO_FRAMES, warm=2, make="erlc $LOADS/work.erl",
+    Program("erlang", needs="erlc erl", bound=25.0, warm=2, make="erlc $LOADS/work.erl",
             load="exec erl -noshell -s work main"),
     Program("gprolog", needs="gplc", make="cp $LOADS/work.prolog work.pl; gplc -o work work.pl",
             load="exec ./work"),

@@ -30,10 +30,15 @@ def numbers(field, values):
 class Table(list):
     """Entries by number; entry 0 is none."""
 
+    def __init__(self):
+        super().__init__([b''])
+        self.added = {b'': 0}
+
     def add(self, entry):
-        if entry not in self:
+        if entry not in self.added:
+            self.added[entry] = len(self)
             self.append(entry)
-        return self.index(entry)
+        return self.added[entry]
 
 
 class Request:
@@ -41,7 +46,7 @@ class Request:
 
     def __init__(self, **resource):
         self.strings, self.functions, self.mappings, self.locations, self.attributes, self.stacks = (
-            Table([b'']) for _ in range(6))
+            Table() for _ in range(6))
         self.resource = {'process.executable.name': 'prog', 'process.pid': 42}
         self.resource.update(resource)
         self.samples = []
@@ -66,11 +71,12 @@ class Request:
             out += piece(3, number(1, self.functions.add(f)) + number(2, line))
         return self.locations.add(out + numbers(4, [self.attribute('profile.frame.type', kind)]))
 
-    def sample(self, frames, value=1, attributes=()):
-        """@frames: the leaf first."""
+    def sample(self, frames, value=1, attributes=(), times=()):
+        """@frames: the leaf first. @times: in ns since 1970."""
         stack = self.stacks.add(numbers(1, frames))
         self.samples.append(number(1, stack) + numbers(2, [self.attribute(*a) for a in attributes]) +
-                            numbers(4, [value]))
+                            numbers(4, [value]) +
+                            (piece(5, struct.pack(f'<{len(times)}Q', *times)) if times else b''))
 
     def dictionary(self):
         tables = (self.mappings, self.locations, self.functions, [b''], self.strings,

@@ -39,21 +39,21 @@ function ownRow([f, v], all) {
 }
 /* Threads that are in a lock at the end of the recording, by whose code: their waits have no end, and so no
    value among those of the kind that is shown. They may be deadlocked. */
-const LOCKED = /^(__)?pthread_(mutex|rwlock)_|^__lll_lock_wait|^PyThread_acquire_lock|^take_gil|^ObjectMonitor::enter/;
 const WAIT_TYPES = ['off_cpu', 'delay', 'contentions', 'wall'];
 const threadsKind = () => D.kinds.findIndex(k => S[k[0]] === 'threads');
 function lockedThreads() {
 	const kind = threadsKind(), sum = new Map();
 	if (kind < 0 || !WAIT_TYPES.includes(S[kindNow()[0]]))
 		return [];
-	for (const [, tree] of treesOf(kind).filter(([, t]) => isOfProcess(t))) {
-		const best = [], locked = [];
-		for (let i = 0; i < tree.f.length; i++) {
-			const d = tree.d[i], f = tree.f[i], above = d ? best[d - 1] : -1, keeps = above >= 0 && F[above][CLASS] < F[f][CLASS];
-			best[d] = keeps ? above : f;
-			locked[d] = keeps && (locked[d - 1] || LOCKED.test(nameOf(f)));
-			if (tree.s[i] && locked[d])
-				sum.set(best[d], (sum.get(best[d]) || 0) + tree.s[i]);
+	for (const [, { d, f, locked }] of treesOf(kind).filter(([, t]) => isOfProcess(t))) {
+		const best = [], values = new Map();
+		for (let i = 0; i < locked.length; i += 2)
+			values.set(locked[i], (values.get(locked[i]) || 0) + locked[i + 1]);
+		for (let i = 0; values.size && i < f.length; i++) {
+			const above = d[i] ? best[d[i] - 1] : -1;
+			best[d[i]] = above >= 0 && F[above][CLASS] < F[f[i]][CLASS] ? above : f[i];
+			if (values.has(i))
+				sum.set(best[d[i]], (sum.get(best[d[i]]) || 0) + values.get(i));
 		}
 	}
 	return [...sum].sort((a, b) => b[1] - a[1]).slice(0, 3);
@@ -121,10 +121,10 @@ function sentence() {
 }
 /* Of two recordings: the largest changes of self time. */
 function changedRow(r) {
-	const li = element('li'), of = (f, s) => percent(100 * (r.sums[s].self.get(f) || 0) / (T.all[s] || 1), 100);
+	const li = element('li');
 	const name = element('span', undefined, 'where');
 	name.append(button(nameOf(r.f), () => pick(r.f), 'Callers and callees of ' + nameOf(r.f)));
-	li.append(element('span', points(r.grown), 'share'), element('span', `${of(r.f, 0)} → ${of(r.f, 1)}`, 'dim'), name,
+	li.append(element('span', points(r.grown), 'share'), element('span', r.selfs.map(v => percent(v, 100)).join(' → '), 'dim'), name,
 		element('span', shortPath(S[F[r.f][MODULE]]), 'dim where'));
 	return li;
 }

@@ -12,7 +12,7 @@ function unpack(t) {
 	const { n, d, s } = t, nodes = t.f.length;
 	let at = 0;
 	t.sum = s.reduce((a, b) => a + b, t.o);
-	t.f = Int32Array.from(t.f);
+	t.f = new Int32Array(t.f);
 	t.d = new Int32Array(nodes);
 	t.s = new Float64Array(nodes);
 	for (let i = 0; i < n.length; i++) {

@@ -2,38 +2,35 @@
 /* ---- the table of functions ---- */
 const ROWS_TABLE = 500;
 let tableBy = B ? 'change' : 'self';
-/* Of each function its own value and the value of the stacks that it is on, which count once. */
-function sumsOf(selfs, totals) {
-	const self = new Map(), total = new Map(), onPath = new Map();
-	const todo = [0], leave = [];
+/* Of each function and side its own value, and the value of the stacks that it is on, which count once. */
+function functionSums() {
+	const side = told(), sides = B ? [0, 1] : [1], amounts = () => [0, 1].map(() => new Float64Array(F.length));
+	const self = amounts(), total = amounts(), onPath = new Int32Array(F.length);
+	/* of a node that was entered, ~i leaves it */
+	const seen = new Set(), todo = [0];
 	while (todo.length) {
-		const i = todo.pop();
+		const i = todo.pop(), f = T.fn[i < 0 ? ~i : i];
 		if (i < 0) {
-			const f = leave.pop();
-			onPath.set(f, onPath.get(f) - 1);
+			onPath[f]--;
 			continue;
 		}
-		const f = T.fn[i], depth = onPath.get(f) || 0;
 		if (f >= 0) {
-			if (!depth)
-				total.set(f, (total.get(f) || 0) + totals[i]);
-			const own = view.inverted ? (T.depth[i] === 1 ? totals[i] : 0) : selfs[i];
-			self.set(f, (self.get(f) || 0) + own);
+			if (!onPath[f]++)
+				seen.add(f);
+			for (const s of sides) {
+				if (onPath[f] === 1)
+					total[s][f] += T.totals[s][i];
+				self[s][f] += !view.inverted ? T.selfs[s][i] : T.depth[i] === 1 ? T.totals[s][i] : 0;
+			}
+			todo.push(~i);
 		}
-		onPath.set(f, depth + 1);
-		leave.push(f);
-		todo.push(-1);
 		for (let k = T.first[i]; k < T.first[i + 1]; k++)
 			todo.push(T.kids[k]);
 	}
-	return { self, total };
-}
-function functionSums() {
-	const side = told(), sums = [B && sumsOf(T.selfs[0], T.totals[0]), sumsOf(T.selfs[1], T.totals[1])];
-	const of = (what, f, s) => T.all[s] ? 100 * (sums[s][what].get(f) || 0) / T.all[s] : 0;
+	const of = (what, f, s) => T.all[s] ? 100 * what[s][f] / T.all[s] : 0;
 	const differ = (what, f) => B ? of(what, f, 1) - of(what, f, 0) : 0;
-	return [...sums[side].total].map(([f, v]) => ({ f, sums, total: v, self: sums[side].self.get(f) || 0,
-		change: differ('total', f), grown: differ('self', f) }));
+	return [...seen].map(f => ({ f, total: total[side][f], self: self[side][f], selfs: [0, 1].map(s => of(self, f, s)),
+		change: differ(total, f), grown: differ(self, f) }));
 }
 function tableRow(r) {
 	const tr = element('tr'), all = T.all[told()], f = r.f;

@@ -107,13 +107,19 @@ class Tree {
 		this.x = new Float64Array(this.len);
 		this.laid = new Uint8Array(this.len);
 		this.most = { self: 0, total: 0, grew: { self: 0, total: 0 }, shrank: { self: 0, total: 0 } };
-		for (let i = 1; B && i < this.len; i++)
-			for (const by of ['self', 'total']) {
-				const c = change(this, i, by), m = this.most;
-				m.grew[by] = Math.max(m.grew[by], c);
-				m.shrank[by] = Math.min(m.shrank[by], c);
-				m[by] = Math.max(m.grew[by], -m.shrank[by]);
+		for (const by of B ? ['self', 'total'] : []) {
+			let grew = 0, shrank = 0;
+			for (let i = 1; i < this.len; i++) {
+				const c = change(this, i, by);
+				if (c > grew)
+					grew = c;
+				else if (c < shrank)
+					shrank = c;
 			}
+			this.most.grew[by] = grew;
+			this.most.shrank[by] = shrank;
+			this.most[by] = Math.max(grew, -shrank);
+		}
 		return this;
 	}
 	sums(self) {

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 
 /* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
 #define RAN_SHARE 0.02

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
+#include "export/format/collect/waits.h"
 #include "recording/tree/answer/services.h"
 #include "recording/tree/view.h"
-#include "recording/waits.h"
 
 enum {
 	ANSWER_ROWS_MAX = 8,
@@ -40,7 +40,7 @@ struct answer_row {
 	uint32_t line; /* the one with most of it; 0: unknown */
 	uint32_t in; /* where most of it is below that line; ANSWER_NO_FUNCTION: there */
 	uint32_t program; /* string: the name of the processes with most of it */
-	enum wait wait;
+	enum op_wait wait;
 	enum op_frame_class
 		of; /* OP_CLASS_OWN, or what comes next where a stack has none */
 	int64_t value;
@@ -75,7 +75,7 @@ struct answer {
 	struct answer_step path[ANSWER_PATH_MAX];
 	size_t path_len;
 	struct {
-		enum wait wait;
+		enum op_wait wait;
 		int64_t value;
 	} waits[ANSWER_WAITS_MAX]; /* the largest first */
 	size_t waits_len;

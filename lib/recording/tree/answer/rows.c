@@ -114,7 +114,7 @@ static enum service service_in(const struct answer_work *w, const struct frames 
 	return SERVICE_NONE;
 }
 
-static int row_of(struct rows *r, uint32_t function, enum wait wait, uint32_t *ret)
+static int row_of(struct rows *r, uint32_t function, enum op_wait wait, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)wait << 32 | function, i;
 	struct answer_row *row;
@@ -163,8 +163,9 @@ static bool is_in(const uint64_t *keys, size_t len, uint64_t key)
 static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
-	enum wait wait =
-		w->a->about == ABOUT_WAITS ? wait_of(w->v->c, w->classes, s) : WAIT_NONE;
+	enum op_wait wait = w->a->about == ABOUT_WAITS
+				    ? op_wait_of(w->v->c, w->classes, s)
+				    : WAIT_NONE;
 	enum service service = SERVICE_NONE;
 	struct answer_row *row;
 	const struct frame *f;
@@ -300,7 +301,7 @@ static void take_waits(struct rows *r)
 				a->waits[at] = a->waits[at - 1];
 		if (r->waits[i] <= 0 || at == ANSWER_WAITS_MAX)
 			continue;
-		a->waits[at].wait = (enum wait)i;
+		a->waits[at].wait = (enum op_wait)i;
 		a->waits[at].value = r->waits[i];
 		a->waits_len += a->waits_len < ANSWER_WAITS_MAX;
 	}
@@ -399,18 +400,12 @@ static bool may_stand(const struct answer_work *w)
 	return w->a->about == ABOUT_WAITS && !w->a->counts && w->standing.len;
 }
 
-/* Who waits for a lock at the end, and for nothing else, may wait for ever. */
-static bool may_be_deadlocked(const struct answer_row *row)
-{
-	return row->wait == WAIT_LOCK || row->wait == WAIT_GIL;
-}
-
 static int deadlocked_first(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
 
-	if (may_be_deadlocked(x) != may_be_deadlocked(y))
-		return may_be_deadlocked(x) ? -1 : 1;
+	if (op_wait_may_deadlock(x->wait) != op_wait_may_deadlock(y->wait))
+		return op_wait_may_deadlock(x->wait) ? -1 : 1;
 	return compare(a, b);
 }
 
@@ -426,7 +421,7 @@ static void take_stands(struct rows *r)
 		if (a->stands_len == ANSWER_STANDS_MAX)
 			break;
 		if (a->about != ABOUT_MEMORY)
-			a->stands_first += may_be_deadlocked(row);
+			a->stands_first += op_wait_may_deadlock(row->wait);
 		if (a->about != ABOUT_MEMORY ||
 		    (double)row->value >= KEPT_SHARE * (double)a->in_use)
 			a->stands[a->stands_len++] = *row;

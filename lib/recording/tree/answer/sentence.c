@@ -41,7 +41,7 @@ static void add_waits(const struct answer *a, char *buf)
 		if (i && share < LEAST_PERCENT)
 			break;
 		add(buf, "%s%.0f%% for %s", i ? ", " : ": ", share,
-		    wait_name(a->waits[i].wait));
+		    op_wait_name(a->waits[i].wait));
 	}
 }
 

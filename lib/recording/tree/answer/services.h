@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 enum service {
 	SERVICE_NONE,

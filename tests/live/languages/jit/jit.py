@@ -19,8 +19,6 @@
     nameless           Node.js without its symbols: what it makes has no names, and that is said
     wasmtime           WebAssembly in wasmtime with its perf map (wasm.py)
     wasmtime-dump      the same with its jitdump file
-    erlang             Erlang with +JPperf map (erlang.py)
-    erlang-dump        the same with its jitdump file
 
 Prints lines like tests/live/languages/native/run.py's.
 """
@@ -34,7 +32,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 
 import check  # noqa: E402
-import erlang  # noqa: E402
 import llvm  # noqa: E402
 import suite  # noqa: E402
 import wasm  # noqa: E402
@@ -418,8 +415,6 @@ CELLS = {
     "nameless": nameless,
     "wasmtime": wasm.wasmtime("perfmap"),
     "wasmtime-dump": wasm.wasmtime("jitdump"),
-    "erlang": erlang.erlang("map"),
-    "erlang-dump": erlang.erlang("dump"),
 }
 
 

@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/rows/rows.h"
+#include "export/format/collect/kinds.h"
 #include "export/format/format.h"
-#include "export/format/kinds.h"
 #include "otelprof/export.h"
 #include "request.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* More stacks than a file tells apart: no sample is lost, and those that are left have a name. */
 #include "base/macros.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "profile/otlp/encode.h"
 #include "profile/window.h"
 

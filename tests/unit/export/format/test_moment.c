@@ -2,7 +2,7 @@
 /* What is in use, is of one moment: a recording of several windows has that of the last one,
  * and the sum of what was allocated. */
 #include "base/macros.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "profile/otlp/encode.h"
 #include "profile/window.h"
 

@@ -3,7 +3,7 @@
 #include "recording/tree/answer/answer.h"
 
 #include "base/rows/rows.h"
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "recording/read/kind_word.h"
 #include "request.h"
 #include "test.h"
@@ -208,8 +208,8 @@ static struct rq_buf waits(bool with_kernel)
 
 static void test_what_is_waited_for(void)
 {
-	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
-					  WAIT_CPU,  WAIT_SLEEP,     WAIT_NAME };
+	static const enum op_wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
+					     WAIT_CPU,	WAIT_SLEEP,	WAIT_NAME };
 	struct made m = { 0 };
 	struct rq_buf b = waits(true);
 	char buf[256], text[ANSWER_SENTENCE_BYTES];
@@ -231,8 +231,8 @@ static void test_what_is_waited_for(void)
 /* Without the kernel's part the recorded reason tells. */
 static void test_reasons_tell_where_frames_do_not(void)
 {
-	static const enum wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
-					  WAIT_CPU,  WAIT_SLEEP,     WAIT_OTHER };
+	static const enum op_wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
+					     WAIT_CPU,	WAIT_SLEEP,	WAIT_OTHER };
 	struct made m = { 0 };
 	struct rq_buf b = waits(false);
 	size_t i;

@@ -67,6 +67,23 @@ class Diff(unittest.TestCase):
             changes, _ = self.changes(BEFORE, AFTER, '--by', by)
             self.assertEqual({name.rsplit('/', 1)[-1] for name, _ in changes}, rows)
 
+    def test_scripts_are_joined(self):
+        """A file is the module of a script's functions. What all scripts have pairs none."""
+        def script(path, names, line=1):
+            main = ('<module>', '', path, line)
+            return [event(CPU, 7, 'python3', ('main', 7), [(name, '', path, line + 9), main] if name else [main],
+                          [0.1]) for name in names]
+        lib = script('/usr/lib/re.py', ['match'])
+        both, said = self.changes(script('/a/shop.py', ['find', 'show', '']) + lib,
+                                  script('/b/shop_fast.py', ['find', 'show', ''], 3) + lib)
+        self.assertEqual(said, 'otelprof: module shop_fast.py (after) is compared with shop.py (before)\n')
+        self.assertEqual({name: v[:2] for name, v in both.items()}, {
+            ('find', 'shop.py'): (1, 1), ('show', 'shop.py'): (1, 1), ('<module>', 'shop.py'): (1, 1),
+            ('match', 're.py'): (1, 1), ('<module>', 're.py'): (0, 0)})
+        # each recording may import a file that the other one does not
+        both, said = self.changes(script('/a/one.py', ['']), script('/a/two.py', ['']))
+        self.assertEqual((both['<module>', 'one.py'][:2], said), ((1, 0), ''))
+
     def test_the_page_has_one_program(self):
         page = self.folder / 'x.html'
         self.diff(BEFORE, AFTER, '-o', str(page))

@@ -66,7 +66,7 @@ class Writer:
     """The events as one request, written from the published field numbers."""
 
     def __init__(self):
-        self.tables = {n: Table([b'']) for n in range(1, 8)}
+        self.tables = {n: Table() for n in range(1, 8)}
         self.resources = []
 
     def string(self, text):

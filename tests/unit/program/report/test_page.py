@@ -520,8 +520,9 @@ class Locked(Page):
         lock, cond, sleep = (q.frame(name, module='/lib/x86_64-linux-gnu/libc.so.6') for name in
                              ('pthread_mutex_lock', 'pthread_cond_wait', 'nanosleep'))
         q.type = ('threads', 'count', '', '', 0)
-        q.sample([lock, stuck, main], 2)
-        q.sample([cond, pool, main], 5)
+        q.sample([lock, stuck, main], 2, [('thread.state', 'sleeping')])
+        q.sample([lock, busy, main], 1, [('thread.state', 'running')])
+        q.sample([cond, pool, main], 5, [('thread.state', 'sleeping')])
         threads = q.write(cls.path('threads.otlp'))
         q.samples, q.type = [], ('off_cpu', 'nanoseconds', '', '', 0)
         q.sample([sleep, busy, main], 1_000_000_000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frames count as nameless. */
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 
 #include <string.h>
 

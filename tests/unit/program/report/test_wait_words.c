@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread waits for: stacks as the kernels, C libraries and runtimes have them. */
-#include "recording/waits.h"
+#include "export/format/collect/waits.h"
 
 #include <string.h>
 
@@ -152,7 +152,7 @@ static void test_words(void)
 
 		CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &c));
 		CHECK_OK(op_collect_add(c, b.data, b.len));
-		word = wait_word(wait_of(c, NULL, &c->stacks.data[0]));
+		word = op_wait_word(op_wait_of(c, NULL, &c->stacks.data[0]));
 		if (!word != !known[i].word || (word && strcmp(word, known[i].word) != 0))
 			printf("%s in %s: %s\n", known[i].word, known[i].frames[0].name,
 			       word);
@@ -164,10 +164,10 @@ static void test_words(void)
 
 static void test_each_has_a_name(void)
 {
-	enum wait w;
+	enum op_wait w;
 
 	for (w = WAIT_NONE; w < WAITS; w++)
-		CHECK(wait_name(w) && (w <= WAIT_OTHER || wait_word(w)));
+		CHECK(op_wait_name(w) && (w <= WAIT_OTHER || op_wait_word(w)));
 }
 
 TEST_MAIN({ "words", test_words }, { "each_has_a_name", test_each_has_a_name })

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills the tables of the formats from requests; every entry is stored once. */
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 #include "otlp/reader.h"
 
 enum {

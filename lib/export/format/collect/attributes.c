@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What distinguishes stacks with equal frames: thread, trace, reason, label. */
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 #include <string.h>
 
@@ -87,9 +87,9 @@ int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
 	if (c->detail >= OP_COLLECT_LOCATIONS) {
 		ret->thread_id = v->thread_id;
 		r = op_collect_add_text(c, v->thread_name, &ret->thread_name);
-		if (!r)
-			r = collect_reason(c, p, v, &ret->reason);
 	}
+	if (!r && c->detail >= OP_COLLECT_LINES)
+		r = collect_reason(c, p, v, &ret->reason);
 	if (!r && c->detail >= OP_COLLECT_TRACES)
 		r = collect_trace(c, p, v, &ret->trace);
 	if (!r && c->label_key)

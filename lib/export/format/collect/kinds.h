@@ -7,13 +7,13 @@
  * a rule or another recording changed the period, counts cannot be added up. Then the
  * kind is weighed: its values are the times that the samples cover.
  */
-#ifndef OP_EXPORT_FORMAT_KINDS_H
-#define OP_EXPORT_FORMAT_KINDS_H
+#ifndef OP_EXPORT_FORMAT_COLLECT_KINDS_H
+#define OP_EXPORT_FORMAT_COLLECT_KINDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 #include "otlp/reader.h"
 
 /* Find or add the kind of @v; a kind that was counted may become weighed. Returns 0 or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -198,6 +198,16 @@ static const char *const language_files[] = {
 	"/rubylibdir/",
 };
 
+/* Modules of the libraries of Erlang/OTP and Elixir, whose files have no folder. */
+static const char *const beam_modules[] = {
+	"application", "array:",     "binary:", "code",	  "dict:",   "erl_",
+	"erlang:",     "ets:",	     "file",	"gb_",	  "gen_",    "init:",
+	"io",	       "lists:",     "logger",	"maps:",  "ord",     "prim_",
+	"proc_lib:",   "proplists:", "queue:",	"rand:",  "re:",     "sets:",
+	"string:",     "supervisor", "sys:",	"timer:", "unicode", "Enum.",
+	"GenServer.",  "Kernel.",
+};
+
 /* Is the package of a Go function, before its first "." or "/", one of Go's? */
 static bool is_go_package(const char *name)
 {
@@ -279,6 +289,9 @@ static enum op_frame_class class_of_script(const struct frame *f)
 {
 	if (!*f->file)
 		return OP_CLASS_RUNTIME;
+	if (!strcmp(f->type, "beam"))
+		return BEGINS_ANY(f->name, beam_modules) ? OP_CLASS_LANGUAGE
+							 : OP_CLASS_OWN;
 	if (HAS_ANY(f->file, library_folders))
 		return OP_CLASS_LIBRARY;
 	return HAS_ANY(f->file, language_files) ? OP_CLASS_LANGUAGE : OP_CLASS_OWN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -3,14 +3,14 @@
  * Whose code a frame is: that of the reader, or what it runs on. The class depends on the
  * type of the frame, and on the names of modules, source files and functions.
  */
-#ifndef OP_EXPORT_FORMAT_CLASSES_H
-#define OP_EXPORT_FORMAT_CLASSES_H
+#ifndef OP_EXPORT_FORMAT_COLLECT_CLASSES_H
+#define OP_EXPORT_FORMAT_COLLECT_CLASSES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
 /* In the order in which a stack is charged. */
 enum op_frame_class {

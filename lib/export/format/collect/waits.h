@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread waits for, as its stack and its recorded reason tell. */
-#ifndef OP_RECORDING_WAITS_H
-#define OP_RECORDING_WAITS_H
+#ifndef OP_EXPORT_FORMAT_COLLECT_WAITS_H
+#define OP_EXPORT_FORMAT_COLLECT_WAITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "export/format/collect.h"
+#include "export/format/collect/collect.h"
 
-enum wait {
+enum op_wait {
 	WAIT_NONE, /* it does not wait */
 	WAIT_OTHER,
 	WAIT_LOCK,
@@ -41,13 +42,19 @@ enum wait {
 };
 
 /* "a lock": what follows "waits for". */
-const char *wait_name(enum wait w);
+const char *op_wait_name(enum op_wait w);
 /* "lock": the same in one word or two, for lists. NULL for WAIT_NONE and WAIT_OTHER. */
-const char *wait_word(enum wait w);
+const char *op_wait_word(enum op_wait w);
+
+/* Who waits for it at the end, and for nothing else, may wait for ever. */
+static inline bool op_wait_may_deadlock(enum op_wait w)
+{
+	return w == WAIT_LOCK || w == WAIT_GIL;
+}
 
 /* What the thread of @s waits for. A stack that does not say that it waits is none. @classes: of
  * each function; NULL: they are found out. */
-enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
-		  const struct op_collect_stack *s);
+enum op_wait op_wait_of(const struct op_collect *c, const uint8_t *classes,
+			const struct op_collect_stack *s);
 
 #endif

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "export/format/collect.h"
-#include "export/format/kinds.h"
+#include "export/format/collect/collect.h"
+#include "export/format/collect/kinds.h"
 
 enum {
 	SHIFT_MIN = 20, /* bins of a millisecond */

@@ -5,8 +5,8 @@
  * strings is "", entry 0 of the mappings is "none"; the other tables begin with real
  * entries.
  */
-#ifndef OP_EXPORT_FORMAT_COLLECT_H
-#define OP_EXPORT_FORMAT_COLLECT_H
+#ifndef OP_EXPORT_FORMAT_COLLECT_COLLECT_H
+#define OP_EXPORT_FORMAT_COLLECT_COLLECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,7 +146,7 @@ enum {
 /* What distinguishes stacks. */
 enum op_collect_detail {
 	OP_COLLECT_FUNCTIONS, /* functions and processes */
-	OP_COLLECT_LINES,     /* also lines */
+	OP_COLLECT_LINES,     /* also lines and reasons */
 	OP_COLLECT_LOCATIONS, /* also addresses and threads */
 	OP_COLLECT_TRACES,    /* also the traces that samples are linked to */
 };
@@ -196,7 +196,7 @@ struct op_collect_kind {
 	uint32_t unit;
 	uint32_t period_type;
 	uint32_t period_unit;
-	int64_t period; /* 0: none, or several: export/format/kinds.h */
+	int64_t period; /* 0: none, or several: export/format/collect/kinds.h */
 	/* the recorded type and unit; they differ from those above if the kind is
 	 * weighed */
 	uint32_t counted_type;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/format/kinds.h"
+#include "export/format/collect/kinds.h"
 
 #include <errno.h>
 #include <string.h>

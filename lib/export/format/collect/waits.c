@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/waits.h"
+#include "export/format/collect/waits.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/macros.h"
-#include "export/format/classes.h"
+#include "export/format/collect/classes.h"
 
 enum {
 	FRAMES_MAX = 48, /* from the leaf: what waits is there */
@@ -16,7 +15,7 @@ enum {
  * nearest to the leaf decide. No underscores before: they differ from version to version. */
 static const struct {
 	const char *begins;
-	enum wait wait;
+	enum op_wait wait;
 } functions[] = {
 	{ "hrtimer_nanosleep", WAIT_SLEEP },
 	{ "do_nanosleep", WAIT_SLEEP },
@@ -120,9 +119,9 @@ static const struct {
  * star: names that have it anywhere.
  */
 static const struct {
-	enum wait of;
+	enum op_wait of;
 	const char *begins;
-	enum wait wait;
+	enum op_wait wait;
 } callers[] = {
 	{ WAIT_LOCK, "take_gil", WAIT_GIL },
 	{ WAIT_LOCK, "*Thread.join", WAIT_THREAD },	 /* Python's, Java's */
@@ -206,12 +205,12 @@ static const struct {
 	[WAIT_CPU] = { "a CPU (run queue)", "CPU" },
 };
 
-const char *wait_name(enum wait w)
+const char *op_wait_name(enum op_wait w)
 {
 	return words[w].name;
 }
 
-const char *wait_word(enum wait w)
+const char *op_wait_word(enum op_wait w)
 {
 	return words[w].word;
 }
@@ -260,11 +259,11 @@ static size_t names_of(const struct op_collect *c, const uint8_t *classes,
 }
 
 /* What the recorded reason says, where no frame does. */
-static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
+static enum op_wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 {
 	static const struct {
 		const char *reason;
-		enum wait wait;
+		enum op_wait wait;
 	} reasons[] = {
 		{ "futex", WAIT_LOCK },
 		{ "io", WAIT_DISK },
@@ -293,8 +292,8 @@ static enum wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 }
 
 /* The callers of @names[0], which waits for @wait, may say more of it. Else it is @unless. */
-static enum wait wait_of_callers(enum wait wait, const struct name *names, size_t len,
-				 enum wait unless)
+static enum op_wait wait_of_callers(enum op_wait wait, const struct name *names,
+				    size_t len, enum op_wait unless)
 {
 	size_t i, j;
 
@@ -312,7 +311,7 @@ static enum wait wait_of_callers(enum wait wait, const struct name *names, size_
 	return unless;
 }
 
-static enum wait wait_of_function(struct name name)
+static enum op_wait wait_of_function(struct name name)
 {
 	size_t i;
 
@@ -325,10 +324,10 @@ static enum wait wait_of_function(struct name name)
 	return WAIT_NONE;
 }
 
-enum wait wait_of(const struct op_collect *c, const uint8_t *classes,
-		  const struct op_collect_stack *s)
+enum op_wait op_wait_of(const struct op_collect *c, const uint8_t *classes,
+			const struct op_collect_stack *s)
 {
-	enum wait reason = wait_of_reason(c, s->reason), wait = WAIT_NONE;
+	enum op_wait reason = wait_of_reason(c, s->reason), wait = WAIT_NONE;
 	struct name names[FRAMES_MAX];
 	size_t len, i;
 	bool waits = reason != WAIT_NONE;
