@@ -21,7 +21,7 @@ tests="
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
 	abigail-tools build-essential chromium debhelper debootstrap debuginfod dpkg-dev dwz elfutils
-	erlang-base erlang-dev fakeroot fish git linux-perf lintian mmdebstrap openjdk-17-jdk-headless perl shellcheck systemd
+	erlang-base erlang-dev fakeroot fish git linux-perf lintian luajit mmdebstrap openjdk-17-jdk-headless perl shellcheck systemd
 	php8.2-cli php8.2-opcache tmux uidmap umoci uwsgi-core uwsgi-plugin-python3 yamllint zsh"
 wild="
 	erlang-base ghc gprolog guile-3.0 luajit ocaml-nox php8.2-cli

@@ -6,6 +6,7 @@
 #include "bpf/runtime/beam.h"
 #include "bpf/runtime/dotnet.h"
 #include "bpf/runtime/hotspot.h"
+#include "bpf/runtime/lua.h"
 #include "bpf/runtime/node.h"
 #include "bpf/runtime/perl.h"
 #include "bpf/runtime/php.h"
@@ -53,6 +54,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_BEAM:
 		if (runtimes & (1ULL << OP_RUNTIME_BEAM))
 			return op_step_beam(u);
+		break;
+	case OP_RUNTIME_LUA:
+		if (runtimes & (1ULL << OP_RUNTIME_LUA))
+			return op_step_lua(u);
 		break;
 	}
 	/* the step of this runtime is not loaded: its frames stay native */

@@ -56,6 +56,7 @@ struct otelprof_attribute {
 #define OTELPROF_RUNTIME_DOTNET	 (UINT64_C(1) << 7)
 #define OTELPROF_RUNTIME_PERL	 (UINT64_C(1) << 8)
 #define OTELPROF_RUNTIME_BEAM	 (UINT64_C(1) << 9)
+#define OTELPROF_RUNTIME_LUA	 (UINT64_C(1) << 10)
 
 /* Bits of otelprof_config.kinds, see otelprof_set_kinds(3). */
 #define OTELPROF_KIND_CPU	      (UINT64_C(1) << 0)

@@ -19,7 +19,6 @@
     nameless           Node.js without its symbols: what it makes has no names, and that is said
     wasmtime           WebAssembly in wasmtime with its perf map (wasm.py)
     wasmtime-dump      the same with its jitdump file
-    luajit             LuaJIT built to write a perf map (lua.py)
 
 Prints lines like tests/live/languages/native/run.py's.
 """
@@ -34,7 +33,6 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 
 import check  # noqa: E402
 import llvm  # noqa: E402
-import lua  # noqa: E402
 import suite  # noqa: E402
 import wasm  # noqa: E402
 
@@ -417,7 +415,6 @@ CELLS = {
     "nameless": nameless,
     "wasmtime": wasm.wasmtime("perfmap"),
     "wasmtime-dump": wasm.wasmtime("jitdump"),
-    "luajit": lua.luajit,
 }
 
 
