@@ -11,7 +11,7 @@
 #include "choose/rules.h"
 #include "common.h"
 #include "recording/lines/lines.h"
-#include "recording/threads/threads.h"
+#include "recording/tree/threads/threads.h"
 #include "recordings/command.h"
 
 enum {

@@ -4,7 +4,7 @@
 #define OTELPROF_RECORDINGS_FILTERS_H
 
 #include "common.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 #include "recording/tree/view.h"
 
 enum {

@@ -4,7 +4,7 @@
 #define OTELPROF_TOP_H
 
 #include "common.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 #include "recording/read/kinds.h"
 #include "recording/tree/answer/answer.h"
 

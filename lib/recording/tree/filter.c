@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The samples of a view. */
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 
 #include "recording/tree/view.h"
 

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "export/format/collect/kinds.h"
 #include "otlp/reader.h"
-#include "recording/filter/frames.h"
+#include "recording/requests/frames.h"
 #include "recording/read/say.h"
 #include "recording/tree/view.h"
 

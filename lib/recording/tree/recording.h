@@ -10,7 +10,7 @@
 
 #include "base/vec.h"
 #include "export/format/collect/collect.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 #include "recording/lines/lines.h"
 #include "recording/read/requests.h"
 

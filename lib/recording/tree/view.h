@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "export/format/collect/collect.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 #include "recording/tree/tree.h"
 
 /* A label of the tree is a function of the collection. With this bit it is a string of

@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "export/format/collect/kinds.h"
 #include "export/format/ops.h"
-#include "recording/merge/merge.h"
+#include "recording/requests/merge.h"
 #include "recording/read/say.h"
 #include "recording/tree/view.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "quiet.h"
-#include "recording/filter/frames.h"
+#include "recording/requests/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,13 +4,13 @@
  * last profile brought is taken back, the request is emitted, and the profile begins the next
  * one.
  */
-#include "recording/merge/merge.h"
+#include "recording/requests/merge.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "recording/merge/rewrite.h"
+#include "recording/requests/rewrite.h"
 
 enum {
 	UNKNOWN = -1,	    /* an entry whose new number is not known yet */

@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "profile/otlp/bytes.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 #include "recording/read/kind_word.h"
 #include "recording/read/say.h"
 #include "recording/read/wire.h"

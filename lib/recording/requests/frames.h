@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Focus, ignore and hide on a collection that is complete, with its source lines. */
-#ifndef OP_RECORDING_FILTER_FRAMES_H
-#define OP_RECORDING_FILTER_FRAMES_H
+#ifndef OP_RECORDING_REQUESTS_FRAMES_H
+#define OP_RECORDING_REQUESTS_FRAMES_H
 
 #include "export/format/collect/collect.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 
 /* A stack that was left out, in *@ret_numbers. */
 #define FILTER_GONE UINT32_MAX

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The threads of processes at one moment: what each does, where it stands, what it waits for. */
-#ifndef OP_RECORDING_THREADS_THREADS_H
-#define OP_RECORDING_THREADS_THREADS_H
+#ifndef OP_RECORDING_TREE_THREADS_THREADS_H
+#define OP_RECORDING_TREE_THREADS_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 #include "base/vec.h"
 #include "export/format/collect/collect.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 
 /* The attributes that have the state, which the collection must keep separate. */
 #define THREADS_LABEL_KEY "thread.state,goroutine.wait_reason,goroutine.state"

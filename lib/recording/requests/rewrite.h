@@ -3,8 +3,8 @@
  * Copies encoded OTLP messages with other numbers of dictionary entries. A table says which
  * fields are such numbers; all other fields, also those of later versions, are copied as bytes.
  */
-#ifndef OP_RECORDING_MERGE_REWRITE_H
-#define OP_RECORDING_MERGE_REWRITE_H
+#ifndef OP_RECORDING_REQUESTS_REWRITE_H
+#define OP_RECORDING_REQUESTS_REWRITE_H
 
 #include <stdbool.h>
 #include <stddef.h>

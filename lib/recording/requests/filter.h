@@ -7,15 +7,15 @@
  * only where requests are written again as they were; else afterwards, because source lines add
  * inlined functions (frames.c).
  */
-#ifndef OP_RECORDING_FILTER_FILTER_H
-#define OP_RECORDING_FILTER_FILTER_H
+#ifndef OP_RECORDING_REQUESTS_FILTER_H
+#define OP_RECORDING_REQUESTS_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "otlp/reader.h"
-#include "recording/filter/pattern.h"
+#include "recording/requests/pattern.h"
 #include "recording/read/requests.h"
 
 enum {

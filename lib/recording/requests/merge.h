@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes one recording of several. */
-#ifndef OP_RECORDING_MERGE_MERGE_H
-#define OP_RECORDING_MERGE_MERGE_H
+#ifndef OP_RECORDING_REQUESTS_MERGE_H
+#define OP_RECORDING_REQUESTS_MERGE_H
 
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 
 /* Write what passes @filter (NULL: all) of the requests of @files, joined, to the file @path, which is
  * open as @fd. Returns 0, or STATUS_FAILED after a message. */

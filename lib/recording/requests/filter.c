@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a filter asks for, and whether a sample is that. */
-#include "recording/filter/filter.h"
+#include "recording/requests/filter.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/filter/pattern.h"
+#include "recording/requests/pattern.h"
 
 #include <ctype.h>
 #include <errno.h>

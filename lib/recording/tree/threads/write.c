@@ -5,7 +5,7 @@
 
 #include "base/macros.h"
 #include "recording/read/print.h"
-#include "recording/threads/threads.h"
+#include "recording/tree/threads/threads.h"
 
 enum {
 	SHORT_ID = 12,	/* of a container's id, as container tools show it */

@@ -4,8 +4,8 @@
  * distinct one is matched once, up to a length, and in a time that is linear in its
  * length.
  */
-#ifndef OP_RECORDING_FILTER_PATTERN_H
-#define OP_RECORDING_FILTER_PATTERN_H
+#ifndef OP_RECORDING_REQUESTS_PATTERN_H
+#define OP_RECORDING_REQUESTS_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>

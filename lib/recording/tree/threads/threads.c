@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/threads/threads.h"
+#include "recording/tree/threads/threads.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/merge/merge.h"
+#include "recording/requests/merge.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "recording/filter/frames.h"
+#include "recording/requests/frames.h"
 
 /* New numbers by the old ones. 0 is one of a table's own, so they are one more; 0: not used. */
 struct numbers {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/filter/frames.h"
+#include "recording/requests/frames.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fields that are numbers of dictionary entries, and the copy that replaces them. */
-#include "recording/merge/rewrite.h"
+#include "recording/requests/rewrite.h"
 
 #include <errno.h>
 #include <string.h>
