@@ -26,7 +26,7 @@ enum {
 	OP_LUA_NO_PLACE = 0xffffff,
 	OP_LUA_RETURNS = 0xfffffe, /* the function is returning */
 
-	/* The following are of LuaJIT 2.1 with pointers of 64 bits (GC64), since 2017. An object
+	/* The following hold for LuaJIT 2.1 with pointers of 64 bits (GC64), since 2017. An object
 	 * has its type at byte 9, and a function its ffid, 0 for code of Lua, behind it. */
 	OP_LUA_OBJECT_TYPE = 9,
 	OP_LUA_TYPE_THREAD = 6,

@@ -32,7 +32,7 @@ struct op_session {
 	uint64_t news_ns;	   /* time of the last event or record */
 	uint64_t code_ns;	   /* code was last seen for the first time then */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
-	bool ending;		   /* nothing waits any more for a table or for names */
+	bool ending;		   /* nothing waits for a table or for names */
 	bool put_off;		   /* the last poll left the records to the next one */
 	bool kernel_symbols_stale; /* kernel symbols came or went */
 	uint64_t map_failures;	   /* map failures of the arena that are logged already */

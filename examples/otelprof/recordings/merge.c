@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common.h"
-#include "recording/requests/merge.h"
+#include "recording/write/merge.h"
 #include "recording/write/form.h"
 #include "recording/write/output.h"
 #include "recordings/filters.h"

@@ -4,8 +4,8 @@
 #define OTELPROF_TOP_H
 
 #include "common.h"
-#include "recording/requests/filter.h"
 #include "recording/read/kinds.h"
+#include "recording/requests/filter.h"
 #include "recording/tree/answer/answer.h"
 
 enum {

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "otlp/reader.h"
-#include "recording/requests/pattern.h"
 #include "recording/read/requests.h"
+#include "recording/requests/pattern.h"
 
 enum {
 	FILTER_LABELS_MAX = 16,

@@ -4,7 +4,7 @@
  * last profile brought is taken back, the request is emitted, and the profile begins the next
  * one.
  */
-#include "recording/requests/merge.h"
+#include "recording/requests/join.h"
 
 #include <errno.h>
 #include <string.h>

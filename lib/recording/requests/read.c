@@ -12,10 +12,10 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "profile/otlp/bytes.h"
-#include "recording/requests/filter.h"
 #include "recording/read/kind_word.h"
 #include "recording/read/say.h"
 #include "recording/read/wire.h"
+#include "recording/requests/filter.h"
 
 enum {
 	/* Fields of ExportProfilesServiceRequest, ResourceProfiles, ScopeProfiles, Profile. */

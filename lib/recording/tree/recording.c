@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "export/format/collect/kinds.h"
 #include "otlp/reader.h"
-#include "recording/requests/frames.h"
 #include "recording/read/say.h"
+#include "recording/requests/frames.h"
 #include "recording/tree/view.h"
 
 enum {

@@ -10,9 +10,9 @@
 
 #include "base/vec.h"
 #include "export/format/collect/collect.h"
-#include "recording/requests/filter.h"
 #include "recording/lines/lines.h"
 #include "recording/read/requests.h"
+#include "recording/requests/filter.h"
 
 /* The sources of line numbers for native code. */
 struct recording_lines {

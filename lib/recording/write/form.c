@@ -11,8 +11,8 @@
 #include "base/macros.h"
 #include "export/format/collect/kinds.h"
 #include "export/format/ops.h"
-#include "recording/requests/merge.h"
 #include "recording/read/say.h"
+#include "recording/write/merge.h"
 #include "recording/tree/view.h"
 
 static const struct op_format requests = { .format = OTELPROF_FORMAT_OTLP };

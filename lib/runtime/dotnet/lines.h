@@ -17,7 +17,7 @@ enum {
 	OP_DOTNET_BOUNDS_MAX = 1 << 14, /* of a method */
 };
 
-/* From the byte @code of a method on, its code is of IL offset @il. */
+/* From the byte @code of a method on, its code has the IL offset @il. */
 struct op_dotnet_bound {
 	uint32_t code;
 	uint32_t il; /* or one of those below */

@@ -228,7 +228,7 @@ int op_runtime_lua_proto(struct op_lua_protos *protos, uint64_t addr, uint32_t g
 	proto = op_objects_find(&protos->objects, key, &at);
 	if (proto && (proto->addr != addr || proto->guard != guard))
 		proto = NULL; /* another one has the same key */
-	/* what has the guard is the same code, or was: the frame is of it */
+	/* what has the guard is the same code, or was: the frame belongs to it */
 	if (proto) {
 		*ret = proto;
 		return 0;

@@ -11,7 +11,7 @@
 
 #include "base/macros.h"
 #include "quiet.h"
-#include "recording/requests/merge.h"
+#include "recording/write/merge.h"
 #include "recording/tree/diff.h"
 #include "recording/write/form.h"
 

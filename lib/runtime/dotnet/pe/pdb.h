@@ -30,7 +30,7 @@ struct op_dotnet_pdb {
 	uint8_t heaps; /* HeapSizes */
 };
 
-/* From the IL offset @il on, code is of line @line of a document. 0: of no line. */
+/* From the IL offset @il on, code has line @line of a document. 0: no line. */
 struct op_dotnet_point {
 	uint32_t il;
 	uint32_t line;

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes one recording of several. */
-#ifndef OP_RECORDING_REQUESTS_MERGE_H
-#define OP_RECORDING_REQUESTS_MERGE_H
-
-#include <stddef.h>
-
-#include "base/cleanup.h"
-#include "recording/requests/filter.h"
-
-/* Write what passes @filter (NULL: all) of the requests of @files, joined, to the file @path, which is
- * open as @fd. Returns 0, or STATUS_FAILED after a message. */
-int merge_write(const struct filter *filter, char *const *files, size_t len,
-		const char *path, int fd);
-
 /*
  * Joins ExportProfilesServiceRequest messages into few with one dictionary each: an entry
  * that several requests have is written once, and what nothing refers to is left out.
  * Profiles, samples and all their fields stay as they are, except the numbers of
  * dictionary entries.
  */
+#ifndef OP_RECORDING_REQUESTS_JOIN_H
+#define OP_RECORDING_REQUESTS_JOIN_H
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
 enum {
 	/* Receivers of OTLP take requests up to 4 MiB by default. One that holds a single
 	 * profile may be larger. */

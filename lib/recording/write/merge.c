@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/requests/merge.h"
+#include "recording/write/merge.h"
 
 #include <string.h>
 
 #include "recording/read/requests.h"
 #include "recording/read/say.h"
+#include "recording/requests/join.h"
 #include "recording/tree/missing.h"
 
 struct merge {

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes one recording of several. */
+#ifndef OP_RECORDING_WRITE_MERGE_H
+#define OP_RECORDING_WRITE_MERGE_H
+
+#include <stddef.h>
+
+#include "recording/requests/filter.h"
+
+/* Write what passes @filter (NULL: all) of the requests of @files, joined, to the file @path, which is
+ * open as @fd. Returns 0, or STATUS_FAILED after a message. */
+int merge_write(const struct filter *filter, char *const *files, size_t len,
+		const char *path, int fd);
+
+#endif
