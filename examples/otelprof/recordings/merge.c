@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common.h"
-#include "recording/write/merge.h"
 #include "recording/write/form.h"
+#include "recording/write/merge.h"
 #include "recording/write/output.h"
 #include "recordings/filters.h"
 

@@ -12,8 +12,8 @@
 #include "export/format/collect/kinds.h"
 #include "export/format/ops.h"
 #include "recording/read/say.h"
-#include "recording/write/merge.h"
 #include "recording/tree/view.h"
+#include "recording/write/merge.h"
 
 static const struct op_format requests = { .format = OTELPROF_FORMAT_OTLP };
 /* clang-format off */

@@ -11,9 +11,9 @@
 
 #include "base/macros.h"
 #include "quiet.h"
-#include "recording/write/merge.h"
 #include "recording/tree/diff.h"
 #include "recording/write/form.h"
+#include "recording/write/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
