@@ -13,6 +13,10 @@
 #include "code/unwind/arena.h"
 #include "process/image/executable.h"
 
+enum {
+	LARGE_PAGE_BYTES = 2 << 20,
+};
+
 int op_mappings_new(struct op_mappings **ret)
 {
 	struct op_mappings *mappings = calloc(1, sizeof(*mappings));
@@ -280,15 +284,15 @@ bool op_mappings_replaces(const struct op_mappings *mappings,
 	return false;
 }
 
-/* Memory that fills what two mappings of one file leave between them is the file's code, moved to
- * large pages (node --use-largepages, libhugetlbfs): let mapping number @i be of that file. */
+/* Memory that fills what two mappings of one file leave between them, in large pages, is the file's
+ * code, moved there (node --use-largepages, libhugetlbfs): let mapping number @i have that file. */
 static void adopt(struct op_mappings *mappings, size_t i)
 {
 	struct op_mapping *v = &mappings->vma[i];
 
 	if (i == 0 || i + 1 >= mappings->len || v->exe || v->writable || !v[-1].exe ||
 	    v[-1].end != v->start || v->end != v[1].start ||
-	    !op_mapping_is_same(&v[-1], &v[1]))
+	    (v->start | v->end) % LARGE_PAGE_BYTES || !op_mapping_is_same(&v[-1], &v[1]))
 		return;
 	v->exe = v[-1].exe;
 	op_executable_ref(v->exe);

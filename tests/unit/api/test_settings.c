@@ -288,7 +288,7 @@ static void test_mistakes_are_one_sentence(void)
 		  "a.conf:1: command_line is \"yes\" and must be true or false" },
 		{ "runtimes_off = php, cobol", -EINVAL,
 		  "a.conf:1: runtimes_off is \"cobol\" and must be one of: python, php, "
-		  "hotspot, node, jitdump, ruby, dotnet, perl, beam" },
+		  "hotspot, node, jitdump, ruby, dotnet, perl, beam, lua" },
 		{ "protocol = http/json", -EINVAL,
 		  "a.conf:1: protocol is \"http/json\" and must be one of: grpc, "
 		  "http/protobuf" },

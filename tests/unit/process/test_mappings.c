@@ -11,7 +11,7 @@
 
 enum {
 	PAGES = 256,
-	PAGE = 4096,
+	PAGE = 2 << 20, /* a large one */
 	FILES = 5,
 	ROUNDS = 20000,
 };
@@ -386,7 +386,7 @@ static void test_marks(void)
 static void change_at(struct op_changes *c, uint64_t start, uint64_t time_ns)
 {
 	const struct op_change change = { .start = start,
-					  .end = start + PAGE,
+					  .end = start + 0x1000,
 					  .since_ns = time_ns,
 					  .until_ns = time_ns };
 
