@@ -222,6 +222,14 @@ int op_runtime_as_elf(int fd, uint64_t off, int *ret_fd);
  * with a sentence. The caller frees *@ret. */
 int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
 
+/* Claim the mappings of generated code that @is_own accepts, while *@ret has room. @data is passed to
+ * it. */
+void op_runtime_claim_code(const struct op_runtime_target *target,
+			   bool (*is_own)(const void *data,
+					  const struct op_runtime_target *target,
+					  const struct op_runtime_mapping *m),
+			   const void *data, struct op_runtime_code *ret);
+
 /* A function was gone before it could be read: @r says why. Fill @ret, with its address as the
  * name, so that different functions stay different. @name is the memory for it. */
 void op_runtime_frame_gone(const struct op_runtime_ops *ops, uint64_t addr, int r,

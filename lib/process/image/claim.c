@@ -55,15 +55,21 @@ static void note_same(const struct op_executables *x, struct op_executable *e)
 }
 
 /*
- * The mapping of @claim now has a file with the stamp of @e, whose attributes were changed after it
- * was mapped. Then another file may have taken its place and its number, and the event waits.
+ * The mapping of @claim, which may be NULL, now has a file with the stamp of @e. Returns false if that
+ * file's attributes were changed after it was mapped and an event waits: another file may have taken
+ * its place and its number.
  */
-static bool may_have_replaced(const struct op_executables *x,
-			      const struct op_executable *e, const struct op_claim *claim)
+static bool note_mapped(const struct op_executables *x, struct op_executable *e,
+			const struct op_claim *claim)
 {
-	return claim && !e->stamp.served && !claim->compared &&
-	       claim->mapped_ns < e->same_since_ns + TICK_NS && x->events_wait &&
-	       x->events_wait(x->events_ctx);
+	if (!claim)
+		return true;
+	if (!e->stamp.served && !claim->compared &&
+	    claim->mapped_ns < e->same_since_ns + TICK_NS && x->events_wait &&
+	    x->events_wait(x->events_ctx))
+		return false;
+	e->same_until_ns = OP_MAX(e->same_until_ns, claim->mapped_ns);
+	return true;
 }
 
 /* What is mapped there now? Where the mapping is gone or may not be looked at, what its path has,
@@ -104,10 +110,8 @@ static int compare(struct op_executables *x, struct op_executable *e,
 	if (!op_file_stamp_same(&e->stamp, ret))
 		return opened.mapped ? 1 : -ESTALE;
 	note_same(x, e);
-	if (opened.mapped && may_have_replaced(x, e, place->claim))
+	if (opened.mapped && !note_mapped(x, e, place->claim))
 		return -ESTALE;
-	if (opened.mapped && place->claim)
-		e->same_until_ns = OP_MAX(e->same_until_ns, place->claim->mapped_ns);
 	return opened.mapped || !op_claim_is_doubted(e, place->claim) ? 0 : -ESTALE;
 }
 
@@ -151,10 +155,8 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	as.stamp = op_file_stamp_of(o);
 	as.same_until_ns = 0;
 	note_same(x, &as);
-	if (o->mapped && may_have_replaced(x, &as, claim))
+	if (o->mapped && !note_mapped(x, &as, claim))
 		return -ESRCH;
-	if (o->mapped && claim)
-		as.same_until_ns = OP_MAX(as.same_until_ns, claim->mapped_ns);
 	/* A path may lead to another file by now. */
 	if (!o->mapped && claim && !claim->compared &&
 	    (claim->other_path || (is_ambiguous(&as) && !claim->numbered) ||

@@ -75,14 +75,16 @@ static void lua_detach(void *data)
 
 /* Is the mapping an area of traces? It begins with the address of the area before it, or 0, and its
  * size. Areas that touch are one mapping. */
-static bool is_area(const struct op_memory *memory, const struct op_runtime_mapping *m)
+static bool is_area(const void *data, const struct op_runtime_target *target,
+		    const struct op_runtime_mapping *m)
 {
 	uint8_t head[16];
 	struct op_reader in = op_reader_init(head, sizeof(head));
 	uint64_t before;
 	uint64_t size;
 
-	if (m->path[0] || op_memory_read(memory, m->start, head, sizeof(head)) < 0)
+	if (m->path[0] ||
+	    op_memory_read(target->memory, m->start, head, sizeof(head)) < 0)
 		return false;
 	before = op_read_u64(&in);
 	size = op_read_u64(&in);
@@ -93,16 +95,7 @@ static bool is_area(const struct op_memory *memory, const struct op_runtime_mapp
 static int lua_update(void *data, const struct op_runtime_target *target, void *bpf,
 		      struct op_runtime_code *ret)
 {
-	struct op_runtime_mapping m;
-	size_t i;
-
-	for (i = 0; target->code_mapping && ret->len < OP_RUNTIME_RANGES_MAX &&
-		    target->code_mapping(target, i, &m) == 0;
-	     i++)
-		if (is_area(target->memory, &m))
-			ret->range[ret->len++] =
-				(struct op_runtime_range){ .start = m.start,
-							   .end = m.end };
+	op_runtime_claim_code(target, is_area, NULL, ret);
 	return 0;
 }
 

@@ -126,14 +126,15 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 
 /* Is the mapping OPcache's shared memory? OPcache has several ways to get it
  * (opcache.preferred_memory_model); the first is what everybody uses. */
-static bool is_shared_memory(const char *path)
+static bool is_shared_memory(const void *data, const struct op_runtime_target *target,
+			     const struct op_runtime_mapping *m)
 {
 	static const char *const names[] = { "/dev/zero", "/SYSV",
 					     "/dev/shm/ZendAccelerator" };
 	size_t i;
 
 	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
-		if (strncmp(path, names[i], strlen(names[i])) == 0)
+		if (strncmp(m->path, names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
 }
@@ -142,16 +143,7 @@ static bool is_shared_memory(const char *path)
 static int php_update(void *data, const struct op_runtime_target *target, void *bpf,
 		      struct op_runtime_code *ret)
 {
-	struct op_runtime_mapping m;
-	size_t i;
-
-	for (i = 0; target->code_mapping && ret->len < OP_RUNTIME_RANGES_MAX &&
-		    target->code_mapping(target, i, &m) == 0;
-	     i++)
-		if (is_shared_memory(m.path))
-			ret->range[ret->len++] =
-				(struct op_runtime_range){ .start = m.start,
-							   .end = m.end };
+	op_runtime_claim_code(target, is_shared_memory, NULL, ret);
 	return 0;
 }
 

@@ -108,25 +108,21 @@ static int ruby_attach(void *image_data, const struct op_runtime_target *target,
 }
 
 /* YJIT reserves memory near the library. Since 3.4 the kernel has a name for it. */
+static bool is_near(const void *data, const struct op_runtime_target *target,
+		    const struct op_runtime_mapping *m)
+{
+	const struct ruby_instance *instance = data;
+	uint64_t far = m->start > instance->exec ? m->start - instance->exec
+						 : instance->exec - m->start;
+
+	return far < NEAR_BYTES &&
+	       (!m->path[0] || strncmp(m->path, "[anon:Ruby:", 11) == 0);
+}
+
 static int ruby_update(void *data, const struct op_runtime_target *target, void *bpf,
 		       struct op_runtime_code *ret)
 {
-	const struct ruby_instance *instance = data;
-	struct op_runtime_mapping m;
-	size_t i;
-
-	for (i = 0; target->code_mapping && ret->len < OP_RUNTIME_RANGES_MAX &&
-		    target->code_mapping(target, i, &m) == 0;
-	     i++) {
-		uint64_t far = m.start > instance->exec ? m.start - instance->exec
-							: instance->exec - m.start;
-
-		if (far < NEAR_BYTES &&
-		    (!m.path[0] || strncmp(m.path, "[anon:Ruby:", 11) == 0))
-			ret->range[ret->len++] =
-				(struct op_runtime_range){ .start = m.start,
-							   .end = m.end };
-	}
+	op_runtime_claim_code(target, is_near, data, ret);
 	return 0;
 }
 

@@ -194,16 +194,9 @@ static void test_rewritten_while_held(void)
 	end(&x);
 }
 
-static bool yes(void *ctx)
+static bool events_wait(void *ctx)
 {
-	(void)ctx;
-	return true;
-}
-
-static bool no(void *ctx)
-{
-	(void)ctx;
-	return false;
+	return *(bool *)ctx;
 }
 
 /* Another file got the number and the place of one that was mapped, and the event waits: what is
@@ -216,6 +209,7 @@ static void test_replaced_before_its_event(void)
 	struct op_claim old;
 	struct op_claim new;
 	struct file f;
+	bool wait = true;
 	int fd = temporary();
 
 	begin(&x);
@@ -225,23 +219,24 @@ static void test_replaced_before_its_event(void)
 	old = claim(&x, &f, "/a/prog", &e);
 	write_program(fd, "/bin/cat");
 	f.place.claim = &old;
-	x.events_wait = yes;
+	x.events_wait = events_wait;
+	x.events_ctx = &wait;
 	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ESRCH);
 	CHECK(!e->image);
 	/* once it was read, the old mapping is gone; here it was no event of this process */
-	x.events_wait = no;
+	wait = false;
 	x.now_ns = e->retry_ns;
 	new = claim(&x, &f, "/a/prog", &known);
 	CHECK(known == e);
 	f.place.claim = &new;
-	x.events_wait = yes;
+	wait = true;
 	CHECK_OK(op_executable_open(&x, e, &f.place, false));
 	CHECK(e->image);
 	/* the same of a file that is known */
 	f.place.claim = &old;
 	CHECK(op_claim_is_doubted(e, &old));
 	CHECK_INT(op_claim_settle(&x, &e, &f.place, &old), -ESTALE);
-	x.events_wait = no;
+	wait = false;
 	CHECK_INT(op_claim_settle(&x, &e, &f.place, &old), 0);
 	op_executable_put(&x, known);
 	op_executable_put(&x, e);

@@ -9,7 +9,7 @@
 #include "runtime/dotnet/pe/metadata.h"
 #include "runtime/dotnet/pe/source_name.h"
 
-#include "test.h"
+#include "bytes.h"
 
 /* ---- names ---- */
 
@@ -46,39 +46,7 @@ static void test_names(void)
 	check_name("<>x", NULL, "<>", "Space.<>x.<>");
 }
 
-/* ---- memory ---- */
-
-enum {
-	BASE = 0x10000
-};
-
-struct bytes {
-	struct op_memory memory;
-	uint8_t bytes[1024];
-	size_t len;
-};
-
-static int read_bytes(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
-{
-	const struct bytes *b = op_container_of(m, struct bytes, memory);
-
-	if (addr < BASE || addr - BASE > b->len || len > b->len - (addr - BASE))
-		return -EFAULT;
-	memcpy(buf, b->bytes + (addr - BASE), len);
-	return 0;
-}
-
-static void put(struct bytes *b, const void *from, size_t len)
-{
-	CHECK(b->len + len <= sizeof(b->bytes));
-	memcpy(b->bytes + b->len, from, len);
-	b->len += len;
-}
-
-static void put_u32(struct bytes *b, uint32_t n)
-{
-	put(b, &n, 4);
-}
+/* ---- metadata ---- */
 
 static void put_u16(struct bytes *b, unsigned int n)
 {
@@ -96,6 +64,7 @@ static void make_metadata(struct bytes *b)
 	int i;
 
 	b->memory.read = read_bytes;
+	b->base = BASE;
 	put_u32(b, 0x424a5342);
 	put_u32(b, 0x10001);
 	put_u32(b, 0);
@@ -175,7 +144,7 @@ static void test_entries(void)
 	/* two entries in a block: a root with both sides at each level down to one leaf
 	 * each would be long, so a leaf that stands alone: entry 3, function 5 */
 	static const uint8_t bytes[] = { 16 << 3, 1, 3 << 3, 5 << 2 };
-	struct bytes b = { .memory = { read_bytes } };
+	struct bytes b = { .memory = { read_bytes }, .base = BASE };
 	struct op_dotnet_entries e = { .memory = &b.memory,
 				       .at = BASE,
 				       .size = sizeof(bytes),

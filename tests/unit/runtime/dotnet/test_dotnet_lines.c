@@ -7,41 +7,11 @@
 #include "base/vec.h"
 #include "runtime/dotnet/lines.h"
 
-#include "test.h"
+#include "bytes.h"
 
 enum {
-	BASE = 0x10000,
 	PDB_BLOB = 136, /* where it begins */
 };
-
-struct bytes {
-	struct op_memory memory;
-	uint64_t base;
-	uint8_t bytes[512];
-	size_t len;
-};
-
-static int read_bytes(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
-{
-	const struct bytes *b = op_container_of(m, struct bytes, memory);
-
-	if (addr < b->base || addr - b->base > b->len || len > b->len - (addr - b->base))
-		return -EFAULT;
-	memcpy(buf, b->bytes + (addr - b->base), len);
-	return 0;
-}
-
-static void put(struct bytes *b, const void *from, size_t len)
-{
-	CHECK(b->len + len <= sizeof(b->bytes));
-	memcpy(b->bytes + b->len, from, len);
-	b->len += len;
-}
-
-static void put_u32(struct bytes *b, uint32_t n)
-{
-	put(b, &n, 4);
-}
 
 /* ---- the JIT's map ---- */
 
