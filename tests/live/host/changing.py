@@ -193,7 +193,7 @@ def inodes(run, name, work):
     folder = run.path("named-" + name)
     named(folder)
     out = run.path(name + ".otlp")
-    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", "499", "-d", "60", "-o",
+    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", "499", "-d", "600", "-o",
                                  out, "--format", "otlp"], text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
     held = []
