@@ -695,6 +695,7 @@ class Export(unittest.TestCase):
             lines = r.stderr.splitlines()
             at = [i for i, line in enumerate(lines) if line.startswith('stacks: complete')]
             self.assertEqual(len(at), told, r.stderr)
+            self.assertEqual('otelprof: sampling' in lines, told, r.stderr)
             if not told:
                 continue
             names = ['no file' if i == 1 else '/lib/%d\\x1b[31m' % i for i in range(10)]
