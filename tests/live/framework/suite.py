@@ -22,6 +22,8 @@ import otlp
 
 LONG = "600"  # seconds of CPU time: longer than any recording
 DAY = "86400"
+BUSY_S = 0.2  # a second: a recorder that is not idle
+SETTLE = 60  # seconds until it is, at most
 IDLE = 40
 
 
@@ -169,9 +171,18 @@ class Recorder:
         with open(self.out + ".log", encoding="utf-8", errors="replace") as log:
             return log.read()
 
+    def settle(self):
+        """Wait until it has nothing to do: what there was before is known, and read."""
+        busy = True
+        for _ in range(SETTLE if self.process.poll() is None else 0):
+            if busy:
+                before = cpu_s(self.process.pid)
+                time.sleep(1)
+                busy = cpu_s(self.process.pid) - before > BUSY_S
+
     def end(self):
-        """End it as Ctrl-C does. Returns what it said."""
-        status = end(self.process, 300, signal.SIGINT)
+        """End it, and its command. Returns what it said."""
+        status = end(self.process, 300)
         if status:
             raise RuntimeError("otelprof record: exit %d: %s" % (
                 status, " ".join(self.said().strip().splitlines()[-6:])))
