@@ -6,7 +6,7 @@
  *                                    later as many from second()
  *     changes name SLEEPS            sleeps of 10 ms as "before", then SLEEPS more as "after":
  *                                    tells how long those took, in ns
- *     changes live N                 allocates N times at large() and 10 N at small(), frees a third
+ *     changes live N                 waits for a line, allocates N times at large() and 10 N at small(), frees a third
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
  *     changes strlen TIMES           calls strlen(3) TIMES from measures()
@@ -133,7 +133,10 @@ static int live(long n)
 	long i;
 	long k;
 
-	(void)sleep(ATTACH_S); /* the profiler comes to the sampler */
+	/* the profiler comes to the sampler */
+	printf("ready %d\n", (int)getpid());
+	(void)fflush(stdout);
+	(void)getchar();
 	for (i = 0; i < n; i++) {
 		if (i % PAUSE_EVERY == 0)
 			(void)usleep(PAUSE_LIVE_US);

@@ -21,6 +21,7 @@ timens: the profiler is in a time namespace, whose clocks are a day ahead.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
+import collections
 import itertools
 import json
 import os
@@ -118,6 +119,31 @@ def is_early(stack):
     return stack[0] == "changes" and stack[1].startswith("[unwind error")
 
 
+def told_by_thread(samples):
+    """{its name: samples}, and how many were lost."""
+    told = collections.Counter()
+    for s in samples:
+        told[s.attributes.get("thread.name")] += s.count
+    return told, sum({s.window: s.lost for s in samples}.values())
+
+
+def begun(run, name, options, *command, **how):
+    """A program that waits for a line of input, and an "otelprof record" that knows it: both work
+    from then on alone. Returns (recorder, program)."""
+    program = suite.start(*command, stdin=subprocess.PIPE, **how)
+    recorder = suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "-p", str(program.pid),
+                              *options)
+    recorder.settle()
+    return recorder, program
+
+
+def go(program):
+    """Returns what it says of what it did."""
+    program.stdin.write("go\n")
+    program.stdin.flush()
+    return program.stdout.readline()
+
+
 def record(run, name, options, *command):
     """Returns (stacks and their values, what the command said)."""
     folded = run.fresh(name + ".folded")
@@ -139,14 +165,18 @@ def step(run, name, hz, period_ms, percent, phases):
     found = []
     for first in range(0, phases, tasks):
         phase_us = 1000 * period_ms * first // (PHASES * tasks)
-        stacks, said = record(
-            run, name, ["-F", str(hz)], program(run, "periodic"), str(1000 * period_ms),
-            str(10 * period_ms * percent), str(tasks), str(phase_us),
-            str(max(SECONDS, (TICKS if run.full else TICKS // 4) / hz)), str(hz))
-        for line in said.splitlines():
+        path = run.fresh(name + ".otlp")
+        done = subprocess.run(
+            [run.args.otelprof, "record", "-q", "--no-keep", "-F", str(hz), "-o", path, "--",
+             program(run, "periodic"), str(1000 * period_ms), str(10 * period_ms * percent),
+             str(tasks), str(phase_us),
+             str(max(SECONDS, (TICKS if run.full else TICKS // 4) / hz)), str(hz)],
+            capture_output=True, text=True, timeout=600, check=True)
+        told, lost = told_by_thread(outputs.otlp.read_file(path).samples)
+        for line in done.stdout.splitlines():
             task, cpu_ns, variance = line.split()
-            got = sum(n for stack, n in stacks if task in stack)
             want = int(cpu_ns) * hz / 1e9
+            got = told[task] + min(lost, max(0, want - told[task]))
             sigma = max(float(variance), LEAST) ** 0.5 + CLOCK * want
             found.append(((got - want) / sigma, got, want))
     return found
@@ -253,21 +283,22 @@ def cell_mute(run, name):
 
 
 def cell_in_use(run, name):
-    changes = program(run, "changes")
-    folded = run.fresh(name + ".otlp")
     sampler = os.path.join(os.path.dirname(run.args.otelprof), "..", "..", "lib", "preload",
                            "heap", "libotelprof-heap.so.0")
     if not os.path.exists(sampler):
         raise suite.Skip("no libotelprof-heap.so.0")
-    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "heap",
-                           "-o", folded, "--", "env", "LD_PRELOAD=" + sampler,
-                           "OTELPROF_HEAP_INTERVAL=%d" % LIVE_INTERVAL, changes, "live",
-                           str(LIVES)], stdout=subprocess.PIPE, text=True) as recorder:
-        want = [int(word) for word in recorder.stdout.readline().split()]
-        recorder.terminate()
-        recorder.wait()
+    recorder, live = begun(run, name, ["--kinds", "heap"], program(run, "changes"), "live",
+                           str(LIVES), env=dict(os.environ, LD_PRELOAD=sampler,
+                                                OTELPROF_HEAP_INTERVAL=str(LIVE_INTERVAL)))
+    with recorder:
+        try:
+            want = [int(word) for word in go(live).split()]
+            recorder.end()
+        finally:
+            suite.stop([live])
     text = run.fresh(name + ".folded")
-    subprocess.run([run.args.otelprof, "convert", "--kind", "inuse_space", "-o", text, folded],
+    subprocess.run([run.args.otelprof, "convert", "--kind", "inuse_space", "-o", text,
+                    recorder.out],
                    check=True, capture_output=True)
     stacks = read(text)
     told = [sum(n for stack, n in stacks if place in stack) for place in ("large", "small")]
@@ -281,14 +312,22 @@ def cell_goroutine_waits(run, name):
     seconds = WAITS_MATRIX_SECONDS if run.full else WAITS_SECONDS
     program = run.path("waits")
     subprocess.run(["go", "build", "-o", program, os.path.join(HERE, "waits.go")], check=True)
-    stacks, said = record(run, name, ["--kinds", "goroutine_waits"], program, str(seconds))
-    want = [int(word) for word in said.split()]
-    told = [sum(n for stack, n in stacks if place in stack)
-            for place in ("sync.(*Mutex).Lock", "main.waitsForChannel")]
+    recorder, waits = begun(run, name, ["--kinds", "goroutine_waits"], program, str(seconds))
+    with recorder:
+        try:
+            want = [int(word) for word in go(waits).split()]
+            recorder.end()
+        finally:
+            suite.stop([waits])
+    told = [0, 0]
+    for s in outputs.otlp.read_file(recorder.out).samples:
+        names = [f.name for f in s.frames]
+        for i, place in enumerate(("sync.(*Mutex).Lock", "main.waitsForChannel")):
+            told[i] += sum(s.values) if place in names else 0
     most = WAITS_MATRIX_OFF if run.full else WAITS_OFF
     locks = run.fresh(name + "-locks.otlp")
     subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "--kinds", "locks", "-o", locks,
-                    "--", program, "2"], check=True, capture_output=True)
+                    "--", program, "2"], check=True, capture_output=True, stdin=subprocess.DEVNULL)
     idle = sum(sum(s.values) for s in outputs.otlp.read_file(locks).samples
                if s.sample_type[0] == "delay" and
                {"runtime.stopm", "runtime.sysmon"} & {f.name for f in s.frames})
@@ -322,15 +361,14 @@ def cell_parked(run, name):
 
 def cell_outputs(run, name):
     path = run.fresh(name + ".otlp")
-    with subprocess.Popen([run.args.otelprof, "record", "-q", "--no-keep", "--config",
-                           config(run, name, OUTPUTS_RULES), "--kinds", "cpu,off_cpu,wall,threads", "-d", str(OUTPUTS_SECONDS), "-o",
-                           path]) as recorder:
-        time.sleep(1)
+    with suite.Recorder(run.args.otelprof, path, "--no-keep", "--config",
+                        config(run, name, OUTPUTS_RULES), "--kinds",
+                        "cpu,off_cpu,wall,threads") as recorder:
         twins = subprocess.Popen([program(run, "changes"), "twins", "60000"])
         try:
-            recorder.wait()
+            time.sleep(OUTPUTS_SECONDS)
+            recorder.end()
         finally:
-            twins.kill()
             suite.stop([twins])
     problems, want = outputs.differences(run, path)
     few = [kind for kind, pids in want.items() if len(pids) < 2]
