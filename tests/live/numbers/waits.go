@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Goroutines that wait for a mutex and for a channel, once a line of input has come, and tell how
+// Goroutines that wait for a mutex and for a channel, once two lines of input have come, and tell how
 // long in ns, by their own clock:
 //
 //	waits SECONDS
@@ -41,7 +41,9 @@ func waitsForChannel(c chan int) time.Duration {
 func main() {
 	s, _ := strconv.ParseFloat(os.Args[1], 64)
 	fmt.Println("ready", os.Getpid())
-	os.Stdin.Read(make([]byte, 1))
+	os.Stdin.Read(make([]byte, 3))
+	fmt.Println("known")
+	os.Stdin.Read(make([]byte, 3))
 	end := time.Now().Add(time.Duration(s * 1e9))
 	var wg sync.WaitGroup
 	var sum [2]time.Duration
