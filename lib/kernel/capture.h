@@ -63,8 +63,9 @@ int op_capture_unpublish(void *c, uint32_t pid);
 int op_capture_publish_context(void *c, uint32_t pid,
 			       const struct op_context_place *place);
 int op_capture_need_runtimes(void *c, uint64_t runtimes);
-/* Are there events of the side-bands that were not passed on? */
-bool op_capture_events_wait(void *c);
+/* May an event that was not passed on yet have mapped a file of number @inode into [start, end), of
+ * any process? */
+bool op_capture_map_waits(void *c, uint64_t start, uint64_t end, uint64_t inode);
 
 /* Begin to receive events of the side-band. Call this before processes are scanned, so that
  * none is missed by both. */

@@ -80,7 +80,7 @@ static void init_executables(struct op_processes *p)
 	struct op_executables *x = &p->executables;
 
 	op_executables_init(x);
-	x->events_wait = p->config.events_wait;
+	x->map_waits = p->config.map_waits;
 	x->events_ctx = p->config.ctx;
 	x->arena = p->config.arena;
 	x->images.arena = p->config.arena;

@@ -288,11 +288,16 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 			return r;
 		proc->mappings->fallback = false;
 		for (i = 0; i < proc->mappings->len; i++) {
-			proc->mappings->vma[i] = resolve(p, proc, i, marked_ns);
-			if (proc->mappings->vma[i].flags & OP_MAPPING_ANON &&
-			    proc->mappings->vma[i].exe &&
-			    proc->mappings->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
-				proc->mappings->fallback = true;
+			struct op_mapping *v = &proc->mappings->vma[i];
+
+			*v = resolve(p, proc, i, marked_ns);
+			if (!(v->flags & OP_MAPPING_ANON) || !v->exe ||
+			    v->exe->state == OP_EXECUTABLE_FOREIGN)
+				continue;
+			proc->mappings->fallback = true;
+			if (v->exe->retry_ns > p->now_ns)
+				p->runtimes.fallback_after_ns = OP_MIN(
+					p->runtimes.fallback_after_ns, v->exe->retry_ns);
 		}
 	}
 	return op_mappings_write(proc->mappings, p->config.arena);

@@ -109,8 +109,8 @@ struct op_executables {
 	struct op_images images;
 	struct op_event_handlers events;
 	struct op_target *target; /* borrowed */
-	/* Do events of processes wait, so that mappings may have changed? NULL: never. */
-	bool (*events_wait)(void *ctx);
+	/* May an event wait by which a file of that number is mapped there? NULL: never. */
+	bool (*map_waits)(void *ctx, uint64_t start, uint64_t end, uint64_t inode);
 	void *events_ctx;
 	struct op_arena *arena;
 	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];

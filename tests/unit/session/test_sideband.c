@@ -104,8 +104,8 @@ static void put_task(struct host *h, uint32_t cpu, uint32_t type, uint32_t pid,
 	put(h, cpu, type, &body, sizeof(body), time_ns);
 }
 
-static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
-		     uint64_t time_ns)
+static void put_file(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
+		     uint64_t inode, uint64_t time_ns)
 {
 	struct {
 		uint32_t pid, tid;
@@ -114,9 +114,20 @@ static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
 		uint64_t inode, generation;
 		uint32_t prot, flags;
 		char path[16];
-	} body = { .pid = pid, .tid = pid, .start = start, .len = 4096, .path = "/a" };
+	} body = { .pid = pid,
+		   .tid = pid,
+		   .start = start,
+		   .len = 4096,
+		   .inode = inode,
+		   .path = "/a" };
 
 	put(h, cpu, PERF_RECORD_MMAP2, &body, sizeof(body), time_ns);
+}
+
+static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
+		     uint64_t time_ns)
+{
+	put_file(h, cpu, pid, start, 0, time_ns);
 }
 
 /* A process forks on one CPU, maps on another and ends on a third. */
@@ -158,6 +169,40 @@ static void test_order_over_cpus(void)
 		}
 		host_deinit(&h);
 	}
+}
+
+/* A file that gets the number of another one and its place is seen before its event's turn. What
+ * others do is not it. */
+static void test_waiting(void)
+{
+	static const uint64_t inode = 7, start = 0x10000, end = 0x12000;
+	uint64_t at = op_clock_monotonic_ns();
+	struct host h;
+	int i;
+
+	host_init(&h, 2);
+	put_task(&h, 0, PERF_RECORD_FORK, PID_FIRST, 1, at);
+	put_file(&h, 0, PID_FIRST, start, inode + 1, at + 1);
+	put_file(&h, 0, PID_FIRST, start - 4096, inode, at + 2);
+	put_file(&h, 1, PID_FIRST, end, inode, at + 3);
+	CHECK(!op_capture_map_waits(h.capture, start, end, inode));
+	put_file(&h, 1, PID_FIRST, end - 4096, inode, at + 4);
+	CHECK(op_capture_map_waits(h.capture, start, end, inode));
+	CHECK(op_capture_map_waits(h.capture, end - 1, end, inode));
+	CHECK(!op_capture_map_waits(h.capture, start, end - 4096, inode));
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 5);
+	CHECK(!op_capture_map_waits(h.capture, start, end, inode));
+	/* what was lost is not known, nor what a full buffer had no place for */
+	put(&h, 0, PERF_RECORD_LOST, &(uint64_t[2]){ 0, 1 }, 16, at + 5);
+	CHECK(op_capture_map_waits(h.capture, start, end, inode));
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 1);
+	for (i = 0; i < 400; i++)
+		put_task(&h, 0, PERF_RECORD_EXIT, PID_FIRST + 1, 1, at + 6);
+	CHECK(!op_capture_map_waits(h.capture, start, end, inode));
+	for (i = 0; i < 300; i++)
+		put_task(&h, 0, PERF_RECORD_EXIT, PID_FIRST + 1, 1, at + 6);
+	CHECK(op_capture_map_waits(h.capture, start, end, inode));
+	host_deinit(&h);
 }
 
 /* What waits at @cpus is of the time until which all was drained, or newer. */
@@ -611,4 +656,4 @@ TEST_MAIN({ "leader", test_leader_ends }, { "all", test_all_end },
 	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
 	  { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
-	  { "go", test_cpus_that_go })
+	  { "go", test_cpus_that_go }, { "waiting", test_waiting })
