@@ -163,6 +163,29 @@ static bool may_map(const uint8_t *ring, uint64_t at,
 	       (m.start >= start || m.len > start - m.start);
 }
 
+static bool map_waits_on(const struct op_capture *c,
+			 const struct perf_event_mmap_page *page, uint64_t start,
+			 uint64_t end, uint64_t inode)
+{
+	const uint8_t *ring = (const uint8_t *)page + c->page_size;
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t at = page->data_tail;
+	struct perf_event_header header;
+
+	/* the kernel may have had no place for the record */
+	if (head - at > OP_SIDEBAND_BYTES / 2)
+		return true;
+	for (; at != head; at += header.size) {
+		if (head - at < sizeof(header))
+			return true;
+		copy_out(ring, at, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - at ||
+		    may_map(ring, at, &header, start, end, inode))
+			return true;
+	}
+	return false;
+}
+
 bool op_capture_map_waits(void *capture, uint64_t start, uint64_t end, uint64_t inode)
 {
 	struct op_capture *c = capture;
@@ -170,29 +193,9 @@ bool op_capture_map_waits(void *capture, uint64_t start, uint64_t end, uint64_t 
 
 	if (c->cpus.moved)
 		return true;
-	op_vec_foreach(e, &c->cpus.list) {
-		const struct perf_event_mmap_page *page = e->sideband;
-		const uint8_t *ring = (const uint8_t *)page + c->page_size;
-		struct perf_event_header header;
-		uint64_t head;
-		uint64_t at;
-
-		if (!page)
-			continue;
-		head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-		at = page->data_tail;
-		/* the kernel may have had no place for the record */
-		if (head - at > OP_SIDEBAND_BYTES / 2)
+	op_vec_foreach(e, &c->cpus.list)
+		if (e->sideband && map_waits_on(c, e->sideband, start, end, inode))
 			return true;
-		for (; at != head; at += header.size) {
-			if (head - at < sizeof(header))
-				return true;
-			copy_out(ring, at, &header, sizeof(header));
-			if (header.size < sizeof(header) || header.size > head - at ||
-			    may_map(ring, at, &header, start, end, inode))
-				return true;
-		}
-	}
 	return false;
 }
 

@@ -507,14 +507,17 @@ static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 }
 
 /* Did the kernel see that the process had mapped other code than it was given? Then no
- * event reported that code, or its removal. */
-static void look_again(struct op_sampler *sampler, struct op_proc *proc,
-		       struct op_parsed *r)
+ * event reported that code, or its removal. Returns 0, or -EINPROGRESS if its maps are read soon. */
+static int look_again(struct op_sampler *sampler, struct op_proc *proc,
+		      struct op_parsed *r)
 {
 	struct op_record *h = &r->header;
+	const struct op_look look = { .time_ns = h->time_ns,
+				      .code_pages = h->code_pages };
+	int looked;
 
 	if (!proc)
-		return;
+		return 0;
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
 	/* There was nothing to compare with, such as for a child that was just forked. */
@@ -522,11 +525,18 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);
-	if ((h->resumed & OP_REMAPPED) &&
-	    op_registry_look_again(sampler->processes, proc, h->time_ns) &&
-	    !(op_proc_replaces(proc) &&
-	      op_registry_differs(proc, h->code_pages, h->time_ns)))
+	if (!(h->resumed & OP_REMAPPED))
+		return 0;
+	looked = op_registry_look_again(sampler->processes, proc, &look);
+	if (looked < 0 && !op_sampler_hurries(sampler))
+		return looked;
+	/* Of a program that has ended the pages tell, which only events add to. */
+	if (looked <= 0 && (!h->code_pages || !op_proc_view_now(proc).program->until_ns))
+		return 0;
+	if (!op_proc_replaces(proc) ||
+	    !op_registry_differs(proc, h->code_pages, h->time_ns))
 		h->resumed &= OP_RESUMED_MASK;
+	return 0;
 }
 
 /* Is a table missing, and was there no copy of the stack? */
@@ -558,7 +568,9 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 	op_processes_advance(sampler->processes, parsed->header.time_ns);
 	sampler->moment = (uint32_t)(parsed->header.time_ns >> 28);
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
-	look_again(sampler, proc, parsed);
+	r = look_again(sampler, proc, parsed);
+	if (r < 0)
+		return r;
 	locate(proc, parsed, &of, &generation);
 	of.time_ns = parsed->header.end == OP_END_UNKNOWN ? 0 : parsed->header.time_ns;
 	if (parsed->header.end == OP_END_UNKNOWN)
