@@ -102,9 +102,10 @@ struct changed {
 	const struct op_proc_view *view;
 	uint64_t time_ns;
 	bool later; /* after the sample; else earlier ones that the walk lacked */
-	/* If not 0: mappings are missing, and files that were opened later may be
-	 * gone. */
+	/* If not 0: files that were opened later may be gone. */
 	uint64_t start_ns;
+	/* If not NULL: the mappings that came. A copy of a file is no change. */
+	const struct op_mappings *equal;
 };
 
 /* Is @addr in a file that may not have been mapped at the time of the sample? That is a
@@ -131,9 +132,11 @@ static bool is_changed(const struct changed *c, uint64_t word)
 		return false;
 	if (is_late(c, addr))
 		return true;
-	return c->later ? op_changes_after(c->view->changes, c->time_ns, addr)
-			: op_changes_before(c->view->changes, c->view->change_number,
-					    c->time_ns, addr);
+	if (c->later)
+		return op_changes_after(c->view->changes, c->time_ns, addr);
+	return op_changes_before(c->view->changes, c->view->change_number, c->time_ns,
+				 addr) &&
+	       !(c->equal && op_mappings_are_copies(c->view->mappings, c->equal, addr));
 }
 
 /* How many words come before the first frame that changed. */
@@ -307,9 +310,9 @@ static bool is_forked(const struct op_program *program)
 
 /*
  * The kernel walked the record by @published, before user space had published code that
- * replaced other code. Frames above the first one in such code were found by the rules of
- * the old code, so cut them. That frame itself gets the present name if its code is still
- * there.
+ * replaced other code than its own copy. Frames above the first one in such code were found by
+ * the rules of the old code, so cut them. That frame itself gets the present name if its code is
+ * still there.
  */
 static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 			struct op_frames_of *of, const struct op_proc_view *published,
@@ -319,24 +322,29 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 	struct op_record *h = &r->header;
 	const uint64_t *words = r->words + h->kernel_count;
 	struct op_proc_view now = op_proc_view_now(proc);
-	const struct changed before = { .view = published,
-					.time_ns = h->time_ns,
-					.start_ns = doubt_after(proc, h, published) };
+	struct changed before = { .view = published,
+				  .time_ns = h->time_ns,
+				  .start_ns = doubt_after(proc, h, published) };
 	const struct changed after = { .view = &now,
 				       .time_ns = h->time_ns,
 				       .later = true,
 				       .start_ns = before.start_ns };
 	size_t kept = unchanged(&before, words, h->user_words);
-	size_t with;
+	size_t equal, with;
 
 	if (kept == h->user_words)
 		return;
-	with = OP_MIN(kept + op_frame_words(words[kept]), (size_t)h->user_words);
-	if (now.program == published->program && unchanged(&after, words, with) == with) {
+	before.equal = now.program == published->program ? now.mappings : NULL;
+	equal = unchanged(&before, words, h->user_words);
+	with = equal < h->user_words ? equal + op_frame_words(words[equal]) : equal;
+	with = OP_MIN(with, (size_t)h->user_words);
+	if (before.equal && unchanged(&after, words, with) == with) {
 		of->mappings = now.mappings;
 		/* what words mean, for the caches */
 		*ret_generation = BY_NUMBER | now.change_number;
 		kept = with;
+		if (equal == h->user_words)
+			return;
 	}
 	h->user_words = (uint16_t)kept;
 	h->end = OP_ERROR_native_no_mapping;

@@ -364,6 +364,21 @@ uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t tim
 	return bytes / page_bytes;
 }
 
+bool op_mappings_are_copies(const struct op_mappings *before,
+			    const struct op_mappings *now, uint64_t addr)
+{
+	const struct op_mapping *a = op_mappings_find(before, addr);
+	const struct op_mapping *b = op_mappings_find(now, addr);
+	const struct op_build_ids *ids;
+
+	if (!a || !b || !a->segment || !a->exe || !a->exe->image || !b->exe ||
+	    !b->exe->image || a->start - a->offset != b->start - b->offset)
+		return false;
+	ids = &a->exe->image->ids;
+	return ids->gnu[0] && strcmp(ids->gnu, b->exe->image->ids.gnu) == 0 &&
+	       strcmp(ids->htlhash, b->exe->image->ids.htlhash) == 0;
+}
+
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings)
 {
 	/* A process opens the files that it was linked with in this time. */
