@@ -96,6 +96,8 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_perf_close(c);
 	op_ring_close(&c->ring);
 	op_closep(&c->cpus.online_fd);
+	if (c->cpus.uevents_fd > 0)
+		op_closep(&c->cpus.uevents_fd);
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);

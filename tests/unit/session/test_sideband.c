@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The side-band of many CPUs, pretended: buffers in plain memory. */
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -651,9 +652,64 @@ static void test_cpus_that_go(void)
 	remove_root(root);
 }
 
+/* A CPU goes and comes between two looks at the list. */
+static void test_cpu_that_went(void)
+{
+	static const char *const others[] = {
+		"add@/devices/system/cpu/cpu1",
+		"online@/devices/system/cpu/cpu1",
+		"offline@/devices/system/cpu/cpu7",
+		"offline@/devices/system/cpu/cpu99999999999999",
+		"offline@/devices/system/memory/memory1",
+		""
+	};
+	char root[] = "/tmp/op-cpus-XXXXXX";
+	struct op_capture *c;
+	struct host h;
+	int pair[2];
+	size_t i;
+
+	make_root(root);
+	host_init(&h, 2);
+	c = h.capture;
+	c->config.sysfs_root = root;
+	c->cpus.online_fd = -1;
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+	c->cpus.uevents_fd = pair[0];
+	for (i = 0; i < 2; i++) {
+		struct op_cpu_events *e = &c->cpus.list.data[i];
+
+		free(e->sideband);
+		e->sideband =
+			mmap(NULL, c->page_size + OP_SIDEBAND_BYTES,
+			     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(e->sideband != MAP_FAILED);
+		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
+	}
+	write_list(root, "0-1\n");
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		CHECK(send(pair[1], others[i], strlen(others[i]) + 1, 0) > 0);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	CHECK(c->cpus.list.data[0].sideband && c->cpus.list.data[1].sideband);
+	CHECK(send(pair[1], "offline@/devices/system/cpu/cpu1\0ACTION=offline", 48, 0) >
+	      0);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	/* nobody listens: it is not opened anew */
+	CHECK(c->cpus.list.data[0].sideband && !c->cpus.list.data[1].sideband);
+	(void)op_session_drain_sideband(&h.session, 0);
+	CHECK(h.session.ends.lost_ns);
+	op_perf_close(c);
+	op_closep(&c->cpus.online_fd);
+	CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
+	host_deinit(&h);
+	remove_root(root);
+}
+
 TEST_MAIN({ "leader", test_leader_ends }, { "all", test_all_end },
 	  { "order", test_order_over_cpus }, { "parts", test_drain_in_parts },
 	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
 	  { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
-	  { "go", test_cpus_that_go }, { "waiting", test_waiting })
+	  { "go", test_cpus_that_go }, { "waiting", test_waiting },
+	  { "went", test_cpu_that_went })
