@@ -92,6 +92,7 @@ static int make_processes(struct otelprof *p)
 		.publish_context = op_capture_publish_context,
 		.need_runtimes = op_capture_need_runtimes,
 		.map_waits = op_capture_map_waits,
+		.drained_ns = op_capture_drained_ns,
 	};
 	int r = 0;
 

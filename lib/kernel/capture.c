@@ -242,8 +242,10 @@ bool op_capture_sideband_left(const struct op_capture *c)
 	return c->sideband.left;
 }
 
-uint64_t op_capture_drained_ns(const struct op_capture *c)
+uint64_t op_capture_drained_ns(const void *capture)
 {
+	const struct op_capture *c = capture;
+
 	return c->sideband.drained_ns;
 }
 

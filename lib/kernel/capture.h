@@ -109,7 +109,7 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 /* Did the last drain leave events? */
 bool op_capture_sideband_left(const struct op_capture *c);
 /* All events of the side-bands until this time were passed. */
-uint64_t op_capture_drained_ns(const struct op_capture *c);
+uint64_t op_capture_drained_ns(const void *c);
 /* Pass the programs' records to @fn, as op_ring_consume() does. */
 int op_capture_drain_ring(struct op_capture *c, op_ring_fn fn, void *ctx);
 

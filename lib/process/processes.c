@@ -288,10 +288,34 @@ void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 	op_allowance_until(p->config.allowance, 0);
 }
 
+/*
+ * A child of a process begins with its parent's table, also of the one before where the parent was
+ * just published anew, and its own children with that. So what was released leads to nothing any
+ * longer only after a publication of all that was known then, and a second one of all that was
+ * forked until the first was over.
+ */
+static void move_fence(struct op_processes *p)
+{
+	uint64_t drained_ns =
+		p->config.drained_ns ? p->config.drained_ns(p->config.ctx) : 0;
+	const struct op_proc *proc;
+
+	if (!drained_ns || p->settle_on || drained_ns < p->fence.end_ns)
+		return;
+	TAILQ_FOREACH(proc, &p->dirty, dirty_link)
+		if (!proc->current)
+			return;
+	op_arena_set_fence(p->config.arena, p->fence.drained_ns);
+	p->fence.drained_ns = drained_ns;
+	p->fence.end_ns = op_clock_monotonic_ns();
+}
+
 void op_processes_go_on(struct op_processes *p)
 {
-	if (!p->forked)
-		op_evict_go_on(p);
+	if (p->forked)
+		return;
+	move_fence(p);
+	op_evict_go_on(p);
 }
 
 bool op_processes_waiting(const struct op_processes *p)

@@ -67,6 +67,8 @@ struct op_processes_config {
 	/* May an event that was not passed on have mapped a file of that number there? May be
 	 * NULL. */
 	bool (*map_waits)(void *ctx, uint64_t start, uint64_t end, uint64_t inode);
+	/* Until when all events were passed on. May be NULL: all were, always. */
+	uint64_t (*drained_ns)(const void *ctx);
 	void *ctx;
 };
 
