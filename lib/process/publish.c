@@ -303,18 +303,18 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 	return op_mappings_write(proc->mappings, p->config.arena);
 }
 
-uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path)
+static uint32_t runtimes_like(const struct op_processes *p, struct op_executable *e)
 {
 	size_t len;
 	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
-	uint32_t like = 0;
 	size_t i;
 
-	for (i = 0; i < len; i++)
+	for (i = 0; i < len && !e->like_known; i++)
 		if (!(p->config.runtimes_off & UINT64_C(1) << ops[i]->id) &&
-		    op_runtime_looks_like(ops[i], path))
-			like |= UINT32_C(1) << ops[i]->id;
-	return like;
+		    op_runtime_looks_like(ops[i], e->path))
+			e->like |= UINT32_C(1) << ops[i]->id;
+	e->like_known = true;
+	return e->like;
 }
 
 /*
@@ -333,7 +333,7 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 
 		if (!e || e->vdso || e->state == OP_EXECUTABLE_FOREIGN)
 			continue;
-		if (e->image ? !e->image->runtime : !op_publish_runtimes_like(p, e->path))
+		if (e->image ? !e->image->runtime : !runtimes_like(p, e))
 			continue;
 		if (e->image && e->image->table)
 			continue;

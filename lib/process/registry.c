@@ -310,7 +310,7 @@ static int rescan_one(void *ctx, const struct op_mmap_event *e)
 	struct rescan *s = ctx;
 	int r = insert(s->p, &s->mappings, e, NULL);
 
-	return r == -ENOMEM ? r : 0;
+	return r == -ENOMEM ? r : s->mappings->full;
 }
 
 static bool layout_equal(const struct op_mappings *a, const struct op_mappings *b)

@@ -75,6 +75,8 @@ struct op_executable {
 	uint32_t
 		context_misses; /* of its processes, in a row, without a process context */
 	bool context_looked;	/* context is known */
+	bool like_known;
+	uint32_t like; /* bits of runtimes that its path looks like, if like_known */
 	struct op_context_place context; /* as an executable; form 0: it has none */
 };
 

@@ -252,10 +252,11 @@ static bool replaces_file(const struct op_mappings *mappings,
  * none. */
 static bool drop_made(struct op_mappings *mappings, struct op_executables *x)
 {
-	size_t i = mappings->len;
+	size_t i = mappings->full ? 0 : mappings->len;
 
 	while (i && mappings->vma[i - 1].exe)
 		i--;
+	mappings->full = !i;
 	if (!i)
 		return false;
 	unshift(mappings, i - 1, 1);
@@ -316,6 +317,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	if (new.exe)
 		op_executable_ref(new.exe);
 	new.replaced = replaces_file(mappings, &new);
+	mappings->full = mappings->full && new.exe && mappings->len >= OP_MAPPINGS_MAX;
 	punch(mappings, new.start, new.end, x);
 	if (mappings->len + 1 > OP_MAPPINGS_MAX &&
 	    (!new.exe || !drop_made(mappings, x))) {

@@ -39,6 +39,7 @@ struct op_mappings {
 	size_t cap;
 	struct op_mapping *vma;
 	uint64_t refused; /* mappings past OP_MAPPINGS_MAX */
+	bool full;	  /* there are so many, and all have files */
 	op_ref block; /* its block in the arena: starts, mappings, marks; 0: not written */
 	size_t block_bytes;
 	op_ref marks; /* in the block */
