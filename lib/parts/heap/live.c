@@ -19,7 +19,7 @@
 enum {
 	BATCH = 4096,
 	PID_KEY_SHIFT = 32,
-	/* how much of a limit is kept where more than half is used */
+	/* share of a limit that is kept if more than half of it is used */
 	OP_LIVE_ROOM_PARTS = 8,
 	OP_LIVE_ROOM_KEPT = 3,
 };
