@@ -17,7 +17,7 @@
 #include "process/resource/host.h"
 
 enum {
-	/* larger than any struct will ever be: a size above it is an error */
+	/* more than any struct will have: a larger size is an error */
 	STRUCT_BYTES_MAX = 4096,
 	COMM_LEN_MAX = OP_COMM_BYTES - 1,
 	RULE_NAME_BYTES = 32,
@@ -164,7 +164,7 @@ static int settle(struct otelprof_config *c, struct op_log *log)
 	if (r < 0)
 		return r;
 	*c = values.plain.config;
-	/* a window cannot be evicted, so it must leave memory for the rest */
+	/* the open window cannot be evicted, so it must leave memory for the rest */
 	if (c->memory_limit_bytes)
 		c->symbol_budget_bytes =
 			OP_MIN(c->symbol_budget_bytes, c->memory_limit_bytes / 2);
@@ -297,7 +297,7 @@ static int add_attribute(struct otelprof_config *c, const char *key, const char 
 	struct otelprof_attribute *grown;
 
 	if (op_config_has_attribute(c, key))
-		return 0; /* the user's values have priority */
+		return 0; /* the user's values win */
 	grown = realloc((void *)c->attributes, (c->attributes_len + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
