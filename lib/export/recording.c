@@ -150,14 +150,14 @@ int op_recording_complete(struct op_recording *recording)
 	return 0;
 }
 
-/* A format writes everything that it has collected each time, but a stream cannot be
+/* A format writes all that it has collected each time, but a stream cannot be
  * rewritten. */
 bool op_recording_keeps(const struct op_recording *r)
 {
 	return r->format && !r->out.stream;
 }
 
-/* What a thread of its own opens. */
+/* What a thread opens, because a disk may not answer. */
 struct opening {
 	char *path;
 	struct op_output out;
