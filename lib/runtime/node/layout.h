@@ -75,9 +75,8 @@ struct op_node_layout {
 
 	uint32_t
 		tagged; /* bytes of a tagged word: 4 if pointers are compressed, else 8 */
-	uint32_t
-		/* an array's length is no small integer, except a BytecodeArray's */
-		raw_lengths;
+	/* an array's length is no small integer, except a BytecodeArray's */
+	uint32_t raw_lengths;
 	uint32_t array_length; /* in a BytecodeArray: its length */
 	/* BytecodeArrays and Codes are in 4 GiB of their own, and a SharedFunctionInfo
 	 * has a handle of its code in place of a pointer */

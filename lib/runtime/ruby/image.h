@@ -23,7 +23,7 @@ struct op_ruby_image {
 		symbols; /* ruby_global_symbols; 0: not found, functions in C have no names */
 };
 
-/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+/* Like probe() of struct op_runtime_ops, with the image in *@ret. */
 int op_runtime_ruby_image(struct op_elf *elf, const char *path,
 			  const struct op_layouts *layouts, struct op_log *log,
 			  struct op_ruby_image *ret, struct op_runtime_loop *ret_loop);
