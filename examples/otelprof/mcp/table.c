@@ -24,7 +24,7 @@ enum {
 	{ "tree", ARGUMENT_NUMBER, "--tree", "Only this process and its descendants", false, 1, INT_MAX }, \
 	{ "container", ARGUMENT_TEXT, "--container", "Only this container, by the first digits of its id or by name" }, \
 	USER_ARGUMENTS
-/* Those of report, callers, callees and diff. */
+/* Arguments of report, callers, callees and diff. */
 #define FILTER_ARGUMENTS                                                                 \
 	{ "kind", ARGUMENT_TEXT, "--kind", "One kind of samples, by the word that record's kinds has: locks, off_cpu, heap" }, \
 	{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 0, INT_MAX },      \
