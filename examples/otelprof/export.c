@@ -36,8 +36,8 @@ static int help(FILE *f, const struct options *o)
 {
 	(void)fputs(
 		"Usage: otelprof export [OPTIONS]\n\n"
-		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C;\n"
-		"then sends what is left and prints what became of every sample.\n\n"
+		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C.\n"
+		"Then it sends what is left and prints what became of every sample.\n\n"
 		"      --interval S            seconds between exports (5)\n"
 		"      --control[=PATH]        a socket for 'otelprof ctl'\n"
 		"                              (" CONTROL_PATH ")\n"

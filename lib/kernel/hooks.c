@@ -198,7 +198,7 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 		if (c->kinds.begun[kind->event][i] >= 0)
 			r = empty(c->kinds.begun[kind->event][i], &gone);
 	c->kinds.attached_ns[kind->event] = op_clock_monotonic_ns();
-	return r < 0 ? op_fail(c->log, r, "the kind %s could not be begun anew: %s",
+	return r < 0 ? op_fail(c->log, r, "the kind %s could not be restarted: %s",
 			       op_kind_name(kind), strerror(-r))
 		     : 0;
 }

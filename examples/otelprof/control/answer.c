@@ -68,7 +68,7 @@ static void end_call(struct reply *reply, struct otelprof *p, int r)
 	struct otelprof_error_info why = { .size = sizeof(why) };
 
 	if (r >= 0)
-		end(reply, reply->cut ? "error there is more than fits" : "ok", "");
+		end(reply, reply->cut ? "error the answer is too long" : "ok", "");
 	else if (otelprof_last_error(p, &why) == 0 && why.code == r)
 		end(reply, "error ", why.message);
 	else

@@ -45,11 +45,11 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof sink [OPTIONS]\n\n"
-		"A small OTLP profiles receiver over gRPC (plain, gzip taken), for trying and\n"
-		"testing. Checks each request against the rules of the profiles signal and\n"
-		"prints a line for it, and a line for each rule it breaks.\n\n"
-		"      --listen A:PORT  where to listen (127.0.0.1:4317); port 0: any\n"
-		"      --dir DIR        write each request to a file in DIR, after those there\n"
+		"Receives OTLP profiles over gRPC without TLS, for trials and tests. Checks each\n"
+		"request against the rules of the profiles signal. Prints a line for the request\n"
+		"and one for each rule that it breaks.\n\n"
+		"      --listen A:PORT  where to listen (127.0.0.1:4317); port 0: a free one\n"
+		"      --dir DIR        write each request to a new file in DIR\n"
 		"      --count N        end after N requests\n"
 		"      --once           end after the first\n"
 		"  -h, --help           show this text\n\n"

@@ -391,13 +391,13 @@ static int check_rule(const struct otelprof_rule *rule, const char *what,
 		return op_fail(log, -EINVAL, "the rate of %s is %u and must be 1 to %d",
 			       what, rule->sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
 	if (rule->action == OTELPROF_RULE_RATE && !rule->sample_rate_hz)
-		return op_fail(log, -EINVAL, "%s says a rate and has no sample_rate_hz",
+		return op_fail(log, -EINVAL, "%s sets a rate but has no sample_rate_hz",
 			       what);
 	if (rule->action == OTELPROF_RULE_EXCLUDE && rule->sample_rate_hz)
-		return op_fail(log, -EINVAL, "%s excludes and has a sample_rate_hz",
-			       what);
+		return op_fail(log, -EINVAL,
+			       "%s excludes, so it cannot have a sample_rate_hz", what);
 	if (rule->keep_one_in > 1 && !include)
-		return op_fail(log, -EINVAL, "%s has a keep_one_in and does not include",
+		return op_fail(log, -EINVAL, "%s has a keep_one_in but does not include",
 			       what);
 	return has_text(rule->kind) ? check_text(rule, what, log) : 0;
 }

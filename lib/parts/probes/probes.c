@@ -115,8 +115,8 @@ static int refuse(struct op_probes *p, const char *text, int error)
 			       "\"%s\" is not a probe; probes are uprobe:FILE:SYMBOL, "
 			       "uretprobe:FILE:SYMBOL, usdt:FILE:PROVIDER:NAME, "
 			       "tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL and "
-			       "perf:EVENT, the first six perhaps with :argN or :retval, "
-			       "uretprobe with :latency",
+			       "perf:EVENT; the first six may end with :argN or :retval, "
+			       "and uretprobe with :latency",
 			       text);
 	case -ERANGE:
 		return op_fail(log, error,

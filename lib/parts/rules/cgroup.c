@@ -47,9 +47,10 @@ static int find_group(const struct op_rule_groups *g, bool pod, const char *moun
 	/* The sentence leaves out the paths, because whoever may make control groups
 	 * chooses them. */
 	if (r == -EEXIST)
-		return op_fail(g->log, r,
-			       "\"%s\" are several %ss: give more of the id, or a cgroup",
-			       text, what);
+		return op_fail(
+			g->log, r,
+			"\"%s\" matches several %ss: give more of the id, or a cgroup",
+			text, what);
 	if (r == -ENOENT)
 		return op_fail(g->log, r, "there is no %s \"%s\": give %s, or a cgroup",
 			       what, text,

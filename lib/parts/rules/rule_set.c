@@ -297,9 +297,10 @@ int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules
 	if (r == 0)
 		r = put_in_added(&next, t);
 	if (r == 0 && next.rules.len > OTELPROF_RULES_MAX)
-		r = op_fail(t->config.log, -ENOSPC,
-			    "%zu rules are more than %d, with those that were added",
-			    next.rules.len, OTELPROF_RULES_MAX);
+		r = op_fail(
+			t->config.log, -ENOSPC,
+			"there are %zu rules, with those that were added; at most %d are taken",
+			next.rules.len, OTELPROF_RULES_MAX);
 	next.published += op_matches_len(t->matches);
 	if (r == 0)
 		r = op_rule_table_replace(&next, t, clock_hz);

@@ -32,7 +32,7 @@ static bool settle(struct op_rule_set *t, struct op_rule *rule)
 	r = op_rule_enforce(t, rule);
 	if (r == 0)
 		op_log(t->config.log, OP_LOG_INFO,
-		       "a rule is in force that waited for %s", rule->of.text);
+		       "the rule that waited for %s applies now", rule->of.text);
 	else
 		op_log(t->config.log, OP_LOG_WARNING, "%s", t->config.log->message);
 	return true;
@@ -47,7 +47,7 @@ static void lose_group(struct op_rule_set *t, struct op_rule *rule)
 	t->waiting++;
 	t->changed = true;
 	op_log(t->config.log, OP_LOG_INFO,
-	       "the control group of a rule is gone; it waits for the next %s",
+	       "the control group of a rule is gone; the rule waits for the next %s",
 	       rule->of.text);
 }
 

@@ -80,7 +80,7 @@ void debuginfod_try(struct debuginfod *s, const char *build_id)
 	(void)setenv("DEBUGINFOD_TIMEOUT", timeout, 0);
 	(void)setenv("DEBUGINFOD_RETRY_LIMIT", "0", 0);
 	if (!load(&c)) {
-		note("DEBUGINFOD_URLS is not asked: there is no %s", library);
+		note("DEBUGINFOD_URLS is not used: there is no %s", library);
 		(void)unsetenv(urls);
 		return;
 	}

@@ -147,7 +147,7 @@ static const char *check_code(const struct op_python_layout *l)
 	    l->code.version > OBJECT_OFFSET_MAX || l->code.flags > OBJECT_OFFSET_MAX)
 		return "code_first_line, _version and _flags must be up to 240";
 	if (OP_ALIGN_DOWN(first_of_id(l), 8) + ID_BYTES_MAX < end_of_id(l))
-		return "what tells code objects apart must lie within 128 bytes";
+		return "the members that identify a code object must lie within 128 bytes";
 	if (l->unicode_compact > UINT8_MAX || l->unicode_state > UINT8_MAX ||
 	    l->unicode_length > UINT8_MAX || l->bytes_text > UINT8_MAX ||
 	    l->bytes_length > UINT8_MAX)
