@@ -134,7 +134,7 @@ static __always_inline enum op_next op_node_record(struct op_unwind *u,
 	return op_node_go(u, v, ra, fp + 16, next);
 }
 
-/* Four of the bytes last read, from offset @at on; it need not be aligned. */
+/* Four of the bytes last read, from offset @at on, which may be unaligned. */
 static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 {
 	__u32 ret;

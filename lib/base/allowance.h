@@ -153,7 +153,7 @@ static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t
 }
 
 /* The end of a part of the work that begins at @now_ns and gets one of @parts. Both
- * times are of op_allowance_now(). */
+ * times come from op_allowance_now(). */
 static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t now_ns,
 					 uint32_t parts)
 {
