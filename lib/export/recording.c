@@ -49,7 +49,7 @@ static int open_frames(struct op_recording *recording)
 	if (r == -ENODATA) {
 		op_notes_add(recording->notes, OP_LOG_WARNING,
 			     "export: file %s: somebody truncated, renamed or removed "
-			     "it; it begins anew",
+			     "it; starting a new one",
 			     recording->out.path);
 		recording->published_len = 0;
 		r = 0;

@@ -124,7 +124,7 @@ struct op_capture_cpus {
 	int64_t asleep_ns; /* how long the machine was asleep then, since it booted */
 	bool changed;	   /* the list has changed, or a CPU lacks an event */
 	bool moved;	   /* side-bands were closed or opened since the last drain */
-	bool slept;	   /* the machine was asleep: all events are opened anew */
+	bool slept;	   /* the machine was asleep: all events are opened again */
 };
 
 /* Of clock.c. */

@@ -226,8 +226,8 @@ int op_runtime_as_elf(int fd, uint64_t off, int *ret_fd);
  * with a sentence. The caller frees *@ret. */
 int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
 
-/* Claim the mappings of generated code that @is_own accepts, while *@ret has room. @data is passed to
- * it. */
+/* Claim the mappings of generated code that @is_own accepts, until *@ret is full. @data is
+ * passed to @is_own. */
 void op_runtime_claim_code(const struct op_runtime_target *target,
 			   bool (*is_own)(const void *data,
 					  const struct op_runtime_target *target,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a window: last snapshots, then each part begins anew. */
+/* The end of a window: last snapshots, then each part begins a new one. */
 #include "profile/window.h"
 #include "base/io.h"
 #include "base/log.h"

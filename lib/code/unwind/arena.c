@@ -121,7 +121,7 @@ static void note_spare(struct op_arena *arena, const struct extent *e)
 		arena->first[c] = OP_MIN(arena->first[c], e->start);
 }
 
-/* Add @extent to `spare` and join it with its neighbours. There is room. */
+/* Add @extent to `spare`, which is not full, and join it with its neighbours. */
 static void spare_add(struct op_arena *arena, struct extent extent)
 {
 	size_t i = spare_after(arena, extent.start);

@@ -5,7 +5,7 @@
  *
  *   heap.c   the kind: on and off, its probes, and the programs of these
  *   live.c   the stacks of what is in use, and a snapshot of it
- *   thin.c   makes room in the kernel's map of it
+ *   thin.c   frees entries of the kernel's map of it
  *
  * libotelprof-heap.so, which programs preload, has these probes (lib/preload/heap).
  */

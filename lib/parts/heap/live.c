@@ -260,7 +260,7 @@ static void thin_one(struct reading *g, uint32_t pid, uint32_t limit)
 			&g->live->random);
 }
 
-/* Make room in the kernel's map, and count anew. */
+/* Free entries of the kernel's map, and count again. */
 static void thin(struct reading *g)
 {
 	const struct op_thin_entry *e;

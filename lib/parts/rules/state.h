@@ -54,7 +54,7 @@ struct op_rule_set {
 	size_t waiting;
 	uint64_t look_ns; /* when to search for the groups for which rules wait */
 	size_t look_at;
-	uint64_t follow_ns; /* when to check if groups were made anew */
+	uint64_t follow_ns; /* when to check if groups were made again */
 	size_t follow_at;
 	bool changed; /* the table has changed, and the programs do not know yet */
 };

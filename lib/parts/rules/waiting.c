@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that wait for a control group, and control groups that are made anew. */
+/* Rules that wait for a control group, and control groups that are made again. */
 #include "base/allowance.h"
 #include "base/macros.h"
 #include "parts/rules/cgroup.h"
@@ -7,7 +7,7 @@
 
 /* Interval of searches for the groups for which rules wait. */
 static const uint64_t LOOK_NS = UINT64_C(5000000000);
-/* Interval of checks whether groups were made anew. */
+/* Interval of checks whether groups were made again. */
 static const uint64_t FOLLOW_NS = UINT64_C(400000000);
 
 void op_rule_look_later(struct op_rule_set *t, uint64_t now_ns)

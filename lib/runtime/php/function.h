@@ -4,7 +4,7 @@
  * A frame identifies a function by its address and its identity, because the memory may
  * have belonged to another function, and may again: a closure has a copy of its
  * function, an eval() drops the functions that it made, and without OPcache each
- * request makes its functions anew. Most come as copies that the kernel made. Missing
+ * request makes new functions. Most come as copies that the kernel made. Missing
  * parts are read from the process.
  */
 #ifndef OP_RUNTIME_PHP_FUNCTION_H
