@@ -36,11 +36,9 @@ static const uint64_t LAST_NS = UINT64_C(1000000000);
 #define PAUSE_NS UINT64_C(2000000) /* pause between two slices, for other work */
 
 enum {
-	HEAPS_SHARE =
-		2,	/* part of a finish's time that goroutines leave to heaps */
-	TURN_PARTS = 4, /* a slice's share of a poll */
-	PROGRAM =
-		0, /* index in the hooks of both kinds (lib/kernel/kinds/goroutines.c) */
+	HEAPS_SHARE = 2, /* part of a finish's time that goroutines leave to heaps */
+	TURN_PARTS = 4,	 /* a slice's share of a poll */
+	PROGRAM = 0,	 /* its index in HOOKS, lib/kernel/kinds/goroutines.c */
 };
 
 /* If no goroutines were found, the process had perhaps just begun. It is searched again
