@@ -50,8 +50,7 @@ enum op_hotspot_kind {
  * sp, last sp, Method, ...}.
  */
 enum op_hotspot_frame {
-	OP_HOTSPOT_SLOT =
-		0, /* the frame is complete; its slot has the bytecode's address */
+	OP_HOTSPOT_SLOT = 0,  /* the frame is complete, and has the bytecode's address */
 	OP_HOTSPOT_BCP = 1,   /* the same; a register has the bytecode's address, too */
 	OP_HOTSPOT_BEGUN = 2, /* the frame is complete; no bytecode has run */
 	OP_HOTSPOT_HALF = 3,  /* fp is the frame's; only a register has the Method */

@@ -28,9 +28,8 @@ enum {
 #define OP_NODE_LATE (1ULL << 59)
 
 enum op_node_kind {
-	OP_NODE_INTERPRETED =
-		/* word 2: its BytecodeArray; 0: at the function's start or end */
-		0,
+	/* word 2: its BytecodeArray; 0: at the function's start or end */
+	OP_NODE_INTERPRETED = 0,
 	OP_NODE_CODE = 1,	/* word 2: a return address in generated code */
 	OP_NODE_CODE_EXACT = 2, /* word 2: an interrupted pc in generated code */
 };

@@ -22,8 +22,8 @@ enum {
 	OP_PYTHON_EDGES = 4,
 	OP_PYTHON_CODE_WORDS = 4, /* of a code object's identity */
 	OP_PYTHON_OPTIMIZED = 1,  /* CO_OPTIMIZED of co_flags: a function's */
-	OP_PYTHON_NAME_HASH =
-		24, /* PyASCIIObject.hash; that of a code object's name is known */
+	/* PyASCIIObject.hash, which CPython has computed for the name of a code object */
+	OP_PYTHON_NAME_HASH = 24,
 	/* objects that are read on the way through tasks that await each other */
 	OP_PYTHON_AWAITS_MAX = 128,
 };

@@ -27,9 +27,9 @@ enum {
 	OP_RUBY_GUARD_CUT = 16, /* bits of op_ruby_guard() that do not fit word 2 */
 	OP_RUBY_AFTER = 2,
 
-	/* rb_execution_context_t; these have been the same since Ruby 2.5 */
-	OP_RUBY_EC_STACK =
-		0, /* then its size in words, the newest frame, the newest tag */
+	/* rb_execution_context_t, the same since Ruby 2.5: the stack, its size in words, the
+	 * newest frame, the newest tag */
+	OP_RUBY_EC_STACK = 0,
 	/* rb_control_frame_t */
 	OP_RUBY_FRAME_PC = 0,
 	OP_RUBY_FRAME_ISEQ = 16,

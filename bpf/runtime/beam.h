@@ -21,8 +21,7 @@
 enum {
 	OP_BE_PLACE = 0, /* enum op_be_place, or an error */
 	OP_BE_GUARD = 1, /* of the walk's frames; 0: not read yet */
-	OP_BE_SCAN =
-		2, /* words (before that, bytes of code) that were searched in vain */
+	OP_BE_SCAN = 2,	 /* words without a result (before that, bytes of code) */
 	OP_BE_IS_PUSHED = 3,
 };
 

@@ -12,8 +12,8 @@
 
 /* Numbers of op_state(u)->word. */
 enum {
-	OP_HS_INSIDE =
-		0,	 /* the frame above is a method's: pc is a plain return address */
+	/* the frame above belongs to a method: pc is a plain return address */
+	OP_HS_INSIDE = 0,
 	OP_HS_AT_FP = 1, /* the next frame is the complete one at fp */
 };
 

@@ -19,10 +19,9 @@ enum {
 	OP_PY_PUSHED = 4, /* count of words and frames before the run */
 	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
 			  /* OP_PY_SLOT = 7 */
-	OP_PY_OTHER =
-		7, /* to 3.11: the PyThreadState whose frames are further out, or 0 */
-	OP_PY_TASK = 8, /* since 3.14: the running task, or 0 */
-	OP_PY_CODE = 9, /* op_python.id */
+	OP_PY_OTHER = 7,  /* to 3.11: the PyThreadState of the outer frames, or 0 */
+	OP_PY_TASK = 8,	  /* since 3.14: the running task, or 0 */
+	OP_PY_CODE = 9,	  /* op_python.id */
 };
 
 enum {

@@ -30,8 +30,8 @@ enum {
 	OP_RB_DONE = 5,	  /* vm_exec_core() has had the frames of its caller, vm_exec() */
 	OP_RB_HIDDEN = 6, /* the next frame of Ruby code has no label of its own */
 	OP_RB_COMPILED = 7, /* compiled code was interrupted: enum op_rb_compiled */
-	OP_RB_LOOK =
-		8, /* what the next step reads: an address and OP_RB_LOOK_*; 0: a frame */
+	/* what the next step reads: an address and OP_RB_LOOK_*; 0: a frame */
+	OP_RB_LOOK = 8,
 };
 
 #define OP_RB_LOOK_AHEAD  (1ULL << 62)

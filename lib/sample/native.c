@@ -25,8 +25,7 @@ enum {
 	NAME_BYTES = 512,
 	PLACES_MAX = 65536,    /* addresses of a process's code without a file */
 	PLACE_WORD_SHIFT = 62, /* of enum op_made_word in the key of a place */
-	RECORDS_MAX =
-		512, /* of them in a window: how many are checked for a frame record */
+	RECORDS_MAX = 512,     /* places checked for a frame record, a window */
 };
 
 /* Values of the attribute "guessed": the frame was guessed; its caller may be missing

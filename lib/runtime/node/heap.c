@@ -22,8 +22,8 @@ enum {
 	UNCACHED = 16, /* external, without the address of its characters */
 
 	STRING_HASH = 4, /* after the map: the hash, the length, 32 bits each; then: */
-	STRING_PARTS =
-		8, /* cons: two strings; thin: the actual one; sliced: parent, offset */
+	/* cons: two strings; thin: the actual one; sliced: parent, offset */
+	STRING_PARTS = 8,
 	STRING_CHARS = 16, /* external: the address of the characters */
 	STRING_LEN_MAX = 1 << 29,
 	HOPS_MAX = 8, /* indirections from a string to its characters */

@@ -15,8 +15,8 @@ enum {
 	NOP = 0x90,
 	ALIGNMENT = 16,
 	TRIES_MAX = 4, /* places where the function may begin */
-	SWITCH_STEPS =
-		4, /* instructions from where sp is set to the jump, and from there back */
+	/* instructions from the one that sets sp to the jump, and from there back */
+	SWITCH_STEPS = 4,
 };
 
 struct sought {

@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 enum {
-	OP_HEIGHTS_RECORD_BEFORE =
-		8192, /* most bytes before an instruction that are read */
+	OP_HEIGHTS_RECORD_BEFORE = 8192, /* most bytes read before an instruction */
 	OP_HEIGHTS_RECORD_AFTER = 64,
 	OP_HEIGHTS_SWITCH_BEFORE = 32, /* for op_heights_switch() */
 	OP_HEIGHTS_SWITCH_AFTER = 48,

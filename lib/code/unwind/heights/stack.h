@@ -14,8 +14,7 @@
 
 enum {
 	OP_CODE_STACK_WORD = 8, /* bytes */
-	OP_CODE_STACK_KEPT =
-		3, /* rbx in the numbering of rules: it is followed from frame to frame */
+	OP_CODE_STACK_KEPT = 3, /* number of rbx in rules: followed from frame to frame */
 };
 
 #define OP_CODE_STACK_UNKNOWN INT32_MIN

@@ -22,8 +22,8 @@
 #include "code/unwind/rules.h"
 
 enum {
-	OP_MADE_PAGES_MAX =
-		256, /* of all processes; the least recently hit one goes first */
+	/* of all processes; the least recently hit one goes first */
+	OP_MADE_PAGES_MAX = 256,
 	OP_MADE_REGIONS_MAX = 32,	      /* of one process */
 	OP_MADE_REGION_BYTES_MAX = 256 << 20, /* larger ones have no rules */
 };
