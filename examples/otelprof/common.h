@@ -58,8 +58,8 @@ struct options {
 	const char *config_path; /* of --config; NULL: none */
 	struct given *given;	 /* in their order; freed by options_clear() */
 	size_t given_len;
-	struct otelprof_settings
-		*settings; /* all together, by session_settings(); borrowed */
+	/* all together, by session_settings(); borrowed */
+	struct otelprof_settings *settings;
 	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts are on the heap */
 	size_t rules_len;
 	size_t includes; /* number of these that options which include have put first */

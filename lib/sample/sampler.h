@@ -25,8 +25,8 @@ struct op_window_sample;
 struct op_sampler_config {
 	struct op_processes *processes;	  /* borrowed until op_sampler_free() */
 	struct op_kernel_symbols *kernel; /* borrowed; NULL: no kernel names */
-	const struct op_unwind_rule
-		*rules; /* OP_UNWIND_RULES_MAX, what op_rules fills; borrowed */
+	/* OP_UNWIND_RULES_MAX, what op_rules fills; borrowed */
+	const struct op_unwind_rule *rules;
 };
 
 int op_sampler_new(const struct op_sampler_config *config, struct op_sampler **ret);

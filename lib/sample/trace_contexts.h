@@ -38,8 +38,8 @@ struct op_trace_contexts {
 	OP_VEC(struct op_trace_context) contexts;
 	uint32_t epoch; /* of contexts */
 	uint64_t lost;	/* samples without their context: not announced, or no memory */
-	uint64_t
-		cut; /* labels past OP_LABELS_MAX of one sample, OP_PROGRAM_LABELS_MAX of a program */
+	/* labels past OP_LABELS_MAX of one sample, OP_PROGRAM_LABELS_MAX of a program */
+	uint64_t cut;
 };
 
 /* The context of @len bytes at @bytes, of which @left are there; all zero if @len is 0.

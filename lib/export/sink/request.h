@@ -30,9 +30,8 @@ struct op_exporters_stats {
 	uint64_t samples_dropped[OP_DROPS];
 	uint64_t requests_sent;
 	uint64_t bytes_sent;
-	uint64_t
-		/* by partial success; their samples count as exported */
-		profiles_rejected;
+	/* by partial success; their samples count as exported */
+	uint64_t profiles_rejected;
 	uint64_t requests_restored; /* left in a spill directory by an earlier run */
 	uint64_t samples_restored;
 	uint64_t samples_spilled; /* left in a spill directory for the next run */

@@ -17,8 +17,8 @@ struct op_golang_heaps {
 	struct op_log *log;			  /* borrowed */
 	struct op_golang_queue queue;
 	uint32_t round; /* number of the last snapshot; 0: the kind is off */
-	uint64_t
-		on_ns; /* when the kind was switched on (CLOCK_MONOTONIC); 0: it is off */
+	/* when the kind was switched on (CLOCK_MONOTONIC); 0: it is off */
+	uint64_t on_ns;
 	uint64_t listed_ns; /* when its processes were listed */
 	bool noting;	    /* the first snapshot, which only notes, is under way */
 	uint64_t next_ns;

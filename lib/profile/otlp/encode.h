@@ -24,8 +24,8 @@ struct op_otlp_options {
 	/* Unix time at which it ended; extended to hold every timestamp, half-open */
 	uint64_t end_ns;
 	const char *version; /* of the library; becomes the scope version */
-	const struct op_otlp_attribute
-		*attributes; /* on every resource, such as host.name */
+	/* on every resource, such as host.name */
+	const struct op_otlp_attribute *attributes;
 	size_t attributes_len;
 	/* by kind, samples of the window's time that were lost; NULL: none */
 	const uint64_t *lost;

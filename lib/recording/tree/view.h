@@ -77,8 +77,8 @@ struct view_request {
 	const char *filters[VIEW_FILTERS];
 	enum view_by by;
 	enum view_tree tree;
-	const char *
-		function; /* for callers and callees: a name, or a part (function_name.h) */
+	/* for callers and callees: a name, or a part (function_name.h) */
+	const char *function;
 	double min_percent; /* rows with a smaller share come after all others */
 };
 
@@ -102,8 +102,8 @@ struct view {
 	struct view_request request;
 	bool kind_found;
 	uint32_t kind;
-	uint32_t
-		function; /* the name that the request means: a string of the collection */
+	/* the name that the request means: a string of the collection */
+	uint32_t function;
 	/* other candidates for the request's name, heaviest first, by their strings */
 	struct sums also;
 	int64_t total;

@@ -36,8 +36,8 @@ struct hotspot_instance {
 	uint64_t stubs_end;   /* where the next stub may be made; 0: not known */
 	uint32_t stubs_looks; /* at stubs_end */
 	struct op_hotspot_methods methods;
-	struct op_map64
-		roots; /* of nmethods: what op_runtime_hotspot_methods_find() takes */
+	/* of nmethods: what op_runtime_hotspot_methods_find() takes */
+	struct op_map64 roots;
 	uint32_t roots_len;
 	uint64_t non_safepoints; /* address of the flag; 0: unknown */
 	bool all_code;		 /* all of a method's compiled code has PcDesc rows */

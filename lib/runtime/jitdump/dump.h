@@ -56,8 +56,8 @@ struct op_jitdump {
 	uint32_t debug_lines;
 	bool unsorted;
 	bool closed; /* the writer announced that nothing follows */
-	uint64_t
-		dropped; /* the older half of the entries, each time a limit was reached */
+	/* the older half of the entries, each time a limit was reached */
+	uint64_t dropped;
 };
 
 /* The function and line of an address. The strings are valid until the next call. */

@@ -61,8 +61,8 @@ struct op_node_code {
 	uint32_t window; /* window in which it was read */
 	/* the header before them; code is valid while it is unchanged */
 	uint64_t head[OP_NODE_HEAD_WORDS];
-	uint64_t
-		bytecode; /* baseline code: points to its BytecodeArray, once known; else 0 */
+	/* baseline code: points to its BytecodeArray, once known; else 0 */
+	uint64_t bytecode;
 	uint64_t shared; /* optimised code: points to its function; else 0 */
 	uint8_t *table;	 /* source positions, or bytecode offsets of baseline code */
 	size_t table_len;

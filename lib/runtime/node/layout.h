@@ -56,8 +56,8 @@ struct op_node_layout {
 
 	uint32_t scope_slots; /* offset of a ScopeInfo's words */
 	uint32_t scope_fixed; /* words before the locals */
-	uint32_t
-		scope_position; /* the word with the first position; 0: after the names */
+	/* the word with the first position; 0: after the names */
+	uint32_t scope_position;
 
 	struct op_node_types type;
 
@@ -73,8 +73,8 @@ struct op_node_layout {
 	uint32_t deopt_shared;
 	uint32_t deopt_inlining;
 
-	uint32_t
-		tagged; /* bytes of a tagged word: 4 if pointers are compressed, else 8 */
+	/* bytes of a tagged word: 4 if pointers are compressed, else 8 */
+	uint32_t tagged;
 	/* an array's length is no small integer, except a BytecodeArray's */
 	uint32_t raw_lengths;
 	uint32_t array_length; /* in a BytecodeArray: its length */

@@ -21,8 +21,8 @@ struct op_python_image {
 	uint64_t state_bytes;
 	uint64_t code_type; /* PyCode_Type; 0: unknown */
 	uint64_t none;	    /* _Py_NoneStruct; 0: unknown */
-	struct op_python_tasks
-		tasks;	  /* types as ELF addresses; offsets of its own asyncio */
+	/* types as ELF addresses; offsets of its own asyncio */
+	struct op_python_tasks tasks;
 	uint64_t current; /* to 3.11: the variable of the PyThreadState that runs */
 	/* a thread state that cannot be found was reported; once per file */
 	bool warned;

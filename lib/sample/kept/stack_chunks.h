@@ -27,8 +27,8 @@ struct op_stack_chunk {
 
 struct op_stack_chunks {
 	struct op_stack_chunk stack[OP_STACK_CHUNKS_MAX];
-	struct op_stack_chunk
-		root[OP_STACK_CHUNKS_MAX]; /* where they begin, OP_RECORD_ROOT */
+	/* where they begin, OP_RECORD_ROOT */
+	struct op_stack_chunk root[OP_STACK_CHUNKS_MAX];
 };
 
 /* Keep the bytes of @record, an OP_RECORD_CHUNK of @len bytes. If they do not continue

@@ -213,8 +213,8 @@ struct op_collect_stack {
 	uint32_t locations_len;
 	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
 	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
-	uint32_t
-		reason; /* strings: off_cpu.reason, wall.state, lock.type, thread.state */
+	/* strings: off_cpu.reason, wall.state, lock.type, thread.state */
+	uint32_t reason;
 	uint32_t samples; /* with a time each, if they have one; stops at the largest */
 	uint32_t label;	  /* strings: the value of the collection's label_key; 0: none */
 	int64_t value;
