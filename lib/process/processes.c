@@ -289,10 +289,10 @@ void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 }
 
 /*
- * A child of a process begins with its parent's table, also of the one before where the parent was
- * just published anew, and its own children with that. So what was released leads to nothing any
- * longer only after a publication of all that was known then, and a second one of all that was
- * forked until the first was over.
+ * A child begins with its parent's table, or with the one before if the parent was published a
+ * moment ago, and the child's own children do too. So released memory is free of readers only after
+ * two publications: one of all processes that were known, and then one of all that were forked
+ * before the first one ended.
  */
 static void move_fence(struct op_processes *p)
 {

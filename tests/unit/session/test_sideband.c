@@ -643,7 +643,8 @@ static void test_cpus_that_go(void)
 	c->cpus.asleep_ns -= 2000000000;
 	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(!op_processes_born_ns(h.world.p, forked));
-	CHECK(!c->cpus.list.data[0].sideband); /* nobody listens: it is not opened anew */
+	CHECK(!c->cpus.list.data[0]
+		       .sideband); /* nobody listens: it is not opened again */
 	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK(h.session.ends.lost_ns);
 	op_perf_close(c);
@@ -695,7 +696,7 @@ static void test_cpu_that_went(void)
 	CHECK(send(pair[1], "offline@/devices/system/cpu/cpu1\0ACTION=offline", 48, 0) >
 	      0);
 	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
-	/* nobody listens: it is not opened anew */
+	/* nobody listens: it is not opened again */
 	CHECK(c->cpus.list.data[0].sideband && !c->cpus.list.data[1].sideband);
 	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK(h.session.ends.lost_ns);
