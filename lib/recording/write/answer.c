@@ -62,6 +62,8 @@ static void put_in(FILE *f, const struct answer *a, const struct answer_row *row
 		view_label_name(a->v, row->in, name, sizeof(name));
 		print_name(f, name, -IN_COLUMNS);
 	}
+	if (answer_row_is_idle(row))
+		(void)fputs(", mostly idle", f);
 	if (answer_has_programs(a)) {
 		(void)fputs(" [", f);
 		view_text(a->v->c, row->program, name, sizeof(name));

@@ -14,6 +14,8 @@
 #define RAN_SHARE 0.02
 /* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
 #define ALL_SHARE 0.9
+/* Threads that wait so little of one thread's time explain nothing. */
+#define LEAST_SHARE 0.1
 
 static bool type_is(const struct view *v, const char *type)
 {
@@ -73,6 +75,8 @@ struct thread_time {
 	double lock_ns; /* waits for locks */
 	double locks;	/* and their number */
 	double wait_ns; /* of one wait, which may be the one at the end */
+	int64_t shown;	/* off the CPUs, if the view shows that */
+	int64_t busy;	/* of it, what a thread without work does not do */
 	bool stands;	/* at the end it waited */
 };
 
@@ -83,25 +87,34 @@ static int compare_threads(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* The sum of equal threads from @t on, which are sorted; *@ret_len: how many. */
-static struct thread_time sum_thread(const struct thread_time *t, size_t len,
-				     size_t *ret_len)
+/* Sort the threads, and make one of those that are equal. Returns how many there are. */
+static size_t sum_equal(struct thread_time *times, size_t len)
 {
-	struct thread_time sum = *t;
-	size_t i;
+	const struct thread_time *t;
+	struct thread_time *sum;
+	size_t i, n = 0;
 
-	for (i = 1; i < len && t[i].key == t->key; i++) {
-		sum.on_ns += t[i].on_ns;
-		sum.off_ns += t[i].off_ns;
-		sum.lock_ns += t[i].lock_ns;
-		sum.locks += t[i].locks;
-		sum.wait_ns = OP_MAX(sum.wait_ns, t[i].wait_ns);
-		sum.stands |= t[i].stands;
+	qsort(times, len, sizeof(*times), compare_threads);
+	for (i = 0; i < len; i++) {
+		t = &times[i];
+		if (!n || times[n - 1].key != t->key) {
+			times[n++] = *t;
+			continue;
+		}
+		sum = &times[n - 1];
+		sum->on_ns += t->on_ns;
+		sum->off_ns += t->off_ns;
+		sum->lock_ns += t->lock_ns;
+		sum->locks += t->locks;
+		sum->wait_ns = OP_MAX(sum->wait_ns, t->wait_ns);
+		sum->shown = op_collect_sum(sum->shown, t->shown);
+		sum->busy = op_collect_sum(sum->busy, t->busy);
+		sum->stands |= t->stands;
 	}
-	if (sum.locks > 0 && sum.locks < 2)
-		sum.wait_ns = OP_MAX(sum.wait_ns, sum.lock_ns);
-	*ret_len = i;
-	return sum;
+	for (i = 0; i < n; i++)
+		if (times[i].locks > 0 && times[i].locks < 2)
+			times[i].wait_ns = OP_MAX(times[i].wait_ns, times[i].lock_ns);
+	return n;
 }
 
 /*
@@ -133,25 +146,58 @@ static int note_standing(struct answer_work *w, const struct thread_time *t,
 	return 0;
 }
 
-/* Add up the times of threads. Those that never waited do not count. */
+/*
+ * Threads that had nothing to do, if others waited for something: an idle pool of threads is not why
+ * a program is slow.
+ */
+static int note_idle(struct answer_work *w, const struct thread_time *times, size_t len)
+{
+	const double all_ns = w->a->seconds * OP_NS_PER_S;
+	const struct thread_time *t;
+	int64_t others = 0;
+	uint64_t *key;
+
+	for (t = times; t < times + len; t++) {
+		if (t->shown <= 0)
+			continue;
+		if (t->on_ns > RAN_SHARE * all_ns ||
+		    (double)t->busy > RAN_SHARE * all_ns) {
+			others = op_collect_sum(others, t->shown);
+			continue;
+		}
+		key = op_vec_push(&w->idle);
+		if (!key)
+			return -ENOMEM;
+		*key = t->key;
+		w->a->idle = op_collect_sum(w->a->idle, t->shown);
+	}
+	if ((double)others < LEAST_SHARE * all_ns) {
+		w->idle.len = 0;
+		w->a->idle = 0;
+	}
+	w->a->idle_threads = w->idle.len;
+	return 0;
+}
+
+/* Add up the times of threads. Those that never waited do not count, nor those without work. */
 static int sum_threads(struct answer_work *w, const struct thread_time *times, size_t len,
 		       bool all_time)
 {
 	struct answer *a = w->a;
-	struct thread_time t;
+	const struct thread_time *t;
 	double on = 0, off = 0;
-	size_t i, equal;
-	int r = 0;
+	int r = note_idle(w, times, len);
 
-	for (i = 0; !r && i < len; i += equal) {
-		t = sum_thread(times + i, len - i, &equal);
-		r = note_standing(w, &t, all_time);
-		a->ran += t.on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
-		if (t.off_ns <= 0)
+	for (t = times; !r && t < times + len; t++) {
+		r = note_standing(w, t, all_time);
+		a->ran += t->on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
+		if (t->off_ns <= 0)
 			continue;
 		a->threads++;
-		on += t.on_ns;
-		off += t.off_ns;
+		if (answer_has_key(w->idle.data, w->idle.len, t->key))
+			continue;
+		on += t->on_ns;
+		off += t->off_ns;
 	}
 	a->waited = on + off > 0 ? 100 * off / (on + off) : 0;
 	return r;
@@ -201,8 +247,10 @@ int answer_threads(struct answer_work *w)
 	_cleanup_free_ struct thread_time *times = NULL;
 	const struct op_collect_stack *s;
 	struct view of_kind = *w->v;
+	bool shows_off = type_is(w->v, "off_cpu");
 	bool any_cpu = false, any_off = false;
 	struct thread_time t;
+	enum op_wait wait;
 	double cpu = 0;
 	size_t n = 0;
 
@@ -219,13 +267,18 @@ int answer_threads(struct answer_work *w)
 		if (!time_of(c, s, &t) || !view_wants(&of_kind, s))
 			continue;
 		cpu += t.on_ns;
-		if (s->thread_id >= 0)
-			times[n++] = t;
+		if (s->thread_id < 0)
+			continue;
+		if (shows_off && s->kind == w->v->kind) {
+			wait = op_wait_of(c, w->classes, s);
+			t.shown = s->value;
+			t.busy = op_wait_may_be_idle(wait) ? 0 : s->value;
+		}
+		times[n++] = t;
 	}
-	qsort(times, n, sizeof(*times), compare_threads);
 	w->a->cpus =
 		any_cpu && w->a->seconds > 0 ? cpu / OP_NS_PER_S / w->a->seconds : -1;
-	return sum_threads(w, times, n, any_cpu && any_off);
+	return sum_threads(w, times, sum_equal(times, n), any_cpu && any_off);
 }
 
 int answer_make(const struct view *v, struct answer *ret)
@@ -262,5 +315,6 @@ int answer_make(const struct view *v, struct answer *ret)
 		r = answer_path(&w);
 	op_vec_clear(&w.standing);
 	op_vec_clear(&w.whole);
+	op_vec_clear(&w.idle);
 	return r;
 }

@@ -45,6 +45,7 @@ struct answer_row {
 		of; /* OP_CLASS_OWN, or what comes next where a stack has none */
 	int64_t value;
 	int64_t whole;	  /* of threads that stand: those that did nothing else */
+	int64_t idle;	  /* of threads that had nothing to do */
 	uint64_t samples; /* 0: not known */
 	double error;	  /* of its share, in points, at 95 %; 0: not known */
 };
@@ -89,8 +90,10 @@ struct answer {
 	size_t threads;	      /* that waited; of another kind than the view's, too */
 	size_t standing; /* threads that are in a wait of which nothing is in the values */
 	size_t ran;	 /* threads that worked */
-	double waited;	 /* the share of their time that they waited, in per cent */
-	double cpus;	 /* CPUs used; < 0: not recorded */
+	size_t idle_threads; /* that waited for work alone, beside others that did not */
+	int64_t idle;	     /* what they have of the values */
+	double waited; /* the share of their time that the others waited, in per cent */
+	double cpus;   /* CPUs used; < 0: not recorded */
 	double seconds;
 };
 
@@ -106,6 +109,11 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 size_t answer_rows_shown(const struct answer *a, size_t limit);
 /* Are there several programs that a reader must tell apart? */
 bool answer_has_programs(const struct answer *a);
+/* Is most of the row of threads that had nothing to do? */
+static inline bool answer_row_is_idle(const struct answer_row *row)
+{
+	return row->idle > row->value / 2;
+}
 /* Since when a row that stands does: "still at the end". */
 const char *answer_stands_words(const struct answer *a, const struct answer_row *row);
 /* The name of the rows: "your code", "your code waits in". */
@@ -118,9 +126,11 @@ struct answer_work {
 	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
 	OP_VEC(uint64_t)
 	whole; /* of them, those that did nothing else, as far as that is known */
+	OP_VEC(uint64_t) idle; /* the threads of idle_threads, sorted */
 	struct answer *a;
 };
 uint64_t answer_thread_key(const struct op_collect_stack *s);
+bool answer_has_key(const uint64_t *keys, size_t len, uint64_t key);
 int answer_rows(struct answer_work *w);
 /* The same for threads that still wait, if the view shows waits, and for memory in
  * use. */

@@ -13,6 +13,8 @@
 #define IN_SHARE 0.4
 /* What is kept somewhere is worth a row if it is so much of all that is kept. */
 #define KEPT_SHARE 0.1
+/* Rows with less of what is not idle are left out, if there are idle threads. */
+#define SMALL_SHARE 0.02
 /* Of a normal distribution: 95 % are within so many standard deviations. */
 #define DEVIATIONS 1.96
 
@@ -155,7 +157,7 @@ static int compare_keys(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool is_in(const uint64_t *keys, size_t len, uint64_t key)
+bool answer_has_key(const uint64_t *keys, size_t len, uint64_t key)
 {
 	return len && bsearch(&key, keys, len, sizeof(key), compare_keys);
 }
@@ -172,8 +174,11 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	uint32_t number = 0;
 	size_t at;
 	int err = frames_of(w->v->c, s, &r->frames);
+	bool idle = !r->of_standing &&
+		    answer_has_key(w->idle.data, w->idle.len, answer_thread_key(s));
 
-	r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
+	if (!idle)
+		r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
 	r->samples += s->samples;
 	if (!err)
 		service = service_in(w, &r->frames);
@@ -191,8 +196,11 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
-	if (r->of_standing && is_in(w->whole.data, w->whole.len, answer_thread_key(s)))
+	if (r->of_standing &&
+	    answer_has_key(w->whole.data, w->whole.len, answer_thread_key(s)))
 		row->whole += s->value;
+	if (idle)
+		row->idle = op_collect_sum(row->idle, s->value);
 	if (op_frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
@@ -275,7 +283,7 @@ static double error_of(double share, uint64_t all)
 	       sqrt(share * (1 - share) / n + z * z / (4 * n * n));
 }
 
-/* Own code and libraries before what stands for itself. */
+/* Own code and libraries before what stands for itself, and there idle threads last. */
 static int compare(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
@@ -283,6 +291,8 @@ static int compare(const void *a, const void *b)
 
 	if (own != op_frame_class_is_own(y->of))
 		return own ? -1 : 1;
+	if (answer_row_is_idle(x) != answer_row_is_idle(y))
+		return answer_row_is_idle(y) ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
 	if (x->function != y->function)
@@ -307,6 +317,13 @@ static void take_waits(struct rows *r)
 	}
 }
 
+/* Idle threads come last, and small rows before them would take their place. */
+static bool is_small_beside_idle(const struct answer *a, const struct answer_row *row)
+{
+	return a->idle && !answer_row_is_idle(row) &&
+	       (double)row->value < SMALL_SHARE * (double)(a->v->total - a->idle);
+}
+
 static void take_rows(struct rows *r)
 {
 	struct answer *a = r->w->a;
@@ -318,6 +335,8 @@ static void take_rows(struct rows *r)
 		/* Without any own code what there is is shown. */
 		if (!op_frame_class_is_own(r->of.data[i].of) && a->own)
 			break;
+		if (is_small_beside_idle(a, &r->of.data[i]))
+			continue;
 		row = &a->rows[a->rows_len++];
 		*row = r->of.data[i];
 		if (a->sampled && r->samples && a->v->total > 0)
@@ -390,7 +409,7 @@ static bool stands(const struct answer_work *w, const struct op_collect_stack *s
 	if (w->a->about == ABOUT_MEMORY)
 		return is_of(w, s->kind, "inuse_space");
 	return is_of(w, s->kind, "threads") &&
-	       is_in(w->standing.data, w->standing.len, answer_thread_key(s));
+	       answer_has_key(w->standing.data, w->standing.len, answer_thread_key(s));
 }
 
 static bool may_stand(const struct answer_work *w)
