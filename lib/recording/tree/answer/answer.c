@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "export/format/collect/kinds.h"
 
-/* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
+/* A thread that was on a CPU for so much of the recording, or of its own time, has work. */
 #define RAN_SHARE 0.02
 /* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
 #define ALL_SHARE 0.9
@@ -147,22 +147,28 @@ static int note_standing(struct answer_work *w, const struct thread_time *t,
 }
 
 /*
- * Threads that had nothing to do, if others waited for something: an idle pool of threads is not why
- * a program is slow.
+ * Did the thread do nothing but wait for work? If it is not known how long threads ran, one that waited
+ * all the time did not run.
  */
+static bool was_idle(const struct thread_time *t, double all_ns, bool any_cpu)
+{
+	double shown = (double)t->shown;
+
+	return shown > 0 && (any_cpu || shown >= ALL_SHARE * all_ns) &&
+	       t->on_ns + (double)t->busy <= RAN_SHARE * (t->on_ns + shown);
+}
+
+/* Note idle threads, if others waited: an idle pool of threads is not why a program is slow. */
 static int note_idle(struct answer_work *w, const struct thread_time *times, size_t len)
 {
 	const double all_ns = w->a->seconds * OP_NS_PER_S;
 	const struct thread_time *t;
-	int64_t others = 0;
+	double others = 0;
 	uint64_t *key;
 
 	for (t = times; t < times + len; t++) {
-		if (t->shown <= 0)
-			continue;
-		if (t->on_ns > RAN_SHARE * all_ns ||
-		    (double)t->busy > RAN_SHARE * all_ns) {
-			others = op_collect_sum(others, t->shown);
+		if (!was_idle(t, all_ns, w->a->cpus >= 0)) {
+			others += (double)t->shown;
 			continue;
 		}
 		key = op_vec_push(&w->idle);
@@ -171,7 +177,7 @@ static int note_idle(struct answer_work *w, const struct thread_time *times, siz
 		*key = t->key;
 		w->a->idle = op_collect_sum(w->a->idle, t->shown);
 	}
-	if ((double)others < LEAST_SHARE * all_ns) {
+	if (others < LEAST_SHARE * all_ns) {
 		w->idle.len = 0;
 		w->a->idle = 0;
 	}

@@ -419,7 +419,7 @@ static void test_idle_threads_come_last(void)
 		loop = rq_location(&q, native, 0, 4, rq_function(&q, "book", "a.c", 0), 2,
 				   0, 0);
 		rq_sample(&q, rq_stack(&q, (uint32_t[]){ poll, loop }, 2),
-			  (uint32_t[]){ id, reason }, 2, 7);
+			  (uint32_t[]){ id, reason }, 2, with ? 7 : 10);
 		if (with)
 			rq_sample(&q, rq_stack(&q, (uint32_t[]){ save, loop }, 2),
 				  (uint32_t[]){ id, reason }, 2, 2);
