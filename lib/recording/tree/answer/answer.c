@@ -10,12 +10,10 @@
 #include "base/macros.h"
 #include "export/format/collect/kinds.h"
 
-/* A thread that was on a CPU for so much of the recording, or of its own time, has work. */
+/* A thread that was on a CPU for so much of the recording has work. */
 #define RAN_SHARE 0.02
 /* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
 #define ALL_SHARE 0.9
-/* Threads that wait so little of one thread's time explain nothing. */
-#define LEAST_SHARE 0.1
 
 static bool type_is(const struct view *v, const char *type)
 {
@@ -55,18 +53,6 @@ const char *answer_title(const struct answer *a)
 	return titles[a->about];
 }
 
-/* The nanoseconds that a stack of the CPUs' samples stands for. */
-static double cpu_ns(const struct op_collect *c, const struct op_collect_kind *k)
-{
-	return op_collect_is_clock(c, k) ? (double)k->period : 1;
-}
-
-static bool is_cpu(const struct op_collect *c, const struct op_collect_kind *k)
-{
-	return view_text_is(c, k->period_type, "cpu") &&
-	       (op_collect_is_clock(c, k) || op_collect_is_weighed(k));
-}
-
 /* What one thread did, by its process and number; each kind on its own. */
 struct thread_time {
 	uint64_t key;
@@ -75,8 +61,6 @@ struct thread_time {
 	double lock_ns; /* waits for locks */
 	double locks;	/* and their number */
 	double wait_ns; /* of one wait, which may be the one at the end */
-	int64_t shown;	/* off the CPUs, if the view shows that */
-	int64_t busy;	/* of it, what a thread without work does not do */
 	bool stands;	/* at the end it waited */
 };
 
@@ -107,8 +91,6 @@ static size_t sum_equal(struct thread_time *times, size_t len)
 		sum->lock_ns += t->lock_ns;
 		sum->locks += t->locks;
 		sum->wait_ns = OP_MAX(sum->wait_ns, t->wait_ns);
-		sum->shown = op_collect_sum(sum->shown, t->shown);
-		sum->busy = op_collect_sum(sum->busy, t->busy);
 		sum->stands |= t->stands;
 	}
 	for (i = 0; i < n; i++)
@@ -146,45 +128,6 @@ static int note_standing(struct answer_work *w, const struct thread_time *t,
 	return 0;
 }
 
-/*
- * Did the thread do nothing but wait for work? If it is not known how long threads ran, one that waited
- * all the time did not run.
- */
-static bool was_idle(const struct thread_time *t, double all_ns, bool any_cpu)
-{
-	double shown = (double)t->shown;
-
-	return shown > 0 && (any_cpu || shown >= ALL_SHARE * all_ns) &&
-	       t->on_ns + (double)t->busy <= RAN_SHARE * (t->on_ns + shown);
-}
-
-/* Note idle threads, if others waited: an idle pool of threads is not why a program is slow. */
-static int note_idle(struct answer_work *w, const struct thread_time *times, size_t len)
-{
-	const double all_ns = w->a->seconds * OP_NS_PER_S;
-	const struct thread_time *t;
-	double others = 0;
-	uint64_t *key;
-
-	for (t = times; t < times + len; t++) {
-		if (!was_idle(t, all_ns, w->a->cpus >= 0)) {
-			others += (double)t->shown;
-			continue;
-		}
-		key = op_vec_push(&w->idle);
-		if (!key)
-			return -ENOMEM;
-		*key = t->key;
-		w->a->idle = op_collect_sum(w->a->idle, t->shown);
-	}
-	if (others < LEAST_SHARE * all_ns) {
-		w->idle.len = 0;
-		w->a->idle = 0;
-	}
-	w->a->idle_threads = w->idle.len;
-	return 0;
-}
-
 /* Add up the times of threads. Those that never waited do not count, nor those without work. */
 static int sum_threads(struct answer_work *w, const struct thread_time *times, size_t len,
 		       bool all_time)
@@ -192,7 +135,7 @@ static int sum_threads(struct answer_work *w, const struct thread_time *times, s
 	struct answer *a = w->a;
 	const struct thread_time *t;
 	double on = 0, off = 0;
-	int r = note_idle(w, times, len);
+	int r = 0;
 
 	for (t = times; !r && t < times + len; t++) {
 		r = note_standing(w, t, all_time);
@@ -200,7 +143,8 @@ static int sum_threads(struct answer_work *w, const struct thread_time *times, s
 		if (t->off_ns <= 0)
 			continue;
 		a->threads++;
-		if (answer_has_key(w->idle.data, w->idle.len, t->key))
+		if (op_thread_key_is_in(w->idle.threads.data, w->idle.threads.len,
+					t->key))
 			continue;
 		on += t->on_ns;
 		off += t->off_ns;
@@ -229,9 +173,9 @@ static bool time_of(const struct op_collect *c, const struct op_collect_stack *s
 	const struct op_collect_kind *k = &c->kinds.data[s->kind];
 	double value = (double)s->value;
 
-	*ret = (struct thread_time){ .key = answer_thread_key(s) };
-	if (is_cpu(c, k))
-		ret->on_ns = value * cpu_ns(c, k);
+	*ret = (struct thread_time){ .key = op_thread_key(s) };
+	if (op_collect_is_cpu(c, k))
+		ret->on_ns = op_collect_cpu_ns(c, s);
 	else if (view_text_is(c, k->counted_type, "off_cpu"))
 		ret->off_ns = value;
 	else if (view_text_is(c, k->counted_type, "delay"))
@@ -253,10 +197,8 @@ int answer_threads(struct answer_work *w)
 	_cleanup_free_ struct thread_time *times = NULL;
 	const struct op_collect_stack *s;
 	struct view of_kind = *w->v;
-	bool shows_off = type_is(w->v, "off_cpu");
 	bool any_cpu = false, any_off = false;
 	struct thread_time t;
-	enum op_wait wait;
 	double cpu = 0;
 	size_t n = 0;
 
@@ -268,23 +210,39 @@ int answer_threads(struct answer_work *w)
 		const struct op_collect_kind *k = &c->kinds.data[s->kind];
 
 		of_kind.kind = s->kind;
-		any_cpu |= is_cpu(c, k);
+		any_cpu |= op_collect_is_cpu(c, k);
 		any_off |= view_text_is(c, k->counted_type, "off_cpu");
 		if (!time_of(c, s, &t) || !view_wants(&of_kind, s))
 			continue;
 		cpu += t.on_ns;
 		if (s->thread_id < 0)
 			continue;
-		if (shows_off && s->kind == w->v->kind) {
-			wait = op_wait_of(c, w->classes, s);
-			t.shown = s->value;
-			t.busy = op_wait_may_be_idle(wait) ? 0 : s->value;
-		}
 		times[n++] = t;
 	}
 	w->a->cpus =
 		any_cpu && w->a->seconds > 0 ? cpu / OP_NS_PER_S / w->a->seconds : -1;
 	return sum_threads(w, times, sum_equal(times, n), any_cpu && any_off);
+}
+
+static bool wants(void *data, const struct op_collect_stack *s)
+{
+	struct view *v = data;
+
+	v->kind = s->kind;
+	return view_wants(v, s);
+}
+
+/* Idle threads, and then what the others did. */
+static int threads_and_idle(struct answer_work *w)
+{
+	struct view of_kind = *w->v;
+	int r = op_idle_find(w->v->c, w->classes, w->v->kind, wants, &of_kind, &w->idle);
+
+	if (r)
+		return r;
+	w->a->idle_threads = w->idle.threads.len;
+	w->a->idle = w->idle.value;
+	return answer_threads(w);
 }
 
 int answer_make(const struct view *v, struct answer *ret)
@@ -312,7 +270,7 @@ int answer_make(const struct view *v, struct answer *ret)
 	}
 	w.classes = classes;
 	w.services = services;
-	r = answer_threads(&w);
+	r = threads_and_idle(&w);
 	if (!r)
 		r = answer_rows(&w);
 	if (!r)
@@ -321,6 +279,6 @@ int answer_make(const struct view *v, struct answer *ret)
 		r = answer_path(&w);
 	op_vec_clear(&w.standing);
 	op_vec_clear(&w.whole);
-	op_vec_clear(&w.idle);
+	op_idle_clear(&w.idle);
 	return r;
 }

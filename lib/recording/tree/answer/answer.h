@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "export/format/collect/classes.h"
+#include "export/format/collect/idle.h"
 #include "export/format/collect/waits.h"
 #include "recording/tree/answer/services.h"
 #include "recording/tree/view.h"
@@ -123,14 +124,12 @@ struct answer_work {
 	const struct view *v;
 	uint8_t *classes;	   /* of each function */
 	uint8_t *services;	   /* the same */
-	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
+	OP_VEC(uint64_t) standing; /* threads, by op_thread_key(), sorted */
 	OP_VEC(uint64_t)
 	whole; /* of them, those that did nothing else, as far as that is known */
-	OP_VEC(uint64_t) idle; /* the threads of idle_threads, sorted */
+	struct op_idle idle;
 	struct answer *a;
 };
-uint64_t answer_thread_key(const struct op_collect_stack *s);
-bool answer_has_key(const uint64_t *keys, size_t len, uint64_t key);
 int answer_rows(struct answer_work *w);
 /* The same for threads that still wait, if the view shows waits, and for memory in
  * use. */

@@ -90,8 +90,7 @@ static int begin(struct path *p)
 	struct cursor *c;
 
 	op_vec_foreach(s, &v->c->stacks) {
-		if (!view_wants(v, s) ||
-		    answer_has_key(p->w->idle.data, p->w->idle.len, answer_thread_key(s)))
+		if (!view_wants(v, s) || op_idle_has(&p->w->idle, s))
 			continue;
 		c = op_vec_push(&p->on);
 		if (!c)

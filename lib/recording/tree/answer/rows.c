@@ -150,18 +150,6 @@ static int add_to_row(struct rows *r, uint32_t number, size_t at,
 	return err ? err : sums_add(&r->owners, row | program, s->value);
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-bool answer_has_key(const uint64_t *keys, size_t len, uint64_t key)
-{
-	return len && bsearch(&key, keys, len, sizeof(key), compare_keys);
-}
-
 static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
@@ -174,8 +162,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	uint32_t number = 0;
 	size_t at;
 	int err = frames_of(w->v->c, s, &r->frames);
-	bool idle = !r->of_standing &&
-		    answer_has_key(w->idle.data, w->idle.len, answer_thread_key(s));
+	bool idle = !r->of_standing && op_idle_has(&w->idle, s);
 
 	if (!idle)
 		r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
@@ -197,7 +184,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
 	if (r->of_standing &&
-	    answer_has_key(w->whole.data, w->whole.len, answer_thread_key(s)))
+	    op_thread_key_is_in(w->whole.data, w->whole.len, op_thread_key(s)))
 		row->whole += s->value;
 	if (idle)
 		row->idle = op_collect_sum(row->idle, s->value);
@@ -398,18 +385,13 @@ static bool is_of(const struct answer_work *w, uint32_t kind, const char *type)
 	return view_text_is(w->v->c, w->v->c->kinds.data[kind].counted_type, type);
 }
 
-uint64_t answer_thread_key(const struct op_collect_stack *s)
-{
-	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
-}
-
 /* Is @s of what has no end yet, beside a view of waits or of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
 {
 	if (w->a->about == ABOUT_MEMORY)
 		return is_of(w, s->kind, "inuse_space");
 	return is_of(w, s->kind, "threads") &&
-	       answer_has_key(w->standing.data, w->standing.len, answer_thread_key(s));
+	       op_thread_key_is_in(w->standing.data, w->standing.len, op_thread_key(s));
 }
 
 static bool may_stand(const struct answer_work *w)
