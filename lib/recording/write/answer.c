@@ -91,7 +91,7 @@ static void print_row(const struct answer *a, const struct answer_row *row, bool
 		(void)fprintf(f, "%17s ",
 			      view_value(a->v, row->value, value, sizeof(value)));
 	else if (stands)
-		(void)fprintf(f, "%7" PRId64 " thread%s ", row->value,
+		(void)fprintf(f, "%9" PRId64 " thread%s ", row->value,
 			      row->value == 1 ? " " : "s");
 	else
 		(void)fprintf(f, "%6.1f%%", view_percent(a->v, row->value));
