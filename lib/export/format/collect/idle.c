@@ -38,15 +38,15 @@ static int compare_keys(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-bool op_thread_key_is_in(const uint64_t *keys, size_t len, uint64_t key)
+bool op_collect_has_thread(const uint64_t *keys, size_t len, uint64_t key)
 {
 	return len && bsearch(&key, keys, len, sizeof(key), compare_keys);
 }
 
 bool op_idle_has(const struct op_idle *idle, const struct op_collect_stack *s)
 {
-	return op_thread_key_is_in(idle->threads.data, idle->threads.len,
-				   op_thread_key(s));
+	return op_collect_has_thread(idle->threads.data, idle->threads.len,
+				     op_collect_thread_key(s));
 }
 
 void op_idle_clear(struct op_idle *idle)
@@ -130,7 +130,7 @@ int op_idle_find(const struct op_collect *c, const uint8_t *classes, uint32_t ki
 			continue;
 		any_cpu |= on_cpu;
 		t = &threads[n++];
-		t->key = op_thread_key(s);
+		t->key = op_collect_thread_key(s);
 		if (on_cpu)
 			t->on_ns = op_collect_cpu_ns(c, s);
 		else

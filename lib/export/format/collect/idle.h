@@ -14,7 +14,7 @@
 #include "export/format/collect/collect.h"
 
 struct op_idle {
-	OP_VEC(uint64_t) threads; /* by op_thread_key(), sorted */
+	OP_VEC(uint64_t) threads; /* by op_collect_thread_key(), sorted */
 	int64_t value;		  /* the time that they waited */
 };
 
@@ -29,12 +29,12 @@ int op_idle_find(const struct op_collect *c, const uint8_t *classes, uint32_t ki
 bool op_idle_has(const struct op_idle *idle, const struct op_collect_stack *s);
 void op_idle_clear(struct op_idle *idle);
 
-static inline uint64_t op_thread_key(const struct op_collect_stack *s)
+static inline uint64_t op_collect_thread_key(const struct op_collect_stack *s)
 {
 	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
 }
 
 /* Is @key one of @keys, which are sorted? */
-bool op_thread_key_is_in(const uint64_t *keys, size_t len, uint64_t key);
+bool op_collect_has_thread(const uint64_t *keys, size_t len, uint64_t key);
 
 #endif

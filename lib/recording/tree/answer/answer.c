@@ -143,8 +143,8 @@ static int sum_threads(struct answer_work *w, const struct thread_time *times, s
 		if (t->off_ns <= 0)
 			continue;
 		a->threads++;
-		if (op_thread_key_is_in(w->idle.threads.data, w->idle.threads.len,
-					t->key))
+		if (op_collect_has_thread(w->idle.threads.data, w->idle.threads.len,
+					  t->key))
 			continue;
 		on += t->on_ns;
 		off += t->off_ns;
@@ -173,7 +173,7 @@ static bool time_of(const struct op_collect *c, const struct op_collect_stack *s
 	const struct op_collect_kind *k = &c->kinds.data[s->kind];
 	double value = (double)s->value;
 
-	*ret = (struct thread_time){ .key = op_thread_key(s) };
+	*ret = (struct thread_time){ .key = op_collect_thread_key(s) };
 	if (op_collect_is_cpu(c, k))
 		ret->on_ns = op_collect_cpu_ns(c, s);
 	else if (view_text_is(c, k->counted_type, "off_cpu"))

@@ -124,7 +124,7 @@ struct answer_work {
 	const struct view *v;
 	uint8_t *classes;	   /* of each function */
 	uint8_t *services;	   /* the same */
-	OP_VEC(uint64_t) standing; /* threads, by op_thread_key(), sorted */
+	OP_VEC(uint64_t) standing; /* threads, by op_collect_thread_key(), sorted */
 	OP_VEC(uint64_t)
 	whole; /* of them, those that did nothing else, as far as that is known */
 	struct op_idle idle;

@@ -184,7 +184,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
 	if (r->of_standing &&
-	    op_thread_key_is_in(w->whole.data, w->whole.len, op_thread_key(s)))
+	    op_collect_has_thread(w->whole.data, w->whole.len, op_collect_thread_key(s)))
 		row->whole += s->value;
 	if (idle)
 		row->idle = op_collect_sum(row->idle, s->value);
@@ -391,7 +391,8 @@ static bool stands(const struct answer_work *w, const struct op_collect_stack *s
 	if (w->a->about == ABOUT_MEMORY)
 		return is_of(w, s->kind, "inuse_space");
 	return is_of(w, s->kind, "threads") &&
-	       op_thread_key_is_in(w->standing.data, w->standing.len, op_thread_key(s));
+	       op_collect_has_thread(w->standing.data, w->standing.len,
+				     op_collect_thread_key(s));
 }
 
 static bool may_stand(const struct answer_work *w)
