@@ -32,7 +32,9 @@ const WAITS = D.waits.length;
 function waitsFor(kind, wait, idle) {
 	return !WAIT_TYPES.includes(S[D.kinds[kind][0]]) ? '' : wait ? ` for ${D.waits[wait]}${idle ? ', mostly idle' : ''}` : ' on a CPU';
 }
-function ownRow([f, v, wait, idle], all) {
+/* Lines are known of a function, and not of each wait in it: only its largest row has one. */
+const isLargest = ([f, v], rows) => !rows.some(r => r[0] === f && r[1] > v);
+function ownRow([f, v, wait, idle], all, rows) {
 	const li = element('li'), share = element('span', percent(v, all), 'share');
 	share.append(element('span', chance(v, all), 'dim'));
 	const many = samples(v), amounts = element('span', amount(v), 'dim');
@@ -44,11 +46,12 @@ function ownRow([f, v, wait, idle], all) {
 		name.append(element('span', ' ' + CLASSES[F[f][CLASS]], 'dim'));
 	if (isClock(kindNow()) && v < 10)
 		name.append(element('span', ' few samples', 'dim'));
-	const line = element('span', shortPath(hotLine(f)) || shortPath(S[F[f][MODULE]]), 'dim where');
-	const lines = linesOf(f), charged = lines.reduce((n, l) => n + l[2], 0);
-	if (lines.length && charged)
+	const place = isLargest([f, v], rows) ? hotLine(f) : S[F[f][FILE]];
+	const line = element('span', shortPath(place) || shortPath(S[F[f][MODULE]]), 'dim where');
+	const lines = linesOf(f), charged = lines.reduce((n, l) => n + l[2], 0), alone = rows.filter(r => r[0] === f).length === 1;
+	if (lines.length && charged && alone)
 		line.textContent += lines[0][2] < charged ? ` (${Math.round(100 * lines[0][2] / charged)}% of it)` : '';
-	line.title = hotLine(f) || S[F[f][MODULE]];
+	line.title = place || S[F[f][MODULE]];
 	li.append(share, amounts, name, line);
 	return li;
 }
@@ -162,7 +165,7 @@ function fillAnswer() {
 	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
 	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
 	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');
-	$('own').replaceChildren(...endRows(), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
+	$('own').replaceChildren(...endRows(), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all, rows)));
 	const people = [...sums].reduce((n, [c, v]) => n + (c < LANGUAGE ? v : 0), 0);
 	fillPath(people >= all / 2 ? LANGUAGE - 1 : LANGUAGE);
 }

@@ -526,6 +526,7 @@ class Locked(Page):
         threads = q.write(cls.path('threads.otlp'))
         q.samples, q.type = [], ('off_cpu', 'nanoseconds', '', '', 0)
         q.sample([sleep, busy, main], 3_000_000_000, [('off_cpu.reason', 'sleep')])
+        q.sample([busy, main], 1_000_000_000, [('off_cpu.reason', 'preempted')])
         waits = q.write(cls.path('waits.otlp'))
         q.samples, q.resource = [], {'process.executable.name': 'idle', 'process.pid': 43}
         q.sample([cond, pool, main], 100_000_000_000, [('off_cpu.reason', 'futex')])
@@ -538,9 +539,11 @@ class Locked(Page):
         BROWSER.go('kind=off_cpu')
         rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => r.textContent)')
         self.assertEqual(rows[0], '2 threadsin a lock at the endstucksrv/app.c:20')
-        self.assertIn('busy for sleep', rows[1])
-        self.assertIn('pool for another thread, mostly idle', rows[2])
-        self.assertEqual(len(rows), 3)
+        self.assertRegex(rows[1], r'busy for sleepsrv/app\.c:30$')
+        # the line is that of most of its time, not of this wait
+        self.assertRegex(rows[2], r'busy for a CPU \(run queue\)srv/app\.c$')
+        self.assertIn('pool for another thread, mostly idle', rows[3])
+        self.assertEqual(len(rows), 4)
         BROWSER.js('document.querySelector("#own button").click()')
         BROWSER.frame()
         self.assertIn('Threads', self.text('summary'))
