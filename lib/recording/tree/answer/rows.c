@@ -308,7 +308,7 @@ static void take_waits(struct rows *r)
 static bool is_small_beside_idle(const struct answer *a, const struct answer_row *row)
 {
 	return a->idle && !answer_row_is_idle(row) &&
-	       (double)row->value < SMALL_SHARE * (double)(a->v->total - a->idle);
+	       (double)row->value < SMALL_SHARE * ((double)a->v->total - (double)a->idle);
 }
 
 static void take_rows(struct rows *r)

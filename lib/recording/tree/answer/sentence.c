@@ -60,7 +60,8 @@ static void add_threads(const struct answer *a, char *buf)
 
 static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
 {
-	add(buf, "Used %.2f", a->cpus);
+	/* Each sample stands for a whole interval, so the sum may be a little more than all. */
+	add(buf, "Used %.2f", cpus ? OP_MIN(a->cpus, (double)cpus) : a->cpus);
 	if (cpus)
 		add(buf, " of %u", cpus);
 	add(buf, " CPU%s for %.1f s. ", (cpus ? cpus : a->cpus) == 1 ? "" : "s",

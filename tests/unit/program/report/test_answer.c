@@ -93,7 +93,7 @@ static void test_own_code_is_charged(void)
 {
 	struct made m = { 0 };
 	struct rq_buf b = python();
-	char buf[256], place[256];
+	char buf[ANSWER_SENTENCE_BYTES], place[256];
 
 	make(&m, &b, NULL);
 	check_row(&m, 0, "view", 14, 90);
@@ -107,6 +107,8 @@ static void test_own_code_is_charged(void)
 	CHECK_INT(m.a.rows[0].samples, 90);
 	/* 1.96 times the root of 0.9 * 0.1 / 100, in points; Wilson's is a little wider */
 	CHECK(m.a.rows[0].error > 5.5 && m.a.rows[0].error < 6.5);
+	m.a.cpus = 2.02;
+	CHECK(strstr(answer_sentence(&m.a, 2, buf), "Used 2.00 of 2 CPUs"));
 	clear(&m);
 }
 
