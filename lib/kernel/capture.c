@@ -174,7 +174,8 @@ static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
 	}
 }
 
-/* Set the timer to what is due first: the caller's work, or new periods of the clocks. */
+/* Set the timer to the earlier of two times: that of the caller's work, and that of the
+ * clocks' new periods. */
 static void arm(struct op_capture *c)
 {
 	uint64_t now = op_clock_monotonic_ns();

@@ -13,8 +13,9 @@
 #include "kernel/state.h"
 
 enum {
-	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and padding: by our sample_type */
-	SAMPLE_ID_TIME = 8,   /* offset of the time in it */
+	/* pid, tid; time; cpu and padding: as our sample_type selects */
+	SAMPLE_ID_BYTES = 24,
+	SAMPLE_ID_TIME = 8, /* offset of the time */
 };
 
 /* How much newer a record may be than the clock that was read before it. */
@@ -121,18 +122,19 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 		copy_out(ring, e->tail, &e->next, sizeof(e->next));
 	if (e->next.size < sizeof(e->next) + SAMPLE_ID_BYTES ||
 	    e->next.size > e->head - e->tail) {
-		/* a malformed record: what follows cannot be read either */
+		/* a malformed record: the rest cannot be read either */
 		e->tail = e->head;
 		return false;
 	}
-	/* Where several profilers listen, Linux (5.1 to 7.2, perf_event_ksymbol_output()) adds the
-	 * size of the trailer once for each of them, but writes one: the time would be read
-	 * behind it. The record goes with the one before. */
+	/* If several profilers listen, Linux (5.1 to 7.2, perf_event_ksymbol_output())
+	 * adds the size of the trailer once for each of them, and writes one trailer.
+	 * So the time would be read from behind it. Use the time of the previous
+	 * record. */
 	if (e->next.type == PERF_RECORD_KSYMBOL)
 		return true;
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
 	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
-	/* a time that cannot be must not hold up what follows */
+	/* an impossible time must not hold up the records behind it */
 	if (e->next_ns > c->sideband.drained_ns + AHEAD_NS_MAX)
 		e->next_ns = c->sideband.drained_ns;
 	return e->next_ns <= c->sideband.drained_ns;
@@ -194,8 +196,9 @@ static void take(struct op_capture *c, const struct op_sideband_sink *sink,
 }
 
 /*
- * Leave what is in the merge to the next drain. All that is older than the oldest record there was
- * taken, so the side-bands are drained until then: from @before_ns, until when they were.
+ * Leave the records in the merge to the next drain. All older records were taken, so
+ * the side-bands are drained until the time of the oldest one left. @before_ns: until
+ * when they were before.
  */
 static void leave(struct op_capture *c, uint64_t before_ns)
 {
@@ -215,9 +218,10 @@ static void leave(struct op_capture *c, uint64_t before_ns)
 }
 
 /*
- * A process may fork on one CPU and its child map a file on another. So the records of
- * all CPUs are merged by time. Those that are newer than the first look at a buffer are
- * left: the events before them may be in a buffer that was drained before they came.
+ * A process may fork on one CPU, and its child may map a file on another. So the
+ * records of all CPUs are merged by time. Records that are newer than the first look at
+ * a buffer are left, because older events may come to a buffer that was drained
+ * already.
  */
 uint64_t op_capture_drain_sideband(struct op_capture *c,
 				   const struct op_sideband_sink *sink,
@@ -230,7 +234,7 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 
 	c->sideband.drained_ns = op_clock_monotonic_ns();
 	if (c->cpus.moved) {
-		/* what they did while nobody listened is not known */
+		/* events while nobody listened are not known */
 		c->cpus.moved = false;
 		sink->on_lost(sink->ctx, c->sideband.drained_ns);
 	}

@@ -131,8 +131,8 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		/* There is no hurry: the first sample of an unknown process wakes us, and
-		 * then all side-band records are read before it. */
+		/* There is no hurry: the first sample of an unknown process wakes the
+		 * reader, which reads all side-band records before it. */
 		.wakeup_watermark = OP_SIDEBAND_BYTES / 4,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
@@ -150,7 +150,7 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 			"the side-band buffer of CPU %u cannot be mapped (%s): "
 			"CAP_IPC_LOCK or a higher kernel.perf_event_mlock_kb is needed",
 			e->cpu, strerror(errno));
-	event.data.fd = -1; /* whichever event wakes us, all buffers are read */
+	event.data.fd = -1; /* all buffers are read, whichever event is ready */
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
 		(void)munmap(map, c->page_size + OP_SIDEBAND_BYTES);
 		return -errno;
@@ -213,8 +213,8 @@ static int mark_online(struct op_capture *c, const char *list)
 	return 0;
 }
 
-/* The descriptor stays open: that saves two thirds of the time of this check, which is
- * made every second. */
+/* The descriptor stays open, which saves two thirds of the time of this check, made
+ * every second. */
 static int read_online(struct op_capture *c, const char *path)
 {
 	_cleanup_free_ char *list = NULL;
@@ -281,8 +281,8 @@ static int follow_cpus(struct op_capture *c)
 }
 
 /*
- * Did the machine sleep? All CPUs but the first go offline then, and the kernel removes
- * their events, but at the next look the list of CPUs is what it was.
+ * Did the machine sleep? Then all CPUs but the first went offline, and the kernel
+ * removed their events, but the list of CPUs is the same again.
  */
 static void note_sleep(struct op_capture *c)
 {
@@ -307,8 +307,8 @@ int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sin
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
 	if (c->cpus.changed) {
-		/* their earlier events come first; if that takes long, at the next
-		 * call */
+		/* read their earlier events first, or at the next call if that takes
+		 * long */
 		if (sink)
 			(void)op_capture_drain_sideband(c, sink, allowance);
 		if (sink && c->sideband.left)
@@ -330,7 +330,7 @@ int op_perf_listen(struct op_capture *c)
 	if (r < 0)
 		c->listening = false;
 	else
-		c->cpus.moved = false; /* nothing is known of before */
+		c->cpus.moved = false; /* earlier events are not known */
 	return r;
 }
 

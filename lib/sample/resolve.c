@@ -39,7 +39,7 @@ static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 	return 0;
 }
 
-/* The stack of @of's frames: kernel, then user. @callers may be NULL. */
+/* Make the stack of @of's frames: kernel, then user. @callers may be NULL. */
 static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const struct op_parsed *parsed, const uint64_t *user,
 		      size_t user_len, unsigned int end, struct op_thread_cache *callers,
@@ -56,7 +56,7 @@ static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	return r < 0 ? r : op_window_stack(of->window, sampler->locations, len, ret);
 }
 
-/* As make_stack() for the record's own words, with the cache. */
+/* Like make_stack() for the record's own words, with the cache. */
 static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      struct op_parsed *parsed, uint32_t generation, uint32_t *ret)
 {
@@ -97,19 +97,18 @@ static bool is_caller(const struct op_record *h)
 	return h->user_words && (h->resumed & OP_RESUMED_MASK) == OP_RESUMED_CALLER;
 }
 
-/* The changes of a process's mappings to check for. */
+/* The changes of a process's mappings to check for: */
 struct changed {
 	const struct op_proc_view *view;
 	uint64_t time_ns;
-	bool later; /* after the sample; else earlier ones that the walk lacked */
-	/* If not 0: mappings are missing, and files that were opened later may be
-	 * gone. */
+	bool later; /* after the sample, or earlier ones that the walk did not know */
+	/* Not 0: mappings are missing, and files that were opened after this time may
+	 * be gone. */
 	uint64_t start_ns;
 };
 
-/* Is @addr in a file that may not have been mapped at the time of the sample? That is a
- * file opened after start_ns, one that was mapped later, or one that was written
- * later. */
+/* Is @addr in a file that may not have been mapped at the time of the sample? True for
+ * a file opened after start_ns, mapped later, or written later. */
 static bool is_late(const struct changed *c, uint64_t addr)
 {
 	const struct op_mapping *v = op_mappings_find(c->view->mappings, addr);
@@ -136,7 +135,7 @@ static bool is_changed(const struct changed *c, uint64_t word)
 					    c->time_ns, addr);
 }
 
-/* How many words come before the first frame that changed. */
+/* The number of words before the first frame that changed. */
 static size_t unchanged(const struct changed *c, const uint64_t *words, size_t len)
 {
 	size_t i;
@@ -149,8 +148,8 @@ static size_t unchanged(const struct changed *c, const uint64_t *words, size_t l
 	return OP_MIN(i, len);
 }
 
-/* Since when mapped files are in doubt, because the process has mappings that no event
- * reported; 0: none. */
+/* From when on mapped files are in doubt, because the process has mappings that no
+ * event reported. 0: none are. */
 static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *h,
 			    const struct op_proc_view *view)
 {
@@ -159,8 +158,8 @@ static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *
 		       : 0;
 }
 
-/* A walk of now, @walked, is true for the time of the sample only where @proc did not
- * change since. Cut it there. */
+/* The current walk, @walked, is true for the time of the sample only where @proc did
+ * not change since. Cut it there. */
 static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 		      const struct op_proc *walked, const struct op_record *h)
 {
@@ -182,8 +181,8 @@ static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 	s->end = OP_ERROR_native_no_mapping;
 }
 
-/* Walk and name a record with registers and stack, of @proc as it is, or of @past, its
- * earlier program. */
+/* Walk and name a record with registers and stack: by the current state of @proc, or by
+ * @past, its earlier program. */
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  struct op_proc *past, struct op_frames_of *of,
 			  const struct op_parsed *parsed, uint32_t *ret)
@@ -244,7 +243,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	return 0;
 }
 
-/* A record with registers and stack, of the present program or of the one at that
+/* A record with registers and stack: of the current program, or of the program at that
  * time. */
 static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_frames_of *of, const struct op_parsed *parsed,
@@ -307,9 +306,9 @@ static bool is_forked(const struct op_program *program)
 
 /*
  * The kernel walked the record by @published, before user space had published code that
- * replaced other code. Frames above the first one in such code were found by the rules of
- * the old code, so cut them. That frame itself gets the present name if its code is still
- * there.
+ * replaced other code. Frames above the first one in such code were found by the rules
+ * of the old code, so cut them. That frame itself gets the current name if its code is
+ * still there.
  */
 static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 			struct op_frames_of *of, const struct op_proc_view *published,
@@ -334,7 +333,7 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 	with = OP_MIN(kept + op_frame_words(words[kept]), (size_t)h->user_words);
 	if (now.program == published->program && unchanged(&after, words, with) == with) {
 		of->mappings = now.mappings;
-		/* what words mean, for the caches */
+		/* the meaning of words, for the caches */
 		*ret_generation = BY_NUMBER | now.change_number;
 		kept = with;
 	}
@@ -345,7 +344,7 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 /*
  * Find the generation with which the record was made. If that program had ended before
  * the sample (the kernel's table did not have the exec yet), its frames would be false:
- * take none.
+ * use none.
  */
 static void locate(const struct op_proc *proc, struct op_parsed *r,
 		   struct op_frames_of *of, uint32_t *ret_generation)
@@ -381,10 +380,10 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 	} else if (h->user_words && (h->generation || h->end != OP_END_UNKNOWN)) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;
-	} /* else it is the function that a probe found returning, and no walk has begun */
+	} /* otherwise a probe found its return, and no walk has begun */
 }
 
-/* Its resource. For an untracked process: only the pid. */
+/* The resource of the record. For an untracked process: only the pid. */
 static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *r, uint32_t *ret)
 {
@@ -396,7 +395,7 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
-/* @value of a record that represents @hits of them. */
+/* The value of a record with @value that stands for @hits events. */
 static int64_t value_of(uint64_t value, uint32_t hits)
 {
 	int64_t one = (int64_t)value;
@@ -409,7 +408,7 @@ static int64_t value_of(uint64_t value, uint32_t hits)
 	return all;
 }
 
-/* What the sample of @h counts, for the kind of @row. */
+/* The events for which the sample of @h counts, in the kind of @row. */
 static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 		      struct op_window_sample *ret)
 {
@@ -435,7 +434,7 @@ static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 	}
 }
 
-/* What the kind of @h makes of the sample: its value, its type, its labels. */
+/* Apply the kind of @h to the sample: value, type and labels. */
 static int set_kind(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		    struct op_window *window, struct op_window_sample *sample)
 {
@@ -489,8 +488,8 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	return r;
 }
 
-/* Did the program find another word at the mark of the file at the pc, although no event
- * reported another file? */
+/* Did the program find another word at the mark of the file at the pc, although no
+ * event reported another file? */
 static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 {
 	const struct op_record *h = &r->header;
@@ -506,7 +505,7 @@ static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc);
 }
 
-/* Did the kernel see that the process had mapped other code than it was given? Then no
+/* Did the kernel see that the process had other code mapped than was published? Then no
  * event reported that code, or its removal. */
 static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_parsed *r)
@@ -517,7 +516,7 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		return;
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
-	/* There was nothing to compare with, such as for a child that was just forked. */
+	/* There was no count to compare, such as for a child that was just forked. */
 	if (!h->code_pages && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
@@ -535,7 +534,7 @@ static bool was_cut(const struct op_record *h)
 	return h->end == OP_ERROR_native_no_room || h->end == OP_ERROR_native_no_copy;
 }
 
-/* Code that @program made has its first rules: the programs are to use them. */
+/* Code that @program made has its first rules. Publish them to the programs. */
 static void publish_made(struct op_sampler *sampler, struct op_proc *proc,
 			 struct op_program *program)
 {
@@ -574,7 +573,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		op_deferred_page(sampler, proc, parsed->header.end_pc);
 	if (r == 0)
 		r = make_sample(sampler, &of, parsed, stack, ret);
-	/* It may free of.mappings. */
+	/* This may free of.mappings. */
 	publish_made(sampler, proc, of.program);
 	return r;
 }

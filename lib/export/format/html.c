@@ -65,8 +65,8 @@ static void put_strings(struct html *h)
 	op_strbuf_puts(&h->out, "]");
 }
 
-/* For each kind, how many of 100 stacks have a guessed frame, or how many of 100 samples were
- * lost. */
+/* For each kind, the per cent of stacks with a guessed frame, or the per cent of lost
+ * samples. */
 static void put_shares(struct html *h, const char *key, bool lost)
 {
 	const struct op_collect *c = h->c;
@@ -210,14 +210,14 @@ static void number_nodes(struct html *h, const struct html_path *p,
 	h->trees++;
 }
 
-/* A list of a tree. The paths are sorted, so new nodes begin where a path differs from the one
- * before; equal paths are adjacent. */
+/* A list of a tree. The paths are sorted, so new nodes begin where a path differs from
+ * the one before. Equal paths are adjacent. */
 enum list {
 	LIST_FUNCTIONS, /* of each node */
 	LIST_NODES,	/* of each path: how many nodes begin with it, */
 	LIST_DEPTHS,	/* and the depth of the first one */
-	LIST_VALUES,	/* of the last one; all others have none of their own */
-	LIST_WAITS, /* what threads wait for there, by put_wait_names(), of kinds of waits */
+	LIST_VALUES,	/* values of the last one; other nodes have none of their own */
+	LIST_WAITS, /* of kinds of waits: what its threads wait for, a place in "waits" */
 	LISTS,
 };
 
@@ -289,7 +289,7 @@ static int64_t own_value(const struct html_path *p, const struct html_path *end)
 	return sum;
 }
 
-/* Threads that are in a lock when they are looked at: each node and its value. */
+/* Threads that were in a lock when they were examined: each node and its value. */
 static void put_locked(struct html *h, const struct html_path *p,
 		       const struct html_path *end)
 {
@@ -406,8 +406,8 @@ static int put_profile(struct op_strbuf *out, const struct op_collect *c, struct
 	return r;
 }
 
-/* The times of one recording. Two recordings are not compared by time. Nothing is written
- * if the collection no longer has the stacks of the times. */
+/* The times of one recording. Two recordings are not compared by time. Writes nothing
+ * if stacks of the times are gone from the collection. */
 static int put_times(struct op_strbuf *out, struct html *h, bool wanted)
 {
 	int r;

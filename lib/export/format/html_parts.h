@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the page's writer share, and the page as an array, made by embed.py. */
+/* Shared by the parts of the page's writer. The page itself is an array, made by
+ * embed.py. */
 #ifndef OP_EXPORT_FORMAT_HTML_PARTS_H
 #define OP_EXPORT_FORMAT_HTML_PARTS_H
 

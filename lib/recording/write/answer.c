@@ -110,7 +110,7 @@ static void print_row(const struct answer *a, const struct answer_row *row, bool
 	(void)fputc('\n', f);
 }
 
-/* How much of the whole is in no own code, and why there is none. */
+/* The share of the whole that is in no own code, and the reason. */
 static void print_rest(const struct answer *a, FILE *f)
 {
 	double rest = 100 - view_percent(a->v, a->own);
@@ -174,7 +174,7 @@ const char *report_other_kinds(const struct view *v, char buf[static REPORT_KIND
 	return buf;
 }
 
-/* On one line, so that the rows below it are seen at once. */
+/* On one line, so that the rows below it stay visible. */
 static void print_programs(const struct answer *a, const struct answer_style *s, FILE *f)
 {
 	char name[NAME_BYTES];

@@ -106,7 +106,7 @@ static void write_place(const struct json *j, uint32_t function, uint32_t line,
 		      view_percent(j->r->v, value));
 }
 
-/* What has no end yet: threads, or bytes in use. */
+/* Waits that have not ended, in threads, or bytes in use. */
 static void write_stands(const struct json *j, const struct answer *a)
 {
 	bool memory = a->about == ABOUT_MEMORY;

@@ -10,9 +10,10 @@
 #include "base/macros.h"
 #include "export/format/collect/kinds.h"
 
-/* A thread that was on a CPU for so much of the recording has work. */
+/* Share of the recording that a thread must have run to count as one that works. */
 #define RAN_SHARE 0.02
-/* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
+/* A wait with this share counts as all of the time: kinds are not turned on and off at
+ * the same moment. */
 #define ALL_SHARE 0.9
 
 static bool type_is(const struct view *v, const char *type)
@@ -53,15 +54,15 @@ const char *answer_title(const struct answer *a)
 	return titles[a->about];
 }
 
-/* What one thread did, by its process and number; each kind on its own. */
+/* The times of one thread, by its process and number. Each kind is separate. */
 struct thread_time {
 	uint64_t key;
 	double on_ns;
 	double off_ns;
 	double lock_ns; /* waits for locks */
-	double locks;	/* and their number */
-	double wait_ns; /* of one wait, which may be the one at the end */
-	bool stands;	/* at the end it waited */
+	double locks;	/* number of these waits */
+	double wait_ns; /* of one wait, if that is known: it may be the one at the end */
+	bool stands;	/* it waits at the end */
 };
 
 static int compare_threads(const void *a, const void *b)
@@ -71,7 +72,7 @@ static int compare_threads(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Sort the threads, and make one of those that are equal. Returns how many there are. */
+/* Sort the entries, and add up those of one thread. Returns the number of threads. */
 static size_t sum_equal(struct thread_time *times, size_t len)
 {
 	const struct thread_time *t;
@@ -100,8 +101,9 @@ static size_t sum_equal(struct thread_time *times, size_t len)
 }
 
 /*
- * A thread that waits at the end stands if that wait may be most of its time: one wait of it was, or
- * values do not have most of its time, and no waits for locks that ended.
+ * A thread that waits at the end *stands* if that wait may be most of its time: one
+ * wait of it was, or its values have neither most of its time nor waits for locks that
+ * ended.
  */
 static int note_standing(struct answer_work *w, const struct thread_time *t,
 			 bool all_time)
@@ -128,7 +130,7 @@ static int note_standing(struct answer_work *w, const struct thread_time *t,
 	return 0;
 }
 
-/* Add up the times of threads. Those that never waited do not count, nor those without work. */
+/* Add up the times of threads. Threads that never waited and idle ones do not count. */
 static int sum_threads(struct answer_work *w, const struct thread_time *times, size_t len,
 		       bool all_time)
 {
@@ -166,7 +168,7 @@ static bool moved(const struct op_collect *c, const struct op_collect_stack *s)
 	return view_text_is(c, c->functions.data[function].name, "[running]");
 }
 
-/* What the stack says of its thread. Returns whether it does. */
+/* Add the stack's value to the times of its thread. Returns false if it has none. */
 static bool time_of(const struct op_collect *c, const struct op_collect_stack *s,
 		    struct thread_time *ret)
 {
@@ -190,7 +192,7 @@ static bool time_of(const struct op_collect *c, const struct op_collect_stack *s
 	return ret->stands || ret->on_ns + ret->off_ns + ret->lock_ns + ret->locks > 0;
 }
 
-/* CPUs used and how long threads waited, of what is recorded beside the view's kind, too. */
+/* CPUs used and how long threads waited, from all recorded kinds. */
 int answer_threads(struct answer_work *w)
 {
 	const struct op_collect *c = w->v->c;

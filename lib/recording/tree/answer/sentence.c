@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of the answer. */
+/* The words of the answer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,14 @@
 
 /* A program that uses less of one CPU than this mostly waits. */
 #define WAITS_BELOW 0.5
-/* Threads that use less of the CPUs that they could use wait for each other, or for others. */
+/* If threads use less of the CPUs than they could, they wait for each other, or for
+ * others. */
 #define TURNS_BELOW 0.7
-/* What has less of the whole is not worth a word. */
+/* A smaller share of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
 #define NOISE_PERCENT 5.0
-#define SMALL	      10.0 /* that many times less than the first row */
-/* A program that has so much is the one that is looked at. */
+#define SMALL	      10.0 /* times less than the first row */
+/* A program with this share is the one that the reader examines. */
 #define MAIN_PERCENT 70.0
 
 static void add(char *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -68,7 +69,8 @@ static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
 	    a->seconds);
 }
 
-/* What is below none of the program's functions, and still is for it. */
+/* Work of the runtime, which is below none of the program's functions, and is done for
+ * it. */
 static void add_services(const struct answer *a, char *buf)
 {
 	bool any = false;
@@ -176,7 +178,7 @@ size_t answer_rows_shown(const struct answer *a, size_t limit)
 		if (a->idle) /* the small ones are not among the rows */
 			continue;
 		share = view_percent(a->v, row->value);
-		/* One that may as well be nothing, and is small, is noise. */
+		/* A row whose error is larger than its small share is noise. */
 		if (i && ((share < LEAST_PERCENT && share < first / SMALL) ||
 			  (share < NOISE_PERCENT && share < row->error)))
 			break;
