@@ -144,7 +144,8 @@ def told_at(run, name, path, *places):
     """The sums of the values of samples with these functions on their stacks, and of all samples: a
     busy machine has stacks of which nothing is known."""
     text = run.fresh(name + ".folded")
-    subprocess.run([run.args.otelprof, "convert", "-o", text, path], check=True, capture_output=True)
+    subprocess.run([run.args.otelprof, "convert", "-o", text, path], check=True,
+                   capture_output=True)
     stacks = read(text)
     return [sum(n for stack, n in stacks if place in stack) for place in places], sum(
         n for _, n in stacks)
@@ -154,7 +155,8 @@ def record(run, name, options, *command):
     """Returns (stacks and their values, what the command said)."""
     folded = run.fresh(name + ".folded")
     done = subprocess.run([run.args.otelprof, "record", "-q", "-o", folded, "--config",
-                           config(run, name, RING), *options, "--", *command], capture_output=True, text=True, timeout=600, check=True)
+                           config(run, name, RING), *options, "--", *command],
+                          capture_output=True, text=True, timeout=600, check=True)
     return read(folded), done.stdout
 
 

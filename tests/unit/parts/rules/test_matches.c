@@ -16,8 +16,8 @@
 
 #include "base/hash.h"
 #include "base/io.h"
-#include "process/target/target.h"
 #include "patient.h"
+#include "process/target/target.h"
 #include "test.h"
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "patient.h"
 #include "process/image/executable.h"
 #include "process/mappings/mappings.h"
 #include "process/target/open.h"
 #include "process/target/target.h"
-#include "patient.h"
 #include "test.h"
 
 enum {

@@ -6,10 +6,10 @@
 
 #include "base/io.h"
 #include "code/symbol/index.h"
+#include "patient.h"
 #include "process/image/image.h"
 #include "process/image/memory_use.h"
 #include "process/target/target.h"
-#include "patient.h"
 #include "test.h"
 
 static const uint64_t S = UINT64_C(1000000000);

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "patient.h"
 #include "process/image/new_files.h"
 #include "process/target/open.h"
 #include "process/target/target.h"
-#include "patient.h"
 #include "test.h"
 
 struct world {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "patient.h"
 #include "process/resource/environment.h"
 #include "process/target/target.h"
-#include "patient.h"
 #include "test.h"
 
 static void test_stat(void)

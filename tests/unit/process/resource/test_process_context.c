@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "patient.h"
 #include "process/target/target.h"
 #include "profile/window.h"
-#include "patient.h"
 #include "test.h"
 
 /* ---- a message ---- */

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 
 #include "base/io.h"
+#include "patient.h"
 #include "process/target/remote.h"
 #include "process/target/target.h"
-#include "patient.h"
 #include "tools.h"
 
 enum {
