@@ -142,7 +142,8 @@ int fail_init(const struct otelprof_error_info *why, int error)
 {
 	int r = fail_because("cannot profile", why, error);
 
-	if (geteuid() != 0 && (error == -EPERM || error == -EACCES))
+	if (geteuid() != 0 &&
+	    (error == -OTELPROF_E_CAPABILITY || error == -EPERM || error == -EACCES))
 		note("try it with sudo; a COMMAND still runs as you");
 	return r;
 }

@@ -35,10 +35,12 @@ int panes_show(struct browser *b)
 	return b->pane == PANE_TREE ? fill_calls(b) : fill_around(b);
 }
 
-/* The innermost function of own code on the open path. */
+/* The function on the open path that the answer charges: the innermost one of the first
+ * class. */
 static size_t own_line(const struct browser *b)
 {
 	const struct branch *branch;
+	enum op_frame_class best = OP_CLASS_NONE, of;
 	const struct tree_node *n;
 	size_t at = 0;
 	uint32_t above = 0;
@@ -48,9 +50,13 @@ static size_t own_line(const struct browser *b)
 		if (n->parent != above)
 			break;
 		above = branch->node;
-		if (!(n->label & VIEW_PROCESS) &&
-		    op_frame_class_is_own((enum op_frame_class)b->classes[n->label]))
-			at = (size_t)(branch - b->calls_shown.shown.data);
+		if (n->label & VIEW_PROCESS)
+			continue;
+		of = (enum op_frame_class)b->classes[n->label];
+		if (!op_frame_class_is_own(of) || of > best)
+			continue;
+		best = of;
+		at = (size_t)(branch - b->calls_shown.shown.data);
 	}
 	return at;
 }

@@ -284,6 +284,9 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	if (!r)
 		r = finish_output(rec, &of);
 	status = status ? status : r;
+	/* First, since who left out the process that works finds its answer there. */
+	if (!rec->quiet)
+		children_tell(&rec->o);
 	if (!status && !st.samples_exported)
 		status = tell_of_none(rec, p);
 	else if (!status)
@@ -292,8 +295,6 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		     rec->hangs ? ": nothing ran, these are threads at the end"
 				  "; --kinds off_cpu records earlier waits"
 				: "");
-	if (!rec->quiet)
-		children_tell(&rec->o);
 	if (!rec->quiet && of.c)
 		summary_print(&rec->summary, &of, p);
 	if (rec->o.verbose)

@@ -74,6 +74,8 @@ static void write_answer_row(const struct markdown *o, const struct answer *a,
 	}
 	if (a->about == ABOUT_WAITS && row->wait != WAIT_NONE)
 		(void)fprintf(o->f, ", for %s", op_wait_name(row->wait));
+	if (answer_row_is_idle(row))
+		(void)fputs(", mostly idle", o->f);
 	if (row->in != ANSWER_NO_FUNCTION) {
 		(void)fputs(", mostly in ", o->f);
 		view_label_name(a->v, row->in, name, sizeof(name));

@@ -119,10 +119,10 @@ static const char *const libc_functions[] = {
 
 /* Directories of the sources of standard libraries. */
 static const char *const libc_files[] = {
-	"/include/c++/", "/rustc/",    "/rust/deps/",	 "/rustlib/src/",
-	"../sysdeps/",	 "./sysdeps/", "./malloc/",	 "./nptl/",
-	"./string/",	 "./csu/",     "./stdlib/",	 "./stdio-common/",
-	"./libio/",	 "./io/",      "/libstdc++-v3/",
+	"/include/c++/",   "-linux-gnu/c++/", "/rustc/",    "/rust/deps/",
+	"/rustlib/src/",   "../sysdeps/",     "./sysdeps/", "./malloc/",
+	"./nptl/",	   "./string/",	      "./csu/",	    "./stdlib/",
+	"./stdio-common/", "./libio/",	      "./io/",	    "/libstdc++-v3/",
 };
 
 /* Rust's own sources, if their paths are relative. */

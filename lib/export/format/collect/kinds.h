@@ -27,6 +27,9 @@ int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 /* Does each sample of the kind count, and stand for a time? */
 bool op_collect_is_clock(const struct op_collect *c, const struct op_collect_kind *k);
 bool op_collect_is_weighed(const struct op_collect_kind *k);
+/* Are the samples those of the CPUs' clock, and the nanoseconds that those of @s stand for? */
+bool op_collect_is_cpu(const struct op_collect *c, const struct op_collect_kind *k);
+double op_collect_cpu_ns(const struct op_collect *c, const struct op_collect_stack *s);
 
 /* Is kind @a shown before kind @b? The order is that of op_kinds.def, CPU samples first, and
  * does not depend on what came first. */

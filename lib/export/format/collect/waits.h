@@ -52,6 +52,14 @@ static inline bool op_wait_may_deadlock(enum op_wait w)
 	return w == WAIT_LOCK || w == WAIT_GIL;
 }
 
+/* Do threads without work wait for it? Threads that have work may wait for it, too. */
+static inline bool op_wait_may_be_idle(enum op_wait w)
+{
+	return w == WAIT_EVENTS || w == WAIT_WORK || w == WAIT_CONDITION ||
+	       w == WAIT_THREAD || w == WAIT_CHILD || w == WAIT_SIGNAL ||
+	       w == WAIT_TIMER || w == WAIT_TERMINAL;
+}
+
 /* What the thread of @s waits for. A stack that does not show a wait is WAIT_NONE.
  * @classes: of each function; NULL: they are computed. */
 enum op_wait op_wait_of(const struct op_collect *c, const uint8_t *classes,

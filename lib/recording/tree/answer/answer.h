@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "export/format/collect/classes.h"
+#include "export/format/collect/idle.h"
 #include "export/format/collect/waits.h"
 #include "recording/tree/answer/services.h"
 #include "recording/tree/view.h"
@@ -47,6 +48,7 @@ struct answer_row {
 	int64_t value;
 	/* threads that did nothing else, if `value` counts threads that stand */
 	int64_t whole;
+	int64_t idle;	  /* the part of `value` that idle threads have */
 	uint64_t samples; /* 0: not known */
 	double error;	  /* of its share, in points, at 95 %; 0: not known */
 };
@@ -92,8 +94,10 @@ struct answer {
 	size_t threads;	      /* threads that waited, in all recorded kinds */
 	size_t standing;      /* threads in a wait that is in no value */
 	size_t ran;	      /* threads that worked */
-	double waited;	      /* share of their time in which they waited, in per cent */
-	double cpus;	      /* CPUs used; < 0: not recorded */
+	size_t idle_threads; /* threads that only waited for work, while others did not */
+	int64_t idle;	     /* their part of the values */
+	double waited; /* share of the others' time in which they waited, in per cent */
+	double cpus;   /* CPUs used; < 0: not recorded */
 	double seconds;
 };
 
@@ -110,6 +114,11 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 size_t answer_rows_shown(const struct answer *a, size_t limit);
 /* Are there several programs that a reader must distinguish? */
 bool answer_has_programs(const struct answer *a);
+/* Do idle threads have most of the row? */
+static inline bool answer_row_is_idle(const struct answer_row *row)
+{
+	return row->idle > row->value / 2;
+}
 /* How long a row stands, in words: "still at the end". */
 const char *answer_stands_words(const struct answer *a, const struct answer_row *row);
 /* The name of the rows: "your code", "your code waits in". */
@@ -119,12 +128,12 @@ struct answer_work {
 	const struct view *v;
 	uint8_t *classes;	   /* of each function */
 	uint8_t *services;	   /* the same */
-	OP_VEC(uint64_t) standing; /* threads, by answer_thread_key(), sorted */
+	OP_VEC(uint64_t) standing; /* threads, by op_collect_thread_key(), sorted */
 	OP_VEC(uint64_t)
 	whole; /* those that did nothing else, if that is known */
+	struct op_idle idle;
 	struct answer *a;
 };
-uint64_t answer_thread_key(const struct op_collect_stack *s);
 int answer_rows(struct answer_work *w);
 /* The same for threads that still wait, if the view shows waits, and for memory in use. */
 int answer_stands(struct answer_work *w);

@@ -92,7 +92,7 @@ static int begin(struct path *p)
 	struct cursor *c;
 
 	op_vec_foreach(s, &v->c->stacks) {
-		if (!view_wants(v, s))
+		if (!view_wants(v, s) || op_idle_has(&p->w->idle, s))
 			continue;
 		c = op_vec_push(&p->on);
 		if (!c)

@@ -13,6 +13,8 @@
 #define IN_SHARE 0.4
 /* A place of allocations is worth a row if it has this share of all that is in use. */
 #define KEPT_SHARE 0.1
+/* With idle threads, other rows need this share of what is not idle. */
+#define SMALL_SHARE 0.02
 /* Of a normal distribution: 95 % are within this many standard deviations. */
 #define DEVIATIONS 1.96
 
@@ -151,18 +153,6 @@ static int add_to_row(struct rows *r, uint32_t number, size_t at,
 	return err ? err : sums_add(&r->owners, row | program, s->value);
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static bool is_in(const uint64_t *keys, size_t len, uint64_t key)
-{
-	return len && bsearch(&key, keys, len, sizeof(key), compare_keys);
-}
-
 static int add_stack(struct rows *r, const struct op_collect_stack *s)
 {
 	struct answer_work *w = r->w;
@@ -175,8 +165,10 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	uint32_t number = 0;
 	size_t at;
 	int err = frames_of(w->v->c, s, &r->frames);
+	bool idle = !r->of_standing && op_idle_has(&w->idle, s);
 
-	r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
+	if (!idle)
+		r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
 	r->samples += s->samples;
 	if (!err)
 		service = service_in(w, &r->frames);
@@ -194,8 +186,11 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
-	if (r->of_standing && is_in(w->whole.data, w->whole.len, answer_thread_key(s)))
+	if (r->of_standing &&
+	    op_collect_has_thread(w->whole.data, w->whole.len, op_collect_thread_key(s)))
 		row->whole += s->value;
+	if (idle)
+		row->idle = op_collect_sum(row->idle, s->value);
 	if (op_frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
@@ -278,7 +273,7 @@ static double error_of(double share, uint64_t all)
 	       sqrt(share * (1 - share) / n + z * z / (4 * n * n));
 }
 
-/* Order: own code and libraries first, then other classes. */
+/* Order: own code and libraries first, then other classes. In each, idle threads last. */
 static int compare(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
@@ -286,6 +281,8 @@ static int compare(const void *a, const void *b)
 
 	if (own != op_frame_class_is_own(y->of))
 		return own ? -1 : 1;
+	if (answer_row_is_idle(x) != answer_row_is_idle(y))
+		return answer_row_is_idle(y) ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
 	if (x->function != y->function)
@@ -310,6 +307,13 @@ static void take_waits(struct rows *r)
 	}
 }
 
+/* Idle threads come last, and small rows before them would take their place. */
+static bool is_small_beside_idle(const struct answer *a, const struct answer_row *row)
+{
+	return a->idle && !answer_row_is_idle(row) &&
+	       (double)row->value < SMALL_SHARE * ((double)a->v->total - (double)a->idle);
+}
+
 static void take_rows(struct rows *r)
 {
 	struct answer *a = r->w->a;
@@ -321,6 +325,8 @@ static void take_rows(struct rows *r)
 		/* Without any own code, show the other classes. */
 		if (!op_frame_class_is_own(r->of.data[i].of) && a->own)
 			break;
+		if (is_small_beside_idle(a, &r->of.data[i]))
+			continue;
 		row = &a->rows[a->rows_len++];
 		*row = r->of.data[i];
 		if (a->sampled && r->samples && a->v->total > 0)
@@ -382,11 +388,6 @@ static bool is_of(const struct answer_work *w, uint32_t kind, const char *type)
 	return view_text_is(w->v->c, w->v->c->kinds.data[kind].counted_type, type);
 }
 
-uint64_t answer_thread_key(const struct op_collect_stack *s)
-{
-	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
-}
-
 /* Is @s a wait that has not ended, or memory in use, in addition to a view of waits or
  * of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
@@ -394,7 +395,8 @@ static bool stands(const struct answer_work *w, const struct op_collect_stack *s
 	if (w->a->about == ABOUT_MEMORY)
 		return is_of(w, s->kind, "inuse_space");
 	return is_of(w, s->kind, "threads") &&
-	       is_in(w->standing.data, w->standing.len, answer_thread_key(s));
+	       op_collect_has_thread(w->standing.data, w->standing.len,
+				     op_collect_thread_key(s));
 }
 
 static bool may_stand(const struct answer_work *w)
