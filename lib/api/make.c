@@ -92,7 +92,8 @@ static int make_processes(struct otelprof *p)
 		.unpublish = op_capture_unpublish,
 		.publish_context = op_capture_publish_context,
 		.need_runtimes = op_capture_need_runtimes,
-		.events_wait = op_capture_events_wait,
+		.map_waits = op_capture_map_waits,
+		.drained_ns = op_capture_drained_ns,
 	};
 	int r = 0;
 

@@ -63,8 +63,9 @@ int op_capture_unpublish(void *c, uint32_t pid);
 int op_capture_publish_context(void *c, uint32_t pid,
 			       const struct op_context_place *place);
 int op_capture_need_runtimes(void *c, uint64_t runtimes);
-/* Are there events of the side-bands that were not passed on? */
-bool op_capture_events_wait(void *c);
+/* May an event that was not passed on yet have mapped a file of number @inode into [start, end), of
+ * any process? */
+bool op_capture_map_waits(void *c, uint64_t start, uint64_t end, uint64_t inode);
 
 /* Begin to receive events of the side-bands. Call this before processes are scanned, so
  * that no process is missed by both. */
@@ -108,7 +109,7 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 /* Did the last drain leave events? */
 bool op_capture_sideband_left(const struct op_capture *c);
 /* All events of the side-bands until this time were passed. */
-uint64_t op_capture_drained_ns(const struct op_capture *c);
+uint64_t op_capture_drained_ns(const void *c);
 /* Pass the programs' records to @fn, as op_ring_consume() does. */
 int op_capture_drain_ring(struct op_capture *c, op_ring_fn fn, void *ctx);
 

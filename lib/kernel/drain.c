@@ -140,18 +140,64 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	return e->next_ns <= c->sideband.drained_ns;
 }
 
-bool op_capture_events_wait(void *capture)
+/* The fixed part of a PERF_RECORD_MMAP2, behind its header. */
+struct mapped {
+	uint32_t pid, tid;
+	uint64_t start, len, offset;
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+};
+
+/* May the record at @at have put a file of number @inode into [start, end)? */
+static bool may_map(const uint8_t *ring, uint64_t at,
+		    const struct perf_event_header *header, uint64_t start, uint64_t end,
+		    uint64_t inode)
+{
+	struct mapped m;
+
+	if (header->type == PERF_RECORD_LOST)
+		return true;
+	if (header->type != PERF_RECORD_MMAP2 ||
+	    header->size < sizeof(*header) + sizeof(m))
+		return false;
+	copy_out(ring, at + sizeof(*header), &m, sizeof(m));
+	return m.inode == inode && m.start < end &&
+	       (m.start >= start || m.len > start - m.start);
+}
+
+static bool map_waits_on(const struct op_capture *c,
+			 const struct perf_event_mmap_page *page, uint64_t start,
+			 uint64_t end, uint64_t inode)
+{
+	const uint8_t *ring = (const uint8_t *)page + c->page_size;
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t at = page->data_tail;
+	struct perf_event_header header;
+
+	/* the kernel may have had no place for the record */
+	if (head - at > OP_SIDEBAND_BYTES / 2)
+		return true;
+	for (; at != head; at += header.size) {
+		if (head - at < sizeof(header))
+			return true;
+		copy_out(ring, at, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - at ||
+		    may_map(ring, at, &header, start, end, inode))
+			return true;
+	}
+	return false;
+}
+
+bool op_capture_map_waits(void *capture, uint64_t start, uint64_t end, uint64_t inode)
 {
 	struct op_capture *c = capture;
 	const struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus.list) {
-		const struct perf_event_mmap_page *page = e->sideband;
-
-		if (page && __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) !=
-				    page->data_tail)
+	if (c->cpus.moved)
+		return true;
+	op_vec_foreach(e, &c->cpus.list)
+		if (e->sideband && map_waits_on(c, e->sideband, start, end, inode))
 			return true;
-	}
 	return false;
 }
 

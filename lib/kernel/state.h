@@ -26,6 +26,7 @@ struct op_cpu_events {
 	int kind_fd[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* or -1 */
 	void *sideband; /* the mapped buffer: a page, then OP_SIDEBAND_BYTES; or NULL */
 	bool online;	/* in the list of CPUs as it was last read */
+	bool went;	/* it was offline since its events were opened */
 	/* used while the side-band is drained: positions, and the header of the next
 	 * record */
 	uint64_t head;
@@ -119,12 +120,13 @@ struct op_capture_program {
 struct op_capture_cpus {
 	OP_VEC(struct op_cpu_events) list; /* indexed by the CPU's number */
 	int online_fd;			   /* descriptor of the list of CPUs, or -1 */
-	char *online;			   /* that list as it was last read, or NULL */
-	uint64_t checked_ns;		   /* when it was */
-	int64_t asleep_ns; /* how long the machine was asleep then, since it booted */
-	bool changed;	   /* the list has changed, or a CPU lacks an event */
-	bool moved;	   /* side-bands were closed or opened since the last drain */
-	bool slept;	   /* the machine was asleep: all events are opened again */
+	int uevents_fd; /* socket of the kernel's messages about devices; 0 not yet, -1 none */
+	char *online;	     /* that list as it was last read, or NULL */
+	uint64_t checked_ns; /* when it was */
+	int64_t asleep_ns;   /* how long the machine was asleep then, since it booted */
+	bool changed;	     /* the list has changed, or a CPU lacks an event */
+	bool moved;	     /* side-bands were closed or opened since the last drain */
+	bool slept;	     /* the machine was asleep: all events are opened again */
 };
 
 /* Of clock.c. */

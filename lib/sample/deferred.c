@@ -336,6 +336,18 @@ static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
 	       !op_mappings_find_room(mappings, pc - 1);
 }
 
+/* Is @pc in no known mapping, and were the maps of @proc read now? Returns 1, 0, or -EINPROGRESS if
+ * they are read soon. */
+static int look_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+{
+	const struct op_look look = { .pc = pc };
+	int r = is_unmapped(proc, pc)
+			? op_registry_look_again(sampler->processes, proc, &look)
+			: 0;
+
+	return r < 0 && op_sampler_hurries(sampler) ? 0 : r;
+}
+
 /* Report "cut", not "unreadable", if the stack continues above the copy. */
 static void finish(const struct walk *w)
 {
@@ -417,10 +429,11 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc, &told) : 0;
 	if (r != -EINPROGRESS || op_sampler_hurries(sampler))
 		r = unwind(&w, deferred->registers->pc);
-	if (r == 0 && sampler->host_stack->end == OP_ERROR_native_no_mapping &&
-	    is_unmapped(proc, sampler->host_stack->end_pc) &&
-	    op_registry_look_again(sampler->processes, proc, 0))
-		r = unwind(&w, deferred->registers->pc);
+	if (r == 0 && sampler->host_stack->end == OP_ERROR_native_no_mapping) {
+		r = look_for(sampler, proc, sampler->host_stack->end_pc);
+		if (r > 0)
+			r = unwind(&w, deferred->registers->pc);
+	}
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);
 	if (r == -ENOMEM)
@@ -443,8 +456,7 @@ int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 {
 	uint64_t told = 0;
 
-	if (is_unmapped(proc, pc))
-		(void)op_registry_look_again(sampler->processes, proc, 0);
+	(void)look_for(sampler, proc, pc);
 	(void)op_publish(sampler->processes, proc, false);
 	if (make_for(sampler, proc, pc, &told) == -EINPROGRESS)
 		return -EINPROGRESS;

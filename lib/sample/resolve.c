@@ -102,9 +102,10 @@ struct changed {
 	const struct op_proc_view *view;
 	uint64_t time_ns;
 	bool later; /* after the sample, or earlier ones that the walk did not know */
-	/* Not 0: mappings are missing, and files that were opened after this time may
-	 * be gone. */
+	/* Not 0: files that were opened after this time may be gone. */
 	uint64_t start_ns;
+	/* If not NULL: the mappings that came. A copy of a file is no change. */
+	const struct op_mappings *equal;
 };
 
 /* Is @addr in a file that may not have been mapped at the time of the sample? True for
@@ -130,9 +131,11 @@ static bool is_changed(const struct changed *c, uint64_t word)
 		return false;
 	if (is_late(c, addr))
 		return true;
-	return c->later ? op_changes_after(c->view->changes, c->time_ns, addr)
-			: op_changes_before(c->view->changes, c->view->change_number,
-					    c->time_ns, addr);
+	if (c->later)
+		return op_changes_after(c->view->changes, c->time_ns, addr);
+	return op_changes_before(c->view->changes, c->view->change_number, c->time_ns,
+				 addr) &&
+	       !(c->equal && op_mappings_are_copies(c->view->mappings, c->equal, addr));
 }
 
 /* The number of words before the first frame that changed. */
@@ -306,9 +309,9 @@ static bool is_forked(const struct op_program *program)
 
 /*
  * The kernel walked the record by @published, before user space had published code that
- * replaced other code. Frames above the first one in such code were found by the rules
- * of the old code, so cut them. That frame itself gets the current name if its code is
- * still there.
+ * replaced other code than its own copy. Frames above the first one in such code were
+ * found by the rules of the old code, so cut them. That frame itself gets the current
+ * name if its code is still there.
  */
 static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 			struct op_frames_of *of, const struct op_proc_view *published,
@@ -318,24 +321,29 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 	struct op_record *h = &r->header;
 	const uint64_t *words = r->words + h->kernel_count;
 	struct op_proc_view now = op_proc_view_now(proc);
-	const struct changed before = { .view = published,
-					.time_ns = h->time_ns,
-					.start_ns = doubt_after(proc, h, published) };
+	struct changed before = { .view = published,
+				  .time_ns = h->time_ns,
+				  .start_ns = doubt_after(proc, h, published) };
 	const struct changed after = { .view = &now,
 				       .time_ns = h->time_ns,
 				       .later = true,
 				       .start_ns = before.start_ns };
 	size_t kept = unchanged(&before, words, h->user_words);
-	size_t with;
+	size_t equal, with;
 
 	if (kept == h->user_words)
 		return;
-	with = OP_MIN(kept + op_frame_words(words[kept]), (size_t)h->user_words);
-	if (now.program == published->program && unchanged(&after, words, with) == with) {
+	before.equal = now.program == published->program ? now.mappings : NULL;
+	equal = unchanged(&before, words, h->user_words);
+	with = equal < h->user_words ? equal + op_frame_words(words[equal]) : equal;
+	with = OP_MIN(with, (size_t)h->user_words);
+	if (before.equal && unchanged(&after, words, with) == with) {
 		of->mappings = now.mappings;
 		/* the meaning of words, for the caches */
 		*ret_generation = BY_NUMBER | now.change_number;
 		kept = with;
+		if (equal == h->user_words)
+			return;
 	}
 	h->user_words = (uint16_t)kept;
 	h->end = OP_ERROR_native_no_mapping;
@@ -506,14 +514,17 @@ static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 }
 
 /* Did the kernel see that the process had other code mapped than was published? Then no
- * event reported that code, or its removal. */
-static void look_again(struct op_sampler *sampler, struct op_proc *proc,
-		       struct op_parsed *r)
+ * event reported that code, or its removal. Returns 0, or -EINPROGRESS if its maps are read soon. */
+static int look_again(struct op_sampler *sampler, struct op_proc *proc,
+		      struct op_parsed *r)
 {
 	struct op_record *h = &r->header;
+	const struct op_look look = { .time_ns = h->time_ns,
+				      .code_pages = h->code_pages };
+	int looked;
 
 	if (!proc)
-		return;
+		return 0;
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
 	/* There was no count to compare, such as for a child that was just forked. */
@@ -521,11 +532,18 @@ static void look_again(struct op_sampler *sampler, struct op_proc *proc,
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);
-	if ((h->resumed & OP_REMAPPED) &&
-	    op_registry_look_again(sampler->processes, proc, h->time_ns) &&
-	    !(op_proc_replaces(proc) &&
-	      op_registry_differs(proc, h->code_pages, h->time_ns)))
+	if (!(h->resumed & OP_REMAPPED))
+		return 0;
+	looked = op_registry_look_again(sampler->processes, proc, &look);
+	if (looked < 0 && !op_sampler_hurries(sampler))
+		return looked;
+	/* Of a program that has ended the pages tell, which only events add to. */
+	if (looked <= 0 && (!h->code_pages || !op_proc_view_now(proc).program->until_ns))
+		return 0;
+	if (!op_proc_replaces(proc) ||
+	    !op_registry_differs(proc, h->code_pages, h->time_ns))
 		h->resumed &= OP_RESUMED_MASK;
+	return 0;
 }
 
 /* Is a table missing, and was there no copy of the stack? */
@@ -557,7 +575,9 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 	op_processes_advance(sampler->processes, parsed->header.time_ns);
 	sampler->moment = (uint32_t)(parsed->header.time_ns >> 28);
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
-	look_again(sampler, proc, parsed);
+	r = look_again(sampler, proc, parsed);
+	if (r < 0)
+		return r;
 	locate(proc, parsed, &of, &generation);
 	of.time_ns = parsed->header.end == OP_END_UNKNOWN ? 0 : parsed->header.time_ns;
 	if (parsed->header.end == OP_END_UNKNOWN)

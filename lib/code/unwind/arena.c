@@ -52,6 +52,7 @@ struct op_arena {
 	size_t live; /* number of objects that are allocated */
 	uint64_t used;
 	uint64_t grace;
+	uint64_t fence_ns;
 	uint64_t failed;
 	uint64_t map_failures;
 };
@@ -67,6 +68,7 @@ int op_arena_new(const struct op_arena_ops *ops, void *ctx, uint64_t budget_byte
 		return -ENOMEM;
 	arena->ops = *ops;
 	arena->ctx = ctx;
+	arena->fence_ns = UINT64_MAX;
 	arena->slabs_max = (uint32_t)OP_MIN(OP_MAX(slabs, 1), OP_SLABS_MAX);
 	arena->slabs_room = arena->slabs_max;
 	arena->slabs = calloc(arena->slabs_max, sizeof(*arena->slabs));
@@ -374,12 +376,18 @@ uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes)
 	return given;
 }
 
+void op_arena_set_fence(struct op_arena *arena, uint64_t ns)
+{
+	arena->fence_ns = ns;
+}
+
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
 {
 	while (arena->queue_head < arena->queue.len) {
 		struct waiting *w = &arena->queue.data[arena->queue_head];
 
-		if (now_ns < w->since_ns || now_ns - w->since_ns < OP_ARENA_GRACE_NS)
+		if (now_ns < w->since_ns || now_ns - w->since_ns < OP_ARENA_GRACE_NS ||
+		    w->since_ns > arena->fence_ns)
 			break;
 		spare_add(arena, w->extent);
 		arena->grace -= (uint64_t)w->extent.len << OP_REF_SHIFT;

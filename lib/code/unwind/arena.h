@@ -58,6 +58,9 @@ void *op_arena_at(struct op_arena *arena, op_ref ref);
 /* Unmap all slabs until they are needed again, so that they do not count in this
  * process's RSS meanwhile. All addresses returned before become invalid. */
 void op_arena_rest(struct op_arena *arena);
+/* Memory that was released after @ns stays as it is: something may still lead to it. At first
+ * nothing does. */
+void op_arena_set_fence(struct op_arena *arena, uint64_t ns);
 /* Make memory whose grace period is over available again. */
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);
 /* Make no slab from here on that would bring all slabs above @bytes. The budget still
