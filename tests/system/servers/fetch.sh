@@ -6,6 +6,8 @@
 #     fetch.sh node      Express, TypeScript from npm
 #     fetch.sh java      Jetty, H2, async-profiler from Maven Central
 #     fetch.sh go        a program of this folder, with the standard library alone
+#     fetch.sh lua       nginx's Lua module with OpenResty's LuaJIT, which Debian's luajit conflicts with
+#     fetch.sh ruby      nothing: says what of Sinatra, puma and stackprof is missing; perl: Mojolicious
 #
 # On failure one line says why.
 set -eu
@@ -66,6 +68,26 @@ make_go() {
 	need go
 	cd "$kit"
 	try go build -o "$kit/service" "$here/sources/service.go"
+}
+
+make_lua() {
+	need nginx
+	cd "$kit"
+	try apt-get download libnginx-mod-http-lua libnginx-mod-http-ndk libluajit2-5.1-2 \
+		lua-resty-core lua-resty-lrucache
+	for deb in *.deb; do
+		dpkg -x "$deb" .
+	done
+	mv usr/lib/*-linux-gnu/libluajit* .
+}
+
+make_ruby() {
+	need puma
+	try ruby -e 'require "sinatra/base"; require "stackprof"'
+}
+
+make_perl() {
+	try perl -MMojolicious -e 1
 }
 
 if [ "$(cat "$made" 2>/dev/null)" != "$wanted" ]; then

@@ -198,7 +198,16 @@ def runtime_pprof(run, server):
     return finish
 
 
-JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, async_profiler, runtime_pprof)}
+def page(run, server):
+    """LuaJIT's profiler, stackprof, or a timer of Perl's, in the server."""
+    server.get("/judge", END_SECONDS)
+
+    def finish():
+        return judges.said(server.get("/judge", END_SECONDS).decode())
+    return finish
+
+
+JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, async_profiler, runtime_pprof, page)}
 
 
 def wait_for(condition):
