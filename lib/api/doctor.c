@@ -31,7 +31,7 @@
 enum {
 	TEXT_BYTES = 256,
 	KALLSYMS_LINE_BYTES = 1024,
-	KALLSYMS_BYTES_MAX = 1 << 20, /* enough to get past the per-CPU symbols */
+	KALLSYMS_BYTES_MAX = 1 << 20, /* long enough to pass the per-CPU symbols */
 	SYSCTL_BYTES_MAX = 4096,
 	MOUNTS_BYTES_MAX = 1 << 20,
 };
@@ -255,7 +255,7 @@ static void check_iterator(struct doctor *d, const char *feature, const char *lo
 	    r == 0 ? "one can be read" : "%s", strerror(-r));
 }
 
-/* The kinds whose programs attach to something that a kernel may lack. */
+/* The kinds whose hooks a kernel may lack. */
 static void check_kinds(struct doctor *d)
 {
 	const struct op_word *word;
@@ -377,7 +377,7 @@ static void check_other_processes(struct doctor *d)
 	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
 	if (memory == EFAULT)
 		memory = 0;
-	/* A security module may close only process 1. */
+	/* A security module may protect process 1 alone. */
 	may_read = has_capability(CAP_SYS_PTRACE);
 	row(d, or_less(!memory || may_read), "memory of other processes",
 	    "CAP_SYS_PTRACE", "samples of others' processes have no stacks and no names",

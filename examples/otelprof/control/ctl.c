@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof ctl: what a running `otelprof export` does, and what it is to do. */
+/* otelprof ctl: shows and changes what a running `otelprof export` does. */
 #include "control.h"
 
 #include "common.h"
@@ -47,7 +47,7 @@ static int help(FILE *f)
 	return STATUS_OK;
 }
 
-/* Connect; a descriptor, or -errno. */
+/* Connect. Returns a descriptor or -errno. */
 static int connect_to(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -68,7 +68,7 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-/* All that is sent until the end, with a NUL; the caller's. NULL: said. */
+/* Read until the end and add a NUL. The caller frees the result. NULL after a message. */
 static char *read_all(int fd)
 {
 	char *text = NULL;
@@ -96,7 +96,7 @@ static char *read_all(int fd)
 	return NULL;
 }
 
-/* Print what came but its last line, which says how it went. */
+/* Print the answer without its last line, which has the result. */
 static int show(char *reply)
 {
 	size_t len = strlen(reply);
