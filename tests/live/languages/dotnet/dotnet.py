@@ -250,7 +250,7 @@ def make(run, program, version, mode):
 
 
 def check_spin(run, name, dotnet):
-    capture, text, _, pid = scenes.record(run, name, dotnet, "spin", run.args.seconds)
+    capture, text, _, pid = scenes.record(run, name, dotnet, "spin")
     result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
     lines = {"Known.Spin.F%d" % n: lines_of("static int F%d(" % n, ";") for n in range(2, 25)}
     lines.update({"Known.Spin.Leaf%d" % n: lines_of("static int Leaf%d(" % n, "return x;")
@@ -269,8 +269,7 @@ def check_shapes(run, name, dotnet):
     process = dotnet.start("shapes", suite.LONG)
     try:
         said = scenes.wait_ready(process)
-        capture, _ = run.record(name + "-shapes", "-F", str(run.args.hz), "-d",
-                                str(3 * run.args.seconds), "-p", str(process.pid))
+        capture, _ = run.record_process(name + "-shapes", process.pid, 3)
         process.kill()
         said += process.stdout.read()
     finally:
