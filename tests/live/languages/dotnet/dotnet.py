@@ -87,7 +87,8 @@ def lines_of(first, last):
 
 class Scenes(scenes.Scenes):
     """The stacks of one shape are one scene: better code may have another one. Frames of the
-    framework are left out, as its code may be compiled again, and inlined."""
+    framework are left out, as its code may be compiled again, and inlined. Where the JIT kept no
+    place, StackTrace says the method's first line."""
 
     kind = "dotnet"
 
@@ -143,7 +144,7 @@ class Scenes(scenes.Scenes):
             if i == 0:
                 if same[0].line not in self.lines:
                     return "line %d of %s" % (same[0].line, label)
-            elif line and not any((f.file, f.line) == (file, line) for f in same):
+            elif line and not any(f.approximate or (f.file, f.line) == (file, line) for f in same):
                 return "%s:%d of %s, not %s:%d" % (same[0].file, same[0].line, label, file, line)
         return None
 
