@@ -18,12 +18,12 @@ struct debug_memory {
 	bool suffices;	   /* libdw searches for no separate file */
 };
 
-/* The debug sections of a file, as their headers say. */
+/* The debug sections and all compressed ones of a file, as their headers say. */
 struct debug_memory memory_of_elf(Elf *elf);
 /* The same of an open file. Returns 0, or -EINVAL if it is no ELF file. */
 int memory_of_fd(int fd, struct debug_memory *ret);
-/* A copy of the file in memory whose sections by zstd are unpacked; -1 if it has none, if they take more
- * than @memory bytes, or if they are damaged. */
+/* A copy of the file in memory whose sections by zstd are unpacked; -1 if it has none, if they or the file
+ * take more than @memory bytes, or if they are damaged. */
 int debug_unpack(int fd, uint64_t memory);
 /* Bytes of the heap in use; 0 if that cannot be known. */
 uint64_t memory_in_use(void);

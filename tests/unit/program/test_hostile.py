@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All commands on what others chose: names, files, recordings, signals.
 
-usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
+usage: test_hostile.py PROGRAM [TEST...]    (the program linked with fake_otelprof.c)
 """
 import concurrent.futures
 import ctypes
@@ -285,6 +285,19 @@ class Odd(Case):
         self.assertEqual(r.stdout.decode(), 'prog;name with spaces\u00a012 56\n')
 
 
+def compressed(elf, name, kind, size, content):
+    """The ELF file with a section that has @content, compressed by @kind, and states @size."""
+    elf = bytearray(elf)
+    at, count, names = struct.unpack_from('<Q', elf, 40) + struct.unpack_from('<HH', elf, 60)
+    texts = struct.unpack_from('<Q', elf, at + 64 * names + 24)[0]
+    for header in range(at, at + 64 * count, 64):
+        text = texts + struct.unpack_from('<I', elf, header)[0]
+        if elf[text:elf.index(0, text)] == name.encode():
+            struct.pack_into('<Q', elf, header + 8, struct.unpack_from('<Q', elf, header + 8)[0] | 0x800)
+            struct.pack_into('<QQ', elf, header + 24, len(elf), 24 + len(content))
+    return bytes(elf) + struct.pack('<IIQQ', kind, 0, size, 1) + content
+
+
 class Bombs(Case):
     """Few bytes that ask for much. Each command ends soon, in little memory, with a sentence."""
     SECONDS = 20 # of CPU time; sanitizers are slow
@@ -401,6 +414,32 @@ class Bombs(Case):
                     f.write(data)
                 for args in (['report', path], ['merge', '-o', self.path('m'), path]):
                     self.clean(args, run(*args))
+
+
+    def test_sections_that_state_a_size(self):
+        """Debug info of anybody's program: what a section states is not what is allocated."""
+        def tool(*args):
+            return subprocess.run(args, cwd=self.dir, check=True, capture_output=True).stdout
+        with open(self.path('a.c'), 'w', encoding='ascii') as f:
+            f.write('int main(void) { return 0; }\n')
+        tool('cc', '-g', '-nostdlib', '-static', '-Wl,-e,main,--build-id', '-o', 'plain', 'a.c')
+        with open(self.path('plain'), 'rb') as f:
+            plain = f.read()
+        build_id = tool('readelf', '-n', 'plain').decode().split('Build ID: ')[1].split()[0]
+        # A frame of zstd: one block, 128 KiB of one byte.
+        frame = b'\x28\xb5\x2f\xfd\xa0' + struct.pack('<I', 1 << 17) + struct.pack('<I', 1 << 20 | 3)[:3] + b'A'
+        for name in ('.comment', '.symtab', '.debug_str'):
+            for kind, size in ((2, 2**64 - 1), (2, 2**64 - 2**16), (2, 1 << 17), (1, 1 << 40)):
+                with open(self.path('a'), 'wb') as f:
+                    f.write(compressed(plain, name, kind, size, frame))
+                os.chmod(self.path('a'), 0o755)
+                q = Request(**{'process.executable.path': self.path('a')})
+                q.sample([q.frame(module='a', build_id=build_id)])
+                args = ['report', '--no-lines-cache', '--lines-memory', '64', q.write(self.path('a.otlp'))]
+                with self.subTest(name=name, kind=kind, size=size):
+                    r = self.clean(args, run(*args))
+                    self.assertEqual(r.returncode, 0, r.stderr)
+                    self.assertEqual(b'more than 64 MiB' in r.stderr, size > 1 << 20, r.stderr)
 
 
 class Table(Case):
@@ -808,4 +847,4 @@ class Namesakes(Case):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=1)
