@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof ctl: what a running `otelprof export` does, and what it is to do. */
+#include "base/io.h"
 #include "control.h"
 
 #include "common.h"
@@ -14,7 +15,6 @@
 enum {
 	OPTION_SOCKET = OPTION_OWN,
 	OPTION_FOR,
-	REPLY_STEP = 65536,
 };
 
 struct ctl {
@@ -72,27 +72,11 @@ static int connect_to(const char *path)
 static char *read_all(int fd)
 {
 	char *text = NULL;
-	size_t len = 0;
+	ssize_t len = op_read_fd(fd, CONTROL_REPLY_BYTES, &text);
 
-	for (;;) {
-		char *more = realloc(text, len + REPLY_STEP + 1);
-		ssize_t n;
-
-		if (!more)
-			break;
-		text = more;
-		n = read(fd, text + len, REPLY_STEP);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			break;
-		len += (size_t)n;
-		text[len] = '\0';
-		if (n == 0)
-			return text;
-	}
-	(void)fail("the daemon's answer: %s", strerror(errno));
-	free(text);
+	if (len >= 0)
+		return text;
+	(void)fail("the daemon's answer: %s", strerror((int)-len));
 	return NULL;
 }
 
@@ -138,19 +122,20 @@ static int ask(const struct ctl *ctl, const char *request)
 	return r;
 }
 
-/* Join the words of a rule. */
-static int ask_rule(const struct ctl *ctl, int argc, char **argv)
+/* Ask with the words as a line. @seconds: they are a rule, for so long. */
+static int ask_words(const struct ctl *ctl, const char *seconds, int argc, char **argv)
 {
 	char line[CONTROL_LINE_BYTES];
-	size_t len = (size_t)snprintf(line, sizeof(line), "rule %.16s",
-				      ctl->seconds ? ctl->seconds : "0");
+	size_t len = 0;
 	int i;
 
+	if (seconds)
+		len = (size_t)snprintf(line, sizeof(line), "rule %s ", seconds);
 	for (i = 0; i < argc && len < sizeof(line); i++)
-		len += (size_t)snprintf(line + len, sizeof(line) - len, " %s%s", argv[i],
-					i + 1 == argc ? "\n" : "");
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%c", argv[i],
+					i + 1 == argc ? '\n' : ' ');
 	if (len >= sizeof(line) || strchr(line, '\n') != line + len - 1) {
-		(void)fail("the target is too long or has a newline");
+		(void)fail("the request is too long or has a newline");
 		return usage_hint("ctl");
 	}
 	return ask(ctl, line);
@@ -159,22 +144,15 @@ static int ask_rule(const struct ctl *ctl, int argc, char **argv)
 static int request(const struct ctl *ctl, int argc, char **argv)
 {
 	const char *verb = argv[0];
-	char line[CONTROL_LINE_BYTES];
 
-	if (argc == 1 && !ctl->seconds &&
-	    (!strcmp(verb, "status") || !strcmp(verb, "rules") ||
-	     !strcmp(verb, "pause") || !strcmp(verb, "resume"))) {
-		(void)snprintf(line, sizeof(line), "%s\n", verb);
-		return ask(ctl, line);
-	}
-	if (argc == 2 && !ctl->seconds &&
-	    (!strcmp(verb, "rate") || !strcmp(verb, "remove"))) {
-		(void)snprintf(line, sizeof(line), "%s %.32s\n", verb, argv[1]);
-		return ask(ctl, line);
-	}
+	if (!ctl->seconds &&
+	    ((argc == 1 && (!strcmp(verb, "status") || !strcmp(verb, "rules") ||
+			    !strcmp(verb, "pause") || !strcmp(verb, "resume"))) ||
+	     (argc == 2 && (!strcmp(verb, "rate") || !strcmp(verb, "remove")))))
+		return ask_words(ctl, NULL, argc, argv);
 	if (argc > 1 && (!strcmp(verb, "rate") || !strcmp(verb, "include") ||
 			 !strcmp(verb, "exclude")))
-		return ask_rule(ctl, argc, argv);
+		return ask_words(ctl, ctl->seconds ? ctl->seconds : "0", argc, argv);
 	(void)fail("ctl does not know this request");
 	return usage_hint("ctl");
 }
@@ -188,17 +166,21 @@ int command_ctl(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct ctl ctl = { .path = CONTROL_PATH };
-	int c;
+	long long seconds;
+	int c, r;
 
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		if (c == 'h')
 			return help(stdout);
 		if (c == OPTION_SOCKET)
 			ctl.path = optarg;
-		else if (c == OPTION_FOR)
-			ctl.seconds = optarg;
-		else
+		else if (c != OPTION_FOR)
 			return usage_hint("ctl");
+		else if ((r = parse_number("ctl", "--for", optarg, 0, UINT32_MAX,
+					   &seconds)))
+			return r;
+		else
+			ctl.seconds = optarg;
 	}
 	if (optind == argc) {
 		(void)fail("ctl takes a request");
