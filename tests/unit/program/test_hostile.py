@@ -277,6 +277,14 @@ class Odd(Case):
         self.assertIn(b'1 of 3 samples have neither a value nor a time', r.stderr)
         self.assertIn(b'1 of 3 samples refer to', r.stderr)
 
+    def test_the_limit_of_a_request_is_named(self):
+        for begin in (struct.pack('>I', 70 << 20) + b'\x0a', b'\x0a'):
+            with open(self.path('a.otlp'), 'wb') as f:
+                f.write(begin)
+                f.truncate(70 << 20)
+            r = self.clean([], run('report', self.path('a.otlp')))
+            self.assertEqual((r.returncode, b'more than 64 MiB' in r.stderr), (1, True), r.stderr)
+
     def test_a_number_at_the_end_of_a_name_is_no_column(self):
         q = Request()
         q.sample([q.frame('name with spaces 12')], 56)
