@@ -41,6 +41,7 @@ struct doctor {
 	otelprof_doctor_fn fn;
 	void *userdata;
 	int missing;
+	bool bpf; /* bpf(2) lets this process in */
 };
 
 /* Report one row. */
@@ -103,7 +104,8 @@ static void check_bpf(struct doctor *d, bool has_it)
 	int r = has_it ? try_bpf() : 0;
 	const char *refusal = r ? op_object_refusal() : NULL;
 
-	row(d, or_missing(has_it && !r), "BPF",
+	d->bpf = has_it && !r;
+	row(d, or_missing(d->bpf), "BPF",
 	    "CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN), and a kernel that lets bpf(2) in",
 	    "nothing can be profiled", "%s",
 	    !has_it   ? "it is missing"
@@ -450,8 +452,10 @@ int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 	check_rights(&d);
 	check_btf(&d);
 	check_sampling(&d);
-	check_programs(&d);
-	check_kinds(&d);
+	if (d.bpf) {
+		check_programs(&d);
+		check_kinds(&d);
+	}
 	check_probes(&d);
 	check_kernel_names(&d);
 	check_other_processes(&d);

@@ -153,6 +153,10 @@ static void check_refused(const char *word)
 	CHECK(found.seen);
 	CHECK_INT(found.state, OTELPROF_DOCTOR_MISSING);
 	CHECK(strstr(found.text, word));
+	/* what a kernel has is not known without bpf(2) */
+	found = (struct found){ .feature = "ring buffer" };
+	CHECK_OK(otelprof_doctor(&config, on_row, &found));
+	CHECK(!found.seen);
 	r = otelprof_init(&config, &why, &p);
 	CHECK_INT(r, -OTELPROF_E_CAPABILITY);
 	CHECK(strstr(why.message, word));
