@@ -247,21 +247,14 @@ static void check_tracepoints(struct doctor *d, const struct op_kind *kind,
 	    refused ? "none attaches to %s" : "programs attach", refused);
 }
 
-static void check_iterator(struct doctor *d, const char *feature, const char *lost)
-{
-	libbpf_print_fn_t before = libbpf_set_print(NULL);
-	int r = try_iterator();
-
-	(void)libbpf_set_print(before);
-	row(d, or_less(r == 0), feature, "BPF iterators over the tasks: Linux 5.8", lost,
-	    r == 0 ? "one can be read" : "%s", strerror(-r));
-}
-
 /* The kinds whose programs attach to something that a kernel may lack. */
 static void check_kinds(struct doctor *d)
 {
+	libbpf_print_fn_t before = libbpf_set_print(NULL);
+	int r = try_iterator();
 	const struct op_word *word;
 
+	(void)libbpf_set_print(before);
 	for (word = op_word_kinds; word->name; word++) {
 		const struct op_kind *kind =
 			op_kind_of((uint32_t)__builtin_ctzll(word->value));
@@ -272,7 +265,9 @@ static void check_kinds(struct doctor *d)
 		(void)snprintf(lost, sizeof(lost), "it cannot be turned on: %s",
 			       word->tells);
 		if (kind->snapshot)
-			check_iterator(d, feature, lost);
+			row(d, or_less(r == 0), feature,
+			    "BPF iterators over the tasks: Linux 5.8", lost,
+			    r == 0 ? "one can be read" : "%s", strerror(-r));
 		else if (kind->hooks)
 			check_tracepoints(d, kind, feature, lost);
 	}
