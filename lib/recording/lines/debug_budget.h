@@ -30,6 +30,7 @@ uint64_t memory_in_use(void);
 
 struct debug_budget {
 	struct op_tasks *tasks; /* open what others chose */
+	struct stat program;	/* the file whose debug info it is */
 	uint64_t memory;	/* that it may take */
 	uint64_t mapped;	/* sections in files, and those that were unpacked */
 	uint64_t unpacked;
@@ -39,6 +40,17 @@ struct debug_budget {
 	char *copy_path;
 	uint64_t left_out; /* the memory that it would take with what had no room */
 };
+
+/*
+ * libdw opens files by names that a program chose. It does so with the rights of who owns the program:
+ * a name that was looked at may be a link to what only root may open by now.
+ */
+struct debug_rights {
+	uid_t user;
+	gid_t group;
+};
+struct debug_rights debug_rights_of_owner(const struct debug_budget *r);
+void debug_rights_return(struct debug_rights own);
 
 /* Do these sections fit the budget? If so they count from now on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);

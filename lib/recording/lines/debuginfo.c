@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -46,7 +44,6 @@ struct debuginfo {
 	OP_VEC(struct unit) units;
 	size_t units_gone;
 	struct debug_budget room;
-	struct stat file;
 	char *name;	 /* of debuginfo_name(), where it is a copy */
 	uint64_t before; /* of the heap, when it was opened */
 };
@@ -102,7 +99,7 @@ int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t 
 	d->room.tasks = tasks;
 	d->room.memory = memory;
 	d->room.copy = -1;
-	(void)fstat(fd, &d->file);
+	(void)fstat(fd, &d->room.program);
 	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
 	unpacked = debug_unpack(fd, memory);
@@ -188,17 +185,14 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 	return debug_budget_take(&d->room, &more);
 }
 
-/* Asked for what is in a skeleton's .dwo file, libdw opens the file by name. It does so with the rights of
- * who owns the program: by now the name may be a link to what only root may open. */
+/* Asked for what is in a skeleton's .dwo file, libdw opens the file by name. */
 static Dwarf_Die split_unit(const struct debuginfo *d, const Dwarf_Die *skeleton)
 {
+	struct debug_rights own = debug_rights_of_owner(&d->room);
 	Dwarf_Die split = { 0 };
-	int group = setfsgid(d->file.st_gid);
-	int user = setfsuid(d->file.st_uid);
 
 	(void)dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL);
-	(void)setfsuid((uid_t)user);
-	(void)setfsgid((gid_t)group);
+	debug_rights_return(own);
 	return split;
 }
 

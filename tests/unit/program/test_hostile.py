@@ -713,25 +713,31 @@ class Paths(Case):
             self.assertFalse(opened(), pipe)
 
     @unittest.skipIf(os.geteuid(), 'makes files of others')
-    def test_a_program_s_dwo_file_is_opened_with_its_owner_s_rights(self):
+    def test_debug_info_is_opened_with_the_rights_of_the_program_s_owner(self):
         os.chmod(self.dir, 0o755)
-        with open(self.path('a.c'), 'w', encoding='ascii') as f:
-            f.write('__attribute__((noinline)) int work(int i) { return i * 3; }\nint main(void) { return work(1); }\n')
+        for split in (False, True):
+            folder = self.path('split' if split else 'beside')
+            os.mkdir(folder)
+            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
+                f.write('int main(void) { return 0; }\n')
 
-        def tool(*args):
-            return subprocess.run(args, cwd=self.dir, check=True, stdout=subprocess.PIPE).stdout.decode()
-        tool('cc', '-g', '-gsplit-dwarf', '-c', 'a.c')
-        tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
-        build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
-        q = Request(**{'process.executable.path': self.path('a')})
-        q.sample([q.frame(module='a', build_id=build_id)])
-        recorded = q.write(self.path('a.otlp'))
-        os.chmod(self.path('a.dwo'), 0o600)
-        for owner, there in ((NOBODY, False), (0, True)):
-            os.chown(self.path('a'), owner, owner)
-            r = run('report', '--format', 'json', '--symbols', self.dir, '--no-lines-cache', recorded)
-            self.assertEqual(r.returncode, 0, r.stderr)
-            self.assertEqual({bool(row['line']) for row in json.loads(r.stdout)['rows']}, {there}, r.stdout)
+            def tool(*args):
+                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout.decode()
+            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
+            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
+            if not split:
+                tool('objcopy', '--only-keep-debug', 'a', 'a.debug')
+                tool('strip', 'a')
+            build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
+            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
+            q.sample([q.frame(module='a', build_id=build_id)])
+            recorded = q.write(self.path('a.otlp'))
+            os.chmod(os.path.join(folder, 'a.dwo' if split else 'a.debug'), 0o600)
+            for owner, there in ((NOBODY, False), (0, True)):
+                os.chown(os.path.join(folder, 'a'), owner, owner)
+                r = run('report', '--format', 'json', '--symbols', folder, '--no-lines-cache', recorded)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertEqual({'"line": 1' in str(r.stdout)}, {there}, (split, owner, r.stdout))
 
     def test_an_argument_is_no_device(self):
         os.mkfifo(self.path('fifo'))
