@@ -253,6 +253,7 @@ static void test_rules(void)
 /* Another process in another control group of the same name. */
 static void restart(void)
 {
+	CHECK(g.inside > 0);
 	CHECK_INT(kill(g.inside, SIGKILL), 0);
 	CHECK_INT(waitpid(g.inside, NULL, 0), g.inside);
 	while (rmdir(g.container) < 0) {
