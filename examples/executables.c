@@ -34,7 +34,7 @@ static void copy(int from, const char *directory, const char *build_id)
 	while ((n = pread(from, bytes, sizeof(bytes), at)) > 0 && at < COPIED_MAX &&
 	       write(to, bytes, (size_t)n) == n)
 		at += n;
-	if (n) /* it could not be read or written, or is larger */
+	if (n) /* the file could not be read or written, or is larger */
 		unlink(path);
 	close(to);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the current thread says it works on (op_context.h), read at the entry of a sample. All of
- * it is the process's memory: a place that leads nowhere, a record that is not valid and lengths
- * past what is taken cost a counter and never the sample.
+ * The context of the current thread (op_context.h), read at the entry of a sample. All
+ * of it is the process's memory. An address that leads nowhere, an invalid record, and
+ * lengths beyond the limits cost a counter and never the sample.
  *
- * Ids go out with the sample. Labels go out once a window, as stacks of named kinds do, and the
- * sample names them by their hash.
+ * Ids are sent with the sample. Labels are sent once a window, like stacks of named
+ * kinds, and the sample names them by their hash.
  */
 #ifndef OP_CONTEXT_CONTEXT_H
 #define OP_CONTEXT_CONTEXT_H
@@ -15,7 +15,8 @@
 #include "bpf/event/slot.h"
 
 enum {
-	OP_GO_BUCKETS_MAX = 4, /* of a map of labels, 8 labels each; before Go 1.24 */
+	/* buckets of a map of labels, 8 labels each; before Go 1.24 */
+	OP_GO_BUCKETS_MAX = 4,
 	OP_GO_BUCKET_LABELS = 8,
 };
 
@@ -68,8 +69,8 @@ static __always_inline void op_labels_hash(struct op_slot *slot)
 	slot->labels.hash = h;
 }
 
-/* Send the slot's labels where that was not done in this window. Returns whether it was, or is
- * now. */
+/* Send the slot's labels, unless that was done in this window. Returns whether they are
+ * sent. */
 static __always_inline bool op_labels_announce(struct op_slot *slot)
 {
 	struct op_control *control = op_control();
@@ -92,8 +93,8 @@ static __always_inline bool op_labels_announce(struct op_slot *slot)
 	return true;
 }
 
-/* Have slot @number's sample name the @bytes of labels that stand in the slot. Global: the
- * verifier looks at it once. */
+/* Let slot @number's sample name the @bytes of labels in the slot. Global, so that the
+ * verifier checks it once. */
 __attribute__((noinline)) int op_labels_name(__u32 number, __u32 bytes);
 __attribute__((noinline)) int op_labels_name(__u32 number, __u32 bytes)
 {
@@ -119,8 +120,9 @@ __attribute__((noinline)) int op_labels_name(__u32 number, __u32 bytes)
 }
 
 /*
- * Append the label of slot @number's label_key and label_value to the @n that the slot has. Returns
- * how many it has then. A key that is too long is left out, for it would be another one.
+ * Append the label of slot @number's label_key and label_value to the @n that the slot
+ * has. Returns their new number. A key that is too long is left out, because a cut key
+ * would be another one.
  */
 __attribute__((noinline)) int op_label_add(__u32 number, __u32 n);
 __attribute__((noinline)) int op_label_add(__u32 number, __u32 n)
@@ -200,7 +202,7 @@ struct op_custom_set {
 };
 
 struct op_custom_label {
-	struct { /* the length stands first */
+	struct { /* the length comes first */
 		__u64 len;
 		__u64 at;
 	} key, value;
@@ -234,7 +236,7 @@ static __always_inline bool op_context_custom(struct op_slot *slot, __u64 at)
 
 /* ---- the labels of goroutines ---- */
 
-/* From Go 1.24 on: a slice of keys and values, in the order of the keys. */
+/* From Go 1.24 on: a slice of keys and values, sorted by key. */
 static __always_inline bool op_context_go_list(struct op_slot *slot, __u64 at, __u32 *ret)
 {
 	struct op_context_text list;
@@ -254,7 +256,7 @@ static __always_inline bool op_context_go_list(struct op_slot *slot, __u64 at, _
 	return true;
 }
 
-/* Before: a map. Of its buckets the first ones; labels that overflow one are left out. */
+/* Before: a map. Only its first buckets are read, without labels that overflow one. */
 struct op_go_map {
 	__u64 count;
 	__u8 flags;
@@ -308,7 +310,7 @@ static __always_inline bool op_context_go(struct op_slot *slot,
 	    !op_process_context_read(&at, sizeof(at), at + place->go_curg))
 		return false;
 	if (!at)
-		return true; /* the scheduler's own work */
+		return true; /* work of the scheduler itself */
 	if (!op_process_context_read(&labels, sizeof(labels), at + place->go_labels))
 		return false;
 	if (!labels)
@@ -323,7 +325,8 @@ static __always_inline bool op_context_go(struct op_slot *slot,
 
 /* ---- any ---- */
 
-/* The context of slot @number's thread into the slot. Global: the verifier looks at it once. */
+/* Read the context of slot @number's thread into the slot. Global, so that the verifier
+ * checks it once. */
 __attribute__((noinline)) int op_context_take(__u32 number);
 __attribute__((noinline)) int op_context_take(__u32 number)
 {
@@ -371,7 +374,7 @@ unread:
 	return 0;
 }
 
-/* The same where the process has one: else it costs one look into a map. */
+/* The same if the process has one. Otherwise it costs one look-up in a map. */
 static __always_inline void op_event_context(struct op_slot *slot)
 {
 	if (slot->registers.sp && bpf_map_lookup_elem(&op_contexts, &slot->record.pid))

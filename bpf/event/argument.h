@@ -7,7 +7,8 @@
 
 #include "bpf/event/settings.h"
 
-/* The value of op_settings.argument[@i], whose registers are at @registers. */
+/* Read the value that op_settings.argument[@i] describes, with the registers at
+ * @registers. */
 static __always_inline __u64 op_argument_read(__u64 registers, __u32 i)
 {
 	const volatile struct op_argument *a = &op_settings.argument[i];

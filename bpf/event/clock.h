@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The clock of what is sampled by time. Time on each CPU is laid out in intervals, one for each
- * sample, with a random moment in each: the first tick from that moment on is taken. The ticks
- * are up to twice as many, and user space draws their period anew every few intervals
- * (lib/kernel/clock.c), so that they are in step with no program's timer either. The lengths of
- * the intervals differ a little, since a program's period may be their mean.
+ * The clock of kinds that sample by time. The time of each CPU is divided into
+ * intervals, one for each sample, with a random moment in each. The first tick after
+ * that moment is taken. There are up to twice as many ticks, and user space draws a new
+ * period for them every few intervals (lib/kernel/clock.c), so that ticks are not in step
+ * with a program's timer either. The lengths of the intervals differ a little, because
+ * a program's period may be equal to their mean.
  */
 #ifndef OP_EVENT_CLOCK_H
 #define OP_EVENT_CLOCK_H
@@ -14,8 +15,8 @@
 #include "bpf/event/settings.h"
 #include "bpf/platform/maps.h"
 
-/* Draw the moment of the interval after this one. The high bits of the number say where it is,
- * and the low ones how long the interval is. */
+/* Draw the moment of the next interval. The high bits of the random number are its
+ * position, and the low ones the length of the interval. */
 static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 {
 	__u64 random = bpf_get_prandom_u32();
@@ -26,9 +27,9 @@ static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 }
 
 /*
- * The clock stops while the kernel sends no ticks: it throttles them, the host has taken
- * the CPU, or the CPU is idle on some kernels. The first tick after that counts only the
- * time since the last tick that was due.
+ * The clock stops while the kernel sends no ticks: it throttles them, the host has
+ * taken the CPU, or on some kernels the CPU is idle. The first tick after that counts
+ * only the time since the last tick that was due.
  */
 static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
 					   __u64 tick_ns)
@@ -50,9 +51,9 @@ static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
 }
 
 /*
- * Is this tick of clock @number, at @now, taken? Ticks of the idle task must ask, too: a moment at which a
- * CPU was idle is not the next thread's. Two moments that lie before one tick are taken by the next
- * ticks, one each.
+ * Is this tick of clock @number, at @now, taken? Ticks of the idle task must ask, too,
+ * because the moment of an idle CPU does not belong to the next thread. Two moments
+ * before one tick are taken by the next ticks, one each.
  */
 static __always_inline bool op_clock_is_due(__u32 number, __u64 now)
 {

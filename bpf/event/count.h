@@ -15,8 +15,7 @@ static __always_inline struct op_counts *op_counts_of(__u32 event)
 
 /*
  * Each CPU has its own counters. An interrupt may still come between reading and
- * writing one, and count in it, too: a thread starts an I/O, and an interrupt ends
- * it.
+ * writing one, and count, too: a thread starts an I/O, and an interrupt ends it.
  */
 static __always_inline void op_count_add(struct op_counts *counts, __u32 counter,
 					 __u64 value)
@@ -31,7 +30,7 @@ static __always_inline void op_count_in(struct op_counts *counts, __u32 counter)
 	op_count_add(counts, counter, 1);
 }
 
-/* The same where interrupts are off, so that nothing comes between. It is cheaper. */
+/* The same with interrupts off, where this is impossible. It is cheaper. */
 static __always_inline void op_count_undisturbed(struct op_counts *counts, __u32 counter)
 {
 	op_platform_bound(counter);
@@ -77,7 +76,7 @@ static __always_inline __u64 op_ring_wakeup(void)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* Have @eighths of the ring been filled? */
+/* Are @eighths of the ring full? */
 static __always_inline bool op_ring_has(__u64 eighths)
 {
 	return bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) * 2 >=

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every kind of event does at its entry: count, take a slot, ask the rules, note who
- * runs, prepare the walk, and tail-call the walker of its program type (walker.h).
+ * The entry of every kind of event: count the event, take a slot, evaluate the rules,
+ * note who runs, prepare the walk, and tail-call the walker of its program type
+ * (walker.h).
  *
- * A kind is one file KIND.bpf.c with two programs, op_KIND and op_KIND_whole. The whole one
- * walks the stack itself, with no tail call: kernels before 6.0 allow on aarch64 either
- * subprograms or tail calls in a program.
+ * A kind is one file KIND.bpf.c with two programs, op_KIND and op_KIND_whole. The whole
+ * one walks the stack itself, without a tail call: on aarch64, kernels before 6.0 allow
+ * a program either subprograms or tail calls.
  */
 #ifndef OP_EVENT_H
 #define OP_EVENT_H
@@ -19,7 +20,8 @@
 #include "bpf/event/walker.h"
 #include "bpf/walk/registers.h"
 
-/* Is the sample in @slot, whose record says who runs, wanted? @tick: it is one of a clock's. */
+/* Do the rules keep the sample in @slot, whose record has the current task? @tick: it
+ * is a clock's. */
 static __always_inline bool op_event_is_wanted(struct op_counts *counts,
 					       struct op_slot *slot, bool tick)
 {
@@ -47,8 +49,8 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->called = 0;
 }
 
-/* As below. @tick_ns: when a clock ticked, so that it has a rate and a period, which is its
- * value; or 0. */
+/* As below. @tick_ns: time of the clock's tick, whose sample has a rate, and a period
+ * as its value; or 0. */
 static __always_inline struct op_slot *op_event_enter_as(struct op_counts *counts,
 							 __u32 event, bool named,
 							 __u64 tick_ns,
@@ -65,8 +67,8 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	}
 	r = &slot->record;
 	r->time_ns = slot->begun_ns = tick ? tick_ns : bpf_ktime_get_ns();
-	/* Some kernels before 6.4 leave what follows the name as it was, and rules compare
-	 * all bytes. */
+	/* Some kernels before 6.4 leave the bytes after the name as they were, and
+	 * rules compare all bytes. */
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) ||
@@ -91,10 +93,10 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 }
 
 /*
- * Begin a sample of kind @event that is counted as taken. @named: of a kind with many events,
- * whose stacks are announced once a window and then named, and never copied. Returns its
- * slot, where the record says who runs; or NULL where it is not wanted, and counted.
- * *@ret_filtered: it was a rule. @counts: those of the kind.
+ * Begin a sample of kind @event that is counted as taken. @named: of a kind with many
+ * events, whose stacks are announced once a window, then named, and never copied.
+ * Returns its slot, with the current task in its record. NULL: it is left out, and
+ * counted. *@ret_filtered: a rule left it out. @counts: of the kind.
  */
 static __always_inline struct op_slot *
 op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
@@ -102,7 +104,7 @@ op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filt
 	return op_event_enter_as(counts, event, named, 0, ret_filtered);
 }
 
-/* The same of an event that is not counted yet. */
+/* The same for an event that is not counted yet. */
 static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 {
 	struct op_counts *counts = op_counts_of(event);
@@ -112,7 +114,7 @@ static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 	return op_event_enter(counts, event, named, &filtered);
 }
 
-/* The same of a clock's tick at @now, whose value is its period. */
+/* The same for a clock's tick at @now, whose value is its period. */
 static __always_inline struct op_slot *op_event_tick(__u32 event, __u64 now)
 {
 	struct op_counts *counts = op_counts_of(event);
@@ -122,8 +124,8 @@ static __always_inline struct op_slot *op_event_tick(__u32 event, __u64 now)
 	return op_event_enter_as(counts, event, false, now, &filtered);
 }
 
-/* Look whether mark number @i of the process of slot @number stands where it did. Global, as
- * what follows: the verifier looks at each once. */
+/* Check whether mark number @i of the process of slot @number is unchanged. This and
+ * the following functions are global, so that the verifier checks each once. */
 __attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i);
 __attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i)
 {
@@ -139,7 +141,7 @@ __attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i)
 	u = &slot->unwind;
 	marks = (op_ref)op_arena_u64(u, u->process.at, OP_PROCESS_MARKS);
 	if (bpf_probe_read_user(&now, sizeof(now), (void *)op_arena_u64(u, marks, off)))
-		return 0; /* the page is not in memory: nothing is known */
+		return 0; /* the page is not in memory, so the mark is unknown */
 	seen = now == op_arena_u64(u, marks, off + 8) ? OP_MARK_SEEN_HELD
 						      : OP_MARK_SEEN_FAILED;
 	u->marks |= seen << OP_MARK_BITS * (i + 1);
@@ -156,9 +158,10 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Note the calls that return to a uretprobe's trampoline, for the walk to pass it. Calls that were
- * left by longjmp(3) lie below sp, and one with two probes is there twice: the next one takes the
- * place of these. There is no branch, which the loop would multiply for the verifier. */
+/* Note the calls that return to a uretprobe's trampoline, so that the walk can pass it.
+ * Calls that longjmp(3) left are below sp, and a call with two probes is there twice.
+ * The next call overwrites these. There is no branch, because the loop would multiply
+ * it for the verifier. */
 __attribute__((noinline)) int op_note_returns(__u32 number);
 __attribute__((noinline)) int op_note_returns(__u32 number)
 {
@@ -194,9 +197,9 @@ __attribute__((noinline)) int op_note_returns(__u32 number)
 	return 0;
 }
 
-/* Prepare the walk: look up the process. @whole: a constant of the program, because the
- * verifier's limit allows no more. Returns why there is no walk, or OP_END_COMPLETE if it
- * may begin. */
+/* Prepare the walk: look up the process. @whole: a constant of the program, because of
+ * the verifier's limit. Returns why there is no walk, or OP_END_COMPLETE if it may
+ * begin. */
 static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 {
 	struct op_unwind *u = &slot->unwind;
@@ -209,7 +212,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 		return OP_END_OFF;
 	if ((OP_CURRENT(flags) & PF_KTHREAD) || !OP_CURRENT(mm))
 		return OP_END_NO_USER;
-	/* a worker of the kernel's in a process, as of io_uring or vhost */
+	/* a kernel worker in a process, as of io_uring or vhost */
 	if (!slot->registers.sp)
 		return slot->registers.pc ? OP_ERROR_native_compat : OP_END_NO_USER;
 	u->pc = slot->registers.pc;
@@ -228,7 +231,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key)
 		return OP_END_UNKNOWN;
-	/* one word: the process's table and the number of that very table */
+	/* one word: the process's table, and the number of that table */
 	words = *(volatile __u64 *)key;
 	process = (op_ref)words;
 	slot->record.generation = (__u32)(words >> 32);
@@ -237,7 +240,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	u->process.at = process;
 	words = op_arena_u64(u, process, 0);
 	if ((__u32)words != slot->record.generation)
-		return OP_END_UNKNOWN; /* the element was given to another meanwhile */
+		return OP_END_UNKNOWN; /* the element was reused for another process meanwhile */
 	u->process.mapping_count = (__u32)(words >> 32);
 	words = op_arena_u64(u, process, 8);
 	u->process.starts = (op_ref)words;
@@ -268,7 +271,7 @@ static __always_inline void op_walk_whole(struct op_slot *slot)
 			break;
 }
 
-/* Add to the sample who woke its thread. */
+/* Add the thread that woke the sample's thread. */
 static __always_inline void op_event_waker(struct op_slot *slot)
 {
 	if (!op_settings.wakers || !slot->waker.tid)
@@ -279,7 +282,7 @@ static __always_inline void op_event_waker(struct op_slot *slot)
 	slot->context_bytes = sizeof(slot->context);
 }
 
-/* The slot has @bytes of the kernel's stack, or an error: note them. */
+/* The slot has @bytes of the kernel's stack, or an error. Note them. */
 static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 {
 	struct op_unwind *u = &slot->unwind;
@@ -292,8 +295,8 @@ static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 	u->end_pc = 0;
 }
 
-/* The slot has the user's registers and @kernel_bytes of the kernel's stack, or an error:
- * walk the user's stack, and send both. @whole: a constant of the program. */
+/* The slot has the user's registers and @kernel_bytes of the kernel's stack, or an
+ * error. Walk the user's stack, and send both. @whole: a constant of the program. */
 static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 					      long kernel_bytes, bool whole)
 {
@@ -307,7 +310,7 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 	u->end = (__u16)op_prepare_walk(slot, whole);
 	if (op_settings.argument[0].place == OP_ARGUMENT_LATENCY &&
 	    (u->end == OP_END_COMPLETE || u->end == OP_END_UNKNOWN)) {
-		/* the function is its caller's callee still, for who reads the stack */
+		/* for readers of the stack, the function is still its caller's callee */
 		op_push_word(u, op_frame_word(OP_FRAME_NATIVE_EXACT, slot->called));
 		u->out.frames = 1;
 		u->exact = 0;
@@ -318,13 +321,13 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 	} else if (u->end == OP_END_COMPLETE) {
 		u->end = OP_END_TRUNCATED;
 		bpf_tail_call(ctx, &op_walkers, 0);
-		u->end = OP_END_OFF; /* no walker: the kernel part goes out alone */
+		u->end = OP_END_OFF; /* there is no walker: send only the kernel part */
 	}
 	return op_finish(slot);
 }
 
-/* The slot has the user's registers: take the kernel's stack where @in_kernel, and go on as
- * above. */
+/* The slot has the user's registers. Take the kernel's stack if @in_kernel, and
+ * continue as above. */
 static __always_inline int op_event_walk(void *ctx, struct op_slot *slot, bool in_kernel,
 					 bool whole)
 {
@@ -346,8 +349,8 @@ static __always_inline int op_event_perf(struct bpf_perf_event_data *ctx,
 	return op_event_walk(ctx, slot, in_kernel, whole);
 }
 
-/* The rest of a sample whose context has none: the task saved them when it entered the
- * kernel. Tracepoints and probes of the kernel. */
+/* The rest of a sample whose context has no registers: tracepoints and probes of the
+ * kernel. The kernel saved them when the task entered it. */
 static __always_inline int op_event_task(void *ctx, struct op_slot *slot, bool whole)
 {
 	struct task_struct *task = op_current_task();

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process that executed a new program is no longer what its tables describe. Its entry is
- * removed at once, so that samples taken before user space has heard of it come with
- * registers and stack instead of being walked by the tables of the old program. A child has
- * what its parent has mapped: it is walked by its parent's tables until user space has heard
- * of it.
+ * After an exec, a process's tables are those of the old program. So its entry is
+ * removed at once. Samples before user space knows the new program then carry registers
+ * and a stack copy, and are not walked by the old tables. A child has its parent's
+ * mappings, so its parent's tables serve until user space knows the child.
  *
- * User space learns of an interpreter at once: it starts up within some milliseconds, and
- * its first samples need its runtime attached. Any other program waits for its first
- * sample, unless rules ask what a program is.
+ * User space learns of an interpreter at once: it starts up within some milliseconds,
+ * and its first samples need its runtime attached. Any other program waits for its
+ * first sample, unless rules by executable or environment need it.
  */
 #ifndef OP_EXEC_H
 #define OP_EXEC_H
@@ -18,10 +17,10 @@
 #include "bpf/platform/maps.h"
 
 enum {
-	OP_INTERP_BYTES = 128, /* of the path; a longer one is not looked at */
+	OP_INTERP_BYTES = 128, /* of the path; a longer path is skipped */
 };
 
-/* Where the base name of the path at @path begins. */
+/* The start of the base name of the path at @path. */
 static __always_inline __u32 op_base_name(const char *path)
 {
 	char text[OP_INTERP_BYTES];
@@ -71,7 +70,8 @@ int op_exec(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&op_processes, &record.pid);
 	bpf_map_delete_elem(&op_contexts, &record.pid);
 	record.interpreter = op_is_interpreter((struct linux_binprm *)ctx->args[2]);
-	/* a record that does not fit: its first sample comes as any other's */
+	/* a record that does not fit is left out: the first sample announces the
+	 * process */
 	if (op_match_exec(record.pid) || record.interpreter)
 		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
 				   BPF_RB_FORCE_WAKEUP);
@@ -91,11 +91,11 @@ int op_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (!child || !op_task_ids(op_current_task(), &pid, &tid))
 		return 0;
 	op_match_fork(pid, child);
-	/* it has none until it publishes one */
+	/* it has no context until it publishes one */
 	bpf_map_delete_elem(&op_contexts, &child);
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key) {
-		/* what is left of an earlier process of that number */
+		/* leftovers of an earlier process with this pid */
 		bpf_map_delete_elem(&op_processes, &child);
 		return 0;
 	}

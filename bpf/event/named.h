@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Kinds with many events: a stack goes out once a window (it is announced), and each sample
- * names it by a hash of 128 bits, with its own time and value. A stack counts as announced
- * only once the ring has taken it. Records of a CPU and of those that follow it stand in the
- * ring in this order, so the announcement comes before all that name it.
+ * Kinds with many events: a stack is sent once a window (it is announced). Each sample
+ * names it by a hash of 128 bits, with its own time and value. A stack counts as
+ * announced only after the ring has taken it. Records of a CPU, and of CPUs that follow
+ * it, are in the ring in this order, so the announcement comes before all samples that
+ * name it.
  *
- * The sample of an event that has a length is held in a map until the event ends, under a
- * key that the kind chooses. It counts as taken only then. Where the end is missed it is
- * counted as lost, once its key is used for another event, or user space finds it there
- * when the kind is turned off.
+ * The sample of an event that has a length is held in a map until the event ends, under
+ * a key that the kind chooses. It counts as taken only then. If the end is missed, the
+ * sample counts as lost, when its key is used for another event or when user space
+ * finds it after the kind was turned off.
  *
- * The table that a walk lacks is asked for, at most once in OP_REQUEST_EVERY_NS a process.
+ * If a walk lacks a table, it is requested, for each process at most once in
+ * OP_REQUEST_EVERY_NS.
  */
 #ifndef OP_NAMED_H
 #define OP_NAMED_H
@@ -22,7 +24,7 @@
 
 enum {
 	OP_HASH_WORDS = 64, /* at a time */
-	OP_HELD_MAX = 8192, /* events that go on at once; some 190 bytes each */
+	OP_HELD_MAX = 8192, /* events that last at the same time; some 190 bytes each */
 
 	OP_EEXIST = 17,
 };
@@ -32,7 +34,7 @@ enum {
 #define OP_HASH_B 0xff51afd7ed558ccdULL
 #define OP_HASH_C 0xc4ceb9fe1a85ec53ULL
 
-/* Two chains that differ in constants and in how a word comes in. */
+/* Two chains, with different constants and a different way to add a word. */
 static __always_inline void op_hash_add(struct op_hash *h, __u64 word)
 {
 	h->word[0] = (h->word[0] ^ word) * OP_HASH_A;
@@ -49,8 +51,8 @@ static __always_inline void op_hash_end(struct op_hash *h)
 	h->word[1] = (h->word[1] ^ h->word[0] >> 31) * OP_HASH_B;
 }
 
-/* Add words @from to @from + OP_HASH_WORDS of slot @number to its hash. Global, and few at
- * a time: the verifier looks at it once. */
+/* Add words @from to @from + OP_HASH_WORDS of slot @number to its hash. Global, and
+ * only a few words, so that the verifier checks it once. */
 __attribute__((noinline)) int op_hash_some(__u32 number, __u32 from);
 __attribute__((noinline)) int op_hash_some(__u32 number, __u32 from)
 {
@@ -114,7 +116,8 @@ static __always_inline bool op_announce(struct op_slot *slot)
 	return true;
 }
 
-/* Is the slot's stack announced in this window? It is now, if the ring took it. */
+/* Is the slot's stack announced in this window? If not, announce it. True if the ring
+ * took it. */
 static __always_inline bool op_announced_now(struct op_slot *slot)
 {
 	struct op_control *control = op_control();
@@ -129,13 +132,14 @@ static __always_inline bool op_announced_now(struct op_slot *slot)
 	return true;
 }
 
-/* A sample, and what goes out with it. */
+/* A sample, and the parts that are sent with it. */
 struct op_held_sample {
 	struct op_named named;
 	struct op_thread_context context;
 };
 
-/* Samples whose events go on. A kind that holds has one; the others do without. */
+/* Samples whose events have not ended. Only an object of a kind that holds samples has
+ * this map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HELD_MAX);
@@ -148,29 +152,30 @@ _Static_assert(sizeof(struct op_held_sample) ==
 			       __builtin_offsetof(struct op_slot, sample),
 	       "a slot has one");
 
-/* What of a sample goes out. By a mask: a branch is one more way for the verifier to go. */
+/* The number of bytes of a sample that are sent. With a mask, because a branch is one
+ * more path for the verifier. */
 static __always_inline __u32 op_named_bytes(const struct op_named *s)
 {
 	return sizeof(*s) + (s->context_bytes & sizeof(struct op_thread_context));
 }
 
-/* The end of an event was missed: its sample will not come. */
+/* The end of an event was missed, so its sample is lost. */
 static __always_inline void op_held_lost(__u32 event)
 {
 	op_count(event, OP_COUNT_TAKEN);
 	op_count(event, OP_COUNT_NESTED);
 }
 
-/* No sample waits for what begins under @key. One that still waits for an earlier one
- * must not get it. */
+/* No sample waits for the event that begins under @key. A sample that still waits for
+ * an earlier one must not get it. */
 static __always_inline void op_forget(__u32 event, __u64 key)
 {
 	if (!bpf_map_delete_elem(&op_held, &key))
 		op_held_lost(event);
 }
 
-/* Keep the slot's sample until its event ends. Its time begins now: what the walk took is none
- * of the event's. */
+/* Hold the slot's sample until its event ends. Its time begins here: the walk's time is
+ * not a part of the event. */
 static __always_inline void op_hold(struct op_slot *slot)
 {
 	/* the slot's members are those of the held sample */
@@ -194,8 +199,8 @@ static __always_inline void op_hold(struct op_slot *slot)
 	op_count(s->event, lost);
 }
 
-/* Send slot @number's sample by name. Global: the verifier looks at the loop over its words
- * once, and not once for each way that a walk may end. */
+/* Send slot @number's sample by name. Global, so that the verifier checks the loop over
+ * its words once, and not for each way in which a walk may end. */
 __attribute__((noinline)) int op_send_named(__u32 number);
 __attribute__((noinline)) int op_send_named(__u32 number)
 {
@@ -232,7 +237,7 @@ __attribute__((noinline)) int op_send_named(__u32 number)
 	return 0;
 }
 
-/* Ask for the table that the walk lacked, where it was not asked for just now. */
+/* Request the table that the walk lacked, unless it was requested a short time ago. */
 static __always_inline void op_send_request(struct op_slot *slot)
 {
 	__u32 pid = slot->record.pid;

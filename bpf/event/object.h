@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects that name functions: a copy goes out when a walk first meets one, because the body of
- * a module or a generated function may be gone before user space reads it. op_objects
- * remembers which ones were sent. A full set forgets the one met longest ago, which
- * is sent again at its next walk.
+ * Objects that name functions. A copy is sent when a walk first meets one, because the
+ * body of a module or a generated function may be gone before user space reads it.
+ * op_objects remembers the ones that were sent. A full set forgets the least recently
+ * met one, which is sent again at its next walk.
  *
- * An object's memory may become another's, so a walk reads the bytes that differ between
- * the two. What has been the same for a second it looks at once a second, as one read a
- * frame is much: the functions of a program live as long as it does. Not so what is soon
- * gone, and memory that was another object's before.
+ * An object's memory may become another's, so a walk reads the bytes that differ
+ * between the two. An object that was the same for a second is read only once a second,
+ * because one read a frame is expensive. Functions of a program live as long as it
+ * does. Short-lived objects, and memory that was another object's before, are read in
+ * each frame.
  *
- * A copy must not cost a sample: there are a few to a walk, and none where little of the ring is
- * left, which is less than what copies of stacks leave.
+ * A copy must not cost a sample. So a walk sends only a few, and none when little of
+ * the ring is left, less than copies of stacks leave.
  */
 #ifndef OP_OBJECT_H
 #define OP_OBJECT_H
@@ -42,8 +43,8 @@ static __always_inline __u64 op_object_element(const struct op_object_copy *o,
 		       *(__u16 *)(o->pieces + index);
 }
 
-/* Copy piece number @i of slot @number's object. Returns 0 after the last. Global: the verifier
- * looks at it once. */
+/* Copy piece number @i of slot @number's object. Returns 0 after the last. Global, so
+ * that the verifier checks it once. */
 __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i);
 __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
 {
@@ -102,7 +103,8 @@ __attribute__((noinline)) int op_object_piece(__u32 number, __u32 i)
 	return (int)(length || i);
 }
 
-/* A function of its own, which the verifier looks at once: a function of PHP has three texts. */
+/* A function of its own, which the verifier checks once: a function of PHP has three
+ * texts. */
 __attribute__((noinline)) int op_object_php_text(__u64 addr)
 {
 	__u64 word[OP_PHP_TEXT_WORDS] = { 0 };
@@ -123,7 +125,7 @@ static __always_inline __u32 op_object_age(const struct op_slot *slot, __u64 sta
 	       OP_OBJECT_TIME_MASK;
 }
 
-/* The set that has the object of frame @word, if any has; *@ret_key: its key. */
+/* The set that contains the object of frame @word, if any. *@ret_key: its key. */
 static __always_inline struct op_objects_met *op_object_set(const struct op_slot *slot,
 							    __u64 word, __u64 *ret_key)
 {
@@ -183,7 +185,7 @@ static __always_inline void op_object_is_known(struct op_slot *slot, __u64 key,
 	known->until = op_object_time(slot->record.time_ns) + units;
 }
 
-/* Is the object of slot @number's frame @word old, and was it looked at a moment ago? */
+/* Is the object of slot @number's frame @word old, and was it read a short time ago? */
 __attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
 {
 	struct op_slot *slot = op_slot_at(number);
@@ -302,7 +304,8 @@ __attribute__((noinline)) int op_object_keep(__u32 number, __u64 word, __u32 che
 	if (answer == OP_OBJECT_IS_OLD)
 		state = OP_OBJECT_OLD;
 	else if (answer == OP_OBJECT_IS_ANOTHER || is_short)
-		state = OP_OBJECT_SHORT; /* such memory will be another object's again */
+		/* such memory will belong to another object again */
+		state = OP_OBJECT_SHORT;
 	if (answer != OP_OBJECT_IS_OLD)
 		op_count_in(counts, OP_COUNT_OBJECTS);
 	op_object_note(counts, met, key,
@@ -313,8 +316,8 @@ __attribute__((noinline)) int op_object_keep(__u32 number, __u64 word, __u32 che
 	return 0;
 }
 
-/* In parts, since stacks of calls in BPF have 512 bytes in all, and programs that walk by
- * themselves use the most. */
+/* In parts, because BPF allows 512 bytes of stack for all nested calls, and programs
+ * that walk by themselves use the most. */
 __attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 word,
 					    __u32 check, __u32 is_short)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A limit on the samples of a program per second and CPU, which leaves the sums as they are. All
- * hits are taken as long as they are few. Where there are more, they are counted in blocks of
- * equal length; of each block one is taken, which one is random, and it stands for all of the
- * block. Blocks grow while a second has too many hits, and begin the next one as that one's
- * number of hits says. So which hit is taken depends on their number alone, and not on what they
- * are.
+ * A limit on the samples of a program per second and CPU that keeps sums right. As long
+ * as hits are few, all are taken. If there are more, they are counted in blocks of
+ * equal length. A random hit of each block is taken, and stands for the block. Blocks
+ * grow while a second has too many hits. The blocks of the next second begin with a
+ * length that fits that second's number of hits. So the choice depends only on the
+ * number of hits, and not on what they are.
  */
 #ifndef OP_RATE_H
 #define OP_RATE_H
@@ -17,8 +17,8 @@
 #define OP_RATE_SECOND_NS 1000000000ULL
 
 enum {
-	/* Behind as many samples as a second may have, blocks grow to twice the length with
-	 * each of these parts of it, which are as many again. */
+	/* After as many samples as a second may have, blocks double in length with each
+	 * further 1 / OP_RATE_PARTS of that number. */
 	OP_RATE_PARTS = 8,
 };
 
@@ -27,11 +27,11 @@ struct op_rate {
 	__u64 since_ns; /* when this second began */
 	__u64 hits;	/* in it */
 	__u32 kept;	/* in it */
-	__u32 grow_at;	/* blocks become twice as long when so many are kept */
-	__u32 length;	/* of the next block */
+	__u32 grow_at;	/* blocks double in length after so many samples */
+	__u32 length;	/* length of the next block */
 	__u32 block;	/* hits of this block */
-	__u32 at;	/* of them, those that have passed */
-	__u32 pick;	/* the number of the one that is kept */
+	__u32 at;	/* hits of it that have passed */
+	__u32 pick;	/* number of the hit that is kept */
 };
 
 struct {
@@ -55,7 +55,7 @@ static __always_inline void op_rate_second(struct op_rate *rate, __u32 most, __u
 	rate->grow_at = most;
 }
 
-/* A block begins. */
+/* Begin a block. */
 static __always_inline void op_rate_block(struct op_rate *rate)
 {
 	rate->block = rate->length ? rate->length : 1;
@@ -63,8 +63,8 @@ static __always_inline void op_rate_block(struct op_rate *rate)
 	rate->pick = (__u32)((__u64)bpf_get_prandom_u32() * rate->block >> 32);
 }
 
-/* One hit more on this CPU. Returns how many it stands for if it is kept, or 0. @most: samples in
- * a second. */
+/* Count one more hit on this CPU. Returns how many hits it stands for if it is kept, or
+ * 0. @most: samples in a second. */
 static __always_inline __u32 op_rate_keep(__u32 most)
 {
 	__u32 zero = 0;

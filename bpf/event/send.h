@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The end of a sample: what goes out to user space, and what is counted. */
+/* The end of a sample: sends it to user space, and counts it. */
 #ifndef OP_SEND_H
 #define OP_SEND_H
 
@@ -13,9 +13,9 @@ enum {
 	OP_STACK_PAGES = OP_STACK_COPY_BYTES / OP_COPY_PAGE_BYTES,
 	/* Go on aarch64 keeps a frame's record a word below its sp. */
 	OP_STACK_BELOW = 16,
-	/* Words of a record beside registers and a copy of the stack. */
+	/* Words of a record besides registers and a copy of the stack. */
 	OP_RESUME_WORDS_MAX = 512,
-	OP_COPY_NS = 100000000,	 /* of a process and CPU, beside the first ones */
+	OP_COPY_NS = 100000000,	 /* of a process and CPU, in addition to the first ones */
 	OP_STACK_SPAN = 8 << 20, /* the default limit of a stack */
 };
 
@@ -29,7 +29,8 @@ _Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
 		       OP_WORDS_MAX * 8,
 	       "and a part of the stack above");
 
-/* Put slot @number's context behind its words. Global: the verifier looks at it once. */
+/* Put slot @number's context behind its words. Global, so that the verifier checks it
+ * once. */
 __attribute__((noinline)) int op_put_context(__u32 number);
 __attribute__((noinline)) int op_put_context(__u32 number)
 {
@@ -77,8 +78,8 @@ static __always_inline void op_send_sample(struct op_slot *slot, struct op_count
 				    : OP_COUNT_OUTPUT);
 }
 
-/* The last quarter of the ring is for samples without copies, some hundred bytes each: user
- * space may get no CPU for a second, and a sample that is lost is worse than one that is cut. */
+/* The last quarter of the ring is for samples without copies, some hundred bytes each.
+ * User space may get no CPU for a second, and a lost sample is worse than a cut one. */
 static __always_inline bool op_room_for_copy(const struct op_slot *slot)
 {
 	return slot->named || !op_ring_has(6);
@@ -102,7 +103,7 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	if (earned)
 		c->time_ns = r->time_ns;
 	c->pid = r->pid;
-	/* changed mappings earn one more copy */
+	/* changed mappings allow one more copy */
 	if (c->generation != r->generation)
 		c->left++;
 	c->generation = r->generation;
@@ -115,8 +116,8 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	return true;
 }
 
-/* The registers from which user space continues the walk: the current ones if the
- * walk is not many words from its leaf, else those of the leaf. */
+/* The registers from which user space continues the walk: the current ones if the walk
+ * is not many words from its leaf, otherwise those of the leaf. */
 static __always_inline void op_resume_registers(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
@@ -135,9 +136,9 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 }
 
 /*
- * Where the thread's stack begins: that of a process's first thread where the kernel put its
- * arguments, any other one's below what its thread pointer points to, as libraries lay
- * stacks out. 0: not above sp, as in a stack that the program made.
+ * Where the thread's stack begins. A process's first thread: where the kernel put its
+ * arguments. Other threads: below the address in the thread pointer, as libraries lay
+ * out stacks. 0: the address is not above sp, as in a stack that the program made.
  */
 static __always_inline __u64 op_stack_root(const struct op_slot *slot)
 {
@@ -150,11 +151,12 @@ static __always_inline __u64 op_stack_root(const struct op_slot *slot)
 }
 
 /*
- * Copy at most @pages of the stack at @from page by page, for it may end at any, to @to bytes behind
- * the beginning of slot @number's words. With @holes a page that cannot be read is taken for one
- * that was never written to, and is zero: a read that fails leaves zeros. Returns how many bytes
- * were copied, up to the last page that was read. Global, as what follows: the verifier looks at
- * each once, and not in every state in which it may be called.
+ * Copy at most @pages of the stack at @from page by page, because it may end at any
+ * page, to @to bytes behind the beginning of slot @number's words. With @holes a page
+ * that cannot be read counts as never written to, and is zero: a failed read leaves
+ * zeros. Returns how many bytes were copied, up to the last page that was read. This
+ * and the following functions are global, so that the verifier checks each once, and
+ * not in every state in which it is called.
  */
 __attribute__((noinline)) int op_copy_pages(__u32 number, __u32 to, __u64 from,
 					    __u32 pages, __u32 holes);
@@ -191,7 +193,7 @@ enum {
 	OP_CHUNK_PAGES_AT = OP_CHUNK_AT + sizeof(struct op_stack_chunk_record),
 };
 
-/* Send the pages where slot @number's stack begins, without those below @at, behind a
+/* Send the pages where slot @number's stack begins, except those below @at, behind a
  * head that op_send_above() has filled in. */
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
@@ -232,8 +234,9 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 }
 
 /*
- * Send what stands above the copy that slot @number's record will have, from @at on: the thread
- * may have left it before user space can read it. The first words of the slot are kept.
+ * Send the stack above the copy that slot @number's record will have, from @at on,
+ * because the thread may have left it before user space can read it. Keeps the first
+ * words of the slot.
  */
 __attribute__((noinline)) int op_send_above(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
@@ -251,7 +254,7 @@ __attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
 	a->tid = slot->record.tid;
 	a->cpu = slot->record.cpu;
 	for (i = 0; i < OP_CHUNK_RECORDS; i++) {
-		/* a sample that is lost is worse than one that is cut */
+		/* a lost sample is worse than a cut one */
 		if (op_ring_has(4))
 			return 0;
 		bytes = (__u32)op_copy_pages(number, OP_CHUNK_PAGES_AT, at,
@@ -272,8 +275,9 @@ __attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
 }
 
 /*
- * Put registers and the stack above them into the record, for user space to walk on: the
- * process, or a table it needs, is not known yet. Global: the verifier looks at it once.
+ * Put registers and the stack above them into the record, so that user space can walk
+ * on: the process, or a table that it needs, is not known yet. Global, so that the
+ * verifier checks it once.
  */
 __attribute__((noinline)) int op_copy_stack(__u32 number);
 __attribute__((noinline)) int op_copy_stack(__u32 number)
@@ -319,8 +323,8 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 	return 0;
 }
 
-/* Is the user's stack unreadable because execve(2) has let go of it? The registers are the
- * old program's still. */
+/* Is the user's stack unreadable because execve(2) has released it? The registers still
+ * belong to the old program. */
 static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 {
 	__u32 end = slot->unwind.end;
@@ -335,8 +339,8 @@ static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 }
 
 /* Slot @number's walk did not reach the outermost frame, or used a table that is out of
- * date: should user space continue it? Global: the verifier follows what comes after it
- * once, and not once for each way through it. */
+ * date. Should user space continue it? Global, so that the verifier follows the code
+ * after it once, and not for each path through it. */
 __attribute__((noinline)) int op_finish_incomplete(__u32 number);
 __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 {
@@ -346,8 +350,8 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 	if (!slot)
 		return 0;
 	u = &slot->unwind;
-	/* A pc in no mapping may be in one that user space learns of soon. Not after
-	 * a guess, as in JIT code that keeps no frame pointer. */
+	/* A pc without a mapping may be in one that user space learns of soon. Not
+	 * after a guess, as in JIT code without frame pointers. */
 	if (u->end == OP_END_UNKNOWN && !op_room_for_copy(slot))
 		u->end = OP_ERROR_native_no_room;
 	else if (u->end == OP_END_UNKNOWN && !op_may_copy(slot))
@@ -357,7 +361,8 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 		u->end = OP_END_UNKNOWN;
 	else if ((slot->record.resumed & OP_REMAPPED) && !slot->named &&
 		 op_room_for_copy(slot) && op_may_copy(slot)) {
-		/* from the leaf: the way to the end may be by what was there before */
+		/* from the leaf, because old code may have been used on the way to the
+		 * end */
 		u->out.words = u->out.words_user;
 		u->out.frames = 0;
 		u->end = OP_END_UNKNOWN;

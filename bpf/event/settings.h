@@ -8,8 +8,7 @@
 
 #include "op_types.h"
 
-/* It has its own section, in which user space finds it whatever else an object
- * contains. */
+/* It has a section of its own, in which user space finds it in any object. */
 const volatile struct op_settings op_settings SEC(".rodata.set") = {
 	.max_frames = OP_FRAMES_MAX,
 	.slots = 1,

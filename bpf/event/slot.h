@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Slots hold the state of walks under way. Programs interrupt each other on a CPU (a
- * clock tick in a walk that a system call began), and on some kernels a task is preempted
- * in the middle of one. So a CPU has a few slots, and each type of program has its own
- * ones (op_settings): then it does not matter which type interrupts which.
+ * clock tick in a walk that a system call began), and on some kernels a task is
+ * preempted in the middle of one. So a CPU has a few slots, and each type of program
+ * has its own ones (op_settings). Then it does not matter which type interrupts which.
  *
- * Programs of perf events do not interrupt each other and are not preempted: they have
+ * Programs of perf events do not interrupt each other and are not preempted. They have
  * one slot, which a plain flag guards. A program of another type takes the first free
  * slot of its type. A tail call takes no argument, so the walker finds its slot by the
- * task. Walks of one task nest, and the inner one ends before the outer one goes on, so
- * the walker's slot is the deepest one of the task.
+ * task. Walks of one task nest, and the inner one ends before the outer one continues,
+ * so the walker's slot is the deepest one of the task.
  */
 #ifndef OP_SLOT_H
 #define OP_SLOT_H
@@ -74,9 +74,9 @@ static __always_inline struct op_slot *op_slot_take_alone(void)
 }
 
 /*
- * Take a slot. Returns NULL if all are in use. The walk that adds itself to `users` and
- * then reads 1 has the slot: nobody else can get it until that walk has gone, in whatever
- * order walks interrupt each other.
+ * Take a slot. Returns NULL if all are in use. The walk that increments `users` and
+ * then reads 1 has the slot. No other walk can get it until that walk has ended, in
+ * whatever order walks interrupt each other.
  */
 static __always_inline struct op_slot *op_slot_take(void)
 {

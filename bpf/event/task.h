@@ -28,7 +28,7 @@ static __always_inline struct task_struct *op_current_task(void)
 		 ? bpf_get_current_task_btf()->field                                     \
 		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
 
-/* Pages of the current process, which has memory, that hold code and cannot be written to. */
+/* Pages of the current process, which has memory, that hold code and cannot be written. */
 static __always_inline __u64 op_code_pages(void)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
@@ -56,9 +56,9 @@ static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 }
 
 /*
- * The same for an ancestor of a task in that namespace, whose namespace at this depth, if
- * any, is known to be the same. There is no branch, since the loop over ancestors would
- * multiply it for the verifier.
+ * The same for an ancestor of a task in that namespace, whose namespace at this depth,
+ * if any, is known to be the same. Without a branch, because the loop over ancestors
+ * would multiply it for the verifier.
  */
 static __always_inline __u32 op_ancestor_pid(struct pid *pid, __u32 level)
 {
@@ -78,9 +78,9 @@ static __always_inline __u32 op_find_pid_level(struct pid *pid)
 }
 
 /*
- * The ids of the current task in the profiler's PID namespace; false if it has none
- * there. A process cannot see the depth of its namespace, so it is learnt from the first
- * task in it that is met.
+ * The ids of the current task in the profiler's PID namespace. False if it has none
+ * there. A process cannot see the depth of its namespace, so the first task in it shows
+ * the depth.
  */
 static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
 					__u32 *ret_tid)
@@ -111,8 +111,8 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 	return *ret_pid != 0;
 }
 
-/* Is @task on a CPU, or about to leave one? on_cpu is an int, and since Linux 7 a byte: it is
- * read with the size that it has. A kernel for one CPU may lack it. */
+/* Is @task on a CPU, or about to leave one? on_cpu is an int, and since Linux 7 a byte:
+ * it is read with the kernel's size. A kernel for one CPU may lack it. */
 static __always_inline bool op_on_cpu(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->on_cpu) &&

@@ -32,12 +32,12 @@ enum {
 /* ---- one loop ---- */
 
 enum {
-	OP_STEPS_A_TURN = 8, /* a turn costs as much as a call */
+	OP_STEPS_A_TURN = 8, /* an iteration costs as much as a call */
 };
 
 /*
- * A global function, so that the verifier looks at it once: the loop's own function it looks
- * at until nothing new comes of a turn, on some kernels twice.
+ * A global function, so that the verifier checks it once. It checks the loop's own
+ * function until an iteration adds nothing new, on some kernels twice.
  */
 __attribute__((noinline)) int op_walk_step(struct op_slot *slot);
 __attribute__((noinline)) int op_walk_step(struct op_slot *slot)
@@ -45,7 +45,7 @@ __attribute__((noinline)) int op_walk_step(struct op_slot *slot)
 	return slot ? op_step(&slot->unwind, op_settings.runtimes_on) : OP_NEXT_END;
 }
 
-/* Make room in a stack that is too deep (fold.h). Returns whether there is some: then the
+/* Free space in a stack that is too deep (fold.h). Returns whether it did, and then the
  * same step runs again. A function of its own for the same reason. */
 __attribute__((noinline)) int op_walk_fold(struct op_slot *slot);
 __attribute__((noinline)) int op_walk_fold(struct op_slot *slot)
@@ -80,8 +80,8 @@ int op_walk(void *ctx)
 
 /* ---- a program a runtime ---- */
 
-/* Another runtime's step is wanted. Returns only where there is no such program, or no tail
- * call is left: its frames stay native. */
+/* Another runtime's step is wanted. Returns only if there is no such program, or no
+ * tail call is left: its frames stay native. */
 static __always_inline void op_walk_other(void *ctx, struct op_slot *slot)
 {
 	__u32 step = slot->unwind.step & (OP_RUNTIME_MAX - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Walks a stack by global functions on kernels without bpf_loop(). The verifier checks a
- * global function once, and not at every turn of a loop. */
+/* Walks a stack by global functions on kernels without bpf_loop(). The verifier checks
+ * a global function once, and not in every iteration of a loop. */
 #ifndef OP_WALKER_H
 #define OP_WALKER_H
 

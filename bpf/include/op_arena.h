@@ -24,9 +24,9 @@ enum {
 };
 
 /*
- * Unwind rows. The text of an executable is cut into pages of 64 KiB of ELF addresses. A
- * page has rows sorted by `pc`; a row holds from its own pc up to the next row's. The
- * first row of a page has pc 0.
+ * Unwind rows. The text of an executable is cut into pages of 64 KiB of ELF addresses.
+ * A page has rows sorted by `pc`. A row is valid from its own pc up to the next row's.
+ * The first row of a page has pc 0.
  */
 enum {
 	OP_PAGE_SHIFT = 16,
@@ -64,7 +64,7 @@ enum op_cfa {
 	OP_CFA_SP_PUSH = 10,	  /* sp + op_cfa_stepped(): a run of pushes in one row */
 	OP_CFA_SP_POP = 11,	  /* the same for a run of pops */
 	OP_CFA_FRAME_SWITCH = 12, /* a frame record at fp, perhaps on another stack: Go */
-	OP_CFA_LATE = 13,	  /* user space will know: OP_UNWIND_RULE_LATE */
+	OP_CFA_LATE = 13,	  /* only user space may know: OP_UNWIND_RULE_LATE */
 	OP_CFA_MAX,
 };
 
@@ -75,9 +75,9 @@ enum {
 
 /*
  * The CFA's offset from sp under an OP_CFA_SP_PUSH or _POP rule, @distance bytes after
- * the row's pc. The low 16 bits of cfa_off are the offset at the row's pc. Bit i of the
- * high 16 bits says that the offset is 8 larger (_POP: smaller) from i + 1 bytes after
- * that pc on.
+ * the row's pc. The low 16 bits of cfa_off are the offset at the row's pc. If bit i of
+ * the high 16 bits is set, the offset is 8 larger (_POP: smaller) from i + 1 bytes
+ * after that pc on.
  */
 static inline __attribute__((always_inline)) __s32
 op_cfa_stepped(__u32 cfa, __s32 cfa_off, __u32 distance)
@@ -133,8 +133,8 @@ enum {
 	OP_UNWIND_RULE_INVALID = 0, /* the numbers of three rules that always exist */
 	OP_UNWIND_RULE_STOP = 1,
 	OP_UNWIND_RULE_FRAME = 2,
-	/* The number of a rule that is not made yet. It is past the end of the rules, so that
-	 * no walk takes time to compare it. */
+	/* The number of a rule that is not made yet. It is beyond the last rule, so
+	 * that no walk takes time to compare it. */
 	OP_UNWIND_RULE_LATE = 65535,
 };
 
@@ -160,17 +160,17 @@ enum {
 	/* no file: JIT code. Without rules of its own it is walked by frame pointer. */
 	OP_MAPPING_ANON = 1 << 0,
 	OP_MAPPING_VDSO = 1 << 1,
-	/* its table is not made yet: the record carries registers and stack */
+	/* its table is not made yet: the record contains registers and stack */
 	OP_MAPPING_LAZY = 1 << 2,
 	/* code that a runtime generated: that runtime's step walks it */
 	OP_MAPPING_CODE = 1 << 3,
-	/* The mapping has replaced that of another file, and may have been replaced again
-	 * since: what a rule leads to is checked. */
+	/* The mapping has replaced that of another file, and may have been replaced
+	 * again since. So the result of each rule is checked. */
 	OP_MAPPING_REPLACED = 1 << 4,
 	/*
-	 * The runtime that the mapping belongs to: an index into op_process.instance, 0:
-	 * none. With OP_MAPPING_CODE it is the one that generated the code, else the one
-	 * whose loop is in the file.
+	 * The runtime that the mapping belongs to: an index into op_process.instance,
+	 * 0: none. With OP_MAPPING_CODE it is the one that generated the code,
+	 * otherwise the one whose loop is in the file.
 	 */
 	OP_MAPPING_INSTANCE_SHIFT = 8,
 	OP_MAPPING_INSTANCE_MASK = 7,
@@ -180,8 +180,9 @@ enum {
 };
 
 /*
- * A word of a file in the memory of a process that has it mapped, the first of its build
- * id. As long as it stands there the file is still mapped, and the mapping's table holds.
+ * A word of a file in the memory of a process that has it mapped: the first of its
+ * build id. While it is unchanged, the file is still mapped, and the mapping's table is
+ * valid.
  */
 struct op_mark {
 	__u64 at; /* address in the process */
@@ -190,8 +191,8 @@ struct op_mark {
 
 enum {
 	OP_MARKS_MAX = OP_MAPPING_MARK_MASK, /* of one process */
-	/* What a walk has seen of a mark, so many bits each. Shifted, they are the flags of
-	 * its mapping that change. */
+	/* Bits of what a walk has seen of a mark. Shifted, they are the flags of its
+	 * mapping that change. */
 	OP_MARK_BITS = 4,
 	OP_MARK_SEEN_SHIFT = 1,
 	OP_MARK_SEEN_HELD = OP_MAPPING_REPLACED >> OP_MARK_SEEN_SHIFT,
@@ -229,7 +230,7 @@ struct op_instance {
 	op_ref ref;    /* the runtime's own struct */
 };
 
-/* What the programs know of a process. The map `op_processes` leads to it: pid -> struct
+/* A process, as the programs know it. The map `op_processes` leads to it: pid -> struct
  * op_process_key. */
 struct op_process {
 	__u32 generation;
@@ -239,7 +240,7 @@ struct op_process {
 	struct op_instance instance[OP_INSTANCES_MAX];
 	op_ref marks; /* struct op_mark[mark_count] */
 	__u32 mark_count;
-	/* pages of its executable mappings that it may not write to; 0: not known */
+	/* pages of its executable mappings that it may not write; 0: not known */
 	__u64 code_pages;
 };
 
@@ -248,10 +249,10 @@ enum {
 	OP_PROCESS_CODE_PAGES = 88,
 };
 
-/* Value of the process map. It is one word, so that readers see a change as a whole. */
+/* Value of the process map. It is one word, so that readers see each change as a whole. */
 struct op_process_key {
 	op_ref process;
-	/* grows with each change; a record names the generation of its table */
+	/* grows with each change; a record has the generation of its table */
 	__u32 generation;
 };
 

@@ -20,7 +20,7 @@ enum {
 	OP_BEAM_LIST_FIRST = 16,
 };
 
-/* What the step needs to know of a process. */
+/* Data of a process for the step. */
 struct op_beam {
 	__u64 list; /* address of the pointer to the first entry */
 	/* generated code is in [begin, end); that which modules share, and of this the scheduler's
@@ -50,7 +50,7 @@ struct op_beam {
 
 _Static_assert(sizeof(struct op_beam) == 112, "the size is fixed");
 
-/* 32 bits that tell an entry of the list from a later one at its address. */
+/* 32 bits that distinguish an entry of the list from a later one at its address. */
 static inline __attribute__((always_inline)) __u32 op_beam_guard(__u64 entry, __u64 next,
 								 __u64 file, __u64 size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a thread says it works on: the ids of a trace and of a span, and labels. It stands in
- * the thread's own memory, in one of a few forms; user space finds out where, and the entries
- * of the kinds read it. See docs/trace-context.md.
+ * The context of a thread: the ids of a trace and of a span, and labels. It is in the
+ * thread's own memory, in one of a few forms. User space finds out where, and the
+ * entries of the kinds read it. See docs/trace-context.md.
  */
 #ifndef OP_CONTEXT_H
 #define OP_CONTEXT_H
@@ -11,15 +11,18 @@ enum {
 	OP_CONTEXTS_MAX = 1024, /* processes */
 	OP_TRACE_ID_BYTES = 16,
 	OP_SPAN_ID_BYTES = 8,
-	/* OP_CONTEXT_OTEL: of a record's attributes; OTEP 4947 asks for 640 with its head. */
+	/* OP_CONTEXT_OTEL: of a record's attributes. OTEP 4947 demands 640 with its
+	 * head. */
 	OP_CONTEXT_HEAD_BYTES = 28,
 	OP_CONTEXT_ATTRIBUTES_BYTES = 640 - OP_CONTEXT_HEAD_BYTES,
-	/* Other forms: of a thread, and of each; what is longer is cut, or a key left out. */
+	/* Other forms: of a thread, and of each label. A longer value is cut, and a
+	 * longer key left out. */
 	OP_LABELS_MAX = 10,
 	OP_LABEL_KEY_BYTES = 32,
 	OP_LABEL_VALUE_BYTES = 80,
 	OP_LABELS_BYTES = OP_LABELS_MAX * (8 + OP_LABEL_KEY_BYTES + OP_LABEL_VALUE_BYTES),
-	OP_LABEL_SETS_MAX = 1024, /* that are known to be announced in a window */
+	/* sets of labels that are known to be announced in a window */
+	OP_LABEL_SETS_MAX = 1024,
 };
 
 enum op_context_form {
@@ -31,14 +34,14 @@ enum op_context_form {
 };
 
 /*
- * Where the threads of a process have it: the thread-local variable that leads to it. Its
- * address is the thread pointer + offset; or, where there is a module, that module's block of
- * the thread + offset. The blocks' table (DTV) is found by the word at the thread pointer +
- * dtv_at, and has dtv_step bytes a module.
+ * The place of the threads' context in a process: the thread-local variable that leads
+ * to it. Its address is the thread pointer + offset, or with a module that module's
+ * block of the thread + offset. The word at the thread pointer + dtv_at points to the
+ * table of blocks (DTV), with dtv_step bytes a module.
  */
 struct op_context_place {
 	__u32 form;   /* enum op_context_form */
-	__u32 number; /* of this place, one of its kind in the handle */
+	__u32 number; /* number of this place, unique in the handle */
 	__s64 offset;
 	__u32 module; /* 0: static */
 	__s16 dtv_at;
@@ -52,14 +55,16 @@ struct op_context_place {
 	__u8 reserved0[7];
 };
 
-/* Who woke a thread; of OP_EVENT_WAKERS which thread it woke. Where op_settings.wakers. */
+/* Who woke a thread, or for OP_EVENT_WAKERS which thread it woke. Only with
+ * op_settings.wakers. */
 struct op_waker {
 	__u32 pid;
 	__u32 tid; /* 0: not known */
 	char comm[16];
 };
 
-/* Behind the words of a sample that has one: op_record.context_bytes, op_named.context_bytes. */
+/* Behind the words of a sample with a context: op_record.context_bytes,
+ * op_named.context_bytes. */
 struct op_thread_context {
 	__u8 trace_id[OP_TRACE_ID_BYTES]; /* zero: none */
 	__u8 span_id[OP_SPAN_ID_BYTES];
@@ -68,7 +73,7 @@ struct op_thread_context {
 	struct op_waker waker;
 };
 
-/* A string of the process, as Go has it. */
+/* A string of the process, in Go's form. */
 struct op_context_text {
 	__u64 at;
 	__u64 len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What user space sets for the kernel programs, and what they count. */
+/* Settings of user space for the kernel programs, and the programs' counters. */
 #ifndef OP_CONTROL_H
 #define OP_CONTROL_H
 
@@ -27,7 +27,7 @@ enum op_counter {
 	OP_COUNT_NO_TABLE,  /* samples whose stack ends in code whose table is not made */
 	OP_COUNT_NO_MEMORY, /* dropped: a map of the kind was full */
 	OP_COUNT_SPENT_NS,  /* from the entry to the end of a sample */
-	/* Not a sum: the threshold T of a kind that thins out by duration (off/off.h). */
+	/* Not a sum: the threshold T of a kind that samples by duration (off/off.h). */
 	OP_COUNT_THRESHOLD_NS,
 	/* OP_EVENT_HEAP: allocations that are not tracked as in use */
 	OP_COUNT_UNTRACKED,
@@ -35,10 +35,10 @@ enum op_counter {
 	OP_COUNT_THINNED,
 	OP_COUNT_CONTEXTS,	    /* samples with a context */
 	OP_COUNT_CONTEXT_UNREAD,    /* the memory of a context could not be read */
-	OP_COUNT_CONTEXT_CUT,	    /* more labels, or longer ones, than are taken */
+	OP_COUNT_CONTEXT_CUT,	    /* labels that are too many or too long */
 	OP_COUNT_OBJECTS,	    /* objects that name functions, put in the ring */
-	OP_COUNT_OBJECTS_LOST,	    /* no space for them: they are tried again */
-	OP_COUNT_OBJECTS_FORGOTTEN, /* others took their place: they are sent again */
+	OP_COUNT_OBJECTS_LOST,	    /* no space in the ring: they are tried again */
+	OP_COUNT_OBJECTS_FORGOTTEN, /* replaced by others: they are sent again */
 	OP_COUNT_ERRORS = 32,	    /* the first error; its number is OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
@@ -60,29 +60,29 @@ struct op_interpreter {
 	__u64 mask; /* 0: none */
 };
 
-/* What the programs need to know of a list of rules, beside its table. */
+/* A list of rules, without its table. */
 struct op_rule_use {
 	__u32 kinds;	     /* a bit for each enum op_rule_kind among them */
 	__u32 cgroup_depths; /* a bit for each depth of their cgroups */
-	__u32 include;	     /* one includes: what none includes is left out */
-	__u32 random;	     /* one keeps one in several samples */
+	__u32 include;	     /* one includes: a process that none includes is left out */
+	__u32 random;	     /* one of them keeps one in several samples */
 	__u64 trees; /* a bit pid % 64 for each process whose tree a rule matches */
 	__u64 age_ns[OP_AGES_MAX]; /* different ages of rules, and 0 */
 };
 
-/* What user space sets while the programs run, and what they set for user space. Each
- * member is one aligned word. */
+/* Values that user space sets while the programs run, and values that they set for user
+ * space. Each member is one aligned word. */
 struct op_control {
-	/* The index, in op_targets and below, of the list of rules in force. It changes when
-	 * a whole list takes the place of another. */
+	/* The index, in op_targets and below, of the list of rules in force. It changes
+	 * when a whole list replaces another. */
 	__u32 rules_active;
 	__u32 window;	 /* grows; stacks announced in an earlier window are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
 	__u32 rules_changed; /* grows with each change of a rule */
 	struct op_rule_use used[2];
-	/* For each rate of each list: the period of its samples in ns, << 32; and the share
-	 * of the clock's ticks that it takes, in units of 2^-32, 0: all. */
+	/* For each rate of each list: the period of its samples in ns, << 32, and its
+	 * share of the clock's ticks, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
 	__u64 clock_ns; /* from one sample of a clock to the next, on average */
 	__u64 tick_ns;	/* from one tick of the clocks to the next */
@@ -91,9 +91,9 @@ struct op_control {
 /* In op_settings.runtimes_on: Python's step follows tasks that await each other. */
 #define OP_STEPS_AWAIT (1ULL << 63)
 
-/* Settings that are known before the programs are loaded: constants for the verifier. */
+/* Settings that are fixed before the programs are loaded: constants for the verifier. */
 struct op_settings {
-	/* bit 1 << enum op_runtime: the walker has its step; and OP_STEPS_AWAIT */
+	/* bit 1 << enum op_runtime: the walker contains its step; and OP_STEPS_AWAIT */
 	__u64 runtimes_on;
 	/* user space is woken when this much of the ring is waiting */
 	__u64 wakeup_bytes;
@@ -101,8 +101,9 @@ struct op_settings {
 	__u32 max_frames;
 	/*
 	 * The slots of programs of this type. `slots` is how many of their walks may be
-	 * under way on one CPU, 1 to OP_SLOTS_MAX; `slot_first` is the number of the
-	 * first slot; `slot_alone` is set for programs that never interrupt each other.
+	 * active at once on one CPU, 1 to OP_SLOTS_MAX. `slot_first` is the number of
+	 * the first slot. `slot_alone` is set for programs that never interrupt each
+	 * other.
 	 */
 	__u32 slots;
 	__u32 slot_first;
@@ -120,10 +121,10 @@ struct op_settings {
 	 */
 	__u8 cgroup_ancestors;
 	__u8 holds;   /* samples wait in op_held until their event ends */
-	__u8 wakers;  /* who woke a thread, or which, is noted and sent */
-	__u8 objects; /* what names functions is copied when they are first met */
+	__u8 wakers;  /* the thread that woke, or was woken, is noted and sent */
+	__u8 objects; /* objects that name functions are copied when they are first met */
 	__u8 reserved0[5];
-	/* samples per second and CPU, of kinds that thin out (off/off.h) */
+	/* samples per second and CPU, of kinds that sample by duration (off/off.h) */
 	__u32 event_budget;
 	__u64 min_ns; /* shorter intervals are filtered out */
 	/* of the kind heap's probe; or the first one, of a probe with a value */
@@ -139,7 +140,7 @@ struct op_thinning {
 	__u32 begun; /* the first position and point are drawn */
 };
 
-/* The clocks of a CPU: each kind that ticks has its own perf event. */
+/* The clocks of a CPU: each kind that ticks has a perf event of its own. */
 enum op_clock_number {
 	OP_CLOCK_CPU = 0,
 	OP_CLOCK_WALL,
@@ -148,8 +149,8 @@ enum op_clock_number {
 
 /* The next sample of a clock (event/clock.h), CLOCK_MONOTONIC. */
 struct op_clock {
-	__u64 point_ns;	  /* the first tick from then on is taken */
-	__u64 end_ns;	  /* of the interval that the point lies in */
+	__u64 point_ns;	  /* the first tick from this time on is taken */
+	__u64 end_ns;	  /* of the interval that contains the point */
 	__u64 last_ns;	  /* the last tick, taken or not */
 	__u64 tick_ns[2]; /* op_control.tick_ns at the last tick, and at the one before */
 };
@@ -167,8 +168,8 @@ enum {
 
 /*
  * The budget of stack copies of a process on one CPU. A copy that does not help is made
- * again at the next sample, so each process may have a few at once, and ten per second
- * then.
+ * again at the next sample. So each process may have a few at once, and then ten per
+ * second.
  */
 struct op_copier {
 	__u64 time_ns; /* when the last copy was added to the budget */
@@ -189,9 +190,10 @@ enum op_rule_kind {
 	OP_TARGET_ALL,	/* the word is 0 */
 	OP_TARGET_TREE, /* the pid of the process or of an ancestor */
 	OP_TARGET_AGE,	/* one of op_rule_use.age_ns */
-	/* Processes that user space found a rule for: their pids. */
-	OP_RULE_EXECUTABLE,  /* removed at exec */
-	OP_RULE_ENVIRONMENT, /* kept at exec, until user space has looked again */
+	/* Processes for which user space found a rule: their pids. */
+	OP_RULE_EXECUTABLE, /* removed at exec */
+	/* kept at exec, until user space has examined the process again */
+	OP_RULE_ENVIRONMENT,
 	OP_RULE_KINDS,
 };
 
@@ -219,14 +221,14 @@ enum {
 };
 
 /*
- * What the rules of one key say. The first two have a rule's rank << OP_RULE_SHIFT, and
- * an enum op_verdict or the number of a rate. The largest of several values is that of the
- * last rule.
+ * The decision of the rules with one key. The first two have a rule's rank <<
+ * OP_RULE_SHIFT, and an enum op_verdict or the number of a rate. The largest of several
+ * values belongs to the last rule.
  */
 struct op_rule_decision {
 	__u64 verdict;
 	__u64 rate;
-	__u64 keep_one_in; /* of the verdict to keep: 0, 1: all */
+	__u64 keep_one_in; /* of a verdict to keep: keep one in so many; 0, 1: all */
 };
 
 _Static_assert(sizeof(struct op_rule_key) == 24, "layout");

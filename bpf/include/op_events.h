@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kinds of events. Records have the members value, detail and extra (op_records.h) in
- * common; this header says what each kind keeps in them.
+ * The kinds of events. Records have the members value, detail and extra (op_records.h).
+ * This header defines their contents for each kind.
  */
 #ifndef OP_EVENTS_H
 #define OP_EVENTS_H
@@ -56,9 +56,9 @@ enum {
 };
 
 /*
- * @ns, at most OP_BLOCK_NS_MAX, in 20 bits: as a floating-point number without a sign, of 5
- * bits of exponent and 15 of mantissa. Exact below 65,536 ns, and the nearest number of 16
- * digits from there on, 1 in 65,536 away at most.
+ * @ns, at most OP_BLOCK_NS_MAX, in 20 bits: a floating-point number without a sign,
+ * with 5 bits of exponent and 15 of mantissa. Exact below 65,536 ns, and above that the
+ * nearest number of 16 digits, with an error of at most 1 in 65,536.
  */
 static inline __attribute__((always_inline)) __u64 op_short_of(__u64 ns)
 {
@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) __u64 op_short_of(__u64 ns)
 		shift += 1;
 	}
 	shift += rest;
-	/* where rounding makes one digit more, it is carried into the exponent */
+	/* if rounding adds a digit, it is carried into the exponent */
 	return (shift << OP_SHORT_DIGITS) + ((ns + ((1ULL << shift) >> 1)) >> shift);
 }
 
@@ -128,14 +128,14 @@ enum op_thread_state {
 	OP_THREAD_STATES,
 };
 
-/* What the program op_threads_now writes for each thread. */
+/* Output of the program op_threads_now for each thread. */
 struct op_thread_now {
 	__u64 switches;
 	__u64 started_ns; /* CLOCK_MONOTONIC */
 	__u32 tid;
 	__u32 host_tid; /* in the initial PID namespace */
 	__u32 running;
-	__u32 reason; /* enum op_off_reason; not of one that runs */
+	__u32 reason; /* enum op_off_reason; unused for a running thread */
 };
 
 /* op_record.detail of OP_EVENT_GOROUTINES: the state of the goroutine. */
@@ -150,8 +150,8 @@ enum op_goroutine_state {
 };
 
 /*
- * op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off the CPU; of
- * OP_EVENT_WAKERS why the one that is woken was.
+ * op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off the
+ * CPU. For OP_EVENT_WAKERS: why the woken thread was.
  */
 enum op_off_reason {
 	OP_REASON_SLEEP = 0,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What the kind heap puts into a record, keeps in the kernel, and reads from a static
- * probe.
- */
+/* Data of the kind heap: in records, in the kernel's maps, and in static probes. */
 #ifndef OP_HEAP_H
 #define OP_HEAP_H
 
@@ -27,10 +24,10 @@ enum {
 };
 
 /*
- * A table for @limit samples, a power of two, never gets full: behind its first half it
+ * A table for @limit samples, a power of two, never gets full. Beyond its first half it
  * takes a smaller and smaller share of new samples, each with a larger weight. Returns
- * how often the weight has doubled when it holds @held. Four steps halve the free space,
- * and each of them doubles the weight.
+ * how often the weight has doubled when it holds @held. Four steps halve the free
+ * space, and each of them doubles the weight.
  */
 static inline __attribute__((always_inline)) __u32 op_heap_doublings(__u32 held,
 								     __u32 limit)
@@ -47,11 +44,11 @@ static inline __attribute__((always_inline)) __u32 op_heap_doublings(__u32 held,
 	return 1 + i * OP_HEAP_STEPS + (half - room) * 2 * OP_HEAP_STEPS / half;
 }
 
-/* What a table has of samples. */
+/* A table's use by samples. */
 struct op_heap_use {
 	__u32 held;
 	__u32 reserved0;
-	__u64 usual; /* the weight of a sample that comes, by and large */
+	__u64 usual; /* the typical weight of a new sample */
 };
 
 /* A sample of @weight comes. */
@@ -71,8 +68,9 @@ static inline __attribute__((always_inline)) void op_heap_use_see(struct op_heap
 	use->usual = usual;
 }
 
-/* The threshold of a table: a sample of a smaller weight is kept with the probability weight /
- * threshold and stands for the threshold then, so that sums are what they would be. */
+/* The threshold of a table: a sample with a smaller weight is kept with the probability
+ * weight / threshold, and then stands for the threshold. So sums are the same on
+ * average. */
 static inline __attribute__((always_inline)) __u64
 op_heap_threshold(const struct op_heap_use *use, __u32 limit)
 {
@@ -137,13 +135,13 @@ struct op_heap_live {
 	__u32 tid;
 };
 
-/* Where an argument of a static probe is found when the probe is hit. */
+/* Where an argument of a static probe is when the probe is hit. */
 enum op_argument_place {
 	OP_ARGUMENT_CONSTANT = 0,
 	OP_ARGUMENT_REGISTER,
 	OP_ARGUMENT_MEMORY,  /* at register + offset */
-	OP_ARGUMENT_CALL,    /* none: a call begins, which is noted */
-	OP_ARGUMENT_LATENCY, /* ns since the call began that returns */
+	OP_ARGUMENT_CALL,    /* no value: a call begins, which is noted */
+	OP_ARGUMENT_LATENCY, /* latency: ns since the call that returns began */
 };
 
 enum {

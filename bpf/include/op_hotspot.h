@@ -31,7 +31,7 @@ enum {
 	OP_HOTSPOT_HOPS = 32,
 };
 
-/* What the address in word 0 is; and what the low bits of word 1 are. */
+/* The kind of address in word 0, and the meaning of the low bits of word 1. */
 enum op_hotspot_kind {
 	/* a Method; of the address of the running bytecode the low bits, or 0; and above that which
 	 * one it is: struct op_hotspot_identity, or 0 if that could not be read */
@@ -45,13 +45,12 @@ enum op_hotspot_kind {
 };
 
 /*
- * How the caller of code at a pc of the interpreter is found. A Java method's frame
- * (frame_x86.hpp) is, downwards from fp: {return address, caller's fp <- fp, caller's sp,
- * last sp, Method, ...}.
+ * How to find the caller of code at a pc of the interpreter. A Java method's frame
+ * (frame_x86.hpp) is, downwards from fp: {return address, caller's fp <- fp, caller's
+ * sp, last sp, Method, ...}.
  */
 enum op_hotspot_frame {
-	OP_HOTSPOT_SLOT =
-		0, /* the frame is complete; its slot has the bytecode's address */
+	OP_HOTSPOT_SLOT = 0,  /* the frame is complete, and has the bytecode's address */
 	OP_HOTSPOT_BCP = 1,   /* the same; a register has the bytecode's address, too */
 	OP_HOTSPOT_BEGUN = 2, /* the frame is complete; no bytecode has run */
 	OP_HOTSPOT_HALF = 3,  /* fp is the frame's; only a register has the Method */
@@ -61,7 +60,7 @@ enum op_hotspot_frame {
 	/* of stubs: the caller's frame begins so many words above sp or fp */
 	OP_HOTSPOT_FROM_SP = 7,
 	OP_HOTSPOT_FROM_FP = 8,
-	/* + n: above what the slot n words above sp holds */
+	/* + n: above the address in the slot n words above sp */
 	OP_HOTSPOT_FROM_SLOT = 128,
 	OP_HOTSPOT_SLOTS = 128,
 };
@@ -72,7 +71,7 @@ enum {
 	OP_HOTSPOT_FP_LOST = 255,
 };
 
-/* Where the return address is while there is no frame. */
+/* The place of the return address while there is no frame. */
 enum op_hotspot_return {
 	OP_HOTSPOT_RETURN_UNKNOWN = 0,
 	OP_HOTSPOT_RETURN_SP = 1,    /* at sp */
@@ -80,7 +79,7 @@ enum op_hotspot_return {
 	OP_HOTSPOT_RETURN_REG = 16,  /* 16 + a register's DWARF number */
 };
 
-/* A rule holds from its address up to that of the next rule. */
+/* A rule is valid from its address up to that of the next rule. */
 struct op_hotspot_rule {
 	__u32 at;    /* offset from the code cache's first byte */
 	__u8 frame;  /* enum op_hotspot_frame */
@@ -95,14 +94,14 @@ struct op_hotspot_heap {
 };
 
 /*
- * Identity of a Method, against another one at the same address. When a class is unloaded
- * its memory is given to the next one, all at the same places; but not its names. Offsets
- * are in bytes.
+ * Identity of a Method, to distinguish it from another one at the same address. When a
+ * class is unloaded, the next class gets its memory with the same places, but not the
+ * same names. Offsets are in bytes.
  */
 struct op_hotspot_identity {
-	__u64 symbol_mask; /* of a Symbol's first word: not its count of references */
+	__u64 symbol_mask; /* of a Symbol's first word, without its count of references */
 	__u8 method_const;
-	__u8 const_bytes; /* of a ConstMethod without what follows it */
+	__u8 const_bytes; /* size of a ConstMethod without its trailing parts */
 	__u8 const_pool;
 	__u8 const_name;      /* index of a slot, 16 bits */
 	__u8 const_code_size; /* 16 bits */
@@ -111,7 +110,7 @@ struct op_hotspot_identity {
 	__u8 klass_name; /* all 0: they are not known */
 };
 
-/* What the step needs to know of a process. Offsets are in bytes. */
+/* Data of a process for the step. Offsets are in bytes. */
 struct op_hotspot {
 	__u64 interpreter; /* [interpreter, interpreter_end) */
 	__u64 interpreter_end;
@@ -138,7 +137,7 @@ struct op_hotspot {
 	__u16 nmethod_orig_pc;
 	__u16 reserved1;
 	struct op_hotspot_identity identity;
-	/* what names a Method, and what names an nmethod */
+	/* how to find the names of a Method, and of an nmethod */
 	struct op_object_step method[OP_OBJECT_STEPS];
 	struct op_object_step code[OP_OBJECT_STEPS];
 	struct op_hotspot_rule rule[OP_HOTSPOT_RULES_ALL];

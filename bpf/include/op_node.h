@@ -24,19 +24,18 @@ enum {
 	OP_NODE_OFFSET_MAX = (1 << 24) - 1,
 };
 
-/* A flag of word 1: the process had gone on when its heap was read. */
+/* A flag of word 1: the process had run on when its heap was read. */
 #define OP_NODE_LATE (1ULL << 59)
 
 enum op_node_kind {
-	OP_NODE_INTERPRETED =
-		/* word 2: its BytecodeArray; 0: at the function's start or end */
-		0,
+	/* word 2: its BytecodeArray; 0: at the function's start or end */
+	OP_NODE_INTERPRETED = 0,
 	OP_NODE_CODE = 1,	/* word 2: a return address in generated code */
 	OP_NODE_CODE_EXACT = 2, /* word 2: an interrupted pc in generated code */
 };
 
-/* What the step needs to know of a process. Slots are offsets in bytes below fp; other
- * offsets are in bytes from an object's start. */
+/* Data of a process for the step. Slots are offsets in bytes below fp. Other offsets
+ * are in bytes from an object's start. */
 struct op_node {
 	__u64 builtins; /* [builtins, builtins_end): V8's builtins in this mapping */
 	__u64 builtins_end;
@@ -53,13 +52,14 @@ struct op_node {
 	__u8 compressed;  /* words of the heap have 4 bytes: small integers are doubled */
 	__u8 shared_name; /* in SharedFunctionInfo: its name or ScopeInfo */
 	__u8 shared_script;
-	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a function */
+	/* how to find the names of a function */
+	struct op_object_step object[OP_OBJECT_STEPS];
 };
 
 _Static_assert(sizeof(struct op_node) == 56 + OP_OBJECT_STEPS * 8, "layout");
 
-/* Which function is at an address? By its id in its script, and the lower halves of the pointers to
- * its name and to its script. */
+/* Identifies the function at an address: its id in its script, and the lower halves of
+ * the pointers to its name and to its script. */
 static inline __attribute__((always_inline)) __u32 op_node_check(__u32 id, __u32 name,
 								 __u32 script)
 {

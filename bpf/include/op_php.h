@@ -24,7 +24,7 @@ enum {
 	OP_PHP_READ_MAX = 64, /* bytes read of a frame */
 	/* bytes read of a function: up to its first and last line */
 	OP_PHP_FUNCTION_MAX = 192,
-	/* what all types of function begin with: type, flags, name, class */
+	/* the common head of all types of function: type, flags, name, class */
 	OP_PHP_FUNCTION_COMMON = 24,
 	OP_PHP_FUNCTION_NAME = 8,
 	OP_PHP_FUNCTION_SCOPE = 16,
@@ -34,11 +34,12 @@ enum {
 	/* Where those bits are in a frame's type information (zend_compile.h). */
 	OP_PHP_INFO_SHIFT = 16,
 	OP_PHP_INFO_MASK = 3,
-	/* The function of a frame with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE may be
-	 * freed when it returns; in 7.3 these are other bits. */
+	/* The function of a frame with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE
+	 * may be freed when it returns. In 7.3 these are other bits. */
 	OP_PHP_INFO_SHORT = 1 << 16 | 1 << 22 | 1 << 23,
 	OP_PHP_INFO_SHORT_73 = 1 << 16 | 1 << 21 | 1 << 26,
-	/* ZEND_ACC_IMMUTABLE, of the flags that follow zend_function.type: it stays */
+	/* ZEND_ACC_IMMUTABLE, of the flags that follow zend_function.type: it is never
+	 * freed */
 	OP_PHP_FUNCTION_STAYS = 1 << 7,
 	OP_PHP_FUNCTION_STAYS_73 = 1 << 25,
 	/* ZEND_ACC_CALL_VIA_TRAMPOLINE: it is made for a call, as FFI's are */
@@ -47,8 +48,8 @@ enum {
 	OP_PHP_TYPE_INTERNAL = 1, /* value of zend_function.type */
 	OP_PHP_STRING_HASH = 8,	  /* in zend_string; length and text follow it */
 	OP_PHP_STRING_TEXT = 24,
-	/* What is read of a text whose hash is not known: of its last bytes, without the last
-	 * ones. These are " : eval()'d code" in names of an eval()'s file. */
+	/* Bytes that are read of a text without a known hash: from its end, without the
+	 * last ones, which are " : eval()'d code" in names of an eval()'s file. */
 	OP_PHP_TEXT_BYTES = 32,
 	OP_PHP_TEXT_END = 16,
 	OP_PHP_CLASS_NAME = 8, /* in zend_class_entry */
@@ -60,13 +61,14 @@ enum {
 /* Flags of struct op_php. */
 enum {
 	/* The loop keeps its frame and its instruction in two registers (zend_vm_kind()
-	 * is hybrid); the instruction that the frame records may be an older one. */
+	 * is hybrid). The instruction that the frame records may be an older one. */
 	OP_PHP_REGISTERS = 1 << 0,
 	OP_PHP_BODY_FP = 1 << 1, /* body_cfa is an offset from fp, not from sp */
 	OP_PHP_BITS_73 = 1 << 2, /* the bits of zend_compile.h are those of 7.3 */
 };
 
-/* The C functions that begin an activation of the loop, by what the activation runs. */
+/* The C functions that begin an activation of the loop, by what the activation
+ * executes. */
 enum {
 	OP_PHP_BEGINS_CODE = 0,	     /* zend_execute(): a file or an eval() */
 	OP_PHP_BEGINS_FUNCTION = 1,  /* zend_call_function(): a function */
@@ -74,11 +76,11 @@ enum {
 	OP_PHP_BEGINNERS = 3,
 };
 
-/* What the step needs to know of a process. Offsets are in bytes. */
+/* Data of a process for the step. Offsets are in bytes. */
 struct op_php {
 	__u64 current; /* address of the pointer to the innermost frame */
 	/* An address in the loop's body, or 0. JIT code runs in the loop's own stack
-	 * frame, and the walk goes on from it as if the pc were this address. */
+	 * frame, and the walk continues from it as if the pc were this address. */
 	__u64 body;
 	__u64 beginner[OP_PHP_BEGINNERS][2]; /* address range [first, end); 0: unknown */
 	__u64 fiber; /* address of the pointer to the running fiber; 0: none */
@@ -100,14 +102,15 @@ struct op_php {
 	__u8 function_opcodes; /* in zend_op_array: the instructions and their number */
 	__u8 function_last;
 	__u16 reserved0;
-	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a function */
+	/* how to find the names of a function */
+	struct op_object_step object[OP_OBJECT_STEPS];
 };
 
 enum {
 	OP_PHP_TEXT_WORDS = 2 + OP_PHP_TEXT_BYTES / 8,
 };
 
-/* Where the text of the zend_string at @addr is read, whose hash is not known. */
+/* Where to read the text of the zend_string at @addr, whose hash is not known. */
 static inline __attribute__((always_inline)) __u64 op_php_text_at(__u64 addr,
 								  __u64 length)
 {
@@ -116,7 +119,7 @@ static inline __attribute__((always_inline)) __u64 op_php_text_at(__u64 addr,
 	return addr + OP_PHP_STRING_TEXT + (length > cut ? length - cut : 0);
 }
 
-/* Identity of a text: @word has its hash, its length, and what was read of it. */
+/* Identity of a text: @word has its hash, its length, and the bytes that were read. */
 static inline __attribute__((always_inline)) __u32
 op_php_text_id(const __u64 word[OP_PHP_TEXT_WORDS])
 {

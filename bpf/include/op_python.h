@@ -22,9 +22,9 @@ enum {
 	OP_PYTHON_EDGES = 4,
 	OP_PYTHON_CODE_WORDS = 4, /* of a code object's identity */
 	OP_PYTHON_OPTIMIZED = 1,  /* CO_OPTIMIZED of co_flags: a function's */
-	OP_PYTHON_NAME_HASH =
-		24, /* PyASCIIObject.hash; that of a code object's name is known */
-	/* objects that are looked at on the way through tasks that await each other */
+	/* PyASCIIObject.hash, which CPython has computed for the name of a code object */
+	OP_PYTHON_NAME_HASH = 24,
+	/* objects that are read on the way through tasks that await each other */
 	OP_PYTHON_AWAITS_MAX = 128,
 };
 
@@ -69,26 +69,25 @@ struct op_python_tasks {
 };
 
 /*
- * Identity of a code object, against another one at the same address. Since 3.12 its
- * version, a number that no other has; before, where its name and file are, its first
- * line, and of a function the hash of its name.
+ * Identity of a code object, to distinguish it from another one at the same address.
+ * Since 3.12 its version, a number that no other has. Before that: where its name and
+ * file are, its first line, and for a function the hash of its name.
  */
 struct op_python_code_id {
-	__u8 from; /* first byte that is read of it */
+	__u8 from; /* first byte that is read */
 	__u8 bytes;
-	__u8 at[OP_PYTHON_CODE_WORDS]; /* words, from there on */
-	__u8 name;  /* 1: and the hash of the name, which the last one points to */
-	__u8 flags; /* the low byte of co_flags, from there on */
+	__u8 at[OP_PYTHON_CODE_WORDS]; /* words, from that byte on */
+	__u8 name;  /* 1: and the hash of the name, to which the last word points */
+	__u8 flags; /* the low byte of co_flags, from that byte on */
 };
 
 /*
- * What the step needs to know of a process. Offsets are in bytes: state_* in
- * PyThreadState, cframe_* in _PyCFrame, frame_* from the first byte that is read of a
- * frame.
+ * Data of a process for the step. Offsets are in bytes: state_* in PyThreadState,
+ * cframe_* in _PyCFrame, frame_* from the first byte that is read of a frame.
  */
 struct op_python {
 	__s32 state_at;	   /* from the thread pointer: PyThreadState *, or its block */
-	__s32 state_block; /* STATE_INDIRECT: where the block has the PyThreadState * */
+	__s32 state_block; /* STATE_INDIRECT: place of the PyThreadState * in the block */
 	__u8 flags;
 	__u8 state_frame;  /* the innermost frame (if not CFRAME_FRAME) */
 	__u8 state_cframe; /* the innermost _PyCFrame */
@@ -115,14 +114,16 @@ struct op_python {
 	__u8 entry_saved;  /* words that it has pushed at the call */
 	__u8 entry_bytes;  /* the stub's length */
 	__u8 entry_reserved[5];
-	/* To 3.11: where the interpreter has the PyThreadState that runs, and what tells its thread:
-	 * its innermost _PyCFrame (3.10, 3.11), or its thread_id. Another one than the thread's own is
-	 * that of a sub-interpreter. 0: unknown */
+	/* Up to 3.11: where the interpreter has the PyThreadState that runs, and the
+	 * member that identifies its thread: its innermost _PyCFrame (3.10, 3.11), or
+	 * its thread_id. A state that is not the thread's own belongs to a
+	 * sub-interpreter. 0: unknown */
 	__u64 current;
 	__u64 state_owner;
 	struct op_python_tasks tasks;
 	struct op_python_code_id id;
-	struct op_object_step object[OP_OBJECT_STEPS]; /* what names a code object */
+	/* how to find the names of a code object */
+	struct op_object_step object[OP_OBJECT_STEPS];
 };
 
 _Static_assert(sizeof(struct op_python) ==

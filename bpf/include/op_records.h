@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel programs write into the ring buffer. */
+/* Records that the kernel programs write into the ring buffer. */
 #ifndef OP_RECORDS_H
 #define OP_RECORDS_H
 
@@ -11,30 +11,31 @@ enum {
 	OP_FRAMES_MAX = 1024, /* user frames of a stack */
 	OP_FRAME_WORDS_MAX = 8,
 	OP_KERNEL_FRAMES_MAX = 127, /* kernel.perf_event_max_stack's default */
-	/* OP_FRAMES_MAX frames of two words, behind them one of the largest */
+	/* OP_FRAMES_MAX frames of two words, and one of the largest size */
 	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX + OP_FRAME_WORDS_MAX,
 	/* bytes copied of the user stack of an unknown process */
 	OP_STACK_COPY_BYTES = 12288,
-	/* records with more of that stack, of as many bytes each */
+	/* records with more of that stack, each with as many bytes */
 	OP_CHUNK_RECORDS = 4,
 	/* the programs copy it page by page */
 	OP_COPY_PAGE_BYTES = 4096,
-	/* pages with the beginning of that stack */
+	/* pages at the beginning of that stack */
 	OP_ROOT_PAGES = 18,
 };
 
 /*
- * The first word of a frame: its kind in the top byte, and an address. A native frame has
- * one word. A runtime's frame has one to eight; its kind is the number of the instance
- * and the number of words after the first. Their meaning is the runtime's (op_python.h).
+ * The first word of a frame: its kind in the top byte, and an address. A native frame
+ * has one word. A runtime's frame has one to eight. Its kind is the number of the
+ * instance and the number of words after the first. The runtime defines their meaning
+ * (op_python.h).
  */
 enum op_frame_kind {
 	OP_FRAME_NATIVE = 0, /* the address is a return address */
 	/* No call precedes the address: it is the leaf's pc, a pc that a signal
-	 * interrupted, or the code that a signal handler returns to. */
+	 * interrupted, or the code to which a signal handler returns. */
 	OP_FRAME_NATIVE_EXACT = 1,
 	OP_FRAME_NATIVE_GUESSED = 2, /* a return address that was found by guessing */
-	/* no frame: of a deep stack, frames are left out here (fold.h) */
+	/* no frame: frames of a deep stack are left out here (fold.h) */
 	OP_FRAME_LEFT_OUT = 3,
 	OP_FRAME_NATIVE_KINDS = 8, /* from here on: runtimes */
 };
@@ -62,14 +63,13 @@ static inline __attribute__((always_inline)) __u32 op_frame_words(__u64 word)
 	return kind < OP_FRAME_NATIVE_KINDS ? 1 : (kind & OP_FRAME_WORDS_MASK) + 1;
 }
 
-/* The instance that the frame whose first word is @word belongs to, 0: native. */
+/* The instance to which the frame whose first word is @word belongs. 0: native. */
 static inline __attribute__((always_inline)) __u32 op_frame_instance(__u64 word)
 {
 	return (__u32)(word >> (OP_FRAME_KIND_SHIFT + OP_FRAME_INSTANCE_SHIFT));
 }
 
-/* Why a user stack ends where it ends. Numbers above OP_END_MAX are errors of
- * op_errors.def. */
+/* Why a user stack ends. Numbers above OP_END_MAX are errors of op_errors.def. */
 enum op_end {
 	OP_END_COMPLETE = 0,
 	/* the limit max_frames was reached: the outer frames are missing */
@@ -78,7 +78,7 @@ enum op_end {
 	/* the process is not known yet: registers and stack follow instead */
 	OP_END_UNKNOWN = 3,
 	OP_END_OFF = 4, /* user stacks are turned off */
-	/* The kind sends no copy of the stack; the table was requested
+	/* The kind sends no copy of the stack. The table was requested
 	 * (OP_RECORD_REQUEST). */
 	OP_END_NO_TABLE = 5,
 	/* Set by user space: the announcement of a named stack did not arrive. */
@@ -93,7 +93,7 @@ enum op_end {
 enum op_record_type {
 	OP_RECORD_SAMPLE = 1,  /* struct op_record: a sample with its stack */
 	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
-	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
+	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of an announced stack */
 	OP_RECORD_REQUEST = 4, /* struct op_unwind_table_request: a table is wanted */
 	/* struct op_exec_record: an exec that user space examines at once */
 	OP_RECORD_EXEC = 5,
@@ -101,9 +101,9 @@ enum op_record_type {
 	OP_RECORD_CHUNK = 6,
 	/* struct op_labels_record: labels that samples after it name */
 	OP_RECORD_LABELS = 7,
-	/* struct op_stack_chunk_record: where a stack begins; its sample follows */
+	/* struct op_stack_chunk_record: the base of a stack; its sample follows */
 	OP_RECORD_ROOT = 8,
-	/* struct op_object_record: what names a function; samples of it follow */
+	/* struct op_object_record: the data that names a function; samples of it follow */
 	OP_RECORD_OBJECT = 9,
 	OP_RECORD_TYPES = 16,
 };
@@ -127,17 +127,18 @@ struct op_record_header {
 	__u32 bytes; /* of the whole record */
 };
 
-/* What pc and the registers are in a record whose walk user space resumes. */
+/* The state of pc and the registers in a record whose walk user space resumes. */
 enum op_resumed {
 	OP_RESUMED_CALLER = 0,
 	OP_RESUMED_EXACT = 1, /* the pc was interrupted: it is below a signal frame */
 	OP_RESUMED_MASK = 0x7f,
 };
 
-/* More than one of so many samples is not left out by a rule. */
+/* A rule keeps at least one in so many samples. */
 #define OP_HITS_MAX 65535u
 
-/* In op_record.resumed, of any record: the process has mapped other code than its table says. */
+/* In op_record.resumed of any record: the process has other code mapped than its table
+ * has. */
 #define OP_REMAPPED 0x80
 
 /* In op_record.stack_below: the copy is zero up to the end of sp's page, which could not be
@@ -173,8 +174,8 @@ struct op_record {
 	__u16 detail;
 	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed; | OP_REMAPPED */
 	__u8 stack_below; /* | OP_STACK_UNREAD */
-	__u32 hits;	  /* how many of them the sample stands for */
-	/* that the process had then (op_process.code_pages), low bits; 0: not compared */
+	__u32 hits;	  /* number of samples that it stands for */
+	/* op_process.code_pages at that time, low bits; 0: not compared */
 	__u32 code_pages;
 	union {
 		char comm[OP_COMM_BYTES];
@@ -203,8 +204,8 @@ struct op_named {
 };
 
 /*
- * OP_RECORD_LABELS: what a thread says besides its ids, once a window. It is followed by
- * `bytes` bytes: with OP_CONTEXT_OTEL the attributes as the process wrote them, otherwise
+ * OP_RECORD_LABELS: the labels of a thread, once a window. It is followed by `bytes`
+ * bytes: with OP_CONTEXT_OTEL the attributes as the process wrote them, otherwise
  * struct op_label.
  */
 struct op_labels_record {
@@ -233,7 +234,9 @@ struct op_exec_record {
 	struct op_record_header header;
 	__u32 pid;
 	__u32 tid;
-	__u32 interpreter; /* it is one; otherwise rules by what a program is want to know */
+	/* an interpreter; otherwise rules by executable or environment must be
+	 * evaluated */
+	__u32 interpreter;
 	__u32 reserved0;
 };
 
@@ -256,9 +259,10 @@ struct op_stack_chunk_record {
 };
 
 /*
- * OP_RECORD_OBJECT: the objects of a runtime that name a function, copied when a walk first met
- * it: it may be gone before user space can read it. It is followed by pieces of memory, each a
- * struct op_object_piece and its bytes, which zeros fill up to a multiple of 8.
+ * OP_RECORD_OBJECT: the objects of a runtime that name a function, copied when a walk
+ * first met it, because they may be gone before user space can read them. It is
+ * followed by pieces of memory, each a struct op_object_piece and its bytes, padded
+ * with zeros to a multiple of 8.
  */
 struct op_object_record {
 	struct op_record_header header;
@@ -266,7 +270,7 @@ struct op_object_record {
 	__u64 frame;   /* the first word of its frames */
 	__u32 pid;
 	__u32 generation; /* as in struct op_record */
-	__u32 check;	  /* which object at that address it is: op_object_id() */
+	__u32 check;	  /* identity of the object at that address: op_object_id() */
 	__u32 reserved0;
 };
 
@@ -284,21 +288,22 @@ enum {
 };
 
 /*
- * How the pieces are found, as a runtime's struct in the arena says. The first piece is the
- * object that the frame names; a pointer to each further one stands in a piece before it. Or,
- * with OP_OBJECT_ELEMENT, it is an element of 8 bytes (of 16 with OP_OBJECT_PAIRS): the array begins
- * `at` bytes into the object of `piece`, and the index is the 16 bits at `width_at` of piece number
- * `tag`.
+ * How to find the pieces, from a runtime's struct in the arena. The first piece is the
+ * object that the frame names. A pointer to each further one is in a piece before it.
+ * Or, with OP_OBJECT_ELEMENT, it is an element of 8 bytes (of 16 with OP_OBJECT_PAIRS):
+ * the array begins `at` bytes into the object of `piece`, and the index is the 16 bits
+ * at `width_at` of piece number `tag`.
  */
 struct op_object_step {
-	__u8 piece;	/* which piece has the pointer, */
-	__u8 at;	/* and where */
-	__u8 bytes;	/* that are copied in any case; 0: no more steps */
-	__u8 length_at; /* where it has how many characters follow: 4 bytes. 0: none do */
-	/* the byte that has the bytes of a character, in its bits 2 to 4; 0: it is one */
+	__u8 piece; /* number of the piece with the pointer */
+	__u8 at;    /* and where */
+	__u8 bytes; /* bytes that are always copied; 0: no more steps */
+	/* place of the number of characters that follow: 4 bytes. 0: none follow */
+	__u8 length_at;
+	/* the byte with the bytes of a character, in its bits 2 to 4; 0: it is one */
 	__u8 width_at;
-	__u8 tag;   /* is taken off the pointer */
-	__u16 most; /* bytes of characters that are copied at most, and OP_OBJECT_* */
+	__u8 tag;   /* subtracted from the pointer */
+	__u16 most; /* most bytes of characters that are copied, and OP_OBJECT_* */
 };
 
 enum {
@@ -309,7 +314,7 @@ enum {
 	OP_OBJECT_PAIRS = 1 << 12, /* an element has two words */
 };
 
-/* Add @word to the identity of an object, which begins as its address. */
+/* Add @word to the identity of an object, whose first value is its address. */
 static inline __attribute__((always_inline)) __u64 op_object_id(__u64 id, __u64 word)
 {
 	id = (id ^ word) * 0x9e3779b97f4a7c15ULL;

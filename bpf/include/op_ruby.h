@@ -27,15 +27,15 @@ enum {
 	OP_RUBY_GUARD_CUT = 16, /* bits of op_ruby_guard() that do not fit word 2 */
 	OP_RUBY_AFTER = 2,
 
-	/* rb_execution_context_t; these have been the same since Ruby 2.5 */
-	OP_RUBY_EC_STACK =
-		0, /* then its size in words, the newest frame, the newest tag */
+	/* rb_execution_context_t, the same since Ruby 2.5: the stack, its size in words, the
+	 * newest frame, the newest tag */
+	OP_RUBY_EC_STACK = 0,
 	/* rb_control_frame_t */
 	OP_RUBY_FRAME_PC = 0,
 	OP_RUBY_FRAME_ISEQ = 16,
 	OP_RUBY_FRAME_EP = 32,
 	OP_RUBY_FRAME_BYTES_MAX = 64,
-	/* before the word that a frame's ep leads to, which has its flags */
+	/* bytes before the word to which a frame's ep points, which has its flags */
 	OP_RUBY_ENV_METHOD = 16,
 	OP_RUBY_ISEQ_BODY = 16, /* rb_iseq_t */
 	/* rb_iseq_constant_body: its type and the number of instructions, 4 bytes each; the
@@ -54,7 +54,7 @@ enum {
 	OP_RUBY_FRAME_IS_C = 0x55550001,
 	OP_RUBY_FRAME_FINISH = 0x20, /* C code began it: vm_exec() returns behind it */
 	OP_RUBY_FRAME_CFRAME = 0x80, /* it has no instruction sequence */
-	OP_RUBY_ENV_LOCAL = 0x2,     /* no other environment stands behind this one */
+	OP_RUBY_ENV_LOCAL = 0x2,     /* no other environment follows this one */
 
 	/* an object's flags: is it an imemo, and what is it? */
 	OP_RUBY_OBJECT_TYPE = 0x1f,
@@ -63,7 +63,7 @@ enum {
 	OP_RUBY_IMEMO_MASK = 0xf,
 	OP_RUBY_IMEMO_SVAR = 2,
 	OP_RUBY_IMEMO_METHOD = 6,
-	OP_RUBY_SVAR_METHOD = 8, /* vm_svar: what it stands in front of */
+	OP_RUBY_SVAR_METHOD = 8, /* vm_svar: the object in front of which it is */
 };
 
 /* rb_iseq_constant_body.type */
@@ -89,10 +89,10 @@ enum {
 	OP_RUBY_CLASSES = 1 << 1,
 };
 
-/* What the step needs to know of a process. Offsets are in bytes. */
+/* Data of a process for the step. Offsets are in bytes. */
 struct op_ruby {
-	/* Where a thread has the pointer to its execution context: the thread pointer + ec_at;
-	 * or, where there is a module, that module's block of the thread + ec_at. */
+	/* The place of a thread's pointer to its execution context: the thread pointer
+	 * + ec_at, or with a module that module's block of the thread + ec_at. */
 	__s64 ec_at;
 	__u32 module;
 	__s16 dtv_at;
@@ -109,7 +109,7 @@ struct op_ruby {
 	__u64 callers[2];	       /* functions that push frames and call vm_exec() */
 };
 
-/* 32 bits of constant words of an object, which differ from those of a later one at its
+/* 32 bits of constant words of an object, which distinguish it from a later one at its
  * address. */
 static inline __attribute__((always_inline)) __u32 op_ruby_guard(__u64 a, __u64 b,
 								 __u64 c, __u64 d)
@@ -123,10 +123,10 @@ static inline __attribute__((always_inline)) __u32 op_ruby_guard(__u64 a, __u64 
 }
 
 /*
- * The same of a body, of its type and size and three words of its location. The lowest
- * bit is 1 for the code of a file or of an eval(), which is dropped when it has run. Its
- * label is its parent's or Ruby's own, and stays; so the guard identifies it without the
- * address.
+ * The same for a body: its type and size and three words of its location. The lowest
+ * bit is 1 for the code of a file or of an eval(), which is freed when it has run. Its
+ * label is its parent's or Ruby's own, and stays. So the guard identifies it without
+ * the address.
  */
 static inline __attribute__((always_inline)) __u32
 op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)

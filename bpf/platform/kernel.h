@@ -269,19 +269,19 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* What a raw tracepoint's program is given: the kernel's arguments. */
+/* The context of a raw tracepoint's program: the kernel's arguments. */
 struct bpf_raw_tracepoint_args {
 	__u64 args[3];
 };
 
-/* What bpf_perf_prog_read_value() writes: a fixed layout of that interface, too. */
+/* The output of bpf_perf_prog_read_value(), with a fixed layout. */
 struct bpf_perf_event_value {
 	__u64 counter;
 	__u64 enabled;
 	__u64 running;
 };
 
-/* What a perf_event program is given: a fixed layout of the kernel's user interface. */
+/* The context of a perf_event program: a fixed layout of the kernel's user interface. */
 struct bpf_perf_event_data {
 #if defined(__TARGET_ARCH_x86)
 	/* bpf_user_pt_regs_t of x86-64 */

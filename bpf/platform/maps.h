@@ -11,11 +11,12 @@
 enum {
 	OP_OBJECT_SETS_BITS = 13,
 	OP_OBJECT_SETS = 1 << OP_OBJECT_SETS_BITS,
-	/* The state of an object: its identity << 32, and then */
-	OP_OBJECT_KEY = 0xff,	   /* of the key */
-	OP_OBJECT_OLD = 1 << 8,	   /* it has been the same for a while */
-	OP_OBJECT_SHORT = 1 << 9,  /* its memory is soon another's */
-	OP_OBJECT_TIME_SHIFT = 10, /* when it was met, or an old one was looked at */
+	/* The state of an object: its identity << 32, and these bits: */
+	OP_OBJECT_KEY = 0xff,	  /* of the key */
+	OP_OBJECT_OLD = 1 << 8,	  /* it has been the same for a while */
+	OP_OBJECT_SHORT = 1 << 9, /* its memory will soon belong to another object */
+	/* time when it was met, or when an old one was last read */
+	OP_OBJECT_TIME_SHIFT = 10,
 	OP_OBJECT_TIME_MASK = (1 << 22) - 1, /* in units of 2^20 ns */
 	OP_OBJECT_OLD_AFTER = 1000,	     /* of such units */
 };
@@ -103,8 +104,8 @@ struct op_rule_map {
 	__uint(value_size, sizeof(struct op_rule_decision));
 };
 
-/* Of the list of rules in force, at op_control.rules_active, and of the one before. The
- * first is made when the first rule comes. About 100 bytes a rule. */
+/* The list of rules in force, at op_control.rules_active, and the one before. The first
+ * is made for the first rule. About 100 bytes a rule. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 2);
@@ -112,7 +113,7 @@ struct {
 	__array(values, struct op_rule_map);
 } op_targets SEC(".maps");
 
-/* How far each rate is on each CPU. Programs write. */
+/* The position of each rate on each CPU. Programs write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, OP_RATES_MAX);
@@ -146,9 +147,9 @@ struct {
 } op_requests SEC(".maps");
 
 /*
- * The objects that were sent, by a hash of process and frame: 32,768 of them in 512 KiB, in sets
- * of four, the latest first. Programs write. CPUs may write at once, so each word is right by
- * itself: a state belongs to its key where the low byte is the key's.
+ * The objects that were sent, by a hash of process and frame: 32,768 of them in 512
+ * KiB, in sets of four, the latest first. Programs write. CPUs may write at once, so
+ * each word is valid by itself: a state belongs to the key with the same low byte.
  */
 struct op_objects_met {
 	__u64 key[4];
@@ -162,7 +163,7 @@ struct {
 	__type(value, struct op_objects_met);
 } op_objects SEC(".maps");
 
-/* Process -> where its threads have their context. User space writes. */
+/* Process -> the place of its threads' context. User space writes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_CONTEXTS_MAX);
@@ -179,10 +180,10 @@ struct {
 } op_label_sets SEC(".maps");
 
 /*
- * The programs that walk the user stack; user space replaces them when a runtime is
- * added. In a kernel one such map holds programs of one type only, so there is a map for
- * each type of entry program. A walk begins at index 0; on kernels without bpf_loop()
- * each runtime has a program of its own.
+ * The programs that walk the user stack. User space replaces them when a runtime is
+ * added. In a kernel one such map holds programs of one type only, so there is a map
+ * for each type of entry program. A walk begins at index 0. On kernels without
+ * bpf_loop() each runtime has a program of its own.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the walk's steps use of the kernel. lib/code/unwind/host/ has the same functions for
- * user space.
+ * The kernel interface of the walk's steps. lib/code/unwind/host/ has the same
+ * functions for user space.
  */
 #ifndef OP_PLATFORM_H
 #define OP_PLATFORM_H
@@ -35,7 +35,8 @@ static __always_inline const struct op_unwind_rule *op_platform_rule(struct op_u
 }
 
 /*
- * The rule at @pc in a mapping whose table is not made: only user space can compute one.
+ * The rule at @pc in a mapping whose table is not made. Only user space can compute
+ * one.
  */
 static __always_inline bool op_platform_direct_rule(struct op_unwind *u, __u64 pc,
 						    struct op_unwind_rule *ret)
@@ -49,7 +50,7 @@ static __always_inline long op_platform_read(struct op_unwind *u, void *to, __u3
 	return bpf_probe_read_user(to, len, (const void *)addr);
 }
 
-/* The same, of a stack, which moves on while the thread runs. */
+/* The same for a stack, which changes while the thread runs. */
 static __always_inline long op_platform_read_stack(struct op_unwind *u, void *to,
 						   __u32 len, __u64 addr)
 {
@@ -80,8 +81,8 @@ static __always_inline __u32 op_platform_php_text(struct op_unwind *u, __u64 add
 }
 
 /*
- * The object that the frame with the first word @word names needs no look: it is old, and
- * was read a moment ago. *@ret: the high half of its identity.
+ * The object that the frame with the first word @word names is old, and was read a
+ * short time ago. So it is not read again. *@ret: the high half of its identity.
  */
 static __always_inline bool op_platform_object_known(struct op_unwind *u, __u64 word,
 						     __u32 *ret)
@@ -103,9 +104,9 @@ static __always_inline bool op_platform_object_known(struct op_unwind *u, __u64 
 }
 
 /*
- * The object that a frame names was looked at, and has the identity @check: send what names it,
- * unless that was done. @recipe: where the runtime's struct says how. @is_short: an object of
- * this kind does not live for long.
+ * The object that a frame names was read, and has the identity @check. Send the data
+ * that names it, unless that was done. @recipe: where the runtime's struct describes
+ * that data. @is_short: objects of this kind do not live long.
  */
 static __always_inline void op_platform_object(struct op_unwind *u, __u32 recipe,
 					       __u64 word, __u32 check, bool is_short)

@@ -21,28 +21,27 @@
 enum {
 	OP_BE_PLACE = 0, /* enum op_be_place, or an error */
 	OP_BE_GUARD = 1, /* of the walk's frames; 0: not read yet */
-	OP_BE_SCAN =
-		2, /* words (before that, bytes of code) that were looked at in vain */
+	OP_BE_SCAN = 2,	 /* words without a result (before that, bytes of code) */
 	OP_BE_IS_PUSHED = 3,
 };
 
 enum {
 	OP_BE_SLOTS = 8,	   /* words of the stack that a step looks at */
-	OP_BE_WORDS = 1100,	   /* the most in a frame: it has up to 1024 terms */
+	OP_BE_WORDS = 1100,	   /* the most in one frame, which has up to 1024 terms */
 	OP_BE_CODE = 56,	   /* bytes of code behind a call */
-	OP_BE_PIECE = 14,	   /* of these, those at which a step looks */
+	OP_BE_PIECE = 14,	   /* of these, the offsets that a step examines */
 	OP_BE_MOV_RBP = 0xec8948,  /* mov %rbp,%rsp */
 	OP_BE_MOV_STOP = 0x658b49, /* mov disp8(%r13),%rsp; the offset follows */
 	OP_BE_RBX = 3,		   /* the registers; DWARF's number */
 	OP_BE_R13 = 13,		   /* the process */
 	OP_BE_PAGE = 4096,
-	OP_BE_GAP = 64, /* bytes in which the loop's return address is */
+	OP_BE_GAP = 64, /* size of the area with the loop's return address */
 };
 
 #define OP_BE_MEMBER(u, member)                                                          \
 	op_arena_u64(u, op_state(u)->ref, __builtin_offsetof(struct op_beam, member))
 
-/* Where the walk is. */
+/* The state of the walk. */
 enum op_be_place {
 	OP_BE_UNKNOWN = 0,
 	OP_BE_ON_STACK, /* sp is that of an Erlang stack */
@@ -87,7 +86,7 @@ static __always_inline void op_be_push(struct op_unwind *u)
 	word[OP_BE_SCAN] = 0;
 }
 
-/* struct process of the process that the thread runs, or 0. */
+/* The struct process that the thread runs, or 0. */
 static __always_inline __u64 op_be_process(struct op_unwind *u)
 {
 	__u64 slot = OP_BE_MEMBER(u, at); /* at | block << 32 */
@@ -102,7 +101,8 @@ static __always_inline __u64 op_be_process(struct op_unwind *u)
 	return at;
 }
 
-/* The pc is behind a call of C code: the Erlang stack goes to sp. Returns where the walk is. */
+/* The pc is behind a call of C code. Set sp to the Erlang stack. Returns the state of
+ * the walk. */
 static __always_inline __u32 op_be_find_stack(struct op_unwind *u)
 {
 	__u64 *scan = &op_state(u)->word[OP_BE_SCAN];
@@ -138,7 +138,8 @@ static __always_inline __u32 op_be_find_stack(struct op_unwind *u)
 	return OP_BE_ON_STACK;
 }
 
-/* Code that the JIT made was come to from C code, or was interrupted. Returns where the walk is. */
+/* Code that the JIT made was reached from C code, or was interrupted. Returns the state
+ * of the walk. */
 static __always_inline __u32 op_be_enter(struct op_unwind *u)
 {
 	__u64 registers = u->sp;
@@ -190,8 +191,8 @@ static __always_inline enum op_next op_be_leave_loop(struct op_unwind *u)
 	return op_leave_runtime(u, 0);
 }
 
-/* Have the stack from sp on in the window. Returns how many words of it a step looks at: one where
- * memory ends soon; or 0. */
+/* Read the stack from sp on into the window. Returns how many words of it a step
+ * examines: one if memory ends soon, or 0. */
 static __always_inline __u64 op_be_load(struct op_unwind *u)
 {
 	if (u->sp - u->window_at <= OP_WINDOW_BYTES - OP_BE_SLOTS * 8)
@@ -203,7 +204,7 @@ static __always_inline __u64 op_be_load(struct op_unwind *u)
 	return !op_platform_read_stack(u, u->window, 8, u->sp);
 }
 
-/* Look for the return address from sp on, and go on at the caller. */
+/* Search for the return address from sp on, and continue at the caller. */
 static __always_inline enum op_next op_be_scan(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
@@ -255,7 +256,8 @@ static __always_inline enum op_next op_be_scan(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* Find out where the walk is; or push the frame at hand, and look for its return address. */
+/* Find the state of the walk. Or push the current frame, and search for its return
+ * address. */
 static __always_inline enum op_next op_step_beam(struct op_unwind *u)
 {
 	__u64 *word = op_state(u)->word;

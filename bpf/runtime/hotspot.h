@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The HotSpot step unwinds Java frames. They lie on the thread's own stack, so the step
- * goes from caller to caller by pc, sp and fp as the native step does. It hands over to
- * the native step when the pc leaves the code cache.
+ * The HotSpot step unwinds Java frames. They are on the thread's own stack, so the step
+ * goes from caller to caller by pc, sp and fp as the native step does. The native step
+ * continues when the pc leaves the code cache.
  *
- * In the template interpreter, fp points to the frame of the running method, except while
- * a frame is being made or taken down; the table op_hotspot.rule says at which pcs that
- * is so. hotspot_code.h handles all other code. The VM calls Java code only through its
- * call_stub, and Java code returns to the VM only there. So a return address in libjvm.so
- * belongs to the frame of call_stub. Other libraries call it through the stub of an upcall.
+ * In the template interpreter, fp points to the frame of the running method, except
+ * while a frame is being made or removed. The table op_hotspot.rule has the pcs at
+ * which that is so. hotspot_code.h handles all other code. The VM calls Java code only
+ * through its call_stub, and Java code returns to the VM only there. So a return
+ * address in libjvm.so belongs to the frame of call_stub. Other libraries call Java
+ * code through the stub of an upcall.
  */
 #ifndef OP_HOTSPOT_STEP_H
 #define OP_HOTSPOT_STEP_H
 
 #include "bpf/runtime/hotspot_code.h"
 
-/* The frame at fp is complete: *@ret. It is a method's frame, or, if it returns to the
+/* The frame at fp is complete: *@ret. It is a method's frame or, if it returns to the
  * VM, the frame of call_stub. */
 static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
 						    const struct op_hotspot_view *v,
@@ -54,9 +55,9 @@ static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
 		bcp = 0;
 	}
 	/*
-	 * The register is newer than the slot, but it holds a bytecode address only while
-	 * it points into the same method: calls and returns save it to the slot and then
-	 * reuse it.
+	 * The register is newer than the slot, but it holds a bytecode address only
+	 * while it points into the same method. Calls and returns save it to the slot
+	 * and then reuse it.
 	 */
 	if (frame == OP_HOTSPOT_BCP && u->exact &&
 	    u->reg[OP_HS_BCP_REG] - bcp + OP_HS_METHOD_BYTES < 2 * OP_HS_METHOD_BYTES)
@@ -94,7 +95,7 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 		return OP_NEXT_CONTINUE;
 	}
 	/* The sender register holds a compiled caller's sp. An adapter has copied the
-	 * arguments below it, so the sp of this moment is too low. */
+	 * arguments below it, so the current sp is too low. */
 	if (u->exact && op_hotspot_is_above(sp, u->reg[sender]))
 		sp = u->reg[sender];
 	op_state(u)->word[OP_HS_INSIDE] = 1;

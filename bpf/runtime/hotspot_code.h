@@ -2,10 +2,10 @@
 /*
  * The step for code in the code cache other than the interpreter: compiled methods,
  * wrappers of native methods and the runtime's stubs. The CodeBlob that holds the code
- * records its frame size; a frame is, downwards from the caller's sp, {return address,
+ * records its frame size. A frame is, downwards from the caller's sp, {return address,
  * caller's fp, ...}. If the thread was interrupted in a prologue or an epilogue, the
- * machine code around the pc tells how much of the frame exists: the compilers of all JDK
- * versions emit the same few instruction sequences.
+ * machine code around the pc shows how much of the frame exists: the compilers of all
+ * JDK versions emit the same few instruction sequences.
  */
 #ifndef OP_HOTSPOT_CODE_H
 #define OP_HOTSPOT_CODE_H
@@ -27,7 +27,7 @@ enum {
 	OP_HS_PROLOGUE_BYTES = 48, /* bytes read before frame_complete */
 	OP_HS_SUB_SP = 0xec8148,   /* sub rsp, n; the middle byte is 0x83 for a small n */
 	OP_HS_PROLOGUE_READ = 64,
-	OP_HS_LOWERED_WORDS = 24, /* words that may lie below a frame */
+	OP_HS_LOWERED_WORDS = 24, /* words that may be below a frame */
 	OP_HS_NEVER = 0xffff,	  /* frame_complete of stubs that push as they go */
 	OP_HS_NO_FRAME_SIZE = -1, /* of some of them */
 	OP_HS_METHOD_CODE = (1 << OP_HOTSPOT_PC_BITS) - 1,
@@ -93,7 +93,7 @@ static __always_inline __u64 op_hotspot_address(struct op_unwind *u,
 }
 
 /*
- * Finds the instructions in the bytes last read that lower sp: bit i is set if a "sub
+ * Finds the instructions that lower sp in the bytes last read. Bit i is set if a "sub
  * rsp, n" begins at byte i. The loop has no branch, because the verifier would follow
  * both sides of it.
  */
@@ -137,7 +137,7 @@ static __always_inline enum op_hs_shape op_hotspot_begins(struct op_unwind *u, _
 	if (op_platform_read(u, u->runtime_bytes, OP_HS_PROLOGUE_READ, at))
 		return OP_HS_UNKNOWN;
 	subs = op_hotspot_subs(u);
-	if (!subs) { /* the frame holds nothing but the pushed rbp */
+	if (!subs) { /* the frame contains only the pushed rbp */
 		(void)op_platform_read(u, u->runtime_bytes, 1, pc - 1);
 		return u->runtime_bytes[0] == 0x55 ? OP_HS_FP_SAVED : OP_HS_NONE;
 	}
@@ -161,8 +161,9 @@ struct op_hs_words {
 };
 
 /*
- * Is a return all that is left to run? The safepoint poll before it is test [page], eax
- * (JDK 8), test [r10], eax (JDK 10 to 15), or cmp rsp, [r15 + n]; ja (JDK 16 and later).
+ * Does only a return remain to run? The safepoint poll before it is test [page], eax
+ * (JDK 8), test [r10], eax (JDK 10 to 15), or cmp rsp, [r15 + n]; ja (JDK 16 and
+ * later).
  */
 static __always_inline bool op_hotspot_returns(const struct op_hs_words *w)
 {
@@ -206,14 +207,14 @@ static __always_inline enum op_hs_shape op_hotspot_ends(struct op_unwind *u, __u
 	if ((w.a & 0xff00ffffff000000) == 0x5d00c48348000000 ||
 	    (w.a & 0xff00000000ffffff) == 0x5d00000000c48148 || op_hotspot_returns(&w))
 		return OP_HS_NONE;
-	/* pop [rsp + n]: the code moves a word by way of the stack */
+	/* pop [rsp + n]: the code moves a word through the stack */
 	if ((w.b & 0xffffff) == 0x24448f || (w.b & 0xffffff) == 0x24848f)
 		return OP_HS_PUSHED;
 	return OP_HS_WHOLE;
 }
 
 /*
- * The frame of @bytes bytes is whole, and more words lie below it: an intrinsic that
+ * The frame of @bytes bytes is whole, and more words are below it: an intrinsic that
  * compares strings pushes one word, one that searches a string pushes a few, and a slow
  * path of the barriers of ZGC or G1 saves registers. Search for the return address.
  */
@@ -238,8 +239,8 @@ op_hotspot_lowered(struct op_unwind *u, const struct op_hotspot_view *v, __u64 b
 			     word[(i - 1) & (OP_RUNTIME_BYTES / 8 - 1)]);
 }
 
-/* The return address is not where the blob's frame size puts it: try the other places.
- * Stubs push words as they go, some of them a frame record. */
+/* The return address is not where the blob's frame size would have it: try other
+ * places. Stubs push words as they go, some of them a frame record. */
 static __always_inline enum op_next
 op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64 bytes)
 {
@@ -291,8 +292,8 @@ static __always_inline enum op_next op_hotspot_sized(struct op_unwind *u,
 }
 
 /*
- * The pc at which a compiled method's frame continues. A frame that is about to be
- * deoptimised has its return address replaced by a handler of its method; the frame keeps
+ * The pc at which a compiled method's frame continues. In a frame that will be
+ * deoptimised, a handler of its method replaces the return address, and the frame keeps
  * the original address.
  */
 static __always_inline __u64 op_hotspot_deopt(struct op_unwind *u,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The frames of Methods and of compiled code: which object at its address it is, and the copy of
- * what names it. */
+/* The frames of Methods and of compiled code: the identity of the object at an address,
+ * and a copy of the data that names it. */
 #ifndef OP_HOTSPOT_METHOD_H
 #define OP_HOTSPOT_METHOD_H
 
@@ -28,7 +28,7 @@ static __always_inline __u64 op_hotspot_short(struct op_unwind *u, __u8 off)
 	return *(__u16 *)(u->runtime_bytes + (at & (OP_HOTSPOT_CONST_BYTES_MAX - 2)));
 }
 
-/* The first word of the Symbol whose address stands at @at, added to @id. */
+/* Add the first word of the Symbol whose address is at @at to @id. */
 static __always_inline int op_hotspot_symbol(struct op_unwind *u,
 					     const struct op_hotspot_view *v, __u64 at,
 					     __u64 *id)
@@ -43,7 +43,8 @@ static __always_inline int op_hotspot_symbol(struct op_unwind *u,
 	return 0;
 }
 
-/* Which Method is at @method? Returns the high half of its identity; 0 if that is not known. */
+/* Identify the Method at @method. Returns the high half of its identity, or 0 if that
+ * is not known. */
 static __always_inline __u32 op_hotspot_identify(struct op_unwind *u,
 						 const struct op_hotspot_view *v,
 						 __u64 method)
@@ -97,7 +98,7 @@ static __always_inline void op_hotspot_push_method(struct op_unwind *u,
 				(f->bcp & ((1ULL << OP_HOTSPOT_BCP_BITS) - 1)));
 }
 
-/* The nmethod at @blob has the number @id: it is sent once. */
+/* Send the nmethod at @blob with the number @id once. */
 static __always_inline void op_hotspot_meet_code(struct op_unwind *u,
 						 const struct op_hotspot_view *v,
 						 __u64 blob, __u32 id)

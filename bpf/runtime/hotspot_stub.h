@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stubs: hand-written code, which pushes as it goes. Rules say where the caller's frame is
- * (lib/runtime/hotspot/machine/stack.h). Where there is none, and the CodeBlob knows no frame size,
- * the return address is searched.
+ * Stubs: hand-written code, which pushes as it goes. Rules describe where the caller's
+ * frame is (lib/runtime/hotspot/machine/stack.h). Without a rule, and if the CodeBlob
+ * has no frame size, the step searches for the return address.
  */
 #ifndef OP_HOTSPOT_STUB_H
 #define OP_HOTSPOT_STUB_H
@@ -11,7 +11,7 @@
 
 enum {
 	OP_HS_RET = 0xc3,
-	OP_HS_PUSH_BYTES = 1, /* of push rbp, with which the stub of an upcall begins */
+	OP_HS_PUSH_BYTES = 1, /* of push rbp, the first instruction of an upcall's stub */
 };
 
 #define OP_HS_UPCALL_NAME 0x735f6c6c61637075 /* "upcall_s" */
@@ -44,12 +44,12 @@ static __always_inline __u64 op_hotspot_in_interpreter(const struct op_hotspot_v
 				 OP_HS_WORD(v, interpreter_end));
 }
 
-/* Does the word @ra look like what a call has pushed? What was called may have jumped on. The
- * interpreter pushes where a method returns to, and jumps. */
+/* Does the word @ra look like the return address of a call? The called code may have
+ * jumped on. The interpreter pushes the return address of a method, and jumps. */
 static __always_inline bool
 op_hotspot_is_return(struct op_unwind *u, const struct op_hotspot_view *v, __u64 ra)
 {
-	/* a frame that is to be deoptimised returns to a handler, but not from a leaf */
+	/* a frame that will be deoptimised returns to a handler, but not from a leaf */
 	if (!u->exact && op_hotspot_in_heap(v, ra))
 		return true;
 	return op_hotspot_in_interpreter(v, ra) || op_call_before(u, ra) != OP_CALL_NONE;
@@ -84,9 +84,9 @@ op_hotspot_ruled(struct op_unwind *u, const struct op_hotspot_view *v, __u32 rul
 }
 
 /*
- * A stub without a rule was interrupted: its return address lies above the words that the stub
- * has pushed. An adapter between compiled code and the interpreter pops the return address into a
- * register for a while.
+ * A stub without a rule was interrupted. Its return address is above the words that the
+ * stub has pushed. An adapter between compiled code and the interpreter pops the return
+ * address into a register for a while.
  */
 static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 						    const struct op_hotspot_view *v)
@@ -133,11 +133,12 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 
 enum op_hs_stub {
 	OP_HS_STUB_OTHER = 0,
-	OP_HS_STUB_UPCALL,	 /* any native code calls Java by it (JDK 22 and later) */
+	/* any native code calls Java through it (JDK 22 and later) */
+	OP_HS_STUB_UPCALL,
 	OP_HS_STUB_CONTINUATION, /* it mounts a virtual thread */
 };
 
-/* What the blob is whose header was read last, by the beginning of its name. */
+/* The type of the blob whose header was read last, from the beginning of its name. */
 static __always_inline enum op_hs_stub
 op_hotspot_stub_kind(struct op_unwind *u, const struct op_hotspot_view *v)
 {
@@ -157,10 +158,10 @@ op_hotspot_stub_kind(struct op_unwind *u, const struct op_hotspot_view *v)
 }
 
 /*
- * The stub of an upcall, whose code begins at @code: push rbp; mov rbp, rsp; ...; leave;
- * ret. It returns to any library, so its return address is checked as a guessed one is: it
- * must follow a call, and the native step takes it only in a known mapping. Where that call
- * leads does not matter: what it called may have jumped here.
+ * The stub of an upcall, whose code begins at @code: push rbp; mov rbp, rsp; ...;
+ * leave; ret. It returns to any library, so its return address is checked like a
+ * guessed one: it must follow a call, and the native step accepts it only in a known
+ * mapping. The target of that call does not matter, because it may have jumped here.
  */
 static __always_inline enum op_next
 op_hotspot_upcall(struct op_unwind *u, const struct op_hotspot_view *v, __u64 code)
@@ -188,10 +189,10 @@ op_hotspot_upcall(struct op_unwind *u, const struct op_hotspot_view *v, __u64 co
 }
 
 /*
- * A stub whose CodeBlob, the header read last, knows no frame size; its code begins at @code. The
- * frames of a virtual thread come back from the heap a few at a time: the last that came returns
- * into a continuation's stub, which will fetch its caller's. Until then those are not on the
- * stack, and the carrier's follow.
+ * A stub whose CodeBlob, the header read last, has no frame size. Its code begins at
+ * @code. The frames of a virtual thread come back from the heap a few at a time. The
+ * last one returns into a continuation's stub, which will fetch its caller's. Until
+ * then those are not on the stack, and the carrier's frames follow.
  */
 static __always_inline enum op_next
 op_hotspot_unsized(struct op_unwind *u, const struct op_hotspot_view *v, __u64 code)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the parts of the HotSpot step share: the view of the process's struct op_hotspot,
- * the pushing of frames, and going on at the caller.
+ * Shared by the parts of the HotSpot step: the view of the process's struct op_hotspot,
+ * pushing frames, and continuing at the caller.
  */
 #ifndef OP_HOTSPOT_VIEW_H
 #define OP_HOTSPOT_VIEW_H
@@ -12,8 +12,8 @@
 
 /* Numbers of op_state(u)->word. */
 enum {
-	OP_HS_INSIDE =
-		0,	 /* the frame above is a method's: pc is a plain return address */
+	/* the frame above belongs to a method: pc is a plain return address */
+	OP_HS_INSIDE = 0,
 	OP_HS_AT_FP = 1, /* the next frame is the complete one at fp */
 };
 
@@ -22,7 +22,7 @@ enum {
 	OP_HS_METHOD_REG = OP_X86_RBX,
 	OP_HS_BCP_REG = OP_X86_R13,
 	OP_HS_ENTRY_SENDER = OP_X86_R13, /* the caller's sp: when a method is entered */
-	OP_HS_GONE_SENDER = OP_X86_RBX,	 /* and when its frame is gone */
+	OP_HS_GONE_SENDER = OP_X86_RBX,	 /* and after its frame is removed */
 	OP_HS_RETURN_REG = OP_X86_RAX,	 /* an adapter keeps the return address here */
 #else
 	OP_HS_METHOD_REG = 12,
@@ -41,7 +41,7 @@ enum {
 	OP_HS_FREE = 0xff,	/* segment map: the segment is free */
 };
 
-/* Where the process's struct op_hotspot lies: @at bytes into the slab. */
+/* The place of the process's struct op_hotspot: @at bytes into the slab. */
 struct op_hotspot_view {
 	const __u8 *slab;
 	__u32 at;
@@ -132,8 +132,8 @@ static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
 	return (__u32)rule > at_pc ? OP_HOTSPOT_NO_RULE : (__u32)(rule >> 32);
 }
 
-/* Go on at the caller: with this step while the pc is in the code cache,
- * else natively. */
+/* Continue at the caller: with this step while the pc is in the code cache, otherwise
+ * natively. */
 static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
 						  const struct op_hotspot_view *v,
 						  __u64 pc, __u64 sp, __u64 fp)
@@ -146,7 +146,7 @@ static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
 	if (op_hotspot_in_heap(v, pc))
 		return OP_NEXT_CONTINUE;
 	op_state(u)->word[OP_HS_INSIDE] = 0;
-	u->kept_lost = 1; /* the register holds what Java code left in it */
+	u->kept_lost = 1; /* the register still holds a value of Java code */
 	return op_leave_runtime(u, 0);
 }
 

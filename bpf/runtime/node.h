@@ -60,7 +60,7 @@ enum {
 #define OP_NODE_CALLS_TABLE 0x95ff4100U
 #define OP_NODE_LOADS_R12   0xbc49
 
-/* Where the process's struct op_node lies: @at bytes into the slab. */
+/* The place of the process's struct op_node: @at bytes into the slab. */
 struct op_node_view {
 	const __u8 *slab;
 	__u32 at;
@@ -105,7 +105,7 @@ static __always_inline void op_node_push_builtin(struct op_unwind *u)
 	u->out.frames++;
 }
 
-/* Go on at the caller: with this step while its code is V8's, else natively. */
+/* Continue at the caller: with this step while its code is V8's, otherwise natively. */
 static __always_inline enum op_next op_node_go(struct op_unwind *u,
 					       const struct op_node_view *v, __u64 pc,
 					       __u64 sp, __u64 fp)
@@ -134,7 +134,7 @@ static __always_inline enum op_next op_node_record(struct op_unwind *u,
 	return op_node_go(u, v, ra, fp + 16, next);
 }
 
-/* Four of the bytes last read, from offset @at on; it need not be aligned. */
+/* Four of the bytes last read, from offset @at on, which may be unaligned. */
 static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 {
 	__u32 ret;
@@ -157,8 +157,9 @@ static __always_inline bool op_node_saves_first(struct op_unwind *u)
 	return false;
 }
 
-/* Go to the caller of a builtin's own frame. InterpreterOnStackReplacement_ToBaseline has the
- * accumulator in the place of the return address, which is above. */
+/* Go to the caller of a builtin's own frame. In
+ * InterpreterOnStackReplacement_ToBaseline the accumulator is in the place of the
+ * return address, which is above it. */
 static __always_inline enum op_next op_node_own_record(struct op_unwind *u,
 						       const struct op_node_view *v)
 {
@@ -174,7 +175,7 @@ static __always_inline enum op_next op_node_own_record(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
-/* What is known of the function that a frame runs. */
+/* The function that a frame runs, as far as it is known. */
 struct op_node_callee {
 	__u64 shared; /* its SharedFunctionInfo, or 0 */
 	__u32 check;  /* op_node_check() */
@@ -265,7 +266,7 @@ op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 }
 
 /* The pc is in a builtin that has not made its frame yet or has none, so its return
- * address is near sp. Returns that address if it is in generated code, else 0. */
+ * address is near sp. Returns that address if it is in generated code, otherwise 0. */
 static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 						 const struct op_node_view *v)
 {
@@ -303,7 +304,7 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 		return op_end(u, OP_ERROR_node_read_frame);
 	if (u->exact || op_node_is_type(marker))
 		op_node_push_builtin(u);
-	/* The frame is still being made; its slots hold nothing yet. */
+	/* The frame is still being made. Its slots are not filled yet. */
 	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT)
 		return op_node_record(u, v);
 	if (op_node_is_type(marker))

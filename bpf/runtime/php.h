@@ -21,7 +21,7 @@
 
 #include "bpf/runtime/php_frame.h"
 
-/* What lies at the top of a suspended C stack (jump_fcontext of boost.context). */
+/* The top of a suspended C stack (jump_fcontext of boost.context). */
 enum {
 #if defined(__TARGET_ARCH_arm64)
 	OP_PHP_SWITCH_FP = 0x90,
@@ -36,8 +36,8 @@ enum {
 };
 
 /*
- * In zend_generator, whose members differ up to PHP 8.0. Its placeholder is a member too, and its
- * place tells which they are.
+ * In zend_generator, whose members differ up to PHP 8.0. Its placeholder is a member
+ * too, and its place identifies the version.
  */
 enum {
 	OP_PHP_PLACEHOLDER = 184,
@@ -65,8 +65,8 @@ static __always_inline __u64 op_php_loop_pc(struct op_unwind *u)
 				: u->pc;
 }
 
-/* Leave the step and go on with the loop's native frame. After an @error no PHP frame
- * follows. */
+/* Leave the step and continue with the loop's native frame. After an @error no PHP
+ * frame follows. */
 static __always_inline enum op_next op_php_leave(struct op_unwind *u, __u32 error)
 {
 	if (error) {
@@ -150,7 +150,7 @@ static __always_inline __u64 op_php_opline(struct op_unwind *u, __u64 word, __u6
 
 /*
  * The C function that began this activation: a number of enum OP_PHP_BEGINS_*, or
- * OP_PHP_BEGINNERS if it is none of these. Found by the return address at the end of the
+ * OP_PHP_BEGINNERS if it is another one. Found by the return address at the end of the
  * activation's stack frame.
  */
 static __always_inline __u32 op_php_beginner(struct op_unwind *u)
@@ -170,9 +170,9 @@ static __always_inline __u32 op_php_beginner(struct op_unwind *u)
 }
 
 /*
- * A run that began with a fiber's first function has ended: push the loop's native frame
- * and go to the stack that resumed the fiber. The native frames that start a fiber are
- * skipped.
+ * A run that began with a fiber's first function has ended: push the loop's native
+ * frame and go to the stack that resumed the fiber. The native frames that start a
+ * fiber are skipped.
  */
 static __always_inline enum op_next op_php_resumer(struct op_unwind *u, __u64 fiber)
 {
@@ -223,9 +223,9 @@ static __always_inline enum op_next op_php_end_run(struct op_unwind *u)
 }
 
 /*
- * The frame just pushed was called by C code: does the run end here? The C function that
- * began the activation tells whether the run can belong to it, because the chain and the
- * activations do not change at the same moment.
+ * The frame just pushed was called by C code: does the run end here? The C function
+ * that began the activation decides whether the run can belong to it, because the chain
+ * and the activations do not change at the same moment.
  */
 static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 {
@@ -239,8 +239,7 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
 		return OP_NEXT_CONTINUE;
 	}
-	/* This activation has no frames left: leave these to the activation that has
-	 * them. */
+	/* This activation has no frames left: leave these to their own activation. */
 	if (is_code &&
 	    (beginner == OP_PHP_BEGINS_FUNCTION || beginner == OP_PHP_BEGINS_GENERATOR)) {
 		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_FIRST];
@@ -274,8 +273,8 @@ static __always_inline int op_php_waiting(struct op_unwind *u)
 	return 0;
 }
 
-/* A frame without a function, in runtime_bytes. Where generators wait for the one whose frame was
- * pushed last, it is part of the outermost of them. */
+/* A frame without a function, in runtime_bytes. If generators wait for the one whose
+ * frame was pushed last, it is part of the outermost of them. */
 static __always_inline enum op_next op_php_placeholder(struct op_unwind *u, __u64 word,
 						       __u64 frame)
 {
@@ -335,8 +334,8 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 	op_php_push(u, word, function,
 		    op_php_internal(u) ? 0 : op_php_opline(u, word, frame));
 	op_state(u)->word[OP_PHP_RETURN] = op_php_field(u, OP_PHP_FRAME_RETURN);
-	/* These are asked again: on what is known of them here, the verifier would follow the
-	 * rest once for each answer. */
+	/* Evaluate these again: otherwise the verifier would follow the rest once for
+	 * each known answer. */
 	if (op_state(u)->word[OP_PHP_LEAF])
 		return op_php_waited(u);
 	if (op_php_internal(u)) {
@@ -364,7 +363,7 @@ static __always_inline bool op_php_enter(struct op_unwind *u, __u64 word)
 	return next && !op_php_returns(u, word, next);
 }
 
-/* Push one PHP frame of the loop at u->pc, or go on natively. */
+/* Push one PHP frame of the loop at u->pc, or continue natively. */
 static __always_inline enum op_next op_step_php(struct op_unwind *u)
 {
 	__u64 word;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the parts of the PHP step share: the words of its state, and a frame that is read and
- * pushed, with the identity of its function. */
+/* Shared by the parts of the PHP step: the words of its state, and a frame that is read
+ * and pushed, with the identity of its function. */
 #ifndef OP_PHP_FRAME_H
 #define OP_PHP_FRAME_H
 
@@ -17,9 +17,10 @@ enum {
 	OP_PHP_FIRST = 4,  /* first frame of the run */
 	OP_PHP_PUSHED = 5, /* count of words and frames before the run */
 	OP_PHP_LEAF = 6,   /* outermost generator that waits, and OP_PHP_OLD_NODE; or 0 */
-	OP_PHP_GENERATOR = 7, /* the one that it waits for, whose frame is pushed */
-	OP_PHP_CALLER = 8,    /* the frame that the outermost generator runs for */
-	OP_PHP_RETURN = 9,    /* return_value of the frame pushed last */
+	/* the generator for which it waits, whose frame is pushed */
+	OP_PHP_GENERATOR = 7,
+	OP_PHP_CALLER = 8, /* the frame that the outermost generator runs for */
+	OP_PHP_RETURN = 9, /* return_value of the frame pushed last */
 };
 
 enum op_php_run {
@@ -72,8 +73,8 @@ static __always_inline __u64 op_php_call(struct op_unwind *u, __u64 word)
 	       OP_PHP_INFO_MASK;
 }
 
-/* Which function is the one in runtime_bytes, of @function? The high half of its identity. @file:
- * where it has its file's name; 0: it has none. */
+/* Identify the function @function in runtime_bytes. Returns the high half of its
+ * identity. @file: the place of its file's name, or 0. */
 static __always_inline __u32 op_php_identify(struct op_unwind *u, __u64 function,
 					     __u32 file)
 {
@@ -134,8 +135,8 @@ static __always_inline bool op_php_internal(struct op_unwind *u)
 	       (__u8)op_php_of_function(u, 0) == OP_PHP_TYPE_INTERNAL;
 }
 
-/* The line of the instruction at @opline. 0: the function in runtime_bytes has no such one: a frame
- * may hold one that an earlier frame left in its memory. */
+/* The line of the instruction at @opline. 0: it is not one of the function in
+ * runtime_bytes, because a frame may have one that an earlier frame left in its memory. */
 static __always_inline __u32 op_php_line(struct op_unwind *u, __u64 opline, __u8 line_at)
 {
 	__u64 at = op_php_word(u, __builtin_offsetof(struct op_php, body_cfa)) >> 32;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The CPython step. A C activation of the interpreter loop runs one Python frame (up to
- * 3.10) or a run of them (later), from the thread's innermost frame to the one that the
- * activation was entered with. Each step pushes one of them. At the run's end the walk
- * goes on with the loop's own native frame, and the next activation continues where this
- * one ended. So native and Python frames appear in their true order.
+ * 3.10) or a run of them (later), from the thread's innermost frame to the one with
+ * which the activation was entered. Each step pushes one of them. At the run's end the
+ * walk continues with the loop's own native frame, and the next activation continues
+ * where this one ended. So native and Python frames appear in their true order.
  *
  * An activation that has not linked its frame into the thread's chain yet, or has
- * unlinked it already, must not be given its caller's frames. Since 3.10 an activation
- * with a linked frame keeps a struct on the C stack, within its own native frame: a
+ * unlinked it already, must not get its caller's frames. Since 3.10 an activation with
+ * a linked frame keeps a struct on the C stack, within its own native frame: a
  * _PyCFrame (3.10 to 3.12) or the hidden frame that ends its run (since 3.13). The
- * address of that struct tells whether the run is this activation's. Before 3.10, and in
- * 3.10 if the ranges are known, the pc tells (op_python.edge).
+ * address of that struct shows whether the run belongs to this activation. Before 3.10,
+ * and in 3.10 if the ranges are known, the pc shows it (op_python.edge).
  */
 #ifndef OP_PYTHON_STEP_H
 #define OP_PYTHON_STEP_H
@@ -28,8 +28,8 @@ enum {
 	OP_PY_INTERPRETER = 16, /* PyThreadState.interp, to 3.10 */
 };
 
-/* Leave the step and go on with the loop's native frame. After an @error no Python frame
- * follows. */
+/* Leave the step and continue with the loop's native frame. After an @error no Python
+ * frame follows. */
 static __always_inline enum op_next op_python_leave(struct op_unwind *u, __u32 error)
 {
 	if (error) {
@@ -64,9 +64,10 @@ static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 a
 }
 
 /*
- * Does the PyThreadState at @state run here, which the interpreter says runs? Code in the loop
- * itself holds the lock. What the loop called may have let go of it: then the C frame has the
- * state's innermost _PyCFrame. Before 3.10 @state's maker tells.
+ * Does the PyThreadState at @state, which the interpreter names as running, run here?
+ * Code in the loop itself holds the lock. Code that the loop called may have released
+ * it: then the C frame has the state's innermost _PyCFrame. Before 3.10, the maker of
+ * @state decides.
  */
 static __always_inline bool op_python_runs_here(struct op_unwind *u, op_ref process,
 						__u64 state)
@@ -81,10 +82,11 @@ static __always_inline bool op_python_runs_here(struct op_unwind *u, op_ref proc
 }
 
 /*
- * The PyThreadState that runs on this thread, of which @own is the first. A thread that entered a
- * sub-interpreter has another one, which any thread may have made. The interpreter names it while
- * the thread holds its lock. Returns 0 where it may be either: before 3.10 nothing else tells
- * whether a thread runs another interpreter's state that it did not make.
+ * The PyThreadState that runs on this thread, of which @own is the first. A thread that
+ * entered a sub-interpreter has another one, which any thread may have made. The
+ * interpreter names it while the thread holds its lock. Returns 0 if it may be either:
+ * before 3.10 nothing else shows whether a thread runs another interpreter's state that
+ * it did not make.
  */
 static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref process,
 					       const __u64 *words, __u64 own)
@@ -137,7 +139,7 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 	return op_python_heads(u, words, state);
 }
 
-/* Is u->pc where the loop has no frame of its own in the thread's chain? */
+/* Is u->pc at a place where the loop has no frame of its own in the thread's chain? */
 static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref process,
 					      const __u64 *words)
 {
@@ -214,8 +216,8 @@ static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 	return op_state(u)->word[OP_PY_FRAME] != 0;
 }
 
-/* The hidden frame ends a run. If the run was not this activation's, its frames are taken
- * back, and wait for the activation that they belong to. */
+/* The hidden frame ends a run. If the run was not this activation's, its frames are
+ * taken back, and wait for their own activation. */
 static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64 frame,
 						      __u8 flags, __u64 previous)
 {
@@ -286,9 +288,9 @@ static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 	return op_python_begin(u, process, words, follow);
 }
 
-/* Push one Python frame of the interpreter loop at u->pc, or go on natively. In code that
- * the process generated, push the frame of a compiled trace. @follow: the tasks that await
- * the running one have their frames behind its own. */
+/* Push one Python frame of the interpreter loop at u->pc, or continue natively. In code
+ * that the process generated, push the frame of a compiled trace. @follow: the tasks
+ * that await the running one have their frames behind its own. */
 static __always_inline enum op_next op_step_python(struct op_unwind *u, bool follow)
 {
 	__u64 words[2];

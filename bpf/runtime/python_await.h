@@ -19,16 +19,16 @@
 
 enum {
 	/* bits of op_state(u)->word[OP_PY_COROUTINE] */
-	OP_PY_AWAITING = 1 << 0, /* frames of tasks are pushed */
-	OP_PY_AWAITED = 1 << 1,	 /* they have been */
+	OP_PY_AWAITING = 1 << 0, /* frames of tasks are being pushed */
+	OP_PY_AWAITED = 1 << 1,	 /* frames of tasks were pushed */
 	OP_PY_TYPE = 8,		 /* PyObject.ob_type */
 	/* PyAsyncGenASend.ags_gen */
 	OP_PY_ASEND_GENERATOR = 16,
 	OP_PY_OWNED_BY_GENERATOR = 1, /* enum _frameowner, since 3.11 */
 };
 
-/* Between two steps: in runtime_bytes, behind the frame that is read there. No other step
- * runs meanwhile. */
+/* Between two steps: in runtime_bytes, behind the frame that is read there. No other
+ * step runs meanwhile. */
 struct op_python_await {
 	__u64 task;	 /* whose frames are pushed, or whose awaiter is looked for */
 	__u64 coroutine; /* whose frame is the next, or 0 */
@@ -36,7 +36,7 @@ struct op_python_await {
 	__u32 frames;
 	__u32 low; /* the words of the frames that are exchanged next, if low < high */
 	__u32 high;
-	__u32 left; /* objects that may still be looked at */
+	__u32 left; /* objects that may still be read */
 	__u32 reserved;
 };
 
@@ -94,8 +94,8 @@ static __always_inline void op_python_await_start(struct op_unwind *u)
 	op_state(u)->word[OP_PY_COROUTINE] |= OP_PY_AWAITING;
 }
 
-/* Go on with the event loop's frames. After an @error the stack is marked, but these are
- * pushed. */
+/* Continue with the event loop's frames. After an @error the stack is marked, but these
+ * are pushed. */
 static __always_inline enum op_next op_python_await_end(struct op_unwind *u, __u32 error)
 {
 	if (error && !u->error)
@@ -114,8 +114,8 @@ static __always_inline enum op_next op_python_await_drop(struct op_unwind *u, __
 	return op_python_await_end(u, error);
 }
 
-/* Find the task that awaits a->task. A future in between, such as gather()'s, has no frame.
- * Where several tasks await it, none of them is the caller. */
+/* Find the task that awaits a->task. A future in between, such as gather()'s, has no
+ * frame. If several tasks await it, none of them is the caller. */
 static __always_inline enum op_next op_python_await_task(struct op_unwind *u,
 							 const __u64 *tasks)
 {
@@ -144,7 +144,7 @@ static __always_inline enum op_next op_python_await_task(struct op_unwind *u,
 	return OP_NEXT_CONTINUE;
 }
 
-/* The task's innermost frame is there. */
+/* The task's innermost frame is pushed. */
 static __always_inline enum op_next op_python_await_turn(struct op_unwind *u)
 {
 	struct op_python_await *a = op_python_awaits(u);
@@ -187,8 +187,8 @@ static __always_inline bool op_python_has_frame(struct op_unwind *u, __u64 type)
 	       type == OP_PY_TASKS_WORD(u, asyncgen_type);
 }
 
-/* Push the frame of a->coroutine, and find what it awaits. What has no frame ends the task:
- * it is a future, as a rule. */
+/* Push the frame of a->coroutine, and find what it awaits. An object without a frame
+ * ends the task: usually it is a future. */
 static __always_inline enum op_next
 op_python_await_frame(struct op_unwind *u, const __u64 *words, const __u64 *tasks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the parts of the CPython step share: the words of its state, and a frame that is read
- * and pushed. */
+/* Shared by the parts of the CPython step: the words of its state, and a frame that is
+ * read and pushed. */
 #ifndef OP_PYTHON_FRAME_H
 #define OP_PYTHON_FRAME_H
 
@@ -19,14 +19,14 @@ enum {
 	OP_PY_PUSHED = 4, /* count of words and frames before the run */
 	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
 			  /* OP_PY_SLOT = 7 */
-	OP_PY_OTHER =
-		7, /* to 3.11: the PyThreadState whose frames are further out, or 0 */
-	OP_PY_TASK = 8, /* since 3.14: the running task, or 0 */
-	OP_PY_CODE = 9, /* op_python.id */
+	OP_PY_OTHER = 7,  /* to 3.11: the PyThreadState of the outer frames, or 0 */
+	OP_PY_TASK = 8,	  /* since 3.14: the running task, or 0 */
+	OP_PY_CODE = 9,	  /* op_python.id */
 };
 
 enum {
-	/* of runtime_bytes: what is read of a frame; what follows is python_await.h's */
+	/* of runtime_bytes: the bytes that are read of a frame; python_await.h uses the
+	 * rest */
 	OP_PY_FRAME_BYTES = 128,
 };
 
@@ -66,8 +66,9 @@ static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
 	((__u8)((id) >> __builtin_offsetof(struct op_python_code_id, member) * 8))
 
 /*
- * Which code object is at @code? Reads it into runtime_bytes. Returns 0 and the high half of its
- * identity, or -1. *@ret_body: it is not a function's, but runs once, as a module's does.
+ * Identify the code object at @code, and read it into runtime_bytes. Returns 0 and the
+ * high half of its identity, or -1. *@ret_body: it is not a function's, but runs once,
+ * as a module's does.
  */
 static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, __u32 *ret,
 					      bool *ret_body)
@@ -97,8 +98,8 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	return 0;
 }
 
-/* Push the frame in runtime_bytes, which may then be lost. Returns 0, or -1 where its code is
- * none. */
+/* Push the frame in runtime_bytes, which may then be overwritten. Returns 0, or -1 if
+ * its code is not a code object. */
 static __always_inline int op_python_push(struct op_unwind *u, __u64 code,
 					  const __u64 *words)
 {

@@ -56,10 +56,11 @@ static __always_inline enum op_next op_python_no_trace(struct op_unwind *u)
 }
 
 /*
- * Push the trace's frame and go on where the loop called the stub; the return address @ra
- * is at @at. @saved is the word that the trace pushed first, possibly rbp. The loop's rbp
- * is the one of u->fp and @saved that leads to a frame record. If neither does, the loop
- * may have no frame pointer, and the rest of the walk is marked as guessed.
+ * Push the trace's frame and continue where the loop called the stub; the return
+ * address @ra is at @at. @saved is the word that the trace pushed first, possibly rbp.
+ * The loop's rbp is the one of u->fp and @saved that leads to a frame record. If
+ * neither does, the loop may have no frame pointer, and the rest of the walk is marked
+ * as guessed.
  */
 static __always_inline enum op_next op_python_leave_trace(struct op_unwind *u, __u64 at,
 							  __u64 ra, __u64 saved)

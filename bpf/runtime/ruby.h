@@ -21,7 +21,7 @@
 /* Numbers of op_state(u)->word. */
 enum {
 	OP_RB_NEXT = 0, /* the next control frame */
-	OP_RB_END = 1,	/* behind the last one that counts */
+	OP_RB_END = 1,	/* end of the frames that count */
 	OP_RB_TAG = 2,	/* the newest tag: vm_exec() has one in its stack frame */
 	/* flags and frame_bytes of struct op_ruby, with a bit that is always set; 0: the walk
 	 * has not begun */
@@ -30,14 +30,14 @@ enum {
 	OP_RB_DONE = 5,	  /* vm_exec_core() has had the frames of its caller, vm_exec() */
 	OP_RB_HIDDEN = 6, /* the next frame of Ruby code has no label of its own */
 	OP_RB_COMPILED = 7, /* compiled code was interrupted: enum op_rb_compiled */
-	OP_RB_LOOK =
-		8, /* what the next step looks at: an address and OP_RB_LOOK_*; 0: a frame */
+	/* what the next step reads: an address and OP_RB_LOOK_*; 0: a frame */
+	OP_RB_LOOK = 8,
 };
 
 #define OP_RB_LOOK_AHEAD  (1ULL << 62)
 #define OP_RB_LOOK_METHOD (1ULL << 61)
 #define OP_RB_LOOK_ENDS	  (1ULL << 60) /* the method's frame ends the run */
-#define OP_RB_LOOK_NEXT	  (1ULL << 56) /* environments that were looked at: 4 bits */
+#define OP_RB_LOOK_NEXT	  (1ULL << 56) /* environments that were read: 4 bits */
 #define OP_RB_LOOK_COUNT  (15 * OP_RB_LOOK_NEXT)
 
 enum op_rb_compiled {
@@ -62,7 +62,7 @@ enum {
 #endif
 };
 
-/* The process's struct op_ruby: its slab, and where it stands there. */
+/* The process's struct op_ruby: its slab, and its place there. */
 struct op_rb_process {
 	const __u8 *slab;
 	__u32 off;
@@ -91,7 +91,8 @@ static __always_inline bool op_rb_within(const struct op_rb_process *p, __u64 ad
 	return addr >= op_rb_word(p, range) && addr < op_rb_word(p, range + 8);
 }
 
-/* Leave the step and go on with the native frame. After an @error no Ruby frame follows. */
+/* Leave the step and continue with the native frame. After an @error no Ruby frame
+ * follows. */
 static __always_inline enum op_next op_rb_leave(struct op_unwind *u, __u32 error)
 {
 	if (error)
@@ -112,7 +113,7 @@ static __always_inline __u32 op_rb_context(struct op_unwind *u,
 	if (!block)
 		return OP_ERROR_ruby_no_context;
 	if (OP_RB_BYTE(word, flags) & OP_RUBY_SHARED) {
-		/* another thread's, while this one runs without the lock */
+		/* the context of another thread, while this one runs without the lock */
 		if (op_platform_read(u, ret, 8, at) || !*ret ||
 		    op_platform_read(u, &thread, 8, *ret + OP_RB_BYTE(word, ec_thread)) ||
 		    op_platform_read(u, &thread, 8, thread + (word >> 32 & 0x7fffffff)) ||
@@ -169,7 +170,7 @@ static __always_inline bool op_rb_popped_end(struct op_unwind *u)
 	       !op_platform_read(u, &flags, 8, ep) && (flags & OP_RUBY_FRAME_FINISH);
 }
 
-/* Read the control frame at @frame with its flags, and the body of its code, if it has any.
+/* Read the control frame at @frame with its flags, and the body of its code, if any.
  * Returns 0 or -1. */
 static __always_inline int op_rb_read(struct op_unwind *u, __u64 frame)
 {
@@ -270,7 +271,7 @@ static __always_inline int op_rb_push_c(struct op_unwind *u)
 	return 0;
 }
 
-/* What kind of imemo is the object at @addr? Returns -1 if it is none. */
+/* The type of the imemo at @addr, or -1 if the object is none. */
 static __always_inline int op_rb_imemo(struct op_unwind *u, __u64 addr)
 {
 	__u64 flags = 0;
@@ -320,7 +321,7 @@ static __always_inline enum op_next op_rb_end(struct op_unwind *u, bool in_core)
 	return op_rb_leave(u, 0);
 }
 
-/* The frame at hand is done; it @ends the run, or does not. */
+/* The current frame is done. @ends: it ends the run. */
 static __always_inline enum op_next op_rb_next(struct op_unwind *u, bool ends)
 {
 	__u64 *state = op_state(u)->word;
@@ -331,8 +332,9 @@ static __always_inline enum op_next op_rb_next(struct op_unwind *u, bool ends)
 }
 
 /*
- * A run has ended. Are the remaining frames functions in C alone? Then C code has called them at the
- * start of a thread or of a fiber, no activation comes for them, and they follow.
+ * A run has ended. Are the remaining frames only functions in C? Then C code has called
+ * them at the start of a thread or of a fiber. No activation comes for them, and they
+ * follow.
  */
 static __always_inline enum op_next op_rb_ahead(struct op_unwind *u, __u64 at,
 						bool in_core)
@@ -354,8 +356,9 @@ static __always_inline enum op_next op_rb_ahead(struct op_unwind *u, __u64 at,
 }
 
 /*
- * Look for the method entry of the frame in runtime_bytes: it stands in the frame's environment, or
- * in that of a block around it. Push the frame when it is found, or when there is none.
+ * Search for the method entry of the frame in runtime_bytes: it is in the frame's
+ * environment, or in that of a block around it. Push the frame when it is found, or if
+ * there is none.
  */
 static __always_inline enum op_next op_rb_env(struct op_unwind *u, __u64 look)
 {
@@ -390,8 +393,9 @@ static __always_inline enum op_next op_rb_env(struct op_unwind *u, __u64 look)
 }
 
 /*
- * Push the frame of Ruby code in runtime_bytes, or have the next step do it. Code that rescues or
- * ensures has a frame of its own above that of its function; since 3.4 both have one label.
+ * Push the frame of Ruby code in runtime_bytes, or let the next step do it. Code that
+ * rescues or ensures has a frame of its own above that of its function. Since 3.4 both
+ * have one label.
  */
 static __always_inline enum op_next op_rb_code_frame(struct op_unwind *u, bool ends)
 {
@@ -472,9 +476,9 @@ static __always_inline __u32 op_rb_code_bytes(struct op_unwind *u)
 }
 
 /*
- * YJIT's code. It has one native frame for many of Ruby, whose control frames are pushed at
- * vm_exec() or vm_exec_core(), which called it. What looks otherwise is walked as any code without a
- * file.
+ * YJIT's code. It has one native frame for many of Ruby, whose control frames are
+ * pushed at vm_exec() or vm_exec_core(), which called it. Code of another form is
+ * walked like any code without a file.
  */
 static __always_inline enum op_next op_rb_code(struct op_unwind *u,
 					       const struct op_rb_process *p)
@@ -482,7 +486,7 @@ static __always_inline enum op_next op_rb_code(struct op_unwind *u,
 	__u64 cfa;
 	__u64 ra = 0;
 
-	/* in memory: to the verifier all ways to here are one then */
+	/* in memory: for the verifier all paths to this point are then one */
 	*(__u64 *)u->runtime_bytes = u->sp + op_rb_code_bytes(u);
 	cfa = op_rb_field(u, 0);
 	if (op_read_stack(u, cfa - 8, &ra) ||
@@ -496,7 +500,7 @@ static __always_inline enum op_next op_rb_code(struct op_unwind *u,
 	return op_leave_runtime(u, 0);
 }
 
-/* Push one frame of the activation at u->pc, or go on natively. */
+/* Push one frame of the activation at u->pc, or continue natively. */
 static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;

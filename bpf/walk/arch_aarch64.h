@@ -24,9 +24,9 @@ enum {
 };
 
 /*
- * The caller's sp, if this frame's record is at @fp. A record is at the low end of its
- * frame or in its middle, so it says nothing about the caller's sp. But in code of gcc
- * the caller's record, at @next_fp, is at the caller's sp; rules of other compilers use
+ * The caller's sp, if this frame's record is at @fp. A record may be at the low end of
+ * its frame or in its middle, so it does not give the caller's sp. But in code of gcc
+ * the caller's record, at @next_fp, is at the caller's sp. Rules of other compilers use
  * fp.
  */
 static __always_inline __u64 op_arch_sp_after_record(__u64 fp, __u64 next_fp)
@@ -89,8 +89,8 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 	return OP_CALL_NONE;
 }
 
-/* Where the frame record is not there yet, or no more, the return address is in lr, which may be
- * older elsewhere: fp is followed. */
+/* If the frame record is not there yet or no longer there, the return address is in lr.
+ * Elsewhere lr may be old, so fp is followed. */
 static __always_inline bool op_arch_is_recordless(struct op_unwind *u, __u64 pc)
 {
 	(void)u;

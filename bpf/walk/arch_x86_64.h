@@ -54,8 +54,8 @@ static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u
 	return ra;
 }
 
-/* Is there an entry of a PLT at @at: a jump through a word of memory, or the instruction
- * before that? (System V ABI AMD64, 5.2; with IBT, B.) */
+/* Is there an entry of a PLT at @at: a jump through a word of memory, or the
+ * instruction before that? (System V ABI AMD64, 5.2; with IBT, B.) */
 static __always_inline bool op_arch_is_plt(struct op_unwind *u, __u64 at)
 {
 	__u64 code = 0;
@@ -72,8 +72,8 @@ static __always_inline bool op_arch_is_plt(struct op_unwind *u, __u64 at)
  * Do the 8 bytes of code before @ra end with a call (Intel's manual, volume 2, CALL)? A
  * call with a fixed target leads here if the target is shortly before pc, in its
  * function; if the call is in code without a file; or if pc is in another file and the
- * target is a PLT entry. Otherwise it leads elsewhere, from where the function of pc may
- * have been jumped to. u has the mapping of @ra.
+ * target is a PLT entry. Otherwise the call leads to another function, which may have
+ * jumped to the function of pc. u has the mapping of @ra.
  */
 static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 code,
 						    __u64 ra)
@@ -152,13 +152,13 @@ static __always_inline void op_arch_keep(struct op_unwind *u,
 }
 
 /*
- * Is @pc an instruction of a function that keeps frame pointers at which its frame record is not
- * there yet, or no more? So it is at push %rbp; at mov %rsp,%rbp after it; at ret, and at a jump
- * after leave or pop %rbp, where some CPUs spend much time.
+ * Is @pc an instruction of a function with frame pointers at which its frame record
+ * does not exist? That is at push %rbp, at mov %rsp,%rbp after it, at ret, and at a
+ * jump after leave or pop %rbp. Some CPUs spend much time there.
  */
 static __always_inline bool op_arch_is_recordless(struct op_unwind *u, __u64 pc)
 {
-	__u64 code = 0; /* from the byte before @pc on */
+	__u64 code = 0; /* beginning with the byte before @pc */
 	__u32 before;
 	__u32 at;
 
@@ -200,10 +200,10 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 	op_arch_keep(u, rule, cfa);
 	u->sp = cfa;
 	u->fp = fp;
-	/* The stack ends here without a STOP rule, as where a context has a stack of its
+	/* The stack ends here without a STOP rule, as in a context with a stack of its
 	 * own. But after a guess, and at a leaf, whose rule may belong to another place
-	 * (LuaJIT's interpreter calls into itself), it is more likely that the walk went
-	 * wrong. */
+	 * (LuaJIT's interpreter calls into itself), it is more likely that the walk
+	 * went wrong. */
 	if (!ra)
 		return op_end(u, u->guesses | u->exact ? OP_ERROR_native_zero_return
 						       : OP_END_COMPLETE);

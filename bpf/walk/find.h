@@ -39,9 +39,9 @@ _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches al
 	})
 
 /*
- * The flags of a mapping, by what was found of its mark: where its file is still mapped
- * nothing has to be checked, and where another one is its table must be made first.
- * Without branches, each of which the verifier would follow.
+ * The flags of a mapping, from what was found of its mark. If its file is still mapped,
+ * nothing has to be checked. If another file is, its table must be made first. Without
+ * branches, each of which the verifier would follow.
  */
 static __always_inline __u32 op_flags_now(const struct op_unwind *u, __u32 flags)
 {

@@ -3,16 +3,17 @@
  * Stacks deeper than max_frames: half of the frames are those at the leaf, and the rest
  * of the buffer has the outermost ones. A word of OP_FRAME_LEFT_OUT is between them.
  *
- * The room is four quarters. Each time it is full, the last quarter moves to the
- * third one, so one to two quarters of the outermost frames remain in the end. A walk
- * with frames of a runtime is cut, for runtimes take frames back that they have pushed.
+ * The buffer has four quarters. Each time it is full, the last quarter moves to the
+ * third one, so at the end it has one to two quarters of the outermost frames. A walk
+ * with frames of a runtime is cut, because runtimes take back frames that they have
+ * pushed.
  */
 #ifndef OP_FOLD_H
 #define OP_FOLD_H
 
 #include "bpf/walk/unwind.h"
 
-/* The walk ended: was it for want of room, and is there some now? Then the same step runs
+/* The walk ended. Was the buffer full, and is space free now? Then the same step runs
  * again. */
 static __always_inline bool op_fold(struct op_unwind *u)
 {

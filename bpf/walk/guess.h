@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Code without unwind data: hand-written assembly, start files, files compiled without
- * tables, and code that a process generated without frame pointers. Its caller is
- * guessed, and the guess is checked: a return address must follow a call instruction in a
+ * Guesses the caller of code without unwind data: hand-written assembly, start files,
+ * files compiled without tables, and code that a process generated without frame
+ * pointers. The guess is checked: a return address must follow a call instruction in a
  * known executable mapping. The guess is the nearest such word above sp, or the return
- * address of the frame record that fp points to. It is taken if its own caller holds, too:
- * that must follow a call as well. A frame found this way is marked. A stack slot with the
+ * address of the frame record at fp. It is taken if its own caller is valid, too: that
+ * must follow a call as well. A frame found this way is marked. A stack slot with the
  * return address of an earlier call can still mislead the walk.
  */
 #ifndef OP_GUESS_H
@@ -37,8 +37,8 @@ static __always_inline enum op_next op_guess_begin(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* No rule leads on from the frame at hand. If it was @guessed it is not the caller, and the guess
- * goes on below it; else its caller is guessed. */
+/* No rule leads on from the current frame. If that frame was @guessed, it is not the
+ * caller, and the search continues below it. Otherwise its caller is guessed. */
 static __always_inline enum op_next op_guess_on(struct op_unwind *u, __u32 guessed)
 {
 	/* A runtime's frames, and those that were folded, are not taken back. */
@@ -97,10 +97,10 @@ static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp,
 
 /*
  * Does the frame record at fp lead to known code, or does fp mark the end of the stack?
- * For @silent code, which nothing says keeps frame pointers, the record must also be that of this
- * frame: code without frame pointers leaves its caller's record in fp, whose return address
- * belongs to a call of that caller; and 0 there may be anything, so that the stack ends where no
- * caller is found.
+ * In @silent code nothing shows that it keeps frame pointers, so the record must also
+ * be that of this frame. Code without frame pointers leaves its caller's record in fp,
+ * whose return address belongs to a call of that caller. A 0 there may be any value, so
+ * the stack ends if no caller is found.
  */
 static __always_inline bool op_leads_to_code(struct op_unwind *u, bool silent)
 {
@@ -137,9 +137,9 @@ static __always_inline bool op_guess_frame(struct op_unwind *u)
 }
 
 /*
- * The caller's fp, if the return address is at @at: the one that is saved next to it; or
- * fp as it is; or, if assembly uses fp for something else, the last word below @at that
- * looks like a saved fp.
+ * The caller's fp, if the return address is at @at: the one that is saved next to it,
+ * or fp as it is. If assembly uses fp for other data, it is the last word below @at
+ * that looks like a saved fp.
  */
 static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
 {
@@ -153,8 +153,8 @@ static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
 }
 
 /*
- * No word is the return address of a call that leads here. The first one of a call that
- * leads elsewhere is used then, since functions also end with jumps.
+ * No word is the return address of a call that leads here. Use the first one of a call
+ * that leads elsewhere, because functions also end with jumps.
  */
 static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 {

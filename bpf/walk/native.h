@@ -86,7 +86,7 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	__u32 off;
 
 	*ret_runtime = OP_RUNTIME_NONE;
-	/* Code without a file is that of a runtime, with frame pointers. */
+	/* Code without a file belongs to a runtime, and has frame pointers. */
 	*ret = (struct op_unwind_rule){ .cfa = u->map.segment ? OP_CFA_INVALID
 							      : OP_CFA_FRAME };
 	if (!u->map.segment)
@@ -145,9 +145,9 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 
 /*
  * Go to the caller by @rule. A rule that was derived from code must lead to a return
- * address, and so must that of a frame that was @guessed; otherwise the caller is guessed, or
- * the guess goes on. The same is required if the code may belong
- * to another file by now; otherwise the walk ends, and user space, which knows the file,
+ * address, and so must that of a frame that was @guessed. Otherwise the caller is
+ * guessed, or the search continues. The same is required if the code may belong to
+ * another file by now. Otherwise the walk ends, and user space, which knows the file,
  * resumes it at this frame.
  */
 static __always_inline enum op_next
@@ -183,7 +183,7 @@ op_step_by_rule(struct op_unwind *u, const struct op_unwind_rule *rule, __u32 gu
 }
 
 /* The end of the stack frame of the interpreter's loop, which begins at sp. Outside of
- * the loop's body (pushes, pops) the frame is not set up: then it is empty. */
+ * the loop's body (pushes, pops) the frame is not set up, and counts as empty. */
 static __always_inline __u64 op_loop_cfa(struct op_unwind *u,
 					 const struct op_unwind_rule *rule)
 {
@@ -207,7 +207,7 @@ static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 	return u->guessed > OP_GUESSED_FRAME ? OP_FRAME_NATIVE_GUESSED : OP_FRAME_NATIVE;
 }
 
-/* A return address that a uretprobe has replaced is what it was. */
+/* Restore a return address that a uretprobe has replaced. */
 static __always_inline void op_pass_uretprobe(struct op_unwind *u)
 {
 	__u32 i = u->returns_next;
@@ -263,8 +263,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	u->runtime_done = 0;
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	/* A signal handler returns to the first instruction of the restorer. No call
-	 * precedes that, but another function. */
+	/* A signal handler returns to the first instruction of the restorer. Another
+	 * function precedes that, and not a call. */
 	op_push_word(u, op_frame_word(rule.cfa == OP_CFA_SIGNAL ? OP_FRAME_NATIVE_EXACT
 								: op_frame_kind_now(u),
 				      u->pc));
@@ -283,8 +283,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
 		u->guessed = made ? OP_GUESSED_FRAME : silent * OP_GUESSED_WAY;
-		/* Code without unwind data, of a file or of a runtime's stubs, may or may
-		 * not keep frame pointers. */
+		/* Code without unwind data, of a file or of a runtime's stubs, may or
+		 * may not keep frame pointers. */
 		if ((made && u->exact && op_arch_is_recordless(u, look)) ||
 		    !op_leads_to_code(u, silent))
 			return op_guess_on(u, silent ? 0 : guessed);
@@ -297,9 +297,10 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return next;
 	default:
 		u->guessed = 0;
-		/* A place that was loaded from the stack or kept in a register may be on
-		 * another, lower one, as where OCaml's code calls C. So may fp be, where
-		 * nothing was guessed. (Without branches, which the verifier would follow.) */
+		/* A place that was loaded from the stack or kept in a register may be
+		 * on another, lower stack, as where OCaml's code calls C. So may fp, if
+		 * nothing was guessed. (Without branches, which the verifier would
+		 * follow.) */
 		one_stack =
 			OP_CFA_ONE_STACK & ~(((__u64)u->guesses - 1) >> 63 << OP_CFA_FP);
 		sp *= one_stack >> rule.cfa & 1;

@@ -29,7 +29,7 @@ static __always_inline struct pt_regs *op_task_registers(void)
 	return op_stack_registers(op_current_task());
 }
 
-/* Those of @task, which an iterator has come to. */
+/* The user registers of @task, to which an iterator has come. */
 static __always_inline struct pt_regs *op_registers_of(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
@@ -44,7 +44,7 @@ static __always_inline struct pt_regs *op_registers_of(struct task_struct *task)
 #include "bpf/walk/registers_aarch64.h"
 #endif
 
-/* As op_syscall_of(), of the current task. */
+/* Like op_syscall_of(), for the current task. */
 static __always_inline __s32 op_saved_syscall(void)
 {
 	return op_syscall_of(op_task_registers());

@@ -63,9 +63,9 @@ static __always_inline void op_read_registers(struct task_struct *task,
 					      struct op_registers *to)
 {
 	/*
-	 * One read is enough, since the order of the fields is part of the kernel's user
-	 * interface. The buffer is in @to because BPF's stack is small: 512 bytes for all
-	 * functions together.
+	 * One read is enough, because the order of the fields is part of the kernel's
+	 * user interface. The buffer is in @to because BPF's stack is small: 512 bytes
+	 * for all functions together.
 	 */
 	struct op_x86_regs *regs =
 		(void *)&to->reg[OP_LEAF_REGS - sizeof(struct op_x86_regs) / 8];

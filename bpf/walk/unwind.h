@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The state of one walk and what every step works with: reading the user stack through a
+ * The state of one walk, and what every step uses: reading the user stack through a
  * window, reading the arena, pushing frames, ending the walk.
  *
- * A walk is a sequence of steps; each advances by one native frame, or by one run of an
- * interpreter's frames. Steps use the platform (op_platform.h) alone, so the same source
- * runs in the kernel and, compiled for the host, in user space.
+ * A walk is a sequence of steps. Each advances by one native frame, or by one run of an
+ * interpreter's frames. Steps call only the platform (op_platform.h), so the same
+ * source runs in the kernel and, compiled for the host, in user space.
  */
 #ifndef OP_UNWIND_H
 #define OP_UNWIND_H
@@ -15,32 +15,34 @@
 
 enum {
 	OP_WINDOW_BYTES = 512,
-	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
+	/* bytes of it below the requested address: saved registers */
+	OP_WINDOW_BELOW = 64,
 	OP_DEEP_STEPS_MAX = 4 * OP_FRAMES_MAX + 16, /* of a walk that folds (fold.h) */
 	OP_CONTEXT_WORDS = sizeof(struct op_thread_context) / 8,
 	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + OP_CONTEXT_WORDS + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
 	OP_STEP_GUESS = OP_RUNTIME_MAX,
 	/* op_unwind.guessed */
-	OP_GUESSED_FRAME = 1,  /* by frame pointer, in code that no file has */
-	OP_GUESSED_CALLER = 2, /* of several: u->guess has the others */
-	OP_GUESSED_WAY = 3,    /* by the only way that there was */
+	OP_GUESSED_FRAME = 1,  /* by frame pointer, in code without a file */
+	OP_GUESSED_CALLER = 2, /* one of several: u->guess has the others */
+	OP_GUESSED_WAY = 3,    /* the only way that there was */
 	OP_RUNTIME_BYTES = 256,
 	OP_RUNTIME_WORDS = 10,	  /* of state, for each runtime on the stack */
 	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk */
 };
 
-/* What one runtime keeps from step to step. All zero at its first step of a walk. */
+/* The state that one runtime keeps from step to step. All zero at its first step of a
+ * walk. */
 struct op_runtime_state {
 	__u64 word[OP_RUNTIME_WORDS];
-	__u32 instance; /* whose it is; 0: free */
+	__u32 instance; /* owner; 0: free */
 	__u32 error;	/* why its frames are missing from here on, or 0 */
 	op_ref ref;	/* of the runtime's own struct */
 	__u32 runtime;	/* enum op_runtime */
 };
 
-/* What a call instruction says of the code at pc: it is none; it leads elsewhere, so that
- * pc's function was jumped to; it may lead here. */
+/* What a call instruction shows about the code at pc: there is no call; it leads
+ * elsewhere, so pc's function was entered by a jump; it may lead here. */
 enum op_call {
 	OP_CALL_NONE = 0,
 	OP_CALL_ELSEWHERE,
@@ -63,7 +65,7 @@ struct op_walk_process {
 	__u32 mapping_count;
 };
 
-/* What a walk has pushed. */
+/* The frames that a walk has pushed. */
 struct op_walk_output {
 	__u32 frames;
 	__u32 max_frames;
@@ -86,12 +88,12 @@ struct op_walk_mapping {
 	__u32 reserved;
 };
 
-/* What a guess looks at. */
+/* State of a guess. */
 struct op_walk_guess {
 	__u64 fp;	 /* a word on the way that looks like a saved fp, or 0 */
-	__u32 slot;	 /* of the stack, which the guess looks at next */
+	__u32 slot;	 /* of the stack, for the guess to examine next */
 	__u32 elsewhere; /* 1 + the first with a return address of a call elsewhere, or 0 */
-	/* the frame whose caller is guessed, for the case that the caller does not hold */
+	/* the frame whose caller is guessed, in case the caller is not valid */
 	__u64 pc;
 	__u64 sp;
 	__u64 frame; /* its fp */
@@ -102,10 +104,11 @@ struct op_walk_guess {
 };
 
 enum {
-	OP_RETURNS_MAX = 8, /* calls with a uretprobe on one stack that a walk passes */
+	OP_RETURNS_MAX = 8, /* calls with a uretprobe on one stack that a walk can pass */
 };
 
-/* The calls of the task that a uretprobe has return elsewhere, the innermost first. */
+/* The calls of the task whose return address a uretprobe has replaced, the innermost
+ * first. */
 struct op_walk_returns {
 	__u64 trampoline;	  /* where they return */
 	__u64 sp[OP_RETURNS_MAX]; /* of the caller, after the call */
@@ -127,33 +130,34 @@ struct op_unwind {
 	__u32 exact; /* pc was interrupted (registers are whole), not a return address */
 	__u32 runtime_done; /* the interpreter's frames at this native frame are pushed */
 	__u16 end;
-	__u16 guessed; /* the last step went where no table led it: OP_GUESSED_* */
+	__u16 guessed; /* the last step was not led by a table: OP_GUESSED_* */
 
 	struct op_walk_mapping map;
-	__u32 heap_moved; /* the process went on since: code is as it was, the heap is not */
-	__u32 error;	  /* of a runtime that has no state, or 0 */
-	__u32 guesses;	  /* of this walk */
+	/* the process has run since: code is as it was, the heap is not */
+	__u32 heap_moved;
+	__u32 error;	    /* of a runtime that has no state, or 0 */
+	__u32 guesses;	    /* of this walk */
 	__u32 kept_lost;    /* reg[OP_ARCH_KEPT_REG] is not the frame's */
 	__u32 parked_count; /* of parked[] */
 	__u32 returns_len;  /* of returns */
 	__u32 returns_next; /* of these, the innermost that the walk has not passed */
 	__u64 loop_cfa;	 /* of the native frame whose interpreter's frames are wanted */
 	__u64 window_at; /* address of window[0]; ~0: empty */
-	/* Of the runtime whose step ran last: in one place for all, so that steps need no
-	 * index. The others wait in parked[]. */
+	/* State of the runtime whose step ran last: in one place for all, so that steps
+	 * need no index. The others wait in parked[]. */
 	struct op_runtime_state state;
 	__u64 window[OP_WINDOW_BYTES / 8];
 	__u64 reg[OP_LEAF_REGS]; /* valid while exact; one is followed on */
 
-	/* What most walks do not touch. */
+	/* Members that most walks do not use. */
 	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
 	struct op_walk_guess guess;
 	struct op_walk_returns returns;
 	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
-/* An old object that walks skip for a while. A slot has a few, because a walk finds its
- * memory driven out of the caches by other programs. */
+/* An old object that walks skip for a while. A slot has a few of them, because other
+ * programs drive its map's memory out of the caches. */
 struct op_object_known {
 	__u64 key; /* op_object_key() */
 	__u32 check;
@@ -191,7 +195,7 @@ struct op_object_copy {
 
 /*
  * A slot: the state of one walk. Walks that interrupt each other on a CPU have one each
- * (event/slot.h). The record and its words stand together as they go out.
+ * (event/slot.h). The record and its words are adjacent, as they are sent.
  */
 struct op_slot {
 	__u64 users;	  /* walks that want it: the one that makes it 1 has it */
@@ -199,7 +203,7 @@ struct op_slot {
 	__u32 depth;	  /* of that task's slots on this CPU; the deepest one runs */
 	__u32 number;	  /* of the slot in op_slots */
 	__u32 tail_calls; /* of the walk */
-	__u32 absent;	  /* a bit a runtime: its program is not there */
+	__u32 absent;	  /* a bit for each runtime whose program is missing */
 	__u32 named;	  /* its stack is announced once a window, and not copied */
 	__u32 reserved0;
 	__u64 begun_ns; /* since when the sample takes time of the CPU */
@@ -207,7 +211,7 @@ struct op_slot {
 	__u64 called; /* where a probe measures latency: the function that has returned */
 	struct op_unwind unwind;
 	struct op_registers registers;
-	/* where `named`; what follows it goes out with it */
+	/* if `named`; the members behind it are sent with it */
 	struct op_named sample;
 	struct op_thread_context context;
 	__u32 context_bytes; /* of it: 0, there is none */
@@ -262,8 +266,8 @@ static __always_inline __u32 op_missing_frames(struct op_unwind *u)
 	return error;
 }
 
-/* End the walk: @why is an enum op_end or an error. A stack that lacks only a runtime's
- * frames says so. */
+/* End the walk. @why is an enum op_end or an error. A stack that lacks only a runtime's
+ * frames has that reason. */
 static __always_inline enum op_next op_end(struct op_unwind *u, __u32 why)
 {
 	if (why == OP_END_COMPLETE)
@@ -330,8 +334,8 @@ static __always_inline void op_push_word(struct op_unwind *u, __u64 word)
 	u->out.words = i + 1;
 }
 
-/* Does one more frame fit, of any number of words? Otherwise the stack is truncated: a
- * record with more words is refused. */
+/* Does one more frame of any number of words fit? Otherwise the stack is truncated,
+ * because a record with more words is refused. */
 static __always_inline bool op_frame_room(struct op_unwind *u)
 {
 	return u->out.frames < u->out.max_frames &&
@@ -350,7 +354,7 @@ static __always_inline __u64 op_runtime_word(struct op_unwind *u, __u32 words,
 	return op_frame_word(op_frame_kind_of(op_state(u)->instance, words), address);
 }
 
-/* Go on native: at the loop's own frame, or at the pc that the step has set. */
+/* Continue native: at the loop's own frame, or at the pc that the step has set. */
 static __always_inline enum op_next op_leave_runtime(struct op_unwind *u, __u32 done)
 {
 	u->step = OP_STEP_NATIVE;
@@ -398,8 +402,9 @@ static __always_inline bool op_change_state(struct op_unwind *u, __u32 instance)
 }
 
 /*
- * Let the step of instance @instance go on from here. Where the walk has no state left for
- * it, or the process no such instance, the frame stays native and the stack says why.
+ * Let the step of instance @instance continue from here. If the walk has no state left
+ * for it, or the process has no such instance, the frame stays native and the stack has
+ * the reason.
  */
 static __always_inline enum op_next op_enter_runtime(struct op_unwind *u, __u32 instance)
 {

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 enum {
-	COLUMNS = 80, /* of a help text */
+	COLUMNS = 80, /* columns of a help text */
 };
 
 static volatile sig_atomic_t caught;
-static volatile sig_atomic_t seen;   /* signals that ask for an end */
-static volatile sig_atomic_t spared; /* the first interrupt is another's */
+static volatile sig_atomic_t seen;   /* number of signals that ask for an end */
+static volatile sig_atomic_t spared; /* the first interrupt belongs to a command */
 
-/* What ends a program that does not ask for it. An end by any of them is one in order. */
+/* Signals that would end the program. It ends in order after any of them. */
 static const int ends[] = {
 	SIGHUP,	 SIGINT,  SIGTERM,   SIGUSR1, SIGUSR2, SIGALRM,
 	SIGXCPU, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,
@@ -33,7 +33,8 @@ static void on_signal(int number)
 		return;
 	}
 	caught = number;
-	/* The second one hurries what is left to do; the third has its default action. */
+	/* The second one shortens the rest of the work. The third one has its default
+	 * action. */
 	if (++seen > 1)
 		(void)sigaction(number, &def, NULL);
 }
@@ -48,14 +49,15 @@ void signals_catch(void)
 	struct sigaction sa = { .sa_handler = on_signal }, was;
 	size_t i;
 
-	/* What was ignored stays so, as under nohup and for background jobs of a shell. */
+	/* Ignored signals stay ignored, as under nohup and in background jobs of a
+	 * shell. */
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
 			(void)sigaction(ends[i], &sa, NULL);
 	}
 	sa = (struct sigaction){ .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
 	(void)sigaction(SIGCHLD, &sa, NULL);
-	/* A reader that went, and a limit of the size of files, are errors of a write. */
+	/* A closed pipe, and a limit of file sizes, become errors of a write. */
 	sa = (struct sigaction){ .sa_handler = SIG_IGN };
 	(void)sigaction(SIGPIPE, &sa, NULL);
 	(void)sigaction(SIGXFSZ, &sa, NULL);
@@ -140,7 +142,8 @@ int fail_init(const struct otelprof_error_info *why, int error)
 {
 	int r = fail_because("cannot profile", why, error);
 
-	if (geteuid() != 0 && (error == -EPERM || error == -EACCES))
+	if (geteuid() != 0 &&
+	    (error == -OTELPROF_E_CAPABILITY || error == -EPERM || error == -EACCES))
 		note("try it with sudo; a COMMAND still runs as you");
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands share: options, signals, messages, a profiling session. */
+/* Shared by the commands: options, signals, messages, a profiling session. */
 #ifndef OTELPROF_COMMON_H
 #define OTELPROF_COMMON_H
 
@@ -42,9 +42,9 @@ enum {
 	OPTION_RULES_MAX = 256
 };
 
-/* A switch that is a key of the settings. */
+/* A switch that is a key of the settings: */
 struct given {
-	const char *name; /* as it was written, without "--" */
+	const char *name; /* as the user wrote it, without "--" */
 	const char *value;
 };
 
@@ -56,16 +56,16 @@ struct options {
 	double seconds;	  /* 0: until a signal */
 	int verbose;
 	const char *config_path; /* of --config; NULL: none */
-	struct given *given;	 /* in their order; by options_clear() */
+	struct given *given;	 /* in their order; freed by options_clear() */
 	size_t given_len;
-	struct otelprof_settings
-		*settings; /* all together, by session_settings(); borrowed */
+	/* all together, by session_settings(); borrowed */
+	struct otelprof_settings *settings;
 	struct otelprof_rule rules[OPTION_RULES_MAX]; /* texts are on the heap */
 	size_t rules_len;
-	size_t includes; /* of them, by options that include: they come first */
+	size_t includes; /* number of these that options which include have put first */
 };
 
-/* Values of options; those of keys are in `given`. */
+/* Values of options. Those of keys are in `given`. */
 enum {
 	OPTION_CGROUP = 256,
 	OPTION_CONTAINER,
@@ -84,24 +84,24 @@ enum {
 	OPTIONS_HELP = -1
 };
 
-/* How rules are judged, the same everywhere. */
+/* How rules are evaluated, for help texts. */
 #define RULES_SENTENCE                                                                    \
 	"The last matching rule that includes or excludes decides whether a process is\n" \
 	"sampled. The last matching rule with a rate decides how often. A process that\n" \
 	"no rule includes or excludes is sampled only if no rule includes.\n"
 
-/* Take an option of a command's own. Returns 0, or an exit status after a message. */
+/* Handle an option of the command itself. Returns 0, or an exit status after a message. */
 typedef int (*option_fn)(void *data, int c, char *arg);
 /*
- * Parse @argv: @letters, as of getopt(), and @longs, which a line of zeroes ends, are the command's
- * own. What follows the options begins at optind. Returns 0; OPTIONS_HELP; or an exit status after
- * a message.
+ * Parse @argv. The command's own options are @letters, as for getopt(), and @longs,
+ * which ends with a line of zeroes. Other arguments begin at optind. Returns 0;
+ * OPTIONS_HELP; or an exit status after a message.
  */
 int options_parse(struct options *o, int argc, char **argv, const char *letters,
 		  const struct option *longs, option_fn take, void *data);
-/* Free what options_parse() took. */
+/* Free the results of options_parse(). */
 void options_clear(struct options *o);
-/* Print what commands that profile share. The texts of options begin in column 30. */
+/* Print the options that commands which profile share. Their texts begin in column 30. */
 void options_help(FILE *f, const struct options *o);
 /* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */
 int parse_number(const char *command, const char *option, const char *arg, long long min,
@@ -110,7 +110,7 @@ int parse_seconds(const char *command, const char *option, const char *arg, doub
 /* Print "Try 'otelprof record --help'." Returns STATUS_USAGE. */
 int usage_hint(const char *command);
 
-/* Print why a call on @p failed. Returns STATUS_FAILED. */
+/* Print the reason why a call on @p failed. Returns STATUS_FAILED. */
 int fail_library(struct otelprof *p, const char *what, int error);
 /* The same for otelprof_init(), which filled @why. */
 int fail_init(const struct otelprof_error_info *why, int error);
@@ -118,29 +118,29 @@ int fail_init(const struct otelprof_error_info *why, int error);
 /* Print the words of @text from column @indent on, after @column columns of the line. */
 void print_wrapped(FILE *f, const char *text, int column, int indent);
 
-/* Catch the signals that would end the program: signal_seen() returns the last one. Those that are
- * ignored stay so. The third one ends it. */
+/* Catch the signals that would end the program: signal_seen() returns the last one.
+ * Ignored signals stay ignored. The third signal ends the program. */
 void signals_catch(void);
 int signal_seen(void);
 int signals_count(void);
-/* Leave the first SIGINT to a command that is run: the terminal sends it there, too. */
+/* Leave the first SIGINT to the command, to which the terminal sends it, too. */
 void signals_spare_interrupt(void);
 bool signals_interrupt_was_spared(void);
 
-/* Read the file of --config, if there is one, the environment, and what the command line has:
- * the later one wins. Returns 0, or an exit status after a message. */
+/* Read the file of --config if there is one, then the environment, then the command
+ * line. Later values win. Returns 0, or an exit status after a message. */
 int session_settings(const struct options *o, struct otelprof_settings **ret);
 /* Make a handle with the rate and the rules of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);
 
-/* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
- * are available again. */
+/* Polls, or exports. A failure does not end the session, because the library can
+ * continue when memory or descriptors are available again. */
 struct tries {
 	const char *what;
 	const char *gave_up;
 	int failed; /* in a row */
-	int error;  /* the last one's */
+	int error;  /* of the last failure */
 };
 #define TRIES_POLL                                                                       \
 	{                                                                                \
@@ -150,21 +150,21 @@ struct tries {
 	{                                                                                \
 		.what = "an export", .gave_up = "cannot export"                          \
 	}
-/* Take what a try returned; a failed one prints a message, and a pause follows. Returns
- * 0, or STATUS_FAILED where it is time to give up, said. */
+/* Take the result of a try. A failure prints a message, and a pause follows. Returns 0,
+ * or STATUS_FAILED after a message when it is time to give up. */
 int session_try(struct otelprof *p, struct tries *t, int r);
 
 /* Called between polls. Returns true to end the session. */
 typedef bool (*session_fn)(void *data);
 /*
  * Poll until a signal, the end of @o's time, or @done. Exports every @window seconds,
- * give or take a tenth, so that the hosts of a fleet do not all send at once; the first
- * time after at most half a second. Shows progress on a terminal if @show. Returns 0, or
- * STATUS_FAILED after a message.
+ * plus or minus a tenth, so that the hosts of a fleet do not all send at once. The
+ * first export is after at most half a second. Shows progress on a terminal if @show.
+ * Returns 0, or STATUS_FAILED after a message.
  */
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,
 		session_fn done, void *data);
-/* Stop, process what is left, export, and flush within @timeout_ms. -1: without end, or
+/* Stop, process the rest, export, and flush within @timeout_ms. -1: without a limit, or
  * until a signal. */
 int session_close(struct otelprof *p, int timeout_ms);
 /* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
@@ -173,7 +173,8 @@ void print_accounting(FILE *f, struct otelprof *p);
 void print_drop_reasons(FILE *f, struct otelprof *p);
 /* Print the outcome of the stacks: complete, cut, broken by reason. */
 void print_stacks(FILE *f, struct otelprof *p);
-/* Print why there is no sample; @command: of a program that was run. Returns STATUS_FAILED. */
+/* Print why there are no samples. @command: the name of a program that was run. Returns
+ * STATUS_FAILED. */
 int fail_no_samples(struct otelprof *p, const struct options *o, bool command);
 
 #endif

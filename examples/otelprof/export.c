@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 
 enum {
-	FLUSH_MS = 10000, /* less than the 30 s that orchestrators wait */
-	/* What is in files by then is sent by the next run, so the end need not wait. */
+	FLUSH_MS = 10000, /* less than the 30 s for which orchestrators wait */
+	/* The next run sends requests in files, so the end need not wait. */
 	FLUSH_SPILLED_MS = 500,
 	OPTION_INTERVAL = OPTION_OWN,
 	OPTION_CONTROL,
@@ -36,8 +36,8 @@ static int help(FILE *f, const struct options *o)
 {
 	(void)fputs(
 		"Usage: otelprof export [OPTIONS]\n\n"
-		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C;\n"
-		"then sends what is left and prints what became of every sample.\n\n"
+		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C.\n"
+		"Then it sends what is left and prints what became of every sample.\n\n"
 		"      --interval S            seconds between exports (5)\n"
 		"      --control[=PATH]        a socket for 'otelprof ctl'\n"
 		"                              (" CONTROL_PATH ")\n"
@@ -117,8 +117,8 @@ static void most_dropped(void *userdata, const char *name, const char *sentence,
 		*most = (struct reason){ name, sentence, count };
 }
 
-/* Fail where there was something to deliver and nothing was: an empty queue does not tell
- * what a server refused. */
+/* Fail if there were samples to deliver and none was delivered. An empty queue does not
+ * show what a server refused. */
 static int check_delivered(struct otelprof *p)
 {
 	struct reason most = { "unknown", "", 0 };
@@ -141,8 +141,8 @@ static bool has_spill_dir(const struct export *e)
 	       otlp.spill_dir && *otlp.spill_dir;
 }
 
-/* With a spill directory the end takes a second at most: neither names nor the destination are
- * waited for. */
+/* With a spill directory the end takes a second at most: it waits neither for names nor
+ * for the destination. */
 static int end(struct export *e, struct otelprof *p)
 {
 	if (!has_spill_dir(e))
@@ -179,9 +179,9 @@ static int run(struct export *e, struct otelprof *p)
 }
 
 /*
- * Use one heap. With a heap for each of gRPC's threads, each would keep memory that it
- * needs only for moments. And limit the free memory that the heap keeps: at the start the
- * kernel's types, 6 MB, are freed, and glibc would then raise its limits and never return
+ * Use one heap. If each of gRPC's threads had one, each would keep memory that it needs
+ * only for moments. Also limit the free memory that the heap keeps: the kernel's types,
+ * 6 MB, are freed at the start, and glibc would then raise its limits and never return
  * memory again.
  */
 static void use_one_heap(void)

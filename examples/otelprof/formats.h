@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the commands choose a format of output, and say which there are. */
+/* How the commands choose a format of output, and list the formats. */
 #ifndef OTELPROF_FORMATS_H
 #define OTELPROF_FORMATS_H
 
@@ -14,8 +14,8 @@ int format_by_ending(const char *command, const char *path, enum form_use use,
 		     const struct op_form **ret);
 
 /*
- * Print the line of --format in a help text, and what follows it from column @indent on. @text
- * is a format of printf() for the list of names and that of endings.
+ * Print the line of --format in a help text, continued from column @indent on. @text is
+ * a printf() format for the list of names and that of endings.
  */
 void format_help(FILE *f, enum form_use use, int indent, const char *text)
 	__attribute__((format(printf, 4, 0)));

@@ -98,10 +98,10 @@ int main(int argc, char **argv)
 {
 	int status;
 
-	/* A limit of the size of files is an error of a write. */
+	/* A limit of file sizes becomes an error of a write. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	status = run(argc, argv);
-	/* What was to be printed and was not is an error of every command. */
+	/* A failed write to standard output is an error of every command. */
 	errno = 0;
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == STATUS_OK)
 		status = fail("cannot write: %s",

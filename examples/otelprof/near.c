@@ -21,7 +21,8 @@ const char *near_name(const char *wanted, near_fn fn, const void *names)
 
 	for (i = 0; fn(names, i); i++)
 		suggestions_add(&n, (uint32_t)i, fn(names, i), 0);
-	/* Of equally near ones that of the same length: "offcpu" is off_cpu, and not cpu. */
+	/* Of equally similar words, the one with the same length: "offcpu" is off_cpu,
+	 * and not cpu. */
 	for (i = 0; i < n.nearest_len && n.nearest[i].distance == n.nearest[0].distance;
 	     i++) {
 		name = fn(names, n.nearest[i].label);

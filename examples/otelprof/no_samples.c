@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says why a recording has no samples. */
+/* Explains why a recording has no samples. */
 #include "common.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
 		(void)snprintf(text, 256, "%s needs %s", row->feature, row->needs);
 }
 
-/* Why there is nothing of each kind, but of the CPUs' samples. */
+/* Why there is no sample of each kind other than CPU samples. */
 static const struct {
 	uint64_t kind;
 	const char *none;
@@ -39,7 +39,7 @@ static const struct {
 	{ OTELPROF_KIND_WAKERS, "they woke no other thread" },
 };
 
-/* Why the rules let none through. */
+/* Why the rules let no sample pass. */
 static const char *none_chosen(uint64_t kinds, bool command)
 {
 	size_t i;

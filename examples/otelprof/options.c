@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of the commands that profile, most of which are keys of the settings: the library's
- * table says which there are, and what the help has of each. */
+/* The options of the commands that profile. Most are keys of the settings: the
+ * library's table lists them, with their help. */
 #include "base/rows/rows.h"
 #include "choose/rules.h"
 #include "common.h"
@@ -94,7 +94,7 @@ static const struct setting *setting_of(const char *key)
 	return NULL;
 }
 
-/* The alias that the help has in place of @key, or NULL. */
+/* The alias that the help shows in place of @key, or NULL. */
 static const struct alias *alias_of(const char *key)
 {
 	size_t i;
@@ -119,7 +119,7 @@ static const char *switch_of(const char *prefix, const char *key, char *ret)
 	return ret;
 }
 
-/* The line of the help for @s begins so. */
+/* The start of the help line for @s. */
 static void print_left(FILE *f, const struct setting *s, int *ret_columns)
 {
 	const struct alias *a = alias_of(s->key);
@@ -377,7 +377,7 @@ int options_parse(struct options *o, int argc, char **argv, const char *letters,
 			return OPTIONS_HELP;
 		if (c == '?')
 			return near_option(o->command, argv[optind - 1], all.of);
-		/* Habits of perf, where they are needed. */
+		/* Options that users of perf expect. */
 		if ((c == 'a' || c == 'g') && !strchr(letters, c)) {
 			note(c == 'a' ? "-a is the default: every process is sampled"
 				      : "-g is always on: stacks are always recorded");

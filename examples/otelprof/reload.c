@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-	REMOVE_MS = 2000, /* for what an exporter still has queued when it is replaced */
+	REMOVE_MS = 2000, /* time for the queue of an exporter that is replaced */
 	NAMES_BYTES = 512,
 };
 
@@ -66,8 +66,8 @@ static int add_exporter(const struct reload *l, const struct otelprof_otlp_confi
 	return 0;
 }
 
-/* Add all exporters of @settings, or none: one for each endpoint of the command line. Without an
- * endpoint the library takes it from the environment. */
+/* Add all exporters of @settings, or none: one for each endpoint of the command line.
+ * Without an endpoint the library takes it from the environment. */
 static int add_exporters(const struct reload *l, const struct otelprof_settings *settings,
 			 struct reload_exporters *ret)
 {
@@ -100,7 +100,7 @@ int reload_begin(struct reload *l, struct otelprof *p)
 	return add_exporters(l, l->settings, &l->exporters);
 }
 
-/* What is different in new settings. */
+/* The differences of new settings. */
 struct changes {
 	bool rate;
 	bool kinds;
@@ -166,8 +166,8 @@ static bool spills(const struct otelprof_settings *settings)
 	return otlp.spill_dir;
 }
 
-/* Replace the exporters by those of the settings. The old ones go last, so that there are
- * some whatever happens; but a spill directory takes only one. */
+/* Replace the exporters by those of the settings. Remove the old ones last, so that
+ * there are always some. But a spill directory allows only one. */
 static void change_exporters(struct reload *l)
 {
 	bool first = spills(l->settings) && spills(l->exporters_of);

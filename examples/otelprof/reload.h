@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of `otelprof export`: a file, the environment and the command line, of which
- * the latter wins. A SIGHUP lets it read file and environment again. What a running profiler can
- * take is changed at once.
+ * The configuration of `otelprof export`: a file, the environment and the command line,
+ * of which the last wins. At SIGHUP the file and the environment are read again. Keys
+ * that a running profiler can change take effect at once.
  */
 #ifndef OTELPROF_RELOAD_H
 #define OTELPROF_RELOAD_H
@@ -27,23 +27,23 @@ struct reload {
 	const struct options *o;	    /* borrowed */
 	struct otelprof_settings *settings; /* in force */
 	struct reload_exporters exporters;
-	/* What the exporters were made of: the settings in force, or older ones where those
-	 * could not be had. */
+	/* The settings from which the exporters were made: the current ones, or older
+	 * ones if those failed. */
 	struct otelprof_settings *exporters_of;
-	/* What of the settings could not be put in force: it is tried again. */
+	/* Parts of the settings that could not be applied and are tried again: */
 	bool rate_failed;
 	bool kinds_failed;
 	bool rules_failed;
 };
 
-/* From now on a SIGHUP is noticed, unless it means that the terminal of a program without a
- * configuration file is gone. */
+/* Notice SIGHUP from here on. Without a configuration file it means that the terminal
+ * is gone, and is not noticed. */
 void reload_catch(const struct reload *l);
-/* Read the file and the environment. Returns 0 or STATUS_FAILED, said. */
+/* Read the file and the environment. Returns 0, or STATUS_FAILED after a message. */
 int reload_read(struct reload *l);
-/* Add the exporters. Returns 0 or STATUS_FAILED, said. */
+/* Add the exporters. Returns 0, or STATUS_FAILED after a message. */
 int reload_begin(struct reload *l, struct otelprof *p);
-/* Between polls: read all again if there was a SIGHUP. */
+/* Between polls: read everything again after a SIGHUP. */
 void reload_check(struct reload *l);
 void reload_end(struct reload *l);
 

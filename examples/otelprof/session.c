@@ -22,10 +22,11 @@ enum {
 	PAUSE_NS = 100000000,
 	FIRST_NICE = -10,
 	KEY_BYTES = 64,
-	LARGE_BYTES = 128 << 10, /* of the heap: each is mapped by itself */
+	/* size of heap blocks from which on each is mapped by itself */
+	LARGE_BYTES = 128 << 10,
 };
 #define PROGRESS_S 0.2
-/* The first window is short, so that there is something to see soon. */
+/* The first window is short, so that results appear soon. */
 #define FIRST_WINDOW_S 0.5
 
 static void on_log(void *userdata, int level, const char *message)
@@ -77,7 +78,7 @@ static const char *kind_name(const void *names, size_t i)
 	return op_word_kinds[i].name;
 }
 
-/* Set what the command line has. */
+/* Set the values of the command line. */
 static int set_given(const struct options *o, struct otelprof_settings *settings)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -193,9 +194,9 @@ static void trim_heap(void)
 }
 
 /*
- * Have large blocks, such as the index of a file's names while it is made, go back to the system
- * when they are freed. By itself the C library keeps blocks as large as the largest that was ever
- * freed.
+ * Let large blocks, such as the index of a file's names while it is made, return to the
+ * system when they are freed. By default the C library keeps blocks as large as the
+ * largest that was ever freed.
  */
 static void set_heap(void)
 {
@@ -237,8 +238,9 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 	return r || !polls.failed ? r : fail_library(p, polls.gave_up, polls.error);
 }
 
-/* While this thread waits for a CPU the ring fills, and stacks are cut for want of room. Its turn is
- * short, so it goes first, unless the user has chosen another priority. */
+/* While this thread waits for a CPU the ring fills, and stacks are cut for lack of
+ * space. It needs a CPU only briefly, so raise its priority, unless the user has chosen
+ * another. */
 static bool go_first(void)
 {
 	return getpriority(PRIO_PROCESS, 0) == 0 &&
@@ -268,7 +270,7 @@ static void note_given_up(void *userdata, const char *name, const char *sentence
 		*given_up = true;
 }
 
-/* Is everything that could not be sent in files, for the next run? */
+/* Are all undelivered requests in files, for the next run? */
 static bool all_spilled(struct otelprof *p)
 {
 	struct otelprof_stats st;
@@ -279,7 +281,7 @@ static bool all_spilled(struct otelprof *p)
 	       otelprof_drops(p, note_given_up, &given_up) == 0 && !given_up;
 }
 
-/* Without a limit the first signal that comes meanwhile ends the wait. */
+/* Without a limit, the first signal ends the wait. */
 static int flush_until(struct otelprof *p, int timeout_ms)
 {
 	int seen = signals_count();
@@ -299,7 +301,7 @@ int session_close(struct otelprof *p, int timeout_ms)
 	r = otelprof_export(p);
 	if (r < 0)
 		failed = fail_library(p, "cannot export", r);
-	/* also what is queued of earlier windows */
+	/* also requests that were queued before */
 	r = flush_until(p, timeout_ms);
 	if (r < 0)
 		(void)otelprof_abandon(p); /* the accounting shows how much */

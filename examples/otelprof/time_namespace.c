@@ -16,7 +16,8 @@
 
 static const char OFFSETS[] = "/proc/self/timens_offsets";
 
-/* By how many seconds the monotonic clock is ahead of the host's; 0: by none, or not known. */
+/* The seconds by which the monotonic clock is ahead of the host's. 0: none, or not
+ * known. */
 static int64_t seconds_ahead(void)
 {
 	_cleanup_fclose_ FILE *f = fopen(OFFSETS, "re");
@@ -29,7 +30,7 @@ static int64_t seconds_ahead(void)
 	return seconds;
 }
 
-/* A new time namespace, whose offsets are set before a process is in it. */
+/* Enter a new time namespace. Its offsets are set before a process is in it. */
 static void enter_new(void)
 {
 	static const char none[] = "monotonic 0 0\nboottime 0 0\n";
@@ -48,7 +49,7 @@ static void enter_new(void)
 
 void take_clocks_of_host(void)
 {
-	/* where it is not allowed, the library says what follows of it */
+	/* if this is not allowed, the library warns of the consequences */
 	if (seconds_ahead())
 		enter_new();
 }

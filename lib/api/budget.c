@@ -3,12 +3,12 @@
 
 #include "base/macros.h"
 
-/* Delivery works in bursts, one for each window, so the deciding mean spans several of
- * them. */
+/* Delivery works in bursts, one for each window, so the mean that decides spans several
+ * of them. */
 #define FAST_SECONDS 1.0
 #define SLOW_SECONDS 5.0
-/* In seconds of the budget: the most that is saved for a burst, and the most that is paid
- * back. */
+/* In seconds of the budget: the most that is saved for a burst, and the most that is
+ * paid back later. */
 #define SAVED_SECONDS 1.0
 #define OWED_SECONDS  10.0
 /* The time in which CPU time above the budget is paid back. */
@@ -19,14 +19,15 @@
 #define AIM 0.9
 /* In budgets: above this the rate is lowered at once. */
 #define FAR_ABOVE 1.5
-/* In budgets: what work may take with nothing saved, and with more than a second of the
- * budget owed. The first SPARE_SECONDS that are saved are left to samples. */
+/* In budgets: what work may take if nothing is saved, and if more than a second of the
+ * budget is owed. The first SPARE_SECONDS that are saved belong to samples. */
 #define WORK	      0.3
 #define WORK_IN_DEBT  0.1
 #define SPARE_SECONDS 0.5
 
 enum {
-	LOWER_NS = 500000000, /* between a change of the rate and one that lowers it */
+	/* time between a change of the rate and one that lowers it */
+	LOWER_NS = 500000000,
 };
 /* Between a change of the rate and one that raises it. It doubles up to RAISE_SHIFT_MAX
  * times if a raised rate is lowered again within UNDONE_NS. */
@@ -41,8 +42,8 @@ static double clamp(double v, double least, double most)
 	return v < least ? least : v > most ? most : v;
 }
 
-/* Work took @work CPU seconds in @seconds. If names of one file take more than is left,
- * only work pays that back, until something is saved. */
+/* Work took @work CPU seconds in @seconds. If the names of one file take more than is
+ * left, only work pays that back, until something is saved. */
 static void add_work(struct op_budget *b, double seconds, double work)
 {
 	double part = (b->debt > b->share ? WORK_IN_DEBT : WORK) * b->share;
@@ -98,14 +99,14 @@ static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double
 	return rate;
 }
 
-/* The least use of the last checks. No burst is that long. */
+/* The lowest use of the last checks. No burst lasts that long. */
 static double sure(const struct op_budget *b)
 {
 	return OP_MIN(b->last[0], OP_MIN(b->last[1], b->last[2]));
 }
 
 /*
- * Will the mean of ten seconds be above @may? It is estimated from the last five seconds
+ * Will the mean of ten seconds be above @may? The estimate takes the last five seconds,
  * and five more at the present use without bursts. Use above the budget so far is
  * deducted from @may.
  */

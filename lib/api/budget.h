@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A budget of CPU time. Most CPU time of the profiler goes to samples, so changes of the
- * sample rate keep the budget. Use is measured every quarter of a second. The rate is
- * lowered at once and raised slowly, never above the caller's rate.
+ * A budget of CPU time. Most CPU time of the profiler goes to samples, so the library
+ * changes the sample rate to keep the budget. It measures use every quarter of a
+ * second. It lowers the rate at once and raises it slowly, never above the caller's
+ * rate.
  *
- * Work is what no rate lowers: unwind tables and names of files. It may take what was
- * saved before, and a share of the budget at any time. The rate is judged without work,
- * and samples may use the budget without the share of work.
+ * Work is CPU time that no rate lowers: unwind tables and names of files. It may take
+ * what was saved before, and a share of the budget at any time. The rate is judged
+ * without work, and samples may use the budget without the share of work.
  */
 #ifndef OP_API_BUDGET_H
 #define OP_API_BUDGET_H
@@ -26,7 +27,7 @@ struct op_budget {
 	uint64_t changed_ns; /* when the rate was last changed */
 	uint64_t changes;
 	uint64_t lost;	      /* samples that did not fit into the ring so far */
-	uint64_t lost_ns;     /* when the last of them was lost; 0: none */
+	uint64_t lost_ns;     /* when the last of them was lost; 0: none was */
 	bool raised;	      /* the last change raised the rate */
 	uint32_t raise_shift; /* how often in a row a raise was soon undone */
 	/* Without work: */
@@ -39,30 +40,30 @@ struct op_budget {
 	double debt;	/* CPU seconds above the budget, whatever was saved before */
 	double left;	/* CPU seconds that work may take until the next check */
 	/* For the handle: */
-	uint32_t
-		wanted_hz; /* the rate to change to once the ring is empty; 0: no change */
-	uint64_t wanted_ns;  /* since when it is wanted */
-	uint64_t own_ns;     /* CPU time of public calls, if there is a budget */
-	uint64_t entered_ns; /* that of the thread that holds the lock, when it took it */
+	uint32_t wanted_hz; /* the next rate, from when the ring is empty; 0: no change */
+	uint64_t wanted_ns; /* since when that change is wanted */
+	uint64_t own_ns;    /* CPU time of public calls, if there is a budget */
+	/* CPU time of the thread that holds the lock, when it took it */
+	uint64_t entered_ns;
 };
 
-/* Note the CPU time used by @now_ns: @used_ns in all, and @worked_ns of it by work, at a
- * rate of @hz. Returns the rate from now on; @hz: no change. */
+/* Note the CPU time used until @now_ns: @used_ns in all, @worked_ns of it by work, at a
+ * rate of @hz. Returns the new rate, or @hz for no change. */
 uint32_t op_budget_rate(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
 			uint64_t worked_ns, uint32_t hz);
 
-/* Note that @lost samples did not fit into the ring so far. Lost samples cost nothing, so
- * for a while the measured use is no reason to raise the rate. */
+/* Note that @lost samples in all did not fit into the ring. Lost samples cost nothing,
+ * so for a while low use is no reason to raise the rate. */
 void op_budget_report_lost(struct op_budget *budget, uint64_t now_ns, uint64_t lost);
 
-/* As op_budget_rate(), for times without sampling. Returns whether a check was due. */
+/* Like op_budget_rate(), for times without sampling. Returns whether a check was due. */
 bool op_budget_count(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
 		     uint64_t worked_ns);
 
-/* The CPU time that work may take until the next check; 0 or less: none. */
+/* The CPU time that work may take until the next check. 0 or less: none. */
 int64_t op_budget_left_ns(const struct op_budget *budget);
 
-/* Scale @hz as from rate @from to rate @to, at least 1. Scaling back gives the first
+/* Scale @hz from rate @from to rate @to, at least to 1. Scaling back gives the first
  * rate. */
 uint32_t op_budget_scaled(uint32_t hz, uint32_t from, uint32_t to);
 

@@ -10,7 +10,7 @@
 #include "base/macros.h"
 
 enum {
-	WARM_MAX = 32, /* processes whose tables are made in a call */
+	WARM_MAX = 32, /* processes whose tables one call makes */
 };
 
 struct warm {

@@ -31,7 +31,7 @@
 enum {
 	TEXT_BYTES = 256,
 	KALLSYMS_LINE_BYTES = 1024,
-	KALLSYMS_BYTES_MAX = 1 << 20, /* enough to get past the per-CPU symbols */
+	KALLSYMS_BYTES_MAX = 1 << 20, /* long enough to pass the per-CPU symbols */
 	SYSCTL_BYTES_MAX = 4096,
 	MOUNTS_BYTES_MAX = 1 << 20,
 };
@@ -247,7 +247,7 @@ static void check_tracepoints(struct doctor *d, const struct op_kind *kind,
 	    refused ? "none attaches to %s" : "programs attach", refused);
 }
 
-/* The kinds whose programs attach to something that a kernel may lack. */
+/* The kinds whose hooks a kernel may lack. */
 static void check_kinds(struct doctor *d)
 {
 	libbpf_print_fn_t before = libbpf_set_print(NULL);
@@ -374,7 +374,7 @@ static void check_other_processes(struct doctor *d)
 	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
 	if (memory == EFAULT)
 		memory = 0;
-	/* A security module may close only process 1. */
+	/* A security module may protect process 1 alone. */
 	may_read = has_capability(CAP_SYS_PTRACE);
 	row(d, or_less(!memory || may_read), "memory of other processes",
 	    "CAP_SYS_PTRACE", "samples of others' processes have no stacks and no names",

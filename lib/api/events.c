@@ -16,7 +16,7 @@
 #include "profile/utf8.h"
 
 enum {
-	OBSERVED_MAX = 6, /* attributes that the library observes */
+	OBSERVED_MAX = 6, /* number of attributes that the library observes */
 	NUMBER_BYTES = 32,
 	NAME_BYTES = OP_COMM_BYTES + 2,
 };
@@ -32,13 +32,13 @@ struct rows {
 
 static void put(struct rows *rows, const char *key, const char *value)
 {
-	/* Paths and texts of processes may have any bytes. */
+	/* Paths and texts of processes may contain any bytes. */
 	if (value && *value && rows->len < OP_ARRAY_SIZE(rows->list) &&
 	    op_utf8_valid(key, strlen(key)) && op_utf8_valid(value, strlen(value)))
 		rows->list[rows->len++] = (struct otelprof_attribute){ key, value };
 }
 
-/* The file's name; a kernel thread's in brackets. */
+/* The name of the file, or of a kernel thread in brackets. */
 static const char *put_executable(struct rows *rows, const struct op_program *program)
 {
 	const char *path = program->exe_path ? program->exe_path : program->first_file;
@@ -53,7 +53,7 @@ static const char *put_executable(struct rows *rows, const struct op_program *pr
 	return path ? name : NULL;
 }
 
-/* As process/program.c chooses it. */
+/* The same choice as in process/program.c. */
 static const char *service_of(const struct otelprof *p, const struct op_program *program,
 			      const char *executable)
 {
@@ -93,7 +93,7 @@ static void put_said(const struct otelprof *p, struct rows *rows,
 		if (value >= end)
 			break;
 		pos = value + strlen(value) + 1;
-		/* a process does not override the operator */
+		/* the operator's attribute wins over the process's */
 		if (!op_config_has_attribute(&p->config, key))
 			put(rows, key, text_of(rows, *value, value + 1));
 	}
@@ -144,7 +144,7 @@ static uint64_t on_process(void *ctx, const struct op_program *program)
 	uint64_t digest;
 
 	if (!rows)
-		return program->reported; /* the next window reports it */
+		return program->reported; /* the next window calls for it */
 	fill(p, program, rows);
 	digest = digest_of(rows);
 	if (digest == program->reported)

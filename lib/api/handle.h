@@ -26,13 +26,13 @@
 #include "sample/sampler.h"
 #include "session/session.h"
 
-/* What threads wait for. One call at a time works on a handle. Each public call takes the
- * lock, and releases it while it waits for work or for a delivery. */
+/* What threads wait for: one call at a time works on a handle. Each public call takes
+ * the lock, and releases it while it waits for work or for a delivery. */
 struct op_handle_waits {
 	pthread_mutex_t lock;
 	/* an eventfd: otelprof_wakeup() was called, or the worker has an error */
 	int wake_fd;
-	int quit_fd;	  /* an eventfd: the worker must end */
+	int quit_fd;	  /* an eventfd that tells the worker to end */
 	pthread_t worker; /* valid while worker_runs (config.threads = 1) */
 	bool worker_runs;
 	/* why the worker's last poll failed, until otelprof_poll() returns it */
@@ -64,7 +64,8 @@ struct otelprof {
 	uint64_t window_start_ns;    /* CLOCK_MONOTONIC */
 	uint64_t stopped_ns;	     /* when sampling stopped; 0: it never did */
 	uint64_t lost[OP_EVENT_MAX]; /* by kind, until the last window with samples */
-	uint64_t dropped[OP_DROPS];  /* at the end of windows; others count their own */
+	/* lost at the end of windows; others count their own */
+	uint64_t dropped[OP_DROPS];
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
 	uint32_t rate_hz;	       /* rate at which the clock ticks */
@@ -81,7 +82,7 @@ int op_handle_check(struct otelprof *p);
 int op_handle_enter(struct otelprof *p, struct otelprof **ret_held);
 void op_handle_leavep(struct otelprof **held);
 #define _cleanup_leave_ _cleanup_(op_handle_leavep)
-/* Have the exporters of the handle release the lock where they may wait. */
+/* Let the exporters of the handle release the lock where they may wait. */
 void op_handle_lend_lock(struct otelprof *p);
 
 /* Make the lock and the two descriptors. Returns 0 or -errno. */
@@ -90,32 +91,33 @@ int op_handle_init_waits(struct otelprof *p);
  * ever. */
 void op_handle_deinit_waits(struct otelprof *p, bool forked);
 
-/* Make what @p->config asks for, and free it. @forked: in the child of a fork. */
+/* Make the parts of the handle by @p->config, and free them. @forked: in the child of a
+ * fork. */
 int op_handle_make(struct otelprof *p);
 void op_handle_unmake(struct otelprof *p, bool forked);
 /* Attach or detach all samplers. The lock is held. Returns 0 or -errno. */
 int op_handle_start_sampling(struct otelprof *p);
-/* As op_handle_start_sampling(), but probes whose places are gone are skipped, so that
- * one of them does not keep the rest off after a pause. */
+/* Like op_handle_start_sampling(), but skips probes whose places are gone, so that one
+ * of them does not keep the others off after a pause. */
 int op_handle_resume_sampling(struct otelprof *p);
 void op_handle_stop_sampling(struct otelprof *p);
 /* The CPU time that the profiler has used so far, and the samples that did not fit into
  * the ring. The lock is held. Returns 0 or -errno. */
 int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret, uint64_t *ret_lost);
-/* Set the clock to @hz, and give the programs the share of its ticks for each rate. The
+/* Set the clock to @hz, and publish each rate's share of its ticks to the programs. The
  * lock is held. */
 int op_handle_set_clock(struct otelprof *p, uint32_t hz);
-/* Call this when rates came or went: the clock then ticks at the highest rate, reduced as
- * the budget demands. */
+/* Call this after rates were added or removed. The clock then ticks at the highest
+ * rate, reduced to the budget. */
 int op_handle_apply_rates(struct otelprof *p);
 /* Make the unwind tables of processes that rules include by number. */
 void op_handle_warm_rules(struct otelprof *p);
 /* Remove the rules that have expired. */
 void op_handle_expire_rules(struct otelprof *p);
-/* For the budget, in a poll: set the clock to @hz and export the open window, whose samples have
- * the old period, without snapshots. The lock is held. */
+/* For the budget, in a poll: set the clock to @hz and export the open window, whose
+ * samples have the old period. Takes no snapshots. The lock is held. */
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
-/* The callbacks for the parts of the handle, which call p->events. */
+/* The callbacks of the parts, which call p->events. */
 struct op_event_handlers op_handle_events(struct otelprof *p);
 void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
 			     uint64_t samples);

@@ -15,7 +15,7 @@ enum {
 	TABLE_BYTES_A_LOOK = 4 << 20,
 	/* If evicting does not help, the interval doubles up to so many times, to 4 s. */
 	STUCK_MAX = 4,
-	GIVE_UP_PARTS = 4, /* the part of a poll for it */
+	GIVE_UP_PARTS = 4, /* share of a poll for evicting */
 };
 
 /* In sixteenths of the limit: above PARTS_FULL memory is freed, down to PARTS_AIM. */
@@ -25,7 +25,7 @@ enum {
 	PARTS_AIM = 14,
 };
 
-/* Names that were used more recently are not evicted for others. */
+/* Names that were used more recently than this are not evicted for others. */
 static const uint64_t RECENT_NS = UINT64_C(1000000000);
 static const uint64_t TELL_NS = UINT64_C(10000000000);
 
@@ -43,8 +43,8 @@ uint64_t op_limit_used(struct otelprof *p)
 	       processes.own_bytes + exporters.bytes;
 }
 
-/* Bytes that a grace period will free: of tables, and of processes that ended or were
- * evicted. Free bytes may be in slabs that are in use. */
+/* Bytes that will be free after a grace period: of tables, and of processes that ended
+ * or were evicted. Free bytes may be in slabs that are in use. */
 static uint64_t pending(struct otelprof *p)
 {
 	struct op_arena_stats arena;
@@ -78,8 +78,8 @@ static void tell(struct otelprof *p, uint64_t now, uint64_t used)
 	m->told_processes = s.processes_evicted;
 }
 
-/* Free at least @need bytes if possible, empty slabs first. Returns how many are free
- * now. *@ret_enough: they suffice, with those that will be free soon. */
+/* Free at least @need bytes if possible, empty slabs first. Returns how many are free.
+ * *@ret_enough: they suffice together with those that will be free soon. */
 static uint64_t give_up(struct otelprof *p, uint64_t need, bool *ret_enough)
 {
 	uint64_t freed = op_arena_give_back(p->arena, OP_MIN(need, SLAB_BYTES_A_LOOK));
@@ -100,8 +100,8 @@ static uint64_t give_up(struct otelprof *p, uint64_t need, bool *ret_enough)
 	return freed;
 }
 
-/* If memory is used by something that cannot be evicted, do not evict all the rest at
- * each check. Returns the use after this. */
+/* If something that cannot be evicted uses the memory, do not evict all the rest at
+ * each check. Returns the use afterwards. */
 static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t aim)
 {
 	struct op_limit *m = &p->limit;
@@ -138,7 +138,7 @@ bool op_limit_may_take(void *handle, uint64_t bytes, bool needed)
 						  op_clock_monotonic_ns() - RECENT_NS);
 	if (used > (needed ? p->config.memory_limit_bytes : full))
 		return false;
-	/* the arena must not take it meanwhile */
+	/* the arena must not use it meanwhile */
 	op_arena_get_stats(p->arena, &arena);
 	op_arena_set_limit(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
 	return true;

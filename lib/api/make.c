@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes and frees what a handle consists of. Records flow from capture through processes into
- * the window; otelprof_export() encodes the window and hands the requests to the exporters.
+ * Makes and frees the parts of a handle. Records flow from capture through processes
+ * into the window. otelprof_export() encodes the window and passes the requests to the
+ * exporters.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,13 +15,13 @@
 #include "runtime/runtime.h"
 
 enum {
-	/* of memory_limit_bytes, and at most */
+	/* part of memory_limit_bytes, and the most */
 	WINDOW_PART = 4,
 	WINDOW_MOST = 64 << 20,
 	OFFSETS_BYTES = 4096,
 };
 
-/* The kernel's times are those of the host's clocks. */
+/* The kernel's times are from the host's clocks. */
 static void warn_of_time_namespace(struct otelprof *p)
 {
 	_cleanup_free_ char *text = NULL;
@@ -91,7 +92,8 @@ static int make_processes(struct otelprof *p)
 		.unpublish = op_capture_unpublish,
 		.publish_context = op_capture_publish_context,
 		.need_runtimes = op_capture_need_runtimes,
-		.events_wait = op_capture_events_wait,
+		.map_waits = op_capture_map_waits,
+		.drained_ns = op_capture_drained_ns,
 	};
 	int r = 0;
 

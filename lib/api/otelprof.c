@@ -12,9 +12,9 @@
 #include "base/macros.h"
 #include "parts/probes/probes.h"
 
-/* How long a start evaluates rules for running processes, before the first sample. */
+/* Time in a start to evaluate rules for running processes, before the first sample. */
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
-/* The time in a start for attaching runtimes that run already. */
+/* Time in a start to attach runtimes that run already. */
 static const uint64_t RUNTIMES_START_NS = UINT64_C(80000000);
 
 enum {
@@ -89,7 +89,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 }
 
 /* Does a call of this thread on @p wait for a running callback? Only the thread that
- * holds the lock gets this answer. Others would wait. */
+ * holds the lock gets true. Others would wait. */
 static bool in_callback(struct otelprof *p)
 {
 	if (pthread_mutex_lock(&p->waits.lock) == EDEADLK)
@@ -109,7 +109,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 		return p;
 	if (!forked) {
 		(void)op_worker_stop(p);
-		/* until the end: the log callback runs meanwhile, and its calls are
+		/* until the end: the log callback runs meanwhile, and calls from it are
 		 * refused */
 		(void)pthread_mutex_lock(&p->waits.lock);
 	}
@@ -139,9 +139,8 @@ int otelprof_start(struct otelprof *p)
 	op_session_begin(p->session, p->config.cpu_budget_permille);
 	/*
 	 * Load the walkers before the first tick. The kernel takes some time to verify
-	 * them, and the samples of that time would fill the ring with copies of their
-	 * stacks. They have the steps of all runtimes, because no poll has the time to
-	 * load one more.
+	 * them, and samples of that time would fill the ring with stack copies. They
+	 * contain the steps of all runtimes, because no poll has time to load one more.
 	 */
 	op_processes_load_runtimes(p->processes);
 	if (!p->scanned && !(p->config.flags & OTELPROF_NO_START_SCAN)) {
@@ -159,7 +158,7 @@ int otelprof_start(struct otelprof *p)
 	if (r < 0)
 		return r;
 	op_handle_warm_rules(p);
-	/* for rules that were added before: which processes began since is not known */
+	/* for rules that were added before, because processes may have begun since */
 	op_rule_set_on_lost(p->targets);
 	allowance = op_allowance_within(NULL, op_clock_monotonic_ns() + RULES_START_NS);
 	op_rule_set_work(p->targets, op_clock_monotonic_ns(), &allowance);
@@ -205,7 +204,7 @@ int otelprof_stop_within(struct otelprof *p, int timeout_ms)
 	p->running = false;
 	r = op_session_drain_all(p->session,
 				 (uint64_t)OP_MAX(timeout_ms, 0) * OP_NS_PER_MS);
-	/* the caller, which has stopped sampling, closes this window */
+	/* the caller has stopped sampling, and closes this window */
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_LAST);
 	return r;
 }

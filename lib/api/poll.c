@@ -13,7 +13,7 @@
 
 enum {
 	WORKER_PAUSE_MS = 100,
-	/* a change of the rate waits this long for an empty ring */
+	/* longest wait of a change of the rate for an empty ring */
 	WANTED_NS = 500000000,
 };
 
@@ -29,7 +29,7 @@ static void put_event(int fd)
 {
 	const uint64_t one = 1;
 
-	/* fails only if it is readable already */
+	/* it can only fail if the eventfd is readable already */
 	(void)!write(fd, &one, sizeof(one));
 }
 
@@ -45,8 +45,8 @@ static int wait_for(int a, int b, int timeout_ms)
 }
 
 /* Change the rate if the budget demands it. Records in the ring have the old period, so
- * wait until the ring is empty, but no longer than WANTED_NS. In a pause the rate stays,
- * but work that waits for CPU time gets it. */
+ * wait until the ring is empty, but no longer than WANTED_NS. In a pause the rate
+ * stays, and work that waits for CPU time gets it. */
 static void keep_budget(struct otelprof *p, bool drained)
 {
 	uint64_t now = op_clock_monotonic_ns();
@@ -115,8 +115,8 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 		keep_budget(p, done.drained);
 		op_limit_keep(p);
 	}
-	/* The work of a whole poll, even without any record. After the last sample nothing
-	 * waits for it. */
+	/* The work of a whole poll, even without a record. After the last sample no
+	 * record waits for it. */
 	worked = p->running &&
 		 op_allowance_has_worked(&p->allowance, op_allowance_now(&p->allowance));
 	op_allowance_end_poll(&p->allowance);
@@ -125,7 +125,7 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 	return r < 0 ? r : !done.idle || worked;
 }
 
-/* The worker does the work; wait only for its errors and for otelprof_wakeup(). */
+/* The worker does the work. Wait only for its errors and for otelprof_wakeup(). */
 static int watch_worker(struct otelprof *p, int timeout_ms)
 {
 	int r = wait_for(p->waits.wake_fd, -1, timeout_ms);
@@ -158,7 +158,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 			return r;
 		if (timeout_ms < 0)
 			continue;
-		/* our timer woke us, but there was nothing to do: go on waiting */
+		/* the timer fired, but there was no work: wait again */
 		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
 		if (waited_ms >= (uint64_t)timeout_ms)
 			return 0;

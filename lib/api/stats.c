@@ -44,7 +44,7 @@ static void read_drops(struct otelprof *p, const uint64_t *counters,
 	ret[OP_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
 }
 
-/* Add how the stacks ended that user space walked. */
+/* Add the outcomes of stacks that user space walked. */
 static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 {
 	uint32_t i;
@@ -152,7 +152,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	read_drops(p, counters, drops);
 	for (i = 0; i < OP_DROPS; i++)
 		s.samples_dropped += drops[i];
-	/* records in the ring; one may be read before its program has counted it */
+	/* records in the ring. One may be read before its program has counted it */
 	records = op_session_counts(p->session)->records;
 	if (counters[OP_COUNT_OUTPUT] > records)
 		s.samples_pending = counters[OP_COUNT_OUTPUT] - records;

@@ -18,8 +18,8 @@ static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 	struct otelprof *p = data;
 
 	p->emitted += samples;
-	/* without memory the exporters count the samples as dropped; the rest of the
-	 * window goes on */
+	/* without memory the exporters count the samples as dropped, and the rest of
+	 * the window goes on */
 	(void)op_exporters_submit(p->exporters, bytes, len, samples);
 	return 0;
 }
@@ -70,7 +70,7 @@ static int encode_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns)
 	return r;
 }
 
-/* A window that is closed. */
+/* A closed window. */
 struct closed {
 	struct otelprof *p;
 	uint64_t samples;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What work may use: time, CPU time and bytes. A handle has one allowance, which is
- * passed down to all work. NULL allows anything.
+ * passed down to all work. NULL allows everything.
  *
  * Time: a poll has a limit, and each work in it a part, until @end_ns. Time while other
- * threads use the CPU does not count: on a busy machine a poll would do next to nothing.
- * A function whose time is over returns -EINPROGRESS, keeps what it has done, and
- * continues at the next call. Each call does at least a little, so that the work always
+ * threads use the CPU does not count, because on a busy machine a poll would do next to
+ * nothing. A function whose time is over returns -EINPROGRESS, keeps what it has done,
+ * and continues at the next call. Each call does at least a little, so that all work
  * finishes.
  *
- * CPU time: a budget limits what no sample rate lowers, which is unwind tables and the
- * indices of names. Work that begins while some is left may use more than that, and owes
- * it then.
+ * CPU time: a budget limits work that no sample rate lowers, which is unwind tables and
+ * indices of names. Work that begins while some is left may use more, and owes the
+ * difference.
  *
- * Bytes: whoever needs much user memory, for a moment or for long, asks before.
+ * Bytes: whoever needs much user memory, for a moment or for long, asks first.
  */
 #ifndef OP_BASE_ALLOWANCE_H
 #define OP_BASE_ALLOWANCE_H
@@ -29,32 +29,32 @@ enum {
 	OP_POLL_DEFAULT_MS = 20,
 	OP_POLL_MAX_MS = 1000,
 	OP_POLL_NS_A_MS = 1000000,
-	/* with no time left, a part gets one of so many, so that all work ends some
-	 * day */
+	/* with no time left, a part gets one of so many parts, so that all work
+	 * finishes */
 	OP_POLL_LEAST = 20,
-	/* a poll that worked for less than one of so many parts ended for another reason
-	 * than time */
+	/* a poll that worked for less than one of so many parts did not end because of
+	 * time */
 	OP_POLL_LITTLE = 8,
 };
 
 struct op_allowance {
-	/* The work in progress: */
+	/* The current work: */
 	struct op_work_clock clock;
 	uint64_t end_ns; /* on that clock; 0: no limit */
 	uint64_t half_ns;
 	uint32_t steps; /* until the next reading of the clock */
 	bool over;
-	bool hurry; /* there is no later poll: skip work that has no time left */
+	bool hurry; /* no poll follows: skip work that has no time left */
 	/* The poll: */
 	uint64_t poll_end_ns; /* 0: it has no end */
 	uint64_t poll_ns;     /* 0: the default */
 	/* CPU time: */
 	bool cpu_limited;
-	bool cpu_was_out;     /* set if CPU time ran out; the reader resets it */
-	int64_t cpu_left_ns;  /* of the CPU time; negative: owed */
-	uint64_t cpu_used_ns; /* in all, while it is limited */
-	/* May so many bytes be used without coming near the limit or, if they are
-	 * @needed, up to it? It may evict what is needed less. NULL: yes. */
+	bool cpu_was_out;     /* set if CPU time ran out. The reader resets it. */
+	int64_t cpu_left_ns;  /* CPU time left; negative: owed */
+	uint64_t cpu_used_ns; /* CPU time used in all, while it is limited */
+	/* May so many bytes be used without coming near the limit? @needed: up to the
+	 * limit. It may evict what is needed less. NULL: always. */
 	bool (*may_take)(void *ctx, uint64_t bytes, bool needed);
 	void *may_take_ctx;
 };
@@ -100,19 +100,20 @@ static inline bool op_allowance_is_over(struct op_allowance *a)
 	return a->over;
 }
 
-/* Is no time left, and will there be a later poll? */
+/* Is no time left, and does another poll follow? */
 static inline bool op_allowance_must_wait(struct op_allowance *a)
 {
 	return a && !a->hurry && op_allowance_is_over(a);
 }
 
-/* Is more than half of it used? For work that cannot be divided and may take too long. */
+/* Is more than half of the time used? For work that cannot be divided and may take too
+ * long. */
 static inline bool op_allowance_is_half_over(struct op_allowance *a)
 {
 	return a && a->end_ns && op_allowance_now(a) >= a->half_ns;
 }
 
-/* op_allowance_is_over() for many small steps: it reads the clock only now and then. */
+/* op_allowance_is_over() for many small steps: reads the clock only now and then. */
 static inline bool op_allowance_step(struct op_allowance *a)
 {
 	if (!a || !a->end_ns)
@@ -126,8 +127,8 @@ static inline bool op_allowance_step(struct op_allowance *a)
 }
 
 /*
- * Begin a poll of @ms (0: the default). Each part of its work gets a share, and no more
- * than is left. So a poll ends in time, and no part starves the others.
+ * Begin a poll of @ms (0: the default). Each part of its work gets a share of the time
+ * that is left. So a poll ends in time, and no part starves the others.
  */
 static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
 {
@@ -151,8 +152,8 @@ static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t
 	return poll_ns / parts;
 }
 
-/* The end of a part of the work that begins at @now_ns and gets one of @parts; both by
- * op_allowance_now(). */
+/* The end of a part of the work that begins at @now_ns and gets one of @parts. Both
+ * times come from op_allowance_now(). */
 static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t now_ns,
 					 uint32_t parts)
 {
@@ -177,7 +178,7 @@ static inline bool op_allowance_has_cpu(const struct op_allowance *a)
 	return !a || !a->cpu_limited || a->cpu_left_ns > 0;
 }
 
-/* Allow @ns of CPU time from now on; 0 or less: none. */
+/* Allow @ns of CPU time from now on. 0 or less: none. */
 static inline void op_allowance_give_cpu(struct op_allowance *a, int64_t ns)
 {
 	a->cpu_was_out |= !op_allowance_has_cpu(a) || ns <= 0;

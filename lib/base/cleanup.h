@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cleanup attributes for owning locals. Each such local is tagged, initialised at its
- * declaration, and leaves its scope only through OP_TAKE_PTR() or OP_TAKE_FD(); see
- * docs/memory.md.
+ * Cleanup attributes for owning locals. Each such local is tagged, and initialised at
+ * its declaration. It leaves its scope only through OP_TAKE_PTR() or OP_TAKE_FD()
+ * (docs/memory.md).
  */
 #ifndef OP_BASE_CLEANUP_H
 #define OP_BASE_CLEANUP_H
@@ -16,7 +16,7 @@
 
 #define _cleanup_(fn) __attribute__((cleanup(fn)))
 
-/* Hand the pointer over; the local becomes NULL. */
+/* Transfer the pointer. The local becomes NULL. */
 #define OP_TAKE_PTR(ptr)                                                                 \
 	({                                                                               \
 		__typeof__(ptr) *_pp = &(ptr);                                           \
@@ -25,7 +25,7 @@
 		_p;                                                                      \
 	})
 
-/* Hand the descriptor over; the local becomes -1. */
+/* Transfer the descriptor. The local becomes -1. */
 #define OP_TAKE_FD(fd)                                                                   \
 	({                                                                               \
 		int *_fdp = &(fd);                                                       \
@@ -80,8 +80,8 @@ static inline void op_closedirp(DIR **d)
 	*d = NULL;
 }
 
-/* Block all signals of this thread. A thread or a child that begins meanwhile handles none: those
- * of the process are for its host. Returns what was blocked before. */
+/* Block all signals of this thread. A thread or a child that begins meanwhile handles
+ * none, because signals of the process are for its host. Returns the previous mask. */
 static inline sigset_t op_signals_block(void)
 {
 	sigset_t all, before;

@@ -9,7 +9,8 @@
 #include <time.h>
 
 /*
- * Multiply-and-fold hashing: two 64-bit words a step, folded from their 128-bit product.
+ * Multiply-and-fold hashing: two 64-bit words a step, folded from their 128-bit
+ * product.
  */
 static const uint64_t K0 = UINT64_C(0x9e3779b97f4a7c15);
 static const uint64_t K1 = UINT64_C(0xbf58476d1ce4e5b9);

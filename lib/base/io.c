@@ -195,7 +195,7 @@ uint64_t op_clock_thread_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* How long this thread has waited for a CPU, in all; 0 if the kernel does not count
+/* How long this thread has waited for a CPU in all, or 0 if the kernel does not count
  * it. */
 static uint64_t waited_ns(void)
 {

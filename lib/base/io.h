@@ -40,7 +40,7 @@ void op_maker_begin(struct op_maker *m);
 void op_maker_end(struct op_maker *m);
 bool op_maker_is_here(const struct op_maker *m);
 
-/* The last component of @path, of which it is a part. */
+/* The last component of @path, as a part of it. */
 const char *op_base_name(const char *path);
 
 uint64_t op_clock_monotonic_ns(void);
@@ -56,8 +56,8 @@ struct op_work_clock {
 	uint64_t read_ns;    /* time of the last reading */
 	uint64_t checked_ns; /* time of the last check for waits */
 	uint64_t cpu_ns;     /* the thread's CPU time at that check */
-	uint64_t waited_ns;  /* for a CPU, in all, as far as known */
-	uint64_t lost_ns;    /* the part of it while the clock was in use */
+	uint64_t waited_ns;  /* waits for a CPU in all, if known */
+	uint64_t lost_ns;    /* waits while the clock was in use */
 	uint64_t told_ns;
 };
 /* Work of this thread begins: earlier time does not count. */

@@ -44,7 +44,7 @@ void op_fail_detail(struct op_log *log, const char *text);
 /* Hand the last failure of @from over to @log; nothing happens if there was none. */
 void op_fail_pass(struct op_log *log, struct op_log *from);
 
-/* Release what the log owns. */
+/* Free what the log owns. */
 void op_log_deinit(struct op_log *log);
 
 #endif

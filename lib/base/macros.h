@@ -44,7 +44,7 @@
 #define op_likely(x)   __builtin_expect(!!(x), 1)
 #define op_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* How many small units of time a large one has. */
+/* How many small units of time are in a large one. */
 enum {
 	OP_MS_PER_S = 1000,
 	OP_NS_PER_US = 1000,

@@ -28,7 +28,7 @@ void op_strbuf_puts(struct op_strbuf *s, const char *text)
 
 void op_strbuf_utf8(struct op_strbuf *s, uint32_t c)
 {
-	/* of the first byte, by the number of bytes that follow it */
+	/* first byte, by the number of bytes that follow */
 	static const uint8_t marks[] = { 0, 0xc0, 0xe0, 0xf0 };
 	uint8_t bytes[OP_ARRAY_SIZE(marks)];
 	uint32_t more;

@@ -151,7 +151,7 @@ static void begin(struct op_exporters *x, struct making *m)
 	leave(x);
 }
 
-/* Keep the sink that was made, unless @err is an error. Returns its number or -errno. */
+/* Keep the new sink, unless @err is an error. Returns its number or -errno. */
 static int keep(struct op_exporters *x, struct making *m, int r)
 {
 	struct op_sink **place = NULL;
@@ -332,8 +332,8 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 	return first;
 }
 
-/* Finish the next sinks after number *@after that nobody finishes, at most @cap. Returns
- * whether there were any. */
+/* Select the next sinks after number *@after that nobody finishes, at most @cap.
+ * Returns whether there were any. */
 static bool finish(struct op_exporters *x, struct ending *e, size_t cap, uint32_t *after)
 {
 	struct op_sink **s;
@@ -348,7 +348,7 @@ static bool finish(struct op_exporters *x, struct ending *e, size_t cap, uint32_
 		(*s)->finishing = true;
 		e[len++] = (struct ending){ .sink = *s, .end = (*s)->ops->finish };
 	}
-	/* others may come and go meanwhile */
+	/* others may be added and removed meanwhile */
 	leave(x);
 	end_all(e, len);
 	enter(x);

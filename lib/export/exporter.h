@@ -75,9 +75,9 @@ void op_exporters_hurry(struct op_exporters *x, uint32_t number);
  * before the next op_exporters_hurry().
  */
 int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms);
-/* Give up everything that waits for delivery. It counts as OP_DROP_GIVEN_UP, and so does
- * everything that comes later for exporters that deliver. If two threads call it at once,
- * the second does not wait for what the first waits for. */
+/* Give up everything that waits for delivery. It counts as OP_DROP_GIVEN_UP, and so
+ * does everything that comes later for exporters that deliver. If two threads call it
+ * at once, the second does not wait for what the first waits for. */
 void op_exporters_abandon(struct op_exporters *x);
 /* Call this in the child of a fork: it forgets threads and transports without touching
  * them. */

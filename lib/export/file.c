@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file exporter: a thread of its own writes what a queue holds
- * (export/queue/queue.h), so that neither a disk nor the reader of a pipe blocks the
- * calls of the host. A sample counts as exported when its file has the final name, or in
- * a stream when it was written.
+ * The file exporter: a thread writes the requests of a queue (export/queue/queue.h), so
+ * that neither a disk nor the reader of a pipe blocks the calls of the host. A sample
+ * counts as exported when its file has the final name, or in a stream when it was
+ * written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void set_busy(struct op_file *f, bool busy)
 	__atomic_store_n(&f->busy, busy, __ATOMIC_SEQ_CST);
 }
 
-/* Wait for something to do. */
+/* Wait for a request, a flush or the end. */
 static void rest(struct op_file *f)
 {
 	f->late = false;
@@ -223,7 +223,7 @@ static bool has_work(const struct op_file *f)
 }
 
 /* A flush calls this again and again while other exporters have something queued. Then
- * there is nothing to do here. */
+ * this one is done. */
 static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 {
 	struct op_file *f = file_of(s);

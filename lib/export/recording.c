@@ -49,7 +49,7 @@ static int open_frames(struct op_recording *recording)
 	if (r == -ENODATA) {
 		op_notes_add(recording->notes, OP_LOG_WARNING,
 			     "export: file %s: somebody truncated, renamed or removed "
-			     "it; it begins anew",
+			     "it; starting a new one",
 			     recording->out.path);
 		recording->published_len = 0;
 		r = 0;
@@ -150,14 +150,14 @@ int op_recording_complete(struct op_recording *recording)
 	return 0;
 }
 
-/* A format writes everything that it has collected each time, but a stream cannot be
+/* A format writes all that it has collected each time, but a stream cannot be
  * rewritten. */
 bool op_recording_keeps(const struct op_recording *r)
 {
 	return r->format && !r->out.stream;
 }
 
-/* What a thread of its own opens. */
+/* What a thread opens, because a disk may not answer. */
 struct opening {
 	char *path;
 	struct op_output out;

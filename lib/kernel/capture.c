@@ -96,6 +96,8 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_perf_close(c);
 	op_ring_close(&c->ring);
 	op_closep(&c->cpus.online_fd);
+	if (c->cpus.uevents_fd > 0)
+		op_closep(&c->cpus.uevents_fd);
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
@@ -174,7 +176,8 @@ static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
 	}
 }
 
-/* Set the timer to what is due first: the caller's work, or new periods of the clocks. */
+/* Set the timer to the earlier of two times: that of the caller's work, and that of the
+ * clocks' new periods. */
 static void arm(struct op_capture *c)
 {
 	uint64_t now = op_clock_monotonic_ns();
@@ -240,8 +243,10 @@ bool op_capture_sideband_left(const struct op_capture *c)
 	return c->sideband.left;
 }
 
-uint64_t op_capture_drained_ns(const struct op_capture *c)
+uint64_t op_capture_drained_ns(const void *capture)
 {
+	const struct op_capture *c = capture;
+
 	return c->sideband.drained_ns;
 }
 

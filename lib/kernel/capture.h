@@ -46,7 +46,7 @@ struct op_capture_config {
 	const char *sysfs_root;
 };
 
-/* Make the maps; nothing is attached yet. Copies @config. On failure the log has a
+/* Make the maps. Attaches nothing yet. Copies @config. On failure the log has a
  * sentence. */
 int op_capture_new(const struct op_capture_config *config, struct op_capture **ret);
 struct op_capture *op_capture_free(struct op_capture *c);
@@ -63,16 +63,17 @@ int op_capture_unpublish(void *c, uint32_t pid);
 int op_capture_publish_context(void *c, uint32_t pid,
 			       const struct op_context_place *place);
 int op_capture_need_runtimes(void *c, uint64_t runtimes);
-/* Are there events of the side-bands that were not passed on? */
-bool op_capture_events_wait(void *c);
+/* May an event that was not passed on yet have mapped a file of number @inode into [start, end), of
+ * any process? */
+bool op_capture_map_waits(void *c, uint64_t start, uint64_t end, uint64_t inode);
 
-/* Begin to receive events of the side-band. Call this before processes are scanned, so that
- * none is missed by both. */
+/* Begin to receive events of the side-bands. Call this before processes are scanned, so
+ * that no process is missed by both. */
 int op_capture_listen(struct op_capture *c);
 /*
- * Load the programs of the kinds, if that was not done yet, with the steps of all
- * runtimes that op_capture_need_runtimes() asked for until now: so the verifier checks a
- * walker once and not again for each runtime.
+ * Load the programs of the kinds, unless that was done, with the steps of all runtimes
+ * that op_capture_need_runtimes() has asked for. So the verifier checks a walker once,
+ * and not again for each runtime.
  */
 int op_capture_load(struct op_capture *c);
 /* Begin and end sampling. */
@@ -87,20 +88,20 @@ int op_capture_fd(const struct op_capture *c);
 void op_capture_wake_every(struct op_capture *c, uint32_t ms);
 /* Shorten the interval, so that the timer fires at @time_ns (CLOCK_MONOTONIC) at the latest. */
 void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
-/* Was the descriptor readable for the clocks alone? They get new periods then, and the caller
- * has nothing to do. */
+/* Was the descriptor readable for the clocks alone? This gives them new periods, and
+ * the caller has no work. */
 bool op_capture_ticked(struct op_capture *c);
 /*
- * See what the descriptor is readable for: acknowledge the timer, empty the rings that
+ * Find out why the descriptor is readable: acknowledge the timer, empty the rings that
  * only ask for interrupts, and follow CPUs that came and went. Their events go to @sink
- * first, while @allowance has time. Returns 0 if it was not readable, a positive number,
- * or -errno.
+ * first, while @allowance has time. Returns 0 if it was not readable, a positive
+ * number, or -errno.
  */
 int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
 		     struct op_allowance *allowance);
 /*
  * Pass the events of the side-bands to @sink while @allowance has time, a few at least.
- * Returns their number. What is left then is passed by the next call.
+ * Returns their number. The next call passes the rest.
  */
 uint64_t op_capture_drain_sideband(struct op_capture *c,
 				   const struct op_sideband_sink *sink,
@@ -108,16 +109,16 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 /* Did the last drain leave events? */
 bool op_capture_sideband_left(const struct op_capture *c);
 /* All events of the side-bands until this time were passed. */
-uint64_t op_capture_drained_ns(const struct op_capture *c);
+uint64_t op_capture_drained_ns(const void *c);
 /* Pass the programs' records to @fn, as op_ring_consume() does. */
 int op_capture_drain_ring(struct op_capture *c, op_ring_fn fn, void *ctx);
 
-/* Name interpreter @number, of OP_INTERPRETERS_MAX: programs in files whose names begin like
- * @name report their execution at once. */
+/* Set the name of interpreter @number, of OP_INTERPRETERS_MAX: when a file whose name
+ * begins with @name is executed, the programs report it at once. */
 void op_capture_name_interpreter(struct op_capture *c, uint32_t number, const char *name);
 
-/* Set the rate of the clock; and what op_control says of it: its period, and how many of its ticks
- * each rate takes. */
+/* Set the rate of the clock, and in op_control its period and each rate's share of its
+ * ticks. */
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);
 void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 			  const uint64_t rate[OP_RATES_MAX]);
@@ -126,9 +127,9 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
  * -errno. */
 int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
 /*
- * Put the list of rules with the table @fd, a map of op_capture_rule_map_new(), in force in
- * place of the one before. A sample is judged by one of them alone. @rate: as in op_control.
- * Returns 0 or -errno.
+ * Put the list of rules with the table @fd, a map of op_capture_rule_map_new(), in
+ * force in place of the one before. Each sample is judged by one of the two lists.
+ * @rate: as in op_control. Returns 0 or -errno.
  */
 int op_capture_rule_map_switch(struct op_capture *c, int fd,
 			       const struct op_rule_use *used,
@@ -141,9 +142,9 @@ void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *use
 bool op_capture_sees_ancestors(const struct op_capture *c);
 
 /*
- * Turn kinds of events on and off. Those that are on take samples once op_capture_start()
- * was called. A kind that cannot be turned on stays off, and the log has a sentence that
- * says why.
+ * Turn kinds of events on and off. Kinds that are on are sampled from
+ * op_capture_start() on. A kind that cannot be turned on stays off, and the log has a
+ * sentence with the reason.
  */
 int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
 
@@ -152,17 +153,19 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
 int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i);
 
 /*
- * For how long thread @tid (in the initial PID namespace), which does not run, has been off the
- * CPUs at @now_ns (CLOCK_MONOTONIC), as @kind counts it: from when it left, but not from before the
- * kind was turned on or the thread began (@started_ns). 0: not at all, or @kind is off.
+ * How long thread @tid (in the initial PID namespace), which does not run, has been off
+ * the CPUs at @now_ns (CLOCK_MONOTONIC), as @kind counts it: since it left, but at most
+ * since the kind was turned on or the thread began (@started_ns). 0: not at all, or
+ * @kind is off.
  */
 uint64_t op_capture_off_ns(const struct op_capture *c, enum op_event kind, uint32_t tid,
 			   uint64_t started_ns, uint64_t now_ns);
 
-/* Load the program of probe @number with the type @type (enum bpf_prog_type), which takes @value
- * of its context (of no bytes: none). Probes that measure latency share a map of calls. It keeps @most samples a second and CPU, or as many as the
- * configuration says if that is 0 or more. Returns its descriptor, which the caller closes, or
- * -errno with a sentence in the log. */
+/* Load the program of probe @number with the type @type (enum bpf_prog_type). It takes
+ * @value from its context (no bytes: no value). Probes that measure latency share a map
+ * of calls. The program keeps @most samples a second and CPU, or if @most is negative
+ * as many as the configuration sets. Returns its descriptor, which the caller closes,
+ * or -errno with a sentence in the log. */
 int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
 			  uint32_t most, const struct op_argument *value);
 
@@ -175,7 +178,7 @@ struct op_capture_heap {
 
 /*
  * Load the program of the static probe otel_memory:alloc or, with @is_free, of
- * otel_memory:free. @argument says where the probe's arguments are. Returns as
+ * otel_memory:free. @argument: the places of the probe's arguments. Returns as
  * op_capture_load_probe() does. The first call makes the maps of *@heap.
  */
 int op_capture_load_heap(struct op_capture *c, bool is_free,
@@ -190,9 +193,8 @@ void op_capture_next_window(struct op_capture *c);
  * not NULL: by kind, the samples that the programs dropped. */
 int op_capture_counters(struct op_capture *c, uint64_t *ret,
 			uint64_t ret_lost[OP_EVENT_MAX]);
-/* Bytes of the maps, by the kernel's own count if /proc/self has it, and of the
- * side-bands. Slabs are counted as they are now, the other maps as they were when it was
- * last looked, a second ago or less. */
+/* Bytes of the maps, as the kernel counts them if /proc/self shows that, and of the
+ * side-bands. The count of slabs is current, that of other maps at most a second old. */
 uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns);
 uint64_t op_capture_events_lost(const struct op_capture *c);
 /* Run time and number of runs of the kinds' programs; zero while kernel.bpf_stats_enabled

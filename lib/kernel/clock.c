@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clocks of the kinds that tick. A clock with a fixed period is in step with programs that work
- * by timers: each of its ticks finds them at the same place. So the clocks get a random period,
- * and a new one every few intervals; the programs take a tick at a random moment of each
- * interval (bpf/event/clock.h). A period for each tick would be best, but to set one interrupts
- * the CPU, and takes as long as a sample.
+ * The clocks of the kinds that tick. A clock with a fixed period may be in step with
+ * programs that work by timers: each tick finds them at the same place. So the clocks
+ * get a random period, and a new one every few intervals. The programs take a tick at a
+ * random moment of each interval (bpf/event/clock.h). A new period for each tick would
+ * be best. But setting one interrupts the CPU, and takes as long as a sample.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,27 +20,27 @@
 #include "otelprof/error.h"
 
 enum {
-	/* A period holds for half as long to one and a half times as long as so many intervals,
-	 * or so many milliseconds, whichever is longer. */
+	/* A period lasts for so many intervals or milliseconds, whichever is longer,
+	 * varied at random from half to one and a half of it. */
 	HOLDS_INTERVALS = 10,
 	HOLDS_MS = 20,
 	LIMIT_BYTES = 32,
 };
 
-/* @most times a random part of 1. */
+/* A random number below @most. */
 static uint64_t random_part(struct op_capture *c, uint64_t most)
 {
 	return (uint64_t)((double)most *
 			  ((double)(op_random_next(&c->clocks.random) >> 11) * 0x1p-53));
 }
 
-/* The kernel slows down events that come more often than this. */
+/* The kernel slows down events that are more frequent than this. */
 static uint64_t shortest_ns(const struct op_capture *c)
 {
 	return c->clocks.most_hz ? OP_NS_PER_S / c->clocks.most_hz : 0;
 }
 
-/* One to two ticks in an interval, each number as likely as any. */
+/* One to two ticks in an interval, evenly distributed. */
 static void draw_tick(struct op_capture *c)
 {
 	uint64_t mean_ns = OP_NS_PER_S / c->rate_hz;
@@ -119,7 +119,7 @@ void op_clocks_poll(struct op_capture *c)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
 
-	/* a CPU that has just gone offline is noticed elsewhere */
+	/* another check notices that a CPU has just gone offline */
 	if (clocks_are_on(c) && now_ns >= c->clocks.next_ns)
 		(void)draw(c, now_ns);
 }

@@ -13,8 +13,9 @@
 #include "kernel/state.h"
 
 enum {
-	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and padding: by our sample_type */
-	SAMPLE_ID_TIME = 8,   /* offset of the time in it */
+	/* pid, tid; time; cpu and padding: as our sample_type selects */
+	SAMPLE_ID_BYTES = 24,
+	SAMPLE_ID_TIME = 8, /* offset of the time */
 };
 
 /* How much newer a record may be than the clock that was read before it. */
@@ -121,35 +122,82 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 		copy_out(ring, e->tail, &e->next, sizeof(e->next));
 	if (e->next.size < sizeof(e->next) + SAMPLE_ID_BYTES ||
 	    e->next.size > e->head - e->tail) {
-		/* a malformed record: what follows cannot be read either */
+		/* a malformed record: the rest cannot be read either */
 		e->tail = e->head;
 		return false;
 	}
-	/* Where several profilers listen, Linux (5.1 to 7.2, perf_event_ksymbol_output()) adds the
-	 * size of the trailer once for each of them, but writes one: the time would be read
-	 * behind it. The record goes with the one before. */
+	/* If several profilers listen, Linux (5.1 to 7.2, perf_event_ksymbol_output())
+	 * adds the size of the trailer once for each of them, and writes one trailer.
+	 * So the time would be read from behind it. Use the time of the previous
+	 * record. */
 	if (e->next.type == PERF_RECORD_KSYMBOL)
 		return true;
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
 	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
-	/* a time that cannot be must not hold up what follows */
+	/* an impossible time must not hold up the records behind it */
 	if (e->next_ns > c->sideband.drained_ns + AHEAD_NS_MAX)
 		e->next_ns = c->sideband.drained_ns;
 	return e->next_ns <= c->sideband.drained_ns;
 }
 
-bool op_capture_events_wait(void *capture)
+/* The fixed part of a PERF_RECORD_MMAP2, behind its header. */
+struct mapped {
+	uint32_t pid, tid;
+	uint64_t start, len, offset;
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+};
+
+/* May the record at @at have put a file of number @inode into [start, end)? */
+static bool may_map(const uint8_t *ring, uint64_t at,
+		    const struct perf_event_header *header, uint64_t start, uint64_t end,
+		    uint64_t inode)
+{
+	struct mapped m;
+
+	if (header->type == PERF_RECORD_LOST)
+		return true;
+	if (header->type != PERF_RECORD_MMAP2 ||
+	    header->size < sizeof(*header) + sizeof(m))
+		return false;
+	copy_out(ring, at + sizeof(*header), &m, sizeof(m));
+	return m.inode == inode && m.start < end &&
+	       (m.start >= start || m.len > start - m.start);
+}
+
+static bool map_waits_on(const struct op_capture *c,
+			 const struct perf_event_mmap_page *page, uint64_t start,
+			 uint64_t end, uint64_t inode)
+{
+	const uint8_t *ring = (const uint8_t *)page + c->page_size;
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t at = page->data_tail;
+	struct perf_event_header header;
+
+	/* the kernel may have had no place for the record */
+	if (head - at > OP_SIDEBAND_BYTES / 2)
+		return true;
+	for (; at != head; at += header.size) {
+		if (head - at < sizeof(header))
+			return true;
+		copy_out(ring, at, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - at ||
+		    may_map(ring, at, &header, start, end, inode))
+			return true;
+	}
+	return false;
+}
+
+bool op_capture_map_waits(void *capture, uint64_t start, uint64_t end, uint64_t inode)
 {
 	struct op_capture *c = capture;
 	const struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus.list) {
-		const struct perf_event_mmap_page *page = e->sideband;
-
-		if (page && __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) !=
-				    page->data_tail)
+	if (c->cpus.moved)
+		return true;
+	op_vec_foreach(e, &c->cpus.list)
+		if (e->sideband && map_waits_on(c, e->sideband, start, end, inode))
 			return true;
-	}
 	return false;
 }
 
@@ -194,8 +242,9 @@ static void take(struct op_capture *c, const struct op_sideband_sink *sink,
 }
 
 /*
- * Leave what is in the merge to the next drain. All that is older than the oldest record there was
- * taken, so the side-bands are drained until then: from @before_ns, until when they were.
+ * Leave the records in the merge to the next drain. All older records were taken, so
+ * the side-bands are drained until the time of the oldest one left. @before_ns: until
+ * when they were before.
  */
 static void leave(struct op_capture *c, uint64_t before_ns)
 {
@@ -215,9 +264,10 @@ static void leave(struct op_capture *c, uint64_t before_ns)
 }
 
 /*
- * A process may fork on one CPU and its child map a file on another. So the records of
- * all CPUs are merged by time. Those that are newer than the first look at a buffer are
- * left: the events before them may be in a buffer that was drained before they came.
+ * A process may fork on one CPU, and its child may map a file on another. So the
+ * records of all CPUs are merged by time. Records that are newer than the first look at
+ * a buffer are left, because older events may come to a buffer that was drained
+ * already.
  */
 uint64_t op_capture_drain_sideband(struct op_capture *c,
 				   const struct op_sideband_sink *sink,
@@ -230,7 +280,7 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 
 	c->sideband.drained_ns = op_clock_monotonic_ns();
 	if (c->cpus.moved) {
-		/* what they did while nobody listened is not known */
+		/* events while nobody listened are not known */
 		c->cpus.moved = false;
 		sink->on_lost(sink->ctx, c->sideband.drained_ns);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kinds whose programs are attached to raw tracepoints. All programs of a kind are in one
- * object, because they share its maps. Some of these maps are ring buffers by which a
- * program asks for an interrupt on its own CPU: their records carry nothing, and each
- * poll throws them away.
+ * Kinds whose programs are attached to raw tracepoints. All programs of a kind are in
+ * one object, because they share its maps. Some of these maps are ring buffers, through
+ * which a program asks for an interrupt on its own CPU. Their records are empty, and
+ * each poll discards them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -179,12 +179,12 @@ static int empty(int map, uint64_t *ret_gone)
 	}
 	if (errno != ENOENT)
 		return -errno;
-	*ret_gone += n; /* of the last batch, which is not full */
+	*ret_gone += n; /* in the last batch, which is not full */
 	return 0;
 }
 
-/* While no hook was attached, threads came and went and events ended unseen: forget what
- * had begun before, since an interval that reaches back to it would be a false one. */
+/* While no hook was attached, threads came and went and events ended unseen. Forget
+ * what had begun before: an interval that reaches back to it would be false. */
 static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 {
 	uint64_t gone = 0;
@@ -198,12 +198,12 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 		if (c->kinds.begun[kind->event][i] >= 0)
 			r = empty(c->kinds.begun[kind->event][i], &gone);
 	c->kinds.attached_ns[kind->event] = op_clock_monotonic_ns();
-	return r < 0 ? op_fail(c->log, r, "the kind %s could not be begun anew: %s",
+	return r < 0 ? op_fail(c->log, r, "the kind %s could not be restarted: %s",
 			       op_kind_name(kind), strerror(-r))
 		     : 0;
 }
 
-/* Is there another one for hook @i, where this kernel does not attach it? */
+/* Does another hook replace hook @i if this kernel does not attach it? */
 static bool has_other(const struct op_kind *kind, size_t i)
 {
 	return i + 1 < kind->hooks_len && kind->hooks[i + 1].instead;
@@ -260,8 +260,8 @@ int op_hooks_attach(struct op_capture *c)
 	return r;
 }
 
-/* Samples whose end was not seen will not come: they are lost, as runs that were left
- * out. The map of a process that has forked is its parent's. */
+/* No end of these samples will be seen. They are lost, like runs that were skipped.
+ * After a fork the map belongs to the parent. */
 static void count_held(struct op_capture *c, const struct op_kind *kind)
 {
 	int map = c->kinds.begun[kind->event][0];
@@ -271,7 +271,7 @@ static void count_held(struct op_capture *c, const struct op_kind *kind)
 		c->kinds.gone_missed[kind->event] += gone;
 }
 
-/* While no perf event is there, memory grows unseen: forget how large it was. */
+/* While no perf event is open, memory grows unseen: forget its last size. */
 static void forget_seen(struct op_capture *c, const struct op_kind *kind)
 {
 	int map = c->kinds.begun[kind->event][0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns kinds of events on and off. The programs of a kind are loaded while it is on, and
- * only then. */
+/* Turns kinds of events on and off. The programs of a kind are loaded only while it is
+ * on. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -17,12 +17,12 @@
 enum {
 	PROGRAM_NAME_BYTES = 64,
 	HEAP_SAMPLES_MAX = 10000, /* per second and CPU, forged ones included */
-	OFF_THREAD_WORDS = 32,	  /* a struct op_off_thread is not longer */
+	OFF_THREAD_WORDS = 32,	  /* the size of a struct op_off_thread is at most this */
 };
 
 static const char HEAP_LIVES[] = "op_heap_lives";
 static const char HEAP_OF_PID[] = "op_heap_of_pid";
-static const char CALLS[] = "op_calls"; /* whose latency is measured */
+static const char CALLS[] = "op_calls"; /* calls at once whose latency is measured */
 
 /* Probes at events of perf have an entry program of their own. */
 static const char *entry_of(const struct op_kind *kind)
@@ -33,7 +33,7 @@ static const char *entry_of(const struct op_kind *kind)
 	return op_kind_name(kind);
 }
 
-/* Open the object of @kind, and see to the types and walkers that it needs. */
+/* Open the object of @kind, and make the types and walkers that it needs. */
 static int open_entry(struct op_capture *c, const struct op_kind *kind,
 		      const struct op_settings *settings, struct bpf_object **ret)
 {
@@ -73,8 +73,8 @@ static int load_shared(struct op_capture *c, const struct op_kind *kind,
 	return r < 0 ? r : 0;
 }
 
-/* Load the prepared @object of a probe of @value. Where it measures latency, the programs of the call
- * and of the return share the map of calls. The others do not use theirs. */
+/* Load the prepared @object of a probe of @value. If it measures latency, the programs
+ * of the call and of the return share the map of calls. Other probes do not use it. */
 static int share_calls(struct op_capture *c, struct bpf_object *object,
 		       const struct op_argument *value)
 {
@@ -94,7 +94,8 @@ static int share_calls(struct op_capture *c, struct bpf_object *object,
 	return r < 0 ? r : 0;
 }
 
-/* Load @kind's entry for its perf event @i: a descriptor, or -errno. @most, @value: of a probe. */
+/* Load the entry of @kind for its perf event @i. Returns a descriptor or -errno. @most,
+ * @value: for probes. */
 static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i,
 		      uint32_t most, const struct op_argument *value)
 {
@@ -139,7 +140,7 @@ int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
 	return r;
 }
 
-/* Load @name of the prepared @object. A descriptor, or -errno. */
+/* Load @name of the prepared @object. Returns a descriptor or -errno. */
 static int load_heap(struct op_capture *c, struct bpf_object *object, const char *name,
 		     struct op_capture_heap *heap)
 {
@@ -196,7 +197,7 @@ static void add_run_time(int fd, uint64_t *ns, uint64_t *count)
 	*count += info.run_cnt;
 }
 
-/* What the program @fd missed; kernels before 5.12 do not say it. */
+/* Runs that the program @fd missed. Kernels before 5.12 do not report it. */
 static uint64_t missed_by(int fd)
 {
 	struct bpf_prog_info info = { 0 };
@@ -289,8 +290,8 @@ static int bring(struct op_capture *c)
 	return r == 0 ? op_hooks_attach(c) : r;
 }
 
-/* Reload the entries of the kinds that are on, with the steps of all runtimes wanted by
- * now. */
+/* Reload the entries of the kinds that are on, with the steps of all runtimes that are
+ * wanted. */
 static int reload(struct op_capture *c)
 {
 	uint32_t i;

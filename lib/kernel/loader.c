@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this kernel can do; the maps that all programs share; counters. */
+/* Which features this kernel has, the maps that all programs share, and the counters. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ static bool mixed_calls(void)
 	_cleanup_close_ int fd = -1;
 
 	if (map < 0)
-		return true; /* loading the programs will say what is wrong */
+		return true; /* loading the programs will report what is wrong */
 	fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "op_probe", "GPL", insns,
 			   OP_ARRAY_SIZE(insns), NULL);
 	return fd >= 0;
@@ -254,7 +254,7 @@ int op_capture_publish_context(void *ctx, uint32_t pid,
 	return bpf_map_update_elem(c->map[OP_MAP_CONTEXTS], &pid, place, BPF_ANY);
 }
 
-/* Sums; of the threshold, which is no sum, the largest. */
+/* Sums of the counters. The largest value of the threshold, which is not a sum. */
 static void add_counts(const struct op_counts *counts, uint64_t *sums)
 {
 	uint64_t threshold =

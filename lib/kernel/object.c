@@ -19,7 +19,8 @@
 enum {
 	VERIFIER_LOG_BYTES = 256 * 1024,
 	SELF_BYTES_MAX = 16 << 10,
-	VERIFIER_LOG_SHOWN = 2000, /* bytes of its end, where the reason is */
+	/* bytes of the end of the verifier's log, where the reason is */
+	VERIFIER_LOG_SHOWN = 2000,
 };
 
 static const char SETTINGS_MAP[] = ".rodata.set"; /* bpf/event/settings.h */
@@ -44,8 +45,8 @@ const char *const op_map_names[OP_MAPS] = {
 	[OP_MAP_LABEL_SETS] = "op_label_sets",
 };
 
-/* libbpf writes to stderr by default, and its print function is one for the whole
- * process: silence it while we call it, then restore what the host had set. */
+/* libbpf writes to stderr by default, and has one print function for the whole process.
+ * Silence it during a call, then restore what the host had set. */
 void *op_object_hush(void)
 {
 	return (void *)libbpf_set_print(NULL);
@@ -65,7 +66,7 @@ static int set_settings(struct bpf_object *object, const struct op_settings *set
 	return bpf_map__set_initial_value(map, settings, sizeof(*settings));
 }
 
-/* The descriptor of map @name of @walkers; -1: a new map is needed. */
+/* The descriptor of map @name of @walkers. -1: a new map is needed. */
 static int map_of(const struct op_walkers *walkers, const char *name)
 {
 	if (!walkers)
@@ -102,7 +103,7 @@ static int share_maps(struct op_capture *c, struct bpf_object *object,
 	return 0;
 }
 
-/* Unpack the ELF file. The caller frees it; NULL: there is no memory. */
+/* Unpack the ELF file. The caller frees it. NULL: no memory. */
 static void *unpack(const struct op_packed_object *packed)
 {
 	_cleanup_free_ void *bytes = malloc(packed->object_len);
@@ -114,7 +115,7 @@ static void *unpack(const struct op_packed_object *packed)
 	return OP_TAKE_PTR(bytes);
 }
 
-/* The unpacked file is freed here, since libbpf copies what it needs. */
+/* libbpf copies what it needs, so the unpacked file is freed here. */
 static struct bpf_object *open_packed(const struct op_object_source *source,
 				      const struct bpf_object_open_opts *opts)
 {

@@ -45,11 +45,11 @@ int op_object_load(struct op_capture *c, struct bpf_object *object);
 int op_object_program_fd(struct bpf_object *object, const char *name);
 int op_object_map_fd(struct bpf_object *object, const char *name);
 
-/* What refuses bpf(2) and perf_event_open(2) to a process that has the capabilities, in words: a seccomp
- * filter, or a user namespace. NULL: nothing that is known. */
+/* What refuses bpf(2) and perf_event_open(2) to a process that has the capabilities: a
+ * seccomp filter, or a user namespace, as a phrase. NULL: nothing that is known. */
 const char *op_object_refusal(void);
 
-/* Call these before and after calls of libbpf: in between it prints nothing. */
+/* Call these before and after calls of libbpf, which print nothing in between. */
 void *op_object_hush(void);
 void op_object_unhush(void *before);
 

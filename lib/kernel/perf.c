@@ -2,19 +2,22 @@
 /*
  * perf events. Each CPU has those of the kinds that are on, and one dummy event whose
  * side-band reports processes, executable mappings and kernel symbols. CPUs that come and
- * go are noticed by reading the list of online CPUs.
+ * go are noticed by reading the list of online CPUs, and by the kernel's messages where one
+ * was offline between two looks at it only.
  *
  * A CPU costs one descriptor, that of its clock. The descriptor of the dummy event is
  * closed: its mapped buffer keeps the event, and its place in the epoll set, alive.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +30,10 @@
 
 enum {
 	CPU_LIST_BYTES_MAX = 64 * 1024,
+	/* messages about devices that are read at one look; the others at the next */
+	UEVENTS_MAX = 1024,
+	UEVENT_BYTES = 128, /* what is read of each: its first line is enough */
+	UEVENT_GROUP = 1,   /* the kernel's own, and not udevd's */
 };
 
 static int perf_open(struct perf_event_attr *attr, uint32_t cpu)
@@ -131,8 +138,8 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		/* There is no hurry: the first sample of an unknown process wakes us, and
-		 * then all side-band records are read before it. */
+		/* There is no hurry: the first sample of an unknown process wakes the
+		 * reader, which reads all side-band records before it. */
 		.wakeup_watermark = OP_SIDEBAND_BYTES / 4,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
@@ -150,7 +157,7 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 			"the side-band buffer of CPU %u cannot be mapped (%s): "
 			"CAP_IPC_LOCK or a higher kernel.perf_event_mlock_kb is needed",
 			e->cpu, strerror(errno));
-	event.data.fd = -1; /* whichever event wakes us, all buffers are read */
+	event.data.fd = -1; /* all buffers are read, whichever event is ready */
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
 		(void)munmap(map, c->page_size + OP_SIDEBAND_BYTES);
 		return -errno;
@@ -213,8 +220,8 @@ static int mark_online(struct op_capture *c, const char *list)
 	return 0;
 }
 
-/* The descriptor stays open: that saves two thirds of the time of this check, which is
- * made every second. */
+/* The descriptor stays open, which saves two thirds of the time of this check, made
+ * every second. */
 static int read_online(struct op_capture *c, const char *path)
 {
 	_cleanup_free_ char *list = NULL;
@@ -235,6 +242,50 @@ static int read_online(struct op_capture *c, const char *path)
 	c->cpus.online = r < 0 ? NULL : OP_TAKE_PTR(list);
 	c->cpus.changed = true;
 	return r;
+}
+
+/* Without these messages only a CPU that was offline for a moment is missed. */
+static void open_uevents(struct op_capture *c)
+{
+	const struct sockaddr_nl from = { .nl_family = AF_NETLINK,
+					  .nl_groups = UEVENT_GROUP };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+
+	if (fd < 0)
+		return;
+	fd = op_fd_move_up(fd);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&from, sizeof(from)) < 0)
+		op_closep(&fd);
+	c->cpus.uevents_fd = fd;
+}
+
+/* The kernel removes the events of a CPU that goes offline. */
+static void note_offline(struct op_capture *c)
+{
+	static const char OFFLINE[] = "offline@/devices/system/cpu/cpu";
+	struct op_cpu_events *e;
+	char text[UEVENT_BYTES];
+	int i;
+
+	if (c->cpus.uevents_fd <= 0)
+		return;
+	for (i = 0; i < UEVENTS_MAX; i++) {
+		ssize_t n = recv(c->cpus.uevents_fd, text, sizeof(text) - 1, 0);
+		unsigned long cpu = c->cpus.list.len;
+
+		if (n < 0 && errno == ENOBUFS) /* some were lost: it may be any of them */
+			c->cpus.slept = c->cpus.changed = true;
+		if (n < 0 && errno != ENOBUFS)
+			return;
+		text[OP_MAX(n, 0)] = '\0';
+		if (strncmp(text, OFFLINE, sizeof(OFFLINE) - 1) == 0)
+			cpu = strtoul(text + sizeof(OFFLINE) - 1, NULL, 10);
+		if (cpu >= c->cpus.list.len)
+			continue;
+		e = &c->cpus.list.data[cpu];
+		e->went = c->cpus.changed = true;
+	}
 }
 
 /* Open the events that @e, which is online, lacks. Returns 0 or -errno. */
@@ -263,7 +314,8 @@ static int follow_cpus(struct op_capture *c)
 	r = op_merge_reserve(&c->sideband.merge, c->cpus.list.len);
 	c->cpus.changed = false;
 	op_vec_foreach(e, &c->cpus.list) {
-		if (!e->online || c->cpus.slept) {
+		if (!e->online || e->went || c->cpus.slept) {
+			e->went = false;
 			c->cpus.moved |= e->sideband != NULL;
 			close_cpu(c, e);
 		}
@@ -281,8 +333,8 @@ static int follow_cpus(struct op_capture *c)
 }
 
 /*
- * Did the machine sleep? All CPUs but the first go offline then, and the kernel removes
- * their events, but at the next look the list of CPUs is what it was.
+ * Did the machine sleep? Then all CPUs but the first went offline, and the kernel
+ * removed their events, but the list of CPUs is the same again.
  */
 static void note_sleep(struct op_capture *c)
 {
@@ -300,6 +352,7 @@ int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sin
 	int r;
 
 	note_sleep(c);
+	note_offline(c);
 	(void)snprintf(path, sizeof(path), "%s/devices/system/cpu/online",
 		       c->config.sysfs_root);
 	r = read_online(c, path);
@@ -307,8 +360,8 @@ int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sin
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
 	if (c->cpus.changed) {
-		/* their earlier events come first; if that takes long, at the next
-		 * call */
+		/* read their earlier events first, or at the next call if that takes
+		 * long */
 		if (sink)
 			(void)op_capture_drain_sideband(c, sink, allowance);
 		if (sink && c->sideband.left)
@@ -326,11 +379,13 @@ int op_perf_listen(struct op_capture *c)
 	int r;
 
 	c->listening = c->cpus.changed = true;
+	if (!c->cpus.uevents_fd)
+		open_uevents(c);
 	r = op_perf_update_cpus(c, NULL, NULL);
 	if (r < 0)
 		c->listening = false;
 	else
-		c->cpus.moved = false; /* nothing is known of before */
+		c->cpus.moved = false; /* earlier events are not known */
 	return r;
 }
 

@@ -117,7 +117,7 @@ int op_ring_consume(struct op_ring *ring, op_ring_fn fn, void *ctx)
 			return r;
 		word = __atomic_load_n((const uint32_t *)header, __ATOMIC_ACQUIRE);
 		if (word & BPF_RINGBUF_BUSY_BIT)
-			break; /* it is being written; we are woken when it is complete */
+			break; /* it is being written, and wakes the reader when it is complete */
 		len = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 		whole = BPF_RINGBUF_HDR_SZ + (size_t)len;
 		if (!(word & BPF_RINGBUF_DISCARD_BIT))

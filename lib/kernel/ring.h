@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum {
-	/* bytes; no record of our programs has more than a third of it */
+	/* bytes; a record of our programs has at most a third of it */
 	OP_RING_RECORD_MAX = 64 * 1024,
-	/* The window has so many bytes and one page: a record with its header fits,
+	/* The window has this many bytes and one page, so a record with its header fits
 	 * wherever it begins. */
 	OP_RING_WINDOW_BYTES = 2 * OP_RING_RECORD_MAX,
 };
@@ -55,8 +55,8 @@ typedef int (*op_ring_fn)(void *ctx, const void *record, size_t len);
 /* Map the ring buffer @fd, whose data has @bytes bytes. Borrows @fd until
  * op_ring_close(). Returns 0 or -errno. */
 int op_ring_open(struct op_ring *ring, int fd, size_t bytes);
-/* Read all records that are there. Returns 0, the negative result of @fn, or -errno if
- * mapping fails. One thread at a time. */
+/* Read all available records. Returns 0, the negative result of @fn, or -errno if
+ * mapping fails. Only one thread at a time may call it. */
 int op_ring_consume(struct op_ring *ring, op_ring_fn fn, void *ctx);
 void op_ring_close(struct op_ring *ring);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives the programs the table of rules. */
+/* Publishes the table of rules to the programs. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum {
 	RATES_BYTES = OP_RATES_MAX * sizeof(uint64_t),
 };
 
-/* What the programs know of the old rules holds no longer. */
+/* Results that the programs keep of the old rules are no longer valid. */
 static void rules_changed(struct op_capture *c)
 {
 	__atomic_store_n(&c->control->rules_changed, c->control->rules_changed + 1,
@@ -42,7 +42,7 @@ int op_capture_rule_map_switch(struct op_capture *c, int fd,
 {
 	struct op_control *control = c->control;
 	const uint32_t next = !control->rules_active;
-	/* It waits for programs that run, so none reads what is written below. */
+	/* This waits for running programs, so none of them reads what is written below. */
 	int r = bpf_map_update_elem(c->map[OP_MAP_TARGETS], &next, &fd, BPF_ANY);
 
 	if (r < 0)
@@ -51,7 +51,7 @@ int op_capture_rule_map_switch(struct op_capture *c, int fd,
 			       strerror(-r));
 	control->used[next] = *used;
 	memcpy(&control->rate[next * OP_RATES_MAX], rate, RATES_BYTES);
-	/* one word: each sample sees either the old list or the new one */
+	/* one word, so each sample sees either the old list or the new one */
 	__atomic_store_n(&control->rules_active, next, __ATOMIC_RELEASE);
 	rules_changed(c);
 	return 0;

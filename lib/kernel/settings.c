@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings that are known before the programs are loaded: their constants, and the sizes
- * of maps. */
+/* Settings that are fixed before the programs are loaded: their constants, and the
+ * sizes of maps. */
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static uint32_t pid_namespace(const char *procfs_root)
 	return (uint32_t)st.st_ino == first ? 0 : (uint32_t)st.st_ino;
 }
 
-/* Not all possible CPUs: virtual machines often could have many more than they have. */
+/* Not all possible CPUs: virtual machines often allow many more than they have. */
 static uint32_t cpus_online(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);

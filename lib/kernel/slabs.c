@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arena's slabs: maps that the programs read and that this process writes. And what memory
- * all maps take. */
+/* The arena's slabs: maps that the programs read and that this process writes. Also the
+ * memory of all maps. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,15 +15,17 @@
 #include "otelprof/error.h"
 
 enum {
-	/* slabs that keep a descriptor; further ones stay mapped instead */
+	/* slabs that keep a descriptor; further ones stay mapped */
 	SLAB_FDS_MAX = 64,
 	/* a slab is an array of one element, and a page for its head */
 	SLAB_BYTES = OP_SLAB_BYTES + 4096,
 	FDINFO_PATH_BYTES = 64,
-	FDINFO_BYTES_MAX = 65536, /* that of a program's map of programs is the longest */
+	/* the text of a program's map of programs is the longest */
+	FDINFO_BYTES_MAX = 65536,
 };
 
-/* How often the kernel is asked about the other maps, most of which never change. */
+/* Interval at which the kernel is asked about the other maps, most of which never
+ * change. */
 static const uint64_t MAPS_LOOK_NS = UINT64_C(1000000000);
 
 static int map_memory(int fd, void **ret)
@@ -96,8 +98,8 @@ static int map_slab(void *ctx, uint32_t index, void **ret)
 	return r;
 }
 
-/* The programs find a slab by references alone, and there are none to this one, for at least
- * the arena's grace period: so none is reading it. */
+/* The programs find a slab only by references. There has been none to this slab for at
+ * least the arena's grace period, so no program is reading it. */
 static int remove_slab(void *ctx, uint32_t index)
 {
 	struct op_capture *c = ctx;

@@ -26,6 +26,7 @@ struct op_cpu_events {
 	int kind_fd[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* or -1 */
 	void *sideband; /* the mapped buffer: a page, then OP_SIDEBAND_BYTES; or NULL */
 	bool online;	/* in the list of CPUs as it was last read */
+	bool went;	/* it was offline since its events were opened */
 	/* used while the side-band is drained: positions, and the header of the next
 	 * record */
 	uint64_t head;
@@ -61,8 +62,8 @@ enum op_map {
 };
 extern const char *const op_map_names[OP_MAPS];
 
-/* The position pages of a ring buffer by which a program asks for interrupts; its records
- * are thrown away. */
+/* The position pages of a ring buffer through which a program asks for interrupts. Its
+ * records are discarded. */
 struct op_kick_ring {
 	unsigned long *consumer; /* a page, or NULL */
 	const unsigned long *producer;
@@ -104,11 +105,12 @@ struct op_capture_kinds {
 	size_t walkers_len;
 	uint64_t gone_run_ns; /* run time of entries that were turned off */
 	uint64_t gone_run_count;
-	/* events that programs missed which were turned off, and samples that were held then */
+	/* runs that programs missed before they were turned off, and samples that were
+	 * held then */
 	uint64_t gone_missed[OP_KINDS];
 };
 
-/* A program of no kind. */
+/* A program that belongs to no kind. */
 struct op_capture_program {
 	int program; /* or -1 */
 	int fd;	     /* its attachment, or -1 */
@@ -118,12 +120,13 @@ struct op_capture_program {
 struct op_capture_cpus {
 	OP_VEC(struct op_cpu_events) list; /* indexed by the CPU's number */
 	int online_fd;			   /* descriptor of the list of CPUs, or -1 */
-	char *online;			   /* that list as it was last read, or NULL */
-	uint64_t checked_ns;		   /* when it was */
-	int64_t asleep_ns; /* how long the machine was asleep then, since it booted */
-	bool changed;	   /* the list has changed, or a CPU lacks an event */
-	bool moved;	   /* side-bands were closed or opened since the last drain */
-	bool slept;	   /* the machine was asleep: all events are opened anew */
+	int uevents_fd; /* socket of the kernel's messages about devices; 0 not yet, -1 none */
+	char *online;	     /* that list as it was last read, or NULL */
+	uint64_t checked_ns; /* when it was */
+	int64_t asleep_ns;   /* how long the machine was asleep then, since it booted */
+	bool changed;	     /* the list has changed, or a CPU lacks an event */
+	bool moved;	     /* side-bands were closed or opened since the last drain */
+	bool slept;	     /* the machine was asleep: all events are opened again */
 };
 
 /* Of clock.c. */
@@ -136,9 +139,9 @@ struct op_capture_clocks {
 /* Of drain.c. */
 struct op_capture_sideband {
 	struct op_merge merge; /* of all CPUs, while they are drained */
-	uint64_t drained_ns;   /* until then; newer records are left */
+	uint64_t drained_ns;   /* time until then; newer records are left */
 	uint64_t drains_cut;   /* drains that had no time for all records */
-	bool left;	       /* the last one had none */
+	bool left;	       /* the last drain left records */
 	uint64_t lost;	       /* events */
 	uint8_t scratch[OP_SIDEBAND_RECORD_MAX];
 };
@@ -197,7 +200,7 @@ uint32_t op_capture_ring_bytes(const struct op_capture *c);
 /* loader.c */
 int op_loader_open(struct op_capture *c);
 void op_loader_close(struct op_capture *c);
-/* Attach op_exec and op_fork, without which samples can be taken, too. */
+/* Attach op_exec and op_fork. Sampling works without them, too. */
 void op_loader_attach(struct op_capture *c);
 
 /* types.c: the objects that belong to no kind. */
@@ -208,11 +211,12 @@ enum {
 };
 /* The path of the kernel's BTF. */
 void op_types_path(const struct op_capture *c, char ret[OP_TYPES_PATH_BYTES]);
-/* Copy the kernel's types that the programs of @kinds name, if the copy lacks them. */
+/* Add the kernel's types that the programs of @kinds name to the copy, unless it has
+ * them. */
 void op_types_need(struct op_capture *c, uint64_t kinds);
 
-/* walkers.c: load the walkers for the programs of @kind, if that was not done yet. *@ret
- * is borrowed; it is NULL if the entries walk stacks themselves. */
+/* walkers.c: load the walkers for the programs of @kind, unless they are loaded. *@ret
+ * is borrowed. It is NULL if the entries walk stacks themselves. */
 int op_walkers_need(struct op_capture *c, const struct op_kind *kind,
 		    const struct op_walkers **ret);
 /* Load the steps of @runtimes (bits), which settings.runtimes_on already has, into every

@@ -117,8 +117,8 @@ static int copy_kind(struct copy *c, const struct btf_type *t, unsigned int nest
 				    btf_int_encoding(t));
 	if (btf_is_float(t))
 		return btf__add_float(c->to, name_of(c->from, t), t->size);
-	/* A pointer. Any other kind of member is copied as a pointer, too: no program
-	 * reads a field behind it. */
+	/* A pointer. Other kinds of members are copied as pointers, too, because no
+	 * program reads their fields. */
 	return btf__add_ptr(c->to, 0);
 }
 

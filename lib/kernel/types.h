@@ -13,7 +13,7 @@ struct btf;
 
 /*
  * Copy from @kernel the types that the @len @programs name (struct, union, enum;
- * "name___flavour" stands for "name") and all types that they contain by value; types
+ * "name___flavour" stands for "name"), and all types that they contain by value. Types
  * behind pointers are left out. The caller frees *@ret. Returns 0 or -errno.
  */
 int op_types_copy(const struct btf *kernel, const struct btf *const *programs, size_t len,

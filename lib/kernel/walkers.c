@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs that walk stacks. Each type of entry programs has its own set of them,
- * which is made when the first kind of that type is turned on. It has the steps of all runtimes
- * that are not off, in the one program (kernels with bpf_loop) or in a program each. What is
- * asked for later is loaded again, or as one more program. If the entries walk stacks
- * themselves, there are no walkers, and the entries are loaded again.
+ * The programs that walk stacks. Each type of entry programs has a set of them, made
+ * when the first kind of that type is turned on. It has the steps of all runtimes that
+ * are not off: in one program (kernels with bpf_loop), or in a program for each
+ * runtime. Steps that are needed later reload the one program, or add a program. If the
+ * entries walk stacks themselves, there are no walkers, and the entries are loaded
+ * again.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

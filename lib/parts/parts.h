@@ -32,7 +32,7 @@ struct op_allowance;
 struct op_window;
 struct otelprof_stats;
 
-/* All of it is borrowed until the part is freed. */
+/* All pointers are borrowed until the part is freed. */
 struct op_part_config {
 	struct op_log *log;
 	struct op_capture *capture;
@@ -43,7 +43,7 @@ struct op_part_config {
 	uint32_t sample_rate_hz;
 };
 
-/* Samples that a part took, and those of them that were dropped. */
+/* Samples that a part took, and how many of them were dropped. */
 struct op_part_taken {
 	uint64_t taken;
 	uint64_t dropped[OP_DROPS];
@@ -71,37 +71,40 @@ static inline void op_part_count(struct op_part_taken *t, enum op_event event, i
 			     1);
 }
 
-/* When in a poll a part goes on. */
+/* The point in a poll at which a part works. */
 enum op_part_when {
-	OP_PART_AFTER_RING,  /* the ring and the side-band had new processes and files */
-	OP_PART_BEFORE_RING, /* the ring may take most of the poll's time */
+	/* after new processes and files of the ring and the side-band */
+	OP_PART_AFTER_RING,
+	OP_PART_BEFORE_RING, /* before the ring, which may take most of the poll's time */
 };
 
 /* Why the window ends. */
 enum op_part_end {
 	OP_PART_END_EXPORT,
-	OP_PART_END_RATE,   /* the rate changes before the window's time is over */
+	OP_PART_END_RATE,   /* the rate changes before the window ends by itself */
 	OP_PART_END_BUDGET, /* the same in a poll, which has no time for a snapshot */
 	OP_PART_END_STOP,   /* sampling is about to stop */
-	OP_PART_END_LAST,   /* it has stopped, and its last records are in the window */
+	OP_PART_END_LAST,   /* it has stopped, and the last records are in the window */
 };
 
-/* Functions that a part has no use for are NULL. */
+/* A part leaves out (NULL) the functions that it does not need. */
 struct op_part_ops {
 	const char *name;
 	enum op_part_when when;
-	/* What is in *@ret is freed, also after a failure. Without it, the part is @config. */
+	/* Make the part in *@ret, which is freed also after a failure. Without this
+	 * function @config is the part. */
 	int (*make)(const struct op_part_config *config, void **ret);
 	void (*free)(void *part);
-	/* Attach what the kinds @kinds need, and detach the rest; 0: nothing is sampled. Returns
-	 * 0, or -errno with a sentence. */
+	/* Attach what the kinds @kinds need, and detach the rest. 0: nothing is
+	 * sampled. Returns 0, or -errno with a sentence. */
 	int (*set_kinds)(void *part, uint64_t kinds);
-	/* Go on with what is under way, for a share of @allowance. */
+	/* Continue work under way, for a share of @allowance. */
 	void (*poll)(void *part, struct op_allowance *allowance, struct op_window *window,
 		     struct op_part_taken *taken);
-	/* When to poll next (CLOCK_MONOTONIC); 0: nothing is under way. */
+	/* When to poll next (CLOCK_MONOTONIC). 0: no work is under way. */
 	uint64_t (*next_ns)(const void *part);
-	/* Add a snapshot to @window, which ends. Returns 0, or -errno if it is not complete. */
+	/* Add a snapshot to @window, which ends. Returns 0, or -errno if the snapshot
+	 * is not complete. */
 	int (*snapshot)(void *part, struct op_window *window, enum op_part_end end,
 			struct op_part_taken *taken);
 	/* Add to *@ret. */
@@ -119,21 +122,21 @@ int op_parts_new(const struct op_part_config *config, struct op_parts **ret);
 struct op_parts *op_parts_free(struct op_parts *p);
 OP_DEFINE_CLEANUP(struct op_parts *, op_parts_free)
 
-/* See op_part_ops. All parts are set; the first error is returned. */
+/* See op_part_ops. All parts are called. Returns the first error. */
 int op_parts_set_kinds(struct op_parts *p, uint64_t kinds);
-/* Poll those that go on at @when. */
+/* Poll the parts whose point in a poll is @when. */
 void op_parts_poll(struct op_parts *p, enum op_part_when when,
 		   struct op_allowance *allowance, struct op_window *window);
-/* The earliest time to poll one (CLOCK_MONOTONIC); 0: none. */
+/* The earliest time at which a part wants a poll (CLOCK_MONOTONIC). 0: none. */
 uint64_t op_parts_next_ns(const struct op_parts *p);
-/* Snapshots that are not complete are logged. */
+/* A snapshot that is not complete is logged. */
 void op_parts_snapshot(struct op_parts *p, struct op_window *window,
 		       enum op_part_end end);
-/* What polls and snapshots took until now. */
+/* Samples of polls and snapshots since the handle was made. */
 const struct op_part_taken *op_parts_taken(const struct op_parts *p);
 void op_parts_get_stats(const struct op_parts *p, struct otelprof_stats *ret);
 
-/* Those that public calls use. */
+/* Parts that public calls use: */
 struct op_probes *op_parts_probes(const struct op_parts *p);
 struct op_rule_set *op_parts_targets(const struct op_parts *p);
 

@@ -80,7 +80,7 @@ static void init_executables(struct op_processes *p)
 	struct op_executables *x = &p->executables;
 
 	op_executables_init(x);
-	x->events_wait = p->config.events_wait;
+	x->map_waits = p->config.map_waits;
 	x->events_ctx = p->config.ctx;
 	x->arena = p->config.arena;
 	x->images.arena = p->config.arena;
@@ -288,10 +288,34 @@ void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 	op_allowance_until(p->config.allowance, 0);
 }
 
+/*
+ * A child begins with its parent's table, or with the one before if the parent was published a
+ * moment ago, and the child's own children do too. So released memory is free of readers only after
+ * two publications: one of all processes that were known, and then one of all that were forked
+ * before the first one ended.
+ */
+static void move_fence(struct op_processes *p)
+{
+	uint64_t drained_ns =
+		p->config.drained_ns ? p->config.drained_ns(p->config.ctx) : 0;
+	const struct op_proc *proc;
+
+	if (!drained_ns || p->settle_on || drained_ns < p->fence.end_ns)
+		return;
+	TAILQ_FOREACH(proc, &p->dirty, dirty_link)
+		if (!proc->current)
+			return;
+	op_arena_set_fence(p->config.arena, p->fence.drained_ns);
+	p->fence.drained_ns = drained_ns;
+	p->fence.end_ns = op_clock_monotonic_ns();
+}
+
 void op_processes_go_on(struct op_processes *p)
 {
-	if (!p->forked)
-		op_evict_go_on(p);
+	if (p->forked)
+		return;
+	move_fence(p);
+	op_evict_go_on(p);
 }
 
 bool op_processes_waiting(const struct op_processes *p)

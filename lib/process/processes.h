@@ -64,8 +64,11 @@ struct op_processes_config {
 	/* Load the steps of runtimes (bits 1 << enum op_runtime), some 50 ms in one piece. 0 or
 	 * -errno (then their frames stay native). */
 	int (*need_runtimes)(void *ctx, uint64_t runtimes);
-	/* Do events wait that were not passed on? May be NULL. */
-	bool (*events_wait)(void *ctx);
+	/* May an event that was not passed on have mapped a file of that number there? May be
+	 * NULL. */
+	bool (*map_waits)(void *ctx, uint64_t start, uint64_t end, uint64_t inode);
+	/* Until when all events were passed on. May be NULL: all were, always. */
+	uint64_t (*drained_ns)(const void *ctx);
 	void *ctx;
 };
 

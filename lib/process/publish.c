@@ -288,28 +288,33 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 			return r;
 		proc->mappings->fallback = false;
 		for (i = 0; i < proc->mappings->len; i++) {
-			proc->mappings->vma[i] = resolve(p, proc, i, marked_ns);
-			if (proc->mappings->vma[i].flags & OP_MAPPING_ANON &&
-			    proc->mappings->vma[i].exe &&
-			    proc->mappings->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
-				proc->mappings->fallback = true;
+			struct op_mapping *v = &proc->mappings->vma[i];
+
+			*v = resolve(p, proc, i, marked_ns);
+			if (!(v->flags & OP_MAPPING_ANON) || !v->exe ||
+			    v->exe->state == OP_EXECUTABLE_FOREIGN)
+				continue;
+			proc->mappings->fallback = true;
+			if (v->exe->retry_ns > p->now_ns)
+				p->runtimes.fallback_after_ns = OP_MIN(
+					p->runtimes.fallback_after_ns, v->exe->retry_ns);
 		}
 	}
 	return op_mappings_write(proc->mappings, p->config.arena);
 }
 
-uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path)
+static uint32_t runtimes_like(const struct op_processes *p, struct op_executable *e)
 {
 	size_t len;
 	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
-	uint32_t like = 0;
 	size_t i;
 
-	for (i = 0; i < len; i++)
+	for (i = 0; i < len && !e->like_known; i++)
 		if (!(p->config.runtimes_off & UINT64_C(1) << ops[i]->id) &&
-		    op_runtime_looks_like(ops[i], path))
-			like |= UINT32_C(1) << ops[i]->id;
-	return like;
+		    op_runtime_looks_like(ops[i], e->path))
+			e->like |= UINT32_C(1) << ops[i]->id;
+	e->like_known = true;
+	return e->like;
 }
 
 /*
@@ -328,7 +333,7 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 
 		if (!e || e->vdso || e->state == OP_EXECUTABLE_FOREIGN)
 			continue;
-		if (e->image ? !e->image->runtime : !op_publish_runtimes_like(p, e->path))
+		if (e->image ? !e->image->runtime : !runtimes_like(p, e))
 			continue;
 		if (e->image && e->image->table)
 			continue;

@@ -34,9 +34,6 @@ void op_publish_past_free(struct op_processes *p, struct op_proc *past);
 
 /* Load the steps of @runtimes (bits). Those that cannot be loaded are not tried again. */
 void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes);
-/* Which runtimes (bits) does the file name of @path look like, of those that are not
- * turned off? 0: none. */
-uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path);
 /*
  * Make the table for addresses in @v, and load the step of its runtime. Returns 0;
  * -ENOEXEC for memory without a table; -EINPROGRESS when there is no time; or -errno.

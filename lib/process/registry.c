@@ -21,6 +21,8 @@
 #define LOOK_PAUSE_FACTOR    20
 #define LOOK_MOST_NS	     UINT64_C(64000000000)
 #define LOOK_CHANGED_MOST_NS UINT64_C(50000000)
+/* A sample waits for a look that may come so soon. */
+#define LOOK_SOON_NS UINT64_C(10000000)
 
 struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid)
 {
@@ -223,17 +225,21 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 	return r == -ENFILE ? 0 : r;
 }
 
-/* @vma was mapped again: its file may be another one by now. Returns 0 if so, 1 if it is as it
- * was. */
+/* @vma was mapped again: its file may be another one by now, or this is the event for which the file
+ * was kept out. Returns 0 if so, 1 if it is as it was. */
 static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 {
 	struct op_mapping *there = op_mappings_find(mappings, vma->start);
+	bool waits;
 
 	if (!vma->exe)
 		return 1;
 	/* Other holders of the list have the doubt, too, which their next publication settles. */
 	there->claim = vma->claim;
-	return op_mapping_is_doubted(there) ? 0 : 1;
+	waits = there->exe->retry_ns && !there->exe->failures;
+	if (waits)
+		there->exe->retry_ns = 0;
+	return waits || op_mapping_is_doubted(there) ? 0 : 1;
 }
 
 /* Insert an event's mapping into *@mappings, which is copied if it may not change. Returns
@@ -304,7 +310,7 @@ static int rescan_one(void *ctx, const struct op_mmap_event *e)
 	struct rescan *s = ctx;
 	int r = insert(s->p, &s->mappings, e, NULL);
 
-	return r == -ENOMEM ? r : 0;
+	return r == -ENOMEM ? r : s->mappings->full;
 }
 
 static bool layout_equal(const struct op_mappings *a, const struct op_mappings *b)
@@ -451,27 +457,44 @@ int op_registry_rescan(struct op_processes *p, struct op_proc *proc)
 	return rescan(p, proc, false);
 }
 
-bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
-			    uint64_t time_ns)
+/* Do the mappings of @proc explain the sample? */
+static bool explains(const struct op_proc *proc, const struct op_look *look)
+{
+	if (look->pc)
+		return op_mappings_find_room(proc->mappings, look->pc) ||
+		       op_mappings_find_room(proc->mappings, look->pc - 1);
+	return look->code_pages &&
+	       !op_registry_differs(proc, look->code_pages, look->time_ns);
+}
+
+int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
+			   const struct op_look *look)
 {
 	const struct op_mappings *mappings = proc->mappings;
 	uint64_t files = op_mappings_files_sum(mappings);
 	uint64_t begin_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns());
 	uint64_t most_ns = LOOK_MOST_NS;
 	uint64_t least_ns;
+	uint64_t work_ns;
 
-	if (time_ns && time_ns < proc->looked_ns)
-		return true;
-	if (proc->past || proc->ended_ns || begin_ns < proc->look_after_ns ||
-	    rescan(p, proc, !proc->rescan) < 0)
-		return false;
-	least_ns = OP_MAX(LOOK_LEAST_NS,
-			  (op_clock_monotonic_ns() - begin_ns) * LOOK_PAUSE_FACTOR);
+	if (look->time_ns && look->time_ns < proc->looked_ns)
+		return 1;
+	if (proc->past || proc->ended_ns)
+		return 0;
+	if (begin_ns < proc->look_after_ns)
+		return proc->look_after_ns - begin_ns <= LOOK_SOON_NS ? -EINPROGRESS : 0;
+	work_ns = op_allowance_now(p->config.allowance);
+	if (rescan(p, proc, !proc->rescan) < 0)
+		return 0;
+	work_ns = op_allowance_now(p->config.allowance) - work_ns;
+	least_ns = OP_MAX(LOOK_LEAST_NS, work_ns * LOOK_PAUSE_FACTOR);
 	if (files != op_mappings_files_sum(proc->mappings)) {
 		proc->vain_looks = 0;
 		proc->look_wait_ns = 0;
 	} else {
 		proc->vain_looks += !proc->replaces;
+		if (explains(proc, look))
+			proc->look_wait_ns = 0;
 		op_proc_lists_touch(p, proc);
 	}
 	if (proc->mappings != mappings)
@@ -480,7 +503,7 @@ bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 				    OP_MAX(most_ns, least_ns));
 	proc->looked_ns = begin_ns;
 	proc->look_after_ns = begin_ns + proc->look_wait_ns;
-	return true;
+	return 1;
 }
 
 bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,

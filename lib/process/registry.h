@@ -41,11 +41,18 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 
 /* Read the maps of @proc and replace its mappings by them. Returns 0 or -errno. */
 int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
+/* What a sample shows that the known mappings of its process lack. */
+struct op_look {
+	uint64_t time_ns;    /* of the sample; 0: now */
+	uint32_t code_pages; /* then; 0: unknown */
+	uint64_t pc;	     /* in no known mapping; 0: none */
+};
+
 /* A sample shows that @proc has mapped other code than is known: read its maps again, but
- * not soon again if that tells nothing new of files. Returns whether they were read after
- * @time_ns, which is the sample's (0: now). */
-bool op_registry_look_again(struct op_processes *p, struct op_proc *proc,
-			    uint64_t time_ns);
+ * not soon again if that tells nothing new of files and does not explain the sample. Returns 1 if
+ * they were read after the sample, 0 if not, -EINPROGRESS if they may be read soon. */
+int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
+			   const struct op_look *look);
 /* Does a sample of @time_ns with @code_pages pages of code (0: unknown) show other
  * mappings of @proc than the known ones? */
 bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,

@@ -109,6 +109,12 @@ struct op_processes_runtimes {
 	uint64_t fallback_after_ns;
 };
 
+/* When all that is known was published. */
+struct op_processes_fence {
+	uint64_t drained_ns; /* the last time, with the events until then */
+	uint64_t end_ns;     /* and when that was over */
+};
+
 /* The places of threads' contexts that the kernel has. */
 struct op_processes_contexts {
 	struct op_map64 numbers; /* by pid */
@@ -143,6 +149,7 @@ struct op_processes {
 	size_t kept; /* processes that ended and are still in by_pid */
 	uint32_t next_generation;
 	struct op_processes_runtimes runtimes;
+	struct op_processes_fence fence;
 	struct op_processes_contexts contexts;
 	/* op_publish_open_file(), which belongs to a later layer than its caller */
 	int (*open_file)(struct op_processes *p, const struct op_program *program,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all tables of a window are built on: its memory, its indices and its strings. */
+/* The base of all tables of a window: memory, indices and strings. */
 #include "profile/window_tables.h"
 
 #include <errno.h>

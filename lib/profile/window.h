@@ -104,7 +104,7 @@ struct op_resource {
 	/* One string. For each attribute: its key and a NUL, its type (enum
 	 * op_value_type), its text and a NUL. */
 	uint32_t attributes;
-	uint32_t attributes_dropped; /* how many more there were */
+	uint32_t attributes_dropped; /* number of arguments that were left out */
 	uint32_t cgroup_path;	     /* in cgroup v2 */
 	uint32_t user;		     /* the real one, + 1; 0: not known */
 	uint32_t reserved0;
@@ -125,8 +125,7 @@ struct op_window_sample {
 	/* A type of its own, in which its value counts, and the unit (strings); 0: none. */
 	uint32_t type;
 	uint32_t unit;
-	uint32_t
-		alone; /* it counts in that type only, and not as its event's kind does */
+	uint32_t alone; /* it counts only in that type, and not in its event's kind */
 	struct op_attribute_set labels;
 	uint64_t time_ns; /* Unix time */
 	uint32_t hits;	  /* how many such samples it stands for; 0: one */
@@ -143,7 +142,7 @@ enum {
 struct op_window;
 
 struct op_window_config {
-	uint64_t period_ns; /* of CPU samples that say none */
+	uint64_t period_ns; /* of CPU samples without a period of their own */
 	size_t limit_bytes; /* memory of the window; 0: 64 MiB */
 };
 
@@ -166,8 +165,8 @@ int op_window_mapping(struct op_window *w, const struct op_window_mapping *m,
 		      uint32_t *ret);
 int op_window_location(struct op_window *w, const struct op_location *l, uint32_t *ret);
 /*
- * Are the functions of location @outer the outermost of those of location @inner, and fewer, and
- * fewer than @below? Returns how many; 0: they are not.
+ * If the functions of location @outer are the outermost ones of location @inner, fewer
+ * than those, and fewer than @below: returns their number. Otherwise 0.
  */
 uint32_t op_window_inlined(const struct op_window *w, uint32_t inner, uint32_t below,
 			   uint32_t outer);
@@ -175,8 +174,8 @@ int op_window_link(struct op_window *w, const struct op_link *l, uint32_t *ret);
 /* @locations: leaf first. */
 int op_window_stack(struct op_window *w, const uint32_t *locations, size_t len,
 		    uint32_t *ret);
-/* Has one of the first @frames frames of @stack, leaf first, a function with one of the @len texts
- * of @parts in its name? */
+/* Does one of the first @frames frames of @stack, leaf first, have a function whose
+ * name contains one of the @len texts of @parts? */
 bool op_window_stack_names(const struct op_window *w, uint32_t stack, uint32_t frames,
 			   const char *const *parts, size_t len);
 int op_window_resource(struct op_window *w, const struct op_resource *r, uint32_t *ret);

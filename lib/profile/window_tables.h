@@ -45,7 +45,7 @@ struct op_location_entry {
 	struct op_span attributes; /* in numbers */
 };
 
-/* What the samples that OTLP merges into one have in common. */
+/* The common part of the samples that OTLP merges into one. */
 struct op_identity {
 	uint32_t resource;
 	uint32_t event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which mappings have code that a runtime made. */
+/* Claims the mappings with code that a runtime made. */
 #include "runtime/runtime.h"
 
 void op_runtime_claim_code(const struct op_runtime_target *target,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects the jumps of a function and finds the place that most of them lead into. */
+/* Collects the jumps of a function, and finds the place to which most of them lead. */
 #include "runtime/cold_part.h"
 
 #include <elf.h>
@@ -87,8 +87,8 @@ static uint32_t table_find(const struct table *t, uint64_t addr)
 
 /*
  * The address range of function number @i, from its FDE: length, CIE, start and size.
- * Each has 4 bytes if the CIE says pcrel | sdata4; that the FDE gives the same start
- * confirms it.
+ * Each has 4 bytes if the CIE says pcrel | sdata4. The same start in the FDE confirms
+ * that.
  */
 static int fde_range(struct op_elf *elf, const struct table *t, uint32_t i,
 		     uint64_t ret[2])

@@ -87,7 +87,7 @@ static void drop_sections(struct op_layouts *layouts, size_t len)
 		free(layouts->sections.data[--layouts->sections.len].layout);
 }
 
-/* A section ends: check that it is complete and can be used. */
+/* A section ends: check that it is complete and valid. */
 static int end_section(struct text *t)
 {
 	const struct section *s;

@@ -60,8 +60,8 @@ struct op_layouts_schema {
 	const struct op_layouts_field *field;
 	size_t fields;
 	const unsigned char *built_in; /* its own sections, with a NUL at the end */
-	/* Returns NULL if @layout can be used, else what is wrong with it: "frame_code is
-	 * ...". */
+	/* Returns NULL if @layout is valid, otherwise what is wrong with it:
+	 * "frame_code is ...". */
 	const char *(*check)(const void *layout);
 };
 
@@ -89,13 +89,13 @@ int op_layouts_find(const struct op_layouts *layouts,
 		    const struct op_layouts_schema *schema, const char *version,
 		    void *ret);
 
-/* The same of a version of two numbers: 0x030e is 3.14. */
+/* The same for a version of two numbers: 0x030e is 3.14. */
 int op_layouts_find_number(const struct op_layouts *layouts,
 			   const struct op_layouts_schema *schema, uint16_t version,
 			   void *ret);
 
-/* Tell the user that @path is a version of a runtime that has no section, and what to do
- * about it. Returns -ENOTSUP. */
+/* Warn the user that @path is a version of a runtime without a section, with the
+ * remedy. Returns -ENOTSUP. */
 int op_layouts_unknown(const struct op_layouts_schema *schema, const char *version,
 		       const char *path, struct op_log *log);
 

@@ -10,7 +10,7 @@
 #include "base/macros.h"
 
 enum {
-	/* what a read takes besides its bytes: out of a piece, and out of the memory */
+	/* price of a read besides its bytes: from a piece, and from the memory */
 	COPY_PRICE = 64,
 	CALL_PRICE = 1024,
 };
@@ -34,7 +34,7 @@ static int read_through(struct op_readahead *a, uint64_t addr, void *buf, size_t
 	return r == -EAGAIN ? a->again : r;
 }
 
-/* The piece that has all of it, or NULL. */
+/* The piece that contains all of it, or NULL. */
 static const struct op_readahead_piece *find(const struct op_readahead *a, uint64_t addr,
 					     size_t len)
 {
@@ -66,7 +66,7 @@ static int ahead_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		p->len = 0;
 		p->at = addr - a->below;
 		r = read_through(a, p->at, p->bytes, sizeof(p->bytes));
-		/* a page around it may not be there */
+		/* a page around it may be missing */
 		if (r < 0)
 			return r == -ETIME ? r : read_through(a, addr, buf, len);
 		p->len = sizeof(p->bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads memory in pieces, for a reader of many small things that lie close to each other in a
- * few places. What it gives may be as old as the piece. All it does is bounded, whatever is
- * read: each read has a price.
+ * Reads memory in pieces, for readers of many small objects that are close together in
+ * a few places. The data may be as old as the piece. All work is bounded, because each
+ * read has a price.
  */
 #ifndef OP_RUNTIME_READAHEAD_H
 #define OP_RUNTIME_READAHEAD_H
@@ -27,23 +27,23 @@ struct op_readahead_piece {
 struct op_readahead {
 	struct op_memory memory;
 	const struct op_memory *of; /* borrowed */
-	uint64_t left;		    /* that reads may cost still, about in bytes */
+	uint64_t left;		    /* price that reads may still cost, roughly bytes */
 	struct op_work_clock clock;
-	uint64_t until_ns; /* by that clock; nothing is read from then on */
-	size_t below;	   /* bytes of a piece before what is asked for */
-	int again;	   /* given in place of -EAGAIN */
-	unsigned int next; /* the piece that is read over next */
+	uint64_t until_ns; /* by that clock; after this nothing is read */
+	size_t below;	   /* bytes of a piece before the wanted ones */
+	int again;	   /* returned in place of -EAGAIN */
+	unsigned int next; /* the piece to be overwritten next */
 	struct op_readahead_piece piece[OP_READAHEAD_PIECES];
 };
 
-/* Begin to read @of by @a->memory, without a limit, in pieces from what is asked for on. What was
- * read before is forgotten. */
+/* Begin to read @of by @a->memory, without a limit, in pieces that begin at the wanted
+ * address. Forgets earlier pieces. */
 void op_readahead_init(struct op_readahead *a, const struct op_memory *of);
-/* From now on it gives -ETIME once reads have cost @limit, and from @until_ns by @clock, which is
- * copied. */
+/* From here on reads return -ETIME once they have cost @limit, and from @until_ns on by
+ * @clock, which is copied. */
 void op_readahead_limit(struct op_readahead *a, uint64_t limit,
 			const struct op_work_clock *clock, uint64_t until_ns);
-/* Forget what was read. */
+/* Forget all pieces. */
 void op_readahead_forget(struct op_readahead *a);
 
 #endif

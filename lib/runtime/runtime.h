@@ -86,8 +86,9 @@ struct op_runtime_frame {
 	bool approximate;
 	bool fresh; /* met for the first time, or gone: read the following frames soon */
 	bool again; /* could not be read completely now, but perhaps the next time */
-	/* A file of the process, by its path there, which would tell more; NULL: none. The caller
-	 * passes it to take_file(), and describes the frame again. */
+	/* A file of the process, by its path there, that would complete the
+	 * description, or NULL. The caller passes it to take_file(), and describes the
+	 * frame again. */
 	const char *file;
 };
 
@@ -118,24 +119,25 @@ struct op_runtime_ops {
 	/* bytes of the runtime's struct in the arena; 0: it has no step */
 	size_t bpf_size;
 	/*
-	 * The beginnings of the base names of its executable files, up to a NULL. Such a
-	 * file is probed when it is mapped, any other file when the first sample falls
-	 * into it.
+	 * The beginnings of the base names of its executable files, up to a NULL. Such
+	 * a file is probed when it is mapped, any other file at the first sample in it.
 	 */
 	const char *const *file_names;
 	/*
-	 * The beginning of the base name of a file that a process may map after attach():
-	 * where target->await_chains, update() is called when it did. NULL: none.
+	 * The beginning of the base name of a file that a process may map after
+	 * attach(). With target->await_chains, update() is called after that. NULL:
+	 * none.
 	 */
 	const char *module;
 	/* Schema of the offsets that it takes from layout files; NULL: none. */
 	const struct op_layouts_schema *layouts;
 
 	/*
-	 * Examine an ELF file. Returns 1 with *@ret_image, which free(3) frees, and *@ret_loop if @elf
-	 * is this runtime; 0 if it is not; -ENOTSUP for an unknown version (op_layouts_unknown() tells
-	 * the user; its processes get native frames); or -errno. @layouts: the user's, for
-	 * op_layouts_find(); NULL: none. The member is NULL for a runtime without an ELF file.
+	 * Examine an ELF file. Returns 1 with *@ret_image, which free(3) frees, and
+	 * *@ret_loop if @elf is this runtime; 0 if it is not; -ENOTSUP for an unknown
+	 * version (op_layouts_unknown() warns the user, and its processes get native
+	 * frames); or -errno. @layouts: the user's, for op_layouts_find(); NULL: none.
+	 * The member is NULL for a runtime without an ELF file.
 	 */
 	int (*probe)(struct op_elf *elf, const char *path,
 		     const struct op_layouts *layouts, struct op_log *log,
@@ -149,10 +151,10 @@ struct op_runtime_ops {
 			   void **ret_image);
 
 	/*
-	 * Make an ELF file of @fd, a file of code of this runtime in another format: it is then
-	 * taken as that file in all things, and needs no instance. Returns 0 and a
-	 * descriptor of a file in memory; -ENOEXEC if it is no such file; or -errno. NULL:
-	 * there are none.
+	 * Make an ELF file of @fd, a file of this runtime's code in another format. The
+	 * result is then used like an ELF file, without an instance. Returns 0 and a
+	 * descriptor of a file in memory; -ENOEXEC if it is not such a file; or -errno.
+	 * NULL: the runtime has no such files.
 	 */
 	int (*as_elf)(int fd, int *ret_fd);
 
@@ -166,40 +168,42 @@ struct op_runtime_ops {
 	void (*detach)(void *instance);
 
 	/*
-	 * Find the code that the runtime generated, and update @bpf (which holds what the
-	 * last call left). Called after attach(), when the process's anonymous executable
-	 * mappings changed, and when `module` came. Returns 1 if @bpf changed; 0; -EAGAIN
-	 * to be called again soon (*@ret counts); or -errno (the last result stays). NULL:
-	 * it generates no code.
+	 * Find the code that the runtime generated, and update @bpf, which has the
+	 * state of the last call. Called after attach(), when the process's anonymous
+	 * executable mappings changed, and when `module` was mapped. Returns 1 if @bpf
+	 * changed; 0; -EAGAIN to be called again soon (*@ret is valid); or -errno (the
+	 * last result stays). NULL: it generates no code.
 	 */
 	int (*update)(void *instance, const struct op_runtime_target *target, void *bpf,
 		      struct op_runtime_code *ret);
 
 	/*
 	 * Describe the frame of @len words (op_frame_words()). Returns 0 with *@ret
-	 * filled as far as possible, or -errno. Called soon after the sample, while what
-	 * the words point to is likely to be there still. NULL: it has no step.
+	 * filled as far as possible, or -errno. Called soon after the sample, while the
+	 * objects of the words probably still exist. NULL: it has no step.
 	 */
 	int (*describe)(void *instance, const uint64_t *words, size_t len,
 			struct op_runtime_frame *ret);
-	/* The file that describe() asked for is open as @fd, which the instance takes; or -errno. NULL: it
-	 * asks for none. */
+	/* The file that describe() wanted is open as @fd, which the instance takes; or
+	 * -errno. NULL: it wants none. */
 	void (*take_file)(void *instance, int fd);
 	/*
 	 * Describe the code at @addr, which is in no ELF file and which no step walked.
-	 * Returns 1 with *@ret; 0 if the instance knows nothing of it; or -errno. Called
-	 * once a window for each address. NULL: the runtime never knows.
+	 * Returns 1 with *@ret; 0 if the instance does not know it; or -errno. Called
+	 * once a window for each address. NULL: the runtime never knows any.
 	 */
 	int (*describe_code)(void *instance, const struct op_runtime_target *target,
 			     uint64_t addr, struct op_runtime_frame *ret);
 	/*
-	 * The kernel met the object at @addr for the first time, with the identity @check, and
-	 * copied what names it: @copy can read that and nothing else. The sample follows. 0 or
-	 * -errno. NULL: its struct in the arena has no struct op_object_step.
+	 * The kernel met the object at @addr for the first time, with the identity
+	 * @check, and copied the data that names it. @copy reads only that. The sample
+	 * follows. Returns 0 or -errno. NULL: its struct in the arena has no struct
+	 * op_object_step.
 	 */
 	int (*keep_object)(void *instance, uint64_t addr, uint32_t check,
 			   const struct op_memory *copy);
-	/* A window ended: forget what the process may have reused since then. */
+	/* A window ended: forget everything that the process may have reused since
+	 * then. */
 	void (*window_end)(void *instance);
 };
 
@@ -214,24 +218,25 @@ const struct op_runtime_ops *op_runtime_get(enum op_runtime id);
 /* All runtimes; *@ret_len is their number. */
 const struct op_runtime_ops *const *op_runtime_all(size_t *ret_len);
 
-/* Make an ELF file of @fd by the first runtime that knows its format. Returns as as_elf(). @off:
- * bits of enum op_runtime that are not asked. */
+/* Make an ELF file of @fd by the first runtime that knows its format. Returns as
+ * as_elf(). @off: bits of enum op_runtime that are left out. */
 int op_runtime_as_elf(int fd, uint64_t off, int *ret_fd);
 
 /* Read the layouts of all runtimes from the user's directory @dir. Returns 0, or -errno
  * with a sentence. The caller frees *@ret. */
 int op_runtime_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
 
-/* Claim the mappings of generated code that @is_own accepts, while *@ret has room. @data is passed to
- * it. */
+/* Claim the mappings of generated code that @is_own accepts, until *@ret is full. @data is
+ * passed to @is_own. */
 void op_runtime_claim_code(const struct op_runtime_target *target,
 			   bool (*is_own)(const void *data,
 					  const struct op_runtime_target *target,
 					  const struct op_runtime_mapping *m),
 			   const void *data, struct op_runtime_code *ret);
 
-/* A function was gone before it could be read: @r says why. Fill @ret, with its address as the
- * name, so that different functions stay different. @name is the memory for it. */
+/* A function was gone before it could be read, for the reason @r. Fill in @ret, with
+ * its address as the name, so that different functions stay different. @name is the
+ * memory for it. */
 void op_runtime_frame_gone(const struct op_runtime_ops *ops, uint64_t addr, int r,
 			   char name[static OP_RUNTIME_GONE_BYTES],
 			   struct op_runtime_frame *ret);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a thread keeps the value of a pthread key (pthread_getspecific) or a variable of its
- * own, as an offset from its thread pointer. For keys, glibc publishes the layout for debuggers (nptl_db's
- * _thread_db_*); musl's is read from the machine code of its pthread_getspecific.
+ * Finds where a thread keeps the value of a pthread key (pthread_getspecific) or a
+ * variable of its own, as an offset from its thread pointer. For keys, glibc publishes
+ * the layout for debuggers (nptl_db's _thread_db_*). musl's is read from the machine
+ * code of its pthread_getspecific.
  */
 #ifndef OP_RUNTIME_THREAD_SLOT_H
 #define OP_RUNTIME_THREAD_SLOT_H

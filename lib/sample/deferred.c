@@ -19,8 +19,8 @@ enum {
 	/* Tables made for one record: executables on one stack that no earlier sample
 	 * needed. */
 	ROUNDS_MAX = 64,
-	/* The copied top of a suspended thread's stack: 256 bytes below sp, which is more
-	 * than a walk's window begins below it. */
+	/* The copied top of a suspended thread's stack begins 256 bytes below sp. A
+	 * walk's window begins less far below sp. */
 	TOP_BYTES = 32768,
 	TOP_BELOW = 256,
 };
@@ -35,12 +35,12 @@ static const uint64_t STACK_SPAN = UINT64_C(8) << 20;
 /* Below sp: the red zone, and what a leaf without a frame may use. */
 static const uint64_t STACK_BELOW = 4096;
 
-/* The memory of a process at the time of the copy: the copied stack, and memory that does
- * not change. */
+/* The memory of a process when the copy was made: the copied stack, and memory that
+ * does not change. */
 struct copy {
 	struct op_memory memory;      /* all of it */
 	struct op_memory stack;	      /* its stacks */
-	const struct op_memory *live; /* heap objects of interpreters; they may change */
+	const struct op_memory *live; /* heap objects of interpreters, which may change */
 	const uint8_t *bytes;
 	uint64_t at; /* where the copy begins: sp, or a little below */
 	size_t len;
@@ -60,7 +60,7 @@ static size_t to_page_end(uint64_t at)
 
 /*
  * Does [@off, @off + @len) of @bytes, which were at address @at, touch a page that is
- * all zero? It has no frame, because it was never written or not copied. Pages
+ * all zero? Such a page has no frame, because it was never written or not copied. Pages
  * that are only partly in the copy, such as that of sp, are not judged.
  */
 static bool touches_hole(const uint8_t *bytes, uint64_t at, size_t bytes_len, size_t off,
@@ -165,8 +165,8 @@ static const struct op_mapping *find_lazy(const struct op_mappings *mappings, ui
 }
 
 /*
- * Make the table for @pc. While it is in progress, single rules are published, but not that
- * of *@told again. Returns 1 if a new walk may come further; 0; -EINPROGRESS.
+ * Make the table for @pc. While that is in progress, publish single rules, but not that
+ * of *@told again. Returns 1 if a new walk may go further; 0; -EINPROGRESS.
  */
 static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc,
 		    uint64_t *told)
@@ -181,7 +181,7 @@ static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t p
 	 * process still runs. */
 	r = op_evict_make_table(sampler->processes, view.program, v);
 	if (r == -EINPROGRESS && op_mapping_is_doubted(v)) {
-		/* its file was opened only now: this compares it */
+		/* its file was opened only here: this compares it */
 		(void)op_publish(sampler->processes, proc, false);
 		v = find_lazy(op_proc_view_now(proc).mappings, pc);
 		if (!v)
@@ -215,7 +215,7 @@ static bool direct_rule(void *ctx, uint64_t pc, struct op_unwind_rule *ret)
 
 	if (!v)
 		return false;
-	/* for later samples */
+	/* keep the work for later samples */
 	(void)op_evict_page(w->sampler->processes, v, pc);
 	return op_evict_rule(v, pc, ret);
 }
@@ -243,7 +243,7 @@ static int unwind_once(struct walk *w)
 }
 
 /* The walk has used up its time. Give the missing table a little more, so that the next
- * try, which begins anew, comes further than this one. */
+ * try, which starts again, gets further than this one. */
 static void lengthen(struct op_sampler *sampler)
 {
 	struct op_allowance *a = op_processes_config(sampler->processes)->allowance;
@@ -336,7 +336,19 @@ static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
 	       !op_mappings_find_room(mappings, pc - 1);
 }
 
-/* Say "cut", not "unreadable", if the stack continues above the copy. */
+/* Is @pc in no known mapping, and were the maps of @proc read now? Returns 1, 0, or -EINPROGRESS if
+ * they are read soon. */
+static int look_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+{
+	const struct op_look look = { .pc = pc };
+	int r = is_unmapped(proc, pc)
+			? op_registry_look_again(sampler->processes, proc, &look)
+			: 0;
+
+	return r < 0 && op_sampler_hurries(sampler) ? 0 : r;
+}
+
+/* Report "cut", not "unreadable", if the stack continues above the copy. */
 static void finish(const struct walk *w)
 {
 	struct op_unwind_result *s = w->sampler->host_stack;
@@ -412,14 +424,16 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		copy_top(&w.copy, deferred->registers->sp, top);
 	w.copy.ran_out = &w.ran_out;
 	(void)op_publish(sampler->processes, proc, false);
-	/* What the kernel missed may be above the copy's end, so it comes first. */
+	/* Pages that the kernel missed may be above the copy's end, so this check comes
+	 * first. */
 	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc, &told) : 0;
 	if (r != -EINPROGRESS || op_sampler_hurries(sampler))
 		r = unwind(&w, deferred->registers->pc);
-	if (r == 0 && sampler->host_stack->end == OP_ERROR_native_no_mapping &&
-	    is_unmapped(proc, sampler->host_stack->end_pc) &&
-	    op_registry_look_again(sampler->processes, proc, 0))
-		r = unwind(&w, deferred->registers->pc);
+	if (r == 0 && sampler->host_stack->end == OP_ERROR_native_no_mapping) {
+		r = look_for(sampler, proc, sampler->host_stack->end_pc);
+		if (r > 0)
+			r = unwind(&w, deferred->registers->pc);
+	}
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);
 	if (r == -ENOMEM)
@@ -431,8 +445,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	}
 	if (program->until_ns)
 		return r == -EINPROGRESS ? r : 0;
-	/* The kernel may still use a generation that was replaced here. Later samples use
-	 * what was made so far. */
+	/* The kernel may still use a generation that was replaced here. The work so far
+	 * serves later samples. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
 	return r == -EINPROGRESS ? r : 0;
@@ -442,8 +456,7 @@ int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 {
 	uint64_t told = 0;
 
-	if (is_unmapped(proc, pc))
-		(void)op_registry_look_again(sampler->processes, proc, 0);
+	(void)look_for(sampler, proc, pc);
 	(void)op_publish(sampler->processes, proc, false);
 	if (make_for(sampler, proc, pc, &told) == -EINPROGRESS)
 		return -EINPROGRESS;

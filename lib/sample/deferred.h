@@ -26,7 +26,7 @@ struct op_deferred {
 	const void *root; /* the base of the stack, from address @root_at; may be NULL */
 	size_t root_len;
 	uint64_t root_at;
-	/* What the kernel's walk found. The registers are those of the frame after it. */
+	/* Result of the kernel's walk. The registers are those of the frame after it. */
 	const uint64_t *words;
 	size_t words_len;
 	uint32_t frames;
@@ -37,20 +37,19 @@ struct op_deferred {
 };
 
 /*
- * Unwind into sampler->host_stack, and publish what was made for it. @proc runs, or is
- * from op_publish_past(). The result has at least the interrupted pc. Returns 0, -ENOMEM,
- * or -EINPROGRESS if the work is not finished.
+ * Unwind into sampler->host_stack, and publish the tables that were made for it. @proc
+ * is running, or is from op_publish_past(). The result has at least the interrupted pc.
+ * Returns 0, -ENOMEM, or -EINPROGRESS if the work is not finished.
  */
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred);
 /* The stack of an unknown process: only the pc. */
 void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers);
 
-/* The kernel asks for the table of @pc: make and publish it. Returns 0 or
- * -EINPROGRESS. */
+/* The stack of an unknown process: only the pc. */
 int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
 /* A stack ended at @pc, and the ring was too full for a copy of it: make what later
- * samples need there, if there is time. */
+ * samples need there, if time permits. */
 void op_deferred_page(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
 
 #endif

@@ -178,7 +178,7 @@ static int kernel_location(struct op_sampler *sampler, struct op_window *window,
 	if (r < 0)
 		return r;
 	if (!find_kernel(sampler, addr, &symbol))
-		/* The host hides addresses, so do not export them. */
+		/* The host hides its addresses, so do not export them. */
 		return named_location(window, "[kernel]", &location.attributes, ret);
 	if (symbol.module_start && addr >= symbol.module_start)
 		location.address = addr - symbol.module_start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words of a stack to locations of the window.
+ * Converts words of a stack to locations of the window.
  *
- * A native location's address is the ELF address that its name was looked up with: the
+ * A native location has the ELF address with which its name was looked up: the
  * instruction itself for the leaf, and the last byte of the call for a caller (return
  * address - 1). So consumers who symbolize find the call without correcting it. The
  * mapping is the executable segment in ELF addresses. Kernel addresses count from the
@@ -38,7 +38,7 @@ struct op_frames {
 	uint32_t epoch;			   /* of types[] */
 	uint32_t types[OP_FRAME_TYPE_MAX]; /* attributes of the window */
 	struct op_map64 kernel;		   /* address to epoch << 32 | location */
-	/* For the kernel image, kept over windows. The file of a name is its build id. */
+	/* Of the kernel image, kept over windows. A name is stored with its build id. */
 	struct op_names kernel_names;
 	uint64_t kernel_start; /* of a name */
 };
@@ -48,7 +48,7 @@ enum {
 	OP_FRAMES_REPEATS = 2,
 };
 
-/* Whose frames they are. */
+/* The process and program of the frames. */
 struct op_frames_of {
 	struct op_program *program;   /* NULL: not tracked */
 	struct op_mappings *mappings; /* NULL: not tracked */
@@ -56,9 +56,10 @@ struct op_frames_of {
 	uint64_t time_ns; /* of the sample that the kernel walked; 0: it did not */
 };
 
-/* Each returns one location number in *@ret, and 0, -ENOMEM or -ENOSPC; or
- * OP_FRAMES_UNKNOWN if a runtime could not describe the frame, but may the next time; or
- * OP_FRAMES_REPEATS if it is code that calls one function of a runtime, and has its name. */
+/* Each returns one location number in *@ret, and 0, -ENOMEM or -ENOSPC.
+ * OP_FRAMES_UNKNOWN: a runtime could not describe the frame, but may the next time.
+ * OP_FRAMES_REPEATS: the frame is code that calls one function of a runtime, and has
+ * its name. */
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
@@ -70,10 +71,10 @@ size_t op_frames_kernel_begin(struct op_sampler *sampler, const struct op_kind *
 /* A runtime's frame of @len words. */
 int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t len, uint32_t *ret);
-/* The location in place of frames in the middle of a stack that were left out. */
+/* The location in place of the frames that were left out in the middle of a stack. */
 int op_frames_left_out(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret);
-/* The outermost frame of an incomplete stack, which has the reason. *@ret is 0 for a
+/* The outermost frame of an incomplete stack, which names the reason. *@ret is 0 for a
  * complete one. */
 int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
 		  uint32_t *ret);

@@ -25,12 +25,11 @@ enum {
 	NAME_BYTES = 512,
 	PLACES_MAX = 65536,    /* addresses of a process's code without a file */
 	PLACE_WORD_SHIFT = 62, /* of enum op_made_word in the key of a place */
-	RECORDS_MAX =
-		512, /* of them in a window: how many are checked for a frame record */
+	RECORDS_MAX = 512,     /* places checked for a frame record, a window */
 };
 
-/* Values of the attribute "guessed": the frame was guessed, and its caller may be missing or
- * another. */
+/* Values of the attribute "guessed": the frame was guessed; its caller may be missing
+ * or wrong. */
 static const char GUESSED[] = "true";
 static const char GUESSED_CALLER[] = "caller";
 
@@ -136,7 +135,7 @@ static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol,
 	return (uint32_t)(n->names.len - 1);
 }
 
-/* The key of an inlined function is made of its name, since it has no start address. */
+/* The key of an inlined function contains its name, since it has no start address. */
 static uint64_t inlined_key(const struct op_symbol *symbol)
 {
 	return op_hash_bytes(symbol->name, strlen(symbol->name), symbol->start_line) |
@@ -362,7 +361,8 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 		op_names_clear(n);
 		place = NULL;
 	}
-	/* Try again to find a missing name: the file may have been unreadable before. */
+	/* Try again to find a missing name, because the file may have been unreadable
+	 * before. */
 	if (fresh.name == OP_NAME_NONE)
 		r = find_name(sampler, of, spot, &fresh);
 	if (r == 0 && !place && !spot->guess && switches_stack(sampler, of, spot)) {
@@ -381,8 +381,8 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	fresh.location = location;
 	if (!place)
 		place = op_names_add(n, spot->vaddr);
-	/* op_names_add() may have forgotten all names: then the number of the name is not
-	 * valid. */
+	/* op_names_add() may have forgotten all names. Then the number of the name is
+	 * not valid. */
 	if (place) {
 		if (fresh.name != OP_NAME_NONE && fresh.name >= n->names.len)
 			fresh.name = OP_NAME_NONE;
@@ -391,8 +391,8 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	return 0;
 }
 
-/* Make a location without a mapping from the description of its code. @guess is the value of
- * its attribute "guessed"; NULL: it has none. */
+/* Make a location without a mapping from the description of its code. @guess: value of
+ * the attribute "guessed", or NULL. */
 static int described_location(struct op_sampler *sampler, struct op_window *window,
 			      uint64_t address, const struct op_runtime_frame *frame,
 			      const char *guess, uint32_t *ret)
@@ -444,9 +444,9 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 /* A bit of a location in places: OP_FRAMES_REPEATS. */
 static const uint32_t REPEATS = UINT32_C(1) << 31;
 
-/* The key part for the window's epoch at an address without a name. The name may come
- * late, such as from a program that buffers its perf map, so it is looked up four times a
- * second. */
+/* The part of a key for the window's epoch, at an address without a name. Names may
+ * come late, for example from a program that buffers its perf map, so they are looked
+ * up four times a second. */
 static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
 {
 	return UINT64_C(1) << 31 |
@@ -573,7 +573,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (!v || !v->exe ||
 	    op_publish_open(sampler->processes, of->program, v, false) < 0)
 		return plain_location(sampler, of, v, addr, guessed, ret);
-	/* opened for this frame, after it was written anew */
+	/* opened for this frame, after it was rewritten */
 	if (of->time_ns && v->exe->written_ns > of->time_ns)
 		return plain_location(sampler, of, v, addr, guessed, ret)
 			       ?: OP_FRAMES_UNKNOWN;

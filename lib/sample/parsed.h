@@ -12,11 +12,11 @@
 struct op_sampler;
 
 enum {
-	OP_KEY_WORDS = 2, /* before a stack's words: what else distinguishes stacks */
+	OP_KEY_WORDS = 2, /* words before a stack's own, which also distinguish stacks */
 };
 
-/* Pointers are into the record, and @words into the sampler's scratch memory: valid until
- * the next. */
+/* Pointers are into the record, and @words into the sampler's scratch memory: valid
+ * until the next record. */
 struct op_parsed {
 	struct op_record header;
 	struct op_registers registers; /* OP_END_UNKNOWN */
@@ -31,8 +31,8 @@ struct op_parsed {
 	uint64_t *words;		  /* kernel_count, then user_words */
 };
 
-/* Parse the @len bytes of a record. Returns 0, or -EBADMSG if its length is not what it
- * says. */
+/* Parse the @len bytes of a record. Returns 0, or -EBADMSG if the lengths in it are
+ * wrong. */
 int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 		   struct op_parsed *ret);
 

@@ -71,8 +71,8 @@ static int take_stack(struct op_sampler *sampler, const void *record, size_t len
 					len);
 }
 
-/* A sample of an announced stack. Without the announcement it has one frame, which says
- * so. */
+/* A sample of an announced stack. Without the announcement it has one frame, which
+ * names the reason. */
 static int take_named(struct op_sampler *sampler, const void *record, size_t len,
 		      struct op_window *window)
 {

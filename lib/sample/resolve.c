@@ -39,7 +39,7 @@ static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 	return 0;
 }
 
-/* The stack of @of's frames: kernel, then user. @callers may be NULL. */
+/* Make the stack of @of's frames: kernel, then user. @callers may be NULL. */
 static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const struct op_parsed *parsed, const uint64_t *user,
 		      size_t user_len, unsigned int end, struct op_thread_cache *callers,
@@ -56,7 +56,7 @@ static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	return r < 0 ? r : op_window_stack(of->window, sampler->locations, len, ret);
 }
 
-/* As make_stack() for the record's own words, with the cache. */
+/* Like make_stack() for the record's own words, with the cache. */
 static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      struct op_parsed *parsed, uint32_t generation, uint32_t *ret)
 {
@@ -97,19 +97,19 @@ static bool is_caller(const struct op_record *h)
 	return h->user_words && (h->resumed & OP_RESUMED_MASK) == OP_RESUMED_CALLER;
 }
 
-/* The changes of a process's mappings to check for. */
+/* The changes of a process's mappings to check for: */
 struct changed {
 	const struct op_proc_view *view;
 	uint64_t time_ns;
-	bool later; /* after the sample; else earlier ones that the walk lacked */
-	/* If not 0: mappings are missing, and files that were opened later may be
-	 * gone. */
+	bool later; /* after the sample, or earlier ones that the walk did not know */
+	/* Not 0: files that were opened after this time may be gone. */
 	uint64_t start_ns;
+	/* If not NULL: the mappings that came. A copy of a file is no change. */
+	const struct op_mappings *equal;
 };
 
-/* Is @addr in a file that may not have been mapped at the time of the sample? That is a
- * file opened after start_ns, one that was mapped later, or one that was written
- * later. */
+/* Is @addr in a file that may not have been mapped at the time of the sample? True for
+ * a file opened after start_ns, mapped later, or written later. */
 static bool is_late(const struct changed *c, uint64_t addr)
 {
 	const struct op_mapping *v = op_mappings_find(c->view->mappings, addr);
@@ -131,12 +131,14 @@ static bool is_changed(const struct changed *c, uint64_t word)
 		return false;
 	if (is_late(c, addr))
 		return true;
-	return c->later ? op_changes_after(c->view->changes, c->time_ns, addr)
-			: op_changes_before(c->view->changes, c->view->change_number,
-					    c->time_ns, addr);
+	if (c->later)
+		return op_changes_after(c->view->changes, c->time_ns, addr);
+	return op_changes_before(c->view->changes, c->view->change_number, c->time_ns,
+				 addr) &&
+	       !(c->equal && op_mappings_are_copies(c->view->mappings, c->equal, addr));
 }
 
-/* How many words come before the first frame that changed. */
+/* The number of words before the first frame that changed. */
 static size_t unchanged(const struct changed *c, const uint64_t *words, size_t len)
 {
 	size_t i;
@@ -149,8 +151,8 @@ static size_t unchanged(const struct changed *c, const uint64_t *words, size_t l
 	return OP_MIN(i, len);
 }
 
-/* Since when mapped files are in doubt, because the process has mappings that no event
- * reported; 0: none. */
+/* From when on mapped files are in doubt, because the process has mappings that no
+ * event reported. 0: none are. */
 static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *h,
 			    const struct op_proc_view *view)
 {
@@ -159,8 +161,8 @@ static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *
 		       : 0;
 }
 
-/* A walk of now, @walked, is true for the time of the sample only where @proc did not
- * change since. Cut it there. */
+/* The current walk, @walked, is true for the time of the sample only where @proc did
+ * not change since. Cut it there. */
 static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 		      const struct op_proc *walked, const struct op_record *h)
 {
@@ -182,8 +184,8 @@ static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 	s->end = OP_ERROR_native_no_mapping;
 }
 
-/* Walk and name a record with registers and stack, of @proc as it is, or of @past, its
- * earlier program. */
+/* Walk and name a record with registers and stack: by the current state of @proc, or by
+ * @past, its earlier program. */
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  struct op_proc *past, struct op_frames_of *of,
 			  const struct op_parsed *parsed, uint32_t *ret)
@@ -244,7 +246,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	return 0;
 }
 
-/* A record with registers and stack, of the present program or of the one at that
+/* A record with registers and stack: of the current program, or of the program at that
  * time. */
 static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_frames_of *of, const struct op_parsed *parsed,
@@ -307,9 +309,9 @@ static bool is_forked(const struct op_program *program)
 
 /*
  * The kernel walked the record by @published, before user space had published code that
- * replaced other code. Frames above the first one in such code were found by the rules of
- * the old code, so cut them. That frame itself gets the present name if its code is still
- * there.
+ * replaced other code than its own copy. Frames above the first one in such code were
+ * found by the rules of the old code, so cut them. That frame itself gets the current
+ * name if its code is still there.
  */
 static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 			struct op_frames_of *of, const struct op_proc_view *published,
@@ -319,24 +321,29 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 	struct op_record *h = &r->header;
 	const uint64_t *words = r->words + h->kernel_count;
 	struct op_proc_view now = op_proc_view_now(proc);
-	const struct changed before = { .view = published,
-					.time_ns = h->time_ns,
-					.start_ns = doubt_after(proc, h, published) };
+	struct changed before = { .view = published,
+				  .time_ns = h->time_ns,
+				  .start_ns = doubt_after(proc, h, published) };
 	const struct changed after = { .view = &now,
 				       .time_ns = h->time_ns,
 				       .later = true,
 				       .start_ns = before.start_ns };
 	size_t kept = unchanged(&before, words, h->user_words);
-	size_t with;
+	size_t equal, with;
 
 	if (kept == h->user_words)
 		return;
-	with = OP_MIN(kept + op_frame_words(words[kept]), (size_t)h->user_words);
-	if (now.program == published->program && unchanged(&after, words, with) == with) {
+	before.equal = now.program == published->program ? now.mappings : NULL;
+	equal = unchanged(&before, words, h->user_words);
+	with = equal < h->user_words ? equal + op_frame_words(words[equal]) : equal;
+	with = OP_MIN(with, (size_t)h->user_words);
+	if (before.equal && unchanged(&after, words, with) == with) {
 		of->mappings = now.mappings;
-		/* what words mean, for the caches */
+		/* the meaning of words, for the caches */
 		*ret_generation = BY_NUMBER | now.change_number;
 		kept = with;
+		if (equal == h->user_words)
+			return;
 	}
 	h->user_words = (uint16_t)kept;
 	h->end = OP_ERROR_native_no_mapping;
@@ -345,7 +352,7 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 /*
  * Find the generation with which the record was made. If that program had ended before
  * the sample (the kernel's table did not have the exec yet), its frames would be false:
- * take none.
+ * use none.
  */
 static void locate(const struct op_proc *proc, struct op_parsed *r,
 		   struct op_frames_of *of, uint32_t *ret_generation)
@@ -381,10 +388,10 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 	} else if (h->user_words && (h->generation || h->end != OP_END_UNKNOWN)) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;
-	} /* else it is the function that a probe found returning, and no walk has begun */
+	} /* otherwise a probe found its return, and no walk has begun */
 }
 
-/* Its resource. For an untracked process: only the pid. */
+/* The resource of the record. For an untracked process: only the pid. */
 static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *r, uint32_t *ret)
 {
@@ -396,7 +403,7 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
-/* @value of a record that represents @hits of them. */
+/* The value of a record with @value that stands for @hits events. */
 static int64_t value_of(uint64_t value, uint32_t hits)
 {
 	int64_t one = (int64_t)value;
@@ -409,7 +416,7 @@ static int64_t value_of(uint64_t value, uint32_t hits)
 	return all;
 }
 
-/* What the sample of @h counts, for the kind of @row. */
+/* The events for which the sample of @h counts, in the kind of @row. */
 static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 		      struct op_window_sample *ret)
 {
@@ -435,7 +442,7 @@ static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 	}
 }
 
-/* What the kind of @h makes of the sample: its value, its type, its labels. */
+/* Apply the kind of @h to the sample: value, type and labels. */
 static int set_kind(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		    struct op_window *window, struct op_window_sample *sample)
 {
@@ -489,8 +496,8 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	return r;
 }
 
-/* Did the program find another word at the mark of the file at the pc, although no event
- * reported another file? */
+/* Did the program find another word at the mark of the file at the pc, although no
+ * event reported another file? */
 static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 {
 	const struct op_record *h = &r->header;
@@ -506,27 +513,37 @@ static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc);
 }
 
-/* Did the kernel see that the process had mapped other code than it was given? Then no
- * event reported that code, or its removal. */
-static void look_again(struct op_sampler *sampler, struct op_proc *proc,
-		       struct op_parsed *r)
+/* Did the kernel see that the process had other code mapped than was published? Then no
+ * event reported that code, or its removal. Returns 0, or -EINPROGRESS if its maps are read soon. */
+static int look_again(struct op_sampler *sampler, struct op_proc *proc,
+		      struct op_parsed *r)
 {
 	struct op_record *h = &r->header;
+	const struct op_look look = { .time_ns = h->time_ns,
+				      .code_pages = h->code_pages };
+	int looked;
 
 	if (!proc)
-		return;
+		return 0;
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
-	/* There was nothing to compare with, such as for a child that was just forked. */
+	/* There was no count to compare, such as for a child that was just forked. */
 	if (!h->code_pages && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);
-	if ((h->resumed & OP_REMAPPED) &&
-	    op_registry_look_again(sampler->processes, proc, h->time_ns) &&
-	    !(op_proc_replaces(proc) &&
-	      op_registry_differs(proc, h->code_pages, h->time_ns)))
+	if (!(h->resumed & OP_REMAPPED))
+		return 0;
+	looked = op_registry_look_again(sampler->processes, proc, &look);
+	if (looked < 0 && !op_sampler_hurries(sampler))
+		return looked;
+	/* Of a program that has ended the pages tell, which only events add to. */
+	if (looked <= 0 && (!h->code_pages || !op_proc_view_now(proc).program->until_ns))
+		return 0;
+	if (!op_proc_replaces(proc) ||
+	    !op_registry_differs(proc, h->code_pages, h->time_ns))
 		h->resumed &= OP_RESUMED_MASK;
+	return 0;
 }
 
 /* Is a table missing, and was there no copy of the stack? */
@@ -535,7 +552,7 @@ static bool was_cut(const struct op_record *h)
 	return h->end == OP_ERROR_native_no_room || h->end == OP_ERROR_native_no_copy;
 }
 
-/* Code that @program made has its first rules: the programs are to use them. */
+/* Code that @program made has its first rules. Publish them to the programs. */
 static void publish_made(struct op_sampler *sampler, struct op_proc *proc,
 			 struct op_program *program)
 {
@@ -558,7 +575,9 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 	op_processes_advance(sampler->processes, parsed->header.time_ns);
 	sampler->moment = (uint32_t)(parsed->header.time_ns >> 28);
 	proc = op_registry_of_record(sampler->processes, &parsed->header);
-	look_again(sampler, proc, parsed);
+	r = look_again(sampler, proc, parsed);
+	if (r < 0)
+		return r;
 	locate(proc, parsed, &of, &generation);
 	of.time_ns = parsed->header.end == OP_END_UNKNOWN ? 0 : parsed->header.time_ns;
 	if (parsed->header.end == OP_END_UNKNOWN)
@@ -574,7 +593,7 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		op_deferred_page(sampler, proc, parsed->header.end_pc);
 	if (r == 0)
 		r = make_sample(sampler, &of, parsed, stack, ret);
-	/* It may free of.mappings. */
+	/* This may free of.mappings. */
 	publish_made(sampler, proc, of.program);
 	return r;
 }

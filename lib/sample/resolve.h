@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process and the stack of a record: the sample that it makes. */
+/* Finds the process and the stack of a record, and makes the sample. */
 #ifndef OP_SAMPLE_RESOLVE_H
 #define OP_SAMPLE_RESOLVE_H
 

@@ -14,15 +14,15 @@ enum {
 	REPEATS_AFTER = 2, /* frames between a function and code that repeats its name */
 };
 
-/* In a key: a value that no record has. */
+/* In a key: a value that no record contains. */
 static const uint64_t NOT_OF_A_RECORD = UINT64_C(1) << 63;
 static const uint64_t OF_CALLERS = UINT64_C(1) << 62;
 
 /*
- * How many words to leave out at the beginning of @left words, @before words after the
- * leaf. The number of frames that are kept above does not depend on the depth of the
- * stack, so that stacks of one recursion agree there. A runtime's frame of several words
- * is left out as a whole.
+ * How many words to leave out at the start of @left words, @before words after the
+ * leaf. The number of frames kept above does not depend on the depth of the stack, so
+ * that all stacks of one recursion share them. All words of a runtime's frame are left
+ * out together.
  */
 static size_t left_out(const uint64_t *words, size_t before, size_t left)
 {
@@ -34,7 +34,7 @@ static size_t left_out(const uint64_t *words, size_t before, size_t left)
 	return OP_MIN(out, left);
 }
 
-/* The location of the frame at @words. Returns as op_frames_native(). */
+/* The location of the frame at @words. Returns as op_frames_native() does. */
 static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
 		     const uint64_t *words, size_t before, size_t len, size_t *ret_used,
 		     uint32_t *ret)
@@ -102,7 +102,7 @@ int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 	return r;
 }
 
-/* The number of the last walked stack, by the cache. */
+/* The number of the last walked stack, from the cache. */
 static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_proc *proc, uint32_t *ret)
 {

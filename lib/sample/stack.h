@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a user stack as locations of the window. */
+/* Converts the words of a user stack to locations of the window. */
 #ifndef OP_SAMPLE_STACK_H
 #define OP_SAMPLE_STACK_H
 
@@ -15,7 +15,7 @@
 int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t left, struct op_thread_cache *callers,
 		      size_t *len);
-/* Add the frame that says how a stack ended, if it needs one. */
+/* Add the frame that shows how a stack ended, if needed. */
 int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 		     unsigned int end, size_t *len);
 

@@ -31,7 +31,8 @@ enum {
 struct op_sampler {
 	struct op_sampler_config config;
 	struct op_processes *processes;
-	struct op_allowance *allowance; /* that of the processes; NULL: anything */
+	/* the allowance of the processes; NULL allows everything */
+	struct op_allowance *allowance;
 	struct op_frames frames;
 	struct op_cache stacks; /* words of a record -> stack */
 	struct op_thread_cache threads[OP_THREAD_CACHE_SLOTS];
@@ -50,7 +51,7 @@ struct op_sampler {
 	struct op_parked parked;
 	op_detail_fn detail; /* NULL: numbers have no names */
 	void *detail_ctx;
-	op_sample_watch_fn watch; /* NULL: nobody observes */
+	op_sample_watch_fn watch; /* NULL: no observer */
 	void *watch_ctx;
 	uint32_t watched;    /* enum op_event */
 	bool announce_again; /* op_sampler_take_lost() */

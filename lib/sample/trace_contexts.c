@@ -85,8 +85,8 @@ static bool begins(const struct op_context_label *label, const char *text)
 	return label->key_len >= len && memcmp(label->key, text, len) == 0;
 }
 
-/* Is the key one of the library's own, of processes or of events? Labels must not use
- * them, because readers could not distinguish them. */
+/* Is the key one of the library's own, for processes or events? Labels must not use it,
+ * because readers could not tell them apart. */
 static bool claims(const struct op_context_label *label)
 {
 	const struct op_kind *const *kind = op_kinds();
@@ -131,7 +131,7 @@ static int read_labels(struct op_trace_contexts *c, struct op_program *program,
 	return r;
 }
 
-/* Keep them for later samples. Without memory they are read again. */
+/* Keep labels for later samples. Without memory they are read again. */
 static void keep(struct op_trace_contexts *c, const struct op_trace_context *known)
 {
 	struct op_trace_context *k;

@@ -38,8 +38,8 @@ struct op_trace_contexts {
 	OP_VEC(struct op_trace_context) contexts;
 	uint32_t epoch; /* of contexts */
 	uint64_t lost;	/* samples without their context: not announced, or no memory */
-	uint64_t
-		cut; /* labels past OP_LABELS_MAX of one sample, OP_PROGRAM_LABELS_MAX of a program */
+	/* labels past OP_LABELS_MAX of one sample, OP_PROGRAM_LABELS_MAX of a program */
+	uint64_t cut;
 };
 
 /* The context of @len bytes at @bytes, of which @left are there; all zero if @len is 0.
@@ -52,9 +52,10 @@ int op_trace_contexts_announce(struct op_trace_contexts *c, const void *record,
 			       size_t len);
 
 /*
- * Put @context into @sample: its link, and its labels after those that it has. @program
- * is that of the thread, and may be NULL. Labels that do not fit into the window are left
- * out. Returns false if its labels were not announced, and should be again.
+ * Put @context into @sample: its link, and its labels after those that the sample has.
+ * @program is that of the thread, and may be NULL. Labels that do not fit into the
+ * window are left out. Returns false if its labels were not announced, and must be
+ * announced again.
  */
 bool op_trace_contexts_apply(struct op_trace_contexts *c, struct op_program *program,
 			     const struct op_thread_context *context,

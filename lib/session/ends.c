@@ -14,10 +14,10 @@ enum {
 	STAT_BYTES_MAX = 4096,
 	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
 	THREADED_MAX = 1 << 16,
-	/* processes without a leader at one time, searched at each end of a thread;
-	 * beyond, the end of the leader ends the process */
+	/* processes without a leader at one time, searched at each end of a thread.
+	 * Beyond that the end of the leader ends the process. */
 	ENDING_MAX = 128,
-	UNKNOWN = 2, /* threads of a process that cannot be read: it is alive */
+	UNKNOWN = 2, /* threads of a process that cannot be read: it counts as alive */
 };
 
 void op_endings_deinit(struct op_endings *ends)
@@ -56,7 +56,7 @@ void op_endings_on_thread(struct op_endings *ends, uint32_t pid, uint64_t time_n
 {
 	if (ends->threaded.len >= THREADED_MAX) {
 		op_map64_clear(&ends->threaded);
-		/* from here on it is not known which processes have threads */
+		/* from here on the processes with threads are not known */
 		ends->lost_ns = time_ns;
 	}
 	if (op_map64_put(&ends->threaded, pid, 1) < 0)
@@ -64,9 +64,9 @@ void op_endings_on_thread(struct op_endings *ends, uint32_t pid, uint64_t time_n
 }
 
 /*
- * May @pid, whose leader has just ended, have had other threads? It had none if its fork
- * was seen, no event was lost since, and no event named a thread. That saves reading
- * /proc for most processes.
+ * May @pid, whose leader has just ended, have had other threads? It had none if its
+ * fork was seen, no event was lost since, and no event named a thread. This saves
+ * reading /proc for most processes.
  */
 static bool may_have_threads(struct op_endings *ends, uint32_t pid)
 {
@@ -139,8 +139,8 @@ void op_endings_on_exec(struct op_endings *ends, uint32_t pid)
 	(void)op_map64_remove(&ends->leader_exited, pid);
 }
 
-/* Has the process ended? If /proc had no other thread, all of them had ended by then, and
- * a later drain of the side-bands has brought the records of that. */
+/* Has the process ended? If /proc had no other thread, all of them had ended by then. A
+ * later drain of the side-bands has brought their records. */
 static bool is_over(const struct op_ending *e, uint64_t drained_ns)
 {
 	return e->alone_ns && e->alone_ns < drained_ns;

@@ -30,7 +30,7 @@ struct op_waiter {
 TAILQ_HEAD(op_waiter_list, op_waiter);
 
 struct op_postponed {
-	struct op_waiter_list waiters; /* the one whose turn is next is first */
+	struct op_waiter_list waiters; /* the next process is first */
 	size_t bytes;
 	size_t len; /* number of waiters */
 };
@@ -43,17 +43,17 @@ void op_postponed_deinit(struct op_postponed *q);
 int op_postponed_add(struct op_postponed *q, uint32_t pid, uint64_t time_ns,
 		     const void *record, size_t len);
 bool op_postponed_has(const struct op_postponed *q, uint32_t pid);
-/* The time of the oldest postponed record; 0: there is none. */
+/* The time of the oldest postponed record. 0: there is none. */
 uint64_t op_postponed_oldest_ns(const struct op_postponed *q);
 
-/* The process whose turn is next, or NULL. */
+/* The next process, or NULL. */
 struct op_waiter *op_postponed_turn(struct op_postponed *q);
-/* The oldest record of @w; valid until it is dropped. */
+/* The oldest record of @w, valid until it is dropped. */
 const void *op_waiter_record(const struct op_waiter *w, size_t *ret_len);
-/* Drop the oldest record of @w. Returns false if it was the last one; then @w is
- * freed. */
+/* Drop the oldest record of @w. Returns false if it was the last one, and frees @w
+ * then. */
 bool op_waiter_drop(struct op_postponed *q, struct op_waiter *w);
-/* Put @w at the end of the turns. */
+/* Put @w behind all others. */
 void op_waiter_yield(struct op_postponed *q, struct op_waiter *w);
 
 #endif

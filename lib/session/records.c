@@ -13,7 +13,7 @@ enum {
 	RECORDS_A_POLL = 4096,
 };
 
-/* What the record callback works with during one consumption. */
+/* State of the record callback while the ring is read. */
 struct consume {
 	struct op_session *session;
 	struct op_session_records *records;
@@ -96,8 +96,8 @@ static int add(struct op_session *s, const void *data, size_t size)
 	return op_sampler_add_record(s->config.sampler, data, size, s->config.window);
 }
 
-/* Add the record to the window, or postpone it until there is time for what it needs. If
- * it cannot be postponed, it is processed at once. */
+/* Add the record to the window. If it needs a table or names for which there is no
+ * time, postpone it. If it cannot be postponed, process it at once. */
 static void take(struct op_session *s, const void *data, size_t size)
 {
 	uint64_t time_ns = 0;
@@ -105,7 +105,7 @@ static void take(struct op_session *s, const void *data, size_t size)
 	bool waits = may_wait(data, size, &pid, &time_ns);
 	int r = -EINPROGRESS;
 
-	/* There was no time for all events before it, so what names it may be gone. */
+	/* The events before it were not all processed, so what names it may be gone. */
 	if (waits && time_ns > op_capture_drained_ns(s->config.capture) &&
 	    op_capture_sideband_left(s->config.capture) &&
 	    postpone(s, pid, time_ns, data, size) == 0)
@@ -122,7 +122,7 @@ static void take(struct op_session *s, const void *data, size_t size)
 	count(s, data, size, r);
 }
 
-/* Each process with postponed records gets a part of the time, in turn. */
+/* Process postponed records. Each process gets a part of the time, in turn. */
 static void take_postponed(struct op_session *s, uint64_t end_ns)
 {
 	struct op_postponed *q = &s->postponed;
@@ -130,7 +130,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 	uint64_t part_ns =
 		OP_MAX(op_allowance_share(s->config.allowance, OP_SESSION_PARTS) /
 			       OP_MAX(turns, (size_t)1),
-		       /* of each process at least */
+		       /* records of each process, at least */
 		       op_allowance_share(s->config.allowance, OP_POLL_LEAST));
 	uint64_t now_ns = op_allowance_now(s->config.allowance);
 
@@ -185,7 +185,7 @@ static bool drain(struct consume *k)
 	return op_session_drain_sideband(s, OP_MAX(k->until_ns, now_ns + least_ns)) != 0;
 }
 
-/* The same, and publish what changed. */
+/* The same, and publish the changes. */
 static bool catch_up(struct consume *k)
 {
 	struct op_session *s = k->session;
@@ -196,7 +196,7 @@ static bool catch_up(struct consume *k)
 	return true;
 }
 
-/* Its side-band events are here too, so that the program can be identified. */
+/* The side-band events of the record are here too, so the program can be identified. */
 static void on_exec(struct consume *k, const void *data, size_t size)
 {
 	struct op_session *s = k->session;
@@ -210,8 +210,8 @@ static void on_exec(struct consume *k, const void *data, size_t size)
 	op_processes_on_executed(s->config.processes, record->pid);
 }
 
-/* After the last drain, there may be new side-band events of the record's process, such
- * as of code that replaced other code. */
+/* Since the last drain, there may be new side-band events of the record's process, for
+ * example that other code was mapped. */
 static void know_process(struct consume *k, const struct op_record *record, size_t size)
 {
 	uint32_t type = record->header.type;
@@ -253,7 +253,7 @@ int op_session_take_records(struct op_session *s, struct op_session_records *ret
 	struct consume k = { .session = s, .records = ret };
 	uint64_t begin_ns = op_allowance_now(s->config.allowance);
 
-	/* Most of them wait for a table. */
+	/* most records wait for a table */
 	if (op_allowance_has_cpu(s->config.allowance))
 		take_postponed(s, op_allowance_part(s->config.allowance, begin_ns,
 						    OP_SESSION_PARTS));

@@ -15,25 +15,25 @@
 enum {
 	/*
 	 * The ring is emptied at least this often. TIMER_MS: while something is new,
-	 * because the names of a short-lived process must be read soon. QUIET_MS: once
-	 * nothing was new for QUIET_AFTER_MS.
+	 * because the names of a short-lived process must be read soon. QUIET_MS: after
+	 * QUIET_AFTER_MS without anything new.
 	 */
 	TIMER_MS = 200,
 	TIMER_QUIET_MS = 1000,
 	QUIET_AFTER_MS = 2000,
-	/* After an interpreter's file was executed, the ring is emptied this often for so
-	 * long, because its libraries are mapped within milliseconds. */
+	/* After an interpreter's file was executed, the ring is emptied this often for
+	 * this time, because the libraries are mapped within milliseconds. */
 	TIMER_EXEC_MS = 3,
 	EXEC_FOR_MS = 30,
-	/* It is emptied this often, and for so long, after code was seen for the first time:
-	 * generated code may be gone before its names are read. */
+	/* After code was seen for the first time, the ring is emptied this often for
+	 * this time: generated code may be gone before its names are read. */
 	TIMER_CODE_MS = 20,
 	CODE_FOR_MS = 200,
-	/* after the end of sampling, at most; each takes thousands of records */
+	/* polls after the end of sampling, at most. Each takes thousands of records. */
 	LAST_POLLS = 1000,
 };
 
-/* Give the programs the first letters of interpreters' names. */
+/* Publish the first letters of interpreters' names to the programs. */
 static void name_interpreters(struct op_capture *capture)
 {
 	size_t len;
@@ -102,9 +102,10 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 	uint64_t ms;
 
 	if (fresh)
-		s->news_ns = now;
-	ms = now - s->news_ns < (uint64_t)QUIET_AFTER_MS * OP_NS_PER_MS ? TIMER_MS
-									: TIMER_QUIET_MS;
+		s->last_event_ns = now;
+	ms = now - s->last_event_ns < (uint64_t)QUIET_AFTER_MS * OP_NS_PER_MS
+		     ? TIMER_MS
+		     : TIMER_QUIET_MS;
 	if (now - s->code_ns < (uint64_t)CODE_FOR_MS * OP_NS_PER_MS)
 		ms = TIMER_CODE_MS;
 	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * OP_NS_PER_MS)
@@ -118,7 +119,7 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 	op_capture_wake_every(s->config.capture, (uint32_t)ms);
 }
 
-/* The side-bands: learn of processes. *@ret: something was new. Returns 0 or -errno. */
+/* Drain the side-bands. *@ret: something was new. Returns 0 or -errno. */
 static int learn_processes(struct op_session *s, bool *ret)
 {
 	uint64_t end_ns = op_allowance_part(s->config.allowance,
@@ -136,9 +137,9 @@ static int learn_processes(struct op_session *s, bool *ret)
 	return 0;
 }
 
-/* What a poll left. */
+/* The work that a poll left. */
 struct rest {
-	uint64_t begin_ns; /* from the records' part */
+	uint64_t begin_ns; /* result of reading the records */
 	bool fresh;	   /* something was new */
 	bool records;	   /* records wait in the ring */
 	bool sideband;	   /* events of the side-band wait */
@@ -219,7 +220,7 @@ int op_session_poll(struct op_session *s, struct op_session_work *ret)
 	op_parts_poll(s->config.parts, OP_PART_BEFORE_RING, s->config.allowance,
 		      s->config.window);
 	r = poll_kernel(s, ret);
-	/* the records may have brought new processes and files */
+	/* the records may belong to new processes and files */
 	op_parts_poll(s->config.parts, OP_PART_AFTER_RING, s->config.allowance,
 		      s->config.window);
 	op_session_wake(s);
@@ -252,15 +253,15 @@ int op_session_drain_all(struct op_session *s, uint64_t limit_ns)
 	struct op_session_work work = { 0 };
 	int i, r;
 
-	/* Nothing waits for CPU time. A start gets what the budget has then. */
+	/* No sample waits for CPU time at a start, so all of the budget is available. */
 	if (s->config.allowance->cpu_limited)
 		op_allowance_give_cpu(s->config.allowance, INT64_MAX);
 	r = limit_ns ? op_session_drain(s, limit_ns) : 0;
-	/* The rest is taken without names: those of one large file take seconds. */
+	/* Take the rest without names: those of one large file take seconds. */
 	op_allowance_give_cpu(s->config.allowance, 0);
 	s->ending = true;
 	op_session_take_postponed(s);
-	/* The ring gets no more samples. */
+	/* From here on the ring gets no more samples. */
 	for (i = 0; r == 0 && i < LAST_POLLS && !work.drained; i++)
 		r = op_session_poll(s, &work);
 	op_allowance_end_poll(s->config.allowance);

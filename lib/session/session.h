@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The work of a running profiler, and its order. Each poll continues the work of the
- * parts, drains the side-bands, so that processes are known, and then drains the ring,
- * whose records become samples of the open window. Each has a share of the poll's time.
+ * parts. Then it drains the side-bands, so that processes are known, and then the ring,
+ * whose records become samples of the open window. Each gets a share of the poll's time.
  * The rest waits for a later poll, and the session sets the timer for it.
  *
  *   sideband.c   events of the side-bands: processes and their mappings
@@ -32,7 +32,7 @@ struct op_sampler;
 struct op_session;
 struct op_window;
 
-/* All is borrowed until op_session_free(). */
+/* All pointers are borrowed until op_session_free(). */
 struct op_session_config {
 	struct op_log *log;
 	const char *procfs_root;
@@ -47,9 +47,9 @@ struct op_session_config {
 	struct op_parts *parts;
 };
 
-/* Counters since it was made. */
+/* Counters since the session was made. */
 struct op_session_counts {
-	uint64_t records; /* samples that were taken out of the ring */
+	uint64_t records; /* samples read from the ring */
 	uint64_t dropped[OP_DROPS];
 	uint64_t lost[OP_EVENT_MAX]; /* the same, by kind */
 };
@@ -64,18 +64,18 @@ int op_session_new(const struct op_session_config *config, struct op_session **r
 struct op_session *op_session_free(struct op_session *s);
 OP_DEFINE_CLEANUP(struct op_session *, op_session_free)
 
-/* Do a bounded amount of work. The poll of the allowance begins here. The caller ends it,
- * and may do more work in it. Returns 0 or -errno. */
+/* Do a bounded amount of work. Begins the poll of the allowance. The caller ends that
+ * poll, and may do more work in it. Returns 0 or -errno. */
 int op_session_poll(struct op_session *s, struct op_session_work *ret);
 /* Poll until nothing is waiting, for about @limit_ns. */
 int op_session_drain(struct op_session *s, uint64_t limit_ns);
 /* Sampling begins. @limited: there is a budget of CPU time. */
 void op_session_begin(struct op_session *s, bool limited);
-/* Drain at the end of sampling: work that waits for CPU time is done too. What is left
- * after @limit_ns, and what later polls find in the ring, is taken without the tables and
- * names that it waits for. */
+/* Drain at the end of sampling: do the work that waits for CPU time, too. What is left
+ * after @limit_ns, and what later polls find in the ring, is taken without missing
+ * tables and names. */
 int op_session_drain_all(struct op_session *s, uint64_t limit_ns);
-/* Take all postponed records, without the tables and names that are missing. */
+/* Take all postponed records, without missing tables and names. */
 void op_session_take_postponed(struct op_session *s);
 
 /* Poll early enough for what the parts have in progress. */
@@ -85,9 +85,9 @@ void op_session_wake(struct op_session *s);
 struct op_window_end {
 	bool running;	      /* sampling goes on */
 	enum op_part_end why; /* EXPORT, RATE or BUDGET */
-	uint64_t period_ns;   /* of the next one */
-	/* All samples are in the window: emit them, until @end_ns (Unix time). Returns 0
-	 * or -errno. */
+	uint64_t period_ns;   /* of the next window */
+	/* All samples are in the window: emit them, until @end_ns (Unix time). Returns
+	 * 0 or -errno. */
 	int (*emit)(void *ctx);
 	void *ctx;
 };

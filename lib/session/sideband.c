@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side-bands report processes and their mappings. */
+/* Passes events of the side-bands to the processes and their mappings. */
 #include "process/processes.h"
 #include "session/state.h"
 

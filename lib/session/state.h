@@ -11,10 +11,10 @@
 #include "session/session.h"
 
 /*
- * A poll's shares. Side-bands, records from the ring, postponed records and processes get
- * a quarter each. Work that cannot be interrupted, such as reading the names of a large
- * program, may take some 10 ms more. When half of the time is over, the rest of that work
- * is left to the next poll.
+ * Shares of a poll. Side-bands, records of the ring, postponed records and processes
+ * get a quarter each. Work that cannot be interrupted, such as reading the names of a
+ * large program, may take some 10 ms more. After half of the time, the rest of that
+ * work waits for the next poll.
  */
 enum {
 	OP_SESSION_PARTS = 4,
@@ -29,8 +29,8 @@ struct op_session {
 	struct op_sideband_sink sink;
 	struct op_endings ends;
 	struct op_postponed postponed;
-	uint64_t news_ns;	   /* time of the last event or record */
-	uint64_t code_ns;	   /* code was last seen for the first time then */
+	uint64_t last_event_ns;	   /* time of the last event or record */
+	uint64_t code_ns;	   /* when code was last seen for the first time */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
 	bool ending;		   /* nothing waits for a table or for names */
 	bool put_off;		   /* the last poll left the records to the next one */
@@ -47,7 +47,7 @@ uint64_t op_session_drain_sideband(struct op_session *s, uint64_t end_ns);
 /* The work of a poll on the ring. */
 struct op_session_records {
 	uint64_t taken;
-	bool unknown; /* there was a record of a process or mapping without tables */
+	bool unknown; /* a record belonged to a process or mapping without tables */
 };
 /* Take postponed records, then those of the ring. Returns 0, OP_SESSION_STOP or -errno. */
 int op_session_take_records(struct op_session *s, struct op_session_records *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a window: last snapshots, then each part begins anew. */
+/* The end of a window: last snapshots, then each part begins a new one. */
 #include "profile/window.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -8,8 +8,7 @@
 #include "sample/sampler.h"
 #include "session/state.h"
 
-/* User space changes tables rarely, so the slabs are unmapped from this process until
- * then. */
+/* User space changes tables rarely, so this process unmaps the slabs until then. */
 static void rest_arena(struct op_session *s)
 {
 	struct op_arena_stats stats;

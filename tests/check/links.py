@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every link inside the documents leads to a file of the tree, and to a heading that it has.
+"""Every link inside the documents leads to a file of the tree, and to a heading that it has. Every
+row belongs to a table, which a blank line would end.
 
     links.py ROOT
 
@@ -15,6 +16,8 @@ from source import line_of, tracked
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$", re.M)
+_ROWS = re.compile(r"^\|.*\n?(?:\|.*\n?)*", re.M)
+_HEAD = re.compile(r"\|.*\n\|[\s:|-]+\n")
 
 
 def blank_code(text):
@@ -53,6 +56,14 @@ def check(pages, files):
                 yield where, "%s has no heading #%s" % (to, anchor)
 
 
+def rows(pages):
+    """Pairs of a place and what is wrong there: rows without the head of a table."""
+    for path, text in sorted(pages.items()):
+        for match in _ROWS.finditer(blank_code(text)):
+            if not _HEAD.match(match.group()):
+                yield "%s:%d" % (path, line_of(text, match.start())), "a row outside of a table"
+
+
 def outside(pages, site):
     """Pages of docs/ that the script @site puts into no list of the site's contents."""
     return [path for path in sorted(pages)
@@ -64,7 +75,7 @@ def main(root):
     files = set(tracked(root))
     pages = {path: pathlib.Path(root, path).read_text() for path in files
              if path.endswith(".md")}
-    wrong = ["%s: %s" % found for found in check(pages, files)]
+    wrong = ["%s: %s" % found for found in [*check(pages, files), *rows(pages)]]
     site = pathlib.Path(root, "docs/site.sh").read_text()
     wrong += [path + ": docs/site.sh does not list it" for path in outside(pages, site)]
     print("\n".join(wrong) or "the links of %d pages hold" % len(pages))

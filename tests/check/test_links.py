@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""links.py finds a link that leads nowhere, and nothing else."""
+"""links.py finds a link that leads nowhere and a row without a table, and nothing else."""
 import unittest
 
 import links
@@ -39,6 +39,11 @@ class Links(unittest.TestCase):
     def test_the_line_is_told(self):
         self.assertEqual(["README.md:3"], [where for where, _ in links.check(
             {"README.md": "a\n\n[a](none)\n"}, FILES)])
+
+    def test_a_row_outside_of_a_table(self):
+        table = "| a |\n|---|\n| 1 |\n"
+        pages = {"a.md": table, "b.md": "b\n\n" + table + "\n| 2 |\n", "c.md": "```\n| c |\n```\n"}
+        self.assertEqual(["b.md:7"], [where for where, _ in links.rows(pages)])
 
     def test_a_page_that_the_site_does_not_list(self):
         pages = dict.fromkeys(["docs/a.md", "docs/b.md", "docs/b/c.md", "docs/man/x.md", "README.md"], "")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Block I/O. A bio is queued by the thread that wants it, whose stack is walked there; it ends
- * later, in an interrupt, as a part of a request or by itself. In between its sample is held
- * under the bio's address. So each bio has the stack that submitted it, though requests are
- * merged of several. A request is issued when its driver is given it: until then its bios
- * wait, and from then on the device is at work for them.
+ * Block I/O. The thread that wants a bio queues it, and its stack is walked there. The
+ * bio ends later, in an interrupt, as a part of a request or by itself. Until then its
+ * sample is held under the bio's address. So each bio has the stack that submitted it,
+ * although requests are merged from several bios. A request is issued when its driver
+ * gets it. Until then its bios wait, and from then on the device works for them.
  */
 #include "bpf/platform/kernel.h"
 
@@ -33,8 +33,9 @@ enum {
 	OP_REQ_PREFLUSH = 1 << 18,
 };
 
-/* Before 5.12 the queue stands first. Each load has a constant offset of its own: the compiler
- * would choose an address and load once, which the verifier refuses of a context. */
+/* Before 5.12 the first argument is the queue. Each load has a constant offset of its
+ * own. Otherwise the compiler would choose an address and load once, which the verifier
+ * refuses for a context. */
 static __always_inline struct bio *op_queued_bio(const __u64 *args)
 {
 	struct bio *bio = NULL;
@@ -124,9 +125,10 @@ static __always_inline __u64 op_since(const struct op_named *s)
 }
 
 /*
- * The request of the bio at @key is issued. A request that its driver gives back waits again,
- * so the last time counts. A write with a flush before it is issued after that flush, for which
- * the device works: such a one has no time in the queue. Global, as below.
+ * The request of the bio at @key is issued. If the driver gives a request back, it
+ * waits again, so the last time counts. A write with a flush before it is issued after
+ * that flush, for which the device works, so it has no time in the queue. Global, as
+ * below.
  */
 __attribute__((noinline)) int op_bio_issue(__u64 key);
 __attribute__((noinline)) int op_bio_issue(__u64 key)
@@ -158,15 +160,15 @@ int op_block_issued(struct bpf_raw_tracepoint_args *ctx)
 	return op_issue((struct request *)ctx->args[0]);
 }
 
-/* Before 5.10.137 the queue stands first. The kernel attaches no program that reads more
- * arguments than a tracepoint has. */
+/* Before 5.10.137 the first argument is the queue. The kernel attaches no program that
+ * reads more arguments than a tracepoint has. */
 SEC("raw_tp/block_rq_issue")
 int op_block_issue2(struct bpf_raw_tracepoint_args *ctx)
 {
 	return op_issue((struct request *)ctx->args[1]);
 }
 
-/* The bio at @key has ended: its sample goes out. Global, so that the verifier looks at it
+/* The bio at @key has ended: send its sample. Global, so that the verifier checks it
  * once and not for each bio of a request. */
 __attribute__((noinline)) int op_bio_end(__u64 key);
 __attribute__((noinline)) int op_bio_end(__u64 key)
@@ -184,7 +186,7 @@ __attribute__((noinline)) int op_bio_end(__u64 key)
 	r = (int)bpf_map_delete_elem(&op_held, &key);
 	if (r == -OP_ENOENT)
 		return 0; /* already sent */
-	if (r) {	  /* before 6.7 the kernel may refuse it in an interrupt */
+	if (r) {	  /* before 6.7 the kernel may refuse this in an interrupt */
 		op_count_in(counts, OP_COUNT_TAKEN);
 		op_count_in(counts, OP_COUNT_NO_MEMORY);
 		return 0;
@@ -203,9 +205,9 @@ __attribute__((noinline)) int op_bio_end(__u64 key)
 }
 
 /*
- * Does @request go on after its bytes are done? The kernel makes a write through the cache (FUA)
- * of a write and a flush where the device has none, and takes the flag from the request. Then
- * the request is done with 0 bytes once more.
+ * Does @request continue after its bytes are done? If the device has no FUA, the kernel
+ * makes a write through the cache of a write and a flush, and removes the flag from the
+ * request. Then the request is done with 0 bytes once more.
  */
 static __always_inline bool op_goes_on(struct request *request, struct bio *bio)
 {
@@ -213,7 +215,7 @@ static __always_inline bool op_goes_on(struct request *request, struct bio *bio)
 	       !(BPF_CORE_READ(request, cmd_flags) & OP_REQ_FUA);
 }
 
-/* A request has done @args[2] bytes: of these bios, from its first one on. */
+/* A request has done @args[2] bytes: those of these bios, beginning with its first one. */
 SEC("raw_tp/block_rq_complete")
 int op_block_done(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -237,7 +239,7 @@ int op_block_done(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Of devices that have no requests. */
+/* For devices without requests. */
 SEC("raw_tp/block_bio_complete")
 int op_block_ended(struct bpf_raw_tracepoint_args *ctx)
 {

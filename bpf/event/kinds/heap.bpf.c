@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocations: the static probes otel_memory:alloc and otel_memory:free. A sampler in the
- * process hits them for the allocations that it samples. The places of the arguments are
- * constants of each program (op_settings.argument). Sampled allocations that are not
- * freed yet are kept in a map, since the ring may lose records and a map does not; user
- * space reads the map when it closes a window.
+ * Allocations: the static probes otel_memory:alloc and otel_memory:free. A sampler in
+ * the process hits them for the allocations that it samples. The places of the
+ * arguments are constants of each program (op_settings.argument). Sampled allocations
+ * that are not freed yet are kept in a map, because the ring may lose records and a map
+ * does not. User space reads the map when it closes a window.
  *
  * None of this data can be trusted: a process may hit the probes as often as it likes,
- * with any numbers. So samples, weights and the entries of each process in the map are
- * limited. Where a limit is near, fewer of the samples that come are kept, and each stands for
- * more (op_heap_threshold()).
+ * with any numbers. So samples, weights and each process's entries in the map are
+ * limited. Near a limit, fewer new samples are kept, and each stands for more
+ * (op_heap_threshold()).
  */
 #include "bpf/platform/kernel.h"
 
@@ -29,7 +29,7 @@ enum {
 	OP_HEAP_ADDRESS = 0, /* indices of alloc's arguments; free has only the first */
 	OP_HEAP_SIZE = 1,
 	OP_HEAP_WEIGHT = 2,
-	/* A weight has 40 bits, so chance has 24. */
+	/* A weight has 40 bits, so the random number has 24. */
 	OP_HEAP_CHANCE_SHIFT = 32 - (64 - OP_HEAP_BYTES_BITS),
 };
 
@@ -41,7 +41,8 @@ struct {
 	__type(value, struct op_heap_live);
 } op_heap_lives SEC(".maps");
 
-/* Pid -> what it has in op_heap_lives. What all have stands at OP_HEAP_ALL. */
+/* Pid -> the process's use of op_heap_lives. The use of all processes is under
+ * OP_HEAP_ALL. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HEAP_PROCESSES_MAX);
@@ -50,7 +51,7 @@ struct {
 } op_heap_of_pid SEC(".maps");
 
 /* A hash of an address in a process. It is keyed, so that a process cannot choose
- * addresses that collide with those of another one. */
+ * addresses that collide with another's. */
 static __always_inline __u64 op_heap_key(__u32 pid, __u64 address)
 {
 	struct op_hash h = { { op_settings.hash_seed, ~op_settings.hash_seed } };
@@ -79,7 +80,7 @@ static __always_inline void op_heap_held(struct op_heap_use *use, __u32 more)
 		__sync_fetch_and_add(&use->held, more);
 }
 
-/* The larger one of @threshold and that of @use, which sees @weight come. */
+/* The larger one of @threshold and that of @use, which counts @weight as new. */
 static __always_inline __u64 op_heap_ask(struct op_heap_use *use, __u32 limit,
 					 __u64 weight, __u64 threshold)
 {
@@ -88,7 +89,7 @@ static __always_inline __u64 op_heap_ask(struct op_heap_use *use, __u32 limit,
 	if (!use)
 		return threshold;
 	own = op_heap_threshold(use, limit);
-	/* what the sampler itself makes larger is no reason to keep fewer */
+	/* a weight that the sampler itself has raised is no reason to keep fewer */
 	if (!own)
 		op_heap_use_see(use, weight);
 	return own > threshold ? own : threshold;
@@ -103,7 +104,7 @@ static __always_inline bool op_heap_chance(__u64 weight, __u64 threshold)
 	       weight << (32 - OP_HEAP_CHANCE_SHIFT);
 }
 
-/* Forget what @key has, of an address that was freed. */
+/* Remove the entry of @key, whose address was freed. */
 static __always_inline void op_heap_forget(__u32 pid, __u64 key)
 {
 	__u32 all = OP_HEAP_ALL;
@@ -114,7 +115,7 @@ static __always_inline void op_heap_forget(__u32 pid, __u64 key)
 	op_heap_held(bpf_map_lookup_elem(&op_heap_of_pid, &all), (__u32)-1);
 }
 
-/* Keep the sampled address until it is freed. Returns false if there is no room. */
+/* Keep the sampled address until it is freed. Returns false if the map is full. */
 static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 address)
 {
 	const struct op_record *r = &slot->record;
@@ -167,7 +168,7 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 	weight = op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT);
 	if (weight > OP_HEAP_BYTES_MAX)
 		weight = OP_HEAP_BYTES_MAX;
-	/* the weight says it all */
+	/* the weight has all of it */
 	weight *= slot->record.hits;
 	slot->record.hits = 1;
 	if (weight > OP_HEAP_BYTES_MAX)
@@ -203,7 +204,7 @@ int op_heap_free(void *ctx)
 	(void)ctx;
 	if (!op_task_ids(task, &pid, &tid))
 		return 0;
-	/* nothing is there if the filter left its allocation out */
+	/* there is no entry if the filter left its allocation out */
 	op_heap_forget(pid, op_heap_key(pid, op_argument_read((__u64)op_task_registers(),
 							      OP_HEAP_ADDRESS)));
 	return 0;

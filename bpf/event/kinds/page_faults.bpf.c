@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Page faults: perf's software events of minor and of major faults, each of which is a
- * sample. The kernel emits them where it counts a fault for getrusage(2), so the counts
- * are equal. The context is that of the faulting code: user code, or the kernel at the
- * buffer of a system call. The value is how many pages the process's memory has grown by.
+ * Page faults: perf's software events of minor and of major faults. Each is a sample.
+ * The kernel emits them where it counts a fault for getrusage(2), so the counts are
+ * equal. The context is that of the faulting code: user code, or the kernel at the
+ * buffer of a system call. The value is the number of pages by which the process's
+ * memory has grown.
  */
 #include "bpf/platform/kernel.h"
 
@@ -19,8 +20,8 @@ char op_license[] SEC("license") = "Dual BSD/GPL";
 
 enum {
 	OP_GROWN_PROCESSES = 8192,
-	/* Pages. The value may be older than one that another CPU has reported meanwhile.
-	 * Then it is no loss. */
+	/* Pages. A value older than one that another CPU has reported meanwhile is not
+	 * a shrinking. */
 	OP_GROWN_SLACK = 128,
 };
 
@@ -39,7 +40,7 @@ struct {
 } op_grown SEC(".maps");
 
 /* The pages of the memory, by the kernel's counters. A CPU adds to them in steps of
- * some tens of pages, before 6.2 a thread after 64 faults. */
+ * some tens of pages. Before 6.2 a thread adds to them after 64 faults. */
 static __always_inline __s64 op_pages(const struct mm_struct *mm)
 {
 	const struct mm_struct___old *old = (const void *)mm;
@@ -55,8 +56,8 @@ static __always_inline __s64 op_pages(const struct mm_struct *mm)
 	return 0;
 }
 
-/* By how many pages the memory of process @pid, the current one, has grown since the last
- * fault in it. */
+/* The number of pages by which the memory of process @pid, the current one, has grown
+ * since the last fault in it. */
 static __always_inline __u64 op_growth(__u32 pid)
 {
 	__u64 mm = (__u64)OP_CURRENT(mm);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Probes: places in programs and in the kernel that a user names. One copy of this
- * program is loaded for each probe, with the program type that its place needs;
- * op_settings.detail is the probe's number. For the stack the program does not use its
- * context: user registers are those that the kernel saved at its entry, which at a breakpoint
- * in a program are the ones there. The value of a probe that has one stands in the context:
- * registers, or the arguments of a tracepoint.
+ * program is loaded for each probe, with the program type that its place needs.
+ * op_settings.detail is the probe's number. The program does not use its context for
+ * the stack: the user registers are those that the kernel saved at its entry, which at
+ * a breakpoint are the ones of that place. The value of a probe, if it has one, comes
+ * from the context: registers, or the arguments of a tracepoint.
  *
- * Events of perf have a program of their own, whose value is how many events the sample
- * stands for.
+ * Events of perf have a program of their own, whose value is the number of events that
+ * the sample stands for.
  */
 #include "bpf/platform/kernel.h"
 
@@ -48,12 +48,13 @@ static __always_inline struct op_slot *op_hit_begin(void)
 }
 
 enum {
-	/* Calls under way whose latency is measured. Beyond it the oldest is lost. */
+	/* Current calls whose latency is measured. Beyond this the oldest is lost. */
 	OP_CALLS_MAX = 16384,
 };
 
 struct op_timed_call {
-	__u64 sp; /* that its caller has when it returns: calls of a function may nest */
+	/* sp of its caller at the return, because calls of a function may nest */
+	__u64 sp;
 	__u32 tid;
 	__u32 probe; /* its number */
 };
@@ -76,7 +77,7 @@ static __always_inline struct op_timed_call op_timed_call_of(__u64 sp)
 				       op_settings.detail };
 }
 
-/* The time is taken last: what the probe costs is no part of the call. */
+/* The time is taken last, so that the cost of the probe is not a part of the call. */
 static __always_inline int op_call_begins(void)
 {
 	const struct pt_regs *regs = op_task_registers();
@@ -88,7 +89,7 @@ static __always_inline int op_call_begins(void)
 	return 0;
 }
 
-/* A call has returned: *@ret is when it began, and from where. Returns false if that is lost. */
+/* A call has returned. *@ret: its start and its caller. Returns false if they are lost. */
 static __always_inline bool op_call_ended(struct op_timed_begin *ret)
 {
 	struct op_timed_call call = op_timed_call_of(op_returned_sp(op_task_registers()));
@@ -145,8 +146,9 @@ struct {
 	__type(value, __u64);
 } op_perf_counts SEC(".maps");
 
-/* How many events have passed since the last sample, this one among them. At a rate the period
- * in the context is the one that the kernel has just chosen, and no event has come by it yet. */
+/* How many events have passed since the last sample, this one included. At a rate the
+ * period in the context is the one that the kernel has just chosen, by which no event
+ * has come yet. */
 static __always_inline __u64 op_perf_passed(struct bpf_perf_event_data *ctx)
 {
 	struct bpf_perf_event_value now = { 0 };
@@ -163,7 +165,7 @@ static __always_inline __u64 op_perf_passed(struct bpf_perf_event_data *ctx)
 
 static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whole)
 {
-	/* the event's count is asked for where the kernel changes the period */
+	/* if the kernel changes the period, read the event's count */
 	__u64 passed =
 		op_settings.argument[0].bytes ? op_perf_passed(ctx) : ctx->sample_period;
 	struct op_slot *slot;

@@ -41,8 +41,8 @@ struct op_siginfo {
 	__u64 address; /* the fault address, with OP_SIGNAL_FAULTS */
 };
 
-/* Address of the struct signal_struct of a process that got its signal -> the start time
- * of the process, since another process may get a struct at this address later. */
+/* Address of the struct signal_struct of a process that got its signal -> the start
+ * time of the process, because another process may get a struct at this address later. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, OP_ENDED_MAX);
@@ -50,7 +50,7 @@ struct {
 	__type(value, __u64);
 } op_signals_ended SEC(".maps");
 
-/* Is no fatal signal of the process of @task known? Notes it. */
+/* Is this the first fatal signal of the process of @task? Notes it. */
 static __always_inline bool op_is_news(struct task_struct *task)
 {
 	__u64 key = (__u64)BPF_CORE_READ(task, signal);
@@ -65,12 +65,12 @@ static __always_inline bool op_is_news(struct task_struct *task)
 }
 
 /*
- * Does the current thread's fatal @signal count, and not that of another one of the
- * process? One that comes with a signal of its own (@own) is the first, unless two come
- * at the same moment. The others get SIGKILL. The kernel also gives this to all threads
- * where one signal ends the whole process at once. Then the first thread counts, and so
- * no number of processes is too large for the map; another one counts where the first had
- * ended before.
+ * Does the current thread's fatal @signal count, and not that of another thread of the
+ * process? A thread with a signal of its own (@own) is the first, unless two come at
+ * the same moment. The others get SIGKILL. If one signal ends the whole process at
+ * once, the kernel gives SIGKILL to all threads. Then the first thread counts, so the
+ * map is large enough for any number of processes. If the first had ended before,
+ * another one counts.
  */
 static __always_inline bool op_counts_here(struct task_struct *task, __u32 signal,
 					   bool own)
@@ -89,7 +89,7 @@ static __always_inline bool op_counts_here(struct task_struct *task, __u32 signa
 	return op_is_news(task);
 }
 
-/* The signal that ends the process of @task, or 0; *@ret has details. */
+/* The signal that ends the process of @task, or 0. *@ret has details. */
 static __always_inline __u32 op_fatal_signal(const __u64 *args, struct task_struct *task,
 					     struct op_siginfo *ret)
 {

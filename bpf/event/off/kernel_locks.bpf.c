@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits for locks of the kernel, between the tracepoints contention_begin and contention_end
- * (Linux 5.19). Both run in the thread that waits. Its end shows the length. If the
- * wait is taken (points.h), this program keeps the kernel's stack and requests an
- * interrupt (kick.h), which makes the rest of the sample: interrupts may be off here.
+ * Waits for locks of the kernel, between the tracepoints contention_begin and
+ * contention_end (Linux 5.19). Both run in the thread that waits. The length is known
+ * at the end. If the wait is taken (points.h), this program keeps the kernel's stack
+ * and requests an interrupt (kick.h), which makes the rest of the sample: interrupts
+ * may be off here.
  *
- * At the end of a wait for a spin lock the CPU holds that lock, which may be one of BPF's own.
- * So what follows a wait for a spin lock must not wait for any lock: its state is in per-CPU
- * arrays, and the ring of the interrupt is only tried. Locks that threads sleep for are never
- * met inside of BPF, so their waits may be kept in a hash.
+ * At the end of a wait for a spin lock the CPU holds that lock, which may be one of
+ * BPF's own. So the code after a wait for a spin lock must not wait for any lock: its
+ * state is in per-CPU arrays, and it only tries the ring of the interrupt. BPF never
+ * takes locks for which threads sleep, so their waits may be kept in a hash.
  */
 #include "bpf/platform/kernel.h"
 
@@ -38,8 +39,8 @@ enum {
 	OP_LCB_MUTEX = 1 << 5,
 
 	OP_LOCK_WAITS_MAX = 8192, /* threads that wait at once */
-	/* A thread, a soft and a hard interrupt and an NMI may spin on a CPU, and each in the
-	 * lock that guards a lock. */
+	/* A thread, a soft and a hard interrupt and an NMI may each spin on a CPU, and
+	 * also for the lock that guards a lock. */
 	OP_LOCK_SPINS_MAX = 8,
 	OP_LOCK_MUTES = 128, /* a power of two */
 };
@@ -49,8 +50,8 @@ struct op_lock_wait {
 	__u64 flags; /* of contention_begin */
 };
 
-/* A wait in which a thread may sleep. These nest: a thread may wait for one lock while it is
- * about to sleep for another one. */
+/* A wait in which a thread may sleep. These nest: a thread may wait for one lock while
+ * it is about to sleep for another. */
 struct op_lock_waiter {
 	__u64 task;
 	__u64 lock;
@@ -68,21 +69,23 @@ struct op_lock_spin {
 	struct op_lock_wait wait;
 };
 
-/* A thread that was left out: by its numbers, for a task's address soon is another one's. */
+/* A thread that was left out. It is identified by its numbers, because a task's address
+ * is soon reused. */
 struct op_lock_mute {
 	__u64 thread; /* bpf_get_current_pid_tgid() */
 	struct op_mute mute;
 };
 
-/* A CPU. What spins is not preempted, so it ends where it began, and in the reverse order. */
+/* A CPU. A spinning thread is not preempted, so waits end on the CPU where they began,
+ * in reverse order. */
 struct op_lock_cpu {
-	__u64 busy; /* a program of this kind that may be interrupted is under way */
+	__u64 busy; /* an interruptible program of this kind is running */
 	__u64 spins;
 	struct op_lock_spin spin[OP_LOCK_SPINS_MAX];
 	struct op_off_points points;
-	/* the wait that the interrupt is to take */
+	/* the wait for which the interrupt was requested */
 	__u64 task;	/* 0: none */
-	__u64 has_user; /* it is no kernel thread's */
+	__u64 has_user; /* it belongs to a kernel thread */
 	struct op_record record;
 	__s64 kernel_bytes;
 	__u64 word[OP_KERNEL_FRAMES_MAX];
@@ -96,7 +99,7 @@ struct {
 	__type(value, struct op_lock_cpu);
 } op_lock_cpus SEC(".maps");
 
-/* Who wants each ring, so that nobody waits for the ring's own lock. */
+/* How many CPUs want each ring, so that none waits for the ring's own lock. */
 struct op_lock_rings {
 	__u64 users[OP_KICK_RINGS];
 };
@@ -130,7 +133,8 @@ static __always_inline void op_spin_begin(struct op_counts *counts,
 {
 	__u64 i = cpu->spins;
 
-	if (cpu->busy) { /* of a lock that this kind's own programs need, or on top of one */
+	/* of a lock that this kind's own programs need, or inside such a wait */
+	if (cpu->busy) {
 		op_lock_lost(counts, OP_COUNT_NESTED, 1);
 		return;
 	}
@@ -148,7 +152,7 @@ static __always_inline void op_spin_begin(struct op_counts *counts,
 	cpu->spin[i].wait.flags = flags;
 }
 
-/* A mutex reports each phase of a wait: it spins, sleeps, spins once more, and so on. */
+/* A mutex reports each phase of a wait: it spins, sleeps, spins again, and so on. */
 static __always_inline bool op_wait_goes_on(const struct op_lock_wait *wait, __u64 flags)
 {
 	return flags & OP_LCB_MUTEX && !(wait->flags & flags & OP_LCB_SPIN);
@@ -213,7 +217,8 @@ static __always_inline __u64 op_lock_type(__u64 flags)
 		       : OP_LOCK_SEMAPHORE;
 }
 
-/* The innermost wait of this CPU that spins for @lock ends. Returns whether there is one. */
+/* The innermost wait of this CPU that spins for @lock ends. Returns whether there is
+ * one. */
 static __always_inline bool op_spin_end(struct op_counts *counts, struct op_lock_cpu *cpu,
 					__u64 lock, struct op_lock_wait *ret)
 {
@@ -266,7 +271,7 @@ static __always_inline bool op_lock_muted(struct op_lock_cpu *cpu, __u64 now)
 	return mute->thread == thread && op_is_muted(&mute->mute, op_current_task(), now);
 }
 
-/* As op_kick(), if no other CPU writes to the ring just now. */
+/* Like op_kick(), if no other CPU writes to the ring at this moment. */
 static __always_inline bool op_lock_kick(void)
 {
 	__u32 ring = bpf_get_smp_processor_id() % OP_KICK_RINGS;
@@ -294,8 +299,9 @@ static __always_inline void op_lock_leave_out(struct op_lock_cpu *cpu, __u64 now
 	op_mute_now(&mute->mute, now);
 }
 
-/* Note who runs: in the interrupt it may be another thread. Returns whether the sample is
- * wanted. The slot is not kept, since the interrupt may not come. */
+/* Note the current task, because in the interrupt it may be another one. Returns
+ * whether the sample is wanted. The slot is not kept, because the interrupt may not
+ * come. */
 static __always_inline bool op_lock_note(struct op_counts *counts,
 					 struct op_lock_cpu *cpu, __u64 now)
 {
@@ -313,7 +319,7 @@ static __always_inline bool op_lock_note(struct op_counts *counts,
 	return true;
 }
 
-/* The current thread has waited, as @wait says, until @now. */
+/* The current thread has waited until @now, as described by @wait. */
 static __always_inline void op_lock_end(void *ctx, struct op_counts *counts,
 					struct op_lock_cpu *cpu,
 					const struct op_lock_wait *wait, __u64 now)
@@ -347,7 +353,7 @@ static __always_inline void op_lock_end(void *ctx, struct op_counts *counts,
 				    : 0;
 	op_count_add(counts, OP_COUNT_SPENT_NS, bpf_ktime_get_ns() - now);
 	*(volatile __u64 *)&cpu->task = bpf_get_current_task();
-	/* an interrupt that was asked for earlier may have taken it */
+	/* an interrupt that was requested earlier may have taken it */
 	if (!op_lock_kick() && *(volatile __u64 *)&cpu->task) {
 		cpu->task = 0;
 		op_count_in(counts, OP_COUNT_NESTED);
@@ -367,7 +373,7 @@ int op_lock_ended(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if ((cpu->busy || !op_spin_end(counts, cpu, lock, &wait)) &&
 	    !op_wait_end(cpu, lock, &wait))
-		return 0; /* it began before the kind was on, or it was counted as lost */
+		return 0; /* it began before the kind was on, or it counted as lost */
 	__sync_fetch_and_add(&cpu->busy, 1);
 	op_lock_end(ctx, counts, cpu, &wait, now);
 	__sync_fetch_and_add(&cpu->busy, -1);
@@ -376,7 +382,7 @@ int op_lock_ended(struct bpf_raw_tracepoint_args *ctx)
 
 /* ---- the interrupt ---- */
 
-/* Begin the sample that is waited for. Returns its slot, or NULL, which is counted. */
+/* Begin the sample of the waiting state. Returns its slot, or NULL after counting it. */
 static __always_inline struct op_slot *op_lock_sample(struct op_counts *counts,
 						      struct op_lock_cpu *cpu)
 {
@@ -390,7 +396,7 @@ static __always_inline struct op_slot *op_lock_sample(struct op_counts *counts,
 	}
 	op_event_ready(slot, false);
 	slot->record = cpu->record;
-	/* what the thread did since then, with interrupts off, is its own */
+	/* time since then, with interrupts off, belongs to the thread itself */
 	slot->begun_ns = now;
 	return slot;
 }

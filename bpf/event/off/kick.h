@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Asks for the interrupt of irq_work on this CPU, by a record in a ring with a forced
- * wake-up. It comes as soon as interrupts are on. User space throws the records away.
+ * Requests the interrupt of irq_work on this CPU, by a record in a ring with a forced
+ * wake-up. It comes as soon as interrupts are on. User space discards the records.
  *
- * If two CPUs write to one ring at the same time, it asks for one interrupt only, and one
- * CPU waits in vain: so neighbouring CPUs have different rings.
+ * If two CPUs write to one ring at the same time, only one interrupt comes, and one CPU
+ * waits in vain. So neighbouring CPUs have different rings.
  */
 #ifndef OP_KICK_H
 #define OP_KICK_H
@@ -14,12 +14,13 @@
 #include "bpf/platform/kernel.h"
 #include "op_events.h"
 
-/* an interrupt later than this is not the one asked for */
+/* an interrupt later than this is not the requested one */
 #define OP_KICK_LATE_NS 1000000ULL
 
 struct op_kicks {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536); /* user space sets it by the budget */
+	__uint(max_entries,
+	       65536); /* bytes; user space sets them by the budget of samples */
 };
 struct op_kicks op_kicks_0 SEC(".maps");
 struct op_kicks op_kicks_1 SEC(".maps");
@@ -33,7 +34,7 @@ static __always_inline long op_kick_by(void *ring)
 	return bpf_ringbuf_output(ring, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Ask for the interrupt. Returns 0, or a negative number if the ring has no room. */
+/* Request the interrupt. Returns 0, or a negative number if the ring is full. */
 static __always_inline long op_kick(void)
 {
 	__u32 ring = bpf_get_smp_processor_id() % OP_KICK_RINGS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits for locks: intervals that threads spend off the CPUs in futex(2), with which the
- * locks of user programs wait in any language. Each is a contention, and its length is
- * the delay.
+ * Waits for locks: intervals in futex(2) that threads spend off the CPUs. User programs
+ * in any language wait for locks with futex(2). Each interval is a contention, and its
+ * length is the delay.
  */
 #include "bpf/platform/kernel.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that the rules left out are not asked for again for a while, which saves the interrupt
- * or the look-up of each of their events. That holds as long as all is the same that rules look
- * at: the rules, and the thread's name, user and control group.
+ * Caches threads that the rules left out, which saves the interrupt or the look-up for
+ * each of their events. A cached result is valid while everything that rules examine is
+ * the same: the rules, and the thread's name, user and control group.
  */
 #ifndef OP_MUTE_H
 #define OP_MUTE_H
@@ -21,8 +21,9 @@ struct op_mute {
 	__u64 who;	/* op_mute_who() */
 };
 
-/* A number that changes with the name, the user and the control group of @task. The last two are
- * objects that do not change: a thread gets others. exec(2) makes a new one, too. */
+/* A number that changes with the name, the user and the control group of @task. The
+ * last two are objects that never change: a thread gets new ones. exec(2) also makes a
+ * new one. */
 static __always_inline __u64 op_mute_who(struct task_struct *task)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15ULL;
@@ -36,7 +37,7 @@ static __always_inline __u64 op_mute_who(struct task_struct *task)
 	return ((who ^ who >> 32) + name[1]) * odd;
 }
 
-/* Did the rules leave @task out a short time ago, when all was as it is? */
+/* Did the rules leave @task out a short time ago, and is everything as it was? */
 static __always_inline bool op_is_muted(const struct op_mute *mute,
 					struct task_struct *task, __u64 now)
 {
@@ -46,7 +47,7 @@ static __always_inline bool op_is_muted(const struct op_mute *mute,
 	       mute->who == op_mute_who(task);
 }
 
-/* The rules left the current thread out. Not by chance, nor since it is young. */
+/* The rules left the current thread out, not by chance and not because it is young. */
 static __always_inline void op_mute_now(struct op_mute *mute, __u64 now)
 {
 	struct op_control *control = op_control();

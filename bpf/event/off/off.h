@@ -2,12 +2,13 @@
 /*
  * Intervals in which a thread is off the CPUs, for kinds that sample them.
  *
- * sched_switch runs in the thread that leaves; the one that returns is not current yet, so
- * its user memory cannot be read. The program notes when a thread leaves. When the thread
- * returns, the program knows how long it was away and decides whether this interval is
- * taken. If so, it asks for the interrupt of irq_work. Interrupts are off during the
- * switch, so the interrupt comes after the switch and before the thread runs: it finds the
- * thread as it left, with its registers and its memory, and its program walks the stack.
+ * sched_switch runs in the thread that leaves. The thread that returns is not current
+ * yet, so its user memory cannot be read. The program notes when a thread leaves. When
+ * the thread returns, the program knows how long it was away and decides whether this
+ * interval is taken. If so, it requests the interrupt of irq_work. Interrupts are off
+ * during the switch, so the interrupt comes after the switch and before the thread
+ * runs. It finds the thread as it left, with its registers and its memory, and its
+ * program walks the stack.
  *
  * Which intervals are taken: points.h.
  */
@@ -24,7 +25,8 @@
 #include "bpf/event/settings.h"
 #include "bpf/platform/kernel.h"
 
-/* A CPU: the state of its sampling, and the interval that the interrupt is to take. */
+/* A CPU: the state of its sampling, and the interval for which the interrupt was
+ * requested. */
 struct op_off_cpu {
 	struct op_off_points points;
 	__u64 task; /* the task whose interval is sampled; 0: none */
@@ -52,8 +54,8 @@ static __always_inline struct op_off_cpu *op_off_this_cpu(void)
 
 /* ---- a thread is woken, and returns ---- */
 
-/* @task, which may be off the CPUs, is woken by the current thread, or by an interrupt on top
- * of that. */
+/* The current thread, or an interrupt on top of it, wakes @task, which may be off the
+ * CPUs. */
 static __always_inline void op_off_woken(struct task_struct *task)
 {
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
@@ -109,8 +111,8 @@ static __always_inline void op_off_return(struct op_counts *counts,
 	}
 }
 
-/* Handle sched_switch, whose arguments are: whether the thread that leaves was preempted;
- * that thread; the thread that comes. */
+/* Handle sched_switch. Its arguments are whether the thread that leaves was preempted,
+ * that thread, and the thread that comes. */
 static __always_inline void op_off_switch(__u32 event, const __u64 *args, bool futex)
 {
 	struct op_counts *counts = op_counts_of(event);
@@ -130,7 +132,8 @@ static __always_inline void op_off_switch(__u32 event, const __u64 *args, bool f
 
 /* ---- the interrupt ---- */
 
-/* The interval for which this interrupt was asked; NULL if it came for something else. */
+/* The interval for which this interrupt was requested. NULL if it came for another
+ * reason. */
 static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
 {
 	struct op_off_cpu *cpu = op_off_this_cpu();
@@ -144,8 +147,8 @@ static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
 	return NULL;
 }
 
-/* Begin the sample for which this interrupt was asked. Returns its slot, and *@ret the
- * interval; or NULL if there is none or it is not wanted, which is counted. */
+/* Begin the sample for which this interrupt was requested. Returns its slot, and *@ret
+ * the interval. NULL: there is none, or it is not wanted, which is counted. */
 static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_cpu **ret)
 {
 	struct op_off_cpu *cpu = op_off_asked(event);

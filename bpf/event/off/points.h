@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which intervals of a CPU are taken, and what each stands for.
+ * Decides which intervals of a CPU are taken, and what each stands for.
  *
- * All intervals at least as long as the threshold T are taken. The shorter ones of a CPU are
- * laid end to end and cut into pieces of length T, each with a random point: an interval
- * that contains a point is taken, and each point stands for T. So an interval of length
- * d < T is taken with probability d / T, and every sum is right on average, with less noise
- * than from an independent random choice for each interval. T follows the budget of
- * samples per second. A piece keeps the T that it began with: when T changes depends on the
- * points that were met, so a piece that ended then would make sums wrong.
+ * All intervals at least as long as the threshold T are taken. Shorter ones of a CPU
+ * are laid end to end and cut into pieces of length T, each with a random point. An
+ * interval that contains a point is taken, and each point stands for T. So an interval
+ * of length d < T is taken with probability d / T. Every sum is right on average, with
+ * less noise than from an independent random choice for each interval. T follows the
+ * budget of samples per second. A piece keeps the T with which it began. T changes when
+ * points were met, so ending a piece then would make sums wrong.
  *
- * The includer has bpf_get_prandom_u32().
+ * The includer provides bpf_get_prandom_u32().
  */
 #ifndef OP_OFF_POINTS_H
 #define OP_OFF_POINTS_H
@@ -26,14 +26,14 @@
 
 enum {
 	OP_OFF_WINDOWS_A_SECOND = 10,
-	/* An interval shorter than the T of this piece or that of the next ones has so many
-	 * points before it covers a whole piece. */
+	/* The most points in an interval shorter than the T of this piece or of the
+	 * next ones, before it covers a whole piece. */
 	OP_OFF_POINTS_MAX = 3,
 };
 
 /* The state of a CPU's sampling. All 0: nothing was sampled yet. */
 struct op_off_points {
-	__u64 threshold_ns; /* T of the piece that is under way */
+	__u64 threshold_ns; /* T of the current piece */
 	__u64 next_ns;	    /* T of the pieces after it */
 	__u64 to_point_ns;  /* distance to the next point */
 	__u64 after_ns;	    /* distance from that point to the end of its piece */
@@ -56,7 +56,7 @@ static __always_inline void op_off_begin_piece(struct op_off_points *p, __u64 be
 	p->after_ns = p->threshold_ns - point;
 }
 
-/* From the next piece on, T is @threshold. */
+/* The next piece has the T @threshold. */
 static __always_inline void op_off_set(struct op_off_points *p, __u64 threshold,
 				       __u64 now)
 {
@@ -71,8 +71,8 @@ static __always_inline void op_off_set(struct op_off_points *p, __u64 threshold,
 		op_off_begin_piece(p, 0);
 }
 
-/* Adapt T to the @budget of samples a second: at the end of a window, or as soon as twice the
- * window's share is used. Returns whether it looked at T. */
+/* Adapt T to the @budget of samples a second: at the end of a window, or as soon as
+ * twice the window's share is used. Returns whether it checked T. */
 static __always_inline bool op_off_adapt(struct op_off_points *p, __u64 budget, __u64 now)
 {
 	__u64 elapsed = now - p->window_ns;
@@ -102,7 +102,7 @@ static __always_inline bool op_off_adapt(struct op_off_points *p, __u64 budget, 
 	return true;
 }
 
-/* The number of ns that the interval of length @d stands for; 0: it is not taken. */
+/* The number of ns that the interval of length @d stands for. 0: it is not taken. */
 static __always_inline __u64 op_off_weight(struct op_off_points *p, __u64 d)
 {
 	__u64 weight = 0;
@@ -124,7 +124,7 @@ static __always_inline __u64 op_off_weight(struct op_off_points *p, __u64 d)
 			op_off_begin_piece(p, after);
 			continue;
 		}
-		/* It covers the next piece, and the time in later pieces counts in
+		/* It covers the next piece, and its time in later pieces counts in
 		 * full. */
 		weight += d - after;
 		op_off_begin_piece(p, 0);
@@ -138,8 +138,8 @@ static __always_inline __u64 op_off_weight(struct op_off_points *p, __u64 d)
 }
 
 /*
- * The same by a chance of its own for each interval, of d / T. There is more noise.
- * But it is also right if a sample changes the length of the next interval, as a
+ * The same by an independent random choice of d / T for each interval. It has more
+ * noise. But it is also right if a sample changes the length of the next interval, as a
  * sample taken under a lock does.
  */
 static __always_inline __u64 op_off_weight_alone(struct op_off_points *p, __u64 d)

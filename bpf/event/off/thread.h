@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads that are off the CPUs: since when and how each left, for kinds that look at what
- * follows. The one that leaves is current. */
+/* Threads that are off the CPUs: when and how each left, for kinds that examine the
+ * wake-up or the return. The thread that leaves is current. */
 #ifndef OP_OFF_THREAD_H
 #define OP_OFF_THREAD_H
 
@@ -26,8 +26,8 @@ enum {
 	OP_OFF_BLOCKED, /* in a wait that signals do not end */
 	OP_OFF_IO,	/* the same, and the scheduler counts the wait as I/O */
 
-	/* Which threads op_off_leave() notes: all; those that sleep in futex(2); all, and
-	 * in which system call each sleeps */
+	/* Which threads op_off_leave() notes: all; those that sleep in futex(2); all,
+	 * with the system call in which each sleeps */
 	OP_OFF_NOTE_ALL = 0,
 	OP_OFF_NOTE_FUTEX,
 	OP_OFF_NOTE_CALL,
@@ -66,8 +66,8 @@ static __always_inline __u32 op_task_state(struct task_struct *task)
 static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted,
 					__u32 state)
 {
-	/* In state 0 it yielded. If a waker has already changed the state, it was that of
-	 * a sleep. */
+	/* In state 0 it yielded. If a waker has already changed the state, the thread
+	 * was about to sleep. */
 	if (preempted || !state)
 		return OP_OFF_READY;
 	if (state & (OP_TASK_STOPPED | OP_TASK_FROZEN))
@@ -137,8 +137,8 @@ static __always_inline bool op_is_frozen(struct task_struct *task)
 	       BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 }
 
-/* The reason why @task was off the CPU: its state says how it waited, and the system call
- * that it is in says for what. */
+/* The reason why @task was off the CPU: its state shows how it waited, and the system
+ * call for what. */
 static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how,
 					   __s32 call)
 {
@@ -149,8 +149,8 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how,
 	if (call < 0 && how == OP_OFF_SLEEP && op_is_frozen(task))
 		return OP_REASON_STOPPED;
 	if (call < 0)
-		/* outside of a system call it waits for nothing else; for userfaultfd(2) it
-		 * does so in a sleep that signals end */
+		/* outside of a system call it waits for nothing else; for
+		 * userfaultfd(2) it sleeps, and signals end the sleep */
 		return OP_REASON_PAGE_FAULT;
 	if (how == OP_OFF_IO)
 		return OP_REASON_IO;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who wakes threads: the stack of the thread that ends a sleep, with the time that the other
- * one slept. Both are known in the thread that wakes, so nothing waits until the other one
- * runs. Which sleeps are taken: points.h, by the CPU that ends them.
+ * Who wakes threads: the stack of the thread that ends a sleep, with the time that the
+ * other one slept. Both are known in the thread that wakes, so nothing waits until the
+ * other one runs. Which sleeps are taken: points.h, by the CPU that ends them.
  *
- * What an interrupt wakes is not the doing of the thread that it interrupts. It is left out,
- * by the return addresses on the kernel's stack.
+ * The thread that an interrupt interrupts is not the cause of a wake-up. Such a wake-up
+ * is left out, by the return addresses on the kernel's stack.
  */
 #include "bpf/platform/kernel.h"
 
@@ -21,9 +21,10 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-/* The entries of interrupts. 0 where the kernel's addresses are hidden. On x86-64 this text
- * begins with those of exceptions, such as page faults, and of int 0x80: what a thread wakes
- * there is its own doing. asm_common_interrupt stands behind them and before all others. */
+/* The entries of interrupts. 0 if the kernel's addresses are hidden. On x86-64 this
+ * text begins with the entries of exceptions, such as page faults, and of int 0x80. A
+ * thread itself causes wake-ups there. asm_common_interrupt is behind them and before
+ * all others. */
 extern const void __irqentry_text_start __ksym __weak;
 #if defined(__TARGET_ARCH_x86)
 extern const void asm_common_interrupt __ksym __weak;
@@ -37,7 +38,8 @@ struct {
 	__type(value, struct op_off_points);
 } op_waker_points SEC(".maps");
 
-/* What a sleep of @length ns that this CPU ends stands for; 0: it is not taken. */
+/* The time that a sleep of @length ns, which this CPU ends, stands for. 0: it is not
+ * taken. */
 static __always_inline __u64 op_sleep_weight(struct op_counts *counts, __u64 length,
 					     __u64 now)
 {
@@ -51,7 +53,7 @@ static __always_inline __u64 op_sleep_weight(struct op_counts *counts, __u64 len
 	return length < op_settings.min_ns ? 0 : op_off_weight(points, length);
 }
 
-/* Was thread @tid left out as a waker just now? */
+/* Was thread @tid left out as a waker a short time ago? */
 static __always_inline bool op_waker_muted(__u32 tid, __u64 now)
 {
 	struct op_off_thread *thread = bpf_map_lookup_elem(&op_off_threads, &tid);
@@ -70,8 +72,8 @@ static __always_inline __u64 op_interrupts_start(void)
 	return (__u64)&__irqentry_text_start;
 }
 
-/* Does the kernel's stack in slot @number, of @count words, begin in an interrupt? Global:
- * the verifier looks at it once. */
+/* Does the kernel's stack in slot @number, of @count words, begin in an interrupt?
+ * Global, so that the verifier checks it once. */
 __attribute__((noinline)) int op_in_interrupt(__u32 number, __u32 count);
 __attribute__((noinline)) int op_in_interrupt(__u32 number, __u32 count)
 {
@@ -86,7 +88,7 @@ __attribute__((noinline)) int op_in_interrupt(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Note in the sample which task, @task, is woken. */
+/* Note in the sample that it wakes @task. */
 static __always_inline void op_note_woken(struct op_slot *slot, struct task_struct *task)
 {
 	struct op_waker *woken = &slot->waker;
@@ -104,7 +106,7 @@ static __always_inline void op_note_woken(struct op_slot *slot, struct task_stru
 	BPF_CORE_READ_INTO(&woken->comm, task, comm);
 }
 
-/* Take the sleep of @task, which left as @how, in the system call @call. */
+/* Sample the sleep of @task, which left as @how, in the system call @call. */
 static __always_inline int op_take_sleep(void *ctx, struct op_slot *slot,
 					 struct op_counts *counts,
 					 struct task_struct *task, __u32 how, __s32 call,
@@ -152,8 +154,8 @@ static __always_inline int op_waking(struct bpf_raw_tracepoint_args *ctx, bool w
 		return 0;
 	op_count_in(counts, OP_COUNT_TAKEN);
 	weight = op_waker_muted(mine, now) ? 0 : op_sleep_weight(counts, length, now);
-	/* Still on its CPU, it has not slept: left_ns belongs to an earlier switch,
-	 * before which it was already woken, or this switch is not done yet. */
+	/* On its CPU it has not slept. left_ns belongs to an earlier switch, before
+	 * which it was already woken, or this switch is not finished. */
 	if (!weight || op_on_cpu(task)) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Rules by executable or environment: user space finds the processes that match. This
- * file has what cannot wait for it. A child inherits the matches of its parent. An exec
- * changes the file, and mostly keeps the environment.
+ * file has the part that cannot wait for user space. A child inherits the matches of
+ * its parent. An exec changes the executable, and mostly keeps the environment.
  */
 #ifndef OP_MATCHES_H
 #define OP_MATCHES_H
@@ -26,7 +26,7 @@ static __always_inline void *op_match_table(__u32 kinds)
 		       : NULL;
 }
 
-/* Process @pid has executed a program. Must user space look at it now? */
+/* Process @pid has executed a program. Must user space examine it at once? */
 static __always_inline bool op_match_exec(__u32 pid)
 {
 	struct op_rule_key key = op_rule_key_of(OP_RULE_EXECUTABLE, pid, 0);
@@ -50,7 +50,7 @@ static __always_inline void op_match_inherit(__u32 kind, __u32 parent, __u32 chi
 	decision = bpf_map_lookup_elem(targets, &key);
 	key.word[0] = child;
 	if (!decision) {
-		/* what is left of an earlier process of that number */
+		/* leftovers of an earlier process with this pid */
 		bpf_map_delete_elem(targets, &key);
 		return;
 	}

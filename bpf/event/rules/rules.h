@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decides by the rules whether a sample is wanted, before anything is unwound. There is one
- * look-up for each kind of target that rules have, however many rules there are; of what is
- * found, the rule of the highest rank decides.
+ * Decides by the rules whether a sample is wanted, before anything is unwound. There is
+ * one look-up for each kind of target that rules have, however many rules there are. Of
+ * the rules that it finds, the one with the highest rank decides.
  */
 #ifndef OP_RULES_H
 #define OP_RULES_H
@@ -16,11 +16,12 @@
 #include "bpf/platform/maps.h"
 
 enum {
-	OP_ANCESTORS_MAX = 24, /* the most that are compared for a process tree */
+	/* ancestors that are compared at most for a process tree */
+	OP_ANCESTORS_MAX = 24,
 };
 
-/* Set one by one: the compiler would copy them from a constant that has no name, and Linux 5.10
- * refuses the BTF of a .rodata without names. */
+/* Set one by one. Otherwise the compiler would copy them from a constant without a
+ * name, and Linux 5.10 refuses the BTF of a .rodata without names. */
 static __always_inline struct op_rule_key op_rule_key_of(__u32 kind, __u64 first,
 							 __u64 second)
 {
@@ -74,8 +75,8 @@ static __always_inline bool op_rules_random(const struct op_control *control)
 	return op_rule_use(control, control->rules_active)->random;
 }
 
-/* Look up the rules for the process of @task and its ancestors. Most are no root of a tree
- * with a rule, and cost no look-up. */
+/* Look up the rules for the process of @task and its ancestors. Most are not the root
+ * of a tree with a rule, and cost no look-up. */
 static __always_inline void op_rule_find_trees(void *targets,
 					       const struct op_rule_use *used,
 					       struct task_struct *task,
@@ -118,7 +119,7 @@ static __always_inline void op_rule_find_ages(void *targets,
 	}
 }
 
-/* Look up the rules for what @r and @task say of the process. */
+/* Look up the rules for the process in @r and @task. */
 static __always_inline void op_rule_find_record(void *targets,
 						const struct op_rule_use *used,
 						const struct op_record *r,
@@ -145,7 +146,7 @@ static __always_inline void op_rule_find_record(void *targets,
 		op_rule_find(targets, OP_RULE_ENVIRONMENT, r->pid, 0, best);
 }
 
-/* Look up the rules for the current task's cgroups, at the depths that rules have. */
+/* Look up the rules for the current task's cgroups, at the depths of existing rules. */
 static __always_inline void op_rule_find_cgroups(void *targets,
 						 const struct op_rule_use *used,
 						 struct op_rule_decision *best)
@@ -169,9 +170,9 @@ static __always_inline void op_rule_find_cgroups(void *targets,
 }
 
 /*
- * What the rules of list @active say about the current task, whose sample is in slot @number:
- * an enum op_verdict, and the number of a rate << OP_RULE_SHIFT. A global function, so that
- * the verifier checks it once.
+ * Evaluate the rules of list @active for the current task, whose sample is in slot
+ * @number. Returns an enum op_verdict, and the number of a rate << OP_RULE_SHIFT. A
+ * global function, so that the verifier checks it once.
  */
 __attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active);
 __attribute__((noinline)) int op_rule_decide(__u32 number, __u32 active)
@@ -220,10 +221,10 @@ static __always_inline bool op_is_wanted(const struct op_slot *slot, __u32 *ret_
 	*ret_rate = 0;
 	if (!control)
 		return true;
-	/* once: the sample is judged by one list */
+	/* read once, so that the sample is judged by one list */
 	active = *(volatile __u32 *)&control->rules_active & 1;
 	*ret_rate = active * OP_RATES_MAX;
-	/* before the look-ups: who sees that a rule includes then finds that rule */
+	/* before the look-ups: whoever sees that a rule includes also finds that rule */
 	used = op_rule_use(control, active);
 	include = *(volatile __u32 *)&used->include;
 	if (!used->kinds)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rates below that of the clock. Each tick has a length, the rate's share of the clock's
- * ticks. The ticks of one rate on one CPU are laid end to end and cut into pieces of
- * length 1, each with a random point: a tick that contains a point is taken. So each tick
- * is taken with the probability of its share, whichever thread runs, and a thread that
- * runs at every n-th tick is neither always missed nor always hit; with less noise than
- * from an independent random choice for each tick.
+ * Rates below that of the clock. Each tick has a length, the rate's share of the
+ * clock's ticks. The ticks of one rate on one CPU are laid end to end and cut into
+ * pieces of length 1, each with a random point. A tick that contains a point is taken.
+ * So each tick is taken with the probability of its share, whichever thread runs, and a
+ * thread that runs at every n-th tick is neither always missed nor always hit. There is
+ * less noise than from an independent random choice for each tick.
  */
 #ifndef OP_THIN_H
 #define OP_THIN_H
@@ -14,8 +14,7 @@
 
 #include "bpf/platform/maps.h"
 
-/* Must this tick of rate @number be taken? @share is the rate's share, in units of
- * 2^-32. */
+/* Is this tick of rate @number taken? @share is the rate's share, in units of 2^-32. */
 static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 {
 	struct op_thinning *t = bpf_map_lookup_elem(&op_thinnings, &number);
@@ -24,7 +23,8 @@ static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 
 	if (!t)
 		return true;
-	if (!t->begun) { /* in the middle of a piece, or the first tick would be taken */
+	/* begin in the middle of a piece: otherwise the first tick would be taken */
+	if (!t->begun) {
 		t->begun = 1;
 		t->at = bpf_get_prandom_u32();
 		t->point = bpf_get_prandom_u32();
@@ -43,7 +43,8 @@ static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 	return points;
 }
 
-/* Is a tick of rate @number of op_control taken? *@ret_period is the period of the rate. */
+/* Is a tick of rate @number of op_control taken? *@ret_period is the period of the
+ * rate. */
 static __always_inline bool op_tick_is_taken(__u32 number, __u64 *ret_period)
 {
 	struct op_control *control = op_control();

@@ -2,7 +2,7 @@
 /*
  * The processes for a snapshot of goroutines: an iterator over the tasks, which user
  * space reads. For each process that the rules keep it writes a record without a stack.
- * User space then reads the goroutines out of the memory of those that run Go.
+ * User space then reads the goroutines from the memory of processes that run Go.
  */
 #include "bpf/platform/kernel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tasks of a snapshot, which an iterator comes to: their ids, and whether the rules
- * keep them. None of them is the current task.
+ * The tasks of a snapshot, one after another in an iterator: their ids, and whether the
+ * rules keep them. None of them is the current task.
  */
 #ifndef OP_SNAPSHOT_H
 #define OP_SNAPSHOT_H
@@ -66,8 +66,8 @@ static __always_inline __u32 op_rule_decide_task(const struct op_rule_use *used,
 	return best.verdict & OP_RULE_MASK;
 }
 
-/* Do the rules keep the thread? keep_one_in is ignored: in a snapshot no thread stands for
- * others. */
+/* Do the rules keep the thread? keep_one_in is ignored, because in a snapshot no thread
+ * stands for others. */
 static __always_inline bool op_rules_keep(const struct op_record *r,
 					  struct task_struct *task)
 {

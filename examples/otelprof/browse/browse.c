@@ -19,7 +19,7 @@ enum {
 	TEXT_BYTES = 4096,
 	KEY_BACK = 127,
 };
-/* Frames of runtimes are hidden where so many stacks have some. */
+/* Share of stacks with a frame of a runtime from which on these frames are hidden. */
 #define RUNTIME_SHARE 0.1
 
 static void write_answer(struct browser *b)
@@ -37,7 +37,7 @@ static void write_answer(struct browser *b)
 	screen_block_close(&b->block, COLS);
 }
 
-/* Have stacks a frame of an interpreter or a virtual machine? */
+/* Do stacks have frames of an interpreter or a virtual machine? */
 static bool has_runtime(const struct browser *b)
 {
 	struct op_collect_path path = { 0 };
@@ -57,7 +57,7 @@ static bool has_runtime(const struct browser *b)
 	return with >= RUNTIME_SHARE * (double)b->v.total;
 }
 
-/* Make all of the kind that is asked for. */
+/* Make everything for the requested kind. */
 static int make(struct browser *b)
 {
 	int r;
@@ -69,7 +69,7 @@ static int make(struct browser *b)
 		r = answer_make(&b->v, &b->answer);
 	if (r)
 		return r;
-	/* The panes have trees of their own. */
+	/* The panes make trees of their own. */
 	tree_clear(&b->v.tree);
 	write_answer(b);
 	b->name = 0;
@@ -130,7 +130,7 @@ static int show_source(struct browser *b)
 	if (b->pane == PANE_SOURCE)
 		return 0;
 	r = panes_source(b, f, line);
-	/* The program, and what has no source: where own code is hottest. */
+	/* The program's row, and rows without a source: show where own code is hottest. */
 	if (r == -ENODATA && f != UINT32_MAX) {
 		b->message = "no source file of that function is known";
 		return 0;
@@ -173,7 +173,7 @@ static void move_by(struct browser *b, long step)
 	move_to(b, (long)b->places[b->pane].selected + step);
 }
 
-/* Open or close the chosen node; what is a leaf is looked at from both sides. */
+/* Open or close the chosen node. Of a leaf, show callers and callees. */
 static int open_it(struct browser *b, int key)
 {
 	struct forest *f = panes_forest(b);
@@ -203,7 +203,8 @@ static int open_it(struct browser *b, int key)
 	return panes_show(b);
 }
 
-/* The next line with the text in it, @step from the chosen one, and around the end. */
+/* The next line that contains the text, @step lines from the chosen one, continued from
+ * the other end. */
 static void find(struct browser *b, long step)
 {
 	size_t len = panes_len(b), at = b->places[b->pane].selected, i;

@@ -8,16 +8,16 @@
 #include "browse/panes.h"
 
 enum {
-	TABLE_LINES = 10, /* so many at least, or there is no answer */
+	TABLE_LINES = 10, /* least number of lines; below that there is no answer */
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	MODULE_COLUMNS = 18,
 	PLACE_COLUMNS = 22,
 	WIDE = 76,
 	WIDER = 110,
-	INDENT_SHARE = 3, /* of the columns, one in so many is for indentation */
+	INDENT_SHARE = 3, /* of the columns; one part in so many is for indentation */
 };
-/* Shares from which on something is marked. */
+/* Shares from which on a line is coloured. */
 #define HOT  10.0
 #define WARM 1.0
 
@@ -52,7 +52,7 @@ int draw_page(const struct browser *b)
 	return lines > 0 ? lines : 1;
 }
 
-/* To the end of the line. */
+/* Clear up to the end of the line. */
 static void fill(void)
 {
 	int y, x;
@@ -192,7 +192,7 @@ static void put_place(const struct browser *b, const struct view_row *row)
 		(void)view_place(&b->v, row, place, sizeof(place));
 	slash = strrchr(place, '/');
 	slash = slash ? slash + 1 : place;
-	/* Of a long name the end has the line. */
+	/* A long name keeps its end, which has the line. */
 	if ((int)strlen(slash) > PLACE_COLUMNS)
 		slash += strlen(slash) - PLACE_COLUMNS;
 	screen_column(slash, PLACE_COLUMNS);
@@ -232,7 +232,7 @@ static void draw_source(const struct browser *b, size_t at)
 			    COLS - getcurx(stdscr) - 1);
 }
 
-/* The share that a line is marked by. */
+/* The share by which a line is coloured. */
 static double share_of(const struct browser *b, size_t at)
 {
 	const struct forest *f = panes_forest((struct browser *)b);

@@ -16,14 +16,14 @@ bool leaves_out(const struct leave_out *out, uint32_t function)
 	return out->runtime && out->classes[function] == OP_CLASS_RUNTIME;
 }
 
-/* What stacks are added to. */
+/* The destination of stacks that are added. */
 struct adding {
 	const struct view *v;
 	const struct leave_out *out;
 	const uint32_t *name; /* a string: of callers and callees; NULL: of all calls */
 	struct grove *down;
 	struct grove *up; /* NULL: none */
-	/* of the stack at hand */
+	/* of the current stack */
 	OP_VEC(uint32_t) labels;
 	struct op_collect_path path;
 };
@@ -171,7 +171,7 @@ static int add_branch(struct forest *f, struct grove *g, uint32_t node, uint32_t
 	return 0;
 }
 
-/* The depth of a callee that its caller's line is at. */
+/* The depth at which a callee is indented, from its caller's line. */
 static uint32_t depth_below(const struct grove *g, uint32_t caller, uint32_t callee,
 			    uint32_t depth)
 {
@@ -190,7 +190,7 @@ int forest_add(struct forest *f, struct grove *g, bool heading, int64_t least)
 	while (!r && at) {
 		uint32_t caller = n[at].parent;
 
-		/* Those behind it have less. */
+		/* All further ones have less. */
 		if (n[at].total > 0 && n[at].total >= least) {
 			n[at].indent =
 				caller ? depth_below(g, caller, at, n[caller].indent) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where there is no curses. */
+/* Replaces the view if curses was missing at build time. */
 #include <errno.h>
 
 #include "browse/browse.h"

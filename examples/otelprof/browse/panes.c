@@ -7,7 +7,7 @@
 #include "base/macros.h"
 #include "browse/panes.h"
 
-/* Less than this share of the whole has no line. */
+/* A smaller share of the whole has no line. */
 #define LEAST_SHARE 0.0005
 
 static int64_t least(const struct browser *b)
@@ -35,10 +35,12 @@ int panes_show(struct browser *b)
 	return b->pane == PANE_TREE ? fill_calls(b) : fill_around(b);
 }
 
-/* The innermost function of the program's own on the path that is open. */
+/* The function on the open path that the answer charges: the innermost one of the first
+ * class. */
 static size_t own_line(const struct browser *b)
 {
 	const struct branch *branch;
+	enum op_frame_class best = OP_CLASS_NONE, of;
 	const struct tree_node *n;
 	size_t at = 0;
 	uint32_t above = 0;
@@ -48,14 +50,18 @@ static size_t own_line(const struct browser *b)
 		if (n->parent != above)
 			break;
 		above = branch->node;
-		if (!(n->label & VIEW_PROCESS) &&
-		    op_frame_class_is_own((enum op_frame_class)b->classes[n->label]))
-			at = (size_t)(branch - b->calls_shown.shown.data);
+		if (n->label & VIEW_PROCESS)
+			continue;
+		of = (enum op_frame_class)b->classes[n->label];
+		if (!op_frame_class_is_own(of) || of > best)
+			continue;
+		best = of;
+		at = (size_t)(branch - b->calls_shown.shown.data);
 	}
 	return at;
 }
 
-/* In the middle of the page, and behind what leads there. */
+/* In the middle of the page, behind the lines that lead there. */
 static struct place middle(const struct browser *b, size_t selected)
 {
 	size_t half = (size_t)draw_page(b) / 2;
@@ -119,14 +125,14 @@ int panes_functions(struct browser *b)
 	for (i = 0; i < b->v.rows.len; i++)
 		if (!leaves_out(&b->out, b->v.rows.data[i].label))
 			b->order[b->order_len++] = i;
-	/* They come with the largest self time first. */
+	/* They are sorted by self time, largest first. */
 	if (b->by_total && b->order_len)
 		qsort_r(b->order, b->order_len, sizeof(*b->order), by_total, &b->v);
 	b->places[PANE_FUNCTIONS] = (struct place){ 0 };
 	return 0;
 }
 
-/* The line of the pane that has the source line @number, or the next one behind it. */
+/* The line of the pane with the source line @number, or the next one. */
 static size_t place_of(const struct source *s, uint32_t number)
 {
 	size_t i;
@@ -205,7 +211,7 @@ static uint32_t function_of_label(uint32_t label)
 	return label & VIEW_PROCESS ? UINT32_MAX : label;
 }
 
-/* The line of a function that has most of its time. */
+/* The line with most of a function's time. */
 static uint32_t hot_line(const struct browser *b, uint32_t function)
 {
 	const struct view_row *row;

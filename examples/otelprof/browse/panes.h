@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the view of a recording is made of. */
+/* The parts of the view of a recording. */
 #ifndef OTELPROF_BROWSE_PANES_H
 #define OTELPROF_BROWSE_PANES_H
 
@@ -20,11 +20,11 @@ enum pane {
 
 enum {
 	BROWSE_BACK_MAX = 64,  /* steps that Backspace goes back */
-	BROWSE_HEAD_LINES = 3, /* the title, the panes, the titles of columns */
+	BROWSE_HEAD_LINES = 3, /* the title, the names of panes, the titles of columns */
 	BROWSE_FOOT_LINES = 1,
 };
 
-/* Which line of a pane is chosen, and which is the first on the screen. */
+/* The chosen line of a pane, and the first one on the screen. */
 struct place {
 	size_t selected;
 	size_t first;
@@ -40,7 +40,7 @@ struct browser {
 	const struct op_collect *c;
 	const char *title;
 	struct view_request request;
-	char kind[KIND_WORD_BYTES]; /* the request's */
+	char kind[KIND_WORD_BYTES]; /* kind of the request */
 	struct view v;
 	struct answer answer;
 	struct screen_block block; /* of the answer */
@@ -50,7 +50,8 @@ struct browser {
 	struct place places[PANES];
 	struct grove calls;
 	struct forest calls_shown;
-	uint32_t name; /* of the function around which: a string; 0: none yet */
+	/* function whose callers and callees are shown: a string; 0: none yet */
+	uint32_t name;
 	struct grove callers, callees;
 	struct forest around_shown;
 	uint32_t *order; /* rows of functions */
@@ -69,11 +70,12 @@ struct browser {
 	bool quit;
 };
 
-/* Make what the panes show, anew. Returns 0 or -ENOMEM. */
+/* Make the contents of the panes again. Returns 0 or -ENOMEM. */
 int panes_tree(struct browser *b);
 int panes_functions(struct browser *b);
 int panes_around(struct browser *b, uint32_t name);
-/* Show the source of a function, of its line @line; UINT32_MAX: where own code is hottest. */
+/* Show the source of a function at its line @line. UINT32_MAX: where own code is
+ * hottest. */
 int panes_source(struct browser *b, uint32_t function, uint32_t line);
 void panes_clear(struct browser *b);
 
@@ -81,14 +83,15 @@ void panes_clear(struct browser *b);
 size_t panes_len(const struct browser *b);
 /* The function of the chosen line, or UINT32_MAX; @ret_line: of its source, 0: unknown. */
 uint32_t panes_function(const struct browser *b, size_t at, uint32_t *ret_line);
-/* The text of a line that is searched. Returns @buf. */
+/* The text of a line in which a search looks. Returns @buf. */
 const char *panes_text(const struct browser *b, size_t at, char *buf, size_t size);
 /* The trees of the pane, or NULL. */
 struct forest *panes_forest(struct browser *b);
-/* Make the lines of the trees anew after a node was opened or closed. Returns 0 or -ENOMEM. */
+/* Make the lines of the trees again, after a node was opened or closed. Returns 0 or
+ * -ENOMEM. */
 int panes_show(struct browser *b);
 
-/* Lines that the pane has on the screen, and the first one's. */
+/* Number of the pane's lines on the screen, and index of the first one. */
 int draw_page(const struct browser *b);
 void draw_browser(struct browser *b);
 

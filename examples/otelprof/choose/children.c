@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 enum {
-	THREADS_MAX = 4096, /* that are looked at: each can have children of its own */
+	/* processes that are examined: each may have children of its own */
+	THREADS_MAX = 4096,
 	CHILDREN_MAX = 10000,
 };
 

@@ -5,8 +5,8 @@
 
 #include "common.h"
 
-/* -p takes a process alone, and a server's work may be in its children: say so where one has
- * some. */
+/* Print a hint for each process of -p that has children: -p takes a process alone, and
+ * a server's work may be in its children. */
 void children_tell(const struct options *o);
 
 #endif

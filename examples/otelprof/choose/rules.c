@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes rules of the options that choose processes, in the words of the library's key. */
+/* Makes rules from the options that choose processes, in the form of the library's key. */
 #include "choose/rules.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parse the rule of the two texts and insert it at @at. */
+/* Parse the rule of the two texts, and insert it at @at. */
 static int insert(struct options *o, size_t at, const char *begin, const char *rest)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -65,7 +65,7 @@ int rules_include_tree(struct options *o, pid_t pid)
 	return include(o, "tree", number);
 }
 
-/* The process of a thread; @tid where it is one, or is not known. */
+/* The process of a thread. @tid itself if it is one, or if that is not known. */
 static pid_t process_of(pid_t tid)
 {
 	char path[64], line[128];

@@ -13,8 +13,8 @@ int rules_take(struct options *o, int c, const char *arg);
 int rules_include_tree(struct options *o, pid_t pid);
 /* Free the rules of the options. */
 void rules_clear(struct options *o);
-/* Put the rules of the options in force, or those of the settings where there are none. Returns
- * 0, or STATUS_FAILED after a message. */
+/* Set the rules of the options or, without any, those of the settings. Returns 0, or
+ * STATUS_FAILED after a message. */
 int rules_apply(const struct options *o, struct otelprof *p);
 /* The same with those of @settings. */
 int rules_set(struct otelprof *p, const struct otelprof_settings *settings);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of the control socket to calls of the library, and what they return to lines. */
+/* Turns a line of the control socket into calls of the library, and their results into
+ * lines. */
 #include "base/macros.h"
 #include "control.h"
 
@@ -12,10 +13,10 @@
 #include <string.h>
 
 enum {
-	LAST_BYTES = 512, /* kept for the last line */
+	LAST_BYTES = 512, /* bytes that are kept for the last line */
 };
 
-/* What rules match, by kind. */
+/* The targets of rules, by kind. */
 static const char *const names[] = {
 	[OTELPROF_MATCH_ALL] = "all",	       [OTELPROF_MATCH_PID] = "pid:",
 	[OTELPROF_MATCH_TREE] = "tree:",       [OTELPROF_MATCH_COMM] = "comm:",
@@ -26,7 +27,7 @@ static const char *const names[] = {
 };
 static const char *const actions[] = { "include", "exclude", "rate" };
 
-/* What was answered until now. */
+/* The answer so far. */
 struct reply {
 	char *text;
 	size_t size;
@@ -56,7 +57,7 @@ static void end(struct reply *r, const char *last, const char *why)
 	const char *c;
 
 	(void)snprintf(r->text + r->len, r->size - r->len, "%s%s\n", last, why);
-	/* one line, whatever stands in it */
+	/* one line, whatever it contains */
 	for (c = r->text + r->len; *c; c++)
 		if (*c == '\n' && c[1])
 			r->text[c - r->text] = ' ';
@@ -67,7 +68,7 @@ static void end_call(struct reply *reply, struct otelprof *p, int r)
 	struct otelprof_error_info why = { .size = sizeof(why) };
 
 	if (r >= 0)
-		end(reply, reply->cut ? "error there is more than fits" : "ok", "");
+		end(reply, reply->cut ? "error the answer is too long" : "ok", "");
 	else if (otelprof_last_error(p, &why) == 0 && why.code == r)
 		end(reply, "error ", why.message);
 	else
@@ -87,7 +88,7 @@ static bool number(const char *text, uint64_t most, uint64_t *ret)
 	return !errno && !*last && *ret <= most;
 }
 
-/* Rules are shown at terminals, to others than who added them. */
+/* Terminals of users other than the rule's author show it. */
 static bool has_control_character(const char *text)
 {
 	for (; *text; text++)
@@ -98,7 +99,7 @@ static bool has_control_character(const char *text)
 
 /* ---- requests ---- */
 
-/* What budgets have decided. */
+/* Results of budgets. */
 static void say_budgets(struct reply *reply, const struct otelprof_stats *s)
 {
 	const struct {

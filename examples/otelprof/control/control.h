@@ -26,26 +26,28 @@ struct otelprof;
 
 enum {
 	CONTROL_LINE_BYTES = 4096,     /* of a request, with its newline */
-	CONTROL_REPLY_BYTES = 4 << 20, /* 65,536 rules by pid */
-	CONTROL_TIMEOUT_S = 2, /* for a client to send its line, and to take the answer */
+	CONTROL_REPLY_BYTES = 4 << 20, /* enough for 65,536 rules by pid */
+	/* for a client to send its line, and to receive the answer */
+	CONTROL_TIMEOUT_S = 2,
 };
 
 struct control {
 	struct otelprof *p; /* borrowed */
 	const char *path;   /* borrowed */
-	gid_t group;	    /* may use it, beside root and the daemon's user */
-	int fd;		    /* listens, or -1 */
+	/* group of users who may use it, besides root and the daemon's user */
+	gid_t group;
+	int fd; /* listening socket, or -1 */
 	int quit_fd;
 	pthread_t thread;
 };
 
 /* Serve @p at @path in a thread, to root, this user and @group (NULL: this process's).
- * Returns 0 or STATUS_FAILED, said. */
+ * Returns 0, or STATUS_FAILED after a message. */
 int control_open(struct control *c, struct otelprof *p, const char *path,
 		 const char *group);
-/* Of one that was opened, or whose fd is -1: end the thread and remove the socket. */
+/* End the thread and remove the socket. Does nothing if its fd is -1. */
 void control_close(struct control *c);
-/* Answer the line @request into @ret, of @size bytes. */
+/* Write the answer to the line @request into @ret, of @size bytes. */
 void control_answer(struct otelprof *p, char *request, char *ret, size_t size);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof ctl: what a running `otelprof export` does, and what it is to do. */
-#include "base/io.h"
+/* otelprof ctl: shows and changes what a running `otelprof export` does. */
 #include "control.h"
 
 #include "common.h"
@@ -47,7 +46,7 @@ static int help(FILE *f)
 	return STATUS_OK;
 }
 
-/* Connect; a descriptor, or -errno. */
+/* Connect. Returns a descriptor or -errno. */
 static int connect_to(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -68,19 +67,32 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-/* All that is sent until the end, with a NUL; the caller's. NULL: said. */
+/* Read until the end and add a NUL. The caller frees the result. NULL after a message. */
 static char *read_all(int fd)
 {
-	char *text = NULL;
-	ssize_t len = op_read_fd(fd, CONTROL_REPLY_BYTES, &text);
+	char *text = malloc(CONTROL_REPLY_BYTES + 1);
+	size_t len = 0;
+	ssize_t n = -1;
 
-	if (len >= 0)
+	while (text && (n = read(fd, text + len, CONTROL_REPLY_BYTES + 1 - len))) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		len += n > 0 ? (size_t)n : 0;
+		if (len > CONTROL_REPLY_BYTES)
+			errno = EFBIG;
+		if (n < 0 || len > CONTROL_REPLY_BYTES)
+			break;
+	}
+	if (n == 0) {
+		text[len] = '\0';
 		return text;
-	(void)fail("the daemon's answer: %s", strerror((int)-len));
+	}
+	(void)fail("the daemon's answer: %s", strerror(errno));
+	free(text);
 	return NULL;
 }
 
-/* Print what came but its last line, which says how it went. */
+/* Print the answer without its last line, which has the result. */
 static int show(char *reply)
 {
 	size_t len = strlen(reply);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket: who may use it, and one client after the other, in a thread of its own. */
+/* The control socket: checks who may use it, and serves one client after the other, in
+ * a thread of its own. */
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "control.h"
@@ -27,7 +28,7 @@ enum {
 	PAUSE_MS = 100,
 };
 
-/* Is the peer in the group by one of its other groups? */
+/* Is the group one of the peer's other groups? */
 static bool has_group(int fd, gid_t group)
 {
 	gid_t groups[GROUPS_MAX];
@@ -53,7 +54,8 @@ static bool is_allowed(const struct control *c, int fd)
 	       has_group(fd, c->group);
 }
 
-/* Wait for @events of the client @fd. False when the time is up, or the daemon ends. */
+/* Wait for @events of the client @fd. Returns false when the time is over, or the
+ * daemon ends. */
 static bool wait_for(const struct control *c, int fd, short events, double until)
 {
 	struct pollfd fds[2] = { { .fd = fd, .events = events },
@@ -110,8 +112,8 @@ static void serve(const struct control *c, int fd)
 	char line[CONTROL_LINE_BYTES];
 	char *reply;
 
-	/* The request is read before it is refused: closing a socket that has unread bytes
-	 * would take the answer from the client. */
+	/* Read the request before refusing it: closing a socket with unread bytes would
+	 * discard the answer. */
 	if (!read_line(c, fd, line, sizeof(line))) {
 		send_all(c, fd, "error a request is one line of at most 4095 bytes\n");
 		return;
@@ -150,7 +152,7 @@ static void *server_main(void *arg)
 			serve(c, fd);
 			(void)close(fd);
 		} else {
-			/* no descriptor left, perhaps: not at once again */
+			/* perhaps no descriptor is left: do not retry at once */
 			(void)poll(&fds[1], 1, PAUSE_MS);
 		}
 	}
@@ -195,8 +197,9 @@ static int listen_at(struct control *c)
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
 		return -errno;
-	/* The mode comes with the socket, and the group by no link: who may write to the
-	 * directory may put another file in its place at any time. */
+	/* The socket is made with its mode, and the group is set without following
+	 * links, because whoever may write to the directory may replace the file at any
+	 * time. */
 	before = umask(0777 & ~SOCKET_MODE);
 	r = bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	(void)umask(before);

@@ -24,10 +24,10 @@ enum {
 	PATH_BYTES = 512,
 	NAME_BYTES = 4096,
 };
-/* So long threads that run are sampled, and runtimes are recognised. */
+/* Time for sampling running threads, and for recognising runtimes. */
 #define LOOK_S	0.3
 #define LINES_S 2.0
-/* The window ends when it is asked for. */
+/* The window ends when it is requested. */
 #define WINDOW_S 60.0
 
 struct dump {
@@ -186,7 +186,7 @@ static int look(struct dump *d, struct otelprof *p)
 	r = session_run(p, &d->o, WINDOW_S, false, NULL, NULL);
 	if (r)
 		return r;
-	/* The export of a running handle is the moment. */
+	/* The export of the running handle takes the snapshot. */
 	r = otelprof_export(p);
 	return r < 0 ? fail_library(p, "cannot look at threads", r) : 0;
 }

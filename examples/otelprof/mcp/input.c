@@ -25,7 +25,7 @@ void input_fill(struct input *in)
 	ssize_t n;
 
 	if (!room) {
-		/* no newline in all of it */
+		/* no newline in the whole buffer */
 		in->skipping = true;
 		in->len = in->searched = 0;
 		room = INPUT_LINE_BYTES + 1;

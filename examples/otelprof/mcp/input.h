@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standard input by lines, also while something else is waited for. */
+/* Reads standard input by lines, also while a tool runs. */
 #ifndef OTELPROF_MCP_INPUT_H
 #define OTELPROF_MCP_INPUT_H
 
@@ -14,19 +14,21 @@ enum {
 struct input {
 	char *bytes;
 	size_t len;
-	size_t searched; /* of them: no newline there */
-	bool skipping;	 /* the line at hand is too long */
+	size_t searched; /* bytes in which there is no newline */
+	bool skipping;	 /* the current line is too long */
 	bool ended;
 };
 
 /* Returns 0 or -ENOMEM. */
 int input_init(struct input *in);
 void input_deinit(struct input *in);
-/* Read what is there, or wait for something. Sets in->ended at the end, or at a signal. */
+/* Read available bytes, or wait for something. Sets in->ended at the end, or at a
+ * signal. */
 void input_fill(struct input *in);
 /*
- * Take a line that was read: it is copied into @ret, which has INPUT_LINE_BYTES + 1 bytes, with a NUL.
- * Returns its length; -EFBIG for one that was too long; -EAGAIN if there is no whole line.
+ * Take a line that was read. It is copied to @ret, which has INPUT_LINE_BYTES + 1
+ * bytes, with a NUL. Returns its length; -EFBIG if it was too long; -EAGAIN if there is
+ * no whole line.
  */
 ssize_t input_take(struct input *in, char *ret);
 

@@ -2,7 +2,7 @@
 /*
  * otelprof mcp: offers the tools of tools.c over the Model Context Protocol, revisions
  * 2024-11-05 to 2025-06-18, on standard input and output: one JSON-RPC 2.0 message a
- * line. While a tool runs, pings are answered and calls can be cancelled; the other
+ * line. While a tool runs, pings are answered and calls can be cancelled. Other
  * messages wait.
  */
 #include <errno.h>
@@ -19,8 +19,7 @@
 enum {
 	OPTION_PROBES = OPTION_OWN,
 	DEPTH_MAX = 32,
-	QUEUE_MAX =
-		64, /* messages that wait; of more, reading stops until there is room */
+	QUEUE_MAX = 64, /* messages that wait; beyond that, reading pauses */
 	/* Codes of JSON-RPC 2.0, section 5.1. */
 	RPC_PARSE_ERROR = -32700,
 	RPC_INVALID_REQUEST = -32600,
@@ -38,10 +37,10 @@ static const char instructions[] =
 struct server {
 	struct tools tools;
 	struct input input;
-	char *line;		   /* the one at hand */
+	char *line;		   /* the current one */
 	struct json_object *queue; /* messages that were read while a tool ran */
 	size_t queue_at;
-	struct json_object *running; /* the id of the call at hand, or NULL */
+	struct json_object *running; /* the id of the current call, or NULL */
 	bool cancelled;		     /* that call */
 	struct json_object *batch;   /* answers that are sent together, or NULL */
 };
@@ -68,7 +67,7 @@ static void send_message(struct json_object *message)
 	json_object_put(message);
 }
 
-/* Send an answer in which @key has @value; takes @value, borrows @id. */
+/* Send an answer in which @key has @value. Takes @value, borrows @id. */
 static void answer(struct server *s, struct json_object *id, const char *key,
 		   struct json_object *value)
 {
@@ -114,7 +113,7 @@ static void initialize(struct server *s, struct json_object *id,
 	const char *asked = text_of(params, "protocolVersion"), *revision = revisions[0];
 	size_t i;
 
-	/* For an unknown revision we answer with the newest, and the client decides. */
+	/* For an unknown revision answer with the newest, and let the client decide. */
 	for (i = 0; asked && i < sizeof(revisions) / sizeof(revisions[0]); i++) {
 		if (strcmp(asked, revisions[i]) == 0)
 			revision = revisions[i];
@@ -162,13 +161,13 @@ static void call_tool(struct server *s, struct json_object *id,
 	}
 	s->running = id;
 	s->cancelled = false;
-	/* What came together with the call is not waited for below. */
+	/* Messages that came with the call are not waited for below. */
 	take_meanwhile(s);
 	good = !s->cancelled && tools_call(&s->tools, name, arguments, &text, &data);
 	s->running = NULL;
 	if (s->cancelled) {
 		json_object_put(data);
-		return; /* who cancelled wants no answer */
+		return; /* a cancelled call gets no answer */
 	}
 	result = json_object_new_object();
 	content = json_object_new_array();
@@ -195,7 +194,7 @@ static bool is_request(struct json_object *message)
 	if (!json_object_is_type(message, json_type_object) ||
 	    !text_of(message, "method"))
 		return false;
-	/* one without a version is taken for one of 2.0 */
+	/* one without a version counts as 2.0 */
 	if (json_object_object_get_ex(message, "jsonrpc", &version) &&
 	    (!json_object_is_type(version, json_type_string) ||
 	     strcmp(json_object_get_string(version), "2.0") != 0))
@@ -232,7 +231,7 @@ static void handle(struct server *s, struct json_object *message)
 		refuse(s, id, RPC_NO_METHOD, "there is no such method");
 }
 
-/* A message, or several in an array, which are answered in one. */
+/* A message, or several in an array, which get one answer. */
 static void handle_message(struct server *s, struct json_object *message)
 {
 	struct json_object *answers;
@@ -280,7 +279,7 @@ static struct json_object *parse_line(struct server *s, ssize_t len)
 	}
 	if (message)
 		return message;
-	/* It is no answer of a batch that is at hand. */
+	/* It is not an answer in the current batch. */
 	s->batch = NULL;
 	if (len < 0)
 		refuse(s, NULL, RPC_INVALID_REQUEST, "this line is too long");
@@ -299,7 +298,7 @@ static bool is_method(struct json_object *message, const char *name)
 	return method && strcmp(method, name) == 0;
 }
 
-/* Does it cancel the call at hand? */
+/* Does it cancel the current call? */
 static bool cancels(const struct server *s, struct json_object *message)
 {
 	struct json_object *params = NULL, *id = NULL;
@@ -315,7 +314,7 @@ static size_t waiting(const struct server *s)
 	return json_object_array_length(s->queue) - s->queue_at;
 }
 
-/* Of the lines that were read: what cannot wait is done at once, the rest is put into the queue. */
+/* Of the lines that were read, handle urgent ones at once, and queue the rest. */
 static void take_meanwhile(struct server *s)
 {
 	struct json_object *message, *batch = s->batch;

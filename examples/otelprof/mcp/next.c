@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an assistant may ask next, as calls of tools. */
+/* Suggests the next calls of tools to an assistant. */
 #include <string.h>
 
 #include "mcp/tools.h"

@@ -74,7 +74,7 @@ static bool take(struct run *run, int stream)
 	return true;
 }
 
-/* Take away the last character of a text that was cut: it may be a part of one. */
+/* Remove the last character of a text that was cut, because it may be incomplete. */
 static void trim(struct op_strbuf *text)
 {
 	if (text->len < OUTPUT_MAX)
@@ -85,8 +85,8 @@ static void trim(struct op_strbuf *text)
 		text->len--;
 }
 
-/* Read until both streams have ended. Returns false if the time was over first, or the program is to
- * end. */
+/* Read until both streams have ended. Returns false if the time was over first, or the
+ * program has to end. */
 static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 {
 	struct pollfd polls[STREAMS + 1] = { { run->fds[OUT], POLLIN, 0 },
@@ -126,7 +126,7 @@ bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
 		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	/* a JSON object that was cut is no answer */
+	/* a JSON object that was cut is useless */
 	good = in_time && !run.cut && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	trim(&run.text[OUT]);
 	trim(&run.text[ERR]);

@@ -13,9 +13,9 @@ enum {
 
 /* clang-format off */
 #define FILE_ARGUMENT                                                                    \
-	{ "file", ARGUMENT_FILE, NULL, "Path of a recording (OTLP), such as record answers", true }
+	{ "file", ARGUMENT_FILE, NULL, "Path of a recording (OTLP), for example the one that record answers", true }
 #define LINES_ARGUMENT                                                                   \
-	{ "lines", ARGUMENT_NUMBER, "--rows", "At most so many lines", false, 1, LINES_MAX }
+	{ "lines", ARGUMENT_NUMBER, "--rows", "The most lines to answer", false, 1, LINES_MAX }
 #define USER_ARGUMENTS                                                                   \
 	{ "user", ARGUMENT_TEXT, "--user", "Only processes of this user, by name or number" }, \
 	{ "cgroup", ARGUMENT_TEXT, "--cgroup", "Only processes of this control group and of those below it, by its path" }
@@ -24,9 +24,9 @@ enum {
 	{ "tree", ARGUMENT_NUMBER, "--tree", "Only this process and its descendants", false, 1, INT_MAX }, \
 	{ "container", ARGUMENT_TEXT, "--container", "Only this container, by the first digits of its id or by name" }, \
 	USER_ARGUMENTS
-/* Those of report, callers, callees and diff. */
+/* Arguments of report, callers, callees and diff. */
 #define FILTER_ARGUMENTS                                                                 \
-	{ "kind", ARGUMENT_TEXT, "--kind", "One kind of samples, by the word that record's kinds has: locks, off_cpu, heap" }, \
+	{ "kind", ARGUMENT_TEXT, "--kind", "Samples of one kind only, named as in the kinds of record: locks, off_cpu, heap" }, \
 	{ "pid", ARGUMENT_NUMBER, "--pid", "Only this process", false, 0, INT_MAX },      \
 	{ "program", ARGUMENT_TEXT, "--program", "Only processes of this name" },         \
 	{ "thread", ARGUMENT_TEXT, "--thread", "Only threads of this name or number" },   \
@@ -53,10 +53,10 @@ const struct tool tools_table[] = {
 		.command = { "record", "--no-keep" },
 		.arguments = {
 			{ "seconds", ARGUMENT_NUMBER, "--duration",
-			  "How long; 10 where it is left out", false, 1, SECONDS_MAX },
+			  "How long (default 10)", false, 1, SECONDS_MAX },
 			CHOICE_ARGUMENTS,
 			{ "frequency", ARGUMENT_NUMBER, "--frequency",
-			  "Samples a second and CPU; 99 where it is left out", false, 1, HZ_MAX },
+			  "Samples a second and CPU (default 99)", false, 1, HZ_MAX },
 			{ "comm", ARGUMENT_TEXT, "--comm", "Only threads of this name" },
 			{ "kinds", ARGUMENT_KINDS, "--kinds",
 			  "Kinds of samples, with commas: cpu, off_cpu (waits), locks, block_io, "
@@ -84,10 +84,10 @@ const struct tool tools_table[] = {
 		.command = { "top", "--json", "--once" },
 		.arguments = {
 			{ "seconds", ARGUMENT_NUMBER, "--duration",
-			  "How long; 5 where it is left out", false, 1, SECONDS_MAX },
+			  "How long (default 5)", false, 1, SECONDS_MAX },
 			LINES_ARGUMENT,
 			CHOICE_ARGUMENTS,
-			{ "kinds", ARGUMENT_KINDS, "--kinds", "Kinds of samples, as of record" },
+			{ "kinds", ARGUMENT_KINDS, "--kinds", "Kinds of samples, as for record" },
 		},
 		.answer = ANSWER_JSON,
 		.seconds = 90,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a call of a tool becomes a command line of this program, and its output an answer. */
+/* Turns a call of a tool into a command line of this program, and its output into an
+ * answer. */
 #include "mcp/tools.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 
 enum {
 	REPORT_SECONDS = 60,
-	RECORDINGS_MAX = 16, /* kept at once; the oldest is removed */
+	RECORDINGS_MAX = 16, /* recordings at once; the oldest is removed */
 	ARGUMENTS_MAX = 64,
 	TEXT_MAX = 64,
 };
@@ -107,7 +108,7 @@ struct json_object *tools_list(const struct tools *t)
 		put_text(tool, "name", e->name);
 		put_text(tool, "description", e->description);
 		json_object_object_add(tool, "inputSchema", describe_arguments(e));
-		/* A probe changes the program that it is in. */
+		/* A probe changes the program in which it is. */
 		json_object_object_add(hints, "readOnlyHint",
 				       json_object_new_boolean(
 					       !t->probes || e->answer != ANSWER_RECORD));
@@ -134,7 +135,7 @@ static const char *add_text(const struct tools *t, struct line *l,
 		return "must be a string";
 	if (strlen(text) != (size_t)json_object_get_string_len(value) || !*text)
 		return "must be text without a zero byte";
-	/* Probes and events of perf have a ':', and change what they look at. */
+	/* Probes and events of perf have a ':', and change what they measure. */
 	if (a->type == ARGUMENT_KINDS && !t->probes &&
 	    (strchr(text, ':') || strstr(text, "probes")))
 		return "takes kinds by their names: no probe, no event of perf, which "
@@ -192,8 +193,8 @@ static const char *add_argument(const struct tools *t, struct line *l,
 	return wrong;
 }
 
-/* An argument that a tool has not would be left out in silence, and the answer be another one
- * than was asked for. */
+/* An argument that a tool does not have must not be ignored: the answer would be
+ * another one than the assistant wants. */
 static bool check_names(const struct tool *tool, struct json_object *arguments,
 			struct op_strbuf *ret)
 {
@@ -255,7 +256,7 @@ static bool add_arguments(const struct tools *t, struct line *l, const struct to
 	return true;
 }
 
-/* A path for a new recording; the oldest recording makes room. */
+/* A path for a new recording. Removes the oldest one if there are too many. */
 static char *new_recording(struct tools *t)
 {
 	_cleanup_free_ char *old = NULL;
@@ -290,7 +291,7 @@ static bool run_words(struct tools *t, const struct line *l, double seconds,
 	return run_program(argv, seconds, &t->meanwhile, ret);
 }
 
-/* The line with --format=@format, which stands after the command's name. */
+/* The line with --format=@format behind the command's name. */
 static struct line with_format(const struct line *l, const char *format)
 {
 	struct line ret = *l;
@@ -303,7 +304,7 @@ static struct line with_format(const struct line *l, const char *format)
 	return ret;
 }
 
-/* What the command prints as JSON; NULL where it fails. */
+/* The command's output as JSON. NULL if it fails. */
 static struct json_object *run_json(struct tools *t, const struct line *l)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
@@ -314,8 +315,8 @@ static struct json_object *run_json(struct tools *t, const struct line *l)
 	return text.failed ? NULL : json_tokener_parse(text.data);
 }
 
-/* Answer with the report of the line: as Markdown, and as an object. @by_program: programs, too.
- * @pid: as of tools_add_next(). */
+/* Answer with the report of the line: as Markdown, and as an object. @by_program: with
+ * programs. @pid: as for tools_add_next(). */
 static bool report(struct tools *t, const struct line *l, const char *file,
 		   bool by_program, struct json_object *pid, struct op_strbuf *ret,
 		   struct json_object **ret_data)
@@ -334,7 +335,7 @@ static bool report(struct tools *t, const struct line *l, const char *file,
 	data = run_json(t, &as_json);
 	if (!data)
 		return true;
-	/* The text has the tree in fewer words. */
+	/* The text has a shorter tree. */
 	json_object_object_del(data, "tree");
 	if (!file) {
 		*ret_data = data;
@@ -354,7 +355,7 @@ static struct json_object *argument(struct json_object *arguments, const char *n
 	return json_object_object_get_ex(arguments, name, &value) ? value : NULL;
 }
 
-/* Is no process chosen? */
+/* Are all processes recorded? */
 static bool is_whole_host(struct json_object *arguments)
 {
 	static const char *const choices[] = { "pid",  "tree",	 "container",
@@ -431,7 +432,7 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
 	}
 	if (!add_arguments(t, &l, tool, arguments, ret))
 		return false;
-	/* A trailing "--" would mean that a command follows. */
+	/* A trailing "--" would announce a command. */
 	if (strcmp(l.words[l.len - 1], "--") == 0)
 		l.len--;
 	return answer(t, tool, &l, arguments, path, ret, ret_data);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tools of `otelprof mcp`. Each runs this program again with its own arguments. So an
- * assistant gets the same output as a person, and a failure of one call ends only that
- * call. Nothing on this host is changed, except for a directory of recordings, which is
+ * The tools of `otelprof mcp`. Each runs this program again with its own arguments. So
+ * an assistant gets the same output as a person, and a failure of one call ends only
+ * that call. The host is not changed, except for a directory of recordings, which is
  * removed at the end.
  */
 #ifndef OTELPROF_MCP_TOOLS_H
@@ -13,9 +13,9 @@
 
 #include "base/strbuf.h"
 
-/* While a program runs: what else may be read, and what reads it. */
+/* A descriptor to be read while a program runs, and the function that reads it. */
 struct meanwhile {
-	int fd; /* -1: nothing left */
+	int fd; /* -1: none */
 	/* Returns false to end the program; may set fd to -1. */
 	bool (*fn)(void *data, struct meanwhile *m);
 	void *data;
@@ -37,8 +37,9 @@ void tools_deinit(struct tools *t);
 /* The answer to tools/list: an array, owned by the caller. NULL without memory. */
 struct json_object *tools_list(const struct tools *t);
 bool tools_know(const char *name);
-/* Call a tool. @arguments may be NULL. @ret gets its text, or a sentence with what went
- * wrong; *@ret_data an object of the caller's, or stays NULL. Returns true on success. */
+/* Call a tool. @arguments may be NULL. @ret gets its text, or a sentence about the
+ * error. *@ret_data is an object that the caller owns, or stays NULL. Returns true on
+ * success. */
 bool tools_call(struct tools *t, const char *name, struct json_object *arguments,
 		struct op_strbuf *ret, struct json_object **ret_data);
 
@@ -46,7 +47,7 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
 
 enum argument_type {
 	ARGUMENT_TEXT,
-	ARGUMENT_TEXTS, /* one, or a list: the option is repeated */
+	ARGUMENT_TEXTS, /* one text, or a list: the option is repeated */
 	ARGUMENT_KINDS,
 	ARGUMENT_NUMBER,
 	ARGUMENT_FLAG,
@@ -68,8 +69,8 @@ struct argument {
 enum tool_answer {
 	ANSWER_TEXT,
 	ANSWER_JSON,   /* what the command prints is JSON */
-	ANSWER_REPORT, /* of a recording: what is next, and the same as JSON */
-	ANSWER_RECORD, /* makes a recording, then the same */
+	ANSWER_REPORT, /* it reads a recording: adds the next calls, and JSON */
+	ANSWER_RECORD, /* it makes a recording, then does the same */
 };
 
 struct tool {
@@ -84,12 +85,13 @@ struct tool {
 extern const struct tool tools_table[];
 extern const size_t tools_table_len;
 
-/* Replace in @text, a report of @file, the commands to type next by calls of tools, and put them,
- * with the programs where all were asked for, into @data, which is the same report as JSON.
- * @programs: one by program, or NULL. @pid: the process that was recorded just now, or NULL. */
+/* Replace the next commands in @text, a report of @file, by calls of tools. Put them
+ * into @data, which is the same report as JSON, with the programs if all were recorded.
+ * @programs: a report by program, or NULL. @pid: the process that was just recorded, or
+ * NULL. */
 void tools_add_next(struct op_strbuf *text, struct json_object *data, const char *file,
 		    struct json_object *programs, struct json_object *pid);
-/* Add to @text, of a recording that failed, what else there is to ask of the process. */
+/* Add the next calls for the process to @text, the message of a recording that failed. */
 void tools_add_dump(struct op_strbuf *text, struct json_object *pid);
 
 /* Runs a program and keeps its output. */

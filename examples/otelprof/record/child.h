@@ -28,13 +28,13 @@ int child_fork(struct child *c, char **argv);
 /* Let the child execute the command. Returns 0, or STATUS_FAILED after a message. */
 int child_go(struct child *c);
 bool child_ended(struct child *c);
-/* Did it end as what could not be executed? (A shell says the same of its commands.) */
+/* Did the child end because it could not be executed? (A shell uses the same statuses.) */
 bool child_cannot_run(const struct child *c);
 /* End the child if it still runs, and wait for it. Returns the status of `record`: the
  * child's if it is not 0, else @status. */
 int child_finish(struct child *c, int status);
 
-/* Show the page in a browser of the caller. What fails is said. */
+/* Show the page in a browser of the caller. A failure prints a message. */
 void child_open_page(const char *path);
 
 #endif

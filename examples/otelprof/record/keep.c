@@ -44,7 +44,7 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 	if (r < 0 && !k->error) {
 		note("warning: the rest of the recording cannot be kept: %s",
 		     strerror(-r));
-		/* One that is there in part is none. */
+		/* A part of a request is useless. */
 		(void)ftruncate(k->fd, (off_t)k->bytes);
 		k->error = r;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests of a recording while it is made, in a file without a name: the output and the
- * summary are made of them at the end. */
+/* Keeps the requests of a recording while it is made, in a file without a name. At the
+ * end the output and the summary are made from them. */
 #ifndef OTELPROF_KEEP_H
 #define OTELPROF_KEEP_H
 
@@ -12,8 +12,8 @@
 
 struct keep {
 	int fd;
-	bool only; /* no other exporter has the requests: this one decides what becomes of them */
-	int error; /* of the first request that could not be kept */
+	bool only; /* no other exporter has the requests, so this one accounts for them */
+	int error; /* errno of the first request that could not be kept */
 	uint64_t bytes;
 };
 
@@ -22,9 +22,10 @@ struct keep {
 		.fd = -1                                                                 \
 	}
 
-/* Keep what @p exports. @k must live as long as @p. Returns 0, or STATUS_FAILED after a message. */
+/* Keep the requests that @p exports. @k must live as long as @p. Returns 0, or
+ * STATUS_FAILED after a message. */
 int keep_start(struct keep *k, struct otelprof *p);
-/* Read what was kept. Returns 0, or STATUS_FAILED after a message. */
+/* Read the requests back. Returns 0, or STATUS_FAILED after a message. */
 int keep_load(const struct keep *k, const struct recording_request *request,
 	      struct recording *ret);
 void keep_clear(struct keep *k);

@@ -22,9 +22,9 @@
 enum {
 	DEFAULT_SECONDS = 10,
 	DEFAULT_PATH_BYTES = 32,
-	FLUSH_MS = -1 /* who reads a pipe may take long */
+	FLUSH_MS = -1 /* the reader of a pipe may take long */
 };
-/* For looking up lines at the end, unless they are in the cache. */
+/* Time for looking up lines at the end, unless they are in the cache. */
 #define LINES_S	    10.0
 #define LINES_BYTES (UINT64_C(256) << 20)
 #define WINDOW_S    5.0 /* memory is bounded by a window, not by the whole recording */
@@ -38,13 +38,13 @@ struct record {
 	struct child child;
 	struct summary summary;
 	struct keep keep;
-	struct output *out; /* of a format that is made at the end */
+	struct output *out; /* requests, for a format that is made at the end */
 	struct otelprof_settings *settings;
 	bool quiet;
 	bool no_keep;
-	bool open;  /* the page, in a browser */
-	bool hangs; /* nothing was sampled but where its threads are at the end */
-	bool told;  /* that the first interrupt was the command's */
+	bool open;  /* show the page in a browser */
+	bool hangs; /* the only samples are the threads at the end */
+	bool told;  /* note that the first interrupt was the command's */
 };
 
 enum {
@@ -158,7 +158,7 @@ static void tell_of_one_kind(const struct record *rec)
 		     rec->path);
 }
 
-/* Formats but the requests themselves are made at the end, when lines are known. */
+/* Formats other than the requests themselves are made at the end, when lines are known. */
 static int open_file(struct record *rec, struct otelprof *p)
 {
 	struct otelprof_file_config config;
@@ -200,7 +200,7 @@ static int write_recording(void *data, int fd)
 	return form_write(w->rec->format, w->of, w->rec->path, fd);
 }
 
-/* Read what was recorded, with lines: the summary and the output describe it. */
+/* Read the recording, with lines, for the summary and the output. */
 static int load(const struct record *rec, struct recording *ret)
 {
 	struct recording_request request = {
@@ -218,7 +218,7 @@ static int load(const struct record *rec, struct recording *ret)
 	if (r || ret->c->stacks.len < ret->c->stacks_max ||
 	    form_detail(rec->format) == request.detail)
 		return r;
-	/* Stacks that differ in addresses alone are one for this format. */
+	/* Stacks that differ only in addresses are one for this format. */
 	note("there are too many stacks to keep their lines apart");
 	recording_clear(ret);
 	*ret = (struct recording){ 0 };
@@ -227,7 +227,7 @@ static int load(const struct record *rec, struct recording *ret)
 	return keep_load(&rec->keep, &request, ret);
 }
 
-/* Make the output of what was recorded. An interrupt ends it no sooner. */
+/* Make the output of the recording. An interrupt does not shorten it. */
 static int finish_output(struct record *rec, const struct recording *of)
 {
 	struct writing w = { rec, of };
@@ -237,7 +237,7 @@ static int finish_output(struct record *rec, const struct recording *of)
 	return output_end(out, of->c ? write_recording : NULL, &w);
 }
 
-/* A command without samples has not failed: its exit status is kept. */
+/* A command without samples has not failed: keep its exit status. */
 static int tell_of_none(struct record *rec, struct otelprof *p)
 {
 	if (rec->argv && child_cannot_run(&rec->child))
@@ -284,6 +284,9 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	if (!r)
 		r = finish_output(rec, &of);
 	status = status ? status : r;
+	/* First, since who left out the process that works finds its answer there. */
+	if (!rec->quiet)
+		children_tell(&rec->o);
 	if (!status && !st.samples_exported)
 		status = tell_of_none(rec, p);
 	else if (!status)
@@ -292,8 +295,6 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		     rec->hangs ? ": nothing ran, these are threads at the end"
 				  "; --kinds off_cpu records earlier waits"
 				: "");
-	if (!rec->quiet)
-		children_tell(&rec->o);
 	if (!rec->quiet && of.c)
 		summary_print(&rec->summary, &of, p);
 	if (rec->o.verbose)
@@ -308,7 +309,7 @@ static int report(struct record *rec, struct otelprof *p, int status)
 
 #define WAIT_KINDS (OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_LOCKS)
 
-/* Does it record waits, which are known when they end? */
+/* Does it record waits, which are known only when they end? */
 static bool records_waits(uint64_t kinds)
 {
 	return kinds & WAIT_KINDS;
@@ -323,7 +324,7 @@ static uint64_t kinds_of(const struct record *rec)
 	return config.kinds ?: OTELPROF_KIND_CPU;
 }
 
-/* The last export before the stop takes snapshots: let it be at the end. */
+/* The last export before the stop takes snapshots: make it at the end. */
 static void take_last_snapshots(struct otelprof *p, uint64_t kinds)
 {
 	if (kinds & (OTELPROF_KIND_THREADS | OTELPROF_KIND_GOROUTINES))
@@ -331,12 +332,13 @@ static void take_last_snapshots(struct otelprof *p, uint64_t kinds)
 }
 
 /*
- * A process that hangs has no time on a CPU and no wait that ends. Where its threads are at the
- * end is the answer then. With the kind threads the stop counts waits that have not ended.
+ * A process that hangs has no time on a CPU, and no wait that ends. Then the answer is
+ * where its threads are at the end. With the kind threads, the stop counts waits that
+ * have not ended.
  */
 static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
 {
-	/* these are for the kinds that were asked for */
+	/* these supplement the requested kinds */
 	bool asked_only = rec->format->one_kind || !strcmp(rec->format->name, "pprof");
 	struct otelprof_stats st;
 	bool none;
@@ -345,7 +347,7 @@ static void add_threads(struct record *rec, struct otelprof *p, uint64_t kinds)
 	if ((!rec->o.includes && !rec->argv) || (rec->argv && child_ended(&rec->child)) ||
 	    (kinds & ~(WAIT_KINDS | OTELPROF_KIND_CPU)) || otelprof_get_stats(p, &st) < 0)
 		return;
-	/* Is that all? Samples are counted when their window ends. */
+	/* Are these all samples? They are counted when their window ends. */
 	if (st.samples_taken <= st.samples_filtered) {
 		(void)otelprof_export(p);
 		(void)otelprof_get_stats(p, &st);
@@ -378,7 +380,7 @@ static int profile(struct record *rec, struct otelprof *p)
 		if (r)
 			return r;
 	}
-	/* A command's terminal is the command's: it may be drawing on it. */
+	/* The terminal belongs to the command, which may be drawing on it. */
 	r = session_run(p, &rec->o, WINDOW_S, !rec->argv && !rec->quiet, is_done, rec);
 	summary_end(&rec->summary);
 	if (!r) {

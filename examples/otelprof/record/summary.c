@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums the functions of a recording while it is made, and prints the summary; and what became
- * of its stacks. */
+/* Sums the functions of a recording while it is made, and prints the summary and the
+ * outcomes of its stacks. */
 #include "record/summary.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static double own_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Why stacks are not whole: reasons and how often. */
+/* Reasons why stacks are not whole, with counts. */
 struct reasons {
 	struct {
 		const char *name;
@@ -47,7 +47,7 @@ struct reasons {
 	size_t len;
 };
 
-/* The texts are those of a table of the library and stay. */
+/* The texts are from a static table of the library. */
 static void take_reason(void *userdata, const char *name, const char *sentence,
 			uint64_t count)
 {
@@ -124,7 +124,7 @@ void summary_end(struct summary *s)
 	s->end_cpu = own_seconds();
 }
 
-/* What starts and ends a recording is paid once, however long it is. */
+/* The start and the end of a recording cost the same, however long it is. */
 static void print_cost(const struct summary *s)
 {
 	double seconds = s->end - s->start;
@@ -138,7 +138,7 @@ static void print_cost(const struct summary *s)
 			own_seconds() - (s->end_cpu - s->start_cpu));
 }
 
-/* What rules and rates left out is no loss, and not in the whole. */
+/* Samples that rules and rates left out are not lost, and not in the whole. */
 static void print_lost(const struct otelprof_stats *st)
 {
 	uint64_t all = st->samples_taken - st->samples_filtered;

@@ -16,10 +16,10 @@ struct screen_block {
 	FILE *f; /* while it is written */
 };
 
-/* Begin anew: the stream to write to, or NULL. */
+/* Begin again. Returns the stream to write to, or NULL. */
 FILE *screen_block_open(struct screen_block *b);
-/* It is written: lines without text are left out, and the first one goes on in a second one where it has
- * no room in @columns. */
+/* Writing is complete. Lines without text are left out, and a first line longer than
+ * @columns continues in a second one. */
 void screen_block_close(struct screen_block *b, int columns);
 void screen_block_clear(struct screen_block *b);
 

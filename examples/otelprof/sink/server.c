@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server with gRPC core's API. Each call is a small state machine whose address is the
- * tag of its operation; there is always one call that waits for a client. */
+/* A server with gRPC core's API. Each call is a small state machine whose address is
+ * the tag of its operation. One call always waits for a client. */
 #include "sink/server.h"
 
 #include <errno.h>

@@ -45,11 +45,11 @@ static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof sink [OPTIONS]\n\n"
-		"A small OTLP profiles receiver over gRPC (plain, gzip taken), for trying and\n"
-		"testing. Checks each request against the rules of the profiles signal and\n"
-		"prints a line for it, and a line for each rule it breaks.\n\n"
-		"      --listen A:PORT  where to listen (127.0.0.1:4317); port 0: any\n"
-		"      --dir DIR        write each request to a file in DIR, after those there\n"
+		"Receives OTLP profiles over gRPC without TLS, for trials and tests. Checks each\n"
+		"request against the rules of the profiles signal. Prints a line for the request\n"
+		"and one for each rule that it breaks.\n\n"
+		"      --listen A:PORT  where to listen (127.0.0.1:4317); port 0: a free one\n"
+		"      --dir DIR        write each request to a new file in DIR\n"
 		"      --count N        end after N requests\n"
 		"      --once           end after the first\n"
 		"  -h, --help           show this text\n\n"
@@ -67,7 +67,7 @@ static void print_violation(void *data, const char *sentence, uint64_t cases)
 	(void)fputc('\n', stdout);
 }
 
-/* The files of earlier runs stay: go on after the highest number that is there. */
+/* Keep the files of earlier runs: continue after the highest existing number. */
 static int find_last(struct sink *s)
 {
 	_cleanup_closedir_ DIR *dir = opendir(s->dir);
@@ -103,7 +103,7 @@ static int write_request(struct sink *s, const void *request, size_t len)
 	return r ? fail("cannot write a request to %s: %s", s->dir, strerror(-r)) : 0;
 }
 
-/* The request at hand. */
+/* The current request. */
 struct request {
 	const struct sink *s;
 	size_t len;
@@ -129,7 +129,7 @@ static struct server_answer on_request(void *data, const void *request, size_t l
 
 	s->requests++;
 	r = request_check(request, len, &checks, &reason);
-	/* What is no request is nothing that anybody reads. */
+	/* Invalid bytes are not written: no tool reads them. */
 	if (s->dir && r != -EBADMSG && r != -EFBIG && write_request(s, request, len))
 		s->write_failed = true;
 	if (reason)
@@ -161,7 +161,7 @@ static bool done(void *data)
 	return signal_seen() || (s->count && s->requests >= (uint64_t)s->count);
 }
 
-/* Divide ADDRESS:PORT; an address of IPv6 stands in brackets. Returns 0 or STATUS_USAGE. */
+/* Divide ADDRESS:PORT. An IPv6 address is in brackets. Returns 0 or STATUS_USAGE. */
 static int parse_listen(const char *where, char **ret_address, char **ret_port)
 {
 	const char *colon = strrchr(where, ':');
@@ -180,7 +180,7 @@ static int parse_listen(const char *where, char **ret_address, char **ret_port)
 	return 0;
 }
 
-/* Try to bind: gRPC does not say why it cannot. Returns 0 or what is wrong. */
+/* Try to bind, because gRPC does not report why it cannot. Returns 0, or what is wrong. */
 static const char *cannot_bind(const char *address, const char *port)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,

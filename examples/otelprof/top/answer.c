@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of what top has seen since its last table. */
+/* The answer for the samples since top's last table. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>

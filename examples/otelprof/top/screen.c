@@ -17,7 +17,7 @@
 
 enum {
 	HEAD_LINES = 3,	  /* without the answer */
-	TABLE_LINES = 10, /* so many at least, or there is no answer */
+	TABLE_LINES = 10, /* least number of lines; below that there is no answer */
 	ANSWER_ROWS = 3,
 	FOOT_LINES = 1,
 	ID_COLUMNS = 7,
@@ -110,7 +110,7 @@ static void answer_again(struct table *v)
 	screen_block_close(&v->answer, COLS);
 }
 
-/* How many lines of it have room. */
+/* How many of its lines fit. */
 static int answer_lines(const struct table *v)
 {
 	int room = LINES - HEAD_LINES - FOOT_LINES - TABLE_LINES;
@@ -170,7 +170,7 @@ static bool has_id(enum function_owner owner)
 	return owner == OWNER_PROCESS || owner == OWNER_THREAD;
 }
 
-/* Which columns have room beside the shares and the function, which is what one looks for. */
+/* Which columns fit besides the shares and the function, which matter most. */
 struct columns {
 	bool owner;
 	bool amount;
@@ -343,7 +343,7 @@ static void start_prompt(struct table *v, enum prompt prompt)
 	v->typed[0] = '\0';
 }
 
-/* Show the kind behind the one on the screen, and behind the last one the first. */
+/* Show the kind after the current one. After the last one comes the first. */
 static void next_kind(struct table *v)
 {
 	struct kinds *k = &v->top->kinds;
@@ -494,7 +494,7 @@ static int loop(struct table *v, struct otelprof *p)
 			r = session_try(p, &exports, otelprof_export(p));
 			if (r)
 				return r;
-			/* else the next one has this time, too */
+			/* otherwise this time counts in the next table, too */
 			if (!exports.failed) {
 				next_table(v, p, now - start);
 				start = now;

@@ -125,7 +125,7 @@ void top_window_clear(struct top_window *w)
 	*w = (struct top_window){ 0 };
 }
 
-/* What passes the filter. */
+/* The samples that pass the filter. */
 static int take_request(void *data, const void *request, size_t len)
 {
 	struct top *t = data;
@@ -347,7 +347,7 @@ static void print_json_functions(const struct top *t, const struct kind_sums *k)
 	(void)printf("%s],\n  \"functions_known\": %zu", n ? "\n  " : "", k->sums.len);
 }
 
-/* The kinds that are not the CPUs' clock, of which there is one at most: the first. */
+/* Kinds other than the CPU clock, of which there is at most one: the first. */
 static void print_json_kinds(const struct top *t)
 {
 	const struct kind_sums *k;
@@ -425,7 +425,7 @@ static int run_live(struct top *t, struct otelprof *p)
 		if (r)
 			return r;
 		if (exports.failed)
-			continue; /* the next table has this time, too */
+			continue; /* the next table contains this time, too */
 		top_measure(t, p, now_seconds() - start);
 		top_sum(t, &t->window);
 		print_tables(t);
@@ -474,7 +474,7 @@ static int run(struct top *t, struct otelprof *p)
 	if (r)
 		return fail("out of memory");
 	r = otelprof_exporter_callback(p, &config);
-	/* The first samples are taken while the processes of a host are read. */
+	/* The first samples are taken while the processes of the host are read. */
 	t->started = now_seconds();
 	if (r >= 0)
 		r = otelprof_start(p);

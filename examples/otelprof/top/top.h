@@ -27,7 +27,7 @@ struct top_window {
 	double seconds; /* time that it covers */
 };
 
-/* The answer of a table. */
+/* The answer for a table. */
 struct top_answer {
 	struct op_collect *c;
 	struct view v;
@@ -50,28 +50,29 @@ struct top {
 	double started;	  /* when sampling began */
 	double measured;  /* seconds that the sums cover */
 	uint32_t rate_hz; /* in force at their end */
-	/* The same of what was taken and lost before them, and what was lost of them in per cent. */
+	/* Samples taken and lost before them, and the per cent of them that were lost. */
 	uint64_t taken, dropped;
 	double lost;
 };
 
-/* The kind to show; an empty one where there is none. */
+/* The kind to show, or an empty one. */
 const struct kind_sums *top_kind(const struct top *t);
-/* The last part of a function's module, else of its source file: Python has no modules. */
+/* The last part of a function's module, else of its source file, because Python has no
+ * modules. */
 const char *top_module(const struct function_row *row);
-/* The share of @value in all of its kind. */
+/* The share of @value in its kind. */
 double top_percent(const struct kind_sums *k, uint64_t value);
-/* The headline of a table: how much of what there was. */
+/* The headline of a table: what was measured, and how much. */
 void top_headline(const struct top *t, const struct kind_sums *k, char *buf, size_t size);
-/* A table is at its end: it took @seconds, at a rate that a budget may have lowered. */
+/* Note the end of a table: it took @seconds, at a rate that a budget may have lowered. */
 void top_measure(struct top *t, struct otelprof *p, double seconds);
 void top_window_clear(struct top_window *w);
-/* Make the answer of @w's samples of the kind that is shown; one without samples is none. The caller
- * calls top_answer_clear() in every case. */
+/* Make the answer of @w's samples of the shown kind. Without samples it is empty. The
+ * caller calls top_answer_clear() in every case. */
 void top_answer_make(const struct top *t, const struct top_window *w,
 		     struct top_answer *ret);
 void top_answer_clear(struct top_answer *a);
-/* Print it in lines of @columns; without @rows the rows that a page has. */
+/* Print it in lines of @columns. Without @rows as many rows as on a page. */
 void top_answer_print(const struct top_answer *a, int columns, size_t rows, bool colour,
 		      FILE *f);
 /* Sum the requests of @w by @t's owner, in @t's order. */

@@ -17,7 +17,7 @@
 #include "process/resource/host.h"
 
 enum {
-	/* larger than any struct will ever be: a size above it is an error */
+	/* more than any struct will have: a larger size is an error */
 	STRUCT_BYTES_MAX = 4096,
 	COMM_LEN_MAX = OP_COMM_BYTES - 1,
 	RULE_NAME_BYTES = 32,
@@ -164,7 +164,7 @@ static int settle(struct otelprof_config *c, struct op_log *log)
 	if (r < 0)
 		return r;
 	*c = values.plain.config;
-	/* a window cannot be evicted, so it must leave memory for the rest */
+	/* the open window cannot be evicted, so it must leave memory for the rest */
 	if (c->memory_limit_bytes)
 		c->symbol_budget_bytes =
 			OP_MIN(c->symbol_budget_bytes, c->memory_limit_bytes / 2);
@@ -297,7 +297,7 @@ static int add_attribute(struct otelprof_config *c, const char *key, const char 
 	struct otelprof_attribute *grown;
 
 	if (op_config_has_attribute(c, key))
-		return 0; /* the user's values have priority */
+		return 0; /* the user's values win */
 	grown = realloc((void *)c->attributes, (c->attributes_len + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
@@ -391,13 +391,13 @@ static int check_rule(const struct otelprof_rule *rule, const char *what,
 		return op_fail(log, -EINVAL, "the rate of %s is %u and must be 1 to %d",
 			       what, rule->sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
 	if (rule->action == OTELPROF_RULE_RATE && !rule->sample_rate_hz)
-		return op_fail(log, -EINVAL, "%s says a rate and has no sample_rate_hz",
+		return op_fail(log, -EINVAL, "%s sets a rate but has no sample_rate_hz",
 			       what);
 	if (rule->action == OTELPROF_RULE_EXCLUDE && rule->sample_rate_hz)
-		return op_fail(log, -EINVAL, "%s excludes and has a sample_rate_hz",
-			       what);
+		return op_fail(log, -EINVAL,
+			       "%s excludes, so it cannot have a sample_rate_hz", what);
 	if (rule->keep_one_in > 1 && !include)
-		return op_fail(log, -EINVAL, "%s has a keep_one_in and does not include",
+		return op_fail(log, -EINVAL, "%s has a keep_one_in but does not include",
 			       what);
 	return has_text(rule->kind) ? check_text(rule, what, log) : 0;
 }

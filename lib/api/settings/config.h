@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Only these functions read the structs of callers. Each op_config_* copies a caller's
- * sized struct into a complete one of ours: a missing tail becomes zero, an unknown tail
- * must be zero. The rest of the library sees only the copy.
+ * sized struct into a complete one of ours. A missing tail becomes zero, and an unknown
+ * tail must be zero. The rest of the library uses only the copy.
  */
 #ifndef OP_API_SETTINGS_CONFIG_H
 #define OP_API_SETTINGS_CONFIG_H
@@ -34,7 +34,7 @@ int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 /* Copy the struct at @from to a caller's struct @to, as far as its size permits. */
 int op_config_give(void *to, const void *from, size_t from_size, size_t min_size);
 
-/* Has @ret a size that op_config_give_error() takes? */
+/* Is the size of @ret one that op_config_give_error() accepts? */
 bool op_config_takes_error(const struct otelprof_error_info *ret);
 
 /* Fill a caller's struct from the last failure of @log. */
@@ -60,8 +60,7 @@ int op_config_rule(const struct otelprof_rule *from, const char *what, struct op
 int op_config_rules(const struct otelprof_rule *from, size_t len, struct op_log *log,
 		    struct otelprof_rule *ret);
 
-/* Are all of these bits OTELPROF_KIND_* that are known? Returns 0, or -E2BIG with a
- * sentence. */
+/* Are all of these bits known OTELPROF_KIND_*? Returns 0, or -E2BIG with a sentence. */
 int op_config_kinds(uint64_t kinds, struct op_log *log);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The _init() calls. They are real symbols, so that bindings of any language can call
- * them. The caller's struct may be shorter or longer than ours: the caller gives its
- * size.
+ * them. The caller gives the size of its struct, which may be shorter or longer than
+ * ours.
  */
 #include <string.h>
 

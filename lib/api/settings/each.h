@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Those lines of the table for which the includer has a macro. No guard: it is included for each
- * use. */
+/* Expands the lines of the table for which the includer defines a macro. It has no
+ * guard, because each use includes it. */
 #ifndef OP_GROUP
 #define OP_GROUP(heading)
 #endif

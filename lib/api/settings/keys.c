@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "op_records.h"
 
-/* The location of a value: each type has its part of struct op_values. */
+/* The location of a value in its part of struct op_values. */
 #define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
 #define LIST(of, field)		 offsetof(struct op_values, list.field)
 #define OFFSET_U32(of, field)	 PLAIN(of, field)
@@ -80,7 +80,7 @@ const struct op_key *op_key_find(const char *name, const char **ret_as)
 	return NULL;
 }
 
-/* The number of bytes with which both begin. */
+/* Length of the common beginning. */
 static size_t common(const char *a, const char *b)
 {
 	size_t n = 0;

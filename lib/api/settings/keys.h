@@ -66,7 +66,7 @@ struct op_rule_list {
 	size_t cap;
 };
 
-/* What the keys set. Lists are beside the structs until a call returns them. */
+/* The values of all keys. Lists stay beside the structs until a call returns them. */
 struct op_values {
 	struct {
 		struct otelprof_config config;
@@ -102,7 +102,7 @@ struct op_key {
 const struct op_key *op_key_get(enum op_key_number number);
 /* The key of that name, or NULL. *@ret_as: how to read an alias; "": a key itself. */
 const struct op_key *op_key_find(const char *name, const char **ret_as);
-/* The key whose name is most like @name, or NULL if none is similar. */
+/* The key with the name most similar to @name, or NULL. */
 const struct op_key *op_key_like(const char *name);
 size_t op_key_number(const struct op_key *key);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses what lists consist of: pairs, and rules. */
+/* Parses the elements of lists: pairs and rules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,7 @@ int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
 	return copy ? parse_pair(pairs, copy, NULL, false, false, what, log) : -ENOMEM;
 }
 
-/* What rules match. */
+/* The targets of rules. */
 static const struct {
 	const char *prefix;
 	uint32_t kind;

@@ -26,8 +26,8 @@ static const char VARIABLE_PREFIX[] = "OTELPROF_";
 
 struct otelprof_settings {
 	struct op_values values;
-	uint32_t source; /* number of the present call, or of the row of _set() calls */
-	bool setting;	 /* that row continues */
+	uint32_t source; /* number of the current call, or of a row of _set() calls */
+	bool setting;	 /* that row is not over */
 	uint32_t given[OP_KEYS]; /* the source that last set the key; 0: none */
 };
 
@@ -81,7 +81,7 @@ static int no_key(const char *name, const char *what, struct op_log *log)
 {
 	const struct op_key *like = op_key_like(name);
 
-	/* A header or a key that slipped into a line of its own is not quoted. */
+	/* Do not quote a header or a key that slipped into a line of its own. */
 	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
 		return op_fail(log, -EINVAL,
 			       "%s: the text before \"=\" is not a key; a key has small "
@@ -94,7 +94,7 @@ static int no_key(const char *name, const char *what, struct op_log *log)
 		       like ? like->name : "", like ? "; " : "");
 }
 
-/* Set a key for the present source. An empty value empties a list. */
+/* Set a key for the current source. An empty value empties a list. */
 static int set(struct otelprof_settings *s, const char *name, const char *value,
 	       const char *what, struct op_log *log)
 {
@@ -111,7 +111,7 @@ static int set(struct otelprof_settings *s, const char *name, const char *value,
 	return op_value_set(&s->values, key, value, as, what, log);
 }
 
-/* Take one line, which is changed. */
+/* Parse one line, which is changed. */
 static int take_line(struct otelprof_settings *s, char *line, const char *what,
 		     struct op_log *log)
 {
@@ -216,7 +216,7 @@ static const char *variable_of(const struct op_key *key, char *ret, size_t size)
 	return ret;
 }
 
-/* Attributes of this program itself, which the profiled ones do not have. */
+/* Attributes that describe this program itself, not the profiled ones. */
 static bool is_own(const char *key)
 {
 	static const char *const PREFIXES[] = { "service.", "process.", "telemetry." };
@@ -228,8 +228,8 @@ static bool is_own(const char *key)
 	return false;
 }
 
-/* The attributes that a whole pod or shell has. The specification: where one of them is malformed all
- * are left out, which @ignored tells. */
+/* Attributes of OTEL_RESOURCE_ATTRIBUTES, which may be set for a whole pod or shell. If
+ * one is malformed, the specification leaves out all, and @ignored says so. */
 static int read_resource(struct otelprof_settings *s, struct op_log *ignored)
 {
 	static const char ATTRIBUTES[] = "OTEL_RESOURCE_ATTRIBUTES";
@@ -312,7 +312,7 @@ int otelprof_settings_get_config(const struct otelprof_settings *settings,
 	config.attributes_len = settings->values.list.attributes.len;
 	config.environment = settings->values.list.environment.data;
 	config.environment_len = settings->values.list.environment.len;
-	/* beside what is sampled without them */
+	/* in addition to the kinds that are sampled anyway */
 	if (settings->values.list.probes.len)
 		config.kinds = (config.kinds ? config.kinds : OTELPROF_KIND_CPU) |
 			       OTELPROF_KIND_PROBES;

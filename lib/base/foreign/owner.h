@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose files count as the caller's, who may be root for a user who called sudo. */
+/* Whose files count as the caller's. Under sudo these are root and the user who called
+ * it. */
 #ifndef OP_BASE_FOREIGN_OWNER_H
 #define OP_BASE_FOREIGN_OWNER_H
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Characters that are not shown: Unicode's control and format characters, separators of
- * lines, selectors of variants, fillers, and what is no character. */
+/* Characters that are not shown: Unicode's control and format characters, line
+ * separators, variation selectors, fillers, and noncharacters. */
 static const struct {
 	uint32_t first, last;
 } hidden[] = {
@@ -113,7 +113,8 @@ size_t op_text_show(const char *s, size_t len, char *ret, size_t size)
 
 size_t op_text_format(char *ret, size_t size, const char *fmt, va_list ap)
 {
-	/* What vsnprintf() cuts is past what has room, so no character is cut in two. */
+	/* vsnprintf() cuts behind the part that is shown, so no character is cut in
+	 * two. */
 	char raw[2 * OP_TEXT_LINE_BYTES];
 
 	assert(size <= OP_TEXT_LINE_BYTES);

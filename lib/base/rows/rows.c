@@ -74,7 +74,7 @@ void op_word_fill(const char *text, const struct op_word *list, char *ret, size_
 		       at + strlen(WORDS));
 }
 
-/* Functions of a sample's value that no range of its bits gives. */
+/* Functions of a sample's value, for values that are not a range of its bits. */
 static uint64_t bytes_of_pages(uint64_t pages)
 {
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -36,7 +36,7 @@ uint64_t op_word_bits(const struct op_word *list);
 /* The names of @list in one text, ", " between them. */
 void op_word_list(const struct op_word *list, char ret[static OP_WORD_LIST_BYTES]);
 
-/* @text with the names of @list for "{words}", if it has that. */
+/* @text, in which the names of @list replace "{words}". */
 void op_word_fill(const char *text, const struct op_word *list, char *ret, size_t size);
 
 enum op_otlp_shape {
@@ -64,12 +64,12 @@ struct op_otlp_kind {
 	enum op_otlp_period period;
 	const char *period_type; /* NULL if there is no period */
 	const char *period_unit;
-	/* For a value that holds several numbers: the bits from `shift` on, under `mask`.
-	 * mask 0: the whole value. */
+	/* For a value that holds several numbers: the bits from `shift` on, under
+	 * `mask`. mask 0: the whole value. */
 	uint32_t shift;
 	uint64_t mask;
 	uint32_t scale; /* the value of one unit of these bits; 0: 1 */
-	/* Or a function of the value; NULL: those bits. */
+	/* Or a function of the value. NULL: those bits. */
 	uint64_t (*part)(uint64_t value);
 	bool sparse; /* omit stacks whose values are all 0 */
 };

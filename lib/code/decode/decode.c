@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both decoders share: the value that a load gives. */
+/* Shared by both decoders: the value of a load. */
 #include "code/decode/decode.h"
 
 struct op_decode_value op_decode_load(const struct op_decode_input *in,

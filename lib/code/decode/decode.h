@@ -2,9 +2,9 @@
 /*
  * Finds what a tiny accessor function of a runtime or libc computes, from its machine
  * code. The decoder follows one straight path through a function of a few dozen
- * instructions and keeps what is known of each register. It answers one of two questions:
- * what is the first argument of the first function called (or jumped to), and what
- * does the function return?
+ * instructions, and keeps what is known of each register. It finds one of two values:
+ * the first argument of the first function that is called or jumped to, or the return
+ * value.
  *
  * It is used only if nothing published gives the same information.
  */
@@ -56,7 +56,7 @@ struct op_decode_input {
 int op_decode_x86_64(const struct op_decode_input *in, struct op_decode_value *ret);
 int op_decode_aarch64(const struct op_decode_input *in, struct op_decode_value *ret);
 
-/* The value that a load of @bytes bytes at address @at gives. */
+/* The value of a load of @bytes bytes from address @at. */
 struct op_decode_value op_decode_load(const struct op_decode_input *in,
 				      struct op_decode_value at, uint32_t bytes);
 

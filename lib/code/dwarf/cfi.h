@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call frame information (.eh_frame of the LSB and the GNU tools, .debug_frame of DWARF 2
- * to 5) as rows: from a pc on, a row says how the CFA, the caller's frame pointer and the
- * return address are found. At most one other register is followed.
+ * Call frame information (.eh_frame of the LSB and the GNU tools, .debug_frame of DWARF
+ * 2 to 5) as rows. From a pc on, a row describes how to find the CFA, the caller's
+ * frame pointer and the return address. At most one other register is followed.
  *
- * FDEs are given in ascending order of their first address, whatever their order in the
- * file, in bounded memory. A record that cannot be read affects only its own addresses.
+ * FDEs come in ascending order of their first address, whatever their order in the
+ * file, and take bounded memory. A record that cannot be read affects only its own
+ * addresses.
  */
 #ifndef OP_CODE_DWARF_CFI_H
 #define OP_CODE_DWARF_CFI_H

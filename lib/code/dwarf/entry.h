@@ -140,7 +140,7 @@ struct op_cfi_entry {
 };
 
 struct op_cfi_parsed_fde {
-	struct op_cfi_fde fde; /* what is wanted of it */
+	struct op_cfi_fde fde; /* The part of it that is wanted: */
 	uint64_t pc;	       /* the pc at which its program begins; at most fde.start */
 	const struct op_cie *cie;
 	struct op_reader program; /* valid until the section is read again */

@@ -107,7 +107,7 @@ static int compare(const void *a, const void *b)
 	return before(a, b) ? -1 : before(b, a) ? 1 : 0;
 }
 
-/* Keep @place for this round. If there is no room, the upper half is left to a later
+/* Keep @place for this round. If the array is full, the upper half is left to a later
  * round. */
 static int keep(struct op_cfi_order *order, struct op_cfi_place place)
 {

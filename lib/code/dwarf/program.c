@@ -45,7 +45,7 @@ enum {
 	CFA_GNU_negative_offset_extended = 0x2f,
 };
 
-/* How a row differs from the one before. Most differ only in the CFA's offset. */
+/* How a row differs from the previous one. Most differ only in the CFA's offset. */
 enum {
 	CHANGED_OFFSET = 1,
 	CHANGED_RULE = 2,

@@ -235,7 +235,7 @@ int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
 	return r < 0 && !is_bad(r) ? r : 1;
 }
 
-/* A range whose FDEs are given. */
+/* A range whose FDEs are wanted. */
 struct range {
 	struct op_cfi *cfi;
 	const struct op_cfi_sink *sink;
@@ -243,7 +243,7 @@ struct range {
 	uint64_t start;
 	uint64_t end;
 	uint64_t last; /* where the last FDE began */
-	size_t fdes;   /* that may still be given */
+	size_t fdes;   /* FDEs that the walk may still give */
 	size_t program;
 };
 

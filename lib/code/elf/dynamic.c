@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the dynamic section, found like the dynamic linker does, by PT_DYNAMIC. */
+/* Reads the dynamic section. PT_DYNAMIC locates it, as for the dynamic linker. */
 #include <errno.h>
 
 #include "base/checked.h"

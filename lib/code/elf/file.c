@@ -221,8 +221,8 @@ static int open_common(struct op_elf *elf)
 	if (r == -ENOMEM || (r && !elf->segments_len))
 		return r;
 	if (r) {
-		/* The section table is cut off or scrambled, as some strippers leave it.
-		 * Like the dynamic linker we can do with the segments alone. */
+		/* The section table is cut off or scrambled, as some strippers leave
+		 * it. The segments are enough, as for the dynamic linker. */
 		free(elf->sections);
 		elf->sections = NULL;
 		elf->sections_len = 0;

@@ -53,7 +53,7 @@ struct op_elf_symbol {
 /* Identifiers of a file's content; "" if it has none of a kind. */
 struct op_build_ids {
 	char gnu[65];	  /* .note.gnu.build-id, hex; at most 32 bytes are kept */
-	uint64_t gnu_at;  /* of a file: the offset of its bytes */
+	uint64_t gnu_at;  /* of a file: file offset of the id's bytes */
 	char go[128];	  /* .note.go.buildid */
 	char htlhash[33]; /* hex of SHA-256(first 4 KiB, last 4 KiB, length)[:16] */
 };
@@ -64,7 +64,7 @@ struct op_build_ids {
  * range; -ENOMEM; an errno of reading.
  */
 int op_elf_open(int fd, struct op_elf **ret);
-/* As op_elf_open(), for a path. */
+/* Like op_elf_open(), for a path. */
 int op_elf_open_path(const char *path, struct op_elf **ret);
 /* Open an ELF image in memory, such as the vDSO or .gnu_debugdata. Takes ownership of
  * @bytes (from malloc) on success. */
@@ -96,9 +96,9 @@ const struct op_elf_section *op_elf_sections(const struct op_elf *elf, size_t *r
 const struct op_elf_section *op_elf_section(const struct op_elf *elf, const char *name);
 
 /*
- * Account for work on the file that reads little, as if it had read @bytes. Returns 0, or
- * -EFBIG beyond the work that a file of this size may cause per second (private.h). Reads
- * are accounted for in the same way.
+ * Count work on the file that reads little as if it had read @bytes. Returns 0, or
+ * -EFBIG beyond the work that a file of this size may cause per second (private.h).
+ * Reads count in the same way.
  */
 int op_elf_work(struct op_elf *elf, uint64_t bytes);
 /* Read exactly @len bytes at file offset @off. Returns 0, -ENODATA past the end, or

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds symbols by name. First the strings are read once from start to end, and the
- * offsets of each wanted name are noted. A name has several offsets, because linkers let
- * it share the tail of a longer one. Then the symbols are read once, and only name
- * offsets are compared. So no read is random, and memory does not grow with the file.
+ * Finds symbols by name. It first reads the strings once from start to end, and notes
+ * the offsets of each wanted name. A name has several offsets, because linkers let it
+ * share the tail of a longer one. Then it reads the symbols once, and compares only
+ * name offsets. So no read is random, and memory does not grow with the file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static void find_deinit(struct find *f)
 	op_vec_clear(&f->places);
 }
 
-/* The string [@start, @end) ends at offset @offset of the string table: note the wanted
- * names that it ends with. */
+/* The string [@start, @end) ends at offset @offset of the string table. Note the wanted
+ * names that are a tail of it. */
 static int note_string(struct find *f, const char *start, const char *end,
 		       uint64_t offset)
 {

@@ -13,7 +13,7 @@
 enum {
 	VARINT_BYTES_MAX = 5, /* for 32 bits */
 	VALUE_STEPS_MAX = 1 << 20,
-	/* steps of no code that a table may have, and what is read for one address */
+	/* most empty steps of a table, and most that is read for one address */
 	VALUE_STEPS_MORE = 16,
 	ADDRESS_STEPS_MAX = 1 << 18, /* about 2 ms */
 	STEP_WORK = 16,
@@ -88,7 +88,7 @@ int op_gopclntab_values(
 
 	if (!offset || f->end <= f->entry)
 		return 0;
-	/* each value holds for an instruction at least */
+	/* each value is valid for at least one instruction */
 	most = (f->end - f->entry) / OP_MAX(t->quantum, 1) + VALUE_STEPS_MORE;
 	most = OP_MIN(most, (uint64_t)VALUE_STEPS_MAX);
 	for (i = 0; i < most && pc < f->end; i++) {
@@ -262,7 +262,7 @@ static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
 	return 0;
 }
 
-/* What the trees of some functions say of a place where the function data may be. */
+/* What the trees of some functions show about a place where the function data may be. */
 struct sample {
 	struct op_gopclntab *t;
 	uint64_t place;
@@ -271,8 +271,8 @@ struct sample {
 	unsigned int right;
 };
 
-/* Is the first call of the tree at ELF address @tree one that is made in @f itself, of a
- * function whose name is in the table? */
+/* Is the first call of the tree at ELF address @tree made in @f itself, and does it
+ * call a function whose name is in the table? */
 static bool is_tree(struct op_gopclntab *t, const struct op_go_function *f, uint64_t tree)
 {
 	struct call call;
@@ -296,7 +296,7 @@ static int take_sample(void *data, const struct op_go_function *f)
 	return ++s->functions == SAMPLE_FUNCTIONS || s->trees == SAMPLE_TREES;
 }
 
-/* Find the start of the function data: nearly every tree is one if it is counted from there.
+/* Find the start of the function data: the place from which nearly every tree is valid.
  * Returns 0 or -errno. */
 static int seek_gofunc(struct op_gopclntab *t)
 {
@@ -408,7 +408,7 @@ static void read_line(struct op_gopclntab *t, const struct op_go_function *f,
 		ret->file[0] = 0;
 }
 
-/* Returns how many lines, as long as there are steps left. */
+/* Returns the number of lines, as long as there are steps left. */
 static size_t read_lines(struct op_gopclntab *t, const struct op_go_function *f,
 			 uint64_t vaddr, struct op_go_line *ret, size_t len)
 {
@@ -432,7 +432,7 @@ int op_gopclntab_lines(struct op_gopclntab *t, const struct op_go_function *f,
 	n = read_lines(t, f, vaddr, ret, len);
 	(void)op_elf_work(t->elf, (ADDRESS_STEPS_MAX - t->steps_left) * STEP_WORK);
 	if (!t->steps_left && len) {
-		/* no compiler's table takes so long: the function's name alone */
+		/* no compiler's table is that long: use only the function's name */
 		read_line(t, f, &outermost, ret);
 		n = 1;
 	}

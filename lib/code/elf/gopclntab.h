@@ -41,7 +41,8 @@ struct op_go_function {
 	uint32_t nfuncdata;
 	uint32_t start_line; /* 0: unknown (before Go 1.20) */
 	uint32_t flags;	     /* OP_GO_* */
-	uint32_t id; /* one that the runtime knows by a number of its own; 0: any */
+	/* runtime.funcID of a function that the runtime treats specially; 0: any other */
+	uint32_t id;
 };
 
 /* A source position; if there are several, the innermost inlined function is first. */

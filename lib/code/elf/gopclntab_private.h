@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the readers of Go's tables share. */
+/* Shared by the readers of Go's tables. */
 #ifndef OP_CODE_ELF_GOPCLNTAB_PRIVATE_H
 #define OP_CODE_ELF_GOPCLNTAB_PRIVATE_H
 
@@ -33,15 +33,15 @@ struct op_gopclntab {
 	uint64_t text; /* ELF address that functions are relative to; 0 before 1.18 */
 
 	/*
-	 * ELF address that function data is relative to; 0: unknown. It is one of the
-	 * places. The bytes there decide which one, at the first look-up of an inlined
-	 * call.
+	 * ELF address from which offsets of function data count; 0: unknown. It is one
+	 * of the places. The bytes there decide which one, at the first look-up of an
+	 * inlined call.
 	 */
 	uint64_t gofunc;
 	bool gofunc_sought;
 	uint64_t places[OP_GO_PLACES];
 
-	uint64_t steps_left; /* values that may still be read for what is asked for */
+	uint64_t steps_left; /* values that may still be read for the current request */
 
 	uint64_t len; /* number of functions */
 	/* File offsets of the parts. */

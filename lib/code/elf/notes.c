@@ -37,7 +37,7 @@ static void take_note(const uint8_t *name, uint32_t name_len, uint32_t type,
 		ids->gnu_at = at;
 	} else if (name_len == 4 && memcmp(name, "Go\0", 4) == 0 &&
 		   type == GO_BUILDID_TAG && !ids->go[0]) {
-		/* A longer one is ignored: cut to our size it would not be unique. */
+		/* Ignore a longer one: cut to our size it would not be unique. */
 		if (desc_len < sizeof(ids->go) && !memchr(desc, 0, desc_len))
 			memcpy(ids->go, desc, desc_len);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef OP_CODE_ELF_PRIVATE_H
 #define OP_CODE_ELF_PRIVATE_H
 
@@ -40,7 +40,7 @@ enum {
 
 #define OP_ELF_WORK_NS UINT64_C(1000000000)
 
-/* What a small read gave. */
+/* The bytes of a small read. */
 struct op_elf_kept {
 	uint64_t off;
 	uint8_t len; /* 0: nothing is kept here */

@@ -11,9 +11,9 @@
 #include "code/elf/stream.h"
 
 enum {
-	NAME_MAX_BYTES = 64, /* of a variable that is asked for, with the NUL */
+	NAME_MAX_BYTES = 64, /* bytes of a variable's name, with the NUL */
 	RELOCATIONS_MAX = 1 << 20,
-	TLS_SYMBOLS_MAX = 4096, /* whose names are compared, in one table */
+	TLS_SYMBOLS_MAX = 4096, /* symbols of one table whose names are compared */
 	FLAGS_1_PIE = 0x08000000,
 	THREAD_HEAD_BYTES = 16, /* aarch64: before the executable's block */
 	PIECE_BYTES = 65536,
@@ -119,7 +119,7 @@ static bool is_executable(const struct op_elf *elf, const struct dynamic *d)
 	return elf->type == ET_EXEC || (d->flags_1 & FLAGS_1_PIE);
 }
 
-/* The block of the executable has its place next to the thread pointer, in every thread. */
+/* In every thread, the block of the executable is next to the thread pointer. */
 static int static_place(const struct op_elf *elf, uint64_t value, struct op_elf_tls *ret)
 {
 	const struct op_elf_segment *tls = segment_of(elf, PT_TLS);
@@ -164,7 +164,7 @@ static enum op_elf_tls_form form_of(const struct op_elf *elf, uint32_t type)
 	return type == R_AARCH64_TLS_DTPMOD ? OP_ELF_TLS_SLOT_MODULE : 0;
 }
 
-/* Is this entry the variable's: by its symbol, or without one by the address? */
+/* Does this entry belong to the variable: by its symbol, or without one by the address? */
 static bool take_entry(const struct op_elf *elf, const uint8_t *entry,
 		       const struct wanted *wanted, struct op_elf_tls *ret)
 {
@@ -175,7 +175,7 @@ static bool take_entry(const struct op_elf *elf, const uint8_t *entry,
 	enum op_elf_tls_form form = form_of(elf, (uint32_t)ELF64_R_TYPE(info));
 	bool named = ELF64_R_SYM(info) == wanted->symbol;
 
-	/* a module's entry without a symbol is for any variable of the file */
+	/* a module's entry without a symbol serves any variable of the file */
 	if (!form || (!named && (ELF64_R_SYM(info) || addend != wanted->value ||
 				 form == OP_ELF_TLS_SLOT_MODULE)))
 		return false;
@@ -240,7 +240,7 @@ int op_elf_tls_find(struct op_elf *elf, const char *name, struct op_elf_tls *ret
 
 /* ---- the place in a process ---- */
 
-/* Of a module's block, by the table that thread control blocks point to. */
+/* The address of a module's block, from the table to which thread control blocks point. */
 static int in_module(const struct op_elf *elf, bool musl, const uint64_t word[2],
 		     struct op_elf_tls_place *ret)
 {
@@ -283,7 +283,7 @@ int op_elf_tls_place(struct op_elf *elf, const struct op_elf_tls *tls,
 		r = in_module(elf, musl, word, &place);
 	} else if (tls->form == OP_ELF_TLS_SLOT_DESCRIPTOR &&
 		   !(r = is_static(word[1], &place))) {
-		/* of a library that was loaded later: the argument leads to both */
+		/* the argument of a library that was loaded later leads to both */
 		r = op_memory_read(memory, word[1], word, sizeof(word));
 		r = r < 0 ? r : in_module(elf, musl, word, &place);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where threads have a thread-local variable, by its file. */
+/* Finds a thread-local variable of a file, and its place in each thread. */
 #ifndef OP_CODE_ELF_TLS_H
 #define OP_CODE_ELF_TLS_H
 
@@ -8,7 +8,7 @@
 
 enum op_elf_tls_form {
 	OP_ELF_TLS_STATIC = 1, /* offset is from the thread pointer */
-	/* slot is the ELF address of words that the loader has written: */
+	/* slot is the ELF address of words that the loader writes: */
 	OP_ELF_TLS_SLOT_OFFSET,	    /* one: the offset from the thread pointer */
 	OP_ELF_TLS_SLOT_DESCRIPTOR, /* two: a function and its argument (TLSDESC) */
 	OP_ELF_TLS_SLOT_MODULE, /* two: the module's number and the offset in its block */
@@ -21,16 +21,16 @@ struct op_elf_tls {
 };
 
 /*
- * Find the variable @name, which the file defines and exports; of an executable also one that is
- * not exported. Returns 1 and *@ret, 0 where there is none or no code of the file asks for its
- * place, -errno.
+ * Find the variable @name, which the file defines and exports. An executable need not
+ * export it. Returns 1 and *@ret; 0 if there is none, or no code of the file uses it;
+ * -errno.
  */
 int op_elf_tls_find(struct op_elf *elf, const char *name, struct op_elf_tls *ret);
 
 /*
- * Where a thread of a process has the variable: the thread pointer + offset; or, where there is a
- * module, that module's block of the thread + offset. The blocks' table (DTV) is found by the word
- * at the thread pointer + dtv_at, and has dtv_step bytes a module.
+ * The place of a variable in each thread of a process: the thread pointer + offset, or
+ * with a module that module's block of the thread + offset. The word at the thread
+ * pointer + dtv_at points to the table of blocks (DTV), with dtv_step bytes a module.
  */
 struct op_elf_tls_place {
 	int64_t offset;
@@ -40,9 +40,9 @@ struct op_elf_tls_place {
 };
 
 /*
- * Read the place of @tls in the process whose memory is @memory, and whose C library is musl or
- * glibc. @bias: process address - ELF address. Returns 1 with *@ret; 0 where the loader has not
- * written it yet; -EBADMSG; an error of reading.
+ * Read the place of @tls in the process whose memory is @memory, and whose C library is
+ * musl or glibc. @bias: process address - ELF address. Returns 1 with *@ret; 0 if the
+ * loader has not written it yet; -EBADMSG; an error of reading.
  */
 int op_elf_tls_place(struct op_elf *elf, const struct op_elf_tls *tls,
 		     const struct op_memory *memory, uint64_t bias, bool musl,

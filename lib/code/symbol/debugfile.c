@@ -25,7 +25,7 @@ enum {
 	CRC_FILE_MAX = 64 << 20,
 };
 
-/* What identifies the right file. */
+/* Identifies the right file. */
 struct wanted {
 	struct op_elf *elf;
 	char build_id[65];
@@ -33,15 +33,14 @@ struct wanted {
 	uint32_t crc;
 };
 
-/* A place to search for debug files: below a directory, or through a function that opens
- * a path. */
+/* A place to search for debug files: a directory, or a function that opens a path. */
 struct place {
 	const char *root;
 	int (*open)(void *ctx, const char *path);
 	void *ctx;
 };
 
-/* Open @path below a place; no link and no ".." may lead out of it. */
+/* Open @path below a place. No link and no ".." may lead out of it. */
 static int open_below(const struct place *place, const char *path)
 {
 	struct open_how how = {

@@ -17,9 +17,10 @@ enum {
 	INPUT_MAX = 8192,
 	OUTPUT_MAX = 32 << 10,
 	/*
-	 * Longer C++ names are refused by libiberty unless its limit of recursion is off. It
-	 * recurses once for each byte at most, and has an array on the stack for its
-	 * length, so such names have a thread with a stack for that.
+	 * libiberty refuses longer C++ names unless its limit of recursion is off.
+	 * Without the limit it recurses at most once for each byte, and has an array of
+	 * the name's length on the stack. So such names get a thread with a stack large
+	 * enough for that.
 	 */
 	SHORT_MAX = 1024,
 	STACK_BYTES = 32 << 20,
@@ -33,10 +34,10 @@ struct output {
 };
 
 /*
- * A few hundred bytes of back references can produce an output larger than any memory, so
- * a longjmp() leaves the demangler when the bound is reached. Its callback interface
- * keeps nothing on the heap except the punycode of a v0 name, which would leak. Such
- * names therefore have a bound on their input.
+ * A few hundred bytes of back references can produce an output larger than any memory,
+ * so a longjmp() leaves the demangler at the bound. Its callback interface keeps
+ * nothing on the heap except the punycode of a v0 name, which would leak. So the input
+ * of such names is bounded, too.
  */
 static void take(const char *bytes, size_t len, void *data)
 {

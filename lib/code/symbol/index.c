@@ -14,7 +14,7 @@ enum {
 	CLASS_NO_SIZE = 1 << 6,
 	CLASS_LOCAL = 1 << 5,
 	CLASS_NO_TYPE = 1 << 4,
-	/* Room made at once for the symbols of a table that has so many entries, or more. */
+	/* Memory is allocated at once for a table of this many entries or more. */
 	ROOM_MAX = 1 << 20,
 };
 
@@ -158,7 +158,8 @@ int op_symbol_index_add_table(struct op_symbol_index_builder *b, struct op_elf *
 	b->elf = elf;
 	b->source = source;
 	b->table = *table;
-	/* Room that grows is taken twice for a moment. Where there is none, it grows. */
+	/* Memory that grows is taken twice for a moment. If one allocation fails, let
+	 * it grow. */
 	(void)op_vec_reserve(&b->raw, room_for(b, table->count));
 	r = op_elf_symbol_each(elf, table, take_symbol, b);
 	if (r) {

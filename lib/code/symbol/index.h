@@ -83,8 +83,8 @@ struct op_symbol_index_builder {
 /* Begin the index of @elf's code. Returns 0 or -ENOMEM. */
 int op_symbol_index_begin(struct op_symbol_index_builder *b, struct op_elf *elf,
 			  size_t limit_bytes);
-/* The most bytes that adding a table of @count entries makes the index larger by, until it is
- * finished. */
+/* The most bytes by which adding a table of @count entries enlarges the index, until it
+ * is finished. */
 uint64_t op_symbol_index_bytes(const struct op_symbol_index_builder *b, uint64_t count);
 /* Add the functions of one symbol table. Returns how many; or -EFBIG past the limit or
  * -errno, and then none is added. */
@@ -102,8 +102,8 @@ size_t op_symbol_index_lookup(const struct op_symbol_index *index, uint64_t vadd
 			      size_t *ret_first);
 
 /*
- * Sorts symbols in place. The C library's qsort() takes as much memory again as what it sorts:
- * of a large program's names that is most of what reading them takes.
+ * Sorts symbols in place. The C library's qsort() takes as much memory again as it
+ * sorts, which for a large program is most of what reading its names takes.
  */
 
 /* Sort by address, then by class, then by name. Takes no memory but a bounded stack. */

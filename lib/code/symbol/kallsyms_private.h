@@ -10,9 +10,8 @@
 struct op_kallsyms_symbol {
 	uint64_t addr;
 	uint32_t module;
-	uint32_t
-		/* the lowest of several at an address wins; UINT32_MAX: not a function */
-		rank;
+	/* the lowest of several at an address wins; UINT32_MAX: not a function */
+	uint32_t rank;
 	char name[OP_KALLSYMS_NAME_MAX];
 };
 

@@ -17,7 +17,7 @@
 
 enum {
 	NOTES_BYTES_MAX = 64 << 10,
-	/* Reading again may take one part in so many of the time. */
+	/* Reading again may take at most one part in so many of the time. */
 	RELOAD_SHARE = 50,
 };
 

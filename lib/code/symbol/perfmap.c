@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads perf maps. A line is "START SIZE name" with hexadecimal numbers. Only 16 bytes
- * are kept of a line; a name is read from the file when it is asked for. A later line
- * takes precedence over an earlier one, because JIT compilers reuse memory.
+ * Reads perf maps. A line is "START SIZE name" with hexadecimal numbers. Of a line 16
+ * bytes are kept, and its name is read from the file on demand. A later line wins over
+ * an earlier one, because JIT compilers reuse memory.
  */
 #include "code/symbol/perfmap.h"
 
@@ -22,10 +22,10 @@ enum {
 	PIECE_BYTES = 64 << 10,
 	/* 4 MiB of memory; beyond that the older half is counted and dropped. */
 	ENTRIES_MAX = 1 << 18,
-	DIGIT_BITS = 11, /* of the search for the middle */
+	DIGIT_BITS = 11, /* for the search for the middle */
 	DIGITS = 1 << DIGIT_BITS,
 	/* The most that one look reads, however fast the process writes: a few ms of
-	 * work. The next look continues. */
+	 * work. The next look reads on. */
 	READ_BYTES_MAX = 2 << 20,
 	NAME_BYTES_MAX = 1024,
 	/* Entries before an address that are searched for one that covers it. */
@@ -34,12 +34,12 @@ enum {
 
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 
-/* Time between two checks whether another file has taken its place. */
+/* Time between two checks whether another file has replaced this one. */
 static const uint64_t OPEN_NS = UINT64_C(1000000000);
-/* A last line without a newline is whole once it has stood for so long. */
+/* A last line without a newline counts as complete after this time. */
 static const uint64_t REST_NS = UINT64_C(500000000);
-/* A look for new lines that took longer than this is followed by a pause of four times
- * its duration. */
+/* If reading new lines took longer than this, a pause of four times its duration
+ * follows. */
 static const uint64_t QUICK_NS = UINT64_C(100000);
 
 struct entry {
@@ -54,9 +54,10 @@ struct op_perfmap {
 	int fd;
 	uint64_t look_ns;   /* the next look for new lines is not before this time */
 	uint64_t opened_ns; /* when another file was last looked for */
-	uint64_t read;	    /* bytes of the file that are parsed */
+	uint64_t read;	    /* bytes of the file that were parsed */
 	OP_VEC(struct entry) entries;
-	size_t sorted;	  /* the first so many entries are sorted by address */
+	/* this many entries, from the first on, are sorted by address */
+	size_t sorted;
 	uint64_t refused; /* lines dropped */
 	bool behind;	  /* there is more to read: a later line may name the same code */
 	uint64_t rest;	  /* where a last line without a newline ended, and since when */
@@ -94,7 +95,7 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 	return p;
 }
 
-/* Where the name of the entry is that is in the middle of the file, digit by digit from the
+/* The file offset of the name in the middle of the file, found digit by digit from the
  * highest. */
 static uint32_t middle(const struct op_perfmap *map)
 {
@@ -121,7 +122,7 @@ static uint32_t middle(const struct op_perfmap *map)
 	return found;
 }
 
-/* Drop the half of the entries that was written first: its code is the likeliest to be gone. */
+/* Drop the older half of the entries: its code is the most likely to be gone. */
 static void drop_older_half(struct op_perfmap *map)
 {
 	uint32_t from = middle(map);
@@ -184,7 +185,8 @@ static ssize_t take_piece(struct op_perfmap *map, const char *piece, size_t len)
 	return start - piece;
 }
 
-/* A last line without a newline: it may not be completely written yet. After a while it is. */
+/* A last line without a newline may not be complete yet. After a while it counts as
+ * complete. */
 static int take_rest(struct op_perfmap *map, const char *rest, size_t len)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
@@ -287,7 +289,7 @@ static int sort(struct op_perfmap *map)
 	return 0;
 }
 
-/* Check whether another file has taken its place. */
+/* Check whether another file has replaced this one. */
 static void reopen(struct op_perfmap *map, uint64_t now_ns)
 {
 	struct stat old;
@@ -418,7 +420,7 @@ const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr)
 	char *newline;
 	ssize_t n;
 
-	/* Without memory for the new lines, the old ones still hold. */
+	/* Without memory for the new lines, the old ones stay valid. */
 	(void)refresh(map);
 	e = map->behind ? NULL : lookup(map, addr);
 	if (!e)

@@ -15,16 +15,16 @@ struct op_perfmap;
 typedef int (*op_perfmap_open_fn)(void *ctx);
 
 /*
- * Returns 0, or what @open_file returned. While names are asked for, @open_file is called
- * again once a second, because the file may be replaced. Appended lines are read, for no
- * more than a fifth of the time.
+ * Returns 0, or what @open_file returned. While names are looked up, @open_file is
+ * called again once a second, because the file may be replaced. Reading appended lines
+ * takes at most a fifth of the time.
  */
 int op_perfmap_new(op_perfmap_open_fn open_file, void *ctx, struct op_perfmap **ret);
 struct op_perfmap *op_perfmap_free(struct op_perfmap *map);
 OP_DEFINE_CLEANUP(struct op_perfmap *, op_perfmap_free)
 /* The name at a process address, or NULL. Valid until the next call. */
 const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr);
-/* Read what was appended. Returns a number that differs where names may differ. */
+/* Read appended lines. Returns a number that changes when names may have changed. */
 uint64_t op_perfmap_number(struct op_perfmap *map);
 /* The number of lines dropped, the oldest first, because of the limit of 262,144. */
 uint64_t op_perfmap_refused(const struct op_perfmap *map);

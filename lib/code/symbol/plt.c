@@ -22,7 +22,7 @@ enum {
 	PUSH = 0x68,
 };
 
-/* What leads to the function: a word of memory, or the number of a relocation. */
+/* Identifies the function: a word of memory, or the number of a relocation. */
 struct way {
 	bool by_number;
 	uint64_t slot;
@@ -80,7 +80,8 @@ static int read_relocation(struct op_elf *elf, const struct op_elf_section *sect
 				sizeof(*ret));
 }
 
-/* Find the relocation of @slot: words stand in the order of their relocations with most linkers. */
+/* Find the relocation of @slot. Most linkers put words into the order of their
+ * relocations. */
 static int find_relocation(struct op_elf *elf, const struct op_elf_section *section,
 			   uint64_t slot, Elf64_Rela *ret)
 {

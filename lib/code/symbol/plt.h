@@ -9,9 +9,9 @@
 #include "code/elf/file.h"
 
 /*
- * Find the function that the entry at @vaddr jumps to, by its relocation. Returns 1, its
- * name in @buf (as in the file, at most @size bytes) and the entry's start; 0 if it is no
- * entry or that is not known; or -errno.
+ * Find the function to which the entry at @vaddr jumps, by its relocation. Returns 1,
+ * its name in @buf (as in the file, at most @size bytes) and the entry's start; 0 if
+ * there is no entry or its function is not known; or -errno.
  */
 int op_plt_find(struct op_elf *elf, uint64_t vaddr, char *buf, size_t size,
 		uint64_t *ret_start);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A radix sort from the first byte of the key on: symbols are put into the part of their byte by
- * exchanges, and each part is sorted by the bytes that follow. So however a file orders its
- * symbols, the work is bounded by their number times the bytes of a key.
+ * A radix sort that begins with the first byte of the key. Exchanges move each symbol
+ * to the part of its byte, and each part is sorted by the next bytes. So the work is at
+ * most the number of symbols times the bytes of a key, whatever their order in the
+ * file.
  */
 #include "code/symbol/index.h"
 
@@ -51,8 +52,8 @@ static inline uint8_t key_byte(const struct op_symbol_raw *s, unsigned int which
 	return (uint8_t)(s->name >> (8 * (8 - which)));
 }
 
-/* Put each symbol into the part of its byte; *@ends has where each part ends. Returns whether all
- * are in one part. */
+/* Move each symbol to the part of its byte. *@ends gets the end of each part. Returns
+ * whether all are in one part. */
 static bool divide(struct op_symbol_raw *raw, size_t len, unsigned int which,
 		   size_t ends[BYTE_VALUES])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the sources of names of a file, and finds the best name of an address. */
+/* Chooses the sources of a file's names, and finds the best name of an address. */
 #include "code/symbol/symbols.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ enum {
 	GO_LINES_MAX = 16,
 };
 
-/* Where the names of one source are. */
+/* The place of the names of one source. */
 struct names {
 	struct op_elf *elf; /* NULL: there are none, or they are in blob */
 	uint64_t offset;
@@ -75,8 +75,8 @@ size_t op_symbols_bytes(const struct op_symbols *s)
 	       (s->lines ? GO_LINES_MAX * sizeof(*s->lines) : 0);
 }
 
-/* Add the symbol table of @elf. Returns how many functions it has, -ENOMEM or -EAGAIN; a table
- * that is too large or cannot be read is left out. */
+/* Add the symbol table of @elf. Returns how many functions it has, -ENOMEM or -EAGAIN.
+ * A table that is too large or cannot be read is left out. */
 static int add_source(struct op_symbols *s, struct op_symbol_index_builder *b,
 		      enum op_names_source source, struct op_elf *elf,
 		      const struct op_symbols_options *o, struct op_log *log)
@@ -113,7 +113,7 @@ static int add_debugfile(struct op_symbols *s, struct op_symbol_index_builder *b
 	return r > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : r;
 }
 
-/* May @elf be stripped, with some names left? */
+/* May @elf be stripped, with only some names left? */
 static bool has_more(const struct op_elf *elf)
 {
 	return op_elf_section(elf, ".gnu_debuglink") ||
@@ -224,7 +224,7 @@ static int keep_mini_names(struct op_symbols *s, size_t limit)
 	return 0;
 }
 
-/* Begin again, with .dynsym alone. */
+/* Start again, with .dynsym alone. */
 static int leave_out_mini(struct op_symbols *s, const struct op_symbols_options *o,
 			  struct op_log *log)
 {
@@ -294,14 +294,14 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 
 static size_t underscores(const char *name)
 {
-	/* The underscore that begins a mangled name is not the author's. */
+	/* The underscore at the start of a mangled name is not the author's. */
 	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
 		return 0;
 	return strspn(name, "_");
 }
 
-/* Is @a the better name for a function that has both? `write` rather than `__write`,
- * strong rather than weak, short rather than long. */
+/* Is @a the better name of a function with both names? `write` is better than
+ * `__write`, strong than weak, short than long. */
 static bool is_better(const char *a, bool a_weak, const char *b, bool b_weak)
 {
 	size_t x = underscores(a);
@@ -378,7 +378,7 @@ static int add_plt(char **name)
 	return 0;
 }
 
-/* The name of an entry of the linkage table is that of what it leads to, and "@plt". */
+/* The name of an entry of the linkage table is that of its function, and "@plt". */
 static int find_plt(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret)
 {
 	enum op_mangling mangling = OP_MANGLING_NONE;

@@ -2,8 +2,7 @@
 /*
  * Names of the functions of one executable: from .symtab, .dynsym, .gnu_debugdata,
  * separate debug files (build id directories, .gnu_debuglink) and Go's .gopclntab. Only
- * sorted addresses are in memory; the names stay in the file and are read when they are
- * asked for.
+ * sorted addresses are in memory. Names stay in the file and are read on demand.
  */
 #ifndef OP_CODE_SYMBOL_SYMBOLS_H
 #define OP_CODE_SYMBOL_SYMBOLS_H
@@ -39,17 +38,17 @@ struct op_symbols_options {
 	 * whose files are acceptable. Returns a descriptor or -errno. */
 	int (*open)(void *ctx, const char *path);
 	void *open_ctx;
-	const char *path; /* of the executable below root; NULL: unknown */
+	const char *path; /* path of the executable below root; NULL: unknown */
 	/* memory limit, 0: unlimited; past it the least useful source is left out */
 	size_t limit_bytes;
-	/* May so many bytes be taken for a moment? NULL: yes. */
+	/* May so many bytes be allocated for a moment? NULL: always. */
 	bool (*may_take)(void *ctx, uint64_t bytes);
 	void *may_take_ctx;
 };
 
-/* Load the index of @elf, which must outlive the result (borrowed). A file without names
- * gives an index that finds nothing. Returns 0; -EAGAIN if what it takes may not be taken now;
- * -ENOMEM or -errno. */
+/* Load the index of @elf, which must outlive the result (borrowed). A file without
+ * names gives an index that finds nothing. Returns 0; -EAGAIN if the memory may not be
+ * allocated at present; -ENOMEM or -errno. */
 int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 		   struct op_log *log, struct op_symbols **ret);
 struct op_symbols *op_symbols_free(struct op_symbols *symbols);
@@ -82,8 +81,9 @@ int op_debugfile_find(struct op_elf *elf, const struct op_symbols_options *o,
  * 0 if there is none that can be read; -ENOMEM. */
 int op_minidebug_open(struct op_elf *elf, size_t limit, struct op_elf **ret);
 
-/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14", or "memcpy@GLIBC_2.2.5" where
- * the file has versions @defined. Names of Crystal and OCaml have an '@' of their own. */
+/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14", or
+ * "memcpy@GLIBC_2.2.5" if the file defines versions (@defined). Names of Crystal and
+ * OCaml have an '@' of their own. */
 void op_symbol_cut_version(char *name, bool defined);
 
 #endif

@@ -4,8 +4,8 @@
 #include <elf.h>
 
 enum {
-	/* DWARF numbers, and offsets from sp in x86-64's struct rt_sigframe, whose first
-	 * word the handler's return has popped */
+	/* DWARF numbers, and offsets from sp in x86-64's struct rt_sigframe. The return
+	 * of the handler has popped its first word. */
 	X86_SP = 7,
 	X86_SIGNAL_SP = 160,
 	X86_SIGNAL_IP = 168,

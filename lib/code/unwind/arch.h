@@ -20,15 +20,16 @@ enum {
 	OP_ARCH_X86_64_KEPT = 3, /* rbx */
 };
 
-/* The same, and the rule says where state.kept is saved, too. */
+/* The same. The rule also says where state.kept is saved. */
 bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state,
 				 struct op_unwind_rule *ret);
 bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_unwind_rule *ret);
 
 /*
- * Is it the row of what a signal handler returns to, which stands for the kernel's signal
- * frame (OP_CFA_SIGNAL)? Others have augmentation 'S', too: it only says that no call
- * precedes the address at which they were left (OCaml's runtime, Wine's system calls).
+ * Is it the row of the code to which a signal handler returns, which stands for the
+ * kernel's signal frame (OP_CFA_SIGNAL)? Other FDEs have augmentation 'S', too (OCaml's
+ * runtime, Wine's system calls). It only means that the address at which they were left
+ * is not behind a call.
  */
 bool op_arch_is_signal_frame(uint16_t machine, const struct op_cfi_state *state);
 
@@ -58,7 +59,7 @@ static inline struct op_unwind_rule op_arch_join(struct op_arch_parts parts)
 bool op_arch_other_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
 		       struct op_arch_parts *ret);
 
-/* Is the caller's sp equal to the CFA? Other values cannot be expressed. */
+/* Is the caller's sp equal to the CFA? A rule cannot express other values. */
 static inline bool op_arch_sp_is_cfa(const struct op_cfi_value *sp)
 {
 	return sp->how == OP_CFI_UNSET || (sp->how == OP_CFI_IS_CFA && sp->off == 0);

@@ -22,8 +22,8 @@ static bool save_fp_elsewhere(const struct op_cfi_value *fp, struct op_arch_part
 	return true;
 }
 
-/* There is no branch between saved and not saved, since that changes from row to row. An
- * undefined fp, as in the outermost frames, is not needed by anybody. */
+/* There is no branch between saved and not saved, because that changes from row to row.
+ * An undefined fp, as in outermost frames, is not needed. */
 static bool save_fp(const struct op_cfi_value *fp, struct op_arch_parts *ret)
 {
 	struct op_arch_parts elsewhere = { 0 };

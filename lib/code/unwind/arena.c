@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Free memory is an array of extents sorted by address; the first that fits is used. An
- * extent never crosses a slab. For each power of two the allocator knows an address below
- * which no extent is that long, so that small holes are not searched again and again.
- * Memory in its grace period waits in a queue. Room in both arrays for each object is
- * reserved when the object is allocated, so that a release cannot fail.
+ * Free memory is an array of extents sorted by address, and the first that fits is
+ * used. An extent never crosses a slab. For each power of two the allocator knows an
+ * address below which no extent is that long, so it does not search small holes again
+ * and again. Memory in its grace period waits in a queue. Each allocation also reserves
+ * space in both arrays, so that a release cannot fail.
  */
 #include "code/unwind/arena.h"
 
@@ -43,7 +43,7 @@ struct op_arena {
 	bool *gone;	 /* [slabs_max]; of the first slabs_len: it was given back */
 	uint32_t slabs_len;
 	uint32_t slabs_gone;
-	uint32_t slabs_room; /* so many may exist: op_arena_set_limit() */
+	uint32_t slabs_room; /* limit of slabs, from op_arena_set_limit() */
 	uint32_t slabs_max;
 	OP_VEC(struct extent) spare;
 	uint32_t first[CLASSES];      /* no extent before it has 2^i granules or more */
@@ -52,6 +52,7 @@ struct op_arena {
 	size_t live; /* number of objects that are allocated */
 	uint64_t used;
 	uint64_t grace;
+	uint64_t fence_ns;
 	uint64_t failed;
 	uint64_t map_failures;
 };
@@ -67,6 +68,7 @@ int op_arena_new(const struct op_arena_ops *ops, void *ctx, uint64_t budget_byte
 		return -ENOMEM;
 	arena->ops = *ops;
 	arena->ctx = ctx;
+	arena->fence_ns = UINT64_MAX;
 	arena->slabs_max = (uint32_t)OP_MIN(OP_MAX(slabs, 1), OP_SLABS_MAX);
 	arena->slabs_room = arena->slabs_max;
 	arena->slabs = calloc(arena->slabs_max, sizeof(*arena->slabs));
@@ -121,7 +123,7 @@ static void note_spare(struct op_arena *arena, const struct extent *e)
 		arena->first[c] = OP_MIN(arena->first[c], e->start);
 }
 
-/* Add @extent to `spare` and join it with its neighbours. There is room. */
+/* Add @extent to `spare`, which is not full, and join it with its neighbours. */
 static void spare_add(struct op_arena *arena, struct extent extent)
 {
 	size_t i = spare_after(arena, extent.start);
@@ -147,7 +149,8 @@ static void spare_add(struct op_arena *arena, struct extent extent)
 	note_spare(arena, &e[i]);
 }
 
-/* Reserve room to release one object more than are allocated, and for one more slab. */
+/* Reserve space in both arrays for one more release than there are objects, and for one
+ * more slab. */
 static int reserve(struct op_arena *arena)
 {
 	size_t queued = arena->queue.len - arena->queue_head;
@@ -158,7 +161,7 @@ static int reserve(struct op_arena *arena)
 	return 0;
 }
 
-/* The number of the slab that is made next. */
+/* The number of the next new slab. */
 static uint32_t next_slab(const struct op_arena *arena)
 {
 	uint32_t i = 0;
@@ -319,8 +322,8 @@ void *op_arena_at(struct op_arena *arena, op_ref ref)
 	return start + ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
 }
 
-/* It is made before it may be needed. Pages of it that nobody touches take no memory,
- * which is not certain for memory of malloc(). */
+/* Made in advance. Pages of a mapping that nobody touches take no memory, which is not
+ * certain for malloc(). */
 static void *map_void_slab(void)
 {
 	void *memory = mmap(NULL, OP_SLAB_BYTES, PROT_READ | PROT_WRITE,
@@ -373,12 +376,18 @@ uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes)
 	return given;
 }
 
+void op_arena_set_fence(struct op_arena *arena, uint64_t ns)
+{
+	arena->fence_ns = ns;
+}
+
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
 {
 	while (arena->queue_head < arena->queue.len) {
 		struct waiting *w = &arena->queue.data[arena->queue_head];
 
-		if (now_ns < w->since_ns || now_ns - w->since_ns < OP_ARENA_GRACE_NS)
+		if (now_ns < w->since_ns || now_ns - w->since_ns < OP_ARENA_GRACE_NS ||
+		    w->since_ns > arena->fence_ns)
 			break;
 		spare_add(arena, w->extent);
 		arena->grace -= (uint64_t)w->extent.len << OP_REF_SHIFT;

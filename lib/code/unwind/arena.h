@@ -25,12 +25,12 @@ struct op_arena;
 
 struct op_arena_stats {
 	uint64_t used_bytes;  /* in allocated objects */
-	uint64_t grace_bytes; /* freed, in the grace period */
-	uint64_t slab_bytes;  /* of all slabs that there are */
+	uint64_t grace_bytes; /* freed, and in the grace period */
+	uint64_t slab_bytes;  /* of all existing slabs */
 	uint64_t limit_bytes;
-	uint64_t room_bytes; /* so many there may be at present: op_arena_set_limit() */
-	uint64_t failed;     /* allocations refused because of the budget */
-	uint64_t unmapped_bytes; /* of slabs that are unmapped for now */
+	uint64_t room_bytes;	 /* current limit, from op_arena_set_limit() */
+	uint64_t failed;	 /* allocations refused because of the budget */
+	uint64_t unmapped_bytes; /* of slabs that are unmapped at present */
 	uint64_t map_failures;	 /* accesses to a slab that could not be mapped again */
 };
 
@@ -45,9 +45,9 @@ OP_DEFINE_CLEANUP(struct op_arena *, op_arena_free)
 int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret);
 /*
  * Release an object of op_arena_alloc() with the same @bytes. @ref 0 does nothing.
- * @now_ns is CLOCK_MONOTONIC and may lag, as that of a batch does: the grace period then
- * begins at the time of clock_ns. 0: the object was never published and needs no grace
- * period.
+ * @now_ns is CLOCK_MONOTONIC and may lag, as the time of a batch does: the grace period
+ * begins at the time of clock_ns then. 0: the object was never published and needs no
+ * grace period.
  */
 void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns);
 /* The memory of slab @index; NULL if it was not made or cannot be mapped. */
@@ -56,15 +56,18 @@ const void *op_arena_slab(struct op_arena *arena, uint32_t index);
  * mapped again, the memory there is zero and what is written to it is lost. */
 void *op_arena_at(struct op_arena *arena, op_ref ref);
 /* Unmap all slabs until they are needed again, so that they do not count in this
- * process's RSS in between. All addresses returned before become invalid. */
+ * process's RSS meanwhile. All addresses returned before become invalid. */
 void op_arena_rest(struct op_arena *arena);
+/* Memory that was released after @ns stays as it is: something may still lead to it. At first
+ * nothing does. */
+void op_arena_set_fence(struct op_arena *arena, uint64_t ns);
 /* Make memory whose grace period is over available again. */
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);
-/* From now on no slab is made that would make the bytes of all of them more than @bytes; the
- * budget holds as well. */
+/* Make no slab from here on that would bring all slabs above @bytes. The budget still
+ * limits them, too. */
 void op_arena_set_limit(struct op_arena *arena, uint64_t bytes);
-/* Give back slabs of which nothing is in use or in its grace period, @bytes of them or a slab
- * more. Returns how many bytes. */
+/* Give back slabs without used memory or memory in its grace period: @bytes of them, or
+ * up to a slab more. Returns how many bytes. */
 uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes);
 void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret);
 

@@ -25,7 +25,7 @@ enum {
 };
 
 static const struct op_unwind_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
-/* where nothing says that the code keeps frame pointers */
+/* rule where nothing shows that the code keeps frame pointers */
 static const struct op_unwind_rule RULE_FRAME = { .cfa = OP_CFA_FRAME,
 						  .save = OP_SAVE_CHECK };
 static const struct op_unwind_rule RULE_STOP = { .cfa = OP_CFA_STOP };
@@ -168,8 +168,7 @@ static int flush_run(struct op_builder *b)
 		   with_cfa(rule, rule.cfa, (uint32_t)run->now));
 }
 
-/* Do the rules differ in nothing but the CFA's offset? Then their first halves are
- * equal. */
+/* Do the rules differ only in the CFA's offset? Then their first halves are equal. */
 static bool same_kind(struct op_unwind_rule a, struct op_unwind_rule b)
 {
 	uint32_t half_a;
@@ -180,8 +179,7 @@ static bool same_kind(struct op_unwind_rule a, struct op_unwind_rule b)
 	return half_a == half_b;
 }
 
-/* Add the row to the run, as one of its steps or because it is equal. Returns false if it
- * is neither. */
+/* Add the row to the run if it is equal or one more step. Returns false otherwise. */
 static bool extend_run(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
 	struct op_builder_row *run = &b->run;
@@ -268,8 +266,8 @@ static bool is_first_of_function(struct op_unwind_rule rule)
 
 /*
  * Nothing has called _start. If it is in a gap, it gets OP_UNWIND_RULE_STOP for
- * OP_UNWIND_TABLE_ENTRY_BYTES or up to the next function, if that is known and nearer. Returns 1
- * if the row at @pc is covered by it, 0, or -errno.
+ * OP_UNWIND_TABLE_ENTRY_BYTES, or up to the next function if that is known and nearer.
+ * Returns 1 if it covers the row at @pc, 0, or -errno.
  */
 static int stop_at_entry(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
@@ -368,8 +366,9 @@ static int finish_pages(struct op_builder *b, op_ref *ret)
 }
 
 /*
- * The segment is complete: write its struct op_segment to the arena. Without functions it is one
- * gap, where its code can be read or it has the entry point; else it has no pages.
+ * The segment is complete: write its struct op_segment to the arena. Without functions
+ * it is one gap if its code can be read or it has the entry point. Otherwise it has no
+ * pages.
  */
 static int close_segment(struct op_builder *b)
 {
@@ -463,7 +462,7 @@ int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end)
 int op_builder_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule)
 {
 	if (pc >= b->covered)
-		return 0; /* it is past the segment, where the function was cut */
+		return 0; /* it is beyond the segment, at whose end the function was cut */
 	return add(b, OP_MAX(pc, b->function), rule);
 }
 

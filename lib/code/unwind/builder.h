@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the pages of a table from functions and their rows, which must come in ascending
- * order of address. One row is kept back, since a later row at the same pc replaces it.
- * Rows are then joined with equal neighbours and into runs of pushes and pops, and
- * written to the page.
+ * Makes the pages of a table from functions and their rows, which must come in
+ * ascending order of address. The builder keeps one row back, because a later row at
+ * the same pc replaces it. It joins rows with equal neighbours and into runs of pushes
+ * and pops, and writes them to the page.
  */
 #ifndef OP_CODE_UNWIND_BUILDER_H
 #define OP_CODE_UNWIND_BUILDER_H
@@ -78,7 +78,7 @@ int op_builder_function(struct op_builder *b, uint64_t start, uint64_t end);
 /* The same for a signal trampoline. It begins one byte early if that byte is free,
  * because a return address is looked up one byte before it. */
 int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end);
-/* The same even if that byte is not free: what covers it is padding. */
+/* The same even if another function covers that byte, which is only padding. */
 int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end);
 /* @rule holds from @pc on in the current function. Pcs must ascend. Returns 0, -ENOSPC or
  * -ENOMEM. */
@@ -88,8 +88,8 @@ int op_builder_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule
 int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_unwind_rule rule);
 /* All functions were given: finish the segments. Returns 0, -ENOSPC or -ENOMEM. */
 int op_builder_finish(struct op_builder *b);
-/* The same where the table is one page of a segment: *@ret are its rows, which the caller
- * owns. Returns 1, 0 if no function was given, -ENOSPC or -ENOMEM. */
+/* The same for a table that is one page of a segment. *@ret are its rows, which the
+ * caller owns. Returns 1, 0 if there was no function, -ENOSPC or -ENOMEM. */
 int op_builder_finish_page(struct op_builder *b, struct op_page *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs' unwinder in user space: the sources of bpf/ compiled for the host. It
- * uses the same arena; the caller gives access to the memory of the process. It walks
- * first samples of a process, whose tables were not made yet when they were taken.
+ * uses the same arena. The caller gives access to the memory of the process. It walks
+ * first samples of a process, for which there were no tables when they were taken.
  */
 #ifndef OP_CODE_UNWIND_HOST_H
 #define OP_CODE_UNWIND_HOST_H
@@ -23,17 +23,17 @@ struct op_unwind_input {
 	const struct op_memory *memory;
 	const struct op_memory *stack; /* of stacks; NULL: memory */
 	uint32_t max_frames;	       /* 0: OP_FRAMES_MAX */
-	/* The words that the programs' walk found before it came to the frame of the
-	 * registers, which is not among them. */
+	/* Words that the programs' walk found before it came to the frame of the
+	 * registers, whose own words are not among them. */
 	const uint64_t *words;
 	uint32_t words_len; /* at most OP_USER_WORDS_MAX */
 	uint32_t frames;    /* frames in these words */
 	bool is_caller;	    /* registers->pc is a return address */
-	/* The process has run since the registers were taken: the heap of an interpreter
-	 * has changed since then, so its frames are left out. */
+	/* The process has run since the registers were taken. The heap of an
+	 * interpreter has changed since then, so its frames are left out. */
 	bool heap_moved;
-	/* Finds the rule for process address @pc of a mapping that is still lazy. Returns
-	 * whether it is known. May be NULL. */
+	/* Finds the rule for process address @pc of a mapping that is still lazy.
+	 * Returns whether it knows one. May be NULL. */
 	bool (*direct)(void *ctx, uint64_t pc, struct op_unwind_rule *ret);
 	void *direct_ctx;
 };
@@ -48,8 +48,8 @@ struct op_unwind_result {
 };
 
 /*
- * Walk the stack. *@ret says how the walk ended; its end is OP_END_UNKNOWN, with end_pc,
- * at a mapping that is still lazy if `direct` did not know the rule. Returns 0, -ENOMEM,
+ * Walk the stack. *@ret describes how the walk ended. At a mapping that is still lazy,
+ * if `direct` had no rule, its end is OP_END_UNKNOWN, with end_pc. Returns 0, -ENOMEM,
  * or -EINVAL for too many words.
  */
 int op_unwind_host(const struct op_unwind_input *input, struct op_unwind_result *ret);

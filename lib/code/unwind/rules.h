@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of unwind rules that all executables share. A rule is referenced by the
- * tables that use it (struct op_unwind_rule_set). When the last of them is gone and no program
- * can be reading the rule, its number is used for another one. OP_UNWIND_RULE_INVALID,
- * OP_UNWIND_RULE_STOP and OP_UNWIND_RULE_FRAME always exist.
+ * The table of unwind rules that all executables share. The tables that use a rule hold
+ * references to it (struct op_unwind_rule_set). When the last reference is gone and no
+ * program can be reading the rule, its number is used for another one.
+ * OP_UNWIND_RULE_INVALID, OP_UNWIND_RULE_STOP and OP_UNWIND_RULE_FRAME always exist.
  *
- * One table uses at most OP_UNWIND_RULES_SET_MAX rules: a further rule becomes OP_UNWIND_RULE_INVALID
- * and is counted as refused. The same happens when all numbers are taken;
- * op_unwind_rule_set.full then says so, so that other tables can be given up.
+ * One table uses at most OP_UNWIND_RULES_SET_MAX rules. A further rule becomes
+ * OP_UNWIND_RULE_INVALID and counts as refused. The same happens when all numbers are
+ * taken. op_unwind_rule_set.full shows that, so that the library can give up other
+ * tables.
  */
 #ifndef OP_CODE_UNWIND_RULES_H
 #define OP_CODE_UNWIND_RULES_H
@@ -55,7 +56,7 @@ void op_unwind_rules_release(struct op_unwind_rules *rules,
 /* Make numbers whose grace period is over available again. */
 void op_unwind_rules_reclaim(struct op_unwind_rules *rules, uint64_t now_ns);
 
-/* The rule of that number, as programs read it. */
+/* The rule with that number, as programs read it. */
 const struct op_unwind_rule *op_unwind_rules_get(const struct op_unwind_rules *rules,
 						 uint16_t number);
 

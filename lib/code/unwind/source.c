@@ -9,15 +9,16 @@
 #include "code/dwarf/cfi.h"
 #include "code/unwind/heights/heights.h"
 
-/* What is known of an FDE of augmentation 'S'. */
+/* State of an FDE of augmentation 'S': */
 enum signal {
 	SIGNAL_NONE,  /* it is none */
 	SIGNAL_BEGUN, /* its first row is still to come */
-	SIGNAL_DONE,  /* no more rows of it are wanted */
+	SIGNAL_DONE,  /* the rest of its rows is not needed */
 };
 
 enum {
-	/* of a page that is made before the others: FDEs, and bytes of their instructions */
+	/* limits for a page that is made before the others: FDEs, and bytes of their
+	 * instructions */
 	BETWEEN_FDES_MAX = 8192,
 	BETWEEN_PROGRAM_MAX = 1 << 18,
 };
@@ -165,8 +166,8 @@ static int open_cfi(struct op_source *s, struct op_elf *elf, bool keep)
 {
 	int r = op_cfi_new(elf, OP_CFI_EH_FRAME, &s->eh);
 
-	/* Go writes a .debug_frame for debuggers, which says the same as its own
-	 * table. */
+	/* Go writes a .debug_frame for debuggers, which has the same contents as its
+	 * own table. */
 	if (r >= 0 && !s->go)
 		r = open_debug_frame(elf, s->log, &s->debug);
 	if (r < 0)

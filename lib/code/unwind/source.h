@@ -13,8 +13,8 @@
 struct op_source;
 
 /*
- * Read the functions of @elf for @b; both are borrowed. With @keep the rules also say
- * where the register is saved by which CFAs in mid-stack are computed
+ * Read the functions of @elf for @b. Both are borrowed. With @keep the rules also have
+ * the place of the register from which CFAs in mid-stack are computed
  * (op_table.wants_kept). Returns 0 or -errno.
  */
 int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log,
@@ -22,16 +22,16 @@ int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op
 struct op_source *op_source_free(struct op_source *s);
 /* User memory in use, about. */
 size_t op_source_bytes(const struct op_source *s);
-/* Give the functions to the builder and finish it. Returns 0; -EINPROGRESS when @allowance
- * (may be NULL) is used up; -ENOSPC, -ENOMEM or -errno. */
+/* Pass the functions to the builder and finish it. Returns 0; -EINPROGRESS when
+ * @allowance (may be NULL) is used up; -ENOSPC, -ENOMEM or -errno. */
 int op_source_read(struct op_source *s, struct op_allowance *allowance);
 
 /* The function that turns rows of the frame information of @elf into rules. @keep is as
  * above. */
 op_arch_rule_fn op_source_rule_fn(const struct op_elf *elf, bool keep);
 
-/* Give @b the functions of @cfi, the .eh_frame of @elf, in [@start, @end). Returns as
- * op_cfi_rows_between(). */
+/* Pass the functions of @cfi, the .eh_frame of @elf, in [@start, @end) to @b. Returns
+ * as op_cfi_rows_between(). */
 int op_source_between(struct op_elf *elf, struct op_cfi *cfi, struct op_builder *b,
 		      uint64_t start, uint64_t end);
 
@@ -44,7 +44,7 @@ struct op_source_direct;
 int op_source_direct_new(struct op_elf *elf, struct op_source_direct **ret);
 struct op_source_direct *op_source_direct_free(struct op_source_direct *direct);
 OP_DEFINE_CLEANUP(struct op_source_direct *, op_source_direct_free)
-/* Find the rule for @vaddr, as the table will have it. Returns 1; 0 if neither an FDE
+/* Find the rule for @vaddr, as it will be in the table. Returns 1; 0 if neither an FDE
  * that can be searched for nor the linkage table covers it; or -errno. */
 int op_source_direct_find(struct op_source_direct *direct, uint64_t vaddr,
 			  struct op_unwind_rule *ret);
@@ -61,7 +61,7 @@ OP_DEFINE_CLEANUP(struct op_source_go *, op_source_go_free)
 /* ELF addresses [*@ret_start, *@ret_end) of the Go code. */
 void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
 			uint64_t *ret_end);
-/* Give its functions to @b. Returns 0, -EINPROGRESS or -errno. */
+/* Pass its functions to @b. Returns 0, -EINPROGRESS or -errno. */
 int op_source_go_read(struct op_source_go *go, struct op_builder *b,
 		      struct op_allowance *allowance);
 
@@ -80,7 +80,7 @@ struct op_source_plt {
 
 /* Find the linkage table of @elf. Returns whether it has one. */
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret);
-/* The rules of the linkage table, each of which holds from its ELF address on. */
+/* The rules of the linkage table, each valid from its ELF address on. */
 struct op_source_plt_rows {
 	size_t len;
 	struct {
@@ -89,7 +89,7 @@ struct op_source_plt_rows {
 	} row[3];
 };
 struct op_source_plt_rows op_source_plt_rows(const struct op_source_plt *plt);
-/* Give its rows to @b. Returns 0 or -errno. */
+/* Pass its rows to @b. Returns 0 or -errno. */
 int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
 
 /* ---- code that nothing describes ---- */
@@ -109,7 +109,7 @@ struct op_source_code {
 	struct op_allowance *allowance; /* of the running call; NULL: no limit */
 };
 
-/* Make @b take the rules of gaps from their instructions, as long as @code and @elf
+/* Let @b make the rules of gaps from their instructions, as long as @code and @elf
  * exist. @keep is as above. */
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
 			struct op_builder *b, bool keep);
@@ -117,8 +117,8 @@ void op_source_code_deinit(struct op_source_code *code);
 
 /* ---- the vDSO ---- */
 
-/* If @elf is aarch64's vDSO, give @b the functions that its frame information lacks. Call
- * this after all other sources. Returns 0, -ENOSPC or -ENOMEM. */
+/* If @elf is aarch64's vDSO, pass the functions that its frame information lacks to @b.
+ * Call this after all other sources. Returns 0, -ENOSPC or -ENOMEM. */
 int op_source_vdso_read(struct op_elf *elf, struct op_builder *b);
 
 #endif

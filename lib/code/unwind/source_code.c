@@ -25,7 +25,7 @@ static int read_code(void *data, size_t off, void *buf, size_t len)
 	return op_elf_read_vaddr(code->elf, code->start + off, buf, len);
 }
 
-/* Returns 1; 0 if the file has had its share; or -ENOMEM. */
+/* Returns 1; 0 if the share of the file is used up; or -ENOMEM. */
 static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 		     struct op_unwind_rule none)
 {
@@ -55,7 +55,7 @@ static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t e
 	if (r <= 0)
 		return r < 0 ? r : op_builder_gap_row(b, start, none);
 	r = op_heights_on(code->heights, code->allowance, on_rule, &sink);
-	/* A second pass over the file is for much code of that kind alone. */
+	/* A second pass over the file is worthwhile only for much such code. */
 	b->table->wants_kept |= end - start >= OP_UNWIND_TABLE_GAP_FRAME &&
 				op_heights_wants_kept(code->heights);
 	if (r != -EINPROGRESS)

@@ -116,7 +116,7 @@ void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
 	op_gopclntab_range(go->table, ret_start, ret_end);
 }
 
-/* ---- what a function is ---- */
+/* ---- the kind of a function ---- */
 
 static bool has_prefix(const char *name, const char *prefix)
 {
@@ -203,9 +203,10 @@ static bool stores_fp(struct op_source_go *go, uint64_t pc, int32_t offset)
 }
 
 /*
- * Is the frame pointer saved in the frame of @delta bytes that is set up before @pc? For
- * assembly only the code says it: either `PUSHQ BP` ends at @pc or, before Go 1.21, it is
- * stored there. (At that store itself the register still holds the caller's.)
+ * Is the frame pointer saved in the frame of @delta bytes that is set up before @pc? In
+ * assembly only the code shows that: either `PUSHQ BP` ends at @pc or, before Go 1.21,
+ * the register is stored there. (At that store itself the register still holds the
+ * caller's.)
  */
 static bool saves_fp(struct op_source_go *go, uint64_t pc, int32_t delta)
 {
@@ -267,9 +268,9 @@ static bool is_preserved(uint8_t reg)
 }
 
 /*
- * The rules around instruction @i at @pc, where SP of the goroutine is in @*reg. Where it calls, the
- * register may have been saved by what it called, so that only the frame pointer leads on, to the
- * caller of its caller.
+ * The rules around instruction @i at @pc, where *@reg holds SP of the goroutine. Where
+ * it calls, the callee may have saved the register, so that only the frame pointer
+ * leads on, to the caller of its caller.
  */
 static int switch_rows(struct op_source_go *go, uint64_t pc, const struct op_insn *i,
 		       uint8_t *reg)

@@ -45,8 +45,8 @@ static void find_x86(const uint8_t code[2 * X86_ENTRY], struct op_source_plt *re
 		ret->entry_pushed = 5;
 }
 
-/* Is it one whose entries return to what they lead to (LLVM's -z retpolineplt)? Its code is read
- * as that of functions. */
+/* Do its entries return to their targets (LLVM's -z retpolineplt)? Then its code is
+ * read like that of functions. */
 static bool is_retpoline(const uint8_t code[2 * X86_ENTRY])
 {
 	static const uint8_t load_r11[] = { 0x4c, 0x8b, 0x1d };

@@ -72,7 +72,7 @@ struct op_unwind_table_job {
 	struct op_unwind_table_loop loop;
 	struct op_builder builder;
 	struct op_source *source;
-	struct op_unwind_table *table; /* of the present pass */
+	struct op_unwind_table *table; /* of the current pass */
 	struct op_unwind_table *first; /* of the first pass, during a second one */
 };
 
@@ -158,7 +158,7 @@ static bool wants_second(const struct op_unwind_table_job *job)
  * begins. */
 static int finish_go(struct op_unwind_table_job *job, int r)
 {
-	/* Rules are missing since other tables use all numbers: there may be room
+	/* Rules are missing because other tables use all numbers. There may be some
 	 * later. */
 	if (r == 0 && job->table->rules.full)
 		r = -ENOSPC;

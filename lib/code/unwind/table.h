@@ -23,8 +23,8 @@ enum {
 	OP_UNWIND_TABLE_SEGMENTS_MAX = 16,
 	/* One table takes at most a quarter of the arena. */
 	OP_UNWIND_TABLE_ARENA_SHARE = 4,
-	/* A file of n bytes of content has pages for at most this many times n bytes of
-	 * text, and this many more. Text that is not in the file has no rows. */
+	/* A file with n bytes of content has pages for at most this many times n bytes
+	 * of text, and this many bytes more. Text that is not in the file has no rows. */
 	OP_UNWIND_TABLE_TEXT_FACTOR = 8,
 	OP_UNWIND_TABLE_TEXT_MORE = 64 << 20,
 	/* The most memory of this process that making a table uses at a time: FDEs being
@@ -33,10 +33,10 @@ enum {
 	/* A gap between two functions of at most this many bytes counts as padding. */
 	OP_UNWIND_TABLE_PADDING_MAX = 15,
 	/*
-	 * A gap of at least this size is code of another kind, maybe with frame pointers
-	 * (the builtins of V8), and gets OP_UNWIND_RULE_FRAME; a smaller one gets
-	 * OP_UNWIND_RULE_INVALID. This holds for parts whose instructions give no rule
-	 * (code/unwind/heights/heights.h).
+	 * A gap of at least this size is code of another kind, maybe with frame
+	 * pointers (the builtins of V8), and gets OP_UNWIND_RULE_FRAME. A smaller one
+	 * gets OP_UNWIND_RULE_INVALID. This is the rule for parts whose instructions
+	 * give none (code/unwind/heights/heights.h).
 	 */
 	OP_UNWIND_TABLE_GAP_FRAME = 1 << OP_PAGE_SHIFT,
 	/* A file with at most this many FDEs may be read twice, to follow a register. */
@@ -68,9 +68,8 @@ struct op_unwind_table {
 	uint64_t arena_bytes;
 	struct op_unwind_rule_set rules;
 	uint64_t rows;
-	uint64_t fdes; /* FDEs that were read */
-	uint64_t
-		unread; /* bytes of code without unwind data that are too many to be read */
+	uint64_t fdes;	   /* FDEs that were read */
+	uint64_t unread;   /* bytes of code without unwind data that exceed the limit */
 	uint64_t bad_fdes; /* FDEs that were unreadable, wholly or from some pc on */
 	bool wants_kept;   /* a CFA is computed from rbx, which functions preserve */
 	/* rows with OP_UNWIND_RULE_INVALID, since no op_unwind_rule can express them */
@@ -92,15 +91,16 @@ int op_unwind_table_job_new(struct op_elf *elf, const struct op_unwind_table_loo
 			    struct op_log *log, struct op_unwind_table_job **ret);
 /* Free the job and what was made so far. */
 struct op_unwind_table_job *op_unwind_table_job_free(struct op_unwind_table_job *job);
-/* User memory that the job has, about; at most OP_UNWIND_TABLE_WORK_BYTES. */
+/* Approximate user memory of the job, at most OP_UNWIND_TABLE_WORK_BYTES. */
 size_t op_unwind_table_job_bytes(const struct op_unwind_table_job *job);
 /*
- * Go on with the table. It takes at most OP_UNWIND_TABLE_ARENA_SHARE of the arena and
- * OP_UNWIND_RULES_SET_MAX rules. A file without unwind information gives a table without
- * rows (the programs then guess callers: bpf/walk/guess.h). Returns -EINPROGRESS when
- * @allowance (may be NULL) is used up. Else the job is over: 0; -ENOSPC past the arena's
- * budget or if all rules are taken (nothing is kept); -EFBIG past its share, or past the
- * work that a file of its size may cost; -ENOMEM; or -errno.
+ * Continue the table. It takes at most OP_UNWIND_TABLE_ARENA_SHARE of the arena and
+ * OP_UNWIND_RULES_SET_MAX rules. A file without unwind information gives a table
+ * without rows (the programs then guess callers: bpf/walk/guess.h). Returns
+ * -EINPROGRESS when @allowance (may be NULL) is used up. Otherwise the job is over: 0;
+ * -ENOSPC past the arena's budget or if all rules are taken (nothing is kept); -EFBIG
+ * past its share, or past the work that a file of its size may cost; -ENOMEM; or
+ * -errno.
  */
 int op_unwind_table_job_run(struct op_unwind_table_job *job,
 			    struct op_allowance *allowance, struct op_unwind_table **ret);

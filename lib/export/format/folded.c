@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes folded stacks: "process;root;...;leaf count", one line for each distinct stack,
- * sorted. If there are several kinds of samples, only the one that is shown first is
- * written, because the lines have no place for a unit.
+ * Writes folded stacks: "process;root;...;leaf count", one line for each distinct
+ * stack, sorted. The lines have no place for a unit. So of several kinds of samples it
+ * writes only the one that is shown first.
  */
 #include "export/format/ops.h"
 
@@ -24,8 +24,8 @@ struct folded_line {
 	int64_t value;
 };
 
-/* Where a name ends as a line does, with a blank and a number, that blank; else its end. Readers of
- * diffs take two numbers at the end of a line. */
+/* If a name ends with a blank and a number, like a line, the position of that blank.
+ * Otherwise its end. Readers of diffs take two numbers at the end of a line. */
 static const char *number_at_end(const char *s, size_t len)
 {
 	const char *digits = "0123456789.";
@@ -36,7 +36,7 @@ static const char *number_at_end(const char *s, size_t len)
 	return at < end && at > s && at[-1] == ' ' ? at - 1 : end;
 }
 
-/* Append a name; what has a meaning in this format is replaced. */
+/* Append a name. Characters with a meaning in this format are replaced. */
 static void put_name(struct op_strbuf *out, const char *s, size_t len)
 {
 	const char *end = s + len, *number = number_at_end(s, len);
@@ -46,7 +46,7 @@ static void put_name(struct op_strbuf *out, const char *s, size_t len)
 		op_strbuf_puts(out, "?");
 	while (s < end) {
 		if (s == number) {
-			op_strbuf_puts(out, "\xc2\xa0"); /* a blank that breaks no line */
+			op_strbuf_puts(out, "\xc2\xa0"); /* a non-breaking space */
 			s++;
 			continue;
 		}
@@ -82,7 +82,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-/* Sort and print @len lines; their texts follow one another in @texts. */
+/* Sort and print @len lines, whose texts follow one another in @texts. */
 static int print_lines(struct folded_line *lines, size_t len,
 		       const struct op_strbuf *texts, struct op_strbuf *out)
 {

@@ -12,7 +12,7 @@
 struct op_format {
 	uint32_t format; /* OTELPROF_FORMAT_* */
 	enum op_collect_detail detail;
-	bool timed; /* it wants op_collect_keep_times() */
+	bool timed; /* it needs op_collect_keep_times() */
 	/* Write everything added so far to @fd, from its start. May be called again
 	 * later. */
 	int (*write)(const struct op_collect *c, int fd);
@@ -21,7 +21,8 @@ struct op_format {
 /* The format with that number, or NULL; also NULL for OTELPROF_FORMAT_OTLP. */
 const struct op_format *op_format_get(uint32_t format);
 
-/* An empty collection for @f, with everything that @f needs. Returns 0 or -ENOMEM. */
+/* Make an empty collection for @f, with the details that @f needs. Returns 0 or
+ * -ENOMEM. */
 int op_format_collect(const struct op_format *f, struct op_collect **ret);
 
 #endif

@@ -65,8 +65,8 @@ static void put_strings(struct html *h)
 	op_strbuf_puts(&h->out, "]");
 }
 
-/* For each kind, how many of 100 stacks have a guessed frame, or how many of 100 samples were
- * lost. */
+/* For each kind, the per cent of stacks with a guessed frame, or the per cent of lost
+ * samples. */
 static void put_shares(struct html *h, const char *key, bool lost)
 {
 	const struct op_collect *c = h->c;
@@ -87,6 +87,16 @@ static void put_shares(struct html *h, const char *key, bool lost)
 		op_strbuf_printf(&h->out, "%s%.4g", i ? "," : "",
 				 all > 0 ? 100 * part / all : 0.0);
 	}
+	op_strbuf_puts(&h->out, "]");
+}
+
+static void put_wait_names(struct html *h)
+{
+	enum op_wait w;
+
+	op_strbuf_puts(&h->out, ",\"waits\":[");
+	for (w = WAIT_NONE; w < WAITS; w++)
+		op_strbuf_printf(&h->out, "%s\"%s\"", w ? "," : "", op_wait_name(w));
 	op_strbuf_puts(&h->out, "]");
 }
 
@@ -116,6 +126,7 @@ static void put_tables(struct html *h)
 	op_strbuf_printf(&h->out, "],\"main_kind\":%u", op_collect_main_kind(c));
 	op_strbuf_printf(&h->out, ",\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
 			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
+	put_wait_names(h);
 	put_shares(h, "guessed", false);
 	put_shares(h, "lost", true);
 	op_strbuf_printf(&h->out, ",\"host\":%u,\"hosts_differ\":%s", c->host,
@@ -199,20 +210,44 @@ static void number_nodes(struct html *h, const struct html_path *p,
 	h->trees++;
 }
 
-/* A list of a tree. The paths are sorted, so new nodes begin where a path differs from the one
- * before; equal paths are adjacent. */
+/* A list of a tree. The paths are sorted, so new nodes begin where a path differs from
+ * the one before. Equal paths are adjacent. */
 enum list {
 	LIST_FUNCTIONS, /* of each node */
 	LIST_NODES,	/* of each path: how many nodes begin with it, */
 	LIST_DEPTHS,	/* and the depth of the first one */
-	LIST_VALUES,	/* of the last one; all others have none of their own */
+	LIST_VALUES,	/* values of the last one; other nodes have none of their own */
+	LIST_WAITS, /* of kinds of waits: what its threads wait for, a place in "waits" */
+	LISTS,
 };
+
+static bool is_of_waits(const struct html *h, uint32_t kind)
+{
+	static const char *const types[] = { "off_cpu", "delay", "contentions", "wall" };
+	struct otlp_text type =
+		op_strings_get(&h->c->strings, h->c->kinds.data[kind].counted_type);
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(types); i++)
+		if (otlp_text_is(type, types[i]))
+			return true;
+	return false;
+}
+
+/* Idle threads have the numbers from WAITS on. */
+static int64_t wait_of(const struct html *h, const struct html_path *p)
+{
+	const struct op_collect_stack *s = &h->c->stacks.data[p->stack];
+
+	return (int64_t)op_wait_of(h->c, h->classes, s) +
+	       (op_idle_has(&h->idle[p->kind], s) ? WAITS : 0);
+}
 
 static void put_list(struct html *h, const struct html_path *p,
 		     const struct html_path *end, enum list what)
 {
-	static const char names[] = "fnds";
-	const struct html_path *last = NULL;
+	static const char names[] = "fndsw";
+	const struct html_path *last = NULL, *most;
 	const char *sep = "";
 	int64_t value;
 	size_t first, i;
@@ -220,8 +255,11 @@ static void put_list(struct html *h, const struct html_path *p,
 	op_strbuf_printf(&h->out, ",\"%c\":[", names[what]);
 	for (; p < end; last = p++) {
 		value = p->value;
-		for (; p + 1 < end && compare_paths(p, p + 1) == 0; p++)
+		most = p;
+		for (; p + 1 < end && compare_paths(p, p + 1) == 0; p++) {
 			value = op_collect_sum(value, p[1].value);
+			most = p[1].value > most->value ? p + 1 : most;
+		}
 		if (!p->len)
 			continue;
 		first = last ? common_prefix(last, p) : 0;
@@ -234,7 +272,8 @@ static void put_list(struct html *h, const struct html_path *p,
 		op_strbuf_printf(&h->out, "%s%" PRId64, sep,
 				 what == LIST_NODES    ? (int64_t)(p->len - first)
 				 : what == LIST_DEPTHS ? (int64_t)first
-						       : value);
+				 : what == LIST_VALUES ? value
+						       : wait_of(h, most));
 		sep = ",";
 	}
 	op_strbuf_puts(&h->out, "]");
@@ -250,7 +289,7 @@ static int64_t own_value(const struct html_path *p, const struct html_path *end)
 	return sum;
 }
 
-/* Threads that are in a lock when they are looked at: each node and its value. */
+/* Threads that were in a lock when they were examined: each node and its value. */
 static void put_locked(struct html *h, const struct html_path *p,
 		       const struct html_path *end)
 {
@@ -288,8 +327,9 @@ static void put_trees(struct html *h)
 		number_nodes(h, p, next);
 		op_strbuf_printf(&h->out, "%s{\"k\":%u,\"p\":%u,\"o\":%" PRId64, sep,
 				 p->kind, p->process, own_value(p, next));
-		for (what = LIST_FUNCTIONS; what <= LIST_VALUES; what++)
-			put_list(h, p, next, what);
+		for (what = LIST_FUNCTIONS; what < LISTS; what++)
+			if (what != LIST_WAITS || is_of_waits(h, p->kind))
+				put_list(h, p, next, what);
 		put_locked(h, p, next);
 		op_strbuf_puts(&h->out, "}");
 		sep = ",\n";
@@ -312,8 +352,13 @@ static int put_page_until(struct op_strbuf *out, const char **page, const char *
 
 static void html_clear(struct html *h)
 {
+	size_t i;
+
 	op_vec_clear(&h->pool);
 	op_vec_clear(&h->paths);
+	for (i = 0; h->idle && i < h->c->kinds.len; i++)
+		op_idle_clear(&h->idle[i]);
+	free(h->idle);
 	free(h->classes);
 	free(h->place_of);
 }
@@ -321,15 +366,19 @@ static void html_clear(struct html *h)
 static int classify(struct html *h)
 {
 	size_t functions = h->c->functions.len;
+	int r = 0;
 	uint32_t i;
 
 	h->classes = calloc(functions + 1, sizeof(*h->classes));
 	h->place_of = calloc(h->c->stacks.len + 1, sizeof(*h->place_of));
-	if (!h->classes || !h->place_of)
+	h->idle = calloc(h->c->kinds.len + 1, sizeof(*h->idle));
+	if (!h->classes || !h->place_of || !h->idle)
 		return -ENOMEM;
 	for (i = 0; i < functions; i++)
 		h->classes[i] = (uint8_t)op_frame_class_of(h->c, i);
-	return 0;
+	for (i = 0; !r && i < h->c->kinds.len; i++)
+		r = op_idle_find(h->c, h->classes, i, NULL, NULL, &h->idle[i]);
+	return r;
 }
 
 /* Write @c as JSON; null if it is NULL. *@h is filled for put_times(). */
@@ -357,8 +406,8 @@ static int put_profile(struct op_strbuf *out, const struct op_collect *c, struct
 	return r;
 }
 
-/* The times of one recording. Two recordings are not compared by time. Nothing is written
- * if the collection no longer has the stacks of the times. */
+/* The times of one recording. Two recordings are not compared by time. Writes nothing
+ * if stacks of the times are gone from the collection. */
 static int put_times(struct op_strbuf *out, struct html *h, bool wanted)
 {
 	int r;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which lines of a function the samples are in: a row for each line, with the kind, the
- * function, the line, the value of samples that have it on their stack, and the part of it that
- * is charged to the line. A sample is charged to the innermost frame of the class that comes
- * first: a program's own code before libraries, those before the C library and the kernel.
+ * The lines of functions that samples are in: a row for each line, with the kind, the
+ * function, the line, the value of samples that have it on their stack, and the part of
+ * that value that is charged to the line. A sample is charged to the innermost frame of
+ * the first class that it has: a program's own code, then libraries, then the C library
+ * and the kernel.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,7 +43,7 @@ static bool row_equal(const void *elements, uint32_t i, const void *key)
 	return a->function == b->function && a->line == b->line && a->kind == b->kind;
 }
 
-/* Returns NULL with *@ret 0 if there are too many. */
+/* Returns NULL, with *@ret 0 if there are too many. */
 static int find_row(struct rows *rows, const struct row *key, struct row **ret)
 {
 	uint32_t hash =

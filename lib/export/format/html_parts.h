@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the page's writer share, and the page as an array, made by embed.py. */
+/* Shared by the parts of the page's writer. The page itself is an array, made by
+ * embed.py. */
 #ifndef OP_EXPORT_FORMAT_HTML_PARTS_H
 #define OP_EXPORT_FORMAT_HTML_PARTS_H
 
@@ -9,6 +10,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "export/format/collect/collect.h"
+#include "export/format/collect/idle.h"
 
 extern const unsigned char op_html_page[];
 extern const size_t op_html_page_len;
@@ -36,6 +38,7 @@ struct html {
 	OP_VEC(uint32_t) pool;
 	OP_VEC(struct html_path) paths;
 	uint8_t *classes;	     /* of functions */
+	struct op_idle *idle;	     /* of kinds */
 	struct html_place *place_of; /* of stacks, once the trees are written */
 	uint32_t trees;
 };

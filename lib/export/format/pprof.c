@@ -259,7 +259,7 @@ static void put_function(struct pprof *p, uint32_t number)
 	put_message(&p->out, PROFILE_FUNCTION, &p->part);
 }
 
-/* A comment for each kind of which samples were lost. Their texts follow all other strings. */
+/* A comment for each kind that lost samples. The texts follow all other strings. */
 static void put_comments(struct pprof *p)
 {
 	uint64_t number = p->c->strings.places.len + OP_ARRAY_SIZE(own_strings);
@@ -296,7 +296,7 @@ static void put_strings(struct pprof *p)
 	put_comments(p);
 }
 
-/* Is @file that of the program at @path? Files come with or without their directory. */
+/* Is @file the program at @path? Files come with or without their directory. */
 static bool is_program(const struct op_collect *c, uint32_t file, uint32_t path)
 {
 	size_t file_len, path_len;
@@ -309,7 +309,8 @@ static bool is_program(const struct op_collect *c, uint32_t file, uint32_t path)
 	       memcmp(whole + path_len - file_len, name, file_len) == 0;
 }
 
-/* The mapping of the program that has most samples of the first kind, and its path; 0: none. */
+/* The mapping of the program with most samples of the first kind, and its path. 0:
+ * none. */
 static uint32_t main_mapping(const struct op_collect *c, uint32_t *ret_path)
 {
 	_cleanup_free_ int64_t *values = calloc(c->processes.len + 1, sizeof(*values));
@@ -337,7 +338,7 @@ static uint32_t main_mapping(const struct op_collect *c, uint32_t *ret_path)
 	return 0;
 }
 
-/* Tools take the first mapping as that of the profiled program. */
+/* Tools take the first mapping for the profiled program. */
 static void put_mappings(struct pprof *p)
 {
 	uint32_t path = 0;

@@ -155,8 +155,8 @@ static void delivery_forked(struct op_sink *s)
 	op_container_of(s, struct op_delivery, sink)->forked = true;
 }
 
-/* A request whose sending is interrupted may have arrived. Nobody knows, so it counts as
- * given up, or, if it has a file, it is sent again by the next run. */
+/* A request whose sending is interrupted may have arrived. Nobody knows, so it counts
+ * as given up. If it has a file, the next run sends it again. */
 static void delivery_abandon(struct op_sink *s)
 {
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
@@ -228,7 +228,7 @@ static const struct op_sink_ops delivery_ops = {
 	.free = delivery_free,
 };
 
-/* What a thread opens, because a disk may not answer. */
+/* Files that a thread opens, because a disk may not answer. */
 struct opening {
 	char *dir;
 	char *target;
@@ -361,7 +361,7 @@ int op_delivery_new(const struct op_sink *base, struct op_export_settings *setti
 	d->certs = settings->certs;
 	r = start(d, settings, base->log);
 	if (r < 0) {
-		/* These stay the caller's. */
+		/* The caller keeps these. */
 		d->transport = NULL;
 		d->certs = (struct op_certs){ 0 };
 		op_queue_end(&d->queue);

@@ -74,7 +74,7 @@ static int read_protocol(struct op_export_settings *s,
 	return op_env_take(OP_ENV_PROTOCOL, take_protocol, s, log);
 }
 
-/* What endpoints are read into. */
+/* The destination of endpoints that are read. */
 struct endpoint_reading {
 	struct op_export_settings *s;
 	bool insecure;
@@ -212,8 +212,8 @@ static int read_timeout(struct op_export_settings *s,
 	return config->timeout_ms ? 0 : op_env_take(OP_ENV_TIMEOUT, take_timeout, s, log);
 }
 
-/* A limit of waiting requests, @given or by default, and the largest request must fit: what the
- * user did not give follows what was given. */
+/* A limit of waiting requests, @given or by default, must hold the largest request. If
+ * the user set only one of them, the other one follows. */
 static int fit_request(struct op_export_settings *s, uint64_t request_given,
 		       const char *name, uint64_t given, uint64_t *limit, uint64_t header,
 		       struct op_log *log)
@@ -291,7 +291,7 @@ static int read_spill(struct op_export_settings *s,
 	return s->spill_dir ? 0 : -ENOMEM;
 }
 
-/* Warn of secrets sent in plain text: whoever is on the way can read them. Traffic within
+/* Warn of secrets sent in plain text, which anyone on the way can read. Traffic within
  * the machine is exempt. */
 static void warn_of_headers(const struct op_export_settings *s, struct op_log *log)
 {

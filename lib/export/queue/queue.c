@@ -97,7 +97,7 @@ static bool make_memory(struct op_queue *q, uint64_t len)
 	struct op_queue_entry *e;
 	struct op_queue_entry *next;
 
-	/* If it can never fit, do not sacrifice the others for it. */
+	/* If it can never fit, do not drop the others for it. */
 	if (len > limit)
 		return false;
 	for (e = TAILQ_FIRST(&q->entries); e && q->memory_bytes + len > limit; e = next) {
@@ -308,8 +308,9 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	return 0;
 }
 
-/* One that could not be written and fits. The lock is lent at each put, so that a thread that was left
- * behind may settle any entry meanwhile: each search begins anew. */
+/* Find a request that could not be written and fits. The lock is released during each
+ * put, so a thread that was left behind may settle any entry meanwhile. So each search
+ * starts again. */
 static struct op_queue_entry *next_failed(struct op_queue *q)
 {
 	struct op_queue_entry *e;
@@ -322,7 +323,7 @@ static struct op_queue_entry *next_failed(struct op_queue *q)
 	return NULL;
 }
 
-/* Write those again that could not be written: it is their last chance. */
+/* Write again the requests that could not be written: it is their last chance. */
 static void write_again(struct op_queue *q)
 {
 	struct op_queue_entry *e;
@@ -335,7 +336,7 @@ static void write_again(struct op_queue *q)
 	}
 }
 
-/* If the disk does not answer, what is not written yet is lost. */
+/* If the disk does not answer, requests that are not written yet are lost. */
 static void say_stuck(struct op_queue *q, uint64_t requests, uint64_t samples)
 {
 	op_ledger_spill_error(q->ledger, requests);

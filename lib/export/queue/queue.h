@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requests that wait for one destination, oldest first: in memory, and with a spill
- * directory in files. The bytes of memory and of files are limited; the oldest request
- * that is not being sent makes room.
+ * directory in files. The bytes of memory and of files are limited. At a limit the
+ * oldest request that is not being sent is dropped.
  *
  * With a spill directory each request is written when it comes in. After that only the
  * next one to send is in memory. A request that cannot be written stays in memory.
@@ -25,7 +25,7 @@
  * the requests.
  */
 enum op_spool_state {
-	OP_SPOOL_NONE,	  /* it has no file, and will not get one */
+	OP_SPOOL_NONE,	  /* it has no file, and will have none */
 	OP_SPOOL_WAITING, /* it waits for its file */
 	OP_SPOOL_WRITING,
 	OP_SPOOL_WRITTEN,
@@ -109,7 +109,7 @@ struct op_queue {
 	void (*destroy)(struct op_queue *q);
 
 	pthread_mutex_t lock;
-	/* there is something to send, or what else the user signals */
+	/* a request is ready to be sent, or another signal of the user */
 	pthread_cond_t wake;
 	pthread_cond_t idle; /* the queue became empty */
 	TAILQ_HEAD(, op_queue_entry) entries;
@@ -168,8 +168,8 @@ bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
 /* @e, which has no file, leaves the queue undecided and is freed; its bytes are no longer
  * needed. Returns its request. */
 struct op_request *op_queue_take(struct op_queue *q, struct op_queue_entry *e);
-/* The outcome of @e is known: it leaves the queue, its file is removed, and it
- * is freed. */
+/* The outcome of @e is known. It leaves the queue, its file is removed, and it is
+ * freed. */
 void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate);
 
 #endif

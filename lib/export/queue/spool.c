@@ -25,7 +25,7 @@ struct op_spool {
 	pthread_t thread;
 
 	pthread_mutex_t *lock;
-	pthread_cond_t work; /* there is something to do, or `stop` */
+	pthread_cond_t work; /* there is work, or `stop` */
 	pthread_cond_t done; /* one more was written or failed */
 	TAILQ_HEAD(, op_spool_item) items;
 	uint64_t asked; /* puts so far */

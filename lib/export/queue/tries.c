@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges the answers to requests, and says once what is wrong with a destination. */
+/* Judges the answers to requests, and reports each problem of a destination once. */
 #include "export/queue/tries.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum {
 	COMPLAINTS_MAX = 5,
 };
 
-/* Log a complaint; the same words again only at debug level. */
+/* Log a complaint. The same words again are logged only at debug level. */
 static void complain(struct op_tries *t, struct op_queue *q, const char *what,
 		     const struct op_transport_result *result, const char *hint)
 {
@@ -52,7 +52,8 @@ static void delivered(struct op_tries *t, struct op_queue *q, struct op_queue_en
 		enum op_log_level level =
 			strcmp(t->words, result->message) ? OP_LOG_WARNING : OP_LOG_DEBUG;
 
-		/* Without a number it is a warning, and all was accepted. */
+		/* Without a number of rejected profiles it is a warning, and all were
+		 * accepted. */
 		if (result->rejected)
 			op_notes_add(
 				q->notes, level,
@@ -127,8 +128,8 @@ static void try_later(struct op_tries *t, struct op_queue *q, struct op_queue_en
 	}
 }
 
-/* The server does not take the compression. It is sent another one from now on, if it took
- * that: so this is said once. */
+/* The server refuses the compression. From here on it gets another one, if it accepted
+ * that. So this is logged once. */
 static void note_recompressed(struct op_queue *q,
 			      const struct op_transport_result *result)
 {
@@ -155,7 +156,7 @@ void op_tries_judge(struct op_tries *t, struct op_queue *q, struct op_queue_entr
 	if (result->grpc_status == OP_GRPC_OK)
 		delivered(t, q, e, result, profiles);
 	else if (interrupted)
-		return; /* this says nothing about the server */
+		return; /* an error that the server did not cause */
 	else if (op_retry_allowed(result->grpc_status, result->retry_delay_ms))
 		try_later(t, q, e, result);
 	else

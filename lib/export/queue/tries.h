@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attempts to deliver to one destination: what an answer means for a request, when
- * the next attempt is, and which complaints were logged. Everything is guarded by the
- * queue's lock.
+ * The attempts to deliver to one destination: the meaning of an answer for a request,
+ * the time of the next attempt, and the complaints that were logged. The queue's lock
+ * guards everything.
  */
 #ifndef OP_EXPORT_QUEUE_TRIES_H
 #define OP_EXPORT_QUEUE_TRIES_H
@@ -22,7 +22,7 @@ struct op_tries {
 	uint64_t retry_elapsed_ns; /* 0: no limit */
 	struct op_backoff backoff;
 	uint64_t not_before_ns; /* no try before this time */
-	/* the server asked for the wait, so a flush does not shorten it */
+	/* the server asked for this wait, so a flush does not shorten it */
 	bool asked;
 	bool failing;		 /* failure was logged, and nothing delivered since */
 	unsigned int complaints; /* complaints logged since the failure began */
@@ -34,8 +34,9 @@ void op_tries_init(struct op_tries *t, const struct op_export_settings *settings
 /* A flush begins: do not wait for the next try. */
 void op_tries_hurry(struct op_tries *t);
 /*
- * @e was sent, and this is the answer: it leaves the queue, or waits for another try.
- * @profiles: how many it has, if some were rejected. @interrupted: the call was cut short.
+ * @e was sent, and this is the answer. It leaves the queue, or waits for another try.
+ * @profiles: the number in it, if some were rejected. @interrupted: the call was cut
+ * short.
  */
 void op_tries_judge(struct op_tries *t, struct op_queue *q, struct op_queue_entry *e,
 		    const struct op_transport_result *result, uint64_t profiles,

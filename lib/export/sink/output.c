@@ -52,7 +52,7 @@ static int open_stream(struct op_output *o, const char *path)
 		return fd;
 	o->fd = fd;
 	o->stream = true;
-	/* The file may be another one by now. */
+	/* Another file may have this name by now. */
 	if (is_stdout(path) || is_given(path) ||
 	    (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
 	     op_owner_is_ours(&o->owner, st.st_uid)))
@@ -72,8 +72,8 @@ static bool is_of_others(const struct op_output *o, const char *path)
 	       !op_owner_is_ours(&o->owner, st.st_uid);
 }
 
-/* Copy the path, with the links of an existing file resolved. Those of a stream stay: a pipe
- * below /proc/self/fd or /dev/fd has no other path. */
+/* Copy the path, with the links of an existing file resolved. The links of a stream
+ * stay: a pipe below /proc/self/fd or /dev/fd has no other path. */
 static int resolve(const char *path, char **ret, bool *ret_stream)
 {
 	_cleanup_free_ char *real = NULL;
@@ -163,8 +163,9 @@ static void fd_path(int fd, char ret[FD_PATH_BYTES])
 	(void)snprintf(ret, FD_PATH_BYTES, "/proc/self/fd/%d", fd);
 }
 
-/* A file without a name goes with its last descriptor, however this process ends. Not every file
- * system has them, and without /proc it could not get a name later. */
+/* A file without a name disappears with its last descriptor, however this process ends.
+ * Some file systems do not have such files, and without /proc the file could not get a
+ * name later. */
 static int open_unnamed(const char *path)
 {
 	_cleanup_free_ char *folder = folder_of(path);
@@ -238,7 +239,7 @@ int op_output_name(struct op_output *o)
 	return r < 0 ? r : 0;
 }
 
-/* Does the path have another file than the published one @st by now, or none? */
+/* Does the path now lead to another file than the published one @st, or to none? */
 static bool has_moved(const struct op_output *o, const struct stat *st)
 {
 	struct stat now;
@@ -248,7 +249,7 @@ static bool has_moved(const struct op_output *o, const struct stat *st)
 	return now.st_dev != st->st_dev || now.st_ino != st->st_ino;
 }
 
-/* Somebody cut, renamed or removed the file: the next one begins anew. */
+/* The file was truncated, renamed or removed: the next one starts from nothing. */
 static int begin_anew(struct op_output *o)
 {
 	op_closep(&o->published_fd);
@@ -281,8 +282,7 @@ int op_output_continue(struct op_output *o, uint64_t len)
 	return 0;
 }
 
-/* Wait until the disk has what was written. Some file systems report errors only at
- * close(2). */
+/* Wait until the data is on the disk. Some file systems report errors only at close(2). */
 static int settle(int fd)
 {
 	int copy, r = fsync(fd) < 0 ? -errno : 0;
@@ -296,7 +296,7 @@ static int settle(int fd)
 	return close(copy) < 0 && errno != EINTR ? -errno : 0;
 }
 
-/* The new name must last, too. Ignore a directory that cannot be opened. */
+/* The new name must be permanent, too. Ignore a directory that cannot be opened. */
 static void settle_name(const char *path)
 {
 	_cleanup_free_ char *folder = folder_of(path);

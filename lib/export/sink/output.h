@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that appears complete or not at all: it is written without a name, gets a temporary one
- * beside its path, and is renamed. So an end by any signal leaves nothing. On a file system
- * without files that have no name it has the temporary one from the start. Standard output,
- * pipes and devices are written directly.
+ * A file that appears complete or not at all. It is written without a name, gets a
+ * temporary one beside its path, and is renamed. So no signal that ends the process
+ * leaves a file. On file systems without unnamed files it has the temporary name from
+ * the start. Standard output, pipes and devices are written directly.
  */
 #ifndef OP_EXPORT_SINK_OUTPUT_H
 #define OP_EXPORT_SINK_OUTPUT_H
@@ -37,13 +37,13 @@ void op_output_forget(struct op_output *o);
 
 /* Create a temporary file if there is none. Returns 0 or -errno. */
 int op_output_open(struct op_output *o);
-/* Give the temporary file a name, where what is in it by now can be read if this process is
+/* Give the temporary file a name, so that its contents can be read if this process is
  * killed. Returns 0 or -errno. */
 int op_output_name(struct op_output *o);
 /*
- * Copy @len bytes of the published file into the (empty) temporary file. Returns 0, -errno, or
- * -ENODATA, with the temporary file empty, if somebody truncated, renamed or removed the
- * published file: what was in it is theirs.
+ * Copy @len bytes of the published file into the (empty) temporary file. Returns 0,
+ * -errno, or -ENODATA, with the temporary file empty, if the published file was
+ * truncated, renamed or removed: its contents belong to whoever did that.
  */
 int op_output_continue(struct op_output *o, uint64_t len);
 /* Rename the temporary file to its path, once it is on the disk. Returns 0 or -errno; after an error

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One encoded request, shared by all exporters of a handle, and the ledger that counts
- * what became of its samples. Delivery threads and the owner's thread use both, so
- * everything is guarded by the ledger's lock.
+ * what became of its samples. Delivery threads and the owner's thread use both, so the
+ * ledger's lock guards everything.
  *
- * The bytes are freed when the last exporter has read them, the request itself when every
- * exporter has also decided. An exporter may finish reading long before it decides:
- * samples in a file are not exported before the file has its name.
+ * The bytes are freed when the last exporter has read them, the request itself when
+ * every exporter has also decided. An exporter may finish reading long before it
+ * decides: samples in a file are not exported before the file has its name.
  */
 #ifndef OP_EXPORT_SINK_REQUEST_H
 #define OP_EXPORT_SINK_REQUEST_H
@@ -30,9 +30,8 @@ struct op_exporters_stats {
 	uint64_t samples_dropped[OP_DROPS];
 	uint64_t requests_sent;
 	uint64_t bytes_sent;
-	uint64_t
-		/* by partial success; their samples count as exported */
-		profiles_rejected;
+	/* by partial success; their samples count as exported */
+	uint64_t profiles_rejected;
 	uint64_t requests_restored; /* left in a spill directory by an earlier run */
 	uint64_t samples_restored;
 	uint64_t samples_spilled; /* left in a spill directory for the next run */
@@ -78,7 +77,7 @@ struct op_request {
 
 int op_ledger_init(struct op_ledger *l);
 void op_ledger_deinit(struct op_ledger *l);
-/* Count samples that never were in a request. */
+/* Count samples that were never in a request. */
 void op_ledger_drop(struct op_ledger *l, uint64_t samples, int reason);
 /* Count profiles that a destination refused from a request that it accepted. */
 void op_ledger_rejected(struct op_ledger *l, uint64_t profiles);

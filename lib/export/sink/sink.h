@@ -12,7 +12,7 @@
 #include "export/sink/request.h"
 
 /* OTLP 1.10 tells exporters to refuse larger requests; 64 MiB before compression. */
-/* One deep stack with its names does not fit less: nothing would ever be sent. */
+/* One deep stack with its names does not fit into less, so nothing would ever be sent. */
 #define OP_REQUEST_BYTES_MIN	 (UINT64_C(64) << 10)
 #define OP_REQUEST_BYTES_MAX	 (UINT64_C(64) << 20)
 #define OP_REQUEST_BYTES_DEFAULT UINT64_C(4000000)
@@ -37,16 +37,16 @@ struct op_shared *op_shared_ref(struct op_shared *s);
 struct op_shared *op_shared_unref(struct op_shared *s);
 
 struct op_sink_ops {
-	/* Accept @r, and decide now or later what becomes of it. */
+	/* Accept @r, and decide now or later on its fate. */
 	void (*submit)(struct op_sink *s, struct op_request *r);
-	/* Begin a flush: skip the wait before the next try, and write again what failed.
-	 * NULL: there is neither. */
+	/* Begin a flush: skip the wait before the next try, and write again what
+	 * failed. NULL: the sink has neither. */
 	void (*hurry)(struct op_sink *s);
 	/* Deliver until @deadline_ns (CLOCK_MONOTONIC). Returns 0, -ETIMEDOUT or another
 	 * -errno, which is returned once for each flush. */
 	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
-	/* Give up everything that waits and everything that comes later. NULL: nothing
-	 * ever waits. Does not wait for the thread. */
+	/* Give up everything that waits, and everything that comes later. NULL:
+	 * requests never wait. Does not wait for the thread. */
 	void (*abandon)(struct op_sink *s);
 	/* After abandon(): wait until its thread has ended, and decide about the rest.
 	 * This and free() may take long, and are called without the owner's lock. */

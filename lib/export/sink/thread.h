@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-	/* The longest end of a thread without any CPU time, and in all. */
+	/* The longest wait for the end of a thread: without any CPU time, and in all. */
 	OP_SINK_THREAD_STUCK_MS = 10000,
 	OP_SINK_THREAD_END_MS = 60000,
 };
@@ -26,9 +26,9 @@ int op_sink_thread_end(pthread_t thread);
 
 /*
  * Call @fn in a thread of its own, because a disk may not answer, and wait for it as
- * op_sink_thread_end() does. Returns 0 when it is done; -ETIMEDOUT if it still runs, and
- * then @arg belongs to the thread, which calls @drop at its end; -ENOMEM or -EAGAIN if
- * there is no thread.
+ * op_sink_thread_end() does. Returns 0 when it is done. Returns -ETIMEDOUT if it still
+ * runs. Then @arg belongs to the thread, which calls @drop at its end. Returns -ENOMEM
+ * or -EAGAIN if there is no thread.
  */
 int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg);
 

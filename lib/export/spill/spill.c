@@ -64,7 +64,7 @@ static int make_directory(const char *path)
 	return mkdir(path, DIR_MODE) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Anybody else who may write to the directory could remove requests or insert some. */
+/* Anybody else with write access to the directory could remove or insert requests. */
 static int check_directory(int fd, const char *path, mode_t others, struct op_log *log)
 {
 	struct stat st;

@@ -20,7 +20,7 @@ struct op_endpoint {
 	char *target; /* "host:port", "[::1]:4317", "unix:/path" */
 	char *url;    /* HTTP: the whole URL */
 	char *socket; /* path of a Unix socket; NULL: none */
-	char *id;     /* tells destinations apart; the same with and without TLS */
+	char *id;     /* identifies the destination; the same with and without TLS */
 	bool tls;
 	bool has_path; /* the text had a path, which gRPC ignores */
 };

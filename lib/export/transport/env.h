@@ -31,14 +31,14 @@ struct op_env_value {
 	const char *from; /* name of the variable or the member */
 };
 
-/* The variable's value. In a program with raised privileges it is always unset. */
+/* The variable's value, or "unset" in a program with raised privileges. */
 struct op_env_value op_env_get(enum op_env which);
 
 /* Takes a value into @data. Returns 0, or a negative errno with a sentence; -EINVAL: not understood. */
 typedef int (*op_env_fn)(void *data, struct op_env_value v, struct op_log *log);
 
-/* Have @fn take the variable's value. The specification demands that a value which is not understood
- * is warned of, and then counts as unset. Returns 0 or the other errors of @fn. */
+/* Let @fn take the variable's value. A value that is not understood gets a warning, and
+ * counts as unset, as the specification demands. Returns 0 or the other errors of @fn. */
 int op_env_take(enum op_env which, op_env_fn fn, void *data, struct op_log *log);
 
 /* Does the value come from OTEL_EXPORTER_OTLP_PROFILES_*? */

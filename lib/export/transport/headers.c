@@ -156,7 +156,7 @@ int op_headers_parse(struct op_headers *h, const char *text, const char *what,
 	char *item;
 	int r = copy ? 0 : -ENOMEM;
 
-	/* Another program's header, or one with a mistake, takes no credential away. */
+	/* Ignore a header of another program, or one with a mistake: credentials stay. */
 	while (r != -ENOMEM && (item = strsep(&next, ","))) {
 		struct op_log own = { 0 };
 

@@ -35,9 +35,9 @@ enum {
 };
 
 /*
- * If the disk does not answer, this waits, and not the loader: dlopen(3) opens the file
- * with a lock that pthread_create(3) also takes, in all of the process (seen with glibc
- * 2.36). Errors of the file are reported by the loader.
+ * If the disk does not answer, this thread waits, and not the loader: dlopen(3) opens
+ * the file with a lock that pthread_create(3) also takes, in all of the process (seen
+ * with glibc 2.36). The loader reports errors of the file.
  */
 static void wait_for_disk(const char *path)
 {
@@ -73,7 +73,7 @@ static int try_path(const char *dir, const char *sub, const char *name,
 	return 0;
 }
 
-/* What a thread does, because a disk may not answer. */
+/* Work of a thread, because a disk may not answer. */
 struct loading {
 	char *name;
 	char *given; /* the directory of the environment; NULL: none */
@@ -127,7 +127,7 @@ static void free_loading(void *arg)
 	free(l);
 }
 
-/* The environment is read here: a thread that nobody waits for must not. */
+/* Read the environment here: a thread that is left behind must not read it. */
 static struct loading *new_loading(const char *name)
 {
 	const char *given = secure_getenv("OTELPROF_MODULE_DIR");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses what a server returns in addition to its status code. All of it is
- * foreign data. */
+/* Parses what a server returns in addition to its status code. All of it is hostile
+ * data. */
 #ifndef OP_EXPORT_TRANSPORT_REPLY_H
 #define OP_EXPORT_TRANSPORT_REPLY_H
 
@@ -17,8 +17,8 @@ int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *
 
 struct op_transport_result;
 
-/* The body of a successful answer. If it is not OTLP, such as from a web server at a
- * wrong port, nothing was accepted: *@ret says so. */
+/* The body of a successful answer. If it is not OTLP, for example from a web server at
+ * a wrong port, *@ret reports that nothing was accepted. */
 void op_reply_read(const void *bytes, size_t len, struct op_transport_result *ret);
 
 /* The delay of the RetryInfo in a google.rpc.Status (the trailer

@@ -19,7 +19,7 @@ int op_zstd(const void *bytes, size_t len, void **ret, size_t *ret_len)
 
 	if (!out)
 		return -ENOMEM;
-	/* there is room, so only memory can be missing */
+	/* the output fits, so only memory can be missing */
 	n = ZSTD_compress(out, cap, bytes, len, LEVEL);
 	if (ZSTD_isError(n))
 		return -ENOMEM;

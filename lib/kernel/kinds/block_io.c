@@ -20,8 +20,9 @@ static const char *const OPERATION[OP_BLOCK_OPERATIONS] = {
 	[OP_BLOCK_OTHER] = "other",
 };
 
-/* The ends come first, so that no request is held whose end would be missed. One that the kernel
- * leaves out is no loss by itself: the samples of its bios are still held. */
+/* The ends come first, so that no request is held whose end would be missed. If the
+ * kernel skips a run at an end, that alone loses no sample: the samples of its bios are
+ * still held. */
 static const struct op_kind_hook HOOKS[] = {
 	{ "block_rq_complete", "op_block_done" },
 	{ "block_bio_complete", "op_block_ended" },
@@ -52,7 +53,7 @@ static void name_device(const char *sysfs_root, uint32_t device,
 		(void)snprintf(ret, OP_KIND_TEXT_BYTES, "%u:%u", major, minor);
 }
 
-/* As name_device(), once for each device of a window. */
+/* Like name_device(), once for each device of a window. */
 static void name_once(const struct op_kind_sample *sample,
 		      char ret[static OP_KIND_TEXT_BYTES])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kind goroutines, a snapshot of all goroutines: docs/kinds/goroutines.md.
- * lib/parts/goroutines takes it. And the kind heap_live, what is in use of the heap, which is
- * switched on with heap: lib/parts/heap takes it, and lib/parts/goroutines that of Go programs.
- * Both kinds need the list of processes that one program makes.
+ * lib/parts/goroutines takes it. The kind heap_live is the memory in use, and is
+ * switched on with heap. lib/parts/heap takes it, and lib/parts/goroutines takes that
+ * of Go programs. Both kinds use the list of processes that one program makes.
  */
 #include <linux/bpf.h>
 

@@ -10,8 +10,8 @@
 #define NEEDS                                                                            \
 	"the tracepoints lock:contention_begin and lock:contention_end, which Linux has since 5.19"
 
-/* The entry program runs in the interrupt that the end of a wait requests. Beginnings come
- * last, so that no wait is kept whose end would be missed. */
+/* The entry program runs in the interrupt that the end of a wait requests. The hooks of
+ * beginnings come last, so that no wait is kept whose end would be missed. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ .tracepoint = "contention_end", .program = "op_lock_ended", .needs = NEEDS },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of events that samples are taken of, one struct each: the program that runs
- * at the event, how it is attached, and what its samples have. See docs/adding-a-kind.md.
+ * The kinds of events, one struct each: the program that runs at the event, how it is
+ * attached, and what its samples contain. See docs/adding-a-kind.md.
  */
 #ifndef OP_KERNEL_KINDS_KIND_H
 #define OP_KERNEL_KINDS_KIND_H
@@ -24,7 +24,7 @@ enum {
 	OP_KIND_BEGUN_MAX = 2,
 };
 
-/* Options that perf events depend on. */
+/* Options on which perf events depend. */
 struct op_kind_options {
 	uint64_t tick_ns; /* from one tick of a clock to the next */
 };
@@ -33,13 +33,13 @@ struct op_kind_options {
 struct op_kind_hook {
 	const char *tracepoint; /* NULL: a BPF iterator, which user space reads */
 	const char *program;	/* NULL: the kind's entry program, which walks stacks */
-	bool loses;  /* an event that this program misses is a sample that is lost */
-	bool wakers; /* it is there only with OTELPROF_WAKERS */
-	/* it replaces the one before it, which reads arguments that the tracepoint has
+	bool loses;		/* a run that the kernel skips is a lost sample */
+	bool wakers;		/* only with OTELPROF_WAKERS */
+	/* replaces the hook before it, which reads arguments that the tracepoint has
 	 * only on some kernels */
 	bool instead;
-	/* what it needs that not every kernel has on which the library runs, and since when Linux
-	 * has it: a noun phrase. NULL: the tracepoint */
+	/* What it needs that some supported kernels lack, and since which version Linux
+	 * has it: a noun phrase. NULL: the tracepoint. */
 	const char *needs;
 };
 
@@ -56,8 +56,8 @@ enum {
 };
 
 /*
- * Names that a kind has looked up on this host. They hold for a window: a look-up for each
- * sample would be dear, and a device that goes away would have two names in one window.
+ * Names that a kind has looked up on this host, kept for a window: a look-up for each
+ * sample would be slow, and a device that goes away would get two names in one window.
  */
 struct op_kind_names {
 	uint32_t len;
@@ -87,9 +87,7 @@ struct op_kind {
 	/* The kernel part: an object with the programs op_NAME and op_NAME_whole. */
 	const struct op_packed_object *object;
 	uint32_t program_type; /* enum bpf_prog_type */
-	/*
-	 * How many of its walks may be under way on a CPU at once; one for perf events.
-	 */
+	/* How many of its walks may be active at once on one CPU. Perf events: one. */
 	uint32_t slots;
 	/*
 	 * Either hooks, at most OP_KIND_PROGRAMS_MAX, attached in this order. Their
@@ -102,59 +100,62 @@ struct op_kind {
 	/* the programs request interrupts by records in the rings op_kicks_0 to _3 */
 	bool kicks;
 	bool holds; /* samples wait in op_held until their event ends */
-	bool woken; /* samples name the thread that theirs has woken */
-	/* the maps in which its programs note what has begun; NULL: no more of them */
+	bool woken; /* samples name the thread that the sampled one woke */
+	/* the maps in which its programs note what has begun, ended by NULL */
 	const char *begun[OP_KIND_BEGUN_MAX];
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is
 	 * loaded once for each, with the event's number as op_record.detail. */
 	uint32_t perf_events;
 	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
 			   struct perf_event_attr *ret);
-	bool ticks; /* its perf event is a clock, whose period changes (kernel/clock.c) */
+	/* its perf event is a clock with a changing period (kernel/clock.c) */
+	bool ticks;
 
 	/*
-	 * Bits of the kinds that are switched on with it; their samples count as its own.
+	 * Bits of the kinds that are switched on with it. Their samples count as its
+	 * own.
 	 */
 	uint64_t with;
 	/* no walk in the kernel: user space reads the stacks at each export */
 	bool snapshot;
-	/* if its programs cannot be loaded, the kind that it is on with does without */
+	/* if its programs cannot be loaded, the kind with which it is on works without
+	 * it */
 	bool optional;
 
 	/* The attribute that gives op_record.detail a name, or NULL. */
 	const char *detail_key;
 	const char *const *details;
 	size_t details_len;
-	/* Or the names, and types of their own, come from op_sampler_name_detail(): the
-	 * names under the key `probe`. */
+	/* Or op_sampler_name_detail() gives names and types: the names are the
+	 * attribute `probe`. */
 	bool details_by_number;
-	/* Or attributes made from more than `detail`: returns how many of @ret are set.
+	/* Or attributes made from more than `detail`. Returns how many of @ret are set.
 	 * NULL: none. */
 	size_t (*attributes)(const struct op_kind_sample *sample,
 			     struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX]);
 	/* The number of events that a sample of @value represents. NULL: one. */
 	double (*count)(uint64_t value);
-	/* Kernel frames begin at this function; the frames above it belong to the taking
-	 * of the sample. NULL: all frames are the thread's own. */
+	/* Kernel frames begin at this function. The frames above it belong to the
+	 * sampler. NULL: all frames are the thread's own. */
 	const char *kernel_from;
-	/* Or kernel frames begin behind those in which this tracepoint has called the
-	 * program. NULL: at a function. */
+	/* Or kernel frames begin behind those in which this tracepoint called the
+	 * program. NULL: they begin at a function. */
 	const char *kernel_after;
 };
 
-/* op_kind.perf_event of a clock on each CPU, which ticks on idle ones, too. */
+/* op_kind.perf_event of a clock on each CPU, which also ticks on idle CPUs. */
 void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 		   struct perf_event_attr *ret);
 /* The kind of @event, or NULL. */
 const struct op_kind *op_kind_of(uint32_t event);
 /* Its word. */
 const char *op_kind_name(const struct op_kind *kind);
-/* The bits @kinds, and those of the kinds that are switched on with them. */
+/* The bits @kinds, and those of kinds that are switched on with them. */
 uint64_t op_kinds_with(uint64_t kinds);
 enum {
 	OP_KIND_SENTENCE_BYTES = 256,
 };
-/* A sentence on why hook @i of @kind could not be attached: @error, a negative errno. */
+/* Set a sentence why hook @i of @kind could not be attached: @error, a negative errno. */
 void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
 			char ret[static OP_KIND_SENTENCE_BYTES]);
 /* All OP_KINDS kinds, by number. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds share that sample intervals (bpf/event/off). */
+/* Shared by the kinds that sample intervals (bpf/event/off). */
 #ifndef OP_KERNEL_KINDS_OFF_H
 #define OP_KERNEL_KINDS_OFF_H
 
@@ -12,19 +12,20 @@
 #define OP_KIND_INTERRUPT "ipi_entry"
 #endif
 
-/* The map in which kinds of off/off.h note which threads are off the CPUs. */
+/* The map in which kinds of off/off.h note the threads that are off the CPUs. */
 #define OP_KIND_OFF_BEGUN "op_off_threads"
 
 /* Names by enum op_off_reason. */
 extern const char *const op_kind_off_reasons[OP_REASONS];
 
-/* The op_kind.size of kinds that note which threads are off the CPUs, of those that ask for
- * interrupts (bpf/event/off/kick.h), and of those that do both. */
+/* op_kind.size of three groups: kinds that note the threads that are off the CPUs,
+ * kinds that ask for interrupts (bpf/event/off/kick.h), and kinds that do both. */
 int op_kind_threads_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 
-/* The kinds of waits for locks say of which type the lock is. Names by enum op_lock_type. */
+/* The type of the lock, as an attribute of the kinds of waits for locks. Names by enum
+ * op_lock_type. */
 #define OP_KIND_LOCK_KEY "lock.type"
 extern const char *const op_kind_lock_types[OP_LOCK_TYPES];
 

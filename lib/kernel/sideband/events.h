@@ -17,7 +17,7 @@ struct op_mmap_event {
 	uint32_t dev_major;
 	uint32_t dev_minor;
 	uint64_t inode; /* 0: no file */
-	/* of the inode: another one for another file of its number; 0: unknown */
+	/* generation of the inode, which differs if its number was reused; 0: unknown */
 	uint64_t generation;
 	uint64_t time_ns; /* when it was mapped (CLOCK_MONOTONIC); 0: unknown */
 	bool writable;	  /* the process may write there */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Go's runtime itself keeps of a process, read from outside while the processes run, once
- * a window: all goroutines (the kind goroutines), and the memory profile (of the kind heap).
- * A snapshot is taken one process after another, in slices of time.
+ * Snapshots of Go processes, read from the outside while they run, once a window: all
+ * goroutines (the kind goroutines), and the runtime's memory profile (the kind heap). A
+ * snapshot reads one process after another, in slices of time.
  *
  *   golang.c     snapshots of goroutines: rounds over the processes
  *   waits.c      where they wait: looks at random moments
- *   heaps.c      the same of heaps
+ *   heaps.c      snapshots of heaps
  *   heap.c       the heap of one process
  *   processes.c      the processes
  *   visit.c      the goroutines of one process
@@ -29,27 +29,26 @@
 #include "process/program.h"
 #include "process/registry.h"
 
-/* Time for what is left of a snapshot when a window ends, and for that of the last window. */
+/* Time for the rest of a snapshot when a window ends, and when the last one does. */
 static const uint64_t LIMIT_NS = UINT64_C(50000000);
 static const uint64_t LAST_NS = UINT64_C(1000000000);
 
-#define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
+#define PAUSE_NS UINT64_C(2000000) /* pause between two slices, for other work */
 
 enum {
-	HEAPS_SHARE =
-		2, /* of the time of a finish: what goroutines always leave to them */
-	TURN_PARTS = 4, /* a poll's share for a slice */
-	PROGRAM =
-		0, /* index in the hooks of both kinds (lib/kernel/kinds/goroutines.c) */
+	HEAPS_SHARE = 2, /* part of a finish's time that goroutines leave to heaps */
+	TURN_PARTS = 4,	 /* a slice's share of a poll */
+	PROGRAM = 0,	 /* its index in HOOKS, lib/kernel/kinds/goroutines.c */
 };
 
-/* A process in which no goroutines were found, as in one that had just begun, is searched again. */
+/* If no goroutines were found, the process had perhaps just begun. It is searched again
+ * after this time. */
 static const uint64_t SEARCH_AGAIN_NS = UINT64_C(60000000000);
 
 struct op_golang {
 	struct op_part_config config;
 	struct op_golang_processes go_processes;
-	struct op_golang_queue queue; /* of the snapshot that is under way */
+	struct op_golang_queue queue; /* of the current snapshot */
 	uint32_t round;
 	bool due; /* this window has no snapshot yet */
 	uint64_t next_ns;
@@ -116,8 +115,8 @@ static bool is_under_way(const struct op_golang *g)
 	return g->visit.process || g->queue.records.len;
 }
 
-/* List the processes. If the snapshot before this one was cut short, it begins where that
- * had come to. */
+/* List the processes. If the previous snapshot was cut short, begin at the process
+ * where it stopped. */
 static void begin(struct op_golang *g, int program)
 {
 	(void)op_golang_queue_list(&g->queue, program, g->config.log, "goroutines");
@@ -125,7 +124,7 @@ static void begin(struct op_golang *g, int program)
 	g->round++;
 }
 
-/* Forget processes that are not in it, except their heaps. */
+/* Forget processes that are not in the snapshot, except their heaps. */
 static void rest(struct op_golang *g)
 {
 	size_t i = 0;
@@ -165,14 +164,15 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 	op_allowance_until(allowance, 0);
 }
 
-/* Count the goroutines of the known processes that were not come to. */
+/* Count the goroutines of known processes that the snapshot did not reach. */
 static void count_late(struct op_golang *g, struct op_part_taken *taken)
 {
 	const struct op_record *record;
 	uint64_t left = 0;
 
 	if (g->visit.process) {
-		/* One that had a whole window for itself lets others go first. */
+		/* A process that had a whole window for itself comes last in the next
+		 * one. */
 		g->queue.first = g->queue.at > 1 ? g->visit.process->pid : 0;
 		left = g->visit.slice.len - g->visit.index;
 	}
@@ -247,9 +247,9 @@ static uint64_t next_ns(const void *part)
 }
 
 /*
- * End the window's snapshot. What is left is dropped, and the next snapshot begins with
- * those processes. A window that ends early takes no heaps: the next one, which gets no
- * snapshot of goroutines, reports what they allocate.
+ * End the window's snapshot. The rest is dropped, and the next snapshot begins with
+ * those processes. A window that ends early has no snapshot and no heaps. The next
+ * window reports what they allocate.
  */
 static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 		    struct op_part_taken *taken)

@@ -15,19 +15,19 @@
 
 enum {
 	TRIES = 4,
-	PAUSE_NS = 200000, /* between them */
+	PAUSE_NS = 200000, /* between two tries */
 	/* The longest stack that the runtime takes: before Go 1.23, and since. */
 	DEPTH = 32,
 	DEPTH_SINCE_23 = 128,
 	MINOR_23 = 23,
-	/* By how much a process may let the window grow: others want room, too. */
+	/* Most by which one process may grow the window, so that others fit, too. */
 	WINDOW_BYTES_MAX = 16 << 20,
 };
 
-/* What reading a profile may cost (readahead.h), all tries together: some 20 ms. */
+/* Limit of what reading a profile costs (readahead.h), all tries together: some 20 ms. */
 static const uint64_t READ_LIMIT = UINT64_C(32) << 20;
 
-/* Allocations of a bucket that were reported; false: it is not remembered. */
+/* Allocations of a bucket that were reported. False: the bucket is not remembered. */
 static bool before(const struct op_golang_heap *h, const struct op_go_entry *e,
 		   uint64_t *ret)
 {
@@ -35,7 +35,7 @@ static bool before(const struct op_golang_heap *h, const struct op_go_entry *e,
 	return op_map64_get(&h->process->heap_allocs, e->address, ret);
 }
 
-/* Remember that they were reported. Returns 0, -ENOSPC or -ENOMEM. */
+/* Remember the bucket's allocations as reported. Returns 0, -ENOSPC or -ENOMEM. */
 static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 {
 	struct op_map64 *allocs = &h->process->heap_allocs;
@@ -43,7 +43,7 @@ static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 	bool known = before(h, e, &reported);
 	int r;
 
-	/* What was reported once stays reported, also if the runtime takes it back. */
+	/* The runtime may take an allocation back. It still counts as reported. */
 	if (known && reported >= e->sums.allocs)
 		return 0;
 	if (!known && (h->remembered >= OP_GOLANG_REMEMBERED_MAX ||
@@ -54,7 +54,7 @@ static int remember(struct op_golang_heap *h, const struct op_go_entry *e)
 	return r;
 }
 
-/* That of the limits; NULL: none. */
+/* The clock of the limits, or NULL. */
 static const struct op_work_clock *clock_of(const struct op_golang_heap *h)
 {
 	const struct op_allowance *a = op_processes_config(h->processes)->allowance;
@@ -90,7 +90,7 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	int r;
 
 	h->process = process;
-	/* also where it cannot be read this time */
+	/* also if the process cannot be read this time */
 	process->heap_whole |= whole && !process->heap_old;
 	r = op_golang_process_search_heap(process, h->processes, proc, until_ns);
 	if (r < 0)
@@ -98,22 +98,22 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	r = read_profile(h, &op_proc_view_now(proc).program->memory.memory, until_ns);
 	if (r == -ENOENT)
 		process->heap_known =
-			true; /* if it begins to keep one, all of it is new */
+			true; /* if it begins to keep a profile, all of that is new */
 	if (r < 0)
 		return r;
 	if (!process->heap_known && !process->heap_whole)
 		op_vec_foreach(e, &h->profile.entries)
 			lost += remember(h, e) < 0;
-	/* What is not remembered would be reported as new some day. */
+	/* An allocation that is not remembered would be reported as new later. */
 	process->heap_known = lost == 0;
 	lost += h->profile.cut;
 	op_part_drop(taken, OP_EVENT_HEAP, OP_DROP_LATE, lost);
 	return 0;
 }
 
-/* What the bucket's samples describe. */
+/* What the samples of a bucket stand for. */
 struct reported {
-	struct op_go_estimate allocated; /* since the last time */
+	struct op_go_estimate allocated; /* since the previous snapshot */
 	struct op_go_estimate in_use;
 };
 
@@ -150,7 +150,7 @@ static void add(struct op_golang_heap *h, const struct op_window_sample *of,
 	op_part_count(taken, event, op_window_add(h->window, &sample));
 }
 
-/* The stack and the resource of the bucket of @e. Returns 0 or -errno. */
+/* Copy the stack and the resource of the bucket of @e. Returns 0 or -errno. */
 static int make_sample(struct op_golang_heap *h, const struct op_go_entry *e,
 		       struct op_window_sample *ret)
 {
@@ -162,7 +162,8 @@ static int make_sample(struct op_golang_heap *h, const struct op_go_entry *e,
 
 	if (!proc || !op_golang_process_is(h->process, proc))
 		return -ESRCH;
-	/* Its stack does not change; its numbers may, and are those that were read. */
+	/* The stack of a bucket never changes. Its numbers may, so use those that were
+	 * read. */
 	r = op_go_bucket_read(&h->ahead.memory, e->address, h->process->minor, 0, b);
 	if (r < 0 && r != -EAGAIN)
 		return r;
@@ -193,7 +194,7 @@ static int take(struct op_golang_heap *h, const struct op_go_entry *e,
 		op_part_count(taken, OP_EVENT_HEAP_LIVE, r);
 		return 0;
 	}
-	/* What cannot be remembered would be reported again. */
+	/* An allocation that is not remembered would be reported again. */
 	if (reported->allocated.bytes && remember(h, e) < 0) {
 		op_part_drop(taken, OP_EVENT_HEAP, OP_DROP_LATE, 1);
 	} else {
@@ -203,7 +204,7 @@ static int take(struct op_golang_heap *h, const struct op_go_entry *e,
 	return 0;
 }
 
-/* The number of the entry that the last snapshot stopped at, or 0. */
+/* Index of the entry at which the last snapshot stopped, or 0. */
 static size_t stopped_at(const struct op_golang_heap *h)
 {
 	size_t i;

@@ -10,13 +10,13 @@
 #include "process/registry.h"
 
 enum {
-	TURN_PARTS = 4, /* a poll's share for a slice */
+	TURN_PARTS = 4, /* a slice's share of a poll */
 };
 
-#define NOTE_NS	 UINT64_C(30000000) /* the longest that noting a heap may add to it */
-#define PAUSE_NS UINT64_C(2000000)  /* between two slices: others want the CPU, too */
+#define NOTE_NS	 UINT64_C(30000000) /* most that noting one heap may add to it */
+#define PAUSE_NS UINT64_C(2000000)  /* pause between two slices, for other work */
 
-/* A process that began this long before the last list may have been missing in it. */
+/* The last list may lack a process that began this short a time before it. */
 static const uint64_t LATE_NS = UINT64_C(1000000000);
 
 void op_golang_heaps_init(struct op_golang_heaps *h,
@@ -35,7 +35,7 @@ void op_golang_heaps_deinit(struct op_golang_heaps *h)
 	op_golang_queue_clear(&h->queue);
 }
 
-/* The kind is off: forget what heaps had. */
+/* The kind is off: forget the heaps. */
 static void forget(struct op_golang_heaps *h)
 {
 	size_t i;
@@ -59,7 +59,7 @@ static void begin(struct op_golang_heaps *h, int program)
 	h->heap.remembered = 0;
 	for (i = 0; i < h->go_processes->list.len; i++)
 		h->heap.remembered += h->go_processes->list.data[i]->heap_allocs.len;
-	/* A list that was cut tells nothing of those that are not in it. */
+	/* A list that was cut short does not show that the other processes are gone. */
 	for (i = 0; r < 0 && i < h->go_processes->list.len; i++)
 		if (h->go_processes->list.data[i]->heap_round)
 			h->go_processes->list.data[i]->heap_round = h->round;
@@ -81,10 +81,10 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	if (i == SIZE_MAX)
 		return -ENOENT;
 	process = h->go_processes->list.data[i];
-	/* It may have no other records, and would be forgotten, with what was
-	 * reported. */
+	/* The process may have no other records. Without this it would be forgotten,
+	 * with what was reported. */
 	op_registry_use(p, proc);
-	/* What it allocated while the filter left it out is nobody's. */
+	/* Nobody gets what the process allocated while the filter left it out. */
 	if (process->heap_round && process->heap_round + 1 != h->round)
 		op_golang_process_forget_heap(process);
 	process->heap_round = h->round;
@@ -95,7 +95,7 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	if (r < 0 && r != -ENOENT) {
 		bool late = r == -ETIME || r == -ETIMEDOUT;
 
-		/* as many stacks as it had */
+		/* as many stacks as in the last snapshot */
 		op_part_drop(taken, OP_EVENT_HEAP_LIVE,
 			     late	    ? OP_DROP_LATE
 			     : r == -EAGAIN ? OP_DROP_MOVED
@@ -127,7 +127,7 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 	until_ns = op_allowance_part(allowance, op_allowance_now(allowance), TURN_PARTS);
 	do {
 		record = op_golang_queue_next(&h->queue);
-		/* one that began since then has no past to leave out */
+		/* a process that began since then has no past to leave out */
 		if (record)
 			(void)read_heap(h, record, h->on_ns + LATE_NS,
 					op_allowance_now(allowance) + NOTE_NS, taken);
@@ -141,8 +141,8 @@ uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h)
 	return h->noting ? h->next_ns : 0;
 }
 
-/* Count the stacks of the processes that were not come to: as many as they had. Returns whether
- * there are any. */
+/* Count the stacks of the processes that were not reached: as many as they had before.
+ * Returns whether there are any. */
 static bool count_late(struct op_golang_heaps *h, struct op_part_taken *taken)
 {
 	const struct op_record *record;
@@ -166,7 +166,7 @@ static bool count_late(struct op_golang_heaps *h, struct op_part_taken *taken)
 	return some;
 }
 
-/* Forget processes that are gone, and the heaps of those that the filter leaves out now. */
+/* Forget processes that are gone, and the heaps of those that the filter leaves out. */
 static void sweep(struct op_golang_heaps *h)
 {
 	size_t i;
@@ -197,12 +197,14 @@ void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 		if (r == 0)
 			r = op_golang_heap_take(&h->heap, record, window, until_ns,
 						taken);
-		/* One that had all the time for itself lets others go first. */
+		/* A process that had all the time for itself comes last in the next
+		 * snapshot. */
 		if (r == -EINPROGRESS || r == -ETIME)
 			h->queue.first = h->queue.at > 1 ? record->pid : 0;
 		r = r == -EINPROGRESS ? r : 0;
 	}
-	/* Where it did not come to all, those that began since the list before are still whole. */
+	/* If it did not reach all, processes that began since the previous list are
+	 * still entirely new. */
 	if (count_late(h, taken))
 		h->listed_ns = listed_before_ns;
 	sweep(h);

@@ -14,7 +14,8 @@
 #include "process/registry.h"
 #include "runtime/go/go.h"
 
-/* The mapping of the program's own code: the executable lies lowest. NULL: none. */
+/* The mapping of the program's own code, which is the lowest one of its executable.
+ * NULL: none. */
 static const struct op_mapping *code_of(const struct op_proc *proc)
 {
 	const struct op_mappings *mappings = op_proc_view_now(proc).mappings;
@@ -26,7 +27,7 @@ static const struct op_mapping *code_of(const struct op_proc *proc)
 	return NULL;
 }
 
-/* Does the file look like a Go program? It is opened if nobody has done so yet. */
+/* Does the file look like a Go program? Opens it if it was not opened yet. */
 static bool is_go(struct op_processes *p, const struct op_program *program,
 		  const struct op_mapping *v)
 {
@@ -35,7 +36,7 @@ static bool is_go(struct op_processes *p, const struct op_program *program,
 	return op_elf_section(v->exe->image->elf, ".go.buildinfo") != NULL;
 }
 
-/* Find what symbols tell. Returns 0, also where there are none, or -ENOMEM. */
+/* Find what the symbols name. Returns 0, also if there are none, or -ENOMEM. */
 static int find(struct op_golang_process *g, struct op_processes *p,
 		const struct op_program *program, const struct op_mapping *v)
 {
@@ -73,7 +74,7 @@ void op_golang_process_search(struct op_golang_process *g, struct op_processes *
 		op_go_read_reasons(memory, g->places.reasons, &g->reasons);
 }
 
-/* Go on with the search in @elf. Returns 1 and ELF addresses, 0 or -errno. */
+/* Continue the search in @elf. Returns 1 with ELF addresses; 0; or -errno. */
 static int search_code(struct op_golang_process *g, struct op_elf *elf,
 		       const struct op_allowance *allowance, uint64_t until_ns,
 		       struct op_go_buckets_at *ret)
@@ -208,7 +209,7 @@ bool op_golang_process_waits(struct op_golang_process *g, const struct op_gorout
 	};
 	size_t i;
 
-	/* One that was made runnable again has not moved since it was parked. */
+	/* A goroutine that was made runnable again has not moved since it parked. */
 	if (o->state == OP_GOROUTINE_RUNNABLE)
 		return o->pc == g->parked_pc;
 	if (o->state != OP_GOROUTINE_WAITING && o->state != OP_GOROUTINE_LEAKED)

@@ -10,7 +10,7 @@
 
 enum {
 	PROCESSES_MAX = 65536,
-	LEARN_MAX = 256, /* processes that are read in /proc for one list */
+	LEARN_MAX = 256, /* processes that one list may read from /proc */
 };
 
 void op_golang_processes_forget(struct op_golang_processes *k, size_t i)

@@ -13,10 +13,12 @@
 #include "sample/sampler.h"
 
 enum {
-	TRIES = 3, /* of what goes on while it is read */
-	/* Reads in a row that fail: the process is not what it looks like, or gone. */
+	TRIES = 3, /* tries to read a goroutine that runs meanwhile */
+	/* Reads that may fail in a row. After that the process is gone, or not what it
+	 * looks like. */
 	FAILURES_MAX = 64,
-	/* By how much a process's goroutines may let the window grow: others want room, too. */
+	/* Most by which the goroutines of one process may grow the window, so that
+	 * others fit, too. */
 	WINDOW_BYTES_MAX = 16 << 20,
 };
 
@@ -29,10 +31,10 @@ void op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *
 	int r = -EBADMSG;
 	int i;
 
-	/* the runtime may be about to change it */
+	/* the runtime may be about to change the list */
 	for (i = 0; i < TRIES && r == -EBADMSG; i++)
 		r = op_go_read_allgs(memory, process->places.allgs, &v->slice);
-	/* Without a list it is not what it looked like. It is searched again. */
+	/* Without a list the process is not what it looked like. It is searched again. */
 	if (r == -EBADMSG)
 		process->places.allgs = 0;
 	if (r < 0)
@@ -62,8 +64,8 @@ void op_golang_visit_end(struct op_golang_visit *v)
 	v->process = NULL;
 }
 
-/* Read a goroutine, with its stack if it is parked, so that both come from one moment.
- * Returns 1; 0: there is none; -EBUSY: it went on each time; -EBADMSG; -errno. */
+/* Read a goroutine, with its stack if it is parked, so that both are from one moment.
+ * Returns 1; 0: there is none; -EBUSY: it ran during each try; -EBADMSG; -errno. */
 static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 		    uint64_t address, struct op_goroutine *ret, size_t *ret_len,
 		    size_t *ret_below)
@@ -91,7 +93,7 @@ static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 	return -EBUSY;
 }
 
-/* Its stack in @window. Returns 0; -EINPROGRESS; -ENOSPC or -ENOMEM. */
+/* Intern its stack in @window. Returns 0; -EINPROGRESS; -ENOSPC or -ENOMEM. */
 static int walk(struct op_golang_visit *v, struct op_proc *proc,
 		const struct op_goroutine *g, size_t len, size_t below,
 		struct op_window *window, uint32_t *ret)
@@ -105,7 +107,7 @@ static int walk(struct op_golang_visit *v, struct op_proc *proc,
 
 	if (g->state == OP_GOROUTINE_RUNNING)
 		return op_sampler_running(v->sampler, window, ret);
-	/* It goes on behind a call, unless it has not begun yet. */
+	/* Its pc is behind a call, unless it has not begun yet. */
 	stack.is_caller =
 		g->pc != g->start_pc &&
 		!op_golang_process_begins(v->process, v->processes, proc, g->pc);
@@ -131,7 +133,7 @@ static int add_labels(struct op_golang_visit *v, const struct op_goroutine *g,
 	return r;
 }
 
-/* Take the goroutine at @address. Returns 1; 0: there is none; -errno. */
+/* Take the goroutine at @address. Returns 1; 0: there is none; or -errno. */
 static int take_one(struct op_golang_visit *v, struct op_proc *proc, uint64_t address,
 		    struct op_window *window)
 {
@@ -180,8 +182,8 @@ static void count(struct op_golang_visit *v, int result, struct op_part_taken *t
 		op_part_count(taken, v->record.event, result);
 }
 
-/* Read the pointers from v->index on. The list only grows, so that an index stays, but it
- * moves when it does. */
+/* Read the pointers from v->index on. The list only grows. Then it may move, but an
+ * index stays valid. */
 static int fill_chunk(struct op_golang_visit *v, const struct op_memory *memory)
 {
 	size_t n = (size_t)OP_MIN(v->slice.len - v->index, (uint64_t)OP_GOLANG_CHUNK);

@@ -10,17 +10,18 @@
 #include "process/registry.h"
 
 enum {
-	TURN_PARTS = 4, /* a poll's share for a slice */
-	/* Intervals are so many times as long as the CPU time of a look: 2 % of a CPU. */
+	TURN_PARTS = 4, /* a slice's share of a poll */
+	/* An interval is this many times as long as the CPU time of a look: 2 % of a
+	 * CPU. */
 	COST_PARTS = 50,
 };
 
-#define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
+#define PAUSE_NS UINT64_C(2000000) /* pause between two slices, for other work */
 
-/* How old the list of processes may be. */
+/* Greatest age of the list of processes. */
 static const uint64_t LIST_NS = UINT64_C(100000000);
-/* A process in which no goroutines were found, as in one that had just begun, is searched again
- * when it is twice as old, and at least and at most so much later. */
+/* If no goroutines were found, the process had perhaps just begun. It is searched again
+ * at twice its age, within these bounds. */
 static const uint64_t SEARCH_SOON_NS = UINT64_C(5000000);
 static const uint64_t SEARCH_AGAIN_NS = UINT64_C(1000000000);
 
@@ -56,8 +57,8 @@ static void off(struct op_golang_waits *w)
 	w->looks = false;
 }
 
-/* The next interval begins where the one before ends. One that would be over now goes on until
- * now, so that all time is in one. */
+/* The next interval begins at the end of the one before. If it would be over already,
+ * it lasts until now. So every moment is in an interval. */
 static void begin_interval(struct op_golang_waits *w, uint64_t now)
 {
 	uint64_t length = OP_MAX(w->period_ns, w->cost_ns * COST_PARTS);

@@ -5,7 +5,7 @@
  *
  *   heap.c   the kind: on and off, its probes, and the programs of these
  *   live.c   the stacks of what is in use, and a snapshot of it
- *   thin.c   makes room in the kernel's map of it
+ *   thin.c   frees entries of the kernel's map of it
  *
  * libotelprof-heap.so, which programs preload, has these probes (lib/preload/heap).
  */
@@ -112,11 +112,12 @@ static void heap_free(void *part)
 	free(h);
 }
 
-/* Load the programs for the arguments of libotelprof-heap, which takes the kernel some tens of
- * milliseconds: no file with its probes needs another one. Without them a file loads its own. */
+/* Load the programs for the arguments of libotelprof-heap, which takes the kernel some
+ * tens of milliseconds. No file with its probes then needs other programs. If it fails,
+ * a file loads its own. */
 static void load_usual(struct op_heap *h)
 {
-	/* where both ABIs pass them; lib/preload/heap/probe.c sees to that */
+	/* places of the arguments in both ABIs, which lib/preload/heap/probe.c ensures */
 #if defined(__x86_64__)
 	static const char usual[] = "8@%rdi 8@%rsi 8@%rdx";
 	enum {
@@ -156,21 +157,22 @@ static int set_kinds(void *part, uint64_t kinds)
 		return 0;
 	h->on = on;
 	if (!on) {
-		/* what is in use may still be asked for */
+		/* the next window may still ask for what is in use */
 		op_mapped_off(h->config.mapped, &h->probes);
 		return 0;
 	}
-	/* Frees in the meantime were not seen, so what was in use is unknown now. */
+	/* The kernel did not see frees in the meantime, so what was in use is unknown. */
 	close_maps(h);
 	op_live_reset(&h->live);
-	/* here, since no poll has the time */
+	/* here, because no poll has the time */
 	load_usual(h);
 	attach_installed(h);
 	op_mapped_on(h->config.mapped, &h->probes);
 	return 0;
 }
 
-/* In a pause frees are not seen. What is in use at the end is known when the last records are. */
+/* Frees during a pause are not seen. What is in use at the end is known after the last
+ * records. */
 static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 		    struct op_part_taken *taken)
 {

@@ -19,7 +19,7 @@
 enum {
 	BATCH = 4096,
 	PID_KEY_SHIFT = 32,
-	/* how much of a limit is kept where more than half is used */
+	/* share of a limit that is kept if more than half of it is used */
 	OP_LIVE_ROOM_PARTS = 8,
 	OP_LIVE_ROOM_KEPT = 3,
 };
@@ -260,7 +260,7 @@ static void thin_one(struct reading *g, uint32_t pid, uint32_t limit)
 			&g->live->random);
 }
 
-/* Make room in the kernel's map, and count anew. */
+/* Free entries of the kernel's map, and count again. */
 static void thin(struct reading *g)
 {
 	const struct op_thin_entry *e;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampled allocations that are in use. The kernel's map (op_heap_lives) says which
- * they are. Their stacks and resources are kept here, in a window of their own, because
- * allocations outlive the windows of samples. An entry is found by the time and the
- * thread of its sample.
+ * The sampled allocations that are in use. The kernel's map (op_heap_lives) lists them.
+ * Their stacks and resources are kept here, in a window of their own, because
+ * allocations outlive the windows of samples. Time and thread of a sample identify its
+ * entry.
  */
 #ifndef OP_PARTS_HEAP_LIVE_H
 #define OP_PARTS_HEAP_LIVE_H
@@ -15,12 +15,12 @@
 #include "profile/window.h"
 
 enum {
-	/* Samples kept; before there are more, those of freed memory are removed. */
+	/* Samples kept. When so many are reached, those of freed memory are removed. */
 	OP_LIVE_KEPT_MAX = 2 * OP_HEAP_LIVE_MAX,
 	OP_LIVE_STORE_BYTES = 32 << 20, /* memory for their stacks */
 };
 
-/* A sample; its numbers are those of the store. */
+/* A sample. Its stack and resource are indices in the store. */
 struct op_live_entry {
 	uint64_t time_ns;
 	uint32_t tid;
@@ -39,12 +39,12 @@ struct op_live {
 	uint32_t epoch;
 	uint64_t random;  /* state of random numbers */
 	uint64_t count;	  /* in use at the last snapshot */
-	uint64_t unknown; /* of these, the sample is not kept */
+	uint64_t unknown; /* those of them without a sample */
 };
 
 int op_live_init(struct op_live *l, struct op_processes *processes);
 void op_live_deinit(struct op_live *l);
-/* Forget everything: nothing counts as in use. */
+/* Forget everything. Nothing counts as in use. */
 void op_live_reset(struct op_live *l);
 /* Store the sample of @record, which @window holds as @sample. */
 void op_live_keep(struct op_live *l, const struct op_capture_heap *maps,

@@ -16,7 +16,7 @@ static uint64_t weight_of(const struct op_thin_entry *e)
 	return e->live.value & OP_HEAP_BYTES_MAX;
 }
 
-/* How many are expected to stay at @threshold. */
+/* How many entries are expected to stay at @threshold. */
 static double expected(const struct op_thin_entry *entry, size_t len, uint32_t pid,
 		       uint64_t threshold)
 {
@@ -63,7 +63,7 @@ void op_thin(int lives, struct op_thin_entry *entry, size_t len, uint32_t pid,
 
 		if (!is_of(e, pid) || weight >= threshold)
 			continue;
-		/* freed meanwhile, or even allocated again */
+		/* freed meanwhile, or allocated again */
 		if (bpf_map_lookup_elem(lives, &e->key, &now) < 0 ||
 		    now.time_ns != e->live.time_ns || now.tid != e->live.tid)
 			continue;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes room in the kernel's map of what is in use. The kernel lets fewer newcomers in where room
- * is scarce (op_heap_threshold()), so old samples would stay finer than new ones. Here all samples
- * of a process have an equal chance: one of weight W stays with the probability W / T and stands
- * for T then, where T is the largest threshold that is needed.
+ * Removes entries at random from the kernel's map of allocations in use. The kernel
+ * accepts fewer new entries as the map fills (op_heap_threshold()), so without this old
+ * samples would be finer than new ones. Thinning gives all samples of a process the
+ * same threshold T, the largest that is needed: a sample of weight W < T stays with
+ * probability W / T, and then stands for T.
  */
 #ifndef OP_PARTS_HEAP_THIN_H
 #define OP_PARTS_HEAP_THIN_H
@@ -14,12 +15,12 @@
 #include "op_user_types.h"
 
 struct op_thin_entry {
-	uint64_t key; /* of the kernel's map */
+	uint64_t key; /* capacity of the kernel's map */
 	struct op_heap_live live;
 };
 
-/* The smallest power of two T such that at most @room of the @len entries are expected to stay;
- * 0: all of them may. @pid: of this process alone, or OP_HEAP_ALL. */
+/* The smallest power of two T at which at most @room of the @len entries are expected
+ * to stay. 0: all may stay. @pid: only entries of this process, or OP_HEAP_ALL. */
 uint64_t op_thin_threshold(const struct op_thin_entry *entry, size_t len, uint32_t pid,
 			   uint32_t room);
 /* Thin the entries of @pid in the map @lives, as they are in @entry, with the numbers of

@@ -156,7 +156,7 @@ static bool argument_at(const char **text, uint16_t machine, struct op_argument 
 	bool known;
 
 	*ret = (struct op_argument){ 0 };
-	/* The size may be left out: it is that of the machine's word then. */
+	/* The size may be missing: then it is the machine's word. */
 	if (memchr(*text, '@', strcspn(*text, " ")) &&
 	    (!number_at(text, &bytes) || !skip(text, '@')))
 		return false;

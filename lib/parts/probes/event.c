@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of perf's events, as perf-list(1) has them. */
+/* The names of perf's events, as in perf-list(1). */
 #include <ctype.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -11,7 +11,7 @@
 #include "parts/probes/spec.h"
 
 enum {
-	HZ_DEFAULT = 99, /* where an event is too frequent for a sample of each */
+	HZ_DEFAULT = 99, /* rate of an event that is too frequent to sample each */
 	HZ_MAX = 10000,
 };
 
@@ -76,9 +76,9 @@ static const struct {
 };
 
 /*
- * Parse "PERIOD" or "RATEhz". Events that the kernel counts itself are few: at a rate each of them
- * runs the program, which keeps so many and says what they stand for. The kernel finds a period
- * for a rate too late for bursts.
+ * Parse "PERIOD" or "RATEhz". Events that the kernel itself counts are rare enough to
+ * run the program at each one. At a rate the program keeps some of them and states what
+ * they stand for. The kernel would find a period for the rate too late for bursts.
  */
 static int take_period(const char *text, struct op_probe_event *ret)
 {
@@ -146,14 +146,15 @@ int op_probe_event_parse(char *text, struct op_probe_spec *ret)
 	r = take_name(text, ret);
 	if (r == 0 && at)
 		r = take_period(at + 1, &ret->event);
-	/* of what the kernel itself counts only clocks are left, which keep their period */
+	/* of the kernel's own events only the clocks are left here, which keep their
+	 * period */
 	if (r == 0 && ret->event.type == PERF_TYPE_SOFTWARE && ret->event.hz) {
 		ret->event.period = OP_NS_PER_S / ret->event.hz;
 		ret->event.hz = 0;
 	}
 	if (r < 0 || strlen(text) >= sizeof(ret->type_name))
 		return -EINVAL;
-	/* back ends take letters, digits and underscores */
+	/* back ends accept letters, digits and underscores */
 	for (i = 0; text[i]; i++)
 		ret->type_name[i] = isalnum((unsigned char)text[i]) ? text[i] : '_';
 	ret->type_name[i] = '\0';

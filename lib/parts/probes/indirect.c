@@ -11,7 +11,7 @@
 #include "parts/probes/usdt.h"
 
 enum {
-	CODE_BYTES = 1024, /* of a resolver */
+	CODE_BYTES = 1024, /* bytes of a resolver to read */
 	/* x86-64: LEA r, [rip + n] with 8 bytes */
 	LEA = 0x8d,
 	REX_MASK = 0xfb,
@@ -68,7 +68,7 @@ static int add(struct op_elf *elf, uint64_t vaddr, struct op_probe_place *ret)
 	return 0;
 }
 
-/* Where an instruction begins is not known, so each byte is tried. */
+/* The boundaries of instructions are not known, so each byte is tried. */
 static int add_x86_64(struct op_elf *elf, const uint8_t *code, size_t len, uint64_t pc,
 		      struct op_probe_place *ret)
 {

@@ -19,7 +19,7 @@ enum {
 	TURN_PARTS = 4, /* a poll's share for files */
 };
 
-/* How long after a failure the files that could not be opened are tried again. */
+/* Time after which files that could not be opened are tried again. */
 #define AGAIN_NS UINT64_C(200000000)
 
 struct op_mapped {
@@ -27,9 +27,9 @@ struct op_mapped {
 	struct op_executables *executables;
 	struct op_mapped_probes *user[OP_MAPPED_USERS_MAX];
 	size_t users_len;
-	uint64_t left_ns;  /* since when files wait for a poll; 0: none do */
-	bool busy;	   /* nothing can be opened until again_ns */
-	uint64_t again_ns; /* look again for files that could not be opened; 0: none */
+	uint64_t left_ns;  /* since when files wait for a poll; 0: none */
+	bool busy;	   /* time until which no file can be opened */
+	uint64_t again_ns; /* when to try those files again; 0: none */
 };
 
 /* Treat every file that the process @proc maps as new. */
@@ -90,7 +90,7 @@ void op_mapped_on(struct op_mapped *m, struct op_mapped_probes *user)
 	m->user[m->users_len++] = user;
 	m->busy = false;
 	m->again_ns = 0;
-	/* all files are new to this one */
+	/* all files are new to this user */
 	op_new_files_ask(m->executables, true);
 	op_registry_each(m->processes, note_process);
 	while (look_into_next(m))
@@ -137,7 +137,7 @@ static void poll_files(void *part, struct op_allowance *allowance,
 	if (m->again_ns && now >= m->again_ns) {
 		m->again_ns = 0;
 		m->busy = false;
-		/* perhaps another process maps them, or has mapped them all the time */
+		/* another process may map the file, now or before */
 		op_registry_each(m->processes, note_process);
 	}
 	while (!m->left_ns && look_into_next(m))
@@ -152,7 +152,7 @@ static uint64_t next_ns(const void *part)
 	return m->left_ns;
 }
 
-/* Now and then detach from files that nobody maps. */
+/* From time to time, detach from files that no process maps. */
 static int trim(void *part, struct op_window *window, enum op_part_end end,
 		struct op_part_taken *taken)
 {

@@ -18,10 +18,11 @@
 
 enum {
 	PATH_BYTES = 64,
-	OVERLAY_INODE_BITS = 32, /* above them it may have the number of a layer */
+	OVERLAY_INODE_BITS = 32, /* above them may be the number of a layer */
 };
 
-/* In the reverse order, so that what was attached first sees all that the later ones began. */
+/* In reverse order, so that the probe that was attached first sees every event that
+ * later ones began. */
 static void detach(struct op_mapped_probes *x, struct op_mapped_attached *attached)
 {
 	struct op_executable **exe;
@@ -162,7 +163,7 @@ static struct op_mapped_attached *find(struct op_mapped_probes *x,
 	return NULL;
 }
 
-/* Mappings name the file of @attached as @exe, too; NULL: it stays attached. */
+/* Mappings name the file of @attached as @exe, too. NULL: it stays attached. */
 static int name(struct op_mapped_attached *attached, struct op_executable *exe)
 {
 	struct op_executable **place;
@@ -187,7 +188,7 @@ static int add(struct op_mapped_probes *x, struct op_executable *exe, struct op_
 
 	if (r < 0)
 		return r;
-	/* attached twice, each of its hits would be two samples */
+	/* if attached twice, each hit would be two samples */
 	other = find(x, &file);
 	if (other)
 		return name(other, exe);
@@ -220,7 +221,7 @@ int op_mapped_probes_attach(struct op_mapped_probes *x, struct op_executable *ex
 	return r;
 }
 
-/* Does nobody map @exe? Then the users alone hold it. */
+/* Does no process map @exe? Then only the users keep it. */
 static bool is_unmapped(struct op_mapped_probes *const *users, size_t len,
 			const struct op_executable *exe)
 {

@@ -27,8 +27,8 @@ int op_probe_place_in(struct op_elf *elf, const struct op_probe_spec *spec,
 
 	if (spec->type == OP_PROBE_STATIC)
 		return op_probe_usdt_find(elf, spec, ret);
-	/* Go moves its stacks, and finds there no function that it knows in place of a return
-	 * address: the program ends. */
+	/* Go moves its stacks, and ends the program if it finds a return address
+	 * outside of the functions that it knows. */
 	if (spec->is_return && is_of_go(elf))
 		return -OP_PROBE_NO_RETURN;
 	r = op_elf_find_symbol(elf, spec->symbol, &symbol);

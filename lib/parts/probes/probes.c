@@ -20,28 +20,28 @@
 #include "sample/sampler.h"
 
 enum {
-	/* Names kept by number, for samples that still wait to be exported. */
+	/* Names by number, kept for samples that are not exported yet. */
 	NAMES_MAX = 4096,
 };
 
 struct probe {
 	const char *text; /* points to its name */
 	uint32_t number;
-	int program; /* of its first site */
-	/* Of further sites, where values are at other places; else -1. */
+	int program; /* program of the first site */
+	/* Programs of further sites with values at other places, or -1. */
 	int more[OP_PROBE_SITES_MAX];
 	int fd[OP_PROBE_SITES_MAX]; /* attachments */
-	/* Where it measures latency: the program of calls, and its attachments. */
+	/* For latency: the program that notes calls, and its attachments. */
 	int call;
 	int call_fd[OP_PROBE_SITES_MAX];
-	int *cpu_fd; /* those of an event of perf, by CPU */
+	int *cpu_fd; /* attachments of an event of perf, by CPU */
 	uint32_t cpus;
 };
 
-/* What samples with its number stand for. */
+/* Unit and meaning of the samples with this number. */
 struct name {
 	struct op_detail detail;
-	struct op_probe_spec spec; /* holds the texts of the detail's type */
+	struct op_probe_spec spec; /* holds the strings of the detail */
 	char text[];
 };
 
@@ -50,7 +50,7 @@ struct op_probes {
 	struct probe probe[OTELPROF_PROBES_MAX];
 	size_t len;
 	struct name *name[NAMES_MAX]; /* by number */
-	uint32_t next;		      /* the next number to try */
+	uint32_t next;		      /* next number to try */
 	bool on;
 };
 
@@ -84,7 +84,7 @@ static void probes_free(void *part)
 	free(p);
 }
 
-/* What the number of a probe stands for, that one has or had; or NULL. */
+/* The meaning of the number of a present or past probe, or NULL. */
 static const struct op_detail *detail_of(void *ctx, uint32_t number)
 {
 	const struct op_probes *p = ctx;
@@ -104,7 +104,7 @@ static int probes_make(const struct op_part_config *config, void **ret)
 	return 0;
 }
 
-/* Tell the user why the probe @text cannot be used. Returns @error. */
+/* Set the sentence why the probe @text cannot be used. Returns @error. */
 static int refuse(struct op_probes *p, const char *text, int error)
 {
 	struct op_log *log = p->config.log;
@@ -115,8 +115,8 @@ static int refuse(struct op_probes *p, const char *text, int error)
 			       "\"%s\" is not a probe; probes are uprobe:FILE:SYMBOL, "
 			       "uretprobe:FILE:SYMBOL, usdt:FILE:PROVIDER:NAME, "
 			       "tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL and "
-			       "perf:EVENT, the first six perhaps with :argN or :retval, "
-			       "uretprobe with :latency",
+			       "perf:EVENT; the first six may end with :argN or :retval, "
+			       "and uretprobe with :latency",
 			       text);
 	case -ERANGE:
 		return op_fail(log, error,
@@ -161,8 +161,8 @@ static bool may_read_in_nmi(void)
 #endif
 }
 
-/* Tell the user why the event of perf @text cannot be used. Returns @error, and -EOPNOTSUPP where
- * there is no such event. */
+/* Set the sentence why the event of perf @text cannot be used. Returns @error, and
+ * -EOPNOTSUPP if there is no such event. */
 static int refuse_event(struct op_probes *p, const char *text, int error)
 {
 	if (error != -ENOENT && error != -EOPNOTSUPP && error != -EINVAL &&
@@ -188,7 +188,7 @@ static int find(struct op_probes *p, const char *text, struct op_probe_spec *spe
 }
 
 /* Load the program of site @site. Returns its descriptor, borrowed from @probe, or
- * -errno; with a sentence, except for -ERANGE. */
+ * -errno, with a sentence except for -ERANGE. */
 static int load(struct op_probes *p, struct probe *probe,
 		const struct op_probe_spec *spec, const struct op_probe_place *place,
 		uint32_t site)
@@ -202,8 +202,7 @@ static int load(struct op_probes *p, struct probe *probe,
 	else if (site)
 		return probe->program;
 	else if (spec->event.hz)
-		value.bytes =
-			sizeof(uint64_t); /* the count tells what the period does not */
+		value.bytes = sizeof(uint64_t); /* the count, which the period lacks */
 	if (r == 0)
 		r = op_capture_load_probe(p->config.capture,
 					  op_probe_program_type(spec->type),
@@ -213,7 +212,7 @@ static int load(struct op_probes *p, struct probe *probe,
 	return r;
 }
 
-/* Attach to the event on each CPU. Those that come online later are without it. */
+/* Attach to the event on each online CPU. CPUs that come online later are not covered. */
 static int attach_cpus(struct probe *probe, const struct op_probe_spec *spec)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -256,7 +255,8 @@ static int attach_event(struct op_probes *p, struct probe *probe,
 	return r < 0 ? refuse_event(p, probe->text, r) : 0;
 }
 
-/* Note the calls of site @site. Returns 0, or -errno with a sentence. */
+/* Attach the program that notes the calls of site @site. Returns 0, or -errno with a
+ * sentence. */
 static int attach_calls(struct op_probes *p, struct probe *probe,
 			const struct op_probe_spec *spec,
 			const struct op_probe_place *place, uint32_t site)
@@ -362,7 +362,7 @@ static bool is_among(const char *text, const char *const *specs, size_t len)
 	return false;
 }
 
-/* A number that no probe has, and that none had recently. */
+/* A number that no probe has, or had recently. */
 static uint32_t next_number(struct op_probes *p)
 {
 	size_t i = 0;
@@ -376,7 +376,7 @@ static uint32_t next_number(struct op_probes *p)
 	return p->next++ % NAMES_MAX;
 }
 
-/* What the samples of the probe @text stand for. */
+/* Set the meaning of the samples of the probe @text. */
 static struct name *make_name(const char *text)
 {
 	struct name *name = calloc(1, sizeof(*name) + strlen(text) + 1);
@@ -431,7 +431,7 @@ static void keep_only(struct op_probes *p, const char *const *specs, size_t len)
 	p->len = kept;
 }
 
-/* Forget the probes that could not be attached. */
+/* Remove the probes that could not be attached. */
 static void drop_refused(struct op_probes *p)
 {
 	size_t kept = 0;

@@ -22,7 +22,7 @@
 
 struct op_probes;
 
-/* Set the wanted probes. As otelprof_set_probes(). */
+/* Set the wanted probes, as otelprof_set_probes() does. */
 int op_probes_set(struct op_probes *p, const char *const *specs, size_t len);
 
 #endif

@@ -198,7 +198,7 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 	ret->type_name[0] = ret->unit[0] = '\0';
 	if (take_type(cut(&at), ret) < 0)
 		return -EINVAL;
-	/* it is measured where the call returns */
+	/* latency is measured at the return */
 	if (ret->type == OP_PROBE_USER && ends_with_latency(at))
 		ret->is_return = true;
 	if (ret->type == OP_PROBE_EVENT) {
@@ -227,7 +227,7 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 		r = take_offset(at, ret);
 	if (ret->value.is_latency && ret->type != OP_PROBE_USER)
 		return -EINVAL;
-	/* behind its first instruction, a function's arguments may have gone */
+	/* behind its first instruction, a function's arguments may be overwritten */
 	if (r == 0 && ret->value.wanted && ret->offset)
 		return -EINVAL;
 	complete_type(ret);

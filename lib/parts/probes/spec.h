@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A probe's specification, and the place that it denotes. */
+/* The specification of a probe, and the place that it names. */
 #ifndef OP_PARTS_PROBES_SPEC_H
 #define OP_PARTS_PROBES_SPEC_H
 
@@ -21,19 +21,19 @@ enum op_probe_type {
 
 enum {
 	OP_PROBE_TEXT_BYTES = 1024, /* bytes of a specification, with its NUL */
-	/* sites of a static probe; it has several if it is in an inlined function */
+	/* sites of a static probe, which an inlined function repeats */
 	OP_PROBE_SITES_MAX = 16,
 	OP_PROBE_TYPE_BYTES = 96,	  /* of a value's type or unit, with its NUL */
 	OP_PROBE_NO_RETURN = EMEDIUMTYPE, /* -errno: the return cannot be probed */
 };
 
-/* The value that a probe takes of each hit. */
+/* The value that a probe takes at each hit. */
 struct op_probe_value {
 	bool wanted;
 	bool is_signed;
-	bool is_latency; /* of a return probe: ns since the call */
+	bool is_latency; /* latency in ns, at the return of a call */
 	uint8_t bytes;	 /* 1, 2, 4 or 8 */
-	uint32_t index;	 /* of the argument; of a return probe always 0 */
+	uint32_t index;	 /* index of the argument; 0 for a return value */
 };
 
 /* An event of perf: what perf_event_open(2) wants. */
@@ -42,7 +42,8 @@ struct op_probe_event {
 	uint64_t config;
 	uint64_t period; /* events between two samples; 0: by frequency */
 	uint32_t hz;	 /* samples a second and CPU; 0: by period */
-	uint32_t most;	 /* samples a second and CPU that are kept; 0: the setting's */
+	/* samples a second and CPU that are kept; 0: probe_samples of the settings */
+	uint32_t most;
 };
 
 /* A parsed specification. The strings point into `text`. */
@@ -55,7 +56,7 @@ struct op_probe_spec {
 	uint64_t offset;    /* from the symbol */
 	struct op_probe_value value;
 	struct op_probe_event event;
-	/* The type and unit of its values, where it has some; else empty. */
+	/* Type and unit of its values, or empty strings. */
 	char type_name[OP_PROBE_TYPE_BYTES];
 	char unit[OP_PROBE_TYPE_BYTES];
 	char text[OP_PROBE_TEXT_BYTES];
@@ -65,9 +66,8 @@ struct op_probe_spec {
 struct op_probe_place {
 	uint32_t sites_len;
 	uint64_t site[OP_PROBE_SITES_MAX];	/* file offsets */
-	uint64_t semaphore[OP_PROBE_SITES_MAX]; /* of a static probe; 0: it has none */
-	/* Of a static probe: the first arguments, as far as they can be read at
-	 * the site. */
+	uint64_t semaphore[OP_PROBE_SITES_MAX]; /* of a static probe; 0: no semaphore */
+	/* Of a static probe: the leading arguments that can be read at the site. */
 	uint32_t arguments_len[OP_PROBE_SITES_MAX];
 	struct op_argument argument[OP_PROBE_SITES_MAX][OP_ARGUMENTS_MAX];
 };
@@ -78,8 +78,8 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret);
 /* Parse the event NAME, NAME@PERIOD or NAME@RATEhz into @ret's event, type and unit. @text is cut
  * at the @. Returns 0 or -EINVAL. */
 int op_probe_event_parse(char *text, struct op_probe_spec *ret);
-/* Where the value of @spec is at site @site of @place. Returns 0, or -ERANGE where it cannot be
- * read there. */
+/* Find where the value of @spec is at site @site of @place. Returns 0, or -ERANGE if it
+ * cannot be read there. */
 int op_probe_value_place(const struct op_probe_spec *spec,
 			 const struct op_probe_place *place, uint32_t site,
 			 struct op_argument *ret);

@@ -22,7 +22,7 @@ enum {
 	ADDRESSES_BYTES = 3 * 8,
 };
 
-static const char OWNER[] = "stapsdt"; /* the note has its NUL, too */
+static const char OWNER[] = "stapsdt"; /* and the NUL of the note */
 
 struct note {
 	uint64_t address;
@@ -74,7 +74,7 @@ static bool take_desc(const uint8_t *bytes, size_t len, struct note *ret)
 	return true;
 }
 
-/* Add the site of @note, shifted by as much as its base was (prelink). */
+/* Add the site of @note, moved as far as its base was moved (prelink). */
 static int add_site(struct op_elf *elf, const struct note *note,
 		    struct op_probe_place *ret)
 {
@@ -97,8 +97,8 @@ static int add_site(struct op_elf *elf, const struct note *note,
 	return 0;
 }
 
-/* Parse the next note of @r. Returns 1 if it is a static probe's, 0 if not, -ENODATA at
- * the end. */
+/* Parse the next note of @r. Returns 1 if it describes a static probe, 0 if not,
+ * -ENODATA at the end. */
 static int next_note(struct op_reader *r, struct note *ret)
 {
 	uint32_t name_len = op_read_u32(r);

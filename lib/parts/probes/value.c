@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the value of a probe is when it is hit: an offset into the context of its program. */
+/* Where the value of a probe is at a hit: an offset in the context of its program. */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@ enum {
 	WORD_BYTES = 8,
 };
 
-/* Offsets into struct pt_regs: a function's arguments by the machine's calling convention, and
- * what it returns. */
+/* Offsets in struct pt_regs of the arguments, by the machine's calling convention, and
+ * of the return value. */
 #if defined(__x86_64__)
 static const uint16_t ARGUMENTS[] = { 112, 104, 96, 88, 72, 64 }; /* di si dx cx r8 r9 */
 static const uint16_t RETURNED = 80;				  /* ax */
@@ -22,9 +22,9 @@ static const uint16_t RETURNED = 0;
 #endif
 
 /*
- * How many arguments the tracepoint @name has: those of its prototype in the kernel's types,
- * whose first parameter is the listener's own. 0: it has none, or is not known. What stands
- * behind them in the program's context is the kernel's stack, which must not be read.
+ * Number of arguments of the tracepoint @name: those of its prototype in the kernel's
+ * types without the first, which is the listener's own. 0: none, or not known. Behind
+ * the arguments the program's context is the kernel's stack, which must not be read.
  */
 static uint32_t count_tracepoint_arguments(const char *name)
 {
@@ -65,7 +65,7 @@ int op_probe_value_place(const struct op_probe_spec *spec,
 		return 0;
 	}
 	if (spec->type == OP_PROBE_STATIC) {
-		/* the note says where it is, and how wide */
+		/* the note has the place and the width */
 		if (value->index >= place->arguments_len[site])
 			return -ERANGE;
 		*ret = place->argument[site][value->index];

@@ -11,7 +11,7 @@
 
 enum {
 	MOUNT_BYTES = 256,
-	LINKS_ALONE = 2, /* of a directory without others in it */
+	LINKS_ALONE = 2, /* links of a directory without subdirectories */
 };
 
 static uint32_t depth_of(const char *path)
@@ -24,7 +24,8 @@ static uint32_t depth_of(const char *path)
 	return depth;
 }
 
-/* Has @path a component ".."? It may lead out of the mount, to a file system of a process. */
+/* Does @path have a component ".."? It may lead out of the mount, to a file system that
+ * a process controls. */
 static bool leads_up(const char *path)
 {
 	const char *at;
@@ -35,7 +36,7 @@ static bool leads_up(const char *path)
 	return false;
 }
 
-/* Search for the control group of a container or a pod. Its path goes into @ret. */
+/* Search for the control group of a container or a pod, and set its path in @ret. */
 static int find_group(const struct op_rule_groups *g, bool pod, const char *mount,
 		      const char *text, char ret[static OP_GROUP_PATH_MAX])
 {
@@ -43,11 +44,13 @@ static int find_group(const struct op_rule_groups *g, bool pod, const char *moun
 	int r = pod ? op_groups_pod(mount, text, ret)
 		    : op_groups_container(mount, text, ret);
 
-	/* The paths are not told: who may make control groups chooses them. */
+	/* The sentence leaves out the paths, because whoever may make control groups
+	 * chooses them. */
 	if (r == -EEXIST)
-		return op_fail(g->log, r,
-			       "\"%s\" are several %ss: give more of the id, or a cgroup",
-			       text, what);
+		return op_fail(
+			g->log, r,
+			"\"%s\" matches several %ss: give more of the id, or a cgroup",
+			text, what);
 	if (r == -ENOENT)
 		return op_fail(g->log, r, "there is no %s \"%s\": give %s, or a cgroup",
 			       what, text,
@@ -63,8 +66,8 @@ static int find_group(const struct op_rule_groups *g, bool pod, const char *moun
 		     : 0;
 }
 
-/* The id of a cgroup is the inode number of its directory, whose number of links counts
- * the groups below it. */
+/* The id of a cgroup is the inode number of its directory. The number of links of the
+ * directory shows if there are groups below it. */
 static int stat_group(const struct op_rule_groups *g, const char *mount, const char *name,
 		      bool whole, struct op_rule_group *ret)
 {
@@ -73,7 +76,7 @@ static int stat_group(const struct op_rule_groups *g, const char *mount, const c
 
 	if (leads_up(name))
 		return op_fail(g->log, -EINVAL, "the cgroup's path %s has \"..\"", name);
-	/* the path of a shell is as good as one below the mount */
+	/* accept a path that was typed in a shell as well as one below the mount */
 	if (strncmp(name, mount, len) == 0 && (!name[len] || name[len] == '/'))
 		name += len;
 	if ((size_t)snprintf(ret->path, sizeof(ret->path), "%s/%s", mount,
@@ -110,7 +113,7 @@ int op_rule_cgroup(const struct op_rule_groups *g, uint32_t kind, const char *te
 			g->log, r,
 			"a rule by cgroup, container or pod needs cgroup v2, which is "
 			"not mounted");
-	/* a pod has its processes in groups below its own */
+	/* the processes of a pod are in groups below its own */
 	if (kind == OTELPROF_MATCH_POD && !g->ancestors)
 		return op_fail(g->log, -EOPNOTSUPP, "a rule by pod needs Linux 5.16");
 	if (kind == OTELPROF_MATCH_CGROUP)

@@ -43,7 +43,8 @@ void op_match_forget(struct op_matches *p, struct op_match *m)
 	free(m);
 }
 
-/* No rule of @kind means it, but its parent may have had an entry when it forked. */
+/* No rule of @kind matches the process, but the kernel may have copied an entry of its
+ * parent at the fork. */
 static void clear_copied(struct op_matches *p, uint32_t pid, uint32_t kind)
 {
 	const struct op_rule_key key = { .word = { pid }, .kind = kind };
@@ -143,7 +144,7 @@ void op_match_set(struct op_matches *p, uint32_t pid, uint32_t kind,
 	if (before && is_same(before, found)) {
 		before->pass = p->pass;
 		before->stat = found->stat;
-		/* an exec without an event may have taken it out of the table */
+		/* an exec without an event may have removed the entry */
 		if (op_match_publish(p, before, false) < 0) {
 			op_match_forget(p, before);
 			p->refused++;
@@ -162,7 +163,8 @@ void op_match_set(struct op_matches *p, uint32_t pid, uint32_t kind,
 		count_users(before, -1);
 		free(before);
 	} else if (before) {
-		op_match_forget(p, before); /* of what it is no more */
+		/* it no longer matches what it matched before */
+		op_match_forget(p, before);
 	} else if (!m) {
 		clear_copied(p, pid, kind);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What matches.c and match.c share: the processes that rules mean. */
+/* Shared by matches.c and match.c: the processes that rules match. */
 #ifndef OP_PARTS_RULES_MATCH_H
 #define OP_PARTS_RULES_MATCH_H
 
@@ -11,13 +11,13 @@
 #include "parts/rules/matches.h"
 #include "parts/rules/patterns.h"
 
-/* A process that rules of one kind mean. */
+/* A process that rules of one kind match. */
 struct op_match {
 	uint32_t pid;
 	uint32_t kind;
-	uint32_t pass; /* the pass over all processes that has seen it last */
+	uint32_t pass; /* number of the last pass over all processes that saw it */
 	uint32_t len;
-	struct op_stat stat; /* of the program whose environment that was found in */
+	struct op_stat stat; /* of the program whose environment matched */
 	struct op_pattern *pattern[];
 };
 
@@ -34,18 +34,18 @@ struct op_matches {
 	struct op_map64 matched; /* pid and kind -> struct op_match */
 	struct op_match_candidate queue[OP_MATCHES_QUEUE];
 	size_t queue_len;
-	DIR *scan;  /* the pass under way, or NULL */
-	bool again; /* a pass is wanted, after that one */
-	/* the kernel had entries of that kind, and may have copied them */
+	DIR *scan;  /* the current pass over all processes, or NULL */
+	bool again; /* another pass follows it */
+	/* the kernel had entries of this kind, and may have copied them at a fork */
 	bool entered[OP_RULE_KINDS];
 	uint32_t pass;
-	uint64_t pause_ns; /* that pass goes on then */
+	uint64_t pause_ns; /* when that pass continues */
 	uint64_t now_ns;
 	uint64_t unread;
 	uint64_t refused;
 };
 
-/* What was found of a process. */
+/* The rules that match a process. */
 struct op_match_found {
 	struct op_matches *p;
 	struct op_stat stat;
@@ -53,21 +53,22 @@ struct op_match_found {
 	struct op_pattern *pattern[OP_MATCH_PATTERNS];
 };
 
-/* What rules of @kind found of process @pid, or NULL. */
+/* The match of process @pid by rules of @kind, or NULL. */
 struct op_match *op_match_find(const struct op_matches *p, uint32_t pid, uint32_t kind);
-/* No rule matches it now. */
+/* No rule matches it any longer. Removes its entry from the kernel's table. */
 void op_match_forget(struct op_matches *p, struct op_match *m);
 void op_match_forget_pid(struct op_matches *p, uint32_t pid, uint32_t kind);
 struct op_rule_key op_match_key(const struct op_match *m);
-/* What the rules say that mean it; of several the latest one decides. */
+/* The combined decision of its rules. The latest rule wins. */
 struct op_rule_decision op_match_decision(const struct op_match *m);
-/* Tell the kernel's table. @fresh: it has no such entry yet. Returns 0 or -errno. */
+/* Write its entry in the kernel's table. @fresh: there is none yet. Returns 0 or
+ * -errno. */
 int op_match_publish(struct op_matches *p, const struct op_match *m, bool fresh);
-/* @ctx is a struct op_match_found, to which @pattern is added. */
+/* Adds @pattern to @ctx, a struct op_match_found. */
 void op_match_found_take(void *ctx, struct op_pattern *pattern);
 void op_match_found_take_all(struct op_match_found *found, const struct op_match *from);
-/* Rules of @kind that mean the process are these. Its entry is replaced, so that no sample
- * finds none. */
+/* Set the rules of @kind that match the process. Its entry is replaced at once, so
+ * every sample finds one. */
 void op_match_set(struct op_matches *p, uint32_t pid, uint32_t kind,
 		  const struct op_match_found *found);
 

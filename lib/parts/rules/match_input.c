@@ -13,8 +13,8 @@
 #include "process/resource/environment.h"
 #include "process/target/target.h"
 
-/* The kernel tells a path from our root. A process with a root below (chroot(2))
- * knows the file by the rest of the path. */
+/* The kernel reports a path from our root. For a process with another root (chroot(2))
+ * the path from there is the rest. */
 static void cut_root(const char *procfs_root, uint32_t pid, char *path)
 {
 	char link[PATH_MAX];
@@ -53,7 +53,7 @@ static int read_environ(struct op_match_input *reading, struct op_target *target
 	return 0;
 }
 
-/* Is it one program that both were read of? */
+/* Were both read from the same program? */
 static bool same_program(const struct op_stat *a, const struct op_stat *b)
 {
 	return a->start_ns == b->start_ns && op_stat_same_exec(a, b);
@@ -83,7 +83,7 @@ int op_match_input_read(struct op_match_input *reading, struct op_target *target
 	if (r < 0)
 		return r;
 	reading->stat = after;
-	/* The kernel has put the executable in place, but no stack yet. */
+	/* During exec the kernel has set the executable, and no stack yet. */
 	if (environ && !reading->environ_error && !reading->environ_len &&
 	    !after.start_stack)
 		reading->environ_error = -EAGAIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads of a process what rules ask for: its executable's path and its environment. */
+/* Reads the inputs of rules from a process: its executable's path and its environment. */
 #ifndef OP_PARTS_RULES_MATCH_INPUT_H
 #define OP_PARTS_RULES_MATCH_INPUT_H
 
@@ -13,16 +13,18 @@ struct op_target;
 
 struct op_match_input {
 	struct op_stat stat;
-	char *path; /* of its executable, as it sees it in its root */
+	char *path; /* path of its executable, from its own root */
 	char *environ;
 	size_t environ_len;
-	int environ_error; /* why that is not there: -EAGAIN, for now; or another -errno */
+	/* why there is no environment: -EAGAIN if it may be there later, or another
+	 * -errno */
+	int environ_error;
 };
 
 /*
- * Read the executable of process @pid and, with @environ, its environment, both of one
- * program. Returns 0; -ESRCH if there is no such process; -ENOENT for one without a program
- * (a kernel thread); -EAGAIN if it executed meanwhile; or -errno.
+ * Read the executable of process @pid, and with @environ its environment, both of one
+ * program. Returns 0; -ESRCH if there is no such process; -ENOENT if it has no program
+ * (a kernel thread); -EAGAIN if it called exec meanwhile; or -errno.
  */
 int op_match_input_read(struct op_match_input *reading, struct op_target *target,
 			const char *procfs_root, uint32_t pid, bool environ);

@@ -13,14 +13,15 @@
 #include "process/target/scan.h"
 
 enum {
-	TRIES = 4, /* that a process is read */
+	TRIES = 4, /* tries to read a process */
 };
 
-/* What could not be read is tried again after this time, and four times as long each time. */
+/* A process that cannot be read is tried again after this time, then after four times
+ * as long. */
 static const uint64_t RETRY_NS = UINT64_C(2000000);
-/* Between two slices of a pass over all processes. */
+/* Pause between two slices of a pass over all processes. */
 static const uint64_t PAUSE_NS = UINT64_C(10000000);
-/* Before a pass that could not begin is tried again. */
+/* Pause before a pass that failed to begin. */
 static const uint64_t FAILED_NS = UINT64_C(100000000);
 
 int op_matches_new(const struct op_matches_config *config, struct op_matches **ret)
@@ -66,7 +67,7 @@ static bool any_rule(const struct op_matches *p)
 
 /* ---- rules ---- */
 
-/* Call @fn for each process that @pattern means. @fn may forget it. */
+/* Call @fn for each process that @pattern matches. @fn may forget the process. */
 static void each_user(struct op_matches *p, struct op_pattern *pattern,
 		      void (*fn)(struct op_matches *p, struct op_match *m,
 				 struct op_pattern *pattern))
@@ -77,7 +78,7 @@ static void each_user(struct op_matches *p, struct op_pattern *pattern,
 	size_t at = 0;
 	uint32_t i;
 
-	/* without memory all are looked at again */
+	/* without memory, examine all processes again */
 	if (!pattern->users || op_vec_reserve(&users, pattern->users)) {
 		p->again |= pattern->users != 0;
 		return;
@@ -100,7 +101,7 @@ static void publish_again(struct op_matches *p, struct op_match *m,
 			  struct op_pattern *pattern)
 {
 	(void)pattern;
-	/* replacing needs no room */
+	/* replacing an entry takes no space */
 	(void)op_match_publish(p, m, false);
 }
 
@@ -164,7 +165,8 @@ void op_matches_unset(struct op_matches *p, uint32_t kind, const char *text)
 	if (!pattern)
 		return;
 	each_user(p, pattern, leave);
-	/* Only without memory are there any: they are looked at again. */
+	/* Users are left only if memory was short. Forget all. A new pass examines
+	 * them. */
 	while (pattern->users && op_map64_next(&p->matched, &at, &word)) {
 		op_match_forget(p, (struct op_match *)(uintptr_t)word);
 		at = 0;
@@ -184,7 +186,7 @@ static struct op_match_candidate *candidate(struct op_matches *p, uint32_t pid)
 	return NULL;
 }
 
-/* Look at @pid, after so many tries not before @after_ns. */
+/* Examine @pid, not before @after_ns. @tries: how often it was tried. */
 static void enqueue(struct op_matches *p, uint32_t pid, uint32_t tries, uint64_t after_ns)
 {
 	struct op_match_candidate *at = candidate(p, pid);
@@ -206,7 +208,7 @@ static void inherit(struct op_matches *p, uint32_t pid, uint32_t parent, uint32_
 
 	if (from)
 		op_match_found_take_all(&found, from);
-	op_match_forget_pid(p, pid, kind); /* of an earlier process of that number */
+	op_match_forget_pid(p, pid, kind); /* of an earlier process with this pid */
 	op_match_set(p, pid, kind, &found);
 }
 
@@ -214,10 +216,10 @@ void op_matches_on_fork(struct op_matches *p, uint32_t pid, uint32_t parent)
 {
 	if (pid == parent)
 		return;
-	/* also where the last rule has gone: the child was forked before */
+	/* also without any rule left: the fork may be older than the removal */
 	inherit(p, pid, parent, OP_RULE_EXECUTABLE);
 	inherit(p, pid, parent, OP_RULE_ENVIRONMENT);
-	/* its parent was not looked at, or a pass has gone by the child's number */
+	/* the parent was not examined yet, or the pass is beyond the child's pid */
 	if (any_rule(p) && (p->scan || candidate(p, parent)))
 		enqueue(p, pid, 0, 0);
 }
@@ -228,7 +230,7 @@ void op_matches_on_exec(struct op_matches *p, uint32_t pid)
 
 	if (!any_rule(p))
 		return;
-	/* the kernel has removed it */
+	/* the kernel has removed the entry */
 	op_match_forget_pid(p, pid, OP_RULE_EXECUTABLE);
 	if (m)
 		m->stat = (struct op_stat){ 0 };
@@ -251,9 +253,9 @@ void op_matches_on_lost(struct op_matches *p)
 	p->again = any_rule(p);
 }
 
-/* ---- looking at processes ---- */
+/* ---- examining processes ---- */
 
-/* What was found in the environment of a program stays: it may have overwritten that since,
+/* A match by environment lasts: the process may have overwritten its environment since,
  * as for a title. */
 static void keep(struct op_matches *p, uint32_t pid, struct op_match_found *found)
 {
@@ -293,7 +295,7 @@ static int look_at(struct op_matches *p, uint32_t pid)
 	return r == -ENOENT ? 0 : r; /* a kernel thread, or its leader has ended */
 }
 
-/* Processes that execute and cannot be read yet are looked at later. */
+/* Examine a process now, or later if it is in an exec. */
 static void look_or_wait(struct op_matches *p, uint32_t pid, uint32_t tries)
 {
 	int r = look_at(p, pid);
@@ -307,7 +309,7 @@ static void look_or_wait(struct op_matches *p, uint32_t pid, uint32_t tries)
 	enqueue(p, pid, tries + 1, p->now_ns + (RETRY_NS << 2 * tries));
 }
 
-/* One process of the queue. False: none is due. */
+/* Examine one process of the queue. False: none is due. */
 static bool next_candidate(struct op_matches *p)
 {
 	struct op_match_candidate candidate;
@@ -318,7 +320,7 @@ static bool next_candidate(struct op_matches *p)
 	if (i == p->queue_len)
 		return false;
 	candidate = p->queue[i];
-	/* in their order: a parent before its child */
+	/* keep the order: a parent before its child */
 	p->queue_len--;
 	memmove(&p->queue[i], &p->queue[i + 1], (p->queue_len - i) * sizeof(p->queue[0]));
 	look_or_wait(p, candidate.pid, candidate.tries);
@@ -340,7 +342,8 @@ static void begin_pass(struct op_matches *p)
 	p->pause_ns = p->now_ns + FAILED_NS;
 }
 
-/* Those that this pass has not seen are gone: there was no event of their ends. */
+/* Forget processes that this pass did not see and that are gone. Their exit event was
+ * lost. */
 static void end_pass(struct op_matches *p)
 {
 	OP_VEC(struct op_match *) gone = { 0 };
@@ -396,7 +399,7 @@ void op_matches_work(struct op_matches *p, uint64_t now_ns,
 	p->pause_ns = now_ns + PAUSE_NS;
 	if (p->again && !p->scan)
 		begin_pass(p);
-	/* one at least, however many of the queue there were */
+	/* at least one process of the pass, even if the queue used up the time */
 	while (p->scan) {
 		next_of_pass(p);
 		if (op_allowance_is_over(allowance))

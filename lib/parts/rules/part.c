@@ -8,7 +8,7 @@
 #include "process/processes.h"
 
 enum {
-	TURN_PARTS = 10, /* a poll's share for looking for processes that rules mean */
+	TURN_PARTS = 10, /* share of a poll for finding the processes that rules match */
 };
 
 static int rules_make(const struct op_part_config *config, void **ret)
@@ -51,7 +51,7 @@ static void poll_processes(void *part, struct op_allowance *allowance,
 	op_rule_set_work(part, op_clock_monotonic_ns(), &turn);
 }
 
-/* Rules end, and processes wait. */
+/* Rules expire, and processes wait to be examined. */
 static uint64_t next_ns(const void *part)
 {
 	uint64_t end_ns = op_rule_set_next_ns(part);

@@ -96,7 +96,7 @@ void op_patterns_remove(struct op_patterns *p, struct op_pattern *pattern)
 	size_t i;
 
 	if (at == pattern && pattern->next)
-		/* replaces: needs no memory */
+		/* replacing takes no memory */
 		(void)op_map64_put(&p->by_hash, hash, (uint64_t)(uintptr_t)pattern->next);
 	else if (at == pattern)
 		(void)op_map64_remove(&p->by_hash, hash);
@@ -110,12 +110,12 @@ void op_patterns_remove(struct op_patterns *p, struct op_pattern *pattern)
 	free(pattern);
 }
 
-/* If a * must match more, the search goes on from there. Only the last * is extended,
- * so the cost is at most the product of both lengths. */
+/* If the text does not match, the last * takes one byte more and the search continues
+ * there. Earlier ones stay, so the cost is at most the product of both lengths. */
 bool op_glob_matches(const char *glob, size_t glob_len, const char *text, size_t len)
 {
-	size_t star = SIZE_MAX; /* behind the last * */
-	size_t from = 0;	/* where what is behind it was tried */
+	size_t star = SIZE_MAX; /* position in @glob behind the last * */
+	size_t from = 0;	/* position in @text where the part behind it was tried */
 	size_t g = 0;
 	size_t t = 0;
 
@@ -145,7 +145,7 @@ void op_patterns_of_path(const struct op_patterns *p, const char *path, op_patte
 	struct op_pattern *found = op_patterns_find(p, OP_RULE_EXECUTABLE, path, len);
 	size_t i;
 
-	/* one with a * is tried below, though a file may have that very name */
+	/* a pattern with a * is tried below, also for a file with that very name */
 	if (found && !found->glob)
 		fn(ctx, found);
 	for (i = 0; i < p->globs.len; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The patterns of rules by executable and environment: texts, each once, however many
- * rules have it. A process is asked for once, and finds all that mean it: the number of
- * texts matters only for paths with a *, which are tried one by one.
+ * The patterns of rules by executable and environment. Rules with equal text share one.
+ * Patterns are found by hash, so their number matters only for paths with a *, which
+ * are tried one by one.
  */
 #ifndef OP_PARTS_RULES_PATTERNS_H
 #define OP_PARTS_RULES_PATTERNS_H
@@ -17,10 +17,10 @@
 
 /* The text of a rule. */
 struct op_pattern {
-	struct op_pattern *next; /* of the same hash */
+	struct op_pattern *next; /* next one with the same hash */
 	uint32_t kind;		 /* OP_RULE_EXECUTABLE or _ENVIRONMENT */
 	bool glob;		 /* a path with a * */
-	size_t users;		 /* processes that it means */
+	size_t users;		 /* processes that it matches */
 	struct op_rule_decision decision;
 	size_t len;
 	char text[];
@@ -35,24 +35,24 @@ struct op_patterns {
 
 void op_patterns_init(struct op_patterns *p);
 void op_patterns_deinit(struct op_patterns *p);
-/* The one of that text, or NULL. */
+/* The pattern with this text, or NULL. */
 struct op_pattern *op_patterns_find(const struct op_patterns *p, uint32_t kind,
 				    const char *text, size_t len);
-/* Add one that is not there. Returns 0 or -ENOMEM. */
+/* Add a pattern that is not in the set. Returns 0 or -ENOMEM. */
 int op_patterns_add(struct op_patterns *p, uint32_t kind, const char *text,
 		    struct op_pattern **ret);
-/* Remove and free. */
+/* Remove and free a pattern. */
 void op_patterns_remove(struct op_patterns *p, struct op_pattern *pattern);
 
-/* Does @text match @glob, in which * stands for any bytes, also for none and for a slash? */
+/* Does @text match @glob? A * matches any bytes, also none and a slash. */
 bool op_glob_matches(const char *glob, size_t glob_len, const char *text, size_t len);
 
-/* Call @fn for each that means a process with that executable. */
+/* Call @fn for each pattern that matches the executable @path. */
 typedef void (*op_pattern_fn)(void *ctx, struct op_pattern *pattern);
 void op_patterns_of_path(const struct op_patterns *p, const char *path, op_pattern_fn fn,
 			 void *ctx);
-/* The same with that environment, @len bytes of "NAME=VALUE" with a NUL each. The last one
- * may be cut, and does not count then. */
+/* Call @fn for each pattern that matches the environment: @len bytes of "NAME=VALUE",
+ * each with a NUL. A last one that is cut does not count. */
 void op_patterns_of_environ(const struct op_patterns *p, const char *text, size_t len,
 			    op_pattern_fn fn, void *ctx);
 

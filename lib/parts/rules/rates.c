@@ -63,7 +63,7 @@ uint32_t op_rule_rates_period_ns(const struct op_rule_rates *rates, uint32_t num
 	return (uint32_t)OP_MIN(ns, PERIOD_MAX_NS);
 }
 
-/* The clock's period by a rate's, in parts of 2^32; 0: all ticks. */
+/* The clock's period divided by the rate's period, in parts of 2^32. 0: all ticks. */
 static uint32_t share(uint64_t period_ns, uint32_t clock_hz)
 {
 	uint64_t clock_ns = OP_NS_PER_S / clock_hz;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rates: that of the profiler, which is number 0, and those that rules give. The clock ticks at
- * the highest of them, or at less where a budget of CPU time asks for it: then all are lower
- * in proportion.
+ * The sampling rates: number 0 is that of the profiler, the others come from rules. The
+ * clock ticks at the highest rate. If a budget of CPU time lowers the clock, all rates
+ * drop in proportion.
  */
 #ifndef OP_PARTS_RULES_RATES_H
 #define OP_PARTS_RULES_RATES_H
@@ -13,19 +13,19 @@
 
 struct op_rule_rates {
 	uint32_t hz[OP_RATES_MAX];
-	uint32_t users[OP_RATES_MAX]; /* 0: free; number 0 always has one */
+	uint32_t users[OP_RATES_MAX]; /* 0: a free slot. Number 0 is always used. */
 };
 
 void op_rule_rates_init(struct op_rule_rates *rates, uint32_t hz);
-/* One more rule of @hz. The number of that rate, or -ENOSPC. */
+/* Count one more rule of @hz. Returns the number of its rate, or -ENOSPC. */
 int op_rule_rates_take(struct op_rule_rates *rates, uint32_t hz);
 void op_rule_rates_put(struct op_rule_rates *rates, uint32_t number);
-/* The highest. */
+/* The highest rate. */
 uint32_t op_rule_rates_top(const struct op_rule_rates *rates);
-/* The period of samples of rate @number, where the clock ticks at @clock_hz. */
+/* The period of samples at rate @number if the clock ticks at @clock_hz. */
 uint32_t op_rule_rates_period_ns(const struct op_rule_rates *rates, uint32_t number,
 				 uint32_t clock_hz);
-/* The same of all of them, as op_control.rate has it. */
+/* The words of all rates, for op_control.rate. */
 void op_rule_rates_words(const struct op_rule_rates *rates, uint32_t clock_hz,
 			 uint64_t ret[OP_RATES_MAX]);
 

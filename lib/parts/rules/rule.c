@@ -32,7 +32,7 @@ struct op_rule *op_rule_free(struct op_rule *rule)
 	return NULL;
 }
 
-/* The text of any length is known by 128 bits of hashes. */
+/* Two hashes of 64 bits identify a text of any length. */
 static void set_text_key(const struct op_rule_set *t, struct op_rule *rule, uint32_t kind)
 {
 	size_t len = strlen(rule->of.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lists of the rules of one target each, and the number of rules by kind. */
+/* The lists of rules with the same target, and the number of rules of each kind. */
 #include <errno.h>
 
 #include "base/macros.h"
@@ -36,7 +36,7 @@ static void take_off_list(struct op_rule_set *t, const struct op_rule *rule)
 	struct op_rule *at = op_rule_table_newest(t, rule->hash);
 
 	if (at == rule && rule->older)
-		/* replaces: needs no memory */
+		/* replacing takes no memory */
 		(void)op_map64_put(&t->by_key, rule->hash, op_rule_word(rule->older));
 	else if (at == rule)
 		(void)op_map64_remove(&t->by_key, rule->hash);
@@ -45,7 +45,8 @@ static void take_off_list(struct op_rule_set *t, const struct op_rule *rule)
 			at->older = rule->older;
 }
 
-/* The place in t->ages of rules of that age, or a free one; OP_AGES_MAX: none. */
+/* The index in t->ages of the age of @rule, or of a free slot. OP_AGES_MAX: none is
+ * free. */
 static size_t age_at(const struct op_rule_set *t, uint64_t ns)
 {
 	size_t found = OP_AGES_MAX;
@@ -60,7 +61,7 @@ static size_t age_at(const struct op_rule_set *t, uint64_t ns)
 	return found;
 }
 
-/* Count @by (1 or -1) more rules like @rule, which is linked. */
+/* Add @by (1 or -1) to the counts of rules like @rule, which is linked. */
 static void count(struct op_rule_set *t, const struct op_rule *rule, int by)
 {
 	const bool only = is_only_one(t, rule);

@@ -71,8 +71,8 @@ struct op_rule_set *op_rule_set_free(struct op_rule_set *t)
 
 /* ---- rules ---- */
 
-/* Take a rule in, whose text and rank are set. On success it is ours. The table stays as
- * it is. */
+/* Insert a rule, whose text and rank are set, and take ownership on success. Leaves the
+ * kernel's table alone. */
 static int put_in(struct op_rule_set *t, struct op_rule *rule)
 {
 	int rate = 0;
@@ -102,7 +102,7 @@ static int put_in(struct op_rule_set *t, struct op_rule *rule)
 	return 0;
 }
 
-/* The opposite. */
+/* Remove a rule. Leaves the kernel's table alone. */
 static void take_out(struct op_rule_set *t, const struct op_rule *rule)
 {
 	if (!op_rule_waits(rule)) {
@@ -177,7 +177,7 @@ int op_rule_set_remove(struct op_rule_set *t, uint64_t number)
 		return -ENOENT;
 	rule = op_rule_of(word);
 	take_out(t, rule);
-	/* replacing and deleting need no room */
+	/* replacing and deleting take no space */
 	r = op_rule_waits(rule) ? 0 : op_rule_table_publish(t, rule);
 	op_rule_table_publish_use(t);
 	return r;
@@ -207,7 +207,7 @@ static int sort(const struct op_rule_set *t, struct op_ranked *ret)
 	return 0;
 }
 
-/* Did a rule of that target wait before? */
+/* Did a rule with the same target wait before? */
 static bool waited(const struct op_rule_set *t, const struct op_rule *rule)
 {
 	uint64_t word;
@@ -250,7 +250,7 @@ static int put_in_copy(struct op_rule_set *t, const struct op_rule_set *before,
 	return r;
 }
 
-/* Copy the rules that were added to @before one by one. */
+/* Copy the rules that op_rule_set_add() added to @before. */
 static int put_in_added(struct op_rule_set *t, const struct op_rule_set *before)
 {
 	_cleanup_(ranked_clear) struct op_ranked all = { 0 };
@@ -297,9 +297,10 @@ int op_rule_set_replace(struct op_rule_set *t, const struct otelprof_rule *rules
 	if (r == 0)
 		r = put_in_added(&next, t);
 	if (r == 0 && next.rules.len > OTELPROF_RULES_MAX)
-		r = op_fail(t->config.log, -ENOSPC,
-			    "%zu rules are more than %d, with those that were added",
-			    next.rules.len, OTELPROF_RULES_MAX);
+		r = op_fail(
+			t->config.log, -ENOSPC,
+			"there are %zu rules, with those that were added; at most %d are taken",
+			next.rules.len, OTELPROF_RULES_MAX);
 	next.published += op_matches_len(t->matches);
 	if (r == 0)
 		r = op_rule_table_replace(&next, t, clock_hz);

@@ -24,7 +24,7 @@ static uint64_t verdict_of(const struct op_rule *rule)
 		       : rule->rank << OP_RULE_SHIFT | verdict;
 }
 
-/* What the rules of @like's target say together; false where there is none. */
+/* Combine the decisions of all rules with the target of @like. False: there is none. */
 static bool merge(const struct op_rule_set *t, const struct op_rule *like,
 		  struct op_rule_decision *ret)
 {
@@ -46,7 +46,8 @@ static bool merge(const struct op_rule_set *t, const struct op_rule *like,
 	return any;
 }
 
-/* The same for rules of programs: processes that they mean have the entries. */
+/* The same for rules by executable or environment, whose matching processes have the
+ * entries. */
 static int publish_program(struct op_rule_set *t, const struct op_rule *like)
 {
 	struct op_rule_decision decision;
@@ -111,7 +112,7 @@ static int copy_target(const struct op_rule_set *t, const struct op_rule *like, 
 	return op_rule_is_of_programs(like) ? 0 : publish_in(t, like, *fd);
 }
 
-/* Bring all to the map @fd. */
+/* Write all entries to the map @fd. */
 static int publish_all(const struct op_rule_set *t, int fd)
 {
 	int r = each_target(t, copy_target, &fd);
@@ -136,7 +137,7 @@ static struct op_rule_use used_of(const struct op_rule_set *t)
 	return used;
 }
 
-/* A table for @room targets in place of the one in force. */
+/* Replace the kernel's table by a new one for @room targets. */
 static int switch_table(struct op_rule_set *t, uint32_t room,
 			const uint64_t rate[OP_RATES_MAX])
 {
@@ -154,7 +155,7 @@ static int switch_table(struct op_rule_set *t, uint32_t room,
 	return 0;
 }
 
-/* The least table for so many. */
+/* The size of the smallest table for @targets. */
 static uint32_t room_for(size_t targets)
 {
 	if (targets <= OP_RULE_SET_FIRST)
@@ -172,7 +173,7 @@ int op_rule_table_reserve(struct op_rule_set *t)
 	return switch_table(t, room_for(t->published), rate);
 }
 
-/* Rules with the text of @like say from now on what those of the list @ctx do. */
+/* Set the decision of the rules with the text of @like to that of the list @ctx. */
 static int say(const struct op_rule_set *t, const struct op_rule *like, void *ctx)
 {
 	const struct op_rule_set *list = ctx;
@@ -184,7 +185,7 @@ static int say(const struct op_rule_set *t, const struct op_rule *like, void *ct
 	return op_matches_say(t->matches, like->key.kind, like->of.text, &decision);
 }
 
-/* Forget the text of @like, if the list @ctx does not have it. */
+/* Remove the text of @like, unless the list @ctx has it. */
 static int forget(const struct op_rule_set *t, const struct op_rule *like, void *ctx)
 {
 	const struct op_rule_set *list = ctx;
@@ -202,7 +203,7 @@ int op_rule_table_replace(struct op_rule_set *t, struct op_rule_set *before,
 	int r;
 
 	op_rule_rates_words(&t->rates, clock_hz, rate);
-	/* processes that rules by program match have entries in the new table, too */
+	/* keep the entries of matching processes in the new table */
 	(void)each_target(before, say, t);
 	r = each_target(t, say, t);
 	if (r == 0)
@@ -233,7 +234,7 @@ int op_rule_table_publish_process(void *ctx, const struct op_rule_key *key,
 	struct op_rule_set *t = ctx;
 	int r;
 
-	/* It counts though it may fail: it is unpublished then. */
+	/* Count it also if it fails: unpublish() follows then. */
 	t->published += fresh;
 	t->changed = true;
 	r = fresh ? op_rule_table_reserve(t) : 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that wait for what they name, and control groups that are made anew. */
+/* Rules that wait for a control group, and control groups that are made again. */
 #include "base/allowance.h"
 #include "base/macros.h"
 #include "parts/rules/cgroup.h"
 #include "parts/rules/state.h"
 
-/* Between two looks for what rules wait for. */
+/* Interval of searches for the groups for which rules wait. */
 static const uint64_t LOOK_NS = UINT64_C(5000000000);
-/* Between two looks whether control groups were made anew. */
+/* Interval of checks whether groups were made again. */
 static const uint64_t FOLLOW_NS = UINT64_C(400000000);
 
 void op_rule_look_later(struct op_rule_set *t, uint64_t now_ns)
@@ -16,7 +16,7 @@ void op_rule_look_later(struct op_rule_set *t, uint64_t now_ns)
 	t->follow_ns = now_ns + FOLLOW_NS;
 }
 
-/* Does the rule wait no more? */
+/* Try to put a waiting rule in force. Returns false if it still waits. */
 static bool settle(struct op_rule_set *t, struct op_rule *rule)
 {
 	struct op_rule_key key = rule->key;
@@ -32,13 +32,13 @@ static bool settle(struct op_rule_set *t, struct op_rule *rule)
 	r = op_rule_enforce(t, rule);
 	if (r == 0)
 		op_log(t->config.log, OP_LOG_INFO,
-		       "a rule is in force that waited for %s", rule->of.text);
+		       "the rule that waited for %s applies now", rule->of.text);
 	else
 		op_log(t->config.log, OP_LOG_WARNING, "%s", t->config.log->message);
 	return true;
 }
 
-/* Its control group is gone: the rule waits for the next one. */
+/* The rule's control group is gone: the rule waits for the next one. */
 static void lose_group(struct op_rule_set *t, struct op_rule *rule)
 {
 	op_rule_unlink(t, rule);
@@ -47,11 +47,12 @@ static void lose_group(struct op_rule_set *t, struct op_rule *rule)
 	t->waiting++;
 	t->changed = true;
 	op_log(t->config.log, OP_LOG_INFO,
-	       "the control group of a rule is gone; it waits for the next %s",
+	       "the control group of a rule is gone; the rule waits for the next %s",
 	       rule->of.text);
 }
 
-/* A unit or a container that restarts has another control group at the same path. */
+/* Follow control groups: a unit or container that restarts has a new one at the same
+ * path. */
 static void follow(struct op_rule_set *t, uint64_t now_ns, struct op_allowance *allowance)
 {
 	size_t left = OP_RULE_SET_FOLLOW;
@@ -77,7 +78,8 @@ static void follow(struct op_rule_set *t, uint64_t now_ns, struct op_allowance *
 	t->follow_ns = now_ns + FOLLOW_NS;
 }
 
-/* Look for what rules wait for: finding a container reads many directories. */
+/* Search for the groups for which rules wait. Finding a container reads many
+ * directories. */
 static void look(struct op_rule_set *t, uint64_t now_ns, struct op_allowance *allowance)
 {
 	size_t left = OP_RULE_SET_LOOK;
@@ -114,7 +116,7 @@ static void look_at_groups(struct op_rule_set *t, uint64_t now_ns,
 		follow(t, now_ns, allowance);
 	if (t->waiting && now_ns >= t->look_ns)
 		look(t, now_ns, allowance);
-	/* the error of a call stays that of the call */
+	/* the error of the last public call stays */
 	op_log_deinit(log);
 	*log = kept;
 }

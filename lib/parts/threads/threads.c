@@ -28,9 +28,9 @@ enum {
 };
 
 /*
- * Nobody reads the ring while threads are walked. A process chooses how long that takes: by
- * their number, and by the depth of their stacks. So there is a limit for all, and one for
- * each process.
+ * Nobody reads the ring while threads are walked. A process determines how long that
+ * takes, by the number of its threads and the depth of their stacks. So there is a
+ * limit for all, and one for each process.
  */
 static const uint64_t LIMIT_NS = UINT64_C(1000000000);
 static const uint64_t PROCESS_LIMIT_NS = UINT64_C(500000000);
@@ -39,7 +39,8 @@ static const uint64_t PROCESS_LIMIT_NS = UINT64_C(500000000);
 struct thread {
 	struct op_window_sample sample;
 	uint64_t switches;
-	struct op_thread_now now; /* of one that did not run since; tid 0: it did */
+	/* of a thread that did not run since then; tid 0: it ran */
+	struct op_thread_now now;
 };
 
 /* The kinds whose values are intervals off the CPUs. */
@@ -70,7 +71,7 @@ static int read_thread(struct snapshot *s, uint32_t pid, const void *record, siz
 	r = op_sampler_thread(s->sampler, record, len, late, s->window, ret);
 	if (late)
 		return r;
-	/* what is not there now is late: the snapshot has no other time */
+	/* a thread that is not read now is late: it is not read later */
 	if (r == -EINPROGRESS)
 		r = op_sampler_thread(s->sampler, record, len, true, s->window, ret);
 	spent_ns += op_clock_work_ns(&s->clock) - begin_ns;
@@ -159,7 +160,7 @@ static void add_all(struct snapshot *s)
 	}
 }
 
-/* The wait of @t, which has lasted @ns, as a sample of @kind. */
+/* Make a sample of @kind of the wait of @t, which has lasted @ns. */
 static int add_wait(struct snapshot *s, const struct thread *t, enum op_event kind,
 		    uint64_t ns)
 {
@@ -175,7 +176,7 @@ static int add_wait(struct snapshot *s, const struct thread *t, enum op_event ki
 	return r < 0 ? r : op_window_add(s->window, &sample);
 }
 
-/* Sampling stops: waits that have not ended end here. */
+/* Sampling stops, so waits that have not ended end here. */
 static void add_waits(struct snapshot *s, const struct op_capture *capture)
 {
 	uint64_t now_ns = op_clock_monotonic_ns(), ns;

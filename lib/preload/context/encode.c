@@ -20,7 +20,7 @@ static const char VERSION_KEY[] = "threadlocal.schema_version";
 static const char VERSION[] = "tlsdesc_v1_dev";
 static const char NAMES_KEY[] = "threadlocal.attribute_key_map";
 
-/* Bytes are counted, and written where there is a place. */
+/* Counts bytes, and writes them if there is space. */
 struct out {
 	uint8_t *at;
 	size_t len;

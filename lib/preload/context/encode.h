@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ProcessContext message, by hand: the library needs nothing but libc. */
+/* Encodes a ProcessContext message by hand, because the library needs only libc. */
 #ifndef OP_PRELOAD_CONTEXT_ENCODE_H
 #define OP_PRELOAD_CONTEXT_ENCODE_H
 
@@ -8,7 +8,8 @@
 
 #include <otelprof/context.h>
 
-/* Write the message to @ret, or only count where that is NULL. Returns its bytes. */
+/* Write the message to @ret, or only count its bytes if @ret is NULL. Returns their
+ * number. */
 size_t op_writer_encode(const struct otelprof_process_context *process, uint8_t *ret);
 
 #endif

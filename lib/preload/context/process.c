@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process context: a page that is found by its name, with a header that leads to the message.
- * The header's time is 0 while it changes. Readers stop no thread, so the order of stores counts.
+ * The process context: a page that readers find by its name, with a header that leads
+ * to the message. The header's time is 0 while it changes. Readers stop no thread, so
+ * the order of stores matters.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ enum {
 	MESSAGE_MAX = 65536,
 	TEXT_MAX = 4096,
 	STRUCT_BYTES_MAX = 4096, /* larger than the struct will ever be */
-	/* what the struct had in version 0.1 */
+	/* size of the struct in version 0.1 */
 	STRUCT_BYTES_MIN =
 		offsetof(struct otelprof_process_context, keys_len) + sizeof(size_t),
 	MEMFD_CLOEXEC = 1,
@@ -46,7 +47,8 @@ struct header {
 
 _Static_assert(sizeof(struct header) == 32, "OTEP 4719");
 
-/* What is published, by process @pid: a child does not have its parent's pages. */
+/* The published state, and the process @pid that published it. A child does not have
+ * its parent's pages. */
 static struct {
 	struct header *header;
 	uint8_t *message;
@@ -54,8 +56,8 @@ static struct {
 	pid_t pid;
 } state;
 
-/* A page of its own that is 1 here and 0 in a child of fork(): one in a PID namespace of its own
- * may have the number of its parent. NULL: none yet. */
+/* A page that is 1 here and 0 in a child of fork(). A child in another PID namespace
+ * may have the same pid as its parent. NULL: not made yet. */
 static volatile uint8_t *mark;
 
 static void make_mark(size_t page)
@@ -73,7 +75,7 @@ static void make_mark(size_t page)
 	*mark = 1;
 }
 
-/* Forget what the parent has published, if this is a child of fork() that has not yet. */
+/* In a child of fork(), forget what the parent has published, once. */
 static void forget_parents(void)
 {
 	if (state.pid == getpid() && (!mark || *mark))
@@ -93,7 +95,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
-/* A page named in the list of mappings where the kernel knows memfd_create(). */
+/* Make a page that the list of mappings shows by name, if the kernel has
+ * memfd_create(). */
 static void *map_named(size_t len)
 {
 	unsigned int flags = MEMFD_CLOEXEC | MEMFD_ALLOW_SEALING;
@@ -109,7 +112,7 @@ static void *map_named(size_t len)
 	return at;
 }
 
-/* @len bytes that a child of fork() does not have. */
+/* Map @len bytes that a child of fork() does not inherit. */
 static int map_pages(size_t len, int named, void **ret)
 {
 	void *at = named ? map_named(len) : MAP_FAILED;
@@ -213,7 +216,7 @@ static int publish(const struct otelprof_process_context *process, size_t len)
 	time_ns = now_ns();
 	atomic_store(&state.header->published_ns,
 		     time_ns > before_ns ? time_ns : before_ns + 1);
-	/* readers may wait for this call; and it names the page where it is no file's */
+	/* readers may wait for this call, and it names the page if it has no file */
 	(void)prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, header, page, NAME);
 	if (state.message)
 		(void)munmap(state.message, state.message_room);

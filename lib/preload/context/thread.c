@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread context. Who reads it has interrupted the thread: stores must be in order for the
- * thread itself, which fences of the compiler see to.
+ * The thread context. Readers interrupt the thread, so its stores must be in order for
+ * the thread itself. Compiler fences ensure that.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include <otelprof/context.h>
 
 enum {
-	HEAD_BYTES = 2, /* of an attribute */
+	HEAD_BYTES = 2, /* largest number of bytes of an attribute */
 	VALUE_MAX = 255,
 	KEYS_MAX = OTELPROF_CONTEXT_KEYS_MAX,
 };
@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct otelprof_context) == 640 &&
 		       offsetof(struct otelprof_context, attributes) == 28,
 	       "OTEP 4947");
 
-/* The name is OTEP 4947's: readers find it by that. */
+/* Readers find the variable by this name, from OTEP 4947. */
 extern __thread struct otelprof_context *otel_thread_ctx_v1
 	__attribute__((visibility("default")));
 __thread struct otelprof_context *otel_thread_ctx_v1;
@@ -67,7 +67,7 @@ int otelprof_context_add(struct otelprof_context *context, unsigned int key,
 	context->attributes[at + 1] = (uint8_t)len;
 	if (len)
 		memcpy(context->attributes + at + HEAD_BYTES, value, len);
-	/* what stands behind the end is not read: one store adds it */
+	/* bytes behind the end are not read: one store adds them */
 	fence();
 	*(volatile uint16_t *)&context->attributes_bytes =
 		(uint16_t)(at + HEAD_BYTES + len);

@@ -42,7 +42,7 @@ __attribute__((noinline)) void op_preload_unmade(void *p)
 	if (!p)
 		return;
 	if (!__atomic_load_n(&op_preload_free_gate.part.listeners, __ATOMIC_RELAXED)) {
-		op_preload_addresses_clear(); /* nobody listens now */
+		op_preload_addresses_clear(); /* no profiler listens */
 		return;
 	}
 	if (op_preload_addresses_take(p))

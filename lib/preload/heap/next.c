@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The next allocator. The first call looks it up with the dynamic linker, which may
- * allocate memory itself; such memory comes from a small pool. Memory of the pool is
- * never reused. free() and realloc() recognise it by its address, and only check if the
- * pool was used at all.
+ * allocate memory itself. That memory comes from a small pool, and is never reused.
+ * free() and realloc() recognise it by its address, and check for it only if the pool
+ * was used at all.
  */
 #include <dlfcn.h>
 #include <errno.h>

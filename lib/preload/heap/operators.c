@@ -2,19 +2,19 @@
 /*
  * The entry points of C++, with their names in the Itanium ABI for a size_t of 8 bytes.
  * In libstdc++ they are implemented by malloc() and free(), which have examined the
- * allocation already. They may throw; nothing has to be undone in that case.
+ * allocation already. They may throw, and then nothing has to be undone.
  *
- * A program of another language that loads a library of C++ has no next operators: the
- * library's libstdc++ is not among what the program itself is linked with. Then they are
- * implemented here, by the same functions.
+ * A program of another language that loads a C++ library has no next operators, because
+ * that library's libstdc++ is not linked into the program itself. Then the same
+ * functions implement them here.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "preload/heap/sampler.h"
 
-/* The next operator @name. All of them are looked for or none, since what one
- * implementation has allocated must not be freed by another. */
+/* Look up the next operator @name. Either all of them or none are used, because one
+ * implementation must not free what another has allocated. */
 static void *find(void **place, const char *name)
 {
 	static void *plain;

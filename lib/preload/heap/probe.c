@@ -11,7 +11,7 @@
 HIDDEN volatile uint16_t op_preload_alloc_listeners;
 HIDDEN union op_preload_free_gate op_preload_free_gate __attribute__((aligned(4)));
 
-/* The base: its address tells by how much the file was shifted after it was linked. */
+/* The base: its address shows how far the file was moved after it was linked. */
 __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 	".hidden op_preload_probe_base\n"
 	"op_preload_probe_base: .space 1\n"
@@ -34,8 +34,8 @@ __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 	"994:	.balign 4\n"                                                               \
 	".popsection\n"
 
-/* Where the ABI passes them, with every compiler: the profiler has programs for these places
- * before it meets a file (lib/parts/heap/heap.c). */
+/* The places in which the ABI passes arguments, with every compiler. The profiler has
+ * programs for these places before it meets a file (lib/parts/heap/heap.c). */
 #if defined(__x86_64__)
 #define FIRST  "rdi"
 #define SECOND "rsi"

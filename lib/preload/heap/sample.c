@@ -114,8 +114,8 @@ static void seed(struct op_preload_thread *t, int32_t pid)
 	t->pid = pid;
 }
 
-/* The mean for the next sample: twice and twice again as much where the table of addresses
- * becomes full, so that it never is. */
+/* The mean for the next sample. It doubles and doubles again as the table of addresses
+ * fills, so that it never becomes full. */
 static uint64_t mean_now(void)
 {
 	uint32_t n =

@@ -54,7 +54,7 @@ struct op_preload_thread {
 	uint64_t random;   /* 0: the thread is new */
 	uint64_t made;	   /* allocations that were examined */
 	int32_t pid;	   /* process that seeded the random numbers */
-	uint64_t interval; /* the mean of what `left` was drawn from */
+	uint64_t interval; /* the mean with which `left` was drawn */
 };
 extern __thread struct op_preload_thread op_preload_thread
 	__attribute__((tls_model("initial-exec")));
@@ -71,9 +71,9 @@ uint64_t op_preload_weight(uint64_t size, uint64_t interval);
 
 /* ---- addresses.c ---- */
 
-/* Add @p. Returns false if there is no room. */
+/* Add @p. Returns false if the table has no free slot for it. */
 bool op_preload_addresses_add(void *p);
-/* How many are there; more than that are not meant to be. */
+/* Number of addresses in the table, which should not exceed this. */
 enum {
 	OP_PRELOAD_ADDRESSES_MAX = 65536
 };
@@ -84,12 +84,12 @@ void op_preload_addresses_clear(void);
 
 /* ---- malloc.c ---- */
 
-/* @p of @size bytes was allocated while somebody listens. */
+/* @p of @size bytes was allocated while a profiler listens. */
 void op_preload_made(void *p, size_t size);
 /* @p is about to be freed, and the gate of `free` is not zero. */
 void op_preload_unmade(void *p);
 
-/* Does somebody listen to allocations? */
+/* Does a profiler listen to allocations? */
 static inline bool op_preload_heard(void)
 {
 	return op_unlikely(op_preload_alloc_listeners);

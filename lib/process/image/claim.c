@@ -55,18 +55,20 @@ static void note_same(const struct op_executables *x, struct op_executable *e)
 }
 
 /*
- * The mapping of @claim, which may be NULL, now has a file with the stamp of @e. Returns false if that
- * file's attributes were changed after it was mapped and an event waits: another file may have taken
- * its place and its number.
+ * The mapping of @place now has a file with the stamp of @e. Returns false if that file's attributes
+ * were changed after it was mapped, and an event waits by which another file has taken its place and
+ * its number.
  */
 static bool note_mapped(const struct op_executables *x, struct op_executable *e,
-			const struct op_claim *claim)
+			const struct op_executable_place *place)
 {
+	const struct op_claim *claim = place->claim;
+
 	if (!claim)
 		return true;
 	if (!e->stamp.served && !claim->compared &&
-	    claim->mapped_ns < e->same_since_ns + TICK_NS && x->events_wait &&
-	    x->events_wait(x->events_ctx))
+	    claim->mapped_ns < e->same_since_ns + TICK_NS && x->map_waits &&
+	    x->map_waits(x->events_ctx, place->start, place->end, e->key.inode))
 		return false;
 	e->same_until_ns = OP_MAX(e->same_until_ns, claim->mapped_ns);
 	return true;
@@ -110,7 +112,7 @@ static int compare(struct op_executables *x, struct op_executable *e,
 	if (!op_file_stamp_same(&e->stamp, ret))
 		return opened.mapped ? 1 : -ESTALE;
 	note_same(x, e);
-	if (opened.mapped && !note_mapped(x, e, place->claim))
+	if (opened.mapped && !note_mapped(x, e, place))
 		return -ESTALE;
 	return opened.mapped || !op_claim_is_doubted(e, place->claim) ? 0 : -ESTALE;
 }
@@ -155,7 +157,7 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	as.stamp = op_file_stamp_of(o);
 	as.same_until_ns = 0;
 	note_same(x, &as);
-	if (o->mapped && !note_mapped(x, &as, claim))
+	if (o->mapped && !note_mapped(x, &as, place))
 		return -ESRCH;
 	/* A path may lead to another file by now. */
 	if (!o->mapped && claim && !claim->compared &&

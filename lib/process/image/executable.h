@@ -75,6 +75,8 @@ struct op_executable {
 	uint32_t
 		context_misses; /* of its processes, in a row, without a process context */
 	bool context_looked;	/* context is known */
+	bool like_known;
+	uint32_t like; /* bits of runtimes that its path looks like, if like_known */
 	struct op_context_place context; /* as an executable; form 0: it has none */
 };
 
@@ -109,8 +111,8 @@ struct op_executables {
 	struct op_images images;
 	struct op_event_handlers events;
 	struct op_target *target; /* borrowed */
-	/* Do events of processes wait, so that mappings may have changed? NULL: never. */
-	bool (*events_wait)(void *ctx);
+	/* May an event wait by which a file of that number is mapped there? NULL: never. */
+	bool (*map_waits)(void *ctx, uint64_t start, uint64_t end, uint64_t inode);
 	void *events_ctx;
 	struct op_arena *arena;
 	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];

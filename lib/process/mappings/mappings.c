@@ -252,10 +252,11 @@ static bool replaces_file(const struct op_mappings *mappings,
  * none. */
 static bool drop_made(struct op_mappings *mappings, struct op_executables *x)
 {
-	size_t i = mappings->len;
+	size_t i = mappings->full ? 0 : mappings->len;
 
 	while (i && mappings->vma[i - 1].exe)
 		i--;
+	mappings->full = !i;
 	if (!i)
 		return false;
 	unshift(mappings, i - 1, 1);
@@ -316,6 +317,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	if (new.exe)
 		op_executable_ref(new.exe);
 	new.replaced = replaces_file(mappings, &new);
+	mappings->full = mappings->full && new.exe && mappings->len >= OP_MAPPINGS_MAX;
 	punch(mappings, new.start, new.end, x);
 	if (mappings->len + 1 > OP_MAPPINGS_MAX &&
 	    (!new.exe || !drop_made(mappings, x))) {
@@ -362,6 +364,21 @@ uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t tim
 		     mappings->vma[i].claim.mapped_ns <= time_ns))
 			bytes += mappings->vma[i].end - mappings->vma[i].start;
 	return bytes / page_bytes;
+}
+
+bool op_mappings_are_copies(const struct op_mappings *before,
+			    const struct op_mappings *now, uint64_t addr)
+{
+	const struct op_mapping *a = op_mappings_find(before, addr);
+	const struct op_mapping *b = op_mappings_find(now, addr);
+	const struct op_build_ids *ids;
+
+	if (!a || !b || !a->segment || !a->exe || !a->exe->image || !b->exe ||
+	    !b->exe->image || a->start - a->offset != b->start - b->offset)
+		return false;
+	ids = &a->exe->image->ids;
+	return ids->gnu[0] && strcmp(ids->gnu, b->exe->image->ids.gnu) == 0 &&
+	       strcmp(ids->htlhash, b->exe->image->ids.htlhash) == 0;
 }
 
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings)

@@ -39,6 +39,7 @@ struct op_mappings {
 	size_t cap;
 	struct op_mapping *vma;
 	uint64_t refused; /* mappings past OP_MAPPINGS_MAX */
+	bool full;	  /* there are so many, and all have files */
 	op_ref block; /* its block in the arena: starts, mappings, marks; 0: not written */
 	size_t block_bytes;
 	op_ref marks; /* in the block */
@@ -100,6 +101,10 @@ uint64_t op_mappings_made_sum(const struct op_mappings *mappings);
 /* The pages of all that the process may not write to (struct op_process.code_pages), without files
  * that were mapped after @time_ns. */
 uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t time_ns);
+/* Have @before, which has a table there, and @now copies of one file at @addr? Whoever forges build ids
+ * misleads the stacks of his own processes. */
+bool op_mappings_are_copies(const struct op_mappings *before,
+			    const struct op_mappings *now, uint64_t addr);
 /* Until when @mappings had what their program was started with: files of later may go again. */
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings);
 /* A checksum of the mappings of files. */

@@ -15,7 +15,7 @@ enum {
 	TYPE_BYTES = 128,	     /* of the name of a type, or of its unit */
 };
 
-/* A row that samples bring with them. */
+/* A row for a type of their own that samples name. */
 struct typed_row {
 	struct op_otlp_kind row;
 	char type[TYPE_BYTES];
@@ -224,7 +224,7 @@ static bool next_period(const struct encoder *x, const uint32_t *group, int64_t 
 	return least != INT64_MAX;
 }
 
-/* In a row that omits zeros: is there nothing of @e? */
+/* Does a row that omits zeros leave out @e? */
 static bool is_nothing(const struct op_window *w, const struct op_identity *e,
 		       const struct op_otlp_kind *kind)
 {
@@ -239,7 +239,7 @@ static bool is_nothing(const struct op_window *w, const struct op_identity *e,
 	return kind->sparse;
 }
 
-/* A profile of the samples of @group with this period. */
+/* Add a profile of the samples of @group with this period. */
 static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
 			 uint32_t period_ns)
 {
@@ -263,13 +263,13 @@ static int encode_group(struct encoder *x, uint32_t resource, size_t row)
 	int64_t period = -1;
 	int r = 0;
 
-	/* one profile for each period, the shortest first */
+	/* one profile for each period, shortest first */
 	while (r >= 0 && next_period(x, group, &period))
 		r = encode_period(x, row, group, (uint32_t)period);
 	return r;
 }
 
-/* The samples with types of their own that share a profile. */
+/* The samples that share a profile because they name the same type. */
 struct typed_key {
 	uint32_t event;
 	uint32_t type; /* 0: none */
@@ -324,7 +324,7 @@ static void copy_text(const struct encoder *x, uint32_t string, char ret[TYPE_BY
 	ret[len] = '\0';
 }
 
-/* The row of @key. The one before it stays: its profile may still be open. */
+/* The row of @key. The row before it stays, because its profile may still be open. */
 static const struct op_otlp_kind *typed_row(struct encoder *x,
 					    const struct typed_key *key)
 {
@@ -344,7 +344,8 @@ static const struct op_otlp_kind *typed_row(struct encoder *x,
 	return &t->row;
 }
 
-/* The profiles of types that samples have of their own, from identities [@from, @to). */
+/* Add the profiles of types that samples name themselves, for the identities [@from,
+ * @to). */
 static int encode_typed(struct encoder *x, uint32_t from, uint32_t to)
 {
 	struct typed_key key = { 0 };

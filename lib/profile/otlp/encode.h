@@ -19,15 +19,15 @@ struct op_otlp_attribute {
 };
 
 struct op_otlp_options {
-	size_t max_bytes;  /* of one request before compression; 0: 4,000,000 */
+	size_t max_bytes;  /* limit of one request before compression; 0: 4,000,000 */
 	uint64_t start_ns; /* Unix time at which the window began */
 	/* Unix time at which it ended; extended to hold every timestamp, half-open */
 	uint64_t end_ns;
 	const char *version; /* of the library; becomes the scope version */
-	const struct op_otlp_attribute
-		*attributes; /* on every resource, such as host.name */
+	/* on every resource, such as host.name */
+	const struct op_otlp_attribute *attributes;
 	size_t attributes_len;
-	/* by kind, samples of the window's time that are not in it; NULL: none */
+	/* by kind, samples of the window's time that were lost; NULL: none */
 	const uint64_t *lost;
 };
 

@@ -18,8 +18,8 @@ enum {
 	PROFILE_BYTES = 2 * (OP_FIELD_BYTES + otlp_ValueType_size) + 9 +
 			2 * (OP_TAG_BYTES + OP_INT64_BYTES) + OP_FIELD_BYTES +
 			PROFILE_ID_BYTES + OP_FIELD_BYTES + 2 * OP_INT32_BYTES,
-	/* Tags and lengths of an open profile, scope and resource, and of the dictionary;
-	 * two URLs. */
+	/* Tags and lengths of an open profile, scope and resource, and of the
+	 * dictionary, and two URLs. */
 	ENVELOPE_BYTES = PROFILE_BYTES + 6 * OP_FIELD_BYTES + 2 * sizeof(SCHEMA_URL),
 };
 
@@ -82,7 +82,7 @@ static int profile_write(struct op_otlp_request *q)
 		.sample_type = q->type,
 		.time_unix_nano = q->start_ns,
 		.duration_nano = q->end_ns - q->start_ns,
-		/* empty if there is none, because Parca expects it */
+		/* an empty type if there is none, because Parca expects one */
 		.has_period_type = true,
 		.period_type = q->period_type,
 		.profile_id = (pb_bytes_array_t *)&id,
@@ -90,7 +90,7 @@ static int profile_write(struct op_otlp_request *q)
 		.attribute_indices_count = (pb_size_t)q->profile_attributes_len,
 	};
 	uint8_t fields[PROFILE_BYTES];
-	/* it never grows, because it is on the stack */
+	/* the buffer is on the stack and never grows */
 	struct op_bytes b = { fields, 0, sizeof(fields) };
 	int r;
 
@@ -198,7 +198,7 @@ bool op_otlp_request_empty(const struct op_otlp_request *q)
 	return !q->body.len && !q->profiles.len && !q->samples.len;
 }
 
-/* Of a kind that lost samples, the profile says how many. */
+/* A profile of a kind that lost samples has their number. */
 static int profile_lost(struct op_otlp_request *q)
 {
 	struct op_dictionary *d = &q->dictionary;
@@ -258,8 +258,8 @@ static size_t bytes_so_far(const struct op_otlp_request *q)
 	       q->samples.len + op_dictionary_bytes(&q->dictionary) + ENVELOPE_BYTES;
 }
 
-/* Does each sample have a value beside its time? Events do if one of them counts for
- * several. */
+/* Does each sample have a value beside its time? Events have one if one of them stands
+ * for several. */
 static bool has_values(const struct op_otlp_request *q, const struct op_identity *e)
 {
 	return q->kind->shape == OP_OTLP_TIMES_VALUES ||

@@ -144,8 +144,8 @@ int op_otlp_request_profile(struct op_otlp_request *q, const struct op_otlp_kind
 int64_t op_otlp_request_add(struct op_otlp_request *q, const struct op_identity *e,
 			    uint32_t *at, uint64_t left);
 bool op_otlp_request_empty(const struct op_otlp_request *q);
-/* Get the request as bytes from malloc, and begin the next one for the same resource and
- * kind. Returns 0 or -ENOMEM. */
+/* Take the request as bytes from malloc, and begin the next one for the same resource
+ * and kind. Returns 0 or -ENOMEM. */
 int op_otlp_request_finish(struct op_otlp_request *q, void **ret, size_t *ret_len,
 			   uint64_t *ret_samples);
 

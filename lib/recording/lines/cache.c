@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in code and their lines, in memory and as bytes. */
+/* Addresses and their lines, in memory and encoded for a file. */
 #include "recording/lines/cache.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct place {
 struct lines_cache {
 	OP_VEC(struct place) places;
 	OP_VEC(struct debuginfo_line) frames;
-	size_t read; /* so many places were read, and are sorted */
+	size_t read; /* number of places that were read and are sorted */
 };
 
 struct lines_cache *lines_cache_new(void)
@@ -59,7 +59,7 @@ struct lines_cache *lines_cache_free(struct lines_cache *c)
 	return NULL;
 }
 
-/* The strings of a file: they end with a NUL, so that each of them does. */
+/* The strings of a file. The last byte is a NUL, so that each string has an end. */
 struct pool {
 	const char *text;
 	uint32_t len;
@@ -202,7 +202,7 @@ bool lines_cache_changed(const struct lines_cache *c)
 	return c->places.len > c->read;
 }
 
-/* By address; one with a name first, then what comes first in memory. */
+/* Order by address, then entries with a name first, then by position in memory. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
@@ -225,7 +225,7 @@ static void remove_doubles(struct lines_cache *c)
 	c->places.len = kept;
 }
 
-/* What is written: the strings grow while places and frames refer to them. */
+/* State of writing: the strings grow while places and frames refer to them. */
 struct writing {
 	struct op_strings strings;
 	struct op_strbuf places;
@@ -244,7 +244,7 @@ static void put_u64(struct op_strbuf *s, uint64_t v)
 	op_strbuf_add(s, &v, sizeof(v));
 }
 
-/* Where a string stands among the others: each of them has a NUL behind it. */
+/* The offset of a string among the others, each with a NUL behind it. */
 static void put_text(struct writing *w, struct op_strbuf *s, const char *text)
 {
 	struct otlp_text t = { .data = text ? text : "", .len = text ? strlen(text) : 0 };

@@ -35,29 +35,30 @@ struct lines_cache *lines_cache_new(void);
 struct lines_cache *lines_cache_free(struct lines_cache *c);
 OP_DEFINE_CLEANUP(struct lines_cache *, lines_cache_free)
 
-/* Read the @len bytes of a file into the empty @c. They are borrowed and must outlive it.
- * Returns 0; -EBADMSG if they are damaged, of another version or of another file than
- * @build_id; -ENOMEM. After an error @c is empty. */
+/* Read the @len bytes of a file into the empty @c. They are borrowed and must outlive
+ * it. Returns 0; -EBADMSG if they are damaged, of another version, or of another file
+ * than @build_id; -ENOMEM. After an error @c is empty. */
 int lines_cache_parse(struct lines_cache *c, const void *bytes, size_t len,
 		      const char *build_id);
 
-/* Find @vaddr among what was read, if @named one whose name was looked up. Returns whether
- * it is there; then *@ret_len are the lines, and *@ret_name is as of debuginfo_name(). */
+/* Find @vaddr among the places that were read. @named: only one whose name was looked
+ * up. Returns whether there is one, with *@ret_len lines and *@ret_name as from
+ * debuginfo_name(). */
 bool lines_cache_find(const struct lines_cache *c, uint64_t vaddr, bool named,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX], size_t *ret_len,
 		      const char **ret_name);
 
-/* Add a place; @name is NULL if it is unknown or not @named. Strings are borrowed, and must
- * outlive @c. Returns 0, -ENOSPC if there are too many places, -ENOMEM. */
+/* Add a place. @name is NULL if it is unknown or not @named. Strings are borrowed, and
+ * must outlive @c. Returns 0, -ENOSPC if there are too many places, -ENOMEM. */
 int lines_cache_add(struct lines_cache *c, uint64_t vaddr,
 		    const struct debuginfo_line *lines, size_t len, bool named,
 		    const char *name);
 
-/* Has anything been added? */
+/* Was anything added? */
 bool lines_cache_changed(const struct lines_cache *c);
 
-/* Write all of it; of one address what has a name stays. Returns 0, -EFBIG or
- * -ENOMEM. */
+/* Write all places. If an address has several, the one with a name stays. Returns 0,
+ * -EFBIG or -ENOMEM. */
 int lines_cache_encode(struct lines_cache *c, const char *build_id,
 		       struct op_strbuf *ret);
 

@@ -55,8 +55,8 @@ bool debug_budget_may_open(const struct debug_budget *r, const char *path,
 	return fd != -ENOTSUP && fd != -ETIMEDOUT && fd != -EAGAIN;
 }
 
-/* May libdw open what has the name @link, or else that of @file with ".debug", where it searches
- * beside @file? */
+/* May libdw open the files beside @file for which it searches: those with the name
+ * @link or, without it, with @file's name and ".debug"? */
 static bool may_open_beside(const struct debug_budget *r, const char *file,
 			    const char *link)
 {
@@ -75,8 +75,8 @@ static bool may_open_beside(const struct debug_budget *r, const char *file,
 	return debug_budget_may_open(r, path, NULL);
 }
 
-/* libdw opens whatever has the name. It searches beside @file and beside what that is a link to, and
- * in the system's folders. */
+/* libdw opens any file with the right name. It searches beside @file, beside the target
+ * if @file is a link, and in the system's folders. */
 static int find_separate(const struct debug_budget *r, Dwfl_Module *module,
 			 void **userdata, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc,
@@ -113,7 +113,7 @@ int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char 
 	int fd;
 
 	if (r->copy >= 0) {
-		/* asked for, libdw would open the file itself */
+		/* if it were asked, libdw would open the file itself */
 		*ret_path = OP_TAKE_PTR(r->copy_path);
 		return OP_TAKE_FD(r->copy);
 	}
@@ -129,7 +129,7 @@ int debug_budget_find_separate(Dwfl_Module *module, void **userdata, const char 
 	return -1;
 }
 
-/* libdw takes a separate file that it did not ask for as one with descriptor 0, and closes that
+/* libdw takes a separate file for which it did not ask as descriptor 0, and closes that
  * at the end. */
 static void end_search(Dwfl *dwfl)
 {
@@ -139,13 +139,14 @@ static void end_search(Dwfl *dwfl)
 	if (input < 0)
 		return;
 	(void)dup3(input, STDIN_FILENO, O_CLOEXEC);
-	(void)fcntl(STDIN_FILENO, F_SETFD, 0); /* programs inherit it */
+	(void)fcntl(STDIN_FILENO, F_SETFD, 0); /* child processes inherit it */
 	(void)close(input);
 }
 
 /*
- * Find the separate file of @path, which is open as @file, and measure it. It is searched for by another session: in one
- * that has found a file libdw uses it, whatever a callback says.
+ * Find the separate file of @path, which is open as @file, and measure it. Another
+ * libdw session searches for it: a session that has found a file uses it, whatever a
+ * callback returns.
  */
 bool debug_budget_take_separate(struct debug_budget *r, const char *path, int file)
 {
@@ -157,7 +158,7 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path, int fi
 	struct debug_memory more = { 0, 0, false };
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	int own = dwfl ? fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
-	/* libdw closes what it took */
+	/* libdw closes the descriptors that it was given */
 	Dwfl_Module *module = own < 0 ? NULL : dwfl_report_offline(dwfl, "", path, own);
 	const unsigned char *id;
 	char *found = NULL;
@@ -175,12 +176,13 @@ bool debug_budget_take_separate(struct debug_budget *r, const char *path, int fi
 		      ? dwfl_module_getelf(module, &bias)
 		      : NULL;
 	if (elf) {
-		/* Files are searched for by the id that was asked for. */
+		/* libdw searches by the build id for which it was asked. */
 		(void)dwfl_module_build_id(module, &id, &bias);
 		link = dwelf_elf_gnu_debuglink(elf, &crc);
 		fd = find_separate(r, module, &data, "", 0, path, link, crc, &found);
 	}
-	/* What is no ELF file may be a compressed one, which libdw would unpack as a whole. */
+	/* A file that is not ELF may be a compressed one, which libdw would unpack as a
+	 * whole. */
 	if (fd >= 0) {
 		r->has_separate = fstat(fd, &r->separate) == 0;
 		room = memory_of_fd(fd, &more) == 0 && debug_budget_take(r, &more);

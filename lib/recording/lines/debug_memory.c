@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libdw loads all debug sections of a file when it is opened, and unpacks compressed ones, also
- * the symbol table. The size that a header states for that is the size that libelf allocates. */
+/* libdw loads all debug sections of a file when it opens it, and unpacks compressed
+ * ones, also the symbol table. libelf allocates the size that a section's header states. */
 #include "recording/lines/debug_budget.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static uint64_t zdebug_size(Elf_Scn *section)
 	return size;
 }
 
-/* libdw is content with one of these. */
+/* One of these is enough for libdw. */
 static bool is_enough(const char *name)
 {
 	return strcmp(name, "info") == 0 || strcmp(name, "line") == 0 ||

@@ -44,8 +44,8 @@ struct debuginfo {
 	OP_VEC(struct unit) units;
 	size_t units_gone;
 	struct debug_budget room;
-	char *name;	 /* of debuginfo_name(), where it is a copy */
-	uint64_t before; /* of the heap, when it was opened */
+	char *name;	 /* result of debuginfo_name() if it is a copy */
+	uint64_t before; /* bytes of the heap when it was opened */
 };
 
 /* Collect the ranges of all units, because not every compiler writes .debug_aranges. */
@@ -65,7 +65,7 @@ static int index_units(struct debuginfo *d, Dwfl_Module *module)
 	return d->code.items.len ? 0 : -ENOENT;
 }
 
-/* Load the debug info of the file itself or of a separate one, if there is room. */
+/* Load the debug info of the file itself or of a separate one, if it fits the budget. */
 static int load(struct debuginfo *d, const char *path, int fd, Elf *elf)
 {
 	struct debug_memory own = memory_of_elf(elf);
@@ -107,7 +107,7 @@ int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t 
 		op_closep(&fd);
 		fd = unpacked;
 	}
-	/* libdw closes what it took */
+	/* libdw closes the descriptors that it was given */
 	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, fd) : NULL;
 	if (module)
 		fd = -1;
@@ -149,8 +149,8 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	return NULL;
 }
 
-/* Would the .dwo file of a skeleton have room, and may it be opened? libdw takes the one beside the
- * file with the skeleton, else that where the compiler wrote it. */
+/* Does the .dwo file of a skeleton fit the budget, and may it be opened? libdw takes
+ * the one beside the file with the skeleton, else the one where the compiler wrote it. */
 static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 {
 	struct debug_memory more = { 0, 0, false };
@@ -185,7 +185,7 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 	return debug_budget_take(&d->room, &more);
 }
 
-/* Asked for what is in a skeleton's .dwo file, libdw opens the file by name. */
+/* When asked for the contents of a skeleton's .dwo file, libdw opens it by name. */
 static Dwarf_Die split_unit(const struct debuginfo *d, const Dwarf_Die *skeleton)
 {
 	struct debug_rights own = debug_rights_of_owner(&d->room);
@@ -196,7 +196,8 @@ static Dwarf_Die split_unit(const struct debuginfo *d, const Dwarf_Die *skeleton
 	return split;
 }
 
-/* Find the functions of the unit of @range, once: a program may have thousands of files. */
+/* Find the functions of the unit of @range, once: a program may have thousands of
+ * units. */
 static struct unit *index_unit(struct debuginfo *d, const struct range *range)
 {
 	struct unit *unit = &d->units.data[range->unit];
@@ -257,8 +258,8 @@ static uint32_t start_line(Dwarf_Die *die)
 	return dwarf_decl_line(die, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
-/* The file that a function is declared in, or NULL. libdw's own dwarf_decl_file() takes file 0
- * for none, also in DWARF 5. */
+/* The file in which a function is declared, or NULL. libdw's own dwarf_decl_file()
+ * treats file 0 as none, also in DWARF 5. */
 static const char *decl_file(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -370,7 +371,7 @@ static bool defines_versions(Elf *elf)
 	return false;
 }
 
-/* A name as it is recorded, so that one function has one name. */
+/* A name in the form in which names are recorded, so that one function has one name. */
 static const char *without_version(struct debuginfo *d, const char *name)
 {
 	Dwarf_Addr bias;
@@ -400,7 +401,7 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 	if (symbol_spans_has(&d->symbols, d->module, vaddr + d->main_bias))
 		name = dwfl_module_addrinfo(d->module, vaddr + d->main_bias, &offset,
 					    &sym, NULL, NULL, NULL);
-	/* A symbol before it that ends before it, too, is another function's. */
+	/* If the symbol before the address ends before it, it is another function's. */
 	if (name && offset < sym.st_size)
 		return without_version(d, name);
 	range = ranges_find(&d->code, pc);
@@ -420,7 +421,7 @@ uint64_t debuginfo_left_out(const struct debuginfo *d)
 bool debuginfo_is_full(const struct debuginfo *d)
 {
 	uint64_t now = memory_in_use();
-	/* What was unpacked is on the heap. */
+	/* Unpacked sections are on the heap. */
 	uint64_t heap = now > d->before ? now - d->before : 0;
 
 	return (heap > d->room.unpacked ? heap : d->room.unpacked) >
@@ -457,7 +458,7 @@ size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 	uint32_t line;
 
 	unit = range ? index_unit(d, range) : NULL;
-	/* The line of inlined code would be shown as that of the function around it. */
+	/* The line of inlined code would be shown as a line of the function around it. */
 	if (!unit || unit->is_gone)
 		return 0;
 	line = line_at(&range->die, pc, &file);

@@ -15,7 +15,7 @@ enum {
  * the debug info. */
 struct debuginfo_line {
 	const char *function; /* NULL: the function in the symbol table */
-	const char *linkage;  /* its linkage name, or NULL */
+	const char *linkage;  /* linkage name, or NULL */
 	const char *file;     /* NULL: unknown */
 	uint32_t line;
 	uint32_t start_line;
@@ -24,10 +24,10 @@ struct debuginfo_line {
 struct debuginfo;
 struct op_tasks;
 
-/* Open the debug info of the file @path, which is open as @file. That is closed. @tasks opens
- * what else the file names, as long as the debug info lives. What would take more than @memory bytes is left out.
- * Returns 0, also with symbols alone or where debug info was left out; -ENOENT if there is
- * neither; -ENOMEM. */
+/* Open the debug info of the file @path, which is open as @file, and closes that.
+ * @tasks opens other files that the file names, as long as the debug info lives.
+ * Sections that would exceed @memory bytes are left out. Returns 0, also if there are
+ * only symbols or debug info was left out; -ENOENT if there is neither; -ENOMEM. */
 int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t memory,
 		   struct debuginfo **ret);
 struct debuginfo *debuginfo_free(struct debuginfo *d);
@@ -35,18 +35,19 @@ struct debuginfo *debuginfo_free(struct debuginfo *d);
 /* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX]);
-/* The name of the function at @vaddr in the symbol table of the file or of its debug file,
- * else in the debug info; mangled, without a version. NULL: unknown. It lives until the next call. */
+/* The name of the function at @vaddr: from the symbol table of the file or of its debug
+ * file, else from the debug info. It is mangled, without a version. NULL: unknown.
+ * Valid until the next call. */
 const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr);
-/* The separate file that it was read from; NULL if it stands in the file itself. */
+/* The separate file from which it was read. NULL: the file itself. */
 const char *debuginfo_path(const struct debuginfo *d);
-/* Are there symbols alone? */
+/* Are there only symbols? */
 bool debuginfo_has_no_lines(const struct debuginfo *d);
-/* What debug info that was left out would have taken, with what is in memory; 0: none was. */
+/* The memory that would be needed, including debug info that was left out. 0: none was. */
 uint64_t debuginfo_left_out(const struct debuginfo *d);
-/* Does it take more memory by now than it may? Look-ups make tables. */
+/* Does it take more memory by now than allowed? Look-ups make tables. */
 bool debuginfo_is_full(const struct debuginfo *d);
-/* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */
+/* Was a part of it, in a .dwo file of -gsplit-dwarf, missing when it was needed? */
 bool debuginfo_is_partial(const struct debuginfo *d);
 /* Is that part in a package (.dwp), which libdw before 0.193 does not read? */
 bool debuginfo_is_packaged(const struct debuginfo *d);

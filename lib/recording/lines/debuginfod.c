@@ -10,11 +10,11 @@
 
 #include "recording/read/say.h"
 
-/* libdebuginfod is found at run time, as libdw does it: a host without needs none. */
+/* libdebuginfod is loaded at run time, as libdw does: a host without it needs none. */
 static const char library[] = "libdebuginfod.so.1";
 static const char urls[] = "DEBUGINFOD_URLS";
 static const char limit[] = "DEBUGINFOD_MAXTIME";
-/* Seconds in which a server has to begin to answer, where the user has said nothing. */
+/* Seconds in which a server has to begin to answer, unless the user has set a limit. */
 static const char timeout[] = "10";
 
 struct client {
@@ -30,7 +30,7 @@ static bool load(struct client *c)
 
 	if (!lib)
 		return false;
-	/* The library stays: libdw has it open too. */
+	/* The library stays loaded, because libdw uses it, too. */
 	*(void **)&c->begin = dlsym(lib, "debuginfod_begin");
 	*(void **)&c->find = dlsym(lib, "debuginfod_find_debuginfo");
 	*(void **)&c->end = dlsym(lib, "debuginfod_end");
@@ -62,7 +62,7 @@ void debuginfod_limit(const struct debuginfod *s, double seconds)
 {
 	char text[32];
 
-	/* The client reads it for each file; 0 would be no limit. */
+	/* The client reads this file for each download. 0 would be no limit. */
 	(void)snprintf(text, sizeof(text), "%.0f", seconds < 1 ? 1 : seconds);
 	if (!s->limited)
 		(void)setenv(limit, text, 1);
@@ -80,7 +80,7 @@ void debuginfod_try(struct debuginfod *s, const char *build_id)
 	(void)setenv("DEBUGINFOD_TIMEOUT", timeout, 0);
 	(void)setenv("DEBUGINFOD_RETRY_LIMIT", "0", 0);
 	if (!load(&c)) {
-		note("DEBUGINFOD_URLS is not asked: there is no %s", library);
+		note("DEBUGINFOD_URLS is not used: there is no %s", library);
 		(void)unsetenv(urls);
 		return;
 	}

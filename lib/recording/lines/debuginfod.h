@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The debuginfod servers of DEBUGINFOD_URLS. Libdw queries them itself, file by file,
- * and does not report one that does not answer. Such a server costs its time limit
- * for each file. So
- * they are tried once, and where none answers libdw does not get to know them.
+ * The debuginfod servers of DEBUGINFOD_URLS. libdw queries them file by file, and does
+ * not report one that does not answer. Such a server costs its time limit for each
+ * file. So they are tried once, and if none answers, libdw gets none of them.
  */
 #ifndef OP_RECORDING_LINES_DEBUGINFOD_H
 #define OP_RECORDING_LINES_DEBUGINFOD_H
@@ -16,10 +15,10 @@ struct debuginfod {
 };
 
 void debuginfod_init(struct debuginfod *s);
-/* Try them with the build id of a file whose debug info may be theirs; only the first call
- * does. Says on stderr if they are left out. */
+/* Try the servers once, with the build id of a file whose debug info they may have.
+ * Later calls do nothing. Says on stderr if the servers are left out. */
 void debuginfod_try(struct debuginfod *s, const char *build_id);
-/* From now on a download may take so many seconds, unless the user has set a limit. */
+/* Limit later downloads to this many seconds, unless the user has set a limit. */
 void debuginfod_limit(const struct debuginfod *s, double seconds);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches a mapping's file: by build id and by name, in the user's directory and the
- * system's. */
+/* Searches for the file of a mapping, by build id and by name, in the user's directory
+ * and the system's. */
 #include "recording/lines/files.h"
 
 #include <elfutils/libdwelf.h>
@@ -40,7 +40,7 @@ static void build_id_of(Elf *elf, char *ret)
 		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* Of a file without a build id the recording has a hash of its ends and its length. */
+/* For a file without a build id, the recording has a hash of its head, tail and length. */
 static bool has_hash(const struct search *s, int fd)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
@@ -150,7 +150,7 @@ int file_find(const struct op_collect *c, uint32_t mapping, const char *director
 	size_t len;
 
 	text = op_collect_text(c, m->build_id, &len);
-	/* The first two digits name the folder. A hash with '-' or '/' is not an ELF
+	/* The first two digits name the folder. A text with '-' or '/' is not an ELF
 	 * build id. */
 	if (len < 4 || len >= sizeof(s.id) || memchr(text, '/', len) ||
 	    memchr(text, '-', len))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds lines to the locations of a collection, one file after the other: from the cache,
- * else from the debug info, which is opened when the first of them is not in the cache. */
+/* Adds lines to the locations of a collection, one file after the other: from the
+ * cache, else from the debug info. The debug info is opened for the first location that
+ * is not in the cache. */
 #include "recording/lines/lines.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include "recording/read/say.h"
 
 enum {
-	LOOK_UPS_A_CHECK = 32, /* of the memory that debug info takes */
+	LOOK_UPS_A_CHECK = 32, /* of the memory limit of debug info */
 };
 
 /* Is it native code of a file, with an unknown line? */
@@ -45,18 +46,18 @@ struct adding {
 	struct lines_stats *stats;
 };
 
-/* The file whose locations get lines now. */
+/* The current file. */
 struct file {
 	uint32_t mapping;
-	char *id;		   /* its build id; NULL: there is no cache for it */
-	char *bytes;		   /* of its file in the cache */
+	char *id;		   /* its build id; NULL: it is not cached */
+	char *bytes;		   /* of its entry in the cache */
 	struct lines_cache *cache; /* NULL: there is none */
 	bool opened;		   /* or tried */
 	struct debuginfo *d;	   /* NULL: there is none */
-	size_t found;		   /* look-ups in it */
-	size_t heavy;		   /* those for which there was no memory */
-	bool full;		   /* it takes all the memory that it may */
-	bool kept;		   /* what is looked up goes into the cache */
+	size_t found;		   /* look-ups in this file */
+	size_t heavy;		   /* look-ups that failed for want of memory */
+	bool full;		   /* it has used up its memory */
+	bool kept;		   /* results of look-ups are added to the cache */
 };
 
 /* What is known of an address. */
@@ -81,13 +82,13 @@ static void set_name(struct op_collect_source *s, const char *linkage,
 {
 	enum op_mangling mangling;
 
-	free(*ret_readable); /* of a name that this one replaces */
+	free(*ret_readable); /* of the name that is replaced */
 	*ret_readable = linkage ? op_demangle(linkage, &mangling) : NULL;
 	s->function = *ret_readable ? *ret_readable : linkage ? linkage : otherwise;
 	s->system_name = *ret_readable ? linkage : NULL;
 }
 
-/* Give a location what is known of it. */
+/* Set the lines and the name of a location. */
 static int set_location(const struct adding *a, uint32_t location, const struct known *k)
 {
 	struct op_collect_source source[DEBUGINFO_LINES_MAX] = { 0 };
@@ -108,7 +109,7 @@ static int set_location(const struct adding *a, uint32_t location, const struct 
 		set_name(&source[i], k->lines[i].linkage, k->lines[i].function,
 			 &readable[i]);
 	}
-	/* The last one is the function around those that were inlined. */
+	/* The last line is the function around the inlined ones. */
 	if (name)
 		set_name(&source[n ? n - 1 : 0], name, NULL, &readable[n ? n - 1 : 0]);
 	r = op_collect_set_lines(a->c, location, source, n ? n : 1);
@@ -129,7 +130,7 @@ static size_t count_wanted(const struct op_collect *c, uint32_t mapping)
 	return wanted;
 }
 
-/* The servers are tried with the first file. */
+/* Try the servers with the first file. */
 static void try_servers(const struct adding *a, uint32_t mapping)
 {
 	size_t len;
@@ -141,13 +142,13 @@ static void try_servers(const struct adding *a, uint32_t mapping)
 		debuginfod_try(a->servers, id);
 }
 
-/* Can nobody but root and this user have written what stands in the file? */
+/* Is @fd a file that only root and this user can write? */
 static bool is_ours(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
 }
 
-/* Open the debug info, once. Returns 0, also where there is none, or -ENOMEM. */
+/* Open the debug info, once. Returns 0, also if there is none, or -ENOMEM. */
 static int open_file(const struct adding *a, struct file *f)
 {
 	_cleanup_free_ char *path = NULL;
@@ -169,15 +170,16 @@ static int open_file(const struct adding *a, struct file *f)
 		a->stats->files_without++;
 		return r == -ENOENT ? 0 : r;
 	}
-	/* Symbols alone are not kept: debug info may be installed later. */
+	/* Results from symbols alone are not kept, because debug info may be installed
+	 * later. */
 	separate = debuginfo_path(f->d);
 	f->kept = f->kept && !debuginfo_has_no_lines(f->d) &&
 		  (!separate || (stat(separate, &other) == 0 && is_ours(&other)));
 	return 0;
 }
 
-/* Is this all that the debug info can say? What has no name stands in a file, of dwz(1),
- * that is not there. */
+/* Is this the complete result of the debug info? A function without a name may be
+ * described in a dwz(1) file that is missing. */
 static bool is_whole(const struct known *k, bool named)
 {
 	size_t i;
@@ -219,13 +221,14 @@ static int add_location(const struct adding *a, struct file *f, uint32_t locatio
 	k.len = debuginfo_find(f->d, vaddr, k.lines);
 	f->heavy += !k.len && debuginfo_left_out(f->d);
 	k.name = named ? debuginfo_name(f->d, vaddr) : NULL;
-	/* What has no room or no memory is looked up again the next time. */
+	/* An address that did not fit or for which there was no memory is looked up
+	 * again the next time. */
 	if (f->kept && is_whole(&k, named))
 		(void)lines_cache_add(f->cache, vaddr, k.lines, k.len, named, k.name);
 	return set_location(a, location, &k);
 }
 
-/* Read the file's part of the cache. Without memory for it there is none. */
+/* Read the file's entry in the cache. Without memory there is none. */
 static void open_cache(const struct adding *a, struct file *f)
 {
 	const char *text;
@@ -238,7 +241,7 @@ static void open_cache(const struct adding *a, struct file *f)
 		return;
 	f->cache = lines_cache_new();
 	n = f->cache ? store_read(&a->store, f->id, &f->bytes) : -ENOENT;
-	/* A nearly full one is begun anew. Otherwise nothing new would ever fit. */
+	/* Start a nearly full entry again. Otherwise nothing new would ever fit. */
 	if (n > LINES_CACHE_FULL_BYTES)
 		return;
 	if (n >= 0)
@@ -246,7 +249,7 @@ static void open_cache(const struct adding *a, struct file *f)
 	a->stats->refused += n < 0 && n != -ENOENT && n != -ENOMEM;
 }
 
-/* Write what was added, unless a part of the debug info was not there. */
+/* Write the new results, unless a part of the debug info was missing. */
 static void close_cache(const struct adding *a, struct file *f)
 {
 	struct op_strbuf bytes = { 0 };
@@ -270,7 +273,7 @@ static void count_heavy(const struct adding *a, const struct file *f)
 		return;
 	a->stats->heavy += f->heavy;
 	a->stats->heavy_files++;
-	/* Of one that grew too large no more is known than that. */
+	/* For a file that grew too large nothing else is known. */
 	bytes = bytes > a->memory ? bytes : a->memory;
 	if (bytes >= a->stats->heaviest) {
 		a->stats->heaviest = bytes;

@@ -26,13 +26,13 @@ struct ranges {
 int ranges_add(struct ranges *r, Dwarf_Die *die, size_t unit);
 /* Add the functions of a unit. Returns 0 or -ENOMEM. */
 int ranges_add_functions(struct ranges *r, Dwarf_Die *unit);
-/* Call this before ranges_find(), when all are added. */
+/* Call this before ranges_find(), after all were added. */
 void ranges_sort(struct ranges *r);
-/* The range that holds @pc, the innermost where they overlap; NULL: none. */
+/* The range that holds @pc, the innermost one if they overlap. NULL: none. */
 struct range *ranges_find(const struct ranges *r, Dwarf_Addr pc);
 
-/* Which addresses of a module a symbol covers. libdw goes through all symbols for each address
- * that is looked up, and in a stripped program most have none. */
+/* The addresses of a module that symbols cover. libdw goes through all symbols for each
+ * address that is looked up, and in a stripped program most addresses have none. */
 struct symbol_span {
 	GElf_Addr start;
 	GElf_Addr end;
@@ -40,7 +40,7 @@ struct symbol_span {
 
 struct symbol_spans {
 	bool is_made;
-	bool is_all; /* there was no memory to tell */
+	bool is_all; /* there was no memory to find out */
 	OP_VEC(struct symbol_span) spans;
 };
 

@@ -30,7 +30,8 @@ enum {
 static const char ending[] = ".lines";
 static const char unfinished[] = ".new";
 
-/* A folder of others could be replaced as a whole. Root's is safe, /tmp too: it is sticky. */
+/* The owner of a folder can replace it as a whole. Root's is safe, also /tmp, which is
+ * sticky. */
 static bool is_safe_parent(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -67,7 +68,7 @@ static int open_own(char *path)
 	return OP_TAKE_FD(fd);
 }
 
-/* Is the folder that @path stands in this user's, or root's? */
+/* Does the folder that contains @path belong to this user or to root? */
 static bool is_at_home(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -82,8 +83,8 @@ static bool is_at_home(char *path)
 	return known && (st.st_uid == geteuid() || st.st_uid == 0);
 }
 
-/* The folder as the XDG base directory specification has it, or NULL. In the home of another user,
- * as sudo may leave it to root, nothing is made. */
+/* The folder that the XDG base directory specification prescribes, or NULL. It is not
+ * made in the home of another user, which sudo may leave to root. */
 static char *default_path(void)
 {
 	const char *base = getenv("XDG_CACHE_HOME");
@@ -174,7 +175,7 @@ int store_write(const struct store *s, const char *build_id, const void *bytes,
 	fd = op_openat(s->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
-	/* Without fsync(): after a crash the checksum tells. */
+	/* Without fsync(): after a crash the checksum shows the damage. */
 	r = fchmod(fd, 0600) < 0 ? -errno : op_write_full(fd, bytes, len);
 	if (!r && renameat(s->fd, temporary, s->fd, name) < 0)
 		r = -errno;
@@ -201,7 +202,7 @@ static bool ends_so(const char *name, const char *end)
 	return len > n && len < NAME_BYTES && strcmp(name + len - n, end) == 0;
 }
 
-/* Take a file to @all, or remove it if it was never finished. */
+/* Add a file to @all, or remove it if it was never finished. */
 static void look_at(const struct store *s, const char *name, struct entries *all)
 {
 	struct entry *e;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache's folder: a file for each build id. It is used only if it is this user's own
- * and closed to others, because what stands in it is believed.
+ * The cache's folder, with a file for each build id. It is used only if it belongs to
+ * this user and is closed to others, because its contents are trusted.
  */
 #ifndef OP_RECORDING_LINES_STORE_H
 #define OP_RECORDING_LINES_STORE_H
@@ -21,25 +21,26 @@ struct store {
 	char *path;
 };
 
-/* Open the folder @path, NULL: otelprof in XDG_CACHE_HOME or in ~/.cache. It is made if it
- * is not there. Says on stderr why it is not used: of a folder that was asked for, and of
- * one that is not safe. Returns false then. */
+/* Open the folder @path. NULL: otelprof in XDG_CACHE_HOME or in ~/.cache. The folder is
+ * made if it does not exist. If a folder that the user named, or an unsafe one, is not
+ * used, the reason goes to stderr. Returns false then. */
 bool store_open(const char *path, struct store *ret);
 void store_close(struct store *s);
 
-/* Can a file of the cache be named so? */
+/* Is @name possible as the name of a file of the cache? */
 bool store_can_name(const char *build_id);
 
-/* Read the file of @build_id, which the caller frees. It counts as used now. Returns its
- * length, -ENOENT, -EPERM if it is not a file of this user, -EFBIG, or another error. */
+/* Read the file of @build_id, which the caller frees. It counts as used at this time.
+ * Returns its length; -ENOENT; -EPERM if it does not belong to this user; -EFBIG; or
+ * another error. */
 ssize_t store_read(const struct store *s, const char *build_id, char **ret);
 
-/* Write it, in place of an older one. Returns 0 or a negative errno. */
+/* Write the file, in place of an older one. Returns 0 or a negative errno. */
 int store_write(const struct store *s, const char *build_id, const void *bytes,
 		size_t len);
 
-/* Remove the files that were not used for longest, until all have at most @bytes and there
- * are at most STORE_FILES_MAX, and what interrupted writes left. */
+/* Remove the least recently used files until all together have at most @bytes and there
+ * are at most STORE_FILES_MAX. Also remove files of interrupted writes. */
 void store_trim(const struct store *s, uint64_t bytes);
 
 #endif

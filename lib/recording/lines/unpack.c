@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libelf before 0.189 does not know sections compressed with zstd: it gets a copy of the file in
- * memory, in which they are unpacked. */
+/* libelf before 0.189 does not know sections compressed with zstd. It gets a copy of
+ * the file in memory, with those sections unpacked. */
 #include <elf.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -53,7 +53,7 @@ static bool copy_all(int to, int from, uint64_t memory)
 	return true;
 }
 
-/* Put the section's bytes at the end of @copy, and say so in its header. */
+/* Append the section's bytes to @copy, and update its header. */
 static bool unpack(int copy, const Elf64_Ehdr *file, Elf_Scn *section,
 		   const GElf_Chdr *packed)
 {
@@ -109,7 +109,7 @@ int debug_unpack(int fd, uint64_t memory)
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	good = elf && elf_kind(elf) == ELF_K_ELF && has_zstd(elf);
 	if (good) {
-		/* What has no room is said by whoever loads it. */
+		/* If it does not fit, the code that loads it reports that. */
 		size = memory_of_elf(elf);
 		good = size.unpacked <= memory && size.mapped <= memory - size.unpacked;
 	}

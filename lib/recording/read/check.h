@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request has, and what it does against the rules of the profiles signal. */
+/* Counts the contents of a request, and checks it against the rules of the profiles
+ * signal. */
 #ifndef OP_RECORDING_READ_CHECK_H
 #define OP_RECORDING_READ_CHECK_H
 
@@ -17,7 +18,7 @@ struct request_counts {
 
 struct request_checks {
 	void (*counted)(void *data, const struct request_counts *c);
-	/* Called for each rule that is broken, with its first case in words. */
+	/* Called for each broken rule, with its first case in words. */
 	void (*broken)(void *data, const char *sentence, uint64_t cases);
 	void *data;
 };

@@ -24,7 +24,8 @@ static uint32_t hash_key(const struct function_sums *r, const struct key *k)
 {
 	uint64_t h = op_hash_u64((uint64_t)k->id ^ r->seed);
 
-	/* A process or thread may be renamed, so if it has a number only that counts. */
+	/* A process or thread may be renamed. So if it has a number, only the number
+	 * counts. */
 	if (!k->id)
 		h = op_hash_bytes(k->owner.data, k->owner.len, h);
 	h = op_hash_bytes(k->function, strlen(k->function), h);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums samples by owner and function: how often a function was on the CPU itself (self),
- * and how often it was anywhere on the stack (total; recursion counts once a sample). The
- * owner is a process, all processes of a program, a container, a thread, or everything.
+ * Sums samples by owner and function: how often a function itself was on the CPU
+ * (self), and how often it was anywhere on the stack (total). Recursion counts once a
+ * sample. The owner is a process, all processes of a program, a container, a thread, or
+ * everything.
  *
- * A sample of a CPU's clock stands for the period of its profile. A budget or a rule changes
- * that, so shares are those of the time. A sample of another kind has a value of its own.
+ * A sample of a CPU's clock stands for the period of its profile. A budget or a rule
+ * changes the period, so shares are shares of the time. A sample of another kind has a
+ * value of its own.
  */
 #ifndef OP_RECORDING_READ_FUNCTIONS_H
 #define OP_RECORDING_READ_FUNCTIONS_H
@@ -26,7 +28,7 @@ enum function_owner {
 };
 
 struct function_row {
-	int64_t id;  /* number of the process or thread; 0: the owner has none */
+	int64_t id;  /* number of the process or thread; 0: none */
 	char *owner; /* name or container id; empty on the host, and for OWNER_ALL */
 	char *container_id;
 	char *function;
@@ -48,13 +50,13 @@ struct function_sums {
 	uint64_t seed; /* of the index */
 	struct op_index index;
 	uint64_t samples; /* sum of their counts */
-	uint64_t value;	  /* that they stand for */
+	uint64_t value;	  /* time that they stand for */
 	uint64_t number;  /* samples added so far */
 };
 
 struct otlp_sample_view;
 
-/* Add one sample, of whatever kind. Returns 0 or -ENOMEM. */
+/* Add one sample of any kind. Returns 0 or -ENOMEM. */
 int functions_add_sample(struct function_sums *r, const struct otlp_sample_view *s);
 /* Is it a sample of a CPU's clock, whose value is time? */
 bool functions_is_clock(const struct otlp_sample_view *s);

@@ -60,14 +60,14 @@ static const char *word_of(const struct kind_names *n, char buf[static KIND_WORD
 			       words[i].word);
 		return buf;
 	}
-	/* "samples" would say nothing: what was sampled does. */
+	/* "samples" would not help: use the type of what was sampled. */
 	if (otlp_text_is(text, "samples") && n->period_type.len)
 		text = n->period_type;
 	(void)op_text_show(text.data, text.len, buf, KIND_WORD_BYTES);
 	return buf;
 }
 
-/* The names of what was counted; without @counted, those of what is shown. */
+/* The names of the counted values, or without @counted those of the shown values. */
 static struct kind_names names_of(const struct op_collect *c, uint32_t kind, bool counted)
 {
 	const struct op_collect_kind *k = &c->kinds.data[kind];
@@ -123,7 +123,7 @@ bool kind_fits(const char *list, const struct kind_names *names)
 	}
 }
 
-/* Also by what is shown, where it is weighed. */
+/* If it is weighed, also by the shown values. */
 static bool kind_is_asked_for(const struct op_collect *c, uint32_t kind, const char *word)
 {
 	const struct kind_names counted = names_of(c, kind, true);

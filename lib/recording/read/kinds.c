@@ -73,7 +73,7 @@ static int by_name(const void *a, const void *b)
 	if (x->clock != y->clock)
 		return x->clock ? -1 : 1;
 	c = strcmp(x->type, y->type);
-	/* nanoseconds before bytes before count: the costs first */
+	/* nanoseconds before bytes before count: costs first */
 	return c ? c : -strcmp(x->unit, y->unit);
 }
 

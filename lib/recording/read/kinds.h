@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums the functions of each kind of samples on its own: their units differ. */
+/* Sums the functions of each kind of samples separately, because their units differ. */
 #ifndef OP_RECORDING_READ_KINDS_H
 #define OP_RECORDING_READ_KINDS_H
 
@@ -11,7 +11,7 @@
 #include "recording/read/functions.h"
 
 enum {
-	KINDS_MAX = 32, /* types of samples; those of further ones are left out */
+	KINDS_MAX = 32, /* types of samples; further ones are left out */
 	KIND_NAME_BYTES = 64,
 	KIND_AMOUNT_BYTES = 32,
 };
@@ -31,9 +31,10 @@ struct kinds {
 
 /* Add one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
 int kinds_add(struct kinds *k, const void *request, size_t len);
-/* Put the CPUs' samples first and the others by name, the functions of each largest first. */
+/* Sort the kinds: CPU samples first, the others by name. Sort the functions of each,
+ * largest first. */
 void kinds_sort(struct kinds *k, enum function_order order);
-/* The kind named as @like, else the first one; NULL where there is none. */
+/* The kind with the name of @like, else the first one, or NULL. */
 const struct kind_sums *kinds_find(const struct kinds *k, const struct kind_sums *like);
 /* Forget all sums; the owner stays. */
 void kinds_clear(struct kinds *k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints text that is foreign, and names of functions. */
+/* Prints foreign text, and names of functions. */
 #ifndef OP_RECORDING_READ_PRINT_H
 #define OP_RECORDING_READ_PRINT_H
 
@@ -21,7 +21,7 @@ void print_formatted(FILE *f, const char *fmt, va_list ap)
 void show_text(const char *text, char *buf, size_t size);
 /* Print several lines, with a newline after the last. */
 void print_lines(FILE *f, const char *text);
-/* As print_safe(), of the name of a function: short_name.h. */
+/* Like print_safe(), for the name of a function: short_name.h. */
 void print_name(FILE *f, const char *name, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 /* "1.25 s", "3.0 MiB", into @buf. */
@@ -29,14 +29,15 @@ void print_seconds(double s, char *buf, size_t size);
 void print_bytes(double b, char *buf, size_t size);
 
 /*
- * Names of C++ and Rust functions that do not fit. What tells functions apart best is
- * kept: first the parameters go, then what is nested in template arguments, then these.
- * What was cut is a "…"; --callers and --callees take such names.
+ * Shortens names of C++ and Rust functions that do not fit. It removes the parts that
+ * distinguish functions least: first parameters, then nested template arguments, then
+ * template arguments. A removed part becomes "…". --callers and --callees accept such
+ * names.
  */
 
 #define SHORT_MARK "…"
 
-/* Shorten @name in place, as far as it can be, towards @columns. */
+/* Shorten @name in place towards @columns, as far as possible. */
 void name_shorten(char *name, int columns);
 
 #endif

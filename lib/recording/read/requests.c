@@ -19,7 +19,7 @@
 #include "recording/read/say.h"
 
 enum {
-	/* a larger length is not a length; the bytes may be a protobuf field */
+	/* a larger length is not a length: the bytes may be a protobuf field */
 	REQUEST_MAX_BYTES = 1 << 26,
 	/* read in steps, so that memory grows with the data, not with a stated length */
 	STEP_BYTES = 1 << 16,
@@ -38,7 +38,7 @@ struct reading {
 	uint64_t offset;
 };
 
-/* Read @len more bytes after those in memory. Returns how many came, or -ENOMEM. */
+/* Read @len more bytes behind those in memory. Returns how many were read, or -ENOMEM. */
 static ssize_t read_more(struct reading *rec, size_t len)
 {
 	size_t want, got, sum = 0;
@@ -89,7 +89,7 @@ static bool begins_request(int byte)
 	return byte == FIELD_1_BYTES || byte == FIELD_2_BYTES;
 }
 
-/* The file is damaged here: the requests before still count. */
+/* The file is damaged here. The requests before this still count. */
 static int damaged(const struct reading *rec, const char *what)
 {
 	if (!rec->requests)
@@ -130,9 +130,8 @@ static bool is_as_long(const struct reading *rec, uint32_t len)
 }
 
 /*
- * Read one request after its length. Returns 1, 0 at the end, or a negative errno. If the
- * file is at fault, @ret_what says what is wrong, or is "" if it is not a recording at
- * all.
+ * Read one request after its length. Returns 1, 0 at the end, or a negative errno. If
+ * the file is at fault, @ret_what is the reason, or "" if it is not a recording at all.
  */
 static int read_one(struct reading *rec, recording_fn fn, void *data,
 		    const char **ret_what)
@@ -209,8 +208,8 @@ bool recording_is_given(const char *path)
 	       strcmp(path, "/dev/stdin") == 0;
 }
 
-/* A regular file, or a pipe, which a shell makes; a device only where the shell gave it. Returns a
- * descriptor, -EISDIR or another -errno. */
+/* Open a regular file or a pipe, as a shell makes it. A device only if the shell opened
+ * it. Returns a descriptor, -EISDIR or another -errno. */
 static int open_recording(struct op_tasks *tasks, const char *path)
 {
 	bool given = recording_is_given(path);
@@ -241,7 +240,7 @@ static int read_stream(struct reading *rec, recording_fn fn, void *data)
 	return r;
 }
 
-/* Returns 0, STATUS_FAILED, or -EISDIR: it is a folder. */
+/* Returns 0, STATUS_FAILED, or -EISDIR for a folder. */
 static int read_file(struct op_tasks *tasks, const char *path, recording_fn fn,
 		     void *data)
 {

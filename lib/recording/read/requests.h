@@ -11,19 +11,19 @@
 #include <stddef.h>
 
 /* Called with one request, which is valid during the call. A negative errno ends the
- * reading and is reported as a fault of the file. */
+ * reading, and is reported as a fault of the file. */
 typedef int (*recording_fn)(void *data, const void *request, size_t len);
 
-/* What messages call it: @path, or "standard input" for "-". */
+/* Its name in messages: @path, or "standard input" for "-". */
 const char *recording_title(const char *path);
 
-/* Is it a descriptor of this process, which a shell gave? */
+/* Is it a descriptor of this process, from a shell? */
 bool recording_is_given(const char *path);
 
 /*
- * Call @fn for each request of the files @paths ("-": standard input). What follows a
- * damaged place is skipped with a message on stderr; the requests before it count.
- * Returns 0, or STATUS_FAILED after a message if there was no request that could be read.
+ * Call @fn for each request of the files @paths ("-": standard input). The rest of a
+ * file after a damaged place is skipped with a message on stderr. The requests before
+ * it count. Returns 0, or STATUS_FAILED after a message if no request could be read.
  */
 int recording_read(char *const *paths, size_t len, recording_fn fn, void *data);
 

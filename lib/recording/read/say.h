@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of the commands, and the time. The program that links this room defines them. */
+/* Messages of the commands, and the time. The program that links this library defines
+ * them. */
 #ifndef OP_RECORDING_READ_SAY_H
 #define OP_RECORDING_READ_SAY_H
 
 #include <stdio.h>
 
 enum {
-	STATUS_FAILED = 1, /* after one sentence on stderr */
+	STATUS_FAILED = 1, /* exit status after one sentence on stderr */
 };
 
 /* Print "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */

@@ -9,7 +9,7 @@
 enum {
 	DEPTH_MAX = 64,	 /* a name that is nested deeper stays as it is */
 	HASH_BYTES = 16, /* of Rust's legacy names */
-	WORTH_BYTES = 4, /* what is not longer than the mark is not cut */
+	WORTH_BYTES = 4, /* names up to the length of the mark are not cut */
 };
 
 static int columns_of(const char *text)
@@ -21,7 +21,7 @@ static int columns_of(const char *text)
 	return n;
 }
 
-/* The bytes at @at that are an operator's or an arrow, in which < > ( are no brackets. */
+/* Length of an operator or arrow at @at, in which < > ( are no brackets. 0: none. */
 static size_t plain_at(const char *name, size_t at)
 {
 	static const char *const operators[] = {
@@ -46,7 +46,7 @@ static char closing(char c)
 	return c == '<' ? '>' : c == '(' ? ')' : c == '[' ? ']' : '}';
 }
 
-/* The index of what closes the bracket at @at; 0: nothing does. */
+/* The index at which the bracket at @at closes. 0: nowhere. */
 static size_t close_of(const char *name, size_t at)
 {
 	char open[DEPTH_MAX];
@@ -70,8 +70,8 @@ static size_t close_of(const char *name, size_t at)
 	return 0;
 }
 
-/* Does it belong to the word before it: arguments, not "(anonymous namespace)" nor Rust's
- * "<T as Trait>::f"? */
+/* Does it belong to the word before it: arguments, but not "(anonymous namespace)" or
+ * Rust's "<T as Trait>::f"? */
 static bool follows_word(const char *name, size_t at)
 {
 	unsigned char before = at ? (unsigned char)name[at - 1] : 0;
@@ -79,7 +79,7 @@ static bool follows_word(const char *name, size_t at)
 	return isalnum(before) || before >= 0x80 || (before && strchr("_>)]}", before));
 }
 
-/* Where something may be cut. */
+/* A place where the name may be cut. */
 struct cut {
 	char open;    /* '<' or '(' */
 	size_t level; /* how many '<' are around it */
@@ -117,7 +117,7 @@ static void cut_all(char *name, struct cut meant)
 	name[to] = 0;
 }
 
-/* "::h0123456789abcdef", where nobody has demangled it. */
+/* "::h0123456789abcdef", in a name that was not demangled. */
 static void cut_hash(char *name)
 {
 	size_t len = strlen(name);

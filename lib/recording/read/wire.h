@@ -31,8 +31,8 @@ bool wire_next(struct op_reader *r, struct wire_field *ret);
 
 /* These return 0 or -ENOMEM. */
 int wire_put_varint(struct op_bytes *out, uint64_t v);
-/* Begin a field whose length is not known yet; then write its head and move the bytes to the head's
- * end. */
+/* Begin a field whose length is not known yet. The end writes its head and moves the
+ * bytes to it. */
 int wire_open(struct op_bytes *out, size_t *ret_start);
 int wire_close(struct op_bytes *out, uint32_t field, size_t start);
 

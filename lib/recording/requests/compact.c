@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drops what no stack of a collection refers to. A format writes tables as they are, so a name that
- * was left out would still be in a file.
+ * Removes entries to which no stack of a collection refers. Formats write whole tables,
+ * so a name that was left out would still be in a file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "recording/requests/frames.h"
 
-/* New numbers by the old ones. 0 is one of a table's own, so they are one more; 0: not used. */
+/* New numbers by old ones, plus 1, because 0 means that an entry is not used. */
 struct numbers {
 	uint32_t *strings;
 	uint32_t *functions;
@@ -58,7 +58,7 @@ static void mark(const struct op_collect *c, struct numbers *n)
 	}
 }
 
-/* The string's new number; 0 where there is no memory, which @ret_failed says. */
+/* The string's new number. 0 and @ret_failed if there is no memory. */
 static uint32_t move_string(const struct op_collect *c, struct op_strings *to,
 			    struct numbers *n, uint32_t old, bool *ret_failed)
 {
@@ -125,7 +125,7 @@ static int move_strings(struct op_collect *c, struct numbers *n)
 	return failed ? -ENOMEM : 0;
 }
 
-/* Threads of processes that are gone stay as threads without a name. */
+/* Threads of removed processes stay, without a name. */
 static void renumber_threads(struct op_times *times, const struct numbers *n)
 {
 	struct op_times_thread *t;
@@ -182,7 +182,7 @@ int filter_compact(struct op_collect *c)
 	PACK(c->processes, processes);
 	PACK(c->kinds, kinds);
 	renumber(c, &n);
-	/* They find entries by numbers that were. */
+	/* These tables find entries by their old numbers. */
 	op_index_clear(&c->function_index);
 	op_index_clear(&c->mapping_index);
 	op_index_clear(&c->location_index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a filter asks for, and whether a sample is that. */
+/* Parses the conditions of a filter, and judges samples by them. */
 #include "recording/requests/filter.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which samples of recordings a command is about: one set of conditions for all commands. All must
- * hold; of labels and expressions that are given several times, see below.
+ * The conditions that samples of recordings must meet, the same for all commands. All
+ * must hold. For labels and expressions that are given several times, see below.
  *
- * What a sample carries is judged while requests are read (read.c). Names of frames are judged there
- * only where requests are written again as they were; else afterwards, because source lines add
- * inlined functions (frames.c).
+ * Conditions on a sample's own data are judged while requests are read (read.c).
+ * Conditions on names of frames are judged then only if requests are written unchanged.
+ * Otherwise they are judged later, because source lines add inlined functions
+ * (frames.c).
  */
 #ifndef OP_RECORDING_REQUESTS_FILTER_H
 #define OP_RECORDING_REQUESTS_FILTER_H
@@ -25,7 +26,7 @@ enum {
 	FILTER_LABEL_BYTES = 128,
 };
 
-/* Of whom a sample is. */
+/* The owner of a sample, by which it may be chosen. */
 enum filter_owner {
 	FILTER_PID,
 	FILTER_PROGRAM,
@@ -43,19 +44,20 @@ struct filter_subject {
 	struct otlp_text container_name;
 };
 
-/* Is the subject the one that @wanted names? A process is a number, a container the beginning of its
- * id or its name, the others are names. */
+/* Is the subject the one that @wanted names? A process has a number, a container its
+ * name or the beginning of its id, the others have names. */
 bool filter_owner_is(enum filter_owner of, const char *wanted,
 		     const struct filter_subject *s);
 
-/* One that is not given does not limit. */
+/* A limit that is not given is always met. */
 struct filter_time {
 	bool given;
-	bool is_clock;	/* of the day that the recording began, local time */
-	double seconds; /* since the start of the recording; of a clock, since midnight */
+	bool is_clock; /* a time of the day on which the recording began, local time */
+	/* since the start of the recording; for a clock, since midnight */
+	double seconds;
 };
 
-/* Frames by expressions. */
+/* What to do with stacks and frames that match an expression: */
 enum filter_frames {
 	FILTER_FOCUS,  /* stacks that have such a frame */
 	FILTER_IGNORE, /* stacks that have none */
@@ -68,14 +70,15 @@ struct filter {
 	const char *owners[FILTER_OWNERS];
 	const char *labels[FILTER_LABELS_MAX]; /* "key=value" */
 	size_t labels_len;
-	char user[FILTER_LABEL_BYTES]; /* of labels: the texts of options that are one */
+	/* of labels: storage for options that become a label */
+	char user[FILTER_LABEL_BYTES];
 	char pod[FILTER_LABEL_BYTES];
 	const char *cgroup; /* this control group, and those below it */
 	const char *trace;  /* the beginning of an id in hexadecimal digits */
 	const char *span;
 	struct filter_time from;
 	struct filter_time to;
-	struct pattern *frames[FILTER_FRAMES]; /* by filter_clear() */
+	struct pattern *frames[FILTER_FRAMES]; /* freed by filter_clear() */
 };
 
 void filter_clear(struct filter *f);
@@ -85,16 +88,16 @@ int filter_time_parse(const char *text, struct filter_time *ret);
 /* Is it the beginning of an id with so many digits? */
 bool filter_is_id(const char *text, size_t digits);
 
-/* Does anything limit samples by what they carry, or by names of frames? */
+/* Is there a condition on samples' own data, or on names of frames? */
 bool filter_has_samples(const struct filter *f);
 bool filter_has_frames(const struct filter *f);
 
 enum filter_depth {
 	FILTER_SAMPLES_ONLY, /* names of frames are judged later */
-	FILTER_NAMES_TOO,    /* as they were recorded; FILTER_HIDE is not for that */
+	FILTER_NAMES_TOO,    /* names as they were recorded; not for FILTER_HIDE */
 };
 
-/* A filter at work: of the requests that are added, @fn gets what passes. */
+/* A running filter: @fn gets what passes of the requests that are added. */
 struct filter_run;
 
 /* @f is borrowed. Returns 0 or -ENOMEM; filter_run_free() must follow. */
@@ -104,8 +107,9 @@ struct filter_run *filter_run_free(struct filter_run *run);
 /* Returns 0, -EBADMSG, -EFBIG, -ENOMEM, or what @fn returned. */
 int filter_run_add(struct filter_run *run, const void *request, size_t len);
 
-/* recording_read() of what passes: each request without the samples that do not, and without those
- * times of samples that are outside. A request of which nothing passes is left out. */
+/* recording_read() through the filter. It passes each request without the samples that
+ * do not match, and without times outside of the limits. A request of which nothing
+ * passes is left out. */
 int filter_read(const struct filter *f, enum filter_depth depth, char *const *paths,
 		size_t len, recording_fn fn, void *data);
 

@@ -7,13 +7,14 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 
-/* What is known of each location of the collection as it was. */
+/* What is known of each location of the unchanged collection. */
 struct work {
 	const struct filter *f;
 	struct op_collect *c;
-	uint8_t *functions; /* bits of enum filter_frames: it matches */
-	uint8_t *locations; /* the same of any of its functions */
-	uint32_t *shown;    /* by location: that without what is hidden, or GONE */
+	uint8_t *functions; /* bits of enum filter_frames that match */
+	uint8_t *locations; /* the same for any of its functions */
+	/* by location: the location without hidden functions, or GONE */
+	uint32_t *shown;
 	size_t locations_len;
 };
 
@@ -42,7 +43,7 @@ static bool is_hidden(const struct work *w, const struct op_collect_line *line)
 	return w->functions[line->function] & 1U << FILTER_HIDE;
 }
 
-/* The location without the functions that are hidden, which may be some of those inlined there. */
+/* The location without its hidden functions, which may be inlined ones. */
 static int hide(struct work *w, uint32_t location)
 {
 	struct op_collect_location without = w->c->locations.data[location], *added;
@@ -92,7 +93,7 @@ static int judge_locations(struct work *w)
 	return r;
 }
 
-/* Does the stack stay? The numbers of its locations are then those that are shown. */
+/* Does the stack stay? If so, sets the numbers of its locations to the shown ones. */
 static bool take_stack(struct work *w, struct op_collect_stack *s)
 {
 	uint32_t *numbers = w->c->location_numbers.data + s->locations, i, kept = 0;

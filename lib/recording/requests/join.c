@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds profile by profile to the request that is open. If it would grow too large, what the
- * last profile brought is taken back, the request is emitted, and the profile begins the next
- * one.
+ * Adds profile by profile to the open request. If the request would grow too large, the
+ * entries of the last profile are taken back, the request is emitted, and the profile
+ * begins the next one.
  */
 #include "recording/requests/join.h"
 
@@ -31,8 +31,8 @@ struct table_out {
 	struct op_bytes bytes; /* encoded as fields of the dictionary */
 	OP_VEC(struct entry) entries;
 	struct op_index index;
-	struct op_bytes scratch; /* an entry that is made */
-	/* By the number in the request that is read: the new number, or UNKNOWN. */
+	struct op_bytes scratch; /* an entry under construction */
+	/* by number in the request that is read: the new number, or UNKNOWN */
 	OP_VEC(int64_t) numbers;
 };
 
@@ -47,12 +47,12 @@ struct join {
 	join_emit_fn emit;
 	void *data;
 	uint64_t seed;
-	const struct otlp_profiles *in; /* the request that is read */
+	const struct otlp_profiles *in; /* the current request */
 	struct table_out tables[OTLP_TABLES];
 	OP_VEC(struct group) groups;
 	struct op_index group_index;
 	size_t groups_bytes;
-	struct op_bytes head; /* both heads of the profile that is added */
+	struct op_bytes head; /* both heads of the current profile */
 	size_t resource_len;  /* of the first */
 	bool resource_made;   /* these belong to the current resource and scope */
 	bool scope_made;
@@ -112,7 +112,7 @@ static bool entry_equal(const void *elements, uint32_t i, const void *key)
 	       (!e->len || memcmp(t->bytes.data + e->offset, bytes->data, e->len) == 0);
 }
 
-/* The number of the entry with these bytes, which is added if there is none. */
+/* The number of the entry with these bytes, which is added if it is new. */
 static int intern(struct join *j, enum otlp_table table, struct otlp_text bytes,
 		  uint32_t *ret)
 {
@@ -133,7 +133,8 @@ static int intern(struct join *j, enum otlp_table table, struct otlp_text bytes,
 	return op_index_add(&t->index, hash, *ret);
 }
 
-/* A rewrite_number_fn. An entry is copied at its first use, after those it refers to. */
+/* A rewrite_number_fn. Copies an entry at its first use, after those to which it
+ * refers. */
 static int number_of(void *data, enum otlp_table table, int32_t old, uint32_t *ret)
 {
 	struct join *j = data;
@@ -142,7 +143,7 @@ static int number_of(void *data, enum otlp_table table, int32_t old, uint32_t *r
 	struct otlp_text bytes;
 	int r = 0;
 
-	/* What is outside reads as "none". */
+	/* A number outside of the table reads as "none". */
 	*ret = 0;
 	if (old < 0 || (size_t)old >= t->numbers.len)
 		return 0;
@@ -152,7 +153,7 @@ static int number_of(void *data, enum otlp_table table, int32_t old, uint32_t *r
 	}
 	bytes = otlp_table_entry(j->in, table, (uint32_t)old);
 	if (table != OTLP_TABLE_STRING) {
-		/* No table refers to itself, so its scratch is free. */
+		/* No table refers to itself, so its scratch memory is free. */
 		t->scratch.len = 0;
 		r = rewrite_message(&w, schema_of_table(table), bytes, &t->scratch);
 		bytes = (struct otlp_text){ (const char *)t->scratch.data,
@@ -176,7 +177,7 @@ static void forget_numbers(struct join *j)
 	}
 }
 
-/* Begin a request: the dictionary has the entries 0 alone. */
+/* Begin a request: the dictionary has only the zero entries. */
 static int begin(struct join *j)
 {
 	struct table_out *t;
@@ -297,14 +298,14 @@ static int add_to_group(struct join *j)
 	return r;
 }
 
-/* The pieces of the request that is read. */
+/* The pieces of the current request. */
 struct piece {
 	struct otlp_text resource;
 	struct otlp_text scope;
 	struct otlp_text profile;
 };
 
-/* Make the heads, unless they are those of the profile before. */
+/* Encode the heads, unless they are those of the previous profile. */
 static int copy_heads(struct join *j, const struct piece *piece)
 {
 	struct rewrite w = { number_of, j };

@@ -28,7 +28,7 @@ enum answer {
 struct pattern {
 	struct expression of[PATTERNS_MAX];
 	size_t len;
-	struct op_strings names; /* that were asked for */
+	struct op_strings names; /* expressions that were added */
 	OP_VEC(uint8_t) answers; /* by the number of a name */
 };
 
@@ -54,7 +54,8 @@ static int say(char why[PATTERN_WHY_BYTES], const char *what)
 	return -EINVAL;
 }
 
-/* The length of a bracket expression, which begins at @s; what is in it has no other meaning. */
+/* The length of the bracket expression that begins at @s. Characters in it have no
+ * other meaning. */
 static size_t bracket_len(const char *s)
 {
 	size_t i = 1;
@@ -66,7 +67,7 @@ static size_t bracket_len(const char *s)
 	return i + (s[i] == ']');
 }
 
-/* The larger number of a bound such as {3,9}; 1 where there is none. */
+/* The larger number of a bound such as {3,9}, or 1 without one. */
 static unsigned long bound_of(const char *s)
 {
 	char *end = NULL;
@@ -78,8 +79,8 @@ static unsigned long bound_of(const char *s)
 	return OP_MIN(OP_MAX(low, 1UL), PATTERN_REPEAT_MAX + 1UL);
 }
 
-/* Refuse what would make the time of a match grow with more than the length of the name, and what
- * would mean something else inside of parentheses. */
+/* Refuse expressions whose matching time is not linear in the length of the name, and
+ * expressions that would mean something else inside of parentheses. */
 static int check(const char *s, char why[PATTERN_WHY_BYTES])
 {
 	unsigned long repeats = 1;
@@ -94,7 +95,7 @@ static int check(const char *s, char why[PATTERN_WHY_BYTES])
 		}
 		if (*s == '\\' && isdigit((unsigned char)s[1]))
 			return say(why, "it refers back to a part of itself");
-		/* as if each bound were inside of all others */
+		/* as if the bounds were nested */
 		repeats *= *s == '{' ? bound_of(s) : 1;
 		if (repeats > PATTERN_REPEAT_MAX)
 			return say(why, "it repeats something too often");
@@ -106,13 +107,13 @@ static int check(const char *s, char why[PATTERN_WHY_BYTES])
 	return 0;
 }
 
-/* With a start that takes anything, one pass over a name finds a match at any place. */
+/* With a start that matches anything, one pass over a name finds a match at any place. */
 static int compile(struct expression *e, const char *text, char why[PATTERN_WHY_BYTES])
 {
 	_cleanup_free_ char *whole = NULL;
 	int r;
 
-	/* alone first: parentheses around it may hide a mistake */
+	/* first without parentheses, which may hide a mistake */
 	r = regcomp(&e->regex, text, REG_EXTENDED | REG_NOSUB);
 	if (!r) {
 		regfree(&e->regex);

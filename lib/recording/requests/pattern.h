@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expressions that choose frames by their names. Names come from other people, so each
- * distinct one is matched once, up to a length, and in a time that is linear in its
+ * Expressions that choose frames by their names. Names come from other people. So each
+ * distinct name is matched once, up to a length, and in a time that is linear in its
  * length.
  */
 #ifndef OP_RECORDING_REQUESTS_PATTERN_H
@@ -14,26 +14,27 @@
 
 enum {
 	PATTERN_BYTES_MAX = 1024,  /* of an expression */
-	PATTERN_REPEAT_MAX = 255,  /* all bounds such as {3,9} multiplied */
+	PATTERN_REPEAT_MAX = 255,  /* product of all bounds such as {3,9} */
 	PATTERNS_MAX = 16,	   /* expressions of one pattern */
-	PATTERN_NAME_BYTES = 8192, /* of a name, as it is shown, that are looked at */
+	PATTERN_NAME_BYTES = 8192, /* bytes of a name, as it is shown, that are matched */
 	PATTERN_WHY_BYTES = 256,
 };
 
 struct pattern;
 
 /*
- * Let *@p, which is made if it is NULL, also match what has @text as it stands, or matches it as an
- * extended regular expression of POSIX. Returns 0; -ENOMEM; or -EINVAL with the reason in @why.
+ * Add an expression to *@p, which is made if it is NULL. A name matches if it contains
+ * @text literally, or matches it as an extended regular expression of POSIX. Returns 0;
+ * -ENOMEM; or -EINVAL with the reason in @why.
  */
 int pattern_add(struct pattern **p, const char *text, char why[PATTERN_WHY_BYTES]);
 struct pattern *pattern_free(struct pattern *p);
 
-/* Does one of the expressions match? False of an empty name. Returns 1, 0 or -ENOMEM. */
+/* Does one of the expressions match? An empty name never does. Returns 1, 0 or -ENOMEM. */
 int pattern_matches(struct pattern *p, struct otlp_text name);
 
-/* Does one match the name of a function, or the last part of its module or its source file? Returns
- * 1, 0 or -ENOMEM. */
+/* Does one of them match the name of a function, or the last part of its module or its
+ * source file? Returns 1, 0 or -ENOMEM. */
 int pattern_matches_frame(struct pattern *p, struct otlp_text function,
 			  struct otlp_text module, struct otlp_text file);
 

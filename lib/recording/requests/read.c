@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies a request without the samples that a filter leaves out. Samples are judged as the reader
- * gives them; the copy then takes fields by their order in the message, which is the reader's.
+ * Copies a request without the samples that a filter leaves out. The reader's view of a
+ * sample is judged. The copy then takes fields by their order in the message, which is
+ * also the reader's.
  */
 #include <errno.h>
 #include <math.h>
@@ -29,11 +30,11 @@ enum {
 	DAY = 86400,
 };
 
-/* What becomes of a sample. */
+/* The fate of a sample. */
 enum verdict {
 	OUT,
 	WHOLE,
-	CUT, /* without the times that are outside */
+	CUT, /* it stays without the times that are outside */
 };
 
 struct filter_run {
@@ -41,10 +42,10 @@ struct filter_run {
 	enum filter_depth depth;
 	recording_fn fn;
 	void *data;
-	bool began; /* the times are known: */
+	bool began; /* The times, which are known: */
 	uint64_t from_ns;
-	uint64_t to_ns; /* the first that is outside */
-	/* The request at hand. */
+	uint64_t to_ns; /* the first time that is outside */
+	/* The current request. */
 	const struct otlp_profiles *p;
 	OP_VEC(uint8_t) verdicts; /* of its samples */
 	size_t next;		  /* of the samples, while the request is copied */
@@ -58,7 +59,7 @@ static uint64_t add_seconds(uint64_t ns, double seconds)
 	return add >= (double)(UINT64_MAX - ns) ? UINT64_MAX : ns + (uint64_t)add;
 }
 
-/* A clock's time is the first such one from half a day before the start on. */
+/* A time of day is the first such time from half a day before the start on. */
 static uint64_t time_of(const struct filter_time *t, uint64_t start_ns)
 {
 	time_t start = (time_t)(start_ns / OP_NS_PER_S), at;
@@ -268,7 +269,7 @@ static int judge(void *data, const struct otlp_sample_view *v)
 	return r < 0 ? r : 0;
 }
 
-/* End a part of a message, or take it back where it is empty of what counts. */
+/* End a part of a message, or remove it if it contains nothing that counts. */
 static int end_part(struct op_bytes *out, uint32_t field, size_t start, bool keep)
 {
 	if (keep)
@@ -277,7 +278,7 @@ static int end_part(struct op_bytes *out, uint32_t field, size_t start, bool kee
 	return 0;
 }
 
-/* The times of a sample that are inside, and the values of these. */
+/* The times of a sample that are inside, and their values. */
 static int put_times(struct filter_run *run, const struct otlp_sample *s)
 {
 	const uint64_t *times = run->p->timestamps.data + s->timestamps.first;
@@ -321,7 +322,8 @@ static int copy_sample(struct filter_run *run, const struct wire_field *f, bool 
 	return r ? r : wire_close(&run->out, FIELD_SAMPLE, start);
 }
 
-/* Resources, scopes and profiles hold each other; a message without a sample goes. */
+/* Resources, scopes and profiles contain each other. A message without a sample is
+ * removed. */
 enum level {
 	REQUEST,
 	RESOURCE,

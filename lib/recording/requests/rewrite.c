@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields that are numbers of dictionary entries, and the copy that replaces them. */
+/* The fields that are numbers of dictionary entries, and a copy with other numbers. */
 #include "recording/requests/rewrite.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum {
-	DEPTH_MAX = 64, /* of messages in each other; lists of values may nest */
+	DEPTH_MAX = 64, /* nested messages; lists of values may nest */
 };
 
-/* What becomes of a field: it is a number of @table, or a message, or it is left out. */
+/* What the copy does with a field: it is a number of @table, or a message, or it is
+ * left out. */
 struct rule {
 	uint32_t field;
 	enum otlp_table table;
@@ -39,7 +40,7 @@ struct schema {
 		rules, sizeof(rules) / sizeof((rules)[0])                                \
 	}
 
-/* AnyValue, ArrayValue, KeyValueList and KeyValue hold each other. */
+/* AnyValue, ArrayValue, KeyValueList and KeyValue contain each other. */
 static const struct schema any_value, array_value, key_values, key_value;
 static const struct rule any_value_rules[] = {
 	MESSAGE(5, &array_value),

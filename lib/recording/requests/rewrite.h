@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies encoded OTLP messages with other numbers of dictionary entries. A table says which
- * fields are such numbers; all other fields, also those of later versions, are copied as bytes.
+ * Copies encoded OTLP messages with other numbers of dictionary entries. A table lists
+ * the fields that are such numbers. All other fields, also those of later versions, are
+ * copied as bytes.
  */
 #ifndef OP_RECORDING_REQUESTS_REWRITE_H
 #define OP_RECORDING_REQUESTS_REWRITE_H
@@ -31,8 +32,8 @@ struct rewrite {
 	void *data;
 };
 
-/* Append the message @in to @out. Returns 0, -EBADMSG, -ENOMEM or what the number function
- * returned; after an error a part has been appended. */
+/* Append the message @in to @out. Returns 0, -EBADMSG, -ENOMEM or what the number
+ * function returned. After an error a part has been appended. */
 int rewrite_message(const struct rewrite *w, const struct schema *s, struct otlp_text in,
 		    struct op_bytes *out);
 

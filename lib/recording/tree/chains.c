@@ -8,13 +8,13 @@
 
 #include "base/cleanup.h"
 
-/* A callee with this share of the first one's total continues a chain. */
+/* A callee with this share of the first node's total continues a chain. */
 #define CHAIN_SHARE 0.95
 
 /* The next chain below a parent; siblings are sorted by their totals. */
 struct candidate {
 	uint32_t node;
-	uint32_t parent; /* chain it is below, by the order of taking */
+	uint32_t parent; /* chain that it is below, by the order of taking */
 	unsigned int depth;
 };
 
@@ -105,7 +105,7 @@ void chains_make(const struct tree *t, size_t limit, int64_t least, struct chain
 			taking.nodes[taking.candidates[largest_of(&taking)].node].total;
 }
 
-/* The first other function outwards of the innermost one, or the process's name. */
+/* The next other function outwards from the innermost one, or the process's name. */
 static uint32_t caller_in(const struct view *v, const struct op_collect_stack *s,
 			  const struct op_collect_path *path)
 {

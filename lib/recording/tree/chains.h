@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of calls in few lines: a chain of calls that keeps its time is one. */
+/* The tree of calls in few lines: calls that keep their time are joined to a chain. */
 #ifndef OP_RECORDING_TREE_CHAINS_H
 #define OP_RECORDING_TREE_CHAINS_H
 
@@ -13,7 +13,7 @@ enum {
 	CALLERS_MAX = 3,
 };
 
-/* From @first to @last each has nearly all of the time of the one before. */
+/* From @first to @last, each node has nearly all of the time of its parent. */
 struct chain {
 	uint32_t first; /* nodes of the tree */
 	uint32_t last;
@@ -24,13 +24,13 @@ struct chain {
 struct chains {
 	struct chain of[CHAINS_MAX]; /* callers before what they call */
 	size_t len;
-	int64_t next; /* the largest one that found no room; 0: all are here */
+	int64_t next; /* the largest chain that did not fit; 0: all are here */
 };
 
 /* Find the @limit largest chains with at least @least. */
 void chains_make(const struct tree *t, size_t limit, int64_t least, struct chains *ret);
 
-/* Who calls a function directly, of the samples in the function itself. */
+/* The direct callers of a function, for samples in the function itself. */
 struct callers {
 	struct {
 		uint32_t label; /* as of a node of the tree */

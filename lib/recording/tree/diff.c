@@ -73,7 +73,7 @@ static int compare_texts(struct otlp_text a, struct otlp_text b)
 	return c ? c : a.len < b.len ? -1 : a.len > b.len;
 }
 
-/* How much of what two rows are must be equal. */
+/* How many properties of two rows must be equal. */
 enum depth {
 	ALL,
 	BUT_LINE,
@@ -102,9 +102,10 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /*
- * Find for each row of one side that of the other: the one that is equal in all, then one of
- * another line, of another file, and of another type, each in its order. Each row is taken once, so
- * that two functions of one name stay two. Both sides are sorted by compare_keys().
+ * Find for each row of one side a row of the other: one that is equal in all, then one
+ * of another line, of another file, and of another type, each in order. Each row is
+ * taken once, so that two functions with one name stay two. Both sides are sorted by
+ * compare_keys().
  */
 static void match(struct change *before, size_t before_len, struct change *after,
 		  size_t after_len, enum depth depth)
@@ -134,8 +135,7 @@ static void match(struct change *before, size_t before_len, struct change *after
 	}
 }
 
-/* Make one row of the two of each pair. @before_len of the changes belong to the first
- * side. */
+/* Make one row of each pair. The first @before_len changes belong to the first side. */
 static void merge(struct diff *d, size_t before_len)
 {
 	struct change *after = d->changes + before_len;
@@ -214,7 +214,8 @@ size_t diff_rows(const struct diff *d)
 	return OP_MIN(diff_large(d), d->limit);
 }
 
-/* Of the other recording the same kind is shown: shares of two kinds say nothing. */
+/* Show the same kind of the other recording, because shares of two kinds cannot be
+ * compared. */
 static int ask_for_same_kind(struct diff *d, struct view_request *request)
 {
 	const struct view *v = &d->views[0];

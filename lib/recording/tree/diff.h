@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What grew and what shrank from one recording to another. */
+/* What grew and what shrank between two recordings. */
 #ifndef OP_RECORDING_TREE_DIFF_H
 #define OP_RECORDING_TREE_DIFF_H
 
@@ -18,10 +18,10 @@ enum {
 struct change {
 	char *name;
 	char *module;
-	/* What it is, of one side; of functions with one name these tell them apart. */
+	/* Properties on one side, which distinguish functions with one name. */
 	struct otlp_text key, module_key, type, file;
 	uint32_t start_line;
-	bool both; /* its row of the other side is found */
+	bool both; /* the row of the other side was found */
 	double self[DIFF_SIDES];
 	double total[DIFF_SIDES];
 	int64_t self_value[DIFF_SIDES]; /* in units of each side's kind */
@@ -30,9 +30,9 @@ struct change {
 
 struct diff {
 	char *const *files;
-	struct recording_request read; /* of both; its detail is set by diff_make() */
+	struct recording_request read; /* options for both; diff_make() sets the detail */
 	bool by_total;
-	double min_percent; /* of the changes that are shown */
+	double min_percent; /* smallest change that is shown */
 	size_t limit;	    /* of rows */
 	struct recording recordings[DIFF_SIDES];
 	struct view views[DIFF_SIDES];
@@ -40,16 +40,16 @@ struct diff {
 	size_t len;
 };
 
-/* Read both of @d->files and compare what @request chooses of them. Returns 0, or STATUS_FAILED
- * after a message; the caller calls diff_clear() in both cases. */
+/* Read both of @d->files and compare what @request chooses of them. Returns 0, or
+ * STATUS_FAILED after a message. The caller calls diff_clear() in both cases. */
 int diff_make(struct diff *d, const struct view_request *request);
 void diff_clear(struct diff *d);
 
-/* Let the modules and programs of @after have the names of those of @before that they are versions
- * of, with a note for each. Returns 0 or -ENOMEM. */
+/* Rename modules and programs of @after to those of @before of which they are versions,
+ * with a note for each. Returns 0 or -ENOMEM. */
 int diff_join_names(struct op_collect *before, struct op_collect *after);
 
-/* How many changes have the least that is shown, and how many are shown. */
+/* How many changes are at least min_percent, and how many are shown. */
 size_t diff_large(const struct diff *d);
 size_t diff_rows(const struct diff *d);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the modules and programs of the second recording the names of those of the first that they
- * are versions of: orders and orders-fixed, libx.so.1 and libx.so.2. A function is then the same in
- * both. Only what one recording alone has is renamed. The module of a script's functions is its file.
+ * Renames modules and programs of the second recording to those of the first of which
+ * they are versions: orders and orders-fixed, libx.so.1 and libx.so.2. A function is
+ * then the same in both. Only modules and programs of a single recording are renamed.
+ * The module of a script's functions is its file.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,12 +17,12 @@
 enum {
 	NAME_BYTES = 256,
 	COMM_BYTES = 15, /* the kernel cuts a program's name */
-	/* A pair has so many of 100 functions of the smaller module in common. */
+	/* Per cent of the smaller module's functions that a pair must share. */
 	COMMON_PERCENT = 25,
 	NONE = 0, /* no string */
 };
 
-/* Texts of both recordings have one number here. */
+/* Texts of both recordings share one numbering. */
 struct joining {
 	struct op_collect *c[DIFF_SIDES];
 	struct op_strings texts;
@@ -29,9 +30,9 @@ struct joining {
 	struct sums modules[DIFF_SIDES];
 	struct sums programs[DIFF_SIDES];
 	struct op_map64 paths;	   /* of the scripts before, by their module, strings */
-	struct sums votes;	   /* by the module before and that after */
+	struct sums votes;	   /* votes, by the module before and the module after */
 	struct op_map64 functions; /* by name: a module of the first alone */
-	struct op_map64 renamed;   /* by the module after: that before */
+	struct op_map64 renamed;   /* by the module after: the module before */
 };
 
 static int number_of(struct joining *j, struct otlp_text text, uint32_t *ret)
@@ -79,14 +80,15 @@ static int count_names(struct joining *j, int side)
 	return 0;
 }
 
-/* Any two programs have such names: main, <module>, <lambda>. */
+/* Almost every program has such names: main, <module>, <lambda>. */
 static bool is_common(struct otlp_text name)
 {
 	return otlp_text_is(name, "main") || otlp_text_is(name, "_start") ||
 	       (name.len && name.data[0] == '<');
 }
 
-/* A function that a module of one recording alone has: remembered, or a vote for a pair. */
+/* A function of a module that only one recording has: remember it, or count a vote for
+ * a pair. */
 static int take_function(struct joining *j, int side, const struct op_collect_function *f)
 {
 	struct otlp_text text = op_strings_get(&j->c[side]->strings, f->name);
@@ -123,7 +125,7 @@ static int vote(struct joining *j)
 	return r;
 }
 
-/* The pairs with most in common first; each module is in one. */
+/* The pairs with most in common first. Each module is in one pair. */
 static int choose(struct joining *j)
 {
 	struct op_map64 taken = { 0 };
@@ -209,7 +211,8 @@ static struct otlp_text cut(struct otlp_text text)
 	return text;
 }
 
-/* The program before that is now called @after: the only one on each side, or that of a module. */
+/* The earlier program that is called @after in the second recording: the only one on
+ * each side, or that of a module. */
 static int program_before(struct joining *j, uint32_t after, uint32_t *ret)
 {
 	const struct sum *s;

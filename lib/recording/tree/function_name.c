@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the function that somebody names. A name may be copied from a report, which shows
- * long ones cut and some characters as others.
+ * Finds the function that a user names. The name may be copied from a report, which
+ * shortens long names and replaces some characters.
  */
 #include "recording/tree/function_name.h"
 
@@ -14,7 +14,7 @@
 
 enum {
 	NAME_BYTES = 65536,
-	/* how well a name fits */
+	/* how well a name matches */
 	FITS_NOT = 0,
 	FITS_INSIDE,
 	FITS_BEGINNING,
@@ -34,8 +34,8 @@ static void show(char *text)
 }
 
 /*
- * Find @pattern in @text; a "…" in it is what a report left out. Returns the end of what was
- * found, and where it begins; or NULL.
+ * Find @pattern in @text. A "…" in it matches the part that a report left out. Returns
+ * the end of the match, and where it begins, or NULL.
  */
 static const char *find_parts(const char *text, char *pattern, const char **ret_start)
 {
@@ -54,7 +54,8 @@ static const char *find_parts(const char *text, char *pattern, const char **ret_
 		part = mark + strlen(SHORT_MARK);
 	}
 	len = strlen(part);
-	/* What ends with the last part is it whole; other names have it at their end too. */
+	/* A name whose last part is the text matches it whole. Other names only contain
+	 * it at their end. */
 	if (part != pattern && len && strlen(at) >= len &&
 	    strcmp(at + strlen(at) - len, part) == 0)
 		return at + strlen(at);
@@ -108,8 +109,8 @@ int function_name_weigh(const struct view *v, int64_t *ret)
 	return r;
 }
 
-/* A name that fits, better than the best so far? The name itself comes first, then what is heaviest:
- * that another one begins with the text says little. */
+/* Is it a match, and better than the best so far? An equal name comes first, then the
+ * heaviest one, because a name that only begins with the text says little. */
 struct best {
 	uint32_t name;
 	int fits;
@@ -125,7 +126,7 @@ static bool is_better(const struct best *b, int fits, int64_t weight)
 	return weight != b->weight ? weight > b->weight : fits > b->fits;
 }
 
-/* Keep the best one, and of those that fit as well as it the others. */
+/* Keep the best match, and the others that match as well. */
 static int choose(const struct view *v, const int64_t *weights, const uint8_t *fits,
 		  uint32_t *ret, struct sums *ret_also)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out which part of a request is at fault, by leaving others out. */
+/* Finds the condition of a request that matches nothing, by leaving out others. */
 #include "recording/tree/missing.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ enum {
 	ALL_FILTERS = (1 << VIEW_FILTERS) - 1,
 };
 
-/* What filters are called in a sentence, and as options. */
+/* The names of filters in a sentence, and as options. */
 static const struct {
 	const char *what;
 	const char *option;
@@ -41,7 +41,7 @@ static void put_name(FILE *f, const char *name, int columns)
 	(void)fputc('"', f);
 }
 
-/* What a filter asks for. */
+/* The value that a filter wants. */
 static void put_asked(FILE *out, const struct view *v, enum view_filter f)
 {
 	(void)fprintf(out, "%s ", filters[f].what);
@@ -51,7 +51,7 @@ static void put_asked(FILE *out, const struct view *v, enum view_filter f)
 		put_name(out, v->request.filters[f], ASKED_COLUMNS);
 }
 
-/* Does @v find anything without the filters of the set @without? */
+/* Does @v match any sample without the filters of the set @without? */
 static bool finds(const struct view *v, unsigned int without)
 {
 	const struct op_collect_stack *s;
@@ -70,7 +70,7 @@ static bool finds(const struct view *v, unsigned int without)
 	return false;
 }
 
-/* Is there a sample of the kind that this filter alone lets pass? */
+/* Does a sample of the kind pass this filter alone? */
 static bool passes_alone(const struct view *v, enum view_filter f)
 {
 	const struct op_collect_stack *s;
@@ -82,7 +82,8 @@ static bool passes_alone(const struct view *v, enum view_filter f)
 	return false;
 }
 
-/* What a filter chooses by: a string of the collection, or the number of a process. */
+/* The property by which a filter chooses: a string of the collection, or the number of
+ * a process. */
 static uint32_t label_of(const struct view *v, enum view_filter f,
 			 const struct op_collect_stack *s)
 {
@@ -114,7 +115,7 @@ static void put_label(FILE *f, const struct view *v, enum view_filter of, uint32
 	put_name(f, name, NAME_COLUMNS);
 }
 
-/* End a sentence with the names that come near, else with the largest. */
+/* End a sentence with similar names, or with the largest ones. */
 static void put_near(FILE *f, const struct view *v, enum view_filter of,
 		     const struct suggestions *n)
 {
@@ -151,7 +152,7 @@ static void say_filter(FILE *out, const struct view *v, enum view_filter f,
 			(void)sums_add(&sums, label_of(v, f, s), s->value);
 	}
 	op_vec_foreach(sum, &sums.items) {
-		/* Numbers of processes do not come near each other. */
+		/* Numbers of processes are never similar. */
 		*other = 0;
 		if (f != VIEW_FILTER_PID)
 			view_text(v->c, (uint32_t)sum->key, other, sizeof(other));
@@ -200,7 +201,7 @@ static void say_kind(FILE *out, const struct view *v, const char *what)
 		(void)fprintf(out, " and %zu more", v->c->kinds.len - i);
 }
 
-/* All that is asked for is there, but not together. */
+/* Each condition matches something, but not all together. */
 static void say_together(FILE *out, const struct view *v, const char *what)
 {
 	const char *separator = "";
@@ -227,7 +228,7 @@ static void say_together(FILE *out, const struct view *v, const char *what)
 	}
 }
 
-/* The program of the process that is asked for is another one? */
+/* Does the wanted process run another program? */
 static bool say_other_program(FILE *out, const struct view *v, const char *what)
 {
 	const char *pid = v->request.filters[VIEW_FILTER_PID];
@@ -250,7 +251,7 @@ static bool say_other_program(FILE *out, const struct view *v, const char *what)
 	return false;
 }
 
-/* Another kind of samples may have it. */
+/* Another kind of samples may match. */
 static void note_kinds(const struct view *v)
 {
 	struct view other = *v;
@@ -267,7 +268,7 @@ static void note_kinds(const struct view *v)
 	}
 }
 
-/* Write the sentence that says what is missing in @what. */
+/* Write the sentence about what is missing in @what. */
 static void say(FILE *out, const struct view *v, const char *what)
 {
 	unsigned int f;

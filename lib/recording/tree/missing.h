@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where a request finds nothing. */
+/* The message for a request that matches nothing. */
 #ifndef OP_RECORDING_TREE_MISSING_H
 #define OP_RECORDING_TREE_MISSING_H
 
@@ -8,21 +8,22 @@
 
 #include "recording/tree/view.h"
 
-/* Make the view, or say on standard error what the request names that is not in @what, and what
- * comes near. Returns 0 or STATUS_FAILED; view_clear() must follow in both cases. */
+/* Make the view, or name on standard error the condition that matches nothing in @what,
+ * and similar names. Returns 0 or STATUS_FAILED. view_clear() must follow in both
+ * cases. */
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,
 		     const char *what, struct view *ret);
 
-/* Say which condition of @f lets nothing of @paths pass. Returns STATUS_FAILED. */
+/* Name the condition of @f that lets nothing of @paths pass. Returns STATUS_FAILED. */
 int missing_say(const struct filter *f, char *const *paths, size_t len);
 
-/* Name the kinds that there are, on standard error. */
+/* List the recorded kinds on standard error. */
 void missing_note_kinds(const struct op_collect *c);
 
-/* Names similar to one that somebody typed, for the message that it does not exist. */
+/* Names similar to one that the user typed, for the message that it does not exist. */
 enum {
 	SUGGESTIONS_MAX = 5,	/* names that are kept */
-	SUGGESTION_BYTES = 256, /* of each, that are compared */
+	SUGGESTION_BYTES = 256, /* bytes of each that are compared */
 };
 
 struct suggestion {
@@ -31,7 +32,7 @@ struct suggestion {
 	int64_t value;
 };
 
-/* Those that come near, the nearest first; and those with the largest values. */
+/* Similar names, most similar first; and names with the largest values. */
 struct suggestions {
 	const char *wanted;
 	struct suggestion nearest[SUGGESTIONS_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says which condition lets no sample pass, by reading again without some. */
+/* Names the condition that lets no sample pass, by reading again without some of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "recording/tree/recording.h"
 #include "recording/tree/view.h"
 
-/* The conditions of what samples carry, as they were written. */
+/* The conditions on samples' own data, as the user typed them. */
 static void put_conditions(FILE *out, const struct filter *f)
 {
 	const char *separator = " with ";

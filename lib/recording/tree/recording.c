@@ -79,7 +79,8 @@ static int push_sample(struct recording *r, struct recording_sample sample)
 	return 0;
 }
 
-/* What one sample of a clock stands for, whose rates may differ; of others 1. */
+/* The time that one sample of a clock stands for, because rates may differ. 1 for other
+ * kinds. */
 static int64_t period_of(const struct op_collect *c, const struct otlp_sample_view *v,
 			 uint32_t stack)
 {
@@ -90,9 +91,9 @@ static int64_t period_of(const struct op_collect *c, const struct otlp_sample_vi
 }
 
 /*
- * Add a sample for each time that is given. Values are one for each time, or none, or a sum,
- * which the first one gets. Without a time, and of what is a state of one moment, it is that of
- * the window.
+ * Add a sample for each time. Values are one for each time, or none, or a sum, which
+ * the first time gets. A sample without a time, and a state at one moment, get the time
+ * of the window.
  */
 static int add_times(void *data, const struct otlp_profiles *p,
 		     const struct otlp_sample_view *v, uint32_t stack)
@@ -142,7 +143,7 @@ static void drop_older(struct recording *r)
 	r->samples.len = kept;
 }
 
-/* What is filtered by names is, with those of source lines. */
+/* Filter by names now, with the names of source lines. */
 static int leave_out(struct recording *r, const struct filter *f)
 {
 	_cleanup_free_ uint32_t *numbers = NULL;
@@ -165,8 +166,8 @@ static int leave_out(struct recording *r, const struct filter *f)
 	return 0;
 }
 
-/* Says what in the samples cannot be right. Those of OTLP before 1.10 had their values in another
- * field, where attributes are now. Returns 0, or STATUS_FAILED if no sample has a value. */
+/* Report samples that cannot be right. OTLP before 1.10 had values in another field,
+ * where attributes are now. Returns 0, or STATUS_FAILED if no sample has a value. */
 static int say_odd(const struct op_collect *c, const char *path)
 {
 	if (c->samples_empty && c->samples_empty == c->samples)

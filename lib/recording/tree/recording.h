@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recordings in memory: their samples, and the things that samples refer to, once
- * each. */
+/* Recordings in memory: their samples, and each thing to which samples refer once. */
 #ifndef OP_RECORDING_TREE_RECORDING_H
 #define OP_RECORDING_TREE_RECORDING_H
 
@@ -14,29 +13,30 @@
 #include "recording/read/requests.h"
 #include "recording/requests/filter.h"
 
-/* The sources of line numbers for native code. */
+/* Options of looking up lines for native code. */
 struct recording_lines {
 	bool wanted;
 	bool told;		      /* print on stderr what was found */
-	struct lines_request request; /* seconds, memory: 0: the default */
+	struct lines_request request; /* seconds, memory; 0: the default */
 };
 
 enum {
-	/* A recording with more samples is cut there, if it has their times. */
+	/* A recording with more samples is cut at this number, if their times are kept. */
 	RECORDING_SAMPLES_MAX = 1 << 22,
 };
 
 struct recording_sample {
 	uint64_t time_ns; /* Unix time */
-	int64_t value;	  /* of a clock's sample the ns that it stands for */
+	int64_t value;	  /* for a sample of a clock, the ns that it stands for */
 	uint32_t stack;	  /* of the collection */
 };
 
-/* Recordings, read. */
+/* The contents of recordings. */
 struct recording {
 	struct op_collect *c;
 	bool timed;
-	OP_VEC(struct recording_sample) samples; /* each with its time, if it is timed */
+	/* the samples with their times, if times are kept */
+	OP_VEC(struct recording_sample) samples;
 };
 
 struct recording_request {
@@ -52,7 +52,7 @@ struct recording_request {
  * case. Returns 0, or STATUS_FAILED after a message. */
 int recording_collect(char *const *paths, size_t len,
 		      const struct recording_request *request, struct recording *ret);
-/* The same, where a filter that lets nothing pass is a failure, too. */
+/* The same. A filter that lets nothing pass is a failure, too. */
 int recording_load(char *const *paths, size_t len,
 		   const struct recording_request *request, struct recording *ret);
 void recording_clear(struct recording *r);

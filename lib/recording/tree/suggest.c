@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares names as people mistype them: other case, a part, letters missing or swapped. */
+/* Compares names with typing mistakes: other case, a part, letters missing or swapped. */
 #include "recording/tree/missing.h"
 
 #include <ctype.h>
@@ -9,9 +9,10 @@
 
 enum {
 	FAR = INT_MAX,
-	PART_MIN = 3,	   /* a shorter part says nothing */
-	LETTERS_MAX = 64,  /* of names whose letters are compared one by one */
-	LETTERS_RIGHT = 3, /* for each wrong one */
+	PART_MIN = 3, /* a shorter part is too common */
+	/* largest length of names that are compared letter by letter */
+	LETTERS_MAX = 64,
+	LETTERS_RIGHT = 3, /* penalty for each wrong letter */
 };
 
 static void lower(const char *text, size_t len, char *ret)
@@ -43,7 +44,7 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Letters to add, remove, replace or swap. */
+/* Number of letters to add, remove, replace or swap. */
 static int letters(const char *a, const char *b)
 {
 	int rows[3][LETTERS_MAX + 1];
@@ -123,7 +124,7 @@ void suggestions_add(struct suggestions *n, uint32_t label, const char *name,
 	last_part(a, a);
 	last_part(b, b);
 	last = distance_of(a, b);
-	/* What is right in its last part alone is less near. */
+	/* A match of the last part alone is less similar. */
 	if (last != FAR && last + 1 < d)
 		d = last + 1;
 	if (d == FAR)

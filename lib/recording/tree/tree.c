@@ -91,7 +91,7 @@ static void sort_callees(struct tree *t, uint32_t caller, uint32_t *order)
 	uint32_t at = nodes[caller].child;
 	size_t n = 0;
 
-	/* Most have one. */
+	/* Most nodes have one callee. */
 	if (!at || !nodes[at].next)
 		return;
 	for (; at; at = nodes[at].next)

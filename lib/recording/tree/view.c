@@ -24,7 +24,7 @@ struct making {
 	struct sums lines; /* totals, by label and line */
 	uint32_t *seen; /* by function: the number of the last stack that was counted */
 	uint32_t *place_of; /* by line of the collection: the number of its place */
-	bool *processes;    /* by process: it has samples */
+	bool *processes;    /* by process: does it have samples? */
 	uint32_t stack;
 };
 
@@ -102,7 +102,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	return 0;
 }
 
-/* The label of a frame's row: its function, its place, its file or its module. */
+/* The label for the row of a frame: its function, its place, its file or its module. */
 static uint32_t row_label(const struct making *m, const struct op_collect_line *line)
 {
 	const struct op_collect_function *f = &m->v->c->functions.data[line->function];
@@ -113,7 +113,7 @@ static uint32_t row_label(const struct making *m, const struct op_collect_line *
 	case VIEW_BY_FILE:
 		return f->file ? f->file : f->module;
 	case VIEW_BY_MODULE:
-		/* Interpreted code has no module, but a file. */
+		/* Interpreted code has a file in place of a module. */
 		return f->module ? f->module : f->file;
 	default:
 		return line->function;
@@ -191,7 +191,7 @@ static int add_calls(struct making *m, const struct op_collect_stack *s, uint32_
 	return tree_add(&m->v->tree, labels, m->path.len + 1, s->value, NULL);
 }
 
-/* The labels around the function asked for: callees of its outermost frame, or callers of
+/* The labels around the wanted function: callees of its outermost frame, or callers of
  * its innermost. */
 static int add_around(struct making *m, const struct op_collect_stack *s,
 		      uint32_t *labels)
@@ -370,7 +370,7 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	ret->kind_found = !r;
 	if (!r && request->function)
 		r = function_name_find(ret, &ret->function, &ret->also);
-	/* as many as there are labels of any sort */
+	/* as many as there are labels of any kind */
 	m.seen = calloc(c->functions.len + c->strings.places.len + c->lines.len + 1,
 			sizeof(*m.seen));
 	m.processes = calloc(c->processes.len + 1, sizeof(*m.processes));

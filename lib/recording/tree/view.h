@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a report shows of a collection: one kind of samples, of some processes; the
- * functions and their time, the call tree, and how good the stacks are. */
+/* The part of a collection that a report shows: one kind of samples of some processes.
+ * It has the functions and their time, the call tree, and the quality of the stacks. */
 #ifndef OP_RECORDING_TREE_VIEW_H
 #define OP_RECORDING_TREE_VIEW_H
 
@@ -15,12 +15,12 @@
 #include "recording/tree/tree.h"
 
 /* A label of the tree is a function of the collection. With this bit it is a string of
- * it, the name of a process. */
+ * it: the name of a process. */
 #define VIEW_PROCESS UINT32_C(0x80000000)
 
 enum view_by {
 	VIEW_BY_FUNCTION,
-	VIEW_BY_LINE, /* of the source; of a frame without one its module */
+	VIEW_BY_LINE, /* of the source; if a frame has none, its module */
 	VIEW_BY_FILE,
 	VIEW_BY_MODULE,
 	VIEW_BY_PROCESS, /* one row for each process */
@@ -39,7 +39,7 @@ enum view_tree {
 	VIEW_CALLEES, /* from the requested function inwards */
 };
 
-/* What chooses among the samples of a kind. */
+/* The conditions on samples of a kind. */
 enum view_filter {
 	VIEW_FILTER_PID = FILTER_PID,
 	VIEW_FILTER_PROGRAM = FILTER_PROGRAM,
@@ -71,15 +71,15 @@ void sums_clear(struct sums *s);
 
 struct view_request {
 	const char *kind; /* sample type; NULL: the main one */
-	/* the kind of this view in place of that; NULL: none */
+	/* number of the kind in place of that; NULL: none */
 	const struct view *same_kind;
-	/* What each asks for, as filter_owner_is() takes it; NULL: any. */
+	/* The value of each condition, as filter_owner_is() takes it. NULL: any. */
 	const char *filters[VIEW_FILTERS];
 	enum view_by by;
 	enum view_tree tree;
-	const char *
-		function; /* for callers and callees: a name, or a part (function_name.h) */
-	double min_percent; /* rows of less come after all others */
+	/* for callers and callees: a name, or a part (function_name.h) */
+	const char *function;
+	double min_percent; /* rows with a smaller share come after all others */
 };
 
 /* A line of the source, or with line 0 a module. */
@@ -102,26 +102,28 @@ struct view {
 	struct view_request request;
 	bool kind_found;
 	uint32_t kind;
-	uint32_t
-		function; /* the name that the request means: a string of the collection */
-	struct sums
-		also; /* others that the request could mean, heaviest first, by their strings */
+	/* the name that the request means: a string of the collection */
+	uint32_t function;
+	/* other candidates for the request's name, heaviest first, by their strings */
+	struct sums also;
 	int64_t total;
 	size_t processes;
-	OP_VEC(struct view_place) places; /* where rows are by line */
+	OP_VEC(struct view_place) places; /* if rows are by line */
 	OP_VEC(struct view_row)
 	rows;		   /* largest self first; if not by function: largest total */
-	size_t rows_large; /* of these so many have request.min_percent of the whole */
+	size_t rows_large; /* number of rows with request.min_percent of the whole */
 	struct tree tree;
-	/* The quality of the stacks; each value is in units of the kind. */
-	/* stacks that end early, by the string of their last frame */
+	/* The quality of the stacks; each value is in units of the kind:
+	 * value of stacks that end early, by the string of their last frame */
 	struct sums endings;
 	int64_t early;
-	int64_t approximate; /* whose leaf is the nearest function of a runtime */
-	int64_t guessed;     /* stacks with a frame that was found by a guess */
-	double lost;	     /* what is missing of the total: samples that were lost */
-	struct sums unnamed; /* frames without a name, by the string of their module */
-	int64_t frames;	     /* all frames of all samples */
+	/* value of stacks whose leaf is the nearest function of a runtime */
+	int64_t approximate;
+	int64_t guessed; /* value of stacks with a guessed frame */
+	double lost;	 /* estimate of what is missing in the total: lost samples */
+	/* value of frames without a name, by the string of their module */
+	struct sums unnamed;
+	int64_t frames; /* value of all frames of all samples */
 	int64_t frames_unnamed;
 };
 
@@ -132,21 +134,21 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	      struct view *ret);
 void view_clear(struct view *v);
 
-/* Does this filter of the request, if there is one, let the stack pass? */
+/* Does the stack pass this filter of the request, if there is one? */
 bool view_passes(const struct view *v, enum view_filter f,
 		 const struct op_collect_stack *s);
-/* Is the stack of the kind that the view shows, and do all filters let it pass? */
+/* Is the stack of the view's kind, and does it pass all filters? */
 bool view_wants(const struct view *v, const struct op_collect_stack *s);
 
 const char *view_by_name(enum view_by by);
-/* Returns 0 or -ENOENT. A label is "label:KEY", and *@ret_key its key. */
+/* Returns 0 or -ENOENT. For a label, "label:KEY", *@ret_key is its key. */
 int view_by_parse(const char *name, enum view_by *ret, const char **ret_key);
 /* "function, line, ... or label:KEY". Returns @buf. */
 enum {
 	VIEW_BY_BYTES = 160
 };
 const char *view_by_list(char buf[VIEW_BY_BYTES]);
-/* Are the rows of frames, which have a time of their own? */
+/* Do rows stand for frames, which have a self time? */
 static inline bool view_by_frames(enum view_by by)
 {
 	return by <= VIEW_BY_MODULE;
@@ -156,13 +158,13 @@ static inline bool view_by_frames(enum view_by by)
 const char *view_row_name(const struct view *v, const struct view_row *row, char *buf,
 			  size_t size);
 const char *view_label_name(const struct view *v, uint32_t label, char *buf, size_t size);
-/* The last component of the path of a function's module, else of its source file; "" if
+/* The last component of the path of a function's module, else of its source file. "" if
  * unknown. */
 const char *view_module(const struct view *v, uint32_t function, char *buf, size_t size);
-/* "file:line", the whole path, as far as it is known, or "". Returns @buf. */
+/* "file:line" with the whole path, if it is known, or "". Returns @buf. */
 const char *view_place_of(const struct view *v, uint32_t function, uint32_t line,
 			  char *buf, size_t size);
-/* "file:line" of a function's row, as far as it is known, or "". Returns @buf. */
+/* "file:line" of a function's row, if it is known, or "". Returns @buf. */
 const char *view_place(const struct view *v, const struct view_row *row, char *buf,
 		       size_t size);
 /* A string of the collection with its control characters replaced. Returns @buf. */
@@ -170,13 +172,14 @@ const char *view_text(const struct op_collect *c, uint32_t string, char *buf,
 		      size_t size);
 
 double view_percent(const struct view *v, int64_t value);
-/* The share of whole stacks, of those that go by a guess, and of frames with a name, in per cent. */
+/* The shares of whole stacks, of stacks with a guess, and of frames with a name, in per
+ * cent. */
 double view_whole_percent(const struct view *v);
 double view_guessed_percent(const struct view *v);
 double view_named_percent(const struct view *v);
 /* The share of samples that were lost, in per cent of all that were taken. */
 double view_lost_percent(const struct view *v);
-/* A sentence with it. Returns @buf, or NULL: none were lost. */
+/* A sentence with that share. Returns @buf, or NULL if none were lost. */
 const char *view_lost(const struct view *v, char *buf, size_t size);
 /* Is the string of the collection equal to @text? */
 bool view_text_is(const struct op_collect *c, uint32_t string, const char *text);

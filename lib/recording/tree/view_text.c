@@ -54,7 +54,7 @@ static const char *process_name(const struct view *v, uint32_t process, char *bu
 	return buf;
 }
 
-/* Of a container's id the beginning is shown; a name is no id. */
+/* Show the beginning of a container's id. Other texts are names. */
 static void shorten_id(char *text)
 {
 	size_t len = strlen(text);
@@ -203,7 +203,7 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 	return buf;
 }
 
-/* Types of samples by type and unit, as people say it. */
+/* The types of samples as people call them, by type and unit. */
 static const char *words_of_type(const char *type, const char *unit)
 {
 	static const struct {

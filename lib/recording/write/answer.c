@@ -62,6 +62,8 @@ static void put_in(FILE *f, const struct answer *a, const struct answer_row *row
 		view_label_name(a->v, row->in, name, sizeof(name));
 		print_name(f, name, -IN_COLUMNS);
 	}
+	if (answer_row_is_idle(row))
+		(void)fputs(", mostly idle", f);
 	if (answer_has_programs(a)) {
 		(void)fputs(" [", f);
 		view_text(a->v->c, row->program, name, sizeof(name));
@@ -89,7 +91,7 @@ static void print_row(const struct answer *a, const struct answer_row *row, bool
 		(void)fprintf(f, "%17s ",
 			      view_value(a->v, row->value, value, sizeof(value)));
 	else if (stands)
-		(void)fprintf(f, "%7" PRId64 " thread%s ", row->value,
+		(void)fprintf(f, "%9" PRId64 " thread%s ", row->value,
 			      row->value == 1 ? " " : "s");
 	else
 		(void)fprintf(f, "%6.1f%%", view_percent(a->v, row->value));
@@ -108,7 +110,7 @@ static void print_row(const struct answer *a, const struct answer_row *row, bool
 	(void)fputc('\n', f);
 }
 
-/* How much of the whole is in no own code, and why there is none. */
+/* The share of the whole that is in no own code, and the reason. */
 static void print_rest(const struct answer *a, FILE *f)
 {
 	double rest = 100 - view_percent(a->v, a->own);
@@ -172,7 +174,7 @@ const char *report_other_kinds(const struct view *v, char buf[static REPORT_KIND
 	return buf;
 }
 
-/* On one line, so that the rows below it are seen at once. */
+/* On one line, so that the rows below it stay visible. */
 static void print_programs(const struct answer *a, const struct answer_style *s, FILE *f)
 {
 	char name[NAME_BYTES];

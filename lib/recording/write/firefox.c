@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a timeline as the tables of a processed profile. Strings and libraries are shared by
- * all threads; a thread has tables of the stacks, frames and functions that its samples use, and
- * a kind of samples has threads of its own.
+ * Writes a timeline as the tables of a processed profile. All threads share strings and
+ * libraries. A thread has tables of the stacks, frames and functions that its samples
+ * use. Each kind of samples has threads of its own.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ enum {
 	KIND_BYTES = 65,
 };
 
-/* Names and colours of the types of frames; the first one is all others'. */
+/* Names and colours of the types of frames. The first one is for all others. */
 static const struct {
 	const char *type;
 	const char *name;
@@ -48,9 +48,9 @@ enum {
 };
 
 /*
- * The viewer tells threads apart by tid, and shows those of a process under its main thread. What
- * is one thread for the kernel is several here: it has kinds of samples and may change its name, and
- * its process may execute another program.
+ * The viewer distinguishes threads by tid, and shows those of a process under its main
+ * thread. One thread of the kernel becomes several here, because it has several kinds
+ * of samples, may change its name, and its process may execute another program.
  */
 struct out {
 	const struct timeline *t;
@@ -58,7 +58,7 @@ struct out {
 	FILE *f;
 	struct used used;
 	struct op_map64 mains; /* pid -> the first sample of its main thread */
-	struct op_map64 tids;  /* tid -> how many threads had it so far */
+	struct op_map64 tids;  /* tid -> number of its threads so far */
 };
 
 static const struct op_collect_function *function_of(const struct out *o,
@@ -103,7 +103,7 @@ static uint32_t category_of(const struct op_collect *c, uint32_t type)
 	return 0;
 }
 
-/* A column of a table: a value for each record @at of a list of what is used. */
+/* A column of a table: the value of each record @at in a list of used ones. */
 #define COLUMN(o, name, list_of, ...)                                                    \
 	do {                                                                             \
 		const char *comma_ = "";                                                 \
@@ -167,7 +167,7 @@ static int64_t address_of(const struct out *o, uint32_t frame)
 		       : -1;
 }
 
-/* The last line of a location is the function around those that were inlined. */
+/* The last line of a location is the function around the inlined ones. */
 static uint32_t depth_of(const struct out *o, uint32_t frame)
 {
 	const struct op_collect_location *l = location_of(o, frame);
@@ -231,7 +231,7 @@ static void write_tables(const struct out *o)
 		    o->f);
 }
 
-/* What the values of a kind are, in the profiler's words. */
+/* The type of a kind's values, in the viewer's words. */
 static const char *weight_of(const struct op_collect *c, const struct op_collect_kind *k,
 			     double *ret_scale)
 {
@@ -242,7 +242,7 @@ static const char *weight_of(const struct op_collect *c, const struct op_collect
 		*ret_scale = (double)k->period;
 		return "samples";
 	}
-	/* samples of several periods count as their time */
+	/* samples with several periods count as their time */
 	if (!view_text_is(c, k->counted_unit, "nanoseconds") && !op_collect_is_weighed(k))
 		return "samples";
 	*ret_scale = OP_NS_PER_MS;
@@ -281,7 +281,7 @@ static uint32_t process_name(const struct op_collect_process *p)
 	return p->name ? p->name : p->path ? p->path : p->service_name;
 }
 
-/* The name of a thread, with the kind where that is not time on the CPUs. */
+/* The name of a thread, with the kind unless that is time on the CPUs. */
 static void write_thread_name(const struct out *o, const struct op_collect_stack *thread)
 {
 	const struct op_collect_process *p = &o->c->processes.data[thread->process];
@@ -331,7 +331,7 @@ static int find_mains(struct out *o)
 	return r;
 }
 
-/* A number, and a string for each further thread of that number. */
+/* A number, with a suffix for each further thread of that number. */
 static int write_tid(struct out *o, int64_t tid)
 {
 	uint64_t before = 0;

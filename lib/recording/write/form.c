@@ -50,7 +50,7 @@ const struct op_form *form_by_name(const char *name, enum form_use use)
 	return NULL;
 }
 
-/* How long the ending of @f is that @path has; 0: it has none. */
+/* The length of the ending of @f that @path has, or 0. */
 static size_t ending_of(const struct op_form *f, const char *path)
 {
 	size_t len = strlen(path), longest = 0, n, i;
@@ -103,7 +103,7 @@ char *form_list(enum form_use use, enum form_word word, const char *between,
 	return buf;
 }
 
-/* Say which samples are not in @path. */
+/* Report samples that are not in @path. */
 static void note_left_out(const struct op_collect *c, const char *path)
 {
 	uint32_t main_kind = op_collect_main_kind(c), i;
@@ -176,13 +176,13 @@ static int rewrite(const struct conversion *v, int fd)
 	return r;
 }
 
-/* Where requests are appended. */
+/* The file to which requests are appended. */
 struct appending {
 	int fd;
 	int error;
 };
 
-/* A recording_fn. A failed write is no fault of the file that is read. */
+/* A recording_fn. A failed write is not a fault of the file that is read. */
 static int append(void *data, const void *request, size_t len)
 {
 	struct appending *a = data;
@@ -199,7 +199,7 @@ int form_convert(const struct conversion *v, int fd)
 
 	if (form_reads(v->form))
 		return rewrite(v, fd);
-	/* What is left out must not stay in a dictionary. */
+	/* A sample that is left out must not leave names in a dictionary. */
 	if (v->filter)
 		return merge_write(v->filter, v->files, v->files_len, v->path, fd);
 	r = recording_read(v->files, v->files_len, append, &a);

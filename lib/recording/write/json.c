@@ -106,7 +106,7 @@ static void write_place(const struct json *j, uint32_t function, uint32_t line,
 		      view_percent(j->r->v, value));
 }
 
-/* What has no end yet: threads, or bytes in use. */
+/* Waits that have not ended, in threads, or bytes in use. */
 static void write_stands(const struct json *j, const struct answer *a)
 {
 	bool memory = a->about == ABOUT_MEMORY;
@@ -148,6 +148,8 @@ static void write_own(const struct json *j, const struct answer *a)
 			(void)fprintf(j->f, ", \"samples\": %" PRIu64, row->samples);
 		if (row->wait != WAIT_NONE)
 			put_text(j->f, ", waits_for", op_wait_name(row->wait));
+		if (answer_row_is_idle(row))
+			(void)fputs(", \"idle\": true", j->f);
 		if (row->in != ANSWER_NO_FUNCTION)
 			put_text(j->f, ", mostly_in",
 				 view_label_name(j->r->v, row->in, j->buf, NAME_BYTES));

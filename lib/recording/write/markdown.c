@@ -20,17 +20,17 @@ enum {
 	ALSO_SHOWN = 5,
 	SUMS_SHOWN = 3,
 	DOCUMENT_BYTES = 8192,
-	LEAST_SHOWN = 10000, /* less than one of so many is left out */
+	LEAST_SHOWN = 10000, /* a smaller part than one of so many is left out */
 	DIFF_NAME_COLUMNS = 90,
 	CALLERS_OF = 3, /* functions whose callers are listed */
 };
-#define CALLERS_PERCENT 1.0 /* if they have so much self time */
-/* What prose has that means nothing to Markdown. */
+#define CALLERS_PERCENT 1.0 /* if they have this much self time */
+/* Characters of prose without a meaning in Markdown. */
 #define WORD_CHARACTERS                                                                  \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ,./()"
-#define SELF_PERCENT 1.0 /* of a function in the tree, to be listed */
+#define SELF_PERCENT 1.0 /* share of a function in the tree to be listed */
 
-/* How much is written. The first size that fits is taken. */
+/* The amount of text. The first size that fits is used. */
 static const struct markdown_size sizes[] = {
 	{ 12, 30, 90, 70, 60 },
 	{ 12, 24, 70, 60, 40 },
@@ -46,7 +46,7 @@ static void put_cell(FILE *f, const char *text, int columns)
 		markdown_code(f, text, columns);
 }
 
-/* What is measured: types that this program does not know are words of the recording. */
+/* What is measured. Types that this program does not know are words of the recording. */
 static void put_what(FILE *f, const struct view *v)
 {
 	char what[VALUE_BYTES];
@@ -122,8 +122,8 @@ static void write_rows(const struct markdown *o)
 }
 
 /*
- * How many names of a long chain are shown, at its two ends: those that are next to the function
- * that was asked for, or to the leaf.
+ * How many names are shown at both ends of a long chain: those next to the requested
+ * function, or to the leaf.
  */
 static const struct ends {
 	size_t first, last;
@@ -133,7 +133,7 @@ static const struct ends {
 	[VIEW_CALLEES] = { 2, 2 },
 };
 
-/* Print the names of a chain: those at its ends, and how many are between. */
+/* Print the names at the ends of a chain, and how many are between. */
 static void write_chain(const struct markdown *o, const struct chain *c)
 {
 	const struct view *v = o->r->v;
@@ -156,7 +156,7 @@ static void write_chain(const struct markdown *o, const struct chain *c)
 		view_label_name(v, nodes[at].label, name, sizeof(name));
 		markdown_name(o->f, name, o->size->chain_columns);
 	}
-	/* In a tree of callers the values are those of the function that is asked for. */
+	/* In a tree of callers the values are those of the requested function. */
 	if (v->request.tree != VIEW_CALLERS &&
 	    view_percent(v, nodes[c->last].self) >= SELF_PERCENT)
 		(void)fprintf(o->f, ", itself %.1f%%",
@@ -185,7 +185,7 @@ static void write_callers_of(const struct markdown *o, const struct view_row *ro
 	(void)fputc('\n', o->f);
 }
 
-/* A function that is called from many places stands in the tree in as many. */
+/* A function with many callers appears in the tree as often. */
 static void write_callers(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
@@ -204,7 +204,7 @@ static void write_callers(const struct markdown *o)
 		write_callers_of(o, &v->rows.data[i], &callers[i]);
 }
 
-/* The functions that --callers and --callees could mean, too. */
+/* Other functions that --callers and --callees could mean. */
 static void write_also(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
@@ -279,7 +279,7 @@ static void write_sums(const struct markdown *o, const struct sums *s, int64_t w
 	}
 }
 
-/* Explain frames that stand for something else than a function, of the rows that are shown. */
+/* Explain frames in the shown rows that stand for no function. */
 static void write_no_functions(const struct markdown *o)
 {
 	const struct view *v = o->r->v;
@@ -363,7 +363,7 @@ static void report_markdown(const struct report *r, FILE *f)
 			return;
 		}
 	}
-	/* Without memory for the text it goes out as it is made. */
+	/* Without memory for the text, it is written piece by piece. */
 	o.size = &sizes[last];
 	o.f = f;
 	write_document(&o);

@@ -23,16 +23,16 @@ struct markdown {
 	FILE *f;
 };
 
-/* Print what is foreign as code, in which Markdown knows but the two characters that are replaced.
- * Nothing else may come from a recording. */
+/* Print foreign text as code, in which Markdown has only two special characters, which
+ * are replaced. All text of a recording must be printed by this. */
 void markdown_code(FILE *f, const char *text, int columns);
 /* Print the name of a function or a group. @name is shortened. */
 void markdown_name(FILE *f, char *name, int columns);
 void markdown_place(FILE *f, const char *place, int columns);
 
-/* The answer and the hottest path, where the report has one. */
+/* The answer and the hottest path, if the report has one. */
 void markdown_answer(const struct markdown *o);
-/* The commands that one may call next. */
+/* The commands to call next. */
 void markdown_next(const struct markdown *o);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of a report as Markdown: names, the answer, and what to ask next. */
+/* Parts of a report as Markdown: names, the answer, and the next commands. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	WORD_BYTES = 80,
-	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
+	PATH_BYTES = 512, /* bytes of a recording's path; a longer one is called FILE */
 	ANSWER_ROWS = 5,
 };
 
@@ -74,6 +74,8 @@ static void write_answer_row(const struct markdown *o, const struct answer *a,
 	}
 	if (a->about == ABOUT_WAITS && row->wait != WAIT_NONE)
 		(void)fprintf(o->f, ", for %s", op_wait_name(row->wait));
+	if (answer_row_is_idle(row))
+		(void)fputs(", mostly idle", o->f);
 	if (row->in != ANSWER_NO_FUNCTION) {
 		(void)fputs(", mostly in ", o->f);
 		view_label_name(a->v, row->in, name, sizeof(name));
@@ -135,7 +137,8 @@ void markdown_answer(const struct markdown *o)
 	write_path(o, a);
 }
 
-/* Print a word for a shell: at most @len bytes of @text, whole characters, in quotes. */
+/* Print a word for a shell: at most @len bytes of @text, cut between two characters, in
+ * quotes. */
 static void put_word(FILE *f, const char *text, size_t len)
 {
 	size_t n;
@@ -154,7 +157,7 @@ static void put_word(FILE *f, const char *text, size_t len)
 	(void)fputc('\'', f);
 }
 
-/* Most paths need no quotes. */
+/* Most paths do not need quotes. */
 static void put_path(FILE *f, const char *path)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -176,7 +179,7 @@ static bool is_word(const char *path)
 	       op_text_show(path, len, shown, sizeof(shown)) == len;
 }
 
-/* The first bytes of a long name will do: `--callers` takes a part. */
+/* The first bytes of a long name are enough: `--callers` accepts a part. */
 void markdown_next(const struct markdown *o)
 {
 	const struct report *r = o->r;

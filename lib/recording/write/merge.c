@@ -24,7 +24,7 @@ static int write_request(void *data, const void *request, size_t len)
 	return m->error;
 }
 
-/* A recording_fn. A failed write is no fault of the file that is read. */
+/* A recording_fn. A failed write is not a fault of the file that is read. */
 static int add_request(void *data, const void *request, size_t len)
 {
 	struct merge *m = data;

@@ -7,8 +7,8 @@
 
 #include "recording/requests/filter.h"
 
-/* Write what passes @filter (NULL: all) of the requests of @files, joined, to the file @path, which is
- * open as @fd. Returns 0, or STATUS_FAILED after a message. */
+/* Write the part of @files' requests that passes @filter (NULL: all), joined, to the
+ * file @path, which is open as @fd. Returns 0, or STATUS_FAILED after a message. */
 int merge_write(const struct filter *filter, char *const *files, size_t len,
 		const char *path, int fd);
 

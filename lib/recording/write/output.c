@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a command, with the rules of the library's file exporter. */
+/* Writes the file of a command, by the rules of the library's file exporter. */
 #include "recording/write/output.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ void older_keep(const char *path, struct older *ret)
 	_cleanup_free_ char *real = realpath(path, NULL);
 	struct stat st;
 
-	/* What is opened as a stream is no file of that name. */
+	/* A stream is not a file with that name. */
 	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || !real ||
 	    stat(real, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all forms of a report share: which rows, nodes and path are shown. */
+/* Shared by all forms of a report: the rows, nodes and path that are shown. */
 #include "recording/write/report.h"
 
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 
-/* A child with this share of its caller's total is printed at its
- * caller's indentation. */
+/* A child with this share of its caller's total has its caller's indentation. */
 #define CHAIN_SHARE 0.95
 size_t report_rows(const struct report *r)
 {
@@ -22,8 +21,8 @@ static int compare_totals(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* The smallest total among the @limit largest nodes, and how many of those that have it may be
- * shown. */
+/* The smallest total among the @limit largest nodes, and how many nodes with that total
+ * may be shown. */
 static int64_t smallest_shown(const struct report *r, size_t limit, size_t *ret_equal)
 {
 	_cleanup_free_ int64_t *totals = NULL;

@@ -23,7 +23,7 @@ enum {
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
 	ANSWER_ROWS = 5,
-	LINES_FROM = 100, /* a narrower terminal has no column of lines */
+	LINES_FROM = 100, /* a narrower terminal has no column for lines */
 	LINE_COLUMNS = 20,
 	DIFF_NAME_COLUMNS = 90,
 };
@@ -34,7 +34,9 @@ struct text {
 	int columns;
 	const char *bold;
 	const char *plain;
-	bool own; /* rows of functions are those of own code: of waits the others are the same */
+	/* rows of functions are those of own code, and for waits the others are the
+	 * same */
+	bool own;
 };
 
 static int columns_of(FILE *f)
@@ -46,7 +48,7 @@ static int columns_of(FILE *f)
 	return ws.ws_col > COLUMNS_MIN ? ws.ws_col : COLUMNS_MIN;
 }
 
-/* Is the value a number of what is measured? */
+/* Is the value a number of events or things? */
 static bool is_count(const struct view *v)
 {
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
@@ -67,7 +69,7 @@ static void print_head(const struct text *t)
 		      v->processes, v->processes == 1 ? "" : "es", report_duration(t->r));
 }
 
-/* What this profiler itself takes is marked. */
+/* Mark rows of this profiler itself. */
 static void put_ours(FILE *f, const char *name)
 {
 	if (op_frame_is_ours(name, strlen(name)))
@@ -193,7 +195,7 @@ static void print_node(void *data, const struct tree_node *n)
 	int columns = 2 * ((int)n->indent < INDENT_MAX ? (int)n->indent : INDENT_MAX);
 
 	(void)fprintf(t->f, "%6.2f%% ", view_percent(v, n->total));
-	/* What a stack of callers ends with is no self time. */
+	/* The last function of a stack of callers has no self time. */
 	if (n->self && v->request.tree != VIEW_CALLERS)
 		(void)fprintf(t->f, "%6.2f%% ", view_percent(v, n->self));
 	else
@@ -206,7 +208,7 @@ static void print_node(void *data, const struct tree_node *n)
 	(void)fputc('\n', t->f);
 }
 
-/* The functions that --callers and --callees could mean, too. */
+/* Other functions that --callers and --callees could mean. */
 static void print_also(const struct text *t)
 {
 	const struct view *v = t->r->v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers the things that samples of a recording refer to. */
+/* Numbers the things to which samples of a recording refer. */
 #include "recording/write/timeline.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-/* Numbers of things that are found by others. */
+/* Numbers of things, found by their properties. */
 struct numbers {
 	struct op_map64 libraries;	/* by path and build id */
 	struct op_map64 functions;	/* by function and library */
@@ -115,7 +115,7 @@ static int add_stack(struct timeline *t, const struct op_collect_stack *s,
 	return tree_add(&t->nodes, path->data, path->len, 0, ret);
 }
 
-/* Are two stacks, of numbers of the collection, of one thread and kind? */
+/* Do two stacks, by numbers of the collection, belong to one thread and kind? */
 static bool thread_equal(const void *elements, uint32_t i, const void *key)
 {
 	const struct timeline *t = elements;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording as a profiler of timelines wants it: threads, the tree of their stacks, and for
- * each sample when it was taken. A frame is a line of the collection; a kind of samples has
- * threads of its own.
+ * A recording in the form of a timeline profiler: threads, the tree of their stacks,
+ * and the time of each sample. A frame is a line of the collection. Each kind of
+ * samples has threads of its own.
  */
 #ifndef OP_RECORDING_WRITE_TIMELINE_H
 #define OP_RECORDING_WRITE_TIMELINE_H
@@ -22,7 +22,7 @@ struct timeline_library {
 	uint32_t build_id;
 };
 
-/* A function of a library: what two libraries have under one name are two. */
+/* A function of a library. Functions of two libraries with one name are two. */
 struct timeline_function {
 	uint32_t function; /* of the collection */
 	uint32_t library;  /* TIMELINE_NONE: none */
@@ -50,12 +50,12 @@ struct timeline {
 	OP_VEC(struct timeline_sample) samples; /* by thread and time */
 };
 
-/* Make the timeline of @r, whose strings get the names of libraries. Returns 0 or -ENOMEM; the
- * caller calls timeline_clear() in both cases. */
+/* Make the timeline of @r, whose strings get the names of libraries. Returns 0 or
+ * -ENOMEM. The caller calls timeline_clear() in both cases. */
 int timeline_make(const struct recording *r, struct timeline *ret);
 void timeline_clear(struct timeline *t);
 
-/* Which records of a timeline one thread uses, with numbers from 0 on. */
+/* The records of a timeline that one thread uses, with numbers from 0 on. */
 struct used_set {
 	uint32_t *numbers;     /* by number in the timeline; TIMELINE_NONE: not used */
 	OP_VEC(uint32_t) list; /* numbers in the timeline */
@@ -68,10 +68,10 @@ struct used {
 	struct used_set libraries;
 };
 
-/* Returns 0 or -ENOMEM; call used_clear() in both cases. */
+/* Returns 0 or -ENOMEM. Call used_clear() in both cases. */
 int used_init(struct used *u, const struct timeline *t);
 void used_clear(struct used *u);
-/* Find what the samples from @s to @end use. Returns 0 or -ENOMEM. */
+/* Find the records that the samples from @s to @end use. Returns 0 or -ENOMEM. */
 int used_find(struct used *u, const struct timeline *t, const struct timeline_sample *s,
 	      const struct timeline_sample *end);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks records from the samples on: nodes, their frames, and so on. */
+/* Marks the records that samples use: nodes, their frames, and so on. */
 #include "recording/write/timeline.h"
 
 #include <errno.h>

@@ -18,14 +18,14 @@
 
 #include "op_beam.h"
 
-/* The memory in which BEAM makes code that it does not run as it writes it. */
+/* The memory in which BEAM writes code that it executes at another address. */
 static const char doubled[] = "/memfd:vmem";
 static const char elixir[] = "'Elixir.";
 
 enum {
-	NAME_MAX_BYTES = 1024, /* of a function; the rest is cut off */
-	LOOP_BYTES = 32,       /* of the scheduler's loop, which are read */
-	WAITS_MAX = 8, /* times to look again for a module in memory that has none yet */
+	NAME_MAX_BYTES = 1024, /* bytes of a function's name; the rest is cut off */
+	LOOP_BYTES = 32,       /* bytes of the scheduler's loop that are read */
+	WAITS_MAX = 8,	       /* tries to find a module in memory that has none yet */
 };
 
 struct beam_instance {
@@ -61,9 +61,9 @@ static void beam_detach(void *data)
 }
 
 /*
- * The scheduler's loop begins with
- *   sub $bytes,%rsp; and $-64,%rsp; mov %rsp,disp(%rdi); lea at(%rsp),%rbx
- * where the offset of `registers` in ErtsSchedulerData is 0 (48 89 27).
+ * The scheduler's loop begins with sub $bytes,%rsp; and $-64,%rsp; mov %rsp,disp(%rdi);
+ * lea at(%rsp),%rbx. If the offset of `registers` in ErtsSchedulerData is 0, the mov is
+ * 48 89 27.
  */
 static int read_loop(const struct op_memory *memory, uint64_t addr, struct op_beam *beam)
 {
@@ -95,7 +95,7 @@ static int read_loop(const struct op_memory *memory, uint64_t addr, struct op_be
 	return 0;
 }
 
-/* Code that modules share is the module that was loaded first. */
+/* Code that modules share is in the module that was loaded first. */
 static int find_shared(struct op_beam_list *list, struct op_beam *beam)
 {
 	struct op_beam_module module;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbols of BEAM. Its programs export all functions, for the libraries that they load; since
- * OTP 29 only those of the interfaces for these.
+ * The symbols of BEAM. Its programs export all functions for the libraries that they
+ * load. Since OTP 29 they export only the interfaces for these libraries.
  */
 #include "runtime/beam/image.h"
 
@@ -29,7 +29,7 @@ static const char *const names[SYMBOLS] = {
 };
 
 enum {
-	CODE_BYTES = 48, /* of a function that are searched */
+	CODE_BYTES = 48, /* bytes of a function that are searched */
 	CURRENT_MAX = 4096,
 	/* versions whose list has the known form (jit/beam_jit_metadata.cpp) */
 	RELEASE_MIN = 25,
@@ -76,8 +76,8 @@ static int find_key(struct op_elf *elf, uint64_t function, uint64_t *ret)
 	return r;
 }
 
-/* enif_thread_type() loads the scheduler's type: mov disp(%rax),%eax. In the struct it follows the
- * process that runs. */
+/* enif_thread_type() loads the scheduler's type: mov disp(%rax),%eax. In the struct
+ * that is behind the current process. */
 static int find_current(struct op_elf *elf, uint64_t function, uint32_t *ret)
 {
 	int32_t number;

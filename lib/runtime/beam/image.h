@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds in BEAM's file what leads to its code and processes. */
+/* Finds the places in BEAM's file that lead to its code and processes. */
 #ifndef OP_RUNTIME_BEAM_IMAGE_H
 #define OP_RUNTIME_BEAM_IMAGE_H
 
@@ -16,7 +16,7 @@ struct op_beam_image {
 	uint32_t current;   /* ErtsSchedulerData.current_process */
 };
 
-/* Returns 1; 0 if @elf is no BEAM; -ENOTSUP, which was logged; or -errno. */
+/* Returns 1; 0 if @elf is not BEAM; -ENOTSUP, which was logged; or -errno. */
 int op_runtime_beam_image(struct op_elf *elf, const char *path, struct op_log *log,
 			  struct op_beam_image *ret);
 

@@ -12,7 +12,7 @@
 
 #include "op_beam.h"
 
-/* What is known of a module. */
+/* A module, as far as it is known. */
 struct text {
 	uint64_t entry;
 	uint32_t guard;
@@ -69,7 +69,7 @@ static int read_entry(const struct op_beam_list *list, uint64_t addr,
 	return 0;
 }
 
-/* Read what the entry is about. Returns 0 or -errno. */
+/* Read the text of the entry. Returns 0 or -errno. */
 static int read_head(struct op_beam_list *list, struct op_beam_entry *e)
 {
 	uint8_t head[OP_BEAM_MODULE_HEAD];
@@ -91,8 +91,8 @@ static const struct op_beam_entry *newest(const struct op_beam_list *list)
 	return list->entries.len ? &list->entries.data[list->entries.len - 1] : NULL;
 }
 
-/* New entries were read, the newest first. Where they do not lead to what is known (@joined), the
- * runtime dropped the newest one of that, and they are all. */
+/* New entries were read, the newest first. If they do not lead to known ones (@joined),
+ * the runtime dropped the newest known one, and the new ones are all. */
 static int take_new(struct op_beam_list *list, const struct op_beam_entry *new,
 		    size_t len, bool joined)
 {
@@ -203,8 +203,8 @@ int op_runtime_beam_list_find(struct op_beam_list *list, uint64_t addr, uint32_t
 		if (r < 0)
 			return r;
 	}
-	/* What is newer than the sample did not run in it. Where its newest module is gone by now,
-	 * all are looked at. */
+	/* Modules newer than the sample did not run in it. If its newest module is gone
+	 * by now, all are searched. */
 	for (i = list->entries.len; i > 0; i--)
 		if (list->entries.data[i - 1].guard == guard)
 			break;

@@ -17,9 +17,11 @@
 enum {
 	OP_BEAM_MODULES_MAX = 32768,   /* more are not known; a large system has 3,000 */
 	OP_BEAM_READS_MAX = 2 * 32768, /* entries that are read in a window */
-	OP_BEAM_TEXT_MAX = 4 << 20, /* bytes about a module; a longer one has no names */
-	OP_BEAM_TEXTS_MAX = 1024,   /* modules whose text is kept */
-	OP_BEAM_TEXTS_BYTES = 8 << 20, /* of these, unless the last one is longer */
+	/* bytes of a module's text; functions of a module with more have no names */
+	OP_BEAM_TEXT_MAX = 4 << 20,
+	OP_BEAM_TEXTS_MAX = 1024, /* modules whose text is kept */
+	/* bytes of these texts, unless the last one is longer */
+	OP_BEAM_TEXTS_BYTES = 8 << 20,
 };
 
 struct op_beam_entry {
@@ -27,7 +29,7 @@ struct op_beam_entry {
 	uint64_t file; /* address of the text, and its size */
 	uint64_t size;
 	uint32_t guard;		      /* op_beam_guard() */
-	struct op_beam_module module; /* size 0: it is about no code */
+	struct op_beam_module module; /* size 0: an entry without code */
 };
 
 struct op_beam_list {
@@ -37,7 +39,7 @@ struct op_beam_list {
 	OP_VEC(struct op_beam_entry) entries; /* the oldest first */
 	struct op_objects texts;
 	uint32_t reads; /* of entries in this window */
-	uint64_t cut;	/* how often a limit left something out */
+	uint64_t cut;	/* how often a limit left out something */
 };
 
 /* Borrows @memory. */
@@ -45,7 +47,7 @@ void op_runtime_beam_list_init(struct op_beam_list *list, const struct op_memory
 			       uint64_t first);
 void op_runtime_beam_list_deinit(struct op_beam_list *list);
 
-/* Read what is new. Returns 1 if there was anything, 0, or -errno. */
+/* Read new entries. Returns 1 if there were any, 0, or -errno. */
 int op_runtime_beam_list_read(struct op_beam_list *list);
 
 /* Is there a module with code in [start, end)? */
@@ -59,8 +61,8 @@ bool op_runtime_beam_list_has(const struct op_beam_list *list, uint64_t start,
 int op_runtime_beam_list_find(struct op_beam_list *list, uint64_t addr, uint32_t guard,
 			      struct op_beam_function *ret, bool *ret_fresh);
 
-/* The function @name of the module that was loaded first, in which is what modules share. Returns
- * as above. */
+/* Find the function @name of the module that was loaded first, which has the code that
+ * modules share. Returns as above. */
 int op_runtime_beam_list_named(struct op_beam_list *list, const char *name,
 			       struct op_beam_module *ret_module,
 			       struct op_beam_function *ret);

@@ -10,15 +10,16 @@
 enum {
 	EMULATOR = 0,
 	MODULE = 1,
-	/* The structs have 8, 32, 16 and 12 bytes. Texts begin within them, right after the last
-	 * member, and what follows a text is as far behind it as if it began after them. */
+	/* The structs have 8, 32, 16 and 12 bytes. Texts begin within them, right after
+	 * the last member, and the data behind a text is as far away as if it began
+	 * after them. */
 	HEADER_BYTES = 8,
 	MODULE_PAD = 6,
 	RANGE_PAD = 2,
 	LINE_PAD = 2,
 };
 
-/* What is before a function's first instruction has a range of its own, without lines. */
+/* The code before a function's first instruction has a range of its own, without lines. */
 static const char prologue[] = "-CodeInfoPrologue";
 
 static bool is_prologue(const char *name)
@@ -93,8 +94,8 @@ int op_runtime_beam_module(const void *bytes, size_t len, struct op_beam_module 
 	return r;
 }
 
-/* Read the @count lines of a function. The last one that begins not after @off holds it; before
- * the first one the first does. */
+/* Read the @count lines of a function. The last one that begins not after @off contains
+ * it. Before the first one, the first counts. */
 static void read_lines(struct op_reader *in, uint32_t count, uint64_t off,
 		       struct op_beam_function *f)
 {

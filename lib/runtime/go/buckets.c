@@ -11,12 +11,12 @@ enum {
 	CYCLE_BYTES = 32,	/* allocs, frees, alloc_bytes, free_bytes */
 	SHORT_CYCLE_BYTES = 16, /* allocs, frees */
 	SHORT_SINCE = 27,	/* Go 1.x */
-	CYCLES = 3,		/* that are not published */
+	CYCLES = 3,		/* cycles that are not published */
 	MEMORY_PROFILE = 1,	/* bucket.typ */
 	FLUSHED = 1,		/* bit of mProfCycle: the current cycle was published */
 	CYCLE_SHIFT = 1,
-	/* of a piece that is read ahead: lists grow at their front, so what is next is most
-	 * often below */
+	/* bytes of a piece that is read ahead: lists grow at their front, so the next
+	 * bucket is usually below */
 	BELOW_BYTES = 3072,
 };
 
@@ -79,7 +79,7 @@ static int read_record(const struct op_memory *memory, uint64_t address, uint32_
 			continue;
 		}
 		e = read_sums(&r, is_short, b->size, &b->later);
-		/* these two are counted in all the time */
+		/* these two are updated all the time */
 		e = e == -EAGAIN ? 0 : e;
 	}
 	return e;
@@ -131,7 +131,7 @@ static int add(struct op_go_profile *p, uint64_t address)
 	return 0;
 }
 
-/* A list that leads back to itself meets the bucket at @seen again, which is renewed at each
+/* A list with a cycle comes to the bucket at @seen again, which is renewed at each
  * power of two. */
 static int walk(const struct op_memory *memory, uint64_t head, uint32_t minor,
 		uint32_t cycle, struct op_go_profile *p)
@@ -165,7 +165,7 @@ static int walk(const struct op_memory *memory, uint64_t head, uint32_t minor,
 }
 
 /* Before anything is published, as in a program that has not collected garbage yet,
- * runtime.MemProfile() tells all there is. */
+ * runtime.MemProfile() reports all allocations. */
 static void take_unpublished(struct op_go_profile *p)
 {
 	struct op_go_entry *e;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory profile that Go's runtime keeps of itself: a list of buckets, one for each stack
- * that allocated and each size, with how many were sampled there (runtime/mprof.go). The list
- * only grows, and at its front. Its form is the same in Go 1.21 to 1.26; since 1.27 it has no
- * sums of bytes. The process writes to it meanwhile, and may be hostile.
+ * The memory profile of Go's runtime: a list of buckets, one for each allocating stack
+ * and size, with the number of sampled allocations (runtime/mprof.go). The list grows
+ * only at its front. Its form is the same in Go 1.21 to 1.26. Since 1.27 it has no sums
+ * of bytes. The process writes to it meanwhile, and may be hostile.
  *
- * What is allocated in one cycle of the garbage collector is known in full only when the cycle
- * after it is over: what was freed is found late. So a bucket has numbers that are published,
- * and those of three cycles that are not. Those of the current cycle are added to the published
- * ones at some time of it, in one go.
+ * Allocations of one cycle of the garbage collector are fully known only at the end of
+ * the next cycle, because frees are found late. So a bucket has published numbers, and
+ * those of three cycles that are not published. The numbers of the current cycle are
+ * added to the published ones at some time in it, all at once.
  */
 #ifndef OP_RUNTIME_GO_BUCKETS_H
 #define OP_RUNTIME_GO_BUCKETS_H
@@ -22,11 +22,12 @@
 #include "runtime/readahead.h"
 
 enum {
-	OP_GO_PROFILE_BUCKETS_MAX = 65536, /* that are looked at of one process */
-	OP_GO_PCS_MAX = 1024,		   /* of a stack: Go itself takes no more */
+	OP_GO_PROFILE_BUCKETS_MAX = 65536, /* buckets that are read of one process */
+	/* frames of a stack: Go itself records no more */
+	OP_GO_PCS_MAX = 1024,
 };
 
-/* Addresses in the process, of Go 1.minor; 0: not found. */
+/* Addresses in a process of Go 1.minor; 0: not found. */
 struct op_go_buckets_at {
 	uint64_t list;	/* runtime.mbuckets */
 	uint64_t rate;	/* runtime.MemProfileRate */
@@ -49,12 +50,12 @@ struct op_go_bucket {
 	uint64_t pcs[OP_GO_PCS_MAX]; /* return addresses, innermost first */
 };
 
-/* What runtime.MemProfile() would report for a bucket. */
+/* The result of runtime.MemProfile() for a bucket. */
 struct op_go_entry {
 	uint64_t address;
 	uint64_t size;
 	struct op_go_sums sums;
-	struct op_go_sums later; /* what it does not tell yet */
+	struct op_go_sums later; /* numbers that it does not report yet */
 };
 
 struct op_go_profile {
@@ -65,18 +66,19 @@ struct op_go_profile {
 };
 
 /*
- * Read the bucket of Go 1.@minor at @address. @cycle: the number of the current one. Returns 0;
- * -EBADMSG if it is none of the memory profile; -EAGAIN if it was being changed; -errno.
+ * Read the bucket of Go 1.@minor at @address. @cycle: the number of the current one.
+ * Returns 0; -EBADMSG if it is not a bucket of the memory profile; -EAGAIN if it was
+ * being changed; -errno.
  */
 int op_go_bucket_read(const struct op_memory *memory, uint64_t address, uint32_t minor,
 		      uint32_t cycle, struct op_go_bucket *ret);
-/* Begin to read a process's buckets from @of by @a->memory. A read of it that gave -EAGAIN gives
- * -ETIMEDOUT. */
+/* Begin to read a process's buckets from @of by @a->memory. If a read returned -EAGAIN,
+ * returns -ETIMEDOUT. */
 void op_go_buckets_readahead(struct op_readahead *a, const struct op_memory *of);
 /*
- * Read the profile of one moment into @p, which is all zero before its first use. Returns 0;
- * -ENOENT: the process keeps none; -EAGAIN: it was being changed; -EBADMSG: it is none;
- * -ENOMEM; -errno.
+ * Read the profile of one moment into @p, which is all zero before its first use.
+ * Returns 0; -ENOENT: the process keeps none; -EAGAIN: it was being changed; -EBADMSG:
+ * it is not a profile; -ENOMEM; -errno.
  */
 int op_go_profile_read(const struct op_memory *memory, const struct op_go_buckets_at *at,
 		       struct op_go_profile *p);

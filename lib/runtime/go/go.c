@@ -64,7 +64,7 @@ uint32_t op_go_minor(struct op_elf *elf)
 	return (uint32_t)strtoul(text + sizeof(prefix) - 1, NULL, 10);
 }
 
-/* Where threads have g: x86-64 in a thread-local variable of the linker's. */
+/* The place of g in threads. On x86-64 it is a thread-local variable of the linker's. */
 static int place_g(struct op_elf *elf, struct op_context_place *ret)
 {
 	struct op_elf_tls tls;
@@ -84,8 +84,9 @@ static int place_g(struct op_elf *elf, struct op_context_place *ret)
 		ret->offset = tls.offset;
 		return 1;
 	}
-	/* The runtime sets the thread pointer so that g stands before it (settls), where no other
-	 * file has a say: there is no segment, or, stripped, one for g alone. */
+	/* The runtime sets the thread pointer so that g is before it (settls), if no
+	 * other file has thread-local data: there is no segment, or in a stripped
+	 * program one for g alone. */
 	segment = op_elf_segments(elf, &len);
 	for (i = 0; i < len; i++)
 		if (segment[i].type == PT_TLS &&

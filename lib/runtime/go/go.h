@@ -22,17 +22,18 @@
 struct op_elf;
 
 enum {
-	/* the first version whose structs nobody has looked at */
+	/* the first version whose structs nobody has examined */
 	OP_GO_MINOR_UNKNOWN = 28,
 };
 
-/* The minor version of a Go program, by .go.buildinfo; 0: it is none, or older than 1.18. */
+/* The minor version of a Go program, by .go.buildinfo. 0: it is not Go, or older than
+ * 1.18. */
 uint32_t op_go_minor(struct op_elf *elf);
-/* Where goroutines have their labels in a Go program of version 1.@minor: fills @ret,
- * except its number and the place of g. Returns 1; 0 where it is not known. */
+/* The place of goroutines' labels in a Go program of version 1.@minor. Fills in @ret,
+ * except its number and the place of g. Returns 1, or 0 if it is not known. */
 int op_go_labels_by_version(uint32_t minor, struct op_context_place *ret);
-/* The same of @elf, with the place of g. Returns 1; 0 if it is none, or its version is not
- * known; or -errno. */
+/* The same for @elf, with the place of g. Returns 1; 0 if it is not Go, or its version
+ * is not known; or -errno. */
 int op_go_labels(struct op_elf *elf, struct op_context_place *ret);
 
 #endif

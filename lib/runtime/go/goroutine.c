@@ -25,7 +25,7 @@ enum {
 	G_PREEMPTED = 9,
 	G_LEAKED = 10,	   /* since 1.26 */
 	G_DEAD_EXTRA = 11, /* since 1.26 */
-	G_SCAN = 0x1000,   /* a flag: the collector looks at its stack */
+	G_SCAN = 0x1000,   /* a flag: the collector scans its stack */
 };
 
 /* A stack has at most 1 GB (runtime.maxstacksize); its size is rounded up. */
@@ -54,7 +54,7 @@ static uint64_t word_at(const struct op_reader *r, size_t at)
 	return op_read_u64(&part);
 }
 
-/* Returns 0 for a state in which there is no goroutine. */
+/* Returns 0 for a state without a goroutine. */
 static int state_of(uint32_t status, uint32_t *ret)
 {
 	switch (status & ~(uint32_t)G_SCAN) {
@@ -89,7 +89,7 @@ static int state_of(uint32_t status, uint32_t *ret)
 	}
 }
 
-/* Where it goes on; of one in a system call, where it went into it. */
+/* Where it continues. In a system call: where it entered it. */
 static void read_place(const struct op_reader *r, const struct op_go_layout *layout,
 		       struct op_goroutine *g)
 {
@@ -182,7 +182,7 @@ void op_go_read_reasons(const struct op_memory *memory, uint64_t at,
 	size_t i;
 
 	memset(ret, 0, sizeof(*ret));
-	/* the first one is ""; what is behind the last one is never asked for */
+	/* the first one is ""; the text behind the last one is never needed */
 	for (i = 1; i < OP_GO_REASONS_MAX; i++) {
 		char text[OP_GO_REASON_BYTES] = { 0 };
 		uint64_t string[2];

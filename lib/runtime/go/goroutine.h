@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goroutines in the memory of a Go process: runtime.allgs, which lists all there ever were,
- * and struct g of each. The process runs on meanwhile, and may be hostile: every number is
- * checked, and what was read of a goroutine is read twice.
+ * Goroutines in the memory of a Go process: runtime.allgs, which lists all goroutines
+ * that ever existed, and struct g of each. The process runs meanwhile, and may be
+ * hostile. So every number is checked, and each goroutine is read twice.
  */
 #ifndef OP_RUNTIME_GO_GOROUTINE_H
 #define OP_RUNTIME_GO_GOROUTINE_H
@@ -15,13 +15,14 @@
 #include "runtime/go/layout.h"
 
 enum {
-	OP_GOROUTINES_MAX = 131072, /* that are looked at of one process */
+	OP_GOROUTINES_MAX = 131072, /* goroutines that are read of one process */
 	OP_GO_SLICE_MAX = 1 << 24,  /* elements that a list of goroutines may claim */
 	OP_GO_REASONS_MAX = 64,
 	OP_GO_REASON_BYTES = 48, /* with the NUL */
-	/* of a stack, from its innermost frame on, at once; deeper ones are read on */
+	/* bytes of a stack from its innermost frame on that are read at once; deeper
+	 * ones are read in parts */
 	OP_GO_STACK_BYTES = 8192,
-	OP_GO_STACK_BELOW = 256, /* bytes below sp that a walk may look at */
+	OP_GO_STACK_BELOW = 256, /* bytes below sp that a walk may read */
 };
 
 /* runtime.allgs: a slice. */
@@ -36,7 +37,7 @@ struct op_goroutine {
 	uint64_t id;
 	uint64_t lo; /* its stack */
 	uint64_t hi;
-	uint64_t pc; /* where it goes on, or went into a system call */
+	uint64_t pc; /* where it continues, or entered a system call */
 	uint64_t sp;
 	uint64_t fp;
 	uint64_t lr; /* aarch64: of one that has not run yet */
@@ -59,7 +60,7 @@ int op_go_read_allgs(const struct op_memory *memory, uint64_t allgs,
  */
 int op_goroutine_read(const struct op_memory *memory, const struct op_go_layout *layout,
 		      uint64_t address, struct op_goroutine *ret);
-/* Has it a stack that stands still as long as its state does not change? */
+/* Does its stack stay unchanged while its state does not change? */
 bool op_goroutine_is_parked(const struct op_goroutine *g);
 /* Was it at the same place at both moments? */
 bool op_goroutine_same(const struct op_goroutine *a, const struct op_goroutine *b);
@@ -70,7 +71,7 @@ bool op_goroutine_same(const struct op_goroutine *a, const struct op_goroutine *
  */
 int op_goroutine_stack(const struct op_memory *memory, const struct op_goroutine *g,
 		       void *buf, size_t *ret_len, size_t *ret_below);
-/* Read runtime.waitReasonStrings at address @at. What is no such text stays "". */
+/* Read runtime.waitReasonStrings at address @at. A text that is not valid stays "". */
 void op_go_read_reasons(const struct op_memory *memory, uint64_t at,
 			struct op_go_reasons *ret);
 

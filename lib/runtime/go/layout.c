@@ -6,8 +6,8 @@
 #include "base/macros.h"
 #include "runtime/go/go.h"
 
-/* In the order of the struct's members. 1.23 added syscallbp, 1.25 removed sched.ret; the others
- * moved what is behind. */
+/* In the order of the struct's members. 1.23 added syscallbp, 1.25 removed sched.ret,
+ * and the others moved the members behind. */
 static const struct op_go_layout LAYOUTS[] = {
 	{ 18, 96, 104, 112, 0, 144, 152, 176, 312 },
 	{ 21, 96, 104, 112, 0, 144, 152, 176, 296 },

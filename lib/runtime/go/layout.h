@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the members of runtime.g are in each version of Go. Nothing publishes them, so they
- * are a table by version, from runtime/runtime2.go of each; tests/goroutines compares it
- * with the debug information of programs. What is read by it is checked (goroutine.h).
+ * The offsets of runtime.g's members in each version of Go. Nothing publishes them, so
+ * they are a table by version, from runtime/runtime2.go of each. tests/goroutines
+ * compares it with the debug information of programs. Values that are read by it are
+ * checked (goroutine.h).
  */
 #ifndef OP_RUNTIME_GO_LAYOUT_H
 #define OP_RUNTIME_GO_LAYOUT_H

@@ -20,10 +20,10 @@ enum {
 /* Instructions of aarch64 (Arm ARM, C4.1) without their registers and numbers. */
 static const uint32_t ADRP_MASK = 0x9f000000;
 static const uint32_t ADRP = 0x90000000;
-static const uint32_t ADD_MASK = 0xff800000; /* a number to 8 bytes */
+static const uint32_t ADD_MASK = 0xff800000; /* add a number, 8 bytes */
 static const uint32_t ADD = 0x91000000;
 static const uint32_t ADD_SHIFTED = 1U << 22;
-static const uint32_t LDR_MASK = 0xffc00000; /* at a register and a number */
+static const uint32_t LDR_MASK = 0xffc00000; /* load from a register and a number */
 static const uint32_t LDR = 0xb9400000;
 static const uint32_t LDAR_MASK = 0xfffffc00;
 static const uint32_t LDAR = 0x88dffc00;
@@ -44,8 +44,9 @@ static void add_address(struct op_go_loads *l, uint64_t at)
 }
 
 /*
- * Where an instruction begins is not known, so each byte is tried. The byte before one of 4
- * bytes may look like the prefix of one of 8, so those of 8 count as of 4, too.
+ * The boundaries of instructions are not known, so each byte is tried. The byte before
+ * an instruction of 4 bytes may look like the prefix of one of 8, so those of 8 also
+ * count as of 4.
  */
 void op_go_loads_x86_64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
 			struct op_go_loads *add)
@@ -77,8 +78,8 @@ static uint64_t page_of(uint32_t op, uint64_t pc)
 	       ((uint64_t)sign_extend(n, 21) << PAGE_SHIFT);
 }
 
-/* Instructions are taken one after the other; what jumps does not matter, because the parts of
- * an address stand close together. */
+/* Decode instructions one after the other. Jumps do not matter, because the parts of an
+ * address are close together. */
 void op_go_loads_aarch64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
 			 struct op_go_loads *add)
 {

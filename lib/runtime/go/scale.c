@@ -29,9 +29,9 @@ static double falling(double x)
 	return e;
 }
 
-/* No machine has more; a forged profile may tell so. */
+/* No machine has more, but a forged profile may. */
 static const uint64_t BYTES_MOST = UINT64_C(1) << 62;
-/* The sum of 65,536 such numbers is one, too. */
+/* The sum of 65,536 such numbers is still in range. */
 static const uint64_t OBJECTS_MOST = UINT64_C(1) << 46;
 
 static uint64_t whole(double number, uint64_t most)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the allocations that Go's runtime sampled to all that there were. */
+/* Estimates all allocations from those that Go's runtime sampled. */
 #ifndef OP_RUNTIME_GO_SCALE_H
 #define OP_RUNTIME_GO_SCALE_H
 
@@ -11,9 +11,9 @@ struct op_go_estimate {
 };
 
 /*
- * What @objects of @size bytes each stand for, which were sampled at a mean distance of @rate
- * bytes. It is the arithmetic of Go's runtime/pprof in double precision, rounded down as there.
- * @objects * @size is below 2^56.
+ * The number that @objects of @size bytes each stand for, which were sampled at a mean
+ * distance of @rate bytes. It is the arithmetic of Go's runtime/pprof in double
+ * precision, rounded down as there. @objects * @size is below 2^56.
  */
 struct op_go_estimate op_go_scale(uint64_t objects, uint64_t size, uint64_t rate);
 

@@ -16,10 +16,10 @@ enum {
 	CYCLE,
 	NAME_BYTES = 40,
 	WORD = 8,
-	/* One function alone may load others, too. */
+	/* A single function may load other variables, too. */
 	FUNCTIONS_MIN = 2,
 	ALWAYS = 0,
-	/* It became a part of runtime.memProfileInternal. */
+	/* It was merged into runtime.memProfileInternal. */
 	PROFILE_MOVED = 23,
 };
 
@@ -27,7 +27,7 @@ enum {
 static const struct {
 	const char *name;
 	uint8_t variable;
-	uint8_t since; /* Go 1.x in which the function loads it */
+	uint8_t since; /* the first Go 1.x in which the function loads it */
 	uint8_t until; /* the first in which it does not */
 } FUNCTIONS[] = {
 	{ "runtime.mProf_FlushLocked", LIST, ALWAYS, UINT8_MAX },
@@ -84,7 +84,8 @@ static bool has(const struct op_go_loads *l, uint64_t at)
 	return false;
 }
 
-/* Keep what one more function loads. A function that loads too many tells nothing. */
+/* Keep only variables that one more function loads. A function that loads too many is
+ * ignored. */
 static void keep(const struct op_elf *elf, struct op_go_common *c,
 		 const struct op_go_loads *loads, uint64_t width)
 {

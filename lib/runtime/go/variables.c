@@ -17,7 +17,7 @@ enum {
 	WORD = 8,
 	STRING_BYTES = 16,
 	PIECE_BYTES = 64 << 10,
-	/* words behind a piece that a look at its last word needs */
+	/* words behind a piece that are needed to check its last word */
 	LOOK_BYTES = 3 * WORD,
 	PROBED = 4, /* elements of a slice that must be goroutines */
 	PAGE = 4096,
@@ -33,7 +33,7 @@ struct scan {
 	bool want_allgs;
 	bool want_reasons;
 	uint64_t best;	/* capacity of the slice that was found */
-	uint64_t left;	/* bytes that are looked at still */
+	uint64_t left;	/* bytes that may still be searched */
 	uint32_t allgs; /* tries, each with OP_GO_TRIES_MAX */
 	uint32_t reasons;
 };
@@ -85,8 +85,8 @@ static bool has_goroutines(struct scan *s, uint64_t at, uint64_t len)
 }
 
 /*
- * A slice of goroutines is runtime.allgs, or the collector's copy of it while it works. A
- * copy has no more room than it needs, so that of the most room is taken.
+ * A slice of goroutines is runtime.allgs, or the collector's copy of it while it works.
+ * A copy has no spare capacity, so the one with the largest capacity is used.
  */
 static void look_for_allgs(struct scan *s, uint64_t address, const uint64_t word[3])
 {
@@ -148,7 +148,7 @@ static int scan(struct scan *s, uint64_t start, uint64_t end)
 		size_t len = (size_t)OP_MIN(end - at, (uint64_t)PIECE_BYTES);
 		size_t i;
 
-		/* a part that is not there has no variables that were set */
+		/* a missing part has no variables that were set */
 		if (op_memory_read(s->memory, at, piece, len) == 0)
 			for (i = 0; len - i >= LOOK_BYTES; i += WORD)
 				look(s, at + i, piece + i);

@@ -49,7 +49,7 @@ static int read_pointer(const struct reader *r, uint64_t addr, uint64_t *ret)
 	return error < 0 ? error : *ret ? 0 : -EAGAIN;
 }
 
-/* The addresses of the CodeHeaps. Returns their count. */
+/* Read the addresses of the CodeHeaps. Returns their count. */
 static int find_heaps(const struct reader *r, const struct op_hotspot_layout *layout,
 		      uint64_t ret[OP_HOTSPOT_HEAPS])
 {
@@ -72,7 +72,7 @@ static int find_heaps(const struct reader *r, const struct op_hotspot_layout *la
 		return error;
 	if (!len)
 		return -EAGAIN;
-	/* code in more than those is in no range: a stack that has some ends there */
+	/* code in further heaps is in no range: a stack with such code ends there */
 	if (len > OP_HOTSPOT_HEAPS)
 		len = OP_HOTSPOT_HEAPS;
 	for (i = 0; i < len; i++) {
@@ -198,9 +198,9 @@ static int read_codelet(const struct reader *r, const struct queue *q, uint32_t 
 }
 
 /*
- * The VM makes its interpreter codelet by codelet, and end and count go on with each. It
- * is complete when the buffer was cut behind the last one (JDK 9 and later), or when the
- * two are there one of which is made last: in 8 that is the last bytecode's.
+ * The VM makes its interpreter codelet by codelet, and end and count grow with each. It
+ * is complete when the buffer was cut behind the last one (JDK 9 and later), or when
+ * two codelets exist of which one is made last: in 8 that is the last bytecode's.
  */
 static int read_codelets(const struct reader *r, const struct queue *q,
 			 struct op_hotspot_codelet *ret)
@@ -261,7 +261,7 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 	return 0;
 }
 
-/* Copy the offsets of a blob's members that the step needs. */
+/* Copy the offsets of the blob members that the step needs. */
 static int take_members(const struct op_hotspot_layout *layout, struct op_hotspot *bpf)
 {
 	static const struct {

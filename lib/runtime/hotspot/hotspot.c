@@ -36,8 +36,8 @@ struct hotspot_instance {
 	uint64_t stubs_end;   /* where the next stub may be made; 0: not known */
 	uint32_t stubs_looks; /* at stubs_end */
 	struct op_hotspot_methods methods;
-	struct op_map64
-		roots; /* of nmethods: what op_runtime_hotspot_methods_find() takes */
+	/* of nmethods: what op_runtime_hotspot_methods_find() takes */
+	struct op_map64 roots;
 	uint32_t roots_len;
 	uint64_t non_safepoints; /* address of the flag; 0: unknown */
 	bool all_code;		 /* all of a method's compiled code has PcDesc rows */
@@ -69,7 +69,7 @@ static int hotspot_probe(struct op_elf *elf, const char *path,
 }
 
 /* Report a VM that is not understood once per file. Other failures concern one process,
- * which mostly has exited. */
+ * which usually has exited. */
 static void note_unknown(struct op_hotspot_image *image,
 			 const struct op_runtime_target *target, struct op_log *log,
 			 uint32_t version, const char *missing, int why)
@@ -95,7 +95,7 @@ static void read_flag(struct hotspot_instance *instance)
 		instance->all_code = flag;
 }
 
-/* What the step does not know of stubs it guesses, so that failures do not matter. */
+/* If this fails, the step guesses in stubs without rules. */
 static int read_stubs(struct hotspot_instance *instance, struct op_hotspot *bpf)
 {
 	int r = op_runtime_hotspot_stubs(instance->memory, &instance->layout, bpf,
@@ -203,7 +203,7 @@ static int describe_at(struct hotspot_instance *instance,
 	return 0;
 }
 
-/* @where: which Method it is, and the low bits of the bytecode's address, or 0. */
+/* @where: identity of the Method, and the low bits of the bytecode's address, or 0. */
 static int describe_method(struct hotspot_instance *instance, uint64_t addr,
 			   uint64_t where, bool begins, struct op_runtime_function *ret)
 {
@@ -222,8 +222,8 @@ static int describe_method(struct hotspot_instance *instance, uint64_t addr,
 	return r;
 }
 
-/* The code was gone before its scopes were read. Its method is known, but not what
- * was inlined into it. */
+/* The code was gone before its scopes were read. Its method is known, but not the
+ * methods inlined into it. */
 static int describe_root(struct hotspot_instance *instance,
 			 const struct op_hotspot_place *place, int why,
 			 struct op_runtime_frame *ret)

@@ -124,7 +124,7 @@ void op_runtime_hotspot_identity_set(const struct op_hotspot_layout *l,
 	uint32_t i;
 
 	_Static_assert((int)PIECES < (int)OP_OBJECT_STEPS,
-		       "there is one more of an nmethod");
+		       "an nmethod has one more piece");
 	if (!is_known(l))
 		return;
 	bpf->identity = (struct op_hotspot_identity){

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Method is at an address, and what the kernel copies of one that it meets first. */
+/* Identifies the Method at an address, and defines what the kernel copies of a Method
+ * that it meets first. */
 #ifndef OP_RUNTIME_HOTSPOT_IDENTITY_H
 #define OP_RUNTIME_HOTSPOT_IDENTITY_H
 
@@ -12,8 +13,8 @@
 
 #include "op_hotspot.h"
 
-/* Fill in what tells Methods apart and what names them. A VM with other layouts than those known
- * gets neither. */
+/* Fill in how to identify and to name Methods. A VM with an unknown layout gets
+ * neither. */
 void op_runtime_hotspot_identity_set(const struct op_hotspot_layout *layout,
 				     struct op_hotspot *bpf);
 

@@ -268,7 +268,7 @@ static void take(struct op_hotspot_layout *l, const struct name *n, uint64_t val
 	l->there[n->id] = true;
 }
 
-/* Do we want a field of @type, or its size? */
+/* Is a field of @type, or its size, needed? */
 static bool is_wanted(const char *type, bool sizes)
 {
 	size_t i;
@@ -364,7 +364,7 @@ static int read_members(const struct op_memory *memory,
 	return 0;
 }
 
-/* The first type that lacks a member we need, or NULL. */
+/* The first type that lacks a needed member, or NULL. */
 static const char *find_missing(const struct op_hotspot_layout *l)
 {
 	const bool *there = l->there;

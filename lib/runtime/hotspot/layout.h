@@ -14,8 +14,8 @@
 #include "base/memory.h"
 #include "code/elf/file.h"
 
-/* The exported symbols that say where the tables are and how their entries are
- * laid out. */
+/* The exported symbols with the addresses of the tables and the layout of their
+ * entries. */
 enum op_hotspot_symbol {
 	OP_HOTSPOT_STRUCTS,
 	OP_HOTSPOT_STRUCT_STRIDE,
@@ -40,9 +40,8 @@ struct op_hotspot_image {
 };
 
 /*
- * What is taken from the tables: offsets in bytes; _ADDRESS: the address of a static
- * member; _BYTES: the size of a type. A number in a comment is the JDK versions that have
- * it.
+ * Values from the tables: offsets in bytes; _ADDRESS: the address of a static member;
+ * _BYTES: the size of a type. Numbers in a comment are the JDK versions that have it.
  */
 enum op_hotspot_field {
 	OP_HOTSPOT_VERSION_ADDRESS, /* Abstract_VM_Version::_vm_major_version, an int */
@@ -78,7 +77,7 @@ enum op_hotspot_field {
 	OP_HOTSPOT_BLOB_FRAME_COMPLETE, /* offset from the code's start */
 	OP_HOTSPOT_BLOB_CODE_BEGIN,	/* 9 to 22: a pointer */
 	OP_HOTSPOT_BLOB_CODE_OFFSET,	/* other versions: an offset from the blob */
-	/* the header's size, which tells the blob's class */
+	/* the header's size, which identifies the blob's class */
 	OP_HOTSPOT_BLOB_HEADER_BYTES,
 	OP_HOTSPOT_BLOB_DATA_OFFSET,
 	OP_HOTSPOT_BLOB_MUTABLE, /* 25: a pointer to relocations and then metadata */

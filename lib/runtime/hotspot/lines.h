@@ -14,7 +14,7 @@
  * encoding excludes the byte 0 (since JDK 20). */
 uint32_t op_runtime_hotspot_unsigned5(struct op_reader *r, bool no_zero);
 
-/* What a line table says about one bytecode index. */
+/* The entry of a line table for one bytecode index. */
 struct op_hotspot_line {
 	uint32_t line;	/* 0: unknown */
 	uint32_t first; /* the smallest line of the method; 0: unknown */

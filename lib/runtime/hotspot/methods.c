@@ -62,7 +62,7 @@ void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods)
 	op_objects_deinit(&methods->objects);
 }
 
-/* Where a method is read from: the process, or a copy of what names it. */
+/* The source of a method: the process, or a copy of the data that names it. */
 struct source {
 	const struct op_memory *memory;
 	const struct op_hotspot_layout *layout;
@@ -184,8 +184,8 @@ static int read_slot(const struct source *from, uint64_t addr, const struct obje
 	return r < 0 ? r : read_symbol(from, symbol, ret, ret_len);
 }
 
-/* Append "package.Class.method" and a NUL. *@ret_claim: what the name relies on, to be
- * checked. */
+/* Append "package.Class.method" and a NUL. *@ret_claim: facts on which the name relies,
+ * to be checked. */
 static int add_name(const struct source *from, const struct head *h,
 		    const struct object *pool, struct op_strbuf *to,
 		    struct op_hotspot_claim *ret_claim)
@@ -224,7 +224,8 @@ static int add_name(const struct source *from, const struct head *h,
 	return 0;
 }
 
-/* Append the source file's name, if there is one, and a NUL. Returns whether that is sure. */
+/* Append the source file's name, if there is one, and a NUL. Returns whether the result
+ * is certain. */
 static bool add_file(const struct source *from, const struct head *h,
 		     const struct object *pool, uint64_t klass, struct op_strbuf *to)
 {
@@ -248,8 +249,8 @@ static bool add_file(const struct source *from, const struct head *h,
 	return is_read;
 }
 
-/* Append the line table, which lies between the bytecodes and the end of the object. Returns whether
- * all of it was there. */
+/* Append the line table, which is between the bytecodes and the end of the object.
+ * Returns whether it was complete. */
 static bool add_lines(const struct source *from, const struct head *h,
 		      struct op_strbuf *to)
 {
@@ -346,7 +347,7 @@ static int read_and_keep(struct op_hotspot_methods *methods, const struct source
 
 	if (r == 0)
 		r = read_method(from, addr, &head, &method);
-	/* it was there all the while */
+	/* it was the same Method all the time */
 	if (r == 0)
 		r = op_runtime_hotspot_identity(from->memory, from->layout, addr, &after);
 	if (r < 0)
@@ -407,7 +408,7 @@ int op_runtime_hotspot_methods_add(struct op_hotspot_methods *methods, uint64_t 
 		return r;
 	if (!find(methods, addr, check, &at))
 		r = read_and_keep(methods, &from, addr, check, at, &method);
-	/* what was cut off can be read while the Method lives */
+	/* a part that was cut off can be read while the Method lives */
 	if (r == 0 && at == UINT64_MAX)
 		method->window--;
 	if (r == 0)

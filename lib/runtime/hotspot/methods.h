@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of the methods of one process that frames named: name, file and line table. The
- * memory of a Method is given to another one when its class is unloaded, so each is kept under
- * its address and its identity (identity.h), and what is read of another one is not taken.
+ * A cache of the methods of one process that frames named: name, file and line table.
+ * When a class is unloaded, other Methods get its memory. So each Method is kept under
+ * its address and its identity (identity.h), and the data of another one is refused.
  */
 #ifndef OP_RUNTIME_HOTSPOT_METHODS_H
 #define OP_RUNTIME_HOTSPOT_METHODS_H
@@ -26,11 +26,11 @@ enum {
 
 struct op_hotspot_method {
 	uint64_t addr;
-	uint32_t check;	     /* which one it is at that address */
+	uint32_t check;	     /* its identity at that address */
 	bool whole;	     /* it lacks nothing that could still be read */
 	uint64_t code;	     /* address of the bytecodes */
 	uint32_t code_bytes; /* 0: a native method */
-	uint32_t window;     /* in which it was read last, if it is not whole */
+	uint32_t window;     /* window in which it was read last, if it is not whole */
 	uint32_t file;	     /* offset of the file's name in text */
 	uint32_t lines;	     /* offset of the line table */
 	uint32_t lines_len;
@@ -56,15 +56,16 @@ void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods);
 void op_runtime_hotspot_methods_begin(struct op_hotspot_methods *methods);
 
 /*
- * Get the Method at @addr that has the identity @check; 0: whichever is there now. *@ret is borrowed
- * until the next frame. Returns 0; -EBADMSG if it is not a Method; -ESTALE if it is another one
- * by now; an error of reading; -ENOMEM.
+ * Get the Method at @addr that has the identity @check; 0: any. *@ret is borrowed until
+ * the next frame. Returns 0; -EBADMSG if it is not a Method; -ESTALE if it is another
+ * one by now; an error of reading; -ENOMEM.
  */
 int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t addr,
 				   uint32_t check, const struct op_hotspot_method **ret);
 
-/* Keep the Method at @addr, which @copy has, under the identity that the copy has; *@ret_key is for
- * op_runtime_hotspot_methods_find(). Returns 0; -EBADMSG; an error of reading; -ENOMEM. */
+/* Keep the Method at @addr, whose data is in @copy, under the identity in the copy.
+ * *@ret_key is for op_runtime_hotspot_methods_find(). Returns 0; -EBADMSG; an error of
+ * reading; -ENOMEM. */
 int op_runtime_hotspot_methods_add(struct op_hotspot_methods *methods, uint64_t addr,
 				   const struct op_memory *copy, uint64_t *ret_key);
 /* The Method that was kept with @key, or NULL. */
@@ -72,9 +73,10 @@ const struct op_hotspot_method *
 op_runtime_hotspot_methods_find(const struct op_hotspot_methods *methods, uint64_t key);
 
 /*
- * Does a Method still belong to the class that would give it its name? When a class is
+ * Does a Method still belong to the class that gives it its name? When a class is
  * unloaded, the memory of its constant pool, of its methods and of the class itself is
- * reused, each at its own time. What is read then may be a mixture of several classes.
+ * reused, each at a different time. Data that is read then may be a mixture of several
+ * classes.
  */
 struct op_hotspot_claim {
 	uint64_t method;
@@ -84,8 +86,9 @@ struct op_hotspot_claim {
 	uint64_t name;	   /* the Symbol of the method's name */
 };
 
-/* Returns 0; -EBADMSG if the Method does not belong to the class; or an error of reading.
- * If the VM does not publish the members that this check needs, the claim is accepted. */
+/* Returns 0; -EBADMSG if the Method does not belong to the class; or an error of
+ * reading. If the VM does not publish the members that this check needs, the claim is
+ * accepted. */
 int op_runtime_hotspot_check_owner(const struct op_memory *memory,
 				   const struct op_hotspot_layout *layout,
 				   const struct op_hotspot_claim *claim);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns the VM's names into those that Java programmers write. */
+/* Converts the VM's names to those that Java programmers write. */
 #ifndef OP_RUNTIME_HOTSPOT_NAMES_H
 #define OP_RUNTIME_HOTSPOT_NAMES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the PcDesc rows around a pc and decodes the scopes that they refer to. */
+/* Finds the PcDesc rows around a pc, and decodes the scopes to which they refer. */
 #include "runtime/hotspot/scopes.h"
 
 #include <errno.h>
@@ -299,7 +299,7 @@ static int read_chain(const struct code *c, int32_t at, struct op_hotspot_scopes
 	return 0;
 }
 
-/* Keep of @scopes only the outermost ones that @other has, too. */
+/* Keep only the outermost scopes of @scopes that @other has, too. */
 static void keep_shared(struct op_hotspot_scopes *scopes,
 			const struct op_hotspot_scopes *other)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which methods an offset in a compiled method's code belongs to. The compilers leave a
- * row (PcDesc) for each pc at which the VM may look at the frame, and with it the chain
- * of scopes that were inlined there. With -XX:+DebugNonSafepoints there are rows for all
- * code, and a row covers the code up to its pc. Otherwise there are rows for some places
- * only, mostly calls, and code between two rows may belong to any inlined method.
+ * Finds the methods to which an offset in a compiled method's code belongs. The
+ * compilers make a row (PcDesc) for each pc at which the VM may examine the frame, with
+ * the chain of scopes that were inlined there. With -XX:+DebugNonSafepoints there are
+ * rows for all code, and a row covers the code up to its pc. Otherwise there are rows
+ * for some places only, mostly calls, and code between two rows may belong to any
+ * inlined method.
  */
 #ifndef OP_RUNTIME_HOTSPOT_SCOPES_H
 #define OP_RUNTIME_HOTSPOT_SCOPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks through the blocks of the code heap that has the interpreter: stubs are made there,
- * most of them when the VM starts. */
+/* Searches the blocks of the code heap with the interpreter: it contains the stubs,
+ * most of which the VM makes at its start. */
 #include "runtime/hotspot/stubs.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static int read_u32(const struct walk *w, uint64_t addr, uint64_t *ret)
 	return r;
 }
 
-/* Blobs whose code changes or is made piece by piece, that are entered in other ways than by a call, or
- * that the step knows otherwise. */
+/* Blobs whose code changes or is made piece by piece, that are entered in other ways
+ * than by a call, or that the step handles otherwise. */
 static bool is_other(const char *name)
 {
 	static const char *const others[] = {
@@ -77,7 +77,7 @@ static int find_code(const struct walk *w, uint64_t blob, uint64_t *ret,
 	return r;
 }
 
-/* The rules of the interpreter that @bpf has. */
+/* The rules of the interpreter in @bpf. */
 static void add_interpreter(struct walk *w)
 {
 	const struct op_hotspot *bpf = w->bpf;

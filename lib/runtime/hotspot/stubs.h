@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stubs of a VM: which blobs are such, and the rules of their code (stack.h). */
+/* The stubs of a VM, and the rules of their code (stack.h). */
 #ifndef OP_RUNTIME_HOTSPOT_STUBS_H
 #define OP_RUNTIME_HOTSPOT_STUBS_H
 
@@ -14,20 +14,20 @@
 #include "op_hotspot.h"
 
 enum {
-	OP_HOTSPOT_BLOCKS_MAX = 16384,	  /* of a code heap that are looked at */
+	OP_HOTSPOT_BLOCKS_MAX = 16384,	  /* blocks of a code heap that are examined */
 	OP_HOTSPOT_STUBS_TOTAL = 1 << 20, /* bytes of code that are read */
 };
 
 /*
- * Put the rules of all stubs into @bpf, which has those of its interpreter: those stay. @ret_end is
- * the address of the first block that is not made yet, or 0. Returns 0; an error of reading; -ENOMEM. On
- * failure @bpf is as before.
+ * Add the rules of all stubs to @bpf, after those of its interpreter. @ret_end is the
+ * address of the first block that is not made yet, or 0. Returns 0; an error of
+ * reading; -ENOMEM. On failure @bpf is unchanged.
  */
 int op_runtime_hotspot_stubs(const struct op_memory *memory,
 			     const struct op_hotspot_layout *layout,
 			     struct op_hotspot *bpf, uint64_t *ret_end);
 
-/* Has a block been made at @end since? */
+/* Was a block made at @end since then? */
 bool op_runtime_hotspot_stubs_grew(const struct op_memory *memory, uint64_t end);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum {
 	OP_JITDUMP_HEADER_BYTES = 40,
-	/* So much of a record is read; the lines after that are left out. */
+	/* This much of a record is read. The lines after that are left out. */
 	OP_JITDUMP_RECORD_BYTES = 64 << 10,
 	OP_JITDUMP_ENTRIES_MAX = 1 << 16,
 	OP_JITDUMP_LINES_MAX = 1 << 18,
@@ -56,11 +56,11 @@ struct op_jitdump {
 	uint32_t debug_lines;
 	bool unsorted;
 	bool closed; /* the writer announced that nothing follows */
-	uint64_t
-		dropped; /* the older half of the entries, each time a limit was reached */
+	/* the older half of the entries, each time a limit was reached */
+	uint64_t dropped;
 };
 
-/* What is known of an address. The strings are valid until the next call. */
+/* The function and line of an address. The strings are valid until the next call. */
 struct op_jitdump_found {
 	const char *name;
 	const char *file; /* "" if unknown */

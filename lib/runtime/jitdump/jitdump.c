@@ -24,10 +24,9 @@ enum {
 	READ_BYTES_MAX = 2 << 20,
 };
 
-/* A look that takes longer than this is followed by a pause of four times
- * its duration. */
+/* If reading takes longer than this, a pause of four times its duration follows. */
 static const uint64_t QUICK_NS = UINT64_C(100000);
-/* The pause after a look that found nothing: opening the file takes some microseconds. */
+/* The pause after a read that found nothing: opening the file takes some microseconds. */
 static const uint64_t LOOK_NS = UINT64_C(10000000);
 
 struct image {

@@ -16,7 +16,8 @@ enum {
 	 * 8 in 11, 4 in 9, and is 3 since 12. */
 	STRIDE_LEAST = 3,
 	STRIDE_MOST = 8,
-	ENTRIES_SEEN = 24, /* of a table, before it is read whole */
+	/* entries of a table that are checked before it is read whole */
+	ENTRIES_SEEN = 24,
 	LENGTH_MOST = 1 << 20,
 	TRIES_MOST = 256, /* tables read whole */
 	/* The code is looked for in pieces of the file: a piece of WINDOW bytes each STEP. */
@@ -35,14 +36,14 @@ static uint32_t word_at(const uint8_t *bytes)
 	return ret;
 }
 
-/* Where the builtin after one of [@offset, @offset + @length) begins: one byte at least is
- * between them. */
+/* The earliest start of the builtin after the one at [@offset, @offset + @length). At
+ * least one byte is between them. */
 static uint32_t next_offset(uint32_t offset, uint32_t length, uint32_t align)
 {
 	return OP_ALIGN_UP(offset + length + 1, align);
 }
 
-/* Do the @count entries at @bytes look like the first ones of a table? */
+/* Do the @count entries at @bytes look like the first entries of a table? */
 static bool begins_table(const uint8_t *bytes, uint32_t stride, uint32_t align,
 			 uint32_t count)
 {
@@ -91,7 +92,7 @@ static int read_table(struct op_elf *elf, uint64_t off, uint32_t stride, uint32_
 	return 1;
 }
 
-/* A piece of .rodata: look for the table in it. */
+/* Search a piece of .rodata for the table. */
 static int see_table(void *data, const uint8_t *bytes, size_t len, uint64_t off)
 {
 	struct op_node_found *found = data;
@@ -142,8 +143,8 @@ static bool all_traps(const uint8_t *bytes, size_t len)
 	return !len;
 }
 
-/* Do the builtins fit that are in @bytes, WINDOW bytes from @from of their code on? *@hint:
- * the first builtin whose gap is not before that. */
+/* Do the builtins in @bytes fit, WINDOW bytes from @from of their code on? *@hint: the
+ * first builtin whose gap is not before that. */
 static bool fits_window(const struct op_node_places *p, const uint8_t *bytes,
 			uint32_t from, uint32_t *hint)
 {
@@ -181,8 +182,8 @@ static int fits_all(struct op_elf *elf, const struct op_node_places *p, uint64_t
 	return 1;
 }
 
-/* Look at one window of code, WINDOW bytes at ELF address @vaddr. @low: where its segment
- * begins. Returns 1 with *@ret, 0 or -errno. */
+/* Search one window of code, WINDOW bytes at ELF address @vaddr. @low: start of its
+ * segment. Returns 1 with *@ret, 0 or -errno. */
 static int see_window(struct op_elf *elf, const struct op_node_places *p, uint64_t vaddr,
 		      uint64_t low, uint64_t *ret)
 {

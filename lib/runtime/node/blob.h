@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is found of V8 in a file whose symbols are gone. V8's builtins are one piece of code,
- * and a table in .rodata has the place of each. The gaps between them are filled with int3, so
- * that only the right place in .text fits the whole table. Their names, V8's version and the
- * sizes of its bytecodes stand in .rodata as well.
+ * Finds V8 in a file without symbols. V8's builtins are one piece of code, and a table
+ * in .rodata has the place of each. The gaps between them are filled with int3, so that
+ * only the right place in .text matches the whole table. Their names, V8's version and
+ * the sizes of its bytecodes are also in .rodata.
  */
 #ifndef OP_RUNTIME_NODE_BLOB_H
 #define OP_RUNTIME_NODE_BLOB_H
@@ -26,11 +26,13 @@ struct op_node_blob {
 	uint64_t builtins_end;
 	uint64_t prologue; /* BaselineOutOfLinePrologue; 0: not found */
 	uint64_t prologue_end;
-	struct op_node_opcodes opcodes;	     /* count 0: not found */
-	char version[OP_NODE_VERSION_BYTES]; /* "15.6"; "": not found, or two of them */
+	struct op_node_opcodes opcodes; /* count 0: not found */
+	/* "15.6"; "": not found, or two different ones */
+	char version[OP_NODE_VERSION_BYTES];
 };
 
-/* @version: look for that too. Returns 1 with *@ret; 0 if @elf has no builtins; or -errno. */
+/* @version: search for the version, too. Returns 1 with *@ret; 0 if @elf has no
+ * builtins; or -errno. */
 int op_runtime_node_blob(struct op_elf *elf, bool version, struct op_node_blob *ret);
 
 #endif

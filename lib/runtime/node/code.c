@@ -179,7 +179,8 @@ static bool is_plausible(uint64_t word)
 	return op_node_is_object(word) && word >> ADDRESS_BITS == 0;
 }
 
-/* Make whole words of those of a header: the map, and the Code, which is a trusted object. */
+/* Make whole words from those of a header: the map, and the Code, which is a trusted
+ * object. */
 static void expand_head(const struct op_node_heap *heap, uint64_t word[HEAD_WORDS])
 {
 	uint64_t trusted = heap->layout->trusted ? heap->trusted_cage : heap->cage;
@@ -230,7 +231,7 @@ static int find_head(struct op_node_codes *codes, uint64_t pc, struct op_node_co
 	uint64_t start = OP_ALIGN_DOWN(pc, (uint64_t)ALIGN);
 	uint8_t bytes[CHUNK];
 	uint64_t have = start; /* the first byte in bytes[] is at this address */
-	uint32_t heads = 0;    /* that were looked at */
+	uint32_t heads = 0;    /* words that were examined */
 
 	for (; pc - start < OP_NODE_CODE_MAX; start -= ALIGN) {
 		uint64_t word[HEAD_WORDS];
@@ -256,7 +257,7 @@ static int find_head(struct op_node_codes *codes, uint64_t pc, struct op_node_co
 			expand_head(codes->heap, word);
 		if (r == 0 && (!is_plausible(word[0]) || !is_plausible(word[1])))
 			continue;
-		/* Each costs reads of the process, which may have nothing else. */
+		/* Each costs reads of the process, which may have no such code. */
 		if (r == 0 && heads++ >= OP_NODE_HEADS_MAX) {
 			codes->heads_lost++;
 			return -ENOENT;
@@ -272,7 +273,7 @@ static int find_head(struct op_node_codes *codes, uint64_t pc, struct op_node_co
 	return -ENOENT;
 }
 
-/* Word number @i of the array that @object points to; its length is checked. */
+/* Word number @i of the array to which @object points, with a check of its length. */
 static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
 		   uint64_t *ret)
 {
@@ -288,8 +289,8 @@ static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
 		ret);
 }
 
-/* The SharedFunctionInfo that @word points to, directly or through its wrapper;
- * 0: none. */
+/* The SharedFunctionInfo to which @word points, directly or through its wrapper; 0:
+ * none. */
 static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 {
 	uint64_t in_heap = op_runtime_node_of_heap(heap, word & ~(uint64_t)WEAK);
@@ -297,7 +298,7 @@ static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 	word &= ~(uint64_t)WEAK;
 	if (op_runtime_node_type(heap, in_heap) == (int)heap->layout->type.shared)
 		return in_heap;
-	/* the wrapper is a trusted object, if there are such */
+	/* the wrapper is a trusted object in versions with such objects */
 	if (op_runtime_node_word(heap, word, op_node_offset(heap->layout, 8), &word) < 0)
 		return 0;
 	word = op_runtime_node_of_heap(heap, word);
@@ -345,7 +346,7 @@ static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 	return 0;
 }
 
-/* Read the members of the Code that @object points to. */
+/* Read the members of the Code to which @object points. */
 static int read_code(const struct op_node_heap *heap, uint64_t object,
 		     struct op_node_code *ret)
 {

@@ -3,7 +3,7 @@
  * A cache of the code of one process that frames named: bytecodes, and the machine code
  * that V8 generated from them. Machine code is found by a pc: a header precedes it and
  * leads to an object that leads back. Entries are compared with the process before each
- * use, and read again once a window. Where the process has gone, what was known last is used.
+ * use, and read again once a window. If the process is gone, the last state is used.
  */
 #ifndef OP_RUNTIME_NODE_CODE_H
 #define OP_RUNTIME_NODE_CODE_H
@@ -19,7 +19,7 @@
 enum {
 	/* bytes searched backwards from a pc for the code's start */
 	OP_NODE_CODE_MAX = 1 << 20,
-	/* words on the way that are looked at more closely for a pc */
+	/* words on the way that are examined closely for a pc */
 	OP_NODE_HEADS_MAX = 64,
 	/* entries of each kind; beyond that all are dropped */
 	OP_NODE_CODES_MAX = 8192,
@@ -39,30 +39,30 @@ struct op_node_opcodes {
 /* A BytecodeArray and its source position table. */
 struct op_node_bytecode {
 	uint64_t object;
-	uint64_t owner;	    /* whose it is, as the caller says; 0: not known */
-	uint32_t window;    /* in which it was read */
+	uint64_t owner;	    /* its function, as the caller numbers it; 0: not known */
+	uint32_t window;    /* window in which it was read */
 	uint64_t length;    /* tagged word; the table is valid while it is unchanged */
 	uint64_t positions; /* tagged word */
 	uint8_t *table;
 	size_t table_len;
-	uint8_t *bytes; /* the bytecodes, where baseline code needed them; or NULL */
+	uint8_t *bytes; /* the bytecodes, if baseline code needed them, or NULL */
 	size_t bytes_len;
 };
 
 /* A call that was inlined. */
 struct op_node_inlined {
-	struct op_node_position call; /* where the call is */
+	struct op_node_position call; /* place of the call */
 	uint64_t shared;	      /* points to the called function, or 0 */
 };
 
 struct op_node_code {
 	uint64_t start; /* [start, end): the instructions */
 	uint64_t end;
-	uint32_t window; /* in which it was read */
+	uint32_t window; /* window in which it was read */
 	/* the header before them; code is valid while it is unchanged */
 	uint64_t head[OP_NODE_HEAD_WORDS];
-	uint64_t
-		bytecode; /* baseline code: points to its BytecodeArray, once known; else 0 */
+	/* baseline code: points to its BytecodeArray, once known; else 0 */
+	uint64_t bytecode;
 	uint64_t shared; /* optimised code: points to its function; else 0 */
 	uint8_t *table;	 /* source positions, or bytecode offsets of baseline code */
 	size_t table_len;
@@ -77,7 +77,7 @@ struct op_node_codes {
 	OP_VEC(struct op_node_bytecode) bytecodes;
 	OP_VEC(struct op_node_code) all;
 	uint32_t window;
-	size_t bytecodes_bytes; /* what their tables take */
+	size_t bytecodes_bytes; /* bytes of their tables */
 	size_t all_bytes;
 	uint64_t heads_lost; /* searches that ended at OP_NODE_HEADS_MAX */
 };
@@ -91,9 +91,9 @@ void op_runtime_node_codes_window(struct op_node_codes *codes);
 
 /*
  * The source position of the bytecode at @offset (from the object's first byte) of the
- * BytecodeArray that @object points to. @owner: a number for its function, by which it
- * is known when the process has gone; 0: none. Returns 0; -EBADMSG if it is not one; an error of
- * reading; -ENOMEM.
+ * BytecodeArray to which @object points. @owner: a number for its function, which
+ * identifies it after the process has ended; 0: none. Returns 0; -EBADMSG if it is not
+ * one; an error of reading; -ENOMEM.
  */
 int op_runtime_node_bytecode_position(struct op_node_codes *codes, uint64_t object,
 				      uint64_t owner, uint32_t offset,

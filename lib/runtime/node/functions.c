@@ -17,7 +17,7 @@
 enum {
 	SHARED_BYTES = 128,
 	SCOPE_LOCALS = 2,      /* the word with their number */
-	SCOPE_INLINE_MAX = 75, /* if there are more, their names are in a table */
+	SCOPE_INLINE_MAX = 75, /* if there are more locals, their names are in a table */
 	SCOPE_SEARCH = 8,      /* words after the locals that are searched for a name */
 	SCOPE_NAME = 2,	       /* the first of these words, which always exist */
 	LOCALS_MAX = 1 << 22,
@@ -37,12 +37,12 @@ struct head {
 
 enum {
 	TAG = 1, /* of a pointer */
-	/* bytes of a copy: those of objects, and of their characters or elements at most */
+	/* bytes of a copy: those of objects, and most of their characters or elements */
 	SCOPE_BYTES = 128,
 	SCRIPT_BYTES = 128,
 	STRING_BYTES = 16,
 	STRING_LENGTH = 12,
-	PARTS_BYTES = 32, /* of a string that has others for parts, too */
+	PARTS_BYTES = 32, /* of a string with other strings as parts */
 	PART_FIRST = 16,
 	NAME_CHARS = 128,
 	FILE_CHARS = 256,
@@ -97,7 +97,7 @@ void op_runtime_node_copies(const struct op_node_layout *l,
 		return;
 	ret[SHARED] = piece(SHARED, 0, l->shared_id + 4);
 	ret[SCOPE] = piece(SHARED, l->shared_name, SCOPE_BYTES);
-	/* each local has two words; their number is the upper half of its word */
+	/* each local has two words; the number of locals is the upper half of its word */
 	ret[SCOPE_WORDS] = piece(SCOPE, names, SCOPE_SEARCH * 8);
 	ret[SCOPE_WORDS].tag = SCOPE;
 	ret[SCOPE_WORDS].width_at = (uint8_t)(l->scope_slots + SCOPE_LOCALS * 8 + 4);
@@ -166,7 +166,7 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 {
 	const struct op_node_layout *l = heap->layout;
 	uint8_t bytes[SHARED_BYTES];
-	/* Not more: the next page may not be mapped. */
+	/* Not more, because the next page may not be mapped. */
 	size_t len = l->shared_id + sizeof(uint32_t);
 	struct op_reader r = op_reader_init(bytes, len);
 	int type = op_runtime_node_type(heap, object);
@@ -199,9 +199,10 @@ static bool is_extent(uint64_t first, uint64_t second)
 
 /*
  * The words of a ScopeInfo are {flags, parameters, locals, [start, end,] names of the
- * locals, their kinds, [a class's], [the function's name, its place], [a name inferred by
- * the parser], [start, end], ...}. The flags say which of these exist, and differ between
- * versions. So the first string after the locals that is not empty is taken for the name.
+ * locals, their kinds, [a class's], [the function's name, its place], [a name inferred
+ * by the parser], [start, end], ...}. The flags determine which of these exist, and
+ * differ between versions. So the first string after the locals that is not empty
+ * counts as the name.
  */
 static int read_scope(const struct op_node_heap *heap, uint64_t object,
 		      struct op_strbuf *name, int32_t *ret_start)
@@ -263,11 +264,12 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 	return 0;
 }
 
-/* A class's initializer as V8's stack traces name it, where it has the name of the class;
- * else NULL. */
+/* The name of a class's initializer in V8's stack traces, if the class has a name;
+ * otherwise NULL. */
 static const char *initializer_name(const struct op_node_layout *l, uint32_t kind)
 {
-	uint32_t kinds = l->kind_static - l->kind_members; /* of one; of the other too */
+	/* kinds for members; static ones have as many */
+	uint32_t kinds = l->kind_static - l->kind_members;
 
 	if (!l->kind_members || kind < l->kind_members)
 		return NULL;
@@ -347,7 +349,7 @@ int op_runtime_node_function(struct op_node_functions *functions, uint64_t objec
 	}
 	r = read_head(functions->heap, object, &head);
 	if (r < 0) {
-		/* Where the process is gone, it is what it was last. */
+		/* If the process is gone, use the last state. */
 		if (r == -EBADMSG || !f || check)
 			return r;
 		*ret = f;

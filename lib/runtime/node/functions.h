@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of the functions (SharedFunctionInfo objects) of one process that frames named.
- * The garbage collector may move an object and reuse its memory for another. So a frame says which
- * function it was (op_node_check()). Calls that were inlined do not: for them each entry is
- * compared with the process once a window. Most come as copies that the kernel made.
+ * A cache of the functions (SharedFunctionInfo objects) of one process that frames
+ * named. The garbage collector may move an object and reuse its memory for another. So
+ * a frame identifies its function (op_node_check()). Calls that were inlined do not:
+ * for them each entry is compared with the process once a window. Most entries come as
+ * copies that the kernel made.
  */
 #ifndef OP_RUNTIME_NODE_FUNCTIONS_H
 #define OP_RUNTIME_NODE_FUNCTIONS_H
@@ -21,22 +22,24 @@
 enum {
 	/* entries; beyond that all are dropped and read again */
 	OP_NODE_SCRIPTS_MAX = 4096,
-	/* lines of all scripts; the same, and until then those of one script more are
-	 * unknown */
+	/* lines of all scripts; beyond that all are dropped, and until then further
+	 * scripts have no lines */
 	OP_NODE_LINES_MAX = 4 << 20,
 	/* bytes of a source that is searched for line ends */
 	OP_NODE_SOURCE_MAX = 16 << 20,
-	/* times that a script is read until it has lines: the collector may be moving its text */
+	/* times that a script is read until it has lines, because the collector may be
+	 * moving its text */
 	OP_NODE_SCRIPT_READS = 4,
 };
 
 struct op_node_script {
 	uint64_t object; /* points to the Script */
-	uint64_t id; /* as it stands in the Script; no two of a process have the same */
-	/* where its text begins in its file, counted from 0; before it where V8 put text in front */
+	uint64_t id; /* number in the Script; no two scripts of a process have the same */
+	/* line at which its text begins in its file, counted from 0; negative if V8 put
+	 * text in front */
 	int32_t first_line;
 	int32_t first_column;
-	unsigned int reads; /* OP_NODE_SCRIPT_READS: its lines are looked for no more */
+	unsigned int reads; /* at OP_NODE_SCRIPT_READS the search for its lines ends */
 	char *name;
 	uint32_t *ends; /* offsets in the source at which lines end */
 	size_t len;
@@ -52,8 +55,8 @@ struct op_node_scripts {
 	struct op_map64 by_object;
 	OP_VEC(struct op_node_script) all;
 	size_t lines;
-	uint64_t refused; /* scripts for whose lines there was no room */
-	bool full;	  /* others have the room that one was refused for */
+	uint64_t refused; /* scripts whose lines did not fit */
+	bool full;	  /* others occupy memory that a script was refused */
 };
 
 /* Borrows @heap. */
@@ -61,12 +64,13 @@ void op_runtime_node_scripts_init(struct op_node_scripts *scripts,
 				  const struct op_node_heap *heap);
 void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts);
 
-/* Drop all entries if there are too many; strings given out before are freed then. */
+/* Drop all entries if there are too many. This frees strings given out before. */
 void op_runtime_node_scripts_trim(struct op_node_scripts *scripts);
 
-/* The script @object, or, where @id is not NULL, the one that had that id there. *@ret is borrowed
- * until the next call, its name until room is made. Returns 0; -EBADMSG if @object is not a Script;
- * -ESTALE if it is another one by now; an error of reading; -ENOMEM. */
+/* The script @object. With @id (not NULL), the one that had that id there. *@ret is
+ * borrowed until the next call, its name until entries are dropped. Returns 0; -EBADMSG
+ * if @object is not a Script; -ESTALE if it is another one by now; an error of reading;
+ * -ENOMEM. */
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 			   const uint64_t *id, const struct op_node_script **ret);
 /* The line and column of character @offset, each counted from 1, columns in UTF-16 units as V8
@@ -104,7 +108,7 @@ void op_runtime_node_functions_init(struct op_node_functions *functions,
 void op_runtime_node_functions_deinit(struct op_node_functions *functions);
 void op_runtime_node_functions_window(struct op_node_functions *functions);
 
-/* Drop all entries if there are too many; strings given out before are freed then. Call
+/* Drop all entries if there are too many. This frees strings given out before. Call
  * this before the functions of a frame are read. */
 void op_runtime_node_functions_trim(struct op_node_functions *functions);
 
@@ -113,10 +117,10 @@ void op_runtime_node_copies(const struct op_node_layout *l,
 			    struct op_object_step ret[OP_OBJECT_STEPS]);
 
 /*
- * Get the SharedFunctionInfo that @object points to. If @check is not NULL, it must be the one of
- * which op_node_check() says so. *@ret is borrowed until the next call, its name until room is made.
- * Returns 0; -EBADMSG if it is not one; -ESTALE if it is a different one by now; an error of
- * reading; -ENOMEM.
+ * Get the SharedFunctionInfo to which @object points. With @check (not NULL), it must
+ * have that op_node_check(). *@ret is borrowed until the next call, its name until
+ * entries are dropped. Returns 0; -EBADMSG if it is not one; -ESTALE if it is a
+ * different one by now; an error of reading; -ENOMEM.
  */
 int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
 			     const uint32_t *check, const struct op_node_function **ret);

@@ -22,8 +22,8 @@ enum {
 	UNCACHED = 16, /* external, without the address of its characters */
 
 	STRING_HASH = 4, /* after the map: the hash, the length, 32 bits each; then: */
-	STRING_PARTS =
-		8, /* cons: two strings; thin: the actual one; sliced: parent, offset */
+	/* cons: two strings; thin: the actual one; sliced: parent, offset */
+	STRING_PARTS = 8,
 	STRING_CHARS = 16, /* external: the address of the characters */
 	STRING_LEN_MAX = 1 << 29,
 	HOPS_MAX = 8, /* indirections from a string to its characters */
@@ -89,7 +89,7 @@ int op_runtime_node_length(const struct op_node_heap *heap, uint64_t object,
 	return 0;
 }
 
-/* The offset of what is @after bytes behind an object's map. */
+/* The offset of a member @after bytes behind an object's map. */
 static uint32_t head_bytes(const struct op_node_heap *heap, uint32_t after)
 {
 	return (op_node_is_compressed(heap->layout) ? 4 : 8) + after;
@@ -161,7 +161,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 	uint32_t whole;
 	uint32_t len = 0;
 	uint32_t first =
-		0; /* as long the first part of a cons string must be; 0: it is none */
+		0; /* minimum length of a cons string's first part; 0: it has none */
 	int hops;
 	int r;
 
@@ -189,7 +189,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			ret->addr = object - 1 + parts + skip * ret->wide;
 			return skip + len <= whole ? 0 : -EBADMSG;
 		case KEPT_EXTERNAL:
-			/* Where V8 is in a sandbox, a handle is there. */
+			/* If V8 is in a sandbox, a handle is there. */
 			if (type & UNCACHED || heap->layout->trusted)
 				return -EBADMSG;
 			r = op_memory_read(heap->memory,
@@ -217,7 +217,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 	return -EBADMSG;
 }
 
-/* A surrogate that stands alone is no character. */
+/* A single surrogate is not a character. */
 static void add_wide(struct op_strbuf *to, struct op_reader *r, size_t count)
 {
 	uint32_t high = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads objects of V8's heap in another process. A word is a small integer (in its upper
- * half), or, if its lowest bit is set, an object's address plus one ("points to" the
- * object). Where V8 compresses pointers, a word has 32 bits in the process: the lower half of the
- * address in a cage of 4 GiB, or a small integer times two. Here it is made as long as the others. Nothing read is trusted: the map of an object gives its type, and strings and
- * arrays are bounded.
+ * Reads objects of V8's heap in another process. A word is a small integer (in its
+ * upper half), or, if its lowest bit is set, an object's address plus one ("points to"
+ * the object). If V8 compresses pointers, a word has 32 bits in the process: the lower
+ * half of the address in a cage of 4 GiB, or a small integer times two. Here it is
+ * extended to the size of the others. Nothing read is trusted: the map of an object
+ * gives its type, and strings and arrays are bounded.
  */
 #ifndef OP_RUNTIME_NODE_HEAP_H
 #define OP_RUNTIME_NODE_HEAP_H
@@ -46,7 +47,7 @@ static inline uint64_t op_node_whole(uint64_t cage, uint32_t half)
 	return half & 1 ? cage | half : (uint64_t)(uint32_t)((int32_t)half >> 1) << 32;
 }
 
-/* Where the 4 GiB begin that an address lies in. */
+/* The start of the 4 GiB that contain an address. */
 static inline uint64_t op_node_cage(uint64_t address)
 {
 	return address & ~(uint64_t)UINT32_MAX;

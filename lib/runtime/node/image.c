@@ -18,8 +18,8 @@ enum {
 
 static const char builtin_prefix[] = "Builtins_";
 
-/* A file without V8's symbols has this undefined one, as all that V8 was linked into by clang do:
- * Chromium, Deno, workerd. */
+/* A file without V8's symbols has this undefined symbol, like all files into which
+ * clang linked V8: Chromium, Deno, workerd. */
 static const char marker[] =
 	"_ZTHN2v88internal12trap_handler16TrapHandlerGuard10is_active_E";
 
@@ -40,7 +40,7 @@ static int see_marker(void *data, const struct op_elf_symbol *symbol, uint32_t n
 	       memcmp(text, marker, sizeof(marker)) == 0;
 }
 
-/* Smaller files, and files that export much, are excluded by that alone. */
+/* This excludes smaller files, and files that export much. */
 static bool may_have_v8(struct op_elf *elf)
 {
 	struct op_elf_symtab table;
@@ -52,7 +52,7 @@ static bool may_have_v8(struct op_elf *elf)
 	       op_elf_symbol_each(elf, &table, see_marker, &m) > 0;
 }
 
-/* What the symbols say about the builtins. */
+/* The builtins, from the symbols. */
 struct builtins {
 	struct op_elf *elf;
 	const struct op_elf_symtab *table;
@@ -146,7 +146,7 @@ static int find_by_symbols(struct op_elf *elf, struct op_node_image *ret)
 	return r < 0 ? r : 1;
 }
 
-/* The same for a file without .symtab, and V8's version, "" if unknown, if that is wanted. */
+/* The same for a file without .symtab. Also V8's version if that is wanted, or "". */
 static int find_by_places(struct op_elf *elf, char version[OP_NODE_VERSION_BYTES],
 			  struct op_node_image *ret)
 {

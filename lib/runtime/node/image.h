@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a file Node.js, which version of V8 is in it, and where are V8's builtins? */
+/* Is a file Node.js, which version of V8 does it contain, and where are V8's builtins? */
 #ifndef OP_RUNTIME_NODE_IMAGE_H
 #define OP_RUNTIME_NODE_IMAGE_H
 
@@ -17,7 +17,7 @@ struct op_node_image {
 	uint64_t prologue_end;
 };
 
-/* As op_runtime_ops.probe. */
+/* Like op_runtime_ops.probe. */
 int op_runtime_node_image(struct op_elf *elf, const char *path,
 			  const struct op_layouts *layouts, struct op_log *log,
 			  struct op_node_image *ret, struct op_runtime_loop *ret_loop);

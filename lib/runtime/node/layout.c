@@ -11,7 +11,7 @@
 enum {
 	PUBLISHED_MAX = 4096, /* a larger offset or type is an error */
 	OBJECT_BYTES_MAX = 256,
-	SHARED_ID_MAX = 60, /* what the step reads of a SharedFunctionInfo */
+	SHARED_ID_MAX = 60, /* bytes that the step reads of a SharedFunctionInfo */
 };
 
 /* A number that the binary publishes, under one of its possible names. */
@@ -81,7 +81,7 @@ static const struct published published[] = {
 			sizeof(uint32_t), 1, NULL                                        \
 	}
 
-/* What V8 does not publish. */
+/* Numbers that V8 does not publish. */
 static const struct op_layouts_field fields[] = {
 	FIELD(array_slot),
 	FIELD(array_bytes),
@@ -103,7 +103,7 @@ static const struct op_layouts_field fields[] = {
 	FIELD(tagged),
 	FIELD(raw_lengths),
 	FIELD(trusted),
-	/* and what no version of Node.js needs, because it publishes it */
+	/* also numbers that no version of Node.js needs, because it publishes them */
 	FIELD(function_shared),
 	FIELD(frame_wasm),
 	FIELD(shared_name),
@@ -123,7 +123,7 @@ enum {
 	FUNCTION_BYTES_MAX = 120,
 };
 
-/* Does a section say what is not published? */
+/* Does a section have all numbers that are not published? */
 static bool is_complete(const struct op_node_layout *l)
 {
 	return l->function_shared && l->shared_name && l->shared_script &&
@@ -250,7 +250,7 @@ static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
 	return op_elf_find_symbols(elf, names, SYMBOLS, ret);
 }
 
-/* What follows from what was read. */
+/* Numbers that follow from the others. */
 static void derive(struct op_node_layout *ret)
 {
 	ret->tagged = ret->tagged ? ret->tagged : 8;
@@ -278,9 +278,9 @@ int op_runtime_node_layout_of(const char *version, const char *path,
 	return 1;
 }
 
-/* Does it publish what debuggers need, and has it whole pointers? Chrome and Electron compress
- * them, so that their objects are laid out otherwise than those of Node.js of the same version,
- * and are as a rule built without what is published. */
+/* Does it publish what debuggers need, and are its pointers whole? Chrome and Electron
+ * compress them. So their objects have another layout than in Node.js of the same
+ * version, and usually they publish nothing. */
 static bool is_node(struct op_elf *elf, const struct op_elf_symbol *symbol,
 		    const char *path, const char *version, struct op_log *log)
 {

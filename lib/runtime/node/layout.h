@@ -14,8 +14,8 @@
 #include "runtime/layouts.h"
 #include "runtime/node/positions.h"
 
-/* Offsets in bytes that are the same in all known versions (and published as well), where a
- * tagged word has eight bytes; op_node_offset() gives them for others. */
+/* Offsets in bytes that are the same in all known versions (and published as well), for
+ * tagged words of eight bytes. op_node_offset() gives them for other sizes. */
 enum {
 	OP_NODE_MAP_TYPE = 12, /* Map: instance type, 16 bits */
 	OP_NODE_LENGTH = 8,    /* FixedArray, ByteArray, BytecodeArray */
@@ -56,8 +56,8 @@ struct op_node_layout {
 
 	uint32_t scope_slots; /* offset of a ScopeInfo's words */
 	uint32_t scope_fixed; /* words before the locals */
-	uint32_t
-		scope_position; /* the word with the first position; 0: after the names */
+	/* the word with the first position; 0: after the names */
+	uint32_t scope_position;
 
 	struct op_node_types type;
 
@@ -73,17 +73,17 @@ struct op_node_layout {
 	uint32_t deopt_shared;
 	uint32_t deopt_inlining;
 
-	uint32_t
-		tagged; /* bytes of a tagged word: 4 if pointers are compressed, else 8 */
-	uint32_t
-		raw_lengths; /* an array's length is no small integer; but a BytecodeArray's */
+	/* bytes of a tagged word: 4 if pointers are compressed, else 8 */
+	uint32_t tagged;
+	/* an array's length is no small integer, except a BytecodeArray's */
+	uint32_t raw_lengths;
 	uint32_t array_length; /* in a BytecodeArray: its length */
-	/* BytecodeArrays and Codes lie in 4 GiB of their own, and a SharedFunctionInfo has a handle
-	 * of its code in place of a pointer */
+	/* BytecodeArrays and Codes are in 4 GiB of their own, and a SharedFunctionInfo
+	 * has a handle of its code in place of a pointer */
 	uint32_t trusted;
 
-	/* the first FunctionKind of the initializer of a class's members, and of static ones; 0:
-	 * initializers have names of their own */
+	/* the first FunctionKind of the initializer of a class's members, and of static
+	 * ones; 0: initializers have names of their own */
 	uint32_t kind_members;
 	uint32_t kind_static;
 
@@ -117,7 +117,8 @@ int op_runtime_node_layout(struct op_elf *elf, const char *path,
 			   const struct op_layouts *layouts, struct op_log *log,
 			   struct op_node_layout *ret);
 
-/* The same for the version "15.6", of which nothing is published: its section must say it all. */
+/* The same for the version "15.6" of V8 that publishes nothing: its section must have
+ * all numbers. */
 int op_runtime_node_layout_of(const char *version, const char *path,
 			      const struct op_layouts *layouts, struct op_log *log,
 			      struct op_node_layout *ret);

@@ -18,7 +18,7 @@ enum {
 	/* V8 reserves one range of addresses for its code, of 128 MiB to 512 MiB. */
 	CODE_SPAN = 512 << 20,
 	GAP = 512 << 10,   /* less than the builtins take up */
-	AT_START = -2,	   /* instead of a character offset: the start of the function */
+	AT_START = -2,	   /* in place of a character offset: the start of the function */
 	BEGIN_BYTES = 256, /* of a text, that are compared */
 };
 
@@ -103,9 +103,8 @@ static void node_detach(void *data)
 
 /*
  * All anonymous code is V8's. Mappings within the span of V8's code range become one
- * range, because pages come and go in it. The largest piece without a gap in which V8
- * could have mapped its builtins is also given to the step, which saves the step a
- * search.
+ * range, because pages come and go in it. The step also gets the largest piece without
+ * a gap in which V8 could have mapped its builtins, which saves it a search.
  */
 static int node_update(void *data, const struct op_runtime_target *target, void *bpf,
 		       struct op_runtime_code *ret)
@@ -269,7 +268,7 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	}
 	if (!w->shared)
 		return -EBADMSG;
-	/* what was inlined is not known then */
+	/* inlined functions are not known then */
 	if (r < 0 || code->shared) {
 		at.offset = -1;
 		ret->approximate = true;
@@ -316,7 +315,7 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 		return r;
 	ret->fresh = instance->functions.reads != reads;
 	if (r < 0 && !w.shared) {
-		/* Code without a function: nothing tells one from another. */
+		/* Code without a function: nothing distinguishes one from another. */
 		ret->function[0] =
 			(struct op_runtime_function){ .name = name_of_type(instance, &w),
 						      .file = "" };
@@ -329,14 +328,15 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 	return 0;
 }
 
-/* What the kernel copied, and the process for the rest. */
+/* Read the kernel's copy, and the rest from the process. */
 struct copied {
 	struct op_memory memory;
 	const struct op_memory *copy;
 	const struct op_memory *process;
 };
 
-/* What the copy has only the beginning of must begin so in the process still. */
+/* If the copy has only the beginning of a text, the process's text must still begin
+ * with it. */
 static int copied_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		       size_t len)
 {

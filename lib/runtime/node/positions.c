@@ -20,8 +20,8 @@ enum {
 	INLINING_MASK = 0xffff,
 };
 
-/* A number of seven bits a byte, lowest first; the highest bit says that more bytes
- * follow. */
+/* A number with seven bits in each byte, lowest first. The highest bit is set if more
+ * bytes follow. */
 static uint64_t read_vlq(struct op_reader *r)
 {
 	uint64_t value = 0;

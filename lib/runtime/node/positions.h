@@ -19,7 +19,7 @@ struct op_node_position op_runtime_node_position(uint64_t raw);
 /* How a version of V8 encodes source position tables. */
 struct op_node_table_form {
 	int32_t first; /* code offset that the first entry is relative to */
-	/* entries begin with an unsigned number whose lowest bits, so many, are flags;
+	/* entries begin with an unsigned number whose lowest bits are flags, this many;
 	 * 0: with a signed number */
 	uint32_t flag_bits;
 };

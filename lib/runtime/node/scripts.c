@@ -26,10 +26,10 @@ struct head {
 	uint64_t column_offset;
 	uint64_t line_ends;
 	uint64_t id;
-	uint64_t url; /* what its text says of itself: sourceURL=; 0: nothing */
+	uint64_t url; /* sourceURL= in its text; 0: none */
 };
 
-/* Where lines end. */
+/* The ends of lines: */
 struct ends {
 	OP_VEC(uint32_t) at;
 	size_t room; /* for so many */
@@ -210,7 +210,7 @@ static int read_ends(const struct op_node_heap *heap, const struct head *h,
 	return 0;
 }
 
-/* The small integer @word of a Script, or 0 if it is none or makes no sense. */
+/* The small integer @word of a Script, or 0 if it is none or implausible. */
 static int32_t place_of(uint64_t word)
 {
 	int32_t value = op_node_small(word);
@@ -219,7 +219,7 @@ static int32_t place_of(uint64_t word)
 										 : 0;
 }
 
-/* Append the script's name as V8's stack traces have it. */
+/* Append the script's name as in V8's stack traces. */
 static int add_name(const struct op_node_heap *heap, const struct head *h,
 		    struct op_strbuf *name)
 {
@@ -242,8 +242,8 @@ static bool is_moved(const struct op_node_heap *heap, uint64_t object,
 	       (now.source != h->source || now.line_ends != h->line_ends);
 }
 
-/* Fill @ret except its id, with at most @room lines. Returns 0, or 1 if
- * its lines do not fit. Or -ENOMEM. */
+/* Fill in @ret except its id, with at most @room lines. Returns 0; 1 if its lines do
+ * not fit; or -ENOMEM. */
 static int read_script(const struct op_node_heap *heap, const struct head *h, size_t room,
 		       struct op_node_script *ret)
 {
@@ -302,7 +302,7 @@ int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 	struct op_node_script fresh = { .object = object, .reads = 1 };
 	struct op_node_script *script = NULL;
 	struct head head = { 0 };
-	bool known; /* it is the one asked for */
+	bool known; /* it is the wanted one */
 	size_t others;
 	uint64_t at;
 	int r = 0;
@@ -350,7 +350,7 @@ struct op_node_place op_runtime_node_place(const struct op_node_script *script,
 	    (uint32_t)offset > script->ends[script->len - 1])
 		return ret;
 	line = op_first_where(i, script->len, script->ends[i] >= (uint32_t)offset);
-	/* what V8 itself put before the text is before line 1 */
+	/* text that V8 itself put in front is before line 1 */
 	if ((int64_t)line + 1 + script->first_line <= 0)
 		return ret;
 	ret.line = (uint32_t)((int64_t)line + 1 + script->first_line);

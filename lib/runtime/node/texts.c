@@ -13,7 +13,7 @@
 
 enum {
 	PIECE = 256 << 10,
-	NUMBERS_MOST = 40, /* bytes of a version as it is written */
+	NUMBERS_MOST = 40, /* bytes of a version's text */
 	MAJOR_LEAST = 10,  /* since then a release of Chrome N is V8 N / 10 . N % 10 */
 	MAJOR_MOST = 99,
 	MINOR_MOST = 9,
@@ -21,8 +21,8 @@ enum {
 	ENTRY_WORDS = 3,    /* of the table of names: the name, its kind, a number */
 	KINDS_MOST = 16,    /* kinds of builtins */
 	NAME_BYTES = 40,    /* of a name that is compared */
-	BEFORE_MOST = 256,  /* builtins before the one that is looked for */
-	RELA_MOST = 1 << 22 /* relocations looked at */
+	BEFORE_MOST = 256,  /* builtins before the wanted one */
+	RELA_MOST = 1 << 22 /* relocations that are read */
 };
 
 static const char prologue_name[] = "\0BaselineOutOfLinePrologue";
@@ -45,7 +45,7 @@ struct texts {
 	struct op_node_blob *ret;
 	uint64_t name; /* file offset of the prologue's name, or 0 */
 	bool version;  /* is wanted */
-	bool several;  /* there are two that differ */
+	bool several;  /* two different ones were found */
 };
 
 int op_runtime_node_scan(struct op_elf *elf, op_node_scan_fn fn, void *data)
@@ -73,7 +73,7 @@ int op_runtime_node_scan(struct op_elf *elf, op_node_scan_fn fn, void *data)
 	return r;
 }
 
-/* Is at @bytes the table of the sizes of bytecodes? */
+/* Is the table of the sizes of bytecodes at @bytes? */
 static void see_sizes(struct texts *t, const uint8_t *bytes, size_t len)
 {
 	const size_t row = sizeof(row_begins[0]);
@@ -140,7 +140,7 @@ static int see_texts(void *data, const uint8_t *bytes, size_t len, uint64_t off)
 	return 0;
 }
 
-/* Find the word @value in the section @name as it stands in the file. Returns its ELF address,
+/* Find the word @value in the section @name, as in the file. Returns its ELF address,
  * 0, or -errno in *@error. */
 static uint64_t find_word(struct op_elf *elf, const char *name, uint64_t value,
 			  int *error)
@@ -193,13 +193,14 @@ static uint64_t find_relocated(struct op_elf *elf, uint64_t value, int *error)
 	return 0;
 }
 
-/* Is this an entry of the table of names, whose names stand in @texts? */
+/* Is this an entry of the table of names, whose names are in @texts? */
 static bool is_entry(const uint64_t word[ENTRY_WORDS], const struct op_elf_section *texts)
 {
 	return word[0] - texts->addr < texts->size && (word[1] & 0xffffffff) < KINDS_MOST;
 }
 
-/* An entry that is filled when the program starts, because it has a function's address. */
+/* An entry that is filled at the start of the program, because it has a function's
+ * address. */
 static bool is_later(const uint64_t word[ENTRY_WORDS])
 {
 	return !word[0] && !word[1] && !word[2];
@@ -219,7 +220,7 @@ static bool is_first(struct op_elf *elf, const struct op_elf_section *texts,
 	return false;
 }
 
-/* The place of the entry at ELF address @at in its table; 0: unknown, or -errno. */
+/* The index of the entry at ELF address @at in its table. 0: unknown; or -errno. */
 static int number_of(struct op_elf *elf, const struct op_elf_section *texts, uint64_t at)
 {
 	uint64_t words[BEFORE_MOST * ENTRY_WORDS];
@@ -227,7 +228,7 @@ static int number_of(struct op_elf *elf, const struct op_elf_section *texts, uin
 	uint32_t n;
 	int r = -ENODATA;
 
-	/* What is far before may be no part of the file. */
+	/* Entries far before may not be in the file. */
 	for (most = BEFORE_MOST * 2; most > 1 && r < 0;) {
 		most /= 2;
 		r = op_elf_read_words(elf, at - (uint64_t)most * ENTRY_WORDS * 8, words,

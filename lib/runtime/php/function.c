@@ -26,7 +26,7 @@ struct head {
 	uint64_t name;
 	uint64_t scope;
 	uint64_t file;
-	uint64_t lines; /* the first, and above it the last one */
+	uint64_t lines; /* the first line, and in its high half the last one */
 };
 
 static size_t function_bytes(const void *object)
@@ -126,8 +126,8 @@ static uint32_t identify(const struct op_php_functions *functions, uint64_t addr
 	return (uint32_t)(id >> 32);
 }
 
-/* "Class::function", "function" or nothing. A function of FFI has no class: it is made for one call
- * of its object's. */
+/* "Class::function", "function" or nothing. A function of FFI has no class, because it
+ * is made for one call of its object's. */
 static int read_name(const struct op_php_functions *functions,
 		     const struct op_memory *memory, const struct head *h,
 		     struct op_strbuf *to)
@@ -168,7 +168,7 @@ static int read_function(const struct op_php_functions *functions,
 	if (h->file)
 		error = op_runtime_php_string(memory, h->file, &text);
 	if (error < 0 && error != -ENOMEM)
-		text.len = file; /* a name alone is worth having */
+		text.len = file; /* a name alone is useful, too */
 	op_strbuf_add(&text, "", 1);
 	if (error == -ENOMEM || text.failed)
 		return -ENOMEM;
@@ -224,7 +224,7 @@ static int read_living(struct op_php_functions *functions, uint64_t addr, uint32
 
 	if (r == 0 && is == check)
 		r = read_function(functions, functions->memory, &head, &f);
-	/* it was there all the while */
+	/* it was the same function all the time */
 	if (r == 0 && is == check)
 		r = read_head_and_id(functions, addr, &head, &is);
 	if (r < 0)
@@ -283,7 +283,7 @@ int op_runtime_php_functions_add(struct op_php_functions *functions, uint64_t ad
 	if (r < 0)
 		return r;
 	r = keep(functions, addr, check, at, f);
-	/* what was cut off can be read while the function lives */
+	/* a part that was cut off can be read while the function lives */
 	if (r == 0 && !f->whole)
 		f->window--;
 	return r;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of the functions of one process that frames named: name, file and first line. One is
- * known by its address and by the identity that the frame has of it, because its memory may have
- * been another's and become another's: a closure has a copy of its function, an eval() drops what
- * it made, and without OPcache each request makes its functions anew. Most come as copies that
- * the kernel made; what is missing is read from the process.
+ * A cache of the functions of one process that frames named: name, file and first line.
+ * A frame identifies a function by its address and its identity, because the memory may
+ * have belonged to another function, and may again: a closure has a copy of its
+ * function, an eval() drops the functions that it made, and without OPcache each
+ * request makes new functions. Most come as copies that the kernel made. Missing
+ * parts are read from the process.
  */
 #ifndef OP_RUNTIME_PHP_FUNCTION_H
 #define OP_RUNTIME_PHP_FUNCTION_H
@@ -59,7 +60,7 @@ void op_runtime_php_functions_deinit(struct op_php_functions *functions);
 int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t addr,
 				 uint32_t check, const struct op_php_function **ret);
 
-/* Keep the function of which @copy has what was copied. 0, -ENOMEM or an error of reading. */
+/* Keep the function whose data is in @copy. Returns 0, -ENOMEM or an error of reading. */
 int op_runtime_php_functions_add(struct op_php_functions *functions, uint64_t addr,
 				 uint32_t check, const struct op_memory *copy);
 

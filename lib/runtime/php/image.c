@@ -214,7 +214,7 @@ static int unknown(struct op_log *log, const char *path, const char *what)
 	return -ENOTSUP;
 }
 
-/* Returns 0 with *@ret; -ENOTSUP after telling the user that there is no layout; or
+/* Returns 0 with *@ret; -ENOTSUP after warning the user that there is no layout; or
  * -errno. */
 static int find_layout(const struct op_layouts *layouts, uint16_t version,
 		       const char *path, struct op_log *log, struct op_php_layout *ret)

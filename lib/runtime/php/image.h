@@ -26,7 +26,7 @@ struct op_php_image {
 	uint64_t beginner[OP_PHP_BEGINNERS][2]; /* as in struct op_php */
 };
 
-/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+/* Like probe() of struct op_runtime_ops, with the image in *@ret. */
 int op_runtime_php_image(struct op_elf *elf, const char *path,
 			 const struct op_layouts *layouts, struct op_log *log,
 			 struct op_php_image *ret, struct op_runtime_loop *ret_loop);

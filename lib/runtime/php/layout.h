@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layout of PHP's objects: php.layout has a section for each minor version. PHP's
- * binary interface does not change within one (ZEND_MODULE_API_NO), and nothing publishes
- * it. Only builds without thread safety (NTS) are supported.
+ * binary interface does not change within a minor version (ZEND_MODULE_API_NO), and
+ * nothing publishes it. Only builds without thread safety (NTS) are supported.
  */
 #ifndef OP_RUNTIME_PHP_LAYOUT_H
 #define OP_RUNTIME_PHP_LAYOUT_H

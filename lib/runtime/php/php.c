@@ -51,7 +51,8 @@ static int php_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
-/* What names a function: itself, its name, its class and that one's name, its file's name. */
+/* How to name a function: itself, its name, its class and that one's name, its file's
+ * name. */
 static void set_object(const struct op_php_layout *layout, struct op_object_step *ret)
 {
 	const struct op_object_step name = { .at = OP_PHP_FUNCTION_NAME,
@@ -111,7 +112,7 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		.fiber_bottom = layout->fiber_bottom,
 	};
 	set_object(layout, php->object);
-	/* Only on x86-64 is the place of the return address known. */
+	/* The place of the return address is known only on x86-64. */
 	for (i = 0; i < OP_PHP_BEGINNERS && image->machine == EM_X86_64; i++) {
 		if (!image->beginner[i][0])
 			continue;
@@ -125,7 +126,7 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 }
 
 /* Is the mapping OPcache's shared memory? OPcache has several ways to get it
- * (opcache.preferred_memory_model); the first is what everybody uses. */
+ * (opcache.preferred_memory_model), and the first is the usual one. */
 static bool is_shared_memory(const void *data, const struct op_runtime_target *target,
 			     const struct op_runtime_mapping *m)
 {

@@ -64,7 +64,7 @@ static uint64_t u64_at(const void *bytes, size_t len, uint64_t off)
 	return op_read_u64(&r);
 }
 
-/* @whole: the memory has all objects, and not the copied ones alone. */
+/* @whole: the memory has all objects, not only the copied ones. */
 static int read_head(const struct op_python_codes *codes, const struct op_memory *memory,
 		     bool whole, uint64_t addr, struct head *ret)
 {
@@ -115,7 +115,7 @@ static int read_code(const struct op_python_codes *codes, const struct op_memory
 	error = op_runtime_python_str(memory, codes->layout, h->file, &text);
 	if (error == -ENOMEM)
 		return error;
-	if (error < 0) { /* a name alone is worth having */
+	if (error < 0) { /* a name alone is useful, too */
 		text.len = file;
 		op_strbuf_add(&text, "", 1);
 		whole = false;
@@ -124,8 +124,8 @@ static int read_code(const struct op_python_codes *codes, const struct op_memory
 	error = op_runtime_python_bytes(memory, codes->layout, h->lines, &text);
 	if (error == -ENOMEM || text.failed)
 		return -ENOMEM;
-	/* the part of the table has the lines of the first places; but in the oldest form
-	 * the last line reaches to the end */
+	/* the copied part of the table has the lines of the first places; but in the
+	 * oldest form the last line extends to the end */
 	if (error < 0 && codes->layout->lines == OP_PYTHON_LNOTAB)
 		text.len = lines;
 	code = malloc(sizeof(*code) + text.len);
@@ -171,7 +171,7 @@ static int read_living(struct op_python_codes *codes, uint64_t addr, uint32_t ch
 
 	if (r == 0 && head.check == check)
 		r = read_code(codes, codes->memory, &head, &code);
-	/* it was there all the while */
+	/* it was the same object all the time */
 	if (r == 0 && head.check == check)
 		r = read_head(codes, codes->memory, true, addr, &head);
 	if (r < 0)
@@ -230,7 +230,7 @@ int op_runtime_python_codes_add(struct op_python_codes *codes, uint64_t addr,
 	if (r < 0)
 		return r;
 	r = keep(codes, addr, check, at, code);
-	/* what was cut off can be read while the object lives */
+	/* a part that was cut off can be read while the object lives */
 	if (r == 0 && !code->whole)
 		code->window--;
 	return r;

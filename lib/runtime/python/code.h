@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cache of the code objects of one process that frames named: name, file, first line
- * and line table. An object is known by its address and by the identity that the frame has
- * of it, because its memory may have been another's and become another's. Most come as
- * copies that the kernel made; what is missing is read from the process.
+ * and line table. A frame identifies an object by its address and its identity, because
+ * the memory may have belonged to another object, and may again. Most objects come as
+ * copies that the kernel made. Missing parts are read from the process.
  */
 #ifndef OP_RUNTIME_PYTHON_CODE_H
 #define OP_RUNTIME_PYTHON_CODE_H
@@ -26,7 +26,7 @@ struct op_python_code {
 	uint64_t addr;
 	uint32_t check;	 /* its identity in frames: op_python.h */
 	uint32_t window; /* the window in which it was last read */
-	bool whole;	 /* nothing of it was cut off */
+	bool whole;	 /* otherwise its line table was cut off */
 	bool has_lines;	 /* otherwise its line table was */
 	uint32_t first_line;
 	uint32_t lines_len;
@@ -57,7 +57,7 @@ void op_runtime_python_codes_deinit(struct op_python_codes *codes);
 int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 				uint32_t check, const struct op_python_code **ret);
 
-/* Keep the object of which @copy has what was copied. 0, -ENOMEM or an error of reading. */
+/* Keep the object whose data is in @copy. Returns 0, -ENOMEM or an error of reading. */
 int op_runtime_python_codes_add(struct op_python_codes *codes, uint64_t addr,
 				uint32_t check, const struct op_memory *copy);
 

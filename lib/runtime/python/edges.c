@@ -132,7 +132,7 @@ static size_t jump_to(const struct code *c, size_t at, size_t *ret_len)
 	return op_reader_pos(&r) + (size_t)rel;
 }
 
-/* The end of the exit whose store ends at @at; 0: it is not an exit. */
+/* The end of the exit whose store ends at @at. 0: there is no exit. */
 static size_t exit_end(const struct code *c, size_t at, uint32_t frame)
 {
 	size_t end = OP_MIN(at + EXIT_LEAVE_BYTES, c->len);

@@ -26,7 +26,7 @@ enum symbol {
 	ASEND_TYPE,
 	VERSION,
 	OLD_LOOP,
-	/* functions that a version added, which tell 3.6 to 3.10 apart */
+	/* functions that a version added, which distinguish 3.6 to 3.10 */
 	SINCE_3_7,
 	SINCE_3_8,
 	SINCE_3_9,
@@ -67,7 +67,7 @@ static bool name_says_python(const char *path)
 	return strncmp(base, "python", 6) == 0 || strncmp(base, "libpython", 9) == 0;
 }
 
-/* Returns 1 with *@ret, 0 if no symbol tells the version, or -errno. */
+/* Returns 1 with *@ret, 0 if no symbol shows the version, or -errno. */
 static int find_version(struct op_elf *elf, const struct op_elf_symbol *symbol,
 			uint16_t *ret)
 {
@@ -109,8 +109,8 @@ static int find_layout(struct op_elf *elf, const struct op_elf_symbol *runtime,
 	return r == -EBADMSG ? -ENOTSUP : r;
 }
 
-/* Where the interpreter has the PyThreadState that runs; 0 where that is not known. On x86-64
- * alone: elsewhere a thread's pointer is not its id. */
+/* Where the interpreter has the PyThreadState that runs. 0: not known. Only on x86-64:
+ * elsewhere a thread's pointer is not its id. */
 static uint64_t find_current(const struct op_python_image *image,
 			     const struct op_elf_symbol *symbol)
 {
@@ -151,7 +151,7 @@ static void find_loop(struct op_elf *elf, const struct op_elf_symbol *symbol,
 	}
 }
 
-/* Tell the user why the interpreter's frames stay native. */
+/* Warn the user why the interpreter's frames stay native. */
 static int unknown(const struct op_python_image *image, const char *path, int error,
 		   struct op_log *log)
 {
@@ -188,7 +188,7 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 		return -ENOTSUP;
 	}
 	if (!symbol[LOOP].value || !symbol[STATE_FUNCTION].value)
-		return 0; /* It is a program that links libpython, or something else. */
+		return 0; /* A program that links libpython, or another file. */
 	r = find_version(elf, symbol, &image.version);
 	if (r < 0)
 		return r;

@@ -21,8 +21,8 @@ struct op_python_image {
 	uint64_t state_bytes;
 	uint64_t code_type; /* PyCode_Type; 0: unknown */
 	uint64_t none;	    /* _Py_NoneStruct; 0: unknown */
-	struct op_python_tasks
-		tasks;	  /* types as ELF addresses; offsets of its own asyncio */
+	/* types as ELF addresses; offsets of its own asyncio */
+	struct op_python_tasks tasks;
 	uint64_t current; /* to 3.11: the variable of the PyThreadState that runs */
 	/* a thread state that cannot be found was reported; once per file */
 	bool warned;
@@ -30,17 +30,17 @@ struct op_python_image {
 	uint64_t edge[OP_PYTHON_EDGES][2];
 };
 
-/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+/* Like probe() of struct op_runtime_ops, with the image in *@ret. */
 int op_runtime_python_image(struct op_elf *elf, const char *path,
 			    const struct op_layouts *layouts, struct op_log *log,
 			    struct op_python_image *ret,
 			    struct op_runtime_loop *ret_loop);
 
 /*
- * Before 3.11 nothing on the C stack tells whether an activation of the interpreter loop
- * has linked its frame into the thread's chain. The pc does: from the loop's entry up to
- * the store into tstate->frame it is not linked yet, and from the store of f->f_back up
- * to the return it is no longer linked.
+ * Before 3.11 nothing on the C stack shows whether an activation of the interpreter
+ * loop has linked its frame into the thread's chain. The pc shows it: from the loop's
+ * entry up to the store into tstate->frame the frame is not linked yet, and from the
+ * store of f->f_back up to the return it is no longer linked.
  */
 
 /*

@@ -25,8 +25,7 @@ enum {
 	GROUP_WORDS_MAX = 24,
 	OBJECT_OFFSET_MAX = 240,
 	ID_BYTES_MAX = 128,
-	TEXT_MAX =
-		256, /* bytes that are copied of a name; of a file's at most twice that */
+	TEXT_MAX = 256, /* bytes that are copied of a name; twice that of a file's */
 };
 
 static const struct op_layouts_word flags[] = {
@@ -115,7 +114,7 @@ static const char *check_frame(const struct op_python_layout *l)
 	return NULL;
 }
 
-/* The first and the last byte of what tells code objects apart. */
+/* The first and the last byte of the identity of code objects. */
 static uint16_t first_of_id(const struct op_python_layout *l)
 {
 	uint16_t first = OP_MIN(l->code.first_line, l->code.flags);
@@ -133,7 +132,7 @@ static uint16_t end_of_id(const struct op_python_layout *l)
 	return (uint16_t)(OP_ALIGN_DOWN(OP_MAX(last, l->code.first_line), 8) + 8);
 }
 
-/* Check that the step can tell code objects apart, and copy what names them. */
+/* Check that the step can identify code objects, and copy the data that names them. */
 static const char *check_code(const struct op_python_layout *l)
 {
 	const uint16_t words[] = { l->code.file, l->code.name, l->code.qualname,
@@ -148,7 +147,7 @@ static const char *check_code(const struct op_python_layout *l)
 	    l->code.version > OBJECT_OFFSET_MAX || l->code.flags > OBJECT_OFFSET_MAX)
 		return "code_first_line, _version and _flags must be up to 240";
 	if (OP_ALIGN_DOWN(first_of_id(l), 8) + ID_BYTES_MAX < end_of_id(l))
-		return "what tells code objects apart must lie within 128 bytes";
+		return "the members that identify a code object must lie within 128 bytes";
 	if (l->unicode_compact > UINT8_MAX || l->unicode_state > UINT8_MAX ||
 	    l->unicode_length > UINT8_MAX || l->bytes_text > UINT8_MAX ||
 	    l->bytes_length > UINT8_MAX)
@@ -190,7 +189,7 @@ const struct op_layouts_schema op_runtime_python_layouts = {
 };
 
 /* _Py_DebugOffsets is a cookie, two words, and then groups of words. Minor versions
- * differ only in which groups there are and how long each of them is. */
+ * differ only in the set of groups and in the length of each. */
 enum group {
 	GROUP_RUNTIME,
 	GROUP_INTERPRETER,
@@ -236,7 +235,8 @@ static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64
 	return true;
 }
 
-/* What following tasks takes; false: it is not published, or out of range. */
+/* Copy the offsets for following tasks. Returns false if they are not published, or out
+ * of range. */
 static bool use_generator(const uint64_t *frame, const uint64_t *generator,
 			  struct op_python_layout *l)
 {
@@ -282,7 +282,7 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 	l.unicode_ascii = (uint16_t)g[GROUP_UNICODE][3];
 	/* PyCompactUnicodeObject adds utf8_length and utf8 */
 	l.unicode_compact = (uint16_t)(l.unicode_ascii + 16);
-	/* what tasks alone take costs no other frame */
+	/* offsets for tasks do not enlarge other reads */
 	if (!use_generator(frame, g[GROUP_GENERATOR], &l))
 		l.generator_frame = 0;
 	if (check(&l))
@@ -313,7 +313,7 @@ int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t v
 	return use_groups(g, layout);
 }
 
-/* What tells code objects apart: op_python.h. */
+/* How to identify code objects: op_python.h. */
 static void set_id(const struct op_python_layout *l, struct op_python_code_id *ret)
 {
 	uint16_t from = OP_ALIGN_DOWN(first_of_id(l), 8);
@@ -333,7 +333,7 @@ static void set_id(const struct op_python_layout *l, struct op_python_code_id *r
 	ret->flags = (uint8_t)(l->code.flags - from);
 }
 
-/* What names a code object: itself, its name, its file, and its line table. */
+/* How to name a code object: itself, its name, its file, and its line table. */
 static void set_object(const struct op_python_layout *l, struct op_object_step *ret)
 {
 	const struct op_object_step text = { .bytes = (uint8_t)l->unicode_compact,

@@ -29,7 +29,7 @@ enum {
 
 struct op_python_frame_layout {
 	uint8_t code, previous, place, function, mark;
-	uint8_t stack; /* where tasks are followed */
+	uint8_t stack; /* if tasks are followed */
 };
 
 struct op_python_code_layout {
@@ -38,7 +38,7 @@ struct op_python_code_layout {
 	uint16_t qualname; /* 0: the version has none */
 	uint16_t units;	   /* offset of the bytecode; 0: it is elsewhere */
 	uint16_t flags;
-	uint16_t version; /* of a number that no other has; 0: there is none */
+	uint16_t version; /* of a number that no other object has; 0: there is none */
 };
 
 /* Offsets in bytes; those of a frame from its start. */
@@ -58,8 +58,9 @@ struct op_python_layout {
 
 	uint8_t generator_frame; /* 0: tasks are not followed */
 	uint8_t generator_state;
-	uint8_t generator_awaits; /* the state of one that awaits another */
-	uint8_t generator_below; /* where it has that one, in bytes below its stack pointer */
+	uint8_t generator_awaits; /* the state of a coroutine that awaits another */
+	/* place of the awaited one, in bytes below its stack pointer */
+	uint8_t generator_below;
 
 	uint16_t runtime_current; /* of _PyRuntime; 0: unknown */
 
@@ -83,7 +84,7 @@ extern const unsigned char op_runtime_python_layout_text[];
 extern const size_t op_runtime_python_layout_text_len;
 
 enum {
-	/* read of a code object, whatever its size */
+	/* bytes that are read of any code object */
 	OP_PYTHON_OBJECT_BYTES = 248,
 	/* Bytes of _Py_DebugOffsets that op_runtime_python_layout_published() needs at
 	 * most. */
@@ -98,9 +99,9 @@ enum {
 int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t version,
 				       struct op_python_layout *layout);
 
-/* The high half of a code object's identity, as the step finds it (op_python.h): of the object
- * at @addr, which begins with the @len bytes @code; @name_hash: that of its
- * name, and of a body where its name is. */
+/* The high half of a code object's identity, as the step computes it (op_python.h), for
+ * the object at @addr, which begins with the @len bytes @code. @name_hash: the hash of
+ * its name, and for a body the place of its name. */
 uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint64_t addr,
 				     const void *code, size_t len, uint64_t name_hash);
 

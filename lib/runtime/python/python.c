@@ -32,9 +32,10 @@ struct python_instance {
 	const struct op_python_image *image;
 	struct op_python_codes codes;
 	struct op_log *log;
-	bool cut; /* it has more code than is searched for traces, and the log has it */
-	bool untold; /* the step's struct has asyncio's offsets, and no update() said so */
-	bool unread; /* asyncio's module could not be read, and the log has it */
+	bool cut; /* it has more code than is searched for traces, and that was logged */
+	/* the step's struct has asyncio's offsets, which update() has not reported yet */
+	bool untold;
+	bool unread; /* asyncio's module could not be read, and that was logged */
 	char unknown
 		[OP_RUNTIME_GONE_BYTES]; /* the name of a frame whose code object cannot be read */
 };
@@ -54,7 +55,7 @@ static int python_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
-/* Decode the accessor of the thread state: find what @want asks for. */
+/* Decode the accessor of the thread state, and find @want. */
 static int decode_accessor(const struct op_python_image *image,
 			   const struct op_runtime_target *target,
 			   enum op_decode_want want, struct op_decode_value *ret)
@@ -135,7 +136,7 @@ static int read_key(const struct op_python_image *image,
 	return 0;
 }
 
-/* Find where a thread has its PyThreadState, and fill @p. */
+/* Find where a thread has its PyThreadState, and fill in @p. */
 static int find_state(const struct op_python_image *image,
 		      const struct op_runtime_target *target, struct op_python *p)
 {
@@ -157,7 +158,7 @@ static int find_state(const struct op_python_image *image,
 }
 
 /* Report an accessor that cannot be decoded once per file. Other failures concern one
- * process, which mostly has exited. */
+ * process, which usually has exited. */
 static void note_no_state(struct op_python_image *image,
 			  const struct op_runtime_target *target, struct op_log *log,
 			  int why)
@@ -173,13 +174,14 @@ static void note_no_state(struct op_python_image *image,
 	       target->pid, strerror(-why));
 }
 
-/* Where the process has what its file has at ELF address @addr; 0: unknown. */
+/* The address in the process of its file's ELF address @addr. 0: unknown. */
 static uint64_t placed(const struct op_runtime_target *target, uint64_t addr)
 {
 	return addr ? addr + target->bias : 0;
 }
 
-/* Addresses of types in the process; and where tasks are, if its executable has asyncio. */
+/* Addresses of types in the process, and offsets of tasks if its executable contains
+ * asyncio. */
 static void add_tasks(const struct op_python_image *image,
 		      const struct op_runtime_target *target, struct op_python_tasks *t)
 {
@@ -242,7 +244,7 @@ static void python_detach(void *data)
 	free(instance);
 }
 
-/* Where tasks are, if a module has asyncio that has come. */
+/* Offsets of tasks, if a module with asyncio was mapped. */
 static void add_module(struct python_instance *instance,
 		       const struct op_runtime_target *target, struct op_python_tasks *t)
 {
@@ -284,8 +286,7 @@ static int python_update(void *data, const struct op_runtime_target *target, voi
 	return r;
 }
 
-/* The byte offset in the bytecode that @place (op_python.h) means; negative:
- * not begun. */
+/* The byte offset in the bytecode of @place (op_python.h). Negative: not begun. */
 static int64_t bytecode_at(const struct op_python_layout *layout, uint32_t place)
 {
 	if (layout->flags & OP_PYTHON_RELATIVE)

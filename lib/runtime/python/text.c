@@ -9,7 +9,7 @@
 #include "base/reader.h"
 
 enum {
-	/* bytes read of a str or bytes: covers all that precedes its text */
+	/* bytes read of a str or bytes: everything before its text */
 	HEAD_BYTES = 48,
 	CHUNK_CHARS = 256,
 	/* PyASCIIObject.state: 2 bits interned, 3 bits kind, 1 compact, 1 ascii */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPython since 3.14 compiles traces by joining pieces of machine code that LLVM made for
- * each instruction of the interpreter. Each trace has its own pages and begins with the
- * same entry stub, a function with the calling convention of C: it pushes the
+ * CPython since 3.14 compiles traces by joining pieces of machine code that LLVM made
+ * for each instruction of the interpreter. Each trace has its own pages and begins with
+ * the same entry stub, a function with the calling convention of C. It pushes the
  * callee-saved registers, calls the code that follows it, and returns. The stub is
- * recognised by its shape; from then on its exact bytes are known for the process.
+ * recognised by its shape. From then on its exact bytes are known for the process.
  */
 #include "runtime/python/traces.h"
 
@@ -19,7 +19,7 @@ enum {
 	 * adjoin traces, and a long trace has pages that do not begin with the stub. */
 	PAGES_MAX = 32,
 	/* Pages read in one update, each with a system call. A mapping of traces takes
-	 * one; in mappings behind the last page they are not found. */
+	 * one. In mappings behind the last page, traces are not found. */
 	READS_MAX = 2048,
 	SAVED_MIN = 4,
 	SAVED_MAX = 8,

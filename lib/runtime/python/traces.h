@@ -19,8 +19,8 @@ enum {
  * entry_* members of @ret, or 0. */
 int op_runtime_python_entry(const uint8_t code[OP_PYTHON_ENTRY_BYTES],
 			    struct op_python *ret);
-/* As update() of struct op_runtime_ops; @bpf is a struct op_python. *@ret_whole: all code
- * was looked at. */
+/* Like update() of struct op_runtime_ops. @bpf is a struct op_python. *@ret_whole: all
+ * code was examined. */
 int op_runtime_python_traces(const struct op_runtime_target *target,
 			     struct op_python *bpf, struct op_runtime_code *ret,
 			     bool *ret_whole);

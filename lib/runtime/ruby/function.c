@@ -93,7 +93,7 @@ static int read_path(const struct op_ruby_objects *read, uint64_t addr,
 	return r < 0 ? r : op_runtime_ruby_string(read, path, to);
 }
 
-/* Read the lines of a sequence; without them a name alone is worth having. */
+/* Read the lines of a sequence. Without them a name alone is useful, too. */
 static int read_lines(const struct op_ruby_functions *functions, uint64_t body,
 		      uint32_t count, struct op_ruby_function *f)
 {
@@ -127,7 +127,7 @@ static int read_lines(const struct op_ruby_functions *functions, uint64_t body,
 	return r == -ENOMEM ? r : 0;
 }
 
-/* The guard of the body whose first bytes @in has. */
+/* The guard of the body whose first bytes are in @in. */
 static uint32_t guard_of(struct op_reader *in)
 {
 	return op_ruby_body_guard(u64_at(in, OP_RUBY_BODY_TYPE),
@@ -146,7 +146,8 @@ static int read_entry(const struct op_ruby_functions *functions, uint64_t addr,
 	return r;
 }
 
-/* Read the label of the sequence with the body at f->addr, whose own is at @label. */
+/* Read the label of the sequence with the body at f->addr, whose own label is at
+ * @label. */
 static int read_label(const struct op_ruby_functions *functions,
 		      const struct op_ruby_function *f, uint64_t label,
 		      struct op_strbuf *text)
@@ -195,11 +196,12 @@ static int read_sequence(const struct op_ruby_functions *functions,
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		text->len = *ret_file; /* a name alone is worth having */
+		text->len = *ret_file; /* a name alone is useful, too */
 	r = read_lines(functions, f->addr, count, f);
 	if (r < 0)
 		return r;
-	/* It may have gone in between; nothing that was read after that counts. */
+	/* The object may have gone in between. Then nothing that was read after that
+	 * counts. */
 	r = op_memory_read(functions->read.memory, f->addr, bytes, sizeof(bytes));
 	return r < 0 || guard_of(&in) == f->guard ? r : -EBADMSG;
 }
@@ -264,7 +266,7 @@ int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
 {
 	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
 	uint32_t guard = (uint32_t)(words[1] >> 32);
-	/* code that is dropped when it has run is known by its guard alone */
+	/* code that is dropped after it has run is identified by its guard alone */
 	uint64_t of = (uint32_t)words[1] != OP_RUBY_IN_C && (guard & 1) ? 0 : addr;
 	uint64_t key = of ^ (uint64_t)guard << 32 ^ words[2] << 5;
 	struct op_ruby_function *made = NULL;
@@ -283,7 +285,7 @@ int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
 	r = read_function(functions, words, &made);
 	if (r < 0 && (r == -ENOMEM || !f))
 		return r;
-	if (r < 0) { /* it is gone; the frame was its */
+	if (r < 0) { /* it is gone, and the frame belonged to it */
 		f->window = functions->window;
 		*ret = f;
 		return 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of what frames of one process name: instruction sequences with their labels, files and
- * lines, and methods in C with their names.
+ * A cache of the objects that frames of one process name: instruction sequences with
+ * their labels, files and lines, and methods in C with their names.
  *
- * A frame has the address of an object and a guard of words in it, which tell it from a later
- * one at the address. An entry is kept under both. Objects of the same code that is made and
- * dropped time and again may have the same words too; so once a window an entry is read anew. The
- * code of a file or of an eval() is often gone before it can be read; where the guard is that of
- * code that was read before, it is the same.
+ * A frame has the address of an object and a guard of words in it, which distinguishes
+ * it from a later one at the address. An entry is kept under both. Objects of the same
+ * code that is made and dropped repeatedly may have the same words, too. So an entry is
+ * read again once a window. The code of a file or of an eval() is often gone before it
+ * can be read. If its guard is that of code that was read before, it is the same code.
  */
 #ifndef OP_RUNTIME_RUBY_FUNCTION_H
 #define OP_RUNTIME_RUBY_FUNCTION_H
@@ -34,7 +34,7 @@ struct op_ruby_function {
 	uint32_t first_line;
 	uint32_t count;	 /* of lines */
 	uint32_t *lines; /* the line of each instruction; NULL: not kept */
-	char *name;	 /* as Ruby's own backtraces have it */
+	char *name;	 /* as in Ruby's own backtraces */
 	char *file;	 /* "" if it has none; allocated together with name */
 };
 
@@ -53,14 +53,15 @@ void op_runtime_ruby_functions_init(struct op_ruby_functions *functions,
 void op_runtime_ruby_functions_deinit(struct op_ruby_functions *functions);
 
 /*
- * Get the function of a frame by its words (op_ruby.h), the third one 0 if it has none. *@ret is
- * borrowed until the next call. Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM.
+ * Get the function of a frame by its words (op_ruby.h); the third one is 0 if it has
+ * none. *@ret is borrowed until the next call. Returns 0; -EBADMSG if it is gone; an
+ * error of reading; -ENOMEM.
  */
 int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
 				  const uint64_t words[3],
 				  const struct op_ruby_function **ret);
 
-/* The line that a frame of @function is at; 0 if it is unknown. */
+/* The current line of a frame of @function. 0: unknown. */
 uint32_t op_runtime_ruby_line(const struct op_ruby_function *function,
 			      const uint64_t words[2]);
 

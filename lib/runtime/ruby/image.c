@@ -34,7 +34,7 @@ static const char *const names[SYMBOLS] = {
 
 enum {
 	VERSION_BYTES = 16,
-	CODE_BYTES = 256, /* of a function that are looked at */
+	CODE_BYTES = 256, /* bytes of a function that are examined */
 	CODE_BYTES_MIN = 16,
 	ACCESS_BYTES = 24,
 	STACK_GUARD = 0x28, /* from the thread pointer: the stack protector's word */
@@ -52,7 +52,7 @@ static bool parse_version(const char *text, char ret[OP_LAYOUTS_VERSION_MAX + 1]
 	return true;
 }
 
-/* Read the code at @addr; what lies behind the end of its segment is 0. */
+/* Read the code at @addr. Bytes behind the end of its segment are 0. */
 static int read_code(struct op_elf *elf, uint64_t addr, uint8_t code[CODE_BYTES])
 {
 	size_t len = CODE_BYTES;
@@ -74,8 +74,8 @@ static uint64_t s32_at(const uint8_t *code, size_t pos)
 	return (uint64_t)(int64_t)op_read_s32(&r);
 }
 
-/* Code that asks for a thread-local variable: a load of an address relative to the pc, or of an
- * offset from the thread pointer, and what stands behind its 4 bytes. */
+/* Code that uses a thread-local variable: a load of an address relative to the pc, or
+ * of an offset from the thread pointer, and the bytes behind its 4 bytes. */
 static const struct {
 	enum op_elf_tls_form form;
 	uint8_t load[12];
@@ -97,7 +97,7 @@ static const struct {
 	  4 },
 	/* mov X(%rip),%rax; mov %fs:(%rax),... */
 	{ OP_ELF_TLS_SLOT_OFFSET, { 0x48, 0x8b, 0x05 }, 3, { 0x64, 0x48, 0x8b }, 3 },
-	/* what the linker makes of the first one: mov %fs:0,%rax; lea X(%rax),%rax */
+	/* the linker's replacement of the first one: mov %fs:0,%rax; lea X(%rax),%rax */
 	{ OP_ELF_TLS_STATIC,
 	  { 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x48, 0x8d, 0x80 },
 	  12,
@@ -109,7 +109,8 @@ static const struct {
 	{ OP_ELF_TLS_STATIC, { 0x64, 0x48, 0x8b, 0x3c, 0x25 }, 5, { 0 }, 0 },
 };
 
-/* The execution context's place, which rb_profile_frames() asks for. Returns 1, 0 or -errno. */
+/* The place of the execution context, which rb_profile_frames() reads. Returns 1, 0 or
+ * -errno. */
 static int tls_by_code(struct op_elf *elf, uint64_t frames, struct op_elf_tls *ret)
 {
 	uint8_t code[CODE_BYTES];
@@ -157,8 +158,8 @@ static uint64_t word_used(const uint8_t *code, size_t pos, uint64_t addr, bool w
 }
 
 /*
- * The table of symbols {last_id, ..., ids}, from code that compares a number with last_id. The
- * same code or that which it calls loads ids.
+ * The table of symbols {last_id, ..., ids}, from code that compares a number with
+ * last_id. The same code, or code that it calls, loads ids.
  */
 static uint64_t table_in(const uint8_t *code, uint64_t addr, const uint8_t *next,
 			 uint64_t next_addr)
@@ -201,7 +202,7 @@ static uint64_t find_table(struct op_elf *elf, uint64_t id2str)
 	return table_in(code, id2str, code, id2str);
 }
 
-/* Where threads have their execution context. Returns 1, 0 or -errno. */
+/* Find where threads have their execution context. Returns 1, 0 or -errno. */
 static int find_context(struct op_elf *elf, const struct op_elf_symbol *symbol,
 			struct op_ruby_image *ret)
 {

@@ -16,14 +16,14 @@
 struct op_ruby_image {
 	struct op_ruby_layout layout;
 	struct op_ruby_loop loop;
-	uint64_t
-		shared; /* to 2.7: the pointer to the execution context; 0: it is in tls */
+	/* to 2.7: the pointer to the execution context; 0: it is in tls */
+	uint64_t shared;
 	struct op_elf_tls tls;
-	uint64_t
-		symbols; /* ruby_global_symbols; 0: not found, functions in C have no names */
+	/* ruby_global_symbols; 0: not found, functions in C have no names */
+	uint64_t symbols;
 };
 
-/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+/* Like probe() of struct op_runtime_ops, with the image in *@ret. */
 int op_runtime_ruby_image(struct op_elf *elf, const char *path,
 			  const struct op_layouts *layouts, struct op_log *log,
 			  struct op_ruby_image *ret, struct op_runtime_loop *ret_loop);

@@ -61,7 +61,8 @@ int op_runtime_ruby_class(const struct op_ruby_objects *read, uint64_t owner,
 	return r;
 }
 
-/* The body of the sequence that @body's word at @at leads to; *@ret is 0 where there is none. */
+/* The body of the sequence to which @body's word at @at leads. *@ret is 0 if there is
+ * none. */
 static int other_body(const struct op_ruby_objects *read, uint64_t body, uint32_t at,
 		      uint64_t *ret)
 {
@@ -72,7 +73,7 @@ static int other_body(const struct op_ruby_objects *read, uint64_t body, uint32_
 	return r < 0 || !iseq ? r : read_word(read, iseq + OP_RUBY_ISEQ_BODY, ret);
 }
 
-/* Go from a block to the sequence that it stands in; *@ret_levels blocks are left then. */
+/* Go from a block to the sequence that contains it, through *@ret_levels blocks. */
 static int leave_blocks(const struct op_ruby_objects *read, uint64_t *body,
 			uint32_t *ret_levels)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a frame's label as Ruby's own backtraces have it since 3.4: with the method's class. */
+/* Makes a frame's label as in Ruby's own backtraces since 3.4: with the method's class. */
 #ifndef OP_RUNTIME_RUBY_LABEL_H
 #define OP_RUNTIME_RUBY_LABEL_H
 
 #include "runtime/ruby/object.h"
 
 enum {
-	OP_RUBY_PARENTS_MAX = 64, /* sequences that a sequence stands in */
+	OP_RUBY_PARENTS_MAX = 64, /* nested sequences */
 };
 
 /*
@@ -15,7 +15,7 @@ enum {
  */
 int op_runtime_ruby_label(const struct op_ruby_objects *read, uint64_t body,
 			  uint64_t owner, struct op_strbuf *to);
-/* Append what stands before a method's own name: "Class#", "Class.", or nothing. Returns as
+/* Append the prefix of a method's own name: "Class#", "Class.", or nothing. Returns as
  * above. */
 int op_runtime_ruby_class(const struct op_ruby_objects *read, uint64_t owner,
 			  struct op_strbuf *to);

@@ -8,7 +8,7 @@
 
 #include "runtime/layouts.h"
 
-/* Offsets in bytes; ruby.layout says what each is. */
+/* Offsets in bytes. ruby.layout describes each. */
 struct op_ruby_layout {
 	uint8_t frame_bytes;
 	uint8_t ec_thread;
@@ -18,7 +18,7 @@ struct op_ruby_layout {
 	uint8_t line_shift;
 	uint8_t string_embedded;
 	uint16_t last_op;
-	/* since 3.4, whose labels have the method's class; else 0 */
+	/* since 3.4, whose labels have the method's class; otherwise 0 */
 	uint16_t parent;
 	uint16_t class_attached;
 	uint16_t class_path;
@@ -30,9 +30,10 @@ enum {
 	OP_RUBY_INSNS_POSITIONS = 8, /* behind insns_info.body */
 	OP_RUBY_INSNS_SIZE = 16,
 	OP_RUBY_INSNS_INDEX = 24,
-	OP_RUBY_DEF_ORIGINAL_ID = 32,  /* rb_method_definition_t */
-	OP_RUBY_SYMBOLS_IDS = 16,      /* rb_symbols_t */
-	OP_RUBY_INSNS_BYTES_MAX = 512, /* of a body; insns and what follows lie below */
+	OP_RUBY_DEF_ORIGINAL_ID = 32, /* rb_method_definition_t */
+	OP_RUBY_SYMBOLS_IDS = 16,     /* rb_symbols_t */
+	/* of a body; insns and the members behind it are below */
+	OP_RUBY_INSNS_BYTES_MAX = 512,
 };
 
 extern const struct op_layouts_schema op_runtime_ruby_layouts;

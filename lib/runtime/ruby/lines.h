@@ -7,12 +7,13 @@
 
 #include "base/memory.h"
 
-/* Where insns_info of a rb_iseq_constant_body leads. */
+/* The targets of insns_info of a rb_iseq_constant_body: */
 struct op_ruby_insns {
 	uint64_t entries;
-	uint64_t positions; /* of the entries, ascending; 0: there is an index instead */
-	uint64_t index;	    /* struct succ_index_table, or 0 */
-	uint32_t len;	    /* of entries */
+	/* of the entries, ascending; 0: there is an index in its place */
+	uint64_t positions;
+	uint64_t index; /* struct succ_index_table, or 0 */
+	uint32_t len;	/* of entries */
 	uint32_t entry_bytes;
 };
 

@@ -19,16 +19,16 @@ enum {
 	 * regular expressions, has 98. */
 	INSNS_MIN = 150,
 	CORE_BYTES_MAX = 1 << 20,
-	NEAR_BYTES = 1 << 16, /* vm_exec() stands that close to vm_exec_core() */
+	NEAR_BYTES = 1 << 16, /* largest distance of vm_exec() from vm_exec_core() */
 	AFTER_BYTES = 160,
 	JUMP_BYTES = 32,
 };
 
-/* Words in a row that lead into a stretch of .text that one function may fill. */
+/* Words in a row that lead into a part of .text that one function may fill. */
 struct run {
 	uint64_t least;
 	uint64_t most;
-	uint64_t one; /* of the words: other addresses may stand before the table's */
+	uint64_t one; /* of the words: other addresses may precede the table's */
 	uint32_t len;
 };
 
@@ -89,7 +89,7 @@ static int find_core(struct op_elf *elf, uint64_t ret[2])
 	return op_eh_hdr_function(elf, s.best.one, &ret[0], &ret[1]);
 }
 
-/* The bytes of .text in [*@from, *@end), which is cut to what there is. */
+/* The bytes of .text in [*@from, *@end), which is cut to the existing ones. */
 static int read_text(struct op_elf *elf, uint64_t *from, uint64_t *end, uint8_t **ret)
 {
 	const struct op_elf_section *text = op_elf_section(elf, ".text");
@@ -112,7 +112,7 @@ static int read_text(struct op_elf *elf, uint64_t *from, uint64_t *end, uint8_t 
 	return 0;
 }
 
-/* The target of the jump or call at @pos of @code, which stands at @addr, or 0. */
+/* The target of the jump or call at @pos of @code, which is at @addr, or 0. */
 static uint64_t target_of(const uint8_t *code, size_t len, uint64_t addr, size_t pos,
 			  uint8_t op)
 {
@@ -167,8 +167,8 @@ static uint64_t jump_of(const uint8_t *code, size_t len, uint64_t addr, size_t p
 	return to >= addr && to < addr + len ? to : 0;
 }
 
-/* What runs behind the call that returns to @pos, until the function returns: in a row, or from
- * where the first jump leads. */
+/* The code behind the call that returns to @pos, until the function returns: in a row,
+ * or from the target of the first jump. */
 static void find_after(const uint8_t *code, size_t len, uint64_t addr, size_t pos,
 		       struct op_ruby_loop *ret)
 {

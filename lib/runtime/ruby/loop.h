@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds vm_exec_core(), which runs the instructions, and vm_exec(), which calls it. No symbol is
- * needed: the addresses of the instructions' code stand in a table, the longest one that leads
- * into one function.
+ * Finds vm_exec_core(), which runs the instructions, and vm_exec(), which calls it. No
+ * symbol is needed: the addresses of the instructions' code are in a table, the longest
+ * one that leads into one function.
  */
 #ifndef OP_RUNTIME_RUBY_LOOP_H
 #define OP_RUNTIME_RUBY_LOOP_H

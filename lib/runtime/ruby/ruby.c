@@ -15,13 +15,13 @@
 #include "op_ruby.h"
 
 enum {
-	/* Before and behind the loop, in its source file: the functions that push frames and call
-	 * vm_exec(). */
+	/* Before and behind the loop, in its source file: the functions that push
+	 * frames and call vm_exec(). */
 	BEFORE_BYTES = 1 << 17,
 	BEHIND_BYTES = 1 << 16,
 };
 
-/* YJIT's code calls the library by relative addresses: it stands that close. */
+/* YJIT's code calls the library by relative addresses, so it is this close. */
 static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
 
 struct ruby_instance {

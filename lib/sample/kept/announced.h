@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Announced records by their hash: stacks of kinds with many events, and labels. Those
- * from before the last turn are kept until the next one, because records that refer to
- * them may still wait in the ring when a window ends.
+ * Announced records by their hash: stacks of kinds with many events, and labels. A turn
+ * is the time between two calls of op_announced_turn(). Records of the turn before
+ * stay, because records that refer to them may still wait in the ring when a window
+ * ends.
  */
 #ifndef OP_SAMPLE_KEPT_ANNOUNCED_H
 #define OP_SAMPLE_KEPT_ANNOUNCED_H
@@ -37,9 +38,9 @@ int op_announced_add(struct op_announced *a, const struct op_hash *hash,
 /* The record announced under @hash, valid until the next call; or NULL. */
 const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,
 			      size_t *ret_len);
-/* Forget records from before the last turn: nothing that waits refers to them. */
+/* Forget records from before the last turn: no waiting record refers to them. */
 void op_announced_turn(struct op_announced *a);
-/* Have so many come since the last turn that later ones may not fit? */
+/* Did so many come since the last turn that later ones may not fit? */
 bool op_announced_is_large(const struct op_announced *a);
 void op_announced_deinit(struct op_announced *a);
 

@@ -58,7 +58,7 @@ int op_copied_object_read(const void *bytes, size_t len, struct op_copied_object
 	return 0;
 }
 
-/* The instance whose frame it is, or NULL. */
+/* The instance to which the frame belongs, or NULL. */
 static struct op_runtime_instance *instance_of(struct op_processes *processes,
 					       const struct op_object_record *record)
 {

@@ -12,7 +12,7 @@ struct op_processes;
 
 /* The pieces of memory of a record. */
 struct op_copied_object {
-	struct op_memory memory; /* reads outside of what was copied: -EFAULT */
+	struct op_memory memory; /* a read outside of the copy: -EFAULT */
 	struct op_object_record record;
 	struct {
 		uint64_t at;
@@ -22,8 +22,8 @@ struct op_copied_object {
 	size_t len;
 };
 
-/* Parse the @len bytes of a record. Returns 0, or -EBADMSG if its length is not what it
- * says. */
+/* Parse the @len bytes of a record. Returns 0, or -EBADMSG if the lengths in it are
+ * wrong. */
 int op_copied_object_read(const void *bytes, size_t len, struct op_copied_object *ret);
 
 /* Pass the object of a record to its runtime, if that is known. Returns 0; -EBADMSG;

@@ -6,10 +6,10 @@
 #include "profile/window.h"
 
 enum {
-	FRAMES_MAX = 48, /* from the leaf: what waits is there */
+	FRAMES_MAX = 48, /* frames from the leaf that are searched */
 };
 
-/* Parts of the names of functions that are on a stack only while it is parked. */
+/* Parts of function names that are on a stack only while its thread is parked. */
 static const char *const PARKS[] = {
 	/* Go: threads without a goroutine */
 	"runtime.stopm",
@@ -28,7 +28,8 @@ static const char *const PARKS[] = {
 	"G1ServiceThread::wait_for_task",
 	"GangWorker::wait_for_task",
 	"WorkerThread::wait_for_task",
-	/* threads of the JVM have these monitors and semaphores for work, and others for locks */
+	/* threads of the JVM wait for work with these monitors and semaphores, and for
+	 * locks with others */
 	"Monitor::wait_without_safepoint_check",
 	"PosixSemaphore::wait",
 	"CallJavaMainInNewThread",
@@ -64,7 +65,7 @@ static bool is_parked(struct op_parked *p, const struct op_window *window, uint3
 		return known;
 	known = op_window_stack_names(window, stack, FRAMES_MAX, PARKS,
 				      OP_ARRAY_SIZE(PARKS));
-	/* without memory it is looked at again */
+	/* without memory the stack is searched again */
 	(void)op_map64_put(&p->stacks, stack, known);
 	return known;
 }

@@ -56,7 +56,7 @@ static int enter(struct op_stack_chunk stack[static OP_STACK_CHUNKS_MAX],
 	return s->bytes ? 0 : -ENOMEM;
 }
 
-/* @s begins the stack of the record of @head, without bytes so far. */
+/* @s begins the stack of the record of @head, with no bytes so far. */
 static void begin(struct op_stack_chunk *s, const struct op_stack_chunk_record *head)
 {
 	s->time_ns = head->time_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks larger than the copy in a first sample: the memory above comes right before the
- * sample, in records of its own, and is kept until the sample arrives.
+ * Stacks larger than the copy in a first sample. The memory above the copy comes right
+ * before the sample, in records of its own, and is kept until the sample arrives.
  */
 #ifndef OP_SAMPLE_KEPT_STACK_CHUNKS_H
 #define OP_SAMPLE_KEPT_STACK_CHUNKS_H
@@ -27,8 +27,8 @@ struct op_stack_chunk {
 
 struct op_stack_chunks {
 	struct op_stack_chunk stack[OP_STACK_CHUNKS_MAX];
-	struct op_stack_chunk
-		root[OP_STACK_CHUNKS_MAX]; /* where they begin, OP_RECORD_ROOT */
+	/* where they begin, OP_RECORD_ROOT */
+	struct op_stack_chunk root[OP_STACK_CHUNKS_MAX];
 };
 
 /* Keep the bytes of @record, an OP_RECORD_CHUNK of @len bytes. If they do not continue
@@ -36,15 +36,15 @@ struct op_stack_chunks {
 int op_stack_chunks_add(struct op_stack_chunks *chunks, const void *record, size_t len);
 
 /*
- * The sample @record has arrived, with a copy of @len bytes of stack at address @at: join
- * it with its chunks. Returns both in one piece of *@ret_len bytes, for free(); or NULL
- * if nothing belongs to it or there is no memory.
+ * The sample @record has arrived, with a copy of @len bytes of stack at address @at:
+ * join it with its chunks. Returns both in one piece of *@ret_len bytes, for free().
+ * NULL: no chunk belongs to it, or there is no memory.
  */
 uint8_t *op_stack_chunks_take(struct op_stack_chunks *chunks,
 			      const struct op_record *record, uint64_t at,
 			      const void *copy, size_t len, size_t *ret_len);
 
-/* The sample is not done yet: keep @taken bytes, which op_stack_chunks_take() returned
+/* The sample is not finished: keep @taken bytes, which op_stack_chunks_take() returned
  * for a copy of @len bytes at @at, for one more op_stack_chunks_take(). Takes ownership
  * of @taken. */
 void op_stack_chunks_give_back(struct op_stack_chunks *chunks,
@@ -55,13 +55,13 @@ void op_stack_chunks_give_back(struct op_stack_chunks *chunks,
  * or else in place of those of its CPU. Returns 0, -EBADMSG or -ENOMEM. */
 int op_stack_chunks_add_root(struct op_stack_chunks *chunks, const void *record,
 			     size_t len);
-/* The base of the stack that came for the sample @record, from address *@ret_at; or NULL.
- * Valid until the next one is added. */
+/* The base of the stack that came for the sample @record, from address *@ret_at, or
+ * NULL. Valid until the next one is added. */
 const uint8_t *op_stack_chunks_root(struct op_stack_chunks *chunks,
 				    const struct op_record *record, uint64_t *ret_at,
 				    size_t *ret_len);
 
-/* Forget everything: the samples of the rest are lost. */
+/* Forget everything. The samples of the remaining chunks are lost. */
 void op_stack_chunks_clear(struct op_stack_chunks *chunks);
 
 #endif

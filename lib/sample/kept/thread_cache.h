@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locations of the last stack of a few threads. The next stack of a thread mostly differs
- * only near its leaf. From the first common caller on, no location is looked up again.
+ * Locations of the last stack of a few threads. The next stack of a thread mostly
+ * differs only near its leaf. From the first common caller on, no location is looked up
+ * again.
  */
 #ifndef OP_SAMPLE_KEPT_THREAD_CACHE_H
 #define OP_SAMPLE_KEPT_THREAD_CACHE_H
@@ -42,7 +43,7 @@ op_thread_cache_begin(struct op_thread_cache slots[OP_THREAD_CACHE_SLOTS],
 /* Copy the locations of the outermost @left words to @ret, if they are known. Returns
  * their number, or 0. */
 size_t op_thread_cache_rest(const struct op_thread_cache *c, size_t left, uint32_t *ret);
-/* Set the location of the frame that has the first @used of the outermost @left words. */
+/* Set the location of the frame whose words are the first @used of the outermost @left. */
 void op_thread_cache_keep(struct op_thread_cache *c, size_t left, size_t used,
 			  uint32_t location);
 /* Forget the stack of this thread, because not all of its locations were set. */

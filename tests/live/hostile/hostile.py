@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nine hostile programs beside an honest one whose stacks are known.
+"""Twelve hostile programs beside an honest one whose stacks are known.
 
     hostile.py --otelprof PROGRAM --dir DIR [CELL...]
 
@@ -63,6 +63,12 @@ def for_user(path, user=1001):
     """An ordinary user's file: root's own are not suspected."""
     os.chown(path, user, user)
     return path
+
+
+def folder_for_user(run, name):
+    folder = suite.fresh_folder(run.path(name))
+    os.chmod(folder, 0o777)
+    return folder
 
 
 def forged(run):
@@ -134,6 +140,15 @@ def sparse(run):
     return for_user(out)
 
 
+def deep(run):
+    """A program whose path is nearly as long as one can be."""
+    folder = run.path("deep")
+    while len(folder) < 3800:
+        folder = os.path.join(folder, "d" * 200)
+    os.makedirs(folder, exist_ok=True)
+    return shutil.copy(program(run), folder + "/p")
+
+
 def forged_jvm(run):
     """Names that the library looks for in a JVM, with what is made up."""
     with open(os.path.join(HERE, "..", "..", "..", "lib", "runtime", "hotspot", "layout.c"),
@@ -170,6 +185,10 @@ def command_of(run, kind):
         "hash_flood": lambda: ([path, "flood"], {}, None),
         "perf_map": lambda: ([path, "jit", jit, str(OTHER_USER)], {}, None),
         "forged_jvm": lambda: ([forged_jvm(run), suite.LONG], {}, 1001),
+        "fork_storm": lambda: ([path, "storm"], {}, None),
+        "many_mappings": lambda: ([path, "maps", deep(run)], {}, None),
+        "inodes": lambda: ([path, "inodes", folder_for_user(run, "inodes"), run.program("c-gcc"),
+                            forged(run)], {}, 1001),
         "k8s_attributes": lambda: ([path, "burn"], CLAIMS, None),
     }[kind]()
 
@@ -297,7 +316,7 @@ def profile_beside(run, name, kinds):
 
 
 KINDS = ("stall", "forged_build_id", "swapped_mapping", "rule_flood", "sparse_elf", "hash_flood",
-         "perf_map", "k8s_attributes", "forged_jvm")
+         "perf_map", "k8s_attributes", "forged_jvm", "fork_storm", "many_mappings", "inodes")
 
 
 class Hostile(suite.Run):

@@ -273,5 +273,55 @@ static void test_forked(void)
 	CHECK_INT(w.unpublished, unpublished);
 }
 
+enum {
+	TABLE_BYTES = 65536,
+};
+
+/* Is what was released not available yet, a grace period later? */
+static bool is_kept(struct world *w)
+{
+	struct op_arena_stats stats;
+
+	world_settle(w, 2 * GRACE);
+	op_arena_get_stats(w->arena, &stats);
+	return stats.grace_bytes >= TABLE_BYTES;
+}
+
+/* All events until now were passed on, and what they say is published. */
+static void drain(struct world *w)
+{
+	w->drained_ns = op_clock_monotonic_ns();
+	world_settle(w, 1);
+	op_processes_go_on(w->p);
+}
+
+/* The kernel gave a child, whose event waits, its parent's way to a table that is released: that is
+ * over when the child was published, and what it may have forked until then. */
+static void test_children_by_a_released_table(void)
+{
+	const uint32_t child = 0x7ffffff0;
+	struct world w;
+	void *memory;
+	op_ref table;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	drain(&w);
+	drain(&w);
+	CHECK_OK(op_arena_alloc(w.arena, TABLE_BYTES, &table, &memory));
+	op_arena_release(w.arena, table, TABLE_BYTES, op_clock_monotonic_ns());
+	op_processes_go_on(w.p);
+	CHECK(is_kept(&w)); /* events are late by seconds */
+	w.drained_ns = op_clock_monotonic_ns();
+	op_processes_on_fork(w.p, child, world_self(), w.drained_ns);
+	op_processes_go_on(w.p); /* the child is known, but not published yet */
+	drain(&w);
+	CHECK(is_kept(&w));
+	drain(&w);
+	CHECK(!is_kept(&w));
+	world_deinit(&w);
+}
+
 TEST_MAIN({ "cold", test_cold_tables_make_room }, { "hot", test_hot_tables_stay },
-	  { "windows_cut_short", test_windows_cut_short }, { "forked", test_forked })
+	  { "windows_cut_short", test_windows_cut_short }, { "forked", test_forked },
+	  { "children", test_children_by_a_released_table })

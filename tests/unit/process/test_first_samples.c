@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* First samples of a process, which bring a copy of its stack to be walked in user space. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "inside.h"
@@ -249,11 +251,58 @@ static void test_first_sample_before_exit(void)
 	world_deinit(&w);
 }
 
+enum {
+	PIECES = 16,
+};
+
+/* A sample in code at @pc of which nothing is known. Returns whether it had to wait for a look at the
+ * maps. */
+static bool finds_code(struct world *w, uint64_t pc)
+{
+	const struct op_registers registers = { .pc = pc, .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	bool waited = false;
+	int r;
+
+	do {
+		r = world_first_sample(w, world_self(), &registers, stack, sizeof(stack));
+		waited = waited || r == -EINPROGRESS;
+		/* the last look may have been a slow one, on a busy machine */
+		world_settle(w, r == -EINPROGRESS ? 1000000 : 1000000000);
+	} while (r == -EINPROGRESS || strncmp(world_name(w, 0), "[anon]+0x", 9) != 0);
+	CHECK_OK(r);
+	return waited;
+}
+
+/* Code appears in one place after another, which no event reports. A sample in it waits where the
+ * maps were read just before, and may be soon again. */
+static void test_code_without_events(void)
+{
+	void *piece[PIECES];
+	struct world w;
+	int waits = 0;
+	int i;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	for (i = 0; i < PIECES; i++) {
+		piece[i] = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(piece[i] != MAP_FAILED);
+		waits += finds_code(&w, (uint64_t)(uintptr_t)piece[i] + 7);
+		w.now_ns -= 1000000000;
+	}
+	CHECK(waits > 0);
+	for (i = 0; i < PIECES; i++)
+		CHECK(munmap(piece[i], 4096) == 0);
+	world_deinit(&w);
+}
+
 TEST_MAIN({ "first", test_first_sample_is_unwound },
 	  { "missing-table", test_missing_table_above_the_copy },
 	  { "below-sp", test_copy_from_below_sp },
 	  { "mapped-after", test_mapped_after_the_sample },
 	  { "short", test_short_copy_is_truncated },
 	  { "known-file", test_known_file_is_not_lazy },
-	  { "resumed", test_walk_is_resumed },
+	  { "resumed", test_walk_is_resumed }, { "no-events", test_code_without_events },
 	  { "before-exit", test_first_sample_before_exit })

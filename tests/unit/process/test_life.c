@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How processes come, change and go: fork, exec, exit, lost events, and the limit of them. */
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +14,7 @@
 #include "inside.h"
 #include "process/target/maps.h"
 #include "test.h"
+#include "tools.h"
 #include "world.h"
 
 static const uint64_t SECOND = 1000000000;
@@ -235,6 +241,102 @@ static void test_code_takes_a_place(void)
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
 	CHECK_INT(world_frames(&w), 2);
 	CHECK_STR(world_name(&w, 1), "[anon]+0x0");
+	world_deinit(&w);
+}
+
+/* The executable mapping of this program's own code. */
+static struct op_mmap_event own_code(void)
+{
+	const uint64_t at = (uint64_t)(uintptr_t)known_function;
+	struct op_mmap_event e = { 0 };
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f) && !(at >= e.start && at < e.end))
+		CHECK_INT(sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &e.start,
+				 &e.end, &e.offset),
+			  3);
+	CHECK(at >= e.start && at < e.end);
+	(void)fclose(f);
+	return e;
+}
+
+/* Map the code of a copy of @program at @at (NULL: anywhere) as @code is. Returns the event. */
+static struct op_mmap_event map_copy(const char *program, void *at,
+				     const struct op_mmap_event *code, uint64_t time_ns)
+{
+	struct op_mmap_event e = { .pid = world_self(),
+				   .offset = code->offset,
+				   .time_ns = time_ns };
+	char *path = NULL;
+	struct stat st;
+	char command[256];
+	void *there;
+	int fd;
+
+	CHECK(asprintf(&path, "%s/copy-%" PRIu64, tools_dir, time_ns) > 0);
+	(void)snprintf(command, sizeof(command), "cp %s %s", program, path);
+	CHECK_INT(system(command), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && fstat(fd, &st) == 0);
+	there = mmap(at, code->end - code->start, PROT_READ | PROT_EXEC,
+		     MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, (off_t)code->offset);
+	CHECK(there != MAP_FAILED && close(fd) == 0);
+	e.start = (uint64_t)(uintptr_t)there;
+	e.end = e.start + (code->end - code->start);
+	e.dev_major = major(st.st_dev);
+	e.dev_minor = minor(st.st_dev);
+	e.inode = st.st_ino;
+	e.path = path;
+	return e;
+}
+
+/* A copy of a file takes its place: what was found by the rules of the first holds. */
+static void test_copy_takes_a_place(void)
+{
+	const struct op_mmap_event code = own_code();
+	const uint64_t off = (uint64_t)(uintptr_t)known_function - code.start;
+	struct op_mmap_event first, second, other;
+	uint64_t words[] = { 0, world_native((const char *)(void *)other_function + 1) };
+	uint64_t elsewhere;
+	uint32_t old;
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	char self[32];
+	struct world w;
+
+	(void)tools_make_dir();
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	first = map_copy(self, NULL, &code, w.now_ns += SECOND);
+	second = map_copy(self, NULL, &code, w.now_ns += SECOND);
+	op_processes_on_mmap(w.p, &first);
+	op_processes_on_mmap(w.p, &second);
+	world_settle(&w, SECOND);
+	registers.pc = first.start + off;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	words[0] = world_exact((const void *)(uintptr_t)(first.start + off));
+	elsewhere = world_exact((const void *)(uintptr_t)(second.start + off));
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &elsewhere, 1, OP_END_COMPLETE));
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	old = world_generation(&w, world_self());
+	second.start = first.start;
+	second.end = first.end;
+	second.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &second);
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 1), "other_function");
+	/* not of another file */
+	other = map_copy("/bin/true", (void *)(uintptr_t)first.start, &code,
+			 w.now_ns += SECOND);
+	op_processes_on_mmap(w.p, &other);
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
 	world_deinit(&w);
 }
 
@@ -479,6 +581,7 @@ static void test_untold_exit(void)
 TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own },
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
+	  { "copy", test_copy_takes_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },

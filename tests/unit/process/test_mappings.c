@@ -219,6 +219,16 @@ static void test_limit_of_mappings(void)
 	vma.end = 6 * PAGE;
 	CHECK_OK(op_mappings_insert(w.mappings, &vma, &w.x));
 	CHECK(op_mappings_find(w.mappings, 4 * PAGE)->exe == w.file[4]);
+	/* nothing to give up is searched for again and again, until there is something */
+	CHECK(w.mappings->full);
+	vma.exe = NULL;
+	CHECK_OK(op_mappings_insert(w.mappings, &vma, &w.x));
+	CHECK(!w.mappings->full);
+	vma.start = (uint64_t)OP_MAPPINGS_MAX * 3 * PAGE;
+	vma.end = vma.start + PAGE;
+	vma.exe = w.file[4];
+	CHECK_OK(op_mappings_insert(w.mappings, &vma, &w.x));
+	CHECK(!op_mappings_find(w.mappings, 4 * PAGE));
 	world_deinit(&w);
 }
 

@@ -40,6 +40,13 @@ static int unpublish(void *ctx, uint32_t pid)
 	return op_map64_remove(&w->keys, pid) ? 0 : -ENOENT;
 }
 
+static uint64_t drained_ns(const void *ctx)
+{
+	const struct world *w = ctx;
+
+	return w->drained_ns;
+}
+
 void world_init(struct world *w, const struct world_options *options)
 {
 	const struct world_options none = { 0 };
@@ -59,6 +66,7 @@ void world_init(struct world *w, const struct world_options *options)
 		.realtime_offset_ns = (int64_t)op_clock_realtime_ns(),
 		.publish = publish,
 		.unpublish = unpublish,
+		.drained_ns = drained_ns,
 		.ctx = w,
 	};
 

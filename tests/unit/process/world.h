@@ -28,6 +28,7 @@ struct world {
 	uint64_t published;
 	uint64_t unpublished;
 	uint64_t now_ns;
+	uint64_t drained_ns; /* events until then were passed on; 0: all, always */
 	int publish_error;
 	uint8_t stack_below; /* bytes of copied stacks that are below sp | OP_STACK_UNREAD */
 	bool waits;	     /* samples go through op_sampler_join() */

@@ -194,6 +194,15 @@ class Record(unittest.TestCase):
         r = run('record', '-d', '0.1', '-o', '/nonexistent/x.html')
         self.assertEqual(r.returncode, 1)
 
+    @unittest.skipIf(os.geteuid(), 'it takes root to become another user')
+    def test_who_lacks_the_rights_is_told_of_sudo(self):
+        self.assertNotIn('sudo', self.record('a.html', mode='init')[0].stderr)
+        try:
+            r = run('record', '-o', 'a.html', mode='init', user=65534, cwd='/')
+        except PermissionError as e:
+            self.skipTest(f'another user cannot run the program: {e}')
+        self.assertIn('try it with sudo', r.stderr)
+
     def test_where_nothing_ran_the_threads_are_looked_at(self):
         me = str(os.getpid())
         for args, kinds in ((['-p', me], [1 | 256]), (['-p', me, '--kinds', 'off_cpu'], [4 | 256]),

@@ -38,6 +38,12 @@ def run(*args, mode=None, env=None, **kwargs):
     return subprocess.run([PROGRAM, *args], env=env, stderr=subprocess.PIPE, timeout=60, **kwargs)
 
 
+def listen():
+    """Before exec: what nohup and a shell's & ignore would stay ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -546,7 +552,7 @@ class Table(Case):
             with open(out, 'wb') as f:
                 f.write(b'old')
             p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+                                 preexec_fn=listen)
             time.sleep(usual * moment / 9)
             p.send_signal((signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)[moment % 4])
             p.wait(30)
@@ -576,7 +582,7 @@ class Table(Case):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
             for args in writers(self.path('out'), self.path('fifo')):
                 p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                                     preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+                                     preexec_fn=listen)
                 with open(self.path('fifo'), 'wb'):  # it reads by now
                     p.send_signal(number)
                     p.wait(30)
@@ -585,8 +591,7 @@ class Table(Case):
 
 class Signals(Case):
     def start(self, *args, **kwargs):
-        # what nohup ignores would stay ignored
-        kwargs.setdefault('preexec_fn', lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        kwargs.setdefault('preexec_fn', listen)
         p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                              env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
         self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The side-band of many CPUs, pretended: buffers in plain memory. */
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -104,8 +105,8 @@ static void put_task(struct host *h, uint32_t cpu, uint32_t type, uint32_t pid,
 	put(h, cpu, type, &body, sizeof(body), time_ns);
 }
 
-static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
-		     uint64_t time_ns)
+static void put_file(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
+		     uint64_t inode, uint64_t time_ns)
 {
 	struct {
 		uint32_t pid, tid;
@@ -114,9 +115,20 @@ static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
 		uint64_t inode, generation;
 		uint32_t prot, flags;
 		char path[16];
-	} body = { .pid = pid, .tid = pid, .start = start, .len = 4096, .path = "/a" };
+	} body = { .pid = pid,
+		   .tid = pid,
+		   .start = start,
+		   .len = 4096,
+		   .inode = inode,
+		   .path = "/a" };
 
 	put(h, cpu, PERF_RECORD_MMAP2, &body, sizeof(body), time_ns);
+}
+
+static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
+		     uint64_t time_ns)
+{
+	put_file(h, cpu, pid, start, 0, time_ns);
 }
 
 /* A process forks on one CPU, maps on another and ends on a third. */
@@ -158,6 +170,40 @@ static void test_order_over_cpus(void)
 		}
 		host_deinit(&h);
 	}
+}
+
+/* A file that gets the number of another one and its place is seen before its event's turn. What
+ * others do is not it. */
+static void test_waiting(void)
+{
+	static const uint64_t inode = 7, start = 0x10000, end = 0x12000;
+	uint64_t at = op_clock_monotonic_ns();
+	struct host h;
+	int i;
+
+	host_init(&h, 2);
+	put_task(&h, 0, PERF_RECORD_FORK, PID_FIRST, 1, at);
+	put_file(&h, 0, PID_FIRST, start, inode + 1, at + 1);
+	put_file(&h, 0, PID_FIRST, start - 4096, inode, at + 2);
+	put_file(&h, 1, PID_FIRST, end, inode, at + 3);
+	CHECK(!op_capture_map_waits(h.capture, start, end, inode));
+	put_file(&h, 1, PID_FIRST, end - 4096, inode, at + 4);
+	CHECK(op_capture_map_waits(h.capture, start, end, inode));
+	CHECK(op_capture_map_waits(h.capture, end - 1, end, inode));
+	CHECK(!op_capture_map_waits(h.capture, start, end - 4096, inode));
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 5);
+	CHECK(!op_capture_map_waits(h.capture, start, end, inode));
+	/* what was lost is not known, nor what a full buffer had no place for */
+	put(&h, 0, PERF_RECORD_LOST, &(uint64_t[2]){ 0, 1 }, 16, at + 5);
+	CHECK(op_capture_map_waits(h.capture, start, end, inode));
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 1);
+	for (i = 0; i < 400; i++)
+		put_task(&h, 0, PERF_RECORD_EXIT, PID_FIRST + 1, 1, at + 6);
+	CHECK(!op_capture_map_waits(h.capture, start, end, inode));
+	for (i = 0; i < 300; i++)
+		put_task(&h, 0, PERF_RECORD_EXIT, PID_FIRST + 1, 1, at + 6);
+	CHECK(op_capture_map_waits(h.capture, start, end, inode));
+	host_deinit(&h);
 }
 
 /* What waits at @cpus is of the time until which all was drained, or newer. */
@@ -597,11 +643,66 @@ static void test_cpus_that_go(void)
 	c->cpus.asleep_ns -= 2000000000;
 	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(!op_processes_born_ns(h.world.p, forked));
-	CHECK(!c->cpus.list.data[0].sideband); /* nobody listens: it is not opened anew */
+	CHECK(!c->cpus.list.data[0]
+		       .sideband); /* nobody listens: it is not opened again */
 	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK(h.session.ends.lost_ns);
 	op_perf_close(c);
 	op_closep(&c->cpus.online_fd);
+	host_deinit(&h);
+	remove_root(root);
+}
+
+/* A CPU goes and comes between two looks at the list. */
+static void test_cpu_that_went(void)
+{
+	static const char *const others[] = {
+		"add@/devices/system/cpu/cpu1",
+		"online@/devices/system/cpu/cpu1",
+		"offline@/devices/system/cpu/cpu7",
+		"offline@/devices/system/cpu/cpu99999999999999",
+		"offline@/devices/system/memory/memory1",
+		""
+	};
+	char root[] = "/tmp/op-cpus-XXXXXX";
+	struct op_capture *c;
+	struct host h;
+	int pair[2];
+	size_t i;
+
+	make_root(root);
+	host_init(&h, 2);
+	c = h.capture;
+	c->config.sysfs_root = root;
+	c->cpus.online_fd = -1;
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+	c->cpus.uevents_fd = pair[0];
+	for (i = 0; i < 2; i++) {
+		struct op_cpu_events *e = &c->cpus.list.data[i];
+
+		free(e->sideband);
+		e->sideband =
+			mmap(NULL, c->page_size + OP_SIDEBAND_BYTES,
+			     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(e->sideband != MAP_FAILED);
+		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
+	}
+	write_list(root, "0-1\n");
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		CHECK(send(pair[1], others[i], strlen(others[i]) + 1, 0) > 0);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	CHECK(c->cpus.list.data[0].sideband && c->cpus.list.data[1].sideband);
+	CHECK(send(pair[1], "offline@/devices/system/cpu/cpu1\0ACTION=offline", 48, 0) >
+	      0);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	/* nobody listens: it is not opened again */
+	CHECK(c->cpus.list.data[0].sideband && !c->cpus.list.data[1].sideband);
+	(void)op_session_drain_sideband(&h.session, 0);
+	CHECK(h.session.ends.lost_ns);
+	op_perf_close(c);
+	op_closep(&c->cpus.online_fd);
+	CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
 	host_deinit(&h);
 	remove_root(root);
 }
@@ -611,4 +712,5 @@ TEST_MAIN({ "leader", test_leader_ends }, { "all", test_all_end },
 	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
 	  { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
-	  { "go", test_cpus_that_go })
+	  { "go", test_cpus_that_go }, { "waiting", test_waiting },
+	  { "went", test_cpu_that_went })

@@ -13,7 +13,7 @@
 
 enum {
 	PAGE_BYTES = 1 << OP_PAGE_SHIFT,
-	/* what an open .eh_frame takes: its windows of 4 KiB */
+	/* memory of an open .eh_frame: windows of 4 KiB */
 	CFI_BYTES = 64 << 10,
 };
 
@@ -185,7 +185,7 @@ op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vad
 	return 0;
 }
 
-/* Of addresses that no FDE covers the table may know more. */
+/* The table may have rules for addresses that no FDE covers. */
 static int add_late(void *data, struct op_builder *b, uint64_t start, uint64_t end,
 		    struct op_unwind_rule none)
 {
@@ -250,7 +250,7 @@ int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr)
 	return r;
 }
 
-/* Put the pages of @table's segment number @i in the places of this one's. */
+/* Replace the pages of segment number @i by those of @table. */
 static void complete_segment(struct op_unwind_early *early, struct op_unwind_table *table,
 			     size_t i, uint64_t now_ns)
 {

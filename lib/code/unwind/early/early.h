@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of a table that are made before the others: those that were hit. Of a large file they
- * serve in the programs within a millisecond, while the table is made in slices. The search
- * table of .eh_frame_hdr leads to their FDEs.
+ * Pages of a table that are made before the others, because samples hit them. Programs
+ * can use those of a large file within a millisecond, while the table is made in
+ * slices. The search table of .eh_frame_hdr leads to their FDEs.
  *
- * Its segments are published. Every page that is not made yet has OP_UNWIND_RULE_LATE, as have
- * addresses of no FDE, since the table may know more of them. When the table is complete, its
- * pages take the places of these.
+ * The segments are published. Pages that are not made yet have OP_UNWIND_RULE_LATE. So
+ * do addresses without an FDE, because the table may have more rules. The complete
+ * table then replaces these pages.
  */
 #ifndef OP_CODE_UNWIND_EARLY_EARLY_H
 #define OP_CODE_UNWIND_EARLY_EARLY_H
@@ -28,20 +28,21 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 /* NULL does nothing. @now_ns: as for op_arena_release(). */
 struct op_unwind_early *op_unwind_early_free(struct op_unwind_early *early,
 					     uint64_t now_ns);
-/* Make the page of ELF address @vaddr. Returns 1 if it is there; 0 if it cannot be made; -ENOSPC;
- * -ENOMEM; or -errno of reading. */
+/* Make the page of ELF address @vaddr. Returns 1 if it exists; 0 if it cannot be made;
+ * -ENOSPC; -ENOMEM; or -errno of reading. */
 int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr);
 /* The segment that begins at ELF address @vaddr, or 0. */
 op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vaddr);
-/* The table is complete: put its pages in the places of these. @table gets the segments,
- * and the caller frees @early. */
+/* The table is complete: replace these pages by its own. @table gets the segments, and
+ * the caller frees @early. */
 void op_unwind_early_complete(struct op_unwind_early *early,
 			      struct op_unwind_table *table, uint64_t now_ns);
-/* There will be no table: callers of code in pages that were not made are guessed. */
+/* There will be no table. For code in pages that were not made, the programs guess
+ * callers. */
 void op_unwind_early_give_up(struct op_unwind_early *early);
-/* Was it given up? */
+/* Was op_unwind_early_give_up() called? */
 bool op_unwind_early_is_over(const struct op_unwind_early *early);
-/* Bytes of the arena; and user memory in use, about. */
+/* Bytes of the arena, and approximate user memory. */
 uint64_t op_unwind_early_arena_bytes(const struct op_unwind_early *early);
 size_t op_unwind_early_bytes(const struct op_unwind_early *early);
 

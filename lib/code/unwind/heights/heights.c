@@ -22,16 +22,17 @@ enum {
 	JUMP_MAX = 1 << 15,
 	/* a jump farther than this, with nothing pushed, leads to another function */
 	FAR = 4096,
-	TARGET_SLOTS = 1024, /* for targets of jumps in a function; a power of two */
+	TARGET_SLOTS = 1024, /* for targets of jumps in one function; a power of two */
 	TARGET_PROBES = 8,
-	TRIED_BYTES_MAX = 1 << 16, /* of a function whose end is sought in three ways */
-	SCAN_BYTES = 1 << 18, /* between two looks at the clock; at most the window */
+	/* bytes of a function whose end is searched in three ways */
+	TRIED_BYTES_MAX = 1 << 16,
+	SCAN_BYTES = 1 << 18, /* between two readings of the clock; at most the window */
 };
 
 #define NO_MEMORY SIZE_MAX
 
 struct target {
-	/* number of the function it is in: slots of other functions are free */
+	/* number of its function: slots of other functions are free */
 	uint32_t function;
 	uint32_t off;
 	bool weak;
@@ -50,13 +51,13 @@ struct in_memory {
 	size_t end;
 };
 
-/* The farthest offsets that a function jumps to: the present one, and it and all earlier ones. */
+/* The farthest offsets to which functions jump: the current one, and all up to it. */
 struct reach {
 	size_t own;
 	size_t all;
 };
 
-/* The last instruction that was read. */
+/* The last instruction: */
 struct last {
 	uint8_t kind;
 	size_t end;
@@ -74,23 +75,23 @@ struct op_heights {
 	} memory;	       /* what is in memory: [from, end) of the code */
 	struct target *target; /* [TARGET_SLOTS] */
 	struct op_starts starts;
-	uint32_t function; /* number of the function that is being read */
+	uint32_t function; /* number of the current function */
 
 	size_t left;	/* instructions that may still be read */
-	size_t scanned; /* bytes whose calls are known */
+	size_t scanned; /* bytes whose calls were read */
 	bool begun;
 	bool wants_kept;
 
 	size_t start; /* start of the function */
 	bool cut;     /* the function is longer than can be read at once */
-	bool lost;    /* `start` is amid one that was */
+	bool lost;    /* `start` is inside a longer function that was read */
 	struct reach reach;
 	struct op_code_stack now;
 	bool dead;	 /* the previous instruction does not continue here */
-	bool weak;	 /* `now` was taken from code that does not lead here */
+	bool weak;	 /* `now` comes from code that does not lead here */
 	bool guessed;	 /* `weak` was set somewhere in the function */
 	bool broken;	 /* the bytes where it ends are no instruction */
-	bool bad;	 /* it is broken, or words are still pushed at a return */
+	bool bad;	 /* it is broken, or a return has words still pushed */
 	bool jumps;	 /* it has a jump or a return */
 	bool returns;	 /* it returns after fp was cleared: it is not outermost */
 	bool balanced;	 /* it returns with nothing pushed */
@@ -113,7 +114,8 @@ static const uint8_t *code_at(const struct op_heights *p, size_t off)
 	return p->memory.code + (off - p->memory.from);
 }
 
-/* Get [@from, @from + @len) into memory, as far as there is code. Returns 0 or -errno. */
+/* Get [@from, @from + @len) into memory, or up to the end of the code. Returns 0 or
+ * -errno. */
 static int load(struct op_heights *p, size_t from, size_t len)
 {
 	len = OP_MIN(len, p->len - from);
@@ -124,7 +126,7 @@ static int load(struct op_heights *p, size_t from, size_t len)
 	return 0;
 }
 
-/* Have the function at p->start in memory, and what is looked at before it. */
+/* Get the function at p->start into memory, and the bytes before it that are examined. */
 static int load_function(struct op_heights *p)
 {
 	size_t from = p->start > ALIGNMENT ? p->start - ALIGNMENT : 0;
@@ -222,8 +224,8 @@ static size_t skip_padding(struct op_heights *p, size_t at)
 
 /*
  * Control does not reach @off from @last, the instruction above it apart from padding.
- * Does a function begin here? If not, the stack is the one that jumps to @off bring or,
- * if no jump is known yet, the one before.
+ * Does a function begin here? If not, the stack is that of the jumps to @off or, if no
+ * jump is known yet, the one before.
  */
 static bool begins_function(struct op_heights *p, size_t off, bool padded,
 			    const struct op_insn *last)
@@ -257,7 +259,7 @@ static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
 	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
-/* The stack at @off was not certain: use that of a jump to it, if it is. */
+/* The stack at @off was uncertain. Use that of a jump to it if that is certain. */
 static void strengthen(struct op_heights *p, size_t off)
 {
 	const struct target *t = find_target(p, off, false);
@@ -359,9 +361,9 @@ static bool is_restorer(const struct op_heights *p)
 }
 
 /*
- * Is it what a function returns to that is the first one on a stack of its own, as
- * boost.context and PHP's fibers have them? It ends the process, and its address is taken: it
- * follows the trampoline that jumps to the function, and runs straight into a halt.
+ * Is it the code to which the first function on a stack returns, as boost.context and
+ * PHP's fibers make it? It ends the process, and its address is taken: it follows the
+ * trampoline that jumps to the function, and runs straight into a halt.
  */
 static bool is_outermost(const struct op_heights *p)
 {
@@ -389,7 +391,7 @@ static bool is_retpoline(const struct op_heights *p, size_t *ret_len)
 		(first.kind == OP_INSN_ADD_SP && first.value == OP_CODE_STACK_WORD));
 }
 
-/* Give the rules of the end of a retpoline, whose first instruction has @len bytes. */
+/* Pass the rules of the end of a retpoline, whose first instruction has @len bytes. */
 static int give_retpoline(const struct op_heights *p, size_t len, op_heights_fn fn,
 			  void *data)
 {
@@ -452,7 +454,7 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 
 	p->trampoline = p->last.kind == OP_INSN_JUMP_FAR && p->last.end == p->start;
 	if (p->start > p->reach.all)
-		p->function++; /* no earlier jump leads past here */
+		p->function++; /* no earlier jump goes beyond this place */
 	for (p->split = 0; p->split <= 2; p->split++) {
 		end = read_twice(p);
 		if (end == NO_MEMORY || !p->bad || end - p->start > TRIED_BYTES_MAX)
@@ -467,7 +469,7 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 	return r;
 }
 
-/* Learn where functions begin. Returns 0, -EINPROGRESS or -EIO. */
+/* Find where functions begin. Returns 0, -EINPROGRESS or -EIO. */
 static int scan(struct op_heights *p, struct op_allowance *allowance)
 {
 	while (p->scanned < p->len) {

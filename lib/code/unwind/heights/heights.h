@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind rules of x86-64 code without unwind data, derived from its instructions: pushes,
- * pops and reservations from a function's first instruction on tell at each pc where the
- * return address is. A function begins where control cannot come from above and no jump
- * leads to. If the address is not known, because sp was changed by a register or pushed
- * words are not popped at a return, there is no rule.
+ * Unwind rules of x86-64 code without unwind data, derived from its instructions.
+ * Pushes, pops and reservations from a function's first instruction on determine where
+ * the return address is at each pc. A function begins where control cannot come from
+ * above, and to which no jump leads. If the address is not known, because sp was
+ * changed by a register or pushed words are not popped at a return, there is no rule.
  *
  * Such a rule may be wrong, so the walk checks it (OP_SAVE_CHECK): the return address
  * that it finds must be preceded by a call.
@@ -21,13 +21,14 @@
 #include "op_user_types.h"
 
 enum {
-	OP_HEIGHTS_FUNCTION_MAX = 1 << 18, /* bytes; what is behind has no rule */
-	/* bytes of code in memory at a time, and of the bits that say where functions begin */
+	OP_HEIGHTS_FUNCTION_MAX = 1 << 18, /* bytes; code beyond that has no rule */
+	/* bytes of code in memory at a time, and of the bits that mark where functions
+	 * begin */
 	OP_HEIGHTS_WINDOW_BYTES = 1 << 19,
 	OP_HEIGHTS_STARTS_BYTES = 4 << 20,
 	/*
-	 * The limit of instructions that are read, counting repeated ones, is the number
-	 * of bytes of the code and this. One instruction in four bytes is common, and
+	 * The limit of instructions that are read, repeated ones included: the number
+	 * of bytes of the code, and this. One instruction in four bytes is common, and
 	 * most are read once or twice.
 	 */
 	OP_HEIGHTS_STEPS_MIN = 4096,
@@ -44,10 +45,11 @@ struct op_heights_code {
 	void *data;
 	size_t len;
 	uint64_t addr; /* ELF address of its first byte */
-	bool keep; /* say where the register is by which CFAs in mid-stack are computed */
-	/* A process made it: what does not return may be no function at all, and has no rule. */
+	bool keep; /* also find the register from which CFAs in mid-stack are computed */
+	/* A process made it. Code that does not return may be no function at all, and
+	 * gets no rule. */
 	bool made;
-	bool amid; /* its first byte may be amid a function */
+	bool amid; /* its first byte may be inside a function */
 };
 
 struct op_heights;
@@ -56,16 +58,16 @@ struct op_heights;
  * rule. Returns 0 or -ENOMEM. */
 int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule none,
 		   struct op_heights **ret);
-/* Was there a frame that only that register leads out of, and that calls? */
+/* Was there a frame that only that register leads out of, and that makes calls? */
 bool op_heights_wants_kept(const struct op_heights *h);
 /* User memory in use, about. */
 size_t op_heights_bytes(const struct op_heights *h);
 struct op_heights *op_heights_free(struct op_heights *h);
 OP_DEFINE_CLEANUP(struct op_heights *, op_heights_free)
 /*
- * Give @fn the next rules, in ascending order from offset 0 on. Between two functions the
- * rule before holds; what cannot be read has none. Returns 0 at the end, -EINPROGRESS when
- * @allowance is used up, -ENOMEM, or what @fn returned.
+ * Pass the next rules to @fn, in ascending order from offset 0 on. Between two
+ * functions the previous rule is valid. Code that cannot be read has none. Returns 0 at
+ * the end, -EINPROGRESS when @allowance is used up, -ENOMEM, or what @fn returned.
  */
 int op_heights_on(struct op_heights *h, struct op_allowance *allowance, op_heights_fn fn,
 		  void *data);

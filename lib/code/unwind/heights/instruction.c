@@ -84,7 +84,7 @@ static const uint8_t one_byte[256] = {
 	[0xfe ... 0xff] = M,
 };
 
-/* The instruction that is being read. */
+/* The current instruction. */
 struct insn {
 	struct op_reader r;
 	struct op_insn *out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads one instruction of x86-64: its length, and what it does to the stack pointer, to
- * the saved frame pointer and to the flow of control; nothing else. Lengths follow
- * Intel's manual, volume 2, chapter 2 and appendix A, and AMD's XOP.
+ * Reads one instruction of x86-64: its length, and its effects on the stack pointer,
+ * the saved frame pointer and the flow of control. Lengths follow Intel's manual,
+ * volume 2, chapter 2 and appendix A, and AMD's XOP.
  */
 #ifndef OP_CODE_UNWIND_HEIGHTS_INSTRUCTION_H
 #define OP_CODE_UNWIND_HEIGHTS_INSTRUCTION_H
@@ -12,8 +12,8 @@
 
 enum op_insn_kind {
 	OP_INSN_OTHER,
-	OP_INSN_PUSH,	  /* reg, or what is no register */
-	OP_INSN_POP,	  /* reg, or what is no register */
+	OP_INSN_PUSH,	  /* reg, or a value that is not in a register */
+	OP_INSN_POP,	  /* reg, or a value that is not in a register */
 	OP_INSN_ADD_SP,	  /* sp += value */
 	OP_INSN_AND_SP,	  /* sp is aligned */
 	OP_INSN_SET_SP,	  /* sp = reg + value */
@@ -27,7 +27,7 @@ enum op_insn_kind {
 	OP_INSN_LEAVE,	  /* sp = fp, pop fp */
 	OP_INSN_CALL,	  /* calls the address `value` bytes after its end */
 	OP_INSN_CALL_FAR, /* calls an address that the instruction does not contain */
-	OP_INSN_JUMP,	  /* as OP_INSN_CALL */
+	OP_INSN_JUMP,	  /* like OP_INSN_CALL */
 	OP_INSN_JUMP_FAR,
 	OP_INSN_JUMP_IF,
 	OP_INSN_RETURN,

@@ -15,8 +15,8 @@ enum {
 	NOP = 0x90,
 	ALIGNMENT = 16,
 	TRIES_MAX = 4, /* places where the function may begin */
-	SWITCH_STEPS =
-		4, /* instructions from where sp is set to the jump, and from there back */
+	/* instructions from the one that sets sp to the jump, and from there back */
+	SWITCH_STEPS = 4,
 };
 
 struct sought {
@@ -38,7 +38,7 @@ static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
 	struct sought *s = data;
 
 	if (off > s->at)
-		return -ERANGE; /* the rest is not wanted */
+		return -ERANGE; /* the other rules are not needed */
 	s->rule = rule;
 	return 0;
 }
@@ -89,15 +89,16 @@ bool op_heights_keep_record(const uint8_t *code, size_t len, uint64_t addr, size
 	return false;
 }
 
-/* Does it set sp to a value that is not of the function's frame? */
+/* Does it set sp to a value outside of the function's frame? */
 static bool sets_sp(const struct op_insn *i)
 {
 	return i->kind == OP_INSN_LOSE_SP ||
 	       (i->kind == OP_INSN_SET_SP && i->reg != OP_INSN_FP && !i->value);
 }
 
-/* Read from @at on what a switch of stacks consists of: pops and moves. Returns the offset of what
- * follows, SWITCH_STEPS instructions later at most, or @until if that is met. */
+/* Skip the instructions from @at on that a switch of stacks consists of: pops and
+ * moves. Returns the offset behind them, at most SWITCH_STEPS instructions later, or
+ * @until if it comes to that. */
 static size_t skip_moves(const uint8_t *code, size_t len, size_t at, size_t until,
 			 struct op_insn *ret)
 {

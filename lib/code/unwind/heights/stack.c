@@ -32,7 +32,8 @@ static void set_sp(struct op_code_stack *s, int32_t base, int64_t bytes)
 	move_sp(s, bytes);
 }
 
-/* The word at sp + @at now holds the value of register @reg, if that is a copy of sp. */
+/* The word at sp + @at gets the value of register @reg. If that is a copy of sp, note
+ * it. */
 static void keep_copy(struct op_code_stack *s, uint8_t reg, int64_t at)
 {
 	if (s->copy == UNKNOWN || reg != s->copy_reg)
@@ -43,7 +44,7 @@ static void keep_copy(struct op_code_stack *s, uint8_t reg, int64_t at)
 		s->fp_slot = (int32_t)at - s->drop;
 }
 
-/* @reg was read from the word that holds a copy of sp. */
+/* @reg was loaded from the word that holds a copy of sp. */
 static void copy_back(struct op_code_stack *s, uint8_t reg)
 {
 	if (reg == OP_INSN_FP)
@@ -185,7 +186,7 @@ void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *i)
 	    ((i->regs >> OP_INSN_BX & 1 && i->kind == OP_INSN_OTHER) ||
 	     (i->reg == OP_INSN_BX && i->kind == OP_INSN_COPY_SP)))
 		s->kept = 0;
-	/* Unless it points to the saved fp, fp holds data: once it is written to, it is
+	/* Unless fp points to the saved fp, it holds data: after a write its value is
 	 * not known. */
 	if (i->regs >> OP_INSN_FP & 1 && i->kind == OP_INSN_OTHER && s->fp != s->saved)
 		s->fp = UNKNOWN;
@@ -296,8 +297,8 @@ static struct op_unwind_rule rule_of(const struct op_code_stack *s,
 		rule.save = OP_SAVE_CHECK | OP_SAVE_FP;
 		rule.save_off = (int16_t)-s->saved;
 	}
-	/* A frame pointer is preferred, since it stays right when sp changes in ways that
-	 * are not followed. */
+	/* Prefer a frame pointer, because it stays right when sp changes in a way that
+	 * is not followed. */
 	if (s->sp != UNKNOWN && !(s->fp == 2 * WORD && s->saved == s->fp)) {
 		rule.cfa = OP_CFA_SP;
 		rule.cfa_off = s->sp;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The height of the stack at a pc of x86-64 code, and how an instruction changes it:
- * where the return address and the caller's frame pointer are, as far as that is known.
+ * The height of the stack at a pc of x86-64 code: where the return address and the
+ * caller's frame pointer are, if known, and how an instruction changes that.
  */
 #ifndef OP_CODE_UNWIND_HEIGHTS_STACK_H
 #define OP_CODE_UNWIND_HEIGHTS_STACK_H
@@ -14,21 +14,21 @@
 
 enum {
 	OP_CODE_STACK_WORD = 8, /* bytes */
-	OP_CODE_STACK_KEPT =
-		3, /* rbx in the numbering of rules: it is followed from frame to frame */
+	OP_CODE_STACK_KEPT = 3, /* number of rbx in rules: followed from frame to frame */
 };
 
 #define OP_CODE_STACK_UNKNOWN INT32_MIN
 
-/* What is known of a frame whose place is not, since sp was aligned or moved by a register. */
+/* What is known of a frame whose address is not, because sp was aligned or moved by a
+ * register. */
 enum op_code_stack_base {
 	OP_CODE_STACK_NO_BASE,
 	OP_CODE_STACK_FP_PUSHED, /* the caller's fp is at sp */
-	OP_CODE_STACK_FP_BASE,	 /* it is where fp points to */
+	OP_CODE_STACK_FP_BASE,	 /* fp points to it */
 };
 
-/* The positions of values at a pc. All but `slot`, `drop` and `fp_slot` are distances below the
- * CFA. */
+/* The positions of values at a pc. All but `slot`, `drop` and `fp_slot` are distances
+ * below the CFA. */
 struct op_code_stack {
 	int32_t sp;
 	int32_t fp;    /* the address that fp holds; UNKNOWN: fp is no frame pointer */
@@ -55,7 +55,7 @@ static const struct op_code_stack OP_CODE_STACK_ENTRY = { .sp = OP_CODE_STACK_WO
 								  OP_CODE_STACK_UNKNOWN,
 							  .kept = OP_SAVE_KEPT_SAME };
 
-/* That of a place where nothing is known. */
+/* The state at a place where nothing is known. */
 static const struct op_code_stack OP_CODE_STACK_LOST = { .sp = OP_CODE_STACK_UNKNOWN,
 							 .fp = OP_CODE_STACK_UNKNOWN,
 							 .copy = OP_CODE_STACK_UNKNOWN,
@@ -64,18 +64,18 @@ static const struct op_code_stack OP_CODE_STACK_LOST = { .sp = OP_CODE_STACK_UNK
 							 .fp_slot =
 								 OP_CODE_STACK_UNKNOWN };
 
-/* Is nothing pushed, as at a function's first instruction? */
+/* Are no words pushed, as at a function's first instruction? */
 static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 {
 	return s->sp == OP_CODE_STACK_WORD && !s->saved &&
 	       s->fp == OP_CODE_STACK_UNKNOWN && !s->outermost;
 }
 
-/* Change *@s as @insn changes the stack, if it does not jump. */
+/* Apply @insn to *@s, if it does not jump. */
 void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *insn);
 
-/* The rule for this state, with OP_SAVE_CHECK, or OP_CFA_STOP; or @none. With @keep it
- * says where the caller's rbx is. */
+/* The rule for this state, with OP_SAVE_CHECK, or OP_CFA_STOP; or @none. @keep: the
+ * rule includes where the caller's rbx is. */
 struct op_unwind_rule op_code_stack_rule(const struct op_code_stack *s, bool keep,
 					 struct op_unwind_rule none);
 

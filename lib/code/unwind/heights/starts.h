@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where functions begin, by the calls of the code. */
+/* Where functions begin, from the calls of the code. */
 #ifndef OP_CODE_UNWIND_HEIGHTS_STARTS_H
 #define OP_CODE_UNWIND_HEIGHTS_STARTS_H
 
@@ -16,14 +16,14 @@ struct op_starts {
 	size_t phase; /* address of offset 0 modulo the alignment */
 };
 
-/* Of functions that are aligned to @alignment, if they are. */
+/* For functions that are aligned to @alignment, if they are. */
 void op_starts_init(struct op_starts *s, size_t len, size_t phase, size_t alignment);
 void op_starts_deinit(struct op_starts *s);
 size_t op_starts_bytes(const struct op_starts *s);
 
-/* Find addresses that the code at @code may call, directly or by an address that is taken: by bytes
- * that look so, without knowing where instructions begin. Its first byte is that at the offset
- * @from. */
+/* Find addresses that the code at @code may call, directly or by an address that is
+ * taken. It looks for matching bytes, without knowing where instructions begin. The
+ * first byte is at offset @from. */
 void op_starts_find(struct op_starts *s, const uint8_t *code, size_t from, size_t len);
 bool op_starts_has(const struct op_starts *s, size_t off);
 

@@ -39,7 +39,7 @@ uint16_t op_writes_escaped(uint8_t opcode)
 		       : 0;
 }
 
-/* Is it an instruction of vectors, among the opcodes of two bytes? */
+/* Is it a vector instruction, among the opcodes of two bytes? */
 static bool is_vector(uint8_t opcode)
 {
 	return (opcode >= 0x10 && opcode <= 0x17) || (opcode >= 0x28 && opcode <= 0x2f) ||

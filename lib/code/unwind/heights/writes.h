@@ -32,12 +32,12 @@ enum {
 uint16_t op_writes_plain(uint8_t opcode);
 uint16_t op_writes_escaped(uint8_t opcode);
 
-/* Of the ModRM byte of an opcode of one byte (@reg is a part of the opcode in some), and of
- * one of two bytes: OP_WRITES_REG, OP_WRITES_RM. */
+/* The same by the ModRM byte of an opcode of one byte (in some, @reg is a part of the
+ * opcode), or of two bytes: OP_WRITES_REG, OP_WRITES_RM. */
 unsigned int op_writes_operands(uint8_t opcode, uint8_t reg);
 unsigned int op_writes_escaped_operands(uint8_t opcode);
-/* The same of a vector instruction, by its map: moves out of vectors and masks, conversions, and
- * instructions that are only encoded as one. */
+/* The same for a vector instruction, by its map: moves out of vectors and masks,
+ * conversions, and instructions that have only a vector encoding. */
 unsigned int op_writes_vector(uint8_t map, uint8_t opcode);
 
 #endif

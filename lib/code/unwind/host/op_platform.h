@@ -72,7 +72,7 @@ static inline __u64 *op_platform_words(struct op_unwind *u)
 	return (__u64 *)op_unwind_context(u)->words;
 }
 
-/* What names the function can be read when the frame is. */
+/* On the host, the data that names a function can be read together with its frame. */
 static inline bool op_platform_object_known(struct op_unwind *u, __u64 word, __u32 *ret)
 {
 	return false;

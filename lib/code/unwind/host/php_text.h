@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Identity of the texts of PHP's strings, for the step and for readers of functions. */
+/* Identity of the texts of PHP's strings, for the step and for the readers of
+ * functions. */
 #ifndef OP_CODE_UNWIND_HOST_PHP_TEXT_H
 #define OP_CODE_UNWIND_HOST_PHP_TEXT_H
 
@@ -11,7 +12,7 @@
 
 #include "op_php.h"
 
-/* That of the zend_string at @addr; 0 if there is none, or if it cannot be read. */
+/* Identity of the zend_string at @addr. 0: there is none, or it cannot be read. */
 static inline uint32_t op_php_text_read(const struct op_memory *memory, uint64_t addr)
 {
 	__u64 word[OP_PHP_TEXT_WORDS] = { 0 };

@@ -13,7 +13,7 @@
 
 enum {
 	REGION_ALIGNMENT = 4 << 20, /* mappings grow in steps */
-	READ_SHARE = 50, /* reading pages takes one of so many parts of a CPU */
+	READ_SHARE = 50, /* reading pages may take one of so many parts of a CPU */
 };
 
 /* A page whose code changed is read again after this time, which doubles if it changed again within
@@ -21,14 +21,14 @@ enum {
 static const uint64_t AGAIN_MIN_NS = UINT64_C(20000000);
 static const uint64_t AGAIN_MAX_NS = UINT64_C(5000000000);
 
-/* Samples are read this long after the last that hit made code: those of a process that ends meanwhile
- * remain in doubt. */
+/* Samples are read this long after the last that hit made code. If a process ends
+ * before that, its samples remain in doubt. */
 static const uint64_t CHECK_NS = UINT64_C(100000000);
 
-/* Of that share, so much may be used at once: for some 200 pages. */
+/* Most of that share that may be used at once: for some 200 pages. */
 static const int64_t READ_MAX_NS = INT64_C(500000000);
 
-/* Addresses for which there is one struct op_segment. */
+/* Addresses that share one struct op_segment. */
 struct region {
 	uint64_t start; /* multiples of REGION_ALIGNMENT */
 	uint64_t end;
@@ -42,7 +42,7 @@ struct op_made {
 	TAILQ_HEAD(, op_made_page) pages;
 	OP_VEC(struct region) regions;
 	op_ref unread;	     /* a row: this page was not read */
-	uint64_t checked_ns; /* the code was compared after this time */
+	uint64_t checked_ns; /* time of the last comparison of the code */
 	uint64_t evicted_ns; /* when a page was last dropped */
 	uint64_t since_ns;   /* when a page was last published */
 	uint64_t number;
@@ -100,7 +100,7 @@ static void page_free(struct op_made_page *page, uint64_t now_ns)
 	free(page);
 }
 
-/* Other pages need its room. */
+/* other pages need its memory */
 static void evict(struct op_made_page *page)
 {
 	struct op_made *made = page->made;
@@ -202,7 +202,7 @@ op_ref op_made_segment(const struct op_made *made, uint64_t start, uint64_t end)
 
 /* ---- reading a page ---- */
 
-/* Read the page, and put its new rules in the place of the old ones. */
+/* Read the page, and replace its old rules by the new ones. */
 static int publish_page(struct op_made_page *page, uint64_t start, uint64_t end)
 {
 	struct op_made *made = page->made;
@@ -224,7 +224,7 @@ static int publish_page(struct op_made_page *page, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* Read the page for @addr, unless that was done a short while ago. */
+/* Read the page for @addr, unless that was done shortly before. */
 static void read_when_due(struct op_made_page *page, uint64_t addr, uint64_t start,
 			  uint64_t end)
 {
@@ -279,8 +279,8 @@ static struct op_made_page *add_page(struct op_made *made, uint64_t addr)
 
 /* ---- samples ---- */
 
-/* A sample has a frame at @addr. Returns false if its code could not be compared, which was not hit
- * before. */
+/* A sample has a frame at @addr. Returns false if the code there was not hit before and
+ * could not be compared. */
 static bool note_hit(struct op_made_page *page, uint64_t addr, bool late)
 {
 	struct op_made_pages *all = page->made->all;
@@ -312,8 +312,8 @@ static enum op_made_word word_at(const struct op_made *made,
 	return op_made_page_has_rule(page, addr) ? OP_MADE_RULE : OP_MADE_NONE;
 }
 
-/* Is there CPU time to read a page? A program with more code than OP_MADE_PAGES_MAX would have pages
- * read all the time. */
+/* Is there CPU time to read a page? Without a limit, a program with more code than
+ * OP_MADE_PAGES_MAX would have pages read all the time. */
 static bool may_read(struct op_made_pages *all)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
@@ -324,7 +324,7 @@ static bool may_read(struct op_made_pages *all)
 	return all->left_ns > 0;
 }
 
-/* Read the page of @addr, which a sample has hit, if that is due. */
+/* If it is due, read the page of @addr, which a sample has hit. */
 static void read_hit(struct op_made *made, struct op_made_page *page, uint64_t addr,
 		     uint64_t start, uint64_t end, bool *ret_new)
 {
@@ -394,7 +394,7 @@ uint64_t op_made_number(struct op_made *made, uint64_t time_ns,
 {
 	if (TAILQ_EMPTY(&made->pages))
 		return made->number;
-	/* Those of which not all is known yet have nothing in common with others. */
+	/* Pages that are not fully known yet never count as equal to others. */
 	if (!check(made, time_ns, allowance) || time_ns < made->since_ns ||
 	    time_ns < made->evicted_ns)
 		made->number++;

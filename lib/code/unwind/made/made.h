@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind rules of code that a process makes while it runs, read from its memory: pages of 64 KiB, those
- * that samples hit. Their rules are those of code without unwind data (heights.h), and only
- * functions that return have any.
+ * Unwind rules of code that a process makes while it runs, read from its memory: pages
+ * of 64 KiB that samples hit. They are rules of code without unwind data (heights.h),
+ * and only functions that return have any.
  *
- * The process may change its code at any time. So a page keeps a hash of each piece of the code that
- * was read. A rule holds for a sample if the page was published before it, and the code was read
- * again after it, and was the same. Otherwise the frame is in doubt.
+ * The process may change its code at any time. So a page keeps a hash of each piece of
+ * the code that was read. A rule is valid for a sample if the page was published before
+ * the sample, and the library reads the same code again after the sample. Otherwise the
+ * frame is in doubt.
  */
 #ifndef OP_CODE_UNWIND_MADE_MADE_H
 #define OP_CODE_UNWIND_MADE_MADE_H
@@ -21,13 +22,13 @@
 #include "code/unwind/rules.h"
 
 enum {
-	OP_MADE_PAGES_MAX =
-		256, /* of all processes; the least recently hit one goes first */
+	/* of all processes; the least recently hit one goes first */
+	OP_MADE_PAGES_MAX = 256,
 	OP_MADE_REGIONS_MAX = 32,	      /* of one process */
 	OP_MADE_REGION_BYTES_MAX = 256 << 20, /* larger ones have no rules */
 };
 
-/* Of all processes. Zeroes and the first two members are enough. */
+/* Of all processes. Zeroes and the first two members are a valid start. */
 struct op_made_pages {
 	struct op_arena *arena; /* borrowed */
 	struct op_unwind_rules *rules;
@@ -39,11 +40,11 @@ struct op_made_pages {
 	uint64_t regions_refused; /* OP_MADE_REGIONS_MAX, OP_MADE_REGION_BYTES_MAX */
 };
 
-/* What is known of an address at the time of a sample. */
+/* State of an address at the time of a sample: */
 enum op_made_word {
-	OP_MADE_NONE,  /* the walk had no rule: it went by frame pointers, or guessed */
-	OP_MADE_RULE,  /* it had a rule, which held */
-	OP_MADE_DOUBT, /* it may have had one that did not hold */
+	OP_MADE_NONE,  /* the walk had no rule: it used frame pointers, or guessed */
+	OP_MADE_RULE,  /* it had a rule, which was valid */
+	OP_MADE_DOUBT, /* it may have had a rule that was not valid */
 };
 
 /* Of one process. */
@@ -63,20 +64,20 @@ struct op_made *op_made_free(struct op_made *made, uint64_t now_ns);
 /* The segment that holds [@start, @end), or 0. Its ELF addresses are those of the process. */
 op_ref op_made_segment(const struct op_made *made, uint64_t start, uint64_t end);
 /*
- * A sample of @time_ns has a frame at @addr, in the mapping [@start, @end). Says what its rule was,
- * and reads the page if that is due and there is time. @ret_new: there is a new segment, so the
- * process is to be published.
+ * A sample of @time_ns has a frame at @addr, in the mapping [@start, @end). Returns the
+ * state of its rule, and reads the page if that is due and there is time. @ret_new:
+ * there is a new segment, so the process must be published.
  */
 enum op_made_word op_made_at(struct op_made *made, uint64_t addr, uint64_t start,
 			     uint64_t end, uint64_t time_ns,
 			     struct op_allowance *allowance, bool *ret_new);
 /*
- * A number that is the same for two samples only if the same rules held for both. It compares the
- * code that samples hit, if that was not done since @time_ns.
+ * A number that is equal for two samples only if the same rules were valid for both. It
+ * compares the code that samples hit, if that was not done since @time_ns.
  */
 uint64_t op_made_number(struct op_made *made, uint64_t time_ns,
 			struct op_allowance *allowance);
-/* User memory in use by all processes, about. */
+/* Approximate user memory of all processes. */
 uint64_t op_made_pages_bytes(const struct op_made_pages *pages);
 
 #endif

@@ -15,16 +15,16 @@ enum {
 	PAGE_BYTES = OP_MADE_PAGE_BYTES,
 	BEFORE = OP_MADE_BEFORE,
 	AFTER = OP_MADE_AFTER,
-	WIDE = OP_HEIGHTS_FUNCTION_MAX, /* in the place of both, where functions are large */
-	READ_BYTES = 4096, /* what cannot be read as a whole is read in such blocks */
+	WIDE = OP_HEIGHTS_FUNCTION_MAX, /* used in place of both if functions are large */
+	READ_BYTES = 4096, /* blocks of code that cannot be read as a whole */
 	BLOCKS = (WIDE + PAGE_BYTES + WIDE) / READ_BYTES + 1,
-	/* Bytes before an address, and after it, on which its rule depends: functions that are
-	 * larger, and that change only outside of this, are not known. */
+	/* Bytes before and after an address on which its rule depends. Larger functions
+	 * that change only outside of these bytes are not noticed. */
 	RULE_BEFORE = 4096,
 	RULE_AFTER = 256,
 };
 
-/* Code of a process. */
+/* Code of a process, as it was read. */
 struct code {
 	uint64_t from; /* address of bytes[0] */
 	size_t len;
@@ -70,8 +70,8 @@ static size_t piece_of(const struct op_made_page *page, uint64_t addr)
 	return (size_t)(addr + BEFORE - page->start) / OP_MADE_PIECE_BYTES;
 }
 
-/* Find the hash of piece @i of @page, as far as it is code of the process; @code has that. Returns false
- * if it could not be read. */
+/* Compute the hash of piece @i of @page, from the code of the process in @code. Returns
+ * false if it could not be read. */
 static bool hash_of(const struct op_made_page *page, const struct code *code, size_t i,
 		    uint64_t *ret)
 {
@@ -103,7 +103,7 @@ static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
 	const struct sink *s = data;
 
 	if (s->from + off >= s->end)
-		return -ERANGE; /* the rest is not wanted */
+		return -ERANGE; /* the other rules are not needed */
 	/* Made code that clears fp holds data there. */
 	if (rule.cfa == OP_CFA_STOP || rule.cfa == OP_CFA_SIGNAL)
 		rule = NO_RULE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What distinguishes stacks with equal frames: thread, trace, reason, label. */
+/* Attributes that distinguish stacks with equal frames: thread, trace, reason, label. */
 #include "export/format/collect/collect.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static int collect_trace(struct op_collect *c, const struct otlp_profiles *p,
 	return op_strings_add(&c->strings, (struct otlp_text){ text, sizeof(text) }, ret);
 }
 
-/* Why a thread left its CPU, which type of lock it waited for, or what it does. */
+/* Why a thread left its CPU, for which type of lock it waited, or its state. */
 static int collect_reason(struct op_collect *c, const struct otlp_profiles *p,
 			  const struct otlp_sample_view *v, uint32_t *ret)
 {
@@ -61,7 +61,7 @@ static int collect_reason(struct op_collect *c, const struct otlp_profiles *p,
 	return at ? op_collect_add_text(c, otlp_attribute_text(p, at), ret) : 0;
 }
 
-/* The first of the keys that the sample has. */
+/* The first of the keys for which the sample has a value. */
 static int collect_label(struct op_collect *c, const struct otlp_profiles *p,
 			 const struct otlp_sample_view *v, uint32_t *ret)
 {

@@ -119,10 +119,10 @@ static const char *const libc_functions[] = {
 
 /* Directories of the sources of standard libraries. */
 static const char *const libc_files[] = {
-	"/include/c++/", "/rustc/",    "/rust/deps/",	 "/rustlib/src/",
-	"../sysdeps/",	 "./sysdeps/", "./malloc/",	 "./nptl/",
-	"./string/",	 "./csu/",     "./stdlib/",	 "./stdio-common/",
-	"./libio/",	 "./io/",      "/libstdc++-v3/",
+	"/include/c++/",   "-linux-gnu/c++/", "/rustc/",    "/rust/deps/",
+	"/rustlib/src/",   "../sysdeps/",     "./sysdeps/", "./malloc/",
+	"./nptl/",	   "./string/",	      "./csu/",	    "./stdlib/",
+	"./stdio-common/", "./libio/",	      "./io/",	    "/libstdc++-v3/",
 };
 
 /* Rust's own sources, if their paths are relative. */
@@ -297,7 +297,7 @@ static enum op_frame_class class_of_script(const struct frame *f)
 	return HAS_ANY(f->file, language_files) ? OP_CLASS_LANGUAGE : OP_CLASS_OWN;
 }
 
-/* Frames that say why a stack ends early. */
+/* Frames that name the reason why a stack ends early. */
 static const char *const endings[] = {
 	"[unwind error: ",
 	"[truncated]",
@@ -332,7 +332,7 @@ bool op_frame_is_unnamed(const char *name, size_t len)
 	/* without a file only the address */
 	if (digits && len == 2)
 		return memcmp(name, "0x", 2) == 0;
-	/* after a file, or, as java@0x, after a runtime whose object was gone */
+	/* after a file or, as in java@0x, after a runtime whose object was gone */
 	return digits && len >= 3 &&
 	       (memcmp(name + len - 3, "+0x", 3) == 0 ||
 		memcmp(name + len - 3, "@0x", 3) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose code a frame is: that of the reader, or what it runs on. The class depends on the
- * type of the frame, and on the names of modules, source files and functions.
+ * Classifies frames: the reader's own code, or code on which it runs. The class depends
+ * on the type of the frame, and on the names of modules, source files and functions.
  */
 #ifndef OP_EXPORT_FORMAT_COLLECT_CLASSES_H
 #define OP_EXPORT_FORMAT_COLLECT_CLASSES_H
@@ -12,7 +12,7 @@
 
 #include "export/format/collect/collect.h"
 
-/* In the order in which a stack is charged. */
+/* In the order in which stacks are charged. */
 enum op_frame_class {
 	OP_CLASS_OWN,	   /* a program's own code */
 	OP_CLASS_LIBRARY,  /* libraries that a program chose */
@@ -21,7 +21,7 @@ enum op_frame_class {
 	OP_CLASS_RUNTIME,  /* interpreter, virtual machine, garbage collector */
 	OP_CLASS_LIBC,	   /* C library, C++ library, allocator */
 	OP_CLASS_KERNEL,
-	OP_CLASS_NONE, /* the end of an incomplete stack, or this profiler's own frame */
+	OP_CLASS_NONE, /* the end of an incomplete stack, or a frame of this profiler */
 };
 
 /* Does a report call it "your code"? */

@@ -318,7 +318,7 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	k->stack.thread_id = -1;
 	k->stack.thread_name = 0;
 	k->stack.reason = 0;
-	/* "no trace" would be false */
+	/* "no trace" would be wrong */
 	if (k->stack.trace)
 		r = op_strings_add(&c->strings,
 				   (struct otlp_text){ others, sizeof(others) - 1 },

@@ -39,7 +39,7 @@ int op_strings_add(struct op_strings *s, struct otlp_text text, uint32_t *ret);
 struct otlp_text op_strings_get(const struct op_strings *s, uint32_t number);
 
 /*
- * The newest window of values that are the state of one moment: memory in use, threads,
+ * The newest window of values that are a state at one moment: memory in use, threads,
  * goroutines. They are not summed over time. For each host and each kind of values only
  * the newest window counts, because recordings that are read together may come from
  * several hosts.
@@ -54,7 +54,7 @@ struct op_moment {
 };
 
 struct op_moments {
-	struct op_strings hosts; /* beside those that a format writes out */
+	struct op_strings hosts; /* values besides those that a format writes */
 	OP_VEC(struct op_moment) all;
 	struct op_index index;
 };
@@ -63,7 +63,7 @@ struct op_moments {
 int op_moments_init(struct op_moments *m, uint64_t seed);
 void op_moments_deinit(struct op_moments *m);
 
-/* Is a value of @type the state of one moment, not what happened in a window? */
+/* Are values of @type a state at one moment, and not events of a window? */
 bool op_moments_has_type(struct otlp_text type);
 
 /* Note that @stack has a value of @moment, so that a newer window finds it. Returns 0 or -ENOMEM. */
@@ -129,9 +129,10 @@ struct op_times {
 	struct op_index trace_index;
 	bool threads_lost; /* some are no longer distinguished */
 	bool traces_lost;
-	size_t stacks_len;		   /* of the collection of the entries' stacks */
-	bool full;			   /* more stacks than entries: no entries */
-	bool summed[OP_COLLECT_KINDS_MAX]; /* by kind: only the window's time is known */
+	size_t stacks_len; /* of the collection of the entries' stacks */
+	bool full;	   /* more stacks than entries: no entries */
+	/* by kind: only the time of the window is known */
+	bool summed[OP_COLLECT_KINDS_MAX];
 };
 
 enum {
@@ -143,7 +144,7 @@ enum {
 	OP_COLLECT_OTHERS_MAX = 1 << 16,
 };
 
-/* What distinguishes stacks. */
+/* Details by which stacks are distinguished. */
 enum op_collect_detail {
 	OP_COLLECT_FUNCTIONS, /* functions and processes */
 	OP_COLLECT_LINES,     /* also lines and reasons */
@@ -212,14 +213,14 @@ struct op_collect_stack {
 	uint32_t locations_len;
 	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
 	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
-	uint32_t
-		reason; /* strings: off_cpu.reason, wall.state, lock.type, thread.state */
+	/* strings: off_cpu.reason, wall.state, lock.type, thread.state */
+	uint32_t reason;
 	uint32_t samples; /* with a time each, if they have one; stops at the largest */
 	uint32_t label;	  /* strings: the value of the collection's label_key; 0: none */
 	int64_t value;
 	int64_t approximate; /* the part with only the nearest known function of Java */
 	int64_t guessed;     /* the part in samples with a guessed frame */
-	double lost;	     /* what is missing: its part of the samples that were lost */
+	double lost;	     /* estimate of what is missing: the share of lost samples */
 };
 
 enum {
@@ -250,7 +251,8 @@ struct op_collect {
 	OP_VEC(struct op_collect_process) processes;
 	OP_VEC(struct op_collect_kind) kinds;
 	OP_VEC(uint32_t) location_numbers;
-	/* of the request at hand: by its locations the numbers of ours, + 1; 0: not met yet */
+	/* for each location of the current request: our number + 1, or 0 if it was not
+	 * met yet */
 	OP_VEC(uint32_t) met;
 	OP_VEC(struct op_collect_stack) stacks;
 	size_t stacks_max; /* OP_COLLECT_STACKS_MAX */
@@ -264,8 +266,9 @@ struct op_collect {
 	struct op_times *times; /* NULL: not kept */
 	uint32_t host; /* strings: host.name of the first resource that has one */
 	bool hosts_differ;
-	/* What requests do not have, for a heading; set by the caller who recorded them. */
-	const char *command; /* as it was typed; NULL: none */
+	/* For a heading, what requests do not contain. The caller who recorded them
+	 * sets it. */
+	const char *command; /* the command as it was typed; NULL: none */
 	bool none_lost;	     /* of the samples that the rules let pass */
 	/* Samples; those with neither a value nor a time; those that refer to what is not there. */
 	uint64_t samples, samples_empty, samples_astray;
@@ -283,9 +286,9 @@ struct op_times *op_times_free(struct op_times *t);
 /* Note the times of the samples of @v, which have @stack. Returns 0 or -ENOMEM. */
 int op_times_add(struct op_collect *c, const struct otlp_profiles *p,
 		 const struct otlp_sample_view *v, uint32_t stack);
-/* Renumber the stacks: @numbers has the new number of each, or UINT32_MAX for one that is
- * gone, and @stacks_len are left. Without this call the times of a changed collection are
- * not used. */
+/* Renumber the stacks: @numbers has the new number of each, or UINT32_MAX for one that
+ * is gone. @stacks_len are left. Without this call the times of a changed collection
+ * are not used. */
 void op_times_renumber(struct op_times *t, const uint32_t *numbers, size_t stacks_len);
 /* Note the names of the hosts, for a heading. Returns 0 or -ENOMEM. */
 int op_times_add_hosts(struct op_collect *c, const struct otlp_profiles *p);
@@ -307,8 +310,8 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 			op_collect_fn fn, void *data);
 
 /* Steps of op_collect_add(). */
-/* For values of one moment a newer window replaces an older one. Is the window of @v the
- * newest? */
+/* For values at one moment a newer window replaces an older one. Is the window of @v
+ * the newest? */
 bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 			  uint32_t moment);
 /* Add a text of the present request. The same few texts come with each sample. The last
@@ -320,17 +323,17 @@ int op_collect_add_text(struct op_collect *c, struct otlp_text text, uint32_t *r
 int op_collect_attributes(struct op_collect *c, const struct otlp_profiles *p,
 			  const struct otlp_sample_view *v, struct op_collect_stack *ret);
 
-/* Does the sample refer to a stack or an attribute that its request has not? */
+/* Does the sample refer to a stack or an attribute that is not in its request? */
 bool op_collect_is_astray(const struct otlp_profiles *p, const struct otlp_sample *s);
-/* The samples that the profile's window lost, in parts of those that it kept. */
+/* The number of lost samples for each sample that the profile's window kept. */
 double op_collect_lost_of(const struct otlp_profiles *p,
 			  const struct otlp_profile *profile);
-/* The samples of @kind that were lost, in per cent of all that were taken. */
+/* The share of the lost samples of @kind among all that were taken, in per cent. */
 double op_collect_lost_percent(const struct op_collect *c, uint32_t kind);
 enum {
 	OP_COLLECT_LOST_BYTES = 128
 };
-/* A sentence with that share. Returns @buf, or NULL: none were lost. */
+/* A sentence with that share. Returns @buf, or NULL if none were lost. */
 const char *op_collect_lost_text(double percent, char *buf, size_t size);
 
 /* A function at a location, from debug info. A NULL member: unknown. */
@@ -350,7 +353,7 @@ struct op_collect_source {
 int op_collect_set_lines(struct op_collect *c, uint32_t location,
 			 const struct op_collect_source *lines, size_t len);
 
-/* A sum of foreign values: it wraps instead of being undefined behaviour. */
+/* A sum of foreign values, which wraps around and so is never undefined behaviour. */
 static inline int64_t op_collect_sum(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);

@@ -26,6 +26,19 @@ bool op_collect_is_weighed(const struct op_collect_kind *k)
 	return k->unit != k->counted_unit;
 }
 
+bool op_collect_is_cpu(const struct op_collect *c, const struct op_collect_kind *k)
+{
+	return text_is(c, k->period_type, "cpu") &&
+	       (op_collect_is_clock(c, k) || op_collect_is_weighed(k));
+}
+
+double op_collect_cpu_ns(const struct op_collect *c, const struct op_collect_stack *s)
+{
+	const struct op_collect_kind *k = &c->kinds.data[s->kind];
+
+	return (double)s->value * (op_collect_is_clock(c, k) ? (double)k->period : 1);
+}
+
 static int64_t times(int64_t value, int64_t period)
 {
 	return (int64_t)((uint64_t)value * (uint64_t)period);

@@ -34,7 +34,7 @@ bool op_moments_has_type(struct otlp_text type)
 	return false;
 }
 
-/* Its id, else its name; empty where the resource has neither. */
+/* The id of the host, or its name. Empty if the resource has neither. */
 static struct otlp_text host_of(const struct otlp_profiles *p,
 				const struct otlp_resource *resource)
 {

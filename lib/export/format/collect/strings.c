@@ -10,7 +10,7 @@ int op_strings_init(struct op_strings *s, uint64_t seed)
 	struct op_string_place *empty = op_vec_push(&s->places);
 
 	s->seed = seed;
-	/* what ranges point into is never NULL */
+	/* pointers of ranges are never NULL */
 	if (!empty || op_vec_reserve(&s->text, 1))
 		return -ENOMEM;
 	*empty = (struct op_string_place){ 0 };

@@ -58,13 +58,13 @@ static int compare_entries(const void *a, const void *b)
 	return x->trace < y->trace ? -1 : x->trace > y->trace;
 }
 
-/* Foreign values: it wraps. */
+/* Foreign values: the sum wraps around. */
 static int64_t sum(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* Sort the entries and make one of equal ones. */
+/* Sort the entries and merge equal ones. */
 static void merge(struct op_times *t)
 {
 	struct op_times_entry *e, *last = NULL;
@@ -96,7 +96,7 @@ static uint64_t bins(const struct op_times *t)
 	return first > last ? 0 : last - first + 1;
 }
 
-/* Distinguish less. Returns whether there was something to drop. */
+/* Distinguish less. Returns false if nothing is left to drop. */
 static bool coarsen(struct op_times *t)
 {
 	struct op_times_entry *e;
@@ -122,7 +122,7 @@ static bool coarsen(struct op_times *t)
 	return true;
 }
 
-/* Keep a quarter of the limit free, so that the next time is not soon. */
+/* Keep a quarter of the limit free, so that the next call is not soon. */
 static void make_room(struct op_times *t)
 {
 	merge(t);
@@ -260,7 +260,7 @@ void op_times_join_windows(struct op_times *t)
 	t->windows.len = kept;
 }
 
-/* The same window comes with every process and kind. Past the limit they are one. */
+/* The same window comes with every process and kind. Beyond the limit all become one. */
 static int add_window(struct op_times *t, const struct otlp_profile *p)
 {
 	struct op_times_window *last =

@@ -7,12 +7,13 @@
 #include "export/format/collect/classes.h"
 
 enum {
-	FRAMES_MAX = 48, /* from the leaf: what waits is there */
-	NEAR_MAX = 4,	 /* frames whose names alone tell */
+	FRAMES_MAX = 48, /* frames from the leaf that are searched */
+	NEAR_MAX = 4,	 /* frames whose names alone decide */
 };
 
-/* What functions of the kernel and of C libraries wait for, by the beginning of their names. Those
- * nearest to the leaf decide. No underscores before: they differ from version to version. */
+/* What functions of the kernel and of C libraries wait for, by the beginning of their
+ * names. The nearest to the leaf decides. Leading underscores are omitted, because they
+ * differ from version to version. */
 static const struct {
 	const char *begins;
 	enum op_wait wait;
@@ -114,9 +115,9 @@ static const struct {
 };
 
 /*
- * What the callers of such a function say of it: what a futex is for, what is polled. The first row
- * that fits any of them, because a lock may be made of a condition, and not the other way round. A
- * star: names that have it anywhere.
+ * What callers of such a function add: the purpose of a futex, or what is polled. The
+ * first row that matches any of them counts, because a lock may be built on a
+ * condition, but not the other way round. A star matches anywhere in the name.
  */
 static const struct {
 	enum op_wait of;
@@ -216,7 +217,7 @@ const char *op_wait_word(enum op_wait w)
 }
 
 struct name {
-	const char *text; /* without the underscores that it begins with */
+	const char *text; /* without leading underscores */
 	size_t len;
 	enum op_frame_class of;
 };
@@ -258,7 +259,7 @@ static size_t names_of(const struct op_collect *c, const uint8_t *classes,
 	return n;
 }
 
-/* What the recorded reason says, where no frame does. */
+/* The meaning of the recorded reason, if no frame decides. */
 static enum op_wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 {
 	static const struct {
@@ -291,7 +292,8 @@ static enum op_wait wait_of_reason(const struct op_collect *c, uint32_t reason)
 	return WAIT_KERNEL_LOCK;
 }
 
-/* The callers of @names[0], which waits for @wait, may say more of it. Else it is @unless. */
+/* The callers of @names[0], which waits for @wait, may be more specific. Otherwise
+ * @unless. */
 static enum op_wait wait_of_callers(enum op_wait wait, const struct name *names,
 				    size_t len, enum op_wait unless)
 {
@@ -301,7 +303,7 @@ static enum op_wait wait_of_callers(enum op_wait wait, const struct name *names,
 		if (callers[j].of != wait)
 			continue;
 		for (i = 0; i < len; i++) {
-			/* A program's own may be called PQ_sort() */
+			/* A function of the program may be called PQ_sort() */
 			if (wait == WAIT_EVENTS && names[i].of == OP_CLASS_OWN)
 				continue;
 			if (fits(names[i], callers[j].begins))
@@ -315,7 +317,7 @@ static enum op_wait wait_of_function(struct name name)
 {
 	size_t i;
 
-	/* Names of others' functions mean nothing here. */
+	/* Names of other code mean nothing here. */
 	if (name.of != OP_CLASS_KERNEL && name.of != OP_CLASS_LIBC)
 		return WAIT_NONE;
 	for (i = 0; i < OP_ARRAY_SIZE(functions); i++)
@@ -342,7 +344,7 @@ enum op_wait op_wait_of(const struct op_collect *c, const uint8_t *classes,
 		if (wait != WAIT_NONE && (wait != WAIT_CPU || reason == WAIT_NONE))
 			return wait_of_callers(wait, names + i, len - i, wait);
 	}
-	/* Without the kernel's part a lock's own function tells. */
+	/* Without kernel frames the function of a lock decides. */
 	if (reason == WAIT_LOCK || reason == WAIT_OTHER)
 		return wait_of_callers(
 			WAIT_LOCK, names,

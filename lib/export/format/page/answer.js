@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- the answer: whose code the time goes to, and on which line ---- */
-const OWN_ROWS = 5, OWN_PART = 0.3;
+const OWN_ROWS = 5, OWN_PART = 0.3, SMALL_PART = 0.02;
 const CLASSES = ['your code', 'libraries', 'code without names', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
 /* A stack is charged to the innermost frame of the class that comes first: a program's own code
    before libraries, and those before the C library and the kernel. */
 function charges(kind = view.kind) {
-	const sums = new Float64Array(F.length);
+	const sums = new Map(), idle = new Map();
+	const add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
 	for (const [n, tree] of chosenTrees(kind)) {
 		if (sideOf(tree) !== told())
 			continue;
@@ -13,27 +14,44 @@ function charges(kind = view.kind) {
 		for (let i = 0; i < tree.f.length; i++) {
 			const d = tree.d[i], f = tree.f[i], above = d ? best[d - 1] : -1;
 			best[d] = above >= 0 && F[above][CLASS] < F[f][CLASS] ? above : f;
-			sums[best[d]] += s[i];
+			if (!s[i])
+				continue;
+			/* what is waited for; of idle threads the numbers go on */
+			const w = tree.w ? tree.w[i] : 0, key = best[d] * WAITS + w % WAITS;
+			add(sums, key, s[i]);
+			if (w >= WAITS)
+				add(idle, key, s[i]);
 		}
 	}
-	return [...sums.entries()].filter(x => x[1]).sort((a, b) => b[1] - a[1]);
+	const rows = [...sums].map(([k, v]) => [Math.floor(k / WAITS), v, k % WAITS, (idle.get(k) || 0) > v / 2]);
+	/* small rows would take the place of idle ones, which come last */
+	const least = idle.size ? SMALL_PART * rows.reduce((n, r) => n + (r[3] ? 0 : r[1]), 0) : 0;
+	return rows.filter(r => r[3] || r[1] >= least).sort((a, b) => a[3] - b[3] || b[1] - a[1]);
 }
-function ownRow([f, v], all) {
+const WAITS = D.waits.length;
+function waitsFor(kind, wait, idle) {
+	return !WAIT_TYPES.includes(S[D.kinds[kind][0]]) ? '' : wait ? ` for ${D.waits[wait]}${idle ? ', mostly idle' : ''}` : ' on a CPU';
+}
+/* Lines are known of a function, and not of each wait in it: only its largest row has one. */
+const isLargest = ([f, v], rows) => !rows.some(r => r[0] === f && r[1] > v);
+function ownRow([f, v, wait, idle], all, rows) {
 	const li = element('li'), share = element('span', percent(v, all), 'share');
 	share.append(element('span', chance(v, all), 'dim'));
 	const many = samples(v), amounts = element('span', amount(v), 'dim');
 	amounts.title = many;
 	const name = element('span', undefined, 'where');
 	name.append(button(nameOf(f), () => pick(f), 'Callers and callees of ' + nameOf(f)));
+	name.append(element('span', waitsFor(view.kind, wait, idle), 'dim'));
 	if (F[f][CLASS] !== OWN)
 		name.append(element('span', ' ' + CLASSES[F[f][CLASS]], 'dim'));
 	if (isClock(kindNow()) && v < 10)
 		name.append(element('span', ' few samples', 'dim'));
-	const line = element('span', shortPath(hotLine(f)) || shortPath(S[F[f][MODULE]]), 'dim where');
-	const lines = linesOf(f), charged = lines.reduce((n, l) => n + l[2], 0);
-	if (lines.length && charged)
+	const place = isLargest([f, v], rows) ? hotLine(f) : S[F[f][FILE]];
+	const line = element('span', shortPath(place) || shortPath(S[F[f][MODULE]]), 'dim where');
+	const lines = linesOf(f), charged = lines.reduce((n, l) => n + l[2], 0), alone = rows.filter(r => r[0] === f).length === 1;
+	if (lines.length && charged && alone)
 		line.textContent += lines[0][2] < charged ? ` (${Math.round(100 * lines[0][2] / charged)}% of it)` : '';
-	line.title = hotLine(f) || S[F[f][MODULE]];
+	line.title = place || S[F[f][MODULE]];
 	li.append(share, amounts, name, line);
 	return li;
 }
@@ -147,7 +165,7 @@ function fillAnswer() {
 	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
 	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
 	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');
-	$('own').replaceChildren(...endRows(), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all)));
+	$('own').replaceChildren(...endRows(), ...shown.slice(0, OWN_ROWS).map(r => ownRow(r, all, rows)));
 	const people = [...sums].reduce((n, [c, v]) => n + (c < LANGUAGE ? v : 0), 0);
 	fillPath(people >= all / 2 ? LANGUAGE - 1 : LANGUAGE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- colours ---- */
-/* Hue, saturation of each profile.frame.type. */
+/* Hue, saturation and name of each profile.frame.type. */
 const TYPES = {
 	native: [28, 82, 'native'], kernel: [212, 22, 'kernel'], cpython: [48, 88, 'Python'],
 	jvm: [140, 46, 'JVM'], go: [190, 62, 'Go'], v8js: [75, 58, 'JavaScript'],
@@ -11,8 +11,8 @@ const TYPES = {
 const typeOf = f => f < 0 ? 'process' : S[F[f][TYPE]];
 const hueOf = t => Object.hasOwn(TYPES, t) ? TYPES[t] : [95, 30, t];
 
-/* By how many degrees a kind of samples turns the hues: none of time on the CPUs; memory, time
-   spent otherwise, and events apart, so that no graph is taken for another. */
+/* By how many degrees a kind of samples turns the hues. CPU time, memory, other time and events have
+   different colours, so that nobody takes one graph for another. */
 function turnOf(k) {
 	const [type, unit, period] = [S[k[0]], S[k[1]], S[k[2]]];
 	if (type === 'samples' || type === 'cpu')
@@ -36,7 +36,7 @@ function colour(type, spread) {
 	if (!c) {
 		const [h, s] = hueOf(type);
 		const hue = (h + turn) % 360, sat = dark.matches ? s * 0.62 : s;
-		/* blue is darker than other hues, and text stands on it */
+		/* blue is darker than other hues, and has text on it */
 		const blue = hue > 205 && hue < 300 ? 7 : 0;
 		const l = dark.matches ? 32 + spread * 1.6 : 70 + blue + spread * 1.8;
 		c = `hsl(${hue + (spread - 3) * 1.6} ${sat}% ${l}%)`;
@@ -44,7 +44,7 @@ function colour(type, spread) {
 	}
 	return c;
 }
-/* A function's shade is its name's, on every page. */
+/* The shade comes from the name, so a function has the same one on every page. */
 const spreads = new Int8Array(F.length).fill(-1);
 function spreadOf(f) {
 	if (f < 0)
@@ -57,7 +57,7 @@ function spreadOf(f) {
 	}
 	return spreads[f];
 }
-/* Red grew, blue shrank; the deeper the more, against what changed most. */
+/* Red grew, blue shrank. The largest change has the deepest colour. */
 function changeColour(v) {
 	const x = Math.round(8 * Math.sqrt(Math.abs(v)));
 	const l = dark.matches ? 26 + x * 2.6 : 92 - x * 4.2;

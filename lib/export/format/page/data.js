@@ -9,16 +9,19 @@ const B = parse('before');
    the order of their functions. Each has new nodes n, from depth d on, and its value s is the last
    one's. */
 function unpack(t) {
-	const { n, d, s } = t, nodes = t.f.length;
+	const { n, d, s, w } = t, nodes = t.f.length;
 	let at = 0;
 	t.sum = s.reduce((a, b) => a + b, t.o);
 	t.f = new Int32Array(t.f);
 	t.d = new Int32Array(nodes);
 	t.s = new Float64Array(nodes);
+	t.w = w && new Uint8Array(nodes);
 	for (let i = 0; i < n.length; i++) {
 		for (let k = 0; k < n[i]; k++)
 			t.d[at++] = d[i] + k;
 		t.s[at - 1] = s[i];
+		if (w)
+			t.w[at - 1] = w[i];
 	}
 }
 for (const x of [D, B])

@@ -4,7 +4,7 @@ const ROW = 20, THIN = 0.4, TEXT_MIN = 28;
 const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const canvas = $('graph'), pen = canvas.getContext('2d');
 let T = null;		/* the tree of all that is chosen */
-let panes = [];		/* { t, zoom, up, base: where row 0 stands, from: first row that is drawn } */
+let panes = [];		/* { t, zoom, up, base: y of row 0, from: first row that is drawn } */
 let focus = null, hover = null;	/* { pane, i } */
 let rowsDrawn = 0, width = 0, height = 0, charWidth = 7;
 
@@ -20,7 +20,7 @@ function setPanes(list) {
 const same = (a, b) => a && b && a.pane === b.pane && a.i === b.i;
 const rowTop = (p, d) => p.up ? p.base - d * ROW : p.base + d * ROW;
 
-/* Where node i stands while the zoom of its pane fills the width; ancestors of it fill it too. */
+/* The x and width of node i. The zoomed node and its ancestors fill the width. */
 function span(p, i) {
 	const t = p.t;
 	if (t.depth[i] <= t.depth[p.zoom] && t.isAncestor(i, p.zoom))
@@ -34,7 +34,8 @@ function fit(text, room) {
 	return text.length <= chars ? text : chars < 3 ? '' : text.slice(0, chars - 1) + '…';
 }
 
-/* Call fn(pane, node, x, width, y) for all that is wide enough between the heights from and to. */
+/* Call fn(pane, node, x, width, y) for each node between the heights from and to that is wide
+   enough to see. */
 function eachVisible(from, to, fn) {
 	for (const p of panes) {
 		const t = p.t;
@@ -58,7 +59,7 @@ function eachVisible(from, to, fn) {
 	}
 }
 
-/* What fits of a name, and the hot line where there is room beside it: the texts, and where the
+/* The part of a name that fits, and the hot line if it fits beside it: the texts, and where the
    second begins. */
 function labelOf(f, room) {
 	const name = nameOf(f), line = B ? '' : hotLine(f).split('/').pop();
@@ -81,7 +82,7 @@ function drawNode(p, i, x, w, y) {
 		pen.fillText(line, left + 5 + at, y + ROW / 2);
 	}
 	pen.globalAlpha = 1;
-	/* of callers and callees the function itself */
+	/* the function itself, between its callers and callees */
 	if (view.show === 'sandwich' && t.depth[i] === 0 && p.from === 0) {
 		pen.fillStyle = css.accent;
 		pen.fillRect(x, y, 3, ROW - 1);

@@ -38,7 +38,7 @@ function onKey(e) {
 		zoomTo({ pane: focus.pane, i: Math.max(0, focus.pane.t.parent[focus.pane.zoom]) });
 	} else if (/^(Arrow.*|Home)$/.test(e.key)) {
 		const to = move(e.key), { pane, i } = to;
-		/* What is outside the zoom comes into it. */
+		/* zoom out to a node that is outside the zoom */
 		if (!pane.t.isAncestor(pane.zoom, i) || pane.t.depth[i] < pane.t.depth[pane.zoom])
 			zoomTo({ pane, i: pane.t.depth[i] < pane.t.depth[pane.zoom] ? i : pane.t.parent[i] });
 		focus = to;
@@ -88,7 +88,7 @@ function chooseKind(i) {
 		tellRange();
 	if (view.show === 'timeline' && !isTimed())
 		view.show = 'flame';
-	/* the function that is chosen may have none of it */
+	/* the chosen function may have no samples of this kind */
 	if (view.show === 'sandwich')
 		view.show = 'flame';
 	rebuild();
@@ -108,7 +108,7 @@ function nextSide() {
 	view.side = { both: 'after', after: 'before', before: 'both' }[view.side];
 	rebuild();
 }
-/* Escape takes back the last thing: the search, the zoom, then the sandwich. */
+/* Escape undoes one thing: the search, else the zoom, else the sandwich. */
 function escape(typing) {
 	if (typing && view.q) {
 		$('search').value = '';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- which samples are shown ---- */
-/* When the samples were, once something asks for it: null where the page does not have it. */
+/* The times of the samples, parsed when first needed; null: the page has none. */
 let M;
 function moments() {
 	if (M === undefined) {
@@ -38,7 +38,7 @@ function eachMoment(i, fn) {
 		fn(node, at(e.v, k), at(e.b, k), at(e.t, k), at(e.x, k));
 	}
 }
-/* The own values of a tree's nodes, and of the tree itself, under the filters. */
+/* The self values of a tree's nodes and of its root, after the filters. */
 function valuesOf(i, tree) {
 	if (!isFiltered())
 		return { s: tree.s, o: tree.o };
@@ -61,7 +61,7 @@ function valuesOf(i, tree) {
 	return { s, o };
 }
 
-/* Is a program mostly one that an interpreter or a virtual machine runs? */
+/* Is most of the time in programs that an interpreter or a virtual machine runs? */
 const MANAGED = ['cpython', 'jvm', 'v8js', 'php', 'ruby', 'perl', 'dotnet', 'beam', 'luajit'];
 function isManaged() {
 	const managed = F.map(f => MANAGED.includes(S[f[TYPE]])), on = [];
@@ -77,5 +77,5 @@ function isManaged() {
 		}
 	return some > all / 2;
 }
-/* May the frames of a function be left out? What is the person's own, or a library's, may not. */
+/* May "Hide runtime" leave the function out? Not code of the user or of a library. */
 const isHidden = f => f >= 0 && F[f][CLASS] > LANGUAGE && F[f][CLASS] < NONE;

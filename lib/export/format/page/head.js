@@ -13,7 +13,7 @@ function fillLegend() {
 			legendEntry(changeColour(-1), `${by} shrank, at most ${points(m.shrank[by])}`), legendEntry(changeColour(0), 'as before'));
 		return;
 	}
-	/* by the number of the type's text */
+	/* by the index of the type's text in S */
 	const types = Int32Array.from(F, f => f[TYPE]), sums = new Float64Array(S.length), found = new Uint8Array(S.length);
 	for (let i = 0; i < T.len; i++)
 		if (T.fn[i] >= 0) {
@@ -28,7 +28,7 @@ function fillLegend() {
 	}));
 }
 
-/* Of each node of a tree whether its stack does not reach the program's start. */
+/* For each node of a tree: does its stack end before the program's start? */
 const ENDINGS = /^\[(unwind error: |truncated\]|no unwind table yet\]|stack lost\])/;
 function cutNodes(t) {
 	const cut = new Uint8Array(t.f.length);
@@ -40,7 +40,7 @@ function cutNodes(t) {
 	}
 	return cut;
 }
-/* The share of the stacks of the kind that do, in percent. */
+/* The share of the kind's stacks that reach the program's start, in percent. */
 const quality = new Map();
 function wholeShare() {
 	if (!quality.has(view.kind)) {
@@ -56,7 +56,7 @@ function wholeShare() {
 	}
 	return quality.get(view.kind);
 }
-/* What ran, and where: the command, or by name what has the most of the kind that is shown first. */
+/* What ran, and where: the command, or the programs with the most of the main kind. */
 function heading() {
 	const sums = new Map(), pids = new Set(D.trees.filter(sideOf).map(t => t.p)), parts = [];
 	for (const [, t] of treesOf(D.main_kind))
@@ -136,7 +136,7 @@ function option(value, text) {
 	o.value = value;
 	return o;
 }
-/* Put @list into a choice; what is chosen stays, if it is there. Returns what is chosen. */
+/* Fill a <select> with @list, and select @value if it is in there. Returns the selected value. */
 function fillChoice(id, list, value) {
 	$(id).replaceChildren(...list);
 	$(id).value = list.some(o => o.value === value) ? value : '';
@@ -163,7 +163,7 @@ function fillProcesses() {
 	view.process = fillChoice('process', list, view.process);
 	$('process-label').hidden = list.length < 3;
 }
-/* Threads and traces, where the page has their times. */
+/* Threads and traces, if the page has times. */
 function fillThreads() {
 	if (!M)
 		return;

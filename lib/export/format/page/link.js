@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ---- the link: what is shown stands in the address, and is read from it ---- */
+/* ---- the link: the address holds what is shown ---- */
 const kindLink = k => S[k[0]] + (D.kinds.filter(x => S[x[0]] === S[k[0]]).length > 1 ? '/' + S[k[1]] : '');
 let hideDefault = false, writing = true;
-/* The words of a link, without what is as it is by default. */
+/* The parameters of the link, without those that have their default. */
 function linkNow() {
 	const q = new URLSearchParams(), put = (k, v, usual) => v !== usual && q.set(k, v);
 	put('kind', view.kind === D.main_kind ? '' : kindLink(kindNow()), '');
@@ -27,7 +27,7 @@ function linkNow() {
 		q.set('zoom', zoomPath().join('.'));
 	return q.toString();
 }
-/* Functions from the root to the zoom; numbers, which are the same each time the page is opened. */
+/* The functions from the root to the zoomed node, by their numbers in this page. */
 function zoomPath() {
 	const path = [];
 	for (let a = panes[0].zoom; a > 0; a = T.parent[a])
@@ -43,7 +43,7 @@ function note() {
 	try {
 		history.replaceState(null, '', '#' + text);
 	} catch (e) {
-		/* too often, or not allowed here: the page works without */
+		/* called too often, or not allowed here: the page works without it */
 	}
 }
 function findProcess(text) {
@@ -56,7 +56,7 @@ function findThread(text) {
 		x.value && (String(M.threads[+x.value.slice(1)][1]) === text || S[M.threads[+x.value.slice(1)][2]] === text));
 	return o ? o.value : '';
 }
-/* Of several functions of a name the heaviest. */
+/* The function of this name; of several, the heaviest. */
 function findFunction(name) {
 	const sums = new Map();
 	for (let i = 1; i < T.len; i++)
@@ -96,10 +96,10 @@ function readZoom(text) {
 	if (i)
 		zoomTo({ pane: panes[0], i });
 }
-/* The words that kinds are recorded by, where they are not those of the samples. */
+/* The words of --kinds that differ from the type of the samples. */
 const RECORDED = { cpu: 'samples', locks: 'delay', kernel_locks: 'delay', heap: 'alloc_space', wakers: 'off_cpu_wakers',
 	probes: 'events' };
-/* Show what a link says. */
+/* Show the view that a link describes. */
 function readLink(text) {
 	const q = new URLSearchParams(text), get = k => q.get(k) || '';
 	const wanted = Object.hasOwn(RECORDED, get('kind')) ? RECORDED[get('kind')] : get('kind');

@@ -9,7 +9,7 @@ function svgElement(tag, attributes, text) {
 		e.textContent = text;
 	return e;
 }
-/* All rows with the zoom of now, in the colours of now. Names are text of nodes. */
+/* All rows with the current zoom and colours. Names become text nodes, so they are never markup. */
 function drawing() {
 	const head = 26, h = Math.min(rowsDrawn, ROWS_SAVED) * ROW;
 	const svg = svgElement('svg', { xmlns: SVG, viewBox: `0 0 ${width} ${h + head}`, width, height: h + head,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ---- search: the text as it stands, or a regular expression where that is asked for ---- */
-let matcher = null;	/* of a text */
+/* ---- search: plain text, or a regular expression with ".*" on ---- */
+let matcher = null;	/* does a text match? */
 let hits = null;	/* by function: 1 it matches, 2 it does not, 0 not known yet */
 let matches = [];	/* the outermost nodes that match, the largest first */
 let matchAt = -1;
 const MATCHES = 5000;
 
 function matcherOf(text) {
-	/* capitals are meant where there are some */
+	/* case counts if there are capitals */
 	const exact = /[A-Z]/.test(text);
 	if (view.regex) {
 		const re = new RegExp(text, exact ? '' : 'i');
@@ -26,7 +26,7 @@ function isHit(f) {
 	return hits[f] === 1;
 }
 /* Add the matches of a pane. Recursion counts once: a node below a match adds nothing, but a match
-   above the zoom does not hide those inside it. Returns the value of those in the zoom. */
+   above the zoom does not hide matches inside it. Returns the value of the matches in the zoom. */
 function findMatches(pane) {
 	const t = pane.t, hit = new Uint8Array(t.len), under = new Uint8Array(t.len);
 	const inZoom = new Uint8Array(t.len), underZoom = new Uint8Array(t.len);
@@ -84,7 +84,7 @@ function walk(step) {
 	search();
 	redraw();
 }
-/* After the text changed: the largest match is shown where it stands. */
+/* After the text changed, scroll to the largest match. */
 function searchFor(text) {
 	view.q = text;
 	matchAt = -1;

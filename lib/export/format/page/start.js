@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- start ---- */
-/* The times are read after the graph is there, because it does not wait for them. */
+/* Parse the times after the first drawing, which does not need them. */
 function startTimes() {
 	if (!moments())
 		return;

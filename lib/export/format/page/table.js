@@ -2,11 +2,12 @@
 /* ---- the table of functions ---- */
 const ROWS_TABLE = 500;
 let tableBy = B ? 'change' : 'self';
-/* Of each function and side its own value, and the value of the stacks that it is on, which count once. */
+/* For each function and side: its self value, and the value of the stacks that it is on. Recursion
+   counts once. */
 function functionSums() {
 	const side = told(), sides = B ? [0, 1] : [1], amounts = () => [0, 1].map(() => new Float64Array(F.length));
 	const self = amounts(), total = amounts(), onPath = new Int32Array(F.length);
-	/* of a node that was entered, ~i leaves it */
+	/* i enters a node, ~i leaves it */
 	const seen = new Set(), todo = [0];
 	while (todo.length) {
 		const i = todo.pop(), f = T.fn[i < 0 ? ~i : i];
@@ -48,7 +49,7 @@ function tableRow(r) {
 		cell(points(r.change), 'n');
 	}
 	cell(undefined, 'name').append(button(nameOf(f), () => pick(f), 'Callers and callees'));
-	/* shares of two recordings are compared, not their lines */
+	/* a comparison has no lines */
 	const hot = B ? element('td') : cell(shortPath(hotLine(f)), 'dim line-of');
 	hot.title = [hotLine(f), place(f) && 'begins at ' + place(f)].filter(Boolean).join('; ');
 	cell(hueOf(typeOf(f))[2], 'dim type');

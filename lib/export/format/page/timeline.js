@@ -4,9 +4,9 @@ const LANE = 26, LANES = 200, LABEL = 220, OTHERS = 'others';
 let lanes = null;	/* of the kind and process of lanesFor: [{ label, process, thread, bins, sum }] */
 let lanesFor = '';
 
-/* Has the kind that is shown times of its own, or is it only known in which window it was? */
+/* Does the shown kind have times, and not only windows? */
 const isTimed = () => M && !M.summed[view.kind];
-/* A wait is told when it ends: it is drawn as long as it was. */
+/* A wait has the time of its end. Draw it over its whole length. */
 function spread(bins, bin, v) {
 	if (S[kindNow()[1]] !== 'nanoseconds' || isClock(kindNow())) {
 		bins[bin] += v;
@@ -17,7 +17,7 @@ function spread(bins, bin, v) {
 	bins[bin] += v;
 }
 
-/* The values of each bin, by thread. The range of times that is chosen does not change them. */
+/* The values of each bin, by thread. They do not depend on the chosen range of times. */
 function makeLanes() {
 	const key = view.kind + '/' + view.process;
 	if (lanes && lanesFor === key)
@@ -51,12 +51,12 @@ function makeLanes() {
 		l.label = l.k === OTHERS ? `${sums.size - named.size} other threads` : laneLabel(x, l);
 	}
 }
-/* "worker 12 · shop 10", or "shop 12 · 10" where the thread has the name of its program. */
+/* "worker 12 · shop 10", or "shop 12 · 10" if the thread has the name of its program. */
 function laneLabel([, id, name], { thread, process }) {
 	const program = processName(process), pid = D.processes[process][0];
 	return !thread ? `${program} ${pid}` : S[name] === program ? `${program} ${id} · ${pid}` : `${S[name] || 'thread'} ${id} · ${program} ${pid}`;
 }
-/* A strip's row: all rows together. */
+/* The row of the strip: the sum of all rows. */
 function allLanes() {
 	const bins = new Float64Array(M.bins), cut = new Float64Array(M.bins);
 	for (const l of lanes.filter(x => isOfThread(x.thread))) {
@@ -67,9 +67,9 @@ function allLanes() {
 }
 const binAt = (x, left, w) => Math.max(0, Math.min(M.bins - 1, Math.floor((x - left) / w * M.bins)));
 
-/* Bars against the row's own largest bin; the part of stacks that were lost or cut is red. */
+/* Bars are relative to the largest bar of the row. The part of lost or cut stacks is red. */
 function drawLane(p, lane, left, top, w, h) {
-	/* whole bins in each bar; with few samples wider ones, or each is one sample high */
+	/* A bar has whole bins. With few samples bars are wider, because else each would be one sample high. */
 	const all = lane.bins.reduce((a, b) => a + b, 0), few = isClock(kindNow()) ? Math.max(60, all / 4) : Infinity;
 	const each = Math.ceil(M.bins / Math.max(1, Math.min(w / 2, few))), columns = Math.ceil(M.bins / each);
 	const sums = new Float64Array(columns), cut = new Float64Array(columns), wide = each / M.bins * w;
@@ -93,7 +93,7 @@ function drawGaps(p, left, top, w, h) {
 	p.strokeStyle = css.hole;
 	p.lineWidth = 1;
 	for (const [from, to] of [...M.windows, [ms, ms]]) {
-		/* less than two bins is where windows begin and end */
+		/* shorter gaps are ends and beginnings of windows */
 		if (from - end > 2 * M.bin_ns / 1e6) {
 			const x = left + end / ms * w, wide = (from - end) / ms * w;
 			p.save();
@@ -221,7 +221,7 @@ function dragOn(c, left, click) {
 		const [x, y, w] = where(e);
 		if (start !== null) {
 			const bin = binAt(x, left(w), w - left(w));
-			/* a click without a drag is all times again */
+			/* a click without a drag chooses all times */
 			chooseTimes(...(bin === start ? [0, Infinity] : [Math.min(start, bin), Math.max(start, bin)]));
 		} else if (M && click && lanes[Math.floor(y / LANE)]) {
 			click(lanes[Math.floor(y / LANE)]);

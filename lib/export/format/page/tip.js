@@ -37,7 +37,7 @@ function placeTip(x, y) {
 	tip.style.left = Math.max(4, left) + 'px';
 	tip.style.top = Math.max(4, topSide) + 'px';
 }
-/* Show a heading and pairs of words, or nothing. */
+/* Show a heading and pairs of words; no heading: hide the tip. */
 function showTip(heading, pairs, x, y) {
 	const tip = $('tip');
 	tip.hidden = !heading;

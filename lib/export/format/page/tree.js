@@ -5,14 +5,14 @@ class Tree {
 		this.fn = new Int32Array(nodes);
 		this.parent = new Int32Array(nodes);
 		this.depth = new Int32Array(nodes);
-		/* before, which only a page that compares has, and after */
+		/* before (only on a page that compares two recordings), and after */
 		this.selfs = [new Float64Array(B ? nodes : 0), new Float64Array(nodes)];
 		this.fn[0] = root;
 		this.parent[0] = -1;
 		this.len = 1;
 		this.slots = null;
 	}
-	/* A tree that no other one is merged with, as it is in the page, below base. */
+	/* Copy a tree of the page below base. Only if no other tree is merged with it. */
 	copy({ f, d }, s, base) {
 		const first = this.len, above = [], depth = this.depth[base] + 1;
 		this.fn.set(f, first);
@@ -32,7 +32,7 @@ class Tree {
 		this.depth[n] = this.depth[parent] + 1;
 		return n;
 	}
-	/* Children by (parent, function): open addressing, node numbers; 0 is a free slot. */
+	/* The slot of the child (parent, function): open addressing, node numbers; 0 is a free slot. */
 	slot(parent, fn) {
 		const mask = this.slots.length - 1;
 		let h = Math.imul(Math.imul(parent, 0x9e3779b1) ^ fn, 0x85ebca6b);
@@ -54,8 +54,8 @@ class Tree {
 		const h = this.slot(parent, fn);
 		return this.slots[h] || (this.slots[h] = this.push(parent, fn));
 	}
-	/* The same where each tree that is added has the children of a node in the order of their
-	   functions: from the last one that it had, which is much faster. */
+	/* Like child(), if each added tree has the children of a node in the order of their functions. The
+	   search begins at the last child of that tree, which is much faster. */
 	next(parent, fn, tree) {
 		if (!this.kid) {
 			for (const k of ['kid', 'after', 'last', 'of'])
@@ -86,9 +86,9 @@ class Tree {
 		this.self = this.selfs[told()];
 		this.totals = this.selfs.map(x => this.sums(x));
 		this.total = this.totals[told()];
-		/* the values of each side that shares are of */
+		/* the whole of each side, for shares */
 		this.all = all || this.totals.map(x => x[0] || 0);
-		/* Widths: those of one side, or of each node's own share the larger. */
+		/* Widths: the values of one side, or the larger share of each node. */
 		this.wide = B && view.side === 'both' ? this.sums(this.larger()) : this.total;
 		this.rows = 1;
 		this.first = new Uint32Array(this.len + 1);
@@ -103,7 +103,7 @@ class Tree {
 		this.kids = new Uint32Array(this.len);
 		for (let i = 1; i < this.len; i++)
 			this.kids[fill[this.parent[i]]++] = i;
-		/* x is where a node begins, in values; children get theirs when they are drawn. */
+		/* x of each node, in values. Children get theirs when they are drawn. */
 		this.x = new Float64Array(this.len);
 		this.laid = new Uint8Array(this.len);
 		this.most = { self: 0, total: 0, grew: { self: 0, total: 0 }, shrank: { self: 0, total: 0 } };
@@ -132,7 +132,7 @@ class Tree {
 		const all = this.all.map(v => v || 1);
 		return this.selfs[0].map((v, i) => Math.max(v / all[0], this.selfs[1][i] / all[1]));
 	}
-	/* Children by size, then function. */
+	/* Place the children of node i, by size, then by function. */
 	lay(i) {
 		if (this.laid[i])
 			return;
@@ -161,18 +161,18 @@ class Tree {
 	}
 }
 
-/* Of a node's share of the whole, from before to after, in points. */
+/* A node's share of the whole in percent, and its change from before to after in points. */
 const share = (t, i, s, by) => {
 	const v = by === 'self' ? t.selfs[s] : t.totals[s];
 	return t.all[s] ? 100 * v[i] / t.all[s] : 0;
 };
 const change = (t, i, by = t.by || view.colour) => share(t, i, 1, by) - share(t, i, 0, by);
 
-/* What stands for the frames of a stack that are all left out. */
+/* The one frame of a stack whose frames are all left out. */
 const LEFT_OUT = F.push([S.push('[only runtime, C library or kernel]') - 1, 0, 0, 0, 0, NONE]) - 1;
 
-/* Callers first. Nodes are made where a value is, so that what is filtered out is not there. The
-   tree is the number n of those that are added. */
+/* Add a tree, callers first. Only stacks with a value get nodes, so that filtered samples have none.
+   It is number n of the added trees. */
 function addDown(t, tree, s, base, n) {
 	const path = [], nodes = [], self = t.selfs[sideOf(tree)], { f, d } = tree;
 	const sorted = !B && !view.hide;
@@ -190,7 +190,7 @@ function addDown(t, tree, s, base, n) {
 		self[view.hide && nodes[d[i]] === base ? t.child(base, LEFT_OUT) : nodes[d[i]]] += s[i];
 	}
 }
-/* Leaves first. */
+/* Add a tree, leaves first. */
 function addUp(t, tree, s, base) {
 	const path = [], self = t.selfs[sideOf(tree)];
 	for (let i = 0; i < tree.f.length; i++) {
@@ -206,7 +206,7 @@ function addUp(t, tree, s, base) {
 }
 const upNodes = (tree, s) => tree.f.reduce((n, f, i) => n + (s[i] ? tree.d[i] + 2 : 0), 1);
 
-/* The tree of all that is chosen. */
+/* One tree of all chosen samples. */
 function wholeTree() {
 	const parts = chosenTrees().map(([i, tree]) => ({ tree, ...valuesOf(i, tree) }));
 	const bases = new Map(), alone = new Map(), asItIs = !B && !view.hide && !isFiltered();
@@ -237,8 +237,8 @@ function wholeTree() {
 	return t.finish();
 }
 
-/* Of function f: the tree of what calls it, and the tree of what it calls. A stack counts once,
-   at the outermost f; its callers end at the name of the process where there are several. */
+/* The callers and the callees of function f, as two trees. A stack counts once, at its outermost f.
+   If there are several processes, the callers end with the process's name. */
 function aroundTrees(t, f) {
 	const inside = new Int32Array(t.len), callees = new Tree(t.len + 1, f);
 	let nodes = 1;
@@ -250,7 +250,7 @@ function aroundTrees(t, f) {
 		const above = inside[t.parent[i]];
 		if (!above && t.fn[i] !== f)
 			continue;
-		/* node of callees + 1 */
+		/* the node of callees, plus 1 */
 		const n = above ? callees.child(above - 1, t.fn[i]) : 0;
 		inside[i] = n + 1;
 		for (const s of B ? [0, 1] : [1])
@@ -263,7 +263,7 @@ function aroundTrees(t, f) {
 		for (const s of B ? [0, 1] : [1])
 			callers.selfs[s][up] += t.totals[s][i];
 	}
-	/* of callers only what the function has from them is known */
+	/* for callers only the value that reaches the function is known */
 	callers.by = 'total';
 	return [callers.finish(t.all), callees.finish(t.all)];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ---- numbers and words ---- */
-/* Of each kind's type and unit: its group, its name, and what its values are. */
+/* By type and unit of a kind: its group, its name, and what its values measure. */
 const KINDS = {
 	'samples/count': ['CPU', 'CPU time', 'of CPU time'],
 	'cpu/nanoseconds': ['CPU', 'CPU time', 'of CPU time'],
@@ -27,7 +27,7 @@ const KINDS = {
 };
 const GROUPS = ['CPU', 'Waits', 'Disk', 'Memory', 'State', 'Events', 'Other'];
 const kindWords = k => (k => Object.hasOwn(KINDS, k) && KINDS[k])(S[k[0]] + '/' + S[k[1]]) || ['Other', `${S[k[0]]} (${S[k[1]]})`, S[k[0]]];
-/* Is each of its samples worth the same time? */
+/* Does each sample of the kind stand for the same time? */
 const isClock = k => S[k[1]] === 'count' && S[k[3]] === 'nanoseconds' && k[4] > 0;
 
 const grouping = new Intl.NumberFormat('en-US');
@@ -43,18 +43,18 @@ function bytes(v) {
 		v /= 1024;
 	return (i ? v.toFixed(v < 100 ? 1 : 0) : grouping.format(v)) + ' ' + units[i];
 }
-/* A value of the kind that is shown, for people. */
+/* A value of the shown kind as text. */
 function amount(v) {
 	const k = kindNow(), unit = S[k[1]];
 	return isClock(k) ? seconds(v * k[4] / 1e9) : unit === 'nanoseconds' ? seconds(v / 1e9) :
 		unit === 'bytes' ? bytes(v) : grouping.format(v) + (unit === 'count' ? '' : ' ' + unit);
 }
-/* The same with what it counts. */
+/* The value as a number of samples; "" if the kind has no clock. */
 function samples(v) {
 	return isClock(kindNow()) ? grouping.format(v) + (v === 1 ? ' sample' : ' samples') : '';
 }
 const percent = (v, all) => (all ? 100 * v / all : 0).toFixed(2) + '%';
-/* How far off a share may be by chance, in points: 95 of 100 times less. */
+/* The sampling error of a share at 95 %, in points. */
 function chance(v, n) {
 	if (!isClock(kindNow()) || !n)
 		return '';
@@ -63,7 +63,7 @@ function chance(v, n) {
 }
 const points = v => (v < 0 ? '−' : '+') + Math.abs(v).toFixed(2) + ' points';
 
-const names = [];	/* of processes: functions -2 - n */
+const names = [];	/* of processes: name n is function -2 - n */
 const nameNumbers = new Map();
 function processFunction(name) {
 	let n = nameNumbers.get(name);
@@ -82,7 +82,7 @@ function place(f) {
 	const x = F[f];
 	return S[x[FILE]] ? S[x[FILE]] + (x[START] ? ':' + x[START] : '') : '';
 }
-/* Its heaviest lines by kind: [line, value, charged value], what is charged to it first. */
+/* The heaviest lines of a function for a kind: [line, value, charged value], largest charged value first. */
 let lineRows = null;
 function linesOf(f, kind = view.kind) {
 	if (!lineRows) {
@@ -95,7 +95,7 @@ function linesOf(f, kind = view.kind) {
 	}
 	return f < 0 ? [] : lineRows.get(kind + '/' + f) || [];
 }
-/* Of what is left out, or of a process, there is none. */
+/* "FILE:LINE" of a function's hottest line; "": a process, or frames that are left out. */
 function hotLine(f, kind = view.kind) {
 	const l = linesOf(f, kind)[0];
 	return l && S[F[f][FILE]] ? S[F[f][FILE]] + ':' + l[0] : '';

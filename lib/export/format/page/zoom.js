@@ -21,7 +21,7 @@ function fillCrumbs(pane) {
 	const shown = path.length > 6 ? [...path.slice(0, 2), -1, ...path.slice(-3)] : path;
 	$('crumbs').replaceChildren(...shown.map((a, k) => crumb(pane, a, k === shown.length - 1)));
 }
-/* The function that "Callers and callees" and "Copy name" are about: -1: none. */
+/* The function of "Callers and callees" and "Copy name"; -1: none. */
 function chosenFunction() {
 	const f = focus ? focus.pane.t.fn[focus.i] : -1;
 	return f >= 0 ? f : view.show === 'sandwich' ? view.picked : -1;
@@ -51,8 +51,8 @@ function reveal({ pane, i }) {
 	else if (y + 2 * ROW > s.scrollTop + s.clientHeight)
 		s.scrollTop = y + 4 * ROW - s.clientHeight;
 }
-/* Make a node wide enough to be read: what is too thin is zoomed to, by the ancestor that
-   shows it with as much as can be around it. */
+/* Make a node wide enough to read. If it is too thin, zoom to the outermost ancestor that makes it
+   wide enough. */
 function bringIntoView(what) {
 	const { pane, i } = what, t = pane.t, enough = 90;
 	const inside = t.isAncestor(pane.zoom, i) && t.depth[i] >= t.depth[pane.zoom];
@@ -71,14 +71,14 @@ function bringIntoView(what) {
 	redraw();
 }
 
-/* Show callers and callees of function f; of -1 the whole graph again. */
+/* Show callers and callees of function f; -1: show the whole graph. */
 function setPicked(f) {
 	view.picked = f;
 	setShow(f < 0 ? 'flame' : 'sandwich');
 }
 function pick(f) {
 	setPicked(f);
-	/* what was pressed may be gone */
+	/* the pressed button may be gone */
 	canvas.focus({ preventScroll: true });
 }
 function setShow(show) {
@@ -110,7 +110,7 @@ function showView() {
 		view.flipped ? T.rows * ROW : 0;
 	redraw();
 }
-/* Everything anew, after what is chosen changed. */
+/* Make the whole view again, after a choice changed. */
 function rebuild() {
 	T = wholeTree();
 	fillAnswer();

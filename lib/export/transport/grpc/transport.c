@@ -343,7 +343,7 @@ static int replace_channel(struct transport *t)
 	return 0;
 }
 
-/* Replace a connection whose peer is silent; the kernel would keep it for 15 minutes. */
+/* Replace a connection whose peer is silent. The kernel would keep it for 15 minutes. */
 static void renew_channel(struct transport *t, int status)
 {
 	if (status != GRPC_STATUS_DEADLINE_EXCEEDED) {

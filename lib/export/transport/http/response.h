@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One HTTP response: what is kept of it as it arrives, and its result. */
+/* One HTTP response: the parts that are kept of it, and its result. */
 #ifndef OP_EXPORT_TRANSPORT_HTTP_RESPONSE_H
 #define OP_EXPORT_TRANSPORT_HTTP_RESPONSE_H
 

@@ -34,10 +34,10 @@ struct transport {
 	struct curl_slist *headers[COMPRESSIONS]; /* up to the requested one */
 	bool tls;
 	enum op_compression wanted;	 /* the requested one */
-	enum op_compression compression; /* that the server accepts, as far as known */
-	/* The server refused a request in every form, so not because of the compression.
-	 * Until it accepts one, requests are sent once and plain, which every server
-	 * accepts. */
+	enum op_compression compression; /* that the server accepts, if known */
+	/* The server refused a request in every form, so compression was not the
+	 * reason. Until it accepts one, requests are sent once and uncompressed, which
+	 * every server accepts. */
 	bool refuses_all;
 	char error[CURL_ERROR_SIZE];
 
@@ -346,7 +346,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / OP_NS_PER_MS : 0;
 
 		result = (struct op_transport_result){ .retry_delay_ms = -1 };
-		/* to curl 0 is no limit */
+		/* for curl, 0 means no limit */
 		r = post(t, compression, request, len,
 			 OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
 		if (r < 0)

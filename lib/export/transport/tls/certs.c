@@ -50,7 +50,7 @@ static int read_stamp(const char *path, struct op_cert_stamp *ret)
 	return 0;
 }
 
-/* A file to read, in a thread of its own or not. */
+/* A file to read, in this thread or in one of its own. */
 struct reading {
 	char *path;
 	struct op_cert_stamp stamp;
@@ -80,7 +80,7 @@ static void free_reading(void *arg)
 	free(r);
 }
 
-/* As read_now(), in this thread or, because its disk may not answer, in another one. */
+/* Like read_now(), in this thread or, because its disk may not answer, in another one. */
 static int read_bounded(void *arg)
 {
 	return op_sink_thread_call(read_now, free_reading, arg);
@@ -172,7 +172,8 @@ static int name_files(struct op_certs *c, const struct otelprof_otlp_config *con
 	return 0;
 }
 
-/* Is the client certificate out of date? The server must refuse it; we only warn. */
+/* Is the client certificate out of date? The server has to refuse it. The library only
+ * warns. */
 static bool out_of_date(const struct op_certs *c, char *ret_date, size_t cap)
 {
 	const char *pem = c->files[OP_CERT_CLIENT].pem;
@@ -266,7 +267,7 @@ int op_certs_refresh(struct op_certs *c, struct op_notes *notes)
 		return 0;
 	for (i = 0; i < OP_CERT_KINDS; i++)
 		fresh.files[i].pem = NULL;
-	/* in the sending thread, for which nobody waits without a limit */
+	/* in the sending thread, whose end is waited for with a limit */
 	if (read_all(&fresh, read_here, &log) < 0) {
 		clear_pems(&fresh);
 		memcpy(c->refused, now, sizeof(now));

@@ -2,7 +2,7 @@
 /*
  * The PEM files of one exporter. They are read and checked when it is made, and again
  * when they change on disk, because certificates are renewed. If the new set cannot be
- * used, such as a new certificate with the old key, the set before stays in use.
+ * used, such as a new certificate with the old key, the previous set stays in use.
  */
 #ifndef OP_EXPORT_TRANSPORT_TLS_CERTS_H
 #define OP_EXPORT_TRANSPORT_TLS_CERTS_H
@@ -24,7 +24,7 @@ enum op_cert_kind {
 	OP_CERT_KINDS,
 };
 
-/* Distinguishes two states of a file. */
+/* Identifies the state of a file. */
 struct op_cert_stamp {
 	uint64_t device;
 	uint64_t inode;
@@ -41,15 +41,15 @@ struct op_cert_file {
 };
 
 struct op_certs {
-	bool tls; /* otherwise nothing here is used */
+	bool tls; /* otherwise none of this is used */
 	struct op_cert_file files[OP_CERT_KINDS];
 	/* the state for which a refusal was logged */
 	struct op_cert_stamp refused[OP_CERT_KINDS];
 };
 
-/* Read the files that @config or the environment names, each in a thread of its own that is
- * waited for as op_sink_thread_call() does. Returns 0; -EINVAL, -ETIMEDOUT or the errno of a file,
- * with a sentence that names it; or -ENOMEM. */
+/* Read the files that @config or the environment names, each in a thread of its own,
+ * for which it waits as op_sink_thread_call() does. Returns 0; -EINVAL, -ETIMEDOUT or
+ * the errno of a file, with a sentence that names it; or -ENOMEM. */
 int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log);
 void op_certs_deinit(struct op_certs *c);

@@ -46,13 +46,13 @@ static const struct {
 	{ "certificate problem",
 	  "the server's certificate is not signed by an authority that is trusted here: set "
 	  "ca_file to the certificate of its authority" },
-	/* grpc does not say which. */
+	/* grpc does not report which */
 	{ "certificate verify failed",
 	  "the server's certificate is not signed by an authority that is trusted here, or "
 	  "is out of date: set ca_file to the certificate of its authority, or renew it "
 	  "there" },
 	{ "Endpoint read failed", CLOSED }, /* grpc */
-	{ "OpenSSL SSL_", CLOSED },	    /* curl, and what follows */
+	{ "OpenSSL SSL_", CLOSED },	    /* curl, and the rest */
 	{ "SSL_write() error", CLOSED },
 	{ "Connection reset by peer", CLOSED },
 	{ "getpeername() failed", CLOSED },

@@ -10,9 +10,10 @@
 #include "base/macros.h"
 #include "export/format/collect/kinds.h"
 
-/* Of a recording: a thread that was on a CPU for so much of it is one of those that work. */
+/* Share of the recording that a thread must have run to count as one that works. */
 #define RAN_SHARE 0.02
-/* A wait with so much of it is all of it: kinds are not turned on and off at one moment. */
+/* A wait with this share counts as all of the time: kinds are not turned on and off at
+ * the same moment. */
 #define ALL_SHARE 0.9
 
 static bool type_is(const struct view *v, const char *type)
@@ -53,27 +54,15 @@ const char *answer_title(const struct answer *a)
 	return titles[a->about];
 }
 
-/* The nanoseconds that a stack of the CPUs' samples stands for. */
-static double cpu_ns(const struct op_collect *c, const struct op_collect_kind *k)
-{
-	return op_collect_is_clock(c, k) ? (double)k->period : 1;
-}
-
-static bool is_cpu(const struct op_collect *c, const struct op_collect_kind *k)
-{
-	return view_text_is(c, k->period_type, "cpu") &&
-	       (op_collect_is_clock(c, k) || op_collect_is_weighed(k));
-}
-
-/* What one thread did, by its process and number; each kind on its own. */
+/* The times of one thread, by its process and number. Each kind is separate. */
 struct thread_time {
 	uint64_t key;
 	double on_ns;
 	double off_ns;
 	double lock_ns; /* waits for locks */
-	double locks;	/* and their number */
-	double wait_ns; /* of one wait, which may be the one at the end */
-	bool stands;	/* at the end it waited */
+	double locks;	/* number of these waits */
+	double wait_ns; /* of one wait, if that is known: it may be the one at the end */
+	bool stands;	/* it waits at the end */
 };
 
 static int compare_threads(const void *a, const void *b)
@@ -83,30 +72,38 @@ static int compare_threads(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* The sum of equal threads from @t on, which are sorted; *@ret_len: how many. */
-static struct thread_time sum_thread(const struct thread_time *t, size_t len,
-				     size_t *ret_len)
+/* Sort the entries, and add up those of one thread. Returns the number of threads. */
+static size_t sum_equal(struct thread_time *times, size_t len)
 {
-	struct thread_time sum = *t;
-	size_t i;
+	const struct thread_time *t;
+	struct thread_time *sum;
+	size_t i, n = 0;
 
-	for (i = 1; i < len && t[i].key == t->key; i++) {
-		sum.on_ns += t[i].on_ns;
-		sum.off_ns += t[i].off_ns;
-		sum.lock_ns += t[i].lock_ns;
-		sum.locks += t[i].locks;
-		sum.wait_ns = OP_MAX(sum.wait_ns, t[i].wait_ns);
-		sum.stands |= t[i].stands;
+	qsort(times, len, sizeof(*times), compare_threads);
+	for (i = 0; i < len; i++) {
+		t = &times[i];
+		if (!n || times[n - 1].key != t->key) {
+			times[n++] = *t;
+			continue;
+		}
+		sum = &times[n - 1];
+		sum->on_ns += t->on_ns;
+		sum->off_ns += t->off_ns;
+		sum->lock_ns += t->lock_ns;
+		sum->locks += t->locks;
+		sum->wait_ns = OP_MAX(sum->wait_ns, t->wait_ns);
+		sum->stands |= t->stands;
 	}
-	if (sum.locks > 0 && sum.locks < 2)
-		sum.wait_ns = OP_MAX(sum.wait_ns, sum.lock_ns);
-	*ret_len = i;
-	return sum;
+	for (i = 0; i < n; i++)
+		if (times[i].locks > 0 && times[i].locks < 2)
+			times[i].wait_ns = OP_MAX(times[i].wait_ns, times[i].lock_ns);
+	return n;
 }
 
 /*
- * A thread that waits at the end stands if that wait may be most of its time: one wait of it was, or
- * values do not have most of its time, and no waits for locks that ended.
+ * A thread that waits at the end *stands* if that wait may be most of its time: one
+ * wait of it was, or its values have neither most of its time nor waits for locks that
+ * ended.
  */
 static int note_standing(struct answer_work *w, const struct thread_time *t,
 			 bool all_time)
@@ -133,25 +130,26 @@ static int note_standing(struct answer_work *w, const struct thread_time *t,
 	return 0;
 }
 
-/* Add up the times of threads. Those that never waited do not count. */
+/* Add up the times of threads. Threads that never waited and idle ones do not count. */
 static int sum_threads(struct answer_work *w, const struct thread_time *times, size_t len,
 		       bool all_time)
 {
 	struct answer *a = w->a;
-	struct thread_time t;
+	const struct thread_time *t;
 	double on = 0, off = 0;
-	size_t i, equal;
 	int r = 0;
 
-	for (i = 0; !r && i < len; i += equal) {
-		t = sum_thread(times + i, len - i, &equal);
-		r = note_standing(w, &t, all_time);
-		a->ran += t.on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
-		if (t.off_ns <= 0)
+	for (t = times; !r && t < times + len; t++) {
+		r = note_standing(w, t, all_time);
+		a->ran += t->on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
+		if (t->off_ns <= 0)
 			continue;
 		a->threads++;
-		on += t.on_ns;
-		off += t.off_ns;
+		if (op_collect_has_thread(w->idle.threads.data, w->idle.threads.len,
+					  t->key))
+			continue;
+		on += t->on_ns;
+		off += t->off_ns;
 	}
 	a->waited = on + off > 0 ? 100 * off / (on + off) : 0;
 	return r;
@@ -170,16 +168,16 @@ static bool moved(const struct op_collect *c, const struct op_collect_stack *s)
 	return view_text_is(c, c->functions.data[function].name, "[running]");
 }
 
-/* What the stack says of its thread. Returns whether it does. */
+/* Add the stack's value to the times of its thread. Returns false if it has none. */
 static bool time_of(const struct op_collect *c, const struct op_collect_stack *s,
 		    struct thread_time *ret)
 {
 	const struct op_collect_kind *k = &c->kinds.data[s->kind];
 	double value = (double)s->value;
 
-	*ret = (struct thread_time){ .key = answer_thread_key(s) };
-	if (is_cpu(c, k))
-		ret->on_ns = value * cpu_ns(c, k);
+	*ret = (struct thread_time){ .key = op_collect_thread_key(s) };
+	if (op_collect_is_cpu(c, k))
+		ret->on_ns = op_collect_cpu_ns(c, s);
 	else if (view_text_is(c, k->counted_type, "off_cpu"))
 		ret->off_ns = value;
 	else if (view_text_is(c, k->counted_type, "delay"))
@@ -194,7 +192,7 @@ static bool time_of(const struct op_collect *c, const struct op_collect_stack *s
 	return ret->stands || ret->on_ns + ret->off_ns + ret->lock_ns + ret->locks > 0;
 }
 
-/* CPUs used and how long threads waited, of what is recorded beside the view's kind, too. */
+/* CPUs used and how long threads waited, from all recorded kinds. */
 int answer_threads(struct answer_work *w)
 {
 	const struct op_collect *c = w->v->c;
@@ -214,18 +212,39 @@ int answer_threads(struct answer_work *w)
 		const struct op_collect_kind *k = &c->kinds.data[s->kind];
 
 		of_kind.kind = s->kind;
-		any_cpu |= is_cpu(c, k);
+		any_cpu |= op_collect_is_cpu(c, k);
 		any_off |= view_text_is(c, k->counted_type, "off_cpu");
 		if (!time_of(c, s, &t) || !view_wants(&of_kind, s))
 			continue;
 		cpu += t.on_ns;
-		if (s->thread_id >= 0)
-			times[n++] = t;
+		if (s->thread_id < 0)
+			continue;
+		times[n++] = t;
 	}
-	qsort(times, n, sizeof(*times), compare_threads);
 	w->a->cpus =
 		any_cpu && w->a->seconds > 0 ? cpu / OP_NS_PER_S / w->a->seconds : -1;
-	return sum_threads(w, times, n, any_cpu && any_off);
+	return sum_threads(w, times, sum_equal(times, n), any_cpu && any_off);
+}
+
+static bool wants(void *data, const struct op_collect_stack *s)
+{
+	struct view *v = data;
+
+	v->kind = s->kind;
+	return view_wants(v, s);
+}
+
+/* Idle threads, and then what the others did. */
+static int threads_and_idle(struct answer_work *w)
+{
+	struct view of_kind = *w->v;
+	int r = op_idle_find(w->v->c, w->classes, w->v->kind, wants, &of_kind, &w->idle);
+
+	if (r)
+		return r;
+	w->a->idle_threads = w->idle.threads.len;
+	w->a->idle = w->idle.value;
+	return answer_threads(w);
 }
 
 int answer_make(const struct view *v, struct answer *ret)
@@ -253,7 +272,7 @@ int answer_make(const struct view *v, struct answer *ret)
 	}
 	w.classes = classes;
 	w.services = services;
-	r = answer_threads(&w);
+	r = threads_and_idle(&w);
 	if (!r)
 		r = answer_rows(&w);
 	if (!r)
@@ -262,5 +281,6 @@ int answer_make(const struct view *v, struct answer *ret)
 		r = answer_path(&w);
 	op_vec_clear(&w.standing);
 	op_vec_clear(&w.whole);
+	op_idle_clear(&w.idle);
 	return r;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hottest path: from the program inwards to the callee that most of each caller's
- * time is in. If most stacks have the program's own code, the path has only that code, so
- * that frames of an interpreter do not split stacks that are one for the reader.
+ * The hottest path: from the program inwards, always to the callee with most of its
+ * caller's time. If most stacks have the program's own code, the path has only that
+ * code, so that frames of an interpreter do not split stacks that are the same to the
+ * reader.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,22 +15,23 @@
 #define CALLEE_SHARE 0.5
 #define WHOLE_SHARE  0.15
 enum {
-	DEPTH_MAX = 256, /* before it is shortened */
+	DEPTH_MAX = 256, /* length before it is shortened */
 };
 #define ENDED UINT32_MAX /* no further frame */
 
-/* How far a stack is followed that is on the path so far. */
+/* How far a stack on the path was followed. */
 struct cursor {
 	const struct op_collect_stack *stack;
-	uint32_t locations; /* that are left, and lines of the next one of them */
+	/* locations that are left, and lines that are left of the next one */
+	uint32_t locations;
 	uint32_t lines;
-	uint32_t label; /* of the frame that was reached */
+	uint32_t label; /* line of the last frame */
 	uint32_t line;
 };
 
 struct path {
 	const struct answer_work *w;
-	bool all;		  /* of all frames, not of own code */
+	bool all;		  /* of all frames, not only of own code */
 	OP_VEC(struct cursor) on; /* the stacks on the path */
 	int64_t whole;
 	struct answer_step of[DEPTH_MAX];
@@ -43,7 +45,7 @@ static bool is_kept(const struct path *p, uint32_t function)
 	return p->all ? of != OP_CLASS_NONE : op_frame_class_is_own(of);
 }
 
-/* The next kept frame inwards, or NULL. @c is moved behind it. */
+/* The next kept frame inwards, or NULL. Moves @c behind it. */
 static const struct op_collect_line *next_frame(const struct path *p, struct cursor *c)
 {
 	const struct op_collect *o = p->w->v->c;
@@ -90,7 +92,7 @@ static int begin(struct path *p)
 	struct cursor *c;
 
 	op_vec_foreach(s, &v->c->stacks) {
-		if (!view_wants(v, s))
+		if (!view_wants(v, s) || op_idle_has(&p->w->idle, s))
 			continue;
 		c = op_vec_push(&p->on);
 		if (!c)
@@ -105,7 +107,7 @@ static int begin(struct path *p)
 	return 0;
 }
 
-/* The label with the largest sum of those on the path, or ENDED. */
+/* The label with the largest sum among the stacks on the path, or ENDED. */
 static int largest(const struct path *p, uint32_t *ret, int64_t *ret_value)
 {
 	struct sums sums = { 0 };
@@ -123,7 +125,7 @@ static int largest(const struct path *p, uint32_t *ret, int64_t *ret_value)
 	return r;
 }
 
-/* Keep the stacks that reached @label, and find the line of it with the largest sum. */
+/* Keep the stacks that reached @label, and find its line with the largest sum. */
 static int keep(struct path *p, uint32_t label, uint32_t *ret_line)
 {
 	struct sums lines = { 0 };
@@ -168,7 +170,7 @@ static int walk(struct path *p)
 	return 0;
 }
 
-/* What comes before main() or a thread's function, on every stack. */
+/* Functions on every stack before main() or a thread's function. */
 static bool is_start(const struct view *v, uint32_t function)
 {
 	static const char *const names[] = {
@@ -206,8 +208,8 @@ static void drop_starts(struct path *p)
 	p->len = n;
 }
 
-/* Remove the step that says least: the one whose callee has nearly all of its value. The program
- * and the innermost step stay. */
+/* Remove the step with the least information: the one whose callee has nearly all of
+ * its value. The program and the innermost step stay. */
 static void shorten(struct path *p)
 {
 	int64_t least = INT64_MAX, lost;

@@ -9,11 +9,13 @@
 #include "base/macros.h"
 #include "recording/tree/answer/answer.h"
 
-/* Most of a row's value is in what it calls, if that has so much of it. */
+/* A row names the callee with this share of its value. */
 #define IN_SHARE 0.4
-/* What is kept somewhere is worth a row if it is so much of all that is kept. */
+/* A place of allocations is worth a row if it has this share of all that is in use. */
 #define KEPT_SHARE 0.1
-/* Of a normal distribution: 95 % are within so many standard deviations. */
+/* With idle threads, other rows need this share of what is not idle. */
+#define SMALL_SHARE 0.02
+/* Of a normal distribution: 95 % are within this many standard deviations. */
 #define DEVIATIONS 1.96
 
 /* A frame of a stack, leaf first. */
@@ -32,14 +34,15 @@ struct rows {
 	OP_VEC(struct answer_row) of;
 	struct op_map64 index; /* by function and wait */
 	struct sums lines;     /* by row and line */
-	struct sums ins;    /* by row and function; a row's own has ANSWER_NO_FUNCTION */
+	/* by row and callee; the row's own part has ANSWER_NO_FUNCTION */
+	struct sums ins;
 	struct sums owners; /* by row and program */
 	struct sums programs;
 	int64_t waits[WAITS];
 	int64_t services[SERVICES];
 	uint64_t samples;
 	int64_t own;	  /* charged to own code and libraries */
-	bool of_standing; /* their values are threads */
+	bool of_standing; /* the values are threads that stand */
 };
 
 static int frames_of(const struct op_collect *c, const struct op_collect_stack *s,
@@ -64,8 +67,9 @@ static int frames_of(const struct op_collect *c, const struct op_collect_stack *
 	return 0;
 }
 
-/* The frame that a stack is charged to: the innermost one of the class that comes first. Kernel
- * threads are charged to their outermost function. SIZE_MAX: it has no frames. */
+/* The frame to which a stack is charged: the innermost one of the first class that the
+ * stack has. Kernel threads are charged to their outermost function. SIZE_MAX: the
+ * stack has no frames. */
 static size_t charged(const struct answer_work *w, const struct frames *f)
 {
 	enum op_frame_class best = OP_CLASS_NONE;
@@ -83,7 +87,7 @@ static size_t charged(const struct answer_work *w, const struct frames *f)
 	return at != SIZE_MAX ? at : f->of.len ? 0 : SIZE_MAX;
 }
 
-/* Below the frame @at: what it calls that has a name for people, or the leaf. */
+/* The callee below the frame @at that has a name for people, or the leaf. */
 static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_t at)
 {
 	size_t i;
@@ -91,7 +95,7 @@ static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_
 	for (i = at; i > 0; i--) {
 		enum op_frame_class of = w->classes[f->of.data[i - 1].function];
 
-		/* The kernel's part of a wait is what the row is named by. */
+		/* The word of the wait already describes the kernel's part. */
 		if (of == OP_CLASS_KERNEL && w->a->about == ABOUT_WAITS)
 			break;
 		if (of != OP_CLASS_RUNTIME && of != OP_CLASS_NONE)
@@ -103,7 +107,8 @@ static uint32_t in_of(const struct answer_work *w, const struct frames *f, size_
 		       : ANSWER_NO_FUNCTION;
 }
 
-/* The innermost one that the stack is below: a compiler may have to wait for a collector. */
+/* The innermost service that the stack is below: a compiler may have to wait for a
+ * collector. */
 static enum service service_in(const struct answer_work *w, const struct frames *f)
 {
 	size_t i;
@@ -134,7 +139,7 @@ static int row_of(struct rows *r, uint32_t function, enum op_wait wait, uint32_t
 	return op_map64_put(&r->index, key, *ret);
 }
 
-/* What the row @number has of a stack that is charged to its frame @at. */
+/* Add a stack that is charged to its frame @at to the sums of row @number. */
 static int add_to_row(struct rows *r, uint32_t number, size_t at,
 		      const struct op_collect_stack *s)
 {
@@ -142,22 +147,10 @@ static int add_to_row(struct rows *r, uint32_t number, size_t at,
 	uint32_t program = r->w->v->c->processes.data[s->process].name;
 	int err = sums_add(&r->lines, row | r->frames.of.data[at].line, s->value);
 
-	/* What interrupts a thread is nothing that it calls. */
+	/* A thread calls nothing that interrupts it. */
 	if (!err && r->of.data[number].wait != WAIT_CPU)
 		err = sums_add(&r->ins, row | in_of(r->w, &r->frames, at), s->value);
 	return err ? err : sums_add(&r->owners, row | program, s->value);
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static bool is_in(const uint64_t *keys, size_t len, uint64_t key)
-{
-	return len && bsearch(&key, keys, len, sizeof(key), compare_keys);
 }
 
 static int add_stack(struct rows *r, const struct op_collect_stack *s)
@@ -172,8 +165,10 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	uint32_t number = 0;
 	size_t at;
 	int err = frames_of(w->v->c, s, &r->frames);
+	bool idle = !r->of_standing && op_idle_has(&w->idle, s);
 
-	r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
+	if (!idle)
+		r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
 	r->samples += s->samples;
 	if (!err)
 		service = service_in(w, &r->frames);
@@ -191,14 +186,17 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	row = &r->of.data[number];
 	row->value = op_collect_sum(row->value, s->value);
 	row->samples += s->samples;
-	if (r->of_standing && is_in(w->whole.data, w->whole.len, answer_thread_key(s)))
+	if (r->of_standing &&
+	    op_collect_has_thread(w->whole.data, w->whole.len, op_collect_thread_key(s)))
 		row->whole += s->value;
+	if (idle)
+		row->idle = op_collect_sum(row->idle, s->value);
 	if (op_frame_class_is_own(row->of))
 		r->own = op_collect_sum(r->own, s->value);
 	return add_to_row(r, number, at, s);
 }
 
-/* Lines are known, or not: a row takes the largest known one. */
+/* Set the lines of rows: the known line with the largest value. */
 static int take_lines(struct rows *r)
 {
 	_cleanup_free_ int64_t *most = calloc(r->of.len + 1, sizeof(*most));
@@ -275,7 +273,7 @@ static double error_of(double share, uint64_t all)
 	       sqrt(share * (1 - share) / n + z * z / (4 * n * n));
 }
 
-/* Own code and libraries before what stands for itself. */
+/* Order: own code and libraries first, then other classes. In each, idle threads last. */
 static int compare(const void *a, const void *b)
 {
 	const struct answer_row *x = a, *y = b;
@@ -283,6 +281,8 @@ static int compare(const void *a, const void *b)
 
 	if (own != op_frame_class_is_own(y->of))
 		return own ? -1 : 1;
+	if (answer_row_is_idle(x) != answer_row_is_idle(y))
+		return answer_row_is_idle(y) ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
 	if (x->function != y->function)
@@ -307,6 +307,13 @@ static void take_waits(struct rows *r)
 	}
 }
 
+/* Idle threads come last, and small rows before them would take their place. */
+static bool is_small_beside_idle(const struct answer *a, const struct answer_row *row)
+{
+	return a->idle && !answer_row_is_idle(row) &&
+	       (double)row->value < SMALL_SHARE * ((double)a->v->total - (double)a->idle);
+}
+
 static void take_rows(struct rows *r)
 {
 	struct answer *a = r->w->a;
@@ -315,9 +322,11 @@ static void take_rows(struct rows *r)
 
 	a->own = r->own;
 	for (i = 0; i < r->of.len && a->rows_len < ANSWER_ROWS_MAX; i++) {
-		/* Without any own code what there is is shown. */
+		/* Without any own code, show the other classes. */
 		if (!op_frame_class_is_own(r->of.data[i].of) && a->own)
 			break;
+		if (is_small_beside_idle(a, &r->of.data[i]))
+			continue;
 		row = &a->rows[a->rows_len++];
 		*row = r->of.data[i];
 		if (a->sampled && r->samples && a->v->total > 0)
@@ -327,7 +336,7 @@ static void take_rows(struct rows *r)
 	a->rows_more = r->of.len - a->rows_len;
 }
 
-/* Lines, and what else rows have of their stacks, and their order. */
+/* Set lines, callees and programs of the rows, and sort them. */
 static int finish(struct rows *r)
 {
 	int err = take_lines(r);
@@ -379,18 +388,15 @@ static bool is_of(const struct answer_work *w, uint32_t kind, const char *type)
 	return view_text_is(w->v->c, w->v->c->kinds.data[kind].counted_type, type);
 }
 
-uint64_t answer_thread_key(const struct op_collect_stack *s)
-{
-	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
-}
-
-/* Is @s of what has no end yet, beside a view of waits or of allocations? */
+/* Is @s a wait that has not ended, or memory in use, in addition to a view of waits or
+ * of allocations? */
 static bool stands(const struct answer_work *w, const struct op_collect_stack *s)
 {
 	if (w->a->about == ABOUT_MEMORY)
 		return is_of(w, s->kind, "inuse_space");
 	return is_of(w, s->kind, "threads") &&
-	       is_in(w->standing.data, w->standing.len, answer_thread_key(s));
+	       op_collect_has_thread(w->standing.data, w->standing.len,
+				     op_collect_thread_key(s));
 }
 
 static bool may_stand(const struct answer_work *w)
@@ -409,7 +415,7 @@ static int deadlocked_first(const void *a, const void *b)
 	return compare(a, b);
 }
 
-/* The largest ones. Of memory all programs keep a little: that is no answer. */
+/* Take the largest ones. All programs keep a little memory, which is no answer. */
 static void take_stands(struct rows *r)
 {
 	struct answer *a = r->w->a;

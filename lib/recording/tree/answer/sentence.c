@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of the answer. */
+/* The words of the answer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,14 @@
 
 /* A program that uses less of one CPU than this mostly waits. */
 #define WAITS_BELOW 0.5
-/* Threads that use less of the CPUs that they could use wait for each other, or for others. */
+/* If threads use less of the CPUs than they could, they wait for each other, or for
+ * others. */
 #define TURNS_BELOW 0.7
-/* What has less of the whole is not worth a word. */
+/* A smaller share of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
 #define NOISE_PERCENT 5.0
-#define SMALL	      10.0 /* that many times less than the first row */
-/* A program that has so much is the one that is looked at. */
+#define SMALL	      10.0 /* times less than the first row */
+/* A program with this share is the one that the reader examines. */
 #define MAIN_PERCENT 70.0
 
 static void add(char *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -33,11 +34,11 @@ static void add(char *buf, const char *fmt, ...)
 
 static void add_waits(const struct answer *a, char *buf)
 {
-	double share;
+	double all = (double)a->v->total - (double)a->idle, share;
 	size_t i;
 
 	for (i = 0; i < a->waits_len; i++) {
-		share = view_percent(a->v, a->waits[i].value);
+		share = all > 0 ? 100 * (double)a->waits[i].value / all : 0;
 		if (i && share < LEAST_PERCENT)
 			break;
 		add(buf, "%s%.0f%% for %s", i ? ", " : ": ", share,
@@ -47,20 +48,29 @@ static void add_waits(const struct answer *a, char *buf)
 
 static void add_threads(const struct answer *a, char *buf)
 {
-	add(buf, "%zu thread%s waited %.0f%% of %s time", a->threads,
-	    a->threads == 1 ? "" : "s", a->waited, a->threads == 1 ? "its" : "their");
+	size_t others = a->threads - a->idle_threads;
+
+	if (a->idle_threads)
+		add(buf, "%zu of %zu threads %s idle. The other%s", a->idle_threads,
+		    a->threads, a->idle_threads == 1 ? "was" : "were",
+		    others == 1 ? "" : "s");
+	else
+		add(buf, "%zu thread%s", a->threads, others == 1 ? "" : "s");
+	add(buf, " waited %.0f%% of %s time", a->waited, others == 1 ? "its" : "their");
 }
 
 static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
 {
-	add(buf, "Used %.2f", a->cpus);
+	/* Each sample stands for a whole interval, so the sum may be a little more than all. */
+	add(buf, "Used %.2f", cpus ? OP_MIN(a->cpus, (double)cpus) : a->cpus);
 	if (cpus)
 		add(buf, " of %u", cpus);
 	add(buf, " CPU%s for %.1f s. ", (cpus ? cpus : a->cpus) == 1 ? "" : "s",
 	    a->seconds);
 }
 
-/* What is below none of the program's functions, and still is for it. */
+/* Work of the runtime, which is below none of the program's functions, and is done for
+ * it. */
 static void add_services(const struct answer *a, char *buf)
 {
 	bool any = false;
@@ -85,7 +95,8 @@ static void add_time(const struct answer *a, unsigned int cpus, char *buf)
 		add_threads(a, buf);
 		add(buf, "; --kind off_cpu shows for what. ");
 	} else if (a->cpus < WAITS_BELOW && !answer_has_programs(a)) {
-		add(buf, "It mostly waited; --kinds off_cpu records for what. ");
+		add(buf, "It mostly waited, or got no CPU; --kinds off_cpu records "
+			 "which. ");
 	} else if (cpus && a->ran > 1 && !answer_has_programs(a) &&
 		   a->cpus < TURNS_BELOW * (double)OP_MIN(a->ran, (size_t)cpus)) {
 		add(buf,
@@ -164,8 +175,10 @@ size_t answer_rows_shown(const struct answer *a, size_t limit)
 		limit -= a->stands_len;
 	for (i = 0; i < a->rows_len && i < limit; i++) {
 		row = &a->rows[i];
+		if (a->idle) /* the small ones are not among the rows */
+			continue;
 		share = view_percent(a->v, row->value);
-		/* One that may as well be nothing, and is small, is noise. */
+		/* A row whose error is larger than its small share is noise. */
 		if (i && ((share < LEAST_PERCENT && share < first / SMALL) ||
 			  (share < NOISE_PERCENT && share < row->error)))
 			break;

@@ -6,11 +6,12 @@
 
 #include "base/macros.h"
 
-/* By the beginning of their names; a type is asked for where programs have such names, too. */
+/* By the beginning of function names. A frame type is given if programs have such
+ * names, too. */
 static const struct {
 	const char *begins;
-	const char *module; /* its name begins so; "": any */
-	const char *type;   /* of the frame; "": any */
+	const char *module; /* beginning of its name; "": any */
+	const char *type;   /* type of the frame; "": any */
 	enum service service;
 } entries[] = {
 	/* HotSpot 8 to 25 */
@@ -71,7 +72,7 @@ static bool begins(const char *text, size_t len, const char *with)
 	return len >= n && !memcmp(text, with, n);
 }
 
-/* Does the last part of the path @text begin so? */
+/* Does the last part of the path @text begin with @begin? */
 static bool file_begins(const char *text, size_t len, const char *with)
 {
 	const char *slash = len ? memrchr(text, '/', len) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runtime does for its program beside running it, and so below none of its functions. */
+/* Work that a runtime does for its program, such as garbage collection. It is below
+ * none of the program's functions. */
 #ifndef OP_RECORDING_TREE_ANSWER_SERVICES_H
 #define OP_RECORDING_TREE_ANSWER_SERVICES_H
 
@@ -14,10 +15,10 @@ enum service {
 	SERVICES,
 };
 
-/* "garbage collector": what follows "went to the". */
+/* "garbage collector": the words after "went to the". */
 const char *service_name(enum service s);
 
-/* The service whose entry the function is: all that it calls belongs to it. */
+/* The service that begins with this function. All that it calls belongs to it. */
 enum service service_of(const struct op_collect *c, uint32_t function);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request for source means. */
+/* Finds the source file that a request names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "recording/tree/function_name.h"
 #include "recording/tree/source/source.h"
 
-/* Does @path end with @what, from the beginning of a folder's or the file's name on? */
+/* Does @path end with @what, from the start of a folder's or the file's name? */
 static bool path_is(struct otlp_text path, const char *what)
 {
 	size_t len = strlen(what);
@@ -23,7 +23,7 @@ static bool path_is(struct otlp_text path, const char *what)
 	       (path.len == len || path.data[path.len - len - 1] == '/');
 }
 
-/* Where @f is the function or the file that is looked for: keep it if it has more than the best. */
+/* If @f is the wanted function or file, keep it if it has more than the best so far. */
 static int64_t better(const struct view *v, const struct view_row *row, int64_t best,
 		      struct source_place *ret)
 {
@@ -100,8 +100,8 @@ int source_find(const struct view *v, const char *what, struct source_place *ret
 	return r == -ENOENT ? find_function(v, what, ret) : r;
 }
 
-/* A recording begins with a length below 64 MiB, or is one request, a message with its length. Text has
- * no such bytes. */
+/* A recording begins with a length below 64 MiB, or is one request, a message with a
+ * length. Text has no such bytes. */
 static bool is_text(int fd)
 {
 	uint8_t b[4];

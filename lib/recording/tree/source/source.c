@@ -138,8 +138,8 @@ static bool leads_up(const char *path)
 	return strncmp(path, "../", 3) == 0 || strstr(path, "/../");
 }
 
-/* A recording may name any file. Root shows a file that is closed to others only if it belongs to the
- * user who called sudo. */
+/* A recording may name any file. Root shows a file that is closed to others only if it
+ * belongs to the user who called sudo. */
 static int check_owner(const struct stat *st)
 {
 	const struct op_owner owner = op_owner_behind_sudo();
@@ -150,8 +150,9 @@ static int check_owner(const struct stat *st)
 	return -EACCES;
 }
 
-/* Open the file where the recording says it is; a relative path, and one that is not there, by its end
- * below this directory. What is there of the name and no plain file is not read. */
+/* Open the file at the path of the recording. If the path is relative or does not
+ * exist, search below this directory by the end of the path. Files that are not plain
+ * files are not read. */
 static int open_file(struct source *s, struct op_tasks *tasks, const char *path)
 {
 	const char *at = path;

@@ -11,7 +11,7 @@ enum {
 	VALUE_BYTES = 64,
 	FUNCTION_COLUMNS = 60,
 };
-/* Shares from which on a line is marked. */
+/* Shares from which on a line is coloured. */
 #define HOT  10.0
 #define WARM 1.0
 
@@ -20,7 +20,7 @@ struct writing {
 	const struct source_place *place;
 	FILE *f;
 	bool colour;
-	uint32_t last; /* line that was written */
+	uint32_t last; /* last line that was written */
 };
 
 static bool is_small(const struct writing *w, const struct source_line *line,
@@ -64,7 +64,7 @@ static void put_line(struct writing *w, uint32_t number)
 	w->last = number;
 }
 
-/* The lines around the one with samples that were not written yet. */
+/* Write the lines before the one with samples that were not written yet. */
 static void put_around(struct writing *w, uint32_t number)
 {
 	uint32_t from = number > CONTEXT ? number - CONTEXT : 1, i;
@@ -75,7 +75,7 @@ static void put_around(struct writing *w, uint32_t number)
 		put_line(w, i);
 }
 
-/* Those behind it, up to the next one. */
+/* Write the lines behind it, up to the next one. */
 static void put_behind(struct writing *w, uint32_t next)
 {
 	uint32_t to = w->last + CONTEXT, i;

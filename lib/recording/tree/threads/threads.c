@@ -60,7 +60,7 @@ static bool passes(const struct op_collect *c, const struct op_collect_stack *s,
 	return true;
 }
 
-/* Where the thread of @s was seen most, in stacks of the kind @cpu. */
+/* The place where the thread of @s was seen most, in stacks of the kind @cpu. */
 static const struct op_collect_stack *
 seen_on_cpu(const struct op_collect *c, uint32_t cpu, const struct op_collect_stack *s)
 {
@@ -74,7 +74,7 @@ seen_on_cpu(const struct op_collect *c, uint32_t cpu, const struct op_collect_st
 	return best;
 }
 
-/* A thread that ran while it was looked at has this in place of its stack. */
+/* The stack of a thread that ran while it was read. */
 static bool is_running(const struct op_collect *c, const struct op_collect_stack *s)
 {
 	const struct op_collect_location *l;
@@ -165,7 +165,7 @@ static int complete(struct threads *t)
 	return 0;
 }
 
-/* Do both stand in one place, in one state? */
+/* Are both threads in one place, in one state? */
 static bool is_same(const struct threads *t, const struct thread *a,
 		    const struct thread *b)
 {
@@ -176,7 +176,8 @@ static bool is_same(const struct threads *t, const struct thread *a,
 				  a->len * sizeof(*t->frames.data)) == 0);
 }
 
-/* Link the threads that are the same. Those of equal hashes that are not the same stay alone. */
+/* Link threads in the same place and state. A thread whose hash only collides stays
+ * alone. */
 static int group(struct threads *t)
 {
 	struct op_map64 firsts = { 0 }, lasts = { 0 };

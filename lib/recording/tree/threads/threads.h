@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of processes at one moment: what each does, where it stands, what it waits for. */
+/* The threads of processes at one moment: the state of each, its stack, and what it
+ * waits for. */
 #ifndef OP_RECORDING_TREE_THREADS_THREADS_H
 #define OP_RECORDING_TREE_THREADS_THREADS_H
 
@@ -11,11 +12,11 @@
 #include "export/format/collect/collect.h"
 #include "recording/requests/filter.h"
 
-/* The attributes that have the state, which the collection must keep separate. */
+/* The attributes that contain the state. The collection must keep stacks apart by them. */
 #define THREADS_LABEL_KEY "thread.state,goroutine.wait_reason,goroutine.state"
 
 enum {
-	THREADS_FRAMES_MAX = 4096, /* of a stack that are shown */
+	THREADS_FRAMES_MAX = 4096, /* frames of a stack that are shown */
 };
 
 struct thread_frame {
@@ -25,15 +26,18 @@ struct thread_frame {
 
 struct thread {
 	const struct op_collect_stack *stack;
-	bool goroutine; /* several in one place, as many as the value of the stack; not a thread */
-	/* Of a thread that runs: where it was seen most on a CPU just before; NULL: not seen. */
+	/* several goroutines in one place, as many as the stack's value; not a thread */
+	bool goroutine;
+	/* For a running thread: where it was seen most on a CPU just before. NULL: not
+	 * seen. */
 	const struct op_collect_stack *seen;
 	const char *wait; /* NULL: unknown, or it waits for nothing */
 	size_t first;	  /* of its frames */
 	size_t len;
 	size_t kernel_len; /* the first of these are frames of the kernel */
-	/* Threads of a process that stand in one place, in one state, by their numbers in the list: the
-	 * first has how many they are, the others 0; each has the next one, the last 0. */
+	/* Threads of a process in one place and one state, linked by their numbers in
+	 * the list. The first has how many they are, the others 0. Each has the next
+	 * one, the last 0. */
 	size_t same;
 	size_t next;
 };
@@ -47,9 +51,9 @@ struct threads {
 };
 
 /*
- * Make the list of the threads in @c, which is borrowed, that @owners let pass (NULL: all). Lines of
- * the source must have been added before. Returns 0 or -ENOMEM; threads_clear() must follow in both
- * cases.
+ * Make the list of the threads in @c, which is borrowed, that pass @owners (NULL: all).
+ * Lines of the source must have been added before. Returns 0 or -ENOMEM.
+ * threads_clear() must follow in both cases.
  */
 int threads_make(const struct op_collect *c, const char *const owners[FILTER_OWNERS],
 		 struct threads *ret);
@@ -58,8 +62,8 @@ void threads_clear(struct threads *t);
 /* Is the frame of a program that a runtime interprets or compiles at run time? */
 bool threads_is_managed(const struct threads *t, const struct thread_frame *f);
 
-/* Write them as text; without @all the frames of a runtime around those of its program are left out.
- * Threads that stand in the same place are written together. */
+/* Write them as text. Without @all, frames of the runtime around those of its program
+ * are left out. Threads in the same place are written together. */
 void threads_text(const struct threads *t, bool all, FILE *f);
 void threads_json(const struct threads *t, FILE *f);
 

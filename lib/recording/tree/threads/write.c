@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads as text for people, and as JSON. */
+/* Writes threads as text for people, and as JSON. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum {
 	SHORT_ID = 12,	/* of a container's id, as container tools show it */
-	SAME_SHOWN = 8, /* numbers of threads in one place */
+	SAME_SHOWN = 8, /* threads in one place whose numbers are written */
 	NAME_COLUMNS = 100,
 };
 
@@ -41,7 +41,7 @@ static void put_frame(FILE *out, const struct threads *t, const struct thread_fr
 	(void)fputc('\n', out);
 }
 
-/* The first frame outwards of which those of the runtime are left out; t->len where there is none. */
+/* The first frame outwards from which on runtime frames are left out, or t->len. */
 static size_t managed_from(const struct threads *t, const struct thread *e)
 {
 	size_t i;
@@ -75,7 +75,7 @@ static void put_thread_name(FILE *out, const struct threads *t, const struct thr
 	put(out, text(t, e->stack->thread_name));
 }
 
-/* Is it one of those that the runtime of Go has for itself? */
+/* Is it a goroutine of Go's runtime itself? */
 static bool is_of_runtime(const struct threads *t, const struct thread *e)
 {
 	static const char begins[] = "runtime.";

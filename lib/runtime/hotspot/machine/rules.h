@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds where in the template interpreter a method has its frame, and where not yet or no
- * longer. The interpreter is made of codelets, one for each bytecode and one for each
- * kind of method entry; the VM publishes the place and the purpose of each. The machine
- * code tells where a method entry makes and removes the frame: the generators of all
- * versions (templateInterpreterGenerator_x86.cpp) emit the same few sequences.
+ * Finds at which pcs of the template interpreter a method has a frame. The interpreter
+ * consists of codelets, one for each bytecode and one for each kind of method entry.
+ * The VM publishes the place and the purpose of each. The machine code shows where a
+ * method entry makes and removes the frame: the generators of all versions
+ * (templateInterpreterGenerator_x86.cpp) emit the same few sequences.
  */
 #ifndef OP_RUNTIME_HOTSPOT_MACHINE_RULES_H
 #define OP_RUNTIME_HOTSPOT_MACHINE_RULES_H
@@ -28,7 +28,7 @@ struct op_hotspot_codelet {
 	enum op_hotspot_codelet_kind kind;
 };
 
-/* The rules, and what was found on the way. */
+/* The rules, and counts of what was found: */
 struct op_hotspot_rules {
 	uint32_t count;
 	uint32_t prologues; /* prologues found in method entries */
@@ -38,7 +38,7 @@ struct op_hotspot_rules {
 };
 
 /* Scan the interpreter's x86-64 @code. @codelets are ascending. Rules beyond
- * OP_HOTSPOT_RULES are left out: in their code the frame counts as complete. */
+ * OP_HOTSPOT_RULES are left out, and in their code the frame counts as complete. */
 void op_runtime_hotspot_rules(const uint8_t *code, size_t len,
 			      const struct op_hotspot_codelet *codelets, size_t count,
 			      struct op_hotspot_rules *ret);

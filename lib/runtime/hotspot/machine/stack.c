@@ -19,20 +19,21 @@ enum {
 	ENTRY = 8, /* the return address is at rsp */
 	STEPS = 8, /* of each byte of code, in all attempts together */
 	PROLOGUE_ALIGNED = 16,
-	ALIGNED = 8, /* data begins at a multiple, and code there or behind other code */
+	/* data begins at a multiple, and code at a multiple or behind other code */
+	ALIGNED = 8,
 };
 
 /*
- * Where things are before an instruction. Distances are in bytes, downwards from the caller's rsp
- * after the return. UNKNOWN: it is not sure.
+ * Positions before an instruction. Distances are in bytes, downwards from the caller's
+ * rsp after the return. UNKNOWN: not certain.
  */
 struct state {
 	int16_t depth; /* of rsp */
 	int16_t base;  /* of rbp; SAME: rbp is the caller's */
 	int16_t saved; /* of the slot with the caller's rbp; 0: there is none */
-	/* of what another register holds, which has a copy of rsp */
+	/* of the value of another register, which has a copy of rsp */
 	int16_t copied;
-	/* where rsp was aligned: of what the slot at rsp + `slot` holds, an earlier rsp */
+	/* after rsp was aligned: of the earlier rsp in the slot at rsp + `slot` */
 	int16_t kept;
 	int16_t slot;
 	uint8_t copy;  /* number of that register */
@@ -41,10 +42,10 @@ struct state {
 };
 
 enum {
-	PHASE_NONE, /* nothing has led here */
+	PHASE_NONE, /* no path leads here */
 	PHASE_QUEUED,
 	PHASE_REACHED,
-	PHASE_KEPT,   /* an attempt before came to its end */
+	PHASE_KEPT,   /* an earlier attempt came to its end */
 	PHASE_INSIDE, /* of an instruction that was kept */
 };
 
@@ -56,7 +57,7 @@ struct code {
 	size_t queued;
 	uint32_t *made; /* instructions that this attempt reached first */
 	size_t made_len;
-	size_t steps; /* that are left */
+	size_t steps; /* instructions that may still be followed */
 	bool sure;    /* a routine begins where this attempt does */
 };
 
@@ -65,7 +66,7 @@ static int16_t distance(int64_t bytes)
 	return bytes < -DISTANCE_MAX || bytes > DISTANCE_MAX ? UNKNOWN : (int16_t)bytes;
 }
 
-/* Does @in put something else into the general register @number? */
+/* Does @in write the general register @number? */
 static bool writes_one(const struct op_hotspot_instruction *in, uint8_t number)
 {
 	bool is_reg = in->operand && in->reg == number;
@@ -103,7 +104,7 @@ static bool writes_one(const struct op_hotspot_instruction *in, uint8_t number)
 	}
 }
 
-/* The same of an opcode after 0x0f. Most of them work on vectors. */
+/* The same for an opcode after 0x0f. Most of them work on vectors. */
 static bool writes_two(const struct op_hotspot_instruction *in, uint8_t number)
 {
 	bool is_reg = in->operand && in->reg == number;
@@ -130,7 +131,7 @@ static bool writes_two(const struct op_hotspot_instruction *in, uint8_t number)
 	return is_reg || is_rm;
 }
 
-/* The same of any instruction that is not one of those that follow() knows. */
+/* The same for any instruction that follow() does not know. */
 static bool writes(const struct op_hotspot_instruction *in, uint8_t number)
 {
 	bool is_reg = in->operand && in->reg == number;
@@ -163,13 +164,13 @@ static void push(struct state *s, bool is_rbp)
 		s->saved = s->depth;
 }
 
-/* rbp is read from @at. */
+/* rbp is loaded from @at. */
 static void restore(struct state *s, int16_t at)
 {
 	s->base = at != UNKNOWN && at == s->saved ? SAME : UNKNOWN;
 }
 
-/* rsp or rbp takes the value of the other one plus @off. */
+/* rsp or rbp gets the value of the other one plus @off. */
 static void copy(struct state *s, bool to_rsp, int64_t off)
 {
 	int16_t from = to_rsp ? s->base : s->depth;
@@ -206,7 +207,7 @@ static bool follow_move(const struct op_hotspot_instruction *in, struct state *s
 	return true;
 }
 
-/* mov, lea and what else has rsp or rbp as an operand. Returns whether it is such. */
+/* mov, lea and others with rsp or rbp as an operand. Returns whether @in is one. */
 static bool follow_operand(const struct op_hotspot_instruction *in, struct state *s)
 {
 	bool is_sp = is_memory(in, RSP) && s->depth != UNKNOWN;
@@ -253,7 +254,7 @@ static bool follow_operand(const struct op_hotspot_instruction *in, struct state
 	return false;
 }
 
-/* What @in does to the state. */
+/* Apply the effect of @in to the state. */
 static void follow(const struct op_hotspot_instruction *in, struct state *s)
 {
 	bool one = in->map == OP_HOTSPOT_MAP_ONE && !in->vex;
@@ -295,7 +296,7 @@ static void follow(const struct op_hotspot_instruction *in, struct state *s)
 		if (!is_call && writes(in, RBP))
 			s->base = UNKNOWN;
 	}
-	/* what is below rsp is gone */
+	/* values below rsp are gone */
 	if (s->base != SAME && s->depth != UNKNOWN && s->saved != UNKNOWN &&
 	    s->saved > s->depth)
 		s->saved = UNKNOWN;
@@ -307,7 +308,7 @@ static bool is_return(const struct op_hotspot_instruction *in)
 	       (in->op == 0xc3 || in->op == 0xc2);
 }
 
-/* Two bytes of zeros are an instruction, but none that code has. */
+/* Two bytes of zeros are an instruction, but real code has none. */
 static bool decode(const struct code *c, size_t at, struct op_hotspot_instruction *ret)
 {
 	if (c->len - at >= 2 && !c->bytes[at] && !c->bytes[at + 1])
@@ -315,7 +316,7 @@ static bool decode(const struct code *c, size_t at, struct op_hotspot_instructio
 	return op_runtime_hotspot_instruction(c->bytes + at, c->len - at, ret);
 }
 
-/* Put into @to what both say. Returns whether that is less than @to said. */
+/* Reduce @to to what both states agree on. Returns whether that changed it. */
 static bool meet(struct state *to, const struct state *s)
 {
 	struct state now = *to;
@@ -336,8 +337,8 @@ static bool meet(struct state *to, const struct state *s)
 	return true;
 }
 
-/* Execution may get to @at with the state @s. Returns false if that is no place for code, or
- * if an earlier attempt found another state. */
+/* Execution may reach @at with the state @s. Returns false if that is not a place for
+ * code, or if an earlier attempt found another state. */
 static bool arrive(struct code *c, int64_t at, const struct state *s)
 {
 	struct op_hotspot_instruction in;
@@ -368,7 +369,7 @@ static bool arrive(struct code *c, int64_t at, const struct state *s)
 	return true;
 }
 
-/* Go on from the instruction at @at. Returns false if this is no code. */
+/* Continue from the instruction at @at. Returns false if this is not code. */
 static bool advance(struct code *c, uint32_t at)
 {
 	struct op_hotspot_instruction in;
@@ -396,7 +397,7 @@ static void keep(struct state *s)
 			s[i].phase = PHASE_INSIDE;
 }
 
-/* Try whether a routine begins at @at. What is learned is dropped if not. */
+/* Try whether a routine begins at @at. If not, the results are dropped. */
 static void attempt(struct code *c, size_t at)
 {
 	const struct state entry = {
@@ -426,8 +427,8 @@ static bool is_padding(const struct op_hotspot_instruction *in)
 	       (in->map == OP_HOTSPOT_MAP_0F && in->op == 0x1f);
 }
 
-/* Does a routine begin at @at that makes a frame record at once? It is aligned, or what stands
- * before it does not lead there: a return, a jump or padding. */
+/* Does a routine begin at @at that makes a frame record at once? It is aligned, or the
+ * code before it does not lead there: a return, a jump or padding. */
 static bool is_prologue(const struct code *c, size_t at)
 {
 	static const uint8_t prologue[2][4] = { { 0x55, 0x48, 0x8b, 0xec },
@@ -441,8 +442,8 @@ static bool is_prologue(const struct code *c, size_t at)
 	       p[-1] == 0xf4 || !p[-1] || p[-2] == 0xeb || p[-5] == 0xe9;
 }
 
-/* Whatever nothing leads to begins a routine, is data, or fills a gap. The routines that are sure to
- * be some come first: others jump into them. */
+/* A place to which no path leads begins a routine, is data, or fills a gap. Certain
+ * routines come first, because others jump into them. */
 static void explore(struct code *c)
 {
 	struct op_hotspot_instruction in;
@@ -453,8 +454,8 @@ static void explore(struct code *c)
 	for (at = 0; at < c->len; at++)
 		if (!c->state[at].phase && (!at || is_prologue(c, at)))
 			attempt(c, at);
-	/* Data may look like code that eats the beginning of what follows: then its returns are
-	 * wrong. */
+	/* Data may look like code that overlaps the beginning of the following code.
+	 * Then its returns are wrong. */
 	c->sure = false;
 	for (at = 0; at < c->len; at++) {
 		if (c->state[at].phase == PHASE_NONE && at >= end &&

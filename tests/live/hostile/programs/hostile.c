@@ -9,6 +9,9 @@
  *   flood            stacks of addresses that meet in one place of a map without a seed
  *   jit MAP UID      code without a file; a perf map MAP that belongs to UID
  *   burn             nothing more: what is forged is in its environment
+ *   storm            2 GiB of pages, which each of its forks locks and copies
+ *   maps FILE        ten processes that map code of FILE 65,000 times each
+ *   inodes DIR A B   copies of A and B in DIR by turns, each under a number that is free again
  */
 #include <err.h>
 #include <fcntl.h>
@@ -20,8 +23,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +34,12 @@ enum {
 	PAGE = 4096,
 	FRAMES = 900,
 	COLLIDING_BITS = 14,
+	MAPS = 65000, /* the kernel's limit is 65,530 */
+	MAPPERS = 10,
+	COPIES = 64,
 };
+
+static const size_t STORM_BYTES = (size_t)2 << 30;
 
 static void ready(void)
 {
@@ -160,6 +170,104 @@ static void swap(const char *first, const char *second)
 	}
 }
 
+static void storm(void)
+{
+	uint8_t *pages = map(STORM_BYTES, PROT_READ | PROT_WRITE);
+	size_t i;
+
+	(void)madvise(pages, STORM_BYTES, MADV_NOHUGEPAGE);
+	for (i = 0; i < STORM_BYTES; i += PAGE)
+		pages[i] = 1;
+	ready();
+	for (;;) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			err(1, "fork");
+		burn(pid ? 3000000 : 300000);
+		if (!pid)
+			_exit(0);
+		(void)waitpid(pid, NULL, 0);
+	}
+}
+
+static void maps(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int done[2];
+	char told;
+	char c;
+	int i;
+
+	if (fd < 0 || pipe(done) < 0)
+		err(1, "%.40s", path);
+	for (i = 1; i < MAPPERS && fork() != 0; i++)
+		continue;
+	(void)prctl(PR_SET_PDEATHSIG, 9);
+	c = i == MAPPERS ? 'p' : 'c';
+	/* neighbours of one offset are not merged */
+	for (i = 0; i < MAPS; i++)
+		if (mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) ==
+		    MAP_FAILED)
+			err(1, "mapping number %d", i);
+	if (c == 'c' && write(done[1], &c, 1) != 1)
+		err(1, "write");
+	for (i = 1; c == 'p' && i < MAPPERS; i++)
+		if (read(done[0], &told, 1) != 1)
+			err(1, "read");
+	if (c == 'p')
+		ready();
+	burn_for_ever();
+}
+
+static void copy(int from, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	struct stat st;
+	off_t at = 0;
+
+	if (fd < 0 || fstat(from, &st) < 0)
+		err(1, "%s", path);
+	while (at < st.st_size)
+		if (sendfile(fd, from, &at, (size_t)(st.st_size - at)) <= 0)
+			err(1, "sendfile");
+	(void)close(fd);
+}
+
+static void inodes(const char *folder, const char *first, const char *second)
+{
+	const int from[2] = { open(first, O_RDONLY | O_CLOEXEC),
+			      open(second, O_RDONLY | O_CLOEXEC) };
+	char path[4096];
+	size_t in = 0;
+	off_t off;
+	int n;
+
+	if (from[0] < 0 || from[1] < 0)
+		err(1, "open");
+	off = find_ret(from[0], &in);
+	ready();
+	for (n = 0;; n++) {
+		void (*fn)(void);
+		uint8_t *at;
+		int fd;
+		int i;
+
+		(void)snprintf(path, sizeof(path), "%s/copy%d", folder, n % COPIES);
+		(void)unlink(path);
+		copy(from[n % 2], path);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		at = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, off);
+		if (fd < 0 || at == MAP_FAILED)
+			err(1, "%s", path);
+		fn = (void (*)(void))(uintptr_t)(at + in);
+		for (i = 0; i < 200000; i++)
+			fn();
+		(void)munmap(at, PAGE);
+		(void)close(fd);
+	}
+}
+
 /* Keys that an unseeded mixing of the kind of murmur's puts in one place. */
 static uint64_t unmix(uint64_t h)
 {
@@ -251,9 +359,16 @@ int main(int argc, char **argv)
 		flood();
 	else if (argc > 3 && !strcmp(argv[1], "jit"))
 		jit(argv[2], argv[3]);
+	else if (argc > 1 && !strcmp(argv[1], "storm"))
+		storm();
+	else if (argc > 2 && !strcmp(argv[1], "maps"))
+		maps(argv[2]);
+	else if (argc > 4 && !strcmp(argv[1], "inodes"))
+		inodes(argv[2], argv[3], argv[4]);
 	else if (argc > 1 && !strcmp(argv[1], "burn")) {
 		ready();
 		burn_for_ever();
 	}
-	errx(1, "usage: hostile stall | swap A B | flood | jit MAP UID | burn");
+	errx(1, "usage: hostile stall | swap A B | flood | jit MAP UID | burn | storm | "
+		"maps FILE | inodes DIR A B");
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps one library of numbers busy: busy.py numpy|scipy|mkl|numba|duckdb|polars|lightgbm"""
+"""Keeps the library of a wheel busy: busy.py NAME, one of the functions below"""
 import ctypes
 import glob
 import math
@@ -96,6 +96,175 @@ def lightgbm():
     x = np.random.rand(20000, 20)
     y = x[:, 0] * 2 + np.sin(x[:, 1] * 9)
     return lambda: lgb.train({"verbose": -1}, lgb.Dataset(x, y), 20).predict(x)
+
+
+def onnxruntime():
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    f, rnd = onnx.TensorProto.FLOAT, np.random.default_rng(1)
+    weights = [onnx.numpy_helper.from_array(rnd.random(shape, dtype=np.float32), name)
+               for name, shape in (("k", (32, 3, 3, 3)), ("w", (32 * 62 * 62, 64)))]
+    nodes = [onnx.helper.make_node("Conv", ["x", "k"], ["c"]),
+             onnx.helper.make_node("Relu", ["c"], ["r"]),
+             onnx.helper.make_node("Flatten", ["r"], ["f"]),
+             onnx.helper.make_node("MatMul", ["f", "w"], ["m"]),
+             onnx.helper.make_node("Softmax", ["m"], ["y"])]
+    graph = onnx.helper.make_graph(
+        nodes, "g", [onnx.helper.make_tensor_value_info("x", f, [8, 3, 64, 64])],
+        [onnx.helper.make_tensor_value_info("y", f, [8, 64])], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model.SerializeToString(), options,
+                                   providers=["CPUExecutionProvider"])
+    x = rnd.random((8, 3, 64, 64), dtype=np.float32)
+    return lambda: session.run(None, {"x": x})
+
+
+TEXTS = [" ".join("w%d%s" % (i * 7919 % 1013, "ing" * (i % 3)) for i in range(j, j + 200))
+         for j in range(500)]
+
+
+def tokenizers():
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=2000, show_progress=False)
+    t.train_from_iterator(TEXTS, trainer)
+    return lambda: t.encode_batch(TEXTS)
+
+
+def pyarrow():
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    t = pa.table({"k": [i * 7919 % 1009 for i in range(200000)],
+                  "s": ["v%d" % (i * 31 % 5003) for i in range(200000)]})
+
+    def work():
+        t.group_by("k").aggregate([("s", "count_distinct")])
+        pc.sort_indices(t, sort_keys=[("s", "ascending")])
+        pc.replace_substring_regex(t["s"], "1+", "x")
+        out = pa.BufferOutputStream()
+        pq.write_table(t, out, compression="zstd")
+        pq.read_table(pa.BufferReader(out.getvalue()))
+    return work
+
+
+def opencv():
+    import cv2
+    import numpy as np
+    cv2.setNumThreads(1)
+    image = np.random.default_rng(1).integers(0, 255, (600, 800, 3), dtype=np.uint8)
+    return lambda: (cv2.GaussianBlur(image, (9, 9), 2), cv2.Canny(image, 50, 150),
+                    cv2.resize(image, (1333, 1000), interpolation=cv2.INTER_CUBIC),
+                    cv2.imencode(".jpg", image), cv2.dft(np.float32(image[:, :, 0])))
+
+
+def sklearn():
+    import numpy as np
+    from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+    from sklearn.svm import SVC
+    x = np.random.default_rng(1).random((4000, 12))
+    y = x[:, 0] * 2 + np.sin(x[:, 1] * 9)
+    return lambda: (HistGradientBoostingRegressor(max_iter=20).fit(x, y),
+                    RandomForestRegressor(5).fit(x, y), SVC().fit(x[:1000], y[:1000] > 1))
+
+
+def xgboost():
+    import numpy as np
+    import xgboost as xgb
+    x = np.random.default_rng(1).random((20000, 20))
+    d = xgb.DMatrix(x, x[:, 0] * 2 + np.sin(x[:, 1] * 9))
+    return lambda: xgb.train({"nthread": 1}, d, 10).predict(d)
+
+
+def faiss():
+    import faiss as f
+    import numpy as np
+    f.omp_set_num_threads(1)
+    x = np.random.default_rng(1).random((5000, 64), dtype=np.float32)
+
+    def work():
+        index = f.index_factory(64, "IVF64,PQ8")
+        index.train(x)
+        index.add(x)
+        index.search(x[:500], 10)
+    return work
+
+
+def wasmtime():
+    import wasmtime as w
+    store = w.Store()
+    text = """(module
+      (func $leaf (param i32) (result i32) (local i32)
+        (loop (local.set 1 (i32.add (i32.mul (local.get 1) (i32.const 31)) (local.get 0)))
+          (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+        (local.get 1))
+      (func $middle (param i32) (result i32)
+        (i32.add (call $leaf (local.get 0)) (i32.const 1)))
+      (func (export "top") (param i32) (result i32)
+        (i32.add (call $middle (local.get 0)) (i32.const 2))))"""
+    top = w.Instance(store, w.Module(store.engine, text), []).exports(store)["top"]
+    return lambda: top(store, 10000000)
+
+
+def mini_racer():
+    from py_mini_racer import MiniRacer
+    c = MiniRacer()
+    c.eval("function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i % 97); "
+           "return s } function middle(n) { return leaf(n) + 1 } "
+           "function top(n) { return middle(n) + 2 }")
+    return lambda: c.call("top", 3000000)
+
+
+def pillow():
+    import io
+    from PIL import Image, ImageFilter
+    image = Image.effect_noise((800, 600), 60).convert("RGB")
+
+    def work():
+        for form in ("PNG", "JPEG", "WEBP"):
+            out = io.BytesIO()
+            image.save(out, form)
+            Image.open(io.BytesIO(out.getvalue())).load()
+        image.filter(ImageFilter.GaussianBlur(4)).resize((333, 222), Image.LANCZOS)
+    return work
+
+
+def cryptography():
+    from cryptography.fernet import Fernet
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    key, f, data = ec.generate_private_key(ec.SECP256R1()), Fernet(Fernet.generate_key()), b"x" * 100000
+    return lambda: (key.sign(data, ec.ECDSA(hashes.SHA256())), f.decrypt(f.encrypt(data)))
+
+
+def jax():
+    import jax as j
+    import jax.numpy as jnp
+
+    @j.jit
+    def step(x):
+        return jnp.tanh(x @ x.T) @ x + jnp.sort(x, axis=1)
+    x = jnp.ones((300, 300)) / 300
+    return lambda: step(x).block_until_ready()
+
+
+def numexpr():
+    import numexpr as ne
+    import numpy as np
+    ne.set_num_threads(1)
+    a, b = np.random.rand(1000000), np.random.rand(1000000)
+    return lambda: ne.evaluate("sin(a) * exp(b) + a ** 3 / (b + 1)", {"a": a, "b": b})
+
+
+def rapidfuzz():
+    from rapidfuzz import fuzz, process
+    names = [t[:40] for t in TEXTS]
+    return lambda: process.cdist(names[:200], names[:200], scorer=fuzz.WRatio)
 
 
 work = globals()[sys.argv[1]]()

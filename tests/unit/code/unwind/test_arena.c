@@ -202,6 +202,30 @@ static uint64_t pretended_clock(void *ctx)
 	return clock_now;
 }
 
+/* Something may still lead to what was released after the fence. */
+static void test_fence(void)
+{
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, OP_SLAB_BYTES);
+	struct op_arena_stats stats;
+	op_ref ref[2];
+	void *at;
+
+	CHECK_OK(op_arena_alloc(arena, 64, &ref[0], &at));
+	CHECK_OK(op_arena_alloc(arena, 128, &ref[1], &at));
+	op_arena_release(arena, ref[0], 64, 5);
+	op_arena_release(arena, ref[1], 128, 7);
+	op_arena_set_fence(arena, 6);
+	op_arena_reclaim(arena, 7 + OP_ARENA_GRACE_NS);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, 128);
+	op_arena_set_fence(arena, 7);
+	op_arena_reclaim(arena, 7 + OP_ARENA_GRACE_NS);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, 0);
+	end(&m, arena);
+}
+
 /* A batch of records takes two seconds; what it releases has the time of its beginning. */
 static void test_grace_does_not_lag(void)
 {
@@ -450,6 +474,6 @@ TEST_MAIN({ "rest", test_slabs_rest }, { "given_back", test_slabs_are_given_back
 	  { "many", test_many_objects_in_one_slab },
 	  { "random", test_random_objects_keep_their_content },
 	  { "grace", test_grace_is_honoured }, { "budget", test_budget_and_sizes },
-	  { "lag", test_grace_does_not_lag },
+	  { "lag", test_grace_does_not_lag }, { "fence", test_fence },
 	  { "holes", test_holes_are_not_looked_at_again },
 	  { "slab", test_a_slab_that_cannot_be_made })

@@ -194,9 +194,9 @@ static void test_rewritten_while_held(void)
 	end(&x);
 }
 
-static bool events_wait(void *ctx)
+static bool map_waits(void *ctx, uint64_t start, uint64_t end, uint64_t inode)
 {
-	return *(bool *)ctx;
+	return *(bool *)ctx && start < end && inode;
 }
 
 /* Another file got the number and the place of one that was mapped, and the event waits: what is
@@ -219,7 +219,7 @@ static void test_replaced_before_its_event(void)
 	old = claim(&x, &f, "/a/prog", &e);
 	write_program(fd, "/bin/cat");
 	f.place.claim = &old;
-	x.events_wait = events_wait;
+	x.map_waits = map_waits;
 	x.events_ctx = &wait;
 	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ESRCH);
 	CHECK(!e->image);

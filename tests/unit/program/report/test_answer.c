@@ -93,7 +93,7 @@ static void test_own_code_is_charged(void)
 {
 	struct made m = { 0 };
 	struct rq_buf b = python();
-	char buf[256], place[256];
+	char buf[ANSWER_SENTENCE_BYTES], place[256];
 
 	make(&m, &b, NULL);
 	check_row(&m, 0, "view", 14, 90);
@@ -107,6 +107,8 @@ static void test_own_code_is_charged(void)
 	CHECK_INT(m.a.rows[0].samples, 90);
 	/* 1.96 times the root of 0.9 * 0.1 / 100, in points; Wilson's is a little wider */
 	CHECK(m.a.rows[0].error > 5.5 && m.a.rows[0].error < 6.5);
+	m.a.cpus = 2.02;
+	CHECK(strstr(answer_sentence(&m.a, 2, buf), "Used 2.00 of 2 CPUs"));
 	clear(&m);
 }
 
@@ -384,6 +386,62 @@ static void test_a_wait_that_is_all(void)
 	clear(&m);
 }
 
+/*
+ * Within a second 10 threads wait for events, and one for 200 ms of disk and 700 ms of events: it has work.
+ * Its waits come first. Without them the idle threads are all there is.
+ */
+static void test_idle_threads_come_last(void)
+{
+	uint32_t native, kernel, poll, save, loop, reason, id, i, with;
+	char text[ANSWER_SENTENCE_BYTES];
+	struct made m = { 0 };
+	struct rq_buf b;
+	struct rq q;
+
+	for (with = 0; with < 2; with++) {
+		rq_begin(&q);
+		native = rq_string_attribute(&q, "profile.frame.type", "native");
+		kernel = rq_string_attribute(&q, "profile.frame.type", "kernel");
+		reason = rq_string_attribute(&q, "off_cpu.reason", "sleep");
+		q.type = "off_cpu";
+		q.unit = "nanoseconds";
+		q.value = 100000000;
+		poll = rq_location(&q, kernel, 0, 1, rq_function(&q, "ep_poll", "", 0), 0,
+				   0, 0);
+		save = rq_location(&q, kernel, 0, 2,
+				   rq_function(&q, "io_schedule", "", 0), 0, 0, 0);
+		loop = rq_location(&q, native, 0, 3, rq_function(&q, "serve", "a.c", 0),
+				   1, 0, 0);
+		for (i = 0; i < 10; i++) {
+			id = rq_int_attribute(&q, "thread.id", 101 + i);
+			rq_sample(&q, rq_stack(&q, (uint32_t[]){ poll, loop }, 2),
+				  (uint32_t[]){ id, reason }, 2, 10);
+		}
+		id = rq_int_attribute(&q, "thread.id", 200);
+		loop = rq_location(&q, native, 0, 4, rq_function(&q, "book", "a.c", 0), 2,
+				   0, 0);
+		rq_sample(&q, rq_stack(&q, (uint32_t[]){ poll, loop }, 2),
+			  (uint32_t[]){ id, reason }, 2, with ? 7 : 10);
+		if (with)
+			rq_sample(&q, rq_stack(&q, (uint32_t[]){ save, loop }, 2),
+				  (uint32_t[]){ id, reason }, 2, 2);
+		rq_process(&q, 100, "web", NULL);
+		b = rq_end(&q);
+		make(&m, &b, NULL);
+		CHECK_INT(m.a.idle_threads, with ? 10 : 0);
+		check_row(&m, 0, with ? "book" : "serve", with ? 2 : 1,
+			  with ? 700000000 : INT64_C(10000000000));
+		check_row(&m, with ? 2 : 0, "serve", 1, INT64_C(10000000000));
+		CHECK_INT(answer_row_is_idle(&m.a.rows[with ? 2 : 0]), with);
+		CHECK(strstr(
+			answer_sentence(&m.a, 0, text),
+			with ? "10 of 11 threads were idle. The other waited 100% of "
+			       "its time: 78% for events (poll), 22% for disk."
+			     : "11 threads waited 100% of their time: 100% for"));
+		clear(&m);
+	}
+}
+
 /* One word for each kind, and the same word finds it. */
 static void test_kinds_have_words(void)
 {
@@ -532,6 +590,7 @@ TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	    test_a_wait_that_ended_with_the_recording },
 	  { "one_wait_or_many", test_one_wait_or_many },
 	  { "a_wait_that_is_all", test_a_wait_that_is_all },
+	  { "idle_threads_come_last", test_idle_threads_come_last },
 	  { "kinds_have_words", test_kinds_have_words },
 	  { "words_fit_samples", test_words_fit_samples },
 	  { "locks_are_shown_as_time", test_locks_are_shown_as_time })

@@ -166,6 +166,17 @@ class Screen(Browse):
         self.assertNotIn('_PyEval', text.split('FUNCTION')[1])
         self.send('r', r'FUNCTION *\n.* _PyEval')
 
+    def test_the_first_choice_is_what_the_answer_charges(self):
+        """Not the library's inlined function that the program's own calls."""
+        q = Request()
+        own = q.frame('observe', os.path.join(self.folder, 'app.py'), 10, 14, module='/srv/app')
+        library = q.frame('lock_it', '/usr/include/lib/lock.h', 1, 2, module='/srv/app')
+        q.sample([library, own], 70)
+        q.write(os.path.join(self.folder, 'p.otlp'))
+        self.begin(args='p.otlp')
+        self.screen('lock_it')
+        self.assertRegex(self.send('s', 'LINE'), r'(?m)^100\.00% +100\.00% +14 +line 14')
+
     def test_hostile_names(self):
         self.record('h.otlp', mode='name=a\x1b[31mb\x9b2J\u202ec')
         self.begin(args='h.otlp')

@@ -511,7 +511,7 @@ class Managed(Page):
 
 
 class Locked(Page):
-    """Threads that are in a lock at the end come before waits that ended; those of a pool do not."""
+    """Threads that are in a lock at the end come before waits that ended; those of an idle pool come last."""
     @classmethod
     def make(cls):
         q = Request()
@@ -525,9 +525,13 @@ class Locked(Page):
         q.sample([cond, pool, main], 5, [('thread.state', 'sleeping')])
         threads = q.write(cls.path('threads.otlp'))
         q.samples, q.type = [], ('off_cpu', 'nanoseconds', '', '', 0)
-        q.sample([sleep, busy, main], 1_000_000_000)
+        q.sample([sleep, busy, main], 3_000_000_000, [('off_cpu.reason', 'sleep')])
+        q.sample([busy, main], 1_000_000_000, [('off_cpu.reason', 'preempted')])
         waits = q.write(cls.path('waits.otlp'))
-        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), waits, threads], check=True,
+        q.samples, q.resource = [], {'process.executable.name': 'idle', 'process.pid': 43}
+        q.sample([cond, pool, main], 100_000_000_000, [('off_cpu.reason', 'futex')])
+        idle = q.write(cls.path('idle.otlp'))
+        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), waits, idle, threads], check=True,
                        stderr=subprocess.DEVNULL)
         return cls.path('a.html')
 
@@ -535,8 +539,11 @@ class Locked(Page):
         BROWSER.go('kind=off_cpu')
         rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => r.textContent)')
         self.assertEqual(rows[0], '2 threadsin a lock at the endstucksrv/app.c:20')
-        self.assertIn('busy', rows[1])
-        self.assertNotIn('pool', ''.join(rows))
+        self.assertRegex(rows[1], r'busy for sleepsrv/app\.c:30$')
+        # the line is that of most of its time, not of this wait
+        self.assertRegex(rows[2], r'busy for a CPU \(run queue\)srv/app\.c$')
+        self.assertIn('pool for another thread, mostly idle', rows[3])
+        self.assertEqual(len(rows), 4)
         BROWSER.js('document.querySelector("#own button").click()')
         BROWSER.frame()
         self.assertIn('Threads', self.text('summary'))

@@ -372,6 +372,16 @@ class Report(Recordings):
                              shown, name)
             os.unlink(path)
 
+    def test_own_programs_of_the_kernel_are_marked(self):
+        for name, own in (('bpf_prog_0123456789abcdef_op_walk_step', True),
+                          ('bpf_prog_0123456789abcdef_walk', False)):
+            path = self.path('name.otlp')
+            subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           check=True, env=dict(os.environ, FAKE_OTELPROF='name=' + name), timeout=60)
+            for form in ('text', 'markdown'):
+                self.assertEqual('(otelprof itself)' in self.report('--format=' + form, path), own, form)
+            os.unlink(path)
+
     def test_calls_of_markdown_show_where_the_time_splits(self):
         """A chain of calls is one line, so that there is room for its branches; web has two
         callees of handle, and main, of all programs, three."""

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Idle threads: those that used no CPU and waited for work alone, while others waited for more. They are
+ * not why a program is slow.
+ */
+#ifndef OP_EXPORT_FORMAT_COLLECT_IDLE_H
+#define OP_EXPORT_FORMAT_COLLECT_IDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "export/format/collect/collect.h"
+
+struct op_idle {
+	OP_VEC(uint64_t) threads; /* by op_collect_thread_key(), sorted */
+	int64_t value;		  /* the time that they waited */
+};
+
+/* Is @s of the stacks that are looked at? */
+typedef bool (*op_idle_wants_fn)(void *data, const struct op_collect_stack *s);
+
+/* Find the idle threads in the kind @kind: none, if it is not the time off the CPUs. Where threads are
+ * not distinguished, a process counts as one. @classes: of each function. @wants: NULL: all stacks.
+ * Returns 0 or -ENOMEM. */
+int op_idle_find(const struct op_collect *c, const uint8_t *classes, uint32_t kind,
+		 op_idle_wants_fn wants, void *data, struct op_idle *ret);
+bool op_idle_has(const struct op_idle *idle, const struct op_collect_stack *s);
+void op_idle_clear(struct op_idle *idle);
+
+static inline uint64_t op_collect_thread_key(const struct op_collect_stack *s)
+{
+	return (uint64_t)s->process << 32 | (uint32_t)s->thread_id;
+}
+
+/* Is @key one of @keys, which are sorted? */
+bool op_collect_has_thread(const uint64_t *keys, size_t len, uint64_t key);
+
+#endif
