@@ -30,18 +30,29 @@ enum {
 	OP_LJ_PLACE = 4,
 	OP_LJ_CALLER = 5,  /* with OP_LJ_CONT: the caller's pc; OP_LJ_IS_LEAF: its sp */
 	OP_LJ_BOTTOM = 6,  /* the frame of this base is none */
-	OP_LJ_ENTERED = 7, /* words 4 and 5 of a trace's frame */
+	OP_LJ_ENTERED = 7, /* words 4 and 5 of a trace's frame; until then global_State */
 	OP_LJ_ENTERED_PLACE = 8,
 	OP_LJ_FLAGS = 9, /* OP_LJ_IS_*, and bytes searched for a C frame */
 };
 
+/*
+ * What the step does with an activation, one a step: it finds the C frame, reads the innermost
+ * frame, enters the activation, and then goes from each frame to its caller. To the verifier a
+ * frame is read in one place.
+ */
 enum {
 	OP_LJ_IS_RUN = 1 << 0,	 /* the frames of an activation are being pushed */
-	OP_LJ_IS_TRACE = 1 << 1, /* a trace led to the activation that is next */
+	OP_LJ_IS_TRACE = 1 << 1, /* a trace runs, in the innermost frame */
 	OP_LJ_IS_LEAF = 1 << 2,	 /* the interpreter's own function was interrupted */
 	OP_LJ_SEARCH = 1 << 4,	 /* C frames are aligned to 16 */
 	OP_LJ_SEARCH_MASK = 0xfff0,
 	OP_LJ_SEARCH_MAX = 2048,
+	OP_LJ_IS_FOUND = 1 << 16, /* the C frame; OP_LJ_BASE is of the innermost frame */
+	OP_LJ_IS_READ = 1 << 17,  /* the innermost frame is the one at hand */
+	OP_LJ_IS_SEARCHED = 1 << 18, /* the C frame is above sp */
+	OP_LJ_IS_WHOLE = 1 << 19,    /* the registers are the interpreter's */
+	OP_LJ_IS_RETURNED = 1 << 20, /* the innermost frame has: it was the callee's */
+	OP_LJ_IS_END = 1 << 21,	     /* no frame is left */
 
 	/* in a C frame */
 	OP_LJ_CFRAME_RESULTS = 8,
@@ -56,6 +67,7 @@ enum {
 	OP_LJ_FROM_C = 1,      /* of type & 3 */
 	OP_LJ_JUMP_BYTES = 16, /* of the jump into a trace, after sp was moved */
 	OP_LJ_CONT_CALLBACK = 1, /* the continuation of what C called through the FFI */
+	OP_LJ_COPY = 2,		 /* the caller's pc: it is the same frame */
 
 	/* of runtime_bytes */
 	OP_LJ_AT_LINKS = 0,
@@ -67,19 +79,34 @@ enum {
 };
 
 #define OP_LJ_ADDRESS_MASK ((1ULL << 47) - 1)
-#define OP_LJ_WORD(u, member)                                                            \
-	op_arena_u64(u, op_state(u)->ref, __builtin_offsetof(struct op_lua, member))
+
+/* Word @i of struct op_lua, which is in @slab. */
+static __always_inline __u64 op_lj_word(struct op_unwind *u, const __u8 *slab, __u32 i)
+{
+	return op_slab_u64(slab, (op_state(u)->ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1),
+			   i);
+}
+
+#define OP_LJ_SLAB(u)		    op_platform_slab(u, op_state(u)->ref >> OP_REF_SLAB_SHIFT)
+#define OP_LJ_AT(member)	    (__builtin_offsetof(struct op_lua, member) / 8)
+#define OP_LJ_WORD(u, slab, member) op_lj_word(u, slab, OP_LJ_AT(member))
+
+/* 1 if pc is in [begin, end), 0 if not. The verifier would follow each side of a branch. */
+static __always_inline __u64 op_lj_within(const struct op_unwind *u, __u64 begin,
+					  __u64 end)
+{
+	return (~(u->pc - begin) & (u->pc - end)) >> 63;
+}
+
+/* The same, of the range that begins with word @i of struct op_lua. */
+static __always_inline __u64 op_lj_in_code(struct op_unwind *u, const __u8 *slab, __u32 i)
+{
+	return op_lj_within(u, op_lj_word(u, slab, i), op_lj_word(u, slab, i + 1));
+}
 
 static __always_inline __u64 op_lj_field(struct op_unwind *u, __u32 off)
 {
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
-}
-
-/* Is pc in the range at @off of struct op_lua? */
-static __always_inline bool op_lj_within(struct op_unwind *u, __u32 off)
-{
-	return u->pc >= op_arena_u64(u, op_state(u)->ref, off) &&
-	       u->pc < op_arena_u64(u, op_state(u)->ref, off + 8);
 }
 
 /* The type of the object at @off of runtime_bytes. */
@@ -189,75 +216,78 @@ static __always_inline void op_lj_at(__u64 *state, __u64 pc)
 	state[OP_LJ_PLACE] = (state[OP_LJ_PLACE] & ~(__u64)OP_LUA_PLACE_MASK) | place;
 }
 
-/* The frame that @frame, its words 0 and 1, and @state made. */
+/* The frame that @object and @place, its words 0 and 1, and @state made. */
 static __always_inline void op_lj_push(struct op_unwind *u, __u64 object, __u64 place,
 				       bool named)
 {
 	const __u64 *state = op_state(u)->word;
 	bool trace = op_lj_kind(place) == OP_LUA_TRACE;
-	__u32 words = OP_LUA_FRAME_WORDS;
+	__u32 words = OP_LUA_FRAME_WORDS + (named | trace) * 2 + trace * 2;
+	__u32 first = u->out.words;
+	__u64 keep = -(__u64)named;
 
 	if (!object)
 		return;
-	if (named)
-		words = OP_LUA_CALLED_WORDS;
-	if (trace)
-		words = OP_LUA_TRACE_WORDS;
+	/* all words there are, without branches: what is too much is not counted */
 	op_push_word(u, op_runtime_word(u, words, object));
 	op_push_word(u, place);
-	if (named || trace) {
-		op_push_word(u, named ? state[OP_LJ_OBJECT] : 0);
-		op_push_word(u, named ? state[OP_LJ_PLACE] : 0);
-	}
-	if (trace) {
-		op_push_word(u, state[OP_LJ_ENTERED]);
-		op_push_word(u, state[OP_LJ_ENTERED_PLACE]);
-	}
+	op_push_word(u, state[OP_LJ_OBJECT] & keep);
+	op_push_word(u, state[OP_LJ_PLACE] & keep);
+	op_push_word(u, state[OP_LJ_ENTERED]);
+	op_push_word(u, state[OP_LJ_ENTERED_PLACE]);
+	u->out.words = first + words;
 	u->out.frames++;
 }
 
-/* Push the frame at hand, and make its caller the one at hand. */
-static __always_inline enum op_next op_lj_next(struct op_unwind *u)
+/* The base of the caller of the frame at hand, or 0. Its next instruction, or OP_LJ_CONT_CALLBACK
+ * where C called, goes to OP_LJ_AT_CALLER. */
+static __always_inline __u64 op_lj_caller(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
-	__u64 object = state[OP_LJ_OBJECT];
-	__u64 place = state[OP_LJ_PLACE];
 	__u64 link = state[OP_LJ_LINK];
 	__u64 base = state[OP_LJ_BASE];
 	__u32 type = link & OP_LJ_LINK_TYPE;
-	/* of the caller; OP_LJ_CONT_CALLBACK: C called */
 	__u64 pc = (type & OP_LJ_LINK_LUA_MASK) == OP_LJ_FROM_C;
 	__u32 instruction = 0;
 
-	if (base <= state[OP_LJ_BOTTOM])
-		return op_lj_leave(u, 0);
-	if (!op_frame_room(u))
-		return op_end(u, OP_END_TRUNCATED);
 	if (!(type & OP_LJ_LINK_LUA_MASK)) {
 		pc = link;
 		if (op_platform_read(u, &instruction, 4, pc - 4))
-			return op_lj_leave(u, OP_ERROR_lua_read_frame);
-		base -= 16 +
-			8 * (instruction >> 8 & 0xff); /* where it put what it calls */
+			return 0;
+		/* where it put what it calls */
+		base -= 16 + 8 * (instruction >> 8 & 0xff);
 	} else {
 		base -= link & ~(__u64)OP_LJ_LINK_TYPE;
 	}
 	if (type == OP_LJ_CONT)
 		pc = state[OP_LJ_CALLER];
-	/* in memory, as above */
-	*(__u64 *)(u->runtime_bytes + OP_LJ_AT_CALLER) = pc;
-	if (base >= state[OP_LJ_BASE] || op_lj_links(u, base))
-		return op_lj_leave(u, OP_ERROR_lua_read_frame);
 	if (type == OP_LJ_VARARG)
-		return OP_NEXT_CONTINUE;
-	if (op_lj_object(u)) {
-		op_lj_push(u, object, place, false);
+		pc = OP_LJ_COPY;
+	*(__u64 *)(u->runtime_bytes + OP_LJ_AT_CALLER) = pc;
+	return base < state[OP_LJ_BASE] ? base : 0;
+}
+
+/* The caller of the frame with the words @object and @place is at hand, where it could be read:
+ * push that frame. */
+static __always_inline enum op_next op_lj_next(struct op_unwind *u, __u64 object,
+					       __u64 place, bool failed)
+{
+	__u64 *state = op_state(u)->word;
+	__u64 pc = op_lj_field(u, OP_LJ_AT_CALLER);
+
+	if (!failed)
+		op_lj_at(state, pc);
+	op_lj_push(u, object, place,
+		   pc > OP_LJ_CONT_CALLBACK && !failed && op_lj_is_code(state));
+	if (failed)
 		return op_lj_leave(u, OP_ERROR_lua_read_frame);
-	}
-	pc = op_lj_field(u, OP_LJ_AT_CALLER);
-	op_lj_at(state, pc);
-	op_lj_push(u, object, place, pc > OP_LJ_CONT_CALLBACK && op_lj_is_code(state));
 	return pc == OP_LJ_CONT_CALLBACK ? op_lj_leave(u, 0) : OP_NEXT_CONTINUE;
+}
+
+/* 1 if the first @bytes of @code are @of, 0 if not; as above. */
+static __always_inline __u64 op_lj_is(__u64 code, __u64 of, __u32 bytes)
+{
+	return (((code ^ of) << (64 - 8 * bytes) >> 1) - 1) >> 63;
 }
 
 /*
@@ -265,45 +295,32 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u)
  * above sp. The interpreter pushes rbp, rbx, r15, r14 and makes room of 40 bytes; what is at pc tells
  * how far it is. Elsewhere it is a function of the interpreter's without a frame.
  */
-static __always_inline __u32 op_lj_unmade(struct op_unwind *u)
+static __always_inline __u64 op_lj_unmade(struct op_unwind *u, const __u8 *slab)
 {
 	__u64 code = 0;
+	__u64 off;
 
 	if (op_platform_read(u, &code, 8, u->pc))
 		return 0;
-	if ((__u32)code == 0x57415355) /* push rbp, rbx, r15 */
-		return 0;
-	if ((__u32)code == 0x41574153)
-		return 8;
-	if ((__u32)code == 0x56415741)
-		return 16;
-	if ((__u32)code == 0x83485641)
-		return 24;
-	if ((__u32)code == 0x28ec8348) /* sub rsp, 40 */
-		return 32;
-	if ((__u32)code == 0x28c48348 || (code & 0xffffffffffff) == 0x28c48348c031)
-		return OP_LJ_CFRAME_RETURN;
-	if ((__u32)code == 0x5f415e41) /* pop r14, r15 */
-		return 32;
-	if ((__u32)code == 0x5d5b5f41)
-		return 24;
-	if ((__u16)code == 0x5d5b)
-		return 16;
-	if ((__u8)code == 0x5d)
-		return 8;
-	return op_lj_within(u, __builtin_offsetof(struct op_lua, enter))
-		       ? OP_LJ_CFRAME_RETURN
-		       : 0;
+	off = op_lj_is(code, 0x41574153, 4) * 8 + /* of push rbp, rbx, r15, r14 */
+	      op_lj_is(code, 0x56415741, 4) * 16 + op_lj_is(code, 0x83485641, 4) * 24 +
+	      op_lj_is(code, 0x28ec8348, 4) * 32 + /* sub rsp, 40 */
+	      (op_lj_is(code, 0x28c48348, 4) | op_lj_is(code, 0x28c48348c031, 6)) *
+		      OP_LJ_CFRAME_RETURN +
+	      op_lj_is(code, 0x5f415e41, 4) * 32 + /* of pop r14, r15, rbx, rbp */
+	      op_lj_is(code, 0x5d5b5f41, 4) * 24 + op_lj_is(code, 0x5d5b, 2) * 16 +
+	      op_lj_is(code, 0x5d, 1) * 8;
+	off |= (op_lj_in_code(u, slab, OP_LJ_AT(enter)) & op_lj_is(off, 0, 4) &
+		~op_lj_is(code, 0x57415355, 4)) *
+	       OP_LJ_CFRAME_RETURN;
+	return off;
 }
 
 /* Push the native frame at pc, whose return address is @off bytes above sp, with rbp below it. */
-static __always_inline enum op_next op_lj_native(struct op_unwind *u, __u32 off)
+static __always_inline enum op_next op_lj_native(struct op_unwind *u, __u64 off)
 {
 	__u64 ra = 0;
 
-	/* in memory: to the verifier all ways to here are one then */
-	*(__u64 *)u->runtime_bytes = off;
-	off = (__u32)op_lj_field(u, 0);
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	if (op_read_stack(u, u->sp + off, &ra) ||
@@ -320,26 +337,33 @@ static __always_inline enum op_next op_lj_native(struct op_unwind *u, __u32 off)
 	return op_leave_runtime(u, 0);
 }
 
-/* Are the registers those of the interpreter? Its own functions leave them alone. */
-static __always_inline bool op_lj_has_registers(struct op_unwind *u)
+/* Where the slots of the innermost frame of L begin, which was read into runtime_bytes. 0: it cannot
+ * be read. */
+static __always_inline __u64 op_lj_innermost(struct op_unwind *u, const __u8 *slab)
 {
-	const __u64 *state = op_state(u)->word;
-
-	return u->exact ||
-	       ((state[OP_LJ_FLAGS] & OP_LJ_IS_LEAF) && state[OP_LJ_CALLER] == u->sp);
-}
-
-/* Where the slots of the innermost frame of L begin, which was read into runtime_bytes. */
-static __always_inline __u64 op_lj_base(struct op_unwind *u, __u64 l)
-{
+	__u64 *state = op_state(u)->word;
 	__u64 bottom = op_lj_field(u, OP_LUA_STATE_STACK) + 16;
 	__u64 limit = op_lj_field(u, OP_LUA_STATE_LIMIT);
+	__u64 own = op_lj_field(u, OP_LUA_STATE_BASE);
+	__u64 flags = state[OP_LJ_FLAGS];
 	/* rdx has it; while C runs that cannot fail, rbp. L has it when C runs that can. */
-	__u64 base = op_lj_has_registers(u) ? u->reg[OP_X86_RDX] : u->fp;
+	__u64 base = flags & OP_LJ_IS_WHOLE ? u->reg[OP_X86_RDX] : u->fp;
 
-	if (base >= bottom && base <= limit && !(base & 7) && base != l)
+	if (base < bottom || base > limit || (base & 7) || base == state[OP_LJ_STATE])
+		base = own;
+	state[OP_LJ_BOTTOM] = bottom;
+	state[OP_LJ_ENTERED] = op_lj_field(u, OP_LUA_STATE_GLOBAL);
+	if (flags & OP_LJ_IS_END)
+		base = u->reg[OP_X86_RBX];
+	if (!(flags & OP_LJ_IS_TRACE))
 		return base;
-	return op_lj_field(u, OP_LUA_STATE_BASE);
+	if (op_platform_read(u, &base, 8,
+			     state[OP_LJ_ENTERED] + (OP_LJ_WORD(u, slab, running) >> 32)))
+		return 0;
+	if (base)
+		return base;
+	state[OP_LJ_FLAGS] = flags ^ OP_LJ_IS_TRACE; /* it has ended */
+	return own;
 }
 
 /* The place of the innermost frame, of which the interpreter was interrupted. */
@@ -362,17 +386,20 @@ static __always_inline void op_lj_interrupted(struct op_unwind *u)
 }
 
 /* Is the trace that runs known, and pc in it? It takes the place of the frame that it entered,
- * which is at hand. @global: of L. */
-static __always_inline void op_lj_trace(struct op_unwind *u, __u64 global)
+ * which is at hand. */
+static __always_inline void op_lj_trace(struct op_unwind *u)
 {
+	const __u8 *slab = OP_LJ_SLAB(u);
 	__u64 *state = op_state(u)->word;
+	__u64 global = state[OP_LJ_ENTERED];
 	__u32 number = 0;
 	__u64 trace = 0;
 	__u64 at;
 
-	if (!op_lj_is_code(state) ||
-	    op_platform_read(u, &number, 4, global + (__u32)OP_LJ_WORD(u, running)) ||
-	    op_platform_read(u, &trace, 8, global + (__u32)OP_LJ_WORD(u, traces)) ||
+	if (!slab || !op_lj_is_code(state) ||
+	    op_platform_read(u, &number, 4,
+			     global + (__u32)OP_LJ_WORD(u, slab, running)) ||
+	    op_platform_read(u, &trace, 8, global + (__u32)OP_LJ_WORD(u, slab, traces)) ||
 	    number >= 1U << 16 || op_platform_read(u, &trace, 8, trace + number * 8ULL) ||
 	    op_platform_read(u, u->runtime_bytes + OP_LJ_AT_TRACE, OP_LUA_TRACE_BYTES,
 			     trace) ||
@@ -392,127 +419,157 @@ static __always_inline void op_lj_trace(struct op_unwind *u, __u64 global)
 			<< 32;
 }
 
-/* The frame at hand has returned, and its result is where its function was: its caller becomes the one
- * at hand. Returns 0 or -1. */
-static __always_inline int op_lj_returned(struct op_unwind *u)
+/* The innermost frame could not be read: it has returned, and its result is where its function was.
+ * Its caller is read in the next step. */
+static __always_inline enum op_next op_lj_returned(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
 	__u64 pc = state[OP_LJ_LINK];
 	__u32 instruction = 0;
 
-	if (pc != u->reg[OP_X86_RBX] || (pc & OP_LJ_LINK_LUA_MASK) ||
-	    op_platform_read(u, &instruction, 4, pc - 4) ||
-	    op_lj_links(u, state[OP_LJ_BASE] - 16 - 8 * (instruction >> 8 & 0xff)) ||
-	    op_lj_object(u))
-		return -1;
-	op_lj_at(state, pc);
-	return 0;
+	if (!(state[OP_LJ_FLAGS] & OP_LJ_IS_WHOLE) ||
+	    (state[OP_LJ_FLAGS] & (OP_LJ_IS_TRACE | OP_LJ_IS_RETURNED | OP_LJ_IS_END)) ||
+	    pc != u->reg[OP_X86_RBX] || (pc & OP_LJ_LINK_LUA_MASK) ||
+	    op_platform_read(u, &instruction, 4, pc - 4))
+		return op_lj_leave(u, OP_ERROR_lua_read_frame);
+	state[OP_LJ_BASE] -= 16 + 8 * (instruction >> 8 & 0xff);
+	state[OP_LJ_FLAGS] |= OP_LJ_IS_RETURNED;
+	return OP_NEXT_CONTINUE;
 }
 
-/* Begin with L at @l, which is in runtime_bytes. Its innermost frame becomes the one at hand. @trace:
- * a trace runs. Returns 0 or -1. */
-static __always_inline int op_lj_begin(struct op_unwind *u, __u64 l, bool trace)
+/* The innermost frame is at hand. */
+static __always_inline enum op_next op_lj_begun(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
-	__u64 global = op_lj_field(u, OP_LUA_STATE_GLOBAL);
-	__u64 base = trace ? 0 : op_lj_base(u, l);
-	__u64 own = op_lj_field(u, OP_LUA_STATE_BASE);
-	bool has_registers = op_lj_has_registers(u);
+	__u32 flags = (__u32)state[OP_LJ_FLAGS];
 
-	state[OP_LJ_STATE] = l;
-	state[OP_LJ_BOTTOM] = op_lj_field(u, OP_LUA_STATE_STACK) + 16;
-	if (trace &&
-	    op_platform_read(u, &base, 8, global + (__u32)(OP_LJ_WORD(u, running) >> 32)))
-		return -1;
-	if (!base) {
-		trace = false; /* it has ended */
-		base = own;
+	/* the interpreter is returning to C: the next activation of L goes on with the caller's */
+	if (flags & OP_LJ_IS_END)
+		return op_lj_leave(u, 0);
+	if (flags & OP_LJ_IS_RETURNED)
+		op_lj_at(state, u->reg[OP_X86_RBX]);
+	else if (flags & OP_LJ_IS_TRACE)
+		op_lj_trace(u);
+	else if (flags & OP_LJ_IS_WHOLE)
+		op_lj_interrupted(u);
+	state[OP_LJ_FLAGS] = flags | OP_LJ_IS_READ;
+	return OP_NEXT_CONTINUE;
+}
+
+/* Read the innermost frame of an activation, or push the frame at hand and read its caller. */
+static __always_inline enum op_next op_lj_frame(struct op_unwind *u)
+{
+	const __u8 *slab = OP_LJ_SLAB(u);
+	__u64 *state = op_state(u)->word;
+	__u64 object = state[OP_LJ_OBJECT];
+	__u64 place = state[OP_LJ_PLACE];
+	__u64 base = state[OP_LJ_BASE];
+	bool failed;
+
+	if (!slab)
+		return op_lj_leave(u, OP_ERROR_lua_read_frame);
+	*(__u64 *)(u->runtime_bytes + OP_LJ_AT_CALLER) = 0;
+	if (state[OP_LJ_FLAGS] & OP_LJ_IS_RUN) {
+		if (base <= state[OP_LJ_BOTTOM])
+			return op_lj_leave(u, 0);
+		if (!op_frame_room(u))
+			return op_end(u, OP_END_TRUNCATED);
+		base = op_lj_caller(u);
+	} else if (!(state[OP_LJ_FLAGS] & OP_LJ_IS_RETURNED)) {
+		base = op_lj_innermost(u, slab);
 	}
 	if (op_lj_links(u, base))
-		return -1;
-	if (op_lj_object(u))
-		return has_registers && !trace ? op_lj_returned(u) : -1;
-	if (trace)
-		op_lj_trace(u, global);
-	else if (has_registers)
-		op_lj_interrupted(u);
-	return 0;
-}
-
-/* The interpreter is returning to C: no frame is left. The next activation of L goes on with the
- * caller's. */
-static __always_inline enum op_next op_lj_end(struct op_unwind *u, __u64 l)
-{
-	__u64 *state = op_state(u)->word;
-
-	state[OP_LJ_STATE] = l;
-	state[OP_LJ_BOTTOM] = op_lj_field(u, OP_LUA_STATE_STACK) + 16;
-	return op_lj_leave(u, op_lj_links(u, u->reg[OP_X86_RBX]) || op_lj_object(u)
-				      ? OP_ERROR_lua_read_frame
-				      : 0);
-}
-
-/* Look for the C frame above sp: one of them a step. @trace: pc is in generated code. */
-static __always_inline enum op_next op_lj_search(struct op_unwind *u, bool trace)
-{
-	__u64 *state = op_state(u)->word;
-	__u64 off = state[OP_LJ_FLAGS] & OP_LJ_SEARCH_MASK;
-	__u64 at = (u->sp & ~15ULL) + off;
-	__u64 l = 0;
-
-	if (off >= OP_LJ_SEARCH_MAX || op_read_stack(u, at + OP_LJ_CFRAME_STATE, &l))
-		return op_lj_leave(u, trace ? OP_ERROR_lua_no_activation : 0);
-	if (at < u->sp || op_lj_state(u, l) != at) {
-		state[OP_LJ_FLAGS] += OP_LJ_SEARCH;
-		return OP_NEXT_CONTINUE;
-	}
-	state[OP_LJ_FLAGS] = 0;
-	if (state[OP_LJ_STATE] != l && op_lj_begin(u, l, trace))
 		return op_lj_leave(u, OP_ERROR_lua_read_frame);
-	if (trace)
-		u->pc = OP_LJ_WORD(u, jump);
-	u->sp = at;
-	u->exact = 0;
-	u->kept_lost = 1;
-	state[OP_LJ_FLAGS] = OP_LJ_IS_TRACE;
-	return op_leave_runtime(u, 0);
+	if (op_lj_field(u, OP_LJ_AT_CALLER) == OP_LJ_COPY)
+		return OP_NEXT_CONTINUE;
+	failed = op_lj_object(u);
+	if (state[OP_LJ_FLAGS] & OP_LJ_IS_RUN)
+		return op_lj_next(u, object, place, failed);
+	return failed ? op_lj_returned(u) : op_lj_begun(u);
 }
 
-/* The first step at an activation of the interpreter, whose C frame is at sp. */
+/* What pc says of the activation: OP_LJ_IS_*, and the bytes searched. The registers are the
+ * interpreter's if it was interrupted, or a function of its own, which leaves them alone. */
+static __always_inline __u64 op_lj_known(struct op_unwind *u, const __u8 *slab)
+{
+	const __u64 *state = op_state(u)->word;
+	__u64 jump = OP_LJ_WORD(u, slab, jump);
+	__u64 trace = u->map.flags / OP_MAPPING_CODE & 1;
+	__u64 leaf = state[OP_LJ_FLAGS] / OP_LJ_IS_LEAF &
+		     op_lj_is(state[OP_LJ_CALLER], u->sp, 6);
+	__u64 left = op_lj_in_code(u, slab, OP_LJ_AT(leave)) |
+		     op_lj_within(u, jump - OP_LJ_JUMP_BYTES, jump);
+	__u64 end = op_lj_in_code(u, slab, OP_LJ_AT(end)) & u->exact;
+
+	return (state[OP_LJ_FLAGS] & (OP_LJ_SEARCH_MASK | OP_LJ_IS_LEAF)) |
+	       (u->exact | leaf) * OP_LJ_IS_WHOLE | trace * OP_LJ_IS_TRACE |
+	       (trace | left) * OP_LJ_IS_SEARCHED | (end & ~left) * OP_LJ_IS_END;
+}
+
+/* Look for the C frame of the activation at pc, at one place a step: at sp, or above it, where a trace
+ * runs or has left to the interpreter. */
+static __always_inline enum op_next op_lj_find(struct op_unwind *u)
+{
+	const __u8 *slab = OP_LJ_SLAB(u);
+	__u64 *state = op_state(u)->word;
+	__u64 searched;
+	__u64 flags;
+	__u64 off;
+	__u64 at;
+	__u64 l = 0;
+	bool same;
+
+	if (!slab)
+		return op_lj_leave(u, OP_ERROR_lua_no_activation);
+	flags = state[OP_LJ_FLAGS] = op_lj_known(u, slab);
+	off = flags & OP_LJ_SEARCH_MASK;
+	searched = flags / OP_LJ_IS_SEARCHED & 1;
+	at = (u->sp & ~(searched * 15)) + searched * off;
+	if (off >= OP_LJ_SEARCH_MAX || op_read_stack(u, at + OP_LJ_CFRAME_STATE, &l))
+		return op_lj_leave(u, searched && !(flags & OP_LJ_IS_TRACE)
+					      ? 0 /* of C code */
+					      : OP_ERROR_lua_no_activation);
+	same = l == state[OP_LJ_STATE] && !u->exact;
+	if (op_lj_state(u, l) == at && at >= u->sp) {
+		state[OP_LJ_STATE] = l;
+		state[OP_LJ_FLAGS] |= same ? OP_LJ_IS_READ : OP_LJ_IS_FOUND;
+	} else if (state[OP_LJ_FLAGS] & OP_LJ_IS_SEARCHED) {
+		state[OP_LJ_FLAGS] += OP_LJ_SEARCH;
+	} else if (u->exact) {
+		return op_lj_native(u, op_lj_unmade(u, slab));
+	} else if (!same) {
+		return op_lj_leave(u, OP_ERROR_lua_no_activation);
+	} else { /* an outer activation of L */
+		state[OP_LJ_FLAGS] |= OP_LJ_IS_READ;
+	}
+	return OP_NEXT_CONTINUE;
+}
+
+/* The innermost frame of the activation is at hand: its frames are next. */
 static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 {
+	const __u8 *slab = OP_LJ_SLAB(u);
 	__u64 *state = op_state(u)->word;
-	__u64 results = 0;
-	__u64 frame = 0;
-	__u64 pc = 0;
-	__u64 l = 0;
-	bool has_registers = op_lj_has_registers(u);
-	bool left = op_lj_within(u, __builtin_offsetof(struct op_lua, leave)) ||
-		    OP_LJ_WORD(u, jump) - 1 - u->pc < OP_LJ_JUMP_BYTES;
+	__u32 flags = (__u32)state[OP_LJ_FLAGS];
+	__s32 results;
 
-	if (!(state[OP_LJ_FLAGS] & OP_LJ_IS_TRACE) && left)
-		return op_lj_search(u, false);
-	if (op_read_stack(u, u->sp + OP_LJ_CFRAME_RESULTS, &results) ||
-	    op_read_stack(u, u->sp + OP_LJ_CFRAME_STATE, &l) ||
-	    op_read_stack(u, u->sp + OP_LJ_CFRAME_PC, &pc))
-		return op_lj_leave(u, OP_ERROR_lua_no_activation);
-	if (u->exact || state[OP_LJ_STATE] != l) {
-		frame = op_lj_state(u, l);
-		if (u->exact && frame != u->sp)
-			return op_lj_native(u, op_lj_unmade(u));
-		if (frame != u->sp)
-			return op_lj_leave(u, OP_ERROR_lua_no_activation);
-		if (u->exact && op_lj_within(u, __builtin_offsetof(struct op_lua, end)))
-			return op_lj_end(u, l);
-		if (op_lj_begin(u, l, false))
-			return op_lj_leave(u, OP_ERROR_lua_read_frame);
+	if (flags & OP_LJ_IS_SEARCHED) {
+		u->sp = (u->sp & ~15ULL) + (flags & OP_LJ_SEARCH_MASK);
+		u->exact = 0;
+		u->kept_lost = 1;
+		if (u->map.flags & OP_MAPPING_CODE && slab)
+			u->pc = OP_LJ_WORD(u, slab, jump);
 	}
+	/* number of results, L, pc */
+	if (op_platform_read_stack(u, u->runtime_bytes, 24, u->sp + OP_LJ_CFRAME_RESULTS))
+		return op_lj_leave(u, OP_ERROR_lua_no_activation);
+	results = (__s32)op_lj_field(u, 0);
 	/* C that the interpreter called in this way has no frame of Lua; then there are none */
-	if ((__s32)results < 0 &&
-	    state[OP_LJ_BASE] - 8 < state[OP_LJ_BOTTOM] - 16 - (__s32)results)
+	if (results < 0 && state[OP_LJ_BASE] - 8 < state[OP_LJ_BOTTOM] - 16 - results)
 		return op_lj_leave(u, 0);
-	if (!has_registers && (state[OP_LJ_PLACE] & OP_LUA_PLACE_MASK) == OP_LUA_NO_PLACE)
-		op_lj_at(state, pc);
+	if (((flags & OP_LJ_IS_SEARCHED) || !(flags & OP_LJ_IS_WHOLE)) &&
+	    (state[OP_LJ_PLACE] & OP_LUA_PLACE_MASK) == OP_LUA_NO_PLACE)
+		op_lj_at(state, op_lj_field(u, 16));
 	state[OP_LJ_FLAGS] = OP_LJ_IS_RUN;
 	return OP_NEXT_CONTINUE;
 }
@@ -520,15 +577,15 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 /* Push one frame of the activation at u->pc, or go on natively. */
 static __always_inline enum op_next op_step_lua(struct op_unwind *u)
 {
-	__u64 *state = op_state(u)->word;
+	__u32 flags = (__u32)op_state(u)->word[OP_LJ_FLAGS];
 
 	if (u->heap_moved && !op_state(u)->error)
 		op_state(u)->error = OP_ERROR_lua_late;
 	if (op_state(u)->error)
 		return op_lj_leave(u, 0);
-	if (u->map.flags & OP_MAPPING_CODE)
-		return op_lj_search(u, true);
-	return state[OP_LJ_FLAGS] & OP_LJ_IS_RUN ? op_lj_next(u) : op_lj_enter(u);
+	if (flags & OP_LJ_IS_READ)
+		return op_lj_enter(u);
+	return flags & (OP_LJ_IS_FOUND | OP_LJ_IS_RUN) ? op_lj_frame(u) : op_lj_find(u);
 }
 
 #else

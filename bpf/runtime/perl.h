@@ -36,6 +36,7 @@ enum {
 	OP_PL_FLAGS = 7, /* OP_PL_IS_* */
 	OP_PL_FILE =
 		8, /* where the last frame's file has its name, and OP_PL_FILE_EVAL */
+	OP_PL_FRAMES = 9, /* of the walk, before those of the activation */
 };
 
 /* The oldest context of a sort or a MULTICALL is that of a block: its last op leads to no op. */
@@ -227,8 +228,10 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 		r = op_pl_newest(u, op);
 	if (r < 0)
 		return OP_ERROR_perl_read_context;
-	if (!r)
-		state[OP_PL_FLAGS] = OP_PL_IS_ENTERED;
+	if (r)
+		return OP_ERROR_perl_no_activation;
+	state[OP_PL_FRAMES] = u->out.frames;
+	state[OP_PL_FLAGS] = OP_PL_IS_ENTERED;
 	return 0;
 }
 
@@ -439,7 +442,10 @@ static __always_inline enum op_next op_pl_next(struct op_unwind *u)
 	if ((state[OP_PL_FLAGS] & OP_PL_IS_LAST) &&
 	    !(some && op_pl_belongs(u, type, flags))) {
 		state[OP_PL_FLAGS] |= OP_PL_IS_ENDED;
-		return op_pl_leave(u, 0);
+		/* if no other activation follows, the group had none */
+		return op_pl_leave(u, state[OP_PL_FRAMES] == u->out.frames
+					      ? OP_ERROR_perl_no_activation
+					      : 0);
 	}
 	if (some)
 		r = op_pl_context(u, type, flags, &frame);
@@ -464,15 +470,18 @@ static __always_inline enum op_next op_step_perl(struct op_unwind *u)
 	__u64 *state = op_state(u)->word;
 	__u32 error;
 
+	if (op_state(u)->error == OP_ERROR_perl_no_activation)
+		op_state(u)->error = 0; /* here is one */
 	if (op_state(u)->error || (state[OP_PL_FLAGS] & OP_PL_IS_DONE))
 		return op_pl_leave(u, 0);
 	if (!state[OP_PL_BEGUN]) {
 		error = op_pl_begin(u);
-		if (error || !(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED))
+		if (!(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED))
 			return op_pl_leave(u, error);
 	}
 	if (!(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED)) {
 		state[OP_PL_FLAGS] |= OP_PL_IS_ENTERED;
+		state[OP_PL_FRAMES] = u->out.frames;
 		if (op_pl_caught(u))
 			return op_pl_leave(u, 0);
 	}

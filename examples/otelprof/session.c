@@ -251,8 +251,11 @@ int session_run(struct otelprof *p, const struct options *o, double window, bool
 		session_fn done, void *data)
 {
 	bool first = go_first();
-	int r = run_loop(p, o, window, show && isatty(STDERR_FILENO), done, data);
+	int r;
 
+	if (o->verbose)
+		note("sampling"); /* for scripts that wait for it */
+	r = run_loop(p, o, window, show && isatty(STDERR_FILENO), done, data);
 	if (first)
 		(void)setpriority(PRIO_PROCESS, 0, 0);
 	if (show && isatty(STDERR_FILENO))

@@ -150,13 +150,15 @@ static inline struct otelprof *kind_start(const struct otelprof_config *config, 
 	return p;
 }
 
-/* Poll for a while, and export what was taken. */
+/* Poll for a while, and on a busy machine until nothing is left, and export what was taken. */
 static inline void kind_drain(struct otelprof *p)
 {
-	int i;
+	int i, r = 0;
 
-	for (i = 0; i < 30; i++)
-		CHECK_OK(otelprof_poll(p, 5));
+	for (i = 0; i < 30 || (r > 0 && i < 300); i++) {
+		r = otelprof_poll(p, 5);
+		CHECK_OK(r);
+	}
 	CHECK_OK(otelprof_export(p));
 }
 

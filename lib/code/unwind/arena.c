@@ -387,7 +387,8 @@ void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
 		struct waiting *w = &arena->queue.data[arena->queue_head];
 
 		if (now_ns < w->since_ns || now_ns - w->since_ns < OP_ARENA_GRACE_NS ||
-		    w->since_ns > arena->fence_ns)
+		    (w->since_ns > arena->fence_ns &&
+		     now_ns - w->since_ns < OP_ARENA_FENCE_NS_MAX))
 			break;
 		spare_add(arena, w->extent);
 		arena->grace -= (uint64_t)w->extent.len << OP_REF_SHIFT;

@@ -20,6 +20,8 @@
 
 /* Longer than any program runs: a sample is taken in interrupt context. */
 #define OP_ARENA_GRACE_NS UINT64_C(1000000000)
+/* A fence keeps memory for so long at most, however late events are. */
+#define OP_ARENA_FENCE_NS_MAX UINT64_C(10000000000)
 
 struct op_arena;
 
@@ -58,8 +60,8 @@ void *op_arena_at(struct op_arena *arena, op_ref ref);
 /* Unmap all slabs until they are needed again, so that they do not count in this
  * process's RSS meanwhile. All addresses returned before become invalid. */
 void op_arena_rest(struct op_arena *arena);
-/* Memory that was released after @ns stays as it is: something may still lead to it. At first
- * nothing does. */
+/* Memory that was released after @ns stays as it is for OP_ARENA_FENCE_NS_MAX at most: something
+ * may still lead to it. At first nothing does. */
 void op_arena_set_fence(struct op_arena *arena, uint64_t ns);
 /* Make memory whose grace period is over available again. */
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);

@@ -8,6 +8,7 @@
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"
+#include "process/resource/identity.h"
 
 enum {
 	TURN_PARTS = 4, /* a slice's share of a poll */
@@ -66,6 +67,20 @@ static void begin(struct op_golang_heaps *h, int program)
 	h->listed_ns = now;
 }
 
+/* When the program began, or earlier: of one that was met in /proc, as where events were lost, when
+ * its process began. 0: unknown. */
+static uint64_t began_ns(struct op_processes *p, const struct op_program *program)
+{
+	const char *root = op_processes_config(p)->procfs_root;
+	struct op_stat stat;
+	uint64_t ago_ns;
+
+	if (program->since_ns || op_stat_read(root, program->proc_pid, &stat) < 0)
+		return program->since_ns;
+	ago_ns = op_clock_boottime_ns() - stat.start_ns;
+	return op_clock_monotonic_ns() - OP_MIN(ago_ns, op_clock_monotonic_ns());
+}
+
 /* Read the heap of a process. Returns 0; -ENOENT if it has none; -errno. */
 static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 		     uint64_t listed_before_ns, uint64_t until_ns,
@@ -88,7 +103,7 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	if (process->heap_round && process->heap_round + 1 != h->round)
 		op_golang_process_forget_heap(process);
 	process->heap_round = h->round;
-	since_ns = op_proc_view_now(proc).program->since_ns;
+	since_ns = began_ns(p, op_proc_view_now(proc).program);
 	r = op_golang_heap_read(&h->heap, process, proc,
 				listed_before_ns && since_ns + LATE_NS > listed_before_ns,
 				until_ns, taken);

@@ -39,7 +39,8 @@ int op_target_new(const char *procfs_root, struct op_target **ret)
 	}
 	op_tasks_init(&t->tasks);
 	op_views_init(&t->views);
-	t->may_wait_ns = OP_TARGET_WAIT_MAX_NS;
+	t->deadline_ns = OP_TARGET_DEADLINE_NS;
+	t->wait_max_ns = t->may_wait_ns = OP_TARGET_WAIT_MAX_NS;
 	*ret = t;
 	return 0;
 }
@@ -130,7 +131,7 @@ static void fill(struct op_target *t, uint64_t now_ns)
 {
 	uint64_t more = (now_ns - t->filled_ns) / OP_TARGET_WAIT_SHARE;
 
-	t->may_wait_ns = OP_MIN(t->may_wait_ns + more, OP_TARGET_WAIT_MAX_NS);
+	t->may_wait_ns = OP_MIN(t->may_wait_ns + more, t->wait_max_ns);
 	t->filled_ns = now_ns;
 }
 
@@ -182,7 +183,7 @@ static int run_own(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd
 
 int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
 {
-	uint64_t deadline = OP_MIN(t->may_wait_ns, OP_TARGET_DEADLINE_NS);
+	uint64_t deadline = OP_MIN(t->may_wait_ns, t->deadline_ns);
 	int r;
 
 	if (t->by_self)

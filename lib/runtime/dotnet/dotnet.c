@@ -136,6 +136,7 @@ static int describe(struct dotnet_instance *instance, const uint64_t *words,
 		.file = row ? op_runtime_dotnet_method_text(method) + row->document : "",
 		.line = row ? row->line : 0,
 	};
+	ret->approximate = row && row->approximate;
 	ret->file = op_runtime_dotnet_methods_file(&instance->methods);
 	ret->fresh = instance->methods.reads != reads;
 	return 0;

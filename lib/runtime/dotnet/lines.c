@@ -220,11 +220,16 @@ size_t op_runtime_dotnet_rows(const struct op_dotnet_bounds *bounds,
 		struct op_dotnet_row row = { .code = b->code };
 		uint32_t il = b->il;
 
-		if (il == (uint32_t)OP_DOTNET_IL_NONE)
-			continue; /* of what stands before it */
+		if (il == (uint32_t)OP_DOTNET_IL_NONE) {
+			if (!len)
+				continue;
+			row = ret[len - 1];
+			row.code = b->code;
+			row.approximate = true;
+		}
 		if (il == (uint32_t)OP_DOTNET_IL_PROLOG)
 			il = 0;
-		point = find_point(points, il);
+		point = row.approximate ? NULL : find_point(points, il);
 		if (point) {
 			row.line = point->line;
 			row.document = point->document;
@@ -232,6 +237,7 @@ size_t op_runtime_dotnet_rows(const struct op_dotnet_bounds *bounds,
 		if (len && ret[len - 1].code == row.code)
 			len--;
 		else if (len && ret[len - 1].line == row.line &&
+			 ret[len - 1].approximate == row.approximate &&
 			 ret[len - 1].document == row.document)
 			continue;
 		ret[len++] = row;

@@ -40,10 +40,12 @@ int op_runtime_dotnet_bounds(const struct op_memory *memory, uint64_t at,
 			     const struct op_dotnet_layout *layout,
 			     struct op_dotnet_bounds *bounds);
 
-/* From the byte @code on: line @line, 0 where it is not known, of the document in row @document. */
+/* From the byte @code on: line @line, 0 where it is not known, of the document in row @document.
+ * Where the JIT kept no place, as in blocks that it copied, the line is that of the code before. */
 struct op_dotnet_row {
 	uint32_t code;
-	uint32_t line;
+	uint32_t line : 31;
+	uint32_t approximate : 1;
 	uint32_t document;
 };
 

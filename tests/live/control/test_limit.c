@@ -25,7 +25,7 @@ enum {
 	RATE_HZ = 500,
 	PROGRAMS = 30,
 	PROGRAMS_AFTER = 4,	 /* names had to go */
-	RUN_MS = 3000,		 /* of one, at most */
+	RUN_MS = 60000,		 /* of one, at most */
 	TABLE_BYTES = 400 << 10, /* of one, at least */
 	NAMES_BYTES = 1 << 20,	 /* more than what is always there */
 	POLL_MS = 10,

@@ -2,21 +2,21 @@
 """Two threads that take two locks in two orders, one that works, and the first, which reads a pipe."""
 import os
 import threading
-import time
 
 A, B = threading.Lock(), threading.Lock()
+both = threading.Barrier(2, lambda: print("ready", flush=True))
 
 
 def take_a_then_b():
     with A:
-        time.sleep(0.3)
+        both.wait()
         with B:  # PLACE take_a_then_b lock
             pass
 
 
 def take_b_then_a():
     with B:
-        time.sleep(0.3)
+        both.wait()
         with A:  # PLACE take_b_then_a lock
             pass
 
@@ -32,6 +32,4 @@ def ask():
 
 for function in (take_a_then_b, take_b_then_a, work):
     threading.Thread(target=function, daemon=True).start()
-time.sleep(0.6)
-print("ready", flush=True)
 ask()

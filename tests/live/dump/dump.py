@@ -18,7 +18,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS = 30  # of one call, on a machine that is busy
+SECONDS = 120  # of one call, on a machine that is busy
+SETTLE = 60  # seconds, at most, until all threads stand where they are to be
 
 
 def places(source):
@@ -60,11 +61,22 @@ def wrong(source, threads):
         yield "%d threads, not %d" % (len(threads), len(expected))
 
 
+def settle(found):
+    """Wait until @found(), and then find out once more."""
+    end = time.monotonic() + SETTLE
+    while not found() and time.monotonic() < end:
+        time.sleep(0.1)
+
+
 def check(otelprof, source, argv):
     program = start(argv)
     try:
-        text, seconds = dump(otelprof, "--format=json", "-p", str(program.pid))
-        process, = json.loads(text)["processes"]
+        def dumped():
+            text, seconds = dump(otelprof, "--format=json", "-p", str(program.pid))
+            process, = json.loads(text)["processes"]
+            return process, seconds
+        settle(lambda: not list(wrong(source, dumped()[0]["threads"])))
+        process, seconds = dumped()
         faults = list(wrong(source, process["threads"]))
         text, _ = dump(otelprof, str(program.pid))
         faults += ["%s:%d is not in the text" % (function, line) for function, line in places(source)
@@ -99,13 +111,16 @@ def cell_go(args):
     subprocess.run(["go", "build", "-o", program, source], check=True)
     with open(source, encoding="utf-8") as f:
         line, = (i for i, text in enumerate(f, 1) if "PLACE" in text)
+    want = re.compile(r"\n3 goroutines: sync\.Mutex\.Lock\n(    .*\n)+    main\.want \(.*blocked\.go:%d\)" %
+                      line)
     program = start([program])
     try:
+        settle(lambda: want.search(dump(args.otelprof, str(program.pid))[0]))
         text, seconds = dump(args.otelprof, str(program.pid))
     finally:
         os.killpg(program.pid, 9)
         program.wait()
-    if re.search(r"\n3 goroutines: sync\.Mutex\.Lock\n(    .*\n)+    main\.want \(.*blocked\.go:%d\)" % line, text):
+    if want.search(text):
         return "ok", "3 goroutines in %.1f s" % seconds
     return "FAIL", "no three goroutines wait at line %d:\n%s" % (line, text)
 

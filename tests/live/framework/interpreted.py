@@ -70,7 +70,7 @@ class Language(typing.NamedTuple):
 
     def check_spin(self, run, name, program):
         start_ns = time.time_ns()
-        capture, text, _, pid = scenes.record(run, name, program, "spin", run.args.seconds)
+        capture, text, _, pid = scenes.record(run, name, program, "spin")
         result = check.check_chain(capture, scenes.spin_cell(self.spin, capture.samples), pid)
         self.check_mix(capture, result)
         total = sum(s.count for s in capture.samples)
@@ -83,13 +83,13 @@ class Language(typing.NamedTuple):
         return [result, check.check_rules(capture), check.check_accounting(text)]
 
     def check_calls(self, run, name, program):
-        capture, _, _, pid = scenes.record(run, name, program, "calls", run.args.seconds)
+        capture, _, _, pid = scenes.record(run, name, program, "calls")
         result = check.check_chain(capture, self.calls, pid)
         self.check_mix(capture, result)
         return [result]
 
     def check_shapes(self, run, name, program):
-        capture, _, said, pid = scenes.record(run, name, program, "shapes", 2 * run.args.seconds)
+        capture, _, said, pid = scenes.record(run, name, program, "shapes", 2)
         result = check.Result()
         self.scenes(said).judge(check.select(capture, pid), result)
         return [result]

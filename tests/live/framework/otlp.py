@@ -27,6 +27,7 @@ class Frame:
     column: int = 0
     type: str = ""  # profile.frame.type
     guessed: bool = False  # otelprof.frame.guessed: found with no unwind data
+    approximate: bool = False  # otelprof.frame.approximate: the runtime has no record for its line
     address: int = 0
     mapping: str = ""  # its file name
     mapping_attributes: dict = field(default_factory=dict)
@@ -305,6 +306,7 @@ class Request:
         for frame in frames or [Frame()]:
             frame.type = attributes.get("profile.frame.type", "")
             frame.guessed = "otelprof.frame.guessed" in attributes
+            frame.approximate = "otelprof.frame.approximate" in attributes
             frame.address = address
             frame.mapping = mapping
             frame.mapping_attributes = mapping_attributes

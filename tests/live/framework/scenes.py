@@ -20,13 +20,12 @@ def wait_ready(process):
     raise RuntimeError("the program did not become ready: " + text[-300:])
 
 
-def record(run, name, program, what, seconds):
-    """Returns (capture, text, what the program said, its pid)."""
+def record(run, name, program, what, part=1):
+    """As run.record_process(). Returns (capture, text, what the program said, its pid)."""
     process = program.start(what, suite.LONG)
     try:
         said = wait_ready(process)
-        capture, text = run.record(name + "-" + what, "-F", str(run.args.hz), "-d", str(seconds),
-                                   "-p", str(process.pid))
+        capture, text = run.record_process(name + "-" + what, process.pid, part)
     finally:
         suite.stop([process])
     return capture, text, said, process.pid

@@ -21,6 +21,10 @@ import build
 import otlp
 
 LONG = "600"  # seconds of CPU time: longer than any recording
+DAY = "86400"
+BUSY_S = 0.2  # a second: a recorder that is not idle
+SETTLE = 60  # seconds until it is, at most
+IDLE = 40
 
 
 class Skip(Exception):
@@ -132,9 +136,71 @@ class Run:
         return otlp.read_file(out), text
 
     def record_process(self, name, pid, part=1, options=()):
-        """Record one process, at --hz and for @part of --seconds. As record()."""
-        return self.record(name, "-F", str(self.args.hz), "-d", str(self.args.seconds * part),
-                           "-p", str(pid), *options)
+        """Record one process, at --hz and for @part of --seconds, of the clock and of its CPU time: a
+        busy machine makes that longer, and the samples not fewer. As record()."""
+        out = self.fresh(name + ".otlp")
+        with Recorder(self.args.otelprof, out, "-F", str(self.args.hz), "-p", str(pid),
+                      *options) as recorder:
+            wait_for_work(pid, self.args.seconds * part)
+            text = recorder.end()
+        return otlp.read_file(out), text
+
+
+class Recorder:
+    """An "otelprof record" that samples. @first: before what else runs on this machine, where that is
+    allowed."""
+
+    def __init__(self, otelprof, out, *options, first=False):
+        self.out = out
+        with open(out + ".log", "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([otelprof, "record", "-v", "-o", out, "--format", "otlp",
+                                             "-d", DAY, *options], stdout=log, stderr=log)
+        with contextlib.suppress(PermissionError):
+            if first:
+                os.sched_setscheduler(self.process.pid, os.SCHED_RR, os.sched_param(1))
+        while self.process.poll() is None and "otelprof: sampling" not in self.said():
+            time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        stop([self.process])
+
+    def said(self):
+        with open(self.out + ".log", encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def settle(self):
+        """Wait until it has nothing to do: what there was before is known, and read."""
+        busy = True
+        for _ in range(SETTLE if self.process.poll() is None else 0):
+            if busy:
+                before = cpu_s(self.process.pid)
+                time.sleep(1)
+                busy = cpu_s(self.process.pid) - before > BUSY_S
+
+    def end(self):
+        """End it, and its command. Returns what it said."""
+        status = end(self.process, 300)
+        if status:
+            raise RuntimeError("otelprof record: exit %d: %s" % (
+                status, " ".join(self.said().strip().splitlines()[-6:])))
+        return self.said()
+
+
+def cpu_s(pid):
+    """The CPU time of a process (clock_getcpuclockid(3))."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def wait_for_work(pid, seconds):
+    """Until @seconds have passed, and @pid has had as much CPU time. One that does not work all the
+    time gets IDLE times as long at most."""
+    begin, end_s = time.monotonic(), cpu_s(pid) + seconds
+    while time.monotonic() - begin < seconds or cpu_s(pid) < end_s and \
+            time.monotonic() - begin < IDLE * seconds:
+        time.sleep(0.02)
 
 
 def row(runtime, version, mode="", program=""):
@@ -194,7 +260,7 @@ def interpreted(command, path, *arguments, stdout=subprocess.DEVNULL):
     with open(path, encoding="utf-8") as f:
         process = subprocess.Popen([*command, "-", *arguments], stdin=f, stdout=stdout)
     try:
-        time.sleep(1)
+        wait_for_work(process.pid, 1)
         yield process
     finally:
         stop([process])

@@ -27,6 +27,7 @@ import robust  # noqa: E402
 import suite  # noqa: E402
 
 SECONDS = 5
+SPOILED = 80  # files
 FIRST = re.compile(r"spin\nfirst_inner\nfirst_work\nplugin_work\nmain\n")
 SECOND = re.compile(r"spin\nsecond_inner\nsecond_mid\nsecond_work\nplugin_work\nmain\n")
 # its own work, or the dynamic linker's
@@ -58,10 +59,8 @@ def host(folder):
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def profile(robust_run, out):
-    return subprocess.Popen([robust_run.args.otelprof, "record", "-v", "-F", "499", "-d",
-                             str(SECONDS), "--comm", "host", "-o", out, "--format", "otlp"],
-                            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def profile(run, name):
+    return suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "-F", "499", "--comm", "host")
 
 
 def whole(capture, pid, pattern, result):
@@ -79,22 +78,20 @@ def whole(capture, pid, pattern, result):
 def cell_replaced(run, name):
     folder = run.path("plugin-replaced")
     make(folder)
-    out = run.path("replaced.otlp")
     processes = [host(folder)]
-    profiler = profile(run, out)
     try:
-        time.sleep(SECONDS / 2)
-        place(folder, "second")
-        processes.append(host(folder))
-        text = profiler.communicate(timeout=60)[0]
+        with profile(run, "replaced") as profiler:
+            suite.wait_for_work(processes[0].pid, SECONDS / 2)
+            place(folder, "second")
+            processes.append(host(folder))
+            suite.wait_for_work(processes[1].pid, SECONDS / 2)
+            text = profiler.end()
     finally:
         suite.stop(processes)
     result = check.Result()
-    result.need(profiler.returncode == 0, "exit %d" % profiler.returncode)
-    if profiler.returncode == 0:
-        capture = otlp.read_file(out)
-        whole(capture, processes[0].pid, FIRST, result)
-        whole(capture, processes[1].pid, SECOND, result)
+    capture = otlp.read_file(profiler.out)
+    whole(capture, processes[0].pid, FIRST, result)
+    whole(capture, processes[1].pid, SECOND, result)
     run.judge(name, result, check.check_accounting(text))
 
 
@@ -113,26 +110,17 @@ def cell_spoiled(run, name):
     """The file is overwritten or cut at any moment of a process's life, many times."""
     folder = run.path("plugin-spoiled")
     make(folder)
-    out = run.path("spoiled.otlp")
     random.seed(7)
-    profiler = profile(run, out)
-    rounds = 0
-    while profiler.poll() is None and rounds < 200:
-        place(folder, "first")
-        process = host(folder)
-        time.sleep(random.random() * 0.05)
-        spoil(folder, ("cut", "overwrite")[rounds % 2])
-        time.sleep(0.01)
-        suite.stop([process])
-        rounds += 1
-    text = profiler.communicate(timeout=60)[0]
-    result = check.Result()
-    result.need(profiler.returncode == 0, "exit %d after %d files: %s" % (
-        profiler.returncode, rounds, text.strip().splitlines()[-1:]))
-    results = [result, check.check_accounting(text)]
-    if profiler.returncode == 0:
-        results.append(check.check_rules(otlp.read_file(out)))
-    run.judge(name, *results)
+    with profile(run, "spoiled") as profiler:
+        for i in range(SPOILED):
+            place(folder, "first")
+            process = host(folder)
+            time.sleep(random.random() * 0.05)
+            spoil(folder, ("cut", "overwrite")[i % 2])
+            time.sleep(0.01)
+            suite.stop([process])
+        text = profiler.end()
+    run.judge(name, check.check_accounting(text), check.check_rules(otlp.read_file(profiler.out)))
 
 
 def cell_swapped(run, name):
@@ -144,17 +132,15 @@ def cell_swapped(run, name):
     for step in range(1, 5):
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-DSTEP=%d" % step, "-o",
                         "%s/plugin%d.so" % (folder, step), sources + "/plugin.c"], check=True)
-    out = run.path("swapped.otlp")
-    profiler = profile(run, out)
-    process = subprocess.Popen([folder + "/host"], cwd=folder)
-    try:
-        text = profiler.communicate(timeout=60)[0]
-    finally:
-        suite.stop([process])
+    with profile(run, "swapped") as profiler:
+        process = subprocess.Popen([folder + "/host"], cwd=folder)
+        try:
+            suite.wait_for_work(process.pid, SECONDS)
+            text = profiler.end()
+        finally:
+            suite.stop([process])
     result = check.Result()
-    result.need(profiler.returncode == 0, "exit %d" % profiler.returncode)
-    if profiler.returncode == 0:
-        whole(otlp.read_file(out), process.pid, SWAPPED, result)
+    whole(otlp.read_file(profiler.out), process.pid, SWAPPED, result)
     run.judge(name, result, check.check_accounting(text))
 
 
@@ -192,22 +178,15 @@ def inodes(run, name, work):
     """What work() runs of `beta` has frames of it alone, at each of its runs."""
     folder = run.path("named-" + name)
     named(folder)
-    out = run.path(name + ".otlp")
-    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", "499", "-d", "600", "-o",
-                                 out, "--format", "otlp"], text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT)
     held = []
     try:
-        time.sleep(1)
-        betas, alphas = work(folder, held)
-        time.sleep(0.5)
-        profiler.send_signal(2)
-        text = profiler.communicate(timeout=60)[0]
+        with suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "-F", "499") as profiler:
+            betas, alphas = work(folder, held)
+            text = profiler.end()
     finally:
-        suite.stop(held + [profiler])
+        suite.stop(held)
     result = check.Result()
-    result.need(profiler.returncode == 0, "exit %d" % profiler.returncode)
-    capture = otlp.read_file(out)
+    capture = otlp.read_file(profiler.out)
     for pids, own, other in ((betas, "beta", "alpha|gamma"), (alphas, "alpha", "beta|gamma")):
         total = right = wrong = 0
         for sample in capture.samples:
@@ -359,31 +338,27 @@ def cell_random(run, name, seconds=10):
                             programs + "/changes_code.c"], check=True)
     seed = int(os.environ.get("OTELPROF_SEED", time.time_ns() // 1000000))
     print("seed %d" % seed, flush=True)
-    out = run.path("random.otlp")
+    out = run.fresh("random.otlp")
     cgroups = identity.Cgroups()
     group = "otelprof-changing-%d" % os.getpid()  # what others run is not the subject
     entered = cgroups.make(group)
-    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", "999", "-o", out,
-                                 "--format", "otlp", "--cgroup", group], text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     processes = []
     try:
-        time.sleep(1)
-        for i in range(2):
-            os.mkdir("%s/%d" % (folder, i))
-            processes.append(subprocess.Popen(
-                ["sh", "-c", 'echo 0 >"$0/cgroup.procs"; exec "$@"', entered, folder + "/changes",
-                 str(seed + i), str(seconds), folder + "/builds", str(BUILDS),
-                 "%s/%d" % (folder, i), folder + "/log"]))
-        status = [process.wait() for process in processes]
-        profiler.send_signal(2)
-        text = profiler.communicate(timeout=60)[0]
+        with suite.Recorder(run.args.otelprof, out, "-F", "999", "--cgroup", group,
+                            first=True) as profiler:
+            for i in range(2):
+                os.mkdir("%s/%d" % (folder, i))
+                processes.append(subprocess.Popen(
+                    ["sh", "-c", 'echo 0 >"$0/cgroup.procs"; exec "$@"', entered, folder + "/changes",
+                     str(seed + i), str(seconds), folder + "/builds", str(BUILDS),
+                     "%s/%d" % (folder, i), folder + "/log"]))
+            status = [process.wait() for process in processes]
+            text = profiler.end()
     finally:
-        suite.stop(processes + [profiler])
+        suite.stop(processes)
         cgroups.remove()
     result = check.Result()
-    result.need(profiler.returncode == 0 and not any(status),
-                "exit %d, programs %s" % (profiler.returncode, status))
+    result.need(not any(status), "programs exit %s" % status)
     shapes, seen, marks = judge_moments(otlp.read_file(out), Moments(folder + "/log"))
     total, wrong, without, marked = (sum(row[i] for row in shapes.values()) for i in range(4))
     for shape, row in sorted(shapes.items()):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Twelve hostile programs beside an honest one whose stacks are known.
+"""Hostile programs, and runtimes whose memory changes, beside an honest one whose stacks are known.
 
     hostile.py --otelprof PROGRAM --dir DIR [CELL...]
 
 The honest stacks stay exact, no otelprof_poll() works longer than 50 ms, memory stays inside
 its budget, and nothing that is forged stands for somebody else. There is a cell for each
-hostile program, and `all` for all together.
+hostile program and runtime, and `all` for all programs together.
 """
 
 import os
@@ -19,9 +19,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
+sys.path.insert(0, os.path.join(HERE, "..", "languages", "dotnet"))
 
 import cells  # noqa: E402
 import check  # noqa: E402
+import dotnet as dotnet_cells  # noqa: E402
 import otlp  # noqa: E402
 import suite  # noqa: E402
 
@@ -168,6 +170,33 @@ def forged_jvm(run):
                              "-I" + folder))
 
 
+def spoiled(run, name):
+    """A runtime, of which a child's memory changes while it is read."""
+    def known(language, file):
+        return os.path.join(HERE, "..", "languages", language, file)
+    command = {
+        "perl": ["perl", known("perl", "known.pl"), "calls", suite.LONG],
+        "ruby": ["ruby", known("ruby", "known.rb"), "calls", suite.LONG],
+        "luajit": ["luajit", known("lua", "known.lua"), "calls", "on"],
+        "beam.smp": ["erl", "-noshell", "-eval", 'io:format("ready~n"), F = fun(G) -> '
+                     "lists:sum(lists:seq(1, 1000)), G(G) end, F(F)."],
+        "dotnet": None,
+    }[name]
+    # .NET's code is shared with the parent otherwise
+    environment = {"SPOIL": name, "DOTNET_EnableWriteXorExecute": "0",
+                   "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
+    if name == "dotnet":
+        dotnet, why = dotnet_cells.find()
+        if not dotnet:
+            raise suite.Skip(why)
+        command = [dotnet, "exec", dotnet_cells.compile_known(dotnet, run.args.dir), "spin", suite.LONG]
+    if not shutil.which(command[0]):
+        raise suite.Skip("no " + command[0])
+    environment["LD_PRELOAD"] = compiled(
+        run, "libspoil.so", os.path.join(HERE, "programs", "spoil.c"), "-shared", "-fPIC")
+    return command, environment, None
+
+
 CLAIMS = {"OTEL_RESOURCE_ATTRIBUTES": "k8s.namespace.name=kube-system,k8s.pod.name=forged,"
                                       "k8s.pod.uid=forged,container.id=forged,host.name=forged"}
 
@@ -176,6 +205,8 @@ def command_of(run, kind):
     """(command, environment, user)"""
     path = program(run)
     jit = os.path.join("/tmp", "perf-")
+    if kind.startswith("spoiled-"):
+        return spoiled(run, kind.partition("-")[2])
     return {
         "stall": lambda: ([path, "stall"], {"PAD": PAD}, None),
         "forged_build_id": lambda: ([forged(run), suite.LONG], {}, None),
@@ -319,6 +350,9 @@ KINDS = ("stall", "forged_build_id", "swapped_mapping", "rule_flood", "sparse_el
          "perf_map", "k8s_attributes", "forged_jvm", "fork_storm", "many_mappings", "inodes")
 
 
+SPOILED = tuple("spoiled-" + name for name in ("perl", "ruby", "luajit", "beam.smp", "dotnet"))
+
+
 class Hostile(suite.Run):
     suite = "hostile"
 
@@ -331,6 +365,7 @@ def one(kind):
 CELLS = {"none": lambda run, name: profile_beside(run, name, ())}
 CELLS.update({kind: one(kind) for kind in KINDS})
 CELLS["all"] = lambda run, name: profile_beside(run, name, KINDS)
+CELLS.update({kind: one(kind) for kind in SPOILED})
 
 
 if __name__ == "__main__":

@@ -367,7 +367,8 @@ static void test_the_rate_changes(void)
 	CHECK_OK(otelprof_stop(p));
 	CHECK_OK(otelprof_export(p));
 	fast = got.samples - slow;
-	CHECK(slow <= 25 * ms / 1000);
+	/* five times what chance adds where others have the CPU, too */
+	CHECK(slow <= 45 * ms / 1000);
 	CHECK(fast > 5 * slow);
 	CHECK_INT(otelprof_set_rate(p, 0), -EINVAL);
 	CHECK_INT(otelprof_set_rate(p, 1001), -EINVAL);

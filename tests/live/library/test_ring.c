@@ -5,6 +5,7 @@
  * and no process has its stack copied with each sample, for as long as it is not known.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 
 #include <otelprof/otelprof.h>
 
+#include "child.h"
 #include "drops.h"
 #include "test.h"
 
@@ -28,11 +30,11 @@ enum {
 	RING_BYTES_LARGE = 32 << 20,
 	SAMPLES_MIN = RATE_HZ / 5, /* a quarter of what the children run */
 	POLLS_MAX = 1000,
-	MOVED_STEPS = 1000000000, /* half a second of CPU time, about */
+	WORK_MS = 1000, /* of CPU time, of all children */
+	WORK_ALONE_MS = 2000,
 };
 
-#define COMM  "op-ring-test"
-#define COUNT "i=0; while [ $i -lt %d ]; do i=$((i+1)); done"
+#define COMM "op-ring-test"
 
 static uint64_t no_room;
 static uint64_t no_copy;
@@ -57,16 +59,29 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Wait until they have used so much CPU time in all, and end them. */
+static void end_children(const pid_t *children, int len, uint64_t ms)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	uint64_t used_ms = 0;
+	int i;
+
+	while (used_ms < ms) {
+		(void)nanosleep(&pause, NULL);
+		for (used_ms = 0, i = 0; i < len; i++)
+			used_ms += child_cpu_ms(children[i]);
+	}
+	for (i = 0; i < len; i++)
+		child_end(children[i]);
+}
+
 /* Programs that are new to the profiler, each with more stack than a copy takes: the environment
- * lies above it. They count, so that they take the same CPU time on every machine. */
-static void run_children(const char *program, int len, int count)
+ * lies above it. */
+static void run_children(const char *program, int len, uint64_t ms)
 {
 	pid_t children[CHILDREN];
 	char pad[PAD_BYTES];
-	char command[128];
 	int i;
-
-	(void)snprintf(command, sizeof(command), COUNT, count);
 
 	memset(pad, 'x', sizeof(pad) - 1);
 	pad[sizeof(pad) - 1] = '\0';
@@ -76,12 +91,11 @@ static void run_children(const char *program, int len, int count)
 		CHECK(children[i] >= 0);
 		if (children[i] == 0) {
 			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-			(void)execl(program, program, "-c", command, NULL);
+			(void)execl(program, program, "-c", "while :; do :; done", NULL);
 			_exit(127);
 		}
 	}
-	for (i = 0; i < len; i++)
-		CHECK_INT(waitpid(children[i], NULL, 0), children[i]);
+	end_children(children, len, ms);
 }
 
 /* The children alone: what else runs here is not known. */
@@ -94,9 +108,9 @@ static void sample_only(struct otelprof *p, const char *comm)
 	CHECK_OK(otelprof_set_rules(p, &rule, 1));
 }
 
-/* Profile @children that count to @count each, and take no sample out of a ring of @ring_bytes
+/* Profile @children that work for @ms in all, and take no sample out of a ring of @ring_bytes
  * meanwhile. Returns how many samples of them there were; *@ret_ns: how long it took. */
-static uint64_t profile(uint32_t ring_bytes, int children, int count, uint64_t *ret_ns)
+static uint64_t profile(uint32_t ring_bytes, int children, uint64_t ms, uint64_t *ret_ns)
 {
 	struct otelprof_config config;
 	struct otelprof_stats st;
@@ -116,7 +130,7 @@ static uint64_t profile(uint32_t ring_bytes, int children, int count, uint64_t *
 	sample_only(p, COMM);
 	CHECK_OK(otelprof_start(p));
 	began_ns = now_ns();
-	run_children(program, children, count);
+	run_children(program, children, ms);
 	*ret_ns = now_ns() - began_ns;
 	CHECK_OK(unlink(program));
 	CHECK_OK(rmdir(folder));
@@ -140,7 +154,7 @@ static void test_copies_give_way(void)
 {
 	uint64_t took_ns;
 
-	CHECK(profile(RING_BYTES, CHILDREN, 150000, &took_ns) >= SAMPLES_MIN);
+	CHECK(profile(RING_BYTES, CHILDREN, WORK_MS, &took_ns) >= SAMPLES_MIN);
 	CHECK(no_room > 0); /* else nothing was tried */
 }
 
@@ -168,7 +182,7 @@ static void run_moved(int go)
 	at = mremap(at, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to + 65536);
 	if (at == MAP_FAILED)
 		_exit(1);
-	((void (*)(long))(void *)at)(MOVED_STEPS);
+	((void (*)(long))(void *)at)(LONG_MAX);
 	_exit(pad[0]);
 }
 
@@ -198,8 +212,7 @@ static void test_copies_without_a_mapping_give_way(void)
 	for (i = 0; i < 20; i++)
 		CHECK_OK(otelprof_poll(p, 50));
 	CHECK_INT(write(go[1], "12345678", CHILDREN), CHILDREN);
-	for (i = 0; i < CHILDREN; i++)
-		CHECK_INT(waitpid(children[i], NULL, 0), children[i]);
+	end_children(children, CHILDREN, WORK_MS);
 	CHECK_OK(otelprof_stop(p));
 	for (i = 0; i < POLLS_MAX && otelprof_poll(p, 0) > 0; i++)
 		;
@@ -232,7 +245,7 @@ static void test_copies_are_limited(void)
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
-	taken = profile(RING_BYTES_LARGE, 1, 2000000, &took_ns);
+	taken = profile(RING_BYTES_LARGE, 1, WORK_ALONE_MS, &took_ns);
 	most = COPIES + COPIES_A_SECOND * (took_ns / 1000000000 + 1);
 
 	CHECK_INT(no_room, 0);

@@ -2,14 +2,14 @@
 /*
  * Programs that change in the middle, and count for themselves:
  *
- *     changes bursts SECONDS CALLS   CALLS calls of place() from first() in each second, and 300 ms
+ *     changes bursts SECONDS CALLS   waits for two lines, CALLS calls of place() from first() in each second, and 300 ms
  *                                    later as many from second()
  *     changes name SLEEPS            sleeps of 10 ms as "before", then SLEEPS more as "after":
  *                                    tells how long those took, in ns
- *     changes live N                 allocates N times at large() and 10 N at small(), frees a third
+ *     changes live N                 waits for two lines, allocates N times at large() and 10 N at small(), frees a third
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
- *     changes strlen TIMES           calls strlen(3) TIMES from measures()
+ *     changes strlen TIMES           waits for two lines, calls strlen(3) TIMES from measures()
  *     changes calls N                calls timed() N times from shorts() for 20 us each, a hundredth
  *                                    as often from longs() for 5 ms, from nests() in itself for 100 us,
  *                                    and leaves it by longjmp(3): tells of each of the three
@@ -60,6 +60,22 @@ PLACE void place(int i)
 	__asm__ volatile("" : : "r"(i));
 }
 
+/* The profiler gets to know the program and its libraries: twice until a line comes. */
+static PLACE void wait_for_line(void)
+{
+	size_t (*volatile length)(const char *) = strlen;
+	int i;
+
+	printf("ready %d\n", (int)getpid());
+	(void)fflush(stdout);
+	(void)getchar();
+	for (i = 0; i < BEFORE; i++)
+		place((int)length("some text to measure"));
+	puts("known");
+	(void)fflush(stdout);
+	(void)getchar();
+}
+
 static PLACE void first(int calls)
 {
 	while (calls--)
@@ -78,6 +94,7 @@ static int bursts(int seconds, int calls)
 {
 	struct timespec t;
 
+	wait_for_line();
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	for (; seconds--; t.tv_sec++) {
 		first(calls);
@@ -87,6 +104,7 @@ static int bursts(int seconds, int calls)
 				      &(struct timespec){ t.tv_sec + 1, t.tv_nsec },
 				      NULL);
 	}
+	puts("done");
 	return 0;
 }
 
@@ -133,7 +151,7 @@ static int live(long n)
 	long i;
 	long k;
 
-	(void)sleep(ATTACH_S); /* the profiler comes to the sampler */
+	wait_for_line();
 	for (i = 0; i < n; i++) {
 		if (i % PAUSE_EVERY == 0)
 			(void)usleep(PAUSE_LIVE_US);
@@ -157,11 +175,13 @@ static PLACE int measures(long times)
 	size_t sum = 0;
 	long i;
 
+	wait_for_line();
 	for (i = 0; i < times; i++) {
 		sum += length("some text to measure");
 		if (i % PAUSE_EVERY == 0)
 			(void)usleep(PAUSE_LIVE_US);
 	}
+	puts("done");
 	return sum ? 0 : 1;
 }
 

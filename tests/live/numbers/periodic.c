@@ -4,7 +4,7 @@
  *
  *     periodic PERIOD_US WORK_US TASKS PHASE_US SECONDS HZ
  *
- * Each task is a thread that works WORK_US of its CPU clock at each multiple of PERIOD_US and at a
+ * Each task is a thread of the name task_N that works WORK_US of its CPU clock at each multiple of PERIOD_US and at a
  * phase of its own: PHASE_US and parts of the period. At the end a line for each tells its CPU
  * time in ns, as perf counts it from the switch to the thread (its CPU clock begins at the wakeup,
  * 7 us before that in an idle virtual machine), and the variance that its number of samples has if HZ times a second one is taken at a random moment of each interval:
@@ -35,6 +35,7 @@ struct span {
 };
 
 struct task {
+	char name[16]; /* of the thread */
 	int64_t phase_ns;
 	int64_t cpu_ns;
 	struct span *span;
@@ -79,6 +80,7 @@ static PLACE void run(struct task *t)
 	int clock = task_clock();
 
 	(void)prctl(PR_SET_TIMERSLACK, 1);
+	(void)prctl(PR_SET_NAME, t->name);
 	for (; at < end_ns; at += period_ns) {
 		struct timespec until = { at / NS_PER_S, at % NS_PER_S };
 		struct span *s = &t->span[t->spans++];
@@ -174,6 +176,7 @@ int main(int argc, char **argv)
 	begin_ns = (clock_ns(CLOCK_MONOTONIC) / NS_PER_S + 1) * NS_PER_S;
 	end_ns = begin_ns + (int64_t)(atof(argv[5]) * NS_PER_S);
 	for (i = 0; i < tasks && i < TASKS_MAX; i++) {
+		(void)snprintf(task[i].name, sizeof(task[i].name), "task_%d", i);
 		task[i].phase_ns = period_ns * i / tasks + atoll(argv[4]) * 1000;
 		task[i].span = calloc((size_t)((end_ns - begin_ns) / period_ns) + 2,
 				      sizeof(struct span));
@@ -183,7 +186,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < tasks && i < TASKS_MAX; i++)
 		(void)pthread_join(thread[i], NULL);
 	for (i = 0; i < tasks && i < TASKS_MAX; i++)
-		printf("task_%d %lld %f\n", i, (long long)task[i].cpu_ns,
+		printf("%s %lld %f\n", task[i].name, (long long)task[i].cpu_ns,
 		       mean_variance(&task[i], NS_PER_S / atoll(argv[6])));
 	return 0;
 }

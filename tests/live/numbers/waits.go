@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Goroutines that wait for a mutex and for a channel, and tell how long in ns, by their own clock:
+// Goroutines that wait for a mutex and for a channel, once two lines of input have come, and tell how
+// long in ns, by their own clock:
 //
 //	waits SECONDS
 package main
@@ -39,6 +40,10 @@ func waitsForChannel(c chan int) time.Duration {
 
 func main() {
 	s, _ := strconv.ParseFloat(os.Args[1], 64)
+	fmt.Println("ready", os.Getpid())
+	os.Stdin.Read(make([]byte, 3))
+	fmt.Println("known")
+	os.Stdin.Read(make([]byte, 3))
 	end := time.Now().Add(time.Duration(s * 1e9))
 	var wg sync.WaitGroup
 	var sum [2]time.Duration

@@ -19,9 +19,8 @@ enum {
 	INSTRUCTIONS_MAX =
 		60300, /* verified, of one program with the steps of four runtimes */
 	STEPS = 4,
-	STEP_MAX = 3000,   /* more for each further one: 5 % */
-	LUAJIT_MAX = 3000, /* more: it walks traces and the interpreter */
-	AWAIT_MAX = 2000,  /* more, where tasks that await each other are followed */
+	STEP_MAX = 3000,  /* more for each further one: 5 % */
+	AWAIT_MAX = 2000, /* more, where tasks that await each other are followed */
 };
 
 /* Without its programs. @flags: OTELPROF_*. */
@@ -71,8 +70,7 @@ static uint32_t most_instructions(const struct op_capture *c)
 
 	for (i = 0; i < len; i++)
 		if (all[i]->bpf_size && ++steps > STEPS)
-			most += STEP_MAX +
-				(all[i]->id == OP_RUNTIME_LUA ? LUAJIT_MAX : 0);
+			most += STEP_MAX;
 	return most + (c->config.flags & OTELPROF_AWAIT_CHAINS ? AWAIT_MAX : 0);
 }
 

@@ -6,6 +6,9 @@
 #     fetch.sh node      Express, TypeScript from npm
 #     fetch.sh java      Jetty, H2, async-profiler from Maven Central
 #     fetch.sh go        a program of this folder, with the standard library alone
+#     fetch.sh dotnet    a program of this folder, by the SDK of OTELPROF_DOTNET or beside the tree
+#     fetch.sh lua       nginx's Lua module with OpenResty's LuaJIT, which Debian's luajit conflicts with
+#     fetch.sh ruby      nothing: says what of Sinatra, puma and stackprof is missing; perl: Mojolicious
 #
 # On failure one line says why.
 set -eu
@@ -14,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 kit=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/servers/$1
 made=$kit/made
 wanted=$(cat "$here/fetch.sh" "$here"/sources/*.java "$here/sources/pom.xml" \
-	"$here/sources/service.go" | cksum)
+	"$here/sources/service.go" "$here/sources/web.cs" | cksum)
 
 need() {
 	command -v "$1" >/dev/null || {
@@ -66,6 +69,47 @@ make_go() {
 	need go
 	cd "$kit"
 	try go build -o "$kit/service" "$here/sources/service.go"
+}
+
+make_dotnet() {
+	shared=$here/../../../../shared/runtimes/dotnet.sh
+	dotnet=${OTELPROF_DOTNET:-dotnet}
+	if [ "$dotnet" = dotnet ] && [ -e "$shared" ]; then
+		dotnet=$(bash -c '. "$0" sdk && command -v dotnet' "$shared")
+	fi
+	need "$dotnet"
+	root=$(dirname "$(readlink -f "$(command -v "$dotnet")")")
+	ln -s "$root" "$kit/root"
+	cd "$kit"
+	set -- "$root"/packs/*.App.Ref/8.*/ref/net8.0/*.dll
+	for pack; do
+		set -- "$@" "-r:$pack"
+		shift
+	done
+	try "$root/dotnet" "$root"/sdk/*/Roslyn/bincore/csc.dll -nologo -optimize+ -debug:portable \
+		-out:web.dll "$@" "$here/sources/web.cs"
+	echo '{"runtimeOptions":{"framework":{"name":"Microsoft.AspNetCore.App","version":"8.0.0"}}}' \
+		>web.runtimeconfig.json
+}
+
+make_lua() {
+	need nginx
+	cd "$kit"
+	try apt-get download libnginx-mod-http-lua libnginx-mod-http-ndk libluajit2-5.1-2 \
+		lua-resty-core lua-resty-lrucache
+	for deb in *.deb; do
+		dpkg -x "$deb" .
+	done
+	mv usr/lib/*-linux-gnu/libluajit* .
+}
+
+make_ruby() {
+	need puma
+	try ruby -e 'require "sinatra/base"; require "stackprof"'
+}
+
+make_perl() {
+	try perl -MMojolicious -e 1
 }
 
 if [ "$(cat "$made" 2>/dev/null)" != "$wanted" ]; then

@@ -115,6 +115,51 @@ def pprof(data):
     return count
 
 
+# ---- .NET: dotnet-trace's speedscope file ----
+
+def dotnet_name(name):
+    """The method of the program, without class and what the compiler makes of it."""
+    match = re.match(r"(?:web!)?Web(?:\.|\+.*?<)(\w+)", name)
+    return "Web." + match[1] if match else None
+
+
+def speedscope(text):
+    """Of threads that work, in microseconds; the method of the program that is nearest: the
+    threads stop at safe points, which the framework's innermost functions may not have."""
+    file = json.loads(text)
+    names = [frame["name"] for frame in file["shared"]["frames"]]
+    count = collections.Counter()
+    for profile in file["profiles"]:
+        stack = []
+        last = 0
+        for event in profile["events"]:
+            nearest = next((n for n in reversed(stack) if n.startswith("web!Web")), None)
+            if nearest and stack[-1].endswith("_TIME") and dotnet_name(nearest) != "Web.Main":
+                count[dotnet_name(nearest)] += round(1000 * (event["at"] - last))
+            last = event["at"]
+            if event["type"] == "O":
+                stack.append(names[event["frame"]])
+            else:
+                stack.pop()
+    return count
+
+
+# ---- Lua, Perl, Ruby: what a server's page /judge says, a line each: "COUNT NAME" ----
+
+def said(text):
+    count = collections.Counter()
+    for line in text.splitlines():
+        samples, _, name = line.partition(" ")
+        if not name.startswith("("):  # stackprof's states of the collector; Perl's evals
+            count[ruby_name(name)] += int(samples)
+    return count
+
+
+def ruby_name(name):
+    """stackprof has the class, which Ruby's own labels before 3.4 lack, and the method of a block."""
+    return re.sub(r"^(.* in )?([\w:]+[#.](?=\S))?", "", name)
+
+
 # ---- ours ----
 
 def user_frames(sample):
@@ -123,6 +168,27 @@ def user_frames(sample):
 
 def ours_python(frames):
     return next((python_name(f.name, f.file) for f in frames if f.type == "cpython"), None)
+
+
+def ours_dotnet(frames):
+    name = next((dotnet_name(f.name) for f in frames if f.name.startswith("Web.")), None)
+    return name if name != "Web.Main" else None
+
+
+def ours_lua(frames):
+    """Of code of Lua: functions in C have no file."""
+    return next((f.name for f in frames if f.type == "lua" and f.file), None)
+
+
+def ours_perl(frames):
+    """Not those in the handler of the other profiler's signal."""
+    if any(f.name == "main::look" for f in frames):
+        return None
+    return next((f.name for f in frames if f.type == "perl" and f.name[0] != "("), None)
+
+
+def ours_ruby(frames):
+    return next((ruby_name(f.name) for f in frames if f.type == "ruby"), None)
 
 
 COLLECTOR = re.compile(r"v8::internal::(Heap::(CollectGarbage|Scavenge|PerformGarbage)|Scaveng|"

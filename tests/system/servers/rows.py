@@ -21,6 +21,10 @@ class Row:
 
 # What V8's own profiler is off by in optimized code (docs/servers.md), beside the 2 points.
 V8_POINTS = 4.0
+# LuaJIT's profiler charges functions in C to what runs after them.
+LUA_POINTS = 4.0
+# Perl calls a signal's handler where a loop turns or a condition branches.
+PERL_POINTS = 6.0
 
 ROWS = [
     Row("flask-gunicorn", "python",
@@ -49,4 +53,18 @@ ROWS = [
         "jfr", judges.ours_java, warm=15),
     Row("go-http", "go", 'exec "$KIT/service"', "runtime_pprof", judges.ours_go, ("/", "/api"),
         warm=2),
+    Row("kestrel", "dotnet",
+        'DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 exec "$KIT/root/dotnet" exec --roll-forward Major '
+        '"$KIT/web.dll" $PORT',
+        "dotnet_trace", judges.ours_dotnet, ("/", "/api"), warm=15),
+    Row("nginx-lua", "lua",
+        'sed "s|PORT|$PORT|; s|SRC|$SRC|; s|KIT|$KIT|" "$SRC/nginx.conf" >nginx.conf; '
+        'LD_LIBRARY_PATH="$KIT" exec nginx -p . -c nginx.conf',
+        "page", judges.ours_lua, ("/", "/api"), child=True, warm=2, points=LUA_POINTS),
+    Row("sinatra-puma", "ruby",
+        'cp "$SRC/web.rb" web.ru; exec puma -q -t 1:1 -b tcp://127.0.0.1:$PORT web.ru',
+        "page", judges.ours_ruby, ("/", "/api")),
+    Row("mojolicious", "perl",
+        'exec perl "$SRC/web.pl" daemon -m production -l http://127.0.0.1:$PORT',
+        "page", judges.ours_perl, ("/", "/api"), points=PERL_POINTS),
 ]

@@ -198,7 +198,35 @@ def runtime_pprof(run, server):
     return finish
 
 
-JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, async_profiler, runtime_pprof)}
+def dotnet_trace(run, server):
+    out = os.path.join(server.folder, "trace")
+    root = os.path.join(server.kit, "root")
+    process = subprocess.Popen(
+        [os.path.join(root, "dotnet"), os.path.join(root, "tools/dotnet-trace/dotnet-trace.dll"),
+         "collect", "-p", str(server.pid), "--profile", "dotnet-sampled-thread-time", "--format",
+         "Speedscope", "--duration", "00:00:%02d" % min(run.args.seconds, 59), "-o", out],
+        stdout=server.log, stderr=server.log, stdin=subprocess.DEVNULL,
+        env=dict(os.environ, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1"))
+
+    def finish():
+        if process.wait(END_SECONDS):
+            raise RuntimeError("dotnet-trace: %s" % server.said()[-200:])
+        with open(out + ".speedscope.json", encoding="utf-8") as f:
+            return judges.speedscope(f.read())
+    return finish
+
+
+def page(run, server):
+    """LuaJIT's profiler, stackprof, or a timer of Perl's, in the server."""
+    server.get("/judge", END_SECONDS)
+
+    def finish():
+        return judges.said(server.get("/judge", END_SECONDS).decode())
+    return finish
+
+
+JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, async_profiler, runtime_pprof,
+                                dotnet_trace, page)}
 
 
 def wait_for(condition):

@@ -70,6 +70,25 @@ class Judges(unittest.TestCase):
         self.assertEqual(judges.pprof(gzip.compress(data)),
                          {"main.leaf": 5, "main.caller[...]": 3})
 
+    def test_speedscope(self):
+        names = ["web!Web.Page()", "web!Web+<>c.<Page>b__4_0(class Item)", "System!X.Y()", "CPU_TIME"]
+        events = [("O", 0, 0), ("O", 3, 0), ("C", 3, 2), ("O", 1, 2), ("O", 2, 2), ("O", 3, 2)] + [
+            ("C", n, 5) for n in (3, 2, 1, 0)]
+        text = json.dumps({"shared": {"frames": [{"name": n} for n in names]}, "profiles": [
+            {"events": [{"type": t, "frame": f, "at": at} for t, f, at in events]}]})
+        self.assertEqual(judges.speedscope(text), {"Web.Page": 5000})
+        self.assertEqual(judges.ours_dotnet([frame("System.X", "dotnet"),
+                                             frame("Web.Find.<lambda>", "dotnet")]), "Web.Find")
+
+    def test_said(self):
+        text = "5 Web#total\n3 block in Web#total\n2 (garbage collection)\n4 main::find\n1 A::B.c\n"
+        self.assertEqual(judges.said(text), {"total": 8, "main::find": 4, "c": 1})
+        self.assertEqual(judges.ours_ruby([frame("each", "native"), frame("block in total", "ruby")]),
+                         "total")
+        self.assertIsNone(judges.ours_perl([frame("main::now", "perl"), frame("main::look", "perl")]))
+        self.assertEqual(judges.ours_lua([frame("find", "lua"), frame("search", "lua", "a.lua")]),
+                         "search")
+
     def test_ours_node(self):
         compare, find = frame("compare", "v8js", "a.js"), frame("find", "v8js", "a.js")
         load = frame("Builtins_LoadIC_Megamorphic", "native")

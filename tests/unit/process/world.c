@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "inside.h"
+#include "patient.h"
+#include "process/state.h"
 #include "test.h"
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
@@ -82,6 +84,7 @@ void world_init(struct world *w, const struct world_options *options)
 	config.rules = w->rules;
 	config.allowance = o->allowance ? o->allowance : &w->allowance;
 	CHECK_OK(op_processes_new(&config, &w->p));
+	be_patient(w->p->target);
 	sampler.processes = w->p;
 	sampler.rules = w->rules_memory;
 	sampler.kernel = (struct op_kernel_symbols *)w; /* of the test's own making */

@@ -383,11 +383,12 @@ class Record(unittest.TestCase):
     def test_interrupt_ends_it_cleanly(self):
         out = os.path.join(self.dir.name, 'a.folded')
         for number in (signal.SIGINT, signal.SIGTERM):
-            p = subprocess.Popen([PROGRAM, 'record', '-d', '50', '-o', out],
-                                 stderr=subprocess.PIPE, text=True)
-            time.sleep(1.0)
+            p = subprocess.Popen([PROGRAM, 'record', '-v', '-d', '50', '-o', out],
+                                 stderr=subprocess.PIPE, text=True, bufsize=1)
+            while p.stderr.readline() != 'otelprof: sampling\n':
+                pass
             p.send_signal(number)
-            _, err = p.communicate(timeout=20)
+            _, err = p.communicate(timeout=120)
             self.assertEqual(p.returncode, 0, err)
             self.assertIn('10 samples', err)
 
@@ -599,7 +600,7 @@ class Export(unittest.TestCase):
                 said = hangup()
                 self.assertIn('fake: rate 20\n', said)
                 daemon.terminate()
-                _, rest = daemon.communicate(timeout=30)
+                _, rest = daemon.communicate(timeout=120)
                 self.assertEqual(daemon.returncode, 0, rest)
 
     def test_the_manager_hears_of_a_reload(self):
@@ -727,6 +728,7 @@ class Export(unittest.TestCase):
             lines = r.stderr.splitlines()
             at = [i for i, line in enumerate(lines) if line.startswith('stacks: complete')]
             self.assertEqual(len(at), told, r.stderr)
+            self.assertEqual('otelprof: sampling' in lines, told, r.stderr)
             if not told:
                 continue
             names = ['no file' if i == 1 else '/lib/%d\\x1b[31m' % i for i in range(10)]
@@ -743,10 +745,11 @@ class Export(unittest.TestCase):
         self.assertIn('fake: endpoint - compression 0\n', r.stderr)
 
     def test_sigterm_ends_it_cleanly(self):
-        p = subprocess.Popen([PROGRAM, 'export'], stderr=subprocess.PIPE, text=True)
-        time.sleep(1.0)
+        p = subprocess.Popen([PROGRAM, 'export', '-v'], stderr=subprocess.PIPE, text=True)
+        while p.stderr.readline() != 'otelprof: sampling\n':
+            pass
         p.terminate()
-        _, err = p.communicate(timeout=20)
+        _, err = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 0, err)
         self.assertTrue(err.splitlines()[-1].startswith('samples: taken 10 = exported 10'))
 

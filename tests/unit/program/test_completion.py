@@ -108,17 +108,19 @@ class Zsh(Shell):
                          'compinit -D -u; LISTMAX=1000; stty -echo; print -r "be""gin"\n'.encode())
             self.until(fd, 'begin\r\n')
             os.write(fd, line.encode() + b'\t')
-            time.sleep(1)
+            shown = self.until(fd, '')
+            while select.select([fd], [], [], 1)[0]:  # all of it
+                shown += os.read(fd, 65536).decode(errors='replace')
             os.write(fd, b'\x15print -r "e""nd"\n')
-            return self.until(fd, '\nend\r\n')
+            return shown + self.until(fd, '\nend\r\n')
         finally:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
             os.close(fd)
 
     def until(self, fd, text):
-        read, end = '', time.monotonic() + 30
-        while text not in read and time.monotonic() < end:
+        read, end = '', time.monotonic() + 120
+        while (not read or text not in read) and time.monotonic() < end:
             if select.select([fd], [], [], 0.2)[0]:
                 read += os.read(fd, 65536).decode(errors='replace')
         self.assertIn(text, read)

@@ -42,7 +42,7 @@ class Rules(unittest.TestCase):
 
     def end(self):
         self.daemon.terminate()
-        _, rest = self.daemon.communicate(timeout=30)
+        _, rest = self.daemon.communicate(timeout=120)
         self.assertEqual(self.daemon.returncode, 0, rest)
 
     def until(self, last):
@@ -60,7 +60,7 @@ class Rules(unittest.TestCase):
 
     def ctl(self, *args):
         r = subprocess.run([PROGRAM, 'ctl', '--socket', self.path('control'), *args],
-                           env=self.env, capture_output=True, text=True, timeout=30)
+                           env=self.env, capture_output=True, text=True, timeout=120)
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout
 

@@ -555,7 +555,7 @@ class Table(Case):
                                  preexec_fn=listen)
             time.sleep(usual * moment / 9)
             p.send_signal((signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)[moment % 4])
-            p.wait(30)
+            p.wait(120)
 
     def test_a_file_is_old_or_new_whatever_ends_the_writer(self):
         q = Request()
@@ -585,7 +585,7 @@ class Table(Case):
                                      preexec_fn=listen)
                 with open(self.path('fifo'), 'wb'):  # it reads by now
                     p.send_signal(number)
-                    p.wait(30)
+                    p.wait(120)
                 self.assertEqual(sorted(os.listdir(self.dir)), ['fifo', 'good.otlp'], (number, args))
 
 
@@ -596,6 +596,12 @@ class Signals(Case):
                              env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
         self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))
         return p
+
+    def wait_for(self, name):
+        """Until a command has made the file of that name."""
+        end = time.monotonic() + 120
+        while not os.path.exists(self.path(name)) and time.monotonic() < end:
+            time.sleep(0.02)
 
     def test_each_signal_at_some_moment_leaves_a_recording(self):
         names = ['HUP', 'INT', 'TERM', 'USR1', 'USR2', 'ALRM', 'XCPU', 'PROF', 'VTALRM', 'IO']
@@ -608,7 +614,7 @@ class Signals(Case):
             time.sleep(0.02 * i)
             p.send_signal(getattr(signal, 'SIG' + name))
         for i, name, p in started:
-            self.assertEqual(p.wait(20), 0, name)
+            self.assertEqual(p.wait(120), 0, name)
             self.assertGreater(os.path.getsize(self.path(name + '.html')), 1000, name)
         self.assertEqual(sorted(os.listdir(self.dir)), sorted(n + '.html' for n in names))
 
@@ -616,33 +622,34 @@ class Signals(Case):
         def ignore():
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-        p = self.start('record', '-q', '-o', self.path('a.html'), '-d', '1.5', preexec_fn=ignore)
+        p = self.start('record', '-q', '-o', self.path('a.html'), '-d', '4', preexec_fn=ignore)
         p.stderr.readline()
         began = time.monotonic()
         p.send_signal(signal.SIGHUP)
         p.send_signal(signal.SIGINT)
-        self.assertEqual(p.wait(20), 0)
+        self.assertEqual(p.wait(120), 0)
         self.assertGreater(time.monotonic() - began, 0.8)
 
     def test_interrupts_are_the_command_s(self):
-        script = ('import time\ntry:\n time.sleep(20)\nexcept KeyboardInterrupt:\n'
+        script = ('import time\ntry:\n open("begun", "w").close()\n time.sleep(100)\n'
+                  'except KeyboardInterrupt:\n'
                   ' time.sleep(0.5)\n open("state", "w").write("saved")\n')
         p = self.start('record', '-o', 'a.html', '--', sys.executable, '-c', script, cwd=self.dir)
-        time.sleep(2)
+        self.wait_for('begun')
         os.killpg(p.pid, signal.SIGINT)
-        told = p.communicate(timeout=20)[1]
+        told = p.communicate(timeout=120)[1]
         self.assertIn(b'until the command ends', told)
         self.assertEqual(p.returncode, 0, told)
         with open(self.path('state'), encoding='ascii') as f:
             self.assertEqual(f.read(), 'saved')
         # One that does not care ends at the second.
-        p = self.start('record', '-q', '-o', 'a.html', '--', 'sh', '-c', "trap '' INT; sleep 20", cwd=self.dir)
-        time.sleep(1.5)
+        p = self.start('record', '-q', '-o', 'a.html', '--', 'sh', '-c', "trap '' INT; >again; sleep 100", cwd=self.dir)
+        self.wait_for('again')
         os.killpg(p.pid, signal.SIGINT)
         time.sleep(1)
         self.assertIsNone(p.poll())
         os.killpg(p.pid, signal.SIGINT)
-        self.assertEqual(p.wait(20), 0)
+        self.assertEqual(p.wait(120), 0)
 
     def test_a_limit_of_the_size_of_files(self):
         q = Request()

@@ -43,7 +43,7 @@ class Exporters(unittest.TestCase):
 
     def end(self):
         self.daemon.terminate()
-        _, rest = self.daemon.communicate(timeout=30)
+        _, rest = self.daemon.communicate(timeout=120)
         self.assertEqual(self.daemon.returncode, 0, rest)
 
     def until(self, last):

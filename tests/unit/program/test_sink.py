@@ -53,7 +53,7 @@ def call(port, message, compressed=False, method=METHOD):
         message = gzip.compress(message)
     body = bytes([compressed]) + struct.pack('>I', len(message)) + message
     got = b''
-    with socket.create_connection(('127.0.0.1', port), timeout=20) as s:
+    with socket.create_connection(('127.0.0.1', port), timeout=120) as s:
         s.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(SETTINGS, 0, 0) +
                   frame(HEADERS, END_HEADERS, 1, b''.join(literal(*h) for h in headers)) +
                   frame(DATA, END_STREAM, 1, body))
@@ -93,13 +93,13 @@ class Sink(unittest.TestCase):
     def test_where_to_listen(self):
         for where in ('127.0.0.1:65536', '127.0.0.1:x', '127.0.0.1:', '127.0.0.1', ''):
             r = subprocess.run([PROGRAM, 'sink', '--listen', where], capture_output=True, text=True,
-                               timeout=20)
+                               timeout=120)
             self.assertEqual(r.returncode, 2, where)
             self.assertIn('--listen takes ADDRESS:PORT', r.stderr)
         with socket.create_server(('127.0.0.1', 0)) as s:
             where = '127.0.0.1:%d' % s.getsockname()[1]
             r = subprocess.run([PROGRAM, 'sink', '--listen', where], capture_output=True, text=True,
-                               timeout=20)
+                               timeout=120)
         self.assertEqual((r.returncode, r.stderr),
                          (1, f'otelprof: cannot listen on {where}: Address already in use\n'))
 
@@ -109,7 +109,7 @@ class Sink(unittest.TestCase):
         # An ExportProfilesServiceResponse without a field: full success.
         self.assertEqual(call(port, self.request), b'\0\0\0\0\0')
         self.assertEqual(call(port, self.request, compressed=True), b'\0\0\0\0\0')
-        out, err = p.communicate(timeout=20)
+        out, err = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 0, out + err)
         lines = out.splitlines()
         self.assertTrue(lines[0].startswith('request 1: 10 events in 4 samples of 3 processes'))
@@ -124,7 +124,7 @@ class Sink(unittest.TestCase):
         for request in (self.request, self.request + self.request, b''):
             p, port = self.sink('--once', '--dir', directory)
             call(port, request)
-            p.communicate(timeout=20)
+            p.communicate(timeout=120)
         names = ['profiles-%06d.otlp' % i for i in (1, 2, 3)]
         self.assertEqual(sorted(os.listdir(directory)), names)
         self.assertEqual([os.path.getsize(os.path.join(directory, n)) for n in names],
@@ -136,7 +136,7 @@ class Sink(unittest.TestCase):
             f.write('of another sink')
         call(port, self.request)
         call(port, self.request)
-        p.communicate(timeout=20)
+        p.communicate(timeout=120)
         self.assertEqual(sorted(os.listdir(directory)), names[:2] + [
             'profiles-%06d.otlp' % i for i in (41, 42, 43, 44)])
         self.assertEqual(os.path.getsize(os.path.join(directory, 'profiles-000042.otlp')), 15)
@@ -145,14 +145,14 @@ class Sink(unittest.TestCase):
         p, port = self.sink('--once')
         # Nothing at all is readable, and has none of the tables.
         self.assertEqual(call(port, b''), b'\0\0\0\0\0')
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 1)
         self.assertIn('broken: mapping_table: entry 0 must be there', out)
 
     def test_not_readable_is_refused(self):
         p, port = self.sink('--once')
         self.assertEqual(call(port, self.request[:-1]), b'')
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 1)
         self.assertIn('not readable', out)
 
@@ -160,17 +160,17 @@ class Sink(unittest.TestCase):
         p, port = self.sink()
         self.assertEqual(call(port, b'', method='/x.Y/Z'), b'')
         p.terminate()
-        out, err = p.communicate(timeout=20)
+        out, err = p.communicate(timeout=120)
         self.assertEqual((p.returncode, out), (0, '0 requests, 0 broke a rule\n'), err)
 
     def test_address_in_use(self):
         p, port = self.sink()
         r = subprocess.run([PROGRAM, 'sink', '--listen', f'127.0.0.1:{port}'],
-                           capture_output=True, text=True, timeout=20)
+                           capture_output=True, text=True, timeout=120)
         self.assertEqual(r.returncode, 1)
         self.assertIn(f'cannot listen on 127.0.0.1:{port}', r.stderr)
         p.terminate()
-        p.communicate(timeout=20)
+        p.communicate(timeout=120)
 
 
 if __name__ == '__main__':

@@ -37,7 +37,7 @@ class Screen:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('4H', 24, 100, 0, 0))
         self.raw = b''
 
-    def read_until(self, text, seconds=20):
+    def read_until(self, text, seconds=120):
         """All that was written until @text came, without what moves the cursor."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -57,7 +57,7 @@ class Screen:
         os.write(self.fd, (keys + redraw).encode())
 
     def wait(self):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             if select.select([self.fd], [], [], 0.1)[0]:
                 try:
@@ -215,7 +215,7 @@ class LowerRate(unittest.TestCase):
     def test_screen(self):
         screen = Screen('-F', '99', '-d', '3', mode='slow')
         head = None
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not head and time.monotonic() < end:
             time.sleep(0.3)
             screen.send('')
@@ -317,7 +317,7 @@ class Kinds(unittest.TestCase):
     def test_screen(self):
         screen = Screen('-d', '1', mode='kinds')
         screen.read_until(' samples in')
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         seen = ''
         while 'work' not in seen and time.monotonic() < end:
             time.sleep(0.2)

@@ -10,11 +10,12 @@
 #include "export/format/collect/kinds.h"
 #include "export/format/collect/waits.h"
 
-/* A thread with so much of its time on a CPU or in waits of work has work. */
+/* A thread with this share of its time on a CPU, or in other waits, has work. */
 #define WORK_SHARE 0.02
-/* A wait with so much of the recording is all of it: kinds are not turned on at one moment. */
+/* A wait with this share counts as all of the time: kinds are not turned on and off at
+ * the same moment. */
 #define ALL_SHARE 0.9
-/* Threads that wait so little of one thread's time explain nothing. */
+/* Other threads must have waited this share of one thread's time to come first. */
 #define LEAST_SHARE 0.1
 
 struct thread {
@@ -54,7 +55,7 @@ void op_idle_clear(struct op_idle *idle)
 	op_vec_clear(&idle->threads);
 }
 
-/* Sort the threads, and make one of those that are equal. Returns how many there are. */
+/* Sort the entries, and add up those of one thread. Returns the number of threads. */
 static size_t sum_equal(struct thread *threads, size_t len)
 {
 	struct thread *sum = NULL;

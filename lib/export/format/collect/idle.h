@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Idle threads: those that used no CPU and waited for work alone, while others waited for more. They are
+ * Idle threads used no CPU and only waited for work, while others waited for more. They are
  * not why a program is slow.
  */
 #ifndef OP_EXPORT_FORMAT_COLLECT_IDLE_H
@@ -21,9 +21,9 @@ struct op_idle {
 /* Is @s of the stacks that are looked at? */
 typedef bool (*op_idle_wants_fn)(void *data, const struct op_collect_stack *s);
 
-/* Find the idle threads in the kind @kind: none, if it is not the time off the CPUs. Where threads are
- * not distinguished, a process counts as one. @classes: of each function. @wants: NULL: all stacks.
- * Returns 0 or -ENOMEM. */
+/* Find the idle threads in the kind @kind: none, if it is not the time off the CPUs. Where
+ * threads are not distinguished, a process counts as one. @classes: of each function.
+ * @wants: NULL: all stacks. Returns 0 or -ENOMEM. */
 int op_idle_find(const struct op_collect *c, const uint8_t *classes, uint32_t kind,
 		 op_idle_wants_fn wants, void *data, struct op_idle *ret);
 bool op_idle_has(const struct op_idle *idle, const struct op_collect_stack *s);

@@ -63,7 +63,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(random_state >> 32) % n;
 }
 
-/* Most pieces of work are short, some are long. */
+/* Most pieces of work are short, some are long, in CPU time. */
 static uint64_t piece_ns(void)
 {
 	uint64_t ms = below(8) ? 1 + below(20) : 20 + below(300);
@@ -127,7 +127,7 @@ static const char *give(const char *kind, int k, const char *path)
 	return "renamed";
 }
 
-typedef void (*work_fn)(uint64_t until, uint64_t inner[2]);
+typedef void (*work_fn)(uint64_t ns, uint64_t inner[2]);
 
 static CHANGE_FN void run_library(work_fn work, int k, const char *shape)
 {
@@ -135,7 +135,7 @@ static CHANGE_FN void run_library(work_fn work, int k, const char *shape)
 	uint64_t inner[2] = { 0, 0 };
 	char name[32];
 
-	work(outer + piece_ns(), inner);
+	work(piece_ns(), inner);
 	(void)snprintf(name, sizeof(name), "lib%d", k);
 	note(name, outer, inner, now_ns(), shape);
 	sink++;

@@ -16,11 +16,11 @@
 
 static volatile uint64_t sink;
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_REALTIME, &t);
+	(void)clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -30,21 +30,23 @@ WORK_FN void PASTE(NAME, _fill)(void)
 	__asm__ volatile(".fill " TEXT(FILL) ", 1, 0x90");
 }
 
-static WORK_FN void PASTE(NAME, _spin)(uint64_t until, uint64_t inner[2])
+static WORK_FN void PASTE(NAME, _spin)(uint64_t ns, uint64_t inner[2])
 {
 	volatile char pad[PAD];
 
 	pad[0] = 1;
-	inner[0] = now_ns();
-	while ((inner[1] = now_ns()) < until)
+	ns += now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	inner[0] = now_ns(CLOCK_REALTIME);
+	for (; now_ns(CLOCK_PROCESS_CPUTIME_ID) < ns; inner[1] = now_ns(CLOCK_REALTIME))
 		for (int i = 0; i < 5000; i++)
 			sink += (uint64_t)(i * pad[0]);
 }
 
-WORK_FN void changes_work(uint64_t until, uint64_t inner[2]);
-WORK_FN void changes_work(uint64_t until, uint64_t inner[2])
+/* Works for @ns of CPU time. */
+WORK_FN void changes_work(uint64_t ns, uint64_t inner[2]);
+WORK_FN void changes_work(uint64_t ns, uint64_t inner[2])
 {
-	PASTE(NAME, _spin)(until, inner);
+	PASTE(NAME, _spin)(ns, inner);
 	sink++;
 }
 
@@ -52,8 +54,8 @@ WORK_FN void changes_work(uint64_t until, uint64_t inner[2])
 /* run NS LOG NAME SHAPE */
 int main(int argc, char **argv)
 {
-	uint64_t outer = now_ns();
-	uint64_t inner[2];
+	uint64_t outer = now_ns(CLOCK_REALTIME);
+	uint64_t inner[2] = { 0, 0 };
 	char line[256];
 	int fd;
 	int len;
@@ -61,10 +63,10 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		return 2;
 	fd = open(argv[2], O_WRONLY | O_APPEND);
-	changes_work(outer + strtoull(argv[1], NULL, 10), inner);
+	changes_work(strtoull(argv[1], NULL, 10), inner);
 	len = snprintf(line, sizeof(line), "%d %s %lu %lu %lu %lu exec-%s\n",
-		       (int)getpid(), argv[3], outer, inner[0], inner[1], now_ns(),
-		       argv[4]);
+		       (int)getpid(), argv[3], outer, inner[0], inner[1],
+		       now_ns(CLOCK_REALTIME), argv[4]);
 	return write(fd, line, (size_t)len) != len;
 }
 #endif

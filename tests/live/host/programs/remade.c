@@ -2,8 +2,8 @@
 /*
  * Code that is made again and again at one place, each time with a frame of another size that it does
  * not write to. Calls that have returned left their return addresses there. Every stack is
- * main;outer;inner;[anon], with what noise() calls apart. Arguments: seconds, the most microseconds
- * that code stays, a seed.
+ * main;outer;inner;[anon], with what noise() calls apart. Arguments: seconds and the most microseconds
+ * that code stays, both of CPU time, and a seed.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static uint64_t now_us(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 

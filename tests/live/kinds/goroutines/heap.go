@@ -109,12 +109,15 @@ func work() {
 }
 
 func dump(path string) {
-	f, err := os.Create(path)
+	f, err := os.Create(path + ".new")
 	if err == nil {
 		err = pprof.Lookup("heap").WriteTo(f, 0)
 	}
 	if err == nil {
 		err = f.Close()
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
 		panic(err)

@@ -19,8 +19,6 @@ import otlp  # noqa: E402
 import suite  # noqa: E402
 
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
-START = 2  # seconds until the profiler has noted what was allocated before it
-WINDOWS = 5  # seconds after the work; more than one window
 STRIPPED = ("-ldflags=-s -w",)
 VARIABLES = ("runtime.mbuckets", "runtime.MemProfileRate", "runtime.mProfCycle")
 PLACES = {"main.keeps", "main.frees", "main.grows", "main.small", "main.deep"}
@@ -113,21 +111,16 @@ def judge(run, name, got, want, problems):
 
 
 def recorder(run, name, *options):
-    out = run.fresh(name + ".otlp")
-    return out, subprocess.Popen([run.args.otelprof, "record", "-v", "-o", out, "--format",
-                                  "otlp", "--kinds", "heap", *options],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "--kinds", "heap", *options)
 
 
-def capture_of(out, process, problems):
-    text = process.communicate(timeout=180)[0]
-    if process.returncode:
-        raise RuntimeError("otelprof record: exit %d: %s" % (process.returncode, text[-600:]))
+def capture_of(profiler, problems):
+    text = profiler.end()
     # On a busy machine a window in between may have no time left; what it lost is in the next
     # one, and the last one has a second.
     if not re.search(r"dropped (0|(\d+) \(late \2\))\n", text):
         problems.append(text[-300:])
-    capture = otlp.read_file(out)
+    capture = otlp.read_file(profiler.out)
     problems += capture.violations[:3]
     return capture
 
@@ -142,13 +135,13 @@ def compare(run, name, built):
         for program in programs.values():
             program.ask("work")
         before = {each: program.dump("before") for each, program in programs.items()}
-        out, process = recorder(run, name, "-d", str(START + WINDOWS), *(
-            word for program in programs.values() for word in ("-p", str(program.pid))))
-        time.sleep(START)
-        for program in programs.values():
-            program.ask("work")
-        after = {each: program.dump("after") for each, program in programs.items()}
-        capture = capture_of(out, process, problems)
+        with recorder(run, name, *(word for program in programs.values()
+                                   for word in ("-p", str(program.pid)))) as profiler:
+            profiler.settle()
+            for program in programs.values():
+                program.ask("work")
+            after = {each: program.dump("after") for each, program in programs.items()}
+            capture = capture_of(profiler, problems)
     finally:
         suite.stop([program.process for program in programs.values()])
     for each, program in programs.items():
@@ -189,10 +182,17 @@ def begun(run, name, *options):
         raise suite.Skip("not root")
     problems = []
     dump = run.fresh(name + ".dump")
-    out, process = recorder(run, name, "-d", str(WINDOWS), "--",
-                            build(run, name + "-program", *options), dump)
-    capture = capture_of(out, process, problems)
-    judge(run, name, samples_of(capture, None), read_dump(dump), problems)
+    program = build(run, name + "-program", *options)
+    with recorder(run, name, "--tree", str(os.getpid())) as profiler:
+        profiler.settle()
+        process = subprocess.Popen([program, dump])
+        try:
+            while process.poll() is None and not os.path.exists(dump):
+                time.sleep(0.1)
+            capture = capture_of(profiler, problems)
+        finally:
+            suite.stop([process])
+    judge(run, name, samples_of(capture, process.pid), read_dump(dump), problems)
 
 
 def begun_stripped(run, name):

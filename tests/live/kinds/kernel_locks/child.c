@@ -113,13 +113,13 @@ static void start(struct waits *w)
 	CHECK_OK(pthread_create(&thread, NULL, give, w));
 }
 
-/* How often this thread has gone to sleep. */
-static int64_t sleeps(void)
+/* How often this thread has gone to sleep; or lost its CPU to others, before a wait or after it. */
+static int64_t switches(bool lost)
 {
 	struct rusage u;
 
 	CHECK_OK(getrusage(RUSAGE_THREAD, &u));
-	return u.ru_nvcsw;
+	return lost ? u.ru_nivcsw : u.ru_nvcsw;
 }
 
 /* One wait in place @i. */
@@ -129,6 +129,7 @@ static void wait_once(struct waits *w, int i, bool late, int task_clock, struct 
 	char bytes[PAGE + 1];
 	struct off_ns off;
 	int64_t slept;
+	int64_t lost;
 	int64_t wall;
 
 	(void)lseek(w->file, 0, SEEK_SET);
@@ -137,15 +138,16 @@ static void wait_once(struct waits *w, int i, bool late, int task_clock, struct 
 	if (late)
 		(void)!read(w->free[0], bytes, 1);
 	wall = off_clock_ns(CLOCK_MONOTONIC);
+	lost = switches(true);
 	off = off_begin(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
-	slept = sleeps();
+	slept = switches(false);
 	if (i)
 		writes_pipe(w);
 	else
 		writes_file(w);
-	slept = sleeps() - slept;
+	slept = switches(false) - slept;
 	off = off_end(off, CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
-	if (slept)
+	if (slept && switches(true) == lost)
 		a->off_ns[i] += off.least;
 	a->wall_ns[i] += off_clock_ns(CLOCK_MONOTONIC) - wall;
 	a->count[i]++;

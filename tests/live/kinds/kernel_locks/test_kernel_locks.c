@@ -14,10 +14,10 @@
 enum {
 	FEW = 200, /* waits, of a millisecond and three */
 	FEW_NS = 1000000,
-	MANY = 4000, /* shorter ones, more a second than are taken */
+	MANY = 8000, /* shorter ones, more a second than are taken */
 	MANY_NS = 100000,
 	OFF = 30,	/* thousandths, where each wait is taken */
-	OFF_PART = 150, /* where a part stands for all */
+	OFF_PART = 150, /* where a part stands for all: by chance 2.5 % */
 	OFF_SPINS = 80, /* four times the noise of so many samples */
 	SPINS_MIN = 5000,
 	SPIN_ROUNDS = 10, /* of a second */

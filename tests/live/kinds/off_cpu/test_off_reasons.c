@@ -23,6 +23,7 @@
 
 enum {
 	TIMES = 60,
+	ROUNDS = 20,
 	SAMPLES = 20000,
 	PAGE = 4096,
 	FILE_PAGES = 256,
@@ -408,9 +409,17 @@ static void test_least(void)
 	struct got got = { 0 };
 	struct kind_profile profile = { .fn = add_sample, .data = &got };
 	struct otelprof *p = begin(&c, &profile, LEAST_NS);
-	struct said brief = ask(p, &c, IN_SHORT);
 	struct said lasting = ask(p, &c, IN_LONG);
+	struct said brief = { 0 };
+	int i;
 
+	/* until a busy machine lets one be brief */
+	for (i = 0; i < ROUNDS && brief.of_least == brief.times; i++) {
+		struct said some = ask(p, &c, IN_SHORT);
+
+		brief.times += some.times;
+		brief.of_least += some.of_least;
+	}
 	CHECK_INT(kind_close(p), 0);
 	kind_child_end(&c);
 	printf("  %lld of %d short ones, %d of that length by the clock; %lld of %d long\n",
@@ -421,7 +430,7 @@ static void test_least(void)
 	CHECK(got.count[IN_SHORT] <= brief.of_least);
 	/* of a burst of the whole machine a part is taken */
 	CHECK(got.count[IN_LONG] >= TIMES * 9 / 10);
-	CHECK(brief.of_least < TIMES); /* or nothing was shown */
+	CHECK(brief.of_least < brief.times); /* or nothing was shown */
 }
 
 TEST_MAIN({ "reasons", test_reasons }, { "least", test_least })

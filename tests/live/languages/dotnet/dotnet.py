@@ -87,7 +87,8 @@ def lines_of(first, last):
 
 class Scenes(scenes.Scenes):
     """The stacks of one shape are one scene: better code may have another one. Frames of the
-    framework are left out, as its code may be compiled again, and inlined."""
+    framework are left out, as its code may be compiled again, and inlined. Where the JIT kept no
+    place, StackTrace says the method's first line."""
 
     kind = "dotnet"
 
@@ -143,7 +144,7 @@ class Scenes(scenes.Scenes):
             if i == 0:
                 if same[0].line not in self.lines:
                     return "line %d of %s" % (same[0].line, label)
-            elif line and not any((f.file, f.line) == (file, line) for f in same):
+            elif line and not any(f.approximate or (f.file, f.line) == (file, line) for f in same):
                 return "%s:%d of %s, not %s:%d" % (same[0].file, same[0].line, label, file, line)
         return None
 
@@ -249,7 +250,7 @@ def make(run, program, version, mode):
 
 
 def check_spin(run, name, dotnet):
-    capture, text, _, pid = scenes.record(run, name, dotnet, "spin", run.args.seconds)
+    capture, text, _, pid = scenes.record(run, name, dotnet, "spin")
     result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
     lines = {"Known.Spin.F%d" % n: lines_of("static int F%d(" % n, ";") for n in range(2, 25)}
     lines.update({"Known.Spin.Leaf%d" % n: lines_of("static int Leaf%d(" % n, "return x;")
@@ -268,8 +269,7 @@ def check_shapes(run, name, dotnet):
     process = dotnet.start("shapes", suite.LONG)
     try:
         said = scenes.wait_ready(process)
-        capture, _ = run.record(name + "-shapes", "-F", str(run.args.hz), "-d",
-                                str(3 * run.args.seconds), "-p", str(process.pid))
+        capture, _ = run.record_process(name + "-shapes", process.pid, 3)
         process.kill()
         said += process.stdout.read()
     finally:

@@ -149,7 +149,7 @@ class Erlang:
 
 
 def check_spin(run, name, program):
-    capture, text, _, pid = scenes.record(run, name, program, "spin", run.args.seconds)
+    capture, text, _, pid = scenes.record(run, name, program, "spin")
     samples = check.select(capture, pid)
     # Those of other processes and of the scheduler itself have no frame of known.erl.
     capture.samples = [s for s in samples if any(f.name.startswith("known:") for f in s.frames)]
@@ -166,7 +166,7 @@ def check_spin(run, name, program):
 
 
 def check_calls(run, name, program):
-    capture, _, _, pid = scenes.record(run, name, program, "calls", run.args.seconds)
+    capture, _, _, pid = scenes.record(run, name, program, "calls")
     capture.samples = [s for s in capture.samples
                        if any(f.name.startswith("known:") for f in s.frames)]
     for sample in capture.samples:
@@ -187,7 +187,7 @@ def check_native(samples, result):
 
 
 def check_shapes(run, name, program):
-    capture, _, said, pid = scenes.record(run, name, program, "shapes", 2 * run.args.seconds)
+    capture, _, said, pid = scenes.record(run, name, program, "shapes", 2)
     result = check.Result()
     samples = check.select(capture, pid)
     Scenes(said).judge(samples, result)
@@ -205,7 +205,7 @@ def check_nif(run, name, program):
         capture_output=True, text=True)
     if built.returncode:
         raise suite.Skip("known_nif.c is not built: " + built.stderr[-200:])
-    capture, _, _, pid = scenes.record(run, name, program, "nif", run.args.seconds)
+    capture, _, _, pid = scenes.record(run, name, program, "nif")
     stacks = ["".join(f.name + "\n" for f in s.frames if f.type != "kernel")
               for s in check.select(capture, pid) for _ in range(s.count)]
     stacks = [stack for stack in stacks if "nif_work\n" in stack]

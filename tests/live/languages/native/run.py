@@ -10,10 +10,8 @@ if nothing could run. Needs root, or the capabilities "otelprof doctor" names.
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
@@ -67,21 +65,12 @@ def cell_storm(run, name):
     child = run.program("storm")
     links = suite.fresh_folder(run.path("storm-links"))
     children = run.path("storm.children")
-    out = run.path(name + ".otlp")
-    command = [run.args.otelprof, "record", "-v", "-F", "99", "-d", "120", "-o", out,
-               "--format", "otlp"]
-    with open(run.path(name + ".log"), "w+", encoding="utf-8") as log:
-        profiler = subprocess.Popen(command, stdout=log, stderr=log)
-        time.sleep(2)
+    out = run.fresh(name + ".otlp")
+    with suite.Recorder(run.args.otelprof, out, "-F", "99") as profiler:
         with open(children, "w", encoding="utf-8") as f:
-            storm = subprocess.run([run.path("storm-driver"), child, links,
-                                    str(STORM_COUNT), str(STORM_MS)], stdout=f)
-        status = suite.end(profiler, sign=signal.SIGINT)
-        log.seek(0)
-        text = log.read()
-    if status or storm.returncode:
-        return run.say("FAIL", name, "exit %s of the profiler, %s of the driver" %
-                       (status, storm.returncode), text.strip().splitlines()[-6:])
+            subprocess.run([run.path("storm-driver"), child, links, str(STORM_COUNT),
+                            str(STORM_MS)], stdout=f, check=True)
+        text = profiler.end()
     capture = otlp.read_file(out)
     run.judge(name, check.check_storm(capture, check.read_children(children), 99, STORM_MS),
               check.check_rules(capture), check.check_accounting(text, capture))

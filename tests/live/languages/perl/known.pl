@@ -126,13 +126,15 @@ our $count = 20000;
 
 sub say_it {
 	my ($file, $line) = (__FILE__, 0); # work's own line is that of its loop
-	for (my $i = 1; my @frame = caller($i); $i++) {
-		my $name = $frame[7] ? "(file)" : $frame[3];
-		print "$name\t$file\t$line\n";
+	for (my $i = 1; my @frame = (caller($i))[0 .. 2, 7]; $i++) {
+		# a format has no name that can be copied
+		my $name = eval { (caller($i + 1))[3] } // "(format)";
+		$name = "(file)" if $frame[3];
+		print STDOUT "$name\t$file\t$line\n";
 		($file, $line) = @frame[1, 2];
 	}
-	print "(main)\t$file\t$line\n" unless $in_thread;
-	print "\n";
+	print STDOUT "(main)\t$file\t$line\n" unless $in_thread;
+	print STDOUT "\n";
 }
 
 # The leaf of every shape.
@@ -234,6 +236,19 @@ package Some::Deep::Package;
 sub f { return main::work() }
 
 package main;
+
+open FORMATTED, ">", "/dev/null" or die;
+format FORMATTED =
+@<<<
+work()
+.
+format CALLING_TOP =
+top
+.
+format CALLING =
+@<<< @<<<
+in_chain(), 1
+.
 
 my $closure = do { my $n = 1; sub { $n++; return work() } };
 our $made = Made->new;
@@ -340,6 +355,28 @@ sub shape_replaced {
 }
 sub shape_thread { local $in_thread = 1; threads->create(\&in_chain)->join }
 sub shape_thread_block { local $in_thread = 1; threads->create(sub { with_block { work() } })->join }
+sub shape_elsif { if (!@numbers) { return 1 }
+	elsif (work()) { return 2 }
+}
+sub shape_else { if (!@numbers) { return 1 } else {
+	work() }
+}
+sub shape_unless { unless (work()) { return 1 } return 2 }
+sub shape_format { my $old = select(FORMATTED); write; select($old) }
+sub shape_format_call { my $old = select(FORMATTED); $^ = "CALLING_TOP"; $~ = "CALLING"; write; $~ = "FORMATTED"; select($old) }
+sub shape_sort_thread { local $in_thread = 1; my @x = sort { threads->create(\&in_chain)->join; 0 } @numbers }
+sub shape_uniq_by { my @x = List::Util::reductions { work(); 1 } @numbers }
+sub shape_first_after_eval { my $x = List::Util::first { eval { 1 }; work(); 0 } @numbers }
+sub shape_first_die { my $x = eval { List::Util::first { work(); die "x" } @numbers }; return 1 }
+sub shape_sort_die { my @x = eval { sort { work(); die "x" } @numbers }; return 1 }
+sub shape_sort_last { for (1) { my @x = sort { work(); 0 } @numbers; last } return 1 }
+sub shape_sort_in_map { my @x = map { sort { work(); 0 } @numbers } 1 }
+sub shape_sort_in_place { my @x = @numbers; @x = sort { work(); 0 } @x }
+sub shape_sort_reverse { my @x = reverse sort { work(); 0 } @numbers }
+sub shape_sort_method { my @x = sort { $made->method; 0 } @numbers }
+sub shape_sort_overload { my $o = Over->new; my @x = sort { my $y = $o + 1; 0 } @numbers }
+sub shape_first_sub { my $f = \&in_chain; my $x = &List::Util::first($f, @numbers) }
+sub shape_pairfirst { my @x = List::Util::pairfirst { work(); 0 } (1, 2) }
 sub shape_utf8 { use utf8; café() }
 { use utf8; sub café { return work() } }
 
@@ -389,7 +426,7 @@ END
 sub shapes {
 	my $seconds = shift;
 	my @names = sort grep { /^shape_/ && defined &$_ } keys %main::;
-	@names = grep { !/^shape_thread/ } @names unless $Config{useithreads};
+	@names = grep { !/_thread/ } @names unless $Config{useithreads};
 	$main::file = "/tmp/otelprof-perl-$$.pl";
 	open my $f, ">", $main::file or die;
 	print $f "main::work();\n1;\n";

@@ -4,18 +4,19 @@ import threading
 import time
 
 left, right = threading.Lock(), threading.Lock()
+both = threading.Barrier(2, lambda: print("ready", flush=True))
 
 
 def one():
     with left:
-        time.sleep(0.2)
+        both.wait()
         with right:  # GUILTY
             pass
 
 
 def two():
     with right:
-        time.sleep(0.2)
+        both.wait()
         with left:  # GUILTY
             pass
 
@@ -26,7 +27,6 @@ def tick():
         time.sleep(0.01)
 
 
-print("ready", flush=True)
 threads = [threading.Thread(target=f, daemon=True) for f in (one, two, tick)]
 for t in threads:
     t.start()

@@ -3,7 +3,6 @@
  * arguments, so that two transfers in opposite directions wait for each other. */
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 struct account {
 	pthread_mutex_t lock;
@@ -12,11 +11,12 @@ struct account {
 
 static struct account savings = { PTHREAD_MUTEX_INITIALIZER, 100000 };
 static struct account checking = { PTHREAD_MUTEX_INITIALIZER, 100000 };
+static pthread_barrier_t both; /* have locked an account, and main() knows */
 
 static void transfer(struct account *from, struct account *to, long cents)
 {
 	pthread_mutex_lock(&from->lock);
-	usleep(200000);		       /* the books are written */
+	pthread_barrier_wait(&both);
 	pthread_mutex_lock(&to->lock); /* GUILTY */
 	from->cents -= cents;
 	to->cents += cents;
@@ -40,9 +40,11 @@ int main(void)
 {
 	pthread_t in, out;
 
+	pthread_barrier_init(&both, NULL, 3);
 	if (pthread_create(&in, NULL, pay_in, NULL) ||
 	    pthread_create(&out, NULL, pay_out, NULL))
 		return 1;
+	pthread_barrier_wait(&both);
 	puts("ready");
 	fflush(stdout);
 	pthread_join(in, NULL);

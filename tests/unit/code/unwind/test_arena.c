@@ -223,6 +223,15 @@ static void test_fence(void)
 	op_arena_reclaim(arena, 7 + OP_ARENA_GRACE_NS);
 	op_arena_get_stats(arena, &stats);
 	CHECK_INT(stats.grace_bytes, 0);
+	/* a fence that does not move keeps nothing for ever */
+	CHECK_OK(op_arena_alloc(arena, 64, &ref[0], &at));
+	op_arena_release(arena, ref[0], 64, 9);
+	op_arena_reclaim(arena, 9 + OP_ARENA_FENCE_NS_MAX - 1);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, 64);
+	op_arena_reclaim(arena, 9 + OP_ARENA_FENCE_NS_MAX);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, 0);
 	end(&m, arena);
 }
 

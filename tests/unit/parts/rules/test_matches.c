@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "process/target/target.h"
+#include "patient.h"
 #include "test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -77,6 +78,7 @@ static struct op_matches *begin(struct kernel *k)
 
 	memset(k, 0, sizeof(*k));
 	CHECK_INT(op_target_new("/proc", &target), 0);
+	be_patient(target);
 	CHECK_INT(op_matches_new(&(struct op_matches_config){ .target = target,
 							      .procfs_root = "/proc",
 							      .publish = publish,

@@ -15,6 +15,7 @@
 #include "process/mappings/mappings.h"
 #include "process/target/open.h"
 #include "process/target/target.h"
+#include "patient.h"
 #include "test.h"
 
 enum {
@@ -84,6 +85,7 @@ static void begin(struct op_executables *x)
 	memset(x, 0, sizeof(*x));
 	op_executables_init(x);
 	CHECK_OK(op_target_new("/proc", &x->target));
+	be_patient(x->target);
 	x->now_ns = op_clock_monotonic_ns();
 	x->realtime_offset_ns = op_clock_monotonic_offset_ns();
 }

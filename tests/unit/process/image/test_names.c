@@ -9,6 +9,7 @@
 #include "process/image/image.h"
 #include "process/image/memory_use.h"
 #include "process/target/target.h"
+#include "patient.h"
 #include "test.h"
 
 static const uint64_t S = UINT64_C(1000000000);
@@ -43,6 +44,7 @@ static void test_rest(void)
 
 	op_images_init(&x);
 	CHECK_OK(op_target_new("/proc", &t));
+	be_patient(t);
 	image = own_image(&x);
 	load(&x, t, image);
 	CHECK(image->symbols.cost_ns > 0);
@@ -81,6 +83,7 @@ static void test_names_are_given_up(void)
 
 	op_images_init(&x);
 	CHECK_OK(op_target_new("/proc", &t));
+	be_patient(t);
 	image = own_image(&x);
 	CHECK_INT(op_images_give_up_names(&x, UINT64_MAX), 0);
 	CHECK_INT(x.names_evicted, 0);
@@ -133,6 +136,7 @@ static void test_no_room(void)
 
 	op_images_init(&x);
 	CHECK_OK(op_target_new("/proc", &t));
+	be_patient(t);
 	image = own_image(&x);
 	CHECK(!op_image_load_symbols(&x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
 	CHECK_INT(asked.times, 1);

@@ -8,6 +8,7 @@
 #include "process/image/new_files.h"
 #include "process/target/open.h"
 #include "process/target/target.h"
+#include "patient.h"
 #include "test.h"
 
 struct world {
@@ -32,6 +33,7 @@ static void begin(struct world *w, const char *path, uint32_t pid)
 	*w = (struct world){ .place = { .pid = pid, .start = 4096, .end = 8192 } };
 	op_executables_init(&w->x);
 	CHECK_OK(op_target_new("/proc", &w->x.target));
+	be_patient(w->x.target);
 	CHECK_OK(op_executable_get(&w->x, &(struct op_file_key){ 0, 7, 1234, 0 }, path,
 				   &w->e));
 	op_new_files_ask(&w->x, true);

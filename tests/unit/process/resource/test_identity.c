@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "process/resource/environment.h"
 #include "process/target/target.h"
+#include "patient.h"
 #include "test.h"
 
 static void test_stat(void)
@@ -51,6 +52,7 @@ static void test_live_child(void)
 	pid_t pid;
 
 	CHECK_OK(op_target_new("/proc", &target));
+	be_patient(target);
 	CHECK(clock_gettime(CLOCK_BOOTTIME, &boot) == 0);
 	before = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
 	pid = fork();
@@ -99,6 +101,7 @@ static void test_gone_process(void)
 	struct op_stat st;
 
 	CHECK_OK(op_target_new("/proc", &target));
+	be_patient(target);
 	CHECK_INT(op_environ_read(target, 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_exe_path_read("/proc", 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_stat_read("/proc", 0x7fffffff, &st), -ENOENT);

@@ -9,6 +9,7 @@
 #include "base/macros.h"
 #include "process/target/target.h"
 #include "profile/window.h"
+#include "patient.h"
 #include "test.h"
 
 /* ---- a message ---- */
@@ -364,6 +365,7 @@ static void test_live_mapping(void)
 	int fd;
 
 	CHECK_OK(op_target_new("/proc", &target));
+	be_patient(target);
 	CHECK_INT(op_process_context_find(target, (uint32_t)getpid(), &addr), -ENOENT);
 	fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
 	CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);

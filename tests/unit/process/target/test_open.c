@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "process/target/remote.h"
 #include "process/target/target.h"
+#include "patient.h"
 #include "tools.h"
 
 enum {
@@ -209,6 +210,7 @@ static void test_no_task_outlives(void)
 	char d;
 
 	CHECK_OK(op_target_new("/proc", &t));
+	be_patient(t);
 	op_remote_init(&m, t, getpid());
 	CHECK_OK(op_memory_read(&m.memory, (uintptr_t)&c, &d, 1));
 	CHECK(d == 'x' && !t->tasks.direct);
@@ -221,6 +223,7 @@ static void init(void)
 {
 	if (!target)
 		CHECK_OK(op_target_new("/proc", &target));
+	be_patient(target);
 }
 
 static void swapped(void)

@@ -198,7 +198,7 @@ class Ends(Browse):
             os.execv(PROGRAM, [PROGRAM, 'report', *args])
         before = termios.tcgetattr(fd)
         raw, sent, status = b'', False, None
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 120
         while time.monotonic() < limit and status is None:
             if select.select([fd], [], [], 0.1)[0]:
                 try:

@@ -256,11 +256,14 @@ static void test_rows(void)
 	struct op_dotnet_row row[6];
 	size_t len = op_runtime_dotnet_rows(&bounds, &points, row);
 
-	CHECK_INT(len, 4);
+	CHECK_INT(len, 5);
 	CHECK_INT(op_runtime_dotnet_row(row, len, 0)->line, 10);
 	CHECK_INT(op_runtime_dotnet_row(row, len, 19)->line, 10);
 	CHECK_INT(op_runtime_dotnet_row(row, len, 20)->line, 15);
+	CHECK(!op_runtime_dotnet_row(row, len, 24)->approximate);
 	CHECK_INT(op_runtime_dotnet_row(row, len, 29)->line, 15);
+	CHECK(op_runtime_dotnet_row(row, len, 29)->approximate);
+	CHECK(!op_runtime_dotnet_row(row, len, 30)->approximate);
 	CHECK_INT(op_runtime_dotnet_row(row, len, 30)->line, 10);
 	CHECK_INT(op_runtime_dotnet_row(row, len, 99)->line, 16);
 	CHECK(!op_runtime_dotnet_row(row, 0, 99));
