@@ -41,6 +41,7 @@ struct doctor {
 	otelprof_doctor_fn fn;
 	void *userdata;
 	int missing;
+	bool bpf; /* bpf(2) lets this process in */
 };
 
 /* Report one row. */
@@ -103,7 +104,8 @@ static void check_bpf(struct doctor *d, bool has_it)
 	int r = has_it ? try_bpf() : 0;
 	const char *refusal = r ? op_object_refusal() : NULL;
 
-	row(d, or_missing(has_it && !r), "BPF",
+	d->bpf = has_it && !r;
+	row(d, or_missing(d->bpf), "BPF",
 	    "CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN), and a kernel that lets bpf(2) in",
 	    "nothing can be profiled", "%s",
 	    !has_it   ? "it is missing"
@@ -245,21 +247,14 @@ static void check_tracepoints(struct doctor *d, const struct op_kind *kind,
 	    refused ? "none attaches to %s" : "programs attach", refused);
 }
 
-static void check_iterator(struct doctor *d, const char *feature, const char *lost)
-{
-	libbpf_print_fn_t before = libbpf_set_print(NULL);
-	int r = try_iterator();
-
-	(void)libbpf_set_print(before);
-	row(d, or_less(r == 0), feature, "BPF iterators over the tasks: Linux 5.8", lost,
-	    r == 0 ? "one can be read" : "%s", strerror(-r));
-}
-
 /* The kinds whose hooks a kernel may lack. */
 static void check_kinds(struct doctor *d)
 {
+	libbpf_print_fn_t before = libbpf_set_print(NULL);
+	int r = try_iterator();
 	const struct op_word *word;
 
+	(void)libbpf_set_print(before);
 	for (word = op_word_kinds; word->name; word++) {
 		const struct op_kind *kind =
 			op_kind_of((uint32_t)__builtin_ctzll(word->value));
@@ -270,7 +265,9 @@ static void check_kinds(struct doctor *d)
 		(void)snprintf(lost, sizeof(lost), "it cannot be turned on: %s",
 			       word->tells);
 		if (kind->snapshot)
-			check_iterator(d, feature, lost);
+			row(d, or_less(r == 0), feature,
+			    "BPF iterators over the tasks: Linux 5.8", lost,
+			    r == 0 ? "one can be read" : "%s", strerror(-r));
 		else if (kind->hooks)
 			check_tracepoints(d, kind, feature, lost);
 	}
@@ -450,8 +447,10 @@ int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 	check_rights(&d);
 	check_btf(&d);
 	check_sampling(&d);
-	check_programs(&d);
-	check_kinds(&d);
+	if (d.bpf) {
+		check_programs(&d);
+		check_kinds(&d);
+	}
 	check_probes(&d);
 	check_kernel_names(&d);
 	check_other_processes(&d);

@@ -175,12 +175,16 @@ static inline uint64_t kind_close(struct otelprof *p)
 {
 	struct otelprof_stats s;
 	uint64_t dropped;
+	int i = 0;
 
 	CHECK_OK(otelprof_stop(p));
-	kind_drain(p);
-	CHECK_OK(otelprof_flush(p, 5000));
 	otelprof_stats_init(&s, sizeof(s));
-	CHECK_OK(otelprof_get_stats(p, &s));
+	/* on a busy machine work for a first sample takes many polls */
+	do {
+		kind_drain(p);
+		CHECK_OK(otelprof_flush(p, 5000));
+		CHECK_OK(otelprof_get_stats(p, &s));
+	} while (s.samples_pending && ++i < 100);
 	dropped = s.samples_dropped;
 	printf("  taken %llu = exported %llu + filtered %llu + dropped %llu\n",
 	       (unsigned long long)s.samples_taken,

@@ -10,7 +10,6 @@ import "C"
 
 import (
 	"errors"
-	"strings"
 	"unsafe"
 )
 
@@ -27,8 +26,7 @@ func newSettings(config *Config) (*C.struct_otelprof_settings, error) {
 		defer C.free(unsafe.Pointer(k))
 		defer C.free(unsafe.Pointer(v))
 		if C.otelprof_settings_set(s, k, v, &why) < 0 {
-			return errors.New(strings.TrimPrefix(C.GoString(&why.message[0]),
-				"otelprof_settings_set: "))
+			return errors.New(C.GoString(&why.message[0]))
 		}
 		return nil
 	})

@@ -25,7 +25,8 @@ struct otelprof;
 #define CONTROL_PATH	  CONTROL_DIRECTORY "/control"
 
 enum {
-	CONTROL_LINE_BYTES = 4096, /* of a request, with its newline */
+	CONTROL_LINE_BYTES = 4096,     /* of a request, with its newline */
+	CONTROL_REPLY_BYTES = 4 << 20, /* enough for 65,536 rules by pid */
 	/* for a client to send its line, and to receive the answer */
 	CONTROL_TIMEOUT_S = 2,
 };

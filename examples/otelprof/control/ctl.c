@@ -14,7 +14,6 @@
 enum {
 	OPTION_SOCKET = OPTION_OWN,
 	OPTION_FOR,
-	REPLY_STEP = 65536,
 };
 
 struct ctl {
@@ -71,25 +70,22 @@ static int connect_to(const char *path)
 /* Read until the end and add a NUL. The caller frees the result. NULL after a message. */
 static char *read_all(int fd)
 {
-	char *text = NULL;
+	char *text = malloc(CONTROL_REPLY_BYTES + 1);
 	size_t len = 0;
+	ssize_t n = -1;
 
-	for (;;) {
-		char *more = realloc(text, len + REPLY_STEP + 1);
-		ssize_t n;
-
-		if (!more)
-			break;
-		text = more;
-		n = read(fd, text + len, REPLY_STEP);
+	while (text && (n = read(fd, text + len, CONTROL_REPLY_BYTES + 1 - len))) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		len += n > 0 ? (size_t)n : 0;
+		if (len > CONTROL_REPLY_BYTES)
+			errno = EFBIG;
+		if (n < 0 || len > CONTROL_REPLY_BYTES)
 			break;
-		len += (size_t)n;
+	}
+	if (n == 0) {
 		text[len] = '\0';
-		if (n == 0)
-			return text;
+		return text;
 	}
 	(void)fail("the daemon's answer: %s", strerror(errno));
 	free(text);
@@ -138,19 +134,20 @@ static int ask(const struct ctl *ctl, const char *request)
 	return r;
 }
 
-/* Join the words of a rule. */
-static int ask_rule(const struct ctl *ctl, int argc, char **argv)
+/* Ask with the words as a line. @seconds: they are a rule, for so long. */
+static int ask_words(const struct ctl *ctl, const char *seconds, int argc, char **argv)
 {
 	char line[CONTROL_LINE_BYTES];
-	size_t len = (size_t)snprintf(line, sizeof(line), "rule %.16s",
-				      ctl->seconds ? ctl->seconds : "0");
+	size_t len = 0;
 	int i;
 
+	if (seconds)
+		len = (size_t)snprintf(line, sizeof(line), "rule %s ", seconds);
 	for (i = 0; i < argc && len < sizeof(line); i++)
-		len += (size_t)snprintf(line + len, sizeof(line) - len, " %s%s", argv[i],
-					i + 1 == argc ? "\n" : "");
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%c", argv[i],
+					i + 1 == argc ? '\n' : ' ');
 	if (len >= sizeof(line) || strchr(line, '\n') != line + len - 1) {
-		(void)fail("the target is too long or has a newline");
+		(void)fail("the request is too long or has a newline");
 		return usage_hint("ctl");
 	}
 	return ask(ctl, line);
@@ -159,22 +156,15 @@ static int ask_rule(const struct ctl *ctl, int argc, char **argv)
 static int request(const struct ctl *ctl, int argc, char **argv)
 {
 	const char *verb = argv[0];
-	char line[CONTROL_LINE_BYTES];
 
-	if (argc == 1 && !ctl->seconds &&
-	    (!strcmp(verb, "status") || !strcmp(verb, "rules") ||
-	     !strcmp(verb, "pause") || !strcmp(verb, "resume"))) {
-		(void)snprintf(line, sizeof(line), "%s\n", verb);
-		return ask(ctl, line);
-	}
-	if (argc == 2 && !ctl->seconds &&
-	    (!strcmp(verb, "rate") || !strcmp(verb, "remove"))) {
-		(void)snprintf(line, sizeof(line), "%s %.32s\n", verb, argv[1]);
-		return ask(ctl, line);
-	}
+	if (!ctl->seconds &&
+	    ((argc == 1 && (!strcmp(verb, "status") || !strcmp(verb, "rules") ||
+			    !strcmp(verb, "pause") || !strcmp(verb, "resume"))) ||
+	     (argc == 2 && (!strcmp(verb, "rate") || !strcmp(verb, "remove")))))
+		return ask_words(ctl, NULL, argc, argv);
 	if (argc > 1 && (!strcmp(verb, "rate") || !strcmp(verb, "include") ||
 			 !strcmp(verb, "exclude")))
-		return ask_rule(ctl, argc, argv);
+		return ask_words(ctl, ctl->seconds ? ctl->seconds : "0", argc, argv);
 	(void)fail("ctl does not know this request");
 	return usage_hint("ctl");
 }
@@ -188,17 +178,21 @@ int command_ctl(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct ctl ctl = { .path = CONTROL_PATH };
-	int c;
+	long long seconds;
+	int c, r;
 
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		if (c == 'h')
 			return help(stdout);
 		if (c == OPTION_SOCKET)
 			ctl.path = optarg;
-		else if (c == OPTION_FOR)
-			ctl.seconds = optarg;
-		else
+		else if (c != OPTION_FOR)
 			return usage_hint("ctl");
+		else if ((r = parse_number("ctl", "--for", optarg, 0, UINT32_MAX,
+					   &seconds)))
+			return r;
+		else
+			ctl.seconds = optarg;
 	}
 	if (optind == argc) {
 		(void)fail("ctl takes a request");

@@ -22,7 +22,6 @@
 
 enum {
 	BACKLOG = 8,
-	REPLY_BYTES = 4 * 1024 * 1024, /* enough for 65,536 rules by pid */
 	GROUPS_MAX = 256,
 	SOCKET_MODE = 0660,
 	DIRECTORY_MODE = 0755,
@@ -123,12 +122,12 @@ static void serve(const struct control *c, int fd)
 		send_all(c, fd, "error this is for root and the group of the socket\n");
 		return;
 	}
-	reply = malloc(REPLY_BYTES);
+	reply = malloc(CONTROL_REPLY_BYTES);
 	if (!reply) {
 		send_all(c, fd, "error there is no memory\n");
 		return;
 	}
-	control_answer(c->p, line, reply, REPLY_BYTES);
+	control_answer(c->p, line, reply, CONTROL_REPLY_BYTES);
 	send_all(c, fd, reply);
 	free(reply);
 }

@@ -47,7 +47,7 @@ struct otelprof_settings *otelprof_settings_free(struct otelprof_settings *setti
 	return NULL;
 }
 
-/* End a public call that returns @r: @why gets the sentence. */
+/* End a public call that returns @r: @why gets the sentence. @what: the place that it names, "" for none. */
 static int end(int r, struct op_log *log, const char *what,
 	       struct otelprof_error_info *why)
 {
@@ -57,6 +57,8 @@ static int end(int r, struct op_log *log, const char *what,
 		(void)op_fail(log, r, "%s: %s", what,
 			      r == -ENOMEM ? "there is no memory" : strerror(-r));
 	log->error = r;
+	if (!*what && strncmp(log->message, ": ", 2) == 0)
+		memmove(log->message, log->message + 2, strlen(log->message + 2) + 1);
 	if (why)
 		(void)op_config_give_error(log, why);
 	return r;
@@ -290,13 +292,12 @@ int otelprof_settings_read_environment(struct otelprof_settings *settings,
 int otelprof_settings_set(struct otelprof_settings *settings, const char *key,
 			  const char *value, struct otelprof_error_info *why)
 {
-	static const char WHAT[] = "otelprof_settings_set";
 	struct op_log log = { 0 };
 
 	if (is_wrong(settings, why) || !key || !value)
 		return -EINVAL;
 	begin_source(settings, true);
-	return end(set(settings, key, value, WHAT, &log), &log, WHAT, why);
+	return end(set(settings, key, value, "", &log), &log, "", why);
 }
 
 int otelprof_settings_get_config(const struct otelprof_settings *settings,

@@ -8,9 +8,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+struct debug_rights debug_rights_of_owner(const struct debug_budget *r)
+{
+	struct debug_rights own;
+
+	own.group = (gid_t)setfsgid(r->program.st_gid);
+	own.user = (uid_t)setfsuid(r->program.st_uid);
+	return own;
+}
+
+void debug_rights_return(struct debug_rights own)
+{
+	(void)setfsuid(own.user);
+	(void)setfsgid(own.group);
+}
 
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more)
 {
@@ -67,14 +83,23 @@ static int find_separate(const struct debug_budget *r, Dwfl_Module *module,
 			 char **ret_path)
 {
 	_cleanup_free_ char *real = file ? realpath(file, NULL) : NULL;
+	struct debug_rights own;
+	int fd;
 
 	if (file &&
 	    (!may_open_beside(r, file, link) ||
 	     (real && strcmp(real, file) != 0 && !may_open_beside(r, real, link))))
 		return dwfl_build_id_find_debuginfo(module, userdata, name, base, file,
 						    link, crc, ret_path);
-	return dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
-					    ret_path);
+	own = debug_rights_of_owner(r);
+	fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
+					  ret_path);
+	debug_rights_return(own);
+	/* By build id alone, and from servers, whose files go to a folder of our own. */
+	return fd >= 0 || !r->program.st_uid
+		       ? fd
+		       : dwfl_standard_find_debuginfo(module, userdata, name, base, NULL,
+						      NULL, 0, ret_path);
 }
 
 /* A file of dwz(1) is measured before libdw loads it. */

@@ -18,19 +18,20 @@ struct debug_memory {
 	bool suffices;	   /* libdw does not search for a separate file */
 };
 
-/* The debug sections of a file, from their headers. */
+/* The debug sections and all compressed ones of a file, from their headers. */
 struct debug_memory memory_of_elf(Elf *elf);
 /* The same for an open file. Returns 0, or -EINVAL if it is not an ELF file. */
 int memory_of_fd(int fd, struct debug_memory *ret);
 /* Make a copy of the file in memory with its zstd sections unpacked. Returns a
- * descriptor, or -1 if it has no such section, if they take more than @memory bytes, or
- * if they are damaged. */
+ * descriptor, or -1 if it has no such section, if they or the file take more than
+ * @memory bytes, or if they are damaged. */
 int debug_unpack(int fd, uint64_t memory);
 /* Bytes of the heap in use, or 0 if that is not known. */
 uint64_t memory_in_use(void);
 
 struct debug_budget {
 	struct op_tasks *tasks; /* open files that others chose */
+	struct stat program;	/* whose debug info it is */
 	uint64_t memory;	/* limit */
 	uint64_t mapped;	/* sections in files, and sections that were unpacked */
 	uint64_t unpacked;
@@ -41,6 +42,17 @@ struct debug_budget {
 	/* memory that would be needed with the part that did not fit */
 	uint64_t left_out;
 };
+
+/*
+ * libdw opens files by names that a program chose. It does so with the rights of who owns the program:
+ * a name that was looked at may be a link to what only root may open by now.
+ */
+struct debug_rights {
+	uid_t user;
+	gid_t group;
+};
+struct debug_rights debug_rights_of_owner(const struct debug_budget *r);
+void debug_rights_return(struct debug_rights own);
 
 /* Do these sections fit the budget? If so they count from here on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libdw loads all debug sections of a file when it opens it, and unpacks compressed
- * ones. libelf allocates the size that a section's header states. */
+ * ones, also the symbol table. libelf allocates the size that a section's header states. */
 #include "recording/lines/debug_budget.h"
 
 #include <errno.h>
@@ -40,9 +40,12 @@ static bool is_enough(const char *name)
 	       strcmp(name, "frame") == 0;
 }
 
-static void add_section(Elf_Scn *section, const GElf_Shdr *header, bool zdebug,
+static void add_section(Elf_Scn *section, const GElf_Shdr *header, const char *name,
 			struct debug_memory *ret)
 {
+	static const char plain[] = ".debug_", packed[] = ".zdebug_";
+	bool zdebug = strncmp(name, packed, sizeof(packed) - 1) == 0;
+	bool debug = zdebug || strncmp(name, plain, sizeof(plain) - 1) == 0;
 	uint64_t unpacked = zdebug ? zdebug_size(section) : 0;
 	GElf_Chdr compressed;
 
@@ -50,32 +53,27 @@ static void add_section(Elf_Scn *section, const GElf_Shdr *header, bool zdebug,
 		unpacked = compressed.ch_size;
 	if (unpacked)
 		ret->unpacked = sum_of(ret->unpacked, unpacked);
-	else if (header->sh_type != SHT_NOBITS)
+	if (!debug || header->sh_type == SHT_NOBITS)
+		return;
+	if (!unpacked)
 		ret->mapped = sum_of(ret->mapped, header->sh_size);
+	ret->suffices |= is_enough(name + (zdebug ? sizeof(packed) : sizeof(plain)) - 1);
 }
 
 struct debug_memory memory_of_elf(Elf *elf)
 {
-	static const char plain[] = ".debug_", packed[] = ".zdebug_";
 	struct debug_memory sum = { 0, 0, false };
 	Elf_Scn *section = NULL;
-	GElf_Shdr header;
 	const char *name;
+	GElf_Shdr header;
 	size_t names;
-	bool zdebug;
+	bool named = elf_getshdrstrndx(elf, &names) == 0;
 
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return sum;
 	while ((section = elf_nextscn(elf, section))) {
-		name = gelf_getshdr(section, &header)
-			       ? elf_strptr(elf, names, header.sh_name)
-			       : NULL;
-		zdebug = name && strncmp(name, packed, sizeof(packed) - 1) == 0;
-		if (!name || (!zdebug && strncmp(name, plain, sizeof(plain) - 1) != 0))
+		if (!gelf_getshdr(section, &header))
 			continue;
-		name += zdebug ? sizeof(packed) - 1 : sizeof(plain) - 1;
-		sum.suffices |= header.sh_type != SHT_NOBITS && is_enough(name);
-		add_section(section, &header, zdebug, &sum);
+		name = named ? elf_strptr(elf, names, header.sh_name) : NULL;
+		add_section(section, &header, name ? name : "", &sum);
 	}
 	return sum;
 }

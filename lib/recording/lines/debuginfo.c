@@ -99,6 +99,7 @@ int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t 
 	d->room.tasks = tasks;
 	d->room.memory = memory;
 	d->room.copy = -1;
+	(void)fstat(fd, &d->room.program);
 	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
 	unpacked = debug_unpack(fd, memory);
@@ -184,6 +185,17 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 	return debug_budget_take(&d->room, &more);
 }
 
+/* When asked for the contents of a skeleton's .dwo file, libdw opens it by name. */
+static Dwarf_Die split_unit(const struct debuginfo *d, const Dwarf_Die *skeleton)
+{
+	struct debug_rights own = debug_rights_of_owner(&d->room);
+	Dwarf_Die split = { 0 };
+
+	(void)dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL);
+	debug_rights_return(own);
+	return split;
+}
+
 /* Find the functions of the unit of @range, once: a program may have thousands of
  * units. */
 static struct unit *index_unit(struct debuginfo *d, const struct range *range)
@@ -198,10 +210,8 @@ static struct unit *index_unit(struct debuginfo *d, const struct range *range)
 	unit->die = range->die;
 	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
 	    type == DW_UT_skeleton) {
-		/* When asked for its contents, libdw opens the file. */
 		if (take_room_for_split(d, &unit->die))
-			(void)dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL,
-					    NULL, NULL);
+			split = split_unit(d, &unit->die);
 		unit->is_gone = !split.addr;
 		unit->die = split;
 	}

@@ -40,12 +40,12 @@ static bool has_zstd(Elf *elf)
 	return false;
 }
 
-static bool copy_all(int to, int from)
+static bool copy_all(int to, int from, uint64_t memory)
 {
 	struct stat st;
 	off_t at = 0;
 
-	if (fstat(from, &st) < 0)
+	if (fstat(from, &st) < 0 || (uint64_t)st.st_size > memory)
 		return false;
 	while (at < st.st_size)
 		if (sendfile(to, from, &at, (size_t)(st.st_size - at)) <= 0)
@@ -80,7 +80,7 @@ static bool unpack(int copy, const Elf64_Ehdr *file, Elf_Scn *section,
 	       pwrite(copy, &header, sizeof(header), where) == sizeof(header);
 }
 
-static bool unpack_all(int copy, Elf *elf)
+static bool unpack_all(int copy, Elf *elf, uint64_t memory)
 {
 	const Elf64_Ehdr *file = elf64_getehdr(elf);
 	Elf_Scn *section = NULL;
@@ -89,10 +89,11 @@ static bool unpack_all(int copy, Elf *elf)
 
 	if (!file || file->e_shentsize != sizeof(Elf64_Shdr))
 		return false;
+	/* The owner may change the file after its headers were added up. */
 	while ((section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, &header) &&
 		    is_zstd(section, &header, &packed) &&
-		    !unpack(copy, file, section, &packed))
+		    (packed.ch_size > memory || !unpack(copy, file, section, &packed)))
 			return false;
 	return true;
 }
@@ -114,7 +115,8 @@ int debug_unpack(int fd, uint64_t memory)
 	}
 	if (good) {
 		copy = memfd_create("otelprof-unpacked", MFD_CLOEXEC);
-		good = copy >= 0 && copy_all(copy, fd) && unpack_all(copy, elf);
+		good = copy >= 0 && copy_all(copy, fd, memory) &&
+		       unpack_all(copy, elf, memory);
 	}
 	(void)elf_end(elf);
 	return good ? OP_TAKE_FD(copy) : -1;

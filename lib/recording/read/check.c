@@ -32,7 +32,7 @@ int request_check(const void *request, size_t len, const struct request_checks *
 	if (!r)
 		r = otlp_each_sample(p, add_sample, &c);
 	if (r)
-		*ret_reason = r == -EFBIG ? "there is more than is read" : reason;
+		*ret_reason = r == -EFBIG ? "a request exceeds the limits" : reason;
 	if (!r) {
 		c.processes = p->resources.len;
 		c.functions = entries(p->functions.len);

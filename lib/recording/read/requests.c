@@ -84,20 +84,16 @@ static int say_what_it_is(const struct reading *rec)
 		rec->path);
 }
 
-/* Is the file one request without a length? Then its first byte begins a field. */
-static bool bare_request(const struct reading *rec)
+static bool begins_request(int byte)
 {
-	const uint8_t *b = rec->bytes.data;
-
-	return rec->bytes.len == LENGTH_BYTES &&
-	       (b[0] == FIELD_1_BYTES || b[0] == FIELD_2_BYTES);
+	return byte == FIELD_1_BYTES || byte == FIELD_2_BYTES;
 }
 
 /* The file is damaged here. The requests before this still count. */
 static int damaged(const struct reading *rec, const char *what)
 {
 	if (!rec->requests)
-		return fail("%s: %s, and there is none before it", rec->path, what);
+		return fail("%s: %s, and no request comes before it", rec->path, what);
 	note("%s: %s at byte %" PRIu64 "; the %" PRIu64 " requests before it are used",
 	     rec->path, what, rec->offset, rec->requests);
 	return 0;
@@ -117,11 +113,20 @@ static int read_bare(struct reading *rec, recording_fn fn, void *data)
 	if (r == -EBADMSG)
 		return say_what_it_is(rec);
 	if (r == -EFBIG)
-		return damaged(rec, "there is more than is read");
+		return damaged(rec, "a request exceeds the limits");
 	if (r < 0)
 		return fail("%s: %s", rec->path, strerror(-r));
 	rec->requests = 1;
 	return 0;
+}
+
+/* Does a request of @len bytes come next? */
+static bool is_as_long(const struct reading *rec, uint32_t len)
+{
+	struct stat st;
+
+	return fstat(fileno(rec->f), &st) == 0 && st.st_size >= (off_t)len &&
+	       begins_request(getc(rec->f));
 }
 
 /*
@@ -138,7 +143,9 @@ static int read_one(struct reading *rec, recording_fn fn, void *data,
 
 	len = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 	if (len > REQUEST_MAX_BYTES) {
-		*ret_what = rec->requests ? "there is no length of a request" : "";
+		*ret_what = is_as_long(rec, len) ? "a request has more than 64 MiB"
+			    : rec->requests	 ? "there is no length of a request"
+						 : "";
 		return -EBADMSG;
 	}
 	rec->bytes.len = 0;
@@ -153,7 +160,7 @@ static int read_one(struct reading *rec, recording_fn fn, void *data,
 	if (r == -EBADMSG)
 		*ret_what = rec->requests ? "a request cannot be read" : "";
 	else if (r == -EFBIG)
-		*ret_what = "there is more than is read";
+		*ret_what = "a request exceeds the limits";
 	return r < 0 ? r : 1;
 }
 
@@ -173,7 +180,8 @@ static int read_all(struct reading *rec, recording_fn fn, void *data)
 		if (n < LENGTH_BYTES)
 			return rec->requests ? damaged(rec, "a length is cut off")
 					     : say_what_it_is(rec);
-		if (!rec->requests && bare_request(rec))
+		/* without a length it begins with a field */
+		if (!rec->requests && begins_request(rec->bytes.data[0]))
 			return read_bare(rec, fn, data);
 		r = read_one(rec, fn, data, &what);
 		if (what)

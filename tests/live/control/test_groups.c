@@ -3,10 +3,12 @@
  * Rules by container and by pod, as filter and one by one, on live processes: one in a control
  * group that is named as containerd names it, below that of its pod, one outside.
  */
+#include <errno.h>
 #include <otelprof/otelprof.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "kind_profile.h"
 #include "on_cpu.h"
@@ -18,7 +20,7 @@ enum {
 	RATE_HZ = 199,
 	ON_CPU_MS = 500, /* of each process */
 	POLL_MS = 20,
-	WAIT_MS = 20000,
+	WAIT_MS = 60000, /* far more than it takes on a busy machine */
 	NS_PER_MS = 1000000,
 };
 
@@ -246,6 +248,64 @@ static void test_rules(void)
 	check_rule(OTELPROF_MATCH_POD, g.uid);
 }
 
+/* ---- one that restarts ---- */
+
+/* Another process in another control group of the same name. */
+static void restart(void)
+{
+	CHECK(g.inside > 0);
+	CHECK_INT(kill(g.inside, SIGKILL), 0);
+	CHECK_INT(waitpid(g.inside, NULL, 0), g.inside);
+	while (rmdir(g.container) < 0) {
+		CHECK_INT(errno, EBUSY); /* until the kernel has done with the process */
+		(void)usleep(POLL_MS * 1000);
+	}
+	CHECK_INT(mkdir(g.container, 0755), 0);
+	g.inside = spin();
+	put_in(g.container, g.inside);
+}
+
+/* The library looks for the new group several times a second. */
+static void wait_until_left_out(struct otelprof *p)
+{
+	int64_t until_ns = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)WAIT_MS * NS_PER_MS;
+	int64_t cpu_ns;
+
+	do {
+		drain(p);
+		memset(g.samples, 0, sizeof(g.samples));
+		cpu_ns = cpu_ns_of(g.inside) + (int64_t)ON_CPU_MS * NS_PER_MS;
+		while (cpu_ns_of(g.inside) < cpu_ns)
+			CHECK_OK(otelprof_poll(p, POLL_MS));
+		drain(p);
+	} while (g.samples[0] && kind_clock_ns(CLOCK_MONOTONIC) < until_ns);
+}
+
+static void check_restart(uint32_t kind, const char *text)
+{
+	struct otelprof_rule rule = { .size = sizeof(rule), .kind = kind, .text = text };
+	struct kind_profile profile;
+	struct otelprof *p = start(&profile);
+
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
+	measure(p, true, false);
+	restart();
+	measure(p, true, false);
+	rule.action = OTELPROF_RULE_EXCLUDE;
+	CHECK_OK(otelprof_set_rules(p, &rule, 1));
+	measure(p, false, true);
+	restart();
+	wait_until_left_out(p);
+	measure(p, false, true);
+	(void)kind_close(p);
+}
+
+static void test_restarts(void)
+{
+	check_restart(OTELPROF_MATCH_CONTAINER, "c0ffee00");
+	check_restart(OTELPROF_MATCH_CGROUP, g.container + strlen(g.mount));
+}
+
 static void test_no_such(void)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -271,4 +331,4 @@ static void test_no_such(void)
 }
 
 TEST_MAIN({ "set_up", set_up }, { "filter", test_filter }, { "rules", test_rules },
-	  { "no_such", test_no_such })
+	  { "restarts", test_restarts }, { "no_such", test_no_such })

@@ -399,6 +399,9 @@ static void test_bounds(void)
 	CHECK_INT(otelprof_settings_read(s, "nul", "a\0b = 1", 7, &why), -EINVAL);
 	CHECK(strstr(why.message, "NUL"));
 	free(text);
+	/* what is set has no place */
+	CHECK_INT(otelprof_settings_set(s, "rules", "exclude x", &why), -EINVAL);
+	CHECK(!strncmp(why.message, "\"exclude x\" is not a rule", 25));
 	/* arguments */
 	CHECK_INT(otelprof_settings_new(NULL), -EINVAL);
 	CHECK_INT(otelprof_settings_read(NULL, "x", "", 0, NULL), -EINVAL);

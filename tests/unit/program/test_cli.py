@@ -3,6 +3,7 @@
 
 usage: test_cli.py PROGRAM
 """
+import contextlib
 import gzip
 import json
 import os
@@ -617,6 +618,22 @@ class Export(unittest.TestCase):
                 p.terminate()
                 self.assertEqual(p.wait(30), 0)
 
+    def test_an_answer_without_an_end(self):
+        with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX) as s:
+            s.bind(os.path.join(d, 'control'))
+            s.listen()
+            with subprocess.Popen([PROGRAM, 'ctl', '--socket', os.path.join(d, 'control'), 'status'],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+                client, _ = s.accept()
+                sent = 0
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    while sent < 64 << 20:
+                        sent += client.send(b'x' * 65536)
+                client.close()
+                self.assertIn("the daemon's answer: File too large", p.communicate(timeout=60)[1])
+                self.assertEqual(p.returncode, 1)
+                self.assertLess(sent, 32 << 20)
+
     def test_control_socket(self):
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, 'control')
@@ -654,11 +671,17 @@ class Export(unittest.TestCase):
                 self.assertEqual(ctl('rate', '49').returncode, 0)
                 for wrong in (['remove', '9'], ['rate', '0'], ['rate', '1x'],
                               ['exclude', 'cgroup:/none'], ['exclude', 'pid:x'],
-                              ['exclude', 'frob:x'], ['--for', 'x', 'exclude', 'pid:1']):
+                              ['exclude', 'frob:x'], ['rate', str(2**32 + 20)]):
                     r = ctl(*wrong)
                     self.assertEqual((r.returncode, r.stdout), (1, ''), wrong)
-                    self.assertRegex(r.stderr, '^otelprof: .+\n$', wrong)
+                    self.assertRegex(r.stderr, '^otelprof: (?!otelprof_).+\n$', wrong)
+                # a number is read to its end
+                self.assertEqual(ctl('rate', '50'.zfill(60)).returncode, 0)
+                self.assertEqual(ctl('--for', '600'.zfill(60), 'exclude', 'comm:y').stdout, 'number 7\n')
+                self.assertEqual(ctl('rules').stdout.splitlines()[-1], '7 600 exclude comm:y')
                 for wrong in ([], ['frob'], ['rate'], ['status', 'x'], ['-F', '1', 'status'],
+                              ['--for', 'x', 'exclude', 'pid:1'], ['--for', str(2**32), 'exclude', 'pid:1'],
+                              ['rate', '1' * 4096],
                               ['exclude', 'pid:1\nrules']):
                     self.assertEqual(ctl(*wrong).returncode, 2, wrong)
                 # what is no line ends at its bound, and the next client is served
@@ -784,4 +807,4 @@ class Doctor(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=1)

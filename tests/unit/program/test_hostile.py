@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All commands on what others chose: names, files, recordings, signals.
 
-usage: test_hostile.py PROGRAM    (the one linked with fake_otelprof.c)
+usage: test_hostile.py PROGRAM [TEST...]    (the program linked with fake_otelprof.c)
 """
 import concurrent.futures
 import ctypes
@@ -36,6 +36,12 @@ def run(*args, mode=None, env=None, **kwargs):
     if 'input' in kwargs:
         del kwargs['stdin']
     return subprocess.run([PROGRAM, *args], env=env, stderr=subprocess.PIPE, timeout=60, **kwargs)
+
+
+def listen():
+    """Before exec: what nohup and a shell's & ignore would stay ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Case(unittest.TestCase):
@@ -277,12 +283,33 @@ class Odd(Case):
         self.assertIn(b'1 of 3 samples have neither a value nor a time', r.stderr)
         self.assertIn(b'1 of 3 samples refer to', r.stderr)
 
+    def test_the_limit_of_a_request_is_named(self):
+        for begin in (struct.pack('>I', 70 << 20) + b'\x0a', b'\x0a'):
+            with open(self.path('a.otlp'), 'wb') as f:
+                f.write(begin)
+                f.truncate(70 << 20)
+            r = self.clean([], run('report', self.path('a.otlp')))
+            self.assertEqual((r.returncode, b'more than 64 MiB' in r.stderr), (1, True), r.stderr)
+
     def test_a_number_at_the_end_of_a_name_is_no_column(self):
         q = Request()
         q.sample([q.frame('name with spaces 12')], 56)
         path = q.write(self.path('a.otlp'))
         r = run('convert', '--format', 'folded', '-o', '-', path)
         self.assertEqual(r.stdout.decode(), 'prog;name with spaces\u00a012 56\n')
+
+
+def compressed(elf, name, kind, size, content):
+    """The ELF file with a section that has @content, compressed by @kind, and states @size."""
+    elf = bytearray(elf)
+    at, count, names = struct.unpack_from('<Q', elf, 40) + struct.unpack_from('<HH', elf, 60)
+    texts = struct.unpack_from('<Q', elf, at + 64 * names + 24)[0]
+    for header in range(at, at + 64 * count, 64):
+        text = texts + struct.unpack_from('<I', elf, header)[0]
+        if elf[text:elf.index(0, text)] == name.encode():
+            struct.pack_into('<Q', elf, header + 8, struct.unpack_from('<Q', elf, header + 8)[0] | 0x800)
+            struct.pack_into('<QQ', elf, header + 24, len(elf), 24 + len(content))
+    return bytes(elf) + struct.pack('<IIQQ', kind, 0, size, 1) + content
 
 
 class Bombs(Case):
@@ -403,6 +430,32 @@ class Bombs(Case):
                     self.clean(args, run(*args))
 
 
+    def test_sections_that_state_a_size(self):
+        """Debug info of anybody's program: what a section states is not what is allocated."""
+        def tool(*args):
+            return subprocess.run(args, cwd=self.dir, check=True, capture_output=True).stdout
+        with open(self.path('a.c'), 'w', encoding='ascii') as f:
+            f.write('int main(void) { return 0; }\n')
+        tool('cc', '-g', '-nostdlib', '-static', '-Wl,-e,main,--build-id', '-o', 'plain', 'a.c')
+        with open(self.path('plain'), 'rb') as f:
+            plain = f.read()
+        build_id = tool('readelf', '-n', 'plain').decode().split('Build ID: ')[1].split()[0]
+        # A frame of zstd: one block, 128 KiB of one byte.
+        frame = b'\x28\xb5\x2f\xfd\xa0' + struct.pack('<I', 1 << 17) + struct.pack('<I', 1 << 20 | 3)[:3] + b'A'
+        for name in ('.comment', '.symtab', '.debug_str'):
+            for kind, size in ((2, 2**64 - 1), (2, 2**64 - 2**16), (2, 1 << 17), (1, 1 << 40)):
+                with open(self.path('a'), 'wb') as f:
+                    f.write(compressed(plain, name, kind, size, frame))
+                os.chmod(self.path('a'), 0o755)
+                q = Request(**{'process.executable.path': self.path('a')})
+                q.sample([q.frame(module='a', build_id=build_id)])
+                args = ['report', '--no-lines-cache', '--lines-memory', '64', q.write(self.path('a.otlp'))]
+                with self.subTest(name=name, kind=kind, size=size):
+                    r = self.clean(args, run(*args))
+                    self.assertEqual(r.returncode, 0, r.stderr)
+                    self.assertEqual(b'more than 64 MiB' in r.stderr, size > 1 << 20, r.stderr)
+
+
 class Table(Case):
     """Every command that reads a file, on every kind of file: one clean sentence, soon."""
 
@@ -486,28 +539,40 @@ class Table(Case):
             return False
         return True
 
+    def end_at_ten_moments(self, args, out):
+        """What the file holds after a run to the end, and after a signal at each moment."""
+        began = time.monotonic()
+        self.assertEqual(run(*args).returncode, 0, args)
+        usual, left = time.monotonic() - began, []
+        for moment in range(11):
+            with open(out, 'rb') as f:
+                left.append(f.read())
+            if moment == 10:
+                return left
+            with open(out, 'wb') as f:
+                f.write(b'old')
+            p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                                 preexec_fn=listen)
+            time.sleep(usual * moment / 9)
+            p.send_signal((signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)[moment % 4])
+            p.wait(120)
+
     def test_a_file_is_old_or_new_whatever_ends_the_writer(self):
-        unnamed = self.unnamed()
         q = Request()
         for i in range(3000):
             q.sample([q.frame('f%d' % i), q.frame('g%d' % (i % 7))], i)
         big = q.write(self.path('big.otlp'))
-        out = self.path('out.json')
-        began = time.monotonic()
-        self.assertEqual(run('convert', '--format', 'speedscope', '-o', out, big).returncode, 0)
-        usual = time.monotonic() - began
-        for moment in range(10):
-            with open(out, 'w', encoding='ascii') as f:
-                f.write('{"old":1}')
-            p = subprocess.Popen([PROGRAM, 'convert', '--format', 'speedscope', '-o', out, big],
-                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            time.sleep(usual * moment / 9)
-            p.send_signal((signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)[moment % 4])
-            p.wait(120)
-            with open(out, encoding='utf-8') as f:
-                self.assertTrue(set(json.load(f)) & {'old', 'shared'}, moment)
-            if unnamed:
-                self.assertEqual([f for f in os.listdir(self.dir) if f.endswith('.tmp')], [], moment)
+        outs = [self.path('out' + end) for end in ('.otlp', '.folded', '.html', '.json', '2.html')]
+        table = [writers(out, big)[i] for i, out in enumerate(outs[:3])]
+        table += [['convert', '--format', 'speedscope', '-o', outs[3], big], ['record', '-q', '-d', '0.3', '-o', outs[4]]]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for args, (whole, *left) in zip(table, pool.map(self.end_at_ten_moments, table, outs)):
+                for moment, got in enumerate(left):
+                    # the page of a recording has the time that it took
+                    whole = got if args[0] == 'record' and got.endswith(b'</html>\n') else whole
+                    self.assertIn(got, (b'old', whole), (args, moment))
+        if self.unnamed():
+            self.assertEqual([f for f in os.listdir(self.dir) if f.endswith('.tmp')], [])
 
     def test_nothing_is_left_of_what_was_not_finished(self):
         """Those that wait for the end of their input are killed while they do."""
@@ -517,7 +582,7 @@ class Table(Case):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
             for args in writers(self.path('out'), self.path('fifo')):
                 p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                                     preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+                                     preexec_fn=listen)
                 with open(self.path('fifo'), 'wb'):  # it reads by now
                     p.send_signal(number)
                     p.wait(120)
@@ -526,8 +591,7 @@ class Table(Case):
 
 class Signals(Case):
     def start(self, *args, **kwargs):
-        # what nohup ignores would stay ignored
-        kwargs.setdefault('preexec_fn', lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        kwargs.setdefault('preexec_fn', listen)
         p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                              env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
         self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))
@@ -659,6 +723,33 @@ class Paths(Case):
             r = run('report', '--symbols', folder, '--no-lines-cache', recorded)
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertFalse(opened(), pipe)
+
+    @unittest.skipIf(os.geteuid(), 'makes files of others')
+    def test_debug_info_is_opened_with_the_rights_of_the_program_s_owner(self):
+        os.chmod(self.dir, 0o755)
+        for split in (False, True):
+            folder = self.path('split' if split else 'beside')
+            os.mkdir(folder)
+            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
+                f.write('int main(void) { return 0; }\n')
+
+            def tool(*args):
+                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout.decode()
+            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
+            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
+            if not split:
+                tool('objcopy', '--only-keep-debug', 'a', 'a.debug')
+                tool('strip', 'a')
+            build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
+            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
+            q.sample([q.frame(module='a', build_id=build_id)])
+            recorded = q.write(self.path('a.otlp'))
+            os.chmod(os.path.join(folder, 'a.dwo' if split else 'a.debug'), 0o600)
+            for owner, there in ((NOBODY, False), (0, True)):
+                os.chown(os.path.join(folder, 'a'), owner, owner)
+                r = run('report', '--format', 'json', '--symbols', folder, '--no-lines-cache', recorded)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertEqual({'"line": 1' in str(r.stdout)}, {there}, (split, owner, r.stdout))
 
     def test_an_argument_is_no_device(self):
         os.mkfifo(self.path('fifo'))
@@ -815,4 +906,4 @@ class Namesakes(Case):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=1)

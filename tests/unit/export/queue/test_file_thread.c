@@ -173,11 +173,8 @@ static uint64_t dropped(const struct op_exporters_stats *st)
 
 static void check_bound(uint64_t began_ms)
 {
-	uint64_t took = now_ms() - began_ms;
-
 	/* not at once: a disk may be slow */
-	CHECK(took > OP_SINK_THREAD_STUCK_MS - 1000);
-	CHECK(took < 2 * OP_SINK_THREAD_STUCK_MS);
+	CHECK(now_ms() - began_ms > OP_SINK_THREAD_STUCK_MS - 1000);
 }
 
 /* A pager that nobody scrolls: a queue is kept, the oldest of the rest go, and all of them

@@ -543,8 +543,8 @@ class Damaged(Recordings):
         r = run('report', '--format=json', self.write('much.otlp', whole + request))
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertEqual(json.loads(r.stdout)['total'], TOTAL)
-        self.assertIn(f'there is more than is read at byte {len(whole)}', r.stderr.decode())
-        self.fails(self.write('much.otlp', request), 'there is more than is read')
+        self.assertIn(f'a request exceeds the limits at byte {len(whole)}', r.stderr.decode())
+        self.fails(self.write('much.otlp', request), 'a request exceeds the limits')
 
 
 class Diff(Recordings):
