@@ -47,7 +47,7 @@ enum {
 	OP_LJ_SEARCH = 1 << 4,	 /* C frames are aligned to 16 */
 	OP_LJ_SEARCH_MASK = 0xfff0,
 	OP_LJ_SEARCH_MAX = 2048,
-	OP_LJ_IS_FOUND = 1 << 16, /* the C frame; OP_LJ_BASE is of the innermost frame */
+	OP_LJ_IS_FOUND = 1 << 16, /* the C frame; OP_LJ_BASE is the innermost frame's */
 	OP_LJ_IS_READ = 1 << 17,  /* the innermost frame is the one at hand */
 	OP_LJ_IS_SEARCHED = 1 << 18, /* the C frame is above sp */
 	OP_LJ_IS_WHOLE = 1 << 19,    /* the registers are the interpreter's */

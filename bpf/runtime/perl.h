@@ -297,7 +297,7 @@ static __always_inline __u32 op_pl_keep(struct op_unwind *u, __u64 file)
 	return (__u32)(id >> 32);
 }
 
-/* Push a frame of @kind at the COP at hand. @guard and @name are of a sub. Returns 0 or -1. */
+/* Push a frame of @kind at the COP at hand. @guard and @name describe a sub. Returns 0 or -1. */
 static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 name,
 				      __u32 guard)
 {

@@ -54,7 +54,7 @@ struct op_target {
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
 	struct op_map64 slow;  /* pid -> until when the child reads, in ms */
-	uint64_t deadline_ns;  /* these two are of tests alone another than above */
+	uint64_t deadline_ns;  /* only tests change this and the next one */
 	uint64_t wait_max_ns;
 	uint64_t may_wait_ns;
 	uint64_t filled_ns; /* when may_wait_ns was last updated */

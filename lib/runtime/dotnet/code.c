@@ -46,7 +46,7 @@ static int find_fragment(const struct op_memory *memory, uint64_t ranges, uint64
 	return -ENOENT;
 }
 
-/* The last method in the map's word @w, which is of the code at @begin, that begins at or before
+/* The last method in the map's word @w, in the code at @begin, that begins at or before
  * @addr. 0: none. */
 static uint64_t last_method(uint32_t w, uint64_t base, uint64_t begin, uint64_t addr)
 {

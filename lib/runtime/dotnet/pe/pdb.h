@@ -42,8 +42,8 @@ struct op_dotnet_points {
 	size_t cap;
 };
 
-/* Open the PDB of @size bytes at address 0, which must have the @id. Returns 0; -ESTALE if it is
- * of another image; -EBADMSG; or an error of reading. */
+/* Open the PDB of @size bytes at address 0, which must have the @id. Returns 0, -ESTALE if it
+ * belongs to another image, -EBADMSG, or an error of reading. */
 int op_runtime_dotnet_pdb(const struct op_memory *memory, uint64_t size,
 			  const uint8_t id[OP_DOTNET_PDB_ID_BYTES],
 			  struct op_dotnet_pdb *ret);

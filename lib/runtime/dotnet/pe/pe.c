@@ -195,7 +195,7 @@ int op_runtime_dotnet_pe_ready(const struct op_dotnet_pe *pe, uint32_t type,
 	return error;
 }
 
-/* The CodeView record of @size bytes at @at: RSDS, the id but for the time stamp, 4 bytes more, and
+/* The CodeView record of @size bytes at @at: RSDS, the id without the time stamp, 4 bytes more, and
  * the path at which the compiler wrote the PDB. */
 static int read_codeview(const struct op_dotnet_pe *pe, uint64_t at, uint32_t size,
 			 uint8_t ret_id[16], char ret_name[OP_DOTNET_PDB_NAME_MAX])
