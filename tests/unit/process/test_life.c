@@ -338,6 +338,9 @@ static void test_copy_takes_a_place(void)
 	CHECK_STR(world_name(&w, world_frames(&w) - 1),
 		  "[unwind error: native_no_mapping]");
 	world_deinit(&w);
+	free((char *)first.path);
+	free((char *)second.path);
+	free((char *)other.path);
 }
 
 static void test_exit_keeps_for_late_records(void)

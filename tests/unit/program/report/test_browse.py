@@ -194,6 +194,8 @@ class Ends(Browse):
         if not pid:
             os.chdir(self.folder)
             os.environ.update(TERM='xterm', LC_ALL='C.UTF-8')
+            for ignored in (signal.SIGINT, signal.SIGHUP):  # in the background, under nohup
+                signal.signal(ignored, signal.SIG_DFL)
             time.sleep(0.2)
             os.execv(PROGRAM, [PROGRAM, 'report', *args])
         before = termios.tcgetattr(fd)
