@@ -16,18 +16,18 @@ enum {
 	/* pid, tid; time; cpu and padding: as our sample_type selects */
 	SAMPLE_ID_BYTES = 24,
 	SAMPLE_ID_TIME = 8, /* offset of the time */
+	MMAP_BYTES = 48,    /* what read_mmap() reads */
 };
 
 /* How much newer a record may be than the clock that was read before it. */
 static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
 
-static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r,
-		    uint64_t time_ns)
+/* The part of a PERF_RECORD_MMAP2 that all have, up to the inode. It fails if it wraps. */
+static struct op_mmap_event read_mmap(struct op_reader *r)
 {
-	struct op_mmap_event e = { .time_ns = time_ns };
+	struct op_mmap_event e = { .pid = op_read_u32(r) };
 	uint64_t len;
 
-	e.pid = op_read_u32(r);
 	e.tid = op_read_u32(r);
 	e.start = op_read_u64(r);
 	len = op_read_u64(r);
@@ -35,11 +35,21 @@ static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r,
 	e.dev_major = op_read_u32(r);
 	e.dev_minor = op_read_u32(r);
 	e.inode = op_read_u64(r);
+	r->failed |= __builtin_add_overflow(e.start, len, &e.end);
+	return e;
+}
+
+static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r,
+		    uint64_t time_ns)
+{
+	struct op_mmap_event e = read_mmap(r);
+
+	e.time_ns = time_ns;
 	e.generation = op_read_u64(r);
 	e.writable = op_read_u32(r) & PROT_WRITE;
 	op_read_skip(r, 4); /* flags */
 	e.path = op_read_cstr(r);
-	if (r->failed || !e.path || __builtin_add_overflow(e.start, len, &e.end))
+	if (r->failed || !e.path)
 		return;
 	sink->on_mmap(sink->ctx, &e);
 }
@@ -140,29 +150,23 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	return e->next_ns <= c->sideband.drained_ns;
 }
 
-/* The fixed part of a PERF_RECORD_MMAP2, behind its header. */
-struct mapped {
-	uint32_t pid, tid;
-	uint64_t start, len, offset;
-	uint32_t dev_major, dev_minor;
-	uint64_t inode;
-};
-
 /* May the record at @at have put a file of number @inode into [start, end)? */
 static bool may_map(const uint8_t *ring, uint64_t at,
 		    const struct perf_event_header *header, uint64_t start, uint64_t end,
 		    uint64_t inode)
 {
-	struct mapped m;
+	uint8_t bytes[MMAP_BYTES];
+	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	struct op_mmap_event e;
 
 	if (header->type == PERF_RECORD_LOST)
 		return true;
 	if (header->type != PERF_RECORD_MMAP2 ||
-	    header->size < sizeof(*header) + sizeof(m))
+	    header->size < sizeof(*header) + sizeof(bytes))
 		return false;
-	copy_out(ring, at + sizeof(*header), &m, sizeof(m));
-	return m.inode == inode && m.start < end &&
-	       (m.start >= start || m.len > start - m.start);
+	copy_out(ring, at + sizeof(*header), bytes, sizeof(bytes));
+	e = read_mmap(&r);
+	return !r.failed && e.inode == inode && e.start < end && e.end > start;
 }
 
 static bool map_waits_on(const struct op_capture *c,

@@ -216,3 +216,59 @@ void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_
 	proc->vain_looks = 0;
 	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
 }
+
+bool op_proc_replaces(const struct op_proc *proc)
+{
+	return proc->replaces;
+}
+
+struct op_proc_view op_proc_view_now(const struct op_proc *proc)
+{
+	return (struct op_proc_view){ .program = proc->program,
+				      .mappings = proc->mappings,
+				      .changes = &proc->changes,
+				      .change_number = proc->changes.number };
+}
+
+bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
+			    struct op_proc_view *ret)
+{
+	const struct op_generation *g = op_generation_find(proc, number);
+
+	if (!g)
+		return false;
+	*ret = (struct op_proc_view){ .program = g->program,
+				      .mappings = g->mappings,
+				      .changes = &g->proc->changes,
+				      .change_number = g->change_number };
+	return true;
+}
+
+struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
+				    const struct op_mappings **ret_before)
+{
+	const struct op_generation *g;
+	struct op_proc_view view;
+
+	*ret_before = NULL;
+	while (proc->same_pid && proc->born_ns > time_ns)
+		proc = proc->same_pid;
+	view = op_proc_view_now(proc);
+	/* from the newest to the oldest */
+	for (g = proc->older; g; g = g->older) {
+		if (view.program->since_ns > time_ns) {
+			view.program = g->program;
+			view.mappings = g->mappings;
+			view.change_number = g->change_number;
+		} else if (g->program != view.program) {
+			*ret_before = g->mappings;
+			break;
+		}
+	}
+	return view;
+}
+
+op_ref op_proc_view_published_now(const struct op_proc *proc)
+{
+	return proc->current ? proc->current->process : 0;
+}

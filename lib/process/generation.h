@@ -10,9 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op_user_types.h"
+
+struct op_changes;
 struct op_generation;
+struct op_mappings;
 struct op_proc;
 struct op_processes;
+struct op_program;
 
 /* Would a new generation of @proc be equal to the current one? */
 bool op_generation_is_current(const struct op_processes *p, const struct op_proc *proc);
@@ -44,5 +49,29 @@ struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t nu
 /* What @proc has mapped at [@start, @end) since @time_ns is not what was there before. */
 void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
 			   uint64_t end, uint64_t time_ns);
+
+/* A process at one time: its program, and the mappings that it had. */
+struct op_proc_view {
+	struct op_program *program;
+	struct op_mappings *mappings;
+	const struct op_changes *changes; /* of the process */
+	uint32_t change_number;		  /* op_changes.number of the mappings */
+};
+
+/* Has @proc put one thing into the place of another, or taken one away? */
+bool op_proc_replaces(const struct op_proc *proc);
+
+/* The process as it is now. */
+struct op_proc_view op_proc_view_now(const struct op_proc *proc);
+/* The process as it was published under @number. Returns false if that is no longer
+ * kept. */
+bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
+			    struct op_proc_view *ret);
+/* The process as it was at @time_ns if that is known, otherwise as it is now.
+ * *@ret_before: the mappings of the program that ran before that one, or NULL. */
+struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
+				    const struct op_mappings **ret_before);
+/* The struct op_process that is published now, in the arena; 0: none. */
+op_ref op_proc_view_published_now(const struct op_proc *proc);
 
 #endif

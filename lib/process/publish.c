@@ -309,7 +309,9 @@ static uint32_t runtimes_like(const struct op_processes *p, struct op_executable
 	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	size_t i;
 
-	for (i = 0; i < len && !e->like_known; i++)
+	if (e->like_known)
+		return e->like;
+	for (i = 0; i < len; i++)
 		if (!(p->config.runtimes_off & UINT64_C(1) << ops[i]->id) &&
 		    op_runtime_looks_like(ops[i], e->path))
 			e->like |= UINT32_C(1) << ops[i]->id;

@@ -461,8 +461,7 @@ int op_registry_rescan(struct op_processes *p, struct op_proc *proc)
 static bool explains(const struct op_proc *proc, const struct op_look *look)
 {
 	if (look->pc)
-		return op_mappings_find_room(proc->mappings, look->pc) ||
-		       op_mappings_find_room(proc->mappings, look->pc - 1);
+		return op_mappings_has_pc(proc->mappings, look->pc);
 	return look->code_pages &&
 	       !op_registry_differs(proc, look->code_pages, look->time_ns);
 }
@@ -548,60 +547,4 @@ struct op_proc *op_registry_of_record(struct op_processes *p,
 	new = op_registry_learn(p, record->pid);
 	/* Making room may have freed the process that ended. */
 	return new ? new : op_registry_find(p, record->pid);
-}
-
-bool op_proc_replaces(const struct op_proc *proc)
-{
-	return proc->replaces;
-}
-
-struct op_proc_view op_proc_view_now(const struct op_proc *proc)
-{
-	return (struct op_proc_view){ .program = proc->program,
-				      .mappings = proc->mappings,
-				      .changes = &proc->changes,
-				      .change_number = proc->changes.number };
-}
-
-bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
-			    struct op_proc_view *ret)
-{
-	const struct op_generation *g = op_generation_find(proc, number);
-
-	if (!g)
-		return false;
-	*ret = (struct op_proc_view){ .program = g->program,
-				      .mappings = g->mappings,
-				      .changes = &g->proc->changes,
-				      .change_number = g->change_number };
-	return true;
-}
-
-struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
-				    const struct op_mappings **ret_before)
-{
-	const struct op_generation *g;
-	struct op_proc_view view;
-
-	*ret_before = NULL;
-	while (proc->same_pid && proc->born_ns > time_ns)
-		proc = proc->same_pid;
-	view = op_proc_view_now(proc);
-	/* from the newest to the oldest */
-	for (g = proc->older; g; g = g->older) {
-		if (view.program->since_ns > time_ns) {
-			view.program = g->program;
-			view.mappings = g->mappings;
-			view.change_number = g->change_number;
-		} else if (g->program != view.program) {
-			*ret_before = g->mappings;
-			break;
-		}
-	}
-	return view;
-}
-
-op_ref op_proc_view_published_now(const struct op_proc *proc)
-{
-	return proc->current ? proc->current->process : 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of processes: it adds, changes and ends them, and tells what each was at an
- * earlier time. */
+/* The table of processes: it adds, changes and ends them. */
 #ifndef OP_PROCESS_REGISTRY_H
 #define OP_PROCESS_REGISTRY_H
 
@@ -10,11 +9,8 @@
 #include "op_user_types.h"
 #include "process/processes.h"
 
-struct op_changes;
-struct op_mappings;
 struct op_proc;
 struct op_processes;
-struct op_program;
 
 /* The newest process with that pid, alive or ended; or NULL. */
 struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid);
@@ -69,29 +65,5 @@ struct op_proc *op_registry_of_record(struct op_processes *p,
 /* Call @fn for each living process; it must not add or remove any. */
 void op_registry_each(struct op_processes *p,
 		      void (*fn)(struct op_processes *p, struct op_proc *proc));
-
-/* A process at one time: its program, and the mappings that it had. */
-struct op_proc_view {
-	struct op_program *program;
-	struct op_mappings *mappings;
-	const struct op_changes *changes; /* of the process */
-	uint32_t change_number;		  /* op_changes.number of the mappings */
-};
-
-/* Has @proc put one thing into the place of another, or taken one away? */
-bool op_proc_replaces(const struct op_proc *proc);
-
-/* The process as it is now. */
-struct op_proc_view op_proc_view_now(const struct op_proc *proc);
-/* The process as it was published under @number. Returns false if that is no longer
- * kept. */
-bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
-			    struct op_proc_view *ret);
-/* The process as it was at @time_ns if that is known, otherwise as it is now.
- * *@ret_before: the mappings of the program that ran before that one, or NULL. */
-struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
-				    const struct op_mappings **ret_before);
-/* The struct op_process that is published now, in the arena; 0: none. */
-op_ref op_proc_view_published_now(const struct op_proc *proc);
 
 #endif

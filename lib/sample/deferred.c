@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "process/evict.h"
+#include "process/generation.h"
 #include "process/mappings/mappings.h"
 #include "process/program.h"
 #include "process/publish.h"
@@ -330,10 +331,7 @@ static int finish_live(struct walk *w)
  * such as after mremap(2). */
 static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
 {
-	const struct op_mappings *mappings = op_proc_view_now(proc).mappings;
-
-	return pc && !op_mappings_find_room(mappings, pc) &&
-	       !op_mappings_find_room(mappings, pc - 1);
+	return pc && !op_mappings_has_pc(op_proc_view_now(proc).mappings, pc);
 }
 
 /* Is @pc in no known mapping, and were the maps of @proc read now? Returns 1, 0, or -EINPROGRESS if

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "process/generation.h"
 #include "process/program.h"
-#include "process/registry.h"
 #include "sample/deferred.h"
 #include "sample/state.h"
 

@@ -25,6 +25,7 @@
 #include "parts/goroutines/visit.h"
 #include "parts/goroutines/waits.h"
 #include "parts/parts.h"
+#include "process/generation.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"

@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "process/generation.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"

@@ -7,11 +7,12 @@
 #include "base/io.h"
 #include "code/elf/file.h"
 #include "code/elf/gopclntab.h"
+#include "process/generation.h"
 #include "process/image/executable.h"
 #include "process/mappings/mappings.h"
+#include "process/processes.h"
 #include "process/program.h"
 #include "process/publish.h"
-#include "process/registry.h"
 #include "runtime/go/go.h"
 
 /* The mapping of the program's own code, which is the lowest one of its executable.

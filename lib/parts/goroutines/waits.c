@@ -5,9 +5,9 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "process/generation.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/registry.h"
 
 enum {
 	TURN_PARTS = 4, /* a slice's share of a poll */

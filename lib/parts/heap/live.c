@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "parts/heap/thin.h"
+#include "process/generation.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/registry.h"

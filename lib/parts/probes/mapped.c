@@ -8,6 +8,7 @@
 #include "base/allowance.h"
 #include "base/io.h"
 #include "parts/parts.h"
+#include "process/generation.h"
 #include "process/image/new_files.h"
 #include "process/mappings/mappings.h"
 #include "process/processes.h"

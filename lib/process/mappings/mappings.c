@@ -103,6 +103,12 @@ struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 	return NULL;
 }
 
+bool op_mappings_has_pc(const struct op_mappings *mappings, uint64_t pc)
+{
+	return op_mappings_find_room(mappings, pc) ||
+	       op_mappings_find_room(mappings, pc - 1);
+}
+
 const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,
 						const char *prefix)
 {

@@ -80,6 +80,8 @@ struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t
 /* The same, or the mapping whose room holds @addr. */
 struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 					 uint64_t addr);
+/* Is @pc, or the call before it, in a mapping or its room? */
+bool op_mappings_has_pc(const struct op_mappings *mappings, uint64_t pc);
 
 /* The first mapping of a file whose base name begins with @prefix, or NULL. */
 const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappings,

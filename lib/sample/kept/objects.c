@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "process/generation.h"
 #include "process/mappings/runtimes.h"
 #include "process/program.h"
 #include "process/registry.h"
