@@ -11,8 +11,7 @@
 #include "bpf/walk/registers.h"
 
 enum {
-	OP_COPY_BYTES =
-		16, /* MAX_UINSN_BYTES: of the copy, with room for the pc after it */
+	OP_COPY_BYTES = 16,	  /* MAX_UINSN_BYTES: of the copy, and the pc after it */
 	OP_TRAMPOLINE_BYTES = 64, /* at most, of the trampoline of returns */
 	OP_TRAMPOLINE_STACK = 24, /* what it pushes at most */
 };

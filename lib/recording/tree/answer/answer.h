@@ -96,6 +96,7 @@ struct answer {
 	size_t ran;	      /* threads that worked */
 	size_t idle_threads; /* threads that only waited for work, while others did not */
 	int64_t idle;	     /* their part of the values */
+	bool idle_waits;     /* of locks: `idle` is the part that is for no lock */
 	double waited; /* share of the others' time in which they waited, in per cent */
 	double cpus;   /* CPUs used; < 0: not recorded */
 	double seconds;
