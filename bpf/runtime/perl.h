@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The Perl step. An interpreter's contexts stand in arrays, the newest one last; each array belongs
- * to a PERL_SI, which leads to the one before. One C activation of the run loop runs a group of
- * them: down to the sub (or string eval) that C code called, which returns to no op, or to the
- * bottom of a sort's PERL_SI. So native and Perl frames appear in their true order. A step looks
- * at one context.
+ * The Perl step. An interpreter's contexts are in arrays, the newest last. Each array
+ * belongs to a PERL_SI, which leads to the one before. One C activation of the run loop
+ * runs a group of contexts. A group ends with the sub (or string eval) that C code
+ * called, which returns to no op, or at the bottom of a sort's PERL_SI. So native and
+ * Perl frames appear in their true order. Each step reads one context.
  *
  * The contexts and the activations do not change at the same moment, and two kinds of C code keep
  * the context of a sub that they call time and again: sort, and MULTICALL (List::Util, (?{})).

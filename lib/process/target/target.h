@@ -65,7 +65,7 @@ int op_target_new(const char *procfs_root, struct op_target **ret);
 struct op_target *op_target_free(struct op_target *t);
 OP_DEFINE_CLEANUP(struct op_target *, op_target_free)
 
-/* Call this now and then: it ends idle tasks and closes idle descriptors. */
+/* Call this now and then: it ends idle tasks. */
 void op_target_rest(struct op_target *t, uint64_t now_ns);
 
 /* Might a program of this host serve pages or files? If so, nothing is read directly. */
