@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the prose of the documents: words, semicolons, sentences, banned words. The banned words
-may not be in strings of C code and comments of public headers either, and in few other comments.
+"""Measures the prose of the documents: words, semicolons, sentences, banned words. Banned words are
+also refused in strings of C code, in comments of public headers, and in other comments.
 
     words.py ROOT [--list]
 
---list prints each page, and each banned word with its place. Ends with 1 where a figure is above
-its bound. A bound is what the tree has: lower it with the text, and do not raise it.
+--list prints each page, each long sentence and each banned word. Ends with 1 if a figure is above
+its bound. Lower a bound together with the text, and never raise it.
 """
 import pathlib
 import re
@@ -15,10 +15,11 @@ import sys
 from links import blank_code
 from source import blank, line_of, tracked
 
-# What the documents may have in all.
+# Bounds of all documents.
 WORDS_MAX = 60000
 SEMICOLONS_MAX = 0.5  # per 1,000 words
 SENTENCE_MAX = 11  # median of words
+LONG = 25  # words: a longer sentence is split
 BANNED_MAX = 0
 HEADER_LINES_MAX = 950  # of all public headers
 COMMENTS_MAX = 2  # comments of lib, bpf and examples with a banned word
@@ -34,26 +35,48 @@ PARTS = [("README", r"README\.md$"), ("changes", r"CHANGELOG\.md$"),
 
 
 def prose(text):
-    """@text without code, tables' rules, links' targets, comments (scdoc's too) and headings."""
-    text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.S)
-    text = blank_code(re.sub(r"<!--.*?-->", lambda m: re.sub(r"[^\n]", " ", m.group()), text,
-                             flags=re.S))
-    text = re.sub(r"\]\([^)]*\)", "]", text)
-    return re.sub(r"^(#.*|[|\s:-]+|\t*; .*)$", lambda m: " " * len(m.group()), text, flags=re.M)
+    """@text without code, tables' rules, links' targets, comments (scdoc's too) and headings. A piece
+    of code in a line counts as one word."""
+    text = re.sub(r"^---\n.*?\n---\n", blanked, text, flags=re.S)
+    text = re.sub(r"<!--.*?-->", blanked, text, flags=re.S)
+    text = re.sub(r"(?<![`\\])`[^`\n]+`", lambda m: "X" + " " * (len(m.group()) - 1), text)
+    text = re.sub(r"\]\([^)]*\)", "]", blank_code(text))
+    return re.sub(r"^(#.*|[|\s:-]+|\t*; .*)$", blanked, text, flags=re.M)
+
+
+def blanked(match):
+    return re.sub(r"[^\n]", " ", match.group())
 
 
 def words_of(text):
     return re.findall(r"[A-Za-z][\w'’/.-]*", text)
 
 
+def blocks_of(text):
+    """(line, text) of paragraphs, points of lists and terms of man pages. Rows of tables and code by
+    indentation are none."""
+    block, begin, indent = [], 1, 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        tabs = len(line) - len(line.lstrip("\t"))
+        apart = not line.strip() or line.lstrip().startswith("|")
+        if block and (apart or tabs != indent or block[-1].endswith("++") or
+                      re.match(r"\s*(?:[-*]|\d+\.)\s", line)):
+            yield begin, " ".join(block)
+            block = []
+        if apart or not block and line.startswith("    "):
+            continue
+        if not block:
+            begin, indent = number, tabs
+        block.append(line)
+
+
 def sentences_of(text):
-    """Sentences of paragraphs and of points of lists. Rows of tables are none."""
-    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)", text):
-        lines = [line for line in block.splitlines() if not line.lstrip().startswith("|")]
-        for sentence in re.split(r"(?<=[.?!])[\s*)]+(?=[A-Z*\[])", " ".join(lines)):
+    """(line, number of words, text) of each sentence; the line is that of its block."""
+    for line, block in blocks_of(text):
+        for sentence in re.split(r"(?<=[.?!])[\s*)]+(?=[A-Z*_(\[])", block):
             length = len(words_of(sentence))
             if length > 2:
-                yield length
+                yield line, length, " ".join(sentence.split())
 
 
 class Page:
@@ -63,7 +86,10 @@ class Page:
         self.words = len(text.split())
         self.prose = len(words_of(plain))
         self.semicolons = plain.count(";")
-        self.sentences = list(sentences_of(plain))
+        sentences = list(sentences_of(plain))
+        self.sentences = [length for _, length, _ in sentences]
+        self.long = ["%s:%d: %d words: %s" % (path, *found) for found in sentences
+                     if found[1] > LONG]
         self.banned = [("%s:%d" % (path, line_of(plain, m.start())), m.group())
                        for m in BANNED.finditer(plain)]
 
