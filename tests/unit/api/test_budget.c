@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rate that a budget of CPU time asks for, on a machine of this test's own: what a sample
- * costs changes, and a part of the cost comes once a window.
+ * The rate that a budget of CPU time sets, on a simulated machine. The cost of a sample
+ * changes, and a part of the cost comes once a window.
  */
 #include "api/budget.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations as text: what each key sets, what is refused and in which words, which source
- * wins. Values are known by the text that is written here. */
+/* Configurations as text: the field that each key sets, the sentence of each refusal, and
+ * the source that wins. The texts here fix the expected values. */
 #include <otelprof/otelprof.h>
 
 #include "api/settings/config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that wait for CPU time are neither lost at a stop nor left in a pause. The ring is a
- * file in memory, and the processes are those of a pretended kernel. */
+/* Records that wait for CPU time are neither lost at a stop nor left in a pause. The ring
+ * is a file in memory, and the processes belong to a fake kernel. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>

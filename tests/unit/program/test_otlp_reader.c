@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proto/otlp/reader.h on requests written by hand: what a good one says, and a bad one for
- * each rule of otlp_check().
+ * proto/otlp/reader.h on requests written by hand: a good one, and a bad one for each
+ * rule of otlp_check().
  */
 #include "otlp/reader.h"
 

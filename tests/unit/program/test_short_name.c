@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that are shortened where there is no room: by rules, not by what was printed. */
+/* Names that are shortened for narrow columns. Rules give the expected names. */
 #include "recording/read/print.h"
 
 #include "test.h"

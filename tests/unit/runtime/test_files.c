@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told from files alone: exports, the cold part of a function, which file is CPython. */
+/* What files show: exports, the cold part of a function, whether a file is CPython. */
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/runtime.h"
