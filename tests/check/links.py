@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every link inside the documents leads to a file of the tree, and to a heading that it has. Every
-row belongs to a table, which a blank line would end.
+"""Checks that every link inside the documents leads to a file of the tree, and to an existing
+heading. Every row of a table must belong to a table, which a blank line would end.
 
     links.py ROOT
 
@@ -21,7 +21,7 @@ _HEAD = re.compile(r"\|.*\n\|[\s:|-]+\n")
 
 
 def blank_code(text):
-    """@text with code made blanks; lines stay."""
+    """@text with code replaced by blanks. Lines stay."""
     return _CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 

@@ -145,7 +145,7 @@ static void check_all_taken(struct host *h)
 	CHECK_INT(h->p.session->postponed.len, 0);
 }
 
-static void test_stop_takes_what_waits(void)
+static void test_stop_processes_waiting_records(void)
 {
 	struct host h;
 
@@ -244,7 +244,7 @@ static void test_a_stop_at_once_loads_no_names(void)
 	CHECK_INT(stop_within(0), 0);
 }
 
-TEST_MAIN({ "stop_takes_what_waits", test_stop_takes_what_waits },
+TEST_MAIN({ "stop_processes_waiting_records", test_stop_processes_waiting_records },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
 	  { "the_rest_is_taken", test_the_rest_is_taken },
 	  { "a_stop_at_once_loads_no_names", test_a_stop_at_once_loads_no_names })
