@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the prose of the documents: words, semicolons, length of sentences. Refuses long sentences
-and banned words, these also in strings and comments of C.
+"""Measures the prose of the documents: words, semicolons, length of sentences. Refuses long
+sentences and banned words, these also in strings and comments of C.
 
     words.py ROOT [--list]
 
@@ -33,8 +33,8 @@ PARTS = [("README", r"README\.md$"), ("changes", r"CHANGELOG\.md$"),
 
 
 def prose(text):
-    """@text without tables' rules, links' targets, comments (scdoc's too), headings and code. A ` is
-    left of a piece of code in a line."""
+    """@text without tables' rules, links' targets, comments (scdoc's too), headings and code. A `
+    stays for a piece of code in a line."""
     text = re.sub(r"^---\n.*?\n---\n", blanked, text, flags=re.S)
     text = re.sub(r"<!--.*?-->", blanked, text, flags=re.S)
     text = re.sub(r"^```.*?^```", blanked, text, flags=re.M | re.S)
@@ -52,8 +52,8 @@ def words_of(text):
 
 
 def blocks_of(text):
-    """(line, text) of paragraphs, points of lists and terms of man pages. Rows of tables and code by
-    indentation are none."""
+    """(line, text) of paragraphs, points of lists and terms of man pages, without rows of tables and
+    indented code."""
     block, begin, indent = [], 1, 0
     for number, line in enumerate(text.split("\n") + [""], 1):
         tabs = len(line) - len(line.lstrip("\t"))
