@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time that a thread was on a CPU, bounded by two clocks of the kernel:
- *   - CLOCK_THREAD_CPUTIME_ID says too much: on an idle CPU it starts when the thread is woken,
- *     before the switch to the thread;
+ *   - CLOCK_THREAD_CPUTIME_ID is too large: on an idle CPU it starts when the thread is woken,
+ *     before the switch to the thread.
  *   - perf's task clock is too small: it starts after the switch.
  * The switch takes 1 or 2 % of a wait of half a millisecond on real hardware, and 5 to 15
  * % on an emulated machine.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every key of lib/api/settings/keys.def is in the help of the commands that have it, and says the
-same of the switch, the variable, and the file; an alias says what its key says. The command lines
-of the documents have options and values that the program takes.
+"""Every key of lib/api/settings/keys.def is in the help of its commands. Switch, variable, file and
+alias of a key set the same. The command lines of the documents have options and values that the
+program takes.
 
 usage: test_options.py PROGRAM    (PYTHONPATH has tests/abi)
 """
