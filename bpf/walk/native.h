@@ -221,7 +221,7 @@ static __always_inline void op_pass_uretprobe(struct op_unwind *u)
 	u->passed.next = i + 1;
 }
 
-/* Push the frame at pc. There must be room for it. */
+/* Push the frame at pc. The caller has checked op_frame_room(). */
 static __always_inline void op_push_native(struct op_unwind *u,
 					   const struct op_unwind_rule *rule)
 {

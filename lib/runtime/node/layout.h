@@ -41,7 +41,7 @@ struct op_node_types {
 
 /* The first FunctionKind of initializers of a class's members. 0: initializers have names of
  * their own. */
-struct op_node_kinds {
+struct op_node_initializers {
 	uint32_t members;
 	uint32_t of_static; /* of static members */
 };
@@ -89,7 +89,7 @@ struct op_node_layout {
 	 * has a handle of its code in place of a pointer */
 	uint32_t trusted;
 
-	struct op_node_kinds kind;
+	struct op_node_initializers initializer;
 
 	uint32_t early_position;
 	uint32_t flag_bits;
