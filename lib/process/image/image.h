@@ -70,7 +70,7 @@ struct op_image_job {
 	bool not_early;			     /* the file cannot have early pages */
 	uint64_t asked_ns;		     /* when it was last asked for */
 	uint64_t waited_ns;		     /* when a sample last asked for it */
-	/* op_images.allowed_ns at waited_ns or asked_ns */
+	/* op_images.allowed_ns at asked_ns */
 	uint64_t allowed_ns;
 	uint64_t retry_ns; /* after a failure: the next attempt is not before */
 	uint32_t failures;

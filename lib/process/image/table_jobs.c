@@ -76,8 +76,8 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 	}
 }
 
-/* Drop the job of the closed file that was not asked for the longest, because the number
- * of jobs is limited. Returns false if there is none. */
+/* Drop the job of a closed file that was not asked for the longest time, because the
+ * number of jobs is limited. Returns false if there is none. */
 static bool give_up_oldest(struct op_images *x, uint64_t now_ns)
 {
 	struct op_image *oldest = NULL;
