@@ -2,17 +2,17 @@
 /*
  * LuaJIT: the data that the step needs for a process, and the words of its frames.
  *
- * All frames have the first two words. The next two say who called, where that is code of Lua: its
- * bytecode names the function. In a trace's frame they are there, and 0 for another caller.
+ * All frames have the first two words. If Lua code called, the next two are its place: its bytecode
+ * names the function. A trace's frame always has them, 0 for another caller.
  *   word 0  the address of the prototype (GCproto), of the function in C, or of the trace (GCtrace)
  *   word 1  bits 0 to 23: the number of the next instruction, OP_LUA_NO_PLACE or
  *           OP_LUA_RETURNS; of a function in C its ffid; of a trace the offset in its machine code;
- *           from bit OP_LUA_KIND_SHIFT on enum op_lua_kind; high half: a guard that tells
- *           the object from a later one at its address
+ *           from bit OP_LUA_KIND_SHIFT on enum op_lua_kind; high half: a guard that
+ *           distinguishes the object from a later one at its address
  *   word 2  the address of the caller's prototype
- *   word 3  as word 1, of the caller
+ *   word 3  like word 1, for the caller
  *   word 4  of a trace: the address of the prototype that it entered
- *   word 5  as word 1, of that prototype
+ *   word 5  like word 1, for that prototype
  */
 #ifndef OP_LUA_H
 #define OP_LUA_H
