@@ -19,7 +19,7 @@
 
 #include "op_user_types.h"
 
-#include "bpf/runtime/op_lua.h"
+#include "op_lua.h"
 
 enum {
 	/* bytes of one prototype; a larger one has no lines */
