@@ -75,8 +75,8 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number)
 		before = sp;
 		r = BPF_CORE_READ(r, next);
 	}
-	slot->unwind.returns_len = (__u32)len;
-	slot->unwind.returns_next = 0;
+	slot->unwind.passed.len = (__u32)len;
+	slot->unwind.passed.next = 0;
 	return 0;
 }
 

@@ -131,7 +131,7 @@ static void test_path_has_its_own_shares(void)
 }
 
 /* A stub without a name is charged to who calls it; a program without symbols is own code still. */
-static void test_what_has_no_name(void)
+static void test_code_without_a_name(void)
 {
 	struct made m = { 0 };
 	struct rq q;
@@ -208,7 +208,7 @@ static struct rq_buf waits(bool with_kernel)
 	return rq_end(&q);
 }
 
-static void test_what_is_waited_for(void)
+static void test_waits_have_a_reason(void)
 {
 	static const enum op_wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
 					     WAIT_CPU,	WAIT_SLEEP,	WAIT_NAME };
@@ -295,7 +295,7 @@ static void test_waits_that_have_no_end(void)
 	b = rq_end(&q);
 	make(&m, &b, NULL);
 	check_row(&m, 0, "hold", 1, 910000000);
-	CHECK_INT(m.a.standing, 1);
+	CHECK_INT(m.a.threads.standing, 1);
 	CHECK_INT(m.a.stands_len, 1);
 	CHECK_STR(view_label_name(&m.v, m.a.stands[0].function, buf, sizeof(buf)),
 		  "stuck");
@@ -326,9 +326,9 @@ static void test_a_wait_that_ended_with_the_recording(void)
 	rq_process(&q, 100, "web", NULL);
 	b = rq_end(&q);
 	make(&m, &b, NULL);
-	CHECK_INT(m.a.standing, 1);
+	CHECK_INT(m.a.threads.standing, 1);
 	CHECK_INT(m.a.stands_first, 1);
-	CHECK_INT(m.a.threads, 2);
+	CHECK_INT(m.a.threads.waited, 2);
 	CHECK_STR(answer_stands_words(&m.a, &m.a.stands[0]), "still at the end");
 	clear(&m);
 }
@@ -360,7 +360,7 @@ static void test_one_wait_or_many(void)
 		rq_process(&q, 100, "web", NULL);
 		b = rq_end(&q);
 		make(&m, &b, "delay");
-		CHECK_INT(m.a.standing, i == 0);
+		CHECK_INT(m.a.threads.standing, i == 0);
 		clear(&m);
 	}
 }
@@ -428,7 +428,7 @@ static void test_idle_threads_come_last(void)
 		rq_process(&q, 100, "web", NULL);
 		b = rq_end(&q);
 		make(&m, &b, NULL);
-		CHECK_INT(m.a.idle_threads, with ? 10 : 0);
+		CHECK_INT(m.a.threads.idle, with ? 10 : 0);
 		check_row(&m, 0, with ? "book" : "serve", with ? 2 : 1,
 			  with ? 700000000 : INT64_C(10000000000));
 		check_row(&m, with ? 2 : 0, "serve", 1, INT64_C(10000000000));
@@ -524,7 +524,7 @@ static void test_locks_are_shown_as_time(void)
 }
 
 /* Java's collector and compiler run in threads of their own, below no method. */
-static void test_what_the_runtime_does(void)
+static void test_work_of_the_runtime(void)
 {
 	struct made m = { 0 };
 	struct rq q;
@@ -580,10 +580,10 @@ static void test_memory_that_stays(void)
 
 TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "path_has_its_own_shares", test_path_has_its_own_shares },
-	  { "what_has_no_name", test_what_has_no_name },
-	  { "what_is_waited_for", test_what_is_waited_for },
+	  { "code_without_a_name", test_code_without_a_name },
+	  { "waits_have_a_reason", test_waits_have_a_reason },
 	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
-	  { "what_the_runtime_does", test_what_the_runtime_does },
+	  { "work_of_the_runtime", test_work_of_the_runtime },
 	  { "memory_that_stays", test_memory_that_stays },
 	  { "waits_that_have_no_end", test_waits_that_have_no_end },
 	  { "a_wait_that_ended_with_the_recording",
