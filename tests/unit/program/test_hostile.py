@@ -849,9 +849,11 @@ class Paths(Case):
         home = self.path('home')
         os.mkdir(home)
         os.chown(home, NOBODY, NOBODY)
-        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home}):
-            self.assertEqual(run('report', recorded, env=env).returncode, 0)
-            self.assertEqual(os.listdir(home), [], env)
+        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home},
+                    {'XDG_STATE_HOME': home}, {'XDG_STATE_HOME': home + '/state'}):
+            for args in (['report', recorded], ['record', '-d', '0.1']):
+                self.assertEqual(run(*args, env=env).returncode, 0)
+                self.assertEqual(os.listdir(home), [], (args, env))
 
 
 # The trees of a page by their function's names and places, as its script pairs them.
