@@ -11,9 +11,16 @@
 #include <grpc/support/time.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "common.h"
 
 enum {
 	MESSAGE_MAX_BYTES = 64 << 20, /* the specification's limit for clients */
+	UNPACKED_BYTES = 64 << 10,    /* to begin with */
+	GZIP_OR_ZLIB = MAX_WBITS + 32,
 	WAIT_MS = 100,
 	OPS_MAX = 4,
 };
@@ -98,9 +105,67 @@ static bool method_known(const struct rpc *rpc)
 	return grpc_slice_str_cmp(rpc->details.method, export_method) == 0;
 }
 
+/* Unpack @in. Returns 0; -EFBIG past the limit; -EBADMSG; or -ENOMEM. */
+static int unpack(grpc_slice in, uint8_t **ret, size_t *ret_len)
+{
+	z_stream z = { .next_in = GRPC_SLICE_START_PTR(in),
+		       .avail_in = (uInt)GRPC_SLICE_LENGTH(in) };
+	_cleanup_free_ uint8_t *out = NULL;
+	size_t size = 0;
+	uint8_t *more;
+	int r;
+
+	if (inflateInit2(&z, GZIP_OR_ZLIB) != Z_OK)
+		return -ENOMEM;
+	do {
+		size = OP_MIN(size ? 2 * size : UNPACKED_BYTES,
+			      (size_t)MESSAGE_MAX_BYTES + 1);
+		more = realloc(out, size);
+		if (!more)
+			break;
+		out = more;
+		z.next_out = out + z.total_out;
+		z.avail_out = (uInt)(size - z.total_out);
+		r = inflate(&z, Z_NO_FLUSH);
+	} while (r == Z_OK && !z.avail_out && size <= MESSAGE_MAX_BYTES);
+	(void)inflateEnd(&z);
+	if (!more || r == Z_MEM_ERROR)
+		return -ENOMEM;
+	if (z.total_out > MESSAGE_MAX_BYTES)
+		return -EFBIG;
+	if (r != Z_STREAM_END || z.avail_in)
+		return -EBADMSG;
+	*ret_len = z.total_out;
+	*ret = OP_TAKE_PTR(out);
+	return 0;
+}
+
+static struct server_answer take(const struct server_config *config, grpc_slice message,
+				 bool packed)
+{
+	struct server_answer answer = { GRPC_STATUS_INTERNAL, "out of memory" };
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	if (!packed)
+		return config->on_request(config->data, GRPC_SLICE_START_PTR(message),
+					  GRPC_SLICE_LENGTH(message));
+	r = unpack(message, &bytes, &len);
+	if (r == 0)
+		return config->on_request(config->data, bytes, len);
+	if (r == -EFBIG)
+		answer = (struct server_answer){ GRPC_STATUS_RESOURCE_EXHAUSTED,
+						 "a request has more than 64 MiB" };
+	else if (r == -EBADMSG)
+		answer = (struct server_answer){ GRPC_STATUS_INVALID_ARGUMENT,
+						 "the message cannot be unpacked" };
+	note("a request was refused: %s", answer.error);
+	return answer;
+}
+
 static struct server_answer handle(struct rpc *rpc)
 {
-	const struct server_config *config = rpc->server->config;
 	struct server_answer answer = { GRPC_STATUS_INTERNAL, "no message came" };
 	grpc_byte_buffer_reader reader;
 	grpc_slice all;
@@ -108,15 +173,11 @@ static struct server_answer handle(struct rpc *rpc)
 	if (!method_known(rpc))
 		return (struct server_answer){ GRPC_STATUS_UNIMPLEMENTED,
 					       "only profiles are taken here" };
-	if (!rpc->message)
+	if (!rpc->message || !grpc_byte_buffer_reader_init(&reader, rpc->message))
 		return answer;
-	if (!grpc_byte_buffer_reader_init(&reader, rpc->message)) {
-		answer.error = "the message cannot be decompressed";
-		return answer;
-	}
 	all = grpc_byte_buffer_reader_readall(&reader);
-	answer = config->on_request(config->data, GRPC_SLICE_START_PTR(all),
-				    GRPC_SLICE_LENGTH(all));
+	answer = take(rpc->server->config, all,
+		      rpc->message->data.raw.compression != GRPC_COMPRESS_NONE);
 	grpc_slice_unref(all);
 	grpc_byte_buffer_reader_destroy(&reader);
 	return answer;
@@ -213,8 +274,12 @@ int server_run(const struct server_config *config)
 	grpc_arg reuse = { .type = GRPC_ARG_INTEGER,
 			   .key = (char *)GRPC_ARG_ALLOW_REUSEPORT,
 			   .value.integer = 0 };
-	grpc_arg all[] = { arg, reuse };
-	grpc_channel_args args = { .num_args = 2, .args = all };
+	/* gRPC would unpack a message whatever its size. */
+	grpc_arg packed = { .type = GRPC_ARG_INTEGER,
+			    .key = (char *)GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION,
+			    .value.integer = 0 };
+	grpc_arg all[] = { arg, reuse, packed };
+	grpc_channel_args args = { .num_args = OP_ARRAY_SIZE(all), .args = all };
 	struct server s = { .config = config };
 	grpc_server_credentials *creds;
 	int port;
