@@ -11,16 +11,14 @@
 #include <grpc/support/time.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "common.h"
+#include "export/transport/compress.h"
 
 enum {
 	MESSAGE_MAX_BYTES = 64 << 20, /* the specification's limit for clients */
-	UNPACKED_BYTES = 64 << 10,    /* to begin with */
-	GZIP_OR_ZLIB = MAX_WBITS + 32,
 	WAIT_MS = 100,
 	OPS_MAX = 4,
 };
@@ -105,53 +103,19 @@ static bool method_known(const struct rpc *rpc)
 	return grpc_slice_str_cmp(rpc->details.method, export_method) == 0;
 }
 
-/* Unpack @in. Returns 0; -EFBIG past the limit; -EBADMSG; or -ENOMEM. */
-static int unpack(grpc_slice in, uint8_t **ret, size_t *ret_len)
-{
-	z_stream z = { .next_in = GRPC_SLICE_START_PTR(in),
-		       .avail_in = (uInt)GRPC_SLICE_LENGTH(in) };
-	_cleanup_free_ uint8_t *out = NULL;
-	size_t size = 0;
-	uint8_t *more;
-	int r;
-
-	if (inflateInit2(&z, GZIP_OR_ZLIB) != Z_OK)
-		return -ENOMEM;
-	do {
-		size = OP_MIN(size ? 2 * size : UNPACKED_BYTES,
-			      (size_t)MESSAGE_MAX_BYTES + 1);
-		more = realloc(out, size);
-		if (!more)
-			break;
-		out = more;
-		z.next_out = out + z.total_out;
-		z.avail_out = (uInt)(size - z.total_out);
-		r = inflate(&z, Z_NO_FLUSH);
-	} while (r == Z_OK && !z.avail_out && size <= MESSAGE_MAX_BYTES);
-	(void)inflateEnd(&z);
-	if (!more || r == Z_MEM_ERROR)
-		return -ENOMEM;
-	if (z.total_out > MESSAGE_MAX_BYTES)
-		return -EFBIG;
-	if (r != Z_STREAM_END || z.avail_in)
-		return -EBADMSG;
-	*ret_len = z.total_out;
-	*ret = OP_TAKE_PTR(out);
-	return 0;
-}
-
 static struct server_answer take(const struct server_config *config, grpc_slice message,
 				 bool packed)
 {
 	struct server_answer answer = { GRPC_STATUS_INTERNAL, "out of memory" };
-	_cleanup_free_ uint8_t *bytes = NULL;
+	_cleanup_free_ void *bytes = NULL;
 	size_t len = 0;
 	int r;
 
 	if (!packed)
 		return config->on_request(config->data, GRPC_SLICE_START_PTR(message),
 					  GRPC_SLICE_LENGTH(message));
-	r = unpack(message, &bytes, &len);
+	r = op_unpack(GRPC_SLICE_START_PTR(message), GRPC_SLICE_LENGTH(message),
+		      MESSAGE_MAX_BYTES, &bytes, &len);
 	if (r == 0)
 		return config->on_request(config->data, bytes, len);
 	if (r == -EFBIG)
