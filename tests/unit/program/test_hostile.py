@@ -800,6 +800,7 @@ class Paths(Case):
     def test_an_assistant_names_no_device_and_no_probe(self):
         os.mkfifo(self.path('fifo'))
         calls = [('report', {'file': self.path('fifo')}), ('report', {'file': '/dev/zero'}),
+                 ('report', {'file': '/dev/fd/1'}), ('report', {'file': '-'}), ('report', {'file': self.dir}),
                  ('diff', {'before': '/dev/zero', 'after': '/dev/zero'}),
                  ('record', {'kinds': 'probe:uprobe:/lib/libc.so.6:malloc'}), ('record', {'kinds': 'cpu,perf:cycles'})]
         for (tool, _), answer in zip(calls, self.ask(*(
