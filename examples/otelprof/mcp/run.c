@@ -18,7 +18,8 @@ enum {
 	OUTPUT_MAX = 128 << 10, /* bytes of an answer */
 	STEP_BYTES = 4096,
 	STEP_MS = 100,
-	OUT = 0, /* indices of the streams */
+	KILLED_S = 2, /* for a program that was killed to end */
+	OUT = 0,      /* indices of the streams */
 	ERR = 1,
 	STREAMS = 2,
 };
@@ -112,6 +113,17 @@ static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 	return true;
 }
 
+/* Kill the program. One that hangs in the kernel, as in a read of a file on FUSE, is left
+ * behind. */
+static void kill_program(pid_t pid)
+{
+	double end = now_seconds() + KILLED_S;
+
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, WNOHANG) == 0 && now_seconds() < end)
+		(void)poll(NULL, 0, STEP_MS / 10);
+}
+
 bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
 		 struct op_strbuf *ret)
 {
@@ -122,8 +134,8 @@ bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
 	if (!r) {
 		in_time = drain(&run, seconds, meanwhile);
 		if (!in_time)
-			(void)kill(run.pid, SIGKILL);
-		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
+			kill_program(run.pid);
+		while (in_time && waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
 	/* a JSON object that was cut is useless */

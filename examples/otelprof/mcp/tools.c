@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "mcp/tools.h"
+#include "process/target/task/task.h"
+#include "recording/read/requests.h"
 
 enum {
 	REPORT_SECONDS = 60,
@@ -124,12 +124,28 @@ static void add_word(struct line *l, const char *word)
 		l->words[l->len++] = word;
 }
 
+/* Is there a regular file, or none, of which the command tells more? A file system that does
+ * not answer must not hold the server. Returns NULL, or what is wrong. */
+static const char *check_file(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct op_tasks tasks;
+
+	if (recording_is_given(path) || strcmp(path, "-") == 0)
+		return "must be a file";
+	op_tasks_init(&tasks);
+	fd = op_task_open_regular(&tasks, path, OP_TASK_SERVED_OPEN, NULL);
+	op_tasks_deinit(&tasks);
+	if (fd == -EISDIR || fd == -ENOTSUP)
+		return "must be a file";
+	return fd == -ETIMEDOUT ? "is on a file system that does not answer" : NULL;
+}
+
 /* Add a text of an argument. Returns NULL, or what is wrong with it. */
 static const char *add_text(const struct tools *t, struct line *l,
 			    const struct argument *a, struct json_object *value)
 {
 	const char *text = json_object_get_string(value);
-	struct stat st;
 
 	if (!json_object_is_type(value, json_type_string))
 		return "must be a string";
@@ -140,12 +156,10 @@ static const char *add_text(const struct tools *t, struct line *l,
 	    (strchr(text, ':') || strstr(text, "probes")))
 		return "takes kinds by their names: no probe, no event of perf, which "
 		       "'otelprof mcp --probes' allows";
-	if (a->type == ARGUMENT_FILE && stat(text, &st) == 0 && !S_ISREG(st.st_mode))
-		return "must be a file";
 	if (a->option)
 		add_word(l, a->option);
 	add_word(l, text);
-	return NULL;
+	return a->type == ARGUMENT_FILE ? check_file(text) : NULL;
 }
 
 static const char *add_number(struct line *l, const struct argument *a,

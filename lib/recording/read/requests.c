@@ -216,7 +216,7 @@ static int open_recording(struct op_tasks *tasks, const char *path)
 	uint32_t mode = 0;
 	struct stat st;
 	int fd = given ? op_open(path, O_RDONLY | O_NOCTTY)
-		       : op_task_open_regular(tasks, path, &mode);
+		       : op_task_open_regular(tasks, path, OP_TASK_SERVED_OPEN, &mode);
 
 	if (fd == -ENOTSUP && S_ISFIFO(mode))
 		return op_open(path, O_RDONLY | O_NOCTTY);

@@ -67,12 +67,16 @@ static size_t bracket_len(const char *s)
 	return i + (s[i] == ']');
 }
 
-/* The larger number of a bound such as {3,9}, or 1 without one. */
-static unsigned long bound_of(const char *s)
+/* How often it repeats: the larger number of a bound such as {3,9}, and 2 for any other group,
+ * because each of these doubles glibc's time. */
+static unsigned long repeats_at(const char *s)
 {
 	char *end = NULL;
-	unsigned long low = strtoul(s + 1, &end, 10), high = low;
+	unsigned long low, high;
 
+	if (*s != '{')
+		return *s == ')' && (s[1] == '*' || s[1] == '+') ? 2 : 1;
+	low = high = strtoul(s + 1, &end, 10);
 	if (*end == ',')
 		high = strtoul(end + 1, NULL, 10);
 	low = OP_MAX(low, high);
@@ -96,7 +100,7 @@ static int check(const char *s, char why[PATTERN_WHY_BYTES])
 		if (*s == '\\' && isdigit((unsigned char)s[1]))
 			return say(why, "it refers back to a part of itself");
 		/* as if the bounds were nested */
-		repeats *= *s == '{' ? bound_of(s) : 1;
+		repeats *= repeats_at(s);
 		if (repeats > PATTERN_REPEAT_MAX)
 			return say(why, "it repeats something too often");
 		if (*s == ')' && !depth--)

@@ -714,59 +714,64 @@ class Paths(Case):
                     self.assertEqual(run(*args).returncode, 0, args)
                     self.assertFalse(opened(), (name, args))
 
+    def program(self, split):
+        """A folder with the program 'a', and a recording of it. @split: its debug info is in a.dwo;
+        otherwise in a.debug."""
+        folder = self.path('split' if split else 'beside')
+        os.mkdir(folder)
+        with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
+            f.write('int main(void) { return 0; }\n')
+
+        def tool(*args):
+            return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout.decode()
+        tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
+        tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
+        if not split:
+            tool('objcopy', '--only-keep-debug', 'a', 'a.debug')
+            tool('strip', 'a')
+        build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
+        q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
+        q.sample([q.frame(module='a', build_id=build_id)])
+        return folder, q.write(self.path('a.otlp'))
+
+    def lines_of(self, folder, recorded):
+        """Has the report the program's line? Does it say that a package is not read?"""
+        r = run('report', '--format', 'json', '--symbols', folder, '--no-lines-cache', recorded)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return '"line": 1' in str(r.stdout), b'1 file are in a package (.dwp), which is not read' in r.stderr
+
     def test_a_program_s_debug_info_is_no_pipe(self):
         """Who reads it opens the file beside the program, and the .dwo file that it names."""
         for split in (False, True):
-            folder = self.path('split' if split else 'beside')
-            os.mkdir(folder)
-            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
-                f.write('int main(void) { return 0; }\n')
-
-            def tool(*args):
-                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout
-            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
-            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
-            if not split:
-                tool('strip', 'a')
+            folder, recorded = self.program(split)
             pipe = os.path.join(folder, 'a.dwo' if split else 'a.debug')
-            if split:
-                os.unlink(pipe)
+            os.unlink(pipe)
             os.mkfifo(pipe)
             opened = self.watch(pipe)
-            build_id = tool('readelf', '-n', 'a').decode().split('Build ID: ')[1].split()[0]
-            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
-            q.sample([q.frame(module='a', build_id=build_id)])
-            recorded = q.write(self.path('a.otlp'))
-            r = run('report', '--symbols', folder, '--no-lines-cache', recorded)
-            self.assertEqual(r.returncode, 0, r.stderr)
+            self.lines_of(folder, recorded)
             self.assertFalse(opened(), pipe)
+
+    def test_a_package_of_debug_info_is_told(self):
+        """From a .dwo file that is missing."""
+        folder, recorded = self.program(True)
+        dwo, dwp = os.path.join(folder, 'a.dwo'), os.path.join(folder, 'a.dwp')
+        self.assertEqual(self.lines_of(folder, recorded), (True, False))
+        os.rename(dwo, dwp)
+        self.assertEqual(self.lines_of(folder, recorded), (False, True))
+        os.unlink(dwp)
+        self.assertEqual(self.lines_of(folder, recorded), (False, False))
+        os.mkfifo(dwp)
+        self.assertEqual(self.lines_of(folder, recorded), (False, False))
 
     @unittest.skipIf(os.geteuid(), 'makes files of others')
     def test_debug_info_is_opened_with_the_rights_of_the_program_s_owner(self):
         os.chmod(self.dir, 0o755)
         for split in (False, True):
-            folder = self.path('split' if split else 'beside')
-            os.mkdir(folder)
-            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
-                f.write('int main(void) { return 0; }\n')
-
-            def tool(*args):
-                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout.decode()
-            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
-            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
-            if not split:
-                tool('objcopy', '--only-keep-debug', 'a', 'a.debug')
-                tool('strip', 'a')
-            build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
-            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
-            q.sample([q.frame(module='a', build_id=build_id)])
-            recorded = q.write(self.path('a.otlp'))
+            folder, recorded = self.program(split)
             os.chmod(os.path.join(folder, 'a.dwo' if split else 'a.debug'), 0o600)
             for owner, there in ((NOBODY, False), (0, True)):
                 os.chown(os.path.join(folder, 'a'), owner, owner)
-                r = run('report', '--format', 'json', '--symbols', folder, '--no-lines-cache', recorded)
-                self.assertEqual(r.returncode, 0, r.stderr)
-                self.assertEqual({'"line": 1' in str(r.stdout)}, {there}, (split, owner, r.stdout))
+                self.assertEqual(self.lines_of(folder, recorded), (there, False), (split, owner))
 
     def test_an_argument_is_no_device(self):
         os.mkfifo(self.path('fifo'))
@@ -800,6 +805,7 @@ class Paths(Case):
     def test_an_assistant_names_no_device_and_no_probe(self):
         os.mkfifo(self.path('fifo'))
         calls = [('report', {'file': self.path('fifo')}), ('report', {'file': '/dev/zero'}),
+                 ('report', {'file': '/dev/fd/1'}), ('report', {'file': '-'}), ('report', {'file': self.dir}),
                  ('diff', {'before': '/dev/zero', 'after': '/dev/zero'}),
                  ('record', {'kinds': 'probe:uprobe:/lib/libc.so.6:malloc'}), ('record', {'kinds': 'cpu,perf:cycles'})]
         for (tool, _), answer in zip(calls, self.ask(*(
@@ -849,9 +855,11 @@ class Paths(Case):
         home = self.path('home')
         os.mkdir(home)
         os.chown(home, NOBODY, NOBODY)
-        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home}):
-            self.assertEqual(run('report', recorded, env=env).returncode, 0)
-            self.assertEqual(os.listdir(home), [], env)
+        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home},
+                    {'XDG_STATE_HOME': home}, {'XDG_STATE_HOME': home + '/state'}):
+            for args in (['report', recorded], ['record', '-d', '0.1']):
+                self.assertEqual(run(*args, env=env).returncode, 0)
+                self.assertEqual(os.listdir(home), [], (args, env))
 
 
 # The trees of a page by their function's names and places, as its script pairs them.
