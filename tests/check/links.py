@@ -20,9 +20,14 @@ _ROWS = re.compile(r"^\|.*\n?(?:\|.*\n?)*", re.M)
 _HEAD = re.compile(r"\|.*\n\|[\s:|-]+\n")
 
 
+def blanked(match):
+    """Blanks for the text of @match. Lines stay."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
 def blank_code(text):
     """@text with code replaced by blanks. Lines stay."""
-    return _CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    return _CODE.sub(blanked, text)
 
 
 def anchors(text):

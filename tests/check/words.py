@@ -12,6 +12,7 @@ import re
 import statistics
 import sys
 
+from links import blanked
 from source import blank, line_of, tracked
 
 # Bounds of all documents.
@@ -41,10 +42,6 @@ def prose(text):
     text = re.sub(r"`[^`]+`", lambda m: "`" + blanked(m)[1:], text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     return re.sub(r"^(#.*|[|\s:-]+|\t*; .*)$", blanked, text, flags=re.M)
-
-
-def blanked(match):
-    return re.sub(r"[^\n]", " ", match.group())
 
 
 def words_of(text):
