@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "process/target/task/task.h"
+#include "mcp/tools.h"
 #include "recording/read/requests.h"
 
 enum {
@@ -124,21 +124,14 @@ static void add_word(struct line *l, const char *word)
 		l->words[l->len++] = word;
 }
 
-/* Is there a regular file, or none, of which the command tells more? A file system that does
- * not answer must not hold the server. Returns NULL, or what is wrong. */
-static const char *check_file(const char *path)
+/* The command tells more of a file that is not there. Returns NULL, or what is wrong. */
+static const char *check_file(const struct tools *t, const char *path)
 {
-	_cleanup_close_ int fd = -1;
-	struct op_tasks tasks;
+	int r = recording_paths_look(t->paths, path);
 
-	if (recording_is_given(path) || strcmp(path, "-") == 0)
-		return "must be a file";
-	op_tasks_init(&tasks);
-	fd = op_task_open_regular(&tasks, path, OP_TASK_SERVED_OPEN, NULL);
-	op_tasks_deinit(&tasks);
-	if (fd == -EISDIR || fd == -ENOTSUP)
-		return "must be a file";
-	return fd == -ETIMEDOUT ? "is on a file system that does not answer" : NULL;
+	return r == -ENOTSUP	 ? "must be a file"
+	       : r == -ETIMEDOUT ? "is on a file system that does not answer"
+				 : NULL;
 }
 
 /* Add a text of an argument. Returns NULL, or what is wrong with it. */
@@ -159,7 +152,7 @@ static const char *add_text(const struct tools *t, struct line *l,
 	if (a->option)
 		add_word(l, a->option);
 	add_word(l, text);
-	return a->type == ARGUMENT_FILE ? check_file(text) : NULL;
+	return a->type == ARGUMENT_FILE ? check_file(t, text) : NULL;
 }
 
 static const char *add_number(struct line *l, const struct argument *a,
@@ -462,7 +455,8 @@ int tools_init(struct tools *t)
 		return fail("cannot find this program: %s", strerror(errno));
 	path[n] = 0;
 	t->program = strdup(path);
-	return t->program ? 0 : fail("out of memory");
+	t->paths = recording_paths_new();
+	return t->program && t->paths ? 0 : fail("out of memory");
 }
 
 void tools_deinit(struct tools *t)
@@ -476,4 +470,5 @@ void tools_deinit(struct tools *t)
 		(void)rmdir(t->directory);
 	free(t->directory);
 	free(t->program);
+	t->paths = recording_paths_free(t->paths);
 }

@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/foreign/owner.h"
 #include "common.h"
 #include "record/child.h"
 #include "recording/write/output.h"
@@ -49,7 +48,7 @@ static char *folder_of(const char *home, bool make)
 	const char *base = has_state ? state : home;
 	char *path = NULL, *at;
 
-	if (!base || *base != '/' || (make && !op_owner_folder_is_ours(base)) ||
+	if (!base || *base != '/' || (make && !output_folder_is_ours(base)) ||
 	    asprintf(&path, "%s%s/otelprof", base, has_state ? "" : "/.local/state") < 0)
 		return NULL;
 	for (at = path + strlen(base); make && (at = strchr(at + 1, '/'));) {

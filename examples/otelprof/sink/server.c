@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "common.h"
-#include "export/transport/compress.h"
+#include "recording/read/requests.h"
 
 enum {
 	MESSAGE_MAX_BYTES = 64 << 20, /* the specification's limit for clients */
@@ -114,8 +114,8 @@ static struct server_answer take(const struct server_config *config, grpc_slice 
 	if (!packed)
 		return config->on_request(config->data, GRPC_SLICE_START_PTR(message),
 					  GRPC_SLICE_LENGTH(message));
-	r = op_unpack(GRPC_SLICE_START_PTR(message), GRPC_SLICE_LENGTH(message),
-		      MESSAGE_MAX_BYTES, &bytes, &len);
+	r = recording_unpack(GRPC_SLICE_START_PTR(message), GRPC_SLICE_LENGTH(message),
+			     &bytes, &len);
 	if (r == 0)
 		return config->on_request(config->data, bytes, len);
 	if (r == -EFBIG)

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -846,6 +847,36 @@ class Paths(Case):
         send([{'jsonrpc': '2.0', 'id': i, 'method': 'ping'} for i in (3, 4)])
         send({'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 1}})
         self.assertEqual([a['id'] for a in json.loads(p.stdout.readline())], [3, 4])
+
+    def test_a_command_that_closes_its_outputs_and_hangs_is_cancelled(self):
+        """As one does that waits for a file system while it exits."""
+        program = self.path('program')
+        shutil.copy(PROGRAM, program)
+        p = subprocess.Popen([program, 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(os.environ, FAKE_OTELPROF=''))
+        self.addCleanup(p.communicate)
+        self.addCleanup(p.kill)
+
+        def send(message):
+            p.stdin.write(json.dumps(dict(message, jsonrpc='2.0')).encode() + b'\n')
+            p.stdin.flush()
+        send({'id': 0, 'method': 'ping'})
+        if not p.stdout.readline():
+            self.skipTest('there is no mcp')
+        os.unlink(program)
+        with open(program, 'w', encoding='ascii') as f:
+            f.write(f'#!/bin/sh\nexec >{self.path("closed")} 2>&1\nexec sleep 1000\n')
+        os.chmod(program, 0o755)
+        send({'id': 1, 'method': 'tools/call', 'params': {'name': 'doctor', 'arguments': {}}})
+        while not os.path.exists(self.path('closed')):
+            time.sleep(0.01)
+        send({'id': 2, 'method': 'ping'})
+        self.assertTrue(select.select([p.stdout], [], [], 30)[0])
+        self.assertEqual(json.loads(p.stdout.readline())['id'], 2)
+        send({'method': 'notifications/cancelled', 'params': {'requestId': 1}})
+        send({'id': 3, 'method': 'ping'})
+        self.assertTrue(select.select([p.stdout], [], [], 30)[0])
+        self.assertEqual(json.loads(p.stdout.readline())['id'], 3)
 
     @unittest.skipIf(os.geteuid(), 'is root in another home')
     def test_nothing_is_made_in_another_s_home(self):
