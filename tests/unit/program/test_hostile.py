@@ -889,7 +889,7 @@ class Paths(Case):
         for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home},
                     {'XDG_STATE_HOME': home}, {'XDG_STATE_HOME': home + '/state'}):
             for args in (['report', recorded], ['record', '-d', '0.1']):
-                self.assertEqual(run(*args, env=env).returncode, 0)
+                self.assertEqual(run(*args, env=env, cwd=self.dir).returncode, 0)
                 self.assertEqual(os.listdir(home), [], (args, env))
 
 
