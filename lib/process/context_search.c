@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds where the threads of a program have their trace contexts, and tells the kernel. */
+/* Finds where the threads of a program have their trace contexts, and tells the kernel, as long as
+ * the program runs. */
 #include <errno.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "code/elf/file.h"
 #include "process/context/schema.h"
 #include "process/identify.h"
+#include "process/resource/identity.h"
 #include "process/state.h"
 
 enum {
@@ -47,6 +50,72 @@ void op_program_context_publish(struct op_processes *p, struct op_program *progr
 		op_map64_remove(&p->contexts.numbers, program->pid);
 	}
 	program->context.place = place;
+}
+
+/*
+ * Is what /proc tells still of the program that a sample was taken from? It may have executed
+ * another one, or ended, and its pid may have been given to another process.
+ */
+
+/* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
+static const uint64_t SAME_START_NS = UINT64_C(100000000);
+
+bool op_same_process(const struct op_program *program, const struct op_stat *stat)
+{
+	/* no wall clock, which may be set; time asleep makes the sum only smaller */
+	uint64_t asleep = op_clock_boottime_ns() - op_clock_monotonic_ns();
+
+	/* A thread that stands for its process began later too. */
+	return !program->born_ns || program->proc_pid != program->pid ||
+	       stat->start_ns < asleep + program->born_ns + SAME_START_NS;
+}
+
+const struct op_mapping *op_same_code(const struct op_stat *stat,
+				      const struct op_mappings *mappings)
+{
+	size_t i;
+
+	for (i = 0; mappings && stat->end_code > 1 && i < mappings->len; i++) {
+		const struct op_mapping *vma = &mappings->vma[i];
+
+		/* end_code is the first byte behind */
+		if (stat->end_code > vma->start && stat->end_code <= vma->end)
+			return vma;
+	}
+	return NULL;
+}
+
+bool op_same_program(const struct op_stat *stat, const struct op_mappings *mappings)
+{
+	size_t i;
+
+	if (!mappings || stat->end_code <= 1 || op_same_code(stat, mappings))
+		return true;
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe)
+			return false;
+	return true;
+}
+
+bool op_same_runs(struct op_processes *p, const struct op_program *program,
+		  const struct op_mappings *mappings, struct op_stat *ret)
+{
+	struct op_stat stat;
+
+	if (!ret)
+		ret = &stat;
+	return !program->until_ns && !program->memory.gone &&
+	       op_stat_read(p->procfs_root, program->proc_pid, ret) == 0 &&
+	       op_same_process(program, ret) && op_same_program(ret, mappings);
+}
+
+bool op_same_exec(struct op_processes *p, const struct op_program *program,
+		  const struct op_stat *before)
+{
+	struct op_stat stat;
+
+	return op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
+	       op_same_process(program, &stat) && op_stat_same_exec(&stat, before);
 }
 
 /* Publish what was found, unless the process runs another program by now: it would be read by

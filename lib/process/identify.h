@@ -58,8 +58,6 @@ void op_program_context_publish(struct op_processes *p, struct op_program *progr
 /* How long to wait before the next look at a program, after one of @wait_ns (0: none). */
 uint64_t op_program_context_next_wait_ns(uint64_t wait_ns);
 
-/* same_process.c */
-
 /* Is what /proc has under the program's pid still the same process? Another one of that pid
  * began later. */
 bool op_same_process(const struct op_program *program, const struct op_stat *stat);

@@ -35,8 +35,17 @@ void op_registry_clear(struct op_processes *p);
 int op_registry_map(struct op_processes *p, struct op_proc *proc,
 		    const struct op_mmap_event *e);
 
-/* Read the maps of @proc and replace its mappings by them. Returns 0 or -errno. */
+/*
+ * Read the maps of @proc, a slice of them, and replace its mappings by all when the last
+ * slice was read. Returns 0, -EINPROGRESS, or -errno. Each op_sweep_settle() goes on.
+ */
 int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
+/* What was read of its maps so far is not used. */
+void op_registry_stop_reading(struct op_processes *p, struct op_proc *proc);
+/* Read the maps of @proc from their beginning. Returns as above. */
+int op_registry_restart(struct op_processes *p, struct op_proc *proc);
+/* Are the mappings of @proc still to be read? */
+bool op_registry_is_unread(const struct op_proc *proc);
 /* What a sample shows that the known mappings of its process lack. */
 struct op_look {
 	uint64_t time_ns;    /* of the sample; 0: now */

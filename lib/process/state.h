@@ -53,6 +53,8 @@ struct op_proc {
 	TAILQ_ENTRY(op_proc) used_link; /* op_sweep.used, while it is alive */
 	/* op_processes.waiting: a runtime was not ready */
 	TAILQ_ENTRY(op_proc) waiting_link;
+	TAILQ_ENTRY(op_proc) reading_link; /* op_sweep.reading */
+	struct op_reading *reading;	   /* of its maps, that goes on; NULL: none */
 	struct op_proc *same_pid; /* an earlier process with this pid, which has ended */
 	struct op_mappings *mappings;
 	struct op_changes changes; /* of mappings */
@@ -91,11 +93,13 @@ TAILQ_HEAD(op_generation_list, op_generation);
 struct op_sweep {
 	struct op_proc_list used; /* those that are alive, least recently used first */
 	DIR *scan;		  /* the scan of /proc; NULL: none is under way */
-	struct op_proc *reread;	  /* the next one whose maps are read again; NULL: none */
-	struct op_proc *gone; /* the next one that is looked for in /proc; NULL: none */
-	uint32_t number;      /* of the last sweep that read all maps (op_proc.reread) */
-	bool lost;	      /* events were lost: all maps must be read again */
-	uint64_t began_ns;    /* when that sweep began */
+	/* their maps are read in slices, one slice after the other */
+	struct op_proc_list reading;
+	struct op_proc *reread; /* the next one whose maps are read again; NULL: none */
+	struct op_proc *gone;	/* the next one that is looked for in /proc; NULL: none */
+	uint32_t number;   /* of the last sweep that read all maps (op_proc.reread) */
+	bool lost;	   /* events were lost: all maps must be read again */
+	uint64_t began_ns; /* when that sweep began */
 	uint64_t lost_after_ns; /* the next such sweep does not begin before */
 	uint64_t gone_after_ns;
 	uint64_t slice_after_ns;
@@ -206,9 +210,9 @@ struct op_proc *op_proc_lists_least_used(const struct op_processes *p);
 
 /*
  * sweep.c: work on all processes, in slices between which samples and events are handled: the
- * scan of /proc, reading all maps again after events were lost, looking which processes are
- * gone, and forgetting those that were idle for long. If the order matters, the most
- * recently used process comes first.
+ * scan of /proc, maps that take more than one slice, reading all maps again after events were
+ * lost, looking which processes are gone, and forgetting those that were idle for long. If the
+ * order matters, the most recently used process comes first.
  */
 
 void op_sweep_init(struct op_sweep *s);
