@@ -366,6 +366,82 @@ static void test_others_do_not_wait(void)
 	world_deinit(&w);
 }
 
+enum {
+	SMALL_ARENA_BYTES = 4 << 20, /* that the tables of LARGE would fill */
+	ROUNDS = 20,
+};
+
+static const uint64_t TOP = UINT64_C(0x7fff00000000);
+
+/* A process with more mappings than it may have, between and below those of other files. */
+static void begin_large(struct world *w, uint32_t pid)
+{
+	int i;
+
+	begin(w, pid);
+	map_other(w, pid, TOP);
+	for (i = 0; i < OP_MAPPINGS_MAX; i++)
+		op_processes_on_mmap(
+			w->p, &(struct op_mmap_event){ .pid = pid,
+						       .start = address_of(i),
+						       .end = address_of(i) + 0x1000,
+						       .dev_major = 8,
+						       .inode = 79,
+						       .path = "/opt/app/large" });
+}
+
+static uint64_t failed_of(const struct world *w)
+{
+	struct op_arena_stats stats;
+
+	op_arena_get_stats(w->arena, &stats);
+	return stats.failed;
+}
+
+static void check_files(const struct world *w, uint32_t pid)
+{
+	int i;
+
+	for (i = 0; i < FILES; i++)
+		CHECK(world_mapping(w, pid, UINT64_C(0x400000) + (uint64_t)i * 0x10000000,
+				    NULL));
+}
+
+/* Large tables take half of the arena at most, those that change all the time, too. What does not fit
+ * is cut, files first, and counted. */
+static void test_large_tables_leave_others_theirs(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir,
+					       .arena_bytes = SMALL_ARENA_BYTES };
+	struct op_processes_stats stats;
+	struct world w;
+	uint32_t pid;
+	int round;
+
+	world_init(&w, &options);
+	for (pid = FIRST_PID; pid < FIRST_PID + LARGE; pid++)
+		begin_large(&w, pid);
+	world_settle(&w, 10 * SECOND);
+	CHECK_INT(failed_of(&w), 0);
+	CHECK_INT(world_process(&w, FIRST_PID)->mapping_count, OP_MAPPINGS_MAX);
+	CHECK(world_process(&w, FIRST_PID + LARGE - 1)->mapping_count < OP_MAPPINGS_MAX);
+	for (round = 0; round < ROUNDS; round++) {
+		begin(&w, HONEST_PID + (uint32_t)round);
+		for (pid = FIRST_PID; pid < FIRST_PID + LARGE; pid++) {
+			map_other(&w, pid, TOP + (uint64_t)(round + 1) * 0x2000);
+			check_files(&w, pid);
+			CHECK(world_mapping(&w, pid, TOP, NULL));
+		}
+		world_settle(&w, SECOND);
+		check_files(&w, HONEST_PID + (uint32_t)round);
+	}
+	CHECK_INT(failed_of(&w), 0);
+	op_processes_get_stats(w.p, &stats);
+	CHECK(stats.mappings_unseen > OP_MAPPINGS_MAX);
+	world_deinit(&w);
+}
+
 TEST_MAIN({ "bytes", test_bytes_of_an_idle_process }, { "cost", test_cost_beside_many },
 	  { "limit", test_no_cliff_at_the_limit }, { "slices", test_slices },
-	  { "others", test_others_do_not_wait })
+	  { "others", test_others_do_not_wait },
+	  { "share", test_large_tables_leave_others_theirs })
