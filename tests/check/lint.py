@@ -16,6 +16,7 @@ import house
 from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
 
 LINES_MAX = 600
+STATS = "otelprof_stats"  # the one struct of many members
 FILES_MAX = 20  # .c and .h files of a folder of lib/, bpf/ or examples/
 ERROR_RANGE = range(32, 160)
 
@@ -132,7 +133,8 @@ def examples(path, text, exists=lambda path: True):
         allowed = header.startswith("otelprof/") or program and (
             header.startswith("recording/") or header in PROGRAM_ALLOWED)
         if not allowed and any(exists(home + header)
-                               for home in ("lib/", "proto/", "bpf/", "bpf/include/")):
+                               for home in ("lib/", "proto/", "bpf/", "bpf/include/",
+                                            "bpf/include/runtime/")):
             yield line_of(text, match.start()), "an inside of the library: " + header
 
 
@@ -247,13 +249,15 @@ def check_text(root):
 
 
 def drawing(root):
-    """One home for a tag and a prefix, no function that nothing calls, and no circle of folders by what
-    they include. A test may stand in for a struct of the kernel's side."""
+    """One home for a tag and a prefix, no function that nothing calls, no circle of folders by what
+    they include, and nothing that is too long. A test may stand in for a struct of the kernel's side."""
     tree = house.Tree(root)
     texts = {path: text for path, text in tree.text.items() if not path.startswith("tests/")}
     for path, line, message in [*house.two_homes(texts), *house.uncalled(tree.text)]:
         yield "%s:%d: %s" % (path, line, message)
     yield from house.folder_circles(house.includes(tree, "lib"))
+    for rule, _, found in house.shapes(tree):
+        yield from ("%s: %s" % (one, rule) for one in found if STATS not in one.split())
 
 
 def crowded(paths):
