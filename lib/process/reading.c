@@ -286,19 +286,19 @@ static void note_look(struct op_processes *p, struct op_proc *proc,
 
 	if (files != op_mappings_files_sum(proc->mappings)) {
 		proc->vain_looks = 0;
-		proc->look_wait_ns = 0;
+		proc->looks.wait_ns = 0;
 	} else {
 		proc->vain_looks += !proc->replaces;
 		if (explains(proc, &s->look))
-			proc->look_wait_ns = 0;
+			proc->looks.wait_ns = 0;
 		op_proc_lists_touch(p, proc);
 	}
 	if (proc->mappings != before)
 		most_ns = LOOK_CHANGED_MOST_NS;
-	proc->look_wait_ns = OP_MIN(OP_MAX(2 * proc->look_wait_ns, least_ns),
-				    OP_MAX(most_ns, least_ns));
-	proc->looked_ns = s->began_ns;
-	proc->look_after_ns = s->began_ns + proc->look_wait_ns;
+	proc->looks.wait_ns = OP_MIN(OP_MAX(2 * proc->looks.wait_ns, least_ns),
+				     OP_MAX(most_ns, least_ns));
+	proc->looks.last_ns = s->began_ns;
+	proc->looks.after_ns = s->began_ns + proc->looks.wait_ns;
 }
 
 /* The next slice. Returns as op_target_executables(). */
@@ -416,14 +416,14 @@ int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 	uint64_t now_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns());
 	int r;
 
-	if (look->time_ns && look->time_ns < proc->looked_ns)
+	if (look->time_ns && look->time_ns < proc->looks.last_ns)
 		return 1;
 	if (proc->past || proc->ended_ns)
 		return 0;
 	if (proc->reading)
 		return -EINPROGRESS;
-	if (now_ns < proc->look_after_ns)
-		return proc->look_after_ns - now_ns <= LOOK_SOON_NS ? -EINPROGRESS : 0;
+	if (now_ns < proc->looks.after_ns)
+		return proc->looks.after_ns - now_ns <= LOOK_SOON_NS ? -EINPROGRESS : 0;
 	r = rescan(p, proc, look);
 	if (r < 0)
 		return r == -EINPROGRESS ? r : 0;

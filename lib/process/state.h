@@ -47,6 +47,13 @@ struct op_generation {
 	uint64_t replaced_ns; /* 0: current */
 };
 
+/* Readings of a process's maps that samples ask for. */
+struct op_proc_looks {
+	uint64_t last_ns;  /* the last one began then */
+	uint64_t after_ns; /* the next one does not begin before */
+	uint64_t wait_ns;
+};
+
 struct op_proc {
 	TAILQ_ENTRY(op_proc) dirty_link;
 	TAILQ_ENTRY(op_proc) ended_link;
@@ -70,10 +77,7 @@ struct op_proc {
 	bool dirty;
 	/* The kernel saw that mappings was what is mapped. */
 	uint64_t matched_ns;
-	uint64_t looked_ns; /* its maps were read then, because a sample asked for it */
-	uint64_t
-		look_after_ns; /* its maps are not read again before, if samples ask for it */
-	uint64_t look_wait_ns;
+	struct op_proc_looks looks;
 	uint32_t vain_looks; /* in a row that found no new files */
 	bool replaces;	     /* one thing took the place of another in its mappings */
 	bool rescan;	     /* its maps must be read, since not all mappings are known */
