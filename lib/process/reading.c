@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process has mapped: by events, and by readings of its maps. */
+/* The mappings of a process, from events and from readings of its maps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,15 @@
 #include "process/state.h"
 #include "process/target/scan.h"
 
-/* Between two looks at one process that samples ask for: at least that, or so many times
- * what the last one took; twice as long after each that found no new files, up to the
- * first maximum, or up to the second if it found memory without a file. */
+/* The pause between two readings of a process's maps that samples ask for: at least the
+ * first number, or the factor times the CPU time of the last reading. It doubles after
+ * each reading without new files, up to one of two maxima: the second applies if mappings
+ * changed. */
 #define LOOK_LEAST_NS	     UINT64_C(2000000)
 #define LOOK_PAUSE_FACTOR    20
 #define LOOK_MOST_NS	     UINT64_C(64000000000)
 #define LOOK_CHANGED_MOST_NS UINT64_C(50000000)
-/* A sample waits for a look that may come so soon. */
+/* a sample waits for a reading that may come within this time */
 #define LOOK_SOON_NS UINT64_C(10000000)
 
 /* A reading of the maps of a process. */
@@ -29,7 +30,7 @@ struct op_reading {
 	struct op_maps_reader reader;
 	struct op_look look; /* of the sample that asked for it */
 	bool asked;
-	bool told; /* events brought all mappings that were known when it began */
+	bool told; /* no events were lost before it began */
 	uint32_t sweep;
 	uint64_t began_ns;
 	uint64_t work_ns;
@@ -52,7 +53,7 @@ void op_registry_stop_reading(struct op_processes *p, struct op_proc *proc)
 	proc->reading = NULL;
 }
 
-/* The executable of an event; *@ret is NULL for memory without one. Returns 0 or
+/* The executable of an event. *@ret is NULL for memory without one. Returns 0 or
  * -errno. */
 static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 			 struct op_executable **ret, struct op_claim *ret_claim)
@@ -77,8 +78,8 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 	return r == -ENFILE ? 0 : r;
 }
 
-/* @vma was mapped again: its file may be another one by now, or this is the event for which the file
- * was kept out. Returns 0 if so, 1 if it is as it was. */
+/* @vma is already in @mappings. The path may lead to another file, or the file waited for
+ * this event. Returns 0 if the mapping must be published again, 1 if nothing changed. */
 static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 {
 	struct op_mapping *there = op_mappings_find(mappings, vma->start);
@@ -86,7 +87,8 @@ static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 
 	if (!vma->exe)
 		return 1;
-	/* Other holders of the list have the doubt, too, which their next publication settles. */
+	/* other holders of the list get the doubt too, and settle it at their next
+	 * publication */
 	there->claim = vma->claim;
 	waits = there->exe->retry_ns && !there->exe->failures;
 	if (waits)
@@ -94,9 +96,9 @@ static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 	return waits || op_mapping_is_doubted(there) ? 0 : 1;
 }
 
-/* Insert an event's mapping into *@mappings, which is copied if it may not change. Returns
- * 0, 1 if nothing changed, or -errno. *@ret_replaces, which may be NULL: something else was
- * there. */
+/* Insert an event's mapping into *@mappings, which is copied first if it is shared.
+ * Returns 0, 1 if nothing changed, or -errno. *@ret_replaces: another mapping was there.
+ * @ret_replaces may be NULL. */
 static int insert(struct op_processes *p, struct op_mappings **mappings,
 		  const struct op_mmap_event *e, bool *ret_replaces)
 {
@@ -177,8 +179,8 @@ static bool layout_equal(const struct op_mappings *a, const struct op_mappings *
 	return true;
 }
 
-/* The mappings of @proc look as before. Events were lost, so each may be a new one: it is
- * compared again. */
+/* The mappings of @proc look as before. But events were lost, so each may be a new one:
+ * its file is compared again. */
 static void take_claims(struct op_processes *p, struct op_proc *proc,
 			const struct op_mappings *from)
 {
@@ -215,8 +217,8 @@ static bool has_same(const struct op_mappings *mappings, const struct op_mapping
 	return there && op_mapping_is_same(there, v);
 }
 
-/* Does @v, which @proc has mapped now, take the place of something? Where files come and go that may be
- * something that is not known. */
+/* Does the new mapping @v of @proc replace another? If @proc replaced mappings before, @v
+ * may have replaced one that is not known. */
 static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 {
 	const struct op_mappings *before = proc->mappings;
@@ -225,8 +227,8 @@ static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 	       (proc->replaces && v->exe && !has_same(before, v));
 }
 
-/* The mappings of @proc are @now, since some time after the last record that matched the ones
- * before. */
+/* The mappings of @proc changed to @now, some time after the last record that matched the
+ * old ones. */
 static void note_changes(struct op_processes *p, struct op_proc *proc,
 			 const struct op_mappings *now)
 {
@@ -247,7 +249,8 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
-/* Keep the state of mappings that @before has, too. @told: events brought all others. */
+/* Keep the state of mappings that are in @before, too. @told: no events were lost, so a
+ * mapping without an event is still the same. */
 static void keep_known(struct op_mappings *now, const struct op_mappings *before,
 		       bool told)
 {
@@ -275,8 +278,8 @@ static bool explains(const struct op_proc *proc, const struct op_look *look)
 	       !op_registry_differs(proc, look->code_pages, look->time_ns);
 }
 
-/* A sample asked for the reading @s. When may one ask again? @before and @files: the mappings
- * that were known, and their files. */
+/* A sample asked for the reading @s: set when a sample may ask again. @before and @files:
+ * the mappings known before, and their files. */
 static void note_look(struct op_processes *p, struct op_proc *proc,
 		      const struct op_reading *s, const struct op_mappings *before,
 		      uint64_t files)
@@ -301,7 +304,7 @@ static void note_look(struct op_processes *p, struct op_proc *proc,
 	proc->looks.after_ns = s->began_ns + proc->looks.wait_ns;
 }
 
-/* The next slice. Returns as op_target_executables(). */
+/* Read the next slice. Returns like op_target_executables(). */
 static int read_slice(struct op_processes *p, struct op_proc *proc, struct op_reading *s)
 {
 	uint64_t work_ns = op_allowance_now(p->config.allowance);
@@ -316,7 +319,7 @@ static int read_slice(struct op_processes *p, struct op_proc *proc, struct op_re
 	return r;
 }
 
-/* All of @s was read. */
+/* @s is complete: its mappings replace those of @proc. */
 static void take_reading(struct op_processes *p, struct op_proc *proc,
 			 struct op_reading *s)
 {
@@ -337,7 +340,7 @@ static void take_reading(struct op_processes *p, struct op_proc *proc,
 		note_look(p, proc, s, old, files);
 }
 
-/* Let @s go on at the next settle. Returns -EINPROGRESS or -ENOMEM. */
+/* Continue @s at the next op_sweep_settle(). Returns -EINPROGRESS or -ENOMEM. */
 static int postpone_reading(struct op_processes *p, struct op_proc *proc,
 			    const struct op_reading *s)
 {
@@ -354,7 +357,7 @@ static int postpone_reading(struct op_processes *p, struct op_proc *proc,
 	return -EINPROGRESS;
 }
 
-/* @look: of the sample that asks for it; NULL: none does. */
+/* @look: the sample that asks for the reading. NULL: none. */
 static int rescan(struct op_processes *p, struct op_proc *proc,
 		  const struct op_look *look)
 {

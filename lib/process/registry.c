@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 #include "process/generation.h"
-#include "process/identify.h"
+#include "process/program.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "process/target/scan.h"
@@ -64,7 +64,7 @@ static void expire(struct op_processes *p, struct op_proc *proc)
 	proc_free(p, proc);
 }
 
-/* The process is no longer tracked, but kept for late records. */
+/* The process is no longer tracked, but it is kept for late records. */
 static void retire(struct op_processes *p, struct op_proc *proc)
 {
 	op_registry_stop_reading(p, proc);
@@ -76,8 +76,8 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
 	p->alive--;
 	p->kept++;
-	/* With very many short-lived processes the oldest are dropped, and their late
-	 * records are not resolved. */
+	/* a storm of short-lived processes: drop the oldest, whose late records are not
+	 * resolved */
 	while (p->kept > p->config.max_processes)
 		expire(p, TAILQ_FIRST(&p->ended));
 }
@@ -93,13 +93,13 @@ void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time
 
 void op_registry_forget(struct op_processes *p, struct op_proc *proc)
 {
-	/* Its exit will not be noticed, and its pid may belong to another process then:
-	 * do not read its memory. */
+	/* its exit will not be noticed, so its pid may belong to another process: do not
+	 * read its memory */
 	proc->program->memory.gone = true;
 	retire(p, proc);
 }
 
-/* At max_processes, allow one more process: forget the least recently used one. */
+/* At max_processes: forget the least recently used process. */
 static bool make_room(struct op_processes *p)
 {
 	struct op_proc *oldest = op_proc_lists_least_used(p);
@@ -127,7 +127,8 @@ int op_registry_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 		return -ENOMEM;
 	proc->pid = pid;
 	proc->born_ns = born_ns;
-	proc->same_pid = op_registry_find(p, pid); /* looked up after room was made */
+	/* after make_room(), which may free it */
+	proc->same_pid = op_registry_find(p, pid);
 	if (op_mappings_new(&proc->mappings) < 0 ||
 	    op_program_new(p, pid, born_ns, &proc->program) < 0 ||
 	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
@@ -204,7 +205,7 @@ struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid)
 struct op_proc *op_registry_of_record(struct op_processes *p,
 				      const struct op_record *record)
 {
-	/* A task may run for a moment after its exit event. */
+	/* a task may run for a moment after its exit event */
 	static const uint64_t exit_ns = UINT64_C(20000000);
 	struct op_proc *proc = op_registry_find(p, record->pid);
 	struct op_proc *new;
@@ -214,10 +215,10 @@ struct op_proc *op_registry_of_record(struct op_processes *p,
 		op_proc_lists_use(p, proc);
 		return proc;
 	}
-	/* Freeing much memory takes longer, and since Linux 6.16 comes after the event. */
+	/* freeing much memory takes longer, and since Linux 6.16 comes after the event */
 	if (proc && op_scan_is_ending(p->procfs_root, record->pid))
 		return proc;
 	new = op_registry_learn(p, record->pid);
-	/* Making room may have freed the process that ended. */
+	/* making room may have freed the process that ended */
 	return new ? new : op_registry_find(p, record->pid);
 }

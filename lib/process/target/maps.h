@@ -50,19 +50,19 @@ typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
  * @fn returned. */
 int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
 
-/* Call @fn for the complete lines at the front of the *@len bytes of @buf; the rest is moved to
- * its start. Returns 0 or what @fn returned. */
+/* Call @fn for the complete lines at the front of the *@len bytes of @buf, and move the
+ * rest to its start. Returns 0 or what @fn returned. */
 int op_maps_take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx);
 
 struct op_maps_executables {
 	op_maps_fn fn;
 	void *ctx;
-	int lines; /* all that were met */
+	int lines; /* number of all lines */
 	uint32_t given;
 };
 
-/* An op_maps_line_fn: give the line of an executable mapping to fn of struct
- * op_maps_executables. */
+/* An op_maps_line_fn: calls fn of struct op_maps_executables for the line of an
+ * executable mapping. */
 int op_maps_take_executable(void *ctx, char *line, size_t len);
 
 struct op_target;
@@ -75,9 +75,9 @@ struct op_maps_run {
 	uint32_t len;
 };
 
-/* How far the maps of a process were read; {0} before the first slice. */
+/* The state of a reading of maps. {0} before the first slice. */
 struct op_maps_reader {
-	uint32_t given; /* executable mappings */
+	uint32_t given; /* executable mappings so far */
 	/* by the kernel's own search: */
 	uint64_t at; /* the address to go on at */
 	bool found;
@@ -91,14 +91,14 @@ struct op_maps_reader {
 };
 
 /*
- * Call @fn for the next executable mappings of process @pid, a slice of them. Returns
- * -EINPROGRESS if there are more. At the end it returns the number of lines or of what was
- * found (0 for a kernel thread or a zombie), or what @fn returned. -errno: nothing more can
- * be read; -ETIMEDOUT and -EAGAIN as op_target_begin().
+ * Call @fn for the next slice of executable mappings of process @pid. Returns -EINPROGRESS
+ * if there are more. After the last it returns the number of lines or mappings (0 for a
+ * kernel thread or a zombie), or what @fn returned. -errno: nothing more can be read. Also
+ * returns -ETIMEDOUT and -EAGAIN like op_target_begin().
  */
 int op_target_executables(struct op_target *t, uint32_t pid,
 			  struct op_maps_reader *reader, op_maps_fn fn, void *ctx);
-/* End a reading, whether all was read or not. */
+/* End a reading, complete or not. */
 void op_maps_reader_end(struct op_target *t, struct op_maps_reader *reader);
 /* Call @fn for every line of the process's maps. Returns 0, -errno, or what @fn returned. */
 int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads text of /proc whose reading can stall: environ and cmdline are pages of the
- * process, and maps needs its memory lock, which a page fault that never ends may hold.
+ * Reads files of /proc that can stall: environ and cmdline are pages of the process. maps
+ * needs its memory lock, which a page fault that never ends may hold.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@ enum {
 	SHOWN_BYTES_MAX = 8 << 20, /* Linux allows 6 MiB of arguments and environment */
 };
 
-/* A file that is read piece by piece. @fd is a descriptor of the task, -1 before the
- * first piece. */
+/* A file that is read in pieces. fd is a descriptor of the task, -1 before the first
+ * piece. */
 struct piece {
 	char path[OP_TARGET_PATH_MAX];
 	int fd;
-	int keep;  /* number for fd in the task; -1: any, in our own thread */
+	int keep;  /* descriptor number to use in the task; -1: any, in our own thread */
 	bool last; /* close the file after this piece */
 	size_t len;
 	char bytes[PIECE_BYTES];
@@ -72,7 +72,7 @@ static OP_TASK_CODE int read_piece(void *data, int *ret_fd)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Read the next piece of at most @len bytes; *@fd and *@killed keep the position between
+/* Read the next piece of at most @len bytes. *@fd and *@killed keep the position between
  * calls. */
 static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 		      const char *name, size_t len, bool last, int *fd, uint64_t *killed,
@@ -84,7 +84,7 @@ static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 
 	if (r < 0)
 		return r;
-	/* The task that had the file open is gone. */
+	/* the task that had the file open was killed */
 	if (*fd >= 0 && *killed != t->tasks.killed)
 		return -EAGAIN;
 	*killed = t->tasks.killed;
@@ -104,7 +104,7 @@ static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 	return 0;
 }
 
-/* Are the pages that hold the text of environ and cmdline in memory? */
+/* Are the pages of environ and cmdline in memory? */
 static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 {
 	_cleanup_close_ int fd = -1;
@@ -178,11 +178,11 @@ ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
 	return (ssize_t)len;
 }
 
-/* The text is never whole in memory: a process may have as many mappings as it likes. */
+/* Maps are read in pieces, because a process may have any number of mappings. */
 struct text {
 	uint32_t pid;
 	enum op_target_by by;
-	int fd; /* -1: the file was not opened, or it is read */
+	int fd; /* -1: not opened, or at its end */
 	uint64_t killed;
 	size_t len;
 	char *buf; /* LINES_BYTES */
@@ -202,10 +202,10 @@ static int take_piece(struct op_target *t, struct text *x, op_maps_line_fn fn, v
 	x->len += p->len;
 	t->stats.maps_bytes += p->len;
 	r = op_maps_take_lines(x->buf, &x->len, fn, ctx);
-	return r == 0 && x->len == LINES_BYTES ? -EBADMSG : r; /* no line is so long */
+	return r == 0 && x->len == LINES_BYTES ? -EBADMSG : r; /* longer than any line */
 }
 
-/* A piece of nothing closes the file. */
+/* An empty piece closes the file. */
 static void close_text(struct op_target *t, struct text *x)
 {
 	if (x->fd >= 0)
@@ -240,8 +240,8 @@ void op_maps_reader_end(struct op_target *t, struct op_maps_reader *reader)
 	*reader = (struct op_maps_reader){ 0 };
 }
 
-/* Keep the file of @x open until the next slice. Where too many are open, the reading begins
- * again then. */
+/* Keep the file of @x open until the next slice. If too many are open, the next slice begins
+ * again. */
 static void keep_text(struct op_target *t, struct text *x, struct op_maps_reader *reader)
 {
 	char *rest;
@@ -259,7 +259,7 @@ static void keep_text(struct op_target *t, struct text *x, struct op_maps_reader
 	t->maps_open++;
 }
 
-/* Go on where @reader stopped. */
+/* Continue where @reader stopped. */
 static void take_text(struct op_target *t, struct op_maps_reader *reader, struct text *x)
 {
 	if (!reader->text)
@@ -272,7 +272,7 @@ static void take_text(struct op_target *t, struct op_maps_reader *reader, struct
 	t->maps_open--;
 }
 
-/* The child keeps one file, until its call is over: it reads the text in one slice. */
+/* The child keeps one file open, until its call returns: it reads the text in one slice. */
 static int text_executables(struct op_target *t, uint32_t pid,
 			    struct op_maps_reader *reader, op_maps_fn fn, void *ctx)
 {
@@ -340,8 +340,8 @@ enum {
 	QUERY_WRITABLE = 0x02,
 	QUERY_EXECUTABLE = 0x04,
 	QUERY_THIS_OR_NEXT = 0x10,
-	/* After so many mappings of one file in a row, the path of the next one is not asked for
-	 * if it has that file, too: a path takes longer than all else. */
+	/* After this many mappings of one file in a row, the path of the next mapping of that
+	 * file is not asked for: the path is the slowest part. */
 	RUN_LEN = 16,
 };
 
@@ -352,19 +352,19 @@ struct found_mapping {
 	uint64_t inode;
 	uint32_t dev_major;
 	uint32_t dev_minor;
-	/* with its NUL; the name follows, up to a multiple of 8; 0: that of the one before, if
-	 * it has a file */
+	/* with its NUL; the name follows, up to a multiple of 8. 0: the name of the mapping
+	 * before, if it has a file */
 	uint32_t name_bytes;
 	uint32_t writable;
 };
 
-/* Executable mappings from @at on, @most, and as many as fit. */
+/* The executable mappings from @at on: @most, or as many as fit. */
 struct query {
 	char path[OP_TARGET_PATH_MAX];
 	uint64_t at;
 	uint32_t most;
 	bool over; /* there are no more */
-	bool gone; /* the process has no memory now */
+	bool gone; /* the process has no memory any longer */
 	struct op_maps_run run;
 	size_t len;
 	char bytes[PIECE_BYTES];
@@ -387,7 +387,7 @@ static OP_TASK_CODE long ask(long fd, uint64_t at, void *name, struct mapping_qu
 	return op_syscall(SYS_ioctl, fd, MAPPING_QUERY, m);
 }
 
-/* Add @m to the run. Returns false if it has another file, or none. */
+/* Count @m in @run. Returns false if it has another file, or none. */
 static OP_TASK_CODE bool go_on_run(struct op_maps_run *run, const struct mapping_query *m)
 {
 	if (m->inode && m->inode == run->inode && m->dev_major == run->dev_major &&
@@ -443,7 +443,7 @@ static OP_TASK_CODE int query_mappings(void *data, int *ret_fd)
 	return r < 0 && !q->over ? (int)r : 0;
 }
 
-/* Give what was found to @fn. Returns what it returned. */
+/* Call @fn for each mapping that was found. Returns 0, or what @fn returned. */
 static int give_found(struct op_maps_reader *reader, char *bytes, size_t len,
 		      op_maps_fn fn, void *ctx)
 {
@@ -478,7 +478,7 @@ static int give_found(struct op_maps_reader *reader, char *bytes, size_t len,
 	return r;
 }
 
-/* Ask for the next mappings, @most at most. *@ret_len: bytes in @bytes. Returns 0 or -errno. */
+/* Find at most @most further mappings. *@ret_len: bytes in @bytes. Returns 0 or -errno. */
 static int next_found(struct op_target *t, uint32_t pid, struct op_maps_reader *reader,
 		      uint32_t most, char *bytes, size_t *ret_len, bool *ret_over)
 {
@@ -500,20 +500,20 @@ static int next_found(struct op_target *t, uint32_t pid, struct op_maps_reader *
 	r = op_target_run(t, pid, query_mappings, NULL);
 	if (r < 0)
 		return r;
-	/* what was found so far is not all */
+	/* the mappings found before are not all */
 	if (q->gone && !q->len && reader->found)
 		return -ESRCH;
 	reader->at = q->at;
 	reader->run = q->run;
 	reader->found = reader->found || q->len;
 	t->stats.maps_bytes += q->len;
-	memcpy(bytes, q->bytes, q->len); /* a callback may make calls of its own */
+	memcpy(bytes, q->bytes, q->len); /* @fn may make calls, which reuse the request */
 	*ret_len = q->len;
 	*ret_over = q->over;
 	return 0;
 }
 
-/* As op_target_executables(); -ENOTTY if the kernel has no such search. */
+/* op_target_executables() by the kernel's search. -ENOTTY if the kernel has none. */
 static int found_executables(struct op_target *t, uint32_t pid,
 			     struct op_maps_reader *reader, op_maps_fn fn, void *ctx)
 {
