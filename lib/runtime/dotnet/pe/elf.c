@@ -27,7 +27,20 @@ enum {
 	PAGE = 4096,
 	SLOTS = 256,
 	HASH_BYTES = 16,
-	SECTIONS = 6,
+	SECTIONS = 7,
+	SEARCH = 3, /* the section that is the search table */
+	SEGMENTS = 2,
+	SEARCH_COUNT = 8, /* where the search table has the number of its entries */
+};
+
+/* The header of .eh_frame_hdr (LSB 5.0, section 10.6.2), for addresses that count from 0: so the
+ * table has functions by their place in the image, and FDEs by theirs in .eh_frame. */
+static const uint8_t search_header[] = {
+	1,    0x1b,		/* .eh_frame: signed 4 bytes, from here on */
+	0x03,			/* the number of entries: 4 bytes */
+	0x3b,			/* entries: signed 4 bytes, from the header on */
+	0xfc, 0xff, 0xff, 0xff, /* 4 bytes back: 0 */
+	0,    0,    0,	  0,
 };
 
 struct conversion {
@@ -37,6 +50,7 @@ struct conversion {
 	uint8_t *functions;
 	uint32_t count;
 	struct op_dotnet_bytes frames;	/* .eh_frame */
+	struct op_dotnet_bytes search;	/* .eh_frame_hdr */
 	struct op_dotnet_bytes symbols; /* .symtab */
 	struct op_dotnet_bytes strings; /* .strtab */
 };
@@ -46,6 +60,7 @@ static void conversion_deinit(struct conversion *c)
 	op_runtime_dotnet_file_deinit(&c->file);
 	free(c->functions);
 	op_vec_clear(&c->frames.v);
+	op_vec_clear(&c->search.v);
 	op_vec_clear(&c->symbols.v);
 	op_vec_clear(&c->strings.v);
 }
@@ -71,7 +86,7 @@ static int open_image(struct conversion *c, int fd)
 			c->text = &c->pe.section[i];
 	c->count = place.size / OP_DOTNET_FUNCTION_BYTES;
 	if (!c->text || !c->count || c->count > OP_DOTNET_FUNCTIONS_MAX ||
-	    c->text->offset < sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr))
+	    c->text->offset < sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr))
 		return -ENOEXEC;
 	c->functions = malloc((size_t)c->count * OP_DOTNET_FUNCTION_BYTES);
 	if (!c->functions)
@@ -97,6 +112,29 @@ static uint32_t function_at(const struct conversion *c, uint32_t i,
 	return op_read_u32(&r);
 }
 
+/* Add the FDE of @f, if it gets one, and its entry of the search table. */
+static void put_fde(struct conversion *c, const struct op_dotnet_function *f)
+{
+	const size_t at = c->frames.v.len;
+
+	op_runtime_dotnet_fde(&c->frames, f);
+	if (c->frames.v.len == at)
+		return;
+	op_runtime_dotnet_put_u32(&c->search, f->begin);
+	op_runtime_dotnet_put_u32(&c->search, (uint32_t)at);
+}
+
+static int end_search(struct conversion *c)
+{
+	const size_t bytes = c->search.v.len - sizeof(search_header);
+	const uint32_t count = (uint32_t)(bytes / (2 * sizeof(count)));
+
+	if (c->search.failed)
+		return -ENOMEM;
+	memcpy(c->search.v.data + SEARCH_COUNT, &count, sizeof(count));
+	return 0;
+}
+
 static int read_frames(struct conversion *c)
 {
 	_cleanup_free_ uint8_t *code = malloc(OP_DOTNET_FUNCTION_CODE_MAX);
@@ -106,6 +144,7 @@ static int read_frames(struct conversion *c)
 	if (!code)
 		return -ENOMEM;
 	op_runtime_dotnet_cie(&c->frames);
+	op_runtime_dotnet_put(&c->search, search_header, sizeof(search_header));
 	for (i = 0; i < c->count && !c->frames.failed; i++) {
 		struct op_dotnet_function f;
 		uint32_t unwind = function_at(c, i, &f);
@@ -121,10 +160,10 @@ static int read_frames(struct conversion *c)
 			continue;
 		f.info = info;
 		f.code = code;
-		op_runtime_dotnet_fde(&c->frames, &f);
+		put_fde(c, &f);
 	}
 	op_runtime_dotnet_put_u32(&c->frames, 0);
-	return c->frames.failed ? -ENOMEM : 0;
+	return c->frames.failed ? -ENOMEM : end_search(c);
 }
 
 static void put_symbol(struct conversion *c, const struct op_dotnet_function *f,
@@ -203,7 +242,8 @@ struct part {
 	uint32_t align;
 };
 
-static int write_headers(const struct conversion *c, int fd, uint64_t sections)
+static int write_headers(const struct conversion *c, int fd, uint64_t sections,
+			 uint64_t search)
 {
 	const uint32_t size = OP_MIN(c->text->bytes, c->text->size);
 	const Elf64_Ehdr header = {
@@ -216,22 +256,27 @@ static int write_headers(const struct conversion *c, int fd, uint64_t sections)
 		.e_shoff = sections,
 		.e_ehsize = sizeof(header),
 		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
+		.e_phnum = SEGMENTS,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTIONS + 1,
 		.e_shstrndx = SECTIONS,
 	};
-	const Elf64_Phdr segment = { .p_type = PT_LOAD,
-				     .p_flags = PF_R | PF_X,
-				     .p_offset = c->text->offset,
-				     .p_vaddr = c->text->rva,
-				     .p_paddr = c->text->rva,
-				     .p_filesz = size,
-				     .p_memsz = size,
-				     .p_align = 1 };
+	const Elf64_Phdr segment[SEGMENTS] = { { .p_type = PT_LOAD,
+						 .p_flags = PF_R | PF_X,
+						 .p_offset = c->text->offset,
+						 .p_vaddr = c->text->rva,
+						 .p_paddr = c->text->rva,
+						 .p_filesz = size,
+						 .p_memsz = size,
+						 .p_align = 1 },
+					       { .p_type = PT_GNU_EH_FRAME,
+						 .p_flags = PF_R,
+						 .p_offset = search,
+						 .p_filesz = c->search.v.len,
+						 .p_align = 4 } };
 	int r = put_at(fd, 0, &header, sizeof(header));
 
-	return r < 0 ? r : put_at(fd, sizeof(header), &segment, sizeof(segment));
+	return r < 0 ? r : put_at(fd, sizeof(header), segment, sizeof(segment));
 }
 
 static int write_parts(const struct conversion *c, int fd,
@@ -274,7 +319,7 @@ static int write_parts(const struct conversion *c, int fd,
 		at += s->sh_size;
 	}
 	at = (at + 15) & ~UINT64_C(15);
-	r = write_headers(c, fd, at);
+	r = write_headers(c, fd, at, section[SEARCH].sh_offset);
 	return r < 0 ? r : put_at(fd, at, section, sizeof(section));
 }
 
@@ -292,7 +337,9 @@ static int write_elf(const struct conversion *c, int *ret)
 		{ ".text", SHT_NOBITS, NULL, OP_MIN(c->text->bytes, c->text->size), 0, 0,
 		  1 },
 		{ ".eh_frame", SHT_PROGBITS, c->frames.v.data, c->frames.v.len, 0, 0, 4 },
-		{ ".symtab", SHT_SYMTAB, c->symbols.v.data, c->symbols.v.len, 4,
+		{ ".eh_frame_hdr", SHT_PROGBITS, c->search.v.data, c->search.v.len, 0, 0,
+		  4 },
+		{ ".symtab", SHT_SYMTAB, c->symbols.v.data, c->symbols.v.len, 5,
 		  sizeof(Elf64_Sym), 8 },
 		{ ".strtab", SHT_STRTAB, c->strings.v.data, c->strings.v.len, 0, 0, 1 },
 		{ ".note.gnu.build-id", SHT_NOTE, &note, sizeof(note), 0, 0, 4 },
