@@ -22,6 +22,9 @@
 enum {
 	READY_FUNCTIONS = 102, /* sections of READYTORUN_HEADER */
 	READY_ENTRIES = 103,
+	READY_INSTANCES = 109,
+	READY_COLD_PARTS = 120,
+	NO_NAME = UINT32_MAX, /* the row of a method of another image */
 	SECTION_CODE = 0x20,
 	INFO_BYTES = 4 + 2 * 255,
 	PAGE = 4096,
@@ -53,6 +56,8 @@ struct conversion {
 	struct op_dotnet_bytes search;	/* .eh_frame_hdr */
 	struct op_dotnet_bytes symbols; /* .symtab */
 	struct op_dotnet_bytes strings; /* .strtab */
+	struct op_map64 named; /* row of a method -> its name's place in strings */
+	struct op_strbuf name; /* the one that is read */
 };
 
 static void conversion_deinit(struct conversion *c)
@@ -63,6 +68,8 @@ static void conversion_deinit(struct conversion *c)
 	op_vec_clear(&c->search.v);
 	op_vec_clear(&c->symbols.v);
 	op_vec_clear(&c->strings.v);
+	op_map64_clear(&c->named);
+	op_strbuf_deinit(&c->name);
 }
 
 /* Find the code and the table of functions. */
@@ -139,6 +146,7 @@ static int read_frames(struct conversion *c)
 {
 	_cleanup_free_ uint8_t *code = malloc(OP_DOTNET_FUNCTION_CODE_MAX);
 	uint8_t info[INFO_BYTES];
+	uint32_t last = 0; /* where the function before ends */
 	uint32_t i;
 
 	if (!code)
@@ -151,9 +159,11 @@ static int read_frames(struct conversion *c)
 		uint64_t at = op_runtime_dotnet_pe_at(&c->pe, unwind, 4);
 		uint64_t text = op_runtime_dotnet_pe_at(&c->pe, f.begin, f.end - f.begin);
 
-		if (!unwind || !at || !text ||
+		/* In an honest image none is part of another: so no code is read twice. */
+		if (!unwind || f.begin < last || !at || !text ||
 		    op_memory_read(&c->file.memory, at, info, 4) < 0)
 			continue;
+		last = f.end;
 		f.info_len = 4 + 2 * (size_t)info[2];
 		if (op_memory_read(&c->file.memory, at, info, f.info_len) < 0 ||
 		    op_memory_read(&c->file.memory, text, code, f.end - f.begin) < 0)
@@ -166,29 +176,87 @@ static int read_frames(struct conversion *c)
 	return c->frames.failed ? -ENOMEM : end_search(c);
 }
 
-static void put_symbol(struct conversion *c, const struct op_dotnet_function *f,
-		       const struct op_strbuf *name)
+/* The place in the strings of the name of the method of @row, which may have several functions; 0:
+ * it has none. */
+static uint32_t name_at(struct conversion *c, const struct op_dotnet_metadata *metadata,
+			uint32_t row)
 {
-	Elf64_Sym symbol = { .st_name = (Elf64_Word)c->strings.v.len,
-			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-			     .st_shndx = 1,
-			     .st_value = f->begin,
-			     .st_size = f->end - f->begin };
+	uint64_t at = 0;
 
-	op_runtime_dotnet_put(&c->strings, name->data, name->len + 1);
-	op_runtime_dotnet_put(&c->symbols, &symbol, sizeof(symbol));
+	if (op_map64_get(&c->named, row, &at))
+		return (uint32_t)at;
+	op_strbuf_reset(&c->name);
+	if (op_runtime_dotnet_method_name(metadata,
+					  (uint32_t)OP_DOTNET_METHOD_DEF << 24 | row,
+					  &c->name) == 0 &&
+	    c->name.len) {
+		at = c->strings.v.len;
+		op_runtime_dotnet_put(&c->strings, c->name.data, c->name.len + 1);
+	}
+	c->strings.failed |= op_map64_put(&c->named, row, at) < 0;
+	return (uint32_t)at;
 }
 
-/* Name the functions that are a method's own code. */
+/* Put the rows of methods into @rows, by the numbers of their functions. */
+static int find_methods(const struct conversion *c, uint32_t methods, uint32_t *rows)
+{
+	struct op_dotnet_entries entries;
+	uint32_t function;
+	uint32_t row;
+	int r = op_runtime_dotnet_entries(&c->pe, READY_ENTRIES, &entries);
+
+	for (row = 1; r == 0 && row <= methods; row++)
+		if (op_runtime_dotnet_entry(&entries, row - 1, &function) == 1 &&
+		    function < c->count)
+			rows[function] = row;
+	return r;
+}
+
+/* The same of instances of generic methods. An image has no more of them than functions. */
+static int find_instances(const struct conversion *c, uint32_t *rows)
+{
+	struct op_dotnet_instances instances;
+	uint32_t function = 0;
+	uint32_t row = 0;
+	uint32_t i;
+	int r = op_runtime_dotnet_instances(&c->pe, READY_INSTANCES, &instances);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (i = 0; i < c->count; i++) {
+		r = op_runtime_dotnet_instance(&instances, &function, &row);
+		if (r <= 0)
+			return r;
+		if (function < c->count)
+			rows[function] = row ?: NO_NAME;
+	}
+	return 0;
+}
+
+/* Handlers follow their method, so each function that is none belongs to the method before it.
+ * Parts that were split off stand elsewhere. */
+static void find_handlers(const struct conversion *c, uint32_t *rows)
+{
+	struct op_dotnet_place place;
+	uint32_t i;
+
+	if (op_runtime_dotnet_pe_ready(&c->pe, READY_COLD_PARTS, &place) != 0)
+		return;
+	for (i = 1; i < c->count; i++)
+		rows[i] = rows[i] ?: rows[i - 1];
+}
+
+/* Name the functions. */
 static int read_names(struct conversion *c)
 {
 	static const Elf64_Sym none;
-	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
+	_cleanup_free_ uint32_t *rows = calloc(c->count, sizeof(*rows));
 	struct op_dotnet_metadata metadata;
-	struct op_dotnet_entries entries;
-	uint32_t row;
+	uint32_t i;
 	int r;
 
+	if (!rows)
+		return -ENOMEM;
 	op_runtime_dotnet_put(&c->strings, "", 1);
 	op_runtime_dotnet_put(&c->symbols, &none, sizeof(none));
 	r = op_runtime_dotnet_metadata(
@@ -196,21 +264,23 @@ static int read_names(struct conversion *c)
 		op_runtime_dotnet_pe_at(&c->pe, c->pe.metadata.rva, c->pe.metadata.size),
 		c->pe.metadata.size, &metadata);
 	if (r == 0)
-		r = op_runtime_dotnet_entries(&c->pe, READY_ENTRIES, &entries);
+		r = find_methods(c, metadata.table[OP_DOTNET_METHOD_DEF].rows, rows);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0; /* it has no names */
-	for (row = 1; row <= metadata.table[OP_DOTNET_METHOD_DEF].rows; row++) {
+	if (find_instances(c, rows) == 0)
+		find_handlers(c, rows);
+	for (i = 0; i < c->count; i++) {
 		struct op_dotnet_function f;
-		uint32_t function;
+		Elf64_Sym symbol = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				     .st_shndx = 1 };
 
-		if (op_runtime_dotnet_entry(&entries, row - 1, &function) != 1 ||
-		    function >= c->count || !function_at(c, function, &f))
+		if (!rows[i] || rows[i] == NO_NAME || !function_at(c, i, &f))
 			continue;
-		op_strbuf_reset(&name);
-		r = op_runtime_dotnet_method_name(
-			&metadata, (uint32_t)OP_DOTNET_METHOD_DEF << 24 | row, &name);
-		if (r == 0 && name.len)
-			put_symbol(c, &f, &name);
+		symbol.st_name = name_at(c, &metadata, rows[i]);
+		symbol.st_value = f.begin;
+		symbol.st_size = f.end - f.begin;
+		if (symbol.st_name)
+			op_runtime_dotnet_put(&c->symbols, &symbol, sizeof(symbol));
 	}
 	return c->strings.failed || c->symbols.failed ? -ENOMEM : 0;
 }
