@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that wait for CPU time are neither lost at a stop nor left in a pause. The ring is a
- * file in memory, and the processes are those of a pretended kernel. */
+/* Records that wait for CPU time are neither lost at a stop nor left in a pause. The ring
+ * is a file in memory, and the processes belong to a fake kernel. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -145,7 +145,7 @@ static void check_all_taken(struct host *h)
 	CHECK_INT(h->p.session->postponed.len, 0);
 }
 
-static void test_stop_takes_what_waits(void)
+static void test_stop_processes_waiting_records(void)
 {
 	struct host h;
 
@@ -244,7 +244,7 @@ static void test_a_stop_at_once_loads_no_names(void)
 	CHECK_INT(stop_within(0), 0);
 }
 
-TEST_MAIN({ "stop_takes_what_waits", test_stop_takes_what_waits },
+TEST_MAIN({ "stop_processes_waiting_records", test_stop_processes_waiting_records },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
 	  { "the_rest_is_taken", test_the_rest_is_taken },
 	  { "a_stop_at_once_loads_no_names", test_a_stop_at_once_loads_no_names })
