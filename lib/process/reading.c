@@ -114,6 +114,8 @@ static int insert(struct op_processes *p, struct op_mappings **mappings,
 	r = executable_of(p, e, &vma.exe, &vma.claim);
 	if (r < 0)
 		return r;
+	/* also "[uprobes-trampoline]" */
+	vma.uprobes = !vma.exe && e->path && strncmp(e->path, "[uprobes", 8) == 0;
 	if (ret_replaces)
 		*ret_replaces = op_mappings_replaces(*mappings, &vma);
 	if (op_mappings_has(*mappings, &vma)) {

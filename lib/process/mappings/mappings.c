@@ -191,6 +191,13 @@ bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping
 	       there->offset == vma->offset;
 }
 
+/* Are both code that the process makes? It grows in steps, so such neighbours become one. */
+static bool is_one_piece(const struct op_mapping *a, const struct op_mapping *b)
+{
+	return !a->exe && !b->exe && a->writable == b->writable &&
+	       a->uprobes == b->uprobes;
+}
+
 /* Open a gap of @more elements at @at. */
 static void shift(struct op_mappings *mappings, size_t at, size_t more)
 {
@@ -342,14 +349,13 @@ static int insert(struct op_mappings *mappings, const struct op_mapping *vma,
 	new.above = 0;
 	new.segment = 0;
 	i = first_above(mappings, new.start);
-	/* JIT code grows in steps, so adjacent mappings without a file become one */
-	if (!new.exe && i < mappings->len && mappings->vma[i].start == new.end &&
-	    !mappings->vma[i].exe && mappings->vma[i].writable == new.writable) {
+	if (i < mappings->len &&
+	    mappings->vma[i].start == new.end &&is_one_piece(&mappings->vma[i], &new)) {
 		new.end = mappings->vma[i].end;
 		unshift(mappings, i, 1);
 	}
-	if (!new.exe && i > 0 && mappings->vma[i - 1].end == new.start &&
-	    !mappings->vma[i - 1].exe && mappings->vma[i - 1].writable == new.writable) {
+	if (i > 0 && mappings->vma[i - 1].end == new.start &&
+	    is_one_piece(&mappings->vma[i - 1], &new)) {
 		mappings->vma[i - 1].end = new.end;
 		adopt(mappings, i - 1);
 		return 0;

@@ -40,6 +40,7 @@ struct op_mapping {
 	uint32_t flags; /* OP_MAPPING_*, as published */
 	bool writable;	/* the process may write there */
 	bool replaced;	/* it replaced another file's mapping */
+	bool uprobes;	/* the kernel's, for probed instructions; without a file */
 };
 
 struct op_mappings {
