@@ -152,7 +152,7 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
  * 	perf:EVENT, perf:EVENT@PERIOD, perf:EVENT@RATEhz
  *
  * All but perf may end with a value, such as :arg0, :retval or :latency, and with its
- * unit after another colon.
+ * unit after another colon. Those of programs may end with a string, such as :arg0.str.
  *
  * Returns 0; -EINVAL for a string of another form; -ENOENT if its file or symbol does not
  * exist; -E2BIG for too many. After these errors nothing has changed. If the kernel
