@@ -12,6 +12,7 @@ pair-HZ-PERIOD-PERCENT: two such processes that work at the same moments.
 wall: the same tasks on and off the CPUs, which together are the time that each lived.
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
+idle: the idle time of all CPUs, beside that of /proc/stat.
 lost: the profiler stands still, with a small ring: what it lost is told in every output.
 mute: a thread that a filter leaves out, until it has another name.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
@@ -67,6 +68,8 @@ LIMIT_OFF = 0.1
 LOST_RING = 131072  # bytes: some hundred samples
 LOST_SECONDS = 4
 LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
+IDLE_SECONDS = 4
+IDLE_OFF = 0.05  # of the time of all CPUs: the beginning, the last idle stretch, and ticks
 SLEEPS = 80
 MUTE_OFF = 0.1  # of off_cpu's own sampling
 OUTPUTS_SECONDS = 4
@@ -251,6 +254,27 @@ def cell_limit(run, name):
     run.say("ok" if all(n < want * (1 + LIMIT_OFF) for n in told) and
             abs(total / (2 * want) - 1) < LIMIT_OFF else "FAIL", name,
             "%d and %d calls told, of %d each; %d in all" % (*told, want, total))
+
+
+def cell_idle(run, name):
+    """An idle CPU may have no ticks."""
+
+    def idle_seconds():
+        with open("/proc/stat", encoding="ascii") as f:
+            line = f.readline().split()
+        return (int(line[4]) + int(line[5])) / os.sysconf("SC_CLK_TCK")
+
+    path, before, begin = run.fresh(name + ".otlp"), idle_seconds(), time.monotonic()
+    subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "999", "--idle-stacks",
+                    "-d", str(IDLE_SECONDS), "--config", config(run, name, RING), "-o", path],
+                   check=True, capture_output=True, timeout=120)
+    took, want = time.monotonic() - begin, idle_seconds() - before
+    samples = outputs.otlp.read_file(path).samples
+    told = sum(s.count * s.period for s in samples if s.pid == 0) / 1e9
+    seconds = sum(dict((s.window, s.duration) for s in samples).values()) / 1e9
+    want *= seconds / took
+    run.say("ok" if abs(told - want) < IDLE_OFF * seconds * os.cpu_count() else "FAIL", name,
+            "%.2f s told, of %.2f in %.2f s of %d CPUs" % (told, want, seconds, os.cpu_count()))
 
 
 def wait_for_work(recorder, seconds):

@@ -28,7 +28,8 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	struct timespec m;
 	long long now, after;
 
-	if (r || (clock != CLOCK_REALTIME && !(clock == CLOCK_BOOTTIME && getenv("ASLEEP"))))
+	if (r ||
+	    (clock != CLOCK_REALTIME && !(clock == CLOCK_BOOTTIME && getenv("ASLEEP"))))
 		return (int)r;
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &m);
 	now = m.tv_sec * (long long)NS_PER_S + m.tv_nsec;
