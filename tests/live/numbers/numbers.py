@@ -8,6 +8,7 @@ step-HZ-PERIOD-PERCENT: tasks that work PERCENT of a CPU by timers of PERIOD ms,
 own, sampled HZ times a second. Each task's samples are held against its CPU clock, in units of the
 noise of one sample at a random moment of each interval: sigma, the root of the sum of p (1 - p).
 pair-HZ-PERIOD-PERCENT: two such processes that work at the same moments.
+thin: programs that end before the first sample of their rate is due.
 
 wall: the same tasks on and off the CPUs, which together are the time that each lived.
 
@@ -36,24 +37,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
 import outputs  # noqa: E402
 import suite  # noqa: E402
+from tasks import (MOST, PHASES, RARE, RARE_FEW, RARE_PARTS, Task, periodic, program,  # noqa: E402
+                   step, told_by_thread)
 
-TICKS = 400  # of a cell, at least; a quarter of them in the default run
-SECONDS = 2
-PHASES = 10  # of each cell of the matrix
-MOST = 4.5  # sigma
-RARE = 3  # sigma: one in RARE_PARTS may lie beyond, and a few of the few in a short run
-RARE_PARTS = 100
-RARE_FEW = 2
-# A cell whose tasks begin and end at few places has hardly any noise by that sum.
-LEAST = 1  # sample
-CLOCK = 0.002  # of a CPU clock: it counts what the host or an interrupt takes
 RATES, PERIODS = (19, 20, 99, 100, 999), (1, 5, 10, 20, 50)
 FULL = ["step-%d-%d-%d" % cell for cell in itertools.product(RATES, PERIODS, (10, 20, 50))] + [
     "pair-%d-%d-30" % cell for cell in itertools.product(RATES, PERIODS)]
@@ -61,6 +53,9 @@ FULL = ["step-%d-%d-%d" % cell for cell in itertools.product(RATES, PERIODS, (10
 WALL = [(100, 10, 20), (20, 50, 20), (99, 5, 50), (999, 1, 10)]
 WALL_OFF = 0.01  # of the clock, and RARE sigma of the ticks
 RING = "ring_bytes = 67108864"  # where nothing may be lost, on a busy machine
+THIN_RUNS = 8
+# Each has a sample with p = 0.2: 7 of 8 have one in 1 of 12,000 cases.
+THIN_HZ, THIN_SECONDS, THIN_MOST = 2, 0.1, 6
 BURSTS = 3
 CALLS = 4000
 # A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
@@ -111,29 +106,10 @@ DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "pair-20-50-30", 
            "indirect", "timens"]
 
 
-BUILDS = threading.Lock()
-
-
-def program(run, name):
-    path, source = run.path(name), os.path.join(HERE, name + ".c")
-    with BUILDS:
-        if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
-            subprocess.run(["cc", "-O1", "-g", "-o", path, source, "-lpthread"], check=True)
-    return path
-
-
 def read(folded):
     with open(folded, encoding="utf-8") as f:
         stacks = [line.rsplit(" ", 1) for line in f]
     return [(stack.split(";"), int(n)) for stack, n in stacks]
-
-
-def told_by_thread(samples):
-    """{its id: samples}, and how many were lost."""
-    told = collections.Counter()
-    for s in samples:
-        told[s.attributes.get("thread.id")] += s.count
-    return told, sum({s.window: s.lost for s in samples}.values())
 
 
 def begun(run, name, options, *command, **how):
@@ -181,44 +157,6 @@ def config(run, name, text):
     return path
 
 
-class Task:
-    """A line of periodic."""
-
-    def __init__(self, line):
-        tid, cpu_ns, variance, lived_ns = line.split()
-        self.tid, self.cpu_ns, self.lived_ns = int(tid), int(cpu_ns), int(lived_ns)
-        self.sigma = max(float(variance), LEAST) ** 0.5
-
-
-def periodic(run, path, options, cell, tasks, phase_us=0, copies=1):
-    """The tasks of a recorded cell."""
-    hz, period_ms, percent = cell
-    seconds = max(SECONDS, (TICKS if run.full else TICKS // 4) / hz)
-    done = subprocess.run(
-        [run.args.otelprof, "record", "-q", "--no-keep", "-F", str(hz), *options, "-o", path, "--",
-         "sh", "-c", '"$@" & ' * (copies - 1) + '"$@"; wait', "sh", program(run, "periodic"),
-         str(1000 * period_ms), str(10 * period_ms * percent), str(tasks), str(phase_us),
-         str(seconds), str(hz)], capture_output=True, text=True, timeout=600, check=True)
-    return [Task(line) for line in done.stdout.splitlines()]
-
-
-def step(run, name, cell, phases, copies):
-    """The deviations of the tasks of a cell, in sigma."""
-    hz, period_ms, percent = cell
-    tasks = 1 if copies > 1 else min(PHASES, 100 // percent)
-    found = []
-    for first in range(0, phases, tasks):
-        path = run.fresh(name + ".otlp")
-        known = periodic(run, path, [], cell, tasks, 1000 * period_ms * first // (PHASES * tasks),
-                         copies)
-        told, lost = told_by_thread(outputs.otlp.read_file(path).samples)
-        for task in known:
-            want = task.cpu_ns * hz / 1e9
-            got = told[task.tid] + min(lost, max(0, want - told[task.tid]))
-            found.append(((got - want) / (task.sigma + CLOCK * want), got, want))
-    return found
-
-
 class Numbers(suite.Run):
     suite = "numbers"
     full = False
@@ -243,6 +181,21 @@ class Numbers(suite.Run):
             sum(d * d for d in self.deviations) / max(len(self.deviations), 1))
         self.say("FAIL" if beyond > max(len(self.deviations) / RARE_PARTS, RARE_FEW) else "ok",
                  "step", text)
+
+
+def cell_thin(run, name):
+    told = 0
+    for _ in range(THIN_RUNS):
+        path = run.fresh(name + ".otlp")
+        done = subprocess.run(
+            [run.args.otelprof, "record", "-q", "--no-keep", "--config",
+             config(run, name, "sample_rate_hz = 500\nrules = rate %d comm:periodic" % THIN_HZ),
+             "-o", path, "--", program(run, "periodic"), "50000", "50000", "1", "0",
+             str(THIN_SECONDS), str(THIN_HZ)], capture_output=True, text=True, timeout=120)
+        told += told_by_thread(outputs.otlp.read_file(path).samples if os.path.exists(path)
+                               else [])[0][Task(done.stdout).tid]
+    run.say("ok" if told <= THIN_MOST else "FAIL", name, "%d samples told, of %.1f" % (
+        told, THIN_RUNS * THIN_HZ * THIN_SECONDS))
 
 
 def cell_limit(run, name):
@@ -415,7 +368,7 @@ def cell_outputs(run, name):
             recorder.end()
         finally:
             suite.stop([twins])
-    problems, want = outputs.differences(run, path)
+    problems, want = outputs.differences(run, path, program(run, "changes"))
     few = [kind for kind, pids in want.items() if len(pids) < 2]
     run.say("FAIL" if problems or few or len(want) < 4 else "ok", name, "; ".join(
         "%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
