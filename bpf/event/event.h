@@ -192,8 +192,8 @@ __attribute__((noinline)) int op_note_returns(__u32 number)
 		r = BPF_CORE_READ(r, next);
 	}
 	to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
-	slot->unwind.returns_len = (__u32)len;
-	slot->unwind.returns_next = 0;
+	slot->unwind.passed.len = (__u32)len;
+	slot->unwind.passed.next = 0;
 	return 0;
 }
 

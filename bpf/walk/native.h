@@ -210,15 +210,39 @@ static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 /* Restore a return address that a uretprobe has replaced. */
 static __always_inline void op_pass_uretprobe(struct op_unwind *u)
 {
-	__u32 i = u->returns_next;
+	__u32 i = u->passed.next;
 
-	if (u->exact || u->pc != u->returns.trampoline || i >= u->returns_len)
+	if (u->exact || u->pc != u->returns.trampoline || i >= u->passed.len)
 		return;
 	op_platform_bound(i);
 	if (i >= OP_RETURNS_MAX || u->returns.sp[i] != u->sp)
 		return;
 	u->pc = u->returns.pc[i];
-	u->returns_next = i + 1;
+	u->passed.next = i + 1;
+}
+
+/* Push the frame at pc. The caller has checked op_frame_room(). */
+static __always_inline void op_push_native(struct op_unwind *u,
+					   const struct op_unwind_rule *rule)
+{
+	/* A signal handler returns to the first instruction of the restorer. Another
+	 * function precedes that, and not a call. */
+	op_push_word(u, op_frame_word(rule->cfa == OP_CFA_SIGNAL ? OP_FRAME_NATIVE_EXACT
+								 : op_frame_kind_now(u),
+				      u->pc));
+	u->out.frames++;
+	if (u->exact)
+		u->kept_lost = 0;
+}
+
+/* Must sp go up by a rule of this kind? A place that was loaded from the stack or kept in a
+ * register may be on another, lower stack, as where OCaml's code calls C. So may fp, if
+ * nothing was guessed. (Without branches, which the verifier would follow.) */
+static __always_inline __u64 op_is_on_one_stack(const struct op_unwind *u, __u32 cfa)
+{
+	__u64 kinds = OP_CFA_ONE_STACK & ~(((__u64)u->guesses - 1) >> 63 << OP_CFA_FP);
+
+	return kinds >> cfa & 1;
 }
 
 /* Advance by one native frame: push the pc and go to the caller's frame. */
@@ -228,7 +252,6 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	/* the lowest sp that the caller may have */
 	__u64 sp = u->sp + (u->exact ? 0 : 1);
 	enum op_next next;
-	__u64 one_stack;
 	__u32 instance;
 	__u32 runtime;
 	__u32 guessed;
@@ -236,7 +259,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u32 error;
 	__u64 look;
 
-	if (u->returns_len)
+	if (u->passed.len)
 		op_pass_uretprobe(u);
 	look = u->exact ? u->pc : u->pc - 1;
 	if (look < OP_PC_MIN || look >= OP_ARCH_USER_END)
@@ -263,14 +286,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	u->runtime_done = 0;
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	/* A signal handler returns to the first instruction of the restorer. Another
-	 * function precedes that, and not a call. */
-	op_push_word(u, op_frame_word(rule.cfa == OP_CFA_SIGNAL ? OP_FRAME_NATIVE_EXACT
-								: op_frame_kind_now(u),
-				      u->pc));
-	u->out.frames++;
-	if (u->exact)
-		u->kept_lost = 0;
+	op_push_native(u, &rule);
 	guessed = u->guessed;
 	made = op_is_made(u);
 	silent = made || rule.save & OP_SAVE_CHECK;
@@ -297,13 +313,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return next;
 	default:
 		u->guessed = 0;
-		/* A place that was loaded from the stack or kept in a register may be
-		 * on another, lower stack, as where OCaml's code calls C. So may fp, if
-		 * nothing was guessed. (Without branches, which the verifier would
-		 * follow.) */
-		one_stack =
-			OP_CFA_ONE_STACK & ~(((__u64)u->guesses - 1) >> 63 << OP_CFA_FP);
-		sp *= one_stack >> rule.cfa & 1;
+		sp *= op_is_on_one_stack(u, rule.cfa);
 		next = op_step_by_rule(u, &rule, guessed);
 		break;
 	}

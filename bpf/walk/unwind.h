@@ -115,6 +115,11 @@ struct op_walk_returns {
 	__u64 pc[OP_RETURNS_MAX]; /* the address that was replaced */
 };
 
+struct op_walk_passed {
+	__u32 len;  /* all calls */
+	__u32 next; /* the innermost that the walk has not passed */
+};
+
 struct op_unwind {
 	__u64 pc;
 	__u64 sp;
@@ -135,12 +140,11 @@ struct op_unwind {
 	struct op_walk_mapping map;
 	/* the process has run since: code is as it was, the heap is not */
 	__u32 heap_moved;
-	__u32 error;	    /* of a runtime that has no state, or 0 */
-	__u32 guesses;	    /* of this walk */
-	__u32 kept_lost;    /* reg[OP_ARCH_KEPT_REG] is not the frame's */
-	__u32 parked_count; /* of parked[] */
-	__u32 returns_len;  /* of returns */
-	__u32 returns_next; /* of these, the innermost that the walk has not passed */
+	__u32 error;		      /* of a runtime that has no state, or 0 */
+	__u32 guesses;		      /* of this walk */
+	__u32 kept_lost;	      /* reg[OP_ARCH_KEPT_REG] is not the frame's */
+	__u32 parked_count;	      /* of parked[] */
+	struct op_walk_passed passed; /* of returns */
 	__u64 loop_cfa;	 /* of the native frame whose interpreter's frames are wanted */
 	__u64 window_at; /* address of window[0]; ~0: empty */
 	/* State of the runtime whose step ran last: in one place for all, so that steps
@@ -240,7 +244,7 @@ static __always_inline void op_walk_begin(struct op_unwind *u)
 	u->guesses = 0;
 	u->error = 0;
 	u->parked_count = 0;
-	u->returns_len = 0;
+	u->passed.len = 0;
 	u->map.start = u->map.end = 0;
 	u->marks = 0;
 	u->map.read = 0;

@@ -16,6 +16,7 @@ import house
 from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
 
 LINES_MAX = 600
+STATS = "otelprof_stats"  # the one struct of many members
 FILES_MAX = 20  # .c and .h files of a folder of lib/, bpf/ or examples/
 ERROR_RANGE = range(32, 160)
 
@@ -247,13 +248,15 @@ def check_text(root):
 
 
 def drawing(root):
-    """One home for a tag and a prefix, no function that nothing calls, and no circle of folders by what
-    they include. A test may stand in for a struct of the kernel's side."""
+    """One home for a tag and a prefix, no function that nothing calls, no circle of folders by what
+    they include, and nothing that is too long. A test may stand in for a struct of the kernel's side."""
     tree = house.Tree(root)
     texts = {path: text for path, text in tree.text.items() if not path.startswith("tests/")}
     for path, line, message in [*house.two_homes(texts), *house.uncalled(tree.text)]:
         yield "%s:%d: %s" % (path, line, message)
     yield from house.folder_circles(house.includes(tree, "lib"))
+    for rule, _, found in house.shapes(tree):
+        yield from ("%s: %s" % (one, rule) for one in found if STATS not in one.split())
 
 
 def crowded(paths):

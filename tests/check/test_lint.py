@@ -239,13 +239,17 @@ class Text(unittest.TestCase):
     def test_drawing(self):
         with tempfile.TemporaryDirectory() as where:
             for name, text in [("x/a.h", '#include "y/b.h"\n'), ("y/b.h", '#include "x/a.h"\n'),
-                               ("y/c.c", "struct op_a {\n};\n"), ("z/c.c", "struct op_a {\n};\n")]:
+                               ("y/c.c", "struct op_a {\n};\n"), ("z/c.c", "struct op_a {\n};\n"),
+                               ("z/d.h", "struct %s {\n%s};\n" % (lint.STATS, "\tint a;\n" * 31)),
+                               ("z/e.h", "struct op_e {\n%s};\n" % ("\tint a;\n" * 31))]:
                 path = pathlib.Path(where, "lib", name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
             self.assertEqual(["lib/z/c.c:1: op_a is defined in lib/y/c.c, too",
                               "rooms in a circle: x -> y (y/b.h), y -> x (x/a.h)"],
                              list(lint.drawing(where))[:2])
+            self.assertEqual(["lib/z/e.h:1 op_e 31: lib: structs over 30 members"],
+                             [wrong for wrong in lint.drawing(where) if "30" in wrong])
 
     def test_a_header_of_no_folder_is_no_folder(self):
         text = '#include "capture/b.h"\n'

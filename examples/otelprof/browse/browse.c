@@ -210,11 +210,11 @@ static void find(struct browser *b, long step)
 	size_t len = panes_len(b), at = b->places[b->pane].selected, i;
 	char text[TEXT_BYTES];
 
-	if (!*b->search || !len)
+	if (!*b->search.text || !len)
 		return;
 	for (i = 0; i < len; i++) {
 		at = (at + len + (size_t)step) % len;
-		if (!strcasestr(panes_text(b, at, text, sizeof(text)), b->search))
+		if (!strcasestr(panes_text(b, at, text, sizeof(text)), b->search.text))
 			continue;
 		b->places[b->pane].selected = at;
 		return;
@@ -319,8 +319,8 @@ static int command(struct browser *b, int c)
 		b->quit = true;
 		return 0;
 	case '/':
-		b->typing = true;
-		*b->typed = '\0';
+		b->search.typing = true;
+		*b->search.typed = '\0';
 		return 0;
 	case 'n':
 	case 'N':
@@ -346,14 +346,14 @@ static int command(struct browser *b, int c)
 
 static void type(struct browser *b, int c)
 {
-	enum screen_typing t = screen_type(b->typed, c);
+	enum screen_typing t = screen_type(b->search.typed, c);
 
 	if (t == SCREEN_TYPING)
 		return;
-	b->typing = false;
-	if (t == SCREEN_LEFT || !*b->typed)
+	b->search.typing = false;
+	if (t == SCREEN_LEFT || !*b->search.typed)
 		return;
-	memcpy(b->search, b->typed, sizeof(b->search));
+	memcpy(b->search.text, b->search.typed, sizeof(b->search.text));
 	find(b, 1);
 }
 
@@ -364,7 +364,7 @@ static int take_keys(struct browser *b)
 	while (!r && !b->quit && (c = getch()) != ERR) {
 		if (b->helping && c != KEY_RESIZE)
 			b->helping = false;
-		else if (b->typing && c != KEY_RESIZE)
+		else if (b->search.typing && c != KEY_RESIZE)
 			type(b, c);
 		else
 			r = command(b, c);

@@ -281,9 +281,9 @@ static void draw_line(const struct browser *b, size_t at, int y)
 static void draw_foot(const struct browser *b)
 {
 	(void)move(LINES - 1, 0);
-	if (b->typing) {
+	if (b->search.typing) {
 		(void)addstr("find: ");
-		(void)screen_text(b->typed, COLS - getcurx(stdscr) - 1);
+		(void)screen_text(b->search.typed, COLS - getcurx(stdscr) - 1);
 		return;
 	}
 	if (b->message) {

@@ -36,6 +36,12 @@ struct step {
 	struct place at;
 };
 
+struct browse_search {
+	bool typing;
+	char typed[SCREEN_TEXT_MAX];
+	char text[SCREEN_TEXT_MAX]; /* what was typed last */
+};
+
 struct browser {
 	const struct op_collect *c;
 	const char *title;
@@ -61,9 +67,7 @@ struct browser {
 	bool has_source;
 	struct step back[BROWSE_BACK_MAX];
 	size_t back_len;
-	bool typing;
-	char typed[SCREEN_TEXT_MAX];
-	char search[SCREEN_TEXT_MAX];
+	struct browse_search search;
 	const char *message; /* below, until the next key; NULL: none */
 	bool plain;	     /* without the answer */
 	bool helping;

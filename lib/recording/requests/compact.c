@@ -183,10 +183,10 @@ int filter_compact(struct op_collect *c)
 	PACK(c->kinds, kinds);
 	renumber(c, &n);
 	/* These tables find entries by their old numbers. */
-	op_index_clear(&c->function_index);
-	op_index_clear(&c->mapping_index);
-	op_index_clear(&c->location_index);
-	op_index_clear(&c->process_index);
-	op_index_clear(&c->stack_index);
+	op_index_clear(&c->index.functions);
+	op_index_clear(&c->index.mappings);
+	op_index_clear(&c->index.locations);
+	op_index_clear(&c->index.processes);
+	op_index_clear(&c->index.stacks);
 	return move_strings(c, &n);
 }

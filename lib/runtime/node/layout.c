@@ -75,11 +75,11 @@ static const struct published published[] = {
 #undef NUMBER
 
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_node_layout, member)
-#define TYPE(member)                                                                     \
+#define NAMED(name, member)                                                              \
 	{                                                                                \
-		"type_" #member, offsetof(struct op_node_layout, type.member),           \
-			sizeof(uint32_t), 1, NULL                                        \
+		name, offsetof(struct op_node_layout, member), sizeof(uint32_t), 1, NULL \
 	}
+#define TYPE(member) NAMED("type_" #member, type.member)
 
 /* Numbers that V8 does not publish. */
 static const struct op_layouts_field fields[] = {
@@ -96,8 +96,8 @@ static const struct op_layouts_field fields[] = {
 	FIELD(deopt_inlining),
 	FIELD(scope_position),
 	FIELD(script_url),
-	FIELD(kind_members),
-	FIELD(kind_static),
+	NAMED("kind_members", initializer.members),
+	NAMED("kind_static", initializer.of_static),
 	FIELD(early_position),
 	FIELD(flag_bits),
 	FIELD(tagged),

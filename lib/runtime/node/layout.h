@@ -39,6 +39,13 @@ struct op_node_types {
 	uint32_t code;
 };
 
+/* The first FunctionKind of initializers of a class's members. 0: initializers have names of
+ * their own. */
+struct op_node_initializers {
+	uint32_t members;
+	uint32_t of_static; /* of static members */
+};
+
 /* Offsets in bytes; slots are below fp; deoptimization data counts in words. */
 struct op_node_layout {
 	uint32_t array_slot;
@@ -82,10 +89,7 @@ struct op_node_layout {
 	 * has a handle of its code in place of a pointer */
 	uint32_t trusted;
 
-	/* the first FunctionKind of the initializer of a class's members, and of static
-	 * ones; 0: initializers have names of their own */
-	uint32_t kind_members;
-	uint32_t kind_static;
+	struct op_node_initializers initializer;
 
 	uint32_t early_position;
 	uint32_t flag_bits;

@@ -68,11 +68,7 @@ struct op_heights {
 	size_t len;
 	size_t phase; /* address of offset 0 modulo ALIGNMENT */
 	struct op_unwind_rule none;
-	struct {
-		uint8_t *code;
-		size_t from;
-		size_t end;
-	} memory;	       /* what is in memory: [from, end) of the code */
+	struct in_memory memory;
 	struct target *target; /* [TARGET_SLOTS] */
 	struct op_starts starts;
 	uint32_t function; /* number of the current function */

@@ -53,11 +53,11 @@ struct op_collect *op_collect_free(struct op_collect *c)
 	op_vec_clear(&c->location_numbers);
 	op_vec_clear(&c->met);
 	op_vec_clear(&c->stacks);
-	op_index_clear(&c->function_index);
-	op_index_clear(&c->mapping_index);
-	op_index_clear(&c->location_index);
-	op_index_clear(&c->process_index);
-	op_index_clear(&c->stack_index);
+	op_index_clear(&c->index.functions);
+	op_index_clear(&c->index.mappings);
+	op_index_clear(&c->index.locations);
+	op_index_clear(&c->index.processes);
+	op_index_clear(&c->index.stacks);
 	free(c);
 	return NULL;
 }
@@ -94,7 +94,7 @@ _Static_assert(sizeof(struct op_collect_process) == 32, "no padding");
 	{                                                                                \
 		uint32_t hash = hash_of(c, key, sizeof(*key));                           \
 		uint32_t i =                                                             \
-			op_index_find(&c->name##_index, hash, c, key, name##_equal);     \
+			op_index_find(&c->index.plural, hash, c, key, name##_equal);     \
 		struct op_collect_##name *e;                                             \
                                                                                          \
 		if (i == UINT32_MAX) {                                                   \
@@ -103,7 +103,7 @@ _Static_assert(sizeof(struct op_collect_process) == 32, "no padding");
 				return -ENOMEM;                                          \
 			*e = *key;                                                       \
 			i = (uint32_t)c->plural.len - 1;                                 \
-			if (op_index_add(&c->name##_index, hash, i))                     \
+			if (op_index_add(&c->index.plural, hash, i))                     \
 				return -ENOMEM;                                          \
 		}                                                                        \
 		*ret = i;                                                                \
@@ -184,7 +184,7 @@ static int add_location(struct op_collect *c, struct location_key *k, uint32_t *
 	uint32_t hash = hash_of(c, k->lines, k->location.lines_len * sizeof(*k->lines)) ^
 			(uint32_t)op_hash_u64(
 				(k->location.address + k->location.mapping) ^ c->seed);
-	uint32_t i = op_index_find(&c->location_index, hash, c, k, location_equal);
+	uint32_t i = op_index_find(&c->index.locations, hash, c, k, location_equal);
 	struct op_collect_location *l;
 
 	if (i != UINT32_MAX) {
@@ -201,7 +201,7 @@ static int add_location(struct op_collect *c, struct location_key *k, uint32_t *
 	memcpy(c->lines.data + c->lines.len, k->lines, l->lines_len * sizeof(*k->lines));
 	c->lines.len += l->lines_len;
 	*ret = (uint32_t)c->locations.len - 1;
-	return op_index_add(&c->location_index, hash, *ret);
+	return op_index_add(&c->index.locations, hash, *ret);
 }
 
 /* Add the location that begins @frames: its inlined functions and the function around
@@ -355,7 +355,7 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 				      (uint64_t)k->stack.trace << 20 ^
 				      (uint64_t)k->stack.reason << 40 ^
 				      (uint64_t)k->stack.label << 28 ^ c->seed);
-	uint32_t i = op_index_find(&c->stack_index, hash, c, k, stack_equal);
+	uint32_t i = op_index_find(&c->index.stacks, hash, c, k, stack_equal);
 	struct op_collect_stack *s;
 
 	if (i != UINT32_MAX) {
@@ -375,7 +375,7 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value,
 		return -ENOMEM;
 	*s = k->stack;
 	*ret = (uint32_t)c->stacks.len - 1;
-	if (op_index_add(&c->stack_index, hash, *ret))
+	if (op_index_add(&c->index.stacks, hash, *ret))
 		return -ENOMEM;
 	return add_value(c, *ret, value);
 }

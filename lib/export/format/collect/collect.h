@@ -248,6 +248,15 @@ struct op_collect_recent {
 	uint32_t number;
 };
 
+/* By hash, the numbers of what is in the tables. */
+struct op_collect_indexes {
+	struct op_index functions;
+	struct op_index mappings;
+	struct op_index locations;
+	struct op_index processes;
+	struct op_index stacks;
+};
+
 struct op_collect {
 	enum op_collect_detail detail;
 	/* An attribute of samples or of their processes that distinguishes stacks, too;
@@ -269,11 +278,7 @@ struct op_collect {
 	OP_VEC(uint32_t) met;
 	OP_VEC(struct op_collect_stack) stacks;
 	size_t stacks_max; /* OP_COLLECT_STACKS_MAX */
-	struct op_index function_index;
-	struct op_index mapping_index;
-	struct op_index location_index;
-	struct op_index process_index;
-	struct op_index stack_index;
+	struct op_collect_indexes index;
 	uint64_t start_ns; /* start of the first profile; 0: none */
 	uint64_t end_ns;
 	struct op_times *times; /* NULL: not kept */

@@ -119,7 +119,7 @@ static int note_standing(struct answer_work *w, const struct thread_time *t,
 	if (!key)
 		return -ENOMEM;
 	*key = t->key;
-	w->a->standing++;
+	w->a->threads.standing++;
 	if (!all_time || t->on_ns > 0 ||
 	    (t->off_ns > 0 && t->wait_ns <= all_ns * ALL_SHARE))
 		return 0;
@@ -141,10 +141,10 @@ static int sum_threads(struct answer_work *w, const struct thread_time *times, s
 
 	for (t = times; !r && t < times + len; t++) {
 		r = note_standing(w, t, all_time);
-		a->ran += t->on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
+		a->threads.ran += t->on_ns > RAN_SHARE * a->seconds * OP_NS_PER_S;
 		if (t->off_ns <= 0)
 			continue;
-		a->threads++;
+		a->threads.waited++;
 		if (op_collect_has_thread(w->idle.threads.data, w->idle.threads.len,
 					  t->key))
 			continue;
@@ -242,7 +242,7 @@ static int threads_and_idle(struct answer_work *w)
 
 	if (r)
 		return r;
-	w->a->idle_threads = w->idle.threads.len;
+	w->a->threads.idle = w->idle.threads.len;
 	w->a->idle = w->idle.value;
 	return answer_threads(w);
 }

@@ -60,6 +60,14 @@ struct answer_step {
 	int64_t value;
 };
 
+/* Numbers of threads, in all recorded kinds. */
+struct answer_thread_counts {
+	size_t waited;
+	size_t standing; /* in a wait that is in no value */
+	size_t ran;
+	size_t idle; /* only waited for work, while others did not */
+};
+
 struct answer {
 	const struct view *v;
 	enum answer_about about;
@@ -91,11 +99,8 @@ struct answer {
 	} programs[ANSWER_PROGRAMS_MAX]; /* the largest first */
 	size_t programs_len;
 	size_t programs_more; /* number of further ones */
-	size_t threads;	      /* threads that waited, in all recorded kinds */
-	size_t standing;      /* threads in a wait that is in no value */
-	size_t ran;	      /* threads that worked */
-	size_t idle_threads; /* threads that only waited for work, while others did not */
-	int64_t idle;	     /* their part of the values */
+	struct answer_thread_counts threads;
+	int64_t idle;  /* the part of the values that idle threads have */
 	double waited; /* share of the others' time in which they waited, in per cent */
 	double cpus;   /* CPUs used; < 0: not recorded */
 	double seconds;

@@ -48,14 +48,14 @@ static void add_waits(const struct answer *a, char *buf)
 
 static void add_threads(const struct answer *a, char *buf)
 {
-	size_t others = a->threads - a->idle_threads;
+	size_t others = a->threads.waited - a->threads.idle;
 
-	if (a->idle_threads)
-		add(buf, "%zu of %zu threads %s idle. The other%s", a->idle_threads,
-		    a->threads, a->idle_threads == 1 ? "was" : "were",
+	if (a->threads.idle)
+		add(buf, "%zu of %zu threads %s idle. The other%s", a->threads.idle,
+		    a->threads.waited, a->threads.idle == 1 ? "was" : "were",
 		    others == 1 ? "" : "s");
 	else
-		add(buf, "%zu thread%s", a->threads, others == 1 ? "" : "s");
+		add(buf, "%zu thread%s", a->threads.waited, others == 1 ? "" : "s");
 	add(buf, " waited %.0f%% of %s time", a->waited, others == 1 ? "its" : "their");
 }
 
@@ -91,18 +91,18 @@ static void add_services(const struct answer *a, char *buf)
 
 static void add_time(const struct answer *a, unsigned int cpus, char *buf)
 {
-	if (a->threads) {
+	if (a->threads.waited) {
 		add_threads(a, buf);
 		add(buf, "; --kind off_cpu shows for what. ");
 	} else if (a->cpus < WAITS_BELOW && !answer_has_programs(a)) {
 		add(buf, "It mostly waited, or got no CPU; --kinds off_cpu records "
 			 "which. ");
-	} else if (cpus && a->ran > 1 && !answer_has_programs(a) &&
-		   a->cpus < TURNS_BELOW * (double)OP_MIN(a->ran, (size_t)cpus)) {
+	} else if (cpus && a->threads.ran > 1 && !answer_has_programs(a) &&
+		   a->cpus < TURNS_BELOW * (double)OP_MIN(a->threads.ran, (size_t)cpus)) {
 		add(buf,
 		    "%zu threads ran, not all at once; --kinds off_cpu records what they "
 		    "wait for. ",
-		    a->ran);
+		    a->threads.ran);
 	}
 }
 
@@ -121,10 +121,10 @@ static void add_memory(const struct answer *a, char *buf)
 
 static void add_standing(const struct answer *a, char *buf)
 {
-	if (!a->standing || a->counts)
+	if (!a->threads.standing || a->counts)
 		return;
-	add(buf, "%zu thread%s still waited at the end", a->standing,
-	    a->standing == 1 ? "" : "s");
+	add(buf, "%zu thread%s still waited at the end", a->threads.standing,
+	    a->threads.standing == 1 ? "" : "s");
 	add(buf, "; --kind threads shows where. ");
 }
 
@@ -140,7 +140,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 		add_services(a, buf);
 		add_time(a, cpus, buf);
 	} else if (a->about == ABOUT_WAITS) {
-		if (a->threads)
+		if (a->threads.waited)
 			add_threads(a, buf);
 		else
 			add(buf, "%s%s",

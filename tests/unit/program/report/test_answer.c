@@ -295,7 +295,7 @@ static void test_waits_that_have_no_end(void)
 	b = rq_end(&q);
 	make(&m, &b, NULL);
 	check_row(&m, 0, "hold", 1, 910000000);
-	CHECK_INT(m.a.standing, 1);
+	CHECK_INT(m.a.threads.standing, 1);
 	CHECK_INT(m.a.stands_len, 1);
 	CHECK_STR(view_label_name(&m.v, m.a.stands[0].function, buf, sizeof(buf)),
 		  "stuck");
@@ -326,9 +326,9 @@ static void test_a_wait_that_ended_with_the_recording(void)
 	rq_process(&q, 100, "web", NULL);
 	b = rq_end(&q);
 	make(&m, &b, NULL);
-	CHECK_INT(m.a.standing, 1);
+	CHECK_INT(m.a.threads.standing, 1);
 	CHECK_INT(m.a.stands_first, 1);
-	CHECK_INT(m.a.threads, 2);
+	CHECK_INT(m.a.threads.waited, 2);
 	CHECK_STR(answer_stands_words(&m.a, &m.a.stands[0]), "still at the end");
 	clear(&m);
 }
@@ -360,7 +360,7 @@ static void test_one_wait_or_many(void)
 		rq_process(&q, 100, "web", NULL);
 		b = rq_end(&q);
 		make(&m, &b, "delay");
-		CHECK_INT(m.a.standing, i == 0);
+		CHECK_INT(m.a.threads.standing, i == 0);
 		clear(&m);
 	}
 }
@@ -428,7 +428,7 @@ static void test_idle_threads_come_last(void)
 		rq_process(&q, 100, "web", NULL);
 		b = rq_end(&q);
 		make(&m, &b, NULL);
-		CHECK_INT(m.a.idle_threads, with ? 10 : 0);
+		CHECK_INT(m.a.threads.idle, with ? 10 : 0);
 		check_row(&m, 0, with ? "book" : "serve", with ? 2 : 1,
 			  with ? 700000000 : INT64_C(10000000000));
 		check_row(&m, with ? 2 : 0, "serve", 1, INT64_C(10000000000));
