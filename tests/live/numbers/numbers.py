@@ -15,7 +15,8 @@ wall: the same tasks on and off the CPUs, which together are the time that each 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
 idle: the idle time of all CPUs, beside that of /proc/stat.
 lost: the profiler stands still, with a small ring: what it lost is told in every output.
-mute: a thread that a filter leaves out, until it has another name.
+mute, mute-user, mute-cgroup: a thread that a filter leaves out, until it has another name, user
+or control group.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 parked-java, parked-node, parked-python: pools without work, beside threads that contend for a lock.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
@@ -28,6 +29,7 @@ in_use: some 300,000 sampled allocations that stay, of which the tables have roo
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -48,7 +50,8 @@ from tasks import (MOST, PHASES, RARE, RARE_FEW, RARE_PARTS, Task, periodic, pro
 
 RATES, PERIODS = (19, 20, 99, 100, 999), (1, 5, 10, 20, 50)
 FULL = ["step-%d-%d-%d" % cell for cell in itertools.product(RATES, PERIODS, (10, 20, 50))] + [
-    "pair-%d-%d-30" % cell for cell in itertools.product(RATES, PERIODS)]
+    "pair-%d-%d-30" % cell for cell in itertools.product(RATES, PERIODS)] + [
+    "step-20-100-20", "step-20-1000-10", "step-99-1000-20"]
 # (HZ, PERIOD, PERCENT), the first one in the default run
 WALL = [(100, 10, 20), (20, 50, 20), (99, 5, 50), (999, 1, 10)]
 WALL_OFF = 0.01  # of the clock, and RARE sigma of the ticks
@@ -66,6 +69,7 @@ LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
 IDLE_SECONDS = 4
 IDLE_OFF = 0.05  # of the time of all CPUs: the beginning, the last idle stretch, and ticks
 SLEEPS = 80
+NOBODY = 65534
 MUTE_OFF = 0.1  # of off_cpu's own sampling
 OUTPUTS_SECONDS = 4
 OUTPUTS_RULES = """sample_rate_hz = 100
@@ -277,16 +281,32 @@ def cell_lost(run, name):
 
 
 def cell_mute(run, name):
-    changes = program(run, "changes")
+    with contextlib.ExitStack() as stack:
+        how, options = name.partition("-")[2] or "name", ["--comm", "after"]
+        if how == "user":
+            options = ["--user", str(NOBODY)]
+        elif how == "cgroup":
+            with open("/proc/mounts", encoding="utf-8") as f:
+                root = next((line.split()[1] for line in f if line.split()[2] == "cgroup2"), None)
+            if not root:
+                raise suite.Skip("no cgroup v2")
+            how = "%s/otelprof-numbers-%d" % (root, os.getpid())
+            os.mkdir(how)
+            stack.callback(os.rmdir, how)
+            options = ["--cgroup", how]
+        mute(run, name, how, options)
+
+
+def mute(run, name, how, options):
     folded = run.fresh(name + ".folded")
     screen, of_recorder = pty.openpty()  # there it tells that it samples
     with subprocess.Popen([run.args.otelprof, "record", "-o", folded, "--kinds", "off_cpu",
-                           "--comm", "after"], stderr=of_recorder) as recorder:
+                           *options], stderr=of_recorder) as recorder:
         seen = b""
         while b"sampling" not in seen:
             seen += os.read(screen, 4096)
-        said = subprocess.run([changes, "name", str(SLEEPS)], capture_output=True, text=True,
-                              check=True).stdout
+        said = subprocess.run([program(run, "changes"), how, str(SLEEPS)], capture_output=True,
+                              text=True, check=True).stdout
         recorder.terminate()
         recorder.wait()
     stacks = read(folded) if os.path.exists(folded) else []
@@ -536,6 +556,7 @@ def main():
         name[len("cell_"):]: cell for name, cell in globals().items() if name.startswith("cell_")}
     del known["step"], known["parked"]
     known |= {"parked-" + language: cell_parked for language in PARKED}
+    known |= {"mute-" + what: cell_mute for what in ("user", "cgroup")}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()
