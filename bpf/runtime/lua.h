@@ -15,9 +15,9 @@
 #ifndef OP_LUA_STEP_H
 #define OP_LUA_STEP_H
 
-#include "bpf/runtime/op_lua.h"
 #include "bpf/walk/native.h"
 #include "bpf/walk/unwind.h"
+#include "op_lua.h"
 
 #if defined(__TARGET_ARCH_x86)
 

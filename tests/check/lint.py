@@ -133,7 +133,8 @@ def examples(path, text, exists=lambda path: True):
         allowed = header.startswith("otelprof/") or program and (
             header.startswith("recording/") or header in PROGRAM_ALLOWED)
         if not allowed and any(exists(home + header)
-                               for home in ("lib/", "proto/", "bpf/", "bpf/include/")):
+                               for home in ("lib/", "proto/", "bpf/", "bpf/include/",
+                                            "bpf/include/runtime/")):
             yield line_of(text, match.start()), "an inside of the library: " + header
 
 

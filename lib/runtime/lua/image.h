@@ -17,7 +17,7 @@
 
 #include "op_user_types.h"
 
-#include "bpf/runtime/op_lua.h"
+#include "op_lua.h"
 
 /* As probe() of struct op_runtime_ops. *@ret has ELF addresses. */
 int op_runtime_lua_image(struct op_elf *elf, const char *path, struct op_log *log,

@@ -18,7 +18,7 @@
 
 #include "op_user_types.h"
 
-#include "bpf/runtime/op_lua.h"
+#include "op_lua.h"
 
 enum {
 	/* bytes of one prototype; of a larger one only the lines are not known */

@@ -40,7 +40,8 @@ def main(source, build, clang, option=""):
                         "-Werror", "-Wno-unused-parameter",
                         "-Wno-missing-field-initializers", "-fno-strict-aliasing",
                         *("-I%s" % d for d in (source / "lib", build / "lib",
-                                               build / "lib/export/format", source, source / "bpf/include",
+                                               build / "lib/export/format", source,
+                                               source / "bpf/include", source / "bpf/include/runtime",
                                                source / "lib/code/unwind/host",
                                                source / "include", build / "include",
                                                source / "proto", build / "proto",
@@ -57,6 +58,7 @@ def main(source, build, clang, option=""):
             done = run([clang, "-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3",
                         "-D__TARGET_ARCH_arm64", "-I", str(source),
                         "-I", str(source / "bpf/include"),
+                        "-I", str(source / "bpf/include/runtime"),
                         "-I", str(source / "bpf/platform"),
                         *(["-c", "-o", str(out / "x.o")] if option else ["-fsyntax-only"]),
                         str(file)])

@@ -7,7 +7,7 @@
 
 #include "input.h"
 
-#include "bpf/runtime/op_lua.h"
+#include "op_lua.h"
 
 enum {
 	BASE = 0x1000,

@@ -43,14 +43,16 @@ static void set_page(struct op_page *at, struct op_page page)
 	__atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELEASE);
 }
 
+/* The pages of segment number @i. In memory that cannot be mapped now, as in the child of a
+ * fork, a segment is zeros and has none. */
 static struct op_page *directory(const struct op_unwind_early *early, size_t i,
 				 uint32_t *ret_count)
 {
 	const struct op_segment *s =
 		op_arena_at(early->arena, early->table.segments[i].segment);
 
-	*ret_count = s->page_count;
-	return op_arena_at(early->arena, s->pages);
+	*ret_count = s->pages ? s->page_count : 0;
+	return s->pages ? op_arena_at(early->arena, s->pages) : NULL;
 }
 
 static int add_late_row(struct op_unwind_early *early)

@@ -21,6 +21,7 @@ static const char LIBRARY[] = "libcrypto.so.3";
 
 static struct {
 	void *slabs[OP_SLABS_MAX];
+	bool cannot_map;
 	struct op_arena *arena;
 	struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
 	struct op_unwind_rules *rules;
@@ -37,9 +38,22 @@ static int make_slab(void *ctx, uint32_t index, void **ret)
 	return 0;
 }
 
+static int rest_slab(void *ctx, uint32_t index)
+{
+	return 0;
+}
+
+static int wake_slab(void *ctx, uint32_t index, void **ret)
+{
+	*ret = rig.slabs[index];
+	return rig.cannot_map ? -ENOMEM : 0;
+}
+
 static void begin(void)
 {
-	static const struct op_arena_ops ops = { .add_slab = make_slab };
+	static const struct op_arena_ops ops = { .add_slab = make_slab,
+						 .unmap_slab = rest_slab,
+						 .map_slab = wake_slab };
 	void *library = dlopen(LIBRARY, RTLD_LAZY);
 	struct link_map *map;
 	size_t i;
@@ -195,8 +209,25 @@ static void test_without_a_table_callers_are_guessed(void)
 	end();
 }
 
+/* As in the child of a fork, which frees what it has. */
+static void test_memory_that_cannot_be_mapped(void)
+{
+	struct op_unwind_table_segment *s;
+
+	begin();
+	s = &rig.view.segments[0];
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr), 1);
+	op_arena_rest(rig.arena);
+	rig.cannot_map = true;
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr), 0);
+	op_unwind_early_give_up(rig.early);
+	op_unwind_early_complete(rig.early, rig.table, 0);
+	end();
+}
+
 TEST_MAIN({ "pages_say_what_the_table_says", test_pages_say_what_the_table_says },
 	  { "what_was_not_made_is_late", test_what_was_not_made_is_late },
 	  { "the_table_takes_their_places", test_the_table_takes_their_places },
 	  { "without_a_table_callers_are_guessed",
-	    test_without_a_table_callers_are_guessed })
+	    test_without_a_table_callers_are_guessed },
+	  { "memory_that_cannot_be_mapped", test_memory_that_cannot_be_mapped })

@@ -5,7 +5,7 @@
 
 #include "op_user_types.h"
 
-#include "bpf/runtime/op_lua.h"
+#include "op_lua.h"
 
 #include "fake_memory.h"
 
