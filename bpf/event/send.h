@@ -45,7 +45,7 @@ __attribute__((noinline)) int op_put_context(__u32 number)
 		return 0;
 	__builtin_memcpy(&slot->word[at], &slot->context, sizeof(slot->context));
 	slot->record.context_bytes = sizeof(slot->context);
-	if (op_settings.argument[0].is_text && slot->text_bytes) {
+	if (slot->context_bytes > sizeof(slot->context)) {
 		__builtin_memcpy(&slot->word[at + sizeof(slot->context) / 8], slot->text,
 				 sizeof(slot->text));
 		slot->record.context_bytes += sizeof(slot->text);
