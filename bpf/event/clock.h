@@ -51,40 +51,6 @@ static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
 }
 
 /*
- * A thread leaves the CPU at @now. If it is the idle task, on some kernels the CPU had no
- * ticks meanwhile. Returns for how many samples the time stands in which ticks were due.
- * The clock did not run in it.
- */
-static __always_inline __u32 op_clock_idle(__u32 number, __u64 now, bool idle)
-{
-	struct op_clock *clock = bpf_map_lookup_elem(&op_clocks, &number);
-	struct op_control *control = op_control();
-	__u64 mean_ns;
-	__u64 from;
-	__u64 due;
-
-	if (!clock || !control)
-		return 0;
-	mean_ns = control->clock_ns;
-	from = clock->switched_ns;
-	clock->switched_ns = now;
-	due = clock->last_ns + control->tick_ns;
-	if (from < control->started_ns)
-		from = control->started_ns;
-	if (from < due)
-		from = due;
-	if (!idle || !mean_ns || now <= from)
-		return 0;
-	if (clock->end_ns) {
-		clock->last_ns += now - from;
-		clock->point_ns += now - from;
-		clock->end_ns += now - from;
-	}
-	/* rounded at random, so that it is right on average; mean_ns < 2^32 */
-	return (__u32)((now - from + (bpf_get_prandom_u32() * mean_ns >> 32)) / mean_ns);
-}
-
-/*
  * Is this tick of clock @number, at @now, taken? Ticks of the idle task must ask, too,
  * because the moment of an idle CPU does not belong to the next thread. Two moments
  * before one tick are taken by the next ticks, one each.

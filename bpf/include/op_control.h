@@ -84,9 +84,8 @@ struct op_control {
 	/* For each rate of each list: the period of its samples in ns, << 32, and its
 	 * share of the clock's ticks, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
-	__u64 clock_ns;	  /* from one sample of a clock to the next, on average */
-	__u64 tick_ns;	  /* from one tick of the clocks to the next */
-	__u64 started_ns; /* when the clocks began, CLOCK_MONOTONIC */
+	__u64 clock_ns; /* from one sample of a clock to the next, on average */
+	__u64 tick_ns;	/* from one tick of the clocks to the next */
 };
 
 /* In op_settings.runtimes_on: Python's step follows tasks that await each other. */
@@ -154,7 +153,6 @@ struct op_clock {
 	__u64 end_ns;	  /* of the interval that contains the point */
 	__u64 last_ns;	  /* the last tick, taken or not */
 	__u64 tick_ns[2]; /* op_control.tick_ns at the last tick, and at the one before */
-	__u64 switched_ns; /* the last switch, where op_settings.keep_idle */
 };
 
 enum {

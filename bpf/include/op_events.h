@@ -13,12 +13,6 @@ enum op_event {
 	OP_EVENT_MAX = 24,
 };
 
-/* The perf events of OP_EVENT_CPU on each CPU. */
-enum {
-	OP_CPU_TICKS = 0,
-	OP_CPU_SWITCHES = 1, /* where op_settings.keep_idle */
-};
-
 enum {
 	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off/off.h) */
 };

@@ -106,8 +106,6 @@ void op_clocks_start(struct op_capture *c)
 		c->clocks.random = op_hash_seed();
 	__atomic_store_n(&c->control->clock_ns, OP_NS_PER_S / c->rate_hz,
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&c->control->started_ns, op_clock_monotonic_ns(),
-			 __ATOMIC_RELAXED);
 	read_limit(c);
 	draw_tick(c);
 }

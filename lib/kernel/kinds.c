@@ -237,19 +237,13 @@ static void turn_off(struct op_capture *c, const struct op_kind *kind)
 	}
 }
 
-static uint32_t perf_events(const struct op_capture *c, const struct op_kind *kind)
-{
-	return kind->perf_events -
-	       (c->config.flags & OTELPROF_IDLE ? 0 : kind->idle_events);
-}
-
 int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind)
 {
 	void *before = op_object_hush();
 	uint32_t i;
 	int r = 0;
 
-	for (i = 0; r >= 0 && i < perf_events(c, kind); i++)
+	for (i = 0; r >= 0 && i < kind->perf_events; i++)
 		if (c->kinds.program[kind->event][i] < 0)
 			r = c->kinds.program[kind->event][i] =
 				load_entry(c, kind, i, 0, NULL);

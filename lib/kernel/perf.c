@@ -76,8 +76,7 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 		struct perf_event_attr attr = { .size = sizeof(attr), .disabled = 1 };
 		_cleanup_close_ int fd = -1;
 
-		if (e->kind_fd[kind->event][i] >= 0 ||
-		    c->kinds.program[kind->event][i] < 0)
+		if (e->kind_fd[kind->event][i] >= 0)
 			continue;
 		kind->perf_event(i, &options, &attr);
 		fd = perf_open(&attr, e->cpu);

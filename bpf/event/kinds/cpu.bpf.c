@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kind cpu: a sample at a random moment of each interval of the CPU's clock. Where idle
- * CPUs are kept, one for the idle time in which the clock had no ticks, at its end. */
+/* The kind cpu: a sample at a random moment of each interval of the CPU's clock. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"
@@ -14,27 +13,11 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline int op_switch(struct bpf_perf_event_data *ctx, bool whole)
-{
-	__u64 now = bpf_ktime_get_ns();
-	__u64 hits =
-		op_clock_idle(OP_CLOCK_CPU, now, (__u32)bpf_get_current_pid_tgid() == 0);
-	struct op_slot *slot = hits ? op_event_tick(OP_EVENT_CPU, now) : NULL;
-
-	if (!slot)
-		return 0;
-	hits *= slot->record.hits;
-	slot->record.hits = hits >> 32 ? ~0u : (__u32)hits;
-	return op_event_perf(ctx, slot, whole);
-}
-
 static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct op_slot *slot;
 
-	if (op_settings.detail == OP_CPU_SWITCHES)
-		return op_switch(ctx, whole);
 	if (!op_clock_is_due(OP_CLOCK_CPU, now))
 		return 0;
 	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0)

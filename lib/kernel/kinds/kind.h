@@ -106,7 +106,6 @@ struct op_kind {
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is
 	 * loaded once for each, with the event's number as op_record.detail. */
 	uint32_t perf_events;
-	uint32_t idle_events; /* of them, the last ones: only with OTELPROF_IDLE */
 	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
 			   struct perf_event_attr *ret);
 	/* its perf event is a clock with a changing period (kernel/clock.c) */

@@ -13,7 +13,6 @@ thin: programs that end before the first sample of their rate is due.
 wall: the same tasks on and off the CPUs, which together are the time that each lived.
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
-idle: the idle time of all CPUs, beside that of /proc/stat.
 lost: the profiler stands still, with a small ring: what it lost is told in every output.
 mute, mute-user, mute-cgroup: a thread that a filter leaves out, until it has another name, user
 or control group.
@@ -59,6 +58,10 @@ RING = "ring_bytes = 67108864"  # where nothing may be lost, on a busy machine
 THIN_RUNS = 8
 # Each has a sample with p = 0.2: 7 of 8 have one in 1 of 12,000 cases.
 THIN_HZ, THIN_SECONDS, THIN_MOST = 2, 0.1, 6
+THIN_RULES = """sample_rate_hz = 500
+rules = include comm:periodic
+rules = rate %d comm:periodic
+""" % THIN_HZ
 BURSTS = 3
 CALLS = 4000
 # A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
@@ -66,8 +69,6 @@ LIMIT_OFF = 0.1
 LOST_RING = 131072  # bytes: some hundred samples
 LOST_SECONDS = 4
 LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
-IDLE_SECONDS = 4
-IDLE_OFF = 0.05  # of the time of all CPUs: the beginning, the last idle stretch, and ticks
 SLEEPS = 80
 NOBODY = 65534
 MUTE_OFF = 0.1  # of off_cpu's own sampling
@@ -188,16 +189,16 @@ class Numbers(suite.Run):
 
 
 def cell_thin(run, name):
-    told = 0
+    told, rules = 0, config(run, name, THIN_RULES)
     for _ in range(THIN_RUNS):
-        path = run.fresh(name + ".otlp")
-        done = subprocess.run(
-            [run.args.otelprof, "record", "-q", "--no-keep", "--config",
-             config(run, name, "sample_rate_hz = 500\nrules = rate %d comm:periodic" % THIN_HZ),
-             "-o", path, "--", program(run, "periodic"), "50000", "50000", "1", "0",
-             str(THIN_SECONDS), str(THIN_HZ)], capture_output=True, text=True, timeout=120)
-        told += told_by_thread(outputs.otlp.read_file(path).samples if os.path.exists(path)
-                               else [])[0][Task(done.stdout).tid]
+        with suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "--no-keep", "--config",
+                            rules) as recorder:
+            said = subprocess.run([program(run, "periodic"), "50000", "50000", "1", "0",
+                                   str(THIN_SECONDS), str(THIN_HZ)], capture_output=True,
+                                  text=True, check=True).stdout
+            suite.end(recorder.process, 300)  # without a sample it fails
+        if os.path.exists(recorder.out):
+            told += told_by_thread(outputs.otlp.read_file(recorder.out).samples)[0][Task(said).tid]
     run.say("ok" if told <= THIN_MOST else "FAIL", name, "%d samples told, of %.1f" % (
         told, THIN_RUNS * THIN_HZ * THIN_SECONDS))
 
@@ -211,27 +212,6 @@ def cell_limit(run, name):
     run.say("ok" if all(n < want * (1 + LIMIT_OFF) for n in told) and
             abs(total / (2 * want) - 1) < LIMIT_OFF else "FAIL", name,
             "%d and %d calls told, of %d each; %d in all" % (*told, want, total))
-
-
-def cell_idle(run, name):
-    """An idle CPU may have no ticks."""
-
-    def idle_seconds():
-        with open("/proc/stat", encoding="ascii") as f:
-            line = f.readline().split()
-        return (int(line[4]) + int(line[5])) / os.sysconf("SC_CLK_TCK")
-
-    path, before, begin = run.fresh(name + ".otlp"), idle_seconds(), time.monotonic()
-    subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "999", "--idle-stacks",
-                    "-d", str(IDLE_SECONDS), "--config", config(run, name, RING), "-o", path],
-                   check=True, capture_output=True, timeout=120)
-    took, want = time.monotonic() - begin, idle_seconds() - before
-    samples = outputs.otlp.read_file(path).samples
-    told = sum(s.count * s.period for s in samples if s.pid == 0) / 1e9
-    seconds = sum(dict((s.window, s.duration) for s in samples).values()) / 1e9
-    want *= seconds / took
-    run.say("ok" if abs(told - want) < IDLE_OFF * seconds * os.cpu_count() else "FAIL", name,
-            "%.2f s told, of %.2f in %.2f s of %d CPUs" % (told, want, seconds, os.cpu_count()))
 
 
 def wait_for_work(recorder, seconds):
