@@ -60,8 +60,9 @@ def escaped(text):
 
 
 def filled_text(text, indent="\t"):
-    return textwrap.fill(text, 90, initial_indent=indent, subsequent_indent=indent,
-                         break_long_words=False, break_on_hyphens=False)
+    filled = textwrap.fill(text, 90, initial_indent=indent, subsequent_indent=indent,
+                           break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"^(\s*)-(?=\S)", r"\1\\-", filled, flags=re.M)  # it would begin a list
 
 
 def key_entry(title, text, words=None):

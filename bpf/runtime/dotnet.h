@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The .NET step unwinds methods that the JIT compiled. Half of them keep no frame pointer, but
- * each has unwind data, of the form of Windows (UNWIND_INFO), in the same heap. The runtime has
- * maps from an address to the heap, and from there to the method's header. The step follows
- * them at the sample, so a method is known from its first instruction on.
+ * The .NET step unwinds methods that the JIT compiled. Half of them keep no frame
+ * pointer, but each has unwind data in the format of Windows (UNWIND_INFO), in the same
+ * heap. The runtime has maps from an address to the heap, and from there to the method's
+ * header. The step follows them at each sample, so a method is known from its first
+ * instruction on.
  *
- * Other code that the runtime generates is stubs: they run between a call and its target, with
- * the return address at sp.
+ * The runtime's other generated code is stubs. They run between a call and its target,
+ * with the return address at sp.
  */
 #ifndef OP_DOTNET_STEP_H
 #define OP_DOTNET_STEP_H
@@ -19,16 +20,16 @@
 enum {
 	OP_DN_BEGIN = 0, /* [begin, end) of the heap that was used last */
 	OP_DN_END = 1,
-	OP_DN_BASE = 2,	  /* where its map of methods begins */
+	OP_DN_BASE = 2,	  /* the address from which its map of methods counts */
 	OP_DN_MAP = 3,	  /* that map */
-	OP_DN_SCAN = 4,	  /* words of the map that were looked at for this pc */
-	OP_DN_START = 5,  /* where its method begins; 0: not found yet */
-	OP_DN_DATA = 6,	  /* the unwind data of the method that was pushed; 0: none was */
+	OP_DN_SCAN = 4,	  /* words of the map read for this pc */
+	OP_DN_START = 5,  /* start of the pc's method; 0: not found yet */
+	OP_DN_DATA = 6,	  /* unwind data of the pushed method; 0: none was pushed */
 	OP_DN_OFFSET = 7, /* the pc's offset in the code that the data describes */
 };
 
 enum {
-	OP_DN_MAP_BYTES = 64, /* of the map that a step looks at: 4 KiB of code */
+	OP_DN_MAP_BYTES = 64, /* bytes of the map read in a step: 4 KiB of code */
 	OP_DN_MAP_WORDS = OP_DN_MAP_BYTES / 4,
 	OP_DN_SCAN_MAX = 256 * OP_DN_MAP_WORDS, /* 1 MiB of code, the longest method */
 	OP_DN_FRAGMENTS = 3,
@@ -48,17 +49,18 @@ enum {
 	OP_DN_ALLOC_LARGE = 1,
 	OP_DN_ALLOC = 2,
 	OP_DN_SET_FP = 3,
-	OP_DN_SAVE = 4, /* a register that is not followed */
+	OP_DN_SAVE = 4, /* of a register that the walk does not need */
 	OP_DN_SET_FP_LARGE = 11,
 	OP_DN_KNOWN = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 11,
 	OP_DN_RBP = 5, /* the number of rbp in unwind codes and instructions */
 };
 
-/* A method's frame while it is undone. */
+/* A method's frame while it is unwound. */
 struct op_dn_frame {
 	__u64 sp;
-	__u64 fp_at;  /* where the caller's fp is saved; 0: it is in fp */
-	__u64 offset; /* of the pc in its code; of a handler, from its own beginning on */
+	__u64 fp_at; /* where the caller's fp is saved; 0: it is in fp */
+	/* of the pc in its code; in a handler it counts from the handler's start */
+	__u64 offset;
 };
 
 static __always_inline __u64 op_dn_word(struct op_unwind *u, __u32 off)
@@ -76,27 +78,27 @@ static __always_inline __u32 op_dn_byte(struct op_unwind *u, __u32 off)
 	return u->runtime_bytes[off & (OP_RUNTIME_BYTES - 1)];
 }
 
-/* @yes where @condition is 1, @no where it is 0; without a branch, each of which the verifier
- * would follow. */
+/* @yes if @condition is 1, @no if it is 0, without a branch: the verifier would follow
+ * both sides. */
 static __always_inline __u64 op_dn_pick(__u64 condition, __u64 yes, __u64 no)
 {
 	op_platform_bound(condition);
 	return no ^ ((yes ^ no) & -condition);
 }
 
-/* 1 if a < b, 0 if not, of numbers below 1 << 63; without a branch. */
+/* 1 if a < b, 0 if not, without a branch. Both are below 1 << 63. */
 static __always_inline __u64 op_dn_less(__u64 a, __u64 b)
 {
 	return (a - b) >> 63;
 }
 
-/* 1 if a == b, as above. */
+/* 1 if a == b, 0 if not, likewise. */
 static __always_inline __u64 op_dn_is(__u64 a, __u64 b)
 {
 	return ((a ^ b) - 1) >> 63;
 }
 
-/* The step is over: @u has the caller's registers. */
+/* End the step with the caller's registers in @u. */
 static __always_inline enum op_next op_dn_go(struct op_unwind *u, __u64 pc, __u64 sp)
 {
 	u->pc = pc;
@@ -112,7 +114,7 @@ static __always_inline enum op_next op_dn_go(struct op_unwind *u, __u64 pc, __u6
 	return op_leave_runtime(u, 0);
 }
 
-/* The pc is in a stub, which has pushed nothing. */
+/* The pc is in a stub, which has no frame. */
 static __always_inline enum op_next op_dn_stub(struct op_unwind *u)
 {
 	__u64 sp = u->sp;
@@ -155,7 +157,7 @@ static __always_inline bool op_dn_find_heap(struct op_unwind *u, __u64 look)
 	if (i == OP_DN_FRAGMENTS ||
 	    op_platform_read(u, of, sizeof(of), f[3] + OP_DOTNET_SECTION_IMAGE))
 		return false;
-	if (of[0]) { /* a file that is not known yet */
+	if (of[0]) { /* a file that the library does not know yet */
 		u->exact = 0;
 		return false;
 	}
@@ -167,7 +169,7 @@ static __always_inline bool op_dn_find_heap(struct op_unwind *u, __u64 look)
 	return true;
 }
 
-/* Where in the 32 bits of the map's @w its lowest nibble that is not 0 begins. */
+/* The bit position of the lowest nibble of @w, a word of the map, that is not 0. */
 static __always_inline __u32 op_dn_lowest(__u32 w)
 {
 	__u32 at = 0;
@@ -185,10 +187,10 @@ static __always_inline __u32 op_dn_lowest(__u32 w)
 }
 
 /*
- * Find the beginning of the method that holds @look, in as many words of the map as a step
- * looks at. Returns 0 where they have none. A word is eight nibbles, each for 32 bytes of code:
- * 0, or where in them a method begins. Since .NET 10 a word may also say how far away the
- * method begins; its lowest nibble is greater than 8 then.
+ * Find the start of the method that holds @look, in the words of the map that one step
+ * reads. Returns 0 if they have none. A word has eight nibbles, each for 32 bytes of
+ * code: 0, or the place in them where a method begins. Since .NET 10 a word may also have
+ * the distance to the method's start. Then its lowest nibble is greater than 8.
  */
 static __always_inline __u64 op_dn_find_start(struct op_unwind *u, __u64 look)
 {
@@ -197,7 +199,7 @@ static __always_inline __u64 op_dn_find_start(struct op_unwind *u, __u64 look)
 	__u64 last = (off >> OP_DOTNET_MAP_WORD_BITS) - word[OP_DN_SCAN];
 	__u64 first = last >= OP_DN_MAP_WORDS ? last - (OP_DN_MAP_WORDS - 1) : 0;
 	__u32 bits = 28 - ((__u32)off >> OP_DOTNET_BUCKET_BITS & 7) * 4;
-	__u64 found = 0; /* the number of the word, and the word */
+	__u64 found = 0; /* the word's number, and the word */
 	__u32 next;
 	__u32 w;
 	__u32 i;
@@ -206,7 +208,7 @@ static __always_inline __u64 op_dn_find_start(struct op_unwind *u, __u64 look)
 			     word[OP_DN_MAP] + first * 4))
 		return 0;
 	w = op_dn_half(u, (__u32)(last - first) * 4);
-	/* of the word of @look, the nibbles behind it do not count */
+	/* in the word of @look, the nibbles after it do not count */
 	next = w >> (bits & 31);
 	next &= ~op_dn_pick(op_dn_less((((__u32)off >> 2) & 7) + 1, next & 15), 15, 0);
 	next <<= bits & 31;
@@ -236,7 +238,7 @@ static __always_inline __u64 op_dn_find_start(struct op_unwind *u, __u64 look)
 	       (((w >> (bits & 31) & 15) - 1) << 2);
 }
 
-/* Undo what the unwind codes in runtime_bytes did up to f->offset. Returns 0 or an error
+/* Undo the unwind codes in runtime_bytes up to f->offset. Returns 0 or an error
  * number. */
 static __always_inline __u32 op_dn_undo(struct op_unwind *u, struct op_dn_frame *f)
 {
@@ -278,8 +280,8 @@ static __always_inline __u32 op_dn_undo(struct op_unwind *u, struct op_dn_frame 
 	return op_dn_pick(bad, OP_ERROR_dotnet_unwind_data, 0);
 }
 
-/* Does the jump at the pc, whose code was read, end an epilog: is the instruction before it one
- * that takes the frame away? */
+/* The code at the pc was read, and is a jump. Does it end an epilog: does the instruction
+ * before it remove the frame? */
 static __always_inline bool op_dn_ends(struct op_unwind *u)
 {
 	__u32 before = op_dn_half(u, OP_DN_EPILOG + 4);
@@ -291,9 +293,9 @@ static __always_inline bool op_dn_ends(struct op_unwind *u)
 }
 
 /*
- * Is the interrupted pc in an epilog, where all that follows are pops, and then a return
- * or a jump? Unwind data does not say. Then undo the pops. Where the pops are still to
- * come after an addition to sp, the unwind codes hold.
+ * Is the interrupted pc in an epilog, with only pops ahead, and then a return or a jump?
+ * Unwind data does not describe that. If so, undo the pops. Before an addition to sp the
+ * unwind codes are still valid.
  */
 static __always_inline bool op_dn_epilog(struct op_unwind *u, struct op_dn_frame *f)
 {
@@ -332,8 +334,8 @@ static __always_inline bool op_dn_epilog(struct op_unwind *u, struct op_dn_frame
 	return true;
 }
 
-/* The header of the method, at @header, is in runtime_bytes: find the unwind data of the part
- * that holds @look. Returns 0 or an error number. */
+/* Find the unwind data of the method's part that holds @look. The method's header, from
+ * @header, is in runtime_bytes. Returns 0 or an error number. */
 static __always_inline __u32 op_dn_find_unwind(struct op_unwind *u, __u64 header,
 					       __u64 start, __u64 look)
 {
@@ -349,8 +351,8 @@ static __always_inline __u32 op_dn_find_unwind(struct op_unwind *u, __u64 header
 	if (op_platform_read(u, u->runtime_bytes, count * OP_DOTNET_UNWIND_BYTES,
 			     header + OP_DOTNET_HEADER_UNWIND))
 		return OP_ERROR_dotnet_read_method;
-	/* The first record is the method's own. What it counts from is not the same in all
-	 * kinds of heaps. */
+	/* the first record is the method's own; the address from which it counts differs
+	 * between kinds of heaps */
 	base = start - op_dn_half(u, 0);
 	off = look - base;
 	for (i = 0; i < OP_DN_PARTS; i++)
@@ -367,7 +369,7 @@ static __always_inline __u32 op_dn_find_unwind(struct op_unwind *u, __u64 header
 	return 0;
 }
 
-/* The method that holds the pc begins at @start: push it, and find its unwind data. */
+/* Push the pc's method, which begins at @start, and find its unwind data. */
 static __always_inline enum op_next op_dn_method(struct op_unwind *u, __u64 start,
 						 __u64 look)
 {
@@ -391,7 +393,8 @@ static __always_inline enum op_next op_dn_method(struct op_unwind *u, __u64 star
 	return error ? op_end(u, error) : OP_NEXT_CONTINUE;
 }
 
-/* Read the unwind data at @at, and undo the frame by it. Returns 0 or an error number. */
+/* Read the unwind data at @at, and unwind the frame by it. Returns 0 or an error
+ * number. */
 static __always_inline __u32 op_dn_unwind(struct op_unwind *u, __u64 at,
 					  struct op_dn_frame *f)
 {
@@ -433,8 +436,8 @@ static __always_inline enum op_next op_dn_caller(struct op_unwind *u)
 	return op_dn_go(u, ra, f.sp + 8);
 }
 
-/* Make a piece of the way to the caller: find the heap; find the method in it; push it and find
- * its unwind data; undo its frame. */
+/* Do one part of the way to the caller: find the heap, find the method in it, push the
+ * method and find its unwind data, or unwind its frame. */
 static __always_inline enum op_next op_step_dotnet(struct op_unwind *u)
 {
 	__u64 *word = op_state(u)->word;

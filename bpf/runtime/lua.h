@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The LuaJIT step. The interpreter is one piece of assembly. When C calls it, it makes a C frame
- * of 80 bytes with the lua_State (L), and L has the innermost of these. The frames of Lua stand on
- * L's own stack. One activation of the interpreter runs a section of them, down to the frame that C
- * called. The step pushes them at the activation, so native and Lua frames appear in their true
- * order. A coroutine is another L, with an activation of its own.
+ * The LuaJIT step. The interpreter is one piece of assembly. When C calls it, it makes a
+ * C frame of 80 bytes with the lua_State (L), and L points to the innermost of these. Lua
+ * frames are on L's own stack. One activation of the interpreter runs a section of them,
+ * down to the frame that C called. The step pushes them at the activation, so native and
+ * Lua frames appear in their true order. A coroutine is another L, with an activation of
+ * its own.
  *
- * Each step reads the caller of the frame at hand, and then pushes that frame: the caller's
- * bytecode names it.
+ * Each step reads the caller of the current frame, and then pushes the current frame,
+ * because the caller's bytecode has its name.
  *
  * A trace is generated code that runs in the C frame of the interpreter which entered it, with more
  * bytes below it. Its functions are inlined: the frame has the trace and the place in it.
@@ -23,23 +24,21 @@
 
 /* Numbers of op_state(u)->word. */
 enum {
-	OP_LJ_STATE = 0,  /* L; 0: none yet */
-	OP_LJ_BASE = 1,	  /* where the slots of the frame at hand begin */
+	OP_LJ_STATE = 0,  /* L; 0: not found yet */
+	OP_LJ_BASE = 1,	  /* the start of the current frame's slots */
 	OP_LJ_LINK = 2,	  /* the word before them: how the frame was called */
-	OP_LJ_OBJECT = 3, /* words 0 and 1 of the frame at hand; 0: none is left */
+	OP_LJ_OBJECT = 3, /* words 0 and 1 of the current frame; 0: none is left */
 	OP_LJ_PLACE = 4,
 	OP_LJ_CALLER = 5,  /* with OP_LJ_CONT: the caller's pc; OP_LJ_IS_LEAF: its sp */
-	OP_LJ_BOTTOM = 6,  /* the frame of this base is none */
+	OP_LJ_BOTTOM = 6,  /* the base at which the frames end */
 	OP_LJ_ENTERED = 7, /* words 4 and 5 of a trace's frame; until then global_State */
 	OP_LJ_ENTERED_PLACE = 8,
 	OP_LJ_FLAGS = 9, /* OP_LJ_IS_*, and bytes searched for a C frame */
 };
 
-/*
- * What the step does with an activation, one a step: it finds the C frame, reads the innermost
- * frame, enters the activation, and then goes from each frame to its caller. To the verifier a
- * frame is read in one place.
- */
+/* The work on an activation, in steps: find the C frame, read the innermost frame, enter
+ * the activation, then go from each frame to its caller. One place in the code reads
+ * frames, which keeps the verifier's work small. */
 enum {
 	OP_LJ_IS_RUN = 1 << 0,	 /* the frames of an activation are being pushed */
 	OP_LJ_IS_TRACE = 1 << 1, /* a trace runs, in the innermost frame */
@@ -47,11 +46,12 @@ enum {
 	OP_LJ_SEARCH = 1 << 4,	 /* C frames are aligned to 16 */
 	OP_LJ_SEARCH_MASK = 0xfff0,
 	OP_LJ_SEARCH_MAX = 2048,
-	OP_LJ_IS_FOUND = 1 << 16, /* the C frame; OP_LJ_BASE is the innermost frame's */
-	OP_LJ_IS_READ = 1 << 17,  /* the innermost frame is the one at hand */
+	/* the C frame is found; OP_LJ_BASE is the innermost frame's */
+	OP_LJ_IS_FOUND = 1 << 16,
+	OP_LJ_IS_READ = 1 << 17,     /* the innermost frame is the current one */
 	OP_LJ_IS_SEARCHED = 1 << 18, /* the C frame is above sp */
 	OP_LJ_IS_WHOLE = 1 << 19,    /* the registers are the interpreter's */
-	OP_LJ_IS_RETURNED = 1 << 20, /* the innermost frame has: it was the callee's */
+	OP_LJ_IS_RETURNED = 1 << 20, /* the innermost frame has returned */
 	OP_LJ_IS_END = 1 << 21,	     /* no frame is left */
 
 	/* in a C frame */
@@ -59,15 +59,15 @@ enum {
 	OP_LJ_CFRAME_STATE = 16,
 	OP_LJ_CFRAME_PC = 24,
 	OP_LJ_CFRAME_RETURN = 72,
-	/* the type of a link is in its low bits; with type 0 it is the caller's pc */
+	/* a link's low bits are its type; with type 0 the link is the caller's pc */
 	OP_LJ_LINK_TYPE = 7,
 	OP_LJ_LINK_LUA_MASK = 3,
-	OP_LJ_CONT = 2,	       /* by way of a continuation, of a metamethod or the like */
+	OP_LJ_CONT = 2,	       /* through a continuation, such as that of a metamethod */
 	OP_LJ_VARARG = 3,      /* a copy of the frame below */
 	OP_LJ_FROM_C = 1,      /* of type & 3 */
 	OP_LJ_JUMP_BYTES = 16, /* of the jump into a trace, after sp was moved */
-	OP_LJ_CONT_CALLBACK = 1, /* the continuation of what C called through the FFI */
-	OP_LJ_COPY = 2,		 /* the caller's pc: it is the same frame */
+	OP_LJ_CONT_CALLBACK = 1, /* the continuation of a callback through the FFI */
+	OP_LJ_COPY = 2,		 /* the caller's pc: the frame is a copy of it */
 
 	/* of runtime_bytes */
 	OP_LJ_AT_LINKS = 0,
@@ -91,14 +91,14 @@ static __always_inline __u64 op_lj_word(struct op_unwind *u, const __u8 *slab, _
 #define OP_LJ_AT(member)	    (__builtin_offsetof(struct op_lua, member) / 8)
 #define OP_LJ_WORD(u, slab, member) op_lj_word(u, slab, OP_LJ_AT(member))
 
-/* 1 if pc is in [begin, end), 0 if not. The verifier would follow each side of a branch. */
+/* 1 if pc is in [begin, end), 0 if not. Without a branch, which the verifier splits. */
 static __always_inline __u64 op_lj_within(const struct op_unwind *u, __u64 begin,
 					  __u64 end)
 {
 	return (~(u->pc - begin) & (u->pc - end)) >> 63;
 }
 
-/* The same, of the range that begins with word @i of struct op_lua. */
+/* The same for the range that begins with word @i of struct op_lua. */
 static __always_inline __u64 op_lj_in_code(struct op_unwind *u, const __u8 *slab, __u32 i)
 {
 	return op_lj_within(u, op_lj_word(u, slab, i), op_lj_word(u, slab, i + 1));
@@ -115,7 +115,7 @@ static __always_inline __u8 op_lj_type(struct op_unwind *u, __u32 off)
 	return u->runtime_bytes[(off + OP_LUA_OBJECT_TYPE) & (OP_RUNTIME_BYTES - 1)];
 }
 
-/* Leave the step and go on with the native frame. After an @error no Lua frame follows. */
+/* Leave the step to the native frame. After an @error no Lua frame follows. */
 static __always_inline enum op_next op_lj_leave(struct op_unwind *u, __u32 error)
 {
 	if (error)
@@ -131,10 +131,10 @@ static __always_inline __u64 op_lj_state(struct op_unwind *u, __u64 state)
 	    op_platform_read(u, u->runtime_bytes, OP_LUA_STATE_BYTES, state) ||
 	    op_lj_type(u, OP_LJ_AT_STATE) != OP_LUA_TYPE_THREAD)
 		return 0;
-	return op_lj_field(u, OP_LUA_STATE_CFRAME) & ~3ULL; /* bits: how it ends */
+	return op_lj_field(u, OP_LUA_STATE_CFRAME) & ~3ULL; /* the low bits are flags */
 }
 
-/* Make the frame with @base the one at hand, without its object. Returns 0 or -1. */
+/* Make the frame at @base the current one, without its object. Returns 0 or -1. */
 static __always_inline int op_lj_links(struct op_unwind *u, __u64 base)
 {
 	__u64 *state = op_state(u)->word;
@@ -169,7 +169,7 @@ static __always_inline int op_lj_object(struct op_unwind *u)
 	type = op_lj_type(u, OP_LJ_AT_OBJECT);
 	ffid = u->runtime_bytes[OP_LJ_AT_OBJECT + OP_LUA_OBJECT_TYPE + 1];
 	state[OP_LJ_PLACE] = OP_LUA_C << OP_LUA_KIND_SHIFT | ffid;
-	if (type == OP_LUA_TYPE_THREAD) /* L itself: its error has this frame */
+	if (type == OP_LUA_TYPE_THREAD) /* L itself: a frame of its error handling */
 		return 0;
 	if (type != OP_LUA_TYPE_FUNCTION)
 		return -1;
@@ -198,13 +198,13 @@ static __always_inline __u32 op_lj_kind(__u64 place)
 	return (__u8)(place >> OP_LUA_KIND_SHIFT);
 }
 
-/* Is the frame at hand of code of Lua? */
+/* Is the current frame Lua code? */
 static __always_inline bool op_lj_is_code(const __u64 *state)
 {
 	return state[OP_LJ_OBJECT] && op_lj_kind(state[OP_LJ_PLACE]) == OP_LUA_CODE;
 }
 
-/* The frame at hand is at @pc, the address of the next instruction. */
+/* Set the current frame's place. @pc is the address of its next instruction. */
 static __always_inline void op_lj_at(__u64 *state, __u64 pc)
 {
 	__u64 place = (pc - state[OP_LJ_OBJECT] - OP_LUA_PROTO_BYTES) / 4;
@@ -216,7 +216,7 @@ static __always_inline void op_lj_at(__u64 *state, __u64 pc)
 	state[OP_LJ_PLACE] = (state[OP_LJ_PLACE] & ~(__u64)OP_LUA_PLACE_MASK) | place;
 }
 
-/* The frame that @object and @place, its words 0 and 1, and @state made. */
+/* Push the frame with the words @object and @place, and those in @state. */
 static __always_inline void op_lj_push(struct op_unwind *u, __u64 object, __u64 place,
 				       bool named)
 {
@@ -228,7 +228,7 @@ static __always_inline void op_lj_push(struct op_unwind *u, __u64 object, __u64 
 
 	if (!object)
 		return;
-	/* all words there are, without branches: what is too much is not counted */
+	/* push all words without branches: those past the length do not count */
 	op_push_word(u, op_runtime_word(u, words, object));
 	op_push_word(u, place);
 	op_push_word(u, state[OP_LJ_OBJECT] & keep);
@@ -239,8 +239,8 @@ static __always_inline void op_lj_push(struct op_unwind *u, __u64 object, __u64 
 	u->out.frames++;
 }
 
-/* The base of the caller of the frame at hand, or 0. Its next instruction, or OP_LJ_CONT_CALLBACK
- * where C called, goes to OP_LJ_AT_CALLER. */
+/* The base of the current frame's caller, or 0. The caller's next instruction goes to
+ * OP_LJ_AT_CALLER, or OP_LJ_CONT_CALLBACK if C called. */
 static __always_inline __u64 op_lj_caller(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
@@ -254,7 +254,7 @@ static __always_inline __u64 op_lj_caller(struct op_unwind *u)
 		pc = link;
 		if (op_platform_read(u, &instruction, 4, pc - 4))
 			return 0;
-		/* where it put what it calls */
+		/* the slot of the called function */
 		base -= 16 + 8 * (instruction >> 8 & 0xff);
 	} else {
 		base -= link & ~(__u64)OP_LJ_LINK_TYPE;
@@ -267,8 +267,8 @@ static __always_inline __u64 op_lj_caller(struct op_unwind *u)
 	return base < state[OP_LJ_BASE] ? base : 0;
 }
 
-/* The caller of the frame with the words @object and @place is at hand, where it could be read:
- * push that frame. */
+/* Push the frame with the words @object and @place. Its caller is the current frame, if
+ * it could be read. */
 static __always_inline enum op_next op_lj_next(struct op_unwind *u, __u64 object,
 					       __u64 place, bool failed)
 {
@@ -284,17 +284,16 @@ static __always_inline enum op_next op_lj_next(struct op_unwind *u, __u64 object
 	return pc == OP_LJ_CONT_CALLBACK ? op_lj_leave(u, 0) : OP_NEXT_CONTINUE;
 }
 
-/* 1 if the first @bytes of @code are @of, 0 if not; as above. */
+/* 1 if the first @bytes of @code are @of, 0 if not, without a branch. */
 static __always_inline __u64 op_lj_is(__u64 code, __u64 of, __u32 bytes)
 {
 	return (((code ^ of) << (64 - 8 * bytes) >> 1) - 1) >> 63;
 }
 
-/*
- * Has the code before pc made no C frame, or ended it? Then the return address is that many bytes
- * above sp. The interpreter pushes rbp, rbx, r15, r14 and makes room of 40 bytes; what is at pc tells
- * how far it is. Elsewhere it is a function of the interpreter's without a frame.
- */
+/* If the code at pc has no complete C frame: the distance of the return address from sp.
+ * The interpreter pushes rbp, rbx, r15 and r14, and subtracts 40 from sp. The
+ * instructions at pc show how far that is done. Elsewhere pc is in a function of the
+ * interpreter without a frame. */
 static __always_inline __u64 op_lj_unmade(struct op_unwind *u, const __u8 *slab)
 {
 	__u64 code = 0;
@@ -316,7 +315,7 @@ static __always_inline __u64 op_lj_unmade(struct op_unwind *u, const __u8 *slab)
 	return off;
 }
 
-/* Push the native frame at pc, whose return address is @off bytes above sp, with rbp below it. */
+/* Push the native frame at pc: the return address is at sp + @off, rbp below that. */
 static __always_inline enum op_next op_lj_native(struct op_unwind *u, __u64 off)
 {
 	__u64 ra = 0;
@@ -337,8 +336,8 @@ static __always_inline enum op_next op_lj_native(struct op_unwind *u, __u64 off)
 	return op_leave_runtime(u, 0);
 }
 
-/* Where the slots of the innermost frame of L begin, which was read into runtime_bytes. 0: it cannot
- * be read. */
+/* The start of the slots of L's innermost frame. L is in runtime_bytes. 0: it cannot be
+ * read. */
 static __always_inline __u64 op_lj_innermost(struct op_unwind *u, const __u8 *slab)
 {
 	__u64 *state = op_state(u)->word;
@@ -346,7 +345,7 @@ static __always_inline __u64 op_lj_innermost(struct op_unwind *u, const __u8 *sl
 	__u64 limit = op_lj_field(u, OP_LUA_STATE_LIMIT);
 	__u64 own = op_lj_field(u, OP_LUA_STATE_BASE);
 	__u64 flags = state[OP_LJ_FLAGS];
-	/* rdx has it; while C runs that cannot fail, rbp. L has it when C runs that can. */
+	/* in rdx, in rbp while C runs that cannot fail, in L while C runs that can */
 	__u64 base = flags & OP_LJ_IS_WHOLE ? u->reg[OP_X86_RDX] : u->fp;
 
 	if (base < bottom || base > limit || (base & 7) || base == state[OP_LJ_STATE])
@@ -362,11 +361,11 @@ static __always_inline __u64 op_lj_innermost(struct op_unwind *u, const __u8 *sl
 		return 0;
 	if (base)
 		return base;
-	state[OP_LJ_FLAGS] = flags ^ OP_LJ_IS_TRACE; /* it has ended */
+	state[OP_LJ_FLAGS] = flags ^ OP_LJ_IS_TRACE; /* the trace has ended */
 	return own;
 }
 
-/* The place of the innermost frame, of which the interpreter was interrupted. */
+/* Set the place of the innermost frame when the interpreter was interrupted. */
 static __always_inline void op_lj_interrupted(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
@@ -385,8 +384,8 @@ static __always_inline void op_lj_interrupted(struct op_unwind *u)
 		state[OP_LJ_PLACE] ^= OP_LUA_NO_PLACE ^ OP_LUA_RETURNS;
 }
 
-/* Is the trace that runs known, and pc in it? It takes the place of the frame that it entered,
- * which is at hand. */
+/* If the running trace is known and pc is in it, it replaces the current frame, which it
+ * entered. */
 static __always_inline void op_lj_trace(struct op_unwind *u)
 {
 	const __u8 *slab = OP_LJ_SLAB(u);
@@ -407,7 +406,7 @@ static __always_inline void op_lj_trace(struct op_unwind *u)
 		return;
 	at = u->pc - op_lj_field(u, OP_LJ_AT_TRACE + OP_LUA_TRACE_CODE) - !u->exact;
 	if (at >= op_lj_field(u, OP_LJ_AT_TRACE + OP_LUA_TRACE_SIZE) >> 32)
-		at = OP_LUA_NO_PLACE; /* an exit of it */
+		at = OP_LUA_NO_PLACE; /* an exit of the trace */
 	state[OP_LJ_ENTERED] = state[OP_LJ_OBJECT];
 	state[OP_LJ_ENTERED_PLACE] = state[OP_LJ_PLACE];
 	state[OP_LJ_OBJECT] = trace & OP_LJ_ADDRESS_MASK;
@@ -419,8 +418,8 @@ static __always_inline void op_lj_trace(struct op_unwind *u)
 			<< 32;
 }
 
-/* The innermost frame could not be read: it has returned, and its result is where its function was.
- * Its caller is read in the next step. */
+/* The innermost frame could not be read: it has returned, and its result overwrote its
+ * function. The next step reads its caller. */
 static __always_inline enum op_next op_lj_returned(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
@@ -437,13 +436,13 @@ static __always_inline enum op_next op_lj_returned(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* The innermost frame is at hand. */
+/* The innermost frame is now the current one. */
 static __always_inline enum op_next op_lj_begun(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
 	__u32 flags = (__u32)state[OP_LJ_FLAGS];
 
-	/* the interpreter is returning to C: the next activation of L goes on with the caller's */
+	/* returning to C: the next activation of L continues with the caller */
 	if (flags & OP_LJ_IS_END)
 		return op_lj_leave(u, 0);
 	if (flags & OP_LJ_IS_RETURNED)
@@ -456,7 +455,8 @@ static __always_inline enum op_next op_lj_begun(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* Read the innermost frame of an activation, or push the frame at hand and read its caller. */
+/* Read the activation's innermost frame, or push the current frame and read its
+ * caller. */
 static __always_inline enum op_next op_lj_frame(struct op_unwind *u)
 {
 	const __u8 *slab = OP_LJ_SLAB(u);
@@ -488,8 +488,8 @@ static __always_inline enum op_next op_lj_frame(struct op_unwind *u)
 	return failed ? op_lj_returned(u) : op_lj_begun(u);
 }
 
-/* What pc says of the activation: OP_LJ_IS_*, and the bytes searched. The registers are the
- * interpreter's if it was interrupted, or a function of its own, which leaves them alone. */
+/* The activation's flags by pc: OP_LJ_IS_*, and the bytes searched. The registers are the
+ * interpreter's if it was interrupted, or one of its own functions, which keep them. */
 static __always_inline __u64 op_lj_known(struct op_unwind *u, const __u8 *slab)
 {
 	const __u64 *state = op_state(u)->word;
@@ -506,8 +506,8 @@ static __always_inline __u64 op_lj_known(struct op_unwind *u, const __u8 *slab)
 	       (trace | left) * OP_LJ_IS_SEARCHED | (end & ~left) * OP_LJ_IS_END;
 }
 
-/* Look for the C frame of the activation at pc, at one place a step: at sp, or above it, where a trace
- * runs or has left to the interpreter. */
+/* Look for the C frame of the activation at pc, one place in each step: at sp, or above
+ * it if a trace runs or has exited to the interpreter. */
 static __always_inline enum op_next op_lj_find(struct op_unwind *u)
 {
 	const __u8 *slab = OP_LJ_SLAB(u);
@@ -527,7 +527,7 @@ static __always_inline enum op_next op_lj_find(struct op_unwind *u)
 	at = (u->sp & ~(searched * 15)) + searched * off;
 	if (off >= OP_LJ_SEARCH_MAX || op_read_stack(u, at + OP_LJ_CFRAME_STATE, &l))
 		return op_lj_leave(u, searched && !(flags & OP_LJ_IS_TRACE)
-					      ? 0 /* of C code */
+					      ? 0 /* C code */
 					      : OP_ERROR_lua_no_activation);
 	same = l == state[OP_LJ_STATE] && !u->exact;
 	if (op_lj_state(u, l) == at && at >= u->sp) {
@@ -545,7 +545,7 @@ static __always_inline enum op_next op_lj_find(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* The innermost frame of the activation is at hand: its frames are next. */
+/* The innermost frame of the activation is read: begin pushing its frames. */
 static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 {
 	const __u8 *slab = OP_LJ_SLAB(u);
@@ -564,7 +564,7 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 	if (op_platform_read_stack(u, u->runtime_bytes, 24, u->sp + OP_LJ_CFRAME_RESULTS))
 		return op_lj_leave(u, OP_ERROR_lua_no_activation);
 	results = (__s32)op_lj_field(u, 0);
-	/* C that the interpreter called in this way has no frame of Lua; then there are none */
+	/* a C function called in this way has no Lua frame, so there are none */
 	if (results < 0 && state[OP_LJ_BASE] - 8 < state[OP_LJ_BOTTOM] - 16 - results)
 		return op_lj_leave(u, 0);
 	if (((flags & OP_LJ_IS_SEARCHED) || !(flags & OP_LJ_IS_WHOLE)) &&
@@ -574,7 +574,7 @@ static __always_inline enum op_next op_lj_enter(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* Push one frame of the activation at u->pc, or go on natively. */
+/* Push one frame of the activation at u->pc, or continue natively. */
 static __always_inline enum op_next op_step_lua(struct op_unwind *u)
 {
 	__u32 flags = (__u32)op_state(u)->word[OP_LJ_FLAGS];

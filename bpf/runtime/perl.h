@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The Perl step. An interpreter's contexts stand in arrays, the newest one last; each array belongs
- * to a PERL_SI, which leads to the one before. One C activation of the run loop runs a group of
- * them: down to the sub (or string eval) that C code called, which returns to no op, or to the
- * bottom of a sort's PERL_SI. So native and Perl frames appear in their true order. A step looks
- * at one context.
+ * The Perl step. An interpreter's contexts are in arrays, the newest last. Each array
+ * belongs to a PERL_SI, which leads to the one before. One C activation of the run loop
+ * runs a group of contexts. A group ends with the sub (or string eval) that C code
+ * called, which returns to no op, or at the bottom of a sort's PERL_SI. So native and
+ * Perl frames appear in their true order. Each step reads one context.
  *
- * The contexts and the activations do not change at the same moment, and two kinds of C code keep
- * the context of a sub that they call time and again: sort, and MULTICALL (List::Util, (?{})).
- * While no op of it runs, its group has no activation. So the first step decides whether the
- * newest group has one.
+ * Contexts and activations do not change at the same moment. And two kinds of C code keep
+ * the context of a sub that they call repeatedly: sort, and MULTICALL (List::Util,
+ * (?{})). While no op of that sub runs, its group has no activation. So the first step
+ * decides whether the newest group has one.
  *
- * An eval that C code's callee runs first begins an activation in the middle of a group
- * (docatch()), which then runs the group to its end. The group's frames stand at this activation,
- * and the one that began it has none. It is told by what only it leaves on the C stack between
- * both: a JMPENV, while the group itself was not called with one.
+ * If C code calls a sub that begins with an eval, docatch() begins a second activation in
+ * the middle of the group, which then runs the group to its end. The group's frames
+ * belong to this activation, and the first one has none. A JMPENV on the C stack between
+ * the two shows that, if the group itself was not called with one.
  */
 #ifndef OP_PERL_STEP_H
 #define OP_PERL_STEP_H
@@ -24,7 +24,7 @@
 
 /* Numbers of op_state(u)->word. */
 enum {
-	OP_PL_SI = 0,	/* the PERL_SI before the one at hand; 0: there is none */
+	OP_PL_SI = 0,	/* the PERL_SI before the current one; 0: none */
 	OP_PL_NEXT = 1, /* the next context */
 	OP_PL_FIRST =
 		2, /* the oldest one of its array; above OP_PL_NEXT when all are done */
@@ -32,14 +32,15 @@ enum {
 	OP_PL_ENV = 4, /* the next JMPENV */
 	OP_PL_BEGUN =
 		5,	/* the word of struct op_perl with `where`, and OP_PL_BEGUN_BIT */
-	OP_PL_TYPE = 6, /* si_type of the PERL_SI at hand, and OP_PL_BASE_BLOCK */
+	OP_PL_TYPE = 6, /* si_type of the current PERL_SI, and OP_PL_BASE_BLOCK */
 	OP_PL_FLAGS = 7, /* OP_PL_IS_* */
 	OP_PL_FILE =
-		8, /* where the last frame's file has its name, and OP_PL_FILE_EVAL */
-	OP_PL_FRAMES = 9, /* of the walk, before those of the activation */
+		8, /* address of the name of the last frame's file, and OP_PL_FILE_EVAL */
+	OP_PL_FRAMES = 9, /* frames of the walk before the activation's own */
 };
 
-/* The oldest context of a sort or a MULTICALL is that of a block: its last op leads to no op. */
+/* The oldest context of a sort or a MULTICALL belongs to a block: its last op leads to no
+ * op. */
 #define OP_PL_BASE_BLOCK (1ULL << 32)
 #define OP_PL_FILE_EVAL	 (1ULL << 63)
 
@@ -52,11 +53,13 @@ enum {
 	OP_PL_IS_LAST = 1 << 3,
 
 	OP_PL_BEGUN_BIT = 63,
-	OP_PL_CONTEXTS_MAX = 1 << 24, /* of one PERL_SI; a larger number is garbage */
-	OP_PL_ENVS_MAX = 4,	      /* JMPENVs between two activations */
-	/* from an activation of the loop to a struct op in the frames that it called */
+	/* contexts of one PERL_SI; a larger number is invalid */
+	OP_PL_CONTEXTS_MAX = 1 << 24,
+	OP_PL_ENVS_MAX = 4, /* JMPENVs between two activations */
+	/* most bytes from an activation of the loop to a struct op in the frames that it
+	 * called */
 	OP_PL_NEAR = 1 << 16,
-	/* of runtime_bytes; the context at hand is at 0 */
+	/* offset in runtime_bytes, after the current context */
 	OP_PL_READ = 96,
 };
 
@@ -73,7 +76,8 @@ static __always_inline __u64 op_pl_field(struct op_unwind *u, __u32 off)
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
 }
 
-/* Leave the step and go on with the loop's native frame. After an @error no Perl frame follows. */
+/* Leave the step and continue with the loop's native frame. After an @error no Perl frame
+ * follows. */
 static __always_inline enum op_next op_pl_leave(struct op_unwind *u, __u32 error)
 {
 	if (error)
@@ -82,7 +86,7 @@ static __always_inline enum op_next op_pl_leave(struct op_unwind *u, __u32 error
 	return op_leave_runtime(u, 1);
 }
 
-/* The thread's interpreter. Returns 0 or -1. */
+/* Find the thread's interpreter. Returns 0 or -1. */
 static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __u64 *ret)
 {
 	__u64 at = OP_PL_WORD(u, at);
@@ -111,14 +115,14 @@ static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __
 	return op_platform_read(u, ret, 8, block + at) || !*ret ? -1 : 0;
 }
 
-/* A context's type without its bits, counted from OP_PERL_CX_SUB. */
+/* A context's type without its flags, counted from OP_PERL_CX_SUB. */
 static __always_inline __u32 op_pl_type(struct op_unwind *u, __u64 bits)
 {
 	return ((__u32)bits & OP_PERL_CX_TYPE) -
 	       OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], cx_sub);
 }
 
-/* Make @si the PERL_SI at hand. Returns 0 or -1. */
+/* Make @si the current PERL_SI. Returns 0 or -1. */
 static __always_inline int op_pl_load(struct op_unwind *u, __u64 si)
 {
 	__u64 *state = op_state(u)->word;
@@ -149,13 +153,14 @@ static __always_inline int op_pl_load(struct op_unwind *u, __u64 si)
 	return 0;
 }
 
-/* Are there contexts of the PERL_SI at hand? */
+/* Does the current PERL_SI have more contexts? */
 static __always_inline bool op_pl_some(const __u64 *state)
 {
 	return (__s64)(state[OP_PL_NEXT] - state[OP_PL_FIRST]) >= 0;
 }
 
-/* Has the context in runtime_bytes, of a sub, its CV? Not while the sub is entered or left. */
+/* Does the sub's context in runtime_bytes have its CV? Not while the sub is entered or
+ * left. */
 static __always_inline bool op_pl_has_cv(struct op_unwind *u)
 {
 	__u64 cv = op_pl_field(u, OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], cx_cv));
@@ -166,10 +171,10 @@ static __always_inline bool op_pl_has_cv(struct op_unwind *u)
 }
 
 /*
- * Leave out the newest group if it has no activation. @op: PL_op. It is 0 between two calls of a
- * sort's sub or of a MULTICALL, but in regular expressions; while C code calls a sub it is an op on
- * the C stack. The COP is the caller's until the sub's first statement. Returns 0; 1 where the
- * activation at hand has left its group; -1.
+ * Skip the newest group if it has no activation. @op is PL_op. It is 0 between two calls
+ * of a sort's sub or of a MULTICALL, except in regular expressions. While C code calls a
+ * sub it is an op on the C stack. The COP is the caller's until the sub's first
+ * statement. Returns 0, 1 if the current activation has left its group, or -1.
  */
 static __always_inline int op_pl_newest(struct op_unwind *u, __u64 op)
 {
@@ -198,8 +203,8 @@ static __always_inline int op_pl_newest(struct op_unwind *u, __u64 op)
 }
 
 /*
- * The first activation of a walk: find the newest context. Returns 0 or an error number. Where the
- * activation has no frames, it leaves OP_PL_IS_ENTERED.
+ * The first activation of a walk: find the newest context. Returns 0 or an error number.
+ * Sets OP_PL_IS_ENTERED if the activation has frames.
  */
 static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 {
@@ -219,7 +224,7 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 	    op_platform_read(u, &state[OP_PL_ENV], 8, perl + OP_PL_WORD(u, top_env)) ||
 	    op_platform_read(u, &si, 8, perl + OP_PL_WORD(u, stackinfo)))
 		return OP_ERROR_perl_read_interpreter;
-	/* the loop has run its last op, and is about to return */
+	/* the loop ran its last op and is about to return */
 	if (u->exact && !op)
 		return 0;
 	state[OP_PL_BEGUN] = word | 1ULL << OP_PL_BEGUN_BIT;
@@ -235,7 +240,7 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 	return 0;
 }
 
-/* Has an inner activation run the group of the one at hand, by docatch()? */
+/* Did an inner activation, begun by docatch(), run the group of the current one? */
 static __always_inline bool op_pl_caught(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
@@ -254,8 +259,8 @@ static __always_inline bool op_pl_caught(struct op_unwind *u)
 	return found;
 }
 
-/* Where the file's name is; 0 with @ret_kind's OP_PERL_TEXT if that says no more than that the
- * code is an eval's: it is gone with it. */
+/* The address of the file's name. For an eval's code it is 0, with OP_PERL_TEXT in
+ * *@ret_kind: the name is freed with the code. */
 static __always_inline __u64 op_pl_file(struct op_unwind *u, __u64 file, __u64 *ret_kind)
 {
 	__u64 *last = &op_state(u)->word[OP_PL_FILE];
@@ -281,7 +286,7 @@ static __always_inline __u64 op_pl_file(struct op_unwind *u, __u64 file, __u64 *
 	return 0;
 }
 
-/* The name of a file is at @file: have it sent if it has not been. Returns its hash. */
+/* Send the name of a file, which is at @file, unless it was sent. Returns its hash. */
 static __always_inline __u32 op_pl_keep(struct op_unwind *u, __u64 file)
 {
 	__u64 id = 0;
@@ -297,7 +302,8 @@ static __always_inline __u32 op_pl_keep(struct op_unwind *u, __u64 file)
 	return (__u32)(id >> 32);
 }
 
-/* Push a frame of @kind at the COP at hand. @guard and @name describe a sub. Returns 0 or -1. */
+/* Push a frame of @kind at the current COP. @guard and @name describe a sub. Returns 0 or
+ * -1. */
 static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 name,
 				      __u32 guard)
 {
@@ -324,14 +330,14 @@ static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 nam
 	return 0;
 }
 
-/* What a frame is pushed of. */
+/* The description of a frame to push. */
 struct op_pl_frame {
 	__u64 kind;
 	__u64 name;
 	__u32 guard;
 };
 
-/* The frame of the sub with the CV at @cv. Returns 1 or -1. */
+/* Describe the frame of the sub with the CV at @cv. Returns 1 or -1. */
 static __always_inline int op_pl_sub(struct op_unwind *u, __u64 cv,
 				     struct op_pl_frame *ret)
 {
@@ -353,7 +359,8 @@ static __always_inline int op_pl_sub(struct op_unwind *u, __u64 cv,
 	return 1;
 }
 
-/* The frame of the context in runtime_bytes. Returns 1, 0 if it has none, or -1. */
+/* Describe the frame of the context in runtime_bytes. Returns 1, 0 if it has none, or
+ * -1. */
 static __always_inline int op_pl_context(struct op_unwind *u, __u32 type, __u32 flags,
 					 struct op_pl_frame *ret)
 {
@@ -386,9 +393,10 @@ static __always_inline bool op_pl_ends(struct op_unwind *u, __u32 type, __u32 fl
 }
 
 /*
- * A group's last sub is pushed. Is the context in runtime_bytes, the one before it, of the same
- * group? The last op of a block called what seemed to be the last sub; and call_sv() that catches
- * makes an eval's context, and a JMPENV as docatch() does.
+ * A group's last sub is pushed. Does the context in runtime_bytes, the one before it,
+ * belong to the same group? It does in two cases. The last op of a block called what
+ * seemed to be the last sub. Or call_sv() that catches made an eval's context, with a
+ * JMPENV like docatch().
  */
 static __always_inline bool op_pl_belongs(struct op_unwind *u, __u32 type, __u32 flags)
 {
@@ -411,7 +419,7 @@ static __always_inline enum op_next op_pl_done(struct op_unwind *u, __u32 type,
 	bool ends = op_pl_ends(u, type, flags);
 
 	state[OP_PL_NEXT] -= OP_PL_BYTE(state[OP_PL_BEGUN], cx_bytes);
-	/* eval_sv() makes a JMPENV too, and so does what runs a defer block */
+	/* eval_sv() makes a JMPENV too, and so does the code that runs a defer block */
 	if ((state[OP_PL_FLAGS] & OP_PL_IS_LAST) ||
 	    (ends && (type == OP_PERL_CX_EVAL || type == OP_PERL_CX_DEFER)))
 		return op_pl_leave(u, 0);
@@ -420,7 +428,7 @@ static __always_inline enum op_next op_pl_done(struct op_unwind *u, __u32 type,
 	return OP_NEXT_CONTINUE;
 }
 
-/* Push the frame of the next context, if it has one; or that of the main program. */
+/* Push the frame of the next context, if it has one, or that of the main program. */
 static __always_inline enum op_next op_pl_next(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
@@ -464,14 +472,14 @@ static __always_inline enum op_next op_pl_next(struct op_unwind *u)
 	return op_pl_done(u, type, flags);
 }
 
-/* Look at one context of the activation at u->pc, or go on natively. */
+/* Read one context of the activation at u->pc, or continue natively. */
 static __always_inline enum op_next op_step_perl(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
 	__u32 error;
 
 	if (op_state(u)->error == OP_ERROR_perl_no_activation)
-		op_state(u)->error = 0; /* here is one */
+		op_state(u)->error = 0; /* this is an activation */
 	if (op_state(u)->error || (state[OP_PL_FLAGS] & OP_PL_IS_DONE))
 		return op_pl_leave(u, 0);
 	if (!state[OP_PL_BEGUN]) {

@@ -92,21 +92,21 @@ struct otelprof_config {
 	void *log_userdata;
 	const char *procfs_root; /* the host's proc ("/proc") */
 	const char *sysfs_root;	 /* the host's sysfs ("/sys") */
-	/* the service.name of processes that set none, "": none (their executable's name) */
+	/* service.name of processes that set none. "": no name (the executable's name) */
 	const char *service_name;
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
 	/* Names of variables to export as process.environment_variable.NAME, which may be
-	 * secret. Of others the library reads OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and
-	 * those of rules. */
+	 * secret. Besides, it reads only OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and
+	 * variables of rules. */
 	const char *const *environment;
 	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
 	uint64_t kinds;		/* OTELPROF_KIND_* (OTELPROF_KIND_CPU) */
 	/* a directory of NAME.layout files for versions of runtimes that the library lacks */
 	const char *layouts_dir;
-	uint64_t off_cpu_min_ns;  /* filter shorter times off the CPUs (0) */
-	uint32_t off_cpu_samples; /* a second and kind, all CPUs, 1 to 100000 (2000) */
-	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000 (1000) */
+	uint64_t off_cpu_min_ns;  /* leave out shorter times off the CPUs (0) */
+	uint32_t off_cpu_samples; /* samples of a kind a second, 1 to 100000 (2000) */
+	uint32_t probe_samples;	  /* a second and CPU of a probe, 1 to 1000000 (1000) */
 	/* CPU time of the profiler and its BPF programs, in thousandths of one core, 1 to
 	 * 1000000. To stay within it, the library lowers the rate and delays unwind tables
 	 * and names of files. 0: no budget. */
@@ -122,8 +122,8 @@ struct otelprof_config {
 
 #define OTELPROF_ENVIRONMENT_MAX 32
 
-/** Set every member to its default. @size is sizeof(struct otelprof_config) in the
- * caller, and likewise in the _init() calls of other structs. */
+/** Set size to @size, sizeof(struct otelprof_config) in the caller, and all else to 0,
+ * its default. The _init() calls of other structs do the same. */
 OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t size);
 
 /* Values of otelprof_rule.kind: what the rule matches. */
@@ -136,9 +136,9 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
  * groups too (Linux 5.16), and a new group of this path. */
 #define OTELPROF_MATCH_CGROUP	   5
 #define OTELPROF_MATCH_AGE	   6 /* number: least age of the process in nanoseconds */
-#define OTELPROF_MATCH_CONTAINER   7 /* text: its name, or 4 or more digits of its id */
+#define OTELPROF_MATCH_CONTAINER   7 /* text: 4 or more digits of its id, or a name */
 #define OTELPROF_MATCH_POD	   8 /* text: the uid of a Kubernetes pod */
-#define OTELPROF_MATCH_EXECUTABLE  9 /* text: a path from / or *. * matches any text */
+#define OTELPROF_MATCH_EXECUTABLE  9 /* text: a path from / or *, a * matches any text */
 #define OTELPROF_MATCH_ENVIRONMENT 10 /* text: NAME=VALUE or NAME at exec */
 
 /* Values of otelprof_rule.action. */
@@ -147,15 +147,15 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_RULE_RATE    2 /* a rate only, for processes that other rules choose */
 
 /** One rule of an ordered list. The last matching rule that includes or excludes decides
- * whether a process is sampled. The last matching rule with a rate decides how often. A
- * process without such a rule is sampled only if the list includes nothing. */
+ * whether a process is sampled. The last matching rule with a rate decides how often. If
+ * no rule includes, processes that no rule excludes are sampled. */
 struct otelprof_rule {
 	size_t size;		 /* the same in a whole array */
 	uint32_t kind;		 /* OTELPROF_MATCH_PID and so on */
 	uint32_t action;	 /* OTELPROF_RULE_* */
 	uint64_t number;	 /* for some kinds */
 	const char *text;	 /* for the others */
-	uint64_t duration_ns;	 /* the rule ends after it (it stays) */
+	uint64_t duration_ns;	 /* the rule ends after this time (never) */
 	uint32_t sample_rate_hz; /* 1 to 1000, not with _EXCLUDE (the profiler's) */
 	uint32_t keep_one_in;	 /* with _INCLUDE, N: one sample in N, at random (all) */
 };

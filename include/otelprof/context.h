@@ -21,7 +21,7 @@ OTELPROF_BEGIN_DECLS
 enum {
 	OTELPROF_TRACE_ID_BYTES = 16,
 	OTELPROF_SPAN_ID_BYTES = 8,
-	OTELPROF_CONTEXT_BYTES = 612, /* of attributes, each its value and 2 bytes */
+	OTELPROF_CONTEXT_BYTES = 612, /* of all attributes, each with 2 bytes more */
 	OTELPROF_CONTEXT_KEYS_MAX = 256,
 };
 
@@ -70,7 +70,7 @@ OTELPROF_API int otelprof_context_publish(const struct otelprof_process_context 
 /* Take it back. The same restrictions apply. */
 OTELPROF_API void otelprof_context_unpublish(void);
 
-/* What a thread works on: 640 bytes of the caller, which must not move or end while
+/* What a thread works on, in 640 bytes of the caller, who keeps them unmoved while
  * attached. Only the functions below may change it. */
 struct otelprof_context {
 	uint8_t trace_id[16];
@@ -101,7 +101,7 @@ OTELPROF_API void otelprof_context_set_span(struct otelprof_context *context,
 					    const uint8_t *span_id);
 
 /* The calling thread works on @context from now on (NULL: none). Returns the context
- * before. Who resumes a coroutine attaches its context. Detach it in time. */
+ * before. Attach a coroutine's when you resume it. Detach it before it ends. */
 OTELPROF_API struct otelprof_context *
 otelprof_context_attach(struct otelprof_context *context);
 

@@ -10,7 +10,7 @@
 
 OTELPROF_BEGIN_DECLS
 
-/* Values of otelprof_error_info.code, negative there, that are not an errno. */
+/* Values of otelprof_error_info.code that are not an errno, negated. */
 #define OTELPROF_E_BASE	      10000 /* above errno (4095) and libbpf's codes (4013) */
 #define OTELPROF_E_NO_BTF     10001 /* the kernel lacks BTF (CONFIG_DEBUG_INFO_BTF) */
 #define OTELPROF_E_VERIFIER   10002 /* the verifier refused a program, see the detail */
@@ -30,7 +30,7 @@ struct otelprof_error_info {
 /** The text for an error code. A static string, never NULL. */
 OTELPROF_API const char *otelprof_strerror(int code);
 
-/** Why the last call on @p failed. otelprof_init() has an argument for this. Returns 0;
+/** Why the last call on @p failed, in any thread. otelprof_init() has @why. Returns 0;
  * -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has failed yet. */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 

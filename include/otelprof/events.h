@@ -13,7 +13,7 @@ OTELPROF_BEGIN_DECLS
 
 /* An ELF file that processes execute. The callback runs when the library first opens the
  * file: at the first sample in it, or when the file looks like a language runtime. It
- * runs once for files of equal content and owner, and again if the library forgot it. */
+ * runs once for equal files of one owner, and again if the library forgot the file. */
 struct otelprof_executable {
 	size_t size;
 	const char *path;	 /* in the mount namespace of the process */
@@ -69,8 +69,8 @@ struct otelprof_events {
 
 OTELPROF_API void otelprof_events_init(struct otelprof_events *events, size_t size);
 
-/** Replace the callbacks (NULL: none). Set them before otelprof_start(): they do not run
- * for what is known already, nor in otelprof_free(). Returns 0 or an error. */
+/** Replace the callbacks (@events NULL: none). Set them before otelprof_start(): they do
+ * not run for what is known already, nor in otelprof_free(). Returns 0 or an error. */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_events(struct otelprof *p, const struct otelprof_events *events);
 

@@ -25,8 +25,8 @@ OTELPROF_BEGIN_DECLS
  * OTEL_EXPORTER_OTLP_* in the environment, then the default in parentheses. */
 struct otelprof_otlp_config {
 	size_t size;
-	/* "http://host:port", "https://host:port" or "unix:///path". For HTTP also a path,
-	 * to which "/v1development/profiles" is appended, but not to
+	/* "http://host:port", "https://host:port" or "unix:///path". For HTTP a path may
+	 * follow. "/v1development/profiles" is appended, except to
 	 * OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT. (localhost, port 4317, HTTP: 4318) */
 	const char *endpoint;
 	const char *ca_file;	      /* PEM (the system's roots) */
@@ -35,8 +35,8 @@ struct otelprof_otlp_config {
 	const struct otelprof_attribute *headers; /* keys in lower case (none) */
 	size_t headers_len;
 	const char *spill_dir;	    /* keep waiting requests in files there (none) */
-	uint64_t spill_bytes;	    /* of those files, then the oldest drop (256 MiB) */
-	uint64_t queue_bytes;	    /* of the queue, then the oldest drop (16 MiB) */
+	uint64_t spill_bytes;	    /* limit of these files: the oldest go (256 MiB) */
+	uint64_t queue_bytes;	    /* limit of the queue: the oldest go (16 MiB) */
 	uint64_t max_request_bytes; /* before compression (4,000,000) */
 	uint32_t protocol;	    /* OTELPROF_PROTOCOL_* */
 	uint32_t insecure;	    /* 1: no TLS for a gRPC endpoint without a scheme */
@@ -59,9 +59,9 @@ OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
 #define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph */
 
 /* A file. A thread writes it under a temporary name, syncs it and renames it.
- * otelprof_flush() completes it. 16 MiB wait for the thread, and the oldest are dropped.
- * The user who called sudo (SUDO_UID, SUDO_GID) owns the file. A link, pipe or device
- * must belong to root, to the process's user or to that user (-EPERM). */
+ * otelprof_flush() completes it. Past 16 MiB that wait for the thread, the oldest are
+ * dropped. The user of sudo (SUDO_UID, SUDO_GID) owns the file. A link, pipe or device
+ * must belong to root, the process's user or the user of sudo (-EPERM). */
 struct otelprof_file_config {
 	size_t size;
 	const char *path; /* "-": standard output */
@@ -105,7 +105,7 @@ otelprof_exporter_callback(struct otelprof *p,
 
 /** Remove an exporter. Waits at most @timeout_ms (-1: no limit) for its queue. The rest
  * is given up, or stays in its spill_dir. Returns 0; -ENOENT for an unknown number; or,
- * removed all the same, -ETIMEDOUT if there was a rest, or the errno of its file. */
+ * removed too, -ETIMEDOUT if there was a rest, or the errno of its file. */
 OTELPROF_API int otelprof_exporter_remove(struct otelprof *p, int exporter,
 					  int timeout_ms);
 

@@ -8,22 +8,22 @@
  *
  * Threads. Any thread may make any call, unless the call says otherwise. Calls on one
  * handle run one at a time. A call that waits for work or for a delivery does not block
- * the others. otelprof_free() must be the last call. Two handles are independent. A
- * callback that calls the library with its own handle gets -EDEADLK. Exceptions:
- * otelprof_wakeup() works, and otelprof_free() does nothing and returns the handle.
+ * the others. otelprof_free() must come last. Two handles are independent. A callback
+ * that calls the library with its own handle gets -EDEADLK. Exceptions: otelprof_wakeup()
+ * works, and otelprof_free() does nothing and returns the handle.
  *
  * The process. The library installs no signal handler, writes to no standard stream,
- * never ends the process, and changes no setting of it, except RLIMIT_MEMLOCK before Linux
- * 5.11 and gRPC's log function. Its threads block all signals. Reads that another program
- * could block run in a child process, made like fork(2), which has none of the caller's
- * descriptors and memory. wait(2) does not see it without __WALL.
+ * never ends the process, and changes no setting of it, except RLIMIT_MEMLOCK before
+ * Linux 5.11 and gRPC's log function. Its threads block all signals. Reads that another
+ * program could block run in a child process. It has none of the caller's descriptors and
+ * memory. The library reaps it, and wait(2) does not see it without __WALL.
  *
  * fork(). In the child of a fork, otelprof_free() releases an inherited handle and leaves
- * the parent's profiling alone. Every other call returns -OTELPROF_E_FORKED.
+ * the parent's profiling alone. Other calls on it return -OTELPROF_E_FORKED.
  *
- * The library copies strings and structs, unless a call says otherwise. Those that a
- * callback gets are valid during the call. A call with a struct returns -EINVAL for a
- * wrong size, and -E2BIG for a member or bit that this library does not know.
+ * The library copies strings and structs, unless a call says otherwise. Those of a
+ * callback are valid until it returns. A call with a struct returns -EINVAL for a wrong
+ * size, and -E2BIG for a member or bit that this library does not know.
  */
 #ifndef OTELPROF_OTELPROF_H
 #define OTELPROF_OTELPROF_H
@@ -70,8 +70,8 @@ OTELPROF_API int otelprof_get_fd(struct otelprof *p);
 
 /** Do a bounded amount of work, or wait for some up to @timeout_ms (0: do not wait, -1:
  * no limit). A late call loses nothing until the kernel's ring is full. Losses are
- * counted. Returns 1 if it worked and more may be waiting; 0 after @timeout_ms or
- * otelprof_wakeup(); -EINTR after a signal; or another negative errno. */
+ * counted. Returns 1 after work, when more may wait; 0 after @timeout_ms or
+ * otelprof_wakeup(); -EINTR after a signal (call again); or another negative errno. */
 OTELPROF_API int otelprof_poll(struct otelprof *p, int timeout_ms);
 
 /** Make the current or the next otelprof_poll() return, and otelprof_get_fd() readable
@@ -84,21 +84,21 @@ OTELPROF_API int otelprof_export(struct otelprof *p);
 
 /** Wait at most @timeout_ms until every exporter has delivered or given up its queue.
  * File exporters complete their file. Returns 0; -ETIMEDOUT if something is still queued
- * (flush again or call otelprof_abandon()); or the errno of a file. For formats other than
- * OTLP the next flush writes again what an error kept out. */
+ * (flush again or call otelprof_abandon()); or the errno of a file. After an error the
+ * next flush writes a file again, unless its format is OTLP. */
 OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 
-/** Give up all queues, and later profiles too, so that the last otelprof_get_stats()
- * accounts for every sample. Call it between otelprof_flush() and otelprof_free(). It
- * interrupts a send under way. Samples move from samples_pending to the drop reason
- * "given_up", and those of a file that failed to "exporter". Returns 0. */
+/** Give up OTLP queues, files that failed, and later profiles, so that the last
+ * otelprof_get_stats() accounts for every sample. Call it between otelprof_flush() and
+ * otelprof_free(). It interrupts a send under way. Pending samples count as "given_up",
+ * those of a failed file as "exporter". Returns 0 or an error. */
 OTELPROF_API int otelprof_abandon(struct otelprof *p);
 
 /** Replace the list of rules that choose processes (struct otelprof_rule). @len 0 clears
- * it. Rules of otelprof_add_rule() stay behind it. The kernel applies the whole list from
- * the next sample on, before any unwinding, and samples_filtered counts what it excludes.
- * 65,536 rules cost a sample no more than one. A rule by a control group, container or
- * pod waits until that exists.
+ * it. Rules of otelprof_add_rule() stay, after the list. The kernel applies the whole
+ * list from the next sample on, before any unwinding, and samples_filtered counts what it
+ * excludes. The number of rules hardly changes the time of a sample. A rule by a control
+ * group, container or pod waits until that exists.
  *
  * A rate applies to OTELPROF_KIND_CPU and _WALL. The clock ticks at the highest rate of
  * all rules. For lower ones the kernel drops ticks at random, which samples_thinned
@@ -139,20 +139,20 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
 
 /** Choose the kinds of events, OTELPROF_KIND_* or'ed. BPF programs of a kind are attached
  * only while it is on. Samples that were taken stay. Returns 0; -EINVAL for none; or the
- * error of a kind that could not be turned on. The others are as requested then. */
+ * error of a kind that could not be turned on. The other kinds are as requested. */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
 							uint64_t kinds);
 
 #define OTELPROF_PROBES_MAX 64 /* places of otelprof_set_probes() */
 
-/** Choose the places that OTELPROF_KIND_PROBES samples, in place of earlier ones:
+/** Replace the places that OTELPROF_KIND_PROBES samples. That kind must be on, too.
  *
  * 	uprobe:FILE:SYMBOL or uprobe:FILE:SYMBOL+OFFSET, uretprobe:FILE:SYMBOL,
  * 	usdt:FILE:PROVIDER:NAME, tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL,
  * 	perf:EVENT, perf:EVENT@PERIOD, perf:EVENT@RATEhz
  *
- * All but perf may end with a value, such as :arg0, :retval or :latency, and with its
- * unit after another colon. Those of programs may end with a string, such as :arg0.str.
+ * After all but perf may come a value (:arg0, :retval, :latency), and then a unit, as in
+ * :arg0:bytes. Probes of programs can have a string, as in :arg0.str.
  *
  * Returns 0; -EINVAL for a string of another form; -ENOENT if its file or symbol does not
  * exist; -E2BIG for too many. After these errors nothing has changed. If the kernel

@@ -32,9 +32,9 @@ OTELPROF_API struct otelprof_settings *
 otelprof_settings_free(struct otelprof_settings *settings);
 
 /** Set keys. Later values win: read a file, then the environment, then set what the
- * command line has. A list grows when its key comes again in one call of _read*(), or in
- * calls of _set() in a row. Otherwise a new value replaces it, and an empty one empties
- * it.
+ * command line has. A key that comes again in one call of _read*(), or in consecutive
+ * calls of _set(), adds to its list. Otherwise a new value replaces the list, and an empty
+ * value empties it.
  *
  * Returns 0; -EINVAL for an unknown key or a bad value; -E2BIG for more than 1 MiB of
  * text or a line of more than 8,192 bytes; the errno of reading the file; -ENOMEM. After

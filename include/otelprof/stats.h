@@ -20,7 +20,7 @@ OTELPROF_BEGIN_DECLS
 struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;	   /* ticks of clocks, and events of other kinds */
-	uint64_t samples_filtered; /* by rules, rates, limits or length, or idle */
+	uint64_t samples_filtered; /* by rules, rates, limits, length, or idle */
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
 	uint64_t samples_dropped;  /* otelprof_drops() gives the reasons */
@@ -36,17 +36,17 @@ struct otelprof_stats {
 	uint64_t symbol_bytes;	    /* user memory for names */
 	uint64_t bpf_run_ns; /* in the sampling programs, with kernel.bpf_stats_enabled */
 	uint64_t bpf_run_count;	    /* runs of them */
-	uint64_t requests_sent;	    /* accepted by destinations, each exporter counts */
+	uint64_t requests_sent;	    /* accepted, once for each exporter */
 	uint64_t bytes_sent;	    /* of these requests, before compression */
 	uint64_t sample_period_ns;  /* at present, without rules' rates */
-	uint64_t samples_restored;  /* from a spill_dir, each exporter counts */
+	uint64_t samples_restored;  /* from a spill_dir, once for each exporter */
 	uint64_t samples_spilled;   /* left in a spill_dir for the next run */
 	uint64_t requests_restored; /* from a spill_dir */
 	uint64_t spill_errors;	    /* files unwritten, unreadable or damaged */
 	/* Exported, with a frame that says so. */
 	uint64_t stacks_without_table; /* ended in code whose table was not ready */
 	uint64_t stacks_lost;	       /* lost between the kernel and the library */
-	/* Shorter waits are sampled with probability length / this. The largest one. */
+	/* Shorter waits are sampled with probability length / this. Largest of all kinds. */
 	uint64_t off_cpu_threshold_ns;
 	/* Limits that the profiler reached because of other processes. */
 	uint64_t reads_by_child; /* reads that another program could block */
@@ -56,7 +56,7 @@ struct otelprof_stats {
 	uint64_t executables_unseen; /* files beyond 65,536 */
 	uint64_t heap_in_use;	     /* sampled allocations in use at the last export */
 	uint64_t heap_untracked;     /* allocations that found a full table */
-	uint64_t cpu_ns; /* of BPF programs, with a cpu_budget_permille also of calls */
+	uint64_t cpu_ns; /* of BPF programs, and with cpu_budget_permille of calls */
 	uint64_t rate_changes;	   /* to stay within cpu_budget_permille */
 	uint64_t samples_thinned;  /* of those filtered: ticks above a rate */
 	uint64_t rules;		   /* in force */
@@ -66,7 +66,7 @@ struct otelprof_stats {
 	uint64_t labels_cut;	   /* labels too many, labels and texts too long */
 	uint64_t contexts_refused; /* processes beyond 1,024 with contexts */
 	uint64_t memory_bytes;	   /* BPF maps, names, processes, open window, queues */
-	uint64_t memory_limit_bytes; /* the limit */
+	uint64_t memory_limit_bytes; /* as configured, 0: none */
 	uint64_t memory_over; /* checks, four a second, that found more than the limit */
 	/* Dropped under a memory limit, and read again when needed. */
 	uint64_t names_evicted;	    /* executables whose names were dropped */
@@ -77,7 +77,7 @@ struct otelprof_stats {
 	uint64_t tables_postponed; /* unwind tables */
 	uint64_t rule_processes;   /* that rules by executable or environment match */
 	uint64_t rule_processes_unread;	 /* that such rules could not examine */
-	uint64_t rule_processes_refused; /* beyond 32,768, or 64 such rules of one */
+	uint64_t rule_processes_refused; /* past 32,768, or 64 rules of one */
 	uint64_t requests_recompressed;	 /* sent again with another compression */
 	uint64_t mappings_unseen; /* executable mappings beyond 16,384 of a process */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds where the threads of a program have their trace contexts, and tells the kernel. */
+/* Finds where a program's threads keep their trace contexts, and publishes that place to
+ * the kernel. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 enum {
 	WAIT_FACTOR = 2,
-	FILES_MAX = 64, /* of one process, that are looked into at one time */
+	FILES_MAX = 64, /* files of one process that one call reads */
 };
 
 static const uint64_t WAIT_FIRST_NS = UINT64_C(1000000000);
@@ -42,16 +43,17 @@ void op_program_context_publish(struct op_processes *p, struct op_program *progr
 	} else if (program->context.place.form &&
 		   op_map64_get(&p->contexts.numbers, program->pid, &known) &&
 		   known == program->context.place.number) {
-		/* a later program of this pid may have one by now */
+		/* if the numbers differ, the place belongs to a later program of this
+		 * pid */
 		(void)p->config.publish_context(p->config.ctx, program->pid, NULL);
 		op_map64_remove(&p->contexts.numbers, program->pid);
 	}
 	program->context.place = place;
 }
 
-/* Publish what was found, unless the process runs another program by now: it would be read by
- * the place of this one. The kernel forgets a place at exec, so the program is looked at again
- * when the place stands there. */
+/* Publish @place only while the process still runs this program: the kernel would read
+ * the next program's memory by it. The kernel forgets a place at exec, so the second
+ * check catches an exec before the call. */
 static void offer_place(struct op_processes *p, struct op_program *program,
 			const struct op_mappings *mappings, struct op_context_place place)
 {
@@ -75,7 +77,7 @@ static bool is_musl(const struct op_mappings *mappings)
 
 typedef int (*place_fn)(const struct op_context_file *file, struct op_context_place *ret);
 
-/* Look into one of its files. 1 and *@ret, 0 or -errno. */
+/* Search one file of the program with @find. Returns 1 and *@ret, 0 or -errno. */
 static int place_in(struct op_processes *p, struct op_program *program,
 		    const struct op_mapping *v, bool musl, place_fn find,
 		    struct op_context_place *ret)
@@ -90,7 +92,8 @@ static int place_in(struct op_processes *p, struct op_program *program,
 	return find(&file, ret);
 }
 
-/* Its executable tells, once for all of its processes, where that depends on the file alone. */
+/* Search the executable. If the place depends on the file alone, one search serves all
+ * its processes. */
 static void find_in_executable(struct op_processes *p, struct op_program *program,
 			       const struct op_mappings *mappings,
 			       const struct op_mapping *v)
@@ -104,7 +107,7 @@ static void find_in_executable(struct op_processes *p, struct op_program *progra
 			return;
 		if (r <= 0)
 			place = (struct op_context_place){ 0 };
-		/* of custom-labels the process's own memory may have a part in the place */
+		/* a place of custom-labels may also depend on the process's own memory */
 		v->exe->context_looked = place.form != OP_CONTEXT_CUSTOM;
 		if (v->exe->context_looked)
 			v->exe->context = place;
@@ -121,8 +124,8 @@ static bool has_custom_labels(const char *path)
 			 strcmp(slash, "/customlabels.node") == 0);
 }
 
-/* A program that publishes nothing: its executable may tell. And libraries with custom-labels
- * have a name of their own. */
+/* For a program that publishes no context: search its executable, and libraries with the
+ * names of custom-labels. */
 static void find_unpublished(struct op_processes *p, struct op_program *program,
 			     const struct op_mappings *mappings)
 {
@@ -151,9 +154,9 @@ static void find_unpublished(struct op_processes *p, struct op_program *program,
 	}
 }
 
-/* Look for the variable that leads to its threads' contexts: the first file that has it. What
- * one call leaves, the next one goes on with; where no file has it, all are looked at again
- * after a wait that grows. */
+/* Find the variable that leads to the threads' contexts, in the first file that has it.
+ * The next call continues where one call stops. If no file has the variable, all are
+ * searched again after a wait that grows. */
 static void find_variable(struct op_processes *p, struct op_program *program,
 			  const struct op_mappings *mappings)
 {

@@ -11,7 +11,8 @@
 #include "process/target/scan.h"
 
 enum {
-	/* A process of some mappings, which are often its parent's; with names and paths. */
+	/* About one process, with its names, paths and own mappings; a child often shares
+	 * its parent's. */
 	PROCESS_BYTES = sizeof(struct op_proc) + sizeof(struct op_program) +
 			sizeof(struct op_generation) + sizeof(struct op_mappings) +
 			8 * sizeof(struct op_mapping) + 256,
@@ -20,8 +21,7 @@ enum {
 	GO_ON_PARTS = 2,
 };
 
-/* How many bytes of tables are given up at once. The table that did not fit is likely to
- * be smaller. */
+/* Bytes of tables freed at once. The table that did not fit is likely to be smaller. */
 static const uint64_t EVICT_BYTES = UINT64_C(1) << 20;
 
 static bool layout_uses(const struct op_mappings *mappings, const struct op_image *image)
@@ -36,9 +36,8 @@ static bool layout_uses(const struct op_mappings *mappings, const struct op_imag
 }
 
 /*
- * Before a table is freed, nothing that is published may lead to it: publish its
- * processes again. If there is no memory for that, unpublish the process; its next sample
- * brings it back.
+ * Before a table is freed, nothing published may lead to it: publish its processes again.
+ * Without memory for that, unpublish the process. Its next sample brings it back.
  */
 static void detach_table(struct op_processes *p, const struct op_image *image)
 {
@@ -56,9 +55,9 @@ static void detach_table(struct op_processes *p, const struct op_image *image)
 	}
 }
 
-/* Give up tables, but not that of @keep, until they have @bytes; with @runtimes also those of
- * runtimes, which are made again at once where a process has them mapped. Returns how many they
- * had. */
+/* Free tables, except that of @keep, until they add up to @bytes. @runtimes: also those
+ * of runtimes, which are made again at once while a process maps them. Returns the bytes
+ * freed. */
 static uint64_t evict(struct op_processes *p, uint64_t bytes, bool runtimes,
 		      const struct op_image *keep)
 {
@@ -109,7 +108,7 @@ void op_evict_processes(struct op_processes *p, uint64_t bytes, size_t most)
 
 		if (!oldest)
 			return;
-		/* One whose maps cannot be read could not be learnt again. */
+		/* a process whose maps cannot be read could not be learnt again */
 		if (!op_scan_readable(p->procfs_root, oldest->pid)) {
 			op_proc_lists_use(p, oldest);
 			continue;
@@ -163,7 +162,7 @@ bool op_evict_rule(const struct op_mapping *v, uint64_t pc, struct op_unwind_rul
 {
 	uint64_t vaddr;
 
-	/* a runtime's loop is known by the segment alone */
+	/* only a segment shows where a runtime's loop is */
 	return find_vaddr(v, pc, &vaddr) && (!v->exe->image->runtime || v->segment) &&
 	       op_image_rule(v->exe->image, vaddr, ret);
 }
@@ -199,7 +198,7 @@ static void touch_user(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
-/* The table that a sample has waited for last: others are served by early pages. */
+/* The table with the latest waiting sample. Early pages serve the others. */
 static struct op_image *next_job(struct op_images *x)
 {
 	struct op_image *next = NULL;

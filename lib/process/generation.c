@@ -12,12 +12,13 @@ enum {
 	VAIN_LOOKS_MAX = 8,
 };
 
-/* The time between two generations of one process, for each of its mappings: 1 ms for 50
- * mappings. */
+/* Least time between two generations of a process, for each of its mappings: 1 ms for
+ * 50. */
 static const uint64_t GAP_NS_PER_MAPPING = 20000;
 
-/* The pages by which the programs see whether the process has mapped something else since. Where
- * that is no news, as of code that is made writable for a moment, they do not look. */
+/* The count of code pages that the BPF programs compare with the kernel's. 0: they do not
+ * compare, because the maps are about to be read, or because earlier looks found no new
+ * file. Code made writable for a moment changes the count too. */
 static uint64_t code_pages(const struct op_proc *proc)
 {
 	if (proc->rescan || proc->mappings->refused || !proc->mappings->block ||
@@ -99,7 +100,6 @@ static void keep(struct op_processes *p, struct op_proc *proc, struct op_generat
 	TAILQ_INSERT_TAIL(&p->retired, g, link);
 }
 
-/* The current generation was replaced: keep it for late records. */
 void op_generation_retire(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_generation *g = proc->current;
@@ -107,7 +107,7 @@ void op_generation_retire(struct op_processes *p, struct op_proc *proc)
 	proc->current = NULL;
 	if (!g)
 		return;
-	/* If the programs never had it, no record names it. */
+	/* no record names a generation that was never committed */
 	if (g->committed)
 		keep(p, proc, g);
 	else
@@ -156,7 +156,7 @@ void op_generation_keep(struct op_processes *p, struct op_proc *proc)
 		return;
 	g = calloc(1, sizeof(*g));
 	if (!g)
-		return; /* without memory its late records are not resolved */
+		return; /* out of memory: its late records are not resolved */
 	g->change_number = proc->changes.number;
 	g->proc = proc;
 	g->mappings = op_mappings_ref(proc->mappings);

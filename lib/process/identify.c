@@ -15,20 +15,22 @@
 #include "process/state.h"
 
 enum {
-	/* After so many processes of one native file without a context, only one in so many
-	 * is searched for one at its first sample; the others when they are older. */
+	/* After 16 processes of one native file without a context, only one in 16 is
+	 * searched at its first sample. The others are searched when they are older. */
 	CONTEXT_MISSES = 16,
 	CGROUP_PATH_BYTES = 1024, /* a longer one is not reported */
 };
 
-/* Names of attributes that a thread uses before they were read are read again so often. */
+/* The interval of reading names again, while a thread uses an attribute whose name is not
+ * known. */
 static const uint64_t CONTEXT_ASK_NS = UINT64_C(100000000);
-/* The exec that explains a program that is not where its code should be is heard of by
- * then; if none was, the program moved its code (UPX does). */
+/* If /proc shows code outside the program's mappings, an exec event must arrive within
+ * this time. Otherwise the program moved its own code, as UPX does. */
 static const uint64_t DOUBT_NS = UINT64_C(1000000000);
 static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
 
-/* Its first file by its mappings, if no event named it: the executable is lowest. */
+/* If no event named the first file, take it from the mappings: the executable is
+ * lowest. */
 static void note_first_file(struct op_program *program,
 			    const struct op_mappings *mappings)
 {
@@ -44,7 +46,7 @@ static void note_first_file(struct op_program *program,
 
 static void read_cgroup_path(struct op_processes *p, struct op_program *program)
 {
-	/* As /proc/PID/cgroup has it. */
+	/* the form of /proc/PID/cgroup */
 	char path[CGROUP_PATH_BYTES] = "0::";
 	size_t len = strlen(path);
 
@@ -65,12 +67,13 @@ static void identify_container(struct op_processes *p, struct op_program *progra
 	if (alive)
 		read_cgroup_path(p, program);
 	if (!new && !alive)
-		return; /* that of its parent, if any */
+		return; /* it keeps its parent's membership, if any */
 	(void)op_membership_put(program->membership);
 	program->membership = new;
 }
 
-/* Of one that is gone: its parent may live on in that cgroup, and teach what it is. */
+/* The process is gone. If its parent still lives in that cgroup, the parent's files
+ * describe the cgroup. */
 static void ask_parent(struct op_processes *p, struct op_program *program,
 		       uint64_t cgroup)
 {
@@ -81,8 +84,8 @@ static void ask_parent(struct op_processes *p, struct op_program *program,
 	program->membership = op_membership_find(&p->memberships, 0, cgroup);
 }
 
-/* An SDK publishes its context when it starts, some time after exec: looked for with the
- * first sample, then after 1 s, 2 s, 4 s and so on. */
+/* An SDK publishes its context when it starts, some time after exec. So the library looks
+ * at the first sample, then after 1 s, 2 s, 4 s and so on. */
 static void wait_for_context(struct op_processes *p, struct op_program *program)
 {
 	program->context.wait_ns =
@@ -90,7 +93,8 @@ static void wait_for_context(struct op_processes *p, struct op_program *program)
 	program->context.after_ns = p->now_ns + program->context.wait_ns;
 }
 
-/* A new reading of what its own context says of its threads'. */
+/* The process context was read again: replace its description of the threads'
+ * contexts. */
 static void take_schema(struct op_processes *p, struct op_program *program,
 			struct op_schema *schema, const struct op_mappings *mappings)
 {
@@ -109,7 +113,7 @@ static void take_schema(struct op_processes *p, struct op_program *program,
 	op_program_context_find(p, program, mappings);
 }
 
-/* What it says of itself: of a key the first one stands. */
+/* Read what the program says about itself. The first value of a key counts. */
 static void read_attributes(struct op_processes *p, struct op_program *program,
 			    const struct op_mappings *mappings)
 {
@@ -128,7 +132,7 @@ static void read_attributes(struct op_processes *p, struct op_program *program,
 		op_environ_variable(environ, (size_t)len, p->config.environment[i],
 				    attributes);
 	if (len <= 0 && !program->context.addr && program->attributes)
-		return; /* a child that is going: what its parent says */
+		return; /* an exiting child keeps its parent's attributes */
 	program->context.published_ns = 0;
 	if (!program->context.addr ||
 	    op_process_context_read(&program->memory.memory, program->context.addr,
@@ -160,9 +164,9 @@ static bool has_runtime(const struct op_mappings *mappings)
 }
 
 /*
- * The search reads all mappings of a process. A native program has an SDK or has none, so
- * where many processes of one file had no context, few others are searched at the start. An
- * interpreter's processes run different programs, and all of them are searched.
+ * The search reads all mappings of a process. All processes of a native file have an SDK
+ * or none has. So after many without a context few others are searched at the start. An
+ * interpreter's processes run different programs, so all of them are searched.
  */
 static void find_first_context(struct op_processes *p, struct op_program *program,
 			       const struct op_stat *stat,
@@ -179,7 +183,7 @@ static void find_first_context(struct op_processes *p, struct op_program *progra
 		exe->context_misses = 0;
 }
 
-/* One of these files has a program that publishes a context after all. */
+/* A program of these files publishes a context after all. */
 static void note_context(const struct op_mappings *mappings)
 {
 	size_t i;
@@ -199,7 +203,8 @@ static void read_command_line(struct op_processes *p, struct op_program *program
 	program->command_line_len = len > 0 ? (size_t)len : 0;
 }
 
-/* As read_attributes(), if it is what the program says: @stat was read before. */
+/* Call read_attributes(), and undo it if another program was executed since @stat was
+ * read. Returns whether the attributes are the program's own. */
 static bool read_own_attributes(struct op_processes *p, struct op_program *program,
 				const struct op_stat *stat,
 				const struct op_mappings *mappings)
@@ -227,8 +232,8 @@ static void read_status(struct op_processes *p, struct op_program *program)
 	program->user = status.user_known ? status.user + 1 : 0;
 }
 
-/* What /proc and the program's memory show. If an exec comes while they are read, all of
- * it may describe the next program. */
+/* Read /proc and the program's memory. An exec meanwhile makes the result worthless: all
+ * of it may describe the next program. */
 static void read_program(struct op_processes *p, struct op_program *program,
 			 const struct op_stat *stat, const struct op_mappings *mappings)
 {
@@ -270,7 +275,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 		op_same_process(program, &stat);
 	identify_container(p, program, record->cgroup, there);
 	if (!there || program->until_ns) {
-		/* /proc shows another program by now, or none. */
+		/* /proc shows another program, or none */
 		if (!there)
 			ask_parent(p, program, record->cgroup);
 		note_first_file(program, mappings);
@@ -292,7 +297,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 	read_program(p, program, &stat, mappings);
 }
 
-/* Has the context gone, come or changed? */
+/* Did the context appear, change or disappear? */
 static bool context_changed(struct op_processes *p, struct op_program *program,
 			    const struct op_mappings *mappings)
 {
@@ -328,11 +333,13 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 		return;
 	if (program->cgroup != record->cgroup)
 		identify_container(p, program, record->cgroup, true);
-	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
+	/* a kernel thread, or it ended before it was identified */
+	if (!program->attributes)
 		return;
 	if (!context_changed(p, program, mappings) && !program->unread)
 		op_program_context_find(p, program,
-					mappings); /* its file may be loaded by now */
+					/* a library loaded since may have it */
+					mappings);
 	else if (op_same_runs(p, program, mappings, &stat))
 		(void)read_own_attributes(p, program, &stat, mappings);
 }
@@ -358,7 +365,7 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 	if (!found && (!program->context.asked || !program->context.addr ||
 		       p->now_ns < program->context.asked_ns + CONTEXT_ASK_NS))
 		return;
-	/* the resource has it from the next window on */
+	/* the attributes reach the resource in the next window */
 	attributes = op_resource_attributes_new();
 	if (attributes &&
 	    op_process_context_read(&program->memory.memory, program->context.addr,

@@ -19,26 +19,26 @@ struct op_program;
 struct op_stat;
 
 /*
- * Learn what is not known yet of @program, from which @record was taken; @mappings is what
- * it had mapped then, or NULL. For a program that has ended, /proc is not read.
+ * Learn what is not known yet about @program, from which @record was taken. @mappings:
+ * its mappings then, or NULL. If the program has ended, /proc is not read.
  *
  * A program may execute another one between the sample and the reading, and /proc then
- * describes the new one. So what was read counts only if the code address in
- * /proc/PID/stat is in @mappings; otherwise program->identified stays false and the next
- * sample tries again.
+ * describes the new one. So the result counts only if the code address in /proc/PID/stat
+ * is in @mappings. Otherwise program->identified stays false, and the next sample tries
+ * again.
  */
 void op_identify_identify(struct op_processes *p, struct op_program *program,
 			  const struct op_record *record,
 			  const struct op_mappings *mappings);
 
-/* For a program that is identified: learn in a new window what may have changed since. */
+/* In a new window: read again what may have changed about an identified program. */
 void op_identify_refresh(struct op_processes *p, struct op_program *program,
 			 const struct op_record *record,
 			 const struct op_mappings *mappings);
 
 /*
- * The contexts of its threads: look for its process context where it is time for that, and for
- * names of attributes that were not known. Cheap where there is nothing to do.
+ * Keep the threads' contexts up to date: look for the process context when that is due,
+ * and read names of attributes that were not known. Cheap if nothing is due.
  */
 void op_identify_context(struct op_processes *p, struct op_program *program,
 			 const struct op_mappings *mappings);
@@ -46,31 +46,32 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 /* context_search.c */
 
 /*
- * Look for the place if it is not known, by what the program's own context says (its schema)
- * or else by its files; @mappings is what it has mapped, or NULL. What one call leaves, a later
- * one goes on with.
+ * Find the place of the threads' contexts if it is not known: by the process context's
+ * schema, or else by the program's files. @mappings: its mappings, or NULL. A later call
+ * continues where one call stops.
  */
 void op_program_context_find(struct op_processes *p, struct op_program *program,
 			     const struct op_mappings *mappings);
-/* Tell the kernel where the program's threads have their contexts; form 0: nowhere. */
+/* Publish to the kernel where the program's threads keep their contexts. Form 0:
+ * nowhere. */
 void op_program_context_publish(struct op_processes *p, struct op_program *program,
 				struct op_context_place place);
-/* How long to wait before the next look at a program, after one of @wait_ns (0: none). */
+/* The pause before the next look at a program. @wait_ns: the pause before this look, 0:
+ * none. */
 uint64_t op_program_context_next_wait_ns(uint64_t wait_ns);
 
 /* same_process.c */
 
-/* Is what /proc has under the program's pid still the same process? Another one of that pid
- * began later. */
+/* Does /proc still show the program's process under its pid? A later process of that pid
+ * has a later start time. */
 bool op_same_process(const struct op_program *program, const struct op_stat *stat);
-/* Is the code that /proc shows in what the program had mapped? True if that is not
- * known. */
+/* Is the code that /proc shows inside @mappings? True if either is not known. */
 bool op_same_program(const struct op_stat *stat, const struct op_mappings *mappings);
-/* Find the mapping of the program's own code, as /proc tells where it ends, or NULL. */
+/* Find the mapping of the program's own code by the code's end in /proc. NULL: none. */
 const struct op_mapping *op_same_code(const struct op_stat *stat,
 				      const struct op_mappings *mappings);
-/* Does the program still run in its process? If so, *@ret, which may be NULL, describes
- * it. */
+/* Does the program still run in its process? If so, *@ret describes it. @ret may be
+ * NULL. */
 bool op_same_runs(struct op_processes *p, const struct op_program *program,
 		  const struct op_mappings *mappings, struct op_stat *ret);
 /* Has no other program been executed since @before was read? */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's events of processes: they are born, execute, map files and end. An event
- * only changes what is known and marks it; op_processes_settle() publishes the marked
- * ones.
+ * The kernel's fork, exec, mmap and exit events. An event only changes a process and
+ * marks it. op_processes_settle() publishes the marked ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool res
 
 void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 {
-	/* If this is the first event of the process, its other mappings are not known. */
+	/* at the first event of a process its other mappings are not known */
 	struct op_proc *proc = get_or_add(p, e->pid, true);
 
 	if (!proc)
@@ -42,13 +41,13 @@ void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 	}
 }
 
-/* Did @proc execute after this fork, which is its own? */
+/* Did @proc execute a program after the fork at @fork_ns that made it? */
 static bool has_executed(const struct op_proc *proc, uint64_t fork_ns)
 {
 	return proc && !proc->born_ns && proc->program->since_ns > fork_ns;
 }
 
-/* The process of this fork. */
+/* The fork at @time_ns made @proc. */
 static void note_birth(const struct op_processes *p, struct op_proc *proc,
 		       uint32_t parent, uint64_t time_ns)
 {
@@ -73,11 +72,11 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	if (p->watch.on_fork)
 		p->watch.on_fork(p->watch.ctx, pid, parent);
 	if (has_executed(proc, time_ns)) {
-		/* it has nothing of its parent now */
+		/* after exec nothing comes from its parent */
 		note_birth(p, proc, parent, time_ns);
 		return;
 	}
-	/* Mappings that came before their process's birth may be its own. */
+	/* a mmap event that came before the fork event may be the child's own */
 	early = proc && !proc->born_ns;
 	from = op_registry_find_alive(p, parent);
 	if (from)
@@ -87,7 +86,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 		return;
 	}
 	proc->forked = true;
-	/* it may have been forgotten to make room */
+	/* adding the child may have freed the parent */
 	from = op_registry_find_alive(p, parent);
 	note_birth(p, proc, parent, time_ns);
 	if (!from) {

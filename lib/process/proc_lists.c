@@ -3,7 +3,7 @@
 #include "process/mappings/runtimes.h"
 #include "process/state.h"
 
-/* A process moves in the list by use at most this often. */
+/* a process moves in the list by use at most once in this time */
 static const uint64_t USED_AGAIN_NS = UINT64_C(1000000000);
 
 void op_proc_lists_touch(struct op_processes *p, struct op_proc *proc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public calls of this folder. Events change what is known of a process and mark it;
- * op_processes_settle() publishes the marked ones, so that a burst of events costs one
+ * The public calls of this folder. Events change a process and mark it.
+ * op_processes_settle() publishes the marked ones, so a burst of events costs one
  * publication.
  */
 #include "process/processes.h"
@@ -33,8 +33,8 @@ enum {
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
 /* The interval in which mappings with `fallback` are resolved again. */
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
-/* How long the start works on the scan, which is enough for most hosts; the rest follows
- * in slices. */
+/* The time for the scan at the start, enough for most hosts. The rest follows in
+ * slices. */
 static const uint64_t FIRST_SLICE_NS = UINT64_C(20000000);
 
 static int copy_config(struct op_processes *p, const struct op_processes_config *config)
@@ -61,8 +61,8 @@ static int copy_config(struct op_processes *p, const struct op_processes_config 
 	return 0;
 }
 
-/* Events of the kernel have pids of our PID namespace; /proc has those of the namespace
- * of its own process 1. */
+/* The kernel's events have pids of our PID namespace. /proc has pids of the namespace
+ * that it was mounted in. */
 static void check_namespaces(const struct op_processes *p)
 {
 	uint64_t ours = op_namespace_inode(p->procfs_root, "self", "pid");
@@ -162,14 +162,13 @@ void op_processes_load_runtimes(struct op_processes *p)
 	op_publish_load_runtimes(p, runtimes);
 }
 
-/* Makes the tables of a process that was asked for by pid, before its first sample. */
 int op_processes_warm(struct op_processes *p, uint32_t pid)
 {
 	struct op_proc *proc = op_registry_find_alive(p, pid);
 	size_t i;
 
 	if (!proc)
-		proc = op_registry_learn(p, pid); /* the scan has not reached it */
+		proc = op_registry_learn(p, pid); /* the scan may not have reached it */
 	if (!proc || !proc->mappings || !proc->program)
 		return -ESRCH;
 	/* this finds out which mappings are lazy */
@@ -195,7 +194,7 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 		if (r == -ENOMEM)
 			proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
 		else if (r < 0)
-			/* it is gone; its exit event is still to come */
+			/* the process is gone, and its exit event has not arrived */
 			proc->rescan = false;
 	}
 	if (p->now_ns < proc->publish_after_ns)
@@ -222,7 +221,8 @@ static void touch_fallback(struct op_processes *p, struct op_proc *proc)
 static void touch_waiting(struct op_processes *p)
 {
 	if (p->runtimes.attach_after_ns && p->now_ns >= p->runtimes.attach_after_ns) {
-		p->runtimes.attach_after_ns = 0; /* those that still wait set it again */
+		/* processes that still wait set it again */
+		p->runtimes.attach_after_ns = 0;
 		op_proc_lists_touch_waiting(p);
 	}
 	if (p->now_ns >= p->runtimes.fallback_after_ns) {
@@ -255,8 +255,8 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
-		/* A process that fails goes to the end of the list and is tried at the
-		 * next call. Those for which no time is left wait for that call, too. */
+		/* A process that fails goes to the end of the list, for the next call. So
+		 * do those for which no time is left. */
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
 		if (next && op_allowance_now(p->config.allowance) >= end_ns) {
@@ -266,8 +266,8 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	}
 }
 
-/* The files of a process that is at work are opened before the first sample. That of a large one
- * takes milliseconds, in which others fill the ring. */
+/* Open the files of a busy process before the first sample. A large file takes
+ * milliseconds, in which other samples fill the ring. */
 static void warm_busy(struct op_processes *p, struct op_proc *proc)
 {
 	if (!proc->ended_ns && !proc->kernel && proc->mappings &&
@@ -289,10 +289,10 @@ void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns)
 }
 
 /*
- * A child begins with its parent's table, or with the one before if the parent was published a
- * moment ago, and the child's own children do too. So released memory is free of readers only after
- * two publications: one of all processes that were known, and then one of all that were forked
- * before the first one ended.
+ * A child begins with its parent's table, or with the table before if the parent was
+ * published a moment ago. So do the child's own children. Released memory has no reader
+ * after two publications: one of all known processes, and then one of all processes that
+ * were forked before the first ended.
  */
 static void move_fence(struct op_processes *p)
 {

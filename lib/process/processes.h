@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of the host and what each has mapped. They are learnt from one scan of
- * /proc at the start and then from events. Each process's mapping table is published to
- * the kernel programs.
+ * The processes of the host and their mappings. They are learnt from one scan of /proc at
+ * the start and then from events. Each process's mapping table is published to the BPF
+ * programs.
  *
  * Tables are lazy. A process is published with OP_MAPPING_LAZY mappings. The first sample
  * that meets one comes with registers and a copy of the stack (OP_END_UNKNOWN), which is
@@ -40,7 +40,7 @@ struct op_processes_config {
 	struct op_log *log;
 	struct op_arena *arena;
 	struct op_unwind_rules *rules;
-	struct op_allowance *allowance; /* of all work; borrowed. NULL: anything */
+	struct op_allowance *allowance; /* of all work; borrowed. NULL: no limit */
 	const char *procfs_root;
 	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
@@ -48,26 +48,28 @@ struct op_processes_config {
 	uint64_t flags; /* OTELPROF_* of the config */
 	uint64_t symbol_budget_bytes;
 	uint32_t max_processes;
-	/* the name of a service that names none itself; NULL: the executable's; "": none */
+	/* service.name of processes that set none. NULL: the executable's name, "":
+	 * none */
 	const char *service_name;
-	/* names of variables to read; borrowed until op_processes_free() */
+	/* names of environment variables to read; borrowed until op_processes_free() */
 	const char *const *environment;
 	size_t environment_len;
 	/* CLOCK_REALTIME - CLOCK_MONOTONIC; op_processes_set_clock() changes it */
 	int64_t realtime_offset_ns;
-	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
+	/* Add or replace, and remove a process in the BPF programs' map. Both return 0 or
+	 * -errno. */
 	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);
 	int (*unpublish)(void *ctx, uint32_t pid);
-	/* Where its threads have their contexts; NULL: nowhere from now on. May be NULL
-	 * itself. */
+	/* Set where the threads of @pid keep their contexts; a NULL place: nowhere. The
+	 * callback may be NULL. */
 	int (*publish_context)(void *ctx, uint32_t pid, const struct op_context_place *);
-	/* Load the steps of runtimes (bits 1 << enum op_runtime), some 50 ms in one piece. 0 or
-	 * -errno (then their frames stay native). */
+	/* Load the steps of runtimes (bits 1 << enum op_runtime), in one call of about 50
+	 * ms. Returns 0, or -errno, and then their frames stay native. */
 	int (*need_runtimes)(void *ctx, uint64_t runtimes);
-	/* May an event that was not passed on have mapped a file of that number there? May be
-	 * NULL. */
+	/* Is there an event, not yet passed on, that may have mapped file number @inode
+	 * there? May be NULL. */
 	bool (*map_waits)(void *ctx, uint64_t start, uint64_t end, uint64_t inode);
-	/* Until when all events were passed on. May be NULL: all were, always. */
+	/* The time until which all events were passed on. NULL: all always are. */
 	uint64_t (*drained_ns)(const void *ctx);
 	void *ctx;
 };
@@ -95,12 +97,12 @@ struct op_processes_stats {
 	uint64_t reads_refused;
 	uint64_t
 		contexts_refused; /* programs whose threads' contexts cannot be published */
-	uint64_t own_bytes;	  /* of processes and executables, about */
-	/* The allowance had no CPU time or no bytes for them: names of so many frames, so many
-	 * tables. */
+	uint64_t own_bytes;	  /* about the bytes of processes and executables */
+	/* Frames not named, and tables not made, because the allowance had no CPU time or
+	 * memory for them. */
 	uint64_t names_postponed;
 	uint64_t tables_postponed;
-	/* Given up to make room: names of so many executables, tables, processes. */
+	/* Freed because memory was short: the names of executables, tables, processes. */
 	uint64_t names_evicted;
 	uint64_t tables_evicted;
 	uint64_t processes_evicted;
@@ -117,12 +119,12 @@ OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
  */
 int op_processes_scan_begin(struct op_processes *p);
 
-/* Load the programs' steps for all runtimes that are not off, also those that nobody runs yet:
- * verifying a program is one system call that takes longer than a poll may. */
+/* Load the steps of all runtimes that are not off, even before a process uses them:
+ * verifying a program is one system call, and takes longer than a poll may. */
 void op_processes_load_runtimes(struct op_processes *p);
 
-/* Make the tables of @pid now, so that its first samples are complete however deep they
- * are. Returns 0, -ESRCH if the process is not known, or -errno. */
+/* Make the tables of @pid now, so that its first samples are complete at any depth.
+ * Returns 0, -ESRCH if the process is not known, or -errno. */
 int op_processes_warm(struct op_processes *p, uint32_t pid);
 
 /* Events. They must come in the order in which the kernel made them, as far as that is
@@ -133,50 +135,49 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
 			  uint64_t time_ns);
 void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns);
-/* The kernel lost events: all that is known may be stale. All maps are read again in
- * slices, not before a pause after the last such sweep. */
+/* The kernel lost events, so everything known may be stale. All maps are read again in
+ * slices, after a pause since the last such sweep. */
 void op_processes_on_lost(struct op_processes *p);
-/* @pid has executed a program, which is there now: op_processes_on_exec() may come from a
- * time when it was not. */
+/* @pid executed a program, which is in place now. At op_processes_on_exec() it may not be
+ * yet. */
 void op_processes_on_executed(struct op_processes *p, uint32_t pid);
-/* Tell @watch of what these calls tell, before they do anything else. */
+/* Call @watch first in each of these calls. */
 void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch);
 
-/* Publish changes and release what nothing needs. Call this after each batch
- * of events, before the records that follow. @now_ns is CLOCK_MONOTONIC. */
+/* Publish changes, and free what nothing needs. Call this after each batch of events,
+ * before the records that follow. @now_ns is CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
-/* The same before the first sample: until all is done, or for about @limit_ns. */
+/* The same, before the first sample: work until all is done, or for about @limit_ns. */
 void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns);
-/* Go on with a table that is being made, once a poll: samples come first, and a settle comes with
- * each that waits for one. */
+/* Continue a table that is being made, once a poll, after the samples. */
 void op_processes_go_on(struct op_processes *p);
-/* All records that were made before @time_ns were read: what is kept for such records
- * only may be released. */
+/* All records made before @time_ns were read: what is kept only for them may be freed. */
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns);
 /* Is the process known and, if @generation is not 0, is that generation of it kept? */
 bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t generation);
 /* When @pid was forked (CLOCK_MONOTONIC); 0: its fork was not seen, or the process is not
  * known. */
 uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid);
-/* Do processes wait for their publication or for a runtime? */
+/* Does a process wait for its publication or for a runtime? */
 bool op_processes_waiting(const struct op_processes *p);
 /* The latest time at which op_processes_settle() must be called again; 0: any time. */
 uint64_t op_processes_next_ns(const struct op_processes *p);
 /* Is the scan or a sweep under way, to be continued in slices between samples? */
 bool op_processes_busy(const struct op_processes *p);
 
-/* A window was closed. @early: it was cut short, so what no sample needed in it may be needed all
- * the time. */
+/* A window was closed. @early: it was cut short, so what its samples did not need may
+ * still be in use. */
 void op_processes_window_end(struct op_processes *p, bool early);
 void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
-/* The Unix time of @time_ns (CLOCK_MONOTONIC), by the wall clock as it stood when the window
- * began: in a window times are as far apart as they were, whatever becomes of that clock. */
+/* The Unix time of @time_ns (CLOCK_MONOTONIC), by the offset between the clocks when the
+ * window began. So setting the wall clock changes no distance between times of a
+ * window. */
 uint64_t op_processes_realtime_ns(const struct op_processes *p, uint64_t time_ns);
-/* Call this in the child of a fork: no map of the kernel is touched from then on. */
+/* Call this in the child of a fork. From then on no BPF map is changed. */
 void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
 
-/* Call these from now on. */
+/* Set the callbacks of the host program. */
 void op_processes_set_events(struct op_processes *p, struct op_event_handlers events);
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p);

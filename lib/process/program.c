@@ -21,12 +21,13 @@
 #include "process/state.h"
 #include "process/target/open.h"
 
-/* A perf map may appear while its process runs. */
+/* a perf map may appear while its process runs: the pause between two looks */
 static const uint64_t PERFMAP_WAIT_NS = UINT64_C(1000000000);
 
 enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
-	NAMELESS_SAID = 8,  /* so many addresses without a name in a window are logged */
+	/* addresses without a name in a window that cause a log line */
+	NAMELESS_SAID = 8,
 };
 
 int op_program_new(struct op_processes *p, uint32_t pid, uint64_t since_ns,
@@ -94,7 +95,7 @@ static int intern(struct op_window *window, const char *text, uint32_t *ret)
 	return text && *text ? op_window_string(window, text, strlen(text), ret) : 0;
 }
 
-/* Its name: of the file; a kernel thread's in brackets, as ps(1) shows it. */
+/* The executable's name: the file's, or a kernel thread's in brackets, as in ps(1). */
 static int intern_name(const struct op_program *program, struct op_window *window,
 		       struct op_resource *resource)
 {
@@ -111,8 +112,8 @@ static int intern_name(const struct op_program *program, struct op_window *windo
 }
 
 /*
- * service.name: what the process says; else what the configuration has for those that say
- * nothing; else the executable's name, unless the configuration has "".
+ * service.name: the process's own, or else the configured name, or else the executable's
+ * name. A configured "" sets none.
  */
 static int intern_service(const struct op_processes *p, const struct op_program *program,
 			  struct op_window *window, struct op_resource *resource)
@@ -123,7 +124,7 @@ static int intern_service(const struct op_processes *p, const struct op_program 
 		return intern(window, said, &resource->service_name);
 	if (p->service_name)
 		return intern(window, p->service_name, &resource->service_name);
-	/* A kernel thread has no executable, and is no service. */
+	/* a kernel thread has no executable, so it is no service */
 	if (resource->executable_path)
 		resource->service_name = resource->executable_name;
 	return 0;
@@ -174,7 +175,7 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 	return r < 0 ? r : op_window_resource(window, &resource, ret);
 }
 
-/* Tell the host of it, if it is new or its resource has changed. */
+/* Call the host program with @program, which is new or has a changed resource. */
 static void tell(struct op_processes *p, struct op_program *program)
 {
 	const struct op_event_handlers *events = &p->executables.events;
@@ -191,12 +192,12 @@ void op_program_went(struct op_processes *p, struct op_program *program)
 	if (events->process_went && program->reported)
 		events->process_went(events->ctx, program);
 	program->reported = 0;
-	/* Samples that still wait may belong to it. They must not bring it back. */
+	/* waiting samples of this program must not report it again */
 	program->went = true;
 }
 
-/* Does the resource of this window hold for @record too? A process that moves between
- * cgroups is looked at again once a window: its threads may be in several. */
+/* Is the resource of this window valid for @record? A process that moves between cgroups
+ * is read once a window, because its threads may be in several. */
 static bool resource_holds(const struct op_processes *p, const struct op_program *program,
 			   uint32_t epoch, const struct op_record *record)
 {
@@ -244,7 +245,7 @@ int op_program_open_own(const struct op_program *program, const char *path)
 	return r < 0 ? r : opened.fd;
 }
 
-/* The process's own perf map: named by the pid that the process itself sees. */
+/* The process's perf map, named by the pid in the process's own namespace. */
 static int open_perfmap(void *ctx)
 {
 	const struct op_program *program = ctx;
@@ -301,7 +302,7 @@ enum op_made_word op_program_made_at(struct op_processes *p, struct op_program *
 				     uint64_t time_ns)
 {
 	struct op_program_code *code = &program->code;
-	/* Its walk may have been by rules of its parent, of an earlier time, or by none. */
+	/* the walk may have used rules of its parent, earlier rules, or none */
 	bool other = v->segment != op_made_segment(code->made, v->start, v->end);
 	enum op_made_word word = OP_MADE_DOUBT;
 
@@ -315,7 +316,8 @@ enum op_made_word op_program_made_at(struct op_processes *p, struct op_program *
 	return other ? OP_MADE_DOUBT : word;
 }
 
-/* A file that the process has mapped. Its user is asked for each time: it may change it. */
+/* Open a file that the process maps. Each call reads the process's user, which may
+ * change. */
 static int open_own(void *ctx, const struct op_mapping *v)
 {
 	const struct op_program *program = ctx;
@@ -354,14 +356,14 @@ static const struct op_mapping *own_mapping(const struct op_program *program,
 	return NULL;
 }
 
-/* Say once of each executable that nothing names the code which its processes make. A few
- * addresses are no news: libraries make trampolines. */
+/* Log once for each executable that nothing names the code its processes make. A few
+ * addresses are normal: libraries make trampolines. */
 static void note_nameless(struct op_processes *p, struct op_program *program,
 			  const struct op_mappings *mappings)
 {
 	const struct op_mapping *v;
 
-	/* If it has ended, neither file can be read. */
+	/* after the process ended, neither file can be read */
 	if (program->until_ns || program->code.named ||
 	    ++program->code.nameless != NAMELESS_SAID)
 		return;

@@ -68,7 +68,7 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	return 0;
 }
 
-/* Reduces @runtimes to those that have a step. */
+/* The bits of @runtimes that have a step. */
 static uint32_t with_step(uint32_t runtimes)
 {
 	uint32_t ret = 0;
@@ -97,7 +97,7 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 	}
 	one = more & -more;
 	if (more != one) {
-		/* One of them cannot be loaded: try each alone. */
+		/* one of them cannot be loaded: try each alone */
 		op_publish_load_runtimes(p, one);
 		op_publish_load_runtimes(p, more & ~one);
 		return;
@@ -109,8 +109,9 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 	       ffs((int)one) - 1);
 }
 
-/* Is the step of that runtime loaded? op_processes_load_runtimes() has done that before the first
- * poll; otherwise it is loaded now. Returns 1, 0, or -EINPROGRESS if there is no time for it. */
+/* Is the step of runtime @id loaded? op_processes_load_runtimes() loads steps before the
+ * first poll. A missing one is loaded now. Returns 1, 0, or -EINPROGRESS without time for
+ * that. */
 static int runtime_wanted(struct op_processes *p, enum op_runtime id)
 {
 	uint32_t bit = UINT32_C(1) << id;
@@ -130,7 +131,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	int loop = 0;
 	int r;
 
-	/* Work that cannot be interrupted is begun in time, or left to a later poll. */
+	/* work that cannot be interrupted begins only while there is time */
 	if ((v->exe && (!v->exe->image || op_mapping_is_doubted(v))) &&
 	    op_allowance_is_over(p->config.allowance))
 		return -EINPROGRESS;
@@ -156,13 +157,13 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 				   p->config.allowance);
 }
 
-/* The process whose files a runtime opens. */
+/* The process in which a runtime opens files. */
 struct opening {
 	struct op_processes *p;
 	const struct op_program *program;
 };
 
-/* How to publish a mapping now, without regard to runtimes. */
+/* A mapping as it is published now, before runtimes are considered. */
 static struct op_mapping resolve_file(const struct op_processes *p,
 				      const struct op_program *program,
 				      struct op_mapping now)
@@ -190,7 +191,7 @@ static struct op_mapping resolve_file(const struct op_processes *p,
 	}
 	i = op_image_find_segment(e->image, now.offset, now.end - now.start);
 	if (i == SIZE_MAX) {
-		/* it is in no executable segment: it is walked by frame pointers */
+		/* outside the executable segments: walked by frame pointers */
 		now.flags |= OP_MAPPING_ANON;
 		return now;
 	}
@@ -203,7 +204,7 @@ static struct op_mapping resolve_file(const struct op_processes *p,
 	return now;
 }
 
-/* Is @v a file that its process opened while it ran, and that has a mark? */
+/* Did the process open the file of @v after @start_ns, and does the file have a mark? */
 static bool is_late(const struct op_mapping *v, uint64_t start_ns)
 {
 	return v->exe && v->exe->image && v->exe->image->mark && !v->replaced &&
@@ -211,9 +212,10 @@ static bool is_late(const struct op_mapping *v, uint64_t start_ns)
 }
 
 /*
- * A process that put one file into the place of another does so again, and then with a file that
- * it opened while it ran: the newest of these get the marks that are left. Returns the time since
- * when a file was mapped that gets one; UINT64_MAX: none does.
+ * A process that replaced one file's mapping by another's is likely to repeat it, with a
+ * file that it opened while it ran. The newest of these files get the marks that are
+ * left. Returns the time of mapping from which on a file gets a mark. UINT64_MAX: no file
+ * does.
  */
 static uint64_t marked_since(const struct op_proc *proc)
 {
@@ -249,7 +251,7 @@ static uint64_t marked_since(const struct op_proc *proc)
 	return since_ns;
 }
 
-/* How to publish mapping number @i of @proc now. */
+/* Mapping number @i of @proc as it is published now. */
 static struct op_mapping resolve(const struct op_processes *p, const struct op_proc *proc,
 				 size_t i, uint64_t marked_ns)
 {
@@ -265,7 +267,7 @@ static struct op_mapping resolve(const struct op_processes *p, const struct op_p
 	return now;
 }
 
-/* Update the mappings by what is known of its executables and runtimes, and write it to the
+/* Update the mappings of @proc from its executables and runtimes, and write them to the
  * arena. Returns 0 or -errno. */
 static int refresh(struct op_processes *p, struct op_proc *proc)
 {
@@ -320,9 +322,8 @@ static uint32_t runtimes_like(const struct op_processes *p, struct op_executable
 }
 
 /*
- * Make the tables of the runtimes that @proc has mapped, so that the first sample in an
- * interpreter finds it attached. Files that do not look like a runtime wait for their
- * first sample.
+ * Make the tables of the runtimes that @proc maps, so that an interpreter is attached at
+ * its first sample. Files that do not look like a runtime wait for their first sample.
  */
 static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 {
@@ -347,12 +348,13 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 		/* a runtime's file that is no ELF file has no table */
 		if (r == -ENOEXEC && e->image && e->image->runtime)
 			op_publish_load_runtimes(p, UINT32_C(1) << e->image->runtime->id);
-		/* early pages serve meanwhile */
+		/* with early pages the process can be published */
 		proc->unfinished |= r == -EINPROGRESS && !(e->image && e->image->early);
 	}
 }
 
-/* Settle the claim of mapping number @i of @proc on its file. Returns as op_claim_settle(). */
+/* Settle the claim of mapping number @i of @proc on its file. Returns like
+ * op_claim_settle(). */
 static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 {
 	struct op_mapping *v = &proc->mappings->vma[i];
@@ -361,7 +363,7 @@ static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 	struct op_claim claim = v->claim;
 	int r = op_claim_settle(&p->executables, &e, &place, &claim);
 
-	/* Other holders of the list may have it from another time. */
+	/* a shared list may have other holders from another time */
 	if (r > 0)
 		r = op_mappings_own(&proc->mappings, &p->executables, p->now_ns);
 	if (r == 0) {
@@ -380,9 +382,8 @@ static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 }
 
 /*
- * A file that was mapped is compared with what is known of it. That is done now: otherwise the
- * first sample of a short-lived process, which has few others, would come with a copy of its
- * stack.
+ * Compare each mapped file with its known executable. Done before the first sample, which
+ * otherwise carries a copy of the stack. A short-lived process has few other samples.
  */
 static void settle_claims(struct op_processes *p, struct op_proc *proc)
 {
@@ -409,8 +410,8 @@ static int open_file(void *ctx, const struct op_mapping *v, struct op_elf **ret,
 	return op_publish_open_file(o->p, o->program, v, ret, ret_bias);
 }
 
-/* Attach the runtimes of @proc, whose mappings are up to date. Returns whether that
- * changed what has to be published. */
+/* Attach the runtimes of @proc, whose mappings are up to date. Returns whether @proc must
+ * be published again. */
 static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_program *program = proc->program;
@@ -464,7 +465,8 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 	if (p->forked || proc->ended_ns)
 		return -ESRCH;
 	if (!proc->mappings->len) {
-		/* An exec has no mappings yet: samples come with registers and stack. */
+		/* after exec there are no mappings yet: samples carry registers and
+		 * stack */
 		op_unpublish(p, proc);
 		return 0;
 	}

@@ -14,14 +14,15 @@
 #include "process/state.h"
 #include "process/target/scan.h"
 
-/* Between two looks at one process that samples ask for: at least that, or so many times
- * what the last one took; twice as long after each that found no new files, up to the
- * first maximum, or up to the second if it found memory without a file. */
+/* The pause between two readings of a process's maps that samples ask for: at least the
+ * first number, or the factor times the CPU time of the last reading. It doubles after
+ * each reading without new files, up to one of two maxima: the second applies if mappings
+ * changed. */
 #define LOOK_LEAST_NS	     UINT64_C(2000000)
 #define LOOK_PAUSE_FACTOR    20
 #define LOOK_MOST_NS	     UINT64_C(64000000000)
 #define LOOK_CHANGED_MOST_NS UINT64_C(50000000)
-/* A sample waits for a look that may come so soon. */
+/* a sample waits for a reading that may come within this time */
 #define LOOK_SOON_NS UINT64_C(10000000)
 
 struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid)
@@ -75,7 +76,7 @@ static void expire(struct op_processes *p, struct op_proc *proc)
 	proc_free(p, proc);
 }
 
-/* The process is no longer tracked, but kept for late records. */
+/* The process is no longer tracked, but it is kept for late records. */
 static void retire(struct op_processes *p, struct op_proc *proc)
 {
 	op_program_went(p, proc->program);
@@ -86,8 +87,8 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
 	p->alive--;
 	p->kept++;
-	/* With very many short-lived processes the oldest are dropped, and their late
-	 * records are not resolved. */
+	/* a storm of short-lived processes: drop the oldest, whose late records are not
+	 * resolved */
 	while (p->kept > p->config.max_processes)
 		expire(p, TAILQ_FIRST(&p->ended));
 }
@@ -103,13 +104,13 @@ void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time
 
 void op_registry_forget(struct op_processes *p, struct op_proc *proc)
 {
-	/* Its exit will not be noticed, and its pid may belong to another process then:
-	 * do not read its memory. */
+	/* its exit will not be noticed, so its pid may belong to another process: do not
+	 * read its memory */
 	proc->program->memory.gone = true;
 	retire(p, proc);
 }
 
-/* At max_processes, allow one more process: forget the least recently used one. */
+/* At max_processes: forget the least recently used process. */
 static bool make_room(struct op_processes *p)
 {
 	struct op_proc *oldest = op_proc_lists_least_used(p);
@@ -137,7 +138,8 @@ int op_registry_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 		return -ENOMEM;
 	proc->pid = pid;
 	proc->born_ns = born_ns;
-	proc->same_pid = op_registry_find(p, pid); /* looked up after room was made */
+	/* after make_room(), which may free it */
+	proc->same_pid = op_registry_find(p, pid);
 	if (op_mappings_new(&proc->mappings) < 0 ||
 	    op_program_new(p, pid, born_ns, &proc->program) < 0 ||
 	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
@@ -200,7 +202,7 @@ void op_registry_each(struct op_processes *p,
 	}
 }
 
-/* The executable of an event; *@ret is NULL for memory without one. Returns 0 or
+/* The executable of an event. *@ret is NULL for memory without one. Returns 0 or
  * -errno. */
 static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 			 struct op_executable **ret, struct op_claim *ret_claim)
@@ -225,8 +227,8 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 	return r == -ENFILE ? 0 : r;
 }
 
-/* @vma was mapped again: its file may be another one by now, or this is the event for which the file
- * was kept out. Returns 0 if so, 1 if it is as it was. */
+/* @vma is already in @mappings. The path may lead to another file, or the file waited for
+ * this event. Returns 0 if the mapping must be published again, 1 if nothing changed. */
 static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 {
 	struct op_mapping *there = op_mappings_find(mappings, vma->start);
@@ -234,7 +236,8 @@ static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 
 	if (!vma->exe)
 		return 1;
-	/* Other holders of the list have the doubt, too, which their next publication settles. */
+	/* other holders of the list get the doubt too, and settle it at their next
+	 * publication */
 	there->claim = vma->claim;
 	waits = there->exe->retry_ns && !there->exe->failures;
 	if (waits)
@@ -242,9 +245,9 @@ static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 	return waits || op_mapping_is_doubted(there) ? 0 : 1;
 }
 
-/* Insert an event's mapping into *@mappings, which is copied if it may not change. Returns
- * 0, 1 if nothing changed, or -errno. *@ret_replaces, which may be NULL: something else was
- * there. */
+/* Insert an event's mapping into *@mappings, which is copied first if it is shared.
+ * Returns 0, 1 if nothing changed, or -errno. *@ret_replaces: another mapping was there.
+ * @ret_replaces may be NULL. */
 static int insert(struct op_processes *p, struct op_mappings **mappings,
 		  const struct op_mmap_event *e, bool *ret_replaces)
 {
@@ -328,8 +331,8 @@ static bool layout_equal(const struct op_mappings *a, const struct op_mappings *
 	return true;
 }
 
-/* The mappings of @proc look as before. Events were lost, so each may be a new one: it is
- * compared again. */
+/* The mappings of @proc look as before. But events were lost, so each may be a new one:
+ * its file is compared again. */
 static void take_claims(struct op_processes *p, struct op_proc *proc,
 			const struct op_mappings *from)
 {
@@ -366,8 +369,8 @@ static bool has_same(const struct op_mappings *mappings, const struct op_mapping
 	return there && op_mapping_is_same(there, v);
 }
 
-/* Does @v, which @proc has mapped now, take the place of something? Where files come and go that may be
- * something that is not known. */
+/* Does the new mapping @v of @proc replace another? If @proc replaced mappings before, @v
+ * may have replaced one that is not known. */
 static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 {
 	const struct op_mappings *before = proc->mappings;
@@ -376,8 +379,8 @@ static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 	       (proc->replaces && v->exe && !has_same(before, v));
 }
 
-/* The mappings of @proc are @now, since some time after the last record that matched the ones
- * before. */
+/* The mappings of @proc changed to @now, some time after the last record that matched the
+ * old ones. */
 static void note_changes(struct op_processes *p, struct op_proc *proc,
 			 const struct op_mappings *now)
 {
@@ -398,7 +401,8 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	}
 }
 
-/* Keep the state of mappings that @before has, too. @told: events brought all others. */
+/* Keep the state of mappings that are in @before, too. @told: no events were lost, so a
+ * mapping without an event is still the same. */
 static void keep_known(struct op_mappings *now, const struct op_mappings *before,
 		       bool told)
 {
@@ -531,7 +535,7 @@ struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid)
 struct op_proc *op_registry_of_record(struct op_processes *p,
 				      const struct op_record *record)
 {
-	/* A task may run for a moment after its exit event. */
+	/* a task may run for a moment after its exit event */
 	static const uint64_t exit_ns = UINT64_C(20000000);
 	struct op_proc *proc = op_registry_find(p, record->pid);
 	struct op_proc *new;
@@ -541,10 +545,10 @@ struct op_proc *op_registry_of_record(struct op_processes *p,
 		op_proc_lists_use(p, proc);
 		return proc;
 	}
-	/* Freeing much memory takes longer, and since Linux 6.16 comes after the event. */
+	/* freeing much memory takes longer, and since Linux 6.16 comes after the event */
 	if (proc && op_scan_is_ending(p->procfs_root, record->pid))
 		return proc;
 	new = op_registry_learn(p, record->pid);
-	/* Making room may have freed the process that ended. */
+	/* making room may have freed the process that ended */
 	return new ? new : op_registry_find(p, record->pid);
 }

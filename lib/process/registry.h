@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of processes: it adds, changes and ends them. */
+/* The table of processes: adds, changes and ends them. */
 #ifndef OP_PROCESS_REGISTRY_H
 #define OP_PROCESS_REGISTRY_H
 
@@ -16,17 +16,17 @@ struct op_processes;
 struct op_proc *op_registry_find(const struct op_processes *p, uint32_t pid);
 /* The process with that pid that is alive; or NULL. */
 struct op_proc *op_registry_find_alive(const struct op_processes *p, uint32_t pid);
-/* Add a process; one with that pid that is alive ends. Returns 0, -ENOMEM, or -ENOSPC at
+/* Add a process. A living one with that pid ends. Returns 0, -ENOMEM, or -ENOSPC at
  * max_processes. */
 int op_registry_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 		    struct op_proc **ret);
 /* The process ended at @time_ns (0: at an unknown time). It is kept for late records. */
 void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns);
-/* Stop tracking a process that is alive. It is learnt again when it is next met. */
+/* Stop tracking a living process. Its next record or event adds it again. */
 void op_registry_forget(struct op_processes *p, struct op_proc *proc);
-/* @proc is in use, although it may have no records: do not forget it as an idle one. */
+/* @proc is in use, even without records: do not forget it as idle. */
 void op_registry_use(struct op_processes *p, struct op_proc *proc);
-/* Free the ended processes that were kept long enough. */
+/* Free ended processes that were kept long enough. */
 void op_registry_expire(struct op_processes *p);
 /* Free all processes. */
 void op_registry_clear(struct op_processes *p);
@@ -35,30 +35,31 @@ void op_registry_clear(struct op_processes *p);
 int op_registry_map(struct op_processes *p, struct op_proc *proc,
 		    const struct op_mmap_event *e);
 
-/* Read the maps of @proc and replace its mappings by them. Returns 0 or -errno. */
+/* Replace the mappings of @proc by its maps in /proc. Returns 0 or -errno. */
 int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
-/* What a sample shows that the known mappings of its process lack. */
+/* Evidence of a sample against the known mappings of its process. */
 struct op_look {
 	uint64_t time_ns;    /* of the sample; 0: now */
-	uint32_t code_pages; /* then; 0: unknown */
+	uint32_t code_pages; /* at that time; 0: unknown */
 	uint64_t pc;	     /* in no known mapping; 0: none */
 };
 
-/* A sample shows that @proc has mapped other code than is known: read its maps again, but
- * not soon again if that tells nothing new of files and does not explain the sample. Returns 1 if
- * they were read after the sample, 0 if not, -EINPROGRESS if they may be read soon. */
+/* A sample contradicts the known mappings of @proc: read its maps again. A reading that
+ * finds no new file and does not explain the sample makes the next pause longer. Returns
+ * 1 if the maps were read after the sample, 0 if not, -EINPROGRESS if they may be read
+ * soon. */
 int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			   const struct op_look *look);
 /* Does a sample of @time_ns with @code_pages pages of code (0: unknown) show other
  * mappings of @proc than the known ones? */
 bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
 			 uint64_t time_ns);
-/* A sample shows that at @time_ns they were as they are known. */
+/* A sample shows that the known mappings were right at @time_ns. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);
-/* Learn a process from /proc. Returns NULL if it is not there. */
+/* Add a process from /proc. Returns NULL if it is not there. */
 struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid);
-/* The process of a record; it is learnt if it is not known. Returns NULL if it cannot
- * be. */
+/* The process of a record. An unknown one is added from /proc. Returns NULL if that
+ * fails. */
 struct op_proc *op_registry_of_record(struct op_processes *p,
 				      const struct op_record *record);
 

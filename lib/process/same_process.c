@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is what /proc tells still of the program that a sample was taken from? It may have executed
- * another one, or ended, and its pid may have been given to another process.
+ * Does /proc still describe the program of a sample? The process may have executed
+ * another program, or ended, and another process may have got its pid.
  */
 #include "base/io.h"
 #include "process/identify.h"
 #include "process/resource/identity.h"
 #include "process/state.h"
 
-/* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
+/* The largest difference between a process's start in /proc and its fork event: a tick,
+ * and rounding. */
 static const uint64_t SAME_START_NS = UINT64_C(100000000);
 
 bool op_same_process(const struct op_program *program, const struct op_stat *stat)
 {
-	/* no wall clock, which may be set; time asleep makes the sum only smaller */
+	/* the wall clock may be set, so it is not used; time asleep makes the sum only
+	 * smaller */
 	uint64_t asleep = op_clock_boottime_ns() - op_clock_monotonic_ns();
 
-	/* A thread that stands for its process began later too. */
+	/* a thread that replaces an exited leader began later, too */
 	return !program->born_ns || program->proc_pid != program->pid ||
 	       stat->start_ns < asleep + program->born_ns + SAME_START_NS;
 }
@@ -29,7 +31,7 @@ const struct op_mapping *op_same_code(const struct op_stat *stat,
 	for (i = 0; mappings && stat->end_code > 1 && i < mappings->len; i++) {
 		const struct op_mapping *vma = &mappings->vma[i];
 
-		/* end_code is the first byte behind */
+		/* end_code is the first byte after the code */
 		if (stat->end_code > vma->start && stat->end_code <= vma->end)
 			return vma;
 	}

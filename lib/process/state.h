@@ -9,7 +9,8 @@
  *     op_mappings ──> op_executable  a file, known by device and inode
  *     op_executable ──> op_image   a file's content: unwind table, names, runtime
  *
- * Mappings, programs, executables and images are reference-counted; the others have one owner.
+ * Mappings, programs, executables and images are reference-counted. The others have one
+ * owner.
  */
 #ifndef OP_PROCESS_STATE_H
 #define OP_PROCESS_STATE_H
@@ -32,7 +33,7 @@
 struct op_elf;
 struct op_proc;
 
-/* A process at an earlier time: as it was published, or before it could be published. */
+/* A state of a process: as it was published, or before it could be published. */
 struct op_generation {
 	/* in op_processes.retired, after it was replaced */
 	TAILQ_ENTRY(op_generation) link;
@@ -41,10 +42,10 @@ struct op_generation {
 	struct op_mappings *mappings;
 	struct op_program *program;
 	uint32_t change_number; /* op_changes.number of its mappings */
-	op_ref process;	 /* its struct op_process in the arena; 0: it was not published */
-	uint32_t number; /* unique in the handle; 0: it was not published */
-	bool committed;	 /* it was given to the programs' map */
-	uint64_t replaced_ns; /* 0: current */
+	op_ref process;		/* its struct op_process in the arena; 0: not published */
+	uint32_t number;	/* unique in the handle; 0: not published */
+	bool committed;		/* it was written to the BPF programs' map */
+	uint64_t replaced_ns;	/* 0: current */
 };
 
 struct op_proc {
@@ -60,42 +61,44 @@ struct op_proc {
 	struct op_generation *current;
 	struct op_generation *older; /* newest first */
 	uint64_t ended_ns;	     /* 0: alive */
-	/* it is not published before: long lists are not published at every change */
+	/* the next publication is not before: long lists are not published at every
+	 * change */
 	uint64_t publish_after_ns;
 	uint32_t pid;
 	uint64_t born_ns; /* time of its fork (CLOCK_MONOTONIC); 0: unknown */
-	bool past; /* a process at an earlier time, made for one walk: it is in no list */
+	/* an earlier state of a process, made for one walk: it is in no list */
+	bool past;
 	bool dirty;
-	/* The kernel saw that mappings was what is mapped. */
+	/* The last time at which a sample showed that mappings was right. */
 	uint64_t matched_ns;
-	uint64_t looked_ns; /* its maps were read then, because a sample asked for it */
-	uint64_t
-		look_after_ns; /* its maps are not read again before, if samples ask for it */
+	uint64_t looked_ns;	/* when a sample last caused its maps to be read */
+	uint64_t look_after_ns; /* no sample causes the next reading before */
 	uint64_t look_wait_ns;
-	uint32_t vain_looks; /* in a row that found no new files */
-	bool replaces;	     /* one thing took the place of another in its mappings */
-	bool rescan;	     /* its maps must be read, since not all mappings are known */
-	bool kernel;	     /* a kernel thread: there is nothing to publish */
-	/* there was no time for all the work that its publication needs */
+	uint32_t vain_looks; /* readings in a row that found no new file */
+	bool replaces;	     /* a mapping was replaced by another or removed */
+	bool rescan;	     /* not all mappings are known: its maps must be read */
+	bool kernel;	     /* a kernel thread: nothing is published */
+	/* there was no time for all the work of its publication */
 	bool unfinished;
 	bool waiting;	 /* it is in op_processes.waiting */
-	bool forked;	 /* op_fork may have given it its parent's table */
-	uint32_t reread; /* number of the sweep that has last read its maps */
+	bool forked;	 /* op_fork may have copied its parent's table */
+	uint32_t reread; /* number of the last sweep that read its maps */
 	uint64_t used_ns;
 };
 
 TAILQ_HEAD(op_proc_list, op_proc);
 TAILQ_HEAD(op_generation_list, op_generation);
 
-/* The work of sweep.c on all processes. */
+/* State of sweep.c. */
 struct op_sweep {
-	struct op_proc_list used; /* those that are alive, least recently used first */
+	struct op_proc_list used; /* living processes, least recently used first */
 	DIR *scan;		  /* the scan of /proc; NULL: none is under way */
-	struct op_proc *reread;	  /* the next one whose maps are read again; NULL: none */
-	struct op_proc *gone; /* the next one that is looked for in /proc; NULL: none */
+	/* the next process whose maps are read again; NULL: none */
+	struct op_proc *reread;
+	struct op_proc *gone; /* the next process checked for being gone; NULL: none */
 	uint32_t number;      /* of the last sweep that read all maps (op_proc.reread) */
 	bool lost;	      /* events were lost: all maps must be read again */
-	uint64_t began_ns;    /* when that sweep began */
+	uint64_t began_ns;    /* when that sweep began reading */
 	uint64_t lost_after_ns; /* the next such sweep does not begin before */
 	uint64_t gone_after_ns;
 	uint64_t slice_after_ns;
@@ -109,10 +112,10 @@ struct op_processes_runtimes {
 	uint64_t fallback_after_ns;
 };
 
-/* When all that is known was published. */
+/* When everything known was last published. */
 struct op_processes_fence {
-	uint64_t drained_ns; /* the last time, with the events until then */
-	uint64_t end_ns;     /* and when that was over */
+	uint64_t drained_ns; /* the time of the last event in that publication */
+	uint64_t end_ns;     /* when that publication ended */
 };
 
 /* The places of threads' contexts that the kernel has. */
@@ -140,18 +143,18 @@ struct op_processes {
 	struct op_memberships memberships;
 	size_t perfmaps; /* number of open perf maps */
 	uint64_t unseen;
-	/* given up to make room */
+	/* freed because memory was short */
 	uint64_t tables_evicted;
 	uint64_t processes_evicted;
 	uint64_t now_ns;  /* time of the last settle or record */
-	uint64_t read_ns; /* all records before this time were read; 0: nobody said so */
+	uint64_t read_ns; /* all records before this time were read; 0: unknown */
 	size_t alive;
 	size_t kept; /* processes that ended and are still in by_pid */
 	uint32_t next_generation;
 	struct op_processes_runtimes runtimes;
 	struct op_processes_fence fence;
 	struct op_processes_contexts contexts;
-	/* op_publish_open_file(), which belongs to a later layer than its caller */
+	/* op_publish_open_file(), for callers in a lower layer */
 	int (*open_file)(struct op_processes *p, const struct op_program *program,
 			 const struct op_mapping *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
@@ -159,7 +162,7 @@ struct op_processes {
 	bool forked;
 };
 
-/* All records before this time were read, which a busy machine may delay. */
+/* All records before this time were read. On a busy machine it may be long ago. */
 static inline uint64_t op_process_read_ns(const struct op_processes *p)
 {
 	uint64_t read_ns = p->read_ns ? p->read_ns : p->now_ns;
@@ -167,14 +170,14 @@ static inline uint64_t op_process_read_ns(const struct op_processes *p)
 	return read_ns < p->now_ns ? read_ns : p->now_ns;
 }
 
-/* Is the time over for which something that ended or was replaced at @ns is kept? It is
- * also kept until the records of that time were read. */
+/* May an object that ended or was replaced at @ns be freed? It is kept for
+ * OP_PROCESS_KEEP_NS, and until the records of that time were read. */
 static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
 {
 	return op_process_read_ns(p) >= ns + OP_PROCESS_KEEP_NS;
 }
 
-/* What ended by then is no longer kept. */
+/* What ended before this time is no longer kept. */
 static inline uint64_t op_process_over_ns(const struct op_processes *p)
 {
 	uint64_t read_ns = op_process_read_ns(p);
@@ -187,28 +190,27 @@ static inline uint64_t op_process_over_ns(const struct op_processes *p)
 
 /* Mark it: the next settle publishes it. */
 void op_proc_lists_touch(struct op_processes *p, struct op_proc *proc);
-/* If a runtime of it was not ready, have it published again when that runtime is tried
- * again; if its maps must be read for that, now. */
+/* If a runtime of @proc was not ready, publish @proc again when that runtime is tried
+ * again. If its maps must be read for that, publish it now. */
 void op_proc_lists_note_waiting(struct op_processes *p, struct op_proc *proc);
 /* Mark all processes that wait for a runtime. */
 void op_proc_lists_touch_waiting(struct op_processes *p);
-/* Empty the lists by use: no process is left. */
+/* Empty the lists by use, after the last process was removed. */
 void op_proc_lists_clear(struct op_processes *p);
 /* Add a new process. */
 void op_proc_lists_add(struct op_processes *p, struct op_proc *proc);
 /* The process was used by a record or an event. */
 void op_proc_lists_use(struct op_processes *p, struct op_proc *proc);
-/* Remove a process that ended or is forgotten. */
+/* Remove a process that ended or was forgotten. */
 void op_proc_lists_remove(struct op_processes *p, struct op_proc *proc);
 /* The least recently used process; NULL if it was used within the last second, or if
  * there is none. */
 struct op_proc *op_proc_lists_least_used(const struct op_processes *p);
 
 /*
- * sweep.c: work on all processes, in slices between which samples and events are handled: the
- * scan of /proc, reading all maps again after events were lost, looking which processes are
- * gone, and forgetting those that were idle for long. If the order matters, the most
- * recently used process comes first.
+ * sweep.c: work on all processes, in slices between samples and events. It scans /proc,
+ * reads all maps again after events were lost, finds processes that are gone, and forgets
+ * idle ones. Where the order matters, the most recently used process comes first.
  */
 
 void op_sweep_init(struct op_sweep *s);
@@ -217,9 +219,9 @@ void op_sweep_deinit(struct op_sweep *s);
 int op_sweep_scan(struct op_processes *p);
 /* Work for about @budget_ns. Returns true while there is more to do. */
 bool op_sweep_run(struct op_processes *p, uint64_t budget_ns);
-/* Do a slice of the work that is due. It is cheap if there is none. */
+/* Do a slice of the work that is due. Cheap if there is none. */
 void op_sweep_settle(struct op_processes *p);
-/* Is a sweep or a scan under way? */
+/* Is a sweep or a scan running? */
 bool op_sweep_busy(const struct op_processes *p);
 
 #endif

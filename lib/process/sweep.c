@@ -10,13 +10,13 @@
 #include "process/target/scan.h"
 
 enum {
-	/* Idle processes that are kept. Further ones are forgotten, and learnt from /proc
-	 * when they are sampled: an idle process must cost nothing. */
+	/* Idle processes that are kept. Others are forgotten, and read from /proc when
+	 * they are sampled: an idle process must cost nothing. */
 	IDLE_MAX = 1024,
 	/*
-	 * After reading all maps the next such sweep waits this many times as long as the
-	 * last one took: so it takes only a part of the time even if reading causes the
-	 * loss of events.
+	 * After reading all maps, the pause before the next such sweep, in durations of
+	 * the last one. So sweeps take a limited part of the time, even if reading itself
+	 * causes the loss of events.
 	 */
 	LOST_PAUSE_FACTOR = 10,
 	GONE_A_SLICE = 256,
@@ -28,7 +28,7 @@ enum {
 static const uint64_t SLICE_PAUSE_NS = UINT64_C(10000000);
 static const uint64_t LOST_PAUSE_NS = UINT64_C(500000000);
 static const uint64_t GONE_CHECK_NS = UINT64_C(60000000000);
-/* A process that was not used for so long is idle. */
+/* a process that was not used for this time is idle */
 static const uint64_t IDLE_NS = UINT64_C(60000000000);
 
 void op_sweep_init(struct op_sweep *s)
@@ -65,7 +65,7 @@ int op_sweep_scan(struct op_processes *p)
 	return 0;
 }
 
-/* Learn the next process of /proc, if it is not known. */
+/* Add the next process of /proc, if it is not known. */
 static void scan_next(struct op_processes *p)
 {
 	struct op_sweep *s = &p->sweep;
@@ -106,7 +106,7 @@ bool op_sweep_run(struct op_processes *p, uint64_t budget_ns)
 	uint64_t end = op_allowance_now(p->config.allowance) + budget_ns;
 
 	while (s->reread || s->scan) {
-		/* First processes that are known, whose mappings may be wrong. */
+		/* first the known processes, whose mappings may be wrong */
 		if (s->reread)
 			reread_next(p);
 		else
@@ -153,8 +153,8 @@ static void forget_idle(struct op_processes *p)
 
 		if (p->now_ns < proc->used_ns + IDLE_NS)
 			return;
-		/* A process whose maps cannot be read could not be learnt again, so it is
-		 * kept. */
+		/* a process whose maps cannot be read could not be learnt again, so it is
+		 * kept */
 		if (op_scan_readable(p->procfs_root, proc->pid))
 			op_registry_forget(p, proc);
 		else

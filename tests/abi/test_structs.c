@@ -459,7 +459,7 @@ static void on_key(void *userdata, const struct otelprof_settings_key *key)
 }
 
 /* Those that never grow have no size: a change of one is a break. */
-static void test_what_never_grows(void)
+static void test_structs_that_never_grow(void)
 {
 	CHECK_INT(sizeof(struct otelprof_attribute), 2 * sizeof(char *));
 	CHECK_INT(sizeof(struct otelprof_context_attribute), 2 * sizeof(char *));
@@ -594,7 +594,7 @@ static void test_with_a_handle(void)
 
 TEST_MAIN({ "every_struct_of_the_headers_has_a_row",
 	    test_every_struct_of_the_headers_has_a_row },
-	  { "what_never_grows", test_what_never_grows },
+	  { "structs_that_never_grow", test_structs_that_never_grow },
 	  { "the_init_call_does_what_the_macro_does",
 	    test_the_init_call_does_what_the_macro_does },
 	  { "rows_of_settings", test_rows_of_settings },

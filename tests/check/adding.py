@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kind and a runtime are added as docs/adding-a-kind.md and docs/adding-a-runtime.md say.
+"""Adds a kind and a runtime by docs/adding-a-kind.md and docs/adding-a-runtime.md.
 
     adding.py ROOT             in a copy of the tree: do the pages name the shared places?
     adding.py ROOT --build     and does what comes out build, and know the new words?
 
-A page's block of code goes into the file that the line above it names: as the whole file,
-or before a line of it, or at its end. Its table lists the files that are no new ones.
+A page's block of code goes into the file that the line above it names: as the whole file, before a
+line of it, or at its end. The page's table lists the existing files.
 """
 import pathlib
 import re
@@ -18,14 +18,15 @@ from source import tracked
 
 PLACES_MAX = 6
 CHECKS = [("docs/rows.py",), ("tests/check/lint.py", "text"), ("tests/check/links.py",)]
-# page: word of what it adds
+# page: word of the kind or runtime that it adds
 PAGES = {"docs/adding-a-kind.md": "forks", "docs/adding-a-runtime.md": "basic"}
 STEP = re.compile(r"^`([\w./-]+)`(?:, before `([^`]+)`|, (at the end))?:\n\n```\w*\n(.*?)^```\n"
                   r"|^```sh\n(.*?)^```\n", re.M | re.S)
 
 
 def steps(page):
-    """(path, line before which, at the end, text, None), or the command as the last."""
+    """The page's steps: (path, line before which, at the end, text, None). The last is the
+    command."""
     return [match.groups() for match in STEP.finditer(page)]
 
 
@@ -66,7 +67,7 @@ def snapshot(root, names):
 
 
 def follow(copy, names, page):
-    """Take the steps of @page in @copy, and say what it gets wrong."""
+    """Take the steps of @page in @copy. Returns what is wrong on the page."""
     text = (copy / page).read_text()
     before = snapshot(copy, names)
     for step in steps(text):
@@ -87,7 +88,7 @@ def run(*command, **options):
 
 
 def said(copy, program, library, word):
-    """Who does not know @word?"""
+    """The programs that do not know @word."""
     env = {"LD_LIBRARY_PATH": str(library.parent), "PATH": "/usr/bin:/bin"}
 
     def output(*args):
@@ -106,7 +107,7 @@ def said(copy, program, library, word):
 
 
 def build(copy):
-    """Build the library and the program of @copy, and ask them for the words."""
+    """Build the library and the program of @copy, and check that they know the words."""
     folder = copy / "build"
     run("meson", "setup", folder, copy, "-Dgrpc=disabled", "-Dhttp=disabled", "-Dmcp=disabled",
         stdout=subprocess.DEVNULL)

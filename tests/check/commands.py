@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines in the documents parse, options that they name exist, and man pages have all.
+"""Checks that command lines in the documents parse, that options in them exist, and that man pages
+have all options.
 
     commands.py ROOT
 
 Commands and options are those of tests/unit/program/golden/help-*.txt, which the program's own test
-compares, and the switches of keys.def. An option of another program is in some file of code. A man
-page has each option of its help, or leads to a page that has it.
+compares, and the switches of keys.def. An option of another program must occur in a file of code. A
+man page has each option of its help, or refers to a page that has it.
 """
 import pathlib
 import re

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Debian package does with its service, by the maintainer scripts that debhelper makes: they are
-read, and as root dpkg runs them on a copy of this host, with a systemctl(1) that writes down what it is asked for.
+"""Checks how the Debian package starts and stops its service, by the maintainer scripts that
+debhelper makes. The scripts are read. As root, dpkg runs them on a copy of this host, with a
+systemctl(1) that logs its calls.
 
 usage: debian.py ROOT
 """
@@ -49,7 +50,7 @@ def complaints(made):
         yield 'prerm stops the service at an upgrade'
 
 UNIT = '/usr/lib/systemd/system/otelprof.service'
-# What systemctl(1) is asked for is written down; a unit runs from start or restart to stop.
+# logs the calls of systemctl(1); a unit runs from start or restart to stop
 SYSTEMCTL = '''#!/bin/sh
 echo "systemctl $*" >> /calls
 case "$*" in
@@ -67,7 +68,7 @@ mount -t overlay -o lowerdir=/,upperdir="$1/up",workdir="$1/work" none root &&
 mkdir -p root/run/systemd/system root/debs && cp "$2"/*.deb root/debs/ && cp "$2/systemctl" root/usr/bin/systemctl &&
 rm -f root/usr/sbin/policy-rc.d && exec chroot root sh -c "$3"
 '''
-# A step, what is to run after it, and what systemctl is to be asked for.
+# a step, whether the service runs after it, and the calls of systemctl
 SCENES = (
     ('dpkg -i /debs/1.deb', False, ''),
     ('dpkg -i /debs/2.deb', False, ''),  # nobody started it
@@ -84,7 +85,7 @@ LEFT = f'ls -d /etc/systemd/system/*.wants/otelprof.service /var/lib/otelprof {U
 
 
 def packages(root, made, folder):
-    """Packages of the unit and the scripts alone, in three versions."""
+    """Packages with only the unit and the scripts, in three versions."""
     own = (root / 'debian/otelprof.postrm').read_text().replace('#DEBHELPER#', made.get('postrm', ''))
     for version in '123':
         package = pathlib.Path(folder, version)
@@ -102,7 +103,7 @@ def packages(root, made, folder):
 
 
 def played(root, made):
-    """What each step of SCENES had run and asked for, on a copy of this host that is thrown away."""
+    """For each step of SCENES, whether the service ran and the calls, on a copy of this host."""
     script = 'mkdir -p /var/lib/otelprof\n'
     for step, _, _ in SCENES:
         script += (f': > /calls; ({step}) > /log 2>&1 || cat /log >&2; [ -e /running ] && echo running || echo stopped;'

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the rooms of lib/ and which room uses which, by includes: docs/images/rooms.svg.
+"""Draws the folders of lib/ and which folder uses which, by includes: docs/images/rooms.svg. The
+code calls a folder a room, and a row of the picture a floor.
 
     drawing.py TREE [--write]
 
-Without --write it ends with 1 where the picture in the tree is another one.
+Without --write it ends with 1 if the picture in the tree differs.
 """
 import pathlib
 import sys
@@ -12,9 +13,9 @@ from xml.sax.saxutils import escape
 import house
 
 PICTURE = "docs/images/rooms.svg"
-WIDTH, HEIGHT, GAP, FLOOR, LINE = 200, 74, 24, 124, 14  # of a room, between rooms, of a floor
-CHARS = 27  # of a line in a room
-# A room that nearly all others use: its arrows would hide the rest.
+WIDTH, HEIGHT, GAP, FLOOR, LINE = 200, 74, 24, 124, 14  # sizes of a room, of gaps, of a floor
+CHARS = 27  # characters of a line in a room
+# nearly all others use it, and its arrows would hide the rest
 BASE = "base"
 STYLE = """\
 text { font: 12px sans-serif; fill: #222 }
@@ -35,14 +36,14 @@ def rooms(tree):
 
 
 def reduced(graph):
-    """@graph without the arrows that others lead along."""
+    """@graph without arrows that are implied by others."""
     return {a: [b for b in others
                 if not any(b in house.reach(graph, c) for c in others if c != b)]
             for a, others in graph.items()}
 
 
 def levels(graph, names):
-    """{room: its floor}; the lowest is 0."""
+    """{room: its floor}. The lowest floor is 0."""
     ret = {}
 
     def of(name):
@@ -64,7 +65,7 @@ def wrapped(words):
 
 
 def places(level):
-    """{room: (x, y)}; the rooms of a floor stand in the order of the data's flow."""
+    """{room: (x, y)}. Rooms of a floor are in the order of the data's flow."""
     top = max(level.values())
     widest = max(list(level.values()).count(floor) for floor in level.values())
     ret = {}
@@ -77,7 +78,8 @@ def places(level):
 
 
 def arrow(a, b):
-    """From the bottom of a room to the top of another. A long one goes around those between."""
+    """From the bottom of a room to the top of another. A long arrow passes beside rooms between
+    them."""
     (ax, ay), (bx, by) = a, b
     x, y, to_x, to_y = ax + WIDTH // 2, ay + HEIGHT, bx + WIDTH // 2, by - 4
     side = 0 if by - ay <= FLOOR else WIDTH if bx > ax else -WIDTH
@@ -102,7 +104,7 @@ def drawing(tree):
     level[BASE] = 0
     at, width, height = places(level)
     yield ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" '
-           'aria-label="The rooms of lib/ and which uses which">' % (width, height))
+           'aria-label="The folders of lib/ and which uses which">' % (width, height))
     yield '<style>\n%s</style>' % STYLE
     yield ('<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
            'markerHeight="7" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" '

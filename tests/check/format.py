@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clang-format-14 (Debian 12's) would change nothing. Another version would.
+"""Checks that clang-format-14 (Debian 12's) would change nothing. Other versions would.
 
     format.py ROOT [--fix]    --fix changes the files that git calls unmodified
 """
@@ -14,7 +14,7 @@ PATTERNS = ["%s/*.%s" % (folder, end) for end in "ch"
 TOOL = "clang-format-14"
 
 
-BATCH = 100  # files of one run: most of a run for one file is its start
+BATCH = 100  # files in one run, because most of the time for one file is the tool's start
 
 
 def differ(root, *names):

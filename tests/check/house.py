@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the house: its rooms, floors, arrows and sizes, one line a figure.
+"""Measures the structure of lib/, one figure in each line. A room is a folder at the top of lib/,
+an arrow a use of one by another, and a floor a level of the drawing of all.
 
     house.py TREE [BUILD] [--list] [--entry FUNCTION]
 
-TREE is a checkout. BUILD is a build folder of it. Without one there are no figures by calls.
---list names what each figure counts. --entry is where the poll's trip begins. Two rules here
-are of use to lint.py: one home for a tag and a prefix, and no circle of folders.
+TREE is a checkout. BUILD is a build folder of it. Without BUILD there are no figures by calls.
+--list names what each figure counts. --entry is the function with which the poll begins. lint.py
+uses two rules of this file: a tag or prefix is defined in one folder, and folders form no circle.
 """
 import argparse
 import collections
@@ -19,7 +20,7 @@ from source import code, functions, structs, tags, tracked
 # The rooms in the order that data flows. A room calls only rooms below it.
 ORDER = ["api", "recording", "session", "parts", "sample", "process", "runtime", "code", "kernel",
          "profile", "export", "preload", "base"]
-# Folders of a tree that had other rooms, so that both are held against one order.
+# Folders of earlier trees, and their rooms here, so that all trees have one order.
 EARLIER = {"config": "api", "control": "parts", "threads": "parts", "heap": "parts",
            "heap/sampler": "preload", "golang": "parts", "probe": "parts", "capture": "kernel",
            "kind": "kernel", "resource": "process", "image": "process", "target": "process",
@@ -31,7 +32,7 @@ SOURCES = (".c", ".h", ".cpp", ".go", ".rs", ".S", ".py", ".sh")
 FILES_MAX = 20  # source files of a folder
 FUNCTION_MAX = 80  # lines
 STRUCT_MAX = 30  # members
-# The trip: from the first of these that is there, to this one.
+# The poll's trip begins at the first of these that exists, and ends at the window.
 ENTRIES = ["op_session_poll", "op_handle_poll"]
 WINDOW = "op_window_add"
 
@@ -57,7 +58,7 @@ def folder_of(path):
 
 
 def room_of(path):
-    """The folder at the top of lib/ in which @path stands. Files of lib/ itself have none."""
+    """The folder at the top of lib/ that holds @path. Files of lib/ itself have none."""
     parts = path.split("/")
     return parts[1] if parts[0] == "lib" and len(parts) > 2 else None
 
@@ -75,7 +76,7 @@ def place_of(path):
 # Graphs: {from: {to: why}}
 
 def reach(graph, start):
-    """All that @start comes to. It is among them only if it is in a circle."""
+    """All nodes that @start reaches. @start is among them only if it is in a circle."""
     seen, todo = set(), [start]
     while todo:
         new = set(graph.get(todo.pop(), ())) - seen
@@ -85,7 +86,7 @@ def reach(graph, start):
 
 
 def circles(graph):
-    """The groups of which each member comes to each other one."""
+    """The groups in which each member reaches each other."""
     reached = {node: reach(graph, node) for node in graph}
     groups = {tuple(sorted(other for other in reached[node] if node in reached.get(other, ())))
               for node in graph if node in reached[node]}
@@ -93,7 +94,7 @@ def circles(graph):
 
 
 def floors(graph):
-    """The most nodes that stand one above the other. A circle is one node."""
+    """The length of the longest chain of nodes. A circle is one node."""
     reached = {node: reach(graph, node) for node in graph}
     level = {}
 
@@ -106,7 +107,7 @@ def floors(graph):
 
 
 def grouped(graph, key):
-    """The graph of what @key makes of each node, without arrows from a group to itself."""
+    """The graph of @key(node), without arrows from a group to itself."""
     ret = {}
     for a, others in graph.items():
         for b, why in others.items():
@@ -116,7 +117,7 @@ def grouped(graph, key):
 
 
 def includes(tree, *parts):
-    """Which file includes which, of those in @parts."""
+    """Which file of @parts includes which."""
     ret, named = {}, {}
     for path in tree.text:
         named.setdefault((path.split("/")[0], path.rsplit("/", 1)[-1]), []).append(path)
@@ -162,9 +163,9 @@ def calls(symbols):
 
 
 def named_calls(tree, *parts):
-    """Which function calls which, by their names: {(path, name): [(path, name), ...]}, in the
-    order of the text. A function that is passed on as an argument is called by who passes it. What
-    a table of operations names is called by nobody here."""
+    """Which function calls which, by names: {(path, name): [(path, name), ...]}, in the order of
+    the text. A function that is passed as an argument counts as called by the caller. Functions in
+    a table of operations count as called by nobody."""
     found = {}
     homes = {}
     for path in tree.c_files(*parts):
@@ -190,9 +191,9 @@ def named_calls(tree, *parts):
 
 
 def trip(graph, entry, window, key=folder_of):
-    """The poll followed: [(caller, callee)] where a function on the way from @entry to @window
-    calls into another folder (what @key says), base apart. Calls of one function into one folder,
-    one after the other, are one entry."""
+    """Follow the poll: [(caller, callee)] for each call from a function on the way from @entry to
+    @window into another folder (by @key), except base. Consecutive calls of one function into one
+    folder are one entry."""
     back = {}
     for node, others in graph.items():
         for other in others:
@@ -222,15 +223,15 @@ def is_up(a, b):
 # Rules of lint.py.
 
 def homes(folders):
-    """@folders without those below another of them."""
+    """@folders without those below another one."""
     return sorted(folder for folder in folders
                   if not any(folder.startswith(other + "/") for other in folders))
 
 
 def two_homes(texts):
-    """One word for one thing. A tag op_x is defined once. A prefix op_x_ of functions that others
-    see belongs to one folder and those below it. op_xs holds op_x, or has its home.
-    @texts: {path: code}. Yields (path, line, message)."""
+    """A tag op_x is defined once. A prefix op_x_ of extern functions belongs to one folder and
+    those below it. op_xs contains op_x, or is in its folder. @texts: {path: code}. Yields (path,
+    line, message)."""
     found, words = {}, {}
     for path, text in texts.items():
         for tag, line, body in tags(text):
@@ -258,8 +259,9 @@ def two_homes(texts):
 
 
 def uncalled(texts):
-    """What nothing names but its definition and a declaration: (path, line, message) of each function
-    of lib/ that is not static. Libraries that programs load are called by those."""
+    """Yields (path, line, message) of each function of lib/ that is not static and that only its
+    definition and declaration name. Functions of libraries that programs load are called by those
+    programs."""
     count = collections.Counter(word for text in texts.values() for word in re.findall(r"\w+", text))
     for path, text in sorted(texts.items()):
         if not path.startswith("lib/") or not path.endswith(".c") or "/preload/" in path:

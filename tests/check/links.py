@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every link inside the documents leads to a file of the tree, and to a heading that it has. Every
-row belongs to a table, which a blank line would end.
+"""Checks that every link inside the documents leads to a file of the tree, and to an existing
+heading. Every row of a table must belong to a table, which a blank line would end.
 
     links.py ROOT
 
@@ -20,9 +20,14 @@ _ROWS = re.compile(r"^\|.*\n?(?:\|.*\n?)*", re.M)
 _HEAD = re.compile(r"\|.*\n\|[\s:|-]+\n")
 
 
+def blanked(match):
+    """Blanks for the text of @match. Lines stay."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
 def blank_code(text):
-    """@text with code made blanks; lines stay."""
-    return _CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    """@text with code replaced by blanks. Lines stay."""
+    return _CODE.sub(blanked, text)
 
 
 def anchors(text):

@@ -4,8 +4,8 @@
     lint.py text ROOT                   the files of the project
     lint.py objects FILE SYMBOL [NM]    objects as nm(1) sees them; SYMBOL must be there
 
-A rule takes a path and a text and gives (line, message) pairs. tests/check/test_lint.py
-shows each one a text that breaks it.
+A rule takes a path and a text, and yields (line, message) pairs. tests/check/test_lint.py has a
+text that breaks each rule.
 """
 import pathlib
 import re
@@ -20,14 +20,15 @@ STATS = "otelprof_stats"  # the one struct of many members
 FILES_MAX = 20  # .c and .h files of a folder of lib/, bpf/ or examples/
 ERROR_RANGE = range(32, 160)
 
-# The rooms of lib in the order data flows; a room calls only those of a later place, and base.
+# The folders at the top of lib in the order of the data's flow. Each uses only later ones, and
+# base.
 ROOMS = ["api", "recording", "session", "parts", "sample", "process", "runtime", "code", "kernel",
          "profile", "export"]
 
-# (path, header) that break the order, and why they may.
+# (path, header) that may break the order, and why
 FOLDERS_ALLOWED = {}
 
-# What the program includes of the library beside lib/recording: plain C, and nothing of profiles.
+# headers of the library that the program includes, besides lib/recording: plain C, no profiles
 PROGRAM_ALLOWED = {"base/cleanup.h", "base/macros.h", "base/strbuf.h",
                    # the tables of options, kinds and runtimes: its switches are their rows
                    "api/settings/each.h", "base/rows/rows.h"}
@@ -59,7 +60,7 @@ def find(pattern, text, message):
 
 
 def spdx(path, text):
-    """Line 1 (of a script: the line after #!) names the licence of its folder."""
+    """Line 1 (in a script the line after #!) names the licence of its folder."""
     if suffix(path) not in C_SUFFIXES | {".py", ".sh", ".cpp", ".go", ".rs", ".S"}:
         return
     lines = text.split("\n")
@@ -85,7 +86,7 @@ def output(path, text):
 
 
 def close_on_exec(path, text):
-    """What opens a descriptor opens it close-on-exec."""
+    """Descriptors are opened close-on-exec."""
     if not is_c(path) or not folder_of(path):
         return
     plain = code(text)
@@ -104,8 +105,8 @@ def close_on_exec(path, text):
 
 
 def folders(path, text, exists=lambda path: True):
-    """A room includes headers of itself, of rooms of a later place, and of base; never the
-    insides of a folder that it is not in (state.h, private.h, NAME_private.h)."""
+    """A file includes headers of its own folder at the top of lib, of later ones and of base. It
+    never includes private headers of another folder (state.h, private.h, NAME_private.h)."""
     room = folder_of(path)
     if not is_c(path) or room not in {*ROOMS, "base"}:
         return
@@ -124,7 +125,7 @@ def folders(path, text, exists=lambda path: True):
 
 
 def examples(path, text, exists=lambda path: True):
-    """Examples use the public header alone. The program uses lib/recording, too."""
+    """Examples use only the public headers. The program uses lib/recording, too."""
     if not is_c(path) or not path.startswith("examples/"):
         return
     program = path.startswith("examples/otelprof/")
@@ -139,12 +140,12 @@ def examples(path, text, exists=lambda path: True):
 
 
 def marks(path, text):
-    """What is left to do is in no comment."""
+    """No comment says what is left to do."""
     yield from find(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", text, "%s")
 
 
 def bpf_tests(path, text):
-    """The kernel programs know nothing of tests."""
+    """BPF programs contain nothing for tests."""
     if path.startswith("bpf/") and is_c(path):
         yield from find(r"^[ \t]*#[ \t]*(include\b.*\btests?\b.*|(if|ifdef|ifndef|elif)\b.*TEST.*"
                         r"|define\s+\w*TEST.*)", blank(text, {"block"}), "a test in bpf/: %s")
@@ -186,7 +187,7 @@ def machine(path, text):
 
 
 def foreign(path, text):
-    """Every line is the project's own: no notice of another's rights, no other licence."""
+    """Every line is the project's own: no other copyright notice, no other licence."""
     if pathlib.PurePath(path).name == "COPYING" or path.startswith("LICENSES/") or \
             path in ("REUSE.toml", "debian/copyright"):
         return
@@ -198,18 +199,18 @@ def foreign(path, text):
 
 
 def tools(path, text):
-    """What a change was written with is in no file."""
+    """No file names the tool that wrote it."""
     yield from find(r"(?i)\b(cla" r"ude|anth" r"ropic|chat" r"gpt|open" r"ai|copi" r"lot|"
                     r"language mo" r"del|ai assis" r"tant)\b", text, "%s")
 
 
-# Printing calls that have texts of the program's own by length, and which.
+# files that print the program's own texts by length
 OWN_TEXTS = {"examples/otelprof/options.c", "examples/otelprof/common.c"}
 
 
 def shown(path, text):
-    """Text of others goes to a stream by print_*(), put_*() or fail(), which clean it: never by printf(3) or
-    fputs(3) straight from where it is kept."""
+    """Foreign text goes to a stream only by print_*(), put_*() or fail(), which clean it, never by
+    printf(3) or fputs(3) directly."""
     if not is_c(path) or not path.startswith(("examples/otelprof/", "lib/recording/", "lib/export/format/")) or \
             path in OWN_TEXTS:
         return
@@ -249,8 +250,8 @@ def check_text(root):
 
 
 def drawing(root):
-    """One home for a tag and a prefix, no function that nothing calls, no circle of folders by what
-    they include, and nothing that is too long. A test may stand in for a struct of the kernel's side."""
+    """A tag or prefix is defined in one folder, every function is called, includes form no circle of
+    folders, and nothing is too long. A test may define a struct of the kernel's side."""
     tree = house.Tree(root)
     texts = {path: text for path, text in tree.text.items() if not path.startswith("tests/")}
     for path, line, message in [*house.two_homes(texts), *house.uncalled(tree.text)]:
@@ -261,7 +262,7 @@ def drawing(root):
 
 
 def crowded(paths):
-    """No folder has more source files than a reader takes in; in tests/ all but inputs count."""
+    """No folder has more than FILES_MAX source files. In tests/ all files but inputs count."""
     folders = {}
     for path in paths:
         folder, name = path.rpartition("/")[::2]
@@ -275,7 +276,7 @@ def crowded(paths):
 
 
 def unneeded(root):
-    """What FOLDERS_ALLOWED allows and nobody does."""
+    """Entries of FOLDERS_ALLOWED that nothing uses."""
     for path, header in FOLDERS_ALLOWED:
         file = pathlib.Path(root, path)
         if not file.exists() or '"%s"' % header not in file.read_text():
@@ -292,7 +293,7 @@ def parse_nm(text):
 
 
 def check_symbols(symbols):
-    """Nothing writable at file scope, and every name that others see says whose it is."""
+    """Nothing is writable at file scope, and every extern name has the project's prefix."""
     for where, name, kind, section in symbols:
         if name.startswith(("__odr_asan", ".L", "__gcov", "__llvm", "__sanitizer", "__sancov")):
             continue # the compiler's
@@ -305,8 +306,8 @@ def check_symbols(symbols):
 
 
 def circles(symbols, wanted):
-    """Groups of objects each of which calls, in the end, itself: @symbols are (object, name)
-    pairs of what is defined, @wanted of what is called elsewhere."""
+    """Groups of objects that call each other in a circle. @symbols are (object, name) of
+    definitions, @wanted of calls."""
     home = {name: where for where, name in symbols}
     calls = {}
     for where, name in wanted:

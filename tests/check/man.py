@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The man pages say what the headers say: calls, fields, constants, errors, examples.
+"""Checks that the man pages have all that the headers have: calls, fields, constants, errors.
+Examples must compile.
 
     man.py ROOT INCLUDE... [--built DIR]
 
-INCLUDE are folders with the public headers, for the examples; DIR is where the pages were
-made: there each call has one.
+INCLUDE are folders with the public headers, for the examples. DIR has the built pages, one for each
+call.
 """
 import os
 import pathlib
@@ -90,7 +91,7 @@ def check_page(name, page):
 
 
 def check_commands(pages):
-    """Each command of the program has a page, which the program's own leads to."""
+    """Each command of the program has a page, to which otelprof(1) refers."""
     page = pages["otelprof.1"]
     named = set(re.findall(r"^\*otelprof (\w+)\*", page, re.M))
     there = {name[len("otelprof-"):-len(".1")] for name in pages if name.startswith("otelprof-")}
@@ -124,7 +125,7 @@ def check_contents(headers, errors, pages):
 
 
 def compiles(text, includes):
-    """What the compiler says of an example; empty where it is right."""
+    """The compiler's output for an example. Empty if it compiles."""
     with tempfile.TemporaryDirectory() as where:
         path = pathlib.Path(where, "example.c")
         path.write_text(text)

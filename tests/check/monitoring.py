@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard and the alert rules ask for metrics and labels that the receiver has.
+"""Checks that the dashboard and the alert rules use metrics and labels that the receiver has.
 
     monitoring.py ROOT
 
@@ -11,7 +11,7 @@ import re
 import sys
 
 FOLDER = "examples/kubernetes/chart/monitoring"
-# Of the Collector itself; seen at v0.159 and v0.164.
+# of the Collector itself, as in v0.159 and v0.164
 COLLECTOR = {"otelcol_process_cpu_seconds", "otelcol_process_memory_rss"}
 # Every series has it: the target that was scraped.
 LABELS = {"instance"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""house.py counts what it says, and its rules find what breaks them."""
+"""house.py counts correctly, and its rules find what breaks them."""
 import pathlib
 import tempfile
 import unittest

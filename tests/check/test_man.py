@@ -122,6 +122,9 @@ struct otelprof_a {
 };
 """, "otelprof_a"))
 
+    def test_a_line_that_begins_with_a_number(self):
+        self.assertEqual("a" * 88 + "\n\\-EPERM", man.manpage.filled_text("a" * 88 + " -EPERM", ""))
+
     def test_made_pages(self):
         with tempfile.TemporaryDirectory() as where:
             page = pathlib.Path(where, "otelprof_use.3")

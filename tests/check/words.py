@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the prose of the documents: words, semicolons, sentences, banned words. The banned words
-may not be in strings of C code and comments of public headers either, and in few other comments.
+"""Measures the prose of the documents: words, semicolons, length of sentences. Refuses long
+sentences and banned words, these also in strings and comments of C.
 
     words.py ROOT [--list]
 
---list prints each page, and each banned word with its place. Ends with 1 where a figure is above
-its bound. A bound is what the tree has: lower it with the text, and do not raise it.
+--list has a line for each page. Ends with 1 if something is wrong or a figure is above its bound.
+Lower a bound together with the text, and never raise it. test_words.py shows what is found.
 """
 import pathlib
 import re
 import statistics
 import sys
 
-from links import blank_code
+from links import blanked
 from source import blank, line_of, tracked
 
-# What the documents may have in all.
+# Bounds of all documents.
 WORDS_MAX = 60000
 SEMICOLONS_MAX = 0.5  # per 1,000 words
+PAGE_SEMICOLONS_MAX = 2.5  # of one page, per 1,000 words
 SENTENCE_MAX = 11  # median of words
-BANNED_MAX = 0
+LONG = 25  # words: a longer sentence is split
 HEADER_LINES_MAX = 950  # of all public headers
-COMMENTS_MAX = 2  # comments of lib, bpf and examples with a banned word
 # Words of this project alone, or of nobody: the field has others.
 BANNED = re.compile(
     r"\b(?:need not be|is of|are of|be of|what is of|given way|gives? way|stands? in place|is meant"
@@ -34,26 +34,45 @@ PARTS = [("README", r"README\.md$"), ("changes", r"CHANGELOG\.md$"),
 
 
 def prose(text):
-    """@text without code, tables' rules, links' targets, comments (scdoc's too) and headings."""
-    text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.S)
-    text = blank_code(re.sub(r"<!--.*?-->", lambda m: re.sub(r"[^\n]", " ", m.group()), text,
-                             flags=re.S))
+    """@text without tables' rules, links' targets, comments (scdoc's too), headings and code. A `
+    stays for a piece of code in a line."""
+    text = re.sub(r"^---\n.*?\n---\n", blanked, text, flags=re.S)
+    text = re.sub(r"<!--.*?-->", blanked, text, flags=re.S)
+    text = re.sub(r"^```.*?^```", blanked, text, flags=re.M | re.S)
+    text = re.sub(r"`[^`]+`", lambda m: "`" + blanked(m)[1:], text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
-    return re.sub(r"^(#.*|[|\s:-]+|\t*; .*)$", lambda m: " " * len(m.group()), text, flags=re.M)
+    return re.sub(r"^(#.*|[|\s:-]+|\t*; .*)$", blanked, text, flags=re.M)
 
 
 def words_of(text):
     return re.findall(r"[A-Za-z][\w'’/.-]*", text)
 
 
+def blocks_of(text):
+    """(line, text) of paragraphs, points of lists and terms of man pages, without rows of tables and
+    indented code."""
+    block, begin, indent = [], 1, 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        tabs = len(line) - len(line.lstrip("\t"))
+        apart = not line.strip() or line.lstrip().startswith("|")
+        if block and (apart or tabs != indent or block[-1].endswith("++") or
+                      re.match(r"\s*(?:[-*]|\d+\.)\s", line)):
+            yield begin, " ".join(block)
+            block = []
+        if apart or not block and line.startswith("    "):
+            continue
+        if not block:
+            begin, indent = number, tabs
+        block.append(line)
+
+
 def sentences_of(text):
-    """Sentences of paragraphs and of points of lists. Rows of tables are none."""
-    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)", text):
-        lines = [line for line in block.splitlines() if not line.lstrip().startswith("|")]
-        for sentence in re.split(r"(?<=[.?!])[\s*)]+(?=[A-Z*\[])", " ".join(lines)):
+    """(line, number of words, text) of each sentence; the line is that of its block."""
+    for line, block in blocks_of(text):
+        for sentence in re.split(r"(?<=[.?!])[\s*)]+(?=[A-Z*_(\[`])", block):
             length = len(words_of(sentence))
             if length > 2:
-                yield length
+                yield line, length, " ".join(sentence.split())
 
 
 class Page:
@@ -63,9 +82,14 @@ class Page:
         self.words = len(text.split())
         self.prose = len(words_of(plain))
         self.semicolons = plain.count(";")
-        self.sentences = list(sentences_of(plain))
-        self.banned = [("%s:%d" % (path, line_of(plain, m.start())), m.group())
+        sentences = list(sentences_of(plain))
+        self.sentences = [length for _, length, _ in sentences]
+        self.wrong = ["%s:%d: a sentence of %d words: %s" % (path, *found) for found in sentences
+                      if found[1] > LONG]
+        self.wrong += ["%s:%d: %s" % (path, line_of(plain, m.start()), m.group())
                        for m in BANNED.finditer(plain)]
+        if self.semicolons * 1000 > PAGE_SEMICOLONS_MAX * max(self.prose, 1000):
+            self.wrong.append("%s: %d semicolons" % (path, self.semicolons))
 
 
 def part_of(path):
@@ -77,11 +101,11 @@ def row(name, pages):
     sentences = [n for page in pages for n in page.sentences]
     semicolons = 1000 * sum(page.semicolons for page in pages) / max(total, 1)
     median = statistics.median(sentences or [0])
-    banned = sum(len(page.banned) for page in pages)
     words = sum(page.words for page in pages)
-    print("%-14s %6d words %5.1f semicolons a 1,000 %5.1f words a sentence %4d banned" %
-          (name, words, semicolons, median, banned))
-    return words, semicolons, median, banned
+    print("%-14s %6d words %5.1f semicolons a 1,000 %5.1f words a sentence" %
+          (name, words, semicolons, median))
+    return {"words": (words, WORDS_MAX), "semicolons": (semicolons, SEMICOLONS_MAX),
+            "median of a sentence": (median, SENTENCE_MAX)}
 
 
 def banned_in(path, text, pieces):
@@ -91,18 +115,11 @@ def banned_in(path, text, pieces):
             yield "%s:%d: %s" % (path, line_of(text, piece.start()), match.group())
 
 
-def code(root):
-    """Places of banned words in strings and headers, and in other comments."""
-    strict, comments = [], []
-    for path in tracked(root, "lib/*", "bpf/*", "examples/*", "include/*"):
-        if not path.endswith((".c", ".h", ".def")):
-            continue
-        text = pathlib.Path(root, path).read_text()
-        strict += banned_in(path, text, re.finditer(r'"(?:[^"\\\n]|\\.|"\s*\n\s*")*"',
-                                                    blank(text, {"block", "line", "char"})))
-        (strict if path.startswith("include/") else comments).extend(
-            banned_in(path, text, re.finditer(r"/\*.*?\*/", text, re.S)))
-    return strict, comments
+def code(path, text):
+    """Places of banned words in strings and comments of C."""
+    yield from banned_in(path, text, re.finditer(r'"(?:[^"\\\n]|\\.|"\s*\n\s*")*"',
+                                                 blank(text, {"block", "line", "char"})))
+    yield from banned_in(path, text, re.finditer(r"/\*.*?\*/", text, re.S))
 
 
 def main(root, *options):
@@ -116,21 +133,18 @@ def main(root, *options):
         for page in pages.get(name, []) if "--list" in options else []:
             row("  " + page.path, [page])
     every = [page for part in pages.values() for page in part]
-    found = row("all", every)
-    if "--list" in options:
-        for page in every:
-            for where, word in page.banned:
-                print("%s: %s" % (where, word))
-    bounds = (WORDS_MAX, SEMICOLONS_MAX, SENTENCE_MAX, BANNED_MAX)
-    strict, comments = code(root)
+    figures = row("all", every)
     lines = sum(pathlib.Path(root, path).read_text().count("\n")
                 for path in tracked(root, "include/*.h"))
-    print("\n".join(strict + (comments if "--list" in options else [])), end="\n" * bool(strict))
-    wrong = [(value, bound) for value, bound in zip(
-        found + (len(comments), lines), bounds + (COMMENTS_MAX, HEADER_LINES_MAX)) if value > bound]
-    for value, bound in wrong:
-        print("%g is above its bound, %g" % (value, bound))
-    return bool(wrong or strict)
+    figures["lines of public headers"] = lines, HEADER_LINES_MAX
+    wrong = [message for page in every for message in page.wrong]
+    for path in tracked(root, "lib/*", "bpf/*", "examples/*", "include/*"):
+        if path.endswith((".c", ".h", ".def")):
+            wrong += code(path, pathlib.Path(root, path).read_text())
+    wrong += ["%s: %g is above the bound, %g" % (what, *found)
+              for what, found in figures.items() if found[0] > found[1]]
+    print("\n".join(wrong), end="\n" * bool(wrong))
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child that spins, and a clock to wait for what it causes. */
+/* A child that spins, and its CPU clock to wait by. */
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
 
@@ -20,8 +20,8 @@ static inline uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* A child of the command name @comm (NULL: of this test's) that spins until child_end(), or until
- * this test ends. */
+/* A child that spins until child_end(), or until this test ends. @comm: its command name,
+ * NULL: the test's. */
 static inline pid_t child_spin(const char *comm)
 {
 	pid_t pid = fork();
@@ -37,8 +37,8 @@ static inline pid_t child_spin(const char *comm)
 	return pid;
 }
 
-/* The CPU time that @pid, a child, has used. A test waits for that: on a busy machine it takes longer,
- * and is not wrong. */
+/* The CPU time of the child @pid. A test that waits for CPU time takes longer on a busy
+ * machine, but is not wrong there. */
 static inline uint64_t child_cpu_ms(pid_t pid)
 {
 	struct timespec ts;

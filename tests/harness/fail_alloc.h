@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes an allocation fail on request. For programs linked with the arguments wrap_alloc
- * (tests/meson.build), which redirect the library's calls here; the calls of other
- * libraries are not affected. __real_malloc() never fails.
+ * Makes an allocation fail on request. Programs are linked with the arguments wrap_alloc
+ * (tests/meson.build), which redirect the library's calls here. Calls of other libraries
+ * are not affected. __real_malloc() never fails.
  */
 #ifndef FAIL_ALLOC_H
 #define FAIL_ALLOC_H

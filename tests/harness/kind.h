@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of all kinds of events share: a profiler of one process, and the check
- * which BPF programs of this process are loaded. */
+ * of this process's loaded BPF programs. */
 #ifndef TEST_KIND_H
 #define TEST_KIND_H
 
@@ -13,8 +13,8 @@
 
 #include "test.h"
 
-/* A profiler with @config; it is not started. Skips the test if the kernel or missing rights
- * do not allow it. */
+/* A profiler with @config, not started. Skips the test if the kernel or missing rights do
+ * not allow it. */
 static inline struct otelprof *kind_new(const struct otelprof_config *config)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -28,7 +28,7 @@ static inline struct otelprof *kind_new(const struct otelprof_config *config)
 	return p;
 }
 
-/* As kind_new(), of process @pid alone. */
+/* kind_new() for process @pid only. */
 static inline struct otelprof *kind_open(const struct otelprof_config *config, pid_t pid)
 {
 	struct otelprof_rule rule = { .size = sizeof(rule),
@@ -40,8 +40,8 @@ static inline struct otelprof *kind_open(const struct otelprof_config *config, p
 	return p;
 }
 
-/* A started profiler of every process with the default kinds. Skips the test if there can
- * be none. */
+/* A started profiler of every process with the default kinds. Skips the test if that is
+ * impossible. */
 static inline struct otelprof *kind_defaults(void)
 {
 	struct otelprof *p = NULL;
@@ -77,8 +77,8 @@ static inline int kind_programs(const char *name)
 	return n;
 }
 
-/* Check that the programs @name and @other (NULL: there is none) are loaded only while
- * @kind is on. */
+/* Check that the programs @name and @other (NULL: none) are loaded only while @kind is
+ * on. */
 static inline void kind_check_loaded(uint64_t kind, const char *name, const char *other)
 {
 	struct otelprof *p = kind_defaults();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of kinds share in addition to kind.h: a child that does what it is asked to,
- * the samples of all requests, and the check that the counters add up. */
+/* What tests of kinds share in addition to kind.h: a child that obeys requests, the
+ * samples of all exported requests, and the check that the counters add up. */
 #ifndef TEST_KIND_PROFILE_H
 #define TEST_KIND_PROFILE_H
 
@@ -16,11 +16,10 @@
 #include "kind.h"
 #include "otlp/reader.h"
 
-/* A function that must appear on the stack; sanitizers would add their own calls
- * to it. */
+/* A function that must appear on the stack, without the calls that sanitizers would
+ * add. */
 #define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
-/* Ensures that a call before it leaves a frame, and that equal functions are
- * not merged. */
+/* Keeps the frame of a call before it, and keeps equal functions from being merged. */
 #define STAYS(name) __asm__ volatile("/* " name " */" ::: "memory")
 
 struct kind_profile;
@@ -150,7 +149,7 @@ static inline struct otelprof *kind_start(const struct otelprof_config *config, 
 	return p;
 }
 
-/* Poll for a while, and on a busy machine until nothing is left, and export what was taken. */
+/* Poll for a while, and on a busy machine until nothing is left. Then export. */
 static inline void kind_drain(struct otelprof *p)
 {
 	int i, r = 0;

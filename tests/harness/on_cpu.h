@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a thread was on a CPU, by two clocks of the kernel that bound the true time:
- *   - CLOCK_THREAD_CPUTIME_ID says too much: on an idle CPU it starts when the thread is woken,
- *     before the switch to the thread;
- *   - perf's task clock says too little: it starts after the switch.
+ * The time that a thread was on a CPU, bounded by two clocks of the kernel:
+ *   - CLOCK_THREAD_CPUTIME_ID is too large: on an idle CPU it starts when the thread is woken,
+ *     before the switch to the thread.
+ *   - perf's task clock is too small: it starts after the switch.
  * The switch takes 1 or 2 % of a wait of half a millisecond on real hardware, and 5 to 15
  * % on an emulated machine.
  *
@@ -62,12 +62,12 @@ static inline int64_t off_clock_ns(clockid_t clock)
 }
 
 /*
- * A time off the CPU begins; off_end() takes the returned value. @clock: CPU time of the
- * process or of the thread, whichever @task_clock counts; @threads: the constant number
+ * Begin a time off the CPU. Pass the returned value to off_end(). @clock: CPU time of the
+ * process or the thread, the same that @task_clock counts. @threads: the constant number
  * of threads.
  *
- * The clocks are read one inside the other, so that the bounds hold whatever happens
- * between two reads: a virtual machine that is stopped there for 4 ms counts these as run
+ * One clock is read inside the other, so that the bounds are valid whatever happens
+ * between two reads. A virtual machine that is stopped there for 4 ms counts that as run
  * time.
  */
 static inline struct off_ns off_begin(clockid_t clock, int task_clock, int threads)
@@ -90,8 +90,8 @@ static inline struct off_ns off_end(struct off_ns begin, clockid_t clock, int ta
 				.most = wall - task - begin.most };
 }
 
-/* What the host has taken from all CPUs of this machine, in ns, to a tick of 10 ms. Returns 0
- * where it is not known. */
+/* The time in ns that the host took from all CPUs of this machine, to a tick of 10 ms. 0
+ * if it is not known. */
 static inline int64_t stolen_ns(void)
 {
 	FILE *f = fopen("/proc/stat", "re");
@@ -105,7 +105,8 @@ static inline int64_t stolen_ns(void)
 	return ticks * (1000000000 / sysconf(_SC_CLK_TCK));
 }
 
-/* @stolen of the time that @off bounds may have been the host's, on a CPU. */
+/* The host may have taken @stolen of the time that @off bounds while the thread was on a
+ * CPU. */
 static inline void off_stolen(struct off_ns *off, int64_t stolen)
 {
 	off->least = off->least > stolen ? off->least - stolen : 0;

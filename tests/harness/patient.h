@@ -4,8 +4,8 @@
 
 #include "process/target/target.h"
 
-/* Let @t wait as long as a test may take: the child that reads for it gets a CPU late on a busy
- * machine, and the process would be set aside. */
+/* Let @t wait as long as a test may take. On a busy machine its reading child gets a CPU
+ * late, and otherwise the library would skip the process. */
 static inline void be_patient(struct op_target *t)
 {
 	t->deadline_ns = t->wait_max_ns = t->may_wait_ns = UINT64_C(60000000000);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ticks of perf's own clock: an event like those that a profiler has on each CPU, but with
- * the kernel's own samples and no program. What the kernel makes of a clock that is late, or of
- * threads that run for a moment, is in both.
+ * The ticks of perf's own clock: an event on each CPU like the profiler's, but with the
+ * kernel's own samples and no BPF program. Both have the kernel's errors of late clocks
+ * and of threads that run for a moment.
  */
 #ifndef TEST_PERF_TICKS_H
 #define TEST_PERF_TICKS_H
@@ -18,16 +18,17 @@
 
 enum {
 	PERF_TICKS_CPUS_MAX = 256,
-	PERF_TICKS_PAGES = 64, /* of a CPU: a power of two; read at least once a second */
+	/* of a CPU, a power of two: read them at least once a second */
+	PERF_TICKS_PAGES = 64,
 };
 
 struct perf_ticks {
 	size_t page;
 	struct perf_event_mmap_page *ring[PERF_TICKS_CPUS_MAX];
-	uint64_t lost; /* records, for want of room */
+	uint64_t lost; /* records that did not fit */
 };
 
-/* Begin to tick, so often a second on each CPU, but for idle ones. */
+/* Begin to tick @hz times a second on each CPU that is not idle. */
 static inline struct perf_ticks *perf_ticks_open(uint32_t hz)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
@@ -57,7 +58,7 @@ static inline struct perf_ticks *perf_ticks_open(uint32_t hz)
 	return t;
 }
 
-/* Read what has come since. Returns the ticks of process @pid. */
+/* Read the new records. Returns the ticks of process @pid. */
 static inline uint64_t perf_ticks_read(struct perf_ticks *t, uint32_t pid)
 {
 	uint64_t bytes = PERF_TICKS_PAGES * t->page;

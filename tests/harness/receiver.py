@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An OTLP receiver for profiles with a script: gRPC and HTTP at one port, Python's standard library
-alone.
+"""A scripted OTLP receiver for profiles: gRPC and HTTP at one port, with only Python's standard
+library.
 
     receiver.py [--record FILE] [--keep DIR] [--stdin] PORT CERT KEY CLIENT_CA STEP...
 
-"-" stands for a file that is not given. Each request is answered by the next step, and by the last
-one again and again:
+"-" is a file that is not given. Each request is answered by the next step. The last step answers
+all further requests:
 
     ok
     status:CODE:TEXT        a refusal: a status of gRPC, or of HTTP with a google.rpc.Status
@@ -58,7 +58,8 @@ UNPACKED_MAX = 8 << 20
 
 
 def unzstd(data):
-    """By the library that is there wherever ours runs; Python's own begins with 3.14."""
+    """Decompress with the system's libzstd, which our library needs anyway. Python has zstd since
+    3.14."""
     zstd = ctypes.CDLL("libzstd.so.1")
     zstd.ZSTD_decompress.restype = ctypes.c_size_t
     zstd.ZSTD_decompress.argtypes = (ctypes.c_char_p, ctypes.c_size_t) * 2
@@ -80,7 +81,7 @@ def varint(value):
 
 
 def field(number, value):
-    """A field: of bytes, of text, or a number."""
+    """A field with bytes, text or a number."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
@@ -116,7 +117,7 @@ def parts(message, number):
 
 
 def profiles(request):
-    """(id, samples) of each profile: the sum of values where it has them, else of time stamps."""
+    """(id, samples) of each profile: the sum of its values, or else the number of timestamps."""
     for resource in parts(request, 1):
         for scope in parts(resource, 2):
             for profile in parts(scope, 2):
@@ -135,7 +136,7 @@ class Request:
 
 
 class Answer:
-    """What to send; @close: only close the connection."""
+    """The answer to send. @close: only close the connection."""
 
     def __init__(self, code=None, body=b"", text="", details=b"", kind="application/x-protobuf",
                  headers=(), hang=False, close=False):
@@ -144,12 +145,12 @@ class Answer:
 
 
 class Script:
-    """The steps, and the record of requests. All connections share it."""
+    """The steps, and the log of requests. All connections share it."""
 
     def __init__(self, steps, record=None, keep=None, out=None):
         self.lock = threading.Lock()
         self.steps, self.keep, self.out, self.count = list(steps) or ["ok"], keep, out, 0
-        self.connections = 0  # made so far, those without a request too
+        self.connections = 0  # made so far, also those without a request
         self.record = open(record, "a", buffering=1, encoding="ascii") if record else None
 
     def set(self, step):
@@ -245,7 +246,7 @@ class Script:
 # --- connections
 
 class Ended(Exception):
-    """The peer has closed the connection, or speaks another protocol."""
+    """The peer closed the connection, or uses another protocol."""
 
 
 class Connection:
@@ -329,7 +330,7 @@ assert len(STATIC) == 61
 
 
 class Hpack:
-    """The headers of a connection. Without Huffman's code: gRPC's C core does not use it for
+    """The headers of a connection, without Huffman's code, which gRPC's C core does not use for
     text."""
 
     def __init__(self):
@@ -384,7 +385,7 @@ class Hpack:
 
 
 def literal(key, value):
-    """A header that no table keeps."""
+    """A header that is added to no table."""
     out = b"\0"
     for text in (key.encode(), value.encode()):
         assert len(text) < 16384
@@ -432,7 +433,7 @@ class Http2:
             self.take(kind, flags, stream, data)
 
     def take(self, kind, flags, stream, data):
-        """Of a request: [block of headers, headers, body, is at its end]."""
+        """Take a frame of a request: [block of headers, headers, body, is at its end]."""
         request = self.streams.get(stream)
         if not request:
             return
@@ -498,7 +499,7 @@ class Receiver:
         self.context = tls_context(*tls) if tls else None
         self.sock = socket.create_server(("127.0.0.1", port)) if port else listen_anywhere()
         self.port = self.sock.getsockname()[1]
-        # Before the first request, which a client that waits for the port sends at once.
+        # before the first request, which a client that waits for the port sends at once
         script.say("port %d" % self.port)
         threading.Thread(target=self.accept, daemon=True).start()
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test harness: a test is a function, a failed check ends the program with the place
- * and the values. TEST_MAIN() runs the tests in order; a name as argument runs one.
+ * The test harness. A test is a function. A failed check ends the program with the place
+ * and the values. TEST_MAIN() runs the tests in order, or one whose name is an argument.
  * Exit: 0 passed, 1 failed, 77 skipped (with the reason on stdout).
  */
 #ifndef OP_TEST_H

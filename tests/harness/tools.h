@@ -62,8 +62,8 @@ static inline bool tools_have(const char *name)
 			SKIP("%s is not installed", name);                               \
 	} while (0)
 
-/* The minor version of the installed Go 1.x, which determines the form of its tables. 0:
- * none. */
+/* The minor version of the installed Go 1.x, which determines the format of its tables.
+ * 0: none. */
 static inline int tools_go_minor(void)
 {
 	static int minor = -1;
@@ -85,7 +85,7 @@ static inline int tools_go_minor(void)
 			SKIP("Go 1.%d or later is not installed", version);              \
 	} while (0)
 
-/* The path of a file in the directory; the last few results stay valid. */
+/* The path of a file in the directory. The last few results stay valid. */
 static inline const char *tools_path(const char *name)
 {
 	static char paths[16][512];

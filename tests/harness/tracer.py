@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bpftrace, for the tests that compare with it: begun, and ended with what it says."""
+"""Starts bpftrace for tests that compare with it, and ends it with its output."""
 import os
 import re
 import signal
@@ -11,7 +11,7 @@ SECONDS = 90
 
 
 def begin(text, **environment):
-    """bpftrace with the program @text, once it counts."""
+    """Start bpftrace with the program @text. Returns when it counts."""
     process = subprocess.Popen(["bpftrace", "-e", text], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True,
                                env=dict(os.environ, **environment))
@@ -23,8 +23,8 @@ def begin(text, **environment):
 
 
 def interrupted(process):
-    """All that @process wrote. bpftrace sleeps on after a SIGINT that comes while it does not
-    wait for events (0.17, poll_perf_events()), until the next one."""
+    """All output of @process. bpftrace 0.17 misses a SIGINT that comes while it does not wait for
+    events (poll_perf_events()), so it gets another."""
     until = time.monotonic() + SECONDS
     while True:
         process.send_signal(signal.SIGINT)
@@ -36,8 +36,8 @@ def interrupted(process):
 
 
 def end(process, pattern):
-    """The numbers that it says at its end, by the groups of @pattern. It does not outlive a
-    failure: its breakpoints would make all other programs slow."""
+    """End bpftrace. Returns the numbers of its output by the groups of @pattern. It is killed even
+    after a failure, because its breakpoints slow down other programs."""
     try:
         out, err = interrupted(process)
     finally:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unwind table in one go, and the rule that the programs find in it. */
+/* Makes an unwind table in one call, and finds a rule in it as the BPF programs do. */
 #ifndef TEST_UNWIND_TABLE_H
 #define TEST_UNWIND_TABLE_H
 

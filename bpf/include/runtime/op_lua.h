@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * LuaJIT: what the step needs to know of a process, and the words of its frames.
+ * LuaJIT: the data that the step needs for a process, and the words of its frames.
  *
- * All frames have the first two words. The next two say who called, where that is code of Lua: its
- * bytecode names the function. In a trace's frame they are there, and 0 for another caller.
+ * All frames have the first two words. If Lua code called, the next two are its place: its bytecode
+ * names the function. A trace's frame always has them, 0 for another caller.
  *   word 0  the address of the prototype (GCproto), of the function in C, or of the trace (GCtrace)
  *   word 1  bits 0 to 23: the number of the next instruction, OP_LUA_NO_PLACE or
  *           OP_LUA_RETURNS; of a function in C its ffid; of a trace the offset in its machine code;
- *           from bit OP_LUA_KIND_SHIFT on enum op_lua_kind; high half: a guard that tells
- *           the object from a later one at its address
+ *           from bit OP_LUA_KIND_SHIFT on enum op_lua_kind; high half: a guard that
+ *           distinguishes the object from a later one at its address
  *   word 2  the address of the caller's prototype
- *   word 3  as word 1, of the caller
+ *   word 3  like word 1, for the caller
  *   word 4  of a trace: the address of the prototype that it entered
- *   word 5  as word 1, of that prototype
+ *   word 5  like word 1, for that prototype
  */
 #ifndef OP_LUA_H
 #define OP_LUA_H
@@ -26,8 +26,9 @@ enum {
 	OP_LUA_NO_PLACE = 0xffffff,
 	OP_LUA_RETURNS = 0xfffffe, /* the function is returning */
 
-	/* The following hold for LuaJIT 2.1 with pointers of 64 bits (GC64), since 2017. An object
-	 * has its type at byte 9, and a function its ffid, 0 for code of Lua, behind it. */
+	/* The rest is valid for LuaJIT 2.1 with pointers of 64 bits (GC64), since 2017.
+	 * An object has its type at byte 9. A function has its ffid after that, 0 for Lua
+	 * code. */
 	OP_LUA_OBJECT_TYPE = 9,
 	OP_LUA_TYPE_THREAD = 6,
 	OP_LUA_TYPE_PROTO = 7,
@@ -45,14 +46,14 @@ enum {
 	OP_LUA_FUNCTION_C = 40,
 	OP_LUA_FUNCTION_BYTES = 48,
 	/* GCproto: the bytecode follows it */
-	OP_LUA_PROTO_SIZE = 8, /* in the high half: the number of instructions */
+	OP_LUA_PROTO_SIZE = 8, /* the number of instructions, in the high half */
 	OP_LUA_PROTO_FILE = 64,
 	OP_LUA_PROTO_LINES = 72, /* the first line, and the number of lines */
 	OP_LUA_PROTO_BYTES = 104,
 	/* GCtrace */
 	OP_LUA_TRACE_PROTO = 64,
 	OP_LUA_TRACE_PC = 72,
-	OP_LUA_TRACE_SIZE = 80, /* in the high half: bytes of machine code */
+	OP_LUA_TRACE_SIZE = 80, /* bytes of machine code, in the high half */
 	OP_LUA_TRACE_CODE = 88,
 	OP_LUA_TRACE_BYTES = 96,
 };
@@ -63,20 +64,21 @@ enum op_lua_kind {
 	OP_LUA_TRACE = 2,
 };
 
-/* What the step needs to know of a process. */
+/* The data that the step needs for a process. */
 struct op_lua {
 	__u64 enter[2]; /* the interpreter's code that C calls: [begin, end) */
-	__u64 leave[2]; /* the same, where traces leave to */
-	__u64 end[2];	/* the same, where it returns to C: rbx has the caller's base */
-	__u64 jump;	/* behind the jump into a trace */
-	/* offsets in global_State: what runs, the base of the trace that runs, all traces */
+	__u64 leave[2]; /* the interpreter's code to which traces exit */
+	__u64 end[2];	/* its code that returns to C: rbx has the caller's base */
+	__u64 jump;	/* the address after the jump into a trace */
+	/* offsets in global_State: the state of the VM, the base of the running trace,
+	 * all traces */
 	__u32 running;
 	__u32 trace_base;
 	__u32 traces;
 	__u32 reserved;
 };
 
-/* 32 bits that tell an object from another one. */
+/* 32 bits that distinguish an object from another at the same address. */
 static inline __attribute__((always_inline)) __u32 op_lua_guard(__u64 a, __u64 b, __u64 c)
 {
 	return (__u32)(((a * 0x9e3779b97f4a7c15ULL ^ b) * 0x9e3779b97f4a7c15ULL ^ c) *

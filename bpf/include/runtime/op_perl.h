@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Perl: what the step needs to know of a process, and the words of its frames.
+ * Perl: the data that the step needs for a process, and the words of its frames.
  *
  * A frame has three words, or four where the sub has a name without a glob:
- *   word 0  the address of what names the sub: its glob (GV), or with OP_PERL_NAMED its name
- *           (HEK). With OP_PERL_FILE that of the file's name, which is freed when the file has
- *           run: it goes out when it is first met (OP_RECORD_OBJECT). 0 for other frames
- *   word 1  low half: the line; high half: op_perl_guard(), which tells the sub's code from a
- *           later one that has the name's address; with OP_PERL_FILE a hash of the file's name
- *   word 2  where the file's name is: its text, or its glob in a Perl without threads; from bit
- *           OP_PERL_KIND_SHIFT on, enum op_perl_kind and OP_PERL_NAMED, _LEXICAL, _TEXT
+ *   word 0  the address of the sub's glob (GV), or with OP_PERL_NAMED of its name (HEK). With
+ *           OP_PERL_FILE that of the file's name. It is freed after the file has run, so the
+ *           first frame sends it (OP_RECORD_OBJECT). 0 for other frames
+ *   word 1  low half: the line; high half: op_perl_guard(), which distinguishes the sub's code
+ *           from later code with the same name; with OP_PERL_FILE a hash of the file's name
+ *   word 2  the address of the file's name: its text, or its glob in a Perl without threads; from
+ *           bit OP_PERL_KIND_SHIFT on, enum op_perl_kind and OP_PERL_NAMED, _LEXICAL, _TEXT
  *   word 3  with OP_PERL_NAMED: the package's address (HV)
  */
 #ifndef OP_PERL_H
@@ -22,7 +22,7 @@ enum {
 	OP_PERL_NAMED_WORDS = 4,
 	OP_PERL_KIND_SHIFT = 48,
 
-	/* The following have been the same since Perl 5.24. OP, COP: */
+	/* The rest is the same since Perl 5.24. OP, COP: */
 	OP_PERL_COP_READ =
 		32, /* the word with the line in its high half; then 8 bytes, the file */
 	OP_PERL_COP_BYTES = 24,
@@ -33,17 +33,18 @@ enum {
 	/* PERL_CONTEXT */
 	OP_PERL_CX_OLDCOP = 16,
 	OP_PERL_CX_RETOP = 48,
-	OP_PERL_CX_BYTES = 80, /* of it that are read */
+	OP_PERL_CX_BYTES = 80, /* bytes read of a context */
 	/* the body of a CV, from its package on: stash, start, root, name, ..., flags */
 	OP_PERL_CV_STASH = 32,
 	OP_PERL_CV_ROOT = 48,
 	OP_PERL_CV_NAME = 56,
 	OP_PERL_CV_FLAGS = 88, /* in the high half */
 	OP_PERL_CV_BYTES = 64,
-	/* the body of a GV: its name, a HEK, whose text begins with "_<" where it is a file's */
+	/* the body of a GV: its name, a HEK, whose text begins with "_<" if it is a
+	 * file's */
 	OP_PERL_GV_NAME = 32,
 	OP_PERL_GV_FILE = 10,
-	OP_PERL_FILE_BYTES = 64, /* of a file's name that are hashed */
+	OP_PERL_FILE_BYTES = 64, /* bytes of a file's name that are hashed */
 	OP_PERL_FILE_COPIED = 255,
 
 	/* a context's type is enum op_perl_cx + struct op_perl.cx_sub, with these bits */
@@ -53,7 +54,7 @@ enum {
 	OP_PERL_CX_EVAL = 2,
 	OP_PERL_CX_DEFER = 4,	      /* since 5.36 */
 	OP_PERL_CX_REGEX = 0x40,      /* of a sub: code in a regular expression */
-	OP_PERL_CX_REGEX_FAKE = 0x80, /* the same, and no sub of its own */
+	OP_PERL_CX_REGEX_FAKE = 0x80, /* the same, without a sub of its own */
 	OP_PERL_CX_REAL = 0x20,	      /* of an eval: of a string */
 	OP_PERL_CX_BLOCK = 0x40,      /* eval {}; neither: a file */
 	OP_PERL_CX_TRY = 0x80,	      /* try {} */
@@ -80,22 +81,23 @@ enum op_perl_kind {
 	OP_PERL_MAIN = 4,
 };
 
-/* "(eval " of the file's name that code of a string has, with a number that each has of its own */
+/* "(eval " in the file name of an evaluated string, followed by a number that is
+ * different for each */
 #define OP_PERL_EVAL_TEXT    0x206c61766528ULL
 #define OP_PERL_EVAL_MASK    0xffffffffffffULL
 #define OP_PERL_ADDRESS_MASK ((1ULL << OP_PERL_KIND_SHIFT) - 1)
 
-/* Where a thread's interpreter is. */
+/* The place of a thread's interpreter. */
 enum op_perl_where {
-	OP_PERL_TLS = 0,     /* a pointer to it is thread-local, at `at` */
+	OP_PERL_TLS = 0,     /* a thread-local pointer, at `at` */
 	OP_PERL_KEY = 1,     /* the same, at *(thread pointer + at) + block */
 	OP_PERL_POINTER = 2, /* all threads share the pointer at `at` */
 	OP_PERL_GLOBALS = 3, /* its members are variables */
 };
 
-/* What the step needs to know of a process. Offsets are in bytes. */
+/* The data that the step needs for a process. Offsets are in bytes. */
 struct op_perl {
-	/* the thread pointer + at; or, where there is a module, that module's block + at */
+	/* the thread pointer + at, or if there is a module, its block + at */
 	__s64 at;
 	__u32 module;
 	__s16 dtv_at;
@@ -105,7 +107,8 @@ struct op_perl {
 	__u8 cx_sub;   /* CXt_SUB; CXt_FORMAT and CXt_EVAL follow it */
 	__u8 cx_cv;    /* in PERL_CONTEXT: the sub's CV */
 	__u8 si_type;  /* in PERL_SI, a multiple of 4 */
-	__u8 globs;    /* a COP has a glob that names its file: built without threads */
+	/* a COP's file name is in a glob: Perl was built without threads */
+	__u8 globs;
 	__u8 reserved[2];
 	__s64 block;
 	/* offsets from the interpreter, or addresses of the variables: PL_op, ... */
@@ -116,7 +119,7 @@ struct op_perl {
 	struct op_object_step object[OP_OBJECT_STEPS]; /* the name of a file */
 };
 
-/* 32 bits that tell a sub's code from another's. */
+/* 32 bits that distinguish a sub's code from another's. */
 static inline __attribute__((always_inline)) __u32 op_perl_guard(__u64 root)
 {
 	return (__u32)(root * 0x9e3779b97f4a7c15ULL >> 32);

@@ -10,7 +10,7 @@
  * a message. */
 int percent_parse(const char *command, const char *option, const char *arg, double *ret);
 
-/* Parse how many rows to show, of -n, --rows or, as it was called, --lines. Returns 0, or
+/* Parse the number of rows, from -n, --rows or its old name, --lines. Returns 0, or
  * STATUS_USAGE after a message. */
 int rows_parse(const char *command, const char *arg, long long *ret);
 
@@ -30,7 +30,7 @@ enum {
 	{                                                                                \
 		"no-lines-cache", no_argument, NULL, OPTION_NO_LINES_CACHE               \
 	}
-/* Parse one of them. Returns 0, or STATUS_USAGE after a message. */
+/* Parse one of these options. Returns 0, or STATUS_USAGE after a message. */
 int lines_take(const char *command, int c, const char *arg, struct recording_lines *ret);
 
 /* Flush standard output. Returns 0, or STATUS_FAILED after a message. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof diff: prints what grew and what shrank from one recording to another. */
+/* otelprof diff: prints the changes from one recording to another. */
 #include <string.h>
 #include <strings.h>
 
@@ -20,7 +20,7 @@ enum {
 struct options_of_diff {
 	struct view_request request;
 	struct filter filter;
-	struct filter rest; /* of it, without what a view chooses by itself */
+	struct filter rest; /* the filter without the parts that a view applies itself */
 	const struct op_form *form;
 	long long lines;
 	const char *page; /* NULL: a table on standard output */
@@ -58,7 +58,7 @@ static int take(struct options_of_diff *d, int c, const char *arg)
 	case OPTION_FORMAT:
 		return format_by_name("diff", arg, FORM_DIFF, &d->form);
 	case OPTION_BY:
-		/* Two recordings have no process, thread or trace in common. */
+		/* two recordings have no process, thread or trace in common */
 		if (view_by_parse(arg, &d->request.by, &d->diff.read.label_key) == 0 &&
 		    d->request.by != VIEW_BY_PROCESS && d->request.by != VIEW_BY_THREAD &&
 		    d->request.by != VIEW_BY_TRACE)
@@ -86,7 +86,7 @@ static int take(struct options_of_diff *d, int c, const char *arg)
 	}
 }
 
-/* A name with another ending than a page's promises something else. */
+/* Is @path a page's name? Another ending would promise another format. */
 static bool is_page(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');

@@ -12,7 +12,7 @@
 
 static const struct {
 	int value;
-	const char *option; /* as the help has it */
+	const char *option; /* as in the help */
 	const char *tells;
 } table[] = {
 	{ FILTER_OPTION_KIND, "    --kind KIND",
@@ -94,7 +94,7 @@ static int take_label(const char *command, const char *arg, struct filter *f)
 	return 0;
 }
 
-/* An option that is a label: its text is @buf. */
+/* Take an option as a label, whose text goes to @buf. */
 static int take_as_label(const char *command, const char *key, const char *value,
 			 char buf[FILTER_LABEL_BYTES], struct filter *f)
 {
@@ -118,7 +118,7 @@ static int take_user(const char *command, const char *arg, struct filter *f)
 			     f);
 }
 
-/* A path below the mount of control groups means the group that record takes by it. */
+/* A path below the mount of control groups names the same group as in `record`. */
 static int take_cgroup(const char *command, const char *arg, struct filter *f)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup/unified",

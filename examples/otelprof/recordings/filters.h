@@ -46,7 +46,7 @@ enum {
 	{ "from", required_argument, NULL, FILTER_OPTION_FROM },                         \
 	{ "to", required_argument, NULL, FILTER_OPTION_TO }
 
-/* Those of what is seen while it is recorded: -p and --container belong to its rules. */
+/* The same for live views, without -p and --container, which are rules there. */
 #define FILTERS_LIVE_LONG                                                                \
 	{ "kind", required_argument, NULL, FILTER_OPTION_KIND },                         \
 	{ "program", required_argument, NULL, FILTER_OPTION_PROGRAM },                   \
@@ -60,24 +60,25 @@ enum {
 
 enum filters_of {
 	FILTERS_VIEWS,
-	FILTERS_REQUESTS, /* they are written again: nothing can be hidden */
+	FILTERS_REQUESTS, /* requests are written again: nothing can be hidden */
 	FILTERS_LIVE,
 };
 
-/* Print their lines of a help, whose texts begin in column @indent. */
+/* Print the help of these options. Its texts begin in column @indent. */
 void filters_help(FILE *f, int indent, enum filters_of of);
-/* Is @c, which getopt_long() returned, one of them? */
+/* Is @c, which getopt_long() returned, one of these options? */
 bool filters_has(int c);
-/* Parse one. filter_clear() must follow in every case. Returns 0, or an exit status after a
- * message. */
+/* Parse one option. filter_clear() must follow in every case. Returns 0, or an exit
+ * status after a message. */
 int filters_take(const char *command, int c, const char *arg, struct filter *f);
 
-/* Refuse what cannot be asked for where requests are written again. Returns 0, or STATUS_USAGE after
- * a message. */
+/* Refuse filters that are impossible where requests are written again. Returns 0, or
+ * STATUS_USAGE after a message. */
 int filters_for_requests(const char *command, const struct filter *f);
-/* @f, or NULL where it lets everything pass. */
+/* @f, or NULL if it passes everything. */
 const struct filter *filters_any(const struct filter *f);
-/* Let @request choose what a view chooses by itself. Returns the rest, which borrows of @f. */
+/* Move the parts that a view applies itself to @request. Returns the rest, which borrows
+ * from @f. */
 struct filter filters_for_view(const struct filter *f, struct view_request *request);
 
 #endif

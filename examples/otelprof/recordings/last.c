@@ -19,14 +19,14 @@
 
 enum {
 	KEPT_MAX = 10,
-	NAMES_MAX = 4096, /* files that are looked at; a folder of more is not ours */
+	NAMES_MAX = 4096, /* files that are read; a folder with more is not ours */
 	STEP_BYTES = 1 << 16,
 	STAMP_BYTES = 64,
 };
 #define KEPT_BYTES_MAX (UINT64_C(200) << 20)
 #define ENDING	       ".otlp"
 
-/* The home of the caller; under sudo that of the user behind it. */
+/* The home of the caller, or under sudo of the user who called sudo. */
 static const char *home_of_caller(void)
 {
 	const char *uid = getenv("SUDO_UID");
@@ -40,7 +40,7 @@ static const char *home_of_caller(void)
 	return pw ? pw->pw_dir : NULL;
 }
 
-/* The folder, on the heap; NULL: there is no home. With @make it is made. */
+/* The folder, on the heap. NULL: there is no home. @make: create it. */
 static char *folder_of(const char *home, bool make)
 {
 	const char *state = getenv("SUDO_UID") ? NULL : getenv("XDG_STATE_HOME");
@@ -68,7 +68,7 @@ static char *folder_of(const char *home, bool make)
 	return path;
 }
 
-/* Is the folder the caller's alone? */
+/* Does the folder belong to the caller, and to nobody else? */
 static bool is_private(const char *path, uid_t owner)
 {
 	struct stat st;
@@ -88,7 +88,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)b, *(char *const *)a);
 }
 
-/* The recordings of a folder, the newest first: their names begin with their time. */
+/* List the recordings of a folder, newest first. Their names begin with their time. */
 static void list(const char *folder, struct names *ret)
 {
 	DIR *d = opendir(folder);
@@ -117,7 +117,7 @@ static void names_clear(struct names *n)
 		free(n->of[--n->len]);
 }
 
-/* Remove the oldest ones, and leave the newest, whatever its size. */
+/* Remove the oldest recordings. The newest stays, whatever its size. */
 static void prune(const char *folder)
 {
 	struct names *n = calloc(1, sizeof(*n));
@@ -163,7 +163,7 @@ static int copy(void *data, int to)
 	return n < 0 ? STATUS_FAILED : 0;
 }
 
-/* In a child, as the caller. */
+/* Runs in a child process, with the rights of the caller. */
 static int keep_as_caller(int fd)
 {
 	struct timespec now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof report: prints where the time of a recording went. */
+/* otelprof report: prints where a recording's time went. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,15 +71,15 @@ static int help(FILE *f)
 struct options_of_report {
 	struct view_request request;
 	struct filter filter;
-	struct filter rest; /* of it, without what a view chooses by itself */
+	struct filter rest; /* the filter without the parts that a view applies itself */
 	const struct op_form *form;
 	bool tree_only;
 	bool by_given;
-	bool text; /* something is asked for that a screen has not */
+	bool text; /* an option is set that a screen does not have */
 	bool tui;
 	bool no_tui;
 	bool source;
-	const char *source_of; /* NULL: where own code is hottest */
+	const char *source_of; /* NULL: the file with the hottest line of own code */
 	struct recording_request read;
 	long long lines;
 	double min_percent;
@@ -160,7 +160,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "source", optional_argument, NULL, OPTION_SOURCE },
 		{ "tui", no_argument, NULL, OPTION_TUI },
 		{ "no-tui", no_argument, NULL, OPTION_NO_TUI },
-		{ "stdio", no_argument, NULL, OPTION_NO_TUI }, /* of perf */
+		{ "stdio", no_argument, NULL, OPTION_NO_TUI }, /* perf's name */
 		{ "rows", required_argument, NULL, 'n' },
 		{ "lines", required_argument, NULL, 'n' },
 		{ "min", required_argument, NULL, OPTION_MIN },
@@ -216,7 +216,7 @@ static int show(const struct options_of_report *o, const struct view *v,
 	return end_output();
 }
 
-/* Is it for a terminal, and is nothing asked for that a screen has not? */
+/* Is the output a terminal, and is no option set that a screen does not have? */
 static bool wants_screen(const struct options_of_report *o)
 {
 	const char *term = getenv("TERM");
@@ -227,7 +227,7 @@ static bool wants_screen(const struct options_of_report *o)
 			  term && strcmp(term, "dumb") != 0);
 }
 
-/* On a whole screen, or else as text. */
+/* Show @v on a whole screen, or else as text. */
 static int show_or_browse(const struct options_of_report *o, struct view *v,
 			  char *const *files, size_t len)
 {
@@ -237,7 +237,7 @@ static int show_or_browse(const struct options_of_report *o, struct view *v,
 	if (!wants_screen(o))
 		return show(o, v, files, len);
 	signals_catch();
-	view_clear(v); /* the screen has views of its own */
+	view_clear(v); /* the screen makes its own views */
 	r = browse(c, &o->request,
 		   len == 1 ? recording_title(files[0]) : "several recordings");
 	if (r == -ENOTSUP && o->tui)
@@ -248,7 +248,7 @@ static int show_or_browse(const struct options_of_report *o, struct view *v,
 	return r ? r : show(o, v, files, len);
 }
 
-/* Read the files and show what is asked for. */
+/* Read the files and print the report. */
 static int report_of(struct options_of_report *o, char *const *files, size_t len)
 {
 	struct recording rec = { 0 };

@@ -5,8 +5,8 @@
 
 #include "recording/tree/view.h"
 
-/* Print the source of @named, a file or a function; NULL: the file with the hottest line of own code.
- * Returns 0, or STATUS_FAILED after a message. */
+/* Print the source of @named, a file or a function. NULL: the file with the hottest line
+ * of own code. Returns 0, or STATUS_FAILED after a message. */
 int source_show(const struct view *v, const char *named, double min_percent);
 
 #endif

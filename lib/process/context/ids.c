@@ -12,7 +12,7 @@ static int digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* @bytes bytes of hex, all of the label's value. */
+/* The label's whole value must be @bytes bytes in hex. */
 static bool parse(const struct op_context_label *label, uint8_t *ret, size_t bytes)
 {
 	size_t i;

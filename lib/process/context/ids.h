@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ids of a trace and a span, where labels carry them: trace_id and span_id, in hex. */
+/* Trace ids and span ids from labels: trace_id and span_id, in hex. */
 #ifndef OP_PROCESS_CONTEXT_IDS_H
 #define OP_PROCESS_CONTEXT_IDS_H
 
@@ -7,11 +7,11 @@
 
 #include "process/context/labels.h"
 
-/* Does @labels have both? Fills @ret, and leaves labels.len without them. */
+/* Does @labels have both ids? If so, move them to @ret and remove them from @labels. */
 bool op_context_ids_of_labels(struct op_context_labels *labels,
 			      struct op_thread_context *ret);
 
-/* Are both ids there? None, or one alone, is no link. */
+/* Does @context have both ids? One alone is no link. */
 bool op_context_has_ids(const struct op_thread_context *context);
 
 #endif

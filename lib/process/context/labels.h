@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The labels of an OP_RECORD_LABELS. A process wrote them: every length is looked at. */
+/* Reads the labels of an OP_RECORD_LABELS. A process wrote them, so every length is
+ * checked. */
 #ifndef OP_PROCESS_CONTEXT_LABELS_H
 #define OP_PROCESS_CONTEXT_LABELS_H
 
@@ -11,7 +12,7 @@
 
 struct op_schema;
 
-/* Not NUL-terminated; a part of the record, or of the schema. */
+/* Pointers into the record or the schema, not NUL-terminated. */
 struct op_context_label {
 	const char *key;
 	const char *value;
@@ -22,14 +23,14 @@ struct op_context_label {
 struct op_context_labels {
 	struct op_context_label label[OP_LABELS_MAX];
 	uint32_t len;
-	uint32_t cut;	  /* there were so many more */
-	bool unknown_key; /* @schema does not name all: it may have grown since */
+	uint32_t cut;	  /* labels past the limit */
+	bool unknown_key; /* a key has no name in @schema, which may have grown since */
 };
 
 /*
- * Read @len bytes of enum op_context_form @form; of OP_CONTEXT_OTEL keys are named by @schema,
- * which may be NULL. Of one key given twice the last value stands, in OP_CONTEXT_CUSTOM the
- * first. What is damaged ends them.
+ * Read @len bytes in the form @form (enum op_context_form). In OP_CONTEXT_OTEL @schema
+ * names the keys. It may be NULL. If a key occurs twice the last value counts, in
+ * OP_CONTEXT_CUSTOM the first. Reading stops at the first damage.
  */
 void op_context_labels_parse(uint32_t form, const void *bytes, size_t len,
 			     const struct op_schema *schema,

@@ -14,13 +14,13 @@ enum {
 	ANY_STRING = 1,
 	ANY_ARRAY = 5,
 	ARRAY_VALUES = 1,
-	KEY_BYTES = 64, /* longer ones are none of these */
+	KEY_BYTES = 64, /* no known key is longer */
 };
 
 static const char VERSION_KEY[] = "threadlocal.schema_version";
 static const char NAMES_KEY[] = "threadlocal.attribute_key_map";
 
-/* One attribute: its key may stand behind its value. */
+/* One attribute. Its key may come after its value. */
 struct pair {
 	char key[KEY_BYTES + 1];
 	char text[KEY_BYTES + 1];
@@ -29,7 +29,8 @@ struct pair {
 
 typedef bool (*field_fn)(pb_istream_t *s, uint32_t number, void *ctx);
 
-/* Call @fn for each field of bytes; others are skipped. No nesting is followed. */
+/* Call @fn for each field of type bytes, and skip the others. Nested messages are not
+ * entered. */
 static bool each_field(pb_istream_t *s, field_fn fn, void *ctx)
 {
 	while (s->bytes_left) {
@@ -52,7 +53,8 @@ static bool each_field(pb_istream_t *s, field_fn fn, void *ctx)
 	return true;
 }
 
-/* A text of at most @max bytes, and a NUL; "" where it is longer or has one. */
+/* Read a text of at most @max bytes and add a NUL. "" if it is longer or contains a
+ * NUL. */
 static bool read_text(pb_istream_t *s, char *ret, size_t max)
 {
 	size_t len = s->bytes_left;
@@ -75,7 +77,7 @@ static bool take_name(pb_istream_t *s, uint32_t number, void *ctx)
 	return number != ANY_STRING || read_text(s, name, OP_SCHEMA_NAME_MAX);
 }
 
-/* One of the names; its number is its place in the list, so one that is not taken is "". */
+/* Add one name. Its number is its index in the list, so a refused name becomes "". */
 static bool take_element(pb_istream_t *s, uint32_t number, void *ctx)
 {
 	struct op_schema *list = ctx;
@@ -92,7 +94,7 @@ static bool take_element(pb_istream_t *s, uint32_t number, void *ctx)
 	if (list->text.len + strlen(name) + 1 > OP_SCHEMA_BYTES_MAX)
 		name[0] = 0;
 	list->cut += !name[0];
-	/* at the limit all that follow share the last NUL */
+	/* past the limit all names share the last NUL */
 	if (list->text.len + 1 > OP_SCHEMA_BYTES_MAX) {
 		list->key[list->keys_len++] = OP_SCHEMA_BYTES_MAX - 1;
 		return true;
@@ -120,8 +122,8 @@ static bool take_part(pb_istream_t *s, uint32_t number, void *ctx)
 	return number != PAIR_VALUE || each_field(s, take_value, pair);
 }
 
-/* One record by three names: of writers before the OTEP was accepted, of its text from then on, and
- * the one that documents of a writer announce (Java's profiler). */
+/* Three names of one form: before the OTEP was accepted, in its text, and in the
+ * documents of a writer (Java's profiler). */
 static enum op_schema_form form_of(const char *version)
 {
 	static const char *const record[] = { "tlsdesc_v1_dev", "tls_v1", "tlsdesc_v1" };
@@ -159,7 +161,7 @@ int op_schema_parse(const void *bytes, size_t len, struct op_schema *ret)
 	int r = each_field(&s, take_attribute, ret) ? 0 : -EBADMSG;
 
 	if (ret->text.failed) {
-		ret->keys_len = 0; /* places in a text that is cut */
+		ret->keys_len = 0; /* they are offsets into a text that was cut */
 		r = -ENOMEM;
 	}
 	return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process context (process/resource/process_context.h) says of the contexts of threads: in which form
- * they are, and what the numbers of their attributes mean (OTEP 4947). A process wrote it.
+ * The part of a process context (process/resource/process_context.h) that describes the
+ * contexts of threads: their form, and the names of their numbered attributes (OTEP
+ * 4947). The process wrote it.
  */
 #ifndef OP_PROCESS_CONTEXT_SCHEMA_H
 #define OP_PROCESS_CONTEXT_SCHEMA_H
@@ -26,17 +27,17 @@ enum op_schema_form {
 struct op_schema {
 	enum op_schema_form form;
 	uint32_t keys_len;
-	uint32_t cut;			  /* names past a limit: they are "" */
-	uint16_t key[OP_SCHEMA_KEYS_MAX]; /* place in text */
+	uint32_t cut;			  /* names past a limit, which are "" */
+	uint16_t key[OP_SCHEMA_KEYS_MAX]; /* offset in text */
 	struct op_strbuf text;
 };
 
 void op_schema_deinit(struct op_schema *s);
-/* Of one from malloc(). Takes NULL; returns NULL. */
+/* Free a schema from malloc(). Takes NULL, returns NULL. */
 struct op_schema *op_schema_free(struct op_schema *s);
 
-/* Read a ProcessContext message into @ret, which is all zero. 0, or -EBADMSG where it is damaged;
- * what came before the damage is taken then. */
+/* Read a ProcessContext message into @ret, which is all zero. Returns 0, or -EBADMSG if
+ * it is damaged. @ret then has what came before the damage. */
 int op_schema_parse(const void *bytes, size_t len, struct op_schema *ret);
 
 /* The name of attribute @key, or NULL. */

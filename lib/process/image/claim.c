@@ -9,7 +9,7 @@
 #include "process/image/executable.h"
 #include "process/target/open.h"
 
-/* File systems set times by the ticks of the clock, which are at most that long. */
+/* The longest tick of the clock by which file systems set times. */
 static const uint64_t TICK_NS = UINT64_C(10000000);
 
 struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_key *key,
@@ -22,8 +22,8 @@ struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_
 	};
 }
 
-/* Does the kernel name the file by another device than the file's own? Then its number may be
- * that of another file, too (btrfs, layers of overlayfs). */
+/* Is the device in mappings another than the file's own? Then another file may have the
+ * same device and inode there (btrfs, layers of overlayfs). */
 static bool is_ambiguous(const struct op_executable *e)
 {
 	return e->stamp.dev != gnu_dev_makedev(e->key.dev_major, e->key.dev_minor);
@@ -38,26 +38,27 @@ bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *c
 	       claim->mapped_ns < e->same_since_ns || claim->mapped_ns > e->same_until_ns;
 }
 
-/* The file had @stamp before x->now_ns. */
+/* The content had its stamp until x->now_ns. */
 static void note_same(const struct op_executables *x, struct op_executable *e)
 {
 	uint64_t since_ns = (uint64_t)e->stamp.ctime_ns - (uint64_t)x->realtime_offset_ns;
 	int64_t written_ns;
 
-	/* Who serves a file tells any time. */
+	/* a program that serves a file can report any time */
 	e->same_since_ns = e->stamp.served	   ? UINT64_MAX
 			   : (int64_t)since_ns < 0 ? 0
 						   : since_ns;
 	e->same_until_ns = OP_MAX(e->same_until_ns, x->now_ns - 1);
-	/* ctime changes when a name goes, too; mtime may be that of another file */
+	/* ctime also changes when a name is removed; mtime may be copied from another
+	 * file */
 	written_ns = OP_MIN(e->stamp.ctime_ns, e->stamp.mtime_ns) - x->realtime_offset_ns;
 	e->written_ns = e->stamp.served || written_ns < 0 ? 0 : (uint64_t)written_ns;
 }
 
 /*
- * The mapping of @place now has a file with the stamp of @e. Returns false if that file's attributes
- * were changed after it was mapped, and an event waits by which another file has taken its place and
- * its number.
+ * The mapping of @place now has a file with the stamp of @e. Returns false if that file's
+ * attributes changed after it was mapped, and a waiting event may have mapped another
+ * file of that number there.
  */
 static bool note_mapped(const struct op_executables *x, struct op_executable *e,
 			const struct op_executable_place *place)
@@ -74,8 +75,8 @@ static bool note_mapped(const struct op_executables *x, struct op_executable *e,
 	return true;
 }
 
-/* What is mapped there now? Where the mapping is gone or may not be looked at, what its path has,
- * if that is a file of the same number. */
+/* Stat what is mapped there now. If the mapping is gone or cannot be read, stat its path,
+ * if that leads to a file of the same number. */
 static int look(struct op_executables *x, const struct op_executable *e,
 		const struct op_executable_place *place, struct op_opened *ret)
 {
@@ -89,7 +90,7 @@ static int look(struct op_executables *x, const struct op_executable *e,
 	if (r < 0)
 		return r;
 	op_closep(&ret->fd);
-	/* another process may have the number of one that is gone */
+	/* after the process is gone, another may have its pid */
 	ret->mapped = ret->mapped && !place->gone;
 	ret->mount = e->stamp.mount;
 	return 0;
@@ -106,7 +107,7 @@ static int compare(struct op_executables *x, struct op_executable *e,
 	if (r < 0)
 		return r;
 	if ((uint32_t)opened.inode != (uint32_t)e->key.inode)
-		return -ESTALE; /* the mapping is gone, and another one is there */
+		return -ESTALE; /* another mapping is there now */
 	*ret = op_file_stamp_of(&opened);
 	ret->served = e->stamp.served;
 	if (!op_file_stamp_same(&e->stamp, ret))
@@ -153,13 +154,13 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	const struct op_claim *claim = place->claim;
 	struct op_executable as = *e;
 
-	as.state = OP_EXECUTABLE_FOREIGN; /* something is known of it */
+	as.state = OP_EXECUTABLE_FOREIGN; /* not new: its content is known */
 	as.stamp = op_file_stamp_of(o);
 	as.same_until_ns = 0;
 	note_same(x, &as);
 	if (o->mapped && !note_mapped(x, &as, place))
 		return -ESRCH;
-	/* A path may lead to another file by now. */
+	/* a path may lead to another file */
 	if (!o->mapped && claim && !claim->compared &&
 	    (claim->other_path || (is_ambiguous(&as) && !claim->numbered) ||
 	     claim->mapped_ns < as.same_since_ns))

@@ -15,7 +15,7 @@
 #include "process/target/open.h"
 #include "process/target/target.h"
 
-/* The hash is keyed, since a program that serves files (FUSE) chooses their inode
+/* The hash is keyed, because a program that serves files (FUSE) chooses their inode
  * numbers. */
 static size_t bucket_of(const struct op_executables *x, const struct op_file_key *key)
 {
@@ -24,7 +24,7 @@ static size_t bucket_of(const struct op_executables *x, const struct op_file_key
 	return op_hash_u64(op_hash_u64(dev) ^ key->inode) % OP_EXECUTABLE_BUCKETS;
 }
 
-/* May they be one file? */
+/* May @a and @b be the same file? */
 static bool key_fits(const struct op_file_key *a, const struct op_file_key *b)
 {
 	return a->inode == b->inode && a->dev_major == b->dev_major &&
@@ -67,8 +67,8 @@ static size_t path_len(const char *path)
 	return len > tail && strcmp(path + len - tail, DELETED) == 0 ? len - tail : len;
 }
 
-/* May they be one file under one name? If a file has two hard links, each name is a
- * module: programs run under both. */
+/* May @e be the file of @key and @path? Each hard link of a file is a module of its own,
+ * because programs run under both names. */
 static bool may_be(const struct op_executable *e, const struct op_file_key *key,
 		   const char *path)
 {
@@ -137,9 +137,9 @@ static uint64_t memory_device(void)
 }
 
 /*
- * Is it the kernel's shared memory? There is no file to open then, and it has code only if
- * the process wrote it there. The path alone says nothing: each process has files where it
- * likes in its own root.
+ * Is @e shared memory of the kernel? Then there is no file to open, and only the process
+ * can have written code to it. The path alone proves nothing, because a process can put
+ * any file at any path in its own root.
  */
 static bool is_shared_memory(const struct op_executables *x,
 			     const struct op_executable *e, const char *path)
@@ -170,7 +170,7 @@ static void revive(struct op_executables *x, struct op_executable *e)
 	if (!e->refs) {
 		TAILQ_REMOVE(&x->idle, e, idle);
 		x->idle_len--;
-		/* whoever looks into new files has let go of it */
+		/* no queue of new files has it any longer */
 		e->noted = 0;
 		e->news_failed = 0;
 	}

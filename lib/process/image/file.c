@@ -20,7 +20,7 @@ static bool is_deleted(const struct op_image *image)
 {
 	struct stat st;
 
-	/* A copy in memory has no link, and occupies no file system. */
+	/* a copy in memory has no link, and holds no file system */
 	if (image->copy || image->made)
 		return false;
 	return fstat(op_elf_fd(image->elf), &st) < 0 || st.st_nlink == 0;
@@ -36,8 +36,8 @@ void op_image_drop_symbols(struct op_images *x, struct op_image *image)
 
 void op_image_close_file(struct op_images *x, struct op_image *image)
 {
-	/* Names of a separate debug file are read from that file, which is found again
-	 * when the names are loaded again. */
+	/* names of a separate debug file are read from that file, which is found again
+	 * when they are loaded again */
 	if (image->symbols.loaded && op_symbols_hold_file(image->symbols.loaded))
 		op_image_drop_symbols(x, image);
 	image->opener = NULL;
@@ -71,7 +71,7 @@ static void limit_copies(struct op_images *x)
 	}
 }
 
-/* Add the opened file at the end of the list, whose first entries are closed to keep the
+/* Add the opened file at the end of the list. The first entries are closed to keep the
  * limits. */
 static void add_open(struct op_images *x, struct op_image *image, bool copy)
 {
@@ -95,8 +95,8 @@ void op_image_take_file(struct op_images *x, struct op_image *image, struct op_e
 		return;
 	}
 	if (image->elf) {
-		/* The contents are equal. The first ELF object is kept, since the names
-		 * point into it. */
+		/* the contents are equal, and names point into the first ELF object: keep
+		 * that one */
 		op_elf_resume(image->elf, op_elf_take_fd(elf));
 		(void)op_elf_free(elf);
 	} else {
@@ -117,8 +117,7 @@ void op_image_take_fd(struct op_images *x, struct op_image *image, int fd, bool 
 
 void op_image_opener_ends(struct op_images *x, struct op_image *image, const void *opener)
 {
-	/* The debug file may be from the root of this process and not from that of the
-	 * opener. */
+	/* the debug file may be from this process's root, not from the opener's */
 	if (image->opener == opener ||
 	    (image->symbols.loaded && op_symbols_hold_file(image->symbols.loaded)))
 		op_image_close_file(x, image);

@@ -6,8 +6,8 @@
  *   - if it is deleted: until op_images_check_files() runs,
  *   - and for OP_IMAGES_OPEN_MAX images at a time, of which OP_IMAGES_COPIES_MAX may be
  *     copies in memory of files that a program serves.
- * The image of a closed file is suspended: headers, table and names stay, and what needs the
- * file opens it again through a process that maps it.
+ * The image of a closed file is suspended: headers, table and names stay. A caller that
+ * needs the file opens it again through a process that maps it.
  */
 #ifndef OP_PROCESS_IMAGE_FILE_H
 #define OP_PROCESS_IMAGE_FILE_H
@@ -18,29 +18,29 @@
 #include "process/image/image.h"
 
 enum {
-	OP_IMAGES_OPEN_MAX = 64, /* descriptors; more are closed, the oldest first */
+	OP_IMAGES_OPEN_MAX = 64, /* descriptors; past that the oldest are closed */
 	/* of these; each has at most OP_SERVED_FILE_MAX bytes */
 	OP_IMAGES_COPIES_MAX = 4,
 };
 
 /* Can the file be read? */
 bool op_image_has_file(const struct op_image *image);
-/* Set the image's file to @elf. @copy: it is a copy in memory. Takes @elf. */
+/* Set the image's file to @elf, which is taken. @copy: it is a copy in memory. */
 void op_image_take_file(struct op_images *x, struct op_image *image, struct op_elf *elf,
 			bool copy);
-/* The same for @fd, which is the file that was closed before. Takes @fd. */
+/* Reopen the image's closed file as @fd, which is taken. */
 void op_image_take_fd(struct op_images *x, struct op_image *image, int fd, bool copy);
 /* Forget the names. */
 void op_image_drop_symbols(struct op_images *x, struct op_image *image);
 /* Close the file and its debug file. */
 void op_image_close_file(struct op_images *x, struct op_image *image);
-/* The same, for an image that is being freed. */
+/* Close both of an image that is being freed. */
 void op_image_drop_file(struct op_images *x, struct op_image *image);
-/* @opener is no longer mapped: close the file if it was opened through it. */
+/* Executable @opener is no longer mapped: close the file if it was opened through it. */
 void op_image_opener_ends(struct op_images *x, struct op_image *image,
 			  const void *opener);
-/* Close deleted files. This is cheap: all files are checked only every two seconds, or
- * after a deleted one was opened. */
+/* Close deleted files. Cheap: all files are checked only every two seconds, or after a
+ * deleted one was opened. */
 void op_images_check_files(struct op_images *x, uint64_t now_ns);
 
 #endif

@@ -13,17 +13,17 @@
 #include "process/target/open.h"
 
 enum {
-	COMPARED_MAX = 2, /* images that one new file is compared with byte by byte */
+	COMPARED_MAX = 2, /* images with which a new file is compared byte by byte */
 	COMPARED_PIECE = 64 << 10,
 	/*
-	 * Names are dropped when they were not used for this many times the CPU time that
-	 * loading them took: so at most a thousandth of a CPU goes into loading those of
-	 * one file again and again.
+	 * Names are dropped when they were unused for this many times the CPU time that
+	 * loading them took. So loading those of one file again and again takes at most a
+	 * thousandth of a CPU.
 	 */
 	SYMBOLS_REST_FACTOR = 1000,
 };
 
-/* Names for which there was no room are tried again after this time. */
+/* Names that did not fit into memory are tried again after this time. */
 static const uint64_t SYMBOLS_RETRY_NS = UINT64_C(1000000000);
 /* Unused names are not dropped before this age. */
 static const uint64_t SYMBOLS_REST_NS = UINT64_C(10000000000);
@@ -71,7 +71,7 @@ static void take_mark(struct op_image *image, struct op_elf *elf)
 		}
 }
 
-/* Find the runtime that the file is part of; at most one. */
+/* Find the runtime that the file belongs to. There is at most one. */
 static void probe(struct op_images *x, struct op_image *image, const char *path)
 {
 	size_t len;
@@ -104,8 +104,8 @@ static void probe_other(struct op_images *x, struct op_image *image, int fd,
 	}
 }
 
-/* Are they the same file, seen through two mounts? Only the kernel sets a ctime, so equal
- * stamps cannot be forged. */
+/* Are @a and @b the same file, seen through two mounts? Only the kernel sets a ctime, so
+ * equal stamps cannot be forged. */
 static bool same_stamp(const struct op_file_stamp *a, const struct op_file_stamp *b)
 {
 	return a->inode && !a->served && !b->served && a->inode == b->inode &&
@@ -120,13 +120,12 @@ static bool same_owner(const struct op_file_stamp *a, const struct op_file_stamp
 
 bool op_image_may_read(const struct op_image *image, const struct op_file_stamp *stamp)
 {
-	/* The image of a served file has no other file. */
+	/* a served file shares no image with others */
 	return same_stamp(&image->stamp, stamp) || same_owner(&image->stamp, stamp) ||
 	       (image->stamp.served && stamp->served && image->stamp.dev == stamp->dev);
 }
 
-/* The files are compared byte by byte, since the author of a file can forge any hash of
- * it. */
+/* Compare the files byte by byte, because a file's author can forge any hash of it. */
 static bool same_content(struct op_elf *a, struct op_elf *b)
 {
 	uint64_t size = op_elf_size(a);
@@ -170,8 +169,7 @@ static struct op_image *find(const struct op_images *x, uint64_t key,
 			continue;
 		if (same_stamp(&image->stamp, stamp))
 			return image;
-		/* Comparisons are limited, since there may be many files with forged
-		 * ids. */
+		/* comparisons are limited, because many files may have forged ids */
 		if (same_owner(&image->stamp, stamp) && op_image_has_file(image) &&
 		    compared++ < COMPARED_MAX && same_content(image->elf, elf))
 			return image;
@@ -179,7 +177,7 @@ static struct op_image *find(const struct op_images *x, uint64_t key,
 	return NULL;
 }
 
-/* Make it the first image of its key. */
+/* Make @image the first of its key. */
 static int link_image(struct op_images *x, struct op_image *image)
 {
 	image->same_key = first_of(x, image->key);
@@ -215,7 +213,7 @@ static void image_free(struct op_images *x, struct op_image *image)
 	free(image);
 }
 
-/* What a file's module is called. */
+/* The name of a file's module. */
 static const char *file_of(const char *path)
 {
 	const char *name = op_base_name(path);
@@ -353,8 +351,8 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 	uint64_t most = 0;
 	size_t i;
 
-	/* Two segments may share a page of the file: take the one with more bytes in the
-	 * range. */
+	/* two segments may share a page of the file: take the one with more bytes in the
+	 * range */
 	for (i = 0; i < image->segments_len; i++) {
 		uint64_t common = overlap(offset, len, image->segments[i].offset,
 					  image->segments[i].filesz);
@@ -367,8 +365,7 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 	return best;
 }
 
-/* Drop names, those of the least recently used images first, until @need more bytes
- * fit. */
+/* Drop names, of the least recently used images first, until @need more bytes fit. */
 static void make_room(struct op_images *x, uint64_t need, const struct op_image *keep)
 {
 	struct op_image *image;
@@ -383,8 +380,8 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 	}
 }
 
-/* The owner of a debug file decides about the names in it. So only one that belongs to
- * the owner of the executable is used. */
+/* The owner of a debug file can write any names into it. So it must belong to the owner
+ * of the executable. */
 struct debug_place {
 	struct op_target *target;
 	uint32_t pid;
@@ -478,7 +475,7 @@ void op_images_init(struct op_images *x)
 	TAILQ_INIT(&x->lru);
 	TAILQ_INIT(&x->open);
 	x->seed = op_hash_seed();
-	x->window = 2; /* images begin in it: used_window + 1 does not reach it soon */
+	x->window = 2; /* images begin with used_window 2, so none looks unused at once */
 }
 
 void op_images_deinit(struct op_images *x)

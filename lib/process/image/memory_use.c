@@ -4,9 +4,9 @@
 #include "process/image/file.h"
 
 enum {
-	/* of an image: its struct, and the headers of its file that are kept */
+	/* of an image: its struct, and its file's headers */
 	IMAGE_BYTES = sizeof(struct op_image) + 2048,
-	/* of one whose file is open: what was read of it last */
+	/* of an open file: the buffer of its last reading */
 	OPEN_BYTES = 8192,
 };
 

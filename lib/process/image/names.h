@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions and lines that were found for addresses of one image. They are kept over
- * windows, with their numbers in the open window. Past OP_NAMES_PLACES_MAX or
+ * Functions and lines that were found for addresses of one image. They stay from window
+ * to window, with their numbers in the open window. Past OP_NAMES_PLACES_MAX or
  * OP_NAMES_TEXT_MAX all are forgotten.
  */
 #ifndef OP_PROCESS_IMAGE_NAMES_H
@@ -32,7 +32,7 @@ struct op_name {
 	uint32_t number;     /* number in the window's table of functions */
 };
 
-/* A function that is inlined at an address; its line there. */
+/* A function that is inlined at an address, and its line there. */
 struct op_place_line {
 	uint32_t name; /* of names */
 	uint32_t line;
@@ -43,11 +43,11 @@ struct op_place {
 	/* index in names, or OP_NAME_NONE: the function that the code belongs to */
 	uint32_t name;
 	uint32_t line;
-	uint32_t inlined; /* index of the first in lines; the innermost is first */
+	uint32_t inlined; /* index of the first in lines, innermost first */
 	uint32_t inlined_len;
 	uint32_t epoch;	   /* the window's epoch in which `location` is valid */
 	uint32_t location; /* number in the window */
-	bool switches;	   /* no unwind data holds there: op_heights_switch() */
+	bool switches;	   /* no unwind data is valid there: op_heights_switch() */
 };
 
 struct op_names {
@@ -64,7 +64,7 @@ struct op_names {
 bool op_names_are_full(const struct op_names *n);
 /* Returns the place of an address, or NULL. */
 struct op_place *op_names_get(struct op_names *n, uint64_t vaddr);
-/* Add a place; returns NULL without memory. Pointers to places and names become
+/* Add a place. Returns NULL without memory. Pointers to places and names become
  * invalid. */
 struct op_place *op_names_add(struct op_names *n, uint64_t vaddr);
 /* Copy @text into the names' text. Returns its offset, or SIZE_MAX without memory. */

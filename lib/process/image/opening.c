@@ -14,15 +14,15 @@
 #include "process/target/target.h"
 
 static const uint64_t OPEN_RETRY_NS = UINT64_C(1000000000);
-/* The pause after a failure that says nothing about the file. */
+/* The pause after a failure that does not depend on the file. */
 static const uint64_t OPEN_BUSY_NS = UINT64_C(20000000);
 
 enum {
 	OPEN_RETRY_SHIFT_MAX = 6, /* retries after 1 s, 2 s, ... 64 s */
 };
 
-/* Is it still the content, of a file that is mapped all the time? The ctime changes with a
- * rename or an unlink, too. */
+/* Does a file that stayed mapped still have the content of @e? The ctime alone also
+ * changes with a rename or an unlink. */
 static bool is_unchanged(const struct op_executable *e, const struct op_file_stamp *now)
 {
 	return e->stamp.dev == now->dev && e->stamp.inode == now->inode &&
@@ -42,7 +42,7 @@ static bool is_foreign(int error)
 	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
 }
 
-/* Is the cause of @error this program or the process, and not the file? */
+/* Is the cause of @error the library or the process, and not the file? */
 static bool is_of_others(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -ENOMEM ||
@@ -54,13 +54,12 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 	bool foreign = is_foreign(error);
 
 	if (is_of_others(error)) {
-		/* One that is set aside is refused by itself. */
+		/* a process that stalled is skipped anyway */
 		if (error != -ETIMEDOUT)
 			e->retry_ns = x->now_ns + OPEN_BUSY_NS;
 		return;
 	}
-	/* An image that may be published already stays, even if the file has changed
-	 * since. */
+	/* an image that may be published stays, even if the file has changed since */
 	if (foreign && !e->image) {
 		op_executable_forget_image(x, e);
 		e->state = OP_EXECUTABLE_FOREIGN;
@@ -101,7 +100,7 @@ static void take_other(struct op_executables *x, struct op_executable *e, int fd
 	e->state = OP_EXECUTABLE_FOREIGN;
 }
 
-/* Put an ELF file that a runtime makes of *@fd into its place. */
+/* Replace *@fd by an ELF file that a runtime makes from it. */
 static int make_elf(const struct op_executables *x, int *fd)
 {
 	int made;
@@ -124,7 +123,7 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	int r;
 
 	if (e->image && !is_unchanged(e, stamp))
-		return -ESTALE; /* the file was written to while it is mapped */
+		return -ESTALE; /* the file was written while it was mapped */
 	if (e->image) {
 		if (!op_image_may_read(e->image, stamp))
 			return -ESTALE;
@@ -170,7 +169,7 @@ static int open_vdso(struct op_executables *x, struct op_executable *e)
 	return r;
 }
 
-/* Tell the host, once for each content. */
+/* Report each content once to the host program. */
 static void tell(struct op_executables *x, const struct op_executable *e, uint32_t pid)
 {
 	if (!x->events.executable || e->image->reported)
@@ -225,8 +224,7 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 	if (x->now_ns < e->retry_ns)
 		return -EAGAIN;
 	r = open_anew(x, e, place);
-	/* The image exists and stays: the file may be opened through another process
-	 * later. */
+	/* the image stays: later the file may be opened through another process */
 	if ((r == -ENOENT || r == -ESRCH) && e->image)
 		return r;
 	if (r < 0) {

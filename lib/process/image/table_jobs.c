@@ -9,21 +9,22 @@
 
 enum {
 	OWNER_SHARE = 2,
-	/* User memory to make a table, without that for gaps without unwind data. */
+	/* User memory to make a table, besides that for gaps without unwind data. */
 	JOB_BYTES = 1 << 20,
 };
 
 /* A table that could not be made is tried again after this time, which doubles with each
  * failure, at most 5 times. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
-/* A table that nobody has worked on for so long is given up: its process is gone. Time in which
- * CPU time ran out does not count; but where the file is closed, so long is enough, too. */
+/* A table that nobody continued for this time is dropped: its process is gone. Time
+ * without CPU time for jobs does not count. A closed file's table is dropped after the
+ * second time in any case. */
 static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
 static const uint64_t JOB_CLOSED_NS = UINT64_C(30000000000);
 
 void op_image_end_job(struct op_images *x, struct op_image *image)
 {
-	/* early pages have single rules without a job, too */
+	/* early pages use single rules without a job, too */
 	image->job.direct = op_source_direct_free(image->job.direct);
 	if (!image->job.running)
 		return;
@@ -33,7 +34,7 @@ void op_image_end_job(struct op_images *x, struct op_image *image)
 }
 
 /* Do the tables of this file's owner use half of the arena or of the rules? Root is
- * exempt, since its files are the host's. */
+ * exempt, because its files are the host's. */
 static bool owner_is_greedy(const struct op_images *x, const struct op_image *image)
 {
 	const struct op_image *i;
@@ -75,8 +76,8 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 	}
 }
 
-/* Give up the job of a closed file that nobody has asked for the longest: there are only so many
- * at once. Returns false if there is none. */
+/* Drop the job of a closed file that was not asked for the longest time, because the
+ * number of jobs is limited. Returns false if there is none. */
 static bool give_up_oldest(struct op_images *x, uint64_t now_ns)
 {
 	struct op_image *oldest = NULL;
@@ -104,8 +105,8 @@ static struct op_unwind_table_loop loop_of(const struct op_image *image, bool wi
 	return loop;
 }
 
-/* @ends: the caller's work has an end, and a later time. The job of another one is over when this call
- * returns, so there may be one more. */
+/* @ends: the caller's time has an end, and a later call continues. Another caller's job
+ * is complete when this call returns, so it may exceed the limit by one. */
 static int begin_job(struct op_images *x, struct op_image *image, bool with_loop,
 		     bool ends)
 {
@@ -134,7 +135,7 @@ bool op_image_may_work(const struct op_images *x, const struct op_image *image)
 	return image->runtime || op_allowance_has_cpu(x->allowance);
 }
 
-/* Is the job to wait for CPU time? A caller whose work has no end does not wait. */
+/* Must the job wait for CPU time? A caller whose time has no end does not wait. */
 static bool postpone_job(struct op_images *x, struct op_image *image,
 			 const struct op_allowance *allowance)
 {
@@ -145,7 +146,7 @@ static bool postpone_job(struct op_images *x, struct op_image *image,
 	return true;
 }
 
-/* Publish pages of a large file before its table, where making it may take more than one call. */
+/* If the table may take more than one call, publish pages of a large file before it. */
 static void begin_early(struct op_images *x, struct op_image *image, bool with_loop)
 {
 	struct op_unwind_table_loop loop = loop_of(image, with_loop);
@@ -155,7 +156,7 @@ static void begin_early(struct op_images *x, struct op_image *image, bool with_l
 							   x->rules, &image->early) == 0;
 }
 
-/* Begin the job, if that was not done yet, and go on with it; with early pages only if
+/* Begin the job if needed, and continue it. A file with early pages continues only if
  * @go_on. */
 static int do_job(struct op_images *x, struct op_image *image, bool with_loop, bool go_on,
 		  struct op_allowance *allowance)
@@ -177,7 +178,7 @@ static int do_job(struct op_images *x, struct op_image *image, bool with_loop, b
 	return r;
 }
 
-/* The table is complete, or failed with @r: that is so for its early pages, too. */
+/* The table is complete, or failed with @r: end its early pages accordingly. */
 static void end_early(struct op_image *image, int r, uint64_t now_ns)
 {
 	if (!image->early)
@@ -210,13 +211,13 @@ static int make_table(struct op_images *x, struct op_image *image, bool with_loo
 	end_early(image, r, now_ns);
 	op_unwind_rules_reclaim(x->rules, now_ns);
 	if (r < 0) {
-		/* No program has seen the unfinished table: its memory can be reused at
-		 * once. */
+		/* no BPF program has seen the unfinished table: its memory can be reused
+		 * at once */
 		op_arena_reclaim(x->arena, now_ns);
 		image->job.retry_ns =
 			now_ns + (TABLE_RETRY_NS << OP_MIN(image->job.failures, 5u));
-		/* Room may become free at any time, so a lack of it does not lengthen the
-		 * interval. */
+		/* memory may become free at any time, so a lack of it does not lengthen
+		 * the interval */
 		image->job.failures += r != -ENOSPC && r != -EDQUOT;
 		x->tables_failed++;
 		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,

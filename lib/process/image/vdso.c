@@ -37,8 +37,8 @@ int op_vdso_open(struct op_elf **ret)
 
 	if (!v.start)
 		return -ENOENT;
-	/* The maps of this process are in its own /proc, wherever the host's /proc is
-	 * mounted. */
+	/* this process's maps are in its own /proc, wherever the host's /proc is
+	 * mounted */
 	r = op_maps_read("/proc/self/maps", find_vdso, &v);
 	if (r < 0)
 		return r;

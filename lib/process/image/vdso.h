@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vDSO's ELF image. It is the same in every 64-bit process, so it is copied from this
- * one: no other process can present a forged one. */
+/* The vDSO's ELF image. Every 64-bit process has the same one, so it is copied from this
+ * process: no other process can present a forged one. */
 #ifndef OP_PROCESS_IMAGE_VDSO_H
 #define OP_PROCESS_IMAGE_VDSO_H
 

@@ -13,7 +13,7 @@ static void remove_first(struct op_changes *c, size_t n)
 	memmove(c->list.data, c->list.data + n, c->list.len * sizeof(*c->list.data));
 }
 
-/* All that one of the two oldest says holds of the one that they become. */
+/* Join the two oldest changes into one that covers both ranges and times. */
 static void join_oldest(struct op_changes *c)
 {
 	const struct op_change a = c->list.data[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a process mapped something else in place of an earlier mapping, and when. Events
- * and records arrive later than they happen. So the mapping that is known for a frame's
- * address is that of the frame only if nothing else was mapped there between the two.
+ * Where and when a process replaced a mapping by another. Events and records arrive later
+ * than they happen. So the known mapping of a frame's address is the frame's own only if
+ * the mapping did not change between the two times.
  */
 #ifndef OP_PROCESS_MAPPINGS_CHANGES_H
 #define OP_PROCESS_MAPPINGS_CHANGES_H
@@ -30,16 +30,16 @@ struct op_changes {
 	uint32_t number;	       /* counts the mappings' changes of any kind */
 };
 
-/* A change under the number that the mappings have now. What ended before @over_ns is
- * forgotten. */
+/* Add a change to the current number of the mappings. Changes that ended before @over_ns
+ * are forgotten. */
 void op_changes_add(struct op_changes *c, const struct op_change *change,
 		    uint64_t over_ns);
-/* Did @addr change by @time_ns in a way that the mappings of @number did not have yet? */
+/* Did @addr change before @time_ns, and after the mappings of @number? */
 bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t time_ns,
 		       uint64_t addr);
 /* Did @addr change after @time_ns? */
 bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t addr);
-/* @to begins as a copy, whose changes are all of number 1. Without memory it has none. */
+/* Make @to a copy in which all changes have number 1. Without memory it is empty. */
 void op_changes_inherit(struct op_changes *to, const struct op_changes *from);
 void op_changes_clear(struct op_changes *c);
 

@@ -20,7 +20,7 @@ size_t op_program_runtimes_bpf_bytes(const struct op_runtime_ops *ops)
 	return OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8);
 }
 
-/* The instance of @image at @bias; of NULL at 0, the first number that is free. Or NULL. */
+/* The instance of @image at @bias, or NULL. find(r, NULL, 0) is the first free one. */
 static struct op_runtime_instance *find(const struct op_program_runtimes *r,
 					const struct op_image *image, uint64_t bias)
 {

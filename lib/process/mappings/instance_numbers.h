@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of a process's instances of runtimes (process/mappings/runtimes.h): each is
- * for a file at a load bias. That of a file that is no longer mapped is kept until
- * another file needs it.
+ * The numbers of a process's runtime instances (process/mappings/runtimes.h). Each
+ * belongs to a file at a load bias. An unmapped file keeps its number until another file
+ * needs it.
  */
 #ifndef OP_PROCESS_MAPPINGS_INSTANCE_NUMBERS_H
 #define OP_PROCESS_MAPPINGS_INSTANCE_NUMBERS_H
@@ -21,24 +21,24 @@ struct op_program_runtimes_context;
 
 /* Bytes of the runtime's struct in the arena. */
 size_t op_program_runtimes_bpf_bytes(const struct op_runtime_ops *ops);
-/* The instance of @image at @bias. If there is none, it gets a number and is not attached;
- * NULL if no number is free. */
+/* The instance of @image at @bias. A new one gets a number and is not attached. NULL if
+ * no number is free. */
 struct op_runtime_instance *op_program_runtimes_take(struct op_program_runtimes *r,
 						     struct op_image *image,
 						     uint64_t bias);
-/* Detach it if it is attached. Its number is free from now on. */
+/* Detach the instance if it is attached, and free its number. */
 void op_program_runtimes_release(struct op_runtime_instance *i, struct op_arena *arena,
 				 struct op_images *images, uint64_t now_ns);
 
 /*
- * Note which instances' files are no longer mapped at their place. If a file waits for a
- * number, that of the file that went first is given back, once no record of it can be still
- * to come. Returns true if one was. There are instances.
+ * Note which instances' files are no longer mapped there. If a file waits for a number,
+ * free that of the file that was unmapped first, once no record of it can arrive. Returns
+ * true if a number was freed. @r has at least one instance.
  */
 bool op_program_runtimes_give_back(struct op_program_runtimes *r,
 				   const struct op_program_runtimes_context *context);
-/* Does a mapped file wait for a number (@full)? Then the maps are read from time to
- * time, since nobody tells what was unmapped. */
+/* Set whether a mapped file waits for a number (@full). Then the maps are read from time
+ * to time, because no event reports an unmapping. */
 void op_program_runtimes_want(struct op_program_runtimes *r,
 			      struct op_program_runtimes_context *context, bool full);
 /* Another attempt is due at @at_ns. */

@@ -202,8 +202,8 @@ static void unshift(struct op_mappings *mappings, size_t at, size_t count)
 	mappings->len -= count;
 }
 
-/* Unmap [@start, @end). The caller has allocated one more element. If a mapping must be
- * split at the limit of mappings, its upper part is dropped. */
+/* Unmap [@start, @end). The caller has allocated one more element. At the limit of
+ * mappings a split mapping loses its upper part. */
 static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
 		  struct op_executables *x)
 {
@@ -237,8 +237,7 @@ static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
 	}
 }
 
-/* Does the file mapping @vma replace one of another file, or one that had replaced
- * another? */
+/* Does the file mapping @vma replace another file's, or one that had replaced another? */
 static bool replaces_file(const struct op_mappings *mappings,
 			  const struct op_mapping *vma)
 {
@@ -254,8 +253,8 @@ static bool replaces_file(const struct op_mappings *mappings,
 	return false;
 }
 
-/* Drop a mapping without a file: one with a file has a table and names. Returns false if there is
- * none. */
+/* Drop a mapping without a file, because one with a file has a table and names. Returns
+ * false if there is none. */
 static bool drop_made(struct op_mappings *mappings, struct op_executables *x)
 {
 	size_t i = mappings->full ? 0 : mappings->len;
@@ -291,8 +290,9 @@ bool op_mappings_replaces(const struct op_mappings *mappings,
 	return false;
 }
 
-/* Memory that fills what two mappings of one file leave between them, in large pages, is the file's
- * code, moved there (node --use-largepages, libhugetlbfs): let mapping number @i have that file. */
+/* Memory in large pages that fills the gap between two mappings of one file is the file's
+ * code, moved there (node --use-largepages, libhugetlbfs): mapping number @i gets that
+ * file. */
 static void adopt(struct op_mappings *mappings, size_t i)
 {
 	struct op_mapping *v = &mappings->vma[i];
@@ -315,8 +315,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 
 	if (new.start >= new.end)
 		return 0;
-	/* Space for two more: the new mapping, and the second half of one that it
-	 * splits. */
+	/* two more: the new mapping, and the second half of one that it splits */
 	if (op_vec_grow((void **)&mappings->vma, &mappings->cap, mappings->len, 2,
 			sizeof(*mappings->vma)) < 0)
 		return -ENOMEM;
@@ -337,7 +336,7 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	new.above = 0;
 	new.segment = 0;
 	i = first_above(mappings, new.start);
-	/* JIT code grows in steps, so adjacent mappings without a file become one. */
+	/* JIT code grows in steps, so adjacent mappings without a file become one */
 	if (!new.exe && i < mappings->len && mappings->vma[i].start == new.end &&
 	    !mappings->vma[i].exe && mappings->vma[i].writable == new.writable) {
 		new.end = mappings->vma[i].end;
@@ -389,7 +388,7 @@ bool op_mappings_are_copies(const struct op_mappings *before,
 
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings)
 {
-	/* A process opens the files that it was linked with in this time. */
+	/* in this time a process opens the files that it was linked with */
 	static const uint64_t start_ns = UINT64_C(100000000);
 	uint64_t first_ns = UINT64_MAX - start_ns;
 	size_t i;
@@ -400,7 +399,7 @@ uint64_t op_mappings_start_ns(const struct op_mappings *mappings)
 	return first_ns + start_ns;
 }
 
-/* Has @v a mark, by which the programs see whether its file is still there? */
+/* Does @v have a mark, by which the BPF programs see whether its file is still mapped? */
 static bool has_mark(const struct op_mapping *v)
 {
 	return (v->flags & OP_MAPPING_REPLACED) && v->segment && v->exe &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The executable mappings of a process, sorted by address and without overlaps. The list
- * is reference-counted. A list with several holders, or one that was written to the
- * arena, stays as it is: op_mappings_own() gives its holder a copy.
+ * is reference-counted. A shared list, or one that was written to the arena, never
+ * changes: op_mappings_own() makes a copy of it.
  */
 #ifndef OP_PROCESS_MAPPINGS_MAPPINGS_H
 #define OP_PROCESS_MAPPINGS_MAPPINGS_H
@@ -25,12 +25,13 @@ struct op_mapping {
 	struct op_executable *exe; /* a counted reference; NULL: no file */
 	struct op_claim claim;	   /* on exe */
 	uint64_t bias;		   /* process address - ELF address, as published */
-	uint64_t room;	/* as published: bytes below `start` that belong to it, too */
+	/* as published: bytes below `start` that belong to the mapping, too */
+	uint64_t room;
 	uint64_t above; /* the same from `end` on */
 	op_ref segment; /* as published, 0: none */
 	uint32_t flags; /* OP_MAPPING_*, as published */
 	bool writable;	/* the process may write there */
-	bool replaced;	/* another file was mapped at this address before */
+	bool replaced;	/* it replaced another file's mapping */
 };
 
 struct op_mappings {
@@ -39,13 +40,14 @@ struct op_mappings {
 	size_t cap;
 	struct op_mapping *vma;
 	uint64_t refused; /* mappings past OP_MAPPINGS_MAX */
-	bool full;	  /* there are so many, and all have files */
-	op_ref block; /* its block in the arena: starts, mappings, marks; 0: not written */
+	bool full;	  /* the list is full of mappings with files */
+	/* the arena block with starts, mappings and marks; 0: not written */
+	op_ref block;
 	size_t block_bytes;
 	op_ref marks; /* in the block */
 	uint32_t mark_count;
-	/* the table of a file could not be made: it is walked by frame pointers for
-	 * now */
+	/* the table of a file could not be made: until then it is walked by frame
+	 * pointers */
 	bool fallback;
 };
 
@@ -56,22 +58,21 @@ struct op_mappings *op_mappings_ref(struct op_mappings *mappings);
 void op_mappings_put(struct op_mappings *mappings, struct op_executables *x,
 		     uint64_t now_ns);
 
-/* Make *@mappings one that has no other holder and is not written to the arena, by a copy
- * if needed. Returns 0 or -ENOMEM. */
+/* Make *@mappings a list that may be changed, by a copy if it is shared or written to the
+ * arena. Returns 0 or -ENOMEM. */
 int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 		    uint64_t now_ns);
 
-/* Is @vma there already? Yes if the same mapping is there or, without a file, one
- * without a file that contains it: then op_mappings_insert() would change nothing. */
+/* Is @vma already in @mappings, so that op_mappings_insert() would change nothing? A
+ * mapping without a file is, if another without a file contains it. */
 bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping *vma);
-/* Map @vma in place of what was mapped there; a reference to its exe is taken. Memory between two
- * mappings of a file, where the file's code was, becomes that file's. @mappings must be one of
- * op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX. */
+/* Map @vma in place of what was mapped there, and take a reference to its exe. Memory
+ * between two mappings of a file, where the file's code was, gets that file. @mappings
+ * comes from op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX. */
 int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
 		       struct op_executables *x);
 
-/* Would @vma take the place of something else: of another file, of another part of its file, or of
- * memory without one? */
+/* Would @vma replace another file, another part of its file, or memory without a file? */
 bool op_mappings_replaces(const struct op_mappings *mappings,
 			  const struct op_mapping *vma);
 
@@ -90,24 +91,25 @@ const struct op_mapping *op_mappings_find_named(const struct op_mappings *mappin
 const struct op_mapping *op_mappings_find_image(const struct op_mappings *mappings,
 						const struct op_image *image);
 
-/* Must its file be compared before what is known of vma->exe is used? */
+/* Must the file of @vma be compared before vma->exe is used? */
 bool op_mapping_is_doubted(const struct op_mapping *vma);
-/* Are @a and @b of one file, at one place? The ends may differ: a file whose first segment is code is
- * mapped whole, and then its data over the rest. */
+/* Do @a and @b map one file at one place? Their ends may differ: if a file's first
+ * segment is code, the whole file is mapped first, and then data over the rest. */
 bool op_mapping_is_same(const struct op_mapping *a, const struct op_mapping *b);
-/* Is it memory without an ELF file, so that the process made the code? */
+/* Is @vma memory without an ELF file, so that the process made the code? */
 bool op_mapping_is_made(const struct op_mapping *vma);
-/* A checksum of such mappings, which changes when one comes or goes. */
+/* A checksum of these mappings. It changes when one is added or removed. */
 uint64_t op_mappings_made_sum(const struct op_mappings *mappings);
 
-/* The pages of all that the process may not write to (struct op_process.code_pages), without files
- * that were mapped after @time_ns. */
+/* The number of pages that the process cannot write (struct op_process.code_pages),
+ * without files mapped after @time_ns. */
 uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t time_ns);
-/* Have @before, which has a table there, and @now copies of one file at @addr? Whoever forges build ids
- * misleads the stacks of his own processes. */
+/* Do @before and @now have copies of one file at @addr, and @before a table for it?
+ * Forged build ids mislead only the forger's own processes. */
 bool op_mappings_are_copies(const struct op_mappings *before,
 			    const struct op_mappings *now, uint64_t addr);
-/* Until when @mappings had what their program was started with: files of later may go again. */
+/* The end of the time in which the program mapped the files that it was started with.
+ * Later files may be unmapped again. */
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings);
 /* A checksum of the mappings of files. */
 uint64_t op_mappings_files_sum(const struct op_mappings *mappings);

@@ -13,11 +13,11 @@
 /*
  * The interval between attempts to attach a runtime that has not started up: 2 ms, 4 ms,
  * ... 8.2 s. An interpreter starts up in some 10 ms, and its first samples should have
- * their frames.
+ * its frames.
  */
 static const uint64_t RETRY_NS = UINT64_C(2000000);
 
-/* After code ranges changed, more changes are likely: they are looked for after this
+/* After code ranges changed, more changes are likely: the next check is after this
  * time. */
 static const uint64_t MORE_CODE_NS = UINT64_C(10000000);
 
@@ -25,17 +25,17 @@ enum {
 	RETRY_SHIFT_MAX = 12,
 	FAILURES_MAX = 20,
 	FRAMES_MAX = 1 << 13, /* frames kept for each process, with 256 KiB of keys */
-	/* Attached files that are no ELF files, each of which may take up to 10 MiB. */
+	/* Attached files other than ELF files. Each may take 10 MiB. */
 	OTHERS_MAX = 128,
 };
 
-/* The process as a runtime sees it. */
+/* The process that a runtime reads. */
 struct target {
 	struct op_runtime_target base;
 	const struct op_program_runtimes_context *context;
 	const struct op_image *image;
-	/* Where code_mapping() stands: at mapping `at` of the process, with `made` mappings
-	 * of code that the process made below it. */
+	/* The position of code_mapping(): mapping `at` of the process. Below it are
+	 * `made` mappings of code that the process made. */
 	size_t at;
 	size_t made;
 };
@@ -61,7 +61,8 @@ static int open_self(const struct op_runtime_target *base)
 	return v ? t->context->open_own(t->context->ctx, v) : -ENOENT;
 }
 
-/* A runtime asks for one after another, so each search begins where the last one ended. */
+/* A runtime asks for one mapping after another, so each search begins where the last one
+ * ended. */
 static int code_mapping(const struct op_runtime_target *base, size_t i,
 			struct op_runtime_mapping *ret)
 {
@@ -113,7 +114,7 @@ static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
 
 	if (r < 0)
 		return r;
-	/* It is complete before a program can see it. */
+	/* the struct is complete before a BPF program can see it */
 	memcpy(there, i->bpf, op_program_runtimes_bpf_bytes(i->ops));
 	op_arena_release(arena, i->ref, op_program_runtimes_bpf_bytes(i->ops), now_ns);
 	i->ref = ref;
@@ -134,7 +135,7 @@ static void try_again(struct op_runtime_instance *i,
 	i->failures++;
 }
 
-/* Ask an attached runtime where its code is. Returns true if something changed. */
+/* Update an attached runtime's code ranges. Returns true if something changed. */
 static bool update(struct op_runtime_instance *i,
 		   struct op_program_runtimes_context *context)
 {
@@ -199,7 +200,8 @@ static int attach(struct op_runtime_instance *i,
 	return 0;
 }
 
-/* Has a file come that the attached runtime waits for? It shows only tasks. */
+/* Was the module mapped that the attached runtime waits for? Only its mapping shows that
+ * the program uses tasks. */
 static bool module_came(const struct op_runtime_instance *i,
 			const struct op_program_runtimes_context *context)
 {
@@ -207,8 +209,8 @@ static bool module_came(const struct op_runtime_instance *i,
 	       op_mappings_find_named(context->mappings, i->ops->module);
 }
 
-/* Attach one instance, or ask it for its code, whose checksum is @code. Returns true if
- * something changed. */
+/* Attach one instance, or update its code ranges if the checksum @code changed. Returns
+ * true if something changed. */
 static bool work_on(struct op_runtime_instance *i,
 		    struct op_program_runtimes_context *context, uint64_t code)
 {
@@ -226,8 +228,8 @@ static bool work_on(struct op_runtime_instance *i,
 		r = attach(i, context);
 		if (r < 0) {
 			try_again(i, context);
-			/* A runtime may take long to start up; after other errors it is
-			 * tried FAILURES_MAX times. */
+			/* a runtime may take long to start up; after other errors it is
+			 * tried FAILURES_MAX times */
 			i->given_up = r != -EAGAIN && i->failures >= FAILURES_MAX;
 			op_log(context->log, OP_LOG_DEBUG, "Runtime %s of process %u: %s",
 			       op_runtime_name(i->ops), context->pid, strerror(-r));
@@ -245,7 +247,7 @@ static bool work_on(struct op_runtime_instance *i,
 	return changed;
 }
 
-/* Is @v of a runtime's file that may be attached? */
+/* Does @v map a runtime's file that may be attached? */
 static bool is_runtime(const struct op_mapping *v,
 		       const struct op_program_runtimes_context *context)
 {

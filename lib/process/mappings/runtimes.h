@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The language runtimes of one process: instances, one for each mapped file that is a
- * runtime. They are attached when the file is mapped, which is as a rule before a sample
- * needs them, and report where the code is that they generated.
+ * The language runtimes of one process: an instance for each mapped file that is a
+ * runtime. It is attached when the file is mapped, usually before a sample needs it, and
+ * reports the ranges of its generated code.
  */
 #ifndef OP_PROCESS_MAPPINGS_RUNTIMES_H
 #define OP_PROCESS_MAPPINGS_RUNTIMES_H
@@ -28,7 +28,7 @@ struct op_runtime_instance {
 	struct op_runtime_code code;
 	uint64_t seen_code; /* op_mappings_made_sum() at the last update() */
 	uint64_t retry_ns;
-	uint64_t gone_ns; /* when its file was first seen not to be mapped; 0: it is */
+	uint64_t gone_ns; /* when its file was first found unmapped; 0: it is mapped */
 	uint32_t failures;
 	bool update_again; /* call update() again at retry_ns */
 	bool module_seen;  /* update() has been called with ops->module mapped */
@@ -36,11 +36,11 @@ struct op_runtime_instance {
 	bool given_up;
 };
 
-/* The instances of one process; their numbers are those of op_process.instance. */
+/* The instances of one process, indexed like op_process.instance. */
 struct op_program_runtimes {
 	struct op_runtime_instance
 		*slot;	   /* [OP_INSTANCES_MAX]; NULL while there is no instance */
-	uint64_t retry_ns; /* while it is full: when the maps are read again */
+	uint64_t retry_ns; /* while full is set: when the maps are read again */
 	uint32_t failures;
 	bool full;   /* a file waits for a number */
 	bool gone;   /* an instance's file is no longer mapped */
@@ -53,8 +53,8 @@ struct op_program_runtimes_context {
 	struct op_images *images;
 	struct op_log *log;
 	uint64_t now_ns;
-	/* No more records will come of mappings that had gone at this time. 0: the list
-	 * is that of an earlier time. */
+	/* No more records arrive for mappings that were unmapped before this time. 0: the
+	 * list is an earlier state of the process. */
 	uint64_t over_ns;
 	uint32_t refused;  /* bits of enum op_runtime that must not be attached */
 	bool await_chains; /* OTELPROF_AWAIT_CHAINS */
@@ -68,14 +68,14 @@ struct op_program_runtimes_context {
 	 * descriptor. */
 	int (*open_own)(void *ctx, const struct op_mapping *v);
 	void *ctx;
-	/* when the next attempt is due, the earliest of all; 0: none */
+	/* when the earliest next attempt is due; 0: none */
 	uint64_t ret_retry_ns;
 };
 
 /*
  * Attach the runtimes of the mappings that are not attached yet, and update the others if
- * code came or went. A runtime that has not started up is tried again later. Returns true
- * if the process must be published again.
+ * code was mapped or unmapped. A runtime that has not started up is tried again later.
+ * Returns true if the process must be published again.
  */
 bool op_program_runtimes_attach(struct op_program_runtimes *r,
 				struct op_program_runtimes_context *context);
@@ -84,9 +84,9 @@ void op_program_runtimes_detach(struct op_program_runtimes *r, struct op_arena *
 /* Does an instance, or a file without a number, wait for another attempt? */
 bool op_program_runtimes_waiting(const struct op_program_runtimes *r);
 /*
- * Set the flags of @v, and the bias and room of code, by which the programs find its
- * instance. The other fields are set already. @below is the end of the mapping below it, and
- * @above the start of that above it.
+ * Set the flags of @v, and for code its bias and room, by which the BPF programs find its
+ * instance. The other fields are set already. @below is the end of the mapping below @v,
+ * and @above the start of the mapping above it.
  */
 void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_mapping *v,
 			      uint64_t below, uint64_t above);
@@ -96,7 +96,7 @@ void op_program_runtimes_fill(const struct op_program_runtimes *r,
 /* A window ended. */
 void op_program_runtimes_window_end(struct op_program_runtimes *r);
 
-/* Ask the instances for the function at @addr. Returns 1 and *@ret, or 0. */
+/* Find the function at @addr in any instance. Returns 1 and *@ret, or 0. */
 int op_program_runtimes_describe_code(const struct op_program_runtimes *r,
 				      const struct op_program_runtimes_context *context,
 				      uint64_t addr, struct op_runtime_frame *ret);

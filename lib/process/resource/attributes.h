@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a process says about itself: service.name and other resource attributes, from its
- * process context (process_context.h) and environment (environment.h). All of it is bounded,
- * because any process may say anything. What exceeds a limit is counted, and the count is
- * exported with the resource (dropped_attributes_count).
+ * process context (process_context.h) and environment (environment.h). Everything is
+ * bounded, because a process can say anything. Attributes past a limit are counted, and
+ * the count is exported with the resource (dropped_attributes_count).
  *
  * Such claims never override what is observed from outside: process.*, container.id,
  * host.*, k8s.* and other keys are not accepted, see op_resource_attributes_put(). Nor do they

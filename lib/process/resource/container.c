@@ -234,7 +234,7 @@ static void take_name(struct op_container *c, struct part p, struct part parent)
 	} else if (part_equal(p, "supervisor") &&
 		   (cut_front(&parent, "machine-") ||
 		    cut_front(&parent, "systemd-nspawn@"))) {
-		c->name[0] = 0; /* it is nspawn's own process */
+		c->name[0] = 0; /* nspawn's own process, outside of the container */
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The container and the pod of a process, by its cgroup paths. Known shapes, with the
- * deepest one of a path taken, since containers nest (ID: 64 hex digits):
+ * The container and the pod of a process, by its cgroup paths. Containers nest, so the
+ * deepest known shape of a path counts (ID: 64 hex digits):
  *
  *   /docker/ID                                    docker, cgroupfs driver
  *   /system.slice/docker-ID.scope                 docker, systemd driver; ECS on cgroup v2
@@ -17,15 +17,15 @@
  *   /…/buildkit/BASE36                            BuildKit's steps: 25 digits and letters
  *   /…/garden/GUID                                Cloud Foundry's garden
  *
- * These have a name that is one of its kind on the host, and no id; it is the name alone:
+ * These have no id, but a name that is unique on the host:
  *
  *   /machine.slice/machine-NAME.scope[/payload]   systemd-nspawn, machined; libvirt's LXC
  *   /machine.slice/systemd-nspawn@NAME.service    systemd-nspawn, by its unit
  *   /lxc.payload.NAME, /lxc.payload/NAME          LXC 4, LXD, Incus; LXC 3
  *   /lxc/NAME                                     LXC 1 to 3, Proxmox
  *
- * Monitors stand beside a container, not in it: crio-conmon-ID, libpod-conmon-ID,
- * lxc.monitor.NAME, the supervisor of nspawn; so do virtual machines (machine-qemu…).
+ * Monitors are beside a container, not in it: crio-conmon-ID, libpod-conmon-ID,
+ * lxc.monitor.NAME, the supervisor of nspawn. So are virtual machines (machine-qemu…).
  *
  * A pod is a component podUID (cgroupfs driver) or …-podUID.slice with '_' for '-'
  * (systemd driver). A UID is a UUID, or 32 hex digits for a pod of a static manifest.
@@ -54,7 +54,7 @@ struct op_container {
 bool op_container_of_path(const char *path, size_t len, struct op_container *ret);
 
 /* Examine the text of /proc/PID/cgroup: the unified hierarchy if it has an id, else any
- * other. *@ret_unified says which, if something was found. Returns true or false. */
+ * other. *@ret_unified: it was the unified one. Returns whether something was found. */
 bool op_container_of_text(const char *text, size_t len, struct op_container *ret,
 			  bool *ret_unified);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes resource attributes from a process's environment. Only OTEL_SERVICE_NAME,
- * OTEL_RESOURCE_ATTRIBUTES and the requested variables are examined; nothing else is
+ * OTEL_RESOURCE_ATTRIBUTES and the requested variables are examined, and nothing else is
  * kept.
  */
 #ifndef OP_PROCESS_RESOURCE_ENVIRONMENT_H
@@ -20,8 +20,8 @@ enum {
 	OP_VARIABLE_NAME_MAX = 128,
 };
 
-/* Read at most OP_ENVIRON_MAX bytes of it. The caller frees *@ret. Returns their number
- * or -errno. */
+/* Read at most OP_ENVIRON_MAX bytes of a process's environment. The caller frees *@ret.
+ * Returns their number or -errno. */
 ssize_t op_environ_read(struct op_target *t, uint32_t pid, char **ret);
 
 /*

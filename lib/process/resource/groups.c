@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the control groups of this host; container managers put ids into their names. */
+/* Walks the host's control groups. Container managers put ids into their names. */
 #include "process/resource/groups.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ struct search {
 	size_t mount_len;
 	unsigned int found;
 	unsigned int looked_at;
-	char path[OP_GROUP_PATH_MAX]; /* of the control group at hand */
+	char path[OP_GROUP_PATH_MAX]; /* of the control group that is visited */
 	char *ret;
 };
 
@@ -39,8 +39,9 @@ static bool ends_with(const char *s, size_t len, const char *end)
 	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
-/* Does the name of @len bytes end in an id that begins with @wanted? It stands alone, or after a
- * '-' or ':' and the manager's name; "conmon-" is the manager itself. */
+/* Does the name of @len bytes end in an id that begins with @wanted? The id is the whole
+ * name, or follows the manager's name and a '-' or ':'. "conmon-" is the manager
+ * itself. */
 static bool id_matches(const char *name, size_t len, const char *wanted)
 {
 	size_t wanted_len = strlen(wanted), before;
@@ -104,7 +105,7 @@ static int visit(struct search *s, size_t len, const char *name, unsigned int de
 		return -E2BIG;
 	s->path[len] = '/';
 	memcpy(s->path + len + 1, name, more);
-	/* What is inside of it is a part of it. */
+	/* groups inside it are part of it */
 	if (s->matches(s->path + s->mount_len, name, s->wanted)) {
 		if (!s->found++)
 			memcpy(s->ret, s->path + s->mount_len,
@@ -121,7 +122,7 @@ static int walk(struct search *s, size_t len, unsigned int depth)
 	const struct dirent *e;
 	int r = 0;
 
-	/* It may have ended since it was seen. */
+	/* the group may have been removed since it was listed */
 	if (!dir)
 		return depth && errno != EMFILE ? 0 : -errno;
 	while (!r && s->found < 2 && (e = readdir(dir))) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the control group of a container or a pod by what people call it. */
+/* Finds the control group of a container or a pod by its id or name. */
 #ifndef OP_PROCESS_RESOURCE_GROUPS_H
 #define OP_PROCESS_RESOURCE_GROUPS_H
 
@@ -7,16 +7,16 @@
 
 enum {
 	OP_GROUP_PATH_MAX = 4096,
-	OP_GROUPS_MAX = 1 << 15, /* control groups that one search looks at */
+	OP_GROUPS_MAX = 1 << 15, /* control groups that one search visits */
 };
 
 /* The path at which cgroup v2 is mounted. Returns 0, -ENOENT or -errno. */
 int op_groups_mount(const char *procfs_root, char *ret, size_t size);
 
 /*
- * The two below search below @mount, where cgroup v2 is mounted. The path that they put into
- * @ret is one below the mount, with a leading '/'. They return 0; -ENOENT; -EEXIST if several
- * match; -E2BIG past OP_GROUPS_MAX; or what opendir(3) failed with.
+ * Both search below @mount, where cgroup v2 is mounted. @ret is a path below the mount,
+ * with a leading '/'. They return 0, -ENOENT, -EEXIST if several match, -E2BIG past
+ * OP_GROUPS_MAX, or the -errno of opendir(3).
  */
 
 /* @wanted is an id or its first digits, at least four, or the name that runc, crun, LXC and

@@ -82,8 +82,8 @@ void op_host_read(const char *procfs_root, struct op_host *ret)
 		op_host_of_root("", ret);
 		ret->name[0] = 0;
 	}
-	/* The kernel's name is more recent than the file's, and reading it needs no
-	 * rights. */
+	/* the kernel's name is more recent than the file's, and reading it needs no
+	 * rights */
 	if (in_first_uts_namespace(procfs_root, "self") && uname(&uts) == 0)
 		(void)snprintf(ret->name, sizeof(ret->name), "%s", uts.nodename);
 }

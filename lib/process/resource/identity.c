@@ -107,7 +107,7 @@ static bool stat_number(const char **pos, const char *end, uint64_t *ret)
 int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 	       struct op_stat *ret)
 {
-	/* The command name may contain anything, even ')': the last one ends it. */
+	/* the command name may contain anything, even ')': the last one ends it */
 	const char *pos = memrchr(text, ')', len);
 	const char *end = text + len;
 	struct op_stat stat = { 0 };

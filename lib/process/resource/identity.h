@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads from /proc/PID which program and process it is. */
+/* Reads from /proc/PID which program and process a pid is. */
 #ifndef OP_PROCESS_RESOURCE_IDENTITY_H
 #define OP_PROCESS_RESOURCE_IDENTITY_H
 
@@ -32,12 +32,12 @@ struct op_stat {
 	/* End address of the program's code: distinguishes one exec from another. 0 or 1:
 	 * hidden. */
 	uint64_t end_code;
-	/* Where its stack begins, which is another place at each exec. 0: hidden. */
+	/* Start address of its stack, which changes at each exec. 0: hidden. */
 	uint64_t start_stack;
 };
 
-/* Was no exec between them? They belong to one process, or to it and a child that it
- * forked. Where both values are hidden, all seem the same. */
+/* Was there no exec between @a and @b? They belong to one process, or to it and its
+ * forked child. If both values are hidden, the answer is yes. */
 static inline bool op_stat_same_exec(const struct op_stat *a, const struct op_stat *b)
 {
 	return a->end_code == b->end_code && a->start_stack == b->start_stack;
@@ -58,7 +58,7 @@ struct op_status {
 	uint32_t
 		namespace_pid; /* in the process's own PID namespace; its pid if that is unknown */
 	bool user_known;
-	uint32_t user; /* the real one, in the profiler's user namespace */
+	uint32_t user; /* the real user id, in the profiler's user namespace */
 };
 
 /* Returns 0 or -errno, and in both cases fills @ret. */

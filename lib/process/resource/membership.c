@@ -52,9 +52,9 @@ static bool is_in_mounts(const struct op_memberships *m, uint32_t pid)
 }
 
 /*
- * Does this text of /proc/PID/cgroup, which names no container, say the same of each process
- * of its cgroup? Where there are hierarchies of version 1, a process may be in another
- * container by those; where the path is hidden, the mounts tell.
+ * This text of /proc/PID/cgroup names no container. Is that true for each process of the
+ * cgroup? Not if there are hierarchies of version 1, which may name one, or if the path
+ * is hidden, because then the mounts decide.
  */
 static bool is_of_none(const char *text, size_t len)
 {
@@ -163,12 +163,12 @@ int op_cgroup_path_read(const char *procfs_root, uint32_t pid, char *ret, size_t
 	return 0;
 }
 
-/* Remember the membership of a cgroup, for its processes that have exited. */
+/* Keep the membership of a cgroup, for processes that have exited. */
 static void keep(struct op_memberships *m, struct op_membership *s, uint64_t cgroup)
 {
 	if (m->by_cgroup.len >= OP_CGROUPS_KNOWN_MAX)
 		forget_cgroups(m);
-	/* NULL: of no container. Its other processes are not looked at. */
+	/* NULL: no container; other processes of the cgroup are not read */
 	if (op_map64_put(&m->by_cgroup, cgroup, (uintptr_t)s) == 0 && s)
 		(void)op_membership_ref(s);
 }

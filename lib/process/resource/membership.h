@@ -14,7 +14,7 @@
 #include "process/resource/container.h"
 
 enum {
-	OP_CGROUPS_KNOWN_MAX = 8192, /* past it, all that is known by cgroup is dropped */
+	OP_CGROUPS_KNOWN_MAX = 8192, /* past that, all results by cgroup are dropped */
 };
 
 /* Reference-counted. */
@@ -35,7 +35,8 @@ uint64_t op_namespace_inode(const char *procfs_root, const char *process,
 			    const char *name);
 /* Is @process in the host's initial PID namespace? If so, its process 1 is the host's. */
 bool op_in_first_pid_namespace(const char *procfs_root, const char *process);
-/* Are we certainly in the host's initial mount namespace? Older kernels do not tell. */
+/* Are we certainly in the host's initial mount namespace? False on kernels before 6.18,
+ * which do not show it. */
 bool op_in_first_mount_namespace(const char *procfs_root);
 
 /* Borrows both roots until op_memberships_deinit(). */
@@ -44,8 +45,8 @@ void op_memberships_init(struct op_memberships *m, const char *procfs_root,
 void op_memberships_deinit(struct op_memberships *m);
 
 /*
- * The membership of process @pid, seen in cgroup v2 @cgroup (0: unknown); for a process
- * that has exited (@pid 0) by the cgroup alone. The caller releases it with
+ * The membership of process @pid, seen in cgroup v2 @cgroup (0: unknown). If the process
+ * has exited, pass @pid 0: only the cgroup counts. The caller releases it with
  * op_membership_put(). NULL: none, or no memory.
  */
 struct op_membership *op_membership_find(struct op_memberships *m, uint32_t pid,

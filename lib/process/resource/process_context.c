@@ -303,7 +303,7 @@ static int read_once(const struct op_memory *memory, uint64_t addr, uint8_t **bu
 			    : 0;
 	if (op_process_context_header_read(memory, addr, &after) < 0 ||
 	    after.published_ns != h.published_ns)
-		return -EAGAIN; /* what was read is worthless */
+		return -EAGAIN; /* the context changed meanwhile */
 	*ret = h;
 	return r;
 }

@@ -50,8 +50,8 @@ int op_process_context_header_read(const struct op_memory *memory, uint64_t addr
 
 /*
  * Add the attributes of a ProcessContext message's resource to @attributes: strings,
- * numbers and booleans; lists, maps and bytes are counted as dropped. Returns 0, or
- * -EBADMSG if the message is damaged; the attributes before the damage are added.
+ * numbers and booleans. Lists, maps and bytes are counted as dropped. Returns 0, or
+ * -EBADMSG if the message is damaged, and then adds the attributes before the damage.
  */
 int op_process_context_payload(const void *bytes, size_t len,
 			       struct op_resource_attributes *attributes);

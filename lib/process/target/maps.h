@@ -40,24 +40,24 @@ typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
  * @fn returned. */
 int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
 
-/* Call @fn for the complete lines at the front of the *@len bytes of @buf; the rest is moved to
- * its start. Returns 0 or what @fn returned. */
+/* Call @fn for the complete lines at the front of the *@len bytes of @buf, and move the
+ * rest to its start. Returns 0 or what @fn returned. */
 int op_maps_take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx);
 
 struct op_maps_executables {
 	op_maps_fn fn;
 	void *ctx;
-	int lines; /* all that were met */
+	int lines; /* number of all lines */
 };
 
-/* An op_maps_line_fn: give the line of an executable mapping to fn of struct
- * op_maps_executables. */
+/* An op_maps_line_fn: calls fn of struct op_maps_executables for the line of an
+ * executable mapping. */
 int op_maps_take_executable(void *ctx, char *line, size_t len);
 
 struct op_target;
 
-/* As above, for process @pid; also returns -ETIMEDOUT and -EAGAIN
- * as op_target_begin(). */
+/* The same for process @pid. Also returns -ETIMEDOUT and -EAGAIN like
+ * op_target_begin(). */
 int op_target_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx);
 int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx);
 

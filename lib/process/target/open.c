@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens files of other processes, in a task if that can stall, and checks that they are
- * the right ones. */
+/* Opens files of other processes, in a task if that can stall, and checks that each is
+ * the file that was mapped. */
 #include "process/target/open.h"
 
 #include <errno.h>
@@ -67,8 +67,8 @@ static OP_TASK_CODE long reopen_regular(long path_fd)
 	return op_task_reopen_regular(path_fd, &mode);
 }
 
-/* Is the file of @path_fd (O_PATH) on the disk that it was mapped from? It must not ask a
- * server of the file, so attributes that the kernel has cached are enough. */
+/* Is the file of @path_fd (O_PATH) on the disk that it was mapped from? Only attributes
+ * cached by the kernel are read, because a server of the file may stall. */
 static OP_TASK_CODE bool is_on_disk(const struct request *q, long path_fd)
 {
 	struct statx st;
@@ -84,7 +84,7 @@ static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
 	return (uint32_t)fs->f_type == type;
 }
 
-/* Does another file system get the number of this one when it is unmounted? */
+/* Can another file system get this one's device number after it is unmounted? */
 static OP_TASK_CODE bool is_number_reused(const struct request *q)
 {
 	return !q->dev_major || q->dev_major == LOOP_MAJOR;
@@ -128,8 +128,7 @@ static OP_TASK_CODE int stat_mapped(void *data, int *ret_fd)
 	return (int)take_attributes(q, AT_FDCWD, q->mapping);
 }
 
-/* Is the file system served by a program or another machine, so that each read
- * may wait? */
+/* Does a program or another machine serve the file system, so that each read may wait? */
 static OP_TASK_CODE bool is_served(const struct statfs *fs)
 {
 	static const uint32_t types[] = {
@@ -150,8 +149,8 @@ static OP_TASK_CODE bool is_served(const struct statfs *fs)
 	return false;
 }
 
-/* Is it the file that was mapped? btrfs and overlayfs report one device in stat(2) and
- * another in /proc/PID/maps. */
+/* Does @st describe the file that was mapped? btrfs and overlayfs report one device in
+ * stat(2) and another in /proc/PID/maps. */
 static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
 				 const struct statfs *fs)
 {
@@ -178,7 +177,7 @@ static OP_TASK_CODE long copy_file(long fd, uint64_t size)
 	copy = op_syscall(SYS_memfd_create, "otelprof-copy", MFD_CLOEXEC);
 	if (copy < 0)
 		return close_with(fd, copy);
-	/* sendfile(2) copies without a buffer of ours. */
+	/* sendfile(2) needs no buffer */
 	while (done < size && n > 0) {
 		n = op_syscall(SYS_sendfile, copy, fd, NULL,
 			       OP_MIN(size - done, (uint64_t)COPY_BYTES));
@@ -237,7 +236,7 @@ static OP_TASK_CODE long open_path(struct request *q, const char *root)
 	if (fd < 0)
 		return fd;
 	fd = take_file(q, reopen_regular(fd), true);
-	/* a directory or a device is another file: it says nothing about this one */
+	/* a directory or a device is another file than the mapped one */
 	return fd == -ENOEXEC ? -ESTALE : fd;
 }
 
@@ -251,7 +250,8 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 		fd = take_file(q, reopen_regular(fd), true);
 	q->opened.mapped = fd >= 0;
 	if (fd < 0 && fd != -ENOEXEC && fd != -EFBIG && q->path[0] == '/') {
-		/* If the file was removed, another may have its path: the inode tells. */
+		/* if the file was removed, another may have its path: compare the
+		 * inode */
 		fd = open_path(q, q->root);
 		if (fd < 0)
 			fd = open_path(q, "/");
@@ -260,7 +260,7 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 	return fd < 0 ? (int)fd : 0;
 }
 
-/* The same, limited to what cannot stall: by the mapping only, and only a file on
+/* The same without any step that can stall: only through the mapping, and only a file on
  * a disk. */
 static OP_TASK_CODE int open_on_disk(void *data, int *ret_fd)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens files of other processes safely: never outside of the process's own root, never a
- * device or a pipe, never a file other than the one that was mapped. A file that a
- * program or another machine serves is copied to memory, because each read of it may
- * stall.
+ * Opens files of other processes safely: never outside the process's own root, never a
+ * device or a pipe, never a file other than the mapped one. A file that a program or
+ * another machine serves is copied to memory, because each read of it may stall.
  */
 #ifndef OP_PROCESS_TARGET_OPEN_H
 #define OP_PROCESS_TARGET_OPEN_H
@@ -38,38 +37,39 @@ struct op_opened {
 	int64_t mtime_ns;
 	int64_t ctime_ns;
 	bool served; /* a program or another machine serves it: @fd is a copy in memory */
-	bool mapped; /* by the mapping, so it is what is mapped there; otherwise by a path */
+	/* opened through the mapping, so it is the mapped file; otherwise by a path */
+	bool mapped;
 	uint64_t
 		mount; /* op_target_stat_mapped(): unique number of the mount; 0: unknown */
 };
 
 /*
- * Open the regular file mapped in process @pid: by its mapping (needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE), else by its path below the process's root, else, for a process
- * that has exited, by the same path below our root. Each way is used only if it leads to
- * the same inode. Returns 0 and *@ret, whose descriptor the caller closes; -ESTALE if
- * another file is there; -ENOEXEC if it is not a regular file; -EFBIG past
- * OP_SERVED_FILE_MAX; or -errno.
+ * Open the regular file mapped in process @pid: through its mapping (needs CAP_SYS_ADMIN
+ * or CAP_CHECKPOINT_RESTORE), else by its path below the process's root. If the process
+ * has exited, by the same path below our root. Each way counts only if it leads to the
+ * same inode. Returns 0 and *@ret, whose descriptor the caller closes, -ESTALE if another
+ * file is there, -ENOEXEC if it is not a regular file, -EFBIG past OP_SERVED_FILE_MAX, or
+ * -errno.
  */
 int op_target_open_mapped(struct op_target *t, uint32_t pid,
 			  const struct op_mapped_file *f, struct op_opened *ret);
 
 /*
- * The attributes of the file that process @pid has mapped there, without opening it. A program
- * that serves the file is not asked. Returns 0 and *@ret without a descriptor, or -errno.
+ * Get the attributes of the file mapped in process @pid without opening it, and without
+ * asking a program that serves it. Returns 0 and *@ret without a descriptor, or -errno.
  */
 int op_target_stat_mapped(struct op_target *t, uint32_t pid,
 			  const struct op_mapped_file *f, struct op_opened *ret);
 
-/* Open the regular file @path below the root of process @pid; links are followed. Its
- * owner must be @uid or root; otherwise -EPERM. */
+/* Open the regular file @path below the root of process @pid, following links. -EPERM if
+ * its owner is neither @uid nor root. */
 int op_target_open_of_owner(struct op_target *t, uint32_t pid, const char *path,
 			    uint32_t uid, struct op_opened *ret);
 
 /*
- * Open the regular file @path below the root of process @pid; its last component must not
- * be a link. Returns as above; -EPERM if its owner is neither the process's user nor
- * root; -EREMOTE if the file is served.
+ * Open the regular file @path below the root of process @pid. The last component must not
+ * be a link. Also returns -EPERM if its owner is neither the process's user nor root, and
+ * -EREMOTE if the file is served.
  */
 int op_target_open_own(struct op_target *t, uint32_t pid, const char *path,
 		       struct op_opened *ret);

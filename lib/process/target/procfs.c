@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads text of /proc whose reading can stall: environ and cmdline are pages of the
- * process, and maps needs its memory lock, which a page fault that never ends may hold.
+ * Reads files of /proc that can stall: environ and cmdline are pages of the process. maps
+ * needs its memory lock, which a page fault that never ends may hold.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@ enum {
 	SHOWN_BYTES_MAX = 8 << 20, /* Linux allows 6 MiB of arguments and environment */
 };
 
-/* A file that is read piece by piece. @fd is a descriptor of the task, -1 before the
- * first piece. */
+/* A file that is read in pieces. fd is a descriptor of the task, -1 before the first
+ * piece. */
 struct piece {
 	char path[OP_TARGET_PATH_MAX];
 	int fd;
-	int keep;  /* number for fd in the task; -1: any, in our own thread */
+	int keep;  /* descriptor number to use in the task; -1: any, in our own thread */
 	bool last; /* close the file after this piece */
 	size_t len;
 	char bytes[PIECE_BYTES];
@@ -72,7 +72,7 @@ static OP_TASK_CODE int read_piece(void *data, int *ret_fd)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Read the next piece of at most @len bytes; *@fd and *@killed keep the position between
+/* Read the next piece of at most @len bytes. *@fd and *@killed keep the position between
  * calls. */
 static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 		      const char *name, size_t len, bool last, int *fd, uint64_t *killed,
@@ -84,7 +84,7 @@ static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 
 	if (r < 0)
 		return r;
-	/* The task that had the file open is gone. */
+	/* the task that had the file open was killed */
 	if (*fd >= 0 && *killed != t->tasks.killed)
 		return -EAGAIN;
 	*killed = t->tasks.killed;
@@ -104,7 +104,7 @@ static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 	return 0;
 }
 
-/* Are the pages that hold the text of environ and cmdline in memory? */
+/* Are the pages of environ and cmdline in memory? */
 static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 {
 	_cleanup_close_ int fd = -1;
@@ -178,7 +178,7 @@ ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
 	return (ssize_t)len;
 }
 
-/* The text is never whole in memory: a process may have as many mappings as it likes. */
+/* Read in pieces, because a process may have any number of mappings. */
 int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx)
 {
 	enum op_target_by by = who_reads(t, pid, "maps", 0);
@@ -201,9 +201,9 @@ int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, v
 		len += p->len;
 		r = op_maps_take_lines(buf, &len, fn, ctx);
 		if (r == 0 && len == LINES_BYTES)
-			r = -EBADMSG; /* no line is so long */
+			r = -EBADMSG; /* longer than any line */
 	} while (r == 0 && fd >= 0);
-	if (fd >= 0) /* a piece of nothing closes the file */
+	if (fd >= 0) /* an empty last piece closes the file */
 		(void)next_piece(t, pid, by, "maps", 0, true, &fd, &killed,
 				 &(struct piece *){ NULL });
 	return r;
@@ -258,7 +258,7 @@ struct found_mapping {
 	uint32_t writable;
 };
 
-/* Executable mappings from @at on, as many as fit. */
+/* The executable mappings from an address on, as many as fit. */
 struct query {
 	char path[OP_TARGET_PATH_MAX];
 	uint64_t at;
@@ -313,7 +313,7 @@ static OP_TASK_CODE int query_mappings(void *data, int *ret_fd)
 	return r < 0 && !q->over ? (int)r : 0;
 }
 
-/* Give what was found to @fn. Returns what it returned. */
+/* Call @fn for each mapping that was found. Returns 0, or what @fn returned. */
 static int give_found(char *bytes, size_t len, op_maps_fn fn, void *ctx)
 {
 	size_t at = 0;
@@ -340,7 +340,7 @@ static int give_found(char *bytes, size_t len, op_maps_fn fn, void *ctx)
 	return r;
 }
 
-/* As op_target_executables(); -ENOTTY if the kernel has no such search. */
+/* op_target_executables() by the kernel's search. -ENOTTY if the kernel has none. */
 static int found_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx)
 {
 	enum op_target_by by = who_reads(t, pid, "maps", 0);
@@ -371,7 +371,8 @@ static int found_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, v
 		over = q->over;
 		at = q->at;
 		len = q->len;
-		memcpy(bytes, q->bytes, len); /* @fn may make calls of its own */
+		/* @fn may make calls, which reuse the request */
+		memcpy(bytes, q->bytes, len);
 		found += len > 0;
 		r = give_found(bytes, len, fn, ctx);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads foreign memory directly or by a task, and notices when a pid is reused. */
+/* Reads foreign memory directly or by a task, and detects that a pid is reused. */
 #include "process/target/remote.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ enum {
 	PIECE_BYTES = OP_VIEW_BYTES_MAX,
 };
 
-/* Tolerance between a start time from /proc and one from a fork event: a tick, and
- * rounding. */
+/* The largest difference between a process's start in /proc and its fork event: a tick,
+ * and rounding. */
 static const uint64_t SAME_START_NS = UINT64_C(100000000);
 
 struct request {
@@ -73,7 +73,8 @@ static bool is_born(const struct op_remote *m, uint64_t ticks)
 	return start_ns < asleep + m->born_ns + SAME_START_NS;
 }
 
-/* Is it still the process that was read before, and not a later one with the same pid? */
+/* Is the process that started at @ticks the one that was read before, not a later one
+ * with its pid? */
 static bool note_start(struct op_remote *m, uint64_t ticks)
 {
 	if (m->start_ticks ? m->start_ticks != ticks : !is_born(m, ticks)) {
@@ -110,8 +111,7 @@ static int read_by_child(struct op_remote *m, uint64_t addr, void *buf, size_t l
 	return 0;
 }
 
-/* The view for reading directly if the pages are in memory; NULL: they are not, or it is
- * unknown. */
+/* The view for a direct read. NULL: the pages are not in memory, or that is unknown. */
 static struct op_view *find_view(struct op_remote *m, uint64_t addr, size_t len)
 {
 	struct op_target *t = m->target;
@@ -158,7 +158,7 @@ static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 static int remote_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		       size_t len)
 {
-	/* The cast drops const: the state learned about the process is kept in @m. */
+	/* the cast drops const: @m keeps what is learnt about the process */
 	struct op_remote *m = op_container_of((struct op_memory *)(uintptr_t)memory,
 					      struct op_remote, memory);
 	uint64_t end;

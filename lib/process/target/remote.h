@@ -22,7 +22,7 @@ struct op_remote {
 	/* CLOCK_MONOTONIC; a process that started later is another one. 0: unknown. */
 	uint64_t born_ns;
 	uint64_t start_ticks; /* from /proc/PID/stat, set at the first read */
-	/* it exited or executed another program: nothing can be read now */
+	/* the process exited or executed another program: nothing can be read */
 	bool gone;
 };
 

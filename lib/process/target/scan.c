@@ -116,8 +116,7 @@ struct threads {
 	int tried;
 };
 
-/* A thread whose maps can be read represents the process. It is found by number in its
- * task folder. */
+/* A thread whose maps can be read represents the process. */
 static int try_thread(void *ctx, uint32_t tid)
 {
 	struct threads *t = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads /proc: which processes run, and what they have mapped. */
+/* Reads from /proc which processes run, and their mappings. */
 #ifndef OP_PROCESS_TARGET_SCAN_H
 #define OP_PROCESS_TARGET_SCAN_H
 
@@ -14,9 +14,9 @@ struct op_target;
 uint32_t op_scan_number(const char *name);
 /* Does the process exist? */
 bool op_scan_exists(const char *procfs_root, uint32_t pid);
-/* Is it ending, or a zombie? It has no program and no memory then. */
+/* Is the process ending, or a zombie? Then it has no program and no memory. */
 bool op_scan_is_ending(const char *procfs_root, uint32_t pid);
-/* Has it worked for a twentieth of its time or more? */
+/* Did the process use the CPU for a twentieth of its lifetime or more? */
 bool op_scan_is_busy(const char *procfs_root, uint32_t pid);
 /* May we read the process's maps? */
 bool op_scan_readable(const char *procfs_root, uint32_t pid);

@@ -23,8 +23,8 @@ enum {
 static const uint64_t CHECK_NS = UINT64_C(10000000);
 /* Only root can change these settings, so they are read less often. */
 static const uint64_t SETTLED_NS = UINT64_C(1000000000);
-/* A server that comes and goes between two looks is seen by one of them sooner or later.
- * Therefore one sighting counts for a long time. */
+/* A server that starts and stops again and again is seen sooner or later. So one sighting
+ * counts for a long time. */
 static const uint64_t MEMORY_NS = UINT64_C(600000000000);
 
 /* Can an unprivileged program serve page faults (userfaultfd) on which the
@@ -36,7 +36,7 @@ static bool userfaultfd_is_free(const char *procfs_root)
 	struct stat st;
 	char c = '1';
 
-	/* Since Linux 6.1, whoever may open this device has the privileged form. */
+	/* since Linux 6.1 every user who may open this device has the privileged form */
 	if (stat("/dev/userfaultfd", &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)))
 		return true;
 	(void)snprintf(path, sizeof(path), "%s/sys/vm/unprivileged_userfaultfd",
@@ -48,7 +48,7 @@ static bool userfaultfd_is_free(const char *procfs_root)
 }
 
 /* Each FUSE connection is a directory in the control file system. Returns 1 if there is
- * one, 0 if not, -errno if it is not known here. */
+ * one, 0 if not, -errno if this path does not show it. */
 static int has_connections(const char *path)
 {
 	struct statfs fs;
@@ -62,9 +62,9 @@ static int has_connections(const char *path)
 }
 
 /*
- * For hosts on which the control file system is not mounted: each mount of FUSE has a
- * backing device that is not a block device, "0:39" or "8:1-fuseblk"; so does NFS.
- * Returns as has_connections().
+ * For hosts without a mounted control file system: each mount of FUSE has a backing
+ * device that is not a block device, "0:39" or "8:1-fuseblk". So has NFS. Returns like
+ * has_connections().
  */
 static int has_backing_devices(const char *path)
 {
@@ -86,8 +86,8 @@ enum way {
 	WAY_DEVICES, /* the backing devices */
 };
 
-/* Returns 1 if there are connections, 0 if not; -ENOENT if the kernel has no FUSE;
- * another -errno if they cannot be seen in this way. */
+/* Returns 1 if there are connections, 0 if not, -ENOENT if the kernel has no FUSE,
+ * another -errno if this way does not show them. */
 static int look(int way, const char *procfs_root)
 {
 	char path[PATH_MAX];
@@ -101,7 +101,7 @@ static int look(int way, const char *procfs_root)
 	return has_connections(path);
 }
 
-/* Ask by the first way from @way on that gives an answer; *@ret_way is that way. */
+/* Use the first way from @way on that has an answer. *@ret_way is that way. */
 static bool fuse_is_used(int way, const char *procfs_root, int *ret_way)
 {
 	int r = look(way, procfs_root);
@@ -121,8 +121,7 @@ bool op_stall_risk_seen(struct op_stall_risk *s, const char *procfs_root, uint64
 {
 	if (!s->checked_ns || now_ns >= s->checked_ns + CHECK_NS) {
 		s->checked_ns = now_ns;
-		/* The host's own settings and mounts do not change from one look to the
-		 * next. */
+		/* the host's own settings and mounts change rarely */
 		if (!s->settled_ns || now_ns >= s->settled_ns + SETTLED_NS) {
 			s->settled_ns = now_ns;
 			s->pages = userfaultfd_is_free(procfs_root);

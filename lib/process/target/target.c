@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides who makes a call, and keeps the processes that are set aside and the share of
- * time. */
+/* Decides whether the child or this process makes a call. Keeps the processes that are
+ * skipped after a stall, and the budget of time. */
 #include "process/target/target.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@ enum {
 	ASIDE_STALLS_BITS = 8,
 };
 
-/* A call that ends within this time is free of charge. */
+/* a call that ends within this time is not charged to the budget */
 static const uint64_t FREE_NS = UINT64_C(1000000);
-/* No call is made if less than this time may be waited. */
+/* no call is made while the budget allows less than this wait */
 static const uint64_t WAIT_MIN_NS = UINT64_C(2000000);
 /* A direct read takes microseconds. If one takes this long, the next ones are not direct for a minute. */
 static const uint64_t SLOW_NS = UINT64_C(5000000);
 static const uint64_t SLOW_MEMORY_MS = UINT64_C(60000);
-/* A process's stalls are forgotten this long after its last pause ended. */
+/* a process's stalls are forgotten this long after its last pause ended */
 static const uint64_t ASIDE_MEMORY_MS = UINT64_C(64000);
 
 int op_target_new(const char *procfs_root, struct op_target **ret)

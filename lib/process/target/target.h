@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that belongs to another process is read here and nowhere else: its memory, its
- * files, its text in /proc, its perf map. */
+/* Everything of another process is read here and nowhere else: its memory, its files, its
+ * text in /proc, its perf map. */
 #ifndef OP_PROCESS_TARGET_TARGET_H
 #define OP_PROCESS_TARGET_TARGET_H
 
@@ -16,13 +16,13 @@
 #include "process/target/view.h"
 
 enum {
-	/* Processes whose calls stalled recently. Others beyond it are forgotten, and may
-	 * stall us again. */
+	/* Processes whose calls stalled recently. Past that some are forgotten, and may
+	 * stall the library again. */
 	OP_TARGET_ASIDE_MAX = 1024,
 	OP_TARGET_PATH_MAX = 4096,
 };
 
-/* Limit of one call: reads of present memory and of files in the page cache take
+/* Deadline of one call. Reads of present memory and of the page cache take
  * microseconds. */
 #define OP_TARGET_DEADLINE_NS UINT64_C(10000000)
 /* Limit of all waits: a bucket that fills with a fifth of real time. */
@@ -33,12 +33,12 @@ enum {
 
 struct op_target_stats {
 	uint64_t stalled; /* calls that reached their deadline */
-	/* calls refused for a process set aside or for the share of time */
+	/* calls refused because of a recent stall or the budget of time */
 	uint64_t refused;
 	uint64_t asked; /* calls made by a child */
 };
 
-/* Who makes a call: the child, if it may stall, or this process. */
+/* Which process makes a call. */
 enum op_target_by {
 	OP_TARGET_CHILD, /* it may stall */
 	OP_TARGET_SELF,
@@ -65,23 +65,25 @@ int op_target_new(const char *procfs_root, struct op_target **ret);
 struct op_target *op_target_free(struct op_target *t);
 OP_DEFINE_CLEANUP(struct op_target *, op_target_free)
 
-/* Call this now and then: ends what is idle. */
+/* Call this now and then: it ends idle tasks. */
 void op_target_rest(struct op_target *t, uint64_t now_ns);
 
 /* Might a program of this host serve pages or files? If so, nothing is read directly. */
 bool op_target_is_served(struct op_target *t);
-/* Is the process set aside, since a call about it stalled? */
+/* Is the process skipped for now because a call about it stalled? */
 bool op_target_is_aside(struct op_target *t, uint32_t pid);
 
-/* A direct read of process @pid began at @begin_ns and has ended. If it took long, another thread of
- * that process held its memory's lock. The child reads from it for a while then. */
+/* A direct read of process @pid began at @begin_ns and has ended. If it took long,
+ * another thread of that process held its memory lock, and the child reads it for a
+ * while. */
 void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns);
 bool op_target_is_slow(struct op_target *t, uint32_t pid);
 
-/* Begin a call about process @pid: *@ret is the memory for its request. Returns 0;
- * -ETIMEDOUT if the process is set aside; -EAGAIN if nothing can be read for now. */
+/* Begin a call about process @pid. *@ret is the memory for its request. Returns 0,
+ * -ETIMEDOUT if the process is skipped after a stall, -EAGAIN if nothing can be read for
+ * now. */
 int op_target_begin(struct op_target *t, uint32_t pid, enum op_target_by by, void **ret);
-/* Make the call that op_target_begin() began. Returns as op_task_run(). */
+/* Make the call that op_target_begin() began. Returns like op_task_run(). */
 int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd);
 
 /* Read at most @limit bytes of /proc/PID/@name, and add a NUL. The caller frees *@ret.

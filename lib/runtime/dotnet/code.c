@@ -9,9 +9,9 @@
 
 enum {
 	FRAGMENTS = 3,
-	WORDS = 4096, /* of the map of methods: 1 MiB of code */
-	PIECE = 64,   /* words that are read at once */
-	FAR = 8, /* a lowest nibble greater than that: the word says how far the method is */
+	WORDS = 4096, /* words of the map of methods: 1 MiB of code */
+	PIECE = 64,   /* words read at once */
+	FAR = 8, /* above this lowest nibble the word has the distance to the method */
 };
 
 static int read_u64(const struct op_memory *memory, uint64_t addr, uint64_t *ret)
@@ -65,7 +65,7 @@ static uint64_t last_method(uint32_t w, uint64_t base, uint64_t begin, uint64_t 
 	return 0;
 }
 
-/* Where the method that holds @addr begins; 0 in *@ret: nowhere. */
+/* Find the start of the method that holds @addr. *@ret is 0 if there is none. */
 static int find_start(const struct op_memory *memory, const uint64_t heap[2],
 		      uint64_t addr, uint64_t *ret)
 {
@@ -101,7 +101,7 @@ int op_runtime_dotnet_code(const struct op_memory *memory, uint64_t ranges, uint
 {
 	uint64_t fragment[OP_DOTNET_FRAGMENT_BYTES / 8];
 	uint64_t header[4]; /* debug info, handlers, GC info, MethodDesc */
-	uint64_t heap[2];   /* where its map begins, and the map */
+	uint64_t heap[2];   /* the address from which its map counts, and the map */
 	uint64_t start;
 	uint64_t at = 0;
 	int r = find_fragment(memory, ranges, addr, fragment);

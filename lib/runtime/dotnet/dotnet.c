@@ -15,13 +15,13 @@
 
 #include "op_dotnet.h"
 
-/* The memory in which .NET makes code that it does not run as it writes it. */
+/* Memory of code that .NET writes through one mapping and runs through another. */
 static const char doubled[] = "/memfd:doublemapper";
-/* Mappings closer than that belong to one range: other code is far from it. */
+/* Mappings closer than this belong to one range: other code is farther away. */
 static const uint64_t NEAR_BYTES = UINT64_C(1) << 31;
 
-/* Heaps of code are reserved one above the other, and get their pages from the lowest on, as methods
- * come. So new code is that near above known code. */
+/* Heaps of code are reserved one above the other, and get pages from the lowest on as
+ * methods are compiled. So new code is within this distance above known code. */
 static const uint64_t HEAP_BYTES = UINT64_C(1) << 24;
 
 struct dotnet_instance {
@@ -55,7 +55,7 @@ static int dotnet_attach(void *image_data, const struct op_runtime_target *targe
 	uint64_t ranges = 0;
 	int r;
 
-	/* The first word of the table; the runtime fills it when it starts. */
+	/* the runtime fills the first word of the table when it starts */
 	r = op_memory_read(target->memory, image->table + target->bias, &ranges,
 			   sizeof(ranges));
 	if (r < 0)
@@ -84,7 +84,7 @@ static void dotnet_detach(void *data)
 	free(instance);
 }
 
-/* Does the runtime's own map have a range that holds the code at @addr? */
+/* Does a range of the runtime's own map hold the code at @addr? */
 static bool knows_code(const struct dotnet_instance *instance, uint64_t addr)
 {
 	uint64_t words[OP_DOTNET_FRAME_WORDS];
@@ -118,7 +118,8 @@ static int dotnet_update(void *data, const struct op_runtime_target *target, voi
 	return 0;
 }
 
-/* Fill @ret by the words of a frame. 0, -ENOMEM, or why the method cannot be read. */
+/* Fill @ret from the words of a frame. Returns 0, -ENOMEM, or why the method cannot be
+ * read. */
 static int describe(struct dotnet_instance *instance, const uint64_t *words,
 		    struct op_runtime_frame *ret)
 {
@@ -156,7 +157,7 @@ static int dotnet_describe(void *data, const uint64_t *words, size_t len,
 	return 0;
 }
 
-/* Code that another walk than the step's came by: in a copy of a stack, or in a stub. */
+/* Describe code that was not walked by the step: in a copy of a stack, or in a stub. */
 static int dotnet_describe_code(void *data, const struct op_runtime_target *target,
 				uint64_t addr, struct op_runtime_frame *ret)
 {
@@ -166,7 +167,7 @@ static int dotnet_describe_code(void *data, const struct op_runtime_target *targ
 
 	(void)target;
 	if (r == 1 && describe(instance, words, ret) == 0) {
-		ret->file = NULL; /* a line would need one */
+		ret->file = NULL; /* no file, so no line */
 		return 1;
 	}
 	if (r < 0)

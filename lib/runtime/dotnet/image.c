@@ -13,10 +13,10 @@
 enum {
 	PIECE = 64 << 10,
 	VERSION_BYTES = 16,
-	DATA_MAX = 32 << 20, /* of a file, in which the version is searched */
+	DATA_MAX = 32 << 20, /* bytes of a file in which the version is searched */
 };
 
-/* What stands before the version, in data of every build ("what" strings of SCCS). */
+/* The mark before the version in the data of every build (a "what" string of SCCS). */
 static const char mark[] = "@(#)Version ";
 
 /* "8.0.3126.42015" to "8.0". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Examines a file that may be CoreCLR: libcoreclr.so, or a program that has it in it. */
+/* Examines a file that may be CoreCLR: libcoreclr.so, or a program that contains it. */
 #ifndef OP_RUNTIME_DOTNET_IMAGE_H
 #define OP_RUNTIME_DOTNET_IMAGE_H
 
@@ -14,7 +14,7 @@ struct op_dotnet_image {
 	uint64_t table; /* ELF address of g_dacTable */
 };
 
-/* Returns 1 and *@ret; 0 if the file is not CoreCLR; -ENOTSUP for an unknown version; or
+/* Returns 1 and *@ret, 0 if the file is not CoreCLR, -ENOTSUP for an unknown version, or
  * -errno. */
 int op_runtime_dotnet_image(struct op_elf *elf, const char *path,
 			    const struct op_layouts *layouts, struct op_log *log,

@@ -8,7 +8,7 @@
 
 #include "runtime/layouts.h"
 
-/* Offsets in bytes; dotnet.layout says what each is. */
+/* Offsets in bytes. dotnet.layout explains each. */
 struct op_dotnet_layout {
 	uint16_t module_base;
 	uint16_t module_assembly;
@@ -24,14 +24,14 @@ struct op_dotnet_layout {
 
 /* Offsets that have been the same since .NET 8. */
 enum {
-	OP_DOTNET_METHOD_CHUNK = 2, /* MethodDesc: its number in the chunk */
+	OP_DOTNET_METHOD_CHUNK = 2, /* MethodDesc: its index in the chunk */
 	OP_DOTNET_METHOD_FLAGS = 6,
 	OP_DOTNET_METHOD_KIND = 7, /* of these flags */
 	OP_DOTNET_METHOD_DYNAMIC = 7,
 	OP_DOTNET_METHOD_ARRAY = 4,
 	OP_DOTNET_METHOD_ALIGN = 8,
 	OP_DOTNET_TOKEN_BITS =
-		12, /* of a token, in the MethodDesc; the others are the chunk's */
+		12, /* bits of the token in the MethodDesc; the others are in the chunk */
 	OP_DOTNET_CHUNK_BYTES = 24,
 	OP_DOTNET_CHUNK_TOKEN = 18,
 	OP_DOTNET_TABLE_MODULE = 24, /* MethodTable: its Module */

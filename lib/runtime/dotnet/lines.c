@@ -23,7 +23,8 @@ enum {
 
 static const uint32_t INSTRUMENTED = UINT32_MAX;
 
-/* Numbers of nibbles, of which 3 bits count; the 4th one says that another nibble follows. */
+/* A stream of numbers in nibbles: 3 bits of value, and a 4th that is set if another
+ * nibble follows. */
 struct nibbles {
 	const uint8_t *bytes;
 	size_t len; /* bytes */
@@ -72,7 +73,7 @@ static int read_loose(struct nibbles *n, uint32_t count, struct op_dotnet_bounds
 
 		code += read_number(n);
 		il = read_number(n);
-		(void)read_number(n); /* why it is there */
+		(void)read_number(n); /* the reason of the entry */
 		if (n->failed)
 			return -EBADMSG;
 		r = add(bounds, code, il);
@@ -121,7 +122,7 @@ static int read_u32(const struct op_memory *memory, uint64_t at, uint32_t *ret)
 	return op_memory_read(memory, at, ret, sizeof(*ret));
 }
 
-/* Pass what stands before the sizes. */
+/* Skip what is before the sizes. */
 static int skip_extras(const struct op_memory *memory, uint64_t *at,
 		       const struct op_dotnet_layout *layout)
 {
@@ -166,16 +167,16 @@ int op_runtime_dotnet_bounds(const struct op_memory *memory, uint64_t at,
 	r = op_memory_read(memory, at, head, n.len);
 	if (r < 0)
 		return r;
-	/* The rest of a head that ends a page may be on the next one. */
+	/* the rest of a head at the end of a page may be on the next page */
 	if (n.len < sizeof(head) &&
 	    op_memory_read(memory, at + n.len, head + n.len, sizeof(head) - n.len) == 0)
 		n.len = sizeof(head);
 	size = read_number(&n);
 	if (layout->packed_bounds && size == INSTRUMENTED) {
 		size = read_number(&n);
-		(void)read_number(&n); /* the size of another map, which follows */
+		(void)read_number(&n); /* the size of another map */
 	}
-	(void)read_number(&n); /* the size of what is known of variables */
+	(void)read_number(&n); /* the size of the variables' map */
 	if (n.failed || size > BYTES_MAX)
 		return -EBADMSG;
 	if (!size)
@@ -194,7 +195,7 @@ int op_runtime_dotnet_bounds(const struct op_memory *memory, uint64_t at,
 				     : read_loose(&n, count, bounds);
 }
 
-/* The last point with a line whose IL offset is at most @il; NULL: none has. */
+/* The last point with a line and an IL offset of at most @il, or NULL. */
 static const struct op_dotnet_point *find_point(const struct op_dotnet_points *points,
 						uint32_t il)
 {

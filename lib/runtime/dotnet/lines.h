@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines of a method's code: the JIT's map from code to IL offsets (debug/shared and
- * vm/debuginfostore.cpp of dotnet/runtime write it), and the PDB's from those to lines. The JIT keeps
- * no record of inlining: code of an inlined method has the line of the call.
+ * The lines of a method's code. The JIT's map leads from code to IL offsets (debug/shared
+ * and vm/debuginfostore.cpp of dotnet/runtime write it), and the PDB's from those to
+ * lines. The JIT does not record inlining: code of an inlined method has the line of the
+ * call.
  */
 #ifndef OP_RUNTIME_DOTNET_LINES_H
 #define OP_RUNTIME_DOTNET_LINES_H
@@ -20,7 +21,7 @@ enum {
 /* From the byte @code of a method on, its code has the IL offset @il. */
 struct op_dotnet_bound {
 	uint32_t code;
-	uint32_t il; /* or one of those below */
+	uint32_t il; /* or a special value below */
 };
 
 enum {
@@ -35,13 +36,14 @@ struct op_dotnet_bounds {
 	size_t cap;
 };
 
-/* Read the debug info at @at. 0, -EBADMSG, or an error of reading. */
+/* Read the debug info at @at. Returns 0, -EBADMSG, or an error of reading. */
 int op_runtime_dotnet_bounds(const struct op_memory *memory, uint64_t at,
 			     const struct op_dotnet_layout *layout,
 			     struct op_dotnet_bounds *bounds);
 
-/* From the byte @code on: line @line, 0 where it is not known, of the document in row @document.
- * Where the JIT kept no place, as in blocks that it copied, the line is that of the code before. */
+/* From the byte `code` on: `line` (0: unknown) of the document in row `document`. Where
+ * the JIT kept no offset, as in blocks that it copied, the line is that of the code
+ * before. */
 struct op_dotnet_row {
 	uint32_t code;
 	uint32_t line : 31;
@@ -49,8 +51,7 @@ struct op_dotnet_row {
 	uint32_t document;
 };
 
-/* Make the rows of a method, of which @ret has the memory: one for each of @bounds. Returns their
- * number. */
+/* Make the rows of a method in @ret, one for each of @bounds. Returns their number. */
 size_t op_runtime_dotnet_rows(const struct op_dotnet_bounds *bounds,
 			      const struct op_dotnet_points *points,
 			      struct op_dotnet_row *ret);

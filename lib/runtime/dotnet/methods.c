@@ -18,7 +18,7 @@ enum {
 	DYNAMIC_NAME_MAX = 256,
 	PIECE = 64,
 	PAGE = 4096,
-	TEXT_MAX = 1 << 16, /* bytes of a name and of paths */
+	TEXT_MAX = 1 << 16, /* bytes of a name and its paths */
 };
 
 static size_t method_bytes(const void *object)
@@ -96,7 +96,7 @@ static int find_module(struct op_dotnet_methods *methods, uint64_t addr,
 	return 0;
 }
 
-/* The name of a method that was made at run time. */
+/* Read the name of a method that was made at run time. */
 static int read_dynamic(const struct op_dotnet_methods *methods, uint64_t desc,
 			struct op_strbuf *name)
 {
@@ -122,11 +122,11 @@ static int read_dynamic(const struct op_dotnet_methods *methods, uint64_t desc,
 	return r < 0 ? r : -EBADMSG;
 }
 
-/* What is known of a method while it is read. */
+/* A method while it is read. */
 struct reading {
 	uint64_t desc;
 	struct op_dotnet_module *module; /* NULL: none */
-	uint32_t row;			 /* of its metadata */
+	uint32_t row;			 /* its row in the metadata */
 	struct op_strbuf text;
 	struct op_dotnet_row *rows;
 	size_t len;
@@ -177,7 +177,7 @@ static int read_name(struct op_dotnet_methods *methods, struct reading *m)
 		&m->text);
 }
 
-/* The debug info of the code at @start, whose header must be that of @guard. */
+/* Read the debug info of the code at @start. Its header must match @guard. */
 static int read_debug(const struct op_dotnet_methods *methods, uint64_t start,
 		      uint64_t desc, uint32_t guard, uint64_t *ret)
 {
@@ -196,7 +196,7 @@ static int read_debug(const struct op_dotnet_methods *methods, uint64_t start,
 	return 0;
 }
 
-/* Replace each row's document by the place of its path in the text. */
+/* Replace each row's document by the offset of its path in the text. */
 static int read_paths(struct reading *m)
 {
 	uint32_t last = 0; /* document */
@@ -218,7 +218,7 @@ static int read_paths(struct reading *m)
 		}
 		if (r < 0)
 			return r;
-		/* what has no file has the empty text that ends the name */
+		/* without a file: the empty text at the end of the name */
 		row->document = row->document ? at : (uint32_t)strlen(m->text.data);
 	}
 	return m->text.failed ? -ENOMEM : 0;
@@ -267,7 +267,7 @@ static int read_method(struct op_dotnet_methods *methods, const uint64_t words[3
 	if (r == -ENOMEM || m.text.failed)
 		return -ENOMEM;
 	if (r < 0)
-		m.len = 0; /* its lines are not known */
+		m.len = 0; /* no lines */
 	method = malloc(sizeof(*method) + m.len * sizeof(*m.rows) + m.text.len);
 	if (!method)
 		return -ENOMEM;
@@ -302,7 +302,7 @@ void op_runtime_dotnet_methods_take(struct op_dotnet_methods *methods, int fd)
 	op_runtime_dotnet_module_take(module, fd);
 	methods->pdbs += module->state == OP_DOTNET_PDB_OPEN;
 	methods->wants = NULL;
-	methods->window++; /* what was read is read again */
+	methods->window++; /* entries of earlier windows are read again */
 }
 
 int op_runtime_dotnet_methods_get(struct op_dotnet_methods *methods,
@@ -329,7 +329,7 @@ int op_runtime_dotnet_methods_get(struct op_dotnet_methods *methods,
 	r = read_method(methods, words, &made);
 	if (r < 0 && (r == -ENOMEM || !m))
 		return r;
-	if (r < 0) { /* it is gone; the frame was its */
+	if (r < 0) { /* it was freed, but the frame belonged to it */
 		m->window = methods->window;
 		*ret = m;
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cache of the names of methods that a process has compiled. */
+/* A cache of the names of a process's compiled methods. */
 #ifndef OP_RUNTIME_DOTNET_METHODS_H
 #define OP_RUNTIME_DOTNET_METHODS_H
 
@@ -13,15 +13,16 @@
 #include "runtime/objects.h"
 
 enum {
-	/* names and modules; beyond that all are dropped and read again */
+	/* names and modules; past that all are dropped and read again */
 	OP_DOTNET_METHODS_MAX = 16384,
 	OP_DOTNET_METHODS_BYTES = 4 << 20,
 	OP_DOTNET_MODULES_MAX = 1024,
-	OP_DOTNET_PDBS_MAX = 32, /* open, of a process; methods of others have no lines */
+	/* open PDBs of a process; past that methods have no lines */
+	OP_DOTNET_PDBS_MAX = 32,
 };
 
-/* The code of a method. Behind the rows stands its text: its name, then the paths of files, by their
- * place in it (row[].document). */
+/* The code of a method. Its text follows the rows: its name, then the paths of files,
+ * whose offsets are in row[].document. */
 struct op_dotnet_method {
 	uint64_t desc; /* MethodDesc */
 	uint32_t guard;
@@ -41,7 +42,7 @@ struct op_dotnet_methods {
 	const struct op_dotnet_layout *layout;
 	struct op_objects objects;
 	OP_VEC(struct op_dotnet_module *) modules;
-	struct op_dotnet_module *wants; /* its PDB, as the last method needs it */
+	struct op_dotnet_module *wants; /* the last method needs its PDB */
 	uint32_t pdbs;			/* open */
 	uint32_t window;
 	uint64_t reads; /* names read */
@@ -53,12 +54,12 @@ void op_runtime_dotnet_methods_init(struct op_dotnet_methods *methods,
 				    const struct op_dotnet_layout *layout);
 void op_runtime_dotnet_methods_deinit(struct op_dotnet_methods *methods);
 
-/* The path of a file that the last method got would have lines by, or NULL. */
+/* The path of the PDB that the last method needs for its lines, or NULL. */
 const char *op_runtime_dotnet_methods_file(const struct op_dotnet_methods *methods);
-/* That file is open as @fd, or -errno. Takes @fd. */
+/* Pass that file, open as @fd, which is taken, or a -errno. */
 void op_runtime_dotnet_methods_take(struct op_dotnet_methods *methods, int fd);
-/* The method of a frame by its words (op_dotnet.h). *@ret is borrowed until the next call.
- * Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM. */
+/* Get the method of a frame by its words (op_dotnet.h). *@ret is borrowed until the next
+ * call. Returns 0, -EBADMSG if it was freed, -ENOMEM, or an error of reading. */
 int op_runtime_dotnet_methods_get(struct op_dotnet_methods *methods,
 				  const uint64_t words[3],
 				  const struct op_dotnet_method **ret);

@@ -13,7 +13,7 @@
 enum {
 	PIECE = 64,
 	PAGE = 4096,
-	SLOTS = 4, /* pages of a PDB that are kept */
+	SLOTS = 4, /* pages of a PDB kept in memory */
 };
 
 static int read_u64(const struct op_memory *memory, uint64_t addr, uint64_t *ret)
@@ -21,7 +21,7 @@ static int read_u64(const struct op_memory *memory, uint64_t addr, uint64_t *ret
 	return op_memory_read(memory, addr, ret, sizeof(*ret));
 }
 
-/* The PEImage of a module, where the layout leads to it. */
+/* Read the address of a module's PEImage, if the layout has its offsets. */
 static int read_image(const struct op_memory *memory, const struct op_dotnet_layout *l,
 		      uint64_t addr, uint64_t *ret)
 {
@@ -46,7 +46,7 @@ int op_runtime_dotnet_module_base(const struct op_memory *memory,
 	return r < 0 ? r : read_u64(memory, at + l->layout_base, ret);
 }
 
-/* The text in UTF-16 at @at, as UTF-8. */
+/* Read the UTF-16 text at @at as UTF-8. */
 static int read_text(const struct op_memory *memory, uint64_t at, struct op_strbuf *ret)
 {
 	uint32_t high = 0;
@@ -77,7 +77,8 @@ static int read_text(const struct op_memory *memory, uint64_t at, struct op_strb
 	return -EBADMSG;
 }
 
-/* The path of the PDB: where the compiler's name is beside the module's file. */
+/* Find the path of the PDB: the name that the compiler wrote, in the folder of the
+ * module's file. */
 static int find_pdb(const struct op_memory *memory, const struct op_dotnet_layout *l,
 		    const struct op_dotnet_pe *pe, struct op_dotnet_module *module)
 {

@@ -24,7 +24,7 @@ struct op_dotnet_module {
 	enum op_dotnet_pdb_state state;
 	char *path;
 	uint8_t id[OP_DOTNET_PDB_ID_BYTES];
-	int fd; /* of the PDB, where it is open */
+	int fd; /* of the PDB, if it is open */
 	struct op_dotnet_file file;
 	struct op_dotnet_pdb pdb;
 };
@@ -34,11 +34,12 @@ int op_runtime_dotnet_module_new(const struct op_memory *memory,
 				 const struct op_dotnet_layout *layout, uint64_t addr,
 				 uint64_t base, struct op_dotnet_module **ret);
 void op_runtime_dotnet_module_free(struct op_dotnet_module *module);
-/* The address of the image of the module at @addr. 0 or an error of reading. */
+/* Read the address of the image of the module at @addr. Returns 0 or an error of
+ * reading. */
 int op_runtime_dotnet_module_base(const struct op_memory *memory,
 				  const struct op_dotnet_layout *layout, uint64_t addr,
 				  uint64_t *ret);
-/* Take the PDB that the module wants, open as @fd, or -errno. */
+/* Pass the PDB that the module wants, open as @fd, or a -errno. */
 void op_runtime_dotnet_module_take(struct op_dotnet_module *module, int fd);
 
 #endif

@@ -14,7 +14,7 @@
 #include "runtime/exports.h"
 
 enum {
-	TEXT_MAX = 64 << 20, /* bytes of code that are searched */
+	TEXT_MAX = 64 << 20, /* bytes of code to search */
 	PIECE_BYTES = 1 << 16,
 	VM_MAX = 1 << 18, /* bytes of the interpreter; 2.1 has 17 to 20 KiB */
 	PATTERN_MAX = 40,
@@ -92,8 +92,8 @@ static bool matches(const struct pattern *p, const uint8_t *at)
 	return true;
 }
 
-/* The first place of @text from @from on, before @from + @near. Returns SIZE_MAX if there is
- * none. */
+/* The first match of @text from @from on, before @from + @near. Returns SIZE_MAX if there
+ * is none. */
 static size_t find(struct code code, const char *text, size_t from, size_t near)
 {
 	struct pattern p = parse(text);
@@ -133,7 +133,7 @@ static int search(struct op_elf *elf, const struct op_elf_segment *segment, uint
 
 	if (!piece)
 		return -ENOMEM;
-	/* pieces overlap, because a piece may end in it */
+	/* pieces overlap, because one may end inside the pattern */
 	for (off = 0; off < size; off += PIECE_BYTES - PATTERN_MAX) {
 		struct code code = { piece, OP_MIN(size - off, (uint64_t)PIECE_BYTES) };
 
@@ -163,7 +163,7 @@ static int find_trace_entry(struct op_elf *elf, uint64_t *ret)
 	return r;
 }
 
-/* An offset in global_State, from one that r14 has. Returns 0 if it is none. */
+/* The offset in global_State of what is at @at from r14. Returns 0 if it is invalid. */
 static uint32_t offset(int32_t table, int32_t at)
 {
 	int64_t ret = (int64_t)table + at;

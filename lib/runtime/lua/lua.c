@@ -20,7 +20,7 @@ enum {
 struct lua_instance {
 	struct op_lua_protos protos;
 	struct op_lua_traces traces;
-	struct op_strbuf names; /* of the frame described last */
+	struct op_strbuf names; /* of the last described frame */
 	char unknown[OP_RUNTIME_GONE_BYTES];
 };
 
@@ -73,8 +73,8 @@ static void lua_detach(void *data)
 	free(instance);
 }
 
-/* Is the mapping an area of traces? It begins with the address of the area before it, or 0, and its
- * size. Areas that touch are one mapping. */
+/* Is the mapping an area of traces? An area begins with the address of the area before
+ * it, or 0, and its size. Adjacent areas are one mapping. */
 static bool is_area(const void *data, const struct op_runtime_target *target,
 		    const struct op_runtime_mapping *m)
 {
@@ -99,22 +99,22 @@ static int lua_update(void *data, const struct op_runtime_target *target, void *
 	return 0;
 }
 
-/* A frame's function, and what called it. */
+/* A frame's function, and its caller. */
 struct function {
-	const struct op_lua_proto *proto; /* NULL: in C, or not known */
+	const struct op_lua_proto *proto; /* NULL: a function in C, or unknown */
 	uint32_t place;
 	uint64_t addr; /* of a function in C */
 	uint32_t ffid;
-	const struct op_lua_proto *caller; /* NULL: not code of Lua */
+	const struct op_lua_proto *caller; /* NULL: not Lua code */
 	uint32_t caller_place;
 };
 
-/* The line of the next instruction's predecessor. */
+/* The line of the instruction before the one at @place. */
 static uint32_t line_of(const struct op_lua_proto *p, uint32_t place,
 			bool *ret_approximate)
 {
 	if (place == OP_LUA_RETURNS && p->instructions) {
-		*ret_approximate = true; /* it may return elsewhere */
+		*ret_approximate = true; /* it may return from another instruction */
 		return op_runtime_lua_line(p, p->instructions - 1);
 	}
 	if (!place || place > p->instructions) {
@@ -166,7 +166,7 @@ static int add_function(struct lua_instance *instance, const struct function *f,
 
 	if (r < 0)
 		return r;
-	/* names may move until all are there */
+	/* an offset, because text moves until all names are added */
 	*to = (struct op_runtime_function){ .name = (const char *)at, .file = "" };
 	if (f->proto) {
 		to->file = f->proto->file;
@@ -177,7 +177,7 @@ static int add_function(struct lua_instance *instance, const struct function *f,
 	return 0;
 }
 
-/* The prototype with these words; NULL if there is none, or it is gone. */
+/* The prototype with these words. NULL if there is none, or if it was freed. */
 static int proto_of(struct lua_instance *instance, uint64_t addr, uint64_t place,
 		    const struct op_lua_proto **ret)
 {
@@ -191,7 +191,7 @@ static int proto_of(struct lua_instance *instance, uint64_t addr, uint64_t place
 	return r;
 }
 
-/* The functions of a trace: the caller of each is the next. */
+/* Add the functions of a trace. Each is called by the next. */
 static int add_trace(struct lua_instance *instance, const uint64_t *words,
 		     const struct function *entered, struct op_runtime_frame *ret)
 {

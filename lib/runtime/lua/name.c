@@ -18,8 +18,8 @@ enum {
 	CALLM = 65,
 	ITERC = 69,
 	ITERN = 70,
-	NAMES_OWN = 7,	 /* names of variables that are a number: below this one */
-	SLOTS_MAX = 256, /* moves from slot to slot that are followed */
+	NAMES_OWN = 7,	 /* variable names below this number are built in */
+	SLOTS_MAX = 256, /* moves between slots that are followed */
 };
 
 static uint8_t op_of(uint32_t instruction)
@@ -42,10 +42,10 @@ static bool sets(uint8_t op)
 {
 	return (op >= 12 && op <= 13) || (op >= MOV && op < KNIL) || op == UGET ||
 	       (op >= 51 && op <= 54) || (op >= 56 && op <= 59) ||
-	       (op >= 89 && op <= 95); /* of bits, in versions that have them */
+	       (op >= 89 && op <= 95); /* bit operations, in versions that have them */
 }
 
-/* Does it set slot A and those above it? */
+/* Does the instruction set slot A and those above it? */
 static bool sets_above(uint8_t op)
 {
 	return op == KNIL || op == 63 || (op >= CALLM && op <= 73) ||
@@ -158,7 +158,7 @@ static int constant_name(const struct op_lua_proto *p, uint32_t number,
 	return r < 0 ? r : 1;
 }
 
-/* The name of what instruction @i finds in @slot. */
+/* Append the name of the value that instruction @i finds in @slot. */
 static int slot_name(const struct op_lua_proto *p, uint32_t i, uint32_t slot,
 		     const struct op_memory *memory, struct op_strbuf *to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets of lj_obj.h that have been the same in LuaJIT 2.1 with pointers of 64 bits. */
+/* Offsets of lj_obj.h are the same in all LuaJIT 2.1 with pointers of 64 bits. */
 #include "runtime/lua/proto.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
 	STRING_TYPE = 4,
 	STRING_TEXT = 24,
 	PIECE_BYTES = 256,
-	/* of a chunk that is a string, as lj_debug_shortname() cuts it */
+	/* a chunk that is a string is cut as by lj_debug_shortname() */
 	SHOWN_MAX = 48,
 	SHOWN_CUT = 45,
 };
@@ -90,7 +90,8 @@ int op_runtime_lua_string(const struct op_memory *memory, uint64_t addr,
 	addr += STRING_TEXT;
 	while (to->len - begun < OP_LUA_TEXT_MAX) {
 		r = op_memory_read(memory, addr, text, n);
-		if (r < 0 && n > 1) { /* the end of memory: the text may end before it */
+		/* at the end of memory the text may still end in time */
+		if (r < 0 && n > 1) {
 			n /= 2;
 			continue;
 		}
@@ -107,7 +108,8 @@ int op_runtime_lua_string(const struct op_memory *memory, uint64_t addr,
 	return 0;
 }
 
-/* The name of the chunk at @addr, as tracebacks have it. @built_in: it is LuaJIT's own. */
+/* Read the name of the chunk at @addr in the form of tracebacks. @built_in: it is
+ * LuaJIT's own. */
 static int read_file(const struct op_memory *memory, uint64_t addr, bool built_in,
 		     char **ret)
 {
@@ -141,7 +143,7 @@ static int read_file(const struct op_memory *memory, uint64_t addr, bool built_i
 	return 0;
 }
 
-/* An offset of the prototype from an address in it, or at its end; 0 for another address. */
+/* The offset of @at in the prototype of @len bytes at @addr. 0 if it is outside. */
 static uint32_t inside(uint64_t addr, uint32_t len, uint64_t at)
 {
 	uint64_t off = at - addr;
@@ -149,8 +151,8 @@ static uint32_t inside(uint64_t addr, uint32_t len, uint64_t at)
 	return off >= OP_LUA_PROTO_BYTES && off <= len ? (uint32_t)off : 0;
 }
 
-/* Read the head of the prototype at @addr to *@ret; the place of its file's name to *@ret_file.
- * Returns 0, -EBADMSG, or an error of reading. */
+/* Read the head of the prototype at @addr to *@ret, and the address of its file's name to
+ * *@ret_file. Returns 0, -EBADMSG, or an error of reading. */
 static int read_head(const struct op_memory *memory, uint64_t addr,
 		     struct op_lua_proto *ret, uint64_t *ret_file)
 {
@@ -228,7 +230,7 @@ int op_runtime_lua_proto(struct op_lua_protos *protos, uint64_t addr, uint32_t g
 	proto = op_objects_find(&protos->objects, key, &at);
 	if (proto && (proto->addr != addr || proto->guard != guard))
 		proto = NULL; /* another one has the same key */
-	/* what has the guard is the same code, or was: the frame belongs to it */
+	/* an entry with the frame's guard is the frame's code, even if it was freed */
 	if (proto) {
 		*ret = proto;
 		return 0;

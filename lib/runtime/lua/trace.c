@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets of lj_jit.h and lj_ir.h that have been the same in LuaJIT 2.1 with pointers of 64 bits. */
+/* Offsets of lj_jit.h and lj_ir.h are the same in all LuaJIT 2.1 with pointers of 64
+ * bits. */
 #include "runtime/lua/trace.h"
 
 #include <errno.h>
@@ -15,23 +16,23 @@ enum {
 	/* GCtrace */
 	TRACE_SNAPSHOTS = 10,
 	TRACE_IR = 32,
-	TRACE_LOWEST = 40, /* the lowest constant; then the number of entries */
+	TRACE_LOWEST = 40, /* the lowest constant, then the number of entries */
 	TRACE_SNAPS = 48,  /* the snapshots, then their entries */
 	/* IR: constants are below, instructions above */
 	IR_BIAS = 0x8000,
 	IR_BYTES = 8,
-	IR_TYPE = 4, /* byte of a constant; its value is in the next 8 bytes */
+	IR_TYPE = 4, /* byte of a constant, whose value is in the next 8 bytes */
 	IR_TYPE_MASK = 0x1f,
 	IR_TYPE_PROTO = 7,
 	IR_TYPE_FUNCTION = 8,
-	/* a snapshot: where its entries begin, a reference, where its code begins */
+	/* a snapshot: the start of its entries, a reference, the start of its code */
 	SNAP_BYTES = 12,
 	SNAP_CODE = 6,
 	SNAP_ENTRIES = 10,
 	/* an entry: a slot, flags, a reference */
 	ENTRY_SLOT_SHIFT = 24,
 	ENTRY_IS_FRAME = 0x10000,
-	/* of links, as bpf/runtime/lua.h */
+	/* of links, as in bpf/runtime/lua.h */
 	LINK_TYPE = 7,
 	LINK_LUA_MASK = 3,
 	LINK_CONT = 2,
@@ -54,7 +55,7 @@ struct trace {
 	uint32_t lowest;
 	size_t protos;
 	size_t bytes;
-	uint8_t *snap; /* the three follow one another */
+	uint8_t *snap; /* snapshots, entries and constants, in one block */
 	uint8_t *entry;
 	uint8_t *constant;
 	struct range range[]; /* OP_LUA_TRACE_PROTOS_MAX + 1 */
@@ -88,7 +89,7 @@ void op_runtime_lua_traces_deinit(struct op_lua_traces *traces)
 	op_objects_deinit(&traces->objects);
 }
 
-/* The value of constant @ref: 8 bytes behind its head. */
+/* The value of constant @ref: the 8 bytes after its head. */
 static uint64_t constant(const struct trace *t, uint32_t ref)
 {
 	uint64_t ret = 0;
@@ -108,7 +109,7 @@ static uint32_t entry(const struct trace *t, uint64_t i)
 	return ret;
 }
 
-/* Add the prototype at @addr. Returns 0 also if it is none; -ENOMEM. */
+/* Add the prototype at @addr, if there is one. Returns 0 or -ENOMEM. */
 static int add_proto(struct op_lua_traces *traces, struct trace *t, uint64_t addr)
 {
 	const struct op_lua_proto *p;
@@ -132,7 +133,7 @@ static int add_proto(struct op_lua_traces *traces, struct trace *t, uint64_t add
 	return 0;
 }
 
-/* Add the prototypes that are constants, and those of functions that are. */
+/* Add the prototypes among the constants, and those of functions among them. */
 static int add_constants(struct op_lua_traces *traces, struct trace *t)
 {
 	uint8_t head[OP_LUA_FUNCTION_BYTES];
@@ -159,7 +160,7 @@ static int add_constants(struct op_lua_traces *traces, struct trace *t)
 	return r;
 }
 
-/* What the head of a trace says. */
+/* The head of a trace. */
 struct head {
 	uint64_t ir;
 	uint64_t snaps;

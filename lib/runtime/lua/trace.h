@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces: which functions are inlined at a place in a trace's machine code.
+ * Finds the functions that are inlined at an offset in a trace's machine code.
  *
- * The code between two exits has the state of a snapshot: the pc of an instruction, and the frames
- * between it and the function that the trace entered. All code of Lua that a trace runs is among
- * its constants, or it is what it began in.
+ * A snapshot describes the code between two exits: the pc of an instruction, and the
+ * frames between it and the function that the trace entered. All Lua code of a trace is
+ * among its constants, except the function that it began in.
  */
 #ifndef OP_RUNTIME_LUA_TRACE_H
 #define OP_RUNTIME_LUA_TRACE_H
@@ -18,19 +18,20 @@
 enum {
 	OP_LUA_TRACES_MAX = 4096, /* beyond that all are dropped and read again */
 	OP_LUA_TRACES_BYTES = 8 << 20,
-	/* of one trace; more are an error. The defaults of LuaJIT's own limits are 500, 4000 */
+	/* of one trace; past that it is an error. LuaJIT's own defaults are 500 and
+	 * 4000 */
 	OP_LUA_SNAPSHOTS_MAX = 8192,
 	OP_LUA_ENTRIES_MAX = 1 << 18,
 	OP_LUA_CONSTANTS_MAX = 1 << 15,
 	OP_LUA_TRACE_PROTOS_MAX =
-		256, /* prototypes among the constants; further ones are not known */
+		256, /* prototypes among the constants; past that they are unknown */
 };
 
 /* A function on a trace. */
 struct op_lua_inlined {
-	uint64_t proto; /* its address; 0: it is in C, or not known */
+	uint64_t proto; /* its address; 0: a function in C, or unknown */
 	uint32_t guard;
-	uint32_t place; /* the number of the next instruction */
+	uint32_t place; /* number of the next instruction */
 };
 
 struct op_lua_traces {
@@ -47,9 +48,9 @@ void op_runtime_lua_traces_init(struct op_lua_traces *traces,
 void op_runtime_lua_traces_deinit(struct op_lua_traces *traces);
 
 /*
- * The functions of a trace's frame with these words, innermost first: *@ret_len of them, at most
- * OP_RUNTIME_INLINED_MAX. The last one is what the trace entered. Returns 0; -EBADMSG if the trace is
- * gone; an error of reading; -ENOMEM.
+ * The functions of a trace's frame with these words, innermost first: *@ret_len of them,
+ * at most OP_RUNTIME_INLINED_MAX. The last is the one that the trace entered. Returns 0,
+ * -EBADMSG if the trace was freed, -ENOMEM, or an error of reading.
  */
 int op_runtime_lua_trace(struct op_lua_traces *traces,
 			 const uint64_t words[OP_LUA_TRACE_WORDS],

@@ -269,13 +269,14 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 static const char *initializer_name(const struct op_node_layout *l, uint32_t kind)
 {
 	/* kinds for members; static ones have as many */
-	uint32_t kinds = l->initializer.of_static - l->initializer.members;
+	uint32_t kinds = l->initializer.static_members - l->initializer.members;
 
 	if (!l->initializer.members || kind < l->initializer.members)
 		return NULL;
-	if (kind < l->initializer.of_static)
+	if (kind < l->initializer.static_members)
 		return "<instance_members_initializer>";
-	return kind - l->initializer.of_static < kinds ? "<static_initializer>" : NULL;
+	return kind - l->initializer.static_members < kinds ? "<static_initializer>"
+							    : NULL;
 }
 
 static int read_function(const struct op_node_heap *heap, const struct head *h,

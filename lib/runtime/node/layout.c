@@ -97,7 +97,7 @@ static const struct op_layouts_field fields[] = {
 	FIELD(scope_position),
 	FIELD(script_url),
 	NAMED("kind_members", initializer.members),
-	NAMED("kind_static", initializer.of_static),
+	NAMED("kind_static", initializer.static_members),
 	FIELD(early_position),
 	FIELD(flag_bits),
 	FIELD(tagged),

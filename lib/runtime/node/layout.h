@@ -43,7 +43,7 @@ struct op_node_types {
  * their own. */
 struct op_node_initializers {
 	uint32_t members;
-	uint32_t of_static; /* of static members */
+	uint32_t static_members;
 };
 
 /* Offsets in bytes; slots are below fp; deoptimization data counts in words. */

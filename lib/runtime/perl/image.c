@@ -50,7 +50,8 @@ static int read_version(struct op_elf *elf, const struct op_elf_symbol *symbol,
 	return r;
 }
 
-/* Where the members of the interpreter are. Returns 1, 0 where that is not known, or -errno. */
+/* Find the offsets of the interpreter's members. Returns 1, 0 if they are unknown, or
+ * -errno. */
 static int find_interpreter(struct op_elf *elf, const struct op_elf_symbol *symbol,
 			    struct op_perl_image *ret)
 {

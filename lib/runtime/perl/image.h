@@ -22,14 +22,15 @@ struct op_perl_image {
 	struct op_elf_tls tls; /* of PL_current_context: OP_PERL_TLS */
 	uint64_t key;	       /* PL_thr_key; 0: built without threads */
 	uint64_t interpreter;  /* PL_curinterp */
-	/* OP_PERL_GLOBALS: the variables, else offsets in struct interpreter */
+	/* with OP_PERL_GLOBALS the variables' addresses, otherwise offsets in struct
+	 * interpreter */
 	uint64_t op;
 	uint64_t curcop;
 	uint64_t stackinfo;
 	uint64_t top_env;
 };
 
-/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+/* Returns like probe() of struct op_runtime_ops, with the image in *@ret. */
 int op_runtime_perl_image(struct op_elf *elf, const char *path,
 			  const struct op_layouts *layouts, struct op_log *log,
 			  struct op_perl_image *ret, struct op_runtime_loop *ret_loop);

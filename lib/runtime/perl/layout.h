@@ -8,7 +8,7 @@
 
 #include "runtime/layouts.h"
 
-/* Offsets in bytes; perl.layout says what each is. */
+/* Offsets in bytes. perl.layout explains each. */
 struct op_perl_layout {
 	uint16_t curcop;
 	uint16_t stackinfo;

@@ -32,7 +32,7 @@ static int perl_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
-/* Find where threads have the pointer to their interpreter: in a variable of theirs. */
+/* Find the thread-local variable that points to a thread's interpreter. */
 static int find_tls(const struct op_perl_image *image,
 		    const struct op_runtime_target *target, struct op_perl *perl)
 {
@@ -48,7 +48,7 @@ static int find_tls(const struct op_perl_image *image,
 	return 0;
 }
 
-/* The same under a key of theirs, which is made right after the first interpreter. */
+/* Find the pthread key of that pointer. It is made right after the first interpreter. */
 static int find_key(const struct op_perl_image *image,
 		    const struct op_runtime_target *target, struct op_perl *perl)
 {

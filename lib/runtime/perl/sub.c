@@ -51,7 +51,7 @@ void op_runtime_perl_subs_deinit(struct op_perl_subs *subs)
 	op_objects_deinit(&subs->objects);
 }
 
-/* Append the name of a frame with these words. */
+/* Append the name and the file of a frame with these words. */
 static int read_name(const struct op_perl_subs *subs,
 		     const uint64_t word[OP_PERL_NAMED_WORDS], struct op_strbuf *text)
 {
@@ -103,7 +103,7 @@ static int read_sub(const struct op_perl_subs *subs,
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		text.len = file; /* a name alone is worth having */
+		text.len = file; /* keep the name without a file */
 	op_strbuf_add(&text, "", 1);
 	if (text.failed)
 		return -ENOMEM;
@@ -113,7 +113,7 @@ static int read_sub(const struct op_perl_subs *subs,
 	return 0;
 }
 
-/* What tells the code: threads share it, and each has names of its own. */
+/* The key of the code. Threads share the code, but each has its own names. */
 static uint64_t key_of(const uint64_t word[OP_PERL_NAMED_WORDS])
 {
 	return word[1] ^ word[2];
@@ -142,7 +142,7 @@ int op_runtime_perl_subs_get(struct op_perl_subs *subs,
 	r = read_sub(subs, word, &made);
 	if (r < 0 && (r == -ENOMEM || !sub))
 		return r;
-	if (r < 0) { /* it is gone; the frame was its */
+	if (r < 0) { /* it was freed, but the frame belonged to it */
 		sub->window = subs->window;
 		*ret = sub;
 		return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of what frames of one process name: subs with their files.
+ * A cache of the subs of one process's frames, with their files.
  *
- * An entry is kept under the guard of the sub's code and the place of its file's name. Threads share
- * these, and a thread's own glob is gone with it. Other code may get the same addresses later, so
- * once a window an entry is read anew.
+ * The key of an entry is the guard of the sub's code and the address of its file's name.
+ * Threads share these, while a thread's own glob ends with the thread. Other code may get
+ * the same addresses later, so an entry is read again once a window.
  */
 #ifndef OP_RUNTIME_PERL_SUB_H
 #define OP_RUNTIME_PERL_SUB_H
@@ -19,17 +19,18 @@
 #include "op_perl.h"
 
 enum {
-	/* entries; beyond that all are dropped and read again */
+	/* entries; past that all are dropped and read again */
 	OP_PERL_SUBS_MAX = 16384,
-	/* the same limit for the bytes of names */
+	/* bytes of names; likewise */
 	OP_PERL_SUBS_BYTES = 4 << 20,
 };
 
 struct op_perl_sub {
 	uint64_t word[OP_PERL_NAMED_WORDS]; /* of its frames, without the line */
 	uint32_t window;		    /* the window of the last read */
-	bool copied;			    /* it is gone perhaps, and is not read anew */
-	char *name;			    /* as caller() has it: "main::f" */
+	/* its memory may be freed: it is not read again */
+	bool copied;
+	char *name; /* as in caller(): "main::f" */
 	char *file; /* "" if it has none; allocated together with name */
 };
 
@@ -46,15 +47,16 @@ void op_runtime_perl_subs_init(struct op_perl_subs *subs, const struct op_memory
 void op_runtime_perl_subs_deinit(struct op_perl_subs *subs);
 
 /*
- * Get the sub of a frame by its words (op_perl.h), the fourth one 0 if it has none. *@ret is
- * borrowed until the next call. Returns 0; -EBADMSG if it is gone; an error of reading; -ENOMEM.
+ * Get the sub of a frame by its words (op_perl.h). The fourth is 0 if the frame has none.
+ * *@ret is borrowed until the next call. Returns 0, -EBADMSG if it was freed, -ENOMEM, or
+ * an error of reading.
  */
 int op_runtime_perl_subs_get(struct op_perl_subs *subs,
 			     const uint64_t words[OP_PERL_NAMED_WORDS],
 			     const struct op_perl_sub **ret);
 
-/* Keep the name of a file that frames of its code have at @addr with @check, from @copy. Returns as
- * above. */
+/* Keep a file's name from @copy, for frames whose words have its address @addr and its
+ * hash @check. Returns 0 or an error like op_runtime_perl_subs_get(). */
 int op_runtime_perl_subs_keep(struct op_perl_subs *subs, uint64_t addr, uint32_t check,
 			      const struct op_memory *copy);
 

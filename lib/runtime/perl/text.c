@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets of sv.h, gv.h, hv.h that have been the same since Perl 5.22. */
+/* Offsets of sv.h, gv.h and hv.h are the same since Perl 5.22. */
 #include "runtime/perl/text.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "op_perl.h"
 
 enum {
-	/* what every SV begins with: its body, its flags, a pointer */
+	/* the head of every SV: its body, its flags, a pointer */
 	SV_FLAGS = 12,
 	SV_POINTER = 16,
 	SV_BYTES = 24,
@@ -32,7 +32,7 @@ enum {
 	/* HEK */
 	HEK_LEN = 4,
 	HEK_TEXT = 8,
-	HEK_UTF8 = 1,  /* of the byte behind the text and its NUL */
+	HEK_UTF8 = 1,  /* a flag in the byte after the text and its NUL */
 	FILE_MARK = 2, /* "_<" before a file's name in a glob */
 };
 
@@ -55,7 +55,7 @@ static int read_words(const struct op_perl_objects *objects, uint64_t addr, uint
 	return error;
 }
 
-/* Read the head of the SV at @addr. Returns 0; -EBADMSG if it is not of @type. */
+/* Read the head of the SV at @addr. Returns -EBADMSG if its type is not @type. */
 static int read_sv(const struct op_perl_objects *objects, uint64_t addr, uint32_t type,
 		   struct sv *ret)
 {
@@ -93,7 +93,7 @@ static int read_hek(const struct op_perl_objects *objects, uint64_t addr, size_t
 	if (!len || len > INT32_MAX || len <= skip)
 		return -EBADMSG;
 	n = OP_MIN((size_t)len, max);
-	/* cut, the byte behind it is not the flags: they are read apart */
+	/* after a cut text the next byte is not the flags, which are read separately */
 	r = op_memory_read(objects->memory, addr + HEK_TEXT, text, n);
 	if (r == 0)
 		r = op_memory_read(objects->memory, addr + HEK_TEXT + len, text + n, 2);
@@ -114,7 +114,7 @@ int op_runtime_perl_hek(const struct op_perl_objects *objects, uint64_t addr,
 	return read_hek(objects, addr, 0, OP_PERL_NAME_MAX, to);
 }
 
-/* The name of a hash with that head; 0 if it has none. */
+/* Find the name of a hash with that head. *@ret is 0 if it has none. */
 static int find_package(const struct op_perl_objects *objects, const struct sv *hash,
 			uint64_t *ret)
 {
@@ -136,7 +136,7 @@ static int find_package(const struct op_perl_objects *objects, const struct sv *
 	if (r < 0)
 		return r;
 	*ret = aux[0];
-	/* several names: a list of them, the first one its own */
+	/* several names: a list, whose first entry is the hash's own name */
 	if (aux[0] && aux[AUX_NAME_COUNT / 8] >> 32)
 		return read_words(objects, aux[0], ret, 1);
 	return 0;
@@ -162,7 +162,7 @@ int op_runtime_perl_package(const struct op_perl_objects *objects, uint64_t addr
 	return r;
 }
 
-/* The glob at @addr, or the one that it is a copy of. */
+/* Find the glob at @addr, or the one it is a copy of. */
 static int find_glob(const struct op_perl_objects *objects, uint64_t addr, struct sv *ret)
 {
 	struct sv other;
@@ -193,7 +193,7 @@ int op_runtime_perl_glob(const struct op_perl_objects *objects, uint64_t addr,
 	return r < 0 ? r : op_runtime_perl_hek(objects, word[0], to);
 }
 
-/* Memory that had a file's name may be another's. */
+/* Is @text printable? The memory of a file's name may have been reused. */
 static bool is_text(const char *text, size_t len)
 {
 	size_t i;
@@ -216,7 +216,8 @@ static int read_text(const struct op_perl_objects *objects, uint64_t addr,
 
 	while (to->len - begun < OP_PERL_FILE_MAX) {
 		r = op_memory_read(objects->memory, addr, text, n);
-		if (r < 0 && n > 1) { /* the end of memory: the text may end before it */
+		/* at the end of memory the text may still end in time */
+		if (r < 0 && n > 1) {
 			n /= 2;
 			continue;
 		}

@@ -11,28 +11,29 @@
 #include "runtime/perl/layout.h"
 
 enum {
-	OP_PERL_NAME_MAX = 512,	 /* bytes of a name or a package; longer ones are cut */
+	/* bytes of a name or a package's name; longer ones are cut */
+	OP_PERL_NAME_MAX = 512,
 	OP_PERL_FILE_MAX = 4096, /* bytes of a file's name */
 };
 
 struct op_perl_objects {
 	const struct op_memory *memory;
 	const struct op_perl_layout *layout;
-	bool globs; /* a file's name is in a glob: built without threads */
+	bool globs; /* file names are in globs: Perl was built without threads */
 };
 
-/* Append the name at @addr, a HEK, as UTF-8. Returns 0; -EBADMSG if it is not one; an error of
- * reading; -ENOMEM. */
+/* Append the name at @addr, a HEK, as UTF-8. Returns 0, -EBADMSG if it is not one,
+ * -ENOMEM, or an error of reading. */
 int op_runtime_perl_hek(const struct op_perl_objects *objects, uint64_t addr,
 			struct op_strbuf *to);
-/* Append the name of the package at @addr, a HV, and "::". A package that is gone is __ANON__.
- * Returns as above. */
+/* Append the name of the package at @addr, a HV, and "::". A freed package is __ANON__.
+ * Returns the same. */
 int op_runtime_perl_package(const struct op_perl_objects *objects, uint64_t addr,
 			    struct op_strbuf *to);
-/* Append the name of the glob at @addr with its package: "main::f". Returns as above. */
+/* Append the name of the glob at @addr with its package: "main::f". Returns the same. */
 int op_runtime_perl_glob(const struct op_perl_objects *objects, uint64_t addr,
 			 struct op_strbuf *to);
-/* Append the name of the file that a COP has at @addr. Returns as above. */
+/* Append the file name that a COP has at @addr. Returns the same. */
 int op_runtime_perl_file(const struct op_perl_objects *objects, uint64_t addr,
 			 struct op_strbuf *to);
 

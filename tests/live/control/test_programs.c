@@ -332,7 +332,7 @@ static void test_what_user_space_has_not_seen(void)
 }
 
 /* A process in the same program, forked after the rule was added. */
-static void test_a_child_is_what_its_parent_is(void)
+static void test_a_child_inherits_matches(void)
 {
 	struct otelprof *p = start();
 	char own[256] = { 0 };
@@ -437,7 +437,7 @@ static void test_the_first_samples(void)
 	(void)kind_close(p);
 }
 
-static void test_what_is_no_rule_is_refused(void)
+static void test_malformed_rules_are_refused(void)
 {
 	struct otelprof *p = start();
 	uint64_t number = 7;
@@ -497,9 +497,9 @@ static void test_ten_thousand_paths(void)
 
 TEST_MAIN({ "an_executable", test_an_executable },
 	  { "a_path_with_stars", test_a_path_with_stars },
-	  { "a_child_is_what_its_parent_is", test_a_child_is_what_its_parent_is },
+	  { "a_child_inherits_matches", test_a_child_inherits_matches },
 	  { "what_user_space_has_not_seen", test_what_user_space_has_not_seen },
 	  { "a_rate_for_a_variable", test_a_rate_for_a_variable },
 	  { "the_first_samples", test_the_first_samples },
 	  { "ten_thousand_paths", test_ten_thousand_paths },
-	  { "what_is_no_rule_is_refused", test_what_is_no_rule_is_refused })
+	  { "malformed_rules_are_refused", test_malformed_rules_are_refused })

@@ -598,7 +598,7 @@ static void test_the_end_of_a_removed_rule_passes(void)
 	(void)kind_close(p);
 }
 
-static void test_what_is_no_rule_is_refused(void)
+static void test_malformed_rules_are_refused(void)
 {
 	struct fleet f;
 	struct kind_profile profile = { .fn = add_sample, .data = &f };
@@ -654,4 +654,4 @@ TEST_MAIN({ "a_cgroup_has_a_rate_of_its_own", test_a_cgroup_has_a_rate_of_its_ow
 	  { "lists_are_set_at_once", test_lists_are_set_at_once },
 	  { "a_pause_takes_nothing", test_a_pause_takes_nothing },
 	  { "the_end_of_a_removed_rule_passes", test_the_end_of_a_removed_rule_passes },
-	  { "what_is_no_rule_is_refused", test_what_is_no_rule_is_refused })
+	  { "malformed_rules_are_refused", test_malformed_rules_are_refused })

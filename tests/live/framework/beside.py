@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenTelemetry eBPF profiler beside ours: what it makes of the same seconds of the same
-processes. It is told, not judged."""
+"""Runs the OpenTelemetry eBPF profiler beside ours, on the same processes at the same time. Its
+figures are printed, not judged."""
 
 import argparse
 import contextlib
@@ -34,7 +34,7 @@ def started(run):
 
 
 def tell(run, name, pid, start_ns, judge):
-    """Print what @judge(samples) → figures says of its samples since @start_ns."""
+    """Print the figures that @judge(samples) returns for its samples since @start_ns."""
     if not run.peer:
         return
     samples = list(run.peer.samples(start_ns, time.time_ns(), {pid}))
@@ -44,14 +44,14 @@ def tell(run, name, pid, start_ns, judge):
 
 
 def line_shares(frames_right):
-    """Of [(frames with the right line, frames, samples)]: figures in per cent."""
+    """Figures in per cent, of [(frames with the right line, frames, samples)]."""
     frames = sum(of * count for _, of, count in frames_right)
     right = sum(n * count for n, _, count in frames_right)
     return {"frame_lines": 100 * right / max(frames, 1)}
 
 
 def errors_of(samples):
-    """Its stacks that end in an error frame, by error."""
+    """The peer's stacks that end in an error frame, by error."""
     errors = {}
     for sample in samples:
         for f in sample.frames:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BPF programs cost, as the kernel counts it (sysctl kernel.bpf_stats_enabled)."""
+"""The cost of BPF programs, counted by the kernel (sysctl kernel.bpf_stats_enabled)."""
 import contextlib
 import os
 import re
@@ -9,7 +9,7 @@ ENABLED = "/proc/sys/kernel/bpf_stats_enabled"
 
 @contextlib.contextmanager
 def counted():
-    """The kernel counts, as long as this lasts. Root only."""
+    """Make the kernel count inside this context. Root only."""
     with open(ENABLED, encoding="ascii") as f:
         before = f.read()
     with open(ENABLED, "w", encoding="ascii") as f:
@@ -22,7 +22,7 @@ def counted():
 
 
 def programs(pid):
-    """Of each program that process @pid has open, once: its fields in fdinfo, as text."""
+    """The fields in fdinfo, as text, of each program that process @pid has open."""
     seen = {}
     folder = "/proc/%d/fdinfo" % pid
     for name in os.listdir(folder):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Build the known-answer programs: build.py DIR [CELL...]. One line a cell."""
+"""Build the known-answer programs: build.py DIR [CELL...]. Prints one line for each cell."""
 
 import os
 import shutil

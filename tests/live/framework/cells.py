@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of the known-answer tests: how each program is built, and the one pattern its
-stacks can have. A pattern matches the names of the user stack, leaf first, one a line.
+"""The cells of the known-answer tests: how each program is built, and the only pattern that its
+stacks can have. A pattern matches the names of the user stack, leaf first, one in each line.
 """
 
 import re
@@ -90,7 +90,7 @@ RUST_LEAVES = {k: "chain::leaf_" + k for k in "abc"}
 RUST = (CLOCK + "(?:chain::cpu_ns\n)?" + one_of(RUST_LEAVES) + chain(name="chain::f%d") +
         r"chain::main\n(?:[^\n]+\n){1,12}main\n" + LIBC_START)
 GO_LEAVES = {k: "main.leaf_" + k for k in "abc"}
-# The package moved in Go 1.24.
+# the package moved in Go 1.24
 GO_SYSCALL = (r"(?:internal/runtime|runtime/internal)/syscall[/\w]*\.Syscall6|"
               r"syscall\.[rR]awSyscall\w*")
 GO = (r"(?:(?:" + GO_SYSCALL + r"|main\.cpuNs)\n)*" +
@@ -133,7 +133,7 @@ CELLS = {
     "short-clang": c("short.c", CLANG, pattern=c_pattern(above=TINY), needs=("clang-14",)),
     "deep-600": c("deep.c", GCC, quick=True,
                   pattern=c_pattern(run=r"(?:dig[\w.]*\n){600}dig_all\n" + RUN)),
-    # 512 frames from the leaf on and the 255 outermost ones: no file has the one in between
+    # 512 frames from the leaf on, and the 255 outermost: the frame between them has no file
     "deep-2000": c("deep.c", GCC + " -DDEPTH_OF_DIG=2000", by_address=False,
                    pattern=r"(?=(?:.+\n){512}\[frames left out\]\n(?:.+\n){255}\Z)" +
                    c_pattern(run=r"(?:dig[\w.]*\n){480,487}\[frames left out\]\n"
@@ -152,9 +152,8 @@ CELLS = {
                     known=".*truth.*", quick=True),
     "cpp-clang": Cell(CPP, CPP_LEAVES, "chain.cpp", CLANG.replace("clang", "clang++", 1),
                       needs=("clang++-14",), known=".*truth.*"),
-    # While the run time installs the landing pad's context, the return address and the
-    # saved registers on the stack belong to two frames at once: no unwinder can handle
-    # that.
+    # While the run time installs the landing pad's context, the return address and the saved
+    # registers on the stack belong to two frames. No unwinder can handle that.
     "cpp-throw": Cell(THROW, THROW_LEAVES, "throwing.cpp", GCC.replace("gcc", "g++"),
                       by_address=False, exact=0.97),
     "rust": Cell(RUST, RUST_LEAVES, "chain.rs",
@@ -176,5 +175,5 @@ CELLS = {
                exact=0.95, quick=True, pattern=c_pattern(run="")),
 }
 
-# For a program that is emulated or only partly seen: see tests/system/vm.
+# For emulated programs, and programs that are only partly sampled: see tests/system/vm.
 VM_CELL = replace(CELLS["c-gcc"], exact=0.97, leaf_points=None, min_samples=200)

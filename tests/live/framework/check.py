@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare a recording with what is true by construction.
+"""Compare a recording with stacks and shares that are known by construction.
 
     check.py chain FILE --cell NAME --pid PID [--twin ELF] [--hz N --cpu-ns N]
     check.py storm FILE --children FILE --hz N --ms N
     check.py accounting TEXT_FILE
     check.py rules FILE
 
-A stack is *exact* if the whole of it, leaf to root, matches the one pattern its program
-can produce: allowed callees of the leaf, the leaf, each function of the chain once and in
-order, and the start-up frames below, down to the last.
+A stack is *exact* if all of it, leaf to root, matches the only pattern of its program: allowed
+callees of the leaf, the leaf, each function of the chain once and in order, and all start-up
+frames.
 """
 
 import argparse
@@ -77,7 +77,8 @@ def name_by_record(frame):
 
 
 def name_by_address(symbols, basename, cell):
-    """A function frame → name: by the twin's symbols for frames of the program itself."""
+    """A function from frame to name. Frames of the program itself are named by the twin's
+    symbols."""
     def find(frame):
         if frame.mapping != basename:
             return frame.name
@@ -97,7 +98,7 @@ ENDING = re.compile(r"\[(?:unwind error: (\w+)|(truncated|no unwind table yet|st
 
 
 def errors_of(samples):
-    """Why stacks end early: name → samples."""
+    """The reasons why stacks end early: {name: samples}."""
     errors = {}
     for sample in samples:
         match = ENDING.fullmatch(sample.frames[-1].name) if sample.frames else None
@@ -108,7 +109,7 @@ def errors_of(samples):
 
 
 def check_pattern(samples, cell, names_of, how, result):
-    """Counts exact stacks and leaves; returns the share of each leaf."""
+    """Counts exact stacks and leaves. Returns the share of each leaf."""
     pattern = re.compile(cell.pattern)
     leaf = re.compile(cell.leaf_anywhere, re.M)
     others = re.compile(cell.others) if cell.others else None
@@ -151,8 +152,7 @@ def check_shares(shares, cell, result):
 
 
 def check_lines(samples, cell, lines, result):
-    """Of the exact stacks: does each function of @lines, {name: its lines}, stand in one of
-    them?"""
+    """In exact stacks, is each function of @lines, {name: its lines}, at one of its lines?"""
     pattern = re.compile(cell.pattern)
     total = right = 0
     wrong = {}
@@ -176,8 +176,8 @@ def check_lines(samples, cell, lines, result):
 
 def check_chain(capture, cell, pid=None, comm=None, twin=None, basename=None, hz=None,
                 cpu_ns=None, stolen_ns=0):
-    """@stolen_ns: what the host of a virtual machine may have taken while the program was on a
-    CPU, which its CPU time leaves out and the timer of the samples does not."""
+    """@stolen_ns: time that the host of a virtual machine may have taken while the program was on a
+    CPU. The program's CPU time leaves it out, but the timer of samples does not."""
     result = Result()
     samples = select(capture, pid, comm)
     total = sum(s.count for s in samples)
@@ -203,7 +203,7 @@ def check_chain(capture, cell, pid=None, comm=None, twin=None, basename=None, hz
 
 
 def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
-    """@children: pid → name of the executable."""
+    """@children: {pid: name of the executable}."""
     result = Result()
     cell = cells.CELLS["storm"]
     pattern = re.compile(cell.pattern)
@@ -213,9 +213,9 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     for sample in select(capture):
         stack = stack_names(sample, cell, name_by_record)
         if sample.pid not in children:
-            continue  # it belongs to something else, perhaps another storm
+            continue  # a process of something else, perhaps another storm
         if sample.exe != children[sample.pid]:
-            # Between fork and exec a child rightly has its parent's name.
+            # between fork and exec a child has its parent's name
             misnamed += sample.count if chain.search(stack) else 0
             continue
         found.add(sample.exe)
@@ -232,7 +232,7 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     return result
 
 
-# Either "taken 10 = exported 7 + …" or "10 taken = 7 exported + …".
+# either "taken 10 = exported 7 + …" or "10 taken = 7 exported + …"
 ACCOUNTING = (r"%s[ =:]+(\d+)", r"(\d+)[ a-z]*%s")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the languages in Debian roots share: how their interpreters are found and which options
-their scripts have; and how known programs of Perl and Ruby are judged."""
+"""What the languages in Debian roots share: how their interpreters are found, the options of their
+scripts, and the checks of known programs of Perl and Ruby."""
 import os
 import re
 import subprocess
@@ -14,7 +14,7 @@ import check
 import scenes
 import suite
 
-OTHERS_MOST = 0.025  # of the samples: between two leaves
+OTHERS_MOST = 0.025  # share of the samples between two leaves
 
 
 def start(name, checks):
@@ -31,7 +31,7 @@ def start(name, checks):
 
 
 def fetch(folder, versions):
-    """({version: what fetch.sh in @folder says of it}, why others are not there)"""
+    """({version: the output of fetch.sh in @folder for it}, why others are missing)"""
     done = subprocess.run(["sh", os.path.join(folder, "fetch.sh"), *versions],
                           capture_output=True, text=True)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
@@ -44,13 +44,14 @@ class Language(typing.NamedTuple):
     outermost: str  # the name of its outermost frame
     spin: cells.Cell
     calls: cells.Cell
-    scenes: type  # of scenes.Scenes, made of what the program said
+    scenes: type  # of scenes.Scenes, made from the program's output
 
     def checks(self):
         return {"spin": self.check_spin, "calls": self.check_calls, "shapes": self.check_shapes}
 
     def check_mix(self, capture, result):
-        """Its frames stand above the native one of the loop, down to the program's start."""
+        """Check that its frames are above the native frame of the loop, and reach the program's
+        start."""
         total = sum(s.count for s in capture.samples)
         right = sum(s.count for s in capture.samples
                     if s.frames[-1].name == "_start" and
@@ -61,7 +62,7 @@ class Language(typing.NamedTuple):
                     % (self.title, right, total))
 
     def peers(self, samples):
-        """What the peer makes of the same seconds."""
+        """The peer's figures for the same samples."""
         other = check.Result()
         shares = check.check_pattern(samples, replace(self.spin, exact=0), lambda f: f.name,
                                      "name", other)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of OTLP profiles for tests: Python's standard library alone, written from the
-published field numbers (opentelemetry-proto 1.10), so that it shares nothing with the
-encoder it checks.
+"""A reader of OTLP profiles for tests. It uses only Python's standard library, and is written from
+the published field numbers (opentelemetry-proto 1.10), so that it shares nothing with the encoder
+that it checks.
 
     capture = otlp.read_framed(data)    requests, each after its length (4 bytes, big endian)
     for sample in capture.samples: ...
@@ -26,7 +26,7 @@ class Frame:
     line: int = 0
     column: int = 0
     type: str = ""  # profile.frame.type
-    guessed: bool = False  # otelprof.frame.guessed: found with no unwind data
+    guessed: bool = False  # otelprof.frame.guessed: found without unwind data
     approximate: bool = False  # otelprof.frame.approximate: the runtime has no record for its line
     address: int = 0
     mapping: str = ""  # its file name
@@ -38,15 +38,15 @@ class Sample:
     resource: dict
     attributes: dict
     frames: list  # leaf first
-    count: int  # timestamps, or the value where there are none
+    count: int  # number of timestamps, or the value if there are none
     values: list
     timestamps: list
     sample_type: tuple  # (type, unit)
     period: int
-    window: int = 0  # when its profile began
+    window: int = 0  # start of its profile
     link: tuple = None  # (trace id, span id) in hex
     period_type: tuple = ("", "")
-    lost: int = 0  # samples of the kind, in all of the window
+    lost: int = 0  # lost samples of the kind, in the whole window
     duration: int = 0  # of the window
 
     @property
@@ -172,7 +172,7 @@ def packed64(msg, number):
 
 
 def is_zero(name, entry):
-    """A zero message may be written with explicit zeros; a string is empty."""
+    """Is the entry zero? A zero message may have explicit zeros. A zero string is empty."""
     return entry == b"" or name != "string" and all(not value for _, _, value in fields(entry))
 
 

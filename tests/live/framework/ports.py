@@ -5,15 +5,15 @@ import random
 import socket
 import time
 
-# Below the ports that Linux gives to a socket without one (ip_local_port_range, 32768 to 60999):
-# no connection of another program takes such a port while its server is away.
+# Below the ports that Linux gives to sockets (ip_local_port_range, 32768 to 60999): no connection
+# of another program takes such a port while its server restarts.
 FIRST = 10240
 LAST = 32767
 TRIES = 100
 
 
 def listen_anywhere():
-    """A socket that listens on loopback, at a port that a server can come back to."""
+    """A socket that listens on loopback, at a port that a restarted server can use again."""
     for _ in range(TRIES - 1):
         try:
             return socket.create_server(("127.0.0.1", random.randint(FIRST, LAST)))
@@ -28,7 +28,7 @@ def free_port():
 
 
 def wait_for_port(port, process, log, seconds=30, host="127.0.0.1"):
-    """Wait until @process listens at @port. @log: the file with the reason if it does not."""
+    """Wait until @process listens at @port. @log: a file that has the reason if it does not."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         with socket.socket() as s:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that stay in one known stack after the other, and say before which: known.php, known.rb."""
+"""Programs that stay in one known stack after another, and print each stack before: known.php,
+known.rb."""
 import re
 from dataclasses import replace
 
 import check
 import suite
 
-# A share's standard deviation is 50 points over the root of the number of samples, at most.
+# a share's standard deviation is at most 50 points over the root of the number of samples
 NOISE = 3 * 50
 
 
 def wait_ready(process):
-    """What the program says before it is ready."""
+    """The program's output before it is ready."""
     text = ""
     for line in process.stdout:
         if line.startswith("ready"):
@@ -21,7 +22,7 @@ def wait_ready(process):
 
 
 def record(run, name, program, what, part=1):
-    """As run.record_process(). Returns (capture, text, what the program said, its pid)."""
+    """Like run.record_process(). Returns (capture, text, the program's output, its pid)."""
     process = program.start(what, suite.LONG)
     try:
         said = wait_ready(process)
@@ -32,7 +33,7 @@ def record(run, name, program, what, part=1):
 
 
 def read(text, plain=lambda name: name):
-    """{name: [(function, file, line)]} of what a program said."""
+    """{name: [(function, file, line)]} from a program's output."""
     scenes = {}
     for part in re.findall(r"scene (\w+\??)\n((?:[^\n]+\n)+)\n", text):
         scenes[part[0]] = [(plain(row[0]), row[1], int(row[2])) for row in
@@ -41,13 +42,13 @@ def read(text, plain=lambda name: name):
 
 
 def spin_cell(spin, samples):
-    """@spin with the error that chance alone can make of a share; 1 point from 22,500 on."""
+    """@spin with the error of a share that chance can cause: 1 point from 22,500 samples on."""
     total = sum(s.count for s in samples)
     return replace(spin, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
 
 
 class Scenes:
-    """Which of the scenes a sample is of, and whether all of it is right. A language says:
+    """Finds the scene of a sample, and checks all of it. A language sets:
 
         kind              the type of its frames
         said              what is compared, in words
@@ -92,7 +93,7 @@ class Scenes:
         for sample in samples:
             self.add(sample)
         all_count = sum(s.count for s in samples)
-        # The rest makes what a scene needs, or is between two leaves.
+        # the rest prepares scenes, or is between two leaves
         result.need(self.total >= 0.8 * all_count,
                     "%d of %d samples in scenes" % (self.total, all_count))
         result.need(self.right >= 0.99 * self.total,

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What live suites share: their options, their cells one after the other, and the programs
-they profile.
+"""What live suites share: options, running cells one after another, and starting programs.
 
-A cell is a function (run, name, ...). It prints its results by run.say() or run.judge(); what
-it raises is its result too, a Skip or a failure.
+A cell is a function (run, name, ...). It prints results by run.say() or run.judge(). An exception
+is a result too: a Skip or a failure.
 """
 
 import argparse
@@ -20,10 +19,10 @@ import traceback
 import build
 import otlp
 
-LONG = "600"  # seconds of CPU time: longer than any recording
+LONG = "600"  # seconds of CPU time, longer than any recording
 DAY = "86400"
-BUSY_S = 0.2  # a second: a recorder that is not idle
-SETTLE = 60  # seconds until it is, at most
+BUSY_S = 0.2  # seconds of CPU time a second: above it a recorder is not idle
+SETTLE = 60  # most seconds to wait for an idle recorder
 IDLE = 40
 
 
@@ -55,8 +54,8 @@ def fresh_folder(path):
 
 
 class Run:
-    suite = "truth"  # in the results
-    row = None  # what the cell that runs is in docs/runtimes/versions.md: see row()
+    suite = "truth"  # the suite's name in results
+    row = None  # the running cell's row in docs/runtimes/versions.md, see row()
 
     def __init__(self, args):
         self.args = args
@@ -96,7 +95,7 @@ class Run:
                       for at in traceback.extract_tb(e.__traceback__)[1:]])
 
     def cells(self, known, default=None):
-        """Run those of @known, {name: function}, that were asked for, or @default, or all.
+        """Run cells of @known, {name: function}: those on the command line, or @default, or all.
         Returns the status."""
         with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
             list(pool.map(lambda name: self.cell(name, known[name]),
@@ -136,8 +135,8 @@ class Run:
         return otlp.read_file(out), text
 
     def record_process(self, name, pid, part=1, options=()):
-        """Record one process, at --hz and for @part of --seconds, of the clock and of its CPU time: a
-        busy machine makes that longer, and the samples not fewer. As record()."""
+        """Record one process at --hz, for @part of --seconds by the clock and by its CPU time. A
+        busy machine makes that longer, but there are as many samples. Returns like record()."""
         out = self.fresh(name + ".otlp")
         with Recorder(self.args.otelprof, out, "-F", str(self.args.hz), "-p", str(pid),
                       *options) as recorder:
@@ -147,8 +146,8 @@ class Run:
 
 
 class Recorder:
-    """An "otelprof record" that samples. @first: before what else runs on this machine, where that is
-    allowed."""
+    """An "otelprof record -v" that has begun: its log has the line "sampling". @first: run it
+    before all else on this machine, if that is permitted."""
 
     def __init__(self, otelprof, out, *options, first=False):
         self.out = out
@@ -172,7 +171,7 @@ class Recorder:
             return log.read()
 
     def settle(self):
-        """Wait until it has nothing to do: what there was before is known, and read."""
+        """Wait until the recorder is idle: it has read all processes that were there before."""
         busy = True
         for _ in range(SETTLE if self.process.poll() is None else 0):
             if busy:
@@ -181,7 +180,7 @@ class Recorder:
                 busy = cpu_s(self.process.pid) - before > BUSY_S
 
     def end(self):
-        """End it, and its command. Returns what it said."""
+        """End the recorder, and its command. Returns its output."""
         status = end(self.process, 300)
         if status:
             raise RuntimeError("otelprof record: exit %d: %s" % (
@@ -195,8 +194,8 @@ def cpu_s(pid):
 
 
 def wait_for_work(pid, seconds):
-    """Until @seconds have passed, and @pid has had as much CPU time. One that does not work all the
-    time gets IDLE times as long at most."""
+    """Wait until @seconds have passed, and @pid has used as much CPU time. A process that does not
+    work all the time gets at most IDLE times as long."""
     begin, end_s = time.monotonic(), cpu_s(pid) + seconds
     while time.monotonic() - begin < seconds or cpu_s(pid) < end_s and \
             time.monotonic() - begin < IDLE * seconds:
@@ -204,14 +203,14 @@ def wait_for_work(pid, seconds):
 
 
 def row(runtime, version, mode="", program=""):
-    """A row of tests/live/languages/versions.py. A check adds its figures: samples; exact and lines, in per
-    cent; leaf, in points; errors, by name. @mode: "" as the runtime runs by itself."""
+    """A row of tests/live/languages/versions.py. A check adds its figures: samples, exact and lines
+    (per cent), leaf (points), errors (by name). @mode: "" is the runtime's default."""
     return {"runtime": runtime, "version": version, "mode": mode or "default",
             "program": program}
 
 
 def why_not_live(otelprof):
-    """Why that program cannot profile here; None where it can."""
+    """Why that program cannot profile here. None if it can."""
     if os.geteuid():
         return "not root"
     done = subprocess.run([otelprof, "doctor"], capture_output=True, text=True, check=False)
@@ -220,7 +219,7 @@ def why_not_live(otelprof):
 
 
 def live_main(run, cells):
-    """The main of a suite with no option of its own; @run: its class. Returns its status."""
+    """main() of a suite without own options. @run: its class. Returns its status."""
     args = parser("otelprof").parse_args()
     why = why_not_live(args.otelprof)
     if why:
@@ -230,7 +229,7 @@ def live_main(run, cells):
 
 
 def need_reach(path):
-    """For a cell that runs @path as another user than root."""
+    """Skip the cell if another user than root cannot reach @path."""
     folder = os.path.dirname(os.path.realpath(path))
     while folder != "/":
         if not os.stat(folder).st_mode & 0o001:
@@ -239,7 +238,8 @@ def need_reach(path):
 
 
 def stolen_ns():
-    """What the host has taken from all CPUs of this virtual machine, to a tick (proc_stat(5))."""
+    """The time that the host took from all CPUs of this virtual machine, to a tick
+    (proc_stat(5))."""
     with open("/proc/stat", encoding="ascii") as f:
         return int(f.readline().split()[8]) * 1000000000 // os.sysconf("SC_CLK_TCK")
 
@@ -255,8 +255,8 @@ def start(*command, **options):
 
 @contextlib.contextmanager
 def interpreted(command, path, *arguments, stdout=subprocess.DEVNULL):
-    """The interpreter @command runs the text of the program at @path, because a root does not
-    have the file."""
+    """Run the program at @path by the interpreter @command from standard input, because a chroot
+    does not have the file."""
     with open(path, encoding="utf-8") as f:
         process = subprocess.Popen([*command, "-", *arguments], stdin=f, stdout=stdout)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures made by hand, for the checker's own tests: just enough of an encoder."""
+"""Captures made by hand for the checker's own tests: a minimal encoder."""
 
 import struct
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checker's own tests: each puts a fault that the checker must find into a capture that
-is otherwise right."""
+"""The checker's own tests. Each puts a fault into a right capture, which the checker must find."""
 
 import json
 import os
@@ -149,7 +148,7 @@ class Others(unittest.TestCase):
 
 
 class Figures(unittest.TestCase):
-    """What the table of versions shows of a cell."""
+    """The figures of a cell in the table of versions."""
 
     def test_of_a_chain(self):
         builder = Builder()
@@ -191,7 +190,7 @@ class Lines(unittest.TestCase):
     LINES = {"f%d" % n: {n} for n in range(1, 25)}
 
     def judge(self, wrong, changed):
-        """100 stacks, in @wrong of which frames of the names of @changed have other lines."""
+        """100 stacks. In @wrong of them, frames with the names of @changed have other lines."""
         samples = []
         for count, odd in ((100 - wrong, {}), (wrong, changed)):
             frames = [otlp.Frame(name, line=odd.get(name, 30 if name[0] != "f" else int(name[1:])),
@@ -229,7 +228,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(lines, {"main.leaf_a": {3, 4, 5}, "main.f1": {9}})
 
     def test_of_python(self):
-        """As this interpreter itself tells them."""
+        """With the lines that this interpreter itself reports."""
         source, there = {}, {}
         with open(python.PROGRAM, encoding="utf-8") as f:
             exec(compile(f.read(), "known.py", "exec"), dict(source, __name__="known"), source)
@@ -248,7 +247,7 @@ class Lines(unittest.TestCase):
 
 
 class Address(unittest.TestCase):
-    """Names by the twin's symbols: what the record calls a frame does not matter."""
+    """Names by the twin's symbols: the recorded names of frames do not matter."""
 
     def setUp(self):
         self.symbols = check.Symbols.__new__(check.Symbols)

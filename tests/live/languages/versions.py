@@ -140,11 +140,11 @@ def write(table):
           "it ran. The machine ran Linux %s, %s. *Tree* is the commit that was tested.\n"
           % (platform.release(), platform.machine()))
     print("Each mode of a version ran programs whose stacks, lines and shares are known "
-          "([testing](../testing.md)), sampled at 999 Hz. Behind it are two figures of its worst "
+          "([testing](../testing.md)), sampled at 999 Hz. After its name are two figures of its worst "
           "program:\n")
-    print("- The stacks that are right from leaf to root, in %%, without those between two leaves, "
-          "or those with right lines if they are fewer. At least %.0f %% pass. In code of PHP's "
-          "JITs a leaf's own line may be unknown." % EXACT)
+    print("- The stacks that are right from leaf to root, in %%. Those between two leaves do not "
+          "count. If fewer stacks also have right lines, it is their share. At least %.0f %% pass. "
+          "In code of PHP's JITs a leaf's own line may be unknown." % EXACT)
     print("- The largest error of a leaf's share, in points. At most %.0f pass.\n" % LEAF)
     print("| runtime | passes | fails | not run |\n|---|---|---|---|")
     for runtime in runtimes:

@@ -372,7 +372,7 @@ static void test_reserved_fields_must_be_zero(void)
 }
 
 /* The reason is in the argument, and in no other's. */
-static void test_init_tells_why(void)
+static void test_init_gives_the_reason(void)
 {
 	struct otelprof_error_info first = { .size = sizeof(first) };
 	struct otelprof_error_info second = { .size = sizeof(second) };
@@ -393,7 +393,7 @@ static void test_init_tells_why(void)
 	CHECK(strstr(second.message, "max_frames is 1 "));
 }
 
-TEST_MAIN({ "init_tells_why", test_init_tells_why },
+TEST_MAIN({ "init_gives_the_reason", test_init_gives_the_reason },
 	  { "wakeup_and_statistics_while_another_thread_waits",
 	    test_wakeup_and_statistics_while_another_thread_waits },
 	  { "the_same_with_a_worker", test_the_same_with_a_worker },

@@ -228,7 +228,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void test_the_end_does_not_wait_for_a_name(void)
+static void test_free_does_not_wait_for_a_name_server(void)
 {
 	struct rig g;
 	int64_t begin;
@@ -260,4 +260,5 @@ TEST_MAIN({ "callback_alone_maps_no_transport", test_callback_alone_maps_no_tran
 	  { "other_refusals_change_nothing", test_other_refusals_change_nothing },
 	  SCENES(SCENE_TEST)
 	  /* last: its thread goes on for a while */
-	  { "the_end_does_not_wait_for_a_name", test_the_end_does_not_wait_for_a_name })
+	  { "free_does_not_wait_for_a_name_server",
+	    test_free_does_not_wait_for_a_name_server })

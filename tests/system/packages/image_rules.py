@@ -70,11 +70,11 @@ class Script:
 
     def start(self, do="", umask=0o022):
         # Who runs these tests in the background has SIGINT ignored, which a shell cannot undo.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             ["sh", os.path.join(self.source, "build.sh"), self.layout, self.packages],
             env={**self.env, "DO": do}, umask=umask, text=True, errors="replace",
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def run(self, **more):
         """Exit status and what it said."""

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rate that a budget of CPU time asks for, on a machine of this test's own: what a sample
- * costs changes, and a part of the cost comes once a window.
+ * The rate that a budget of CPU time sets, on a simulated machine. The cost of a sample
+ * changes, and a part of the cost comes once a window.
  */
 #include "api/budget.h"
 
@@ -101,7 +101,7 @@ static double most(const struct machine *m, int from)
 	return found;
 }
 
-static void test_what_is_cheap_keeps_its_rate(void)
+static void test_a_cheap_load_keeps_its_rate(void)
 {
 	struct machine *m = machine_new(0.5 * SHARE);
 
@@ -119,7 +119,7 @@ static void test_no_budget_no_change(void)
 	CHECK_INT(m->hz, ASKED_HZ);
 }
 
-static void test_what_is_dear_is_within_its_budget(void)
+static void test_a_costly_load_stays_within_the_budget(void)
 {
 	static const double costs[] = { 1.2, 2, 5, 20, 60 };
 	size_t i;
@@ -214,7 +214,7 @@ static void test_work_waits(void)
 	}
 }
 
-static void test_never_above_what_was_asked(void)
+static void test_never_above_the_configured_rate(void)
 {
 	struct machine *m = machine_new(5 * SHARE);
 
@@ -261,11 +261,12 @@ static void test_scaled_and_back(void)
 	CHECK_INT(op_budget_scaled(99, 99, 999), 999);
 }
 
-TEST_MAIN({ "what_is_cheap_keeps_its_rate", test_what_is_cheap_keeps_its_rate },
+TEST_MAIN({ "a_cheap_load_keeps_its_rate", test_a_cheap_load_keeps_its_rate },
 	  { "no_budget_no_change", test_no_budget_no_change },
-	  { "what_is_dear_is_within_its_budget", test_what_is_dear_is_within_its_budget },
+	  { "a_costly_load_stays_within_the_budget",
+	    test_a_costly_load_stays_within_the_budget },
 	  { "a_storm_comes_and_goes", test_a_storm_comes_and_goes },
 	  { "a_small_storm", test_a_small_storm }, { "work_waits", test_work_waits },
-	  { "never_above_what_was_asked", test_never_above_what_was_asked },
+	  { "never_above_the_configured_rate", test_never_above_the_configured_rate },
 	  { "what_is_lost_is_not_paid_for", test_what_is_lost_is_not_paid_for },
 	  { "scaled_and_back", test_scaled_and_back })

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host is told: this process and its child are the subjects, and a table in memory
- * stands for the kernel. */
+/* The callbacks of a host program. This process and its child are profiled, and a table
+ * in memory replaces the kernel. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>

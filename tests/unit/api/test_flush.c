@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flush ends, and tries the file of a format once, where it cannot be written. */
+/* If a file cannot be written, a flush ends, and tries the file of a format once. */
 #include "test.h"
 
 #include <sys/stat.h>

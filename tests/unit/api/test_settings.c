@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations as text: what each key sets, what is refused and in which words, which source
- * wins. Values are known by the text that is written here. */
+/* Configurations as text: the field that each key sets, the sentence of each refusal, and
+ * the source that wins. The texts here fix the expected values. */
 #include <otelprof/otelprof.h>
 
 #include "api/settings/config.h"
@@ -47,7 +47,7 @@ static struct otelprof_otlp_config otlp_of(const struct otelprof_settings *s)
 	return c;
 }
 
-static void test_nothing_is_the_default(void)
+static void test_an_empty_text_is_the_default(void)
 {
 	struct otelprof_settings *s = make();
 	struct otelprof_config zero = { .size = sizeof(zero) };
@@ -571,7 +571,7 @@ static void test_compare_names_what_differs(void)
 	otelprof_settings_free(b);
 }
 
-static void test_keys_are_told(void)
+static void test_keys_are_listed(void)
 {
 	struct seen seen = { 0 };
 
@@ -613,7 +613,7 @@ static void test_every_allocation_may_fail(void)
 	CHECK(n > 10);
 }
 
-TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
+TEST_MAIN({ "an_empty_text_is_the_default", test_an_empty_text_is_the_default },
 	  { "each_kind_of_value", test_each_kind_of_value }, { "units", test_units },
 	  { "other_names", test_other_names },
 	  { "one_key_set_again", test_one_key_set_again },
@@ -626,5 +626,5 @@ TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
 	  { "mistakes_of_the_environment", test_mistakes_of_the_environment },
 	  { "a_malformed_resource_is_ignored", test_a_malformed_resource_is_ignored },
 	  { "compare_names_what_differs", test_compare_names_what_differs },
-	  { "keys_are_told", test_keys_are_told },
+	  { "keys_are_listed", test_keys_are_listed },
 	  { "every_allocation_may_fail", test_every_allocation_may_fail })

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that wait for CPU time are neither lost at a stop nor left in a pause, and the last window
- * ends with sampling. The ring is a file in memory, and the processes are those of a pretended kernel. */
+/* Records that wait for CPU time are neither lost at a stop nor left in a pause, and the
+ * last window ends with sampling. The ring is a file in memory, and the processes belong
+ * to a fake kernel. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -147,7 +148,7 @@ static void check_all_taken(struct host *h)
 	CHECK_INT(h->p.session->postponed.len, 0);
 }
 
-static void test_stop_takes_what_waits(void)
+static void test_stop_processes_waiting_records(void)
 {
 	struct host h;
 
@@ -271,7 +272,7 @@ static void test_a_stop_at_once_loads_no_names(void)
 	CHECK_INT(stop_within(0), 0);
 }
 
-TEST_MAIN({ "stop_takes_what_waits", test_stop_takes_what_waits },
+TEST_MAIN({ "stop_processes_waiting_records", test_stop_processes_waiting_records },
 	  { "the_last_window", test_the_last_window_ends_with_sampling },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
 	  { "the_rest_is_taken", test_the_rest_is_taken },

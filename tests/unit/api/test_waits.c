@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call that waits for an exporter whose other end does not answer holds no other call on the
- * handle: while it is added, removed or abandoned. Each handle has a thread that waits, and the
- * test looks at all of them meanwhile.
+ * A call that adds, removes or abandons an exporter whose peer does not answer blocks no
+ * other call on the handle. Each handle has a thread in such a call, while the test makes
+ * other calls on all handles.
  */
 #include "test.h"
 

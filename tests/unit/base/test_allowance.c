@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shares that the parts of a poll take of its time, and what else work may take. */
+/* The shares of a poll's time for its parts, and the limits of work. */
 #include "base/allowance.h"
 
 #include <sched.h>

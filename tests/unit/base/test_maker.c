@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fork is not the process that made a thing, though it may have its pid. */
+/* A forked child is not the process that made an object, even with the same pid. */
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -23,14 +23,14 @@ static void test_plain_text_stays(void)
 	check("App\\Model\\xml", "App\\Model\\xml");
 }
 
-static void test_what_a_terminal_obeys(void)
+static void test_terminal_controls_are_escaped(void)
 {
 	check("a\x1b[2J\n\t\x7f", "a\\x1b[2J\\x0a\\x09\\x7f");
 	check("\xc2\x9b\x33\x31m", "\\u009b31m");
 	check("\x9b\x33\x31m", "\\x9b31m");
 }
 
-static void test_what_nobody_sees(void)
+static void test_invisible_characters_are_escaped(void)
 {
 	check("\xe2\x80\xae"
 	      "evil\xe2\x81\xa6",
@@ -43,7 +43,7 @@ static void test_what_nobody_sees(void)
 	check("\xc2\xad\xef\xb8\x8f\xe3\x85\xa4", "\\u00ad\\ufe0f\\u3164");
 }
 
-static void test_what_is_no_utf8(void)
+static void test_invalid_utf8_is_escaped(void)
 {
 	check("\xff\xc0\x80\xed\xa0\x80\xf4\x90\x80\x80",
 	      "\\xff\\xc0\\x80\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80");
@@ -100,9 +100,9 @@ static void test_a_line_of_the_log(void)
 }
 
 TEST_MAIN({ "plain_text_stays", test_plain_text_stays },
-	  { "what_a_terminal_obeys", test_what_a_terminal_obeys },
-	  { "what_nobody_sees", test_what_nobody_sees },
-	  { "what_is_no_utf8", test_what_is_no_utf8 },
+	  { "terminal_controls_are_escaped", test_terminal_controls_are_escaped },
+	  { "invisible_characters_are_escaped", test_invisible_characters_are_escaped },
+	  { "invalid_utf8_is_escaped", test_invalid_utf8_is_escaped },
 	  { "two_names_stay_two", test_two_names_stay_two },
 	  { "no_character_is_cut", test_no_character_is_cut },
 	  { "a_line_of_the_log", test_a_line_of_the_log })

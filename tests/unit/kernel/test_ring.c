@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a ring in a file that is laid out as the kernel lays out its own. */
+/* Reading a ring in a file with the kernel's layout. */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sys/mman.h>

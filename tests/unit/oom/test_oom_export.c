@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory in the exporters alone: a life of one with a spill directory, to a place
- * where nobody listens, is run over and over with the n-th allocation failing. Every run ends
- * with 0 or a negative code, leaks nothing (under ASan) and closes its accounts; what a run
- * left in the directory is for the next one. The same with one that writes a file.
+ * Out of memory in the exporters. An exporter with a spill directory, whose destination
+ * does not listen, lives again and again with the n-th allocation failing. Every run ends
+ * with 0 or a negative code, leaks nothing (under ASan) and closes its accounts. The next
+ * run finds what a run left in the directory. The same with a file exporter.
  */
 #include <stdbool.h>
 #include <unistd.h>

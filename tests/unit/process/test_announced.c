@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks that are announced once and then named by a hash. */
+/* Stacks that are announced once, and then referred to by a hash. */
 #include <errno.h>
 
 #include "process/processes.h"

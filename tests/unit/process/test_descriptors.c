@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of other processes are open only while somebody maps them and they are needed. */
+/* Files of other processes are open only while a process maps them and they are
+ * needed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First samples of a process, which bring a copy of its stack to be walked in user space. */
+/* First samples of a process: they carry a copy of its stack, which user space walks. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>

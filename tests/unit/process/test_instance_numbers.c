@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of runtimes in a process that maps one file of a runtime after another. */
+/* Instance numbers in a process that maps many runtime files, one after another. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How processes come, change and go: fork, exec, exit, lost events, and the limit of them. */
+/* The life of processes: fork, exec, exit, lost events, and the limit of processes. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

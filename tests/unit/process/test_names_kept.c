@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of native code: what of them is kept, and those of functions without symbols. */
+/* Names of native code: which are kept, and names of functions without symbols. */
 #include <dlfcn.h>
 
 #include "inside.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This process as the subject: what of it is published, and how its frames are named. */
+/* This process is profiled: what is published of it, and the names of its frames. */
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>

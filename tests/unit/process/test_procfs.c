@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pretended /proc: who processes are, as it tells; and processes it hides. */
+/* A fake /proc: the identity of its processes, and processes that it hides. */
 #include <sys/stat.h>
 
 #include <otelprof/config.h>

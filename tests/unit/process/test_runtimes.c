@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instances of a process, of a runtime that is made here. */
+/* The instances of a process with a fake runtime. */
 #include "process/mappings/runtimes.h"
 
 #include <stdlib.h>

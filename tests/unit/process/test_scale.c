@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process takes while it is idle, and what one that comes and goes costs beside many:
- * by events alone, so that it is the library's own. The bench has the same of a whole host
- * (tests/bench/scale.sh).
+ * The memory of an idle process, and the cost of a short-lived process beside many. Only
+ * events are used, so the figures are the library's own. tests/bench/scale.sh measures a
+ * whole host.
  */
 #include <malloc.h>
 #include <time.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks that are larger than a sample's copy: live reads, and records of what stands above. */
+/* Stacks that are larger than a sample's copy: live reads, and records with the part
+ * above. */
 
 #include "snapshot.h"
 #include "test.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables and names wait where a budget has no CPU time for them, and stacks stay what they are. */
+/* Tables and names wait if a budget has no CPU time for them, and stacks do not
+ * change. */
 #include <unistd.h>
 
 #include "base/io.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a window takes over from another one is the same, whatever its numbers are there. */
+/* A window imports from another: the content is the same, even if the numbers differ. */
 #include "profile/import.h"
 
 #include "make_window.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public API over one canned request (request.h), so that the program can be tested on
- * data that is known. Every export hands the request to the exporters once; the first one
- * only, so that sums do not depend on time. FAKE_OTELPROF says what else it does:
+ * The public API over one fixed request (request.h), so that the program is tested on
+ * known data. Only the first export passes the request to the exporters, so that sums do
+ * not depend on time. FAKE_OTELPROF sets other behaviour:
  *
  *   none    no sample was taken         drop    all ten were lost in the ring
  *   filter  all ten were filtered       init    otelprof_init() fails

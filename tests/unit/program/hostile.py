@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that nobody's recorder makes, and what must not come out of them."""
+"""Makes hostile recordings, and lists what the commands must not print from them."""
 import re
 import struct
 import unicodedata

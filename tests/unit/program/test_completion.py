@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bash, fish and zsh complete, for every command and option that --help shows.
+"""Completion in bash, fish and zsh, for every command and option that --help shows.
 
 usage: test_completion.py PROGRAM COMPLETION    (that of bash; the others stand beside it)
 """

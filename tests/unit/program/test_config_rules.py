@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of a configuration that is read again, beside rules of `otelprof ctl`, and where some cannot
-be. fake_otelprof.c has the rules.
+"""Rules of a configuration that is read again, together with rules of `otelprof ctl`, some of which
+are refused. fake_otelprof.c has the rules.
 
 usage: test_config_rules.py PROGRAM
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dump: threads that are known (rq_threads() of request.h), as text and as JSON; its options.
+"""dump of known threads (rq_threads() of request.h), as text and as JSON, and its options.
 
 usage: test_dump.py PROGRAM
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that a reader sees, whole, against the files in golden/: a change of a text is seen in a
-review. The recordings are those of fake_otelprof.c, so nothing in them depends on time or machine.
+"""Compares whole outputs with the files in golden/, so that a review shows each change of a text.
+The recordings come from fake_otelprof.c, so nothing depends on time or machine.
 
 usage: test_golden.py PROGRAM [--write]
 
-With --write the files are written again; look at the difference before it is committed.
+With --write the files are written again. Read the difference before you commit it.
 """
 import os
 import re

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may use the control socket of `otelprof export`: root and the daemon's group, and nobody
-else.
+"""Only root and the daemon's group may use the control socket of `otelprof export`.
 
 usage: test_group.py PROGRAM    which is linked with fake_otelprof.c; 77 without root
 """

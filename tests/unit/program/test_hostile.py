@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All commands on what others chose: names, files, recordings, signals.
+"""All commands with hostile names, files, recordings and signals.
 
 usage: test_hostile.py PROGRAM [TEST...]    (the program linked with fake_otelprof.c)
 """

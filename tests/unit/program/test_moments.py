@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of one moment (memory in use, threads, goroutines) in several recordings read as one: of
-each host and kind the newest window counts. The recordings are written here.
+"""Values of one moment (memory in use, threads, goroutines) in several recordings read as one: for
+each host and kind the newest window counts. The test writes the recordings.
 
 usage: test_moments.py PROGRAM
 """

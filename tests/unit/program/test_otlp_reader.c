@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proto/otlp/reader.h on requests written by hand: what a good one says, and a bad one for
- * each rule of otlp_check().
+ * proto/otlp/reader.h on requests written by hand: a good one, and a bad one for each
+ * rule of otlp_check().
  */
 #include "otlp/reader.h"
 
@@ -195,7 +195,7 @@ static void test_cut_requests(void)
 	free(request.data);
 }
 
-static void test_old_proto_is_told(void)
+static void test_old_proto_is_reported(void)
 {
 	/* Before proto 1.10 field 4 of a sample was the link, and 2 the values; a wire type
 	 * that cannot be is told as another version. */
@@ -357,7 +357,7 @@ TEST_MAIN({ "many_deep_stacks_are_read", test_many_deep_stacks_are_read },
 	  { "frame_without_name_is_module_and_address",
 	    test_frame_without_name_is_module_and_address },
 	  { "cut_requests", test_cut_requests },
-	  { "old_proto_is_told", test_old_proto_is_told },
+	  { "old_proto_is_reported", test_old_proto_is_reported },
 	  { "nothing_wrong_with_the_parts", test_nothing_wrong_with_the_parts },
 	  { "tables", test_tables },
 	  { "locations_and_mappings", test_locations_and_mappings },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exporters and probes when export reads its configuration again: fake_otelprof.c tells which are
+"""Exporters and probes when export reads its configuration again. fake_otelprof.c prints which are
 made and removed, and refuses some.
 
 usage: test_reload.py PROGRAM

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session from its start to its end: when windows end, what a failed poll or export does, an
-export that delivered nothing, and the file that is written over.
+"""A session from its start to its end: the ends of windows, failed polls and exports, an export
+that delivered nothing, and a file that is written over.
 
 usage: test_session.py PROGRAM
 """

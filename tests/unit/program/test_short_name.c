@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that are shortened where there is no room: by rules, not by what was printed. */
+/* Names that are shortened for narrow columns. Rules give the expected names. */
 #include "recording/read/print.h"
 
 #include "test.h"
@@ -21,7 +21,7 @@ static void check(const char *name, int columns, const char *expect)
 	"std::_Rb_tree<std::pair<int, std::vector<long>>, std::less<int>>::find("        \
 	"std::string const&)"
 
-static void test_what_fits_stays(void)
+static void test_a_name_that_fits_stays(void)
 {
 	check(TREE, 200, TREE);
 	check(TREE, (int)strlen(TREE), TREE);
@@ -64,7 +64,7 @@ static void test_hash(void)
 }
 
 /* Foreign names need not be of any language. */
-static void test_names_that_are_none(void)
+static void test_unbalanced_names_stay(void)
 {
 	static const char *const names[] = {
 		"",	    "a<b",	   "f(",	 ">>>))",    "<module>", "a(b>",
@@ -87,6 +87,6 @@ static void test_names_that_are_none(void)
 	CHECK(strlen(deep) <= LONGEST);
 }
 
-TEST_MAIN({ "what_fits_stays", test_what_fits_stays }, { "order", test_order },
-	  { "what_is_no_argument", test_what_is_no_argument }, { "hash", test_hash },
-	  { "names_that_are_none", test_names_that_are_none })
+TEST_MAIN({ "a_name_that_fits_stays", test_a_name_that_fits_stays },
+	  { "order", test_order }, { "what_is_no_argument", test_what_is_no_argument },
+	  { "hash", test_hash }, { "unbalanced_names_stay", test_unbalanced_names_stay })

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sink, by a gRPC client of a few HTTP/2 frames written here.
+"""The sink, tested by a gRPC client that the test writes as a few HTTP/2 frames.
 
 usage: test_sink.py PROGRAM    (the one linked with fake_otelprof.c)
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The full-screen view of top, on a terminal of its own: keys go in, text comes out.
+"""The full-screen view of top, on a pseudo-terminal: the test types keys and reads the text.
 
 usage: test_top.py PROGRAM
 
-The library's place is taken by one that gives samples in the first table only.
+The program is linked with a library that has samples only in the first table.
 """
 import fcntl
 import json

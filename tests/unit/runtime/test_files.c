@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told from files alone: exports, the cold part of a function, which file is CPython. */
+/* What files show: exports, the cold part of a function, whether a file is CPython. */
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/runtime.h"
@@ -262,7 +262,7 @@ static void test_compressed_pointers(void)
 }
 
 /* The user is not sent to write a layout file, which would not help. */
-static void test_electron_is_said(void)
+static void test_electron_gets_a_warning(void)
 {
 	char warning[WARNING_BYTES] = "";
 	struct op_log log = { keep_warning, warning, .level = OP_LOG_DEBUG };
@@ -278,7 +278,7 @@ static void test_electron_is_said(void)
 }
 
 /* Each short-lived process is no news; a file that cannot be read is, once. */
-static void test_no_state_is_said_once_per_file(void)
+static void test_no_state_gets_one_warning_per_file(void)
 {
 	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
 	int warnings = 0;
@@ -318,8 +318,10 @@ static void test_registry(void)
 }
 
 TEST_MAIN({ "compressed_pointers", test_compressed_pointers },
-	  { "electron_is_said", test_electron_is_said }, { "cold_part", test_cold_part },
-	  { "exports", test_exports }, { "which_is_python", test_which_is_python },
+	  { "electron_gets_a_warning", test_electron_gets_a_warning },
+	  { "cold_part", test_cold_part }, { "exports", test_exports },
+	  { "which_is_python", test_which_is_python },
 	  { "attach_too_early", test_attach_too_early },
-	  { "no_state_is_said_once_per_file", test_no_state_is_said_once_per_file },
+	  { "no_state_gets_one_warning_per_file",
+	    test_no_state_gets_one_warning_per_file },
 	  { "registry", test_registry })

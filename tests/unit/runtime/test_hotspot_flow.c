@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions' lengths and jumps, and what they say of the way between two of them. */
+/* Lengths and jumps of instructions, and the branches between two of them. */
 #include "runtime/hotspot/machine/flow.h"
 
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Line tables as HotSpot writes them, and names as its class files have them. */
+/* Line tables in HotSpot's format, and names in the format of class files. */
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/names.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real JVM, single-stepped, interpreted and compiled: from one instruction to the next at
- * most one Java frame comes or goes, and those below stay what they are, line included. The
- * program is "calls" of tests/live/languages/hotspot/Known.java, which hardly does anything but to make frames.
+ * A real JVM, single-stepped, interpreted and compiled. From one instruction to the next
+ * at most one Java frame is added or removed, and the frames below do not change, nor do
+ * their lines. The program is "calls" of tests/live/languages/hotspot/Known.java, which
+ * does little but make frames.
  */
 #include <glob.h>
 #include <signal.h>

@@ -227,7 +227,7 @@ static void test_more_heaps(void)
 	CHECK_INT(bpf.interpreter, FAKE_CODELETS);
 }
 
-static void test_code_that_is_none(void)
+static void test_not_code(void)
 {
 	struct op_hotspot_layout l = begin();
 	static struct op_hotspot bpf;
@@ -440,7 +440,7 @@ static void test_copied_in_part(void)
 	}
 }
 
-static void test_method_that_is_none(void)
+static void test_not_a_method(void)
 {
 	struct op_hotspot_layout l = begin();
 	const struct op_hotspot_method *method = NULL;
@@ -462,7 +462,7 @@ static void test_method_that_is_none(void)
 }
 
 /* What a method cannot be called, and a signature cannot be: a pool of several classes. */
-static void test_method_of_no_name(void)
+static void test_method_without_a_name(void)
 {
 	static const char *const bad[] = { "java/lang/invoke/MethodHandles", "La/Hidden;",
 					   "[I", "" };
@@ -553,11 +553,10 @@ TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early
 	  { "code_too_early", test_code_too_early },
 	  { "code_of_2_gib", test_code_of_2_gib },
 	  { "code_half_made", test_code_half_made }, { "more_heaps", test_more_heaps },
-	  { "code_that_is_none", test_code_that_is_none },
-	  { "blob_name", test_blob_name }, { "method", test_method },
-	  { "method_that_changes", test_method_that_changes },
+	  { "not_code", test_not_code }, { "blob_name", test_blob_name },
+	  { "method", test_method }, { "method_that_changes", test_method_that_changes },
 	  { "copied_method", test_copied_method },
 	  { "copied_in_part", test_copied_in_part },
-	  { "method_that_is_none", test_method_that_is_none },
-	  { "method_of_no_name", test_method_of_no_name },
+	  { "not_a_method", test_not_a_method },
+	  { "method_without_a_name", test_method_without_a_name },
 	  { "method_of_another_pool", test_method_of_another_pool })

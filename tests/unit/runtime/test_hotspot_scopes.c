@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which methods a place in compiled code belongs to, as the VM's tables have it. */
+/* The methods of a place in compiled code, by the VM's tables. */
 #include "runtime/hotspot/scopes.h"
 
 #include "hotspot_fake.h"

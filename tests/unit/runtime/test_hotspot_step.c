@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's step over a code cache that is made here: its map, and stubs without a frame
+/* HotSpot's step over a code cache made by the test: its map, and stubs without a frame
  * size. */
 #define __TARGET_ARCH_x86
 #ifndef __always_inline

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of a jitdump file, built by hand after its specification. */
+/* Records of a jitdump file, built by hand from the specification. */
 #include "runtime/jitdump/dump.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts from data files: the library's own, the user's, and files that are wrong. */
+/* Layouts from data files: the library's own, the user's, and wrong ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real Node.js, single-stepped: from one instruction to the next at most one JavaScript
- * frame comes or goes, and those below stay what they are, line included. The program is
- * "calls" of tests/live/languages/node/known.js, which hardly does anything but to make frames.
+ * A real Node.js, single-stepped. From one instruction to the next at most one JavaScript
+ * frame is added or removed, and the frames below do not change, nor do their lines. The
+ * program is "calls" of tests/live/languages/node/known.js, which does little but make
+ * frames.
  */
 #include <signal.h>
 #include <stdlib.h>

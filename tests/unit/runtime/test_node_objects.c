@@ -87,7 +87,7 @@ static void an_initializer_has_the_name_of_stack_traces(void)
 	uint32_t i;
 
 	layout.initializer.members = 24;
-	layout.initializer.of_static = 26;
+	layout.initializer.static_members = 26;
 	fake_build();
 	for (i = 0; i < OP_ARRAY_SIZE(names); i++) {
 		fake_u32(FAKE_OUTER + fake_layout.shared_id - 4, 0xabc0 << 8 | (23 + i));

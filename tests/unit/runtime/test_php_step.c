@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PHP step over chains of frames that are made here. */
+/* The PHP step over chains of frames made by the test. */
 #define __TARGET_ARCH_x86
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))

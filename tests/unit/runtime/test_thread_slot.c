@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of pthread keys, read from outside: a program sets them and says which. Under
- * glibc and, where musl-gcc is, under musl. And a Python whose key is not among the first.
+ * Values of pthread keys, read from outside. A program sets them and prints which, under
+ * glibc and, if musl-gcc is installed, under musl. Also a Python whose key is not among
+ * the first.
  */
 #include "live.h"
 #include "pythons.h"

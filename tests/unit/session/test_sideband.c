@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side-band of many CPUs, pretended: buffers in plain memory. */
+/* The side-band of many CPUs, in buffers of plain memory. */
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

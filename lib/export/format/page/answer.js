@@ -2,8 +2,8 @@
 /* ---- the answer: whose code the time goes to, and on which line ---- */
 const OWN_ROWS = 5, OWN_PART = 0.3, SMALL_PART = 0.02;
 const CLASSES = ['your code', 'libraries', 'code without names', 'language library', 'runtime', 'C library', 'kernel', 'stacks cut short'];
-/* A stack is charged to the innermost frame of the class that comes first: a program's own code
-   before libraries, and those before the C library and the kernel. */
+/* A stack is charged to the innermost frame of the best class: a program's own code before
+   libraries, and libraries before the C library and the kernel. */
 function charges(kind = view.kind) {
 	const sums = new Map(), idle = new Map();
 	const add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
@@ -16,7 +16,7 @@ function charges(kind = view.kind) {
 			best[d] = above >= 0 && F[above][CLASS] < F[f][CLASS] ? above : f;
 			if (!s[i])
 				continue;
-			/* what is waited for; of idle threads the numbers go on */
+			/* the reason of a wait; the numbers of idle threads follow */
 			const w = tree.w ? tree.w[i] : 0, key = best[d] * WAITS + w % WAITS;
 			add(sums, key, s[i]);
 			if (w >= WAITS)
@@ -24,7 +24,7 @@ function charges(kind = view.kind) {
 		}
 	}
 	const rows = [...sums].map(([k, v]) => [Math.floor(k / WAITS), v, k % WAITS, (idle.get(k) || 0) > v / 2]);
-	/* small rows would take the place of idle ones, which come last */
+	/* drop small rows, because idle rows come last and must fit */
 	const least = idle.size ? SMALL_PART * rows.reduce((n, r) => n + (r[3] ? 0 : r[1]), 0) : 0;
 	return rows.filter(r => r[3] || r[1] >= least).sort((a, b) => a[3] - b[3] || b[1] - a[1]);
 }
@@ -32,7 +32,7 @@ const WAITS = D.waits.length;
 function waitsFor(kind, wait, idle) {
 	return !WAIT_TYPES.includes(S[D.kinds[kind][0]]) ? '' : wait ? ` for ${D.waits[wait]}${idle ? ', mostly idle' : ''}` : ' on a CPU';
 }
-/* Lines are known of a function, and not of each wait in it: only its largest row has one. */
+/* A function has one hottest line, not one for each wait in it: only its largest row shows it. */
 const isLargest = ([f, v], rows) => !rows.some(r => r[0] === f && r[1] > v);
 function ownRow([f, v, wait, idle], all, rows) {
 	const li = element('li'), share = element('span', percent(v, all), 'share');
@@ -55,8 +55,8 @@ function ownRow([f, v, wait, idle], all, rows) {
 	li.append(share, amounts, name, line);
 	return li;
 }
-/* Threads that are in a lock at the end of the recording, by whose code: their waits have no end, and so no
-   value among those of the kind that is shown. They may be deadlocked. */
+/* Threads that wait for a lock at the end of the recording, by function. Their waits have no end,
+   so they have no value in the shown kind. They may be deadlocked. */
 const WAIT_TYPES = ['off_cpu', 'delay', 'contentions', 'wall'];
 const threadsKind = () => D.kinds.findIndex(k => S[k[0]] === 'threads');
 function lockedThreads() {
@@ -76,14 +76,14 @@ function lockedThreads() {
 	}
 	return [...sum].sort((a, b) => b[1] - a[1]).slice(0, 3);
 }
-/* Of allocations what was not freed: a leak is there, and all programs keep a little. */
+/* Allocations that were not freed contain a leak, if there is one. All programs keep a little. */
 const KEPT_PART = 0.1;
 const keptKind = () => S[kindNow()[0]] === 'alloc_space' ? D.kinds.findIndex(k => S[k[0]] === 'inuse_space') : -1;
 function kept() {
 	const rows = keptKind() < 0 ? [] : charges(keptKind()), all = rows.reduce((n, r) => n + r[1], 0);
 	return rows.slice(0, 3).filter(r => r[1] >= all * KEPT_PART);
 }
-/* A row of another kind, which the answer begins with. */
+/* A row of another kind at the top of the answer. */
 function endRow(f, kind, share, words) {
 	const li = element('li'), name = element('span', undefined, 'where');
 	name.append(button(nameOf(f), () => chooseKind(kind), `Show ${kindWords(D.kinds[kind])[1]}`));
@@ -95,7 +95,8 @@ const endRows = () => [
 	...lockedThreads().map(([f, n]) => endRow(f, threadsKind(), `${n} thread${n === 1 ? '' : 's'}`, 'in a lock at the end')),
 	...kept().map(([f, v]) => endRow(f, keptKind(), bytes(v), 'still in use at the end')),
 ];
-/* From the root along the largest child, as long as one has most of it: frames up to class last. */
+/* From the root to the child with most of the time, as long as there is one: frames up to class
+   last. */
 function hottestPath(last) {
 	const path = [];
 	for (let i = 0; ;) {
@@ -137,7 +138,7 @@ function sentence() {
 		parts.push('in ' + seconds(time));
 	return parts.join(' ') + `, ${grouping.format(T.processes)} ${T.processes === 1 ? 'process' : 'processes'}`;
 }
-/* Of two recordings: the largest changes of self time. */
+/* With two recordings: the largest changes of self time. */
 function changedRow(r) {
 	const li = element('li');
 	const name = element('span', undefined, 'where');
@@ -161,7 +162,7 @@ function fillAnswer() {
 		return;
 	for (const [f, v] of rows)
 		sums.set(F[f][CLASS], (sums.get(F[f][CLASS]) || 0) + v);
-	/* a program's own code alone only where it is a part of the answer */
+	/* show only own code if it is a large part of the time */
 	const own = rows.filter(([f]) => F[f][CLASS] === OWN), shown = (sums.get(OWN) || 0) > all * OWN_PART ? own : rows;
 	const parts = [...sums].filter(x => x[1] >= all / 200).sort((a, b) => b[1] - a[1]);
 	$('answer-title').textContent = sentence() + ' · ' + parts.map(([c, v]) => `${CLASSES[c]} ${Math.round(100 * v / all)}%`).join(', ');

@@ -11,8 +11,8 @@ const TYPES = {
 const typeOf = f => f < 0 ? 'process' : S[F[f][TYPE]];
 const hueOf = t => Object.hasOwn(TYPES, t) ? TYPES[t] : [95, 30, t];
 
-/* By how many degrees a kind of samples turns the hues. CPU time, memory, other time and events have
-   different colours, so that nobody takes one graph for another. */
+/* The degrees by which a kind of samples turns the hues. CPU time, memory, other time and events
+   have different colours, so that nobody confuses two graphs. */
 function turnOf(k) {
 	const [type, unit, period] = [S[k[0]], S[k[1]], S[k[2]]];
 	if (type === 'samples' || type === 'cpu')

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ---- the recording, and the one before where two are compared ---- */
+/* ---- the recording, and the earlier one if two are compared ---- */
 const $ = id => document.getElementById(id);
 const parse = id => JSON.parse($(id).textContent);
 const D = parse('profile');
 const S = D.strings, F = D.functions;
 const B = parse('before');
-/* Make of a tree's lists, by stack, what each node has: its depth and its own value. Stacks are in
-   the order of their functions. Each has new nodes n, from depth d on, and its value s is the last
-   one's. */
+/* From a tree's lists by stack, make each node's depth and self value. Stacks are sorted by
+   functions. Each adds n nodes from depth d on, and its value s belongs to the last. */
 function unpack(t) {
 	const { n, d, s, w } = t, nodes = t.f.length;
 	let at = 0;
@@ -29,18 +28,18 @@ for (const x of [D, B])
 		x.trees.forEach(unpack);
 /* Columns of the tables. */
 const NAME = 0, FILE = 1, START = 2, TYPE = 3, MODULE = 4, CLASS = 5;
-/* Whose code a function is, as classes.h has it. */
+/* The class of a function's code, as in classes.h. */
 const OWN = 0, UNNAMED = 2, LANGUAGE = 3, KERNEL = 6, NONE = 7;
 
-/* What B has, under the numbers of D. A function is the same by name and module, a kind by type
-   and unit; processes are told apart by their names alone, because their numbers differ. */
+/* The data of B with the numbers of D. Functions match by name and module, kinds by type and unit.
+   Processes match by name only, because their numbers differ. */
 function adopt() {
 	const text = i => (S.push(B.strings[i]), S.length - 1);
 	const baseName = path => path.split('/').pop();
-	/* Pair each of theirs with one of mine: first where all columns are equal, then where the
-	   columns of the next list are, in the order of lines. Two of one name stay two. Of a list
-	   with "alone" only what is one on both sides. "home" is the file of what has no module: each
-	   script has a function of the name <module>. */
+	/* Pair each of theirs with one of mine: first if all columns are equal, then if the columns
+	   of the next list are, in the order of lines. Two of one name stay two. A list with
+	   "alone" pairs only entries that occur once on both sides. "home" is the file of a
+	   function without a module, because each script has a function <module>. */
 	const same = (mine, theirs, passes, texts, last) => {
 		const key = (x, strings, columns) => columns.filter(c => c !== 'alone').map(c =>
 			c === 'base' || (c === 'home' && !strings[x[MODULE]]) ? baseName(strings[x[FILE]]) : c === 'home' ? '' : texts.includes(c) ? strings[x[c]] : x[c]).join('\0');
@@ -78,7 +77,7 @@ function adopt() {
 		[NAME, MODULE, TYPE, 'home', 'alone'], [NAME, MODULE, 'home', 'alone'], [NAME, TYPE, 'base', 'alone'],
 		[NAME, TYPE, 'home', 'alone']],
 		[NAME, FILE, TYPE, MODULE]);
-	/* one program under two names is one */
+	/* if each side has one program, they are the same, even under two names */
 	const programs = [...[[D.processes, S], [B.processes, B.strings]].map(([list, strings]) => new Set(list.map(p => strings[p[1]])))];
 	const p = programs.every(names => names.size === 1) ? B.processes.map(() => 0) :
 		same(D.processes, B.processes, [[0, 1, 2, 3, 4], [1, 2, 3], [1]], [1, 2, 3, 4], [1]);
@@ -90,20 +89,20 @@ if (B)
 	adopt();
 const sideOf = tree => tree.side === 0 ? 0 : 1;
 
-/* Of waits for locks it is shown first how long they were, and not how many. */
+/* For waits for locks, show first their length, not their number. */
 function mainKind() {
 	const of = type => D.kinds.findIndex(k => S[k[0]] === type), k = D.kinds[D.main_kind];
 	return k && S[k[0]] === 'contentions' && of('delay') >= 0 ? of('delay') : D.main_kind;
 }
 D.main_kind = mainKind();
 
-/* ---- what is shown: all that a link can say ---- */
+/* ---- the shown view: everything that a link contains ---- */
 const view = {
 	kind: D.main_kind, show: 'flame', process: '', thread: '', trace: '', q: '', regex: false,
 	hide: false, inverted: false, flipped: false, side: B ? 'both' : 'after', colour: 'self',
 	from: 0, to: Infinity, picked: -1,
 };
-/* The side whose numbers are told: 0 before, 1 after. */
+/* The side whose numbers are shown: 0 before, 1 after. */
 const told = () => view.side === 'before' ? 0 : 1;
 const kindNow = () => D.kinds[view.kind];
 

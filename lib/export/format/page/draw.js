@@ -59,8 +59,8 @@ function eachVisible(from, to, fn) {
 	}
 }
 
-/* The part of a name that fits, and the hot line if it fits beside it: the texts, and where the
-   second begins. */
+/* The part of a name that fits, and the hot line if it fits beside it: the two texts, and the x of
+   the second. */
 function labelOf(f, room) {
 	const name = nameOf(f), line = B ? '' : hotLine(f).split('/').pop();
 	const fits = line && (name.length + line.length + 2) * charWidth < room;

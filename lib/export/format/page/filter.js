@@ -21,7 +21,7 @@ const isOfProcess = t => view.process === '' || (view.process[0] === 'p' ?
 const treesOf = kind => [...D.trees.entries()].filter(([, t]) => t.k === kind);
 const chosenTrees = (kind = view.kind) => treesOf(kind).filter(([, t]) => isOfProcess(t));
 
-/* Threads are chosen by number, "t12", or all of one name, "nworker". */
+/* A thread is chosen by number, "t12", or all threads of a name, "nworker". */
 const isOfThread = n => view.thread === '' || (view.thread[0] === 't' ?
 	n === +view.thread.slice(1) : S[M.threads[n][2]] === view.thread.slice(1) && n > 0);
 const isWhole = () => view.from <= 0 && view.to === Infinity;
@@ -61,7 +61,7 @@ function valuesOf(i, tree) {
 	return { s, o };
 }
 
-/* Is most of the time in programs that an interpreter or a virtual machine runs? */
+/* Do programs of an interpreter or a virtual machine have most of the time? */
 const MANAGED = ['cpython', 'jvm', 'v8js', 'php', 'ruby', 'perl', 'dotnet', 'beam', 'luajit'];
 function isManaged() {
 	const managed = F.map(f => MANAGED.includes(S[f[TYPE]])), on = [];
@@ -77,5 +77,5 @@ function isManaged() {
 		}
 	return some > all / 2;
 }
-/* May "Hide runtime" leave the function out? Not code of the user or of a library. */
+/* May "Hide runtime" hide the function? Not code of the user or of a library. */
 const isHidden = f => f >= 0 && F[f][CLASS] > LANGUAGE && F[f][CLASS] < NONE;

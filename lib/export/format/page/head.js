@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ---- what surrounds the graph: title, kinds, choices, legend ---- */
+/* ---- around the graph: title, kinds, choices, legend ---- */
 function legendEntry(fill, text) {
 	const li = element('li'), svg = svgElement('svg', { width: 12, height: 12, 'aria-hidden': 'true' });
 	svg.append(svgElement('rect', { width: 12, height: 12, fill }));
@@ -28,7 +28,7 @@ function fillLegend() {
 	}));
 }
 
-/* For each node of a tree: does its stack end before the program's start? */
+/* The first frames of stacks that end before the program's start. */
 const ENDINGS = /^\[(unwind error: |truncated\]|no unwind table yet\]|stack lost\])/;
 function cutNodes(t) {
 	const cut = new Uint8Array(t.f.length);
@@ -56,7 +56,7 @@ function wholeShare() {
 	}
 	return quality.get(view.kind);
 }
-/* What ran, and where: the command, or the programs with the most of the main kind. */
+/* The heading: the command, or the programs with most of the main kind, and the host. */
 function heading() {
 	const sums = new Map(), pids = new Set(D.trees.filter(sideOf).map(t => t.p)), parts = [];
 	for (const [, t] of treesOf(D.main_kind))

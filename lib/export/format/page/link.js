@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ---- the link: the address holds what is shown ---- */
+/* ---- the link: the page's address describes the view ---- */
 const kindLink = k => S[k[0]] + (D.kinds.filter(x => S[x[0]] === S[k[0]]).length > 1 ? '/' + S[k[1]] : '');
 let hideDefault = false, writing = true;
 /* The parameters of the link, without those that have their default. */
@@ -27,7 +27,7 @@ function linkNow() {
 		q.set('zoom', zoomPath().join('.'));
 	return q.toString();
 }
-/* The functions from the root to the zoomed node, by their numbers in this page. */
+/* The numbers in this page of the functions from the root to the zoomed node. */
 function zoomPath() {
 	const path = [];
 	for (let a = panes[0].zoom; a > 0; a = T.parent[a])
@@ -56,7 +56,7 @@ function findThread(text) {
 		x.value && (String(M.threads[+x.value.slice(1)][1]) === text || S[M.threads[+x.value.slice(1)][2]] === text));
 	return o ? o.value : '';
 }
-/* The function of this name; of several, the heaviest. */
+/* The function of this name. Of several, the heaviest. */
 function findFunction(name) {
 	const sums = new Map();
 	for (let i = 1; i < T.len; i++)
@@ -96,7 +96,7 @@ function readZoom(text) {
 	if (i)
 		zoomTo({ pane: panes[0], i });
 }
-/* The words of --kinds that differ from the type of the samples. */
+/* Names of --kinds that differ from the type of their samples. */
 const RECORDED = { cpu: 'samples', locks: 'delay', kernel_locks: 'delay', heap: 'alloc_space', wakers: 'off_cpu_wakers',
 	probes: 'events' };
 /* Show the view that a link describes. */

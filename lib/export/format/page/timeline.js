@@ -69,7 +69,8 @@ const binAt = (x, left, w) => Math.max(0, Math.min(M.bins - 1, Math.floor((x - l
 
 /* Bars are relative to the largest bar of the row. The part of lost or cut stacks is red. */
 function drawLane(p, lane, left, top, w, h) {
-	/* A bar has whole bins. With few samples bars are wider, because else each would be one sample high. */
+	/* A bar has whole bins. With few samples bars are wider, or each would be one sample
+	   high. */
 	const all = lane.bins.reduce((a, b) => a + b, 0), few = isClock(kindNow()) ? Math.max(60, all / 4) : Infinity;
 	const each = Math.ceil(M.bins / Math.max(1, Math.min(w / 2, few))), columns = Math.ceil(M.bins / each);
 	const sums = new Float64Array(columns), cut = new Float64Array(columns), wide = each / M.bins * w;

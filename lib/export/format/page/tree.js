@@ -168,7 +168,7 @@ const share = (t, i, s, by) => {
 };
 const change = (t, i, by = t.by || view.colour) => share(t, i, 1, by) - share(t, i, 0, by);
 
-/* The one frame of a stack whose frames are all left out. */
+/* The only frame of a stack whose frames are all hidden. */
 const LEFT_OUT = F.push([S.push('[only runtime, C library or kernel]') - 1, 0, 0, 0, 0, NONE]) - 1;
 
 /* Add a tree, callers first. Only stacks with a value get nodes, so that filtered samples have none.

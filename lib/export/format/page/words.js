@@ -95,7 +95,7 @@ function linesOf(f, kind = view.kind) {
 	}
 	return f < 0 ? [] : lineRows.get(kind + '/' + f) || [];
 }
-/* "FILE:LINE" of a function's hottest line; "": a process, or frames that are left out. */
+/* "FILE:LINE" of a function's hottest line. "" for a process or hidden frames. */
 function hotLine(f, kind = view.kind) {
 	const l = linesOf(f, kind)[0];
 	return l && S[F[f][FILE]] ? S[F[f][FILE]] + ':' + l[0] : '';

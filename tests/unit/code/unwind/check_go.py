@@ -4,10 +4,10 @@
 
 check_go.py TABLE_INFO
 
-Builds a small program for x86-64 and aarch64. Every address of every function must have
-the CFA that .debug_frame says, but for the functions that are listed here by name: those
-at the root of a stack, the signal trampoline, and those that switch stacks. Where the
-caller's frame pointer is, is Go's calling convention. Exit 77: a tool is missing.
+Builds a small program for x86-64 and aarch64. Every address of every function must have the CFA of
+.debug_frame. Exceptions are listed here by name: functions at the root of a stack, the signal
+trampoline, and functions that switch stacks. Go's calling convention gives the place of the
+caller's frame pointer. Exit 77: a tool is missing.
 """
 import os
 import re

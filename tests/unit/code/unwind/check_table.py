@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare our unwind tables with what llvm-dwarfdump and readelf read in the same files.
+"""Compare our unwind tables with the output of llvm-dwarfdump and readelf for the same files.
 
 check_table.py TABLE_INFO [--every] FILE... | --system
 

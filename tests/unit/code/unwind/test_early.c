@@ -122,7 +122,7 @@ static size_t check_page(uint64_t vaddr)
 	return known;
 }
 
-static void test_pages_say_what_the_table_says(void)
+static void test_pages_equal_the_table(void)
 {
 	unsigned int seed = (unsigned int)time(NULL);
 	const struct op_unwind_table_segment *s;
@@ -151,7 +151,7 @@ static void test_pages_say_what_the_table_says(void)
 	end();
 }
 
-static void test_what_was_not_made_is_late(void)
+static void test_missing_pages_are_late(void)
 {
 	const struct op_unwind_table_segment *s;
 
@@ -209,7 +209,7 @@ static void test_without_a_table_callers_are_guessed(void)
 	end();
 }
 
-/* As in the child of a fork, which frees what it has. */
+/* In the child of a fork, which frees its objects. */
 static void test_memory_that_cannot_be_mapped(void)
 {
 	struct op_unwind_table_segment *s;
@@ -225,8 +225,8 @@ static void test_memory_that_cannot_be_mapped(void)
 	end();
 }
 
-TEST_MAIN({ "pages_say_what_the_table_says", test_pages_say_what_the_table_says },
-	  { "what_was_not_made_is_late", test_what_was_not_made_is_late },
+TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
+	  { "missing_pages_are_late", test_missing_pages_are_late },
 	  { "the_table_takes_their_places", test_the_table_takes_their_places },
 	  { "without_a_table_callers_are_guessed",
 	    test_without_a_table_callers_are_guessed },

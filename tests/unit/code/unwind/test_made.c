@@ -135,7 +135,7 @@ static void test_a_page_that_was_hit_has_rules(void)
 	end();
 }
 
-static void test_what_does_not_return_has_no_rule(void)
+static void test_code_that_does_not_return_has_no_rule(void)
 {
 	begin();
 	(void)sample(BASE + NO_RETURN + 7, 0);
@@ -235,7 +235,7 @@ static void test_reading_has_its_share_of_a_cpu(void)
 	end();
 }
 
-static void test_what_cannot_be_read_is_in_doubt(void)
+static void test_unreadable_code_is_in_doubt(void)
 {
 	begin();
 	(void)sample(BASE + HOLE + INSIDE, 0);
@@ -244,7 +244,8 @@ static void test_what_cannot_be_read_is_in_doubt(void)
 }
 
 TEST_MAIN({ "a_page_that_was_hit_has_rules", test_a_page_that_was_hit_has_rules },
-	  { "what_does_not_return_has_no_rule", test_what_does_not_return_has_no_rule },
+	  { "code_that_does_not_return_has_no_rule",
+	    test_code_that_does_not_return_has_no_rule },
 	  { "code_that_changes_is_in_doubt", test_code_that_changes_is_in_doubt },
 	  { "a_sample_that_was_not_checked_is_in_doubt",
 	    test_a_sample_that_was_not_checked_is_in_doubt },
@@ -252,4 +253,4 @@ TEST_MAIN({ "a_page_that_was_hit_has_rules", test_a_page_that_was_hit_has_rules 
 	    test_a_number_stays_while_the_code_does },
 	  { "pages_have_a_limit", test_pages_have_a_limit },
 	  { "reading_has_its_share_of_a_cpu", test_reading_has_its_share_of_a_cpu },
-	  { "what_cannot_be_read_is_in_doubt", test_what_cannot_be_read_is_in_doubt })
+	  { "unreadable_code_is_in_doubt", test_unreadable_code_is_in_doubt })

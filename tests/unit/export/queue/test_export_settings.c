@@ -587,7 +587,7 @@ static void test_a_request_fits_the_queue(void)
 }
 
 /* grpc has no zstd: that is said at once, and not at the first request. */
-static void test_zstd_is_of_http(void)
+static void test_zstd_needs_http(void)
 {
 	struct otelprof_otlp_config c = empty();
 	struct op_export_settings s;
@@ -715,7 +715,7 @@ TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "the_protocol", test_the_protocol },
 	  { "headers_without_tls_are_warned_of", test_headers_without_tls_are_warned_of },
 	  { "a_request_fits_the_queue", test_a_request_fits_the_queue },
-	  { "zstd_is_of_http", test_zstd_is_of_http },
+	  { "zstd_needs_http", test_zstd_needs_http },
 	  { "bad_fields_are_named", test_bad_fields_are_named },
 	  { "headers_are_decoded", test_headers_are_decoded },
 	  { "bad_headers_are_refused", test_bad_headers_are_refused })

@@ -290,7 +290,7 @@ static void test_link_keeps_pointing(void)
 }
 
 /* Whoever may write in a folder may put something there that leads elsewhere. */
-static void test_what_is_of_others_is_refused(void)
+static void test_files_of_others_are_refused(void)
 {
 	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
 	struct otelprof_file_config config;
@@ -625,7 +625,7 @@ TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "free_completes_the_file", test_free_completes_the_file },
 	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
-	  { "what_is_of_others_is_refused", test_what_is_of_others_is_refused },
+	  { "files_of_others_are_refused", test_files_of_others_are_refused },
 	  { "the_user_behind_sudo_owns_it", test_the_user_behind_sudo_owns_it },
 	  { "bad_paths_are_refused", test_bad_paths_are_refused },
 	  { "pipe_is_written_straight", test_pipe_is_written_straight },

@@ -268,7 +268,7 @@ static void test_fork_inherits_and_exec_changes(void)
 }
 
 /* Ends and execs that were not heard of. */
-static void test_lost_events_are_made_up_for(void)
+static void test_lost_events_are_repaired(void)
 {
 	struct kernel k;
 	struct op_matches *p = begin(&k);
@@ -492,7 +492,7 @@ static void test_without_rules_nothing_is_done(void)
 TEST_MAIN({ "processes_that_are_there_are_found",
 	    test_processes_that_are_there_are_found },
 	  { "fork_inherits_and_exec_changes", test_fork_inherits_and_exec_changes },
-	  { "lost_events_are_made_up_for", test_lost_events_are_made_up_for },
+	  { "lost_events_are_repaired", test_lost_events_are_repaired },
 	  { "what_the_kernel_copied_ends_with_the_rule",
 	    test_what_the_kernel_copied_ends_with_the_rule },
 	  { "what_the_kernel_removed_comes_back",

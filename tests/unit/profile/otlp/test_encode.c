@@ -297,7 +297,7 @@ static void test_sums_and_counts(void)
 
 /* A profile says how many samples of its kind were lost, of how many, also where a label of a
  * process has the same key and number. */
-static void test_lost_samples_are_told(void)
+static void test_lost_samples_are_reported(void)
 {
 	_cleanup_(op_window_freep) struct op_window *w = make();
 	const uint64_t lost[OP_EVENT_MAX] = { [2] = 1 };
@@ -460,7 +460,7 @@ TEST_MAIN({ "longest_list", test_longest_list },
 	  { "too_large_a_sample_is_left_out", test_too_large_a_sample_is_left_out },
 	  { "events_without_a_row_are_counted", test_events_without_a_row_are_counted },
 	  { "sums_and_counts", test_sums_and_counts },
-	  { "lost_samples_are_told", test_lost_samples_are_told },
+	  { "lost_samples_are_reported", test_lost_samples_are_reported },
 	  { "empty_window_emits_nothing", test_empty_window_emits_nothing },
 	  { "emit_error_ends_it", test_emit_error_ends_it },
 	  { "times_are_half_open", test_times_are_half_open },

@@ -131,7 +131,7 @@ static void test_path_has_its_own_shares(void)
 }
 
 /* A stub without a name is charged to who calls it; a program without symbols is own code still. */
-static void test_what_has_no_name(void)
+static void test_code_without_a_name(void)
 {
 	struct made m = { 0 };
 	struct rq q;
@@ -208,7 +208,7 @@ static struct rq_buf waits(bool with_kernel)
 	return rq_end(&q);
 }
 
-static void test_what_is_waited_for(void)
+static void test_waits_have_a_reason(void)
 {
 	static const enum op_wait with[] = { WAIT_LOCK, WAIT_CONDITION, WAIT_DISK,
 					     WAIT_CPU,	WAIT_SLEEP,	WAIT_NAME };
@@ -524,7 +524,7 @@ static void test_locks_are_shown_as_time(void)
 }
 
 /* Java's collector and compiler run in threads of their own, below no method. */
-static void test_what_the_runtime_does(void)
+static void test_work_of_the_runtime(void)
 {
 	struct made m = { 0 };
 	struct rq q;
@@ -580,10 +580,10 @@ static void test_memory_that_stays(void)
 
 TEST_MAIN({ "own_code_is_charged", test_own_code_is_charged },
 	  { "path_has_its_own_shares", test_path_has_its_own_shares },
-	  { "what_has_no_name", test_what_has_no_name },
-	  { "what_is_waited_for", test_what_is_waited_for },
+	  { "code_without_a_name", test_code_without_a_name },
+	  { "waits_have_a_reason", test_waits_have_a_reason },
 	  { "reasons_tell_where_frames_do_not", test_reasons_tell_where_frames_do_not },
-	  { "what_the_runtime_does", test_what_the_runtime_does },
+	  { "work_of_the_runtime", test_work_of_the_runtime },
 	  { "memory_that_stays", test_memory_that_stays },
 	  { "waits_that_have_no_end", test_waits_that_have_no_end },
 	  { "a_wait_that_ended_with_the_recording",

@@ -7,7 +7,7 @@
 #include "test.h"
 
 /* An address in place of a name is none, whatever stands before it. */
-static void test_names_that_are_none(void)
+static void test_placeholders_are_no_names(void)
 {
 	static const char *const none[] = {
 		"libc.so.6+0x1f", "[anon]+0xabc", "0x1f",
@@ -37,5 +37,5 @@ static void test_own_programs(void)
 		CHECK(!op_frame_is_ours(others[i], strlen(others[i])));
 }
 
-TEST_MAIN({ "names_that_are_none", test_names_that_are_none },
+TEST_MAIN({ "placeholders_are_no_names", test_placeholders_are_no_names },
 	  { "own_programs", test_own_programs })

@@ -127,7 +127,7 @@ static void test_tables_that_end_early(void)
 	CHECK_INT(op_runtime_python_line(OP_PYTHON_LINETABLE, NULL, 0, 10, 100), 0);
 }
 
-static void test_lines_that_are_none(void)
+static void test_instructions_without_a_line(void)
 {
 	static const uint8_t below[] = { 0x80 | 13 << 3, 21 }; /* 10 lines back from 5 */
 
@@ -136,4 +136,4 @@ static void test_lines_that_are_none(void)
 
 TEST_MAIN({ "as_python_does", test_as_python_does },
 	  { "tables_that_end_early", test_tables_that_end_early },
-	  { "lines_that_are_none", test_lines_that_are_none })
+	  { "instructions_without_a_line", test_instructions_without_a_line })

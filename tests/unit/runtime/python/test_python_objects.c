@@ -102,7 +102,7 @@ static void test_str_of_each_kind(void)
 	}
 }
 
-static void test_str_that_is_none(void)
+static void test_not_a_str(void)
 {
 	const struct op_python_layout *l = begin(0x030b);
 	struct op_strbuf s = { 0 };
@@ -189,7 +189,7 @@ static void check_next_object(uint16_t version)
 	op_runtime_python_codes_deinit(&codes);
 }
 
-static void test_a_name_is_of_an_object(void)
+static void test_names_belong_to_objects(void)
 {
 	check_next_object(0x0306);
 	check_next_object(0x030a);
@@ -217,7 +217,7 @@ static void test_process_that_is_gone(void)
 	op_runtime_python_codes_deinit(&codes);
 }
 
-static void test_what_is_no_code_object(void)
+static void test_not_a_code_object(void)
 {
 	const struct op_python_layout *l = begin(0x030b);
 	const struct op_python_code *code;
@@ -295,7 +295,7 @@ static void test_copied_before_it_was_gone(void)
 	check_copied(0x030e);
 }
 
-static void test_what_was_cut_off_is_read(void)
+static void test_the_rest_of_a_cut_copy_is_read(void)
 {
 	const struct op_python_layout *l = begin(0x030b);
 	static uint8_t record[OP_OBJECT_BYTES];
@@ -496,15 +496,14 @@ static void test_published_tasks(void)
 	CHECK_INT(none.state_task, 0);
 }
 
-TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind },
-	  { "str_that_is_none", test_str_that_is_none },
+TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind }, { "not_a_str", test_not_a_str },
 	  { "codes_are_read_once", test_codes_are_read_once },
-	  { "a_name_is_of_an_object", test_a_name_is_of_an_object },
+	  { "names_belong_to_objects", test_names_belong_to_objects },
 	  { "copied_before_it_was_gone", test_copied_before_it_was_gone },
-	  { "what_was_cut_off_is_read", test_what_was_cut_off_is_read },
+	  { "the_rest_of_a_cut_copy_is_read", test_the_rest_of_a_cut_copy_is_read },
 	  { "hostile_records", test_hostile_records },
 	  { "process_that_is_gone", test_process_that_is_gone },
-	  { "what_is_no_code_object", test_what_is_no_code_object },
+	  { "not_a_code_object", test_not_a_code_object },
 	  { "published_layout", test_published_layout },
 	  { "published_layout_3_15", test_published_layout_3_15 },
 	  { "published_tasks", test_published_tasks })

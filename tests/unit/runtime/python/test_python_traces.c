@@ -24,7 +24,7 @@ static void test_entry(void)
 }
 
 /* Each of these bytes decides. */
-static void test_what_is_no_entry(void)
+static void test_not_an_entry(void)
 {
 	static const struct {
 		size_t at;
@@ -139,5 +139,5 @@ static void test_much_code(void)
 	CHECK_INT(code.range[0].end, BASE + 0x4000);
 }
 
-TEST_MAIN({ "entry", test_entry }, { "what_is_no_entry", test_what_is_no_entry },
+TEST_MAIN({ "entry", test_entry }, { "not_an_entry", test_not_an_entry },
 	  { "ranges", test_ranges }, { "much_code", test_much_code })
