@@ -29,8 +29,8 @@ _Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
 		       OP_WORDS_MAX * 8,
 	       "and a part of the stack above");
 
-/* Put slot @number's context and text behind its words. Global, so that the verifier checks it
- * once. */
+/* Put slot @number's context and text behind its words. Global, so that the verifier
+ * checks it once. */
 __attribute__((noinline)) int op_put_context(__u32 number);
 __attribute__((noinline)) int op_put_context(__u32 number)
 {

@@ -75,8 +75,8 @@ static int take_offset(char *symbol, struct op_probe_spec *ret)
 	return errno || *end ? -EINVAL : 0;
 }
 
-/* Parse "latency", "argN", "retval", or one of the last two with ".u32", ".s64" and the like, or
- * ".str". */
+/* Parse "latency", "argN", "retval", or one of the last two with ".u32", ".s64" and the
+ * like, or ".str". */
 static bool take_value(const char *text, bool is_return, struct op_probe_value *ret)
 {
 	struct op_probe_value value = { .wanted = true, .bytes = 8 };

@@ -87,6 +87,9 @@ int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 		    const struct otlp_sample_view *v, uint32_t kind, uint32_t process,
 		    uint32_t *ret);
 
+/* Does the window of @moment that began at @time_ns count, of all that were added? */
+bool op_moments_counts(const struct op_moments *m, uint32_t moment, uint64_t time_ns);
+
 enum {
 	/* Kinds of samples. Each sample searches them. Beyond the limit op_collect_add()
 	 * returns -EFBIG. */

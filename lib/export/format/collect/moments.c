@@ -185,12 +185,19 @@ int op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 			forget(c, ended);
 		pop_end(all);
 	}
-	if (p->time_ns == m->time_ns)
+	if (m->end_ns && p->time_ns == m->time_ns)
 		return 1;
 	forget(c, m);
 	m->time_ns = p->time_ns;
 	m->end_ns = end_of(p);
 	return push_end(all, m->end_ns, moment) ? -ENOMEM : 1;
+}
+
+bool op_moments_counts(const struct op_moments *m, uint32_t moment, uint64_t time_ns)
+{
+	const struct op_moment *of = &m->all.data[moment];
+
+	return time_ns == of->time_ns && of->end_ns > m->all.data[of->all].time_ns;
 }
 
 int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack)
