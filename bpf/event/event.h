@@ -17,6 +17,7 @@
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/task.h"
+#include "bpf/event/uprobes.h"
 #include "bpf/event/walker.h"
 #include "bpf/walk/registers.h"
 
@@ -158,45 +159,6 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Note the calls that return to a uretprobe's trampoline, so that the walk can pass it.
- * Calls that longjmp(3) left are below sp, and a call with two probes is there twice.
- * The next call overwrites these. There is no branch, because the loop would multiply
- * it for the verifier. */
-__attribute__((noinline)) int op_note_returns(__u32 number);
-__attribute__((noinline)) int op_note_returns(__u32 number)
-{
-	struct op_slot *slot = op_slot_at(number);
-	struct task_struct *task = op_current_task();
-	struct return_instance *r = BPF_CORE_READ(task, utask, return_instances);
-	struct op_walk_returns *to;
-	__u64 before = 0;
-	__u64 leaf;
-	__u64 len = 0;
-	__u64 sp;
-	int i;
-
-	if (!slot)
-		return 0;
-	to = &slot->unwind.returns;
-	leaf = slot->registers.sp;
-	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
-		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;
-		op_platform_bound(len);
-		if (len >= OP_RETURNS_MAX)
-			break;
-		to->sp[len] = sp;
-		to->pc[len] = BPF_CORE_READ(r, orig_ret_vaddr);
-		/* sp > leaf && sp != before, of addresses */
-		len += (leaf - sp) >> 63 & ((before - sp) | (sp - before)) >> 63;
-		before = sp;
-		r = BPF_CORE_READ(r, next);
-	}
-	to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
-	slot->unwind.passed.len = (__u32)len;
-	slot->unwind.passed.next = 0;
-	return 0;
-}
-
 /* Prepare the walk: look up the process. @whole: a constant of the program, because of
  * the verifier's limit. Returns why there is no walk, or OP_END_COMPLETE if it may
  * begin. */
@@ -225,8 +187,11 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	u->process.task_size = slot->registers.task_size;
 	op_walk_begin(u);
 	if (!whole && bpf_core_field_exists(struct task_struct, utask) &&
-	    OP_CURRENT(utask))
-		(void)op_note_returns(slot->number);
+	    OP_CURRENT(utask)) {
+		(void)op_note_uprobes(slot->number);
+		u->pc = slot->registers.pc;
+		u->sp = slot->registers.sp;
+	}
 
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key)

@@ -223,6 +223,8 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
+	unsigned long vaddr;	 /* the instruction that is probed */
+	unsigned long xol_vaddr; /* its copy, while that runs */
 };
 
 struct task_struct {

@@ -62,6 +62,12 @@ static __always_inline __u64 op_returned_sp(const struct pt_regs *regs)
 	return BPF_CORE_READ(regs, sp);
 }
 
+/* The trampoline of uprobes is one breakpoint. */
+static __always_inline void op_leave_trampoline(struct op_registers *r)
+{
+	(void)r;
+}
+
 static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.uw.tp_value);

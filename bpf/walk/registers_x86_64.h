@@ -100,6 +100,27 @@ static __always_inline __u64 op_returned_sp(const struct pt_regs *regs)
 	return BPF_CORE_READ(regs, sp);
 }
 
+/* If pc is after the system call of a trampoline of uprobes: leave it. It pops %rax unless a
+ * function has returned there, %r11 and %rcx, and returns. */
+static __always_inline void op_leave_trampoline(struct op_registers *r)
+{
+	__u64 code = 0;
+	__u64 words;
+	__u64 to;
+
+	bpf_probe_read_user(&code, sizeof(code), (void *)(r->pc - 2));
+	if ((code & 0xffffffffffffff) == 0xc3595b4158050f)
+		words = 3;
+	else if ((code & 0xffffffffffff) == 0xc3595b41050f)
+		words = 2;
+	else
+		return;
+	if (bpf_probe_read_user(&to, sizeof(to), (void *)(r->sp + words * 8)))
+		return;
+	r->pc = to;
+	r->sp += (words + 1) * 8;
+}
+
 static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.fsbase);

@@ -79,7 +79,7 @@ struct otelprof_stats {
 	uint64_t rule_processes_unread;	 /* that such rules could not examine */
 	uint64_t rule_processes_refused; /* past 32,768, or 64 rules of one */
 	uint64_t requests_recompressed;	 /* sent again with another compression */
-	uint64_t mappings_unseen; /* executable mappings beyond 16,384 of a process */
+	uint64_t mappings_unseen; /* of code, beyond a share or 16,384 of a process */
 };
 
 OTELPROF_API void otelprof_stats_init(struct otelprof_stats *stats, size_t size);

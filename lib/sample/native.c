@@ -547,6 +547,11 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 		(void)snprintf(name, sizeof(name), "[unmapped]+0x%" PRIx64, addr);
 		return nameless_location(sampler, of->window, addr, name, guess, ret);
 	}
+	if (v->uprobes) {
+		(void)snprintf(name, sizeof(name), "[uprobes]+0x%" PRIx64,
+			       addr - v->start);
+		return nameless_location(sampler, of->window, addr, name, guess, ret);
+	}
 	if (!v->exe)
 		return made_location(sampler, of, v, NULL, addr, guessed, ret);
 	file = op_base_name(v->exe->path);

@@ -244,6 +244,36 @@ static void test_code_takes_a_place(void)
 	world_deinit(&w);
 }
 
+/* The page where the kernel runs probed instructions is no code of the program, and stays apart from
+ * code beside it. */
+static void test_page_of_uprobes(void)
+{
+	const uint64_t start = (uint64_t)(uintptr_t)known_function & ~UINT64_C(4095);
+	struct op_mmap_event e = { .path = "[uprobes]",
+				   .start = start,
+				   .end = start + 4096 };
+	uint64_t word = world_exact((void *)(uintptr_t)(start + 0x84));
+	struct world w;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	world_settle(&w, 0);
+	e.pid = world_self();
+	e.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &e);
+	e.path = "//anon";
+	e.start += 4096;
+	e.end += 4096;
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, SECOND);
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "[uprobes]+0x84");
+	word = world_exact((void *)(uintptr_t)(start + 4096));
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "[anon]+0x0");
+	world_deinit(&w);
+}
+
 /* The executable mapping of this program's own code. */
 static struct op_mmap_event own_code(void)
 {
@@ -584,7 +614,7 @@ static void test_untold_exit(void)
 TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own },
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
-	  { "copy", test_copy_takes_a_place },
+	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },

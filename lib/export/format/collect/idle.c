@@ -46,6 +46,8 @@ bool op_collect_has_thread(const uint64_t *keys, size_t len, uint64_t key)
 
 bool op_idle_has(const struct op_idle *idle, const struct op_collect_stack *s)
 {
+	if (idle->waits)
+		return op_wait_may_be_idle(op_wait_of(idle->c, idle->classes, s));
 	return op_collect_has_thread(idle->threads.data, idle->threads.len,
 				     op_collect_thread_key(s));
 }
@@ -109,17 +111,33 @@ static int note_idle(const struct thread *threads, size_t len, double all_ns,
 	return 0;
 }
 
+static void add_waits(const struct op_collect *c, uint32_t kind, op_idle_wants_fn wants,
+		      void *data, struct op_idle *ret)
+{
+	const struct op_collect_stack *s;
+
+	ret->waits = true;
+	op_vec_foreach(s, &c->stacks)
+		if (s->kind == kind && (!wants || wants(data, s)) && op_idle_has(ret, s))
+			ret->value = op_collect_sum(ret->value, s->value);
+}
+
 int op_idle_find(const struct op_collect *c, const uint8_t *classes, uint32_t kind,
 		 op_idle_wants_fn wants, void *data, struct op_idle *ret)
 {
+	struct otlp_text type =
+		op_strings_get(&c->strings, c->kinds.data[kind].counted_type);
 	_cleanup_free_ struct thread *threads = NULL;
 	const struct op_collect_stack *s;
 	bool any_cpu = false;
 	struct thread *t;
 	size_t n = 0;
 
-	if (!otlp_text_is(op_strings_get(&c->strings, c->kinds.data[kind].counted_type),
-			  "off_cpu"))
+	ret->c = c;
+	ret->classes = classes;
+	if (otlp_text_is(type, "delay") || otlp_text_is(type, "contentions"))
+		add_waits(c, kind, wants, data, ret);
+	if (!otlp_text_is(type, "off_cpu"))
 		return 0;
 	threads = calloc(c->stacks.len + 1, sizeof(*threads));
 	if (!threads)

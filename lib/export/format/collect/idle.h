@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Idle threads used no CPU and only waited for work, while others waited for more. They are
- * not why a program is slow.
+ * not why a program is slow. Of locks each wait for work, or for another thread, is idle: no
+ * thread holds a lock there.
  */
 #ifndef OP_EXPORT_FORMAT_COLLECT_IDLE_H
 #define OP_EXPORT_FORMAT_COLLECT_IDLE_H
@@ -16,14 +17,17 @@
 struct op_idle {
 	OP_VEC(uint64_t) threads; /* by op_collect_thread_key(), sorted */
 	int64_t value;		  /* the time that they waited */
+	bool waits; /* single waits are idle, and no threads are in the list */
+	const struct op_collect *c;
+	const uint8_t *classes; /* of each function */
 };
 
 /* Is @s of the stacks that are looked at? */
 typedef bool (*op_idle_wants_fn)(void *data, const struct op_collect_stack *s);
 
-/* Find the idle threads in the kind @kind: none, if it is not the time off the CPUs. Where
- * threads are not distinguished, a process counts as one. @classes: of each function.
- * @wants: NULL: all stacks. Returns 0 or -ENOMEM. */
+/* Find what is idle in the kind @kind: nothing, if it is neither the time off the CPUs nor
+ * waits for locks. Where threads are not distinguished, a process counts as one. @c and
+ * @classes, of each function, are borrowed. @wants: NULL: all stacks. Returns 0 or -ENOMEM. */
 int op_idle_find(const struct op_collect *c, const uint8_t *classes, uint32_t kind,
 		 op_idle_wants_fn wants, void *data, struct op_idle *ret);
 bool op_idle_has(const struct op_idle *idle, const struct op_collect_stack *s);

@@ -152,6 +152,11 @@ static const struct {
 	{ WAIT_LOCK, "ObjectMonitor::wait", WAIT_CONDITION },
 	{ WAIT_LOCK, "*ConditionObject.await", WAIT_CONDITION },
 	{ WAIT_LOCK, "*condition_variable", WAIT_CONDITION },
+	{ WAIT_LOCK, "*Condvar::wait", WAIT_CONDITION }, /* Rust's */
+	{ WAIT_LOCK, "*hread::park", WAIT_CONDITION },
+	{ WAIT_LOCK, "*::CondVar::", WAIT_CONDITION }, /* abseil's */
+	{ WAIT_LOCK, "SimpleQueue.get", WAIT_WORK }, /* multiprocessing's, with a lock */
+	{ WAIT_LOCK, "g_cond_", WAIT_CONDITION },
 	{ WAIT_LOCK, "pthread_cond_", WAIT_CONDITION },
 	{ WAIT_LOCK, "cnd_", WAIT_CONDITION },
 	{ WAIT_LOCK, "pthread_join", WAIT_THREAD },

@@ -244,6 +244,7 @@ static int threads_and_idle(struct answer_work *w)
 		return r;
 	w->a->threads.idle = w->idle.threads.len;
 	w->a->idle = w->idle.value;
+	w->a->idle_waits = w->idle.waits;
 	return answer_threads(w);
 }
 

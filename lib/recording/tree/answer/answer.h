@@ -100,9 +100,10 @@ struct answer {
 	size_t programs_len;
 	size_t programs_more; /* number of further ones */
 	struct answer_thread_counts threads;
-	int64_t idle;  /* the part of the values that idle threads have */
-	double waited; /* share of the others' time in which they waited, in per cent */
-	double cpus;   /* CPUs used; < 0: not recorded */
+	int64_t idle;	 /* the part of the values that idle threads have */
+	bool idle_waits; /* of locks: `idle` is the part that is for no lock */
+	double waited;	 /* share of the others' time in which they waited, in per cent */
+	double cpus;	 /* CPUs used; < 0: not recorded */
 	double seconds;
 };
 

@@ -167,7 +167,7 @@ static int add_stack(struct rows *r, const struct op_collect_stack *s)
 	int err = frames_of(w->v->c, s, &r->frames);
 	bool idle = !r->of_standing && op_idle_has(&w->idle, s);
 
-	if (!idle)
+	if (!idle || w->idle.waits)
 		r->waits[wait] = op_collect_sum(r->waits[wait], s->value);
 	r->samples += s->samples;
 	if (!err)

@@ -34,7 +34,7 @@ static void add(char *buf, const char *fmt, ...)
 
 static void add_waits(const struct answer *a, char *buf)
 {
-	double all = (double)a->v->total - (double)a->idle, share;
+	double all = (double)a->v->total - (a->idle_waits ? 0 : (double)a->idle), share;
 	size_t i;
 
 	for (i = 0; i < a->waits_len; i++) {
@@ -57,6 +57,23 @@ static void add_threads(const struct answer *a, char *buf)
 	else
 		add(buf, "%zu thread%s", a->threads.waited, others == 1 ? "" : "s");
 	add(buf, " waited %.0f%% of %s time", a->waited, others == 1 ? "its" : "their");
+}
+
+/* Waits for work, or for another thread, are no waits for a lock. */
+static void add_locks(const struct answer *a, char *buf)
+{
+	int64_t locks = a->v->total - a->idle;
+	char of_locks[64], others[64];
+
+	(void)view_value(a->v, locks, of_locks, sizeof(of_locks));
+	(void)view_value(a->v, a->idle, others, sizeof(others));
+	if (locks > 0) {
+		add(buf, "Threads waited %s for locks, and %s for work or other threads",
+		    of_locks, others);
+		return;
+	}
+	add(buf, "No thread waited for a lock. They waited %s", others);
+	add_waits(a, buf);
 }
 
 static void add_cpus(const struct answer *a, unsigned int cpus, char *buf)
@@ -106,6 +123,24 @@ static void add_time(const struct answer *a, unsigned int cpus, char *buf)
 	}
 }
 
+static void add_all_waits(const struct answer *a, char *buf)
+{
+	const struct op_collect *c = a->v->c;
+	char value[64];
+
+	if (a->idle_waits && a->idle &&
+	    view_text_is(c, c->kinds.data[a->v->kind].counted_type, "delay")) {
+		add_locks(a, buf);
+		return;
+	}
+	if (a->threads.waited)
+		add_threads(a, buf);
+	else
+		add(buf, "%s%s", view_value(a->v, a->v->total, value, sizeof(value)),
+		    a->counts ? a->v->total == 1 ? " thread" : " threads" : "");
+	add_waits(a, buf);
+}
+
 static void add_memory(const struct answer *a, char *buf)
 {
 	char value[64];
@@ -131,8 +166,6 @@ static void add_standing(const struct answer *a, char *buf)
 const char *answer_sentence(const struct answer *a, unsigned int cpus,
 			    char buf[static ANSWER_SENTENCE_BYTES])
 {
-	char value[64];
-
 	*buf = 0;
 	if (a->cpus >= 0)
 		add_cpus(a, cpus, buf);
@@ -140,13 +173,7 @@ const char *answer_sentence(const struct answer *a, unsigned int cpus,
 		add_services(a, buf);
 		add_time(a, cpus, buf);
 	} else if (a->about == ABOUT_WAITS) {
-		if (a->threads.waited)
-			add_threads(a, buf);
-		else
-			add(buf, "%s%s",
-			    view_value(a->v, a->v->total, value, sizeof(value)),
-			    a->counts ? a->v->total == 1 ? " thread" : " threads" : "");
-		add_waits(a, buf);
+		add_all_waits(a, buf);
 		add(buf, ". ");
 	} else if (a->about == ABOUT_MEMORY && a->seconds > 0 && !a->moment) {
 		add_memory(a, buf);

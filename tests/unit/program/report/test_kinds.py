@@ -14,6 +14,9 @@ import unittest
 import test_report
 from test_report import EVENTS, TOTAL, fields, run
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from hostile import Request  # noqa: E402
+
 
 def varints(data):
     """The numbers of a packed list."""
@@ -132,6 +135,57 @@ class Kinds(test_report.Recordings):
         self.assertEqual((r.returncode, r.stdout), (1, b''))
         self.assertIn(b'samples', r.stderr)
         self.assertIn(b'threads', r.stderr)
+
+
+class Locks(test_report.Recordings):
+    """Waits for work or for another thread come last, because no thread holds a lock there."""
+    WORKERS = (('serve', 'pthread_cond_wait', 40, 9_000_000_000),
+               ('main', 'pthread_clockjoin', 60, 2_000_000_000))
+
+    def report(self, contended, *args, kind=('delay', 'nanoseconds')):
+        q = Request()
+        q.type = (*kind, '', '', 0)
+        waits = list(self.WORKERS)
+        if contended:
+            waits += [('book', 'pthread_mutex_lock', 20, contended)]
+        for f, libc, line, value in waits:
+            own = q.frame(f, '/srv/app.c', 1, line, module='/srv/app')
+            q.sample([q.frame(libc, module='/lib/x86_64-linux-gnu/libc.so.6'), own], value,
+                     [('lock.type', 'futex')])
+        r = run('report', *args, q.write(self.path('locks.otlp')))
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return r.stdout.decode()
+
+    def test_a_lock_comes_first(self):
+        lines = self.report(1_500_000_000).splitlines()
+        self.assertIn('Threads waited 1.50 s for locks, and 11.00 s for work or other threads.',
+                      lines)
+        at = next(i for i, line in enumerate(lines) if line.startswith('YOUR CODE WAITS IN'))
+        rows = (r'12\.0%    1\.50 s /srv/app\.c:20 +book, for a lock',
+                r'72\.0%    9\.00 s /srv/app\.c:40 +serve, for another thread',
+                r'16\.0%    2\.00 s /srv/app\.c:60 +main, for the end of another thread')
+        for i, row in enumerate(rows):
+            self.assertRegex(lines[at + 1 + i], '^  ' + row)
+        path = lines[lines.index('HOTTEST PATH, callers first'):][:4]
+        self.assertRegex('\n'.join(path), r' 12\.0% /srv/app\.c:20 +book')
+        text = self.report(1_500_000_000, '--format=markdown')
+        self.assertIn('book', text.split('serve', 1)[0])
+
+    def test_no_thread_waited_for_a_lock(self):
+        lines = self.report(0).splitlines()
+        self.assertIn('No thread waited for a lock. They waited 11.00 s: 82% for another thread, '
+                      '18% for the end of another thread.', lines)
+        self.assertNotIn('HOTTEST PATH, callers first', lines)
+        self.assertRegex('\n'.join(lines), r'9\.00 s /srv/app\.c:40 +serve, for another thread')
+
+    def test_counts_have_the_same_order(self):
+        text = self.report(5, kind=('contentions', 'count'))
+        self.assertLess(text.index('book, for a lock'), text.index('serve, for another thread'))
+
+    def test_all_waits_are_for_locks(self):
+        self.addCleanup(setattr, Locks, 'WORKERS', self.WORKERS)
+        Locks.WORKERS = ()
+        self.assertIn('\n1.50 s: 100% for a lock.\n', self.report(1_500_000_000))
 
 
 if __name__ == '__main__':

@@ -531,7 +531,11 @@ class Locked(Page):
         q.samples, q.resource = [], {'process.executable.name': 'idle', 'process.pid': 43}
         q.sample([cond, pool, main], 100_000_000_000, [('off_cpu.reason', 'futex')])
         idle = q.write(cls.path('idle.otlp'))
-        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), waits, idle, threads], check=True,
+        q.samples, q.type = [], ('delay', 'nanoseconds', '', '', 0)
+        q.sample([cond, pool, main], 9_000_000_000, [('lock.type', 'futex')])
+        q.sample([lock, stuck, main], 1_000_000_000, [('lock.type', 'futex')])
+        locks = q.write(cls.path('locks.otlp'))
+        subprocess.run([PROGRAM, 'convert', '-o', cls.path('a.html'), waits, idle, locks, threads], check=True,
                        stderr=subprocess.DEVNULL)
         return cls.path('a.html')
 
@@ -547,6 +551,14 @@ class Locked(Page):
         BROWSER.js('document.querySelector("#own button").click()')
         BROWSER.frame()
         self.assertIn('Threads', self.text('summary'))
+
+    def test_locks_come_before_other_waits(self):
+        BROWSER.go('kind=locks')
+        rows = BROWSER.js('[...document.querySelectorAll("#own li")].map(r => r.textContent)')
+        rows = [r for r in rows if 'at the end' not in r]
+        self.assertIn('stuck for a lock', rows[0])
+        self.assertIn('pool for another thread, mostly idle', rows[1])
+        self.assertEqual(len(rows), 2)
 
 
 class Poor(Page):

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What uprobes of any program do to the current task, undone for the walk. The kernel runs
+ * a probed instruction in a copy elsewhere, lets a function with a return probe return to a
+ * trampoline, and calls a trampoline where the instruction is a long nop (x86-64, 6.18).
+ */
+#ifndef OP_UPROBES_H
+#define OP_UPROBES_H
+
+#include "bpf/event/slot.h"
+#include "bpf/walk/registers.h"
+
+enum {
+	OP_COPY_BYTES = 16,	  /* MAX_UINSN_BYTES: of the copy, and the pc after it */
+	OP_TRAMPOLINE_BYTES = 64, /* at most, of the trampoline of returns */
+	OP_TRAMPOLINE_STACK = 24, /* what it pushes at most */
+};
+
+/* Set pc, and in a trampoline sp, to what they would be without the probe. */
+static __always_inline void
+op_undo_uprobe(struct op_registers *r, const struct uprobe_task *utask, __u64 trampoline)
+{
+	const struct return_instance *call = BPF_CORE_READ(utask, return_instances);
+	__u64 copy = BPF_CORE_READ(utask, xol_vaddr);
+	__u64 sp;
+
+	if (copy && r->pc - copy < OP_COPY_BYTES) {
+		r->pc += BPF_CORE_READ(utask, vaddr) - copy;
+		return;
+	}
+	if (call && r->pc - trampoline < OP_TRAMPOLINE_BYTES) {
+		sp = BPF_CORE_READ(call, stack) + OP_RETURN_BYTES;
+		if (sp - r->sp <= OP_TRAMPOLINE_STACK) {
+			r->pc = BPF_CORE_READ(call, orig_ret_vaddr);
+			r->sp = sp;
+			return;
+		}
+	}
+	op_leave_trampoline(r);
+}
+
+/* Do so, and note the calls that will return to the trampoline, so that the walk can pass
+ * it. Calls that longjmp(3) left are below sp, and a call with two probes is there twice.
+ * The next call overwrites these. There is no branch in the loop, because it would
+ * multiply it for the verifier. */
+__attribute__((noinline)) int op_note_uprobes(__u32 number);
+__attribute__((noinline)) int op_note_uprobes(__u32 number)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct task_struct *task = op_current_task();
+	struct uprobe_task *utask = BPF_CORE_READ(task, utask);
+	struct return_instance *r = BPF_CORE_READ(utask, return_instances);
+	struct op_walk_returns *to;
+	__u64 before = 0;
+	__u64 leaf;
+	__u64 len = 0;
+	__u64 sp;
+	int i;
+
+	if (!slot)
+		return 0;
+	to = &slot->unwind.returns;
+	to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	op_undo_uprobe(&slot->registers, utask, to->trampoline);
+	leaf = slot->registers.sp;
+	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
+		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;
+		op_platform_bound(len);
+		if (len >= OP_RETURNS_MAX)
+			break;
+		to->sp[len] = sp;
+		to->pc[len] = BPF_CORE_READ(r, orig_ret_vaddr);
+		/* sp > leaf && sp != before, of addresses */
+		len += (leaf - sp) >> 63 & ((before - sp) | (sp - before)) >> 63;
+		before = sp;
+		r = BPF_CORE_READ(r, next);
+	}
+	slot->unwind.passed.len = (__u32)len;
+	slot->unwind.passed.next = 0;
+	return 0;
+}
+
+#endif
