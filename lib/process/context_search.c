@@ -6,7 +6,7 @@
 
 #include "code/elf/file.h"
 #include "process/context/schema.h"
-#include "process/identify.h"
+#include "process/program.h"
 #include "process/state.h"
 
 enum {

@@ -21,7 +21,8 @@ static const uint64_t GAP_NS_PER_MAPPING = 20000;
  * file. Code made writable for a moment changes the count too. */
 static uint64_t code_pages(const struct op_proc *proc)
 {
-	if (proc->rescan || proc->mappings->refused || !proc->mappings->block ||
+	if (proc->rescan || proc->mappings->refused ||
+	    proc->mappings->written < proc->mappings->len ||
 	    proc->vain_looks >= VAIN_LOOKS_MAX)
 		return 0;
 	return op_mappings_code_pages(proc->mappings, UINT64_MAX);
@@ -58,7 +59,7 @@ int op_generation_new(struct op_processes *p, struct op_proc *proc,
 {
 	struct op_generation *g = calloc(1, sizeof(*g));
 	struct op_process *there;
-	size_t starts_bytes = proc->mappings->len * sizeof(uint64_t);
+	size_t starts_bytes = proc->mappings->written * sizeof(uint64_t);
 	void *memory;
 	int r;
 
@@ -79,7 +80,7 @@ int op_generation_new(struct op_processes *p, struct op_proc *proc,
 	there = memory;
 	*there = (struct op_process){ .generation = g->number };
 	if (proc->mappings->block) {
-		there->mapping_count = (uint32_t)proc->mappings->len;
+		there->mapping_count = proc->mappings->written;
 		there->starts = proc->mappings->block;
 		there->mappings =
 			proc->mappings->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);

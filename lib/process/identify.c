@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/identify.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

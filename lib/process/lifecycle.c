@@ -135,6 +135,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);
 	program->reported = proc->program->reported;
+	op_registry_stop_reading(p, proc);
 	op_generation_keep(p, proc);
 	op_program_end(proc->program, time_ns);
 	op_mappings_put(proc->mappings, &p->executables, p->now_ns);

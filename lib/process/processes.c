@@ -169,6 +169,8 @@ int op_processes_warm(struct op_processes *p, uint32_t pid)
 
 	if (!proc)
 		proc = op_registry_learn(p, pid); /* the scan may not have reached it */
+	while (proc && proc->reading && !op_allowance_is_over(p->config.allowance))
+		(void)op_registry_rescan(p, proc);
 	if (!proc || !proc->mappings || !proc->program)
 		return -ESRCH;
 	/* this finds out which mappings are lazy */
@@ -189,9 +191,11 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 {
 	int r;
 
-	if (proc->rescan) {
+	if (proc->rescan && !proc->reading) {
 		r = op_registry_rescan(p, proc);
-		if (r == -ENOMEM)
+		if (r == -EINPROGRESS)
+			r = 0;
+		else if (r == -ENOMEM)
 			proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
 		else if (r < 0)
 			/* the process is gone, and its exit event has not arrived */

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "code/symbol/perfmap.h"
 #include "process/context/schema.h"
-#include "process/identify.h"
 #include "process/image/executable.h"
 #include "process/mappings/mappings.h"
 #include "process/resource/attributes.h"

@@ -267,12 +267,26 @@ static struct op_mapping resolve(const struct op_processes *p, const struct op_p
 	return now;
 }
 
+static int write_mappings(struct op_processes *p, struct op_mappings *mappings)
+{
+	bool new = !mappings->block;
+	int r = op_mappings_write(mappings, p->config.arena,
+				  op_mappings_share(p->config.arena, p->alive));
+
+	if (r < 0 || !new || mappings->written == mappings->len)
+		return r;
+	/* retried when there may be more memory */
+	mappings->fallback = true;
+	p->executables.mappings_refused += mappings->len - mappings->written;
+	return 0;
+}
+
 /* Update the mappings of @proc from its executables and runtimes, and write them to the
  * arena. Returns 0 or -errno. */
 static int refresh(struct op_processes *p, struct op_proc *proc)
 {
 	uint64_t marked_ns = marked_since(proc);
-	bool changed = false;
+	bool changed = op_mappings_may_grow(proc->mappings, p->config.arena);
 	size_t i;
 	int r;
 
@@ -302,7 +316,7 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 					p->runtimes.fallback_after_ns, v->exe->retry_ns);
 		}
 	}
-	return op_mappings_write(proc->mappings, p->config.arena);
+	return write_mappings(p, proc->mappings);
 }
 
 static uint32_t runtimes_like(const struct op_processes *p, struct op_executable *e)

@@ -35,8 +35,15 @@ void op_registry_clear(struct op_processes *p);
 int op_registry_map(struct op_processes *p, struct op_proc *proc,
 		    const struct op_mmap_event *e);
 
-/* Replace the mappings of @proc by its maps in /proc. Returns 0 or -errno. */
+/* Read a slice of the maps of @proc in /proc. The last slice replaces the mappings of @proc.
+ * Returns 0, -EINPROGRESS if op_sweep_settle() continues, or -errno. */
 int op_registry_rescan(struct op_processes *p, struct op_proc *proc);
+/* Drop an unfinished reading of the maps of @proc. */
+void op_registry_stop_reading(struct op_processes *p, struct op_proc *proc);
+/* Read the maps of @proc from their beginning. Returns like op_registry_rescan(). */
+int op_registry_restart(struct op_processes *p, struct op_proc *proc);
+/* Is the first reading of the maps of @proc unfinished? */
+bool op_registry_is_unread(const struct op_proc *proc);
 /* Evidence of a sample against the known mappings of its process. */
 struct op_look {
 	uint64_t time_ns;    /* of the sample; 0: now */

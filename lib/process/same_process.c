@@ -4,7 +4,7 @@
  * another program, or ended, and another process may have got its pid.
  */
 #include "base/io.h"
-#include "process/identify.h"
+#include "process/program.h"
 #include "process/resource/identity.h"
 #include "process/state.h"
 

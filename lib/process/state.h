@@ -48,12 +48,21 @@ struct op_generation {
 	uint64_t replaced_ns;	/* 0: current */
 };
 
+/* Readings of a process's maps that samples ask for. */
+struct op_proc_looks {
+	uint64_t last_ns;  /* when the last one began */
+	uint64_t after_ns; /* the next one does not begin before */
+	uint64_t wait_ns;
+};
+
 struct op_proc {
 	TAILQ_ENTRY(op_proc) dirty_link;
 	TAILQ_ENTRY(op_proc) ended_link;
 	TAILQ_ENTRY(op_proc) used_link; /* op_sweep.used, while it is alive */
 	/* op_processes.waiting: a runtime was not ready */
 	TAILQ_ENTRY(op_proc) waiting_link;
+	TAILQ_ENTRY(op_proc) reading_link; /* op_sweep.reading */
+	struct op_reading *reading;	   /* unfinished, of its maps; NULL: none */
 	struct op_proc *same_pid; /* an earlier process with this pid, which has ended */
 	struct op_mappings *mappings;
 	struct op_changes changes; /* of mappings */
@@ -71,9 +80,7 @@ struct op_proc {
 	bool dirty;
 	/* The last time at which a sample showed that mappings was right. */
 	uint64_t matched_ns;
-	uint64_t looked_ns;	/* when a sample last caused its maps to be read */
-	uint64_t look_after_ns; /* no sample causes the next reading before */
-	uint64_t look_wait_ns;
+	struct op_proc_looks looks;
 	uint32_t vain_looks; /* readings in a row that found no new file */
 	bool replaces;	     /* a mapping was replaced by another or removed */
 	bool rescan;	     /* not all mappings are known: its maps must be read */
@@ -91,8 +98,9 @@ TAILQ_HEAD(op_generation_list, op_generation);
 
 /* State of sweep.c. */
 struct op_sweep {
-	struct op_proc_list used; /* living processes, least recently used first */
-	DIR *scan;		  /* the scan of /proc; NULL: none is under way */
+	struct op_proc_list used;    /* living processes, least recently used first */
+	DIR *scan;		     /* the scan of /proc; NULL: none is under way */
+	struct op_proc_list reading; /* processes whose maps are partly read */
 	/* the next process whose maps are read again; NULL: none */
 	struct op_proc *reread;
 	struct op_proc *gone; /* the next process checked for being gone; NULL: none */
@@ -209,8 +217,9 @@ struct op_proc *op_proc_lists_least_used(const struct op_processes *p);
 
 /*
  * sweep.c: work on all processes, in slices between samples and events. It scans /proc,
- * reads all maps again after events were lost, finds processes that are gone, and forgets
- * idle ones. Where the order matters, the most recently used process comes first.
+ * continues readings of maps, reads all maps again after events were lost, finds processes
+ * that are gone, and forgets idle ones. Where the order matters, the most recently used
+ * process comes first.
  */
 
 void op_sweep_init(struct op_sweep *s);

@@ -34,6 +34,7 @@ static const uint64_t IDLE_NS = UINT64_C(60000000000);
 void op_sweep_init(struct op_sweep *s)
 {
 	TAILQ_INIT(&s->used);
+	TAILQ_INIT(&s->reading);
 	s->reread = s->gone = NULL;
 }
 
@@ -91,7 +92,7 @@ static void reread_next(struct op_processes *p)
 	proc->reread = s->number;
 	if (!op_scan_exists(p->procfs_root, proc->pid))
 		op_registry_end(p, proc, 0);
-	else if (op_registry_rescan(p, proc) < 0)
+	else if (op_registry_restart(p, proc) < 0)
 		proc->rescan = true;
 	if (s->reread)
 		return;
@@ -162,12 +163,25 @@ static void forget_idle(struct op_processes *p)
 	}
 }
 
+/* A slice of the maps of the process whose turn it is. */
+static void read_on(struct op_processes *p)
+{
+	struct op_proc *proc = TAILQ_FIRST(&p->sweep.reading);
+	int r = proc ? op_registry_rescan(p, proc) : 0;
+
+	if (r < 0 && r != -EINPROGRESS)
+		op_proc_lists_touch(p, proc); /* it may have to be read again */
+	if (!TAILQ_EMPTY(&p->sweep.reading))
+		p->settle_on = true;
+}
+
 void op_sweep_settle(struct op_processes *p)
 {
 	struct op_sweep *s = &p->sweep;
 	uint64_t now_ns;
 	uint64_t end_ns;
 
+	read_on(p);
 	if (p->now_ns < s->slice_after_ns)
 		return;
 	s->slice_after_ns = p->now_ns + SLICE_PAUSE_NS;

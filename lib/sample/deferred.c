@@ -418,6 +418,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	uint64_t told = 0;
 	int r;
 
+	if (op_registry_is_unread(proc) && !op_sampler_hurries(sampler))
+		return -EINPROGRESS;
 	if (top)
 		copy_top(&w.copy, deferred->registers->sp, top);
 	w.copy.ran_out = &w.ran_out;

@@ -281,6 +281,16 @@ int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void *
 	return 0;
 }
 
+uint64_t op_arena_room(const struct op_arena *arena)
+{
+	return (uint64_t)arena->slabs_room * OP_SLAB_BYTES;
+}
+
+bool op_arena_in_half(const struct op_arena *arena, size_t bytes)
+{
+	return arena->used + arena->grace + bytes <= op_arena_room(arena) / 2;
+}
+
 void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns)
 {
 	uint64_t size = (uint64_t)granules(bytes) << OP_REF_SHIFT;

@@ -11,6 +11,7 @@
 #ifndef OP_CODE_UNWIND_ARENA_H
 #define OP_CODE_UNWIND_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,11 @@ OP_DEFINE_CLEANUP(struct op_arena *, op_arena_free)
 /* Allocate @bytes (1 to OP_SLAB_BYTES), aligned to 8, with undefined content. Returns 0;
  * -ENOSPC past the budget; -E2BIG for more than a slab; or the error of add_slab. */
 int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret);
+/* The largest size of the arena, in bytes. */
+uint64_t op_arena_room(const struct op_arena *arena);
+/* Is at most half of op_arena_room() used with @bytes more? Blocks in their grace period
+ * count. */
+bool op_arena_in_half(const struct op_arena *arena, size_t bytes);
 /*
  * Release an object of op_arena_alloc() with the same @bytes. @ref 0 does nothing.
  * @now_ns is CLOCK_MONOTONIC and may lag, as the time of a batch does: the grace period

@@ -125,7 +125,8 @@ struct op_executables {
 	uint64_t now_ns;
 	int64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	uint64_t refused;	    /* files refused because of OP_EXECUTABLES_MAX */
-	uint64_t mappings_refused;  /* mappings of all processes past OP_MAPPINGS_MAX */
+	size_t mappings_len;	    /* of all lists of mappings */
+	uint64_t mappings_refused;  /* mappings past a limit, of all processes */
 };
 
 /* Find the file that @key and @path most likely are, or add it. *@ret is a counted

@@ -15,6 +15,9 @@
 
 enum {
 	LARGE_PAGE_BYTES = 2 << 20,
+	ENTRY_BYTES = sizeof(uint64_t) + sizeof(struct op_arena_mapping),
+	/* all shares together are this part of the arena */
+	SHARE_PARTS = 8,
 };
 
 int op_mappings_new(struct op_mappings **ret)
@@ -43,6 +46,7 @@ void op_mappings_put(struct op_mappings *mappings, struct op_executables *x,
 		return;
 	for (i = 0; i < mappings->len; i++)
 		op_executable_put(x, mappings->vma[i].exe);
+	x->mappings_len -= mappings->len;
 	op_arena_release(x->arena, mappings->block, mappings->block_bytes, now_ns);
 	free(mappings->vma);
 	free(mappings);
@@ -70,6 +74,7 @@ int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 			op_executable_ref(copy->vma[i].exe);
 	}
 	copy->len = old->len;
+	x->mappings_len += copy->len;
 	copy->refused = old->refused;
 	op_mappings_put(*mappings, x, now_ns);
 	*mappings = copy;
@@ -314,9 +319,11 @@ static void adopt(struct op_mappings *mappings, size_t i)
 	v->offset = v[-1].offset + (v->start - v[-1].start);
 }
 
-int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
-		       struct op_executables *x)
+static int insert(struct op_mappings *mappings, const struct op_mapping *vma,
+		  struct op_executables *x)
 {
+	size_t most =
+		x->mappings_len < OP_MAPPINGS_ALL ? OP_MAPPINGS_MAX : OP_MAPPINGS_EACH;
 	struct op_mapping new = *vma;
 	size_t i;
 
@@ -329,10 +336,9 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	if (new.exe)
 		op_executable_ref(new.exe);
 	new.replaced = replaces_file(mappings, &new);
-	mappings->full = mappings->full && new.exe && mappings->len >= OP_MAPPINGS_MAX;
+	mappings->full = mappings->full && new.exe && mappings->len >= most;
 	punch(mappings, new.start, new.end, x);
-	if (mappings->len + 1 > OP_MAPPINGS_MAX &&
-	    (!new.exe || !drop_made(mappings, x))) {
+	if (mappings->len + 1 > most && (!new.exe || !drop_made(mappings, x))) {
 		op_executable_put(x, new.exe);
 		mappings->refused++;
 		x->mappings_refused++;
@@ -361,6 +367,16 @@ int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vm
 	if (i)
 		adopt(mappings, i - 1);
 	return 0;
+}
+
+int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
+		       struct op_executables *x)
+{
+	size_t before = mappings->len;
+	int r = insert(mappings, vma, x);
+
+	x->mappings_len += mappings->len - before;
+	return r;
 }
 
 uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t time_ns)
@@ -412,27 +428,73 @@ static bool has_mark(const struct op_mapping *v)
 	       v->exe->image && v->exe->image->mark;
 }
 
-/* Write the marks of the first @n mappings, and their numbers into @mapping. */
-static void write_marks(struct op_mappings *mappings, size_t n,
-			struct op_arena_mapping *mapping, struct op_mark *mark)
+size_t op_mappings_share(const struct op_arena *arena, size_t processes)
 {
+	size_t share = op_arena_room(arena) / SHARE_PARTS / OP_MAX(processes, (size_t)1) /
+		       ENTRY_BYTES;
+
+	return OP_MAX(share, (size_t)OP_MAPPINGS_LEAST);
+}
+
+static size_t most_of(const struct op_mappings *mappings)
+{
+	return OP_MIN(mappings->len, (size_t)OP_MAPPINGS_MAX);
+}
+
+bool op_mappings_may_grow(const struct op_mappings *mappings,
+			  const struct op_arena *arena)
+{
+	size_t n = most_of(mappings);
+
+	return mappings->block && mappings->written < n &&
+	       op_arena_in_half(arena, n * ENTRY_BYTES);
+}
+
+/* Is mapping @i the first of successive mappings of one file? */
+static bool is_first(const struct op_mappings *mappings, size_t i)
+{
+	const struct op_mapping *v = &mappings->vma[i];
+
+	return v->exe && (!i || v[-1].exe != v->exe);
+}
+
+/* Write @n mappings and their marks, those that are first of their file before others. */
+static void write_table(struct op_mappings *mappings, size_t n, size_t firsts,
+			uint64_t *start, struct op_arena_mapping *mapping)
+{
+	struct op_mark *mark = (struct op_mark *)(mapping + n);
+	size_t rest;
 	size_t i;
 
-	for (i = 0; i < n && mappings->mark_count < OP_MARKS_MAX; i++) {
+	firsts = OP_MIN(firsts, n);
+	rest = n - firsts;
+	mappings->mark_count = 0;
+	for (i = 0; firsts + rest; i++) {
 		const struct op_mapping *v = &mappings->vma[i];
+		size_t *left = is_first(mappings, i) ? &firsts : &rest;
 
-		if (!has_mark(v))
+		if (!*left)
 			continue;
-		*mark++ = (struct op_mark){ .at = v->bias + v->exe->image->mark_vaddr,
-					    .word = v->exe->image->mark };
-		mapping[i].flags |= ++mappings->mark_count << OP_MAPPING_MARK_SHIFT;
+		--*left;
+		*start++ = v->start - v->room;
+		*mapping = (struct op_arena_mapping){ .end = v->end + v->above,
+						      .bias = v->bias,
+						      .segment = v->segment,
+						      .flags = v->flags };
+		if (has_mark(v) && mappings->mark_count < OP_MARKS_MAX) {
+			*mark++ = (struct op_mark){ .at = v->bias +
+							  v->exe->image->mark_vaddr,
+						    .word = v->exe->image->mark };
+			mapping->flags |= ++mappings->mark_count << OP_MAPPING_MARK_SHIFT;
+		}
+		mapping++;
 	}
 }
 
-int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena)
+int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena, size_t share)
 {
-	size_t n = OP_MIN(mappings->len, (size_t)OP_MAPPINGS_MAX);
-	struct op_arena_mapping *mapping;
+	size_t n = most_of(mappings);
+	size_t firsts = 0;
 	size_t marks = 0;
 	uint64_t *start;
 	size_t bytes;
@@ -442,28 +504,22 @@ int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena)
 
 	if (mappings->block || !n)
 		return 0;
-	for (i = 0; i < n; i++)
+	if (n > share && !op_arena_in_half(arena, n * ENTRY_BYTES))
+		n = share;
+	for (i = 0; i < most_of(mappings); i++) {
 		marks += has_mark(&mappings->vma[i]);
-	bytes = n * (sizeof(*start) + sizeof(*mapping));
+		firsts += is_first(mappings, i);
+	}
+	bytes = n * ENTRY_BYTES;
 	mappings->marks = (op_ref)(bytes >> OP_REF_SHIFT);
 	bytes += OP_MIN(marks, (size_t)OP_MARKS_MAX) * sizeof(struct op_mark);
 	r = op_arena_alloc(arena, bytes, &mappings->block, &block);
 	if (r < 0)
 		return r;
 	mappings->block_bytes = bytes;
-	start = block;
-	mapping = (struct op_arena_mapping *)(start + n);
-	for (i = 0; i < n; i++) {
-		const struct op_mapping *v = &mappings->vma[i];
-
-		start[i] = v->start - v->room;
-		mapping[i] = (struct op_arena_mapping){ .end = v->end + v->above,
-							.bias = v->bias,
-							.segment = v->segment,
-							.flags = v->flags };
-	}
+	mappings->written = (uint32_t)n;
 	mappings->marks += mappings->block;
-	mappings->mark_count = 0;
-	write_marks(mappings, n, mapping, (struct op_mark *)(mapping + n));
+	start = block;
+	write_table(mappings, n, firsts, start, (struct op_arena_mapping *)(start + n));
 	return 0;
 }

@@ -18,6 +18,14 @@ struct op_arena;
 struct op_executables;
 struct op_image;
 
+enum {
+	/* while all processes together have more mappings, each keeps OP_MAPPINGS_EACH */
+	OP_MAPPINGS_ALL = 1 << 18,
+	OP_MAPPINGS_EACH = 1024,
+	/* a table of this length is always written to the arena */
+	OP_MAPPINGS_LEAST = 128,
+};
+
 struct op_mapping {
 	uint64_t start;
 	uint64_t end;
@@ -40,12 +48,13 @@ struct op_mappings {
 	size_t len;
 	size_t cap;
 	struct op_mapping *vma;
-	uint64_t refused; /* mappings past OP_MAPPINGS_MAX */
+	uint64_t refused; /* mappings past OP_MAPPINGS_MAX or OP_MAPPINGS_EACH */
 	bool full;	  /* the list is full of mappings with files */
 	/* the arena block with starts, mappings and marks; 0: not written */
 	op_ref block;
 	size_t block_bytes;
-	op_ref marks; /* in the block */
+	uint32_t written; /* mappings in the block */
+	op_ref marks;	  /* in the block */
 	uint32_t mark_count;
 	/* the table of a file could not be made: until then it is walked by frame
 	 * pointers */
@@ -69,7 +78,8 @@ int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 bool op_mappings_has(const struct op_mappings *mappings, const struct op_mapping *vma);
 /* Map @vma in place of what was mapped there, and take a reference to its exe. Memory
  * between two mappings of a file, where the file's code was, gets that file. @mappings
- * comes from op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX. */
+ * comes from op_mappings_own(). Returns 0, -ENOMEM, or -E2BIG at OP_MAPPINGS_MAX or
+ * OP_MAPPINGS_EACH. */
 int op_mappings_insert(struct op_mappings *mappings, const struct op_mapping *vma,
 		       struct op_executables *x);
 
@@ -114,8 +124,16 @@ bool op_mappings_are_copies(const struct op_mappings *before,
 uint64_t op_mappings_start_ns(const struct op_mappings *mappings);
 /* A checksum of the mappings of files. */
 uint64_t op_mappings_files_sum(const struct op_mappings *mappings);
-/* Write starts and mappings to the arena if that was not done yet. Returns 0 or
- * -errno. */
-int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena);
+/*
+ * Write starts and mappings to the arena unless they are there. Tables with more than
+ * @share mappings get at most half of the arena. If one does not fit into that half,
+ * @share mappings are written, the first of each file before others. Returns 0 or -errno.
+ */
+int op_mappings_write(struct op_mappings *mappings, struct op_arena *arena, size_t share);
+/* Would op_mappings_write() write more mappings now? */
+bool op_mappings_may_grow(const struct op_mappings *mappings,
+			  const struct op_arena *arena);
+/* The fair share of each of @processes, in mappings. */
+size_t op_mappings_share(const struct op_arena *arena, size_t processes);
 
 #endif

@@ -152,7 +152,10 @@ int op_maps_take_executable(void *ctx, char *line, size_t len)
 
 	if (x->lines < INT_MAX)
 		x->lines++;
-	return op_maps_parse_line(line, len, &e) > 0 ? x->fn(x->ctx, &e) : 0;
+	if (op_maps_parse_line(line, len, &e) <= 0)
+		return 0;
+	x->given++;
+	return x->fn(x->ctx, &e);
 }
 
 int op_maps_read(const char *path, op_maps_fn fn, void *ctx)

@@ -111,6 +111,7 @@ struct threads {
 	struct op_target *target;
 	uint32_t pid;
 	uint32_t *thread;
+	struct op_maps_reader *reader;
 	op_maps_fn fn;
 	void *ctx;
 	int tried;
@@ -126,26 +127,30 @@ static int try_thread(void *ctx, uint32_t tid)
 		return 0;
 	if (++t->tried > LEADER_THREADS_MAX)
 		return -ESRCH;
-	r = op_target_executables(t->target, tid, t->fn, t->ctx);
-	if (r <= 0)
+	op_maps_reader_end(t->target, t->reader);
+	r = op_target_executables(t->target, tid, t->reader, t->fn, t->ctx);
+	if (r <= 0 && r != -EINPROGRESS)
 		return 0;
 	*t->thread = tid;
 	return r;
 }
 
-int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread, op_maps_fn fn,
-		 void *ctx)
+int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread,
+		 struct op_maps_reader *reader, op_maps_fn fn, void *ctx)
 {
-	struct threads t = {
-		.target = target, .pid = pid, .thread = thread, .fn = fn, .ctx = ctx
-	};
+	struct threads t = { .target = target,
+			     .pid = pid,
+			     .thread = thread,
+			     .reader = reader,
+			     .fn = fn,
+			     .ctx = ctx };
 	char path[PATH_MAX];
 	int r;
 
-	r = op_target_executables(target, *thread, fn, ctx);
+	r = op_target_executables(target, *thread, reader, fn, ctx);
 	if (r)
 		return r;
 	(void)snprintf(path, sizeof(path), "%s/%u/task", target->procfs_root, pid);
 	r = each_number(path, try_thread, &t);
-	return r > 0 ? r : 0;
+	return r > 0 || r == -EINPROGRESS ? r : 0;
 }

@@ -21,12 +21,12 @@ bool op_scan_is_busy(const char *procfs_root, uint32_t pid);
 /* May we read the process's maps? */
 bool op_scan_readable(const char *procfs_root, uint32_t pid);
 /*
- * Call @fn for each executable mapping of process @pid, from the maps of *@thread: the
- * pid itself or one of its threads. If that thread has exited, another thread represents
- * the process from now on and is stored in *@thread. Returns the number of lines, 0 for a
- * kernel thread or a zombie, or -errno as op_target_executables().
+ * Call @fn for a slice of the executable mappings of process @pid, from the maps of
+ * *@thread: the pid itself or one of its threads. If that thread has exited, another thread
+ * represents the process from now on and is stored in *@thread. Returns like
+ * op_target_executables().
  */
-int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread, op_maps_fn fn,
-		 void *ctx);
+int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread,
+		 struct op_maps_reader *reader, op_maps_fn fn, void *ctx);
 
 #endif

@@ -35,7 +35,9 @@ struct op_target_stats {
 	uint64_t stalled; /* calls that reached their deadline */
 	/* calls refused because of a recent stall or the budget of time */
 	uint64_t refused;
-	uint64_t asked; /* calls made by a child */
+	uint64_t asked;	     /* calls made by a child */
+	uint64_t mappings;   /* executable mappings that were read */
+	uint64_t maps_bytes; /* bytes of maps that were read */
 };
 
 /* Which process makes a call. */
@@ -50,7 +52,8 @@ struct op_target {
 	struct op_stall_risk servers;
 	void *own; /* memory for requests that this process makes; NULL: none yet */
 	bool by_self;
-	bool no_search; /* the kernel does not search mappings by itself */
+	bool no_search;	    /* the kernel does not search mappings by itself */
+	uint32_t maps_open; /* struct op_maps_reader with an open file */
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
 	struct op_map64 slow;  /* pid -> until when the child reads, in ms */

@@ -17,6 +17,13 @@ void inside_reading_lasted(struct op_processes *p, uint64_t ns)
 	p->sweep.began_ns -= ns;
 }
 
+bool inside_reads(const struct op_processes *p, uint32_t pid)
+{
+	const struct op_proc *proc = op_registry_find(p, pid);
+
+	return proc && proc->reading;
+}
+
 int inside_scan(struct op_processes *p)
 {
 	int r = op_processes_scan_begin(p);

@@ -11,6 +11,8 @@
 uint32_t inside_readings(const struct op_processes *p);
 /* The reading is at its last process, and began @ns earlier than it did. */
 void inside_reading_lasted(struct op_processes *p, uint64_t ns);
+/* Are the maps of a process read at present? */
+bool inside_reads(const struct op_processes *p, uint32_t pid);
 /* Learn all processes that run now. Returns 0 or -errno. */
 int inside_scan(struct op_processes *p);
 /* Was there no time for all processes at the last op_processes_settle()? */

@@ -2,6 +2,8 @@
 /* Mappings against a model: an array with a page's owner and file offset for each page. */
 #include "process/mappings/mappings.h"
 
+#include <errno.h>
+
 #include "base/hash.h"
 #include "code/unwind/arena.h"
 #include "process/image/executable.h"
@@ -52,6 +54,7 @@ static void world_deinit(struct world *w)
 		op_executable_put(&w->x, w->file[i]);
 	}
 	CHECK_INT(w->x.len, FILES);
+	CHECK_INT(w->x.mappings_len, 0);
 	op_executables_deinit(&w->x);
 	CHECK_INT(w->x.len, 0);
 }
@@ -232,6 +235,54 @@ static void test_limit_of_mappings(void)
 	world_deinit(&w);
 }
 
+enum {
+	LISTS = OP_MAPPINGS_ALL / OP_MAPPINGS_MAX,
+};
+
+/* Map @n pages of files by turns, all that go in. */
+static struct op_mappings *fill(struct world *w, size_t n)
+{
+	struct op_mappings *mappings;
+	size_t i;
+
+	CHECK_OK(op_mappings_new(&mappings));
+	for (i = 0; i < n; i++) {
+		const struct op_mapping vma = { .start = i * PAGE,
+						.end = i * PAGE + PAGE,
+						.exe = w->file[2 + i % 2] };
+		int r = op_mappings_insert(mappings, &vma, &w->x);
+
+		CHECK(r == 0 || r == -E2BIG);
+	}
+	return mappings;
+}
+
+/* A list that came late has its share, whatever the others have. */
+static void test_limit_of_all(void)
+{
+	struct op_mappings *list[LISTS];
+	struct op_mappings *late;
+	struct world w;
+	int i;
+
+	world_init(&w);
+	for (i = 0; i < LISTS; i++)
+		list[i] = fill(&w, OP_MAPPINGS_MAX);
+	CHECK_INT(w.x.mappings_len, OP_MAPPINGS_ALL);
+	CHECK_INT(w.x.mappings_refused, 0);
+	late = fill(&w, OP_MAPPINGS_MAX);
+	CHECK_INT(late->len, OP_MAPPINGS_EACH);
+	CHECK_INT(w.x.mappings_refused, OP_MAPPINGS_MAX - OP_MAPPINGS_EACH);
+	op_mappings_put(late, &w.x, 0);
+	op_mappings_put(list[0], &w.x, 0);
+	late = fill(&w, OP_MAPPINGS_MAX);
+	CHECK_INT(late->len, OP_MAPPINGS_MAX);
+	op_mappings_put(late, &w.x, 0);
+	for (i = 1; i < LISTS; i++)
+		op_mappings_put(list[i], &w.x, 0);
+	world_deinit(&w);
+}
+
 static uint64_t slab_memory[OP_SLAB_BYTES / 8];
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
@@ -259,7 +310,7 @@ static void test_arena_block(void)
 	w.mappings->vma[3].bias = 0x1234;
 	w.mappings->vma[3].segment = 77;
 	w.mappings->vma[3].flags = OP_MAPPING_VDSO;
-	CHECK_OK(op_mappings_write(w.mappings, arena));
+	CHECK_OK(op_mappings_write(w.mappings, arena, SIZE_MAX));
 	start = op_arena_at(arena, w.mappings->block);
 	mapping = (const struct op_arena_mapping *)(start + 10);
 	for (i = 0; i < 10; i++) {
@@ -274,6 +325,43 @@ static void test_arena_block(void)
 	CHECK_INT(w.mappings->block, 0);
 	op_arena_get_stats(arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
+/* Of a table that does not fit into its half of the arena, its share is written: each file before
+ * a second mapping of one, and marks at their mappings. */
+static void test_share(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	struct op_arena *arena;
+	const uint64_t *start;
+	struct world w;
+	void *memory;
+	op_ref ref;
+	size_t i;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	CHECK_INT(op_mappings_share(arena, 8), OP_SLAB_BYTES / 8 / 8 / 32);
+	CHECK_INT(op_mappings_share(arena, 100000), OP_MAPPINGS_LEAST);
+	for (i = 0; i < 20; i++)
+		map(&w, i * 4, 2, i == 0 ? 2 : i < 18 ? 3 : i == 18 ? 1 : 4, i * PAGE);
+	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES / 2, &ref, &memory));
+	CHECK_OK(op_mappings_write(w.mappings, arena, 5));
+	CHECK_INT(w.mappings->written, 5);
+	start = op_arena_at(arena, w.mappings->block);
+	/* files 2, 3 and 4, and what is first of the others */
+	for (i = 0; i < 4; i++)
+		CHECK_INT(start[i], (i * 4 + 1) * PAGE);
+	CHECK_INT(start[4], (19 * 4 + 1) * PAGE);
+	CHECK(!op_mappings_may_grow(w.mappings, arena));
+	op_arena_release(arena, ref, OP_SLAB_BYTES / 2, 0);
+	CHECK(op_mappings_may_grow(w.mappings, arena));
+	map(&w, 100, 1, 3, 0);
+	CHECK_OK(op_mappings_write(w.mappings, arena, 5));
+	CHECK_INT(w.mappings->written, 21);
 	world_deinit(&w);
 	op_arena_free(arena);
 }
@@ -294,7 +382,7 @@ static void test_room(void)
 	map(&w, 20, 2, 2, 4 * PAGE);
 	w.mappings->vma[1].room = 3 * PAGE;
 	w.mappings->vma[1].above = 2 * PAGE;
-	CHECK_OK(op_mappings_write(w.mappings, arena));
+	CHECK_OK(op_mappings_write(w.mappings, arena, SIZE_MAX));
 	start = op_arena_at(arena, w.mappings->block);
 	mapping = (const struct op_arena_mapping *)(start + 2);
 	CHECK_INT(start[0], 11 * PAGE);
@@ -368,7 +456,7 @@ static void test_marks(void)
 		w.mappings->vma[i].bias = i * PAGE;
 		w.mappings->vma[i].flags = i < 6 ? OP_MAPPING_REPLACED : 0;
 	}
-	CHECK_OK(op_mappings_write(w.mappings, arena));
+	CHECK_OK(op_mappings_write(w.mappings, arena, SIZE_MAX));
 	CHECK_INT(w.mappings->mark_count, 3);
 	mark = op_arena_at(arena, w.mappings->marks);
 	mapping = op_arena_at(
@@ -386,7 +474,7 @@ static void test_marks(void)
 	w.file[3]->image = &image;
 	for (i = 0; i < w.mappings->len; i++)
 		w.mappings->vma[i].flags = OP_MAPPING_REPLACED;
-	CHECK_OK(op_mappings_write(w.mappings, arena));
+	CHECK_OK(op_mappings_write(w.mappings, arena, SIZE_MAX));
 	CHECK_INT(w.mappings->mark_count, OP_MARKS_MAX);
 	w.file[2]->image = w.file[3]->image = NULL;
 	world_deinit(&w);
@@ -442,6 +530,7 @@ static void test_changes(void)
 
 TEST_MAIN({ "changes", test_changes }, { "model", test_random_mappings_follow_the_model },
 	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
-	  { "arena", test_arena_block }, { "room", test_room },
+	  { "all", test_limit_of_all }, { "arena", test_arena_block },
+	  { "share", test_share }, { "room", test_room },
 	  { "large_pages", test_code_on_large_pages_is_the_files },
 	  { "replaced", test_replaced }, { "marks", test_marks })

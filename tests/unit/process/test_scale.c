@@ -4,10 +4,16 @@
  * events are used, so the figures are the library's own. tests/bench/scale.sh measures a
  * whole host.
  */
+#include <errno.h>
 #include <malloc.h>
+#include <sys/stat.h>
 #include <time.h>
 
+#include "base/io.h"
 #include "code/symbol/kernel.h"
+#include "inside.h"
+#include "process/target/maps.h"
+#include "process/target/target.h"
 #include "tools.h"
 #include "world.h"
 
@@ -197,5 +203,245 @@ static void test_no_cliff_at_the_limit(void)
 	world_deinit(&w);
 }
 
+/* ---- very many mappings, in a pretended /proc: each settle reads a slice of maps, and others do not
+ * wait for them ---- */
+
+enum {
+	LINES = 262144,
+	EVERY = 17, /* so many lines have one mapping of code: 15,421, below the limit */
+	CODE = (LINES + EVERY - 1) / EVERY,
+	LARGE = 10, /* processes */
+	FIRST_PID = 100,
+	HONEST_PID = 5000,
+	/* a slice ends with a piece of 64 KiB, of lines of at least 50 bytes */
+	SLICE_BYTES_MAX = OP_MAPS_SLICE_BYTES + (64 << 10),
+	SLICE_MAPPINGS_MAX = OP_MAPS_SLICE + (64 << 10) / 50,
+};
+
+static uint64_t address_of(int line)
+{
+	return UINT64_C(0x7f0000000000) + (uint64_t)line * 0x2000;
+}
+
+/* @lines lines, one of @every of code. */
+static void make_process(uint32_t pid, int lines, int every)
+{
+	char name[64];
+	FILE *f;
+	int i;
+
+	(void)snprintf(name, sizeof(name), "%u", pid);
+	CHECK(mkdir(tools_path(name), 0755) == 0);
+	(void)snprintf(name, sizeof(name), "%u/maps", pid);
+	f = fopen(tools_path(name), "we");
+	CHECK(f);
+	for (i = 0; i < lines; i++)
+		CHECK(fprintf(f, "%llx-%llx r%c%cp 00000000 08:01 77 /opt/app/%u\n",
+			      (unsigned long long)address_of(i),
+			      (unsigned long long)address_of(i) + 0x1000,
+			      i % every ? 'w' : '-', i % every ? '-' : 'x', pid) > 0);
+	CHECK(fclose(f) == 0);
+}
+
+static void begin_reading(struct world *w)
+{
+	const struct world_options options = { .procfs_root = tools_dir };
+
+	world_init(w, &options);
+	/* no child reads, whatever this host's programs serve */
+	op_processes_target(w->p)->servers =
+		(struct op_stall_risk){ .checked_ns =
+						op_clock_monotonic_ns() + 3600000 * MS };
+}
+
+/* One call. Returns the executable mappings that it read; adds to *@bytes what it read of maps. */
+static uint64_t settle_once(struct world *w, uint64_t *bytes)
+{
+	const struct op_target_stats *now = &op_processes_target(w->p)->stats;
+	const struct op_target_stats before = *now;
+
+	w->now_ns += MS;
+	op_processes_settle(w->p, w->now_ns);
+	*bytes = now->maps_bytes - before.maps_bytes;
+	return now->mappings - before.mappings;
+}
+
+/* A sample of a process that is not known yet, as it comes from the kernel. */
+static int first_sample(struct world *w, uint32_t pid, int line)
+{
+	const struct op_registers registers = { .pc = address_of(line) + 16,
+						.sp = 0x7ffc00001000 };
+	const uint64_t stack[16] = { 0 };
+
+	return world_first_sample(w, pid, &registers, stack, sizeof(stack));
+}
+
+static void test_slices(void)
+{
+	uint64_t most = 0;
+	uint64_t most_bytes = 0;
+	int settles = 0;
+	struct world w;
+	int i;
+
+	TOOLS_RUN("rm -rf *");
+	make_process(FIRST_PID, LINES, EVERY);
+	begin_reading(&w);
+	/* its maps are not read yet, so it waits */
+	CHECK_INT(first_sample(&w, FIRST_PID, 0), -EINPROGRESS);
+	CHECK(inside_reads(w.p, FIRST_PID));
+	for (; inside_reads(w.p, FIRST_PID); settles++) {
+		uint64_t bytes;
+		uint64_t n = settle_once(&w, &bytes);
+
+		most = OP_MAX(most, n);
+		most_bytes = OP_MAX(most_bytes, bytes);
+		CHECK(settles < 1000);
+	}
+	printf("%d settles, at most %llu mappings and %llu bytes in each\n", settles,
+	       (unsigned long long)most, (unsigned long long)most_bytes);
+	CHECK(settles > 8);
+	CHECK(most <= SLICE_MAPPINGS_MAX);
+	CHECK(most_bytes <= SLICE_BYTES_MAX);
+	world_settle(&w, MS);
+	CHECK_INT(world_process(&w, FIRST_PID)->mapping_count, CODE);
+	for (i = 0; i < LINES; i += EVERY)
+		CHECK(world_mapping(&w, FIRST_PID, address_of(i) + 16, NULL));
+	CHECK_OK(first_sample(&w, FIRST_PID, LINES - 1 - (LINES - 1) % EVERY));
+	world_deinit(&w);
+}
+
+static void map_other(struct world *w, uint32_t pid, uint64_t start)
+{
+	op_processes_on_mmap(w->p, &(struct op_mmap_event){ .pid = pid,
+							    .start = start,
+							    .end = start + 0x1000,
+							    .dev_major = 8,
+							    .dev_minor = 1,
+							    .inode = 78,
+							    .path = "/opt/app/other",
+							    .time_ns = ++w->now_ns });
+}
+
+/* A process that begins while ten large ones are read is published at once. */
+static void test_others_do_not_wait(void)
+{
+	const uint64_t other = UINT64_C(0x600000000000);
+	uint64_t bytes;
+	struct world w;
+	int i;
+
+	TOOLS_RUN("rm -rf *");
+	for (i = 0; i < LARGE; i++)
+		make_process((uint32_t)(FIRST_PID + i), LINES / LARGE, 1);
+	begin_reading(&w);
+	for (i = 0; i < LARGE; i++)
+		CHECK_INT(first_sample(&w, (uint32_t)(FIRST_PID + i), 0), -EINPROGRESS);
+	CHECK(inside_reads(w.p, FIRST_PID));
+	op_processes_on_fork(w.p, HONEST_PID, 1, ++w.now_ns);
+	op_processes_on_exec(w.p, HONEST_PID, "honest", ++w.now_ns);
+	map_other(&w, HONEST_PID, other);
+	/* a settle publishes one process at least */
+	for (i = 0; i <= LARGE && !world_process(&w, HONEST_PID); i++) {
+		CHECK(settle_once(&w, &bytes) <= SLICE_MAPPINGS_MAX);
+		CHECK(bytes <= SLICE_BYTES_MAX);
+	}
+	CHECK(inside_reads(w.p, FIRST_PID));
+	CHECK(world_mapping(&w, HONEST_PID, other, NULL));
+	/* An event comes while the maps are read, and what it says is kept. */
+	map_other(&w, FIRST_PID, other);
+	/* One executes another program, one ends: their maps are read no more. */
+	op_processes_on_exec(w.p, FIRST_PID + 1, "again", ++w.now_ns);
+	CHECK(!inside_reads(w.p, FIRST_PID + 1));
+	op_processes_on_exit(w.p, FIRST_PID + 2, ++w.now_ns);
+	CHECK(!inside_reads(w.p, FIRST_PID + 2));
+	world_settle(&w, MS);
+	world_settle(&w, 10 * SECOND);
+	CHECK(!inside_reads(w.p, FIRST_PID));
+	CHECK(world_mapping(&w, FIRST_PID, other, NULL));
+	/* all beyond the limit is counted */
+	CHECK_INT(world_process(&w, FIRST_PID)->mapping_count, OP_MAPPINGS_MAX);
+	CHECK_INT(world_process(&w, FIRST_PID + LARGE - 1)->mapping_count,
+		  OP_MAPPINGS_MAX);
+	world_deinit(&w);
+}
+
+enum {
+	SMALL_ARENA_BYTES = 4 << 20, /* that the tables of LARGE would fill */
+	ROUNDS = 20,
+};
+
+static const uint64_t TOP = UINT64_C(0x7fff00000000);
+
+/* A process with more mappings than it may have, between and below those of other files. */
+static void begin_large(struct world *w, uint32_t pid)
+{
+	int i;
+
+	begin(w, pid);
+	map_other(w, pid, TOP);
+	for (i = 0; i < OP_MAPPINGS_MAX; i++)
+		op_processes_on_mmap(
+			w->p, &(struct op_mmap_event){ .pid = pid,
+						       .start = address_of(i),
+						       .end = address_of(i) + 0x1000,
+						       .dev_major = 8,
+						       .inode = 79,
+						       .path = "/opt/app/large" });
+}
+
+static uint64_t failed_of(const struct world *w)
+{
+	struct op_arena_stats stats;
+
+	op_arena_get_stats(w->arena, &stats);
+	return stats.failed;
+}
+
+static void check_files(const struct world *w, uint32_t pid)
+{
+	int i;
+
+	for (i = 0; i < FILES; i++)
+		CHECK(world_mapping(w, pid, UINT64_C(0x400000) + (uint64_t)i * 0x10000000,
+				    NULL));
+}
+
+/* Large tables take half of the arena at most, those that change all the time, too. What does not fit
+ * is cut, files first, and counted. */
+static void test_large_tables_leave_others_theirs(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir,
+					       .arena_bytes = SMALL_ARENA_BYTES };
+	struct op_processes_stats stats;
+	struct world w;
+	uint32_t pid;
+	int round;
+
+	world_init(&w, &options);
+	for (pid = FIRST_PID; pid < FIRST_PID + LARGE; pid++)
+		begin_large(&w, pid);
+	world_settle(&w, 10 * SECOND);
+	CHECK_INT(failed_of(&w), 0);
+	CHECK_INT(world_process(&w, FIRST_PID)->mapping_count, OP_MAPPINGS_MAX);
+	CHECK(world_process(&w, FIRST_PID + LARGE - 1)->mapping_count < OP_MAPPINGS_MAX);
+	for (round = 0; round < ROUNDS; round++) {
+		begin(&w, HONEST_PID + (uint32_t)round);
+		for (pid = FIRST_PID; pid < FIRST_PID + LARGE; pid++) {
+			map_other(&w, pid, TOP + (uint64_t)(round + 1) * 0x2000);
+			check_files(&w, pid);
+			CHECK(world_mapping(&w, pid, TOP, NULL));
+		}
+		world_settle(&w, SECOND);
+		check_files(&w, HONEST_PID + (uint32_t)round);
+	}
+	CHECK_INT(failed_of(&w), 0);
+	op_processes_get_stats(w.p, &stats);
+	CHECK(stats.mappings_unseen > OP_MAPPINGS_MAX);
+	world_deinit(&w);
+}
+
 TEST_MAIN({ "bytes", test_bytes_of_an_idle_process }, { "cost", test_cost_beside_many },
-	  { "limit", test_no_cliff_at_the_limit })
+	  { "limit", test_no_cliff_at_the_limit }, { "slices", test_slices },
+	  { "others", test_others_do_not_wait },
+	  { "share", test_large_tables_leave_others_theirs })

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/target/maps.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/target/target.h"
 #include "test.h"
 
 static int parse(const char *text, char *buf, struct op_mmap_event *e)
@@ -167,8 +170,100 @@ static void test_long_file_is_read_whole(void)
 	CHECK(unlink(path) == 0);
 }
 
-TEST_MAIN({ "line", test_line_gives_its_fields }, { "no_file", test_line_without_a_file },
-	  { "data", test_line_of_data_is_none }, { "bad", test_bad_lines_are_told },
-	  { "live", test_live_mappings_are_found },
+enum {
+	MANY = 7000, /* mappings of one file */
+	OTHER = 333, /* after so many there is one of another file */
+	PAGE = 4096,
+};
+
+/* What was read, in one number. */
+struct sum {
+	uint64_t sum;
+	int count;
+	int slices;
+};
+
+static int add(void *ctx, const struct op_mmap_event *e)
+{
+	struct sum *s = ctx;
+	const char *c;
+
+	if (strcmp(e->path, "[vsyscall]") == 0)
+		return 0; /* the kernel's search does not know it */
+	s->count++;
+	s->sum = (s->sum ^ e->start) * 31 + e->end + e->offset + e->inode + e->dev_minor +
+		 e->dev_major + e->writable;
+	for (c = e->path; *c; c++)
+		s->sum = s->sum * 31 + (uint8_t)*c;
+	return 0;
+}
+
+static void map_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK(mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	CHECK_OK(close(fd));
+}
+
+static struct sum read_slices(bool no_search)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct op_maps_reader reader = { 0 };
+	struct sum s = { 0 };
+	int r = -EINPROGRESS;
+
+	CHECK_OK(op_target_new("/proc", &t));
+	t->deadline_ns = t->wait_max_ns = t->may_wait_ns = UINT64_C(60000000000);
+	t->no_search = no_search;
+	for (; r == -EINPROGRESS; s.slices++) {
+		int before = s.count;
+
+		r = op_target_executables(t, (uint32_t)getpid(), &reader, add, &s);
+		CHECK(t->no_search || s.count - before <= OP_MAPS_SLICE);
+	}
+	CHECK(r > 0);
+	op_maps_reader_end(t, &reader);
+	CHECK_INT(t->maps_open, 0);
+	CHECK(t->stats.mappings >= (uint64_t)s.count);
+	return s;
+}
+
+/* Slices have what the whole text has, though the path of a file is not asked for each time. */
+static void test_slices(void)
+{
+	const char *const path[] = { "/tmp/op-maps-one-XXXXXX",
+				     "/tmp/op-maps-two-XXXXXX" };
+	struct sum whole = { 0 };
+	struct sum found;
+	struct sum text;
+	char name[2][64];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		int fd;
+
+		(void)snprintf(name[i], sizeof(name[i]), "%s", path[i]);
+		fd = mkstemp(name[i]);
+		CHECK(fd >= 0 && ftruncate(fd, PAGE) == 0 && close(fd) == 0);
+	}
+	for (i = 0; i < MANY; i++)
+		map_file(name[i % OTHER == 0]);
+	CHECK(op_maps_read("/proc/self/maps", add, &whole) > MANY);
+	found = read_slices(false);
+	text = read_slices(true);
+	CHECK_INT(found.count, whole.count);
+	CHECK(found.sum == whole.sum);
+	CHECK(found.slices > MANY / OP_MAPS_SLICE);
+	CHECK_INT(text.count, whole.count);
+	CHECK(text.sum == whole.sum);
+	for (i = 0; i < 2; i++)
+		CHECK_OK(unlink(name[i]));
+}
+
+TEST_MAIN({ "slices", test_slices }, { "line", test_line_gives_its_fields },
+	  { "no_file", test_line_without_a_file }, { "data", test_line_of_data_is_none },
+	  { "bad", test_bad_lines_are_told }, { "live", test_live_mappings_are_found },
 	  { "stop", test_callback_ends_reading },
 	  { "long", test_long_file_is_read_whole })
