@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 #include "base/vec.h"
@@ -75,6 +77,19 @@ static void try_lines(const struct op_memory *memory, uint64_t size)
 	op_vec_clear(&points);
 }
 
+/* The whole conversion. */
+static void try_elf(const uint8_t *data, size_t len)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+	int made;
+
+	if (fd >= 0 && write(fd, data, len) == (ssize_t)len &&
+	    op_runtime_dotnet_elf(fd, &made) == 0)
+		(void)close(made);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -98,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (op_runtime_dotnet_entries(&pe, 103, &entries) == 0)
 			for (i = 0; i < TRIES; i++)
 				(void)op_runtime_dotnet_entry(&entries, i, &function);
+		try_elf(data, len);
 	}
 	if (len > HEAD) {
 		const size_t half = (len - HEAD) / 2;

@@ -7,6 +7,7 @@
 #     fetch.sh java      Jetty, H2, async-profiler from Maven Central
 #     fetch.sh go        a program of this folder, with the standard library alone
 #     fetch.sh dotnet    a program of this folder, by the SDK of OTELPROF_DOTNET or beside the tree
+#     fetch.sh erlang    a program of this folder, and Cowboy out of Debian's RabbitMQ
 #     fetch.sh lua       nginx's Lua module with OpenResty's LuaJIT, which Debian's luajit conflicts with
 #     fetch.sh ruby      nothing: says what of Sinatra, puma and stackprof is missing; perl: Mojolicious
 #
@@ -17,7 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 kit=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/servers/$1
 made=$kit/made
 wanted=$(cat "$here/fetch.sh" "$here"/sources/*.java "$here/sources/pom.xml" \
-	"$here/sources/service.go" "$here/sources/web.cs" | cksum)
+	"$here/sources/service.go" "$here/sources/web.cs" "$here/sources/web.erl" | cksum)
 
 need() {
 	command -v "$1" >/dev/null || {
@@ -90,6 +91,17 @@ make_dotnet() {
 		-out:web.dll "$@" "$here/sources/web.cs"
 	echo '{"runtimeOptions":{"framework":{"name":"Microsoft.AspNetCore.App","version":"8.0.0"}}}' \
 		>web.runtimeconfig.json
+}
+
+make_erlang() {
+	need erlc
+	cd "$kit"
+	try apt-get download rabbitmq-server erlang-asn1 erlang-crypto erlang-public-key erlang-ssl
+	for deb in *.deb; do
+		dpkg -x "$deb" .
+	done
+	rm -- *.deb
+	try erlc -o "$kit" "$here/sources/web.erl"
 }
 
 make_lua() {

@@ -144,6 +144,24 @@ def speedscope(text):
     return count
 
 
+# ---- Erlang: perf script -F ip,sym, with BEAM's perf map ----
+
+def erlang_name(name):
+    """None for C code, and for code that modules share."""
+    name = name.replace("'", "").lstrip("$").replace("-CodeInfoPrologue", "")
+    return name if re.fullmatch(r"[^:]+:[^:].*/\d+", name) else None
+
+
+def perf_script(text):
+    """Of samples in Erlang code."""
+    count = collections.Counter()
+    for line in text.splitlines():
+        name = erlang_name(line.strip().partition(" ")[2])
+        if name:
+            count[name] += 1
+    return count
+
+
 # ---- Lua, Perl, Ruby: what a server's page /judge says, a line each: "COUNT NAME" ----
 
 def said(text):
@@ -173,6 +191,11 @@ def ours_python(frames):
 def ours_dotnet(frames):
     name = next((dotnet_name(f.name) for f in frames if f.name.startswith("Web.")), None)
     return name if name != "Web.Main" else None
+
+
+def ours_erlang(frames):
+    """Of samples in Erlang code, not in C code that it called."""
+    return erlang_name(frames[0].name) if frames and frames[0].type == "beam" else None
 
 
 def ours_lua(frames):

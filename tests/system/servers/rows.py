@@ -57,6 +57,10 @@ ROWS = [
         'DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 exec "$KIT/root/dotnet" exec --roll-forward Major '
         '"$KIT/web.dll" $PORT',
         "dotnet_trace", judges.ours_dotnet, ("/", "/api"), warm=15),
+    Row("cowboy", "erlang",
+        'export ERL_LIBS="$KIT/usr/lib/erlang/lib:$(echo "$KIT"/usr/lib/rabbitmq/lib/*/plugins)"; '
+        'exec erl +JPperf map -noshell -pa "$KIT" -s web start',
+        "perf_map", judges.ours_erlang, ("/", "/api")),
     Row("nginx-lua", "lua",
         'sed "s|PORT|$PORT|; s|SRC|$SRC|; s|KIT|$KIT|" "$SRC/nginx.conf" >nginx.conf; '
         'LD_LIBRARY_PATH="$KIT" exec nginx -p . -c nginx.conf',

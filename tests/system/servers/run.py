@@ -10,6 +10,7 @@ Rows stand in rows.py. --table writes the table of docs/servers.md. Prints lines
 tests/live/languages/native/run.py's.
 """
 
+import collections
 import os
 import shutil
 import signal
@@ -31,6 +32,7 @@ from ports import free_port  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 BAD_MOST = 1.0  # % of the stacks end early
+ENDS_SAID = 4  # reasons and places of these
 MIN_SAMPLES = 500
 START_SECONDS = 60
 END_SECONDS = 60  # for a judge to write what it has
@@ -216,6 +218,27 @@ def dotnet_trace(run, server):
     return finish
 
 
+def perf_map(run, server):
+    """perf, with the names that the runtime itself gives to the code that it makes."""
+    if not shutil.which("perf"):
+        raise suite.Skip("no perf")
+    out = os.path.join(server.folder, "judge.perf")
+    names = "/tmp/perf-%d.map" % server.pid
+    process = subprocess.Popen(
+        ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "250", "-p", str(server.pid),
+         "-o", out, "--", "sleep", str(run.args.seconds)],
+        stdout=server.log, stderr=server.log, stdin=subprocess.DEVNULL)
+
+    def finish():
+        if process.wait(END_SECONDS):
+            raise RuntimeError("perf: %s" % server.said()[-200:])
+        done = subprocess.run(["perf", "script", "-i", out, "-F", "ip,sym"], capture_output=True,
+                              text=True, check=True)
+        os.unlink(names)
+        return judges.perf_script(done.stdout)
+    return finish
+
+
 def page(run, server):
     """LuaJIT's profiler, stackprof, or a timer of Perl's, in the server."""
     server.get("/judge", END_SECONDS)
@@ -226,7 +249,7 @@ def page(run, server):
 
 
 JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, async_profiler, runtime_pprof,
-                                dotnet_trace, page)}
+                                  dotnet_trace, perf_map, page)}
 
 
 def wait_for(condition):
@@ -247,11 +270,17 @@ def kit_of(row):
     return done.stdout.strip()
 
 
-def verdict_of(samples):
-    verdict = wild.Verdict()
+def early_ends(samples):
+    """The share of the stacks that end early, in %; and of each reason and outermost function."""
+    ends = collections.Counter()
     for sample in samples:
-        verdict.add(sample)
-    return verdict
+        reason, frames = wild.end_of(sample.frames)
+        if reason:
+            user = judges.user_frames(frames)
+            ends["%s at %s" % (reason, user[-1].name if user else "no frame")] += sample.count
+    one = 100 / max(sum(s.count for s in samples), 1)
+    return one * sum(ends.values()), ", ".join("%.2f %% %s" % (one * n, end)
+                                               for end, n in ends.most_common(ENDS_SAID))
 
 
 def cell(run, name, row):
@@ -268,26 +297,23 @@ def cell(run, name, row):
     finally:
         server.stop()
     samples = check.select(capture, pid)
-    verdict = verdict_of(samples)
+    stacks = sum(s.count for s in samples)
+    early, ends = early_ends(samples)
     ours = judges.count_ours(samples, row.ours)
     rows, overlap = judges.compare(ours, theirs)
     result = check.Result()
-    result.need(verdict.samples >= MIN_SAMPLES and sum(theirs.values()) >= MIN_SAMPLES,
+    result.need(stacks >= MIN_SAMPLES and sum(theirs.values()) >= MIN_SAMPLES,
                 "%d stacks; %d in its functions, %d of the other profiler" %
-                (verdict.samples, sum(ours.values()), sum(theirs.values())))
-    result.need(verdict.bad_share <= BAD_MOST, "%.2f %% end early (%s)" % (
-        verdict.bad_share, verdict.why() or "none"))
+                (stacks, sum(ours.values()), sum(theirs.values())))
+    result.need(early <= BAD_MOST, "%.2f %% end early (%s)" % (early, ends or "none"))
     wrong = [r for r in rows if abs(r[1] - r[2]) > max(row.points, r[3])]
     result.need(not wrong, "shares: %d of %d functions differ by more than %g points" % (
         len(wrong), len(rows), row.points))
     most = "%s %.1f to %.1f" % rows[0][:3] if rows else "none"
     result.notes.append("most: %s; %.0f %% alike" % (most, overlap))
     result.problems += ["  %s: %.2f to %.2f (chance %.2f)" % r for r in wrong]
-    if verdict.bad_share > BAD_MOST:
-        result.problems += ["  %d times %s" % (n, " ".join(map(str, where)))
-                            for where, n in verdict.where.most_common(4)]
     run.table.append("| %s | %d | %.2f | %s | %.0f |" % (
-        name, verdict.samples, verdict.bad_share, most, overlap))
+        name, stacks, early, most, overlap))
     result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 

@@ -80,6 +80,17 @@ class Judges(unittest.TestCase):
         self.assertEqual(judges.ours_dotnet([frame("System.X", "dotnet"),
                                              frame("Web.Find.<lambda>", "dotnet")]), "Web.Find")
 
+    def test_perf_script(self):
+        text = ("     7f1 $web:total/2\n     7f2 $web:'-page/0-fun-0-'/1-CodeInfoPrologue\n"
+                "     7f3 $global::call_bif_shared\n     55 process_main\n     7f4 [unknown]\n")
+        self.assertEqual(judges.perf_script(text), {"web:total/2": 1, "web:-page/0-fun-0-/1": 1})
+        total = frame("web:total/2", "beam")
+        self.assertEqual(judges.ours_erlang([total]), "web:total/2")
+        self.assertEqual(judges.ours_erlang([frame("web:'-page/0-fun-0-'/1", "beam"), total]),
+                         "web:-page/0-fun-0-/1")
+        self.assertIsNone(judges.ours_erlang([frame("binary_match", "native"), total]))
+        self.assertIsNone(judges.ours_erlang([frame("global::call_nif_shared", "beam"), total]))
+
     def test_said(self):
         text = "5 Web#total\n3 block in Web#total\n2 (garbage collection)\n4 main::find\n1 A::B.c\n"
         self.assertEqual(judges.said(text), {"total": 8, "main::find": 4, "c": 1})

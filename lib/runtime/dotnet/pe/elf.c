@@ -22,12 +22,28 @@
 enum {
 	READY_FUNCTIONS = 102, /* sections of READYTORUN_HEADER */
 	READY_ENTRIES = 103,
+	READY_INSTANCES = 109,
+	READY_COLD_PARTS = 120,
+	NO_NAME = UINT32_MAX, /* the row of a method of another image */
 	SECTION_CODE = 0x20,
 	INFO_BYTES = 4 + 2 * 255,
 	PAGE = 4096,
 	SLOTS = 256,
 	HASH_BYTES = 16,
-	SECTIONS = 6,
+	SECTIONS = 7,
+	SEARCH = 3, /* the section that is the search table */
+	SEGMENTS = 2,
+	SEARCH_COUNT = 8, /* where the search table has the number of its entries */
+};
+
+/* The header of .eh_frame_hdr (LSB 5.0, section 10.6.2), for addresses that count from 0: so the
+ * table has functions by their place in the image, and FDEs by theirs in .eh_frame. */
+static const uint8_t search_header[] = {
+	1,    0x1b,		/* .eh_frame: signed 4 bytes, from here on */
+	0x03,			/* the number of entries: 4 bytes */
+	0x3b,			/* entries: signed 4 bytes, from the header on */
+	0xfc, 0xff, 0xff, 0xff, /* 4 bytes back: 0 */
+	0,    0,    0,	  0,
 };
 
 struct conversion {
@@ -37,8 +53,11 @@ struct conversion {
 	uint8_t *functions;
 	uint32_t count;
 	struct op_dotnet_bytes frames;	/* .eh_frame */
+	struct op_dotnet_bytes search;	/* .eh_frame_hdr */
 	struct op_dotnet_bytes symbols; /* .symtab */
 	struct op_dotnet_bytes strings; /* .strtab */
+	struct op_map64 named; /* row of a method -> its name's place in strings */
+	struct op_strbuf name; /* the one that is read */
 };
 
 static void conversion_deinit(struct conversion *c)
@@ -46,8 +65,11 @@ static void conversion_deinit(struct conversion *c)
 	op_runtime_dotnet_file_deinit(&c->file);
 	free(c->functions);
 	op_vec_clear(&c->frames.v);
+	op_vec_clear(&c->search.v);
 	op_vec_clear(&c->symbols.v);
 	op_vec_clear(&c->strings.v);
+	op_map64_clear(&c->named);
+	op_strbuf_deinit(&c->name);
 }
 
 /* Find the code and the table of functions. */
@@ -71,7 +93,7 @@ static int open_image(struct conversion *c, int fd)
 			c->text = &c->pe.section[i];
 	c->count = place.size / OP_DOTNET_FUNCTION_BYTES;
 	if (!c->text || !c->count || c->count > OP_DOTNET_FUNCTIONS_MAX ||
-	    c->text->offset < sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr))
+	    c->text->offset < sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr))
 		return -ENOEXEC;
 	c->functions = malloc((size_t)c->count * OP_DOTNET_FUNCTION_BYTES);
 	if (!c->functions)
@@ -97,59 +119,144 @@ static uint32_t function_at(const struct conversion *c, uint32_t i,
 	return op_read_u32(&r);
 }
 
+/* Add the FDE of @f, if it gets one, and its entry of the search table. */
+static void put_fde(struct conversion *c, const struct op_dotnet_function *f)
+{
+	const size_t at = c->frames.v.len;
+
+	op_runtime_dotnet_fde(&c->frames, f);
+	if (c->frames.v.len == at)
+		return;
+	op_runtime_dotnet_put_u32(&c->search, f->begin);
+	op_runtime_dotnet_put_u32(&c->search, (uint32_t)at);
+}
+
+static int end_search(struct conversion *c)
+{
+	const size_t bytes = c->search.v.len - sizeof(search_header);
+	const uint32_t count = (uint32_t)(bytes / (2 * sizeof(count)));
+
+	if (c->search.failed)
+		return -ENOMEM;
+	memcpy(c->search.v.data + SEARCH_COUNT, &count, sizeof(count));
+	return 0;
+}
+
 static int read_frames(struct conversion *c)
 {
 	_cleanup_free_ uint8_t *code = malloc(OP_DOTNET_FUNCTION_CODE_MAX);
 	uint8_t info[INFO_BYTES];
+	uint32_t last = 0; /* where the function before ends */
 	uint32_t i;
 
 	if (!code)
 		return -ENOMEM;
 	op_runtime_dotnet_cie(&c->frames);
+	op_runtime_dotnet_put(&c->search, search_header, sizeof(search_header));
 	for (i = 0; i < c->count && !c->frames.failed; i++) {
 		struct op_dotnet_function f;
 		uint32_t unwind = function_at(c, i, &f);
 		uint64_t at = op_runtime_dotnet_pe_at(&c->pe, unwind, 4);
 		uint64_t text = op_runtime_dotnet_pe_at(&c->pe, f.begin, f.end - f.begin);
 
-		if (!unwind || !at || !text ||
+		/* In an honest image none is part of another: so no code is read twice. */
+		if (!unwind || f.begin < last || !at || !text ||
 		    op_memory_read(&c->file.memory, at, info, 4) < 0)
 			continue;
+		last = f.end;
 		f.info_len = 4 + 2 * (size_t)info[2];
 		if (op_memory_read(&c->file.memory, at, info, f.info_len) < 0 ||
 		    op_memory_read(&c->file.memory, text, code, f.end - f.begin) < 0)
 			continue;
 		f.info = info;
 		f.code = code;
-		op_runtime_dotnet_fde(&c->frames, &f);
+		put_fde(c, &f);
 	}
 	op_runtime_dotnet_put_u32(&c->frames, 0);
-	return c->frames.failed ? -ENOMEM : 0;
+	return c->frames.failed ? -ENOMEM : end_search(c);
 }
 
-static void put_symbol(struct conversion *c, const struct op_dotnet_function *f,
-		       const struct op_strbuf *name)
+/* The place in the strings of the name of the method of @row, which may have several functions; 0:
+ * it has none. */
+static uint32_t name_at(struct conversion *c, const struct op_dotnet_metadata *metadata,
+			uint32_t row)
 {
-	Elf64_Sym symbol = { .st_name = (Elf64_Word)c->strings.v.len,
-			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-			     .st_shndx = 1,
-			     .st_value = f->begin,
-			     .st_size = f->end - f->begin };
+	uint64_t at = 0;
 
-	op_runtime_dotnet_put(&c->strings, name->data, name->len + 1);
-	op_runtime_dotnet_put(&c->symbols, &symbol, sizeof(symbol));
+	if (op_map64_get(&c->named, row, &at))
+		return (uint32_t)at;
+	op_strbuf_reset(&c->name);
+	if (op_runtime_dotnet_method_name(metadata,
+					  (uint32_t)OP_DOTNET_METHOD_DEF << 24 | row,
+					  &c->name) == 0 &&
+	    c->name.len) {
+		at = c->strings.v.len;
+		op_runtime_dotnet_put(&c->strings, c->name.data, c->name.len + 1);
+	}
+	c->strings.failed |= op_map64_put(&c->named, row, at) < 0;
+	return (uint32_t)at;
 }
 
-/* Name the functions that are a method's own code. */
+/* Put the rows of methods into @rows, by the numbers of their functions. */
+static int find_methods(const struct conversion *c, uint32_t methods, uint32_t *rows)
+{
+	struct op_dotnet_entries entries;
+	uint32_t function;
+	uint32_t row;
+	int r = op_runtime_dotnet_entries(&c->pe, READY_ENTRIES, &entries);
+
+	for (row = 1; r == 0 && row <= methods; row++)
+		if (op_runtime_dotnet_entry(&entries, row - 1, &function) == 1 &&
+		    function < c->count)
+			rows[function] = row;
+	return r;
+}
+
+/* The same of instances of generic methods. An image has no more of them than functions. */
+static int find_instances(const struct conversion *c, uint32_t *rows)
+{
+	struct op_dotnet_instances instances;
+	uint32_t function = 0;
+	uint32_t row = 0;
+	uint32_t i;
+	int r = op_runtime_dotnet_instances(&c->pe, READY_INSTANCES, &instances);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (i = 0; i < c->count; i++) {
+		r = op_runtime_dotnet_instance(&instances, &function, &row);
+		if (r <= 0)
+			return r;
+		if (function < c->count)
+			rows[function] = row ?: NO_NAME;
+	}
+	return 0;
+}
+
+/* Handlers follow their method, so each function that is none belongs to the method before it.
+ * Parts that were split off stand elsewhere. */
+static void find_handlers(const struct conversion *c, uint32_t *rows)
+{
+	struct op_dotnet_place place;
+	uint32_t i;
+
+	if (op_runtime_dotnet_pe_ready(&c->pe, READY_COLD_PARTS, &place) != 0)
+		return;
+	for (i = 1; i < c->count; i++)
+		rows[i] = rows[i] ?: rows[i - 1];
+}
+
+/* Name the functions. */
 static int read_names(struct conversion *c)
 {
 	static const Elf64_Sym none;
-	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
+	_cleanup_free_ uint32_t *rows = calloc(c->count, sizeof(*rows));
 	struct op_dotnet_metadata metadata;
-	struct op_dotnet_entries entries;
-	uint32_t row;
+	uint32_t i;
 	int r;
 
+	if (!rows)
+		return -ENOMEM;
 	op_runtime_dotnet_put(&c->strings, "", 1);
 	op_runtime_dotnet_put(&c->symbols, &none, sizeof(none));
 	r = op_runtime_dotnet_metadata(
@@ -157,21 +264,23 @@ static int read_names(struct conversion *c)
 		op_runtime_dotnet_pe_at(&c->pe, c->pe.metadata.rva, c->pe.metadata.size),
 		c->pe.metadata.size, &metadata);
 	if (r == 0)
-		r = op_runtime_dotnet_entries(&c->pe, READY_ENTRIES, &entries);
+		r = find_methods(c, metadata.table[OP_DOTNET_METHOD_DEF].rows, rows);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0; /* it has no names */
-	for (row = 1; row <= metadata.table[OP_DOTNET_METHOD_DEF].rows; row++) {
+	if (find_instances(c, rows) == 0)
+		find_handlers(c, rows);
+	for (i = 0; i < c->count; i++) {
 		struct op_dotnet_function f;
-		uint32_t function;
+		Elf64_Sym symbol = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				     .st_shndx = 1 };
 
-		if (op_runtime_dotnet_entry(&entries, row - 1, &function) != 1 ||
-		    function >= c->count || !function_at(c, function, &f))
+		if (!rows[i] || rows[i] == NO_NAME || !function_at(c, i, &f))
 			continue;
-		op_strbuf_reset(&name);
-		r = op_runtime_dotnet_method_name(
-			&metadata, (uint32_t)OP_DOTNET_METHOD_DEF << 24 | row, &name);
-		if (r == 0 && name.len)
-			put_symbol(c, &f, &name);
+		symbol.st_name = name_at(c, &metadata, rows[i]);
+		symbol.st_value = f.begin;
+		symbol.st_size = f.end - f.begin;
+		if (symbol.st_name)
+			op_runtime_dotnet_put(&c->symbols, &symbol, sizeof(symbol));
 	}
 	return c->strings.failed || c->symbols.failed ? -ENOMEM : 0;
 }
@@ -203,7 +312,8 @@ struct part {
 	uint32_t align;
 };
 
-static int write_headers(const struct conversion *c, int fd, uint64_t sections)
+static int write_headers(const struct conversion *c, int fd, uint64_t sections,
+			 uint64_t search)
 {
 	const uint32_t size = OP_MIN(c->text->bytes, c->text->size);
 	const Elf64_Ehdr header = {
@@ -216,22 +326,27 @@ static int write_headers(const struct conversion *c, int fd, uint64_t sections)
 		.e_shoff = sections,
 		.e_ehsize = sizeof(header),
 		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
+		.e_phnum = SEGMENTS,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTIONS + 1,
 		.e_shstrndx = SECTIONS,
 	};
-	const Elf64_Phdr segment = { .p_type = PT_LOAD,
-				     .p_flags = PF_R | PF_X,
-				     .p_offset = c->text->offset,
-				     .p_vaddr = c->text->rva,
-				     .p_paddr = c->text->rva,
-				     .p_filesz = size,
-				     .p_memsz = size,
-				     .p_align = 1 };
+	const Elf64_Phdr segment[SEGMENTS] = { { .p_type = PT_LOAD,
+						 .p_flags = PF_R | PF_X,
+						 .p_offset = c->text->offset,
+						 .p_vaddr = c->text->rva,
+						 .p_paddr = c->text->rva,
+						 .p_filesz = size,
+						 .p_memsz = size,
+						 .p_align = 1 },
+					       { .p_type = PT_GNU_EH_FRAME,
+						 .p_flags = PF_R,
+						 .p_offset = search,
+						 .p_filesz = c->search.v.len,
+						 .p_align = 4 } };
 	int r = put_at(fd, 0, &header, sizeof(header));
 
-	return r < 0 ? r : put_at(fd, sizeof(header), &segment, sizeof(segment));
+	return r < 0 ? r : put_at(fd, sizeof(header), segment, sizeof(segment));
 }
 
 static int write_parts(const struct conversion *c, int fd,
@@ -274,7 +389,7 @@ static int write_parts(const struct conversion *c, int fd,
 		at += s->sh_size;
 	}
 	at = (at + 15) & ~UINT64_C(15);
-	r = write_headers(c, fd, at);
+	r = write_headers(c, fd, at, section[SEARCH].sh_offset);
 	return r < 0 ? r : put_at(fd, at, section, sizeof(section));
 }
 
@@ -292,7 +407,9 @@ static int write_elf(const struct conversion *c, int *ret)
 		{ ".text", SHT_NOBITS, NULL, OP_MIN(c->text->bytes, c->text->size), 0, 0,
 		  1 },
 		{ ".eh_frame", SHT_PROGBITS, c->frames.v.data, c->frames.v.len, 0, 0, 4 },
-		{ ".symtab", SHT_SYMTAB, c->symbols.v.data, c->symbols.v.len, 4,
+		{ ".eh_frame_hdr", SHT_PROGBITS, c->search.v.data, c->search.v.len, 0, 0,
+		  4 },
+		{ ".symtab", SHT_SYMTAB, c->symbols.v.data, c->symbols.v.len, 5,
 		  sizeof(Elf64_Sym), 8 },
 		{ ".strtab", SHT_STRTAB, c->strings.v.data, c->strings.v.len, 0, 0, 1 },
 		{ ".note.gnu.build-id", SHT_NOTE, &note, sizeof(note), 0, 0, 4 },

@@ -105,6 +105,29 @@ static const struct coded coded[] = {
 	CODED('E', 1, "\x02\x06"),
 };
 
+uint32_t op_runtime_dotnet_sized_number(struct op_reader *r, uint32_t *ret_bits)
+{
+	uint32_t n = op_read_u8(r);
+
+	*ret_bits = 7;
+	if (!(n & 0x80))
+		return n;
+	*ret_bits = 14;
+	if (!(n & 0x40))
+		return (n & 0x3f) << 8 | op_read_u8(r);
+	*ret_bits = 29;
+	n = (n & 0x1f) << 8 | op_read_u8(r);
+	n = n << 8 | op_read_u8(r);
+	return n << 8 | op_read_u8(r);
+}
+
+uint32_t op_runtime_dotnet_number(struct op_reader *r)
+{
+	uint32_t bits;
+
+	return op_runtime_dotnet_sized_number(r, &bits);
+}
+
 static uint32_t coded_bytes(const struct op_dotnet_metadata *m, char kind)
 {
 	uint32_t most = 0;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "base/reader.h"
 #include "base/strbuf.h"
 
 enum {
@@ -32,6 +33,10 @@ struct op_dotnet_metadata {
 	uint8_t heaps; /* HeapSizes */
 	struct op_dotnet_table table[OP_DOTNET_TABLES];
 };
+
+/* A compressed number of 1, 2 or 4 bytes (ECMA-335, II.23.2); *@ret_bits: how many it has. */
+uint32_t op_runtime_dotnet_sized_number(struct op_reader *r, uint32_t *ret_bits);
+uint32_t op_runtime_dotnet_number(struct op_reader *r);
 
 /* Read where the tables of the metadata of @size bytes at @at are. Returns 0, -EBADMSG, or an
  * error of reading. */

@@ -143,35 +143,11 @@ int op_runtime_dotnet_pdb(const struct op_memory *memory, uint64_t size,
 	return 0;
 }
 
-/* A compressed number of 1, 2 or 4 bytes (ECMA-335, II.23.2). *@bits: how many it has. */
-static uint32_t read_number(struct op_reader *r, uint32_t *bits)
-{
-	uint32_t n = op_read_u8(r);
-
-	*bits = 7;
-	if (!(n & 0x80))
-		return n;
-	*bits = 14;
-	if (!(n & 0x40))
-		return (n & 0x3f) << 8 | op_read_u8(r);
-	*bits = 29;
-	n = (n & 0x1f) << 8 | op_read_u8(r);
-	n = n << 8 | op_read_u8(r);
-	return n << 8 | op_read_u8(r);
-}
-
-static uint32_t read_unsigned(struct op_reader *r)
-{
-	uint32_t bits;
-
-	return read_number(r, &bits);
-}
-
 /* Its sign is the lowest bit. As a number modulo 1 << 32. */
 static uint32_t read_signed(struct op_reader *r)
 {
 	uint32_t bits;
-	uint32_t n = read_number(r, &bits);
+	uint32_t n = op_runtime_dotnet_sized_number(r, &bits);
 
 	return n & 1 ? n >> 1 | ~UINT32_C(0) << (bits - 1) : n >> 1;
 }
@@ -192,7 +168,7 @@ static int read_blob(const struct op_dotnet_pdb *pdb, uint32_t at, uint32_t max,
 			       OP_MIN(sizeof(head), (size_t)(pdb->blob_size - at)));
 	if (error < 0)
 		return error;
-	len = read_unsigned(&r);
+	len = op_runtime_dotnet_number(&r);
 	at += (uint32_t)op_reader_pos(&r);
 	if (len > max || !op_range_ok(at, len, pdb->blob_size))
 		return -EBADMSG;
@@ -220,26 +196,28 @@ static int read_points(struct op_reader *r, uint32_t document,
 	bool first = true;	 /* record */
 	bool first_shown = true; /* record with a line */
 
-	(void)read_unsigned(r); /* the signature of its variables */
+	(void)op_runtime_dotnet_number(r); /* the signature of its variables */
 	if (!document)
-		document = read_unsigned(r);
+		document = op_runtime_dotnet_number(r);
 	while (op_reader_left(r) && !r->failed) {
 		struct op_dotnet_point *point;
-		uint32_t skip = read_unsigned(r);
+		uint32_t skip = op_runtime_dotnet_number(r);
 		uint32_t lines;
 		uint32_t columns;
 
 		if (!skip && !first) {
-			document = read_unsigned(r);
+			document = op_runtime_dotnet_number(r);
 			continue;
 		}
 		il += skip;
 		first = false;
-		lines = read_unsigned(r);
-		columns = lines ? read_signed(r) : read_unsigned(r);
+		lines = op_runtime_dotnet_number(r);
+		columns = lines ? read_signed(r) : op_runtime_dotnet_number(r);
 		if (lines || columns) {
-			line = first_shown ? read_unsigned(r) : line + read_signed(r);
-			(void)(first_shown ? read_unsigned(r) : read_signed(r));
+			line = first_shown ? op_runtime_dotnet_number(r)
+					   : line + read_signed(r);
+			(void)(first_shown ? op_runtime_dotnet_number(r)
+					   : read_signed(r));
 			first_shown = false;
 		}
 		if (points->len == OP_DOTNET_POINTS_MAX)
@@ -304,7 +282,7 @@ int op_runtime_dotnet_pdb_document(const struct op_dotnet_pdb *pdb, uint32_t row
 	for (parts = 0; op_reader_left(&r) && !r.failed; parts++) {
 		_cleanup_free_ uint8_t *text = NULL;
 		struct op_reader part = { 0 };
-		uint32_t at = read_unsigned(&r);
+		uint32_t at = op_runtime_dotnet_number(&r);
 
 		if (parts == PARTS_MAX)
 			return -EFBIG;

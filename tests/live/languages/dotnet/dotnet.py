@@ -45,6 +45,7 @@ SPIN = cells.Cell("(?:" + "|".join(LEAVES.values()) + ")\n" +
 OTHERS_MOST = 0.05  # of the samples: the runtime's own threads, and code between two leaves
 WHOLE_LEAST = 0.99
 WORK = "Known.Shapes.Work"
+LEAF = "Known.Framework.Work"
 # Shapes with code that runs while an exception is on its way.
 HANDLERS = {"Catches", "Filters", "FinallyOut", "Rethrows", "Normal", "InTry", "Usings", "Locks",
             "AsyncStream"}
@@ -279,7 +280,49 @@ def check_shapes(run, name, dotnet):
     return [result]
 
 
-CHECKS = {"spin": check_spin, "shapes": check_shapes}
+def is_managed(frame):
+    return frame.type == "dotnet" or frame.mapping.endswith(".dll")
+
+
+def check_framework(run, name, dotnet):
+    """Methods of the framework have the names that StackTrace says, handlers and instances of
+    generic methods, too, in the code that was compiled ahead of time."""
+    capture, _, said, pid = scenes.record(run, name, dotnet, "framework")
+    result = check.Result()
+    wanted = {tuple(row[0] for row in rows): scene
+              for scene, rows in scenes.read(said, source_name).items()}
+    total = right = 0
+    seen = set()
+    wrong = {}
+    for sample in check.select(capture, pid):
+        names = [f.name for f in sample.frames]
+        if LEAF not in names:
+            continue
+        frames = [f for f in sample.frames[names.index(LEAF) + 1:] if is_managed(f)]
+        stack = tuple(f.name for f in frames)
+        # A handler runs above the frames of what was thrown, down to its own method's.
+        stacks = [stack] + [stack[:i + 1] + stack[j + 1:] for i in range(len(stack))
+                            for j in range(i + 1, len(stack)) if stack[i] == stack[j]]
+        scene = next((wanted[s] for s in stacks if s in wanted), None)
+        total += sample.count
+        if scene and any(f.type != "dotnet" for f in frames):
+            right += sample.count
+            seen.add(scene)
+        else:
+            wrong[" ".join(stack)] = wrong.get(" ".join(stack), 0) + sample.count
+    result.need(total >= 500 and right >= 0.99 * total,
+                "%d of %d samples exact in code compiled ahead of time" % (right, total))
+    missing = sorted(set(wanted.values()) - seen)
+    result.need(not missing, "%d scenes seen%s" % (
+        len(seen), ", not: " + " ".join(missing) if missing else ""))
+    if result.problems:
+        result.problems += ["  %d times: %s" % (n, text) for text, n in sorted(
+            wrong.items(), key=lambda x: -x[1])[:6]]
+    run.row = None  # no figures of a mode
+    return [result]
+
+
+CHECKS = {"spin": check_spin, "shapes": check_shapes, "framework": check_framework}
 
 
 def cell(run, name, program, why, wanted):
@@ -289,6 +332,8 @@ def cell(run, name, program, why, wanted):
     dotnet = make(run, program, version, mode)
     row = dict(run.row, release=dotnet.release)
     for what in wanted:
+        if what == "framework" and mode:
+            continue
         run.row = dict(row, program=what)
         run.judge(name + "-" + what, *CHECKS[what](run, name, dotnet))
 

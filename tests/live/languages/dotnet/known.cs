@@ -8,6 +8,9 @@
 //                         StackTrace tells it: "scene NAME", a line a frame of this program (leaf
 //                         first: type and method as in metadata, file, line, separated by tabs),
 //                         an empty line. Where better code changes the stack, that is said too.
+//   known framework SECONDS   methods of the framework that call back, as they were compiled ahead of
+//                         time: generic ones, and their handlers. A stack is said as above, with the
+//                         frames of the framework.
 //
 // After "ready PID" the work begins.
 using System;
@@ -32,6 +35,8 @@ static class Program
 		double seconds = double.Parse(args[1], System.Globalization.CultureInfo.InvariantCulture);
 		if (args[0] == "spin")
 			Spin.Run(seconds);
+		else if (args[0] == "framework")
+			Framework.Run(seconds);
 		else
 			Shapes.Run(seconds);
 	}
@@ -256,16 +261,23 @@ static class Shapes
 	}
 
 	[MethodImpl(Apart)]
-	static void Say()
+	public static string Trace(string begin)
 	{
 		var text = new StringBuilder();
-		foreach (var frame in new StackTrace(1, true).GetFrames()) {
+		foreach (var frame in new StackTrace(2, true).GetFrames()) {
 			var method = frame.GetMethod();
 			string name = (method.DeclaringType == null ? "" : method.DeclaringType.FullName + ":") + method.Name;
-			if (name.StartsWith("Known.") && (method.Attributes & MethodAttributes.PinvokeImpl) == 0)
+			if (name.StartsWith(begin) && (method.Attributes & MethodAttributes.PinvokeImpl) == 0)
 				text.Append(name.Contains('[') ? System.Text.RegularExpressions.Regex.Replace(name, @"\[\[.*\]\]", "") : name)
 					.Append('\t').Append(frame.GetFileName() ?? "").Append('\t').Append(frame.GetFileLineNumber()).Append('\n');
 		}
+		return text.ToString();
+	}
+
+	[MethodImpl(Apart)]
+	static void Say()
+	{
+		string text = Trace("Known.");
 		say = false;
 		lock (said) {
 			if (!said.Add(now + text))
@@ -616,5 +628,63 @@ static class Shapes
 			foreach (Action one in all)
 				Turn(one, pass < 3 ? 8 : 25);
 		}
+	}
+}
+
+class Broken : IEnumerable<string>, IEnumerator<string>
+{
+	public IEnumerator<string> GetEnumerator() => this;
+	System.Collections.IEnumerator System.Collections.IEnumerable.GetEnumerator() => this;
+	public string Current => "a";
+	object System.Collections.IEnumerator.Current => "a";
+	public bool MoveNext() => throw new InvalidOperationException();
+	public void Reset() { }
+	[MethodImpl(MethodImplOptions.NoInlining)] public void Dispose() => Framework.Work();
+}
+
+// A call lasts so long that none is called 30 times, after which it would be compiled again.
+static class Framework
+{
+	const MethodImplOptions Apart = MethodImplOptions.NoInlining;
+	static readonly HashSet<string> said = new();
+	static string now;
+	static int sink;
+
+	[MethodImpl(Apart | MethodImplOptions.AggressiveOptimization)]
+	public static bool Work()
+	{
+		if (said.Add(now)) {
+			Console.Write("scene " + now + "\n" + Shapes.Trace("") + "\n");
+			Console.Out.Flush();
+		}
+		var clock = Stopwatch.StartNew();
+		while (clock.ElapsedMilliseconds < 150)
+			for (int i = 0; i < 1000000; i++)
+				sink = sink * 3 + i & 0xffff;
+		return true;
+	}
+
+	[MethodImpl(Apart)] static void InType() { new List<string> { "a" }.ForEach([MethodImpl(Apart)] (s) => Work()); }
+	[MethodImpl(Apart)] static void InMethod() { Array.ForEach(new[] { "a" }, [MethodImpl(Apart)] (s) => Work()); }
+	[MethodImpl(Apart)] static void InBoth() { new List<string> { "a" }.ConvertAll([MethodImpl(Apart)] (s) => Work() ? "b" : s); }
+	[MethodImpl(Apart)] static void InLinq() { new[] { "a" }.Count([MethodImpl(Apart)] (s) => Work()); }
+	[MethodImpl(Apart)] static void InFinally() { try { string.Join(",", new Broken()); } catch (InvalidOperationException) { } }
+	[MethodImpl(Apart)] static void InGenericFinally() { try { new Broken().Aggregate((a, b) => a); } catch (InvalidOperationException) { } }
+
+	[MethodImpl(Apart)]
+	public static void Run(double seconds)
+	{
+		var clock = Stopwatch.StartNew();
+		bool ready = false;
+		do {
+			foreach (Action one in new Action[] { InType, InMethod, InBoth, InLinq, InFinally, InGenericFinally }) {
+				now = one.Method.Name;
+				one();
+			}
+			if (!ready)
+				Console.WriteLine("ready " + Environment.ProcessId);
+			Console.Out.Flush();
+			ready = true;
+		} while (clock.Elapsed.TotalSeconds < seconds);
 	}
 }
