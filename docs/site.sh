@@ -42,7 +42,7 @@ for page in "$src"/docs/man/*.scd "$src"/docs/man/otelprof/*.scd; do
 done
 
 # Links to man pages lead to the pages made here; those to sources become their text.
-find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
+find "$src" -name '*.md' ! -path '*/man/*' -exec sed -z -i \
 	-e 's/\(man\/[a-z_0-9./-]*\)\.scd)/\1.md)/g' \
 	-e 's/\[\([^]]*\)\](\(\.\.\/\)*\(examples\|include\|lib\|bpf\|tests\|LICENSES\|COPYING\)[^)]*)/\1/g' {} +
 
