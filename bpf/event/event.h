@@ -247,6 +247,16 @@ static __always_inline void op_event_waker(struct op_slot *slot)
 	slot->context_bytes = sizeof(slot->context);
 }
 
+/* Send the string that a probe has read. */
+static __always_inline void op_event_text(struct op_slot *slot)
+{
+	if (!op_settings.argument[0].is_text || !slot->text_bytes)
+		return;
+	if (!slot->context_bytes)
+		__builtin_memset(&slot->context, 0, sizeof(slot->context));
+	slot->context_bytes = sizeof(slot->context) + sizeof(slot->text);
+}
+
 /* The slot has @bytes of the kernel's stack, or an error. Note them. */
 static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 {
@@ -271,6 +281,7 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 	if (!whole) /* a whole program would exceed the verifier's limit with it */
 		op_event_context(slot);
 	op_event_waker(slot);
+	op_event_text(slot);
 	op_event_kernel(slot, kernel_bytes);
 	u->end = (__u16)op_prepare_walk(slot, whole);
 	if (op_settings.argument[0].place == OP_ARGUMENT_LATENCY &&

@@ -29,8 +29,8 @@ _Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
 		       OP_WORDS_MAX * 8,
 	       "and a part of the stack above");
 
-/* Put slot @number's context behind its words. Global, so that the verifier checks it
- * once. */
+/* Put slot @number's context and text behind its words. Global, so that the verifier
+ * checks it once. */
 __attribute__((noinline)) int op_put_context(__u32 number);
 __attribute__((noinline)) int op_put_context(__u32 number)
 {
@@ -45,6 +45,11 @@ __attribute__((noinline)) int op_put_context(__u32 number)
 		return 0;
 	__builtin_memcpy(&slot->word[at], &slot->context, sizeof(slot->context));
 	slot->record.context_bytes = sizeof(slot->context);
+	if (slot->context_bytes > sizeof(slot->context)) {
+		__builtin_memcpy(&slot->word[at + sizeof(slot->context) / 8], slot->text,
+				 sizeof(slot->text));
+		slot->record.context_bytes += sizeof(slot->text);
+	}
 	return 0;
 }
 

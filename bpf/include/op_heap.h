@@ -154,7 +154,8 @@ struct op_argument {
 	__u8 place;	/* enum op_argument_place */
 	__u8 bytes;	/* width in bytes: 1, 2, 4, 8 */
 	__u8 is_signed; /* an argument narrower than 8 bytes is sign-extended */
-	__u8 reserved0[3];
+	__u8 is_text;	/* the address of a string of the process */
+	__u8 reserved0[2];
 };
 
 _Static_assert(sizeof(struct op_heap_live) == 24, "layout");

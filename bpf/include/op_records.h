@@ -21,6 +21,8 @@ enum {
 	OP_COPY_PAGE_BYTES = 4096,
 	/* pages at the beginning of that stack */
 	OP_ROOT_PAGES = 18,
+	/* of the string that a probe reads, with its NUL; a longer one is cut */
+	OP_TEXT_BYTES = 64,
 };
 
 /*
@@ -148,7 +150,8 @@ enum op_resumed {
 /*
  * OP_RECORD_SAMPLE. It is followed by `kernel_count` words (leaf first), then
  * `user_words` words (leaf first), then `context_bytes` bytes, which are a struct
- * op_thread_context or nothing. If `end` is OP_END_UNKNOWN, a struct op_registers
+ * op_thread_context or nothing. The context may have OP_TEXT_BYTES bytes of text behind
+ * it, which end at their first NUL. If `end` is OP_END_UNKNOWN, a struct op_registers
  * follows, and then `stack_bytes` bytes of the stack, beginning `stack_below` bytes below
  * the sp of those registers. If there are user words too, the registers are those of the
  * first frame that the walk could not unwind; that frame is not among the words.

@@ -18,7 +18,7 @@ enum {
 	/* bytes of it below the requested address: saved registers */
 	OP_WINDOW_BELOW = 64,
 	OP_DEEP_STEPS_MAX = 4 * OP_FRAMES_MAX + 16, /* of a walk that folds (fold.h) */
-	OP_CONTEXT_WORDS = sizeof(struct op_thread_context) / 8,
+	OP_CONTEXT_WORDS = (sizeof(struct op_thread_context) + OP_TEXT_BYTES) / 8,
 	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + OP_CONTEXT_WORDS + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
 	OP_STEP_GUESS = OP_RUNTIME_MAX,
@@ -218,8 +218,9 @@ struct op_slot {
 	/* if `named`; the members behind it are sent with it */
 	struct op_named sample;
 	struct op_thread_context context;
-	__u32 context_bytes; /* of it: 0, there is none */
-	__u32 reserved1;
+	__u32 context_bytes; /* of it, and of the text if there is one; 0: neither */
+	__u32 text_bytes;    /* where op_settings.argument[0].is_text */
+	char text[OP_TEXT_BYTES];
 	struct op_waker waker;		  /* where op_settings.wakers */
 	struct op_context_text label_key; /* of the one that is read */
 	struct op_context_text label_value;

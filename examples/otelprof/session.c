@@ -95,8 +95,8 @@ static int set_given(const struct options *o, struct otelprof_settings *settings
 				*c = '_';
 		if (otelprof_settings_set(settings, key, g->value, &why) == 0)
 			continue;
-		c = strstr(why.message, ": ");
-		(void)fail("--%s%s", g->name, c ? c : "");
+		(void)fail("--%s: %s", g->name,
+			   *why.message ? why.message : "out of memory");
 		if (strcmp(key, "kinds") == 0 &&
 		    (near = near_name(g->value, kind_name, NULL)))
 			note("did you mean --kinds %s?", near);

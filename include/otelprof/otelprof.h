@@ -152,7 +152,7 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
  * 	perf:EVENT, perf:EVENT@PERIOD, perf:EVENT@RATEhz
  *
  * After all but perf may come a value (:arg0, :retval, :latency), and then a unit, as in
- * :arg0:bytes.
+ * :arg0:bytes. Probes of programs can have a string, as in :arg0.str.
  *
  * Returns 0; -EINVAL for a string of another form; -ENOENT if its file or symbol does not
  * exist; -E2BIG for too many. After these errors nothing has changed. If the kernel

@@ -62,8 +62,8 @@ struct otelprof_stats {
 	uint64_t rules;		   /* in force */
 	uint64_t paused;	   /* 1 between otelprof_pause() and otelprof_resume() */
 	uint64_t contexts;	   /* samples of threads with a trace context or labels */
-	uint64_t contexts_lost;	   /* samples whose context could not be read */
-	uint64_t labels_cut;	   /* labels too long or too many */
+	uint64_t contexts_lost;	   /* samples whose context or text could not be read */
+	uint64_t labels_cut;	   /* labels too many, labels and texts too long */
 	uint64_t contexts_refused; /* processes beyond 1,024 with contexts */
 	uint64_t memory_bytes;	   /* BPF maps, names, processes, open window, queues */
 	uint64_t memory_limit_bytes; /* as configured, 0: none */

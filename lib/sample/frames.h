@@ -57,7 +57,7 @@ struct op_frames_of {
 };
 
 /* Each returns one location number in *@ret, and 0, -ENOMEM or -ENOSPC.
- * OP_FRAMES_UNKNOWN: a runtime could not describe the frame, but may the next time.
+ * OP_FRAMES_UNKNOWN: the frame could not be described in full, but may be the next time.
  * OP_FRAMES_REPEATS: the frame is code that calls one function of a runtime, and has
  * its name. */
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,

@@ -6,6 +6,7 @@
 
 #include "kernel/kinds/kind.h"
 #include "process/processes.h"
+#include "sample/parsed.h"
 #include "sample/state.h"
 
 /* Add an attribute of a kind. */
@@ -81,6 +82,29 @@ int op_labels_type(const struct op_sampler *sampler, const struct op_record *h,
 				     &sample->unit);
 	sample->alone = detail->alone;
 	sample->period_ns = detail->period;
+	return r;
+}
+
+int op_labels_text(const struct op_sampler *sampler, const struct op_parsed *parsed,
+		   struct op_window *window, struct op_attribute_set *labels)
+{
+	const struct op_kind *kind = op_kind_of(parsed->header.event);
+	const struct op_detail *detail = NULL;
+	struct op_attribute a = { 0 };
+	int r;
+
+	if (parsed->text && kind && kind->details_by_number)
+		detail = op_labels_detail(sampler, &parsed->header);
+	if (!detail || !detail->text_key)
+		return 0;
+	r = op_window_string(window, detail->text_key, strlen(detail->text_key), &a.key);
+	if (r == 0)
+		r = op_window_string(window, parsed->text,
+				     strnlen(parsed->text, OP_TEXT_BYTES), &a.string);
+	if (r == 0)
+		r = op_window_attribute(window, &a, &labels->index[labels->len]);
+	if (r == 0)
+		labels->len++;
 	return r;
 }
 

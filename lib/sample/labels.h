@@ -9,10 +9,16 @@
 #include "profile/window.h"
 #include "sample/sampler.h"
 
+struct op_parsed;
+
 /* Add the labels that the kind of @h makes from its detail, its value and @extra
  * (op_named.extra). Returns 0 or a negative errno. */
 int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		  struct op_window *window, struct op_attribute_set *labels);
+
+/* Add the string that a probe has read. Returns 0 or a negative errno. */
+int op_labels_text(const struct op_sampler *sampler, const struct op_parsed *parsed,
+		   struct op_window *window, struct op_attribute_set *labels);
 
 /* The probe of the number in the record, or NULL. */
 const struct op_detail *op_labels_detail(const struct op_sampler *sampler,

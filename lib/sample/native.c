@@ -529,7 +529,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 				   (named ? epoch : nameless) << 32 | *ret | mark);
 	if (mark)
 		return OP_FRAMES_REPEATS;
-	return named ? 0 : OP_FRAMES_UNKNOWN;
+	return named && !late ? 0 : OP_FRAMES_UNKNOWN;
 }
 
 /* Make the location of an address whose mapping is unknown or whose file cannot be

@@ -9,6 +9,19 @@
 _Static_assert(OP_RECORD_WORDS >= OP_KEY_WORDS + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
 	       "the scratch holds a key and any record");
 
+/* Read the context of a record, and its text, of which @left bytes are there. */
+static int read_context(const uint8_t *bytes, size_t left, struct op_parsed *ret)
+{
+	size_t len = ret->header.context_bytes;
+
+	ret->text = NULL;
+	if (len == sizeof(ret->context) + OP_TEXT_BYTES && len <= left) {
+		len -= OP_TEXT_BYTES;
+		ret->text = (const char *)bytes + len;
+	}
+	return op_trace_contexts_read(bytes, left, len, &ret->context);
+}
+
 int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 		   struct op_parsed *ret)
 {
@@ -32,8 +45,7 @@ int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 	memcpy(ret->words, pos, words * sizeof(uint64_t));
 	pos += words * sizeof(uint64_t);
 	left -= words * sizeof(uint64_t);
-	if (op_trace_contexts_read(pos, left, ret->header.context_bytes, &ret->context) <
-	    0)
+	if (read_context(pos, left, ret) < 0)
 		return -EBADMSG;
 	pos += ret->header.context_bytes;
 	left -= ret->header.context_bytes;

@@ -27,6 +27,7 @@ struct op_parsed {
 	bool unread;			  /* sp's page is not in the copy */
 	uint32_t extra;			  /* OP_RECORD_NAMED */
 	struct op_thread_context context; /* all zero: none */
+	const char *text;		  /* OP_TEXT_BYTES; NULL: none */
 	bool live;			  /* its stack is read in its present state */
 	uint64_t *words;		  /* kernel_count, then user_words */
 };

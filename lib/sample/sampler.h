@@ -93,8 +93,9 @@ struct op_detail {
 	const char *name;
 	const char *type; /* type in which its value counts; NULL: it has none */
 	const char *unit;
-	bool alone;	 /* it counts only in that type, and not as an event */
-	uint32_t period; /* period in events of such a type; 0: they differ */
+	const char *text_key; /* of the attribute with the string of a hit; NULL: none */
+	bool alone;	      /* it counts only in that type, and not as an event */
+	uint32_t period;      /* period in events of such a type; 0: they differ */
 };
 
 /* The probe of the number in op_record.detail, or NULL. */

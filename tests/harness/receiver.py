@@ -17,6 +17,8 @@ all further requests:
     redirect:CODE:URL       HTTP alone, as are the next two
     page:CODE:TEXT          an answer of some other server
     big                     an answer of 5 MiB
+    packed:COUNT:TEXT       gRPC alone: partial success in gzip
+    bomb                    gRPC alone: 8 KB in gzip that are 8 MiB
     junk                    an answer that is no message
     hang                    none
     reset                   none; the connection is closed
@@ -139,7 +141,8 @@ class Answer:
     """The answer to send. @close: only close the connection."""
 
     def __init__(self, code=None, body=b"", text="", details=b"", kind="application/x-protobuf",
-                 headers=(), hang=False, close=False):
+                 headers=(), hang=False, close=False, packed=False):
+        self.packed = packed
         self.code, self.body, self.text, self.details = code, body, text, details
         self.kind, self.headers, self.hang, self.close = kind, headers, hang, close
 
@@ -229,6 +232,13 @@ class Script:
 
     def step_big(self, request, number, text):
         return Answer(200, bytes(5 << 20))
+
+    def step_packed(self, request, number, text):
+        self.note(request)
+        return Answer(0, gzip.compress(partial(number, text)), packed=True)
+
+    def step_bomb(self, request, number, text):
+        return Answer(0, gzip.compress(bytes(8 << 20)), packed=True)
 
     def step_redirect(self, request, number, text):
         return Answer(number, headers=[("Location", text)])
@@ -472,9 +482,10 @@ class Http2:
             trailers += literal("grpc-status-details-bin",
                                 base64.b64encode(a.details).decode().rstrip("="))
         self.send(self.HEADERS, self.END_HEADERS, stream,
-                  literal(":status", "200") + literal("content-type", "application/grpc"))
+                  literal(":status", "200") + literal("content-type", "application/grpc") +
+                  (literal("grpc-encoding", "gzip") if a.packed else b""))
         if a.code == 0:
-            self.send(self.DATA, 0, stream, struct.pack(">BI", 0, len(a.body)) + a.body)
+            self.send(self.DATA, 0, stream, struct.pack(">BI", a.packed, len(a.body)) + a.body)
         self.send(self.HEADERS, self.END_HEADERS | self.END_STREAM, stream, trailers)
 
 

@@ -122,6 +122,20 @@ static __always_inline int op_latency(void *ctx, bool whole)
 	return op_event_task(ctx, slot, whole);
 }
 
+/* Read the string of a hit. Its page may be absent, because a program cannot wait for
+ * it. */
+static __always_inline void op_hit_text(struct op_slot *slot, __u64 registers)
+{
+	const void *at = (const void *)op_argument_read(registers, 0);
+	long bytes = bpf_probe_read_user_str(slot->text, sizeof(slot->text), at);
+
+	slot->text_bytes = bytes < 0 ? 0 : sizeof(slot->text);
+	if (bytes < 0)
+		op_count(OP_EVENT_PROBES, OP_COUNT_CONTEXT_UNREAD);
+	else if (bytes == sizeof(slot->text)) /* it ends here, or was cut */
+		op_count(OP_EVENT_PROBES, OP_COUNT_CONTEXT_CUT);
+}
+
 static __always_inline int op_hit(void *ctx, bool whole)
 {
 	struct op_slot *slot;
@@ -133,7 +147,9 @@ static __always_inline int op_hit(void *ctx, bool whole)
 	slot = op_hit_begin();
 	if (!slot)
 		return 0;
-	if (op_settings.argument[0].bytes)
+	if (op_settings.argument[0].is_text)
+		op_hit_text(slot, (__u64)ctx);
+	else if (op_settings.argument[0].bytes)
 		slot->record.value = op_argument_read((__u64)ctx, 0);
 	return op_event_task(ctx, slot, whole);
 }

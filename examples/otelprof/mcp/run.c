@@ -18,7 +18,9 @@ enum {
 	OUTPUT_MAX = 128 << 10, /* bytes of an answer */
 	STEP_BYTES = 4096,
 	STEP_MS = 100,
-	OUT = 0, /* indices of the streams */
+	END_STEP_MS = 1, /* for a program that has closed its streams */
+	KILLED_S = 2,	 /* for a program that was killed to end */
+	OUT = 0,	 /* indices of the streams */
 	ERR = 1,
 	STREAMS = 2,
 };
@@ -27,6 +29,7 @@ extern char **environ;
 
 struct run {
 	pid_t pid;
+	int status; /* once it has ended */
 	int fds[STREAMS];
 	struct op_strbuf text[STREAMS];
 	bool cut; /* the output is longer than an answer */
@@ -85,7 +88,7 @@ static void trim(struct op_strbuf *text)
 		text->len--;
 }
 
-/* Read until both streams have ended. Returns false if the time was over first, or the
+/* Read until both streams and the program have ended. Returns false if the time was over first, or the
  * program has to end. */
 static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 {
@@ -93,12 +96,15 @@ static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 					     { run->fds[ERR], POLLIN, 0 },
 					     { meanwhile->fd, POLLIN, 0 } };
 	double end = now_seconds() + seconds;
+	bool open;
 	int i;
 
-	while (polls[OUT].fd >= 0 || polls[ERR].fd >= 0) {
+	while ((open = polls[OUT].fd >= 0 || polls[ERR].fd >= 0) ||
+	       waitpid(run->pid, &run->status, WNOHANG) == 0) {
 		if (now_seconds() > end || signal_seen())
 			return false;
-		if (poll(polls, STREAMS + 1, STEP_MS) < 0 && errno != EINTR)
+		if (poll(polls, STREAMS + 1, open ? STEP_MS : END_STEP_MS) < 0 &&
+		    errno != EINTR)
 			return false;
 		for (i = 0; i < STREAMS; i++) {
 			if (polls[i].fd >= 0 && polls[i].revents && !take(run, i))
@@ -112,22 +118,35 @@ static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 	return true;
 }
 
+/* Kill the program. One that hangs in the kernel, as in a read of a file on FUSE, is left
+ * behind: a later call reaps it. */
+static void kill_program(pid_t pid)
+{
+	double end = now_seconds() + KILLED_S;
+
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, WNOHANG) == 0 && now_seconds() < end)
+		(void)poll(NULL, 0, END_STEP_MS);
+}
+
 bool run_program(char **argv, double seconds, struct meanwhile *meanwhile,
 		 struct op_strbuf *ret)
 {
-	struct run run = { .fds = { -1, -1 } };
-	int status = -1, r = spawn(&run, argv);
+	struct run run = { .status = -1, .fds = { -1, -1 } };
 	bool in_time = false, good;
+	int r;
 
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	r = spawn(&run, argv);
 	if (!r) {
 		in_time = drain(&run, seconds, meanwhile);
 		if (!in_time)
-			(void)kill(run.pid, SIGKILL);
-		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
-			;
+			kill_program(run.pid);
 	}
 	/* a JSON object that was cut is useless */
-	good = in_time && !run.cut && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	good = in_time && !run.cut && WIFEXITED(run.status) &&
+	       WEXITSTATUS(run.status) == 0;
 	trim(&run.text[OUT]);
 	trim(&run.text[ERR]);
 	op_strbuf_add(ret, run.text[OUT].data ? run.text[OUT].data : "",

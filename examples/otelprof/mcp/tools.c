@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "common.h"
 #include "mcp/tools.h"
+#include "recording/read/requests.h"
 
 enum {
 	REPORT_SECONDS = 60,
@@ -124,12 +124,21 @@ static void add_word(struct line *l, const char *word)
 		l->words[l->len++] = word;
 }
 
+/* The command tells more of a file that is not there. Returns NULL, or what is wrong. */
+static const char *check_file(const struct tools *t, const char *path)
+{
+	int r = recording_paths_look(t->paths, path);
+
+	return r == -ENOTSUP	 ? "must be a file"
+	       : r == -ETIMEDOUT ? "is on a file system that does not answer"
+				 : NULL;
+}
+
 /* Add a text of an argument. Returns NULL, or what is wrong with it. */
 static const char *add_text(const struct tools *t, struct line *l,
 			    const struct argument *a, struct json_object *value)
 {
 	const char *text = json_object_get_string(value);
-	struct stat st;
 
 	if (!json_object_is_type(value, json_type_string))
 		return "must be a string";
@@ -140,12 +149,10 @@ static const char *add_text(const struct tools *t, struct line *l,
 	    (strchr(text, ':') || strstr(text, "probes")))
 		return "takes kinds by their names: no probe, no event of perf, which "
 		       "'otelprof mcp --probes' allows";
-	if (a->type == ARGUMENT_FILE && stat(text, &st) == 0 && !S_ISREG(st.st_mode))
-		return "must be a file";
 	if (a->option)
 		add_word(l, a->option);
 	add_word(l, text);
-	return NULL;
+	return a->type == ARGUMENT_FILE ? check_file(t, text) : NULL;
 }
 
 static const char *add_number(struct line *l, const struct argument *a,
@@ -448,7 +455,8 @@ int tools_init(struct tools *t)
 		return fail("cannot find this program: %s", strerror(errno));
 	path[n] = 0;
 	t->program = strdup(path);
-	return t->program ? 0 : fail("out of memory");
+	t->paths = recording_paths_new();
+	return t->program && t->paths ? 0 : fail("out of memory");
 }
 
 void tools_deinit(struct tools *t)
@@ -462,4 +470,5 @@ void tools_deinit(struct tools *t)
 		(void)rmdir(t->directory);
 	free(t->directory);
 	free(t->program);
+	t->paths = recording_paths_free(t->paths);
 }

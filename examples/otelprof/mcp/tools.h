@@ -25,6 +25,7 @@ struct tools {
 	char *program;	 /* path of this program */
 	char *directory; /* for recordings; NULL before the first one */
 	unsigned int recordings;
+	struct recording_paths *paths;
 	bool probes; /* kinds may be probes and events of perf */
 	struct meanwhile meanwhile;
 };

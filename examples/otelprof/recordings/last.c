@@ -44,21 +44,14 @@ static const char *home_of_caller(void)
 static char *folder_of(const char *home, bool make)
 {
 	const char *state = getenv("SUDO_UID") ? NULL : getenv("XDG_STATE_HOME");
+	bool has_state = state && *state == '/';
+	const char *base = has_state ? state : home;
 	char *path = NULL, *at;
-	size_t skip;
 
-	if (state && *state == '/') {
-		skip = strlen(state);
-		if (asprintf(&path, "%s/otelprof", state) < 0)
-			return NULL;
-	} else if (home && *home == '/') {
-		skip = strlen(home);
-		if (asprintf(&path, "%s/.local/state/otelprof", home) < 0)
-			return NULL;
-	} else {
+	if (!base || *base != '/' || (make && !output_folder_is_ours(base)) ||
+	    asprintf(&path, "%s%s/otelprof", base, has_state ? "" : "/.local/state") < 0)
 		return NULL;
-	}
-	for (at = path + skip; make && (at = strchr(at + 1, '/'));) {
+	for (at = path + strlen(base); make && (at = strchr(at + 1, '/'));) {
 		*at = 0;
 		(void)mkdir(path, 0700);
 		*at = '/';

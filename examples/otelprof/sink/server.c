@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "common.h"
+#include "recording/read/requests.h"
+
 enum {
 	MESSAGE_MAX_BYTES = 64 << 20, /* the specification's limit for clients */
 	WAIT_MS = 100,
@@ -98,9 +103,33 @@ static bool method_known(const struct rpc *rpc)
 	return grpc_slice_str_cmp(rpc->details.method, export_method) == 0;
 }
 
+static struct server_answer take(const struct server_config *config, grpc_slice message,
+				 bool packed)
+{
+	struct server_answer answer = { GRPC_STATUS_INTERNAL, "out of memory" };
+	_cleanup_free_ void *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	if (!packed)
+		return config->on_request(config->data, GRPC_SLICE_START_PTR(message),
+					  GRPC_SLICE_LENGTH(message));
+	r = recording_unpack(GRPC_SLICE_START_PTR(message), GRPC_SLICE_LENGTH(message),
+			     &bytes, &len);
+	if (r == 0)
+		return config->on_request(config->data, bytes, len);
+	if (r == -EFBIG)
+		answer = (struct server_answer){ GRPC_STATUS_RESOURCE_EXHAUSTED,
+						 "a request has more than 64 MiB" };
+	else if (r == -EBADMSG)
+		answer = (struct server_answer){ GRPC_STATUS_INVALID_ARGUMENT,
+						 "the message cannot be unpacked" };
+	note("a request was refused: %s", answer.error);
+	return answer;
+}
+
 static struct server_answer handle(struct rpc *rpc)
 {
-	const struct server_config *config = rpc->server->config;
 	struct server_answer answer = { GRPC_STATUS_INTERNAL, "no message came" };
 	grpc_byte_buffer_reader reader;
 	grpc_slice all;
@@ -108,15 +137,11 @@ static struct server_answer handle(struct rpc *rpc)
 	if (!method_known(rpc))
 		return (struct server_answer){ GRPC_STATUS_UNIMPLEMENTED,
 					       "only profiles are taken here" };
-	if (!rpc->message)
+	if (!rpc->message || !grpc_byte_buffer_reader_init(&reader, rpc->message))
 		return answer;
-	if (!grpc_byte_buffer_reader_init(&reader, rpc->message)) {
-		answer.error = "the message cannot be decompressed";
-		return answer;
-	}
 	all = grpc_byte_buffer_reader_readall(&reader);
-	answer = config->on_request(config->data, GRPC_SLICE_START_PTR(all),
-				    GRPC_SLICE_LENGTH(all));
+	answer = take(rpc->server->config, all,
+		      rpc->message->data.raw.compression != GRPC_COMPRESS_NONE);
 	grpc_slice_unref(all);
 	grpc_byte_buffer_reader_destroy(&reader);
 	return answer;
@@ -213,8 +238,12 @@ int server_run(const struct server_config *config)
 	grpc_arg reuse = { .type = GRPC_ARG_INTEGER,
 			   .key = (char *)GRPC_ARG_ALLOW_REUSEPORT,
 			   .value.integer = 0 };
-	grpc_arg all[] = { arg, reuse };
-	grpc_channel_args args = { .num_args = 2, .args = all };
+	/* gRPC would unpack a message whatever its size. */
+	grpc_arg packed = { .type = GRPC_ARG_INTEGER,
+			    .key = (char *)GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION,
+			    .value.integer = 0 };
+	grpc_arg all[] = { arg, reuse, packed };
+	grpc_channel_args args = { .num_args = OP_ARRAY_SIZE(all), .args = all };
 	struct server s = { .config = config };
 	grpc_server_credentials *creds;
 	int port;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool read_id(const char *name, uint32_t *ret)
@@ -36,4 +37,12 @@ struct op_owner op_owner_behind_sudo(void)
 bool op_owner_is_ours(const struct op_owner *o, uid_t uid)
 {
 	return uid == 0 || uid == geteuid() || (o->known && uid == o->uid);
+}
+
+bool op_owner_folder_is_ours(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       (st.st_uid == 0 || st.st_uid == geteuid());
 }

@@ -19,4 +19,8 @@ struct op_owner op_owner_behind_sudo(void);
 /* Is @uid root, the user of this process, or the one behind sudo? */
 bool op_owner_is_ours(const struct op_owner *o, uid_t uid);
 
+/* Does the folder @path belong to root or to the user of this process? Nothing is made in
+ * another's, which HOME names where sudo or su kept it. */
+bool op_owner_folder_is_ours(const char *path);
+
 #endif

@@ -17,4 +17,9 @@ int op_gzip(const void *bytes, size_t len, void **ret, size_t *ret_len);
 /* Returns 0 with *@ret, which the caller frees, or -ENOMEM. */
 int op_zstd(const void *bytes, size_t len, void **ret, size_t *ret_len);
 
+/* Decompresses what gRPC calls gzip and deflate (RFC 1952, RFC 1950). Returns 0 with *@ret,
+ * which the caller frees; -EFBIG if it has more than @max bytes; -EBADMSG if it is
+ * damaged, or has bytes behind its end; or -ENOMEM. */
+int op_unpack(const void *bytes, size_t len, size_t max, void **ret, size_t *ret_len);
+
 #endif

@@ -10,6 +10,11 @@
 
 #include "base/reader.h"
 
+enum {
+	/* OTLP 1.10 recommends this limit to clients, also for what a body unpacks to. */
+	OP_REPLY_BYTES_MAX = 4 << 20,
+};
+
 /* Parse an ExportProfilesServiceResponse: the number of profiles it refused, and its text
  * into @message (cut to @cap, always terminated). Returns 0 or -EBADMSG. */
 int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *message,

@@ -116,7 +116,8 @@ static int refuse(struct op_probes *p, const char *text, int error)
 			       "uretprobe:FILE:SYMBOL, usdt:FILE:PROVIDER:NAME, "
 			       "tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL and "
 			       "perf:EVENT; the first six may end with :argN or :retval, "
-			       "and uretprobe with :latency",
+			       "those of programs with :argN.str or :retval.str, and "
+			       "uprobe with :latency",
 			       text);
 	case -ERANGE:
 		return op_fail(log, error,
@@ -389,6 +390,10 @@ static struct name *make_name(const char *text)
 	spec = &name->spec;
 	if (op_probe_spec_parse(text, spec) < 0 || !spec->type_name[0])
 		return name;
+	if (spec->value.is_text) {
+		name->detail.text_key = spec->type_name;
+		return name;
+	}
 	name->detail.type = spec->type_name;
 	name->detail.unit = spec->unit;
 	name->detail.alone = spec->type == OP_PROBE_EVENT;

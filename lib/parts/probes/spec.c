@@ -12,6 +12,7 @@
 #include "base/macros.h"
 
 static const char LATENCY[] = "latency";
+static const char TEXT[] = ".str";
 
 static const struct {
 	const char *name;
@@ -74,7 +75,8 @@ static int take_offset(char *symbol, struct op_probe_spec *ret)
 	return errno || *end ? -EINVAL : 0;
 }
 
-/* Parse "latency", "argN", "retval", or one of the last two with ".u32", ".s64" and the like. */
+/* Parse "latency", "argN", "retval", or one of the last two with ".u32", ".s64" and the
+ * like, or ".str". */
 static bool take_value(const char *text, bool is_return, struct op_probe_value *ret)
 {
 	struct op_probe_value value = { .wanted = true, .bytes = 8 };
@@ -96,7 +98,10 @@ static bool take_value(const char *text, bool is_return, struct op_probe_value *
 	}
 	if ((text[0] == 'r') != is_return || value.index > ARGUMENT_INDEX_MAX)
 		return false;
-	if (*end == '.' && (end[1] == 's' || end[1] == 'u')) {
+	if (!strcmp(end, TEXT)) {
+		value.is_text = true;
+		end += strlen(TEXT);
+	} else if (*end == '.' && (end[1] == 's' || end[1] == 'u')) {
 		value.is_signed = end[1] == 's';
 		bits = strtoul(end + 2, &end, 10);
 		if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
@@ -142,7 +147,7 @@ static int cut_value(char *text, struct op_probe_spec *ret)
 			*last = ':';
 			return 0;
 		}
-		if (!is_unit(last + 1) || ret->value.is_latency)
+		if (!is_unit(last + 1) || ret->value.is_latency || ret->value.is_text)
 			return -EINVAL;
 		memcpy(ret->unit, last + 1, strlen(last + 1) + 1);
 		last = before;
@@ -226,6 +231,9 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 	if (ret->type == OP_PROBE_USER || ret->type == OP_PROBE_KERNEL)
 		r = take_offset(at, ret);
 	if (ret->value.is_latency && ret->type != OP_PROBE_USER)
+		return -EINVAL;
+	/* a program could have the kernel's memory read */
+	if (ret->value.is_text && !ret->file)
 		return -EINVAL;
 	/* behind its first instruction, a function's arguments may be overwritten */
 	if (r == 0 && ret->value.wanted && ret->offset)

@@ -32,6 +32,7 @@ struct op_probe_value {
 	bool wanted;
 	bool is_signed;
 	bool is_latency; /* latency in ns, at the return of a call */
+	bool is_text;	 /* the string at that address */
 	uint8_t bytes;	 /* 1, 2, 4 or 8 */
 	uint32_t index;	 /* index of the argument; 0 for a return value */
 };

@@ -57,6 +57,7 @@ int op_probe_value_place(const struct op_probe_spec *spec,
 		.place = OP_ARGUMENT_REGISTER,
 		.bytes = value->bytes,
 		.is_signed = value->is_signed,
+		.is_text = value->is_text,
 	};
 
 	if (value->is_latency) {
@@ -68,7 +69,11 @@ int op_probe_value_place(const struct op_probe_spec *spec,
 		/* the note has the place and the width */
 		if (value->index >= place->arguments_len[site])
 			return -ERANGE;
-		*ret = place->argument[site][value->index];
+		a = place->argument[site][value->index];
+		if (value->is_text && a.bytes != WORD_BYTES)
+			return -ERANGE;
+		a.is_text = value->is_text;
+		*ret = a;
 		return 0;
 	}
 	if (spec->type == OP_PROBE_TRACEPOINT) {

@@ -31,7 +31,6 @@
 	18 /* place of stx_mnt_id in struct statx, in words of 8 bytes */
 
 enum {
-	COPY_BYTES = 1 << 20,
 	/* overlayfs may put the layer's number into the bits of an inode number above
 	 * these. */
 	OVERLAY_INODE_BITS = 32,
@@ -128,27 +127,6 @@ static OP_TASK_CODE int stat_mapped(void *data, int *ret_fd)
 	return (int)take_attributes(q, AT_FDCWD, q->mapping);
 }
 
-/* Does a program or another machine serve the file system, so that each read may wait? */
-static OP_TASK_CODE bool is_served(const struct statfs *fs)
-{
-	static const uint32_t types[] = {
-		0x65735546, /* FUSE */
-		0x6969,	    /* NFS */
-		0xff534d42, /* CIFS */
-		0xfe534d42, /* SMB 2 */
-		0x01021997, /* 9p */
-		0x00c36400, /* Ceph */
-		0x5346414f, /* AFS */
-		0x73757245, /* Coda */
-	};
-	size_t i;
-
-	for (i = 0; i < OP_ARRAY_SIZE(types); i++)
-		if (has_type(fs, types[i]))
-			return true;
-	return false;
-}
-
 /* Does @st describe the file that was mapped? btrfs and overlayfs report one device in
  * stat(2) and another in /proc/PID/maps. */
 static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
@@ -163,30 +141,6 @@ static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
 	return has_type(fs, BTRFS_SUPER_MAGIC) ||
 	       (gnu_dev_major(st->st_dev) == q->dev_major &&
 		gnu_dev_minor(st->st_dev) == q->dev_minor);
-}
-
-/* Copy the file @fd into memory; closes @fd. Returns the copy's descriptor or -errno. */
-static OP_TASK_CODE long copy_file(long fd, uint64_t size)
-{
-	long copy;
-	long n = 1;
-	uint64_t done = 0;
-
-	if (size > OP_SERVED_FILE_MAX)
-		return close_with(fd, -EFBIG);
-	copy = op_syscall(SYS_memfd_create, "otelprof-copy", MFD_CLOEXEC);
-	if (copy < 0)
-		return close_with(fd, copy);
-	/* sendfile(2) needs no buffer */
-	while (done < size && n > 0) {
-		n = op_syscall(SYS_sendfile, copy, fd, NULL,
-			       OP_MIN(size - done, (uint64_t)COPY_BYTES));
-		if (n > 0)
-			done += (uint64_t)n;
-	}
-	if (n < 0)
-		return close_with(fd, close_with(copy, n));
-	return close_with(fd, copy);
 }
 
 /* Examine the open file @fd and note its attributes. */
@@ -211,8 +165,8 @@ static OP_TASK_CODE long take_file(struct request *q, long fd, bool mapped)
 	r = take_attributes(q, fd, "");
 	if (r < 0)
 		return close_with(fd, r);
-	o->served = is_served(&fs);
-	return o->served && mapped ? copy_file(fd, o->size) : fd;
+	o->served = op_task_is_served(&fs);
+	return o->served && mapped ? op_task_copy(fd, OP_SERVED_FILE_MAX) : fd;
 }
 
 static OP_TASK_CODE long open_below(const char *root, const char *path, uint64_t flags)
@@ -307,7 +261,7 @@ static OP_TASK_CODE int open_of_owner(void *data, int *ret_fd)
 	if (fd >= 0 && q->opened.uid && q->opened.uid != q->uid)
 		fd = close_with(fd, -EPERM);
 	if (fd >= 0 && q->opened.served)
-		fd = copy_file(fd, q->opened.size);
+		fd = op_task_copy(fd, OP_SERVED_FILE_MAX);
 	*ret_fd = (int)fd;
 	return fd < 0 ? (int)fd : 0;
 }

@@ -48,11 +48,12 @@ bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more)
 bool debug_budget_may_open(const struct debug_budget *r, const char *path,
 			   struct debug_memory *ret_more)
 {
-	_cleanup_close_ int fd = op_task_open_regular(r->tasks, path, NULL);
+	_cleanup_close_ int fd =
+		op_task_open_regular(r->tasks, path, OP_TASK_SERVED_REFUSE, NULL);
 
 	if (fd >= 0 && ret_more)
 		(void)memory_of_fd(fd, ret_more);
-	return fd != -ENOTSUP && fd != -ETIMEDOUT && fd != -EAGAIN;
+	return fd != -ENOTSUP && fd != -ETIMEDOUT && fd != -EAGAIN && fd != -EREMOTE;
 }
 
 /* May libdw open the files beside @file for which it searches: those with the name
@@ -87,7 +88,7 @@ static int find_separate(const struct debug_budget *r, Dwfl_Module *module,
 	int fd;
 
 	if (file &&
-	    (!may_open_beside(r, file, link) ||
+	    (r->copied || !may_open_beside(r, file, link) ||
 	     (real && strcmp(real, file) != 0 && !may_open_beside(r, real, link))))
 		return dwfl_build_id_find_debuginfo(module, userdata, name, base, file,
 						    link, crc, ret_path);

@@ -32,8 +32,9 @@ uint64_t memory_in_use(void);
 struct debug_budget {
 	struct op_tasks *tasks; /* open files that others chose */
 	struct stat program;	/* whose debug info it is */
-	uint64_t memory;	/* limit */
-	uint64_t mapped;	/* sections in files, and sections that were unpacked */
+	bool copied;	 /* from a server, which says who owns it: it names no file */
+	uint64_t memory; /* limit */
+	uint64_t mapped; /* sections in files, and sections that were unpacked */
 	uint64_t unpacked;
 	bool has_separate; /* the separate file, if has_separate */
 	struct stat separate;
@@ -56,8 +57,8 @@ void debug_rights_return(struct debug_rights own);
 
 /* Do these sections fit the budget? If so they count from here on. */
 bool debug_budget_take(struct debug_budget *r, const struct debug_memory *more);
-/* May libdw open @path, which a file names? Not a device, a pipe, or a file that does
- * not answer. True also if there is no file. *@ret_more (unless NULL) is the memory of
+/* May libdw open @path, which a file names? Not a device, a pipe, or a file that a server
+ * has. True also if there is no file. *@ret_more (unless NULL) is the memory of
  * that file. */
 bool debug_budget_may_open(const struct debug_budget *r, const char *path,
 			   struct debug_memory *ret_more);

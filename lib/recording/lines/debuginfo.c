@@ -100,6 +100,7 @@ int debuginfo_open(const char *path, int file, struct op_tasks *tasks, uint64_t 
 	d->room.memory = memory;
 	d->room.copy = -1;
 	(void)fstat(fd, &d->room.program);
+	d->room.copied = op_task_is_copy(fd);
 	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
 	unpacked = debug_unpack(fd, memory);
@@ -162,8 +163,8 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 	if (dwarf_attr(skeleton, DW_AT_dwo_name, &attribute) ||
 	    dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute))
 		name = dwarf_formstring(&attribute);
-	if (!name)
-		return true;
+	if (!name || d->room.copied)
+		return !name;
 	if (dwarf_attr(skeleton, DW_AT_comp_dir, &attribute))
 		folder = dwarf_formstring(&attribute);
 	file = debuginfo_path(d);
@@ -436,14 +437,17 @@ bool debuginfo_is_partial(const struct debuginfo *d)
 bool debuginfo_is_packaged(const struct debuginfo *d)
 {
 	const char *file = debuginfo_path(d);
+	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 
 	if (!file)
 		(void)dwfl_module_info(d->module, NULL, NULL, NULL, NULL, NULL, &file,
 				       NULL);
-	return d->units_gone && file &&
-	       snprintf(path, sizeof(path), "%s.dwp", file) < (int)sizeof(path) &&
-	       access(path, R_OK) == 0;
+	if (d->units_gone && file &&
+	    snprintf(path, sizeof(path), "%s.dwp", file) < (int)sizeof(path))
+		fd = op_task_open_regular(d->room.tasks, path, OP_TASK_SERVED_REFUSE,
+					  NULL);
+	return fd >= 0;
 }
 
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,

@@ -24,6 +24,7 @@ enum {
 
 struct search {
 	struct op_tasks *tasks;
+	enum op_task_served served;
 	int fd; /* of the file that was found */
 	char name[NAME_MAX + 1];
 	char id[2 * ID_BYTES_MAX + 1];
@@ -57,7 +58,7 @@ static bool has_hash(const struct search *s, int fd)
 /* Is the file at search->path of the right build? */
 static bool is_it(struct search *s)
 {
-	_cleanup_close_ int fd = op_task_open_regular(s->tasks, s->path, NULL);
+	_cleanup_close_ int fd = op_task_open_regular(s->tasks, s->path, s->served, NULL);
 	char id[2 * ID_BYTES_MAX + 1];
 	Elf *elf;
 
@@ -87,6 +88,18 @@ static bool try_build_id(struct search *s, const char *directory)
 			 directory, s->id, s->id + 2);
 
 	return n > 0 && (size_t)n < sizeof(s->path) && is_it(s);
+}
+
+/* The user trusts the server of this directory, whatever it is. */
+static bool try_directory(struct search *s, const char *directory)
+{
+	enum op_task_served others = s->served;
+	bool found;
+
+	s->served = OP_TASK_SERVED_OPEN;
+	found = try_path(s, directory, s->name) || try_build_id(s, directory);
+	s->served = others;
+	return found;
 }
 
 /* Try the directories of the executables, and the executables themselves. */
@@ -145,7 +158,7 @@ int file_find(const struct op_collect *c, uint32_t mapping, const char *director
 	      struct op_tasks *tasks, char **ret_path, int *ret_fd)
 {
 	const struct op_collect_mapping *m = &c->mappings.data[mapping];
-	struct search s = { .tasks = tasks, .fd = -1 };
+	struct search s = { .tasks = tasks, .served = OP_TASK_SERVED_COPY, .fd = -1 };
 	const char *text;
 	size_t len;
 
@@ -163,10 +176,8 @@ int file_find(const struct op_collect *c, uint32_t mapping, const char *director
 	memcpy(s.name, text, len);
 	s.name[len] = 0;
 	(void)elf_version(EV_CURRENT);
-	if (!(directory &&
-	      (try_path(&s, directory, s.name) || try_build_id(&s, directory))) &&
-	    !try_executables(&s, c) && !try_libraries(&s) &&
-	    !try_build_id(&s, "/usr/lib/debug"))
+	if (!(directory && try_directory(&s, directory)) && !try_executables(&s, c) &&
+	    !try_libraries(&s) && !try_build_id(&s, "/usr/lib/debug"))
 		return -ENOENT;
 	*ret_path = strdup(s.path);
 	if (!*ret_path) {

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "code/symbol/demangle.h"
 #include "export/format/collect/classes.h"
+#include "process/target/task/task.h"
 #include "recording/lines/cache.h"
 #include "recording/lines/debuginfo.h"
 #include "recording/lines/debuginfod.h"
@@ -163,7 +164,8 @@ static int open_file(const struct adding *a, struct file *f)
 	if (!r) {
 		debuginfod_limit(a->servers, a->deadline - now_seconds());
 		try_servers(a, f->mapping);
-		f->kept = f->cache && fstat(fd, &own) == 0 && is_ours(&own);
+		f->kept = f->cache && fstat(fd, &own) == 0 && is_ours(&own) &&
+			  !op_task_is_copy(fd);
 		r = debuginfo_open(path, fd, a->tasks, a->memory, &f->d);
 	}
 	if (r) {

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/foreign/owner.h"
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/vec.h"
@@ -68,19 +69,17 @@ static int open_own(char *path)
 	return OP_TAKE_FD(fd);
 }
 
-/* Does the folder that contains @path belong to this user or to root? */
 static bool is_at_home(char *path)
 {
 	char *slash = strrchr(path, '/');
-	struct stat st;
-	bool known;
+	bool ours;
 
 	if (slash == path)
 		return geteuid() == 0;
 	*slash = 0;
-	known = stat(path, &st) == 0;
+	ours = op_owner_folder_is_ours(path);
 	*slash = '/';
-	return known && (st.st_uid == geteuid() || st.st_uid == 0);
+	return ours;
 }
 
 /* The folder that the XDG base directory specification prescribes, or NULL. It is not

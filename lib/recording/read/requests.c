@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/vec.h"
+#include "export/transport/compress.h"
 #include "process/target/task/task.h"
 #include "recording/read/say.h"
 
@@ -216,7 +217,7 @@ static int open_recording(struct op_tasks *tasks, const char *path)
 	uint32_t mode = 0;
 	struct stat st;
 	int fd = given ? op_open(path, O_RDONLY | O_NOCTTY)
-		       : op_task_open_regular(tasks, path, &mode);
+		       : op_task_open_regular(tasks, path, OP_TASK_SERVED_OPEN, &mode);
 
 	if (fd == -ENOTSUP && S_ISFIFO(mode))
 		return op_open(path, O_RDONLY | O_NOCTTY);
@@ -225,6 +226,48 @@ static int open_recording(struct op_tasks *tasks, const char *path)
 		return -EISDIR;
 	}
 	return fd;
+}
+
+struct recording_paths {
+	struct op_tasks tasks;
+};
+
+struct recording_paths *recording_paths_new(void)
+{
+	struct recording_paths *p = malloc(sizeof(*p));
+
+	if (p)
+		op_tasks_init(&p->tasks);
+	return p;
+}
+
+struct recording_paths *recording_paths_free(struct recording_paths *p)
+{
+	if (p)
+		op_tasks_deinit(&p->tasks);
+	free(p);
+	return NULL;
+}
+
+int recording_paths_look(struct recording_paths *p, const char *path)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (recording_is_given(path) || strcmp(path, "-") == 0)
+		return -ENOTSUP;
+	p->tasks.killed = 0; /* each path has its chance */
+	fd = op_task_open_regular(&p->tasks, path, OP_TASK_SERVED_OPEN, NULL);
+	/* ends the task, and reaps those that hung */
+	op_tasks_rest(&p->tasks, UINT64_MAX);
+	if (fd == -EISDIR || fd == -ENOTSUP)
+		return -ENOTSUP;
+	/* -EAGAIN: too many hang */
+	return fd == -ETIMEDOUT || fd == -EAGAIN ? -ETIMEDOUT : 0;
+}
+
+int recording_unpack(const void *bytes, size_t len, void **ret, size_t *ret_len)
+{
+	return op_unpack(bytes, len, REQUEST_MAX_BYTES, ret, ret_len);
 }
 
 static const char *reason(int error)

@@ -27,6 +27,21 @@ bool recording_is_given(const char *path);
  */
 int recording_read(char *const *paths, size_t len, recording_fn fn, void *data);
 
+/* Looks at paths for a program that runs for long. */
+struct recording_paths;
+
+/* NULL without memory. */
+struct recording_paths *recording_paths_new(void);
+/* Returns NULL. */
+struct recording_paths *recording_paths_free(struct recording_paths *p);
+/* Is @path a regular file, or is nothing there? Returns 0; -ENOTSUP for a stream or
+ * anything else; or -ETIMEDOUT if its file system does not answer. */
+int recording_paths_look(struct recording_paths *p, const char *path);
+
+/* Decompress a request, as gRPC has it: gzip or zlib. Returns 0 with *@ret, which the caller
+ * frees; -EFBIG if it is larger than a request of a recording; -EBADMSG; or -ENOMEM. */
+int recording_unpack(const void *bytes, size_t len, void **ret, size_t *ret_len);
+
 /* Writes a request as a recording has it. Returns 0 or a negative errno. */
 int recording_append(int fd, const void *request, size_t len);
 

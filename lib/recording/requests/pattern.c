@@ -67,15 +67,23 @@ static size_t bracket_len(const char *s)
 	return i + (s[i] == ']');
 }
 
-/* The larger number of a bound such as {3,9}, or 1 without one. */
-static unsigned long bound_of(const char *s)
+/* How often @s, which follows @last, repeats: the larger number of a bound such as {3,9}. Without
+ * such a number it is 2 if @last ends a group or a repetition, because each of those doubles
+ * glibc's time. */
+static unsigned long repeats_at(const char *s, char last)
 {
+	bool nested = last && strchr(")*+?}", last);
 	char *end = NULL;
-	unsigned long low = strtoul(s + 1, &end, 10), high = low;
+	unsigned long low, high;
 
+	if (*s != '{')
+		return nested && (*s == '*' || *s == '+') ? 2 : 1;
+	low = high = strtoul(s + 1, &end, 10);
 	if (*end == ',')
-		high = strtoul(end + 1, NULL, 10);
+		high = strtoul(end + 1, &end, 10);
 	low = OP_MAX(low, high);
+	if (nested && end[-1] == ',')
+		low = OP_MAX(low, 2UL);
 	return OP_MIN(OP_MAX(low, 1UL), PATTERN_REPEAT_MAX + 1UL);
 }
 
@@ -85,23 +93,26 @@ static int check(const char *s, char why[PATTERN_WHY_BYTES])
 {
 	unsigned long repeats = 1;
 	size_t depth = 0;
+	char last = 0; /* 0: it stands for itself */
 
 	if (strlen(s) > PATTERN_BYTES_MAX)
 		return say(why, "it is too long");
 	while (*s) {
 		if (*s == '[') {
 			s += bracket_len(s);
+			last = 0;
 			continue;
 		}
 		if (*s == '\\' && isdigit((unsigned char)s[1]))
 			return say(why, "it refers back to a part of itself");
 		/* as if the bounds were nested */
-		repeats *= *s == '{' ? bound_of(s) : 1;
+		repeats *= repeats_at(s, last);
 		if (repeats > PATTERN_REPEAT_MAX)
 			return say(why, "it repeats something too often");
 		if (*s == ')' && !depth--)
 			return say(why, "there is a ) without a (");
 		depth += *s == '(';
+		last = *s == '\\' ? 0 : *s;
 		s += *s == '\\' && s[1] ? 2 : 1;
 	}
 	return 0;

@@ -127,7 +127,7 @@ static int load_request(void *data, const void *request, size_t len)
 	return op_collect_add_each(r->c, request, len, r->timed ? add_times : NULL, r);
 }
 
-/* Of a state only the newest window of each host stays. */
+/* Of a state only the newest window of each process stays. */
 static void drop_older(struct recording *r)
 {
 	const struct recording_sample *s;
@@ -137,7 +137,7 @@ static void drop_older(struct recording *r)
 	op_vec_foreach(s, &r->samples) {
 		moment = r->c->stacks.data[s->stack].moment;
 		if (moment == OP_MOMENT_NONE ||
-		    s->time_ns == r->c->moments.all.data[moment].time_ns)
+		    op_moments_counts(&r->c->moments, moment, s->time_ns))
 			r->samples.data[kept++] = *s;
 	}
 	r->samples.len = kept;

@@ -158,6 +158,11 @@ int output_new(const char *folder, const void *bytes, size_t len, output_name_fn
 	return r;
 }
 
+bool output_folder_is_ours(const char *path)
+{
+	return op_owner_folder_is_ours(path);
+}
+
 int output_folder(const char *path)
 {
 	const struct op_owner owner = op_owner_behind_sudo();

@@ -4,6 +4,7 @@
 #ifndef OP_RECORDING_WRITE_OUTPUT_H
 #define OP_RECORDING_WRITE_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes everything to @fd. Returns 0, or STATUS_FAILED after a message. */
@@ -30,6 +31,9 @@ int output_end(struct output *o, output_fn fn, void *data);
  * refused, because that user could replace each file. Returns 0, or STATUS_FAILED after
  * a message. */
 int output_folder(const char *path);
+
+/* Does the folder @path belong to root or to the user of this process? */
+bool output_folder_is_ours(const char *path);
 
 /*
  * Write a new file of @len bytes, private to the user. @fill is called for names until

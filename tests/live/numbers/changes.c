@@ -6,6 +6,8 @@
  *                                    later as many from second()
  *     changes name SLEEPS            sleeps of 10 ms as "before", then SLEEPS more as "after":
  *                                    tells how long those took, in ns
+ *     changes user SLEEPS            the same, first as this user, then as NOBODY
+ *     changes FOLDER SLEEPS          the same, first in this control group, then in that of FOLDER
  *     changes live N                 waits for two lines, allocates N times at large() and 10 N at small(), frees a third
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
@@ -22,6 +24,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +41,7 @@ enum {
 	PAUSE_US = 300000,
 	SLEEP_US = 10000,
 	BEFORE = 20, /* sleeps */
+	NOBODY = 65534,
 	THREADS = 3,
 	MS_PER_S = 1000,
 	PART_MS = 5,
@@ -120,11 +124,25 @@ static int64_t sleep_ns(int times)
 	       begin.tv_nsec;
 }
 
-static int name(int times)
+static bool join(const char *folder)
+{
+	FILE *procs;
+
+	if (chdir(folder))
+		return false;
+	procs = fopen("cgroup.procs", "w");
+	return procs && fprintf(procs, "0\n") > 0 && !fclose(procs);
+}
+
+/* Sleep as another than before, in the name, user or control group. */
+static int sleeps(const char *how, int times)
 {
 	(void)prctl(PR_SET_NAME, "before");
 	(void)sleep_ns(BEFORE);
-	(void)prctl(PR_SET_NAME, "after");
+	if (!strcmp(how, "name"))
+		(void)prctl(PR_SET_NAME, "after");
+	else if (!strcmp(how, "user") ? setuid(NOBODY) : !join(how))
+		return 1;
 	printf("%lld\n", (long long)sleep_ns(times));
 	return 0;
 }
@@ -356,8 +374,9 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "bursts"))
 		return bursts(atoi(argv[2]), atoi(argv[3]));
-	if (argc == 3 && !strcmp(argv[1], "name"))
-		return name(atoi(argv[2]));
+	if (argc == 3 &&
+	    (!strcmp(argv[1], "name") || !strcmp(argv[1], "user") || argv[1][0] == '/'))
+		return sleeps(argv[1], atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "live"))
 		return live(atol(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "kill"))

@@ -7,21 +7,28 @@
 step-HZ-PERIOD-PERCENT: tasks that work PERCENT of a CPU by timers of PERIOD ms, at phases of their
 own, sampled HZ times a second. Each task's samples are held against its CPU clock, in units of the
 noise of one sample at a random moment of each interval: sigma, the root of the sum of p (1 - p).
+pair-HZ-PERIOD-PERCENT: two such processes that work at the same moments.
+thin: programs that end before the first sample of their rate is due.
+
+wall: the same tasks on and off the CPUs, which together are the time that each lived.
 
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
 lost: the profiler stands still, with a small ring: what it lost is told in every output.
-mute: a thread that a filter leaves out, until it has another name.
+mute, mute-user, mute-cgroup: a thread that a filter leaves out, until it has another name, user
+or control group.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 parked-java, parked-node, parked-python: pools without work, beside threads that contend for a lock.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
 latency: calls of a function from three places, some in themselves, some left by longjmp(3).
 indirect: calls of strlen(3), whose symbol is that of a resolver.
-clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice.
+clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice. And the
+machine is suspended for an hour.
 timens: the profiler is in a time namespace, whose clocks are a day ahead.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -31,27 +38,30 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
 import outputs  # noqa: E402
 import suite  # noqa: E402
+from tasks import (MOST, PHASES, RARE, RARE_FEW, RARE_PARTS, Task, periodic, program,  # noqa: E402
+                   step, told_by_thread)
 
-TICKS = 400  # of a cell, at least; a quarter of them in the default run
-SECONDS = 2
-PHASES = 10  # of each cell of the matrix
-MOST = 4.5  # sigma
-RARE = 3  # sigma: one in RARE_PARTS may lie beyond, and a few of the few in a short run
-RARE_PARTS = 100
-RARE_FEW = 2
-# A cell whose tasks begin and end at few places has hardly any noise by that sum.
-LEAST = 1  # sample
-CLOCK = 0.002  # of a CPU clock: it counts what the host or an interrupt takes
-FULL = ["step-%d-%d-%d" % cell
-        for cell in itertools.product((19, 20, 99, 100, 999), (1, 5, 10, 20, 50), (10, 20, 50))]
+RATES, PERIODS = (19, 20, 99, 100, 999), (1, 5, 10, 20, 50)
+FULL = ["step-%d-%d-%d" % cell for cell in itertools.product(RATES, PERIODS, (10, 20, 50))] + [
+    "pair-%d-%d-30" % cell for cell in itertools.product(RATES, PERIODS)] + [
+    "step-20-100-20", "step-20-1000-10", "step-99-1000-20"]
+# (HZ, PERIOD, PERCENT), the first one in the default run
+WALL = [(100, 10, 20), (20, 50, 20), (99, 5, 50), (999, 1, 10)]
+WALL_OFF = 0.01  # of the clock, and RARE sigma of the ticks
 RING = "ring_bytes = 67108864"  # where nothing may be lost, on a busy machine
+THIN_RUNS = 8
+# Each has a sample with p = 0.2: 7 of 8 have one in 1 of 12,000 cases.
+THIN_HZ, THIN_SECONDS, THIN_MOST = 2, 0.1, 6
+THIN_RULES = """sample_rate_hz = 500
+rules = include comm:periodic
+rules = rate %d comm:periodic
+""" % THIN_HZ
 BURSTS = 3
 CALLS = 4000
 # A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
@@ -60,6 +70,7 @@ LOST_RING = 131072  # bytes: some hundred samples
 LOST_SECONDS = 4
 LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
 SLEEPS = 80
+NOBODY = 65534
 MUTE_OFF = 0.1  # of off_cpu's own sampling
 OUTPUTS_SECONDS = 4
 OUTPUTS_RULES = """sample_rate_hz = 100
@@ -81,7 +92,10 @@ CALLED_OFF = 0.01  # a part of the last block, and some calls before and after
 CLOCK_SECONDS = 12  # more than two windows
 CLOCK_AFTER_MS = 4000
 CLOCK_STEPS = [(3600,), (-3600,), (-3600, 3600), (25 * 365 * 86400,)]
+CLOCK_SLEEP = (3601,)  # s
 CLOCK_OFF = 1  # s: windows without a sample
+CLOCK_HZ = 99
+CLOCK_TOLD = 0.8  # of the ticks at least: the worker may get less of a busy machine
 PARKED_SECONDS = 4
 PARKED_OFF = 0.1  # of locks' own sampling
 # No wait for a lock: the rest of what is told, of the time of one thread.
@@ -92,34 +106,15 @@ PARKED = {"java": ["java", os.path.join(HERE, "Parked.java"), str(PARKED_SECONDS
 TIMED = 2000
 TIMED_OFF, TIMED_NS = 0.03, 2000  # and so much of a call; the rest of a block of passes is in it
 PASSED = 0.9  # CPU samples in probed calls whose stacks are whole; the first ones may be early
-DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "limit", "lost", "mute",
-           "in_use", "signals", "goroutine_waits", "outputs", "latency", "indirect",
-           "timens"]
-
-
-BUILDS = threading.Lock()
-
-
-def program(run, name):
-    path, source = run.path(name), os.path.join(HERE, name + ".c")
-    with BUILDS:
-        if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
-            subprocess.run(["cc", "-O1", "-g", "-o", path, source, "-lpthread"], check=True)
-    return path
+DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "pair-20-50-30", "wall",
+           "limit", "lost", "mute", "in_use", "signals", "goroutine_waits", "outputs", "latency",
+           "indirect", "timens"]
 
 
 def read(folded):
     with open(folded, encoding="utf-8") as f:
         stacks = [line.rsplit(" ", 1) for line in f]
     return [(stack.split(";"), int(n)) for stack, n in stacks]
-
-
-def told_by_thread(samples):
-    """{its name: samples}, and how many were lost."""
-    told = collections.Counter()
-    for s in samples:
-        told[s.attributes.get("thread.name")] += s.count
-    return told, sum({s.window: s.lost for s in samples}.values())
 
 
 def begun(run, name, options, *command, **how):
@@ -167,29 +162,6 @@ def config(run, name, text):
     return path
 
 
-def step(run, name, hz, period_ms, percent, phases):
-    """The deviations of the tasks of a cell, in sigma."""
-    tasks = min(PHASES, 100 // percent)
-    found = []
-    for first in range(0, phases, tasks):
-        phase_us = 1000 * period_ms * first // (PHASES * tasks)
-        path = run.fresh(name + ".otlp")
-        done = subprocess.run(
-            [run.args.otelprof, "record", "-q", "--no-keep", "-F", str(hz), "-o", path, "--",
-             program(run, "periodic"), str(1000 * period_ms), str(10 * period_ms * percent),
-             str(tasks), str(phase_us),
-             str(max(SECONDS, (TICKS if run.full else TICKS // 4) / hz)), str(hz)],
-            capture_output=True, text=True, timeout=600, check=True)
-        told, lost = told_by_thread(outputs.otlp.read_file(path).samples)
-        for line in done.stdout.splitlines():
-            task, cpu_ns, variance = line.split()
-            want = int(cpu_ns) * hz / 1e9
-            got = told[task] + min(lost, max(0, want - told[task]))
-            sigma = max(float(variance), LEAST) ** 0.5 + CLOCK * want
-            found.append(((got - want) / sigma, got, want))
-    return found
-
-
 class Numbers(suite.Run):
     suite = "numbers"
     full = False
@@ -198,8 +170,9 @@ class Numbers(suite.Run):
         super().__init__(args)
         self.deviations = []
 
-    def step(self, name, hz, period_ms, percent):
-        found = step(self, name, hz, period_ms, percent, PHASES if self.full else 1)
+    def step(self, name, cell, copies):
+        phases = PHASES if self.full and copies == 1 else 1
+        found = step(self, name, cell, phases, copies)
         self.deviations += [abs(sigmas) for sigmas, _, _ in found]
         worst = max(found, key=lambda f: abs(f[0]))
         text = "told %d of %d, all tasks; at worst %d of %.1f, %.1f sigma" % (
@@ -213,6 +186,21 @@ class Numbers(suite.Run):
             sum(d * d for d in self.deviations) / max(len(self.deviations), 1))
         self.say("FAIL" if beyond > max(len(self.deviations) / RARE_PARTS, RARE_FEW) else "ok",
                  "step", text)
+
+
+def cell_thin(run, name):
+    told, rules = 0, config(run, name, THIN_RULES)
+    for _ in range(THIN_RUNS):
+        with suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "--no-keep", "--config",
+                            rules) as recorder:
+            said = subprocess.run([program(run, "periodic"), "50000", "50000", "1", "0",
+                                   str(THIN_SECONDS), str(THIN_HZ)], capture_output=True,
+                                  text=True, check=True).stdout
+            suite.end(recorder.process, 300)  # without a sample it fails
+        if os.path.exists(recorder.out):
+            told += told_by_thread(outputs.otlp.read_file(recorder.out).samples)[0][Task(said).tid]
+    run.say("ok" if told <= THIN_MOST else "FAIL", name, "%d samples told, of %.1f" % (
+        told, THIN_RUNS * THIN_HZ * THIN_SECONDS))
 
 
 def cell_limit(run, name):
@@ -273,16 +261,32 @@ def cell_lost(run, name):
 
 
 def cell_mute(run, name):
-    changes = program(run, "changes")
+    with contextlib.ExitStack() as stack:
+        how, options = name.partition("-")[2] or "name", ["--comm", "after"]
+        if how == "user":
+            options = ["--user", str(NOBODY)]
+        elif how == "cgroup":
+            with open("/proc/mounts", encoding="utf-8") as f:
+                root = next((line.split()[1] for line in f if line.split()[2] == "cgroup2"), None)
+            if not root:
+                raise suite.Skip("no cgroup v2")
+            how = "%s/otelprof-numbers-%d" % (root, os.getpid())
+            os.mkdir(how)
+            stack.callback(os.rmdir, how)
+            options = ["--cgroup", how]
+        mute(run, name, how, options)
+
+
+def mute(run, name, how, options):
     folded = run.fresh(name + ".folded")
     screen, of_recorder = pty.openpty()  # there it tells that it samples
     with subprocess.Popen([run.args.otelprof, "record", "-o", folded, "--kinds", "off_cpu",
-                           "--comm", "after"], stderr=of_recorder) as recorder:
+                           *options], stderr=of_recorder) as recorder:
         seen = b""
         while b"sampling" not in seen:
             seen += os.read(screen, 4096)
-        said = subprocess.run([changes, "name", str(SLEEPS)], capture_output=True, text=True,
-                              check=True).stdout
+        said = subprocess.run([program(run, "changes"), how, str(SLEEPS)], capture_output=True,
+                              text=True, check=True).stdout
         recorder.terminate()
         recorder.wait()
     stacks = read(folded) if os.path.exists(folded) else []
@@ -364,7 +368,7 @@ def cell_outputs(run, name):
             recorder.end()
         finally:
             suite.stop([twins])
-    problems, want = outputs.differences(run, path)
+    problems, want = outputs.differences(run, path, program(run, "changes"))
     few = [kind for kind, pids in want.items() if len(pids) < 2]
     run.say("FAIL" if problems or few or len(want) < 4 else "ok", name, "; ".join(
         "%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
@@ -435,25 +439,37 @@ def cell_timens(run, name):
                           done.stderr))
 
 
-def clocks(run, name, step_so):
+def used_ticks(pid):
+    """The CPU time of process @pid, in ticks of the recorder's clock."""
+    with open("/proc/%d/schedstat" % pid, encoding="ascii") as f:
+        return int(f.read().split()[0]) * CLOCK_HZ / 1e9
+
+
+def clocks(run, name, step_so, worker):
     """What is told of each step, and what of it is wrong."""
     told, wrong = [], []
-    for steps in CLOCK_STEPS:
+    for steps in [*CLOCK_STEPS, CLOCK_SLEEP]:
         path = run.fresh("%s.otlp" % name)
         env = dict(os.environ, LD_PRELOAD=step_so, AFTER=str(CLOCK_AFTER_MS),
                    **dict(zip(("STEP", "STEP_2"), map(str, steps))))
-        begin, wall = time.monotonic(), time.time()
-        subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "99", "-d",
-                        str(CLOCK_SECONDS), "--comm", "periodic", "-o", path], env=env,
+        if steps is CLOCK_SLEEP:
+            env["ASLEEP"] = "1"
+        begin, wall, used = time.monotonic(), time.time(), used_ticks(worker)
+        subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", str(CLOCK_HZ), "-d",
+                        str(CLOCK_SECONDS), "-p", str(worker), "-o", path], env=env,
                        check=True, capture_output=True, timeout=120)
-        took = time.monotonic() - begin
+        took, used = time.monotonic() - begin, used_ticks(worker) - used
         samples = outputs.otlp.read_file(path).samples
         windows = sorted({(s.window, s.duration) for s in samples})
         seconds = sum(duration for _, duration in windows) / 1e9
         starts = [start / 1e9 - wall for start, _ in windows]
-        told.append("%+d: %d windows, %.2f s" % (sum(steps), len(windows), seconds))
+        ticks = sum(s.count for s in samples)
+        told.append("%+d: %d windows, %.2f s, %d of %.0f ticks" % (
+            sum(steps), len(windows), seconds, ticks, used))
         if not CLOCK_SECONDS - CLOCK_OFF < seconds < took:
             wrong.append("%s: windows of %.2f s, of %d s" % (steps, seconds, CLOCK_SECONDS))
+        if not used * CLOCK_TOLD < ticks < used + MOST * used ** 0.5:
+            wrong.append("%s: %d ticks, of %.0f" % (steps, ticks, used))
         reached = [0] + [sum(steps[:i + 1]) for i in range(len(steps))]
         wrong += ["%s: a window begins %.1f s after the start" % (steps, at) for at in starts
                   if not any(-1 < at - shift < took for shift in reached)]
@@ -465,10 +481,9 @@ def cell_clocks(run, name):
     step_so = run.path("step.so")
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", step_so, os.path.join(HERE, "step.c")],
                    check=True)
-    worker = subprocess.Popen([program(run, "periodic"), "10000", "5000", "1", "0", "3600", "99"],
-                              stdout=subprocess.DEVNULL)
+    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        told, wrong = clocks(run, name, step_so)
+        told, wrong = clocks(run, name, step_so, worker.pid)
     finally:
         suite.stop([worker])
     run.say("FAIL" if wrong else "ok", name, "; ".join(told), wrong)
@@ -483,7 +498,28 @@ def cell_signals(run, name):
 
 
 def cell_step(run, name):
-    run.step(name, *[int(n) for n in name.split("-")[1:]])
+    run.step(name, [int(n) for n in name.split("-")[1:]], 2 if name.startswith("pair") else 1)
+
+
+def cell_wall(run, name):
+    said, wrong = [], []
+    for cell in WALL if run.full else WALL[:1]:
+        path = run.fresh("%s.otlp" % name)
+        tasks = periodic(run, path, ["--kinds", "wall", "--config", config(run, name, RING)], cell,
+                         2)
+        on, off = collections.Counter(), collections.Counter()
+        for s in outputs.otlp.read_file(path).samples:
+            state = on if s.attributes["wall.state"] == "on_cpu" else off
+            state[s.attributes.get("thread.id")] += sum(s.values)
+        for task in tasks:
+            told = on[task.tid] + off[task.tid]
+            said.append("%d Hz: %.3f s on, %.3f off, of %.3f lived and %.3f on" % (
+                cell[0], on[task.tid] / 1e9, off[task.tid] / 1e9, task.lived_ns / 1e9,
+                task.cpu_ns / 1e9))
+            if abs(told - task.lived_ns) > (WALL_OFF * task.lived_ns +
+                                            RARE * task.sigma * 1e9 / cell[0]):
+                wrong.append("%s: %d ns, not %d" % (cell, told, task.lived_ns))
+    run.say("FAIL" if wrong else "ok", name, "; ".join(said), wrong)
 
 
 def main():
@@ -500,6 +536,7 @@ def main():
         name[len("cell_"):]: cell for name, cell in globals().items() if name.startswith("cell_")}
     del known["step"], known["parked"]
     known |= {"parked-" + language: cell_parked for language in PARKED}
+    known |= {"mute-" + what: cell_mute for what in ("user", "cgroup")}
     run.cells(known, list(known) if args.full else DEFAULT)
     run.close()
     return run.status()

@@ -3,12 +3,14 @@
 import collections
 import gzip
 import json
+import os
 import re
 import subprocess
 
 import otlp
 
-PPROF_SAMPLE_TYPE, PPROF_SAMPLE, PPROF_STRINGS = 1, 2, 6
+PPROF_SAMPLE_TYPE, PPROF_SAMPLE, PPROF_MAPPING, PPROF_STRINGS = 1, 2, 3, 6
+PPROF_FILENAME = 5  # of a mapping
 
 
 def truth(path):
@@ -71,7 +73,7 @@ class Outputs:
         return found
 
     def pprof(self):
-        """{kind: total}"""
+        """{kind: total}, and the file of the first mapping, which tools take for the program."""
         with gzip.open(self.convert(".pb.gz"), "rb") as f:
             msg = otlp.message(f.read())
         strings = [data.decode() for data in otlp.messages_of(msg, PPROF_STRINGS)]
@@ -81,7 +83,8 @@ class Outputs:
         for data in otlp.messages_of(msg, PPROF_SAMPLE):
             for kind, value in zip(kinds, otlp.packed(otlp.message(data), 2)):
                 found[kind] += value
-        return found
+        first = otlp.message(next(otlp.messages_of(msg, PPROF_MAPPING)))
+        return found, strings[otlp.int_of(first, PPROF_FILENAME)]
 
     def page(self):
         with open(self.convert(".html"), encoding="utf-8") as f:
@@ -105,8 +108,8 @@ class Outputs:
                               input="".join(json.dumps(a) + "\n" for a in asked)).stdout
 
 
-def differences(run, path):
-    """What the outputs of the recording @path say that it does not."""
+def differences(run, path, program):
+    """What the outputs of the recording @path of @program say that it does not."""
     o = Outputs(run, path)
     want = truth(path)
     found = []
@@ -115,7 +118,9 @@ def differences(run, path):
         if got != expected:
             found.append("%s: %s, not %s" % (what, got, expected))
 
-    speedscope, firefox, pprof, page = o.speedscope(), o.firefox(), o.pprof(), o.page()
+    speedscope, firefox, page = o.speedscope(), o.firefox(), o.page()
+    pprof, first_file = o.pprof()
+    same("the first mapping of pprof", first_file, os.path.realpath(program))
     twice = run.fresh("twice.otlp")
     other = run.fresh("other.otlp")
     with open(path, "rb") as f, open(other, "wb") as to:

@@ -4,12 +4,16 @@
  *
  *     periodic PERIOD_US WORK_US TASKS PHASE_US SECONDS HZ
  *
- * Each task is a thread of the name task_N that works WORK_US of its CPU clock at each multiple of PERIOD_US and at a
- * phase of its own: PHASE_US and parts of the period. At the end a line for each tells its CPU
- * time in ns, as perf counts it from the switch to the thread (its CPU clock begins at the wakeup,
- * 7 us before that in an idle virtual machine), and the variance that its number of samples has if HZ times a second one is taken at a random moment of each interval:
- * the sum of p (1 - p), where p is the part of an interval in which it ran. Where the intervals
- * begin is not known, so that is the mean over several beginnings.
+ * Each task is a thread that works WORK_US of its CPU clock at each multiple of PERIOD_US and at a
+ * phase of its own: PHASE_US and parts of the period. At the end a line for each has
+ *
+ * - its thread id,
+ * - its CPU time in ns, as perf counts it from the switch to the thread (its CPU clock begins at the
+ *   wakeup, 7 us before that in an idle virtual machine),
+ * - the variance of its number of samples if HZ times a second one is taken at a random moment of
+ *   each interval: the sum of p (1 - p), where p is the part of an interval in which it ran. Where
+ *   the intervals begin is not known, so that is the mean over several beginnings,
+ * - how long it lived, in ns.
  */
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -35,9 +39,10 @@ struct span {
 };
 
 struct task {
-	char name[16]; /* of the thread */
+	pid_t tid;
 	int64_t phase_ns;
 	int64_t cpu_ns;
+	int64_t lived_ns;
 	struct span *span;
 	size_t spans;
 };
@@ -76,11 +81,12 @@ static PLACE void work(int64_t ns)
 
 static PLACE void run(struct task *t)
 {
+	int64_t born_ns = clock_ns(CLOCK_MONOTONIC);
 	int64_t at = begin_ns + t->phase_ns;
 	int clock = task_clock();
 
 	(void)prctl(PR_SET_TIMERSLACK, 1);
-	(void)prctl(PR_SET_NAME, t->name);
+	t->tid = (pid_t)syscall(SYS_gettid);
 	for (; at < end_ns; at += period_ns) {
 		struct timespec until = { at / NS_PER_S, at % NS_PER_S };
 		struct span *s = &t->span[t->spans++];
@@ -93,6 +99,7 @@ static PLACE void run(struct task *t)
 	if (read(clock, &t->cpu_ns, sizeof(t->cpu_ns)) != sizeof(t->cpu_ns))
 		perror("the task clock");
 	(void)close(clock);
+	t->lived_ns = clock_ns(CLOCK_MONOTONIC) - born_ns;
 }
 
 #define TASK(i)                                                                          \
@@ -176,7 +183,6 @@ int main(int argc, char **argv)
 	begin_ns = (clock_ns(CLOCK_MONOTONIC) / NS_PER_S + 1) * NS_PER_S;
 	end_ns = begin_ns + (int64_t)(atof(argv[5]) * NS_PER_S);
 	for (i = 0; i < tasks && i < TASKS_MAX; i++) {
-		(void)snprintf(task[i].name, sizeof(task[i].name), "task_%d", i);
 		task[i].phase_ns = period_ns * i / tasks + atoll(argv[4]) * 1000;
 		task[i].span = calloc((size_t)((end_ns - begin_ns) / period_ns) + 2,
 				      sizeof(struct span));
@@ -186,7 +192,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < tasks && i < TASKS_MAX; i++)
 		(void)pthread_join(thread[i], NULL);
 	for (i = 0; i < tasks && i < TASKS_MAX; i++)
-		printf("%s %lld %f\n", task[i].name, (long long)task[i].cpu_ns,
-		       mean_variance(&task[i], NS_PER_S / atoll(argv[6])));
+		printf("%d %lld %f %lld\n", task[i].tid, (long long)task[i].cpu_ns,
+		       mean_variance(&task[i], NS_PER_S / atoll(argv[6])),
+		       (long long)task[i].lived_ns);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LD_PRELOAD: the wall clock of the program alone steps by STEP seconds, AFTER ms after its first
- * look at it. STEP_2 is a second step, as late again.
+ * look at it. STEP_2 is a second step, as late again. With ASLEEP the time since boot has the same
+ * steps, as after a suspend: the monotonic clock stands during it.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -27,7 +28,8 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	struct timespec m;
 	long long now, after;
 
-	if (r || clock != CLOCK_REALTIME)
+	if (r ||
+	    (clock != CLOCK_REALTIME && !(clock == CLOCK_BOOTTIME && getenv("ASLEEP"))))
 		return (int)r;
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &m);
 	now = m.tv_sec * (long long)NS_PER_S + m.tv_nsec;

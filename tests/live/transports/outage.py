@@ -17,6 +17,7 @@ A profile may come twice (at least once is the promise); a loss that is not coun
   live      otelprof export itself with a spill directory, killed too (needs root)
 """
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -41,6 +42,7 @@ MODES = {
     "half": {"grpc": "half:0:half of it", "http": "half:0:half of it"},
 }
 BIG_QUEUE = 64 << 20
+SMALL_QUEUE = 64 << 10  # the least: it holds one request of the least max_request_bytes
 
 
 class Server:
@@ -119,8 +121,11 @@ class Sender:
                 self.log.append(line.rstrip())
 
     def finish(self, seconds):
-        self.process.stdin.write(f"end {seconds}\n")
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it ended: why stands in its log
+            self.process.stdin.write(f"end {seconds}\n")
+            self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.reader.join()
         status = self.process.wait()
         if status or not self.end:
@@ -209,10 +214,13 @@ def run_bound(args, judge, directory):
     """The queue is too small for the outage: the oldest are dropped and counted."""
     server = Server(args, os.path.join(directory, "bound"))
     server.start()
-    sender = Sender(args, server.url(), None, 2, queue=2000, retry_for=3600000)
+    # Some 1,300 requests fit.
+    sender = Sender(args, server.url(), None, 2, every_ms=2, queue=SMALL_QUEUE,
+                    retry_for=3600000)
     time.sleep(1)
     server.kill()
     time.sleep(min(args.away, 10))
+    wait_for(lambda: any("queue is full" in line for line in sender.log))
     server.start()
     time.sleep(1)
     sender.finish(60)

@@ -47,5 +47,7 @@ void check_tried_again(const char *const *steps, uint32_t timeout_ms, uint32_t l
 		       const char *word);
 /* The step drops the request and not the next one, and the log says @word. */
 void check_refused(const char *step, const char *word);
+/* The step is a partial success that says: 3 profiles are too old. */
+void check_partial(const char *step);
 
 #endif

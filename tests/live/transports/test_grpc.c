@@ -57,10 +57,17 @@ static void test_refusals_are_dropped_and_explained(void)
 	check_refused("status:12:unknown service", "service.profilesSupport");
 }
 
+/* As servers in Go answer what is compressed. */
+static void test_answers_are_unpacked(void)
+{
+	check_partial("packed:3:too old");
+	check_refused("bomb", "an answer that cannot be unpacked");
+}
+
 TEST_MAIN({ "callback_alone_maps_no_transport", test_callback_alone_maps_no_transport },
 	  { "missing_module_is_an_error", test_missing_module_is_an_error },
 	  { "unavailable_is_tried_again", test_unavailable_is_tried_again },
 	  { "retry_info_is_kept", test_retry_info_is_kept },
 	  { "refusals_are_dropped_and_explained",
 	    test_refusals_are_dropped_and_explained },
-	  SCENES(SCENE_TEST))
+	  { "answers_are_unpacked", test_answers_are_unpacked }, SCENES(SCENE_TEST))

@@ -24,7 +24,7 @@ without="$without test_events/a_process_comes_changes_and_goes"
 without="$without test_symbols/debuglink test_symbols/build_id_directory"
 without="$without test_processes/anon test_open/not_a_file test_open/owner test_open/swapped_mapping"
 # Nor the child that reads what may stall: it is made by clone3(2); nor userfaultfd(2).
-without="$without test_open/no_task_outlives test_stall/child test_stall/environment"
+without="$without test_open/no_task_outlives test_stall/child test_stall/copy test_stall/environment"
 without="$without test_stall/file test_stall/gone test_stall/many test_stall/memory test_stall/path"
 # valgrind's own mappings come and go while this test compares the process's.
 without="$without test_processes/scan"

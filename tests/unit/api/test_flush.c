@@ -9,8 +9,8 @@
 #include "export/exporter.h"
 
 enum {
-	ALARM_S = 10,
-	SOME_MS = 300,
+	ALARM_S = 300,
+	SOME_MS = 2 * ALARM_S * 1000, /* a flush that waits so long is killed before */
 };
 
 static int lines;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that wait for CPU time are neither lost at a stop nor left in a pause. The ring
- * is a file in memory, and the processes belong to a fake kernel. */
+/* Records that wait for CPU time are neither lost at a stop nor left in a pause, and the
+ * last window ends with sampling. The ring is a file in memory, and the processes belong
+ * to a fake kernel. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@ enum {
 	BUDGET_PERMILLE = 10,
 	POLLS = 100,
 	POLL_NS = 20000000,
+	LATE_NS = 5000000, /* from the stop to the export */
 };
 
 struct host {
@@ -109,6 +111,7 @@ static void host_init(struct host *h)
 							     .processes = p->processes,
 							     .sampler = p->sampler,
 							     .window = p->window,
+							     .arena = h->world.arena,
 							     .parts = p->parts },
 				&p->session));
 	p->running = true;
@@ -152,6 +155,31 @@ static void test_stop_processes_waiting_records(void)
 	host_init(&h);
 	CHECK_OK(otelprof_stop(&h.p));
 	check_all_taken(&h);
+	host_deinit(&h);
+}
+
+static void on_window(void *data, const struct otelprof_window *window)
+{
+	*(uint64_t *)data = window->end_time_ns - window->start_time_ns;
+}
+
+/* The window ends when sampling stopped, however late it is written. */
+static void test_the_last_window_ends_with_sampling(void)
+{
+	uint64_t begin_ns = op_clock_monotonic_ns();
+	uint64_t length_ns = 0;
+	struct host h;
+
+	host_init(&h);
+	h.p.window_start_ns = begin_ns;
+	h.p.events.window = on_window;
+	h.p.events.userdata = &length_ns;
+	CHECK_OK(otelprof_stop(&h.p));
+	while (op_clock_monotonic_ns() < h.p.stopped_ns + LATE_NS)
+		continue;
+	CHECK_INT(otelprof_export(&h.p), RECORDS);
+	CHECK_INT(length_ns, h.p.stopped_ns - begin_ns);
+	CHECK_INT(h.p.window_start_ns, h.p.stopped_ns);
 	host_deinit(&h);
 }
 
@@ -245,6 +273,7 @@ static void test_a_stop_at_once_loads_no_names(void)
 }
 
 TEST_MAIN({ "stop_processes_waiting_records", test_stop_processes_waiting_records },
+	  { "the_last_window", test_the_last_window_ends_with_sampling },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
 	  { "the_rest_is_taken", test_the_rest_is_taken },
 	  { "a_stop_at_once_loads_no_names", test_a_stop_at_once_loads_no_names })

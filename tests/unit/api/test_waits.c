@@ -18,9 +18,9 @@
 #include "export/sink/thread.h"
 
 enum {
-	BIG = 1000000,				    /* more than a pipe takes */
-	PROMPT_MS = OP_SINK_THREAD_STUCK_MS - 1000, /* one that waits takes longer */
+	BIG = 1000000, /* more than a pipe takes */
 	LOOK_US = 20000,
+	LOOKS = 3,
 	COME_BACK_US = 300000,
 	STUCK_ONE = 1, /* the number of the first exporter */
 	OTHERS = 2,    /* that are stuck beside it */
@@ -40,7 +40,7 @@ struct rig {
 	int result;
 	bool done;
 	uint64_t took_ms;
-	uint64_t longest_ms; /* of other calls meanwhile */
+	int looks; /* of other calls, that began and ended while it waited */
 };
 
 static uint64_t now_ms(void)
@@ -182,13 +182,11 @@ static bool is_done(struct rig *g)
 static void look(struct rig *g)
 {
 	struct otelprof_exporter_stats st;
-	uint64_t begin = now_ms();
 
 	otelprof_exporter_stats_init(&st, sizeof(st));
 	(void)otelprof_get_exporter_stats(&g->p, STUCK_ONE, &st);
-	g->longest_ms = OP_MAX(g->longest_ms, now_ms() - begin);
 	(void)stats_of(g);
-	g->longest_ms = OP_MAX(g->longest_ms, now_ms() - begin);
+	g->looks += !is_done(g);
 }
 
 static void end(struct rig *g)
@@ -196,8 +194,6 @@ static void end(struct rig *g)
 	CHECK(!pthread_join(g->thread, NULL));
 	/* not at once: a disk may be slow */
 	CHECK(g->took_ms > OP_SINK_THREAD_STUCK_MS - 1000);
-	CHECK(g->took_ms < 2 * OP_SINK_THREAD_STUCK_MS);
-	CHECK(g->longest_ms < PROMPT_MS);
 }
 
 static void test_others_do_not_wait(void)
@@ -208,7 +204,6 @@ static void test_others_do_not_wait(void)
 	struct rig abandoning;
 	struct rig both;
 	struct rig ending;
-	uint64_t begin;
 
 	CHECK(mkdtemp(root));
 	rig_up(&adding, "adding", false);
@@ -228,10 +223,9 @@ static void test_others_do_not_wait(void)
 	/* another exporter comes first, and so has the first number */
 	CHECK_INT(add_other(&adding), 1);
 	/* one is removed that another thread waits for */
-	begin = now_ms();
 	CHECK_INT(otelprof_exporter_remove(&both.p, STUCK_ONE, 0), -ETIMEDOUT);
 	CHECK_INT(add_other(&both), 2);
-	CHECK(now_ms() - begin < PROMPT_MS);
+	CHECK(!is_done(&both));
 
 	while (!is_done(&adding) || !is_done(&removing) || !is_done(&abandoning) ||
 	       !is_done(&both)) {
@@ -246,6 +240,11 @@ static void test_others_do_not_wait(void)
 	end(&abandoning);
 	end(&both);
 	end(&ending);
+	CHECK(adding.looks > LOOKS && removing.looks > LOOKS && both.looks > LOOKS &&
+	      abandoning.looks > LOOKS);
+	/* Three that are stuck take as long as one, on a busy machine too. */
+	CHECK(abandoning.took_ms < 2 * removing.took_ms);
+	CHECK(ending.took_ms < 2 * removing.took_ms);
 	CHECK_INT(adding.result, -ETIMEDOUT);
 	CHECK(strstr(adding.p.log.message, adding.path));
 	CHECK_INT(removing.result, -ETIMEDOUT);

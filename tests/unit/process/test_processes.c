@@ -297,6 +297,74 @@ static void test_first_sample_before_exec(void)
 	world_deinit(&w);
 }
 
+static const struct op_detail *text_detail(void *ctx, uint32_t number)
+{
+	static const struct op_detail detail = { .name = "uprobe:/a:f:arg0.str",
+						 .text_key = "f_arg0" };
+
+	(void)ctx;
+	return number == 1 ? &detail : NULL;
+}
+
+/* The text of the last sample, or NULL. */
+static const char *text_of(const struct world *w)
+{
+	const struct op_identity *i = world_last(w);
+	const uint32_t *labels = op_window_numbers(w->window, i->labels);
+	uint32_t k;
+
+	for (k = 0; k < i->labels.len; k++) {
+		const struct op_attribute *a = &w->window->attributes.data[labels[k]];
+
+		if (!strcmp(world_text(w, a->key), "f_arg0"))
+			return world_text(w, a->string);
+	}
+	return NULL;
+}
+
+/* A string that a probe has read, and records that have less than they claim. */
+static void test_texts(void)
+{
+	struct {
+		struct op_record record;
+		struct op_thread_context context;
+		char text[OP_TEXT_BYTES];
+	} r = { .record = { .header = WORLD_RECORD_HEADER,
+			    .pid = world_self(),
+			    .tid = world_self(),
+			    .event = OP_EVENT_PROBES,
+			    .end = OP_END_OFF,
+			    .detail = 1,
+			    .context_bytes = sizeof(r.context) + sizeof(r.text) },
+		.text = "select 1\0old bytes" };
+	struct world w;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	op_sampler_name_detail(w.sampler, text_detail, NULL);
+	r.record.time_ns = w.now_ns;
+	r.record.header.bytes = sizeof(r);
+	CHECK_OK(op_sampler_add_record(w.sampler, &r, sizeof(r), w.window));
+	CHECK_STR(text_of(&w), "select 1");
+	memset(r.text, 'x', sizeof(r.text)); /* no NUL */
+	CHECK_OK(op_sampler_add_record(w.sampler, &r, sizeof(r), w.window));
+	CHECK_INT(strlen(text_of(&w)), OP_TEXT_BYTES);
+	r.record.detail = 2; /* a probe that is gone */
+	CHECK_OK(op_sampler_add_record(w.sampler, &r, sizeof(r), w.window));
+	CHECK(!text_of(&w));
+	r.record.detail = 1;
+	r.record.header.bytes = sizeof(r) - 1;
+	CHECK_INT(op_sampler_add_record(w.sampler, &r, sizeof(r), w.window), -EBADMSG);
+	r.record.context_bytes = sizeof(r.text);
+	r.record.header.bytes = sizeof(r.record) + sizeof(r.text) - 1;
+	CHECK_INT(op_sampler_add_record(w.sampler, &r, sizeof(r), w.window), -EBADMSG);
+	r.record.context_bytes = sizeof(r.context);
+	r.record.header.bytes = sizeof(r.record) + sizeof(r.context);
+	CHECK_OK(op_sampler_add_record(w.sampler, &r, sizeof(r), w.window));
+	CHECK(!text_of(&w));
+	world_deinit(&w);
+}
+
 /* Records of any bytes: an error or a sample, and no memory error. */
 static void test_bad_records(void)
 {
@@ -360,4 +428,5 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "kernel", test_kernel_frames }, { "ends", test_ends_are_told },
 	  { "anon", test_code_without_a_file },
 	  { "frames-left-out", test_frames_left_out },
-	  { "before-exec", test_first_sample_before_exec }, { "bad", test_bad_records })
+	  { "before-exec", test_first_sample_before_exec }, { "texts", test_texts },
+	  { "bad", test_bad_records })

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -714,59 +715,64 @@ class Paths(Case):
                     self.assertEqual(run(*args).returncode, 0, args)
                     self.assertFalse(opened(), (name, args))
 
+    def program(self, split):
+        """A folder with the program 'a', and a recording of it. @split: its debug info is in a.dwo;
+        otherwise in a.debug."""
+        folder = self.path('split' if split else 'beside')
+        os.mkdir(folder)
+        with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
+            f.write('int main(void) { return 0; }\n')
+
+        def tool(*args):
+            return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout.decode()
+        tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
+        tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
+        if not split:
+            tool('objcopy', '--only-keep-debug', 'a', 'a.debug')
+            tool('strip', 'a')
+        build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
+        q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
+        q.sample([q.frame(module='a', build_id=build_id)])
+        return folder, q.write(self.path('a.otlp'))
+
+    def lines_of(self, folder, recorded):
+        """Has the report the program's line? Does it say that a package is not read?"""
+        r = run('report', '--format', 'json', '--symbols', folder, '--no-lines-cache', recorded)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return '"line": 1' in str(r.stdout), b'1 file are in a package (.dwp), which is not read' in r.stderr
+
     def test_a_program_s_debug_info_is_no_pipe(self):
         """Who reads it opens the file beside the program, and the .dwo file that it names."""
         for split in (False, True):
-            folder = self.path('split' if split else 'beside')
-            os.mkdir(folder)
-            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
-                f.write('int main(void) { return 0; }\n')
-
-            def tool(*args):
-                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout
-            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
-            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
-            if not split:
-                tool('strip', 'a')
+            folder, recorded = self.program(split)
             pipe = os.path.join(folder, 'a.dwo' if split else 'a.debug')
-            if split:
-                os.unlink(pipe)
+            os.unlink(pipe)
             os.mkfifo(pipe)
             opened = self.watch(pipe)
-            build_id = tool('readelf', '-n', 'a').decode().split('Build ID: ')[1].split()[0]
-            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
-            q.sample([q.frame(module='a', build_id=build_id)])
-            recorded = q.write(self.path('a.otlp'))
-            r = run('report', '--symbols', folder, '--no-lines-cache', recorded)
-            self.assertEqual(r.returncode, 0, r.stderr)
+            self.lines_of(folder, recorded)
             self.assertFalse(opened(), pipe)
+
+    def test_a_package_of_debug_info_is_told(self):
+        """From a .dwo file that is missing."""
+        folder, recorded = self.program(True)
+        dwo, dwp = os.path.join(folder, 'a.dwo'), os.path.join(folder, 'a.dwp')
+        self.assertEqual(self.lines_of(folder, recorded), (True, False))
+        os.rename(dwo, dwp)
+        self.assertEqual(self.lines_of(folder, recorded), (False, True))
+        os.unlink(dwp)
+        self.assertEqual(self.lines_of(folder, recorded), (False, False))
+        os.mkfifo(dwp)
+        self.assertEqual(self.lines_of(folder, recorded), (False, False))
 
     @unittest.skipIf(os.geteuid(), 'makes files of others')
     def test_debug_info_is_opened_with_the_rights_of_the_program_s_owner(self):
         os.chmod(self.dir, 0o755)
         for split in (False, True):
-            folder = self.path('split' if split else 'beside')
-            os.mkdir(folder)
-            with open(os.path.join(folder, 'a.c'), 'w', encoding='ascii') as f:
-                f.write('int main(void) { return 0; }\n')
-
-            def tool(*args):
-                return subprocess.run(args, cwd=folder, check=True, stdout=subprocess.PIPE).stdout.decode()
-            tool('cc', '-g', *(['-gsplit-dwarf'] if split else []), '-c', 'a.c')
-            tool('cc', '-nostdlib', '-static', '-Wl,-Ttext=0x1000,-e,main,--build-id', '-o', 'a', 'a.o')
-            if not split:
-                tool('objcopy', '--only-keep-debug', 'a', 'a.debug')
-                tool('strip', 'a')
-            build_id = tool('readelf', '-n', 'a').split('Build ID: ')[1].split()[0]
-            q = Request(**{'process.executable.path': os.path.join(folder, 'a')})
-            q.sample([q.frame(module='a', build_id=build_id)])
-            recorded = q.write(self.path('a.otlp'))
+            folder, recorded = self.program(split)
             os.chmod(os.path.join(folder, 'a.dwo' if split else 'a.debug'), 0o600)
             for owner, there in ((NOBODY, False), (0, True)):
                 os.chown(os.path.join(folder, 'a'), owner, owner)
-                r = run('report', '--format', 'json', '--symbols', folder, '--no-lines-cache', recorded)
-                self.assertEqual(r.returncode, 0, r.stderr)
-                self.assertEqual({'"line": 1' in str(r.stdout)}, {there}, (split, owner, r.stdout))
+                self.assertEqual(self.lines_of(folder, recorded), (there, False), (split, owner))
 
     def test_an_argument_is_no_device(self):
         os.mkfifo(self.path('fifo'))
@@ -800,6 +806,7 @@ class Paths(Case):
     def test_an_assistant_names_no_device_and_no_probe(self):
         os.mkfifo(self.path('fifo'))
         calls = [('report', {'file': self.path('fifo')}), ('report', {'file': '/dev/zero'}),
+                 ('report', {'file': '/dev/fd/1'}), ('report', {'file': '-'}), ('report', {'file': self.dir}),
                  ('diff', {'before': '/dev/zero', 'after': '/dev/zero'}),
                  ('record', {'kinds': 'probe:uprobe:/lib/libc.so.6:malloc'}), ('record', {'kinds': 'cpu,perf:cycles'})]
         for (tool, _), answer in zip(calls, self.ask(*(
@@ -841,6 +848,36 @@ class Paths(Case):
         send({'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 1}})
         self.assertEqual([a['id'] for a in json.loads(p.stdout.readline())], [3, 4])
 
+    def test_a_command_that_closes_its_outputs_and_hangs_is_cancelled(self):
+        """As one does that waits for a file system while it exits."""
+        program = self.path('program')
+        shutil.copy(PROGRAM, program)
+        p = subprocess.Popen([program, 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(os.environ, FAKE_OTELPROF=''))
+        self.addCleanup(p.communicate)
+        self.addCleanup(p.kill)
+
+        def send(message):
+            p.stdin.write(json.dumps(dict(message, jsonrpc='2.0')).encode() + b'\n')
+            p.stdin.flush()
+        send({'id': 0, 'method': 'ping'})
+        if not p.stdout.readline():
+            self.skipTest('there is no mcp')
+        os.unlink(program)
+        with open(program, 'w', encoding='ascii') as f:
+            f.write(f'#!/bin/sh\nexec >{self.path("closed")} 2>&1\nexec sleep 1000\n')
+        os.chmod(program, 0o755)
+        send({'id': 1, 'method': 'tools/call', 'params': {'name': 'doctor', 'arguments': {}}})
+        while not os.path.exists(self.path('closed')):
+            time.sleep(0.01)
+        send({'id': 2, 'method': 'ping'})
+        self.assertTrue(select.select([p.stdout], [], [], 30)[0])
+        self.assertEqual(json.loads(p.stdout.readline())['id'], 2)
+        send({'method': 'notifications/cancelled', 'params': {'requestId': 1}})
+        send({'id': 3, 'method': 'ping'})
+        self.assertTrue(select.select([p.stdout], [], [], 30)[0])
+        self.assertEqual(json.loads(p.stdout.readline())['id'], 3)
+
     @unittest.skipIf(os.geteuid(), 'is root in another home')
     def test_nothing_is_made_in_another_s_home(self):
         q = Request()
@@ -849,9 +886,11 @@ class Paths(Case):
         home = self.path('home')
         os.mkdir(home)
         os.chown(home, NOBODY, NOBODY)
-        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home}):
-            self.assertEqual(run('report', recorded, env=env).returncode, 0)
-            self.assertEqual(os.listdir(home), [], env)
+        for env in ({'HOME': home}, {'XDG_CACHE_HOME': home + '/.cache'}, {'XDG_CACHE_HOME': home},
+                    {'XDG_STATE_HOME': home}, {'XDG_STATE_HOME': home + '/state'}):
+            for args in (['report', recorded], ['record', '-d', '0.1']):
+                self.assertEqual(run(*args, env=env, cwd=self.dir).returncode, 0)
+                self.assertEqual(os.listdir(home), [], (args, env))
 
 
 # The trees of a page by their function's names and places, as its script pairs them.

@@ -89,6 +89,14 @@ class Options(unittest.TestCase):
                 self.assertEqual(says(command, switch("no_" + key.key)),
                                  says(command, f"{switch(key.key)}=false"))
 
+    def test_a_wrong_value_is_explained(self):
+        for command, key in EACH:
+            if key.kind in ("TEXT", "PROBES", "RULES"):
+                continue  # what is wrong with those is found later
+            r = run(command, f"{switch(key.key)}={'=' * 200}")
+            self.assertEqual(r.returncode, 2, (key.key, r.stderr))
+            self.assertRegex(r.stderr, f"(?m)^otelprof: {switch(key.key)}: .*(must|has|takes) ", key.key)
+
     def test_help_has_all(self):
         texts = {command: run(command, "--help").stdout for command in ("record", "top", "export")}
         for key in KEYS:

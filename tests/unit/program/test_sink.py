@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 PROGRAM = os.path.abspath(sys.argv[1])
 METHOD = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export'
-DATA, HEADERS, SETTINGS, GOAWAY = 0, 1, 4, 7
+DATA, HEADERS, SETTINGS, GOAWAY, WINDOW_UPDATE = 0, 1, 4, 7, 8
+FRAME_MAX, WINDOW_SIZE = 16384, b'\0\4'
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 
@@ -43,27 +45,46 @@ def read_exactly(s, n):
     return data
 
 
+def bomb(n):
+    """@n times 16 MiB of zeros as gzip: blocks that end at a byte can be repeated."""
+    z = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = z.compress(bytes(16 << 20)) + z.flush(zlib.Z_FULL_FLUSH)
+    return gzip.compress(b'')[:10] + block * n + z.flush() + bytes(8)
+
+
 def call(port, message, compressed=False, method=METHOD):
-    """One unary call; waits until the server has ended the stream. Returns its DATA."""
+    """One unary call; waits until the server has ended the stream. Returns its DATA.
+    @compressed: gzip the message; None: it is."""
     headers = [(':method', 'POST'), (':scheme', 'http'), (':path', method),
                (':authority', 'localhost'), ('content-type', 'application/grpc'),
                ('te', 'trailers')]
-    if compressed:
+    if compressed is not False:
         headers.append(('grpc-encoding', 'gzip'))
-        message = gzip.compress(message)
-    body = bytes([compressed]) + struct.pack('>I', len(message)) + message
+        message = gzip.compress(message) if compressed else message
+    body = bytes([compressed is not False]) + struct.pack('>I', len(message)) + message
     got = b''
+    window = {0: 65535, 1: 65535}  # of the connection and of the stream: RFC 9113, 6.9
     with socket.create_connection(('127.0.0.1', port), timeout=120) as s:
         s.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(SETTINGS, 0, 0) +
-                  frame(HEADERS, END_HEADERS, 1, b''.join(literal(*h) for h in headers)) +
-                  frame(DATA, END_STREAM, 1, body))
+                  frame(HEADERS, END_HEADERS, 1, b''.join(literal(*h) for h in headers)))
         while True:
+            n = min(len(body), window[0], window[1], FRAME_MAX)
+            if n > 0:
+                s.sendall(frame(DATA, END_STREAM * (n == len(body)), 1, body[:n]))
+                body = body[n:]
+                window = {stream: left - n for stream, left in window.items()}
+                continue
             head = read_exactly(s, 9)
             length = int.from_bytes(head[:3], 'big')
-            kind, flags = head[3], head[4]
+            kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], 'big')
             payload = read_exactly(s, length)
             if kind == SETTINGS and not flags & ACK:
                 s.sendall(frame(SETTINGS, ACK, 0))
+                for at in range(0, length, 6):
+                    if payload[at:at + 2] == WINDOW_SIZE:
+                        window[1] += int.from_bytes(payload[at + 2:at + 6], 'big') - 65535
+            elif kind == WINDOW_UPDATE:
+                window[stream] += int.from_bytes(payload, 'big')
             elif kind == GOAWAY:
                 raise EOFError('GOAWAY')
             elif kind == DATA:
@@ -155,6 +176,19 @@ class Sink(unittest.TestCase):
         out, _ = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 1)
         self.assertIn('not readable', out)
+
+    def test_what_unpacks_to_gigabytes_is_refused(self):
+        p, port = self.sink('--once')
+        whole = gzip.compress(self.request)
+        for message in (bomb(64), whole[:-9], whole[:100] + b'x' + whole[101:], whole + b'x'):
+            self.assertEqual(call(port, message, compressed=None), b'', len(message))
+        with open(f'/proc/{p.pid}/status', encoding='ascii') as f:
+            self.assertLess(int(re.search(r'VmHWM:\s*(\d+) kB', f.read()).group(1)), 768 << 10)
+        self.assertEqual(call(port, self.request, compressed=True), b'\0\0\0\0\0')
+        _, err = p.communicate(timeout=120)
+        self.assertEqual(p.returncode, 0, err)
+        self.assertEqual(err.count('a request was refused'), 4, err)
+        self.assertIn('a request has more than 64 MiB', err)
 
     def test_other_methods_are_refused_and_not_counted(self):
         p, port = self.sink()

@@ -11,6 +11,11 @@
 
 #include "tools.h"
 
+enum {
+	TRIES = 1000,
+	TRY_US = 1000
+};
+
 static const char program[] =
 	"#include <pthread.h>\n#include <stdio.h>\n#include <stdint.h>\n"
 	"static void *run(void *a) {\n"
@@ -73,17 +78,34 @@ static void test_glibc(void)
 	check_values(tools_path("glibc"));
 }
 
+/* The number of Python frames of @live's stack. */
+static uint32_t python_frames(struct live *live)
+{
+	static struct op_unwind_result stack;
+	uint32_t python = 0;
+	uint32_t i;
+
+	live_walk(live, live->pid, &stack);
+	CHECK_INT(stack.end, OP_END_COMPLETE);
+	for (i = 0; i < stack.words; i++) {
+		if (!op_frame_instance(stack.word[i]))
+			continue;
+		python++;
+		i += OP_PYTHON_FRAME_WORDS - 1;
+	}
+	return python;
+}
+
 static void test_python_with_a_late_key(void)
 {
 	char variable[600];
 	char *argv[] = { (char *)"/usr/bin/env", variable,	  NULL, (char *)KNOWN_PY,
 			 (char *)"hold",	 (char *)"plain", NULL };
-	static struct op_unwind_result stack;
 	struct pythons pythons;
 	struct live *live;
 	char line[512];
-	uint32_t python = 0;
-	uint32_t i;
+	uint32_t python;
+	int tries = TRIES;
 
 	pythons_find(&pythons);
 	if (!pythons.len)
@@ -97,14 +119,9 @@ static void test_python_with_a_late_key(void)
 	while (fgets(line, sizeof(line), live->from) && line[0] != '\n')
 		;
 	live_open(live);
-	live_walk(live, live->pid, &stack);
-	CHECK_INT(stack.end, OP_END_COMPLETE);
-	for (i = 0; i < stack.words; i++) {
-		if (!op_frame_instance(stack.word[i]))
-			continue;
-		python++;
-		i += OP_PYTHON_FRAME_WORDS - 1;
-	}
+	/* say(), which wrote the line, may not have returned */
+	while ((python = python_frames(live)) == 5 && tries--)
+		(void)usleep(TRY_US);
 	CHECK_INT(python, 4); /* hold, scene_plain, run_hold, <module> */
 	live_free(live);
 }

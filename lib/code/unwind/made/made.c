@@ -362,6 +362,9 @@ enum op_made_word op_made_at(struct op_made *made, uint64_t addr, uint64_t start
 		else
 			made->number++;
 	}
+	/* the stack of this sample is not reused: a later frame there may have a rule */
+	if (word == OP_MADE_DOUBT)
+		made->number++;
 	op_allowance_take_cpu(allowance, begin_ns);
 	return word;
 }

@@ -477,11 +477,16 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	c->samples_empty += !v->sample->values.len && !v->sample->timestamps.len;
 	c->samples_astray += op_collect_is_astray(a->p, v->sample);
 	if (!r)
-		r = op_moments_find(&c->moments, a->p, v, k.stack.kind, &k.stack.moment);
-	if (!r && !op_collect_is_newest(c, v, k.stack.moment))
-		return 0;
-	if (!r)
 		r = collect_process(c, v, &k.stack.process);
+	if (!r)
+		r = op_moments_find(&c->moments, a->p, v, k.stack.kind, k.stack.process,
+				    &k.stack.moment);
+	if (!r) {
+		r = op_collect_is_newest(c, v, k.stack.moment);
+		if (r <= 0)
+			return r;
+		r = 0;
+	}
 	if (!r)
 		r = op_collect_attributes(c, a->p, v, &k.stack);
 	if (!r)

@@ -40,17 +40,29 @@ struct otlp_text op_strings_get(const struct op_strings *s, uint32_t number);
 
 /*
  * The newest window of values that are a state at one moment: memory in use, threads,
- * goroutines. They are not summed over time. For each host and each kind of values only
- * the newest window counts, because recordings that are read together may come from
- * several hosts.
+ * goroutines. They are not summed over time. Of each process only the newest window
+ * counts, if none of its host began after it: then the process has ended. Windows that
+ * overlap are those of several recorders, whose processes add up. Recordings that are
+ * read together may come from several hosts.
  */
 #define OP_MOMENT_NONE UINT32_MAX
 
+/* When the window of a process ends. */
+struct op_moment_end {
+	uint64_t end_ns;
+	uint32_t moment;
+};
+
 struct op_moment {
-	uint32_t kind;		 /* its number for the caller */
-	uint32_t host;		 /* hosts */
-	uint64_t time_ns;	 /* the newest so far, kept by the caller; 0 at first */
+	uint32_t kind;	  /* its number for the caller */
+	uint32_t host;	  /* hosts */
+	uint32_t process; /* its number for the caller; OP_MOMENT_NONE: of all */
+	uint32_t all;	  /* the moment of all processes */
+	uint64_t time_ns; /* when the newest window began; 0 at first */
+	uint64_t end_ns;
 	OP_VEC(uint32_t) stacks; /* the caller's stacks with a value of it */
+	OP_VEC(struct op_moment_end)
+	ends; /* of all processes: a heap, the first end first */
 };
 
 struct op_moments {
@@ -69,10 +81,14 @@ bool op_moments_has_type(struct otlp_text type);
 /* Note that @stack has a value of @moment, so that a newer window finds it. Returns 0 or -ENOMEM. */
 int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack);
 
-/* The number of the moment of the value of @v in @p, or OP_MOMENT_NONE for a value that
- * is summed. Returns 0 or -ENOMEM. */
+/* The number of the moment of the value of @v in @p, of @kind and @process, or
+ * OP_MOMENT_NONE for a value that is summed. Returns 0 or -ENOMEM. */
 int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
-		    const struct otlp_sample_view *v, uint32_t kind, uint32_t *ret);
+		    const struct otlp_sample_view *v, uint32_t kind, uint32_t process,
+		    uint32_t *ret);
+
+/* Does the window of @moment that began at @time_ns count, of all that were added? */
+bool op_moments_counts(const struct op_moments *m, uint32_t moment, uint64_t time_ns);
 
 enum {
 	/* Kinds of samples. Each sample searches them. Beyond the limit op_collect_add()
@@ -315,10 +331,10 @@ int op_collect_add_each(struct op_collect *c, const void *request, size_t len,
 			op_collect_fn fn, void *data);
 
 /* Steps of op_collect_add(). */
-/* For values at one moment a newer window replaces an older one. Is the window of @v
- * the newest? */
-bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
-			  uint32_t moment);
+/* For values at one moment a newer window replaces an older one. Returns 1 if the window
+ * of @v counts, 0, or -ENOMEM. */
+int op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+			 uint32_t moment);
 /* Add a text of the present request. The same few texts come with each sample. The last
  * ones are cached by their position in the request, so that a long one is not read as
  * often. Returns 0 or -ENOMEM. */

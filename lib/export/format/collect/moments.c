@@ -15,8 +15,10 @@ void op_moments_deinit(struct op_moments *m)
 {
 	struct op_moment *moment;
 
-	op_vec_foreach(moment, &m->all)
+	op_vec_foreach(moment, &m->all) {
 		op_vec_clear(&moment->stacks);
+		op_vec_clear(&moment->ends);
+	}
 	op_strings_deinit(&m->hosts);
 	op_vec_clear(&m->all);
 	op_index_clear(&m->index);
@@ -60,15 +62,33 @@ static bool moment_equal(const void *elements, uint32_t i, const void *key)
 	const struct op_moments *m = elements;
 	const struct op_moment *a = &m->all.data[i], *b = key;
 
-	return a->kind == b->kind && a->host == b->host;
+	return a->kind == b->kind && a->host == b->host && a->process == b->process;
+}
+
+/* The number of the moment like @wanted, which is added if it is not there. */
+static int find(struct op_moments *m, const struct op_moment *wanted, uint32_t *ret)
+{
+	uint64_t key = ((uint64_t)wanted->host << 32 | wanted->kind) ^ m->hosts.seed;
+	uint32_t hash = (uint32_t)op_hash_u64(op_hash_u64(key) ^ wanted->process);
+	struct op_moment *added;
+
+	*ret = op_index_find(&m->index, hash, m, wanted, moment_equal);
+	if (*ret != UINT32_MAX)
+		return 0;
+	added = op_vec_push(&m->all);
+	if (!added)
+		return -ENOMEM;
+	*added = *wanted;
+	*ret = (uint32_t)m->all.len - 1;
+	return op_index_add(&m->index, hash, *ret) ? -ENOMEM : 0;
 }
 
 int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
-		    const struct otlp_sample_view *v, uint32_t kind, uint32_t *ret)
+		    const struct otlp_sample_view *v, uint32_t kind, uint32_t process,
+		    uint32_t *ret)
 {
-	struct op_moment wanted = { .kind = kind };
-	struct op_moment *added;
-	uint32_t hash, i;
+	struct op_moment wanted = { .kind = kind, .process = OP_MOMENT_NONE };
+	int r;
 
 	if (!op_moments_has_type(v->type)) {
 		*ret = OP_MOMENT_NONE;
@@ -76,45 +96,108 @@ int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 	}
 	if (op_strings_add(&m->hosts, host_of(p, v->resource), &wanted.host))
 		return -ENOMEM;
-	hash = (uint32_t)op_hash_u64(((uint64_t)wanted.host << 32 | kind) ^
-				     m->hosts.seed);
-	i = op_index_find(&m->index, hash, m, &wanted, moment_equal);
-	if (i == UINT32_MAX) {
-		added = op_vec_push(&m->all);
-		if (!added)
-			return -ENOMEM;
-		*added = wanted;
-		i = (uint32_t)m->all.len - 1;
-		if (op_index_add(&m->index, hash, i))
-			return -ENOMEM;
-	}
-	*ret = i;
+	r = find(m, &wanted, &wanted.all);
+	wanted.process = process;
+	return r ? r : find(m, &wanted, ret);
+}
+
+static void swap(struct op_moment_end *a, struct op_moment_end *b)
+{
+	struct op_moment_end c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+static int push_end(struct op_moment *all, uint64_t end_ns, uint32_t moment)
+{
+	struct op_moment_end *e = op_vec_push(&all->ends);
+	size_t i = all->ends.len - 1;
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct op_moment_end){ end_ns, moment };
+	for (e = all->ends.data; i && e[i].end_ns < e[(i - 1) / 2].end_ns;
+	     i = (i - 1) / 2)
+		swap(&e[i], &e[(i - 1) / 2]);
 	return 0;
 }
 
-bool op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
-			  uint32_t moment)
+static void pop_end(struct op_moment *all)
 {
-	struct op_moment *m;
+	struct op_moment_end *e = all->ends.data;
+	size_t len = --all->ends.len;
+	size_t i = 0;
+	size_t k;
+
+	e[0] = e[len];
+	for (k = 1; k < len; i = k, k = 2 * k + 1) {
+		if (k + 1 < len && e[k + 1].end_ns < e[k].end_ns)
+			k++;
+		if (e[i].end_ns <= e[k].end_ns)
+			break;
+		swap(&e[i], &e[k]);
+	}
+}
+
+/* The values of @m do not count. */
+static void forget(struct op_collect *c, struct op_moment *m)
+{
 	uint32_t *stack;
 
-	if (moment == OP_MOMENT_NONE)
-		return true;
-	m = &c->moments.all.data[moment];
-	if (v->profile->time_ns < m->time_ns)
-		return false;
-	if (v->profile->time_ns > m->time_ns) {
-		op_vec_foreach(stack, &m->stacks) {
-			struct op_collect_stack *of = &c->stacks.data[*stack];
+	op_vec_foreach(stack, &m->stacks) {
+		struct op_collect_stack *of = &c->stacks.data[*stack];
 
-			of->value = of->guessed = of->approximate = 0;
-			of->lost = 0;
-			of->samples = 0;
-		}
-		m->stacks.len = 0;
-		m->time_ns = v->profile->time_ns;
+		of->value = of->guessed = of->approximate = 0;
+		of->lost = 0;
+		of->samples = 0;
 	}
-	return true;
+	m->stacks.len = 0;
+}
+
+/* A window that begins at or after this time is not one beside that of @p. Between two
+ * windows of a recorder the wall clock may be corrected. */
+static uint64_t end_of(const struct otlp_profile *p)
+{
+	uint64_t ns = OP_MAX(p->duration_ns - p->duration_ns / 16, UINT64_C(1));
+
+	return p->time_ns + OP_MIN(ns, UINT64_MAX - p->time_ns);
+}
+
+int op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+			 uint32_t moment)
+{
+	const struct otlp_profile *p = v->profile;
+	struct op_moment *all, *m;
+
+	if (moment == OP_MOMENT_NONE)
+		return 1;
+	m = &c->moments.all.data[moment];
+	all = &c->moments.all.data[m->all];
+	if (p->time_ns < m->time_ns ||
+	    (p->time_ns < all->time_ns && end_of(p) <= all->time_ns))
+		return 0;
+	all->time_ns = OP_MAX(all->time_ns, p->time_ns);
+	while (all->ends.len && all->ends.data[0].end_ns <= all->time_ns) {
+		struct op_moment *ended = &c->moments.all.data[all->ends.data[0].moment];
+
+		if (ended->end_ns == all->ends.data[0].end_ns)
+			forget(c, ended);
+		pop_end(all);
+	}
+	if (m->end_ns && p->time_ns == m->time_ns)
+		return 1;
+	forget(c, m);
+	m->time_ns = p->time_ns;
+	m->end_ns = end_of(p);
+	return push_end(all, m->end_ns, moment) ? -ENOMEM : 1;
+}
+
+bool op_moments_counts(const struct op_moments *m, uint32_t moment, uint64_t time_ns)
+{
+	const struct op_moment *of = &m->all.data[moment];
+
+	return time_ns == of->time_ns && of->end_ns > m->all.data[of->all].time_ns;
 }
 
 int op_moments_note(struct op_moments *m, uint32_t moment, uint32_t stack)

@@ -9,7 +9,9 @@
 #include <grpc/support/time.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "export/transport/compress.h"
 #include "export/transport/reply.h"
 
@@ -102,26 +104,36 @@ int op_exchange_run(struct op_exchange *x, grpc_metadata *headers, size_t header
 	return 0;
 }
 
-/* Read the bytes of @buffer into one slice, which the caller releases. */
-static bool read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret)
+static void read_bytes(const void *bytes, size_t len, bool packed,
+		       struct op_transport_result *result)
 {
-	grpc_byte_buffer_reader reader;
+	_cleanup_free_ void *unpacked = NULL;
+	size_t unpacked_len;
 
-	if (!buffer || !grpc_byte_buffer_reader_init(&reader, buffer))
-		return false;
-	*ret = grpc_byte_buffer_reader_readall(&reader);
-	grpc_byte_buffer_reader_destroy(&reader);
-	return true;
+	if (!packed) {
+		op_reply_read(bytes, len, result);
+	} else if (op_unpack(bytes, len, OP_REPLY_BYTES_MAX, &unpacked, &unpacked_len) ==
+		   0) {
+		op_reply_read(unpacked, unpacked_len, result);
+	} else {
+		result->grpc_status = GRPC_STATUS_INTERNAL;
+		(void)strlcpy(result->message, "an answer that cannot be unpacked",
+			      sizeof(result->message));
+	}
 }
 
 static void read_response(const struct op_exchange *x, struct op_transport_result *result)
 {
+	grpc_byte_buffer_reader reader;
 	grpc_slice s;
 
-	if (!read_buffer(x->response, &s))
+	if (!x->response || !grpc_byte_buffer_reader_init(&reader, x->response))
 		return;
-	op_reply_read(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s), result);
+	s = grpc_byte_buffer_reader_readall(&reader);
+	read_bytes(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s),
+		   x->response->data.raw.compression != GRPC_COMPRESS_NONE, result);
 	grpc_slice_unref(s);
+	grpc_byte_buffer_reader_destroy(&reader);
 }
 
 static int64_t find_retry_delay(const grpc_metadata_array *trailing)

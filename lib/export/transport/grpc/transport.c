@@ -23,11 +23,11 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "export/transport/grpc/exchange.h"
+#include "export/transport/reply.h"
 #include "export/transport/tls/explain.h"
 #include "export/transport/transport.h"
 
 enum {
-	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10 recommends this limit to clients */
 	/* Back-off of the connection; requests have their own. */
 	RECONNECT_INITIAL_MS = 100,
 	RECONNECT_MAX_MS = 2000,
@@ -39,7 +39,7 @@ enum {
 	/* After so many deadlines in a row the connection is replaced. */
 	DEADLINES_TO_RECONNECT = 2,
 	SHUTDOWN_WAIT_MS = 100,
-	ARGS_MAX = 10,
+	ARGS_MAX = 11,
 };
 
 /* Prevents that a host name is taken for a scheme. */
@@ -116,7 +116,9 @@ static grpc_channel *make_channel(const struct transport *t)
 		 * not need. */
 		int_arg(GRPC_ARG_HTTP2_BDP_PROBE, 0),
 		int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
-		int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RESPONSE_BYTES_MAX),
+		int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, OP_REPLY_BYTES_MAX),
+		/* gRPC would unpack an answer whatever its size. */
+		int_arg(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
 		int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_INITIAL_MS),
 		int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS),
 		int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),

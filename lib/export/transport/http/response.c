@@ -11,10 +11,6 @@
 #include "export/transport/reply.h"
 #include "export/transport/retry.h"
 
-enum {
-	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10 recommends this limit to clients */
-};
-
 static int64_t read_retry_after(const char *text)
 {
 	char *end = NULL;
@@ -75,7 +71,7 @@ size_t op_response_body(char *bytes, size_t size, size_t n, void *response)
 	memcpy(r->bytes + r->len, bytes, keep);
 	r->len += keep;
 	r->total += n;
-	return r->total > RESPONSE_BYTES_MAX ? 0 : size * n;
+	return r->total > OP_REPLY_BYTES_MAX ? 0 : size * n;
 }
 
 /* The gRPC code that corresponds to an HTTP status, so that both share one set

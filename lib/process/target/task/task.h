@@ -34,6 +34,8 @@ enum {
 };
 
 #define OP_TASK_IDLE_NS UINT64_C(2000000000)
+/* All copies that op_task_open_regular() makes wait so long together. */
+#define OP_TASK_COPIES_NS UINT64_C(20000000000)
 
 /*
  * A function that runs in the task. @data is the request, and holds the answer when it
@@ -43,6 +45,7 @@ enum {
 typedef int (*op_task_fn)(void *data, int *ret_fd);
 
 struct op_task_region;
+struct statfs;
 
 struct op_tasks {
 	struct op_task_region *current; /* NULL: none */
@@ -54,6 +57,7 @@ struct op_tasks {
 	/* how long the last call waited; after a timeout its deadline */
 	uint64_t spent_ns;
 	uint64_t used_ns;
+	uint64_t copied_ns; /* waits for copies of served files */
 };
 
 void op_tasks_init(struct op_tasks *t);
@@ -70,16 +74,35 @@ void *op_task_data(struct op_tasks *t);
  * then the data is gone; -EAGAIN if no task can be made for now. @ret_fd may be NULL. */
 int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *ret_fd);
 
+/* What is done with a file of a file system that a program or another machine serves (FUSE,
+ * NFS): each read of it may wait for ever. */
+enum op_task_served {
+	OP_TASK_SERVED_OPEN,   /* for a path that the user gave */
+	OP_TASK_SERVED_REFUSE, /* -EREMOTE */
+	/* It is read to memory: at most 256 MiB, within OP_TASK_COPIES_NS. The copy cannot
+	 * be written. It has the file's mode and times, and where we may set it, the owner that
+	 * the server states. */
+	OP_TASK_SERVED_COPY,
+};
+
 /*
  * Open a regular file to read. Use it for every path that others chose. The type is known
  * before the open, because an open of a device or a pipe may have effects or block. A
- * file system that does not answer (FUSE, NFS) is given up. *@ret_mode (NULL: not wanted)
+ * file system that does not answer is given up. *@ret_mode (NULL: not wanted)
  * is the mode of what is there, 0 if it is not known. Returns a descriptor above 2;
- * -EISDIR; -ENOTSUP for other types; -ETIMEDOUT; or another -errno.
+ * -EISDIR; -ENOTSUP for other types; -ETIMEDOUT; -EFBIG; or another -errno.
  */
-int op_task_open_regular(struct op_tasks *t, const char *path, uint32_t *ret_mode);
+int op_task_open_regular(struct op_tasks *t, const char *path, enum op_task_served how,
+			 uint32_t *ret_mode);
+/* Is @fd a copy of a served file? Who owns it is what the server said. */
+bool op_task_is_copy(int fd);
 /* The part that runs in a task: reopen the file of @path_fd (O_PATH), which is closed.
  * Returns its descriptor, -ENOEXEC if it is not a regular file, or -errno. */
 long op_task_reopen_regular(long path_fd, uint32_t *ret_mode);
+/* Also there: does a program or another machine serve the file system? */
+bool op_task_is_served(const struct statfs *fs);
+/* Also there: copy the file @fd, which is closed, into memory. Returns the copy's
+ * descriptor, -EFBIG if it has more than @max bytes, or -errno. */
+long op_task_copy(long fd, uint64_t max);
 
 #endif

@@ -124,7 +124,7 @@ bool source_is_named(const char *arg)
 	if (len > ending && strcmp(arg + len - ending, ".otlp") == 0)
 		return false;
 	op_tasks_init(&tasks);
-	fd = op_task_open_regular(&tasks, arg, NULL);
+	fd = op_task_open_regular(&tasks, arg, OP_TASK_SERVED_OPEN, NULL);
 	op_tasks_deinit(&tasks);
 	if (fd == -EISDIR || fd == -ENOTSUP)
 		return false;

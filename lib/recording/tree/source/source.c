@@ -156,13 +156,17 @@ static int check_owner(const struct stat *st)
 static int open_file(struct source *s, struct op_tasks *tasks, const char *path)
 {
 	const char *at = path;
-	int fd = *path == '/' ? op_task_open_regular(tasks, path, NULL) : -ENOENT;
+	int fd = *path == '/'
+			 ? op_task_open_regular(tasks, path, OP_TASK_SERVED_COPY, NULL)
+			 : -ENOENT;
 
 	while (fd == -ENOENT || fd == -ENOTDIR) {
 		at += strspn(at, "/");
 		if (!*at)
 			break;
-		fd = leads_up(at) ? -ENOENT : op_task_open_regular(tasks, at, NULL);
+		fd = leads_up(at)
+			     ? -ENOENT
+			     : op_task_open_regular(tasks, at, OP_TASK_SERVED_COPY, NULL);
 		if (fd >= 0)
 			break;
 		at = strchrnul(at, '/');

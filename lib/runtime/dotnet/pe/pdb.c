@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "base/vec.h"
+#include "runtime/dotnet/pe/metadata.h"
 
 enum {
 	MAGIC = 0x424a5342,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values of probes, and events of perf, end to end. A child calls a function with known arguments
- * and results, in two known places, and sleeps a known number of times. The sums must be exact;
- * the context switches are those that the kernel counts for getrusage(2).
+ * and results, in two known places, passes known strings, and sleeps a known number of times. The
+ * sums must be exact; the context switches are those that the kernel counts for getrusage(2).
  */
 #include <errno.h>
 #include <limits.h>
@@ -50,6 +50,43 @@ PLACE __attribute__((used)) int op_valued(uint64_t bytes, int32_t change)
 {
 	__asm__ volatile("" ::"r"(bytes), "r"(change) : "memory");
 	return -(int)(bytes % 1000);
+}
+
+void op_named(int number, const char *text);
+
+PLACE __attribute__((used)) void op_named(int number, const char *text)
+{
+	__asm__ volatile("" ::"r"(number), "r"(text) : "memory");
+}
+
+/* What is passed, and how often. NULL: no string is there. */
+static const struct {
+	const char *passed;
+	const char *told;
+	int calls;
+} TEXTS[] = {
+	{ "select 1", "select 1", 70 },
+	{ "", "", 3 },
+	/* neither UTF-8 nor printable */
+	{ "a\xff\x1b[2Jb", "a\xef\xbf\xbd\x1b[2Jb", 5 },
+	{ "123456789 123456789 123456789 123456789 123456789 123456789 123456789 ",
+	  "123456789 123456789 123456789 123456789 123456789 123456789 123", 40 },
+	{ NULL, NULL, 10 },
+};
+
+enum {
+	TEXTS_LEN = sizeof(TEXTS) / sizeof(TEXTS[0])
+};
+
+static PLACE void names_here(void)
+{
+	size_t k;
+	int i;
+
+	for (k = 0; k < TEXTS_LEN; k++)
+		for (i = 0; i < TEXTS[k].calls; i++)
+			op_named(i, TEXTS[k].passed ?: (const char *)1);
+	STAYS("names");
 }
 
 static PLACE int64_t values_here(int64_t *ret_results)
@@ -141,6 +178,7 @@ static void serve(int from, int to)
 
 		told.here = values_here(&told.results);
 		told.there = values_there(&told.results);
+		names_here();
 		reads_here(file, &told);
 		faults_here(); /* for the first time: its own code */
 		(void)getrusage(RUSAGE_SELF, &begin);
@@ -253,6 +291,60 @@ static void test_arguments(void)
 	CHECK_INT(got.sum[2], -(HERE * (HERE - 1) + THERE * (THERE - 1)) / 2);
 	CHECK_INT(got.sum[3], told.results);
 	CHECK_INT(got.events, 4 * (HERE + THERE));
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+}
+
+struct texts {
+	int64_t of[TEXTS_LEN];
+	int64_t others;
+};
+
+static void add_text(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	const struct otlp_attribute *a = kind_attribute(profile, s, "op_named_arg1");
+	struct texts *texts = profile->data;
+	size_t i;
+
+	for (i = 0; i < TEXTS_LEN; i++)
+		if (!a ? !TEXTS[i].told
+		       : TEXTS[i].told && otlp_text_is(otlp_attribute_text(
+							       profile->profiles, a),
+						       TEXTS[i].told))
+			break;
+	if (i < TEXTS_LEN && kind_is(s, "events", "count") &&
+	    kind_frame(s, "names_here") >= 0)
+		texts->of[i] += s->value;
+	else
+		texts->others += s->value;
+}
+
+/* Each call has its string as an attribute, cut and mended, or none. */
+static void test_texts(void)
+{
+	static char spec[PATH_MAX + 64];
+	static const char *specs[] = { spec };
+	struct kind_child c = kind_child_start(serve);
+	struct texts texts = { 0 };
+	struct kind_profile profile = { .fn = add_text, .data = &texts };
+	struct otelprof *p = start(&c, &profile);
+	char path[PATH_MAX] = "";
+	size_t i;
+	int r;
+
+	CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	(void)snprintf(spec, sizeof(spec), "uprobe:%s:op_named:arg1.str", path);
+	r = otelprof_set_probes(p, specs, 1);
+	if (r == -EOPNOTSUPP)
+		SKIP("no uprobes here");
+	CHECK_OK(r);
+	(void)ask(p, &c);
+	for (i = 0; i < TEXTS_LEN; i++) {
+		printf("  \"%s\": %lld\n", i == 2 ? "..." : TEXTS[i].told ?: "none",
+		       (long long)texts.of[i]);
+		CHECK_INT(texts.of[i], TEXTS[i].calls);
+	}
+	CHECK_INT(texts.others, 0);
 	CHECK_INT(kind_close(p), 0);
 	kind_child_end(&c);
 }
@@ -389,6 +481,7 @@ static void test_hardware_events(void)
 }
 
 /* What this kernel may not have comes last: it ends the program. */
-TEST_MAIN({ "arguments", test_arguments }, { "software", test_software_events },
+TEST_MAIN({ "arguments", test_arguments }, { "texts", test_texts },
+	  { "software", test_software_events },
 	  { "rate", test_software_events_at_a_rate },
 	  { "hardware", test_hardware_events }, { "kernel", test_kernel_functions })

@@ -15,6 +15,7 @@ SHARES = {"leaf_a": 0.5, "leaf_b": 0.3, "leaf_c": 0.2}
 POINTS = 2.0
 BETWEEN = "between"
 BETWEEN_MAX = 0.05
+GUESSED_MAX = 0.1  # of the stacks: until its code was read, its callers are guessed and marked
 # Leaf first, without the trampolines of wasmtime and what its Python package calls.
 BELOW = ["f1/native", "f2/native", "make.<locals>.again/cpython", "f3/native", "f4/native", "run/cpython",
          "main/cpython", "<module>/cpython"]
@@ -57,11 +58,11 @@ def order_of(sample):
 
 def leaf_of(sample):
     """The leaf of a stack that is right from its end to the start, BETWEEN if the Python package
-    works between two leaves there; None of any other."""
+    works between two leaves there; None of any other. A guess must be right, too."""
     order = order_of(sample)
     order = order[1:] if order[:1] == ["now/cpython"] else order
     frames = [f for f in sample.frames if f.type != "kernel"]
-    odd = [f for f in frames if f.guessed or f.name.startswith(("[anon]", "[unwind"))]
+    odd = [f for f in frames if f.name.startswith(("[anon]", "[unwind"))]
     leaf = order[0].split("/")[0] if order else None
     if odd or not leaf or frames[-1].name != "_start":
         return None
@@ -88,10 +89,11 @@ def wasmtime(strategy):
 def judge(run, name, capture, text):
     result = check.Result()
     counts = dict.fromkeys([*SHARES, BETWEEN], 0)
-    total = 0
+    total = guessed = 0
     for s in capture.samples:
         leaf = leaf_of(s)
         total += s.count
+        guessed += s.count * any(f.guessed for f in s.frames)
         if leaf:
             counts[leaf] += s.count
         elif len(result.notes) < 3:
@@ -103,6 +105,7 @@ def judge(run, name, capture, text):
     result.need(total >= 500, "%d samples" % total)
     result.need(right >= 0.99 * (total - between), "%d of %d stacks are exact" % (
         right, total - between))
+    result.need(guessed <= GUESSED_MAX * total, "%d have a guess" % guessed)
     result.need(between <= BETWEEN_MAX * total, "%d more are between two leaves" % between)
     result.need(error <= POINTS, "leaf error %.2f points" % error)
     if not result.problems:

@@ -187,6 +187,36 @@ static void test_a_sample_that_was_not_checked_is_in_doubt(void)
 	end();
 }
 
+/* A stack with a frame in doubt is never that of a later sample. */
+static void test_doubt_has_a_number_of_its_own(void)
+{
+	struct op_allowance none = { 0 };
+	bool new = false;
+	uint64_t now_ns;
+	uint64_t number;
+
+	begin();
+	(void)sample(BASE + INSIDE, 0);
+	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+	now_ns = op_clock_monotonic_ns();
+	/* There was time for the pages, and none for the code that was not hit before. */
+	number = op_made_number(rig.made, now_ns, NULL);
+	op_allowance_until(&none, 1);
+	CHECK_INT(op_made_at(rig.made, BASE + INSIDE + 2, BASE, BASE + BYTES, now_ns,
+			     &none, &new),
+		  OP_MADE_DOUBT);
+	CHECK(op_made_number(rig.made, now_ns, NULL) != number);
+	CHECK_INT(sample(BASE + INSIDE + 2, 0), OP_MADE_RULE);
+	/* There was no time for the pages. */
+	now_ns = op_clock_monotonic_ns();
+	number = op_made_number(rig.made, now_ns, &none);
+	CHECK_INT(op_made_at(rig.made, BASE + INSIDE, BASE, BASE + BYTES, now_ns, &none,
+			     &new),
+		  OP_MADE_DOUBT);
+	CHECK(op_made_number(rig.made, now_ns, NULL) != number);
+	end();
+}
+
 static void test_a_number_stays_while_the_code_does(void)
 {
 	uint64_t number;
@@ -249,6 +279,7 @@ TEST_MAIN({ "a_page_that_was_hit_has_rules", test_a_page_that_was_hit_has_rules 
 	  { "code_that_changes_is_in_doubt", test_code_that_changes_is_in_doubt },
 	  { "a_sample_that_was_not_checked_is_in_doubt",
 	    test_a_sample_that_was_not_checked_is_in_doubt },
+	  { "doubt_has_a_number_of_its_own", test_doubt_has_a_number_of_its_own },
 	  { "a_number_stays_while_the_code_does",
 	    test_a_number_stays_while_the_code_does },
 	  { "pages_have_a_limit", test_pages_have_a_limit },

@@ -8,6 +8,10 @@
 
 #include "test.h"
 
+enum {
+	WINDOW_NS = 1000
+};
+
 static struct op_collect *collect;
 
 static int take(void *data, void *bytes, size_t len, uint64_t samples)
@@ -17,15 +21,15 @@ static int take(void *data, void *bytes, size_t len, uint64_t samples)
 	return 0;
 }
 
-/* A window that began at @start_ns, with @allocated and @in_use in two stacks. */
-static void add_window(uint64_t start_ns, int64_t allocated, int64_t in_use,
+/* A window of process @pid that began at @start_ns, with @allocated and @in_use in two stacks. */
+static void add_window(uint32_t pid, uint64_t start_ns, int64_t allocated, int64_t in_use,
 		       uint64_t address)
 {
 	const struct op_window_config config = { .period_ns = 1 };
 	const struct op_otlp_options options = { .start_ns = start_ns,
-						 .end_ns = start_ns + 100,
+						 .end_ns = start_ns + WINDOW_NS,
 						 .version = "1" };
-	const struct op_resource resource = { .pid = 7 };
+	const struct op_resource resource = { .pid = pid };
 	const struct op_location location = { .address = address };
 	_cleanup_(op_window_freep) struct op_window *w = NULL;
 	struct op_window_sample s = { .time_ns = start_ns + 1 };
@@ -67,21 +71,44 @@ static int64_t sum(const char *type)
 static void test_the_last_window(void)
 {
 	CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &collect));
-	add_window(1000, 50, 30, 4096);
+	add_window(7, 1000, 50, 30, 4096);
 	CHECK_INT(sum("inuse_space"), 30);
-	add_window(2000, 60, 10, 4096);
+	add_window(7, 2000, 60, 10, 4096);
 	CHECK_INT(sum("inuse_space"), 10);
 	CHECK_INT(sum("goroutines"), 10);
 	/* another stack takes its place, too */
-	add_window(3000, 70, 5, 8192);
+	add_window(7, 3000, 70, 5, 8192);
 	CHECK_INT(sum("inuse_space"), 5);
 	CHECK_INT(sum("inuse_objects"), 1);
 	/* one that comes late is older, and another part of the same window adds */
-	add_window(2500, 70, 1000, 4096);
+	add_window(7, 2500, 70, 1000, 4096);
 	CHECK_INT(sum("inuse_space"), 5);
-	add_window(3000, 0, 6, 4096);
+	add_window(7, 3000, 0, 6, 4096);
 	CHECK_INT(sum("inuse_space"), 11);
 	CHECK_INT(sum("alloc_space"), 50 + 60 + 70 + 70);
+	(void)op_collect_free(collect);
+}
+
+/* Of one host: whoever recorded them, processes add up, and one of them counts once. */
+static void test_two_recorders(void)
+{
+	CHECK_OK(op_collect_new(OP_COLLECT_LOCATIONS, &collect));
+	add_window(7, 1000, 50, 30, 4096);
+	add_window(8, 1500, 50, 4000, 4096);
+	CHECK_INT(sum("inuse_space"), 4030);
+	CHECK_INT(sum("goroutines"), 4030);
+	add_window(7, 2000, 60, 10, 4096);
+	CHECK_INT(sum("inuse_space"), 4010);
+	add_window(8, 1000, 60, 700, 4096);
+	CHECK_INT(sum("inuse_space"), 4010);
+	CHECK_INT(sum("alloc_space"), 50 + 50 + 60 + 60);
+	/* one that is in no later window has ended: here 8, then 9 */
+	add_window(9, 2500, 0, 500, 4096);
+	CHECK_INT(sum("inuse_space"), 510);
+	add_window(7, 3000, 0, 20, 4096);
+	CHECK_INT(sum("inuse_space"), 520);
+	add_window(7, 4000, 0, 21, 4096);
+	CHECK_INT(sum("inuse_space"), 21);
 	(void)op_collect_free(collect);
 }
 
@@ -101,4 +128,5 @@ static void test_types(void)
 			(struct otlp_text){ SUMS[i], strlen(SUMS[i]) }));
 }
 
-TEST_MAIN({ "the_last_window", test_the_last_window }, { "types", test_types })
+TEST_MAIN({ "the_last_window", test_the_last_window },
+	  { "two_recorders", test_two_recorders }, { "types", test_types })

@@ -101,6 +101,37 @@ static void test_values(void)
 	CHECK_INT(op_probe_spec_parse("uprobe:/a:f:arg0:b c", &spec), -EINVAL);
 }
 
+static void check_text(const char *text, uint32_t index, const char *name)
+{
+	static struct op_probe_spec spec;
+
+	CHECK_OK(op_probe_spec_parse(text, &spec));
+	CHECK(spec.value.wanted && spec.value.is_text);
+	CHECK_INT(spec.value.index, index);
+	CHECK_INT(spec.value.bytes, 8);
+	CHECK_STR(spec.type_name, name);
+}
+
+static void test_texts(void)
+{
+	static struct op_probe_spec spec;
+
+	check_text("uprobe:/a:query:arg1.str", 1, "query_arg1");
+	check_text("uretprobe:/a:name:retval.str", 0, "name_retval");
+	check_text("usdt:/a:postgresql:query__start:arg0.str", 0, "query__start_arg0");
+	check_value("uprobe:/a:f:arg1", 1, 8, false, "f_arg1", "1");
+	CHECK_OK(op_probe_spec_parse("uprobe:/a:f:arg1", &spec));
+	CHECK(!spec.value.is_text);
+	/* a string has no unit, and memory of the kernel is not read */
+	CHECK_INT(op_probe_spec_parse("uprobe:/a:f:arg0.str:By", &spec), -EINVAL);
+	CHECK_INT(op_probe_spec_parse("kprobe:f:arg0.str", &spec), -EINVAL);
+	CHECK_INT(op_probe_spec_parse("tracepoint:sched_switch:arg0.str", &spec),
+		  -EINVAL);
+	/* part of a symbol's name */
+	check("uprobe:/a:std::arg0.string", OP_PROBE_USER, false, "/a", NULL,
+	      "std::arg0.string", 0);
+}
+
 static void check_event(const char *text, uint32_t type, uint64_t config, uint64_t period,
 			uint32_t hz, uint32_t most, const char *name)
 {
@@ -170,6 +201,6 @@ static void test_what_says_nothing(void)
 	CHECK_OK(op_probe_spec_parse(longest, &spec));
 }
 
-TEST_MAIN({ "values", test_values }, { "events", test_events },
+TEST_MAIN({ "values", test_values }, { "texts", test_texts }, { "events", test_events },
 	  { "types", test_each_type }, { "offsets", test_offsets },
 	  { "nothing", test_what_says_nothing })

@@ -34,6 +34,9 @@ enum {
 	HANG_S = 20,
 	PAGE = 4096,
 	READY_FD = 100,
+	/* nodes of files that are closed; the second one is also read */
+	CLOSED_NODE = 3,
+	READ_NODE,
 };
 
 /* A child that runs @fn, which writes one address to tell that it is ready. */
@@ -332,7 +335,7 @@ static void test_environment(void)
 	free(text);
 }
 
-/* ---- a file system that opens, and reads nothing ---- */
+/* ---- a file system that opens, and reads nothing but one file ---- */
 
 static void reply(int fd, uint64_t unique, const void *body, size_t len)
 {
@@ -353,12 +356,21 @@ static const struct fuse_attr file_attr = {
 	.ino = 77, .mode = S_IFREG | 0755, .nlink = 1, .size = 1 << 20
 };
 
-static void serve_nothing(int fd)
+static const struct fuse_attr read_attr = { .ino = 78,
+					    .mode = S_IFREG | 0640,
+					    .nlink = 1,
+					    .uid = 65534,
+					    .gid = 65533,
+					    .mtime = 1000000000,
+					    .size = 6 };
+
+static void serve_files_of(int fd)
 {
 	static uint8_t in[1 << 20];
 
 	for (;;) {
 		const struct fuse_in_header *h = (const void *)in;
+		const char *name = (const char *)(h + 1);
 		ssize_t n = read(fd, in, sizeof(in));
 		struct fuse_entry_out entry = { .nodeid = 2, .attr = file_attr };
 		struct fuse_attr_out attr = { .attr_valid = 60 };
@@ -370,7 +382,14 @@ static void serve_nothing(int fd)
 
 		if (n <= 0)
 			return;
-		attr.attr = h->nodeid == 1 ? root_attr : file_attr;
+		if (h->opcode == FUSE_LOOKUP && strcmp(name, "closed") == 0)
+			entry.nodeid = CLOSED_NODE;
+		if (h->opcode == FUSE_LOOKUP && strcmp(name, "read") == 0)
+			entry = (struct fuse_entry_out){ .nodeid = READ_NODE,
+							 .attr = read_attr };
+		attr.attr = h->nodeid == 1	     ? root_attr
+			    : h->nodeid == READ_NODE ? read_attr
+						     : file_attr;
 		if (h->opcode == FUSE_INIT)
 			reply(fd, h->unique, &init, sizeof(init));
 		else if (h->opcode == FUSE_LOOKUP)
@@ -381,7 +400,11 @@ static void serve_nothing(int fd)
 			reply(fd, h->unique, &open, sizeof(open));
 		else if (h->opcode == FUSE_STATFS)
 			reply(fd, h->unique, &fs, sizeof(fs));
-		/* FUSE_READ and FUSE_FLUSH wait for ever. */
+		else if (h->opcode == FUSE_READ && h->nodeid == READ_NODE)
+			reply(fd, h->unique, "served", 6);
+		else if (h->opcode == FUSE_FLUSH && h->nodeid >= CLOSED_NODE)
+			reply(fd, h->unique, NULL, 0);
+		/* Those of the other file wait for ever. */
 	}
 }
 
@@ -403,7 +426,7 @@ static void serve_files(int ready)
 		return;
 	}
 	tell(ready, 1);
-	serve_nothing(fd);
+	serve_files_of(fd);
 }
 
 static void test_file(void)
@@ -437,6 +460,56 @@ static void test_file(void)
 	child_end(&c);
 }
 
+/* A path of a recording leads to a file that a program serves: reads of it cannot hang, because it
+ * is read before. */
+static void test_copy(void)
+{
+	struct child c = child_new(serve_files);
+	struct op_tasks tasks;
+	char path[64], text[8] = "";
+	struct stat st;
+	int fd;
+
+	if (!c.addr) {
+		(void)printf("SKIP: no FUSE here\n");
+		child_end(&c);
+		return;
+	}
+	op_tasks_init(&tasks);
+	(void)alarm(HANG_S);
+	(void)snprintf(path, sizeof(path), "/proc/%d/root/mnt/read", (int)c.pid);
+	CHECK_INT(op_task_open_regular(&tasks, path, OP_TASK_SERVED_REFUSE, NULL),
+		  -EREMOTE);
+	fd = op_task_open_regular(&tasks, path, OP_TASK_SERVED_COPY, NULL);
+	CHECK(fd >= 0 && op_task_is_copy(fd));
+	CHECK_OK(fstat(fd, &st));
+	CHECK_INT(st.st_mode, S_IFREG | 0640);
+	CHECK_INT(st.st_uid, 65534);
+	CHECK_INT(st.st_gid, 65533);
+	CHECK_INT(st.st_mtim.tv_sec, 1000000000);
+	CHECK(pread(fd, text, sizeof(text), 0) == 6);
+	CHECK_STR(text, "served");
+	CHECK(pwrite(fd, "x", 1, 0) < 0);
+	CHECK_OK(close(fd));
+	/* All copies have one time. */
+	tasks.copied_ns = OP_TASK_COPIES_NS - OP_NS_PER_S;
+	(void)snprintf(path, sizeof(path), "/proc/%d/root/mnt/closed", (int)c.pid);
+	CHECK_INT(op_task_open_regular(&tasks, path, OP_TASK_SERVED_COPY, NULL),
+		  -ETIMEDOUT);
+	CHECK_INT(tasks.copied_ns, OP_TASK_COPIES_NS);
+	CHECK_INT(tasks.killed, 1);
+	(void)snprintf(path, sizeof(path), "/proc/%d/root/mnt/read", (int)c.pid);
+	CHECK_INT(op_task_open_regular(&tasks, path, OP_TASK_SERVED_COPY, NULL),
+		  -EREMOTE);
+	/* A disk has no copies. */
+	fd = op_task_open_regular(&tasks, "/proc/self/exe", OP_TASK_SERVED_COPY, NULL);
+	CHECK(fd >= 0 && !op_task_is_copy(fd));
+	CHECK_OK(close(fd));
+	(void)alarm(0);
+	op_tasks_deinit(&tasks);
+	child_end(&c);
+}
+
 /* A file system that answers not even a look-up. */
 static void serve_no_name(int ready)
 {
@@ -467,16 +540,19 @@ static void test_path(void)
 	(void)snprintf(path, sizeof(path), "/proc/%d/root/mnt/x", (int)c.pid);
 	(void)alarm(2 * HANG_S);
 	for (i = 0; i < 2 * OP_TASK_STALLS_MAX; i++)
-		CHECK_INT(op_task_open_regular(&tasks, path, NULL), -ETIMEDOUT);
+		CHECK_INT(op_task_open_regular(&tasks, path, OP_TASK_SERVED_OPEN, NULL),
+			  -ETIMEDOUT);
 	CHECK_INT(tasks.killed, OP_TASK_STALLS_MAX);
-	CHECK_INT(op_task_open_regular(&tasks, "/proc/self/exe", NULL), -ETIMEDOUT);
+	CHECK_INT(
+		op_task_open_regular(&tasks, "/proc/self/exe", OP_TASK_SERVED_OPEN, NULL),
+		-ETIMEDOUT);
 	(void)alarm(0);
 	/* What still hangs is left behind. */
 	op_tasks_deinit(&tasks);
 	child_end(&c);
 }
 
-TEST_MAIN({ "path", test_path }, { "memory", test_memory }, { "locked", test_locked },
-	  { "gone", test_gone }, { "child", test_child }, { "many", test_many },
-	  { "stalled_environment", stalled_environment },
+TEST_MAIN({ "copy", test_copy }, { "path", test_path }, { "memory", test_memory },
+	  { "locked", test_locked }, { "gone", test_gone }, { "child", test_child },
+	  { "many", test_many }, { "stalled_environment", stalled_environment },
 	  { "environment", test_environment }, { "file", test_file })

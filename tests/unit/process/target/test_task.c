@@ -79,14 +79,19 @@ static void test_regular(void)
 	CHECK_OK(mkfifo(tools_path("pipe"), 0600));
 	tools_write("file", "content");
 	CHECK_OK(symlink("file", tools_path("link")));
-	CHECK_INT(op_task_open_regular(&tasks, tools_path("pipe"), &mode), -ENOTSUP);
+	CHECK_INT(op_task_open_regular(&tasks, tools_path("pipe"), OP_TASK_SERVED_OPEN,
+				       &mode),
+		  -ENOTSUP);
 	CHECK(S_ISFIFO(mode));
-	CHECK_INT(op_task_open_regular(&tasks, "/dev/zero", &mode), -ENOTSUP);
+	CHECK_INT(op_task_open_regular(&tasks, "/dev/zero", OP_TASK_SERVED_OPEN, &mode),
+		  -ENOTSUP);
 	CHECK(S_ISCHR(mode));
-	CHECK_INT(op_task_open_regular(&tasks, "/", &mode), -EISDIR);
-	CHECK_INT(op_task_open_regular(&tasks, tools_path("none"), &mode), -ENOENT);
+	CHECK_INT(op_task_open_regular(&tasks, "/", OP_TASK_SERVED_OPEN, &mode), -EISDIR);
+	CHECK_INT(op_task_open_regular(&tasks, tools_path("none"), OP_TASK_SERVED_OPEN,
+				       &mode),
+		  -ENOENT);
 	CHECK_INT(mode, 0);
-	fd = op_task_open_regular(&tasks, tools_path("link"), &mode);
+	fd = op_task_open_regular(&tasks, tools_path("link"), OP_TASK_SERVED_OPEN, &mode);
 	CHECK(fd > STDERR_FILENO && S_ISREG(mode));
 	CHECK(read(fd, text, sizeof(text)) == 7);
 	CHECK_STR(text, "content");

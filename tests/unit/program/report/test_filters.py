@@ -401,7 +401,10 @@ class Filters(unittest.TestCase):
 
     def test_mistakes(self):
         for options, says in ((['--focus', '('], 'regular expression'), (['--hide', r'(a)\1'], 'refers back'),
-                              (['--ignore', '((a{9}){9}){9}'], 'too often'), (['--focus', 'a)(b'], ') without a ('),
+                              (['--ignore', '((a{9}){9}){9}'], 'too often'),
+                              (['--focus', 'a)(b'], ') without a ('),
+                              *((['--focus', repeated * 16 + 'b'], 'too often') for repeated in (
+                                  '(a*)*', 'a**', 'a*+', 'a?*', '(a*){1,}', '(a*){,}', 'a*{0,}')),
                               (['--focus', ''], 'empty'), (['--focus', 'x' * 2000], 'too long'),
                               (['--label', 'x'], 'KEY=VALUE'), (['--label', '=x'], 'KEY=VALUE'),
                               (['--trace', 'xyz'], 'hexadecimal'), (['--span', '1' * 17], 'hexadecimal'),
