@@ -10,7 +10,11 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "live", "framework"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "wild"))
+import judge as wild  # noqa: E402
 import otlp  # noqa: E402
+
+ENDS_SAID = 4  # reasons and places of these
 
 
 def of_file(name, path):
@@ -180,8 +184,8 @@ def ruby_name(name):
 
 # ---- ours ----
 
-def user_frames(sample):
-    return [f for f in sample.frames if f.type != "kernel"]
+def user_frames(frames):
+    return [f for f in frames if f.type != "kernel"]
 
 
 def ours_python(frames):
@@ -256,10 +260,23 @@ def ours_go(frames):
 def count_ours(samples, name_of):
     count = collections.Counter()
     for sample in samples:
-        name = name_of(user_frames(sample))
+        name = name_of(user_frames(sample.frames))
         if name:
             count[name] += sample.count
     return count
+
+
+def early_ends(samples):
+    """The share of the stacks that end early, in %; and of each reason and outermost function."""
+    ends = collections.Counter()
+    for sample in samples:
+        reason, frames = wild.end_of(sample.frames)
+        if reason:
+            user = user_frames(frames)
+            ends["%s at %s" % (reason, user[-1].name if user else "no frame")] += sample.count
+    one = 100 / max(sum(s.count for s in samples), 1)
+    return one * sum(ends.values()), ", ".join("%.2f %% %s" % (one * n, end)
+                                               for end, n in ends.most_common(ENDS_SAID))
 
 
 # ---- both ----

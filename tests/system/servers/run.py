@@ -22,17 +22,14 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, "..", "..", "live", "framework"))
-sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 
 import check  # noqa: E402
-import judge as wild  # noqa: E402
 import judges  # noqa: E402
 import suite  # noqa: E402
 from ports import free_port  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 BAD_MOST = 1.0  # % of the stacks end early
-ENDS_SAID = 4  # reasons and places of these
 MIN_SAMPLES = 500
 START_SECONDS = 60
 END_SECONDS = 60  # for a judge to write what it has
@@ -270,19 +267,6 @@ def kit_of(row):
     return done.stdout.strip()
 
 
-def early_ends(samples):
-    """The share of the stacks that end early, in %; and of each reason and outermost function."""
-    ends = collections.Counter()
-    for sample in samples:
-        reason, frames = wild.end_of(sample.frames)
-        if reason:
-            user = judges.user_frames(frames)
-            ends["%s at %s" % (reason, user[-1].name if user else "no frame")] += sample.count
-    one = 100 / max(sum(s.count for s in samples), 1)
-    return one * sum(ends.values()), ", ".join("%.2f %% %s" % (one * n, end)
-                                               for end, n in ends.most_common(ENDS_SAID))
-
-
 def cell(run, name, row):
     if row.paths and not shutil.which("wrk"):
         raise suite.Skip("no wrk")
@@ -298,7 +282,7 @@ def cell(run, name, row):
         server.stop()
     samples = check.select(capture, pid)
     stacks = sum(s.count for s in samples)
-    early, ends = early_ends(samples)
+    early, ends = judges.early_ends(samples)
     ours = judges.count_ours(samples, row.ours)
     rows, overlap = judges.compare(ours, theirs)
     result = check.Result()

@@ -121,6 +121,16 @@ class Judges(unittest.TestCase):
         self.assertIsNone(judges.ours_go([frame("runtime.sigprof", "go"),
                                           frame("runtime.sigtrampgo", "go")]))
 
+    def test_early_ends(self):
+        whole = SimpleNamespace(frames=[frame("a", "go"), frame("main", "go")], count=1)
+        cut = SimpleNamespace(frames=[frame("read", "kernel"), frame("a", "go"),
+                                      frame("b", "go"), frame("[truncated]", "native")], count=2)
+        none = SimpleNamespace(frames=[frame("read", "kernel"), frame("[truncated]", "native")],
+                               count=1)
+        self.assertEqual(judges.early_ends([whole, cut, none]), (
+            75, "50.00 % truncated at b, 25.00 % truncated at no frame"))
+        self.assertEqual(judges.early_ends([whole]), (0, ""))
+
     def test_compare(self):
         rows, alike = judges.compare({"a": 60, "b": 40}, {"a": 500, "b": 400, "c": 100})
         self.assertEqual([row[0] for row in rows], ["a", "c", "b"])
