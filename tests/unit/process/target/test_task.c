@@ -57,7 +57,8 @@ static void test_charge(void)
 	int i;
 
 	op_tasks_init(&tasks);
-	CHECK(charge(&tasks, wait) >= WORK_NS);
+	/* a thread's CPU clock may begin at its wake-up, before it runs */
+	CHECK(charge(&tasks, wait) >= LITTLE_NS);
 	for (i = 0; i < TRIES && least >= LITTLE_NS; i++) {
 		uint64_t spent = charge(&tasks, work);
 
