@@ -130,6 +130,9 @@ static void test_on_and_off(void)
 	kind_child_end(&c);
 	CHECK_INT(got.others, 0);
 	printf("  lost its CPU while it worked: %lld\n", (long long)got.off_ns);
+	printf("  on a CPU where it sleeps: %lld, all: %lld\n",
+	       (long long)got.sleep_on_ns,
+	       (long long)(got.on_ns + got.off_ns + got.sleep_ns + got.sleep_on_ns));
 	off_check("off the CPUs where it sleeps", got.sleep_ns, a.sleeps_ns, OFF_SUM);
 	if (getenv("OTELPROF_EMULATED")) { /* tests/system/vm says so */
 		check_near("on a CPU, emulated", got.on_ns, (int64_t)ROUNDS * WORK_NS,
