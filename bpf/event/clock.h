@@ -29,7 +29,8 @@ static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 /*
  * The clock stops while the kernel sends no ticks: it throttles them, the host has
  * taken the CPU, or on some kernels the CPU is idle. The first tick after that counts
- * only the time since the last tick that was due.
+ * only the time since the last tick that was due. The host may wake an idle CPU late, with
+ * a thread that was not on it: there a sixteenth of a tick is late.
  */
 static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
 					   __u64 tick_ns)
@@ -38,7 +39,9 @@ static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
 	__u64 before_ns = clock->tick_ns[0] > clock->tick_ns[1] ? clock->tick_ns[0]
 								: clock->tick_ns[1];
 	bool changed = clock->tick_ns[0] != tick_ns || clock->tick_ns[1] != tick_ns;
-	__u64 most_ns = tick_ns + (changed ? before_ns : 0) + tick_ns / 2;
+	bool idle = !(__u32)bpf_get_current_pid_tgid();
+	__u64 late_ns = idle ? tick_ns / 16 : tick_ns / 2;
+	__u64 most_ns = tick_ns + (changed ? before_ns : 0) + late_ns;
 	__u64 stood_ns = now - clock->last_ns - tick_ns;
 
 	if (now - clock->last_ns > most_ns) {
