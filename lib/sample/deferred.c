@@ -290,31 +290,9 @@ static bool is_cut(const struct walk *w)
 	return w->ran_out && w->sampler->host_stack->end >= OP_END_MAX;
 }
 
-/* Is what was copied from @addr on, up to a page that was not copied, the same now? */
-static bool is_unchanged(const struct copy *c, uint64_t addr)
-{
-	uint8_t then[OP_COPY_PAGE_BYTES];
-	uint8_t now[OP_COPY_PAGE_BYTES];
-	uint64_t end = c->at + c->len;
-
-	while (addr < end) {
-		size_t len = OP_MIN(to_page_end(addr), (size_t)(end - addr));
-
-		if (!read_copied(c, addr, then, len))
-			return true;
-		if (op_memory_read(c->live, addr, now, len) ||
-		    memcmp(then, now, len) != 0)
-			return false;
-		addr += len;
-	}
-	return true;
-}
-
 /*
  * Is the thread still in the call of the copy's outermost frame? Compare the return
- * address of that call, which is below the frame, and the copied part of the frame with
- * the present ones. A later call from the same place has the same return address, but other
- * saved registers and variables.
+ * address of that call, which is below the frame, with the present one.
  */
 static bool still_there(const struct walk *w, uint64_t end_sp)
 {
@@ -329,7 +307,7 @@ static bool still_there(const struct walk *w, uint64_t end_sp)
 		return false;
 	}
 	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
-	       now == then && is_unchanged(c, end_sp);
+	       now == then;
 }
 
 /* The stack continues above the copy: read the present memory if it has not changed. */

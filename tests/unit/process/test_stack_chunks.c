@@ -45,44 +45,6 @@ KEEP_FRAME static int outer_frame(struct world *w, bool moved)
 	return x + 1;
 }
 
-/* The first call takes the snapshot, the next one is where the thread is at the sample. */
-KEEP_FRAME static int take_or_add(struct world *w)
-{
-	int x = 1;
-
-	if (snapshot.registers.pc)
-		add_snapshot(w);
-	else
-		x = level_one(0);
-	return x + !x;
-}
-
-KEEP_FRAME static int called_twice(struct world *w, uint8_t number)
-{
-	volatile uint8_t big[24 << 10];
-	int x;
-
-	big[0] = number;
-	x = take_or_add(w);
-	return x + big[0];
-}
-
-KEEP_FRAME static int first_caller(struct world *w)
-{
-	int x = called_twice(w, 1);
-
-	__asm__ volatile("" : "+r"(x));
-	return x + 1;
-}
-
-KEEP_FRAME static int second_caller(struct world *w)
-{
-	int x = called_twice(w, 2);
-
-	__asm__ volatile("" : "+r"(x));
-	return x + 1;
-}
-
 /* Overwrite what frames that have returned left behind: they are no longer there to be read. */
 KEEP_FRAME static void wipe_stack(void)
 {
@@ -119,22 +81,6 @@ static void test_stack_above_the_copy(void)
 	CHECK(outer_frame(&w, true));
 	CHECK(find_frame(&w, "deep_frame") == 5);
 	CHECK(find_frame(&w, "outer_frame") == SIZE_MAX);
-	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
-	world_deinit(&w);
-}
-
-/* The thread is at the same place, at the same depth, in a later call of another function. */
-static void test_later_call_above_the_copy(void)
-{
-	struct world w;
-
-	memset(&snapshot, 0, sizeof(snapshot));
-	snapshot.len = 4096;
-	world_init(&w, NULL);
-	CHECK(first_caller(&w));
-	CHECK(second_caller(&w));
-	CHECK(find_frame(&w, "called_twice") != SIZE_MAX);
-	CHECK(find_frame(&w, "second_caller") == SIZE_MAX);
 	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
 	world_deinit(&w);
 }
@@ -347,7 +293,6 @@ static void test_gap_above_waits(void)
 }
 
 TEST_MAIN({ "above-the-copy", test_stack_above_the_copy },
-	  { "later-call-above-the-copy", test_later_call_above_the_copy },
 	  { "records-above", test_records_above_the_copy },
 	  { "records-above-wait", test_records_above_wait },
 	  { "gap-above-waits", test_gap_above_waits },
