@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/labels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,19 +91,16 @@ int op_labels_text(const struct op_sampler *sampler, const struct op_parsed *par
 {
 	const struct op_kind *kind = op_kind_of(parsed->header.event);
 	const struct op_detail *detail = NULL;
-	struct op_attribute a = { 0 };
+	char text[OP_TEXT_BYTES + 1];
 	int r;
 
 	if (parsed->text && kind && kind->details_by_number)
 		detail = op_labels_detail(sampler, &parsed->header);
 	if (!detail || !detail->text_key)
 		return 0;
-	r = op_window_string(window, detail->text_key, strlen(detail->text_key), &a.key);
-	if (r == 0)
-		r = op_window_string(window, parsed->text,
-				     strnlen(parsed->text, OP_TEXT_BYTES), &a.string);
-	if (r == 0)
-		r = op_window_attribute(window, &a, &labels->index[labels->len]);
+	(void)snprintf(text, sizeof(text), "%.*s", OP_TEXT_BYTES, parsed->text);
+	r = op_window_string_attribute(window, detail->text_key, text,
+				       &labels->index[labels->len]);
 	if (r == 0)
 		labels->len++;
 	return r;

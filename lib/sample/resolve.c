@@ -487,8 +487,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (r == 0)
 		r = set_kind(sampler, h, parsed->extra, of->window, &sample);
-	if (r == 0)
-		r = op_labels_text(sampler, parsed, of->window, &sample.labels);
+	r = r ?: op_labels_text(sampler, parsed, of->window, &sample.labels);
 	if (r == 0) {
 		if (!op_trace_contexts_apply(&sampler->contexts, of->program,
 					     &parsed->context, of->window, &sample))

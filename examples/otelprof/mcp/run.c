@@ -88,8 +88,8 @@ static void trim(struct op_strbuf *text)
 		text->len--;
 }
 
-/* Read until both streams and the program have ended. Returns false if the time was over first, or the
- * program has to end. */
+/* Read until both streams and the program have ended. Returns false if the time was over
+ * first, or the program has to end. */
 static bool drain(struct run *run, double seconds, struct meanwhile *meanwhile)
 {
 	struct pollfd polls[STREAMS + 1] = { { run->fds[OUT], POLLIN, 0 },

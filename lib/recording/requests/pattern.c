@@ -67,9 +67,9 @@ static size_t bracket_len(const char *s)
 	return i + (s[i] == ']');
 }
 
-/* How often @s, which follows @last, repeats: the larger number of a bound such as {3,9}. Without
- * such a number it is 2 if @last ends a group or a repetition, because each of those doubles
- * glibc's time. */
+/* How often @s, which follows @last, repeats: the larger number of a bound such as {3,9}.
+ * Without such a number it is 2 if @last ends a group or a repetition, because each of those
+ * doubles glibc's time. */
 static unsigned long repeats_at(const char *s, char last)
 {
 	bool nested = last && strchr(")*+?}", last);

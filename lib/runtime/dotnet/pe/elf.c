@@ -36,8 +36,8 @@ enum {
 	SEARCH_COUNT = 8, /* where the search table has the number of its entries */
 };
 
-/* The header of .eh_frame_hdr (LSB 5.0, section 10.6.2), for addresses that count from 0: so the
- * table has functions by their place in the image, and FDEs by theirs in .eh_frame. */
+/* The header of .eh_frame_hdr (LSB 5.0, section 10.6.2), for addresses that count from 0:
+ * functions from the beginning of the image, FDEs from that of .eh_frame. */
 static const uint8_t search_header[] = {
 	1,    0x1b,		/* .eh_frame: signed 4 bytes, from here on */
 	0x03,			/* the number of entries: 4 bytes */
@@ -176,8 +176,8 @@ static int read_frames(struct conversion *c)
 	return c->frames.failed ? -ENOMEM : end_search(c);
 }
 
-/* The place in the strings of the name of the method of @row, which may have several functions; 0:
- * it has none. */
+/* The place of the name of method @row in the strings. The method may have several
+ * functions. 0: it has no name. */
 static uint32_t name_at(struct conversion *c, const struct op_dotnet_metadata *metadata,
 			uint32_t row)
 {

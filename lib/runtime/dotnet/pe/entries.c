@@ -48,8 +48,8 @@ static int take(const struct op_dotnet_entries *e, uint64_t off, void *to, uint3
 	return op_memory_read(e->memory, e->at + off, to, len);
 }
 
-/* A number of 1 to 5 bytes; the lowest bits of the first one tell how many. *@ret_bits: how many
- * it has. */
+/* A number of 1 to 5 bytes. The lowest bits of the first byte tell how many. *@ret_bits:
+ * bits of the number. */
 static int sized_number(const struct op_dotnet_entries *e, uint64_t *off, uint32_t *ret,
 			uint32_t *ret_bits)
 {
@@ -90,12 +90,11 @@ static int function_number(const struct op_dotnet_entries *e, uint64_t off, uint
 	return r;
 }
 
-int op_runtime_dotnet_entries(const struct op_dotnet_pe *pe, uint32_t type,
-			      struct op_dotnet_entries *ret)
+/* The section of @type, of which nothing is read. Returns 0, -ENOENT, or another -errno. */
+static int find_section(const struct op_dotnet_pe *pe, uint32_t type,
+			struct op_dotnet_entries *ret)
 {
 	struct op_dotnet_place place;
-	uint64_t off = 0;
-	uint32_t head = 0;
 	int r = op_runtime_dotnet_pe_ready(pe, type, &place);
 
 	if (r <= 0)
@@ -105,7 +104,18 @@ int op_runtime_dotnet_entries(const struct op_dotnet_pe *pe, uint32_t type,
 		.at = op_runtime_dotnet_pe_at(pe, place.rva, place.size),
 		.size = place.size,
 	};
-	r = number(ret, &off, &head);
+	return 0;
+}
+
+int op_runtime_dotnet_entries(const struct op_dotnet_pe *pe, uint32_t type,
+			      struct op_dotnet_entries *ret)
+{
+	uint64_t off = 0;
+	uint32_t head = 0;
+	int r = find_section(pe, type, ret);
+
+	if (r == 0)
+		r = number(ret, &off, &head);
 	if (r < 0)
 		return r;
 	ret->count = head >> 2;
@@ -157,20 +167,14 @@ int op_runtime_dotnet_instances(const struct op_dotnet_pe *pe, uint32_t type,
 				struct op_dotnet_instances *ret)
 {
 	struct op_dotnet_entries *e = &ret->e;
-	struct op_dotnet_place place;
 	uint32_t begin = 0;
 	uint32_t end = 0;
 	uint8_t head = 0;
-	int r = op_runtime_dotnet_pe_ready(pe, type, &place);
+	int r = find_section(pe, type, e);
 
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	*e = (struct op_dotnet_entries){
-		.memory = pe->memory,
-		.at = op_runtime_dotnet_pe_at(pe, place.rva, place.size),
-		.size = place.size,
-		.base = 1,
-	};
+	if (r < 0)
+		return r;
+	e->base = 1;
 	r = take(e, 0, &head, 1);
 	e->index_bytes = (head & 3) == 0 ? 1 : (head & 3) == 1 ? 2 : 4;
 	if (r == 0 && head >> 2 > BUCKETS_SHIFT_MAX)

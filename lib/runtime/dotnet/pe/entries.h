@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which function of a ReadyToRun image is a method's code: a NativeArray, and of instances of generic
- * methods a NativeHashtable (docs/design/coreclr/botr/readytorun-format.md of dotnet/runtime). */
+/* Which function of a ReadyToRun image is a method's code: a NativeArray. For instances of
+ * generic methods it is a NativeHashtable
+ * (docs/design/coreclr/botr/readytorun-format.md of dotnet/runtime). */
 #ifndef OP_RUNTIME_DOTNET_PE_ENTRIES_H
 #define OP_RUNTIME_DOTNET_PE_ENTRIES_H
 
@@ -33,8 +34,8 @@ struct op_dotnet_instances {
 /* As op_runtime_dotnet_entries(). */
 int op_runtime_dotnet_instances(const struct op_dotnet_pe *pe, uint32_t type,
 				struct op_dotnet_instances *ret);
-/* The next instance: its function, and the row of its method, 0 where another image has that.
- * Returns 1; 0 if there is none; or -errno. */
+/* The next instance: its function, and the row of its method, 0 if another image has that.
+ * Returns 1, 0 after the last, or -errno. */
 int op_runtime_dotnet_instance(struct op_dotnet_instances *i, uint32_t *ret_function,
 			       uint32_t *ret_row);
 

@@ -34,7 +34,8 @@ struct op_dotnet_metadata {
 	struct op_dotnet_table table[OP_DOTNET_TABLES];
 };
 
-/* A compressed number of 1, 2 or 4 bytes (ECMA-335, II.23.2); *@ret_bits: how many it has. */
+/* A compressed number of 1, 2 or 4 bytes (ECMA-335, II.23.2). *@ret_bits:
+ * its bits. */
 uint32_t op_runtime_dotnet_sized_number(struct op_reader *r, uint32_t *ret_bits);
 uint32_t op_runtime_dotnet_number(struct op_reader *r);
 

@@ -144,13 +144,19 @@ static void test_code_that_does_not_return_has_no_rule(void)
 	end();
 }
 
+/* The code is read after the first sample, and has a rule at the second. */
+static void begin_with_rule(void)
+{
+	begin();
+	(void)sample(BASE + INSIDE, 0);
+	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+}
+
 static void test_code_that_changes_is_in_doubt(void)
 {
 	uint64_t before_ns;
 
-	begin();
-	(void)sample(BASE + INSIDE, 0);
-	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+	begin_with_rule();
 	put_function(AT, FRAME + 64);
 	before_ns = op_clock_monotonic_ns();
 	wait_ms(30);
@@ -171,9 +177,7 @@ static void test_a_sample_that_was_not_checked_is_in_doubt(void)
 	uint64_t now_ns;
 	uint64_t number;
 
-	begin();
-	(void)sample(BASE + INSIDE, 0);
-	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+	begin_with_rule();
 	op_allowance_until(&none, 1);
 	now_ns = op_clock_monotonic_ns();
 	number = op_made_number(rig.made, now_ns, &none);
@@ -195,9 +199,7 @@ static void test_doubt_has_a_number_of_its_own(void)
 	uint64_t now_ns;
 	uint64_t number;
 
-	begin();
-	(void)sample(BASE + INSIDE, 0);
-	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+	begin_with_rule();
 	now_ns = op_clock_monotonic_ns();
 	/* There was time for the pages, and none for the code that was not hit before. */
 	number = op_made_number(rig.made, now_ns, NULL);
@@ -221,9 +223,7 @@ static void test_a_number_stays_while_the_code_does(void)
 {
 	uint64_t number;
 
-	begin();
-	(void)sample(BASE + INSIDE, 0);
-	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+	begin_with_rule();
 	number = op_made_number(rig.made, op_clock_monotonic_ns(), NULL);
 	CHECK_INT(op_made_number(rig.made, op_clock_monotonic_ns(), NULL), number);
 	put_function(AT, FRAME + 64);
@@ -235,9 +235,7 @@ static void test_pages_have_a_limit(void)
 {
 	size_t i;
 
-	begin();
-	(void)sample(BASE + INSIDE, 0);
-	CHECK_INT(sample(BASE + INSIDE, 0), OP_MADE_RULE);
+	begin_with_rule();
 	for (i = 0; i < OP_MADE_PAGES_MAX; i++) {
 		bool new = false;
 		uint64_t at = BASE + ((i + 64) << 16);
