@@ -98,8 +98,9 @@ CLOCK_HZ = 99
 CLOCK_TOLD = 0.8  # of the ticks at least: the worker may get less of a busy machine
 PARKED_SECONDS = 4
 PARKED_OFF = 0.1  # of locks' own sampling
-# No wait for a lock: the rest of what is told, of the time of one thread.
-PARKED_REST = 0.25
+# The rest of what is told, of the time of one thread: an idle one has all of it. A busy machine has
+# more contention inside the JVM.
+PARKED_REST = 0.75
 PARKED = {"java": ["java", os.path.join(HERE, "Parked.java"), str(PARKED_SECONDS)],
           "node": ["node", os.path.join(HERE, "parked.js"), str(PARKED_SECONDS)],
           "python": [sys.executable, os.path.join(HERE, "parked.py"), str(PARKED_SECONDS)]}
@@ -353,7 +354,7 @@ def cell_parked(run, name):
         elif s.sample_type[0] == "delay" and not s.frames[-1].name.startswith("[unwind error"):
             rest += seconds
     right = abs(told - want) <= want * PARKED_OFF and rest < PARKED_SECONDS * PARKED_REST
-    run.say("ok" if right and parked > PARKED_SECONDS else "FAIL", name,
+    run.say("ok" if right and parked > PARKED_SECONDS * (1 - PARKED_OFF) else "FAIL", name,
             "%.3f s told, of %.3f; parked %.3f, the rest %.3f" % (told, want, parked, rest))
 
 
@@ -468,7 +469,7 @@ def clocks(run, name, step_so, worker):
             sum(steps), len(windows), seconds, ticks, used))
         if not CLOCK_SECONDS - CLOCK_OFF < seconds < took:
             wrong.append("%s: windows of %.2f s, of %d s" % (steps, seconds, CLOCK_SECONDS))
-        if not used * CLOCK_TOLD < ticks < used + MOST * used ** 0.5:
+        if not used * seconds / took * CLOCK_TOLD < ticks < used + MOST * used ** 0.5:
             wrong.append("%s: %d ticks, of %.0f" % (steps, ticks, used))
         reached = [0] + [sum(steps[:i + 1]) for i in range(len(steps))]
         wrong += ["%s: a window begins %.1f s after the start" % (steps, at) for at in starts
