@@ -116,8 +116,11 @@ static int insert(struct op_processes *p, struct op_mappings **mappings,
 		return r;
 	/* also "[uprobes-trampoline]" */
 	vma.uprobes = !vma.exe && e->path && strncmp(e->path, "[uprobes", 8) == 0;
+	/* of a file that must be compared first, it may be another one */
 	if (ret_replaces)
-		*ret_replaces = op_mappings_replaces(*mappings, &vma);
+		*ret_replaces = op_mappings_replaces(*mappings, &vma) ||
+				(op_mapping_is_doubted(&vma) &&
+				 op_mappings_find(*mappings, vma.start));
 	if (op_mappings_has(*mappings, &vma)) {
 		r = map_again(*mappings, &vma);
 	} else {

@@ -161,13 +161,13 @@ static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *
 		       : 0;
 }
 
-/* The current walk, @walked, is true for the time of the sample only where @proc did
- * not change since. Cut it there. */
+/* The walk by the newest state of @walked, which is @proc or an earlier program of it, is
+ * true for the time of the sample only where that did not change since. Cut it there. */
 static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 		      const struct op_proc *walked, const struct op_record *h)
 {
-	const struct op_proc_view now = op_proc_view_now(proc);
 	struct op_proc_view view = op_proc_view_now(walked);
+	const struct op_mappings *before;
 	const struct changed c = { .view = &view,
 				   .time_ns = h->time_ns,
 				   .later = true,
@@ -175,8 +175,8 @@ static void cut_later(struct op_unwind_result *s, const struct op_proc *proc,
 	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
 	size_t kept;
 
-	if (now.program == view.program)
-		view.changes = now.changes;
+	if (walked != proc)
+		view.changes = op_proc_view_at(proc, h->time_ns, &before).changes;
 	kept = unchanged(&c, s->word, words);
 	if (kept == words)
 		return;
@@ -190,42 +190,40 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  struct op_proc *past, struct op_frames_of *of,
 			  const struct op_parsed *parsed, uint32_t *ret)
 {
+	const struct op_record *h = &parsed->header;
 	struct op_deferred deferred = { .registers = &parsed->registers,
 					.stack = parsed->stack,
-					.stack_len = parsed->header.stack_bytes,
-					.stack_below = parsed->header.stack_below,
+					.stack_len = h->stack_bytes,
+					.stack_below = h->stack_below,
 					.unread = parsed->unread,
 					.root = parsed->root,
 					.root_len = parsed->root_len,
 					.root_at = parsed->root_at,
-					.words = parsed->words +
-						 parsed->header.kernel_count,
-					.words_len = parsed->header.user_words,
-					.frames = parsed->header.user_frames,
-					.is_caller = is_caller(&parsed->header),
-					.end_pc = parsed->header.end_pc,
+					.words = parsed->words + h->kernel_count,
+					.words_len = h->user_words,
+					.frames = h->user_frames,
+					.is_caller = is_caller(h),
+					.end_pc = h->end_pc,
 					.live = parsed->live };
 	const struct op_unwind_result *s = sampler->host_stack;
-	uint64_t at = parsed->registers.sp - parsed->header.stack_below;
+	uint64_t at = parsed->registers.sp - h->stack_below;
 	_cleanup_free_ uint8_t *joined = NULL;
 	int r = 0;
 
-	joined = op_stack_chunks_take(&sampler->chunks, &parsed->header, at,
-				      deferred.stack, deferred.stack_len,
-				      &deferred.stack_len);
+	joined = op_stack_chunks_take(&sampler->chunks, h, at, deferred.stack,
+				      deferred.stack_len, &deferred.stack_len);
 	if (joined)
 		deferred.stack = joined;
 	if (!deferred.root)
-		deferred.root =
-			op_stack_chunks_root(&sampler->chunks, &parsed->header,
-					     &deferred.root_at, &deferred.root_len);
+		deferred.root = op_stack_chunks_root(
+			&sampler->chunks, h, &deferred.root_at, &deferred.root_len);
 	if (proc) {
 		struct op_proc *walked = past ? past : proc;
 
 		r = op_deferred_unwind(sampler, walked, &deferred);
 		of->mappings = op_proc_view_now(walked).mappings;
 		if (r == 0)
-			cut_later(sampler->host_stack, proc, walked, &parsed->header);
+			cut_later(sampler->host_stack, proc, walked, h);
 	} else {
 		op_deferred_leaf(sampler, &parsed->registers);
 	}
@@ -234,9 +232,8 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,
 			       NULL, ret);
 	if (r == -EINPROGRESS && joined)
-		op_stack_chunks_give_back(&sampler->chunks, &parsed->header, at,
-					  parsed->header.stack_bytes, OP_TAKE_PTR(joined),
-					  deferred.stack_len);
+		op_stack_chunks_give_back(&sampler->chunks, h, at, h->stack_bytes,
+					  OP_TAKE_PTR(joined), deferred.stack_len);
 	if (r < 0)
 		return r;
 	if (s->end < OP_ERROR_LIMIT)
@@ -372,6 +369,10 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		of->mappings = view.mappings;
 		*ret_generation = h->generation;
 		cut_changed(proc, r, of, &view, ret_generation);
+		view = op_proc_view_at(proc, h->time_ns, &before);
+		/* an older table shows less than the last mappings and their changes */
+		if (h->end == OP_END_UNKNOWN && view.program == of->program)
+			of->mappings = view.mappings;
 		return;
 	}
 	view = op_proc_view_at(proc, h->time_ns, &before);
@@ -567,31 +568,30 @@ static void publish_made(struct op_sampler *sampler, struct op_proc *proc,
 int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 		      struct op_window *window, struct op_window_sample *ret)
 {
+	const struct op_record *h = &parsed->header;
 	struct op_frames_of of = { .window = window };
 	struct op_proc *proc;
 	uint32_t generation;
 	uint32_t stack;
 	int r;
 
-	op_processes_advance(sampler->processes, parsed->header.time_ns);
-	sampler->moment = (uint32_t)(parsed->header.time_ns >> 28);
-	proc = op_registry_of_record(sampler->processes, &parsed->header);
+	op_processes_advance(sampler->processes, h->time_ns);
+	sampler->moment = (uint32_t)(h->time_ns >> 28);
+	proc = op_registry_of_record(sampler->processes, h);
 	r = look_again(sampler, proc, parsed);
 	if (r < 0)
 		return r;
 	locate(proc, parsed, &of, &generation);
-	of.time_ns = parsed->header.end == OP_END_UNKNOWN ? 0 : parsed->header.time_ns;
-	if (parsed->header.end == OP_END_UNKNOWN)
+	of.time_ns = h->end == OP_END_UNKNOWN ? 0 : h->time_ns;
+	if (h->end == OP_END_UNKNOWN)
 		r = first_stack(sampler, proc, &of, parsed, &stack);
 	else
 		r = find_stack(sampler, &of, parsed, generation, &stack);
-	if (r == 0 && parsed->header.end != OP_END_UNKNOWN)
-		op_ended_add(&sampler->ended, of.mappings, parsed->header.end,
-			     parsed->header.end_pc,
-			     parsed->words + parsed->header.kernel_count,
-			     parsed->header.user_words);
-	if (r == 0 && proc && was_cut(&parsed->header))
-		op_deferred_page(sampler, proc, parsed->header.end_pc);
+	if (r == 0 && h->end != OP_END_UNKNOWN)
+		op_ended_add(&sampler->ended, of.mappings, h->end, h->end_pc,
+			     parsed->words + h->kernel_count, h->user_words);
+	if (r == 0 && proc && was_cut(h))
+		op_deferred_page(sampler, proc, h->end_pc);
 	if (r == 0)
 		r = make_sample(sampler, &of, parsed, stack, ret);
 	/* This may free of.mappings. */

@@ -96,6 +96,13 @@ static int add(struct op_session *s, const void *data, size_t size)
 	return op_sampler_add_record(s->config.sampler, data, size, s->config.window);
 }
 
+/* Were the events before the record not all processed? Then what names it may be gone. */
+static bool is_ahead(const struct op_session *s, uint64_t time_ns)
+{
+	return time_ns > op_capture_drained_ns(s->config.capture) &&
+	       op_capture_sideband_left(s->config.capture);
+}
+
 /* Add the record to the window. If it needs a table or names for which there is no
  * time, postpone it. If it cannot be postponed, process it at once. */
 static void take(struct op_session *s, const void *data, size_t size)
@@ -105,10 +112,7 @@ static void take(struct op_session *s, const void *data, size_t size)
 	bool waits = may_wait(data, size, &pid, &time_ns);
 	int r = -EINPROGRESS;
 
-	/* The events before it were not all processed, so what names it may be gone. */
-	if (waits && time_ns > op_capture_drained_ns(s->config.capture) &&
-	    op_capture_sideband_left(s->config.capture) &&
-	    postpone(s, pid, time_ns, data, size) == 0)
+	if (waits && is_ahead(s, time_ns) && postpone(s, pid, time_ns, data, size) == 0)
 		return;
 	if (!waits || !wants_table(data) || !op_postponed_has(&s->postponed, pid))
 		r = add(s, data, size);
@@ -143,8 +147,13 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 		while (more && now_ns < until_ns) {
 			size_t len;
 			const struct op_record_header *record = op_waiter_record(w, &len);
-			int r = add(s, record, len);
+			uint64_t time_ns = 0;
+			uint32_t pid;
+			int r;
 
+			if (may_wait(record, len, &pid, &time_ns) && is_ahead(s, time_ns))
+				break;
+			r = add(s, record, len);
 			now_ns = op_allowance_now(s->config.allowance);
 			if (r == -EINPROGRESS)
 				break;

@@ -401,7 +401,8 @@ bool op_mappings_are_copies(const struct op_mappings *before,
 	const struct op_build_ids *ids;
 
 	if (!a || !b || !a->segment || !a->exe || !a->exe->image || !b->exe ||
-	    !b->exe->image || a->start - a->offset != b->start - b->offset)
+	    !b->exe->image || a->start - a->offset != b->start - b->offset ||
+	    op_mapping_is_doubted(b))
 		return false;
 	ids = &a->exe->image->ids;
 	return ids->gnu[0] && strcmp(ids->gnu, b->exe->image->ids.gnu) == 0 &&

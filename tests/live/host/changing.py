@@ -297,6 +297,22 @@ class Moments:
                 did = (name, shape)
         return may, did
 
+    def near(self, pid, time_ns):
+        """The rows around a time, each with when it began and ended, in ms after it."""
+        rows = self.rows.get(pid, ())
+        at = sum(row[1][0] <= time_ns for row in rows)
+        return ", ".join("%s %s %+.3f to %+.3f" % (
+            name, shape, (times[0] - time_ns) / 1e6, (times[3] - time_ns) / 1e6)
+            for name, times, shape in rows[max(at - 2, 0):at + 1])
+
+
+def by_what(sample):
+    """The files by which the frames of a stack were named, with their build ids."""
+    return ";".join("%s %s+%#x" % (
+        os.path.basename(frame.mapping),
+        frame.mapping_attributes.get("process.executable.build_id.gnu", "")[:8], frame.address)
+        for frame in sample.frames if not check.is_kernel(frame))
+
 
 def judge_moments(capture, moments):
     """{shape: [samples, named by what did not run, whole without what ran, marked]}, one
@@ -316,7 +332,9 @@ def judge_moments(capture, moments):
             row[0] += 1
             if told - may:
                 row[1] += 1
-                seen.setdefault("%s: %s, not %s" % (shape, ";".join(names), may), 0)
+                seen.setdefault("%s: %s, not %s; %d near %s; by %s" % (
+                    shape, ";".join(names), may, sample.pid, moments.near(sample.pid, time_ns),
+                    by_what(sample)), 0)
             elif did and not marked and "made" not in did[0] and did[0] not in told:
                 row[2] += 1
                 seen.setdefault("%s: %s without %s" % (shape, ";".join(names), did[0]), 0)

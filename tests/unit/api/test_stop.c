@@ -272,8 +272,28 @@ static void test_a_stop_at_once_loads_no_names(void)
 	CHECK_INT(stop_within(0), 0);
 }
 
+/* A record that waits is not taken before the events that are older than it. */
+static void test_events_come_first(void)
+{
+	struct op_session_records records = { 0 };
+	struct host h;
+
+	host_init(&h);
+	op_allowance_give_cpu(&h.p.allowance, INT64_MAX);
+	h.capture->sideband.drained_ns = 1;
+	h.capture->sideband.left = 1;
+	CHECK_OK(op_session_take_records(h.p.session, &records));
+	CHECK_INT(op_window_samples(h.world.window), 0);
+	CHECK_INT(h.p.session->postponed.len, 1);
+	h.capture->sideband.left = 0;
+	CHECK_OK(op_session_take_records(h.p.session, &records));
+	check_all_taken(&h);
+	host_deinit(&h);
+}
+
 TEST_MAIN({ "stop_processes_waiting_records", test_stop_processes_waiting_records },
 	  { "the_last_window", test_the_last_window_ends_with_sampling },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
 	  { "the_rest_is_taken", test_the_rest_is_taken },
+	  { "events_come_first", test_events_come_first },
 	  { "a_stop_at_once_loads_no_names", test_a_stop_at_once_loads_no_names })

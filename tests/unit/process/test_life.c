@@ -292,6 +292,19 @@ static struct op_mmap_event own_code(void)
 	return e;
 }
 
+/* Map the code of @path at @at (NULL: anywhere) as @code is. */
+static uint64_t map_code(const char *path, void *at, const struct op_mmap_event *code)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *there;
+
+	CHECK(fd >= 0);
+	there = mmap(at, code->end - code->start, PROT_READ | PROT_EXEC,
+		     MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, (off_t)code->offset);
+	CHECK(there != MAP_FAILED && close(fd) == 0);
+	return (uint64_t)(uintptr_t)there;
+}
+
 /* Map the code of a copy of @program at @at (NULL: anywhere) as @code is. Returns the event. */
 static struct op_mmap_event map_copy(const char *program, void *at,
 				     const struct op_mmap_event *code, uint64_t time_ns)
@@ -302,18 +315,12 @@ static struct op_mmap_event map_copy(const char *program, void *at,
 	char *path = NULL;
 	struct stat st;
 	char command[256];
-	void *there;
-	int fd;
 
 	CHECK(asprintf(&path, "%s/copy-%" PRIu64, tools_dir, time_ns) > 0);
 	(void)snprintf(command, sizeof(command), "cp %s %s", program, path);
 	CHECK_INT(system(command), 0);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK(fd >= 0 && fstat(fd, &st) == 0);
-	there = mmap(at, code->end - code->start, PROT_READ | PROT_EXEC,
-		     MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, (off_t)code->offset);
-	CHECK(there != MAP_FAILED && close(fd) == 0);
-	e.start = (uint64_t)(uintptr_t)there;
+	CHECK_OK(stat(path, &st));
+	e.start = map_code(path, at, code);
 	e.end = e.start + (code->end - code->start);
 	e.dev_major = major(st.st_dev);
 	e.dev_minor = minor(st.st_dev);
@@ -353,10 +360,15 @@ static void test_copy_takes_a_place(void)
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
 	CHECK_STR(world_name(&w, 0), "known_function");
 	old = world_generation(&w, world_self());
-	second.start = first.start;
+	second.start = map_code(second.path, (void *)(uintptr_t)first.start, &code);
 	second.end = first.end;
 	second.time_ns = w.now_ns += SECOND;
 	op_processes_on_mmap(w.p, &second);
+	/* until the file was compared, it may not be the copy */
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
+	world_settle(&w, 0);
 	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
 	CHECK_INT(world_frames(&w), 2);
 	CHECK_STR(world_name(&w, 1), "other_function");
@@ -371,6 +383,88 @@ static void test_copy_takes_a_place(void)
 	free((char *)first.path);
 	free((char *)second.path);
 	free((char *)other.path);
+}
+
+/* A file is rewritten in place and mapped where it was, perhaps with another length. Until it
+ * was compared, a sample by the old table has no frame of the old content. */
+static void rewritten_takes_a_place(uint64_t more)
+{
+	const struct op_mmap_event code = own_code();
+	const uint64_t off = (uint64_t)(uintptr_t)known_function - code.start;
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	uint64_t words[1];
+	char command[256];
+	char self[32];
+	uint32_t old;
+	struct world w;
+
+	(void)tools_make_dir();
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	e = map_copy(self, NULL, &code, w.now_ns += SECOND);
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, SECOND);
+	registers.pc = e.start + off;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	words[0] = world_exact((const void *)(uintptr_t)registers.pc);
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	old = world_generation(&w, world_self());
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	(void)snprintf(command, sizeof(command), "cat /bin/true > %s", e.path);
+	CHECK_INT(system(command), 0);
+	e.end += more;
+	e.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &e);
+	CHECK_OK(world_late_sample(&w, world_self(), old, e.time_ns - 1, words, 1));
+	CHECK_INT(world_frames(&w), 1);
+	CHECK_OK(world_late_sample(&w, world_self(), old, e.time_ns + 1, words, 1));
+	CHECK(strcmp(world_name(&w, 0), "known_function") != 0);
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+	free((char *)e.path);
+}
+
+static void test_rewritten_takes_a_place(void)
+{
+	rewritten_takes_a_place(0);
+	rewritten_takes_a_place(4096);
+}
+
+/* A program has ended before its sample is walked on, where the kernel came to code that
+ * had taken a place: it is walked by what was there at its time, and not by the old table. */
+static void test_ended_after_code_took_a_place(void)
+{
+	const uint64_t word = world_exact((const void *)strlen);
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	struct op_mmap_event e = { .path = "//anon" };
+	uint32_t child = 0x7ffffff0; /* no such process: nothing is read of it */
+	uint8_t stack[64] = { 0 };
+	uint32_t old;
+	struct world w;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
+	world_settle(&w, 0);
+	old = world_generation(&w, child);
+	CHECK(old);
+	e.pid = child;
+	e.start = (uint64_t)(uintptr_t)known_function;
+	e.end = e.start + 1;
+	e.time_ns = w.now_ns += SECOND / 100;
+	op_processes_on_mmap(w.p, &e);
+	w.now_ns += 1000;
+	op_processes_on_exit(w.p, child, w.now_ns + 1000);
+	registers.pc = e.start;
+	CHECK_OK(world_resumed_sample(&w, child, old, &word, 1, &registers, stack,
+				      sizeof(stack)));
+	CHECK_STR(world_name(&w, 1), "[anon]+0x0");
+	world_deinit(&w);
 }
 
 static void test_exit_keeps_for_late_records(void)
@@ -615,6 +709,8 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
+	  { "rewritten", test_rewritten_takes_a_place },
+	  { "ended", test_ended_after_code_took_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },
