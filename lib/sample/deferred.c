@@ -28,8 +28,9 @@ enum {
 
 /*
  * How far above sp its stack may reach (the default limit of a stack). The thread may
- * have run on since the copy was made, so stack memory that was not copied is read only of
- * a thread that is stopped.
+ * have run on since the copy was made. Memory above the copy is read only if
+ * still_there() has checked that it did not change. For another stack, such as the one
+ * below a signal stack, that check is not possible.
  */
 static const uint64_t STACK_SPAN = UINT64_C(8) << 20;
 /* Below sp: the red zone, and what a leaf without a frame may use. */
@@ -49,6 +50,7 @@ struct copy {
 	uint64_t root_at;
 	size_t root_len;
 	bool still;    /* the thread does not run: nothing has changed */
+	bool beyond;   /* the stack above the copy is read as it is now */
 	bool *ran_out; /* a read above the copy failed */
 };
 
@@ -101,7 +103,7 @@ static int read_stack(const struct copy *c, uint64_t addr, void *buf, size_t len
 {
 	if (read_copied(c, addr, buf, len))
 		return 0;
-	if (c->still)
+	if (c->still || (c->beyond && addr >= c->at && addr - c->at < STACK_SPAN))
 		return op_memory_read(c->live, addr, buf, len);
 	*c->ran_out = true;
 	return -EFAULT;
@@ -288,6 +290,87 @@ static bool is_cut(const struct walk *w)
 	return w->ran_out && w->sampler->host_stack->end >= OP_END_MAX;
 }
 
+/* Is what was copied from @addr on, up to a page that was not copied, the same now? */
+static bool is_unchanged(const struct copy *c, uint64_t addr)
+{
+	uint8_t then[OP_COPY_PAGE_BYTES];
+	uint8_t now[OP_COPY_PAGE_BYTES];
+	uint64_t end = c->at + c->len;
+
+	while (addr < end) {
+		size_t len = OP_MIN(to_page_end(addr), (size_t)(end - addr));
+
+		if (!read_copied(c, addr, then, len))
+			break;
+		if (op_memory_read(c->live, addr, now, len) ||
+		    memcmp(then, now, len) != 0)
+			return false;
+		addr += len;
+	}
+	return true;
+}
+
+/*
+ * Is the thread still in the call of the copy's outermost frame? Compare the return
+ * address of that call, which is below the frame, and the copied part of the frame with
+ * the present ones. In a later call they may be the same by chance.
+ */
+static bool still_there(const struct walk *w, uint64_t end_sp)
+{
+	const struct copy *c = &w->copy;
+	uint64_t then = w->deferred->registers->pc;
+	uint64_t now;
+
+	if (end_sp == w->deferred->registers->sp) {
+		if (!w->deferred->is_caller)
+			return false;
+	} else if (!read_copied(c, end_sp - sizeof(then), &then, sizeof(then))) {
+		return false;
+	}
+	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
+	       now == then && is_unchanged(c, end_sp);
+}
+
+/* Mark the return addresses from word @from on as guessed. Returns false if there is none. */
+static bool mark_guessed(struct op_unwind_result *s, uint32_t from)
+{
+	static const uint64_t guessed = (uint64_t)OP_FRAME_NATIVE_GUESSED
+					<< OP_FRAME_KIND_SHIFT;
+	uint32_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
+	bool marked = false;
+	uint32_t i;
+
+	for (i = 0; i < words; i += op_frame_words(s->word[i])) {
+		uint64_t kind = s->word[i] >> OP_FRAME_KIND_SHIFT;
+
+		if (i < from || kind != OP_FRAME_NATIVE)
+			continue;
+		s->word[i] = guessed | (s->word[i] & OP_FRAME_ADDRESS_MASK);
+		marked = true;
+	}
+	return marked;
+}
+
+/* The stack continues above the copy: read the present memory if it has not changed. It may
+ * be that of a later call, so these frames are guesses. */
+static int finish_live(struct walk *w)
+{
+	uint64_t end_sp = w->sampler->host_stack->end_sp;
+	uint32_t words = w->sampler->host_stack->words;
+	int r;
+
+	if (!still_there(w, end_sp))
+		return 0;
+	w->copy.beyond = true;
+	r = unwind(w, 0);
+	if (r == 0 && still_there(w, end_sp) &&
+	    mark_guessed(w->sampler->host_stack, words))
+		return 0;
+	/* It changed during the read. */
+	w->copy.beyond = false;
+	return r == -ENOMEM || r == -EINPROGRESS ? r : unwind(w, 0);
+}
+
 /* Is @pc, or the call before it, in no known mapping? Then no event reported that code,
  * such as after mremap(2). */
 static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
@@ -395,6 +478,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		if (r > 0)
 			r = unwind(&w, deferred->registers->pc);
 	}
+	if (r == 0 && is_cut(&w))
+		r = finish_live(&w);
 	if (r == -ENOMEM)
 		return r;
 	if (r != -EINPROGRESS) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks that are larger than a sample's copy, and records with the part above. */
 
+#include "sample/state.h"
 #include "snapshot.h"
 #include "test.h"
 #include "world.h"
@@ -19,28 +20,28 @@ KEEP_FRAME static int sample_here(struct world *w)
 }
 
 /* A frame of 24 KiB, in which the copy of the stack ends. */
-KEEP_FRAME static int deep_frame(struct world *w)
+KEEP_FRAME static int deep_frame(struct world *w, uint8_t number)
 {
 	volatile uint8_t big[24 << 10];
 	int x;
 
-	big[0] = 1;
-	big[sizeof(big) - 1] = 2;
+	big[0] = number;
+	big[sizeof(big) - 1] = number;
 	x = sample_here(w);
 	return x + big[0];
 }
 
 KEEP_FRAME static int outer_frame(struct world *w)
 {
-	int x = deep_frame(w);
+	int x = deep_frame(w, 1);
 
 	__asm__ volatile("" : "+r"(x));
 	return x + 1;
 }
 
-KEEP_FRAME static int later_frame(struct world *w)
+KEEP_FRAME static int later_frame(struct world *w, uint8_t number)
 {
-	int x = deep_frame(w);
+	int x = deep_frame(w, number);
 
 	__asm__ volatile("" : "+r"(x));
 	return x + 2;
@@ -75,10 +76,17 @@ static void test_stack_above_the_copy(void)
 	snapshot.len = 4096;
 	world_init(&w, NULL);
 	CHECK(outer_frame(NULL));
-	CHECK(later_frame(&w));
+	/* The variables are not what they were. */
+	CHECK(later_frame(&w, 2));
 	CHECK(find_frame(&w, "deep_frame") == 5);
 	CHECK(find_frame(&w, "later_frame") == SIZE_MAX);
 	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	CHECK_INT(w.sampler->guessed, 0);
+	/* Nothing tells the two calls apart: the callers are marked. */
+	CHECK(later_frame(&w, 1));
+	CHECK(find_frame(&w, "deep_frame") == 5);
+	CHECK(find_frame(&w, "later_frame") == 6);
+	CHECK_INT(w.sampler->guessed, world_frames(&w) - 6);
 	world_deinit(&w);
 }
 
