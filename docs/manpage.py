@@ -9,7 +9,7 @@
                             rules of use      the first comment of otelprof/otelprof.h
                             example FILE      the code of examples/FILE
                             kinds, kind bits, runtimes, runtime bits, unwind errors, drop reasons
-                                              rows of bpf/include and lib/base/drops.def
+                                              rows of bpf/include and lib/base/rows/drops.def
 A full stop at the end of the line is kept.
 """
 import pathlib
@@ -216,7 +216,7 @@ def lists(root, page):
             for row in rows.kinds(root)),
         "unwind errors": lambda: terms(rows.errors(root)),
         "drop reasons": lambda: terms(re.findall(
-            r'^OP_DROP\(\w+, "(\w+)", "(.*)"\)', (root / "lib/base/drops.def").read_text(),
+            r'^OP_DROP\(\w+, "(\w+)", "(.*)"\)', (root / "lib/base/rows/drops.def").read_text(),
             re.M)),
         "settings": lambda: settings_page(table()).rstrip("\n"),
         "record": lambda: program_page(table(), ("ALL", "PROGRAM")).rstrip("\n"),

@@ -171,7 +171,7 @@ int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 		const char *sentence;
 	} reasons[OP_DROPS] = {
 #define OP_DROP(NAME, name, sentence) [OP_DROP_##NAME] = { name, sentence },
-#include "base/drops.def"
+#include "base/rows/drops.def"
 #undef OP_DROP
 	};
 	uint64_t counters[OP_COUNTERS];

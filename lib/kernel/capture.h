@@ -9,7 +9,7 @@
  *   kinds.c     turns the kinds of events on and off
  *   hooks.c     kinds whose programs are attached to tracepoints
  *   perf.c      perf events of the kinds and of the side-band on each CPU; CPU hot-plug
- *   sideband/   reads the side-bands of all CPUs in their order
+ *   drain.c     reads the side-bands of all CPUs in the order of time
  *   rules.c     the programs' table of rules
  */
 #ifndef OP_KERNEL_CAPTURE_H

@@ -205,7 +205,7 @@ bool op_capture_map_waits(void *capture, uint64_t start, uint64_t end, uint64_t 
 	return false;
 }
 
-/* Add each CPU that has records to the merge. */
+/* Add each CPU that has records to the merge, whose memory is reserved. */
 static void begin(struct op_capture *c)
 {
 	struct op_cpu_events *e;
@@ -220,7 +220,7 @@ static void begin(struct op_capture *c)
 		if (e->head == e->tail)
 			continue;
 		if (peek(c, e))
-			op_merge_add(&c->sideband.merge, e->cpu, e->next_ns);
+			(void)op_minheap_add(&c->sideband.merge, e->next_ns, e->cpu);
 		else
 			__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
@@ -238,10 +238,10 @@ static void take(struct op_capture *c, const struct op_sideband_sink *sink,
 	e->tail += e->next.size;
 	on_record(c, sink, e, c->sideband.scratch, len);
 	if (e->tail != e->head && peek(c, e)) {
-		op_merge_advance(&c->sideband.merge, e->next_ns);
+		op_minheap_change_top(&c->sideband.merge, e->next_ns);
 		return;
 	}
-	op_merge_end(&c->sideband.merge);
+	op_minheap_remove_top(&c->sideband.merge);
 	__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 }
 
@@ -252,17 +252,16 @@ static void take(struct op_capture *c, const struct op_sideband_sink *sink,
  */
 static void leave(struct op_capture *c, uint64_t before_ns)
 {
-	const struct op_merge_next *next = c->sideband.merge.heap.data;
-	uint64_t oldest_ns = next->time_ns;
-	size_t i;
+	uint64_t oldest_ns = c->sideband.merge.data[0].key;
+	const struct op_minheap_item *next;
 
-	for (i = 0; i < c->sideband.merge.heap.len; i++) {
-		const struct op_cpu_events *e = &c->cpus.list.data[next[i].stream];
+	op_vec_foreach(next, &c->sideband.merge) {
+		const struct op_cpu_events *e = &c->cpus.list.data[next->value];
 		struct perf_event_mmap_page *page = e->sideband;
 
 		__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
-	c->sideband.merge.heap.len = 0;
+	c->sideband.merge.len = 0;
 	c->sideband.drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
 	c->sideband.drains_cut++;
 }
@@ -280,7 +279,6 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 	uint64_t before_ns = c->sideband.drained_ns;
 	uint64_t records = 0;
 	bool over = false;
-	uint32_t cpu;
 
 	c->sideband.drained_ns = op_clock_monotonic_ns();
 	if (c->cpus.moved) {
@@ -289,12 +287,12 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 		sink->on_lost(sink->ctx, c->sideband.drained_ns);
 	}
 	begin(c);
-	while (!over && op_merge_oldest(&c->sideband.merge, &cpu)) {
-		take(c, sink, &c->cpus.list.data[cpu]);
+	while (!over && c->sideband.merge.len) {
+		take(c, sink, &c->cpus.list.data[c->sideband.merge.data[0].value]);
 		records++;
 		over = op_allowance_step(allowance);
 	}
-	c->sideband.left = c->sideband.merge.heap.len;
+	c->sideband.left = c->sideband.merge.len;
 	if (c->sideband.left)
 		leave(c, before_ns);
 	return records;

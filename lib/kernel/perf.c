@@ -311,7 +311,7 @@ static int follow_cpus(struct op_capture *c)
 	struct op_cpu_events *e;
 	int r;
 
-	r = op_merge_reserve(&c->sideband.merge, c->cpus.list.len);
+	r = op_vec_reserve(&c->sideband.merge, c->cpus.list.len);
 	c->cpus.changed = false;
 	op_vec_foreach(e, &c->cpus.list) {
 		if (!e->online || e->went || c->cpus.slept) {
@@ -425,7 +425,7 @@ void op_perf_close(struct op_capture *c)
 	op_vec_foreach(e, &c->cpus.list)
 		close_cpu(c, e);
 	op_vec_clear(&c->cpus.list);
-	op_merge_clear(&c->sideband.merge);
+	op_vec_clear(&c->sideband.merge);
 	free(c->cpus.online);
 	c->cpus.online = NULL;
 }

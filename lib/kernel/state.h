@@ -6,12 +6,12 @@
 #include <linux/perf_event.h>
 
 #include "base/hash.h"
+#include "base/minheap.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
 #include "kernel/kinds/kind.h"
 #include "kernel/object.h"
 #include "kernel/ring.h"
-#include "kernel/sideband/merge.h"
 
 enum {
 	/* of records of one CPU; a power of two of pages */
@@ -138,11 +138,11 @@ struct op_capture_clocks {
 
 /* Of drain.c. */
 struct op_capture_sideband {
-	struct op_merge merge; /* of all CPUs, while they are drained */
-	uint64_t drained_ns;   /* time until then; newer records are left */
-	uint64_t drains_cut;   /* drains that had no time for all records */
-	bool left;	       /* the last drain left records */
-	uint64_t lost;	       /* events */
+	struct op_minheap merge; /* CPUs by their next record, while they are drained */
+	uint64_t drained_ns;	 /* time until then; newer records are left */
+	uint64_t drains_cut;	 /* drains that had no time for all records */
+	bool left;		 /* the last drain left records */
+	uint64_t lost;		 /* events */
 	uint8_t scratch[OP_SIDEBAND_RECORD_MAX];
 };
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/drops.h"
+#include "base/rows/drops.h"
 #include "op_events.h"
 
 struct op_capture;

@@ -43,7 +43,7 @@ static const struct op_readahead_piece *find(const struct op_readahead *a, uint6
 	for (i = 0; i < OP_READAHEAD_PIECES; i++) {
 		const struct op_readahead_piece *p = &a->piece[i];
 
-		if (addr >= p->at && op_range_ok(addr - p->at, len, p->len))
+		if (p->len && addr >= p->at && op_range_ok(addr - p->at, len, p->len))
 			return p;
 	}
 	return NULL;

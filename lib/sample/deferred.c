@@ -28,9 +28,8 @@ enum {
 
 /*
  * How far above sp its stack may reach (the default limit of a stack). The thread may
- * have run on since the copy was made. Memory above the copy is read only if
- * still_there() has checked that it did not change. For another stack, such as the one
- * below a signal stack, that check is not possible.
+ * have run on since the copy was made, so stack memory that was not copied is read only of
+ * a thread that is stopped.
  */
 static const uint64_t STACK_SPAN = UINT64_C(8) << 20;
 /* Below sp: the red zone, and what a leaf without a frame may use. */
@@ -50,7 +49,6 @@ struct copy {
 	uint64_t root_at;
 	size_t root_len;
 	bool still;    /* the thread does not run: nothing has changed */
-	bool beyond;   /* the stack above the copy is read as it is now */
 	bool *ran_out; /* a read above the copy failed */
 };
 
@@ -103,7 +101,7 @@ static int read_stack(const struct copy *c, uint64_t addr, void *buf, size_t len
 {
 	if (read_copied(c, addr, buf, len))
 		return 0;
-	if (c->still || (c->beyond && addr >= c->at && addr - c->at < STACK_SPAN))
+	if (c->still)
 		return op_memory_read(c->live, addr, buf, len);
 	*c->ran_out = true;
 	return -EFAULT;
@@ -290,43 +288,6 @@ static bool is_cut(const struct walk *w)
 	return w->ran_out && w->sampler->host_stack->end >= OP_END_MAX;
 }
 
-/*
- * Is the thread still in the call of the copy's outermost frame? Compare the return
- * address of that call, which is below the frame, with the present one.
- */
-static bool still_there(const struct walk *w, uint64_t end_sp)
-{
-	const struct copy *c = &w->copy;
-	uint64_t then = w->deferred->registers->pc;
-	uint64_t now;
-
-	if (end_sp == w->deferred->registers->sp) {
-		if (!w->deferred->is_caller)
-			return false;
-	} else if (!read_copied(c, end_sp - sizeof(then), &then, sizeof(then))) {
-		return false;
-	}
-	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
-	       now == then;
-}
-
-/* The stack continues above the copy: read the present memory if it has not changed. */
-static int finish_live(struct walk *w)
-{
-	uint64_t end_sp = w->sampler->host_stack->end_sp;
-	int r;
-
-	if (!still_there(w, end_sp))
-		return 0;
-	w->copy.beyond = true;
-	r = unwind(w, 0);
-	if (r == 0 && still_there(w, end_sp))
-		return 0;
-	/* It changed during the read. */
-	w->copy.beyond = false;
-	return r == -ENOMEM || r == -EINPROGRESS ? r : unwind(w, 0);
-}
-
 /* Is @pc, or the call before it, in no known mapping? Then no event reported that code,
  * such as after mremap(2). */
 static bool is_unmapped(const struct op_proc *proc, uint64_t pc)
@@ -434,8 +395,6 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		if (r > 0)
 			r = unwind(&w, deferred->registers->pc);
 	}
-	if (r == 0 && is_cut(&w))
-		r = finish_live(&w);
 	if (r == -ENOMEM)
 		return r;
 	if (r != -EINPROGRESS) {

@@ -19,7 +19,7 @@
 
 #include "base/allowance.h"
 #include "base/cleanup.h"
-#include "base/drops.h"
+#include "base/rows/drops.h"
 #include "parts/parts.h"
 
 struct op_arena;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/drops.h"
+#include "base/rows/drops.h"
 
 /* An exporter's decision on a request: accepted, or a reason against it (OP_DROP_*). */
 enum {

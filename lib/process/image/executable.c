@@ -136,6 +136,13 @@ static uint64_t memory_device(void)
 	return dev;
 }
 
+bool op_executable_is_in_memory(const struct op_executables *x,
+				const struct op_executable *e)
+{
+	return x->memory_device &&
+	       gnu_dev_makedev(e->key.dev_major, e->key.dev_minor) == x->memory_device;
+}
+
 /*
  * Is @e shared memory of the kernel? Then there is no file to open, and only the process
  * can have written code to it. The path alone proves nothing, because a process can put
@@ -144,8 +151,7 @@ static uint64_t memory_device(void)
 static bool is_shared_memory(const struct op_executables *x,
 			     const struct op_executable *e, const char *path)
 {
-	return x->memory_device &&
-	       gnu_dev_makedev(e->key.dev_major, e->key.dev_minor) == x->memory_device &&
+	return op_executable_is_in_memory(x, e) &&
 	       (strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
 		strncmp(path, "/SYSV", strlen("/SYSV")) == 0);
 }

@@ -67,7 +67,7 @@ struct op_executable {
 	uint64_t
 		written_ns; /* the content was not written later, if nobody forges that */
 	bool vdso;
-	bool memory;   /* shared memory of the kernel, no file */
+	bool memory; /* shared memory, no file; or code that a process made in a memfd */
 	bool nameless; /* a log line says that the code its processes make has no names */
 	uint32_t failures;
 	uint64_t retry_ns;    /* opening failed: the next attempt is not before */
@@ -162,6 +162,10 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
  * samples carry no copy of the stack. */
 bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,
 			    uint32_t pid, uint64_t now_ns);
+
+/* Is the file on the kernel's own tmpfs, as a memfd is? */
+bool op_executable_is_in_memory(const struct op_executables *x,
+				const struct op_executable *e);
 
 /* Forget the content of @e. The next call opens its file again. */
 void op_executable_forget_image(struct op_executables *x, struct op_executable *e);

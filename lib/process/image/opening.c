@@ -63,6 +63,8 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 	if (foreign && !e->image) {
 		op_executable_forget_image(x, e);
 		e->state = OP_EXECUTABLE_FOREIGN;
+		/* The process makes code in a memfd, and writes there again and again. */
+		e->memory = error == -ENOEXEC && op_executable_is_in_memory(x, e);
 		return;
 	}
 	if (!e->failures)

@@ -25,6 +25,8 @@ V8_POINTS = 4.0
 LUA_POINTS = 4.0
 # Perl calls a signal's handler where a loop turns or a condition branches.
 PERL_POINTS = 6.0
+# A thread that is to stop runs on to a safe point, which may be in its caller.
+DOTNET_POINTS = 5.0
 
 ROWS = [
     Row("flask-gunicorn", "python",
@@ -56,7 +58,7 @@ ROWS = [
     Row("kestrel", "dotnet",
         'DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 exec "$KIT/root/dotnet" exec --roll-forward Major '
         '"$KIT/web.dll" $PORT',
-        "dotnet_trace", judges.ours_dotnet, ("/", "/api"), warm=15),
+        "dotnet_trace", judges.ours_dotnet, ("/", "/api"), warm=15, points=DOTNET_POINTS),
     Row("cowboy", "erlang",
         'export ERL_LIBS="$KIT/usr/lib/erlang/lib:$(echo "$KIT"/usr/lib/rabbitmq/lib/*/plugins)"; '
         'exec erl +JPperf map -noshell -pa "$KIT" -s web start',

@@ -71,7 +71,7 @@ static void capture_free(struct op_capture *c)
 	CHECK_INT(close(c->map[OP_MAP_RING]), 0);
 	CHECK_INT(close(c->timer_fd), 0);
 	CHECK_INT(close(c->epoll_fd), 0);
-	op_merge_clear(&c->sideband.merge);
+	op_vec_clear(&c->sideband.merge);
 	free(c->control);
 	free(c);
 }

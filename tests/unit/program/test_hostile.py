@@ -4,6 +4,7 @@
 usage: test_hostile.py PROGRAM [TEST...]    (the program linked with fake_otelprof.c)
 """
 import concurrent.futures
+import contextlib
 import ctypes
 import glob
 import json
@@ -612,8 +613,15 @@ class Signals(Case):
         kwargs.setdefault('preexec_fn', listen)
         p = subprocess.Popen([PROGRAM, *args], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                              env=dict(os.environ, NO_COLOR='1'), start_new_session=True, **kwargs)
-        self.addCleanup(lambda: (p.poll() is None and p.kill(), p.stderr.close()))
+        self.addCleanup(self.end, p)
         return p
+
+    def end(self, p):
+        """And what it left behind, which would hold the output of the test."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(p.pid, signal.SIGKILL)
+        p.wait()
+        p.stderr.close()
 
     def wait_for(self, name):
         """Until a command has made the file of that name."""

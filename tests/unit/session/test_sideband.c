@@ -50,7 +50,7 @@ static void host_init(struct host *h, uint32_t cpus)
 		e->sideband = calloc(1, h->capture->page_size + OP_SIDEBAND_BYTES);
 		CHECK(e->sideband);
 	}
-	CHECK_OK(op_merge_reserve(&h->capture->sideband.merge, cpus));
+	CHECK_OK(op_vec_reserve(&h->capture->sideband.merge, cpus));
 }
 
 static void host_deinit(struct host *h)
@@ -60,7 +60,7 @@ static void host_deinit(struct host *h)
 	op_vec_foreach(e, &h->capture->cpus.list)
 		free(e->sideband);
 	op_vec_clear(&h->capture->cpus.list);
-	op_merge_clear(&h->capture->sideband.merge);
+	op_vec_clear(&h->capture->sideband.merge);
 	op_endings_deinit(&h->session.ends);
 	free(h->capture);
 	world_deinit(&h->world);

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/minheap.h"
 #include "base/vec.h"
 #include "otlp/reader.h"
 
@@ -47,12 +48,6 @@ struct otlp_text op_strings_get(const struct op_strings *s, uint32_t number);
  */
 #define OP_MOMENT_NONE UINT32_MAX
 
-/* When the window of a process ends. */
-struct op_moment_end {
-	uint64_t end_ns;
-	uint32_t moment;
-};
-
 struct op_moment {
 	uint32_t kind;	  /* its number for the caller */
 	uint32_t host;	  /* hosts */
@@ -61,8 +56,7 @@ struct op_moment {
 	uint64_t time_ns; /* when the newest window began; 0 at first */
 	uint64_t end_ns;
 	OP_VEC(uint32_t) stacks; /* the caller's stacks with a value of it */
-	OP_VEC(struct op_moment_end)
-	ends; /* of all processes: a heap, the first end first */
+	struct op_minheap ends; /* of all processes: moments by the end of their window */
 };
 
 struct op_moments {

@@ -101,45 +101,6 @@ int op_moments_find(struct op_moments *m, const struct otlp_profiles *p,
 	return r ? r : find(m, &wanted, ret);
 }
 
-static void swap(struct op_moment_end *a, struct op_moment_end *b)
-{
-	struct op_moment_end c = *a;
-
-	*a = *b;
-	*b = c;
-}
-
-static int push_end(struct op_moment *all, uint64_t end_ns, uint32_t moment)
-{
-	struct op_moment_end *e = op_vec_push(&all->ends);
-	size_t i = all->ends.len - 1;
-
-	if (!e)
-		return -ENOMEM;
-	*e = (struct op_moment_end){ end_ns, moment };
-	for (e = all->ends.data; i && e[i].end_ns < e[(i - 1) / 2].end_ns;
-	     i = (i - 1) / 2)
-		swap(&e[i], &e[(i - 1) / 2]);
-	return 0;
-}
-
-static void pop_end(struct op_moment *all)
-{
-	struct op_moment_end *e = all->ends.data;
-	size_t len = --all->ends.len;
-	size_t i = 0;
-	size_t k;
-
-	e[0] = e[len];
-	for (k = 1; k < len; i = k, k = 2 * k + 1) {
-		if (k + 1 < len && e[k + 1].end_ns < e[k].end_ns)
-			k++;
-		if (e[i].end_ns <= e[k].end_ns)
-			break;
-		swap(&e[i], &e[k]);
-	}
-}
-
 /* The values of @m do not count. */
 static void forget(struct op_collect *c, struct op_moment *m)
 {
@@ -178,19 +139,19 @@ int op_collect_is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 	    (p->time_ns < all->time_ns && end_of(p) <= all->time_ns))
 		return 0;
 	all->time_ns = OP_MAX(all->time_ns, p->time_ns);
-	while (all->ends.len && all->ends.data[0].end_ns <= all->time_ns) {
-		struct op_moment *ended = &c->moments.all.data[all->ends.data[0].moment];
+	while (all->ends.len && all->ends.data[0].key <= all->time_ns) {
+		struct op_moment *ended = &c->moments.all.data[all->ends.data[0].value];
 
-		if (ended->end_ns == all->ends.data[0].end_ns)
+		if (ended->end_ns == all->ends.data[0].key)
 			forget(c, ended);
-		pop_end(all);
+		op_minheap_remove_top(&all->ends);
 	}
 	if (m->end_ns && p->time_ns == m->time_ns)
 		return 1;
 	forget(c, m);
 	m->time_ns = p->time_ns;
 	m->end_ns = end_of(p);
-	return push_end(all, m->end_ns, moment) ? -ENOMEM : 1;
+	return op_minheap_add(&all->ends, m->end_ns, moment) ? -ENOMEM : 1;
 }
 
 bool op_moments_counts(const struct op_moments *m, uint32_t moment, uint64_t time_ns)

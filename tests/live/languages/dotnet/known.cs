@@ -49,7 +49,7 @@ static unsafe class Spin
 	[DllImport("libc")] static extern int clock_gettime(int clock, long *to);
 
 	[MethodImpl(Apart)]
-	static long Cpu()
+	internal static long Cpu()
 	{
 		long *t = stackalloc long[2];
 		clock_gettime(3, t);
@@ -642,7 +642,7 @@ class Broken : IEnumerable<string>, IEnumerator<string>
 	[MethodImpl(MethodImplOptions.NoInlining)] public void Dispose() => Framework.Work();
 }
 
-// A call lasts so long that none is called 30 times, after which it would be compiled again.
+// A call takes 150 ms of CPU time, so none is called 30 times and then compiled again.
 static class Framework
 {
 	const MethodImplOptions Apart = MethodImplOptions.NoInlining;
@@ -657,8 +657,8 @@ static class Framework
 			Console.Write("scene " + now + "\n" + Shapes.Trace("") + "\n");
 			Console.Out.Flush();
 		}
-		var clock = Stopwatch.StartNew();
-		while (clock.ElapsedMilliseconds < 150)
+		long begin = Spin.Cpu();
+		while (Spin.Cpu() - begin < 150000000)
 			for (int i = 0; i < 1000000; i++)
 				sink = sink * 3 + i & 0xffff;
 		return true;

@@ -23,6 +23,7 @@ CHAINS = {
              "Cross.outer/jvm", "Cross.main/jvm"],
     "node": ["inner/v8js", "call_back/native", "outer/v8js"],
     "python": ["inner/cpython", "call_back/native", "outer/cpython", "<module>/cpython"],
+    "ruby": ["inner/ruby", "call_back/native", "outer/ruby", "<main>/ruby"],
     "python-java": ["Cross.inner/jvm", "call_back/native", "outer/cpython", "<module>/cpython"],
     "go": ["main.inner/go", "main.goInner/go", "call_back/native", "main.outer/go",
            "main.main/go"],
@@ -82,6 +83,12 @@ def python(folder, *flags):
                           capture_output=True, text=True, check=True)
     made = library(folder + "/cross.so", "PYTHON", "-I" + done.stdout.strip(), *flags)
     return [sys.executable, os.path.join(SOURCES, "cross.py"), made, suite.LONG]
+
+
+def ruby(folder):
+    sh("ruby", "-r", "fiddle", "-e", "1")
+    made = library(folder + "/libcross.so", "RUBY")
+    return ["ruby", os.path.join(SOURCES, "cross.rb"), made, suite.LONG]
 
 
 def go(folder):
@@ -157,4 +164,4 @@ def judge(run, name, chain, samples, results):
 
 
 CELLS = {"cross-" + f.__name__.replace("_", "-"): cell(f.__name__.replace("_", "-"), f)
-         for f in (java, node, python, go, python_java)}
+         for f in (java, node, python, ruby, go, python_java)}

@@ -8,7 +8,7 @@ interpreter of a version that only a layout file of the user knows.
     two      the frames of both interpreters and of C in their true order
     scripts  100 Python scripts of 150 ms each: how many of the samples in the interpreter's
              loop have its frames
-    cross-LANGUAGE  java, node, python, go: it calls C that calls it again (crossings.py);
+    cross-LANGUAGE  java, node, python, ruby, go: it calls C that calls it again (crossings.py);
              python-java: Python that has made a JVM
     subs-VERSION  several interpreters in one process (subs.py)
     uwsgi    an interpreter in a server that forks (uwsgi.py)

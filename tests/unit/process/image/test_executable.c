@@ -423,10 +423,35 @@ static void test_names_of_shared_memory(void)
 	}
 }
 
+/* Code that a process writes to a memfd is that process's, whatever it writes later. */
+static void test_code_in_a_memfd(void)
+{
+	struct op_executables x;
+	struct op_executable *e;
+	struct op_mapping v = { 0 };
+	struct file f;
+	int fd = memfd_create("code", MFD_CLOEXEC);
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_text(fd);
+	map_file(fd, &f);
+	CHECK_OK(op_executable_get(&x, &f.key, "/memfd:code", &e));
+	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ENOEXEC);
+	write_text(fd);
+	v.claim = claim(&x, &f, "/memfd:code (deleted)", &v.exe);
+	CHECK(v.exe == e && op_mapping_is_made(&v) && !op_mapping_is_doubted(&v));
+	op_executable_put(&x, v.exe);
+	op_executable_put(&x, e);
+	unmap_file(&f);
+	end(&x);
+}
+
 TEST_MAIN({ "number", test_number_of_another_file },
 	  { "rewritten", test_rewritten_while_held },
 	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
 	  { "two-names", test_two_names_of_one_file },
 	  { "failures", test_failures_of_others },
-	  { "shared-memory", test_names_of_shared_memory })
+	  { "shared-memory", test_names_of_shared_memory },
+	  { "memfd", test_code_in_a_memfd })

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a language calls: C that calls a function of that language and then spends time itself.
- * One of JAVA, NODE, PYTHON, GO says which; it is built into a library or, for Go, its program.
+ * One of JAVA, NODE, PYTHON, RUBY, GO says which; it is built into a library or, for Go, its
+ * program.
  * With PYTHON and JVM, Python calls C that calls Java, in a VM that C makes.
  */
 static volatile unsigned int sink;
@@ -98,6 +99,13 @@ static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "cross", 0, -1, meth
 PyMODINIT_FUNC PyInit_cross(void)
 {
 	return PyModule_Create(&module);
+}
+#elif defined(RUBY)
+/* Ruby calls it by fiddle, so there are no headers. */
+void call_back(void (*inner)(void))
+{
+	inner();
+	burn();
 }
 #else /* GO */
 extern void goInner(void);
