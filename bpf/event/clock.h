@@ -27,30 +27,28 @@ static __always_inline void op_clock_draw(struct op_clock *clock, __u64 mean_ns)
 }
 
 /*
- * The clock stops while the kernel sends no ticks: it throttles them, the host has
- * taken the CPU, or on some kernels the CPU is idle. The first tick after that counts
- * only the time since the last tick that was due. The host may wake an idle CPU late, with
- * a thread that was not on it: there a sixteenth of a tick is late.
+ * Returns the time of the clock at a tick. It advances by one period at each tick, and
+ * stands while the kernel sends none: it throttles them, the host has taken the CPU, or
+ * on some kernels the CPU is idle. The time between two ticks would be wrong: a host may
+ * wake an idle CPU late, and the next tick then comes soon, in the thread for which the
+ * CPU woke. Only the first tick of a new period counts the time since the last tick.
  */
-static __always_inline void op_clock_stand(struct op_clock *clock, __u64 now,
-					   __u64 tick_ns)
+static __always_inline __u64 op_clock_advance(struct op_clock *clock, __u64 now,
+					      __u64 tick_ns)
 {
-	/* a new period begins when it is set, between two ticks */
-	__u64 before_ns = clock->tick_ns[0] > clock->tick_ns[1] ? clock->tick_ns[0]
-								: clock->tick_ns[1];
-	bool changed = clock->tick_ns[0] != tick_ns || clock->tick_ns[1] != tick_ns;
-	bool idle = !(__u32)bpf_get_current_pid_tgid();
-	__u64 late_ns = idle ? tick_ns / 16 : tick_ns / 2;
-	__u64 most_ns = tick_ns + (changed ? before_ns : 0) + late_ns;
-	__u64 stood_ns = now - clock->last_ns - tick_ns;
+	__u64 before_ns = clock->tick_ns;
+	__u64 passed_ns = now - clock->last_ns;
+	__u64 off_ns =
+		passed_ns > before_ns ? passed_ns - before_ns : before_ns - passed_ns;
+	__u64 jitter_ns = tick_ns / 16;
 
-	if (now - clock->last_ns > most_ns) {
-		clock->point_ns += stood_ns;
-		clock->end_ns += stood_ns;
-	}
 	clock->last_ns = now;
-	clock->tick_ns[1] = clock->tick_ns[0];
-	clock->tick_ns[0] = tick_ns;
+	if (off_ns > jitter_ns) /* else the old period may still last */
+		clock->tick_ns = tick_ns;
+	if (before_ns == tick_ns || passed_ns > before_ns + tick_ns + jitter_ns)
+		passed_ns = tick_ns;
+	clock->now_ns += passed_ns;
+	return clock->now_ns;
 }
 
 /*
@@ -67,7 +65,7 @@ static __always_inline bool op_clock_is_due(__u32 number, __u64 now)
 	if (!clock || !control)
 		return true;
 	mean_ns = control->clock_ns;
-	op_clock_stand(clock, now, control->tick_ns);
+	now = op_clock_advance(clock, now, control->tick_ns);
 	/* the first interval, or one of a much lower rate */
 	if (!clock->end_ns || clock->point_ns > now + 2 * mean_ns) {
 		clock->end_ns = now - control->tick_ns;

@@ -147,12 +147,13 @@ enum op_clock_number {
 	OP_CLOCKS,
 };
 
-/* The next sample of a clock (event/clock.h), CLOCK_MONOTONIC. */
+/* The next sample of a clock (event/clock.h). */
 struct op_clock {
-	__u64 point_ns;	  /* the first tick from this time on is taken */
-	__u64 end_ns;	  /* of the interval that contains the point */
-	__u64 last_ns;	  /* the last tick, taken or not */
-	__u64 tick_ns[2]; /* op_control.tick_ns at the last tick, and at the one before */
+	__u64 now_ns;	/* the clock's own time */
+	__u64 point_ns; /* the first tick from this time on is taken */
+	__u64 end_ns;	/* of the interval that contains the point */
+	__u64 last_ns;	/* CLOCK_MONOTONIC at the last tick, taken or not */
+	__u64 tick_ns;	/* op_control.tick_ns at the last tick, or its old value */
 };
 
 enum {

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <otelprof/otelprof.h>
 
@@ -18,8 +19,8 @@ enum {
 	WORK_NS = 3000000, /* of the thread's CPU clock */
 	SLEEP_NS = 7000000,
 	RATE_HZ = 997,
-	OFF_TICKS = 60, /* thousandths: 1,200 ms of ticks at that rate, by chance 3 % */
-	OFF_SUM = 30,
+	SIGMAS_2 = 20, /* (4.5 sigma)^2 */
+	OFF_SUM = 30,  /* thousandths */
 	/* In an emulated guest ticks are lost: of 1,200 ms there were 737 to 975. The kernel does
 	 * not make up for them, and neither does the kind. */
 	TICKS_LOST_EMULATED = 500,
@@ -28,6 +29,7 @@ enum {
 struct answer {
 	int64_t wall_ns;
 	struct off_ns sleeps_ns; /* off the CPUs where it sleeps */
+	int64_t times_on;	 /* it got a CPU so many times */
 };
 
 static PLACE void works_here(void)
@@ -49,6 +51,14 @@ static PLACE void sleeps_here(void)
 	STAYS("sleeps");
 }
 
+static int64_t switches(void)
+{
+	struct rusage u;
+
+	(void)getrusage(RUSAGE_THREAD, &u);
+	return u.ru_nvcsw + u.ru_nivcsw;
+}
+
 static void serve(int from, int to)
 {
 	int clock = task_clock_open(false);
@@ -56,7 +66,7 @@ static void serve(int from, int to)
 
 	while (read(from, &go, 1) == 1) {
 		int64_t wall = kind_clock_ns(CLOCK_MONOTONIC);
-		struct answer a = { 0 };
+		struct answer a = { .times_on = -switches() };
 		int i;
 
 		for (i = 0; i < ROUNDS; i++) {
@@ -70,6 +80,7 @@ static void serve(int from, int to)
 			a.sleeps_ns.most += off.most;
 		}
 		a.wall_ns = kind_clock_ns(CLOCK_MONOTONIC) - wall;
+		a.times_on += switches();
 		(void)!write(to, &a, sizeof(a));
 	}
 }
@@ -101,6 +112,17 @@ static void check_near(const char *what, int64_t got, int64_t want, int64_t off)
 	CHECK(got * 1000 >= want * (1000 - off) && got * 1000 <= want * (1000 + off));
 }
 
+/* At each end of a time on a CPU a tick is there by chance: the variance is a sixth. */
+static void check_ticks(int64_t got, int64_t least, int64_t most, int64_t times)
+{
+	int64_t off = got < least ? least - got : got > most ? got - most : 0;
+	double ticks = (double)off * RATE_HZ / 1e9;
+
+	printf("  on a CPU: %lld, wanted %lld to %lld, in %lld times\n", (long long)got,
+	       (long long)least, (long long)most, (long long)times);
+	CHECK(ticks * ticks <= SIGMAS_2 * (double)times / 3);
+}
+
 static void test_on_and_off(void)
 {
 	struct kind_child c = kind_child_start(serve);
@@ -109,9 +131,7 @@ static void test_on_and_off(void)
 	struct otelprof_config config;
 	struct otelprof *p;
 	struct answer a;
-	struct off_ns on_ns;
 	int64_t stolen;
-	int64_t late;
 
 	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_WALL;
@@ -125,11 +145,6 @@ static void test_on_and_off(void)
 	kind_child_ask(p, &c, "g", 1, &a, sizeof(a));
 	stolen = stolen_ns() - stolen;
 	off_stolen(&a.sleeps_ns, stolen);
-	/* Ticks go on where the host took the CPU, and the clock of the thread does not. A host
-	 * that wakes an idle CPU late delays its tick as well, into the work that follows. */
-	late = a.sleeps_ns.most - (int64_t)ROUNDS * SLEEP_NS;
-	on_ns = (struct off_ns){ (int64_t)ROUNDS * WORK_NS,
-				 (int64_t)ROUNDS * WORK_NS + stolen + late };
 	(void)kind_close(p);
 	kind_child_end(&c);
 	CHECK_INT(got.others, 0);
@@ -143,7 +158,9 @@ static void test_on_and_off(void)
 			   TICKS_LOST_EMULATED);
 		return;
 	}
-	off_check("on a CPU", got.on_ns, on_ns, OFF_TICKS);
+	/* Ticks go on where the host took the CPU, and the clock of the thread does not. */
+	check_ticks(got.on_ns, (int64_t)ROUNDS * WORK_NS,
+		    (int64_t)ROUNDS * WORK_NS + stolen, a.times_on);
 	check_near("all", got.on_ns + got.off_ns + got.sleep_ns + got.sleep_on_ns,
 		   a.wall_ns, OFF_SUM);
 }
