@@ -172,7 +172,7 @@ CELLS = {
     "go-stripped": Cell(GO, GO_LEAVES, "chain.go", "go build -ldflags='-s -w' -o {out} {src}",
                         needs=("go",), by_address=False, others=GO_OTHERS),
     "storm": c("storm_child.c", GCC + " && gcc -O2 {programs}/storm.c -o {dir}/storm-driver",
-               exact=0.95, quick=True, pattern=c_pattern(run="")),
+               exact=0.98, quick=True, pattern=c_pattern(run="")),
 }
 
 # For emulated programs, and programs that are only partly sampled: see tests/system/vm.

@@ -202,6 +202,9 @@ def check_chain(capture, cell, pid=None, comm=None, twin=None, basename=None, hz
     return result
 
 
+EDGES_MOST = 0.2  # share of a process of 30 ms: what exec, its linker and its end take
+
+
 def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     """@children: {pid: name of the executable}."""
     result = Result()
@@ -209,7 +212,7 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     pattern = re.compile(cell.pattern)
     chain = re.compile(cell.leaf_anywhere, re.M)
     found = set()
-    total = exact = misnamed = 0
+    total = exact = misnamed = edges = 0
     for sample in select(capture):
         stack = stack_names(sample, cell, name_by_record)
         if sample.pid not in children:
@@ -220,14 +223,19 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
             continue
         found.add(sample.exe)
         total += sample.count
+        if not stack or (stack.endswith("\n_start\n") and "\nmain\n" not in stack):
+            edges += sample.count  # before main() and after it
         exact += sample.count if pattern.fullmatch(stack) else 0
     expected = len(children) * ms * hz / 1000
     result.need(len(found) >= seen * len(children), "%d of %d processes seen (at least %d)" %
                 (len(found), len(children), seen * len(children)))
     result.need(total >= kept * expected, "%d samples of %.0f kept (at least %.0f %%)" %
                 (total, expected, kept * 100))
-    result.need(total and exact >= cell.exact * total,
-                "%d of %d stacks exact (at least %.0f %%)" % (exact, total, cell.exact * 100))
+    result.need(total and edges <= EDGES_MOST * total,
+                "%d before and after main (at most %.0f %%)" % (edges, EDGES_MOST * 100))
+    result.need(total > edges and exact >= cell.exact * (total - edges),
+                "%d of %d other stacks exact (at least %.0f %%)" %
+                (exact, total - edges, cell.exact * 100))
     result.need(misnamed == 0, "%d samples under the name of another program" % misnamed)
     return result
 

@@ -313,6 +313,9 @@ class Storm(unittest.TestCase):
     def test_broken_stacks_fail(self):
         self.assertFalse(self.judge(frames=self.FRAMES[:6]))
 
+    def test_what_never_comes_to_main_fails(self):
+        self.assertFalse(self.judge(frames=["_dl_start", "_start"]))
+
 
 class Accounting(unittest.TestCase):
     def ok(self, text, capture=None):
