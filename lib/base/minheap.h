@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A binary heap of keys, each with a value. The least key is at the top; among equal keys
+/* A binary heap of keys, each with a value. The least key is at the top, and among equal keys
  * the least value. */
 #ifndef OP_BASE_MINHEAP_H
 #define OP_BASE_MINHEAP_H

@@ -341,11 +341,9 @@ static bool mark_guessed(struct op_unwind_result *s, uint32_t from)
 	uint32_t i;
 
 	for (i = 0; i < words; i += op_frame_words(s->word[i])) {
-		uint64_t kind = s->word[i] >> OP_FRAME_KIND_SHIFT;
-
-		if (i < from || kind != OP_FRAME_NATIVE)
+		if (i < from || s->word[i] >> OP_FRAME_KIND_SHIFT != OP_FRAME_NATIVE)
 			continue;
-		s->word[i] = guessed | (s->word[i] & OP_FRAME_ADDRESS_MASK);
+		s->word[i] |= guessed;
 		marked = true;
 	}
 	return marked;

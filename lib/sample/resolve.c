@@ -369,9 +369,11 @@ static void locate(const struct op_proc *proc, struct op_parsed *r,
 		of->mappings = view.mappings;
 		*ret_generation = h->generation;
 		cut_changed(proc, r, of, &view, ret_generation);
-		view = op_proc_view_at(proc, h->time_ns, &before);
+		if (h->end != OP_END_UNKNOWN)
+			return;
 		/* an older table shows less than the last mappings and their changes */
-		if (h->end == OP_END_UNKNOWN && view.program == of->program)
+		view = op_proc_view_at(proc, h->time_ns, &before);
+		if (view.program == of->program)
 			of->mappings = view.mappings;
 		return;
 	}

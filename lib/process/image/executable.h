@@ -67,7 +67,7 @@ struct op_executable {
 	uint64_t
 		written_ns; /* the content was not written later, if nobody forges that */
 	bool vdso;
-	bool memory; /* shared memory, no file; or code that a process made in a memfd */
+	bool memory; /* shared memory without a file, or code that a process made in a memfd */
 	bool nameless; /* a log line says that the code its processes make has no names */
 	uint32_t failures;
 	uint64_t retry_ns;    /* opening failed: the next attempt is not before */

@@ -40,6 +40,16 @@ static void end_child(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
+/* A world that knows this process and @child, forked from it. Returns the child's generation. */
+static uint32_t begin_with_child(struct world *w, uint32_t child)
+{
+	world_init(w, NULL);
+	world_learn_self(w);
+	op_processes_on_fork(w->p, child, world_self(), ++w->now_ns);
+	world_settle(w, 0);
+	return world_generation(w, child);
+}
+
 static void test_fork_inherits(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
@@ -122,11 +132,7 @@ static void test_exec_changes_everything(void)
 	struct world w;
 	int tries;
 
-	world_init(&w, NULL);
-	world_learn_self(&w);
-	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
-	world_settle(&w, 0);
-	old = world_generation(&w, child);
+	old = begin_with_child(&w, child);
 	CHECK(old);
 	w.now_ns += 1000;
 	exec_ns = w.now_ns;
@@ -447,11 +453,7 @@ static void test_ended_after_code_took_a_place(void)
 	uint32_t old;
 	struct world w;
 
-	world_init(&w, NULL);
-	world_learn_self(&w);
-	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
-	world_settle(&w, 0);
-	old = world_generation(&w, child);
+	old = begin_with_child(&w, child);
 	CHECK(old);
 	e.pid = child;
 	e.start = (uint64_t)(uintptr_t)known_function;
@@ -476,11 +478,7 @@ static void test_exit_keeps_for_late_records(void)
 	uint64_t end_ns;
 	struct world w;
 
-	world_init(&w, NULL);
-	world_learn_self(&w);
-	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
-	world_settle(&w, 0);
-	generation = world_generation(&w, child);
+	generation = begin_with_child(&w, child);
 	end_ns = w.now_ns + 100;
 	op_processes_on_exit(w.p, child, end_ns);
 	world_settle(&w, 200);
@@ -508,11 +506,7 @@ static void test_records_are_read_late(void)
 	uint64_t end_ns;
 	struct world w;
 
-	world_init(&w, NULL);
-	world_learn_self(&w);
-	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
-	world_settle(&w, 0);
-	generation = world_generation(&w, child);
+	generation = begin_with_child(&w, child);
 	op_processes_records_read(w.p, w.now_ns);
 	end_ns = w.now_ns + 100;
 	op_processes_on_exit(w.p, child, end_ns);

@@ -10,19 +10,11 @@
 
 #include "base/macros.h"
 #include "op_control.h"
+#include "random.h"
 #include "test.h"
 
 static struct op_clock clock_of_cpu;
 static struct op_control in_force;
-static uint64_t state = 88172645463325252;
-
-static uint32_t random_u32(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
 
 /* Stands in for what these headers have. */
 #define __BPF_HELPERS__

@@ -4,21 +4,12 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "random.h"
 #include "test.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-
-static uint64_t state = 88172645463325252;
-
-static uint32_t random_u32(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
 
 static inline uint32_t bpf_get_prandom_u32(void)
 {

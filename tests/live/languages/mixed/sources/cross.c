@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a language calls: C that calls a function of that language and then spends time itself.
- * One of JAVA, NODE, PYTHON, RUBY, GO says which; it is built into a library or, for Go, its
- * program.
- * With PYTHON and JVM, Python calls C that calls Java, in a VM that C makes.
+ * One of JAVA, NODE, PYTHON, RUBY, GO says which. It is built into a library or, for Go, its
+ * program. With PYTHON and JVM, Python calls C that calls Java, in a VM that C makes.
  */
 static volatile unsigned int sink;
 
