@@ -21,10 +21,15 @@
 #include "bpf/event/walker.h"
 #include "bpf/walk/registers.h"
 
-/* Do the rules keep the sample in @slot, whose record has the current task? @tick: it
- * is a clock's. */
+enum op_ticks {
+	OP_TICKS_NONE = 0, /* the event is none of a clock's */
+	OP_TICKS_ONE,
+	OP_TICKS_MANY, /* it stands for many, and a lower rate leaves none out */
+};
+
+/* Do the rules keep the sample in @slot, whose record has the current task? */
 static __always_inline bool op_event_is_wanted(struct op_counts *counts,
-					       struct op_slot *slot, bool tick)
+					       struct op_slot *slot, enum op_ticks ticks)
 {
 	__u32 rate;
 
@@ -32,7 +37,8 @@ static __always_inline bool op_event_is_wanted(struct op_counts *counts,
 	slot->record.hits = 1;
 	if (!op_is_wanted(slot, &rate))
 		return false;
-	if (!tick || op_tick_is_taken(rate, &slot->record.value))
+	if (ticks == OP_TICKS_NONE ||
+	    op_tick_is_taken(rate, ticks == OP_TICKS_MANY, &slot->record.value))
 		return true;
 	op_count_in(counts, OP_COUNT_THINNED);
 	return false;
@@ -50,14 +56,12 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->called = 0;
 }
 
-/* As below. @tick_ns: time of the clock's tick, whose sample has a rate, and a period
- * as its value; or 0. */
-static __always_inline struct op_slot *op_event_enter_as(struct op_counts *counts,
-							 __u32 event, bool named,
-							 __u64 tick_ns,
-							 bool *ret_filtered)
+/* As below. @tick_ns: time of the clock's @ticks, whose sample has a rate, and a period
+ * as its value. */
+static __always_inline struct op_slot *
+op_event_enter_as(struct op_counts *counts, __u32 event, bool named, enum op_ticks ticks,
+		  __u64 tick_ns, bool *ret_filtered)
 {
-	bool tick = tick_ns;
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
 
@@ -67,13 +71,13 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 		return NULL;
 	}
 	r = &slot->record;
-	r->time_ns = slot->begun_ns = tick ? tick_ns : bpf_ktime_get_ns();
+	r->time_ns = slot->begun_ns = ticks ? tick_ns : bpf_ktime_get_ns();
 	/* Some kernels before 6.4 leave the bytes after the name as they were, and
 	 * rules compare all bytes. */
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) ||
-	    !op_event_is_wanted(counts, slot, tick)) {
+	    !op_event_is_wanted(counts, slot, ticks)) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		op_slot_release(slot);
 		*ret_filtered = true;
@@ -102,7 +106,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 static __always_inline struct op_slot *
 op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
 {
-	return op_event_enter_as(counts, event, named, 0, ret_filtered);
+	return op_event_enter_as(counts, event, named, OP_TICKS_NONE, 0, ret_filtered);
 }
 
 /* The same for an event that is not counted yet. */
@@ -122,7 +126,17 @@ static __always_inline struct op_slot *op_event_tick(__u32 event, __u64 now)
 	bool filtered;
 
 	op_count_in(counts, OP_COUNT_TAKEN);
-	return op_event_enter_as(counts, event, false, now, &filtered);
+	return op_event_enter_as(counts, event, false, OP_TICKS_ONE, now, &filtered);
+}
+
+/* The same for many ticks until @now. The caller sets their number. */
+static __always_inline struct op_slot *op_event_ticks(__u32 event, __u64 now)
+{
+	struct op_counts *counts = op_counts_of(event);
+	bool filtered;
+
+	op_count_in(counts, OP_COUNT_TAKEN);
+	return op_event_enter_as(counts, event, false, OP_TICKS_MANY, now, &filtered);
 }
 
 /* Check whether mark number @i of the process of slot @number is unchanged. This and

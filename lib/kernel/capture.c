@@ -71,7 +71,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	memset(c->kinds.hook, 0xff, sizeof(c->kinds.hook));
 	memset(c->kinds.begun, 0xff, sizeof(c->kinds.begun));
 	c->config = *config;
-	c->config.kinds = op_kinds_with(config->kinds);
+	c->config.kinds = op_kinds_with(config->kinds, config->flags);
 	c->log = config->log;
 	c->rate_hz = config->sample_rate_hz;
 	c->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
@@ -132,6 +132,11 @@ void op_capture_stop(struct op_capture *c)
 	op_perf_stop(c);
 	for (i = 0; i < OP_KINDS; i++)
 		op_hooks_detach(c, op_kinds()[i]);
+}
+
+bool op_capture_end_idle(struct op_capture *c)
+{
+	return op_hooks_note_idle(c);
 }
 
 void op_capture_next_window(struct op_capture *c)

@@ -185,6 +185,9 @@ int op_capture_load_heap(struct op_capture *c, bool is_free,
 			 const struct op_argument argument[OP_ARGUMENTS_MAX],
 			 struct op_capture_heap *heap);
 
+/* The window ends: have each idle CPU take a sample of its idle time. Returns whether there
+ * may be such samples in the ring. */
+bool op_capture_end_idle(struct op_capture *c);
 /* Have every stack announced again: call this when a window ended or an announcement was
  * lost. */
 void op_capture_next_window(struct op_capture *c);

@@ -346,7 +346,7 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 	int error = 0;
 
 	c->loaded = true; /* from now on kinds are loaded and closed one by one */
-	kinds = op_kinds_with(kinds);
+	kinds = op_kinds_with(kinds, c->config.flags);
 	for (i = 0; i < OP_KINDS; i++) {
 		const struct op_kind *kind = op_kinds()[i];
 		int r = 0;

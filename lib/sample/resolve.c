@@ -24,10 +24,12 @@
 static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 		      const struct op_parsed *parsed, size_t *len)
 {
+	bool idle = parsed->header.event == OP_EVENT_CPU && !parsed->header.pid;
+	uint32_t event = idle ? OP_EVENT_IDLE : parsed->header.event;
 	size_t i;
 
-	i = op_frames_kernel_begin(sampler, op_kind_of(parsed->header.event),
-				   parsed->words, parsed->header.kernel_count);
+	i = op_frames_kernel_begin(sampler, op_kind_of(event), parsed->words,
+				   parsed->header.kernel_count);
 	for (; i < parsed->header.kernel_count; i++) {
 		int r = op_frames_kernel(sampler, window, parsed->words[i], i == 0,
 					 &sampler->locations[*len]);
@@ -439,6 +441,9 @@ static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
 		return;
 	ret->value = 0;
 	ret->period_ns = (uint32_t)h->value;
+	/* an idle CPU: the number is seldom the same, and each would be a period */
+	if (!h->pid)
+		return;
 	if (h->value * hits <= UINT32_MAX) {
 		ret->period_ns = (uint32_t)(h->value * hits);
 		ret->count = 1;

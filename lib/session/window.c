@@ -8,6 +8,9 @@
 #include "sample/sampler.h"
 #include "session/state.h"
 
+/* Time to process the samples of idle time. */
+static const uint64_t IDLE_DRAIN_NS = UINT64_C(20000000);
+
 /* User space changes tables rarely, so this process unmaps the slabs until then. */
 static void rest_arena(struct op_session *s)
 {
@@ -27,6 +30,8 @@ int op_session_end_window(struct op_session *s, const struct op_window_end *end)
 {
 	int r;
 
+	if (end->running && op_capture_end_idle(s->config.capture))
+		(void)op_session_drain(s, IDLE_DRAIN_NS);
 	if (end->running)
 		op_parts_snapshot(s->config.parts, s->config.window, end->why);
 	r = end->emit(end->ctx);

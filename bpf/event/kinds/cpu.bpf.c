@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kind cpu: a sample at a random moment of each interval of the CPU's clock. */
+/* The kind cpu: a sample at a random moment of each interval of the CPU's clock. Idle time
+ * is in idle.bpf.c. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"
@@ -20,7 +21,7 @@ static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 
 	if (!op_clock_is_due(OP_CLOCK_CPU, now))
 		return 0;
-	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0)
+	if ((__u32)bpf_get_current_pid_tgid() == 0)
 		return 0;
 	slot = op_event_tick(OP_EVENT_CPU, now);
 	return slot ? op_event_perf(ctx, slot, whole) : 0;

@@ -43,9 +43,9 @@ static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 	return points;
 }
 
-/* Is a tick of rate @number of op_control taken? *@ret_period is the period of the
- * rate. */
-static __always_inline bool op_tick_is_taken(__u32 number, __u64 *ret_period)
+/* Is a tick of rate @number of op_control taken? If it stands for @many, it is. *@ret_period
+ * is the period of the rate. */
+static __always_inline bool op_tick_is_taken(__u32 number, bool many, __u64 *ret_period)
 {
 	struct op_control *control = op_control();
 	__u64 rate;
@@ -55,7 +55,7 @@ static __always_inline bool op_tick_is_taken(__u32 number, __u64 *ret_period)
 		return true;
 	rate = control->rate[number];
 	*ret_period = rate >> 32;
-	return !(__u32)rate || op_tick_is_due(number % OP_RATES_MAX, (__u32)rate);
+	return many || !(__u32)rate || op_tick_is_due(number % OP_RATES_MAX, (__u32)rate);
 }
 
 #endif

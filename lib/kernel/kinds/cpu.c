@@ -16,4 +16,5 @@ const struct op_kind op_kind_cpu = {
 	.perf_events = 1,
 	.perf_event = op_kind_clock,
 	.ticks = true,
+	.with = UINT64_C(1) << OP_EVENT_IDLE,
 };

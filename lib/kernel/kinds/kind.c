@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/kinds/kind.h"
+#include "otelprof/config.h"
 
 static const struct op_kind *const KINDS[OP_KINDS] = {
 #define OP_KIND(number, upper, lower, page, tells) [number] = &op_kind_##lower,
@@ -31,7 +32,7 @@ const char *op_kind_name(const struct op_kind *kind)
 	return NAMES[kind->event];
 }
 
-uint64_t op_kinds_with(uint64_t kinds)
+uint64_t op_kinds_with(uint64_t kinds, uint64_t flags)
 {
 	uint64_t all = kinds;
 	uint32_t i;
@@ -39,7 +40,7 @@ uint64_t op_kinds_with(uint64_t kinds)
 	for (i = 0; i < OP_KINDS; i++)
 		if (kinds >> i & 1)
 			all |= KINDS[i]->with;
-	return all;
+	return flags & OTELPROF_IDLE ? all : all & ~(UINT64_C(1) << OP_EVENT_IDLE);
 }
 
 void op_kind_unattached(const struct op_kind *kind, size_t i, int error,

@@ -150,8 +150,8 @@ void op_kind_clock(uint32_t i, const struct op_kind_options *options,
 const struct op_kind *op_kind_of(uint32_t event);
 /* Its word. */
 const char *op_kind_name(const struct op_kind *kind);
-/* The bits @kinds, and those of kinds that are switched on with them. */
-uint64_t op_kinds_with(uint64_t kinds);
+/* The bits @kinds, and those of kinds that are switched on with them. @flags: OTELPROF_*. */
+uint64_t op_kinds_with(uint64_t kinds, uint64_t flags);
 enum {
 	OP_KIND_SENTENCE_BYTES = 256,
 };
