@@ -209,6 +209,14 @@ static void test_ended_in_core(void)
 	CHECK_INT(walk(&u, CORE + 8), 0);
 	CHECK_INT(walk(&u, EXEC), 0);
 	CHECK_INT(walk(&u, CORE + 8), 2);
+	/* the same where it keeps its stack frame until it returns */
+	process()->after[1][0] = CORE + 0x40;
+	process()->after[1][1] = CORE + 0x48;
+	u = walk_at(CORE + 0x40, true);
+	u.reg[15] = newest();
+	CHECK_INT(walk(&u, CORE + 0x40), 0);
+	CHECK_INT(walk(&u, EXEC), 0);
+	CHECK_INT(walk(&u, CORE + 8), 2);
 	/* it was just called */
 	push(BLOCK | FINISH, 0);
 	u = walk_at(CORE + 8, true);
