@@ -257,20 +257,31 @@ op_rb_ended(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bo
 	return popped && op_rb_popped_end(u);
 }
 
+/* The address of the stack's frame @i if native code precedes it, or 0. */
+static __always_inline __u64 op_rb_native(struct op_unwind *u, __u32 i)
+{
+	__u64 word;
+
+	i += u->out.words_user;
+	op_platform_bound(i);
+	if (i >= OP_WORDS_MAX || i >= u->out.words)
+		return 0;
+	word = op_platform_words(u)[i];
+	return word >> OP_FRAME_KIND_SHIFT <= OP_FRAME_NATIVE_EXACT
+		       ? word & OP_FRAME_ADDRESS_MASK
+		       : 0;
+}
+
 /* Was C code interrupted between pushing a frame and calling vm_exec()? */
 static __always_inline bool op_rb_is_calling(struct op_unwind *u,
 					     const struct op_rb_process *p)
 {
-	__u32 i = u->out.words_user;
-	__u64 leaf;
+	__u32 in_plt = op_rb_within(p, op_rb_native(u, 0),
+				    __builtin_offsetof(struct op_ruby, plt));
+	__u64 at = op_rb_native(u, in_plt);
 
-	op_platform_bound(i);
-	if (i >= OP_WORDS_MAX)
-		return false;
-	leaf = op_platform_words(u)[i];
-	return leaf >> OP_FRAME_KIND_SHIFT == OP_FRAME_NATIVE_EXACT &&
-	       op_rb_within(p, leaf & OP_FRAME_ADDRESS_MASK,
-			    __builtin_offsetof(struct op_ruby, callers));
+	return op_rb_within(p, at, __builtin_offsetof(struct op_ruby, callers)) &&
+	       !op_rb_within(p, at, __builtin_offsetof(struct op_ruby, exec));
 }
 
 /* Push the frame of a function in C. Returns 0 or -1. */

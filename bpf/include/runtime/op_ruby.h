@@ -110,6 +110,7 @@ struct op_ruby {
 	 * its caller's registers again */
 	__u64 after[OP_RUBY_AFTER][2];
 	__u64 callers[2]; /* functions that push frames and call vm_exec() */
+	__u64 plt[2];	  /* through which they call it where it is exported */
 };
 
 /* 32 bits of constant words of an object, which distinguish it from a later one at its
@@ -140,6 +141,6 @@ op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)
 	       (type == OP_RUBY_ISEQ_TOP || type == OP_RUBY_ISEQ_EVAL);
 }
 
-_Static_assert(sizeof(struct op_ruby) == 152, "layout");
+_Static_assert(sizeof(struct op_ruby) == 168, "layout");
 
 #endif

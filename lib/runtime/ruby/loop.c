@@ -241,11 +241,20 @@ static int find_exec(struct op_elf *elf, struct op_ruby_loop *ret)
 int op_runtime_ruby_loop(struct op_elf *elf, struct op_ruby_loop *ret)
 {
 	struct op_ruby_loop loop = { 0 };
+	const struct op_elf_section *plt;
 	int r = find_core(elf, loop.core);
 
 	if (r > 0)
 		r = find_exec(elf, &loop);
-	if (r > 0)
-		*ret = loop;
+	if (r <= 0)
+		return r;
+	plt = op_elf_section(elf, ".plt.sec"); /* x86-64 with IBT */
+	if (!plt)
+		plt = op_elf_section(elf, ".plt");
+	if (plt) {
+		loop.plt[0] = plt->addr;
+		loop.plt[1] = plt->addr + plt->size;
+	}
+	*ret = loop;
 	return r;
 }
