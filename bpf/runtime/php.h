@@ -89,16 +89,24 @@ static __always_inline __u32 op_php_begin(struct op_unwind *u)
 {
 	__u64 current = op_php_word(u, __builtin_offsetof(struct op_php, current));
 	__u64 fiber = op_php_word(u, __builtin_offsetof(struct op_php, fiber));
+	__u64 word = op_php_word(u, __builtin_offsetof(struct op_php, flags));
+	__u64 at = op_php_word(u, __builtin_offsetof(struct op_php, body_cfa));
+	__u64 globals = 0;
 
 	if (u->heap_moved)
 		return OP_ERROR_php_late;
-	if (op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8, current))
+	if ((OP_PHP_BYTE(word, flags) & OP_PHP_THREADS) &&
+	    (!u->process.thread_pointer ||
+	     op_platform_read(u, &globals, 8,
+			      u->process.thread_pointer + ((__s64)at >> 48)) ||
+	     !globals))
 		return OP_ERROR_php_read_state;
-	if (fiber && op_platform_read(u, &op_state(u)->word[OP_PHP_FIBER], 8, fiber))
+	if (op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8, globals + current))
 		return OP_ERROR_php_read_state;
-	op_state(u)->word[OP_PHP_BEGUN] =
-		op_php_word(u, __builtin_offsetof(struct op_php, flags)) |
-		1ULL << OP_PHP_BEGUN_BIT;
+	if (fiber &&
+	    op_platform_read(u, &op_state(u)->word[OP_PHP_FIBER], 8, globals + fiber))
+		return OP_ERROR_php_read_state;
+	op_state(u)->word[OP_PHP_BEGUN] = word | 1ULL << OP_PHP_BEGUN_BIT;
 	return 0;
 }
 

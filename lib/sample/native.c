@@ -579,7 +579,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 	    op_publish_open(sampler->processes, of->program, v, false) < 0)
 		return plain_location(sampler, of, v, addr, guessed, ret);
 	/* opened for this frame, after it was rewritten */
-	if (of->time_ns && v->exe->written_ns > of->time_ns)
+	if (of->time_ns && op_claim_is_rewritten(v->exe, &v->claim, of->time_ns))
 		return plain_location(sampler, of, v, addr, guessed, ret)
 			       ?: OP_FRAMES_UNKNOWN;
 	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);

@@ -118,7 +118,7 @@ static bool is_late(const struct changed *c, uint64_t addr)
 		return false;
 	return (c->start_ns && v->claim.mapped_ns > c->start_ns) ||
 	       (c->later && v->claim.told && v->claim.mapped_ns > c->time_ns) ||
-	       v->exe->written_ns > c->time_ns;
+	       op_claim_is_rewritten(v->exe, &v->claim, c->time_ns);
 }
 
 /* Is @word a native frame at an address that changed? */

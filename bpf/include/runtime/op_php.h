@@ -65,6 +65,9 @@ enum {
 	OP_PHP_REGISTERS = 1 << 0,
 	OP_PHP_BODY_FP = 1 << 1, /* body_cfa is an offset from fp, not from sp */
 	OP_PHP_BITS_73 = 1 << 2, /* the bits of zend_compile.h are those of 7.3 */
+	/* PHP is built for threads (ZTS): each has globals of its own. current and fiber
+	 * are offsets in the block of them. */
+	OP_PHP_THREADS = 1 << 3,
 };
 
 /* The C functions that begin an activation of the loop, by what the activation
@@ -101,7 +104,9 @@ struct op_php {
 	__u32 body_cfa;	     /* the CFA of the loop's body, as an offset from sp or fp */
 	__u8 function_opcodes; /* in zend_op_array: the instructions and their number */
 	__u8 function_last;
-	__u16 reserved0;
+	/* the pointer to a thread's block of globals (_tsrm_ls_cache), as an offset from
+	 * its thread pointer */
+	__s16 globals;
 	/* how to find the names of a function */
 	struct op_object_step object[OP_OBJECT_STEPS];
 };

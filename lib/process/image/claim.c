@@ -9,7 +9,8 @@
 #include "process/image/executable.h"
 #include "process/target/open.h"
 
-/* The longest tick of the clock by which file systems set times. */
+/* File systems set times by a clock that advances with its ticks. A change can be so much
+ * later than its time. */
 static const uint64_t TICK_NS = UINT64_C(10000000);
 
 struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_key *key,
@@ -38,16 +39,23 @@ bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *c
 	       claim->mapped_ns < e->same_since_ns || claim->mapped_ns > e->same_until_ns;
 }
 
+bool op_claim_is_rewritten(const struct op_executable *e, const struct op_claim *claim,
+			   uint64_t time_ns)
+{
+	return e->written_ns > time_ns ||
+	       (e->written_ns > claim->mapped_ns && time_ns - e->written_ns < TICK_NS);
+}
+
 /* The content had its stamp until x->now_ns. */
 static void note_same(const struct op_executables *x, struct op_executable *e)
 {
-	uint64_t since_ns = (uint64_t)e->stamp.ctime_ns - (uint64_t)x->realtime_offset_ns;
+	int64_t changed_ns = e->stamp.ctime_ns - x->realtime_offset_ns;
 	int64_t written_ns;
 
 	/* a program that serves a file can report any time */
-	e->same_since_ns = e->stamp.served	   ? UINT64_MAX
-			   : (int64_t)since_ns < 0 ? 0
-						   : since_ns;
+	e->same_since_ns = e->stamp.served  ? UINT64_MAX
+			   : changed_ns < 0 ? 0
+					    : (uint64_t)changed_ns + TICK_NS;
 	e->same_until_ns = OP_MAX(e->same_until_ns, x->now_ns - 1);
 	/* ctime also changes when a name is removed; mtime may be copied from another
 	 * file */
@@ -67,8 +75,8 @@ static bool note_mapped(const struct op_executables *x, struct op_executable *e,
 
 	if (!claim)
 		return true;
-	if (!e->stamp.served && !claim->compared &&
-	    claim->mapped_ns < e->same_since_ns + TICK_NS && x->map_waits &&
+	if (!e->stamp.served && !claim->compared && claim->mapped_ns < e->same_since_ns &&
+	    x->map_waits &&
 	    x->map_waits(x->events_ctx, place->start, place->end, e->key.inode))
 		return false;
 	e->same_until_ns = OP_MAX(e->same_until_ns, claim->mapped_ns);
@@ -90,8 +98,6 @@ static int look(struct op_executables *x, const struct op_executable *e,
 	if (r < 0)
 		return r;
 	op_closep(&ret->fd);
-	/* after the process is gone, another may have its pid */
-	ret->mapped = ret->mapped && !place->gone;
 	ret->mount = e->stamp.mount;
 	return 0;
 }

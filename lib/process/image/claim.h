@@ -38,6 +38,9 @@ struct op_claim op_claim_of(const struct op_executable *e, const struct op_file_
 /* Must the file be compared before @e is used for the mapping? Not while nothing is known
  * of @e. @claim may be NULL. */
 bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *claim);
+/* May the content of @e have been written after @time_ns, while it was mapped? */
+bool op_claim_is_rewritten(const struct op_executable *e, const struct op_claim *claim,
+			   uint64_t time_ns);
 /* Compare the file. Returns 0, -ESTALE if another file is mapped or the mapped file
  * cannot be determined, or -errno. */
 int op_claim_check(struct op_executables *x, struct op_executable *e,

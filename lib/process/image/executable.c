@@ -304,8 +304,12 @@ int op_executable_open_mapped(struct op_target *t, const struct op_executable *e
 			      struct op_opened *ret)
 {
 	const struct op_mapped_file file = op_executable_mapped(e, place);
+	int r = op_target_open_mapped(t, place->pid, &file, ret);
 
-	return op_target_open_mapped(t, place->pid, &file, ret);
+	/* after the process is gone, another may have its pid */
+	if (r == 0 && place->gone)
+		ret->mapped = false;
+	return r;
 }
 
 bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,

@@ -17,6 +17,8 @@ enum symbol {
 	LOOP,
 	LOOP_COLD,
 	EXECUTOR,
+	EXECUTOR_OFFSET,
+	THREADS,
 	KIND,
 	BEGINNERS,
 	BEGINS_CODE = BEGINNERS + OP_PHP_BEGINS_CODE,
@@ -29,6 +31,8 @@ static const char *const names[SYMBOLS] = {
 	[LOOP] = "execute_ex",
 	[LOOP_COLD] = "execute_ex.cold",
 	[EXECUTOR] = "executor_globals",
+	[EXECUTOR_OFFSET] = "executor_globals_offset",
+	[THREADS] = "tsrm_get_ls_cache_tcb_offset",
 	[KIND] = "zend_vm_kind",
 	[BEGINS_CODE] = "zend_execute",
 	[BEGINS_FUNCTION] = "zend_call_function",
@@ -250,8 +254,12 @@ int op_runtime_php_image(struct op_elf *elf, const char *path,
 		return r;
 	if (!version) /* It is another program with a function of that name. */
 		return 0;
-	if (!symbol[EXECUTOR].value)
-		return unknown(log, path, "PHP built for threads (ZTS)");
+	if (!symbol[EXECUTOR].value) {
+		if (!symbol[EXECUTOR_OFFSET].value || !symbol[THREADS].value)
+			return unknown(log, path, "this build of PHP for threads (ZTS)");
+		symbol[EXECUTOR] = symbol[EXECUTOR_OFFSET];
+		image.threads = symbol[THREADS].value;
+	}
 	r = find_layout(layouts, version, path, log, &image.layout);
 	if (r < 0)
 		return r;

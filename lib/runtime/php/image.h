@@ -19,7 +19,10 @@ struct op_php_image {
 	uint16_t machine;
 	uint16_t version;  /* 0x0804 */
 	bool registers;	   /* the loop keeps its frame in a register (hybrid VM) */
-	uint64_t executor; /* executor_globals */
+	uint64_t executor; /* executor_globals. For threads, executor_globals_offset */
+	/* tsrm_get_ls_cache_tcb_offset(), which returns where a thread has the address of
+	 * its globals; 0: PHP is not built for threads */
+	uint64_t threads;
 	uint64_t body;	   /* an address in the loop's body; 0: not found */
 	bool body_fp;	   /* its CFA is relative to fp, not to sp */
 	uint32_t body_cfa; /* bytes */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "code/decode/decode.h"
 #include "runtime/php/function.h"
 #include "runtime/php/image.h"
 
@@ -17,6 +18,8 @@
 enum {
 	NEW_BITS_SINCE = 0x0704, /* of frames and functions, in zend_compile.h */
 	COPIED_BYTES = 512,	 /* of each name */
+	CACHE_CODE_BYTES = 32,	 /* of tsrm_get_ls_cache_tcb_offset() */
+	GLOBALS_BYTES_MAX = 1 << 24,
 };
 
 /* DWARF numbers of ZEND_VM_FP_GLOBAL_REG, of ZEND_VM_IP_GLOBAL_REG and of the first
@@ -71,6 +74,44 @@ static void set_object(const struct op_php_layout *layout, struct op_object_step
 	ret[4].at = layout->filename;
 }
 
+/* Where the executor's globals are: their address, or their offset in the block of a
+ * thread's globals, to which *@ret_at leads. */
+static int find_globals(const struct op_php_image *image,
+			const struct op_runtime_target *target, uint64_t *ret,
+			int16_t *ret_at)
+{
+	uint64_t executor = image->executor + target->bias;
+	struct op_decode_value value;
+	uint8_t code[CACHE_CODE_BYTES];
+	struct op_decode_input in = { .code = code,
+				      .len = sizeof(code),
+				      .addr = image->threads + target->bias,
+				      .memory = target->memory,
+				      .want = OP_DECODE_RETURN };
+	int r;
+
+	*ret = executor;
+	*ret_at = 0;
+	if (!image->threads)
+		return 0;
+	r = op_memory_read(target->memory, in.addr, code, sizeof(code));
+	if (r == 0)
+		r = op_memory_read(target->memory, executor, ret, sizeof(*ret));
+	if (r < 0)
+		return r;
+	if (!*ret) /* PHP has not begun */
+		return -EAGAIN;
+	r = image->machine == EM_AARCH64 ? op_decode_aarch64(&in, &value)
+					 : op_decode_x86_64(&in, &value);
+	if (r < 0)
+		return r;
+	*ret_at = (int16_t)value.at;
+	return value.kind == OP_DECODE_CONST && value.at &&
+			       (int64_t)value.at == *ret_at && *ret <= GLOBALS_BYTES_MAX
+		       ? 0
+		       : -ENOTSUP;
+}
+
 static int php_attach(void *image_data, const struct op_runtime_target *target,
 		      struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -80,20 +121,29 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		image->machine == EM_AARCH64 ? &aarch64 : &x86_64;
 	struct php_instance *instance = calloc(1, sizeof(*instance));
 	struct op_php *php = bpf;
+	uint64_t executor;
+	int16_t globals;
 	uint32_t i;
+	int r;
 
 	if (!instance)
 		return -ENOMEM;
+	r = find_globals(image, target, &executor, &globals);
+	if (r < 0) {
+		free(instance);
+		return r;
+	}
 	op_runtime_php_functions_init(&instance->functions, target->memory, layout,
 				      image->version < NEW_BITS_SINCE
 					      ? OP_PHP_FUNCTION_FOR_CALL_73
 					      : OP_PHP_FUNCTION_FOR_CALL);
 	*php = (struct op_php){
-		.current = image->executor + layout->current + target->bias,
+		.current = executor + layout->current,
 		.body = image->body ? image->body + target->bias : 0,
 		.flags =
 			(uint8_t)((image->registers ? OP_PHP_REGISTERS : 0) |
 				  (image->body_fp ? OP_PHP_BODY_FP : 0) |
+				  (image->threads ? OP_PHP_THREADS : 0) |
 				  (image->version < NEW_BITS_SINCE ? OP_PHP_BITS_73 : 0)),
 		.body_cfa = image->body_cfa,
 		.frame_opline = OP_PHP_FRAME_OPLINE,
@@ -107,6 +157,7 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		.op_line = OP_PHP_OP_LINE,
 		.function_opcodes = layout->opcodes,
 		.function_last = layout->last,
+		.globals = globals,
 		.fiber_context = layout->fiber_context,
 		.fiber_caller = layout->fiber_caller,
 		.fiber_bottom = layout->fiber_bottom,
@@ -120,7 +171,7 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		php->beginner[i][1] = image->beginner[i][1] + target->bias;
 	}
 	if (layout->active_fiber)
-		php->fiber = image->executor + layout->active_fiber + target->bias;
+		php->fiber = executor + layout->active_fiber;
 	*ret_instance = instance;
 	return 0;
 }

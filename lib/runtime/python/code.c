@@ -13,10 +13,6 @@
 
 #include "op_python.h"
 
-enum {
-	TYPE_OFFSET = 8, /* ob_type */
-};
-
 /* The members of a code object that never change. */
 struct head {
 	uint64_t file;
@@ -83,7 +79,7 @@ static int read_head(const struct op_python_codes *codes, const struct op_memory
 	h.lines = u64_at(bytes, len, l->code.lines);
 	op_reader_seek(&r, l->code.first_line);
 	h.first_line = op_read_u32(&r);
-	if (codes->code_type && u64_at(bytes, len, TYPE_OFFSET) != codes->code_type)
+	if (codes->code_type && u64_at(bytes, len, l->object_type) != codes->code_type)
 		return -EBADMSG;
 	if (h.first_line > INT32_MAX)
 		h.first_line = 0;

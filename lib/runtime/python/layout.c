@@ -25,6 +25,11 @@ enum {
 	GROUP_WORDS_MAX = 24,
 	OBJECT_OFFSET_MAX = 240,
 	ID_BYTES_MAX = 128,
+	OBJECT_BYTES = 16, /* of PyObject */
+	OBJECT_TYPE = 8,   /* its ob_type */
+	FREE_OBJECT_BYTES =
+		16, /* so much more, before ob_type, in free-threaded builds */
+	FREE_COPIES_SINCE = 0x030e,
 	TEXT_MAX = 256, /* bytes that are copied of a name; twice that of a file's */
 };
 
@@ -81,6 +86,7 @@ static const struct op_layouts_field fields[] = {
 	FIELD(unicode_compact),
 	FIELD(bytes_length),
 	FIELD(bytes_text),
+	FIELD(object_type),
 	{ "published", offsetof(struct op_python_layout, published), 1, OP_PYTHON_GROUPS,
 	  NULL },
 };
@@ -170,8 +176,8 @@ static const char *check(const void *layout)
 	if (check_code(l))
 		return check_code(l);
 	if (!l->unicode_length || !l->unicode_state || !l->unicode_ascii ||
-	    !l->unicode_compact || !l->bytes_length || !l->bytes_text)
-		return "all of unicode_* and bytes_* must be given";
+	    !l->unicode_compact || !l->bytes_length || !l->bytes_text || !l->object_type)
+		return "all of unicode_*, bytes_* and object_type must be given";
 	for (i = 0; i < OP_PYTHON_GROUPS; i++)
 		if (l->published[i] > GROUP_WORDS_MAX)
 			return "published has numbers up to 24";
@@ -250,7 +256,8 @@ static bool use_generator(const uint64_t *frame, const uint64_t *generator,
 	return l->generator_frame != 0;
 }
 
-static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
+/* @more: by so many bytes each object is longer. */
+static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX], uint32_t more,
 		      struct op_python_layout *layout)
 {
 	const uint64_t *frame = g[GROUP_FRAME];
@@ -260,10 +267,12 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 
 	if (!group_ok(frame, words[GROUP_FRAME], FRAME_BYTES_MIN, FRAME_BYTES_MAX) ||
 	    !group_ok(code, words[GROUP_CODE], CODE_BYTES_MIN, CODE_BYTES_MAX) ||
-	    !group_ok(g[GROUP_OBJECT], 2, 16, 16) || g[GROUP_OBJECT][1] != 8 ||
-	    !group_ok(g[GROUP_BYTES], 3, 33, 40) ||
+	    !group_ok(g[GROUP_OBJECT], 2, OBJECT_BYTES + more, OBJECT_BYTES + more) ||
+	    g[GROUP_OBJECT][1] != OBJECT_TYPE + more ||
+	    !group_ok(g[GROUP_BYTES], 3, 33 + more, 40 + more) ||
 	    !group_ok(g[GROUP_UNICODE], 4, 48, 96) || g[GROUP_THREAD][4] > UINT8_MAX)
 		return -EBADMSG;
+	l.object_type = (uint8_t)(OBJECT_TYPE + more);
 	l.state_frame = (uint8_t)g[GROUP_THREAD][4];
 	l.frame.previous = (uint8_t)frame[1];
 	l.frame.code = (uint8_t)frame[2];
@@ -282,8 +291,11 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 	l.unicode_ascii = (uint16_t)g[GROUP_UNICODE][3];
 	/* PyCompactUnicodeObject adds utf8_length and utf8 */
 	l.unicode_compact = (uint16_t)(l.unicode_ascii + 16);
+	/* not published */
+	l.code.flags = (uint16_t)(l.code.flags + more);
+	l.code.version = (uint16_t)(l.code.version + more);
 	/* offsets for tasks do not enlarge other reads */
-	if (!use_generator(frame, g[GROUP_GENERATOR], &l))
+	if (more || !use_generator(frame, g[GROUP_GENERATOR], &l))
 		l.generator_frame = 0;
 	if (check(&l))
 		return -EBADMSG;
@@ -303,14 +315,15 @@ int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t v
 
 	if (!cookie || memcmp(cookie, "xdebugpy", 8) != 0 || hex >> 16 != version)
 		return -EBADMSG;
-	if (free_threaded)
+	/* threads have copies of the bytecode since then */
+	if (free_threaded && version >= FREE_COPIES_SINCE)
 		return -ENOTSUP;
 	for (i = 0; i < GROUPS; i++)
 		for (k = 0; k < layout->published[i]; k++)
 			g[i][k] = op_read_u64(&r);
 	if (r.failed)
 		return -EBADMSG;
-	return use_groups(g, layout);
+	return use_groups(g, free_threaded ? FREE_OBJECT_BYTES : 0, layout);
 }
 
 /* How to identify code objects: op_python.h. */

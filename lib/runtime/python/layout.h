@@ -73,6 +73,8 @@ struct op_python_layout {
 	uint16_t bytes_length;
 	uint16_t bytes_text;
 
+	uint8_t object_type; /* of PyObject: ob_type */
+
 	/* words of each group; 0: the group does not exist */
 	uint8_t published[OP_PYTHON_GROUPS];
 };
@@ -93,8 +95,8 @@ enum {
 
 /*
  * Replace the offsets of @layout by those of the _Py_DebugOffsets in @bytes, which belong
- * to @version. Every offset is checked. Returns 0; -ENOTSUP for a free-threaded build;
- * -EBADMSG if the bytes do not fit the version. After an error @layout is untouched.
+ * to @version. Every offset is checked. Returns 0; -ENOTSUP for a free-threaded build
+ * since 3.14; -EBADMSG if the bytes do not fit the version. After an error @layout is untouched.
  */
 int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t version,
 				       struct op_python_layout *layout);

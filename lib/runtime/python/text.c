@@ -10,7 +10,7 @@
 
 enum {
 	/* bytes read of a str or bytes: everything before its text */
-	HEAD_BYTES = 48,
+	HEAD_BYTES = 64,
 	CHUNK_CHARS = 256,
 	/* PyASCIIObject.state: 2 bits interned, 3 bits kind, 1 compact, 1 ascii */
 	KIND_SHIFT = 2,

@@ -26,3 +26,13 @@ make_root() {
 	rm -rf "$1.tmp/var/cache/apt/archives" "$1.log"
 	mv "$1.tmp" "$1"
 }
+
+# add_experimental ROOT ARGUMENT...: install packages of Debian's experimental, which is no suite of
+# its own, in a root of sid. ARGUMENTs are apt-get's. Its list of files may be weeks old.
+add_experimental() {
+	sed 's/ sid / experimental /' "$1/etc/apt/sources.list" >"$1/etc/apt/sources.list.d/more.list"
+	chroot "$1" apt-get -o Acquire::Check-Valid-Until=false update
+	root=$1
+	shift
+	chroot "$root" apt-get install -y --no-install-recommends "$@"
+}

@@ -6,9 +6,10 @@
            [--peer TOOLS] [CELL...]
 
 A cell is php-VERSION, php-VERSION-opcache, -jit (tracing) or -function (the other JIT); 7.4
-has no JIT. PHPs are those in Debian roots that fetch.sh finds or makes. --quick takes 8.2,
-with and without the JIT. --peer runs the OpenTelemetry eBPF profiler beside, from the folder
-that tests/bench/build-peer.sh prints, and says what it makes of the chain and its shares.
+has no JIT. 8.2-zts is built for threads. PHPs are those in Debian roots that fetch.sh finds or
+makes. --quick takes 8.2, with and without the JIT. --peer runs the OpenTelemetry eBPF profiler
+beside, from the folder that tests/bench/build-peer.sh prints, and says what it makes of the chain
+and its shares.
 Prints lines like tests/live/languages/native/run.py's.
 """
 
@@ -35,7 +36,7 @@ import scenes  # noqa: E402
 import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
 
-VERSIONS = ["7.4", "8.2", "8.4"]
+VERSIONS = ["7.4", "8.2", "8.4", "8.5", "8.6", "8.2-zts"]
 # OPcache leaves files alone that are younger than two seconds, as those made for a test are.
 OPCACHE = ["-dopcache.enable_cli=1", "-dopcache.file_update_protection=0"]
 JIT = OPCACHE + ["-dopcache.jit_buffer_size=32M"]
@@ -458,6 +459,12 @@ def cell(run, name, root, why, wanted):
         run.judge(name + "-" + what, *CHECKS[what](run, name, php))
 
 
+def row_of(version, mode):
+    version, _, zts = version.partition("-")
+    return suite.row("PHP", version, ", ".join(filter(None, [zts and "for threads (ZTS)",
+                                                             MODE_NAMES[mode]])))
+
+
 def main():
     run = interpreted.start("php", CHECKS)
     wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
@@ -467,7 +474,7 @@ def main():
         for name in wanted:
             run.cell(name, cell, found.get(CELLS[name][0]), why,
                      run.args.only or list(CHECKS),
-                     row=suite.row("PHP", CELLS[name][0], MODE_NAMES[CELLS[name][1]]))
+                     row=row_of(*CELLS[name]))
     return run.status()
 
 

@@ -1,64 +1,63 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Build CPython 3.11 of Debian's source in ways that no package has, once, in the cache: linked
-# statically (s), with musl (m), with musl statically (n). Some 3 minutes of CPU time, without
-# modules in C that are files. Prints "LETTER PROGRAM HOME" for each.
+# Build CPython of Debian's source in ways that no package has, once each, in the cache: 3.11 linked
+# statically (3.11s), with musl (3.11m), with musl statically (3.11n), and 3.13 without the global
+# lock (3.13t). Some 3 minutes of CPU time each, without modules in C that are files. Prints
+# "VERSION PROGRAM HOME" for each.
+#
+#     build_python.sh VERSION...
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-out=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/odd-python
-work=$out.tmp
+cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/built-python
+work=$cache.tmp
 
 fail() {
 	echo "$*" >&2
 	exit 1
 }
 
-tell() {
-	for letter in s m n; do
-		echo "$letter $out/$letter/python $out"
-	done
-	exit
-}
-
-[ ! -e "$out/done" ] || tell
-for tool in apt-get dpkg-source gcc musl-gcc make; do
-	command -v $tool >/dev/null || fail "no $tool"
-done
-rm -rf "$work" "$out"
-mkdir -p "$work"
-cd "$work"
-sh "$here/source.sh" "$work" python3.11 || fail "no source of python3.11"
-source=$(find "$work" -mindepth 1 -maxdepth 1 -name 'python3.11-*' -type d)
-
 # musl-gcc says that it makes programs for glibc.
-cat >musl-cc <<'END'
+make_musl_cc() {
+	cat >"$work/musl-cc" <<'END'
 #!/bin/sh
 case "$*" in
 *print-multiarch*) echo "$(uname -m)-linux-musl" ;;
 *) exec musl-gcc "$@" ;;
 esac
 END
-chmod 755 musl-cc
-
-# build FOLDER COMPILER FLAGS
-build() {
-	mkdir -p "$work/$1"
-	cd "$work/$1"
-	"$source/configure" CC="$2" CFLAGS=-O2 LDFLAGS="$3" --without-ensurepip \
-		--disable-test-modules ac_cv_func_getaddrinfo=yes >>"$work/log" 2>&1 ||
-		fail "$1 is not configured: $work/log"
-	make -j2 LINKFORSHARED=" " python >>"$work/log" 2>&1 || fail "$1 is not built: $work/log"
-	mkdir -p "$out/$1"
-	cp python "$out/$1/python"
+	chmod 755 "$work/musl-cc"
 }
 
-build s gcc -static
-build n "$work/musl-cc" -static
-build m "$work/musl-cc" ""
-mkdir -p "$out/lib"
-rm -rf "$source/Lib/test"
-cp -r "$source/Lib" "$out/lib/python3.11"
-touch "$out/done"
-rm -rf "$work"
-tell
+# build VERSION PACKAGE SUITE COMPILER LDFLAGS OPTION: SUITE "" is the host's.
+build() {
+	rm -rf "$work" "${cache:?}/$1"
+	mkdir -p "$work/build" "$cache/$1/lib"
+	sh "$here/source.sh" "$work" "$2" ${3:+"$3"} || fail "no source of $2"
+	source=$(find "$work" -mindepth 1 -maxdepth 1 -name "$2-*" -type d)
+	make_musl_cc
+	cd "$work/build"
+	"$source/configure" CC="$4" CFLAGS=-O2 LDFLAGS="$5" --without-ensurepip ${6:+"$6"} \
+		--disable-test-modules ac_cv_func_getaddrinfo=yes >"$work/log" 2>&1 ||
+		fail "$1 is not configured: $work/log"
+	make -j2 LINKFORSHARED=" " python >>"$work/log" 2>&1 || fail "$1 is not built: $work/log"
+	rm -rf "$source/Lib/test"
+	cp python "$cache/$1/python"
+	cp -r "$source/Lib" "$cache/$1/lib/$2${1##*[0-9msn]}"
+	touch "$cache/$1/done"
+	rm -rf "$work"
+}
+
+for tool in apt-get dpkg-source gcc musl-gcc make; do
+	command -v $tool >/dev/null || fail "no $tool"
+done
+for version in "$@"; do
+	[ -e "$cache/$version/done" ] || case $version in
+	3.11s) build 3.11s python3.11 "" gcc -static "" ;;
+	3.11m) build 3.11m python3.11 "" "$work/musl-cc" "" "" ;;
+	3.11n) build 3.11n python3.11 "" "$work/musl-cc" -static "" ;;
+	3.13t) build 3.13t python3.13 trixie gcc "" --disable-gil ;;
+	*) fail "$version is not known" ;;
+	esac
+	echo "$version $cache/$version/python $cache/$version"
+done

@@ -37,10 +37,11 @@ VERSIONS = ["3.%d" % n for n in range(6, 16)]
 # Debug builds; builds with the compiler of traces, which PYTHON_JIT switches on; and those of
 # tests/live/languages/python/build_python.sh.
 TASKS = ["3.14-tasks", "3.15-tasks"]
-SHAPES = [version + "-shapes" for version in VERSIONS] + ["3.12-perf", "3.13-perf"]
-BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n"]
+SHAPES = [version + "-shapes" for version in [*VERSIONS, "3.13t"]] + ["3.12-perf", "3.13-perf"]
+BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n", "3.13t"]
+BUILT = [version for version in BUILDS if version[-1] in "smnt"]
 MODES = {"d": "debug build", "j": "compiled traces", "s": "static", "m": "musl",
-         "n": "musl, static"}
+         "n": "musl, static", "t": "free-threaded"}
 TELL = """import sys
 print("%d.%d" % sys.version_info[:2] + "d" * hasattr(sys, "gettotalrefcount") +
       "j" * (hasattr(sys, "_jit") and sys._jit.is_enabled()), sys.version.split()[0])"""
@@ -134,14 +135,15 @@ def odd_interpreters(wanted):
     @wanted."""
     if not wanted:
         return {}
-    done = subprocess.run(["sh", os.path.join(HERE, "build_python.sh")], capture_output=True, text=True)
+    done = subprocess.run(["sh", os.path.join(HERE, "build_python.sh"), *sorted(wanted)],
+                          capture_output=True, text=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     found = {}
-    for letter, path, home in rows:
+    for version, path, home in rows:
         command = ["env", "PYTHONHOME=" + home, path]
         told = subprocess.run([*command, "-c", TELL], capture_output=True, text=True).stdout
-        if told.split()[:1] == ["3.11"]:
-            found["3.11" + letter] = command, told.split()[1]
+        if told.split()[:1] == [version[:-1]]:
+            found[version] = command, told.split()[1]
     return found
 
 
@@ -189,7 +191,7 @@ def main():
     wanted = run.args.cells or (["3.11", "3.11-shapes"] if run.args.quick else
                                 VERSIONS + BUILDS + TASKS + SHAPES)
     found = {} if run.args.list else dict(
-        interpreters(roots), **odd_interpreters([v for v in wanted if v in BUILDS and v[-1] in "smn"]))
+        interpreters(roots), **odd_interpreters({v.split("-")[0] for v in wanted} & set(BUILT)))
     with beside.started(run):
         for version in wanted:
             of, what, mode = version, cell, MODES.get(version[-1], "")
@@ -197,12 +199,12 @@ def main():
                 of, what, mode = version.removesuffix("-tasks"), task_cells.cell, task_cells.MODE
             elif version in SHAPES:
                 of, what = version.split("-")[0], shape_cells.cell
-                mode = "-X perf" if version.endswith("-perf") else ""
+                mode = "-X perf" if version.endswith("-perf") else MODES.get(of[-1], "")
             command, release = found.get(of, (None, ""))
             if command and mode == "-X perf":
                 command = [*command, "-X", "perf"]
             run.cell("python-" + version, what, command, release, why,
-                     row=suite.row("CPython", of.rstrip("djsmn"), mode,
+                     row=suite.row("CPython", of.rstrip("djsmnt"), mode,
                                    "shapes" if version in SHAPES else ""))
     return run.status()
 

@@ -3,7 +3,7 @@
 # Unpack the source of a package into a folder, from the archives of Debian that this host has
 # packages from. Changes nothing on the host, and needs no root rights.
 #
-#     source.sh FOLDER PACKAGE
+#     source.sh FOLDER PACKAGE [SUITE]     default: the host's
 set -eu
 
 folder=$1
@@ -11,7 +11,7 @@ package=$2
 mkdir -p "$folder/apt/lists/partial" "$folder/apt/sources.d"
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
 	if [ -f "$file" ] && grep -q debian "$file"; then
-		sed 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$file" \
+		sed "s/^Types:.*/Types: deb-src/; s/^deb /deb-src /${3:+; s/^Suites:.*/Suites: $3/}" "$file" \
 			>"$folder/apt/sources.d/$(basename "$file")"
 	fi
 done

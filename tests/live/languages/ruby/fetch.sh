@@ -24,11 +24,8 @@ suite_of() {
 	esac
 }
 
-# Ruby 3.4 is in experimental, which is no suite of its own.
-add_experimental() {
-	sed 's/ sid / experimental /' "$1/etc/apt/sources.list" >"$1/etc/apt/sources.list.d/more.list"
-	chroot "$1" apt-get update
-	chroot "$1" apt-get install -y --no-install-recommends -t experimental ruby3.4
+add_ruby() {
+	add_experimental "$1" -t experimental ruby3.4
 }
 
 fetch() (
@@ -41,7 +38,7 @@ fetch() (
 	done
 	suite=$(suite_of "$1")
 	if [ "$suite" = sid ]; then
-		make_root "$cache/ruby$1" sid ca-certificates add_experimental || exit 1
+		make_root "$cache/ruby$1" sid ca-certificates add_ruby || exit 1
 	else
 		make_root "$cache/ruby$1" "$suite" "ruby$1" || exit 1
 	fi

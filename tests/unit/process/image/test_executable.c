@@ -196,6 +196,55 @@ static void test_rewritten_while_held(void)
 	end(&x);
 }
 
+/* The time of a change is that of the tick before it. Who mapped the file since then, and has it no
+ * longer, may have had the older content. */
+static void test_mapped_within_a_tick(void)
+{
+	char path[] = "/tmp/otelprof-tick-XXXXXX";
+	struct op_executable_place gone;
+	struct op_executables x;
+	struct op_executable *e;
+	struct op_claim early;
+	struct op_claim late;
+	struct stat st;
+	struct file f;
+	uint64_t changed_ns;
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	CHECK_OK(fstat(fd, &st));
+	changed_ns = (uint64_t)(st.st_ctim.tv_sec * INT64_C(1000000000) +
+				st.st_ctim.tv_nsec - x.realtime_offset_ns);
+	late = claim(&x, &f, path, &e);
+	early = op_claim_of(e, &f.key, path, changed_ns + 5000000);
+	gone = f.place;
+	gone.gone = true;
+	gone.claim = &early;
+	CHECK_INT(op_executable_open(&x, e, &gone, false), -ESRCH);
+	CHECK(!e->image);
+	x.now_ns = OP_MAX(x.now_ns, e->retry_ns);
+	gone.claim = &late;
+	CHECK_OK(op_executable_open(&x, e, &gone, false));
+	CHECK(!op_claim_is_doubted(e, &late));
+	gone.claim = &early;
+	CHECK_INT(op_executable_open(&x, e, &gone, false), -ESTALE);
+	/* what ran then, too, if it was mapped before */
+	CHECK(!op_claim_is_rewritten(e, &early, changed_ns + 5000000));
+	early.mapped_ns = changed_ns - 1;
+	CHECK(op_claim_is_rewritten(e, &early, changed_ns + 5000000));
+	CHECK(!op_claim_is_rewritten(e, &early, changed_ns + 20000000));
+	/* it is still mapped */
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &early), 0);
+	CHECK(!op_claim_is_doubted(e, &early));
+	op_executable_put(&x, e);
+	CHECK_OK(unlink(path));
+	unmap_file(&f);
+	end(&x);
+}
+
 static bool map_waits(void *ctx, uint64_t start, uint64_t end, uint64_t inode)
 {
 	return *(bool *)ctx && start < end && inode;
@@ -449,6 +498,7 @@ static void test_code_in_a_memfd(void)
 
 TEST_MAIN({ "number", test_number_of_another_file },
 	  { "rewritten", test_rewritten_while_held },
+	  { "within-a-tick", test_mapped_within_a_tick },
 	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
 	  { "two-names", test_two_names_of_one_file },

@@ -381,13 +381,28 @@ static void test_published_layout(void)
 	CHECK_INT(step.frame_code, 0);
 	CHECK(step.read_bytes >= 65 && step.read_bytes <= OP_PYTHON_READ_MAX);
 
+	/* free-threaded: PyObject is longer, and so is what is not published */
+	l = before;
+	memcpy(bad, words, sizeof(bad));
+	bad[2] = 1;
+	bad[3 + 41] = 32;
+	bad[3 + 42] = 24;
+	bad[3 + 61] += 16;
+	CHECK_OK(op_runtime_python_layout_published(bad, sizeof(bad), 0x030d, &l));
+	CHECK_INT(l.object_type, 24);
+	CHECK_INT(l.code.flags, before.code.flags + 16);
+	CHECK_INT(l.code.version, before.code.version + 16);
+
 	l = before;
 	CHECK_INT(
 		op_runtime_python_layout_published(words, sizeof(words) - 8, 0x030d, &l),
 		-EBADMSG);
 	memcpy(bad, words, sizeof(bad));
-	bad[2] = 1;
+	bad[2] = 1; /* free-threaded, but the objects are as short as others */
 	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), 0x030d, &l),
+		  -EBADMSG);
+	bad[1] = 0x030e00f0; /* threads have copies of the bytecode */
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), 0x030e, &l),
 		  -ENOTSUP);
 	memcpy(bad, words, sizeof(bad));
 	bad[1] = 0x030e00f0;
