@@ -26,7 +26,8 @@ MIN_SAMPLES = 100
 WAY_MOST = 0.2  # of the samples: between two leaves; emulated, that takes its time
 JAVA = "usr/lib/jvm/java-17-openjdk-"
 KNOWN = "/truth/hotspot"
-# Cells of HotSpot: the mode of the VM, and how much more the leaves do (see hotspot.py).
+# Cells of HotSpot: the mode of the VM, and how much more the leaves do (see hotspot.py). Those of
+# compiled code only run when they are named, because a busy host fails them.
 HOTSPOTS = {"hotspot": ("int", 1), "hotspot-c1": ("c1", 60), "hotspot-jit": ("debug", 60)}
 
 

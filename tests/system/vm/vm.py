@@ -56,7 +56,7 @@ TESTS = ["live/walkers/test_walkers", "live/walkers/test_ten"] + [
 NEEDED = ["tests/live/kinds/heap/heap_places", "lib/preload/heap/libotelprof-heap.so.0.1.0"]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
-         *runtimes.HOTSPOTS]
+         "hotspot"]
 PAC = "-O2 -fomit-frame-pointer -mbranch-protection="
 AARCH64 = {
     # return addresses signed with key A or B, in leaf functions too
