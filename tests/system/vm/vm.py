@@ -227,7 +227,7 @@ class Setup:
             return runtimes.add_php(disk, self.runtimes)
         if name.split("-")[0] in runtimes.SCRIPTS:
             return runtimes.add_script(disk, self.runtimes, self.trixie, name), None
-        return runtimes.add_hotspot(disk, self.runtimes, self.how.debian, self.dir)
+        return runtimes.add_hotspot(disk, self.runtimes, self.how.debian, self.dir, name)
 
 
 def find_file(top, name):
