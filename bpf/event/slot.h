@@ -18,6 +18,11 @@
 #include "bpf/platform/maps.h"
 #include "bpf/walk/unwind.h"
 
+__attribute__((noinline)) __u64 op_arena_word(op_ref ref, __u32 offset)
+{
+	return op_arena_u64(0, ref, offset);
+}
+
 static __always_inline struct op_slot *op_slot_at(__u32 i)
 {
 	return bpf_map_lookup_elem(&op_slots, &i);

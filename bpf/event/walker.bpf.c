@@ -36,13 +36,34 @@ enum {
 };
 
 /*
- * A global function, so that the verifier checks it once. It checks the loop's own
- * function until an iteration adds nothing new, on some kernels twice.
+ * Global functions, so that the verifier checks each once. It checks the loop's own
+ * function until an iteration adds nothing new, on some kernels twice. A function for each
+ * runtime, because since 6.18 the verifier goes through a whole function at each of its
+ * ends to find which of the stack is in use.
  */
-__attribute__((noinline)) int op_walk_step(struct op_slot *slot);
-__attribute__((noinline)) int op_walk_step(struct op_slot *slot)
+#define OP_WALK_STEP(name, steps)                                                        \
+	__attribute__((noinline)) int op_walk_##name(struct op_slot *slot);              \
+	__attribute__((noinline)) int op_walk_##name(struct op_slot *slot)               \
+	{                                                                                \
+		return slot ? (steps) : OP_NEXT_END;                                     \
+	}
+
+#define OP_RUNTIME(number, NAME, name, page, tells)                                      \
+	OP_WALK_STEP(name, op_step_of(&slot->unwind, number, op_settings.runtimes_on))
+#include "op_runtimes.def"
+
+OP_WALK_STEP(native, slot->unwind.step == OP_STEP_GUESS ? op_step_guess(&slot->unwind)
+							: op_step_native(&slot->unwind))
+
+static __always_inline int op_walk_step(struct op_slot *slot)
 {
-	return slot ? op_step(&slot->unwind, op_settings.runtimes_on) : OP_NEXT_END;
+	switch (slot->unwind.step) {
+#define OP_RUNTIME(number, NAME, name, page, tells)                                      \
+	case number:                                                                     \
+		return op_walk_##name(slot);
+#include "op_runtimes.def"
+	}
+	return op_walk_native(slot);
 }
 
 /* Free space in a stack that is too deep (fold.h). Returns whether it did, and then the

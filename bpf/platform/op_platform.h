@@ -28,6 +28,16 @@ static __always_inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 i
 	return inner ? bpf_map_lookup_elem(inner, &zero) : NULL;
 }
 
+/* event/slot.h */
+__u64 op_arena_word(op_ref ref, __u32 offset);
+
+/* op_arena_u64(), for what most frames do not need: the verifier checks it once. */
+static __always_inline __u64 op_platform_arena(struct op_unwind *u, op_ref ref,
+					       __u32 offset)
+{
+	return op_arena_word(ref, offset);
+}
+
 static __always_inline const struct op_unwind_rule *op_platform_rule(struct op_unwind *u,
 								     __u32 index)
 {

@@ -39,7 +39,7 @@ enum {
 };
 
 #define OP_BE_MEMBER(u, member)                                                          \
-	op_arena_u64(u, op_state(u)->ref, __builtin_offsetof(struct op_beam, member))
+	op_runtime_u64(u, __builtin_offsetof(struct op_beam, member))
 
 /* The state of the walk. */
 enum op_be_place {

@@ -133,8 +133,7 @@ static __always_inline enum op_next op_dn_stub(struct op_unwind *u)
 static __always_inline bool op_dn_find_heap(struct op_unwind *u, __u64 look)
 {
 	__u64 *word = op_state(u)->word;
-	__u64 at = op_arena_u64(u, op_state(u)->ref,
-				__builtin_offsetof(struct op_dotnet, ranges));
+	__u64 at = op_runtime_u64(u, __builtin_offsetof(struct op_dotnet, ranges));
 	__u64 f[OP_DOTNET_FRAGMENT_BYTES / 8];
 	__u64 of[2] = { 0 }; /* the image of code compiled ahead of time; the heap */
 	__u32 shift = OP_DOTNET_RANGE_BITS + OP_DOTNET_LEVELS * OP_DOTNET_LEVEL_BITS;

@@ -36,7 +36,7 @@ static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
 		return op_end(u, OP_END_TRUNCATED);
 	if (fp < u->sp || (fp & 7))
 		return op_end(u, OP_ERROR_hotspot_frame_pointer);
-	if (op_read_stack(u, fp + 8, &ra) || op_read_stack(u, fp, &next))
+	if (op_hotspot_read_return(u, fp + 8, &ra) || op_read_stack(u, fp, &next))
 		return op_end(u, OP_ERROR_hotspot_read_frame);
 	if (!op_hotspot_in_heap(v, ra)) {
 		if (!op_hotspot_in_vm(v, ra))
@@ -48,8 +48,10 @@ static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
 	    op_read_stack(u, fp + OP_HS_SENDER_SLOT, &sender) ||
 	    op_read_stack(u, fp + slot, &bcp))
 		return op_end(u, OP_ERROR_hotspot_read_frame);
-	if (frame == OP_HOTSPOT_HALF && u->exact)
+	if (frame == OP_HOTSPOT_HALF && u->exact) {
 		method = u->reg[OP_HS_METHOD_REG];
+		sender = op_hotspot_half_sender(u, v, sender);
+	}
 	if (frame == OP_HOTSPOT_HALF || frame == OP_HOTSPOT_BEGUN) {
 		kind = OP_HOTSPOT_ENTERED;
 		bcp = 0;
@@ -75,20 +77,13 @@ static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
 /* The running code has no frame, or no longer has one: fp belongs to the caller. */
 static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 							 const struct op_hotspot_view *v,
-							 __u32 where, __u32 sender)
+							 __u32 where, __u64 sender)
 {
 	__u64 sp = u->sp;
 	__u64 ra = 0;
 
-	if (u->exact && where == OP_HOTSPOT_RETURN_SP) {
-		(void)op_read_stack(u, sp, &ra);
-		sp += 8;
-	} else if (u->exact && where == OP_HOTSPOT_RETURN_BELOW) {
-		(void)op_read_stack(u, sp + 8, &ra);
-		sp += 16;
-	} else if (u->exact && where >= OP_HOTSPOT_RETURN_REG) {
-		ra = u->reg[where & (OP_LEAF_REGS - 1) & ~OP_HOTSPOT_RETURN_REG];
-	}
+	if (u->exact)
+		ra = op_hotspot_frameless_return(u, where, &sp);
 	/* An interpreted caller has its own frame at fp. */
 	if (!op_hotspot_in_heap(v, ra)) {
 		op_state(u)->word[OP_HS_AT_FP] = 1;
@@ -96,8 +91,8 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 	}
 	/* The sender register holds a compiled caller's sp. An adapter has copied the
 	 * arguments below it, so the current sp is too low. */
-	if (u->exact && op_hotspot_is_above(sp, u->reg[sender]))
-		sp = u->reg[sender];
+	if (u->exact && op_hotspot_is_above(sp, sender))
+		sp = sender;
 	op_state(u)->word[OP_HS_INSIDE] = 1;
 	return op_hotspot_go(u, v, ra, sp, u->fp);
 }
@@ -126,8 +121,8 @@ op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u
 	if (frame == OP_HOTSPOT_ENTRY || frame == OP_HOTSPOT_GONE)
 		return op_hotspot_frameless(u, v, rule >> 8,
 					    frame == OP_HOTSPOT_ENTRY
-						    ? OP_HS_ENTRY_SENDER
-						    : OP_HS_GONE_SENDER);
+						    ? op_hotspot_entry_sender(u, v)
+						    : u->reg[OP_HS_GONE_SENDER]);
 	return op_hotspot_made(u, v, frame, ret);
 }
 

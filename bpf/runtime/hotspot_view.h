@@ -18,19 +18,6 @@ enum {
 };
 
 enum {
-#if defined(__TARGET_ARCH_x86)
-	OP_HS_METHOD_REG = OP_X86_RBX,
-	OP_HS_BCP_REG = OP_X86_R13,
-	OP_HS_ENTRY_SENDER = OP_X86_R13, /* the caller's sp: when a method is entered */
-	OP_HS_GONE_SENDER = OP_X86_RBX,	 /* and after its frame is removed */
-	OP_HS_RETURN_REG = OP_X86_RAX,	 /* an adapter keeps the return address here */
-#else
-	OP_HS_METHOD_REG = 12,
-	OP_HS_BCP_REG = 22,
-	OP_HS_ENTRY_SENDER = 19,
-	OP_HS_GONE_SENDER = 19,
-	OP_HS_RETURN_REG = 30,
-#endif
 	OP_HS_METHOD_SLOT = -24,
 	OP_HS_SENDER_SLOT = -8,
 	OP_HS_SENDER_MAX = 1 << 20, /* bytes from fp to the caller's sp */
@@ -39,6 +26,16 @@ enum {
 	OP_HS_STUB_WORDS = 8,
 	OP_HS_BLOB_BYTES = 192, /* bytes read of a blob's header */
 	OP_HS_FREE = 0xff,	/* segment map: the segment is free */
+};
+
+/* How much of a compiled frame, or of a stub's, exists. */
+enum op_hs_shape {
+	OP_HS_WHOLE = 0,
+	OP_HS_NONE, /* no frame: the return address is as at the entry, fp is the caller's */
+	OP_HS_FP_SAVED, /* {caller's fp, return address} is at sp */
+	OP_HS_FP_KEPT,	/* whole, but fp is still the caller's */
+	OP_HS_PUSHED,	/* whole, with OP_HS_PUSHED_BYTES below it */
+	OP_HS_UNKNOWN,
 };
 
 /* The place of the process's struct op_hotspot: @at bytes into the slab. */

@@ -69,7 +69,7 @@ enum {
 			    __builtin_offsetof(struct op_perl, where)) *                 \
 			   8)))
 #define OP_PL_WORD(u, member)                                                            \
-	op_arena_u64(u, op_state(u)->ref, __builtin_offsetof(struct op_perl, member))
+	op_runtime_u64(u, __builtin_offsetof(struct op_perl, member))
 
 static __always_inline __u64 op_pl_field(struct op_unwind *u, __u32 off)
 {

@@ -40,7 +40,7 @@ enum {
 /* The word at offset @off of the process's struct op_php. */
 static __always_inline __u64 op_php_word(struct op_unwind *u, __u32 off)
 {
-	return op_arena_u64(u, op_state(u)->ref, off);
+	return op_runtime_u64(u, off);
 }
 
 static __always_inline __u64 op_php_field(struct op_unwind *u, __u32 off)

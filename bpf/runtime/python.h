@@ -69,11 +69,9 @@ static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 a
  * it: then the C frame has the state's innermost _PyCFrame. Before 3.10, the maker of
  * @state decides.
  */
-static __always_inline bool op_python_runs_here(struct op_unwind *u, op_ref process,
-						__u64 state)
+static __always_inline bool op_python_runs_here(struct op_unwind *u, __u64 state)
 {
-	__u64 at = op_arena_u64(u, process,
-				__builtin_offsetof(struct op_python, state_owner));
+	__u64 at = op_runtime_u64(u, __builtin_offsetof(struct op_python, state_owner));
 	__u64 word = 0;
 
 	return u->exact ||
@@ -88,18 +86,17 @@ static __always_inline bool op_python_runs_here(struct op_unwind *u, op_ref proc
  * before 3.10 nothing else shows whether a thread runs another interpreter's state that
  * it did not make.
  */
-static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref process,
-					       const __u64 *words, __u64 own)
+static __always_inline __u64 op_python_running(struct op_unwind *u, const __u64 *words,
+					       __u64 own)
 {
-	__u64 at =
-		op_arena_u64(u, process, __builtin_offsetof(struct op_python, current));
+	__u64 at = op_runtime_u64(u, __builtin_offsetof(struct op_python, current));
 	__u64 interpreter = 0;
 	__u64 state = 0;
 	__u64 of = 0;
 
 	if (!at || op_python_read(u, at, &state) || !state || state == own)
 		return own;
-	if (op_python_runs_here(u, process, state)) {
+	if (op_python_runs_here(u, state)) {
 		op_state(u)->word[OP_PY_OTHER] = own;
 		return state;
 	}
@@ -112,10 +109,10 @@ static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref proce
 
 /* Find the thread state and read the heads of its chains. Returns 0 or an
  * error number. */
-static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process,
-					     const __u64 *words, bool follow)
+static __always_inline __u32 op_python_begin(struct op_unwind *u, const __u64 *words,
+					     bool follow)
 {
-	__u64 at = op_arena_u64(u, process, 0);
+	__u64 at = op_runtime_u64(u, 0);
 	__u8 flags = OP_PY_BYTE(words, flags);
 	__u64 state = u->process.thread_pointer + (__s64)(__s32)at;
 	__u64 own;
@@ -131,7 +128,7 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 	}
 	if (op_python_read(u, state, &own))
 		return OP_ERROR_python_read_state;
-	state = op_python_running(u, process, words, own);
+	state = op_python_running(u, words, own);
 	if (!state)
 		return own ? OP_ERROR_python_other_chain : OP_ERROR_python_no_state;
 	if (follow)
@@ -140,8 +137,7 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 }
 
 /* Is u->pc at a place where the loop has no frame of its own in the thread's chain? */
-static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref process,
-					      const __u64 *words)
+static __always_inline bool op_python_at_edge(struct op_unwind *u, const __u64 *words)
 {
 	__u32 count = OP_PY_BYTE(words, edge_count);
 	__u32 off = __builtin_offsetof(struct op_python, edge);
@@ -154,8 +150,7 @@ static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref proces
 	for (i = 0; i < OP_PYTHON_EDGES; i++, off += 16) {
 		if (i >= count)
 			break;
-		if (pc >= op_arena_u64(u, process, off) &&
-		    pc < op_arena_u64(u, process, off + 8))
+		if (pc >= op_runtime_u64(u, off) && pc < op_runtime_u64(u, off + 8))
 			return true;
 	}
 	return false;
@@ -187,8 +182,8 @@ static __always_inline void op_python_go_out(struct op_unwind *u, const __u64 *w
 /* A run begins. Returns false if this activation has no frames, or on an error, which
  * *@ret_error then holds. An activation that called something has frames; the innermost one may
  * not have them yet. */
-static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
-					    const __u64 *words, __u32 *ret_error)
+static __always_inline bool op_python_enter(struct op_unwind *u, const __u64 *words,
+					    __u32 *ret_error)
 {
 	__u8 flags = OP_PY_BYTE(words, flags);
 	__u64 cframe;
@@ -207,7 +202,7 @@ static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 			*ret_error = OP_ERROR_python_read_state;
 			return false;
 		}
-	} else if (op_python_at_edge(u, process, words)) {
+	} else if (op_python_at_edge(u, words)) {
 		*ret_error = 0;
 		return false;
 	}
@@ -274,18 +269,17 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 /* The first step of a walk. Returns 0 or an error number. */
 static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 {
-	op_ref process = op_state(u)->ref;
 	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
 
 	if (u->heap_moved)
 		return OP_ERROR_python_late;
-	words[0] = op_arena_u64(u, process, 8);
-	words[1] = op_arena_u64(u, process, 16);
+	words[0] = op_runtime_u64(u, 8);
+	words[1] = op_runtime_u64(u, 16);
 	op_state(u)->word[OP_PY_CODE] =
-		op_arena_u64(u, process, __builtin_offsetof(struct op_python, id));
+		op_runtime_u64(u, __builtin_offsetof(struct op_python, id));
 	op_state(u)->word[OP_PY_NONE] =
-		op_arena_u64(u, process, __builtin_offsetof(struct op_python, none));
-	return op_python_begin(u, process, words, follow);
+		op_runtime_u64(u, __builtin_offsetof(struct op_python, none));
+	return op_python_begin(u, words, follow);
 }
 
 /* Push one Python frame of the interpreter loop at u->pc, or continue natively. In code
@@ -309,8 +303,7 @@ static __always_inline enum op_next op_step_python(struct op_unwind *u, bool fol
 	words[1] = op_state(u)->word[OP_PY_WORDS + 1];
 	if (follow && op_state(u)->word[OP_PY_COROUTINE] & OP_PY_AWAITING)
 		return op_python_await(u, words);
-	if (!op_state(u)->word[OP_PY_RUN] &&
-	    !op_python_enter(u, op_state(u)->ref, words, &error))
+	if (!op_state(u)->word[OP_PY_RUN] && !op_python_enter(u, words, &error))
 		return op_python_leave(u, error);
 	return op_python_frame(u, words, follow);
 }

@@ -54,9 +54,8 @@ static __always_inline struct op_python_await *op_python_awaits(struct op_unwind
 
 /* The word of the process's struct op_python_tasks that begins with @member. */
 #define OP_PY_TASKS_WORD(u, member)                                                      \
-	op_arena_u64(u, op_state(u)->ref,                                                \
-		     __builtin_offsetof(struct op_python, tasks) +                       \
-			     __builtin_offsetof(struct op_python_tasks, member))
+	op_runtime_u64(u, __builtin_offsetof(struct op_python, tasks) +                  \
+				  __builtin_offsetof(struct op_python_tasks, member))
 
 static __always_inline int op_python_read_byte(struct op_unwind *u, __u64 addr, __u8 *ret)
 {

@@ -88,10 +88,8 @@ static __always_inline enum op_next op_python_leave_trace(struct op_unwind *u, _
  * address on the stack is the loop's. */
 static __always_inline enum op_next op_step_python_trace(struct op_unwind *u)
 {
-	op_ref process = op_state(u)->ref;
 	__u32 off = __builtin_offsetof(struct op_python, entry_code);
-	__u64 entry[2] = { op_arena_u64(u, process, off),
-			   op_arena_u64(u, process, off + 8) };
+	__u64 entry[2] = { op_runtime_u64(u, off), op_runtime_u64(u, off + 8) };
 	__u64 page = u->pc - u->pc % OP_PY_PAGE_BYTES;
 	__u64 slot = op_state(u)->word[OP_PY_SLOT]++;
 	__u64 at = u->sp + slot * 8;

@@ -56,9 +56,12 @@ enum {
 	OP_RB_BODY = 128,
 	OP_RB_METHOD = 224,
 #if defined(__TARGET_ARCH_arm64)
-	OP_RB_FRAME_REG = 20, /* DECL_SC_REG of vm_exec.c */
+	OP_RB_FRAME_REG = OP_RUBY_A64_FRAME,
+	/* a pthread_t is less than this below the thread pointer */
+	OP_RB_THREAD_BYTES = 4096,
 #else
-	OP_RB_FRAME_REG = 15,
+	OP_RB_FRAME_REG = 15,	/* DECL_SC_REG of vm_exec.c */
+	OP_RB_THREAD_BYTES = 1, /* it is the thread pointer */
 #endif
 };
 
@@ -117,7 +120,7 @@ static __always_inline __u32 op_rb_context(struct op_unwind *u,
 		if (op_platform_read(u, ret, 8, at) || !*ret ||
 		    op_platform_read(u, &thread, 8, *ret + OP_RB_BYTE(word, ec_thread)) ||
 		    op_platform_read(u, &thread, 8, thread + (word >> 32 & 0x7fffffff)) ||
-		    thread != block)
+		    block - thread >= OP_RB_THREAD_BYTES)
 			return OP_ERROR_ruby_no_context;
 		return 0;
 	}
@@ -203,6 +206,22 @@ static __always_inline bool op_rb_is_new(struct op_unwind *u)
 		       op_rb_field(u, OP_RB_BODY + OP_RUBY_BODY_CODE);
 }
 
+/* Is the pc in code that leaves an activation? */
+static __always_inline bool op_rb_is_after(struct op_unwind *u,
+					   const struct op_rb_process *p)
+{
+	__u64 in = 0;
+	__u32 i;
+
+	for (i = 0; i < OP_RUBY_AFTER; i++) {
+		__u32 at = __builtin_offsetof(struct op_ruby, after) + i * 16;
+
+		/* without a branch, which the verifier would follow */
+		in |= ~(u->pc - op_rb_word(p, at)) & (u->pc - op_rb_word(p, at + 8));
+	}
+	return in >> 63;
+}
+
 /*
  * Has the run of the innermost activation ended? @is_new: the newest frame has not begun to run, and
  * C code pushed it.
@@ -216,11 +235,11 @@ op_rb_ended(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bo
 {
 	__u64 *state = op_state(u)->word;
 	__u64 tag = state[OP_RB_TAG];
-	__u32 after = __builtin_offsetof(struct op_ruby, after);
 	bool popped;
 
 	if (in_core) {
-		if (u->exact && u->loop_cfa - u->sp <= OP_RB_SAVED_BYTES)
+		if (u->exact &&
+		    (u->loop_cfa - u->sp <= OP_RB_SAVED_BYTES || op_rb_is_after(u, p)))
 			return !is_new;
 		popped = u->exact &&
 			 u->reg[OP_RB_FRAME_REG] +
@@ -233,26 +252,36 @@ op_rb_ended(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bo
 	} else {
 		if (tag < u->sp || tag >= u->loop_cfa)
 			return !is_new;
-		return op_rb_within(p, u->pc, after) ||
-		       op_rb_within(p, u->pc, after + 16);
+		return op_rb_is_after(u, p);
 	}
 	return popped && op_rb_popped_end(u);
+}
+
+/* The address of the stack's frame @i if native code precedes it, or 0. */
+static __always_inline __u64 op_rb_native(struct op_unwind *u, __u32 i)
+{
+	__u64 word;
+
+	i += u->out.words_user;
+	op_platform_bound(i);
+	if (i >= OP_WORDS_MAX || i >= u->out.words)
+		return 0;
+	word = op_platform_words(u)[i];
+	return word >> OP_FRAME_KIND_SHIFT <= OP_FRAME_NATIVE_EXACT
+		       ? word & OP_FRAME_ADDRESS_MASK
+		       : 0;
 }
 
 /* Was C code interrupted between pushing a frame and calling vm_exec()? */
 static __always_inline bool op_rb_is_calling(struct op_unwind *u,
 					     const struct op_rb_process *p)
 {
-	__u32 i = u->out.words_user;
-	__u64 leaf;
+	__u32 in_plt = op_rb_within(p, op_rb_native(u, 0),
+				    __builtin_offsetof(struct op_ruby, plt));
+	__u64 at = op_rb_native(u, in_plt);
 
-	op_platform_bound(i);
-	if (i >= OP_WORDS_MAX)
-		return false;
-	leaf = op_platform_words(u)[i];
-	return leaf >> OP_FRAME_KIND_SHIFT == OP_FRAME_NATIVE_EXACT &&
-	       op_rb_within(p, leaf & OP_FRAME_ADDRESS_MASK,
-			    __builtin_offsetof(struct op_ruby, callers));
+	return op_rb_within(p, at, __builtin_offsetof(struct op_ruby, callers)) &&
+	       !op_rb_within(p, at, __builtin_offsetof(struct op_ruby, exec));
 }
 
 /* Push the frame of a function in C. Returns 0 or -1. */
@@ -486,6 +515,12 @@ static __always_inline enum op_next op_rb_code(struct op_unwind *u,
 	__u64 cfa;
 	__u64 ra = 0;
 
+#if defined(__TARGET_ARCH_arm64)
+	/* it has a frame record */
+	if (u->exact)
+		op_state(u)->word[OP_RB_COMPILED] = OP_RB_IN_CODE;
+	return op_leave_runtime(u, 1);
+#endif
 	/* in memory: for the verifier all paths to this point are then one */
 	*(__u64 *)u->runtime_bytes = u->sp + op_rb_code_bytes(u);
 	cfa = op_rb_field(u, 0);

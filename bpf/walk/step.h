@@ -14,11 +14,12 @@
 #include "bpf/runtime/ruby.h"
 #include "bpf/walk/native.h"
 
-/* Advance the walk by one step. @runtimes is op_settings.runtimes_on; in the kernel it is a
- * constant, so that the verifier drops what is not included. */
-static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
+/* Advance the walk by step @step. @runtimes is op_settings.runtimes_on; in the kernel it is
+ * a constant, so that the verifier drops what is not included. */
+static __always_inline enum op_next op_step_of(struct op_unwind *u, __u32 step,
+					       __u64 runtimes)
 {
-	switch (u->step) {
+	switch (step) {
 	case OP_STEP_NATIVE:
 		return op_step_native(u);
 	case OP_STEP_GUESS:
@@ -62,6 +63,12 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	}
 	/* the step of this runtime is not loaded: its frames stay native */
 	return op_leave_runtime(u, 1);
+}
+
+/* Advance the walk by one step. */
+static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
+{
+	return op_step_of(u, u->step, runtimes);
 }
 
 #endif

@@ -352,6 +352,12 @@ static __always_inline __u64 op_frame_word(__u32 kind, __u64 address)
 	return ((__u64)kind << OP_FRAME_KIND_SHIFT) | (address & OP_FRAME_ADDRESS_MASK);
 }
 
+/* The word at byte @offset of the struct of the runtime whose step runs. */
+static __always_inline __u64 op_runtime_u64(struct op_unwind *u, __u32 offset)
+{
+	return op_platform_arena(u, op_state(u)->ref, offset);
+}
+
 /* The first word of a frame of @words words of the runtime whose step runs. */
 static __always_inline __u64 op_runtime_word(struct op_unwind *u, __u32 words,
 					     __u64 address)

@@ -18,8 +18,15 @@
 #include "otelprof/error.h"
 
 enum {
-	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
+	/* stacks of a window; the least recently used go first, and are announced again */
+	ANNOUNCED_MAX = 16384,
+	ANNOUNCED_FEW = 4096, /* for kinds that are turned on later */
 };
+
+/* The kinds whose entries announce stacks (bpf/event/named.h). */
+static const uint64_t NAMED_KINDS = UINT64_C(1) << OP_EVENT_PAGE_FAULTS |
+				    UINT64_C(1) << OP_EVENT_BLOCK_IO |
+				    UINT64_C(1) << OP_EVENT_WAKERS;
 
 static bool helper_exists(enum bpf_func_id id)
 {
@@ -93,7 +100,9 @@ static int load_base(struct op_capture *c)
 	if (r == 0)
 		r = set_max(object, OP_MAP_COUNTERS, OP_KINDS);
 	if (r == 0)
-		r = set_max(object, OP_MAP_ANNOUNCED, ANNOUNCED_MAX);
+		r = set_max(object, OP_MAP_ANNOUNCED,
+			    c->config.kinds & NAMED_KINDS ? ANNOUNCED_MAX
+							  : ANNOUNCED_FEW);
 	if (r == 0)
 		r = op_object_load(c, object);
 	for (i = 0; r >= 0 && i < OP_MAPS; i++)

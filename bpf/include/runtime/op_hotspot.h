@@ -46,7 +46,7 @@ enum op_hotspot_kind {
 
 /*
  * How to find the caller of code at a pc of the interpreter. A Java method's frame
- * (frame_x86.hpp) is, downwards from fp: {return address, caller's fp <- fp, caller's
+ * (frame_x86.hpp, frame_aarch64.hpp) is, downwards from fp: {return address, caller's fp <- fp, caller's
  * sp, last sp, Method, ...}.
  */
 enum op_hotspot_frame {
@@ -76,6 +76,7 @@ enum op_hotspot_return {
 	OP_HOTSPOT_RETURN_UNKNOWN = 0,
 	OP_HOTSPOT_RETURN_SP = 1,    /* at sp */
 	OP_HOTSPOT_RETURN_BELOW = 2, /* at sp + 8 */
+	OP_HOTSPOT_RETURN_LR = 3,    /* in lr */
 	OP_HOTSPOT_RETURN_REG = 16,  /* 16 + a register's DWARF number */
 };
 
@@ -135,7 +136,8 @@ struct op_hotspot {
 	__u16 nmethod_bytes;	  /* a blob with a header of this size is an nmethod */
 	__u16 nmethod_compile_id; /* offsets in an nmethod */
 	__u16 nmethod_orig_pc;
-	__u16 reserved1;
+	__u8 entry_sender; /* aarch64: register of the caller's sp when a method is entered */
+	__u8 reserved1;
 	struct op_hotspot_identity identity;
 	/* how to find the names of a Method, and of an nmethod */
 	struct op_object_step method[OP_OBJECT_STEPS];

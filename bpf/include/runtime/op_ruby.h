@@ -25,7 +25,8 @@ enum {
 	OP_RUBY_METHOD_WORDS = 3,
 	OP_RUBY_GUARD_SHIFT = 48,
 	OP_RUBY_GUARD_CUT = 16, /* bits of op_ruby_guard() that do not fit word 2 */
-	OP_RUBY_AFTER = 2,
+	OP_RUBY_AFTER = 5,
+	OP_RUBY_A64_FRAME = 20, /* vm_exec_core()'s register of the frame (vm_exec.c) */
 
 	/* rb_execution_context_t, the same since Ruby 2.5: the stack, its size in words, the
 	 * newest frame, the newest tag */
@@ -103,10 +104,13 @@ struct op_ruby {
 	__u8 reserved;
 	__u32 thread_id; /* OP_RUBY_SHARED: in rb_thread_t, its pthread_t */
 	/* Address ranges, [first, end). */
-	__u64 exec[2];		       /* vm_exec() */
-	__u64 core[2];		       /* vm_exec_core(), which vm_exec() calls */
-	__u64 after[OP_RUBY_AFTER][2]; /* in vm_exec(), behind that call */
-	__u64 callers[2];	       /* functions that push frames and call vm_exec() */
+	__u64 exec[2]; /* vm_exec() */
+	__u64 core[2]; /* vm_exec_core(), which vm_exec() calls */
+	/* in vm_exec(), behind that call; on aarch64 also in vm_exec_core(), where it has
+	 * its caller's registers again */
+	__u64 after[OP_RUBY_AFTER][2];
+	__u64 callers[2]; /* functions that push frames and call vm_exec() */
+	__u64 plt[2];	  /* through which they call it where it is exported */
 };
 
 /* 32 bits of constant words of an object, which distinguish it from a later one at its
@@ -137,6 +141,6 @@ op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)
 	       (type == OP_RUBY_ISEQ_TOP || type == OP_RUBY_ISEQ_EVAL);
 }
 
-_Static_assert(sizeof(struct op_ruby) == 104, "layout");
+_Static_assert(sizeof(struct op_ruby) == 168, "layout");
 
 #endif

@@ -74,27 +74,18 @@ static bool is_variable(const struct op_elf *elf, uint64_t at, uint64_t width)
 	return false;
 }
 
-static bool has(const struct op_go_loads *l, uint64_t at)
-{
-	size_t i;
-
-	for (i = 0; i < l->len; i++)
-		if (l->at[i] == at)
-			return true;
-	return false;
-}
-
 /* Keep only variables that one more function loads. A function that loads too many is
  * ignored. */
 static void keep(const struct op_elf *elf, struct op_go_common *c,
-		 const struct op_go_loads *loads, uint64_t width)
+		 const struct op_decode_loads *loads, uint64_t width)
 {
-	const struct op_go_loads *from = c->functions ? &c->loads : loads;
+	const struct op_decode_loads *from = c->functions ? &c->loads : loads;
 	size_t kept = 0;
 	size_t i;
 
 	for (i = 0; i < from->len && !loads->full; i++)
-		if (has(loads, from->at[i]) && is_variable(elf, from->at[i], width))
+		if (op_decode_loads_has(loads, from->at[i]) &&
+		    is_variable(elf, from->at[i], width))
 			c->loads.at[kept++] = from->at[i];
 	c->loads.len = kept;
 	c->functions++;
@@ -105,15 +96,17 @@ static int read_function(struct pass *p, size_t which, const struct op_go_functi
 	uint64_t len = OP_MIN(f->end - f->entry, (uint64_t)OP_GO_CODE_BYTES_MAX);
 	uint8_t variable = FUNCTIONS[which].variable;
 	uint8_t code[OP_GO_CODE_BYTES_MAX];
-	struct op_go_loads loads = { 0 };
+	struct op_decode_loads loads = { 0 };
 	int r = op_elf_read_vaddr(p->elf, f->entry, code, (size_t)len);
 
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
 	if (op_elf_machine(p->elf) == EM_AARCH64)
-		op_go_loads_aarch64(code, (size_t)len, f->entry, WIDTH[variable], &loads);
+		op_decode_loads_aarch64(code, (size_t)len, f->entry, WIDTH[variable],
+					&loads);
 	else
-		op_go_loads_x86_64(code, (size_t)len, f->entry, WIDTH[variable], &loads);
+		op_decode_loads_x86_64(code, (size_t)len, f->entry, WIDTH[variable],
+				       &loads);
 	keep(p->elf, &p->search->common[variable], &loads, WIDTH[variable]);
 	p->search->seen |= 1U << which;
 	return 0;

@@ -13,31 +13,11 @@
 #include <stdint.h>
 
 #include "base/allowance.h"
+#include "code/decode/loads.h"
 #include "runtime/go/buckets.h"
 
 struct op_elf;
 struct op_gopclntab;
-
-/*
- * The variables that a function loads, by the addresses in its machine code. The search
- * finds every load that a Go compiler makes in one or two instructions. It may mistake
- * other bytes for an instruction, so callers check the results.
- */
-enum {
-	OP_GO_LOADS_MAX = 32, /* variables of one function */
-};
-
-struct op_go_loads {
-	size_t len;
-	bool full;		      /* there are more */
-	uint64_t at[OP_GO_LOADS_MAX]; /* addresses, each once */
-};
-
-/* Add the variables that the @len bytes of @code at address @pc load @width bytes of, 4 or 8. */
-void op_go_loads_x86_64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
-			struct op_go_loads *add);
-void op_go_loads_aarch64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
-			 struct op_go_loads *add);
 
 enum {
 	OP_GO_SEARCH_SINCE = 21,	/* Go 1.x, the first whose functions are known */
@@ -49,7 +29,7 @@ enum {
 /* The variables that some functions have in common. */
 struct op_go_common {
 	uint32_t functions; /* number of these functions */
-	struct op_go_loads loads;
+	struct op_decode_loads loads;
 };
 
 /* All zero at the beginning. */

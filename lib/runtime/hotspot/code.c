@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "runtime/hotspot/identity.h"
-#include "runtime/hotspot/machine/rules.h"
+#include "runtime/hotspot/machine/machine.h"
 
 enum {
 	LOG2_SEGMENT_MIN = 3,
@@ -226,8 +226,8 @@ static int read_codelets(const struct reader *r, const struct queue *q,
 	return q->limit == q->end || (bytecodes && deoptimization) ? 0 : -EAGAIN;
 }
 
-static int make_rules(const struct reader *r, const struct queue *q, uint32_t version,
-		      struct op_hotspot *bpf)
+static int make_rules(const struct reader *r, const struct queue *q,
+		      const struct op_hotspot_layout *layout, struct op_hotspot *bpf)
 {
 	_cleanup_free_ struct op_hotspot_codelet *codelets = NULL;
 	_cleanup_free_ struct op_hotspot_rules *rules = NULL;
@@ -245,14 +245,15 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 		error = op_memory_read(r->memory, q->buffer, code, q->end);
 	if (error < 0)
 		return error;
-	op_runtime_hotspot_rules(code, q->end, codelets, q->count, rules);
+	layout->machine->rules(code, q->end, codelets, q->count, rules);
 	if (!rules->prologues || !rules->epilogues || !rules->bcp_slot)
 		return -ENOTSUP;
 	/* JDK 9 inserted a slot (the mirror) into the frame: the code and the version
 	 * must agree. */
-	if ((rules->bcp_slot == -8 * WORD_BYTES) != (version >= MIRROR_SINCE))
+	if (rules->has_mirror != (layout->version >= MIRROR_SINCE))
 		return -ENOTSUP;
 	bpf->bcp_slot = (int16_t)rules->bcp_slot;
+	bpf->entry_sender = rules->entry_sender;
 	bpf->rule_count = rules->count;
 	for (i = 0; i < rules->count; i++) {
 		bpf->rule[i] = rules->rule[i];
@@ -316,7 +317,7 @@ int op_runtime_hotspot_code(const struct op_memory *memory,
 		error = read_pointer(&r, layout->at[OP_HOTSPOT_CALL_STUB_ADDRESS],
 				     &call_stub);
 	if (error == 0)
-		error = make_rules(&r, &q, layout->version, bpf);
+		error = make_rules(&r, &q, layout, bpf);
 	if (error < 0)
 		return error;
 	op_runtime_hotspot_identity_set(layout, bpf);

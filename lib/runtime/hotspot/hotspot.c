@@ -57,12 +57,6 @@ static int hotspot_probe(struct op_elf *elf, const char *path,
 	r = op_runtime_hotspot_image(elf, image);
 	if (r <= 0)
 		return r;
-	if (op_elf_machine(elf) != EM_X86_64) {
-		op_log(log, OP_LOG_WARNING,
-		       "%s: HotSpot is supported only on x86-64; its frames stay native",
-		       path);
-		return -ENOTSUP;
-	}
 	*ret_loop = (struct op_runtime_loop){ .count = 0 };
 	*ret_image = OP_TAKE_PTR(image);
 	return 1;

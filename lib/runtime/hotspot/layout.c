@@ -10,6 +10,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "runtime/exports.h"
+#include "runtime/hotspot/machine/machine.h"
 
 enum {
 	OPTIONAL = 1 << 0,
@@ -174,7 +175,10 @@ int op_runtime_hotspot_image(struct op_elf *elf, struct op_hotspot_image *ret)
 	r = op_elf_find_symbols(elf, symbols, OP_HOTSPOT_SYMBOLS, found);
 	if (r < OP_HOTSPOT_SYMBOLS)
 		return r < 0 ? r : 0;
-	*ret = (struct op_hotspot_image){ .warned = false };
+	*ret = (struct op_hotspot_image){
+		.machine = op_elf_machine(elf) == EM_AARCH64 ? &op_hotspot_aarch64
+							     : &op_hotspot_x86_64,
+	};
 	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++)
 		ret->symbol[i] = found[i].value;
 	find_text(elf, ret);
@@ -401,7 +405,7 @@ int op_runtime_hotspot_layout(const struct op_memory *memory,
 			      struct op_hotspot_layout *ret, const char **ret_missing)
 {
 	uint64_t member[OP_HOTSPOT_SYMBOLS] = { 0 };
-	struct op_hotspot_layout l = { 0 };
+	struct op_hotspot_layout l = { .machine = image->machine };
 	struct table t = { .memory = memory, .member = member };
 	int r = read_members(memory, image, bias, member);
 

@@ -14,6 +14,8 @@
 #include "base/memory.h"
 #include "code/elf/file.h"
 
+struct op_hotspot_machine; /* machine/machine.h */
+
 /* The exported symbols with the addresses of the tables and the layout of their
  * entries. */
 enum op_hotspot_symbol {
@@ -33,6 +35,7 @@ enum op_hotspot_symbol {
 
 /* A libjvm.so, in ELF addresses. */
 struct op_hotspot_image {
+	const struct op_hotspot_machine *machine;
 	uint64_t symbol[OP_HOTSPOT_SYMBOLS];
 	uint64_t text; /* [text, text_end): its executable segment */
 	uint64_t text_end;
@@ -141,6 +144,7 @@ enum {
 };
 
 struct op_hotspot_layout {
+	const struct op_hotspot_machine *machine;
 	uint32_t version; /* 8, 11, 17, … */
 	uint64_t at[OP_HOTSPOT_FIELDS];
 	bool there[OP_HOTSPOT_FIELDS];

@@ -334,7 +334,7 @@ static int choose(const struct code *c, uint32_t at, const struct row *last,
 
 	if (next->pc <= (int64_t)at || len > sizeof(bytes) ||
 	    op_memory_read(c->memory, c->code + at, bytes, len) < 0 ||
-	    !op_runtime_hotspot_flow(bytes, len, &flow))
+	    !op_runtime_hotspot_flow(c->layout->machine, bytes, len, &flow))
 		return 0;
 	if (!flow.branches && !flow.leaves)
 		return 1;

@@ -121,8 +121,9 @@ static int add_blob(struct walk *w, uint64_t block, uint64_t end)
 	w->left -= (uint32_t)(to - from);
 	if (op_memory_read(w->memory, blob + from, code, to - from) < 0)
 		return 0;
-	return op_runtime_hotspot_stack(
-		code, to - from, (uint32_t)(blob + from - w->bpf->cache), &w->rules);
+	return op_runtime_hotspot_stack(w->layout->machine, code, to - from,
+					(uint32_t)(blob + from - w->bpf->cache),
+					&w->rules);
 }
 
 /* The block at @block: its bytes, 0 if there is none. */

@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "runtime/exports.h"
+#include "runtime/ruby/aarch64.h"
 
 enum symbol {
 	FRAMES,
@@ -213,7 +214,11 @@ static int find_context(struct op_elf *elf, const struct op_elf_symbol *symbol,
 		return ret->layout.ec_thread && ret->layout.thread_id;
 	}
 	r = op_elf_tls_find(elf, "ruby_current_ec", &ret->tls);
-	return r ? r : tls_by_code(elf, symbol[FRAMES].value, &ret->tls);
+	if (r)
+		return r;
+	if (op_elf_machine(elf) == EM_AARCH64)
+		return op_runtime_ruby_a64_context(elf, symbol[FRAMES].value, &ret->tls);
+	return tls_by_code(elf, symbol[FRAMES].value, &ret->tls);
 }
 
 static int unknown(struct op_log *log, const char *path, const char *what)
@@ -236,7 +241,10 @@ static int find_all(struct op_elf *elf, const char *path,
 		return r < 0 ? r : unknown(log, path, "loop");
 	ret->symbols = symbol[SYMBOLS_TABLE].value;
 	if (!ret->symbols && symbol[ID2STR].value)
-		ret->symbols = find_table(elf, symbol[ID2STR].value);
+		ret->symbols =
+			op_elf_machine(elf) == EM_AARCH64
+				? op_runtime_ruby_a64_symbols(elf, symbol[ID2STR].value)
+				: find_table(elf, symbol[ID2STR].value);
 	if (!ret->symbols)
 		op_log(log, OP_LOG_WARNING,
 		       "%s: Ruby's table of symbols was not found; its functions in C have "
@@ -268,8 +276,6 @@ int op_runtime_ruby_image(struct op_elf *elf, const char *path,
 		return r;
 	if (!parse_version(text, version))
 		return 0;
-	if (op_elf_machine(elf) != EM_X86_64)
-		return unknown(log, path, "layout for this machine");
 	r = op_layouts_find(layouts, &op_runtime_ruby_layouts, version, &image.layout);
 	if (r == -ENOENT)
 		return op_layouts_unknown(&op_runtime_ruby_layouts, version, path, log);

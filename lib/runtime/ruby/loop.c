@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "code/dwarf/eh_hdr.h"
+#include "runtime/ruby/aarch64.h"
 
 enum {
 	WORDS_MAX = 1 << 17, /* of .data.rel.ro */
@@ -195,9 +196,22 @@ static void find_after(const uint8_t *code, size_t len, uint64_t addr, size_t po
 	}
 }
 
+/* The code of vm_exec_core(), which has @code around it, in which it leaves. */
+static void find_leave(const uint8_t *code, size_t len, uint64_t addr,
+		       struct op_ruby_loop *ret)
+{
+	uint64_t end = OP_MIN(ret->core[1], addr + len);
+
+	if (ret->core[0] >= addr && ret->core[0] < end)
+		op_runtime_ruby_a64_leave(code + (ret->core[0] - addr),
+					  (size_t)(end - ret->core[0]), ret->core[0],
+					  ret);
+}
+
 /* vm_exec() is the function that calls vm_exec_core() first. */
 static int find_exec(struct op_elf *elf, struct op_ruby_loop *ret)
 {
+	bool a64 = op_elf_machine(elf) == EM_AARCH64;
 	uint64_t from = ret->core[0] - OP_MIN(ret->core[0], (uint64_t)NEAR_BYTES);
 	uint64_t end = ret->core[1] + NEAR_BYTES;
 	_cleanup_free_ uint8_t *code = NULL;
@@ -208,12 +222,17 @@ static int find_exec(struct op_elf *elf, struct op_ruby_loop *ret)
 	if (r < 0)
 		return r;
 	len = (size_t)(end - from);
-	for (i = 0; i + 5 <= len; i++) {
-		if (target_of(code, len, from, i, 0xe8) != ret->core[0])
+	for (i = 0; i + 5 <= len; i += a64 ? 4 : 1) {
+		if (a64 ? !op_runtime_ruby_a64_calls(code, len, from, i, ret->core[0])
+			: target_of(code, len, from, i, 0xe8) != ret->core[0])
 			continue;
 		r = op_eh_hdr_function(elf, from + i, &ret->exec[0], &ret->exec[1]);
-		if (r > 0)
+		if (r > 0 && a64) {
+			op_runtime_ruby_a64_after(code, len, from, i + 4, ret);
+			find_leave(code, len, from, ret);
+		} else if (r > 0) {
 			find_after(code, len, from, i + 5, ret);
+		}
 		return r;
 	}
 	return 0;
@@ -222,14 +241,20 @@ static int find_exec(struct op_elf *elf, struct op_ruby_loop *ret)
 int op_runtime_ruby_loop(struct op_elf *elf, struct op_ruby_loop *ret)
 {
 	struct op_ruby_loop loop = { 0 };
-	int r;
+	const struct op_elf_section *plt;
+	int r = find_core(elf, loop.core);
 
-	if (op_elf_machine(elf) != EM_X86_64)
-		return 0;
-	r = find_core(elf, loop.core);
 	if (r > 0)
 		r = find_exec(elf, &loop);
-	if (r > 0)
-		*ret = loop;
+	if (r <= 0)
+		return r;
+	plt = op_elf_section(elf, ".plt.sec"); /* x86-64 with IBT */
+	if (!plt)
+		plt = op_elf_section(elf, ".plt");
+	if (plt) {
+		loop.plt[0] = plt->addr;
+		loop.plt[1] = plt->addr + plt->size;
+	}
+	*ret = loop;
 	return r;
 }

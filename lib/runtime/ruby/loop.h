@@ -20,6 +20,7 @@ struct op_ruby_loop {
 	uint64_t core[2];
 	uint64_t exec[2];
 	uint64_t after[OP_RUBY_AFTER][2]; /* as in struct op_ruby; 0: unknown */
+	uint64_t plt[2];		  /* the same */
 };
 
 /* Returns 1 with *@ret, 0 if the file has none, or -errno. */

@@ -97,6 +97,7 @@ static int ruby_attach(void *image_data, const struct op_runtime_target *target,
 	add_bias(ruby->core, loop->core, target->bias);
 	for (i = 0; i < OP_RUBY_AFTER; i++)
 		add_bias(ruby->after[i], loop->after[i], target->bias);
+	add_bias(ruby->plt, loop->plt, target->bias);
 	instance->exec = ruby->exec[0];
 	ruby->callers[0] = ruby->core[0] - BEFORE_BYTES;
 	ruby->callers[1] = ruby->exec[1] + BEHIND_BYTES;

@@ -10,6 +10,7 @@
 
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/lines.h"
+#include "runtime/hotspot/machine/machine.h"
 #include "runtime/hotspot/methods.h"
 #include "runtime/hotspot/scopes.h"
 
@@ -93,7 +94,7 @@ static void try_compiled(const struct op_memory *memory,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { { read_input }, data, size, 0 };
-	struct op_hotspot_image image = { .warned = false };
+	struct op_hotspot_image image = { .machine = &op_hotspot_x86_64 };
 	struct op_hotspot_layout layout;
 	struct op_hotspot *bpf = calloc(1, sizeof(*bpf));
 	char name[OP_HOTSPOT_BLOB_NAME_MAX];

@@ -8,9 +8,7 @@
 
 #include "base/reader.h"
 #include "runtime/hotspot/lines.h"
-#include "runtime/hotspot/machine/flow.h"
-#include "runtime/hotspot/machine/rules.h"
-#include "runtime/hotspot/machine/stack.h"
+#include "runtime/hotspot/machine/machine.h"
 #include "runtime/hotspot/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,15 +17,15 @@ enum {
 	CODELETS = 4,
 };
 
-static void try_rules(const uint8_t *code, size_t len,
-		      const struct op_hotspot_codelet *codelets)
+static void try_rules(const struct op_hotspot_machine *machine, const uint8_t *code,
+		      size_t len, const struct op_hotspot_codelet *codelets)
 {
 	struct op_hotspot_rules *rules = malloc(sizeof(*rules));
 	uint32_t i;
 
 	if (!rules)
 		return;
-	op_runtime_hotspot_rules(code, len, codelets, CODELETS, rules);
+	machine->rules(code, len, codelets, CODELETS, rules);
 	if (rules->count > OP_HOTSPOT_RULES)
 		abort();
 	for (i = 0; i < rules->count; i++)
@@ -47,26 +45,30 @@ static void try_names(const uint8_t *bytes, size_t len)
 	op_strbuf_deinit(&s);
 }
 
-static void try_flow(const uint8_t *code, size_t len)
+static void try_flow(const struct op_hotspot_machine *machine, const uint8_t *code,
+		     size_t len)
 {
 	struct op_hotspot_instruction in;
 	struct op_hotspot_flow flow;
 
-	if (op_runtime_hotspot_instruction(code, len, &in) &&
+	if (machine->instruction(code, len, &in) &&
 	    (!in.bytes || in.bytes > len || in.bytes > 15))
 		abort();
-	if (op_runtime_hotspot_flow(code, len, &flow) && flow.loops && flow.loop > 0)
+	if (op_runtime_hotspot_flow(machine, code, len, &flow) && flow.loops &&
+	    flow.loop > 0)
 		abort();
 }
 
 /* Its code at any place, with room for few rules and for many. */
-static void try_stack(const uint8_t *code, size_t len, uint32_t max)
+static void try_stack(const struct op_hotspot_machine *machine, const uint8_t *code,
+		      size_t len, uint32_t max)
 {
 	struct op_hotspot_stack_rules rules = { .max = max };
 	uint32_t i;
 
 	rules.rule = malloc(max * sizeof(*rules.rule));
-	if (!rules.rule || op_runtime_hotspot_stack(code, len, 100, &rules) < 0) {
+	if (!rules.rule ||
+	    op_runtime_hotspot_stack(machine, code, len, 100, &rules) < 0) {
 		free(rules.rule);
 		return;
 	}
@@ -81,6 +83,9 @@ static void try_stack(const uint8_t *code, size_t len, uint32_t max)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct op_hotspot_machine *const machines[] = {
+		&op_hotspot_x86_64, &op_hotspot_aarch64
+	};
 	struct op_reader r = op_reader_init(data, size);
 	struct op_hotspot_codelet codelets[CODELETS];
 	struct op_hotspot_line line;
@@ -99,12 +104,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes = op_read_bytes(&r, len);
 	if (!bytes || r.failed)
 		return 0;
-	try_rules(bytes, len, codelets);
 	try_names(bytes, len);
-	try_stack(bytes, len, 4);
-	try_stack(bytes, len, 4096);
-	try_flow(bytes, len);
 	for (i = 0; i < 2; i++) {
+		try_rules(machines[i], bytes, len, codelets);
+		try_stack(machines[i], bytes, len, 4);
+		try_stack(machines[i], bytes, len, 4096);
+		try_flow(machines[i], bytes, len);
 		line = op_runtime_hotspot_line(bytes, len, i, 40);
 		if (line.line && line.line < line.first)
 			abort();

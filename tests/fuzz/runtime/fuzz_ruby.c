@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instruction sequences, methods, strings and arrays of Ruby in memory of any bytes. Input: version,
- * then the memory. A line is a line or 0, a name ends. */
+/* Instruction sequences, methods, strings and arrays of Ruby in memory of any bytes, and code of
+ * its loop for aarch64. Input: version, then the memory. A line is a line or 0, a name ends, a range
+ * of code is in the code. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
 #include "input.h"
+#include "runtime/ruby/aarch64.h"
 #include "runtime/ruby/function.h"
 #include "runtime/ruby/lines.h"
 
@@ -61,6 +63,19 @@ static void read_lines(const struct input *in, uint32_t entry_bytes)
 			abort();
 }
 
+static void read_code(const uint8_t *code, size_t len)
+{
+	struct op_ruby_loop loop = { 0 };
+	size_t i;
+
+	op_runtime_ruby_a64_after(code, len, BASE, 0, &loop);
+	op_runtime_ruby_a64_leave(code, len, BASE, &loop);
+	for (i = 0; i < OP_RUBY_AFTER && loop.after[i][0]; i++)
+		if (loop.after[i][0] < BASE || loop.after[i][1] > BASE + len ||
+		    loop.after[i][0] >= loop.after[i][1])
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -75,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    op_layouts_find(NULL, &op_runtime_ruby_layouts,
 			    versions[data[0] % OP_ARRAY_SIZE(versions)], &layout) < 0)
 		return 0;
+	read_code(in.bytes, in.len);
 	read_lines(&in, layout.insn_bytes);
 	op_runtime_ruby_functions_init(&functions, &in.memory, &layout, BASE + 32);
 	for (i = 0; i < TRIES; i++) {

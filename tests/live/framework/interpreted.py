@@ -49,12 +49,12 @@ class Language(typing.NamedTuple):
     def checks(self):
         return {"spin": self.check_spin, "calls": self.check_calls, "shapes": self.check_shapes}
 
-    def check_mix(self, capture, result):
+    def check_mix(self, capture, result, start="_start"):
         """Check that its frames are above the native frame of the loop, and reach the program's
-        start."""
+        @start, a pattern."""
         total = sum(s.count for s in capture.samples)
         right = sum(s.count for s in capture.samples
-                    if s.frames[-1].name == "_start" and
+                    if re.fullmatch(start, s.frames[-1].name) and
                     any(a.type == self.kind and a.name == self.outermost and b.type == "native"
                         for a, b in zip(s.frames, s.frames[1:])))
         result.need(right >= 0.99 * total,

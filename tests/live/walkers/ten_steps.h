@@ -14,12 +14,10 @@
 #include "bpf/runtime/ruby.h"
 #include "bpf/walk/native.h"
 
-/* The empty line of assembly keeps the compiler from joining equal steps. */
 #define TEST_STEP(number, step)                                                          \
 	case number:                                                                     \
 		if (!(runtimes & (1ULL << (number))))                                    \
 			break;                                                           \
-		asm volatile("# %0" : : "i"(number));                                    \
 		return step(u)
 
 /* As it is by default: tasks are not followed. */
@@ -28,9 +26,10 @@ static __always_inline enum op_next test_step_python(struct op_unwind *u)
 	return op_step_python(u, false);
 }
 
-static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
+static __always_inline enum op_next op_step_of(struct op_unwind *u, __u32 step,
+					       __u64 runtimes)
 {
-	switch (u->step) {
+	switch (step) {
 	case OP_STEP_NATIVE:
 		return op_step_native(u);
 	case OP_STEP_GUESS:
@@ -47,6 +46,11 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 		TEST_STEP(10, op_step_php);
 	}
 	return op_leave_runtime(u, 1);
+}
+
+static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
+{
+	return op_step_of(u, u->step, runtimes);
 }
 
 #endif

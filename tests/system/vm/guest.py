@@ -98,7 +98,9 @@ class Disk:
     def __init__(self, arch, sysroots, folder):
         # A program built for this machine runs with this machine's libraries.
         self.tops = (["/"] if arch == platform.machine() else []) + sysroots
+        self.arch = arch
         self.folder = folder
+        self.roots = {}
         self.libraries = os.path.join("usr/lib", ARCHES[arch].triplet)
         shutil.rmtree(folder, ignore_errors=True)
         for name in ("dev", "etc", "proc", "sys", "tmp", "out", "usr/bin", self.libraries):
@@ -107,6 +109,13 @@ class Disk:
             os.symlink("usr/" + to, os.path.join(folder, name))
         self.add(os.path.join(sysroots[0], "usr/bin/busybox"), "usr/bin/busybox")
         self.add(os.path.join(HERE, "guest.sh"), "usr/bin/guest")
+
+    def root(self, name, top):
+        """The folder @name of this disk: another root, whose libraries are those of @top."""
+        if name not in self.roots:
+            self.roots[name] = Disk(self.arch, [top], self.folder + name)
+            self.roots[name].tops = [top]
+        return self.roots[name]
 
     def add(self, path, name):
         """Copy file @path with the libraries it needs."""

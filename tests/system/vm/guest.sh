@@ -12,6 +12,9 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs tmp /tmp
 mount -t bpf bpf /sys/fs/bpf
+for folder in proc dev; do
+	[ ! -d /trixie ] || mount --bind /$folder /trixie/$folder
+done
 mkdir -p /out
 cd /out || poweroff -f
 echo

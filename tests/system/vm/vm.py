@@ -56,7 +56,7 @@ TESTS = ["live/walkers/test_walkers", "live/walkers/test_ten"] + [
 NEEDED = ["tests/live/kinds/heap/heap_places", "lib/preload/heap/libotelprof-heap.so.0.1.0"]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
-         "hotspot"]
+         "hotspot", *(name for name in runtimes.CHECKS if name.split("-")[0] in runtimes.SCRIPTS)]
 PAC = "-O2 -fomit-frame-pointer -mbranch-protection="
 AARCH64 = {
     # return addresses signed with key A or B, in leaf functions too
@@ -149,7 +149,7 @@ class Setup:
         """Everything but the kernel. Raises CalledProcessError."""
         out = subprocess.run(["sh", os.path.join(HERE, "sysroot.sh"), self.how.debian],
                              check=True, stdout=subprocess.PIPE, text=True)
-        self.sysroot, rust, self.runtimes = out.stdout.split()
+        self.sysroot, rust, self.runtimes, self.trixie = out.stdout.split()
         if self.arch == "aarch64":
             self.cross(rust)
         truth.cells.CELLS.update(self.cells)
@@ -190,8 +190,9 @@ class Setup:
                 continue
             if name in runtimes.CHECKS:
                 command, why = self.add_runtime(disk, name)
+                times = runtimes.SCRIPT_SECONDS if name in runtimes.SCRIPTS else 1
                 if command:
-                    lines.append("%s 10 %d %s" % (name, self.seconds, command))
+                    lines.append("%s 10 %d %s" % (name, self.seconds * times, command))
                 else:
                     self.skipped.append((name, why))
                 continue
@@ -224,7 +225,9 @@ class Setup:
     def add_runtime(self, disk, name):
         if name == "php":
             return runtimes.add_php(disk, self.runtimes)
-        return runtimes.add_hotspot(disk, self.runtimes, self.how.debian, self.dir)
+        if name.split("-")[0] in runtimes.SCRIPTS:
+            return runtimes.add_script(disk, self.runtimes, self.trixie, name), None
+        return runtimes.add_hotspot(disk, self.runtimes, self.how.debian, self.dir, name)
 
 
 def find_file(top, name):

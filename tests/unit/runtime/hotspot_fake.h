@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 #include "runtime/hotspot/layout.h"
+#include "runtime/hotspot/machine/machine.h"
 
 enum {
 	FAKE_BASE = 0x100000,
@@ -231,6 +232,7 @@ static void fake_tables(void)
 	};
 	size_t i;
 
+	fake.image.machine = &op_hotspot_x86_64;
 	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++) {
 		fake.image.symbol[i] = i * 8;
 		fake_u64(FAKE_SYMBOLS + i * 8, members[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lengths and jumps of instructions, and the branches between two of them. */
-#include "runtime/hotspot/machine/flow.h"
+#include "runtime/hotspot/machine/machine.h"
 
 #include "test.h"
 
@@ -102,14 +102,15 @@ static void test_flow(void)
 					0x7c, 0xf9, 0x41, 0x85, 0x02 };
 	struct op_hotspot_flow flow;
 
-	CHECK(op_runtime_hotspot_flow(loop, sizeof(loop), &flow));
+	CHECK(op_runtime_hotspot_flow(&op_hotspot_x86_64, loop, sizeof(loop), &flow));
 	CHECK(flow.branches && flow.loops && !flow.leaves);
 	CHECK_INT(flow.loop, 0);
-	CHECK(op_runtime_hotspot_flow(loop + 2, sizeof(loop) - 2, &flow));
+	CHECK(op_runtime_hotspot_flow(&op_hotspot_x86_64, loop + 2, sizeof(loop) - 2,
+				      &flow));
 	CHECK_INT(flow.loop, -2);
-	CHECK(op_runtime_hotspot_flow(loop, 5, &flow));
+	CHECK(op_runtime_hotspot_flow(&op_hotspot_x86_64, loop, 5, &flow));
 	CHECK(!flow.branches && !flow.loops && !flow.leaves);
-	CHECK(!op_runtime_hotspot_flow(loop, 6, &flow));
+	CHECK(!op_runtime_hotspot_flow(&op_hotspot_x86_64, loop, 6, &flow));
 }
 
 TEST_MAIN({ "lengths", test_lengths }, { "jumps", test_jumps },

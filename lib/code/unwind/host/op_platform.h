@@ -39,6 +39,13 @@ static inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
 	return c->last_slab;
 }
 
+static inline __u64 op_arena_u64(struct op_unwind *u, op_ref ref, __u32 offset);
+
+static inline __u64 op_platform_arena(struct op_unwind *u, op_ref ref, __u32 offset)
+{
+	return op_arena_u64(u, ref, offset);
+}
+
 static inline const struct op_unwind_rule *op_platform_rule(struct op_unwind *u,
 							    __u32 index)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/reader.h"
+#include "runtime/hotspot/machine/machine.h"
 
 enum {
 	/* prefixes */
@@ -226,14 +227,15 @@ bool op_runtime_hotspot_instruction(const uint8_t *code, size_t len,
 	return !d.r.failed && ret->bytes;
 }
 
-bool op_runtime_hotspot_flow(const uint8_t *code, size_t len, struct op_hotspot_flow *ret)
+bool op_runtime_hotspot_flow(const struct op_hotspot_machine *machine,
+			     const uint8_t *code, size_t len, struct op_hotspot_flow *ret)
 {
 	struct op_hotspot_instruction in;
 	size_t at;
 
 	*ret = (struct op_hotspot_flow){ .loops = false };
 	for (at = 0; at < len; at += in.bytes) {
-		if (!op_runtime_hotspot_instruction(code + at, len - at, &in))
+		if (!machine->instruction(code + at, len - at, &in))
 			return false;
 		ret->branches |= in.conditional;
 		ret->leaves |= in.leaves;

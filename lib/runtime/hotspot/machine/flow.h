@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decoder of x86-64 control flow: can execution get from one instruction to a later
- * one? */
+/* A decoder of control flow: can execution get from one instruction to a later one? */
 #ifndef OP_RUNTIME_HOTSPOT_MACHINE_FLOW_H
 #define OP_RUNTIME_HOTSPOT_MACHINE_FLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct op_hotspot_machine;
 
 struct op_hotspot_flow {
 	bool branches; /* there is a conditional jump */
@@ -32,7 +33,8 @@ struct op_hotspot_instruction {
 	bool leaves;
 	int64_t to; /* relative to the instruction's first byte */
 
-	uint8_t map; /* enum op_hotspot_map */
+	uint32_t word; /* aarch64: the instruction; x86-64: all that follows */
+	uint8_t map;   /* enum op_hotspot_map */
 	uint8_t op;
 	bool vex;     /* VEX or EVEX */
 	bool wide;    /* 64-bit operands */
@@ -48,14 +50,15 @@ struct op_hotspot_instruction {
 	int32_t immediate;
 };
 
-/* Decode the instruction at @code. Returns false if it is invalid, unknown or longer than
+/* Decode the x86-64 instruction at @code. Returns false if it is invalid, unknown or longer than
  * @len bytes. */
 bool op_runtime_hotspot_instruction(const uint8_t *code, size_t len,
 				    struct op_hotspot_instruction *ret);
 
 /* Decode all instructions that begin in the @len bytes at @code. Returns false if one of
  * them is not understood. */
-bool op_runtime_hotspot_flow(const uint8_t *code, size_t len,
+bool op_runtime_hotspot_flow(const struct op_hotspot_machine *machine,
+			     const uint8_t *code, size_t len,
 			     struct op_hotspot_flow *ret);
 
 #endif

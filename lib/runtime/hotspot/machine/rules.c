@@ -47,9 +47,9 @@ static uint8_t byte(const struct scan *s, uint32_t at)
 	return at < s->end ? s->code[at] : 0;
 }
 
-static void add(struct scan *s, uint32_t at, enum op_hotspot_frame frame, uint32_t where)
+void op_runtime_hotspot_rules_add(struct op_hotspot_rules *rules, uint32_t at,
+				  enum op_hotspot_frame frame, uint32_t where)
 {
-	struct op_hotspot_rules *rules = s->rules;
 	struct op_hotspot_rule *last = &rules->rule[rules->count - 1];
 	struct op_hotspot_rule rule = { .at = at,
 					.frame = (uint8_t)frame,
@@ -62,6 +62,11 @@ static void add(struct scan *s, uint32_t at, enum op_hotspot_frame frame, uint32
 		rules->count--;
 	if (rules->count < OP_HOTSPOT_RULES)
 		rules->rule[rules->count++] = rule;
+}
+
+static void add(struct scan *s, uint32_t at, enum op_hotspot_frame frame, uint32_t where)
+{
+	op_runtime_hotspot_rules_add(s->rules, at, frame, where);
 }
 
 /* Decode a pop at @at. Returns its length, 0 if there is none. */
@@ -222,6 +227,7 @@ void op_runtime_hotspot_rules(const uint8_t *code, size_t len,
 
 	memset(ret, 0, sizeof(*ret));
 	ret->bcp_slot = find_slot(code, len);
+	ret->has_mirror = ret->bcp_slot == (int8_t)SLOT_9;
 	for (i = 0; i < count; i++) {
 		const struct op_hotspot_codelet *c = &codelets[i];
 		struct scan s = { .code = code, .at = c->at, .rules = ret };

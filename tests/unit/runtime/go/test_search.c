@@ -258,65 +258,7 @@ static void test_slices(void)
 	op_elf_free(elf);
 }
 
-static void check_loads(const struct op_go_loads *l, const uint64_t *want, size_t len)
-{
-	size_t i;
-
-	CHECK_INT(l->len, len);
-	for (i = 0; i < len; i++)
-		CHECK_INT(l->at[i], want[i]);
-}
-
-static void test_x86_64(void)
-{
-	static const uint8_t code[] = {
-		0x48, 0x8b, 0x0d, 0x00, 0x01, 0x00, 0x00, /* 8 bytes, to rcx */
-		0x4c, 0x8b, 0x05, 0xf9, 0x00, 0x00, 0x00, /* to r8, the same */
-		0x8b, 0x05, 0xf0, 0xff, 0xff, 0xff,	  /* 4 bytes, below */
-		0x48, 0x8d, 0x0d, 0x00, 0x02, 0x00, 0x00, /* the address alone */
-		0x48, 0x89, 0x0d, 0x00, 0x03, 0x00, 0x00, /* a store */
-		0x48, 0x8b, 0x4c, 0x24, 0x48,		  /* of the stack */
-		0x8b, 0x1d, 0x00, 0x04, 0x00, 0x00,	  /* 4 bytes behind a 0x48 */
-		0x48, 0x8b, 0x05, 0x00, 0x00, 0x00,	  /* cut off */
-	};
-	static const uint64_t wide[] = { 0x1107, 0x142d };
-	static const uint64_t narrow[] = { 0x1107, 0x1004, 0x142d };
-	struct op_go_loads l = { 0 };
-
-	op_go_loads_x86_64(code, sizeof(code), 0x1000, 8, &l);
-	check_loads(&l, wide, 2);
-	l.len = 0;
-	op_go_loads_x86_64(code, sizeof(code), 0x1000, 4, &l);
-	check_loads(&l, narrow, 3);
-	l.len = 0;
-	op_go_loads_x86_64(code, 0, 0x1000, 8, &l);
-	CHECK(!l.len && !l.full);
-}
-
-static void test_aarch64(void)
-{
-	static const uint32_t code[] = {
-		0x9000001b, 0xf9400b60,		    /* adrp x27, pc; ldr x0, [x27, 16] */
-		0xb0000001, 0x91002021, 0xc8dffc22, /* adrp x1, +1; add x1, 8; ldar x2 */
-		0xf0ffffe3, 0xb9400463,		    /* adrp x3, -1; ldr w3, [x3, 4] */
-		0xf9400460, /* ldr x0, [x3, 8]: x3 is no address any more */
-		0x90000004, 0x91400484, 0x88dffc85, /* add x4, x4, 1 << 12; ldar w5 */
-		0xd0000006, 0xaa0003e6, 0xf94000c6, /* x6 is another one */
-		0x90000007,			    /* cut off */
-	};
-	static const uint64_t wide[] = { 0x401010, 0x402008 };
-	static const uint64_t narrow[] = { 0x400004, 0x402000 };
-	struct op_go_loads l = { 0 };
-
-	op_go_loads_aarch64((const uint8_t *)code, sizeof(code), 0x401000, 8, &l);
-	check_loads(&l, wide, 2);
-	l.len = 0;
-	op_go_loads_aarch64((const uint8_t *)code, sizeof(code) - 1, 0x401000, 4, &l);
-	check_loads(&l, narrow, 2);
-}
-
 TEST_MAIN({ "found", test_found }, { "versions", test_versions },
 	  { "missing", test_missing }, { "not_the_same", test_not_the_same },
 	  { "elsewhere", test_elsewhere }, { "too_many", test_too_many },
-	  { "slices", test_slices }, { "x86_64", test_x86_64 },
-	  { "aarch64", test_aarch64 })
+	  { "slices", test_slices })

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the caller's frame is at each instruction of stubs: code that GNU as made. */
-#include "runtime/hotspot/machine/stack.h"
+#include "runtime/hotspot/machine/machine.h"
 
 #include <string.h>
 
@@ -18,7 +18,8 @@ static struct op_hotspot_stack_rules rules_of(const void *code, size_t len)
 {
 	struct op_hotspot_stack_rules rules = { .rule = found, .max = FRAMES_MAX };
 
-	CHECK_INT(op_runtime_hotspot_stack(code, len, BASE, &rules), 0);
+	CHECK_INT(op_runtime_hotspot_stack(&op_hotspot_x86_64, code, len, BASE, &rules),
+		  0);
 	CHECK_INT(rules.lost, 0);
 	return rules;
 }
@@ -164,10 +165,12 @@ static void test_full(void)
 	static const uint8_t code[] = { 0x50, 0x51, 0x52, 0x5a, 0x59, 0x58, 0xc3 };
 	struct op_hotspot_stack_rules rules = { .rule = found, .max = 2 };
 
-	CHECK_INT(op_runtime_hotspot_stack(code, sizeof(code), BASE, &rules), 0);
+	CHECK_INT(op_runtime_hotspot_stack(&op_hotspot_x86_64, code, sizeof(code), BASE,
+					   &rules),
+		  0);
 	CHECK_INT(rules.count, 2);
 	CHECK(rules.lost);
-	CHECK_INT(op_runtime_hotspot_stack(code, 0, BASE, &rules), 0);
+	CHECK_INT(op_runtime_hotspot_stack(&op_hotspot_x86_64, code, 0, BASE, &rules), 0);
 }
 
 TEST_MAIN({ "pushes", test_pushes }, { "aligned", test_aligned }, { "loop", test_loop },

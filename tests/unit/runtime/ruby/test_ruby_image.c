@@ -77,17 +77,23 @@ static void make_source(const char *version, uint32_t insns)
 	    "	made_other = made_context = &made_symbols; }\n");
 }
 
-static struct op_elf *make(const char *version, uint32_t insns, const char *flags)
+static struct op_elf *make_by(const char *gcc, const char *version, uint32_t insns,
+			      const char *flags)
 {
 	struct op_elf *elf = NULL;
 	char cc[128];
 
 	make_source(version, insns);
-	(void)snprintf(cc, sizeof(cc), "gcc -shared -fPIC -O2 -w %s", flags);
+	(void)snprintf(cc, sizeof(cc), "%s -shared -fPIC -O2 -w %s", gcc, flags);
 	if (!tools_compile(cc, source, "libruby-made.so"))
 		SKIP("no gcc");
 	CHECK_OK(op_elf_open_path(tools_path("libruby-made.so"), &elf));
 	return elf;
+}
+
+static struct op_elf *make(const char *version, uint32_t insns, const char *flags)
+{
+	return make_by("gcc", version, insns, flags);
 }
 
 static struct op_elf_symbol symbol(struct op_elf *elf, const char *name)
@@ -137,6 +143,61 @@ static void test_found(void)
 	}
 }
 
+/* Is there a descriptor of thread-local variable @offset at @slot, as readelf says? */
+static bool has_descriptor(uint64_t slot, uint64_t offset)
+{
+	char line[256];
+	bool found = false;
+	FILE *f;
+
+	(void)snprintf(line, sizeof(line), "LC_ALL=C readelf -rW %s",
+		       tools_path("libruby-made.so"));
+	f = popen(line, "r");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long long at;
+		unsigned long long addend;
+
+		found |= sscanf(line, "%llx %*x R_AARCH64_TLSDESC %llx", &at, &addend) ==
+				 2 &&
+			 at == slot && addend == offset;
+	}
+	CHECK_INT(pclose(f), 0);
+	return found;
+}
+
+static void test_aarch64(void)
+{
+	static const char *const flags[] = { "", "-O3 -mbranch-protection=standard" };
+	size_t i;
+	size_t j;
+
+	TOOLS_NEED("aarch64-linux-gnu-gcc");
+	for (i = 0; i < OP_ARRAY_SIZE(flags); i++) {
+		struct op_elf *elf =
+			make_by("aarch64-linux-gnu-gcc", "3.3.8", INSNS, flags[i]);
+		struct op_elf_symbol core = symbol(elf, "made_core");
+		struct op_elf_symbol exec = symbol(elf, "made_exec");
+		struct op_runtime_loop loop = { 0 };
+		struct op_ruby_image image = { 0 };
+
+		CHECK_INT(op_runtime_ruby_image(elf, "libruby-made.so", NULL, NULL,
+						&image, &loop),
+			  1);
+		CHECK_INT(loop.range[0][0], exec.value);
+		CHECK_INT(loop.range[0][1], exec.value + exec.size);
+		CHECK_INT(loop.range[1][0], core.value);
+		CHECK_INT(loop.range[1][1], core.value + core.size);
+		CHECK(image.loop.after[0][0] > exec.value);
+		for (j = 0; j < OP_RUBY_AFTER && image.loop.after[j][0]; j++)
+			CHECK(image.loop.after[j][1] > image.loop.after[j][0]);
+		CHECK_INT(image.symbols, symbol(elf, "made_symbols").value);
+		CHECK_INT(image.tls.form, OP_ELF_TLS_SLOT_DESCRIPTOR);
+		CHECK(has_descriptor(image.tls.slot, symbol(elf, "made_context").value));
+		op_elf_free(elf);
+	}
+}
+
 static int probe(struct op_elf *elf)
 {
 	struct op_runtime_loop loop;
@@ -182,4 +243,4 @@ static void test_program(void)
 }
 
 TEST_MAIN({ "found", test_found }, { "program", test_program },
-	  { "not_ruby", test_not_ruby })
+	  { "aarch64", test_aarch64 }, { "not_ruby", test_not_ruby })

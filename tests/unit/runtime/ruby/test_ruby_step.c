@@ -27,6 +27,7 @@ enum {
 	EXEC = 0x410000,
 	AFTER = 0x410100,
 	CALLERS = 0x420000,
+	PLT = 0x430000,
 	SP = 0x7000,
 	CFA = 0x7200,
 	/* of frames */
@@ -88,6 +89,7 @@ static void begin(const char *version)
 		.core = { CORE, CORE + 0x1000 },
 		.after = { { AFTER, AFTER + 0x20 } },
 		.callers = { CALLERS, CALLERS + 0x1000 },
+		.plt = { PLT, PLT + 0x1000 },
 	};
 	put_u64(THREAD + 0x20, EC);
 	put_u64(EC, STACK);
@@ -209,6 +211,14 @@ static void test_ended_in_core(void)
 	CHECK_INT(walk(&u, CORE + 8), 0);
 	CHECK_INT(walk(&u, EXEC), 0);
 	CHECK_INT(walk(&u, CORE + 8), 2);
+	/* the same where it keeps its stack frame until it returns */
+	process()->after[1][0] = CORE + 0x40;
+	process()->after[1][1] = CORE + 0x48;
+	u = walk_at(CORE + 0x40, true);
+	u.reg[15] = newest();
+	CHECK_INT(walk(&u, CORE + 0x40), 0);
+	CHECK_INT(walk(&u, EXEC), 0);
+	CHECK_INT(walk(&u, CORE + 8), 2);
 	/* it was just called */
 	push(BLOCK | FINISH, 0);
 	u = walk_at(CORE + 8, true);
@@ -255,6 +265,18 @@ static void test_calling(void)
 	u.out.words = u.out.frames = 1;
 	CHECK_INT(walk(&u, CORE + 8), 3);
 	CHECK_INT(walk(&u, EXEC), 0);
+	/* through the PLT */
+	words[0] = op_frame_word(OP_FRAME_NATIVE_EXACT, PLT + 8);
+	words[1] = op_frame_word(OP_FRAME_NATIVE, CALLERS + 8);
+	u = walk_at(CORE + 8, false);
+	u.out.words = u.out.frames = 2;
+	CHECK_INT(walk(&u, CORE + 8), 3);
+	CHECK_INT(walk(&u, EXEC), 0);
+	/* vm_exec() calls through it */
+	words[1] = op_frame_word(OP_FRAME_NATIVE, EXEC + 8);
+	u = walk_at(CORE + 8, false);
+	u.out.words = u.out.frames = 2;
+	CHECK_INT(walk(&u, CORE + 8), 1);
 	/* from elsewhere: the run's first instruction calls it */
 	words[0] = op_frame_word(OP_FRAME_NATIVE_EXACT, CALLERS - 8);
 	u = walk_at(CORE + 8, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/go/search.h"
+#include "code/decode/loads.h"
 
 #include "base/reader.h"
 
@@ -29,14 +29,21 @@ static const uint32_t LDAR_MASK = 0xfffffc00;
 static const uint32_t LDAR = 0x88dffc00;
 static const uint32_t WIDE_BIT = 1U << 30; /* of both: 8 bytes, not 4 */
 
-static void add_address(struct op_go_loads *l, uint64_t at)
+bool op_decode_loads_has(const struct op_decode_loads *l, uint64_t at)
 {
 	size_t i;
 
 	for (i = 0; i < l->len; i++)
 		if (l->at[i] == at)
-			return;
-	if (l->len >= OP_GO_LOADS_MAX) {
+			return true;
+	return false;
+}
+
+static void add_address(struct op_decode_loads *l, uint64_t at)
+{
+	if (op_decode_loads_has(l, at))
+		return;
+	if (l->len >= OP_DECODE_LOADS_MAX) {
 		l->full = true;
 		return;
 	}
@@ -48,8 +55,8 @@ static void add_address(struct op_go_loads *l, uint64_t at)
  * an instruction of 4 bytes may look like the prefix of one of 8, so those of 8 also
  * count as of 4.
  */
-void op_go_loads_x86_64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
-			struct op_go_loads *add)
+void op_decode_loads_x86_64(const uint8_t *code, size_t len, uint64_t pc,
+			    unsigned int width, struct op_decode_loads *add)
 {
 	struct op_reader r = op_reader_init(code, len);
 	size_t i;
@@ -80,8 +87,8 @@ static uint64_t page_of(uint32_t op, uint64_t pc)
 
 /* Decode instructions one after the other. Jumps do not matter, because the parts of an
  * address are close together. */
-void op_go_loads_aarch64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
-			 struct op_go_loads *add)
+void op_decode_loads_aarch64(const uint8_t *code, size_t len, uint64_t pc,
+			     unsigned int width, struct op_decode_loads *add)
 {
 	struct op_reader r = op_reader_init(code, len);
 	uint32_t wide = width == WIDE ? WIDE_BIT : 0;
