@@ -9,7 +9,7 @@ import otlp
 
 EVERY = 0.05  # s
 STAT_TICK = 1 / os.sysconf("SC_CLK_TCK")
-OFF = 0.01  # of a window, and a sample, and two ticks of /proc/stat
+OFF = 0.03  # of a window: interrupts on an idle CPU, which /proc/stat does not count as idle
 BORDER = 0.05  # s: between the sample at a window's end, and the time of that end; on a busy machine
 
 
