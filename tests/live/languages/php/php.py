@@ -461,7 +461,7 @@ def cell(run, name, root, why, wanted):
 
 def row_of(version, mode):
     version, _, zts = version.partition("-")
-    return suite.row("PHP", version, ", ".join(filter(None, [zts and "for threads (ZTS)",
+    return suite.row("PHP", version, ", ".join(filter(None, [zts and "ZTS",
                                                              MODE_NAMES[mode]])))
 
 
