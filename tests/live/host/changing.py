@@ -10,6 +10,8 @@ frames are those of the one that is there. One that is overwritten or cut in pla
 processes down; the profiler goes on and accounts for every sample.
 """
 
+import bisect
+import itertools
 import os
 import random
 import re
@@ -284,13 +286,20 @@ class Moments:
                 pid, name, *times, shape = line.split()
                 self.rows.setdefault(int(pid), []).append(
                     (name, [int(t) for t in times], shape))
-        for rows in self.rows.values():
+        self.begins, self.lasts = {}, {}  # the latest end of a row and those before it
+        for pid, rows in self.rows.items():
             rows.sort(key=lambda row: row[1][0])
+            self.begins[pid] = [row[1][0] for row in rows]
+            self.lasts[pid] = list(itertools.accumulate((row[1][3] for row in rows), max))
 
     def at(self, pid, time_ns):
         """(the names that may have run, (name, shape) that did run or None)"""
         may, did = set(), None
-        for name, (outer, begin, end, last), shape in self.rows.get(pid, ()):
+        rows = self.rows.get(pid, ())
+        i = bisect.bisect_right(self.begins.get(pid, ()), time_ns + SLACK_NS)
+        while i > 0 and self.lasts[pid][i - 1] >= time_ns - SLACK_NS:
+            i -= 1
+            name, (outer, begin, end, last), shape = rows[i]
             if outer - SLACK_NS <= time_ns <= last + SLACK_NS:
                 may.add(name)
             if begin + SLACK_NS <= time_ns <= end - SLACK_NS:
