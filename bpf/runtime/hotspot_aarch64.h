@@ -223,8 +223,9 @@ op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64
 }
 
 /*
- * A stub without a rule. It has no frame when it was interrupted, or a frame record, whose
- * return address is also in lr if the stub made no call. An adapter from compiled to interpreted code moves sp, whose value a register keeps.
+ * A stub without a rule. When it was interrupted, it has no frame, or a frame record,
+ * whose return address is also in lr if the stub made no call. An adapter from compiled to
+ * interpreted code moves sp. A register keeps its value.
  */
 static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 						    const struct op_hotspot_view *v,

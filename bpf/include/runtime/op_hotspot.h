@@ -46,8 +46,8 @@ enum op_hotspot_kind {
 
 /*
  * How to find the caller of code at a pc of the interpreter. A Java method's frame
- * (frame_x86.hpp, frame_aarch64.hpp) is, downwards from fp: {return address, caller's fp <- fp, caller's
- * sp, last sp, Method, ...}.
+ * (frame_x86.hpp, frame_aarch64.hpp) is, downwards from fp: {return address, caller's fp
+ * <- fp, caller's sp, last sp, Method, ...}.
  */
 enum op_hotspot_frame {
 	OP_HOTSPOT_SLOT = 0,  /* the frame is complete, and has the bytecode's address */
