@@ -88,7 +88,7 @@ struct op_control {
 	__u64 tick_ns;	/* from one tick of the clocks to the next */
 };
 
-/* In op_settings.runtimes_on: Python's step follows tasks that await each other. */
+/* In op_settings.runtimes_on: steps follow what awaits what runs (runtime/await). */
 #define OP_STEPS_AWAIT (1ULL << 63)
 
 /* Settings that are fixed before the programs are loaded: constants for the verifier. */

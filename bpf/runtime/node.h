@@ -19,15 +19,14 @@
 #ifndef OP_NODE_STEP_H
 #define OP_NODE_STEP_H
 
+#include "bpf/runtime/await/node.h"
+#include "bpf/runtime/node_frame.h"
 #include "bpf/walk/native.h"
-#include "bpf/walk/unwind.h"
-#include "op_node.h"
 
 enum {
 	OP_NODE_CONTEXT_SLOT = 8,
 	OP_NODE_FUNCTION_SLOT = 16,
-	OP_NODE_SHARED_BYTES = 64, /* bytes read of a SharedFunctionInfo */
-	OP_NODE_BEFORE = 16,	   /* bytes of code read before the pc */
+	OP_NODE_BEFORE = 16, /* bytes of code read before the pc */
 	/* bytes of code read from the pc on */
 	OP_NODE_AFTER = 32,
 	/* bytes from where a builtin that saves rax below its frame may begin that frame to
@@ -60,19 +59,6 @@ enum {
 #define OP_NODE_CALLS_TABLE 0x95ff4100U
 #define OP_NODE_LOADS_R12   0xbc49
 
-/* The place of the process's struct op_node: @at bytes into the slab. */
-struct op_node_view {
-	const __u8 *slab;
-	__u32 at;
-};
-
-#define OP_NODE_WORD(v, member)                                                          \
-	op_slab_u64((v)->slab, (v)->at, __builtin_offsetof(struct op_node, member) / 8)
-#define OP_NODE_BYTE(v, member)                                                          \
-	((__u8)(op_slab_u64((v)->slab, (v)->at,                                          \
-			    __builtin_offsetof(struct op_node, member) / 8) >>           \
-		(__builtin_offsetof(struct op_node, member) % 8 * 8)))
-
 static __always_inline bool op_node_in_builtins(const struct op_node_view *v, __u64 pc)
 {
 	return pc >= OP_NODE_WORD(v, builtins) && pc < OP_NODE_WORD(v, builtins_end);
@@ -86,15 +72,6 @@ static __always_inline bool op_node_in_code(const struct op_node_view *v, __u64 
 static __always_inline bool op_node_is_v8(const struct op_node_view *v, __u64 word)
 {
 	return op_node_in_code(v, word - 1) || op_node_in_builtins(v, word - 1);
-}
-
-static __always_inline void op_node_push(struct op_unwind *u, __u64 shared, __u64 where,
-					 __u64 address)
-{
-	op_push_word(u, op_runtime_word(u, OP_NODE_FRAME_WORDS, shared));
-	op_push_word(u, where | (u->heap_moved ? OP_NODE_LATE : 0));
-	op_push_word(u, address & OP_FRAME_ADDRESS_MASK);
-	u->out.frames++;
 }
 
 /* A builtin's frame is native: the node binary's symbols name it. */
@@ -175,55 +152,6 @@ static __always_inline enum op_next op_node_own_record(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
-/* The function that a frame runs, as far as it is known. */
-struct op_node_callee {
-	__u64 shared; /* its SharedFunctionInfo, or 0 */
-	__u32 check;  /* op_node_check() */
-	bool builtin; /* its code is a builtin, not bytecode */
-};
-
-/* Four of the bytes last read, from offset @at on, which is a multiple of 4. */
-static __always_inline __u32 op_node_member(struct op_unwind *u, __u8 at)
-{
-	return *(__u32 *)(u->runtime_bytes + (at & (OP_NODE_SHARED_BYTES - 4)));
-}
-
-static __always_inline void op_node_find_callee(struct op_unwind *u,
-						const struct op_node_view *v,
-						__u64 function,
-						struct op_node_callee *ret)
-{
-	__u32 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
-	__u64 shared = 0;
-	__u64 word;
-
-	*ret = (struct op_node_callee){ 0 };
-	if (!(function & 1) ||
-	    op_platform_read(u, &shared, sizeof(shared),
-			     function - 1 + OP_NODE_BYTE(v, function_shared)))
-		return;
-	if (OP_NODE_BYTE(v, compressed))
-		shared = (function & ~0xffffffffULL) | (__u32)shared;
-	if (!(shared & 1))
-		return;
-	word = op_runtime_word(u, OP_NODE_FRAME_WORDS, shared - 1);
-	if (op_platform_object_known(u, word, &ret->check)) {
-		ret->shared = shared - 1;
-		return;
-	}
-	if (op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
-		return;
-	ret->shared = shared - 1;
-	/* a builtin's number is in the upper half of the word, or in the next one */
-	ret->builtin = !op_node_member(u, OP_NODE_BYTE(v, shared_data));
-	ret->check = op_node_check(op_node_member(u, at),
-				   op_node_member(u, OP_NODE_BYTE(v, shared_name)),
-				   op_node_member(u, OP_NODE_BYTE(v, shared_script)));
-	if (!ret->builtin && !OP_NODE_BYTE(v, compressed))
-		op_platform_object(u, __builtin_offsetof(struct op_node, object), word,
-				   ret->check, false);
-}
-
 /* Is @marker a frame type, and not a context? */
 static __always_inline bool op_node_is_type(__u64 marker)
 {
@@ -290,9 +218,10 @@ static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 	return 0;
 }
 
-/* The pc is in a builtin: push the builtin, or the function that the interpreter runs. */
-static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
-						    const struct op_node_view *v)
+/* The pc is in a builtin: push the builtin, or the function that the interpreter runs.
+ * @follow: before a builtin that has resumed a function, push those that await it. */
+static __always_inline enum op_next
+op_node_builtin(struct op_unwind *u, const struct op_node_view *v, bool follow)
 {
 	struct op_node_callee function;
 	__u64 marker = 0;
@@ -311,6 +240,8 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 		return op_node_own_record(u, v);
 	op_node_find_callee(u, v, slot, &function);
 	if (function.builtin) {
+		if (follow && !u->exact && op_node_await_begin(u, v, marker))
+			return OP_NEXT_CONTINUE;
 		if (!u->exact)
 			op_node_push_builtin(u);
 		return op_node_record(u, v);
@@ -435,8 +366,9 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
-/* Push one of V8's frames and go to its caller. */
-static __always_inline enum op_next op_step_node(struct op_unwind *u)
+/* Push one of V8's frames and go to its caller. @follow: the functions that await one that
+ * was resumed have their frames behind its own. */
+static __always_inline enum op_next op_step_node(struct op_unwind *u, bool follow)
 {
 	op_ref ref = op_state(u)->ref;
 	struct op_node_view v = { .slab = op_platform_slab(u, ref >> OP_REF_SLAB_SHIFT) };
@@ -449,8 +381,10 @@ static __always_inline enum op_next op_step_node(struct op_unwind *u)
 		return op_end(u, OP_END_TRUNCATED);
 	if (u->fp - u->sp > OP_NODE_FRAME_MAX || (u->fp & 7))
 		return op_end(u, OP_ERROR_node_frame_pointer);
+	if (follow && op_state(u)->word[OP_NODE_STATE] == OP_NODE_AWAIT_FOLLOW)
+		return op_node_await(u, &v);
 	if (op_node_in_builtins(&v, look))
-		return op_node_builtin(u, &v);
+		return op_node_builtin(u, &v, follow);
 	return op_node_compiled(u, &v);
 }
 

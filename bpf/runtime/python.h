@@ -16,7 +16,7 @@
 #ifndef OP_PYTHON_STEP_H
 #define OP_PYTHON_STEP_H
 
-#include "bpf/runtime/python_await.h"
+#include "bpf/runtime/await/python.h"
 #include "bpf/runtime/python_frame.h"
 #include "bpf/runtime/python_trace.h"
 #include "bpf/walk/unwind.h"

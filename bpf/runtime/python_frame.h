@@ -25,7 +25,7 @@ enum {
 };
 
 enum {
-	/* of runtime_bytes: the bytes that are read of a frame; python_await.h uses the
+	/* of runtime_bytes: the bytes that are read of a frame; await/python.h uses the
 	 * rest */
 	OP_PY_FRAME_BYTES = 128,
 };

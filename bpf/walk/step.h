@@ -38,7 +38,7 @@ static __always_inline enum op_next op_step_of(struct op_unwind *u, __u32 step,
 		break;
 	case OP_RUNTIME_NODE:
 		if (runtimes & (1ULL << OP_RUNTIME_NODE))
-			return op_step_node(u);
+			return op_step_node(u, runtimes & OP_STEPS_AWAIT);
 		break;
 	case OP_RUNTIME_RUBY:
 		if (runtimes & (1ULL << OP_RUNTIME_RUBY))

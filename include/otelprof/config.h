@@ -44,7 +44,7 @@ struct otelprof_attribute {
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 #define OTELPROF_NO_TAIL_CALLS	  (UINT64_C(1) << 8) /* the programs of aarch64 before 6.0 */
 #define OTELPROF_WAKERS		  (UINT64_C(1) << 9)  /* who woke a thread that waited */
-#define OTELPROF_AWAIT_CHAINS	  (UINT64_C(1) << 10) /* join stacks of asyncio's tasks */
+#define OTELPROF_AWAIT_CHAINS	  (UINT64_C(1) << 10) /* add what awaits what runs */
 
 /* Bits of otelprof_config.runtimes_off. */
 #define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)

@@ -22,6 +22,8 @@ enum {
 	OP_NODE_KIND_SHIFT = 60,
 	OP_NODE_OFFSET_SHIFT = 32,
 	OP_NODE_OFFSET_MAX = (1 << 24) - 1,
+	/* promises that are read on the way through functions that await each other */
+	OP_NODE_AWAITS_MAX = 64,
 };
 
 /* A flag of word 1: the process had run on when its heap was read. */
@@ -32,6 +34,7 @@ enum op_node_kind {
 	OP_NODE_INTERPRETED = 0,
 	OP_NODE_CODE = 1,	/* word 2: a return address in generated code */
 	OP_NODE_CODE_EXACT = 2, /* word 2: an interrupted pc in generated code */
+	OP_NODE_AWAITS = 3,	/* a suspended function; word 2: 0 */
 };
 
 /* Data of a process for the step. Slots are offsets in bytes below fp. Other offsets
@@ -52,11 +55,20 @@ struct op_node {
 	__u8 compressed;  /* words of the heap have 4 bytes: small integers are doubled */
 	__u8 shared_name; /* in SharedFunctionInfo: its name or ScopeInfo */
 	__u8 shared_script;
+	/* Types of objects between functions that await each other; 0: not followed. */
+	__u16 type_async_function;
+	__u16 type_async_generator;
+	__u16 type_promise;
+	__u16 type_reaction;
+	__u16 type_capability;
+	__u16 type_function;
+	__u8 reaction_next; /* in a PromiseReaction: the next one, then its handlers */
+	__u8 reserved[3];
 	/* how to find the names of a function */
 	struct op_object_step object[OP_OBJECT_STEPS];
 };
 
-_Static_assert(sizeof(struct op_node) == 56 + OP_OBJECT_STEPS * 8, "layout");
+_Static_assert(sizeof(struct op_node) == 72 + OP_OBJECT_STEPS * 8, "layout");
 
 /* Identifies the function at an address: its id in its script, and the lower halves of
  * the pointers to its name and to its script. */

@@ -47,6 +47,24 @@ static const struct published published[] = {
 	{ { "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE" }, NUMBER(type.bytecode) },
 	{ { "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" }, NUMBER(type.scope) },
 	{ { "v8dbg_type_Code__CODE_TYPE" }, NUMBER(type.code) },
+	{ { "v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE" },
+	  NUMBER(type.async_function),
+	  .optional = true },
+	{ { "v8dbg_type_JSAsyncGeneratorObject__JS_ASYNC_GENERATOR_OBJECT_TYPE" },
+	  NUMBER(type.async_generator),
+	  .optional = true },
+	{ { "v8dbg_type_JSPromise__JS_PROMISE_TYPE" },
+	  NUMBER(type.promise),
+	  .optional = true },
+	{ { "v8dbg_type_PromiseReaction__PROMISE_REACTION_TYPE" },
+	  NUMBER(type.reaction),
+	  .optional = true },
+	{ { "v8dbg_type_PromiseCapability__PROMISE_CAPABILITY_TYPE" },
+	  NUMBER(type.capability),
+	  .optional = true },
+	{ { "v8dbg_type_JSFunction__JS_FUNCTION_TYPE" },
+	  NUMBER(type.function),
+	  .optional = true },
 	{ { "v8dbg_scopeinfo_idx_first_vars" }, NUMBER(scope_fixed) },
 	{ { "v8dbg_off_fp_bytecode_array" },
 	  NUMBER(array_slot),
@@ -96,6 +114,7 @@ static const struct op_layouts_field fields[] = {
 	FIELD(deopt_inlining),
 	FIELD(scope_position),
 	FIELD(script_url),
+	NAMED("reaction_next", type.reaction_next),
 	NAMED("kind_members", initializer.members),
 	NAMED("kind_static", initializer.static_members),
 	FIELD(early_position),
@@ -158,8 +177,9 @@ static const char *check(const void *layout)
 	    l->code_size < 8 || l->code_size > OBJECT_BYTES_MAX ||
 	    l->code_start > OBJECT_BYTES_MAX)
 		return "code_bytes, code_deopt and code_size must be given, at most 256";
-	if (l->script_url > OBJECT_BYTES_MAX)
-		return "script_url must be at most 256";
+	if (l->script_url > OBJECT_BYTES_MAX ||
+	    l->type.reaction_next > OBJECT_BYTES_MAX - 1)
+		return "script_url must be at most 256, reaction_next 255";
 	if (l->deopt_literals > 64 || l->deopt_shared > 64 || l->deopt_inlining > 64 ||
 	    l->scope_position > 64)
 		return "elements must be at most 64";

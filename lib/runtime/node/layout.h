@@ -37,6 +37,14 @@ struct op_node_types {
 	uint32_t bytecode;
 	uint32_t scope;
 	uint32_t code;
+	/* 0: not published */
+	uint32_t async_function;
+	uint32_t async_generator;
+	uint32_t promise;
+	uint32_t reaction;
+	uint32_t capability;
+	uint32_t function;
+	uint32_t reaction_next; /* offset, in a PromiseReaction */
 };
 
 /* The first FunctionKind of initializers of a class's members. 0: initializers have names of

@@ -56,6 +56,21 @@ static int node_probe(struct op_elf *elf, const char *path,
 	return r;
 }
 
+/* Where V8 does not publish them all, nothing is followed. */
+static void take_types(const struct op_node_types *types, struct op_node *ret)
+{
+	if (!types->reaction_next || !types->async_function || !types->async_generator ||
+	    !types->promise || !types->reaction || !types->capability || !types->function)
+		return;
+	ret->type_async_function = (uint16_t)types->async_function;
+	ret->type_async_generator = (uint16_t)types->async_generator;
+	ret->type_promise = (uint16_t)types->promise;
+	ret->type_reaction = (uint16_t)types->reaction;
+	ret->type_capability = (uint16_t)types->capability;
+	ret->type_function = (uint16_t)types->function;
+	ret->reaction_next = (uint8_t)types->reaction_next;
+}
+
 static int node_attach(void *image_data, const struct op_runtime_target *target,
 		       struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -84,6 +99,8 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 		.shared_name = (uint8_t)l->shared_name,
 		.shared_script = (uint8_t)l->shared_script,
 	};
+	if (target->await_chains)
+		take_types(&l->type, &instance->bpf);
 	op_runtime_node_copies(l, instance->bpf.object);
 	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
 	*ret_instance = instance;
@@ -197,12 +214,15 @@ static int describe_interpreted(struct node_instance *instance, const struct wor
 				struct op_runtime_frame *ret)
 {
 	struct op_node_position at = { AT_START, -1 };
+	uint64_t array = w->address ? w->address + 1 : 0;
 	int r;
 
 	if (!w->shared)
 		return -EBADMSG;
-	if (w->address) {
-		r = op_runtime_node_bytecode_position(&instance->codes, w->address + 1,
+	if (w->kind == OP_NODE_AWAITS)
+		array = op_runtime_node_bytecode_of(&instance->heap, w->shared);
+	if (array) {
+		r = op_runtime_node_bytecode_position(&instance->codes, array,
 						      owner_of(w->shared, w->check),
 						      w->offset, &at);
 		if (r == -ENOMEM)
@@ -309,8 +329,9 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 	note_cages(&instance->heap, &w);
 	op_runtime_node_functions_trim(&instance->functions);
 	ret->len = 0;
-	r = w.kind == OP_NODE_INTERPRETED ? describe_interpreted(instance, &w, ret)
-					  : describe_code(instance, &w, ret);
+	r = w.kind == OP_NODE_INTERPRETED || w.kind == OP_NODE_AWAITS
+		    ? describe_interpreted(instance, &w, ret)
+		    : describe_code(instance, &w, ret);
 	if (r == -ENOMEM)
 		return r;
 	ret->fresh = instance->functions.reads != reads;

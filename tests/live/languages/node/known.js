@@ -5,6 +5,7 @@
  *
  *   scenes  each leaf is reached in another way. At its first time a leaf prints its stack as
  *           V8 itself tells it: "scene NAME:LINE:COLUMN ..." with the leaf first.
+ *   awaits  the same for leaves in async functions. The stacks include the functions that await.
  *   spin    a chain of 24 functions, then one of three leaves with 50, 30 and 20 % of the time
  *   calls   hardly anything but calls and returns
  *   inlined three small loops with 50, 30 and 20 % of the time, in functions that are inlined
@@ -26,7 +27,8 @@ function cpu() {
 	return used.user + used.system;
 }
 
-/* The frames of files: builtins have none, and what waits for this is not on the stack. */
+/* The frames of files: builtins have none. What waits for this is on the stack in `awaits` alone. */
+const awaiting = process.argv[2] === 'awaits';
 Error.stackTraceLimit = Infinity;
 
 /* A computed name is the function object's, which no frame leads to by itself. */
@@ -42,7 +44,7 @@ function frames(of) {
 	Error.captureStackTrace(holder, of);
 	const sites = holder.stack;
 	Error.prepareStackTrace = old;
-	return sites.filter((s) => s.getScriptNameOrSourceURL() && !(s.isAsync && s.isAsync()))
+	return sites.filter((s) => s.getScriptNameOrSourceURL() && (awaiting || !(s.isAsync && s.isAsync())))
 		.map((s) => nameOf(s) + ':' + s.getLineNumber() + ':' + s.getColumnNumber());
 }
 
@@ -381,6 +383,79 @@ function scenesLoop(round) {
 		setImmediate(scenesLoop, round + 1);
 }
 
+/* ---- functions that await each other ---- */
+async function leaf(name) {
+	await null;
+	return atLeaf(name);
+}
+async function below(name) { return await leaf(name) + 1; }
+async function nested(n) { return n ? await nested(n - 1) + 1 : await leaf('nested'); }
+async function* yields() { yield await leaf('yields'); }
+async function* yieldsTwice() { for await (const x of yields()) yield x; }
+async function fails() {
+	await leaf('fails');
+	throw new Error();
+}
+async function shared(promise) { return await promise; }
+/* It is resolved by its own promise, which it returns late enough to be awaited. */
+async function returnsOne() {
+	await null;
+	const one = (async function one() {
+		await null;
+		await null;
+		await null;
+		await null;
+		return atLeaf('returned');
+	})();
+	return one;
+}
+
+const awaited = [
+	async function one() { await leaf('one'); },
+	async function two() { await below('two'); },
+	async function deepAwait() { await nested(12); },
+	async function all() { await Promise.all([below('all'), null]); },
+	async function derivedPromise() { await below('then').then((x) => x + 1); },
+	async function finallyPromise() { await below('finally').finally(() => null); },
+	async function iterates() { for await (const x of yieldsTwice()) sink += x; },
+	async function returned() { await returnsOne(); },
+	async function catches() {
+		try {
+			await fails();
+		} catch (e) {
+			await below('caught');
+		}
+	},
+	async function afterReject() {
+		try {
+			await Promise.reject(new Error());
+		} catch (e) {
+			atLeaf('afterReject');
+		}
+	},
+	async function ofTwo() {
+		const promise = below('ofTwo');
+		await Promise.all([shared(promise), shared(promise)]);
+	},
+	async function synchronous() { await (async function calls() { await null; arrow(); })(); },
+	{ async method() { await below('method'); } }.method,
+	async function run() { await (async () => { await below('arrow'); })(); },
+	/* V8's own stacks do not follow it before. */
+	...(parseInt(process.versions.node) < 18 ? [] : [async function settled() {
+		await Promise.allSettled([below('settled')]); }]),
+];
+
+async function awaitsLoop() {
+	for (let round = 0; Date.now() < end; round++) {
+		for (const scene of awaited)
+			await scene();
+		if (round === 4) {
+			toldAll = true;
+			console.log('ready');
+		}
+	}
+}
+
 /* ---- calls ---- */
 function c8(n) { return n + 1; } // c8
 function c7(n) { return c8(n) + c8(n + 1); } // c7
@@ -511,6 +586,9 @@ case 'wasm':
 	break;
 case 'scenes':
 	scenesLoop(0);
+	break;
+case 'awaits':
+	awaitsLoop();
 	break;
 case 'calls':
 	for (let i = 0; i < 100; i++)

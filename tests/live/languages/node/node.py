@@ -5,7 +5,8 @@
     node.py --otelprof PROGRAM --dir DIR [--quick | --all] [--seconds N] [--hz N]
             [--peer TOOLS] [CELL...]
 
-scenes: each leaf's stack, as V8 itself tells it, with lines and columns. spin: a chain of 24 functions and
+scenes: each leaf's stack, as V8 itself tells it, with lines and columns. awaits: the same with the
+functions that await each other (--await-chains). spin: a chain of 24 functions and
 three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down. inlined: small loops with known shares in
 functions that the optimizing compilers put into their callers. stubs: three functions whose time is
@@ -50,10 +51,12 @@ MODES = {
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep", "wasm", "young", "ends"]
-QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
+PROGRAMS = ["scenes", "awaits", "spin", "calls", "inlined", "stubs", "deep", "wasm", "young", "ends"]
+QUICK = ["node-20-noopt-scenes", "node-20-awaits", "node-20-spin", "node-20-calls"]
 DEFAULT = ["node-%s-%s" % (version, what) for version in VERSIONS
            for what in ("scenes", "inlined")] + [
+    "node-%s-awaits" % version for version in VERSIONS[1:]] + [
+    "node-20-noopt-awaits", "node-20-jitless-awaits",
     "node-20-spin", "node-20-calls", "node-20-jitless-scenes", "node-20-noopt-calls",
     "node-20-stubs", "node-26-stubs",
     "node-20-young", "node-20-ends", "node-26-young", "node-26-ends",
@@ -368,11 +371,11 @@ def check_kept(text):
     return result
 
 
-def record(run, name, known, enough):
+def record(run, name, known, enough, options):
     """Recordings until there are @enough samples: one or two, or on a busy machine some more."""
     samples, results = [], []
     for _ in range(RECORDINGS_MOST):
-        capture, text = run.record_process(name, known.process.pid)
+        capture, text = run.record_process(name, known.process.pid, options=options)
         samples += [s for s in check.select(capture, known.process.pid)
                     if s.attributes.get("thread.id") == known.process.pid]
         results += [check.check_rules(capture), check.check_accounting(text), check_kept(text)]
@@ -383,6 +386,7 @@ def record(run, name, known, enough):
 
 def judged(samples, known, what, columns=True):
     count = {"scenes": lambda: count_scenes(samples, known, columns),
+             "awaits": lambda: count_scenes(samples, known, columns),
              "spin": lambda: count_spin(samples),
              "calls": lambda: count_calls(samples),
              "inlined": lambda: count_inlined(samples),
@@ -437,7 +441,8 @@ def cell(run, name, program, why, mode, what):
     start_ns = time.time_ns()
     try:
         samples, results = record(run, name, known,
-                                  SAMPLES_ENOUGH if what == "calls" else SHARES_ENOUGH)
+                                  SAMPLES_ENOUGH if what == "calls" else SHARES_ENOUGH,
+                                  ["--await-chains"] if what == "awaits" else [])
         beside.tell(run, name, known.process.pid, start_ns,
                     lambda theirs: peers(theirs, known, what))
     finally:
