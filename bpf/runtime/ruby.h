@@ -15,73 +15,8 @@
 #ifndef OP_RUBY_STEP_H
 #define OP_RUBY_STEP_H
 
-#include "bpf/walk/unwind.h"
-#include "op_ruby.h"
-
-/* Numbers of op_state(u)->word. */
-enum {
-	OP_RB_NEXT = 0, /* the next control frame */
-	OP_RB_END = 1,	/* end of the frames that count */
-	OP_RB_TAG = 2,	/* the newest tag: vm_exec() has one in its stack frame */
-	/* flags and frame_bytes of struct op_ruby, with a bit that is always set; 0: the walk
-	 * has not begun */
-	OP_RB_BEGUN = 3,
-	OP_RB_SETTLED = 4, /* it is known whether the innermost activation has frames */
-	OP_RB_DONE = 5,	  /* vm_exec_core() has had the frames of its caller, vm_exec() */
-	OP_RB_HIDDEN = 6, /* the next frame of Ruby code has no label of its own */
-	OP_RB_COMPILED = 7, /* compiled code was interrupted: enum op_rb_compiled */
-	/* what the next step reads: an address and OP_RB_LOOK_*; 0: a frame */
-	OP_RB_LOOK = 8,
-};
-
-#define OP_RB_LOOK_AHEAD  (1ULL << 62)
-#define OP_RB_LOOK_METHOD (1ULL << 61)
-#define OP_RB_LOOK_ENDS	  (1ULL << 60) /* the method's frame ends the run */
-#define OP_RB_LOOK_NEXT	  (1ULL << 56) /* environments that were read: 4 bits */
-#define OP_RB_LOOK_COUNT  (15 * OP_RB_LOOK_NEXT)
-
-enum op_rb_compiled {
-	OP_RB_IN_CODE = 1,
-	OP_RB_IN_EXIT = 2, /* where it returns to C; its last frame is popped */
-};
-
-enum {
-	OP_RB_BEGUN_BIT = 63,
-	OP_RB_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
-
-	OP_RB_LAST_MAX = 6,	   /* frames of functions in C at the start of a thread */
-	OP_RB_STACK_MAX = 1 << 27, /* words; a larger size is garbage */
-	/* of runtime_bytes */
-	OP_RB_ENV = 64,
-	OP_RB_BODY = 128,
-	OP_RB_METHOD = 224,
-#if defined(__TARGET_ARCH_arm64)
-	OP_RB_FRAME_REG = OP_RUBY_A64_FRAME,
-	/* a pthread_t is less than this below the thread pointer */
-	OP_RB_THREAD_BYTES = 4096,
-#else
-	OP_RB_FRAME_REG = 15,	/* DECL_SC_REG of vm_exec.c */
-	OP_RB_THREAD_BYTES = 1, /* it is the thread pointer */
-#endif
-};
-
-/* The process's struct op_ruby: its slab, and its place there. */
-struct op_rb_process {
-	const __u8 *slab;
-	__u32 off;
-};
-
-static __always_inline __u64 op_rb_word(const struct op_rb_process *p, __u32 off)
-{
-	return op_slab_u64(p->slab, p->off, off / 8);
-}
-
-#define OP_RB_WORD(p, member) op_rb_word(p, __builtin_offsetof(struct op_ruby, member))
-/* Byte @member of the word of struct op_ruby that begins with its flags. */
-#define OP_RB_BYTE(word, member)                                                         \
-	((__u8)((word) >> ((__builtin_offsetof(struct op_ruby, member) -                 \
-			    __builtin_offsetof(struct op_ruby, flags)) *                 \
-			   8)))
+#include "bpf/runtime/await/ruby.h"
+#include "bpf/runtime/ruby_state.h"
 
 static __always_inline __u64 op_rb_field(struct op_unwind *u, __u32 off)
 {
@@ -136,12 +71,11 @@ static __always_inline __u32 op_rb_context(struct op_unwind *u,
 
 /* The first step of a walk: find the newest frame. Returns 0 or an error number. */
 static __always_inline __u32 op_rb_begin(struct op_unwind *u,
-					 const struct op_rb_process *p)
+					 const struct op_rb_process *p, bool follow)
 {
 	__u64 word = OP_RB_WORD(p, flags);
 	__u64 *state = op_state(u)->word;
 	__u64 ec = 0;
-	__u64 head[4]; /* stack, its words, frame, tag */
 	__u32 error;
 
 	if (u->heap_moved)
@@ -149,14 +83,11 @@ static __always_inline __u32 op_rb_begin(struct op_unwind *u,
 	error = op_rb_context(u, p, word, &ec);
 	if (error)
 		return error;
-	if (op_platform_read(u, head, sizeof(head), ec + OP_RUBY_EC_STACK))
-		return OP_ERROR_ruby_read_context;
-	if (!head[0] || head[1] > OP_RB_STACK_MAX || head[2] < head[0] ||
-	    head[2] > head[0] + head[1] * 8)
-		return OP_ERROR_ruby_read_context;
-	state[OP_RB_NEXT] = head[2];
-	state[OP_RB_END] = head[0] + head[1] * 8 - OP_RB_BYTE(word, frame_bytes);
-	state[OP_RB_TAG] = head[3];
+	error = op_rb_newest(u, word, ec);
+	if (error)
+		return error;
+	if (follow && OP_RB_WORD(p, fiber_prev))
+		state[OP_RB_FIBER] = ec & OP_RB_FIBER_ADDRESS;
 	state[OP_RB_BEGUN] = word | 1ULL << OP_RB_BEGUN_BIT;
 	return 0;
 }
@@ -449,7 +380,7 @@ static __always_inline enum op_next op_rb_code_frame(struct op_unwind *u, bool e
 
 /* Push the next frame of the run, or find that there is none. */
 static __always_inline enum op_next
-op_rb_frame(struct op_unwind *u, const struct op_rb_process *p, bool in_core)
+op_rb_frame(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bool follow)
 {
 	__u64 *state = op_state(u)->word;
 	__u64 flags;
@@ -457,11 +388,14 @@ op_rb_frame(struct op_unwind *u, const struct op_rb_process *p, bool in_core)
 	bool is_new;
 
 	if (state[OP_RB_NEXT] >= state[OP_RB_END])
-		return op_rb_end(u, in_core);
+		return follow && op_rb_resumer(u, p) ? OP_NEXT_CONTINUE
+						     : op_rb_end(u, in_core);
 	if (op_rb_read(u, state[OP_RB_NEXT]))
 		return op_rb_leave(u, OP_ERROR_ruby_read_frame);
 	flags = op_rb_field(u, OP_RB_ENV + OP_RUBY_ENV_METHOD);
 	ends = flags & OP_RUBY_FRAME_FINISH;
+	if (follow && (state[OP_RB_FIBER] & OP_RB_FIBER_RESUMER))
+		ends = false; /* its activations are on another stack */
 	if (!state[OP_RB_SETTLED]) {
 		state[OP_RB_SETTLED] = 1;
 		is_new = ends && op_rb_is_new(u);
@@ -535,8 +469,9 @@ static __always_inline enum op_next op_rb_code(struct op_unwind *u,
 	return op_leave_runtime(u, 0);
 }
 
-/* Push one frame of the activation at u->pc, or continue natively. */
-static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
+/* Push one frame of the activation at u->pc, or continue natively. @follow: the frames of the
+ * fibers that resumed the running one are behind its own. */
+static __always_inline enum op_next op_step_ruby(struct op_unwind *u, bool follow)
 {
 	__u64 *state = op_state(u)->word;
 	struct op_rb_process p = {
@@ -553,7 +488,7 @@ static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
 	if (op_state(u)->error)
 		return op_rb_leave(u, 0);
 	if (!state[OP_RB_BEGUN]) {
-		error = op_rb_begin(u, &p);
+		error = op_rb_begin(u, &p, follow);
 		if (error)
 			return op_rb_leave(u, error);
 	}
@@ -565,7 +500,7 @@ static __always_inline enum op_next op_step_ruby(struct op_unwind *u)
 		return op_rb_ahead(u, state[OP_RB_LOOK] & ~OP_RB_LOOK_AHEAD, in_core);
 	if (!in_core && state[OP_RB_DONE])
 		return op_rb_end(u, false);
-	return op_rb_frame(u, &p, in_core);
+	return op_rb_frame(u, &p, in_core, follow);
 }
 
 #endif

@@ -26,7 +26,8 @@ enum {
 	OP_RUBY_GUARD_SHIFT = 48,
 	OP_RUBY_GUARD_CUT = 16, /* bits of op_ruby_guard() that do not fit word 2 */
 	OP_RUBY_AFTER = 5,
-	OP_RUBY_A64_FRAME = 20, /* vm_exec_core()'s register of the frame (vm_exec.c) */
+	OP_RUBY_FIBERS_MAX = 32, /* that resumed each other and are followed */
+	OP_RUBY_A64_FRAME = 20,	 /* vm_exec_core()'s register of the frame (vm_exec.c) */
 
 	/* rb_execution_context_t, the same since Ruby 2.5: the stack, its size in words, the
 	 * newest frame, the newest tag */
@@ -101,8 +102,8 @@ struct op_ruby {
 	__u8 flags;
 	__u8 frame_bytes; /* of a control frame */
 	__u8 ec_thread;	  /* OP_RUBY_SHARED: in rb_execution_context_t, its thread */
-	__u8 reserved;
-	__u32 thread_id; /* OP_RUBY_SHARED: in rb_thread_t, its pthread_t */
+	__u8 ec_fiber;	  /* in rb_execution_context_t: its fiber */
+	__u32 thread_id;  /* OP_RUBY_SHARED: in rb_thread_t, its pthread_t */
 	/* Address ranges, [first, end). */
 	__u64 exec[2]; /* vm_exec() */
 	__u64 core[2]; /* vm_exec_core(), which vm_exec() calls */
@@ -111,6 +112,7 @@ struct op_ruby {
 	__u64 after[OP_RUBY_AFTER][2];
 	__u64 callers[2]; /* functions that push frames and call vm_exec() */
 	__u64 plt[2];	  /* through which they call it where it is exported */
+	__u64 fiber_prev; /* in rb_fiber_t: who resumed it; 0: not followed */
 };
 
 /* 32 bits of constant words of an object, which distinguish it from a later one at its
@@ -141,6 +143,6 @@ op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)
 	       (type == OP_RUBY_ISEQ_TOP || type == OP_RUBY_ISEQ_EVAL);
 }
 
-_Static_assert(sizeof(struct op_ruby) == 168, "layout");
+_Static_assert(sizeof(struct op_ruby) == 176, "layout");
 
 #endif

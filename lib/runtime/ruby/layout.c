@@ -11,10 +11,11 @@
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_ruby_layout, member)
 
 static const struct op_layouts_field fields[] = {
-	FIELD(frame_bytes),    FIELD(ec_thread),       FIELD(thread_id),
-	FIELD(insns),	       FIELD(insn_bytes),      FIELD(line_shift),
-	FIELD(last_op),	       FIELD(string_embedded), FIELD(parent),
-	FIELD(class_attached), FIELD(class_path),      FIELD(class_permanent),
+	FIELD(frame_bytes),	FIELD(ec_thread),	FIELD(thread_id),
+	FIELD(ec_fiber),	FIELD(fiber_prev),	FIELD(insns),
+	FIELD(insn_bytes),	FIELD(line_shift),	FIELD(last_op),
+	FIELD(string_embedded), FIELD(parent),		FIELD(class_attached),
+	FIELD(class_path),	FIELD(class_permanent),
 };
 
 static const char *check(const void *layout)

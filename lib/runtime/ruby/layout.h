@@ -12,6 +12,8 @@
 struct op_ruby_layout {
 	uint8_t frame_bytes;
 	uint8_t ec_thread;
+	uint8_t ec_fiber; /* 0: not known */
+	uint16_t fiber_prev;
 	uint16_t thread_id;
 	uint16_t insns;
 	uint8_t insn_bytes;

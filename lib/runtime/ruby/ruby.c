@@ -93,6 +93,10 @@ static int ruby_attach(void *image_data, const struct op_runtime_target *target,
 	ruby->frame_bytes = image->layout.frame_bytes;
 	if (image->layout.parent)
 		ruby->flags |= OP_RUBY_CLASSES;
+	if (target->await_chains && image->layout.ec_fiber) {
+		ruby->ec_fiber = image->layout.ec_fiber;
+		ruby->fiber_prev = image->layout.fiber_prev;
+	}
 	add_bias(ruby->exec, loop->exec, target->bias);
 	add_bias(ruby->core, loop->core, target->bias);
 	for (i = 0; i < OP_RUBY_AFTER; i++)

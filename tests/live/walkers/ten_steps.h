@@ -26,6 +26,11 @@ static __always_inline enum op_next test_step_python(struct op_unwind *u)
 	return op_step_python(u, false);
 }
 
+static __always_inline enum op_next test_step_ruby(struct op_unwind *u)
+{
+	return op_step_ruby(u, false);
+}
+
 static __always_inline enum op_next test_step_node(struct op_unwind *u)
 {
 	return op_step_node(u, false);
@@ -44,7 +49,7 @@ static __always_inline enum op_next op_step_of(struct op_unwind *u, __u32 step,
 		TEST_STEP(3, op_step_hotspot);
 		TEST_STEP(4, test_step_node);
 		TEST_STEP(5, test_step_python);
-		TEST_STEP(6, op_step_ruby);
+		TEST_STEP(6, test_step_ruby);
 		TEST_STEP(7, op_step_hotspot);
 		TEST_STEP(8, test_step_node);
 		TEST_STEP(9, test_step_python);

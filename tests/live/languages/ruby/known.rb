@@ -9,6 +9,8 @@
 #                            label, file, line, separated by tabs), an empty line.
 #   known.rb calls SECONDS   the chain, then leaf_calls, which calls tick all the time, and
 #                            leaf_callbacks, whose blocks C code calls.
+#   known.rb fibers SECONDS  the ways by which a fiber comes to run, in turn. Each ends in leaf_WAY,
+#                            and all have the same CPU time.
 #
 # After "ready PID" the work begins.
 
@@ -558,6 +560,46 @@ def shapes(seconds)
 		end
 		out("ready #{Process.pid}\n") unless said
 		said = true
+	end
+end
+
+# ---- fibers that resume each other ----
+
+def take_turn
+	stop = cpu + 0.01
+	n = 0
+	while cpu < stop
+		n += 1 while n % 500 != 499
+		n += 1
+	end
+end
+
+def leaf_one() take_turn end
+def leaf_nested() take_turn end
+def leaf_again() take_turn end
+def leaf_each() take_turn end
+def leaf_block() take_turn end
+
+def by_one() Fiber.new { leaf_one }.resume end
+def inner_nested() Fiber.new { leaf_nested }.resume end
+def by_nested() Fiber.new { inner_nested }.resume end
+def resume_again(fiber) fiber.resume end
+def by_again
+	fiber = Fiber.new { Fiber.yield; leaf_again }
+	fiber.resume
+	resume_again(fiber)
+end
+def by_each() Enumerator.new { |y| leaf_each; y << 1 }.next end
+def by_block() NUMBERS.each { |x| Fiber.new { leaf_block }.resume } end
+
+def fibers(seconds)
+	stop = now + seconds
+	while now < stop
+		by_one
+		by_nested
+		by_again
+		by_each
+		by_block
 	end
 end
 

@@ -58,7 +58,28 @@ CALLS = Cell(r"(?:(?:%(of)stick\n)?%(of)sleaf_calls\n|"
              CHAIN + OF + "calls\n<main>\n", {}, only_type="ruby", leaf_points=None,
              others=r"(?:%s|(?:%sclock_gettime\n)?%snow\n)%scalls\n<main>\n" %
              (on_the_way(), OF, OF, OF))
+# The frames of a fiber, then those of the one that resumed it (--await-chains).
+FIBERS = {
+    "one": "leaf_one| in by_one|resume|by_one",
+    "nested": "leaf_nested| in inner_nested|resume|inner_nested| in by_nested|resume|by_nested",
+    "again": "leaf_again| in by_again|resume|resume_again|by_again",
+    "each": "leaf_each| in by_each|each|each|next|by_each",
+    "block": "leaf_block| in by_block|resume| in by_block|each|by_block",
+}
 LEAF = "work"
+
+
+def fiber_stack(names):
+    return "".join((r"block (?:\(2 levels\) )?in " + OF + name[4:] if name.startswith(" in ") else OF + name) + "\n"
+                   for name in names.split("|"))
+
+
+FIBER = Cell(r"(?:(?:(?:%sclock_gettime\n)?%scpu\n)?%stake_turn\n)?(?:%s)%sfibers\n<main>\n" % (
+    OF, OF, OF, "|".join(map(fiber_stack, FIBERS.values())), OF),
+    {way: OF + "leaf_" + way for way in FIBERS}, shares={way: 1 / len(FIBERS) for way in FIBERS},
+    only_type="ruby", others=r"(?!(?:.+\n)*%sleaf_)(?:.+\n)*" % OF)
+# Fibers are followed in these.
+FIBER_VERSIONS = ("2.7", "3.1", "3.3")
 
 
 def bare(name):
@@ -111,7 +132,20 @@ class Ruby:
 
 
 LANGUAGE = interpreted.Language("Ruby", "ruby", "<main>", SPIN, CALLS, Scenes)
-CHECKS = LANGUAGE.checks()
+
+
+def check_fibers(run, name, ruby):
+    process = ruby.start("fibers", suite.LONG)
+    try:
+        process.stdout.readline()
+        capture, text = run.record_process(name + "-fibers", process.pid, options=["--await-chains"])
+    finally:
+        suite.stop([process])
+    result = check.check_chain(capture, FIBER, process.pid)
+    return [result, check.check_rules(capture), check.check_accounting(text)]
+
+
+CHECKS = LANGUAGE.checks() | {"fibers": check_fibers}
 
 
 def cell(run, name, root, why, wanted):
@@ -124,6 +158,8 @@ def cell(run, name, root, why, wanted):
     shutil.copy(os.path.join(HERE, "known.rb"), folder)
     row = dict(run.row, release=ruby.release)
     for what in wanted:
+        if what == "fibers" and version not in FIBER_VERSIONS:
+            continue
         run.row = dict(row, program=what)
         run.judge(name + "-" + what, *CHECKS[what](run, name, ruby))
 

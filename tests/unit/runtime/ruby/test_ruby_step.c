@@ -18,6 +18,12 @@ enum {
 	EC = BASE + 0x200,
 	STACK = BASE + 0x1000,
 	STACK_WORDS = 0x200,
+	/* of the fiber whose execution context is EC, and of the one that resumed it */
+	FIBER = EC - 80,
+	RESUMER = BASE + 0x600,
+	RESUMER_STACK = BASE + 0x2000,
+	FIBER_PREV = 512,
+	EC_FIBER = 40,
 	ENVS = BASE + 0x4000,
 	ISEQS = BASE + 0x6000,
 	BODIES = BASE + 0x8000,
@@ -43,6 +49,12 @@ static uint64_t words[OP_WORDS_MAX];
 static struct op_unwind_input input = { .memory = &fake.memory };
 static struct op_unwind_context context = { .input = &input, .words = words };
 static uint32_t frames;
+/* Where the next frame goes. */
+static struct {
+	uint64_t ec;
+	uint64_t stack;
+	uint32_t frames;
+} to;
 
 static struct op_ruby *process(void)
 {
@@ -52,7 +64,7 @@ static struct op_ruby *process(void)
 /* The address of the newest frame. */
 static uint64_t newest(void)
 {
-	return STACK + STACK_WORDS * 8 - (uint64_t)frames * layout.frame_bytes;
+	return to.stack + STACK_WORDS * 8 - (uint64_t)to.frames * layout.frame_bytes;
 }
 
 /* The next frame inwards; code of Ruby is at its instruction @next. */
@@ -66,6 +78,7 @@ static void push(uint64_t flags, uint32_t next)
 	uint64_t at;
 
 	frames++;
+	to.frames++;
 	at = newest();
 	put_u64(at, has_code ? 0x100000 + frames * 0x1000 + next * 8 : 0);
 	put_u64(at + OP_RUBY_FRAME_ISEQ, has_code ? iseq : 0);
@@ -75,14 +88,25 @@ static void push(uint64_t flags, uint32_t next)
 	put_u64(method + OP_RUBY_METHOD_DEF, frames);
 	put_u64(iseq + OP_RUBY_ISEQ_BODY, body);
 	put_body(body, 0x100000 + frames * 0x1000, 9, 0, 0, 1);
-	put_u64(EC + 16, at);
+	put_u64(to.ec + 16, at);
+}
+
+/* Frames go to the execution context @ec from here on. */
+static void push_to(uint64_t ec, uint64_t stack)
+{
+	to.ec = ec;
+	to.stack = stack;
+	to.frames = 0;
+	put_u64(ec, stack);
+	put_u64(ec + 8, STACK_WORDS);
+	push(DUMMY | FINISH, 0);
 }
 
 static void begin(const char *version)
 {
 	fake_version(version);
 	memset(slab, 0, sizeof(slab));
-	frames = 0;
+	frames = to.frames = 0;
 	*process() = (struct op_ruby){
 		.ec_at = 0x20,
 		.frame_bytes = layout.frame_bytes,
@@ -92,11 +116,9 @@ static void begin(const char *version)
 		.plt = { PLT, PLT + 0x1000 },
 	};
 	put_u64(THREAD + 0x20, EC);
-	put_u64(EC, STACK);
-	put_u64(EC + 8, STACK_WORDS);
 	put_u64(EC + 24, SP + 0x80);
 	context.last_slab = slab;
-	push(DUMMY | FINISH, 0);
+	push_to(EC, STACK);
 	push(METHOD | FINISH, 5); /* the main program */
 }
 
@@ -128,7 +150,7 @@ static uint32_t walk(struct op_unwind *u, uint64_t pc)
 	u->pc = pc;
 	u->step = OP_RUNTIME_RUBY;
 	while (u->step == OP_RUNTIME_RUBY && steps++ < 100)
-		CHECK_INT(op_step_ruby(u), OP_NEXT_CONTINUE);
+		CHECK_INT(op_step_ruby(u, true), OP_NEXT_CONTINUE);
 	CHECK_INT(u->state.error, 0);
 	CHECK_INT(u->runtime_done, 1);
 	u->exact = 0;
@@ -158,6 +180,73 @@ static void test_runs(void)
 		CHECK_INT((uint32_t)words[7], 5);
 		CHECK_INT(walk(&u, CORE + 8), 0);
 	}
+}
+
+/* A fiber with one frame. It was resumed by a fiber with four, which nobody resumed. */
+static struct op_unwind begin_fibers(void)
+{
+	begin("3.1");
+	process()->ec_fiber = EC_FIBER;
+	process()->fiber_prev = FIBER_PREV;
+	put_u64(EC + EC_FIBER, FIBER);
+	put_u64(FIBER + FIBER_PREV, RESUMER);
+	push_to(RESUMER + (EC - FIBER), RESUMER_STACK);
+	put_u64(to.ec + EC_FIBER, RESUMER);
+	push(METHOD | FINISH, 2);
+	push(IN_C, 0);
+	push(BLOCK | FINISH, 3);
+	push(IN_C, 0);
+	return walk_at(CORE + 8, false);
+}
+
+static void test_fibers(void)
+{
+	struct op_unwind u = begin_fibers();
+	uint32_t i;
+
+	CHECK_INT(walk(&u, CORE + 8), 5);
+	CHECK_INT((uint32_t)words[1], 5);
+	CHECK_INT((uint32_t)words[3], OP_RUBY_IN_C);
+	CHECK_INT((uint32_t)words[5], 3);
+	CHECK_INT((uint32_t)words[7], OP_RUBY_IN_C);
+	CHECK_INT((uint32_t)words[9], 2);
+	CHECK_INT(walk(&u, EXEC), 0);
+	CHECK_INT(u.error, 0);
+	/* not known of this version, or not asked for */
+	u = begin_fibers();
+	process()->fiber_prev = 0;
+	CHECK_INT(walk(&u, CORE + 8), 1);
+	u = begin_fibers();
+	for (i = 0; u.step == OP_RUNTIME_RUBY && i < 100; i++)
+		CHECK_INT(op_step_ruby(&u, false), OP_NEXT_CONTINUE);
+	CHECK_INT(u.out.frames, 1);
+	/* no fiber at all */
+	u = begin_fibers();
+	put_u64(EC + EC_FIBER, 0);
+	CHECK_INT(walk(&u, CORE + 8), 1);
+	CHECK_INT(u.error, 0);
+}
+
+static void test_hostile_fibers(void)
+{
+	struct op_unwind u = begin_fibers();
+	int steps = 0;
+
+	put_u64(FIBER + FIBER_PREV, 0x7000000);
+	CHECK_INT(walk(&u, CORE + 8), 1);
+	CHECK_INT(u.error, OP_ERROR_ruby_fibers_cut);
+	u = begin_fibers();
+	put_u64(to.ec + 16, 0x7000000);
+	CHECK_INT(walk(&u, CORE + 8), 1);
+	CHECK_INT(u.error, OP_ERROR_ruby_fibers_cut);
+	/* one that resumed itself */
+	u = begin_fibers();
+	put_u64(RESUMER + FIBER_PREV, RESUMER);
+	u.out.max_frames = 1000;
+	while (u.step == OP_RUNTIME_RUBY && steps++ < 1000)
+		CHECK_INT(op_step_ruby(&u, true), OP_NEXT_CONTINUE);
+	CHECK_INT(u.out.frames, 1 + 4 * OP_RUBY_FIBERS_MAX);
+	CHECK_INT(u.error, OP_ERROR_ruby_fibers_cut);
 }
 
 /* Compiled code has no frame of vm_exec_core(): vm_exec() itself has the run. */
@@ -328,7 +417,7 @@ static void test_begun_in_c(void)
 	struct op_unwind u;
 
 	begin("3.1");
-	frames = 1;
+	frames = to.frames = 1;
 	push(IN_C, 0);
 	push(IN_C, 0);
 	push(BLOCK | FINISH, 3);
@@ -341,7 +430,7 @@ static uint32_t error_at(uint64_t pc)
 {
 	struct op_unwind u = walk_at(pc, false);
 
-	CHECK_INT(op_step_ruby(&u), OP_NEXT_CONTINUE);
+	CHECK_INT(op_step_ruby(&u, true), OP_NEXT_CONTINUE);
 	CHECK_INT(u.step, OP_STEP_NATIVE);
 	CHECK_INT(u.out.frames, 0);
 	return u.state.error;
@@ -384,7 +473,7 @@ static void test_hostile(void)
 		push(METHOD, 1);
 	u = walk_at(CORE + 8, false);
 	u.out.max_frames = 50;
-	while (op_step_ruby(&u) == OP_NEXT_CONTINUE)
+	while (op_step_ruby(&u, true) == OP_NEXT_CONTINUE)
 		;
 	CHECK_INT(u.end, OP_END_TRUNCATED);
 	CHECK_INT(u.out.frames, 50);
@@ -408,8 +497,9 @@ static void test_shared(void)
 	CHECK_INT(walk(&u, CORE + 8), 1);
 }
 
-TEST_MAIN({ "runs", test_runs }, { "without_core", test_without_core },
-	  { "ended_in_core", test_ended_in_core }, { "in_exec", test_in_exec },
-	  { "calling", test_calling }, { "hostile", test_hostile },
-	  { "begun_in_c", test_begun_in_c }, { "methods", test_methods },
-	  { "shared", test_shared })
+TEST_MAIN({ "runs", test_runs }, { "fibers", test_fibers },
+	  { "hostile_fibers", test_hostile_fibers },
+	  { "without_core", test_without_core }, { "ended_in_core", test_ended_in_core },
+	  { "in_exec", test_in_exec }, { "calling", test_calling },
+	  { "hostile", test_hostile }, { "begun_in_c", test_begun_in_c },
+	  { "methods", test_methods }, { "shared", test_shared })
