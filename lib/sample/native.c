@@ -219,6 +219,10 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)
 		return 0;
+	/* the next samples wait in the ring */
+	if (!spot->image->symbols.loaded && !spot->image->symbols.failed &&
+	    op_allowance_is_brief(sampler->allowance))
+		return -EINPROGRESS;
 	if (!op_image_load_symbols(images, spot->image,
 				   op_processes_target(sampler->processes),
 				   of->program->proc_pid, spot->vma->exe->path)) {

@@ -229,6 +229,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	} else {
 		op_deferred_leaf(sampler, &parsed->registers);
 	}
+	sampler->walked = r == 0;
 	if (r == 0)
 		r = make_stack(sampler, of, parsed, s->word,
 			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,

@@ -27,7 +27,7 @@ void op_postponed_deinit(struct op_postponed *q)
 			continue;
 }
 
-static struct op_waiter *find(const struct op_postponed *q, uint32_t pid)
+struct op_waiter *op_postponed_find(const struct op_postponed *q, uint32_t pid)
 {
 	struct op_waiter *w;
 
@@ -39,7 +39,7 @@ static struct op_waiter *find(const struct op_postponed *q, uint32_t pid)
 
 static struct op_waiter *find_or_add(struct op_postponed *q, uint32_t pid)
 {
-	struct op_waiter *w = find(q, pid);
+	struct op_waiter *w = op_postponed_find(q, pid);
 
 	if (w)
 		return w;
@@ -83,11 +83,6 @@ int op_postponed_add(struct op_postponed *q, uint32_t pid, uint64_t time_ns,
 	w->bytes += need;
 	q->bytes += need;
 	return 0;
-}
-
-bool op_postponed_has(const struct op_postponed *q, uint32_t pid)
-{
-	return find(q, pid) != NULL;
 }
 
 uint64_t op_postponed_oldest_ns(const struct op_postponed *q)

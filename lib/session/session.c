@@ -141,6 +141,7 @@ static int learn_processes(struct op_session *s, bool *ret)
 struct rest {
 	uint64_t begin_ns; /* result of reading the records */
 	bool fresh;	   /* something was new */
+	bool misses;	   /* a record missed a table */
 	bool records;	   /* records wait in the ring */
 	bool sideband;	   /* events of the side-band wait */
 	bool postponed;	   /* postponed records wait, and there is CPU time for them */
@@ -155,7 +156,7 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 
 	if (code || !s->code_ns)
 		s->code_ns = op_clock_monotonic_ns();
-	op_processes_go_on(processes);
+	op_processes_go_on(processes, rest->misses || rest->records || rest->postponed);
 	op_allowance_until(s->config.allowance, 0);
 	if (op_sampler_take_lost(s->config.sampler))
 		op_capture_next_window(s->config.capture);
@@ -201,6 +202,7 @@ static int poll_kernel(struct op_session *s, struct op_session_work *ret)
 	waits = !op_allowance_has_cpu(s->config.allowance);
 	r = put_off(s, since_ns) ? OP_SESSION_STOP : op_session_take_records(s, &records);
 	rest.fresh = events || records.unknown;
+	rest.misses = records.unknown;
 	rest.records = r != 0;
 	rest.sideband = op_capture_sideband_left(s->config.capture);
 	rest.postponed = s->postponed.len && !waits;

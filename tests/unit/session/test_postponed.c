@@ -37,7 +37,7 @@ static void test_nobody_takes_all(void)
 		(void)fill(&q, pid);
 	CHECK(fill(&q, GREEDY + 1) >= 1);
 	CHECK(q.bytes <= OP_POSTPONED_BYTES_MAX);
-	CHECK(!op_postponed_has(&q, GREEDY + 2));
+	CHECK(!op_postponed_find(&q, GREEDY + 2));
 	op_postponed_deinit(&q);
 	CHECK_INT(q.bytes, 0);
 	CHECK_INT(q.len, 0);
@@ -71,7 +71,7 @@ static void test_turns(void)
 	w = op_postponed_turn(&q);
 	CHECK_INT(w->pid, 2);
 	CHECK(!op_waiter_drop(&q, w));
-	CHECK(!op_postponed_has(&q, 2));
+	CHECK(!op_postponed_find(&q, 2));
 
 	w = op_postponed_turn(&q);
 	CHECK_INT(w->pid, 1);
