@@ -17,8 +17,6 @@ enum {
 			sizeof(struct op_generation) + sizeof(struct op_mappings) +
 			8 * sizeof(struct op_mapping) + 256,
 	EXECUTABLE_BYTES = sizeof(struct op_executable) + 128,
-	/* a poll's share for a table that is made between samples */
-	GO_ON_PARTS = 2,
 };
 
 /* Bytes of tables freed at once. The table that did not fit is likely to be smaller. */
@@ -213,13 +211,12 @@ static struct op_image *next_job(struct op_images *x)
 	return next;
 }
 
-void op_evict_go_on(struct op_processes *p, bool busy)
+void op_evict_go_on(struct op_processes *p, uint32_t parts)
 {
 	struct op_allowance part = op_allowance_within(
 		p->config.allowance,
 		op_allowance_part(p->config.allowance,
-				  op_allowance_now(p->config.allowance),
-				  busy ? OP_POLL_LEAST : GO_ON_PARTS));
+				  op_allowance_now(p->config.allowance), parts));
 	struct op_image *image = next_job(&p->executables.images);
 	uint64_t value;
 	size_t at = 0;

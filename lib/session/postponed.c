@@ -85,6 +85,16 @@ int op_postponed_add(struct op_postponed *q, uint32_t pid, uint64_t time_ns,
 	return 0;
 }
 
+bool op_postponed_lacks_table(const struct op_postponed *q)
+{
+	const struct op_waiter *w;
+
+	TAILQ_FOREACH(w, &q->waiters, link)
+		if (w->lacks_table)
+			return true;
+	return false;
+}
+
 uint64_t op_postponed_oldest_ns(const struct op_postponed *q)
 {
 	const struct op_waiter *w;

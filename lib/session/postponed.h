@@ -45,6 +45,8 @@ int op_postponed_add(struct op_postponed *q, uint32_t pid, uint64_t time_ns,
 		     const void *record, size_t len);
 /* The records of process @pid, or NULL. */
 struct op_waiter *op_postponed_find(const struct op_postponed *q, uint32_t pid);
+/* Does a process wait for a table? */
+bool op_postponed_lacks_table(const struct op_postponed *q);
 /* The time of the oldest postponed record. 0: there is none. */
 uint64_t op_postponed_oldest_ns(const struct op_postponed *q);
 

@@ -11,6 +11,9 @@
 
 enum {
 	RECORDS_A_POLL = 4096,
+	/* Bytes of postponed records up to which more of them may wait for the ring. The rest
+	 * is for records that lack a table. */
+	SHORT_BYTES = OP_POSTPONED_BYTES_MAX / 4,
 	/* polls that may leave postponed records to a later one, for the ring */
 	RINGS_MAX = 8,
 };
@@ -93,6 +96,11 @@ static int postpone(struct op_session *s, uint32_t pid, uint64_t time_ns,
 	return op_postponed_add(&s->postponed, pid, time_ns, data, size);
 }
 
+static bool is_short(const struct op_session *s)
+{
+	return s->postponed.bytes < SHORT_BYTES;
+}
+
 /* Add the record to the window. *@ret_lacks: there was no time for its table. */
 static int add(struct op_session *s, const void *data, size_t size, bool *ret_lacks)
 {
@@ -123,8 +131,11 @@ static void take(struct op_session *s, const void *data, size_t size)
 
 	if (waits && is_ahead(s, time_ns) && postpone(s, pid, time_ns, data, size) == 0)
 		return;
-	if (!lacks)
+	if (!lacks) {
+		s->config.allowance->brief = is_short(s);
 		r = add(s, data, size, &lacks);
+		s->config.allowance->brief = false;
+	}
 	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0) {
 		op_postponed_find(&s->postponed, pid)->lacks_table |= lacks;
 		return;
@@ -273,9 +284,9 @@ static int on_record(void *ctx, const void *data, size_t size)
 static bool may_resume(struct op_session *s, const struct op_session_records *records,
 		       int r)
 {
-	bool full = r == OP_SESSION_STOP && records->unknown;
+	bool later = r == OP_SESSION_STOP && records->unknown && is_short(s);
 
-	s->rings = full ? s->rings + 1 : 0;
+	s->rings = later ? s->rings + 1 : 0;
 	/* most postponed records wait for a table */
 	return s->rings % RINGS_MAX == 0 && op_allowance_has_cpu(s->config.allowance);
 }
@@ -288,9 +299,7 @@ int op_session_take_records(struct op_session *s, struct op_session_records *ret
 
 	k.until_ns = op_allowance_part(s->config.allowance, begin_ns, OP_SESSION_PARTS);
 	op_allowance_until(s->config.allowance, k.until_ns);
-	s->config.allowance->brief = true;
 	r = op_capture_drain_ring(s->config.capture, on_record, &k);
-	s->config.allowance->brief = false;
 	if (may_resume(s, ret, r))
 		take_postponed(
 			s, OP_MIN(op_allowance_part(s->config.allowance,

@@ -147,6 +147,15 @@ struct rest {
 	bool postponed;	   /* postponed records wait, and there is CPU time for them */
 };
 
+/* The share of a poll for a whole table: little while samples wait for other work. */
+static uint32_t table_parts(const struct op_session *s, const struct rest *rest)
+{
+	if (!rest->misses && !rest->records && !rest->postponed)
+		return OP_SESSION_LONG_PARTS;
+	return op_postponed_lacks_table(&s->postponed) ? OP_SESSION_PARTS * 2
+						       : (uint32_t)OP_POLL_LEAST;
+}
+
 /* Report the progress to whoever waits for the records, and set the timer. */
 static void end_poll(struct op_session *s, const struct rest *rest, bool drained)
 {
@@ -156,7 +165,7 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 
 	if (code || !s->code_ns)
 		s->code_ns = op_clock_monotonic_ns();
-	op_processes_go_on(processes, rest->misses || rest->records || rest->postponed);
+	op_processes_go_on(processes, table_parts(s, rest));
 	op_allowance_until(s->config.allowance, 0);
 	if (op_sampler_take_lost(s->config.sampler))
 		op_capture_next_window(s->config.capture);

@@ -115,7 +115,7 @@ void world_settle(struct world *w, uint64_t ns)
 	w->now_ns += ns;
 	do { /* they work for some ms at each call */
 		op_processes_settle(w->p, w->now_ns);
-		op_processes_go_on(w->p, false);
+		op_processes_go_on(w->p, 1);
 	} while (inside_settles_on(w->p));
 }
 

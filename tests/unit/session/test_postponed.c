@@ -84,4 +84,22 @@ static void test_turns(void)
 	op_postponed_deinit(&q);
 }
 
-TEST_MAIN({ "nobody_takes_all", test_nobody_takes_all }, { "turns", test_turns })
+/* One process that lacks a table is enough, until its last record is gone. */
+static void test_lacks_table(void)
+{
+	struct op_postponed q;
+
+	op_postponed_init(&q);
+	CHECK(!op_postponed_lacks_table(&q));
+	CHECK_OK(op_postponed_add(&q, 1, 50, "a", 1));
+	CHECK_OK(op_postponed_add(&q, 2, 60, "b", 1));
+	CHECK(!op_postponed_lacks_table(&q));
+	op_postponed_find(&q, 2)->lacks_table = true;
+	CHECK(op_postponed_lacks_table(&q));
+	CHECK(!op_waiter_drop(&q, op_postponed_find(&q, 2)));
+	CHECK(!op_postponed_lacks_table(&q));
+	op_postponed_deinit(&q);
+}
+
+TEST_MAIN({ "lacks_table", test_lacks_table },
+	  { "nobody_takes_all", test_nobody_takes_all }, { "turns", test_turns })
