@@ -47,7 +47,7 @@ bool op_registry_is_unread(const struct op_proc *proc);
 /* Evidence of a sample against the known mappings of its process. */
 struct op_look {
 	uint64_t time_ns;    /* of the sample; 0: now */
-	uint32_t code_pages; /* at that time; 0: unknown */
+	uint16_t code_pages; /* at that time, low bits; 0: unknown */
 	uint64_t pc;	     /* in no known mapping; 0: none */
 };
 
@@ -57,9 +57,9 @@ struct op_look {
  * soon. */
 int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			   const struct op_look *look);
-/* Does a sample of @time_ns with @code_pages pages of code (0: unknown) show other
+/* Does a sample of @time_ns with @code_pages pages of code (low bits, 0: unknown) show other
  * mappings of @proc than the known ones? */
-bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
+bool op_registry_differs(const struct op_proc *proc, uint16_t code_pages,
 			 uint64_t time_ns);
 /* A sample shows that the known mappings were right at @time_ns. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);

@@ -243,6 +243,7 @@ int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 
 	record.time_ns = time_ns;
 	record.generation = generation;
+	record.marks = w->marks;
 	record.user_words = (uint16_t)words_len;
 	return add(w, &record, NULL, words, words_len * sizeof(*words));
 }

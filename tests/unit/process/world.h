@@ -31,6 +31,7 @@ struct world {
 	uint64_t drained_ns; /* events until then were passed on; 0: all, always */
 	int publish_error;
 	uint8_t stack_below; /* bytes of copied stacks that are below sp | OP_STACK_UNREAD */
+	uint16_t marks;	     /* op_record.marks of late samples */
 	bool waits;	     /* samples go through op_sampler_join() */
 };
 
