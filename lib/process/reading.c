@@ -452,3 +452,8 @@ void op_registry_matched(struct op_proc *proc, uint64_t time_ns)
 {
 	proc->matched_ns = OP_MAX(proc->matched_ns, time_ns);
 }
+
+void op_registry_explained(struct op_proc *proc, uint64_t time_ns)
+{
+	op_changes_were_before(&proc->changes, time_ns);
+}

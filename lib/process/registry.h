@@ -63,6 +63,12 @@ bool op_registry_differs(const struct op_proc *proc, uint16_t code_pages,
 			 uint64_t time_ns);
 /* A sample shows that the known mappings were right at @time_ns. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);
+/*
+ * The same of mappings that were read after @time_ns, because the sample showed others than
+ * the published ones. The number of code pages changes without an event only by removals.
+ * So those had happened, and so had what came to their places.
+ */
+void op_registry_explained(struct op_proc *proc, uint64_t time_ns);
 /* Add a process from /proc. Returns NULL if it is not there. */
 struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid);
 /* The process of a record. An unknown one is added from /proc. Returns NULL if that

@@ -593,6 +593,7 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	struct op_record *h = &r->header;
 	const struct op_look look = { .time_ns = h->time_ns,
 				      .code_pages = h->code_pages };
+	bool remapped = h->code_pages && (h->resumed & OP_REMAPPED);
 	int looked;
 
 	if (!proc)
@@ -613,8 +614,11 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	if (looked <= 0 && (!h->code_pages || !op_proc_view_now(proc).program->until_ns))
 		return 0;
 	if (!op_proc_replaces(proc) ||
-	    !op_registry_differs(proc, h->code_pages, h->time_ns))
+	    !op_registry_differs(proc, h->code_pages, h->time_ns)) {
 		h->resumed &= OP_RESUMED_MASK;
+		if (remapped && looked > 0 && op_proc_replaces(proc))
+			op_registry_explained(proc, h->time_ns);
+	}
 	return 0;
 }
 

@@ -78,6 +78,15 @@ bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t add
 	return false;
 }
 
+void op_changes_were_before(struct op_changes *c, uint64_t time_ns)
+{
+	struct op_change *change;
+
+	op_vec_foreach(change, &c->list)
+		if (change->since_ns <= time_ns && change->until_ns > time_ns)
+			change->until_ns = time_ns;
+}
+
 void op_changes_inherit(struct op_changes *to, const struct op_changes *from)
 {
 	size_t i;

@@ -489,6 +489,68 @@ static void test_mark_held(void)
 	free((char *)e.path);
 }
 
+/* The kernel's count of this process's code pages. */
+static uint16_t own_code_pages(void)
+{
+	uint64_t bytes = 0;
+	uint64_t start, end;
+	char rights[5];
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, rights) ==
+			    3 &&
+		    rights[1] == '-' && rights[2] == 'x' && !strstr(line, "[vsyscall]"))
+			bytes += end - start;
+	(void)fclose(f);
+	return (uint16_t)(bytes / 4096);
+}
+
+/* Code comes to the place of a file without an event, some time before the maps are read. A
+ * sample that has the number of code pages of afterwards is from after that. */
+static void test_code_pages_tell_when(void)
+{
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	char self[32];
+	struct world w;
+	int late;
+
+	(void)tools_make_dir();
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	for (late = 0; late < 2; late++) {
+		world_init(&w, NULL);
+		world_learn_self(&w);
+		e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
+		op_processes_on_mmap(w.p, &e);
+		world_settle(&w, SECOND);
+		free((char *)e.path);
+		e = map_copy(self, (void *)(uintptr_t)e.start, &code, w.now_ns += SECOND);
+		op_processes_on_mmap(w.p, &e);
+		world_settle(&w, SECOND);
+		registers.pc = e.start + 7;
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+		CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start,
+			   PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+		w.code_pages = (uint16_t)(own_code_pages() + late);
+		world_settle(&w, SECOND);
+		w.now_ns -= SECOND / 2;
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+		CHECK_STR(world_name(&w, 0),
+			  late ? "[unwind error: native_no_mapping]" : "[anon]+0x7");
+		world_deinit(&w);
+		CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+		free((char *)e.path);
+	}
+}
+
 /* A file is rewritten in place and mapped where it was, perhaps with another length. Until it
  * was compared, a sample by the old table has no frame of the old content. */
 static void rewritten_takes_a_place(uint64_t more)
@@ -801,7 +863,8 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
-	  { "held", test_mark_held }, { "rewritten", test_rewritten_takes_a_place },
+	  { "held", test_mark_held }, { "code-pages", test_code_pages_tell_when },
+	  { "rewritten", test_rewritten_takes_a_place },
 	  { "ended", test_ended_after_code_took_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },

@@ -533,6 +533,17 @@ static void test_changes(void)
 	change_at(&child, 0x10000, 400);
 	CHECK(op_changes_before(&child, c.number, 500, 0x10000, 0x8000));
 	op_changes_clear(&child);
+	/* at some time from 600 to 700, which was before 650 */
+	c.list.data[0].since_ns = 600;
+	c.list.data[0].until_ns = 700;
+	last = c.list.data[0].start;
+	CHECK(op_changes_after(&c, 650, last));
+	op_changes_were_before(&c, 599);
+	CHECK(op_changes_after(&c, 699, last));
+	op_changes_were_before(&c, 650);
+	CHECK(!op_changes_after(&c, 650, last));
+	CHECK(op_changes_after(&c, 649, last));
+	CHECK(op_changes_before(&c, 0, 600, last, 0));
 	/* what is over is forgotten */
 	op_changes_add(&c, &(struct op_change){ .since_ns = 1000, .until_ns = 1000 },
 		       900);

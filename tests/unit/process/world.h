@@ -32,7 +32,9 @@ struct world {
 	int publish_error;
 	uint8_t stack_below; /* bytes of copied stacks that are below sp | OP_STACK_UNREAD */
 	uint16_t marks;	     /* op_record.marks of late samples */
-	bool waits;	     /* samples go through op_sampler_join() */
+	uint16_t
+		code_pages; /* of first samples, which find others than published; 0: not known */
+	bool waits;	    /* samples go through op_sampler_join() */
 };
 
 struct world_options {
