@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
 #include "process/generation.h"
 #include "process/image/executable.h"
@@ -471,72 +470,6 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
-/* The value of a record with @value that stands for @hits events. */
-static int64_t value_of(uint64_t value, uint32_t hits)
-{
-	int64_t one = (int64_t)value;
-	int64_t all;
-
-	if (hits <= 1)
-		return one;
-	if (__builtin_mul_overflow(one, (int64_t)hits, &all))
-		return one < 0 ? INT64_MIN : INT64_MAX;
-	return all;
-}
-
-/* The events for which the sample of @h counts, in the kind of @row. */
-static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
-		      struct op_window_sample *ret)
-{
-	const struct op_kind *kind = op_kind_of(h->event);
-	uint32_t hits = OP_MAX(h->hits, 1U);
-
-	/* one number and not several in a word: its weight is multiplied here */
-	if (!row || (!row->mask && !row->part && !kind->count)) {
-		ret->value = value_of(h->value, hits);
-		ret->count = hits;
-	} else {
-		ret->value = (int64_t)h->value;
-		ret->count = kind->count ? kind->count(h->value) : 1;
-		ret->hits = hits;
-	}
-	if (!row || row->period != OP_OTLP_PERIOD_WINDOW)
-		return;
-	ret->value = 0;
-	ret->period_ns = (uint32_t)h->value;
-	/* an idle CPU: the number is seldom the same, and each would be a period */
-	if (!h->pid)
-		return;
-	if (h->value * hits <= UINT32_MAX) {
-		ret->period_ns = (uint32_t)(h->value * hits);
-		ret->count = 1;
-	}
-}
-
-/* Apply the kind of @h to the sample: value, type and labels. */
-static int set_kind(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
-		    struct op_window *window, struct op_window_sample *sample)
-{
-	int r;
-
-	set_value(h, op_rows_otlp_of(h->event), sample);
-	r = op_labels_type(sampler, h, window, sample);
-	if (r == 0)
-		r = op_parked_type(&sampler->parked, h, window, sample);
-	return r ?: op_labels_add(sampler, h, extra, window, &sample->labels);
-}
-
-int op_sampler_recast(struct op_sampler *sampler, enum op_event event, uint64_t value,
-		      uint16_t detail, struct op_window *window,
-		      struct op_window_sample *sample)
-{
-	const struct op_record h = { .event = event, .value = value, .detail = detail };
-
-	sample->event = event;
-	sample->labels.len = 0;
-	return set_kind(sampler, &h, 0, window, sample);
-}
-
 /* The sample of @stack as it goes into the window. */
 static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct op_parsed *parsed, uint32_t stack,
@@ -557,7 +490,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		r = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (r == 0)
-		r = set_kind(sampler, h, parsed->extra, of->window, &sample);
+		r = op_labels_kind(sampler, h, parsed->extra, of->window, &sample);
 	r = r ?: op_labels_text(sampler, parsed, of->window, &sample.labels);
 	if (r == 0) {
 		if (!op_trace_contexts_apply(&sampler->contexts, of->program,
