@@ -56,11 +56,12 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->called = 0;
 }
 
-/* As below. @tick_ns: time of the clock's @ticks, whose sample has a rate, and a period
- * as its value. */
-static __always_inline struct op_slot *
-op_event_enter_as(struct op_counts *counts, __u32 event, bool named, enum op_ticks ticks,
-		  __u64 tick_ns, bool *ret_filtered)
+/* As below, at @now. The sample of a clock's @ticks has a rate, and a period as its
+ * value. */
+static __always_inline struct op_slot *op_event_enter_as(struct op_counts *counts,
+							 __u32 event, bool named,
+							 enum op_ticks ticks, __u64 now,
+							 bool *ret_filtered)
 {
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
@@ -71,7 +72,7 @@ op_event_enter_as(struct op_counts *counts, __u32 event, bool named, enum op_tic
 		return NULL;
 	}
 	r = &slot->record;
-	r->time_ns = slot->begun_ns = ticks ? tick_ns : bpf_ktime_get_ns();
+	r->time_ns = slot->begun_ns = now;
 	/* Some kernels before 6.4 leave the bytes after the name as they were, and
 	 * rules compare all bytes. */
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
@@ -107,7 +108,8 @@ op_event_enter_as(struct op_counts *counts, __u32 event, bool named, enum op_tic
 static __always_inline struct op_slot *
 op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
 {
-	return op_event_enter_as(counts, event, named, OP_TICKS_NONE, 0, ret_filtered);
+	return op_event_enter_as(counts, event, named, OP_TICKS_NONE, bpf_ktime_get_ns(),
+				 ret_filtered);
 }
 
 /* The same for an event that is not counted yet. */

@@ -12,7 +12,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "op_types.h"
+#include "bpf/event/event.h"
 
 #define OP_RATE_SECOND_NS 1000000000ULL
 
@@ -63,13 +63,12 @@ static __always_inline void op_rate_block(struct op_rate *rate)
 	rate->pick = (__u32)((__u64)bpf_get_prandom_u32() * rate->block >> 32);
 }
 
-/* Count one more hit on this CPU. Returns how many hits it stands for if it is kept, or
- * 0. @most: samples in a second. */
-static __always_inline __u32 op_rate_keep(__u32 most)
+/* Count one more hit on this CPU, at @now. Returns how many hits it stands for if it is
+ * kept, or 0. @most: samples in a second. */
+static __always_inline __u32 op_rate_keep(__u32 most, __u64 now)
 {
 	__u32 zero = 0;
 	struct op_rate *rate = bpf_map_lookup_elem(&op_rates, &zero);
-	__u64 now = bpf_ktime_get_ns();
 
 	if (!rate || !most)
 		return 0;
@@ -85,6 +84,39 @@ static __always_inline __u32 op_rate_keep(__u32 most)
 		rate->grow_at += most / OP_RATE_PARTS + 1;
 	}
 	return rate->block;
+}
+
+/*
+ * Count an event of kind @event, and begin its sample if the limit keeps it. Its hits are
+ * those that it stands for. Hits that rules leave out do not count for the limit. If no
+ * rule is in force, the limit decides first, because most hits of a busy probe end there.
+ */
+static __always_inline struct op_slot *op_rate_begin(__u32 event)
+{
+	struct op_counts *counts = op_counts_of(event);
+	__u64 now = bpf_ktime_get_ns();
+	bool all = op_rules_keep_all();
+	struct op_slot *slot;
+	bool filtered;
+	__u32 hits;
+
+	op_count_in(counts, OP_COUNT_TAKEN);
+	hits = all ? op_rate_keep(op_settings.event_budget, now) : 1;
+	if (!hits) {
+		op_count_in(counts, OP_COUNT_FILTERED);
+		return NULL;
+	}
+	slot = op_event_enter_as(counts, event, false, OP_TICKS_NONE, now, &filtered);
+	if (!slot)
+		return NULL;
+	if (!all)
+		hits = op_rate_keep(op_settings.event_budget, now);
+	slot->record.hits *= hits;
+	if (hits)
+		return slot;
+	op_count_in(counts, OP_COUNT_FILTERED);
+	op_slot_release(slot);
+	return NULL;
 }
 
 #endif

@@ -28,13 +28,18 @@ static __always_inline struct task_struct *op_current_task(void)
 		 ? bpf_get_current_task_btf()->field                                     \
 		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
 
+/* A field of what a field of the current task points to. */
+#define OP_CURRENT_OF(pointer, field)                                                    \
+	(bpf_core_enum_value_exists(enum bpf_func_id___probe,                            \
+				    BPF_FUNC_get_current_task_btf___probe)               \
+		 ? bpf_get_current_task_btf()->pointer->field                            \
+		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), pointer,  \
+				 field))
+
 /* Pages of the current process, which has memory, that hold code and cannot be written. */
 static __always_inline __u64 op_code_pages(void)
 {
-	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
-				       BPF_FUNC_get_current_task_btf___probe))
-		return bpf_get_current_task_btf()->mm->exec_vm;
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, exec_vm);
+	return OP_CURRENT_OF(mm, exec_vm);
 }
 
 static __always_inline struct upid *op_upid_at(struct pid *pid, __u32 level)

@@ -14,20 +14,24 @@ enum {
 	OP_COPY_BYTES = 16,	  /* MAX_UINSN_BYTES: of the copy, and the pc after it */
 	OP_TRAMPOLINE_BYTES = 64, /* at most, of the trampoline of returns */
 	OP_TRAMPOLINE_STACK = 24, /* what it pushes at most */
+	OP_TRAMPOLINE_ALIGN = 4096, /* each trampoline begins a page */
 };
 
-/* Set pc, and in a trampoline sp, to what they would be without the probe. */
-static __always_inline void
-op_undo_uprobe(struct op_registers *r, const struct uprobe_task *utask, __u64 trampoline)
+/* Set pc, and in a trampoline sp, to what they would be without the probe. @call: the
+ * innermost one that will return to @trampoline, or NULL. */
+static __always_inline void op_undo_uprobe(struct op_registers *r,
+					   const struct return_instance *call,
+					   __u64 trampoline)
 {
-	const struct return_instance *call = BPF_CORE_READ(utask, return_instances);
-	__u64 copy = BPF_CORE_READ(utask, xol_vaddr);
+	__u64 copy = OP_CURRENT_OF(utask, xol_vaddr);
 	__u64 sp;
 
 	if (copy && r->pc - copy < OP_COPY_BYTES) {
-		r->pc += BPF_CORE_READ(utask, vaddr) - copy;
+		r->pc += OP_CURRENT_OF(utask, vaddr) - copy;
 		return;
 	}
+	if (r->pc % OP_TRAMPOLINE_ALIGN >= OP_TRAMPOLINE_BYTES)
+		return;
 	if (call && r->pc - trampoline < OP_TRAMPOLINE_BYTES) {
 		sp = BPF_CORE_READ(call, stack) + OP_RETURN_BYTES;
 		if (sp - r->sp <= OP_TRAMPOLINE_STACK) {
@@ -47,9 +51,7 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number);
 __attribute__((noinline)) int op_note_uprobes(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct task_struct *task = op_current_task();
-	struct uprobe_task *utask = BPF_CORE_READ(task, utask);
-	struct return_instance *r = BPF_CORE_READ(utask, return_instances);
+	struct return_instance *r = OP_CURRENT_OF(utask, return_instances);
 	struct op_walk_returns *to;
 	__u64 before = 0;
 	__u64 leaf;
@@ -60,8 +62,11 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number)
 	if (!slot)
 		return 0;
 	to = &slot->unwind.returns;
-	to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
-	op_undo_uprobe(&slot->registers, utask, to->trampoline);
+	to->trampoline = 0;
+	if (r)
+		to->trampoline = BPF_CORE_READ(op_current_task(), mm,
+					       uprobes_state.xol_area, vaddr);
+	op_undo_uprobe(&slot->registers, r, to->trampoline);
 	leaf = slot->registers.sp;
 	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
 		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;

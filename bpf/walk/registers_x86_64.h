@@ -130,11 +130,19 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
  * negative: none, it was interrupted. */
 static __always_inline __s32 op_syscall_of(struct pt_regs *regs)
 {
-	__s32 call = (__s32)BPF_CORE_READ(regs, orig_ax);
+	const char *from =
+		(const char *)regs + __builtin_offsetof(struct op_x86_regs, orig_ax);
+	struct {
+		__u64 orig_ax, ip, cs; /* as in struct op_x86_regs */
+	} saved;
+	__s32 call;
 
+	if (bpf_probe_read_kernel(&saved, sizeof(saved), from))
+		return -1;
+	call = (__s32)saved.orig_ax;
 	if (call < 0)
 		return call;
-	if ((BPF_CORE_READ(regs, cs) & 0xffff) != OP_USER32_CS)
+	if ((saved.cs & 0xffff) != OP_USER32_CS)
 		return call & ~OP_X32_CALL;
 	return call == OP_CALL32_FUTEX || call == OP_CALL32_FUTEX_TIME64 ? OP_CALL_FUTEX
 									 : OP_CALL_OTHER;

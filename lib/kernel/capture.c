@@ -136,7 +136,7 @@ void op_capture_stop(struct op_capture *c)
 
 bool op_capture_end_idle(struct op_capture *c)
 {
-	return op_hooks_note_idle(c);
+	return op_hooks_end_window(c);
 }
 
 void op_capture_next_window(struct op_capture *c)

@@ -170,10 +170,11 @@ int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
 			  uint32_t most, const struct op_argument *value);
 
 /* The maps that the programs of the kind heap share; -1: not made yet. The caller closes
- * both. */
+ * them. */
 struct op_capture_heap {
 	int lives;  /* hash of process and address -> struct op_heap_live */
-	int of_pid; /* pid -> the number of its entries in `lives` */
+	int of_pid; /* pid -> struct op_heap_use */
+	int of_all; /* struct op_heap_use of all processes */
 };
 
 /*

@@ -28,7 +28,7 @@ enum {
 	KICK_BYTES_A_SAMPLE = 16,
 	KICK_BYTES_MIN = 64 * 1024, /* enough for a burst */
 	EMPTY_BATCH = 4096,	    /* more than any bucket of a map holds */
-	IDLE_ARGUMENTS = 3,	    /* that the program of idle time may read */
+	ARGUMENTS_MAX = 3,	    /* that a hook's program may read */
 };
 
 static void sizes_of(const struct op_capture *c, struct op_kind_sizes *ret)
@@ -204,23 +204,34 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 		     : 0;
 }
 
-/* Run the program of idle time on each CPU. Returns whether it is attached. */
-bool op_hooks_note_idle(struct op_capture *c)
+/* Run the first program of @kind on each CPU, for a kind that asks for this. Returns
+ * whether it is attached. */
+static bool run_first(struct op_capture *c, const struct op_kind *kind)
 {
-	uint64_t arguments[IDLE_ARGUMENTS] = { 0 }; /* no switch */
+	uint64_t arguments[ARGUMENTS_MAX] = { 0 };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments,
 		    .ctx_size_in = sizeof(arguments), .flags = BPF_F_TEST_RUN_ON_CPU);
 	struct op_cpu_events *e;
 
-	if (c->forked || c->kinds.hook[OP_EVENT_IDLE][0] < 0)
+	if (!kind->at_borders || c->forked || c->kinds.hook[kind->event][0] < 0)
 		return false;
 	op_vec_foreach(e, &c->cpus.list) {
 		run.cpu = e->cpu;
-		if (e->online) /* one that has just gone offline has no idle time */
-			(void)bpf_prog_test_run_opts(c->kinds.program[OP_EVENT_IDLE][0],
+		if (e->online) /* one that has just gone offline has nothing to tell */
+			(void)bpf_prog_test_run_opts(c->kinds.program[kind->event][0],
 						     &run);
 	}
 	return true;
+}
+
+bool op_hooks_end_window(struct op_capture *c)
+{
+	bool ran = false;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		ran |= run_first(c, op_kinds()[i]);
+	return ran;
 }
 
 /* Does another hook replace hook @i if this kernel does not attach it? */
@@ -266,8 +277,7 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 		if (*hook < 0)
 			return fail_to_attach(c, kind, i, -errno);
 	}
-	if (kind->event == OP_EVENT_IDLE)
-		(void)op_hooks_note_idle(c);
+	(void)run_first(c, kind);
 	return 0;
 }
 
@@ -310,8 +320,7 @@ void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
 	bool attached = false;
 	size_t i;
 
-	if (kind->event == OP_EVENT_IDLE)
-		(void)op_hooks_note_idle(c);
+	(void)run_first(c, kind);
 	for (i = kind->hooks_len; i > 0; i--) {
 		attached |= c->kinds.hook[kind->event][i - 1] >= 0;
 		op_closep(&c->kinds.hook[kind->event][i - 1]);

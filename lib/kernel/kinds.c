@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/macros.h"
 #include "kernel/object.h"
 #include "kernel/state.h"
 #include "otelprof/error.h"
@@ -20,8 +21,9 @@ enum {
 	OFF_THREAD_WORDS = 32,	  /* the size of a struct op_off_thread is at most this */
 };
 
-static const char HEAP_LIVES[] = "op_heap_lives";
-static const char HEAP_OF_PID[] = "op_heap_of_pid";
+/* the maps of struct op_capture_heap */
+static const char *const HEAP_MAPS[] = { "op_heap_lives", "op_heap_of_pid",
+					 "op_heap_of_all" };
 static const char CALLS[] = "op_calls"; /* calls at once whose latency is measured */
 
 /* Probes at events of perf have an entry program of their own. */
@@ -144,18 +146,19 @@ int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
 static int load_heap(struct op_capture *c, struct bpf_object *object, const char *name,
 		     struct op_capture_heap *heap)
 {
-	int r = reuse(object, HEAP_LIVES, heap->lives);
+	int *const map[] = { &heap->lives, &heap->of_pid, &heap->of_all };
+	uint32_t i;
+	int r = 0;
 
-	if (r == 0)
-		r = reuse(object, HEAP_OF_PID, heap->of_pid);
+	for (i = 0; r == 0 && i < OP_ARRAY_SIZE(map); i++)
+		r = reuse(object, HEAP_MAPS[i], *map[i]);
 	if (r == 0)
 		r = op_object_want(object, name, op_kind_heap.program_type);
 	if (r == 0)
 		r = op_object_load(c, object);
-	if (r == 0 && heap->lives < 0)
-		r = heap->lives = op_object_map_fd(object, HEAP_LIVES);
-	if (r >= 0 && heap->of_pid < 0)
-		r = heap->of_pid = op_object_map_fd(object, HEAP_OF_PID);
+	for (i = 0; r >= 0 && i < OP_ARRAY_SIZE(map); i++)
+		if (*map[i] < 0)
+			r = *map[i] = op_object_map_fd(object, HEAP_MAPS[i]);
 	return r < 0 ? r : op_object_program_fd(object, name);
 }
 

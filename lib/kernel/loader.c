@@ -20,7 +20,7 @@
 enum {
 	/* stacks of a window; the least recently used go first, and are announced again */
 	ANNOUNCED_MAX = 16384,
-	ANNOUNCED_FEW = 4096, /* for kinds that are turned on later */
+	ANNOUNCED_FEW = 1024, /* for kinds that are turned on later */
 };
 
 /* The kinds whose entries announce stacks (bpf/event/named.h). */

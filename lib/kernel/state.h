@@ -236,9 +236,9 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind);
 /* Attach the programs of the kinds that are on and that are not attached yet. */
 int op_hooks_attach(struct op_capture *c);
 void op_hooks_detach(struct op_capture *c, const struct op_kind *kind);
-/* Have each idle CPU take a sample of its idle time until now. Returns whether idle time is
- * sampled. */
-bool op_hooks_note_idle(struct op_capture *c);
+/* A window ends: run the programs that end their samples then. Returns whether there are
+ * any. */
+bool op_hooks_end_window(struct op_capture *c);
 /* Empty the rings that ask for interrupts. */
 void op_hooks_poll(struct op_capture *c);
 /* Detach @kind, and unmap its rings. */

@@ -20,7 +20,6 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/event/argument.h"
-#include "bpf/event/event.h"
 #include "bpf/event/rate.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
@@ -41,14 +40,21 @@ struct {
 	__type(value, struct op_heap_live);
 } op_heap_lives SEC(".maps");
 
-/* Pid -> the process's use of op_heap_lives. The use of all processes is under
- * OP_HEAP_ALL. */
+/* Pid -> the process's use of op_heap_lives. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HEAP_PROCESSES_MAX);
 	__type(key, __u32);
 	__type(value, struct op_heap_use);
 } op_heap_of_pid SEC(".maps");
+
+/* The use of all processes, in an array, because a look-up there costs next to nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct op_heap_use);
+} op_heap_of_all SEC(".maps");
 
 /* A hash of an address in a process. It is keyed, so that a process cannot choose
  * addresses that collide with another's. */
@@ -72,6 +78,13 @@ static __always_inline struct op_heap_use *op_heap_use_of(__u32 pid)
 		return use;
 	(void)bpf_map_update_elem(&op_heap_of_pid, &pid, &none, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&op_heap_of_pid, &pid);
+}
+
+static __always_inline struct op_heap_use *op_heap_use_of_all(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&op_heap_of_all, &zero);
 }
 
 static __always_inline void op_heap_held(struct op_heap_use *use, __u32 more)
@@ -107,12 +120,10 @@ static __always_inline bool op_heap_chance(__u64 weight, __u64 threshold)
 /* Remove the entry of @key, whose address was freed. */
 static __always_inline void op_heap_forget(__u32 pid, __u64 key)
 {
-	__u32 all = OP_HEAP_ALL;
-
 	if (bpf_map_delete_elem(&op_heap_lives, &key))
 		return;
 	op_heap_held(bpf_map_lookup_elem(&op_heap_of_pid, &pid), (__u32)-1);
-	op_heap_held(bpf_map_lookup_elem(&op_heap_of_pid, &all), (__u32)-1);
+	op_heap_held(op_heap_use_of_all(), (__u32)-1);
 }
 
 /* Keep the sampled address until it is freed. Returns false if the map is full. */
@@ -124,7 +135,7 @@ static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 addre
 	struct op_heap_live live = { .time_ns = r->time_ns,
 				     .pid = r->pid,
 				     .tid = r->tid };
-	struct op_heap_use *all = op_heap_use_of(OP_HEAP_ALL);
+	struct op_heap_use *all = op_heap_use_of_all();
 	struct op_heap_use *use = op_heap_use_of(r->pid);
 	__u64 threshold = op_heap_ask(all, OP_HEAP_LIVE_MAX, weight, 0);
 
@@ -137,48 +148,37 @@ static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 addre
 	if (weight < threshold)
 		weight = threshold;
 	live.value = (r->value & ~OP_HEAP_BYTES_MAX) | weight;
-	if (!bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_EXIST))
+	if ((!use || use->held < OP_HEAP_LIVE_A_PROCESS) &&
+	    !bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_NOEXIST)) {
+		op_heap_held(use, 1);
+		op_heap_held(all, 1);
 		return true;
-	if ((use && use->held >= OP_HEAP_LIVE_A_PROCESS) ||
-	    bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_NOEXIST))
-		return false;
-	op_heap_held(use, 1);
-	op_heap_held(all, 1);
-	return true;
+	}
+	/* the free of an earlier allocation at this address may have been missed */
+	return !bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_EXIST);
 }
 
 static __always_inline int op_allocated(void *ctx, bool whole)
 {
-	struct op_counts *counts = op_counts_of(OP_EVENT_HEAP);
-	struct op_slot *slot;
-	bool filtered;
+	struct op_slot *slot = op_rate_begin(OP_EVENT_HEAP);
 	__u64 weight;
-	__u32 hits;
 
-	op_count_in(counts, OP_COUNT_TAKEN);
-	slot = op_event_enter(counts, OP_EVENT_HEAP, false, &filtered);
 	if (!slot)
 		return 0;
-	hits = op_rate_keep(op_settings.event_budget);
-	if (!hits) {
-		op_count_in(counts, OP_COUNT_FILTERED);
-		op_slot_release(slot);
-		return 0;
-	}
 	weight = op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT);
 	if (weight > OP_HEAP_BYTES_MAX)
 		weight = OP_HEAP_BYTES_MAX;
-	/* the weight has all of it */
-	weight *= slot->record.hits;
-	slot->record.hits = 1;
-	if (weight > OP_HEAP_BYTES_MAX)
+	/* the weight has all hits; their product fits 64 bits */
+	if (slot->record.hits >> (64 - OP_HEAP_BYTES_BITS))
 		weight = OP_HEAP_BYTES_MAX;
-	slot->record.value =
-		op_heap_value(op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE),
-			      weight * hits);
+	else
+		weight *= slot->record.hits;
+	slot->record.hits = 1;
+	slot->record.value = op_heap_value(
+		op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE), weight);
 	if (!op_heap_keep(slot,
 			  op_argument_read((__u64)op_task_registers(), OP_HEAP_ADDRESS)))
-		op_count_in(counts, OP_COUNT_UNTRACKED);
+		op_count(OP_EVENT_HEAP, OP_COUNT_UNTRACKED);
 	return op_event_task(ctx, slot, whole);
 }
 

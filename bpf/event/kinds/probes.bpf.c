@@ -19,33 +19,9 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/event/argument.h"
-#include "bpf/event/event.h"
 #include "bpf/event/rate.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
-
-/* Begin a sample, or return NULL. */
-static __always_inline struct op_slot *op_hit_begin(void)
-{
-	struct op_counts *counts = op_counts_of(OP_EVENT_PROBES);
-	struct op_slot *slot;
-	bool filtered;
-	__u32 hits;
-
-	op_count_in(counts, OP_COUNT_TAKEN);
-	slot = op_event_enter(counts, OP_EVENT_PROBES, false, &filtered);
-	if (!slot)
-		return NULL;
-	/* The limit comes after the filter, so that samples that the filter leaves out do
-	 * not count. */
-	hits = op_rate_keep(op_settings.event_budget);
-	slot->record.hits *= hits;
-	if (hits)
-		return slot;
-	op_count_in(counts, OP_COUNT_FILTERED);
-	op_slot_release(slot);
-	return NULL;
-}
 
 enum {
 	/* Current calls whose latency is measured. Beyond this the oldest is lost. */
@@ -114,7 +90,7 @@ static __always_inline int op_latency(void *ctx, bool whole)
 		op_count(OP_EVENT_PROBES, OP_COUNT_NO_MEMORY);
 		return 0;
 	}
-	slot = op_hit_begin();
+	slot = op_rate_begin(OP_EVENT_PROBES);
 	if (!slot)
 		return 0;
 	slot->called = begun.pc;
@@ -144,7 +120,7 @@ static __always_inline int op_hit(void *ctx, bool whole)
 		return op_call_begins();
 	if (op_settings.argument[0].place == OP_ARGUMENT_LATENCY)
 		return op_latency(ctx, whole);
-	slot = op_hit_begin();
+	slot = op_rate_begin(OP_EVENT_PROBES);
 	if (!slot)
 		return 0;
 	if (op_settings.argument[0].is_text)
@@ -191,7 +167,7 @@ static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whol
 		op_count(OP_EVENT_PROBES, OP_COUNT_IDLE);
 		return 0;
 	}
-	slot = op_hit_begin();
+	slot = op_rate_begin(OP_EVENT_PROBES);
 	if (!slot)
 		return 0;
 	slot->record.value = passed;

@@ -63,6 +63,14 @@ static __always_inline __u32 op_task_state(struct task_struct *task)
 	return (__u32)BPF_CORE_READ(old, state);
 }
 
+/* The same for the current task. */
+static __always_inline __u32 op_current_state(void)
+{
+	if (bpf_core_field_exists(struct task_struct, __state))
+		return OP_CURRENT(__state);
+	return op_task_state(op_current_task());
+}
+
 static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted,
 					__u32 state)
 {
@@ -94,9 +102,9 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 	struct op_off_thread *thread;
 	__u32 state;
 
-	if (!tid || (BPF_CORE_READ(task, flags) & PF_KTHREAD))
+	if (!tid || (OP_CURRENT(flags) & PF_KTHREAD))
 		return;
-	state = op_task_state(task);
+	state = op_current_state();
 	if (state & OP_TASK_DEAD) {
 		(void)bpf_map_delete_elem(&op_off_threads, &tid);
 		return;

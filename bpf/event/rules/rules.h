@@ -75,6 +75,18 @@ static __always_inline bool op_rules_random(const struct op_control *control)
 	return op_rule_use(control, control->rules_active)->random;
 }
 
+/* Do the rules in force keep each sample, whatever it is? */
+static __always_inline bool op_rules_keep_all(void)
+{
+	struct op_control *control = op_control();
+	const struct op_rule_use *used;
+
+	if (!control)
+		return true;
+	used = op_rule_use(control, *(volatile __u32 *)&control->rules_active);
+	return !used->kinds && !*(volatile __u32 *)&used->include;
+}
+
 /* Look up the rules for the process of @task and its ancestors. Most are not the root
  * of a tree with a rule, and cost no look-up. */
 static __always_inline void op_rule_find_trees(void *targets,

@@ -20,6 +20,7 @@ const struct op_kind op_kind_idle = {
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.begun = { "op_idle_cpus" },
+	.at_borders = true,
 	.snapshot = true, /* no walk */
 	.kernel_from = "do_idle",
 };

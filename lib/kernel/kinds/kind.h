@@ -101,6 +101,9 @@ struct op_kind {
 	bool kicks;
 	bool holds; /* samples wait in op_held until their event ends */
 	bool woken; /* samples name the thread that the sampled one woke */
+	/* the first program, with arguments that are 0, also runs on each CPU when
+	 * sampling begins and ends, and before a window ends */
+	bool at_borders;
 	/* the maps in which its programs note what has begun, ended by NULL */
 	const char *begun[OP_KIND_BEGUN_MAX];
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is

@@ -78,7 +78,7 @@ static int heap_make(const struct op_part_config *config, void **ret)
 		return -ENOMEM;
 	*ret = h;
 	h->config = *config;
-	h->maps = (struct op_capture_heap){ -1, -1 };
+	h->maps = (struct op_capture_heap){ -1, -1, -1 };
 	h->probes.config = (struct op_mapped_probes_config){
 		.log = config->log,
 		.executables = op_processes_executables(config->processes),
@@ -99,6 +99,7 @@ static void close_maps(struct op_heap *h)
 {
 	op_closep(&h->maps.lives);
 	op_closep(&h->maps.of_pid);
+	op_closep(&h->maps.of_all);
 }
 
 static void heap_free(void *part)

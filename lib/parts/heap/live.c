@@ -292,8 +292,21 @@ static void thin(struct reading *g)
 	}
 }
 
-/* Correct the kernel's count of each process. It can be wrong after a missed free, or
- * when a map was full. */
+/* Correct the kernel's count of all processes. */
+static void mend_count(const struct reading *g)
+{
+	uint32_t zero = 0;
+	struct op_heap_use use;
+
+	if (bpf_map_lookup_elem(g->maps->of_all, &zero, &use) < 0 ||
+	    use.held == g->in_use)
+		return;
+	use.held = (uint32_t)g->in_use;
+	(void)bpf_map_update_elem(g->maps->of_all, &zero, &use, BPF_ANY);
+}
+
+/* Correct the kernel's counts. They can be wrong after a missed free, or when a map was
+ * full. */
 static void mend_counts(struct reading *g)
 {
 	_cleanup_free_ struct op_heap_use *use =
@@ -303,6 +316,7 @@ static void mend_counts(struct reading *g)
 	uint32_t at;
 	uint32_t i;
 
+	mend_count(g);
 	if (!pid || !use)
 		return;
 	if (bpf_map_lookup_batch(g->maps->of_pid, NULL, &at, pid, use, &n, NULL) < 0 &&
@@ -311,10 +325,7 @@ static void mend_counts(struct reading *g)
 	for (i = 0; i < n; i++) {
 		uint64_t in_use = 0;
 
-		if (pid[i] == OP_HEAP_ALL)
-			in_use = g->in_use;
-		else
-			(void)op_map64_get(&g->pids, pid[i], &in_use);
+		(void)op_map64_get(&g->pids, pid[i], &in_use);
 		if (!in_use) {
 			(void)bpf_map_delete_elem(g->maps->of_pid, &pid[i]);
 		} else if (in_use != use[i].held) {

@@ -253,13 +253,14 @@ static void test_kinds_later(void)
 		}
 		if (i == OP_EVENT_HEAP) {
 			const struct op_argument argument[OP_ARGUMENTS_MAX] = { 0 };
-			struct op_capture_heap heap = { -1, -1 };
+			struct op_capture_heap heap = { -1, -1, -1 };
 			int fd = op_capture_load_heap(c, false, argument, &heap);
 
 			CHECK(fd >= 0);
 			(void)close(fd);
 			(void)close(heap.lives);
 			(void)close(heap.of_pid);
+			(void)close(heap.of_all);
 		}
 		CHECK(c->typed_kinds >> i & 1);
 		CHECK(c->types_fd >= 0);
