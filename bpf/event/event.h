@@ -51,9 +51,10 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->absent = 0;
 	slot->named = named;
 	slot->context_bytes = 0;
-	slot->object.made = 0;
-	slot->waker.tid = 0;
+	slot->objects = 0;
 	slot->called = 0;
+	if (op_settings.wakers)
+		slot->waker.tid = 0;
 }
 
 /* As below, at @now. The sample of a clock's @ticks has a rate, and a period as its
