@@ -51,9 +51,10 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->absent = 0;
 	slot->named = named;
 	slot->context_bytes = 0;
-	slot->object.made = 0;
-	slot->waker.tid = 0;
+	slot->objects = 0;
 	slot->called = 0;
+	if (op_settings.wakers)
+		slot->waker.tid = 0;
 }
 
 /* As below, at @now. The sample of a clock's @ticks has a rate, and a period as its
@@ -93,6 +94,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->stack_bytes = 0;
 	r->resumed = 0;
 	r->code_pages = 0;
+	r->marks = 0;
 	r->stack_below = 0;
 	op_event_ready(slot, named);
 	return slot;
@@ -150,7 +152,7 @@ __attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i)
 	__u32 off = i * sizeof(struct op_mark);
 	struct op_unwind *u;
 	op_ref marks;
-	__u64 seen;
+	bool held;
 	__u64 now;
 
 	if (!slot || i >= OP_MARKS_MAX)
@@ -159,9 +161,10 @@ __attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i)
 	marks = (op_ref)op_arena_u64(u, u->process.at, OP_PROCESS_MARKS);
 	if (bpf_probe_read_user(&now, sizeof(now), (void *)op_arena_u64(u, marks, off)))
 		return 0; /* the page is not in memory, so the mark is unknown */
-	seen = now == op_arena_u64(u, marks, off + 8) ? OP_MARK_SEEN_HELD
-						      : OP_MARK_SEEN_FAILED;
-	u->marks |= seen << OP_MARK_BITS * (i + 1);
+	held = now == op_arena_u64(u, marks, off + 8);
+	u->marks |= (__u64)(held ? OP_MARK_SEEN_HELD : OP_MARK_SEEN_FAILED)
+		    << OP_MARK_BITS * (i + 1);
+	slot->record.marks |= (__u16)(held << i);
 	return 0;
 }
 
@@ -233,7 +236,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	if (!whole && words) {
 		__u64 pages = op_code_pages();
 
-		slot->record.code_pages = (__u32)pages;
+		slot->record.code_pages = (__u16)pages;
 		if (words != pages)
 			slot->record.resumed |= OP_REMAPPED;
 	}

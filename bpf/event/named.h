@@ -148,7 +148,7 @@ struct {
 } op_held SEC(".maps");
 
 _Static_assert(sizeof(struct op_held_sample) ==
-		       __builtin_offsetof(struct op_slot, context_bytes) -
+		       __builtin_offsetof(struct op_slot, text) -
 			       __builtin_offsetof(struct op_slot, sample),
 	       "a slot has one");
 

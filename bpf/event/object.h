@@ -221,9 +221,9 @@ __attribute__((noinline)) int op_object_send(__u32 number, __u32 recipe, __u64 w
 	if (!slot)
 		return 0;
 	o = &slot->object;
-	if (o->made >= OP_OBJECTS_A_WALK || op_ring_has(7))
+	if (slot->objects >= OP_OBJECTS_A_WALK || op_ring_has(7))
 		return 0;
-	o->made++;
+	slot->objects++;
 	o->recipe = recipe;
 	o->addr = word & OP_FRAME_ADDRESS_MASK;
 	o->bytes = 0;

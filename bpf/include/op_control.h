@@ -78,14 +78,15 @@ struct op_control {
 	__u32 rules_active;
 	__u32 window;	 /* grows; stacks announced in an earlier window are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
-	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
 	__u32 rules_changed; /* grows with each change of a rule */
-	struct op_rule_use used[2];
+	/* What each tick reads is in as few cache lines as possible. */
+	__u64 clock_ns; /* from one sample of a clock to the next, on average */
+	__u64 tick_ns;	/* from one tick of the clocks to the next */
 	/* For each rate of each list: the period of its samples in ns, << 32, and its
 	 * share of the clock's ticks, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
-	__u64 clock_ns; /* from one sample of a clock to the next, on average */
-	__u64 tick_ns;	/* from one tick of the clocks to the next */
+	struct op_rule_use used[2];
+	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
 };
 
 /* In op_settings.runtimes_on: steps follow what awaits what runs (runtime/await). */

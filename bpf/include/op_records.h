@@ -179,7 +179,8 @@ struct op_record {
 	__u8 stack_below; /* | OP_STACK_UNREAD */
 	__u32 hits;	  /* number of samples that it stands for */
 	/* op_process.code_pages at that time, low bits; 0: not compared */
-	__u32 code_pages;
+	__u16 code_pages;
+	__u16 marks; /* bit i: mark number i + 1 of the process held at that time */
 	union {
 		char comm[OP_COMM_BYTES];
 		struct op_hash hash; /* OP_RECORD_STACK */

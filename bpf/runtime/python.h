@@ -69,9 +69,10 @@ static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 a
  * it: then the C frame has the state's innermost _PyCFrame. Before 3.10, the maker of
  * @state decides.
  */
-static __always_inline bool op_python_runs_here(struct op_unwind *u, __u64 state)
+static __always_inline bool
+op_python_runs_here(struct op_unwind *u, const struct op_runtime_view *v, __u64 state)
 {
-	__u64 at = op_runtime_u64(u, __builtin_offsetof(struct op_python, state_owner));
+	__u64 at = OP_PY_WORD(v, state_owner);
 	__u64 word = 0;
 
 	return u->exact ||
@@ -86,17 +87,18 @@ static __always_inline bool op_python_runs_here(struct op_unwind *u, __u64 state
  * before 3.10 nothing else shows whether a thread runs another interpreter's state that
  * it did not make.
  */
-static __always_inline __u64 op_python_running(struct op_unwind *u, const __u64 *words,
-					       __u64 own)
+static __always_inline __u64 op_python_running(struct op_unwind *u,
+					       const struct op_runtime_view *v,
+					       const __u64 *words, __u64 own)
 {
-	__u64 at = op_runtime_u64(u, __builtin_offsetof(struct op_python, current));
+	__u64 at = OP_PY_WORD(v, current);
 	__u64 interpreter = 0;
 	__u64 state = 0;
 	__u64 of = 0;
 
 	if (!at || op_python_read(u, at, &state) || !state || state == own)
 		return own;
-	if (op_python_runs_here(u, state)) {
+	if (op_python_runs_here(u, v, state)) {
 		op_state(u)->word[OP_PY_OTHER] = own;
 		return state;
 	}
@@ -109,10 +111,11 @@ static __always_inline __u64 op_python_running(struct op_unwind *u, const __u64 
 
 /* Find the thread state and read the heads of its chains. Returns 0 or an
  * error number. */
-static __always_inline __u32 op_python_begin(struct op_unwind *u, const __u64 *words,
-					     bool follow)
+static __always_inline __u32 op_python_begin(struct op_unwind *u,
+					     const struct op_runtime_view *v,
+					     const __u64 *words, bool follow)
 {
-	__u64 at = op_runtime_u64(u, 0);
+	__u64 at = op_runtime_seen(v, 0);
 	__u8 flags = OP_PY_BYTE(words, flags);
 	__u64 state = u->process.thread_pointer + (__s64)(__s32)at;
 	__u64 own;
@@ -128,7 +131,7 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, const __u64 *w
 	}
 	if (op_python_read(u, state, &own))
 		return OP_ERROR_python_read_state;
-	state = op_python_running(u, words, own);
+	state = op_python_running(u, v, words, own);
 	if (!state)
 		return own ? OP_ERROR_python_other_chain : OP_ERROR_python_no_state;
 	if (follow)
@@ -142,15 +145,18 @@ static __always_inline bool op_python_at_edge(struct op_unwind *u, const __u64 *
 	__u32 count = OP_PY_BYTE(words, edge_count);
 	__u32 off = __builtin_offsetof(struct op_python, edge);
 	__u64 pc = u->exact ? u->pc : u->pc - 1;
+	struct op_runtime_view v;
 	__u32 i;
 
 	/* The pc is among the pushes or pops of callee-saved registers. */
 	if (u->exact && u->loop_cfa - u->sp <= OP_PY_SAVED_BYTES)
 		return true;
+	if (!op_runtime_see(u, &v))
+		return false;
 	for (i = 0; i < OP_PYTHON_EDGES; i++, off += 16) {
 		if (i >= count)
 			break;
-		if (pc >= op_runtime_u64(u, off) && pc < op_runtime_u64(u, off + 8))
+		if (pc >= op_runtime_seen(&v, off) && pc < op_runtime_seen(&v, off + 8))
 			return true;
 	}
 	return false;
@@ -270,16 +276,17 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 {
 	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
+	struct op_runtime_view v;
 
 	if (u->heap_moved)
 		return OP_ERROR_python_late;
-	words[0] = op_runtime_u64(u, 8);
-	words[1] = op_runtime_u64(u, 16);
-	op_state(u)->word[OP_PY_CODE] =
-		op_runtime_u64(u, __builtin_offsetof(struct op_python, id));
-	op_state(u)->word[OP_PY_NONE] =
-		op_runtime_u64(u, __builtin_offsetof(struct op_python, none));
-	return op_python_begin(u, words, follow);
+	if (!op_runtime_see(u, &v))
+		return OP_ERROR_python_no_state;
+	words[0] = op_runtime_seen(&v, 8);
+	words[1] = op_runtime_seen(&v, 16);
+	op_state(u)->word[OP_PY_CODE] = OP_PY_WORD(&v, id);
+	op_state(u)->word[OP_PY_NONE] = OP_PY_WORD(&v, none);
+	return op_python_begin(u, &v, words, follow);
 }
 
 /* Push one Python frame of the interpreter loop at u->pc, or continue natively. In code

@@ -30,6 +30,9 @@ enum {
 	OP_PY_FRAME_BYTES = 128,
 };
 
+/* Word @member of the struct op_python in view @v. */
+#define OP_PY_WORD(v, member)                                                            \
+	op_runtime_seen(v, __builtin_offsetof(struct op_python, member))
 /* Byte number @at of @words. */
 #define OP_PY_BYTE_OF(words, at) ((__u8)((words)[(at) / 8] >> ((at) % 8 * 8)))
 /* Byte @member of the process's struct op_python; @words: its words 1 and 2. */

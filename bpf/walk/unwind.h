@@ -186,10 +186,8 @@ static __always_inline __u32 op_object_time(__u64 time_ns)
 
 /* The record of an object that is copied (event/object.h). */
 struct op_object_copy {
-	__u32 made;   /* of this walk */
 	__u32 recipe; /* where the runtime's struct has its steps */
 	__u32 bytes;  /* of pieces */
-	__u32 reserved0;
 	__u64 addr;
 	__u64 known;			  /* of the object that was looked up */
 	__u32 start[OP_OBJECT_STEPS + 2]; /* the first byte of each piece */
@@ -202,24 +200,24 @@ struct op_object_copy {
  * (event/slot.h). The record and its words are adjacent, as they are sent.
  */
 struct op_slot {
-	__u64 users;	  /* walks that want it: the one that makes it 1 has it */
-	__u64 task;	  /* the task of the walk; 0: none */
-	__u32 depth;	  /* of that task's slots on this CPU; the deepest one runs */
-	__u32 number;	  /* of the slot in op_slots */
-	__u32 tail_calls; /* of the walk */
-	__u32 absent;	  /* a bit for each runtime whose program is missing */
-	__u32 named;	  /* its stack is announced once a window, and not copied */
-	__u32 reserved0;
-	__u64 begun_ns; /* since when the sample takes time of the CPU */
-	__u64 held;	/* where op_settings.holds: the key of its event in op_held */
+	__u64 users;	     /* walks that want it: the one that makes it 1 has it */
+	__u64 task;	     /* the task of the walk; 0: none */
+	__u32 depth;	     /* of that task's slots on this CPU; the deepest one runs */
+	__u32 number;	     /* of the slot in op_slots */
+	__u32 tail_calls;    /* of the walk */
+	__u32 absent;	     /* a bit for each runtime whose program is missing */
+	__u32 named;	     /* its stack is announced once a window, and not copied */
+	__u32 objects;	     /* objects that the walk has sent */
+	__u32 context_bytes; /* of `context`, and of the text if there is one; 0: neither */
+	__u32 text_bytes;    /* where op_settings.argument[0].is_text */
+	__u64 begun_ns;	     /* since when the sample takes time of the CPU */
+	__u64 held;   /* where op_settings.holds: the key of its event in op_held */
 	__u64 called; /* where a probe measures latency: the function that has returned */
 	struct op_unwind unwind;
 	struct op_registers registers;
 	/* if `named`; the members behind it are sent with it */
 	struct op_named sample;
 	struct op_thread_context context;
-	__u32 context_bytes; /* of it, and of the text if there is one; 0: neither */
-	__u32 text_bytes;    /* where op_settings.argument[0].is_text */
 	char text[OP_TEXT_BYTES];
 	struct op_waker waker;		  /* where op_settings.wakers */
 	struct op_context_text label_key; /* of the one that is read */
@@ -356,6 +354,30 @@ static __always_inline __u64 op_frame_word(__u32 kind, __u64 address)
 static __always_inline __u64 op_runtime_u64(struct op_unwind *u, __u32 offset)
 {
 	return op_platform_arena(u, op_state(u)->ref, offset);
+}
+
+/* The struct of the runtime whose step runs, for code that reads many of its words. */
+struct op_runtime_view {
+	const __u8 *slab;
+	__u32 at;
+};
+
+/* Returns false if there is none. */
+static __always_inline bool op_runtime_see(struct op_unwind *u,
+					   struct op_runtime_view *ret)
+{
+	op_ref ref = op_state(u)->ref;
+
+	ret->slab = op_platform_slab(u, ref >> OP_REF_SLAB_SHIFT);
+	ret->at = (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	return ret->slab;
+}
+
+/* Its word at byte @offset. */
+static __always_inline __u64 op_runtime_seen(const struct op_runtime_view *v,
+					     __u32 offset)
+{
+	return op_slab_u64(v->slab, v->at, offset / 8);
 }
 
 /* The first word of a frame of @words words of the runtime whose step runs. */

@@ -45,6 +45,7 @@ struct op_allowance {
 	uint32_t steps; /* until the next reading of the clock */
 	bool over;
 	bool hurry; /* no poll follows: skip work that has no time left */
+	bool brief; /* op_allowance_is_brief() */
 	/* The poll: */
 	uint64_t poll_end_ns; /* 0: it has no end */
 	uint64_t poll_ns;     /* 0: the default */
@@ -176,6 +177,13 @@ static inline bool op_allowance_has_worked(const struct op_allowance *a, uint64_
 static inline bool op_allowance_has_cpu(const struct op_allowance *a)
 {
 	return !a || !a->cpu_limited || a->cpu_left_ns > 0;
+}
+
+/* Must long work that cannot be divided wait for a later part of the poll? Without CPU time
+ * there is no such part. */
+static inline bool op_allowance_is_brief(const struct op_allowance *a)
+{
+	return a && a->brief && !a->hurry && op_allowance_has_cpu(a);
 }
 
 /* Allow @ns of CPU time from now on. 0 or less: none. */

@@ -17,8 +17,6 @@ enum {
 			sizeof(struct op_generation) + sizeof(struct op_mappings) +
 			8 * sizeof(struct op_mapping) + 256,
 	EXECUTABLE_BYTES = sizeof(struct op_executable) + 128,
-	/* a poll's share for a table that is made between samples */
-	GO_ON_PARTS = 2,
 };
 
 /* Bytes of tables freed at once. The table that did not fit is likely to be smaller. */
@@ -172,7 +170,7 @@ bool op_evict_page(struct op_processes *p, const struct op_mapping *v, uint64_t 
 	uint64_t vaddr;
 
 	return find_vaddr(v, pc, &vaddr) && !op_allowance_is_over(p->config.allowance) &&
-	       op_image_page(&p->executables.images, v->exe->image, vaddr);
+	       op_image_page(&p->executables.images, v->exe->image, vaddr, p->now_ns);
 }
 
 bool op_evict_waits(const struct op_mapping *v)
@@ -213,12 +211,12 @@ static struct op_image *next_job(struct op_images *x)
 	return next;
 }
 
-void op_evict_go_on(struct op_processes *p)
+void op_evict_go_on(struct op_processes *p, uint32_t parts)
 {
 	struct op_allowance part = op_allowance_within(
 		p->config.allowance,
 		op_allowance_part(p->config.allowance,
-				  op_allowance_now(p->config.allowance), GO_ON_PARTS));
+				  op_allowance_now(p->config.allowance), parts));
 	struct op_image *image = next_job(&p->executables.images);
 	uint64_t value;
 	size_t at = 0;

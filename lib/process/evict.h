@@ -47,7 +47,7 @@ bool op_evict_page(struct op_processes *p, const struct op_mapping *v, uint64_t 
 /* Does @v wait for its table, in whole or in part? */
 bool op_evict_waits(const struct op_mapping *v);
 /* Continue a table. When it is complete, the processes that map its file are marked for
- * publication. */
-void op_evict_go_on(struct op_processes *p);
+ * publication. It gets one of @parts of a poll's time. */
+void op_evict_go_on(struct op_processes *p, uint32_t parts);
 
 #endif

@@ -207,11 +207,13 @@ struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t nu
 }
 
 void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
-			   uint64_t end, uint64_t time_ns)
+			   uint64_t end, uint64_t base, uint64_t time_ns)
 {
-	const struct op_change change = {
-		.start = start, .end = end, .since_ns = time_ns, .until_ns = time_ns
-	};
+	const struct op_change change = { .start = start,
+					  .end = end,
+					  .since_ns = time_ns,
+					  .until_ns = time_ns,
+					  .base = base };
 
 	proc->replaces = true;
 	proc->vain_looks = 0;

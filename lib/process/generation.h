@@ -46,9 +46,10 @@ void op_generation_drop(struct op_processes *p, struct op_proc *proc);
  * no longer kept. */
 struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t number);
 
-/* At @time_ns the mapping of @proc at [@start, @end) changed. */
+/* At @time_ns the mapping of @proc at [@start, @end) changed to a file with that base, or
+ * to memory without a file (0). */
 void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
-			   uint64_t end, uint64_t time_ns);
+			   uint64_t end, uint64_t base, uint64_t time_ns);
 
 /* The program and the mappings of a process at one time. */
 struct op_proc_view {

@@ -314,12 +314,12 @@ static void move_fence(struct op_processes *p)
 	p->fence.end_ns = op_clock_monotonic_ns();
 }
 
-void op_processes_go_on(struct op_processes *p)
+void op_processes_go_on(struct op_processes *p, uint32_t parts)
 {
 	if (p->forked)
 		return;
 	move_fence(p);
-	op_evict_go_on(p);
+	op_evict_go_on(p, parts);
 }
 
 bool op_processes_waiting(const struct op_processes *p)

@@ -149,8 +149,9 @@ void op_processes_set_watch(struct op_processes *p, const struct op_process_watc
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
 /* The same, before the first sample: work until all is done, or for about @limit_ns. */
 void op_processes_settle_first(struct op_processes *p, uint64_t limit_ns);
-/* Continue a table that is being made, once a poll, after the samples. */
-void op_processes_go_on(struct op_processes *p);
+/* Continue a table that is being made, once a poll, after the samples. It gets one of @parts
+ * of the poll's time. */
+void op_processes_go_on(struct op_processes *p, uint32_t parts);
 /* All records made before @time_ns were read: what is kept only for them may be freed. */
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns);
 /* Is the process known and, if @generation is not 0, is that generation of it kept? */

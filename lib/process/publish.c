@@ -388,7 +388,8 @@ static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 		op_executable_put(&p->executables, v->exe);
 		v->exe = op_executable_ref(e);
 		proc->changes.number++;
-		op_generation_changed(p, proc, v->start, v->end, claim.mapped_ns);
+		op_generation_changed(p, proc, v->start, v->end, v->start - v->offset,
+				      claim.mapped_ns);
 		op_new_files_note(&p->executables, e, &place);
 	}
 	op_executable_put(&p->executables, e);
@@ -512,6 +513,28 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 	op_generation_retire(p, proc);
 	proc->current = g;
 	return 0;
+}
+
+/* Is it known what @v maps? */
+static bool is_identified(const struct op_mapping *v)
+{
+	if (!v->exe)
+		return v->flags;
+	return (v->exe->image || v->exe->state == OP_EXECUTABLE_FOREIGN) &&
+	       !op_mapping_is_doubted(v);
+}
+
+int op_publish_identify(struct op_processes *p, struct op_proc *proc, uint64_t addr)
+{
+	const struct op_mapping *v = op_mappings_find(proc->mappings, addr);
+
+	if (!v || is_identified(v) || proc->program->until_ns)
+		return 0;
+	if (op_allowance_is_over(p->config.allowance))
+		return -EINPROGRESS;
+	if (v->exe && !v->exe->image)
+		(void)op_publish_open(p, proc->program, v, false);
+	return op_publish(p, proc, p->now_ns >= proc->publish_after_ns) == 0;
 }
 
 void op_unpublish(struct op_processes *p, struct op_proc *proc)

@@ -45,6 +45,11 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
  * open, too. */
 int op_publish_open(struct op_processes *p, const struct op_program *program,
 		    const struct op_mapping *v, bool need_file);
+/*
+ * If it is not known what is mapped at @addr of @proc now, compare or open its file, and
+ * publish @proc. Returns 1 if it did so, 0 if not, or -EINPROGRESS without time for it.
+ */
+int op_publish_identify(struct op_processes *p, struct op_proc *proc, uint64_t addr);
 /* Open the file of @v again, for a caller that keeps it. */
 int op_publish_open_file(struct op_processes *p, const struct op_program *program,
 			 const struct op_mapping *v, struct op_elf **ret,

@@ -157,6 +157,7 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 	}
 	if (r == 0 && replaces)
 		op_generation_changed(p, proc, e->start, e->end,
+				      e->inode ? e->start - e->offset : 0,
 				      e->time_ns ? e->time_ns : p->now_ns);
 	return r;
 }
@@ -203,13 +204,15 @@ static void take_claims(struct op_processes *p, struct op_proc *proc,
 }
 
 static void note_change(struct op_processes *p, struct op_proc *proc,
-			const struct op_mapping *v)
+			const struct op_mapping *v, bool came)
 {
-	const struct op_change change = { .start = v->start,
-					  .end = v->end,
-					  .since_ns = proc->matched_ns,
-					  .until_ns = OP_MAX(p->now_ns,
-							     op_clock_monotonic_ns()) };
+	const struct op_change change = {
+		.start = v->start,
+		.end = v->end,
+		.since_ns = proc->matched_ns,
+		.until_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns()),
+		.base = came && v->exe ? v->start - v->offset : 0
+	};
 
 	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
 }
@@ -243,13 +246,13 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	proc->changes.number++;
 	for (i = 0; i < now->len; i++)
 		if (is_replacing(proc, &now->vma[i]))
-			note_change(p, proc, &now->vma[i]);
+			note_change(p, proc, &now->vma[i], true);
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
 
 		if (!v->exe || has_same(now, v))
 			continue;
-		note_change(p, proc, v);
+		note_change(p, proc, v, false);
 		proc->replaces = true;
 	}
 }
@@ -438,14 +441,19 @@ int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 	return 1;
 }
 
-bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
+bool op_registry_differs(const struct op_proc *proc, uint16_t code_pages,
 			 uint64_t time_ns)
 {
 	return code_pages &&
-	       (uint32_t)op_mappings_code_pages(proc->mappings, time_ns) != code_pages;
+	       (uint16_t)op_mappings_code_pages(proc->mappings, time_ns) != code_pages;
 }
 
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns)
 {
 	proc->matched_ns = OP_MAX(proc->matched_ns, time_ns);
+}
+
+void op_registry_explained(struct op_proc *proc, uint64_t time_ns)
+{
+	op_changes_were_before(&proc->changes, time_ns);
 }

@@ -47,7 +47,7 @@ bool op_registry_is_unread(const struct op_proc *proc);
 /* Evidence of a sample against the known mappings of its process. */
 struct op_look {
 	uint64_t time_ns;    /* of the sample; 0: now */
-	uint32_t code_pages; /* at that time; 0: unknown */
+	uint16_t code_pages; /* at that time, low bits; 0: unknown */
 	uint64_t pc;	     /* in no known mapping; 0: none */
 };
 
@@ -57,12 +57,18 @@ struct op_look {
  * soon. */
 int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			   const struct op_look *look);
-/* Does a sample of @time_ns with @code_pages pages of code (0: unknown) show other
+/* Does a sample of @time_ns with @code_pages pages of code (low bits, 0: unknown) show other
  * mappings of @proc than the known ones? */
-bool op_registry_differs(const struct op_proc *proc, uint32_t code_pages,
+bool op_registry_differs(const struct op_proc *proc, uint16_t code_pages,
 			 uint64_t time_ns);
 /* A sample shows that the known mappings were right at @time_ns. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);
+/*
+ * The same of mappings that were read after @time_ns, because the sample showed others than
+ * the published ones. The number of code pages changes without an event only by removals.
+ * So those had happened, and so had what came to their places.
+ */
+void op_registry_explained(struct op_proc *proc, uint64_t time_ns);
 /* Add a process from /proc. Returns NULL if it is not there. */
 struct op_proc *op_registry_learn(struct op_processes *p, uint32_t pid);
 /* The process of a record. An unknown one is added from /proc. Returns NULL if that

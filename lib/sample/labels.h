@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels that distinguish samples of a kind. */
+/* What samples have by their kind: value, type, and labels. */
 #ifndef OP_SAMPLE_LABELS_H
 #define OP_SAMPLE_LABELS_H
 
@@ -15,16 +15,12 @@ struct op_parsed;
  * (op_named.extra). Returns 0 or a negative errno. */
 int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		  struct op_window *window, struct op_attribute_set *labels);
+/* Apply the kind of @h to the sample: value, type, and those labels. */
+int op_labels_kind(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
+		   struct op_window *window, struct op_window_sample *sample);
 
 /* Add the string that a probe has read. Returns 0 or a negative errno. */
 int op_labels_text(const struct op_sampler *sampler, const struct op_parsed *parsed,
 		   struct op_window *window, struct op_attribute_set *labels);
-
-/* The probe of the number in the record, or NULL. */
-const struct op_detail *op_labels_detail(const struct op_sampler *sampler,
-					 const struct op_record *h);
-/* Give @sample the type that its probe has, if any. Returns 0 or a negative errno. */
-int op_labels_type(const struct op_sampler *sampler, const struct op_record *h,
-		   struct op_window *window, struct op_window_sample *sample);
 
 #endif

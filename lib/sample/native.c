@@ -161,21 +161,31 @@ static void keep_inlined(struct op_names *n, const struct op_symbol *symbols, si
 	place->inlined_len = i == len ? (uint32_t)len : 0;
 }
 
-/*
- * A function without a name gets one made of its start address, the same for all of its
- * addresses. The function at the entry point is _start, as in every C library.
- */
-static void name_by_start(const struct spot *spot, struct op_place *place)
+/* Where the FDE of the address begins; 0: it has none. */
+static uint64_t fde_start(const struct spot *spot)
 {
-	struct op_symbol symbol = { .frame_type = "native" };
+	uint64_t start;
+	uint64_t end;
+
+	return spot->image->elf && op_eh_hdr_function(spot->image->elf, spot->vaddr,
+						      &start, &end) > 0
+		       ? start
+		       : 0;
+}
+
+/*
+ * A function without a name gets one made of its start address @start, the same for all
+ * of its addresses; 0: it is not known. The function at the entry point is _start, as in
+ * every C library.
+ */
+static void name_by_start(const struct spot *spot, uint64_t start, struct op_place *place)
+{
+	struct op_symbol symbol = { .frame_type = "native", .start = start };
 	struct op_image *image = spot->image;
 	uint64_t entry = image->elf ? op_elf_entry(image->elf) : 0;
 	char name[NAME_BYTES];
-	uint64_t end;
 
-	if (!image->elf)
-		return;
-	if (op_eh_hdr_function(image->elf, spot->vaddr, &symbol.start, &end) <= 0) {
+	if (!start) {
 		if (!entry || spot->vaddr < entry ||
 		    spot->vaddr - entry >= OP_UNWIND_TABLE_ENTRY_BYTES)
 			return;
@@ -190,17 +200,6 @@ static void name_by_start(const struct spot *spot, struct op_place *place)
 	place->name = keep_name(&image->names, &symbol, symbol.start);
 }
 
-/* Does another function begin between @symbol, whose end is unknown, and the address? */
-static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
-{
-	uint64_t start;
-	uint64_t end;
-
-	return symbol->guessed && spot->image->elf &&
-	       op_eh_hdr_function(spot->image->elf, spot->vaddr, &start, &end) > 0 &&
-	       start > symbol->start;
-}
-
 /* Look the address up in the file's symbols, which the first lookup loads. Returns 0, or
  * -EINPROGRESS if there is no time for it. */
 static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
@@ -210,6 +209,7 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	struct op_symbol found[OP_LINES_MAX] = { 0 };
 	struct op_names *n = &spot->image->names;
 	const struct op_symbol *symbol;
+	uint64_t start = 0;
 	int len;
 
 	if (op_processes_config(sampler->processes)->flags & OTELPROF_NO_NATIVE_NAMES)
@@ -219,6 +219,10 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)
 		return 0;
+	/* the next samples wait in the ring */
+	if (!spot->image->symbols.loaded && !spot->image->symbols.failed &&
+	    op_allowance_is_brief(sampler->allowance))
+		return -EINPROGRESS;
 	if (!op_image_load_symbols(images, spot->image,
 				   op_processes_target(sampler->processes),
 				   of->program->proc_pid, spot->vma->exe->path)) {
@@ -231,9 +235,12 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		      ? 0
 		      : op_symbols_find(spot->image->symbols.loaded, spot->vaddr, found,
 					OP_LINES_MAX);
-	symbol = len > 0 ? &found[len - 1] : NULL;
-	if (!symbol || !symbol->name || is_behind(spot, symbol)) {
-		name_by_start(spot, place);
+	symbol = len > 0 && found[len - 1].name ? &found[len - 1] : NULL;
+	/* another function may begin behind a symbol whose end is unknown */
+	if (!symbol || symbol->guessed)
+		start = fde_start(spot);
+	if (!symbol || (symbol->guessed && start > symbol->start)) {
+		name_by_start(spot, start, place);
 		return 0;
 	}
 	place->line = symbol->line;
@@ -332,7 +339,8 @@ static bool switches_stack(struct op_sampler *sampler, const struct op_frames_of
 	       op_publish_open(sampler->processes, of->program, spot->vma, true) == 0 &&
 	       spot->vma->exe->image == spot->image && spot->image->elf &&
 	       op_elf_machine(spot->image->elf) == EM_X86_64 &&
-	       op_elf_read_vaddr(spot->image->elf, from, code, to - from) == 0 &&
+	       op_elf_read_apart(spot->image->elf, s->offset + (from - s->vaddr), code,
+				 to - from) == 0 &&
 	       op_heights_switch(code, to - from, spot->vaddr - from);
 }
 

@@ -185,6 +185,7 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	memcpy(&h, record, sizeof(h));
 	if (h.bytes < sizeof(h) || h.bytes > len)
 		return -EBADMSG;
+	sampler->walked = false;
 	if (op_processes_is_forked(sampler->processes))
 		return -ECHILD;
 	if (h.version != OP_RECORD_VERSION)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/rows/rows.h"
 #include "kernel/kinds/kind.h"
 #include "process/generation.h"
 #include "process/image/executable.h"
@@ -20,6 +19,10 @@
 #include "sample/parsed.h"
 #include "sample/stack.h"
 #include "sample/state.h"
+
+enum {
+	FORKS_MAX = 8, /* in a row, without a publication or an exec */
+};
 
 static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 		      const struct op_parsed *parsed, size_t *len)
@@ -103,7 +106,8 @@ static bool is_caller(const struct op_record *h)
 struct changed {
 	const struct op_proc_view *view;
 	uint64_t time_ns;
-	bool later; /* after the sample, or earlier ones that the walk did not know */
+	bool later;	/* after the sample, or earlier ones that the walk did not know */
+	uint32_t marks; /* op_record.marks */
 	/* Not 0: files that were opened after this time may be gone. */
 	uint64_t start_ns;
 	/* If not NULL: the mappings that came. A copy of a file is no change. */
@@ -123,11 +127,30 @@ static bool is_late(const struct changed *c, uint64_t addr)
 	       op_claim_is_rewritten(v->exe, &v->claim, c->time_ns);
 }
 
+/* If the mark of the published mapping of @addr held, its file or a copy of it was there:
+ * the base of that file. 0: not known. */
+static uint64_t held_base(const struct changed *c, uint64_t addr)
+{
+	const struct op_mapping *v =
+		c->marks ? op_mappings_find(c->view->mappings, addr) : NULL;
+
+	return v && v->mark && c->marks & UINT32_C(1) << (v->mark - 1)
+		       ? v->start - v->offset
+		       : 0;
+}
+
+/* The address of the code of a native frame. */
+static uint64_t address_of(uint64_t word)
+{
+	return (word & OP_FRAME_ADDRESS_MASK) -
+	       (word >> OP_FRAME_KIND_SHIFT != OP_FRAME_NATIVE_EXACT);
+}
+
 /* Is @word a native frame at an address that changed? */
 static bool is_changed(const struct changed *c, uint64_t word)
 {
 	unsigned int kind = (unsigned int)(word >> OP_FRAME_KIND_SHIFT);
-	uint64_t addr = (word & OP_FRAME_ADDRESS_MASK) - (kind != OP_FRAME_NATIVE_EXACT);
+	uint64_t addr = address_of(word);
 
 	if (kind >= OP_FRAME_NATIVE_KINDS || kind == OP_FRAME_LEFT_OUT)
 		return false;
@@ -136,7 +159,7 @@ static bool is_changed(const struct changed *c, uint64_t word)
 	if (c->later)
 		return op_changes_after(c->view->changes, c->time_ns, addr);
 	return op_changes_before(c->view->changes, c->view->change_number, c->time_ns,
-				 addr) &&
+				 addr, held_base(c, addr)) &&
 	       !(c->equal && op_mappings_are_copies(c->view->mappings, c->equal, addr));
 }
 
@@ -229,6 +252,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	} else {
 		op_deferred_leaf(sampler, &parsed->registers);
 	}
+	sampler->walked = r == 0;
 	if (r == 0)
 		r = make_stack(sampler, of, parsed, s->word,
 			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,
@@ -298,23 +322,16 @@ static bool in_exec(const struct op_parsed *r, const struct op_frames_of *of,
 	return op_mappings_find(before, pc) && !op_mappings_find(of->mappings, pc);
 }
 
-/* Was @program forked, without an exec since? Then its mappings are its parent's, and the
- * kernel may have walked it by the parent's generation. */
-static bool is_forked(const struct op_program *program)
-{
-	return program->parent && program->since_ns &&
-	       program->since_ns == program->born_ns;
-}
-
 /*
  * The kernel walked the record by @published, before user space had published code that
  * replaced other code than its own copy. Frames above the first one in such code were
  * found by the rules of the old code, so cut them. That frame itself gets the current
- * name if its code is still there.
+ * name if its code is still there. Returns 0, or -EINPROGRESS without time to find out
+ * whether a copy of the old code replaced it.
  */
-static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
-			struct op_frames_of *of, const struct op_proc_view *published,
-			uint32_t *ret_generation)
+static int cut_changed(struct op_sampler *sampler, struct op_proc *proc,
+		       struct op_parsed *r, struct op_frames_of *of,
+		       const struct op_proc_view *published, uint32_t *ret_generation)
 {
 	static const uint32_t BY_NUMBER = UINT32_C(1) << 31;
 	struct op_record *h = &r->header;
@@ -322,18 +339,31 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 	struct op_proc_view now = op_proc_view_now(proc);
 	struct changed before = { .view = published,
 				  .time_ns = h->time_ns,
+				  .marks = h->marks,
 				  .start_ns = doubt_after(proc, h, published) };
 	const struct changed after = { .view = &now,
 				       .time_ns = h->time_ns,
 				       .later = true,
 				       .start_ns = before.start_ns };
 	size_t kept = unchanged(&before, words, h->user_words);
+	uint64_t addr, asked = 0;
 	size_t equal, with;
+	int known;
 
 	if (kept == h->user_words)
-		return;
-	before.equal = now.program == published->program ? now.mappings : NULL;
-	equal = unchanged(&before, words, h->user_words);
+		return 0;
+	do {
+		now = op_proc_view_now(proc);
+		before.equal = now.program == published->program ? now.mappings : NULL;
+		equal = unchanged(&before, words, h->user_words);
+		addr = equal < h->user_words ? address_of(words[equal]) : 0;
+		known = before.equal && addr != asked
+				? op_publish_identify(sampler->processes, proc, addr)
+				: 0;
+		asked = addr;
+	} while (known > 0);
+	if (known < 0 && !op_sampler_hurries(sampler))
+		return known;
 	with = equal < h->user_words ? equal + op_frame_words(words[equal]) : equal;
 	with = OP_MIN(with, (size_t)h->user_words);
 	if (before.equal && unchanged(&after, words, with) == with) {
@@ -342,10 +372,46 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
 		*ret_generation = BY_NUMBER | now.change_number;
 		kept = with;
 		if (equal == h->user_words)
-			return;
+			return 0;
 	}
 	h->user_words = (uint16_t)kept;
 	h->end = OP_ERROR_native_no_mapping;
+	return 0;
+}
+
+/* Was @program forked, without an exec since? Then its mappings are its parent's, and the
+ * kernel may have walked it by the parent's generation. */
+static bool is_forked(const struct op_program *program)
+{
+	return program->parent && program->since_ns &&
+	       program->since_ns == program->born_ns;
+}
+
+/* How the generation of the record was published: that of @proc, or of a process from
+ * which @then, its program at that time, was forked. Returns false if it is not known. */
+static bool find_published(const struct op_sampler *sampler, const struct op_proc *proc,
+			   const struct op_proc_view *then, const struct op_record *h,
+			   struct op_proc_view *ret)
+{
+	const struct op_program *program = then->program;
+	int i;
+
+	if (!h->generation)
+		return false;
+	if (op_proc_view_published(proc, h->generation, ret))
+		return true;
+	for (i = 0; i < FORKS_MAX && h->user_words && is_forked(program); i++) {
+		proc = op_registry_find(sampler->processes, program->parent);
+		if (!proc)
+			return false;
+		if (op_proc_view_published(proc, h->generation, ret)) {
+			ret->program = then->program;
+			ret->changes = then->changes;
+			return true;
+		}
+		program = op_proc_view_now(proc).program;
+	}
+	return false;
 }
 
 /*
@@ -353,47 +419,44 @@ static void cut_changed(const struct op_proc *proc, struct op_parsed *r,
  * the sample (the kernel's table did not have the exec yet), its frames would be false:
  * use none.
  */
-static void locate(const struct op_proc *proc, struct op_parsed *r,
-		   struct op_frames_of *of, uint32_t *ret_generation)
+static int locate(struct op_sampler *sampler, struct op_proc *proc, struct op_parsed *r,
+		  struct op_frames_of *of, uint32_t *ret_generation)
 {
 	struct op_record *h = &r->header;
 	const struct op_mappings *before;
-	struct op_proc_view view;
-	bool found;
+	struct op_proc_view published;
+	struct op_proc_view then;
+	int ret = 0;
 
 	*ret_generation = 0;
 	if (!proc)
-		return;
-	found = h->generation && op_proc_view_published(proc, h->generation, &view);
-	if (found && (h->end != OP_END_UNKNOWN || h->user_words) &&
-	    (!view.program->until_ns || h->time_ns <= view.program->until_ns)) {
-		of->program = view.program;
-		of->mappings = view.mappings;
+		return 0;
+	then = op_proc_view_at(proc, h->time_ns, &before);
+	if (find_published(sampler, proc, &then, h, &published) &&
+	    (h->end != OP_END_UNKNOWN || h->user_words) &&
+	    (!published.program->until_ns || h->time_ns <= published.program->until_ns)) {
+		of->program = published.program;
+		of->mappings = published.mappings;
 		*ret_generation = h->generation;
-		cut_changed(proc, r, of, &view, ret_generation);
+		ret = cut_changed(sampler, proc, r, of, &published, ret_generation);
 		if (h->end != OP_END_UNKNOWN)
-			return;
+			return ret;
 		/* an older table shows less than the last mappings and their changes */
-		view = op_proc_view_at(proc, h->time_ns, &before);
-		if (view.program == of->program)
-			of->mappings = view.mappings;
-		return;
+		then = op_proc_view_at(proc, h->time_ns, &before);
+		if (then.program == of->program)
+			of->mappings = then.mappings;
+		return ret;
 	}
-	view = op_proc_view_at(proc, h->time_ns, &before);
-	of->program = view.program;
-	of->mappings = view.mappings;
+	of->program = then.program;
+	of->mappings = then.mappings;
 	if (in_exec(r, of, before)) {
 		h->user_words = 0;
 		h->end = OP_END_NO_USER;
-	} else if (h->user_words && !found && is_forked(of->program)) {
-		/* by its parent's table, before its own first change */
-		view.change_number = 0;
-		*ret_generation = h->generation;
-		cut_changed(proc, r, of, &view, ret_generation);
 	} else if (h->user_words && (h->generation || h->end != OP_END_UNKNOWN)) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;
 	} /* otherwise a probe found its return, and no walk has begun */
+	return ret;
 }
 
 /* The resource of the record. For an untracked process: only the pid. */
@@ -406,72 +469,6 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 		return op_program_resource(sampler->processes, of->program, of->mappings,
 					   &r->header, of->window, ret);
 	return op_window_resource(of->window, &resource, ret);
-}
-
-/* The value of a record with @value that stands for @hits events. */
-static int64_t value_of(uint64_t value, uint32_t hits)
-{
-	int64_t one = (int64_t)value;
-	int64_t all;
-
-	if (hits <= 1)
-		return one;
-	if (__builtin_mul_overflow(one, (int64_t)hits, &all))
-		return one < 0 ? INT64_MIN : INT64_MAX;
-	return all;
-}
-
-/* The events for which the sample of @h counts, in the kind of @row. */
-static void set_value(const struct op_record *h, const struct op_otlp_kind *row,
-		      struct op_window_sample *ret)
-{
-	const struct op_kind *kind = op_kind_of(h->event);
-	uint32_t hits = OP_MAX(h->hits, 1U);
-
-	/* one number and not several in a word: its weight is multiplied here */
-	if (!row || (!row->mask && !row->part && !kind->count)) {
-		ret->value = value_of(h->value, hits);
-		ret->count = hits;
-	} else {
-		ret->value = (int64_t)h->value;
-		ret->count = kind->count ? kind->count(h->value) : 1;
-		ret->hits = hits;
-	}
-	if (!row || row->period != OP_OTLP_PERIOD_WINDOW)
-		return;
-	ret->value = 0;
-	ret->period_ns = (uint32_t)h->value;
-	/* an idle CPU: the number is seldom the same, and each would be a period */
-	if (!h->pid)
-		return;
-	if (h->value * hits <= UINT32_MAX) {
-		ret->period_ns = (uint32_t)(h->value * hits);
-		ret->count = 1;
-	}
-}
-
-/* Apply the kind of @h to the sample: value, type and labels. */
-static int set_kind(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
-		    struct op_window *window, struct op_window_sample *sample)
-{
-	int r;
-
-	set_value(h, op_rows_otlp_of(h->event), sample);
-	r = op_labels_type(sampler, h, window, sample);
-	if (r == 0)
-		r = op_parked_type(&sampler->parked, h, window, sample);
-	return r ?: op_labels_add(sampler, h, extra, window, &sample->labels);
-}
-
-int op_sampler_recast(struct op_sampler *sampler, enum op_event event, uint64_t value,
-		      uint16_t detail, struct op_window *window,
-		      struct op_window_sample *sample)
-{
-	const struct op_record h = { .event = event, .value = value, .detail = detail };
-
-	sample->event = event;
-	sample->labels.len = 0;
-	return set_kind(sampler, &h, 0, window, sample);
 }
 
 /* The sample of @stack as it goes into the window. */
@@ -494,7 +491,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		r = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (r == 0)
-		r = set_kind(sampler, h, parsed->extra, of->window, &sample);
+		r = op_labels_kind(sampler, h, parsed->extra, of->window, &sample);
 	r = r ?: op_labels_text(sampler, parsed, of->window, &sample.labels);
 	if (r == 0) {
 		if (!op_trace_contexts_apply(&sampler->contexts, of->program,
@@ -519,7 +516,7 @@ static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 		return false;
 	v = op_mappings_find(view.mappings, pc);
 	return v && (v->flags & OP_MAPPING_REPLACED) && !(v->flags & OP_MAPPING_LAZY) &&
-	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc);
+	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc, 0);
 }
 
 /* Did the kernel see that the process had other code mapped than was published? Then no
@@ -530,6 +527,7 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	struct op_record *h = &r->header;
 	const struct op_look look = { .time_ns = h->time_ns,
 				      .code_pages = h->code_pages };
+	bool remapped = h->code_pages && (h->resumed & OP_REMAPPED);
 	int looked;
 
 	if (!proc)
@@ -550,8 +548,11 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	if (looked <= 0 && (!h->code_pages || !op_proc_view_now(proc).program->until_ns))
 		return 0;
 	if (!op_proc_replaces(proc) ||
-	    !op_registry_differs(proc, h->code_pages, h->time_ns))
+	    !op_registry_differs(proc, h->code_pages, h->time_ns)) {
 		h->resumed &= OP_RESUMED_MASK;
+		if (remapped && looked > 0 && op_proc_replaces(proc))
+			op_registry_explained(proc, h->time_ns);
+	}
 	return 0;
 }
 
@@ -588,7 +589,9 @@ int op_record_resolve(struct op_sampler *sampler, struct op_parsed *parsed,
 	r = look_again(sampler, proc, parsed);
 	if (r < 0)
 		return r;
-	locate(proc, parsed, &of, &generation);
+	r = locate(sampler, proc, parsed, &of, &generation);
+	if (r < 0)
+		return r;
 	of.time_ns = h->end == OP_END_UNKNOWN ? 0 : h->time_ns;
 	if (h->end == OP_END_UNKNOWN)
 		r = first_stack(sampler, proc, &of, parsed, &stack);

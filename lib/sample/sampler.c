@@ -71,6 +71,11 @@ bool op_sampler_take_new_code(struct op_sampler *sampler)
 	return new_code;
 }
 
+bool op_sampler_walked(const struct op_sampler *sampler)
+{
+	return sampler->walked;
+}
+
 void op_sampler_drained(struct op_sampler *sampler)
 {
 	sampler->drained = true;

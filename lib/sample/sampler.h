@@ -135,6 +135,8 @@ uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler);
 /* The probe or kind for which it counts. */
 const struct op_trace_contexts *op_sampler_contexts(const struct op_sampler *sampler);
 
+/* Was the stack of the last record walked, so that only names were missing? */
+bool op_sampler_walked(const struct op_sampler *sampler);
 /* Was new code found since the last call, or an object that names code? More may follow
  * soon, and may be gone soon. */
 bool op_sampler_take_new_code(struct op_sampler *sampler);

@@ -56,6 +56,7 @@ struct op_sampler {
 	uint32_t watched;    /* enum op_event */
 	bool announce_again; /* op_sampler_take_lost() */
 	bool new_code;	     /* op_sampler_take_new_code() */
+	bool walked;	     /* op_sampler_walked() */
 	bool nameless;	     /* the last stack has a frame that may be known later */
 	uint32_t moment;     /* of the last record, in units of 2^28 ns */
 };

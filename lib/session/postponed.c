@@ -27,7 +27,7 @@ void op_postponed_deinit(struct op_postponed *q)
 			continue;
 }
 
-static struct op_waiter *find(const struct op_postponed *q, uint32_t pid)
+struct op_waiter *op_postponed_find(const struct op_postponed *q, uint32_t pid)
 {
 	struct op_waiter *w;
 
@@ -39,7 +39,7 @@ static struct op_waiter *find(const struct op_postponed *q, uint32_t pid)
 
 static struct op_waiter *find_or_add(struct op_postponed *q, uint32_t pid)
 {
-	struct op_waiter *w = find(q, pid);
+	struct op_waiter *w = op_postponed_find(q, pid);
 
 	if (w)
 		return w;
@@ -85,9 +85,14 @@ int op_postponed_add(struct op_postponed *q, uint32_t pid, uint64_t time_ns,
 	return 0;
 }
 
-bool op_postponed_has(const struct op_postponed *q, uint32_t pid)
+bool op_postponed_lacks_table(const struct op_postponed *q)
 {
-	return find(q, pid) != NULL;
+	const struct op_waiter *w;
+
+	TAILQ_FOREACH(w, &q->waiters, link)
+		if (w->lacks_table)
+			return true;
+	return false;
 }
 
 uint64_t op_postponed_oldest_ns(const struct op_postponed *q)

@@ -26,6 +26,7 @@ struct op_waiter {
 	struct op_postponed_list records;
 	size_t bytes;
 	uint32_t pid;
+	bool lacks_table; /* later ones probably lack it, too */
 };
 TAILQ_HEAD(op_waiter_list, op_waiter);
 
@@ -42,7 +43,10 @@ void op_postponed_deinit(struct op_postponed *q);
  * or -ENOMEM. */
 int op_postponed_add(struct op_postponed *q, uint32_t pid, uint64_t time_ns,
 		     const void *record, size_t len);
-bool op_postponed_has(const struct op_postponed *q, uint32_t pid);
+/* The records of process @pid, or NULL. */
+struct op_waiter *op_postponed_find(const struct op_postponed *q, uint32_t pid);
+/* Does a process wait for a table? */
+bool op_postponed_lacks_table(const struct op_postponed *q);
 /* The time of the oldest postponed record. 0: there is none. */
 uint64_t op_postponed_oldest_ns(const struct op_postponed *q);
 

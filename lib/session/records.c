@@ -11,6 +11,11 @@
 
 enum {
 	RECORDS_A_POLL = 4096,
+	/* Bytes of postponed records up to which more of them may wait for the ring. The rest
+	 * is for records that lack a table. */
+	SHORT_BYTES = OP_POSTPONED_BYTES_MAX / 4,
+	/* polls that may leave postponed records to a later one, for the ring */
+	RINGS_MAX = 8,
 };
 
 /* State of the record callback while the ring is read. */
@@ -70,7 +75,7 @@ static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
 	return true;
 }
 
-/* May postponed records of the same process lack the same table as this record? */
+/* May the record lack a table? */
 static bool wants_table(const void *data)
 {
 	const struct op_record *record = data;
@@ -91,9 +96,19 @@ static int postpone(struct op_session *s, uint32_t pid, uint64_t time_ns,
 	return op_postponed_add(&s->postponed, pid, time_ns, data, size);
 }
 
-static int add(struct op_session *s, const void *data, size_t size)
+static bool is_short(const struct op_session *s)
 {
-	return op_sampler_add_record(s->config.sampler, data, size, s->config.window);
+	return s->postponed.bytes < SHORT_BYTES;
+}
+
+/* Add the record to the window. *@ret_lacks: there was no time for its table. */
+static int add(struct op_session *s, const void *data, size_t size, bool *ret_lacks)
+{
+	int r = op_sampler_add_record(s->config.sampler, data, size, s->config.window);
+
+	*ret_lacks = r == -EINPROGRESS && wants_table(data) &&
+		     !op_sampler_walked(s->config.sampler);
+	return r;
 }
 
 /* Were the events before the record not all processed? Then what names it may be gone. */
@@ -110,17 +125,24 @@ static void take(struct op_session *s, const void *data, size_t size)
 	uint64_t time_ns = 0;
 	uint32_t pid = 0;
 	bool waits = may_wait(data, size, &pid, &time_ns);
+	struct op_waiter *w = waits ? op_postponed_find(&s->postponed, pid) : NULL;
+	bool lacks = w && w->lacks_table && wants_table(data);
 	int r = -EINPROGRESS;
 
 	if (waits && is_ahead(s, time_ns) && postpone(s, pid, time_ns, data, size) == 0)
 		return;
-	if (!waits || !wants_table(data) || !op_postponed_has(&s->postponed, pid))
-		r = add(s, data, size);
-	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0)
+	if (!lacks) {
+		s->config.allowance->brief = is_short(s);
+		r = add(s, data, size, &lacks);
+		s->config.allowance->brief = false;
+	}
+	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0) {
+		op_postponed_find(&s->postponed, pid)->lacks_table |= lacks;
 		return;
+	}
 	if (r == -EINPROGRESS) {
 		s->config.allowance->hurry = true;
-		r = add(s, data, size);
+		r = add(s, data, size, &lacks);
 		s->config.allowance->hurry = false;
 	}
 	count(s, data, size, r);
@@ -153,7 +175,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 
 			if (may_wait(record, len, &pid, &time_ns) && is_ahead(s, time_ns))
 				break;
-			r = add(s, record, len);
+			r = add(s, record, len, &w->lacks_table);
 			now_ns = op_allowance_now(s->config.allowance);
 			if (r == -EINPROGRESS)
 				break;
@@ -176,7 +198,7 @@ void op_session_take_postponed(struct op_session *s)
 		size_t len;
 		const struct op_record_header *record = op_waiter_record(w, &len);
 
-		count(s, record, len, add(s, record, len));
+		count(s, record, len, add(s, record, len, &w->lacks_table));
 		(void)op_waiter_drop(&s->postponed, w);
 	}
 	s->config.allowance->hurry = false;
@@ -257,20 +279,33 @@ static int on_record(void *ctx, const void *data, size_t size)
 	return is_enough(k);
 }
 
+/* Is it the turn of postponed records? The ring was read with result @r. While it has stacks
+ * that the kernel could not walk, those come first: one that waits long may be lost. */
+static bool may_resume(struct op_session *s, const struct op_session_records *records,
+		       int r)
+{
+	bool later = r == OP_SESSION_STOP && records->unknown && is_short(s);
+
+	s->rings = later ? s->rings + 1 : 0;
+	/* most postponed records wait for a table */
+	return s->rings % RINGS_MAX == 0 && op_allowance_has_cpu(s->config.allowance);
+}
+
 int op_session_take_records(struct op_session *s, struct op_session_records *ret)
 {
 	struct consume k = { .session = s, .records = ret };
 	uint64_t begin_ns = op_allowance_now(s->config.allowance);
+	int r;
 
-	/* most records wait for a table */
-	if (op_allowance_has_cpu(s->config.allowance))
-		take_postponed(s, op_allowance_part(s->config.allowance, begin_ns,
-						    OP_SESSION_PARTS));
-	k.until_ns = OP_MIN(
-		op_allowance_part(s->config.allowance,
-				  op_allowance_now(s->config.allowance),
-				  OP_SESSION_PARTS),
-		op_allowance_part(s->config.allowance, begin_ns, OP_SESSION_LONG_PARTS));
+	k.until_ns = op_allowance_part(s->config.allowance, begin_ns, OP_SESSION_PARTS);
 	op_allowance_until(s->config.allowance, k.until_ns);
-	return op_capture_drain_ring(s->config.capture, on_record, &k);
+	r = op_capture_drain_ring(s->config.capture, on_record, &k);
+	if (may_resume(s, ret, r))
+		take_postponed(
+			s, OP_MIN(op_allowance_part(s->config.allowance,
+						    op_allowance_now(s->config.allowance),
+						    OP_SESSION_PARTS),
+				  op_allowance_part(s->config.allowance, begin_ns,
+						    OP_SESSION_LONG_PARTS)));
+	return r;
 }

@@ -141,10 +141,20 @@ static int learn_processes(struct op_session *s, bool *ret)
 struct rest {
 	uint64_t begin_ns; /* result of reading the records */
 	bool fresh;	   /* something was new */
+	bool misses;	   /* a record missed a table */
 	bool records;	   /* records wait in the ring */
 	bool sideband;	   /* events of the side-band wait */
 	bool postponed;	   /* postponed records wait, and there is CPU time for them */
 };
+
+/* The share of a poll for a whole table: little while samples wait for other work. */
+static uint32_t table_parts(const struct op_session *s, const struct rest *rest)
+{
+	if (!rest->misses && !rest->records && !rest->postponed)
+		return OP_SESSION_LONG_PARTS;
+	return op_postponed_lacks_table(&s->postponed) ? OP_SESSION_PARTS * 2
+						       : (uint32_t)OP_POLL_LEAST;
+}
 
 /* Report the progress to whoever waits for the records, and set the timer. */
 static void end_poll(struct op_session *s, const struct rest *rest, bool drained)
@@ -155,7 +165,7 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 
 	if (code || !s->code_ns)
 		s->code_ns = op_clock_monotonic_ns();
-	op_processes_go_on(processes);
+	op_processes_go_on(processes, table_parts(s, rest));
 	op_allowance_until(s->config.allowance, 0);
 	if (op_sampler_take_lost(s->config.sampler))
 		op_capture_next_window(s->config.capture);
@@ -201,6 +211,7 @@ static int poll_kernel(struct op_session *s, struct op_session_work *ret)
 	waits = !op_allowance_has_cpu(s->config.allowance);
 	r = put_off(s, since_ns) ? OP_SESSION_STOP : op_session_take_records(s, &records);
 	rest.fresh = events || records.unknown;
+	rest.misses = records.unknown;
 	rest.records = r != 0;
 	rest.sideband = op_capture_sideband_left(s->config.capture);
 	rest.postponed = s->postponed.len && !waits;

@@ -32,6 +32,7 @@ struct op_session {
 	uint64_t last_event_ns;	   /* time of the last event or record */
 	uint64_t code_ns;	   /* when code was last seen for the first time */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */
+	uint32_t rings;		   /* polls that left records of the ring, in a row */
 	bool ending;		   /* nothing waits for a table or for names */
 	bool put_off;		   /* the last poll left the records to the next one */
 	bool kernel_symbols_stale; /* kernel symbols came or went */

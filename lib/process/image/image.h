@@ -197,9 +197,10 @@ int op_image_go_on(struct op_images *x, struct op_image *image, uint64_t now_ns,
 		   struct op_allowance *allowance);
 /* Is the table incomplete, with early pages published? */
 bool op_image_is_early(const struct op_image *image);
-/* If there is CPU time, publish the page of ELF address @vaddr before the others. Returns
- * whether it is published. */
-bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr);
+/* If there is CPU time, publish the rows of ELF address @vaddr before the others. Returns
+ * whether they are published. */
+bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr,
+		   uint64_t now_ns);
 /* Is there CPU time to continue the table of @image? Always for a runtime, because no
  * rule of its file is known before. */
 bool op_image_may_work(const struct op_images *x, const struct op_image *image);

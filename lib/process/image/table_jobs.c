@@ -184,7 +184,7 @@ static void end_early(struct op_image *image, int r, uint64_t now_ns)
 	if (!image->early)
 		return;
 	if (r < 0) {
-		op_unwind_early_give_up(image->early);
+		op_unwind_early_give_up(image->early, now_ns);
 		return;
 	}
 	op_unwind_early_complete(image->early, image->table, now_ns);
@@ -243,7 +243,8 @@ bool op_image_is_early(const struct op_image *image)
 	return image->early && !op_unwind_early_is_over(image->early);
 }
 
-bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr)
+bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr,
+		   uint64_t now_ns)
 {
 	uint64_t begin_ns = op_allowance_begin_cpu(x->allowance);
 	int r;
@@ -251,7 +252,7 @@ bool op_image_page(struct op_images *x, struct op_image *image, uint64_t vaddr)
 	if (!op_image_is_early(image) || !op_image_has_file(image) ||
 	    !op_image_may_work(x, image))
 		return false;
-	r = op_unwind_early_page(image->early, vaddr);
+	r = op_unwind_early_page(image->early, vaddr, now_ns);
 	op_allowance_take_cpu(x->allowance, begin_ns);
 	return r > 0;
 }

@@ -23,6 +23,7 @@ static void join_oldest(struct op_changes *c)
 	b->end = OP_MAX(a.end, b->end);
 	b->since_ns = OP_MIN(a.since_ns, b->since_ns);
 	b->until_ns = OP_MAX(a.until_ns, b->until_ns);
+	b->base = a.base == b->base ? a.base : 0;
 	remove_first(c, 1);
 }
 
@@ -49,7 +50,7 @@ void op_changes_add(struct op_changes *c, const struct op_change *change,
 }
 
 bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t time_ns,
-		       uint64_t addr)
+		       uint64_t addr, uint64_t base)
 {
 	size_t i;
 
@@ -57,7 +58,7 @@ bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t tim
 		const struct op_change *change = &c->list.data[i];
 
 		if (addr >= change->start && addr < change->end &&
-		    change->since_ns <= time_ns)
+		    change->since_ns <= time_ns && (!base || change->base != base))
 			return true;
 	}
 	return false;
@@ -77,18 +78,26 @@ bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t add
 	return false;
 }
 
+void op_changes_were_before(struct op_changes *c, uint64_t time_ns)
+{
+	struct op_change *change;
+
+	op_vec_foreach(change, &c->list)
+		if (change->since_ns <= time_ns && change->until_ns > time_ns)
+			change->until_ns = time_ns;
+}
+
 void op_changes_inherit(struct op_changes *to, const struct op_changes *from)
 {
 	size_t i;
 
-	to->number = 1;
+	to->number = from->number;
 	for (i = 0; i < from->list.len; i++) {
 		struct op_change *slot = op_vec_push(&to->list);
 
 		if (!slot)
 			return;
 		*slot = from->list.data[i];
-		slot->number = 1;
 	}
 }
 

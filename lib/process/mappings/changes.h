@@ -22,6 +22,7 @@ struct op_change {
 	uint64_t end;
 	uint64_t since_ns;
 	uint64_t until_ns;
+	uint64_t base; /* address of offset 0 of the file that came; 0: not a file */
 	uint32_t number;
 };
 
@@ -34,12 +35,16 @@ struct op_changes {
  * are forgotten. */
 void op_changes_add(struct op_changes *c, const struct op_change *change,
 		    uint64_t over_ns);
-/* Did @addr change before @time_ns, and after the mappings of @number? */
+/* Did @addr change before @time_ns, and after the mappings of @number? If @base is not 0,
+ * files that came with that base do not count. */
 bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t time_ns,
-		       uint64_t addr);
+		       uint64_t addr, uint64_t base);
 /* Did @addr change after @time_ns? */
 bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t addr);
-/* Make @to a copy in which all changes have number 1. Without memory it is empty. */
+/* A sample of @time_ns shows that changes whose time is not known exactly, and may be before
+ * that, were. */
+void op_changes_were_before(struct op_changes *c, uint64_t time_ns);
+/* Make @to a copy with the same numbers. Without memory the newest changes are missing. */
 void op_changes_inherit(struct op_changes *to, const struct op_changes *from);
 void op_changes_clear(struct op_changes *c);
 

@@ -70,6 +70,7 @@ int op_mappings_own(struct op_mappings **mappings, struct op_executables *x,
 	}
 	for (i = 0; i < old->len; i++) {
 		copy->vma[i] = old->vma[i];
+		copy->vma[i].mark = 0;
 		if (copy->vma[i].exe)
 			op_executable_ref(copy->vma[i].exe);
 	}
@@ -393,6 +394,13 @@ uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t tim
 	return bytes / page_bytes;
 }
 
+/* Is @v published as code that the process made, which is walked by what is there at that
+ * time, and not by its rules or a runtime? */
+static bool is_plain_made(const struct op_mapping *v)
+{
+	return !v->exe && !v->uprobes && !v->segment && v->flags == OP_MAPPING_ANON;
+}
+
 bool op_mappings_are_copies(const struct op_mappings *before,
 			    const struct op_mappings *now, uint64_t addr)
 {
@@ -400,6 +408,8 @@ bool op_mappings_are_copies(const struct op_mappings *before,
 	const struct op_mapping *b = op_mappings_find(now, addr);
 	const struct op_build_ids *ids;
 
+	if (a && b && is_plain_made(a) && is_plain_made(b))
+		return true;
 	if (!a || !b || !a->segment || !a->exe || !a->exe->image || !b->exe ||
 	    !b->exe->image || a->start - a->offset != b->start - b->offset ||
 	    op_mapping_is_doubted(b))
@@ -471,7 +481,7 @@ static void write_table(struct op_mappings *mappings, size_t n, size_t firsts,
 	rest = n - firsts;
 	mappings->mark_count = 0;
 	for (i = 0; firsts + rest; i++) {
-		const struct op_mapping *v = &mappings->vma[i];
+		struct op_mapping *v = &mappings->vma[i];
 		size_t *left = is_first(mappings, i) ? &firsts : &rest;
 
 		if (!*left)
@@ -486,7 +496,8 @@ static void write_table(struct op_mappings *mappings, size_t n, size_t firsts,
 			*mark++ = (struct op_mark){ .at = v->bias +
 							  v->exe->image->mark_vaddr,
 						    .word = v->exe->image->mark };
-			mapping->flags |= ++mappings->mark_count << OP_MAPPING_MARK_SHIFT;
+			v->mark = (uint8_t)++mappings->mark_count;
+			mapping->flags |= (uint32_t)v->mark << OP_MAPPING_MARK_SHIFT;
 		}
 		mapping++;
 	}

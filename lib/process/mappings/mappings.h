@@ -40,6 +40,7 @@ struct op_mapping {
 	uint32_t flags; /* OP_MAPPING_*, as published */
 	bool writable;	/* the process may write there */
 	bool replaced;	/* it replaced another file's mapping */
+	uint8_t mark;	/* as written to the arena: the number of its mark, 0: none */
 	bool uprobes;	/* the kernel's, for probed instructions; without a file */
 };
 
@@ -115,8 +116,9 @@ uint64_t op_mappings_made_sum(const struct op_mappings *mappings);
 /* The number of pages that the process cannot write (struct op_process.code_pages),
  * without files mapped after @time_ns. */
 uint64_t op_mappings_code_pages(const struct op_mappings *mappings, uint64_t time_ns);
-/* Do @before and @now have copies of one file at @addr, and @before a table for it?
- * Forged build ids mislead only the forger's own processes. */
+/* Do @before and @now have copies of one file at @addr, and @before a table for it? Or has
+ * each code without a file that is walked without rules? Forged build ids mislead only the
+ * forger's own processes. */
 bool op_mappings_are_copies(const struct op_mappings *before,
 			    const struct op_mappings *now, uint64_t addr);
 /* The end of the time in which the program mapped the files that it was started with.

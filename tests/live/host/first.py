@@ -26,7 +26,7 @@ FUNCTIONS = 200000
 USED = 40  # of them, all over the text
 DEPTH = 24
 COPIES = 10
-BOUND = 0.9  # of the samples of the first second
+BOUND = 0.97  # of the samples of the first second
 NS = 1000000000
 
 

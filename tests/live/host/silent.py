@@ -23,6 +23,7 @@ import silent_code  # noqa: E402
 import suite  # noqa: E402
 
 CHAINS = 40
+LONG = 600  # seconds
 GAP = 6 << 20  # bytes of code that nothing describes
 KINDS = ["library", "large", "alone", "made"]
 # Of the samples of the second half: in the first one code is met, and read.
@@ -171,6 +172,8 @@ def cell_remade(most_us, seconds):
         result.need(text.returncode == 0, "exit %d" % text.returncode)
         result.need(total > 20 * seconds and not wrong, "%d of %d samples wrong, %.2f %% marked; "
                     "seed %d" % (wrong, total, 100 * marked / max(total, 1), seed))
+        if seconds >= LONG:
+            result.need(marked <= MARKED_MAX * total, "at most %d %% are marked" % (100 * MARKED_MAX))
         run.judge(name, result, check.check_accounting(text.stdout))
     return cell
 
@@ -178,8 +181,8 @@ def cell_remade(most_us, seconds):
 CELLS = {kind: cell_kind(kind, 4) for kind in KINDS}
 CELLS["remade"] = cell_remade(1000000, 4)
 CELLS["remade-often"] = cell_remade(2000, 4)
-CELLS.update({kind + "-long": cell_kind(kind, 600) for kind in KINDS})
-CELLS["remade-long"] = cell_remade(1000000, 600)
+CELLS.update({kind + "-long": cell_kind(kind, LONG) for kind in KINDS})
+CELLS["remade-long"] = cell_remade(1000000, LONG)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ static bool has_table(struct world *w, uint64_t pc)
 
 static void next_window(struct world *w)
 {
-	op_processes_window_end(w->p, false);
+	op_processes_window_end(w->p, 1);
 	op_window_reset(w->window);
 	world_settle(w, 10 * SECOND);
 }
@@ -292,7 +292,7 @@ static void drain(struct world *w)
 {
 	w->drained_ns = op_clock_monotonic_ns();
 	world_settle(w, 1);
-	op_processes_go_on(w->p);
+	op_processes_go_on(w->p, 1);
 }
 
 /* The kernel gave a child, whose event waits, its parent's way to a table that is released: that is
@@ -310,11 +310,11 @@ static void test_children_by_a_released_table(void)
 	drain(&w);
 	CHECK_OK(op_arena_alloc(w.arena, TABLE_BYTES, &table, &memory));
 	op_arena_release(w.arena, table, TABLE_BYTES, op_clock_monotonic_ns());
-	op_processes_go_on(w.p);
+	op_processes_go_on(w.p, 1);
 	CHECK(is_kept(&w)); /* events are late by seconds */
 	w.drained_ns = op_clock_monotonic_ns();
 	op_processes_on_fork(w.p, child, world_self(), w.drained_ns);
-	op_processes_go_on(w.p); /* the child is known, but not published yet */
+	op_processes_go_on(w.p, 1); /* the child is known, but not published yet */
 	drain(&w);
 	CHECK(is_kept(&w));
 	drain(&w);

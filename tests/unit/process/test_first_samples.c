@@ -74,6 +74,39 @@ static void test_known_file_is_not_lazy(void)
 	world_deinit(&w);
 }
 
+/* While the ring is read, the names of a file wait, but not the walk: the programs have the tables
+ * for the next sample. */
+static void test_walk_comes_before_names(void)
+{
+	const struct op_arena_mapping *m;
+	struct world w;
+	int r;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	w.allowance.brief = true;
+	r = world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+			       snapshot.len);
+	CHECK_INT(r, -EINPROGRESS);
+	CHECK(op_sampler_walked(w.sampler));
+	m = world_mapping(&w, world_self(), (uint64_t)(uintptr_t)known_function, NULL);
+	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
+	w.allowance.brief = false;
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	check_levels(&w, "test_walk_comes_before_names");
+	world_deinit(&w);
+	/* without CPU time nothing waits */
+	world_init(&w, NULL);
+	w.allowance.brief = true;
+	op_allowance_give_cpu(&w.allowance, 0);
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	world_deinit(&w);
+}
+
 /* The text of this program, as an event that the kernel makes at @time_ns. */
 static void map_self(struct world *w, uint64_t time_ns)
 {
@@ -299,6 +332,7 @@ static void test_code_without_events(void)
 }
 
 TEST_MAIN({ "first", test_first_sample_is_unwound },
+	  { "names-later", test_walk_comes_before_names },
 	  { "missing-table", test_missing_table_above_the_copy },
 	  { "below-sp", test_copy_from_below_sp },
 	  { "mapped-after", test_mapped_after_the_sample },

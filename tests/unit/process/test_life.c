@@ -175,6 +175,46 @@ static void test_exec_changes_everything(void)
 	world_deinit(&w);
 }
 
+/* Code replaced other code of the parent before the fork: the parent's table has it. What
+ * the child maps later has no part in its earlier samples. */
+static void test_parents_table_is_new(void)
+{
+	const uint64_t words[] = { world_exact((const void *)known_function),
+				   world_native((const char *)(void *)other_function +
+						1) };
+	struct op_mmap_event e = { .path = "//anon" };
+	uint32_t child = 0x7ffffff0;
+	uint32_t generation;
+	struct world w;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	world_settle(&w, 0);
+	e.pid = world_self();
+	e.start = (uint64_t)(uintptr_t)known_function;
+	e.end = e.start + 1;
+	e.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, SECOND);
+	generation = world_generation(&w, world_self());
+	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
+	CHECK_OK(world_late_sample(&w, child, generation, w.now_ns + 1, words, 2));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 0), "[anon]+0x0");
+	e.pid = child;
+	e.path = "/nowhere/at-all";
+	e.inode = 1;
+	e.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &e);
+	CHECK_OK(world_late_sample(&w, child, generation, e.time_ns - 1, words, 2));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 0), "[anon]+0x0");
+	CHECK_OK(world_late_sample(&w, child, generation, e.time_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+}
+
 /* A child is walked by its parent's table in the kernel until it has its own. */
 static void test_child_by_parents_table(void)
 {
@@ -370,11 +410,7 @@ static void test_copy_takes_a_place(void)
 	second.end = first.end;
 	second.time_ns = w.now_ns += SECOND;
 	op_processes_on_mmap(w.p, &second);
-	/* until the file was compared, it may not be the copy */
-	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
-	CHECK_STR(world_name(&w, world_frames(&w) - 1),
-		  "[unwind error: native_no_mapping]");
-	world_settle(&w, 0);
+	/* it is compared for the sample */
 	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
 	CHECK_INT(world_frames(&w), 2);
 	CHECK_STR(world_name(&w, 1), "other_function");
@@ -389,6 +425,130 @@ static void test_copy_takes_a_place(void)
 	free((char *)first.path);
 	free((char *)second.path);
 	free((char *)other.path);
+}
+
+/* A file that is gone before it can be compared takes the place of another. The kernel has
+ * seen the build id of the first one there, so it was a copy. */
+static void test_mark_held(void)
+{
+	const struct op_mmap_event code = own_code();
+	const uint64_t off = (uint64_t)(uintptr_t)known_function - code.start;
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	struct op_mmap_event e, gone;
+	uint8_t stack[64] = { 0 };
+	uint64_t words[] = { 0, world_native((const char *)(void *)other_function + 1) };
+	const struct op_arena_mapping *there;
+	char self[32];
+	uint32_t old;
+	struct world w;
+
+	(void)tools_make_dir();
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, SECOND);
+	free((char *)e.path);
+	e = map_copy(self, (void *)(uintptr_t)e.start, &code, w.now_ns += SECOND);
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, SECOND);
+	registers.pc = e.start + off;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	there = world_mapping(&w, world_self(), e.start, NULL);
+	CHECK(there && there->flags & OP_MAPPING_REPLACED);
+	CHECK_INT(there->flags >> OP_MAPPING_MARK_SHIFT, 1);
+	old = world_generation(&w, world_self());
+	words[0] = world_exact((const void *)(uintptr_t)registers.pc);
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	gone = e;
+	gone.path = "/nowhere/at-all";
+	gone.inode++;
+	gone.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &gone);
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
+	w.marks = 1 << 1; /* that of another mapping */
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
+	w.marks = 1;
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 0), "known_function");
+	CHECK_STR(world_name(&w, 1), "other_function");
+	/* a file that has other code there does not have the mark's word at that place */
+	gone.offset += 0x1000;
+	gone.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &gone);
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1),
+		  "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+	free((char *)e.path);
+}
+
+/* The kernel's count of this process's code pages. */
+static uint16_t own_code_pages(void)
+{
+	uint64_t bytes = 0;
+	uint64_t start, end;
+	char rights[5];
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, rights) ==
+			    3 &&
+		    rights[1] == '-' && rights[2] == 'x' && !strstr(line, "[vsyscall]"))
+			bytes += end - start;
+	(void)fclose(f);
+	return (uint16_t)(bytes / 4096);
+}
+
+/* Code comes to the place of a file without an event, some time before the maps are read. A
+ * sample that has the number of code pages of afterwards is from after that. */
+static void test_code_pages_tell_when(void)
+{
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	char self[32];
+	struct world w;
+	int late;
+
+	(void)tools_make_dir();
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	for (late = 0; late < 2; late++) {
+		world_init(&w, NULL);
+		world_learn_self(&w);
+		e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
+		op_processes_on_mmap(w.p, &e);
+		world_settle(&w, SECOND);
+		free((char *)e.path);
+		e = map_copy(self, (void *)(uintptr_t)e.start, &code, w.now_ns += SECOND);
+		op_processes_on_mmap(w.p, &e);
+		world_settle(&w, SECOND);
+		registers.pc = e.start + 7;
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+		CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start,
+			   PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+		w.code_pages = (uint16_t)(own_code_pages() + late);
+		world_settle(&w, SECOND);
+		w.now_ns -= SECOND / 2;
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+		CHECK_STR(world_name(&w, 0),
+			  late ? "[unwind error: native_no_mapping]" : "[anon]+0x7");
+		world_deinit(&w);
+		CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+		free((char *)e.path);
+	}
 }
 
 /* A file is rewritten in place and mapped where it was, perhaps with another length. Until it
@@ -703,11 +863,13 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
+	  { "held", test_mark_held }, { "code-pages", test_code_pages_tell_when },
 	  { "rewritten", test_rewritten_takes_a_place },
 	  { "ended", test_ended_after_code_took_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },
+	  { "parents-new-table", test_parents_table_is_new },
 	  { "reuse", test_reused_pid_is_another }, { "limit", test_limit_of_processes },
 	  { "room", test_limit_makes_room }, { "pause", test_lost_events_pause },
 	  { "retry", test_failed_publication_is_tried_again },

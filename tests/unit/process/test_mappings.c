@@ -498,14 +498,15 @@ static void test_changes(void)
 {
 	struct op_changes c = { 0 };
 	struct op_changes child = { 0 };
+	uint64_t last;
 	uint64_t i;
 
 	change_at(&c, 0x10000, 100);
-	CHECK(op_changes_before(&c, 0, 100, 0x10000));
-	CHECK(op_changes_before(&c, 0, 100, 0x10fff));
-	CHECK(!op_changes_before(&c, 0, 100, 0x11000));
-	CHECK(!op_changes_before(&c, 0, 99, 0x10000));	/* a sample of before */
-	CHECK(!op_changes_before(&c, 1, 100, 0x10000)); /* a table that has it */
+	CHECK(op_changes_before(&c, 0, 100, 0x10000, 0));
+	CHECK(op_changes_before(&c, 0, 100, 0x10fff, 0));
+	CHECK(!op_changes_before(&c, 0, 100, 0x11000, 0));
+	CHECK(!op_changes_before(&c, 0, 99, 0x10000, 0));  /* a sample of before */
+	CHECK(!op_changes_before(&c, 1, 100, 0x10000, 0)); /* a table that has it */
 	CHECK(op_changes_after(&c, 99, 0x10000));
 	CHECK(!op_changes_after(&c, 100, 0x10000));
 	for (i = 1; i <= 3 * OP_CHANGES_MAX; i++)
@@ -514,13 +515,35 @@ static void test_changes(void)
 	for (i = 0; i <= 3 * OP_CHANGES_MAX; i++) {
 		uint64_t at = 0x10000 + i * 0x10000;
 
-		CHECK(op_changes_before(&c, (uint32_t)i, 100 + i, at));
+		CHECK(op_changes_before(&c, (uint32_t)i, 100 + i, at, 0));
 		CHECK(op_changes_after(&c, 100 + i - 1, at));
 	}
+	/* a child is walked by tables of its parent, whose numbers are those of its changes */
+	last = c.list.data[c.list.len - 1].start;
 	op_changes_inherit(&child, &c);
-	CHECK(op_changes_before(&child, 0, 500, 0x10000));
-	CHECK(!op_changes_before(&child, 1, 500, 0x10000));
+	CHECK_INT(child.number, c.number);
+	CHECK(op_changes_before(&child, c.number - 1, 500, last, 0));
+	CHECK(!op_changes_before(&child, c.number, 500, last, 0));
+	change_at(&child, 0x10000, 400);
+	CHECK(op_changes_before(&child, c.number, 500, 0x10000, 0));
+	/* files with one base, and one without */
+	child.list.data[child.list.len - 1].base = 0x8000;
+	CHECK(!op_changes_before(&child, c.number, 500, 0x10000, 0x8000));
+	CHECK(op_changes_before(&child, c.number, 500, 0x10000, 0x9000));
+	change_at(&child, 0x10000, 400);
+	CHECK(op_changes_before(&child, c.number, 500, 0x10000, 0x8000));
 	op_changes_clear(&child);
+	/* at some time from 600 to 700, which was before 650 */
+	c.list.data[0].since_ns = 600;
+	c.list.data[0].until_ns = 700;
+	last = c.list.data[0].start;
+	CHECK(op_changes_after(&c, 650, last));
+	op_changes_were_before(&c, 599);
+	CHECK(op_changes_after(&c, 699, last));
+	op_changes_were_before(&c, 650);
+	CHECK(!op_changes_after(&c, 650, last));
+	CHECK(op_changes_after(&c, 649, last));
+	CHECK(op_changes_before(&c, 0, 600, last, 0));
 	/* what is over is forgotten */
 	op_changes_add(&c, &(struct op_change){ .since_ns = 1000, .until_ns = 1000 },
 		       900);

@@ -115,7 +115,7 @@ void world_settle(struct world *w, uint64_t ns)
 	w->now_ns += ns;
 	do { /* they work for some ms at each call */
 		op_processes_settle(w->p, w->now_ns);
-		op_processes_go_on(w->p);
+		op_processes_go_on(w->p, 1);
 	} while (inside_settles_on(w->p));
 }
 
@@ -243,6 +243,7 @@ int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 
 	record.time_ns = time_ns;
 	record.generation = generation;
+	record.marks = w->marks;
 	record.user_words = (uint16_t)words_len;
 	return add(w, &record, NULL, words, words_len * sizeof(*words));
 }
@@ -262,6 +263,8 @@ int world_missed_sample(struct world *w, uint32_t pid,
 	record.end_pc = end_pc;
 	record.stack_bytes = (uint16_t)stack_len;
 	record.stack_below = w->stack_below;
+	record.code_pages = w->code_pages;
+	record.resumed = w->code_pages ? OP_REMAPPED : 0;
 	r = add(w, &record, NULL, rest, sizeof(*registers) + stack_len);
 	free(rest);
 	return r;

@@ -37,7 +37,7 @@ static void test_nobody_takes_all(void)
 		(void)fill(&q, pid);
 	CHECK(fill(&q, GREEDY + 1) >= 1);
 	CHECK(q.bytes <= OP_POSTPONED_BYTES_MAX);
-	CHECK(!op_postponed_has(&q, GREEDY + 2));
+	CHECK(!op_postponed_find(&q, GREEDY + 2));
 	op_postponed_deinit(&q);
 	CHECK_INT(q.bytes, 0);
 	CHECK_INT(q.len, 0);
@@ -71,7 +71,7 @@ static void test_turns(void)
 	w = op_postponed_turn(&q);
 	CHECK_INT(w->pid, 2);
 	CHECK(!op_waiter_drop(&q, w));
-	CHECK(!op_postponed_has(&q, 2));
+	CHECK(!op_postponed_find(&q, 2));
 
 	w = op_postponed_turn(&q);
 	CHECK_INT(w->pid, 1);
@@ -84,4 +84,22 @@ static void test_turns(void)
 	op_postponed_deinit(&q);
 }
 
-TEST_MAIN({ "nobody_takes_all", test_nobody_takes_all }, { "turns", test_turns })
+/* One process that lacks a table is enough, until its last record is gone. */
+static void test_lacks_table(void)
+{
+	struct op_postponed q;
+
+	op_postponed_init(&q);
+	CHECK(!op_postponed_lacks_table(&q));
+	CHECK_OK(op_postponed_add(&q, 1, 50, "a", 1));
+	CHECK_OK(op_postponed_add(&q, 2, 60, "b", 1));
+	CHECK(!op_postponed_lacks_table(&q));
+	op_postponed_find(&q, 2)->lacks_table = true;
+	CHECK(op_postponed_lacks_table(&q));
+	CHECK(!op_waiter_drop(&q, op_postponed_find(&q, 2)));
+	CHECK(!op_postponed_lacks_table(&q));
+	op_postponed_deinit(&q);
+}
+
+TEST_MAIN({ "lacks_table", test_lacks_table },
+	  { "nobody_takes_all", test_nobody_takes_all }, { "turns", test_turns })

@@ -13,6 +13,12 @@
 
 enum {
 	PAGE_BYTES = 1 << OP_PAGE_SHIFT,
+	/* A page with more FDEs takes tenths of a millisecond. It is made in blocks, and as
+	 * a whole once BLOCKS_MAX of them exist. */
+	PAGE_FDES_MAX = 512,
+	BLOCK_BYTES = PAGE_BYTES / 16,
+	BLOCKS_MAX = 2,
+	ALL_BLOCKS = UINT16_MAX,
 	/* memory of an open .eh_frame: windows of 4 KiB */
 	CFI_BYTES = 64 << 10,
 };
@@ -22,7 +28,10 @@ struct op_unwind_early {
 	struct op_arena *arena;
 	struct op_unwind_rules *rules;
 	struct op_cfi *cfi;
+	struct op_eh_hdr hdr;
 	struct op_unwind_table table; /* its segments; its rules are those of all pages */
+	/* of each segment: the blocks of each page that are made, a bit each */
+	uint16_t *made[OP_UNWIND_TABLE_SEGMENTS_MAX];
 	struct op_unwind_table piece; /* one page as a table, for the builder */
 	op_ref late;		      /* a row: nothing is known yet */
 	bool over;
@@ -55,6 +64,13 @@ static struct op_page *directory(const struct op_unwind_early *early, size_t i,
 	return s->pages ? op_arena_at(early->arena, s->pages) : NULL;
 }
 
+static uint64_t page_count(const struct op_unwind_table_segment *s)
+{
+	uint64_t base = OP_ALIGN_DOWN(s->vaddr, (uint64_t)PAGE_BYTES);
+
+	return (s->vaddr + s->memsz - base + PAGE_BYTES - 1) >> OP_PAGE_SHIFT;
+}
+
 static int add_late_row(struct op_unwind_early *early)
 {
 	const struct op_row row = { .pc = 0, .rule = OP_UNWIND_RULE_LATE };
@@ -66,24 +82,28 @@ static int add_late_row(struct op_unwind_early *early)
 	return r;
 }
 
-/* Write the segment and its directory, all of whose pages are late. */
-static int add_segment(struct op_unwind_early *early,
-		       struct op_unwind_table_segment *segment)
+/* Write segment number @i and its directory, all of whose pages are late. */
+static int add_segment(struct op_unwind_early *early, size_t i)
 {
-	uint64_t base = OP_ALIGN_DOWN(segment->vaddr, (uint64_t)PAGE_BYTES);
-	uint64_t count = (segment->vaddr + segment->memsz - base + PAGE_BYTES - 1) >>
-			 OP_PAGE_SHIFT;
-	struct op_segment out = { .vaddr = base, .page_count = (uint32_t)count };
+	struct op_unwind_table_segment *segment = &early->table.segments[i];
+	uint64_t count = page_count(segment);
+	struct op_segment out = { .vaddr = OP_ALIGN_DOWN(segment->vaddr,
+							 (uint64_t)PAGE_BYTES),
+				  .page_count = (uint32_t)count };
 	struct op_page *pages;
 	void *at;
-	uint64_t i;
-	int r = op_arena_alloc(early->arena, count * sizeof(*pages), &out.pages, &at);
+	uint64_t p;
+	int r;
 
+	early->made[i] = calloc(count, sizeof(*early->made[i]));
+	if (!early->made[i])
+		return -ENOMEM;
+	r = op_arena_alloc(early->arena, count * sizeof(*pages), &out.pages, &at);
 	if (r < 0)
 		return r;
 	pages = at;
-	for (i = 0; i < count; i++)
-		pages[i] = page_of(early->late, 1);
+	for (p = 0; p < count; p++)
+		pages[p] = page_of(early->late, 1);
 	r = op_arena_alloc(early->arena, sizeof(out), &segment->segment, &at);
 	if (r < 0) {
 		op_arena_release(early->arena, out.pages, count * sizeof(*pages), 0);
@@ -101,7 +121,7 @@ static int add_segments(struct op_unwind_early *early)
 
 	op_unwind_table_find_segments(early->elf, &early->table);
 	for (i = 0; r == 0 && i < early->table.segments_len; i++)
-		r = add_segment(early, &early->table.segments[i]);
+		r = add_segment(early, i);
 	return r;
 }
 
@@ -119,11 +139,14 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 	if (!early)
 		return -ENOMEM;
 	early->elf = elf;
+	early->hdr = hdr;
 	early->arena = arena;
 	early->rules = rules;
 	r = op_cfi_new(elf, OP_CFI_EH_FRAME, &early->cfi);
-	if (r > 0)
-		r = add_segments(early) < 0 ? -ENOSPC : 1;
+	if (r > 0) {
+		r = add_segments(early);
+		r = r == -ENOMEM ? r : r < 0 ? -ENOSPC : 1;
+	}
 	if (r <= 0) {
 		(void)op_unwind_early_free(early, 0);
 		return r == -ENOMEM || r == -ENOSPC ? r : 0;
@@ -170,6 +193,8 @@ struct op_unwind_early *op_unwind_early_free(struct op_unwind_early *early,
 		return NULL;
 	for (i = 0; i < early->table.segments_len; i++)
 		release_segment(early, i, now_ns);
+	for (i = 0; i < OP_ARRAY_SIZE(early->made); i++)
+		free(early->made[i]);
 	op_arena_release(early->arena, early->late, sizeof(struct op_row), now_ns);
 	op_unwind_rules_release(early->rules, &early->piece.rules, now_ns);
 	op_cfi_free(early->cfi);
@@ -196,9 +221,53 @@ static int add_late(void *data, struct op_builder *b, uint64_t start, uint64_t e
 	return op_builder_gap_row(b, start, late);
 }
 
-/* Make the rows of [@start, @end), which is in one page. Returns as op_unwind_early_page(). */
+static uint32_t block_of(uint64_t vaddr)
+{
+	return UINT32_C(1) << vaddr % PAGE_BYTES / BLOCK_BYTES;
+}
+
+static int count_entry(void *data, uint64_t start, uint64_t fde)
+{
+	size_t *left = data;
+
+	return !(*left)--;
+}
+
+/* Are there more than PAGE_FDES_MAX functions in [@start, @end)? */
+static bool is_dense(const struct op_unwind_early *early, uint64_t start, uint64_t end)
+{
+	size_t left = PAGE_FDES_MAX;
+
+	return op_eh_hdr_each(early->elf, &early->hdr, start, end, count_entry, &left) >
+	       0;
+}
+
+/* Read the FDEs of @blocks of [@start, @end). Returns as op_source_between(). */
+static int read_blocks(struct op_unwind_early *early, struct op_builder *b,
+		       uint64_t start, uint64_t end, uint32_t blocks)
+{
+	uint64_t stop;
+	int r = 1;
+
+	for (; r > 0 && start < end; start = stop) {
+		bool wanted = blocks & block_of(start);
+
+		stop = start;
+		do
+			stop = OP_MIN(OP_ALIGN_DOWN(stop, (uint64_t)BLOCK_BYTES) +
+					      BLOCK_BYTES,
+				      end);
+		while (stop < end && wanted == !!(blocks & block_of(stop)));
+		if (wanted)
+			r = op_source_between(early->elf, early->cfi, b, start, stop);
+	}
+	return r;
+}
+
+/* Make the rows of @blocks of [@start, @end), which is in one page. Returns as
+ * op_unwind_early_page(). */
 static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end,
-		     struct op_page *ret)
+		     uint32_t blocks, struct op_page *ret)
 {
 	struct op_builder b;
 	int r;
@@ -209,7 +278,7 @@ static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end
 	};
 	op_builder_init(&b, &early->piece, early->arena, early->rules, 0);
 	b.gap = add_late;
-	r = op_source_between(early->elf, early->cfi, &b, start, end);
+	r = read_blocks(early, &b, start, end, blocks);
 	if (r > 0)
 		r = op_builder_finish_page(&b, ret);
 	op_builder_deinit(&b);
@@ -221,12 +290,29 @@ static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end
 	return r == -EBADMSG || r == -E2BIG || r == -EFBIG ? 0 : r;
 }
 
-int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr)
+/* Replace a page's rows by @now. */
+static void replace_rows(struct op_unwind_early *early, struct op_page *at,
+			 struct op_page now, uint64_t now_ns)
+{
+	struct op_page old = *at;
+
+	set_page(at, now);
+	release_rows(early, old, now_ns);
+	if (old.rows != early->late)
+		early->piece.arena_bytes -= OP_ALIGN_UP(old.count * sizeof(struct op_row),
+							1u << OP_REF_SHIFT);
+}
+
+int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr, uint64_t now_ns)
 {
 	const struct op_unwind_table_segment *s = early->table.segments;
-	struct op_page made;
+	struct op_page rows;
 	struct op_page *pages;
+	uint16_t *made;
+	uint32_t blocks;
 	uint32_t count;
+	uint64_t start;
+	uint64_t end;
 	uint64_t base;
 	uint64_t page;
 	size_t i = 0;
@@ -242,14 +328,21 @@ int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr)
 	pages = directory(early, i, &count);
 	if (page >= count || early->over)
 		return 0;
-	if (pages[page].rows != early->late)
+	made = &early->made[i][page];
+	if (*made & block_of(vaddr))
 		return 1;
 	base += page << OP_PAGE_SHIFT;
-	r = make_rows(early, OP_MAX(base, s[i].vaddr),
-		      OP_MIN(base + PAGE_BYTES, s[i].vaddr + s[i].memsz), &made);
-	if (r > 0)
-		set_page(&pages[page], made);
-	return r;
+	start = OP_MAX(base, s[i].vaddr);
+	end = OP_MIN(base + PAGE_BYTES, s[i].vaddr + s[i].memsz);
+	blocks = *made | block_of(vaddr);
+	if (__builtin_popcount(*made) >= BLOCKS_MAX || !is_dense(early, start, end))
+		blocks = ALL_BLOCKS;
+	r = make_rows(early, start, end, blocks, &rows);
+	if (r <= 0)
+		return r;
+	replace_rows(early, &pages[page], rows, now_ns);
+	*made = (uint16_t)blocks;
+	return 1;
 }
 
 /* Replace the pages of segment number @i by those of @table. */
@@ -293,7 +386,7 @@ void op_unwind_early_complete(struct op_unwind_early *early,
 		complete_segment(early, table, i, now_ns);
 }
 
-void op_unwind_early_give_up(struct op_unwind_early *early)
+void op_unwind_early_give_up(struct op_unwind_early *early, uint64_t now_ns)
 {
 	size_t i;
 
@@ -304,8 +397,8 @@ void op_unwind_early_give_up(struct op_unwind_early *early)
 		uint32_t p;
 
 		for (p = 0; p < count; p++)
-			if (pages[p].rows == early->late)
-				set_page(&pages[p], page_of(0, 0));
+			if (early->made[i][p] != ALL_BLOCKS)
+				replace_rows(early, &pages[p], page_of(0, 0), now_ns);
 	}
 }
 
@@ -321,5 +414,10 @@ uint64_t op_unwind_early_arena_bytes(const struct op_unwind_early *early)
 
 size_t op_unwind_early_bytes(const struct op_unwind_early *early)
 {
-	return sizeof(*early) + CFI_BYTES;
+	size_t bytes = sizeof(*early) + CFI_BYTES;
+	size_t i;
+
+	for (i = 0; i < early->table.segments_len; i++)
+		bytes += page_count(&early->table.segments[i]) * sizeof(*early->made[i]);
+	return bytes;
 }

@@ -28,18 +28,19 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 /* NULL does nothing. @now_ns: as for op_arena_release(). */
 struct op_unwind_early *op_unwind_early_free(struct op_unwind_early *early,
 					     uint64_t now_ns);
-/* Make the page of ELF address @vaddr. Returns 1 if it exists; 0 if it cannot be made;
- * -ENOSPC; -ENOMEM; or -errno of reading. */
-int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr);
+/* Make the page of ELF address @vaddr, or its block of a page with many functions. Returns 1
+ * if it exists; 0 if it cannot be made; -ENOSPC; -ENOMEM; or -errno of reading. @now_ns: as
+ * for op_arena_release(). */
+int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr, uint64_t now_ns);
 /* The segment that begins at ELF address @vaddr, or 0. */
 op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vaddr);
 /* The table is complete: replace these pages by its own. @table gets the segments, and
  * the caller frees @early. */
 void op_unwind_early_complete(struct op_unwind_early *early,
 			      struct op_unwind_table *table, uint64_t now_ns);
-/* There will be no table. For code in pages that were not made, the programs guess
- * callers. */
-void op_unwind_early_give_up(struct op_unwind_early *early);
+/* There will be no table. For code in pages that were not made as a whole, the programs
+ * guess callers. @now_ns: as for op_arena_release(). */
+void op_unwind_early_give_up(struct op_unwind_early *early, uint64_t now_ns);
 /* Was op_unwind_early_give_up() called? */
 bool op_unwind_early_is_over(const struct op_unwind_early *early);
 /* Bytes of the arena, and approximate user memory. */

@@ -24,6 +24,10 @@ static const uint64_t AGAIN_MAX_NS = UINT64_C(5000000000);
 /* Samples are read this long after the last that hit made code. If a process ends
  * before that, its samples remain in doubt. */
 static const uint64_t CHECK_NS = UINT64_C(100000000);
+/* The same for some time after code changed: each sample between two comparisons that
+ * differ remains in doubt. */
+static const uint64_t CHECK_CHANGED_NS = UINT64_C(10000000);
+static const uint64_t CHANGED_FOR_NS = UINT64_C(4000000000);
 
 /* Most of that share that may be used at once: for some 200 pages. */
 static const int64_t READ_MAX_NS = INT64_C(500000000);
@@ -60,9 +64,13 @@ void op_made_pages_init(struct op_made_pages *all, struct op_arena *arena,
 
 uint64_t op_made_pages_next_ns(const struct op_made_pages *all)
 {
-	uint64_t next_ns = all->checked_ns ? all->checked_ns + CHECK_NS : 0;
+	uint64_t now_ns = op_clock_monotonic_ns();
+	uint64_t next_ns = all->checked_ns +
+			   (all->changed_ns && now_ns - all->changed_ns < CHANGED_FOR_NS
+				    ? CHECK_CHANGED_NS
+				    : CHECK_NS);
 
-	return next_ns > op_clock_monotonic_ns() ? next_ns : 0;
+	return all->checked_ns && next_ns > now_ns ? next_ns : 0;
 }
 
 /* ---- what programs read ---- */
@@ -279,6 +287,15 @@ static struct op_made_page *add_page(struct op_made *made, uint64_t addr)
 
 /* ---- samples ---- */
 
+/* @r: result of op_made_page_compare(). */
+static void note_compared(struct op_made *made, int r)
+{
+	if (r <= 0)
+		return;
+	made->number++;
+	made->all->changed_ns = op_clock_monotonic_ns();
+}
+
 /* A sample has a frame at @addr. Returns false if the code there was not hit before and
  * could not be compared. */
 static bool note_hit(struct op_made_page *page, uint64_t addr, bool late)
@@ -296,7 +313,7 @@ static bool note_hit(struct op_made_page *page, uint64_t addr, bool late)
 	page->hit_last = OP_MAX(page->hit_last, addr);
 	if (page->rows.page.count)
 		r = op_made_page_compare(page);
-	page->made->number += r > 0;
+	note_compared(page->made, r);
 	return r >= 0;
 }
 
@@ -386,7 +403,7 @@ static bool check(struct op_made *made, uint64_t time_ns, struct op_allowance *a
 			r = op_made_page_compare(page);
 		if (r < 0)
 			return false;
-		made->number += (uint64_t)r;
+		note_compared(made, r);
 	}
 	made->checked_ns = made->all->checked_ns = now_ns;
 	return true;

@@ -37,6 +37,7 @@ struct op_made_pages {
 	int64_t left_ns; /* of the CPU time for reading pages; negative: owed */
 	uint64_t filled_ns;
 	uint64_t checked_ns;	  /* code that samples hit was last compared */
+	uint64_t changed_ns;	  /* a comparison last found other code; 0: never */
 	uint64_t regions_refused; /* OP_MADE_REGIONS_MAX, OP_MADE_REGION_BYTES_MAX */
 };
 

@@ -49,20 +49,16 @@ static int wake_slab(void *ctx, uint32_t index, void **ret)
 	return rig.cannot_map ? -ENOMEM : 0;
 }
 
-static void begin(void)
+static void begin_file(const char *path)
 {
 	static const struct op_arena_ops ops = { .add_slab = make_slab,
 						 .unmap_slab = rest_slab,
 						 .map_slab = wake_slab };
-	void *library = dlopen(LIBRARY, RTLD_LAZY);
-	struct link_map *map;
 	size_t i;
 
-	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) < 0)
-		SKIP("no %s", LIBRARY);
 	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &rig.arena));
 	CHECK_OK(op_unwind_rules_new(rig.memory, OP_UNWIND_RULES_MAX, &rig.rules));
-	CHECK_OK(op_elf_open_path(map->l_name, &rig.elf));
+	CHECK_OK(op_elf_open_path(path, &rig.elf));
 	CHECK_INT(op_unwind_early_new(rig.elf, NULL, rig.arena, rig.rules, &rig.early),
 		  1);
 	CHECK_OK(
@@ -71,6 +67,16 @@ static void begin(void)
 	for (i = 0; i < rig.view.segments_len; i++)
 		rig.view.segments[i].segment =
 			op_unwind_early_segment(rig.early, rig.view.segments[i].vaddr);
+}
+
+static void begin(void)
+{
+	void *library = dlopen(LIBRARY, RTLD_LAZY);
+	struct link_map *map;
+
+	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) < 0)
+		SKIP("no %s", LIBRARY);
+	begin_file(map->l_name);
 	CHECK_INT(dlclose(library), 0);
 }
 
@@ -137,11 +143,11 @@ static void test_pages_equal_the_table(void)
 	s = rig.view.segments;
 	for (i = 0; i < PAGES; i++) {
 		vaddr = s->vaddr + (uint64_t)random() % s->memsz;
-		r = op_unwind_early_page(rig.early, vaddr);
+		r = op_unwind_early_page(rig.early, vaddr, 0);
 		CHECK(r == 0 || r == 1);
 		if (!r)
 			continue; /* code without an FDE */
-		CHECK_INT(op_unwind_early_page(rig.early, vaddr), 1); /* it is there */
+		CHECK_INT(op_unwind_early_page(rig.early, vaddr, 0), 1); /* it is there */
 		known += check_page(vaddr);
 		made++;
 	}
@@ -158,9 +164,9 @@ static void test_missing_pages_are_late(void)
 	begin();
 	s = rig.view.segments;
 	CHECK(is_late(s->vaddr + s->memsz / 2));
-	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr - 1), 0);
-	CHECK_INT(op_unwind_early_page(rig.early, UINT64_MAX), 0);
-	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr + s->memsz / 2), 1);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr - 1, 0), 0);
+	CHECK_INT(op_unwind_early_page(rig.early, UINT64_MAX, 0), 0);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr + s->memsz / 2, 0), 1);
 	CHECK(is_late(s->vaddr + s->memsz / 2 + PAGE));
 	end();
 }
@@ -178,7 +184,7 @@ static void test_the_table_takes_their_places(void)
 	CHECK(before);
 	for (at = 0; at < s->memsz; at += STEP)
 		before[n++] = rule_of(rig.table, s->vaddr + at);
-	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr + s->memsz / 2), 1);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr + s->memsz / 2, 0), 1);
 	op_unwind_early_complete(rig.early, rig.table, 0);
 	rig.early = op_unwind_early_free(rig.early, 0);
 	/* those that programs hold are the table's now */
@@ -200,10 +206,10 @@ static void test_without_a_table_callers_are_guessed(void)
 	begin();
 	s = rig.view.segments;
 	made = s->vaddr + s->memsz / 2;
-	CHECK_INT(op_unwind_early_page(rig.early, made), 1);
-	op_unwind_early_give_up(rig.early);
+	CHECK_INT(op_unwind_early_page(rig.early, made, 0), 1);
+	op_unwind_early_give_up(rig.early, 0);
 	CHECK(op_unwind_early_is_over(rig.early));
-	CHECK_INT(op_unwind_early_page(rig.early, made + PAGE), 0);
+	CHECK_INT(op_unwind_early_page(rig.early, made + PAGE, 0), 0);
 	CHECK(check_page(made) > 0);
 	CHECK(!is_late(made + PAGE));
 	end();
@@ -216,12 +222,75 @@ static void test_memory_that_cannot_be_mapped(void)
 
 	begin();
 	s = &rig.view.segments[0];
-	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr), 1);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr, 0), 1);
 	op_arena_rest(rig.arena);
 	rig.cannot_map = true;
-	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr), 0);
-	op_unwind_early_give_up(rig.early);
+	CHECK_INT(op_unwind_early_page(rig.early, s->vaddr, 0), 0);
+	op_unwind_early_give_up(rig.early, 0);
 	op_unwind_early_complete(rig.early, rig.table, 0);
+	end();
+}
+
+/* Two pages and more of functions of 16 bytes. */
+__asm__(".pushsection .text\n"
+	".balign 16\n"
+	"dense:\n"
+	".rept 9000\n"
+	".cfi_startproc\n"
+	"nop\n"
+	".cfi_def_cfa_offset 48\n"
+	"nop\n"
+	".cfi_def_cfa_offset 96\n"
+	".balign 16\n"
+	".cfi_endproc\n"
+	".endr\n"
+	".popsection\n");
+extern const char dense[];
+
+/* The ELF address of the first whole page of those functions. */
+static uint64_t begin_dense(void)
+{
+	void *self = dlopen(NULL, RTLD_LAZY);
+	struct link_map *map;
+
+	CHECK(self && dlinfo(self, RTLD_DI_LINKMAP, &map) == 0);
+	begin_file("/proc/self/exe");
+	CHECK_INT(dlclose(self), 0);
+	return ((uint64_t)(uintptr_t)dense - map->l_addr + PAGE - 1) &
+	       ~(uint64_t)(PAGE - 1);
+}
+
+/* What was hit is there before the page, the page before the third block. */
+static void test_dense_pages_come_in_blocks(void)
+{
+	uint64_t page = begin_dense();
+	struct op_arena_stats stats;
+	size_t known;
+
+	CHECK_INT(op_unwind_early_page(rig.early, page + 5, 1), 1);
+	known = check_page(page);
+	CHECK(known > 0 && known < PAGE / STEP / 4);
+	CHECK(!is_late(page + 5) && is_late(page + PAGE / 2) && is_late(page + PAGE - 5));
+	CHECK_INT(op_unwind_early_page(rig.early, page + PAGE / 2, 1), 1);
+	CHECK(check_page(page) > known);
+	CHECK(!is_late(page + 5) && !is_late(page + PAGE / 2));
+	CHECK(is_late(page + PAGE / 4) && is_late(page + PAGE - 5));
+	CHECK_INT(op_unwind_early_page(rig.early, page + PAGE / 4, 1), 1);
+	CHECK_INT(check_page(page), (PAGE + STEP - 1) / STEP);
+	/* programs may still read the earlier rows */
+	op_arena_get_stats(rig.arena, &stats);
+	CHECK(stats.grace_bytes > 0);
+	end();
+}
+
+static void test_blocks_without_a_table(void)
+{
+	uint64_t page = begin_dense();
+
+	CHECK_INT(op_unwind_early_page(rig.early, page, 1), 1);
+	CHECK(is_late(page + PAGE / 2));
+	op_unwind_early_give_up(rig.early, 1);
+	CHECK(!is_late(page) && !is_late(page + PAGE / 2));
 	end();
 }
 
@@ -230,4 +299,6 @@ TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
 	  { "the_table_takes_their_places", test_the_table_takes_their_places },
 	  { "without_a_table_callers_are_guessed",
 	    test_without_a_table_callers_are_guessed },
+	  { "dense_pages_come_in_blocks", test_dense_pages_come_in_blocks },
+	  { "blocks_without_a_table", test_blocks_without_a_table },
 	  { "memory_that_cannot_be_mapped", test_memory_that_cannot_be_mapped })

@@ -231,6 +231,27 @@ static void test_a_number_stays_while_the_code_does(void)
 	end();
 }
 
+/* How long after a comparison samples are read again. */
+static uint64_t pause_ns(void)
+{
+	rig.pages.checked_ns = op_clock_monotonic_ns() + 1000000000;
+	return op_made_pages_next_ns(&rig.pages) - rig.pages.checked_ns;
+}
+
+static void test_code_that_changes_is_compared_often(void)
+{
+	uint64_t ns;
+
+	begin_with_rule();
+	ns = pause_ns();
+	put_function(AT, FRAME + 64);
+	(void)op_made_number(rig.made, op_clock_monotonic_ns(), NULL);
+	CHECK(pause_ns() < ns);
+	rig.pages.changed_ns -= UINT64_C(60000000000);
+	CHECK_INT(pause_ns(), ns);
+	end();
+}
+
 static void test_pages_have_a_limit(void)
 {
 	size_t i;
@@ -280,6 +301,8 @@ TEST_MAIN({ "a_page_that_was_hit_has_rules", test_a_page_that_was_hit_has_rules 
 	  { "doubt_has_a_number_of_its_own", test_doubt_has_a_number_of_its_own },
 	  { "a_number_stays_while_the_code_does",
 	    test_a_number_stays_while_the_code_does },
+	  { "code_that_changes_is_compared_often",
+	    test_code_that_changes_is_compared_often },
 	  { "pages_have_a_limit", test_pages_have_a_limit },
 	  { "reading_has_its_share_of_a_cpu", test_reading_has_its_share_of_a_cpu },
 	  { "unreadable_code_is_in_doubt", test_unreadable_code_is_in_doubt })
