@@ -69,7 +69,7 @@ static bool has_table(struct world *w, uint64_t pc)
 
 static void next_window(struct world *w)
 {
-	op_processes_window_end(w->p, 1);
+	op_processes_window_end(w->p, false);
 	op_window_reset(w->window);
 	world_settle(w, 10 * SECOND);
 }
