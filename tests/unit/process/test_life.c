@@ -375,6 +375,24 @@ static struct op_mmap_event map_copy(const char *program, void *at,
 	return e;
 }
 
+/* A copy of this program takes the place of another program's. Returns its event. */
+static struct op_mmap_event take_place_of_other(struct world *w,
+						const struct op_mmap_event *code)
+{
+	struct op_mmap_event e;
+	char self[32];
+
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	e = map_copy("/bin/true", NULL, code, w->now_ns += SECOND);
+	op_processes_on_mmap(w->p, &e);
+	world_settle(w, SECOND);
+	free((char *)e.path);
+	e = map_copy(self, (void *)(uintptr_t)e.start, code, w->now_ns += SECOND);
+	op_processes_on_mmap(w->p, &e);
+	world_settle(w, SECOND);
+	return e;
+}
+
 /* A copy of a file takes its place: what was found by the rules of the first holds. */
 static void test_copy_takes_a_place(void)
 {
@@ -438,21 +456,13 @@ static void test_mark_held(void)
 	uint8_t stack[64] = { 0 };
 	uint64_t words[] = { 0, world_native((const char *)(void *)other_function + 1) };
 	const struct op_arena_mapping *there;
-	char self[32];
 	uint32_t old;
 	struct world w;
 
 	(void)tools_make_dir();
-	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
-	op_processes_on_mmap(w.p, &e);
-	world_settle(&w, SECOND);
-	free((char *)e.path);
-	e = map_copy(self, (void *)(uintptr_t)e.start, &code, w.now_ns += SECOND);
-	op_processes_on_mmap(w.p, &e);
-	world_settle(&w, SECOND);
+	e = take_place_of_other(&w, &code);
 	registers.pc = e.start + off;
 	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
 	there = world_mapping(&w, world_self(), e.start, NULL);
@@ -516,22 +526,14 @@ static void test_code_pages_tell_when(void)
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event e;
-	char self[32];
 	struct world w;
 	int late;
 
 	(void)tools_make_dir();
-	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
 	for (late = 0; late < 2; late++) {
 		world_init(&w, NULL);
 		world_learn_self(&w);
-		e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
-		op_processes_on_mmap(w.p, &e);
-		world_settle(&w, SECOND);
-		free((char *)e.path);
-		e = map_copy(self, (void *)(uintptr_t)e.start, &code, w.now_ns += SECOND);
-		op_processes_on_mmap(w.p, &e);
-		world_settle(&w, SECOND);
+		e = take_place_of_other(&w, &code);
 		registers.pc = e.start + 7;
 		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
 					    sizeof(stack)));
