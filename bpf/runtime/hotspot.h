@@ -19,7 +19,7 @@
 /* The frame at fp is complete: *@ret. It is a method's frame or, if it returns to the
  * VM, the frame of call_stub. */
 static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
-						    const struct op_hotspot_view *v,
+						    const struct op_runtime_view *v,
 						    __u32 frame,
 						    struct op_hotspot_frame_of *ret)
 {
@@ -76,7 +76,7 @@ static __always_inline enum op_next op_hotspot_made(struct op_unwind *u,
 
 /* The running code has no frame, or no longer has one: fp belongs to the caller. */
 static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
-							 const struct op_hotspot_view *v,
+							 const struct op_runtime_view *v,
 							 __u32 where, __u64 sender)
 {
 	__u64 sp = u->sp;
@@ -99,7 +99,7 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 
 /* The pc is in the template interpreter. *@ret: the frame to push. */
 static __always_inline enum op_next
-op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look,
+op_hotspot_interpreted(struct op_unwind *u, const struct op_runtime_view *v, __u64 look,
 		       struct op_hotspot_frame_of *ret)
 {
 	__u32 rule = OP_HOTSPOT_SLOT;
@@ -129,16 +129,13 @@ op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u
 /* Push one frame of code in the code cache and go to its caller. */
 static __always_inline enum op_next op_step_hotspot(struct op_unwind *u)
 {
-	op_ref ref = op_state(u)->ref;
-	struct op_hotspot_view v = { .slab = op_platform_slab(u,
-							      ref >> OP_REF_SLAB_SHIFT) };
+	struct op_runtime_view v;
 	__u64 look = u->exact ? u->pc : u->pc - 1;
 	struct op_hotspot_frame_of of = { 0 };
 	enum op_next next;
 
-	if (!ref || !v.slab)
+	if (!op_runtime_see(u, &v))
 		return op_end(u, OP_ERROR_hotspot_no_process);
-	v.at = (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	if (look >= OP_HS_WORD(&v, interpreter) &&

@@ -47,7 +47,7 @@ static __always_inline __u64 op_hotspot_equal(__u32 a, __u32 b)
 
 /* The caller's sp when a method is entered. Its register was renamed in JDK 20. */
 static __always_inline __u64 op_hotspot_entry_sender(struct op_unwind *u,
-						     const struct op_hotspot_view *v)
+						     const struct op_runtime_view *v)
 {
 	__u32 reg = OP_HS_BYTE(v, entry_sender) & (OP_LEAF_REGS - 1);
 
@@ -57,7 +57,7 @@ static __always_inline __u64 op_hotspot_entry_sender(struct op_unwind *u,
 
 /* The same while a frame is being made, if its slot for it has @slot. */
 static __always_inline __u64 op_hotspot_half_sender(struct op_unwind *u,
-						    const struct op_hotspot_view *v,
+						    const struct op_runtime_view *v,
 						    __u64 slot)
 {
 	(void)slot;
@@ -206,7 +206,7 @@ static __always_inline enum op_hs_shape op_hotspot_upcall_shape(struct op_unwind
 /* The return address is not where the blob's frame size would have it: try the frame
  * record at fp, and lr. */
 static __always_inline enum op_next
-op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64 bytes)
+op_hotspot_elsewhere(struct op_unwind *u, const struct op_runtime_view *v, __u64 bytes)
 {
 	__u64 fp = u->fp;
 	__u64 next = 0;
@@ -228,7 +228,7 @@ op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64
  * interpreted code moves sp. A register keeps its value.
  */
 static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
-						    const struct op_hotspot_view *v,
+						    const struct op_runtime_view *v,
 						    enum op_hs_stub kind)
 {
 	__u64 ra = op_arch_code_address(u, u->lr);

@@ -20,7 +20,7 @@ enum {
 
 /* The address of the CodeBlob that holds @pc in the code heap at @low, or 0. */
 static __always_inline __u64 op_hotspot_blob(struct op_unwind *u,
-					     const struct op_hotspot_view *v, __u64 pc,
+					     const struct op_runtime_view *v, __u64 pc,
 					     __u64 low, __u64 segmap)
 {
 	__u8 shift = OP_HS_BYTE(v, log2_segment) & 31;
@@ -51,7 +51,7 @@ static __always_inline __u64 op_hotspot_blob(struct op_unwind *u,
 	} while (0)
 
 static __always_inline __u64 op_hotspot_find_blob(struct op_unwind *u,
-						  const struct op_hotspot_view *v,
+						  const struct op_runtime_view *v,
 						  __u64 pc)
 {
 	__u64 low = OP_HS_WORD(v, heap[0].low);
@@ -67,7 +67,7 @@ static __always_inline __u64 op_hotspot_find_blob(struct op_unwind *u,
 
 /* An address in the blob's header: a pointer, or an offset from the blob. */
 static __always_inline __u64 op_hotspot_address(struct op_unwind *u,
-						const struct op_hotspot_view *v,
+						const struct op_runtime_view *v,
 						__u64 blob, __u8 off)
 {
 	__u64 low = op_hotspot_member(u, off);
@@ -79,7 +79,7 @@ static __always_inline __u64 op_hotspot_address(struct op_unwind *u,
 
 /* Go to the caller of code whose frame has @bytes bytes, of which @shape exists. */
 static __always_inline enum op_next op_hotspot_sized(struct op_unwind *u,
-						     const struct op_hotspot_view *v,
+						     const struct op_runtime_view *v,
 						     __u64 bytes, enum op_hs_shape shape)
 {
 	__u64 cfa = u->sp + bytes;
@@ -105,7 +105,7 @@ static __always_inline enum op_next op_hotspot_sized(struct op_unwind *u,
  * the original address.
  */
 static __always_inline __u64 op_hotspot_deopt(struct op_unwind *u,
-					      const struct op_hotspot_view *v, __u64 blob,
+					      const struct op_runtime_view *v, __u64 blob,
 					      __u64 code)
 {
 	__u8 mh = OP_HS_BYTE(v, nmethod_deopt_mh);
@@ -125,7 +125,7 @@ static __always_inline __u64 op_hotspot_deopt(struct op_unwind *u,
 
 /* Push the frame of the compiled method (nmethod) at @blob, which runs at @look. */
 static __always_inline void op_hotspot_compiled(struct op_unwind *u,
-						const struct op_hotspot_view *v,
+						const struct op_runtime_view *v,
 						__u64 blob, __u64 code, __u64 look)
 {
 	__u64 at = look - code;
@@ -142,7 +142,7 @@ static __always_inline void op_hotspot_compiled(struct op_unwind *u,
 
 /* The pc is in a CodeBlob other than the interpreter's. */
 static __always_inline enum op_next
-op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look)
+op_hotspot_other(struct op_unwind *u, const struct op_runtime_view *v, __u64 look)
 {
 	__u64 blob = op_hotspot_find_blob(u, v, look);
 	enum op_hs_shape shape = OP_HS_WHOLE;

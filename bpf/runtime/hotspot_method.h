@@ -30,7 +30,7 @@ static __always_inline __u64 op_hotspot_short(struct op_unwind *u, __u8 off)
 
 /* Add the first word of the Symbol whose address is at @at to @id. */
 static __always_inline int op_hotspot_symbol(struct op_unwind *u,
-					     const struct op_hotspot_view *v, __u64 at,
+					     const struct op_runtime_view *v, __u64 at,
 					     __u64 *id)
 {
 	__u64 symbol = 0;
@@ -46,7 +46,7 @@ static __always_inline int op_hotspot_symbol(struct op_unwind *u,
 /* Identify the Method at @method. Returns the high half of its identity, or 0 if that
  * is not known. */
 static __always_inline __u32 op_hotspot_identify(struct op_unwind *u,
-						 const struct op_hotspot_view *v,
+						 const struct op_runtime_view *v,
 						 __u64 method)
 {
 	__u32 len = OP_HS_ID(v, const_bytes);
@@ -80,7 +80,7 @@ static __always_inline __u32 op_hotspot_identify(struct op_unwind *u,
 }
 
 static __always_inline void op_hotspot_push_method(struct op_unwind *u,
-						   const struct op_hotspot_view *v,
+						   const struct op_runtime_view *v,
 						   const struct op_hotspot_frame_of *f)
 {
 	__u64 word = op_runtime_word(u, OP_HOTSPOT_FRAME_WORDS, f->method);
@@ -100,7 +100,7 @@ static __always_inline void op_hotspot_push_method(struct op_unwind *u,
 
 /* Send the nmethod at @blob with the number @id once. */
 static __always_inline void op_hotspot_meet_code(struct op_unwind *u,
-						 const struct op_hotspot_view *v,
+						 const struct op_runtime_view *v,
 						 __u64 blob, __u32 id)
 {
 	__u64 word = op_runtime_word(u, OP_HOTSPOT_FRAME_WORDS, blob);

@@ -34,7 +34,7 @@ static __always_inline int op_hotspot_read_return(struct op_unwind *u, __u64 at,
 
 /* Go to the caller by the frame record at fp, {caller's fp, return address}. */
 static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
-						      const struct op_hotspot_view *v)
+						      const struct op_runtime_view *v)
 {
 	__u64 fp = u->fp;
 	__u64 next = 0;
@@ -49,7 +49,7 @@ static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
 	return op_hotspot_go(u, v, ra, fp + 16, next);
 }
 
-static __always_inline __u64 op_hotspot_in_interpreter(const struct op_hotspot_view *v,
+static __always_inline __u64 op_hotspot_in_interpreter(const struct op_runtime_view *v,
 						       __u64 pc)
 {
 	return op_hotspot_within(pc, OP_HS_WORD(v, interpreter),
@@ -59,7 +59,7 @@ static __always_inline __u64 op_hotspot_in_interpreter(const struct op_hotspot_v
 /* Does the word @ra look like the return address of a call? The called code may have
  * jumped on. The interpreter pushes the return address of a method, and jumps. */
 static __always_inline bool
-op_hotspot_is_return(struct op_unwind *u, const struct op_hotspot_view *v, __u64 ra)
+op_hotspot_is_return(struct op_unwind *u, const struct op_runtime_view *v, __u64 ra)
 {
 	/* a frame that will be deoptimised returns to a handler, but not from a leaf */
 	if (!u->exact && op_hotspot_in_heap(v, ra))
@@ -81,7 +81,7 @@ enum op_hs_stub {
  * path of the barriers of ZGC or G1 saves registers. Search for the return address.
  */
 static __always_inline enum op_next
-op_hotspot_lowered(struct op_unwind *u, const struct op_hotspot_view *v, __u64 bytes)
+op_hotspot_lowered(struct op_unwind *u, const struct op_runtime_view *v, __u64 bytes)
 {
 	const __u64 *word = (const __u64 *)u->runtime_bytes;
 	__u64 at = u->sp + bytes - 16;
@@ -109,7 +109,7 @@ op_hotspot_lowered(struct op_unwind *u, const struct op_hotspot_view *v, __u64 b
 
 /* The pc is in a stub that has @rule. */
 static __always_inline enum op_next
-op_hotspot_ruled(struct op_unwind *u, const struct op_hotspot_view *v, __u32 rule)
+op_hotspot_ruled(struct op_unwind *u, const struct op_runtime_view *v, __u32 rule)
 {
 	__u32 frame = rule & 0xff;
 	__u64 saved = rule >> 8 & 0xff;
@@ -137,7 +137,7 @@ op_hotspot_ruled(struct op_unwind *u, const struct op_hotspot_view *v, __u32 rul
 
 /* The type of the blob whose header was read last, from the beginning of its name. */
 static __always_inline enum op_hs_stub
-op_hotspot_stub_kind(struct op_unwind *u, const struct op_hotspot_view *v)
+op_hotspot_stub_kind(struct op_unwind *u, const struct op_runtime_view *v)
 {
 	__u8 off = OP_HS_BYTE(v, blob_name);
 	__u64 at = op_hotspot_member(u, off) | op_hotspot_member(u, off + 4) << 32;
@@ -163,7 +163,7 @@ op_hotspot_stub_kind(struct op_unwind *u, const struct op_hotspot_view *v)
  * because it may have jumped here.
  */
 static __always_inline enum op_next
-op_hotspot_upcall(struct op_unwind *u, const struct op_hotspot_view *v, __u64 code)
+op_hotspot_upcall(struct op_unwind *u, const struct op_runtime_view *v, __u64 code)
 {
 	enum op_hs_shape shape = OP_HS_WHOLE;
 	__u64 cfa = u->fp + 16;
@@ -194,7 +194,7 @@ op_hotspot_upcall(struct op_unwind *u, const struct op_hotspot_view *v, __u64 co
  * then those are not on the stack, and the carrier's frames follow.
  */
 static __always_inline enum op_next
-op_hotspot_unsized(struct op_unwind *u, const struct op_hotspot_view *v, __u64 code)
+op_hotspot_unsized(struct op_unwind *u, const struct op_runtime_view *v, __u64 code)
 {
 	enum op_hs_stub kind = op_hotspot_stub_kind(u, v);
 

@@ -38,12 +38,6 @@ enum op_hs_shape {
 	OP_HS_UNKNOWN,
 };
 
-/* The place of the process's struct op_hotspot: @at bytes into the slab. */
-struct op_hotspot_view {
-	const __u8 *slab;
-	__u32 at;
-};
-
 #define OP_HS_WORD(v, member)                                                            \
 	op_slab_u64((v)->slab, (v)->at, __builtin_offsetof(struct op_hotspot, member) / 8)
 #define OP_HS_BYTE(v, member)                                                            \
@@ -64,12 +58,12 @@ static __always_inline __u64 op_hotspot_within(__u64 pc, __u64 low, __u64 high)
 	return ((at - (high - low)) & ~at) >> 63;
 }
 
-static __always_inline __u64 op_hotspot_in_heap(const struct op_hotspot_view *v, __u64 pc)
+static __always_inline __u64 op_hotspot_in_heap(const struct op_runtime_view *v, __u64 pc)
 {
 	return op_hotspot_within(pc, OP_HS_WORD(v, cache), OP_HS_WORD(v, cache_end));
 }
 
-static __always_inline __u64 op_hotspot_in_vm(const struct op_hotspot_view *v, __u64 pc)
+static __always_inline __u64 op_hotspot_in_vm(const struct op_runtime_view *v, __u64 pc)
 {
 	return op_hotspot_within(pc, OP_HS_WORD(v, vm), OP_HS_WORD(v, vm_end));
 }
@@ -113,7 +107,7 @@ static __always_inline void op_hotspot_push(struct op_unwind *u,
 /* The rule for the address @pc: enum op_hotspot_frame | where << 8 | words << 16, as in struct
  * op_hotspot_rule. */
 static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
-					     const struct op_hotspot_view *v, __u64 pc)
+					     const struct op_runtime_view *v, __u64 pc)
 {
 	__u32 rules = v->at + __builtin_offsetof(struct op_hotspot, rule);
 	__u64 at_pc = pc - OP_HS_WORD(v, cache);
@@ -132,7 +126,7 @@ static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
 /* Continue at the caller: with this step while the pc is in the code cache, otherwise
  * natively. */
 static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
-						  const struct op_hotspot_view *v,
+						  const struct op_runtime_view *v,
 						  __u64 pc, __u64 sp, __u64 fp)
 {
 	u->pc = pc;

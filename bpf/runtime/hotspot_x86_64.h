@@ -26,7 +26,7 @@ enum {
 
 /* The caller's sp when a method is entered, and after its frame is removed. */
 static __always_inline __u64 op_hotspot_entry_sender(struct op_unwind *u,
-						     const struct op_hotspot_view *v)
+						     const struct op_runtime_view *v)
 {
 	(void)v;
 	return u->reg[OP_HS_ENTRY_SENDER];
@@ -34,7 +34,7 @@ static __always_inline __u64 op_hotspot_entry_sender(struct op_unwind *u,
 
 /* The same while a frame is being made, if its slot for it has @slot. */
 static __always_inline __u64 op_hotspot_half_sender(struct op_unwind *u,
-						    const struct op_hotspot_view *v,
+						    const struct op_runtime_view *v,
 						    __u64 slot)
 {
 	(void)u;
@@ -228,7 +228,7 @@ static __always_inline enum op_hs_shape op_hotspot_upcall_shape(struct op_unwind
 /* The return address is not where the blob's frame size would have it: try other
  * places. Stubs push words as they go, some of them a frame record. */
 static __always_inline enum op_next
-op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64 bytes)
+op_hotspot_elsewhere(struct op_unwind *u, const struct op_runtime_view *v, __u64 bytes)
 {
 	__u64 top[2] = { 0 };
 	__u64 fp = u->fp;
@@ -259,7 +259,7 @@ op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64
  * address into a register for a while.
  */
 static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
-						    const struct op_hotspot_view *v,
+						    const struct op_runtime_view *v,
 						    enum op_hs_stub kind)
 {
 	const __u64 *word = (const __u64 *)u->runtime_bytes;

@@ -59,17 +59,17 @@ enum {
 #define OP_NODE_CALLS_TABLE 0x95ff4100U
 #define OP_NODE_LOADS_R12   0xbc49
 
-static __always_inline bool op_node_in_builtins(const struct op_node_view *v, __u64 pc)
+static __always_inline bool op_node_in_builtins(const struct op_runtime_view *v, __u64 pc)
 {
 	return pc >= OP_NODE_WORD(v, builtins) && pc < OP_NODE_WORD(v, builtins_end);
 }
 
-static __always_inline bool op_node_in_code(const struct op_node_view *v, __u64 pc)
+static __always_inline bool op_node_in_code(const struct op_runtime_view *v, __u64 pc)
 {
 	return pc >= OP_NODE_WORD(v, code) && pc < OP_NODE_WORD(v, code_end);
 }
 
-static __always_inline bool op_node_is_v8(const struct op_node_view *v, __u64 word)
+static __always_inline bool op_node_is_v8(const struct op_runtime_view *v, __u64 word)
 {
 	return op_node_in_code(v, word - 1) || op_node_in_builtins(v, word - 1);
 }
@@ -84,7 +84,7 @@ static __always_inline void op_node_push_builtin(struct op_unwind *u)
 
 /* Continue at the caller: with this step while its code is V8's, otherwise natively. */
 static __always_inline enum op_next op_node_go(struct op_unwind *u,
-					       const struct op_node_view *v, __u64 pc,
+					       const struct op_runtime_view *v, __u64 pc,
 					       __u64 sp, __u64 fp)
 {
 	u->pc = pc;
@@ -100,7 +100,7 @@ static __always_inline enum op_next op_node_go(struct op_unwind *u,
 
 /* Go to the caller by the frame record at fp. */
 static __always_inline enum op_next op_node_record(struct op_unwind *u,
-						   const struct op_node_view *v)
+						   const struct op_runtime_view *v)
 {
 	__u64 fp = u->fp;
 	__u64 next = 0;
@@ -138,7 +138,7 @@ static __always_inline bool op_node_saves_first(struct op_unwind *u)
  * InterpreterOnStackReplacement_ToBaseline the accumulator is in the place of the
  * return address, which is above it. */
 static __always_inline enum op_next op_node_own_record(struct op_unwind *u,
-						       const struct op_node_view *v)
+						       const struct op_runtime_view *v)
 {
 	__u64 fp = u->fp;
 	__u64 above = 0;
@@ -160,7 +160,7 @@ static __always_inline bool op_node_is_type(__u64 marker)
 
 /* The frame at fp belongs to @function, which the interpreter runs: push it. */
 static __always_inline enum op_next
-op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
+op_node_interpreted(struct op_unwind *u, const struct op_runtime_view *v,
 		    const struct op_node_callee *function)
 {
 	__u64 fp = u->fp;
@@ -196,7 +196,7 @@ op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 /* The pc is in a builtin that has not made its frame yet or has none, so its return
  * address is near sp. Returns that address if it is in generated code, otherwise 0. */
 static __always_inline __u64 op_node_called_from(struct op_unwind *u,
-						 const struct op_node_view *v)
+						 const struct op_runtime_view *v)
 {
 	__u64 sp = u->sp;
 	__u64 word = 0;
@@ -221,7 +221,7 @@ static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 /* The pc is in a builtin: push the builtin, or the function that the interpreter runs.
  * @follow: before a builtin that has resumed a function, push those that await it. */
 static __always_inline enum op_next
-op_node_builtin(struct op_unwind *u, const struct op_node_view *v, bool follow)
+op_node_builtin(struct op_unwind *u, const struct op_runtime_view *v, bool follow)
 {
 	struct op_node_callee function;
 	__u64 marker = 0;
@@ -262,7 +262,7 @@ op_node_builtin(struct op_unwind *u, const struct op_node_view *v, bool follow)
  * may be mapped at two addresses, so only the target's offset in its page is compared.
  */
 static __always_inline bool
-op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 ahead)
+op_node_calls_prologue(struct op_unwind *u, const struct op_runtime_view *v, __u32 ahead)
 {
 	__u64 target = u->pc + ahead + 5;
 
@@ -281,7 +281,7 @@ op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 
  * at sp and the return address above it.
  */
 static __always_inline int op_node_unmade(struct op_unwind *u,
-					  const struct op_node_view *v)
+					  const struct op_runtime_view *v)
 {
 	__u32 last = 0; /* the four bytes that end at byte i */
 	__u64 ra = 0;
@@ -317,7 +317,7 @@ static __always_inline int op_node_unmade(struct op_unwind *u,
 /* The pc is in generated code that has no frame at this moment;
  * @where: op_node_unmade(). */
 static __always_inline enum op_next
-op_node_frameless(struct op_unwind *u, const struct op_node_view *v, int where)
+op_node_frameless(struct op_unwind *u, const struct op_runtime_view *v, int where)
 {
 	__u64 sp = u->sp;
 	__u64 fp = u->fp;
@@ -336,7 +336,7 @@ op_node_frameless(struct op_unwind *u, const struct op_node_view *v, int where)
 
 /* The pc is in generated code: push its function. */
 static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
-						     const struct op_node_view *v)
+						     const struct op_runtime_view *v)
 {
 	struct op_node_callee function = { 0 };
 	__u64 kind = u->exact ? OP_NODE_CODE_EXACT : OP_NODE_CODE;
@@ -370,13 +370,11 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
  * was resumed have their frames behind its own. */
 static __always_inline enum op_next op_step_node(struct op_unwind *u, bool follow)
 {
-	op_ref ref = op_state(u)->ref;
-	struct op_node_view v = { .slab = op_platform_slab(u, ref >> OP_REF_SLAB_SHIFT) };
+	struct op_runtime_view v;
 	__u64 look = u->exact ? u->pc : u->pc - 1;
 
-	if (!ref || !v.slab)
+	if (!op_runtime_see(u, &v))
 		return op_end(u, OP_ERROR_node_no_process);
-	v.at = (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	if (u->fp - u->sp > OP_NODE_FRAME_MAX || (u->fp & 7))

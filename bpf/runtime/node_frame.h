@@ -10,12 +10,6 @@ enum {
 	OP_NODE_SHARED_BYTES = 64, /* bytes read of a SharedFunctionInfo */
 };
 
-/* The place of the process's struct op_node: @at bytes into the slab. */
-struct op_node_view {
-	const __u8 *slab;
-	__u32 at;
-};
-
 #define OP_NODE_WORD(v, member)                                                          \
 	op_slab_u64((v)->slab, (v)->at, __builtin_offsetof(struct op_node, member) / 8)
 #define OP_NODE_BYTE(v, member)                                                          \
@@ -46,7 +40,7 @@ static __always_inline __u32 op_node_member(struct op_unwind *u, __u8 at)
 }
 
 static __always_inline void op_node_find_callee(struct op_unwind *u,
-						const struct op_node_view *v,
+						const struct op_runtime_view *v,
 						__u64 function,
 						struct op_node_callee *ret)
 {

@@ -356,7 +356,8 @@ static __always_inline __u64 op_runtime_u64(struct op_unwind *u, __u32 offset)
 	return op_platform_arena(u, op_state(u)->ref, offset);
 }
 
-/* The struct of the runtime whose step runs, for code that reads many of its words. */
+/* The struct of the runtime whose step runs, for code that reads many of its words: `at`
+ * bytes into the slab. */
 struct op_runtime_view {
 	const __u8 *slab;
 	__u32 at;
@@ -370,7 +371,7 @@ static __always_inline bool op_runtime_see(struct op_unwind *u,
 
 	ret->slab = op_platform_slab(u, ref >> OP_REF_SLAB_SHIFT);
 	ret->at = (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
-	return ret->slab;
+	return ref && ret->slab;
 }
 
 /* Its word at byte @offset. */

@@ -84,7 +84,7 @@ static __always_inline __u16 op_node_type_of(struct op_unwind *u, __u64 object)
 	return type;
 }
 
-static __always_inline bool op_node_is_async(const struct op_node_view *v, __u16 type)
+static __always_inline bool op_node_is_async(const struct op_runtime_view *v, __u16 type)
 {
 	return type && (type == OP_NODE_TYPE(v, type_async_function) ||
 			type == OP_NODE_TYPE(v, type_async_generator));
@@ -101,7 +101,7 @@ static __always_inline enum op_next op_node_await_end(struct op_unwind *u, __u32
 
 /* Find the promise of the call whose generator of @type has its last word in @promise. */
 static __always_inline enum op_next op_node_await_promise(struct op_unwind *u,
-							  const struct op_node_view *v,
+							  const struct op_runtime_view *v,
 							  __u16 type, __u64 promise)
 {
 	op_state(u)->word[OP_NODE_GENERATOR] = 0;
@@ -115,7 +115,7 @@ static __always_inline enum op_next op_node_await_promise(struct op_unwind *u,
 /* A builtin with @context has called a function. If it has resumed a generator, those that
  * await it are followed from here on. Returns false if not. */
 static __always_inline bool
-op_node_await_begin(struct op_unwind *u, const struct op_node_view *v, __u64 context)
+op_node_await_begin(struct op_unwind *u, const struct op_runtime_view *v, __u64 context)
 {
 	struct op_node_generator *g = (void *)u->runtime_bytes;
 	__u64 generator = 0;
@@ -141,7 +141,7 @@ op_node_await_begin(struct op_unwind *u, const struct op_node_view *v, __u64 con
 
 /* Push the function of the generator that awaits, and find the promise of its call. */
 static __always_inline enum op_next
-op_node_await_push(struct op_unwind *u, const struct op_node_view *v, __u64 generator)
+op_node_await_push(struct op_unwind *u, const struct op_runtime_view *v, __u64 generator)
 {
 	struct op_node_generator *g = (void *)u->runtime_bytes;
 	__u16 type = op_node_type_of(u, generator);
@@ -169,7 +169,7 @@ op_node_await_push(struct op_unwind *u, const struct op_node_view *v, __u64 gene
 
 /* Does @handler point to a function that is a builtin? */
 static __always_inline bool
-op_node_is_builtin(struct op_unwind *u, const struct op_node_view *v, __u64 handler)
+op_node_is_builtin(struct op_unwind *u, const struct op_runtime_view *v, __u64 handler)
 {
 	__u64 shared = 0;
 	__u32 data = 1;
@@ -184,7 +184,7 @@ op_node_is_builtin(struct op_unwind *u, const struct op_node_view *v, __u64 hand
 
 /* @next: a promise, or a PromiseCapability. */
 static __always_inline enum op_next
-op_node_await_next(struct op_unwind *u, const struct op_node_view *v, __u64 next)
+op_node_await_next(struct op_unwind *u, const struct op_runtime_view *v, __u64 next)
 {
 	if (op_node_type_of(u, next) == OP_NODE_TYPE(v, type_capability) &&
 	    op_node_read(u, next, OP_NODE_CAPABILITY_PROMISE, &next))
@@ -201,7 +201,7 @@ op_node_await_next(struct op_unwind *u, const struct op_node_view *v, __u64 next
  * number and then the PromiseCapability. Otherwise follow @promise, the reaction's own.
  */
 static __always_inline enum op_next op_node_await_builtin(struct op_unwind *u,
-							  const struct op_node_view *v,
+							  const struct op_runtime_view *v,
 							  __u64 handler, __u64 promise)
 {
 	__u64 context = 0;
@@ -226,7 +226,7 @@ static __always_inline enum op_next op_node_await_builtin(struct op_unwind *u,
 /* One step on the way through the promises. One without a reaction is not awaited. If
  * there are several, none of them is the caller. */
 static __always_inline enum op_next op_node_await(struct op_unwind *u,
-						  const struct op_node_view *v)
+						  const struct op_runtime_view *v)
 {
 	struct op_node_reaction *r = (void *)u->runtime_bytes;
 	__u64 generator = op_state(u)->word[OP_NODE_GENERATOR];

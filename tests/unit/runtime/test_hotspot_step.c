@@ -45,7 +45,7 @@ static union {
 	struct op_hotspot process;
 	uint8_t bytes[OP_SLAB_BYTES];
 } slab;
-static const struct op_hotspot_view view = { .slab = slab.bytes };
+static const struct op_runtime_view view = { .slab = slab.bytes };
 static uint64_t words[OP_WORDS_MAX];
 static struct op_unwind_input input = { .memory = &fake.memory };
 static struct op_unwind_context context = { .input = &input,
