@@ -46,7 +46,7 @@ static __always_inline enum op_next op_step_of(struct op_unwind *u, __u32 step,
 		break;
 	case OP_RUNTIME_DOTNET:
 		if (runtimes & (1ULL << OP_RUNTIME_DOTNET))
-			return op_step_dotnet(u);
+			return op_step_dotnet(u, runtimes & OP_STEPS_AWAIT);
 		break;
 	case OP_RUNTIME_PERL:
 		if (runtimes & (1ULL << OP_RUNTIME_PERL))

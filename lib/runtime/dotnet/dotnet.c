@@ -12,6 +12,7 @@
 #include "runtime/dotnet/image.h"
 #include "runtime/dotnet/methods.h"
 #include "runtime/dotnet/pe/elf.h"
+#include "runtime/dotnet/tasks.h"
 
 #include "op_dotnet.h"
 
@@ -27,6 +28,7 @@ static const uint64_t HEAP_BYTES = UINT64_C(1) << 24;
 struct dotnet_instance {
 	struct op_dotnet_methods methods;
 	const struct op_memory *memory;
+	const struct op_dotnet_layout *layout;
 	uint64_t ranges;
 	char unknown[OP_RUNTIME_GONE_BYTES]; /* the name of a frame that cannot be read */
 };
@@ -67,6 +69,7 @@ static int dotnet_attach(void *image_data, const struct op_runtime_target *targe
 		return -ENOMEM;
 	dotnet->ranges = ranges;
 	instance->memory = target->memory;
+	instance->layout = &image->layout;
 	instance->ranges = ranges;
 	op_runtime_dotnet_methods_init(&instance->methods, target->memory,
 				       &image->layout);
@@ -98,7 +101,9 @@ static int dotnet_update(void *data, const struct op_runtime_target *target, voi
 {
 	const struct dotnet_instance *instance = data;
 	struct op_runtime_mapping m;
+	struct op_dotnet *dotnet = bpf;
 	size_t i;
+	int r;
 
 	for (i = 0; target->code_mapping && target->code_mapping(target, i, &m) == 0;
 	     i++) {
@@ -115,7 +120,10 @@ static int dotnet_update(void *data, const struct op_runtime_target *target, voi
 				.start = m.start, .end = m.end, .above = HEAP_BYTES
 			};
 	}
-	return 0;
+	if (!target->await_chains || dotnet->box || !instance->layout->task_continuation)
+		return 0;
+	r = op_runtime_dotnet_tasks(instance->memory, instance->layout, dotnet);
+	return r == 0 ? 1 : -EAGAIN;
 }
 
 /* Fill @ret from the words of a frame. Returns 0, -ENOMEM, or why the method cannot be

@@ -10,7 +10,8 @@ static const struct op_layouts_field fields[] = {
 	FIELD(module_base),   FIELD(module_assembly),	FIELD(assembly_image),
 	FIELD(image_layout),  FIELD(layout_base),	FIELD(dynamic_name),
 	FIELD(image_path),    FIELD(patchpoint_locals), FIELD(patchpoint_rest),
-	FIELD(packed_bounds),
+	FIELD(packed_bounds), FIELD(task_continuation), FIELD(task_state),
+	FIELD(row_bits),
 };
 
 static const char *check(const void *layout)
@@ -23,6 +24,9 @@ static const char *check(const void *layout)
 	    (!l->assembly_image || !l->image_layout || !l->layout_base))
 		return "without module_base, assembly_image, image_layout and layout_base must "
 		       "be given";
+	if (l->task_continuation > UINT8_MAX || l->task_state > UINT8_MAX ||
+	    l->row_bits > 31)
+		return "task_continuation, task_state or row_bits is too large";
 	return l->dynamic_name ? NULL : "dynamic_name must be given";
 }
 

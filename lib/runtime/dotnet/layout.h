@@ -20,21 +20,20 @@ struct op_dotnet_layout {
 	uint16_t patchpoint_locals;
 	uint16_t patchpoint_rest;
 	uint16_t packed_bounds;
+	uint16_t task_continuation;
+	uint16_t task_state;
+	uint16_t row_bits;
 };
 
 /* Offsets that have been the same since .NET 8. */
 enum {
-	OP_DOTNET_METHOD_CHUNK = 2, /* MethodDesc: its index in the chunk */
-	OP_DOTNET_METHOD_FLAGS = 6,
-	OP_DOTNET_METHOD_KIND = 7, /* of these flags */
+	OP_DOTNET_METHOD_FLAGS = 6, /* MethodDesc */
+	OP_DOTNET_METHOD_KIND = 7,  /* of these flags */
 	OP_DOTNET_METHOD_DYNAMIC = 7,
 	OP_DOTNET_METHOD_ARRAY = 4,
-	OP_DOTNET_METHOD_ALIGN = 8,
 	OP_DOTNET_TOKEN_BITS =
 		12, /* bits of the token in the MethodDesc; the others are in the chunk */
-	OP_DOTNET_CHUNK_BYTES = 24,
 	OP_DOTNET_CHUNK_TOKEN = 18,
-	OP_DOTNET_TABLE_MODULE = 24, /* MethodTable: its Module */
 };
 
 extern const struct op_layouts_schema op_runtime_dotnet_layouts;

@@ -138,6 +138,26 @@ static void reading_deinit(struct reading *m)
 	free(m->rows);
 }
 
+/* Find the method of the state machine whose MethodTable is m->desc. */
+static int read_machine(struct op_dotnet_methods *methods, uint32_t row,
+			struct reading *m)
+{
+	uint64_t words[OP_DOTNET_TABLE_MODULE / 8 + 1];
+	int r = op_memory_read(methods->memory, m->desc, words, sizeof(words));
+
+	if (r < 0)
+		return r;
+	if ((uint32_t)words[OP_DOTNET_TABLE_ROW / 8] >> methods->layout->row_bits != row)
+		return -EBADMSG;
+	r = find_module(methods, words[OP_DOTNET_TABLE_MODULE / 8], &m->module);
+	if (r == 0)
+		r = op_runtime_dotnet_machine_method(&m->module->metadata, row, &m->row);
+	return r < 0 ? r
+		     : op_runtime_dotnet_method_name(
+			       &m->module->metadata,
+			       (uint32_t)OP_DOTNET_METHOD_DEF << 24 | m->row, &m->text);
+}
+
 static int read_name(struct op_dotnet_methods *methods, struct reading *m)
 {
 	uint8_t bytes[OP_DOTNET_CHUNK_BYTES];
@@ -255,11 +275,14 @@ static int read_method(struct op_dotnet_methods *methods, const uint64_t words[3
 							       OP_FRAME_ADDRESS_MASK };
 	const uint32_t guard = (uint32_t)(words[1] >> 32);
 	struct op_dotnet_method *method;
-	int r = read_name(methods, &m);
+	const bool awaits = !(words[2] & OP_FRAME_ADDRESS_MASK);
+	int r = awaits ? read_machine(methods, guard, &m) : read_name(methods, &m);
 
 	if (r < 0)
 		return r;
 	op_strbuf_add(&m.text, "", 1);
+	if (awaits)
+		m.module = NULL; /* no line */
 	if (m.module && m.module->state == OP_DOTNET_PDB_WANTED)
 		methods->wants = m.module;
 	if (m.module && m.module->state == OP_DOTNET_PDB_OPEN)

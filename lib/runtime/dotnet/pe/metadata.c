@@ -19,7 +19,11 @@ enum {
 	ROW_BYTES_MAX = 64,
 	PIECE = 64, /* bytes of a string that are read at once */
 	PAGE = 4096,
+	VISIBILITY = 7, /* of a type's flags */
+	NESTED_PRIVATE = 3,
+	MACHINE_METHODS = 32, /* of a state machine that are searched */
 	TYPE_DEF = 0x02,
+	ASSEMBLY = 0x20,
 	NESTED_CLASS = 0x29,
 	GENERIC_PARAM = 0x2a,
 };
@@ -422,4 +426,73 @@ int op_runtime_dotnet_method_name(const struct op_dotnet_metadata *m, uint32_t t
 		return error;
 	op_runtime_dotnet_source_method(&source, text);
 	return name->failed ? -ENOMEM : 0;
+}
+
+int op_runtime_dotnet_assembly_is(const struct op_dotnet_metadata *m, const char *name)
+{
+	char text[OP_DOTNET_NAME_MAX];
+	int error = read_name(m, ASSEMBLY, 1, 7, text);
+
+	return error < 0 ? error : strcmp(text, name) == 0;
+}
+
+/* Is the type of @row, whose flags are @flags, private, in another type, and named @name? */
+static int is_private_type(const struct op_dotnet_metadata *m, uint32_t row,
+			   uint32_t flags, const char *name)
+{
+	char text[OP_DOTNET_NAME_MAX];
+	int error;
+
+	if ((flags & VISIBILITY) != NESTED_PRIVATE)
+		return 0;
+	error = read_name(m, TYPE_DEF, row, 1, text);
+	return error < 0 ? error : strcmp(text, name) == 0;
+}
+
+int op_runtime_dotnet_private_type(const struct op_dotnet_metadata *m, const char *name,
+				   uint32_t *ret)
+{
+	const struct op_dotnet_table *t = &m->table[TYPE_DEF];
+	uint32_t most = PAGE / OP_MAX(t->bytes, 1U);
+	uint8_t bytes[PAGE];
+	uint32_t row = 1;
+
+	while (row <= t->rows) {
+		uint32_t n = OP_MIN(most, t->rows + 1 - row);
+		struct op_reader r = op_reader_init(bytes, (size_t)n * t->bytes);
+		int error =
+			op_memory_read(m->memory, t->at + (uint64_t)(row - 1) * t->bytes,
+				       bytes, op_reader_left(&r));
+
+		for (; error == 0 && n; n--, row++) {
+			error = is_private_type(m, row, op_read_u32(&r), name);
+			op_read_skip(&r, t->bytes - 4);
+		}
+		if (error) {
+			*ret = row - 1;
+			return error < 0 ? error : 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int op_runtime_dotnet_machine_method(const struct op_dotnet_metadata *m, uint32_t type,
+				     uint32_t *ret)
+{
+	char text[OP_DOTNET_NAME_MAX];
+	uint32_t end = m->table[OP_DOTNET_METHOD_DEF].rows + 1;
+	uint32_t row = 0;
+	int error = read_column(m, TYPE_DEF, type, 5, &row);
+
+	if (error == 0 && type < m->table[TYPE_DEF].rows)
+		error = read_column(m, TYPE_DEF, type + 1, 5, &end);
+	end = OP_MIN(end, row + MACHINE_METHODS);
+	for (; error == 0 && row < end; row++) {
+		error = read_name(m, OP_DOTNET_METHOD_DEF, row, 3, text);
+		if (error == 0 && strcmp(text, "MoveNext") == 0) {
+			*ret = row;
+			return 0;
+		}
+	}
+	return error < 0 ? error : -ENOENT;
 }

@@ -53,4 +53,14 @@ int op_runtime_dotnet_metadata(const struct op_memory *memory, uint64_t at, uint
 int op_runtime_dotnet_method_name(const struct op_dotnet_metadata *m, uint32_t token,
 				  struct op_strbuf *name);
 
+/* Is it of the assembly @name? Returns 1, 0, or a negative number. */
+int op_runtime_dotnet_assembly_is(const struct op_dotnet_metadata *m, const char *name);
+/* Find the row of the type @name that is private to another type. Returns 0, -ENOENT, or
+ * another error. */
+int op_runtime_dotnet_private_type(const struct op_dotnet_metadata *m, const char *name,
+				   uint32_t *ret);
+/* Find the row of the method that runs the state machine @type. Returns the same. */
+int op_runtime_dotnet_machine_method(const struct op_dotnet_metadata *m, uint32_t type,
+				     uint32_t *ret);
+
 #endif

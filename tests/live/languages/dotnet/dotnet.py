@@ -5,7 +5,7 @@
     dotnet.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--seconds N] [--only CHECK]
               [CELL...]
 
-A cell is dotnet-VERSION or dotnet-VERSION-MODE. OTELPROF_DOTNET names the program `dotnet` of an
+A cell is dotnet-VERSION, dotnet-VERSION-MODE or dotnet-VERSION-awaits (--await-chains). OTELPROF_DOTNET names the program `dotnet` of an
 installation that has the runtimes and an SDK; without it, that beside the tree or of the PATH is
 taken. --quick takes the modes that need no more than a runtime.
 """
@@ -26,6 +26,7 @@ import scenes  # noqa: E402
 import suite  # noqa: E402
 
 VERSIONS = ["8", "9", "10"]
+SOURCES = ["known.cs", "awaits.cs"]
 # Of the environment, without its DOTNET_.
 SETTINGS = ["TieredCompilation=0", "TieredPGO=0", "ReadyToRun=0", "EnableWriteXorExecute=0",
             "PerfMapEnabled=1"]
@@ -34,8 +35,12 @@ FORMS = {
     "self-contained": ["-r", "linux-x64", "--self-contained"],
     "single-file": ["-r", "linux-x64", "--self-contained", "-p:PublishSingleFile=true"],
 }
+AWAITS = {
+    "awaits": [],
+    "awaits-debug": ["-optimize-"],
+}
 CELLS = {"dotnet-" + v + ("-" + mode if mode else ""): (v, mode)
-         for v in VERSIONS for mode in ["", *SETTINGS, *FORMS]}
+         for v in VERSIONS for mode in ["", *SETTINGS, *FORMS, *AWAITS]}
 SHARED = os.path.join(HERE, *[".."] * 5, "shared", "runtimes", "dotnet.sh")
 LEAVES = {"a": r"Known\.Spin\.Leaf50", "b": r"Known\.Spin\.Leaf30", "c": r"Known\.Spin\.Leaf20"}
 ROOT = r"Known\.Spin\.Run\nKnown\.Program\.Main\n"
@@ -183,20 +188,22 @@ def newest(pattern):
     return found[-1] if found else None
 
 
-def compile_known(program, folder):
+def compile_known(program, folder, options):
     """known.dll, for every version from 8 on."""
+    folder = os.path.join(folder, "debug" if options else "release")
+    os.makedirs(folder, exist_ok=True)
     root = os.path.dirname(program)
     compiler = newest(root + "/sdk/*/Roslyn/bincore/csc.dll")
     pack = newest(root + "/packs/Microsoft.NETCore.App.Ref/8.*/ref/net8.0")
     if not compiler or not pack:
         raise suite.Skip("no C# compiler with the references of .NET 8 in " + root)
     out = os.path.join(folder, "known.dll")
-    source = os.path.join(HERE, "known.cs")
-    if os.path.exists(out) and os.path.getmtime(out) > os.path.getmtime(source):
+    sources = [os.path.join(HERE, name) for name in SOURCES]
+    if os.path.exists(out) and os.path.getmtime(out) > max(map(os.path.getmtime, sources)):
         return out
     done = subprocess.run(
         [program, compiler, "-nologo", "-optimize+", "-unsafe", "-nowarn:649", "-debug:portable",
-         "-out:" + out, *["-r:" + p for p in glob.glob(pack + "/*.dll")], source],
+         *options, "-out:" + out, *["-r:" + p for p in glob.glob(pack + "/*.dll")], *sources],
         capture_output=True, text=True, env=dict(os.environ, DOTNET_ROOT=root))
     if done.returncode:
         raise RuntimeError(done.stdout[-2000:])
@@ -217,7 +224,8 @@ PROJECT = """<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup>
 def publish(program, version, form, folder):
     """The program of the project known in a form. Only the SDK of 10 has all packs."""
     suite.fresh_folder(folder)
-    shutil.copy(os.path.join(HERE, "known.cs"), folder)
+    for source in SOURCES:
+        shutil.copy(os.path.join(HERE, source), folder)
     for name, text in (("known.csproj", PROJECT % version), (
             "NuGet.Config", "<configuration><packageSources><clear /></packageSources>"
             "</configuration>")):
@@ -245,9 +253,9 @@ def make(run, program, version, mode):
     if not release:
         raise suite.Skip("no .NET %s in %s" % (version, os.path.dirname(program)))
     release = os.path.basename(release)
-    settings = {"DOTNET_" + mode.split("=")[0]: mode.split("=")[1]} if mode else {}
-    return Dotnet([program, "exec", "--fx-version", release, compile_known(program, run.args.dir)],
-                  settings, release)
+    settings = {"DOTNET_" + mode.split("=")[0]: mode.split("=")[1]} if mode in SETTINGS else {}
+    known = compile_known(program, run.args.dir, AWAITS.get(mode, []))
+    return Dotnet([program, "exec", "--fx-version", release, known], settings, release)
 
 
 def check_spin(run, name, dotnet):
@@ -278,6 +286,47 @@ def check_shapes(run, name, dotnet):
     result = check.Result()
     Scenes(said).judge(check.select(capture, process.pid), result)
     return [result]
+
+
+def check_awaits(run, name, dotnet):
+    """Between the method that works and the box that resumed it stand those that await it, and
+    no others. Frames of the framework are left out."""
+    process = dotnet.start("awaits", suite.LONG)
+    try:
+        said = scenes.wait_ready(process)
+        capture, text = run.record_process(name, process.pid, options=["--await-chains"])
+    finally:
+        suite.stop([process])
+    known = scenes.read(said, source_name)
+    seen = dict.fromkeys(known, 0)
+    total = right = 0
+    wrong = {}
+    for sample in check.select(capture, process.pid):
+        names = [f.name for f in sample.frames]
+        box = next((i for i, n in enumerate(names) if ".AsyncStateMachineBox`1." in n), None)
+        if "Known.Awaits.Work" not in names or box is None:
+            continue
+        chain = [n for n in names[names.index("Known.Awaits.Work"):box] if n.startswith("Known.")]
+        found = [scene for scene, rows in known.items() if [r[0] for r in rows] == chain]
+        total += sample.count
+        right += sample.count if found else 0
+        for scene in found:
+            seen[scene] += sample.count
+        if not found:
+            key = " ".join(chain)
+            wrong[key] = wrong.get(key, 0) + sample.count
+    result = check.Result()
+    result.need(total >= 500 and right >= 0.99 * total,
+                "%d of %d samples have the methods that await" % (right, total))
+    missing = [scene for scene, n in seen.items() if not n]
+    result.need(not missing, "%d scenes seen%s" % (
+        len(seen) - len(missing), ", not: " + " ".join(missing) if missing else ""))
+    result.figures.update(samples=total, errors=check.errors_of(capture.samples),
+                          exact=100 * right / max(total, 1))
+    if result.problems:
+        result.problems += ["  %d times: %s" % (n, text) for text, n in sorted(
+            wrong.items(), key=lambda x: -x[1])[:12]]
+    return [result, check.check_rules(capture), check.check_accounting(text)]
 
 
 def is_managed(frame):
@@ -322,7 +371,8 @@ def check_framework(run, name, dotnet):
     return [result]
 
 
-CHECKS = {"spin": check_spin, "shapes": check_shapes, "framework": check_framework}
+CHECKS = {"spin": check_spin, "shapes": check_shapes, "framework": check_framework,
+          "awaits": check_awaits}
 
 
 def cell(run, name, program, why, wanted):
@@ -332,10 +382,10 @@ def cell(run, name, program, why, wanted):
     dotnet = make(run, program, version, mode)
     row = dict(run.row, release=dotnet.release)
     for what in wanted:
-        if what == "framework" and mode:
+        if (what == "framework" and mode) or (what == "awaits") != (mode in AWAITS):
             continue
         run.row = dict(row, program=what)
-        run.judge(name + "-" + what, *CHECKS[what](run, name, dotnet))
+        run.judge(name if mode in AWAITS else name + "-" + what, *CHECKS[what](run, name, dotnet))
 
 
 def main():
@@ -347,7 +397,7 @@ def main():
     run = suite.Run(parser.parse_args())
     run.suite = "dotnet"
     program, why = find()
-    quick = ["dotnet-" + v for v in VERSIONS]
+    quick = ["dotnet-" + v + mode for v in VERSIONS for mode in ("", "-awaits")]
     for name in run.args.cells or (quick if run.args.quick else list(CELLS)):
         version, mode = CELLS[name]
         run.cell(name, cell, program, why, run.args.only or list(CHECKS),

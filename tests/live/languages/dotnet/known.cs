@@ -11,6 +11,7 @@
 //   known framework SECONDS   methods of the framework that call back, as they were compiled ahead of
 //                         time: generic ones, and their handlers. A stack is said as above, with the
 //                         frames of the framework.
+//   known awaits SECONDS  see awaits.cs.
 //
 // After "ready PID" the work begins.
 using System;
@@ -37,6 +38,8 @@ static class Program
 			Spin.Run(seconds);
 		else if (args[0] == "framework")
 			Framework.Run(seconds);
+		else if (args[0] == "awaits")
+			Awaits.Go(seconds);
 		else
 			Shapes.Run(seconds);
 	}
