@@ -25,6 +25,7 @@ static void try_names(const struct op_memory *memory, uint64_t at, uint32_t size
 {
 	struct op_dotnet_metadata m;
 	struct op_strbuf name = { 0 };
+	uint32_t row = 0;
 	uint32_t i;
 
 	if (op_runtime_dotnet_metadata(memory, at, size, &m) < 0)
@@ -32,7 +33,10 @@ static void try_names(const struct op_memory *memory, uint64_t at, uint32_t size
 	for (i = 0; i < TRIES; i++) {
 		op_strbuf_reset(&name);
 		(void)op_runtime_dotnet_method_name(&m, 0x06000000 | i, &name);
+		(void)op_runtime_dotnet_machine_method(&m, i, &row);
 	}
+	(void)op_runtime_dotnet_assembly_is(&m, "known");
+	(void)op_runtime_dotnet_private_type(&m, "known", &row);
 	op_strbuf_deinit(&name);
 }
 

@@ -21,7 +21,9 @@ enum {
 	PAGE = 4096,
 	VISIBILITY = 7, /* of a type's flags */
 	NESTED_PRIVATE = 3,
-	MACHINE_METHODS = 32, /* of a state machine that are searched */
+	/* searched: types of a module, methods of a state machine */
+	TYPES_MAX = 8192,
+	MACHINE_METHODS = 32,
 	TYPE_DEF = 0x02,
 	ASSEMBLY = 0x20,
 	NESTED_CLASS = 0x29,
@@ -454,11 +456,12 @@ int op_runtime_dotnet_private_type(const struct op_dotnet_metadata *m, const cha
 {
 	const struct op_dotnet_table *t = &m->table[TYPE_DEF];
 	uint32_t most = PAGE / OP_MAX(t->bytes, 1U);
+	uint32_t rows = OP_MIN(t->rows, (uint32_t)TYPES_MAX);
 	uint8_t bytes[PAGE];
 	uint32_t row = 1;
 
-	while (row <= t->rows) {
-		uint32_t n = OP_MIN(most, t->rows + 1 - row);
+	while (row <= rows) {
+		uint32_t n = OP_MIN(most, rows + 1 - row);
 		struct op_reader r = op_reader_init(bytes, (size_t)n * t->bytes);
 		int error =
 			op_memory_read(m->memory, t->at + (uint64_t)(row - 1) * t->bytes,

@@ -303,8 +303,8 @@ def check_awaits(run, name, dotnet):
     wrong = {}
     for sample in check.select(capture, process.pid):
         names = [f.name for f in sample.frames]
-        box = next((i for i, n in enumerate(names) if ".AsyncStateMachineBox`1." in n), None)
-        if "Known.Awaits.Work" not in names or box is None:
+        box = next((i for i, n in enumerate(names) if ".AsyncStateMachineBox`1." in n), len(names))
+        if "Known.Awaits.Work" not in names:
             continue
         chain = [n for n in names[names.index("Known.Awaits.Work"):box] if n.startswith("Known.")]
         found = [scene for scene, rows in known.items() if [r[0] for r in rows] == chain]

@@ -59,6 +59,7 @@ static inline void make_metadata(struct bytes *b)
 	static const char strings[] = "\0<Module>\0Outer\0A\0Inner\0First\0Second";
 	const uint64_t valid = 1 << 2 | 1 << 6 | UINT64_C(1) << 0x29;
 	const unsigned int type[3][3] = { { 1, 0, 1 }, { 10, 16, 1 }, { 18, 0, 2 } };
+	const unsigned int nested_private = 3; /* of the flags of the last one */
 	int i;
 
 	b->memory.read = read_bytes;
@@ -84,7 +85,7 @@ static inline void make_metadata(struct bytes *b)
 	put_u32(b, 2);
 	put_u32(b, 1);
 	for (i = 0; i < 3; i++) {
-		put_u32(b, 0);
+		put_u32(b, i == 2 ? nested_private : 0);
 		put_u16(b, type[i][0]);
 		put_u16(b, type[i][1]);
 		put_u16(b, 0);

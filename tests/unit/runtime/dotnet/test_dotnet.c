@@ -68,6 +68,30 @@ static void test_metadata(void)
 	op_strbuf_deinit(&name);
 }
 
+static void test_types(void)
+{
+	struct bytes b = { .len = 0 };
+	struct op_dotnet_metadata m;
+	uint32_t row = 0;
+
+	make_metadata(&b);
+	CHECK_OK(op_runtime_dotnet_metadata(&b.memory, BASE, (uint32_t)b.len, &m));
+	CHECK_OK(op_runtime_dotnet_private_type(&m, "Inner", &row));
+	CHECK_INT(row, 3);
+	CHECK_INT(op_runtime_dotnet_private_type(&m, "Outer", &row), -ENOENT);
+	CHECK_INT(op_runtime_dotnet_assembly_is(&m, "Outer"), -ENOENT);
+	CHECK_INT(op_runtime_dotnet_machine_method(&m, 3, &row), -ENOENT);
+	CHECK_INT(op_runtime_dotnet_machine_method(&m, 4, &row), -ENOENT);
+	/* its only method is not the type's before it */
+	b.bytes[40] += 2;
+	b.len += 2;
+	memcpy(b.bytes + 256 + 30, "MoveNext", 9);
+	CHECK_OK(op_runtime_dotnet_metadata(&b.memory, BASE, (uint32_t)b.len, &m));
+	CHECK_OK(op_runtime_dotnet_machine_method(&m, 3, &row));
+	CHECK_INT(row, 2);
+	CHECK_INT(op_runtime_dotnet_machine_method(&m, 2, &row), -ENOENT);
+}
+
 static void test_metadata_cut(void)
 {
 	struct bytes b = { .len = 0 };
@@ -162,7 +186,7 @@ static void test_unknown_unwind_data(void)
 	op_vec_clear(&b.v);
 }
 
-TEST_MAIN({ "names", test_names }, { "metadata", test_metadata },
+TEST_MAIN({ "names", test_names }, { "metadata", test_metadata }, { "types", test_types },
 	  { "metadata_cut", test_metadata_cut }, { "entries", test_entries },
 	  { "frame_information", test_frame_information },
 	  { "unknown_unwind_data", test_unknown_unwind_data })
