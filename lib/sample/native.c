@@ -42,6 +42,7 @@ struct spot {
 	const char *guess; /* the attribute "guessed", or NULL */
 	bool exact;
 	bool postponed; /* there was no CPU time for its name */
+	bool unread;	/* its name may be found later */
 };
 
 static enum op_frame_type type_of(const char *name)
@@ -200,8 +201,9 @@ static void name_by_start(const struct spot *spot, uint64_t start, struct op_pla
 	place->name = keep_name(&image->names, &symbol, symbol.start);
 }
 
-/* Look the address up in the file's symbols, which the first lookup loads. Returns 0, or
- * -EINPROGRESS if there is no time for it. */
+/* Look the address up in the file's symbols, which the first lookup loads. Sets
+ * spot->unread if they could not be read. Returns 0, or -EINPROGRESS if there is no time
+ * for it. */
 static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		     struct spot *spot, struct op_place *place)
 {
@@ -216,8 +218,10 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		return 0;
 	if (op_allowance_must_wait(sampler->allowance))
 		return -EINPROGRESS;
-	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
-	    spot->vma->exe->image != spot->image)
+	spot->unread =
+		op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
+		spot->vma->exe->image != spot->image;
+	if (spot->unread)
 		return 0;
 	/* the next samples wait in the ring */
 	if (!spot->image->symbols.loaded && !spot->image->symbols.failed &&
@@ -228,6 +232,7 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 				   of->program->proc_pid, spot->vma->exe->path)) {
 		images->names_postponed++;
 		spot->postponed = true;
+		spot->unread = true;
 		return 0;
 	}
 	spot->image->symbols.used_ns = op_clock_monotonic_ns();
@@ -344,6 +349,15 @@ static bool switches_stack(struct op_sampler *sampler, const struct op_frames_of
 	       op_heights_switch(code, to - from, spot->vaddr - from);
 }
 
+/* The part of a key for the window's epoch, at an address without a name. Names may
+ * come late, for example from a program that buffers its perf map or a file that could
+ * not be opened, so they are looked up four times a second. */
+static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
+{
+	return UINT64_C(1) << 31 |
+	       ((epoch * UINT64_C(0x9e3779b1) + sampler->moment) & INT32_MAX);
+}
+
 static int spot_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			 struct spot *spot, uint32_t *ret)
 {
@@ -351,15 +365,17 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	struct op_place *place = op_names_get(n, spot->vaddr);
 	struct op_place fresh = { .name = OP_NAME_NONE };
 	uint32_t epoch = op_window_epoch(of->window);
+	uint32_t unread = (uint32_t)nameless_epoch(sampler, epoch);
 	uint32_t location;
+	int found;
 	int r = 0;
 
 	op_image_touch(op_processes_images(sampler->processes), spot->image);
 	if (place && place->switches && spot->exact)
 		spot->guess = GUESSED_CALLER;
-	if (place && place->epoch == epoch && !spot->guess) {
+	if (place && !spot->guess && (place->epoch == epoch || place->epoch == unread)) {
 		*ret = place->location;
-		return 0;
+		return place->epoch == epoch ? 0 : OP_FRAMES_UNKNOWN;
 	}
 	if (place)
 		fresh = *place;
@@ -382,10 +398,11 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	if (r < 0)
 		return r;
 	*ret = location;
+	found = spot->unread ? OP_FRAMES_UNKNOWN : 0;
 	/* The place keeps the location without the attribute "guessed". */
 	if (spot->guess && !fresh.switches)
-		return 0;
-	fresh.epoch = spot->guess ? 0 : epoch;
+		return found;
+	fresh.epoch = spot->guess ? 0 : spot->unread ? unread : epoch;
 	fresh.location = location;
 	if (!place)
 		place = op_names_add(n, spot->vaddr);
@@ -396,7 +413,7 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 			fresh.name = OP_NAME_NONE;
 		*place = fresh;
 	}
-	return 0;
+	return found;
 }
 
 /* Make a location without a mapping from the description of its code. @guess: value of
@@ -451,15 +468,6 @@ static bool keeps_record(const struct op_frames_of *of, const struct op_mapping 
 
 /* A bit of a location in places: OP_FRAMES_REPEATS. */
 static const uint32_t REPEATS = UINT32_C(1) << 31;
-
-/* The part of a key for the window's epoch, at an address without a name. Names may
- * come late, for example from a program that buffers its perf map, so they are looked
- * up four times a second. */
-static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
-{
-	return UINT64_C(1) << 31 |
-	       ((epoch * UINT64_C(0x9e3779b1) + sampler->moment) & INT32_MAX);
-}
 
 /* python -X perf makes a piece of code for each function, which calls the interpreter for it. */
 static bool repeats(const struct op_frames_of *of, const struct op_runtime_frame *frame)
@@ -541,7 +549,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 }
 
 /* Make the location of an address whose mapping is unknown or whose file cannot be
- * read. */
+ * read. It may be read the next time. */
 static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			  const struct op_mapping *v, uint64_t addr, bool guessed,
 			  uint32_t *ret)
@@ -567,7 +575,8 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 		return made_location(sampler, of, v, file, addr, guessed, ret);
 	offset = addr - v->start + v->offset;
 	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, file, offset);
-	return nameless_location(sampler, of->window, offset, name, guess, ret);
+	return nameless_location(sampler, of->window, offset, name, guess, ret)
+		       ?: OP_FRAMES_UNKNOWN;
 }
 
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
@@ -588,8 +597,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		return plain_location(sampler, of, v, addr, guessed, ret);
 	/* opened for this frame, after it was rewritten */
 	if (of->time_ns && op_claim_is_rewritten(v->exe, &v->claim, of->time_ns))
-		return plain_location(sampler, of, v, addr, guessed, ret)
-			       ?: OP_FRAMES_UNKNOWN;
+		return plain_location(sampler, of, v, addr, guessed, ret);
 	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);
 	if (i == SIZE_MAX)
 		return plain_location(sampler, of, v, addr, guessed, ret);
