@@ -78,7 +78,7 @@ struct op_proc {
 	/* an earlier state of a process, made for one walk: it is in no list */
 	bool past;
 	bool dirty;
-	uint64_t listed_ns;  /* the last event or reading that changed mappings */
+	uint64_t listed_ns; /* the last event or reading that changed mappings */
 	/* The last time at which a sample had the number of code pages that mappings has. */
 	uint64_t matched_ns;
 	struct op_proc_looks looks;
