@@ -4,7 +4,7 @@
 #define OP_STEP_H
 
 #include "bpf/runtime/beam.h"
-#include "bpf/runtime/dotnet.h"
+#include "bpf/runtime/dotnet/dotnet.h"
 #include "bpf/runtime/hotspot.h"
 #include "bpf/runtime/lua.h"
 #include "bpf/runtime/node.h"

@@ -12,7 +12,7 @@
 #ifndef OP_AWAIT_DOTNET_H
 #define OP_AWAIT_DOTNET_H
 
-#include "bpf/runtime/dotnet_frame.h"
+#include "bpf/runtime/dotnet/frame.h"
 
 enum {
 	/* the word OP_DN_OBJECT has the box's MethodTable, then the object that is read;

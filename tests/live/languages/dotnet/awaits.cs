@@ -262,6 +262,21 @@ static class Awaits
 
 	static async Task<int> Custom() => await new Awaitable(Inner()) + 1;
 
+	// An iterator keeps what awaits it elsewhere, so the chain ends.
+	static async IAsyncEnumerable<int> Items()
+	{
+		await Task.Yield();
+		yield return Work(8);
+	}
+
+	static async Task<int> Iterated()
+	{
+		int sum = 0;
+		await foreach (int n in Items())
+			sum += n;
+		return sum;
+	}
+
 	readonly record struct Scene(Func<Task<int>> Begin, params string[] Chain);
 
 	static readonly Scene[] all = {
@@ -291,6 +306,7 @@ static class Awaits
 		new(Object, "Instance.Inner", "Instance.Outer", "Object"),
 		new(Timeout, "Inner", "Timeout"),
 		new(Custom, "Inner", "Custom"),
+		new(Iterated, "Items"),
 	};
 
 	public static void Go(double seconds)
