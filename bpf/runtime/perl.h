@@ -396,7 +396,7 @@ static __always_inline int op_pl_named(struct op_unwind *u, const struct op_pl_f
  * its identity, or 0 if that cannot be read. */
 static __always_inline __u32 op_pl_meet(struct op_unwind *u, const struct op_pl_frame *f)
 {
-	enum op_perl_object is =
+	enum op_perl_named is =
 		f->kind & OP_PERL_NAMED ? OP_PERL_OBJECT_CV : OP_PERL_OBJECT_GLOB;
 	__u64 word = op_runtime_word(u, OP_PERL_FRAME_WORDS, f->name);
 	__u64 at[2];

@@ -84,7 +84,7 @@ enum op_perl_kind {
 };
 
 /* What word 0 names, in the low bits of its identity. */
-enum op_perl_object {
+enum op_perl_named {
 	OP_PERL_OBJECT_FILE = 1,
 	OP_PERL_OBJECT_GLOB = 2,
 	OP_PERL_OBJECT_CV = 3,
@@ -137,7 +137,7 @@ struct op_perl {
 
 /* The identity of an object from its hash. */
 static inline __attribute__((always_inline)) __u32 op_perl_check(__u64 id,
-								 enum op_perl_object is)
+								 enum op_perl_named is)
 {
 	return ((__u32)(id >> 32) & ~(__u32)OP_PERL_OBJECT_MASK) | is;
 }

@@ -224,7 +224,7 @@ static uint32_t word_at(uint64_t addr)
 }
 
 /* The identity that the step finds of the sub with the name and the package of begin(). */
-static uint32_t check_of(enum op_perl_object is)
+static uint32_t check_of(enum op_perl_named is)
 {
 	uint64_t name = (uint64_t)word_at(NAME + 4) << 32 | word_at(NAME);
 	uint64_t package =
