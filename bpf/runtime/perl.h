@@ -70,8 +70,9 @@ enum {
 	((__u8)((word) >> ((__builtin_offsetof(struct op_perl, member) -                 \
 			    __builtin_offsetof(struct op_perl, where)) *                 \
 			   8)))
-#define OP_PL_WORD(u, member)                                                            \
-	op_runtime_u64(u, __builtin_offsetof(struct op_perl, member))
+/* Word @member of the struct op_perl in view @v. */
+#define OP_PL_WORD(v, member)                                                            \
+	op_runtime_seen(v, __builtin_offsetof(struct op_perl, member))
 
 static __always_inline __u64 op_pl_field(struct op_unwind *u, __u32 off)
 {
@@ -89,10 +90,12 @@ static __always_inline enum op_next op_pl_leave(struct op_unwind *u, __u32 error
 }
 
 /* Find the thread's interpreter. Returns 0 or -1. */
-static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __u64 *ret)
+static __always_inline int op_pl_interpreter(struct op_unwind *u,
+					     const struct op_runtime_view *v, __u8 where,
+					     __u64 *ret)
 {
-	__u64 at = OP_PL_WORD(u, at);
-	__u64 module = OP_PL_WORD(u, module);
+	__u64 at = OP_PL_WORD(v, at);
+	__u64 module = OP_PL_WORD(v, module);
 	__u64 block = u->process.thread_pointer;
 
 	*ret = 0;
@@ -105,7 +108,7 @@ static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __
 	if (where == OP_PERL_KEY) {
 		if (op_platform_read(u, &block, 8, block + at))
 			return -1;
-		at = OP_PL_WORD(u, block);
+		at = OP_PL_WORD(v, block);
 	} else if ((__u32)module &&
 		   (op_platform_read(u, &block, 8,
 				     block + (__s64)(__s16)(module >> 32)) ||
@@ -118,9 +121,10 @@ static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __
 }
 
 /* OP_PL_IS_THREAD, if @perl is not the first interpreter. */
-static __always_inline __u64 op_pl_is_thread(struct op_unwind *u, __u64 perl)
+static __always_inline __u64 op_pl_is_thread(struct op_unwind *u,
+					     const struct op_runtime_view *v, __u64 perl)
 {
-	__u64 at = OP_PL_WORD(u, first);
+	__u64 at = OP_PL_WORD(v, first);
 	__u64 first = 0;
 
 	return at && (op_platform_read(u, &first, 8, at) || first != perl)
@@ -219,10 +223,11 @@ static __always_inline int op_pl_newest(struct op_unwind *u, __u64 op)
  * The first activation of a walk: find the newest context. Returns 0 or an error number.
  * Sets OP_PL_IS_ENTERED if the activation has frames.
  */
-static __always_inline __u32 op_pl_begin(struct op_unwind *u)
+static __always_inline __u32 op_pl_begin(struct op_unwind *u,
+					 const struct op_runtime_view *v)
 {
 	__u64 *state = op_state(u)->word;
-	__u64 word = OP_PL_WORD(u, where);
+	__u64 word = OP_PL_WORD(v, where);
 	__u64 perl = 0;
 	__u64 si = 0;
 	__u64 op = 0;
@@ -230,12 +235,12 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 
 	if (u->heap_moved)
 		return OP_ERROR_perl_late;
-	if (op_pl_interpreter(u, (__u8)word, &perl))
+	if (op_pl_interpreter(u, v, (__u8)word, &perl))
 		return OP_ERROR_perl_no_interpreter;
-	if (op_platform_read(u, &op, 8, perl + OP_PL_WORD(u, op)) ||
-	    op_platform_read(u, &state[OP_PL_COP], 8, perl + OP_PL_WORD(u, curcop)) ||
-	    op_platform_read(u, &state[OP_PL_ENV], 8, perl + OP_PL_WORD(u, top_env)) ||
-	    op_platform_read(u, &si, 8, perl + OP_PL_WORD(u, stackinfo)))
+	if (op_platform_read(u, &op, 8, perl + OP_PL_WORD(v, op)) ||
+	    op_platform_read(u, &state[OP_PL_COP], 8, perl + OP_PL_WORD(v, curcop)) ||
+	    op_platform_read(u, &state[OP_PL_ENV], 8, perl + OP_PL_WORD(v, top_env)) ||
+	    op_platform_read(u, &si, 8, perl + OP_PL_WORD(v, stackinfo)))
 		return OP_ERROR_perl_read_interpreter;
 	/* the loop ran its last op and is about to return */
 	if (u->exact && !op)
@@ -249,7 +254,7 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 	if (r)
 		return OP_ERROR_perl_no_activation;
 	state[OP_PL_FRAMES] = u->out.frames;
-	state[OP_PL_FLAGS] = OP_PL_IS_ENTERED | op_pl_is_thread(u, perl);
+	state[OP_PL_FLAGS] = OP_PL_IS_ENTERED | op_pl_is_thread(u, v, perl);
 	return 0;
 }
 
@@ -558,6 +563,7 @@ static __always_inline enum op_next op_pl_next(struct op_unwind *u)
 static __always_inline enum op_next op_step_perl(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
+	struct op_runtime_view v;
 	__u32 error;
 
 	if (op_state(u)->error == OP_ERROR_perl_no_activation)
@@ -565,7 +571,9 @@ static __always_inline enum op_next op_step_perl(struct op_unwind *u)
 	if (op_state(u)->error || (state[OP_PL_FLAGS] & OP_PL_IS_DONE))
 		return op_pl_leave(u, 0);
 	if (!state[OP_PL_BEGUN]) {
-		error = op_pl_begin(u);
+		if (!op_runtime_see(u, &v))
+			return op_pl_leave(u, OP_ERROR_perl_no_interpreter);
+		error = op_pl_begin(u, &v);
 		if (!(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED))
 			return op_pl_leave(u, error);
 	}
