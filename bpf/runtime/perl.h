@@ -51,6 +51,8 @@ enum {
 	OP_PL_IS_DONE = 1 << 2, /* all frames are pushed */
 	/* a group's last sub is pushed; call_sv() may have made a context before that */
 	OP_PL_IS_LAST = 1 << 3,
+	/* not the first interpreter: the thread that has it may end soon */
+	OP_PL_IS_THREAD = 1 << 4,
 
 	OP_PL_BEGUN_BIT = 63,
 	/* contexts of one PERL_SI; a larger number is invalid */
@@ -68,8 +70,9 @@ enum {
 	((__u8)((word) >> ((__builtin_offsetof(struct op_perl, member) -                 \
 			    __builtin_offsetof(struct op_perl, where)) *                 \
 			   8)))
-#define OP_PL_WORD(u, member)                                                            \
-	op_runtime_u64(u, __builtin_offsetof(struct op_perl, member))
+/* Word @member of the struct op_perl in view @v. */
+#define OP_PL_WORD(v, member)                                                            \
+	op_runtime_seen(v, __builtin_offsetof(struct op_perl, member))
 
 static __always_inline __u64 op_pl_field(struct op_unwind *u, __u32 off)
 {
@@ -87,10 +90,12 @@ static __always_inline enum op_next op_pl_leave(struct op_unwind *u, __u32 error
 }
 
 /* Find the thread's interpreter. Returns 0 or -1. */
-static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __u64 *ret)
+static __always_inline int op_pl_interpreter(struct op_unwind *u,
+					     const struct op_runtime_view *v, __u8 where,
+					     __u64 *ret)
 {
-	__u64 at = OP_PL_WORD(u, at);
-	__u64 module = OP_PL_WORD(u, module);
+	__u64 at = OP_PL_WORD(v, at);
+	__u64 module = OP_PL_WORD(v, module);
 	__u64 block = u->process.thread_pointer;
 
 	*ret = 0;
@@ -103,7 +108,7 @@ static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __
 	if (where == OP_PERL_KEY) {
 		if (op_platform_read(u, &block, 8, block + at))
 			return -1;
-		at = OP_PL_WORD(u, block);
+		at = OP_PL_WORD(v, block);
 	} else if ((__u32)module &&
 		   (op_platform_read(u, &block, 8,
 				     block + (__s64)(__s16)(module >> 32)) ||
@@ -113,6 +118,18 @@ static __always_inline int op_pl_interpreter(struct op_unwind *u, __u8 where, __
 		return -1;
 	}
 	return op_platform_read(u, ret, 8, block + at) || !*ret ? -1 : 0;
+}
+
+/* OP_PL_IS_THREAD, if @perl is not the first interpreter. */
+static __always_inline __u64 op_pl_is_thread(struct op_unwind *u,
+					     const struct op_runtime_view *v, __u64 perl)
+{
+	__u64 at = OP_PL_WORD(v, first);
+	__u64 first = 0;
+
+	return at && (op_platform_read(u, &first, 8, at) || first != perl)
+		       ? OP_PL_IS_THREAD
+		       : 0;
 }
 
 /* A context's type without its flags, counted from OP_PERL_CX_SUB. */
@@ -206,10 +223,11 @@ static __always_inline int op_pl_newest(struct op_unwind *u, __u64 op)
  * The first activation of a walk: find the newest context. Returns 0 or an error number.
  * Sets OP_PL_IS_ENTERED if the activation has frames.
  */
-static __always_inline __u32 op_pl_begin(struct op_unwind *u)
+static __always_inline __u32 op_pl_begin(struct op_unwind *u,
+					 const struct op_runtime_view *v)
 {
 	__u64 *state = op_state(u)->word;
-	__u64 word = OP_PL_WORD(u, where);
+	__u64 word = OP_PL_WORD(v, where);
 	__u64 perl = 0;
 	__u64 si = 0;
 	__u64 op = 0;
@@ -217,12 +235,12 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 
 	if (u->heap_moved)
 		return OP_ERROR_perl_late;
-	if (op_pl_interpreter(u, (__u8)word, &perl))
+	if (op_pl_interpreter(u, v, (__u8)word, &perl))
 		return OP_ERROR_perl_no_interpreter;
-	if (op_platform_read(u, &op, 8, perl + OP_PL_WORD(u, op)) ||
-	    op_platform_read(u, &state[OP_PL_COP], 8, perl + OP_PL_WORD(u, curcop)) ||
-	    op_platform_read(u, &state[OP_PL_ENV], 8, perl + OP_PL_WORD(u, top_env)) ||
-	    op_platform_read(u, &si, 8, perl + OP_PL_WORD(u, stackinfo)))
+	if (op_platform_read(u, &op, 8, perl + OP_PL_WORD(v, op)) ||
+	    op_platform_read(u, &state[OP_PL_COP], 8, perl + OP_PL_WORD(v, curcop)) ||
+	    op_platform_read(u, &state[OP_PL_ENV], 8, perl + OP_PL_WORD(v, top_env)) ||
+	    op_platform_read(u, &si, 8, perl + OP_PL_WORD(v, stackinfo)))
 		return OP_ERROR_perl_read_interpreter;
 	/* the loop ran its last op and is about to return */
 	if (u->exact && !op)
@@ -236,7 +254,7 @@ static __always_inline __u32 op_pl_begin(struct op_unwind *u)
 	if (r)
 		return OP_ERROR_perl_no_activation;
 	state[OP_PL_FRAMES] = u->out.frames;
-	state[OP_PL_FLAGS] = OP_PL_IS_ENTERED;
+	state[OP_PL_FLAGS] = OP_PL_IS_ENTERED | op_pl_is_thread(u, v, perl);
 	return 0;
 }
 
@@ -286,26 +304,27 @@ static __always_inline __u64 op_pl_file(struct op_unwind *u, __u64 file, __u64 *
 	return 0;
 }
 
-/* Send the name of a file, which is at @file, unless it was sent. Returns its hash. */
+/* Send the name of a file, which is at @file, unless it was sent. Returns its identity. */
 static __always_inline __u32 op_pl_keep(struct op_unwind *u, __u64 file)
 {
 	__u64 id = 0;
+	__u32 check;
 	__u32 i;
 
 	if (op_platform_read(u, u->runtime_bytes + OP_PL_READ, OP_PERL_FILE_BYTES, file))
 		return 0;
 	for (i = 0; i < OP_PERL_FILE_BYTES; i += 8)
 		id = op_object_id(id, op_pl_field(u, OP_PL_READ + i));
-	op_platform_object(u, __builtin_offsetof(struct op_perl, object),
-			   op_runtime_word(u, OP_PERL_FRAME_WORDS, file),
-			   (__u32)(id >> 32), true);
-	return (__u32)(id >> 32);
+	check = op_perl_check(id, OP_PERL_OBJECT_FILE);
+	op_platform_object(u, __builtin_offsetof(struct op_perl, file),
+			   op_runtime_word(u, OP_PERL_FRAME_WORDS, file), check, true);
+	return check;
 }
 
-/* Push a frame of @kind at the current COP. @guard and @name describe a sub. Returns 0 or
+/* Push a frame of @kind at the current COP. @check and @name describe a sub. Returns 0 or
  * -1. */
 static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 name,
-				      __u32 guard)
+				      __u32 check)
 {
 	__u64 cop = op_state(u)->word[OP_PL_COP];
 	__u64 place[3] = { 0, 0, 0 };
@@ -316,16 +335,11 @@ static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 nam
 	file = op_pl_file(u, place[2], &kind);
 	if (kind == OP_PERL_FILE && !OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], globs)) {
 		name = file;
-		guard = op_pl_keep(u, file);
+		check = op_pl_keep(u, file);
 	}
-	op_push_word(u, op_runtime_word(u,
-					kind & OP_PERL_NAMED ? OP_PERL_NAMED_WORDS
-							     : OP_PERL_FRAME_WORDS,
-					name));
-	op_push_word(u, place[0] >> 32 | (__u64)guard << 32);
+	op_push_word(u, op_runtime_word(u, OP_PERL_FRAME_WORDS, name));
+	op_push_word(u, place[0] >> 32 | (__u64)check << 32);
 	op_push_word(u, file | kind << OP_PERL_KIND_SHIFT);
-	if (kind & OP_PERL_NAMED)
-		op_push_word(u, op_pl_field(u, OP_PL_READ));
 	u->out.frames++;
 	return 0;
 }
@@ -334,8 +348,79 @@ static __always_inline int op_pl_push(struct op_unwind *u, __u64 kind, __u64 nam
 struct op_pl_frame {
 	__u64 kind;
 	__u64 name;
-	__u32 guard;
+	__u32 check;
 };
+
+/* Read the hash and the length of the name (HEK) of the package at @hash. Returns 0 or
+ * -1. */
+static __always_inline int op_pl_package(struct op_unwind *u, __u64 hash, __u64 *ret)
+{
+	__u32 aux = OP_PL_BYTE(op_state(u)->word[OP_PL_BEGUN], hash_aux);
+	__u64 at = 0;
+	__u64 max = 0;
+
+	if (op_platform_read(u, u->runtime_bytes + OP_PL_READ, OP_PERL_SV_BYTES, hash))
+		return -1;
+	at = op_pl_field(u, OP_PL_READ) + aux;
+	if (!aux) {
+		if (op_platform_read(u, &max, 8, at + OP_PERL_HV_MAX))
+			return -1;
+		at = op_pl_field(u, OP_PL_READ + OP_PERL_SV_POINTER) + (max + 1) * 8;
+	}
+	/* where it has several names, this identifies their list */
+	return op_platform_read(u, &at, 8, at) || op_platform_read(u, ret, 8, at) ? -1
+										  : 0;
+}
+
+/* Where the name and the package of the sub of @f are; its CV is in runtime_bytes.
+ * *@ret_recipe: how to send them. Returns 0 or -1. */
+static __always_inline int op_pl_named(struct op_unwind *u, const struct op_pl_frame *f,
+				       __u64 ret[2], __u32 *ret_recipe)
+{
+	__u64 effective = 0;
+	__u64 body;
+
+	*ret_recipe = __builtin_offsetof(struct op_perl, cv);
+	ret[0] = op_pl_field(u, OP_PL_READ + OP_PERL_CV_NAME - OP_PERL_CV_STASH);
+	ret[1] = op_pl_field(u, OP_PL_READ);
+	if (f->kind & OP_PERL_NAMED)
+		return 0;
+	if (op_platform_read(u, u->runtime_bytes + OP_PL_READ, OP_PERL_SV_BYTES, f->name))
+		return -1;
+	body = op_pl_field(u, OP_PL_READ);
+	(void)op_platform_read(u, &effective, 8,
+			       op_pl_field(u, OP_PL_READ + OP_PERL_SV_POINTER) +
+				       OP_PERL_GP_EFFECTIVE);
+	*ret_recipe = effective && effective != f->name
+			      ? __builtin_offsetof(struct op_perl, effective)
+			      : __builtin_offsetof(struct op_perl, glob);
+	return op_platform_read(u, ret, 16, body + OP_PERL_GV_NAME) ? -1 : 0;
+}
+
+/* Send what names the sub of @f, whose CV is in runtime_bytes, unless it was sent. Returns
+ * its identity, or 0 if that cannot be read. */
+static __always_inline __u32 op_pl_meet(struct op_unwind *u, const struct op_pl_frame *f)
+{
+	enum op_perl_named is =
+		f->kind & OP_PERL_NAMED ? OP_PERL_OBJECT_CV : OP_PERL_OBJECT_GLOB;
+	__u64 word = op_runtime_word(u, OP_PERL_FRAME_WORDS, f->name);
+	__u64 at[2];
+	__u64 name = 0;
+	__u64 package = 0;
+	__u32 check = 0;
+	__u32 recipe;
+
+	if (op_platform_object_known(u, word, &check) &&
+	    (check & OP_PERL_OBJECT_MASK) == is)
+		return check;
+	if (op_pl_named(u, f, at, &recipe) || op_platform_read(u, &name, 8, at[0]) ||
+	    (at[1] && op_pl_package(u, at[1], &package)))
+		return 0;
+	check = op_perl_check(op_perl_name_id(name, at[1], package), is);
+	op_platform_object(u, recipe, word, check,
+			   op_state(u)->word[OP_PL_FLAGS] & OP_PL_IS_THREAD);
+	return check;
+}
 
 /* Describe the frame of the sub with the CV at @cv. Returns 1 or -1. */
 static __always_inline int op_pl_sub(struct op_unwind *u, __u64 cv,
@@ -351,11 +436,13 @@ static __always_inline int op_pl_sub(struct op_unwind *u, __u64 cv,
 	flags = (__u32)(op_pl_field(u,
 				    OP_PL_READ + OP_PERL_CV_FLAGS - OP_PERL_CV_STASH) >>
 			32);
-	ret->kind = OP_PERL_SUB | (flags & OP_PERL_CV_NAMED ? OP_PERL_NAMED : 0) |
-		    (flags & OP_PERL_CV_LEXICAL ? OP_PERL_LEXICAL : 0);
+	ret->kind = OP_PERL_SUB;
 	ret->name = op_pl_field(u, OP_PL_READ + OP_PERL_CV_NAME - OP_PERL_CV_STASH);
-	ret->guard = op_perl_guard(
-		op_pl_field(u, OP_PL_READ + OP_PERL_CV_ROOT - OP_PERL_CV_STASH));
+	if (flags & OP_PERL_CV_NAMED) {
+		ret->kind |= OP_PERL_NAMED;
+		ret->name = cv;
+	}
+	ret->check = op_pl_meet(u, ret);
 	return 1;
 }
 
@@ -461,7 +548,7 @@ static __always_inline enum op_next op_pl_next(struct op_unwind *u)
 		return op_pl_load(u, state[OP_PL_SI])
 			       ? op_pl_leave(u, OP_ERROR_perl_read_context)
 			       : OP_NEXT_CONTINUE;
-	if (r < 0 || (r && op_pl_push(u, frame.kind, frame.name, frame.guard)))
+	if (r < 0 || (r && op_pl_push(u, frame.kind, frame.name, frame.check)))
 		return op_pl_leave(u, OP_ERROR_perl_read_frame);
 	if (!some) {
 		state[OP_PL_FLAGS] |= OP_PL_IS_DONE;
@@ -476,6 +563,7 @@ static __always_inline enum op_next op_pl_next(struct op_unwind *u)
 static __always_inline enum op_next op_step_perl(struct op_unwind *u)
 {
 	__u64 *state = op_state(u)->word;
+	struct op_runtime_view v;
 	__u32 error;
 
 	if (op_state(u)->error == OP_ERROR_perl_no_activation)
@@ -483,7 +571,9 @@ static __always_inline enum op_next op_step_perl(struct op_unwind *u)
 	if (op_state(u)->error || (state[OP_PL_FLAGS] & OP_PL_IS_DONE))
 		return op_pl_leave(u, 0);
 	if (!state[OP_PL_BEGUN]) {
-		error = op_pl_begin(u);
+		if (!op_runtime_see(u, &v))
+			return op_pl_leave(u, OP_ERROR_perl_no_interpreter);
+		error = op_pl_begin(u, &v);
 		if (!(state[OP_PL_FLAGS] & OP_PL_IS_ENTERED))
 			return op_pl_leave(u, error);
 	}

@@ -23,10 +23,10 @@ static __always_inline __u64 op_rb_field(struct op_unwind *u, __u32 off)
 	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
 }
 
-static __always_inline bool op_rb_within(const struct op_rb_process *p, __u64 addr,
+static __always_inline bool op_rb_within(const struct op_runtime_view *p, __u64 addr,
 					 __u32 range)
 {
-	return addr >= op_rb_word(p, range) && addr < op_rb_word(p, range + 8);
+	return addr >= op_runtime_seen(p, range) && addr < op_runtime_seen(p, range + 8);
 }
 
 /* Leave the step and continue with the native frame. After an @error no Ruby frame
@@ -40,7 +40,7 @@ static __always_inline enum op_next op_rb_leave(struct op_unwind *u, __u32 error
 
 /* The thread's execution context. Returns 0 or an error number. */
 static __always_inline __u32 op_rb_context(struct op_unwind *u,
-					   const struct op_rb_process *p, __u64 word,
+					   const struct op_runtime_view *p, __u64 word,
 					   __u64 *ret)
 {
 	__u64 at = OP_RB_WORD(p, ec_at);
@@ -71,7 +71,7 @@ static __always_inline __u32 op_rb_context(struct op_unwind *u,
 
 /* The first step of a walk: find the newest frame. Returns 0 or an error number. */
 static __always_inline __u32 op_rb_begin(struct op_unwind *u,
-					 const struct op_rb_process *p, bool follow)
+					 const struct op_runtime_view *p, bool follow)
 {
 	__u64 word = OP_RB_WORD(p, flags);
 	__u64 *state = op_state(u)->word;
@@ -139,7 +139,7 @@ static __always_inline bool op_rb_is_new(struct op_unwind *u)
 
 /* Is the pc in code that leaves an activation? */
 static __always_inline bool op_rb_is_after(struct op_unwind *u,
-					   const struct op_rb_process *p)
+					   const struct op_runtime_view *p)
 {
 	__u64 in = 0;
 	__u32 i;
@@ -148,7 +148,8 @@ static __always_inline bool op_rb_is_after(struct op_unwind *u,
 		__u32 at = __builtin_offsetof(struct op_ruby, after) + i * 16;
 
 		/* without a branch, which the verifier would follow */
-		in |= ~(u->pc - op_rb_word(p, at)) & (u->pc - op_rb_word(p, at + 8));
+		in |= ~(u->pc - op_runtime_seen(p, at)) &
+		      (u->pc - op_runtime_seen(p, at + 8));
 	}
 	return in >> 63;
 }
@@ -161,8 +162,9 @@ static __always_inline bool op_rb_is_after(struct op_unwind *u,
  * than the thread's newest was just popped. vm_exec() itself has a tag in its stack frame. Without it
  * it throws to its caller, or has just been called.
  */
-static __always_inline bool
-op_rb_ended(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bool is_new)
+static __always_inline bool op_rb_ended(struct op_unwind *u,
+					const struct op_runtime_view *p, bool in_core,
+					bool is_new)
 {
 	__u64 *state = op_state(u)->word;
 	__u64 tag = state[OP_RB_TAG];
@@ -205,7 +207,7 @@ static __always_inline __u64 op_rb_native(struct op_unwind *u, __u32 i)
 
 /* Was C code interrupted between pushing a frame and calling vm_exec()? */
 static __always_inline bool op_rb_is_calling(struct op_unwind *u,
-					     const struct op_rb_process *p)
+					     const struct op_runtime_view *p)
 {
 	__u32 in_plt = op_rb_within(p, op_rb_native(u, 0),
 				    __builtin_offsetof(struct op_ruby, plt));
@@ -379,8 +381,9 @@ static __always_inline enum op_next op_rb_code_frame(struct op_unwind *u, bool e
 }
 
 /* Push the next frame of the run, or find that there is none. */
-static __always_inline enum op_next
-op_rb_frame(struct op_unwind *u, const struct op_rb_process *p, bool in_core, bool follow)
+static __always_inline enum op_next op_rb_frame(struct op_unwind *u,
+						const struct op_runtime_view *p,
+						bool in_core, bool follow)
 {
 	__u64 *state = op_state(u)->word;
 	__u64 flags;
@@ -444,7 +447,7 @@ static __always_inline __u32 op_rb_code_bytes(struct op_unwind *u)
  * walked like any code without a file.
  */
 static __always_inline enum op_next op_rb_code(struct op_unwind *u,
-					       const struct op_rb_process *p)
+					       const struct op_runtime_view *p)
 {
 	__u64 cfa;
 	__u64 ra = 0;
@@ -474,14 +477,11 @@ static __always_inline enum op_next op_rb_code(struct op_unwind *u,
 static __always_inline enum op_next op_step_ruby(struct op_unwind *u, bool follow)
 {
 	__u64 *state = op_state(u)->word;
-	struct op_rb_process p = {
-		.slab = op_platform_slab(u, op_state(u)->ref >> OP_REF_SLAB_SHIFT),
-		.off = (op_state(u)->ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8),
-	};
+	struct op_runtime_view p;
 	bool in_core;
 	__u32 error;
 
-	if (!p.slab)
+	if (!op_runtime_see(u, &p))
 		return op_rb_leave(u, 0);
 	if (u->map.flags & OP_MAPPING_CODE)
 		return op_rb_code(u, &p);

@@ -61,18 +61,9 @@ enum {
 #endif
 };
 
-/* The process's struct op_ruby: its slab, and its place there. */
-struct op_rb_process {
-	const __u8 *slab;
-	__u32 off;
-};
-
-static __always_inline __u64 op_rb_word(const struct op_rb_process *p, __u32 off)
-{
-	return op_slab_u64(p->slab, p->off, off / 8);
-}
-
-#define OP_RB_WORD(p, member) op_rb_word(p, __builtin_offsetof(struct op_ruby, member))
+/* Word @member of the struct op_ruby in view @p. */
+#define OP_RB_WORD(p, member)                                                            \
+	op_runtime_seen(p, __builtin_offsetof(struct op_ruby, member))
 /* Byte @member of the word of struct op_ruby that begins with its flags. */
 #define OP_RB_BYTE(word, member)                                                         \
 	((__u8)((word) >> ((__builtin_offsetof(struct op_ruby, member) -                 \

@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "sample/kept/ended.h"
-#include "sample/trace_contexts.h"
+#include "sample/kept/trace_contexts.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {

@@ -153,6 +153,7 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 		(void)insert(p, &proc->reading->mappings, e, NULL);
 	if (r == 0) {
 		proc->changes.number++;
+		proc->listed_ns = e->time_ns ? e->time_ns : p->now_ns;
 		op_proc_lists_touch(p, proc);
 	}
 	if (r == 0 && replaces)
@@ -203,18 +204,14 @@ static void take_claims(struct op_processes *p, struct op_proc *proc,
 		op_proc_lists_touch(p, proc);
 }
 
+/* Note @change at @v. @came: @v is the new mapping. */
 static void note_change(struct op_processes *p, struct op_proc *proc,
-			const struct op_mapping *v, bool came)
+			struct op_change *change, const struct op_mapping *v, bool came)
 {
-	const struct op_change change = {
-		.start = v->start,
-		.end = v->end,
-		.since_ns = proc->matched_ns,
-		.until_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns()),
-		.base = came && v->exe ? v->start - v->offset : 0
-	};
-
-	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
+	change->start = v->start;
+	change->end = v->end;
+	change->base = came && v->exe ? v->start - v->offset : 0;
+	op_changes_add(&proc->changes, change, op_process_over_ns(p));
 }
 
 /* Does @mappings have the file of @v where @v begins? */
@@ -241,18 +238,26 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 			 const struct op_mappings *now)
 {
 	const struct op_mappings *before = proc->mappings;
+	bool counted = op_mappings_code_pages(before, UINT64_MAX) !=
+		       op_mappings_code_pages(now, UINT64_MAX);
+	struct op_change change = {
+		.since_ns = counted ? proc->matched_ns
+				    : OP_MAX(proc->listed_ns, proc->born_ns),
+		.until_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns()),
+		.counted = counted,
+	};
 	size_t i;
 
 	proc->changes.number++;
 	for (i = 0; i < now->len; i++)
 		if (is_replacing(proc, &now->vma[i]))
-			note_change(p, proc, &now->vma[i], true);
+			note_change(p, proc, &change, &now->vma[i], true);
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
 
 		if (!v->exe || has_same(now, v))
 			continue;
-		note_change(p, proc, v, false);
+		note_change(p, proc, &change, v, false);
 		proc->replaces = true;
 	}
 }
@@ -341,6 +346,7 @@ static void take_reading(struct op_processes *p, struct op_proc *proc,
 		keep_known(s->mappings, old, s->told);
 		note_changes(p, proc, s->mappings);
 		proc->mappings = s->mappings;
+		proc->listed_ns = s->began_ns;
 		s->mappings = old;
 		op_proc_lists_touch(p, proc);
 	}

@@ -78,7 +78,8 @@ struct op_proc {
 	/* an earlier state of a process, made for one walk: it is in no list */
 	bool past;
 	bool dirty;
-	/* The last time at which a sample showed that mappings was right. */
+	uint64_t listed_ns; /* the last event or reading that changed mappings */
+	/* The last time at which a sample had the number of code pages that mappings has. */
 	uint64_t matched_ns;
 	struct op_proc_looks looks;
 	uint32_t vain_looks; /* readings in a row that found no new file */

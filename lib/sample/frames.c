@@ -10,7 +10,6 @@
 #include "process/mappings/runtimes.h"
 #include "process/program.h"
 #include "profile/window.h"
-#include "sample/native.h"
 #include "sample/state.h"
 
 enum {

@@ -19,10 +19,14 @@
 #include "op_user_types.h"
 #include "process/image/names.h"
 
+struct op_attribute_set;
 struct op_kind;
+struct op_location;
+struct op_mapping;
 struct op_mappings;
-struct op_sampler;
 struct op_program;
+struct op_runtime_frame;
+struct op_sampler;
 struct op_window;
 
 /* Values of profile.frame.type from this folder. Runtimes name their own. */
@@ -80,5 +84,45 @@ int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned
 		  uint32_t *ret);
 
 void op_frames_deinit(struct op_frames *f);
+
+/* Parts of locations that frames of the kernel, of files and of generated code share. */
+
+/* Values of the attribute "guessed": the frame was guessed; its caller may be missing
+ * or wrong. */
+#define OP_FRAMES_GUESSED	 "true"
+#define OP_FRAMES_GUESSED_CALLER "caller"
+
+/* Add an attribute, unless @value is empty. Returns 0, -ENOMEM or -ENOSPC. */
+int op_frames_attribute(struct op_window *window, const char *key, const char *value,
+			struct op_attribute_set *set);
+/* The attributes of a location with frames of @type. Returns 0, -ENOMEM or -ENOSPC. */
+int op_frames_type(struct op_sampler *sampler, struct op_window *window,
+		   enum op_frame_type type, struct op_attribute_set *ret);
+/* The number of a function in @window; NULL and "" mean that a string is absent. Returns
+ * 0, -ENOMEM or -ENOSPC. */
+int op_frames_function(struct op_window *window, const char *name,
+		       const char *system_name, const char *file, uint32_t start_line,
+		       uint32_t *ret);
+/* Set the functions of @frame, innermost first, as the lines of @location. Returns as
+ * above. */
+int op_frames_functions(struct op_window *window, const struct op_runtime_frame *frame,
+			struct op_location *location);
+/* Make a location without a mapping that is named @name. @guess: value of the attribute
+ * "guessed", or NULL. Returns as above. */
+int op_frames_nameless(struct op_sampler *sampler, struct op_window *window,
+		       uint64_t address, const char *name, const char *guess,
+		       uint32_t *ret);
+/* The part of a key for the window's epoch, at an address without a name. Names may
+ * come late, for example from a program that buffers its perf map or a file that could
+ * not be opened, so they are looked up four times a second. */
+uint64_t op_frames_nameless_epoch(const struct op_sampler *sampler, uint64_t epoch);
+/*
+ * Make the location of generated code, in memory without a file (@file: NULL) or in a
+ * file that is not executable. The process's runtimes or perf map may describe it.
+ * Returns as op_frames_native().
+ */
+int op_frames_made(struct op_sampler *sampler, const struct op_frames_of *of,
+		   const struct op_mapping *v, const char *file, uint64_t addr,
+		   bool guessed, uint32_t *ret);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Native frames: finds the function of an address in the file that is mapped there. */
-#include "sample/native.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -23,15 +21,7 @@
 
 enum {
 	NAME_BYTES = 512,
-	PLACES_MAX = 65536,    /* addresses of a process's code without a file */
-	PLACE_WORD_SHIFT = 62, /* of enum op_made_word in the key of a place */
-	RECORDS_MAX = 512,     /* places checked for a frame record, a window */
 };
-
-/* Values of the attribute "guessed": the frame was guessed; its caller may be missing
- * or wrong. */
-static const char GUESSED[] = "true";
-static const char GUESSED_CALLER[] = "caller";
 
 /* An address in a file. */
 struct spot {
@@ -42,6 +32,7 @@ struct spot {
 	const char *guess; /* the attribute "guessed", or NULL */
 	bool exact;
 	bool postponed; /* there was no CPU time for its name */
+	bool unread;	/* its name may be found later */
 };
 
 static enum op_frame_type type_of(const char *name)
@@ -51,25 +42,6 @@ static enum op_frame_type type_of(const char *name)
 	if (name && strcmp(name, "go") == 0)
 		return OP_FRAME_TYPE_GO;
 	return OP_FRAME_TYPE_NATIVE;
-}
-
-/* Add an attribute, unless its value is empty. */
-static int add_id(struct op_window *window, const char *key, const char *id,
-		  struct op_attribute_set *set)
-{
-	uint32_t attribute;
-	uint32_t at;
-	int r;
-
-	if (!*id)
-		return 0;
-	r = op_window_string_attribute(window, key, id, &attribute);
-	if (r < 0)
-		return r;
-	for (at = set->len++; at > 0 && set->index[at - 1] > attribute; at--)
-		set->index[at] = set->index[at - 1];
-	set->index[at] = attribute;
-	return 0;
 }
 
 static int mapping_of(struct op_window *window, const struct spot *spot, uint32_t *ret)
@@ -92,14 +64,14 @@ static int mapping_of(struct op_window *window, const struct spot *spot, uint32_
 	mapping.offset = s->offset;
 	r = op_window_string(window, image->file, strlen(image->file), &mapping.file);
 	if (r == 0)
-		r = add_id(window, "process.executable.build_id.gnu", image->ids.gnu,
-			   &mapping.attributes);
+		r = op_frames_attribute(window, "process.executable.build_id.gnu",
+					image->ids.gnu, &mapping.attributes);
 	if (r == 0)
-		r = add_id(window, "process.executable.build_id.go", image->ids.go,
-			   &mapping.attributes);
+		r = op_frames_attribute(window, "process.executable.build_id.go",
+					image->ids.go, &mapping.attributes);
 	if (r == 0)
-		r = add_id(window, "process.executable.build_id.htlhash",
-			   image->ids.htlhash, &mapping.attributes);
+		r = op_frames_attribute(window, "process.executable.build_id.htlhash",
+					image->ids.htlhash, &mapping.attributes);
 	if (r == 0 && mapping.attributes.len)
 		r = op_window_mapping(window, &mapping, &image->mapping[spot->segment]);
 	if (r < 0)
@@ -200,8 +172,9 @@ static void name_by_start(const struct spot *spot, uint64_t start, struct op_pla
 	place->name = keep_name(&image->names, &symbol, symbol.start);
 }
 
-/* Look the address up in the file's symbols, which the first lookup loads. Returns 0, or
- * -EINPROGRESS if there is no time for it. */
+/* Look the address up in the file's symbols, which the first lookup loads. Sets
+ * spot->unread if they could not be read. Returns 0, or -EINPROGRESS if there is no time
+ * for it. */
 static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		     struct spot *spot, struct op_place *place)
 {
@@ -216,8 +189,10 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		return 0;
 	if (op_allowance_must_wait(sampler->allowance))
 		return -EINPROGRESS;
-	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
-	    spot->vma->exe->image != spot->image)
+	spot->unread =
+		op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
+		spot->vma->exe->image != spot->image;
+	if (spot->unread)
 		return 0;
 	/* the next samples wait in the ring */
 	if (!spot->image->symbols.loaded && !spot->image->symbols.failed &&
@@ -228,6 +203,7 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 				   of->program->proc_pid, spot->vma->exe->path)) {
 		images->names_postponed++;
 		spot->postponed = true;
+		spot->unread = true;
 		return 0;
 	}
 	spot->image->symbols.used_ns = op_clock_monotonic_ns();
@@ -318,11 +294,11 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 	}
 	r = op_frames_type(sampler, window, type, &location.attributes);
 	if (r == 0 && spot->guess)
-		r = add_id(window, "otelprof.frame.guessed", spot->guess,
-			   &location.attributes);
+		r = op_frames_attribute(window, "otelprof.frame.guessed", spot->guess,
+					&location.attributes);
 	if (r == 0 && spot->postponed)
-		r = add_id(window, "otelprof.frame.name_postponed", "true",
-			   &location.attributes);
+		r = op_frames_attribute(window, "otelprof.frame.name_postponed", "true",
+					&location.attributes);
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
@@ -351,15 +327,17 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	struct op_place *place = op_names_get(n, spot->vaddr);
 	struct op_place fresh = { .name = OP_NAME_NONE };
 	uint32_t epoch = op_window_epoch(of->window);
+	uint32_t unread = (uint32_t)op_frames_nameless_epoch(sampler, epoch);
 	uint32_t location;
+	int found;
 	int r = 0;
 
 	op_image_touch(op_processes_images(sampler->processes), spot->image);
 	if (place && place->switches && spot->exact)
-		spot->guess = GUESSED_CALLER;
-	if (place && place->epoch == epoch && !spot->guess) {
+		spot->guess = OP_FRAMES_GUESSED_CALLER;
+	if (place && !spot->guess && (place->epoch == epoch || place->epoch == unread)) {
 		*ret = place->location;
-		return 0;
+		return place->epoch == epoch ? 0 : OP_FRAMES_UNKNOWN;
 	}
 	if (place)
 		fresh = *place;
@@ -375,17 +353,18 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 		r = find_name(sampler, of, spot, &fresh);
 	if (r == 0 && !place && !spot->guess && switches_stack(sampler, of, spot)) {
 		fresh.switches = true;
-		spot->guess = spot->exact ? GUESSED_CALLER : NULL;
+		spot->guess = spot->exact ? OP_FRAMES_GUESSED_CALLER : NULL;
 	}
 	if (r == 0)
 		r = place_location(sampler, of->window, spot, &fresh, &location);
 	if (r < 0)
 		return r;
 	*ret = location;
+	found = spot->unread ? OP_FRAMES_UNKNOWN : 0;
 	/* The place keeps the location without the attribute "guessed". */
 	if (spot->guess && !fresh.switches)
-		return 0;
-	fresh.epoch = spot->guess ? 0 : epoch;
+		return found;
+	fresh.epoch = spot->guess ? 0 : spot->unread ? unread : epoch;
 	fresh.location = location;
 	if (!place)
 		place = op_names_add(n, spot->vaddr);
@@ -396,178 +375,38 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 			fresh.name = OP_NAME_NONE;
 		*place = fresh;
 	}
-	return 0;
-}
-
-/* Make a location without a mapping from the description of its code. @guess: value of
- * the attribute "guessed", or NULL. */
-static int described_location(struct op_sampler *sampler, struct op_window *window,
-			      uint64_t address, const struct op_runtime_frame *frame,
-			      const char *guess, uint32_t *ret)
-{
-	struct op_location location = { .address = address };
-	int r;
-
-	r = op_frames_functions(window, frame, &location);
-	if (r == 0)
-		r = op_frames_type(sampler, window, OP_FRAME_TYPE_NATIVE,
-				   &location.attributes);
-	if (r == 0 && guess)
-		r = add_id(window, "otelprof.frame.guessed", guess, &location.attributes);
-	return r < 0 ? r : op_window_location(window, &location, ret);
-}
-
-static int nameless_location(struct op_sampler *sampler, struct op_window *window,
-			     uint64_t address, const char *name, const char *guess,
-			     uint32_t *ret)
-{
-	struct op_runtime_frame frame = { .function = { { .name = name } }, .len = 1 };
-
-	return described_location(sampler, window, address, &frame, guess, ret);
-}
-
-/*
- * Does the code at @addr, which is in no file, keep a frame record there? Otherwise the
- * walk by frame pointers may have skipped its caller.
- */
-static bool keeps_record(const struct op_frames_of *of, const struct op_mapping *v,
-			 uint64_t addr)
-{
-	struct op_program_code *made = &of->program->code;
-	uint32_t epoch = op_window_epoch(of->window);
-	uint8_t code[OP_HEIGHTS_RECORD_BEFORE + OP_HEIGHTS_RECORD_AFTER];
-	uint64_t from =
-		addr - OP_MIN(addr - v->start, (uint64_t)OP_HEIGHTS_RECORD_BEFORE);
-	uint64_t to = OP_MIN(addr + OP_HEIGHTS_RECORD_AFTER, v->end);
-
-	if (made->checked_epoch != epoch)
-		made->checked = 0;
-	made->checked_epoch = epoch;
-	if (made->checked++ >= RECORDS_MAX)
-		return false;
-	return op_memory_read(&of->program->memory.memory, from, code, to - from) == 0 &&
-	       op_heights_keep_record(code, to - from, from, addr - from);
-}
-
-/* A bit of a location in places: OP_FRAMES_REPEATS. */
-static const uint32_t REPEATS = UINT32_C(1) << 31;
-
-/* The part of a key for the window's epoch, at an address without a name. Names may
- * come late, for example from a program that buffers its perf map, so they are looked
- * up four times a second. */
-static uint64_t nameless_epoch(const struct op_sampler *sampler, uint64_t epoch)
-{
-	return UINT64_C(1) << 31 |
-	       ((epoch * UINT64_C(0x9e3779b1) + sampler->moment) & INT32_MAX);
-}
-
-/* python -X perf makes a piece of code for each function, which calls the interpreter for it. */
-static bool repeats(const struct op_frames_of *of, const struct op_runtime_frame *frame)
-{
-	const struct op_runtime_instance *instance;
-	uint32_t i;
-
-	if (!frame->len || strncmp(frame->function[0].name, "py::", 4) != 0)
-		return false;
-	for (i = 1; i < OP_INSTANCES_MAX; i++) {
-		instance = op_program_runtimes_get(&of->program->runtimes, i);
-		if (instance && instance->ops->id == OP_RUNTIME_PYTHON)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Make the location of generated code, in memory without a file (@file: NULL) or in a
- * file that is not executable. The process's runtimes or perf map may describe it.
- */
-static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			 const struct op_mapping *v, const char *file, uint64_t addr,
-			 bool guessed, uint32_t *ret)
-{
-	uint64_t offset = addr - (v->start - v->room) + (file ? v->offset : 0);
-	struct op_map64 *places = &of->program->code.places;
-	uint64_t epoch = op_window_epoch(of->window);
-	struct op_runtime_frame frame = { 0 };
-	const char *guess = guessed ? GUESSED : NULL;
-	bool late = false; /* there was no time to read the code */
-	uint64_t nameless = nameless_epoch(sampler, epoch);
-	char unnamed[NAME_BYTES];
-	enum op_made_word word = OP_MADE_NONE;
-	bool named = true;
-	uint32_t mark = 0;
-	uint64_t cached;
-	uint64_t key;
-	int r;
-
-	/* Code that a runtime claims is walked by its step. */
-	if (!(v->flags & OP_MAPPING_CODE))
-		word = op_program_made_at(sampler->processes, of->program, v, addr,
-					  of->time_ns);
-	key = addr | (uint64_t)word << PLACE_WORD_SHIFT;
-	if (!guessed && op_map64_get(places, key, &cached) &&
-	    (cached >> 32 == epoch || cached >> 32 == nameless)) {
-		*ret = (uint32_t)cached & ~REPEATS;
-		if ((uint32_t)cached & REPEATS)
-			return OP_FRAMES_REPEATS;
-		return cached >> 32 == epoch ? 0 : OP_FRAMES_UNKNOWN;
-	}
-	if (!guessed && !(v->flags & OP_MAPPING_CODE) && word != OP_MADE_RULE) {
-		late = op_allowance_is_over(sampler->allowance);
-		guess = word == OP_MADE_NONE && !late && keeps_record(of, v, addr)
-				? NULL
-				: GUESSED_CALLER;
-	}
-	if (op_program_describe_code(sampler->processes, of->program, of->mappings, addr,
-				     &frame) == 1) {
-		mark = repeats(of, &frame) ? REPEATS : 0;
-		r = described_location(sampler, of->window, addr, &frame, guess, ret);
-	} else {
-		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
-			       file ? file : "[anon]", offset);
-		r = nameless_location(sampler, of->window, addr, unnamed, guess, ret);
-		named = false;
-	}
-	if (r < 0)
-		return r;
-	if (!guessed && places->len >= PLACES_MAX)
-		op_map64_clear(places);
-	if (!guessed && !late)
-		(void)op_map64_put(places, key,
-				   (named ? epoch : nameless) << 32 | *ret | mark);
-	if (mark)
-		return OP_FRAMES_REPEATS;
-	return named && !late ? 0 : OP_FRAMES_UNKNOWN;
+	return found;
 }
 
 /* Make the location of an address whose mapping is unknown or whose file cannot be
- * read. */
+ * read. It may be read the next time. */
 static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			  const struct op_mapping *v, uint64_t addr, bool guessed,
 			  uint32_t *ret)
 {
 	char name[NAME_BYTES];
-	const char *guess = guessed ? GUESSED : NULL;
+	const char *guess = guessed ? OP_FRAMES_GUESSED : NULL;
 	const char *file;
 	uint64_t offset;
 
 	if (!v) {
 		(void)snprintf(name, sizeof(name), "[unmapped]+0x%" PRIx64, addr);
-		return nameless_location(sampler, of->window, addr, name, guess, ret);
+		return op_frames_nameless(sampler, of->window, addr, name, guess, ret);
 	}
 	if (v->uprobes) {
 		(void)snprintf(name, sizeof(name), "[uprobes]+0x%" PRIx64,
 			       addr - v->start);
-		return nameless_location(sampler, of->window, addr, name, guess, ret);
+		return op_frames_nameless(sampler, of->window, addr, name, guess, ret);
 	}
 	if (!v->exe)
-		return made_location(sampler, of, v, NULL, addr, guessed, ret);
+		return op_frames_made(sampler, of, v, NULL, addr, guessed, ret);
 	file = op_base_name(v->exe->path);
 	if (v->exe->state == OP_EXECUTABLE_FOREIGN)
-		return made_location(sampler, of, v, file, addr, guessed, ret);
+		return op_frames_made(sampler, of, v, file, addr, guessed, ret);
 	offset = addr - v->start + v->offset;
 	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, file, offset);
-	return nameless_location(sampler, of->window, offset, name, guess, ret);
+	return op_frames_nameless(sampler, of->window, offset, name, guess, ret)
+		       ?: OP_FRAMES_UNKNOWN;
 }
 
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
@@ -588,8 +427,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		return plain_location(sampler, of, v, addr, guessed, ret);
 	/* opened for this frame, after it was rewritten */
 	if (of->time_ns && op_claim_is_rewritten(v->exe, &v->claim, of->time_ns))
-		return plain_location(sampler, of, v, addr, guessed, ret)
-			       ?: OP_FRAMES_UNKNOWN;
+		return plain_location(sampler, of, v, addr, guessed, ret);
 	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);
 	if (i == SIZE_MAX)
 		return plain_location(sampler, of, v, addr, guessed, ret);
@@ -598,7 +436,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 			      .vma = v,
 			      .segment = i,
 			      .vaddr = addr - v->start + v->offset - s->offset + s->vaddr,
-			      .guess = guessed ? GUESSED : NULL,
+			      .guess = guessed ? OP_FRAMES_GUESSED : NULL,
 			      .exact = kind == OP_FRAME_NATIVE_EXACT };
 	return spot_location(sampler, of, &spot, ret);
 }

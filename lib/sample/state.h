@@ -16,8 +16,8 @@
 #include "sample/kept/parked.h"
 #include "sample/kept/stack_chunks.h"
 #include "sample/kept/thread_cache.h"
+#include "sample/kept/trace_contexts.h"
 #include "sample/sampler.h"
-#include "sample/trace_contexts.h"
 
 enum {
 	/* Memory for a key of two words, and the kernel frames and user words of any

@@ -2,15 +2,13 @@
 /*
  * Perl: the data that the step needs for a process, and the words of its frames.
  *
- * A frame has three words, or four where the sub has a name without a glob:
- *   word 0  the address of the sub's glob (GV), or with OP_PERL_NAMED of its name (HEK). With
- *           OP_PERL_FILE that of the file's name. It is freed after the file has run, so the
- *           first frame sends it (OP_RECORD_OBJECT). 0 for other frames
- *   word 1  low half: the line; high half: op_perl_guard(), which distinguishes the sub's code
- *           from later code with the same name; with OP_PERL_FILE a hash of the file's name
+ * A frame has three words:
+ *   word 0  of a sub the address of its glob (GV), or with OP_PERL_NAMED of the CV itself, which
+ *           then has its name. With OP_PERL_FILE that of the file's name. 0 for other frames. Any of
+ *           these may be freed soon, so the first frame sends it (OP_RECORD_OBJECT)
+ *   word 1  low half: the line; high half: the identity of what word 0 names, op_perl_check(), or 0
  *   word 2  the address of the file's name: its text, or its glob in a Perl without threads; from
- *           bit OP_PERL_KIND_SHIFT on, enum op_perl_kind and OP_PERL_NAMED, _LEXICAL, _TEXT
- *   word 3  with OP_PERL_NAMED: the package's address (HV)
+ *           bit OP_PERL_KIND_SHIFT on, enum op_perl_kind and OP_PERL_NAMED, _TEXT
  */
 #ifndef OP_PERL_H
 #define OP_PERL_H
@@ -19,7 +17,6 @@
 
 enum {
 	OP_PERL_FRAME_WORDS = 3,
-	OP_PERL_NAMED_WORDS = 4,
 	OP_PERL_KIND_SHIFT = 48,
 
 	/* The rest is the same since Perl 5.24. OP, COP: */
@@ -34,16 +31,22 @@ enum {
 	OP_PERL_CX_OLDCOP = 16,
 	OP_PERL_CX_RETOP = 48,
 	OP_PERL_CX_BYTES = 80, /* bytes read of a context */
-	/* the body of a CV, from its package on: stash, start, root, name, ..., flags */
+	/* the body of a CV, from its package on: stash, ..., name, ..., flags */
 	OP_PERL_CV_STASH = 32,
-	OP_PERL_CV_ROOT = 48,
 	OP_PERL_CV_NAME = 56,
 	OP_PERL_CV_FLAGS = 88, /* in the high half */
 	OP_PERL_CV_BYTES = 64,
 	/* the body of a GV: its name, a HEK, whose text begins with "_<" if it is a
 	 * file's */
-	OP_PERL_GV_NAME = 32,
+	OP_PERL_GV_NAME = 32, /* then its package */
 	OP_PERL_GV_FILE = 10,
+	/* the head of an SV: its body, its type, a pointer: a glob's GP, a hash's array */
+	OP_PERL_SV_POINTER = 16,
+	OP_PERL_SV_BYTES = 24,
+	OP_PERL_GP_EFFECTIVE =
+		56, /* the glob of which this one is a copy, or itself, or 0 */
+	/* a hash's body: the number of its array's last element */
+	OP_PERL_HV_MAX = 24,
 	OP_PERL_FILE_BYTES = 64, /* bytes of a file's name that are hashed */
 	OP_PERL_FILE_COPIED = 255,
 
@@ -68,7 +71,6 @@ enum {
 	OP_PERL_TYPE_CV = 13, /* the low byte of an SV's flags, which follow 12 bytes */
 
 	OP_PERL_NAMED = 0x10,
-	OP_PERL_LEXICAL = 0x20,
 	OP_PERL_TEXT = 0x40, /* the file is "(eval N)" */
 	OP_PERL_KIND_MASK = 0xf,
 };
@@ -79,6 +81,14 @@ enum op_perl_kind {
 	OP_PERL_FILE = 2, /* require, use, do FILE */
 	OP_PERL_FORMAT = 3,
 	OP_PERL_MAIN = 4,
+};
+
+/* What word 0 names, in the low bits of its identity. */
+enum op_perl_named {
+	OP_PERL_OBJECT_FILE = 1,
+	OP_PERL_OBJECT_GLOB = 2,
+	OP_PERL_OBJECT_CV = 3,
+	OP_PERL_OBJECT_MASK = 3,
 };
 
 /* "(eval " in the file name of an evaluated string, followed by a number that is
@@ -109,22 +119,37 @@ struct op_perl {
 	__u8 si_type;  /* in PERL_SI, a multiple of 4 */
 	/* a COP's file name is in a glob: Perl was built without threads */
 	__u8 globs;
-	__u8 reserved[2];
+	__u8 hash_aux; /* in a hash's body: its package's name; 0: behind the array */
+	__u8 reserved;
 	__s64 block;
 	/* offsets from the interpreter, or addresses of the variables: PL_op, ... */
 	__u64 op;
 	__u64 curcop;
 	__u64 stackinfo; /* PL_curstackinfo */
 	__u64 top_env;
-	struct op_object_step object[OP_OBJECT_STEPS]; /* the name of a file */
+	__u64 first; /* where the first interpreter's address is; 0: there is one */
+	/* the last step of each is zero */
+	struct op_object_step file[2];
+	struct op_object_step glob[OP_OBJECT_STEPS];
+	struct op_object_step effective[OP_OBJECT_STEPS]; /* of a glob that is a copy */
+	struct op_object_step cv[OP_OBJECT_STEPS];
 };
 
-/* 32 bits that distinguish a sub's code from another's. */
-static inline __attribute__((always_inline)) __u32 op_perl_guard(__u64 root)
+/* The identity of an object from its hash. */
+static inline __attribute__((always_inline)) __u32 op_perl_check(__u64 id,
+								 enum op_perl_named is)
 {
-	return (__u32)(root * 0x9e3779b97f4a7c15ULL >> 32);
+	return ((__u32)(id >> 32) & ~(__u32)OP_PERL_OBJECT_MASK) | is;
 }
 
-_Static_assert(sizeof(struct op_perl) == 176, "layout");
+/* The hash of a sub's name: the hash and length that its HEK begins with, its package's
+ * address, and the same of the package's name. */
+static inline __attribute__((always_inline)) __u64
+op_perl_name_id(__u64 name, __u64 package, __u64 package_name)
+{
+	return op_object_id(op_object_id(op_object_id(0, name), package), package_name);
+}
+
+_Static_assert(sizeof(struct op_perl) == 424, "layout");
 
 #endif

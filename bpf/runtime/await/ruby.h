@@ -29,7 +29,7 @@ static __always_inline __u32 op_rb_newest(struct op_unwind *u, __u64 word, __u64
  * Returns false if there is none.
  */
 static __always_inline bool op_rb_resumer(struct op_unwind *u,
-					  const struct op_rb_process *p)
+					  const struct op_runtime_view *p)
 {
 	__u64 *state = op_state(u)->word;
 	__u64 word = state[OP_RB_BEGUN];

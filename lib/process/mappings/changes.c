@@ -24,6 +24,7 @@ static void join_oldest(struct op_changes *c)
 	b->since_ns = OP_MIN(a.since_ns, b->since_ns);
 	b->until_ns = OP_MAX(a.until_ns, b->until_ns);
 	b->base = a.base == b->base ? a.base : 0;
+	b->counted = false;
 	remove_first(c, 1);
 }
 
@@ -83,7 +84,8 @@ void op_changes_were_before(struct op_changes *c, uint64_t time_ns)
 	struct op_change *change;
 
 	op_vec_foreach(change, &c->list)
-		if (change->since_ns <= time_ns && change->until_ns > time_ns)
+		if (change->counted && change->since_ns <= time_ns &&
+		    change->until_ns > time_ns)
 			change->until_ns = time_ns;
 }
 

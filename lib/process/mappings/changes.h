@@ -23,6 +23,7 @@ struct op_change {
 	uint64_t since_ns;
 	uint64_t until_ns;
 	uint64_t base; /* address of offset 0 of the file that came; 0: not a file */
+	bool counted;  /* the number of code pages differs before and after */
 	uint32_t number;
 };
 
@@ -41,8 +42,8 @@ bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t tim
 		       uint64_t addr, uint64_t base);
 /* Did @addr change after @time_ns? */
 bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t addr);
-/* A sample of @time_ns shows that changes whose time is not known exactly, and may be before
- * that, were. */
+/* A sample of @time_ns has the number of code pages of afterwards: counted changes that may be
+ * before that were. */
 void op_changes_were_before(struct op_changes *c, uint64_t time_ns);
 /* Make @to a copy with the same numbers. Without memory the newest changes are missing. */
 void op_changes_inherit(struct op_changes *to, const struct op_changes *from);

@@ -106,7 +106,10 @@ static int perl_attach(void *image_data, const struct op_runtime_target *target,
 		return r;
 	perl->where = (uint8_t)image->where;
 	perl->globs = !image->key;
-	perl->object[0].bytes = OP_PERL_FILE_COPIED;
+	if (image->where == OP_PERL_TLS || image->where == OP_PERL_KEY)
+		perl->first = image->interpreter + target->bias;
+	op_runtime_perl_steps(&image->layout, perl);
+	perl->hash_aux = image->layout.hash_aux;
 	perl->cx_bytes = image->layout.cx_bytes;
 	perl->cx_sub = image->layout.cx_sub;
 	perl->cx_cv = image->layout.cx_cv;
@@ -136,14 +139,12 @@ static int perl_describe(void *data, const uint64_t *words, size_t len,
 {
 	struct perl_instance *instance = data;
 	uint64_t reads = instance->subs.reads;
-	uint64_t all[OP_PERL_NAMED_WORDS] = { 0 };
 	const struct op_perl_sub *sub;
 	int r;
 
-	if (len != OP_PERL_FRAME_WORDS && len != OP_PERL_NAMED_WORDS)
+	if (len != OP_PERL_FRAME_WORDS)
 		return -EBADMSG;
-	memcpy(all, words, len * sizeof(*words));
-	r = op_runtime_perl_subs_get(&instance->subs, all, &sub);
+	r = op_runtime_perl_subs_get(&instance->subs, words, &sub);
 	if (r == -ENOMEM)
 		return r;
 	ret->len = 1;

@@ -51,9 +51,40 @@ void op_runtime_perl_subs_deinit(struct op_perl_subs *subs)
 	op_objects_deinit(&subs->objects);
 }
 
-/* Append the name and the file of a frame with these words. */
+static uint64_t key_of(const uint64_t word[OP_PERL_FRAME_WORDS])
+{
+	return op_object_id(op_object_id(word[0], word[1]), word[2]);
+}
+
+/* The entry of frames with these words, or NULL. */
+static struct op_perl_sub *find(const struct op_perl_subs *subs,
+				const uint64_t word[OP_PERL_FRAME_WORDS],
+				uint64_t *ret_at)
+{
+	struct op_perl_sub *sub = op_objects_find(&subs->objects, key_of(word), ret_at);
+
+	/* another one may have the same key */
+	return sub && memcmp(sub->word, word, sizeof(sub->word)) == 0 ? sub : NULL;
+}
+
+static int read_sub_name(const struct op_perl_subs *subs,
+			 const uint64_t word[OP_PERL_FRAME_WORDS], struct op_strbuf *text)
+{
+	bool named = word[2] >> OP_PERL_KIND_SHIFT & OP_PERL_NAMED;
+	uint32_t check = (uint32_t)(word[1] >> 32);
+	int r = 0;
+
+	if (check && !subs->copy)
+		r = op_runtime_perl_is(&subs->read, word[0], named, check);
+	if (r < 0)
+		return r;
+	return named ? op_runtime_perl_cv(&subs->read, word[0], text)
+		     : op_runtime_perl_glob(&subs->read, word[0], text);
+}
+
+/* Append the name of a frame with these words. */
 static int read_name(const struct op_perl_subs *subs,
-		     const uint64_t word[OP_PERL_NAMED_WORDS], struct op_strbuf *text)
+		     const uint64_t word[OP_PERL_FRAME_WORDS], struct op_strbuf *text)
 {
 	static const char *const names[] = {
 		[OP_PERL_EVAL] = "(eval)",
@@ -61,9 +92,14 @@ static int read_name(const struct op_perl_subs *subs,
 		[OP_PERL_FORMAT] = "(format)",
 		[OP_PERL_MAIN] = "(main)",
 	};
-	uint32_t bits = (uint32_t)(word[2] >> OP_PERL_KIND_SHIFT);
-	uint32_t is = bits & OP_PERL_KIND_MASK;
-	int r = 0;
+	uint32_t is = word[2] >> OP_PERL_KIND_SHIFT & OP_PERL_KIND_MASK;
+	const uint64_t kept[OP_PERL_FRAME_WORDS] = {
+		word[0], word[1],
+		word[2] & (uint64_t)(OP_PERL_KIND_MASK | OP_PERL_NAMED)
+				  << OP_PERL_KIND_SHIFT
+	};
+	const struct op_perl_sub *sub;
+	uint64_t at;
 
 	if (is >= OP_ARRAY_SIZE(names))
 		return -EBADMSG;
@@ -71,15 +107,15 @@ static int read_name(const struct op_perl_subs *subs,
 		op_strbuf_puts(text, names[is]);
 		return 0;
 	}
-	if (!(bits & OP_PERL_NAMED))
-		return op_runtime_perl_glob(&subs->read, word[0], text);
-	if (!(bits & OP_PERL_LEXICAL))
-		r = op_runtime_perl_package(&subs->read, word[3], text);
-	return r < 0 ? r : op_runtime_perl_hek(&subs->read, word[0], text);
+	sub = find(subs, kept, &at);
+	if (!sub || !sub->copied)
+		return read_sub_name(subs, word, text);
+	op_strbuf_puts(text, sub->name);
+	return 0;
 }
 
 static int read_sub(const struct op_perl_subs *subs,
-		    const uint64_t word[OP_PERL_NAMED_WORDS], struct op_perl_sub **ret)
+		    const uint64_t word[OP_PERL_FRAME_WORDS], struct op_perl_sub **ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
 	_cleanup_(sub_freep) struct op_perl_sub *sub = calloc(1, sizeof(*sub));
@@ -90,6 +126,7 @@ static int read_sub(const struct op_perl_subs *subs,
 		return -ENOMEM;
 	memcpy(sub->word, word, sizeof(sub->word));
 	sub->window = subs->window;
+	sub->copied = subs->copy;
 	r = read_name(subs, word, &text);
 	if (r < 0)
 		return r;
@@ -113,28 +150,19 @@ static int read_sub(const struct op_perl_subs *subs,
 	return 0;
 }
 
-/* The key of the code. Threads share the code, but each has its own names. */
-static uint64_t key_of(const uint64_t word[OP_PERL_NAMED_WORDS])
-{
-	return word[1] ^ word[2];
-}
-
 int op_runtime_perl_subs_get(struct op_perl_subs *subs,
-			     const uint64_t words[OP_PERL_NAMED_WORDS],
+			     const uint64_t words[OP_PERL_FRAME_WORDS],
 			     const struct op_perl_sub **ret)
 {
-	uint64_t word[OP_PERL_NAMED_WORDS] = { words[0] & OP_FRAME_ADDRESS_MASK,
-					       words[1] >> 32 << 32, words[2], words[3] };
-	uint64_t key = key_of(word);
-	struct op_perl_sub *made = NULL;
+	const uint64_t word[OP_PERL_FRAME_WORDS] = { words[0] & OP_FRAME_ADDRESS_MASK,
+						     words[1] >> 32 << 32, words[2] };
+	_cleanup_(sub_freep) struct op_perl_sub *made = NULL;
 	struct op_perl_sub *sub;
 	uint64_t at;
 	int r;
 
 	op_objects_begin(&subs->objects);
-	sub = op_objects_find(&subs->objects, key, &at);
-	if (sub && (sub->word[1] != word[1] || sub->word[2] != word[2]))
-		sub = NULL; /* another one has the same key */
+	sub = find(subs, word, &at);
 	if (sub && (sub->copied || sub->window == subs->window)) {
 		*ret = sub;
 		return 0;
@@ -142,37 +170,42 @@ int op_runtime_perl_subs_get(struct op_perl_subs *subs,
 	r = read_sub(subs, word, &made);
 	if (r < 0 && (r == -ENOMEM || !sub))
 		return r;
-	if (r < 0) { /* it was freed, but the frame belonged to it */
+	/* what was freed belonged to the frame; an identity says so of a file too */
+	if (r < 0 || (sub && word[1] && !*made->file)) {
 		sub->window = subs->window;
 		*ret = sub;
 		return 0;
 	}
 	subs->reads++;
-	r = op_objects_keep(&subs->objects, key, made, at);
-	if (r < 0)
-		return r;
 	*ret = made;
-	return 0;
+	return op_objects_keep(&subs->objects, key_of(word), OP_TAKE_PTR(made), at);
 }
 
 int op_runtime_perl_subs_keep(struct op_perl_subs *subs, uint64_t addr, uint32_t check,
 			      const struct op_memory *copy)
 {
-	const uint64_t word[OP_PERL_NAMED_WORDS] = {
-		addr, (uint64_t)check << 32,
-		addr | (uint64_t)OP_PERL_FILE << OP_PERL_KIND_SHIFT
+	static const uint64_t kinds[] = {
+		[OP_PERL_OBJECT_FILE] = OP_PERL_FILE,
+		[OP_PERL_OBJECT_GLOB] = OP_PERL_SUB,
+		[OP_PERL_OBJECT_CV] = OP_PERL_SUB | OP_PERL_NAMED,
 	};
-	const struct op_perl_subs of = { .read = { .memory = copy } };
+	uint32_t is = check & OP_PERL_OBJECT_MASK;
+	const uint64_t word[OP_PERL_FRAME_WORDS] = {
+		addr, (uint64_t)check << 32,
+		kinds[is] << OP_PERL_KIND_SHIFT | (is == OP_PERL_OBJECT_FILE ? addr : 0)
+	};
+	const struct op_perl_subs of = {
+		.read = { .memory = copy, .layout = subs->read.layout }, .copy = true
+	};
 	struct op_perl_sub *made;
+	struct op_perl_sub *sub;
 	uint64_t at;
 	int r;
 
 	op_objects_begin(&subs->objects);
-	if (op_objects_find(&subs->objects, key_of(word), &at))
+	sub = find(subs, word, &at);
+	if (sub && sub->copied)
 		return 0;
 	r = read_sub(&of, word, &made);
-	if (r < 0)
-		return r;
-	made->copied = true;
-	return op_objects_keep(&subs->objects, key_of(word), made, at);
+	return r < 0 ? r : op_objects_keep(&subs->objects, key_of(word), made, at);
 }

@@ -2,9 +2,9 @@
 /*
  * A cache of the subs of one process's frames, with their files.
  *
- * The key of an entry is the guard of the sub's code and the address of its file's name.
- * Threads share these, while a thread's own glob ends with the thread. Other code may get
- * the same addresses later, so an entry is read again once a window.
+ * The key of an entry is all that its frames have except the line. A name that the kernel
+ * copied is the entry of a frame without a file. Another file's name may get the same
+ * address later, so an entry is read again once a window.
  */
 #ifndef OP_RUNTIME_PERL_SUB_H
 #define OP_RUNTIME_PERL_SUB_H
@@ -26,7 +26,7 @@ enum {
 };
 
 struct op_perl_sub {
-	uint64_t word[OP_PERL_NAMED_WORDS]; /* of its frames, without the line */
+	uint64_t word[OP_PERL_FRAME_WORDS]; /* of its frames, without the line */
 	uint32_t window;		    /* the window of the last read */
 	/* its memory may be freed: it is not read again */
 	bool copied;
@@ -36,6 +36,7 @@ struct op_perl_sub {
 
 struct op_perl_subs {
 	struct op_perl_objects read;
+	bool copy; /* it reads what the kernel copied */
 	struct op_objects objects;
 	uint32_t window;
 	uint64_t reads; /* subs read whole */
@@ -47,16 +48,15 @@ void op_runtime_perl_subs_init(struct op_perl_subs *subs, const struct op_memory
 void op_runtime_perl_subs_deinit(struct op_perl_subs *subs);
 
 /*
- * Get the sub of a frame by its words (op_perl.h). The fourth is 0 if the frame has none.
- * *@ret is borrowed until the next call. Returns 0, -EBADMSG if it was freed, -ENOMEM, or
- * an error of reading.
+ * Get the sub of a frame by its words (op_perl.h). *@ret is borrowed until the next call.
+ * Returns 0, -EBADMSG if it was freed, -ENOMEM, or an error of reading.
  */
 int op_runtime_perl_subs_get(struct op_perl_subs *subs,
-			     const uint64_t words[OP_PERL_NAMED_WORDS],
+			     const uint64_t words[OP_PERL_FRAME_WORDS],
 			     const struct op_perl_sub **ret);
 
-/* Keep a file's name from @copy, for frames whose words have its address @addr and its
- * hash @check. Returns 0 or an error like op_runtime_perl_subs_get(). */
+/* Keep from @copy the name of a sub or a file, for frames whose words have its address
+ * @addr and its identity @check. Returns 0 or an error like op_runtime_perl_subs_get(). */
 int op_runtime_perl_subs_keep(struct op_perl_subs *subs, uint64_t addr, uint32_t check,
 			      const struct op_memory *copy);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets of sv.h, gv.h and hv.h are the same since Perl 5.22. */
 #include "runtime/perl/text.h"
 
 #include <errno.h>
@@ -7,32 +6,9 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-
-#include "op_user_types.h"
-
-#include "op_perl.h"
+#include "runtime/perl/offsets.h"
 
 enum {
-	/* the head of every SV: its body, its flags, a pointer */
-	SV_FLAGS = 12,
-	SV_POINTER = 16,
-	SV_BYTES = 24,
-	SV_TYPE_MASK = 0xff,
-	TYPE_GV = 9,
-	TYPE_HV = 12,
-	GV_HAS_GP = 0x8000,
-	HV_HAS_AUX = 0x02000000,
-	/* a glob's body, and its GP */
-	GV_NAME = 32, /* then its package */
-	GP_EFFECTIVE = 56,
-	/* a hash's body, and its struct xpvhv_aux */
-	HV_MAX = 24,
-	AUX_NAME_COUNT = 28,
-	AUX_BYTES = 32,
-	/* HEK */
-	HEK_LEN = 4,
-	HEK_TEXT = 8,
-	HEK_UTF8 = 1,  /* a flag in the byte after the text and its NUL */
 	FILE_MARK = 2, /* "_<" before a file's name in a glob */
 };
 
@@ -114,25 +90,36 @@ int op_runtime_perl_hek(const struct op_perl_objects *objects, uint64_t addr,
 	return read_hek(objects, addr, 0, OP_PERL_NAME_MAX, to);
 }
 
+/* Find the struct xpvhv_aux of a hash with that head. */
+static int find_aux(const struct op_perl_objects *objects, const struct sv *hash,
+		    uint64_t *ret)
+{
+	uint64_t max;
+	int r;
+
+	*ret = hash->body + objects->layout->hash_aux;
+	if (objects->layout->hash_aux)
+		return 0;
+	r = read_words(objects, hash->body + OP_PERL_HV_MAX, &max, 1);
+	if (r == 0)
+		*ret = hash->pointer + (max + 1) * 8;
+	return r;
+}
+
 /* Find the name of a hash with that head. *@ret is 0 if it has none. */
 static int find_package(const struct op_perl_objects *objects, const struct sv *hash,
 			uint64_t *ret)
 {
-	uint64_t at = hash->body + objects->layout->hash_aux;
-	uint64_t max = 0;
 	uint64_t aux[AUX_BYTES / 8];
+	uint64_t at;
 	int r;
 
 	*ret = 0;
 	if (!(hash->flags & HV_HAS_AUX))
 		return 0;
-	if (!objects->layout->hash_aux) {
-		r = read_words(objects, hash->body + HV_MAX, &max, 1);
-		if (r < 0)
-			return r;
-		at = hash->pointer + (max + 1) * 8;
-	}
-	r = read_words(objects, at, aux, AUX_BYTES / 8);
+	r = find_aux(objects, hash, &at);
+	if (r == 0)
+		r = read_words(objects, at, aux, AUX_BYTES / 8);
 	if (r < 0)
 		return r;
 	*ret = aux[0];
@@ -171,7 +158,8 @@ static int find_glob(const struct op_perl_objects *objects, uint64_t addr, struc
 
 	if (r < 0 || !(ret->flags & GV_HAS_GP) || !ret->pointer)
 		return r;
-	if (read_words(objects, ret->pointer + GP_EFFECTIVE, &effective, 1) == 0 &&
+	if (read_words(objects, ret->pointer + OP_PERL_GP_EFFECTIVE, &effective, 1) ==
+		    0 &&
 	    effective && effective != addr &&
 	    read_sv(objects, effective, TYPE_GV, &other) == 0 &&
 	    (other.flags & GV_HAS_GP))
@@ -179,18 +167,99 @@ static int find_glob(const struct op_perl_objects *objects, uint64_t addr, struc
 	return 0;
 }
 
+/* Find the name and the package of the glob @glob. */
+static int read_glob(const struct op_perl_objects *objects, const struct sv *glob,
+		     uint64_t ret[2])
+{
+	return read_words(objects, glob->body + OP_PERL_GV_NAME, ret, 2);
+}
+
 int op_runtime_perl_glob(const struct op_perl_objects *objects, uint64_t addr,
 			 struct op_strbuf *to)
 {
-	uint64_t word[2]; /* name, package */
+	uint64_t word[2];
 	struct sv glob;
 	int r = find_glob(objects, addr, &glob);
 
 	if (r == 0)
-		r = read_words(objects, glob.body + GV_NAME, word, 2);
+		r = read_glob(objects, &glob, word);
 	if (r == 0)
 		r = op_runtime_perl_package(objects, word[1], to);
 	return r < 0 ? r : op_runtime_perl_hek(objects, word[0], to);
+}
+
+/* Find the name and the package of the CV at @addr; *@ret_lexical: it belongs to none. */
+static int read_cv(const struct op_perl_objects *objects, uint64_t addr, uint64_t ret[2],
+		   bool *ret_lexical)
+{
+	uint64_t flags = 0;
+	struct sv cv;
+	int r = read_sv(objects, addr, OP_PERL_TYPE_CV, &cv);
+
+	if (r == 0)
+		r = read_words(objects, cv.body + OP_PERL_CV_NAME, &ret[0], 1);
+	if (r == 0)
+		r = read_words(objects, cv.body + OP_PERL_CV_STASH, &ret[1], 1);
+	if (r == 0)
+		r = read_words(objects, cv.body + OP_PERL_CV_FLAGS, &flags, 1);
+	*ret_lexical = flags >> 32 & OP_PERL_CV_LEXICAL;
+	return r < 0 || flags >> 32 & OP_PERL_CV_NAMED ? r : -EBADMSG;
+}
+
+int op_runtime_perl_cv(const struct op_perl_objects *objects, uint64_t addr,
+		       struct op_strbuf *to)
+{
+	uint64_t word[2];
+	bool lexical;
+	int r = read_cv(objects, addr, word, &lexical);
+
+	if (r == 0 && !lexical)
+		r = op_runtime_perl_package(objects, word[1], to);
+	return r < 0 ? r : op_runtime_perl_hek(objects, word[0], to);
+}
+
+/* The first word of the name of the package at @addr, or of its list of names. */
+static int read_package_name(const struct op_perl_objects *objects, uint64_t addr,
+			     uint64_t *ret)
+{
+	struct sv hash;
+	uint64_t at;
+	int r = read_sv(objects, addr, TYPE_HV, &hash);
+
+	if (r == 0)
+		r = find_aux(objects, &hash, &at);
+	if (r == 0)
+		r = read_words(objects, at, &at, 1);
+	return r < 0 ? r : read_words(objects, at, ret, 1);
+}
+
+int op_runtime_perl_is(const struct op_perl_objects *objects, uint64_t addr, bool named,
+		       uint32_t check)
+{
+	uint64_t word[2] = { 0, 0 };
+	uint64_t name = 0;
+	uint64_t package = 0;
+	struct sv glob;
+	bool lexical;
+	int r;
+
+	if (named) {
+		r = read_cv(objects, addr, word, &lexical);
+	} else {
+		r = read_sv(objects, addr, TYPE_GV, &glob);
+		if (r == 0)
+			r = read_glob(objects, &glob, word);
+	}
+	if (r == 0)
+		r = read_words(objects, word[0], &name, 1);
+	if (r == 0 && word[1])
+		r = read_package_name(objects, word[1], &package);
+	if (r < 0)
+		return r;
+	return op_perl_check(op_perl_name_id(name, word[1], package),
+			     named ? OP_PERL_OBJECT_CV : OP_PERL_OBJECT_GLOB) == check
+		       ? 0
+		       : -EBADMSG;
 }
 
 /* Is @text printable? The memory of a file's name may have been reused. */
@@ -249,6 +318,6 @@ int op_runtime_perl_file(const struct op_perl_objects *objects, uint64_t addr,
 		return read_text(objects, addr, to);
 	r = read_sv(objects, addr, TYPE_GV, &glob);
 	if (r == 0)
-		r = read_words(objects, glob.body + GV_NAME, &name, 1);
+		r = read_words(objects, glob.body + OP_PERL_GV_NAME, &name, 1);
 	return r < 0 ? r : read_hek(objects, name, FILE_MARK, OP_PERL_FILE_MAX, to);
 }

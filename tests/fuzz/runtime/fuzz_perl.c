@@ -29,13 +29,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	op_runtime_perl_subs_init(&subs, &in.memory, &layout, data[0] & 0x80);
 	for (i = 0; i < TRIES; i++) {
-		const uint64_t words[OP_PERL_NAMED_WORDS] = {
+		const uint64_t words[OP_PERL_FRAME_WORDS] = {
 			BASE + (i & 3) * 64, i,
-			(BASE + (i & 7) * 64) | i << 4 << OP_PERL_KIND_SHIFT, BASE + 128
+			(BASE + (i & 7) * 64) | i << 4 << OP_PERL_KIND_SHIFT
 		};
 		const struct op_perl_sub *sub;
 
 		subs.window = (uint32_t)i / 4;
+		(void)op_runtime_perl_subs_keep(&subs, words[0], (uint32_t)(i % 3 + 1),
+						&in.memory);
 		if (op_runtime_perl_subs_get(&subs, words, &sub) < 0)
 			continue;
 		/* a byte of Latin-1 becomes two */

@@ -519,34 +519,43 @@ static uint16_t own_code_pages(void)
 }
 
 /* Code comes to the place of a file without an event, some time before the maps are read. A
- * sample that has the number of code pages of afterwards is from after that. */
+ * sample that has the number of code pages of afterwards is from after that. If the number was
+ * the same before, it tells nothing. */
 static void test_code_pages_tell_when(void)
 {
+	static const struct {
+		int rights;
+		int more; /* pages that the sample has more than there are afterwards */
+		const char *name;
+	} CASES[] = {
+		{ PROT_READ | PROT_WRITE | PROT_EXEC, 0, "[anon]+0x7" },
+		{ PROT_READ | PROT_WRITE | PROT_EXEC, 1,
+		  "[unwind error: native_no_mapping]" },
+		{ PROT_READ | PROT_EXEC, 0, "[unwind error: native_no_mapping]" },
+	};
 	const struct op_mmap_event code = own_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event e;
 	struct world w;
-	int late;
+	size_t i;
 
 	(void)tools_make_dir();
-	for (late = 0; late < 2; late++) {
+	for (i = 0; i < OP_ARRAY_SIZE(CASES); i++) {
 		world_init(&w, NULL);
 		world_learn_self(&w);
 		e = take_place_of_other(&w, &code);
 		registers.pc = e.start + 7;
 		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
 					    sizeof(stack)));
-		CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start,
-			   PROT_READ | PROT_WRITE | PROT_EXEC,
+		CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start, CASES[i].rights,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
-		w.code_pages = (uint16_t)(own_code_pages() + late);
+		w.code_pages = (uint16_t)(own_code_pages() + CASES[i].more);
 		world_settle(&w, SECOND);
 		w.now_ns -= SECOND / 2;
 		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
 					    sizeof(stack)));
-		CHECK_STR(world_name(&w, 0),
-			  late ? "[unwind error: native_no_mapping]" : "[anon]+0x7");
+		CHECK_STR(world_name(&w, 0), CASES[i].name);
 		world_deinit(&w);
 		CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
 		free((char *)e.path);

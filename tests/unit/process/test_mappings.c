@@ -538,6 +538,10 @@ static void test_changes(void)
 	c.list.data[0].until_ns = 700;
 	last = c.list.data[0].start;
 	CHECK(op_changes_after(&c, 650, last));
+	op_changes_were_before(&c,
+			       650); /* the number of code pages was the same before */
+	CHECK(op_changes_after(&c, 650, last));
+	c.list.data[0].counted = true;
 	op_changes_were_before(&c, 599);
 	CHECK(op_changes_after(&c, 699, last));
 	op_changes_were_before(&c, 650);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of native code: which are kept, and names of functions without symbols. */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "inside.h"
 #include "process/image/names.h"
@@ -126,5 +129,34 @@ static void test_named_by_start(void)
 	world_deinit(&w);
 }
 
+/* A file that cannot be opened for a moment has its names after that, in the same window. */
+static void test_unread_for_a_moment(void)
+{
+	char *first = (char *)(uintptr_t)load("moment.so", "");
+	const size_t bytes = FUNCTIONS * FUNCTION_BYTES;
+	int fd = open(tools_path("moment.so"), O_RDONLY | O_CLOEXEC);
+	uint64_t word = world_native(first + 5);
+	Dl_info info;
+	struct world w;
+
+	CHECK(fd >= 0);
+	CHECK(dladdr(first, &info));
+	CHECK_OK(unlink(tools_path("moment.so")));
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	world_settle(&w, 0);
+	CHECK_OK(munmap(first, bytes));
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_INT(strncmp(world_name(&w, 0), "moment.so+0x", 12), 0);
+	CHECK(mmap(first, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+		   first - (char *)info.dli_fbase) == first);
+	world_settle(&w, UINT64_C(10000000000));
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_INT(strncmp(world_name(&w, 0), "f0n", 3), 0);
+	world_deinit(&w);
+	CHECK_OK(close(fd));
+}
+
 TEST_MAIN({ "bytes_are_bounded", test_bytes_are_bounded },
-	  { "named_by_start", test_named_by_start })
+	  { "named_by_start", test_named_by_start },
+	  { "unread", test_unread_for_a_moment })

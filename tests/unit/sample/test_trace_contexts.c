@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels of samples: announced once, named by a hash, and bounded for each program. */
-#include "sample/trace_contexts.h"
+#include "sample/kept/trace_contexts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -19,6 +19,7 @@ enum {
 	BLOCK_BYTES = PAGE_BYTES / 16,
 	BLOCKS_MAX = 2,
 	ALL_BLOCKS = UINT16_MAX,
+	FDE_TEXT_BYTES = 256, /* about, of a function */
 	/* memory of an open .eh_frame: windows of 4 KiB */
 	CFI_BYTES = 64 << 10,
 };
@@ -34,6 +35,7 @@ struct op_unwind_early {
 	uint16_t *made[OP_UNWIND_TABLE_SEGMENTS_MAX];
 	struct op_unwind_table piece; /* one page as a table, for the builder */
 	op_ref late;		      /* a row: nothing is known yet */
+	bool sparse; /* reading the code without FDEs takes longer than samples wait */
 	bool over;
 };
 
@@ -114,14 +116,71 @@ static int add_segment(struct op_unwind_early *early, size_t i)
 	return 0;
 }
 
+/* In a file with little unwind data, the programs guess callers in pages without FDEs from
+ * the beginning. */
+struct fill {
+	struct op_unwind_early *early;
+	size_t segment;
+	uint64_t page; /* the first one that no FDE was found for yet */
+};
+
+static void guess_until(struct fill *f, uint64_t end)
+{
+	uint32_t count;
+	struct op_page *pages = directory(f->early, f->segment, &count);
+
+	for (; f->page < OP_MIN(end, (uint64_t)count); f->page++) {
+		set_page(&pages[f->page], page_of(0, 0));
+		f->early->made[f->segment][f->page] = ALL_BLOCKS;
+	}
+}
+
+/* A function may continue on the page after that of its start. */
+static int fill_entry(void *data, uint64_t start, uint64_t fde)
+{
+	struct fill *f = data;
+	uint64_t base = OP_ALIGN_DOWN(f->early->table.segments[f->segment].vaddr,
+				      (uint64_t)PAGE_BYTES);
+	uint64_t page = start < base ? 0 : (start - base) >> OP_PAGE_SHIFT;
+
+	guess_until(f, page);
+	f->page = OP_MAX(f->page, page + 2);
+	return 0;
+}
+
+static int guess_without_fdes(struct op_unwind_early *early, size_t i)
+{
+	const struct op_unwind_table_segment *s = &early->table.segments[i];
+	struct fill f = { .early = early, .segment = i };
+	int r = op_eh_hdr_each(early->elf, &early->hdr, s->vaddr, s->vaddr + s->memsz,
+			       fill_entry, &f);
+
+	guess_until(&f, UINT64_MAX);
+	return r;
+}
+
+/* Is there much more code than the FDEs describe? */
+static bool is_sparse(const struct op_unwind_early *early)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < early->table.segments_len; i++)
+		bytes += early->table.segments[i].memsz;
+	return bytes / FDE_TEXT_BYTES >
+	       early->hdr.count + OP_UNWIND_EARLY_CODE_MIN / FDE_TEXT_BYTES;
+}
+
 static int add_segments(struct op_unwind_early *early)
 {
 	size_t i;
 	int r = add_late_row(early);
 
-	op_unwind_table_find_segments(early->elf, &early->table);
-	for (i = 0; r == 0 && i < early->table.segments_len; i++)
+	for (i = 0; r == 0 && i < early->table.segments_len; i++) {
 		r = add_segment(early, i);
+		if (r == 0 && early->sparse)
+			r = guess_without_fdes(early, i);
+	}
 	return r;
 }
 
@@ -131,9 +190,9 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 {
 	struct op_unwind_early *early;
 	struct op_eh_hdr hdr;
-	int r;
+	int r = 0;
 
-	if (!op_eh_hdr_read(elf, &hdr) || hdr.count < OP_UNWIND_EARLY_FDES_MIN)
+	if (!op_eh_hdr_read(elf, &hdr) || !hdr.count)
 		return 0;
 	early = calloc(1, sizeof(*early));
 	if (!early)
@@ -142,7 +201,10 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 	early->hdr = hdr;
 	early->arena = arena;
 	early->rules = rules;
-	r = op_cfi_new(elf, OP_CFI_EH_FRAME, &early->cfi);
+	op_unwind_table_find_segments(elf, &early->table);
+	early->sparse = is_sparse(early);
+	if (hdr.count >= OP_UNWIND_EARLY_FDES_MIN || early->sparse)
+		r = op_cfi_new(elf, OP_CFI_EH_FRAME, &early->cfi);
 	if (r > 0) {
 		r = add_segments(early);
 		r = r == -ENOMEM ? r : r < 0 ? -ENOSPC : 1;
@@ -160,7 +222,7 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 static void release_rows(const struct op_unwind_early *early, struct op_page page,
 			 uint64_t now_ns)
 {
-	if (page.rows != early->late)
+	if (page.rows && page.rows != early->late)
 		op_arena_release(early->arena, page.rows,
 				 page.count * sizeof(struct op_row), now_ns);
 }
@@ -221,6 +283,15 @@ static int add_late(void *data, struct op_builder *b, uint64_t start, uint64_t e
 	return op_builder_gap_row(b, start, late);
 }
 
+static int add_guess(void *data, struct op_builder *b, uint64_t start, uint64_t end,
+		     struct op_unwind_rule none)
+{
+	const struct op_unwind_rule guess = { .cfa = OP_CFA_FRAME,
+					      .save = OP_SAVE_CHECK };
+
+	return op_builder_gap_row(b, start, guess);
+}
+
 static uint32_t block_of(uint64_t vaddr)
 {
 	return UINT32_C(1) << vaddr % PAGE_BYTES / BLOCK_BYTES;
@@ -277,7 +348,7 @@ static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end
 		.vaddr = start, .memsz = end - start, .filesz = end - start
 	};
 	op_builder_init(&b, &early->piece, early->arena, early->rules, 0);
-	b.gap = add_late;
+	b.gap = early->sparse ? add_guess : add_late;
 	r = read_blocks(early, &b, start, end, blocks);
 	if (r > 0)
 		r = op_builder_finish_page(&b, ret);
@@ -338,6 +409,11 @@ int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr, uint64_t
 	if (__builtin_popcount(*made) >= BLOCKS_MAX || !is_dense(early, start, end))
 		blocks = ALL_BLOCKS;
 	r = make_rows(early, start, end, blocks, &rows);
+	if (r == 0 && early->sparse) { /* no FDE is in it */
+		rows = page_of(0, 0);
+		blocks = ALL_BLOCKS;
+		r = 1;
+	}
 	if (r <= 0)
 		return r;
 	replace_rows(early, &pages[page], rows, now_ns);

@@ -5,7 +5,8 @@
  * slices. The search table of .eh_frame_hdr leads to their FDEs.
  *
  * The segments are published. Pages that are not made yet have OP_UNWIND_RULE_LATE. So
- * do addresses without an FDE, because the table may have more rules. The complete
+ * do addresses without an FDE, because the table may have more rules. But where there is so
+ * much code without FDEs that reading it takes seconds, callers are guessed. The complete
  * table then replaces these pages.
  */
 #ifndef OP_CODE_UNWIND_EARLY_EARLY_H
@@ -16,6 +17,8 @@
 enum {
 	/* The table of a file with fewer FDEs takes less than a millisecond. */
 	OP_UNWIND_EARLY_FDES_MIN = 4096,
+	/* Less code without FDEs is read within some tenths of a second. */
+	OP_UNWIND_EARLY_CODE_MIN = 8 << 20,
 };
 
 struct op_unwind_early;

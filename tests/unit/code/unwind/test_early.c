@@ -9,6 +9,7 @@
 #include "code/elf/file.h"
 #include "code/unwind/early/early.h"
 #include "test.h"
+#include "tools.h"
 #include "unwind_table.h"
 
 enum {
@@ -294,6 +295,43 @@ static void test_blocks_without_a_table(void)
 	end();
 }
 
+static bool is_guess(uint64_t vaddr)
+{
+	struct op_unwind_rule rule = { .cfa = OP_CFA_FRAME };
+
+	return !find_unwind_rule(&rig.view, rig.arena, rig.memory, vaddr, &rule) ||
+	       (rule.cfa == OP_CFA_FRAME && rule.save == OP_SAVE_CHECK);
+}
+
+/* One function with an FDE in more code than can be read soon: the rest is guessed. */
+static void test_little_unwind_data(void)
+{
+	FILE *out;
+	uint64_t at;
+
+	TOOLS_NEED("gcc");
+	out = fopen(tools_path("a.S"), "we");
+	CHECK(out);
+	CHECK(fprintf(out,
+		      ".text\n.skip 0x100000, 0x90\n.globl f\nf:\n.cfi_startproc\n"
+		      "nop\n.cfi_def_cfa_offset 48\n.skip 100, 0x90\n.cfi_endproc\n"
+		      ".skip %d, 0x90\n.section .note.GNU-stack,\"\",@progbits\n",
+		      OP_UNWIND_EARLY_CODE_MIN) > 0);
+	CHECK_OK(fclose(out));
+	TOOLS_RUN("gcc -shared -nostdlib -Wl,--eh-frame-hdr -o sparse.so a.S && rm a.S");
+	begin_file(tools_path("sparse.so"));
+	at = rig.view.segments[0].vaddr + 0x100000;
+	CHECK(is_late(at + 8) && is_late(at + PAGE)); /* where FDEs may be */
+	CHECK(is_guess(at - PAGE) && is_guess(at + 2 * PAGE));
+	CHECK_INT(op_unwind_early_page(rig.early, at - PAGE, 0), 1);
+	CHECK_INT(op_unwind_early_page(rig.early, at + 8, 0), 1);
+	CHECK(rule_of(&rig.view, at + 8).cfa == OP_CFA_SP);
+	CHECK(is_guess(at + 200));
+	CHECK_INT(op_unwind_early_page(rig.early, at + PAGE, 0), 1);
+	CHECK(is_guess(at + PAGE));
+	end();
+}
+
 TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
 	  { "missing_pages_are_late", test_missing_pages_are_late },
 	  { "the_table_takes_their_places", test_the_table_takes_their_places },
@@ -301,4 +339,5 @@ TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
 	    test_without_a_table_callers_are_guessed },
 	  { "dense_pages_come_in_blocks", test_dense_pages_come_in_blocks },
 	  { "blocks_without_a_table", test_blocks_without_a_table },
+	  { "little_unwind_data", test_little_unwind_data },
 	  { "memory_that_cannot_be_mapped", test_memory_that_cannot_be_mapped })

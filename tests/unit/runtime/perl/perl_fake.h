@@ -61,6 +61,15 @@ static inline void put_package(uint64_t addr, uint64_t hek, int32_t count)
 		put_u64(addr + NAMES_AT, hek);
 }
 
+/* A CV that has its name itself. */
+static inline void put_cv(uint64_t addr, uint64_t hek, uint64_t package, uint32_t flags)
+{
+	put_sv(addr, OP_PERL_TYPE_CV, 0);
+	put_u64(addr + BODY_AT + OP_PERL_CV_STASH, package);
+	put_u64(addr + BODY_AT + OP_PERL_CV_NAME, hek);
+	put_u32(addr + BODY_AT + OP_PERL_CV_FLAGS + 4, flags);
+}
+
 static inline void put_glob(uint64_t addr, uint64_t hek, uint64_t package)
 {
 	put_sv(addr, T_GV | HAS_GP, addr + GP_AT);

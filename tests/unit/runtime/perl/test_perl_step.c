@@ -20,6 +20,7 @@ enum {
 	STACKS = BASE + 0x1000, /* of contexts, 0x1000 for each of these */
 	COPS = BASE + 0x6000,
 	SUBS = BASE + 0x8000,
+	NAMES = BASE + 0xc000,
 	ENVS = BASE + 0xf000, /* the C stack */
 	LOOP = 0x400000,
 	SP = BASE + 0xf400,
@@ -106,6 +107,7 @@ static void begin(const char *version)
 		.cx_sub = layout.cx_sub,
 		.cx_cv = layout.cx_cv,
 		.si_type = layout.si_type,
+		.hash_aux = layout.hash_aux,
 		.op = 8,
 		.curcop = layout.curcop,
 		.stackinfo = layout.stackinfo,
@@ -338,7 +340,7 @@ static void test_caught(void)
 	CHECK_INT(walk(&u), 1);
 }
 
-/* A frame without a glob has four words; try {} has none. */
+/* The last sub has its name itself. try {} has no frame. */
 static void test_kinds(void)
 {
 	struct op_unwind u;
@@ -346,15 +348,54 @@ static void test_kinds(void)
 	begin("5.36");
 	push(SUB);
 	put_u32(SUBS + 0x100 + 0x20 + OP_PERL_CV_FLAGS + 4, OP_PERL_CV_NAMED);
-	put_u64(SUBS + 0x100 + 0x20 + OP_PERL_CV_STASH, 0x5678);
 	push(EVAL | OP_PERL_CX_BLOCK | OP_PERL_CX_TRY);
 	push(EVAL);
 	u = walk_at(false);
 	CHECK_INT(walk(&u), 3);
 	CHECK_INT(words[2] >> OP_PERL_KIND_SHIFT, OP_PERL_FILE);
-	CHECK_INT(op_frame_words(words[3]), 4);
+	CHECK_INT(words[3] & OP_FRAME_ADDRESS_MASK, SUBS + 0x100);
 	CHECK_INT(words[5] >> OP_PERL_KIND_SHIFT, OP_PERL_NAMED);
-	CHECK_INT(words[6], 0x5678);
+}
+
+/* A sub of version @version has the identity that the library finds. */
+static void check_identity(const char *version, bool named)
+{
+	struct op_perl_objects objects = { .memory = &fake.memory, .layout = &layout };
+	uint64_t cv = SUBS + 0x100;
+	struct op_unwind u;
+
+	begin(version);
+	push(SUB);
+	put_hek(NAMES, "inner", 5, 0);
+	put_hek(NAMES + 0x80, "Foo::Bar", 8, 0);
+	put_package(NAMES + 0x200, NAMES + 0x80, 0);
+	put_glob(NAMES + 0x400, NAMES, NAMES + 0x200);
+	put_u64(cv + 0x20 + OP_PERL_CV_NAME, named ? NAMES : NAMES + 0x400);
+	put_u64(cv + 0x20 + OP_PERL_CV_STASH, NAMES + 0x200);
+	put_u32(cv + 0x20 + OP_PERL_CV_FLAGS + 4, named ? OP_PERL_CV_NAMED : 0);
+	u = walk_at(false);
+	CHECK_INT(walk(&u), 2);
+	CHECK(words[1] >> 32);
+	CHECK_OK(op_runtime_perl_is(&objects, words[0] & OP_FRAME_ADDRESS_MASK, named,
+				    (uint32_t)(words[1] >> 32)));
+	/* another package of that name's length, and another name */
+	put_u32(NAMES + 0x80, 7);
+	CHECK_INT(op_runtime_perl_is(&objects, words[0] & OP_FRAME_ADDRESS_MASK, named,
+				     (uint32_t)(words[1] >> 32)),
+		  -EBADMSG);
+	put_u32(NAMES + 0x80, 0);
+	put_u32(NAMES, 7);
+	CHECK_INT(op_runtime_perl_is(&objects, words[0] & OP_FRAME_ADDRESS_MASK, named,
+				     (uint32_t)(words[1] >> 32)),
+		  -EBADMSG);
+}
+
+static void test_identity(void)
+{
+	check_identity("5.32", false);
+	check_identity("5.32", true);
+	check_identity("5.36", false);
+	check_identity("5.36", true);
 }
 
 /* A defer block begins an activation, with a JMPENV; its last op calls a sub. */
@@ -480,5 +521,6 @@ static void test_hostile(void)
 
 TEST_MAIN({ "groups", test_groups }, { "sort", test_sort }, { "last_op", test_last_op },
 	  { "regex", test_regex }, { "calling", test_calling }, { "caught", test_caught },
-	  { "kinds", test_kinds }, { "defer", test_defer }, { "files", test_files },
-	  { "eval_files", test_eval_files }, { "hostile", test_hostile })
+	  { "kinds", test_kinds }, { "identity", test_identity }, { "defer", test_defer },
+	  { "files", test_files }, { "eval_files", test_eval_files },
+	  { "hostile", test_hostile })

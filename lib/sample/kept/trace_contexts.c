@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/trace_contexts.h"
+#include "sample/kept/trace_contexts.h"
 
 #include <errno.h>
 #include <stdlib.h>
