@@ -2,9 +2,9 @@
 /*
  * The clock of kinds that sample by time. The time of each CPU is divided into
  * intervals, one for each sample, with a random moment in each. The first tick after
- * that moment is taken. There are up to twice as many ticks, and user space draws a new
- * period for them every few intervals (lib/kernel/clock.c), so that ticks are not in step
- * with a program's timer either. The lengths of the intervals differ a little, because
+ * that moment is taken. There are up to half as many ticks again, and user space draws a
+ * new period for them every few intervals (lib/kernel/clock.c), so that ticks are not in
+ * step with a program's timer either. The lengths of the intervals differ a little, because
  * a program's period may be equal to their mean.
  */
 #ifndef OP_EVENT_CLOCK_H

@@ -40,11 +40,12 @@ static uint64_t shortest_ns(const struct op_capture *c)
 	return c->clocks.most_hz ? OP_NS_PER_S / c->clocks.most_hz : 0;
 }
 
-/* One to two ticks in an interval, evenly distributed. */
+/* One to one and a half ticks in an interval, evenly distributed. More ticks cost more
+ * CPU time, and fewer have periods so alike that one may be in step with a program. */
 static void draw_tick(struct op_capture *c)
 {
 	uint64_t mean_ns = OP_NS_PER_S / c->rate_hz;
-	uint64_t part = random_part(c, UINT32_MAX);
+	uint64_t part = random_part(c, UINT32_MAX / 2);
 	uint64_t tick_ns = (mean_ns << 32) / ((UINT64_C(1) << 32) + part);
 
 	tick_ns = OP_MIN(OP_MAX(tick_ns, shortest_ns(c)), mean_ns);
