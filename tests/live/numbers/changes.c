@@ -64,6 +64,15 @@ PLACE void place(int i)
 	__asm__ volatile("" : : "r"(i));
 }
 
+static void read_line(void)
+{
+	int c;
+
+	do
+		c = getchar();
+	while (c != '\n' && c != EOF);
+}
+
 /* The profiler gets to know the program and its libraries: twice until a line comes. */
 static PLACE void wait_for_line(void)
 {
@@ -72,12 +81,12 @@ static PLACE void wait_for_line(void)
 
 	printf("ready %d\n", (int)getpid());
 	(void)fflush(stdout);
-	(void)getchar();
+	read_line();
 	for (i = 0; i < BEFORE; i++)
 		place((int)length("some text to measure"));
 	puts("known");
 	(void)fflush(stdout);
-	(void)getchar();
+	read_line();
 }
 
 static PLACE void first(int calls)
