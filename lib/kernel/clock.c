@@ -23,7 +23,7 @@ enum {
 	/* A period lasts for so many intervals or milliseconds, whichever is longer,
 	 * varied at random from half to one and a half of it. */
 	HOLDS_INTERVALS = 10,
-	HOLDS_MS = 20,
+	HOLDS_MS = 40,
 	LIMIT_BYTES = 32,
 };
 

@@ -31,7 +31,7 @@ enum {
 	ROUNDS = 300000,
 	NS_PER_MS = 1000000,
 	HOLDS_INTERVALS = 10,
-	HOLDS_MS = 20,
+	HOLDS_MS = 40,
 };
 
 struct cpu {
@@ -54,7 +54,7 @@ static void change(struct cpu *c)
 				   (uint64_t)HOLDS_MS * NS_PER_MS);
 
 	in_force.tick_ns =
-		(in_force.clock_ns << 32) / ((UINT64_C(1) << 32) + random_u32());
+		(in_force.clock_ns << 32) / ((UINT64_C(1) << 32) + (random_u32() >> 1));
 	c->next_ns = c->change_ns + in_force.tick_ns;
 	c->change_ns += holds_ns / 2 + part(holds_ns);
 }
