@@ -240,9 +240,10 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	const struct op_mappings *before = proc->mappings;
 	bool counted = op_mappings_code_pages(before, UINT64_MAX) !=
 		       op_mappings_code_pages(now, UINT64_MAX);
+	/* the list before was made by an event or a reading of that time */
+	uint64_t listed_ns = OP_MAX(proc->listed_ns, proc->born_ns);
 	struct op_change change = {
-		.since_ns = counted ? proc->matched_ns
-				    : OP_MAX(proc->listed_ns, proc->born_ns),
+		.since_ns = OP_MAX(listed_ns, counted ? proc->matched_ns : 0),
 		.until_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns()),
 		.counted = counted,
 	};

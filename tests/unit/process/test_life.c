@@ -562,6 +562,37 @@ static void test_code_pages_tell_when(void)
 	}
 }
 
+/* A sample from before the file came has that number, too. It does not tell when the code took
+ * the file's place. */
+static void test_code_pages_of_before(void)
+{
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	struct world w;
+
+	(void)tools_make_dir();
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	e = take_place_of_other(&w, &code);
+	CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start,
+		   PROT_READ | PROT_WRITE | PROT_EXEC,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	w.code_pages = own_code_pages();
+	w.now_ns = e.time_ns - SECOND / 2;
+	registers.pc = (uint64_t)(uintptr_t)known_function;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	w.now_ns = e.time_ns + SECOND / 2;
+	w.code_pages += (uint16_t)((e.end - e.start) / 4096);
+	registers.pc = e.start + 7;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	free((char *)e.path);
+}
+
 /* A file is rewritten in place and mapped where it was, perhaps with another length. Until it
  * was compared, a sample by the old table has no frame of the old content. */
 static void rewritten_takes_a_place(uint64_t more)
@@ -875,6 +906,7 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "takes-a-place", test_code_takes_a_place },
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
 	  { "held", test_mark_held }, { "code-pages", test_code_pages_tell_when },
+	  { "code-pages-before", test_code_pages_of_before },
 	  { "rewritten", test_rewritten_takes_a_place },
 	  { "ended", test_ended_after_code_took_a_place },
 	  { "exit", test_exit_keeps_for_late_records },
