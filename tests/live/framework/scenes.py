@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that stay in one known stack after another, and print each stack before: known.php,
 known.rb."""
+import bisect
+import os
 import re
+import subprocess
 from dataclasses import replace
 
 import check
@@ -30,6 +33,32 @@ def record(run, name, program, what, part=1):
     finally:
         suite.stop([process])
     return capture, text, said, process.pid
+
+
+def young(run, name, command, kind, inner, words, part):
+    """(sample, the frames of @kind outside of @inner, what was said of its time) of each moment of
+    a program that prints a line of @words words, "now NAME NUMBER... BEGIN END", of what it runs.
+    BEGIN and END are in seconds of Unix time."""
+    said = os.path.join(run.args.dir, name + "-young.txt")
+    with open(said, "w", encoding="utf-8") as out:
+        process = subprocess.Popen(command, stdout=out)
+    try:
+        capture, _ = run.record_process(name + "-young", process.pid, part)
+    finally:
+        suite.stop([process])
+    with open(said, encoding="utf-8") as f:
+        rows = [(float(w[-2]) * 1e9, float(w[-1]) * 1e9, w[1], *map(int, w[2:-2]))
+                for w in (line.split() for line in f) if w[:1] == ["now"] and len(w) == words]
+    begins = [row[0] for row in rows]
+    for sample in check.select(capture, process.pid):
+        frames = [f for f in sample.frames if f.type == kind]
+        names = [f.name for f in frames]
+        if inner not in names[:2]:
+            continue
+        for time_ns in sample.timestamps:
+            i = bisect.bisect(begins, time_ns) - 1
+            if i >= 0 and time_ns <= rows[i][1]:
+                yield sample, frames[names.index(inner) + 1:], rows[i][2:]
 
 
 def read(text, plain=lambda name: name):

@@ -275,21 +275,15 @@ op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vad
 }
 
 /* The table may have rules for addresses that no FDE covers. */
-static int add_late(void *data, struct op_builder *b, uint64_t start, uint64_t end,
-		    struct op_unwind_rule none)
+static int add_gap(void *data, struct op_builder *b, uint64_t start, uint64_t end,
+		   struct op_unwind_rule none)
 {
-	const struct op_unwind_rule late = { .cfa = OP_CFA_LATE };
+	static const struct op_unwind_rule late = { .cfa = OP_CFA_LATE };
+	static const struct op_unwind_rule guess = { .cfa = OP_CFA_FRAME,
+						     .save = OP_SAVE_CHECK };
+	const struct op_unwind_early *early = data;
 
-	return op_builder_gap_row(b, start, late);
-}
-
-static int add_guess(void *data, struct op_builder *b, uint64_t start, uint64_t end,
-		     struct op_unwind_rule none)
-{
-	const struct op_unwind_rule guess = { .cfa = OP_CFA_FRAME,
-					      .save = OP_SAVE_CHECK };
-
-	return op_builder_gap_row(b, start, guess);
+	return op_builder_gap_row(b, start, early->sparse ? guess : late);
 }
 
 static uint32_t block_of(uint64_t vaddr)
@@ -348,7 +342,8 @@ static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end
 		.vaddr = start, .memsz = end - start, .filesz = end - start
 	};
 	op_builder_init(&b, &early->piece, early->arena, early->rules, 0);
-	b.gap = early->sparse ? add_guess : add_late;
+	b.gap = add_gap;
+	b.gap_data = early;
 	r = read_blocks(early, &b, start, end, blocks);
 	if (r > 0)
 		r = op_builder_finish_page(&b, ret);

@@ -12,7 +12,6 @@ tests/bench/build-peer.sh prints, and says what it makes of the chain and its sh
 like tests/live/languages/native/run.py's.
 """
 
-import bisect
 import glob
 import os
 import re
@@ -111,37 +110,21 @@ YOUNG = 0.99
 
 def check_young(run, name, perl):
     """Has each sample the sub of the thread that lived then, with its line and its file?"""
-    said = os.path.join(run.args.dir, name + "-young.txt")
-    with open(said, "w", encoding="utf-8") as out:
-        process = subprocess.Popen([*perl.command, FOLDER + "/young.pl", suite.LONG], stdout=out)
-    try:
-        capture, _ = run.record_process(name + "-young", process.pid, 3)
-    finally:
-        suite.stop([process])
-    with open(said, encoding="utf-8") as f:
-        rows = [(float(w[3]) * 1e9, float(w[4]) * 1e9, w[1], int(w[2]))
-                for w in (line.split() for line in f) if w[:1] == ["now"] and len(w) == 5]
-    begins = [row[0] for row in rows]
     total = right = 0
     wrong = {}
-    for sample in check.select(capture, process.pid):
-        frames = [f for f in sample.frames if f.type == "perl"]
-        names = [f.name for f in frames]
-        if len(sample.frames) < 2 or "main::burn" not in names[:2]:
+    for sample, frames, said in scenes.young(run, name, [*perl.command, FOLDER + "/young.pl",
+                                                         suite.LONG], "perl", "main::burn", 5, 3):
+        if len(sample.frames) < 2:
             continue
-        frame = frames[names.index("main::burn") + 1]
-        for time_ns in sample.timestamps:
-            i = bisect.bisect(begins, time_ns) - 1
-            if i < 0 or time_ns > rows[i][1]:
-                continue
-            total += 1
-            file = "(eval)" if rows[i][2].startswith("Made::") else "young.pl"
-            text = "%s:%d %s" % (frame.name, frame.line, frame.file)
-            if text == "%s:%d %s" % (*rows[i][2:], file):
-                right += 1
-            elif "@0x" not in frame.name:
-                text += " for %s:%d" % rows[i][2:]
-                wrong[text] = wrong.get(text, 0) + 1
+        total += 1
+        frame = frames[0]
+        file = "(eval)" if said[0].startswith("Made::") else "young.pl"
+        text = "%s:%d %s" % (frame.name, frame.line, frame.file)
+        if text == "%s:%d %s" % (*said, file):
+            right += 1
+        elif "@0x" not in frame.name:
+            text += " for %s:%d" % said
+            wrong[text] = wrong.get(text, 0) + 1
     result = check.Result()
     result.need(total >= 300, "%d samples in threads of a millisecond" % total)
     result.need(not wrong, "%d with another's name, line or file" % sum(wrong.values()))

@@ -13,7 +13,6 @@ and its shares.
 Prints lines like tests/live/languages/native/run.py's.
 """
 
-import bisect
 import http.client
 import os
 import re
@@ -394,40 +393,21 @@ YOUNG = 0.99
 
 def check_young(run, name, php):
     """Has each sample the function of the eval() that lived then, with its line and its eval()?"""
-    said = os.path.join(run.args.dir, name + "-young.txt")
-    with open(said, "w", encoding="utf-8") as out:
-        process = subprocess.Popen([*php.command, FOLDER + "/young.php", suite.LONG], stdout=out)
-    try:
-        capture, _ = run.record_process(name + "-young", process.pid, 2)
-    finally:
-        suite.stop([process])
-    with open(said, encoding="utf-8") as f:
-        rows = [(float(w[4]) * 1e9, float(w[5]) * 1e9, w[1], int(w[2]), int(w[3]))
-                for w in (line.split() for line in f) if w[:1] == ["now"] and len(w) == 6]
-    begins = [row[0] for row in rows]
     total = right = nameless = 0
     wrong = {}
-    for sample in check.select(capture, process.pid):
-        frames = [f for f in sample.frames if f.type == "php"]
-        names = [f.name for f in frames]
-        if "Young\\burn" not in names[:2]:
-            continue
-        frame = frames[names.index("Young\\burn") + 1]
-        for time_ns in sample.timestamps:
-            i = bisect.bisect(begins, time_ns) - 1
-            if i < 0 or time_ns > rows[i][1]:
-                continue
-            total += 1
-            is_it = (frame.name.split("\\")[-1].split(":")[0].rstrip("}") ==
-                     rows[i][2].rstrip("}") and frame.line == rows[i][3] and
-                     frame.file.endswith("young.php(%d) : eval()'d code" % rows[i][4]))
-            right += is_it
-            if "@0x" in frame.name:
-                nameless += 1
-            elif not is_it:
-                text = "%s:%d %s for %s:%d of %d" % (frame.name, frame.line, frame.file,
-                                                     *rows[i][2:])
-                wrong[text] = wrong.get(text, 0) + 1
+    for _, frames, said in scenes.young(run, name, [*php.command, FOLDER + "/young.php",
+                                                    suite.LONG], "php", "Young\\burn", 6, 2):
+        total += 1
+        frame = frames[0]
+        is_it = (frame.name.split("\\")[-1].split(":")[0].rstrip("}") == said[0].rstrip("}") and
+                 frame.line == said[1] and
+                 frame.file.endswith("young.php(%d) : eval()'d code" % said[2]))
+        right += is_it
+        if "@0x" in frame.name:
+            nameless += 1
+        elif not is_it:
+            text = "%s:%d %s for %s:%d of %d" % (frame.name, frame.line, frame.file, *said)
+            wrong[text] = wrong.get(text, 0) + 1
     result = check.Result()
     count = sum(wrong.values())
     result.need(total >= 500, "%d samples in what an eval() made" % total)
