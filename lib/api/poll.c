@@ -93,9 +93,10 @@ static uint64_t thread_ns(const struct otelprof *p)
 	return p->config.cpu_budget_permille ? op_clock_thread_ns() : 0;
 }
 
-/* Returns 1 if there was work, 0 if not, or -errno. *@ret_woken: otelprof_wakeup() was
- * called. @since_ns: this thread's CPU time when it began to wait, which the budget
- * counts from there; 0: no budget. */
+/* Returns 1 if there was work, 0 if not, or -errno. -EAGAIN: the clocks got a new
+ * period, and nothing else was looked at. *@ret_woken: otelprof_wakeup() was called.
+ * @since_ns: this thread's CPU time when it began to wait, which the budget counts from
+ * there; 0: no budget. */
 static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -108,7 +109,7 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 	if (since_ns)
 		p->budget.own_ns += p->budget.entered_ns - since_ns;
 	if (op_capture_ticked(p->capture))
-		return 0;
+		return -EAGAIN;
 	r = op_session_poll(p->session, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);
@@ -154,15 +155,18 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 		r = wait_for(op_capture_fd(p->capture), p->waits.wake_fd, left);
 		if (r >= 0)
 			r = work(p, since_ns, &woken);
-		if (r || woken)
+		if (r != -EAGAIN && (r || woken))
 			return r;
 		if (timeout_ms < 0)
 			continue;
 		/* the timer fired, but there was no work: wait again */
 		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
-		if (waited_ms >= (uint64_t)timeout_ms)
+		if (waited_ms < (uint64_t)timeout_ms)
+			left = timeout_ms - (int)waited_ms;
+		else if (r == -EAGAIN)
+			left = 0;
+		else
 			return 0;
-		left = timeout_ms - (int)waited_ms;
 	}
 }
 
@@ -208,7 +212,7 @@ static void *worker_main(void *arg)
 		r = wait_for(op_capture_fd(p->capture), p->waits.quit_fd, -1);
 		if (r >= 0)
 			r = work(p, since_ns, &woken);
-		if (r >= 0 || r == -EINTR)
+		if (r >= 0 || r == -EINTR || r == -EAGAIN)
 			continue;
 		__atomic_store_n(&p->waits.worker_error, r, __ATOMIC_RELAXED);
 		put_event(p->waits.wake_fd);

@@ -213,15 +213,13 @@ void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 
 bool op_capture_ticked(struct op_capture *c)
 {
-	struct epoll_event events[EPOLL_EVENTS];
-	uint64_t expirations;
+	uint64_t now = op_clock_monotonic_ns();
+	uint64_t next_ns = op_clocks_next_ns(c);
 
-	if (op_clock_monotonic_ns() >= c->due_ns ||
-	    epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0) != 1 ||
-	    events[0].data.fd != c->timer_fd)
+	if (!next_ns || now < next_ns || now >= c->due_ns)
 		return false;
-	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
 	op_clocks_poll(c);
+	c->timer_ms = 0; /* the timer is set anew, which acknowledges it */
 	arm(c);
 	return true;
 }

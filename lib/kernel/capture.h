@@ -88,8 +88,8 @@ int op_capture_fd(const struct op_capture *c);
 void op_capture_wake_every(struct op_capture *c, uint32_t ms);
 /* Shorten the interval, so that the timer fires at @time_ns (CLOCK_MONOTONIC) at the latest. */
 void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
-/* Was the descriptor readable for the clocks alone? This gives them new periods, and
- * the caller has no work. */
+/* Give the clocks new periods if it is time. True: they got them, and the caller asks
+ * the descriptor again before it does other work. */
 bool op_capture_ticked(struct op_capture *c);
 /*
  * Find out why the descriptor is readable: acknowledge the timer, empty the rings that
