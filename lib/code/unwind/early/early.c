@@ -35,6 +35,7 @@ struct op_unwind_early {
 	uint16_t *made[OP_UNWIND_TABLE_SEGMENTS_MAX];
 	struct op_unwind_table piece; /* one page as a table, for the builder */
 	op_ref late;		      /* a row: nothing is known yet */
+	uint32_t blocks; /* of the page that is being made: those that get their rows */
 	bool sparse; /* reading the code without FDEs takes longer than samples wait */
 	bool over;
 };
@@ -274,7 +275,18 @@ op_ref op_unwind_early_segment(const struct op_unwind_early *early, uint64_t vad
 	return 0;
 }
 
-/* The table may have rules for addresses that no FDE covers. */
+static uint32_t block_of(uint64_t vaddr)
+{
+	return UINT32_C(1) << vaddr % PAGE_BYTES / BLOCK_BYTES;
+}
+
+static uint64_t block_end(uint64_t vaddr)
+{
+	return OP_ALIGN_DOWN(vaddr, (uint64_t)BLOCK_BYTES) + BLOCK_BYTES;
+}
+
+/* The table may have rules for addresses that no FDE covers, and FDEs cover those of blocks
+ * that are not made yet. */
 static int add_gap(void *data, struct op_builder *b, uint64_t start, uint64_t end,
 		   struct op_unwind_rule none)
 {
@@ -282,13 +294,13 @@ static int add_gap(void *data, struct op_builder *b, uint64_t start, uint64_t en
 	static const struct op_unwind_rule guess = { .cfa = OP_CFA_FRAME,
 						     .save = OP_SAVE_CHECK };
 	const struct op_unwind_early *early = data;
+	int r = 0;
 
-	return op_builder_gap_row(b, start, early->sparse ? guess : late);
-}
-
-static uint32_t block_of(uint64_t vaddr)
-{
-	return UINT32_C(1) << vaddr % PAGE_BYTES / BLOCK_BYTES;
+	for (; r == 0 && start < end; start = block_end(start))
+		r = op_builder_gap_row(
+			b, start,
+			early->sparse && early->blocks & block_of(start) ? guess : late);
+	return r;
 }
 
 static int count_entry(void *data, uint64_t start, uint64_t fde)
@@ -319,9 +331,7 @@ static int read_blocks(struct op_unwind_early *early, struct op_builder *b,
 
 		stop = start;
 		do
-			stop = OP_MIN(OP_ALIGN_DOWN(stop, (uint64_t)BLOCK_BYTES) +
-					      BLOCK_BYTES,
-				      end);
+			stop = OP_MIN(block_end(stop), end);
 		while (stop < end && wanted == !!(blocks & block_of(stop)));
 		if (wanted)
 			r = op_source_between(early->elf, early->cfi, b, start, stop);
@@ -344,6 +354,7 @@ static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end
 	op_builder_init(&b, &early->piece, early->arena, early->rules, 0);
 	b.gap = add_gap;
 	b.gap_data = early;
+	early->blocks = blocks;
 	r = read_blocks(early, &b, start, end, blocks);
 	if (r > 0)
 		r = op_builder_finish_page(&b, ret);
@@ -404,6 +415,10 @@ int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr, uint64_t
 	if (__builtin_popcount(*made) >= BLOCKS_MAX || !is_dense(early, start, end))
 		blocks = ALL_BLOCKS;
 	r = make_rows(early, start, end, blocks, &rows);
+	if (r == 0 && early->sparse && blocks != ALL_BLOCKS) { /* no FDE is in them */
+		blocks = ALL_BLOCKS;
+		r = make_rows(early, start, end, blocks, &rows);
+	}
 	if (r == 0 && early->sparse) { /* no FDE is in it */
 		rows = page_of(0, 0);
 		blocks = ALL_BLOCKS;

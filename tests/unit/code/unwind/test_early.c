@@ -332,6 +332,42 @@ static void test_little_unwind_data(void)
 	end();
 }
 
+/* The same for a page of many functions in such code: what was not hit is late, and not
+ * guessed. */
+static void test_little_unwind_data_and_dense(void)
+{
+	FILE *out;
+	uint64_t at;
+
+	TOOLS_NEED("gcc");
+	out = fopen(tools_path("a.S"), "we");
+	CHECK(out);
+	CHECK(fprintf(out,
+		      ".text\n.balign 0x10000\n.rept 3840\n.cfi_startproc\nnop\n"
+		      ".cfi_def_cfa_offset 48\n.balign 16\n.cfi_endproc\n.endr\n"
+		      ".skip %d, 0x90\n.section .note.GNU-stack,\"\",@progbits\n",
+		      2 * OP_UNWIND_EARLY_CODE_MIN) > 0);
+	CHECK_OK(fclose(out));
+	TOOLS_RUN("gcc -shared -nostdlib -Wl,--eh-frame-hdr -o dense.so a.S && rm a.S");
+	begin_file(tools_path("dense.so"));
+	at = (rig.view.segments[0].vaddr + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	CHECK(is_guess(at + 4 * PAGE)); /* without FDEs */
+	CHECK(is_late(at + 1));
+	CHECK_INT(op_unwind_early_page(rig.early, at + 1, 0), 1);
+	CHECK(rule_of(&rig.view, at + 1).cfa == OP_CFA_SP);
+	CHECK(is_late(at + PAGE / 2 + 1));
+	CHECK_INT(op_unwind_early_page(rig.early, at + PAGE / 2 + 1, 0), 1);
+	CHECK(rule_of(&rig.view, at + 1).cfa == OP_CFA_SP);
+	CHECK(rule_of(&rig.view, at + PAGE / 2 + 1).cfa == OP_CFA_SP);
+	end();
+	/* the last block of the page has no FDE */
+	begin_file(tools_path("dense.so"));
+	CHECK_INT(op_unwind_early_page(rig.early, at + PAGE - 1, 0), 1);
+	CHECK(is_guess(at + PAGE - 1));
+	CHECK(rule_of(&rig.view, at + 1).cfa == OP_CFA_SP);
+	end();
+}
+
 TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
 	  { "missing_pages_are_late", test_missing_pages_are_late },
 	  { "the_table_takes_their_places", test_the_table_takes_their_places },
@@ -340,4 +376,5 @@ TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
 	  { "dense_pages_come_in_blocks", test_dense_pages_come_in_blocks },
 	  { "blocks_without_a_table", test_blocks_without_a_table },
 	  { "little_unwind_data", test_little_unwind_data },
+	  { "little_unwind_data_and_dense", test_little_unwind_data_and_dense },
 	  { "memory_that_cannot_be_mapped", test_memory_that_cannot_be_mapped })
