@@ -143,6 +143,11 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	proc->mappings = mappings;
 	proc->program = program;
 	proc->publish_after_ns = 0;
+	proc->listed_ns = time_ns;
+	/* what samples of the old program asked for */
+	proc->looks.wait_ns = 0;
+	proc->looks.after_ns = 0;
+	proc->vain_looks = 0;
 	op_proc_lists_touch(p, proc);
 }
 

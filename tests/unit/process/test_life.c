@@ -175,6 +175,63 @@ static void test_exec_changes_everything(void)
 	world_deinit(&w);
 }
 
+/* The kernel's count of this process's code pages. */
+static uint16_t own_code_pages(void)
+{
+	uint64_t bytes = 0;
+	uint64_t start, end;
+	char rights[5];
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, rights) ==
+			    3 &&
+		    rights[1] == '-' && rights[2] == 'x' && !strstr(line, "[vsyscall]"))
+			bytes += end - start;
+	(void)fclose(f);
+	return (uint16_t)(bytes / 4096);
+}
+
+/* Samples of a program find other numbers of code pages than its maps explain, so that is no
+ * longer asked. The next program of the process is asked at once. */
+static void test_exec_is_looked_at(void)
+{
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	struct replay replay = { .pid = world_self() };
+	uint8_t stack[64] = { 0 };
+	struct world w;
+	void *code;
+	int i;
+
+	world_init(&w, NULL);
+	replay.w = &w;
+	world_learn_self(&w);
+	registers.pc = (uint64_t)(uintptr_t)known_function;
+	w.code_pages = 1;
+	for (i = 0; i < 20; i++) {
+		world_settle(&w, 100 * SECOND);
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+	}
+	world_settle(&w, SECOND);
+	CHECK_INT(world_process(&w, world_self())->code_pages, 0);
+	op_processes_on_exec(w.p, world_self(), "test_life", ++w.now_ns);
+	CHECK(op_maps_read("/proc/self/maps", replay_one, &replay) > 0);
+	world_settle(&w, SECOND);
+	CHECK(world_process(&w, world_self())->code_pages > 0);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	CHECK(code != MAP_FAILED);
+	w.code_pages = own_code_pages();
+	registers.pc = (uint64_t)(uintptr_t)code + 7;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
+	CHECK_OK(munmap(code, 4096));
+	world_deinit(&w);
+}
+
 /* Code replaced other code of the parent before the fork: the parent's table has it. What
  * the child maps later has no part in its earlier samples. */
 static void test_parents_table_is_new(void)
@@ -497,25 +554,6 @@ static void test_mark_held(void)
 		  "[unwind error: native_no_mapping]");
 	world_deinit(&w);
 	free((char *)e.path);
-}
-
-/* The kernel's count of this process's code pages. */
-static uint16_t own_code_pages(void)
-{
-	uint64_t bytes = 0;
-	uint64_t start, end;
-	char rights[5];
-	char line[512];
-	FILE *f = fopen("/proc/self/maps", "re");
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, rights) ==
-			    3 &&
-		    rights[1] == '-' && rights[2] == 'x' && !strstr(line, "[vsyscall]"))
-			bytes += end - start;
-	(void)fclose(f);
-	return (uint16_t)(bytes / 4096);
 }
 
 /* Code comes to the place of a file without an event, some time before the maps are read. A
@@ -902,6 +940,7 @@ static void test_untold_exit(void)
 }
 
 TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own },
+	  { "exec-looks", test_exec_is_looked_at },
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
