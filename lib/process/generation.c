@@ -215,14 +215,9 @@ void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_
 					  .until_ns = time_ns,
 					  .base = base };
 
-	proc->replaces = true;
+	proc->program->code.replaces = true;
 	proc->vain_looks = 0;
 	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
-}
-
-bool op_proc_replaces(const struct op_proc *proc)
-{
-	return proc->replaces;
 }
 
 struct op_proc_view op_proc_view_now(const struct op_proc *proc)

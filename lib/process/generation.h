@@ -60,9 +60,6 @@ struct op_proc_view {
 	uint32_t change_number; /* op_changes.number of the mappings */
 };
 
-/* Has @proc ever replaced or removed a mapping? */
-bool op_proc_replaces(const struct op_proc *proc);
-
 /* The process now. */
 struct op_proc_view op_proc_view_now(const struct op_proc *proc);
 /* The process as published in generation @number. Returns false if that is no longer

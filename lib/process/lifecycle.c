@@ -96,7 +96,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	op_mappings_put(proc->mappings, &p->executables, p->now_ns);
 	proc->mappings = op_mappings_ref(from->mappings);
 	op_changes_inherit(&proc->changes, &from->changes);
-	proc->replaces = from->replaces;
+	proc->program->code.replaces = from->program->code.replaces;
 	proc->rescan = from->rescan || early;
 	proc->kernel = from->kernel;
 	if (from->program->exe_path)
@@ -121,7 +121,6 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	if (!proc)
 		return;
 	proc->rescan = false;
-	proc->replaces = false;
 	proc->kernel = false;
 	if (op_mappings_new(&mappings) < 0)
 		return;

@@ -46,7 +46,7 @@ struct op_program_context {
 	struct op_context_place place; /* as published; form 0: none */
 };
 
-/* The code that the program makes. */
+/* The code that the program makes, and changes. */
 struct op_program_code {
 	struct op_perfmap *perfmap;
 	uint64_t perfmap_after_ns; /* the next search begins then */
@@ -59,6 +59,7 @@ struct op_program_code {
 	uint32_t checked_epoch;	   /* the window of checked */
 	struct op_made *made;	   /* its unwind rules; NULL: none */
 	bool made_new;		   /* the rules have a segment that is not published */
+	bool replaces;		   /* a mapping was replaced by another or removed */
 };
 
 /* The program in a window, with the epochs in which the members are valid. */

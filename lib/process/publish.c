@@ -225,7 +225,7 @@ static uint64_t marked_since(const struct op_proc *proc)
 	size_t room = OP_MARKS_MAX;
 	size_t i;
 
-	if (!proc->replaces)
+	if (!proc->program->code.replaces || proc->past)
 		return UINT64_MAX;
 	start_ns = op_mappings_start_ns(mappings);
 	for (i = 0; i < mappings->len; i++)

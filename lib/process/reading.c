@@ -229,7 +229,7 @@ static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 	const struct op_mappings *before = proc->mappings;
 
 	return op_mappings_replaces(before, v) ||
-	       (proc->replaces && v->exe && !has_same(before, v));
+	       (proc->program->code.replaces && v->exe && !has_same(before, v));
 }
 
 /* The mappings of @proc changed to @now, some time after the last record that matched the
@@ -259,7 +259,7 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 		if (!v->exe || has_same(now, v))
 			continue;
 		note_change(p, proc, &change, v, false);
-		proc->replaces = true;
+		proc->program->code.replaces = true;
 	}
 }
 
@@ -289,7 +289,7 @@ static bool explains(const struct op_proc *proc, const struct op_look *look)
 	if (look->pc)
 		return op_mappings_has_pc(proc->mappings, look->pc);
 	return look->code_pages &&
-	       !op_registry_differs(proc, look->code_pages, look->time_ns);
+	       !op_registry_differs(proc->mappings, look->code_pages, look->time_ns);
 }
 
 /* A sample asked for the reading @s: set when a sample may ask again. @before and @files:
@@ -305,7 +305,7 @@ static void note_look(struct op_processes *p, struct op_proc *proc,
 		proc->vain_looks = 0;
 		proc->looks.wait_ns = 0;
 	} else {
-		proc->vain_looks += !proc->replaces;
+		proc->vain_looks += !proc->program->code.replaces;
 		if (explains(proc, &s->look))
 			proc->looks.wait_ns = 0;
 		op_proc_lists_touch(p, proc);
@@ -448,11 +448,11 @@ int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 	return 1;
 }
 
-bool op_registry_differs(const struct op_proc *proc, uint16_t code_pages,
+bool op_registry_differs(const struct op_mappings *mappings, uint16_t code_pages,
 			 uint64_t time_ns)
 {
 	return code_pages &&
-	       (uint16_t)op_mappings_code_pages(proc->mappings, time_ns) != code_pages;
+	       (uint16_t)op_mappings_code_pages(mappings, time_ns) != code_pages;
 }
 
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns)

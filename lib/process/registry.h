@@ -9,6 +9,7 @@
 #include "op_user_types.h"
 #include "process/processes.h"
 
+struct op_mappings;
 struct op_proc;
 struct op_processes;
 
@@ -58,8 +59,8 @@ struct op_look {
 int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			   const struct op_look *look);
 /* Does a sample of @time_ns with @code_pages pages of code (low bits, 0: unknown) show other
- * mappings of @proc than the known ones? */
-bool op_registry_differs(const struct op_proc *proc, uint16_t code_pages,
+ * mappings than @mappings? */
+bool op_registry_differs(const struct op_mappings *mappings, uint16_t code_pages,
 			 uint64_t time_ns);
 /* A sample shows that the known mappings were right at @time_ns. */
 void op_registry_matched(struct op_proc *proc, uint64_t time_ns);

@@ -83,7 +83,6 @@ struct op_proc {
 	uint64_t matched_ns;
 	struct op_proc_looks looks;
 	uint32_t vain_looks; /* readings in a row that found no new file */
-	bool replaces;	     /* a mapping was replaced by another or removed */
 	bool rescan;	     /* not all mappings are known: its maps must be read */
 	bool kernel;	     /* a kernel thread: nothing is published */
 	/* there was no time for all the work of its publication */

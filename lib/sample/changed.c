@@ -9,6 +9,7 @@
 #include "process/image/executable.h"
 #include "process/mappings/changes.h"
 #include "process/mappings/mappings.h"
+#include "process/program.h"
 #include "process/publish.h"
 #include "process/registry.h"
 #include "sample/parsed.h"
@@ -90,10 +91,9 @@ static size_t unchanged(const struct changed *c, const uint64_t *words, size_t l
 
 /* From when on mapped files are in doubt, because the process has mappings that no
  * event reported. 0: none are. */
-static uint64_t doubt_after(const struct op_proc *proc, const struct op_record *h,
-			    const struct op_proc_view *view)
+static uint64_t doubt_after(const struct op_record *h, const struct op_proc_view *view)
 {
-	return (h->resumed & OP_REMAPPED) && op_proc_replaces(proc)
+	return (h->resumed & OP_REMAPPED) && view->program->code.replaces
 		       ? op_mappings_start_ns(view->mappings)
 		       : 0;
 }
@@ -106,7 +106,7 @@ void op_changed_cut_later(struct op_unwind_result *s, const struct op_proc *proc
 	const struct changed c = { .view = &view,
 				   .time_ns = h->time_ns,
 				   .later = true,
-				   .start_ns = doubt_after(proc, h, &view) };
+				   .start_ns = doubt_after(h, &view) };
 	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
 	size_t kept;
 
@@ -130,7 +130,7 @@ int op_changed_cut(struct op_sampler *sampler, struct op_proc *proc, struct op_p
 	struct changed before = { .view = published,
 				  .time_ns = h->time_ns,
 				  .marks = h->marks,
-				  .start_ns = doubt_after(proc, h, published) };
+				  .start_ns = doubt_after(h, published) };
 	const struct changed after = { .view = &now,
 				       .time_ns = h->time_ns,
 				       .later = true,

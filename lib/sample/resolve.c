@@ -365,29 +365,35 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	const struct op_look look = { .time_ns = h->time_ns,
 				      .code_pages = h->code_pages };
 	bool remapped = h->code_pages && (h->resumed & OP_REMAPPED);
-	int looked;
+	const struct op_mappings *before;
+	struct op_proc_view then;
+	int looked = 0;
 
 	if (!proc)
 		return 0;
+	then = op_proc_view_at(proc, h->time_ns, &before);
 	if (h->generation && mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
 	/* There was no count to compare, such as for a child that was just forked. */
-	if (!h->code_pages && h->end == OP_END_UNKNOWN && op_proc_replaces(proc))
+	if (!h->code_pages && h->end == OP_END_UNKNOWN && then.program->code.replaces)
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);
 	if (!(h->resumed & OP_REMAPPED))
 		return 0;
-	looked = op_registry_look_again(sampler->processes, proc, &look);
+	if (then.program == op_proc_view_now(proc).program)
+		looked = op_registry_look_again(sampler->processes, proc, &look);
 	if (looked < 0 && !op_sampler_hurries(sampler))
 		return looked;
 	/* Of a program that has ended the pages tell, which only events add to. */
-	if (looked <= 0 && (!h->code_pages || !op_proc_view_now(proc).program->until_ns))
+	if (looked <= 0 && (!h->code_pages || !then.program->until_ns))
 		return 0;
-	if (!op_proc_replaces(proc) ||
-	    !op_registry_differs(proc, h->code_pages, h->time_ns)) {
+	if (looked > 0)
+		then = op_proc_view_now(proc);
+	if (!then.program->code.replaces ||
+	    !op_registry_differs(then.mappings, h->code_pages, h->time_ns)) {
 		h->resumed &= OP_RESUMED_MASK;
-		if (remapped && looked > 0 && op_proc_replaces(proc))
+		if (remapped && looked > 0 && then.program->code.replaces)
 			op_registry_explained(proc, h->time_ns);
 	}
 	return 0;

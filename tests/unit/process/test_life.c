@@ -709,6 +709,50 @@ static void test_ended_after_code_took_a_place(void)
 	world_deinit(&w);
 }
 
+/* Code of a program went without an event, and the program ended before its sample is walked:
+ * a file that it opened while it ran may be the one that was gone. */
+static void doubt_after_the_end(bool exec)
+{
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint32_t child = 0x7ffffff0; /* no such process: nothing is read of it */
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	struct world w;
+
+	(void)tools_make_dir();
+	(void)begin_with_child(&w, child);
+	e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
+	e.pid = child;
+	op_processes_on_mmap(w.p, &e);
+	e.time_ns = w.now_ns += SECOND;
+	e.offset += 0x1000;
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, SECOND);
+	w.now_ns += 1000;
+	if (exec)
+		op_processes_on_exec(w.p, child, "true", w.now_ns + 1000);
+	else
+		op_processes_on_exit(w.p, child, w.now_ns + 1000);
+	w.code_pages = 1;
+	registers.pc = e.start + 7;
+	CHECK_OK(world_first_sample(&w, child, &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	free((char *)e.path);
+}
+
+static void test_doubt_after_exit(void)
+{
+	doubt_after_the_end(false);
+}
+
+static void test_doubt_after_exec(void)
+{
+	doubt_after_the_end(true);
+}
+
 static void test_exit_keeps_for_late_records(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
@@ -948,6 +992,8 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "code-pages-before", test_code_pages_of_before },
 	  { "rewritten", test_rewritten_takes_a_place },
 	  { "ended", test_ended_after_code_took_a_place },
+	  { "doubt-exit", test_doubt_after_exit },
+	  { "doubt-exec", test_doubt_after_exec },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },
