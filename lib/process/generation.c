@@ -225,7 +225,9 @@ struct op_proc_view op_proc_view_now(const struct op_proc *proc)
 	return (struct op_proc_view){ .program = proc->program,
 				      .mappings = proc->mappings,
 				      .changes = &proc->changes,
-				      .change_number = proc->changes.number };
+				      .change_number = proc->changes.number,
+				      .generation =
+					      proc->current ? proc->current->number : 0 };
 }
 
 bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
@@ -238,7 +240,8 @@ bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
 	*ret = (struct op_proc_view){ .program = g->program,
 				      .mappings = g->mappings,
 				      .changes = &g->proc->changes,
-				      .change_number = g->change_number };
+				      .change_number = g->change_number,
+				      .generation = g->number };
 	return true;
 }
 

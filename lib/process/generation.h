@@ -58,6 +58,7 @@ struct op_proc_view {
 	/* the later changes of the process's mappings */
 	const struct op_changes *changes;
 	uint32_t change_number; /* op_changes.number of the mappings */
+	uint32_t generation;	/* the number of the published one; 0: none */
 };
 
 /* The process now. */

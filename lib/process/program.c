@@ -40,6 +40,7 @@ int op_program_new(struct op_processes *p, uint32_t pid, uint64_t since_ns,
 	program->pid = pid;
 	program->proc_pid = pid;
 	program->since_ns = since_ns;
+	program->code.of = ++p->next_generation;
 	op_remote_init(&program->memory, p->target, (int)pid);
 	*ret = program;
 	return 0;
@@ -288,7 +289,8 @@ static uint64_t names_number(struct op_program_code *code, uint32_t moment)
 uint32_t op_program_code_number(const struct op_processes *p, struct op_program *program,
 				uint32_t moment, uint64_t time_ns)
 {
-	uint64_t number = names_number(&program->code, moment);
+	uint64_t number =
+		names_number(&program->code, moment) ^ op_hash_u64(program->code.of);
 
 	if (program->code.made)
 		number ^= op_hash_u64(

@@ -60,6 +60,7 @@ struct op_program_code {
 	struct op_made *made;	   /* its unwind rules; NULL: none */
 	bool made_new;		   /* the rules have a segment that is not published */
 	bool replaces;		   /* a mapping was replaced by another or removed */
+	uint32_t of;		   /* the number of the program, no other's */
 };
 
 /* The program in a window, with the epochs in which the members are valid. */
@@ -147,8 +148,8 @@ enum op_made_word op_program_made_at(struct op_processes *p, struct op_program *
 				     const struct op_mapping *v, uint64_t addr,
 				     uint64_t time_ns);
 
-/* A number that differs if the names of the program's own code may have changed, which is
- * checked once a @moment, or the code itself since @time_ns. */
+/* A number that differs from that of other programs, and if the names of the program's own code
+ * may have changed, which is checked once a @moment, or the code itself since @time_ns. */
 uint32_t op_program_code_number(const struct op_processes *p, struct op_program *program,
 				uint32_t moment, uint64_t time_ns);
 

@@ -157,8 +157,8 @@ struct op_processes {
 	uint64_t now_ns;  /* time of the last settle or record */
 	uint64_t read_ns; /* all records before this time were read; 0: unknown */
 	size_t alive;
-	size_t kept; /* processes that ended and are still in by_pid */
-	uint32_t next_generation;
+	size_t kept;		  /* processes that ended and are still in by_pid */
+	uint32_t next_generation; /* or program: the last number */
 	struct op_processes_runtimes runtimes;
 	struct op_processes_fence fence;
 	struct op_processes_contexts contexts;

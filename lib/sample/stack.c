@@ -14,7 +14,7 @@ enum {
 	REPEATS_AFTER = 2, /* frames between a function and code that repeats its name */
 };
 
-/* In a key: a value that no record contains. */
+/* Bits of a key's second word, above a change's number and the end. The first: no record has it. */
 static const uint64_t NOT_OF_A_RECORD = UINT64_C(1) << 63;
 static const uint64_t OF_CALLERS = UINT64_C(1) << 62;
 
@@ -102,9 +102,18 @@ int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
 	return r;
 }
 
+/* Set the key's words for a stack of @view, whose words have a meaning only while these
+ * mappings are published and did not change. */
+static void set_meaning(struct op_sampler *sampler, const struct op_proc_view *view,
+			uint64_t flags, unsigned int end)
+{
+	sampler->words[0] = (uint64_t)view->generation << 32 | view->program->pid;
+	sampler->words[1] = flags | (uint64_t)view->change_number << 16 | end;
+}
+
 /* The number of the last walked stack, from the cache. */
 static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of,
-		       const struct op_proc *proc, uint32_t *ret)
+		       const struct op_proc_view *view, uint32_t *ret)
 {
 	const struct op_unwind_result *s = sampler->host_stack;
 	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
@@ -113,10 +122,7 @@ static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of
 	size_t len = 0;
 	int r;
 
-	/* User words have a meaning only while these mappings are published. */
-	sampler->words[0] =
-		(uint64_t)op_proc_view_published_now(proc) << 32 | of->program->pid;
-	sampler->words[1] = NOT_OF_A_RECORD | s->end;
+	set_meaning(sampler, view, NOT_OF_A_RECORD, s->end);
 	memcpy(sampler->words + KEY_WORDS, s->word, words * sizeof(*s->word));
 	key = op_cache_key(&sampler->stacks, sampler->words, KEY_WORDS + words);
 	if (op_cache_find(&sampler->stacks, epoch, &key, ret))
@@ -126,7 +132,7 @@ static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of
 		r = op_stack_add_end(sampler, of->window, s->end, &len);
 	if (r == 0)
 		r = op_window_stack(of->window, sampler->locations, len, ret);
-	if (r == 0 && !sampler->nameless)
+	if (r == 0 && !sampler->nameless && view->generation)
 		op_cache_add(&sampler->stacks, &key, *ret);
 	return r;
 }
@@ -150,7 +156,7 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 	view = op_proc_view_now(proc);
 	of.program = view.program;
 	of.mappings = view.mappings;
-	r = name_walked(sampler, &of, proc, ret);
+	r = name_walked(sampler, &of, &view, ret);
 	if (r < 0)
 		return r;
 	if (s->end < OP_ERROR_LIMIT)
@@ -200,9 +206,7 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 	int r;
 
 	len = OP_MIN(len, (size_t)OP_FRAMES_MAX);
-	sampler->words[0] =
-		(uint64_t)op_proc_view_published_now(proc) << 32 | view.program->pid;
-	sampler->words[1] = NOT_OF_A_RECORD | OF_CALLERS | end;
+	set_meaning(sampler, &view, NOT_OF_A_RECORD | OF_CALLERS, end);
 	memcpy(sampler->words + KEY_WORDS, pcs, len * sizeof(*pcs));
 	key = op_cache_key(&sampler->stacks, sampler->words, KEY_WORDS + len);
 	if (op_cache_find(&sampler->stacks, epoch, &key, ret))
@@ -212,7 +216,7 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 		r = op_stack_add_end(sampler, window, end, &named);
 	if (r == 0)
 		r = op_window_stack(window, sampler->locations, named, ret);
-	if (r == 0)
+	if (r == 0 && view.generation)
 		op_cache_add(&sampler->stacks, &key, *ret);
 	return r;
 }

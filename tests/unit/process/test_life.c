@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of processes: fork, exec, exit, lost events, and the limit of processes. */
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "code/elf/file.h"
 #include "inside.h"
+#include "process/registry.h"
 #include "process/target/maps.h"
 #include "test.h"
 #include "tools.h"
@@ -709,6 +712,129 @@ static void test_ended_after_code_took_a_place(void)
 	world_deinit(&w);
 }
 
+/* A library whose code is the function @name is mapped. Returns the event. */
+static struct op_mmap_event map_library(const char *name, uint64_t time_ns)
+{
+	struct op_mmap_event code = { .end = 4096 };
+	const struct op_elf_segment *segments;
+	char path[64];
+	struct op_elf *elf;
+	size_t len;
+	size_t i;
+
+	(void)snprintf(path, sizeof(path), "%s.so", name);
+	TOOLS_RUN(
+		"echo 'int %s(void) { return 0; }' | gcc -shared -nostdlib -x c - -o %s",
+		name, path);
+	CHECK_OK(op_elf_open_path(tools_path(path), &elf));
+	segments = op_elf_segments(elf, &len);
+	for (i = 0; i < len && !(segments[i].flags & PF_X); i++)
+		continue;
+	CHECK(i < len);
+	code.offset = segments[i].offset;
+	op_elf_free(elf);
+	return map_copy(tools_path(path), NULL, &code, time_ns);
+}
+
+/* A file takes the place of another in a child, and in a later child with its pid another file
+ * does. Each sample by the parent's table has the name of its own child's file. */
+static void test_reused_pid_has_other_code(void)
+{
+	static const char *const names[] = { "first", "alpha", "beta" };
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	const uint32_t child = 0x7ffffff0; /* no such process: nothing is read of it */
+	struct op_mmap_event e[3];
+	uint8_t stack[64] = { 0 };
+	uint64_t word;
+	struct world w;
+	size_t i;
+
+	TOOLS_NEED("gcc");
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	for (i = 0; i < 3; i++) {
+		e[i] = map_library(names[i], w.now_ns += SECOND);
+		op_processes_on_mmap(w.p, &e[i]);
+		world_settle(&w, SECOND);
+		registers.pc = e[i].start;
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+		CHECK_STR(world_name(&w, 0), names[i]);
+	}
+	world_settle(&w, SECOND);
+	word = world_exact((const void *)(uintptr_t)e[0].start);
+	for (i = 1; i < 3; i++) {
+		op_processes_on_fork(w.p, child, world_self(), w.now_ns += 1000);
+		e[i].pid = child;
+		e[i].start = e[0].start;
+		e[i].end = e[0].end;
+		e[i].time_ns = w.now_ns += 1000;
+		op_processes_on_mmap(w.p, &e[i]);
+		CHECK_OK(world_late_sample(&w, child, world_generation(&w, world_self()),
+					   w.now_ns + 1, &word, 1));
+		CHECK_STR(world_name(&w, 0), names[i]);
+		op_processes_on_exit(w.p, child, w.now_ns += 1000);
+	}
+	world_deinit(&w);
+	for (i = 0; i < 3; i++)
+		free((char *)e[i].path);
+}
+
+/* The function of the first frame of stack @number. */
+static const char *first_name(const struct world *w, uint32_t number)
+{
+	struct op_span span = w->window->stacks.data[number];
+	const struct op_location_entry *l;
+	uint32_t function;
+
+	CHECK(span.len > 0);
+	l = &w->window->locations.data[op_window_numbers(w->window, span)[0]];
+	CHECK(l->lines.len > 0);
+	function = w->window->lines.data[l->lines.first].function;
+	return world_text(w, w->window->functions.data[function].name);
+}
+
+/* A file takes the place of another: callers there have its name, published or not. */
+static void test_callers_by_changed_code(void)
+{
+	static const char *const names[] = { "alpha", "beta" };
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	struct op_mmap_event e[2];
+	uint8_t stack[64] = { 0 };
+	uint64_t pc;
+	struct world w;
+	size_t i;
+
+	TOOLS_NEED("gcc");
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	for (i = 0; i < 2; i++) {
+		e[i] = map_library(names[i], w.now_ns += SECOND);
+		op_processes_on_mmap(w.p, &e[i]);
+		world_settle(&w, SECOND);
+		registers.pc = e[i].start;
+		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
+					    sizeof(stack)));
+		world_settle(&w, SECOND);
+	}
+	pc = e[0].start + 1;
+	for (i = 0; i < 2; i++) {
+		uint32_t number;
+
+		e[i].start = map_code(e[i].path, (void *)(uintptr_t)e[0].start, &e[i]);
+		e[i].end = e[0].end;
+		e[i].time_ns = w.now_ns += 1000;
+		op_processes_on_mmap(w.p, &e[i]);
+		CHECK_OK(op_sampler_callers(w.sampler,
+					    op_registry_find(w.p, world_self()), &pc, 1,
+					    false, w.window, &number));
+		CHECK_STR(first_name(&w, number), names[i]);
+	}
+	world_deinit(&w);
+	for (i = 0; i < 2; i++)
+		free((char *)e[i].path);
+}
+
 /* Code of a program went without an event, and the program ended before its sample is walked:
  * a file that it opened while it ran may be the one that was gone. */
 static void doubt_after_the_end(bool exec)
@@ -992,6 +1118,8 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "code-pages-before", test_code_pages_of_before },
 	  { "rewritten", test_rewritten_takes_a_place },
 	  { "ended", test_ended_after_code_took_a_place },
+	  { "reuse-code", test_reused_pid_has_other_code },
+	  { "callers", test_callers_by_changed_code },
 	  { "doubt-exit", test_doubt_after_exit },
 	  { "doubt-exec", test_doubt_after_exec },
 	  { "exit", test_exit_keeps_for_late_records },
