@@ -15,6 +15,13 @@ enum {
 	MODULES_MAX = 256,
 };
 
+/* The process's memory, of which a poll reads only so much at once. */
+struct bounded {
+	struct op_memory memory;
+	const struct op_memory *from;
+	uint32_t *left;
+};
+
 struct search {
 	const struct op_memory *memory;
 	const struct op_dotnet_layout *layout;
@@ -24,6 +31,17 @@ struct search {
 	uint32_t tables;
 	uint32_t modules;
 };
+
+static int read_bounded(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	const struct bounded *b = (const struct bounded *)m;
+
+	_Static_assert(offsetof(struct bounded, memory) == 0, "it is the first");
+	if (!*b->left)
+		return -E2BIG;
+	--*b->left;
+	return op_memory_read(b->from, addr, buf, len);
+}
 
 static int read_metadata(const struct search *s, uint64_t module,
 			 struct op_dotnet_metadata *ret)
@@ -81,6 +99,8 @@ static int take_fragment(struct search *s, uint64_t at)
 	if (r == 0)
 		r = op_memory_read(s->memory, f[3] + OP_DOTNET_SECTION_IMAGE, &module,
 				   sizeof(module));
+	if (r == -E2BIG)
+		return r;
 	if (r < 0 || !module || module == s->module)
 		return 0;
 	s->module = module;
@@ -110,7 +130,9 @@ static int take_table(struct search *s, uint64_t at, int level)
 int op_runtime_dotnet_tasks(const struct op_memory *memory,
 			    const struct op_dotnet_layout *layout, struct op_dotnet *ret)
 {
-	struct search s = { .memory = memory, .layout = layout, .ret = ret };
+	uint32_t left = OP_DOTNET_TASKS_READS;
+	const struct bounded bounded = { { read_bounded }, memory, &left };
+	struct search s = { .memory = &bounded.memory, .layout = layout, .ret = ret };
 	int r = take_table(&s, ret->ranges, OP_DOTNET_LEVELS);
 
 	return r > 0 ? 0 : r < 0 ? r : -ENOENT;

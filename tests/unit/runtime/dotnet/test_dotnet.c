@@ -8,6 +8,7 @@
 #include "runtime/dotnet/pe/entries.h"
 #include "runtime/dotnet/pe/metadata.h"
 #include "runtime/dotnet/pe/source_name.h"
+#include "runtime/dotnet/tasks.h"
 
 #include "bytes.h"
 
@@ -186,7 +187,39 @@ static void test_unknown_unwind_data(void)
 	op_vec_clear(&b.v);
 }
 
+/* ---- tasks ---- */
+
+static uint32_t maze_reads;
+
+/* Tables that lead to tables, and to more fragments of one image than any program has. */
+static int read_maze(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	static uint64_t table;
+	uint64_t word = BASE;
+	size_t i;
+
+	maze_reads++;
+	for (i = 0; i + sizeof(word) <= len; i += sizeof(word)) {
+		if (len > OP_DOTNET_FRAGMENT_BYTES)
+			word = table += BASE;
+		memcpy((uint8_t *)buf + i, &word, sizeof(word));
+	}
+	return 0;
+}
+
+static void test_tasks_in_a_maze(void)
+{
+	const struct op_memory maze = { read_maze };
+	const struct op_dotnet_layout layout = { .module_base = 8 };
+	struct op_dotnet dotnet = { .ranges = BASE };
+
+	CHECK(op_runtime_dotnet_tasks(&maze, &layout, &dotnet) < 0);
+	CHECK(!dotnet.box);
+	CHECK(maze_reads > 0 && maze_reads <= OP_DOTNET_TASKS_READS);
+}
+
 TEST_MAIN({ "names", test_names }, { "metadata", test_metadata }, { "types", test_types },
 	  { "metadata_cut", test_metadata_cut }, { "entries", test_entries },
 	  { "frame_information", test_frame_information },
-	  { "unknown_unwind_data", test_unknown_unwind_data })
+	  { "unknown_unwind_data", test_unknown_unwind_data },
+	  { "tasks_in_a_maze", test_tasks_in_a_maze })
