@@ -182,6 +182,17 @@ static int fits_all(struct op_elf *elf, const struct op_node_places *p, uint64_t
 	return 1;
 }
 
+/* May a window contain builtins? Each begins at a multiple of @align, after a trap. */
+static bool may_fit(const uint8_t bytes[WINDOW], uint32_t align)
+{
+	uint32_t traps = 0;
+	uint32_t i;
+
+	for (i = align; i <= WINDOW; i += align)
+		traps += bytes[i - 1] == TRAP;
+	return traps >= GAPS_LEAST;
+}
+
 /* Search one window of code, WINDOW bytes at ELF address @vaddr. @low: start of its
  * segment. Returns 1 with *@ret, 0 or -errno. */
 static int see_window(struct op_elf *elf, const struct op_node_places *p, uint64_t vaddr,
@@ -197,6 +208,8 @@ static int see_window(struct op_elf *elf, const struct op_node_places *p, uint64
 		r = op_elf_work(elf, last / p->align);
 	if (r < 0)
 		return r;
+	if (vaddr % p->align == 0 && !may_fit(bytes, p->align))
+		return 0;
 	for (from = vaddr % p->align; from < last && from <= vaddr - low;
 	     from += p->align) {
 		if (!fits_window(p, bytes, (uint32_t)from, &hint))

@@ -134,9 +134,10 @@ static int see_texts(void *data, const uint8_t *bytes, size_t len, uint64_t off)
 	     (at = memmem(at, (size_t)(end - at), row_begins[0], sizeof(row_begins[0])));
 	     at++)
 		see_sizes(t, at, (size_t)(end - at));
-	for (at = bytes; t->version && end - at > 3; at++)
-		if (!at[0] && is_digit(at[1]) && is_digit(at[2]) && at[3] == '.')
-			see_version(t, at + 1, (size_t)(end - at - 1));
+	for (at = bytes; t->version && (at = memchr(at, '.', (size_t)(end - at))) != NULL;
+	     at++)
+		if (at - bytes >= 3 && !at[-3] && is_digit(at[-2]) && is_digit(at[-1]))
+			see_version(t, at - 2, (size_t)(end - at) + 2);
 	return 0;
 }
 
