@@ -30,7 +30,8 @@ struct op_reading {
 	struct op_maps_reader reader;
 	struct op_look look; /* of the sample that asked for it */
 	bool asked;
-	bool told; /* no events were lost before it began */
+	bool told;   /* no events were lost before it began */
+	bool missed; /* events may have been lost since the last reading */
 	uint32_t sweep;
 	uint64_t began_ns;
 	uint64_t work_ns;
@@ -214,6 +215,33 @@ static void note_change(struct op_processes *p, struct op_proc *proc,
 	op_changes_add(&proc->changes, change, op_process_over_ns(p));
 }
 
+/*
+ * The file of @v is there as before. But another may have been there since, and may have gone.
+ * The change has the number of the mappings: what was walked by the published ones, whose marks
+ * were checked, is valid.
+ */
+static void note_doubt(struct op_processes *p, struct op_proc *proc,
+		       const struct op_mapping *v, uint64_t until_ns)
+{
+	struct op_change change = {
+		.since_ns = OP_MAX(proc->listed_ns, proc->born_ns),
+		.until_ns = until_ns,
+	};
+
+	note_change(p, proc, &change, v, true);
+}
+
+/* Events were lost: what replaced another file may have been replaced again. */
+static void note_doubts(struct op_processes *p, struct op_proc *proc)
+{
+	uint64_t now_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns());
+	size_t i;
+
+	for (i = 0; i < proc->mappings->len; i++)
+		if (proc->mappings->vma[i].replaced)
+			note_doubt(p, proc, &proc->mappings->vma[i], now_ns);
+}
+
 /* Does @mappings have the file of @v where @v begins? */
 static bool has_same(const struct op_mappings *mappings, const struct op_mapping *v)
 {
@@ -274,8 +302,12 @@ static void keep_known(struct op_mappings *now, const struct op_mappings *before
 		struct op_mapping *v = &now->vma[i];
 		const struct op_mapping *there;
 
-		if (!v->exe || !has_same(before, v))
+		if (!v->exe)
 			continue;
+		if (!has_same(before, v)) {
+			v->replaced = op_mappings_replaces(before, v);
+			continue;
+		}
 		there = op_mappings_find(before, v->start);
 		v->replaced = there->replaced;
 		if (told)
@@ -340,6 +372,8 @@ static void take_reading(struct op_processes *p, struct op_proc *proc,
 	struct op_mappings *old = proc->mappings;
 	uint64_t files = op_mappings_files_sum(old);
 
+	if (s->missed)
+		note_doubts(p, proc);
 	if (layout_equal(s->mappings, old)) {
 		if (!s->told)
 			take_claims(p, proc, s->mappings);
@@ -379,6 +413,7 @@ static int rescan(struct op_processes *p, struct op_proc *proc,
 	struct op_reading first = { .p = p,
 				    .asked = look != NULL,
 				    .told = look && !proc->rescan,
+				    .missed = !look || op_registry_missed(p, proc),
 				    .sweep = p->sweep.number,
 				    .began_ns =
 					    OP_MAX(p->now_ns, op_clock_monotonic_ns()) };
@@ -446,6 +481,22 @@ int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 	if (r < 0)
 		return r == -EINPROGRESS ? r : 0;
 	return 1;
+}
+
+bool op_registry_missed(const struct op_processes *p, const struct op_proc *proc)
+{
+	const struct op_sweep *s = &p->sweep;
+
+	return proc->rescan || s->lost || (s->reread && proc->reread != s->number);
+}
+
+void op_registry_was_other(struct op_processes *p, struct op_proc *proc, uint64_t pc,
+			   uint64_t time_ns)
+{
+	const struct op_mapping *v = op_mappings_find(proc->mappings, pc);
+
+	if (v && v->exe && !op_changes_after(&proc->changes, time_ns, pc))
+		note_doubt(p, proc, v, OP_MAX(time_ns + 1, op_clock_monotonic_ns()));
 }
 
 bool op_registry_differs(const struct op_mappings *mappings, uint16_t code_pages,

@@ -58,6 +58,12 @@ struct op_look {
  * soon. */
 int op_registry_look_again(struct op_processes *p, struct op_proc *proc,
 			   const struct op_look *look);
+/* Were events lost that @proc's maps do not make up for yet? */
+bool op_registry_missed(const struct op_processes *p, const struct op_proc *proc);
+/* At @time_ns another file than the known one was at @pc. The maps were read since, or cannot be
+ * read now. */
+void op_registry_was_other(struct op_processes *p, struct op_proc *proc, uint64_t pc,
+			   uint64_t time_ns);
 /* Does a sample of @time_ns with @code_pages pages of code (low bits, 0: unknown) show other
  * mappings than @mappings? */
 bool op_registry_differs(const struct op_mappings *mappings, uint16_t code_pages,

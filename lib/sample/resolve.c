@@ -339,19 +339,27 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	return r;
 }
 
+/* Where the program's walk ended. */
+static uint64_t failed_pc(const struct op_parsed *r)
+{
+	return r->header.end_pc ? r->header.end_pc : r->registers.pc;
+}
+
 /* Did the program find another word at the mark of the file at the pc, although no
  * event reported another file? */
 static bool mark_failed(const struct op_proc *proc, const struct op_parsed *r)
 {
 	const struct op_record *h = &r->header;
-	uint64_t pc = h->end_pc ? h->end_pc : r->registers.pc;
+	uint64_t pc = failed_pc(r);
 	const struct op_mapping *v;
 	struct op_proc_view view;
 
-	if (h->end != OP_END_UNKNOWN ||
+	if (!h->generation || h->end != OP_END_UNKNOWN ||
 	    !op_proc_view_published(proc, h->generation, &view))
 		return false;
 	v = op_mappings_find(view.mappings, pc);
+	if (v && v->mark && h->marks & UINT32_C(1) << (v->mark - 1))
+		return false;
 	return v && (v->flags & OP_MAPPING_REPLACED) && !(v->flags & OP_MAPPING_LAZY) &&
 	       !op_changes_before(view.changes, view.change_number, h->time_ns, pc, 0);
 }
@@ -372,10 +380,12 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	if (!proc)
 		return 0;
 	then = op_proc_view_at(proc, h->time_ns, &before);
-	if (h->generation && mark_failed(proc, r))
+	if (mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
-	/* There was no count to compare, such as for a child that was just forked. */
-	if (!h->code_pages && h->end == OP_END_UNKNOWN && then.program->code.replaces)
+	/* There was no count to compare, such as for a child that was just forked. Or the event
+	 * was lost. */
+	if (h->end == OP_END_UNKNOWN && then.program->code.replaces &&
+	    (!h->code_pages || op_registry_missed(sampler->processes, proc)))
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);
@@ -385,6 +395,8 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 		looked = op_registry_look_again(sampler->processes, proc, &look);
 	if (looked < 0 && !op_sampler_hurries(sampler))
 		return looked;
+	if (then.program == op_proc_view_now(proc).program && mark_failed(proc, r))
+		op_registry_was_other(sampler->processes, proc, failed_pc(r), h->time_ns);
 	/* Of a program that has ended the pages tell, which only events add to. */
 	if (looked <= 0 && (!h->code_pages || !then.program->until_ns))
 		return 0;

@@ -559,6 +559,83 @@ static void test_mark_held(void)
 	free((char *)e.path);
 }
 
+/* Settle until all that is done in slices is done. */
+static void settle_all(struct world *w)
+{
+	do
+		world_settle(w, SECOND);
+	while (op_processes_busy(w->p));
+	world_settle(w, 0);
+}
+
+/* The kernel sees another build id than that of the file that is known, and by the time that the
+ * maps are read that file is back. The stack is of the other one. */
+static void test_mark_failed(void)
+{
+	const uint64_t word = world_exact((const void *)other_function);
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	struct world w;
+
+	(void)tools_make_dir();
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	e = take_place_of_other(&w, &code);
+	registers.pc = e.start + (uint64_t)(uintptr_t)known_function - code.start;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	/* now the kernel knows the mapping, and its mark */
+	world_settle(&w, SECOND);
+	CHECK_OK(world_resumed_sample(&w, world_self(),
+				      world_generation(&w, world_self()), &word, 1,
+				      &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "other_function");
+	CHECK_STR(world_name(&w, 1), "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	free((char *)e.path);
+}
+
+/* Of a file that replaced another, events were lost. Until its process's maps were read, others
+ * may have been there. */
+static void test_lost_while_replacing(void)
+{
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event e;
+	struct world w;
+	uint64_t lost_ns, read_ns;
+
+	(void)tools_make_dir();
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	e = take_place_of_other(&w, &code);
+	registers.pc = e.start + (uint64_t)(uintptr_t)known_function - code.start;
+	lost_ns = w.now_ns;
+	op_processes_on_lost(w.p);
+	settle_all(&w);
+	read_ns = w.now_ns;
+	w.now_ns = lost_ns;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
+	/* a file that replaced none */
+	registers.pc = (uint64_t)(uintptr_t)known_function;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	/* and that file afterwards */
+	w.now_ns = read_ns + 2 * SECOND;
+	w.marks = 1;
+	registers.pc = e.start + (uint64_t)(uintptr_t)known_function - code.start;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	world_deinit(&w);
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	free((char *)e.path);
+}
+
 /* Code comes to the place of a file without an event, some time before the maps are read. A
  * sample that has the number of code pages of afterwards is from after that. If the number was
  * the same before, it tells nothing. */
@@ -1000,15 +1077,6 @@ static void test_failed_publication_is_tried_again(void)
 	world_deinit(&w);
 }
 
-/* Settle until all that is done in slices is done. */
-static void settle_all(struct world *w)
-{
-	do
-		world_settle(w, SECOND);
-	while (op_processes_busy(w->p));
-	world_settle(w, 0);
-}
-
 /* At the limit those used least recently give way, and are learnt again when they are met. */
 static void test_limit_makes_room(void)
 {
@@ -1114,7 +1182,9 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "exec", test_exec_changes_everything },
 	  { "takes-a-place", test_code_takes_a_place },
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
-	  { "held", test_mark_held }, { "code-pages", test_code_pages_tell_when },
+	  { "held", test_mark_held }, { "mark-failed", test_mark_failed },
+	  { "lost-while-replacing", test_lost_while_replacing },
+	  { "code-pages", test_code_pages_tell_when },
 	  { "code-pages-before", test_code_pages_of_before },
 	  { "rewritten", test_rewritten_takes_a_place },
 	  { "ended", test_ended_after_code_took_a_place },

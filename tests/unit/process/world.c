@@ -261,6 +261,7 @@ int world_missed_sample(struct world *w, uint32_t pid,
 	memcpy(rest + sizeof(*registers), stack, stack_len);
 	record.end = OP_END_UNKNOWN;
 	record.end_pc = end_pc;
+	record.marks = w->marks;
 	record.stack_bytes = (uint16_t)stack_len;
 	record.stack_below = w->stack_below;
 	record.code_pages = w->code_pages;
