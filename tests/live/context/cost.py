@@ -13,7 +13,6 @@ taken away. Prints a table in Markdown. Needs root.
 """
 import argparse
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -120,7 +119,7 @@ def main():
                     others = count - own
                     taken[what].append(((ns / 1000 - others * idle[-1]) / own, others / count))
         finally:
-            suite.end(recorder, sign=signal.SIGINT)
+            suite.end(recorder)
     show(chosen, taken, idle, args)
     return 0
 

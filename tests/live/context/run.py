@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -65,7 +64,7 @@ def profile(run, command, name, *options, env=None, ended=False):
         if ended:
             end_after(process, SHARES_SECONDS)
         process.wait(LONGEST)
-        suite.end(recorder, sign=signal.SIGINT)
+        suite.end(recorder)
     finally:
         suite.stop([process])
         recorder.kill()

@@ -22,9 +22,12 @@ SWEPT_MAX = 1 << 16  # bytes of a function that jumps by a table
 CALL_BYTES = (5, 2, 6, 3, 7, 4, 8)
 TARGET = re.compile(r"0x[0-9a-f]+$")
 RIP = re.compile(r"\[rip ([-+]) (0x[0-9a-f]+|\d+)\]$")
-TABLE = re.compile(r"\*[48]")
+TABLE = re.compile(r"\[r\w+\*8 ")  # with a base it may be a table of other functions
+# The unwind data of these does not lead to what called them: a handler's, and that of a stack that grows.
+OTHERS = re.compile(r"__restore_rt|__morestack(_non_split)?")
 ENDS = ("ret", "hlt", "ud2", "int3", "iretq")
 GUESSED = "guessed"
+NO_CALL = "no call"
 RIGHT, POSSIBLE, WRONG = "right", "possible", "wrong"
 
 
@@ -34,28 +37,28 @@ class Reach:
     def __init__(self, code, start):
         self.begins, self.ends = set(), set()
         self.open = False  # a jump leads where the code does not say
-        self.table = False  # a jump leads where a table says
+        self.tables = []  # jumps that lead where a table says
         self.slots = set()  # words of memory through which it jumps
         todo = [start]
+        swept = set()
         while todo and len(self.begins) < INSTRUCTIONS_MAX:
             self.follow(code, todo.pop(), todo)
+            while self.tables:
+                function = code.function(self.tables.pop())
+                if function not in swept:
+                    swept.add(function)
+                    self.sweep(code, function, todo)
         self.open = self.open or bool(todo)
-        if self.table:
-            self.sweep(code, code.function(start))
 
-    def sweep(self, code, function):
-        """What a table leads to is all of the function."""
+    def sweep(self, code, function, todo):
+        """What a table leads to is all of the function that has the jump."""
         if not function or function[1] - function[0] > SWEPT_MAX:
             self.open = True
             return
         at = function[0]
-        todo = []
         while at < function[1]:
             self.follow(code, at, todo)
-            at = max([end for end in self.ends if at < end <= at + 16], default=at + 1)
-        while todo and len(self.begins) < INSTRUCTIONS_MAX:
-            self.follow(code, todo.pop(), todo)
-        self.open = self.open or bool(todo)
+            at = next((at + n for n in range(16, 0, -1) if at + n in self.ends), at + 1)
 
     def follow(self, code, at, todo):
         before = ""
@@ -89,8 +92,8 @@ class Reach:
         rip = RIP.search(operands)
         if rip:
             self.slots.add(after + int(rip[1] + rip[2], 0))
-        elif TABLE.search(operands) or before.startswith("add "):
-            self.table = True
+        elif TABLE.search(operands) or before.startswith("add %s," % operands):
+            self.tables.append(after - 1)
         else:
             self.open = True
 
@@ -186,7 +189,7 @@ class Process:
     """The code of a living process, as it is now."""
 
     def __init__(self, pid):
-        self.files = {}
+        self.files = set()  # (name, path)
         made = []
         with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as f, \
                 open("/proc/%d/mem" % pid, "rb", 0) as memory:
@@ -197,7 +200,7 @@ class Process:
                 if "x" not in words[1]:
                     continue
                 if path.startswith("/") and "(deleted)" not in path:
-                    self.files[os.path.basename(path)] = "/proc/%d/root%s" % (pid, path)
+                    self.files.add((os.path.basename(path), "/proc/%d/root%s" % (pid, path)))
                 elif not path.startswith("["):
                     made.append((start, self.bytes(memory, start, end - start)))
         self.made = Code(made) if capstone else None
@@ -221,14 +224,16 @@ class Calls:
         self.counts = collections.Counter()  # pairs by verdict
         self.seen = collections.Counter()  # (verdict, why, callee, caller)
         for process in processes.values():
-            for name, path in process.files.items():
+            for name, path in process.files:
                 self.load(name, path)
 
     def load(self, name, path):
-        if name in self.files or not capstone:
-            return
+        """Frames have only the names of files: of two with one name nothing is said."""
         try:
-            self.files[name] = File(path)
+            if name not in self.files and capstone:
+                self.files[name] = File(path)
+            elif self.files.get(name) and not os.path.samefile(self.files[name].path, path):
+                self.files[name] = None
         except (OSError, struct.error):
             pass
 
@@ -251,6 +256,8 @@ class Calls:
         exact = True
         for callee, caller in zip(frames, frames[1:]):
             verdict, why = self.pair(sample.pid, callee, caller, exact)
+            if why == NO_CALL and caller is frames[-1] and self.begins(sample.pid, caller):
+                verdict = POSSIBLE
             exact = callee.name == "__restore_rt"
             if not verdict:
                 continue
@@ -263,9 +270,14 @@ class Calls:
                 said = said or "%s: %s;%s" % (why, callee.name, caller.name)
         return said
 
+    def begins(self, pid, frame):
+        """Whether it returns to the first byte of a function, as a context that was made does."""
+        code = self.code(pid, frame)
+        return code and (code.function(frame.address + 1) or (0,))[0] == frame.address + 1
+
     def pair(self, pid, callee, caller, exact):
         """(verdict, why); (None, "") where the code of one of them is not at hand."""
-        if callee.name == "__restore_rt" or caller.name == "__restore_rt":
+        if OTHERS.fullmatch(callee.name) or caller.name == "__restore_rt":
             return None, ""
         of, to = self.code(pid, caller), self.code(pid, callee)
         if not of or not to:
@@ -278,7 +290,7 @@ class Calls:
     def find(self, of, ra, to, callee, exact):
         call = of.call_before(ra)
         if not call:
-            return WRONG, "no call"
+            return WRONG, NO_CALL
         target, operands = call
         if target is None:
             rip = RIP.search(operands)

@@ -150,7 +150,7 @@ class Record:
         self.process.wait()
 
     def finish(self):
-        status = suite.end(self.process, 60, signal.SIGINT)
+        status = suite.end(self.process, 60)
         if status:
             raise RuntimeError("otelprof record: exit %d: %s" % (
                 status, " ".join((read(self.log) or "").split())[-300:]))

@@ -80,7 +80,7 @@ def cell(run, name):
         end = time.monotonic() + 2 + run.args.seconds
         while time.monotonic() < end:
             ask(port)
-        suite.end(recorder, sign=signal.SIGINT)
+        suite.end(recorder)
         text = recorder.stdout.read()
         recorder.stdout.close()
     finally:
