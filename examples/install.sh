@@ -29,7 +29,10 @@ wild="
 	p7zip-full brotli cargo-web chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
 	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3
-	util-linux wrk x265 xz-utils zstd"
+	util-linux wrk x265 xz-utils zstd
+	apache2 chicken-bin crystal fpc gforth gnat gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+	gstreamer1.0-tools ldc libchicken-dev libnginx-mod-http-lua llvm-14-runtime mono-mcs mono-runtime
+	nim polyml racket tcc"
 matrix="
 	qemu-system-x86 qemu-system-arm qemu-user-static g++-aarch64-linux-gnu e2fsprogs util-linux
 	libphp8.2-embed php8.2-dev libpython3.11-dev wrk maven"

@@ -28,12 +28,13 @@ MEDIA = [
     Program("cjxl", needs="cjxl ffmpeg",
             make="ffmpeg -v error -y -f lavfi -i testsrc2=size=800x600 -frames:v 1 in.png",
             load=forever("cjxl --quiet -e 6 in.png out.jxl")),
-    Program("chromium", needs="chromium", warm=3,
+    # Its code has no unwind data.
+    Program("chromium", needs="chromium", bound=NO_UNWIND_DATA, warm=3,
             load=forever("timeout 20 chromium --headless --no-sandbox --disable-gpu "
                          "--user-data-dir=$DIR/profile --screenshot=$DIR/page.png "
                          "file://$SRC/page.html")),
     # 240 MB in one file, and no code made at run time.
-    Program("chromium-nojit", needs="chromium", warm=3,
+    Program("chromium-nojit", needs="chromium", bound=NO_UNWIND_DATA, warm=3,
             load=forever("timeout 20 chromium --headless --no-sandbox --disable-gpu "
                          "--js-flags=--jitless --user-data-dir=$DIR/profile "
                          "--screenshot=$DIR/page.png file://$SRC/page.html")),
@@ -122,7 +123,7 @@ SERVERS = [
             make="rm -rf data; unshare -U --map-user=1000 %s/initdb -D data -U root "
                  "--no-sync >/dev/null" % PG,
             load="unshare -U --map-user=1000 %s/postgres -D data -k $DIR -c fsync=off "
-                 "-c listen_addresses= & sleep 1; pgbench -h $DIR -i -q -s 2 postgres; %s" % (
+                 "-c listen_addresses= & until pgbench -h $DIR -i -q -s 2 postgres; do sleep 0.5; done; %s" % (
                      PG, forever("pgbench -h $DIR -U root -c 4 -T 60 postgres"))),
     Program("redis", needs="redis-server redis-benchmark",
             load="redis-server --port 0 --unixsocket $DIR/socket --save '' & sleep 0.5; "

@@ -3,7 +3,8 @@
 
 All of it is shell. @make runs once in the program's own folder, outside of the recording;
 @load runs there in a control group while the profilers record, and is killed with all its
-children at the end. $DIR is that folder, $SRC is tests/system/wild/sources, $TOP the project, $PORT
+children at the end. $DIR is that folder, $SRC, $LOADS and $LANGUAGES are tests/system/wild/sources,
+loads and languages, $TOP the project, $PORT
 a free port of the loopback. Inputs are the same in every run.
 """
 

@@ -33,6 +33,7 @@ from ports import free_port
 
 SOURCES = os.path.join(HERE, "sources")
 LOADS = os.path.join(HERE, "loads")
+LANGUAGES = os.path.join(HERE, "languages")
 PROGRAMS = installed.PROGRAMS + made.PROGRAMS + others.PROGRAMS
 
 
@@ -70,7 +71,7 @@ def prepare(program, args):
     folder = suite.folder(os.path.join(args.dir, program.name))
     stamp = os.path.join(folder, "made")
     wanted = program.make + "".join(measure.digest(folder) for name, folder in (
-        ("$SRC", SOURCES), ("$LOADS", LOADS)) if name in program.make)
+        ("$SRC", SOURCES), ("$LOADS", LOADS), ("$LANGUAGES", LANGUAGES)) if name in program.make)
     if measure.read(stamp) != wanted:
         done = subprocess.run(["sh", "-ec", program.make], cwd=folder, env=environment(folder),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -86,7 +87,7 @@ def environment(folder):
     its temporary folder is gone with the next run."""
     temporary = suite.fresh_folder(os.path.join(folder, "tmp"))
     return {**os.environ, "DIR": folder, "TMPDIR": temporary, "SRC": SOURCES,
-            "LOADS": LOADS, "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
+            "LOADS": LOADS, "LANGUAGES": LANGUAGES, "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ["PATH"]}
 
 
@@ -164,6 +165,9 @@ def explain(verdict, peers):
     for (good, exe, frame), count in verdict.roots.most_common():
         if not good:
             print("    %5d odd in %s: %s" % (count, exe, frame))
+    if verdict.code:
+        print("          calls: %s" % ", ".join(
+            "%d %s" % (n, v) for v, n in verdict.code.counts.most_common()))
     if peers:
         print("          the peer: %s" % (peers.why() or "nothing ends early"))
 
@@ -187,8 +191,10 @@ def table(args, peer):
     failed = 0
     print(HEAD, flush=True)
     for program in chosen(args):
+        measured = False
         try:
             ours, peers = run(program, args, peer)
+            measured = True
             wrong = show(program, ours, peers)
             text = "%d stacks, %.2f %% end early" % (ours.samples, ours.bad_share)
             status = "FAIL" if wrong else "ok"
@@ -199,6 +205,8 @@ def table(args, peer):
             status, text = "skip", str(e)
         except (RuntimeError, OSError, otlp.Malformed) as e:
             status, text = "FAIL", str(e)
+        if not measured:
+            print("%-15s | %s: %s" % (program.name, status, text), flush=True)
         results.append("%s wild %s: %s" % (status, program.name, text))
         failed += status == "FAIL"
     print("\n".join(["", *results]))

@@ -267,6 +267,67 @@ def rapidfuzz():
     return lambda: process.cdist(names[:200], names[:200], scorer=fuzz.WRatio)
 
 
+def openvino():
+    import numpy as np
+    import openvino as ov
+    from openvino import opset13 as op
+    rnd = np.random.default_rng(1)
+    x = op.parameter([8, 3, 64, 64], np.float32)
+    c = op.relu(op.convolution(x, op.constant(rnd.random((32, 3, 3, 3), dtype=np.float32)),
+                               [1, 1], [0, 0], [0, 0], [1, 1]))
+    f = op.reshape(c, op.constant(np.array([8, -1])), False)
+    m = op.matmul(f, op.constant(rnd.random((32 * 62 * 62, 64), dtype=np.float32)), False, False)
+    model = ov.compile_model(ov.Model([op.softmax(m, 1)], [x]), "CPU", {"INFERENCE_NUM_THREADS": 1})
+    data = rnd.random((8, 3, 64, 64), dtype=np.float32)
+    return lambda: model(data)
+
+
+def hyperscan():
+    import hyperscan as hs
+    database = hs.Database()
+    patterns = [b"w%d[a-z]+ w" % i for i in range(300)] + [rb"(\w+)ing w[0-9]*7\b", b"w1.*w2.*w3"]
+    database.compile(expressions=patterns, ids=list(range(len(patterns))),
+                     flags=[hs.HS_FLAG_DOTALL] * len(patterns))
+    data = " ".join(TEXTS).encode()
+    return lambda: database.scan(data, match_event_handler=lambda *unused: None)
+
+
+def z3():
+    import z3 as z
+
+    def work():
+        n = 7
+        q = [z.Int("q%d" % i) for i in range(n)]
+        s = z.Solver()
+        s.add([z.And(c >= 0, c < n) for c in q] + [z.Distinct(q)])
+        s.add([z.Distinct([q[i] + k * i for i in range(n)]) for k in (1, -1)])
+        v = z.BitVec("v", 24)
+        s.add(v * v == 0x9c4f1, v * 3 > 7)
+        s.set("timeout", 2000)
+        s.check()
+    return work
+
+
+def drjit():
+    import drjit as dr
+    from drjit.llvm import Float, UInt32
+
+    def work():
+        i = dr.arange(UInt32, 1000000)
+        x = Float(i) / 1000
+        dr.eval(dr.sin(x) * dr.exp(-x) + dr.gather(Float, x, (i * 7919) % 1000000))
+        dr.sync_thread()
+    return work
+
+
+def quickjs():
+    import quickjs as q
+    f = q.Function("top", """function leaf(n) { let s = 0; for (let i = 0; i < n; i++)
+        s += Math.sqrt(i % 97); return s } function middle(n) { return leaf(n) + 1 }
+        function top(n) { return middle(n) + "xaaay".repeat(99).replace(/a+/g, "b").length }""")
+    return lambda: f(100000)
+
+
 work = globals()[sys.argv[1]]()
 while True:
     work()
