@@ -90,12 +90,23 @@ static __always_inline bool op_room_for_copy(const struct op_slot *slot)
 	return slot->named || !op_ring_has(6);
 }
 
+/* What a copy costs. Where a page of a table is not made yet, the copy helps: it has the
+ * page made, and the next copy is for another page. */
+static __always_inline __u32 op_copy_cost(const struct op_unwind *u)
+{
+	return u->end == OP_END_UNKNOWN && u->map.end &&
+			       !(u->map.flags & (OP_MAPPING_LAZY | OP_MAPPING_REPLACED))
+		       ? 1
+		       : OP_COPY_UNITS;
+}
+
 /* May this process have its stack copied once more? */
 static __always_inline bool op_may_copy(const struct op_slot *slot)
 {
 	const struct op_record *r = &slot->record;
 	__u32 i = r->pid & (OP_COPIERS - 1);
 	struct op_copier *c = bpf_map_lookup_elem(&op_copiers, &i);
+	__u32 cost = op_copy_cost(&slot->unwind);
 	__u64 earned;
 
 	if (!c || slot->named)
@@ -110,14 +121,14 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	c->pid = r->pid;
 	/* changed mappings allow one more copy */
 	if (c->generation != r->generation)
-		c->left++;
+		c->left += OP_COPY_UNITS;
 	c->generation = r->generation;
-	c->left += (__u32)earned;
-	if (c->left > OP_COPIES_MAX)
-		c->left = OP_COPIES_MAX;
-	if (!c->left)
+	c->left += (__u32)earned * OP_COPY_UNITS;
+	if (c->left > OP_COPIES_MAX * OP_COPY_UNITS)
+		c->left = OP_COPIES_MAX * OP_COPY_UNITS;
+	if (c->left < cost)
 		return false;
-	c->left--;
+	c->left -= cost;
 	return true;
 }
 
