@@ -14,7 +14,7 @@ MODE = "imports"
 PROGRAM = os.path.join(HERE, "imports.py")
 SAMPLES = 2000
 RUNS_MAX = 30
-EARLY = 0.003
+EARLY = 0.01
 NAMELESS = 0.001
 
 
