@@ -52,6 +52,7 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->named = named;
 	slot->context_bytes = 0;
 	slot->objects = 0;
+	slot->chain_records = 0;
 	slot->called = 0;
 	if (op_settings.wakers)
 		slot->waker.tid = 0;

@@ -90,12 +90,23 @@ static __always_inline bool op_room_for_copy(const struct op_slot *slot)
 	return slot->named || !op_ring_has(6);
 }
 
+/* What a copy costs. Where a page of a table is not made yet, the copy helps: it has the
+ * page made, and the next copy is for another page. */
+static __always_inline __u32 op_copy_cost(const struct op_unwind *u)
+{
+	return u->end == OP_END_UNKNOWN && u->map.end &&
+			       !(u->map.flags & (OP_MAPPING_LAZY | OP_MAPPING_REPLACED))
+		       ? 1
+		       : OP_COPY_UNITS;
+}
+
 /* May this process have its stack copied once more? */
 static __always_inline bool op_may_copy(const struct op_slot *slot)
 {
 	const struct op_record *r = &slot->record;
 	__u32 i = r->pid & (OP_COPIERS - 1);
 	struct op_copier *c = bpf_map_lookup_elem(&op_copiers, &i);
+	__u32 cost = op_copy_cost(&slot->unwind);
 	__u64 earned;
 
 	if (!c || slot->named)
@@ -110,15 +121,22 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	c->pid = r->pid;
 	/* changed mappings allow one more copy */
 	if (c->generation != r->generation)
-		c->left++;
+		c->left += OP_COPY_UNITS;
 	c->generation = r->generation;
-	c->left += (__u32)earned;
-	if (c->left > OP_COPIES_MAX)
-		c->left = OP_COPIES_MAX;
-	if (!c->left)
+	c->left += (__u32)earned * OP_COPY_UNITS;
+	if (c->left > OP_COPIES_MAX * OP_COPY_UNITS)
+		c->left = OP_COPIES_MAX * OP_COPY_UNITS;
+	if (c->left < cost)
 		return false;
-	c->left--;
+	c->left -= cost;
 	return true;
+}
+
+/* User space begins the walk at the leaf. */
+static __always_inline void op_resume_leaf(struct op_slot *slot)
+{
+	slot->unwind.out.words = slot->unwind.out.words_user;
+	slot->unwind.out.frames = 0;
 }
 
 /* The registers from which user space continues the walk: the current ones if the walk
@@ -128,8 +146,7 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 	struct op_unwind *u = &slot->unwind;
 
 	if (u->out.words == u->out.words_user || u->out.words > OP_RESUME_WORDS_MAX) {
-		u->out.words = u->out.words_user;
-		u->out.frames = 0;
+		op_resume_leaf(slot);
 		return;
 	}
 	slot->registers.pc = u->pc;
@@ -299,7 +316,10 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 
 	if (!slot)
 		return 0;
-	op_resume_registers(slot);
+	if (slot->chain_records)
+		op_resume_leaf(slot);
+	else
+		op_resume_registers(slot);
 	sp = slot->registers.sp;
 	if ((sp & (OP_COPY_PAGE_BYTES - 1)) >= OP_STACK_BELOW) {
 		slot->record.stack_below = OP_STACK_BELOW;
@@ -344,10 +364,10 @@ static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 }
 
 /* Slot @number's walk did not reach the outermost frame, or used a table that is out of
- * date. Should user space continue it? Global, so that the verifier follows the code
- * after it once, and not for each path through it. */
-__attribute__((noinline)) int op_finish_incomplete(__u32 number);
-__attribute__((noinline)) int op_finish_incomplete(__u32 number)
+ * date. Should user space continue it? Then its end is OP_END_UNKNOWN. Global, so that
+ * the verifier follows the code after it once, and not for each path through it. */
+__attribute__((noinline)) int op_finish_where(__u32 number);
+__attribute__((noinline)) int op_finish_where(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_unwind *u;
@@ -368,10 +388,22 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 		 op_room_for_copy(slot) && op_may_copy(slot)) {
 		/* from the leaf, because old code may have been used on the way to the
 		 * end */
-		u->out.words = u->out.words_user;
-		u->out.frames = 0;
+		op_resume_leaf(slot);
 		u->end = OP_END_UNKNOWN;
 	}
+	return 0;
+}
+
+/* Give user space what it needs for that. */
+__attribute__((noinline)) int op_finish_incomplete(__u32 number);
+__attribute__((noinline)) int op_finish_incomplete(__u32 number)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_unwind *u;
+
+	if (!slot)
+		return 0;
+	u = &slot->unwind;
 	if (u->end == OP_END_UNKNOWN && slot->named) {
 		op_send_request(slot);
 		u->end = OP_END_NO_TABLE;
@@ -389,15 +421,23 @@ __attribute__((noinline)) int op_finish_incomplete(__u32 number)
 	return 0;
 }
 
-/* The walk ended, or never began: complete the record, send it and release the slot. */
-static __always_inline int op_finish(struct op_slot *slot)
+/* Slot @number's chain of frames: event/chain.h. */
+int op_chain_take(__u32 number);
+
+/* The walk ended: complete the record, send it and release the slot. @chain: a constant
+ * of the program, whether it takes chains of frames. */
+static __always_inline int op_finish_walk(struct op_slot *slot, bool chain)
 {
 	struct op_counts *counts = op_counts_of(slot->record.event);
 	struct op_unwind *u = &slot->unwind;
 	__u64 now;
 
-	if (u->end != OP_END_COMPLETE || (slot->record.resumed & OP_REMAPPED))
+	if (u->end != OP_END_COMPLETE || (slot->record.resumed & OP_REMAPPED)) {
+		(void)op_finish_where(slot->number);
+		if (chain && u->end == OP_END_UNKNOWN && !slot->named && !slot->called)
+			(void)op_chain_take(slot->number);
 		(void)op_finish_incomplete(slot->number);
+	}
 	op_count_end(counts, u->end);
 	if (slot->named)
 		(void)op_send_named(slot->number);
@@ -407,6 +447,12 @@ static __always_inline int op_finish(struct op_slot *slot)
 	op_count_add(counts, OP_COUNT_SPENT_NS, now - slot->begun_ns);
 	op_slot_release(slot);
 	return 0;
+}
+
+/* The same for a walk that never began, or that another program cannot continue. */
+static __always_inline int op_finish(struct op_slot *slot)
+{
+	return op_finish_walk(slot, false);
 }
 
 #endif

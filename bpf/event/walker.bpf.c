@@ -18,6 +18,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/chain.h"
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/walker.h"
@@ -96,7 +97,7 @@ int op_walk(void *ctx)
 	if (!context.slot)
 		return 0;
 	bpf_loop(OP_DEEP_STEPS_MAX / OP_STEPS_A_TURN, op_walk_turn, &context, 0);
-	return op_finish(context.slot);
+	return op_finish_walk(context.slot, true);
 }
 
 /* ---- a program a runtime ---- */
@@ -132,5 +133,5 @@ int op_walk_each(void *ctx)
 		if (next == OP_NEXT_OTHER)
 			op_walk_other(ctx, slot);
 	}
-	return op_finish(slot);
+	return op_finish_walk(slot, true);
 }

@@ -166,6 +166,7 @@ enum {
 enum {
 	OP_COPIERS = 64, /* entries; a process uses entry pid % OP_COPIERS */
 	OP_COPIES_MAX = 64,
+	OP_COPY_UNITS = 32, /* the cost of a copy; one that is likely to help costs one */
 };
 
 /*
@@ -176,7 +177,7 @@ enum {
 struct op_copier {
 	__u64 time_ns; /* when the last copy was added to the budget */
 	__u32 pid;
-	__u32 left;
+	__u32 left;	  /* units */
 	__u32 generation; /* of the process at its last copy */
 	__u32 reserved;
 };

@@ -107,6 +107,8 @@ enum op_record_type {
 	OP_RECORD_ROOT = 8,
 	/* struct op_object_record: the data that names a function; samples of it follow */
 	OP_RECORD_OBJECT = 9,
+	/* struct op_stack_chunk_record: a runtime's chain of frames; its sample follows */
+	OP_RECORD_CHAIN = 10,
 	OP_RECORD_TYPES = 16,
 };
 
@@ -253,6 +255,11 @@ struct op_exec_record {
  * OP_RECORD_ROOT: of the last pages below the place where a stack begins. These records
  * follow those of OP_RECORD_CHUNK, in ascending order, if those do not reach so far. Pages
  * that were never written to are all zero, or left out.
+ *
+ * OP_RECORD_CHAIN: what the step of a runtime reads of the heap, which may change before
+ * user space walks the stack. It is followed by pieces, each a struct op_chain_piece and
+ * its bytes, padded to a multiple of 8. `at` is 0. These records come first. The walk of
+ * their sample begins at the leaf.
  */
 struct op_stack_chunk_record {
 	struct op_record_header header;
@@ -282,6 +289,16 @@ struct op_object_piece {
 	__u64 at; /* address of the first byte */
 	__u32 bytes;
 	__u32 reserved0;
+};
+
+struct op_chain_piece {
+	__u64 at; /* address of the first byte; without bytes: the first word of a frame, */
+	__u32 bytes;
+	__u32 check; /* whose object had this identity */
+};
+
+enum {
+	OP_CHAIN_RECORDS = 4, /* of one sample, each with OP_STACK_COPY_BYTES at most */
 };
 
 enum {
@@ -342,6 +359,7 @@ _Static_assert(sizeof(struct op_named) == 88, "layout");
 _Static_assert(sizeof(struct op_labels_record) == 40, "layout");
 _Static_assert(sizeof(struct op_unwind_table_request) == 32, "layout");
 _Static_assert(sizeof(struct op_stack_chunk_record) == 32, "layout");
+_Static_assert(sizeof(struct op_chain_piece) == 16, "layout");
 _Static_assert(sizeof(struct op_object_record) == 40, "layout");
 _Static_assert(sizeof(struct op_object_step) == 8, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");

@@ -67,6 +67,19 @@ static __always_inline long op_platform_read_stack(struct op_unwind *u, void *to
 	return op_platform_read(u, to, len, addr);
 }
 
+/* The same for a runtime's chain of frames, which is in the heap. */
+static __always_inline long op_platform_read_chain(struct op_unwind *u, void *to,
+						   __u32 len, __u64 addr)
+{
+	return op_platform_read(u, to, len, addr);
+}
+
+/* Was it kept, for a walk after the process went on? */
+static __always_inline bool op_platform_has_chain(const struct op_unwind *u)
+{
+	return false;
+}
+
 static __always_inline __u64 *op_platform_words(struct op_unwind *u)
 {
 	return ((struct op_slot *)((char *)u -

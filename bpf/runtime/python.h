@@ -278,7 +278,7 @@ static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
 	struct op_runtime_view v;
 
-	if (u->heap_moved)
+	if (u->heap_moved && !op_platform_has_chain(u))
 		return OP_ERROR_python_late;
 	if (!op_runtime_see(u, &v))
 		return OP_ERROR_python_no_state;

@@ -41,7 +41,7 @@ enum {
 
 static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64 *ret)
 {
-	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
+	return op_platform_read_chain(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
 /* Read the frame at @frame into runtime_bytes. Returns 0 or -1. */
@@ -53,8 +53,8 @@ static __always_inline int op_python_read_frame(struct op_unwind *u, const __u64
 	op_platform_bound(len);
 	if (len > OP_PY_FRAME_BYTES)
 		len = OP_PY_FRAME_BYTES;
-	return op_platform_read(u, u->runtime_bytes, len,
-				frame + OP_PY_BYTE(words, read_from))
+	return op_platform_read_chain(u, u->runtime_bytes, len,
+				      frame + OP_PY_BYTE(words, read_from))
 		       ? -1
 		       : 0;
 }
@@ -84,7 +84,8 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	op_platform_bound(len);
 	if (len > OP_PY_FRAME_BYTES)
 		len = OP_PY_FRAME_BYTES;
-	if (op_platform_read(u, u->runtime_bytes, len, code + OP_PY_ID_BYTE(words, from)))
+	if (op_platform_read_chain(u, u->runtime_bytes, len,
+				   code + OP_PY_ID_BYTE(words, from)))
 		return -1;
 	id = op_object_id(code, op_python_field(u, OP_PY_ID_BYTE(words, at[0])));
 	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[1])));
@@ -101,6 +102,21 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	return 0;
 }
 
+/* Identify @code as above, and tell what names it. Returns 0 or -1. */
+static __always_inline int op_python_told(struct op_unwind *u, __u64 code, __u32 *ret)
+{
+	__u64 word = op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code);
+	bool body;
+
+	if (op_platform_object_known(u, word, ret))
+		return 0;
+	if (op_python_identify(u, code, ret, &body))
+		return -1;
+	op_platform_object(u, __builtin_offsetof(struct op_python, object), word, *ret,
+			   body);
+	return 0;
+}
+
 /* Push the frame in runtime_bytes, which may then be overwritten. Returns 0, or -1 if
  * its code is not a code object. */
 static __always_inline int op_python_push(struct op_unwind *u, __u64 code,
@@ -109,14 +125,9 @@ static __always_inline int op_python_push(struct op_unwind *u, __u64 code,
 	__u64 place = op_python_field(u, OP_PY_BYTE(words, frame_place));
 	__u64 word = op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code);
 	__u32 check = 0;
-	bool body;
 
-	if (!op_platform_object_known(u, word, &check)) {
-		if (op_python_identify(u, code, &check, &body))
-			return -1;
-		op_platform_object(u, __builtin_offsetof(struct op_python, object), word,
-				   check, body);
-	}
+	if (op_python_told(u, code, &check))
+		return -1;
 	if ((OP_PY_BYTE(words, flags) & OP_PYTHON_RELATIVE) != 0) {
 		place -= code;
 		if (place > OP_PYTHON_NO_PLACE)

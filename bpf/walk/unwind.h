@@ -210,6 +210,8 @@ struct op_slot {
 	__u32 objects;	     /* objects that the walk has sent */
 	__u32 context_bytes; /* of `context`, and of the text if there is one; 0: neither */
 	__u32 text_bytes;    /* where op_settings.argument[0].is_text */
+	__u32 chain_bytes;   /* of pieces that are not sent yet (event/chain.h) */
+	__u32 chain_records; /* that were sent */
 	__u64 begun_ns;	     /* since when the sample takes time of the CPU */
 	__u64 held;   /* where op_settings.holds: the key of its event in op_held */
 	__u64 called; /* where a probe measures latency: the function that has returned */

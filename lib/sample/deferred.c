@@ -235,6 +235,8 @@ static int unwind_once(struct walk *w)
 		.frames = w->deferred->frames,
 		.is_caller = w->deferred->is_caller,
 		.heap_moved = !w->deferred->live,
+		.chain = w->deferred->chain,
+		.chain_len = w->deferred->chain_len,
 		.direct = direct_rule,
 		.direct_ctx = w,
 	};

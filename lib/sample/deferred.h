@@ -26,6 +26,9 @@ struct op_deferred {
 	const void *root; /* the base of the stack, from address @root_at; may be NULL */
 	size_t root_len;
 	uint64_t root_at;
+	/* a runtime's chain of frames (OP_RECORD_CHAIN); may be NULL */
+	const uint8_t *chain;
+	size_t chain_len;
 	/* Result of the kernel's walk. The registers are those of the frame after it. */
 	const uint64_t *words;
 	size_t words_len;

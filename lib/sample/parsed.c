@@ -22,6 +22,28 @@ static int read_context(const uint8_t *bytes, size_t left, struct op_parsed *ret
 	return op_trace_contexts_read(bytes, left, len, &ret->context);
 }
 
+/* Read what op_sampler_join() has put behind a record: @left bytes. */
+static void read_joined(const uint8_t *pos, size_t left, struct op_parsed *ret)
+{
+	uint64_t words[2];
+
+	if (left < sizeof(words))
+		return;
+	memcpy(words, pos, sizeof(words));
+	pos += sizeof(words);
+	left -= sizeof(words);
+	if (words[1] > left)
+		return;
+	if (words[1]) {
+		ret->root_at = words[0];
+		ret->root_len = (size_t)words[1];
+		ret->root = pos;
+	}
+	ret->chain_len = left - (size_t)words[1];
+	if (ret->chain_len)
+		ret->chain = pos + words[1];
+}
+
 int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 		   struct op_parsed *ret)
 {
@@ -53,6 +75,8 @@ int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 	ret->root = NULL;
 	ret->root_len = 0;
 	ret->root_at = 0;
+	ret->chain = NULL;
+	ret->chain_len = 0;
 	ret->unread = ret->header.stack_below & OP_STACK_UNREAD;
 	ret->header.stack_below &= (uint8_t)~OP_STACK_UNREAD;
 	if (ret->header.end != OP_END_UNKNOWN)
@@ -62,13 +86,7 @@ int op_parsed_read(struct op_sampler *sampler, const void *bytes, size_t len,
 		return -EBADMSG;
 	memcpy(&ret->registers, pos, sizeof(ret->registers));
 	ret->stack = pos + sizeof(ret->registers);
-	left -= sizeof(ret->registers) + ret->header.stack_bytes;
-	if (left <= sizeof(ret->root_at))
-		return 0;
-	/* op_sampler_join() */
-	pos = ret->stack + ret->header.stack_bytes;
-	memcpy(&ret->root_at, pos, sizeof(ret->root_at));
-	ret->root = pos + sizeof(ret->root_at);
-	ret->root_len = left - sizeof(ret->root_at);
+	read_joined(ret->stack + ret->header.stack_bytes,
+		    left - sizeof(ret->registers) - ret->header.stack_bytes, ret);
 	return 0;
 }

@@ -24,6 +24,8 @@ struct op_parsed {
 	const uint8_t *root;	       /* the base of the stack; NULL: not here */
 	size_t root_len;
 	uint64_t root_at;
+	const uint8_t *chain; /* the chain of frames; NULL: not here */
+	size_t chain_len;
 	bool unread;			  /* sp's page is not in the copy */
 	uint32_t extra;			  /* OP_RECORD_NAMED */
 	struct op_thread_context context; /* all zero: none */

@@ -136,9 +136,11 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 	_cleanup_free_ uint8_t *whole = NULL;
 	struct op_record header;
 	struct op_parsed r;
+	const uint8_t *chain;
 	const uint8_t *root;
+	size_t chain_len = 0;
 	size_t root_len = 0;
-	uint64_t root_at;
+	uint64_t words[2] = { 0, 0 }; /* of the root: its address and length */
 	size_t stack_len;
 	size_t before;
 	uint8_t *end;
@@ -146,26 +148,31 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 	if (len < sizeof(header) || op_parsed_read(sampler, record, len, &r) < 0 ||
 	    !r.stack)
 		return 0;
-	root = op_stack_chunks_root(&sampler->chunks, &r.header, &root_at, &root_len);
+	chain = op_stack_chunks_chain(&sampler->chunks, &r.header, &chain_len);
+	root = op_stack_chunks_root(&sampler->chunks, &r.header, &words[0], &root_len);
+	words[1] = root_len;
 	stack = op_stack_chunks_take(&sampler->chunks, &r.header,
 				     r.registers.sp - r.header.stack_below, r.stack,
 				     r.header.stack_bytes, &stack_len);
 	if (!stack)
 		stack_len = r.header.stack_bytes;
-	if ((!stack && !root) || stack_len > UINT16_MAX)
+	if ((!stack && !root && !chain) || stack_len > UINT16_MAX)
 		return 0;
 	before = (size_t)(r.stack - (const uint8_t *)record);
-	whole = malloc(before + stack_len + sizeof(root_at) + root_len);
+	whole = malloc(before + stack_len + sizeof(words) + root_len + chain_len);
 	if (!whole)
 		return 0;
 	memcpy(whole, record, before);
 	memcpy(whole + before, stack ? stack : r.stack, stack_len);
 	end = whole + before + stack_len;
-	if (root) {
-		memcpy(end, &root_at, sizeof(root_at));
-		memcpy(end + sizeof(root_at), root, root_len);
-		end += sizeof(root_at) + root_len;
-	}
+	memcpy(end, words, sizeof(words));
+	end += sizeof(words);
+	if (root)
+		memcpy(end, root, root_len);
+	end += root_len;
+	if (chain)
+		memcpy(end, chain, chain_len);
+	end += chain_len;
 	memcpy(&header, record, sizeof(header));
 	header.stack_bytes = (uint16_t)stack_len;
 	header.header.bytes = (uint32_t)(end - whole);
@@ -205,6 +212,8 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 		return op_trace_contexts_announce(&sampler->contexts, record, h.bytes);
 	case OP_RECORD_ROOT:
 		return op_stack_chunks_add_root(&sampler->chunks, record, h.bytes);
+	case OP_RECORD_CHAIN:
+		return op_stack_chunks_add_chain(&sampler->chunks, record, h.bytes);
 	case OP_RECORD_OBJECT:
 		sampler->new_code = true;
 		return op_copied_object_keep(sampler->processes, record, h.bytes);

@@ -118,6 +118,8 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 					.root = parsed->root,
 					.root_len = parsed->root_len,
 					.root_at = parsed->root_at,
+					.chain = parsed->chain,
+					.chain_len = parsed->chain_len,
 					.words = parsed->words + h->kernel_count,
 					.words_len = h->user_words,
 					.frames = h->user_frames,
@@ -136,6 +138,9 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	if (!deferred.root)
 		deferred.root = op_stack_chunks_root(
 			&sampler->chunks, h, &deferred.root_at, &deferred.root_len);
+	if (!deferred.chain)
+		deferred.chain =
+			op_stack_chunks_chain(&sampler->chunks, h, &deferred.chain_len);
 	if (proc) {
 		struct op_proc *walked = past ? past : proc;
 

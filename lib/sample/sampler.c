@@ -150,5 +150,6 @@ bool op_sampler_is_sample(uint32_t type)
 {
 	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&
 	       type != OP_RECORD_CHUNK && type != OP_RECORD_ROOT &&
-	       type != OP_RECORD_LABELS && type != OP_RECORD_OBJECT;
+	       type != OP_RECORD_CHAIN && type != OP_RECORD_LABELS &&
+	       type != OP_RECORD_OBJECT;
 }

@@ -59,7 +59,7 @@ static __always_inline struct op_python_await *op_python_awaits(struct op_unwind
 
 static __always_inline int op_python_read_byte(struct op_unwind *u, __u64 addr, __u8 *ret)
 {
-	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
+	return op_platform_read_chain(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
 /* The walk begins on the thread whose PyThreadState is at @state: find the frame of the

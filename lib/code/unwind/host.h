@@ -30,8 +30,11 @@ struct op_unwind_input {
 	uint32_t frames;    /* frames in these words */
 	bool is_caller;	    /* registers->pc is a return address */
 	/* The process has run since the registers were taken. The heap of an
-	 * interpreter has changed since then, so its frames are left out. */
+	 * interpreter has changed since then, so its frames are left out, except those
+	 * in the chain. */
 	bool heap_moved;
+	const uint8_t *chain; /* what OP_RECORD_CHAIN has; NULL: none */
+	size_t chain_len;
 	/* Finds the rule for process address @pc of a mapping that is still lazy.
 	 * Returns whether it knows one. May be NULL. */
 	bool (*direct)(void *ctx, uint64_t pc, struct op_unwind_rule *ret);

@@ -12,6 +12,7 @@
 enum {
 	BYTES_MAX = OP_CHUNK_RECORDS * OP_STACK_COPY_BYTES,
 	ROOT_BYTES_MAX = OP_ROOT_PAGES * OP_COPY_PAGE_BYTES,
+	CHAIN_BYTES_MAX = OP_CHAIN_RECORDS * OP_STACK_COPY_BYTES,
 };
 
 /* The entry of @cpu in @stack, or else the least recently used one. */
@@ -165,6 +166,34 @@ const uint8_t *op_stack_chunks_root(struct op_stack_chunks *chunks,
 	return s->bytes;
 }
 
+int op_stack_chunks_add_chain(struct op_stack_chunks *chunks, const void *record,
+			      size_t len)
+{
+	struct op_stack_chunk_record head;
+	struct op_stack_chunk *s;
+	int r = enter(chunks->chain, record, len, CHAIN_BYTES_MAX, &head, &s);
+
+	if (r < 0)
+		return r;
+	len -= sizeof(head);
+	if (!is_of(s, head.time_ns, head.tid, head.cpu) || s->len + len > CHAIN_BYTES_MAX)
+		begin(s, &head);
+	memcpy(s->bytes + s->len, (const uint8_t *)record + sizeof(head), len);
+	s->len += len;
+	return 0;
+}
+
+const uint8_t *op_stack_chunks_chain(struct op_stack_chunks *chunks,
+				     const struct op_record *record, size_t *ret_len)
+{
+	const struct op_stack_chunk *s = place_of(chunks->chain, record->cpu);
+
+	if (!is_of(s, record->time_ns, record->tid, record->cpu))
+		return NULL;
+	*ret_len = s->len;
+	return s->bytes;
+}
+
 void op_stack_chunks_clear(struct op_stack_chunks *chunks)
 {
 	size_t i;
@@ -172,6 +201,7 @@ void op_stack_chunks_clear(struct op_stack_chunks *chunks)
 	for (i = 0; i < OP_STACK_CHUNKS_MAX; i++) {
 		free(chunks->stack[i].bytes);
 		free(chunks->root[i].bytes);
+		free(chunks->chain[i].bytes);
 	}
 	memset(chunks, 0, sizeof(*chunks));
 }

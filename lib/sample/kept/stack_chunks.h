@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks larger than the copy in a first sample. The memory above the copy comes right
- * before the sample, in records of its own, and is kept until the sample arrives.
+ * What comes with a first sample, in records of its own right before it: the stack above
+ * the copy, and a runtime's chain of frames. It is kept until the sample arrives.
  */
 #ifndef OP_SAMPLE_KEPT_STACK_CHUNKS_H
 #define OP_SAMPLE_KEPT_STACK_CHUNKS_H
@@ -29,6 +29,8 @@ struct op_stack_chunks {
 	struct op_stack_chunk stack[OP_STACK_CHUNKS_MAX];
 	/* where they begin, OP_RECORD_ROOT */
 	struct op_stack_chunk root[OP_STACK_CHUNKS_MAX];
+	/* pieces, OP_RECORD_CHAIN; `at` is not used */
+	struct op_stack_chunk chain[OP_STACK_CHUNKS_MAX];
 };
 
 /* Keep the bytes of @record, an OP_RECORD_CHUNK of @len bytes. If they do not continue
@@ -60,6 +62,12 @@ int op_stack_chunks_add_root(struct op_stack_chunks *chunks, const void *record,
 const uint8_t *op_stack_chunks_root(struct op_stack_chunks *chunks,
 				    const struct op_record *record, uint64_t *ret_at,
 				    size_t *ret_len);
+
+/* The same for an OP_RECORD_CHAIN. */
+int op_stack_chunks_add_chain(struct op_stack_chunks *chunks, const void *record,
+			      size_t len);
+const uint8_t *op_stack_chunks_chain(struct op_stack_chunks *chunks,
+				     const struct op_record *record, size_t *ret_len);
 
 /* Forget everything. The samples of the remaining chunks are lost. */
 void op_stack_chunks_clear(struct op_stack_chunks *chunks);

@@ -347,6 +347,26 @@ static void read_registers(int tid, struct op_registers *ret)
 #endif
 }
 
+/* Read, and keep it as a piece of a chain. */
+static int read_kept(const struct op_memory *memory, uint64_t addr, void *buf, size_t len)
+{
+	struct live *live =
+		(struct live *)((char *)(uintptr_t)memory - offsetof(struct live, kept));
+	struct op_chain_piece piece = { .at = addr, .bytes = (uint32_t)len };
+	size_t room = sizeof(piece) + ((len + 7) & ~(size_t)7);
+	int r = op_memory_read(&live->memory, addr, buf, len);
+
+	if (r < 0)
+		return r;
+	live->chain = realloc(live->chain, live->chain_len + room);
+	CHECK(live->chain);
+	memset(live->chain + live->chain_len, 0, room);
+	memcpy(live->chain + live->chain_len, &piece, sizeof(piece));
+	memcpy(live->chain + live->chain_len + sizeof(piece), buf, len);
+	live->chain_len += room;
+	return 0;
+}
+
 void live_walk_stopped(struct live *live, int tid, struct op_unwind_result *ret)
 {
 	struct op_registers registers;
@@ -354,8 +374,15 @@ void live_walk_stopped(struct live *live, int tid, struct op_unwind_result *ret)
 					 .rules = live->rules_memory,
 					 .process = live->process,
 					 .registers = &registers,
-					 .memory = &live->memory,
+					 .memory = live->keeps ? &live->kept
+							       : &live->memory,
+					 .chain = live->has_chain ? live->chain : NULL,
+					 .chain_len = live->chain_len,
 					 .heap_moved = live->heap_moved };
+
+	live->kept.read = read_kept;
+	if (live->keeps)
+		live->chain_len = 0;
 
 	read_registers(tid, &registers);
 	CHECK_OK(op_unwind_host(&input, ret));
@@ -432,5 +459,6 @@ void live_free(struct live *live)
 	for (i = 0; i < LIVE_SLABS_MAX; i++)
 		free(live->slab[i]);
 	free(live->rules_memory);
+	free(live->chain);
 	free(live);
 }

@@ -49,6 +49,11 @@ struct live {
 	uint64_t made[LIVE_MADE_MAX][2]; /* executable mappings of no file: start, end */
 	size_t made_len;
 	bool heap_moved; /* walk as if the process had gone on since */
+	bool keeps;	 /* what a walk reads is kept in `chain`, */
+	bool has_chain;	 /* and walks use that */
+	struct op_memory kept;
+	uint8_t *chain;
+	size_t chain_len;
 };
 
 /* Start @argv. */

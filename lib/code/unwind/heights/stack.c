@@ -36,10 +36,12 @@ static void set_sp(struct op_code_stack *s, int32_t base, int64_t bytes)
  * it. */
 static void keep_copy(struct op_code_stack *s, uint8_t reg, int64_t at)
 {
-	if (s->copy == UNKNOWN || reg != s->copy_reg)
+	int32_t holds = reg == OP_INSN_FP ? s->fp : s->copy;
+
+	if (holds == UNKNOWN || (reg != OP_INSN_FP && reg != s->copy_reg))
 		return;
 	s->slot = (int32_t)at;
-	s->slot_holds = s->copy;
+	s->slot_holds = holds;
 	if (s->base == OP_CODE_STACK_FP_BASE && s->drop != UNKNOWN)
 		s->fp_slot = (int32_t)at - s->drop;
 }
@@ -47,8 +49,11 @@ static void keep_copy(struct op_code_stack *s, uint8_t reg, int64_t at)
 /* @reg was loaded from the word that holds a copy of sp. */
 static void copy_back(struct op_code_stack *s, uint8_t reg)
 {
-	if (reg == OP_INSN_FP)
+	if (reg == OP_INSN_FP) {
+		if (s->saved)
+			s->fp = s->slot_holds;
 		return;
+	}
 	s->copy_reg = reg;
 	s->copy = s->slot_holds;
 }

@@ -54,7 +54,10 @@ int op_unwind_host(const struct op_unwind_input *input, struct op_unwind_result 
 {
 	_cleanup_free_ struct op_unwind *u = calloc(1, sizeof(*u));
 	_cleanup_free_ uint64_t *words = calloc(OP_WORDS_MAX, sizeof(*words));
-	struct op_unwind_context context = { .input = input, .words = words };
+	struct op_unwind_context context = { .input = input,
+					     .words = words,
+					     .chain = { .bytes = input->chain,
+							.len = input->chain_len } };
 	int steps = OP_DEEP_STEPS_MAX;
 
 	if (!u || !words)

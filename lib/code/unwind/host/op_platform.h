@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "code/unwind/host.h"
+#include "code/unwind/host/chain.h"
 #include "code/unwind/host/php_text.h"
 
 struct op_unwind_context {
@@ -14,6 +15,7 @@ struct op_unwind_context {
 	const uint8_t *last_slab; /* number last_index; NULL: none yet */
 	uint32_t last_index;
 	uint64_t *words; /* OP_WORDS_MAX */
+	struct op_chain chain;
 };
 
 static inline struct op_unwind_context *op_unwind_context(struct op_unwind *u)
@@ -74,15 +76,47 @@ static inline long op_platform_read_stack(struct op_unwind *u, void *to, __u32 l
 	return op_memory_read(input->stack ? input->stack : input->memory, addr, to, len);
 }
 
+/* Of a process that has gone on, nothing is read but what was kept. */
+static inline long op_platform_read_chain(struct op_unwind *u, void *to, __u32 len,
+					  __u64 addr)
+{
+	struct op_unwind_context *c = op_unwind_context(u);
+	struct op_chain_piece piece;
+	const uint8_t *bytes;
+
+	if (!c->chain.bytes)
+		return op_platform_read(u, to, len, addr);
+	bytes = op_chain_find(&c->chain, addr, len, &piece);
+	if (!bytes)
+		return op_platform_read_stack(u, to, len, addr);
+	memcpy(to, bytes, len);
+	return 0;
+}
+
+static inline bool op_platform_has_chain(const struct op_unwind *u)
+{
+	const struct op_unwind_context *c =
+		(const struct op_unwind_context *)(uintptr_t)u->platform;
+
+	return c->chain.bytes;
+}
+
 static inline __u64 *op_platform_words(struct op_unwind *u)
 {
 	return (__u64 *)op_unwind_context(u)->words;
 }
 
-/* On the host, the data that names a function can be read together with its frame. */
+/* On the host, the data that names a function can be read together with its frame. With
+ * a chain, the programs have told it. */
 static inline bool op_platform_object_known(struct op_unwind *u, __u64 word, __u32 *ret)
 {
-	return false;
+	struct op_unwind_context *c = op_unwind_context(u);
+	struct op_chain_piece piece;
+
+	if (!c->chain.bytes || !op_chain_find(&c->chain, word, 0, &piece))
+		return false;
+	*ret = piece.check;
+	return true;
 }
 
 static inline void op_platform_object(struct op_unwind *u, __u32 recipe, __u64 word,

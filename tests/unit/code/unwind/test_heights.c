@@ -16,66 +16,74 @@
 #define FUNCTION(name) ".p2align 4; " name ": .cfi_startproc\n"
 #define END	       ".cfi_endproc\n"
 /* What only a reader of code has to know nothing of: the slot of an aligned stack. */
-#define CFA_AT_RSP_64 ".cfi_escape 0x0f, 6, 0x77, 0xc0, 0, 0x06, 0x23, 16\n"
+#define CFA_AT_RSP_64  ".cfi_escape 0x0f, 6, 0x77, 0xc0, 0, 0x06, 0x23, 16\n"
+#define CFA_AT_RSP_120 ".cfi_escape 0x0f, 6, 0x77, 0xf8, 0, 0x06, 0x23, 48\n"
 
 __asm__(".text; .p2align 4; .globl heights_begin; heights_begin:\n" FUNCTION(
 	"leaf") "mov %rdi, %rax; 1: dec %eax; jnz 1b; ret\n" END
 		/* two ways out, the second behind the first return */
-		FUNCTION(
-			"pushes") "push %rbx; .cfi_adjust_cfa_offset 8\n"
-				  "push %rbp; .cfi_adjust_cfa_offset 8; .cfi_offset %rbp, -24\n"
-				  "sub $72, %rsp; .cfi_adjust_cfa_offset 72\n"
-				  "mov %rdi, %rbp; test %eax, %eax; je 1f\n"
-				  ".cfi_remember_state\n"
-				  "add $72, %rsp; .cfi_adjust_cfa_offset -72\n"
-				  "pop %rbp; .cfi_adjust_cfa_offset -8; .cfi_restore %rbp\n"
-				  "pop %rbx; .cfi_adjust_cfa_offset -8; ret\n"
-				  ".cfi_restore_state; 1: movaps %xmm0, 16(%rsp)\n"
-				  "vpaddd 32(%rsp), %ymm1, %ymm2; lea 64(%rsp), %rsp\n"
-				  ".cfi_adjust_cfa_offset -64; sub $-8, %rsp\n"
-				  ".cfi_adjust_cfa_offset -8; pop %rbp\n"
-				  ".cfi_adjust_cfa_offset -8; .cfi_restore %rbp; pop %rbx\n"
-				  ".cfi_adjust_cfa_offset -8; ret\n" END
-					  /* a body that only a jump back leads to */
-					  FUNCTION(
-						  "loop") "push %r12; .cfi_adjust_cfa_offset 8; jmp 2f; .p2align 4\n"
-							  "1: call leaf; dec %r12d\n"
-							  "2: test %r12d, %r12d; jnz 1b\n"
-							  "pop %r12; .cfi_adjust_cfa_offset -8; jmp leaf\n" END
-								  /* sp moves in ways that are not followed, over a frame pointer */
-								  FUNCTION(
-									  "frame") "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16\n"
-										   "mov %rsp, %rbp; .cfi_def_cfa_register %rbp\n"
-										   "and $-64, %rsp; sub %rax, %rsp; call leaf; push %rax\n"
-										   "leave; .cfi_def_cfa %rsp, 8; .cfi_restore %rbp; ret\n" END
-											   /* an aligned stack without one: where sp was stands in a slot */
-											   FUNCTION(
-												   "slot") "push %rbx; .cfi_adjust_cfa_offset 8; mov %rsp, %r10\n"
-													   "sub $200, %rsp; .cfi_adjust_cfa_offset 200\n"
-													   ".globl heights_unknown; heights_unknown: and $-64, %rsp\n"
-													   "mov %r10, 64(%rsp)\n" CFA_AT_RSP_64
-													   "call leaf; mov %eax, (%rsp); mov 64(%rsp), %rsp\n"
-													   ".cfi_def_cfa %rsp, 16; pop %rbx; .cfi_adjust_cfa_offset -8\n"
-													   "ret\n" END
-														   /* what a table leads to, and what is reached by no jump at all */
-														   FUNCTION(
-															   "parts") "sub $24, %rsp; .cfi_adjust_cfa_offset 24; jmp *%rax\n"
-																    "mov $1, %eax; jmp 1f; mov $2, %eax\n"
-																    "1: add $24, %rsp; .cfi_adjust_cfa_offset -24; ret\n" END
-																	    /* fp is saved by a store, and is data then */
-																	    FUNCTION(
-																		    "stores") "sub $40, %rsp; .cfi_adjust_cfa_offset 40\n"
-																			      "mov %rbp, 16(%rsp); .cfi_offset %rbp, -32\n"
-																			      "lea 8(%rsp), %rbp; add $64, %rbp; mov %rbp, %rdi; call leaf\n"
-																			      "mov 16(%rsp), %rbp; .cfi_restore %rbp\n"
-																			      "add $40, %rsp; .cfi_adjust_cfa_offset -40; ret\n" END
-																				      /* a call that does not return, and behind it a function */
-																				      FUNCTION("aborts") "push %rax; .cfi_adjust_cfa_offset 8; call *%rbx\n" END FUNCTION("after") "push %r13; .cfi_adjust_cfa_offset 8; pop %r13\n"
-																																   ".cfi_adjust_cfa_offset -8; ret\n" END
-																																   ".globl heights_end; heights_end: nop\n"
-																																   /* more is popped than was pushed */
-																																   ".globl heights_wrong; heights_wrong: push %rax; pop %rcx; pop %rdx; ret\n"
-																																   ".globl heights_wrong_end; heights_wrong_end: nop\n");
+		FUNCTION("pushes") "push %rbx; .cfi_adjust_cfa_offset 8\n"
+				   "push %rbp; .cfi_adjust_cfa_offset 8; .cfi_offset %rbp, -24\n"
+				   "sub $72, %rsp; .cfi_adjust_cfa_offset 72\n"
+				   "mov %rdi, %rbp; test %eax, %eax; je 1f\n"
+				   ".cfi_remember_state\n"
+				   "add $72, %rsp; .cfi_adjust_cfa_offset -72\n"
+				   "pop %rbp; .cfi_adjust_cfa_offset -8; .cfi_restore %rbp\n"
+				   "pop %rbx; .cfi_adjust_cfa_offset -8; ret\n"
+				   ".cfi_restore_state; 1: movaps %xmm0, 16(%rsp)\n"
+				   "vpaddd 32(%rsp), %ymm1, %ymm2; lea 64(%rsp), %rsp\n"
+				   ".cfi_adjust_cfa_offset -64; sub $-8, %rsp\n"
+				   ".cfi_adjust_cfa_offset -8; pop %rbp\n"
+				   ".cfi_adjust_cfa_offset -8; .cfi_restore %rbp; pop %rbx\n"
+				   ".cfi_adjust_cfa_offset -8; ret\n" END
+					   /* a body that only a jump back leads to */
+					   FUNCTION("loop") "push %r12; .cfi_adjust_cfa_offset 8; jmp 2f; .p2align 4\n"
+							    "1: call leaf; dec %r12d\n"
+							    "2: test %r12d, %r12d; jnz 1b\n"
+							    "pop %r12; .cfi_adjust_cfa_offset -8; jmp leaf\n" END
+								    /* sp moves in ways that are not followed, over a frame pointer */
+								    FUNCTION("frame") "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16\n"
+										      "mov %rsp, %rbp; .cfi_def_cfa_register %rbp\n"
+										      "and $-64, %rsp; sub %rax, %rsp; call leaf; push %rax\n"
+										      "leave; .cfi_def_cfa %rsp, 8; .cfi_restore %rbp; ret\n" END
+											      /* an aligned stack without one: where sp was stands in a slot */
+											      FUNCTION("slot") "push %rbx; .cfi_adjust_cfa_offset 8; mov %rsp, %r10\n"
+													       "sub $200, %rsp; .cfi_adjust_cfa_offset 200\n"
+													       ".globl heights_unknown; heights_unknown: and $-64, %rsp\n"
+													       "mov %r10, 64(%rsp)\n" CFA_AT_RSP_64
+													       "call leaf; mov %eax, (%rsp); mov 64(%rsp), %rsp\n"
+													       ".cfi_def_cfa %rsp, 16; pop %rbx; .cfi_adjust_cfa_offset -8\n"
+													       "ret\n" END
+														       /* the same by fp, which is data in between */
+														       FUNCTION("kept") "sub $40, %rsp; .cfi_adjust_cfa_offset 40\n"
+																	"mov %rbp, 8(%rsp); .cfi_offset %rbp, -40; mov %rsp, %rbp\n"
+																	"sub $100, %rsp; .cfi_adjust_cfa_offset 100\n"
+																	"and $-4096, %rsp; .cfi_def_cfa %rbp, 48\n"
+																	"mov %rbp, 120(%rsp); mov %rdi, %rbp\n" CFA_AT_RSP_120
+																	"lea 8(%rbp), %rbp; mov 120(%rsp), %rbp\n"
+																	".cfi_def_cfa %rbp, 48; mov %rbp, %rsp; .cfi_def_cfa %rsp, 48\n"
+																	"mov 8(%rsp), %rbp; .cfi_restore %rbp\n"
+																	"add $40, %rsp; .cfi_adjust_cfa_offset -40; ret\n" END
+																		/* what a table leads to, and what is reached by no jump at all */
+																		FUNCTION("parts") "sub $24, %rsp; .cfi_adjust_cfa_offset 24; jmp *%rax\n"
+																				  "mov $1, %eax; jmp 1f; mov $2, %eax\n"
+																				  "1: add $24, %rsp; .cfi_adjust_cfa_offset -24; ret\n" END
+																					  /* fp is saved by a store, and is data then */
+																					  FUNCTION("stores") "sub $40, %rsp; .cfi_adjust_cfa_offset 40\n"
+																							     "mov %rbp, 16(%rsp); .cfi_offset %rbp, -32\n"
+																							     "lea 8(%rsp), %rbp; add $64, %rbp; mov %rbp, %rdi; call leaf\n"
+																							     "mov 16(%rsp), %rbp; .cfi_restore %rbp\n"
+																							     "add $40, %rsp; .cfi_adjust_cfa_offset -40; ret\n" END
+																								     /* a call that does not return, and behind it a function */
+																								     FUNCTION(
+																									     "aborts") "push %rax; .cfi_adjust_cfa_offset 8; call *%rbx\n" END
+																									     FUNCTION(
+																										     "after") "push %r13; .cfi_adjust_cfa_offset 8; pop %r13\n"
+																											      ".cfi_adjust_cfa_offset -8; ret\n" END
+																											      ".globl heights_end; heights_end: nop\n"
+																											      /* more is popped than was pushed */
+																											      ".globl heights_wrong; heights_wrong: push %rax; pop %rcx; pop %rdx; ret\n"
+																											      ".globl heights_wrong_end; heights_wrong_end: nop\n");
 
 /* A stack of its own: what is made for it, what calls its first function, and what that one
  * returns to. Then the same without a halt, and one that control falls into. */

@@ -159,6 +159,25 @@ static int find_holder(struct live *live, struct frames *ret)
 	return len ? tid[len - 1] : live->pid;
 }
 
+/* The walk of @tid after the process has gone on: it has no frames, or those that were kept. */
+static void check_late(struct live *live, int tid, const struct frames *truth)
+{
+	static struct frames got;
+
+	live->keeps = true;
+	walk(live, tid, &got);
+	live->keeps = false;
+	live->heap_moved = true;
+	walk(live, live->pid, &got);
+	CHECK_INT(got.len, 0); /* better none than those of another moment */
+	CHECK_INT(got.end, OP_ERROR_python_late);
+	live->has_chain = true;
+	walk(live, tid, &got);
+	CHECK(same(truth, &got));
+	live->has_chain = false;
+	live->heap_moved = false;
+}
+
 static void check_scenes(const char *python)
 {
 	char *argv[] = { (char *)python, (char *)KNOWN_PY, (char *)"hold", (char *)"all",
@@ -191,11 +210,7 @@ static void check_scenes(const char *python)
 		fresh += got.fresh;
 		walk(live, holder, &got);
 		CHECK_INT(got.fresh, 0);
-		live->heap_moved = true;
-		walk(live, live->pid, &got);
-		live->heap_moved = false;
-		CHECK_INT(got.len, 0); /* better none than those of another moment */
-		CHECK_INT(got.end, OP_ERROR_python_late);
+		check_late(live, holder, &truth);
 		live->ops->window_end(live->instance);
 		CHECK_INT(write(live->to, "\n", 1), 1);
 	}
