@@ -166,10 +166,12 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	note_same(x, &as);
 	if (o->mapped && !note_mapped(x, &as, place))
 		return -ESRCH;
-	/* a path may lead to another file */
-	if (!o->mapped && claim && !claim->compared &&
-	    (claim->other_path || (is_ambiguous(&as) && !claim->numbered) ||
-	     claim->mapped_ns < as.same_since_ns))
+	/* a path may lead to another file, or to later content */
+	if (!o->mapped && claim &&
+	    (claim->compared
+		     ? !op_file_stamp_same(&e->stamp, &as.stamp)
+		     : claim->other_path || (is_ambiguous(&as) && !claim->numbered) ||
+			       claim->mapped_ns < as.same_since_ns))
 		return -ESRCH;
 	e->stamp = as.stamp;
 	e->same_since_ns = as.same_since_ns;

@@ -245,6 +245,43 @@ static void test_mapped_within_a_tick(void)
 	end(&x);
 }
 
+/* A mapping was compared, and its content is not read yet. Then the process ended, and the file was
+ * written again: what it has now is not what was mapped. */
+static void test_compared_and_written_again(void)
+{
+	char path[] = "/tmp/otelprof-again-XXXXXX";
+	struct op_executable_place gone;
+	struct op_executables x;
+	struct op_executable *first;
+	struct op_executable *e;
+	struct op_claim before;
+	struct op_claim after;
+	struct file f;
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	before = claim(&x, &f, path, &first);
+	f.place.claim = &before;
+	CHECK_OK(op_executable_open(&x, first, &f.place, false));
+	write_program(fd, "/bin/cat");
+	after = claim(&x, &f, path, &e);
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &after), 1);
+	write_program(fd, "/bin/ls");
+	gone = f.place;
+	gone.gone = true;
+	gone.claim = &after;
+	CHECK_INT(op_executable_open(&x, e, &gone, false), -ESRCH);
+	CHECK(!e->image);
+	op_executable_put(&x, e);
+	op_executable_put(&x, first);
+	CHECK_OK(unlink(path));
+	unmap_file(&f);
+	end(&x);
+}
+
 static bool map_waits(void *ctx, uint64_t start, uint64_t end, uint64_t inode)
 {
 	return *(bool *)ctx && start < end && inode;
@@ -499,6 +536,7 @@ static void test_code_in_a_memfd(void)
 TEST_MAIN({ "number", test_number_of_another_file },
 	  { "rewritten", test_rewritten_while_held },
 	  { "within-a-tick", test_mapped_within_a_tick },
+	  { "written-again", test_compared_and_written_again },
 	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
 	  { "two-names", test_two_names_of_one_file },
