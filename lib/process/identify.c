@@ -143,8 +143,16 @@ static void read_attributes(struct op_processes *p, struct op_program *program,
 	program->attributes = OP_TAKE_PTR(attributes);
 }
 
+/* Is it time to search, and is there time? The search cannot be divided. */
+static bool may_find_context(struct op_processes *p, const struct op_program *program)
+{
+	return p->now_ns >= program->context.after_ns &&
+	       !op_allowance_must_wait(p->config.allowance);
+}
+
 static void find_context(struct op_processes *p, struct op_program *program)
 {
+	wait_for_context(p, program);
 	if (op_process_context_find(p->target, program->proc_pid,
 				    &program->context.addr) < 0)
 		program->context.addr = 0;
@@ -174,8 +182,10 @@ static void find_first_context(struct op_processes *p, struct op_program *progra
 	struct op_executable *exe = code && !has_runtime(mappings) ? code->exe : NULL;
 
 	if (exe && ++exe->context_misses > CONTEXT_MISSES &&
-	    exe->context_misses % CONTEXT_MISSES)
+	    exe->context_misses % CONTEXT_MISSES) {
+		wait_for_context(p, program);
 		return;
+	}
 	find_context(p, program);
 	if (exe && program->context.addr)
 		exe->context_misses = 0;
@@ -240,8 +250,8 @@ static void read_program(struct op_processes *p, struct op_program *program,
 	if (!program->exe_path && !program->first_file)
 		return; /* a kernel thread */
 	read_status(p, program);
-	find_first_context(p, program, stat, mappings);
-	wait_for_context(p, program);
+	if (may_find_context(p, program))
+		find_first_context(p, program, stat, mappings);
 	if (p->config.flags & OTELPROF_COMMAND_LINE)
 		read_command_line(p, program);
 	if (read_own_attributes(p, program, stat, mappings))
@@ -312,9 +322,8 @@ static bool context_changed(struct op_processes *p, struct op_program *program,
 		program->context.addr = 0;
 		return true;
 	}
-	if (p->now_ns < program->context.after_ns)
+	if (!may_find_context(p, program))
 		return false;
-	wait_for_context(p, program);
 	find_context(p, program);
 	if (program->context.addr)
 		note_context(mappings);
@@ -353,8 +362,7 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 
 	if (!program->attributes || program->until_ns || !program->identified)
 		return;
-	if (!program->context.addr && p->now_ns >= program->context.after_ns) {
-		wait_for_context(p, program);
+	if (!program->context.addr && may_find_context(p, program)) {
 		find_context(p, program);
 		found = program->context.addr != 0;
 		if (found)

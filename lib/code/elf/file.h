@@ -173,6 +173,9 @@ enum {
 };
 int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len,
 			struct op_elf_symbol *ret);
+/* The same in .dynsym alone. */
+int op_elf_find_exported(struct op_elf *elf, const char *const *names, size_t len,
+			 struct op_elf_symbol *ret);
 
 /* Get the file's build ids. Returns 0 (each may be ""), or -errno. */
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret);

@@ -18,6 +18,9 @@ enum {
 	NAME_MAX_BYTES = 4096,
 	/* offsets of wanted names in one string table */
 	PLACES_MAX = 16384,
+	/* the last bytes of a name, and the bits of their hash */
+	TAIL_BYTES = 4,
+	TAIL_BITS = 12,
 };
 
 struct place {
@@ -31,7 +34,8 @@ struct find {
 	uint8_t *rank; /* 0: not found yet */
 	size_t len;
 	size_t longest;
-	bool last[256]; /* the last bytes of wanted names */
+	bool has_short;		   /* a wanted name is shorter than TAIL_BYTES */
+	bool tail[1 << TAIL_BITS]; /* the hashes of the last bytes of wanted names */
 	struct op_elf_symbol *ret;
 	OP_VEC(struct place) places;
 };
@@ -43,6 +47,15 @@ static void find_deinit(struct find *f)
 	op_vec_clear(&f->places);
 }
 
+/* The hash of the TAIL_BYTES before @end. */
+static uint32_t hash_tail(const char *end)
+{
+	uint32_t word;
+
+	memcpy(&word, end - TAIL_BYTES, sizeof(word));
+	return word * 2654435761U >> (32 - TAIL_BITS);
+}
+
 /* The string [@start, @end) ends at offset @offset of the string table. Note the wanted
  * names that are a tail of it. */
 static int note_string(struct find *f, const char *start, const char *end,
@@ -51,7 +64,8 @@ static int note_string(struct find *f, const char *start, const char *end,
 	size_t len = (size_t)(end - start);
 	size_t i;
 
-	if (!len || !f->last[(uint8_t)end[-1]])
+	/* a large file has millions of strings */
+	if (!f->has_short && (len < TAIL_BYTES || !f->tail[hash_tail(end)]))
 		return 0;
 	for (i = 0; i < f->len; i++) {
 		uint32_t want = f->name_len[i];
@@ -187,12 +201,15 @@ static int find_init(struct find *f)
 			continue;
 		f->name_len[i] = (uint32_t)len;
 		f->longest = OP_MAX(f->longest, len);
-		f->last[(uint8_t)f->names[i][len - 1]] = true;
+		if (len < TAIL_BYTES)
+			f->has_short = true;
+		else
+			f->tail[hash_tail(f->names[i] + len)] = true;
 	}
 	return 0;
 }
 
-static int find_all(struct find *f, struct op_elf *elf)
+static int find_all(struct find *f, struct op_elf *elf, bool exported)
 {
 	size_t found;
 	int r;
@@ -203,7 +220,7 @@ static int find_all(struct find *f, struct op_elf *elf)
 	if (r)
 		return r;
 	found = count_found(f);
-	if (found < f->len) {
+	if (found < f->len && !exported) {
 		r = find_in(f, elf, OP_ELF_SYMTAB);
 		if (r)
 			return r;
@@ -212,8 +229,8 @@ static int find_all(struct find *f, struct op_elf *elf)
 	return (int)found;
 }
 
-int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len,
-			struct op_elf_symbol *ret)
+static int find_symbols(struct op_elf *elf, const char *const *names, size_t len,
+			bool exported, struct op_elf_symbol *ret)
 {
 	_cleanup_free_ struct op_elf_symbol *symbols = NULL;
 	_cleanup_(find_deinit) struct find f = { .names = names, .len = len };
@@ -227,10 +244,22 @@ int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len
 	if (!symbols)
 		return -ENOMEM;
 	f.ret = symbols;
-	found = find_all(&f, elf);
+	found = find_all(&f, elf, exported);
 	if (found >= 0)
 		memcpy(ret, symbols, len * sizeof(*symbols));
 	return found;
+}
+
+int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len,
+			struct op_elf_symbol *ret)
+{
+	return find_symbols(elf, names, len, false, ret);
+}
+
+int op_elf_find_exported(struct op_elf *elf, const char *const *names, size_t len,
+			 struct op_elf_symbol *ret)
+{
+	return find_symbols(elf, names, len, true, ret);
 }
 
 int op_elf_find_symbol(struct op_elf *elf, const char *name, struct op_elf_symbol *ret)

@@ -26,7 +26,7 @@ enum {
 	ANY_BOOL = 2,
 	ANY_INT = 3,
 	ANY_DOUBLE = 4,
-	MAPS_BYTES_MAX = 2 << 20, /* of /proc/PID/maps: 20,000 lines, 10 to 20 ms */
+	MAPS_BYTES_MAX = 1 << 20, /* of /proc/PID/maps: 10,000 lines, 5 to 10 ms */
 };
 
 static const char signature[8] = "OTEL_CTX";

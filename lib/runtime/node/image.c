@@ -11,12 +11,13 @@
 
 enum {
 	BUILTINS_BYTES_MAX = 32 << 20,
-	NAME_BYTES = 16,
 	V8_BYTES_LEAST = 16 << 20,
 	DYNAMIC_MOST = 20000, /* dynamic symbols */
 };
 
 static const char builtin_prefix[] = "Builtins_";
+/* the builtin that begins baseline code */
+static const char prologue_name[] = "Builtins_BaselineOutOfLinePrologue";
 
 /* A file without V8's symbols has this undefined symbol, like all files into which
  * clang linked V8: Chromium, Deno, workerd. */
@@ -58,12 +59,14 @@ struct builtins {
 	const struct op_elf_symtab *table;
 	uint64_t first;
 	uint64_t end;
+	struct op_elf_symbol prologue;
 };
 
 static int see_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t name)
 {
 	struct builtins *b = data;
-	char text[NAME_BYTES] = "";
+	uint64_t at = b->table->str_offset + name;
+	char text[sizeof(prologue_name)] = "";
 	int r;
 
 	/* Only local symbols of code qualify, so that few of the file's names have to be
@@ -73,10 +76,12 @@ static int see_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t n
 		return 0;
 	if (symbol->type != STT_FUNC && symbol->type != STT_NOTYPE)
 		return 0;
-	r = op_elf_read(b->elf, b->table->str_offset + name, text,
-			sizeof(builtin_prefix) - 1);
+	r = op_elf_read(b->elf, at, text, sizeof(builtin_prefix) - 1);
 	if (r < 0 || memcmp(text, builtin_prefix, sizeof(builtin_prefix) - 1) != 0)
 		return 0;
+	if (op_elf_read(b->elf, at, text, sizeof(text)) == 0 &&
+	    memcmp(text, prologue_name, sizeof(text)) == 0)
+		b->prologue = *symbol;
 	if (!b->first || symbol->value < b->first)
 		b->first = symbol->value;
 	b->end = OP_MAX(b->end, symbol->value + OP_MAX(symbol->size, UINT64_C(1)));
@@ -99,6 +104,8 @@ static int find_builtins(struct op_elf *elf, struct op_node_image *ret)
 		return 0;
 	ret->builtins = b.first;
 	ret->builtins_end = b.end;
+	ret->prologue = b.prologue.value;
+	ret->prologue_end = b.prologue.value + b.prologue.size;
 	return 1;
 }
 
@@ -120,19 +127,6 @@ static int find_opcodes(struct op_elf *elf, struct op_node_image *ret)
 	return r;
 }
 
-/* Find the builtin that begins baseline code. */
-static int find_prologue(struct op_elf *elf, struct op_node_image *ret)
-{
-	struct op_elf_symbol symbol;
-	int r = op_elf_find_symbol(elf, "Builtins_BaselineOutOfLinePrologue", &symbol);
-
-	if (r <= 0)
-		return r;
-	ret->prologue = symbol.value;
-	ret->prologue_end = symbol.value + symbol.size;
-	return 0;
-}
-
 /* Returns 1, 0 or -errno. */
 static int find_by_symbols(struct op_elf *elf, struct op_node_image *ret)
 {
@@ -141,8 +135,6 @@ static int find_by_symbols(struct op_elf *elf, struct op_node_image *ret)
 	if (r <= 0)
 		return r;
 	r = find_opcodes(elf, ret);
-	if (r >= 0)
-		r = find_prologue(elf, ret);
 	return r < 0 ? r : 1;
 }
 

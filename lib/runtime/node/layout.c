@@ -257,6 +257,7 @@ static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
 {
 	const char *names[SYMBOLS];
 	size_t i;
+	int r;
 
 	for (i = 0; i < NAMES; i++) {
 		const char *name = published[i / 3].names[i % 3];
@@ -267,6 +268,10 @@ static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
 	names[VERSION + 1] = version_names[1];
 	names[SCOPE] = scope_is_array;
 	names[TAGGED_SIZE] = tagged_size;
+	/* Node.js exports all of them, and its .symtab is large. */
+	r = op_elf_find_exported(elf, names, SYMBOLS, ret);
+	if (r < 0 || (ret[VERSION].value && ret[TAGGED_SIZE].value))
+		return r;
 	return op_elf_find_symbols(elf, names, SYMBOLS, ret);
 }
 

@@ -188,7 +188,7 @@ def newest(pattern):
     return found[-1] if found else None
 
 
-def compile_known(program, folder, options):
+def compile_known(program, folder, options=()):
     """known.dll, for every version from 8 on."""
     folder = os.path.join(folder, "debug" if options else "release")
     os.makedirs(folder, exist_ok=True)
