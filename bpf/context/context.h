@@ -374,9 +374,14 @@ unread:
 	return 0;
 }
 
-/* The same if the process has one. Otherwise it costs one look-up in a map. */
+/* The same if the process has one. Otherwise it costs one look-up in a map, or nothing
+ * while no process has one. */
 static __always_inline void op_event_context(struct op_slot *slot)
 {
+	struct op_control *control = op_control();
+
+	if (!control || !*(volatile __u64 *)&control->contexts)
+		return;
 	if (slot->registers.sp && bpf_map_lookup_elem(&op_contexts, &slot->record.pid))
 		(void)op_context_take(slot->number);
 }

@@ -20,39 +20,26 @@ enum {
 	OP_CHAIN_BYTES = OP_STACK_COPY_BYTES - OP_CHAIN_PIECE_MAX,
 };
 
-/* Send the pieces of slot @number. They are where op_send_above() will put its own
- * record. Returns 0, or -1 if there is no room. */
+/* Send the pieces of slot @number. They are where op_send_above() will put its
+ * pages. Returns 0, or -1 if there is no room. */
 __attribute__((noinline)) int op_chain_send(__u32 number);
 __attribute__((noinline)) int op_chain_send(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct op_stack_chunk_record *head;
 	__u32 bytes;
 
-	if (!slot)
+	if (!slot || op_ring_has(5) || slot->chain_records >= OP_CHAIN_RECORDS)
 		return -1;
 	bytes = slot->chain_bytes;
-	op_platform_bound(bytes);
-	if (!bytes || bytes > OP_STACK_COPY_BYTES || op_ring_has(5) ||
-	    slot->chain_records >= OP_CHAIN_RECORDS)
-		return -1;
-	head = (struct op_stack_chunk_record *)((__u8 *)slot->word + OP_CHUNK_AT);
-	head->header.type = OP_RECORD_CHAIN;
-	head->header.version = OP_RECORD_VERSION;
-	head->header.bytes = sizeof(*head) + bytes;
-	head->time_ns = slot->record.time_ns;
-	head->at = 0;
-	head->tid = slot->record.tid;
-	head->cpu = slot->record.cpu;
 	slot->chain_bytes = 0;
-	if (bpf_ringbuf_output(&op_ring, head, sizeof(*head) + bytes, BPF_RB_NO_WAKEUP))
+	if (op_send_chunk(slot, OP_RECORD_CHAIN, 0, bytes))
 		return -1;
 	slot->chain_records++;
 	return 0;
 }
 
 /* Add the first @bytes bytes of runtime_bytes, which were read at @at, to slot
- * @number's pieces; or without bytes, that the object of the frame with first word @at
+ * @number's pieces. Without bytes, add that the object of the frame with first word @at
  * is @check. Returns 0 or -1. */
 __attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 bytes,
 					   __u32 check);

@@ -174,7 +174,7 @@ static __always_inline void op_object_note(struct op_counts *counts,
 	met->state[0] = state;
 }
 
-/* An object is old: skip it for @units of time. */
+/* Do not look up the state of an object for @units of time. */
 static __always_inline void op_object_is_known(struct op_slot *slot, __u64 key,
 					       __u32 check, __u32 units)
 {
@@ -190,11 +190,15 @@ __attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_objects_met *met;
+	__u64 stale;
 	__u64 state;
 	__u64 key;
 	__u32 age;
 
 	if (!slot)
+		return 0;
+	(void)op_object_entry(slot, word, &stale);
+	if (!stale)
 		return 0;
 	met = op_object_set(slot, word, &key);
 	if (!met)
@@ -263,6 +267,7 @@ __attribute__((noinline)) int op_object_ask(__u32 number, __u64 word, __u32 chec
 	struct op_objects_met *met;
 	__u64 state;
 	__u64 key;
+	__u32 age;
 
 	if (!slot)
 		return OP_OBJECT_IS_KNOWN;
@@ -270,12 +275,17 @@ __attribute__((noinline)) int op_object_ask(__u32 number, __u64 word, __u32 chec
 	if (!met)
 		return OP_OBJECT_IS_KNOWN;
 	state = op_object_state(met, key);
+	age = op_object_age(slot, state);
 	if (!state)
 		return OP_OBJECT_IS_NEW;
 	if ((__u32)(state >> 32) != check)
 		return OP_OBJECT_IS_ANOTHER;
-	if ((state & OP_OBJECT_SHORT) || op_object_age(slot, state) < OP_OBJECT_OLD_AFTER)
+	if (state & OP_OBJECT_SHORT)
+		age = 0;
+	if (age < OP_OBJECT_OLD_AFTER) {
+		op_object_is_known(slot, key & ~1ULL, check, OP_OBJECT_OLD_AFTER - age);
 		return OP_OBJECT_IS_KNOWN;
+	}
 	op_object_is_known(slot, key, check, OP_OBJECT_OLD_AFTER);
 	return OP_OBJECT_IS_OLD;
 }
@@ -321,8 +331,17 @@ __attribute__((noinline)) int op_object_keep(__u32 number, __u64 word, __u32 che
 __attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 word,
 					    __u32 check, __u32 is_short)
 {
-	int answer = op_object_ask(number, word, check);
+	struct op_slot *slot = op_slot_at(number);
+	struct op_object_known *known;
+	__u64 stale;
+	int answer;
 
+	if (!slot)
+		return 0;
+	known = op_object_entry(slot, word, &stale);
+	if (!stale && known->check == check)
+		return 0;
+	answer = op_object_ask(number, word, check);
 	if (answer == OP_OBJECT_IS_KNOWN)
 		return 0;
 	if (answer != OP_OBJECT_IS_OLD && !op_object_send(number, recipe, word, check))

@@ -140,12 +140,14 @@ static __always_inline void op_resume_leaf(struct op_slot *slot)
 }
 
 /* The registers from which user space continues the walk: the current ones if the walk
- * is not many words from its leaf, otherwise those of the leaf. */
+ * is not many words from its leaf, otherwise those of the leaf. A runtime's chain is read
+ * from the leaf, too. */
 static __always_inline void op_resume_registers(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
 
-	if (u->out.words == u->out.words_user || u->out.words > OP_RESUME_WORDS_MAX) {
+	if (slot->chain_records || u->out.words == u->out.words_user ||
+	    u->out.words > OP_RESUME_WORDS_MAX) {
 		op_resume_leaf(slot);
 		return;
 	}
@@ -215,13 +217,33 @@ enum {
 	OP_CHUNK_PAGES_AT = OP_CHUNK_AT + sizeof(struct op_stack_chunk_record),
 };
 
-/* Send the pages where slot @number's stack begins, except those below @at, behind a
- * head that op_send_above() has filled in. */
+/* Send what @slot has at OP_CHUNK_PAGES_AT, @bytes bytes of the process's memory at @at, as
+ * a record of @type. Returns 0 or a negative number. */
+static __always_inline long op_send_chunk(struct op_slot *slot, __u32 type, __u64 at,
+					  __u32 bytes)
+{
+	struct op_stack_chunk_record *head =
+		(struct op_stack_chunk_record *)((__u8 *)slot->word + OP_CHUNK_AT);
+
+	op_platform_bound(bytes);
+	if (!bytes || bytes > OP_STACK_COPY_BYTES)
+		return -1;
+	head->header.type = (__u16)type;
+	head->header.version = OP_RECORD_VERSION;
+	head->header.bytes = sizeof(*head) + bytes;
+	head->time_ns = slot->record.time_ns;
+	head->at = at;
+	head->tid = slot->record.tid;
+	head->cpu = slot->record.cpu;
+	return bpf_ringbuf_output(&op_ring, head, sizeof(*head) + bytes,
+				  BPF_RB_NO_WAKEUP);
+}
+
+/* Send the pages where slot @number's stack begins, except those below @at. */
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct op_stack_chunk_record *a;
 	__u64 root;
 	__u64 page;
 	__u32 bytes;
@@ -229,27 +251,18 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 
 	if (!slot)
 		return 0;
-	a = (struct op_stack_chunk_record *)((__u8 *)slot->word + OP_CHUNK_AT);
 	root = op_stack_root(slot);
 	page = ((root - 1) & ~(__u64)(OP_COPY_PAGE_BYTES - 1)) -
 	       (OP_ROOT_PAGES - 1) * OP_COPY_PAGE_BYTES;
 	if (page < at)
 		page = at;
-	a->header.type = OP_RECORD_ROOT;
 	for (i = 0; i < OP_ROOT_PAGES / OP_STACK_PAGES && page < root; i++) {
 		if (op_ring_has(4))
 			return 0;
 		bytes = (__u32)op_copy_pages(
 			number, OP_CHUNK_PAGES_AT, page,
 			(__u32)((root - page - 1) / OP_COPY_PAGE_BYTES) + 1, true);
-		op_platform_bound(bytes);
-		if (bytes > OP_STACK_COPY_BYTES)
-			break;
-		a->at = page;
-		a->header.bytes = sizeof(*a) + bytes;
-		if (bytes)
-			bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes,
-					   BPF_RB_NO_WAKEUP);
+		(void)op_send_chunk(slot, OP_RECORD_ROOT, page, bytes);
 		page += OP_STACK_PAGES * OP_COPY_PAGE_BYTES;
 	}
 	return 0;
@@ -264,30 +277,20 @@ __attribute__((noinline)) int op_send_above(__u32 number, __u64 at);
 __attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct op_stack_chunk_record *a;
 	__u32 bytes;
 	int i;
 
 	if (!slot)
 		return 0;
-	a = (struct op_stack_chunk_record *)((__u8 *)slot->word + OP_CHUNK_AT);
-	a->header.version = OP_RECORD_VERSION;
-	a->time_ns = slot->record.time_ns;
-	a->tid = slot->record.tid;
-	a->cpu = slot->record.cpu;
 	for (i = 0; i < OP_CHUNK_RECORDS; i++) {
 		/* a lost sample is worse than a cut one */
 		if (op_ring_has(4))
 			return 0;
 		bytes = (__u32)op_copy_pages(number, OP_CHUNK_PAGES_AT, at,
 					     OP_STACK_PAGES, false);
-		op_platform_bound(bytes);
-		if (!bytes || bytes > OP_STACK_COPY_BYTES)
+		if (!bytes)
 			break;
-		a->header.type = OP_RECORD_CHUNK;
-		a->at = at;
-		a->header.bytes = sizeof(*a) + bytes;
-		if (bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes, BPF_RB_NO_WAKEUP))
+		if (op_send_chunk(slot, OP_RECORD_CHUNK, at, bytes))
 			return 0;
 		at += bytes;
 		if (bytes < OP_STACK_COPY_BYTES)
@@ -316,10 +319,7 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 
 	if (!slot)
 		return 0;
-	if (slot->chain_records)
-		op_resume_leaf(slot);
-	else
-		op_resume_registers(slot);
+	op_resume_registers(slot);
 	sp = slot->registers.sp;
 	if ((sp & (OP_COPY_PAGE_BYTES - 1)) >= OP_STACK_BELOW) {
 		slot->record.stack_below = OP_STACK_BELOW;

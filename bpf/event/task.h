@@ -36,6 +36,16 @@ static __always_inline struct task_struct *op_current_task(void)
 		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), pointer,  \
 				 field))
 
+/* The current task's tgid << 32 | pid, without a call if the kernel allows. */
+static __always_inline __u64 op_current_ids(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
+				       BPF_FUNC_get_current_task_btf___probe))
+		return (__u64)(__u32)bpf_get_current_task_btf()->tgid << 32 |
+		       (__u32)bpf_get_current_task_btf()->pid;
+	return bpf_get_current_pid_tgid();
+}
+
 /* Pages of the current process, which has memory, that hold code and cannot be written. */
 static __always_inline __u64 op_code_pages(void)
 {
@@ -90,7 +100,7 @@ static __always_inline __u32 op_find_pid_level(struct pid *pid)
 static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
 					__u32 *ret_tid)
 {
-	__u64 both = bpf_get_current_pid_tgid();
+	__u64 both = op_current_ids();
 	struct op_control *control;
 	__u32 level;
 

@@ -48,7 +48,7 @@ struct op_counts {
 };
 
 enum {
-	/* different rates at a time; number 0 is the rate where no rule sets another */
+	/* different rates at a time. Number 0 is the rate where no rule sets another. */
 	OP_RATES_MAX = 16,
 	OP_AGES_MAX = 16, /* different ages of rules at a time */
 	OP_INTERPRETERS_MAX = 16,
@@ -82,6 +82,7 @@ struct op_control {
 	/* What each tick reads is in as few cache lines as possible. */
 	__u64 clock_ns; /* from one sample of a clock to the next, on average */
 	__u64 tick_ns;	/* from one tick of the clocks to the next */
+	__u64 contexts; /* 1: a process may have a context of its threads */
 	/* For each rate of each list: the period of its samples in ns, << 32, and its
 	 * share of the clock's ticks, in units of 2^-32, 0: all. */
 	__u64 rate[2 * OP_RATES_MAX];
@@ -94,7 +95,7 @@ struct op_control {
 
 /* Settings that are fixed before the programs are loaded: constants for the verifier. */
 struct op_settings {
-	/* bit 1 << enum op_runtime: the walker contains its step; and OP_STEPS_AWAIT */
+	/* bit 1 << enum op_runtime: the walker contains its step. And OP_STEPS_AWAIT. */
 	__u64 runtimes_on;
 	/* user space is woken when this much of the ring is waiting */
 	__u64 wakeup_bytes;

@@ -112,15 +112,12 @@ static __always_inline bool op_platform_object_known(struct op_unwind *u, __u64 
 {
 	struct op_slot *slot = op_platform_slot(u);
 	struct op_object_known *known;
-	__u64 key;
+	__u64 stale;
 
 	if (!op_settings.objects)
 		return false;
-	key = op_object_key(word, slot->record.pid);
-	known = &slot->known[key >> (64 - OP_OBJECTS_KNOWN_BITS)];
-	if ((known->key != key ||
-	     (__s32)(known->until - op_object_time(slot->record.time_ns)) <= 0) &&
-	    !op_object_look(slot->number, word))
+	known = op_object_entry(slot, word, &stale);
+	if ((stale | (~known->key & 1)) && !op_object_look(slot->number, word))
 		return false;
 	*ret = known->check;
 	return true;

@@ -200,14 +200,16 @@ static __always_inline bool op_python_enter(struct op_unwind *u, const __u64 *wo
 	if ((flags & OP_PYTHON_CFRAME) != 0) {
 		if (!op_python_in_loop_frame(u, cframe))
 			return false;
-		if (op_python_read(u, cframe + OP_PY_BYTE(words, cframe_previous),
-				   &op_state(u)->word[OP_PY_CFRAME]) ||
-		    ((flags & OP_PYTHON_CFRAME_FRAME) != 0 &&
-		     op_python_read(u, cframe + OP_PY_BYTE(words, cframe_frame),
-				    &op_state(u)->word[OP_PY_FRAME]))) {
+		if (op_platform_read_chain(u, u->runtime_bytes, OP_PYTHON_CFRAME_BYTES,
+					   cframe)) {
 			*ret_error = OP_ERROR_python_read_state;
 			return false;
 		}
+		op_state(u)->word[OP_PY_CFRAME] =
+			op_python_field(u, OP_PY_BYTE(words, cframe_previous));
+		if ((flags & OP_PYTHON_CFRAME_FRAME) != 0)
+			op_state(u)->word[OP_PY_FRAME] =
+				op_python_field(u, OP_PY_BYTE(words, cframe_frame));
 	} else if (op_python_at_edge(u, words)) {
 		*ret_error = 0;
 		return false;

@@ -160,10 +160,10 @@ struct op_unwind {
 	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
-/* An old object that walks skip for a while. A slot has a few of them, because other
- * programs drive its map's memory out of the caches. */
+/* An object whose state walks do not look up for a while. A slot has a few of them, because
+ * other programs drive the map's memory out of the caches. */
 struct op_object_known {
-	__u64 key; /* op_object_key() */
+	__u64 key; /* op_object_key(). Bit 0: the object is old, and is not read either */
 	__u32 check;
 	__u32 until; /* op_object_time() */
 };
@@ -231,6 +231,19 @@ struct op_slot {
 	struct op_record record;
 	__u64 word[OP_WORDS_MAX];
 };
+
+/* The entry for the object of frame @word. *@ret_stale: not 0 if it has another object, or
+ * has had it for too long. Without branches, each of which the verifier would follow. */
+static __always_inline struct op_object_known *
+op_object_entry(struct op_slot *slot, __u64 word, __u64 *ret_stale)
+{
+	__u64 key = op_object_key(word, slot->record.pid);
+	struct op_object_known *known = &slot->known[key >> (64 - OP_OBJECTS_KNOWN_BITS)];
+	__u32 now = op_object_time(slot->record.time_ns);
+
+	*ret_stale = ((known->key | 1) ^ key) | ((now - known->until) >> 31 ^ 1);
+	return known;
+}
 
 #include <op_platform.h>
 

@@ -260,6 +260,7 @@ int op_capture_publish_context(void *ctx, uint32_t pid,
 		return -OTELPROF_E_FORKED;
 	if (!place)
 		return bpf_map_delete_elem(c->map[OP_MAP_CONTEXTS], &pid);
+	__atomic_store_n(&c->control->contexts, 1, __ATOMIC_RELEASE);
 	return bpf_map_update_elem(c->map[OP_MAP_CONTEXTS], &pid, place, BPF_ANY);
 }
 

@@ -18,7 +18,8 @@
 
 enum {
 	OP_PYTHON_FRAME_WORDS = 2,
-	OP_PYTHON_READ_MAX = 104, /* bytes read of a frame */
+	OP_PYTHON_READ_MAX = 104,    /* bytes read of a frame */
+	OP_PYTHON_CFRAME_BYTES = 24, /* read of a _PyCFrame */
 	OP_PYTHON_EDGES = 4,
 	OP_PYTHON_CODE_WORDS = 4, /* of a code object's identity */
 	OP_PYTHON_OPTIMIZED = 1,  /* CO_OPTIMIZED of co_flags: a function's */

@@ -117,6 +117,8 @@ static const char *check_frame(const struct op_python_layout *l)
 		return "what is read of a frame must lie within 104 bytes";
 	if (!(l->flags & OP_PYTHON_ONE_FRAME) && l->frame.mark < first)
 		return "frame_mark must lie behind the first word of the frame";
+	if (OP_MAX(l->cframe_frame, l->cframe_previous) + 8 > OP_PYTHON_CFRAME_BYTES)
+		return "cframe_frame and cframe_previous must be up to 16";
 	return NULL;
 }
 

@@ -175,6 +175,8 @@ static void test_files_that_are_wrong(void)
 		{ "[python 3.99]\nframe_mark = 1\n", ":1: [python 3.99] cannot be used" },
 		{ "[python 3.99]\nlike = 3.14\nframe_code = 248\n",
 		  ":1: [python 3.99] cannot be used" },
+		{ "[python 3.99]\nlike = 3.12\ncframe_frame = 24\n",
+		  ":1: [python 3.99] cannot be used" },
 		{ "# x\n\n[cobol 3.3]\n", ":3: no runtime \"cobol\"" },
 		{ "[python]\n", ":1: a section begins with" },
 		{ "[python 3.99]\nlike = 3.14\nlike = 3.13\n", ":3: \"like\" must be" },
