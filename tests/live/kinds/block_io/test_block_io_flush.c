@@ -24,6 +24,8 @@ enum {
 	WRITES = 40,
 	FLUSH_NS = 3000000,
 	PERCENT = 10, /* of the time, at most: in the queue */
+	LOST_MAX =
+		2, /* a request that ends in an interrupt amid the program of another */
 };
 
 static struct loop device;
@@ -86,6 +88,7 @@ struct got {
 	int64_t queue_ns;
 	int64_t service_ns;
 	int64_t count;
+	int64_t lost;
 	const char *place;
 };
 
@@ -122,9 +125,10 @@ static struct got measure(char go, const char *place)
 	kind_child_ask(p, &c, &go, 1, &error, sizeof(error)); /* its tables are made */
 	got = (struct got){ .place = place };
 	kind_child_ask(p, &c, &go, 1, &error, sizeof(error));
-	CHECK_INT(kind_close(p), 0);
+	got.lost = (int64_t)kind_close(p);
 	kind_child_end(&c);
 	CHECK_INT(error, 0);
+	CHECK(got.lost <= LOST_MAX);
 	printf("  %s: %lld writes, %lld ns in the queue, %lld in the device\n", place,
 	       (long long)got.count, (long long)got.queue_ns, (long long)got.service_ns);
 	return got;
@@ -146,8 +150,8 @@ static void test_after(void)
 	int file = open_device();
 	struct got got = measure('w', "writes_through");
 
-	CHECK_INT(got.count, WRITES);
-	CHECK(got.service_ns >= (int64_t)WRITES * FLUSH_NS);
+	CHECK(got.count <= WRITES && got.count + got.lost >= WRITES);
+	CHECK(got.service_ns >= got.count * FLUSH_NS);
 	CHECK(got.queue_ns * 100 <= got.service_ns * PERCENT);
 	loop_close(&device);
 	(void)close(file);
@@ -177,7 +181,7 @@ static void test_before_and_after(void)
 	if (!got.count)
 		SKIP("the syncing thread writes no end of a commit here");
 	CHECK(got.count >= WRITES / 2);
-	CHECK(got.service_ns >= (int64_t)got.count * FLUSH_NS);
+	CHECK(got.service_ns >= got.count * FLUSH_NS);
 	CHECK(got.queue_ns * 100 <= got.service_ns * PERCENT);
 }
 
