@@ -260,6 +260,14 @@ static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 	       (proc->program->code.replaces && v->exe && !has_same(before, v));
 }
 
+/* Is nothing where the memory @v was, in a process that maps files where something was
+ * before? A file that comes there then is not seen to replace it. */
+static bool is_gone(const struct op_proc *proc, const struct op_mapping *v,
+		    const struct op_mappings *now)
+{
+	return proc->program->code.replaces && !op_mappings_find(now, v->start);
+}
+
 /* The mappings of @proc changed to @now, some time after the last record that matched the
  * old ones. */
 static void note_changes(struct op_processes *p, struct op_proc *proc,
@@ -284,7 +292,7 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
 
-		if (!v->exe || has_same(now, v))
+		if (v->exe ? has_same(now, v) : !is_gone(proc, v, now))
 			continue;
 		note_change(p, proc, &change, v, false);
 		proc->program->code.replaces = true;

@@ -711,6 +711,56 @@ static void test_code_pages_of_before(void)
 	free((char *)e.path);
 }
 
+/* A file comes to the place of code that the process had made. The maps are read between: they
+ * show that the code is gone. A sample that the kernel walked by the list with that code is of
+ * the file. */
+static void test_gone_before_a_file_comes(void)
+{
+	const struct op_mmap_event code = own_code();
+	struct op_registers registers = { .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct op_mmap_event made = { .pid = world_self(), .path = "//anon" };
+	struct op_mmap_event e, file;
+	uint64_t words[2];
+	uint32_t old;
+	struct world w;
+
+	(void)tools_make_dir();
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	e = take_place_of_other(&w, &code);
+	made.start = (uint64_t)(uintptr_t)mmap(NULL, code.end - code.start,
+					       PROT_READ | PROT_EXEC,
+					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	made.end = made.start + (code.end - code.start);
+	made.time_ns = w.now_ns += SECOND;
+	op_processes_on_mmap(w.p, &made);
+	world_settle(&w, SECOND);
+	old = world_generation(&w, world_self());
+	words[0] = world_exact((const void *)(uintptr_t)(made.start + 7));
+	words[1] = world_native((const char *)(void *)other_function + 1);
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
+
+	CHECK_OK(munmap((void *)(uintptr_t)made.start, made.end - made.start));
+	w.code_pages = own_code_pages();
+	w.now_ns += SECOND;
+	registers.pc = (uint64_t)(uintptr_t)known_function;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	w.now_ns += SECOND;
+	file = map_copy("/bin/true", (void *)(uintptr_t)made.start, &code, w.now_ns);
+	op_processes_on_mmap(w.p, &file);
+	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_INT(strncmp(world_name(&w, 0), "copy-", 5), 0);
+	CHECK_STR(world_name(&w, 1), "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+	CHECK_OK(munmap((void *)(uintptr_t)e.start, e.end - e.start));
+	CHECK_OK(munmap((void *)(uintptr_t)file.start, file.end - file.start));
+	free((char *)e.path);
+	free((char *)file.path);
+}
+
 /* A file is rewritten in place and mapped where it was, perhaps with another length. Until it
  * was compared, a sample by the old table has no frame of the old content. */
 static void rewritten_takes_a_place(uint64_t more)
@@ -1184,6 +1234,7 @@ TEST_MAIN({ "fork", test_fork_inherits }, { "own", test_fork_then_each_its_own }
 	  { "uprobes", test_page_of_uprobes }, { "copy", test_copy_takes_a_place },
 	  { "held", test_mark_held }, { "mark-failed", test_mark_failed },
 	  { "lost-while-replacing", test_lost_while_replacing },
+	  { "gone-before-a-file-comes", test_gone_before_a_file_comes },
 	  { "code-pages", test_code_pages_tell_when },
 	  { "code-pages-before", test_code_pages_of_before },
 	  { "rewritten", test_rewritten_takes_a_place },
