@@ -46,6 +46,12 @@ static __always_inline __u64 op_current_ids(void)
 	return bpf_get_current_pid_tgid();
 }
 
+/* Is the current task the CPU's idle one? */
+static __always_inline bool op_is_idle(void)
+{
+	return !(__u32)op_current_ids();
+}
+
 /* Pages of the current process, which has memory, that hold code and cannot be written. */
 static __always_inline __u64 op_code_pages(void)
 {

@@ -162,7 +162,7 @@ static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whol
 		op_settings.argument[0].bytes ? op_perf_passed(ctx) : ctx->sample_period;
 	struct op_slot *slot;
 
-	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {
+	if (!op_settings.keep_idle && op_is_idle()) {
 		op_count(OP_EVENT_PROBES, OP_COUNT_TAKEN);
 		op_count(OP_EVENT_PROBES, OP_COUNT_IDLE);
 		return 0;

@@ -328,7 +328,7 @@ static __always_inline void op_lock_end(void *ctx, struct op_counts *counts,
 	__u64 weight = 0;
 
 	op_count_in(counts, OP_COUNT_TAKEN);
-	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {
+	if (!op_settings.keep_idle && op_is_idle()) {
 		op_count_in(counts, OP_COUNT_IDLE);
 		return;
 	}
