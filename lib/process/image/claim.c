@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/io.h"
 #include "base/macros.h"
 #include "process/image/executable.h"
 #include "process/target/open.h"
@@ -83,15 +84,34 @@ static bool note_mapped(const struct op_executables *x, struct op_executable *e,
 	return true;
 }
 
+/* Stat the file by its handle, if it was mapped after the handle was known: until now no
+ * other file has its number. Nor in the tick of its last change: it may have had other content. */
+static int look_by_handle(const struct op_executables *x, struct op_executable *e,
+			  const struct op_executable_place *place, struct op_opened *ret)
+{
+	int r;
+
+	if (!e->handle.bytes || !place->claim ||
+	    place->claim->mapped_ns < OP_MAX(e->handle_ns, e->same_since_ns))
+		return -ENOENT;
+	r = op_target_stat_handle(x->target, &e->handle, ret);
+	if (r < 0)
+		e->handle.bytes = 0;
+	return r;
+}
+
 /* Stat what is mapped there now. If the mapping is gone or cannot be read, stat its path,
  * if that leads to a file of the same number. */
-static int look(struct op_executables *x, const struct op_executable *e,
+static int look(struct op_executables *x, struct op_executable *e,
 		const struct op_executable_place *place, struct op_opened *ret)
 {
 	const struct op_mapped_file file = op_executable_mapped(e, place);
-	int r = place->gone ? -ESRCH
-			    : op_target_stat_mapped(x->target, place->pid, &file, ret);
+	int r = look_by_handle(x, e, place, ret);
 
+	if (r == 0)
+		return 0;
+	r = place->gone ? -ESRCH
+			: op_target_stat_mapped(x->target, place->pid, &file, ret);
 	if (r != -EPERM && r != -EACCES && r != -ENOENT && r != -ESRCH)
 		return r;
 	r = op_executable_open_mapped(x->target, e, place, ret);
@@ -177,5 +197,7 @@ int op_claim_take(struct op_executables *x, struct op_executable *e,
 	e->same_since_ns = as.same_since_ns;
 	e->same_until_ns = as.same_until_ns;
 	e->written_ns = as.written_ns;
+	e->handle = o->handle;
+	e->handle_ns = op_clock_monotonic_ns();
 	return 0;
 }

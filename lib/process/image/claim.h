@@ -3,10 +3,11 @@
  * A claim says that a mapping has the file of an executable. The kernel names files by
  * device and inode, which another file may have had or may get (executable.h). A claim is
  * valid
- *   - if the file was compared through that mapping, or
+ *   - if the file was compared through that mapping, or by its handle, or
  *   - if the content that is known was there both before and after the process mapped it: no
  *     attribute of the file was changed since before (ctime, which only the kernel sets), and
  *     it was compared after, through whatever process.
+ * A handle is an inode with its generation. It is known for files of the root's disk.
  * Only the first counts where two files of a device may have the same inode at one time,
  * and where the path differs. For a process that ended, its path is compared.
  */

@@ -19,12 +19,10 @@
 #include "base/vec.h"
 #include "process/image/events.h"
 #include "process/image/image.h"
+#include "process/target/open.h"
 
 struct op_claim;
 struct op_elf;
-struct op_mapped_file;
-struct op_opened;
-struct op_target;
 
 enum {
 	OP_EXECUTABLE_BUCKETS = 2048,
@@ -66,6 +64,8 @@ struct op_executable {
 	uint64_t same_until_ns;
 	uint64_t
 		written_ns; /* the content was not written later, if nobody forges that */
+	struct op_file_handle handle; /* known since handle_ns; bytes 0: not known */
+	uint64_t handle_ns;
 	bool vdso;
 	bool memory; /* shared memory without a file, or code that a process made in a memfd */
 	bool nameless; /* a log line says that the code its processes make has no names */

@@ -127,6 +127,44 @@ static OP_TASK_CODE int stat_mapped(void *data, int *ret_fd)
 	return (int)take_attributes(q, AT_FDCWD, q->mapping);
 }
 
+/* Get the handle of the open file @fd, if it is on the disk of our root. That disk is never
+ * unmounted, so its number stays its own. */
+static OP_TASK_CODE void take_handle(struct request *q, long fd)
+{
+	struct op_file_handle *h = &q->opened.handle;
+	struct stat root;
+	int mount;
+
+	h->bytes = 0;
+	if (is_number_reused(q) ||
+	    op_syscall(SYS_newfstatat, AT_FDCWD, "/", &root, 0) < 0 ||
+	    root.st_dev != q->opened.dev ||
+	    root.st_dev != gnu_dev_makedev(q->dev_major, q->dev_minor))
+		return;
+	h->bytes = sizeof(h->byte);
+	if (op_syscall(SYS_name_to_handle_at, fd, "", h, &mount, AT_EMPTY_PATH) < 0)
+		h->bytes = 0;
+}
+
+static OP_TASK_CODE int stat_handle(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long root = op_syscall(SYS_openat, AT_FDCWD, "/",
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long fd;
+
+	*ret_fd = -1;
+	q->opened.fd = -1;
+	q->opened.served = false;
+	q->opened.mapped = true;
+	if (root < 0)
+		return (int)root;
+	fd = op_syscall(SYS_open_by_handle_at, root, &q->opened.handle,
+			O_PATH | O_CLOEXEC);
+	(void)op_syscall(SYS_close, root);
+	return fd < 0 ? (int)fd : (int)close_with(fd, take_attributes(q, fd, ""));
+}
+
 /* Does @st describe the file that was mapped? btrfs and overlayfs report one device in
  * stat(2) and another in /proc/PID/maps. */
 static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
@@ -166,6 +204,7 @@ static OP_TASK_CODE long take_file(struct request *q, long fd, bool mapped)
 	if (r < 0)
 		return close_with(fd, r);
 	o->served = op_task_is_served(&fs);
+	take_handle(q, fd);
 	return o->served && mapped ? op_task_copy(fd, OP_SERVED_FILE_MAX) : fd;
 }
 
@@ -343,6 +382,25 @@ int op_target_stat_mapped(struct op_target *t, uint32_t pid,
 		r = op_target_run(t, pid, stat_mapped, NULL);
 	if (r == 0)
 		*ret = q->opened;
+	return r;
+}
+
+int op_target_stat_handle(struct op_target *t, const struct op_file_handle *h,
+			  struct op_opened *ret)
+{
+	struct request *q;
+	void *data;
+	int r = t->no_handles ? -EPERM : op_target_begin(t, 0, OP_TARGET_SELF, &data);
+
+	if (r < 0)
+		return r;
+	q = data;
+	q->dev_major = 1; /* of a disk */
+	q->opened.handle = *h;
+	r = op_target_run(t, 0, stat_handle, NULL);
+	if (r == 0)
+		*ret = q->opened;
+	t->no_handles = r == -EPERM || r == -ENOSYS;
 	return r;
 }
 

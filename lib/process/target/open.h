@@ -15,6 +15,14 @@ struct op_target;
 enum {
 	/* Larger served files are not read. */
 	OP_SERVED_FILE_MAX = 16 << 20,
+	OP_FILE_HANDLE_BYTES = 24, /* ext4, xfs: 8 to 12; a longer one is not used */
+};
+
+/* The kernel's struct file_handle: an inode with its generation, so never another file. */
+struct op_file_handle {
+	uint32_t bytes; /* 0: none */
+	int32_t type;
+	uint8_t byte[OP_FILE_HANDLE_BYTES];
 };
 
 /* A mapped file, as described by /proc/PID/maps. */
@@ -41,6 +49,8 @@ struct op_opened {
 	bool mapped;
 	uint64_t
 		mount; /* op_target_stat_mapped(): unique number of the mount; 0: unknown */
+	/* op_target_open_mapped(): none if the file is not on the disk of our root */
+	struct op_file_handle handle;
 };
 
 /*
@@ -60,6 +70,11 @@ int op_target_open_mapped(struct op_target *t, uint32_t pid,
  */
 int op_target_stat_mapped(struct op_target *t, uint32_t pid,
 			  const struct op_mapped_file *f, struct op_opened *ret);
+
+/* The same of the file @h, which needs no process, mapping or path. Needs
+ * CAP_DAC_READ_SEARCH. -ESTALE: the file is gone. */
+int op_target_stat_handle(struct op_target *t, const struct op_file_handle *h,
+			  struct op_opened *ret);
 
 /* Open the regular file @path below the root of process @pid, following links. -EPERM if
  * its owner is neither @uid nor root. */

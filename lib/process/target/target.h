@@ -53,6 +53,7 @@ struct op_target {
 	void *own; /* memory for requests that this process makes; NULL: none yet */
 	bool by_self;
 	bool no_search;	    /* the kernel does not search mappings by itself */
+	bool no_handles;    /* the kernel refuses to open files by handles */
 	uint32_t maps_open; /* struct op_maps_reader with an open file */
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */

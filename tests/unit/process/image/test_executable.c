@@ -282,6 +282,87 @@ static void test_compared_and_written_again(void)
 	end(&x);
 }
 
+/* A process ended, and the path of a known file leads nowhere. The file's handle tells that it
+ * is the same, or was written. */
+static void test_known_without_a_path(void)
+{
+	char path[] = "/tmp/otelprof-handle-XXXXXX";
+	struct op_executable_place gone;
+	struct op_executables x;
+	struct op_executable *known;
+	struct op_executable *e;
+	struct op_claim first;
+	struct op_claim later;
+	struct file f;
+	int fd = mkostemp(path, O_CLOEXEC);
+	int r;
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	first = claim(&x, &f, "/a/prog", &known);
+	f.place.claim = &first;
+	CHECK_OK(op_executable_open(&x, known, &f.place, false));
+	gone = f.place;
+	gone.gone = true;
+	later = claim(&x, &f, "/a/prog", &e);
+	CHECK(e == known && op_claim_is_doubted(e, &later));
+	gone.claim = &later;
+	r = op_claim_settle(&x, &e, &gone, &later);
+	if (!known->handle.bytes)
+		SKIP("/tmp is not on the disk of the root, or no CAP_DAC_READ_SEARCH");
+	CHECK_INT(r, 0);
+	CHECK(!op_claim_is_doubted(e, &later));
+	op_executable_put(&x, e);
+	write_program(fd, "/bin/cat");
+	later = claim(&x, &f, "/a/prog", &e);
+	CHECK_INT(op_claim_settle(&x, &e, &gone, &later), 1);
+	CHECK(e != known);
+	op_executable_put(&x, e);
+	op_executable_put(&x, known);
+	CHECK_OK(unlink(path));
+	unmap_file(&f);
+	end(&x);
+}
+
+/* A file was opened in the tick of its last change, so its handle is known since then. Who mapped it
+ * in that tick, and has ended, may have had other content. */
+static void test_handle_within_a_tick(void)
+{
+	char path[] = "/tmp/otelprof-early-XXXXXX";
+	struct op_executable_place gone;
+	struct op_executables x;
+	struct op_executable *e;
+	struct op_claim early;
+	struct op_claim first;
+	struct file f;
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	x.now_ns = op_clock_monotonic_ns();
+	CHECK_OK(op_executable_get(&x, &f.key, path, &e));
+	first = op_claim_of(e, &f.key, path, x.now_ns);
+	f.place.claim = &first;
+	CHECK_OK(op_executable_open(&x, e, &f.place, false));
+	early = op_claim_of(e, &f.key, path, e->handle_ns + 1);
+	if (early.mapped_ns >= e->same_since_ns || !e->handle.bytes)
+		SKIP("the file was not opened within a tick, or it has no handle");
+	(void)usleep(20000);
+	x.now_ns = op_clock_monotonic_ns();
+	gone = f.place;
+	gone.gone = true;
+	gone.claim = &early;
+	CHECK_INT(op_executable_open(&x, e, &gone, false), -ESTALE);
+	op_executable_put(&x, e);
+	CHECK_OK(unlink(path));
+	unmap_file(&f);
+	end(&x);
+}
+
 static bool map_waits(void *ctx, uint64_t start, uint64_t end, uint64_t inode)
 {
 	return *(bool *)ctx && start < end && inode;
@@ -537,6 +618,8 @@ TEST_MAIN({ "number", test_number_of_another_file },
 	  { "rewritten", test_rewritten_while_held },
 	  { "within-a-tick", test_mapped_within_a_tick },
 	  { "written-again", test_compared_and_written_again },
+	  { "without-a-path", test_known_without_a_path },
+	  { "handle-within-a-tick", test_handle_within_a_tick },
 	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
 	  { "two-names", test_two_names_of_one_file },

@@ -86,6 +86,41 @@ static void test_swapped_mapping(void)
 	free((char *)(uintptr_t)second);
 }
 
+/* A handle leads to its file, wherever that is by now, and never to another. */
+static void test_handle(void)
+{
+	const char *path = strdup(tools_path("handled"));
+	uint32_t pid = (uint32_t)getpid();
+	struct op_mapped_file f;
+	struct op_opened opened;
+	struct op_opened seen;
+	void *at;
+
+	tools_write_bytes("handled", "first", 5);
+	at = map_file(path, NULL);
+	f = mapped_file(path, at);
+	CHECK_OK(op_target_open_mapped(target, pid, &f, &opened));
+	check_content(opened.fd, "first");
+	if (!opened.handle.bytes)
+		SKIP("the folder is not on the disk of the root");
+	if (op_target_stat_handle(target, &opened.handle, &seen) == -EPERM)
+		SKIP("no CAP_DAC_READ_SEARCH");
+	CHECK_OK(munmap(at, PAGE));
+	CHECK_OK(rename(path, tools_path("elsewhere")));
+	tools_write_bytes("handled", "second", 6);
+	CHECK_OK(op_target_stat_handle(target, &opened.handle, &seen));
+	CHECK_INT(seen.inode, f.inode);
+	CHECK_INT(seen.size, 5);
+	CHECK_INT(seen.mtime_ns, opened.mtime_ns);
+	CHECK(seen.mapped && !seen.served && seen.fd < 0);
+	tools_write_bytes("elsewhere", "longer", 6);
+	CHECK_OK(op_target_stat_handle(target, &opened.handle, &seen));
+	CHECK_INT(seen.size, 6);
+	CHECK_OK(unlink(tools_path("elsewhere")));
+	CHECK_INT(op_target_stat_handle(target, &opened.handle, &seen), -ESTALE);
+	free((char *)(uintptr_t)path);
+}
+
 static void test_not_a_file(void)
 {
 	struct op_mapped_file f = { .start = PAGE, .end = 2 * PAGE };
@@ -238,6 +273,12 @@ static void not_a_file(void)
 	test_not_a_file();
 }
 
+static void handle(void)
+{
+	init();
+	test_handle();
+}
+
 static void owner(void)
 {
 	init();
@@ -257,6 +298,7 @@ static void successor(void)
 	target = op_target_free(target);
 }
 
-TEST_MAIN({ "swapped_mapping", swapped }, { "not_a_file", not_a_file },
-	  { "owner", owner }, { "debug_owner", debug_owner }, { "successor", successor },
+TEST_MAIN({ "swapped_mapping", swapped }, { "handle", handle },
+	  { "not_a_file", not_a_file }, { "owner", owner },
+	  { "debug_owner", debug_owner }, { "successor", successor },
 	  { "no_task_outlives", test_no_task_outlives })
