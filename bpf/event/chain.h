@@ -11,6 +11,7 @@
 #include "bpf/event/object.h"
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
+#include "bpf/runtime/php_chain.h"
 #include "bpf/runtime/python_chain.h"
 
 enum {
@@ -38,13 +39,13 @@ __attribute__((noinline)) int op_chain_send(__u32 number)
 	return 0;
 }
 
-/* Add the first @bytes bytes of runtime_bytes, which were read at @at, to slot
+/* Add @bytes bytes of runtime_bytes from @from on, which were read at @at, to slot
  * @number's pieces. Without bytes, add that the object of the frame with first word @at
  * is @check. Returns 0 or -1. */
-__attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 bytes,
-					   __u32 check);
-__attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 bytes,
-					   __u32 check)
+__attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 from,
+					   __u32 bytes, __u32 check);
+__attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 from,
+					   __u32 bytes, __u32 check)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_chain_piece *piece;
@@ -62,7 +63,8 @@ __attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 bytes,
 	piece->bytes = bytes;
 	piece->check = check;
 	if (bytes)
-		bpf_probe_read_kernel(piece + 1, bytes, slot->unwind.runtime_bytes);
+		bpf_probe_read_kernel(piece + 1, bytes,
+				      slot->unwind.runtime_bytes + from);
 	slot->chain_bytes = to + sizeof(*piece) + ((bytes + 7) & ~7u);
 	return 0;
 }
@@ -72,11 +74,14 @@ __attribute__((noinline)) int op_chain_add(__u32 number, __u64 at, __u32 bytes,
 __attribute__((noinline)) int op_chain_frames(__u32 number);
 __attribute__((noinline)) int op_chain_frames(__u32 number)
 {
-	int more = 1;
+	struct op_slot *slot = op_slot_at(number);
+	int more = slot != NULL;
 	int i;
 
 	for (i = 0; i < OP_CHAIN_FRAMES_A_CALL && more; i++)
-		more = op_python_chain_frame(number);
+		more = slot->unwind.state.runtime == OP_RUNTIME_PHP
+			       ? op_php_chain_frame(number)
+			       : op_python_chain_frame(number);
 	return more;
 }
 
@@ -95,11 +100,14 @@ __attribute__((noinline)) int op_chain_take(__u32 number)
 	for (i = 1; i < OP_INSTANCES_MAX; i++) {
 		instance = op_platform_arena(&slot->unwind, slot->unwind.process.at,
 					     off + i * sizeof(struct op_instance));
-		if ((__u32)instance == OP_RUNTIME_PYTHON)
+		if ((__u32)instance == OP_RUNTIME_PYTHON ||
+		    (__u32)instance == OP_RUNTIME_PHP)
 			break;
 	}
 	if (i == OP_INSTANCES_MAX ||
-	    !op_python_chain_begin(number, i, (op_ref)(instance >> 32)))
+	    !((__u32)instance == OP_RUNTIME_PHP
+		      ? op_php_chain_begin(number, i, (op_ref)(instance >> 32))
+		      : op_python_chain_begin(number, i, (op_ref)(instance >> 32))))
 		return 0;
 	for (i = 0; i < OP_CHAIN_CALLS; i++)
 		if (!op_chain_frames(number))

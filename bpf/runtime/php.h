@@ -93,18 +93,19 @@ static __always_inline __u32 op_php_begin(struct op_unwind *u)
 	__u64 at = op_php_word(u, __builtin_offsetof(struct op_php, body_cfa));
 	__u64 globals = 0;
 
-	if (u->heap_moved)
+	if (u->heap_moved && !op_platform_has_chain(u))
 		return OP_ERROR_php_late;
 	if ((OP_PHP_BYTE(word, flags) & OP_PHP_THREADS) &&
 	    (!u->process.thread_pointer ||
-	     op_platform_read(u, &globals, 8,
-			      u->process.thread_pointer + ((__s64)at >> 48)) ||
+	     op_platform_read_chain(u, &globals, 8,
+				    u->process.thread_pointer + ((__s64)at >> 48)) ||
 	     !globals))
 		return OP_ERROR_php_read_state;
-	if (op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8, globals + current))
+	if (op_platform_read_chain(u, &op_state(u)->word[OP_PHP_NEXT], 8,
+				   globals + current))
 		return OP_ERROR_php_read_state;
-	if (fiber &&
-	    op_platform_read(u, &op_state(u)->word[OP_PHP_FIBER], 8, globals + fiber))
+	if (fiber && op_platform_read_chain(u, &op_state(u)->word[OP_PHP_FIBER], 8,
+					    globals + fiber))
 		return OP_ERROR_php_read_state;
 	op_state(u)->word[OP_PHP_BEGUN] = word | 1ULL << OP_PHP_BEGUN_BIT;
 	return 0;
@@ -270,12 +271,12 @@ static __always_inline int op_php_waiting(struct op_unwind *u)
 	__u64 parent = 0;
 	__u64 child;
 
-	if (op_platform_read(u, node, sizeof(node), of + at) || (__u32)node[1] != 1)
+	if (op_platform_read_chain(u, node, sizeof(node), of + at) || (__u32)node[1] != 1)
 		return -1;
 	child = old ? node[3] : node[2];
-	if (op_platform_read(u, &parent, 8, child + at) || parent != of ||
-	    op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8,
-			     child + at - OP_PHP_NODE_TO_FRAME))
+	if (op_platform_read_chain(u, &parent, 8, child + at) || parent != of ||
+	    op_platform_read_chain(u, &op_state(u)->word[OP_PHP_NEXT], 8,
+				   child + at - OP_PHP_NODE_TO_FRAME))
 		return -1;
 	op_state(u)->word[OP_PHP_GENERATOR] = child;
 	return 0;
@@ -339,8 +340,9 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 		return op_php_placeholder(u, word, frame);
 	if (op_php_read_function(u, function, (__u8)(offsets >> 48)))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
-	op_php_push(u, word, function,
-		    op_php_internal(u) ? 0 : op_php_opline(u, word, frame));
+	if (op_php_push(u, word, function,
+			op_php_internal(u) ? 0 : op_php_opline(u, word, frame)))
+		return op_php_leave(u, OP_ERROR_php_late);
 	op_state(u)->word[OP_PHP_RETURN] = op_php_field(u, OP_PHP_FRAME_RETURN);
 	/* Evaluate these again: otherwise the verifier would follow the rest once for
 	 * each known answer. */

@@ -63,7 +63,7 @@ static __always_inline int op_php_read(struct op_unwind *u, __u64 frame, __u64 w
 	op_platform_bound(len);
 	if (len > OP_PHP_READ_MAX)
 		len = OP_PHP_READ_MAX;
-	return op_platform_read(u, u->runtime_bytes, len, frame) ? -1 : 0;
+	return op_platform_read_chain(u, u->runtime_bytes, len, frame) ? -1 : 0;
 }
 
 /* How the frame in runtime_bytes was called: a set of OP_PHP_CALL_*. */
@@ -106,10 +106,10 @@ static __always_inline int op_php_read_function(struct op_unwind *u, __u64 funct
 	op_platform_bound(len);
 	if (len > OP_PHP_FUNCTION_MAX)
 		len = OP_PHP_FUNCTION_MAX;
-	if (!op_platform_read(u, u->runtime_bytes + OP_PHP_READ_MAX, len, function))
+	if (!op_platform_read_chain(u, u->runtime_bytes + OP_PHP_READ_MAX, len, function))
 		return 0;
-	return op_platform_read(u, u->runtime_bytes + OP_PHP_READ_MAX,
-				OP_PHP_FUNCTION_COMMON, function)
+	return op_platform_read_chain(u, u->runtime_bytes + OP_PHP_READ_MAX,
+				      OP_PHP_FUNCTION_COMMON, function)
 		       ? -1
 		       : 0;
 }
@@ -146,33 +146,49 @@ static __always_inline __u32 op_php_line(struct op_unwind *u, __u64 opline, __u8
 	__u32 line = 0;
 
 	if (opline - opcodes >= (__u64)count * OP_PHP_OP_BYTES ||
-	    op_platform_read(u, &line, sizeof(line), opline + line_at) ||
+	    op_platform_read_chain(u, &line, sizeof(line), opline + line_at) ||
 	    line > OP_PHP_LINE_MASK)
 		return 0;
 	return line;
 }
 
-/* Push the frame of @function, which is in runtime_bytes behind the frame. */
-static __always_inline void op_php_push(struct op_unwind *u, __u64 word, __u64 function,
-					__u64 opline)
+/* Identify @function, which is in runtime_bytes behind its frame, and tell what names it.
+ * Returns 0 or -1. */
+static __always_inline int op_php_told(struct op_unwind *u, __u64 word, __u64 function,
+				       __u32 *ret)
 {
 	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
 	__u64 info = op_php_field(u, OP_PHP_BYTE(word, frame_info));
 	__u64 object = op_runtime_word(u, OP_PHP_FRAME_WORDS, function);
 	bool made = (__u8)op_php_of_function(u, 0) != OP_PHP_TYPE_INTERNAL;
 	bool stays = op_php_stays(u, word, info);
+
+	if (op_platform_has_chain(u))
+		return op_platform_object_known(u, object, ret) ? 0 : -1;
+	if (stays && op_platform_object_known(u, object, ret))
+		return 0;
+	*ret = op_php_identify(u, function, made ? (__u8)(offsets >> 48) : 0);
+	op_platform_object(u, __builtin_offsetof(struct op_php, object), object, *ret,
+			   !stays);
+	return 0;
+}
+
+/* Push the frame of @function, which is in runtime_bytes behind the frame. Returns 0, or -1
+ * if the function is not known. */
+static __always_inline int op_php_push(struct op_unwind *u, __u64 word, __u64 function,
+				       __u64 opline)
+{
+	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
 	__u32 check = 0;
 
-	if (!stays || !op_platform_object_known(u, object, &check)) {
-		check = op_php_identify(u, function, made ? (__u8)(offsets >> 48) : 0);
-		op_platform_object(u, __builtin_offsetof(struct op_php, object), object,
-				   check, !stays);
-	}
-	op_push_word(u, object);
+	if (op_php_told(u, word, function, &check))
+		return -1;
+	op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
 	op_push_word(u, (opline ? op_php_line(u, opline, (__u8)(offsets >> 56)) : 0) |
 				op_php_call(u, word) << OP_PHP_CALL_SHIFT |
 				(__u64)check << 32);
 	u->out.frames++;
+	return 0;
 }
 
 #endif

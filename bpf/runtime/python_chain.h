@@ -7,7 +7,7 @@
 #include "bpf/runtime/python.h"
 
 /* event/chain.h */
-int op_chain_add(__u32 number, __u64 at, __u32 bytes, __u32 check);
+int op_chain_add(__u32 number, __u64 at, __u32 from, __u32 bytes, __u32 check);
 
 /* Take the word at @at of slot @number's process. *@ret is in runtime_bytes. Returns 0 or -1. */
 __attribute__((noinline)) int op_python_chain_word(__u32 number, __u64 at);
@@ -18,7 +18,7 @@ __attribute__((noinline)) int op_python_chain_word(__u32 number, __u64 at)
 	if (!slot || op_python_read(&slot->unwind, at,
 				    (__u64 *)(void *)slot->unwind.runtime_bytes))
 		return -1;
-	return op_chain_add(number, at, sizeof(__u64), 0);
+	return op_chain_add(number, at, 0, sizeof(__u64), 0);
 }
 
 static __always_inline __u64 op_python_chain_got(struct op_slot *slot)
@@ -157,7 +157,7 @@ __attribute__((noinline)) int op_python_chain_frame(__u32 number)
 	words = &op_state(u)->word[OP_PY_WORDS];
 	at = op_state(u)->word[OP_PY_FRAME];
 	if (op_python_read_frame(u, words, at) ||
-	    op_chain_add(number, at + OP_PY_BYTE(words, read_from),
+	    op_chain_add(number, at + OP_PY_BYTE(words, read_from), 0,
 			 OP_PY_BYTE(words, read_bytes), 0))
 		return 0;
 	op_state(u)->word[OP_PY_FRAME] =
@@ -166,7 +166,7 @@ __attribute__((noinline)) int op_python_chain_frame(__u32 number)
 	       ~(__u64)OP_PY_BYTE(words, pointer_mask);
 	if (code && op_python_told(u, code, &check) == 0)
 		(void)op_chain_add(number,
-				   op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code), 0,
+				   op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code), 0, 0,
 				   check);
 	return op_state(u)->word[OP_PY_FRAME] != 0;
 }

@@ -297,5 +297,83 @@ static void test_generators(void)
 	}
 }
 
+/* ---- pieces that the kernel kept ---- */
+
+static uint8_t kept[1024] __attribute__((aligned(8)));
+
+/* Keep @len bytes at @addr as they are now, or without bytes @check for @addr. */
+static void keep(uint64_t addr, uint32_t len, uint32_t check)
+{
+	const struct op_chain_piece piece = { .at = addr, .bytes = len, .check = check };
+	uint8_t *to = kept + context.chain.len;
+
+	CHECK(context.chain.len + sizeof(piece) + len + 8 <= sizeof(kept));
+	memcpy(to, &piece, sizeof(piece));
+	if (len)
+		CHECK_OK(op_memory_read(&fake.memory, addr, to + sizeof(piece), len));
+	context.chain.len += sizeof(piece) + OP_ALIGN_UP(len, 8U);
+}
+
+static int read_nothing(const struct op_memory *memory, uint64_t addr, void *buf,
+			size_t len)
+{
+	return -EFAULT;
+}
+
+/* Walk after the process has gone on. Returns the walk's error. */
+static uint32_t walk_late(uint32_t *ret_frames)
+{
+	struct op_unwind u = walk_begin();
+	int steps = 0;
+
+	u.heap_moved = 1;
+	while (u.step == OP_RUNTIME_PHP && steps++ < 100)
+		CHECK_INT(op_step_php(&u), OP_NEXT_CONTINUE);
+	*ret_frames = u.out.frames;
+	return u.state.error;
+}
+
+/* A frame is as it was when the kernel read it, or is not told. */
+static void test_kept(void)
+{
+	struct op_memory nothing = { .read = read_nothing };
+	struct op_unwind u = begin(0x0802);
+	uint64_t want[2 * OP_PHP_FRAME_WORDS];
+	uint32_t count;
+	size_t whole;
+
+	put_function(FUNCTION, 0);
+	put_frame(FUNCTION, 0);
+	put_frame(FUNCTION, TOP);
+	CHECK_INT(walk(&u), 2);
+	memcpy(want, words, sizeof(want));
+	keep(EXECUTOR + layout.current, 8, 0);
+	if (layout.active_fiber)
+		keep(EXECUTOR + layout.active_fiber, 8, 0);
+	keep(FRAMES, OP_PHP_FRAME_PREVIOUS + 8, 0);
+	keep(FRAMES + FRAME_BYTES, OP_PHP_FRAME_PREVIOUS + 8, 0);
+	keep(FUNCTION, layout.filename + 16, 0);
+	keep(OPS + OP_PHP_OP_LINE, 4, 0);
+	whole = context.chain.len;
+	keep(want[0], 0, (uint32_t)(want[1] >> 32));
+	context.chain.bytes = kept;
+	input.stack = &nothing;
+	put_u64(EXECUTOR + layout.current, 0);
+	put_string(NAME, "idle", 0x8123456701234568);
+	put_u32(OPS + OP_PHP_OP_LINE, 8);
+	CHECK_INT(walk_late(&count), 0);
+	CHECK_INT(count, 2);
+	CHECK(memcmp(want, words, sizeof(want)) == 0);
+	/* what would name it was not told */
+	context.chain.len = whole;
+	CHECK_INT(walk_late(&count), OP_ERROR_php_late);
+	CHECK_INT(count, 0);
+	context.chain.bytes = NULL;
+	CHECK_INT(walk_late(&count), OP_ERROR_php_late);
+	context.chain.len = 0;
+	input.stack = NULL;
+	end();
+}
+
 TEST_MAIN({ "requests", test_requests }, { "line", test_line },
-	  { "generators", test_generators })
+	  { "generators", test_generators }, { "kept", test_kept })

@@ -419,8 +419,67 @@ def check_young(run, name, php):
     return [result]
 
 
+# A program that includes a library from its first moment on: each file is met once, and so is the
+# native code of its extensions.
+FILES = 1500
+LIBRARY = """<?php
+namespace Library%(n)d;
+interface Shape { public function area(array $of): float; }
+abstract class Base implements Shape { %(methods)s }
+class Square extends Base { public function area(array $of): float { return array_sum($of) ** 2; } }
+function made() { return json_encode(array_map(fn ($x) => hash('md5', $x), range(0, %(n)d %% 60))); }
+preg_match('/^(a|b)*%(n)d[[:alpha:]]+$/u', str_repeat('ab', %(n)d %% 90)) || made();
+return (new Square)->area([%(n)d, 2]) + strlen(serialize(new \\ArrayObject([%(n)d])));
+"""
+MAIN = """<?php
+for ($i = 0; $i < %d; $i++) include __DIR__ . "/library/$i.php";
+"""
+EARLY = 0.003
+NAMELESS = 0.001
+INCLUDES_SAMPLES = 2000
+INCLUDES_RUNS_MAX = 20
+
+
+def write_library(folder):
+    os.makedirs(folder + "/library", exist_ok=True)
+    for n in range(FILES):
+        methods = " ".join("public function m%d($a) { return $a + %d; }" % (k, n) for k in range(12))
+        with open("%s/library/%d.php" % (folder, n), "w", encoding="utf-8") as file:
+            file.write(LIBRARY % {"n": n, "methods": methods})
+    with open(folder + "/includes.php", "w", encoding="utf-8") as file:
+        file.write(MAIN % FILES)
+
+
+def check_includes(run, name, php):
+    """Do the stacks of a program that includes files have their ends and names?"""
+    write_library(php.root + FOLDER)
+    total = early = nameless = inner = 0
+    ends = {}
+    for _ in range(INCLUDES_RUNS_MAX):
+        capture, _ = run.record(name + "-includes", "-F", "999", "--", *php.command,
+                                FOLDER + "/includes.php")
+        for sample in capture.samples:
+            last = sample.frames[-1].name if sample.frames else "[none]"
+            total += sample.count
+            frames = [f for f in sample.frames if f.type == "php"]
+            nameless += sample.count if any("php@0x" in f.name for f in frames) else 0
+            main = frames and (frames[-1].name, os.path.basename(frames[-1].file), frames[-1].line)
+            inner += sample.count if frames and main != ("{main}", "includes.php", 2) else 0
+            if last.startswith("["):
+                early += sample.count
+                ends[last] = ends.get(last, 0) + sample.count
+        if total >= INCLUDES_SAMPLES:
+            break
+    result = check.Result()
+    result.need(total >= INCLUDES_SAMPLES / 2, "%d samples of includes" % total)
+    result.need(early <= EARLY * total, "%d of %d end early: %s" % (early, total, ends))
+    result.need(nameless <= NAMELESS * total, "%d of %d have nameless frames" % (nameless, total))
+    result.need(inner <= EARLY * total, "%d of %d do not begin in the loop of {main}" % (inner, total))
+    return [result]
+
+
 CHECKS = {"young": check_young, "spin": check_spin, "calls": check_calls, "scenes": check_scenes,
-          "short": check_scripts, "requests": check_requests}
+          "short": check_scripts, "requests": check_requests, "includes": check_includes}
 
 
 def cell(run, name, root, why, wanted):
@@ -435,7 +494,8 @@ def cell(run, name, root, why, wanted):
     row = dict(run.row, release=php.release)
     for what in wanted:
         # These scripts are too short for figures like those of the others.
-        run.row = dict(row, program=what) if what not in ("short", "requests", "young") else None
+        run.row = dict(row, program=what) if what not in (
+            "short", "requests", "young", "includes") else None
         run.judge(name + "-" + what, *CHECKS[what](run, name, php))
 
 
