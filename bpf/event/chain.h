@@ -11,8 +11,8 @@
 #include "bpf/event/object.h"
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
-#include "bpf/runtime/php_chain.h"
-#include "bpf/runtime/python_chain.h"
+#include "bpf/runtime/chain/php.h"
+#include "bpf/runtime/chain/python.h"
 
 enum {
 	OP_CHAIN_FRAMES_A_CALL = 16,
