@@ -206,18 +206,28 @@ struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t nu
 	return NULL;
 }
 
+void op_generation_note(struct op_processes *p, struct op_proc *proc,
+			const struct op_change *change)
+{
+	const struct op_generation *g = proc->current;
+
+	op_changes_add(&proc->changes, change, op_process_over_ns(p),
+		       g && g->committed ? g->change_number : 0);
+}
+
 void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
-			   uint64_t end, uint64_t base, uint64_t time_ns)
+			   uint64_t end, uint64_t base, uint64_t since_ns,
+			   uint64_t until_ns)
 {
 	const struct op_change change = { .start = start,
 					  .end = end,
-					  .since_ns = time_ns,
-					  .until_ns = time_ns,
+					  .since_ns = since_ns,
+					  .until_ns = until_ns,
 					  .base = base };
 
 	proc->program->code.replaces = true;
 	proc->vain_looks = 0;
-	op_changes_add(&proc->changes, &change, op_process_over_ns(p));
+	op_generation_note(p, proc, &change);
 }
 
 struct op_proc_view op_proc_view_now(const struct op_proc *proc)

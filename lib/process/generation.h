@@ -12,6 +12,7 @@
 
 #include "op_user_types.h"
 
+struct op_change;
 struct op_changes;
 struct op_generation;
 struct op_mappings;
@@ -46,10 +47,14 @@ void op_generation_drop(struct op_processes *p, struct op_proc *proc);
  * no longer kept. */
 struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t number);
 
-/* At @time_ns the mapping of @proc at [@start, @end) changed to a file with that base, or
- * to memory without a file (0). */
+/* Note a change of the mappings of @proc. */
+void op_generation_note(struct op_processes *p, struct op_proc *proc,
+			const struct op_change *change);
+/* From @since_ns to @until_ns the mapping of @proc at [@start, @end) changed to a file with
+ * that base, or to memory without a file (0). */
 void op_generation_changed(struct op_processes *p, struct op_proc *proc, uint64_t start,
-			   uint64_t end, uint64_t base, uint64_t time_ns);
+			   uint64_t end, uint64_t base, uint64_t since_ns,
+			   uint64_t until_ns);
 
 /* The program and the mappings of a process at one time. */
 struct op_proc_view {

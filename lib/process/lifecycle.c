@@ -66,6 +66,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	struct op_proc *proc = op_registry_find_alive(p, pid);
 	struct op_proc *from;
 	bool early;
+	bool later;
 
 	if (pid == parent)
 		return; /* a thread */
@@ -93,11 +94,15 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 		proc->rescan = true;
 		return;
 	}
-	op_mappings_put(proc->mappings, &p->executables, p->now_ns);
-	proc->mappings = op_mappings_ref(from->mappings);
+	/* a reading of the parent shows what replaced other code, perhaps after the fork */
+	later = op_changes_any_after(&from->changes, time_ns);
+	if (!later) {
+		op_mappings_put(proc->mappings, &p->executables, p->now_ns);
+		proc->mappings = op_mappings_ref(from->mappings);
+	}
 	op_changes_inherit(&proc->changes, &from->changes);
 	proc->program->code.replaces = from->program->code.replaces;
-	proc->rescan = from->rescan || early;
+	proc->rescan = from->rescan || early || later;
 	proc->kernel = from->kernel;
 	if (from->program->exe_path)
 		proc->program->first_file = strdup(from->program->exe_path);
@@ -143,6 +148,8 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	proc->program = program;
 	proc->publish_after_ns = 0;
 	proc->listed_ns = time_ns;
+	proc->sure_ns = time_ns;
+	op_changes_forget_gone(&proc->changes);
 	/* what samples of the old program asked for */
 	proc->looks.wait_ns = 0;
 	proc->looks.after_ns = 0;

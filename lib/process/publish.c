@@ -389,6 +389,7 @@ static int settle_claim(struct op_processes *p, struct op_proc *proc, size_t i)
 		v->exe = op_executable_ref(e);
 		proc->changes.number++;
 		op_generation_changed(p, proc, v->start, v->end, v->start - v->offset,
+				      claim.told ? claim.mapped_ns : claim.since_ns,
 				      claim.mapped_ns);
 		op_new_files_note(&p->executables, e, &place);
 	}

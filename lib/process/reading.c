@@ -97,6 +97,13 @@ static int map_again(struct op_mappings *mappings, const struct op_mapping *vma)
 	return waits || op_mapping_is_doubted(there) ? 0 : 1;
 }
 
+/* May the new file mapping @vma have come where one is that found no room in @mappings? */
+static bool is_on_left_out(const struct op_mappings *mappings,
+			   const struct op_mapping *vma)
+{
+	return mappings->refused && vma->exe;
+}
+
 /* Insert an event's mapping into *@mappings, which is copied first if it is shared.
  * Returns 0, 1 if nothing changed, or -errno. *@ret_replaces: another mapping was there.
  * @ret_replaces may be NULL. */
@@ -107,6 +114,7 @@ static int insert(struct op_processes *p, struct op_mappings **mappings,
 				  .end = e->end,
 				  .offset = e->offset,
 				  .writable = e->writable };
+	bool left_out;
 	int r;
 
 	/* The kernel emulates its calls; no user code runs there. */
@@ -126,8 +134,11 @@ static int insert(struct op_processes *p, struct op_mappings **mappings,
 		r = map_again(*mappings, &vma);
 	} else {
 		r = op_mappings_own(mappings, &p->executables, p->now_ns);
+		left_out = is_on_left_out(*mappings, &vma);
 		if (r == 0)
 			r = op_mappings_insert(*mappings, &vma, &p->executables);
+		if (r == 0 && ret_replaces)
+			*ret_replaces = *ret_replaces || left_out;
 	}
 	if (vma.exe)
 		op_new_files_note(&p->executables, vma.exe,
@@ -141,6 +152,7 @@ static int insert(struct op_processes *p, struct op_mappings **mappings,
 int op_registry_map(struct op_processes *p, struct op_proc *proc,
 		    const struct op_mmap_event *e)
 {
+	uint64_t time_ns = e->time_ns ? e->time_ns : p->now_ns;
 	struct op_program *program = proc->program;
 	bool replaces = false;
 	int r;
@@ -150,17 +162,20 @@ int op_registry_map(struct op_processes *p, struct op_proc *proc,
 	if (!program->first_file && e->inode && e->path && e->path[0] == '/')
 		program->first_file = strdup(e->path);
 	r = insert(p, &proc->mappings, e, &replaces);
+	replaces = replaces ||
+		   op_changes_has_gone(&proc->changes, e->start, e->end, e->inode != 0);
 	if (proc->reading)
 		(void)insert(p, &proc->reading->mappings, e, NULL);
-	if (r == 0) {
+	/* what found no room has still taken the place of what was there */
+	if (r == 0 || (r == -E2BIG && replaces)) {
 		proc->changes.number++;
-		proc->listed_ns = e->time_ns ? e->time_ns : p->now_ns;
+		proc->listed_ns = time_ns;
 		op_proc_lists_touch(p, proc);
+		if (replaces)
+			op_generation_changed(p, proc, e->start, e->end,
+					      e->inode ? e->start - e->offset : 0,
+					      time_ns, time_ns);
 	}
-	if (r == 0 && replaces)
-		op_generation_changed(p, proc, e->start, e->end,
-				      e->inode ? e->start - e->offset : 0,
-				      e->time_ns ? e->time_ns : p->now_ns);
 	return r;
 }
 
@@ -199,6 +214,7 @@ static void take_claims(struct op_processes *p, struct op_proc *proc,
 		struct op_mapping *v = &proc->mappings->vma[i];
 
 		v->claim = from->vma[i].claim;
+		v->claim.since_ns = proc->sure_ns;
 		doubted = doubted || op_mapping_is_doubted(v);
 	}
 	if (doubted)
@@ -212,7 +228,7 @@ static void note_change(struct op_processes *p, struct op_proc *proc,
 	change->start = v->start;
 	change->end = v->end;
 	change->base = came && v->exe ? v->start - v->offset : 0;
-	op_changes_add(&proc->changes, change, op_process_over_ns(p));
+	op_generation_note(p, proc, change);
 }
 
 /*
@@ -256,32 +272,74 @@ static bool is_replacing(const struct op_proc *proc, const struct op_mapping *v)
 {
 	const struct op_mappings *before = proc->mappings;
 
-	return op_mappings_replaces(before, v) ||
-	       (proc->program->code.replaces && v->exe && !has_same(before, v));
+	if (op_mappings_replaces(before, v) ||
+	    (proc->program->code.replaces && v->exe && !has_same(before, v)))
+		return true;
+	return !op_mappings_has(before, v) &&
+	       (is_on_left_out(before, v) ||
+		op_changes_has_gone(&proc->changes, v->start, v->end, v->exe != NULL));
 }
 
-/* Is nothing where the memory @v was, in a process that maps files where something was
- * before? A file that comes there then is not seen to replace it. */
-static bool is_gone(const struct op_proc *proc, const struct op_mapping *v,
-		    const struct op_mappings *now)
+/* Note where nothing is now of what @v was. What comes there then is not seen to replace it, but
+ * earlier lists have it. */
+static void note_gone(struct op_processes *p, struct op_proc *proc,
+		      const struct op_change *change, const struct op_mapping *v,
+		      const struct op_mappings *now)
 {
-	return proc->program->code.replaces && !op_mappings_find(now, v->start);
+	struct op_change gone = *change;
+
+	gone.gone = true;
+	gone.counted = false;
+	gone.base = v->exe ? v->start - v->offset : 0;
+	for (gone.start = op_mappings_gap(now, v->start, v->end, &gone.end);
+	     gone.start < v->end;
+	     gone.start = op_mappings_gap(now, gone.end, v->end, &gone.end))
+		op_generation_note(p, proc, &gone);
+}
+
+/* How many mappings of @a does @b not have? *@ret is one of them, if there are any. */
+static size_t count_others(const struct op_mappings *a, const struct op_mappings *b,
+			   const struct op_mapping **ret)
+{
+	size_t n = 0;
+	size_t i;
+
+	for (i = 0; i < a->len; i++) {
+		if (op_mappings_has(b, &a->vma[i]))
+			continue;
+		*ret = &a->vma[i];
+		n++;
+	}
+	return n;
+}
+
+/* Do @before and @now differ in one place only? */
+static bool is_one_place(const struct op_mappings *before, const struct op_mappings *now)
+{
+	const struct op_mapping *went = NULL;
+	const struct op_mapping *came = NULL;
+
+	return count_others(before, now, &went) <= 1 &&
+	       count_others(now, before, &came) <= 1 &&
+	       (!went || !came || (went->start == came->start && went->end == came->end));
 }
 
 /* The mappings of @proc changed to @now, some time after the last record that matched the
- * old ones. */
+ * old ones. @missed: events may be missing since the last reading. */
 static void note_changes(struct op_processes *p, struct op_proc *proc,
-			 const struct op_mappings *now)
+			 const struct op_mappings *now, bool missed)
 {
 	const struct op_mappings *before = proc->mappings;
-	bool counted = op_mappings_code_pages(before, UINT64_MAX) !=
-		       op_mappings_code_pages(now, UINT64_MAX);
+	/* not if there may have been others between */
+	bool differs = !missed && op_mappings_code_pages(before, UINT64_MAX) !=
+					  op_mappings_code_pages(now, UINT64_MAX);
 	/* the list before was made by an event or a reading of that time */
-	uint64_t listed_ns = OP_MAX(proc->listed_ns, proc->born_ns);
+	uint64_t listed_ns = OP_MAX(proc->listed_ns, differs ? proc->matched_ns : 0);
 	struct op_change change = {
-		.since_ns = OP_MAX(listed_ns, counted ? proc->matched_ns : 0),
+		.since_ns = OP_MAX(missed ? proc->sure_ns : listed_ns, proc->born_ns),
 		.until_ns = OP_MAX(p->now_ns, op_clock_monotonic_ns()),
-		.counted = counted,
+		/* changes in two places may add up to the same number */
+		.counted = differs && is_one_place(before, now),
 	};
 	size_t i;
 
@@ -292,17 +350,19 @@ static void note_changes(struct op_processes *p, struct op_proc *proc,
 	for (i = 0; i < before->len; i++) {
 		const struct op_mapping *v = &before->vma[i];
 
-		if (v->exe ? has_same(now, v) : !is_gone(proc, v, now))
+		if (!v->exe || has_same(now, v)) {
+			note_gone(p, proc, &change, v, now);
 			continue;
+		}
 		note_change(p, proc, &change, v, false);
 		proc->program->code.replaces = true;
 	}
 }
 
 /* Keep the state of mappings that are in @before, too. @told: no events were lost, so a
- * mapping without an event is still the same. */
+ * mapping without an event is still the same. Others came after @sure_ns. */
 static void keep_known(struct op_mappings *now, const struct op_mappings *before,
-		       bool told)
+		       bool told, uint64_t sure_ns)
 {
 	size_t i;
 
@@ -312,6 +372,7 @@ static void keep_known(struct op_mappings *now, const struct op_mappings *before
 
 		if (!v->exe)
 			continue;
+		v->claim.since_ns = sure_ns;
 		if (!has_same(before, v)) {
 			v->replaced = op_mappings_replaces(before, v);
 			continue;
@@ -386,13 +447,14 @@ static void take_reading(struct op_processes *p, struct op_proc *proc,
 		if (!s->told)
 			take_claims(p, proc, s->mappings);
 	} else {
-		keep_known(s->mappings, old, s->told);
-		note_changes(p, proc, s->mappings);
+		keep_known(s->mappings, old, s->told, proc->sure_ns);
+		note_changes(p, proc, s->mappings, s->missed);
 		proc->mappings = s->mappings;
 		proc->listed_ns = s->began_ns;
 		s->mappings = old;
 		op_proc_lists_touch(p, proc);
 	}
+	proc->sure_ns = s->began_ns;
 	if (s->asked)
 		note_look(p, proc, s, old, files);
 }
@@ -418,10 +480,11 @@ static int postpone_reading(struct op_processes *p, struct op_proc *proc,
 static int rescan(struct op_processes *p, struct op_proc *proc,
 		  const struct op_look *look)
 {
+	bool missed = op_registry_missed(p, proc);
 	struct op_reading first = { .p = p,
 				    .asked = look != NULL,
-				    .told = look && !proc->rescan,
-				    .missed = !look || op_registry_missed(p, proc),
+				    .told = look && !missed,
+				    .missed = !look || missed,
 				    .sweep = p->sweep.number,
 				    .began_ns =
 					    OP_MAX(p->now_ns, op_clock_monotonic_ns()) };

@@ -93,9 +93,16 @@ void op_registry_end(struct op_processes *p, struct op_proc *proc, uint64_t time
 
 void op_registry_forget(struct op_processes *p, struct op_proc *proc)
 {
+	const struct op_change all = { .end = UINT64_MAX,
+				       .since_ns = proc->used_ns + 1,
+				       .until_ns = UINT64_MAX };
+
 	/* its exit will not be noticed, so its pid may belong to another process: do not
 	 * read its memory */
 	proc->program->memory.gone = true;
+	/* nor are its events of since its last use noted */
+	proc->changes.number++;
+	op_generation_note(p, proc, &all);
 	retire(p, proc);
 }
 

@@ -79,6 +79,8 @@ struct op_proc {
 	bool past;
 	bool dirty;
 	uint64_t listed_ns; /* the last event or reading that changed mappings */
+	uint64_t
+		sure_ns; /* the last reading or exec: no event of before can be missing */
 	/* The last time at which a sample had the number of code pages that mappings has. */
 	uint64_t matched_ns;
 	struct op_proc_looks looks;

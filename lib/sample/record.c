@@ -102,6 +102,8 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 				   n.context_bytes, &parsed.context);
 	if (r < 0)
 		return r;
+	if (h->time_ns != n.time_ns)
+		h->marks = 0; /* they held when the stack was announced */
 	h->time_ns = n.time_ns;
 	h->value = n.value;
 	h->cgroup = n.cgroup;

@@ -387,10 +387,11 @@ static int look_again(struct op_sampler *sampler, struct op_proc *proc,
 	then = op_proc_view_at(proc, h->time_ns, &before);
 	if (mark_failed(proc, r))
 		h->resumed |= OP_REMAPPED;
-	/* There was no count to compare, such as for a child that was just forked. Or the event
-	 * was lost. */
-	if (h->end == OP_END_UNKNOWN && then.program->code.replaces &&
-	    (!h->code_pages || op_registry_missed(sampler->processes, proc)))
+	/* The event may be lost. Or there was no count to compare, such as for a child that was
+	 * just forked. */
+	if (then.program->code.replaces &&
+	    (op_registry_missed(sampler->processes, proc) ||
+	     (h->end == OP_END_UNKNOWN && !h->code_pages)))
 		h->resumed |= OP_REMAPPED;
 	if (h->code_pages && !(h->resumed & OP_REMAPPED))
 		op_registry_matched(proc, h->time_ns);

@@ -26,6 +26,7 @@ struct op_opened;
 
 struct op_claim {
 	uint64_t mapped_ns; /* CLOCK_MONOTONIC, of the event or of reading the maps */
+	uint64_t since_ns;  /* if not told: it was mapped after this time */
 	bool told;	    /* mapped_ns is the time of an event */
 	bool other_path;    /* its path is not the executable's */
 	bool numbered;	    /* the inode generations are known, and equal */

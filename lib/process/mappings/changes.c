@@ -23,18 +23,23 @@ static void join_oldest(struct op_changes *c)
 	b->end = OP_MAX(a.end, b->end);
 	b->since_ns = OP_MIN(a.since_ns, b->since_ns);
 	b->until_ns = OP_MAX(a.until_ns, b->until_ns);
-	b->base = a.base == b->base ? a.base : 0;
+	if (a.gone && b->gone)
+		b->base = a.base ? a.base : b->base;
+	else
+		b->base = a.base == b->base ? a.base : 0;
+	b->gone = a.gone && b->gone;
 	b->counted = false;
 	remove_first(c, 1);
 }
 
 void op_changes_add(struct op_changes *c, const struct op_change *change,
-		    uint64_t over_ns)
+		    uint64_t over_ns, uint32_t published)
 {
 	struct op_change *slot;
 	size_t over = 0;
 
-	while (over < c->list.len && c->list.data[over].until_ns < over_ns)
+	while (over < c->list.len && c->list.data[over].until_ns < over_ns &&
+	       c->list.data[over].number <= published)
 		over++;
 	remove_first(c, over);
 	if (c->list.len == OP_CHANGES_MAX)
@@ -50,6 +55,18 @@ void op_changes_add(struct op_changes *c, const struct op_change *change,
 	slot->number = c->number;
 }
 
+bool op_changes_has_gone(const struct op_changes *c, uint64_t start, uint64_t end,
+			 bool file)
+{
+	const struct op_change *change;
+
+	op_vec_foreach(change, &c->list)
+		if (change->gone && change->start < end && change->end > start &&
+		    (file || change->base))
+			return true;
+	return false;
+}
+
 bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t time_ns,
 		       uint64_t addr, uint64_t base)
 {
@@ -58,7 +75,7 @@ bool op_changes_before(const struct op_changes *c, uint32_t number, uint64_t tim
 	for (i = c->list.len; i-- && c->list.data[i].number > number;) {
 		const struct op_change *change = &c->list.data[i];
 
-		if (addr >= change->start && addr < change->end &&
+		if (!change->gone && addr >= change->start && addr < change->end &&
 		    change->since_ns <= time_ns && (!base || change->base != base))
 			return true;
 	}
@@ -72,10 +89,20 @@ bool op_changes_after(const struct op_changes *c, uint64_t time_ns, uint64_t add
 	for (i = c->list.len; i--;) {
 		const struct op_change *change = &c->list.data[i];
 
-		if (addr >= change->start && addr < change->end &&
+		if (!change->gone && addr >= change->start && addr < change->end &&
 		    change->until_ns > time_ns)
 			return true;
 	}
+	return false;
+}
+
+bool op_changes_any_after(const struct op_changes *c, uint64_t time_ns)
+{
+	const struct op_change *change;
+
+	op_vec_foreach(change, &c->list)
+		if (!change->gone && change->until_ns > time_ns)
+			return true;
 	return false;
 }
 
@@ -87,6 +114,17 @@ void op_changes_were_before(struct op_changes *c, uint64_t time_ns)
 		if (change->counted && change->since_ns <= time_ns &&
 		    change->until_ns > time_ns)
 			change->until_ns = time_ns;
+}
+
+void op_changes_forget_gone(struct op_changes *c)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < c->list.len; i++)
+		if (!c->list.data[i].gone)
+			c->list.data[kept++] = c->list.data[i];
+	c->list.len = kept;
 }
 
 void op_changes_inherit(struct op_changes *to, const struct op_changes *from)

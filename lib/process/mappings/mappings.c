@@ -109,6 +109,22 @@ struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 	return NULL;
 }
 
+uint64_t op_mappings_gap(const struct op_mappings *mappings, uint64_t start, uint64_t end,
+			 uint64_t *ret_end)
+{
+	size_t i = first_above(mappings, start);
+
+	*ret_end = end;
+	for (; i < mappings->len && mappings->vma[i].start < end; i++) {
+		if (mappings->vma[i].start > start) {
+			*ret_end = mappings->vma[i].start;
+			return start;
+		}
+		start = mappings->vma[i].end;
+	}
+	return OP_MIN(start, end);
+}
+
 bool op_mappings_has_pc(const struct op_mappings *mappings, uint64_t pc)
 {
 	return op_mappings_find_room(mappings, pc) ||

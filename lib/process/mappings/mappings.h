@@ -93,6 +93,10 @@ struct op_mapping *op_mappings_find(const struct op_mappings *mappings, uint64_t
 /* The same, or the mapping whose room holds @addr. */
 struct op_mapping *op_mappings_find_room(const struct op_mappings *mappings,
 					 uint64_t addr);
+/* The first address of [@start, @end) that is in no mapping, or @end. *@ret_end: up to where
+ * none is. */
+uint64_t op_mappings_gap(const struct op_mappings *mappings, uint64_t start, uint64_t end,
+			 uint64_t *ret_end);
 /* Is @pc, or the call before it, in a mapping or its room? */
 bool op_mappings_has_pc(const struct op_mappings *mappings, uint64_t pc);
 

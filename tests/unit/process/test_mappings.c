@@ -489,7 +489,7 @@ static void change_at(struct op_changes *c, uint64_t start, uint64_t time_ns)
 					  .until_ns = time_ns };
 
 	c->number++;
-	op_changes_add(c, &change, 0);
+	op_changes_add(c, &change, 0, 0);
 }
 
 /* What changed, when, and for whom. Of very many changes the oldest become one, which says no less
@@ -549,9 +549,28 @@ static void test_changes(void)
 	CHECK(op_changes_after(&c, 649, last));
 	CHECK(op_changes_before(&c, 0, 600, last, 0));
 	/* what is over is forgotten */
-	op_changes_add(&c, &(struct op_change){ .since_ns = 1000, .until_ns = 1000 },
-		       900);
-	CHECK_INT(c.list.len, 1);
+	op_changes_add(&c, &(struct op_change){ .since_ns = 1000, .until_ns = 1000 }, 900,
+		       1);
+	CHECK_INT(c.list.len, OP_CHANGES_MAX); /* but not by the published table */
+	op_changes_add(&c, &(struct op_change){ .since_ns = 1000, .until_ns = 1000 }, 900,
+		       c.number);
+	CHECK_INT(c.list.len, 2);
+	/* what went is no change, until something comes there */
+	op_changes_add(&c,
+		       &(struct op_change){ .start = 0x1000,
+					    .end = 0x2000,
+					    .since_ns = 1000,
+					    .until_ns = 1000,
+					    .gone = true },
+		       900, 0);
+	CHECK(!op_changes_before(&c, 0, 1000, 0x1000, 0));
+	CHECK(!op_changes_after(&c, 999, 0x1000));
+	CHECK(op_changes_has_gone(&c, 0x1fff, 0x3000, true));
+	CHECK(!op_changes_has_gone(&c, 0x2000, 0x3000, true));
+	CHECK(!op_changes_has_gone(&c, 0x1000, 0x2000, false)); /* of no file */
+	op_changes_forget_gone(&c);
+	CHECK_INT(c.list.len, 2);
+	CHECK(!op_changes_has_gone(&c, 0x1000, 0x2000, true));
 	op_changes_clear(&c);
 }
 

@@ -215,6 +215,7 @@ int world_announce(struct world *w, uint32_t pid, const struct op_hash *hash,
 
 	record.header.type = OP_RECORD_STACK;
 	record.hash = *hash;
+	record.marks = w->marks;
 	record.user_words = (uint16_t)words_len;
 	return add(w, &record, NULL, words, words_len * sizeof(*words));
 }

@@ -31,7 +31,8 @@ struct world {
 	uint64_t drained_ns; /* events until then were passed on; 0: all, always */
 	int publish_error;
 	uint8_t stack_below; /* bytes of copied stacks that are below sp | OP_STACK_UNREAD */
-	uint16_t marks;	     /* op_record.marks of late and first samples */
+	uint16_t
+		marks; /* op_record.marks of late and first samples, and of announcements */
 	uint16_t
 		code_pages; /* of first samples, which find others than published; 0: not known */
 	bool waits;	    /* samples go through op_sampler_join() */

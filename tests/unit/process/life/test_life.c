@@ -16,32 +16,12 @@
 #include "inside.h"
 #include "process/registry.h"
 #include "process/target/maps.h"
+#include "self.h"
 #include "test.h"
 #include "tools.h"
 #include "world.h"
 
 static const uint64_t SECOND = 1000000000;
-
-static pid_t start_child(const char *path)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (!pid) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (path)
-			(void)execl(path, path, "1000", (char *)NULL);
-		for (;;)
-			(void)pause();
-	}
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	CHECK(kill(pid, SIGKILL) == 0);
-	CHECK(waitpid(pid, NULL, 0) == pid);
-}
 
 /* A world that knows this process and @child, forked from it. Returns the child's generation. */
 static uint32_t begin_with_child(struct world *w, uint32_t child)
@@ -63,7 +43,7 @@ static void test_fork_inherits(void)
 
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	child = (uint32_t)start_child(NULL);
+	child = (uint32_t)self_start_child(NULL);
 	w.now_ns += 1000;
 	op_processes_on_fork(w.p, child, world_self(), w.now_ns);
 	world_settle(&w, 0);
@@ -79,7 +59,7 @@ static void test_fork_inherits(void)
 	/* a thread is no process */
 	op_processes_on_fork(w.p, world_self(), world_self(), w.now_ns);
 	CHECK_INT(world_generation(&w, world_self()), mine->generation);
-	end_child((pid_t)child);
+	self_end_child((pid_t)child);
 	world_deinit(&w);
 }
 
@@ -127,7 +107,7 @@ static int replay_one(void *ctx, const struct op_mmap_event *e)
 static void test_exec_changes_everything(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
-	uint32_t child = (uint32_t)start_child("/bin/sleep");
+	uint32_t child = (uint32_t)self_start_child("/bin/sleep");
 	struct replay replay = { .pid = child };
 	char path[64];
 	uint32_t old;
@@ -174,27 +154,8 @@ static void test_exec_changes_everything(void)
 	CHECK(strcmp(world_text(&w, world_resource(&w)->executable_name), "sleep") == 0 ||
 	      strcmp(world_text(&w, world_resource(&w)->executable_name), "coreutils") ==
 		      0);
-	end_child((pid_t)child);
+	self_end_child((pid_t)child);
 	world_deinit(&w);
-}
-
-/* The kernel's count of this process's code pages. */
-static uint16_t own_code_pages(void)
-{
-	uint64_t bytes = 0;
-	uint64_t start, end;
-	char rights[5];
-	char line[512];
-	FILE *f = fopen("/proc/self/maps", "re");
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, rights) ==
-			    3 &&
-		    rights[1] == '-' && rights[2] == 'x' && !strstr(line, "[vsyscall]"))
-			bytes += end - start;
-	(void)fclose(f);
-	return (uint16_t)(bytes / 4096);
 }
 
 /* Samples of a program find other numbers of code pages than its maps explain, so that is no
@@ -227,7 +188,7 @@ static void test_exec_is_looked_at(void)
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
 	CHECK(code != MAP_FAILED);
-	w.code_pages = own_code_pages();
+	w.code_pages = self_code_pages();
 	registers.pc = (uint64_t)(uintptr_t)code + 7;
 	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
 	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
@@ -380,83 +341,10 @@ static void test_page_of_uprobes(void)
 	world_deinit(&w);
 }
 
-/* The executable mapping of this program's own code. */
-static struct op_mmap_event own_code(void)
-{
-	const uint64_t at = (uint64_t)(uintptr_t)known_function;
-	struct op_mmap_event e = { 0 };
-	char line[512];
-	FILE *f = fopen("/proc/self/maps", "re");
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f) && !(at >= e.start && at < e.end))
-		CHECK_INT(sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &e.start,
-				 &e.end, &e.offset),
-			  3);
-	CHECK(at >= e.start && at < e.end);
-	(void)fclose(f);
-	return e;
-}
-
-/* Map the code of @path at @at (NULL: anywhere) as @code is. */
-static uint64_t map_code(const char *path, void *at, const struct op_mmap_event *code)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *there;
-
-	CHECK(fd >= 0);
-	there = mmap(at, code->end - code->start, PROT_READ | PROT_EXEC,
-		     MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, (off_t)code->offset);
-	CHECK(there != MAP_FAILED && close(fd) == 0);
-	return (uint64_t)(uintptr_t)there;
-}
-
-/* Map the code of a copy of @program at @at (NULL: anywhere) as @code is. Returns the event. */
-static struct op_mmap_event map_copy(const char *program, void *at,
-				     const struct op_mmap_event *code, uint64_t time_ns)
-{
-	struct op_mmap_event e = { .pid = world_self(),
-				   .offset = code->offset,
-				   .time_ns = time_ns };
-	char *path = NULL;
-	struct stat st;
-	char command[256];
-
-	CHECK(asprintf(&path, "%s/copy-%" PRIu64, tools_dir, time_ns) > 0);
-	(void)snprintf(command, sizeof(command), "cp %s %s", program, path);
-	CHECK_INT(system(command), 0);
-	CHECK_OK(stat(path, &st));
-	e.start = map_code(path, at, code);
-	e.end = e.start + (code->end - code->start);
-	e.dev_major = major(st.st_dev);
-	e.dev_minor = minor(st.st_dev);
-	e.inode = st.st_ino;
-	e.path = path;
-	return e;
-}
-
-/* A copy of this program takes the place of another program's. Returns its event. */
-static struct op_mmap_event take_place_of_other(struct world *w,
-						const struct op_mmap_event *code)
-{
-	struct op_mmap_event e;
-	char self[32];
-
-	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
-	e = map_copy("/bin/true", NULL, code, w->now_ns += SECOND);
-	op_processes_on_mmap(w->p, &e);
-	world_settle(w, SECOND);
-	free((char *)e.path);
-	e = map_copy(self, (void *)(uintptr_t)e.start, code, w->now_ns += SECOND);
-	op_processes_on_mmap(w->p, &e);
-	world_settle(w, SECOND);
-	return e;
-}
-
 /* A copy of a file takes its place: what was found by the rules of the first holds. */
 static void test_copy_takes_a_place(void)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	const uint64_t off = (uint64_t)(uintptr_t)known_function - code.start;
 	struct op_mmap_event first, second, other;
 	uint64_t words[] = { 0, world_native((const char *)(void *)other_function + 1) };
@@ -471,8 +359,8 @@ static void test_copy_takes_a_place(void)
 	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	first = map_copy(self, NULL, &code, w.now_ns += SECOND);
-	second = map_copy(self, NULL, &code, w.now_ns += SECOND);
+	first = self_map_copy(self, NULL, &code, w.now_ns += SECOND);
+	second = self_map_copy(self, NULL, &code, w.now_ns += SECOND);
 	op_processes_on_mmap(w.p, &first);
 	op_processes_on_mmap(w.p, &second);
 	world_settle(&w, SECOND);
@@ -484,7 +372,7 @@ static void test_copy_takes_a_place(void)
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
 	CHECK_STR(world_name(&w, 0), "known_function");
 	old = world_generation(&w, world_self());
-	second.start = map_code(second.path, (void *)(uintptr_t)first.start, &code);
+	second.start = self_map(second.path, (void *)(uintptr_t)first.start, &code);
 	second.end = first.end;
 	second.time_ns = w.now_ns += SECOND;
 	op_processes_on_mmap(w.p, &second);
@@ -493,8 +381,8 @@ static void test_copy_takes_a_place(void)
 	CHECK_INT(world_frames(&w), 2);
 	CHECK_STR(world_name(&w, 1), "other_function");
 	/* not of another file */
-	other = map_copy("/bin/true", (void *)(uintptr_t)first.start, &code,
-			 w.now_ns += SECOND);
+	other = self_map_copy("/bin/true", (void *)(uintptr_t)first.start, &code,
+			      w.now_ns += SECOND);
 	op_processes_on_mmap(w.p, &other);
 	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
 	CHECK_STR(world_name(&w, world_frames(&w) - 1),
@@ -509,7 +397,7 @@ static void test_copy_takes_a_place(void)
  * seen the build id of the first one there, so it was a copy. */
 static void test_mark_held(void)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	const uint64_t off = (uint64_t)(uintptr_t)known_function - code.start;
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	struct op_mmap_event e, gone;
@@ -522,7 +410,7 @@ static void test_mark_held(void)
 	(void)tools_make_dir();
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = take_place_of_other(&w, &code);
+	e = self_replace(&w, &code);
 	registers.pc = e.start + off;
 	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
 	there = world_mapping(&w, world_self(), e.start, NULL);
@@ -573,7 +461,7 @@ static void settle_all(struct world *w)
 static void test_mark_failed(void)
 {
 	const uint64_t word = world_exact((const void *)other_function);
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event e;
@@ -582,7 +470,7 @@ static void test_mark_failed(void)
 	(void)tools_make_dir();
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = take_place_of_other(&w, &code);
+	e = self_replace(&w, &code);
 	registers.pc = e.start + (uint64_t)(uintptr_t)known_function - code.start;
 	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
 	CHECK_STR(world_name(&w, 0), "known_function");
@@ -602,7 +490,7 @@ static void test_mark_failed(void)
  * may have been there. */
 static void test_lost_while_replacing(void)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event e;
@@ -612,7 +500,7 @@ static void test_lost_while_replacing(void)
 	(void)tools_make_dir();
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = take_place_of_other(&w, &code);
+	e = self_replace(&w, &code);
 	registers.pc = e.start + (uint64_t)(uintptr_t)known_function - code.start;
 	lost_ns = w.now_ns;
 	op_processes_on_lost(w.p);
@@ -651,7 +539,7 @@ static void test_code_pages_tell_when(void)
 		  "[unwind error: native_no_mapping]" },
 		{ PROT_READ | PROT_EXEC, 0, "[unwind error: native_no_mapping]" },
 	};
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event e;
@@ -662,13 +550,13 @@ static void test_code_pages_tell_when(void)
 	for (i = 0; i < OP_ARRAY_SIZE(CASES); i++) {
 		world_init(&w, NULL);
 		world_learn_self(&w);
-		e = take_place_of_other(&w, &code);
+		e = self_replace(&w, &code);
 		registers.pc = e.start + 7;
 		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
 					    sizeof(stack)));
 		CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start, CASES[i].rights,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
-		w.code_pages = (uint16_t)(own_code_pages() + CASES[i].more);
+		w.code_pages = (uint16_t)(self_code_pages() + CASES[i].more);
 		world_settle(&w, SECOND);
 		w.now_ns -= SECOND / 2;
 		CHECK_OK(world_first_sample(&w, world_self(), &registers, stack,
@@ -684,7 +572,7 @@ static void test_code_pages_tell_when(void)
  * the file's place. */
 static void test_code_pages_of_before(void)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event e;
@@ -693,11 +581,11 @@ static void test_code_pages_of_before(void)
 	(void)tools_make_dir();
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = take_place_of_other(&w, &code);
+	e = self_replace(&w, &code);
 	CHECK(mmap((void *)(uintptr_t)e.start, e.end - e.start,
 		   PROT_READ | PROT_WRITE | PROT_EXEC,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
-	w.code_pages = own_code_pages();
+	w.code_pages = self_code_pages();
 	w.now_ns = e.time_ns - SECOND / 2;
 	registers.pc = (uint64_t)(uintptr_t)known_function;
 	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
@@ -716,7 +604,7 @@ static void test_code_pages_of_before(void)
  * the file. */
 static void test_gone_before_a_file_comes(void)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct op_mmap_event made = { .pid = world_self(), .path = "//anon" };
@@ -728,7 +616,7 @@ static void test_gone_before_a_file_comes(void)
 	(void)tools_make_dir();
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = take_place_of_other(&w, &code);
+	e = self_replace(&w, &code);
 	made.start = (uint64_t)(uintptr_t)mmap(NULL, code.end - code.start,
 					       PROT_READ | PROT_EXEC,
 					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -743,12 +631,12 @@ static void test_gone_before_a_file_comes(void)
 	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
 
 	CHECK_OK(munmap((void *)(uintptr_t)made.start, made.end - made.start));
-	w.code_pages = own_code_pages();
+	w.code_pages = self_code_pages();
 	w.now_ns += SECOND;
 	registers.pc = (uint64_t)(uintptr_t)known_function;
 	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
 	w.now_ns += SECOND;
-	file = map_copy("/bin/true", (void *)(uintptr_t)made.start, &code, w.now_ns);
+	file = self_map_copy("/bin/true", (void *)(uintptr_t)made.start, &code, w.now_ns);
 	op_processes_on_mmap(w.p, &file);
 	CHECK_OK(world_late_sample(&w, world_self(), old, w.now_ns + 1, words, 2));
 	CHECK_INT(world_frames(&w), 2);
@@ -765,7 +653,7 @@ static void test_gone_before_a_file_comes(void)
  * was compared, a sample by the old table has no frame of the old content. */
 static void rewritten_takes_a_place(uint64_t more)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	const uint64_t off = (uint64_t)(uintptr_t)known_function - code.start;
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
@@ -780,7 +668,7 @@ static void rewritten_takes_a_place(uint64_t more)
 	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	e = map_copy(self, NULL, &code, w.now_ns += SECOND);
+	e = self_map_copy(self, NULL, &code, w.now_ns += SECOND);
 	op_processes_on_mmap(w.p, &e);
 	world_settle(&w, SECOND);
 	registers.pc = e.start + off;
@@ -860,7 +748,7 @@ static struct op_mmap_event map_library(const char *name, uint64_t time_ns)
 	CHECK(i < len);
 	code.offset = segments[i].offset;
 	op_elf_free(elf);
-	return map_copy(tools_path(path), NULL, &code, time_ns);
+	return self_map_copy(tools_path(path), NULL, &code, time_ns);
 }
 
 /* A file takes the place of another in a child, and in a later child with its pid another file
@@ -948,7 +836,7 @@ static void test_callers_by_changed_code(void)
 	for (i = 0; i < 2; i++) {
 		uint32_t number;
 
-		e[i].start = map_code(e[i].path, (void *)(uintptr_t)e[0].start, &e[i]);
+		e[i].start = self_map(e[i].path, (void *)(uintptr_t)e[0].start, &e[i]);
 		e[i].end = e[0].end;
 		e[i].time_ns = w.now_ns += 1000;
 		op_processes_on_mmap(w.p, &e[i]);
@@ -966,7 +854,7 @@ static void test_callers_by_changed_code(void)
  * a file that it opened while it ran may be the one that was gone. */
 static void doubt_after_the_end(bool exec)
 {
-	const struct op_mmap_event code = own_code();
+	const struct op_mmap_event code = self_code();
 	struct op_registers registers = { .sp = 0x7ffc00001000 };
 	uint32_t child = 0x7ffffff0; /* no such process: nothing is read of it */
 	uint8_t stack[64] = { 0 };
@@ -975,7 +863,7 @@ static void doubt_after_the_end(bool exec)
 
 	(void)tools_make_dir();
 	(void)begin_with_child(&w, child);
-	e = map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
+	e = self_map_copy("/bin/true", NULL, &code, w.now_ns += SECOND);
 	e.pid = child;
 	op_processes_on_mmap(w.p, &e);
 	e.time_ns = w.now_ns += SECOND;
@@ -1201,12 +1089,12 @@ static void test_lost_events(void)
 	op_processes_on_fork(w.p, gone, world_self(), ++w.now_ns);
 	world_settle(&w, 0);
 	CHECK(world_process(&w, gone));
-	child = (uint32_t)start_child(NULL);
+	child = (uint32_t)self_start_child(NULL);
 	op_processes_on_lost(w.p);
 	settle_all(&w);
 	CHECK(!world_process(&w, gone));
 	CHECK(world_process(&w, child));
-	end_child((pid_t)child);
+	self_end_child((pid_t)child);
 	world_deinit(&w);
 }
 

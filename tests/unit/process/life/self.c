@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "self.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+static const uint64_t SECOND = 1000000000;
+
+uint16_t self_code_pages(void)
+{
+	uint64_t bytes = 0;
+	uint64_t start, end;
+	char rights[5];
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, rights) ==
+			    3 &&
+		    rights[1] == '-' && rights[2] == 'x' && !strstr(line, "[vsyscall]"))
+			bytes += end - start;
+	(void)fclose(f);
+	return (uint16_t)(bytes / 4096);
+}
+
+struct op_mmap_event self_code(void)
+{
+	const uint64_t at = (uint64_t)(uintptr_t)known_function;
+	struct op_mmap_event e = { 0 };
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f) && !(at >= e.start && at < e.end))
+		CHECK_INT(sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &e.start,
+				 &e.end, &e.offset),
+			  3);
+	CHECK(at >= e.start && at < e.end);
+	(void)fclose(f);
+	return e;
+}
+
+uint64_t self_map(const char *path, void *at, const struct op_mmap_event *code)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *there;
+
+	CHECK(fd >= 0);
+	there = mmap(at, code->end - code->start, PROT_READ | PROT_EXEC,
+		     MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, (off_t)code->offset);
+	CHECK(there != MAP_FAILED && close(fd) == 0);
+	return (uint64_t)(uintptr_t)there;
+}
+
+struct op_mmap_event self_map_copy(const char *program, void *at,
+				   const struct op_mmap_event *code, uint64_t time_ns)
+{
+	struct op_mmap_event e = { .pid = world_self(),
+				   .offset = code->offset,
+				   .time_ns = time_ns };
+	char *path = NULL;
+	struct stat st;
+	char command[256];
+
+	CHECK(asprintf(&path, "%s/copy-%" PRIu64, tools_dir, time_ns) > 0);
+	(void)snprintf(command, sizeof(command), "cp %s %s", program, path);
+	CHECK_INT(system(command), 0);
+	CHECK_OK(stat(path, &st));
+	e.start = self_map(path, at, code);
+	e.end = e.start + (code->end - code->start);
+	e.dev_major = major(st.st_dev);
+	e.dev_minor = minor(st.st_dev);
+	e.inode = st.st_ino;
+	e.path = path;
+	return e;
+}
+
+struct op_mmap_event self_replace(struct world *w, const struct op_mmap_event *code)
+{
+	struct op_mmap_event e;
+	char self[32];
+
+	(void)snprintf(self, sizeof(self), "/proc/%u/exe", world_self());
+	e = self_map_copy("/bin/true", NULL, code, w->now_ns += SECOND);
+	op_processes_on_mmap(w->p, &e);
+	world_settle(w, SECOND);
+	free((char *)e.path);
+	e = self_map_copy(self, (void *)(uintptr_t)e.start, code, w->now_ns += SECOND);
+	op_processes_on_mmap(w->p, &e);
+	world_settle(w, SECOND);
+	return e;
+}
+
+pid_t self_start_child(const char *path)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (path)
+			(void)execl(path, path, "1000", (char *)NULL);
+		for (;;)
+			(void)pause();
+	}
+	return pid;
+}
+
+void self_end_child(pid_t pid)
+{
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
