@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "code/elf/file.h"
 #include "code/symbol/kernel.h"
 #include "process/target/maps.h"
 #include "test.h"
+#include "tools.h"
 #include "world.h"
 
 static const uint64_t SECOND = 1000000000;
@@ -27,29 +29,20 @@ int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 	return 0;
 }
 
-__attribute__((noinline)) static int first_function(int x)
+/* A program at @path that waits. Each time the same file, and a small one: the library compares
+ * files up to OP_IMAGE_COMPARE_MAX. */
+static void copy_program(const char *path)
 {
-	__asm__ volatile("" : "+r"(x));
-	return x + 1;
-}
+	char command[1024];
 
-__attribute__((noinline)) static int second_function(int x)
-{
-	__asm__ volatile("" : "+r"(x));
-	return x + 2;
-}
-
-/* A copy of this program at @path; without debug information, which is larger than what the
- * library compares of a file. */
-static void copy_self(const char *path)
-{
-	char self[512], command[1024];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	CHECK(len > 0);
-	self[len] = '\0';
-	(void)snprintf(command, sizeof(command), "strip --strip-debug -o %s %s", path,
-		       self);
+	TOOLS_NEED("gcc");
+	if (access(tools_path("program"), F_OK) != 0)
+		TOOLS_RUN("echo '#include <unistd.h>\n"
+			  "int first_function(int x) { return x + 1; }\n"
+			  "int second_function(int x) { return x + 2; }\n"
+			  "int main(void) { for (;;) pause(); }' | "
+			  "gcc -x c - -o program");
+	(void)snprintf(command, sizeof(command), "cp %s %s", tools_path("program"), path);
 	CHECK_OK(system(command));
 }
 
@@ -66,7 +59,8 @@ static pid_t run(const char *path)
 
 	CHECK(pid >= 0);
 	if (pid == 0) {
-		execl(path, path, "pause", (char *)NULL);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(path, path, (char *)NULL);
 		_exit(1);
 	}
 	return pid;
@@ -131,16 +125,16 @@ static struct place find_place(pid_t pid, const char *path)
 }
 
 /* Where @function is in process @pid, which runs @path. */
-static uint64_t address_in(pid_t pid, const char *path, const void *function)
+static uint64_t address_in(pid_t pid, const char *path, const char *function)
 {
-	char self[4096] = "";
 	struct place there = find_place(pid, path);
-	struct place here;
+	struct op_elf_symbol symbol;
+	struct op_elf *elf;
 
-	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	here = find_place(getpid(), self);
-	return (uint64_t)(uintptr_t)function - here.start + here.offset - there.offset +
-	       there.start;
+	CHECK_OK(op_elf_open_path(path, &elf));
+	CHECK_OK(op_elf_find_symbol(elf, function, &symbol));
+	op_elf_free(elf);
+	return symbol.value - there.offset + there.start;
 }
 
 static void check_name(struct world *w, pid_t pid, uint64_t pc, const char *name)
@@ -167,11 +161,11 @@ static void test_closed_when_nobody_maps_it(void)
 	pid_t second;
 
 	world_init(&w, NULL);
-	copy_self(copy_path(path, sizeof(path), 0));
+	copy_program(copy_path(path, sizeof(path), 0));
 	first = run(path);
 	(void)find_place(first, path);
 	learn(&w, first);
-	check_name(&w, first, address_in(first, path, (const void *)first_function),
+	check_name(&w, first, address_in(first, path, "first_function"),
 		   "first_function");
 	world_settle(&w, 10 * SECOND);
 	CHECK_INT(descriptors(path), 1); /* it is mapped still */
@@ -185,7 +179,7 @@ static void test_closed_when_nobody_maps_it(void)
 	second = run(path);
 	(void)find_place(second, path);
 	learn(&w, second);
-	check_name(&w, second, address_in(second, path, (const void *)second_function),
+	check_name(&w, second, address_in(second, path, "second_function"),
 		   "second_function");
 	CHECK_INT(descriptors(path), 1);
 	end(second);
@@ -205,10 +199,10 @@ static void test_closed_when_deleted(void)
 	pid_t pid;
 
 	world_init(&w, NULL);
-	copy_self(copy_path(path, sizeof(path), 1));
+	copy_program(copy_path(path, sizeof(path), 1));
 	pid = run(path);
-	first = address_in(pid, path, (const void *)first_function);
-	second = address_in(pid, path, (const void *)second_function);
+	first = address_in(pid, path, "first_function");
+	second = address_in(pid, path, "second_function");
 	learn(&w, pid);
 	check_name(&w, pid, first, "first_function");
 	CHECK_INT(descriptors(path), 1);
@@ -255,12 +249,11 @@ static void test_closed_when_its_opener_ends(void)
 
 	world_init(&w, NULL);
 	for (i = 0; i < 2; i++) {
-		copy_self(folder_path(paths[i], sizeof(paths[i]), 2 + i));
+		copy_program(folder_path(paths[i], sizeof(paths[i]), 2 + i));
 		pid[i] = run(paths[i]);
 		(void)find_place(pid[i], paths[i]);
 		learn(&w, pid[i]);
-		check_name(&w, pid[i],
-			   address_in(pid[i], paths[i], (const void *)first_function),
+		check_name(&w, pid[i], address_in(pid[i], paths[i], "first_function"),
 			   "first_function");
 	}
 	CHECK_INT(descriptors(paths[0]) + descriptors(paths[1]), 1);
@@ -268,8 +261,7 @@ static void test_closed_when_its_opener_ends(void)
 	op_processes_on_exit(w.p, (uint32_t)pid[0], w.now_ns);
 	world_settle(&w, 4 * SECOND);
 	CHECK_INT(descriptors(paths[0]), 0);
-	check_name(&w, pid[1],
-		   address_in(pid[1], paths[1], (const void *)second_function),
+	check_name(&w, pid[1], address_in(pid[1], paths[1], "second_function"),
 		   "second_function");
 	end(pid[1]);
 	op_processes_on_exit(w.p, (uint32_t)pid[1], w.now_ns);
@@ -301,7 +293,7 @@ static void test_number_is_bounded(void)
 	for (i = 0; i < COPIES; i++) {
 		int fd;
 
-		copy_self(copy_path(path, sizeof(path), i));
+		copy_program(copy_path(path, sizeof(path), i));
 		append(path, i); /* another content: an image of its own */
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		CHECK(fd >= 0);
@@ -327,25 +319,7 @@ static void test_number_is_bounded(void)
 	CHECK(descriptors("/tmp/op-copy-") == 0);
 }
 
-static const struct test tests[] = {
-	{ "nobody", test_closed_when_nobody_maps_it },
-	{ "deleted", test_closed_when_deleted },
-	{ "opener", test_closed_when_its_opener_ends },
-	{ "bounded", test_number_is_bounded },
-};
-
-int main(int argc, char **argv)
-{
-	size_t i;
-
-	if (argc > 1 && strcmp(argv[1], "pause") == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			(void)pause();
-	}
-	CHECK(first_function(1) == 2 && second_function(1) == 3);
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
-			tests[i].fn();
-	return 0;
-}
+TEST_MAIN({ "nobody", test_closed_when_nobody_maps_it },
+	  { "deleted", test_closed_when_deleted },
+	  { "opener", test_closed_when_its_opener_ends },
+	  { "bounded", test_number_is_bounded })
