@@ -9,8 +9,8 @@
 /* event/chain.h */
 int op_chain_add(__u32 number, __u64 at, __u32 from, __u32 bytes, __u32 check);
 
-/* Take the first @bytes bytes at @at of slot @number's process, a word at most. *@ret is in
- * runtime_bytes. Returns 0 or -1. */
+/* Take the first @bytes bytes at @at of slot @number's process, a word at most. They
+ * are in runtime_bytes then. Returns 0 or -1. */
 __attribute__((noinline)) int op_php_chain_word(__u32 number, __u64 at, __u32 bytes);
 __attribute__((noinline)) int op_php_chain_word(__u32 number, __u64 at, __u32 bytes)
 {

@@ -9,7 +9,7 @@
 /* event/chain.h */
 int op_chain_add(__u32 number, __u64 at, __u32 from, __u32 bytes, __u32 check);
 
-/* Take the word at @at of slot @number's process. *@ret is in runtime_bytes. Returns 0 or -1. */
+/* Take the word at @at of slot @number's process. It is in runtime_bytes then. Returns 0 or -1. */
 __attribute__((noinline)) int op_python_chain_word(__u32 number, __u64 at);
 __attribute__((noinline)) int op_python_chain_word(__u32 number, __u64 at)
 {

@@ -75,7 +75,7 @@ struct op_mmap_event self_map_copy(const char *program, void *at,
 	struct stat st;
 	char command[256];
 
-	CHECK(asprintf(&path, "%s/copy-%" PRIu64, tools_dir, time_ns) > 0);
+	CHECK(asprintf(&path, "%s/copy-%" PRIu64, tools_make_dir(), time_ns) > 0);
 	(void)snprintf(command, sizeof(command), "cp %s %s", program, path);
 	CHECK_INT(system(command), 0);
 	CHECK_OK(stat(path, &st));
