@@ -214,6 +214,7 @@ static __always_inline bool op_python_enter(struct op_unwind *u, const __u64 *wo
 		*ret_error = 0;
 		return false;
 	}
+	op_python_forget_frames(u);
 	op_state(u)->word[OP_PY_RUN] = op_state(u)->word[OP_PY_FRAME];
 	op_state(u)->word[OP_PY_PUSHED] = (__u64)u->out.words << 32 | u->out.frames;
 	return op_state(u)->word[OP_PY_FRAME] != 0;
@@ -248,23 +249,25 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 	__u64 function;
 	__u64 code;
 	bool marked;
+	__u64 at;
 
-	if (op_python_read_frame(u, words, frame))
+	if (op_python_read_frame(u, words, frame, &at))
 		return op_python_leave(u, OP_ERROR_python_read_frame);
-	previous = op_python_field(u, OP_PY_BYTE(words, frame_previous));
+	previous = op_python_field(u, at + OP_PY_BYTE(words, frame_previous));
 	marked = (flags & OP_PYTHON_ONE_FRAME) != 0 ||
-		 u->runtime_bytes[OP_PY_BYTE(words, frame_mark) &
-				  (OP_RUNTIME_BYTES - 1)] == OP_PY_BYTE(words, mark);
+		 op_python_byte(u, at + OP_PY_BYTE(words, frame_mark)) ==
+			 OP_PY_BYTE(words, mark);
 	if (marked && (flags & OP_PYTHON_MARK_HIDDEN) != 0)
 		return op_python_end_run(u, frame, flags, previous);
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & ~pointer_mask;
-	function = op_python_field(u, OP_PY_BYTE(words, frame_function)) & ~pointer_mask;
+	code = op_python_field(u, at + OP_PY_BYTE(words, frame_code)) & ~pointer_mask;
+	function = op_python_field(u, at + OP_PY_BYTE(words, frame_function)) &
+		   ~pointer_mask;
 	if (code &&
 	    ((flags & OP_PYTHON_FUNCTION) == 0 ||
 	     function != op_state(u)->word[OP_PY_NONE]) &&
-	    op_python_push(u, code, words))
+	    op_python_push(u, code, words, at))
 		return op_python_leave(u, OP_ERROR_python_read_frame);
 	op_state(u)->word[OP_PY_FRAME] = previous;
 	if (marked || !previous)
@@ -274,21 +277,32 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 	return OP_NEXT_CONTINUE;
 }
 
+/* Keep what each frame needs of the process's struct op_python. Returns false if there is
+ * none. */
+static __always_inline bool op_python_layout(struct op_unwind *u,
+					     struct op_runtime_view *ret)
+{
+	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
+
+	if (!op_runtime_see(u, ret))
+		return false;
+	words[0] = op_runtime_seen(ret, 8);
+	words[1] = op_runtime_seen(ret, 16);
+	op_state(u)->word[OP_PY_CODE] = OP_PY_WORD(ret, id);
+	op_state(u)->word[OP_PY_NONE] = OP_PY_WORD(ret, none);
+	return true;
+}
+
 /* The first step of a walk. Returns 0 or an error number. */
 static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 {
-	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
 	struct op_runtime_view v;
 
 	if (u->heap_moved && !op_platform_has_chain(u))
 		return OP_ERROR_python_late;
-	if (!op_runtime_see(u, &v))
+	if (!op_python_layout(u, &v))
 		return OP_ERROR_python_no_state;
-	words[0] = op_runtime_seen(&v, 8);
-	words[1] = op_runtime_seen(&v, 16);
-	op_state(u)->word[OP_PY_CODE] = OP_PY_WORD(&v, id);
-	op_state(u)->word[OP_PY_NONE] = OP_PY_WORD(&v, none);
-	return op_python_begin(u, &v, words, follow);
+	return op_python_begin(u, &v, &op_state(u)->word[OP_PY_WORDS], follow);
 }
 
 /* Push one Python frame of the interpreter loop at u->pc, or continue natively. In code

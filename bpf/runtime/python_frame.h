@@ -22,12 +22,18 @@ enum {
 	OP_PY_OTHER = 7,  /* to 3.11: the PyThreadState of the outer frames, or 0 */
 	OP_PY_TASK = 8,	  /* since 3.14: the running task, or 0 */
 	OP_PY_CODE = 9,	  /* op_python.id */
+	OP_PY_READ = 10,  /* address of the bytes of frames, or OP_PY_NOT_READ */
 };
 
+#define OP_PY_NOT_READ (1ULL << 63) /* of word OP_PY_READ: no process has that address */
+
 enum {
-	/* of runtime_bytes: the bytes that are read of a frame; await/python.h uses the
-	 * rest */
-	OP_PY_FRAME_BYTES = 128,
+	/* of runtime_bytes: frames, a code object, and await/python.h's */
+	OP_PY_FRAMES_BYTES = 256,
+	OP_PY_CODE_BYTES = 128,
+	OP_PY_CODE_AT = OP_PY_FRAMES_BYTES,
+	OP_PY_AWAIT_AT = OP_PY_CODE_AT + OP_PY_CODE_BYTES,
+	OP_PY_PAGE_MASK = 4095, /* of the smallest page */
 };
 
 /* Word @member of the struct op_python in view @v. */
@@ -44,24 +50,47 @@ static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64
 	return op_platform_read_chain(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
-/* Read the frame at @frame into runtime_bytes. Returns 0 or -1. */
-static __always_inline int op_python_read_frame(struct op_unwind *u, const __u64 *words,
-						__u64 frame)
+/* Other bytes than frames' may have come into runtime_bytes. */
+static __always_inline void op_python_forget_frames(struct op_unwind *u)
 {
-	__u32 len = OP_PY_BYTE(words, read_bytes);
-
-	op_platform_bound(len);
-	if (len > OP_PY_FRAME_BYTES)
-		len = OP_PY_FRAME_BYTES;
-	return op_platform_read_chain(u, u->runtime_bytes, len,
-				      frame + OP_PY_BYTE(words, read_from))
-		       ? -1
-		       : 0;
+	op_state(u)->word[OP_PY_READ] = OP_PY_NOT_READ;
 }
 
-static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
+/*
+ * Read the frame at @frame. Returns 0 and its place in runtime_bytes, or -1. A caller's frame
+ * often lies just below, and a read costs more than its bytes. So the bytes below are
+ * read, too, unless they are in another page, which may be absent.
+ */
+static __always_inline int op_python_read_frame(struct op_unwind *u, const __u64 *words,
+						__u64 frame, __u64 *ret)
 {
-	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+	__u64 at = frame + OP_PY_BYTE(words, read_from);
+	__u64 len = OP_PY_BYTE(words, read_bytes);
+	__u64 bytes = op_platform_has_chain(u) ? len : OP_PY_FRAMES_BYTES;
+	__u64 below = at - op_state(u)->word[OP_PY_READ];
+
+	if (below > OP_PY_FRAMES_BYTES - len) {
+		below = at & OP_PY_PAGE_MASK;
+		if (below > bytes - len)
+			below = bytes - len;
+		op_python_forget_frames(u);
+		if (op_platform_read_chain(u, u->runtime_bytes, bytes, at - below))
+			return -1;
+		op_state(u)->word[OP_PY_READ] = at - below;
+	}
+	*ret = at - op_state(u)->word[OP_PY_READ];
+	return 0;
+}
+
+/* The word at @at of runtime_bytes. */
+static __always_inline __u64 op_python_field(struct op_unwind *u, __u64 at)
+{
+	return *(__u64 *)(u->runtime_bytes + (at & (OP_RUNTIME_BYTES - 8)));
+}
+
+static __always_inline __u8 op_python_byte(struct op_unwind *u, __u64 at)
+{
+	return u->runtime_bytes[at & (OP_RUNTIME_BYTES - 1)];
 }
 
 /* Byte @member of struct op_python_code_id in @id. */
@@ -82,18 +111,20 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	__u64 id;
 
 	op_platform_bound(len);
-	if (len > OP_PY_FRAME_BYTES)
-		len = OP_PY_FRAME_BYTES;
-	if (op_platform_read_chain(u, u->runtime_bytes, len,
+	if (len > OP_PY_CODE_BYTES)
+		len = OP_PY_CODE_BYTES;
+	if (op_platform_read_chain(u, u->runtime_bytes + OP_PY_CODE_AT, len,
 				   code + OP_PY_ID_BYTE(words, from)))
 		return -1;
-	id = op_object_id(code, op_python_field(u, OP_PY_ID_BYTE(words, at[0])));
-	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[1])));
-	id = op_object_id(id, op_python_field(u, OP_PY_ID_BYTE(words, at[2])));
-	name = op_python_field(u, OP_PY_ID_BYTE(words, at[3]));
-	*ret_body =
-		!(u->runtime_bytes[OP_PY_ID_BYTE(words, flags) & (OP_RUNTIME_BYTES - 1)] &
-		  OP_PYTHON_OPTIMIZED);
+	id = op_object_id(
+		code, op_python_field(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, at[0])));
+	id = op_object_id(
+		id, op_python_field(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, at[1])));
+	id = op_object_id(
+		id, op_python_field(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, at[2])));
+	name = op_python_field(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, at[3]));
+	*ret_body = !(op_python_byte(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, flags)) &
+		      OP_PYTHON_OPTIMIZED);
 	/* bodies have a few names in common */
 	if (OP_PY_ID_BYTE(words, name) && !*ret_body &&
 	    op_python_read(u, name + OP_PYTHON_NAME_HASH, &name))
@@ -117,12 +148,12 @@ static __always_inline int op_python_told(struct op_unwind *u, __u64 code, __u32
 	return 0;
 }
 
-/* Push the frame in runtime_bytes, which may then be overwritten. Returns 0, or -1 if
- * its code is not a code object. */
+/* Push the frame at @at of runtime_bytes. Returns 0, or -1 if its code is not a code
+ * object. */
 static __always_inline int op_python_push(struct op_unwind *u, __u64 code,
-					  const __u64 *words)
+					  const __u64 *words, __u64 at)
 {
-	__u64 place = op_python_field(u, OP_PY_BYTE(words, frame_place));
+	__u64 place = op_python_field(u, at + OP_PY_BYTE(words, frame_place));
 	__u64 word = op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code);
 	__u32 check = 0;
 

@@ -40,12 +40,12 @@ struct op_python_await {
 	__u32 reserved;
 };
 
-_Static_assert(OP_PY_FRAME_BYTES + sizeof(struct op_python_await) <= OP_RUNTIME_BYTES,
+_Static_assert(OP_PY_AWAIT_AT + sizeof(struct op_python_await) <= OP_RUNTIME_BYTES,
 	       "both fit");
 
 static __always_inline struct op_python_await *op_python_awaits(struct op_unwind *u)
 {
-	return (struct op_python_await *)(void *)(u->runtime_bytes + OP_PY_FRAME_BYTES);
+	return (struct op_python_await *)(void *)(u->runtime_bytes + OP_PY_AWAIT_AT);
 }
 
 /* Byte @member of struct op_python_tasks; @tasks: its words 0 and 1. */
@@ -197,6 +197,7 @@ op_python_await_frame(struct op_unwind *u, const __u64 *words, const __u64 *task
 	__u64 type = 0;
 	__u64 code;
 	__u8 state = 0;
+	__u64 at;
 
 	if (op_python_read(u, object + OP_PY_TYPE, &type) || !type)
 		return op_python_await_drop(u, OP_ERROR_python_read_frame);
@@ -211,18 +212,18 @@ op_python_await_frame(struct op_unwind *u, const __u64 *words, const __u64 *task
 	if (op_python_read_byte(u, object + OP_PY_TASKS_BYTE(tasks, generator_state),
 				&state) ||
 	    op_python_read_frame(u, words,
-				 object + OP_PY_TASKS_BYTE(tasks, generator_frame)))
+				 object + OP_PY_TASKS_BYTE(tasks, generator_frame), &at))
 		return op_python_await_drop(u, OP_ERROR_python_read_frame);
 	/* The state before `awaits` is that of one that has yielded. */
 	if ((__u8)(OP_PY_TASKS_BYTE(tasks, awaits) - state) > 1 ||
-	    u->runtime_bytes[OP_PY_BYTE(words, frame_mark) & (OP_RUNTIME_BYTES - 1)] !=
+	    op_python_byte(u, at + OP_PY_BYTE(words, frame_mark)) !=
 		    OP_PY_OWNED_BY_GENERATOR)
 		return op_python_await_turn(u);
-	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & mask;
-	object = op_python_field(u, OP_PY_TASKS_BYTE(tasks, frame_stack));
+	code = op_python_field(u, at + OP_PY_BYTE(words, frame_code)) & mask;
+	object = op_python_field(u, at + OP_PY_TASKS_BYTE(tasks, frame_stack));
 	if (!op_frame_room(u) || !code)
 		return op_python_await_drop(u, OP_ERROR_python_awaits_cut);
-	if (op_python_push(u, code, words))
+	if (op_python_push(u, code, words, at))
 		return op_python_await_drop(u, OP_ERROR_python_read_frame);
 	if (state != OP_PY_TASKS_BYTE(tasks, awaits))
 		return op_python_await_turn(u);

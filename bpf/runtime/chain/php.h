@@ -4,62 +4,42 @@
 #ifndef OP_PHP_CHAIN_H
 #define OP_PHP_CHAIN_H
 
+#include "bpf/runtime/chain/piece.h"
 #include "bpf/runtime/php.h"
 
-/* event/chain.h */
-int op_chain_add(__u32 number, __u64 at, __u32 from, __u32 bytes, __u32 check);
-
-/* Take the first @bytes bytes at @at of slot @number's process, a word at most. They
- * are in runtime_bytes then. Returns 0 or -1. */
-__attribute__((noinline)) int op_php_chain_word(__u32 number, __u64 at, __u32 bytes);
-__attribute__((noinline)) int op_php_chain_word(__u32 number, __u64 at, __u32 bytes)
-{
-	struct op_slot *slot = op_slot_at(number);
-
-	op_platform_bound(bytes);
-	if (!slot || bytes > sizeof(__u64) ||
-	    op_platform_read(&slot->unwind, slot->unwind.runtime_bytes, bytes, at))
-		return -1;
-	return op_chain_add(number, at, 0, bytes, 0);
-}
-
-/* Begin with the innermost frame of slot @number's process or thread, in instance @i, a PHP
- * with struct @ref. Returns whether there is one. A fiber's chain is not taken. */
-__attribute__((noinline)) int op_php_chain_begin(__u32 number, __u32 i, op_ref ref);
-__attribute__((noinline)) int op_php_chain_begin(__u32 number, __u32 i, op_ref ref)
+/* Begin with the innermost frame of slot @number's process or thread. Returns whether there is
+ * one. A fiber's chain is not taken. */
+__attribute__((noinline)) int op_php_chain_begin(__u32 number);
+__attribute__((noinline)) int op_php_chain_begin(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
 	struct op_unwind *u;
 	__u64 globals = 0;
+	__u64 current;
 	__u64 fiber;
 	__u64 word;
 
 	if (!slot)
 		return 0;
 	u = &slot->unwind;
-	__builtin_memset(&u->state, 0, sizeof(u->state));
-	u->state.instance = i;
-	u->state.runtime = OP_RUNTIME_PHP;
-	u->state.ref = ref;
 	word = op_php_word(u, __builtin_offsetof(struct op_php, flags));
 	op_state(u)->word[OP_PHP_BEGUN] = word;
 	if ((OP_PHP_BYTE(word, flags) & OP_PHP_THREADS) != 0) {
 		word = op_php_word(u, __builtin_offsetof(struct op_php, body_cfa));
 		if (!u->process.thread_pointer ||
-		    op_php_chain_word(number,
-				      u->process.thread_pointer + ((__s64)word >> 48), 8))
+		    op_chain_word(number, u->process.thread_pointer + ((__s64)word >> 48),
+				  8))
 			return 0;
-		globals = op_php_field(u, 0);
+		globals = op_chain_got(u);
 	}
 	fiber = op_php_word(u, __builtin_offsetof(struct op_php, fiber));
-	if (fiber &&
-	    (op_php_chain_word(number, globals + fiber, 8) || op_php_field(u, 0)))
+	if (fiber && (op_chain_word(number, globals + fiber, 8) || op_chain_got(u)))
 		return 0;
-	fiber = op_php_word(u, __builtin_offsetof(struct op_php, current));
-	if (op_php_chain_word(number, globals + fiber, 8))
+	current = op_php_word(u, __builtin_offsetof(struct op_php, current));
+	if (op_chain_word(number, globals + current, 8))
 		return 0;
-	op_state(u)->word[OP_PHP_NEXT] = op_php_field(u, 0);
-	return op_state(u)->word[OP_PHP_NEXT] != 0;
+	op_state(u)->word[OP_PHP_NEXT] = op_chain_got(u);
+	return op_chain_got(u) != 0;
 }
 
 /* Take the function @function of slot @number's frame, which is in runtime_bytes, and tell
@@ -114,7 +94,7 @@ __attribute__((noinline)) int op_php_chain_frame(__u32 number)
 			return 0;
 		offsets =
 			op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
-		(void)op_php_chain_word(number, opline + (__u8)(offsets >> 56), 4);
+		(void)op_chain_word(number, opline + (__u8)(offsets >> 56), 4);
 	}
 	return op_state(u)->word[OP_PHP_NEXT] != 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPython step over tasks that await each other, which are made here; hostile ones too. */
+/* The CPython step over frames, and over tasks that await each other, which are made here. Some
+ * are hostile. */
 #define __TARGET_ARCH_x86
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -241,6 +242,35 @@ static void test_other_activation(void)
 	CHECK_CODES(&u, true, 90, 0, 1, 4, 3, 2, 5, 91);
 }
 
+/* Walk three frames @apart bytes apart, of which the outermost, hidden one is at @lowest.
+ * Returns the reads. */
+static int reads_of_run(uint64_t lowest, uint64_t apart)
+{
+	const struct op_python *p = (const struct op_python *)(const void *)(slab + 64);
+	struct op_unwind u = begin();
+
+	put_frame(lowest, 0, 0, HIDDEN);
+	put_frame(lowest + apart, 91, lowest, 0);
+	put_frame(lowest + 2 * apart, 90, lowest + apart, 0);
+	put_u64(STATE + p->state_frame, lowest + 2 * apart);
+	u.sp = lowest;
+	u.loop_cfa = lowest + apart;
+	CHECK_CODES(&u, false, 90, 91);
+	return fake.reads;
+}
+
+/* Frames that lie together are read together, and no other page is. */
+static void test_contiguous(void)
+{
+	int apart = reads_of_run(FRAMES, 0x400);
+	uint64_t at;
+
+	CHECK_INT(reads_of_run(BASE, 80), apart - 2);
+	CHECK_INT(reads_of_run(BASE + BYTES - 3 * 80, 80), apart - 2);
+	for (at = FRAMES; at < FRAMES + 0x1000; at += 8)
+		CHECK(reads_of_run(at, 80) <= apart);
+}
+
 static void test_hostile(void)
 {
 	struct op_unwind u = begin_chain();
@@ -276,4 +306,5 @@ static void test_hostile(void)
 
 TEST_MAIN({ "chain", test_chain }, { "nobody_or_many_await", test_nobody_or_many_await },
 	  { "other_objects", test_other_objects },
-	  { "other_activation", test_other_activation }, { "hostile", test_hostile })
+	  { "other_activation", test_other_activation },
+	  { "contiguous", test_contiguous }, { "hostile", test_hostile })
