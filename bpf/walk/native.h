@@ -255,7 +255,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u32 instance;
 	__u32 runtime;
 	__u32 guessed;
-	bool made, silent, lazy, entered;
+	bool made, silent, lazy;
 	__u32 error;
 	__u64 look;
 
@@ -271,20 +271,18 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	if (lazy && !op_platform_direct_rule(u, look, &rule))
 		return op_end(u, OP_END_UNKNOWN);
 	instance = u->map.flags >> OP_MAPPING_INSTANCE_SHIFT & OP_MAPPING_INSTANCE_MASK;
-	entered = u->map.flags & OP_MAPPING_CODE;
-	if (!entered || u->runtime_done) {
-		runtime = OP_RUNTIME_NONE;
-		error = lazy ? 0 : op_find_rule(u, look, &rule, &runtime);
-		if (error == OP_END_UNKNOWN && op_platform_direct_rule(u, look, &rule))
-			error = 0;
-		if (error)
-			return op_end(u, error);
-		entered = runtime != OP_RUNTIME_NONE;
-		if (entered)
-			u->loop_cfa = op_loop_cfa(u, &rule);
+	if ((u->map.flags & OP_MAPPING_CODE) && !u->runtime_done)
+		goto enter;
+	runtime = OP_RUNTIME_NONE;
+	error = lazy ? 0 : op_find_rule(u, look, &rule, &runtime);
+	if (error == OP_END_UNKNOWN && op_platform_direct_rule(u, look, &rule))
+		error = 0;
+	if (error)
+		return op_end(u, error);
+	if (runtime != OP_RUNTIME_NONE && !u->runtime_done) {
+		u->loop_cfa = op_loop_cfa(u, &rule);
+		goto enter;
 	}
-	if (entered && !u->runtime_done)
-		return op_enter_runtime(u, instance);
 	u->runtime_done = 0;
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
@@ -322,6 +320,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	if (next == OP_NEXT_CONTINUE && u->step == OP_STEP_NATIVE && u->sp < sp)
 		return op_end(u, OP_ERROR_native_stuck);
 	return next;
+enter:
+	return op_enter_runtime(u, instance);
 }
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build CPython of Debian's source in ways that no package has, once each, in the cache: 3.11 linked
 # statically (3.11s), with musl (3.11m), with musl statically (3.11n), and 3.13 without the global
-# lock (3.13t). Some 3 minutes of CPU time each, without modules in C that are files. Prints
+# lock (3.13t). Some 3 minutes of CPU time each. Only 3.13t has modules in C that are files. Prints
 # "VERSION PROGRAM HOME" for each.
 #
 #     build_python.sh VERSION...
@@ -40,10 +40,18 @@ build() {
 	"$source/configure" CC="$4" CFLAGS=-O2 LDFLAGS="$5" --without-ensurepip ${6:+"$6"} \
 		--disable-test-modules ac_cv_func_getaddrinfo=yes >"$work/log" 2>&1 ||
 		fail "$1 is not configured: $work/log"
-	make -j2 LINKFORSHARED=" " python >>"$work/log" 2>&1 || fail "$1 is not built: $work/log"
+	case $1 in *t) export="-Wl,--export-dynamic" ;; *) export=" " ;; esac
+	make -j2 LINKFORSHARED="$export" python >>"$work/log" 2>&1 || fail "$1 is not built: $work/log"
 	rm -rf "$source/Lib/test"
+	lib=$cache/$1/lib/$2${1##*[0-9msn]}
 	cp python "$cache/$1/python"
-	cp -r "$source/Lib" "$cache/$1/lib/$2${1##*[0-9msn]}"
+	cp -r "$source/Lib" "$lib"
+	if [ "$export" != " " ]; then
+		make -j2 LINKFORSHARED="$export" sharedmods >>"$work/log" 2>&1 ||
+			fail "$1 has no modules: $work/log"
+		mkdir "$lib/lib-dynload"
+		cp build/lib.*/*.so "$lib/lib-dynload/"
+	fi
 	touch "$cache/$1/done"
 	rm -rf "$work"
 }
