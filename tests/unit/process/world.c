@@ -119,6 +119,14 @@ void world_settle(struct world *w, uint64_t ns)
 	} while (inside_settles_on(w->p));
 }
 
+void world_settle_all(struct world *w)
+{
+	do
+		world_settle(w, 1000000000);
+	while (op_processes_busy(w->p));
+	world_settle(w, 0);
+}
+
 const struct op_process *world_process(const struct world *w, uint32_t pid)
 {
 	const struct op_process *process;

@@ -54,6 +54,8 @@ void world_init(struct world *w, const struct world_options *options);
 void world_deinit(struct world *w);
 /* Let time go by, then settle. */
 void world_settle(struct world *w, uint64_t ns);
+/* Settle until all that is done in slices is done. */
+void world_settle_all(struct world *w);
 
 /* What the kernel knows: the process published for a pid, or NULL. */
 const struct op_process *world_process(const struct world *w, uint32_t pid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "self.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "code/elf/file.h"
+#include "process/registry.h"
 #include "tools.h"
 
 static const uint64_t SECOND = 1000000000;
@@ -123,4 +126,36 @@ void self_end_child(pid_t pid)
 {
 	CHECK(kill(pid, SIGKILL) == 0);
 	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+struct op_mmap_event self_map_library(const char *name, uint64_t time_ns)
+{
+	struct op_mmap_event code = { .end = 4096 };
+	const struct op_elf_segment *segments;
+	char path[64];
+	struct op_elf *elf;
+	size_t len;
+	size_t i;
+
+	(void)snprintf(path, sizeof(path), "%s.so", name);
+	TOOLS_RUN(
+		"echo 'int %s(void) { return 0; }' | gcc -shared -nostdlib -x c - -o %s",
+		name, path);
+	CHECK_OK(op_elf_open_path(tools_path(path), &elf));
+	segments = op_elf_segments(elf, &len);
+	for (i = 0; i < len && !(segments[i].flags & PF_X); i++)
+		continue;
+	CHECK(i < len);
+	code.offset = segments[i].offset;
+	op_elf_free(elf);
+	return self_map_copy(tools_path(path), NULL, &code, time_ns);
+}
+
+uint32_t self_begin_with_child(struct world *w, uint32_t child)
+{
+	world_init(w, NULL);
+	world_learn_self(w);
+	op_processes_on_fork(w->p, child, world_self(), ++w->now_ns);
+	world_settle(w, 0);
+	return world_generation(w, child);
 }

@@ -18,6 +18,10 @@ struct op_mmap_event self_map_copy(const char *program, void *at,
 				   const struct op_mmap_event *code, uint64_t time_ns);
 /* A copy of this program takes the place of another program's. Returns its event. */
 struct op_mmap_event self_replace(struct world *w, const struct op_mmap_event *code);
+/* Map a new library whose code is the function @name. Returns the event. */
+struct op_mmap_event self_map_library(const char *name, uint64_t time_ns);
+/* A world that knows this process and @child, forked from it. Returns the child's generation. */
+uint32_t self_begin_with_child(struct world *w, uint32_t child);
 /* A child that waits, or that runs the program @path. */
 pid_t self_start_child(const char *path);
 void self_end_child(pid_t pid);

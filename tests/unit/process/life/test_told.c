@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* No stack is told as right that is wrong while mappings change: what went unseen, what was read late,
  * what was lost, and what found no room. */
-#include <elf.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "code/elf/file.h"
 #include "process/generation.h"
 #include "process/mappings/mappings.h"
 #include "process/registry.h"
@@ -23,30 +13,6 @@
 #include "world.h"
 
 static const uint64_t SECOND = 1000000000;
-
-/* A library whose code is the function @name is mapped. Returns the event. */
-static struct op_mmap_event map_library(const char *name, uint64_t time_ns)
-{
-	struct op_mmap_event code = { .end = 4096 };
-	const struct op_elf_segment *segments;
-	char path[64];
-	struct op_elf *elf;
-	size_t len;
-	size_t i;
-
-	(void)snprintf(path, sizeof(path), "%s.so", name);
-	TOOLS_RUN(
-		"echo 'int %s(void) { return 0; }' | gcc -shared -nostdlib -x c - -o %s",
-		name, path);
-	CHECK_OK(op_elf_open_path(tools_path(path), &elf));
-	segments = op_elf_segments(elf, &len);
-	for (i = 0; i < len && !(segments[i].flags & PF_X); i++)
-		continue;
-	CHECK(i < len);
-	code.offset = segments[i].offset;
-	op_elf_free(elf);
-	return self_map_copy(tools_path(path), NULL, &code, time_ns);
-}
 
 static const struct op_registers elsewhere = { .sp = 0x7ffc00001000 };
 static const char MARK[] = "[unwind error: native_no_mapping]";
@@ -300,7 +266,7 @@ static void learn_libraries(struct world *w, const char *const name[], size_t n,
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		e[i] = map_library(name[i], w->now_ns += SECOND);
+		e[i] = self_map_library(name[i], w->now_ns += SECOND);
 		op_processes_on_mmap(w->p, &e[i]);
 		world_settle(w, SECOND);
 		sample_at(w, world_self(), e[i].start);
