@@ -231,6 +231,13 @@ static void unshift(struct op_mappings *mappings, size_t at, size_t count)
 	mappings->len -= count;
 }
 
+/* Count a mapping for which there is no room. */
+static void refuse(struct op_mappings *mappings, struct op_executables *x)
+{
+	mappings->refused++;
+	x->mappings_refused++;
+}
+
 /* Unmap [@start, @end). The caller has allocated one more element. At the limit of
  * mappings a split mapping loses its upper part. */
 static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
@@ -252,6 +259,8 @@ static void punch(struct op_mappings *mappings, uint64_t start, uint64_t end,
 		return;
 	}
 	if (i < mappings->len && v->start < start) {
+		if (v->end > end)
+			refuse(mappings, x);
 		v->end = start;
 		i++;
 	}
@@ -294,8 +303,7 @@ static bool drop_made(struct op_mappings *mappings, struct op_executables *x)
 	if (!i)
 		return false;
 	unshift(mappings, i - 1, 1);
-	mappings->refused++;
-	x->mappings_refused++;
+	refuse(mappings, x);
 	return true;
 }
 
@@ -357,8 +365,7 @@ static int insert(struct op_mappings *mappings, const struct op_mapping *vma,
 	punch(mappings, new.start, new.end, x);
 	if (mappings->len + 1 > most && (!new.exe || !drop_made(mappings, x))) {
 		op_executable_put(x, new.exe);
-		mappings->refused++;
-		x->mappings_refused++;
+		refuse(mappings, x);
 		return -E2BIG;
 	}
 	new.bias = 0;
