@@ -8,6 +8,7 @@
 #define OP_UPROBES_H
 
 #include "bpf/event/slot.h"
+#include "bpf/walk/guess.h"
 #include "bpf/walk/registers.h"
 
 enum {
@@ -17,9 +18,21 @@ enum {
 	OP_TRAMPOLINE_ALIGN = 4096, /* each trampoline begins a page */
 };
 
+/* Has the function at the breakpoint before pc run no instruction yet? Then sp points to the
+ * return address. If the kernel has run a push in its place, sp does not. */
+static __always_inline bool op_is_at_entry(struct op_unwind *u,
+					   const struct op_registers *r)
+{
+	__u64 ra = 0;
+
+	return op_is_after_breakpoint(r) &&
+	       !bpf_probe_read_user(&ra, sizeof(ra), (void *)r->sp) && ra >= OP_PC_MIN &&
+	       ra < OP_ARCH_USER_END && op_call_before(u, ra);
+}
+
 /* Set pc, and in a trampoline sp, to what they would be without the probe. @call: the
  * innermost one that will return to @trampoline, or NULL. */
-static __always_inline void op_undo_uprobe(struct op_registers *r,
+static __always_inline void op_undo_uprobe(struct op_unwind *u, struct op_registers *r,
 					   const struct return_instance *call,
 					   __u64 trampoline)
 {
@@ -30,8 +43,6 @@ static __always_inline void op_undo_uprobe(struct op_registers *r,
 		r->pc += OP_CURRENT_OF(utask, vaddr) - copy;
 		return;
 	}
-	if (r->pc % OP_TRAMPOLINE_ALIGN >= OP_TRAMPOLINE_BYTES)
-		return;
 	if (call && r->pc - trampoline < OP_TRAMPOLINE_BYTES) {
 		sp = BPF_CORE_READ(call, stack) + OP_RETURN_BYTES;
 		if (sp - r->sp <= OP_TRAMPOLINE_STACK) {
@@ -40,7 +51,9 @@ static __always_inline void op_undo_uprobe(struct op_registers *r,
 			return;
 		}
 	}
-	op_leave_trampoline(r);
+	if (r->pc % OP_TRAMPOLINE_ALIGN < OP_TRAMPOLINE_BYTES)
+		op_leave_trampoline(r);
+	r->pc -= op_is_at_entry(u, r);
 }
 
 /* Do so, and note the calls that will return to the trampoline, so that the walk can pass
@@ -66,7 +79,7 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number)
 	if (r)
 		to->trampoline = BPF_CORE_READ(op_current_task(), mm,
 					       uprobes_state.xol_area, vaddr);
-	op_undo_uprobe(&slot->registers, r, to->trampoline);
+	op_undo_uprobe(&slot->unwind, &slot->registers, r, to->trampoline);
 	leaf = slot->registers.sp;
 	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
 		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;

@@ -62,6 +62,13 @@ static __always_inline __u64 op_returned_sp(const struct pt_regs *regs)
 	return BPF_CORE_READ(regs, sp);
 }
 
+/* The trap of a breakpoint leaves pc at it. */
+static __always_inline bool op_is_after_breakpoint(const struct op_registers *r)
+{
+	(void)r;
+	return false;
+}
+
 /* The trampoline of uprobes is one breakpoint. */
 static __always_inline void op_leave_trampoline(struct op_registers *r)
 {

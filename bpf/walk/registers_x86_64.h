@@ -100,6 +100,17 @@ static __always_inline __u64 op_returned_sp(const struct pt_regs *regs)
 	return BPF_CORE_READ(regs, sp);
 }
 
+/* Is pc right after a breakpoint? The trap leaves it there until the kernel handles the
+ * probe. Before an aligned pc the byte may be padding. */
+static __always_inline bool op_is_after_breakpoint(const struct op_registers *r)
+{
+	__u8 code = 0;
+
+	if (r->pc % 16)
+		bpf_probe_read_user(&code, sizeof(code), (void *)(r->pc - 1));
+	return code == 0xcc;
+}
+
 /* If pc is after the system call of a trampoline of uprobes: leave it. It pops %rax unless a
  * function has returned there, %r11 and %rcx, and returns. */
 static __always_inline void op_leave_trampoline(struct op_registers *r)

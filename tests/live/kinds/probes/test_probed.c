@@ -52,6 +52,24 @@ static PLACE __attribute__((used)) void op_nop(unsigned long i)
 	__asm__ volatile("op_nop_at: " LONG_NOP : "+r"(i));
 }
 
+#if defined(__x86_64__)
+/* Its first instruction is as short as a breakpoint, and moves sp. */
+void op_pushed(unsigned long i);
+__asm__(".text; .balign 16; .globl op_pushed; .type op_pushed, @function; op_pushed:"
+	".cfi_startproc; push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16;"
+	"mov %rsp, %rbp; .cfi_def_cfa_register %rbp; pop %rbp; .cfi_def_cfa %rsp, 8; ret;"
+	".cfi_endproc; .size op_pushed, . - op_pushed");
+
+static PLACE void calls_pushed(void)
+{
+	unsigned long i;
+
+	for (i = 0; i < CALLS; i++)
+		op_pushed(i);
+	STAYS("pushed");
+}
+#endif
+
 static PLACE void calls_stepped(void)
 {
 	unsigned long i;
@@ -88,6 +106,9 @@ static const struct what {
 	{ "calls_stepped", calls_stepped, op_stepped_at, false },
 	{ "calls_returned", calls_returned, (const void *)op_returned, true },
 	{ "calls_nop", calls_nop, op_nop_at, false },
+#if defined(__x86_64__)
+	{ "calls_pushed", calls_pushed, (const void *)op_pushed, false },
+#endif
 };
 
 static PLACE void works(const struct what *what)
@@ -214,4 +235,14 @@ static void test_nop(void)
 	check_stacks(2);
 }
 
-TEST_MAIN({ "stepped", test_stepped }, { "returned", test_returned }, { "nop", test_nop })
+static void test_pushed(void)
+{
+#if defined(__x86_64__)
+	check_stacks(3);
+#else
+	SKIP("a breakpoint is as long as an instruction here");
+#endif
+}
+
+TEST_MAIN({ "stepped", test_stepped }, { "returned", test_returned }, { "nop", test_nop },
+	  { "pushed", test_pushed })
