@@ -26,8 +26,8 @@ static __always_inline bool op_is_at_entry(struct op_unwind *u,
 	__u64 ra = 0;
 
 	return op_is_after_breakpoint(r) &&
-	       !bpf_probe_read_user(&ra, sizeof(ra), (void *)r->sp) && ra >= OP_PC_MIN &&
-	       ra < OP_ARCH_USER_END && op_call_before(u, ra);
+	       !bpf_probe_read_user(&ra, sizeof(ra), (void *)r->sp) &&
+	       op_is_behind_call(u, ra);
 }
 
 /* Set pc, and in a trampoline sp, to what they would be without the probe. @call: the

@@ -21,12 +21,6 @@ enum {
 	OP_PY_PAGE_BYTES = 4096, /* an entry stub begins a page */
 };
 
-/* Is @ra a return address, that is, does a call precede it? */
-static __always_inline bool op_python_behind_call(struct op_unwind *u, __u64 ra)
-{
-	return ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && op_call_before(u, ra);
-}
-
 /* Does the stub's call return to @ra? @entry: the words of op_python from
  * entry_code on. */
 static __always_inline bool op_python_is_entry(struct op_unwind *u, const __u64 *entry,
@@ -45,7 +39,7 @@ static __always_inline bool op_python_is_fp(struct op_unwind *u, __u64 sp, __u64
 	__u64 ra = 0;
 
 	return op_is_frame_pointer(sp, fp) && !op_read_stack(u, fp + 8, &ra) &&
-	       op_python_behind_call(u, ra);
+	       op_is_behind_call(u, ra);
 }
 
 /* The code is not a trace. */
@@ -108,8 +102,8 @@ static __always_inline enum op_next op_step_python_trace(struct op_unwind *u)
 		if (op_read_stack(u, at, &ra))
 			return OP_NEXT_CONTINUE;
 	}
-	return op_python_behind_call(u, ra) ? op_python_leave_trace(u, at, ra, below)
-					    : OP_NEXT_CONTINUE;
+	return op_is_behind_call(u, ra) ? op_python_leave_trace(u, at, ra, below)
+					: OP_NEXT_CONTINUE;
 }
 
 #endif

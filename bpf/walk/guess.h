@@ -66,6 +66,12 @@ static __always_inline enum op_call op_call_before(struct op_unwind *u, __u64 ra
 	return op_arch_is_call(u, code, ra);
 }
 
+/* Is @ra a return address, that is, does a call precede it? */
+static __always_inline bool op_is_behind_call(struct op_unwind *u, __u64 ra)
+{
+	return ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && op_call_before(u, ra);
+}
+
 /* Is @ra a return address, and did the call before it lead to the code at pc? Sets u's
  * mapping to that of @ra. */
 static __always_inline enum op_call op_is_return_address(struct op_unwind *u, __u64 ra)
