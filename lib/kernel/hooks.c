@@ -16,9 +16,13 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/macros.h"
+#include "kernel/kinds/off.h"
 #include "kernel/object.h"
 #include "kernel/state.h"
+
+#include "threads.object.h"
 
 enum {
 	PROGRAM_NAME_BYTES = 64,
@@ -192,9 +196,6 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < kind->hooks_len; i++)
-		if (c->kinds.hook[kind->event][i] >= 0)
-			return 0;
 	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX; i++)
 		if (c->kinds.begun[kind->event][i] >= 0)
 			r = empty(c->kinds.begun[kind->event][i], &gone);
@@ -202,6 +203,67 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 	return r < 0 ? op_fail(c->log, r, "the kind %s could not be restarted: %s",
 			       op_kind_name(kind), strerror(-r))
 		     : 0;
+}
+
+/* Run the iterator @program to its end. It writes nothing. */
+static int iterate(int program)
+{
+	_cleanup_close_ int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
+	_cleanup_close_ int fd = link < 0 ? -1 : bpf_iter_create(link);
+	ssize_t n = -1;
+	char none;
+
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, &none, sizeof(none));
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+/* Load the iterator that notes threads in the map of @kind, at most half of it. The rest
+ * belongs to threads that run. Returns a descriptor or -errno. */
+static int load_begun(struct op_capture *c, const struct op_kind *kind)
+{
+	const struct op_object_source source = { "threads", &op_threads_object };
+	struct op_settings settings = c->settings;
+	struct op_kind_sizes sizes;
+	struct bpf_object *object;
+	struct bpf_map *map;
+	int r;
+
+	sizes_of(c, &sizes);
+	settings.detail = kind->event;
+	settings.event_budget = sizes.threads / 2;
+	op_types_need(c, UINT64_C(1) << OP_EVENT_THREADS);
+	r = op_object_open(c, &source, &settings, NULL, &object);
+	if (r < 0)
+		return r;
+	map = bpf_object__find_map_by_name(object, OP_KIND_OFF_BEGUN);
+	r = bpf_map__reuse_fd(map, c->kinds.begun[kind->event][0]);
+	if (r == 0)
+		r = op_object_want(object, "op_threads_begun", BPF_PROG_TYPE_TRACING);
+	if (r == 0)
+		r = bpf_object__load(object);
+	if (r == 0)
+		r = op_object_program_fd(object, "op_threads_begun");
+	op_object_close(object);
+	return r;
+}
+
+/* Note the threads that are off the CPUs now, so that their waits count from here. Kernels
+ * before 5.8 have no iterator: there the first wait of each thread is unseen. */
+static void note_waiting(struct op_capture *c, const struct op_kind *kind)
+{
+	void *before = op_object_hush();
+	_cleanup_close_ int program = load_begun(c, kind);
+	int r = program < 0 ? program : iterate(program);
+
+	op_object_unhush(before);
+	if (r < 0)
+		op_log(c->log, OP_LOG_DEBUG,
+		       "the kind %s does not see waits that began before it: %s",
+		       op_kind_name(kind), strerror(-r));
 }
 
 /* Run the first program of @kind on each CPU, for a kind that asks for this. Returns
@@ -257,10 +319,21 @@ static int fail_to_attach(struct op_capture *c, const struct op_kind *kind, size
 	return op_fail(c->log, error, "%s", sentence);
 }
 
-static int attach(struct op_capture *c, const struct op_kind *kind)
+static bool has_hook(const struct op_capture *c, const struct op_kind *kind)
 {
 	size_t i;
-	int r = forget_begun(c, kind);
+
+	for (i = 0; i < kind->hooks_len; i++)
+		if (c->kinds.hook[kind->event][i] >= 0)
+			return true;
+	return false;
+}
+
+static int attach(struct op_capture *c, const struct op_kind *kind)
+{
+	bool first = !has_hook(c, kind);
+	size_t i;
+	int r = first ? forget_begun(c, kind) : 0;
 
 	if (r < 0)
 		return r;
@@ -277,6 +350,8 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 		if (*hook < 0)
 			return fail_to_attach(c, kind, i, -errno);
 	}
+	if (first && kind->begun[0] && !strcmp(kind->begun[0], OP_KIND_OFF_BEGUN))
+		note_waiting(c, kind);
 	(void)run_first(c, kind);
 	return 0;
 }

@@ -8,7 +8,8 @@
  * interval is taken. If so, it requests the interrupt of irq_work. Interrupts are off
  * during the switch, so the interrupt comes after the switch and before the thread
  * runs. It finds the thread as it left, with its registers and its memory, and its
- * program walks the stack.
+ * program walks the stack. A thread that waits when the kind is attached is noted by
+ * snapshot/threads.bpf.c.
  *
  * Which intervals are taken: points.h.
  */

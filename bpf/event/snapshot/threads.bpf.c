@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Snapshots of all threads: an iterator over the tasks, which user space reads. For each
- * thread it writes the kernel stack and the user registers. User space reads the memory
- * and walks the stacks, and then asks a second program which threads have run since.
+ * Iterators over all threads, which user space reads.
+ *
+ * Snapshots: for each thread the kernel stack and the user registers. User space reads
+ * the memory and walks the stacks, and then asks a second program which threads have run
+ * since.
+ *
+ * Threads that already wait when a kind of off/ is attached.
  */
 #include "bpf/platform/kernel.h"
 
@@ -31,6 +35,8 @@ struct {
 	__type(key, __u32);
 	__type(value, struct op_thread_out);
 } op_threads_out SEC(".maps");
+
+__u32 op_threads_noted; /* by op_threads_begun() */
 
 static __always_inline __u64 op_switches(struct task_struct *task)
 {
@@ -125,5 +131,33 @@ int op_threads_now(struct bpf_iter__task *ctx)
 	now.reason = op_off_reason(task, op_off_how(task, false, op_task_state(task)),
 				   op_syscall_of(op_registers_of(task)));
 	bpf_seq_write(ctx->meta->seq, &now, sizeof(now));
+	return 0;
+}
+
+/* Note a thread that is off the CPUs, as op_off_leave() would have done. Its wait counts
+ * from now. op_settings.detail is the kind, and event_budget the most threads. */
+SEC("iter/task")
+int op_threads_begun(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct op_off_thread fresh = { 0 };
+	__u32 tid;
+	__s32 call;
+
+	if (!task || !op_is_user_thread(task) || op_on_cpu(task) ||
+	    op_threads_noted >= op_settings.event_budget)
+		return 0;
+	fresh.how = (__u16)op_off_how(task, false, op_task_state(task));
+	call = op_syscall_of(op_registers_of(task));
+	if (op_settings.detail == OP_EVENT_LOCKS &&
+	    !(fresh.how == OP_OFF_SLEEP && op_is_futex(call)))
+		return 0;
+	if (op_settings.detail == OP_EVENT_WAKERS && fresh.how != OP_OFF_READY)
+		fresh.call = (__s16)call;
+	fresh.left_ns = bpf_ktime_get_ns();
+	tid = (__u32)BPF_CORE_READ(task, pid);
+	/* One that has come back and left since the kind was attached is there. */
+	if (!bpf_map_update_elem(&op_off_threads, &tid, &fresh, BPF_NOEXIST))
+		op_threads_noted++;
 	return 0;
 }
