@@ -157,21 +157,33 @@ static void merge(struct diff *d, size_t before_len)
 	}
 }
 
-static double weight(const struct change *c, bool by_total)
+/* How much a row has changed, in percent: its share of the whole. Two recordings may
+ * differ in length. But values of one moment (threads, memory in use) do not depend on it,
+ * so they are compared themselves, in percent of the larger whole. */
+static double weight(const struct diff *d, const struct change *c, bool by_total)
 {
-	return by_total ? fabs(c->total[1] - c->total[0]) : fabs(c->self[1] - c->self[0]);
+	const struct view *v = &d->views[0];
+	const struct op_collect_kind *kind = &v->c->kinds.data[v->kind];
+	const int64_t *value = by_total ? c->total_value : c->self_value;
+	const double *share = by_total ? c->total : c->self;
+	int64_t whole = OP_MAX(d->views[0].total, d->views[1].total);
+
+	if (!op_moments_has_type(text_of(v, kind->counted_type)))
+		return fabs(share[1] - share[0]);
+	return whole > 0 ? 100 * fabs((double)value[1] - (double)value[0]) / (double)whole
+			 : 0;
 }
 
 static int compare_changes(const void *a, const void *b, void *data)
 {
 	const struct diff *d = data;
 	const struct change *x = a, *y = b;
-	double p = weight(x, d->by_total), q = weight(y, d->by_total);
+	double p = weight(d, x, d->by_total), q = weight(d, y, d->by_total);
 
 	if (p != q)
 		return p > q ? -1 : 1;
-	p = weight(x, !d->by_total);
-	q = weight(y, !d->by_total);
+	p = weight(d, x, !d->by_total);
+	q = weight(d, y, !d->by_total);
 	if (p != q)
 		return p > q ? -1 : 1;
 	return compare_names(a, b) ?: compare_to(x, y, ALL);
@@ -204,7 +216,7 @@ size_t diff_large(const struct diff *d)
 {
 	size_t n = 0;
 
-	while (n < d->len && weight(&d->changes[n], d->by_total) >= d->min_percent)
+	while (n < d->len && weight(d, &d->changes[n], d->by_total) >= d->min_percent)
 		n++;
 	return n;
 }

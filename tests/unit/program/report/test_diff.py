@@ -118,6 +118,23 @@ class Diff(unittest.TestCase):
         text = self.diff(slow, fast, '--format=markdown').stdout
         self.assertRegex(text, r'`add` \| `libx.so.1` +\| 1\.00 s \| 500\.0 ms \|')
 
+    def test_counts_of_a_moment_are_compared_themselves(self):
+        """Their size does not depend on how long was recorded."""
+        kind = ('goroutines', 'count', '', '', 0)
+        for changed in (0, 1900):
+            before = version('server', 'server', 'libx.so.1', {'parse': 1}, kind, 106)
+            after = version('server', 'server', 'libx.so.1', {'parse': 1}, kind, 106 + changed)
+            changes, _ = self.changes(before, after, '--min=1')
+            self.assertEqual(('parse', 'server') in changes, changed > 0)
+        text = self.diff(before, after, '--min=1').stdout
+        self.assertRegex(text, r'106 +2,?006 +\S+ +parse')
+        # one function grows; the others are what they were
+        before = version('server', 'server', 'libx.so.1', {'parse': 1, 'add': 1}, kind, 100)
+        after = (version('server', 'server', 'libx.so.1', {'parse': 1}, kind, 1900) +
+                 version('server', 'server', 'libx.so.1', {'add': 1}, kind, 100))
+        changes, _ = self.changes(before, after, '--min=1')
+        self.assertEqual({name for name, _ in changes}, {'parse'})
+
     def test_by_line(self):
         changes, _ = self.changes(BEFORE, AFTER, '--by=line')
         self.assertEqual({name: v[2:] for (name, _), v in changes.items()}['/src/parse.c:7'], (40, 40))
