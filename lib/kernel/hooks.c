@@ -235,7 +235,6 @@ static int load_begun(struct op_capture *c, const struct op_kind *kind)
 	sizes_of(c, &sizes);
 	settings.detail = kind->event;
 	settings.event_budget = sizes.threads / 2;
-	op_types_need(c, UINT64_C(1) << OP_EVENT_THREADS);
 	r = op_object_open(c, &source, &settings, NULL, &object);
 	if (r < 0)
 		return r;
@@ -350,7 +349,7 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 		if (*hook < 0)
 			return fail_to_attach(c, kind, i, -errno);
 	}
-	if (first && kind->begun[0] && !strcmp(kind->begun[0], OP_KIND_OFF_BEGUN))
+	if (first && op_kind_notes_threads(kind))
 		note_waiting(c, kind);
 	(void)run_first(c, kind);
 	return 0;

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "kernel/kinds/off.h"
 #include "kernel/object.h"
 #include "kernel/state.h"
 
@@ -256,9 +257,14 @@ void op_types_need(struct op_capture *c, uint64_t kinds)
 	struct bpf_object *objects[OBJECTS_MAX];
 	const struct btf *types[OBJECTS_MAX];
 	char path[OP_TYPES_PATH_BYTES];
-	size_t sources_len = sources_of(all, sources);
+	size_t sources_len;
+	uint32_t i;
 	size_t len;
 
+	for (i = 0; i < OP_KINDS; i++) /* for the iterator that notes waiting threads */
+		if (all >> i & 1 && op_kind_notes_threads(op_kinds()[i]))
+			all |= UINT64_C(1) << OP_EVENT_THREADS;
+	sources_len = sources_of(all, sources);
 	if (all == c->typed_kinds)
 		return;
 	for (len = 0; len < sources_len; len++) {

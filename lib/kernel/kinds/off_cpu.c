@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/macros.h"
 #include "kernel/kinds/off.h"
@@ -26,6 +27,11 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "sched_switch", "op_off_switched", .loses = true },
 	{ .tracepoint = "sched_waking", .program = "op_off_cpu_woken", .wakers = true },
 };
+
+bool op_kind_notes_threads(const struct op_kind *kind)
+{
+	return kind->begun[0] && strcmp(kind->begun[0], OP_KIND_OFF_BEGUN) == 0;
+}
 
 int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
 {
