@@ -340,7 +340,7 @@ static void check_kernel_names(struct doctor *d)
 	shown = shows_addresses(path);
 	row(d, or_less(shown > 0), "kernel names",
 	    "/proc/kallsyms with addresses: CAP_SYSLOG and kernel.kptr_restrict below 2",
-	    "kernel frames carry an address and no name", "%s",
+	    "kernel frames have no names", "%s",
 	    shown < 0	? "not readable"
 	    : shown > 0 ? "readable"
 			: "addresses are hidden");
