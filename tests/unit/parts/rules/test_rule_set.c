@@ -63,6 +63,7 @@ static struct {
 	struct table table[64]; /* by descriptor */
 	int active[2];
 	bool full; /* no table can be made */
+	uint32_t random;
 	uint64_t
 		groups_anew; /* what was added to the ids of groups that were made anew */
 } k;
@@ -109,7 +110,7 @@ static void *look_up(const void *map, const void *key)
 #define op_slot_at(i)		      (&k.slot)
 #define op_current_task()	      (k.current)
 #define op_ancestor_pid(pid, level)   ((void)(level), 0U)
-#define bpf_get_prandom_u32()	      1U /* keep_one_in > 1 keeps none */
+#define bpf_get_prandom_u32()	      (k.random)
 #define bpf_get_current_uid_gid()     ((uint64_t)k.current->uid)
 #define bpf_get_current_cgroup_id()   0
 #define bpf_get_current_ancestor_cgroup_id(depth)                                        \
@@ -443,6 +444,7 @@ static struct op_rule_set *begin(void)
 
 	memset(&k.control, 0, sizeof(k.control));
 	list_len = added_len = 0;
+	k.random = 1; /* keep_one_in > 1 keeps none */
 	CHECK_OK(op_rule_set_new(&(struct op_rule_set_config){ .log = &log,
 							       .procfs_root = "/proc",
 							       .sample_rate_hz = HZ },
@@ -520,5 +522,45 @@ static void test_a_list_that_cannot_be(void)
 	(void)op_rule_set_free(t);
 }
 
-TEST_MAIN({ "the_sentence", test_the_sentence },
+/* How many hits the sample of task 0 stands for if it is kept, or 0. */
+static uint32_t hits_of(uint32_t random)
+{
+	uint32_t rate;
+
+	k.random = random;
+	k.slot.record.hits = 1; /* as op_event_is_wanted() does */
+	return op_is_wanted(&k.slot, &rate) ? k.slot.record.hits : 0;
+}
+
+/* What is kept by chance stands for what is not. */
+static void test_keep_one_in(void)
+{
+	struct op_rule_set *t = begin();
+	struct otelprof_rule rules[2] = {
+		{ .kind = OTELPROF_MATCH_ALL, .keep_one_in = 4 },
+		{ .kind = OTELPROF_MATCH_UID, .keep_one_in = 3 },
+	};
+	uint32_t i;
+
+	make_tasks();
+	k.current = &tasks[0];
+	tasks[0].uid = 2;
+	CHECK_OK(op_rule_set_replace(t, rules, 2, 1, HZ));
+	for (i = 0; i < 100; i++)
+		CHECK_INT(hits_of(i), i % 4 ? 0 : 4);
+	tasks[0].uid = 0; /* the last rule decides */
+	for (i = 0; i < 100; i++)
+		CHECK_INT(hits_of(i), i % 3 ? 0 : 3);
+	rules[0].keep_one_in = OP_HITS_MAX + 1000; /* more than a record can tell */
+	CHECK_OK(op_rule_set_replace(t, rules, 1, 1, HZ));
+	CHECK_INT(hits_of(OP_HITS_MAX - 1), 0);
+	CHECK_INT(hits_of(OP_HITS_MAX), OP_HITS_MAX);
+	rules[0].keep_one_in = 1;
+	CHECK_OK(op_rule_set_replace(t, rules, 1, 1, HZ));
+	for (i = 0; i < 100; i++)
+		CHECK_INT(hits_of(i), 1);
+	(void)op_rule_set_free(t);
+}
+
+TEST_MAIN({ "the_sentence", test_the_sentence }, { "keep_one_in", test_keep_one_in },
 	  { "a_list_that_cannot_be", test_a_list_that_cannot_be })
