@@ -31,8 +31,8 @@ static __always_inline __u64 op_mute_who(struct task_struct *task)
 	__u64 who;
 
 	BPF_CORE_READ_INTO(&name, task, comm);
-	who = (__u64)BPF_CORE_READ(task, real_cred);
-	who = (who ^ (__u64)BPF_CORE_READ(task, cgroups)) * odd;
+	who = (__u64)BPF_CORE_READ(task, real_cred) * odd;
+	who = ((who ^ who >> 32) + (__u64)BPF_CORE_READ(task, cgroups)) * odd;
 	who = ((who ^ who >> 32) + name[0]) * odd;
 	return ((who ^ who >> 32) + name[1]) * odd;
 }
