@@ -56,7 +56,8 @@ class Request:
         return self.strings.add(text.encode('utf-8', 'surrogateescape'))
 
     def attribute(self, key, value):
-        return self.attributes.add(number(1, self.string(key)) + piece(2, piece(1, value)))
+        value = number(3, value) if isinstance(value, int) else piece(1, value)
+        return self.attributes.add(number(1, self.string(key)) + piece(2, value))
 
     def frame(self, name='', file='', start=0, line=0, module='', kind='native', build_id=''):
         """The number of a location."""

@@ -15,7 +15,7 @@ import test_report
 from test_report import EVENTS, TOTAL, fields, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
-from hostile import Request  # noqa: E402
+from hostile import Request, recording  # noqa: E402
 
 
 def varints(data):
@@ -135,6 +135,58 @@ class Kinds(test_report.Recordings):
         self.assertEqual((r.returncode, r.stdout), (1, b''))
         self.assertIn(b'samples', r.stderr)
         self.assertIn(b'threads', r.stderr)
+
+
+class Events(test_report.Recordings):
+    """Of one event with two periods: values are events, whatever the period is."""
+    EACH, ONE_IN_TEN = 1002, 10010
+
+    def request(self, period, value, event='page_faults', unit='count', each='count'):
+        q = Request()
+        q.type = (event, unit, event, each, period)
+        q.sample([q.frame('touch'), q.frame('main')], value)
+        return recording(q.encode())
+
+    def convert(self, form, path):
+        r = run('convert', '-o', '-', '--format', form, path)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return r.stdout
+
+    def check(self, path, total):
+        d = self.json(path)
+        self.assertEqual((d['kind']['type'], d['kind']['unit'], d['total']),
+                         ('page_faults', 'count', total))
+        self.assertEqual({row['name']: row['self'] for row in d['rows'] if row['self']},
+                         {'touch': total})
+        self.assertEqual(self.convert('folded', path), b'prog;main;touch %d\n' % total)
+        weights = [p['weights'] for p in json.loads(self.convert('speedscope', path))['profiles']]
+        self.assertEqual(len(weights), 1)
+        self.assertEqual(sum(weights[0]), total)
+        shown = json.loads(self.convert('firefox', path))['threads']
+        self.assertEqual([sum(t['samples']['weight']) for t in shown], [total])
+        run('convert', '-o', self.path('x.pb.gz'), path)
+        # of a type without a clock there is one column
+        profile = list(fields(gzip.decompress(self.read('x.pb.gz'))))
+        self.assertEqual(len([v for n, v in profile if n == 1]), 1)
+        self.assertEqual([varints(dict(fields(v))[2]) for n, v in profile if n == 2], [[total]])
+
+    def test_two_periods(self):
+        each = self.request(1, self.EACH)
+        one_in_ten = self.request(10, self.ONE_IN_TEN)
+        total = self.EACH + self.ONE_IN_TEN
+        for i, both in enumerate((each + one_in_ten, one_in_ten + each)):
+            self.check(self.write(f'{i}.otlp', both), total)
+        files = [self.write(f'{i}.one.otlp', data) for i, data in enumerate((each, one_in_ten))]
+        for order in (files, files[::-1]):
+            self.assertEqual(self.json(*order)['total'], total)
+            self.assertEqual(run('merge', '-o', self.path('m.otlp'), *order).returncode, 0)
+            self.check(self.path('m.otlp'), total)
+
+    def test_a_count_of_something_else(self):
+        """Of samples with a period in bytes: there each stands for another number."""
+        both = (self.request(1, self.EACH, 'page_faults', 'count', 'bytes') +
+                self.request(10, self.ONE_IN_TEN, 'page_faults', 'count', 'bytes'))
+        self.assertEqual(self.json(self.write('x.otlp', both))['total'], self.EACH)
 
 
 class Locks(test_report.Recordings):

@@ -17,6 +17,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from hostile import Request, recording  # noqa: E402
+
 PROGRAM = os.path.abspath(sys.argv[1])
 
 # Program, frames from the outermost in, events; as request.h has them.
@@ -709,6 +712,38 @@ class Convert(Recordings):
                 got[key] = got.get(key, 0) + weight
         self.assertEqual(got, {(p, frames[-1], len(frames)): n for p, frames, n in EVENTS})
         self.assertEqual({t['pid'] for t in d['threads']}, {'100', '200', '300'})
+
+    def threads(self, *samples):
+        """Of a recording of such samples, what Firefox's threads are: process, name, number, and
+        samples. A sample is program, pid, tid, name, events."""
+        data = b''
+        for program, pid, tid, name, events in samples:
+            q = Request(**{'process.pid': pid, 'process.executable.name': program})
+            q.sample([q.frame('work')], events, [('thread.id', tid), ('thread.name', name)])
+            data += recording(q.encode())
+        r = run('convert', '-o', '-', '--format=firefox', self.write('threads.otlp', data))
+        d = json.loads(r.stdout)
+        shown = d['threads']
+        for thread in shown:
+            check_thread(self, d, thread)
+        # the viewer tells threads apart by tid, and shows a process by its main thread
+        self.assertEqual(len({str(t['tid']) for t in shown}), len(shown))
+        self.assertEqual(sorted(t['pid'] for t in shown if t['isMainThread']),
+                         sorted({str(pid) for _, pid, *_ in samples}))
+        return {(t['processName'], t['name'], str(t['tid'])): sum(t['samples']['weight'])
+                for t in shown}
+
+    def test_firefox_thread_with_two_names(self):
+        got = self.threads(('web', 42, 42, 'main', 3), ('web', 42, 43, 'idle', 5),
+                           ('web', 42, 43, 'serves', 7), ('web', 42, 43, 'idle', 11))
+        self.assertEqual(got, {('web', 'main', '42'): 3, ('web', 'idle', '43'): 16,
+                               ('web', 'serves', '43.1'): 7})
+
+    def test_firefox_process_with_two_programs(self):
+        got = self.threads(('sh', 42, 42, 'sh', 3), ('web', 42, 42, 'web', 5),
+                           ('web', 42, 43, 'pool', 7), ('cron', 50, 51, 'pool', 9))
+        self.assertEqual(got, {('sh', 'sh', '42'): 3, ('web', 'web', '42.1'): 5,
+                               ('web', 'pool', '43'): 7, ('cron', 'pool', '51'): 9})
 
     def test_standard_output(self):
         r = run('convert', '-o', '-', '--format=folded', self.a)
