@@ -10,8 +10,6 @@
 
 enum {
 	COMPRESSED_MAX = 16 << 20,
-	/* for the dictionary; xz -9 would need 64 MiB, but packagers do not use
-	 * it here */
 	/* "xz -9" asks for a dictionary of 64 MiB, of which it uses what the data has. */
 	LZMA_MEMORY_MAX = 72 << 20,
 	FIRST_BYTES = 64 << 10,

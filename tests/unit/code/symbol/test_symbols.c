@@ -248,6 +248,10 @@ static void test_debuglink(void)
 
 	TOOLS_RUN("cp prog.debug root/usr/bin/");
 	check_c_program("stripped", "full", &options, true);
+	/* a name that was kept does not stand for all */
+	TOOLS_RUN("strip -s -K loud -o kept full && "
+		  "objcopy --add-gnu-debuglink=prog.debug kept");
+	check_c_program("kept", "full", &options, true);
 	TOOLS_RUN("mv root/usr/bin/prog.debug root/usr/bin/.debug/");
 	check_c_program("stripped", "full", &options, true);
 	TOOLS_RUN("mv root/usr/bin/.debug/prog.debug root/usr/lib/debug/usr/bin/");
@@ -299,6 +303,19 @@ static void test_build_id_directory(void)
 	close_opened(&o);
 }
 
+/* "xz -9" and "-9 -T0" ask for more memory than the default, "-6". */
+static void check_mini_debug_info(const char *level)
+{
+	TOOLS_RUN("xz -k -f %s mini; strip -o stripped full; "
+		  "objcopy --add-section .gnu_debugdata=mini.xz stripped",
+		  level);
+	check_c_program("stripped", "full", NULL, true);
+	/* a name that was kept does not stand for all */
+	TOOLS_RUN("strip -s -K loud -o kept full; "
+		  "objcopy --add-section .gnu_debugdata=mini.xz kept");
+	check_c_program("kept", "full", NULL, true);
+}
+
 /* As Fedora makes it: what .dynsym lacks, compressed with xz. */
 static void test_mini_debug_info(void)
 {
@@ -311,10 +328,10 @@ static void test_mini_debug_info(void)
 		"comm -13 dyn all > keep; "
 		"objcopy --only-keep-debug full debug; "
 		"objcopy -S --remove-section .comment --keep-symbols=keep debug mini; "
-		"xz -k -f mini; strip -o stripped full; "
-		"objcopy --add-section .gnu_debugdata=mini.xz stripped");
-	TOOLS_RUN("grep -q quiet keep && ! grep -q loud keep");
-	check_c_program("stripped", "full", NULL, true);
+		"grep -q quiet keep && ! grep -q loud keep");
+	check_mini_debug_info("-9");
+	check_mini_debug_info("-9 -T0");
+	check_mini_debug_info("");
 	/* Damaged: the rest goes on. */
 	TOOLS_RUN(
 		"strip -o broken full; dd if=mini.xz of=cut.xz bs=100 count=2 status=none; "
@@ -568,6 +585,35 @@ static void test_aliases_and_nesting(void)
 	close_opened(&o);
 }
 
+/* The part behind a single "@" is a version where the file defines versions, and if it
+ * looks like one. */
+static void test_defined_versions(void)
+{
+	enum {
+		T = BUILDER_BASE + 0x200
+	};
+	static const struct builder_symbol symbols[] = {
+		{ "old@LIB_1.0", T, 8, STB_GLOBAL, STT_FUNC, 1 },
+		{ "new@@LIB_2.0", T + 8, 8, STB_GLOBAL, STT_FUNC, 1 },
+		{ "*Crate(Int32)@Work#spin<Int32>", T + 16, 8, STB_LOCAL, STT_FUNC, 1 },
+		{ "camlOps__@", T + 24, 8, STB_LOCAL, STT_FUNC, 1 },
+	};
+	struct opened o;
+
+	builder_init(&b);
+	b.len = 0x200;
+	builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL, 64);
+	builder_symbols(&b, false, symbols, sizeof(symbols) / sizeof(symbols[0]));
+	builder_section(&b, ".gnu.version_d", SHT_GNU_verdef, SHF_ALLOC, NULL, 20);
+	builder_finish(&b);
+	open_built(&o);
+	check_at(o.symbols, T, "old", T);
+	check_at(o.symbols, T + 8, "new", T + 8);
+	check_at(o.symbols, T + 16, "*Crate(Int32)@Work#spin<Int32>", T + 16);
+	check_at(o.symbols, T + 24, "camlOps__@", T + 24);
+	close_opened(&o);
+}
+
 static void test_aarch64_mapping_symbols(void)
 {
 	enum {
@@ -669,6 +715,7 @@ static void test_linkage_table(void)
 }
 
 TEST_MAIN({ "aliases_and_nesting", test_aliases_and_nesting },
+	  { "defined_versions", test_defined_versions },
 	  { "aarch64_mapping_symbols", test_aarch64_mapping_symbols },
 	  { "every_function_of_nm", test_every_function_of_nm },
 	  { "plain_static_pie", test_plain_static_pie },
