@@ -113,11 +113,13 @@ static int add_debugfile(struct op_symbols *s, struct op_symbol_index_builder *b
 	return r > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : r;
 }
 
-/* May @elf be stripped, with only some names left? */
+/* May @elf be stripped, with only some names left? A debug file that is found by its
+ * build id alone leaves no mark in it, but what it holds is missing here. */
 static bool has_more(const struct op_elf *elf)
 {
 	return op_elf_section(elf, ".gnu_debuglink") ||
-	       op_elf_section(elf, ".gnu_debugdata");
+	       op_elf_section(elf, ".gnu_debugdata") ||
+	       !op_elf_section(elf, ".debug_info");
 }
 
 /* Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it

@@ -273,9 +273,10 @@ static void test_build_id_directory(void)
 	TOOLS_RUN("rm -rf root && mkdir -p root/usr/lib/debug/.build-id/fe");
 	TOOLS_RUN("objcopy --only-keep-debug full "
 		  "root/usr/lib/debug/.build-id/fe/ed0123456789.debug");
-	TOOLS_RUN("strip -o stripped full");
+	TOOLS_RUN("strip -o stripped full && strip -s -K loud -o kept full");
 	options.root = root_path();
 	check_c_program("stripped", "full", &options, true);
+	check_c_program("kept", "full", &options, true);
 	f = from_nm("full", "quiet");
 
 	/* Without a root none is looked for. */
