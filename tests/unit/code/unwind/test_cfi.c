@@ -274,6 +274,91 @@ static void test_debug_frame_of_64_bits(void)
 	free(b.data);
 }
 
+/* A .debug_frame record of the 32-bit form (@is_64: of the 64-bit one) and its id.
+ * Returns where it begins; what follows is its content, and end_form() its length. */
+static size_t put_form(struct bytes *b, bool is_64, uint64_t id)
+{
+	size_t at = b->len;
+
+	if (is_64) {
+		put32(b, UINT32_MAX);
+		put64(b, 0);
+		put64(b, id);
+	} else {
+		put32(b, 0);
+		put32(b, (uint32_t)id);
+	}
+	return at;
+}
+
+static void end_form(struct bytes *b, size_t at, bool is_64)
+{
+	uint64_t len;
+
+	if (!is_64) {
+		end_record(b, at);
+		return;
+	}
+	while ((b->len - at) % 8 != 4)
+		put8(b, 0); /* DW_CFA_nop */
+	len = b->len - at - 12;
+	memcpy(b->data + at + 4, &len, sizeof(len));
+}
+
+/* The CFA of its functions is rsp + @height. */
+static size_t put_form_cie(struct bytes *b, bool is_64, uint8_t height)
+{
+	size_t at = put_form(b, is_64, UINT64_MAX);
+
+	put(b, "\3\0\1\x78\20", 5); /* v3, "", 1, -8, the return address */
+	put(b, (const uint8_t[]){ 0x0c, RSP, height, 0x90, 1 }, 5);
+	end_form(b, at, is_64);
+	return at;
+}
+
+static void put_form_fde(struct bytes *b, bool is_64, size_t cie, uint64_t start)
+{
+	static const uint8_t program[] = { 0x44, 0x0e, 48 };
+	size_t at = put_form(b, is_64, cie);
+
+	put64(b, start);
+	put64(b, 0x100);
+	put(b, program, sizeof(program));
+	end_form(b, at, is_64);
+}
+
+/* As a linker joins what compilers with either form made, such as Free Pascal's and
+ * gcc's: each record says its own form, and an FDE may have a CIE of the other one. */
+static void test_debug_frame_of_both_forms(void)
+{
+	struct bytes b = { 0 };
+	size_t cie[2]; /* of 32, of 64 bits */
+	struct seen s;
+	size_t i;
+
+	cie[0] = put_form_cie(&b, false, 8);
+	put_form_fde(&b, false, cie[0], 0x1000);
+	cie[1] = put_form_cie(&b, true, 16);
+	put_form_fde(&b, true, cie[1], 0x2000);
+	put_form_fde(&b, false, cie[0], 0x3000);
+	put_form_fde(&b, true, cie[0], 0x4000);
+	put_form_fde(&b, false, cie[1], 0x5000);
+	read_all(&b, OP_CFI_DEBUG_FRAME, EM_X86_64, &s);
+	CHECK_INT(s.stats.bad_fdes, 0);
+	CHECK_INT(s.stats.bad_cies, 0);
+	CHECK_INT(s.fdes, 5);
+	CHECK_INT(s.rows, 10);
+	for (i = 0; i < 5; i++) {
+		CHECK_INT(s.fde[i].start, 0x1000 * (i + 1));
+		CHECK_INT(s.row[2 * i].pc, s.fde[i].start);
+		check_value(&s.row[2 * i].state.cfa, OP_CFI_IS_REG, RSP,
+			    i == 1 || i == 4 ? 16 : 8, 0);
+		CHECK_INT(s.row[2 * i + 1].pc, s.fde[i].start + 4);
+		check_value(&s.row[2 * i + 1].state.cfa, OP_CFI_IS_REG, RSP, 48, 0);
+	}
+	free(b.data);
+}
+
 static void test_pointers_of_other_encodings(void)
 {
 	struct bytes b = { .addr = 0x5000 };
@@ -402,6 +487,7 @@ TEST_MAIN({ "common", test_common_instructions },
 	  { "expressions", test_expressions_by_what_they_compute },
 	  { "bad", test_a_bad_record_costs_its_own_addresses },
 	  { "nest", test_states_nest }, { "debug_frame", test_debug_frame_of_64_bits },
+	  { "both-forms", test_debug_frame_of_both_forms },
 	  { "pointers", test_pointers_of_other_encodings },
 	  { "offset", test_offset_outlives_an_expression },
 	  { "wrap", test_pcs_do_not_wrap }, { "many", test_many_in_several_rounds })
