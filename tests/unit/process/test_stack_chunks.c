@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks that are larger than a sample's copy, and records with the part above. */
 
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
 #include "sample/state.h"
 #include "snapshot.h"
 #include "test.h"
@@ -95,6 +99,120 @@ static void test_stack_above_the_copy(void)
 	CHECK(find_frame(&w, "later_frame") == 6);
 	CHECK_INT(w.sampler->guessed, world_frames(&w) - 6);
 	world_deinit(&w);
+}
+
+/* More than the library takes for one stack. */
+KEEP_FRAME static int huge_frame(void)
+{
+	volatile uint8_t big[9 << 20];
+	int x;
+
+	big[0] = 1;
+	big[sizeof(big) - 1] = 1;
+	x = sample_here();
+	return x + big[0];
+}
+
+KEEP_FRAME static int above_huge(struct world *w)
+{
+	int x;
+
+	sampled = w;
+	x = huge_frame();
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static void *on_large_stack(void *arg)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	world_init(&w, NULL);
+	CHECK(above_huge(NULL));
+	CHECK(above_huge(&w));
+	CHECK(find_frame(&w, "huge_frame") == 5);
+	CHECK(find_frame(&w, "above_huge") == SIZE_MAX);
+	CHECK_INT(world_frames(&w), 7);
+	CHECK_STR(world_name(&w, 6), "[truncated]");
+	CHECK_INT(w.sampler->guessed, 0);
+	world_deinit(&w);
+	return arg;
+}
+
+/* The thread is in the same call still, but its caller is too far above to be of its
+ * stack. */
+static void test_far_above_the_copy(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	CHECK(pthread_attr_init(&attr) == 0);
+	CHECK(pthread_attr_setstacksize(&attr, 32 << 20) == 0);
+	CHECK(pthread_create(&thread, &attr, on_large_stack, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(pthread_attr_destroy(&attr) == 0);
+}
+
+KEEP_FRAME static void on_signal(int number)
+{
+	int x = level_one(number);
+
+	__asm__ volatile("" : "+r"(x));
+}
+
+KEEP_FRAME static int outer_signals(void)
+{
+	int x = raise(SIGUSR1);
+
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+KEEP_FRAME static int outer_other(struct world *w)
+{
+	int x;
+
+	sampled = w;
+	x = sample_here();
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+/* A signal came on a stack of its own, all of which is copied. The stack that it
+ * interrupted is not, and the thread has gone on there since: its callers of today are
+ * not those of the signal. */
+static void test_stack_below_a_signal(void)
+{
+	enum {
+		BYTES = 64 << 10,
+	};
+	stack_t stack = { .ss_size = BYTES - OP_STACK_COPY_BYTES };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	struct world w;
+
+	stack.ss_sp = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(stack.ss_sp != MAP_FAILED);
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = OP_STACK_COPY_BYTES;
+	CHECK(sigaltstack(&stack, NULL) == 0);
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	CHECK(outer_signals());
+	world_init(&w, NULL);
+	CHECK(outer_other(&w));
+	CHECK(find_frame(&w, "on_signal") == 4);
+	CHECK(find_frame(&w, "outer_signals") == SIZE_MAX);
+	CHECK(find_frame(&w, "outer_other") == SIZE_MAX);
+	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	CHECK_INT(w.sampler->guessed, 0);
+	/* the signal's frame tells what was interrupted: pc and, on aarch64, lr */
+	CHECK(world_frames(&w) <= 9);
+	world_deinit(&w);
+	stack.ss_flags = SS_DISABLE;
+	CHECK(sigaltstack(&stack, NULL) == 0);
+	CHECK(munmap(stack.ss_sp, BYTES) == 0);
 }
 
 /* How far the end of its page is from @at. */
@@ -305,6 +423,8 @@ static void test_gap_above_waits(void)
 }
 
 TEST_MAIN({ "above-the-copy", test_stack_above_the_copy },
+	  { "far-above-the-copy", test_far_above_the_copy },
+	  { "stack-below-a-signal", test_stack_below_a_signal },
 	  { "records-above", test_records_above_the_copy },
 	  { "records-above-wait", test_records_above_wait },
 	  { "gap-above-waits", test_gap_above_waits },
