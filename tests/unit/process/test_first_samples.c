@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "inside.h"
+#include "process/target/target.h"
 #include "snapshot.h"
 #include "test.h"
 #include "world.h"
@@ -331,6 +332,51 @@ static void test_code_without_events(void)
 	world_deinit(&w);
 }
 
+/* How many of @n samples at @pc, one each @ns, lead to a reading of the maps? */
+static int count_looks(struct world *w, uint64_t pc, int n, uint64_t ns)
+{
+	const struct op_registers registers = { .pc = pc, .sp = 0x7ffc00001000 };
+	const struct op_target_stats *stats = &op_processes_target(w->p)->stats;
+	uint8_t stack[64] = { 0 };
+	int looks = 0;
+
+	while (n--) {
+		uint64_t before = stats->mappings;
+		int r;
+
+		world_settle(w, ns);
+		r = world_first_sample(w, world_self(), &registers, stack, sizeof(stack));
+		CHECK(r == 0 || r == -EINPROGRESS);
+		looks += stats->mappings != before;
+	}
+	return looks;
+}
+
+/* Samples at an address where nothing ever is ask for the maps less and less often. */
+static void test_vain_looks(void)
+{
+	void *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t pc = (uint64_t)(uintptr_t)none;
+	struct world w;
+	int looks;
+
+	CHECK(none != MAP_FAILED);
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	looks = count_looks(&w, pc, 40, 10000000);
+	printf("%d", looks);
+	CHECK(looks > 1 && looks < 15);
+	looks = count_looks(&w, pc, 40, UINT64_C(4000000000));
+	printf(", %d\n", looks);
+	CHECK(looks > 1 && looks < 15);
+	/* code is found there at the end of the longest pause at the latest */
+	CHECK(mprotect(none, 4096, PROT_READ | PROT_EXEC) == 0);
+	CHECK_INT(count_looks(&w, pc, 2, UINT64_C(64000000000)), 1);
+	CHECK(strncmp(world_name(&w, 0), "[anon]+0x", 9) == 0);
+	CHECK(munmap(none, 4096) == 0);
+	world_deinit(&w);
+}
+
 TEST_MAIN({ "first", test_first_sample_is_unwound },
 	  { "names-later", test_walk_comes_before_names },
 	  { "missing-table", test_missing_table_above_the_copy },
@@ -339,4 +385,5 @@ TEST_MAIN({ "first", test_first_sample_is_unwound },
 	  { "short", test_short_copy_is_truncated },
 	  { "known-file", test_known_file_is_not_lazy },
 	  { "resumed", test_walk_is_resumed }, { "no-events", test_code_without_events },
+	  { "vain-looks", test_vain_looks },
 	  { "before-exit", test_first_sample_before_exit })
