@@ -33,8 +33,10 @@ static bool is_ambiguous(const struct op_executable *e)
 
 bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *claim)
 {
-	if (!claim || claim->compared || e->vdso || e->memory ||
-	    (!e->image && e->state != OP_EXECUTABLE_FOREIGN))
+	/* what was compared with it may not be read yet */
+	bool known = e->image || e->state == OP_EXECUTABLE_FOREIGN || e->stamp.inode;
+
+	if (!claim || claim->compared || e->vdso || e->memory || !known)
 		return false;
 	return claim->other_path || (is_ambiguous(e) && !claim->numbered) ||
 	       claim->mapped_ns < e->same_since_ns || claim->mapped_ns > e->same_until_ns;

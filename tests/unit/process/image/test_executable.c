@@ -458,6 +458,43 @@ static void test_two_of_one_number(void)
 	end(&x);
 }
 
+/* A process was compared, and the content of its file is not read yet. Another one maps
+ * another file of that number: it is compared too, and what it has does not become the
+ * first one's. */
+static void test_compared_and_not_read(void)
+{
+	struct op_executables x;
+	struct op_executable *first, *second, *e;
+	struct op_claim c;
+	struct file f;
+
+	begin(&x);
+	f.fd = temporary();
+	write_program(f.fd, "/bin/true");
+	map_file(f.fd, &f);
+	c = claim(&x, &f, "/a/prog", &first);
+	f.place.claim = &c;
+	CHECK_OK(op_executable_open(&x, first, &f.place, false));
+	write_program(f.fd, "/bin/cat");
+	c = claim(&x, &f, "/a/prog", &second);
+	CHECK_INT(op_claim_settle(&x, &second, &f.place, &c), 1);
+	CHECK(second != first && !second->image);
+	CHECK(!op_claim_is_doubted(second, &c));
+	write_program(f.fd, "/bin/ls");
+	c = claim(&x, &f, "/a/prog", &e);
+	CHECK(e == second && op_claim_is_doubted(e, &c));
+	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ESTALE);
+	CHECK_INT(op_claim_settle(&x, &e, &f.place, &c), 1);
+	CHECK(e != first && e != second);
+	CHECK_OK(op_executable_open(&x, e, &f.place, false));
+	CHECK(!second->image && e->stamp.size != second->stamp.size);
+	op_executable_put(&x, e);
+	op_executable_put(&x, second);
+	op_executable_put(&x, first);
+	unmap_file(&f);
+	end(&x);
+}
+
 /* One file under two names, by a hard link or as a copy: two modules, each of its programs. Under one
  * name it is shared, wherever it lies. */
 static void test_two_names_of_one_file(void)
@@ -622,6 +659,7 @@ TEST_MAIN({ "number", test_number_of_another_file },
 	  { "handle-within-a-tick", test_handle_within_a_tick },
 	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
+	  { "not-read", test_compared_and_not_read },
 	  { "two-names", test_two_names_of_one_file },
 	  { "failures", test_failures_of_others },
 	  { "shared-memory", test_names_of_shared_memory },
