@@ -31,6 +31,13 @@ static bool is_ambiguous(const struct op_executable *e)
 	return e->stamp.dev != gnu_dev_makedev(e->key.dev_major, e->key.dev_minor);
 }
 
+/* Was the known content there both before and after the file was mapped? */
+static bool is_in_time(const struct op_executable *e, const struct op_claim *claim)
+{
+	return claim->mapped_ns >= e->same_since_ns &&
+	       claim->mapped_ns <= e->same_until_ns;
+}
+
 bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *claim)
 {
 	/* what was compared with it may not be read yet */
@@ -38,8 +45,17 @@ bool op_claim_is_doubted(const struct op_executable *e, const struct op_claim *c
 
 	if (!claim || claim->compared || e->vdso || e->memory || !known)
 		return false;
-	return claim->other_path || (is_ambiguous(e) && !claim->numbered) ||
-	       claim->mapped_ns < e->same_since_ns || claim->mapped_ns > e->same_until_ns;
+	return claim->other_path || is_ambiguous(e) || !is_in_time(e, claim);
+}
+
+/* Of a process that has ended: is the file of its path, which is that of @e, the one that
+ * was mapped? A generation is little proof: on btrfs it is a transaction, so two
+ * subvolumes have files of one inode and one generation if both were made at one time, or
+ * one is a snapshot. */
+static bool is_proved_by_path(const struct op_executable *e, const struct op_claim *claim)
+{
+	return !claim->other_path && (!is_ambiguous(e) || claim->numbered) &&
+	       is_in_time(e, claim);
 }
 
 bool op_claim_is_rewritten(const struct op_executable *e, const struct op_claim *claim,
@@ -143,7 +159,10 @@ static int compare(struct op_executables *x, struct op_executable *e,
 	note_same(x, e);
 	if (opened.mapped && !note_mapped(x, e, place))
 		return -ESTALE;
-	return opened.mapped || !op_claim_is_doubted(e, place->claim) ? 0 : -ESTALE;
+	if (opened.mapped || !op_claim_is_doubted(e, place->claim) ||
+	    is_proved_by_path(e, place->claim))
+		return 0;
+	return -ESTALE;
 }
 
 int op_claim_check(struct op_executables *x, struct op_executable *e,

@@ -8,8 +8,9 @@
  *     attribute of the file was changed since before (ctime, which only the kernel sets), and
  *     it was compared after, through whatever process.
  * A handle is an inode with its generation. It is known for files of the root's disk.
- * Only the first counts where two files of a device may have the same inode at one time,
- * and where the path differs. For a process that ended, its path is compared.
+ * Only the first counts where two files of a device may have the same inode at one time
+ * (btrfs: and the same generation), and where the path differs. For a process that ended,
+ * its path is compared, and the generation where that device is one.
  */
 #ifndef OP_PROCESS_IMAGE_CLAIM_H
 #define OP_PROCESS_IMAGE_CLAIM_H

@@ -495,6 +495,42 @@ static void test_compared_and_not_read(void)
 	end(&x);
 }
 
+/* btrfs has one device for all its subvolumes in mappings, and stat() has one for each.
+ * There the same path and times say nothing, as another process may have another
+ * subvolume there. */
+static void test_device_of_several_files(void)
+{
+	struct op_executables x;
+	struct op_executable *one;
+	struct op_claim c;
+	struct file f;
+
+	begin(&x);
+	f.fd = temporary();
+	write_program(f.fd, "/bin/true");
+	map_file(f.fd, &f);
+	c = claim(&x, &f, "/a/prog", &one);
+	f.place.claim = &c;
+	CHECK_OK(op_executable_open(&x, one, &f.place, false));
+	c = op_claim_of(one, &f.key, "/a/prog", one->same_until_ns);
+	CHECK(!op_claim_is_doubted(one, &c));
+	one->stamp.dev++;
+	CHECK(op_claim_is_doubted(one, &c));
+	/* what is mapped tells, and here it is no file of that device */
+	CHECK_INT(op_claim_settle(&x, &one, &f.place, &c), 1);
+	op_executable_put(&x, one);
+	/* a snapshot has the same generation as well */
+	CHECK_OK(op_executable_get(&x, &f.key, "/a/prog", &one));
+	CHECK_OK(op_executable_open(&x, one, &f.place, false));
+	one->stamp.dev++;
+	one->key.generation = f.key.generation = 7;
+	c = op_claim_of(one, &f.key, "/a/prog", one->same_until_ns);
+	CHECK(c.numbered && op_claim_is_doubted(one, &c));
+	op_executable_put(&x, one);
+	unmap_file(&f);
+	end(&x);
+}
+
 /* One file under two names, by a hard link or as a copy: two modules, each of its programs. Under one
  * name it is shared, wherever it lies. */
 static void test_two_names_of_one_file(void)
@@ -660,6 +696,7 @@ TEST_MAIN({ "number", test_number_of_another_file },
 	  { "replaced", test_replaced_before_its_event },
 	  { "two-of-one", test_two_of_one_number },
 	  { "not-read", test_compared_and_not_read },
+	  { "device", test_device_of_several_files },
 	  { "two-names", test_two_names_of_one_file },
 	  { "failures", test_failures_of_others },
 	  { "shared-memory", test_names_of_shared_memory },
