@@ -531,6 +531,42 @@ static void test_device_of_several_files(void)
 	end(&x);
 }
 
+/* A number went from a file of one user to one of another, with the same bytes: what was
+ * made of the first is not used for the second. Of one user they share it. */
+static void test_number_of_another_user(void)
+{
+	struct op_executables x;
+	struct op_executable *e[3];
+	struct op_claim c;
+	struct file f;
+	int fd = temporary();
+	size_t i;
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_program(fd, "/bin/true");
+	map_file(fd, &f);
+	f.place.claim = &c;
+	for (i = 0; i < 3; i++) {
+		if (fchown(fd, i < 2 ? getuid() : 65534, (gid_t)-1) < 0)
+			SKIP("no CAP_CHOWN");
+		c = claim(&x, &f, "/a/prog", &e[i]);
+		if (i) {
+			CHECK(op_claim_is_doubted(e[i], &c));
+			CHECK_INT(op_claim_settle(&x, &e[i], &f.place, &c), 1);
+			CHECK(e[i] != e[i - 1]);
+		}
+		CHECK_OK(op_executable_open(&x, e[i], &f.place, false));
+	}
+	CHECK(e[1]->image == e[0]->image);
+	CHECK(e[2]->image != e[0]->image);
+	CHECK(!op_image_may_read(e[0]->image, &e[2]->stamp));
+	for (i = 0; i < 3; i++)
+		op_executable_put(&x, e[i]);
+	unmap_file(&f);
+	end(&x);
+}
+
 /* One file under two names, by a hard link or as a copy: two modules, each of its programs. Under one
  * name it is shared, wherever it lies. */
 static void test_two_names_of_one_file(void)
@@ -697,6 +733,7 @@ TEST_MAIN({ "number", test_number_of_another_file },
 	  { "two-of-one", test_two_of_one_number },
 	  { "not-read", test_compared_and_not_read },
 	  { "device", test_device_of_several_files },
+	  { "another-user", test_number_of_another_user },
 	  { "two-names", test_two_names_of_one_file },
 	  { "failures", test_failures_of_others },
 	  { "shared-memory", test_names_of_shared_memory },
