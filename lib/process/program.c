@@ -364,8 +364,10 @@ static void note_nameless(struct op_processes *p, struct op_program *program,
 {
 	const struct op_mapping *v;
 
-	/* after the process ended, neither file can be read */
-	if (program->until_ns || program->code.named ||
+	/* After the process ended, no file can be read. The code of a runtime has names in
+	 * stacks that its step walked; others were walked before it was attached. */
+	if (program->until_ns || program->code.named || program->code.perfmap ||
+	    op_program_runtimes_generates(&program->runtimes) ||
 	    ++program->code.nameless != NAMELESS_SAID)
 		return;
 	v = own_mapping(program, mappings);
@@ -373,8 +375,8 @@ static void note_nameless(struct op_processes *p, struct op_program *program,
 		return;
 	v->exe->nameless = true;
 	op_log(p->config.log, OP_LOG_WARNING,
-	       "%s: process %u runs generated code without names: no known runtime, no perf "
-	       "map, no jitdump file; such frames are addresses",
+	       "%s: process %u runs generated code without names: no runtime, perf map or "
+	       "jitdump file names it; such frames are addresses",
 	       v->exe->path, program->pid);
 }
 

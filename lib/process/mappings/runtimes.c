@@ -394,6 +394,20 @@ int op_program_runtimes_describe_code(const struct op_program_runtimes *r,
 	return 0;
 }
 
+bool op_program_runtimes_generates(const struct op_program_runtimes *r)
+{
+	size_t i;
+
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
+		const struct op_runtime_instance *slot = &r->slot[i];
+
+		if (slot->instance ? slot->code.len > 0
+				   : slot->image && slot->ops->update && !slot->given_up)
+			return true;
+	}
+	return false;
+}
+
 struct op_runtime_instance *op_program_runtimes_get(const struct op_program_runtimes *r,
 						    uint32_t number)
 {

@@ -100,6 +100,9 @@ void op_program_runtimes_window_end(struct op_program_runtimes *r);
 int op_program_runtimes_describe_code(const struct op_program_runtimes *r,
 				      const struct op_program_runtimes_context *context,
 				      uint64_t addr, struct op_runtime_frame *ret);
+/* Does an instance have code that the process generated, or may one that has not started
+ * up generate some? */
+bool op_program_runtimes_generates(const struct op_program_runtimes *r);
 /* Instance @number; NULL if there is none or it is not attached. */
 struct op_runtime_instance *op_program_runtimes_get(const struct op_program_runtimes *r,
 						    uint32_t number);

@@ -64,3 +64,19 @@ void inside_close_jobs(struct op_processes *p)
 		if (image->job.running)
 			op_image_close_file(images, image);
 }
+
+void inside_log(struct op_processes *p, struct op_log *log)
+{
+	p->config.log = log;
+}
+
+void inside_runtime(struct op_processes *p, uint32_t pid, uint64_t addr,
+		    const struct op_runtime_ops *ops)
+{
+	const struct op_mappings *mappings = op_registry_find(p, pid)->mappings;
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++)
+		if (addr >= mappings->vma[i].start && addr < mappings->vma[i].end)
+			mappings->vma[i].exe->image->runtime = ops;
+}

@@ -7,6 +7,8 @@
 
 #include "process/processes.h"
 
+struct op_runtime_ops;
+
 /* How often all maps were read anew. */
 uint32_t inside_readings(const struct op_processes *p);
 /* The reading is at its last process, and began @ns earlier than it did. */
@@ -23,6 +25,11 @@ uint64_t inside_context(const struct op_processes *p, uint32_t pid);
 uint64_t inside_name_bytes(struct op_processes *p);
 /* How many tables are being made. */
 size_t inside_jobs(struct op_processes *p);
+/* Log to @log, which is borrowed. */
+void inside_log(struct op_processes *p, struct op_log *log);
+/* The file that a process maps at @addr is a runtime: it is attached at the next change. */
+void inside_runtime(struct op_processes *p, uint32_t pid, uint64_t addr,
+		    const struct op_runtime_ops *ops);
 /* Close the files of which tables are being made. */
 void inside_close_jobs(struct op_processes *p);
 

@@ -9,6 +9,7 @@
 #include "code/symbol/kernel.h"
 #include "inside.h"
 #include "process/target/maps.h"
+#include "runtime/runtime.h"
 #include "snapshot.h"
 #include "test.h"
 #include "world.h"
@@ -225,6 +226,132 @@ static void test_code_without_a_file(void)
 	CHECK(munmap((void *)(uintptr_t)page, 4096) == 0);
 }
 
+/* A runtime that takes a while to start up, and then has made code or not. */
+static struct {
+	struct op_runtime_range code;
+	size_t waits; /* attempts that come too early */
+	size_t len;   /* ranges of code */
+	size_t attached;
+} maker;
+
+static int maker_attach(void *image, const struct op_runtime_target *target,
+			struct op_log *log, void *bpf, void **ret_instance)
+{
+	if (maker.waits && maker.waits--)
+		return -EAGAIN;
+	maker.attached++;
+	*ret_instance = &maker;
+	return 0;
+}
+
+static void maker_detach(void *instance)
+{
+}
+
+static int maker_update(void *instance, const struct op_runtime_target *target, void *bpf,
+			struct op_runtime_code *ret)
+{
+	ret->range[0] = maker.code;
+	ret->len = maker.len;
+	return 0;
+}
+
+static const struct op_runtime_ops maker_ops = {
+	.id = OP_RUNTIME_PHP,
+	.frame_type = "php",
+	.attach = maker_attach,
+	.detach = maker_detach,
+	.update = maker_update,
+};
+
+static void count_line(void *userdata, int level, const char *message)
+{
+	size_t *lines = userdata;
+
+	*lines += level == OP_LOG_WARNING && strstr(message, "code without names");
+}
+
+/* Nine addresses of @page, which have no name. */
+static void run_nameless(struct world *w, const uint8_t *page)
+{
+	int i;
+
+	for (i = 0; i < 9; i++) {
+		const uint64_t word = world_exact(page + 0x123 + i * 16);
+
+		CHECK_OK(world_sample(w, world_self(), NULL, 0, &word, 1,
+				      OP_END_COMPLETE));
+		CHECK(strncmp(world_name(w, 0), "[anon]+0x", 9) == 0);
+	}
+}
+
+/* How often is it said that nothing names the code of a process with @ops, before it has
+ * started up (*@early) and later? */
+static size_t said_of(const struct op_runtime_ops *ops, size_t *early)
+{
+	struct op_mmap_event e = { .pid = world_self(), .path = "//anon" };
+	const uint8_t *page;
+	size_t lines = 0;
+	struct op_log log = { .fn = count_line,
+			      .userdata = &lines,
+			      .level = OP_LOG_WARNING };
+	struct world w;
+	int i;
+
+	maker.attached = 0;
+	world_init(&w, NULL);
+	inside_log(w.p, &log);
+	world_learn_self(&w);
+	if (ops)
+		inside_runtime(w.p, world_self(), world_native((void *)known_function),
+			       ops);
+	page = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	CHECK(page != MAP_FAILED);
+	e.start = maker.code.start = world_native(page);
+	e.end = maker.code.end = e.start + 8192;
+	e.time_ns = w.now_ns;
+	op_processes_on_mmap(w.p, &e);
+	world_settle(&w, 5000000);
+	run_nameless(&w, page);
+	*early = lines;
+	for (i = 0; i < 4; i++)
+		world_settle(&w, 100000000);
+	CHECK_INT(maker.attached, ops ? 1 : 0);
+	op_processes_window_end(w.p, false);
+	op_window_reset(w.window);
+	run_nameless(&w, page);
+	world_deinit(&w);
+	CHECK(munmap((void *)(uintptr_t)page, 8192) == 0);
+	return lines;
+}
+
+/* It is said where nothing names the code that a process makes, once for its file, and not
+ * where a runtime has made that code, or may have but is not ready. */
+static void test_nameless_is_said(void)
+{
+	char path[64];
+	size_t early;
+	FILE *f;
+
+	CHECK_INT(said_of(NULL, &early), 1);
+	CHECK_INT(early, 1);
+	maker.waits = 2;
+	maker.len = 1;
+	CHECK_INT(said_of(&maker_ops, &early), 0);
+	/* it has made none: the code is another's */
+	maker.waits = 2;
+	maker.len = 0;
+	CHECK_INT(said_of(&maker_ops, &early), 1);
+	CHECK_INT(early, 0);
+	/* a perf map that does not have the names yet */
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", world_self());
+	f = fopen(path, "we");
+	CHECK(f);
+	CHECK_INT(said_of(NULL, &early), 0);
+	CHECK(fclose(f) == 0 && unlink(path) == 0);
+}
+
 /* A deep stack has one frame for those that were left out, and above it as many as there are
  * at least: a quarter less one. */
 static void test_frames_left_out(void)
@@ -427,6 +554,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "no_names", test_names_can_be_left_to_the_back_end },
 	  { "kernel", test_kernel_frames }, { "ends", test_ends_are_told },
 	  { "anon", test_code_without_a_file },
+	  { "nameless-is-said", test_nameless_is_said },
 	  { "frames-left-out", test_frames_left_out },
 	  { "before-exec", test_first_sample_before_exec }, { "texts", test_texts },
 	  { "bad", test_bad_records })
