@@ -13,6 +13,7 @@ enum {
 	/* those of 32-bit code */
 	OP_CALL32_FUTEX = 240,
 	OP_CALL32_FUTEX_TIME64 = 422,
+	OP_CALLS_ALIKE = 424, /* from here on all tables are one */
 	OP_CALL_OTHER = 0x7fff,
 };
 
@@ -86,7 +87,8 @@ static __always_inline __s32 op_syscall_of(struct pt_regs *regs)
 {
 	__s32 call = BPF_CORE_READ(regs, syscallno);
 
-	if (call < 0 || !(BPF_CORE_READ(regs, pstate) & OP_PSR_MODE32))
+	if (call < 0 || call >= OP_CALLS_ALIKE ||
+	    !(BPF_CORE_READ(regs, pstate) & OP_PSR_MODE32))
 		return call;
 	return call == OP_CALL32_FUTEX || call == OP_CALL32_FUTEX_TIME64 ? OP_CALL_FUTEX
 									 : OP_CALL_OTHER;

@@ -12,6 +12,7 @@ enum {
 	/* those of i386 */
 	OP_CALL32_FUTEX = 240,
 	OP_CALL32_FUTEX_TIME64 = 422,
+	OP_CALLS_ALIKE = 424, /* from here on all tables are one */
 	OP_CALL_OTHER = 0x7fff,
 	OP_ARCH_REGS = 16, /* entries of op_registers.reg that exist */
 };
@@ -155,6 +156,8 @@ static __always_inline __s32 op_syscall_of(struct pt_regs *regs)
 		return call;
 	if ((saved.cs & 0xffff) != OP_USER32_CS)
 		return call & ~OP_X32_CALL;
+	if (call >= OP_CALLS_ALIKE)
+		return call;
 	return call == OP_CALL32_FUTEX || call == OP_CALL32_FUTEX_TIME64 ? OP_CALL_FUTEX
 									 : OP_CALL_OTHER;
 }
