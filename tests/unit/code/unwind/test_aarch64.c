@@ -180,6 +180,42 @@ static void test_guess_by_slots(void)
 	CHECK_INT(u.sp, STACK_AT + 16);
 }
 
+/* Is a return address of zero the end of the stack? After a guess, and at the leaf, the walk may
+ * have gone wrong instead, and it says so. */
+static void test_zero_return(void)
+{
+	static const struct op_unwind_rule saves[] = {
+		{ .cfa = OP_CFA_SP,
+		  .cfa_off = 32,
+		  .save = OP_SAVE_PAIR,
+		  .save_off = -32 },
+		{ .cfa = OP_CFA_SP, .cfa_off = 32, .save = OP_SAVE_RA, .save_off = -24 },
+	};
+	const uint64_t zeros[] = { 0, sign(0, 48, 1) }; /* also one that is signed */
+	struct op_unwind u;
+	size_t i;
+	size_t k;
+
+	memset(stack, 0, sizeof(stack));
+	for (i = 0; i < OP_ARRAY_SIZE(saves); i++) {
+		for (k = 0; k < OP_ARRAY_SIZE(zeros); k++) {
+			stack[1] = zeros[k];
+			u = walk_of(48);
+			u.exact = 0;
+			CHECK_INT(op_arch_apply(&u, &saves[i]), OP_NEXT_END);
+			CHECK_INT(u.end, OP_END_COMPLETE);
+			u = walk_of(48);
+			u.exact = 0;
+			u.guesses = 1;
+			CHECK_INT(op_arch_apply(&u, &saves[i]), OP_NEXT_END);
+			CHECK_INT(u.end, OP_ERROR_native_zero_return);
+			u = walk_of(48);
+			CHECK_INT(op_arch_apply(&u, &saves[i]), OP_NEXT_END);
+			CHECK_INT(u.end, OP_ERROR_native_zero_return);
+		}
+	}
+}
+
 static void test_saved_pair(void)
 {
 	check_every_signature(check_saved_pair);
@@ -209,4 +245,4 @@ static void test_unknown_size(void)
 TEST_MAIN({ "saved_pair", test_saved_pair }, { "link_register", test_link_register },
 	  { "frame_record", test_frame_record }, { "unknown_size", test_unknown_size },
 	  { "sp", test_sp_behind_a_record }, { "guess-record", test_guess_by_record },
-	  { "guess-slots", test_guess_by_slots })
+	  { "guess-slots", test_guess_by_slots }, { "zero_return", test_zero_return })
