@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The side-band of many CPUs, in buffers of plain memory. */
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -707,10 +712,122 @@ static void test_cpu_that_went(void)
 	remove_root(root);
 }
 
+/* Events that were opened on each CPU; one more event for each is that of its clock. */
+static size_t opened[2];
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+/* Any user may open an event of itself, on a machine with one CPU, too. */
+long __wrap_syscall(long number, ...)
+{
+	struct perf_event_attr attr;
+	long arg[6];
+	va_list ap;
+	size_t i;
+
+	va_start(ap, number);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_perf_event_open) {
+		memcpy(&attr, (const void *)arg[0], sizeof(attr));
+		CHECK((uint32_t)arg[2] < 2);
+		opened[(uint32_t)arg[2]]++;
+		attr.exclude_kernel = 1;
+		return __real_syscall(number, &attr, 0, -1, -1, arg[4]);
+	}
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+/* There is no program to attach. */
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	long arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (request == PERF_EVENT_IOC_SET_BPF)
+		return 0;
+	return __real_ioctl(fd, request, arg);
+}
+
+static void check_opened(const struct op_capture *c, size_t first, size_t second)
+{
+	const struct op_cpu_events *e;
+
+	CHECK_INT(opened[0], first);
+	CHECK_INT(opened[1], second);
+	op_vec_foreach(e, &c->cpus.list)
+		CHECK(!e->online || (e->sideband && e->kind_fd[OP_EVENT_CPU][0] >= 0));
+}
+
+/* The events of a CPU that comes again are opened again, those of others are not: it went
+ * between two looks, was away at one, or the machine slept. */
+static void test_cpu_that_came_again(void)
+{
+	struct op_control control = { .tick_ns = 10000000 };
+	char root[] = "/tmp/op-cpus-XXXXXX";
+	struct op_cpu_events *e;
+	struct op_capture *c;
+	struct host h;
+	int pair[2];
+
+	memset(opened, 0, sizeof(opened));
+	make_root(root);
+	host_init(&h, 2);
+	c = h.capture;
+	c->config.sysfs_root = root;
+	c->cpus.online_fd = -1;
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	CHECK(c->epoll_fd >= 0);
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+	c->cpus.uevents_fd = pair[0];
+	op_vec_foreach(e, &c->cpus.list) {
+		free(e->sideband);
+		e->sideband = NULL;
+		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
+	}
+	memset(c->kinds.program, 0xff, sizeof(c->kinds.program));
+	c->kinds.program[OP_EVENT_CPU][0] = 0;
+	c->control = &control;
+	c->listening = c->sampling = true;
+	write_list(root, "0-1\n");
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	check_opened(c, 2, 2);
+
+	CHECK(send(pair[1], "offline@/devices/system/cpu/cpu1", 33, 0) > 0);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	check_opened(c, 2, 4);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	check_opened(c, 2, 4);
+
+	write_list(root, "0\n");
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	check_opened(c, 2, 4);
+	CHECK(!c->cpus.list.data[1].sideband);
+	write_list(root, "0-1\n");
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	check_opened(c, 2, 6);
+
+	c->cpus.asleep_ns -= 2000000000;
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	check_opened(c, 4, 8);
+	op_perf_close(c);
+	CHECK(close(c->epoll_fd) == 0 && close(pair[0]) == 0 && close(pair[1]) == 0);
+	op_closep(&c->cpus.online_fd);
+	host_deinit(&h);
+	remove_root(root);
+}
+
 TEST_MAIN({ "leader", test_leader_ends }, { "all", test_all_end },
 	  { "order", test_order_over_cpus }, { "parts", test_drain_in_parts },
 	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
 	  { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
 	  { "go", test_cpus_that_go }, { "waiting", test_waiting },
-	  { "went", test_cpu_that_went })
+	  { "went", test_cpu_that_went }, { "came", test_cpu_that_came_again })
