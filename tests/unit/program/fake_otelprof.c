@@ -23,7 +23,9 @@
  *   one     one sample was exported
  *   threads of the threads of one process
  *   deep    of one stack of ten functions
- *   poor    frames without names, stacks that are not whole, samples that were lost
+ *   poor    frames without names, stacks that are not whole, samples that were lost, and
+ *           mappings that were not kept
+ *   guessed three of ten stacks have a frame that is a guess
  *
  * A rule of the path /thereX has its target while the file X is there, that of /none never; one
  * of /deep cannot be made. An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
@@ -134,6 +136,8 @@ static struct rq_buf request(void)
 		return rq_deep();
 	if (acts("threads"))
 		return rq_threads();
+	if (acts("guessed"))
+		return rq_guessed();
 	return acts("long") ? long_names()
 			    : rq_canned_with(acts("later") ? 14 : 4, period_ns());
 }
@@ -326,6 +330,7 @@ int otelprof_export(struct otelprof *p)
 		p->stats.stacks_complete = 900;
 		p->stats.stacks_truncated = 20;
 		p->stats.stacks_broken = 80;
+		p->stats.mappings_unseen = 5;
 	}
 	if (acts("some") || acts("poor")) {
 		p->stats.samples_taken += LOST;

@@ -570,6 +570,24 @@ static inline struct rq_buf rq_poor(void)
 	return rq_end(&q);
 }
 
+/* Ten events: main > called > leaf 3, where called is a guess, and main > leaf 7. */
+static inline struct rq_buf rq_guessed(void)
+{
+	struct rq q;
+	uint32_t guessed, l[3];
+
+	rq_begin(&q);
+	guessed = rq_string_attribute(&q, "otelprof.frame.guessed", "caller");
+	l[0] = rq_location(&q, 0, 0, 1, rq_function(&q, "leaf", "", 0), 0, 0, 0);
+	l[1] = rq_location(&q, guessed, 0, 2, rq_function(&q, "called", "", 0), 0, 0, 0);
+	l[2] = rq_location(&q, 0, 0, 3, rq_function(&q, "main", "", 0), 0, 0, 0);
+	rq_sample(&q, rq_stack(&q, l, 3), NULL, 0, 3);
+	l[1] = l[2];
+	rq_sample(&q, rq_stack(&q, l, 2), NULL, 0, 7);
+	rq_process(&q, 100, "web", NULL);
+	return rq_end(&q);
+}
+
 /*
  * Ten events of one stack: of trace abab... 3 of the service shop and 1 of cart, of trace
  * cdcd... 2 of cart, and 4 of no trace, of a process without a service name.

@@ -340,6 +340,20 @@ class Record(unittest.TestCase):
         self.assertRegex(r.stderr, '(?m)^ 100.0%  of the frames have names$')
         self.assertRegex(r.stderr, '(?m)^   0.0%  of the samples were lost$')
 
+        r, _ = self.record('c.html', mode='guessed')
+        self.assertIn('\n  30.0%  of the stacks go by a guess: callers may be missing or wrong\n', r.stderr)
+        r, _ = self.record('d.html')
+        self.assertNotIn('guess', r.stderr)
+
+    def test_limits_that_were_reached_are_told(self):
+        """With -v, each with its number."""
+        said = 'mappings of code were past the limit of a process'
+        r, _ = self.record('a.html', '-v', mode='poor')
+        self.assertRegex(r.stderr, f'(?m)^ +5  mappings_unseen: {said}$')
+        for args, mode in ((['-v'], ''), ([], 'poor')):
+            r, _ = self.record('b.html', *args, mode=mode)
+            self.assertNotIn(said, r.stderr)
+
     @unittest.skipIf(os.geteuid() != 0, 'another user needs root')
     def test_under_sudo_the_command_is_its_callers(self):
         out = os.path.join(self.dir.name, 'a.html')

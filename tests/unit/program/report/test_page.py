@@ -390,6 +390,15 @@ class Kinds(Page):
         self.assertEqual(BROWSER.js('document.querySelector("#kinds [aria-selected=true]").textContent'), 'Off CPU')
 
 
+class Guessed(Page):
+    @classmethod
+    def make(cls):
+        return cls.record('guessed.html', 'guessed')
+
+    def test_share_is_said(self):
+        self.assertIn('30.0% go by a guess', self.text('quality'))
+
+
 class Traces(Page):
     @classmethod
     def make(cls):

@@ -419,6 +419,19 @@ class Report(Recordings):
         self.assertIn('What is not shown has at most 2.5% each.', text)
         self.assertNotIn('What is not shown', self.report('--format=markdown', self.a))
 
+    def test_guesses_are_said(self):
+        """The share of stacks with a guessed frame, in each form; none where there is none."""
+        path = self.path('guessed.otlp')
+        subprocess.run([PROGRAM, 'record', '-q', '-d', '0.1', '-o', path], check=True, timeout=60,
+                       env=dict(os.environ, FAKE_OTELPROF='guessed'))
+        self.assertIn('Stacks that go by a guess: 30.00%; callers may be missing or wrong', self.report(path))
+        self.assertIn('- 30.00% of the stacks go by a guess; callers may be missing or wrong',
+                      self.report('--format=markdown', path))
+        self.assertEqual(self.json(path)['quality']['guessed_stacks_percent'], 30)
+        self.assertNotIn('guess', self.report(self.path('a.otlp')))
+        page = re.search(rb'id="profile">(.*?)</script>', self.convert('html', path)[0], re.S).group(1)
+        self.assertEqual(json.loads(page)['guessed'], [30])
+
     def test_codes_have_words(self):
         """Those of op_errors.def, and a frame that is no function."""
         path = self.path('poor.otlp')
