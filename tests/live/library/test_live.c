@@ -4,7 +4,11 @@
  * Loads are children of this test that spin, so that what must be seen is known.
  */
 #include <dirent.h>
+#include <linux/io_uring.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +24,7 @@ enum {
 	CROWD = 20,
 	CROWD_WANTED_A = 4, /* the two of them that the filter includes */
 	CROWD_WANTED_B = 13,
+	READ_BYTES = 8 << 20,
 	SEEN_MS = 100,	      /* of CPU time: 20 samples, or none in one of e^20 cases */
 	BETWEEN_READINGS = 8, /* samples taken while the counters are read one by one */
 };
@@ -549,6 +554,87 @@ static void test_the_walker_of_old_kernels(void)
 	free(got.bytes);
 }
 
+/* Read a file by a worker of io_uring, which the kernel makes for that, again and again. */
+static void read_by_worker(int ring, const struct io_uring_params *params)
+{
+	char *sq = mmap(NULL, params->sq_off.array + params->sq_entries * 4,
+			PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	char *cq = mmap(NULL,
+			params->cq_off.cqes +
+				params->cq_entries * sizeof(struct io_uring_cqe),
+			PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_CQ_RING);
+	struct io_uring_sqe *sqe =
+		mmap(NULL, params->sq_entries * sizeof(*sqe), PROT_READ | PROT_WRITE,
+		     MAP_SHARED, ring, IORING_OFF_SQES);
+	int fd = memfd_create("op-worker", MFD_CLOEXEC);
+	char *bytes = calloc(1, READ_BYTES);
+	uint32_t *tail = (uint32_t *)(sq + params->sq_off.tail);
+	uint32_t *index = (uint32_t *)(sq + params->sq_off.array);
+	uint32_t at;
+
+	if (sq == MAP_FAILED || cq == MAP_FAILED || sqe == MAP_FAILED || !bytes ||
+	    write(fd, bytes, READ_BYTES) != READ_BYTES)
+		_exit(1);
+	for (;;) {
+		at = *tail & (params->sq_entries - 1);
+		sqe[at] = (struct io_uring_sqe){ .opcode = IORING_OP_READ,
+						 .flags = IOSQE_ASYNC,
+						 .fd = fd,
+						 .addr = (uintptr_t)bytes,
+						 .len = READ_BYTES };
+		index[at] = at;
+		__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+		if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL,
+			    0) != 1)
+			_exit(1);
+		__atomic_fetch_add((uint32_t *)(cq + params->cq_off.head), 1,
+				   __ATOMIC_RELEASE);
+	}
+}
+
+static void add_compat(void *userdata, const char *name, const char *sentence,
+		       uint64_t count)
+{
+	uint64_t *compat = userdata;
+
+	if (strcmp(name, "native_compat") == 0)
+		*compat += count;
+}
+
+/* The kernel's workers for io_uring are threads of the process, with no stack of it: that is
+ * not 32-bit code. */
+static void test_workers_are_no_32_bit_code(void)
+{
+	struct io_uring_params params = { 0 };
+	struct got got = { 0 };
+	uint64_t compat = 0;
+	struct otelprof *p;
+	int ring = (int)syscall(SYS_io_uring_setup, 8, &params);
+	pid_t pid;
+
+	if (ring < 0)
+		SKIP("no io_uring here: %s", strerror(errno));
+	p = make(&got, 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		read_by_worker(ring, &params);
+	}
+	CHECK_OK(otelprof_start(p));
+	poll_work(p, pid, 4 * SEEN_MS);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	CHECK_OK(otelprof_unwind_errors(p, add_compat, &compat));
+	CHECK(holds(&got, "iou-wrk-"));
+	CHECK_INT(compat, 0);
+	check_closed(p);
+	child_end(pid);
+	(void)close(ring);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
 TEST_MAIN({ "every_sample_is_accounted_for", test_every_sample_is_accounted_for },
 	  { "a_filter_takes_effect_at_once", test_a_filter_takes_effect_at_once },
 	  { "a_filter_set_while_twenty_run", test_a_filter_set_while_twenty_run },
@@ -561,4 +647,5 @@ TEST_MAIN({ "every_sample_is_accounted_for", test_every_sample_is_accounted_for 
 	    test_the_descriptor_wakes_a_foreign_loop },
 	  { "a_window_with_no_exporter_is_counted",
 	    test_a_window_with_no_exporter_is_counted },
-	  { "the_walker_of_old_kernels", test_the_walker_of_old_kernels })
+	  { "the_walker_of_old_kernels", test_the_walker_of_old_kernels },
+	  { "workers_are_no_32_bit_code", test_workers_are_no_32_bit_code })
