@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that change while processes that run them are profiled.
 
-    changing.py --otelprof PROGRAM --dir DIR [CELL...]
+    changing.py --otelprof PROGRAM --dir DIR [--seed N] [--seconds N] [CELL...]
 
 A library that is replaced, as packages do it, is two libraries: whoever had mapped the old
 one keeps its names and its frames. Where one takes the place of another in a living process, its
@@ -22,8 +22,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
+import changing_languages as languages  # noqa: E402
 import check  # noqa: E402
-import identity  # noqa: E402
 import otlp  # noqa: E402
 import robust  # noqa: E402
 import suite  # noqa: E402
@@ -274,6 +274,7 @@ SLACK_NS = 300000
 # Samples whose stack has a mark, of all. It is a few of 100, and more where the profiler waits for
 # a CPU: the programs walk by what it has told them.
 MARKED_MAX = 0.25
+LANGUAGE_SECONDS = 10
 
 
 class Moments:
@@ -354,8 +355,9 @@ def judge_moments(capture, moments):
     return shapes, list(seen), marks
 
 
-def cell_random(run, name, seconds=10):
+def cell_random(run, name, seconds=None):
     """Code comes and goes at random. No sample has a function that did not run at its time."""
+    seconds = seconds or run.args.seconds or 10
     folder = suite.fresh_folder(run.path("changes"))
     programs = os.path.join(HERE, "programs")
     subprocess.run(["gcc", "-O1", "-fno-inline", "-o", folder + "/changes",
@@ -367,27 +369,14 @@ def cell_random(run, name, seconds=10):
                             "-DPAD=%d" % (48 + 96 * k), "-DFILL=%d" % (3000 * k), "-o",
                             "%s/builds/%s%d" % (folder, kind, k),
                             programs + "/changes_code.c"], check=True)
-    seed = int(os.environ.get("OTELPROF_SEED", time.time_ns() // 1000000))
+    seed = run.args.seed
     print("seed %d" % seed, flush=True)
+    for i in range(2):
+        os.mkdir("%s/%d" % (folder, i))
     out = run.fresh("random.otlp")
-    cgroups = identity.Cgroups()
-    group = "otelprof-changing-%d" % os.getpid()  # what others run is not the subject
-    entered = cgroups.make(group)
-    processes = []
-    try:
-        with suite.Recorder(run.args.otelprof, out, "-F", "999", "--cgroup", group,
-                            first=True) as profiler:
-            for i in range(2):
-                os.mkdir("%s/%d" % (folder, i))
-                processes.append(subprocess.Popen(
-                    ["sh", "-c", 'echo 0 >"$0/cgroup.procs"; exec "$@"', entered, folder + "/changes",
-                     str(seed + i), str(seconds), folder + "/builds", str(BUILDS),
-                     "%s/%d" % (folder, i), folder + "/log"]))
-            status = [process.wait() for process in processes]
-            text = profiler.end()
-    finally:
-        suite.stop(processes)
-        cgroups.remove()
+    text, status = languages.recorded(run, out, [
+        [folder + "/changes", str(seed + i), str(seconds), folder + "/builds", str(BUILDS),
+         "%s/%d" % (folder, i), folder + "/log"] for i in range(2)])
     result = check.Result()
     result.need(not any(status), "programs exit %s" % status)
     shapes, seen, marks = judge_moments(otlp.read_file(out), Moments(folder + "/log"))
@@ -406,14 +395,38 @@ def cell_random(run, name, seconds=10):
     run.judge(name, result, check.check_accounting(text))
 
 
+def cell_random_language(run, name):
+    """One of the languages, which the seed tells."""
+    known = list(languages.LANGUAGES)
+    languages.cell(run, name, known[run.args.seed % len(known)], LANGUAGE_SECONDS)
+
+
 def cell_random_hour(run, name):
-    cell_random(run, name, 3600)
+    """C for half of it, then each language by turns."""
+    seconds = run.args.seconds or 3600
+    cell_random(run, name, seconds // 2)
+    known = languages.LANGUAGES
+    for which in known:
+        run.cell("%s-%s" % (name, which), languages.cell, which, seconds // 2 // len(known))
 
 
-CELLS = {"random": cell_random, "random-hour": cell_random_hour, "inode-reused": cell_reused, "inode-held": cell_held,
-         "file-rewritten": cell_rewritten, "library-replaced": cell_replaced, "library-spoiled": cell_spoiled,
-         "library-swapped": cell_swapped}
+def cell_of(which):
+    return lambda run, name: languages.cell(run, name, which, run.args.seconds or LANGUAGE_SECONDS)
+
+
+CELLS = {"random": cell_random, "random-language": cell_random_language, "random-hour": cell_random_hour,
+         **{"random-" + which: cell_of(which) for which in languages.LANGUAGES},
+         "inode-reused": cell_reused, "inode-held": cell_held, "file-rewritten": cell_rewritten,
+         "library-replaced": cell_replaced, "library-spoiled": cell_spoiled, "library-swapped": cell_swapped}
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--seed", type=int, help="of what comes and goes at random",
+                        default=int(os.environ.get("OTELPROF_SEED", time.time_ns() // 1000000)))
+    parser.add_argument("--seconds", type=int, help="of what comes and goes at random")
+    return robust.Robust(parser.parse_args()).cells(CELLS)
 
 
 if __name__ == "__main__":
-    sys.exit(robust.Robust(suite.parser("otelprof").parse_args()).cells(CELLS))
+    sys.exit(main())

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that a language makes, replaces and drops at random (programs/changes.*): does any
+sample name one that did not run at its time?"""
+
+import bisect
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import time
+import typing
+
+import check
+import identity
+import otlp
+import suite
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+SLACK_NS = 300000  # as changing.py's
+MARKED_MAX = 0.25
+# A stack that says that it is not whole, or a frame that says that its name is not known.
+MARKED = re.compile(r"\[(?!vdso|anon)[a-z ]+|[\w.]+@0x")
+# What the programs make: the last part of a name.
+MADE = re.compile(r"(?:.*[.#:\\>/ ])?(made_\w+|\{closure\b.*)$")
+CALLER = re.compile(r"(?:.*[.#:\\>/])?(?:run_made|runMade)$")
+SHIFTED_MIN = 0.5
+
+
+class Language(typing.NamedTuple):
+    kind: str  # of its frames
+    start: typing.Callable  # (folder, seed) -> the command before SEED SECONDS FOLDER LOG
+
+
+class Row(typing.NamedTuple):
+    name: str
+    file: str
+    first: int
+    last: int
+    outer: int
+    begin: int
+    end: int
+    over: int
+    shape: str
+
+
+def offset_ns():
+    """(CLOCK_MONOTONIC, how much later Unix time is)"""
+    tries = []
+    for _ in range(20):
+        before, at, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        tries.append((after - before, before, at - (before + after) // 2))
+    return min(tries)[1:]
+
+
+class Moments:
+    """What the programs say ran when: by thread, in the order of time."""
+
+    def __init__(self, path, first, second):
+        self.rows = {}
+        drift = (second[1] - first[1]) / max(second[0] - first[0], 1)
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                tid, name, file, *rest, shape = line.rstrip("\n").split("\t")
+                lines, times = map(int, rest[:2]), (int(t) for t in rest[2:])
+                self.rows.setdefault(int(tid), []).append(Row(name, file, *lines, *(
+                    t + first[1] + int(drift * (t - first[0])) for t in times), shape))
+        self.index()
+
+    def index(self):
+        self.begins, self.lasts = {}, {}  # the latest end of a row and those before it
+        for tid, rows in self.rows.items():
+            rows.sort(key=lambda row: row.outer)
+            self.begins[tid] = [row.outer for row in rows]
+            self.lasts[tid] = list(itertools.accumulate((row.over for row in rows), max))
+
+    def shift(self):
+        """Each function runs when the one after it did: a log that is wrong all the time."""
+        for tid, rows in self.rows.items():
+            calls = [list(group) for _, group in itertools.groupby(rows, lambda row: row.outer)]
+            self.rows[tid] = [row._replace(outer=at[0].outer, begin=at[0].begin, end=at[0].end,
+                                           over=at[0].over)
+                              for at, call in zip(calls, calls[1:] + calls[:1]) for row in call]
+        self.index()
+
+    def at(self, tid, time_ns):
+        """(the rows that may have run, those that did)"""
+        may, did = [], []
+        rows = self.rows.get(tid, ())
+        i = bisect.bisect_right(self.begins.get(tid, ()), time_ns + SLACK_NS)
+        while i > 0 and self.lasts[tid][i - 1] >= time_ns - SLACK_NS:
+            i -= 1
+            row = rows[i]
+            if row.over >= time_ns - SLACK_NS:
+                may.append(row)
+            if row.begin + SLACK_NS <= time_ns <= row.end - SLACK_NS:
+                did.append(row)
+        return may, did
+
+    def near(self, tid, time_ns):
+        """The rows around a time, each with when it began and ended, in ms after it."""
+        rows = self.rows.get(tid, ())
+        at = bisect.bisect_right(self.begins.get(tid, ()), time_ns)
+        return ", ".join("%s:%d-%d %s %+.3f to %+.3f" % (
+            row.name, row.first, row.last, row.shape, (row.outer - time_ns) / 1e6, (row.over - time_ns) / 1e6)
+            for row in rows[max(at - 3, 0):at + 1])
+
+    def last_of(self, tid, frame, time_ns):
+        """How long before it that function ended, in words."""
+        name = made_name(frame)
+        ends = [(time_ns - row.over, row.shape) for rows in self.rows.values() for row in rows
+                if is_of(frame, row, name) and row.over < time_ns]
+        return "%.3f ms after its end, as %s" % (min(ends)[0] / 1e6, min(ends)[1]) if ends else "never before"
+
+
+def made_name(frame):
+    match = MADE.match(frame.name)
+    return match and ("{closure}" if match[1][0] == "{" else match[1])
+
+
+def is_of(frame, row, name):
+    """Is it the function of that row: its name, and if they are told its file and line?"""
+    return name == row.name and \
+        (not frame.file or frame.file.endswith(row.file) or row.file.endswith(frame.file)) and \
+        (not frame.line or frame.approximate or row.first <= frame.line <= row.last)
+
+
+def judge_sample(frames, made, may, did):
+    """"wrong", "without" or "": what a stack is at one time."""
+    if any(not any(is_of(frame, row, name) for row in may) for frame, name in made):
+        return "wrong"
+    if any(MARKED.match(frame.name) for frame in frames) or not did:
+        return ""
+    if any(not any(is_of(frame, row, name) for frame, name in made) for row in did):
+        return "without"
+    kind = made[-1][0].type
+    own = [frame for frame in frames if frame.type == kind]
+    if not any(CALLER.match(frame.name) for frame in own[own.index(made[-1][0]) + 1:]):
+        return "without"
+    return ""
+
+
+def judge(capture, moments, language):
+    """{shape: [samples, wrong, whole without what ran, marked, those in a known moment]}, and
+    {what is wrong: samples}."""
+    shapes, seen = {}, {}
+    for sample in capture.samples:
+        frames = [frame for frame in sample.frames if not check.is_kernel(frame)]
+        tid = sample.attributes.get("thread.id")
+        made = [(frame, made_name(frame)) for frame in frames
+                if frame.type == language.kind and made_name(frame)]
+        marked = next((frame.name for frame in frames if MARKED.match(frame.name)), "")
+        for time_ns in sample.timestamps:
+            may, did = moments.at(tid, time_ns)
+            row = shapes.setdefault(did[0].shape if did else "between", [0] * 5)
+            row[0] += 1
+            row[3] += bool(marked)
+            row[4] += bool(did)
+            what = judge_sample(frames, made, may, did)
+            if what:
+                row[1 if what == "wrong" else 2] += 1
+                text = what + ": " + ";".join("%s %s:%d" % (f.name, os.path.basename(f.file), f.line)
+                                              for f in frames[:14])
+                if what == "wrong":
+                    text += "; " + "; ".join("%s:%d %s" % (
+                        f.name, f.line, moments.last_of(tid, f, time_ns)) for f, name in made
+                        if not any(is_of(f, m, name) for m in may))
+                text += "; %d near %s" % (tid, moments.near(tid, time_ns))
+                seen[text] = seen.get(text, 0) + 1
+            elif marked:
+                text = "marked: " + re.sub(r"0x[0-9a-f]+", "0x", marked)[:60]
+                seen[text] = seen.get(text, 0) + 1
+    return shapes, seen
+
+
+def recorded(run, out, commands):
+    """Record those commands, and nothing else, until they end. Returns (text, their statuses)."""
+    cgroups = identity.Cgroups()
+    group = "otelprof-changing-%d" % os.getpid()  # what others run is not the subject
+    entered = cgroups.make(group)
+    processes = []
+    try:
+        with suite.Recorder(run.args.otelprof, out, "-F", "999", "--cgroup", group,
+                            first=True) as profiler:
+            for command in commands:
+                processes.append(subprocess.Popen(
+                    ["sh", "-c", 'echo 0 >"$0/cgroup.procs"; exec "$@"', entered, *command]))
+            statuses = [process.wait() for process in processes]
+            text = profiler.end()
+    finally:
+        suite.stop(processes)
+        cgroups.remove()
+    return text, statuses
+
+
+def need(*names):
+    """The paths of those programs. Raises suite.Skip where one is missing."""
+    paths = [shutil.which(name) for name in names]
+    if not all(paths):
+        raise suite.Skip("no " + names[paths.index(None)])
+    return paths
+
+
+def start_python(_folder, _seed):
+    return [*need("python3"), PROGRAMS + "/changes.py"]
+
+
+LANGUAGES = {
+    "python": Language("cpython", start_python),
+}
+
+
+def cell(run, name, which, seconds):
+    """One language: two programs at once."""
+    language = LANGUAGES[which]
+    seed = run.args.seed
+    print("%s: seed %d" % (which, seed), flush=True)
+    folder = suite.fresh_folder(run.path("changes-" + which))
+    out = run.fresh("random-%s.otlp" % which)
+    commands = []
+    for i in range(2):
+        os.mkdir("%s/%d" % (folder, i))
+        commands.append([*language.start(folder, seed + i), str(seed + i), str(seconds),
+                         "%s/%d" % (folder, i), folder + "/log"])
+    first = offset_ns()
+    text, statuses = recorded(run, out, commands)
+    moments = Moments(folder + "/log", first, offset_ns())
+    capture = otlp.read_file(out)
+    shapes, seen = judge(capture, moments, language)
+    total, wrong, without, marked, inside = (sum(row[i] for row in shapes.values()) for i in range(5))
+    for shape, row in sorted(shapes.items()):
+        print("%-18s %6d samples, %4d wrong, %4d without what ran, %5.2f %% marked" % (
+            shape, *row[:3], 100 * row[3] / row[0]), flush=True)
+    result = check.Result()
+    result.need(not any(statuses), "programs exit %s" % statuses)
+    result.need(not wrong and not without,
+                "%s: %d of %d samples wrong, %d whole without what ran; seed %d" % (
+                    which, wrong, total, without, seed))
+    for text_, count in sorted(seen.items(), key=lambda item: (item[0][0] == "m", -item[1]))[:40]:
+        if text_.startswith("marked"):
+            print("%6d %s" % (count, text_), flush=True)
+        elif len(result.problems) < 12:
+            result.problems.append("%d times %s" % (count, text_))
+    result.need(inside > 20 * seconds and marked <= MARKED_MAX * total,
+                "%.2f %% of %d samples marked" % (100 * marked / max(total, 1), total))
+    moments.shift()
+    shifted = sum(row[1] for row in judge(capture, moments, language)[0].values())
+    result.need(shifted >= SHIFTED_MIN * inside, "of a log that is shifted %d of %d are wrong" % (
+        shifted, inside))
+    run.judge(name, result, check.check_accounting(text))
