@@ -140,6 +140,17 @@ def judge_sample(frames, made, may, did):
     return ""
 
 
+def told(what, frames, made, may, moments, tid, time_ns):
+    """What is wrong with a stack, in words."""
+    text = what + ": "
+    if what == "wrong":
+        text += "; ".join("%s %s:%d %s" % (f.name, f.file, f.line, moments.last_of(tid, f, time_ns))
+                          for f, name in made if not any(is_of(f, row, name) for row in may))
+    end = frames.index(made[-1][0]) + 3 if made else 14
+    return text + " in %s; %d near %s" % (
+        ";".join("%s:%d" % (f.name, f.line) for f in frames[:end]), tid, moments.near(tid, time_ns))
+
+
 def judge(capture, moments, language):
     """{shape: [samples, wrong, whole without what ran, marked, those in a known moment]}, and
     {what is wrong: samples}."""
@@ -159,13 +170,7 @@ def judge(capture, moments, language):
             what = judge_sample(frames, made, may, did)
             if what:
                 row[1 if what == "wrong" else 2] += 1
-                text = what + ": " + ";".join("%s %s:%d" % (f.name, os.path.basename(f.file), f.line)
-                                              for f in frames[:14])
-                if what == "wrong":
-                    text += "; " + "; ".join("%s:%d %s" % (
-                        f.name, f.line, moments.last_of(tid, f, time_ns)) for f, name in made
-                        if not any(is_of(f, m, name) for m in may))
-                text += "; %d near %s" % (tid, moments.near(tid, time_ns))
+                text = told(what, frames, made, may, moments, tid, time_ns)
                 seen[text] = seen.get(text, 0) + 1
             elif marked:
                 text = "marked: " + re.sub(r"0x[0-9a-f]+", "0x", marked)[:60]
@@ -205,8 +210,41 @@ def start_python(_folder, _seed):
     return [*need("python3"), PROGRAMS + "/changes.py"]
 
 
+NODE_MODES = ["", "--jitless", "--no-opt", "--always-sparkplug", "--maglev", "--stress-flush-code"]
+
+
+def start_node(_folder, seed):
+    mode = NODE_MODES[seed % len(NODE_MODES)]
+    return [*need("node"), "--expose-gc", *filter(None, [mode]), PROGRAMS + "/changes.js"]
+
+
+# A memory that is small, so that what was dropped is used again.
+PHP_OPTIONS = ["-dopcache.enable_cli=1", "-dopcache.file_update_protection=0",
+               "-dopcache.memory_consumption=8"]
+PHP_MODES = [["-dopcache.enable_cli=0"], PHP_OPTIONS, *([
+    *PHP_OPTIONS, "-dopcache.jit_buffer_size=1M", "-dopcache.jit=" + jit] for jit in ("tracing", "function"))]
+
+
+def start_php(_folder, seed):
+    php = need("php")
+    modules = subprocess.run([*php, "-m"], capture_output=True, text=True, check=True).stdout
+    if not all(name in modules.split() for name in ("pcntl", "posix")):
+        raise suite.Skip("PHP without pcntl and posix")
+    return [*php, *PHP_MODES[seed % len(PHP_MODES)], PROGRAMS + "/changes.php"]
+
+
+def start_ruby(_folder, seed):
+    ruby = need("ruby")
+    if seed % 2 and subprocess.run([*ruby, "--yjit", "-e", ""], capture_output=True).returncode == 0:
+        ruby.append("--yjit")
+    return [*ruby, PROGRAMS + "/changes.rb"]
+
+
 LANGUAGES = {
     "python": Language("cpython", start_python),
+    "node": Language("v8js", start_node),
+    "php": Language("php", start_php),
+    "ruby": Language("ruby", start_ruby),
 }
 
 
@@ -222,6 +260,7 @@ def cell(run, name, which, seconds):
         os.mkdir("%s/%d" % (folder, i))
         commands.append([*language.start(folder, seed + i), str(seed + i), str(seconds),
                          "%s/%d" % (folder, i), folder + "/log"])
+        print("    " + " ".join(commands[-1]), flush=True)
     first = offset_ns()
     text, statuses = recorded(run, out, commands)
     moments = Moments(folder + "/log", first, offset_ns())
