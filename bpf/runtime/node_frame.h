@@ -46,7 +46,9 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 {
 	__u32 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
 	__u64 shared = 0;
+	__u64 script;
 	__u64 word;
+	__u32 number = 0;
 
 	*ret = (struct op_node_callee){ 0 };
 	if (!(function & 1) ||
@@ -67,9 +69,17 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 	ret->shared = shared - 1;
 	/* a builtin's number is in the upper half of the word, or in the next one */
 	ret->builtin = !op_node_member(u, OP_NODE_BYTE(v, shared_data));
+	script = op_node_member(u, OP_NODE_BYTE(v, shared_script));
+	script |= OP_NODE_BYTE(v, compressed)
+			  ? shared & ~0xffffffffULL
+			  : (__u64)op_node_member(u, OP_NODE_BYTE(v, shared_script) + 4)
+				    << 32;
+	if (op_platform_read(u, &number, sizeof(number),
+			     script - 1 + OP_NODE_BYTE(v, script_number)))
+		number = 0;
 	ret->check = op_node_check(op_node_member(u, at),
 				   op_node_member(u, OP_NODE_BYTE(v, shared_name)),
-				   op_node_member(u, OP_NODE_BYTE(v, shared_script)));
+				   (__u32)script, number);
 	if (!ret->builtin && !OP_NODE_BYTE(v, compressed))
 		op_platform_object(u, __builtin_offsetof(struct op_node, object), word,
 				   ret->check, false);

@@ -63,19 +63,23 @@ struct op_node {
 	__u16 type_capability;
 	__u16 type_function;
 	__u8 reaction_next; /* in a PromiseReaction: the next one, then its handlers */
-	__u8 reserved[3];
+	__u8 script_number; /* in a Script: the four bytes of its id */
+	__u8 reserved[2];
 	/* how to find the names of a function */
 	struct op_object_step object[OP_OBJECT_STEPS];
 };
 
 _Static_assert(sizeof(struct op_node) == 72 + OP_OBJECT_STEPS * 8, "layout");
 
-/* Identifies the function at an address: its id in its script, and the lower halves of
- * the pointers to its name and to its script. */
-static inline __attribute__((always_inline)) __u32 op_node_check(__u32 id, __u32 name,
-								 __u32 script)
+/* Identifies the function at an address: its id in its script, the lower halves of the
+ * pointers to its name and to its script, and the script's id, which no later one gets.
+ * After a collection the next function may have all of the others. */
+static inline __attribute__((always_inline)) __u32
+op_node_check(__u32 id, __u32 name, __u32 script, __u32 number)
 {
-	return (__u32)(op_object_id(op_object_id(id, name), script) >> 32);
+	return (__u32)(op_object_id(op_object_id(id, name),
+				    script | (__u64)number << 32) >>
+		       32);
 }
 
 #endif

@@ -332,6 +332,17 @@ static int keep(struct op_node_functions *functions, struct op_node_function *ol
 	return 0;
 }
 
+/* The bytes of a script's id, as the kernel reads them: 0 if it could not. */
+static uint32_t script_number(const struct op_node_heap *heap, uint64_t script)
+{
+	uint32_t number = 0;
+
+	if (op_memory_read(heap->memory, script - 1 + op_node_script_number(heap->layout),
+			   &number, sizeof(number)) < 0)
+		number = 0;
+	return number;
+}
+
 int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
 			     const uint32_t *check, const struct op_node_function **ret)
 {
@@ -356,7 +367,8 @@ int op_runtime_node_function(struct op_node_functions *functions, uint64_t objec
 		*ret = f;
 		return 0;
 	}
-	fresh.check = op_node_check(head.id, (uint32_t)head.name, (uint32_t)head.script);
+	fresh.check = op_node_check(head.id, (uint32_t)head.name, (uint32_t)head.script,
+				    script_number(functions->heap, head.script));
 	if (check && fresh.check != *check)
 		return -ESTALE;
 	if (f && f->check == fresh.check) {

@@ -115,6 +115,13 @@ static inline uint32_t op_node_offset(const struct op_node_layout *layout,
 	return op_node_is_compressed(layout) ? offset / 2 : offset;
 }
 
+/* In a Script: the four bytes of its id, which is a small integer. */
+static inline uint32_t op_node_script_number(const struct op_node_layout *layout)
+{
+	return op_node_is_compressed(layout) ? OP_NODE_SCRIPT_ID / 2
+					     : OP_NODE_SCRIPT_ID + 4;
+}
+
 /* In a Code: its source positions. */
 static inline uint32_t op_node_code_positions(const struct op_node_layout *layout)
 {

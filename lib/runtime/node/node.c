@@ -98,6 +98,7 @@ static int node_attach(void *image_data, const struct op_runtime_target *target,
 		.compressed = op_node_is_compressed(l),
 		.shared_name = (uint8_t)l->shared_name,
 		.shared_script = (uint8_t)l->shared_script,
+		.script_number = (uint8_t)op_node_script_number(l),
 	};
 	if (target->await_chains)
 		take_types(&l->type, &instance->bpf);

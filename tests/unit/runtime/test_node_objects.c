@@ -28,13 +28,16 @@ static uint32_t check_of(uint64_t addr)
 	uint32_t id;
 	uint64_t name;
 	uint64_t script;
+	uint32_t number;
 
 	memcpy(&id, fake.bytes + addr - FAKE_BASE + fake_layout.shared_id, sizeof(id));
 	memcpy(&name, fake.bytes + addr - FAKE_BASE + fake_layout.shared_name,
 	       sizeof(name));
 	memcpy(&script, fake.bytes + addr - FAKE_BASE + fake_layout.shared_script,
 	       sizeof(script));
-	return op_node_check(id, (uint32_t)name, (uint32_t)script);
+	memcpy(&number, fake.bytes + script - 1 - FAKE_BASE + OP_NODE_SCRIPT_ID + 4,
+	       sizeof(number));
+	return op_node_check(id, (uint32_t)name, (uint32_t)script, number);
 }
 
 static void a_function_has_its_name_file_and_lines(void)
@@ -132,6 +135,31 @@ static void another_function_in_its_place_is_seen(void)
 	CHECK_STR(f->name, "third");
 	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
 		  -ESRCH);
+	op_runtime_node_functions_deinit(&functions);
+}
+
+/* After a collection all is where it was in another script: only the script's id differs. */
+static void a_function_of_a_later_script_is_seen(void)
+{
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+	uint32_t check;
+	uint32_t later;
+
+	fake_build();
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(5));
+	check = check_of(FAKE_OUTER);
+	op_runtime_node_functions_init(&functions, &heap);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	CHECK_STR(f->name, "outer");
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(6));
+	(void)fake_string(3, "later");
+	later = check_of(FAKE_OUTER);
+	CHECK(later != check);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &later, &f), 0);
+	CHECK_STR(f->name, "later");
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
+		  -ESTALE);
 	op_runtime_node_functions_deinit(&functions);
 }
 
@@ -580,6 +608,7 @@ TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "initializer", an_initializer_has_the_name_of_stack_traces },
 	  { "begins_anywhere", a_script_begins_anywhere },
 	  { "another_function", another_function_in_its_place_is_seen },
+	  { "a_later_script", a_function_of_a_later_script_is_seen },
 	  { "the_end", the_end_of_a_process_has_lines },
 	  { "moved", a_text_that_moved_has_its_lines },
 	  { "end_of_memory", an_object_at_the_end_of_memory_is_read },
