@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 import typing
+import zipfile
 
 import check
 import identity
@@ -24,7 +25,8 @@ MARKED = re.compile(r"\[(?!vdso|anon)[a-z ]+|[\w.]+@0x")
 # What the programs make: the last part of a name.
 MADE = re.compile(r"(?:.*[.#:\\>/ ])?(made_\w+|\{closure\b.*)$")
 CALLER = re.compile(r"(?:.*[.#:\\>/])?(?:run_made|runMade)$")
-SHIFTED_MIN = 0.5
+SHIFTED_MIN = 0.5  # of the samples in known moments
+LONG = 50  # one function of so many
 
 
 class Language(typing.NamedTuple):
@@ -106,11 +108,14 @@ class Moments:
             for row in rows[max(at - 3, 0):at + 1])
 
     def last_of(self, tid, frame, time_ns):
-        """How long before it that function ended, in words."""
+        """How long before it that function ended, and how long it ran, in words."""
         name = made_name(frame)
-        ends = [(time_ns - row.over, row.shape) for rows in self.rows.values() for row in rows
+        ends = [(time_ns - row.over, row.over - row.outer, row.shape) for rows in self.rows.values() for row in rows
                 if is_of(frame, row, name) and row.over < time_ns]
-        return "%.3f ms after its end, as %s" % (min(ends)[0] / 1e6, min(ends)[1]) if ends else "never before"
+        if not ends:
+            return "never before"
+        ago, ran, shape = min(ends)
+        return "%.3f ms after its end, as %s for %.0f ms" % (ago / 1e6, shape, ran / 1e6)
 
 
 def made_name(frame):
@@ -125,18 +130,25 @@ def is_of(frame, row, name):
         (not frame.line or frame.approximate or row.first <= frame.line <= row.last)
 
 
+def said(frames, kind):
+    """What a stack says of itself: that it is not whole; that the innermost function may be one
+    that called it (a runtime has no records of all instructions); or that a caller was guessed."""
+    inner = next((frame for frame in frames if frame.type == kind), None)
+    return next((frame.name for frame in frames if MARKED.match(frame.name)),
+                "approximate" if inner and inner.approximate else
+                "guessed" if any(frame.guessed for frame in frames) else "")
+
+
 def judge_sample(frames, made, may, did):
     """"wrong", "without" or "": what a stack is at one time."""
     if any(not any(is_of(frame, row, name) for row in may) for frame, name in made):
         return "wrong"
-    if any(MARKED.match(frame.name) for frame in frames) or not did:
-        return ""
     if any(not any(is_of(frame, row, name) for frame, name in made) for row in did):
         return "without"
-    kind = made[-1][0].type
-    own = [frame for frame in frames if frame.type == kind]
-    if not any(CALLER.match(frame.name) for frame in own[own.index(made[-1][0]) + 1:]):
-        return "without"
+    if did:
+        own = [frame for frame in frames if frame.type == made[-1][0].type]
+        if not any(CALLER.match(frame.name) for frame in own[own.index(made[-1][0]) + 1:]):
+            return "without"
     return ""
 
 
@@ -151,29 +163,30 @@ def told(what, frames, made, may, moments, tid, time_ns):
         ";".join("%s:%d" % (f.name, f.line) for f in frames[:end]), tid, moments.near(tid, time_ns))
 
 
-def judge(capture, moments, language):
+def judge(capture, moments, language, tell=True):
     """{shape: [samples, wrong, whole without what ran, marked, those in a known moment]}, and
-    {what is wrong: samples}."""
+    {what is wrong: samples} where @tell."""
     shapes, seen = {}, {}
     for sample in capture.samples:
         frames = [frame for frame in sample.frames if not check.is_kernel(frame)]
         tid = sample.attributes.get("thread.id")
         made = [(frame, made_name(frame)) for frame in frames
                 if frame.type == language.kind and made_name(frame)]
-        marked = next((frame.name for frame in frames if MARKED.match(frame.name)), "")
+        mark = said(frames, language.kind)
         for time_ns in sample.timestamps:
             may, did = moments.at(tid, time_ns)
             row = shapes.setdefault(did[0].shape if did else "between", [0] * 5)
             row[0] += 1
-            row[3] += bool(marked)
             row[4] += bool(did)
             what = judge_sample(frames, made, may, did)
-            if what:
+            marked = mark and (what == "without" or mark not in ("approximate", "guessed"))
+            row[3] += bool(marked)
+            if what == "wrong" or what and not marked:
                 row[1 if what == "wrong" else 2] += 1
-                text = told(what, frames, made, may, moments, tid, time_ns)
+                text = tell and told(what, frames, made, may, moments, tid, time_ns)
                 seen[text] = seen.get(text, 0) + 1
             elif marked:
-                text = "marked: " + re.sub(r"0x[0-9a-f]+", "0x", marked)[:60]
+                text = "marked: " + re.sub(r"0x[0-9a-f]+", "0x", mark)[:60]
                 seen[text] = seen.get(text, 0) + 1
     return shapes, seen
 
@@ -220,7 +233,7 @@ def start_node(_folder, seed):
 
 # A memory that is small, so that what was dropped is used again.
 PHP_OPTIONS = ["-dopcache.enable_cli=1", "-dopcache.file_update_protection=0",
-               "-dopcache.memory_consumption=8"]
+               "-dopcache.memory_consumption=8", "-dopcache.interned_strings_buffer=1"]
 PHP_MODES = [["-dopcache.enable_cli=0"], PHP_OPTIONS, *([
     *PHP_OPTIONS, "-dopcache.jit_buffer_size=1M", "-dopcache.jit=" + jit] for jit in ("tracing", "function"))]
 
@@ -240,16 +253,54 @@ def start_ruby(_folder, seed):
     return [*ruby, PROGRAMS + "/changes.rb"]
 
 
+JAVA_BUILDS = 6
+# All instructions have records, or not.
+JAVA_RECORDS = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"]
+JAVA_MODES = [["-Xint"], ["-XX:TieredStopAtLevel=1"], ["-XX:+UseSerialGC"], [*JAVA_RECORDS, "-XX:+UseG1GC"],
+              [*JAVA_RECORDS, "-XX:+UseParallelGC"]]
+
+
+def java_builds(folder, javac):
+    """The program, and classes that differ in their lines and their code."""
+    subprocess.run([javac, "-d", folder + "/classes", PROGRAMS + "/Changes.java"], check=True)
+    for k in range(JAVA_BUILDS):
+        place = "%s/builds/%d" % (folder, k)
+        os.makedirs(place)
+        head = ["public class Made implements Changes.Work {"] + [""] * (60 * k)
+        same = ["public void made_same(long ns, long[] inner) {", "int x = (int) ns;",
+                *["x = x * 31 + %d;" % k] * (3 * k), "made_000000(ns, inner);", "Changes.sink = x; }"]
+        made = ["static void made_000000(long ns, long[] inner) {", "int x = (int) ns;",
+                *["x = x * 17 + %d;" % k] * (20 - 3 * k), "Changes.burn(ns, inner);", "Changes.sink = x; }"]
+        with open(place + "/Made.java", "w", encoding="utf-8") as f:
+            f.write("\n".join([*head, *same, *made, "}"]))
+        at = len(head) + 1, len(head + same), len(head + same) + 1, len(head + same + made)
+        with open(place + "/lines", "w", encoding="utf-8") as f:
+            f.write("%d %d %d %d" % at)
+        subprocess.run([javac, "-g", "-cp", folder + "/classes", "-d", place, place + "/Made.java"], check=True)
+    with zipfile.ZipFile(folder + "/agent.jar", "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "Premain-Class: Changes\nCan-Redefine-Classes: true\n")
+
+
+def start_java(folder, seed):
+    java, javac = need("java", "javac")
+    if not os.path.exists(folder + "/agent.jar"):
+        java_builds(folder, javac)
+    return [java, *JAVA_MODES[seed % len(JAVA_MODES)], *["-javaagent:%s/agent.jar" % folder] * (seed % 2),
+            "-Dbuilds=%s/builds" % folder, "-cp", folder + "/classes", "Changes"]
+
+
 LANGUAGES = {
     "python": Language("cpython", start_python),
     "node": Language("v8js", start_node),
+    "java": Language("jvm", start_java),
     "php": Language("php", start_php),
     "ruby": Language("ruby", start_ruby),
 }
 
 
-def cell(run, name, which, seconds):
-    """One language: two programs at once."""
+def cell(run, name, which, seconds, old=False):
+    """One language: two programs at once. @old: some functions run for so long that the profiler
+    looks at them once a second, and takes what is then in their place for them."""
     language = LANGUAGES[which]
     seed = run.args.seed
     print("%s: seed %d" % (which, seed), flush=True)
@@ -262,6 +313,7 @@ def cell(run, name, which, seconds):
                          "%s/%d" % (folder, i), folder + "/log"])
         print("    " + " ".join(commands[-1]), flush=True)
     first = offset_ns()
+    os.environ["CHANGES_LONG"] = str(LONG if old else 0)
     text, statuses = recorded(run, out, commands)
     moments = Moments(folder + "/log", first, offset_ns())
     capture = otlp.read_file(out)
@@ -283,7 +335,7 @@ def cell(run, name, which, seconds):
     result.need(inside > 20 * seconds and marked <= MARKED_MAX * total,
                 "%.2f %% of %d samples marked" % (100 * marked / max(total, 1), total))
     moments.shift()
-    shifted = sum(row[1] for row in judge(capture, moments, language)[0].values())
+    shifted = sum(row[1] for row in judge(capture, moments, language, False)[0].values())
     result.need(shifted >= SHIFTED_MIN * inside, "of a log that is shifted %d of %d are wrong" % (
         shifted, inside))
     run.judge(name, result, check.check_accounting(text))

@@ -10,6 +10,7 @@ const vm = require('vm');
 const { Worker, isMainThread } = require('worker_threads');
 
 const [seed, seconds, folder, logPath, depth = '0'] = process.argv.slice(2);
+const long = Number(process.env.CHANGES_LONG || 0);
 const DEPTH_MAX = 2;
 const APART = 40;
 const WARM = 3000;
@@ -26,7 +27,7 @@ function below(n) {
 }
 
 const now = () => process.hrtime.bigint();
-const pieceNs = () => 1000000 * (below(8) ? 1 + below(20) : 20 + below(300));
+const pieceNs = () => 1000000 * (long && !below(long) ? 1100 + below(400) : below(8) ? 1 + below(20) : 20 + below(300));
 
 function burn(ns, inner) {
 	inner[0] = now();

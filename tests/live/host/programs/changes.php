@@ -4,6 +4,7 @@
  * changes.php SEED SECONDS FOLDER LOG [DEPTH] - makes, replaces and drops functions at random, and
  * writes what ran when, like changes.py. Run it with OPcache, for one, and pcntl.
  */
+define('LONG', (int)getenv('CHANGES_LONG'));
 const DEPTH_MAX = 2;
 const APART = 40;
 const WARM = 400;
@@ -16,7 +17,13 @@ $count = 0;
 mt_srand($seed);
 
 function below($n) { return mt_rand(0, $n - 1); }
-function piece_ns() { return 1000000 * (below(8) ? 1 + below(20) : 20 + below(300)); }
+
+function piece_ns()
+{
+	if (LONG && !below(LONG))
+		return 1000000 * (1100 + below(400));
+	return 1000000 * (below(8) ? 1 + below(20) : 20 + below(300));
+}
 
 function burn($ns, &$inner)
 {

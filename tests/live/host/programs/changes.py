@@ -9,7 +9,8 @@ The programs of the other languages do the same. A line of LOG is, with tabs bet
     THREAD NAME FILE FIRST LAST OUTER_BEGIN INNER_BEGIN INNER_END OUTER_END SHAPE
 
 in ns of CLOCK_MONOTONIC: THREAD was in the function NAME, lines FIRST to LAST of FILE, at no time but
-the outer one, and at each moment of the inner one. run_made() calls it, and it calls burn().
+the outer one, and at each moment of the inner one. run_made() calls it, and it calls burn(). Where
+CHANGES_LONG is N, one function of N runs for more than a second: the profiler takes it for an old one.
 """
 
 import gc
@@ -22,6 +23,7 @@ import time
 
 SEED, SECONDS, FOLDER, LOG = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4]
 DEPTH = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+LONG = int(os.environ.get("CHANGES_LONG", 0))
 DEPTH_MAX = 2
 APART = 40  # lines between the places of functions
 
@@ -37,6 +39,8 @@ def below(n):
 
 
 def piece_ns():
+    if LONG and not below(LONG):
+        return 1000000 * (1100 + below(400))
     return 1000000 * (1 + below(20) if below(8) else 20 + below(300))
 
 

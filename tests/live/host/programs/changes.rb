@@ -5,6 +5,7 @@
 SEED, SECONDS = ARGV[0].to_i, ARGV[1].to_f
 FOLDER, LOG = ARGV[2], ARGV[3]
 DEPTH = ARGV[4].to_i
+LONG = ENV["CHANGES_LONG"].to_i
 DEPTH_MAX = 2
 APART = 40
 WARM = 100
@@ -15,7 +16,12 @@ srand(SEED)
 
 def below(n) = rand(n)
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-def piece_ns = 1_000_000 * (below(8) > 0 ? 1 + below(20) : 20 + below(300))
+
+def piece_ns
+  return 1_000_000 * (1100 + below(400)) if LONG > 0 && below(LONG) == 0
+  1_000_000 * (below(8) > 0 ? 1 + below(20) : 20 + below(300))
+end
+
 def thread_id = File.readlink("/proc/thread-self").split("/").last
 
 def burn(ns, inner)
