@@ -104,13 +104,14 @@ class Moments:
         rows = self.rows.get(tid, ())
         at = bisect.bisect_right(self.begins.get(tid, ()), time_ns)
         return ", ".join("%s:%d-%d %s %+.3f to %+.3f" % (
-            row.name, row.first, row.last, row.shape, (row.outer - time_ns) / 1e6, (row.over - time_ns) / 1e6)
-            for row in rows[max(at - 3, 0):at + 1])
+            row.name, row.first, row.last, row.shape, (row.outer - time_ns) / 1e6,
+            (row.over - time_ns) / 1e6) for row in rows[max(at - 3, 0):at + 1])
 
     def last_of(self, tid, frame, time_ns):
         """How long before it that function ended, and how long it ran, in words."""
         name = made_name(frame)
-        ends = [(time_ns - row.over, row.over - row.outer, row.shape) for rows in self.rows.values() for row in rows
+        ends = [(time_ns - row.over, row.over - row.outer, row.shape)
+                for rows in self.rows.values() for row in rows
                 if is_of(frame, row, name) and row.over < time_ns]
         if not ends:
             return "never before"
@@ -262,21 +263,23 @@ JAVA_MODES = [["-Xint"], ["-XX:TieredStopAtLevel=1"], ["-XX:+UseSerialGC"], [*JA
 
 def java_builds(folder, javac):
     """The program, and classes that differ in their lines and their code."""
-    subprocess.run([javac, "-d", folder + "/classes", PROGRAMS + "/Changes.java"], check=True)
+    text = []
+    classes = suite.folder(folder + "/classes")
     for k in range(JAVA_BUILDS):
-        place = "%s/builds/%d" % (folder, k)
-        os.makedirs(place)
-        head = ["public class Made implements Changes.Work {"] + [""] * (60 * k)
+        head = ["class Made%d implements Changes.Work {" % k]
         same = ["public void made_same(long ns, long[] inner) {", "int x = (int) ns;",
                 *["x = x * 31 + %d;" % k] * (3 * k), "made_000000(ns, inner);", "Changes.sink = x; }"]
         made = ["static void made_000000(long ns, long[] inner) {", "int x = (int) ns;",
-                *["x = x * 17 + %d;" % k] * (20 - 3 * k), "Changes.burn(ns, inner);", "Changes.sink = x; }"]
-        with open(place + "/Made.java", "w", encoding="utf-8") as f:
-            f.write("\n".join([*head, *same, *made, "}"]))
-        at = len(head) + 1, len(head + same), len(head + same) + 1, len(head + same + made)
-        with open(place + "/lines", "w", encoding="utf-8") as f:
-            f.write("%d %d %d %d" % at)
-        subprocess.run([javac, "-g", "-cp", folder + "/classes", "-d", place, place + "/Made.java"], check=True)
+                *["x = x * 17 + %d;" % k] * (20 - 3 * k), "Changes.burn(ns, inner);",
+                "Changes.sink = x; }", "}"]
+        at = len(text + head) + 1
+        with open("%s/Made%d.lines" % (classes, k), "w", encoding="utf-8") as f:
+            f.write("%d %d %d %d" % (at, at + len(same) - 1, at + len(same), at + len(same + made) - 2))
+        text += head + same + made
+    with open(folder + "/Made.java", "w", encoding="utf-8") as f:
+        f.write("\n".join(text))
+    subprocess.run([javac, "-g", "-d", classes, PROGRAMS + "/Changes.java", folder + "/Made.java"],
+                   check=True)
     with zipfile.ZipFile(folder + "/agent.jar", "w") as jar:
         jar.writestr("META-INF/MANIFEST.MF", "Premain-Class: Changes\nCan-Redefine-Classes: true\n")
 
@@ -286,7 +289,7 @@ def start_java(folder, seed):
     if not os.path.exists(folder + "/agent.jar"):
         java_builds(folder, javac)
     return [java, *JAVA_MODES[seed % len(JAVA_MODES)], *["-javaagent:%s/agent.jar" % folder] * (seed % 2),
-            "-Dbuilds=%s/builds" % folder, "-cp", folder + "/classes", "Changes"]
+            "-Dclasses=%s/classes" % folder, "-cp", folder + "/classes", "Changes"]
 
 
 LANGUAGES = {
@@ -335,7 +338,8 @@ def cell(run, name, which, seconds, old=False):
     result.need(inside > 20 * seconds and marked <= MARKED_MAX * total,
                 "%.2f %% of %d samples marked" % (100 * marked / max(total, 1), total))
     moments.shift()
-    shifted = sum(row[1] for row in judge(capture, moments, language, False)[0].values())
-    result.need(shifted >= SHIFTED_MIN * inside, "of a log that is shifted %d of %d are wrong" % (
-        shifted, inside))
+    wrong = sum(row[1] for row in judge(capture, moments, language, False)[0].values())
+    shifted = "by a log that is shifted by a function %d of %d are wrong" % (wrong, inside)
+    print(shifted, flush=True)
+    result.need(wrong >= SHIFTED_MIN * inside, shifted)
     run.judge(name, result, check.check_accounting(text))

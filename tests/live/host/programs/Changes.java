@@ -4,6 +4,7 @@ import java.io.OutputStream;
 import java.lang.instrument.ClassDefinition;
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Constructor;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,9 +16,9 @@ import java.util.Random;
 
 /**
  * Changes SEED SECONDS FOLDER LOG [DEPTH] - loads, replaces and drops classes at random, and writes
- * what ran when, like changes.py. The folder `builds` beside the classes has the builds of the class
- * Made, and of each the lines of its methods made_same() and made_000000(). As a Java agent it
- * redefines classes, too.
+ * what ran when, like changes.py. The folder `classes` has builds of one class, MadeK.class, and a file
+ * MadeK.lines of each with the lines of its methods made_same() and made_000000(). As a Java agent
+ * it redefines classes, too.
  */
 public class Changes {
     public interface Work {
@@ -92,20 +93,22 @@ public class Changes {
         return String.format("made_%06d", ++count);
     }
 
-    /** The code of a build, with another name of the same length. */
+    /** The code of a build, with other names of the same length. */
     static byte[] named(int build, String name) {
         return new String(code[build], StandardCharsets.ISO_8859_1).replace("made_000000", name)
-                .getBytes(StandardCharsets.ISO_8859_1);
+                .replace("Made" + build, "MadeX").getBytes(StandardCharsets.ISO_8859_1);
     }
 
     static class Loader extends ClassLoader {
         Class<?> define(byte[] bytes) {
-            return defineClass("Made", bytes, 0, bytes.length);
+            return defineClass("MadeX", bytes, 0, bytes.length);
         }
     }
 
     static Work make(Class<?> made) throws Exception {
-        return (Work) made.getDeclaredConstructor().newInstance();
+        Constructor<?> constructor = made.getDeclaredConstructor();
+        constructor.setAccessible(true);
+        return (Work) constructor.newInstance();
     }
 
     void changeLoaded() throws Exception {
@@ -207,10 +210,10 @@ public class Changes {
         arguments = words;
         depth = words.length > 4 ? Integer.parseInt(words[4]) : 0;
         log = Files.newOutputStream(Paths.get(words[3]), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
-        Path builds = Paths.get(System.getProperty("builds"));
+        Path folder = Paths.get(System.getProperty("classes"));
         for (int k = 0; k < BUILDS; k++) {
-            code[k] = Files.readAllBytes(builds.resolve(k + "/Made.class"));
-            String[] at = new String(Files.readAllBytes(builds.resolve(k + "/lines"))).trim().split(" ");
+            code[k] = Files.readAllBytes(folder.resolve("Made" + k + ".class"));
+            String[] at = new String(Files.readAllBytes(folder.resolve("Made" + k + ".lines"))).split(" ");
             for (int i = 0; i < 4; i++)
                 lines[k][i] = Integer.parseInt(at[i]);
         }
