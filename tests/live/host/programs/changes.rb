@@ -167,7 +167,7 @@ def change(depth)
   kinds += %w[forked executed] if depth < DEPTH_MAX
   send("change_" + kinds[below(kinds.size)])
   GC.start if below(3) == 0
-  GC.compact if below(8) == 0
+  GC.compact if below(24) == 0 # what it moves has no name for a while
 end
 
 over = now + SECONDS * 1e9
