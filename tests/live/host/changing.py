@@ -274,7 +274,8 @@ SLACK_NS = 300000
 # Samples whose stack has a mark, of all. It is a few of 100, and more where the profiler waits for
 # a CPU: the programs walk by what it has told them.
 MARKED_MAX = 0.25
-LANGUAGE_SECONDS = 10
+TURN_SECONDS = 6  # of one language, in the default run
+LANGUAGE_SECONDS = 20
 
 
 class Moments:
@@ -398,7 +399,8 @@ def cell_random(run, name, seconds=None):
 def cell_random_language(run, name):
     """One of the languages, which the seed tells."""
     known = list(languages.LANGUAGES)
-    languages.cell(run, name, known[run.args.seed % len(known)], LANGUAGE_SECONDS)
+    languages.cell(run, name, known[run.args.seed % len(known)],
+                   run.args.seconds or TURN_SECONDS)
 
 
 def cell_random_hour(run, name):

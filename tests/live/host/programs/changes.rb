@@ -166,8 +166,9 @@ def change(depth)
   kinds = %w[eval eval same class fiber nested loaded loaded thread]
   kinds += %w[forked executed] if depth < DEPTH_MAX
   send("change_" + kinds[below(kinds.size)])
-  GC.start if below(3) == 0
-  GC.compact if below(24) == 0 # what it moves has no name for a while
+  # What is dropped or moved before it is read has no name.
+  GC.start if below(6) == 0
+  GC.compact if below(24) == 0
 end
 
 over = now + SECONDS * 1e9
