@@ -10,20 +10,18 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "code/unwind/heights/instruction.h"
+#include "code/unwind/heights/sequence.h"
 #include "code/unwind/heights/stack.h"
 #include "code/unwind/heights/starts.h"
+#include "code/unwind/heights/targets.h"
 
 enum {
 	RET = 0xc3,
 	HLT = 0xf4,
-	INT3 = 0xcc,
-	NOP = 0x90,
 	ALIGNMENT = 16, /* alignment of functions, if they are aligned */
 	JUMP_MAX = 1 << 15,
 	/* a jump farther than this, with nothing pushed, leads to another function */
 	FAR = 4096,
-	TARGET_SLOTS = 1024, /* for targets of jumps in one function; a power of two */
-	TARGET_PROBES = 8,
 	/* bytes of a function whose end is searched in three ways */
 	TRIED_BYTES_MAX = 1 << 16,
 	SCAN_BYTES = 1 << 18, /* between two readings of the clock; at most the window */
@@ -31,24 +29,9 @@ enum {
 
 #define NO_MEMORY SIZE_MAX
 
-struct target {
-	/* number of its function: slots of other functions are free */
-	uint32_t function;
-	uint32_t off;
-	bool weak;
-	struct op_code_stack height;
-};
-
 struct row {
 	uint32_t off;
 	struct op_unwind_rule rule;
-};
-
-/* What is in memory: [from, end) of the code. */
-struct in_memory {
-	uint8_t *code;
-	size_t from;
-	size_t end;
 };
 
 /* The farthest offsets to which functions jump: the current one, and all up to it. */
@@ -68,12 +51,13 @@ struct op_heights {
 	size_t len;
 	size_t phase; /* address of offset 0 modulo ALIGNMENT */
 	struct op_unwind_rule none;
-	struct in_memory memory;
-	struct target *target; /* [TARGET_SLOTS] */
+	struct op_sequence_code memory;
+	struct op_targets targets;
 	struct op_starts starts;
-	uint32_t function; /* number of the current function */
+	struct op_sequence sequence;
 
-	size_t left;	/* instructions that may still be read */
+	uint64_t steps; /* instructions that were read, repeated ones included */
+	uint64_t left;	/* those that may still be read again */
 	size_t scanned; /* bytes whose calls were read */
 	bool begun;
 	bool wants_kept;
@@ -83,6 +67,7 @@ struct op_heights {
 	bool lost;    /* `start` is inside a longer function that was read */
 	struct reach reach;
 	struct op_code_stack now;
+	bool moved;	 /* `now` has changed since the last row */
 	bool dead;	 /* the previous instruction does not continue here */
 	bool weak;	 /* `now` comes from code that does not lead here */
 	bool guessed;	 /* `weak` was set somewhere in the function */
@@ -96,6 +81,7 @@ struct op_heights {
 	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
 	 * after padding; 2: always. */
 	unsigned int split;
+	bool again; /* it is read a second time */
 	OP_VEC(struct row) rows;
 };
 
@@ -107,7 +93,7 @@ static bool is_aligned(const struct op_heights *p, size_t off)
 /* The code at @off, which is in memory. */
 static const uint8_t *code_at(const struct op_heights *p, size_t off)
 {
-	return p->memory.code + (off - p->memory.from);
+	return p->memory.bytes + (off - p->memory.from);
 }
 
 /* Get [@from, @from + @len) into memory, or up to the end of the code. Returns 0 or
@@ -116,7 +102,8 @@ static int load(struct op_heights *p, size_t from, size_t len)
 {
 	len = OP_MIN(len, p->len - from);
 	p->memory.from = p->memory.end = from;
-	if (len && p->from.read(p->from.data, from, p->memory.code, len) < 0)
+	op_sequence_forget(&p->sequence);
+	if (len && p->from.read(p->from.data, from, p->memory.bytes, len) < 0)
 		return -EIO;
 	p->memory.end = from + len;
 	return 0;
@@ -136,39 +123,25 @@ static int load_function(struct op_heights *p)
 
 /* ---- jumps ---- */
 
-static struct target *find_target(struct op_heights *p, size_t off, bool add)
+static struct op_target *find_target(struct op_heights *p, size_t off, bool add)
 {
-	uint32_t hash = (uint32_t)off * 2654435761u;
-	uint32_t i;
-
-	for (i = 0; i < TARGET_PROBES; i++) {
-		struct target *t = &p->target[((hash >> 16) + i) & (TARGET_SLOTS - 1)];
-
-		/* it belongs to an earlier function, or is before this one */
-		if (t->function != p->function || t->off < p->start) {
-			if (add)
-				return t;
-			continue;
-		}
-		if (t->off == off)
-			return t;
-	}
-	return NULL;
+	return op_targets_find(&p->targets, p->start, off, add);
 }
 
 /* The instruction that ends at @end jumps with the stack `now`. */
 static void jump(struct op_heights *p, size_t end, int64_t distance)
 {
 	int64_t to = (int64_t)end + distance;
-	struct target *t;
+	struct op_target *t;
 
 	if (to < (int64_t)p->start || to >= (int64_t)p->len ||
 	    distance > (op_code_stack_is_entry(&p->now) ? FAR : JUMP_MAX))
 		return;
 	t = find_target(p, (size_t)to, true);
-	if (t && (t->function != p->function || t->off != (uint32_t)to ||
+	if (t && (t->function != p->targets.function || t->off != (uint32_t)to ||
 		  (t->weak && !p->weak)))
-		*t = (struct target){ p->function, (uint32_t)to, p->weak, p->now };
+		*t = (struct op_target){ p->targets.function, (uint32_t)to, p->weak,
+					 p->now };
 	if ((size_t)to > p->reach.own)
 		p->reach.own = (size_t)to;
 	if (p->reach.own > p->reach.all)
@@ -188,49 +161,21 @@ static int add_row(struct op_heights *p, size_t off, struct op_unwind_rule rule)
 	return 0;
 }
 
-static bool ends_flow(const struct op_insn *i)
-{
-	return i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_FAR ||
-	       i->kind == OP_INSN_RETURN || i->kind == OP_INSN_TRAP;
-}
-
-static bool is_padding(uint8_t byte)
-{
-	return byte == INT3 || byte == NOP || !byte;
-}
-
-/* The offset at which code goes on after padding. */
-static size_t skip_padding(struct op_heights *p, size_t at)
-{
-	struct op_insn i;
-
-	while (at < p->memory.end && p->left && !op_starts_has(&p->starts, at)) {
-		p->left--;
-		if (is_padding(*code_at(p, at))) {
-			at++;
-			continue;
-		}
-		if (!op_insn_read(code_at(p, at), p->memory.end - at, &i) ||
-		    i.kind != OP_INSN_PAD)
-			break;
-		at += i.len;
-	}
-	return at < p->memory.end ? at : p->memory.end;
-}
-
 /*
- * Control does not reach @off from @last, the instruction above it apart from padding.
+ * Control does not reach @off from the last instruction, above it apart from padding.
  * Does a function begin here? If not, the stack is that of the jumps to @off or, if no
  * jump is known yet, the one before.
  */
-static bool begins_function(struct op_heights *p, size_t off, bool padded,
-			    const struct op_insn *last)
+static bool begins_function(struct op_heights *p, size_t off, bool padded)
 {
-	const struct target *t = find_target(p, off, false);
-	bool returned = last->kind == OP_INSN_RETURN || last->kind == OP_INSN_TRAP;
+	const struct op_target *t = find_target(p, off, false);
+	uint8_t kind = p->last.kind;
+	bool returned = kind == OP_INSN_RETURN || kind == OP_INSN_TRAP;
 
-	if (t)
+	if (t) {
 		p->now = t->height;
+		p->moved = true;
+	}
 	p->weak = !t || t->weak;
 	p->dead = false;
 	if (op_starts_has(&p->starts, off))
@@ -238,7 +183,7 @@ static bool begins_function(struct op_heights *p, size_t off, bool padded,
 	if (t && !op_code_stack_is_entry(&t->height))
 		goto within;
 	/* The code after a jump through a table is one of its targets. */
-	if (off > p->reach.own && last->kind != OP_INSN_JUMP_FAR)
+	if (off > p->reach.own && kind != OP_INSN_JUMP_FAR)
 		return true;
 	if ((t || returned || op_code_stack_is_entry(&p->now)) &&
 	    (off > p->reach.own || (padded && is_aligned(p, off))))
@@ -248,67 +193,108 @@ within:
 	return false;
 }
 
-/* Is it a return with words still pushed? Then some instruction was not understood. */
-static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
+/* Are words still pushed at a return? Then some instruction was not understood. */
+static bool is_unbalanced(const struct op_heights *p)
 {
-	return i->kind == OP_INSN_RETURN && !p->lost && !p->now.outermost &&
+	return !p->lost && !p->now.outermost &&
 	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
 /* The stack at @off was uncertain. Use that of a jump to it if that is certain. */
 static void strengthen(struct op_heights *p, size_t off)
 {
-	const struct target *t = find_target(p, off, false);
+	const struct op_target *t = find_target(p, off, false);
 
 	if (!t || t->weak)
 		return;
 	p->now = t->height;
+	p->moved = true;
 	p->weak = false;
 }
 
-/* Read the next instruction and apply it. Returns its length; 0: there is none. */
-static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
+/* Control goes elsewhere, always or sometimes, from an instruction that ends at @end. */
+static void leave(struct op_heights *p, const struct op_insn *i, size_t end)
 {
-	size_t len = op_insn_read(code_at(p, at), p->memory.end - at, i);
-
-	if (p->left)
-		p->left--;
-	if (!len)
-		return 0;
-	p->bad |= is_unbalanced(p, i);
-	p->balanced |= i->kind == OP_INSN_RETURN && !p->lost;
-	p->returns |= i->kind == OP_INSN_RETURN && p->now.outermost;
+	if (i->kind == OP_INSN_RETURN) {
+		p->bad |= is_unbalanced(p);
+		p->balanced |= !p->lost;
+		p->returns |= p->now.outermost;
+	}
 	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
-		jump(p, at + len, i->value);
-	op_code_stack_apply(&p->now, i);
-	p->dead = ends_flow(i);
-	p->jumps |= i->kind == OP_INSN_JUMP_IF || (p->dead && i->kind != OP_INSN_TRAP);
-	p->last.kind = i->kind;
-	p->last.end = at + len;
-	return len;
+		jump(p, end, i->value);
+	p->dead = i->kind != OP_INSN_JUMP_IF;
+	p->jumps |= i->kind != OP_INSN_TRAP;
+}
+
+/* Apply the instruction that ends at @end. */
+static void apply(struct op_heights *p, const struct op_insn *i, size_t end)
+{
+	const uint32_t leaves = 1u << OP_INSN_JUMP | 1u << OP_INSN_JUMP_FAR |
+				1u << OP_INSN_JUMP_IF | 1u << OP_INSN_RETURN |
+				1u << OP_INSN_TRAP;
+
+	p->dead = false;
+	if (leaves >> i->kind & 1)
+		leave(p, i, end);
+	if (!op_code_stack_ignores(&p->now, i)) {
+		op_code_stack_apply(&p->now, i);
+		p->moved = true;
+	}
+	p->last = (struct last){ i->kind, end };
+}
+
+/*
+ * Skip known instructions from @at on that neither change the stack nor jump: most of a
+ * function that is read again. Returns the end of the last one.
+ */
+static size_t skip_quiet(struct op_heights *p, size_t at)
+{
+	size_t end = OP_MIN(p->memory.end, p->start + OP_HEIGHTS_FUNCTION_MAX);
+	uint32_t regs = op_code_stack_regs(&p->now);
+	struct op_sequence *s = &p->sequence;
+	size_t begin = at;
+
+	while (at < end && s->next < s->len) {
+		const struct op_insn *i = &s->step[s->next].insn;
+
+		if (i->kind != OP_INSN_OTHER || i->regs & regs || !i->len)
+			break;
+		at += i->len;
+		s->next++;
+		p->steps++;
+	}
+	if (at != begin)
+		p->last = (struct last){ OP_INSN_OTHER, at };
+	return at;
+}
+
+static void begin_function(struct op_heights *p)
+{
+	p->now = p->lost ? OP_CODE_STACK_LOST : OP_CODE_STACK_ENTRY;
+	p->moved = true;
+	p->cut = false;
+	p->reach.own = p->start;
+	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
+	p->returns = p->balanced = false;
+	p->rows.len = 0;
+	op_sequence_begin(&p->sequence, p->start);
 }
 
 /* Read the function at p->start. Returns the offset of its end, or NO_MEMORY. */
 static size_t read_function(struct op_heights *p)
 {
-	struct op_unwind_rule rule;
-	struct op_insn i = { 0 };
+	struct op_unwind_rule rule = p->none;
 	size_t at = p->start;
 	bool called = false;
 	bool padded = false;
-	size_t len;
 
-	p->now = p->lost ? OP_CODE_STACK_LOST : OP_CODE_STACK_ENTRY;
-	p->cut = false;
-	p->reach.own = at;
-	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
-	p->returns = p->balanced = false;
-	p->rows.len = 0;
-	while (at < p->memory.end && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
-		size_t to = p->dead ? skip_padding(p, at) : at;
+	begin_function(p);
+	while (at < p->memory.end && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
+		const struct op_step *step = op_sequence_next(&p->sequence, at, p->dead);
+		const struct op_insn *i = &step->insn;
+		size_t to = step->off;
 
-		if (to == p->memory.end ||
-		    (p->dead && begins_function(p, to, to > at, &i)))
+		if (to == p->memory.end || (p->dead && begins_function(p, to, to > at)))
 			return to;
 		at = to;
 		if (called && at > p->reach.own &&
@@ -317,20 +303,26 @@ static size_t read_function(struct op_heights *p)
 			return at; /* the call did not return */
 		if (p->weak)
 			strengthen(p, at);
-		rule = op_code_stack_rule(&p->now, p->from.keep, p->none);
-		if (add_row(p, at, rule) < 0)
-			return NO_MEMORY;
-		len = step(p, at, &i);
-		if (!len) {
+		if (p->moved) {
+			rule = op_code_stack_rule(&p->now, p->from.keep, p->none);
+			if (add_row(p, at, rule) < 0)
+				return NO_MEMORY;
+			p->moved = false;
+		}
+		p->steps++;
+		if (!i->len) {
 			p->broken = p->bad = true;
 			break;
 		}
-		padded = i.kind == OP_INSN_PAD;
+		at += i->len;
+		apply(p, i, at);
+		padded = i->kind == OP_INSN_PAD;
 		if (!padded)
-			called = i.kind == OP_INSN_CALL || i.kind == OP_INSN_CALL_FAR;
+			called = i->kind == OP_INSN_CALL || i->kind == OP_INSN_CALL_FAR;
 		p->wants_kept |= called && rule.cfa == OP_CFA_REG &&
 				 (rule.cfa_off & 255) == OP_CODE_STACK_KEPT;
-		at += len;
+		if (!called && !p->dead && !p->weak && !p->moved)
+			at = skip_quiet(p, at);
 	}
 	p->cut = at - p->start >= OP_HEIGHTS_FUNCTION_MAX;
 	return at;
@@ -343,8 +335,9 @@ static size_t skip_data(struct op_heights *p, size_t at)
 	do {
 		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
 	} while (at < p->memory.end && !op_starts_has(&p->starts, at) &&
-		 *code_at(p, at - 1) != RET && !is_padding(*code_at(p, at - 1)));
-	return at < p->memory.end ? skip_padding(p, at) : p->memory.end;
+		 *code_at(p, at - 1) != RET &&
+		 !op_sequence_is_padding(*code_at(p, at - 1)));
+	return at < p->memory.end ? op_sequence_skip(&p->sequence, at) : p->memory.end;
 }
 
 /* Is it a call of rt_sigreturn(2), to which a signal handler returns? */
@@ -416,7 +409,8 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	 * byte is padding. */
 	if (is_restorer(p))
 		return fn(data,
-			  p->start - (p->start && is_padding(*code_at(p, p->start - 1))),
+			  p->start - (p->start &&
+				      op_sequence_is_padding(*code_at(p, p->start - 1))),
 			  signal);
 	/* The byte above is the end of the jump, where no instruction begins. */
 	if (is_outermost(p))
@@ -434,31 +428,57 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	return r;
 }
 
-/* Read the function again if a jump back was not known the first time. */
-static size_t read_twice(struct op_heights *p)
+/* A reading of a function begins. @first: there was none before. */
+static void begin_reading(struct op_heights *p, bool first)
 {
-	size_t end = read_function(p);
-
-	return end != NO_MEMORY && p->guessed ? read_function(p) : end;
+	if (first) {
+		p->trampoline =
+			p->last.kind == OP_INSN_JUMP_FAR && p->last.end == p->start;
+		if (p->start > p->reach.all)
+			p->targets
+				.function++; /* no earlier jump goes beyond this place */
+	}
+	p->steps = 0;
 }
 
-/* Read the function at p->start, trying three ways to find its end. */
+/*
+ * The function was read up to @end. Must it be read again, because a jump back was not
+ * known, or to find its end in another way?
+ */
+static bool wants_again(struct op_heights *p, size_t end)
+{
+	bool failed;
+
+	if (p->guessed && !p->again && p->left) {
+		p->again = true;
+		return true;
+	}
+	p->again = false;
+	failed = p->bad && end - p->start <= TRIED_BYTES_MAX;
+	if (failed)
+		p->targets.function++; /* the jumps of a failed attempt do not count */
+	if (!failed || p->split == 2 || !p->left)
+		return false;
+	p->split++;
+	return true;
+}
+
+/* Read the function at p->start once. It is over after some readings. */
 static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 {
-	size_t end = 0;
+	bool first = !p->split && !p->again;
+	size_t end;
 	int r;
 
-	p->trampoline = p->last.kind == OP_INSN_JUMP_FAR && p->last.end == p->start;
-	if (p->start > p->reach.all)
-		p->function++; /* no earlier jump goes beyond this place */
-	for (p->split = 0; p->split <= 2; p->split++) {
-		end = read_twice(p);
-		if (end == NO_MEMORY || !p->bad || end - p->start > TRIED_BYTES_MAX)
-			break;
-		p->function++; /* the jumps of a failed attempt do not count */
-	}
+	begin_reading(p, first);
+	end = read_function(p);
 	if (end == NO_MEMORY)
 		return -ENOMEM;
+	if (!first)
+		p->left -= OP_MIN(p->steps, p->left);
+	if (wants_again(p, end))
+		return 0;
+	p->split = 0;
 	r = give(p, fn, data);
 	p->start = p->broken ? skip_data(p, end) : end;
 	p->lost = p->cut && !p->broken;
@@ -471,7 +491,7 @@ static int scan(struct op_heights *p, struct op_allowance *allowance)
 	while (p->scanned < p->len) {
 		if (load(p, p->scanned, SCAN_BYTES) < 0)
 			return -EIO;
-		op_starts_find(&p->starts, p->memory.code, p->memory.from,
+		op_starts_find(&p->starts, p->memory.bytes, p->memory.from,
 			       p->memory.end - p->memory.from);
 		p->scanned = p->memory.end < p->len ? p->memory.end - OP_INSN_BYTES_MAX
 						    : p->len;
@@ -489,7 +509,7 @@ static int begin(struct op_heights *p, op_heights_fn fn, void *data)
 
 	p->begun = true;
 	if (r >= 0 && load_function(p) == 0)
-		p->start = skip_padding(p, 0);
+		p->start = op_sequence_skip(&p->sequence, 0);
 	p->lost = p->from.amid && !p->start;
 	return r;
 }
@@ -504,7 +524,7 @@ int op_heights_on(struct op_heights *p, struct op_allowance *allowance, op_heigh
 	if (r == 0 && !p->begun)
 		r = begin(p, fn, data);
 	while (r >= 0 && p->start < p->len) {
-		if (!p->left || load_function(p) < 0)
+		if (load_function(p) < 0)
 			return fn(data, p->start, p->none);
 		r = read_next(p, fn, data);
 		if (r >= 0 && op_allowance_is_over(allowance))
@@ -525,11 +545,11 @@ int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule non
 	p->len = len;
 	p->phase = code->addr % ALIGNMENT;
 	p->none = none;
-	p->left = len + OP_HEIGHTS_STEPS_MIN;
+	p->left = len / 4 * 3 + OP_HEIGHTS_AGAIN_MIN;
 	op_starts_init(&p->starts, len, p->phase, ALIGNMENT);
-	p->memory.code = malloc(OP_MIN(len, (size_t)OP_HEIGHTS_WINDOW_BYTES) + 1);
-	p->target = calloc(TARGET_SLOTS, sizeof(*p->target));
-	if (!p->target || !p->starts.bits || !p->memory.code)
+	p->memory.bytes = malloc(OP_MIN(len, (size_t)OP_HEIGHTS_WINDOW_BYTES) + 1);
+	if (op_targets_init(&p->targets) < 0 || !p->starts.bits || !p->memory.bytes ||
+	    op_sequence_init(&p->sequence, &p->memory, &p->starts, len) < 0)
 		return -ENOMEM;
 	*ret = OP_TAKE_PTR(p);
 	return 0;
@@ -540,10 +560,15 @@ bool op_heights_wants_kept(const struct op_heights *p)
 	return p->wants_kept;
 }
 
+uint64_t op_heights_decoded(const struct op_heights *p)
+{
+	return p->sequence.decoded;
+}
+
 size_t op_heights_bytes(const struct op_heights *p)
 {
-	return sizeof(*p) + TARGET_SLOTS * sizeof(*p->target) +
-	       op_starts_bytes(&p->starts) +
+	return sizeof(*p) + op_targets_bytes() + op_starts_bytes(&p->starts) +
+	       op_sequence_bytes(&p->sequence) +
 	       OP_MIN(p->len, (size_t)OP_HEIGHTS_WINDOW_BYTES) +
 	       p->rows.cap * sizeof(*p->rows.data);
 }
@@ -552,9 +577,10 @@ struct op_heights *op_heights_free(struct op_heights *p)
 {
 	if (!p)
 		return NULL;
-	free(p->target);
+	op_targets_deinit(&p->targets);
 	op_starts_deinit(&p->starts);
-	free(p->memory.code);
+	op_sequence_deinit(&p->sequence);
+	free(p->memory.bytes);
 	op_vec_clear(&p->rows);
 	free(p);
 	return NULL;

@@ -27,11 +27,12 @@ enum {
 	OP_HEIGHTS_WINDOW_BYTES = 1 << 19,
 	OP_HEIGHTS_STARTS_BYTES = 4 << 20,
 	/*
-	 * The limit of instructions that are read, repeated ones included: the number
-	 * of bytes of the code, and this. One instruction in four bytes is common, and
-	 * most are read once or twice.
+	 * All code is read once. The limit of instructions that are read again, to find a
+	 * function's end or where jumps back lead, is three quarters of the number of bytes
+	 * of the code, and this. Code of split stacks (gccgo) comes near it, other code
+	 * needs less than half of it.
 	 */
-	OP_HEIGHTS_STEPS_MIN = 4096,
+	OP_HEIGHTS_AGAIN_MIN = 4096,
 };
 
 /* Called with a rule that holds from @off on. A negative result stops the reading and is
@@ -60,6 +61,8 @@ int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule non
 		   struct op_heights **ret);
 /* Was there a frame that only that register leads out of, and that makes calls? */
 bool op_heights_wants_kept(const struct op_heights *h);
+/* The number of instructions that were decoded. */
+uint64_t op_heights_decoded(const struct op_heights *h);
 /* User memory in use, about. */
 size_t op_heights_bytes(const struct op_heights *h);
 struct op_heights *op_heights_free(struct op_heights *h);

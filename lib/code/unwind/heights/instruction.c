@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/reader.h"
 #include "code/unwind/heights/writes.h"
 
@@ -134,9 +135,9 @@ static void add_written(struct insn *s, unsigned int writes)
 		s->out->regs |= (uint16_t)(1u << s->rm);
 }
 
-static int64_t read_immediates(struct insn *s, uint8_t what)
+static int32_t read_immediates(struct insn *s, uint8_t what)
 {
-	int64_t value = 0;
+	int32_t value = 0;
 
 	if (what & I16)
 		value = op_read_s16(&s->r);
@@ -148,7 +149,7 @@ static int64_t read_immediates(struct insn *s, uint8_t what)
 	return value;
 }
 
-static void set(struct insn *s, enum op_insn_kind kind, uint8_t reg, int64_t value)
+static void set(struct insn *s, enum op_insn_kind kind, uint8_t reg, int32_t value)
 {
 	s->out->kind = (uint8_t)kind;
 	s->out->reg = reg;
@@ -260,7 +261,7 @@ static bool read_escaped(struct insn *s)
 /* ---- opcodes of one byte ---- */
 
 /* add, sub and and of an immediate, if rm is sp */
-static void read_group_1(struct insn *s, int64_t value)
+static void read_group_1(struct insn *s, int32_t value)
 {
 	if (s->mod != MODRM_REG || s->rm != OP_INSN_SP)
 		return;
@@ -272,7 +273,8 @@ static void read_group_1(struct insn *s, int64_t value)
 		set(s, OP_INSN_AND_SP, OP_INSN_NO_REG, value);
 		break;
 	case 5:
-		set(s, OP_INSN_ADD_SP, OP_INSN_NO_REG, -value);
+		/* no frame is so large that the difference would matter */
+		set(s, OP_INSN_ADD_SP, OP_INSN_NO_REG, -OP_MAX(value, -INT32_MAX));
 		break;
 	case 7: /* compares */
 		break;
@@ -358,7 +360,7 @@ static bool clears_fp(const struct insn *s, uint8_t opcode)
 }
 
 /* An opcode with a ModRM byte, which was read, and perhaps an immediate. */
-static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
+static void read_operands(struct insn *s, uint8_t opcode, int32_t value)
 {
 	if (clears_fp(s, opcode))
 		set(s, OP_INSN_CLEAR_FP, OP_INSN_NO_REG, 0);
@@ -381,7 +383,7 @@ static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
 }
 
 /* An opcode without a ModRM byte. */
-static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
+static void read_plain(struct insn *s, uint8_t opcode, int32_t value)
 {
 	uint8_t reg = (opcode & 7) | (s->rex & REX_B ? 8 : 0);
 
@@ -438,7 +440,7 @@ static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 static bool read_opcode(struct insn *s, uint8_t opcode)
 {
 	uint8_t what = one_byte[opcode];
-	int64_t value;
+	int32_t value;
 
 	if (what & BAD)
 		return false;

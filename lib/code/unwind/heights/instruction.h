@@ -44,11 +44,11 @@ enum {
 };
 
 struct op_insn {
-	uint8_t len;
-	uint8_t kind;  /* enum op_insn_kind */
-	uint8_t reg;   /* in the numbering of instructions; OP_INSN_NO_REG: none */
+	int32_t value;
 	uint16_t regs; /* a bit for each register that it may write to */
-	int64_t value;
+	uint8_t len;
+	uint8_t kind; /* enum op_insn_kind */
+	uint8_t reg;  /* in the numbering of instructions; OP_INSN_NO_REG: none */
 };
 
 /* Read the instruction at @code. Returns its length; 0 if there is none in @len bytes. */

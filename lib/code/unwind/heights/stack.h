@@ -71,6 +71,28 @@ static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 	       s->fp == OP_CODE_STACK_UNKNOWN && !s->outermost;
 }
 
+/* The registers that matter to *@s, a bit for each. */
+static inline uint32_t op_code_stack_regs(const struct op_code_stack *s)
+{
+	uint32_t copy = s->copy != OP_CODE_STACK_UNKNOWN;
+
+	return 1u << OP_INSN_BX | 1u << OP_INSN_FP | copy << s->copy_reg;
+}
+
+/* Does @insn certainly leave *@s as it is? Most instructions do. */
+static inline bool op_code_stack_ignores(const struct op_code_stack *s,
+					 const struct op_insn *insn)
+{
+	const uint32_t kinds = 1u << OP_INSN_OTHER | 1u << OP_INSN_PAD |
+			       1u << OP_INSN_JUMP | 1u << OP_INSN_JUMP_IF |
+			       1u << OP_INSN_JUMP_FAR | 1u << OP_INSN_RETURN;
+	const uint32_t calls = 1u << OP_INSN_CALL | 1u << OP_INSN_CALL_FAR;
+	bool copied = s->copy != OP_CODE_STACK_UNKNOWN;
+
+	return (kinds | (copied ? 0 : calls)) >> insn->kind & 1 &&
+	       !(insn->regs & op_code_stack_regs(s));
+}
+
 /* Apply @insn to *@s, if it does not jump. */
 void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *insn);
 

@@ -457,6 +457,77 @@ static void test_windows(void)
 	free(code);
 }
 
+/* Functions of jumps to the next instruction, pushes, and a return that does not fit: each may be read
+ * six times. Behind them is one that does. */
+enum {
+	WRONG_PARTS = 3000, /* of a function */
+	WRONG_INSNS = 10,   /* of a part */
+	WRONG_FUNCTIONS = 24,
+};
+
+static char *make_wrong(size_t *ret_len)
+{
+	static const char part[] = "\xeb\0\x50\x50\x50\x50\x50\x50\x50\x50\x50";
+	/* push %rbx; sub $32,%rsp; nop; add $32,%rsp; pop %rbx; ret */
+	static const char good[] = "\x53\x48\x83\xec\x20\x90\x48\x83\xc4\x20\x5b\xc3";
+	size_t bytes = WRONG_PARTS * (sizeof(part) - 1) + 1;
+	char *code = malloc(bytes * WRONG_FUNCTIONS + sizeof(good));
+	char *at = code;
+	size_t i;
+
+	CHECK(code);
+	for (i = 0; i < (size_t)WRONG_PARTS * WRONG_FUNCTIONS; i++) {
+		at = mempcpy(at, part, sizeof(part) - 1);
+		if (i % WRONG_PARTS == WRONG_PARTS - 1)
+			*at++ = '\xc3';
+	}
+	at = mempcpy(at, good, sizeof(good) - 1);
+	*ret_len = (size_t)(at - code);
+	return code;
+}
+
+/* However often a function is read, its instructions are decoded once; and a call without time
+ * reads one function once. */
+static void test_decoded_once(void)
+{
+	enum {
+		FUNCTION = WRONG_PARTS * WRONG_INSNS + 1,
+		INSNS = FUNCTION * WRONG_FUNCTIONS + 6,
+		WINDOWS = 4, /* the first instruction of each may be decoded again */
+	};
+	struct op_allowance over = { .end_ns = 1 };
+	struct op_heights_code from = { .read = read_bytes, .addr = 0x1000 };
+	struct op_heights *h = NULL;
+	struct rows rows = { 0 };
+	uint64_t decoded = 0;
+	unsigned int calls = 0;
+
+	from.data = make_wrong(&from.len);
+	CHECK_OK(op_heights_new(&from, NONE, &h));
+	for (; op_heights_on(h, &over, on_rule, &rows) == -EINPROGRESS; calls++) {
+		CHECK(op_heights_decoded(h) - decoded <= FUNCTION + 2);
+		decoded = op_heights_decoded(h);
+	}
+	CHECK(calls > 2 * 5 + WRONG_FUNCTIONS); /* at least two of them all six times */
+	CHECK(decoded >= INSNS && decoded <= INSNS + WINDOWS);
+	CHECK_INT(by_code(&rows, from.len - 7).cfa_off, 48);
+	op_heights_free(h);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+	free(from.data);
+}
+
+/* Much to read again leaves no code unread. */
+static void test_read_whole(void)
+{
+	size_t len;
+	char *code = make_wrong(&len);
+
+	CHECK_INT(rule_of(code, len, len - 20).cfa, OP_CFA_INVALID);
+	CHECK_INT(rule_of(code, len, len - 7).cfa_off, 48);
+	free(code);
+}
+
 static const char LIBC[] = "/lib/x86_64-linux-gnu/libc.so.6";
 
 /*
@@ -513,6 +584,7 @@ static void test_system(void)
 TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
 	  { "stack_of_its_own", test_stack_of_its_own }, { "libc", test_libc },
 	  { "odd_frames", test_odd_frames }, { "windows", test_windows },
+	  { "decoded_once", test_decoded_once }, { "read_whole", test_read_whole },
 	  { "records", test_records }, { "switches", test_switches },
 	  { "system", test_system })
 #else
