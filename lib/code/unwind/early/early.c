@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "code/unwind/early/early.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "code/dwarf/cfi.h"
 #include "code/dwarf/eh_hdr.h"
 #include "code/unwind/builder.h"
+#include "code/unwind/early/code.h"
 #include "code/unwind/source.h"
 
 enum {
@@ -36,6 +38,10 @@ struct op_unwind_early {
 	struct op_unwind_table piece; /* one page as a table, for the builder */
 	op_ref late;		      /* a row: nothing is known yet */
 	uint32_t blocks; /* of the page that is being made: those that get their rows */
+	struct op_early_code code;
+	uint64_t low; /* of the segment of the page that is being made */
+	uint64_t high;
+	bool reads;  /* code without FDEs is read where it was hit */
 	bool sparse; /* reading the code without FDEs takes longer than samples wait */
 	bool over;
 };
@@ -117,8 +123,8 @@ static int add_segment(struct op_unwind_early *early, size_t i)
 	return 0;
 }
 
-/* In a file with little unwind data, the programs guess callers in pages without FDEs from
- * the beginning. */
+/* In a file with little unwind data whose code is not read where it was hit, the programs guess
+ * callers in pages without FDEs from the beginning. */
 struct fill {
 	struct op_unwind_early *early;
 	size_t segment;
@@ -172,6 +178,16 @@ static bool is_sparse(const struct op_unwind_early *early)
 	       early->hdr.count + OP_UNWIND_EARLY_CODE_MIN / FDE_TEXT_BYTES;
 }
 
+/* Is all that is known of the code in its instructions? The rest of a Go program's is in Go's
+ * own table. */
+static bool may_read_code(struct op_elf *elf)
+{
+	_cleanup_(op_source_go_freep) struct op_source_go *go = NULL;
+
+	return op_elf_machine(elf) == EM_X86_64 && !op_elf_section(elf, ".debug_frame") &&
+	       op_source_go_new(elf, NULL, &go) == 0;
+}
+
 static int add_segments(struct op_unwind_early *early)
 {
 	size_t i;
@@ -179,7 +195,7 @@ static int add_segments(struct op_unwind_early *early)
 
 	for (i = 0; r == 0 && i < early->table.segments_len; i++) {
 		r = add_segment(early, i);
-		if (r == 0 && early->sparse)
+		if (r == 0 && early->sparse && !early->reads)
 			r = guess_without_fdes(early, i);
 	}
 	return r;
@@ -193,8 +209,14 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 	struct op_eh_hdr hdr;
 	int r = 0;
 
-	if (!op_eh_hdr_read(elf, &hdr) || !hdr.count)
-		return 0;
+	if (!op_eh_hdr_read(elf, &hdr) || !hdr.count) {
+		/* FDEs that cannot be searched for have better rules than the code */
+		const struct op_elf_section *frame = op_elf_section(elf, ".eh_frame");
+
+		if ((frame && frame->size) || !may_read_code(elf))
+			return 0;
+		hdr = (struct op_eh_hdr){ 0 };
+	}
 	early = calloc(1, sizeof(*early));
 	if (!early)
 		return -ENOMEM;
@@ -204,7 +226,10 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 	early->rules = rules;
 	op_unwind_table_find_segments(elf, &early->table);
 	early->sparse = is_sparse(early);
-	if (hdr.count >= OP_UNWIND_EARLY_FDES_MIN || early->sparse)
+	early->reads = early->sparse && may_read_code(elf);
+	if (!hdr.count)
+		r = early->sparse;
+	else if (hdr.count >= OP_UNWIND_EARLY_FDES_MIN || early->sparse)
 		r = op_cfi_new(elf, OP_CFI_EH_FRAME, &early->cfi);
 	if (r > 0) {
 		r = add_segments(early);
@@ -285,6 +310,17 @@ static uint64_t block_end(uint64_t vaddr)
 	return OP_ALIGN_DOWN(vaddr, (uint64_t)BLOCK_BYTES) + BLOCK_BYTES;
 }
 
+/* Read the code around the page of the builder, once. Returns 0 or -errno. */
+static int read_code(struct op_unwind_early *early)
+{
+	const struct op_unwind_table_segment *s = &early->piece.segments[0];
+
+	if (early->code.rows.len)
+		return 0;
+	return op_early_code_read(&early->code, early->elf, s->vaddr, s->vaddr + s->memsz,
+				  early->low, early->high);
+}
+
 /* The table may have rules for addresses that no FDE covers, and FDEs cover those of blocks
  * that are not made yet. */
 static int add_gap(void *data, struct op_builder *b, uint64_t start, uint64_t end,
@@ -293,13 +329,21 @@ static int add_gap(void *data, struct op_builder *b, uint64_t start, uint64_t en
 	static const struct op_unwind_rule late = { .cfa = OP_CFA_LATE };
 	static const struct op_unwind_rule guess = { .cfa = OP_CFA_FRAME,
 						     .save = OP_SAVE_CHECK };
-	const struct op_unwind_early *early = data;
-	int r = 0;
+	struct op_unwind_early *early = data;
+	bool reads = early->reads && end - start >= FDE_TEXT_BYTES;
+	uint64_t stop;
+	int r = reads ? read_code(early) : 0;
 
-	for (; r == 0 && start < end; start = block_end(start))
-		r = op_builder_gap_row(
-			b, start,
-			early->sparse && early->blocks & block_of(start) ? guess : late);
+	for (; r == 0 && start < end; start = stop) {
+		bool wanted = early->sparse && early->blocks & block_of(start);
+
+		stop = OP_MIN(block_end(start), end);
+		if (wanted && reads)
+			r = op_early_code_rows(&early->code, b, op_builder_gap_row, start,
+					       stop);
+		else
+			r = op_builder_gap_row(b, start, wanted ? guess : late);
+	}
 	return r;
 }
 
@@ -315,8 +359,8 @@ static bool is_dense(const struct op_unwind_early *early, uint64_t start, uint64
 {
 	size_t left = PAGE_FDES_MAX;
 
-	return op_eh_hdr_each(early->elf, &early->hdr, start, end, count_entry, &left) >
-	       0;
+	return early->hdr.count && op_eh_hdr_each(early->elf, &early->hdr, start, end,
+						  count_entry, &left) > 0;
 }
 
 /* Read the FDEs of @blocks of [@start, @end). Returns as op_source_between(). */
@@ -326,7 +370,7 @@ static int read_blocks(struct op_unwind_early *early, struct op_builder *b,
 	uint64_t stop;
 	int r = 1;
 
-	for (; r > 0 && start < end; start = stop) {
+	for (; early->hdr.count && r > 0 && start < end; start = stop) {
 		bool wanted = blocks & block_of(start);
 
 		stop = start;
@@ -337,6 +381,19 @@ static int read_blocks(struct op_unwind_early *early, struct op_builder *b,
 			r = op_source_between(early->elf, early->cfi, b, start, stop);
 	}
 	return r;
+}
+
+/* Make the rows of a page without FDEs. Returns 1 or -errno. */
+static int make_code_rows(struct op_unwind_early *early, struct op_builder *b,
+			  uint64_t start, uint64_t end)
+{
+	int r = read_code(early);
+
+	if (r == 0)
+		r = op_builder_function(b, start, end);
+	if (r > 0)
+		r = op_early_code_rows(&early->code, b, op_builder_row, start, end);
+	return r < 0 ? r : 1;
 }
 
 /* Make the rows of @blocks of [@start, @end), which is in one page. Returns as
@@ -356,9 +413,12 @@ static int make_rows(struct op_unwind_early *early, uint64_t start, uint64_t end
 	b.gap_data = early;
 	early->blocks = blocks;
 	r = read_blocks(early, &b, start, end, blocks);
+	if (r > 0 && !b.open && early->reads && blocks == ALL_BLOCKS)
+		r = make_code_rows(early, &b, start, end); /* no FDE is in it */
 	if (r > 0)
 		r = op_builder_finish_page(&b, ret);
 	op_builder_deinit(&b);
+	op_early_code_clear(&early->code);
 	if (r > 0 && early->piece.rules.full) {
 		op_arena_release(early->arena, ret->rows,
 				 ret->count * sizeof(struct op_row), 0);
@@ -411,6 +471,8 @@ int op_unwind_early_page(struct op_unwind_early *early, uint64_t vaddr, uint64_t
 	base += page << OP_PAGE_SHIFT;
 	start = OP_MAX(base, s[i].vaddr);
 	end = OP_MIN(base + PAGE_BYTES, s[i].vaddr + s[i].memsz);
+	early->low = s[i].vaddr;
+	early->high = s[i].vaddr + s[i].memsz;
 	blocks = *made | block_of(vaddr);
 	if (__builtin_popcount(*made) >= BLOCKS_MAX || !is_dense(early, start, end))
 		blocks = ALL_BLOCKS;

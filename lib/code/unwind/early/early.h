@@ -6,8 +6,8 @@
  *
  * The segments are published. Pages that are not made yet have OP_UNWIND_RULE_LATE. So
  * do addresses without an FDE, because the table may have more rules. But where there is so
- * much code without FDEs that reading it takes seconds, callers are guessed. The complete
- * table then replaces these pages.
+ * much code without FDEs that reading it takes seconds, x86-64 code is read in the pages that
+ * were hit, and elsewhere callers are guessed. The complete table then replaces these pages.
  */
 #ifndef OP_CODE_UNWIND_EARLY_EARLY_H
 #define OP_CODE_UNWIND_EARLY_EARLY_H
@@ -23,7 +23,7 @@ enum {
 
 struct op_unwind_early;
 
-/* Returns 1 and *@ret; 0 if the file has no search table or is small; -ENOSPC; -ENOMEM. All
+/* Returns 1 and *@ret; 0 if the file has neither a search table nor much code, or is small; -ENOSPC; -ENOMEM. All
  * arguments are borrowed except @loop, which may be NULL. */
 int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
 			struct op_arena *arena, struct op_unwind_rules *rules,

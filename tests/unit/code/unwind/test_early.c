@@ -303,32 +303,82 @@ static bool is_guess(uint64_t vaddr)
 	       (rule.cfa == OP_CFA_FRAME && rule.save == OP_SAVE_CHECK);
 }
 
-/* One function with an FDE in more code than can be read soon: the rest is guessed. */
-static void test_little_unwind_data(void)
+/* Make a library of @text and, without FDEs, of functions of 16 bytes that push a word at 1:
+ * @times, and again behind code that fills the rest. */
+static void make_sparse(const char *name, const char *text, int times)
 {
-	FILE *out;
-	uint64_t at;
+	FILE *out = fopen(tools_path("a.S"), "we");
 
-	TOOLS_NEED("gcc");
-	out = fopen(tools_path("a.S"), "we");
 	CHECK(out);
 	CHECK(fprintf(out,
-		      ".text\n.skip 0x100000, 0x90\n.globl f\nf:\n.cfi_startproc\n"
-		      "nop\n.cfi_def_cfa_offset 48\n.skip 100, 0x90\n.cfi_endproc\n"
-		      ".skip %d, 0x90\n.section .note.GNU-stack,\"\",@progbits\n",
-		      OP_UNWIND_EARLY_CODE_MIN) > 0);
+		      "%s\n.macro functions\n.balign 16\n.rept %d\n"
+		      "push %%rbx; nop; nop; pop %%rbx; ret\n.balign 16, 0xcc\n.endr\n"
+		      ".endm\nfunctions\n.skip %d, 0x90\nfunctions\n"
+		      ".section .note.GNU-stack,\"\",@progbits\n",
+		      text, times, OP_UNWIND_EARLY_CODE_MIN) > 0);
 	CHECK_OK(fclose(out));
-	TOOLS_RUN("gcc -shared -nostdlib -Wl,--eh-frame-hdr -o sparse.so a.S && rm a.S");
-	begin_file(tools_path("sparse.so"));
-	at = rig.view.segments[0].vaddr + 0x100000;
-	CHECK(is_late(at + 8) && is_late(at + PAGE)); /* where FDEs may be */
-	CHECK(is_guess(at - PAGE) && is_guess(at + 2 * PAGE));
-	CHECK_INT(op_unwind_early_page(rig.early, at - PAGE, 0), 1);
-	CHECK_INT(op_unwind_early_page(rig.early, at + 8, 0), 1);
-	CHECK(rule_of(&rig.view, at + 8).cfa == OP_CFA_SP);
-	CHECK(is_guess(at + 200));
-	CHECK_INT(op_unwind_early_page(rig.early, at + PAGE, 0), 1);
-	CHECK(is_guess(at + PAGE));
+	TOOLS_RUN("gcc -shared -nostdlib -Wl,--eh-frame-hdr -o %s a.S && rm a.S", name);
+	begin_file(tools_path(name));
+}
+
+/* The height of the stack at @vaddr according to the early pages. */
+static int height_at(uint64_t vaddr)
+{
+	struct op_unwind_rule rule = rule_of(&rig.view, vaddr);
+	bool run = rule.cfa == OP_CFA_SP_PUSH || rule.cfa == OP_CFA_SP_POP;
+
+	return rule.cfa == OP_CFA_SP || run ? rule.cfa_off : 0;
+}
+
+enum {
+	SPARSE_TIMES = 0x2000, /* two pages */
+};
+
+/* Two gaps without FDEs, in more code than can be read soon: what is hit first has its rules
+ * first, although it comes last. */
+static void check_hit_first(uint64_t first, uint64_t second)
+{
+	CHECK(is_late(first + 1) && is_late(second + 1));
+	CHECK_INT(op_unwind_early_page(rig.early, second + 1, 0), 1);
+	CHECK_INT(height_at(second), 8);
+	CHECK_INT(height_at(second + 1), 16);
+	CHECK(is_late(first + 1));
+	CHECK_INT(op_unwind_early_page(rig.early, first + 1, 0), 1);
+	CHECK_INT(height_at(first + 1), 16);
+}
+
+static void test_gaps_are_read_where_they_are_hit(void)
+{
+	static const char text[] =
+		".text\n.globl f\nf: .cfi_startproc\nnop\n.cfi_def_cfa_offset 48\n"
+		".skip 100, 0x90\n.cfi_endproc\n.balign 0x1000";
+	uint64_t low;
+	uint64_t high;
+
+	TOOLS_NEED("gcc");
+	make_sparse("sparse.so", text, SPARSE_TIMES);
+	low = rig.view.segments[0].vaddr;
+	high = low + rig.view.segments[0].memsz;
+	check_hit_first(low + 0x1000 + PAGE, (high & ~UINT64_C(15)) - PAGE);
+	/* a page with an FDE and a gap */
+	CHECK_INT(op_unwind_early_page(rig.early, low, 0), 1);
+	CHECK_INT(height_at(low + 8), 48);
+	CHECK_INT(height_at(low + 0x1001), 16);
+	end();
+}
+
+/* The same without any FDE, as after objcopy(1). */
+static void test_no_unwind_data(void)
+{
+	uint64_t low;
+	uint64_t high;
+
+	TOOLS_NEED("gcc");
+	make_sparse("none.so", ".text\n.balign 0x1000", SPARSE_TIMES);
+	CHECK(!op_elf_section(rig.elf, ".eh_frame_hdr"));
+	low = rig.view.segments[0].vaddr;
+	high = low + rig.view.segments[0].memsz;
+	check_hit_first(low + PAGE, (high & ~UINT64_C(15)) - PAGE);
 	end();
 }
 
@@ -351,7 +401,9 @@ static void test_little_unwind_data_and_dense(void)
 	TOOLS_RUN("gcc -shared -nostdlib -Wl,--eh-frame-hdr -o dense.so a.S && rm a.S");
 	begin_file(tools_path("dense.so"));
 	at = (rig.view.segments[0].vaddr + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	CHECK(is_guess(at + 4 * PAGE)); /* without FDEs */
+	CHECK(is_late(at + 4 * PAGE)); /* without FDEs */
+	CHECK_INT(op_unwind_early_page(rig.early, at + 4 * PAGE, 0), 1);
+	CHECK(is_guess(at + 4 * PAGE)); /* no function begins there */
 	CHECK(is_late(at + 1));
 	CHECK_INT(op_unwind_early_page(rig.early, at + 1, 0), 1);
 	CHECK(rule_of(&rig.view, at + 1).cfa == OP_CFA_SP);
@@ -375,6 +427,7 @@ TEST_MAIN({ "pages_equal_the_table", test_pages_equal_the_table },
 	    test_without_a_table_callers_are_guessed },
 	  { "dense_pages_come_in_blocks", test_dense_pages_come_in_blocks },
 	  { "blocks_without_a_table", test_blocks_without_a_table },
-	  { "little_unwind_data", test_little_unwind_data },
+	  { "gaps_are_read_where_they_are_hit", test_gaps_are_read_where_they_are_hit },
+	  { "no_unwind_data", test_no_unwind_data },
 	  { "little_unwind_data_and_dense", test_little_unwind_data_and_dense },
 	  { "memory_that_cannot_be_mapped", test_memory_that_cannot_be_mapped })
