@@ -24,10 +24,13 @@ enum {
 	FAR = 4096,
 	/* bytes of a function whose end is searched in three ways */
 	TRIED_BYTES_MAX = 1 << 16,
-	SCAN_BYTES = 1 << 18, /* between two readings of the clock; at most the window */
+	PIECE_STEPS = 1 << 14, /* the same, instructions of a function */
+	SCAN_BYTES = 1 << 18,  /* between two readings of the clock; at most the window */
 };
 
+/* Results of reading: */
 #define NO_MEMORY SIZE_MAX
+#define MORE	  (SIZE_MAX - 1)
 
 struct row {
 	uint32_t off;
@@ -44,6 +47,15 @@ struct reach {
 struct last {
 	uint8_t kind;
 	size_t end;
+};
+
+/* How far a reading of a function has come. */
+struct reading {
+	bool begun;
+	size_t at;
+	bool called; /* the last instruction that is no padding was a call */
+	bool padded; /* the last one was padding */
+	struct op_unwind_rule rule;
 };
 
 struct op_heights {
@@ -82,6 +94,7 @@ struct op_heights {
 	 * after padding; 2: always. */
 	unsigned int split;
 	bool again; /* it is read a second time */
+	struct reading reading;
 	OP_VEC(struct row) rows;
 };
 
@@ -268,8 +281,14 @@ static size_t skip_quiet(struct op_heights *p, size_t at)
 	return at;
 }
 
-static void begin_function(struct op_heights *p)
+/* @first: it was not read before. */
+static void begin_function(struct op_heights *p, bool first)
 {
+	if (first)
+		p->trampoline =
+			p->last.kind == OP_INSN_JUMP_FAR && p->last.end == p->start;
+	if (first && p->start > p->reach.all)
+		p->targets.function++; /* no earlier jump goes beyond this place */
 	p->now = p->lost ? OP_CODE_STACK_LOST : OP_CODE_STACK_ENTRY;
 	p->moved = true;
 	p->cut = false;
@@ -277,18 +296,20 @@ static void begin_function(struct op_heights *p)
 	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
 	p->returns = p->balanced = false;
 	p->rows.len = 0;
+	p->steps = 0;
+	p->reading = (struct reading){ .begun = true, .at = p->start, .rule = p->none };
 	op_sequence_begin(&p->sequence, p->start);
 }
 
-/* Read the function at p->start. Returns the offset of its end, or NO_MEMORY. */
+/* Read on in the function at p->start. Returns the offset of its end, NO_MEMORY or MORE. */
 static size_t read_function(struct op_heights *p)
 {
-	struct op_unwind_rule rule = p->none;
-	size_t at = p->start;
-	bool called = false;
-	bool padded = false;
+	struct op_unwind_rule rule = p->reading.rule;
+	size_t at = p->reading.at;
+	bool called = p->reading.called;
+	bool padded = p->reading.padded;
+	unsigned int steps = 0;
 
-	begin_function(p);
 	while (at < p->memory.end && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		const struct op_step *step = op_sequence_next(&p->sequence, at, p->dead);
 		const struct op_insn *i = &step->insn;
@@ -323,6 +344,10 @@ static size_t read_function(struct op_heights *p)
 				 (rule.cfa_off & 255) == OP_CODE_STACK_KEPT;
 		if (!called && !p->dead && !p->weak && !p->moved)
 			at = skip_quiet(p, at);
+		if (++steps == PIECE_STEPS) {
+			p->reading = (struct reading){ true, at, called, padded, rule };
+			return MORE;
+		}
 	}
 	p->cut = at - p->start >= OP_HEIGHTS_FUNCTION_MAX;
 	return at;
@@ -428,19 +453,6 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	return r;
 }
 
-/* A reading of a function begins. @first: there was none before. */
-static void begin_reading(struct op_heights *p, bool first)
-{
-	if (first) {
-		p->trampoline =
-			p->last.kind == OP_INSN_JUMP_FAR && p->last.end == p->start;
-		if (p->start > p->reach.all)
-			p->targets
-				.function++; /* no earlier jump goes beyond this place */
-	}
-	p->steps = 0;
-}
-
 /*
  * The function was read up to @end. Must it be read again, because a jump back was not
  * known, or to find its end in another way?
@@ -463,17 +475,19 @@ static bool wants_again(struct op_heights *p, size_t end)
 	return true;
 }
 
-/* Read the function at p->start once. It is over after some readings. */
+/* Read a piece of the function at p->start. It is over after some readings. */
 static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 {
 	bool first = !p->split && !p->again;
 	size_t end;
 	int r;
 
-	begin_reading(p, first);
+	if (!p->reading.begun)
+		begin_function(p, first);
 	end = read_function(p);
-	if (end == NO_MEMORY)
-		return -ENOMEM;
+	if (end == NO_MEMORY || end == MORE)
+		return end == MORE ? 0 : -ENOMEM;
+	p->reading.begun = false;
 	if (!first)
 		p->left -= OP_MIN(p->steps, p->left);
 	if (wants_again(p, end))
