@@ -58,18 +58,26 @@ struct reading {
 	struct op_unwind_rule rule;
 };
 
+/* The readings of a function. */
+struct tries {
+	uint64_t steps; /* instructions that were read, repeated ones included */
+	uint64_t left;	/* those that may still be read again */
+	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
+	 * after padding; 2: always. */
+	unsigned int split;
+	bool again; /* it is read a second time */
+};
+
 struct op_heights {
 	struct op_heights_code from;
 	size_t len;
 	size_t phase; /* address of offset 0 modulo ALIGNMENT */
 	struct op_unwind_rule none;
 	struct op_sequence_code memory;
-	struct op_targets targets;
+	struct op_jump_targets targets;
 	struct op_starts starts;
 	struct op_sequence sequence;
 
-	uint64_t steps; /* instructions that were read, repeated ones included */
-	uint64_t left;	/* those that may still be read again */
 	size_t scanned; /* bytes whose calls were read */
 	bool begun;
 	bool wants_kept;
@@ -90,10 +98,7 @@ struct op_heights {
 	bool balanced;	 /* it returns with nothing pushed */
 	bool trampoline; /* control does not fall into it: a jump through a register */
 	struct last last;
-	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
-	 * after padding; 2: always. */
-	unsigned int split;
-	bool again; /* it is read a second time */
+	struct tries tries;
 	struct reading reading;
 	OP_VEC(struct row) rows;
 };
@@ -136,16 +141,16 @@ static int load_function(struct op_heights *p)
 
 /* ---- jumps ---- */
 
-static struct op_target *find_target(struct op_heights *p, size_t off, bool add)
+static struct op_jump_target *find_target(struct op_heights *p, size_t off, bool add)
 {
-	return op_targets_find(&p->targets, p->start, off, add);
+	return op_jump_targets_find(&p->targets, p->start, off, add);
 }
 
 /* The instruction that ends at @end jumps with the stack `now`. */
 static void jump(struct op_heights *p, size_t end, int64_t distance)
 {
 	int64_t to = (int64_t)end + distance;
-	struct op_target *t;
+	struct op_jump_target *t;
 
 	if (to < (int64_t)p->start || to >= (int64_t)p->len ||
 	    distance > (op_code_stack_is_entry(&p->now) ? FAR : JUMP_MAX))
@@ -153,8 +158,8 @@ static void jump(struct op_heights *p, size_t end, int64_t distance)
 	t = find_target(p, (size_t)to, true);
 	if (t && (t->function != p->targets.function || t->off != (uint32_t)to ||
 		  (t->weak && !p->weak)))
-		*t = (struct op_target){ p->targets.function, (uint32_t)to, p->weak,
-					 p->now };
+		*t = (struct op_jump_target){ p->targets.function, (uint32_t)to, p->weak,
+					      p->now };
 	if ((size_t)to > p->reach.own)
 		p->reach.own = (size_t)to;
 	if (p->reach.own > p->reach.all)
@@ -181,7 +186,7 @@ static int add_row(struct op_heights *p, size_t off, struct op_unwind_rule rule)
  */
 static bool begins_function(struct op_heights *p, size_t off, bool padded)
 {
-	const struct op_target *t = find_target(p, off, false);
+	const struct op_jump_target *t = find_target(p, off, false);
 	uint8_t kind = p->last.kind;
 	bool returned = kind == OP_INSN_RETURN || kind == OP_INSN_TRAP;
 
@@ -216,7 +221,7 @@ static bool is_unbalanced(const struct op_heights *p)
 /* The stack at @off was uncertain. Use that of a jump to it if that is certain. */
 static void strengthen(struct op_heights *p, size_t off)
 {
-	const struct op_target *t = find_target(p, off, false);
+	const struct op_jump_target *t = find_target(p, off, false);
 
 	if (!t || t->weak)
 		return;
@@ -274,7 +279,7 @@ static size_t skip_quiet(struct op_heights *p, size_t at)
 			break;
 		at += i->len;
 		s->next++;
-		p->steps++;
+		p->tries.steps++;
 	}
 	if (at != begin)
 		p->last = (struct last){ OP_INSN_OTHER, at };
@@ -296,7 +301,7 @@ static void begin_function(struct op_heights *p, bool first)
 	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
 	p->returns = p->balanced = false;
 	p->rows.len = 0;
-	p->steps = 0;
+	p->tries.steps = 0;
 	p->reading = (struct reading){ .begun = true, .at = p->start, .rule = p->none };
 	op_sequence_begin(&p->sequence, p->start);
 }
@@ -320,7 +325,8 @@ static size_t read_function(struct op_heights *p)
 		at = to;
 		if (called && at > p->reach.own &&
 		    (op_starts_has(&p->starts, at) ||
-		     (p->split && is_aligned(p, at) && (padded || p->split > 1))))
+		     (p->tries.split && is_aligned(p, at) &&
+		      (padded || p->tries.split > 1))))
 			return at; /* the call did not return */
 		if (p->weak)
 			strengthen(p, at);
@@ -330,7 +336,7 @@ static size_t read_function(struct op_heights *p)
 				return NO_MEMORY;
 			p->moved = false;
 		}
-		p->steps++;
+		p->tries.steps++;
 		if (!i->len) {
 			p->broken = p->bad = true;
 			break;
@@ -461,24 +467,24 @@ static bool wants_again(struct op_heights *p, size_t end)
 {
 	bool failed;
 
-	if (p->guessed && !p->again && p->left) {
-		p->again = true;
+	if (p->guessed && !p->tries.again && p->tries.left) {
+		p->tries.again = true;
 		return true;
 	}
-	p->again = false;
+	p->tries.again = false;
 	failed = p->bad && end - p->start <= TRIED_BYTES_MAX;
 	if (failed)
 		p->targets.function++; /* the jumps of a failed attempt do not count */
-	if (!failed || p->split == 2 || !p->left)
+	if (!failed || p->tries.split == 2 || !p->tries.left)
 		return false;
-	p->split++;
+	p->tries.split++;
 	return true;
 }
 
 /* Read a piece of the function at p->start. It is over after some readings. */
 static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 {
-	bool first = !p->split && !p->again;
+	bool first = !p->tries.split && !p->tries.again;
 	size_t end;
 	int r;
 
@@ -489,10 +495,10 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 		return end == MORE ? 0 : -ENOMEM;
 	p->reading.begun = false;
 	if (!first)
-		p->left -= OP_MIN(p->steps, p->left);
+		p->tries.left -= OP_MIN(p->tries.steps, p->tries.left);
 	if (wants_again(p, end))
 		return 0;
-	p->split = 0;
+	p->tries.split = 0;
 	r = give(p, fn, data);
 	p->start = p->broken ? skip_data(p, end) : end;
 	p->lost = p->cut && !p->broken;
@@ -559,10 +565,11 @@ int op_heights_new(const struct op_heights_code *code, struct op_unwind_rule non
 	p->len = len;
 	p->phase = code->addr % ALIGNMENT;
 	p->none = none;
-	p->left = len / 4 * 3 + OP_HEIGHTS_AGAIN_MIN;
+	p->tries.left = len / 4 * 3 + OP_HEIGHTS_AGAIN_MIN;
 	op_starts_init(&p->starts, len, p->phase, ALIGNMENT);
 	p->memory.bytes = malloc(OP_MIN(len, (size_t)OP_HEIGHTS_WINDOW_BYTES) + 1);
-	if (op_targets_init(&p->targets) < 0 || !p->starts.bits || !p->memory.bytes ||
+	if (op_jump_targets_init(&p->targets) < 0 || !p->starts.bits ||
+	    !p->memory.bytes ||
 	    op_sequence_init(&p->sequence, &p->memory, &p->starts, len) < 0)
 		return -ENOMEM;
 	*ret = OP_TAKE_PTR(p);
@@ -581,7 +588,7 @@ uint64_t op_heights_decoded(const struct op_heights *p)
 
 size_t op_heights_bytes(const struct op_heights *p)
 {
-	return sizeof(*p) + op_targets_bytes() + op_starts_bytes(&p->starts) +
+	return sizeof(*p) + op_jump_targets_bytes() + op_starts_bytes(&p->starts) +
 	       op_sequence_bytes(&p->sequence) +
 	       OP_MIN(p->len, (size_t)OP_HEIGHTS_WINDOW_BYTES) +
 	       p->rows.cap * sizeof(*p->rows.data);
@@ -591,7 +598,7 @@ struct op_heights *op_heights_free(struct op_heights *p)
 {
 	if (!p)
 		return NULL;
-	op_targets_deinit(&p->targets);
+	op_jump_targets_deinit(&p->targets);
 	op_starts_deinit(&p->starts);
 	op_sequence_deinit(&p->sequence);
 	free(p->memory.bytes);

@@ -9,7 +9,7 @@
 
 #include "code/unwind/heights/stack.h"
 
-struct op_target {
+struct op_jump_target {
 	/* number of its function: slots of other functions are free */
 	uint32_t function;
 	uint32_t off;
@@ -17,18 +17,18 @@ struct op_target {
 	struct op_code_stack height;
 };
 
-struct op_targets {
-	struct op_target *slot;
+struct op_jump_targets {
+	struct op_jump_target *slot;
 	uint32_t function; /* number of the current function */
 };
 
 /* Returns 0 or -ENOMEM. */
-int op_targets_init(struct op_targets *t);
-void op_targets_deinit(struct op_targets *t);
-size_t op_targets_bytes(void);
+int op_jump_targets_init(struct op_jump_targets *t);
+void op_jump_targets_deinit(struct op_jump_targets *t);
+size_t op_jump_targets_bytes(void);
 /* The target at @off of the function that begins at @start, or NULL. @add: if it is not
  * known, a free slot instead. */
-struct op_target *op_targets_find(struct op_targets *t, size_t start, size_t off,
-				  bool add);
+struct op_jump_target *op_jump_targets_find(struct op_jump_targets *t, size_t start,
+					    size_t off, bool add);
 
 #endif
