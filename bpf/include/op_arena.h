@@ -162,14 +162,15 @@ enum {
 	OP_MAPPING_VDSO = 1 << 1,
 	/* its table is not made yet: the record contains registers and stack */
 	OP_MAPPING_LAZY = 1 << 2,
-	/* code that a runtime generated: that runtime's step walks it */
+	/* code that a runtime generated, or op_runtime_ops.switcher, which has a segment:
+	 * that runtime's step walks it */
 	OP_MAPPING_CODE = 1 << 3,
 	/* The mapping has replaced that of another file, and may have been replaced
 	 * again since. So the result of each rule is checked. */
 	OP_MAPPING_REPLACED = 1 << 4,
 	/*
 	 * The runtime that the mapping belongs to: an index into op_process.instance,
-	 * 0: none. With OP_MAPPING_CODE it is the one that generated the code,
+	 * 0: none. With OP_MAPPING_CODE it is the one whose step walks the code,
 	 * otherwise the one whose loop is in the file.
 	 */
 	OP_MAPPING_INSTANCE_SHIFT = 8,

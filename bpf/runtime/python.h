@@ -305,16 +305,35 @@ static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 	return op_python_begin(u, &v, &op_state(u)->word[OP_PY_WORDS], follow);
 }
 
+/*
+ * At u->pc is the module of greenlet. If it called the function at which the chain ended,
+ * that is a greenlet's first, and the stack above is not the greenlet's: it was its
+ * starter's once, and other greenlets have used it since. While the module switches,
+ * stack and chain may belong to two greenlets.
+ */
+static __always_inline enum op_next op_step_greenlet(struct op_unwind *u)
+{
+	struct op_runtime_state *s = op_state(u);
+
+	if (!s->word[OP_PY_WORDS])
+		s->word[OP_PY_SWITCH] = 1;
+	else if (s->word[OP_PY_READ] && !s->error &&
+		 !(s->word[OP_PY_RUN] | s->word[OP_PY_FRAME] | s->word[OP_PY_SWITCH]))
+		return op_end(u, OP_END_COMPLETE);
+	return op_leave_runtime(u, 1);
+}
+
 /* Push one Python frame of the interpreter loop at u->pc, or continue natively. In code
- * that the process generated, push the frame of a compiled trace. @follow: the tasks
- * that await the running one have their frames behind its own. */
+ * that the process generated, push the frame of a compiled trace. In the module of
+ * greenlet the stack may end. @follow: the tasks that await the running one have their
+ * frames behind its own. */
 static __always_inline enum op_next op_step_python(struct op_unwind *u, bool follow)
 {
 	__u64 words[2];
 	__u32 error;
 
 	if (u->map.flags & OP_MAPPING_CODE)
-		return op_step_python_trace(u);
+		return u->map.segment ? op_step_greenlet(u) : op_step_python_trace(u);
 	if (op_state(u)->error)
 		return op_python_leave(u, 0);
 	if (!op_state(u)->word[OP_PY_WORDS]) {

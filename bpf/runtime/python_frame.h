@@ -15,14 +15,15 @@ enum {
 	/* since 3.14: the frame of the running task's coroutine, or 0; its low bits are
 	 * OP_PY_AWAITING and OP_PY_AWAITED */
 	OP_PY_COROUTINE = 2,
-	OP_PY_RUN = 3,	  /* first frame of the run, or 0 outside of a run */
-	OP_PY_PUSHED = 4, /* count of words and frames before the run */
-	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
-			  /* OP_PY_SLOT = 7 */
-	OP_PY_OTHER = 7,  /* to 3.11: the PyThreadState of the outer frames, or 0 */
-	OP_PY_TASK = 8,	  /* since 3.14: the running task, or 0 */
-	OP_PY_CODE = 9,	  /* op_python.id */
-	OP_PY_READ = 10,  /* address of the bytes of frames, or OP_PY_NOT_READ */
+	OP_PY_RUN = 3,	   /* first frame of the run, or 0 outside of a run */
+	OP_PY_PUSHED = 4,  /* count of words and frames before the run */
+	OP_PY_WORDS = 5,   /* words 1 and 2 of op_python; 0: the walk has not begun */
+			   /* OP_PY_SLOT = 7 */
+	OP_PY_OTHER = 7,   /* to 3.11: the PyThreadState of the outer frames, or 0 */
+	OP_PY_TASK = 8,	   /* since 3.14: the running task, or 0 */
+	OP_PY_CODE = 9,	   /* op_python.id */
+	OP_PY_READ = 10,   /* address of the bytes of frames, or OP_PY_NOT_READ */
+	OP_PY_SWITCH = 11, /* 1: it began in the module of greenlet */
 };
 
 #define OP_PY_NOT_READ (1ULL << 63) /* of word OP_PY_READ: no process has that address */

@@ -27,7 +27,7 @@ enum {
 	OP_GUESSED_CALLER = 2, /* one of several: u->guess has the others */
 	OP_GUESSED_WAY = 3,    /* the only way that there was */
 	OP_RUNTIME_BYTES = 512,
-	OP_RUNTIME_WORDS = 11,	  /* of state, for each runtime on the stack */
+	OP_RUNTIME_WORDS = 12,	  /* of state, for each runtime on the stack */
 	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk */
 };
 

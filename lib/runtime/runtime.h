@@ -129,6 +129,12 @@ struct op_runtime_ops {
 	 * none.
 	 */
 	const char *module;
+	/*
+	 * The beginning of the base name of a file whose functions begin and switch
+	 * coroutines, each with stack and frames of its own. The step gets control at
+	 * these functions, too. NULL: none.
+	 */
+	const char *switcher;
 	/* Schema of the offsets that it takes from layout files; NULL: none. */
 	const struct op_layouts_schema *layouts;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "process/image/executable.h"
 #include "process/mappings/instance_numbers.h"
@@ -326,6 +327,15 @@ static const struct op_runtime_range *range_of(const struct op_runtime_instance 
 	return NULL;
 }
 
+/* Does @v map the file of @i's switcher? Without a table it is like any other file. */
+static bool is_switcher(const struct op_runtime_instance *i, const struct op_mapping *v)
+{
+	const char *prefix = i->ops->switcher;
+
+	return prefix && v->segment && !v->exe->vdso && v->exe->path &&
+	       strncmp(op_base_name(v->exe->path), prefix, strlen(prefix)) == 0;
+}
+
 void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_mapping *v,
 			      uint64_t below, uint64_t above)
 {
@@ -348,6 +358,10 @@ void op_program_runtimes_mark(const struct op_program_runtimes *r, struct op_map
 		}
 		if (!anonymous && v->exe->image == slot->image && v->bias == slot->bias) {
 			v->flags |= i << OP_MAPPING_INSTANCE_SHIFT;
+			return;
+		}
+		if (!anonymous && is_switcher(slot, v)) {
+			v->flags |= OP_MAPPING_CODE | i << OP_MAPPING_INSTANCE_SHIFT;
 			return;
 		}
 	}

@@ -353,6 +353,7 @@ const struct op_runtime_ops op_runtime_python = {
 	.bpf_size = sizeof(struct op_python),
 	.file_names = (const char *const[]){ "python", "libpython", NULL },
 	.module = OP_PYTHON_TASKS_MODULE,
+	.switcher = "_greenlet.", /* of the package greenlet, which gevent uses */
 	.layouts = &op_runtime_python_layouts,
 	.probe = python_probe,
 	.attach = python_attach,

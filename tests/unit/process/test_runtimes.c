@@ -415,7 +415,49 @@ static void test_any_order(void)
 	end(&s);
 }
 
+/* The file @path, as it is published. */
+static struct op_mapping marked(const struct scene *s, char *path, op_ref segment)
+{
+	struct op_image image = { .refs = 1 };
+	struct op_executable exe = { .path = path,
+				     .state = OP_EXECUTABLE_READY,
+				     .image = &image };
+	struct op_mapping v = { .start = 0x30001000,
+				.end = 0x30002000,
+				.exe = &exe,
+				.bias = 0x30000000,
+				.segment = segment };
+
+	op_program_runtimes_mark(&s->runtimes, &v, 0, UINT64_MAX);
+	CHECK_INT(v.bias, 0x30000000);
+	CHECK_INT(v.room | v.above, 0);
+	return v;
+}
+
+/* Where a runtime's coroutines are switched, its step gets control. */
+static void test_switcher(void)
+{
+	static const uint32_t own = OP_MAPPING_CODE | 1 << OP_MAPPING_INSTANCE_SHIFT;
+	static char path[] = "/x/_fake.so";
+	static char other[] = "/_fake./x_fake.so";
+	static struct scene s;
+	struct op_runtime_ops ops = fake_ops;
+
+	begin(&s);
+	ops.switcher = "_fake.";
+	s.image.runtime = &ops;
+	CHECK_INT(marked(&s, path, 1).flags, 0);
+	map_file(&s, 0x10000000);
+	CHECK(attach_then(&s));
+	CHECK_INT(marked(&s, path, 1).flags, own);
+	CHECK_INT(marked(&s, path, 0).flags, 0);
+	CHECK_INT(marked(&s, other, 1).flags, 0);
+	ops.switcher = NULL;
+	CHECK_INT(marked(&s, path, 1).flags, 0);
+	end(&s);
+}
+
 TEST_MAIN({ "no_room", test_no_room }, { "many_mappings", test_many_mappings },
-	  { "any_order", test_any_order },
+	  { "any_order", test_any_order }, { "switcher", test_switcher },
 	  { "one_after_another", test_one_after_another },
 	  { "eight_at_a_time", test_eight_at_a_time })

@@ -6,8 +6,9 @@ other builds of it.
     python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--peer TOOLS] [VERSION...]
 
 VERSION is such as 3.11, with a letter for another build (MODES), with "-tasks" for the
-tasks of asyncio (tasks.py), with "-imports" for its modules (import_cells.py), or with "-shapes" or "-perf"
-for shapes of code (shapes.py), by itself or with -X perf.
+tasks of asyncio (tasks.py), with "-imports" for its modules (import_cells.py), with "-greenlets" for those of
+gevent (greenlets.py), or with "-shapes" or "-perf" for shapes of code (shapes.py), by itself or with
+-X perf.
 
 Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
 between), those in the Debian roots named in OTELPROF_CHROOTS, and those that
@@ -27,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
 import beside  # noqa: E402
 import check  # noqa: E402
+import greenlet_cells  # noqa: E402
 import import_cells  # noqa: E402
 import shape_cells  # noqa: E402
 import suite  # noqa: E402
@@ -39,6 +41,7 @@ VERSIONS = ["3.%d" % n for n in range(6, 16)]
 # tests/live/languages/python/build_python.sh.
 TASKS = ["3.14-tasks", "3.15-tasks"]
 IMPORTS = [version + "-imports" for version in VERSIONS]
+GREENLETS = [version + "-greenlets" for version in VERSIONS[2:]]
 SHAPES = [version + "-shapes" for version in [*VERSIONS, "3.13t"]] + ["3.12-perf", "3.13-perf"]
 BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n", "3.13t"]
 BUILT = [version for version in BUILDS if version[-1] in "smnt"]
@@ -191,7 +194,7 @@ def main():
     run.suite = "python"
     roots, why = ([], "") if run.args.quick or run.args.list else fetched()
     wanted = run.args.cells or (["3.11", "3.11-shapes", "3.11-imports"] if run.args.quick else
-                                VERSIONS + BUILDS + TASKS + SHAPES + IMPORTS)
+                                VERSIONS + BUILDS + TASKS + SHAPES + IMPORTS + GREENLETS)
     found = {} if run.args.list else dict(
         interpreters(roots), **odd_interpreters({v.split("-")[0] for v in wanted} & set(BUILT)))
     with beside.started(run):
@@ -201,6 +204,9 @@ def main():
                 of, what, mode = version.removesuffix("-tasks"), task_cells.cell, task_cells.MODE
             elif version in IMPORTS:
                 of, what, mode = version.removesuffix("-imports"), import_cells.cell, import_cells.MODE
+            elif version in GREENLETS:
+                of, what = version.removesuffix("-greenlets"), greenlet_cells.cell
+                mode = greenlet_cells.MODE
             elif version in SHAPES:
                 of, what = version.split("-")[0], shape_cells.cell
                 mode = "-X perf" if version.endswith("-perf") else MODES.get(of[-1], "")

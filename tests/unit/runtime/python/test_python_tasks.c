@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPython step over frames, and over tasks that await each other, which are made here. Some
- * are hostile. */
+/* The CPython step over frames, over tasks that await each other, and to the root of a greenlet,
+ * which are made here. Some are hostile. */
 #define __TARGET_ARCH_x86
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -242,6 +242,87 @@ static void test_other_activation(void)
 	CHECK_CODES(&u, true, 90, 0, 1, 4, 3, 2, 5, 91);
 }
 
+/* The step at an address in the module of greenlet. */
+static enum op_next in_greenlet(struct op_unwind *u)
+{
+	u->map.flags = OP_MAPPING_CODE;
+	u->map.segment = 1;
+	u->step = OP_RUNTIME_PYTHON;
+	return op_step_python(u, false);
+}
+
+/* In the native walk, which is on its way from that address. */
+static void leave_greenlet(struct op_unwind *u)
+{
+	CHECK_INT(u->step, OP_STEP_NATIVE);
+	CHECK_INT(u->runtime_done, 1);
+	u->map.flags = 0;
+	u->step = OP_RUNTIME_PYTHON;
+}
+
+/* A stack ends where greenlet's module called the function at which the chain ends. */
+static void test_greenlet(void)
+{
+	struct op_unwind u = begin();
+
+	CHECK_CODES(&u, false, 90, 0, 1, 91);
+	u.end = OP_END_TRUNCATED;
+	CHECK_INT(in_greenlet(&u), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_COMPLETE);
+	CHECK_INT(u.out.frames, 4);
+	/* the frames of another runtime are missing */
+	u = begin();
+	u.error = OP_ERROR_runtime_not_attached;
+	CHECK_CODES(&u, false, 90, 0, 1, 91);
+	CHECK_INT(in_greenlet(&u), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_runtime_not_attached);
+}
+
+/* As begin(), called from C that function 92 called. */
+static struct op_unwind begin_called(void)
+{
+	struct op_unwind u = begin();
+
+	put_frame(FRAMES + 0x200, 0, FRAMES + 0x310, HIDDEN);
+	put_frame(FRAMES + 0x310, 92, FRAMES + 0x390, 0);
+	put_frame(FRAMES + 0x390, 0, 0, HIDDEN);
+	return u;
+}
+
+/* A trace function, or one that ends an object, has callers behind the module. */
+static void test_greenlet_called(void)
+{
+	struct op_unwind u = begin_called();
+
+	CHECK_CODES(&u, false, 90, 0, 1, 91);
+	CHECK_INT(in_greenlet(&u), OP_NEXT_CONTINUE);
+	leave_greenlet(&u);
+	u.sp = FRAMES + 0x300;
+	u.loop_cfa = FRAMES + 0x400;
+	CHECK_CODES(&u, false, 90, 0, 1, 91, 92);
+	/* the chain is another one */
+	u = begin_called();
+	CHECK_CODES(&u, false, 90, 0, 1, 91);
+	u.sp = FRAMES + 0x500;
+	u.loop_cfa = FRAMES + 0x600;
+	u.step = OP_RUNTIME_PYTHON;
+	while (u.step == OP_RUNTIME_PYTHON)
+		CHECK_INT(op_step_python(&u, false), OP_NEXT_CONTINUE);
+	CHECK_INT(u.state.error, OP_ERROR_python_other_chain);
+	CHECK_INT(in_greenlet(&u), OP_NEXT_CONTINUE);
+}
+
+/* While greenlet's module switches, the chain may be another greenlet's. */
+static void test_greenlet_switches(void)
+{
+	struct op_unwind u = begin();
+
+	CHECK_INT(in_greenlet(&u), OP_NEXT_CONTINUE);
+	leave_greenlet(&u);
+	CHECK_CODES(&u, false, 90, 0, 1, 91);
+	CHECK_INT(in_greenlet(&u), OP_NEXT_CONTINUE);
+}
+
 /* Walk three frames @apart bytes apart, of which the outermost, hidden one is at @lowest.
  * Returns the reads. */
 static int reads_of_run(uint64_t lowest, uint64_t apart)
@@ -306,5 +387,7 @@ static void test_hostile(void)
 
 TEST_MAIN({ "chain", test_chain }, { "nobody_or_many_await", test_nobody_or_many_await },
 	  { "other_objects", test_other_objects },
-	  { "other_activation", test_other_activation },
+	  { "other_activation", test_other_activation }, { "greenlet", test_greenlet },
+	  { "greenlet_called", test_greenlet_called },
+	  { "greenlet_switches", test_greenlet_switches },
 	  { "contiguous", test_contiguous }, { "hostile", test_hostile })
