@@ -7,7 +7,8 @@
  *     changes name SLEEPS            sleeps of 10 ms as "before", then SLEEPS more as "after":
  *                                    tells how long those took, in ns
  *     changes user SLEEPS            the same, first as this user, then as NOBODY
- *     changes FOLDER SLEEPS          the same, first in this control group, then in that of FOLDER
+ *     changes FOLDER SLEEPS          the same, first in this control group, then in that of FOLDER. At the
+ *                                    end of each sleep of these three it wakes a thread
  *     changes live N                 waits for two lines, allocates N times at large() and 10 N at small(), frees a third
  *                                    of them, and tells how many bytes of each are in use; then it
  *                                    waits until it is killed
@@ -18,9 +19,11 @@
  *                                    places how many calls returned, the ns that they took by this
  *                                    program's clock, and the ns that it waited for a CPU
  *     changes twins MS               two processes, "slow" and "fast", burn MS ms of CPU time each, in
- *                                    slow() and fast(), and sleep for as long
+ *                                    slow() and fast(), wait at a futex for as long, and allocate new
+ *                                    pages
  *     changes kill N                 N processes of three threads each get SIGTERM at once
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -30,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +50,7 @@ enum {
 	MS_PER_S = 1000,
 	PART_MS = 5,
 	LARGE_BYTES = 16384,
+	LARGE_TIMES = 16,
 	SMALL_BYTES = 700,
 	SMALL_TIMES = 10,
 	FREED = 3,
@@ -121,13 +126,26 @@ static int bursts(int seconds, int calls)
 	return 0;
 }
 
+static int to_partner[2];
+
+static void *is_woken(void *arg)
+{
+	char byte;
+
+	while (read(to_partner[0], &byte, 1) == 1)
+		;
+	return arg;
+}
+
 static int64_t sleep_ns(int times)
 {
 	struct timespec begin, end;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &begin);
-	while (times--)
+	while (times--) {
 		(void)usleep(SLEEP_US);
+		(void)!write(to_partner[1], "w", 1);
+	}
 	(void)clock_gettime(CLOCK_MONOTONIC, &end);
 	return (int64_t)(end.tv_sec - begin.tv_sec) * NS_PER_S + end.tv_nsec -
 	       begin.tv_nsec;
@@ -146,7 +164,11 @@ static bool join(const char *folder)
 /* Sleep as another than before, in the name, user or control group. */
 static int sleeps(const char *how, int times)
 {
+	pthread_t partner;
+
 	(void)prctl(PR_SET_NAME, "before");
+	if (pipe(to_partner) || pthread_create(&partner, NULL, is_woken, NULL))
+		return 1;
 	(void)sleep_ns(BEFORE);
 	if (!strcmp(how, "name"))
 		(void)prctl(PR_SET_NAME, "after");
@@ -215,6 +237,10 @@ static PLACE int measures(long times)
 static PLACE void slow_or_fast(int ms)
 {
 	clock_t until = clock() + (clock_t)ms * (CLOCKS_PER_SEC / MS_PER_S);
+	struct timespec wait = { .tv_nsec = PART_MS * (NS_PER_S / MS_PER_S) };
+	uint32_t zero = 0;
+	void *last = NULL;
+	void *pages;
 	int i;
 
 	for (i = 0; clock() < until; i++) {
@@ -222,7 +248,11 @@ static PLACE void slow_or_fast(int ms)
 
 		while (clock() < part)
 			;
-		(void)usleep(PART_MS * (useconds_t)MS_PER_S);
+		(void)syscall(SYS_futex, &zero, FUTEX_WAIT_PRIVATE, 0, &wait, NULL, 0);
+		pages = calloc(1, LARGE_BYTES * LARGE_TIMES);
+		__asm__ volatile("" : : "r"(pages) : "memory");
+		free(last);
+		last = pages;
 	}
 }
 

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every value is an unbiased estimate: programs that count for themselves beside what is told.
 
-    tests/live/numbers/numbers.py --otelprof PROGRAM --dir DIR [--full] [CELL...]
+    tests/live/numbers/numbers.py --otelprof PROGRAM --dir DIR [--full] [--seed N] [CELL...]
+
+It prints a seed, by default of the clock, from which phases, lengths and sizes follow. --list names
+all cells.
 
 step-HZ-PERIOD-PERCENT: tasks that work PERCENT of a CPU by timers of PERIOD ms, at phases of their
 own, sampled HZ times a second. Each task's samples are held against its CPU clock, in units of the
@@ -16,15 +19,21 @@ idle: the idle time of each CPU, beside that of /proc/stat.
 limit: calls of a probed function in bursts, of which the second of each second is beyond the limit.
 lost: the profiler stands still, with a small ring: what it lost is told in every output.
 mute, mute-user, mute-cgroup: a thread that a filter leaves out, until it has another name, user
-or control group.
+or control group, by off_cpu, wall and wakers.
 goroutine_waits: goroutines wait for a mutex, and for a channel.
 parked-java, parked-node, parked-python: pools without work, beside threads that contend for a lock.
 outputs: programs with a rate of their own, and with one sample in four, in each output.
+top: what it tells of such tasks.
 latency: calls of a function from three places, some in themselves, some left by longjmp(3).
 indirect: calls of strlen(3), whose symbol is that of a resolver.
 clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice. And the
 machine is suspended for an hour.
 timens: the profiler is in a time namespace, whose clocks are a day ahead.
+page_faults, perf, perf_rate, heap, heap_limit, kernel_locks, block_io: bursts of them, of random
+lengths and sizes. In perf_rate and heap_limit they are more than is taken.
+waits, waits_few: off_cpu, locks, wakers and wall, in bursts of short waits between long ones.
+borders: waits of 300 ms, while a window ends each second.
+goroutines: as many as there are at the end.
 in_use: some 300,000 sampled allocations that stay, of which the tables have room for 16,384.
 signals: more processes are killed at once than a table has room for, each with three threads.
 """
@@ -33,7 +42,7 @@ import contextlib
 import itertools
 import json
 import os
-import pty
+import random
 import re
 import shutil
 import signal
@@ -44,10 +53,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
 import idle  # noqa: E402
+import kinds  # noqa: E402
 import outputs  # noqa: E402
 import suite  # noqa: E402
-from tasks import (MOST, MOST_FEW, PHASES, RARE, RARE_FEW, RARE_PARTS,  # noqa: E402
-                   Task, periodic, program, step, told_by_thread)
+from tasks import (BUSY_RING, CLOCK, MOST, MOST_FEW, PHASES, RARE, RARE_FEW,  # noqa: E402
+                   RARE_PARTS, Task, begun, config, periodic, program, step, told_by_thread)
 
 RATES, PERIODS = (19, 20, 99, 100, 999), (1, 5, 10, 20, 50)
 FULL = ["step-%d-%d-%d" % cell for cell in itertools.product(RATES, PERIODS, (10, 20, 50))] + [
@@ -56,7 +66,6 @@ FULL = ["step-%d-%d-%d" % cell for cell in itertools.product(RATES, PERIODS, (10
 # (HZ, PERIOD, PERCENT), the first one in the default run
 WALL = [(100, 10, 20), (20, 50, 20), (99, 5, 50), (999, 1, 10)]
 WALL_OFF = 0.01  # of the clock, and RARE sigma of the ticks
-RING = "ring_bytes = 67108864"  # where nothing may be lost, on a busy machine
 THIN_RUNS = 8
 # Each has a sample with p = 0.2: 7 of 8 have one in 1 of 12,000 cases.
 THIN_HZ, THIN_SECONDS, THIN_MOST = 2, 0.1, 6
@@ -65,16 +74,17 @@ rules = include comm:periodic
 rules = rate %d comm:periodic
 """ % THIN_HZ
 BURSTS = 3
-CALLS = 4000
+CALLS = 5000, 3000  # fewer than 5,000, at least 3,000
 # A sum of 1,000 kept of 8,000, in blocks: 2 %, and a part of the last block.
 LIMIT_OFF = 0.1
 LOST_RING = 131072  # bytes: some hundred samples
 LOST_SECONDS = 4
 LOST_OFF = 0.03  # of a CPU clock: ticks of the recorder's last poll, and CLOCK
-SLEEPS = 80
+SLEEPS = 100, 70  # fewer than 100, at least 70
 NOBODY = 65534
 MUTE_OFF = 0.1  # of off_cpu's own sampling
 OUTPUTS_SECONDS = 4
+OUTPUTS_KINDS, OUTPUTS_MORE = "cpu,off_cpu,wall,threads", ",locks,page_faults"
 OUTPUTS_RULES = """sample_rate_hz = 100
 rules = include 1/4 comm:slow
 rules = include comm:fast
@@ -85,13 +95,13 @@ WAITS_MATRIX_SECONDS = 60
 # A look each 10 to 20 ms finds the one that waits for the channel in 90 of 100 cases: 2 % of 5 s.
 WAITS_OFF = 0.1
 WAITS_MATRIX_OFF = 0.03
-LIVES = 30000
+LIVES = 32000, 28000
 LIVE_INTERVAL = 1024  # bytes
 LIVE_OFF = 0.2  # five sigma: the last samples that fit weigh 128 times as much as the first
-KILLED = 1500
+KILLED = 1600, 1400
 IDLE_SECONDS = 8  # more than a window
 IDLE_HZ = 99
-CALLED = 30000
+CALLED = 32000, 28000
 CALLED_OFF = 0.01  # a part of the last block, and some calls before and after
 CLOCK_SECONDS = 12  # more than two windows
 CLOCK_AFTER_MS = 4000
@@ -108,36 +118,18 @@ PARKED_REST = 0.75
 PARKED = {"java": ["java", os.path.join(HERE, "Parked.java"), str(PARKED_SECONDS)],
           "node": ["node", os.path.join(HERE, "parked.js"), str(PARKED_SECONDS)],
           "python": [sys.executable, os.path.join(HERE, "parked.py"), str(PARKED_SECONDS)]}
-TIMED = 2000
+TIMED = 2200, 1800
 TIMED_OFF, TIMED_NS = 0.03, 2000  # and so much of a call; the rest of a block of passes is in it
 PASSED = 0.9  # CPU samples in probed calls whose stacks are whole; the first ones may be early
 DEFAULT = ["step-20-50-10", "step-100-10-20", "step-999-1-10", "pair-20-50-30", "wall",
            "limit", "lost", "mute", "in_use", "signals", "goroutine_waits", "outputs", "latency",
-           "indirect", "timens"]
+           "indirect", "timens", "page_faults", "waits", "heap"]
 
 
 def read(folded):
     with open(folded, encoding="utf-8") as f:
         stacks = [line.rsplit(" ", 1) for line in f]
     return [(stack.split(";"), int(n)) for stack, n in stacks]
-
-
-def begun(run, name, options, *command, **how):
-    """What a program says of what it did, which waits until an "otelprof record" knows it, for two
-    lines of input, and what was recorded of it."""
-    program = suite.start(*command, stdin=subprocess.PIPE, **how)
-    try:
-        with suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "--config",
-                            config(run, name, RING), "-p", str(program.pid), *options) as recorder:
-            for _ in range(2):
-                recorder.settle()
-                program.stdin.write("go\n")
-                program.stdin.flush()
-                said = program.stdout.readline()
-            recorder.end()
-    finally:
-        suite.stop([program])
-    return said, recorder.out
 
 
 def told_at(run, name, path, *places):
@@ -155,16 +147,9 @@ def record(run, name, options, *command):
     """Returns (stacks and their values, what the command said)."""
     folded = run.fresh(name + ".folded")
     done = subprocess.run([run.args.otelprof, "record", "-q", "-o", folded, "--config",
-                           config(run, name, RING), *options, "--", *command],
+                           config(run, name, BUSY_RING), *options, "--", *command],
                           capture_output=True, text=True, timeout=600, check=True)
     return read(folded), done.stdout
-
-
-def config(run, name, text):
-    path = run.path(name + ".conf")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text + "\n")
-    return path
 
 
 class Numbers(suite.Run):
@@ -174,6 +159,12 @@ class Numbers(suite.Run):
     def __init__(self, args):
         super().__init__(args)
         self.deviations = []
+        self.seed = time.time_ns() // 1000000 if args.seed is None else args.seed
+        print("seed %d" % self.seed, flush=True)
+
+    def number(self, name, below, least=0):
+        """A random number of cell @name, by the seed alone."""
+        return random.Random("%d %s" % (self.seed, name)).randrange(least, below)
 
     def step(self, name, cell, copies):
         phases = PHASES if self.full and copies == 1 else 1
@@ -211,13 +202,27 @@ def cell_thin(run, name):
 
 def cell_limit(run, name):
     changes = program(run, "changes")
+    calls = run.number(name, *CALLS)
     _, path = begun(run, name, ["--kinds", "probe:uprobe:%s:place" % changes], changes, "bursts",
-                    str(BURSTS), str(CALLS))
+                    str(BURSTS), str(calls))
     told, total = told_at(run, name, path, "first", "second")
-    want = BURSTS * CALLS
+    want = BURSTS * calls
     run.say("ok" if all(n < want * (1 + LIMIT_OFF) for n in told) and
             abs(total / (2 * want) - 1) < LIMIT_OFF else "FAIL", name,
             "%d and %d calls told, of %d each; %d in all" % (*told, want, total))
+
+
+def used_by_children(pid):
+    """{the children of process @pid: (name, CPU time in ns)}."""
+    used = {}
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        children = f.read().split()
+    for child in children:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with open("/proc/%s/comm" % child, encoding="utf-8") as f:
+                comm = f.read().strip()
+            used[int(child)] = comm, int(1e9 * suite.cpu_s(int(child)))
+    return used
 
 
 def wait_for_work(recorder, seconds):
@@ -225,14 +230,7 @@ def wait_for_work(recorder, seconds):
     used = 0
     while used < seconds and recorder.poll() is None:
         time.sleep(0.02)
-        with open("/proc/%d/task/%d/children" % (recorder.pid, recorder.pid),
-                  encoding="ascii") as f:
-            children = f.read().split()
-        used = 0
-        for pid in children:
-            with open("/proc/%s/stat" % pid, encoding="utf-8") as f:
-                used += sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:13])
-        used /= os.sysconf("SC_CLK_TCK")
+        used = sum(ns for _, ns in used_by_children(recorder.pid).values()) / 1e9
 
 
 def cell_lost(run, name):
@@ -284,29 +282,29 @@ def cell_mute(run, name):
 
 
 def mute(run, name, how, options):
-    folded = run.fresh(name + ".folded")
-    screen, of_recorder = pty.openpty()  # there it tells that it samples
-    with subprocess.Popen([run.args.otelprof, "record", "-o", folded, "--kinds", "off_cpu",
-                           *options], stderr=of_recorder) as recorder:
-        seen = b""
-        while b"sampling" not in seen:
-            seen += os.read(screen, 4096)
-        said = subprocess.run([program(run, "changes"), how, str(SLEEPS)], capture_output=True,
-                              text=True, check=True).stdout
-        recorder.terminate()
-        recorder.wait()
-    stacks = read(folded) if os.path.exists(folded) else []
-    told = sum(n for _, n in stacks)
-    run.say("ok" if abs(told / int(said) - 1) < MUTE_OFF else "FAIL", name,
-            "%d ns told, of %s" % (told, said))
+    held, told = kinds.Held(), collections.Counter()
+    with suite.Recorder(run.args.otelprof, run.fresh(name + ".otlp"), "--no-keep", "--kinds",
+                        "off_cpu,wall,wakers", *options) as recorder:
+        sleeps = subprocess.Popen([program(run, "changes"), how, str(run.number(name, *SLEEPS))],
+                                  stdout=subprocess.PIPE, text=True)
+        want = int(sleeps.communicate()[0])
+        suite.end(recorder.process, 300)  # without a sample it fails
+    if os.path.exists(recorder.out):
+        for s in outputs.otlp.read_file(recorder.out).samples:
+            if s.attributes.get("thread.id") == sleeps.pid and s.attributes.get(
+                    "woken.process.pid", sleeps.pid) == sleeps.pid:
+                told[s.sample_type[0]] += sum(s.values)
+    for kind in ("off_cpu", "wall", "off_cpu_wakers"):
+        held.near(kind, told[kind], want * (1 - MUTE_OFF), want * (1 + MUTE_OFF), 0, 1e9, " s")
+    held.say(run, name)
 
 
 def cell_in_use(run, name):
-    sampler = os.path.join(os.path.dirname(run.args.otelprof), "..", "..", "lib", "preload",
-                           "heap", "libotelprof-heap.so.0")
-    if not os.path.exists(sampler):
+    sampler = kinds.sampler(run)
+    if not sampler:
         raise suite.Skip("no libotelprof-heap.so.0")
-    said, path = begun(run, name, ["--kinds", "heap"], program(run, "changes"), "live", str(LIVES),
+    said, path = begun(run, name, ["--kinds", "heap"], program(run, "changes"), "live",
+                       str(run.number(name, *LIVES)),
                        env=dict(os.environ, LD_PRELOAD=sampler,
                                 OTELPROF_HEAP_INTERVAL=str(LIVE_INTERVAL)))
     want = [int(word) for word in said.split()]
@@ -371,20 +369,32 @@ def cell_parked(run, name):
 
 def cell_outputs(run, name):
     path = run.fresh(name + ".otlp")
+    env, listed = dict(os.environ), OUTPUTS_KINDS
+    sampler = kinds.sampler(run)
+    if run.full:
+        listed += OUTPUTS_MORE
+    if run.full and sampler:
+        listed += ",heap"
+        env |= {"LD_PRELOAD": sampler}
     with suite.Recorder(run.args.otelprof, path, "--no-keep", "--config",
-                        config(run, name, OUTPUTS_RULES), "--kinds",
-                        "cpu,off_cpu,wall,threads") as recorder:
-        twins = subprocess.Popen([program(run, "changes"), "twins", "60000"])
+                        config(run, name, OUTPUTS_RULES), "--kinds", listed) as recorder:
+        begin = time.monotonic()
+        twins = subprocess.Popen([program(run, "changes"), "twins", "60000"], env=env)
         try:
             time.sleep(OUTPUTS_SECONDS)
+            used, lived = used_by_children(twins.pid), time.monotonic() - begin
             recorder.end()
         finally:
             suite.stop([twins])
     problems, want = outputs.differences(run, path, program(run, "changes"))
     few = [kind for kind, pids in want.items() if len(pids) < 2]
-    run.say("FAIL" if problems or few or len(want) < 4 else "ok", name, "; ".join(
-        "%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
-        for kind, pids in sorted(want.items())), problems)
+    held = kinds.Held()
+    for pid, (comm, cpu_ns) in used.items():
+        outputs.hold(held, path, pid, comm, cpu_ns, lived * 1e9)
+    problems += held.wrong
+    run.say("FAIL" if problems or few or len(want) < len(listed.split(",")) else "ok", name,
+            "; ".join(["%s %s" % (kind, " and ".join(str(n) for n in pids.values()))
+                       for kind, pids in sorted(want.items())] + held.said), problems)
 
 
 def cell_latency(run, name):
@@ -392,8 +402,9 @@ def cell_latency(run, name):
     changes, path = program(run, "changes"), run.fresh(name + ".otlp")
     done = subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "999", "--kinds",
                            "cpu,probe:uprobe:%s:timed:latency" % changes, "--config",
-                           config(run, name, RING + "\nprobe_samples = 100000"), "-o", path, "--", changes,
-                           "calls", str(TIMED)], capture_output=True, text=True, check=True)
+                           config(run, name, BUSY_RING + "\nprobe_samples = 100000"), "-o", path,
+                           "--", changes, "calls", str(run.number(name, *TIMED))],
+                          capture_output=True, text=True, check=True)
     want = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
     told, passed, others = [0, 0, 0], 0, 0
     for s in outputs.otlp.read_file(path).samples:
@@ -425,11 +436,12 @@ def cell_indirect(run, name):
                  if "/libc.so.6" in line), None)
     if not libc:
         raise suite.Skip("no libc.so.6")
+    called = run.number(name, *CALLED)
     _, path = begun(run, name, ["--kinds", "probe:uprobe:%s:strlen" % libc],
-                    program(run, "changes"), "strlen", str(CALLED))
+                    program(run, "changes"), "strlen", str(called))
     _, told = told_at(run, name, path)
-    run.say("ok" if abs(told / CALLED - 1) < CALLED_OFF else "FAIL", name,
-            "%d calls of strlen told, of %d" % (told, CALLED))
+    run.say("ok" if abs(told / called - 1) < CALLED_OFF else "FAIL", name,
+            "%d calls of strlen told, of %d" % (told, called))
 
 
 def cell_timens(run, name):
@@ -502,11 +514,12 @@ def cell_clocks(run, name):
 
 
 def cell_signals(run, name):
+    killed = run.number(name, *KILLED)
     _, said = run.record(name, "--kinds", "signals", "--", program(run, "changes"), "kill",
-                         str(KILLED))
+                         str(killed))
     told = [int(re.search(word + r" (\d+)", said).group(1)) for word in ("exported", "dropped")]
-    run.say("ok" if sum(told) == KILLED else "FAIL", name,
-            "%d told and %d lost, of %d" % (*told, KILLED))
+    run.say("ok" if sum(told) == killed else "FAIL", name,
+            "%d told and %d lost, of %d" % (*told, killed))
 
 
 def cell_step(run, name):
@@ -517,7 +530,7 @@ def cell_wall(run, name):
     said, wrong = [], []
     for cell in WALL if run.full else WALL[:1]:
         path = run.fresh("%s.otlp" % name)
-        tasks = periodic(run, path, ["--kinds", "wall", "--config", config(run, name, RING)], cell,
+        tasks = periodic(run, path, ["--kinds", "wall", "--config", config(run, name, BUSY_RING)], cell,
                          2)
         on, off = collections.Counter(), collections.Counter()
         for s in outputs.otlp.read_file(path).samples:
@@ -531,6 +544,10 @@ def cell_wall(run, name):
             if abs(told - task.lived_ns) > (WALL_OFF * task.lived_ns +
                                             RARE * task.sigma * 1e9 / cell[0]):
                 wrong.append("%s: %d ns, not %d" % (cell, told, task.lived_ns))
+            most = MOST if run.full else MOST_FEW
+            if abs(on[task.tid] - task.cpu_ns) > (most * task.sigma * 1e9 / cell[0] +
+                                                  CLOCK * task.cpu_ns):
+                wrong.append("%s: %d ns on the CPUs, not %d" % (cell, on[task.tid], task.cpu_ns))
     run.say("FAIL" if wrong else "ok", name, "; ".join(said), wrong)
 
 
@@ -548,6 +565,8 @@ def cell_idle(run, name):
 def main():
     parser = suite.parser("otelprof")
     parser.add_argument("--full", action="store_true", help="every cell, at ten phases")
+    parser.add_argument("--seed", type=int,
+                        help="of phases, lengths and sizes (from the clock, and printed)")
     args = parser.parse_args()
     why = suite.why_not_live(args.otelprof)
     if why:
@@ -560,7 +579,8 @@ def main():
     del known["step"], known["parked"]
     known |= {"parked-" + language: cell_parked for language in PARKED}
     known |= {"mute-" + what: cell_mute for what in ("user", "cgroup")}
-    run.cells(known, list(known) if args.full else DEFAULT)
+    known |= kinds.CELLS
+    run.cells(known, list(known) if args.full or args.list else DEFAULT)
     run.close()
     return run.status()
 

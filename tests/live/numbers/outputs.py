@@ -11,16 +11,20 @@ import otlp
 
 PPROF_SAMPLE_TYPE, PPROF_SAMPLE, PPROF_MAPPING, PPROF_STRINGS = 1, 2, 3, 6
 PPROF_FILENAME = 5  # of a mapping
+SNAPSHOTS = ("threads", "inuse_space", "inuse_objects")
+HZ = {"slow": 100, "fast": 400}
+ONE_IN = 4  # samples of "slow"
+SPARE_NS = 200000000  # from the last look at the program to the end of the recording
 
 
 def truth(path):
     """{kind: {pid: total}}, in the unit that people read."""
     found = collections.defaultdict(collections.Counter)
     samples = otlp.read_file(path).samples
-    last = max((s.window for s in samples if s.sample_type[0] == "threads"), default=0)
+    last = max((s.window for s in samples if s.sample_type[0] in SNAPSHOTS), default=0)
     for s in samples:
         kind, unit = s.sample_type
-        if kind == "threads" and s.window < last:
+        if kind in SNAPSHOTS and s.window < last:
             continue  # of an earlier moment
         values = sum(s.values) if s.values else len(s.timestamps)
         if unit == "count" and s.period_type[1] == "nanoseconds":
@@ -140,7 +144,7 @@ def differences(run, path, program):
                 found.append("%s of %s does not say %s" % (what, kind, whole["total_text"]))
         same("pprof of " + kind, pprof[kind], total)
         same("folded of " + kind, o.folded(kind), total)
-        if kind not in ("threads",):
+        if kind not in SNAPSHOTS:
             same("merge of " + kind, o.report(kind, twice)["total"], 2 * total)
         for pid, value in pids.items():
             same("report of %s of %d" % (kind, pid), o.report(kind, "-p", str(pid), path)["total"],
@@ -150,3 +154,30 @@ def differences(run, path, program):
             same("firefox of %s of %d" % (kind, pid),
                  firefox[kind, pid] or (firefox[None, pid] if kind == first else 0), value)
     return found, want
+
+
+def hold(held, path, pid, comm, cpu_ns, lived_ns):
+    """@held: the time of process @pid on and off the CPUs, by each kind, beside its own clock. Of
+    "slow" one sample in four is kept, and stands for four."""
+    told = collections.Counter()
+    variance = collections.Counter()
+    one_in = ONE_IN if comm == "slow" else 1
+    for s in otlp.read_file(path).samples:
+        kind, state = s.sample_type[0], s.attributes.get("wall.state", "")
+        if s.pid != pid or kind not in ("samples", "off_cpu", "wall"):
+            continue
+        on = kind == "samples" or state == "on_cpu"
+        total = sum(s.values) if s.values else len(s.timestamps)
+        if kind == "samples":
+            total *= s.period
+        what = kind + " on_cpu" * (kind == "wall" and on)
+        told[what] += total
+        if on:  # a sample stands for so much
+            variance[what] += total * one_in * 1e9 / HZ[comm]
+        elif kind == "off_cpu":
+            variance[what] += sum(v * v for v in s.values) * (1 - 1 / one_in)
+    for kind, want in (("samples", cpu_ns), ("wall on_cpu", cpu_ns), ("off_cpu", lived_ns - cpu_ns),
+                       ("wall", lived_ns - cpu_ns)):
+        sigma = (variance[kind] if kind != "wall" else variance["off_cpu"]) ** 0.5
+        held.near("%s of %s" % (kind, comm), told[kind], want - SPARE_NS, want + SPARE_NS, sigma,
+                  1e9, " s")
