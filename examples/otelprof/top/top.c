@@ -474,12 +474,11 @@ static int run(struct top *t, struct otelprof *p)
 	if (r)
 		return fail("out of memory");
 	r = otelprof_exporter_callback(p, &config);
-	/* The first samples are taken while the processes of the host are read. */
-	t->started = now_seconds();
 	if (r >= 0)
 		r = otelprof_start(p);
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
+	t->started = now_seconds(); /* before, the processes of the host were read */
 	if (!t->live)
 		return run_once(t, p);
 	r = top_screen(t, p);
