@@ -9,7 +9,8 @@
  * between the two. An object that was the same for a second is read only once a second,
  * because one read a frame is expensive. Functions of a program live as long as it
  * does. Short-lived objects, and memory that was another object's before, are read in
- * each frame.
+ * each frame. So are all objects of a process for a minute after one of them became
+ * another: the next may be one that was the same for a second.
  *
  * A copy must not cost a sample. So a walk sends only a few, and none when little of
  * the ring is left, less than copies of stacks leave.
@@ -23,7 +24,12 @@
 
 enum {
 	OP_OBJECTS_A_WALK = 32,
+	OP_OBJECT_REUSE_TIME = 60000, /* a minute, in units of op_object_time() */
 };
+
+/* In place of a frame's word: the state is the time at which an object of the process
+ * became another. */
+#define OP_OBJECT_REUSE (~0ULL)
 
 /* The address of the element for @step, or 0. */
 static __always_inline __u64 op_object_element(const struct op_object_copy *o,
@@ -174,6 +180,23 @@ static __always_inline void op_object_note(struct op_counts *counts,
 	met->state[0] = state;
 }
 
+/* Did an object of slot @number's process become another in the last minute? */
+__attribute__((noinline)) int op_object_is_reused(__u32 number)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_objects_met *met;
+	__u64 state;
+	__u64 key;
+
+	if (!slot)
+		return 0;
+	met = op_object_set(slot, OP_OBJECT_REUSE, &key);
+	if (!met)
+		return 0;
+	state = op_object_state(met, key);
+	return state && op_object_age(slot, state) < OP_OBJECT_REUSE_TIME;
+}
+
 /* Do not look up the state of an object for @units of time. */
 static __always_inline void op_object_is_known(struct op_slot *slot, __u64 key,
 					       __u32 check, __u32 units)
@@ -205,7 +228,8 @@ __attribute__((noinline)) int op_object_look(__u32 number, __u64 word)
 		return 0;
 	state = op_object_state(met, key);
 	age = op_object_age(slot, state);
-	if (!(state & OP_OBJECT_OLD) || age >= OP_OBJECT_OLD_AFTER)
+	if (!(state & OP_OBJECT_OLD) || age >= OP_OBJECT_OLD_AFTER ||
+	    op_object_is_reused(number))
 		return 0;
 	op_object_is_known(slot, key, (__u32)(state >> 32), OP_OBJECT_OLD_AFTER - age);
 	return 1;
@@ -280,7 +304,8 @@ __attribute__((noinline)) int op_object_ask(__u32 number, __u64 word, __u32 chec
 		return OP_OBJECT_IS_NEW;
 	if ((__u32)(state >> 32) != check)
 		return OP_OBJECT_IS_ANOTHER;
-	if (state & OP_OBJECT_SHORT)
+	if (state & OP_OBJECT_SHORT ||
+	    (age >= OP_OBJECT_OLD_AFTER && op_object_is_reused(number)))
 		age = 0;
 	if (age < OP_OBJECT_OLD_AFTER) {
 		op_object_is_known(slot, key & ~1ULL, check, OP_OBJECT_OLD_AFTER - age);
@@ -344,6 +369,8 @@ __attribute__((noinline)) int op_object_met(__u32 number, __u32 recipe, __u64 wo
 	answer = op_object_ask(number, word, check);
 	if (answer == OP_OBJECT_IS_KNOWN)
 		return 0;
+	if (answer == OP_OBJECT_IS_ANOTHER)
+		(void)op_object_keep(number, OP_OBJECT_REUSE, 0, OP_OBJECT_IS_OLD, 0);
 	if (answer != OP_OBJECT_IS_OLD && !op_object_send(number, recipe, word, check))
 		answer = OP_OBJECT_IS_LOST;
 	return op_object_keep(number, word, check, (__u32)answer, is_short);
