@@ -158,6 +158,14 @@ static __always_inline bool op_node_is_type(__u64 marker)
 	return !(marker & 1);
 }
 
+/* Is the pc in the builtin that baseline code calls to make its frame? */
+static __always_inline bool op_node_in_prologue(const struct op_unwind *u,
+						const struct op_runtime_view *v)
+{
+	return u->pc >= OP_NODE_WORD(v, prologue) &&
+	       u->pc < OP_NODE_WORD(v, prologue_end);
+}
+
 /* The frame at fp belongs to @function, which the interpreter runs: push it. */
 static __always_inline enum op_next
 op_node_interpreted(struct op_unwind *u, const struct op_runtime_view *v,
@@ -172,7 +180,9 @@ op_node_interpreted(struct op_unwind *u, const struct op_runtime_view *v,
 		return op_end(u, OP_ERROR_node_read_frame);
 	/* The frame is still being made, or belongs to baseline code, which stores no
 	 * offset. */
-	if ((u->exact && u->sp > fp - OP_NODE_BYTE(v, offset_slot)) || (offset & 1)) {
+	if ((u->exact &&
+	     (u->sp > fp - OP_NODE_BYTE(v, offset_slot) || op_node_in_prologue(u, v))) ||
+	    (offset & 1)) {
 		array = 0;
 		offset = 0;
 	}
@@ -204,8 +214,8 @@ static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 
 	/* Baseline code calls this builtin to make its frame, so its own caller is one
 	 * word up. */
-	if (u->pc >= OP_NODE_WORD(v, prologue) && u->pc < OP_NODE_WORD(v, prologue_end) &&
-	    !op_read_stack(u, sp + 8, &word) && op_node_is_v8(v, word))
+	if (op_node_in_prologue(u, v) && !op_read_stack(u, sp + 8, &word) &&
+	    op_node_is_v8(v, word))
 		sp += 8;
 	for (i = 0; i < OP_NODE_STUB_WORDS; i++, sp += 8) {
 		if (sp >= u->fp || op_read_stack(u, sp, &word))
