@@ -110,9 +110,11 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object, uint64_t 
 
 	if (op_map64_get(&codes->bytecode_by_object, object, &at))
 		b = &codes->bytecodes.data[at];
+	/* Another function may have been here, with all of the same addresses. */
 	if (b && ((r == -ESRCH && owner && b->owner == owner) ||
 		  (r == 0 && b->window == codes->window && b->length == fresh.length &&
-		   b->positions == fresh.positions))) {
+		   b->positions == fresh.positions &&
+		   (!owner || !b->owner || b->owner == owner)))) {
 		if (r == 0 && owner)
 			b->owner = owner;
 		*ret = b;

@@ -205,7 +205,7 @@ static bool is_extent(uint64_t first, uint64_t second)
  * counts as the name.
  */
 static int read_scope(const struct op_node_heap *heap, uint64_t object,
-		      struct op_strbuf *name, int32_t *ret_start)
+		      struct op_strbuf *name, int32_t *ret_start, int32_t *ret_end)
 {
 	const struct op_node_layout *l = heap->layout;
 	uint64_t word[SCOPE_SEARCH];
@@ -252,13 +252,16 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 			heap, object,
 			l->scope_slots + op_node_offset(l, l->scope_position * 8), word,
 			2);
-		if (r == 0 && is_extent(word[0], word[1]))
+		if (r == 0 && is_extent(word[0], word[1])) {
 			*ret_start = op_node_small(word[0]);
+			*ret_end = op_node_small(word[1]);
+		}
 		return 0;
 	}
 	for (i = 0; i + 1 < SCOPE_SEARCH; i++)
 		if (is_extent(word[i], word[i + 1])) {
 			*ret_start = op_node_small(word[i]);
+			*ret_end = op_node_small(word[i + 1]);
 			break;
 		}
 	return 0;
@@ -285,6 +288,7 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 	const char *initializer = initializer_name(heap->layout, h->kind);
 	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
 	int32_t start = -1;
+	int32_t end = 0;
 	int r = 0;
 
 	/* A small integer means that there is no name. A word that cannot be read may be
@@ -292,7 +296,7 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 	if (op_node_is_object(h->name))
 		r = op_runtime_node_type(heap, h->name);
 	if (r > 0 && (uint32_t)r == heap->layout->type.scope)
-		r = read_scope(heap, h->name, &name, &start);
+		r = read_scope(heap, h->name, &name, &start, &end);
 	else if (op_node_is_object(h->name) && r >= 0)
 		r = op_runtime_node_string(heap, h->name, OP_NODE_NAME_MAX, &name);
 	if (name.failed)
@@ -307,6 +311,7 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 	if (start >= 0 && h->token != NO_TOKEN && h->token <= start)
 		start -= h->token;
 	ret->start = start;
+	ret->end = end;
 	ret->script = h->script;
 	return 0;
 }

@@ -90,8 +90,16 @@ struct op_node_function {
 	uint32_t check;	    /* op_node_check() */
 	uint32_t window;    /* the window of the last check */
 	int32_t start;	    /* character in the source; < 0: unknown */
+	int32_t end;	    /* the character after it; 0: unknown */
 	char *name;
 };
+
+/* Can the character @at of the source be in @f? A table of positions may belong to another
+ * function, which had the memory before or has it now. */
+static inline bool op_node_function_has(const struct op_node_function *f, int32_t at)
+{
+	return f->start < 0 || !f->end || (at >= f->start && at <= f->end);
+}
 
 struct op_node_functions {
 	const struct op_node_heap *heap;

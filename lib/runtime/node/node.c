@@ -189,6 +189,10 @@ static int add_function(struct node_instance *instance, uint64_t object,
 	if (r < 0)
 		return r;
 	*to = (struct op_runtime_function){ .name = f->name, .file = "" };
+	if (at >= 0 && !op_node_function_has(f, at)) {
+		at = AT_START;
+		ret->approximate = true;
+	}
 	r = op_runtime_node_script(&instance->functions.scripts, f->script,
 				   f->script_id ? &f->script_id : NULL, &script);
 	if (r == -ENOMEM)

@@ -163,6 +163,40 @@ static void a_function_of_a_later_script_is_seen(void)
 	op_runtime_node_functions_deinit(&functions);
 }
 
+/* Nor is a table of positions, which may be another's at the same address. */
+static void positions_belong_to_one_function(void)
+{
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+	struct op_node_position before, at;
+	struct op_node_codes codes;
+
+	fake_build();
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	CHECK_OK(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 3, 64,
+						   &before));
+	CHECK_OK(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 3, 64, &at));
+	CHECK_INT(at.offset, before.offset);
+	codes.bytecodes.data[0].table_len = 0; /* as if it were that of another one */
+	CHECK_OK(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 3, 64, &at));
+	CHECK(at.offset != before.offset);
+	CHECK_OK(
+		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 4, 64, &at));
+	CHECK_INT(at.offset, before.offset);
+	op_runtime_node_codes_clear(&codes);
+
+	op_runtime_node_functions_init(&functions, &heap);
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f));
+	printf("  outer: %d to %d\n", f->start, f->end);
+	CHECK(f->end > f->start);
+	CHECK(op_node_function_has(f, f->start) && op_node_function_has(f, f->end));
+	CHECK(!op_node_function_has(f, f->start - 1) &&
+	      !op_node_function_has(f, f->end + 1));
+	op_runtime_node_functions_deinit(&functions);
+}
+
 /* Lines outlive the process, those of bytecodes for their own function alone. */
 static void the_end_of_a_process_has_lines(void)
 {
@@ -609,6 +643,7 @@ TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "begins_anywhere", a_script_begins_anywhere },
 	  { "another_function", another_function_in_its_place_is_seen },
 	  { "a_later_script", a_function_of_a_later_script_is_seen },
+	  { "one_function", positions_belong_to_one_function },
 	  { "the_end", the_end_of_a_process_has_lines },
 	  { "moved", a_text_that_moved_has_its_lines },
 	  { "end_of_memory", an_object_at_the_end_of_memory_is_read },
