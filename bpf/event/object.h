@@ -6,11 +6,11 @@
  * met one, which is sent again at its next walk.
  *
  * An object's memory may become another's, so a walk reads the bytes that differ
- * between the two. An object that was the same for a second is read only once a second,
- * because one read a frame is expensive. Functions of a program live as long as it
- * does. Short-lived objects, and memory that was another object's before, are read in
- * each frame. So are all objects of a process for a minute after one of them became
- * another: the next may be one that was the same for a second.
+ * between the two. One read a frame is expensive, and functions of a program live as
+ * long as it does. So an object that was the same for a second is read once a second,
+ * and in one frame of sixteen. Short-lived objects, and memory that was another
+ * object's before, are read in each frame. So are all objects of a process for a minute
+ * after one of them became another: the next may be one that was the same for a second.
  *
  * A copy must not cost a sample. So a walk sends only a few, and none when little of
  * the ring is left, less than copies of stacks leave.
@@ -302,8 +302,10 @@ __attribute__((noinline)) int op_object_ask(__u32 number, __u64 word, __u32 chec
 	age = op_object_age(slot, state);
 	if (!state)
 		return OP_OBJECT_IS_NEW;
-	if ((__u32)(state >> 32) != check)
+	if ((__u32)(state >> 32) != check) {
+		op_object_is_known(slot, key, check, 0);
 		return OP_OBJECT_IS_ANOTHER;
+	}
 	if (state & OP_OBJECT_SHORT ||
 	    (age >= OP_OBJECT_OLD_AFTER && op_object_is_reused(number)))
 		age = 0;
