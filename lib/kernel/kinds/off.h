@@ -14,6 +14,7 @@
 
 /* The map in which kinds of off/off.h note the threads that are off the CPUs. */
 #define OP_KIND_OFF_BEGUN "op_off_threads"
+/* Is @kind one of them? */
 bool op_kind_notes_threads(const struct op_kind *kind);
 
 /* Names by enum op_off_reason. */

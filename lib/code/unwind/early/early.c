@@ -226,7 +226,7 @@ int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *l
 	early->rules = rules;
 	op_unwind_table_find_segments(elf, &early->table);
 	early->sparse = is_sparse(early);
-	early->reads = early->sparse && may_read_code(elf);
+	early->reads = early->sparse && (!hdr.count || may_read_code(elf));
 	if (!hdr.count)
 		r = early->sparse;
 	else if (hdr.count >= OP_UNWIND_EARLY_FDES_MIN || early->sparse)

@@ -23,8 +23,8 @@ enum {
 
 struct op_unwind_early;
 
-/* Returns 1 and *@ret; 0 if the file has neither a search table nor much code, or is small; -ENOSPC; -ENOMEM. All
- * arguments are borrowed except @loop, which may be NULL. */
+/* Returns 1 and *@ret; 0 if the file has neither a search table nor much code, or is small;
+ * -ENOSPC; -ENOMEM. All arguments are borrowed except @loop, which may be NULL. */
 int op_unwind_early_new(struct op_elf *elf, const struct op_unwind_table_loop *loop,
 			struct op_arena *arena, struct op_unwind_rules *rules,
 			struct op_unwind_early **ret);
