@@ -6,6 +6,7 @@ usage: test_group.py PROGRAM    which is linked with fake_otelprof.c; 77 without
 import grp
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -42,8 +43,10 @@ class Group(unittest.TestCase):
         self.addCleanup(daemon.wait)
         self.addCleanup(daemon.terminate)
         for _ in range(200):
-            if os.path.exists(self.path):
-                return
+            # the file is there before its group is, and both before it is listened at
+            with socket.socket(socket.AF_UNIX) as probe:
+                if probe.connect_ex(self.path) == 0:
+                    return
             time.sleep(0.05)
         self.fail('no control socket')
 
