@@ -32,6 +32,9 @@ enum {
 	/* with no time left, a part gets one of so many parts, so that all work
 	 * finishes */
 	OP_POLL_LEAST = 20,
+	/* The last of so many parts is for work that cannot be divided and begins just before
+	 * the end, and for what each part gets with no time left. */
+	OP_POLL_RESERVE = 5,
 	/* a poll that worked for less than one of so many parts did not end because of
 	 * time */
 	OP_POLL_LITTLE = 8,
@@ -135,7 +138,7 @@ static inline void op_allowance_begin_poll(struct op_allowance *a, uint32_t ms)
 {
 	a->poll_ns = (uint64_t)(ms ? ms : OP_POLL_DEFAULT_MS) * OP_POLL_NS_A_MS;
 	op_work_clock_begin(&a->clock);
-	a->poll_end_ns = op_allowance_now(a) + a->poll_ns;
+	a->poll_end_ns = op_allowance_now(a) + a->poll_ns - a->poll_ns / OP_POLL_RESERVE;
 }
 
 static inline void op_allowance_end_poll(struct op_allowance *a)
@@ -169,8 +172,8 @@ static inline uint64_t op_allowance_part(const struct op_allowance *a, uint64_t 
 /* Was there much work in the poll until @now_ns? */
 static inline bool op_allowance_has_worked(const struct op_allowance *a, uint64_t now_ns)
 {
-	return now_ns + a->poll_ns >=
-	       a->poll_end_ns + op_allowance_share(a, OP_POLL_LITTLE);
+	return now_ns + a->poll_ns >= a->poll_end_ns + a->poll_ns / OP_POLL_RESERVE +
+					      op_allowance_share(a, OP_POLL_LITTLE);
 }
 
 /* Is there CPU time left? */

@@ -142,9 +142,13 @@ static enum op_target_by who_reads(struct op_target *t, uint32_t pid, const char
 {
 	if (op_target_is_served(t) || op_target_is_slow(t, pid))
 		return OP_TARGET_CHILD;
-	if (strcmp(name, "maps") != 0 && !is_there(t, pid, limit))
+	/* a child would read the text of maps in one slice */
+	if (strcmp(name, "maps") == 0 && t->no_search)
+		return OP_TARGET_SELF;
+	if (op_target_is_large(t, pid))
 		return OP_TARGET_CHILD;
-	return OP_TARGET_SELF;
+	return strcmp(name, "maps") == 0 || is_there(t, pid, limit) ? OP_TARGET_SELF
+								    : OP_TARGET_CHILD;
 }
 
 ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,

@@ -4,16 +4,21 @@
 #include "process/target/target.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "process/target/task/stat.h"
 
 enum {
 	ASIDE_SHIFT_MAX = 6,
 	ASIDE_STALLS_MAX = 255,
 	ASIDE_STALLS_BITS = 8,
+	/* resident pages of a large process: 128 MiB of 4 KiB pages, whose page tables
+	 * fork(2) copies in a millisecond */
+	LARGE_PAGES = 32768,
 };
 
 /* a call that ends within this time is not charged to the budget */
@@ -125,6 +130,18 @@ bool op_target_is_slow(struct op_target *t, uint32_t pid)
 		return true;
 	(void)op_map64_remove(&t->slow, pid);
 	return false;
+}
+
+bool op_target_is_large(struct op_target *t, uint32_t pid)
+{
+	char path[OP_TARGET_PATH_MAX];
+	uint64_t pages;
+
+	if (snprintf(path, sizeof(path), "%s/%u/stat", t->procfs_root, pid) >=
+	    (int)sizeof(path))
+		return true;
+	op_task_stat_numbers(path, OP_STAT_RESIDENT_FIELD, &pages, 1);
+	return pages > LARGE_PAGES;
 }
 
 static void fill(struct op_target *t, uint64_t now_ns)

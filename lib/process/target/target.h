@@ -82,6 +82,9 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid);
  * while. */
 void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns);
 bool op_target_is_slow(struct op_target *t, uint32_t pid);
+/* Has the process so much memory that its own fork(2) or munmap(2) may hold its memory lock
+ * for long? */
+bool op_target_is_large(struct op_target *t, uint32_t pid);
 
 /* Begin a call about process @pid. *@ret is the memory for its request. Returns 0,
  * -ETIMEDOUT if the process is skipped after a stall, -EAGAIN if nothing can be read for

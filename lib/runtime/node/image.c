@@ -168,8 +168,12 @@ int op_runtime_node_image(struct op_elf *elf, const char *path,
 			  struct op_node_image *ret, struct op_runtime_loop *ret_loop)
 {
 	char version[OP_NODE_VERSION_BYTES];
-	int r = op_runtime_node_layout(elf, path, layouts, log, &ret->layout);
+	int r;
 
+	/* the symbols of a large program take many milliseconds */
+	if (!op_runtime_node_may_export(elf) && !may_have_v8(elf))
+		return 0;
+	r = op_runtime_node_layout(elf, path, layouts, log, &ret->layout);
 	if (r < 0)
 		return r;
 	if (r == 0 && !may_have_v8(elf))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/macros.h"
+#include "runtime/exports.h"
 
 enum {
 	PUBLISHED_MAX = 4096, /* a larger offset or type is an error */
@@ -251,6 +252,11 @@ static int not_there(struct op_log *log, const char *path, const char *version,
 	       "%s: V8 %s does not publish %s; its frames stay native", path, version,
 	       what);
 	return -ENOTSUP;
+}
+
+bool op_runtime_node_may_export(struct op_elf *elf)
+{
+	return op_runtime_may_export(elf, version_names[0]);
 }
 
 static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])

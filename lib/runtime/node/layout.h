@@ -130,6 +130,8 @@ static inline uint32_t op_node_code_positions(const struct op_node_layout *layou
 
 extern const struct op_layouts_schema op_runtime_node_layouts;
 
+/* May @elf export V8's version? Few other files seem to. */
+bool op_runtime_node_may_export(struct op_elf *elf);
 /* Returns 1 with *@ret if @elf contains a known version of V8; 0 if it has no V8;
  * -ENOTSUP, with a warning in the log; or -errno. @layouts: as op_runtime_ops.probe. */
 int op_runtime_node_layout(struct op_elf *elf, const char *path,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What files show: exports, the cold part of a function, whether a file is CPython. */
+#include "code/elf/private.h"
 #include "runtime/cold_part.h"
 #include "runtime/exports.h"
 #include "runtime/runtime.h"
@@ -60,6 +61,41 @@ static void test_cold_part(void)
 	CHECK_INT(op_elf_find_symbol(elf, "whole", &whole), 1);
 	CHECK_INT(op_runtime_cold_part(elf, whole.value, whole.value + whole.size, got),
 		  0);
+	op_elf_free(elf);
+}
+
+static const char many_names[] =
+	"#define F(n) __attribute__((used)) static void a_name_of_a_local_function_##n(void) {}\n"
+	"#define T(f, n) f(n##0) f(n##1) f(n##2) f(n##3) f(n##4) f(n##5) f(n##6) f(n##7) f(n##8)\n"
+	"#define T2(n) T(F, n)\n"
+	"#define U(f, n) f(n##0) f(n##1) f(n##2) f(n##3) f(n##4) f(n##5) f(n##6) f(n##7) f(n##8)\n"
+	"#define U2(n) U(T2, n)\n"
+	"#define V(f, n) f(n##0) f(n##1) f(n##2) f(n##3) f(n##4) f(n##5) f(n##6) f(n##7) f(n##8)\n"
+	"V(U2, 1) V(U2, 2) V(U2, 3) V(U2, 4)\n";
+
+/* A program has half a gigabyte of names: who looks whether it is a runtime reads few. */
+static void test_other_programs_are_not_read(void)
+{
+	const struct op_runtime_ops *const *ops;
+	struct op_elf *elf;
+	size_t len;
+	size_t i;
+
+	if (!compile(many_names, "-Wl,--hash-style=gnu", "names.so"))
+		SKIP("no gcc");
+	elf = open_made("names.so");
+	CHECK(op_elf_size(elf) > 200 << 10);
+	ops = op_runtime_all(&len);
+	for (i = 0; i < len; i++) {
+		struct op_runtime_loop loop = { 0 };
+		void *image = NULL;
+		uint64_t before = elf->work;
+
+		if (!ops[i]->probe)
+			continue;
+		CHECK_INT(ops[i]->probe(elf, "names.so", NULL, NULL, &image, &loop), 0);
+		CHECK(elf->work - before < 16 << 10);
+	}
 	op_elf_free(elf);
 }
 
@@ -317,7 +353,8 @@ static void test_registry(void)
 	CHECK_STR(op_runtime_get(OP_RUNTIME_PYTHON)->frame_type, "cpython");
 }
 
-TEST_MAIN({ "compressed_pointers", test_compressed_pointers },
+TEST_MAIN({ "others", test_other_programs_are_not_read },
+	  { "compressed_pointers", test_compressed_pointers },
 	  { "electron_gets_a_warning", test_electron_gets_a_warning },
 	  { "cold_part", test_cold_part }, { "exports", test_exports },
 	  { "which_is_python", test_which_is_python },

@@ -13,6 +13,7 @@ enum {
 	OP_STAT_CPU_FIELD =
 		14, /* and the next: clock ticks in the program and in the kernel */
 	OP_STAT_START_FIELD = 22,
+	OP_STAT_RESIDENT_FIELD = 24, /* pages */
 	/* the next three: end of arguments, environment and its end */
 	OP_STAT_ARGUMENTS_FIELD = 48,
 };

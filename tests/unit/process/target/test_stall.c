@@ -23,6 +23,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "process/resource/environment.h"
+#include "process/target/maps.h"
 #include "process/target/open.h"
 #include "process/target/remote.h"
 #include "process/target/target.h"
@@ -174,6 +175,53 @@ static void test_locked(void)
 	CHECK_INT(t->stats.asked, 0);
 	child_end(&c);
 	child_end(&honest);
+}
+
+static void use_much_memory(int ready)
+{
+	const size_t len = 160 << 20;
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	tell(ready, (uintptr_t)p);
+}
+
+static int count(void *ctx, const struct op_mmap_event *e)
+{
+	(void)e;
+	++*(int *)ctx;
+	return 0;
+}
+
+/* The fork of a large process holds its memory lock for long: its very first mappings are read
+ * by the child. */
+static void test_large(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child large = child_new(use_much_memory);
+	struct child small = child_new(stall_memory);
+	struct op_maps_reader reader = { 0 };
+	char *text = NULL;
+	int found = 0;
+
+	CHECK_OK(op_target_new("/proc", &t));
+	if (op_target_is_served(t))
+		SKIP("some program may serve pages");
+	CHECK(op_target_executables(t, (uint32_t)small.pid, &reader, count, &found) > 0);
+	op_maps_reader_end(t, &reader);
+	CHECK_INT(t->stats.asked, 0);
+	CHECK(op_target_executables(t, (uint32_t)large.pid, &reader, count, &found) > 0);
+	op_maps_reader_end(t, &reader);
+	if (!t->no_search)
+		CHECK(t->stats.asked > 0);
+	t->stats.asked = 0;
+	CHECK(op_target_read_proc(t, (uint32_t)large.pid, "environ", 1 << 20, &text) > 0);
+	free(text);
+	CHECK(t->stats.asked > 0);
+	CHECK(found > 2);
+	child_end(&large);
+	child_end(&small);
 }
 
 /* Its number may be another process's; what is open stands for the old one alone. */
@@ -553,6 +601,7 @@ static void test_path(void)
 }
 
 TEST_MAIN({ "copy", test_copy }, { "path", test_path }, { "memory", test_memory },
-	  { "locked", test_locked }, { "gone", test_gone }, { "child", test_child },
-	  { "many", test_many }, { "stalled_environment", stalled_environment },
+	  { "locked", test_locked }, { "large", test_large }, { "gone", test_gone },
+	  { "child", test_child }, { "many", test_many },
+	  { "stalled_environment", stalled_environment },
 	  { "environment", test_environment }, { "file", test_file })
