@@ -101,6 +101,9 @@ const struct op_elf_section *op_elf_section(const struct op_elf *elf, const char
  * Reads count in the same way.
  */
 int op_elf_work(struct op_elf *elf, uint64_t bytes);
+/* -EFBIG if op_elf_work() never allows so many bytes at once, so that nothing is read in
+ * vain; or 0. */
+int op_elf_may_work(const struct op_elf *elf, uint64_t bytes);
 /* Read exactly @len bytes at file offset @off. Returns 0, -ENODATA past the end, or
  * -errno. */
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len);

@@ -89,7 +89,11 @@ static int scan_strings(struct find *f, struct op_elf *elf, uint64_t off, uint64
 	_cleanup_free_ char *buf = NULL;
 	size_t kept = 0; /* tail of the piece before: an incomplete string */
 	uint64_t done = 0;
+	int r;
 
+	r = op_elf_may_work(elf, size);
+	if (r)
+		return r;
 	buf = malloc(OP_ELF_PIECE_BYTES + f->longest);
 	if (!buf)
 		return -ENOMEM;
@@ -99,7 +103,6 @@ static int scan_strings(struct find *f, struct op_elf *elf, uint64_t off, uint64
 		const char *end = buf + kept + n;
 		const char *nul;
 		uint64_t strings = 0;
-		int r;
 
 		r = op_elf_read(elf, off + done, buf + kept, n);
 		if (r)

@@ -55,13 +55,22 @@ static int move_window(struct op_elf *elf, uint64_t off)
 	return 0;
 }
 
+static uint64_t work_limit(const struct op_elf *elf)
+{
+	return elf->data * OP_ELF_WORK_FACTOR + OP_ELF_WORK_MORE;
+}
+
+int op_elf_may_work(const struct op_elf *elf, uint64_t bytes)
+{
+	return bytes > work_limit(elf) ? -EFBIG : 0;
+}
+
 int op_elf_work(struct op_elf *elf, uint64_t bytes)
 {
-	uint64_t limit = elf->data * OP_ELF_WORK_FACTOR + OP_ELF_WORK_MORE;
 	uint64_t now_ns;
 
 	elf->work += bytes;
-	if (elf->work <= limit)
+	if (elf->work <= work_limit(elf))
 		return 0;
 	now_ns = op_clock_monotonic_ns();
 	if (now_ns < elf->work_ns + OP_ELF_WORK_NS)

@@ -206,13 +206,16 @@ int op_elf_symbol_each(struct op_elf *elf, const struct op_elf_symtab *table,
 	};
 	_cleanup_free_ uint8_t *piece = NULL;
 	uint64_t done = 0;
+	int r;
 
+	r = op_elf_may_work(elf, table->count * (sizeof(Elf64_Sym) + OP_ELF_SYMBOL_WORK));
+	if (r)
+		return r;
 	piece = malloc(PIECE_SYMBOLS * sizeof(Elf64_Sym));
 	if (!piece)
 		return -ENOMEM;
 	while (done < table->count) {
 		uint64_t n = OP_MIN(table->count - done, (uint64_t)PIECE_SYMBOLS);
-		int r;
 
 		r = op_elf_read(elf, table->offset + done * sizeof(Elf64_Sym), piece,
 				n * sizeof(Elf64_Sym));

@@ -557,7 +557,7 @@ static void test_sparse(void)
 	CHECK_INT(op_elf_symtab(elf, OP_ELF_SYMTAB, &table), 1);
 	CHECK(table.count > 100000000);
 	CHECK_INT(op_elf_symbol_each(elf, &table, count_symbol, &seen), -EFBIG);
-	CHECK(seen < 1000000);
+	CHECK_INT(seen, 0); /* none is read in vain */
 	elf = op_elf_free(elf);
 	/* Strings of no bytes, each of which costs as much as one with some. */
 	CHECK_OK(op_elf_open_path(path, &elf));
