@@ -146,6 +146,14 @@ static inline void op_allowance_end_poll(struct op_allowance *a)
 	a->poll_end_ns = a->poll_ns = 0;
 }
 
+/* Is the poll in its second half? For work that cannot be divided and takes as long as a
+ * part: it waits for another poll. */
+static inline bool op_allowance_poll_is_half_over(struct op_allowance *a)
+{
+	return a && a->poll_end_ns && !a->hurry &&
+	       op_allowance_now(a) + a->poll_ns / 2 >= a->poll_end_ns;
+}
+
 /* One of @parts equal parts of a poll's time. */
 static inline uint64_t op_allowance_share(const struct op_allowance *a, uint32_t parts)
 {

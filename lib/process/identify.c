@@ -143,14 +143,12 @@ static void read_attributes(struct op_processes *p, struct op_program *program,
 	program->attributes = OP_TAKE_PTR(attributes);
 }
 
-/* Is it time to search, and is there time? The search cannot be divided, and may take as
- * long as half of a part. */
+/* Is it time to search, and is there time? */
 static bool may_find_context(struct op_processes *p, const struct op_program *program)
 {
-	struct op_allowance *a = p->config.allowance;
-
 	return p->now_ns >= program->context.after_ns &&
-	       ((a && a->hurry) || !op_allowance_is_half_over(a));
+	       !op_allowance_must_wait(p->config.allowance) &&
+	       !op_allowance_poll_is_half_over(p->config.allowance);
 }
 
 static void find_context(struct op_processes *p, struct op_program *program)

@@ -167,8 +167,15 @@ static void forget_idle(struct op_processes *p)
 static void read_on(struct op_processes *p)
 {
 	struct op_proc *proc = TAILQ_FIRST(&p->sweep.reading);
-	int r = proc ? op_registry_rescan(p, proc) : 0;
+	uint64_t poll_ns = p->config.allowance ? p->config.allowance->poll_end_ns : 0;
+	int r;
 
+	/* a poll settles often, and reads at least one slice */
+	if (poll_ns && poll_ns == p->sweep.read_poll_ns &&
+	    op_allowance_is_over(p->config.allowance))
+		return;
+	p->sweep.read_poll_ns = poll_ns;
+	r = proc ? op_registry_rescan(p, proc) : 0;
 	if (r < 0 && r != -EINPROGRESS)
 		op_proc_lists_touch(p, proc); /* it may have to be read again */
 	if (!TAILQ_EMPTY(&p->sweep.reading))

@@ -16,9 +16,9 @@ enum {
 	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
 	OP_MAPS_NAME_BYTES = 4096, /* of a path, with its NUL */
 	/* A slice of a reading: executable mappings, which most processes have fewer of, and
-	 * bytes of text. 2 to 4 ms of CPU time. */
-	OP_MAPS_SLICE = 2048,
-	OP_MAPS_SLICE_BYTES = 1 << 20,
+	 * bytes of text. 1 to 2 ms of CPU time. */
+	OP_MAPS_SLICE = 1024,
+	OP_MAPS_SLICE_BYTES = 1 << 19,
 	/* Executable mappings of one reading: a process may map more while it is read. */
 	OP_MAPS_GIVEN_MAX = 1 << 18,
 	/* Files of maps that stay open between two slices. Further readings begin again. */
