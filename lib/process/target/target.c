@@ -91,8 +91,16 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid)
 	return false;
 }
 
+static void mark_slow(struct op_target *t, uint32_t pid, uint64_t now_ns)
+{
+	if (t->slow.len >= OP_TARGET_ASIDE_MAX)
+		op_map64_clear(&t->slow);
+	(void)op_map64_put(&t->slow, pid, now_ns / OP_NS_PER_MS + SLOW_MEMORY_MS);
+}
+
 static void set_aside(struct op_target *t, uint32_t pid)
 {
+	uint64_t now_ns = op_clock_monotonic_ns();
 	uint64_t known = 0;
 	uint64_t stalls;
 	uint64_t until_ns;
@@ -100,24 +108,22 @@ static void set_aside(struct op_target *t, uint32_t pid)
 	t->stats.stalled++;
 	(void)op_map64_get(&t->aside, pid, &known);
 	stalls = known & ASIDE_STALLS_MAX;
-	until_ns = op_clock_monotonic_ns() +
+	until_ns = now_ns +
 		   (OP_TARGET_ASIDE_NS << OP_MIN(stalls, (uint64_t)ASIDE_SHIFT_MAX));
 	stalls = OP_MIN(stalls + 1, (uint64_t)ASIDE_STALLS_MAX);
 	if (t->aside.len >= OP_TARGET_ASIDE_MAX)
 		op_map64_clear(&t->aside);
 	(void)op_map64_put(&t->aside, pid,
 			   until_ns / OP_NS_PER_MS << ASIDE_STALLS_BITS | stalls);
+	mark_slow(t, pid, now_ns);
 }
 
 void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
 
-	if (now_ns - begin_ns < SLOW_NS)
-		return;
-	if (t->slow.len >= OP_TARGET_ASIDE_MAX)
-		op_map64_clear(&t->slow);
-	(void)op_map64_put(&t->slow, pid, now_ns / OP_NS_PER_MS + SLOW_MEMORY_MS);
+	if (now_ns - begin_ns >= SLOW_NS)
+		mark_slow(t, pid, now_ns);
 }
 
 bool op_target_is_slow(struct op_target *t, uint32_t pid)

@@ -79,7 +79,7 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid);
 
 /* A direct read of process @pid began at @begin_ns and has ended. If it took long,
  * another thread of that process held its memory lock, and the child reads it for a
- * while. */
+ * while. So too after a call that stalled. */
 void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns);
 bool op_target_is_slow(struct op_target *t, uint32_t pid);
 /* Has the process so much memory that its own fork(2) or munmap(2) may hold its memory lock

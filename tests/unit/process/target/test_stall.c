@@ -131,6 +131,10 @@ static void test_memory(void)
 	/* For a second. */
 	CHECK_OK(usleep(1100000));
 	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	/* From then on the child reads it, even what is there. */
+	t->stats.asked = 0;
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	CHECK_INT(t->stats.asked, 1);
 	(void)alarm(0);
 	child_end(&c);
 	child_end(&honest);
