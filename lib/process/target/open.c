@@ -375,8 +375,7 @@ int op_target_stat_mapped(struct op_target *t, uint32_t pid,
 			  const struct op_mapped_file *f, struct op_opened *ret)
 {
 	struct request *q;
-	int r = begin_mapped(
-		t, pid, op_target_is_served(t) ? OP_TARGET_CHILD : OP_TARGET_SELF, f, &q);
+	int r = begin_mapped(t, pid, op_target_who_locks(t, pid), f, &q);
 
 	if (r == 0)
 		r = op_target_run(t, pid, stat_mapped, NULL);
@@ -408,7 +407,7 @@ int op_target_open_mapped(struct op_target *t, uint32_t pid,
 			  const struct op_mapped_file *f, struct op_opened *ret)
 {
 	if (f->dev_major && !op_target_is_served(t) &&
-	    open_by(t, pid, OP_TARGET_SELF, open_on_disk, f, ret) == 0)
+	    open_by(t, pid, op_target_who_locks(t, pid), open_on_disk, f, ret) == 0)
 		return 0;
 	return open_by(t, pid, OP_TARGET_CHILD, open_mapped, f, ret);
 }

@@ -140,15 +140,16 @@ static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 static enum op_target_by who_reads(struct op_target *t, uint32_t pid, const char *name,
 				   size_t limit)
 {
-	if (op_target_is_served(t) || op_target_is_slow(t, pid))
-		return OP_TARGET_CHILD;
+	bool maps = strcmp(name, "maps") == 0;
+
 	/* a child would read the text of maps in one slice */
-	if (strcmp(name, "maps") == 0 && t->no_search)
-		return OP_TARGET_SELF;
-	if (op_target_is_large(t, pid))
+	if (maps && t->no_search)
+		return op_target_is_served(t) || op_target_is_slow(t, pid)
+			       ? OP_TARGET_CHILD
+			       : OP_TARGET_SELF;
+	if (op_target_who_locks(t, pid) == OP_TARGET_CHILD)
 		return OP_TARGET_CHILD;
-	return strcmp(name, "maps") == 0 || is_there(t, pid, limit) ? OP_TARGET_SELF
-								    : OP_TARGET_CHILD;
+	return maps || is_there(t, pid, limit) ? OP_TARGET_SELF : OP_TARGET_CHILD;
 }
 
 ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,

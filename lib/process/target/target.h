@@ -58,7 +58,12 @@ struct op_target {
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
 	struct op_map64 slow;  /* pid -> until when the child reads, in ms */
-	uint64_t deadline_ns;  /* only tests change this and the next one */
+	struct {
+		uint32_t pid;
+		uint64_t until_ns;
+		bool large;
+	} weighed;	      /* the last process whose memory was looked at */
+	uint64_t deadline_ns; /* only tests change this and the next one */
 	uint64_t wait_max_ns;
 	uint64_t may_wait_ns;
 	uint64_t filled_ns; /* when may_wait_ns was last updated */
@@ -82,9 +87,10 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid);
  * while. So too after a call that stalled. */
 void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns);
 bool op_target_is_slow(struct op_target *t, uint32_t pid);
-/* Has the process so much memory that its own fork(2) or munmap(2) may hold its memory lock
- * for long? */
-bool op_target_is_large(struct op_target *t, uint32_t pid);
+/* Who makes a call that takes the memory lock of process @pid: the child if the lock may be
+ * held for long, because some program serves pages, because it was held for long before, or
+ * because fork(2) of so much memory holds it. */
+enum op_target_by op_target_who_locks(struct op_target *t, uint32_t pid);
 
 /* Begin a call about process @pid. *@ret is the memory for its request. Returns 0,
  * -ETIMEDOUT if the process is skipped after a stall, -EAGAIN if nothing can be read for

@@ -36,7 +36,7 @@ enum {
 	 * with many more tasks than processors that wait is not the fault of the process
 	 * that is read.
 	 */
-	RUNNABLE_TRIES = 10,
+	RUNNABLE_TRIES = 3,
 	KILL_WAIT_MS = 1,
 	END_WAIT_MS = 100, /* for a task that was idle */
 };
