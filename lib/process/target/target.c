@@ -222,14 +222,21 @@ static int run_own(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd
 int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
 {
 	uint64_t deadline = OP_MIN(t->may_wait_ns, t->deadline_ns);
+	uint64_t begin_ns;
+	uint64_t charge_ns;
 	int r;
 
 	if (t->by_self)
 		return run_own(t, pid, fn, ret_fd);
 	t->stats.asked++;
+	begin_ns = op_clock_monotonic_ns();
 	r = op_task_run(&t->tasks, fn, deadline, ret_fd);
-	if (t->tasks.spent_ns > FREE_NS)
-		t->may_wait_ns -= OP_MIN(t->tasks.spent_ns, t->may_wait_ns);
+	charge_ns = t->tasks.spent_ns;
+	/* A wait for a processor is not the process's fault, but a poll has to end. */
+	if (op_clock_monotonic_ns() - begin_ns > deadline)
+		charge_ns = OP_MAX(charge_ns, deadline);
+	if (charge_ns > FREE_NS)
+		t->may_wait_ns -= OP_MIN(charge_ns, t->may_wait_ns);
 	if (r == -ETIMEDOUT)
 		set_aside(t, pid);
 	return r;
