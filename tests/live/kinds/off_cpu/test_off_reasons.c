@@ -201,16 +201,23 @@ static PLACE int waits_for_exec(void)
 
 static PLACE int waits_stopped(void)
 {
+	pid_t parent = getpid();
 	pid_t pid = fork();
 
+	if (pid < 0)
+		return errno;
 	if (pid == 0) {
-		pause_ns(WAIT_NS);
-		(void)kill(getppid(), SIGCONT);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* again, because a signal that comes before the stop is lost */
+		do
+			pause_ns(WAIT_NS);
+		while (getppid() == parent && kill(parent, SIGCONT) == 0);
 		_exit(0);
 	}
 	(void)raise(SIGSTOP);
 	STAYS("stopped");
-	return pid > 0 ? 0 : errno;
+	CHECK_OK(kill(pid, SIGKILL));
+	return 0;
 }
 
 static volatile bool yields;
