@@ -44,13 +44,12 @@
 #define op_likely(x)   __builtin_expect(!!(x), 1)
 #define op_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* How many small units of time are in a large one. */
-enum {
-	OP_MS_PER_S = 1000,
-	OP_NS_PER_US = 1000,
-	OP_US_PER_S = 1000000,
-	OP_NS_PER_MS = 1000000,
-	OP_NS_PER_S = 1000000000,
-};
+/* How many small units of time are in a large one. 64 bits, because five seconds of
+ * nanoseconds do not fit into 32. */
+#define OP_MS_PER_S  INT64_C(1000)
+#define OP_NS_PER_US INT64_C(1000)
+#define OP_US_PER_S  INT64_C(1000000)
+#define OP_NS_PER_MS INT64_C(1000000)
+#define OP_NS_PER_S  INT64_C(1000000000)
 
 #endif
