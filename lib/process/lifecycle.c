@@ -122,6 +122,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	struct op_mappings *mappings;
 
 	(void)comm; /* every sample has it */
+	op_target_on_exec(p->target, pid);
 	op_processes_on_executed(p, pid);
 	if (!proc)
 		return;

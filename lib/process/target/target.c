@@ -28,8 +28,7 @@ static const uint64_t WAIT_MIN_NS = UINT64_C(2000000);
 /* A direct read takes microseconds. If one takes this long, the next ones are not direct for a minute. */
 static const uint64_t SLOW_NS = UINT64_C(5000000);
 static const uint64_t SLOW_MEMORY_MS = UINT64_C(60000);
-/* a process's files are opened one after the other */
-static const uint64_t WEIGHED_NS = UINT64_C(10000000);
+static const uint64_t SIZE_NS = UINT64_C(10000000);
 /* a process's stalls are forgotten this long after its last pause ended */
 static const uint64_t ASIDE_MEMORY_MS = UINT64_C(64000);
 
@@ -140,22 +139,31 @@ bool op_target_is_slow(struct op_target *t, uint32_t pid)
 	return false;
 }
 
+static bool note_size(struct op_target *t, uint32_t pid, bool large)
+{
+	t->sizes[pid % OP_TARGET_SIZES] =
+		(struct op_target_size){ pid, large, op_clock_monotonic_ns() + SIZE_NS };
+	return large;
+}
+
+void op_target_on_exec(struct op_target *t, uint32_t pid)
+{
+	(void)note_size(t, pid, false);
+}
+
 static bool is_large(struct op_target *t, uint32_t pid)
 {
-	uint64_t now_ns = op_clock_monotonic_ns();
+	const struct op_target_size *known = &t->sizes[pid % OP_TARGET_SIZES];
 	char path[OP_TARGET_PATH_MAX];
 	uint64_t pages;
 
-	if (t->weighed.pid == pid && now_ns < t->weighed.until_ns)
-		return t->weighed.large;
+	if (known->pid == pid && op_clock_monotonic_ns() < known->until_ns)
+		return known->large;
 	if (snprintf(path, sizeof(path), "%s/%u/stat", t->procfs_root, pid) >=
 	    (int)sizeof(path))
 		return true;
 	op_task_stat_numbers(path, OP_STAT_RESIDENT_FIELD, &pages, 1);
-	t->weighed.pid = pid;
-	t->weighed.until_ns = now_ns + WEIGHED_NS;
-	t->weighed.large = pages > LARGE_PAGES;
-	return t->weighed.large;
+	return note_size(t, pid, pages > LARGE_PAGES);
 }
 
 enum op_target_by op_target_who_locks(struct op_target *t, uint32_t pid)

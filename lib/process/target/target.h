@@ -20,6 +20,7 @@ enum {
 	 * stall the library again. */
 	OP_TARGET_ASIDE_MAX = 1024,
 	OP_TARGET_PATH_MAX = 4096,
+	OP_TARGET_SIZES = 16,
 };
 
 /* Deadline of one call. Reads of present memory and of the page cache take
@@ -40,6 +41,13 @@ struct op_target_stats {
 	uint64_t maps_bytes; /* bytes of maps that were read */
 };
 
+/* Is a process large? Known for a moment, because its files are opened one after the other. */
+struct op_target_size {
+	uint32_t pid;
+	bool large;
+	uint64_t until_ns;
+};
+
 /* Which process makes a call. */
 enum op_target_by {
 	OP_TARGET_CHILD, /* it may stall */
@@ -58,11 +66,7 @@ struct op_target {
 	char *procfs_root;
 	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
 	struct op_map64 slow;  /* pid -> until when the child reads, in ms */
-	struct {
-		uint32_t pid;
-		uint64_t until_ns;
-		bool large;
-	} weighed;	      /* the last process whose memory was looked at */
+	struct op_target_size sizes[OP_TARGET_SIZES]; /* by pid % OP_TARGET_SIZES */
 	uint64_t deadline_ns; /* only tests change this and the next one */
 	uint64_t wait_max_ns;
 	uint64_t may_wait_ns;
@@ -91,6 +95,8 @@ bool op_target_is_slow(struct op_target *t, uint32_t pid);
  * held for long, because some program serves pages, because it was held for long before, or
  * because fork(2) of so much memory holds it. */
 enum op_target_by op_target_who_locks(struct op_target *t, uint32_t pid);
+/* Process @pid has just executed a program, and is small. */
+void op_target_on_exec(struct op_target *t, uint32_t pid);
 
 /* Begin a call about process @pid. *@ret is the memory for its request. Returns 0,
  * -ETIMEDOUT if the process is skipped after a stall, -EAGAIN if nothing can be read for

@@ -220,6 +220,12 @@ static void test_large(void)
 	if (!t->no_search)
 		CHECK(t->stats.asked > 0);
 	t->stats.asked = 0;
+	/* a program that was just executed is not asked for its size */
+	op_target_on_exec(t, (uint32_t)large.pid);
+	CHECK(op_target_executables(t, (uint32_t)large.pid, &reader, count, &found) > 0);
+	op_maps_reader_end(t, &reader);
+	CHECK_INT(t->stats.asked, 0);
+	CHECK_OK(usleep(20000));
 	CHECK(op_target_read_proc(t, (uint32_t)large.pid, "environ", 1 << 20, &text) > 0);
 	free(text);
 	CHECK(t->stats.asked > 0);
