@@ -146,8 +146,8 @@ static inline void op_allowance_end_poll(struct op_allowance *a)
 	a->poll_end_ns = a->poll_ns = 0;
 }
 
-/* Is the poll in its second half? For work that cannot be divided and takes as long as a
- * part: it waits for another poll. */
+/* Is at most half of a poll's time left? For work that cannot be divided and takes as long
+ * as a part: it waits for another poll. */
 static inline bool op_allowance_poll_is_half_over(struct op_allowance *a)
 {
 	return a && a->poll_end_ns && !a->hurry &&

@@ -112,8 +112,7 @@ struct op_sweep {
 	uint64_t lost_after_ns; /* the next such sweep does not begin before */
 	uint64_t gone_after_ns;
 	uint64_t slice_after_ns;
-	uint64_t
-		read_poll_ns; /* poll_end_ns of the last poll that read a slice of maps */
+	uint64_t read_poll_ns; /* poll_end_ns of the poll that last read maps */
 };
 
 /* Which runtimes are attached. */

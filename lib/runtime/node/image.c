@@ -168,15 +168,16 @@ int op_runtime_node_image(struct op_elf *elf, const char *path,
 			  struct op_node_image *ret, struct op_runtime_loop *ret_loop)
 {
 	char version[OP_NODE_VERSION_BYTES];
+	bool exports = op_runtime_node_may_export(elf);
 	int r;
 
 	/* the symbols of a large program take many milliseconds */
-	if (!op_runtime_node_may_export(elf) && !may_have_v8(elf))
+	if (!exports && !may_have_v8(elf))
 		return 0;
 	r = op_runtime_node_layout(elf, path, layouts, log, &ret->layout);
 	if (r < 0)
 		return r;
-	if (r == 0 && !may_have_v8(elf))
+	if (r == 0 && exports && !may_have_v8(elf))
 		return 0;
 	if (op_elf_machine(elf) != EM_X86_64)
 		return unknown(log, path, "is supported only on x86-64");
