@@ -144,9 +144,7 @@ static enum op_target_by who_reads(struct op_target *t, uint32_t pid, const char
 
 	/* a child would read the text of maps in one slice */
 	if (maps && t->no_search)
-		return op_target_is_served(t) || op_target_is_slow(t, pid)
-			       ? OP_TARGET_CHILD
-			       : OP_TARGET_SELF;
+		return op_target_may_stall(t, pid) ? OP_TARGET_CHILD : OP_TARGET_SELF;
 	if (op_target_who_locks(t, pid) == OP_TARGET_CHILD)
 		return OP_TARGET_CHILD;
 	return maps || is_there(t, pid, limit) ? OP_TARGET_SELF : OP_TARGET_CHILD;

@@ -139,8 +139,7 @@ static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 		m->target->stats.refused++;
 		return -ETIMEDOUT;
 	}
-	if (!op_target_is_served(m->target) &&
-	    !op_target_is_slow(m->target, (uint32_t)m->pid))
+	if (!op_target_may_stall(m->target, (uint32_t)m->pid))
 		view = find_view(m, addr, len);
 	if (!view) {
 		op_target_note_read(m->target, (uint32_t)m->pid, begin_ns);

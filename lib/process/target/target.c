@@ -127,7 +127,7 @@ void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns)
 		mark_slow(t, pid, now_ns);
 }
 
-bool op_target_is_slow(struct op_target *t, uint32_t pid)
+static bool is_slow(struct op_target *t, uint32_t pid)
 {
 	uint64_t until_ms;
 
@@ -137,6 +137,11 @@ bool op_target_is_slow(struct op_target *t, uint32_t pid)
 		return true;
 	(void)op_map64_remove(&t->slow, pid);
 	return false;
+}
+
+bool op_target_may_stall(struct op_target *t, uint32_t pid)
+{
+	return op_target_is_served(t) || is_slow(t, pid);
 }
 
 static bool note_size(struct op_target *t, uint32_t pid, bool large)
@@ -168,9 +173,8 @@ static bool is_large(struct op_target *t, uint32_t pid)
 
 enum op_target_by op_target_who_locks(struct op_target *t, uint32_t pid)
 {
-	return op_target_is_served(t) || op_target_is_slow(t, pid) || is_large(t, pid)
-		       ? OP_TARGET_CHILD
-		       : OP_TARGET_SELF;
+	return op_target_may_stall(t, pid) || is_large(t, pid) ? OP_TARGET_CHILD
+							       : OP_TARGET_SELF;
 }
 
 static void fill(struct op_target *t, uint64_t now_ns)

@@ -90,7 +90,9 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid);
  * another thread of that process held its memory lock, and the child reads it for a
  * while. So too after a call that stalled. */
 void op_target_note_read(struct op_target *t, uint32_t pid, uint64_t begin_ns);
-bool op_target_is_slow(struct op_target *t, uint32_t pid);
+/* Are direct reads of the process likely to wait: was one slow, or might a program of this
+ * host serve pages? */
+bool op_target_may_stall(struct op_target *t, uint32_t pid);
 /* Who makes a call that takes the memory lock of process @pid: the child if the lock may be
  * held for long, because some program serves pages, because it was held for long before, or
  * because fork(2) of so much memory holds it. */
