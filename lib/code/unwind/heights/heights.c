@@ -428,6 +428,12 @@ static int give_retpoline(const struct op_heights *p, size_t len, op_heights_fn 
 	return fn(data, p->start + len, rule);
 }
 
+/* Is it no function, or one that was not understood? */
+static bool has_no_rule(const struct op_heights *p)
+{
+	return p->bad || (p->from.made && !p->balanced);
+}
+
 static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 {
 	const struct op_unwind_rule signal = { .cfa = OP_CFA_SIGNAL };
@@ -448,7 +454,7 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 		return fn(data, p->start - 1, stop);
 	if (is_retpoline(p, &len))
 		return give_retpoline(p, len, fn, data);
-	if (p->bad || (p->from.made && !p->balanced))
+	if (has_no_rule(p))
 		return fn(data, p->start, p->none);
 	for (i = 0; i < p->rows.len && r >= 0; i++) {
 		const struct row *row = &p->rows.data[i];
@@ -481,6 +487,26 @@ static bool wants_again(struct op_heights *p, size_t end)
 	return true;
 }
 
+/*
+ * The function at p->start was read up to @end. Where is the next one? Code that a process
+ * makes has data before its functions, as BEAM's, and what looks like an instruction there
+ * may hide where a function begins. So without a rule it is the next known start.
+ */
+static size_t next_start(struct op_heights *p, size_t end)
+{
+	size_t at = p->start + 1;
+
+	if (p->from.made && has_no_rule(p) && !p->cut && p->tries.left) {
+		while (at < end && !op_starts_has(&p->starts, at))
+			at++;
+		if (at < end) {
+			p->tries.left -= OP_MIN(p->tries.steps, p->tries.left);
+			return at;
+		}
+	}
+	return p->broken ? skip_data(p, end) : end;
+}
+
 /* Read a piece of the function at p->start. It is over after some readings. */
 static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 {
@@ -500,7 +526,7 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 		return 0;
 	p->tries.split = 0;
 	r = give(p, fn, data);
-	p->start = p->broken ? skip_data(p, end) : end;
+	p->start = next_start(p, end);
 	p->lost = p->cut && !p->broken;
 	return r;
 }

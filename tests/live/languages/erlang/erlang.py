@@ -12,6 +12,7 @@
 
 --quick takes erlang-25, and makes nothing. Prints lines like tests/live/languages/native/run.py's.
 """
+import dataclasses
 import glob
 import os
 import re
@@ -148,12 +149,20 @@ class Erlang:
              "main", *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
 
+def spin_cell(said, samples):
+    """SPIN with the shares that the program told of itself."""
+    times = [int(word) for word in re.search(r"shares (.+)", said)[1].split()]
+    return dataclasses.replace(
+        scenes.spin_cell(SPIN, samples),
+        shares={key: ms / sum(times) for key, ms in zip(LEAVES, times)})
+
+
 def check_spin(run, name, program):
-    capture, text, _, pid = scenes.record(run, name, program, "spin")
+    capture, text, said, pid = scenes.record(run, name, program, "spin")
     samples = check.select(capture, pid)
     # Those of other processes and of the scheduler itself have no frame of known.erl.
     capture.samples = [s for s in samples if any(f.name.startswith("known:") for f in s.frames)]
-    result = check.check_chain(capture, scenes.spin_cell(SPIN, capture.samples), pid)
+    result = check.check_chain(capture, spin_cell(said, capture.samples), pid)
     lines = {"known:leaf_50/2", "known:leaf_30/2", "known:leaf_20/2"}
     known = {leaf: lines_of(leaf) for leaf in lines}
     right = sum(s.count for s in capture.samples
@@ -231,7 +240,7 @@ def check_named(run, name, program):
     guessed. Before its prologue a function has no frame, and its caller may be missing."""
     process = program.start("spin", suite.LONG)
     try:
-        scenes.wait_ready(process)
+        said = scenes.wait_ready(process)
         capture, text = run.record_process(name, process.pid, options=("--no-runtime", "beam"))
     finally:
         suite.stop([process])
@@ -260,13 +269,14 @@ def check_named(run, name, program):
                 "%d of %d stacks are exact, and %d but for the caller of who is before its prologue"
                 % (whole, total, early))
     result.need(early <= 0.2 * total, "%d before a prologue" % early)
-    result.need(name == "erlang-dump" or guessed <= 0.01 * total,
+    # Until the code is read, some 50 ms, callers are guessed.
+    result.need(name == "erlang-dump" or guessed <= 0.02 * total,
                 "%d have guesses" % guessed)
     result.figures.update(samples=total, errors={}, exact=100 * (whole + early) / max(total, 1))
     if result.problems:
         result.problems += sorted(odd)[:3]
     check.check_shares({key: counts[leaf] / max(whole, 1) for key, leaf in LEAVES.items()},
-                       scenes.spin_cell(SPIN, capture.samples), result)
+                       spin_cell(said, capture.samples), result)
     return [result, check.check_rules(capture), check.check_accounting(text)]
 
 

@@ -2,8 +2,9 @@
 %%
 %% Programs whose stacks are known. For Erlang/OTP 25 and later.
 %%
-%%   spin SECONDS    a chain of 24 functions f24..f1, then leaf_50, leaf_30 or leaf_20, which use
-%%                   50, 30 and 20 per cent of the CPU time.
+%%   spin SECONDS    a chain of 24 functions f24..f1, then leaf_50, leaf_30 or leaf_20, which loop
+%%                   5, 3 and 2 times as often. The CPU time that as many loops of each take here
+%%                   is said first: "shares", milliseconds.
 %%   shapes SECONDS  every shape of code in turn. A shape's stack is said first, as Erlang's own
 %%                   process_info() tells it: "scene NAME", a line a frame (leaf first: function,
 %%                   file, line, separated by tabs), an empty line.
@@ -23,7 +24,7 @@ main([Mode, Seconds]) ->
     erlang:system_flag(backtrace_depth, 200),
     Last = now_ms() + 1000 * list_to_integer(Seconds),
     case Mode of
-        "spin" -> ready(), spin(Last, 1);
+        "spin" -> say_shares(), ready(), spin(Last, 1);
         "calls" -> ready(), calls(Last);
         "nif" ->
             ok = erlang:load_nif(filename:rootname(code:which(?MODULE)) ++ "_nif", 0),
@@ -99,6 +100,17 @@ spin(Last, Number) ->
         true -> spin(Last, Next);
         false -> ok
     end.
+
+%% A loop of one leaf may take longer than that of another: code that is made here lies anywhere.
+say_shares() ->
+    Times = [cpu_ms(W, N) || {W, N} <- [{a, 150000}, {b, 90000}, {c, 60000}]],
+    io:format("shares ~b ~b ~b~n", Times).
+
+cpu_ms(W, N) ->
+    {Begin, _} = erlang:statistics(runtime),
+    [f24(W, N) || _ <- lists:seq(1, 4000)],
+    {End, _} = erlang:statistics(runtime),
+    End - Begin.
 
 calls(Last) ->
     _ = f24(d, 20000) + f24(e, 200),

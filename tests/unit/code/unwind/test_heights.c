@@ -127,6 +127,18 @@ extern const uint8_t heights_spawn[];
 extern const uint8_t heights_restorer[];
 extern const uint8_t heights_libc_end[];
 
+/* Data before a function that is made: its last bytes and the function's first look like one call. */
+__asm__(".text; .p2align 4; .globl heights_data; heights_data: call 1f; ret\n"
+	".byte 0, 0, 2, 0, 0, 0, 0, 0, 0\n"
+	"1: jmp 2f; .byte 0, 0xe8, 0x40, 0xf9, 0xff, 0xff\n"
+	".globl heights_behind_data; heights_behind_data: 2: push %rbp; mov %rsp, %rbp\n"
+	"nop; leave; ret\n"
+	".globl heights_data_end; heights_data_end: nop\n");
+
+extern const uint8_t heights_data[];
+extern const uint8_t heights_behind_data[];
+extern const uint8_t heights_data_end[];
+
 static const struct op_unwind_rule NONE = { .cfa = OP_CFA_INVALID };
 
 struct rows {
@@ -211,17 +223,24 @@ static int read_bytes(void *data, size_t off, void *buf, size_t len)
 	return 0;
 }
 
-static void read_code(const uint8_t *code, size_t len, uint64_t addr, struct rows *ret)
+static void read_as(bool made, const uint8_t *code, size_t len, uint64_t addr,
+		    struct rows *ret)
 {
 	const struct op_heights_code from = { .read = read_bytes,
 					      .data = (void *)(uintptr_t)code,
 					      .len = len,
-					      .addr = addr };
+					      .addr = addr,
+					      .made = made };
 	struct op_heights *h = NULL;
 
 	CHECK_OK(op_heights_new(&from, NONE, &h));
 	CHECK_OK(op_heights_on(h, NULL, on_rule, ret));
 	op_heights_free(h);
+}
+
+static void read_code(const uint8_t *code, size_t len, uint64_t addr, struct rows *ret)
+{
+	read_as(false, code, len, addr, ret);
 }
 
 static void test_written(void)
@@ -269,6 +288,20 @@ static void test_not_understood(void)
 		  (uintptr_t)heights_wrong, &rows);
 	for (i = 0; i < rows.off.len; i++)
 		CHECK_INT(rows.rule.data[i].cfa, OP_CFA_INVALID);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+}
+
+static void test_data_before_a_function(void)
+{
+	struct rows rows = { 0 };
+	size_t function = (size_t)(heights_behind_data - heights_data);
+
+	read_as(true, heights_data, (size_t)(heights_data_end - heights_data),
+		(uintptr_t)heights_data, &rows);
+	CHECK_INT(by_code(&rows, function).cfa_off, 8);
+	CHECK_INT(by_code(&rows, function + 1).cfa_off, 16);
+	CHECK_INT(by_code(&rows, function + 4).save & OP_SAVE_MASK, OP_SAVE_FP);
 	op_vec_clear(&rows.off);
 	op_vec_clear(&rows.rule);
 }
@@ -583,6 +616,7 @@ static void test_system(void)
 }
 
 TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
+	  { "data", test_data_before_a_function },
 	  { "stack_of_its_own", test_stack_of_its_own }, { "libc", test_libc },
 	  { "odd_frames", test_odd_frames }, { "windows", test_windows },
 	  { "decoded_once", test_decoded_once }, { "read_whole", test_read_whole },
