@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/reader.h"
+#include "runtime/node/functions.h"
 
 enum {
 	ALIGN = 32, /* alignment of instructions; most versions have 64 */
@@ -308,6 +309,17 @@ static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 										  : 0;
 }
 
+/* As shared_of(); its shared is 0 if it cannot be read. */
+static struct op_node_owner read_owner(const struct op_node_heap *heap, uint64_t word)
+{
+	struct op_node_owner ret = { shared_of(heap, word), 0 };
+
+	if (ret.shared &&
+	    op_runtime_node_function_check(heap, ret.shared, &ret.check) < 0)
+		ret.shared = 0;
+	return ret;
+}
+
 /* Read the inlined calls: their positions and their functions. */
 static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 			struct op_node_code *ret)
@@ -343,7 +355,7 @@ static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 		id = op_read_s32(&reader);
 		op_read_skip(&reader, INLINING_BYTES - 12);
 		if (id >= 0 && element(heap, literals, (uint32_t)id, &word) == 0)
-			ret->inlined[i].shared = shared_of(heap, word);
+			ret->inlined[i].callee = read_owner(heap, word);
 	}
 	return 0;
 }
@@ -362,6 +374,8 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 		r = op_runtime_node_word(heap, object, op_node_code_positions(l), &table);
 	if (r < 0)
 		return r;
+	ret->object = object;
+	ret->deopt = deopt;
 	r = op_runtime_node_bytes(heap, table, &ret->table, &ret->table_len);
 	if (r == -ENOMEM)
 		return r;
@@ -373,23 +387,27 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 	if (r < 0 || element(heap, deopt, l->deopt_shared, &word) < 0)
 		/* Code without a function: of a regular expression, or a wrapper. */
 		return 0;
-	ret->shared = shared_of(heap, word);
-	if (!ret->shared)
+	ret->owner = read_owner(heap, word);
+	if (!ret->owner.shared)
 		return 0;
 	r = read_inlined(heap, deopt, ret);
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Is @code unchanged in the process? */
+/* Is @code unchanged in the process? Other code may have all its addresses but that of its data. */
 static bool is_there(const struct op_node_codes *codes, const struct op_node_code *code)
 {
 	uint64_t head = code->start - codes->heap->layout->code_bytes;
 	uint64_t word[HEAD_WORDS];
+	uint64_t deopt;
 
 	if (op_memory_read(codes->heap->memory, head, word, sizeof(word)) < 0)
 		return false;
 	expand_head(codes->heap, word);
-	return memcmp(word, code->head, sizeof(word)) == 0;
+	return memcmp(word, code->head, sizeof(word)) == 0 &&
+	       op_runtime_node_word(codes->heap, code->object,
+				    codes->heap->layout->code_deopt, &deopt) == 0 &&
+	       deopt == code->deopt;
 }
 
 /* The index of the first code whose end is above @pc. */
@@ -522,7 +540,7 @@ int op_runtime_node_code_position(struct op_node_codes *codes,
 	uint32_t at = (uint32_t)(pc - code->start);
 	uint64_t bytecode = code->bytecode;
 
-	if (code->shared) {
+	if (code->owner.shared) {
 		*ret = op_runtime_node_position_at(code->table, code->table_len,
 						   codes->heap->layout->form, at);
 		return 0;

@@ -49,10 +49,16 @@ struct op_node_bytecode {
 	size_t bytes_len;
 };
 
+/* A function as it was when the code was read. The collector may move it later. */
+struct op_node_owner {
+	uint64_t shared; /* points to its SharedFunctionInfo, or 0 */
+	uint32_t check;	 /* op_node_check() */
+};
+
 /* A call that was inlined. */
 struct op_node_inlined {
 	struct op_node_position call; /* place of the call */
-	uint64_t shared;	      /* points to the called function, or 0 */
+	struct op_node_owner callee;
 };
 
 struct op_node_code {
@@ -61,10 +67,12 @@ struct op_node_code {
 	uint32_t window; /* window in which it was read */
 	/* the header before them; code is valid while it is unchanged */
 	uint64_t head[OP_NODE_HEAD_WORDS];
+	uint64_t object; /* points to the Code, whose tables are these */
+	uint64_t deopt;
 	/* baseline code: points to its BytecodeArray, once known; else 0 */
 	uint64_t bytecode;
-	uint64_t shared; /* optimised code: points to its function; else 0 */
-	uint8_t *table;	 /* source positions, or bytecode offsets of baseline code */
+	struct op_node_owner owner; /* optimised code: its function; else 0 */
+	uint8_t *table; /* source positions, or bytecode offsets of baseline code */
 	size_t table_len;
 	struct op_node_inlined *inlined;
 	size_t inlined_len;

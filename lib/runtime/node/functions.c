@@ -140,11 +140,6 @@ void op_runtime_node_functions_deinit(struct op_node_functions *functions)
 	op_runtime_node_scripts_deinit(&functions->scripts);
 }
 
-void op_runtime_node_functions_window(struct op_node_functions *functions)
-{
-	functions->window++;
-}
-
 void op_runtime_node_functions_trim(struct op_node_functions *functions)
 {
 	if (functions->all.len >= OP_NODE_FUNCTIONS_MAX)
@@ -348,44 +343,55 @@ static uint32_t script_number(const struct op_node_heap *heap, uint64_t script)
 	return number;
 }
 
-int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
-			     const uint32_t *check, const struct op_node_function **ret)
+static uint32_t check_of(const struct op_node_heap *heap, const struct head *h)
 {
-	struct op_node_function fresh = { .object = object, .window = functions->window };
+	return op_node_check(h->id, (uint32_t)h->name, (uint32_t)h->script,
+			     script_number(heap, h->script));
+}
+
+int op_runtime_node_function_check(const struct op_node_heap *heap, uint64_t object,
+				   uint32_t *ret)
+{
+	struct head head;
+	int r = read_head(heap, object, &head);
+
+	if (r == 0)
+		*ret = check_of(heap, &head);
+	return r;
+}
+
+int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
+			     uint32_t check, const struct op_node_function **ret)
+{
+	struct op_node_function fresh = { .object = object, .check = check };
 	const struct op_node_script *script;
 	struct op_node_function *f = NULL;
 	struct head head;
+	uint32_t now;
 	uint64_t at;
 	int r;
 
 	if (op_map64_get(&functions->by_object, object, &at))
 		f = &functions->all.data[at];
-	if (f && (check ? f->check == *check : f->window == functions->window)) {
+	if (f && f->check == check) {
 		*ret = f;
 		return 0;
 	}
 	r = read_head(functions->heap, object, &head);
-	if (r < 0) {
-		/* If the process is gone, use the last state. */
-		if (r == -EBADMSG || !f || check)
-			return r;
-		*ret = f;
-		return 0;
-	}
-	fresh.check = op_node_check(head.id, (uint32_t)head.name, (uint32_t)head.script,
-				    script_number(functions->heap, head.script));
-	if (check && fresh.check != *check)
+	if (r < 0)
+		return r;
+	if (check_of(functions->heap, &head) != check)
 		return -ESTALE;
-	if (f && f->check == fresh.check) {
-		f->window = functions->window;
-		*ret = f;
-		return 0;
-	}
 	r = read_function(functions->heap, &head, &fresh);
 	if (r < 0)
 		return r;
 	r = op_runtime_node_script(&functions->scripts, head.script, NULL, &script);
-	if (r == -ENOMEM) {
+	/* What was read is its own only if it has not moved meanwhile. */
+	if (r != -ENOMEM &&
+	    op_runtime_node_function_check(functions->heap, object, &now) == 0 &&
+	    now != check)
+		r = -ESTALE;
+	if (r == -ENOMEM || r == -ESTALE) {
 		free(fresh.name);
 		return r;
 	}

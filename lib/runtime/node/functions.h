@@ -2,9 +2,8 @@
 /*
  * A cache of the functions (SharedFunctionInfo objects) of one process that frames
  * named. The garbage collector may move an object and reuse its memory for another. So
- * a frame identifies its function (op_node_check()). Calls that were inlined do not:
- * for them each entry is compared with the process once a window. Most entries come as
- * copies that the kernel made.
+ * each is identified by its address and op_node_check(). Most entries come as copies that
+ * the kernel made.
  */
 #ifndef OP_RUNTIME_NODE_FUNCTIONS_H
 #define OP_RUNTIME_NODE_FUNCTIONS_H
@@ -88,7 +87,6 @@ struct op_node_function {
 	uint64_t script;    /* points to the Script; not checked */
 	uint64_t script_id; /* 0: it could not be read */
 	uint32_t check;	    /* op_node_check() */
-	uint32_t window;    /* the window of the last check */
 	int32_t start;	    /* character in the source; < 0: unknown */
 	int32_t end;	    /* the character after it; 0: unknown */
 	char *name;
@@ -106,7 +104,6 @@ struct op_node_functions {
 	struct op_node_scripts scripts;
 	struct op_map64 by_object;
 	OP_VEC(struct op_node_function) all;
-	uint32_t window;
 	uint64_t reads; /* functions read whole */
 };
 
@@ -114,7 +111,6 @@ struct op_node_functions {
 void op_runtime_node_functions_init(struct op_node_functions *functions,
 				    const struct op_node_heap *heap);
 void op_runtime_node_functions_deinit(struct op_node_functions *functions);
-void op_runtime_node_functions_window(struct op_node_functions *functions);
 
 /* Drop all entries if there are too many. This frees strings given out before. Call
  * this before the functions of a frame are read. */
@@ -124,13 +120,17 @@ void op_runtime_node_functions_trim(struct op_node_functions *functions);
 void op_runtime_node_copies(const struct op_node_layout *l,
 			    struct op_object_step ret[OP_OBJECT_STEPS]);
 
+/* The op_node_check() of the SharedFunctionInfo to which @object points. Returns 0; -EBADMSG
+ * if it is not one; an error of reading. */
+int op_runtime_node_function_check(const struct op_node_heap *heap, uint64_t object,
+				   uint32_t *ret);
 /*
- * Get the SharedFunctionInfo to which @object points. With @check (not NULL), it must
- * have that op_node_check(). *@ret is borrowed until the next call, its name until
- * entries are dropped. Returns 0; -EBADMSG if it is not one; -ESTALE if it is a
- * different one by now; an error of reading; -ENOMEM.
+ * Get the SharedFunctionInfo to which @object points, which had that op_node_check().
+ * *@ret is borrowed until the next call, its name until entries are dropped. Returns 0;
+ * -EBADMSG if it is not one; -ESTALE if it is a different one by now; an error of
+ * reading; -ENOMEM.
  */
 int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
-			     const uint32_t *check, const struct op_node_function **ret);
+			     uint32_t check, const struct op_node_function **ret);
 
 #endif

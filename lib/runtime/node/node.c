@@ -178,8 +178,8 @@ static bool parse_words(const uint64_t *words, size_t len, struct words *ret)
 }
 
 /* Append the function @object, at character @at of its script, to the frame. */
-static int add_function(struct node_instance *instance, uint64_t object,
-			const uint32_t *check, int32_t at, struct op_runtime_frame *ret)
+static int add_function(struct node_instance *instance, uint64_t object, uint32_t check,
+			int32_t at, struct op_runtime_frame *ret)
 {
 	struct op_runtime_function *to = &ret->function[ret->len];
 	const struct op_node_function *f;
@@ -233,7 +233,7 @@ static int describe_interpreted(struct node_instance *instance, const struct wor
 		if (r == -ENOMEM)
 			return r;
 	}
-	return add_function(instance, w->shared, &w->check, at.offset, ret);
+	return add_function(instance, w->shared, w->check, at.offset, ret);
 }
 
 /* Append the functions inlined at @at of @code, and then the function that @code belongs
@@ -249,7 +249,8 @@ static int add_inlined(struct node_instance *instance, const struct op_node_code
 		if ((size_t)at.inlining >= code->inlined_len)
 			return -EBADMSG;
 		inlined = &code->inlined[at.inlining];
-		r = add_function(instance, inlined->shared, NULL, at.offset, ret);
+		r = add_function(instance, inlined->callee.shared, inlined->callee.check,
+				 at.offset, ret);
 		/* An outer call has a smaller number; checking it ends loops
 		 * in garbage. */
 		if (inlined->call.inlining >= at.inlining)
@@ -258,7 +259,16 @@ static int add_inlined(struct node_instance *instance, const struct op_node_code
 	}
 	if (r < 0)
 		return r;
-	return add_function(instance, code->shared, NULL, at.offset, ret);
+	return add_function(instance, code->owner.shared, code->owner.check, at.offset,
+			    ret);
+}
+
+/* Is @code of the function of a frame? Other code may have its place by now. A frame
+ * that is not made yet tells no function. */
+static bool may_be_of(const struct op_node_code *code, const struct words *w)
+{
+	return !w->shared ||
+	       (w->shared == code->owner.shared && w->check == code->owner.check);
 }
 
 static int describe_code(struct node_instance *instance, const struct words *w,
@@ -279,8 +289,7 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 						  &at);
 	if (r == -ENOMEM)
 		return r;
-	if (r == 0 && code->shared &&
-	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
+	if (r == 0 && code->owner.shared && may_be_of(code, w)) {
 		/* Optimised code has no position before its first call. */
 		if (at.offset < 0) {
 			at = (struct op_node_position){ AT_START, -1 };
@@ -294,11 +303,11 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	if (!w->shared)
 		return -EBADMSG;
 	/* inlined functions are not known then */
-	if (r < 0 || code->shared) {
+	if (r < 0 || code->owner.shared) {
 		at.offset = -1;
 		ret->approximate = true;
 	}
-	return add_function(instance, w->shared, &w->check, at.offset, ret);
+	return add_function(instance, w->shared, w->check, at.offset, ret);
 }
 
 /* The name for code without a known function. */
@@ -393,7 +402,7 @@ static int node_keep_object(void *data, uint64_t addr, uint32_t check,
 
 	op_runtime_node_functions_trim(&instance->functions);
 	instance->heap.memory = &both.memory;
-	r = op_runtime_node_function(&instance->functions, addr + 1, &check, &f);
+	r = op_runtime_node_function(&instance->functions, addr + 1, check, &f);
 	bytecode = op_runtime_node_bytecode_of(&instance->heap, addr + 1);
 	if (bytecode && r != -ENOMEM)
 		r = op_runtime_node_bytecode_position(&instance->codes, bytecode,
@@ -406,7 +415,6 @@ static void node_window_end(void *data)
 {
 	struct node_instance *instance = data;
 
-	op_runtime_node_functions_window(&instance->functions);
 	op_runtime_node_codes_window(&instance->codes);
 }
 

@@ -232,14 +232,14 @@ static int add_name(const struct op_node_heap *heap, const struct head *h,
 	return r;
 }
 
-/* Was the text moved since @h was read of the script @object? */
+/* Did the script @object, or what it points to, move since @h was read of it? */
 static bool is_moved(const struct op_node_heap *heap, uint64_t object,
 		     const struct head *h)
 {
-	struct head now;
+	struct head now = { 0 };
+	int r = read_head(heap, object, &now);
 
-	return read_head(heap, object, &now) == 0 &&
-	       (now.source != h->source || now.line_ends != h->line_ends);
+	return r < 0 ? r == -EBADMSG : memcmp(&now, h, sizeof(now)) != 0;
 }
 
 /* Fill in @ret except its id, with at most @room lines. Returns 0; 1 if its lines do
@@ -249,19 +249,24 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
 	struct ends ends = { .room = room };
+	bool moved;
+	int named;
 	int r;
 
 	op_strbuf_add(&name, "", 0);
-	r = add_name(heap, h, &name);
-	if (r == -ENOMEM)
-		return r;
-	ret->name = strdup(r == 0 && name.data ? name.data : "");
-	if (!ret->name)
-		return -ENOMEM;
+	named = add_name(heap, h, &name);
+	if (named == -ENOMEM)
+		return named;
 	r = read_ends(heap, h, &ends);
-	/* no lines are better than wrong ones */
-	if (r < 0 || is_moved(heap, ret->object, h))
+	/* no name and no lines are better than wrong ones */
+	moved = is_moved(heap, ret->object, h);
+	if (r < 0 || moved)
 		op_vec_clear(&ends.at);
+	ret->name = strdup(named == 0 && name.data && !moved ? name.data : "");
+	if (!ret->name) {
+		op_vec_clear(&ends.at);
+		return -ENOMEM;
+	}
 	ret->ends = ends.at.data;
 	ret->len = ends.at.len;
 	ret->first_line = place_of(h->line_offset);

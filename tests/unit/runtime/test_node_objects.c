@@ -52,7 +52,7 @@ static void a_function_has_its_name_file_and_lines(void)
 	check = check_of(FAKE_OUTER);
 	other = check + 1;
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f), 0);
 	CHECK_STR(f->name, "outer");
 	CHECK_INT(f->start, 3);
 	CHECK_INT(op_runtime_node_script(&functions.scripts, f->script, NULL, &script),
@@ -65,11 +65,12 @@ static void a_function_has_its_name_file_and_lines(void)
 	check_place(script, 8, 3, 1);
 	check_place(script, -1, 0, 0);
 	check_place(script, 1000, 0, 0);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &other, &f),
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, other, &f),
 		  -ESTALE);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_SCRIPT + 1, NULL, &f),
-		  -EBADMSG);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_INNER + 1, NULL, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_SCRIPT + 1, 0, &f), -EBADMSG);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_INNER + 1,
+					   check_of(FAKE_INNER), &f),
+		  0);
 	CHECK_STR(f->name, "inner");
 	CHECK_INT(functions.reads, 2);
 	op_runtime_node_functions_deinit(&functions);
@@ -95,7 +96,8 @@ static void an_initializer_has_the_name_of_stack_traces(void)
 	for (i = 0; i < OP_ARRAY_SIZE(names); i++) {
 		fake_u32(FAKE_OUTER + fake_layout.shared_id - 4, 0xabc0 << 8 | (23 + i));
 		op_runtime_node_functions_init(&functions, &own);
-		CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f));
+		CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1,
+						  check_of(FAKE_OUTER), &f));
 		CHECK_STR(f->name, names[i]);
 		op_runtime_node_functions_deinit(&functions);
 	}
@@ -111,29 +113,21 @@ static void another_function_in_its_place_is_seen(void)
 	fake_build();
 	check = check_of(FAKE_OUTER);
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f), 0);
 	/* it has the same id in its script */
 	fake_u64(FAKE_OUTER + fake_layout.shared_name, fake_string(5, "stranger"));
 	stranger = check_of(FAKE_OUTER);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f), 0);
 	CHECK_STR(f->name, "outer");
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &stranger, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, stranger, &f), 0);
 	CHECK_STR(f->name, "stranger");
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f),
 		  -ESTALE);
-	/* what was inlined is not told from another: known until the window ends */
-	fake_u64(FAKE_OUTER + fake_layout.shared_name, fake_string(6, "third"));
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
-	CHECK_STR(f->name, "stranger");
-	op_runtime_node_functions_window(&functions);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
-	CHECK_STR(f->name, "third");
 	/* the process is gone: what was known is used */
-	op_runtime_node_functions_window(&functions);
 	fake.gone = true;
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
-	CHECK_STR(f->name, "third");
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, stranger, &f), 0);
+	CHECK_STR(f->name, "stranger");
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f),
 		  -ESRCH);
 	op_runtime_node_functions_deinit(&functions);
 }
@@ -150,15 +144,15 @@ static void a_function_of_a_later_script_is_seen(void)
 	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(5));
 	check = check_of(FAKE_OUTER);
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f), 0);
 	CHECK_STR(f->name, "outer");
 	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_ID, fake_small(6));
 	(void)fake_string(3, "later");
 	later = check_of(FAKE_OUTER);
 	CHECK(later != check);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &later, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, later, &f), 0);
 	CHECK_STR(f->name, "later");
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f),
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f),
 		  -ESTALE);
 	op_runtime_node_functions_deinit(&functions);
 }
@@ -188,7 +182,8 @@ static void positions_belong_to_one_function(void)
 	op_runtime_node_codes_clear(&codes);
 
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f));
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1,
+					  check_of(FAKE_OUTER), &f));
 	printf("  outer: %d to %d\n", f->start, f->end);
 	CHECK(f->end > f->start);
 	CHECK(op_node_function_has(f, f->start) && op_node_function_has(f, f->end));
@@ -215,16 +210,15 @@ static void the_end_of_a_process_has_lines(void)
 	check = check_of(FAKE_OUTER);
 	op_runtime_node_functions_init(&functions, &ending);
 	op_runtime_node_codes_init(&codes, &ending, &fake_opcodes);
-	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f));
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f));
 	CHECK_OK(
 		op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 3, 63, &at));
 	CHECK_OK(op_runtime_node_code(&codes, FAKE_BASELINE_START + 5, &code));
 	CHECK_OK(op_runtime_node_code_position(&codes, code, 0, 3,
 					       FAKE_BASELINE_START + 5, &at));
 	op_runtime_node_codes_window(&codes);
-	op_runtime_node_functions_window(&functions);
 	fake.gone = true;
-	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, &check, &f));
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_OUTER + 1, check, &f));
 	CHECK_OK(op_runtime_node_script(&functions.scripts, f->script, &f->script_id,
 					&script));
 	check_place(script, 3, 2, 1);
@@ -332,7 +326,9 @@ static void an_object_at_the_end_of_memory_is_read(void)
 	fake_put(name + 16, "last", 4);
 	fake_u64(FAKE_OUTER + fake_layout.shared_name, scope + 1);
 	op_runtime_node_functions_init(&functions, &heap);
-	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1,
+					   check_of(FAKE_OUTER), &f),
+		  0);
 	CHECK_STR(f->name, "last");
 	op_runtime_node_functions_deinit(&functions);
 }
@@ -517,9 +513,11 @@ static void optimized_code_has_its_inlined_calls(void)
 	fake_build();
 	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
 	CHECK_INT(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + 20, &code), 0);
-	CHECK_INT(code->shared, FAKE_OUTER + 1);
+	CHECK_INT(code->owner.shared, FAKE_OUTER + 1);
+	CHECK_INT(code->owner.check, check_of(FAKE_OUTER));
 	CHECK_INT(code->inlined_len, 1);
-	CHECK_INT(code->inlined[0].shared, FAKE_INNER + 1);
+	CHECK_INT(code->inlined[0].callee.shared, FAKE_INNER + 1);
+	CHECK_INT(code->inlined[0].callee.check, check_of(FAKE_INNER));
 	CHECK_INT(code->inlined[0].call.offset, 5);
 	CHECK_INT(code->inlined[0].call.inlining, -1);
 	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, 0,
@@ -532,10 +530,41 @@ static void optimized_code_has_its_inlined_calls(void)
 		  0);
 	CHECK_INT(at.offset, 9);
 	CHECK_INT(at.inlining, 0);
-	/* other code in its place is seen at once */
+	/* other code in its place, of which all but its data is where this one was, is seen at
+	 * once */
+	fake_put(FAKE_STRANGER, fake.bytes + FAKE_DEOPT - FAKE_BASE,
+		 8 * 8 + OP_NODE_ELEMENTS);
+	fake_element(FAKE_STRANGER, fake_layout.deopt_shared, FAKE_INNER + 1);
+	fake_u64(FAKE_OPTIMIZED + fake_layout.code_deopt, FAKE_STRANGER + 1);
+	CHECK_INT(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + 20, &code), 0);
+	CHECK_INT(code->owner.shared, FAKE_INNER + 1);
 	fake_u64(FAKE_OPTIMIZED_START - fake_layout.code_bytes + 8, FAKE_BASELINE + 1);
 	CHECK(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + 20, &code) != 0 ||
-	      code->shared != FAKE_OUTER + 1);
+	      code->owner.shared != FAKE_OUTER + 1);
+	op_runtime_node_codes_clear(&codes);
+}
+
+/* The collector may put another function where an inlined one was. */
+static void an_inlined_call_is_of_the_function_that_was_read(void)
+{
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+	const struct op_node_code *code;
+	struct op_node_codes codes;
+	struct op_node_owner callee;
+
+	fake_build();
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	op_runtime_node_functions_init(&functions, &heap);
+	CHECK_OK(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + 20, &code));
+	callee = code->inlined[0].callee;
+	fake_u64(FAKE_INNER + fake_layout.shared_name, fake_string(5, "stranger"));
+	CHECK_OK(op_runtime_node_function(&functions, FAKE_INNER + 1,
+					  check_of(FAKE_INNER), &f));
+	CHECK_STR(f->name, "stranger");
+	CHECK_INT(op_runtime_node_function(&functions, callee.shared, callee.check, &f),
+		  -ESTALE);
+	op_runtime_node_functions_deinit(&functions);
 	op_runtime_node_codes_clear(&codes);
 }
 
@@ -651,6 +680,7 @@ TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "bytecodes", bytecodes_have_places },
 	  { "baseline", baseline_code_leads_to_bytecodes },
 	  { "optimized", optimized_code_has_its_inlined_calls },
+	  { "inlined", an_inlined_call_is_of_the_function_that_was_read },
 	  { "lines_limit", lines_have_a_limit },
 	  { "lines_unread", lines_that_cannot_be_read_take_no_memory },
 	  { "heads", heads_are_few }, { "tables_limit", tables_have_a_limit },

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A program whose stacks are known, for what embeds V8: a chain of 24 functions, then one of three
- * leaves with 50, 30 and 20 % of the iterations. v8.py adds a line that starts it. Lines that end
+ * leaves with 50, 30 and 20 % of the iterations. An iteration waits for its multiplications, so
+ * that it takes the same time wherever the code lies. v8.py adds a line that starts it. Lines that end
  * with "// MARK" are those that a frame of that name may show.
  */
 const known = (() => {
@@ -11,8 +12,8 @@ const known = (() => {
 	function leafA(n) {
 		let s = 1; // leafA
 		for (let i = 0; i < n; i++) { // leafA
-			s = (s * 31 + i) | 0; // leafA
-			if (i % 20000 === 0) // leafA
+			s = (((s * 37 + i | 0) * 37 + i | 0) * 37 + i | 0) * 37 + i | 0; // leafA
+			if (i % 5000 === 0) // leafA
 				s ^= Date.now(); // leafA
 		} // leafA
 		return s; // leafA
@@ -21,8 +22,8 @@ const known = (() => {
 	function leafB(n) {
 		let s = 1; // leafB
 		for (let i = 0; i < n; i++) { // leafB
-			s = (s * 33 + i) | 0; // leafB
-			if (i % 20000 === 0) // leafB
+			s = (((s * 37 + i | 0) * 37 + i | 0) * 37 + i | 0) * 37 + i | 0; // leafB
+			if (i % 5000 === 0) // leafB
 				s ^= Date.now(); // leafB
 		} // leafB
 		return s; // leafB
@@ -31,8 +32,8 @@ const known = (() => {
 	function leafC(n) {
 		let s = 1; // leafC
 		for (let i = 0; i < n; i++) { // leafC
-			s = (s * 37 + i) | 0; // leafC
-			if (i % 20000 === 0) // leafC
+			s = (((s * 37 + i | 0) * 37 + i | 0) * 37 + i | 0) * 37 + i | 0; // leafC
+			if (i % 5000 === 0) // leafC
 				s ^= Date.now(); // leafC
 		} // leafC
 		return s; // leafC
@@ -72,7 +73,7 @@ const known = (() => {
 
 	return function spin(turns) {
 		for (let i = 0; i < turns; i++) // spin
-			sink += f1(200000); // spin
+			sink += f1(50000); // spin
 		return sink;
 	};
 })();

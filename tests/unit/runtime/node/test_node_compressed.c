@@ -142,6 +142,7 @@ static void check_version(const char *version)
 	const struct op_node_script *script;
 	const struct op_node_code *code;
 	struct op_node_codes codes;
+	uint32_t check;
 
 	CHECK_INT(op_runtime_node_layout_of(version, "/embedder", NULL, NULL, &l), 1);
 	CHECK(op_node_is_compressed(&l));
@@ -153,8 +154,9 @@ static void check_version(const char *version)
 	CHECK(op_runtime_node_code(&codes, code_range + STREAM + 8, &code) < 0);
 	heap.cage = cage;
 	heap.trusted_cage = trusted_cage;
-	CHECK_OK(
-		op_runtime_node_function(&functions, cage + SHARED + 1, NULL, &function));
+	CHECK_OK(op_runtime_node_function_check(&heap, cage + SHARED + 1, &check));
+	CHECK_OK(op_runtime_node_function(&functions, cage + SHARED + 1, check,
+					  &function));
 	CHECK_STR(function->name, "method");
 	CHECK_INT(function->start, 30 - 13);
 	CHECK_OK(op_runtime_node_script(&functions.scripts, function->script, NULL,
@@ -162,7 +164,7 @@ static void check_version(const char *version)
 	CHECK_STR(script->name, "/known.js");
 	CHECK_INT(op_runtime_node_place(script, function->start).line, 2);
 	CHECK_OK(op_runtime_node_code(&codes, code_range + STREAM + 8, &code));
-	CHECK_INT(code->shared, cage + SHARED + 1);
+	CHECK_INT(code->owner.shared, cage + SHARED + 1);
 	CHECK_INT(code->end - code->start, STREAM_BYTES);
 	op_runtime_node_codes_clear(&codes);
 	op_runtime_node_functions_deinit(&functions);
