@@ -23,6 +23,12 @@
 /* a sample waits for a reading that may come within this time */
 #define LOOK_SOON_NS UINT64_C(10000000)
 
+enum {
+	/* Mappings of a process that are looked for in its memory at a reading, because
+	 * they are not executable any longer. */
+	WRITTEN_MAX = 64,
+};
+
 /* A reading of the maps of a process. */
 struct op_reading {
 	struct op_processes *p;
@@ -434,6 +440,52 @@ static int read_slice(struct op_processes *p, struct op_proc *proc, struct op_re
 	return r;
 }
 
+/* Is there still memory at @v? */
+static bool is_readable(struct op_proc *proc, const struct op_mapping *v)
+{
+	struct op_memory *memory = &proc->program->memory.memory;
+	uint8_t byte;
+
+	return op_memory_read(memory, v->start, &byte, 1) == 0 &&
+	       op_memory_read(memory, v->end - 1, &byte, 1) == 0;
+}
+
+/*
+ * Code that the process makes may not be executable while the process writes it (PHP's and
+ * LuaJIT's are not), and its functions are on stacks meanwhile. So it stays in the list as
+ * memory that the process can write.
+ */
+static void keep_written(struct op_processes *p, struct op_proc *proc,
+			 struct op_reading *s)
+{
+	const struct op_mappings *old = proc->mappings;
+	uint32_t left = WRITTEN_MAX;
+	size_t i;
+
+	for (i = 0; i < old->len; i++) {
+		const struct op_mapping *there = &old->vma[i];
+		const struct op_mapping v = { .start = there->start,
+					      .end = there->end,
+					      .offset = there->offset,
+					      .exe = there->exe,
+					      .claim = there->claim,
+					      .writable = true };
+		uint64_t end;
+
+		if (!op_mapping_is_made(there) || there->uprobes ||
+		    op_mappings_gap(s->mappings, v.start, v.end, &end) != v.start ||
+		    end < v.end)
+			continue;
+		if (!left) {
+			p->executables.mappings_refused++;
+			continue;
+		}
+		left--;
+		if (is_readable(proc, &v))
+			(void)op_mappings_insert(s->mappings, &v, &p->executables);
+	}
+}
+
 /* @s is complete: its mappings replace those of @proc. */
 static void take_reading(struct op_processes *p, struct op_proc *proc,
 			 struct op_reading *s)
@@ -443,6 +495,7 @@ static void take_reading(struct op_processes *p, struct op_proc *proc,
 
 	if (s->missed)
 		note_doubts(p, proc);
+	keep_written(p, proc, s);
 	if (layout_equal(s->mappings, old)) {
 		if (!s->told)
 			take_claims(p, proc, s->mappings);

@@ -2,8 +2,8 @@
 /*
  * A program whose stacks are known, for what embeds V8: a chain of 24 functions, then one of three
  * leaves with 50, 30 and 20 % of the iterations. An iteration waits for its multiplications, so
- * that it takes the same time wherever the code lies. v8.py adds a line that starts it. Lines that end
- * with "// MARK" are those that a frame of that name may show.
+ * that it takes the same time wherever the code lies. v8.py adds a line that starts it. Lines that
+ * end with "// MARK" are those that a frame of that name may show.
  */
 const known = (() => {
 	let turn = 0;

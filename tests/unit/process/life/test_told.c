@@ -71,6 +71,33 @@ static void check_marked(const struct world *w, const char *not_name)
 	CHECK_STR(world_name(w, world_frames(w) - 1), MARK);
 }
 
+/* Made code is not executable while the process writes it. Functions there are on stacks
+ * nevertheless, until the memory is gone. */
+static void test_written_code(void)
+{
+	struct op_mmap_event made;
+	uint64_t word;
+	struct world w;
+
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	made = make_code(8192, w.now_ns += SECOND);
+	op_processes_on_mmap(w.p, &made);
+	CHECK_OK(mprotect((void *)(uintptr_t)made.start, 8192, PROT_READ | PROT_WRITE));
+	w.now_ns += SECOND;
+	read_maps(&w);
+	word = world_native((const char *)(uintptr_t)(made.start + 8));
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
+	lose_code(made.start, 8192);
+	w.now_ns += SECOND;
+	read_maps(&w);
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK(strncmp(world_name(&w, 0), "[unmapped]", 10) == 0);
+	world_deinit(&w);
+	CHECK_OK(munmap((void *)(uintptr_t)made.start, 8192));
+}
+
 /* A file comes to the end of made code that was unmapped there. The maps are read between, and show
  * the beginning of that code. */
 static void end_of_made_code(bool replaces)
@@ -700,7 +727,7 @@ static void test_lost_before_the_reading(void)
 	forget_libraries(e, 2);
 }
 
-TEST_MAIN({ "made-end", test_end_of_made_code },
+TEST_MAIN({ "written", test_written_code }, { "made-end", test_end_of_made_code },
 	  { "made-end-first", test_end_of_made_code_first_time },
 	  { "made-first", test_made_code_first_time },
 	  { "made-two-readings", test_made_code_before_two_readings },
