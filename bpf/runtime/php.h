@@ -318,6 +318,17 @@ static __always_inline enum op_next op_php_waited(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
+/*
+ * Is the frame in runtime_bytes one that OPcache's compiler made, to look up a constant or
+ * to call a function in advance (zend_persist.c, sccp.c)? It has no caller, and C code did
+ * not call it. The chain that it hides is in a variable of the compiler's.
+ */
+static __always_inline bool op_php_compiling(struct op_unwind *u, __u64 word)
+{
+	return !op_php_field(u, OP_PHP_BYTE(word, frame_previous)) &&
+	       !(op_php_call(u, word) & OP_PHP_CALL_TOP);
+}
+
 /* Push the next frame of the chain. */
 static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
 {
@@ -338,6 +349,8 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 		op_php_field(u, OP_PHP_BYTE(word, frame_previous));
 	if (!function)
 		return op_php_placeholder(u, word, frame);
+	if (op_php_compiling(u, word))
+		return op_php_leave(u, OP_ERROR_php_compiling);
 	if (op_php_read_function(u, function, (__u8)(offsets >> 48)))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
 	if (op_php_push(u, word, function,

@@ -24,9 +24,9 @@
 #define LOOK_SOON_NS UINT64_C(10000000)
 
 enum {
-	/* Mappings of a process that are looked for in its memory at a reading, because
-	 * they are not executable any longer. */
-	WRITTEN_MAX = 64,
+	/* Pieces of made code that are looked for in a process's memory at a reading,
+	 * because they are not executable any longer. Others count as unmapped. */
+	WRITTEN_MAX = 16,
 };
 
 /* A reading of the maps of a process. */
@@ -38,6 +38,7 @@ struct op_reading {
 	bool asked;
 	bool told;   /* no events were lost before it began */
 	bool missed; /* events may have been lost since the last reading */
+	bool kept;   /* code that is not executable now */
 	uint32_t sweep;
 	uint64_t began_ns;
 	uint64_t work_ns;
@@ -412,7 +413,7 @@ static void note_look(struct op_processes *p, struct op_proc *proc,
 		proc->vain_looks = 0;
 		proc->looks.wait_ns = 0;
 	} else {
-		proc->vain_looks += !proc->program->code.replaces;
+		proc->vain_looks += !proc->program->code.replaces && !s->kept;
 		if (explains(proc, &s->look))
 			proc->looks.wait_ns = 0;
 		op_proc_lists_touch(p, proc);
@@ -440,50 +441,55 @@ static int read_slice(struct op_processes *p, struct op_proc *proc, struct op_re
 	return r;
 }
 
-/* Is there still memory at @v? */
-static bool is_readable(struct op_proc *proc, const struct op_mapping *v)
+/* Is there memory at @v? What cannot be read for now may be there. */
+static bool is_mapped(struct op_proc *proc, const struct op_mapping *v)
 {
 	struct op_memory *memory = &proc->program->memory.memory;
 	uint8_t byte;
 
-	return op_memory_read(memory, v->start, &byte, 1) == 0 &&
-	       op_memory_read(memory, v->end - 1, &byte, 1) == 0;
+	return op_memory_read(memory, v->start, &byte, 1) != -EFAULT &&
+	       op_memory_read(memory, v->end - 1, &byte, 1) != -EFAULT;
+}
+
+/* Keep what @s lacks of the made code @there. Returns how many mappings may still be looked
+ * for. */
+static uint32_t keep_made(struct op_processes *p, struct op_proc *proc,
+			  struct op_reading *s, const struct op_mapping *there,
+			  uint32_t left)
+{
+	struct op_mapping v = { .exe = there->exe,
+				.claim = there->claim,
+				.writable = true };
+
+	for (v.start = op_mappings_gap(s->mappings, there->start, there->end, &v.end);
+	     v.start < there->end && left && !op_allowance_is_over(p->config.allowance);
+	     v.start = op_mappings_gap(s->mappings, v.end, there->end, &v.end)) {
+		v.offset = there->offset + (v.start - there->start);
+		left--;
+		if (is_mapped(proc, &v) &&
+		    op_mappings_insert(s->mappings, &v, &p->executables) == 0)
+			s->kept = true;
+	}
+	return left;
 }
 
 /*
- * Code that the process makes may not be executable while the process writes it (PHP's and
- * LuaJIT's are not), and its functions are on stacks meanwhile. So it stays in the list as
- * memory that the process can write.
+ * Code that the process makes may not be executable while the process writes it, such as that
+ * of PHP, and its functions are on stacks meanwhile. So it stays in the list as memory that the
+ * process can write.
  */
 static void keep_written(struct op_processes *p, struct op_proc *proc,
 			 struct op_reading *s)
 {
+	uint64_t work_ns = op_allowance_now(p->config.allowance);
 	const struct op_mappings *old = proc->mappings;
 	uint32_t left = WRITTEN_MAX;
 	size_t i;
 
-	for (i = 0; i < old->len; i++) {
-		const struct op_mapping *there = &old->vma[i];
-		const struct op_mapping v = { .start = there->start,
-					      .end = there->end,
-					      .offset = there->offset,
-					      .exe = there->exe,
-					      .claim = there->claim,
-					      .writable = true };
-		uint64_t end;
-
-		if (!op_mapping_is_made(there) || there->uprobes ||
-		    op_mappings_gap(s->mappings, v.start, v.end, &end) != v.start ||
-		    end < v.end)
-			continue;
-		if (!left) {
-			p->executables.mappings_refused++;
-			continue;
-		}
-		left--;
-		if (is_readable(proc, &v))
-			(void)op_mappings_insert(s->mappings, &v, &p->executables);
-	}
+	for (i = 0; i < old->len && left; i++)
+		if (op_mapping_is_made(&old->vma[i]) && !old->vma[i].uprobes)
+			left = keep_made(p, proc, s, &old->vma[i], left);
+	s->work_ns += op_allowance_now(p->config.allowance) - work_ns;
 }
 
 /* @s is complete: its mappings replace those of @proc. */

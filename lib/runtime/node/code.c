@@ -426,6 +426,14 @@ static void remove_code(struct op_node_codes *codes, size_t at)
 	memmove(code, code + 1, (codes->all.len - at) * sizeof(*code));
 }
 
+void op_runtime_node_code_forget(struct op_node_codes *codes, uint64_t pc)
+{
+	size_t at = place_of(codes, pc);
+
+	if (at < codes->all.len && codes->all.data[at].start <= pc)
+		remove_code(codes, at);
+}
+
 int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 			 const struct op_node_code **ret)
 {

@@ -25,7 +25,7 @@ enum {
 	OP_NODE_CODES_MAX = 8192,
 	/* the same limit for the bytes of tables and inlined calls */
 	OP_NODE_CODES_BYTES = 8 << 20,
-	OP_NODE_INLINED_MAX = 4096, /* inlined calls of one piece of code */
+	OP_NODE_INLINED_MAX = 512, /* inlined calls of one piece of code */
 	OP_NODE_OPCODES_MAX = 256,
 	OP_NODE_HEAD_WORDS = 2,
 };
@@ -95,6 +95,8 @@ void op_runtime_node_codes_init(struct op_node_codes *codes,
 				const struct op_node_heap *heap,
 				const struct op_node_opcodes *opcodes);
 void op_runtime_node_codes_clear(struct op_node_codes *codes);
+/* Read the code at @pc anew when it is asked for. */
+void op_runtime_node_code_forget(struct op_node_codes *codes, uint64_t pc);
 void op_runtime_node_codes_window(struct op_node_codes *codes);
 
 /*

@@ -387,10 +387,12 @@ int op_runtime_node_function(struct op_node_functions *functions, uint64_t objec
 		return r;
 	r = op_runtime_node_script(&functions->scripts, head.script, NULL, &script);
 	/* What was read is its own only if it has not moved meanwhile. */
-	if (r != -ENOMEM &&
-	    op_runtime_node_function_check(functions->heap, object, &now) == 0 &&
-	    now != check)
-		r = -ESTALE;
+	if (r != -ENOMEM) {
+		int again = op_runtime_node_function_check(functions->heap, object, &now);
+
+		if (again == -EBADMSG || again == -EFAULT || (again == 0 && now != check))
+			r = -ESTALE;
+	}
 	if (r == -ENOMEM || r == -ESTALE) {
 		free(fresh.name);
 		return r;

@@ -271,6 +271,18 @@ static bool may_be_of(const struct op_node_code *code, const struct words *w)
 	       (w->shared == code->owner.shared && w->check == code->owner.check);
 }
 
+/* Did the collector move what the function of @w is known by, since @code was read? */
+static bool was_moved(struct node_instance *instance, const struct op_node_code *code,
+		      const struct words *w)
+{
+	uint32_t check;
+
+	return w->shared && w->shared == code->owner.shared &&
+	       w->check != code->owner.check &&
+	       op_runtime_node_function_check(&instance->heap, w->shared, &check) == 0 &&
+	       check == w->check;
+}
+
 static int describe_code(struct node_instance *instance, const struct words *w,
 			 struct op_runtime_frame *ret)
 {
@@ -282,7 +294,10 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	if (!w->shared && w->offset) /* the frame is V8's own */
 		return -EBADMSG;
 	r = op_runtime_node_code(&instance->codes, look, &code);
-
+	if (r == 0 && was_moved(instance, code, w)) {
+		op_runtime_node_code_forget(&instance->codes, look);
+		r = op_runtime_node_code(&instance->codes, look, &code);
+	}
 	if (r == 0)
 		r = op_runtime_node_code_position(&instance->codes, code, w->shared,
 						  owner_of(w->shared, w->check), look,

@@ -239,7 +239,7 @@ static bool is_moved(const struct op_node_heap *heap, uint64_t object,
 	struct head now = { 0 };
 	int r = read_head(heap, object, &now);
 
-	return r < 0 ? r == -EBADMSG : memcmp(&now, h, sizeof(now)) != 0;
+	return r < 0 ? r == -EBADMSG || r == -EFAULT : memcmp(&now, h, sizeof(now)) != 0;
 }
 
 /* Fill in @ret except its id, with at most @room lines. Returns 0; 1 if its lines do

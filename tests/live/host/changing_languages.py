@@ -131,12 +131,13 @@ def is_of(frame, row, name):
         (not frame.line or frame.approximate or row.first <= frame.line <= row.last)
 
 
-def said(frames):
-    """What a stack says of itself: that it is not whole; that functions which were inlined into
-    one may be missing (a runtime has no records of all instructions); or that a caller was
-    guessed."""
+def said(frames, kind):
+    """What a stack says of itself: that it is not whole; that the innermost function may be one
+    that called it (a runtime has no records of all instructions), or that functions which V8
+    inlined into one may be missing; or that a caller was guessed."""
+    own = [frame for frame in frames if frame.type == kind]
     return next((frame.name for frame in frames if MARKED.match(frame.name)),
-                "approximate" if any(frame.approximate for frame in frames) else
+                "approximate" if any(f.approximate for f in (own if kind == "v8js" else own[:1])) else
                 "guessed" if any(frame.guessed for frame in frames) else "")
 
 
@@ -173,7 +174,7 @@ def judge(capture, moments, language, tell=True):
         tid = sample.attributes.get("thread.id")
         made = [(frame, made_name(frame)) for frame in frames
                 if frame.type == language.kind and made_name(frame)]
-        mark = said(frames)
+        mark = said(frames, language.kind)
         for time_ns in sample.timestamps:
             may, did = moments.at(tid, time_ns)
             row = shapes.setdefault(did[0].shape if did else "between", [0] * 5)

@@ -199,6 +199,20 @@ static void test_line(void)
 	end();
 }
 
+/* While OPcache compiles a file, its main code may have a frame that stands for all others. */
+static void test_compiling(void)
+{
+	struct op_unwind u = begin(0x0802);
+
+	put_function(FUNCTION, 0);
+	put_frame(FUNCTION, 0);
+	while (u.step == OP_RUNTIME_PHP)
+		CHECK_INT(op_step_php(&u), OP_NEXT_CONTINUE);
+	CHECK_INT(u.state.error, OP_ERROR_php_compiling);
+	CHECK_INT(u.out.frames, 0);
+	end();
+}
+
 enum {
 	GENERATORS = BASE + 0x8000,
 	GENERATOR_BYTES = 0x200,
@@ -376,4 +390,5 @@ static void test_kept(void)
 }
 
 TEST_MAIN({ "requests", test_requests }, { "line", test_line },
-	  { "generators", test_generators }, { "kept", test_kept })
+	  { "compiling", test_compiling }, { "generators", test_generators },
+	  { "kept", test_kept })

@@ -495,12 +495,15 @@ static bool wants_again(struct op_heights *p, size_t end)
 static size_t next_start(struct op_heights *p, size_t end)
 {
 	size_t at = p->start + 1;
+	size_t len;
 
-	if (p->from.made && has_no_rule(p) && !p->cut && p->tries.left) {
+	if (p->from.made && has_no_rule(p) && !is_retpoline(p, &len) && !p->cut &&
+	    p->tries.left) {
 		while (at < end && !op_starts_has(&p->starts, at))
 			at++;
 		if (at < end) {
 			p->tries.left -= OP_MIN(p->tries.steps, p->tries.left);
+			p->targets.function++; /* the jumps of data do not count */
 			return at;
 		}
 	}

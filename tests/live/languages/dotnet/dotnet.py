@@ -253,7 +253,8 @@ def make(run, program, version, mode):
     if not release:
         raise suite.Skip("no .NET %s in %s" % (version, os.path.dirname(program)))
     release = os.path.basename(release)
-    settings = {"DOTNET_" + mode.split("=")[0]: mode.split("=")[1]} if mode in SETTINGS else {}
+    settings = {"DOTNET_" + mode.split("=")[0]: mode.split("=")[1]} if mode in SETTINGS else \
+        {"DOTNET_TieredPGO": "0"} if mode in AWAITS else {}
     known = compile_known(program, run.args.dir, AWAITS.get(mode, []))
     return Dotnet([program, "exec", "--fx-version", release, known], settings, release)
 

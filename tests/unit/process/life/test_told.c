@@ -83,10 +83,16 @@ static void test_written_code(void)
 	world_learn_self(&w);
 	made = make_code(8192, w.now_ns += SECOND);
 	op_processes_on_mmap(w.p, &made);
+	word = world_native((const char *)(uintptr_t)(made.start + 8));
+	/* a part of it, then all */
+	CHECK_OK(mprotect((void *)(uintptr_t)made.start, 4096, PROT_READ | PROT_WRITE));
+	w.now_ns += SECOND;
+	read_maps(&w);
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
 	CHECK_OK(mprotect((void *)(uintptr_t)made.start, 8192, PROT_READ | PROT_WRITE));
 	w.now_ns += SECOND;
 	read_maps(&w);
-	word = world_native((const char *)(uintptr_t)(made.start + 8));
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
 	CHECK_STR(world_name(&w, 0), "[anon]+0x7");
 	lose_code(made.start, 8192);
