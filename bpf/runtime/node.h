@@ -53,6 +53,8 @@ enum {
 /* x86-64: "push rbp; mov rbp, rsp" and "mov rsp, rbp; pop rbp". */
 #define OP_NODE_MAKES_FRAME 0xe5894855U
 #define OP_NODE_ENDS_FRAME  0x5de58b48U
+/* "mov rsp, rbp", shifted left by 8. */
+#define OP_NODE_DROPS_FRAME 0xe58b4800U
 #define OP_NODE_PUSH_RAX    0x50
 /* The first three bytes of "call [r13 + n]", shifted left by 8, and the opcode of "mov
  * r12, n". */
@@ -361,8 +363,10 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 	if (op_read_stack(u, u->fp - OP_NODE_CONTEXT_SLOT, &marker) ||
 	    op_read_stack(u, u->fp - OP_NODE_FUNCTION_SLOT, &slot))
 		return op_end(u, OP_ERROR_node_read_frame);
-	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT) {
-		slot = u->reg[OP_NODE_FUNCTION_REG]; /* the frame does not hold it yet */
+	/* The frame does not hold the function yet. What is dropped still holds it. */
+	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT &&
+	    op_node_bytes(u, OP_NODE_BEFORE - 4) >> 8 << 8 != OP_NODE_DROPS_FRAME) {
+		slot = u->reg[OP_NODE_FUNCTION_REG];
 		marker = 1;
 	}
 	if (op_node_is_type(marker))
