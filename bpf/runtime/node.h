@@ -365,7 +365,7 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 		return op_end(u, OP_ERROR_node_read_frame);
 	/* The frame does not hold the function yet. What is dropped still holds it. */
 	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT &&
-	    op_node_bytes(u, OP_NODE_BEFORE - 4) >> 8 << 8 != OP_NODE_DROPS_FRAME) {
+	    op_node_bytes(u, OP_NODE_BEFORE - 3) << 8 != OP_NODE_DROPS_FRAME) {
 		slot = u->reg[OP_NODE_FUNCTION_REG];
 		marker = 1;
 	}

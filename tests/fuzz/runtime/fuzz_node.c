@@ -93,11 +93,11 @@ static void try_functions(const struct op_node_heap *heap)
 
 	op_runtime_node_functions_init(&functions, heap);
 	for (i = 0; i < 4; i++) {
-		op_runtime_node_functions_trim(&functions);
 		uint64_t object = functions_at[i & 1] |
 				  (op_node_is_compressed(heap->layout) ? CAGE : 0);
 		uint32_t check;
 
+		op_runtime_node_functions_trim(&functions);
 		if (op_runtime_node_function_check(heap, object, &check) ||
 		    op_runtime_node_function(&functions, object, check, &f))
 			continue;

@@ -480,7 +480,7 @@ def check_includes(run, name, php):
     result.need(total >= INCLUDES_SAMPLES / 2, "%d samples of includes" % total)
     result.need(early <= most, "%d of %d end early: %s" % (early, total, ends))
     result.need(nameless <= NAMELESS * total, "%d of %d have nameless frames" % (nameless, total))
-    result.need(inner <= most, "%d of %d do not begin in the loop of {main}" % (inner, total))
+    result.need(inner <= EARLY * total, "%d of %d do not begin in the loop of {main}" % (inner, total))
     return [result]
 
 
