@@ -179,20 +179,23 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Prepare the walk: look up the process. @whole: a constant of the program, because of
+/* Prepare the walk: look up the process of @task, the current one. @whole: a constant of the program, because of
  * the verifier's limit. Returns why there is no walk, or OP_END_COMPLETE if it may
  * begin. */
-static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
+static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
+					     struct task_struct *task, bool whole)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_process_key *key;
 	__u32 pid = slot->record.pid;
+	const __u8 *slab;
 	__u64 words;
 	op_ref process;
+	__u32 at;
 
 	if (!op_settings.user_stacks)
 		return OP_END_OFF;
-	if ((OP_CURRENT(flags) & PF_KTHREAD) || !OP_CURRENT(mm))
+	if ((OP_CURRENT(task, flags) & PF_KTHREAD) || !OP_CURRENT(task, mm))
 		return OP_END_NO_USER;
 	/* a kernel worker in a process, as of io_uring or vhost */
 	if (!slot->registers.sp)
@@ -207,7 +210,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	u->process.task_size = slot->registers.task_size;
 	op_walk_begin(u);
 	if (!whole && bpf_core_field_exists(struct task_struct, utask) &&
-	    OP_CURRENT(utask)) {
+	    OP_CURRENT(task, utask)) {
 		(void)op_note_uprobes(slot->number);
 		u->pc = slot->registers.pc;
 		u->sp = slot->registers.sp;
@@ -222,20 +225,25 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot, bool whole)
 	slot->record.generation = (__u32)(words >> 32);
 	if (!process)
 		return OP_END_UNKNOWN;
+	slab = op_platform_slab(u, process >> OP_REF_SLAB_SHIFT);
+	if (!slab)
+		return OP_END_UNKNOWN;
+	at = (process << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
 	u->process.at = process;
-	words = op_arena_u64(u, process, 0);
+	words = op_slab_u64(slab, at, 0);
 	if ((__u32)words != slot->record.generation)
 		return OP_END_UNKNOWN; /* the element was reused for another process meanwhile */
 	u->process.mapping_count = (__u32)(words >> 32);
-	words = op_arena_u64(u, process, 8);
+	words = op_slab_u64(slab, at, 1);
 	u->process.starts = (op_ref)words;
 	u->process.mappings = (op_ref)(words >> 32);
-	words = op_arena_u64(u, process, OP_PROCESS_MARKS); /* marks | mark_count << 32 */
+	words = op_slab_u64(slab, at,
+			    OP_PROCESS_MARKS / 8); /* marks | mark_count << 32 */
 	if (words >> 32)
 		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
-	words = op_arena_u64(u, process, OP_PROCESS_CODE_PAGES);
+	words = op_slab_u64(slab, at, OP_PROCESS_CODE_PAGES / 8);
 	if (!whole && words) {
-		__u64 pages = op_code_pages();
+		__u64 pages = op_code_pages(task);
 
 		slot->record.code_pages = (__u16)pages;
 		if (words != pages)
@@ -293,17 +301,18 @@ static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 /* The slot has the user's registers and @kernel_bytes of the kernel's stack, or an
  * error. Walk the user's stack, and send both. @whole: a constant of the program. */
 static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
-					      long kernel_bytes, bool whole)
+					      struct task_struct *task, long kernel_bytes,
+					      bool whole)
 {
 	struct op_unwind *u = &slot->unwind;
 
-	slot->registers.thread_pointer = op_task_thread_pointer();
+	slot->registers.thread_pointer = op_task_thread_pointer(task);
 	if (!whole) /* a whole program would exceed the verifier's limit with it */
 		op_event_context(slot);
 	op_event_waker(slot);
 	op_event_text(slot);
 	op_event_kernel(slot, kernel_bytes);
-	u->end = (__u16)op_prepare_walk(slot, whole);
+	u->end = (__u16)op_prepare_walk(slot, task, whole);
 	if (op_settings.argument[0].place == OP_ARGUMENT_LATENCY &&
 	    (u->end == OP_END_COMPLETE || u->end == OP_END_UNKNOWN)) {
 		/* for readers of the stack, the function is still its caller's callee */
@@ -324,7 +333,8 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 
 /* The slot has the user's registers. Take the kernel's stack if @in_kernel, and
  * continue as above. */
-static __always_inline int op_event_walk(void *ctx, struct op_slot *slot, bool in_kernel,
+static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
+					 struct task_struct *task, bool in_kernel,
 					 bool whole)
 {
 	long kernel_bytes = 0;
@@ -332,7 +342,7 @@ static __always_inline int op_event_walk(void *ctx, struct op_slot *slot, bool i
 	if (in_kernel && op_settings.kernel_stacks)
 		kernel_bytes =
 			bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
-	return op_event_walk_user(ctx, slot, kernel_bytes, whole);
+	return op_event_walk_user(ctx, slot, task, kernel_bytes, whole);
 }
 
 /* The rest of a sample whose context has the interrupted registers: perf events. */
@@ -342,7 +352,7 @@ static __always_inline int op_event_perf(struct bpf_perf_event_data *ctx,
 	struct task_struct *task = op_current_task();
 	bool in_kernel = op_user_registers(ctx, task, &slot->registers);
 
-	return op_event_walk(ctx, slot, in_kernel, whole);
+	return op_event_walk(ctx, slot, task, in_kernel, whole);
 }
 
 /* The rest of a sample whose context has no registers: tracepoints and probes of the
@@ -352,7 +362,7 @@ static __always_inline int op_event_task(void *ctx, struct op_slot *slot, bool w
 	struct task_struct *task = op_current_task();
 
 	op_saved_registers(task, &slot->registers);
-	return op_event_walk(ctx, slot, true, whole);
+	return op_event_walk(ctx, slot, task, true, whole);
 }
 
 #endif

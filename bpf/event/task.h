@@ -13,49 +13,39 @@ enum {
 	OP_PID_LEVELS_MAX = 32, /* the kernel's MAX_PID_NS_LEVEL */
 };
 
-/* The current task. Every kernel has bpf_get_current_task(); its fields are read with
- * BPF_CORE_READ, by bpf_probe_read_kernel(). */
+/* Does the kernel give a typed pointer to the current task? Its fields are loaded
+ * directly. */
+static __always_inline bool op_has_typed_task(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id___probe,
+					  BPF_FUNC_get_current_task_btf___probe);
+}
+
+/* The current task. A call of a helper takes as long as some tens of instructions, so code
+ * that runs at each sample passes the task on. */
 static __always_inline struct task_struct *op_current_task(void)
 {
-	return (struct task_struct *)bpf_get_current_task();
+	return op_has_typed_task() ? bpf_get_current_task_btf()
+				   : (struct task_struct *)bpf_get_current_task();
 }
 
-/* A field of the current task. It is loaded directly if the kernel gives a typed
- * pointer. */
-#define OP_CURRENT(field)                                                                \
-	(bpf_core_enum_value_exists(enum bpf_func_id___probe,                            \
-				    BPF_FUNC_get_current_task_btf___probe)               \
-		 ? bpf_get_current_task_btf()->field                                     \
-		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
+/* A field of @task, which is from op_current_task(), and a field of what it points to. */
+#define OP_CURRENT(task, field)                                                          \
+	(op_has_typed_task() ? (task)->field : BPF_CORE_READ(task, field))
+#define OP_CURRENT_OF(task, pointer, field)                                              \
+	(op_has_typed_task() ? (task)->pointer->field                                    \
+			     : BPF_CORE_READ(task, pointer, field))
 
-/* A field of what a field of the current task points to. */
-#define OP_CURRENT_OF(pointer, field)                                                    \
-	(bpf_core_enum_value_exists(enum bpf_func_id___probe,                            \
-				    BPF_FUNC_get_current_task_btf___probe)               \
-		 ? bpf_get_current_task_btf()->pointer->field                            \
-		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), pointer,  \
-				 field))
-
-/* The current task's tgid << 32 | pid, without a call if the kernel allows. */
-static __always_inline __u64 op_current_ids(void)
+/* Is @task, the current one, the CPU's idle one? */
+static __always_inline bool op_is_idle(struct task_struct *task)
 {
-	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
-				       BPF_FUNC_get_current_task_btf___probe))
-		return (__u64)(__u32)bpf_get_current_task_btf()->tgid << 32 |
-		       (__u32)bpf_get_current_task_btf()->pid;
-	return bpf_get_current_pid_tgid();
-}
-
-/* Is the current task the CPU's idle one? */
-static __always_inline bool op_is_idle(void)
-{
-	return !(__u32)op_current_ids();
+	return !OP_CURRENT(task, pid);
 }
 
 /* Pages of the current process, which has memory, that hold code and cannot be written. */
-static __always_inline __u64 op_code_pages(void)
+static __always_inline __u64 op_code_pages(struct task_struct *task)
 {
-	return OP_CURRENT_OF(mm, exec_vm);
+	return OP_CURRENT_OF(task, mm, exec_vm);
 }
 
 static __always_inline struct upid *op_upid_at(struct pid *pid, __u32 level)
@@ -99,19 +89,20 @@ static __always_inline __u32 op_find_pid_level(struct pid *pid)
 }
 
 /*
- * The ids of the current task in the profiler's PID namespace. False if it has none
+ * The ids of @task, the current one, in the profiler's PID namespace. False if it has none
  * there. A process cannot see the depth of its namespace, so the first task in it shows
  * the depth.
  */
 static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
 					__u32 *ret_tid)
 {
-	__u64 both = op_current_ids();
+	__u32 tgid = (__u32)OP_CURRENT(task, tgid);
+	__u32 tid = (__u32)OP_CURRENT(task, pid);
 	struct op_control *control;
 	__u32 level;
 
-	*ret_pid = (__u32)(both >> 32);
-	*ret_tid = (__u32)both;
+	*ret_pid = tgid;
+	*ret_tid = tid;
 	if (!op_settings.pid_namespace)
 		return true;
 	control = op_control();
@@ -126,7 +117,7 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 	}
 	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), level);
 	*ret_pid = *ret_tid;
-	if ((__u32)(both >> 32) != (__u32)both)
+	if (tgid != tid)
 		*ret_pid =
 			op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), level);
 	return *ret_pid != 0;

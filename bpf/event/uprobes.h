@@ -36,11 +36,11 @@ static __always_inline void op_undo_uprobe(struct op_unwind *u, struct op_regist
 					   const struct return_instance *call,
 					   __u64 trampoline)
 {
-	__u64 copy = OP_CURRENT_OF(utask, xol_vaddr);
+	__u64 copy = OP_CURRENT_OF(op_current_task(), utask, xol_vaddr);
 	__u64 sp;
 
 	if (copy && r->pc - copy < OP_COPY_BYTES) {
-		r->pc += OP_CURRENT_OF(utask, vaddr) - copy;
+		r->pc += OP_CURRENT_OF(op_current_task(), utask, vaddr) - copy;
 		return;
 	}
 	if (call && r->pc - trampoline < OP_TRAMPOLINE_BYTES) {
@@ -64,7 +64,8 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number);
 __attribute__((noinline)) int op_note_uprobes(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct return_instance *r = OP_CURRENT_OF(utask, return_instances);
+	struct return_instance *r =
+		OP_CURRENT_OF(op_current_task(), utask, return_instances);
 	struct op_walk_returns *to;
 	__u64 before = 0;
 	__u64 leaf;

@@ -20,17 +20,9 @@ static __always_inline struct pt_regs *op_stack_registers(struct task_struct *ta
 	return (struct pt_regs *)(end - bpf_core_type_size(struct pt_regs));
 }
 
-/* The user registers of the current task, which the kernel saved at its entry. */
-static __always_inline struct pt_regs *op_task_registers(void)
-{
-	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
-				       BPF_FUNC_task_pt_regs___probe))
-		return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return op_stack_registers(op_current_task());
-}
-
-/* The user registers of @task, to which an iterator has come. */
-static __always_inline struct pt_regs *op_registers_of(struct task_struct *task)
+/* The user registers of @task, which the kernel saved at its entry: of the current task, or
+ * of one to which an iterator has come. */
+static __always_inline struct pt_regs *op_task_registers(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
 				       BPF_FUNC_task_pt_regs___probe))
@@ -47,7 +39,7 @@ static __always_inline struct pt_regs *op_registers_of(struct task_struct *task)
 /* Like op_syscall_of(), for the current task. */
 static __always_inline __s32 op_saved_syscall(void)
 {
-	return op_syscall_of(op_task_registers());
+	return op_syscall_of(op_task_registers(op_current_task()));
 }
 
 #endif

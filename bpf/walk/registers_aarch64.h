@@ -17,9 +17,9 @@ enum {
 	OP_CALL_OTHER = 0x7fff,
 };
 
-static __always_inline __u64 op_task_thread_pointer(void)
+static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
 {
-	return OP_CURRENT(thread.uw.tp_value);
+	return OP_CURRENT(task, thread.uw.tp_value);
 }
 
 /* Read the user registers that the kernel saved at @regs when @task entered it. sp is set
@@ -42,7 +42,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
-	op_read_registers(task, op_task_registers(), to);
+	op_read_registers(task, op_task_registers(task), to);
 }
 
 /* At the first instruction of a function: its address, and the sp that its caller has when it

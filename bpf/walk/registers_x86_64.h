@@ -23,9 +23,9 @@ struct op_x86_regs {
 	__u64 orig_ax, ip, cs, flags, sp, ss;
 };
 
-static __always_inline __u64 op_task_thread_pointer(void)
+static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
 {
-	return OP_CURRENT(thread.fsbase);
+	return OP_CURRENT(task, thread.fsbase);
 }
 
 /* @regs is in the last words of @to->reg, so the copy overwrites its first words. */
@@ -80,7 +80,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
-	op_read_registers(task, op_task_registers(), to);
+	op_read_registers(task, op_task_registers(task), to);
 }
 
 /* At the first instruction of a function: its address, and the sp that its caller has when it

@@ -21,7 +21,7 @@ static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 
 	if (!op_clock_is_due(OP_CLOCK_CPU, now))
 		return 0;
-	if (op_is_idle())
+	if (op_is_idle(op_current_task()))
 		return 0;
 	slot = op_event_tick(OP_EVENT_CPU, now);
 	return slot ? op_event_perf(ctx, slot, whole) : 0;

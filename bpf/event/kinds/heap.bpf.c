@@ -161,11 +161,13 @@ static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 addre
 static __always_inline int op_allocated(void *ctx, bool whole)
 {
 	struct op_slot *slot = op_rate_begin(OP_EVENT_HEAP);
+	__u64 registers;
 	__u64 weight;
 
 	if (!slot)
 		return 0;
-	weight = op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT);
+	registers = (__u64)op_task_registers(op_current_task());
+	weight = op_argument_read(registers, OP_HEAP_WEIGHT);
 	if (weight > OP_HEAP_BYTES_MAX)
 		weight = OP_HEAP_BYTES_MAX;
 	/* the weight has all hits; their product fits 64 bits */
@@ -174,10 +176,9 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 	else
 		weight *= slot->record.hits;
 	slot->record.hits = 1;
-	slot->record.value = op_heap_value(
-		op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE), weight);
-	if (!op_heap_keep(slot,
-			  op_argument_read((__u64)op_task_registers(), OP_HEAP_ADDRESS)))
+	slot->record.value =
+		op_heap_value(op_argument_read(registers, OP_HEAP_SIZE), weight);
+	if (!op_heap_keep(slot, op_argument_read(registers, OP_HEAP_ADDRESS)))
 		op_count(OP_EVENT_HEAP, OP_COUNT_UNTRACKED);
 	return op_event_task(ctx, slot, whole);
 }
@@ -205,7 +206,8 @@ int op_heap_free(void *ctx)
 	if (!op_task_ids(task, &pid, &tid))
 		return 0;
 	/* there is no entry if the filter left its allocation out */
-	op_heap_forget(pid, op_heap_key(pid, op_argument_read((__u64)op_task_registers(),
-							      OP_HEAP_ADDRESS)));
+	op_heap_forget(pid,
+		       op_heap_key(pid, op_argument_read((__u64)op_task_registers(task),
+							 OP_HEAP_ADDRESS)));
 	return 0;
 }

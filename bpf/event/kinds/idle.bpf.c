@@ -66,7 +66,7 @@ SEC("raw_tp/sched_switch")
 int op_idle_switched(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *next = (struct task_struct *)ctx->args[2];
-	bool was_idle = op_is_idle();
+	bool was_idle = op_is_idle(op_current_task());
 	bool is_idle = next ? !BPF_CORE_READ(next, pid) : was_idle;
 	struct op_control *control = op_control();
 	__u64 now = bpf_ktime_get_ns();

@@ -60,7 +60,7 @@ static __always_inline __s64 op_pages(const struct mm_struct *mm)
  * since the last fault in it. */
 static __always_inline __u64 op_growth(__u32 pid)
 {
-	__u64 mm = (__u64)OP_CURRENT(mm);
+	__u64 mm = (__u64)OP_CURRENT(op_current_task(), mm);
 	struct op_seen now = { .pid = pid };
 	struct op_seen *seen = bpf_map_lookup_elem(&op_grown, &mm);
 	__s64 before;

@@ -56,7 +56,7 @@ static __always_inline struct op_timed_call op_timed_call_of(__u64 sp)
 /* The time is taken last, so that the cost of the probe is not a part of the call. */
 static __always_inline int op_call_begins(void)
 {
-	const struct pt_regs *regs = op_task_registers();
+	const struct pt_regs *regs = op_task_registers(op_current_task());
 	struct op_timed_call call = op_timed_call_of(op_called_sp(regs));
 	struct op_timed_begin begun = { .pc = op_called_pc(regs) };
 
@@ -68,7 +68,8 @@ static __always_inline int op_call_begins(void)
 /* A call has returned. *@ret: its start and its caller. Returns false if they are lost. */
 static __always_inline bool op_call_ended(struct op_timed_begin *ret)
 {
-	struct op_timed_call call = op_timed_call_of(op_returned_sp(op_task_registers()));
+	struct op_timed_call call =
+		op_timed_call_of(op_returned_sp(op_task_registers(op_current_task())));
 	struct op_timed_begin *begun = bpf_map_lookup_elem(&op_calls, &call);
 
 	if (!begun)
@@ -162,7 +163,7 @@ static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whol
 		op_settings.argument[0].bytes ? op_perf_passed(ctx) : ctx->sample_period;
 	struct op_slot *slot;
 
-	if (!op_settings.keep_idle && op_is_idle()) {
+	if (!op_settings.keep_idle && op_is_idle(op_current_task())) {
 		op_count(OP_EVENT_PROBES, OP_COUNT_TAKEN);
 		op_count(OP_EVENT_PROBES, OP_COUNT_IDLE);
 		return 0;

@@ -315,7 +315,7 @@ static __always_inline bool op_lock_note(struct op_counts *counts,
 		return false;
 	cpu->record = slot->record;
 	op_slot_release(slot);
-	cpu->has_user = !(OP_CURRENT(flags) & PF_KTHREAD);
+	cpu->has_user = !(OP_CURRENT(op_current_task(), flags) & PF_KTHREAD);
 	return true;
 }
 
@@ -328,7 +328,7 @@ static __always_inline void op_lock_end(void *ctx, struct op_counts *counts,
 	__u64 weight = 0;
 
 	op_count_in(counts, OP_COUNT_TAKEN);
-	if (!op_settings.keep_idle && op_is_idle()) {
+	if (!op_settings.keep_idle && op_is_idle(op_current_task())) {
 		op_count_in(counts, OP_COUNT_IDLE);
 		return;
 	}
@@ -405,6 +405,7 @@ static __always_inline int op_lock(void *ctx, bool whole)
 {
 	struct op_counts *counts = op_counts_of(OP_EVENT_KERNEL_LOCKS);
 	struct op_lock_cpu *cpu = op_lock_this_cpu();
+	struct task_struct *task = op_current_task();
 	struct op_slot *slot;
 	bool gone_on;
 	long bytes;
@@ -417,7 +418,7 @@ static __always_inline int op_lock(void *ctx, bool whole)
 	if (!slot || bytes < 0 || bytes > (long)sizeof(cpu->word) ||
 	    bpf_probe_read_kernel(slot->word, (__u32)bytes, cpu->word))
 		bytes = 0;
-	gone_on = cpu->task != bpf_get_current_task();
+	gone_on = cpu->task != (__u64)task;
 	*(volatile __u64 *)&cpu->task = 0;
 	if (!slot)
 		return 0;
@@ -427,8 +428,8 @@ static __always_inline int op_lock(void *ctx, bool whole)
 			cpu->has_user ? OP_ERROR_native_switched : OP_END_NO_USER;
 		return op_finish(slot);
 	}
-	op_saved_registers(op_current_task(), &slot->registers);
-	return op_event_walk_user(ctx, slot, bytes, whole);
+	op_saved_registers(task, &slot->registers);
+	return op_event_walk_user(ctx, slot, task, bytes, whole);
 }
 
 SEC("raw_tp")

@@ -67,7 +67,7 @@ static __always_inline __u32 op_task_state(struct task_struct *task)
 static __always_inline __u32 op_current_state(void)
 {
 	if (bpf_core_field_exists(struct task_struct, __state))
-		return OP_CURRENT(__state);
+		return OP_CURRENT(op_current_task(), __state);
 	return op_task_state(op_current_task());
 }
 
@@ -102,7 +102,7 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 	struct op_off_thread *thread;
 	__u32 state;
 
-	if (!tid || (OP_CURRENT(flags) & PF_KTHREAD))
+	if (!tid || (OP_CURRENT(op_current_task(), flags) & PF_KTHREAD))
 		return;
 	state = op_current_state();
 	if (state & OP_TASK_DEAD) {

@@ -112,6 +112,7 @@ static __always_inline int op_take_sleep(void *ctx, struct op_slot *slot,
 					 struct task_struct *task, __u32 how, __s32 call,
 					 bool whole)
 {
+	struct task_struct *current = op_current_task();
 	long bytes = bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
 
 	if (bytes > 0 && op_in_interrupt(slot->number, (__u32)bytes / 8)) {
@@ -123,9 +124,9 @@ static __always_inline int op_take_sleep(void *ctx, struct op_slot *slot,
 	}
 	slot->record.detail = (__u16)op_off_reason(task, how, call);
 	op_note_woken(slot, task);
-	op_saved_registers(op_current_task(), &slot->registers);
-	return op_event_walk_user(ctx, slot, op_settings.kernel_stacks ? bytes : 0,
-				  whole);
+	op_saved_registers(current, &slot->registers);
+	return op_event_walk_user(ctx, slot, current,
+				  op_settings.kernel_stacks ? bytes : 0, whole);
 }
 
 static __always_inline int op_waking(struct bpf_raw_tracepoint_args *ctx, bool whole)

@@ -18,7 +18,7 @@ static __always_inline int op_wall_on(struct bpf_perf_event_data *ctx, bool whol
 	__u64 now = bpf_ktime_get_ns();
 	struct op_slot *slot;
 
-	if (!op_clock_is_due(OP_CLOCK_WALL, now) || op_is_idle())
+	if (!op_clock_is_due(OP_CLOCK_WALL, now) || op_is_idle(op_current_task()))
 		return 0;
 	slot = op_event_tick(OP_EVENT_WALL, now);
 	if (!slot)
