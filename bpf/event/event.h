@@ -179,11 +179,10 @@ __attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
 	return 0;
 }
 
-/* Prepare the walk: look up the process of @task, the current one. @whole: a constant of the program, because of
- * the verifier's limit. Returns why there is no walk, or OP_END_COMPLETE if it may
- * begin. */
-static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
-					     struct task_struct *task, bool whole)
+/* Look up the process of @task, which is current. @whole: a constant of the program. Returns
+ * as below. */
+static __always_inline __u32 op_prepare_process(struct op_slot *slot,
+						struct task_struct *task, bool whole)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_process_key *key;
@@ -191,7 +190,50 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
 	const __u8 *slab;
 	__u64 words;
 	op_ref process;
-	__u32 at;
+	__u32 off;
+
+	key = bpf_map_lookup_elem(&op_processes, &pid);
+	if (!key)
+		return OP_END_UNKNOWN;
+	/* one word: the process's table, and the number of that table */
+	words = *(volatile __u64 *)key;
+	process = (op_ref)words;
+	slot->record.generation = (__u32)(words >> 32);
+	slab = process ? op_platform_slab(u, process >> OP_REF_SLAB_SHIFT) : NULL;
+	if (!slab)
+		return OP_END_UNKNOWN;
+	off = (process << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	u->process.at = process;
+	words = op_slab_u64(slab, off, 0);
+	/* has the element been reused for another process? */
+	if ((__u32)words != slot->record.generation)
+		return OP_END_UNKNOWN;
+	u->process.mapping_count = (__u32)(words >> 32);
+	words = op_slab_u64(slab, off, 1);
+	u->process.starts = (op_ref)words;
+	u->process.mappings = (op_ref)(words >> 32);
+	/* marks | mark_count << 32 */
+	words = op_slab_u64(slab, off, OP_PROCESS_MARKS / 8);
+	if (words >> 32)
+		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
+	words = op_slab_u64(slab, off, OP_PROCESS_CODE_PAGES / 8);
+	if (!whole && words) {
+		__u64 pages = op_code_pages(task);
+
+		slot->record.code_pages = (__u16)pages;
+		if (words != pages)
+			slot->record.resumed |= OP_REMAPPED;
+	}
+	return OP_END_COMPLETE;
+}
+
+/* Prepare the walk of @task, which is current. @whole: a constant of the program, because of
+ * the verifier's limit. Returns why there is no walk, or OP_END_COMPLETE if it may
+ * begin. */
+static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
+					     struct task_struct *task, bool whole)
+{
+	struct op_unwind *u = &slot->unwind;
 
 	if (!op_settings.user_stacks)
 		return OP_END_OFF;
@@ -215,41 +257,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
 		u->pc = slot->registers.pc;
 		u->sp = slot->registers.sp;
 	}
-
-	key = bpf_map_lookup_elem(&op_processes, &pid);
-	if (!key)
-		return OP_END_UNKNOWN;
-	/* one word: the process's table, and the number of that table */
-	words = *(volatile __u64 *)key;
-	process = (op_ref)words;
-	slot->record.generation = (__u32)(words >> 32);
-	if (!process)
-		return OP_END_UNKNOWN;
-	slab = op_platform_slab(u, process >> OP_REF_SLAB_SHIFT);
-	if (!slab)
-		return OP_END_UNKNOWN;
-	at = (process << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
-	u->process.at = process;
-	words = op_slab_u64(slab, at, 0);
-	if ((__u32)words != slot->record.generation)
-		return OP_END_UNKNOWN; /* the element was reused for another process meanwhile */
-	u->process.mapping_count = (__u32)(words >> 32);
-	words = op_slab_u64(slab, at, 1);
-	u->process.starts = (op_ref)words;
-	u->process.mappings = (op_ref)(words >> 32);
-	words = op_slab_u64(slab, at,
-			    OP_PROCESS_MARKS / 8); /* marks | mark_count << 32 */
-	if (words >> 32)
-		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
-	words = op_slab_u64(slab, at, OP_PROCESS_CODE_PAGES / 8);
-	if (!whole && words) {
-		__u64 pages = op_code_pages(task);
-
-		slot->record.code_pages = (__u16)pages;
-		if (words != pages)
-			slot->record.resumed |= OP_REMAPPED;
-	}
-	return OP_END_COMPLETE;
+	return op_prepare_process(slot, task, whole);
 }
 
 /* Walk here, with the steps of all runtimes that are on. */

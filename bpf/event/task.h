@@ -21,15 +21,17 @@ static __always_inline bool op_has_typed_task(void)
 					  BPF_FUNC_get_current_task_btf___probe);
 }
 
-/* The current task. A call of a helper takes as long as some tens of instructions, so code
- * that runs at each sample passes the task on. */
+/* The current task. On many kernels this is a call, which takes as long as some tens of
+ * instructions: a function gets the task once, and passes it on. */
 static __always_inline struct task_struct *op_current_task(void)
 {
 	return op_has_typed_task() ? bpf_get_current_task_btf()
 				   : (struct task_struct *)bpf_get_current_task();
 }
 
-/* A field of @task, which is from op_current_task(), and a field of what it points to. */
+/* A field of @task, and a field of what its member @pointer points to. @task is from
+ * op_current_task(): where that is typed, the verifier refuses to load from any other
+ * pointer. */
 #define OP_CURRENT(task, field)                                                          \
 	(op_has_typed_task() ? (task)->field : BPF_CORE_READ(task, field))
 #define OP_CURRENT_OF(task, pointer, field)                                              \
@@ -89,7 +91,7 @@ static __always_inline __u32 op_find_pid_level(struct pid *pid)
 }
 
 /*
- * The ids of @task, the current one, in the profiler's PID namespace. False if it has none
+ * The ids of @task, which is current, in the profiler's PID namespace. False if it has none
  * there. A process cannot see the depth of its namespace, so the first task in it shows
  * the depth.
  */

@@ -30,17 +30,18 @@ static __always_inline bool op_is_at_entry(struct op_unwind *u,
 	       op_is_behind_call(u, ra);
 }
 
-/* Set pc, and in a trampoline sp, to what they would be without the probe. @call: the
- * innermost one that will return to @trampoline, or NULL. */
+/* Set pc, and in a trampoline sp, to what they would be without the probe. @task:
+ * the current one. @call: the innermost one that will return to @trampoline, or NULL. */
 static __always_inline void op_undo_uprobe(struct op_unwind *u, struct op_registers *r,
+					   struct task_struct *task,
 					   const struct return_instance *call,
 					   __u64 trampoline)
 {
-	__u64 copy = OP_CURRENT_OF(op_current_task(), utask, xol_vaddr);
+	__u64 copy = OP_CURRENT_OF(task, utask, xol_vaddr);
 	__u64 sp;
 
 	if (copy && r->pc - copy < OP_COPY_BYTES) {
-		r->pc += OP_CURRENT_OF(op_current_task(), utask, vaddr) - copy;
+		r->pc += OP_CURRENT_OF(task, utask, vaddr) - copy;
 		return;
 	}
 	if (call && r->pc - trampoline < OP_TRAMPOLINE_BYTES) {
@@ -64,8 +65,8 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number);
 __attribute__((noinline)) int op_note_uprobes(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
-	struct return_instance *r =
-		OP_CURRENT_OF(op_current_task(), utask, return_instances);
+	struct task_struct *task = op_current_task();
+	struct return_instance *r = OP_CURRENT_OF(task, utask, return_instances);
 	struct op_walk_returns *to;
 	__u64 before = 0;
 	__u64 leaf;
@@ -78,9 +79,8 @@ __attribute__((noinline)) int op_note_uprobes(__u32 number)
 	to = &slot->unwind.returns;
 	to->trampoline = 0;
 	if (r)
-		to->trampoline = BPF_CORE_READ(op_current_task(), mm,
-					       uprobes_state.xol_area, vaddr);
-	op_undo_uprobe(&slot->unwind, &slot->registers, r, to->trampoline);
+		to->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	op_undo_uprobe(&slot->unwind, &slot->registers, task, r, to->trampoline);
 	leaf = slot->registers.sp;
 	for (i = 0; i < OP_RETURNS_MAX && r; i++) {
 		sp = BPF_CORE_READ(r, stack) + OP_RETURN_BYTES;

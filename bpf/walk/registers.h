@@ -20,8 +20,8 @@ static __always_inline struct pt_regs *op_stack_registers(struct task_struct *ta
 	return (struct pt_regs *)(end - bpf_core_type_size(struct pt_regs));
 }
 
-/* The user registers of @task, which the kernel saved at its entry: of the current task, or
- * of one to which an iterator has come. */
+/* The user registers of @task, which the kernel saved at its entry. @task: the current one,
+ * or that of an iterator. */
 static __always_inline struct pt_regs *op_task_registers(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
@@ -36,10 +36,10 @@ static __always_inline struct pt_regs *op_task_registers(struct task_struct *tas
 #include "bpf/walk/registers_aarch64.h"
 #endif
 
-/* Like op_syscall_of(), for the current task. */
-static __always_inline __s32 op_saved_syscall(void)
+/* Like op_syscall_of(), for @task. */
+static __always_inline __s32 op_saved_syscall(struct task_struct *task)
 {
-	return op_syscall_of(op_task_registers(op_current_task()));
+	return op_syscall_of(op_task_registers(task));
 }
 
 #endif

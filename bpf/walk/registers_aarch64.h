@@ -38,7 +38,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 	to->task_size = BPF_CORE_READ(task, mm, task_size);
 }
 
-/* Read the user registers of @task, which is current. */
+/* Read the user registers of @task. */
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {

@@ -76,7 +76,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 		op_copy_registers(regs, to);
 }
 
-/* Read the user registers of @task, which is current. */
+/* Read the user registers of @task. */
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {

@@ -405,7 +405,7 @@ static __always_inline int op_lock(void *ctx, bool whole)
 {
 	struct op_counts *counts = op_counts_of(OP_EVENT_KERNEL_LOCKS);
 	struct op_lock_cpu *cpu = op_lock_this_cpu();
-	struct task_struct *task = op_current_task();
+	struct task_struct *task;
 	struct op_slot *slot;
 	bool gone_on;
 	long bytes;
@@ -418,6 +418,7 @@ static __always_inline int op_lock(void *ctx, bool whole)
 	if (!slot || bytes < 0 || bytes > (long)sizeof(cpu->word) ||
 	    bpf_probe_read_kernel(slot->word, (__u32)bytes, cpu->word))
 		bytes = 0;
+	task = op_current_task();
 	gone_on = cpu->task != (__u64)task;
 	*(volatile __u64 *)&cpu->task = 0;
 	if (!slot)

@@ -126,8 +126,8 @@ static __always_inline void op_off_switch(__u32 event, const __u64 *args, bool f
 		cpu->task = 0;
 		op_count_in(counts, OP_COUNT_NESTED);
 	}
-	op_off_leave(counts, (struct task_struct *)args[1], args[0] & 1,
-		     futex ? OP_OFF_NOTE_FUTEX : OP_OFF_NOTE_ALL, now);
+	op_off_leave(counts, args[0] & 1, futex ? OP_OFF_NOTE_FUTEX : OP_OFF_NOTE_ALL,
+		     now);
 	op_off_return(counts, cpu, (struct task_struct *)args[2], now);
 }
 
@@ -172,12 +172,14 @@ static __always_inline int op_off_sample(void *ctx, __u32 event, bool whole)
 {
 	struct op_off_cpu *cpu;
 	struct op_slot *slot = op_off_begin(event, &cpu);
+	struct task_struct *task;
 
 	if (!slot)
 		return 0;
+	task = op_current_task();
 	slot->record.value = cpu->value;
 	slot->record.detail =
-		(__u16)op_off_reason(op_current_task(), cpu->how, op_saved_syscall());
+		(__u16)op_off_reason(task, cpu->how, op_saved_syscall(task));
 	return op_event_task(ctx, slot, whole);
 }
 

@@ -63,12 +63,12 @@ static __always_inline __u32 op_task_state(struct task_struct *task)
 	return (__u32)BPF_CORE_READ(old, state);
 }
 
-/* The same for the current task. */
-static __always_inline __u32 op_current_state(void)
+/* The same for @task, which is current. */
+static __always_inline __u32 op_current_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(struct task_struct, __state))
-		return OP_CURRENT(op_current_task(), __state);
-	return op_task_state(op_current_task());
+		return OP_CURRENT(task, __state);
+	return op_task_state(task);
 }
 
 static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted,
@@ -86,34 +86,34 @@ static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted
 							      : OP_OFF_BLOCKED;
 }
 
-/* Does the current thread, which leaves as @how, sleep in futex(2)? */
-static __always_inline bool op_in_futex(__u32 how)
+/* Does @task, which leaves as @how, sleep in futex(2)? */
+static __always_inline bool op_in_futex(struct task_struct *task, __u32 how)
 {
-	return how == OP_OFF_SLEEP && op_is_futex(op_saved_syscall());
+	return how == OP_OFF_SLEEP && op_is_futex(op_saved_syscall(task));
 }
 
-/* @task, which is current, leaves this CPU. @note: a constant of the program. */
-static __always_inline void op_off_leave(struct op_counts *counts,
-					 struct task_struct *task, bool preempted,
+/* The current thread leaves this CPU. @note: a constant of the program. */
+static __always_inline void op_off_leave(struct op_counts *counts, bool preempted,
 					 __u32 note, __u64 now)
 {
+	struct task_struct *task = op_current_task();
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct op_off_thread fresh = { 0 };
 	struct op_off_thread *thread;
 	__u32 state;
 
-	if (!tid || (OP_CURRENT(op_current_task(), flags) & PF_KTHREAD))
+	if (!tid || (OP_CURRENT(task, flags) & PF_KTHREAD))
 		return;
-	state = op_current_state();
+	state = op_current_state(task);
 	if (state & OP_TASK_DEAD) {
 		(void)bpf_map_delete_elem(&op_off_threads, &tid);
 		return;
 	}
 	fresh.how = (__u16)op_off_how(task, preempted, state);
-	if (note == OP_OFF_NOTE_FUTEX && !op_in_futex(fresh.how))
+	if (note == OP_OFF_NOTE_FUTEX && !op_in_futex(task, fresh.how))
 		return;
 	if (note == OP_OFF_NOTE_CALL && fresh.how != OP_OFF_READY)
-		fresh.call = (__s16)op_saved_syscall();
+		fresh.call = (__s16)op_saved_syscall(task);
 	thread = bpf_map_lookup_elem(&op_off_threads, &tid);
 	if (thread) {
 		thread->how = fresh.how;

@@ -112,7 +112,7 @@ static __always_inline int op_take_sleep(void *ctx, struct op_slot *slot,
 					 struct task_struct *task, __u32 how, __s32 call,
 					 bool whole)
 {
-	struct task_struct *current = op_current_task();
+	struct task_struct *current;
 	long bytes = bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
 
 	if (bytes > 0 && op_in_interrupt(slot->number, (__u32)bytes / 8)) {
@@ -124,6 +124,7 @@ static __always_inline int op_take_sleep(void *ctx, struct op_slot *slot,
 	}
 	slot->record.detail = (__u16)op_off_reason(task, how, call);
 	op_note_woken(slot, task);
+	current = op_current_task();
 	op_saved_registers(current, &slot->registers);
 	return op_event_walk_user(ctx, slot, current,
 				  op_settings.kernel_stacks ? bytes : 0, whole);
@@ -185,7 +186,7 @@ int op_wakers_whole(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_switch")
 int op_wakers_left(struct bpf_raw_tracepoint_args *ctx)
 {
-	op_off_leave(op_counts_of(OP_EVENT_WAKERS), (struct task_struct *)ctx->args[1],
-		     ctx->args[0] & 1, OP_OFF_NOTE_CALL, bpf_ktime_get_ns());
+	op_off_leave(op_counts_of(OP_EVENT_WAKERS), ctx->args[0] & 1, OP_OFF_NOTE_CALL,
+		     bpf_ktime_get_ns());
 	return 0;
 }

@@ -72,7 +72,7 @@ static __always_inline void op_fill(struct op_thread_out *out, struct task_struc
 		bytes = bpf_get_task_stack(task, out->word, sizeof(out->word), 0);
 	if (bytes > 0)
 		r->kernel_count = (__u16)(bytes / 8);
-	op_read_registers(task, op_task_registers(task), &out->registers);
+	op_saved_registers(task, &out->registers);
 	out->registers.thread_pointer = op_thread_pointer_of(task);
 }
 
@@ -129,7 +129,7 @@ int op_threads_now(struct bpf_iter__task *ctx)
 	now.host_tid = (__u32)BPF_CORE_READ(task, pid);
 	now.running = op_on_cpu(task);
 	now.reason = op_off_reason(task, op_off_how(task, false, op_task_state(task)),
-				   op_syscall_of(op_task_registers(task)));
+				   op_saved_syscall(task));
 	bpf_seq_write(ctx->meta->seq, &now, sizeof(now));
 	return 0;
 }
@@ -148,7 +148,7 @@ int op_threads_begun(struct bpf_iter__task *ctx)
 	    op_threads_noted >= op_settings.event_budget)
 		return 0;
 	fresh.how = (__u16)op_off_how(task, false, op_task_state(task));
-	call = op_syscall_of(op_task_registers(task));
+	call = op_saved_syscall(task);
 	if (op_settings.detail == OP_EVENT_LOCKS &&
 	    !(fresh.how == OP_OFF_SLEEP && op_is_futex(call)))
 		return 0;

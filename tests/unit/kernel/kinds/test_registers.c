@@ -62,7 +62,7 @@ static int read_memory(void *to, size_t len, const void *from)
 #define BPF_CORE_READ(from, ...)                                                         \
 	CORE_OF(from, __VA_ARGS__, CORE_2, CORE_1)(from, __VA_ARGS__)
 #define OP_CURRENT(task, field)		     ((task)->field)
-#define op_task_registers(task)		     ((void)(task), &entered)
+#define op_task_registers(task)		     ((task) == &current_task ? &entered : NULL)
 #define bpf_probe_read_kernel(to, len, from) read_memory(to, len, from)
 #define bpf_probe_read_user(to, len, from)   read_memory(to, len, from)
 #ifdef TEST_AARCH64
