@@ -13,7 +13,7 @@
 #define WAITS_BELOW 0.5
 /* If threads use less of the CPUs than they could, they wait for each other, or for
  * others. */
-#define TURNS_BELOW 0.7
+#define TURNS_BELOW 0.8
 /* A smaller share of the whole is not worth a word. */
 #define LEAST_PERCENT 1.0
 #define NOISE_PERCENT 5.0
