@@ -246,8 +246,9 @@ static __always_inline int op_rb_imemo(struct op_unwind *u, __u64 addr)
 
 /*
  * Push the frame of Ruby code in runtime_bytes. @method: the address of its method entry, or 0.
+ * Returns the guard.
  */
-static __always_inline void op_rb_push(struct op_unwind *u, __u64 method)
+static __always_inline __u32 op_rb_push(struct op_unwind *u, __u64 method)
 {
 	__u64 code = op_rb_field(u, OP_RB_BODY + OP_RUBY_BODY_CODE);
 	__u64 size = op_rb_field(u, OP_RB_BODY) >> 32;
@@ -274,6 +275,7 @@ static __always_inline void op_rb_push(struct op_unwind *u, __u64 method)
 						 OP_RUBY_GUARD_CUT)
 						 << OP_RUBY_GUARD_SHIFT);
 	u->out.frames++;
+	return guard;
 }
 
 /* Leave the step behind the frames of an activation. */
@@ -350,7 +352,7 @@ static __always_inline enum op_next op_rb_env(struct op_unwind *u, __u64 look)
 		}
 		method = 0;
 	}
-	op_rb_push(u, method);
+	(void)op_rb_push(u, method);
 	return op_rb_next(u, look & OP_RB_LOOK_ENDS);
 }
 
@@ -365,9 +367,14 @@ static __always_inline enum op_next op_rb_code_frame(struct op_unwind *u, bool e
 	bool classes = OP_RB_BYTE(state[OP_RB_BEGUN], flags) & OP_RUBY_CLASSES;
 	__u32 type = (__u32)op_rb_field(u, OP_RB_BODY);
 	bool hidden = state[OP_RB_HIDDEN];
+	__u32 guard;
 
 	if (!classes) {
-		op_rb_push(u, 0);
+		guard = op_rb_push(u, 0);
+		op_platform_object(u, __builtin_offsetof(struct op_ruby, object),
+				   op_runtime_word(u, OP_RUBY_FRAME_WORDS,
+						   op_rb_field(u, OP_RB_METHOD)),
+				   guard, guard & 1);
 		return op_rb_next(u, ends);
 	}
 	state[OP_RB_HIDDEN] = type == OP_RUBY_ISEQ_RESCUE || type == OP_RUBY_ISEQ_ENSURE;

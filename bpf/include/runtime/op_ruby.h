@@ -17,6 +17,8 @@
 #ifndef OP_RUBY_H
 #define OP_RUBY_H
 
+#include "op_records.h"
+
 #define OP_RUBY_NO_PLACE 0xfffffffeU
 #define OP_RUBY_IN_C	 0xffffffffU
 
@@ -113,6 +115,8 @@ struct op_ruby {
 	__u64 callers[2]; /* functions that push frames and call vm_exec() */
 	__u64 plt[2];	  /* through which they call it where it is exported */
 	__u64 fiber_prev; /* in rb_fiber_t: who resumed it; 0: not followed */
+	struct op_object_step
+		object[OP_OBJECT_STEPS]; /* of a body; not OP_RUBY_CLASSES */
 };
 
 /* 32 bits of constant words of an object, which distinguish it from a later one at its
@@ -143,6 +147,6 @@ op_ruby_body_guard(__u64 type_and_size, __u64 path, __u64 label, __u64 line)
 	       (type == OP_RUBY_ISEQ_TOP || type == OP_RUBY_ISEQ_EVAL);
 }
 
-_Static_assert(sizeof(struct op_ruby) == 176, "layout");
+_Static_assert(sizeof(struct op_ruby) == 176 + OP_OBJECT_STEPS * 8, "layout");
 
 #endif

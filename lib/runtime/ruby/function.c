@@ -20,6 +20,13 @@ enum {
 	LOCATION_PATH = OP_RUBY_BODY_LOCATION,
 	LOCATION_LABEL = OP_RUBY_BODY_LOCATION + 16,
 	LOCATION_LINE = OP_RUBY_BODY_LOCATION + 24,
+	/* of a body that are read, with its code_location: to its last line */
+	BODY_BYTES = OP_RUBY_BODY_BYTES + 16,
+	/* of text that begins on the last line of code and ends behind it (<<TEXT) */
+	TEXT_LINES = 1000,
+	/* of text that the kernel copies: elsewhere, and in a String */
+	COPIED_TEXT_BYTES = 192,
+	COPIED_SHORT_MAX = 128,
 };
 
 static struct op_ruby_function *function_free(struct op_ruby_function *f)
@@ -66,6 +73,31 @@ void op_runtime_ruby_functions_init(struct op_ruby_functions *functions,
 void op_runtime_ruby_functions_deinit(struct op_ruby_functions *functions)
 {
 	op_objects_deinit(&functions->objects);
+}
+
+/* A body, and the label and the path, whose Strings have their text in them or elsewhere. The path
+ * is a String or the first element of an Array. What is none of these is copied in vain. */
+void op_runtime_ruby_function_object(const struct op_ruby_layout *layout,
+				     struct op_object_step ret[OP_OBJECT_STEPS])
+{
+	const struct op_object_step text = { .at = OP_RUBY_STRING_POINTER,
+					     .bytes = COPIED_TEXT_BYTES };
+	struct op_object_step string = { .bytes = OP_RUBY_HEAD_BYTES,
+					 .most = COPIED_SHORT_MAX };
+	uint8_t i;
+
+	if (layout->string_embedded != OP_RUBY_STRING_LENGTH)
+		string.length_at = OP_RUBY_STRING_LENGTH;
+	ret[0] = (struct op_object_step){ .bytes = BODY_BYTES };
+	ret[1] = ret[3] = ret[5] = string;
+	ret[1].at = LOCATION_LABEL;
+	ret[3].at = LOCATION_PATH;
+	ret[5].piece = 3;
+	ret[5].at = OP_RUBY_ARRAY_EMBEDDED;
+	for (i = 2; i <= 6; i += 2) {
+		ret[i] = text;
+		ret[i].piece = i - 1;
+	}
 }
 
 static uint64_t u64_at(struct op_reader *r, size_t at)
@@ -136,10 +168,10 @@ static uint32_t guard_of(struct op_reader *in)
 }
 
 /* Read the words of the method entry at @addr: def, called_id, owner. */
-static int read_entry(const struct op_ruby_functions *functions, uint64_t addr,
+static int read_entry(const struct op_ruby_objects *read, uint64_t addr,
 		      uint64_t ret[OP_RUBY_METHOD_BYTES / 8], uint32_t *ret_guard)
 {
-	int r = op_memory_read(functions->read.memory, addr + OP_RUBY_METHOD_DEF, ret,
+	int r = op_memory_read(read->memory, addr + OP_RUBY_METHOD_DEF, ret,
 			       OP_RUBY_METHOD_BYTES);
 
 	*ret_guard = r < 0 ? 0 : op_ruby_guard(ret[0], ret[1], ret[2], 0);
@@ -148,7 +180,7 @@ static int read_entry(const struct op_ruby_functions *functions, uint64_t addr,
 
 /* Read the label of the sequence with the body at f->addr, whose own label is at
  * @label. */
-static int read_label(const struct op_ruby_functions *functions,
+static int read_label(const struct op_ruby_objects *read,
 		      const struct op_ruby_function *f, uint64_t label,
 		      struct op_strbuf *text)
 {
@@ -156,50 +188,84 @@ static int read_label(const struct op_ruby_functions *functions,
 	uint32_t guard;
 	int r = 0;
 
-	if (!functions->read.layout->parent)
-		return op_runtime_ruby_string(&functions->read, label, text);
+	if (!read->layout->parent)
+		return op_runtime_ruby_string(read, label, text);
 	if (f->method) {
-		r = read_entry(functions, f->method & OP_RUBY_ADDRESS_MASK, words,
-			       &guard);
+		r = read_entry(read, f->method & OP_RUBY_ADDRESS_MASK, words, &guard);
 		if (r == 0 &&
 		    guard >> OP_RUBY_GUARD_CUT != f->method >> OP_RUBY_GUARD_SHIFT)
 			r = -EBADMSG;
 	}
-	return r < 0 ? r
-		     : op_runtime_ruby_label(&functions->read, f->addr, words[2], text);
+	return r < 0 ? r : op_runtime_ruby_label(read, f->addr, words[2], text);
 }
 
+struct sequence {
+	uint32_t count; /* instructions */
+	/* where its code begins and ends; 0: unknown */
+	uint32_t first_line;
+	uint32_t last_line;
+};
+
 /* Read the label and then the file of the sequence with the body at f->addr. */
-static int read_sequence(const struct op_ruby_functions *functions,
-			 struct op_ruby_function *f, struct op_strbuf *text,
-			 size_t *ret_file)
+static int read_sequence(const struct op_ruby_objects *read, struct op_ruby_function *f,
+			 struct op_strbuf *text, size_t *ret_file, struct sequence *ret)
 {
-	uint8_t bytes[OP_RUBY_BODY_BYTES];
+	uint8_t bytes[BODY_BYTES];
+	size_t begin = LOCATION_LINE + (read->layout->line_shift ? 12 : 8);
 	struct op_reader in = op_reader_init(bytes, sizeof(bytes));
-	uint32_t count;
-	int r = op_memory_read(functions->read.memory, f->addr, bytes, sizeof(bytes));
+	int r = op_memory_read(read->memory, f->addr, bytes, sizeof(bytes));
 
 	if (r < 0)
 		return r;
-	count = u32_at(&in, OP_RUBY_BODY_SIZE);
-	if (guard_of(&in) != f->guard || count > SIZE_MAX_INSNS)
+	ret->count = u32_at(&in, OP_RUBY_BODY_SIZE);
+	if (guard_of(&in) != f->guard || ret->count > SIZE_MAX_INSNS)
 		return -EBADMSG;
-	f->first_line = u32_at(&in, LOCATION_LINE) >> functions->read.layout->line_shift;
+	f->first_line = u32_at(&in, LOCATION_LINE) >> read->layout->line_shift;
 	if (f->first_line > INT32_MAX)
 		f->first_line = 0;
-	r = read_label(functions, f, u64_at(&in, LOCATION_LABEL), text);
+	/* that of a rescue begins behind the line that is its first */
+	ret->first_line = OP_MIN(u32_at(&in, begin), f->first_line);
+	ret->last_line = u32_at(&in, begin + 8);
+	r = read_label(read, f, u64_at(&in, LOCATION_LABEL), text);
 	if (r < 0)
 		return r;
 	op_strbuf_add(text, "", 1);
 	*ret_file = text->len;
-	r = read_path(&functions->read, u64_at(&in, LOCATION_PATH), text);
-	if (r == -ENOMEM)
-		return r;
+	r = read_path(read, u64_at(&in, LOCATION_PATH), text);
 	if (r < 0)
-		text->len = *ret_file; /* a name alone is useful, too */
-	r = read_lines(functions, f->addr, count, f);
+		text->len = *ret_file;
+	return r;
+}
+
+static bool are_lines_of(const struct sequence *sequence,
+			 const struct op_ruby_function *f)
+{
+	uint32_t i;
+
+	if (!sequence->first_line || sequence->last_line < sequence->first_line ||
+	    sequence->last_line > INT32_MAX)
+		return true;
+	for (i = 0; i < f->count; i++) {
+		if (f->lines[i] && (f->lines[i] < sequence->first_line ||
+				    f->lines[i] > sequence->last_line + TEXT_LINES))
+			return false;
+	}
+	return true;
+}
+
+/* Read the lines of such a sequence, which is still there. */
+static int read_lines_of(const struct op_ruby_functions *functions,
+			 struct op_ruby_function *f, const struct sequence *sequence)
+{
+	uint8_t bytes[OP_RUBY_BODY_BYTES];
+	struct op_reader in = op_reader_init(bytes, sizeof(bytes));
+	int r = read_lines(functions, f->addr, sequence->count, f);
+
 	if (r < 0)
 		return r;
+	/* Ruby frees the lines of dropped code before the code. */
+	if (!are_lines_of(sequence, f))
+		return -EBADMSG;
 	/* The object may have gone in between. Then nothing that was read after that
 	 * counts. */
 	r = op_memory_read(functions->read.memory, f->addr, bytes, sizeof(bytes));
@@ -214,7 +280,7 @@ static int read_method(const struct op_ruby_functions *functions,
 	uint64_t words[OP_RUBY_METHOD_BYTES / 8];
 	uint32_t guard;
 	uint64_t id;
-	int r = read_entry(functions, f->addr, words, &guard);
+	int r = read_entry(&functions->read, f->addr, words, &guard);
 
 	if (r < 0)
 		return r;
@@ -231,8 +297,32 @@ static int read_method(const struct op_ruby_functions *functions,
 	return r;
 }
 
+/* Read the code of Ruby at f->addr. @copy: of what names it; NULL: the process has it. */
+static int read_code(const struct op_ruby_functions *functions,
+		     struct op_ruby_function *f, const struct op_memory *copy,
+		     struct op_strbuf *text, size_t *ret_file)
+{
+	struct op_ruby_objects read = functions->read;
+	struct sequence sequence = { 0 };
+	int r;
+
+	if (copy)
+		read.memory = copy;
+	r = read_sequence(&read, f, text, ret_file, &sequence);
+	if (r < 0 && (r == -ENOMEM || copy || !*ret_file))
+		return r; /* else a name alone is useful, too */
+	r = read_lines_of(functions, f, &sequence);
+	if (r == 0 || r == -ENOMEM || !copy)
+		return r;
+	free(f->lines);
+	f->lines = NULL;
+	f->count = 0;
+	return 0;
+}
+
 static int read_function(const struct op_ruby_functions *functions,
-			 const uint64_t words[3], struct op_ruby_function **ret)
+			 const uint64_t words[3], const struct op_memory *copy,
+			 struct op_ruby_function **ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
 	_cleanup_(function_freep) struct op_ruby_function *f = calloc(1, sizeof(*f));
@@ -248,7 +338,7 @@ static int read_function(const struct op_ruby_functions *functions,
 	if ((uint32_t)words[1] == OP_RUBY_IN_C)
 		r = read_method(functions, f, &text, &file);
 	else
-		r = read_sequence(functions, f, &text, &file);
+		r = read_code(functions, f, copy, &text, &file);
 	if (r < 0)
 		return r;
 	op_strbuf_add(&text, "", 1);
@@ -260,29 +350,56 @@ static int read_function(const struct op_ruby_functions *functions,
 	return 0;
 }
 
-int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
-				  const uint64_t words[3],
-				  const struct op_ruby_function **ret)
+/* The function of a frame, or NULL, with its key and its place. */
+static struct op_ruby_function *find(const struct op_ruby_functions *functions,
+				     const uint64_t words[3], uint64_t *ret_key,
+				     uint64_t *ret_at)
 {
 	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
 	uint32_t guard = (uint32_t)(words[1] >> 32);
 	/* code that is dropped after it has run is identified by its guard alone */
 	uint64_t of = (uint32_t)words[1] != OP_RUBY_IN_C && (guard & 1) ? 0 : addr;
-	uint64_t key = of ^ (uint64_t)guard << 32 ^ words[2] << 5;
-	struct op_ruby_function *made = NULL;
 	struct op_ruby_function *f;
+
+	*ret_key = of ^ (uint64_t)guard << 32 ^ words[2] << 5;
+	f = op_objects_find(&functions->objects, *ret_key, ret_at);
+	if (f && ((of && f->addr != of) || f->guard != guard || f->method != words[2]))
+		return NULL; /* another one has the same key */
+	return f;
+}
+
+int op_runtime_ruby_functions_add(struct op_ruby_functions *functions, uint64_t addr,
+				  uint32_t guard, const struct op_memory *copy)
+{
+	const uint64_t words[3] = { addr, (uint64_t)guard << 32, 0 };
+	struct op_ruby_function *f = NULL;
+	uint64_t key;
 	uint64_t at;
 	int r;
 
 	op_objects_begin(&functions->objects);
-	f = op_objects_find(&functions->objects, key, &at);
-	if (f && ((of && f->addr != of) || f->guard != guard || f->method != words[2]))
-		f = NULL; /* another one has the same key */
+	(void)find(functions, words, &key, &at);
+	r = read_function(functions, words, copy, &f);
+	return r < 0 ? r : op_objects_keep(&functions->objects, key, f, at);
+}
+
+int op_runtime_ruby_functions_get(struct op_ruby_functions *functions,
+				  const uint64_t words[3],
+				  const struct op_ruby_function **ret)
+{
+	struct op_ruby_function *made = NULL;
+	struct op_ruby_function *f;
+	uint64_t key;
+	uint64_t at;
+	int r;
+
+	op_objects_begin(&functions->objects);
+	f = find(functions, words, &key, &at);
 	if (f && f->window == functions->window) {
 		*ret = f;
 		return 0;
 	}
-	r = read_function(functions, words, &made);
+	r = read_function(functions, words, NULL, &made);
 	if (r < 0 && (r == -ENOMEM || !f))
 		return r;
 	if (r < 0) { /* it is gone, and the frame belonged to it */

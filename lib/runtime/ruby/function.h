@@ -7,7 +7,9 @@
  * it from a later one at the address. An entry is kept under both. Objects of the same
  * code that is made and dropped repeatedly may have the same words, too. So an entry is
  * read again once a window. The code of a file or of an eval() is often gone before it
- * can be read. If its guard is that of code that was read before, it is the same code.
+ * can be read, and the Strings of other code that is dropped may go before it does. So
+ * the kernel copies what names code when it first meets it. If it could not, and the guard
+ * of gone code is that of code that was read before, it is the same code.
  */
 #ifndef OP_RUNTIME_RUBY_FUNCTION_H
 #define OP_RUNTIME_RUBY_FUNCTION_H
@@ -16,6 +18,10 @@
 
 #include "runtime/objects.h"
 #include "runtime/ruby/object.h"
+
+#include "op_user_types.h"
+
+#include "op_records.h"
 
 enum {
 	/* entries; beyond that all are dropped and read again */
@@ -51,6 +57,15 @@ void op_runtime_ruby_functions_init(struct op_ruby_functions *functions,
 				    const struct op_ruby_layout *layout,
 				    uint64_t symbols);
 void op_runtime_ruby_functions_deinit(struct op_ruby_functions *functions);
+
+/* What the kernel copies of a body when it first meets it. */
+void op_runtime_ruby_function_object(const struct op_ruby_layout *layout,
+				     struct op_object_step ret[OP_OBJECT_STEPS]);
+/* Add the function with the body at @addr and @guard, of which the kernel has made @copy.
+ * Its lines are read from the process. Returns 0; -EFAULT if a part is not in the copy;
+ * -EBADMSG; -ENOMEM. */
+int op_runtime_ruby_functions_add(struct op_ruby_functions *functions, uint64_t addr,
+				  uint32_t guard, const struct op_memory *copy);
 
 /*
  * Get the function of a frame by its words (op_ruby.h); the third one is 0 if it has

@@ -13,17 +13,15 @@ enum {
 	TYPE_ARRAY = 7,
 	ALIGNMENT = 8,
 	HEAP_STRING = 1 << 13,	  /* RSTRING_NOEMBED */
+	INTERNED = 1 << 29,	  /* RSTRING_FSTR */
 	STRING_LENGTH_SHIFT = 14, /* RSTRING_EMBED_LEN_SHIFT, to 3.1 */
 	STRING_LENGTH_MASK = 0x1f,
-	STRING_LENGTH = 16,
-	STRING_POINTER = 24,
 	EMBEDDED_ARRAY = 1 << 13, /* RARRAY_EMBED_FLAG */
 	ARRAY_LENGTH_SHIFT = 15,  /* RARRAY_EMBED_LEN_SHIFT */
 	ARRAY_LENGTH_MASK = 0x7f,
 	ARRAY_LENGTH = 16,
-	ARRAY_EMBEDDED = 16,
 	ARRAY_POINTER = 32,
-	HEAD_WORDS = 5,
+	HEAD_WORDS = OP_RUBY_HEAD_BYTES / 8,
 	CHUNK_BYTES = 256,
 	/* symbol.c */
 	ID_UNIT = 512,
@@ -56,10 +54,12 @@ int op_runtime_ruby_string(const struct op_ruby_objects *objects, uint64_t addr,
 
 	if (r < 0)
 		return r;
-	length = head[STRING_LENGTH / 8];
+	if (!(head[0] & INTERNED))
+		return -EBADMSG;
+	length = head[OP_RUBY_STRING_LENGTH / 8];
 	if (head[0] & HEAP_STRING)
-		text = head[STRING_POINTER / 8];
-	else if (objects->layout->string_embedded == STRING_LENGTH)
+		text = head[OP_RUBY_STRING_POINTER / 8];
+	else if (objects->layout->string_embedded == OP_RUBY_STRING_LENGTH)
 		length = head[0] >> STRING_LENGTH_SHIFT & STRING_LENGTH_MASK;
 	if (length > INT64_MAX)
 		return -EBADMSG;
@@ -92,7 +92,7 @@ int op_runtime_ruby_element(const struct op_ruby_objects *objects, uint64_t addr
 		return r;
 	if (head[0] & EMBEDDED_ARRAY) {
 		length = head[0] >> ARRAY_LENGTH_SHIFT & ARRAY_LENGTH_MASK;
-		first = addr + ARRAY_EMBEDDED;
+		first = addr + OP_RUBY_ARRAY_EMBEDDED;
 	} else {
 		length = head[ARRAY_LENGTH / 8];
 		first = head[ARRAY_POINTER / 8];

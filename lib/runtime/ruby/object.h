@@ -11,6 +11,12 @@
 
 enum {
 	OP_RUBY_TEXT_MAX = 4096, /* bytes of a string; longer ones are cut */
+	/* of String and Array, those that are read at once */
+	OP_RUBY_HEAD_BYTES = 40,
+	/* of a String, unless short text is at 16; of an Array: the first element of a short one */
+	OP_RUBY_STRING_LENGTH = 16,
+	OP_RUBY_STRING_POINTER = 24,
+	OP_RUBY_ARRAY_EMBEDDED = 16,
 };
 
 struct op_ruby_objects {
@@ -20,7 +26,8 @@ struct op_ruby_objects {
 };
 
 /* Append the text of the String at @addr, up to OP_RUBY_TEXT_MAX bytes or its first NUL. Returns
- * 0; -EBADMSG if it is not one; an error of reading; -ENOMEM. */
+ * 0; -EBADMSG if it is not one that Ruby interned, as it does with all that name code; an
+ * error of reading; -ENOMEM. */
 int op_runtime_ruby_string(const struct op_ruby_objects *objects, uint64_t addr,
 			   struct op_strbuf *to);
 /* Read element @i of the Array at @addr. Returns as above; -ENOENT if it is shorter. */

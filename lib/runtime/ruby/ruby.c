@@ -102,6 +102,8 @@ static int ruby_attach(void *image_data, const struct op_runtime_target *target,
 	for (i = 0; i < OP_RUBY_AFTER; i++)
 		add_bias(ruby->after[i], loop->after[i], target->bias);
 	add_bias(ruby->plt, loop->plt, target->bias);
+	if (!image->layout.parent)
+		op_runtime_ruby_function_object(&image->layout, ruby->object);
 	instance->exec = ruby->exec[0];
 	ruby->callers[0] = ruby->core[0] - BEFORE_BYTES;
 	ruby->callers[1] = ruby->exec[1] + BEHIND_BYTES;
@@ -172,6 +174,14 @@ static int ruby_describe(void *data, const uint64_t *words, size_t len,
 	return 0;
 }
 
+static int ruby_keep_object(void *data, uint64_t addr, uint32_t check,
+			    const struct op_memory *copy)
+{
+	struct ruby_instance *instance = data;
+
+	return op_runtime_ruby_functions_add(&instance->functions, addr, check, copy);
+}
+
 static void ruby_window_end(void *data)
 {
 	struct ruby_instance *instance = data;
@@ -190,5 +200,6 @@ const struct op_runtime_ops op_runtime_ruby = {
 	.detach = ruby_detach,
 	.update = ruby_update,
 	.describe = ruby_describe,
+	.keep_object = ruby_keep_object,
 	.window_end = ruby_window_end,
 };

@@ -99,6 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		functions.window = (uint32_t)i / 4;
 		frame_of(&in, BASE + (i & 3) * 64, i & 1, words);
+		if (!(i & 1))
+			(void)op_runtime_ruby_functions_add(&functions, words[0],
+							    (uint32_t)(words[1] >> 32),
+							    &in.memory);
 		if (op_runtime_ruby_functions_get(&functions, words, &f) < 0)
 			continue;
 		if (op_runtime_ruby_line(f, words) > INT32_MAX ||

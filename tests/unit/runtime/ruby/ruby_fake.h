@@ -17,6 +17,7 @@ enum {
 	T_STRING = 5,
 	T_ARRAY = 7,
 	IN_HEAP = 1 << 13,  /* of a String */
+	INTERNED = 1 << 29, /* the same */
 	EMBEDDED = 1 << 13, /* of an Array */
 	TEXT = 0x200,	    /* from a String in the heap to its text */
 };
@@ -29,10 +30,10 @@ static inline void fake_version(const char *version)
 	CHECK_OK(op_layouts_find(NULL, &op_runtime_ruby_layouts, version, &layout));
 }
 
-/* A String. Short ones are in the object. */
+/* A String that names code. Short ones are in the object. */
 static inline void put_string(uint64_t addr, const char *text, size_t len)
 {
-	uint64_t flags = T_STRING;
+	uint64_t flags = T_STRING | INTERNED;
 
 	put_u64(addr + 16, len);
 	if (len > 16) {

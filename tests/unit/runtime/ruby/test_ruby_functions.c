@@ -289,6 +289,163 @@ static void test_dropped(void)
 	op_runtime_ruby_functions_deinit(&functions);
 }
 
+/* Where the copies of a body, and of its label and path, begin and end. */
+struct copied {
+	struct op_memory memory;
+	struct op_object_step step[OP_OBJECT_STEPS];
+	uint64_t at[OP_OBJECT_STEPS];
+	uint64_t end[OP_OBJECT_STEPS];
+};
+
+static uint64_t word_at(uint64_t addr)
+{
+	uint64_t word = 0;
+
+	(void)op_memory_read(&fake.memory, addr, &word, sizeof(word));
+	return word;
+}
+
+static int read_copied(const struct op_memory *memory, uint64_t addr, void *buf,
+		       size_t len)
+{
+	const struct copied *copied = (const struct copied *)memory;
+	size_t i;
+
+	for (i = 0; i < OP_OBJECT_STEPS; i++)
+		if (addr >= copied->at[i] && addr + len <= copied->end[i])
+			return op_memory_read(&fake.memory, addr, buf, len);
+	return -EFAULT;
+}
+
+/* What the kernel does with the steps, up to the copy itself. */
+static void copy_body(struct copied *copied)
+{
+	size_t i;
+
+	*copied = (struct copied){ .memory.read = read_copied };
+	op_runtime_ruby_function_object(&layout, copied->step);
+	for (i = 0; i < OP_OBJECT_STEPS && copied->step[i].bytes; i++) {
+		const struct op_object_step *step = &copied->step[i];
+		uint64_t len = step->bytes;
+
+		copied->at[i] = i ? word_at(copied->at[step->piece] + step->at) : BODY;
+		if (step->length_at)
+			len += OP_MIN(word_at(copied->at[i] + step->length_at),
+				      (uint64_t)step->most);
+		copied->end[i] = copied->at[i] + len;
+	}
+}
+
+/* The kernel's copy is of the moment at which the code ran. Its Strings may be others' when its
+ * lines are read. */
+static void test_copied(void)
+{
+	struct op_ruby_functions functions;
+	const struct op_ruby_function *f;
+	uint64_t words[3] = { 0 };
+	struct copied copied;
+	size_t i;
+
+	for (i = 0; i < 4 * OP_ARRAY_SIZE(versions); i++) {
+		begin(&functions, versions[i / 4]);
+		if (i & 1) {
+			put_string(LABEL, "work", 4);
+			put_string(PATH, "known.rb", 8);
+		}
+		if (i & 2) {
+			put_u64(ARRAY, T_ARRAY | EMBEDDED | 2 << 15);
+			put_u64(ARRAY + 16, PATH);
+			put_body(BODY, CODE, 3, LABEL, ARRAY, 40);
+		}
+		frame_of(BODY, 2, words);
+		copy_body(&copied);
+		CHECK_OK(op_runtime_ruby_functions_add(
+			&functions, BODY, (uint32_t)(words[1] >> 32), &copied.memory));
+		put_string(LABEL, "other", 5);
+		put_string(PATH, "def other", 9);
+		f = get(&functions, words);
+		CHECK_STR(f->name, i & 1 ? "work" : "block in work");
+		CHECK_STR(f->file, i & 1 ? "known.rb" : "/srv/app/models/known.rb");
+		CHECK_INT(op_runtime_ruby_line(f, words), 41);
+		op_runtime_ruby_functions_deinit(&functions);
+	}
+}
+
+/* Text that is too long for the copy is read from the process. A String that was not interned
+ * does not name code: it has taken the place of one that did. */
+static void test_not_copied(void)
+{
+	struct op_ruby_functions functions;
+	const struct op_ruby_function *f;
+	uint64_t words[3] = { 0 };
+	struct copied copied;
+	char text[200];
+	uint32_t guard;
+
+	begin(&functions, "3.1");
+	memset(text, 'x', sizeof(text));
+	put_string(PATH, text, sizeof(text));
+	frame_of(BODY, 2, words);
+	guard = (uint32_t)(words[1] >> 32);
+	copy_body(&copied);
+	CHECK_INT(op_runtime_ruby_functions_add(&functions, BODY, guard, &copied.memory),
+		  -EFAULT);
+	CHECK_INT(strlen(get(&functions, words)->file), sizeof(text));
+	functions.window++;
+	put_u64(PATH, T_STRING | IN_HEAP);
+	CHECK_STR(get(&functions, words)->file, "");
+	CHECK_INT(op_runtime_ruby_functions_add(&functions, BODY, guard, &copied.memory),
+		  -EBADMSG);
+	op_runtime_ruby_functions_deinit(&functions);
+	begin(&functions, "3.1");
+	frame_of(BODY, 2, words);
+	copy_body(&copied);
+	CHECK_INT(op_runtime_ruby_functions_add(&functions, BODY, guard ^ 2,
+						&copied.memory),
+		  -EBADMSG); /* another object's copy */
+	put_u64(LABEL, T_STRING | 4 << 14);
+	CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+	op_runtime_ruby_functions_deinit(&functions);
+}
+
+/* The code's lines are 40 to 45, and words of a free list stand where they were. */
+static void test_lines_of_freed_code(void)
+{
+	static const uint32_t others[] = { 39, 0x7f50, 0x40432a70 };
+	struct op_ruby_functions functions;
+	const struct op_ruby_function *f;
+	uint64_t words[3] = { 0 };
+	struct copied copied;
+	uint32_t guard;
+	size_t at;
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(versions) * OP_ARRAY_SIZE(others); i++) {
+		begin(&functions, versions[i % OP_ARRAY_SIZE(versions)]);
+		at = BODY + OP_RUBY_BODY_LOCATION + (layout.line_shift ? 36 : 32);
+		put_u32(at, 41); /* of a rescue: behind its first line */
+		put_u32(at + 8, 45);
+		put_u32(ENTRIES, 40);
+		put_u32(ENTRIES + layout.insn_bytes, 60); /* <<TEXT */
+		frame_of(BODY, 2, words);
+		guard = (uint32_t)(words[1] >> 32);
+		CHECK_INT(op_runtime_ruby_line(get(&functions, words), words), 40);
+		functions.window++;
+		put_u32(ENTRIES + layout.insn_bytes, others[i / OP_ARRAY_SIZE(versions)]);
+		copy_body(&copied);
+		CHECK_OK(op_runtime_ruby_functions_add(&functions, BODY, guard,
+						       &copied.memory));
+		f = get(&functions, words);
+		CHECK_STR(f->name, "block in work");
+		CHECK(!f->lines);
+		op_runtime_ruby_functions_deinit(&functions);
+		op_runtime_ruby_functions_init(&functions, &fake.memory, &layout,
+					       SYMBOLS);
+		CHECK_INT(op_runtime_ruby_functions_get(&functions, words, &f), -EBADMSG);
+		op_runtime_ruby_functions_deinit(&functions);
+	}
+}
+
 static void check_string(const char *version, const char *text, size_t len,
 			 const char *want)
 {
@@ -317,7 +474,7 @@ static void test_strings(void)
 			     "block (2 levels) in work");
 	}
 	begin(&functions, "3.3");
-	put_u64(LABEL, T_STRING | IN_HEAP);
+	put_u64(LABEL, T_STRING | INTERNED | IN_HEAP);
 	put_u64(LABEL + 16, UINT64_MAX);
 	CHECK_INT(op_runtime_ruby_string(&functions.read, LABEL, &s), -EBADMSG);
 	put_u64(LABEL + 16, UINT64_C(1) << 40); /* its beginning is all that is taken */
@@ -457,6 +614,8 @@ static void test_limit(void)
 
 TEST_MAIN({ "sequences_of_each_version", test_sequences_of_each_version },
 	  { "paths", test_paths }, { "lines", test_lines }, { "methods", test_methods },
-	  { "guard", test_guard }, { "dropped", test_dropped },
+	  { "guard", test_guard }, { "dropped", test_dropped }, { "copied", test_copied },
+	  { "not_copied", test_not_copied },
+	  { "lines_of_freed_code", test_lines_of_freed_code },
 	  { "strings", test_strings }, { "labels", test_labels },
 	  { "hostile", test_hostile }, { "limit", test_limit })
