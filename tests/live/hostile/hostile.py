@@ -4,8 +4,8 @@
 
     hostile.py --otelprof PROGRAM --dir DIR [CELL...]
 
-The honest stacks stay exact, no otelprof_poll() works longer than 50 ms, memory stays inside
-its budget, and nothing that is forged stands for somebody else. There is a cell for each
+The honest stacks stay exact, no otelprof_poll() works longer than 20 ms or takes longer than
+50 ms, memory stays inside its budget, and nothing that is forged stands for somebody else. There is a cell for each
 hostile program and runtime, and `all` for all programs together.
 """
 
@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import time
+import typing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "framework"))
@@ -36,7 +37,12 @@ HONEST = cells.replace(
     cells.RUN + "main\n" + cells.LIBC_START)
 SECONDS = 8
 HZ = 199
-POLL_MS_MAX = 50
+WORK_MS_MAX = 20  # of a processor, in one poll
+# By the clock, without what a poll waits for events and in a queue for a processor. What it waits
+# for may itself be in such a queue: a reader of files, or who holds a lock. So the clock tells of
+# the profiler only where its own thread waited less for processors than it worked. The hostile
+# programs are nice, and cannot bring that about.
+CLOCK_MS_MAX = 50
 # memory_budget_bytes and symbol_budget_bytes are 64 MiB each by default; this is what the
 # process itself may have of its own.
 RSS_ANON_KB_MAX = 64 << 10
@@ -250,6 +256,13 @@ def check_from(capture, pid, began_ns):
     capture.samples = [s for s in capture.samples if s.count]
 
 
+class Polls(typing.NamedTuple):
+    work_ms: float  # the most of one
+    clock_ms: float  # the same
+    worked_ms: float  # of all
+    queued_ms: float
+
+
 def run_profiler(run, name, honest_path):
     """Profile the host, the honest program from a second on. Returns what came of it."""
     out = run.fresh("hostile-%s.otlp" % name)
@@ -283,15 +296,15 @@ def run_profiler(run, name, honest_path):
         raise RuntimeError("otelprof record: %s: %s" % (
             "did not end" if stalled else "exit %d" % profiler.returncode, text[-300:]))
     with open(watch, encoding="ascii") as f:
-        work_ns, longest_ns, verified_ns = (int(n) for n in f.read().split()[:3])
+        work_ns, longest_ns, verified_ns, _, worked_ns, queued_ns = map(int, f.read().split())
     capture = otlp.read_file(out)
     # Before it said that it is ready it was starting up, and not in its chain.
     check_from(capture, honest.pid, began_ns)
     if verified_ns:
         raise RuntimeError("a poll had the kernel verify a program: %.1f ms" %
                            (verified_ns / 1e6))
-    polls = "%.1f ms by the clock" % (longest_ns / 1e6)
-    return capture, text, honest.pid, work_ns / 1e6, polls, most
+    polls = Polls(*(ns / 1e6 for ns in (work_ns, longest_ns, worked_ns, queued_ns)))
+    return capture, text, honest.pid, polls, most
 
 
 def check_claims(capture, processes):
@@ -324,11 +337,15 @@ def profile_beside(run, name, kinds):
     try:
         for kind in kinds:
             processes[kind] = start(*commands[kind])
-        capture, text, pid, work_ms, polls, most_kb = run_profiler(run, name, honest)
+        capture, text, pid, polls, most_kb = run_profiler(run, name, honest)
         result = check.Result()
-        # The thread's own time: by the clock a poll also waits for disks and locks of others.
-        result.need(work_ms <= POLL_MS_MAX, "a poll worked %.1f ms (at most %d; %s)" % (
-            work_ms, POLL_MS_MAX, polls))
+        busy = polls.queued_ms > polls.worked_ms
+        result.need(polls.work_ms <= WORK_MS_MAX and (busy or polls.clock_ms <= CLOCK_MS_MAX),
+                    "a poll worked %.1f ms (at most %d) and took %.1f ms (%s); all worked %.0f ms and "
+                    "waited %.0f ms for a processor" % (
+                        polls.work_ms, WORK_MS_MAX, polls.clock_ms,
+                        "others are busy" if busy else "at most %d" % CLOCK_MS_MAX,
+                        polls.worked_ms, polls.queued_ms))
         if "stall" in kinds:
             result.need("reads_stalled:" in text, "the stalled reads are told of")
         result.need(most_kb <= RSS_ANON_KB_MAX, "%.1f MB of memory" % (most_kb / 1024))

@@ -2,8 +2,8 @@
 /*
  * For LD_PRELOAD of the profiler: how long its longest otelprof_poll() worked, in time of a
  * processor, and how long the longest took by the clock, without what it waits for events and
- * for a processor that others have. The time in which the kernel verifies programs is told
- * apart: there is to be none.
+ * for a processor that others have. What all polls worked and waited for a processor is told
+ * too, and apart the time in which the kernel verifies programs: there is to be none.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,6 +25,8 @@ static __thread uint64_t verified_ns; /* of a processor */
 static uint64_t most_verified_ns;     /* in a poll */
 static uint64_t longest_ns;	      /* by the clock */
 static uint64_t most_ns;	      /* of a processor */
+static uint64_t worked_ns;	      /* of a processor, in all polls */
+static uint64_t all_queued_ns;	      /* for a processor, in all polls */
 static uint64_t polls;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -106,12 +108,15 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 		most_verified_ns = verified;
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu - verified;
 	took = clock_ns(CLOCK_MONOTONIC) - began;
-	idle = waited_ns - waited + queued_ns() - queued;
+	queued = queued_ns() - queued;
+	idle = waited_ns - waited + queued;
 	took = took > idle ? took - idle : 0;
 	if (took > longest_ns)
 		longest_ns = took;
 	if (cpu > most_ns)
 		most_ns = cpu;
+	worked_ns += cpu;
+	all_queued_ns += queued;
 	polls++;
 	return r;
 }
@@ -123,8 +128,9 @@ static __attribute__((destructor)) void tell(void)
 
 	if (!f)
 		return;
-	(void)fprintf(f, "%llu %llu %llu %llu\n", (unsigned long long)most_ns,
+	(void)fprintf(f, "%llu %llu %llu %llu %llu %llu\n", (unsigned long long)most_ns,
 		      (unsigned long long)longest_ns,
-		      (unsigned long long)most_verified_ns, (unsigned long long)polls);
+		      (unsigned long long)most_verified_ns, (unsigned long long)polls,
+		      (unsigned long long)worked_ns, (unsigned long long)all_queued_ns);
 	(void)fclose(f);
 }
