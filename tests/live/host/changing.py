@@ -273,7 +273,6 @@ MARKED = re.compile(r"\[(?!vdso|anon)[a-z ]+")
 SLACK_NS = 300000
 # Samples whose stack has a mark, of all that the cell `random` has.
 MARKED_MAX = 0.005
-BLOCK_NS = 1000000000  # marks come in bursts: what is in one second is one observation
 # The same where one program or two are all that is looked at: of a program that has just begun the
 # first stacks are marked, and more where the profiler waits for a CPU.
 FEW_MARKED_MAX = 0.25
@@ -352,7 +351,7 @@ def judge_moments(capture, moments):
             shape = did[1] if did else "between"
             row = shapes.setdefault(shape, [0, 0, 0, 0])
             row[0] += 1
-            block = blocks.setdefault(time_ns // BLOCK_NS, [0, 0])
+            block = blocks.setdefault(time_ns // languages.BLOCK_NS, [0, 0])
             block[0] += 1
             block[1] += marked
             # a file that made code took the place of is what did not run, with a name or not
@@ -370,16 +369,6 @@ def judge_moments(capture, moments):
                 mark = shape, NAMELESS.sub("no name, 0x", said[-1])[:60]
                 marks[mark] = marks.get(mark, 0) + 1
     return shapes, list(seen), marks, blocks.values()
-
-
-def share_of(blocks):
-    """(the share of those marked, its standard error), from [samples, marked] by block: that of a
-    ratio of two sums, with blocks as what was drawn."""
-    total, marked = (sum(block[i] for block in blocks) for i in range(2))
-    share = marked / max(total, 1)
-    n = max(len(blocks), 2)
-    squares = sum((block[1] - share * block[0]) ** 2 for block in blocks)
-    return share, (squares * n / (n - 1)) ** 0.5 / max(total, 1)
 
 
 def cell_random(run, name, seconds=None):
@@ -417,8 +406,7 @@ def cell_random(run, name, seconds=None):
                 "%d of %d samples wrong, %d whole without what ran; seed %d" % (
                     wrong, total, without, seed))
     result.problems += seen[:8]
-    # of a short run the share is known less well: it is too large where two errors less are
-    share, error = share_of(blocks)
+    share, error = languages.share_of(blocks)
     result.need(total > 200 and share - 2 * error <= MARKED_MAX,
                 "%.2f %% of %d samples marked, with a standard error of %.2f %%; at most %.1f %%" % (
                     100 * share, total, 100 * error, 100 * MARKED_MAX))
@@ -457,9 +445,7 @@ def main():
     parser.add_argument("--seed", type=int, help="of what comes and goes at random",
                         default=int(os.environ.get("OTELPROF_SEED", time.time_ns() // 1000000)))
     parser.add_argument("--seconds", type=int, help="of what comes and goes at random")
-    # What was there for a second is read once a second: cells old-* fail.
-    return robust.Robust(parser.parse_args()).cells(
-        CELLS, [name for name in CELLS if not name.startswith("old-")])
+    return robust.Robust(parser.parse_args()).cells(CELLS)
 
 
 if __name__ == "__main__":
