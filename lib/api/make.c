@@ -4,7 +4,6 @@
  * into the window. otelprof_export() encodes the window and passes the requests to the
  * exporters.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "api/handle.h"
@@ -18,23 +17,21 @@ enum {
 	/* part of memory_limit_bytes, and the most */
 	WINDOW_PART = 4,
 	WINDOW_MOST = 64 << 20,
-	OFFSETS_BYTES = 4096,
 };
 
 /* The kernel's times are from the host's clocks. */
 static void warn_of_time_namespace(struct otelprof *p)
 {
-	_cleanup_free_ char *text = NULL;
-	int64_t seconds = 0;
+	struct op_clock_offsets ahead = op_clock_offsets();
 
-	if (op_read_file("/proc/self/timens_offsets", OFFSETS_BYTES, &text) <= 0 ||
-	    sscanf(text, "monotonic %" SCNd64, &seconds) != 1 || !seconds)
+	if (!ahead.monotonic_ns && !ahead.boottime_ns)
 		return;
 	op_log(&p->log, OP_LOG_WARNING,
 	       "this process has clocks of its own (a time namespace): times of samples are "
-	       "%" PRId64 " s off, and processes may be taken for others; run it in the "
-	       "host's time namespace",
-	       seconds);
+	       "%.3f s off, times since boot %.3f s, and processes may be taken for others; "
+	       "run it in the host's time namespace",
+	       (double)ahead.monotonic_ns / OP_NS_PER_S,
+	       (double)ahead.boottime_ns / OP_NS_PER_S);
 }
 
 static int make_capture(struct otelprof *p)

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
 
@@ -17,6 +20,7 @@ enum {
 	CLOCK_READINGS = 5,
 	READ_FIRST_BYTES = 4096,
 	SCHEDSTAT_BYTES = 64, /* three numbers */
+	OFFSETS_BYTES = 4096,
 };
 
 int op_fd_move_up(int fd)
@@ -266,4 +270,36 @@ int64_t op_clock_monotonic_offset_ns(void)
 		best = (int64_t)(wall - (before + best_gap / 2));
 	}
 	return best;
+}
+
+/* The offset that the line of clock @name tells: seconds that may be negative, and
+ * nanoseconds to add. */
+static int64_t clock_ahead(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+	int64_t seconds, ns;
+
+	if (!line ||
+	    sscanf(line + strlen(name), "%" SCNd64 " %" SCNd64, &seconds, &ns) != 2 ||
+	    op_mul_overflow(seconds, OP_NS_PER_S, &seconds) ||
+	    op_add_overflow(seconds, ns, &ns))
+		return 0;
+	return ns;
+}
+
+struct op_clock_offsets op_clock_parse_offsets(const char *text)
+{
+	return (struct op_clock_offsets){
+		.monotonic_ns = clock_ahead(text, "monotonic"),
+		.boottime_ns = clock_ahead(text, "boottime"),
+	};
+}
+
+struct op_clock_offsets op_clock_offsets(void)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (op_read_file("/proc/self/timens_offsets", OFFSETS_BYTES, &text) <= 0)
+		return (struct op_clock_offsets){ 0 };
+	return op_clock_parse_offsets(text);
 }

@@ -66,4 +66,14 @@ uint64_t op_clock_work_ns(struct op_work_clock *c);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now: the most exact of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);
 
+/* By how much the clocks of a time namespace are ahead of the host's. */
+struct op_clock_offsets {
+	int64_t monotonic_ns;
+	int64_t boottime_ns;
+};
+/* From the text of /proc/PID/timens_offsets. 0: not ahead, or not known. */
+struct op_clock_offsets op_clock_parse_offsets(const char *text);
+/* Those of this process. */
+struct op_clock_offsets op_clock_offsets(void);
+
 #endif

@@ -28,7 +28,8 @@ latency: calls of a function from three places, some in themselves, some left by
 indirect: calls of strlen(3), whose symbol is that of a resolver.
 clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice. And the
 machine is suspended for an hour.
-timens: the profiler is in a time namespace, whose clocks are a day ahead.
+timens: the profiler is in time namespaces, whose clocks are a day ahead, the one since boot alone,
+and half a second ahead.
 page_faults, perf, perf_rate, heap, heap_limit, kernel_locks, block_io: bursts of them, of random
 lengths and sizes. In perf_rate and heap_limit they are more than is taken.
 waits, waits_few: off_cpu, locks, wakers and wall, in bursts of short waits between long ones.
@@ -39,6 +40,7 @@ signals: more processes are killed at once than a table has room for, each with 
 """
 import collections
 import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -109,6 +111,9 @@ CLOCK_STEPS = [(3600,), (-3600,), (-3600, 3600), (25 * 365 * 86400,)]
 CLOCK_SLEEP = (3601,)  # s
 CLOCK_OFF = 1  # s: windows without a sample
 CLOCK_HZ = 99
+TIMENS = [("86400 0", "86400 0"), ("0 0", "86400 0"), ("0 500000000", "0 0")]
+TIMENS_OFF = 0.1  # s
+CLONE_NEWTIME = 0x80
 CLOCK_TOLD = 0.8  # of the ticks at least: the worker may get less of a busy machine
 PARKED_SECONDS = 4
 PARKED_OFF = 0.1  # of locks' own sampling
@@ -444,23 +449,46 @@ def cell_indirect(run, name):
             "%d calls of strlen told, of %d" % (told, called))
 
 
-def cell_timens(run, name):
-    apart = ["unshare", "--time", "--boottime", "86400", "--monotonic", "86400", "--fork"]
-    if subprocess.run([*apart, "true"], capture_output=True).returncode:
+def record_apart(run, path, offsets):
+    """Record a command in a time namespace with such lines of offsets. Returns what the command said
+    of its clocks and of those of the recorder, and what the recorder warned of."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def leave():
+        if libc.unshare(CLONE_NEWTIME):
+            os._exit(77)
+        with open("/proc/self/timens_offsets", "w", encoding="ascii") as f:
+            f.write(offsets)
+    done = subprocess.run(  # the shell's children are in the namespace
+        ["sh", "-c", '"$@"; exit $?', "sh", run.args.otelprof, "record", "-q", "--no-keep",
+         "--kinds", "off_cpu", "-o", path, "--", "sh", "-c",
+         "sleep 0.3; cat /proc/self/timens_offsets /proc/$PPID/timens_offsets"],
+        capture_output=True, text=True, timeout=120, preexec_fn=leave)
+    if done.returncode == 77:
         raise suite.Skip("no time namespaces")
-    path = run.fresh(name + ".otlp")
-    before = time.time()
-    done = subprocess.run([*apart, run.args.otelprof, "record", "-q", "--no-keep", "--kinds",
-                           "off_cpu", "-o", path, "--", "sh", "-c", "sleep 0.3; cat /proc/uptime"],
-                          check=True, capture_output=True, text=True, timeout=120)
-    times = [t / 1e9 for s in outputs.otlp.read_file(path).samples for t in s.timestamps]
-    with open("/proc/uptime", encoding="utf-8") as f:
-        ahead = float(done.stdout.split()[0]) - float(f.read().split()[0])
-    right = times and before - 1 < min(times) and max(times) < time.time() + 1
-    run.say("ok" if right and 86300 < ahead < 86400 and "warning" not in done.stderr else "FAIL",
-            name, "%d samples, from %.1f to %.1f s after the start; the command's clock is %d s "
-            "ahead %s" % (len(times), min(times) - before, max(times) - before, ahead,
-                          done.stderr))
+    done.check_returncode()
+    return [line.split() for line in done.stdout.splitlines()], done.stderr
+
+
+def cell_timens(run, name):
+    said, wrong = [], []
+    for monotonic, boottime in TIMENS:
+        path = run.fresh(name + ".otlp")
+        offsets = "monotonic %s\nboottime %s\n" % (monotonic, boottime)
+        before = time.time()
+        lines, stderr = record_apart(run, path, offsets)
+        times = [t / 1e9 - before for s in outputs.otlp.read_file(path).samples
+                 for t in s.timestamps]
+        said.append("%s and %s: %d samples, from %.1f to %.1f s after the start" % (
+            monotonic, boottime, len(times), min(times), max(times)))
+        if min(times) < -TIMENS_OFF or max(times) > time.time() - before + TIMENS_OFF:
+            wrong.append(said[-1])
+        if lines[:2] != [line.split() for line in offsets.splitlines()]:
+            wrong.append("the command's clocks: %s" % lines[:2])
+        if lines[2:] != [["monotonic", "0", "0"], ["boottime", "0", "0"]]:
+            wrong.append("the recorder's clocks: %s" % lines[2:])
+        wrong += [stderr] if "warning" in stderr else []
+    run.say("FAIL" if wrong else "ok", name, "; ".join(said), wrong)
 
 
 def used_ticks(pid):
