@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait for CPU time are neither lost at a stop nor left in a pause, and the
- * last window ends with sampling. The ring is a file in memory, and the processes belong
- * to a fake kernel. */
+ * last window ends with sampling. The wall clock is no part of its length. The ring is a
+ * file in memory, and the processes belong to a fake kernel. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -25,6 +25,16 @@ enum {
 	POLL_NS = 20000000,
 	LATE_NS = 5000000, /* from the stop to the export */
 };
+
+static const int64_t WALL_NS = INT64_C(1800000000000000000);
+static const int64_t STEP_NS = INT64_C(3600000000000);
+
+/* The wall clock has stepped by when a window ends. */
+int64_t __wrap_op_clock_monotonic_offset_ns(void);
+int64_t __wrap_op_clock_monotonic_offset_ns(void)
+{
+	return WALL_NS + STEP_NS;
+}
 
 struct host {
 	struct world world;
@@ -183,6 +193,35 @@ static void test_the_last_window_ends_with_sampling(void)
 	host_deinit(&h);
 }
 
+static void keep_window(void *data, const struct otelprof_window *window)
+{
+	*(struct otelprof_window *)data = *window;
+}
+
+/* A step of the wall clock in a window moves the next one, and is no part of a
+ * duration. */
+static void test_a_step_of_the_clock_is_no_duration(void)
+{
+	uint64_t begin_ns = op_clock_monotonic_ns();
+	struct otelprof_window window = { 0 };
+	struct host h;
+
+	host_init(&h);
+	h.p.window_start_ns = begin_ns;
+	h.p.events.window = keep_window;
+	h.p.events.userdata = &window;
+	op_processes_set_clock(h.p.processes, WALL_NS);
+	CHECK_OK(otelprof_stop(&h.p));
+	CHECK_INT(otelprof_export(&h.p), RECORDS);
+	CHECK_INT(window.start_time_ns, begin_ns + WALL_NS);
+	CHECK_INT(window.end_time_ns, h.p.stopped_ns + WALL_NS);
+	h.p.stopped_ns += LATE_NS;
+	CHECK_OK(otelprof_export(&h.p));
+	CHECK_INT(window.start_time_ns, h.p.stopped_ns - LATE_NS + WALL_NS + STEP_NS);
+	CHECK_INT(window.end_time_ns - window.start_time_ns, LATE_NS);
+	host_deinit(&h);
+}
+
 /* The budget goes on in a pause, so that there is CPU time again. */
 static void test_a_pause_gives_time(void)
 {
@@ -293,6 +332,7 @@ static void test_events_come_first(void)
 
 TEST_MAIN({ "stop_processes_waiting_records", test_stop_processes_waiting_records },
 	  { "the_last_window", test_the_last_window_ends_with_sampling },
+	  { "a_step_of_the_clock", test_a_step_of_the_clock_is_no_duration },
 	  { "a_pause_gives_time", test_a_pause_gives_time },
 	  { "the_rest_is_taken", test_the_rest_is_taken },
 	  { "events_come_first", test_events_come_first },
