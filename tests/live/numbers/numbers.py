@@ -26,6 +26,7 @@ outputs: programs with a rate of their own, and with one sample in four, in each
 top: what it tells of such tasks.
 latency: calls of a function from three places, some in themselves, some left by longjmp(3).
 indirect: calls of strlen(3), whose symbol is that of a resolver.
+overload: the length of a recording beside 12 programs a CPU that start others all the time.
 clocks: the wall clock steps by an hour, back, by decades (a first NTP sync), and twice. And the
 machine is suspended for an hour.
 timens: the profiler is in time namespaces, whose clocks are a day ahead, the one since boot alone,
@@ -111,6 +112,10 @@ CLOCK_STEPS = [(3600,), (-3600,), (-3600, 3600), (25 * 365 * 86400,)]
 CLOCK_SLEEP = (3601,)  # s
 CLOCK_OFF = 1  # s: windows without a sample
 CLOCK_HZ = 99
+OVERLOAD_SECONDS, OVERLOAD_SHELLS = 4, 12  # shells a CPU
+OVERLOAD_OFF = 0.02  # of the seconds, between what is told and the times of the samples
+# Of the seconds: the recorder waits for a CPU to stop, and there are samples until then.
+OVERLOAD_LATE = 0.1
 TIMENS = [("86400 0", "86400 0"), ("0 0", "86400 0"), ("0 500000000", "0 0")]
 TIMENS_OFF = 0.1  # s
 CLONE_NEWTIME = 0x80
@@ -468,6 +473,29 @@ def record_apart(run, path, offsets):
         raise suite.Skip("no time namespaces")
     done.check_returncode()
     return [line.split() for line in done.stdout.splitlines()], done.stderr
+
+
+def cell_overload(run, name):
+    """The window ends with sampling, however late it is written."""
+    path = run.fresh(name + ".otlp")
+    shells = [subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
+              for _ in range(OVERLOAD_SHELLS * os.cpu_count())]
+    try:
+        begin = time.monotonic()
+        subprocess.run([run.args.otelprof, "record", "-q", "--no-keep", "-F", "199", "-d",
+                        str(OVERLOAD_SECONDS), "-o", path], check=True, capture_output=True,
+                       timeout=300)
+        took = time.monotonic() - begin
+    finally:
+        suite.stop(shells)
+    samples = outputs.otlp.read_file(path).samples
+    seconds = sum(d for _, d in {(s.window, s.duration) for s in samples}) / 1e9
+    times = [t / 1e9 for s in samples for t in s.timestamps]
+    span = max(times) - min(times)
+    right = abs(seconds - span) < OVERLOAD_OFF * OVERLOAD_SECONDS and all(
+        -OVERLOAD_OFF < told / OVERLOAD_SECONDS - 1 < OVERLOAD_LATE for told in (seconds, span))
+    run.say("ok" if right else "FAIL", name, "%.3f s told, samples within %.3f, of %d; record took "
+            "%.1f" % (seconds, span, OVERLOAD_SECONDS, took))
 
 
 def cell_timens(run, name):
