@@ -21,12 +21,20 @@ def read_stat():
             for words in lines if words[0].startswith("cpu") and words[0] != "cpu"}
 
 
+def read_busy():
+    """The time in which all CPUs were not idle, taken by a host of this machine included."""
+    with open("/proc/stat", encoding="ascii") as f:
+        words = f.readline().split()
+    return sum(int(words[i]) for i in (1, 2, 3, 6, 7, 8)) * STAT_TICK
+
+
 class Stat:
     """Reads /proc/stat again and again, on one CPU: the others may be idle for long."""
 
     def __init__(self):
         self.seen, self.over = [(time.time(), read_stat())], threading.Event()
         self.thread = threading.Thread(target=self.read)
+        self.busy = -read_busy()
 
     def read(self):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -41,6 +49,12 @@ class Stat:
         self.over.set()
         self.thread.join()
         self.seen.append((time.time(), read_stat()))
+        self.busy += read_busy()
+
+    def whole(self):
+        """The time of all CPUs while it was read, and how much of it they were idle."""
+        (begin, before), (end, after) = self.seen[0], self.seen[-1]
+        return len(after) * (end - begin), sum(after[cpu] - before[cpu] for cpu in after)
 
     def idle(self, cpu, when):
         after = next(i for i, (t, _) in enumerate(self.seen) if t >= when)
