@@ -176,9 +176,13 @@ static int kernel_location(struct op_sampler *sampler, struct op_window *window,
 	r = op_frames_type(sampler, window, OP_FRAME_TYPE_KERNEL, &location.attributes);
 	if (r < 0)
 		return r;
-	if (!find_kernel(sampler, addr, &symbol))
-		/* The host hides its addresses, so do not export them. */
-		return named_location(window, "[kernel]", &location.attributes, ret);
+	if (!find_kernel(sampler, addr, &symbol)) {
+		/* The address tells functions apart where the host hides their names. */
+		location.address = addr;
+		r = op_frames_function(window, "[kernel]", NULL, NULL, 0,
+				       &location.lines[0].function);
+		return r < 0 ? r : op_window_location(window, &location, ret);
+	}
 	if (symbol.module_start && addr >= symbol.module_start)
 		location.address = addr - symbol.module_start;
 	shown = symbol.name;

@@ -146,13 +146,14 @@ static void test_names_can_be_left_to_the_back_end(void)
 
 static void test_kernel_frames(void)
 {
-	const uint64_t kernel[] = { KERNEL + 0x10, KERNEL + 0x1000, MODULE + 0x43, 7 };
+	const uint64_t kernel[] = { KERNEL + 0x10, KERNEL + 0x1000, MODULE + 0x43, 7,
+				    0x99 };
 	struct world w;
 
 	world_init(&w, NULL);
 	world_learn_self(&w);
-	CHECK_OK(world_sample(&w, world_self(), kernel, 4, NULL, 0, OP_END_COMPLETE));
-	CHECK_INT(world_frames(&w), 4);
+	CHECK_OK(world_sample(&w, world_self(), kernel, 5, NULL, 0, OP_END_COMPLETE));
+	CHECK_INT(world_frames(&w), 5);
 	CHECK_STR(world_name(&w, 0), "first_page");
 	CHECK_STR(world_file(&w, 0), "vmlinux");
 	CHECK_STR(world_type(&w, 0), "kernel");
@@ -161,8 +162,11 @@ static void test_kernel_frames(void)
 	CHECK_STR(world_name(&w, 1), "first_page");
 	CHECK_INT(world_location(&w, 1)->address, 0xfff);
 	CHECK_STR(world_name(&w, 2), "some_module+0x42");
+	/* without names, the addresses tell the functions apart */
 	CHECK_STR(world_name(&w, 3), "[kernel]");
-	CHECK_INT(world_location(&w, 3)->address, 0);
+	CHECK_INT(world_location(&w, 3)->address, 6);
+	CHECK_STR(world_name(&w, 4), "[kernel]");
+	CHECK_INT(world_location(&w, 4)->address, 0x98);
 	world_deinit(&w);
 }
 
