@@ -150,6 +150,19 @@ static void print_lost(const struct otelprof_stats *st)
 		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n", percent);
 }
 
+/* A limit that may cut stacks as long as a process runs. A process that is read again counts
+ * again, so the number is none of mappings. */
+static void print_unseen(const struct otelprof_stats *st)
+{
+	if (st->mappings_unseen)
+		(void)fprintf(
+			stderr,
+			"         mappings of code were left out %" PRIu64
+			" times, past 16,384 of a process or its share;\n"
+			"         stacks that reach them end with native_no_mapping\n",
+			st->mappings_unseen);
+}
+
 static void print_quality(const struct summary *s, const struct view *v,
 			  struct otelprof *p)
 {
@@ -172,6 +185,7 @@ static void print_quality(const struct summary *s, const struct view *v,
 			      view_percent(v, v->approximate));
 	print_named(v);
 	print_lost(&st);
+	print_unseen(&st);
 	print_cost(s);
 }
 
