@@ -16,7 +16,7 @@
 
 enum {
 	/* longer names are cut */
-	NAME_BYTES_MAX = 8192,
+	NAME_BYTES_MAX = 32 << 10,
 	/* names at one address that are compared */
 	ALIASES_MAX = 16,
 	/* limit of decompressed mini debug info while it is read */

@@ -63,7 +63,7 @@ static void *hurt(void *data)
 	char *text = op_demangle(data, &mangling);
 
 	/* Within the bounds or not at all. */
-	CHECK(!text || strlen(text) <= 32 << 10);
+	CHECK(!text || strlen(text) <= 64 << 10);
 	free(text);
 	return NULL;
 }
@@ -96,8 +96,8 @@ static void repeat(char *buf, size_t size, const char *head, const char *unit,
 
 static void test_deep_names(void)
 {
-	static char name[8192];
-	static const size_t sizes[] = { 300, 1000, 4000, 4096, 8192 };
+	static char name[32 << 10];
+	static const size_t sizes[] = { 300, 1000, 4000, 4096, 8192, 32 << 10 };
 	size_t i;
 
 	(void)alarm(30);
@@ -172,10 +172,95 @@ static void test_exponential_output(void)
 	try_name(name);
 }
 
+/* A pack expansion of a type that doubles with every step. */
+static void test_exponential_packs(void)
+{
+	static const char *const packs[] = { "Dp", "DpPK", "DpT_I", "DpOT_I" };
+	static char name[1024];
+	size_t i;
+
+	(void)alarm(30);
+	for (i = 0; i < sizeof(packs) / sizeof(packs[0]); i++) {
+		bool more = packs[i][strlen(packs[i]) - 1] == 'I';
+		size_t at = (size_t)snprintf(name, sizeof(name), "_Z1fIiEv1pIiiE%s",
+					     packs[i]);
+		int k;
+
+		for (k = 0; k < 34; k++)
+			at += (size_t)snprintf(name + at, sizeof(name) - at, "S0_I");
+		at += (size_t)snprintf(name + at, sizeof(name) - at, "S1_");
+		/* T_ is a substitution, too */
+		for (k = more ? 1 : 0; k < 34; k++)
+			at += (size_t)snprintf(name + at, sizeof(name) - at, "S%c_E",
+					       "123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[k]);
+		(void)snprintf(name + at, sizeof(name) - at, "%s", more ? "EE" : "");
+		try_name(name);
+	}
+}
+
+/* References to an empty pack behind 900 other parameters give no output. */
+static void test_empty_packs(void)
+{
+	static char name[8192];
+	enum op_mangling mangling;
+	size_t at;
+
+	repeat(name, 920, "_Z1fI", "i", "JEEvPFv");
+	for (at = strlen(name); at < 4000; at = strlen(name))
+		(void)snprintf(name + at, sizeof(name) - at, "DpT899_");
+	(void)snprintf(name + at, sizeof(name) - at, "E");
+	CHECK(!op_demangle(name, &mangling));
+	check("_Z1fIiJEEvPFvDpT0_E", "f<int>(void (*)())", OP_MANGLING_CXX);
+}
+
+/* Add @n times @unit in function types, as one may have no more than 1,024. Returns the number
+ * of these types. */
+static unsigned int add_lists(char *buf, size_t size, const char *unit, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		size_t at = strlen(buf);
+
+		(void)snprintf(buf + at, size - at, "%s%s%s", i % 300 ? "" : "PFv", unit,
+			       i % 300 == 299 || i + 1 == n ? "E" : "");
+	}
+	return (n + 299) / 300;
+}
+
+/* Each reference to a parameter may need a copy of each template, and counts twice if its
+ * type is there twice. */
+static void test_many_copies(void)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static char name[32 << 10];
+	static const unsigned int sizes[] = { 100, 400, 789, 2500 };
+	size_t i;
+
+	(void)alarm(30);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		unsigned int templates = sizes[i];
+		unsigned int references = templates * 5 / 3;
+		unsigned int last;
+		size_t at;
+
+		(void)snprintf(name, sizeof(name), "_Z1fIiEv1aPFv");
+		/* each type is a substitution, and S_ is the first */
+		last = templates + 2 * references + 2;
+		last += 2 * add_lists(name, sizeof(name), "S0_IE", templates);
+		last += 2 * add_lists(name, sizeof(name), "RT_", references);
+		at = strlen(name);
+		(void)snprintf(name + at, sizeof(name) - at, "ES%c%c%c_",
+			       digits[last / 36 / 36], digits[last / 36 % 36],
+			       digits[last % 36]);
+		try_name(name);
+	}
+}
+
 /* As parsers and state machines have them: many types in one name. */
 static void test_long_names(void)
 {
-	static char name[8192];
+	static char name[32 << 10];
 	enum op_mangling mangling;
 	size_t at = (size_t)snprintf(name, sizeof(name), "_ZN7MachineI4listIJ");
 	char *text;
@@ -187,6 +272,16 @@ static void test_long_names(void)
 	text = op_demangle(name, &mangling);
 	CHECK(text && strstr(text, "State0599") && strstr(text, ">::step()"));
 	CHECK_INT(mangling, OP_MANGLING_CXX);
+	free(text);
+	/* lists of lists: one list has no more than 1,000 names for libiberty */
+	at = (size_t)snprintf(name, sizeof(name), "_ZN7MachineI4listIJ");
+	for (i = 0; i < 2600; i++)
+		at += (size_t)snprintf(name + at, sizeof(name) - at, "%s9State%04d%s",
+				       i % 100 ? "" : "4partI", i,
+				       i % 100 == 99 ? "E" : "");
+	(void)snprintf(name + at, sizeof(name) - at, "EEE4stepEv");
+	text = op_demangle(name, &mangling);
+	CHECK(text && strstr(text, "State2599") && strstr(text, ">::step()"));
 	free(text);
 	/* crate hashes and identifiers may have what looks like punycode */
 	at = (size_t)snprintf(name, sizeof(name), "_RINvCslNYArtu3iFV_5alloc1f");
@@ -205,4 +300,6 @@ static void test_long_names(void)
 TEST_MAIN({ "plain_names", test_plain_names }, { "long_names", test_long_names },
 	  { "readable_forms", test_readable_forms }, { "rust_forms", test_rust_forms },
 	  { "deep_names", test_deep_names },
+	  { "exponential_packs", test_exponential_packs },
+	  { "empty_packs", test_empty_packs }, { "many_copies", test_many_copies },
 	  { "exponential_output", test_exponential_output })
