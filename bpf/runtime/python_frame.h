@@ -98,6 +98,21 @@ static __always_inline __u8 op_python_byte(struct op_unwind *u, __u64 at)
 #define OP_PY_ID_BYTE(id, member)                                                        \
 	((__u8)((id) >> __builtin_offsetof(struct op_python_code_id, member) * 8))
 
+/* The word of an identity that stands for the texts of @file and the name at *@name. */
+static __always_inline int op_python_read_texts(struct op_unwind *u, __u64 file,
+						__u64 *name)
+{
+	__u64 tail[OP_PYTHON_TAIL_WORDS] = { 0 };
+	__u64 length = 0;
+
+	if (op_python_read(u, *name + OP_PYTHON_NAME_HASH, name) ||
+	    op_python_read(u, file + OP_PYTHON_TEXT_LENGTH, &length) ||
+	    op_platform_read_chain(u, tail, sizeof(tail), op_python_tail(file, length)))
+		return -1;
+	*name = op_python_texts(*name, length, tail);
+	return 0;
+}
+
 /*
  * Identify the code object at @code, and read it into runtime_bytes. Returns 0 and the
  * high half of its identity, or -1. *@ret_body: it is not a function's, but runs once,
@@ -109,6 +124,7 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	__u64 words = op_state(u)->word[OP_PY_CODE];
 	__u32 len = OP_PY_ID_BYTE(words, bytes);
 	__u64 name = 0;
+	__u64 file;
 	__u64 id;
 
 	op_platform_bound(len);
@@ -126,9 +142,10 @@ static __always_inline int op_python_identify(struct op_unwind *u, __u64 code, _
 	name = op_python_field(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, at[3]));
 	*ret_body = !(op_python_byte(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, flags)) &
 		      OP_PYTHON_OPTIMIZED);
+	file = op_python_field(u, OP_PY_CODE_AT + OP_PY_ID_BYTE(words, at[1]));
 	/* bodies have a few names in common */
 	if (OP_PY_ID_BYTE(words, name) && !*ret_body &&
-	    op_python_read(u, name + OP_PYTHON_NAME_HASH, &name))
+	    op_python_read_texts(u, file, &name))
 		return -1;
 	*ret = (__u32)(op_object_id(id, name) >> 32);
 	return 0;

@@ -25,9 +25,30 @@ enum {
 	OP_PYTHON_OPTIMIZED = 1,  /* CO_OPTIMIZED of co_flags: a function's */
 	/* PyASCIIObject.hash, which CPython has computed for the name of a code object */
 	OP_PYTHON_NAME_HASH = 24,
+	/* PyASCIIObject.length, and what follows the object, up to Python 3.11. Of a file's name the
+	 * hash is often not computed. */
+	OP_PYTHON_TEXT_LENGTH = 16,
+	OP_PYTHON_TEXT = 48,
+	OP_PYTHON_TEXT_LENGTH_MASK = 0xfff,
+	OP_PYTHON_TAIL_WORDS = 2,
 	/* objects that are read on the way through tasks that await each other */
 	OP_PYTHON_AWAITS_MAX = 128,
 };
+
+/* Where the ASCII string at @text has its last bytes. In others it is some other place. */
+static inline __attribute__((always_inline)) __u64 op_python_tail(__u64 text,
+								  __u64 length)
+{
+	return text + OP_PYTHON_TEXT + (length & OP_PYTHON_TEXT_LENGTH_MASK) -
+	       OP_PYTHON_TAIL_WORDS * 8;
+}
+
+/* The last word of an identity: @hash of the name, @length and @tail of the file's name. */
+static inline __attribute__((always_inline)) __u64
+op_python_texts(__u64 hash, __u64 length, const __u64 tail[OP_PYTHON_TAIL_WORDS])
+{
+	return op_object_id(op_object_id(op_object_id(hash, length), tail[0]), tail[1]);
+}
 
 /* Flags of struct op_python. */
 enum {

@@ -60,6 +60,27 @@ static uint64_t u64_at(const void *bytes, size_t len, uint64_t off)
 	return op_read_u64(&r);
 }
 
+/* The word of an identity that stands for the texts of @file and the name at *@name. */
+static int read_texts(const struct op_memory *memory, uint64_t file, uint64_t *name)
+{
+	__u64 tail[OP_PYTHON_TAIL_WORDS];
+	uint64_t length;
+	uint64_t hash;
+	int error =
+		op_memory_read(memory, *name + OP_PYTHON_NAME_HASH, &hash, sizeof(hash));
+
+	if (error == 0)
+		error = op_memory_read(memory, file + OP_PYTHON_TEXT_LENGTH, &length,
+				       sizeof(length));
+	if (error == 0)
+		error = op_memory_read(memory, op_python_tail(file, length), tail,
+				       sizeof(tail));
+	if (error < 0)
+		return error;
+	*name = op_python_texts(hash, length, tail);
+	return 0;
+}
+
 /* @whole: the memory has all objects, not only the copied ones. */
 static int read_head(const struct op_python_codes *codes, const struct op_memory *memory,
 		     bool whole, uint64_t addr, struct head *ret)
@@ -69,7 +90,7 @@ static int read_head(const struct op_python_codes *codes, const struct op_memory
 	uint8_t bytes[OP_PYTHON_OBJECT_BYTES] = { 0 };
 	struct op_reader r = op_reader_init(bytes, len);
 	struct head h = { 0 };
-	uint64_t hash = 0;
+	uint64_t texts = 0;
 	int error = op_memory_read(memory, addr, bytes, len);
 
 	if (error < 0)
@@ -83,13 +104,12 @@ static int read_head(const struct op_python_codes *codes, const struct op_memory
 		return -EBADMSG;
 	if (h.first_line > INT32_MAX)
 		h.first_line = 0;
-	hash = u64_at(bytes, len, l->code.name);
+	texts = u64_at(bytes, len, l->code.name);
 	if (whole && !l->code.version && (bytes[l->code.flags] & OP_PYTHON_OPTIMIZED))
-		error = op_memory_read(memory, hash + OP_PYTHON_NAME_HASH, &hash,
-				       sizeof(hash));
+		error = read_texts(memory, h.file, &texts);
 	if (error < 0)
 		return error;
-	h.check = op_runtime_python_layout_id(l, addr, bytes, len, hash);
+	h.check = op_runtime_python_layout_id(l, addr, bytes, len, texts);
 	*ret = h;
 	return 0;
 }

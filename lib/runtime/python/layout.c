@@ -370,7 +370,7 @@ static void set_object(const struct op_python_layout *l, struct op_object_step *
 }
 
 uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint64_t addr,
-				     const void *code, size_t len, uint64_t name_hash)
+				     const void *code, size_t len, uint64_t texts)
 {
 	struct op_python_code_id of;
 	struct op_reader r;
@@ -383,7 +383,7 @@ uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint
 		op_reader_seek(&r, (size_t)of.from + of.at[i]);
 		id = op_object_id(id, i + 1 < OP_PYTHON_CODE_WORDS || !of.name
 					      ? op_read_u64(&r)
-					      : name_hash);
+					      : texts);
 	}
 	return (uint32_t)(id >> 32);
 }

@@ -102,10 +102,10 @@ int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t v
 				       struct op_python_layout *layout);
 
 /* The high half of a code object's identity, as the step computes it (op_python.h), for
- * the object at @addr, which begins with the @len bytes @code. @name_hash: the hash of
- * its name, and for a body the place of its name. */
+ * the object at @addr, which begins with the @len bytes @code. @texts:
+ * op_python_texts() of its names, and for a body the place of its name. */
 uint32_t op_runtime_python_layout_id(const struct op_python_layout *layout, uint64_t addr,
-				     const void *code, size_t len, uint64_t name_hash);
+				     const void *code, size_t len, uint64_t texts);
 
 /* Copy the part of @layout that the step needs. */
 void op_runtime_python_layout_step(const struct op_python_layout *layout,

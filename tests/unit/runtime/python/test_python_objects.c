@@ -127,11 +127,18 @@ static void test_not_a_str(void)
 /* The identity of the code object that is there now. */
 static uint32_t check_of(const struct op_python_layout *l)
 {
+	__u64 tail[OP_PYTHON_TAIL_WORDS];
+	uint64_t length;
 	uint64_t hash;
 
 	memcpy(&hash, fake.bytes + (NAME + OP_PYTHON_NAME_HASH - BASE), sizeof(hash));
+	memcpy(&length, fake.bytes + (FILE_NAME + OP_PYTHON_TEXT_LENGTH - BASE),
+	       sizeof(length));
+	memcpy(tail, fake.bytes + (op_python_tail(FILE_NAME, length) - BASE),
+	       sizeof(tail));
 	return op_runtime_python_layout_id(l, CODE, fake.bytes + (CODE - BASE),
-					   l->code.bytes, hash);
+					   l->code.bytes,
+					   op_python_texts(hash, length, tail));
 }
 
 static const struct op_python_code *get(struct op_python_codes *codes, uint32_t check)
@@ -162,7 +169,8 @@ static void test_codes_are_read_once(void)
 	op_runtime_python_codes_deinit(&codes);
 }
 
-/* The next object at the address has another name, and nothing else that differs. */
+/* The next object at the address has another name, or another file's, and nothing else
+ * that differs. */
 static void check_next_object(uint16_t version)
 {
 	const struct op_python_layout *l = begin(version);
@@ -182,7 +190,15 @@ static void check_next_object(uint16_t version)
 	CHECK(first != second);
 	CHECK_STR(get(&codes, second)->text, "other");
 	CHECK_STR(get(&codes, first)->text, "first");
+	put_code(l, "other", "made/b.py", 3);
 	put_number(l, 9);
+	first = check_of(l);
+	CHECK(first != second);
+	CHECK_STR(get(&codes, first)->text + get(&codes, first)->file, "made/b.py");
+	put_code(l, "other", "made/c.py", 3);
+	put_number(l, 10);
+	CHECK(check_of(l) != first);
+	put_number(l, 11);
 	/* one that was never read has no name, and not that of what is there */
 	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, second + 1, &code), -ESTALE);
 	CHECK_INT(codes.changed, 1);
