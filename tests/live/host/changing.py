@@ -371,10 +371,9 @@ def judge_moments(capture, moments):
     return shapes, list(seen), marks, blocks.values()
 
 
-def cell_random(run, name, seconds=None):
-    """Code comes and goes at random. No sample has a function that did not run at its time."""
-    seconds = seconds or run.args.seconds or 10
-    folder = suite.fresh_folder(run.path("changes"))
+def make_changes(folder):
+    """The program changes and its builds."""
+    suite.fresh_folder(folder)
     programs = os.path.join(HERE, "programs")
     subprocess.run(["gcc", "-O1", "-fno-inline", "-o", folder + "/changes",
                     programs + "/changes.c", "-ldl"], check=True)
@@ -385,6 +384,13 @@ def cell_random(run, name, seconds=None):
                             "-DPAD=%d" % (48 + 96 * k), "-DFILL=%d" % (3000 * k), "-o",
                             "%s/builds/%s%d" % (folder, kind, k),
                             programs + "/changes_code.c"], check=True)
+    return folder
+
+
+def cell_random(run, name, seconds=None):
+    """Code comes and goes at random. No sample has a function that did not run at its time."""
+    seconds = seconds or run.args.seconds or 10
+    folder = make_changes(run.path("changes"))
     seed = run.args.seed
     print("seed %d" % seed, flush=True)
     for i in range(2):
@@ -395,7 +401,13 @@ def cell_random(run, name, seconds=None):
          "%s/%d" % (folder, i), folder + "/log"] for i in range(2)])
     result = check.Result()
     result.need(not any(status), "programs exit %s" % status)
-    shapes, seen, marks, blocks = judge_moments(otlp.read_file(out), Moments(folder + "/log"))
+    judge_changes(otlp.read_file(out), folder + "/log", seed, result)
+    run.judge(name, result, check.check_accounting(text))
+
+
+def judge_changes(capture, log, seed, result, marked_max=MARKED_MAX):
+    """Print what came of each shape. Returns {shape: samples}."""
+    shapes, seen, marks, blocks = judge_moments(capture, Moments(log))
     total, wrong, without = (sum(row[i] for row in shapes.values()) for i in range(3))
     for shape, row in sorted(shapes.items()):
         print("%-16s %6d samples, %4d wrong, %4d without what ran, %5.2f %% marked" % (
@@ -407,9 +419,118 @@ def cell_random(run, name, seconds=None):
                     wrong, total, without, seed))
     result.problems += seen[:8]
     share, error = languages.share_of(blocks)
-    result.need(total > 200 and share - 2 * error <= MARKED_MAX,
+    result.need(total > 200 and share - 2 * error <= marked_max,
                 "%.2f %% of %d samples marked, with a standard error of %.2f %%; at most %.1f %%" % (
-                    100 * share, total, 100 * error, 100 * MARKED_MAX))
+                    100 * share, total, 100 * error, 100 * marked_max))
+    return {shape: row[0] for shape, row in shapes.items()}
+
+
+# Shell code that mounts a file system with build $1 at $at. All files have one length, and one
+# time where the file system lets a writer choose it: only who mounted what tells them apart.
+MOUNTS = {
+    "tmpfs": 'mount -t tmpfs tmpfs "$at" && fill "$at" "$1"',
+    "overlay": 'mount -t tmpfs tmpfs "$at-in" && cd "$at-in" && mkdir lower upper work && '
+               'fill lower "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work '
+               'overlay "$at"',
+    "ext4": 'mount -o loop,ro "$dir/ext4-$1" "$at"',
+    # one file system, whose subvolumes count inodes from the same number
+    "btrfs": 'mount -o "subvol=s$1" "$dir/btrfs-loop" "$at"',
+}
+FILL = 'fill() { cp -p "$dir/builds/lib$2" "$1/plugin.so" && cp -p "$dir/builds/run$2" "$1/program"; }\n'
+MADE = {
+    "ext4": ("mkfs.ext4", """
+for k in %(all)s; do
+	mkdir in && fill in $k
+	mkfs.ext4 -q -O ^has_journal -d in "ext4-$k" 2M
+	for file in plugin.so program; do for field in ctime ctime_extra crtime crtime_extra; do
+		debugfs -w -R "set_inode_field /$file $field 1000000000" "ext4-$k"
+	done; done
+	rm -r in
+done"""),
+    "btrfs": ("mkfs.btrfs", """
+truncate -s 128M btrfs && mkfs.btrfs -q btrfs
+ln -s "$(losetup -f --show btrfs)" btrfs-loop && mkdir in && mount btrfs-loop in
+for k in %(all)s; do btrfs -q subvolume create in/s$k; fill in/s$k $k; done
+umount in"""),
+}
+# The profiler has the last files of a living program open: "umount" needs -l, and numbers come again
+# only after some turns, or in the second round.
+KIND_SECONDS, ROUNDS = 3, 2
+MOUNTED_MIN = 300  # samples of each kind
+MOUNTED_MARKED_MAX = 0.02  # each turn maps a file that was not there before
+AGAIN_MIN = 2  # libraries with the device and the inode of an earlier, other one
+
+
+def make_mount(folder, kind):
+    """The shell script that mounts @kind. Raises suite.Skip where that cannot be."""
+    head = 'set -e; dir=%s at=%s/at\n%s' % (folder, folder, FILL)
+    script = "%s/mount-%s" % (folder, kind)
+    with open(script, "w", encoding="ascii") as f:
+        f.write(head + MOUNTS[kind])
+    made = ""
+    if kind in MADE:
+        languages.need(MADE[kind][0])
+        made = MADE[kind][1] % {"all": " ".join(map(str, range(BUILDS)))}
+    for step in (head + made, 'sh %s 0' % script):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", step], cwd=folder, check=False,
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise suite.Skip(" ".join(done.stderr.split())[-200:])
+    return script
+
+
+def numbers(path):
+    """{kind: (libraries that have the device and the inode of an earlier, other one; all)}"""
+    before, again = {}, {}
+    with open(path, encoding="ascii") as f:
+        for line in f:
+            kind, k, *number = line.split()
+            others = before.setdefault((kind, *number), set())
+            have, of = again.get(kind, (0, 0))
+            again[kind] = have + bool(others - {k}), of + 1
+            others.add(k)
+    return again
+
+
+def cell_mounts(run, name):
+    """File systems come and go at one path, and their files have the numbers of those before."""
+    folder = make_changes(run.path("mounts"))
+    builds = [os.path.join(folder, "builds", b) for b in os.listdir(folder + "/builds")]
+    for build in builds:
+        os.truncate(build, max(map(os.path.getsize, builds)))
+        os.utime(build, (1000000000, 1000000000))
+    os.mkdir(folder + "/at")
+    os.mkdir(folder + "/at-in")
+    seed = run.args.seed
+    print("seed %d" % seed, flush=True)
+    result = check.Result()
+    commands = ["", ""]
+    out = run.fresh("mounts.otlp")
+    try:
+        for kind in MOUNTS:
+            try:
+                script = make_mount(folder, kind)
+            except suite.Skip as e:
+                print("skip %s: %s" % (kind, e), flush=True)
+                continue
+            for i in range(2):
+                commands[i] += "%s/changes %d %d %s/builds %d %s/at %s/log 'sh %s' 'umount -l %s' %s\n" % (
+                    folder, seed + i, KIND_SECONDS, folder, BUILDS, folder, folder, script,
+                    folder + "/at" + " %s/at-in" % folder * (kind == "overlay"), kind)
+        text, status = languages.recorded(
+            run, out, [["unshare", "-m", "sh", "-ec", command * ROUNDS] for command in commands])
+    finally:
+        if os.path.lexists(folder + "/btrfs-loop"):
+            subprocess.run(["losetup", "-d", os.readlink(folder + "/btrfs-loop")], check=False)
+    result.need(not any(status), "programs exit %s" % status)
+    seen = judge_changes(otlp.read_file(out), folder + "/log", seed, result, MOUNTED_MARKED_MAX)
+    for kind, (again, of) in numbers(folder + "/log.numbers").items():
+        print("%-16s %6d libraries, %4d with the number of another one before" % (kind, of, again),
+              flush=True)
+        # nothing says when a loop device is free again
+        result.need(again >= AGAIN_MIN or kind == "ext4", "%s: %d of %d numbers come again" % (kind, again, of))
+        result.need(min(seen.get(kind, 0), seen.get("exec-" + kind, 0)) >= MOUNTED_MIN,
+                    "%s: %d and %d samples" % (kind, seen.get(kind, 0), seen.get("exec-" + kind, 0)))
     run.judge(name, result, check.check_accounting(text))
 
 
@@ -433,7 +554,7 @@ def cell_of(which, old=False):
     return lambda run, name: languages.cell(run, name, which, run.args.seconds or LANGUAGE_SECONDS, old)
 
 
-CELLS = {"random": cell_random, "random-language": cell_random_language, "random-hour": cell_random_hour,
+CELLS = {"random": cell_random, "mounts": cell_mounts, "random-language": cell_random_language, "random-hour": cell_random_hour,
          **{"random-" + which: cell_of(which) for which in languages.LANGUAGES},
          **{"old-" + which: cell_of(which, True) for which in languages.LANGUAGES},
          "inode-reused": cell_reused, "inode-held": cell_held, "file-rewritten": cell_rewritten,

@@ -2,7 +2,7 @@
 /*
  * Changes, at random, what it runs, and writes what ran when.
  *
- *     changes SEED SECONDS BUILDS COUNT FOLDER LOG
+ *     changes SEED SECONDS BUILDS COUNT FOLDER LOG [MOUNT UNMOUNT SHAPE]
  *
  * BUILDS has the libraries libK.so and the programs runK, 0 <= K < COUNT, of changes_code.c, which
  * work in functions of their own names. They are copied into FOLDER under two names: as new files
@@ -14,6 +14,13 @@
  *
  * in ns of Unix time: PID was in functions of NAME at no time but the outer one, and at each
  * moment of the inner one.
+ *
+ * With MOUNT, only files of other file systems change: "MOUNT K" mounts one at FOLDER that has
+ * the build K as plugin.so and program, UNMOUNT takes it away. A line of LOG.numbers is
+ *
+ *     SHAPE K DEVICE INODE
+ *
+ * as the kernel names the mapping of plugin.so.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -289,6 +296,64 @@ static CHANGE_FN void change_program(void)
 	random_state = seed * 3 + 1;
 }
 
+static void run_command(const char *command)
+{
+	if (system(command)) /* NOLINT(cert-env33-c) */
+		fail(command);
+}
+
+/* Note how the kernel names the file that is mapped at last_place. */
+static void note_number(int k, const char *shape)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char path[512], line[1024], device[32];
+	unsigned long start, end, inode;
+	FILE *to;
+
+	(void)snprintf(path, sizeof(path), "%s.numbers", log_path);
+	to = fopen(path, "ae");
+	if (!maps || !to)
+		fail(path);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %*s %31s %lu", &start, &end, device,
+			   &inode) == 4 &&
+		    last_place >= start && last_place < end)
+			(void)fprintf(to, "%s %d %s %lu\n", shape, k, device, inode);
+	(void)fclose(maps);
+	(void)fclose(to);
+}
+
+/* The command @mount K, a library and a program of that file system, and the command @unmount. */
+static CHANGE_FN void change_mount(const char *mount, const char *unmount,
+				   const char *shape)
+{
+	int k = (int)below((uint32_t)count);
+	char text[512], path[512], name[32], until[32];
+	work_fn work;
+	void *library;
+	pid_t pid;
+
+	(void)snprintf(text, sizeof(text), "%s %d", mount, k);
+	run_command(text);
+	(void)snprintf(path, sizeof(path), "%s/plugin.so", folder);
+	library = open_library(path, &work);
+	if (!library)
+		fail(path);
+	note_number(k, shape);
+	run_library(work, k, shape);
+	(void)dlclose(library);
+	(void)snprintf(path, sizeof(path), "%s/program", folder);
+	(void)snprintf(name, sizeof(name), "run%d", k);
+	(void)snprintf(until, sizeof(until), "%lu", piece_ns());
+	pid = fork();
+	if (pid == 0) {
+		(void)execl(path, path, until, log_path, name, shape, NULL);
+		fail(path);
+	}
+	(void)waitpid(pid, NULL, 0);
+	run_command(unmount);
+}
+
 static CHANGE_FN void change(int depth);
 
 static CHANGE_FN void change_forked(int depth)
@@ -339,7 +404,7 @@ int main(int argc, char **argv)
 {
 	uint64_t end;
 
-	if (argc != 7)
+	if (argc != 7 && argc != 10)
 		return 2;
 	random_state = strtoull(argv[1], NULL, 10) * 2 + 1;
 	end = now_ns() + strtoull(argv[2], NULL, 10) * 1000000000u;
@@ -352,6 +417,9 @@ int main(int argc, char **argv)
 		fail(log_path);
 	(void)below(2);
 	while (now_ns() < end)
-		change(0);
+		if (argc == 10)
+			change_mount(argv[7], argv[8], argv[9]);
+		else
+			change(0);
 	return 0;
 }
