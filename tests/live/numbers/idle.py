@@ -5,9 +5,11 @@ import os
 import threading
 import time
 
+import bpf_stats
 import otlp
 
 EVERY = 0.05  # s
+RAW_TRACEPOINT = "17"  # BPF_PROG_TYPE_RAW_TRACEPOINT
 STAT_TICK = 1 / os.sysconf("SC_CLK_TCK")
 OFF = 0.03  # of a window: interrupts on an idle CPU, which /proc/stat does not count as idle
 BORDER = 0.05  # s: between the sample at a window's end, and the time of that end; on a busy machine
@@ -19,6 +21,15 @@ def read_stat():
         lines = [line.split() for line in f]
     return {int(words[0][3:]): (int(words[4]) + int(words[5])) * STAT_TICK
             for words in lines if words[0].startswith("cpu") and words[0] != "cpu"}
+
+
+def switches(pid):
+    """How often the CPUs have switched tasks, and how often the kernel told recorder @pid of it: no
+    other program of it runs as often."""
+    with open("/proc/stat", encoding="ascii") as f:
+        switched = next(int(line.split()[1]) for line in f if line.startswith("ctxt "))
+    return switched, max(int(row["run_cnt"]) for row in bpf_stats.programs(pid)
+                         if row["prog_type"] == RAW_TRACEPOINT)
 
 
 def read_busy():
