@@ -274,17 +274,12 @@ static CHANGE_FN void change_moved(void)
 	(void)munmap(m, CODE_BYTES);
 }
 
-static CHANGE_FN void change_program(void)
+/* Run the program at @path, which has the build @k. */
+static CHANGE_FN void run_program(const char *path, int k, const char *shape)
 {
-	int k = (int)below((uint32_t)count);
-	char path[512], name[32], until[32];
-	uint64_t seed = random_state;
-	const char *shape;
+	char name[32], until[32];
 	pid_t pid;
 
-	(void)snprintf(path, sizeof(path), "%s/program%u-%d", folder, below(2),
-		       (int)getpid());
-	shape = give("run", k, path);
 	(void)snprintf(name, sizeof(name), "run%d", k);
 	(void)snprintf(until, sizeof(until), "%lu", piece_ns());
 	pid = fork();
@@ -293,6 +288,19 @@ static CHANGE_FN void change_program(void)
 		fail(path);
 	}
 	(void)waitpid(pid, NULL, 0);
+}
+
+static CHANGE_FN void change_program(void)
+{
+	int k = (int)below((uint32_t)count);
+	uint64_t seed = random_state;
+	const char *shape;
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/program%u-%d", folder, below(2),
+		       (int)getpid());
+	shape = give("run", k, path);
+	run_program(path, k, shape);
 	random_state = seed * 3 + 1;
 }
 
@@ -328,10 +336,9 @@ static CHANGE_FN void change_mount(const char *mount, const char *unmount,
 				   const char *shape)
 {
 	int k = (int)below((uint32_t)count);
-	char text[512], path[512], name[32], until[32];
+	char text[512], path[512];
 	work_fn work;
 	void *library;
-	pid_t pid;
 
 	(void)snprintf(text, sizeof(text), "%s %d", mount, k);
 	run_command(text);
@@ -343,14 +350,7 @@ static CHANGE_FN void change_mount(const char *mount, const char *unmount,
 	run_library(work, k, shape);
 	(void)dlclose(library);
 	(void)snprintf(path, sizeof(path), "%s/program", folder);
-	(void)snprintf(name, sizeof(name), "run%d", k);
-	(void)snprintf(until, sizeof(until), "%lu", piece_ns());
-	pid = fork();
-	if (pid == 0) {
-		(void)execl(path, path, until, log_path, name, shape, NULL);
-		fail(path);
-	}
-	(void)waitpid(pid, NULL, 0);
+	run_program(path, k, shape);
 	run_command(unmount);
 }
 
